@@ -1,7 +1,7 @@
 //go:build linux
 
-// Command gauntlet-endpoint is an engine of this repository as a program that keeps images/CONTRACT.md, and nothing else: what
-// an image of it needs, in a fifth of the size of the whole.
+// Command gauntlet-endpoint is an engine of this repository as a program that keeps images/CONTRACT.md, and nothing
+// else: what an image of it needs, in a fifth of the size of the whole.
 //
 // Exit codes: 0 it did what it was told; 127 it was asked for something that it does not have; 1 it failed.
 package main
@@ -21,7 +21,8 @@ import (
 
 func main() {
 	if len(os.Args) != 2 {
-		fmt.Fprintf(os.Stderr, "usage: gauntlet-endpoint IMPLEMENTATION, one of %s; it is started by gauntlet run --impl\n", strings.Join(all.Names(), " "))
+		fmt.Fprintf(os.Stderr, "usage: gauntlet-endpoint IMPLEMENTATION, one of %s; it is started by "+
+			"gauntlet run --impl\n", strings.Join(all.Names(), " "))
 		os.Exit(2)
 	}
 	// As the first process of its namespace it has no default for the signal, and Go's is exit code 2.

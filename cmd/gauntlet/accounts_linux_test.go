@@ -19,7 +19,8 @@ import (
 )
 
 // accounted is what a certificate says of frames rather than of times, which a busy host spoils.
-var accounted = []string{"losses seen", "corruptions seen", "copies seen", "capture drops", "overflow", "loss", "corruption", "duplication", "reordering"}
+var accounted = []string{"losses seen", "corruptions seen", "copies seen", "capture drops", "overflow", "loss",
+	"corruption", "duplication", "reordering"}
 
 // onAccount runs a Spec once on the netns bench, and checks that the link's account of its frames is right.
 func onAccount(t *testing.T, text string, args ...string) (*model.Result, string) {
@@ -27,7 +28,8 @@ func onAccount(t *testing.T, text string, args ...string) (*model.Result, string
 	needNetns(t)
 	spec := filepath.Join(t.TempDir(), "s.txt")
 	must(t, os.WriteFile(spec, []byte(text), 0o644))
-	o := gauntlet(t, t.TempDir(), append([]string{"run", spec, "--bench", "netns", "--json", "--attempts", "1", "--out", filepath.Join(t.TempDir(), "r")}, args...)...)
+	o := gauntlet(t, t.TempDir(), append([]string{"run", spec, "--bench", "netns", "--json", "--attempts", "1", "--out",
+		filepath.Join(t.TempDir(), "r")}, args...)...)
 	r := o.result(t)
 	if len(r.Certificates) != 3 {
 		t.Fatalf("%s %s, %s", r.Status, r.Reason, o.stderr)
@@ -62,8 +64,9 @@ func TestLinkAccountsForEveryFrame(t *testing.T) {
 		"corrupt":    "link rate=20M delay=10ms corrupt=0.02\n",
 		"everything": "link rate=20M delay=10ms corrupt=0.02 duplicate=0.02 reorder=0.02\nloss random p=0.01\n",
 		"jitter":     "link rate=20M delay=10ms jitter=2ms corrupt=0.05 duplicate=0.05\n",
-		"scripted": "link rate=20M delay=10ms corrupt=0.02\ncorrupt A psn=+3 tx=1 field=icrc\ncorrupt A psn=+9 tx=1 field=psn\ncorrupt A psn=+20 tx=1 field=ip\n" +
-			"dup A psn=+30 tx=1\nreorder A psn=+40 behind=2\nrewrite A psn=+50 tx=1 field=dscp value=9\nmark A psn=+60 tx=1\n",
+		"scripted": "link rate=20M delay=10ms corrupt=0.02\ncorrupt A psn=+3 tx=1 field=icrc\ncorrupt A psn=+9 tx=1 " +
+			"field=psn\ncorrupt A psn=+20 tx=1 field=ip\ndup A psn=+30 tx=1\nreorder A psn=+40 behind=2\nrewrite A " +
+			"psn=+50 tx=1 field=dscp value=9\nmark A psn=+60 tx=1\n",
 	} {
 		for seed := range 3 {
 			t.Run(fmt.Sprint(name, seed), func(t *testing.T) {
@@ -78,8 +81,10 @@ func TestLinkAccountsForEveryFrame(t *testing.T) {
 						}
 						seen[p.Fate]++
 					}
-					if seen["unknown"]+seen["injected"] > 0 || seen["corrupted"] != item(t, r, way+" corruptions seen") ||
-						seen["copy"] != item(t, r, way+" copies seen") || seen["dropped"] != item(t, r, way+" losses seen") {
+					if seen["unknown"]+seen["injected"] > 0 || seen["corrupted"] != item(t, r,
+						way+" corruptions seen") ||
+						seen["copy"] != item(t, r, way+" copies seen") || seen["dropped"] != item(t, r,
+						way+" losses seen") {
 						t.Errorf("%s: the trace has %v", way, seen)
 					}
 					damaged += seen["corrupted"]
@@ -92,11 +97,12 @@ func TestLinkAccountsForEveryFrame(t *testing.T) {
 	}
 }
 
-// The same seed damages, copies and loses the same packets on both benches, as long as both send the same: here, until the first NAK is
-// back.
+// The same seed damages, copies and loses the same packets on both benches, as long as both send the same: here, until
+// the first NAK is back.
 func TestBenchesDamageTheSame(t *testing.T) {
 	beside(t)
-	const text = "link rate=50M delay=15ms corrupt=0.2 duplicate=0.2\nloss random p=0.1\nseed 9\nload write msg=64KiB count=1\n"
+	const text = "link rate=50M delay=15ms corrupt=0.2 duplicate=0.2\nloss random p=0.1\nseed 9\nload " +
+		"write msg=64KiB count=1\n"
 	_, real := onAccount(t, text)
 	spec, virtual := filepath.Join(t.TempDir(), "s.txt"), filepath.Join(t.TempDir(), "v")
 	must(t, os.WriteFile(spec, []byte(text), 0o644))
@@ -131,7 +137,8 @@ func TestMalformedFramesAreTheirSenders(t *testing.T) {
 	for side, impls := range map[string]string{"A": program + ",gbn", "B": "gbn," + program} {
 		for _, link := range []string{"", " corrupt=0.02"} {
 			t.Run(side+link, func(t *testing.T) {
-				r, dir := onAccount(t, "link rate=20M delay=10ms"+link+"\nload write from="+side+" msg=16KiB count=40\n", "--impl", impls)
+				r, dir := onAccount(t, "link rate=20M delay=10ms"+link+"\nload write from="+side+
+					" msg=16KiB count=40\n", "--impl", impls)
 				var broken []string
 				for _, v := range r.Verdicts {
 					for _, f := range v.Findings {
@@ -143,7 +150,8 @@ func TestMalformedFramesAreTheirSenders(t *testing.T) {
 						broken = append(broken, v.Rule)
 					}
 				}
-				for _, id := range []string{"WIRE-BTH-002", "WIRE-ICRC-001", "WIRE-OPC-001", "WIRE-UDP-001", "WIRE-UDP-003"} {
+				for _, id := range []string{"WIRE-BTH-002", "WIRE-ICRC-001", "WIRE-OPC-001",
+					"WIRE-UDP-001", "WIRE-UDP-003"} {
 					if !slices.Contains(broken, id) {
 						t.Errorf("%s did not fail; %v did", id, broken)
 					}
@@ -170,7 +178,8 @@ func malformer(t *testing.T) string {
 	sources, err := filepath.Glob("../../images/example-c/*.c")
 	must(t, err)
 	out := filepath.Join(t.TempDir(), "malformer")
-	args := append([]string{"-std=gnu11", "-D_GNU_SOURCE", "-O2", "-static", "-Wl,--wrap=send", "-o", out, "testdata/malform.c"}, sources...)
+	args := append([]string{"-std=gnu11", "-D_GNU_SOURCE", "-O2", "-static", "-Wl,--wrap=send", "-o", out,
+		"testdata/malform.c"}, sources...)
 	if text, err := exec.Command("cc", args...).CombinedOutput(); err != nil {
 		t.Fatalf("cc: %v\n%s", err, text)
 	}

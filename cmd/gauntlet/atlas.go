@@ -38,8 +38,10 @@ func atlasCommand() *cobra.Command {
 	}
 	d, g := c.Flags(), &f.grid
 	d.StringSliceVar(&g.RTTs, "rtt", []string{"1ms", "5ms", "20ms", "80ms"}, "round-trip times")
-	d.StringSliceVar(&g.Losses, "loss", []string{"1e-4", "1e-3", "1e-2", "5e-2"}, "shares of the packets that are lost, both ways")
-	d.IntSliceVar(&g.Bursts, "burst", []int{1, 4, 16}, "packets that are lost in a row: a loss of 1e-3 in bursts of 4 is a burst every 4000 packets")
+	d.StringSliceVar(&g.Losses, "loss", []string{"1e-4", "1e-3", "1e-2", "5e-2"},
+		"shares of the packets that are lost, both ways")
+	d.IntSliceVar(&g.Bursts, "burst", []int{1, 4, 16}, "packets that are lost in a row: a loss of 1e-3 in bursts of "+
+		"4 is a burst every 4000 packets")
 	d.StringVar(&g.Law, "law", string(atlas.Geometric), "lengths of bursts: geometric (--burst is the mean) or fixed")
 	d.StringSliceVar(&g.Rates, "rate", []string{"1G"}, "line rates")
 	d.StringSliceVar(&g.Transports, "impl", []string{"gbn", "gobackone", "fasr", "irn", "lowar", "lowar:r=64:c=8"},
@@ -91,7 +93,8 @@ func (f *atlasFlags) conclude(ctx context.Context, m *atlas.Map) error {
 	case err != nil:
 		return broken(err)
 	case ctx.Err() != nil:
-		return exit{exitBroken, fmt.Sprintf("atlas: interrupted, %d of %d cells were not finished", m.Left(), len(m.Cells))}
+		return exit{exitBroken, fmt.Sprintf("atlas: interrupted, %d of %d cells were not finished",
+			m.Left(), len(m.Cells))}
 	case m.Left() > 0:
 		return exit{code: exitBroken}
 	}

@@ -13,7 +13,8 @@ import (
 // A loss in a hundred over ten round trips' worth of packets: whoever resends only what is missing is far ahead.
 func TestAtlas(t *testing.T) {
 	dir := t.TempDir()
-	o := gauntlet(t, dir, "atlas", "--rate", "100M", "--rtt", "20ms", "--loss", "1e-2", "--burst", "1", "--impl", "gbn,fasr,irn:cap=1024", "--seeds", "3", "--out", "map")
+	o := gauntlet(t, dir, "atlas", "--rate", "100M", "--rtt", "20ms", "--loss", "1e-2", "--burst", "1", "--impl",
+		"gbn,fasr,irn:cap=1024", "--seeds", "3", "--out", "map")
 	if o.code != 0 || !strings.Contains(o.stdout, "1 link, 9 runs") || !strings.Contains(o.stdout, "× gbn") {
 		t.Fatalf("exit %d\n%s%s", o.code, o.stdout, o.stderr)
 	}
@@ -22,11 +23,13 @@ func TestAtlas(t *testing.T) {
 	var m atlas.Map
 	must(t, json.Unmarshal(text, &m))
 	c := &m.Cells[0]
-	if g := c.Entry("gbn"); g.Tied || g.Behind.Low < 1 || c.Entry("irn:cap=1024").Share.Value < 0.6 || c.Product != 227 {
+	if g := c.Entry("gbn"); g.Tied || g.Behind.Low < 1 || c.Entry("irn:cap=1024").Share.Value < 0.6 ||
+		c.Product != 227 {
 		t.Errorf("%+v", c)
 	}
 	for _, name := range []string{"atlas.html", "atlas.svg", "atlas.csv"} {
-		if text, err := os.ReadFile(filepath.Join(dir, "map", name)); err != nil || !strings.Contains(string(text), "irn:cap=1024") {
+		if text, err := os.ReadFile(filepath.Join(dir, "map", name)); err != nil ||
+			!strings.Contains(string(text), "irn:cap=1024") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

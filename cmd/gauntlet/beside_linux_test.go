@@ -4,8 +4,8 @@ package main
 
 import "testing"
 
-// beside lets a test run beside others like it, after those that need the machine for themselves: it waits most of the time, and
-// nothing that it asserts depends on how late a link is.
+// beside lets a test run beside others like it, after those that need the machine for themselves: it waits most of the
+// time, and nothing that it asserts depends on how late a link is.
 func beside(t *testing.T) {
 	t.Helper()
 	t.Parallel()

@@ -24,8 +24,8 @@ func family(r *model.Result, prefix string) map[string]rule.Status {
 	return out
 }
 
-// A box in the path of real frames keeps its promises over a link that loses some, as in virtual time: the same rules of its
-// family are put to the test and hold, and the captures of both hops say so again.
+// A box in the path of real frames keeps its promises over a link that loses some, as in virtual time: the same rules
+// of its family are put to the test and hold, and the captures of both hops say so again.
 func TestBoxOnNetns(t *testing.T) {
 	args := strings.Fields("--impl pseudoack --rate 50M --rtt 40ms --loss 1e-2 --msg 64KiB --count 20 --seed 3")
 	virtual := gauntlet(t, t.TempDir(), append([]string{"run", "--json"}, args...)...).result(t)
@@ -49,17 +49,19 @@ func TestBoxOnNetns(t *testing.T) {
 	}
 	again := gauntlet(t, t.TempDir(), "judge", "--json", dir).result(t)
 	if again.Status != "PASS" || again.Packets != r.Packets || again.Lost != r.Lost {
-		t.Errorf("judged again: %s, %d packets, %d lost; was %d, %d\n%s", again.Status, again.Packets, again.Lost, r.Packets, r.Lost,
+		t.Errorf("judged again: %s, %d packets, %d lost; was %d, %d\n%s", again.Status, again.Packets, again.Lost,
+			r.Packets, r.Lost,
 			strings.Join(failures(again), "\n"))
 	}
 	alone := gauntlet(t, t.TempDir(), "judge", "--json", filepath.Join(dir, "taps")).result(t)
 	if alone.Status != "PASS" || alone.Packets != r.Packets {
-		t.Errorf("judged by the captures alone: %s, %d packets\n%s", alone.Status, alone.Packets, strings.Join(failures(alone), "\n"))
+		t.Errorf("judged by the captures alone: %s, %d packets\n%s", alone.Status, alone.Packets,
+			strings.Join(failures(alone), "\n"))
 	}
 }
 
-// A box that keeps nothing breaks its promise when the WAN loses a packet. That is counted, the rules say so, and what was
-// promised is not held against the memory of B.
+// A box that keeps nothing breaks its promise when the WAN loses a packet. That is counted, the rules say so, and what
+// was promised is not held against the memory of B.
 func TestBoxBreaksItsPromise(t *testing.T) {
 	args := strings.Fields("--impl pseudoack --param buffer=0 --rate 20M --rtt 20ms --msg 16KiB --count 20 --fault")
 	r, _ := onNetns(t, append(args, "drop A psn=+4 tx=1")...)

@@ -45,25 +45,31 @@ func conformCommand() *cobra.Command {
 			}
 			f.guest.Carry(append(strings.Split(o.Impl, ","), o.Peer, o.Device)...)
 			if guest.Elsewhere(o.Bench) && !f.list {
-				return f.guest.again(c.Context(), 1, guest.Existing(f.waivers.names), given(o.Folder, o.Select.JUnit, o.Select.JSON))
+				return f.guest.again(c.Context(), 1, guest.Existing(f.waivers.names),
+					given(o.Folder, o.Select.JUnit, o.Select.JSON))
 			}
 			return f.execute(c)
 		},
 	}
 	d, o := c.Flags(), &f.options
-	d.StringVar(&o.Impl, "impl", "", "implementations, separated by commas (default: all that the bench can run; see: list impls)")
-	d.StringVar(&o.Peer, "peer", "", "implementation at B (default: the one at A); exec:PATH is a program of yours, image:NAME one in an image, there and in --impl")
-	d.StringVar(&o.Device, "dut", "", "judge a foreign device in place of an implementation: rxe, the kernel's soft-RoCE; needs root, perftest and rdmacm-utils; or, with --testbed, that of a host (default: the only one)")
+	d.StringVar(&o.Impl, "impl", "", "implementations, separated by commas (default: all that the bench can "+
+		"run; see: list impls)")
+	d.StringVar(&o.Peer, "peer", "", "implementation at B (default: the one at A); exec:PATH is a program of yours, "+
+		"image:NAME one in an image, there and in --impl")
+	d.StringVar(&o.Device, "dut", "", "judge a foreign device in place of an implementation: rxe, the kernel's "+
+		"soft-RoCE; needs root, perftest and rdmacm-utils; or, with --testbed, that of a host (default: the only one)")
 	d.StringVar(&o.Bench, "bench", "sim", benchHelp)
 	d.StringVar(&o.Link, "link", "auto", "netns, lab: auto, netem (the kernel's) or relay (user space)")
 	dilateFlag(c, &o.Dilate)
 	d.StringVar(&o.Select.LabelFilter, "label-filter", "", "select by label, such as 'family:NEG || GBN-NAK-001'")
-	d.StringArrayVar(&o.Select.Focus, "focus", nil, "select by a regular expression on 'IMPL SCENARIO'; may be repeated")
+	d.StringArrayVar(&o.Select.Focus, "focus", nil,
+		"select by a regular expression on 'IMPL SCENARIO'; may be repeated")
 	d.StringArrayVar(&o.Select.Skip, "skip", nil, "leave out by a regular expression; may be repeated")
 	d.StringVar(&o.Select.JUnit, "junit", "", "write a JUnit report to this file")
 	d.StringVar(&o.Select.JSON, "json", "", "write a JSON report with all verdicts and findings to this file")
 	d.StringVar(&o.Folder, "out", "", "keep a run folder for each scenario below this one (default: keep none)")
-	d.IntVar(&o.Attempts, "attempts", conform.Attempts, "netns, lab: runs of a scenario until one has a valid link; other outcomes are not repeated")
+	d.IntVar(&o.Attempts, "attempts", conform.Attempts, "netns, lab: runs of a scenario until one has a valid link; "+
+		"other outcomes are not repeated")
 	f.limits.define(c, &o.Limit, &o.Still)
 	f.shard.define(c)
 	f.waivers.define(c)

@@ -14,7 +14,8 @@ func TestConformExitCodes(t *testing.T) {
 	for _, c := range []struct {
 		status rule.Status
 		want   int
-	}{{rule.Pass, 0}, {rule.Inconclusive, exitFailure}, {rule.Fail, exitFailure}, {rule.XPass, exitFailure}, {rule.Invalid, exitBroken}, {rule.Error, exitBroken}} {
+	}{{rule.Pass, 0}, {rule.Inconclusive, exitFailure}, {rule.Fail, exitFailure}, {rule.XPass, exitFailure},
+		{rule.Invalid, exitBroken}, {rule.Error, exitBroken}} {
 		table := conform.NewTable([]string{"x"}, "", false)
 		table.Add(&suite.Outcome{Impl: "x", Scenario: "one", Status: rule.Pass})
 		table.Add(&suite.Outcome{Impl: "x", Scenario: "two", Status: c.status})

@@ -33,8 +33,8 @@ func show[T any](v T, f *outputFlags, text func(io.Writer, T, terminal.Options) 
 	return text(stdout, v, terminal.Options{Color: colored(f.color, os.Stdout)})
 }
 
-// printResult shows a result on standard output, as JSON or for people, and returns the error that ends the command with the
-// exit code that err and the result ask for.
+// printResult shows a result on standard output, as JSON or for people, and returns the error that ends the command
+// with the exit code that err and the result ask for.
 func printResult(r *model.Result, f *outputFlags, err error) error {
 	var printErr error
 	var refused *run.Refused
@@ -63,10 +63,11 @@ func printResult(r *model.Result, f *outputFlags, err error) error {
 	return nil
 }
 
-// blamed tells what the command line asks for and nobody can do from what broke: a folder that is taken, and a Spec that its bench
-// or its implementation cannot run on any machine, are usage.
+// blamed tells what the command line asks for and nobody can do from what broke: a folder that is taken, and a Spec
+// that its bench or its implementation cannot run on any machine, are usage.
 func blamed(err error) error {
-	if unfit := new(bench.Unfit); errors.As(err, &unfit) || errors.Is(err, run.ErrHeld) || errors.Is(err, bench.ErrUnsupported) {
+	if unfit := new(bench.Unfit); errors.As(err, &unfit) || errors.Is(err, run.ErrHeld) ||
+		errors.Is(err, bench.ErrUnsupported) {
 		return usage(err)
 	}
 	return broken(err)

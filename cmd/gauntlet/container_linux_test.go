@@ -29,8 +29,8 @@ type docked struct {
 	images  int // that were built
 }
 
-// needDocker skips where there is no engine, with the reason, and builds the program: an image from scratch has no libraries
-// for a test's binary.
+// needDocker skips where there is no engine, with the reason, and builds the program: an image from scratch has no
+// libraries for a test's binary.
 func needDocker(t *testing.T) *docked {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -63,7 +63,8 @@ func (d *docked) command(t *testing.T, args ...string) *exec.Cmd {
 // run makes a run until the host is not too busy for it.
 func (d *docked) run(t *testing.T, args ...string) *model.Result {
 	t.Helper()
-	o := finish(t, d.command(t, append([]string{"run", "--bench", "container", "--json", "--attempts", attempts, "--rate", "20M", "--rtt", "10ms"}, args...)...))
+	o := finish(t, d.command(t, append([]string{"run", "--bench", "container", "--json", "--attempts", attempts,
+		"--rate", "20M", "--rtt", "10ms"}, args...)...))
 	r := o.result(t)
 	if o.stderr != "" {
 		t.Fatalf("exit %d, %s", o.code, o.stderr)
@@ -79,10 +80,12 @@ func (d *docked) image(t *testing.T, name, folder string) string {
 	t.Helper()
 	d.images++
 	built, err := d.engine.BuildImage(t.Context(), &testcontainers.ContainerRequest{
-		FromDockerfile: testcontainers.FromDockerfile{Context: folder, Repo: "gauntlet-test/" + name, Tag: fmt.Sprintf("%d-%d", os.Getpid(), d.images), KeepImage: true}})
+		FromDockerfile: testcontainers.FromDockerfile{Context: folder, Repo: "gauntlet-test/" + name,
+			Tag: fmt.Sprintf("%d-%d", os.Getpid(), d.images), KeepImage: true}})
 	must(t, err)
 	t.Cleanup(func() {
-		if _, err := d.engine.Client().ImageRemove(context.Background(), built, client.ImageRemoveOptions{Force: true, PruneChildren: true}); err != nil {
+		if _, err := d.engine.Client().ImageRemove(context.Background(), built, client.ImageRemoveOptions{Force: true,
+			PruneChildren: true}); err != nil {
 			t.Error(err)
 		}
 	})
@@ -104,7 +107,8 @@ func (d *docked) exampleImage(t *testing.T, b bad) string {
 // left lists the containers that this project has made and that are there.
 func (d *docked) left(t *testing.T) (ids []string) {
 	t.Helper()
-	list, err := d.engine.Client().ContainerList(context.Background(), client.ContainerListOptions{All: true, Filters: make(client.Filters).Add("label", container.Owner)})
+	list, err := d.engine.Client().ContainerList(context.Background(), client.ContainerListOptions{All: true,
+		Filters: make(client.Filters).Add("label", container.Owner)})
 	must(t, err)
 	for _, c := range list.Items {
 		ids = append(ids, c.ID)
@@ -149,13 +153,15 @@ func (d *docked) engines(t *testing.T) {
 		args []string
 		at   []string // what was in a container
 	}{
-		{[]string{"--impl", "irn", "--count", "20", "--fault", "drop A psn=+7 tx=1"}, []string{"endpoint A", "endpoint B"}},
+		{[]string{"--impl", "irn", "--count", "20", "--fault", "drop A psn=+7 tx=1"},
+			[]string{"endpoint A", "endpoint B"}},
 		{[]string{"--impl", "pseudoack", "--count", "5"}, []string{"endpoint A", "endpoint B", "box X"}},
 		{[]string{"--impl", "rciwarp", "--count", "5"}, []string{"endpoint A", "endpoint B"}},
 	} {
 		r := d.run(t, c.args...)
 		if r.Status != "PASS" || r.Messages == 0 {
-			t.Errorf("%v: %s %s, %d messages\n%s", c.args, r.Status, r.Reason, r.Messages, strings.Join(failures(r), "\n"))
+			t.Errorf("%v: %s %s, %d messages\n%s", c.args, r.Status, r.Reason, r.Messages,
+				strings.Join(failures(r), "\n"))
 		}
 		for _, where := range c.at {
 			if !slices.Contains(r.Environment, model.Fact{Name: where, Value: "container of " + container.Endpoint}) {
@@ -165,8 +171,8 @@ func (d *docked) engines(t *testing.T) {
 	}
 }
 
-// A program in an image is judged as one with a path is: by the one rule that its planted fault breaks. It may do nothing but
-// send on its device.
+// A program in an image is judged as one with a path is: by the one rule that its planted fault breaks. It may do
+// nothing but send on its device.
 func (d *docked) foreign(t *testing.T) {
 	image := d.exampleImage(t, harmless)
 	r := d.run(t, "--impl", "gbn,"+image, "--count", "5", "--fault", "drop A psn=+70 tx=1")
@@ -174,7 +180,8 @@ func (d *docked) foreign(t *testing.T) {
 		t.Errorf("%s, broken %v, %d messages\n%s", r.Status, got, r.Messages, strings.Join(failures(r), "\n"))
 	}
 
-	running := d.command(t, "run", "--bench", "container", "--quiet", "--impl", image, "--rate", "1M", "--duration", "60s")
+	running := d.command(t, "run", "--bench", "container", "--quiet", "--impl", image, "--rate", "1M",
+		"--duration", "60s")
 	must(t, running.Start())
 	d.confined(t)
 	must(t, running.Process.Signal(os.Interrupt))
@@ -207,7 +214,8 @@ func (d *docked) confined(t *testing.T) {
 	}
 	for _, id := range d.left(t) {
 		c, proc, status := d.became(t, id, "gbn")
-		for _, want := range []string{"\nUid:\t65532\t65532\t65532\t65532\n", "\nGid:\t65532\t65532\t65532\t65532\n", "\nGroups:\t \n", "\nNoNewPrivs:\t1\n",
+		for _, want := range []string{"\nUid:\t65532\t65532\t65532\t65532\n", "\nGid:\t65532\t65532\t65532\t65532\n",
+			"\nGroups:\t \n", "\nNoNewPrivs:\t1\n",
 			"\nCapEff:\t0000000000002000\n", "\nCapPrm:\t0000000000002000\n"} {
 			if !strings.Contains(string(status), want) {
 				t.Errorf("no %q in\n%s", want, status)
@@ -215,23 +223,28 @@ func (d *docked) confined(t *testing.T) {
 		}
 		mounts, err := os.ReadFile(proc + "mounts")
 		must(t, err)
-		if _, options, _ := strings.Cut(string(mounts), " / "); !strings.Contains(strings.SplitN(options, "\n", 2)[0], " ro,") {
+		if _, options, _ := strings.Cut(string(mounts), " / "); !strings.Contains(strings.SplitN(options, "\n", 2)[0],
+			" ro,") {
 			t.Errorf("the root can be written: %s", mounts)
 		}
-		links, err := exec.Command("nsenter", "-n", "-t", strconv.Itoa(c.Container.State.Pid), "ls", "/sys/class/net").CombinedOutput()
-		if h := c.Container.HostConfig; h.Memory == 0 || h.PidsLimit == nil || *h.PidsLimit <= 0 || h.NetworkMode != "none" {
+		links, err := exec.Command("nsenter", "-n", "-t", strconv.Itoa(c.Container.State.Pid), "ls",
+			"/sys/class/net").CombinedOutput()
+		if h := c.Container.HostConfig; h.Memory == 0 || h.PidsLimit == nil || *h.PidsLimit <= 0 ||
+			h.NetworkMode != "none" {
 			t.Errorf("limits %+v; %s %v", h, links, err)
 		}
 	}
 }
 
 // became waits until the first process of a container is the program.
-func (d *docked) became(t *testing.T, id, program string) (c client.ContainerInspectResult, proc string, status []byte) {
+func (d *docked) became(t *testing.T, id, program string) (c client.ContainerInspectResult,
+	proc string, status []byte) {
 	t.Helper()
 	var err error
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 		c, err = d.engine.Client().ContainerInspect(t.Context(), id, client.ContainerInspectOptions{})
-		if err != nil && strings.Contains(err.Error(), "No such container") { // the engine lists a container before it can be asked about it
+		// the engine lists a container before it can be asked about it
+		if err != nil && strings.Contains(err.Error(), "No such container") {
 			continue
 		}
 		must(t, err)
@@ -253,20 +266,23 @@ func (d *docked) conform(t *testing.T) {
 	}
 }
 
-// What a container's streams, signals and limits could make something else of: faults of programs that are started alone, and of
-// those that take part in a run.
+// What a container's streams, signals and limits could make something else of: faults of programs that are started
+// alone, and of those that take part in a run.
 var (
-	differsAlone = []string{"garbage", "a flood without an end", "ignores the end of input", "ignores SIGTERM", hungry.name}
+	differsAlone = []string{"garbage", "a flood without an end", "ignores the end of input",
+		"ignores SIGTERM", hungry.name}
 	differsInRun = []string{"a flood of good lines", "dies"}
 )
 
 // hungry takes memory until there is none.
-var hungry = bad{name: "takes all memory", old: begins, new: "for (;;) { char *p = malloc(1 << 20); if (p) memset(p, 1, 1 << 20); }\n" + begins,
+var hungry = bad{name: "takes all memory", old: begins,
+	new:  "for (;;) { char *p = malloc(1 << 20); if (p) memset(p, 1, 1 << 20); }\n" + begins,
 	want: "1 of 5 signal: killed (its memory is limited to 2048 MiB)"}
 
 // What is wrong with the program of an image is said in one line, within bounded time, and nothing is left.
 func (d *docked) badImages(t *testing.T) {
-	t.Run("alone", func(t *testing.T) { d.namedInContainers(t, differsAlone, len(differsAlone)) }) // without a link, so side by side
+	// without a link, so side by side
+	t.Run("alone", func(t *testing.T) { d.namedInContainers(t, differsAlone, len(differsAlone)) })
 	t.Run("in a run", func(t *testing.T) { d.namedInContainers(t, differsInRun, 1) })
 	d.keepsContract(t, d.exampleImage(t, forking)) // its children end with it
 	for name, want := range map[string]string{
@@ -283,7 +299,9 @@ func (d *docked) badImages(t *testing.T) {
 // namedInContainers checks the images of some bad programs, so many at a time, and that nothing is left of them.
 func (d *docked) namedInContainers(t *testing.T, names []string, together int) {
 	t.Helper()
-	list := slices.DeleteFunc(append(badPrograms(), hungry), func(b bad) bool { return !slices.Contains(names, b.name) })
+	list := slices.DeleteFunc(append(badPrograms(), hungry), func(b bad) bool {
+		return !slices.Contains(names, b.name)
+	})
 	for some := range slices.Chunk(list, together) {
 		var walks []func() exited
 		for _, b := range some {
@@ -308,9 +326,11 @@ func (d *docked) empty(t *testing.T) string {
 	return strings.TrimPrefix(d.image(t, "empty", folder), "image:")
 }
 
-// A run that is killed cannot clean up. Containers end with it; those of programs that do not are removed by the next one.
+// A run that is killed cannot clean up. Containers end with it; those of programs that do not are removed by the next
+// one.
 func (d *docked) killed(t *testing.T) {
-	stubborn := bad{old: begins, new: "int s = 0; if (fork()) { wait(&s); if (s == 127 << 8) _exit(127); for (;;) pause(); }\n" + begins}
+	stubborn := bad{old: begins, new: "int s = 0; if (fork()) { wait(&s); if (s == 127 << 8) _exit(127); " +
+		"for (;;) pause(); }\n" + begins}
 	for _, c := range []struct {
 		impl  string
 		stays bool
@@ -327,13 +347,15 @@ func (d *docked) killed(t *testing.T) {
 		time.Sleep(2 * time.Second) // what has been made has been started
 		must(t, p.Process.Kill())
 		_ = p.Wait() // killed
-		for deadline := time.Now().Add(5 * time.Second); len(d.left(t)) > 0 && time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+		for deadline := time.Now().Add(5 * time.Second); len(d.left(t)) > 0 &&
+			time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 		}
 		if ids := d.left(t); (len(ids) > 0) != c.stays {
 			t.Errorf("%s: after the run was killed there are %d containers; it said %q", c.impl, len(ids), &said)
 		}
 	}
-	if o := finish(t, d.command(t, "run", "--bench", "container", "--impl", "gbn", "--count", "1", "--quiet")); strings.Contains(o.stderr, "container") {
+	if o := finish(t, d.command(t, "run", "--bench", "container", "--impl", "gbn", "--count", "1",
+		"--quiet")); strings.Contains(o.stderr, "container") {
 		t.Errorf("exit %d, %s", o.code, o.stderr)
 	}
 	if ids := d.left(t); len(ids) > 0 {
@@ -348,10 +370,12 @@ func (d *docked) missing(t *testing.T) {
 		c.Env = append(os.Environ(), "DOCKER_HOST=unix:///nowhere/docker.sock")
 		return finish(t, c)
 	}
-	for _, args := range [][]string{{"run", "--bench", "container"}, {"check-contract", "image:any"}, {"conform", "--bench", "container", "--impl", "gbn", "--focus", " loss-middle$"},
+	for _, args := range [][]string{{"run", "--bench", "container"}, {"check-contract", "image:any"},
+		{"conform", "--bench", "container", "--impl", "gbn", "--focus", " loss-middle$"},
 		{"matrix", "--bench", "container", "--impl", "gbn"}} {
 		o := without(args...)
-		if o.code != exitBroken || !strings.Contains(o.stderr, "apt-get install docker.io") || strings.Count(o.stderr, "\n") != 1 || o.stdout != "" {
+		if o.code != exitBroken || !strings.Contains(o.stderr, "apt-get install docker.io") || strings.Count(o.stderr,
+			"\n") != 1 || o.stdout != "" {
 			t.Errorf("%v: exit %d, %q %q", args, o.code, o.stdout, o.stderr)
 		}
 	}

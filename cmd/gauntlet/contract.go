@@ -29,7 +29,8 @@ func checkContractCommand() *cobra.Command {
 	}
 }
 
-// failed ends with the exit code of the step that failed: it is the program's fault, unless something else was at fault.
+// failed ends with the exit code of the step that failed: it is the program's fault, unless something else was at
+// fault.
 func failed(err error) error {
 	switch {
 	case err == nil:

@@ -31,22 +31,40 @@ const starts = "host.start = number(line, \"at_ns\");\n"
 
 func badPrograms() []bad {
 	return []bad{
-		{name: "says nothing", old: begins, new: "for (;;) pause();\n" + begins, want: "1 of 5 said nothing within 30s", waits: true},
-		{name: "never ready", old: `say("{\"event\":\"ready\"}");`, new: "for (;;) pause();", want: "4 of 5 did not say ready within 30s and was killed", waits: true},
-		{name: "garbage", old: begins, new: "say(\"hello\");\n" + begins, want: `1 of 5 line 1: "hello" is no line of the contract`},
-		{name: "unknown recovery", old: `\"recovery\":\"gbn\"`, new: `\"recovery\":\"gobackn\"`, want: `1 of 5 line 1: capabilities: recovery: "gobackn" is unknown; known: fasr gb1 gbn`},
-		{name: "unknown feature", old: `\"recovery\"`, new: `\"features\":\"cm sack\",\"recovery\"`, want: `1 of 5 line 1: capabilities: features: "sack" is unknown; known: backto0`},
-		{name: "a flood without an end", old: begins, new: "for (;;) fputs(\"xxxxxxxx\", stdout);\n" + begins, want: "1 of 5 line 1: longer than 65536 bytes"},
-		{name: "ignores what it does not know", old: `unsupported(op, "order");`, new: ";", want: "1 of 5 asked for parameter gauntlet_no_such_parameter", waits: true},
-		{name: "exit code", file: "lines.c", old: "exit(127)", new: "exit(1)", want: "1 of 5 it ended with exit status 1; want exit code 127"},
-		{name: "ignores the end of input", old: "\texit(0);", new: "\tfor (;;) pause();", want: "2 of 5 it went on for 2s and was killed"},
-		{name: "ignores SIGTERM", old: "signal(SIGTERM, end)", new: "signal(SIGTERM, SIG_IGN)", want: "3 of 5 it went on for 2s and was killed"},
-		{name: "lies about a capability", old: `!w->receive && !w->send && strcmp(op, "WRITE")`, new: "!w->receive", want: "5 of 5 exit status 127: example-c: operation SEND: not supported"},
-		{name: "dies", file: "requester.c", old: "	r->completed++;", new: "	__builtin_trap();", want: "5 of 5 ended in the middle of the run"},
-		{name: "a flood of good lines", old: starts, new: starts + "\tfor (;;) fputs(\"{\\\"event\\\":\\\"share\\\"}\\n\", stdout);\n", want: "4 of 5 it said more than 1048576 lines", busy: `endpoint B .*, \d{4,7} lines said; limit reached before the work was done`},
-		{name: "reports from the future", file: "requester.c", old: "clock_now(), q->n, n->wr", new: "2 * clock_now(), q->n, n->wr", want: "5 of 5 has not come yet"},
-		{name: "others' QPs", file: "wire.c", old: "put(bth + 4, 4, q->peer_qpn)", new: "put(bth + 4, 4, q->peer_qpn + 1)", want: "4 of 5 WIRE-BTH-002"},
-		{name: "malformed frames", file: "wire.c", old: "(uint8_t)(crc >> 8 * i)", new: "(uint8_t)(~crc >> 8 * i)", want: "4 of 5 WIRE-ICRC-001"},
+		{name: "says nothing", old: begins, new: "for (;;) pause();\n" + begins, want: "1 of 5 said nothing within 30s",
+			waits: true},
+		{name: "never ready", old: `say("{\"event\":\"ready\"}");`, new: "for (;;) pause();",
+			want: "4 of 5 did not say ready within 30s and was killed", waits: true},
+		{name: "garbage", old: begins, new: "say(\"hello\");\n" + begins,
+			want: `1 of 5 line 1: "hello" is no line of the contract`},
+		{name: "unknown recovery", old: `\"recovery\":\"gbn\"`, new: `\"recovery\":\"gobackn\"`,
+			want: `1 of 5 line 1: capabilities: recovery: "gobackn" is unknown; known: fasr gb1 gbn`},
+		{name: "unknown feature", old: `\"recovery\"`, new: `\"features\":\"cm sack\",\"recovery\"`,
+			want: `1 of 5 line 1: capabilities: features: "sack" is unknown; known: backto0`},
+		{name: "a flood without an end", old: begins, new: "for (;;) fputs(\"xxxxxxxx\", stdout);\n" + begins,
+			want: "1 of 5 line 1: longer than 65536 bytes"},
+		{name: "ignores what it does not know", old: `unsupported(op, "order");`, new: ";",
+			want: "1 of 5 asked for parameter gauntlet_no_such_parameter", waits: true},
+		{name: "exit code", file: "lines.c", old: "exit(127)", new: "exit(1)",
+			want: "1 of 5 it ended with exit status 1; want exit code 127"},
+		{name: "ignores the end of input", old: "\texit(0);", new: "\tfor (;;) pause();",
+			want: "2 of 5 it went on for 2s and was killed"},
+		{name: "ignores SIGTERM", old: "signal(SIGTERM, end)", new: "signal(SIGTERM, SIG_IGN)",
+			want: "3 of 5 it went on for 2s and was killed"},
+		{name: "lies about a capability", old: `!w->receive && !w->send && strcmp(op, "WRITE")`, new: "!w->receive",
+			want: "5 of 5 exit status 127: example-c: operation SEND: not supported"},
+		{name: "dies", file: "requester.c", old: "	r->completed++;", new: "	__builtin_trap();",
+			want: "5 of 5 ended in the middle of the run"},
+		{name: "a flood of good lines", old: starts,
+			new:  starts + "\tfor (;;) fputs(\"{\\\"event\\\":\\\"share\\\"}\\n\", stdout);\n",
+			want: "4 of 5 it said more than 1048576 lines",
+			busy: `endpoint B .*, \d{4,7} lines said; limit reached before the work was done`},
+		{name: "reports from the future", file: "requester.c", old: "clock_now(), q->n, n->wr",
+			new: "2 * clock_now(), q->n, n->wr", want: "5 of 5 has not come yet"},
+		{name: "others' QPs", file: "wire.c", old: "put(bth + 4, 4, q->peer_qpn)",
+			new: "put(bth + 4, 4, q->peer_qpn + 1)", want: "4 of 5 WIRE-BTH-002"},
+		{name: "malformed frames", file: "wire.c", old: "(uint8_t)(crc >> 8 * i)", new: "(uint8_t)(~crc >> 8 * i)",
+			want: "4 of 5 WIRE-ICRC-001"},
 	}
 }
 
@@ -123,7 +141,8 @@ func told(t *testing.T, o exited) {
 }
 
 // forking is the example with children that do what they can to outlive it.
-var forking = bad{name: "forks", old: begins, new: "if (!fork()) { setsid(); if (!fork()) for (;;) sleep(1000); _exit(0); }\n" + begins}
+var forking = bad{name: "forks", old: begins,
+	new: "if (!fork()) { setsid(); if (!fork()) for (;;) sleep(1000); _exit(0); }\n" + begins}
 
 // A program that starts others keeps the contract; they end with it, whatever they did to escape.
 func TestWhatAProgramStartsEndsWithIt(t *testing.T) {
@@ -144,7 +163,8 @@ func (b *bad) build(t *testing.T, more ...string) string {
 	dir, path := t.TempDir(), filepath.Join(t.TempDir(), "bad")
 	sources, err := filepath.Glob("../../images/example-c/*.[ch]")
 	must(t, err)
-	args := append([]string{"-std=gnu11", "-D_GNU_SOURCE", "-w", "-include", "signal.h", "-include", "unistd.h", "-o", path}, more...)
+	args := append([]string{"-std=gnu11", "-D_GNU_SOURCE", "-w", "-include", "signal.h", "-include", "unistd.h",
+		"-o", path}, more...)
 	changed := false
 	for _, source := range sources {
 		text, err := os.ReadFile(source)

@@ -8,15 +8,16 @@ import (
 	"testing"
 )
 
-// The kernel's soft-RoCE and a program that shares no code with it or with this repository do each other's work, in either
-// direction, in a guest that has both.
+// The kernel's soft-RoCE and a program that shares no code with it or with this repository do each other's work, in
+// either direction, in a guest that has both.
 func TestMatrixOfPeersWithSoftRoCE(t *testing.T) {
 	needLab(t)
 	if _, err := exec.LookPath("ib_write_bw"); err != nil {
 		t.Skip(err, "; install perftest")
 	}
 	path := example(t) + "/gbn"
-	o := gauntlet(t, t.TempDir(), "matrix", "--peers", "--impl", "rxe,"+path, "--bench", "lab", "--deterministic", "--links", "clean",
+	o := gauntlet(t, t.TempDir(), "matrix", "--peers", "--impl", "rxe,"+path, "--bench", "lab", "--deterministic",
+		"--links", "clean",
 		"--with", "link rate=20M", "--with", "load write msg=16KiB count=10", "--json", "--quiet", "--out", "m")
 	if o.stdout == "" {
 		t.Fatalf("exit %d, %s", o.code, o.stderr)
@@ -38,8 +39,10 @@ func TestSoftRoCEFromPositions(t *testing.T) {
 	if _, err := exec.LookPath("ib_write_bw"); err != nil {
 		t.Skip(err, "; install perftest")
 	}
-	r := gauntlet(t, t.TempDir(), "run", "--impl", "rxe", "--bench", "lab", "--deterministic", "--rate", "20M", "--rtt", "10ms", "--msg", "16KiB",
-		"--count", "10", "--fault", "drop A psn=+20 tx=1", "--json", "--waivers", "rxe", "--out", filepath.Join(t.TempDir(), "r")).result(t)
+	r := gauntlet(t, t.TempDir(), "run", "--impl", "rxe", "--bench", "lab", "--deterministic", "--rate", "20M", "--rtt",
+		"10ms", "--msg", "16KiB",
+		"--count", "10", "--fault", "drop A psn=+20 tx=1", "--json", "--waivers", "rxe", "--out",
+		filepath.Join(t.TempDir(), "r")).result(t)
 	if r.Messages != 10 {
 		t.Fatalf("%s %s, %d messages", r.Status, r.Reason, r.Messages)
 	}

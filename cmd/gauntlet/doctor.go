@@ -34,8 +34,10 @@ func doctorCommand() *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
-	c.Flags().BoolVar(&measured, "measure", false, "measure how fast a link this machine carries in real time; half a minute")
-	c.Flags().StringVar(&lab, "testbed", "", "look at the hosts and cables of this testbed file instead: testbed check FILE")
+	c.Flags().BoolVar(&measured, "measure", false,
+		"measure how fast a link this machine carries in real time; half a minute")
+	c.Flags().StringVar(&lab, "testbed", "",
+		"look at the hosts and cables of this testbed file instead: testbed check FILE")
 	keepFlag(c, &keep)
 	return c
 }

@@ -59,7 +59,8 @@ func begin(t *testing.T, impl string, ready int) *pending {
 	t.Helper()
 	needNetns(t)
 	p := &pending{dir: filepath.Join(t.TempDir(), "r"), scratch: t.TempDir(), links: left(t, "/sys/class/net")}
-	p.cmd = command(t, t.TempDir(), "run", "--impl", impl, "--bench", "netns", "--json", "--rate", "50M", "--rtt", "10ms", "--duration", "60s", "--out", p.dir)
+	p.cmd = command(t, t.TempDir(), "run", "--impl", impl, "--bench", "netns", "--json", "--rate", "50M", "--rtt",
+		"10ms", "--duration", "60s", "--out", p.dir)
 	p.cmd.Env = append(os.Environ(), "TMPDIR="+p.scratch)
 	p.cmd.Stdout, p.cmd.Stderr = &p.stdout, &p.stderr
 	must(t, p.cmd.Start())
@@ -79,8 +80,8 @@ func begin(t *testing.T, impl string, ready int) *pending {
 	return p
 }
 
-// roles counts the processes that the run has started for a role. Beside them the Go runtime has a child for an instant when it starts,
-// before the program can take a signal.
+// roles counts the processes that the run has started for a role. Beside them the Go runtime has a child for an instant
+// when it starts, before the program can take a signal.
 func (p *pending) roles() (n int) {
 	for _, line := range p.processes {
 		if strings.Contains(line, " process ") {
@@ -162,7 +163,8 @@ func TestEndings(t *testing.T) {
 				t.Errorf("exit %d, %q; want %q", o.code, o.stderr, c.says)
 			}
 			r := o.result(t)
-			if r.Status != "ERROR" || !strings.Contains(r.Reason, c.says) || c.whole && (r.Packets == 0 || r.Messages == 0) {
+			if r.Status != "ERROR" || !strings.Contains(r.Reason, c.says) || c.whole &&
+				(r.Packets == 0 || r.Messages == 0) {
 				t.Errorf("%s %q, %d packets, %d messages", r.Status, r.Reason, r.Packets, r.Messages)
 			}
 			names := left(t, p.dir)
@@ -207,16 +209,21 @@ func TestFullDisk(t *testing.T) {
 		says             string
 		read             []string
 	}{
-		{"run folder, sim", "200k", "--bench sim --out tiny/r", "run: write tiny/r/trace.ndjson: no space left on device", []string{"tiny/r/spec.txt"}},
-		{"run folder, netns", "1m", "--bench netns --out tiny/r", "netns: write tiny/r/taps/A.pcapng: no space left on device", []string{"tiny/r/spec.txt"}},
-		{"scratch", "64k", "--bench netns --out r", "netns: spool of tap ", []string{"r/spec.txt", "r/result.json", "r/report.html"}},
+		{"run folder, sim", "200k", "--bench sim --out tiny/r",
+			"run: write tiny/r/trace.ndjson: no space left on device", []string{"tiny/r/spec.txt"}},
+		{"run folder, netns", "1m", "--bench netns --out tiny/r",
+			"netns: write tiny/r/taps/A.pcapng: no space left on device", []string{"tiny/r/spec.txt"}},
+		{"scratch", "64k", "--bench netns --out r", "netns: spool of tap ", []string{"r/spec.txt", "r/result.json",
+			"r/report.html"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
 			must(t, os.Mkdir(filepath.Join(dir, "tiny"), 0o755))
 			script := `mount -t tmpfs -o size=` + c.size + ` none tiny && "$@"; code=$?; cp -r tiny kept; exit $code`
-			cmd := command(t, dir, strings.Fields("run --rate 100M --rtt 2ms --msg 64KiB --count 100 --quiet "+c.args)...)
-			cmd.Args = append([]string{"unshare", "-m", "sh", "-c", script, "sh"}, append([]string{cmd.Path}, cmd.Args[1:]...)...)
+			cmd := command(t, dir,
+				strings.Fields("run --rate 100M --rtt 2ms --msg 64KiB --count 100 --quiet "+c.args)...)
+			cmd.Args = append([]string{"unshare", "-m", "sh", "-c", script, "sh"}, append([]string{cmd.Path},
+				cmd.Args[1:]...)...)
 			var err error
 			if cmd.Path, err = exec.LookPath("unshare"); err != nil {
 				t.Skip(err)

@@ -32,8 +32,8 @@ func usage(err error) error { return ending(exitUsage, err) }
 // broken ends a command for an error of the harness.
 func broken(err error) error { return ending(exitBroken, err) }
 
-// settled ends a command by the status of a result of several runs, as run.ExitCode does by that of one. Runs that decided nothing
-// are a failure of the whole.
+// settled ends a command by the status of a result of several runs, as run.ExitCode does by that of one. Runs that
+// decided nothing are a failure of the whole.
 func settled(status string) error {
 	switch status {
 	case rule.Pass.String():

@@ -70,7 +70,8 @@ func meant(words []string) (ids []string, err error) {
 
 // unknown says that no rule is meant, and which might be.
 func unknown(words []string) error {
-	err := fmt.Errorf("no rule is called %q, and none says that; gauntlet explain lists the families", strings.Join(words, " "))
+	err := fmt.Errorf("no rule is called %q, and none says that; gauntlet explain lists the families",
+		strings.Join(words, " "))
 	if near := rulebook.Near(words[0]); near != nil {
 		err = fmt.Errorf("no rule is called %q; similar: %s", words[0], strings.Join(near, ", "))
 	}

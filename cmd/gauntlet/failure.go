@@ -19,8 +19,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// stdout is standard output for results, which have to be the only thing there when they are for programs. What others say in them
-// cannot do anything to a terminal or to the log of a CI job: lines sees to that.
+// stdout is standard output for results, which have to be the only thing there when they are for programs. What others
+// say in them cannot do anything to a terminal or to the log of a CI job: lines sees to that.
 var (
 	stdout = &output{Writer: lines}
 	lines  = &quote.Writer{To: os.Stdout}
@@ -41,15 +41,17 @@ func (o *output) Write(p []byte) (int, error) {
 // jsonHelp explains --json.
 const jsonHelp = "print the result as JSON; of a run that did not happen, an object with status and error"
 
-// announce writes the object of a command that failed with a text and left no result where its --json says, be it standard
-// output or a file. It does nothing for any other command.
+// announce writes the object of a command that failed with a text and left no result where its --json says, be it
+// standard output or a file. It does nothing for any other command.
 func announce(c *cobra.Command, args []string, code int, cause error, began time.Time) {
 	f, text := c.Flags().Lookup("json"), fault.OneLine(cause)
-	if f == nil || text == "" || errors.As(cause, new(*registry.Replaced)) { // what took the place of this process has said it
+	// what took the place of this process has said it
+	if f == nil || text == "" || errors.As(cause, new(*registry.Replaced)) {
 		return
 	}
-	failure := model.Failure{Format: model.FormatVersion, Version: build.Version(), Commit: build.Commit(), Command: build.CommandLine(),
-		Status: rule.Error.String(), Error: text, Exit: code}
+	failure := model.Failure{Format: model.FormatVersion, Version: build.Version(), Commit: build.Commit(),
+		Command: build.CommandLine(),
+		Status:  rule.Error.String(), Error: text, Exit: code}
 	if code == exitFailure {
 		failure.Status = rule.Fail.String()
 	}
@@ -58,7 +60,8 @@ func announce(c *cobra.Command, args []string, code int, cause error, began time
 		if path != "" && !writtenSince(path, began) {
 			err = document.File(path, func(w io.Writer) error { return document.JSON(w, failure) })
 		}
-	} else if wanted := path == "true" || !f.Changed && slices.Contains(args, "--json"); wanted && !stdout.used { // a flag behind one that is wrong has not been read
+	} else if wanted := path == "true" || !f.Changed && slices.Contains(args, "--json"); wanted && !stdout.used {
+		// a flag behind one that is wrong has not been read
 		err = document.JSON(stdout, failure)
 	}
 	if err != nil {

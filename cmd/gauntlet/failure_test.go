@@ -68,7 +68,8 @@ func TestNoResultIsAnObject(t *testing.T) {
 			continue
 		}
 		must(t, json.Unmarshal([]byte(o.stdout), &f))
-		if o.code != c.code || f.Exit != c.code || f.Status != "ERROR" || f.Format != model.FormatVersion || f.Version == "" || !strings.Contains(f.Error, c.says) {
+		if o.code != c.code || f.Exit != c.code || f.Status != "ERROR" || f.Format != model.FormatVersion ||
+			f.Version == "" || !strings.Contains(f.Error, c.says) {
 			t.Errorf("%s: exit %d, %+v; want exit %d and %q", c.args, o.code, f, c.code, c.says)
 		}
 		if o.stderr != "gauntlet: "+f.Error+"\n" {
@@ -83,7 +84,8 @@ func TestNoResultIsAnObject(t *testing.T) {
 // A result that was printed stays alone when something fails afterwards.
 func TestAResultStaysAlone(t *testing.T) {
 	dir := t.TempDir()
-	must(t, os.WriteFile(filepath.Join(dir, "short.txt"), []byte("link rate=1M delay=1ms\nload write msg=1MiB count=100\nrun limit=100ms\n"), 0o644))
+	must(t, os.WriteFile(filepath.Join(dir, "short.txt"),
+		[]byte("link rate=1M delay=1ms\nload write msg=1MiB count=100\nrun limit=100ms\n"), 0o644))
 	for args, code := range map[string]int{
 		"run short.txt --json": 1,
 		"matrix --json --impl gbn --links clean --with run\xa0limit=1ms --out m":                                     1,
@@ -109,7 +111,8 @@ func TestNoReportIsAnObject(t *testing.T) {
 	o := gauntlet(t, dir, "conform", "--impl", "nope", "--json", path)
 	text, err := os.ReadFile(path)
 	must(t, err)
-	if all := documents(t, string(text)); o.code != 2 || o.stdout != "" || len(all) != 1 || all[0]["status"] != "ERROR" || all[0]["exit"] != 2. {
+	if all := documents(t, string(text)); o.code != 2 || o.stdout != "" || len(all) != 1 ||
+		all[0]["status"] != "ERROR" || all[0]["exit"] != 2. {
 		t.Errorf("exit %d, stdout %q, report %s", o.code, o.stdout, text)
 	}
 }

@@ -10,14 +10,15 @@ import (
 	"testing"
 )
 
-// harmed writes a program: this repository's engine in the hands of a shell. $E is the engine's command, to be started in a script
-// that passes on that it refuses what it does not have.
+// harmed writes a program: this repository's engine in the hands of a shell. $E is the engine's command, to be started
+// in a script that passes on that it refuses what it does not have.
 func harmed(t *testing.T, name, script string) string {
 	t.Helper()
 	self, err := os.Executable()
 	must(t, err)
 	path := filepath.Join(t.TempDir(), name)
-	must(t, os.WriteFile(path, []byte("#!/bin/bash\nexport "+asProgram+"=1\nE='"+self+" process endpoint gbn'\n"+script+"\n"), 0o755))
+	must(t, os.WriteFile(path, []byte("#!/bin/bash\nexport "+asProgram+"=1\nE='"+self+" process endpoint gbn'\n"+
+		script+"\n"), 0o755))
 	return "exec:" + path
 }
 
@@ -42,9 +43,12 @@ func TestProgramAtFault(t *testing.T) {
 		{"crash", crashes, "B", "--count 400", "ended in the middle of the run: exit status 137"},
 		{"leaves early", leaves, "A", "--count 400", "ended in the middle of the run"},
 		{"stalls", stalls, "A", "--count 400 --no-progress 3s", "nothing moved for 3s"},
-		{"never idle", neverIdle, "A", "--count 20 --no-progress 3s", "it did not say idle, with all of its 20 requests completed, "},
-		{"never idle", neverIdle, "B", "--count 20 --no-progress 3s", "it did not say idle, with no requests of its own to make, "},
-		{"late", unharmed, "A", "--count 400 --limit 1s --rate 2M --rtt 100ms --attempts 20", "of 400 requests completed, as far as it tells, "},
+		{"never idle", neverIdle, "A", "--count 20 --no-progress 3s",
+			"it did not say idle, with all of its 20 requests completed, "},
+		{"never idle", neverIdle, "B", "--count 20 --no-progress 3s",
+			"it did not say idle, with no requests of its own to make, "},
+		{"late", unharmed, "A", "--count 400 --limit 1s --rate 2M --rtt 100ms --attempts 20",
+			"of 400 requests completed, as far as it tells, "},
 	} {
 		t.Run(c.name+" "+c.side, func(t *testing.T) {
 			if c.name != "late" { // which rests on how late the endpoints are
@@ -56,16 +60,21 @@ func TestProgramAtFault(t *testing.T) {
 				impls = "gbn," + bad
 			}
 			dir := t.TempDir()
-			args := append([]string{"run", "--bench", "netns", "--json", "--out", "r", "--rate", "20M", "--rtt", "10ms", "--attempts", attempts, "--impl", impls}, strings.Fields(c.args)...)
+			args := append([]string{"run", "--bench", "netns", "--json", "--out", "r", "--rate", "20M", "--rtt", "10ms",
+				"--attempts", attempts, "--impl", impls}, strings.Fields(c.args)...)
 			o := gauntlet(t, dir, args...)
 			r := o.result(t)
 			if r.Status == "INVALID" {
 				t.Fatal("this host is too busy: ", r.Reason)
 			}
-			if o.code != exitFailure || o.stderr != "" || r.Status != "FAIL" || r.Fault == nil || r.Fault.Side != c.side || r.Fault.Program != bad || !strings.Contains(r.Reason, c.says) || r.Packets == 0 {
-				t.Errorf("exit %d, %s %q, %+v, %d packets; want %q\n%s", o.code, r.Status, r.Reason, r.Fault, r.Packets, c.says, o.stderr)
+			if o.code != exitFailure || o.stderr != "" || r.Status != "FAIL" || r.Fault == nil ||
+				r.Fault.Side != c.side || r.Fault.Program != bad || !strings.Contains(r.Reason, c.says) ||
+				r.Packets == 0 {
+				t.Errorf("exit %d, %s %q, %+v, %d packets; want %q\n%s", o.code, r.Status, r.Reason, r.Fault,
+					r.Packets, c.says, o.stderr)
 			}
-			if again := gauntlet(t, dir, "judge", r.Folder, "--json"); again.code != exitFailure || again.result(t).Status != "FAIL" {
+			if again := gauntlet(t, dir, "judge", r.Folder, "--json"); again.code != exitFailure ||
+				again.result(t).Status != "FAIL" {
 				t.Errorf("judged again: exit %d, %s", again.code, again.result(t).Reason)
 			}
 		})
@@ -89,14 +98,16 @@ func TestCrashFailsItsCellsOnly(t *testing.T) {
 	beside(t)
 	needNetns(t)
 	bad := harmed(t, "bad", strings.Replace(crashes, "sleep 3", "sleep 2", 1))
-	o := gauntlet(t, t.TempDir(), "matrix", "--bench", "netns", "--impl", "gbn,"+bad, "--links", "random", "--with", "link rate=20M", "--with", "load write msg=64KiB count=120",
+	o := gauntlet(t, t.TempDir(), "matrix", "--bench", "netns", "--impl", "gbn,"+bad, "--links", "random", "--with",
+		"link rate=20M", "--with", "load write msg=64KiB count=120",
 		"--json", "--quiet", "--attempts", "1", "--out", "m")
 	m := readMatrix(t, []byte(o.stdout))
 	ours, theirs := m.Cell("gbn", "random"), m.Cell(bad, "random")
 	if ours == nil || theirs == nil {
 		t.Fatalf("no cells: %s", o.stderr)
 	}
-	if ours.Status == "FAIL" || ours.Status == "ERROR" || theirs.Status != "FAIL" || !strings.Contains(theirs.Reason, "ended in the middle of the run") {
+	if ours.Status == "FAIL" || ours.Status == "ERROR" || theirs.Status != "FAIL" || !strings.Contains(theirs.Reason,
+		"ended in the middle of the run") {
 		t.Errorf("gbn is %s %s, the program %s %s", ours.Status, ours.Reason, theirs.Status, theirs.Reason)
 	}
 }

@@ -83,7 +83,8 @@ func (f *figuresFlags) conclude(ctx context.Context, m *figures.Set) error {
 	if f.json {
 		err = errors.Join(err, document.JSON(stdout, m))
 	} else {
-		fmt.Printf("%d figures from %d runs%s: %s\n", len(m.Figures), m.Runs, lasted(m.Wall), filepath.Join(dir, "figures.html"))
+		fmt.Printf("%d figures from %d runs%s: %s\n", len(m.Figures), m.Runs, lasted(m.Wall),
+			filepath.Join(dir, "figures.html"))
 	}
 	switch {
 	case err != nil:
@@ -91,7 +92,8 @@ func (f *figuresFlags) conclude(ctx context.Context, m *figures.Set) error {
 	case ctx.Err() != nil:
 		return exit{exitBroken, fmt.Sprintf("figures: interrupted, %d points were not run", missing)}
 	case missing > 0:
-		return exit{exitBroken, fmt.Sprintf("figures: %d points have no number: %s", missing, strings.Join(reasons, "; "))}
+		return exit{exitBroken, fmt.Sprintf("figures: %d points have no number: %s", missing,
+			strings.Join(reasons, "; "))}
 	}
 	return nil
 }

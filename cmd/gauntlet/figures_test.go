@@ -27,7 +27,8 @@ func TestFigures(t *testing.T) {
 		for _, c := range f.Panels[0].Curves {
 			for _, point := range c.Ours {
 				if point.Estimate == nil || math.Abs(point.Estimate.Value / *point.Model - 1) > 0.05 {
-					t.Errorf("%s, %s at %g: %+v, the model says %g", f.ID, c.Name, point.X, point.Estimate, *point.Model)
+					t.Errorf("%s, %s at %g: %+v, the model says %g", f.ID, c.Name, point.X,
+						point.Estimate, *point.Model)
 				}
 			}
 		}
@@ -44,8 +45,10 @@ func TestFiguresList(t *testing.T) {
 	if o.code != 0 || strings.Count(o.stdout, "\n") != len(targets.Figures()) {
 		t.Errorf("exit %d\n%s", o.code, o.stdout)
 	}
-	for want, args := range map[string][]string{"figure \"LW-99\": unknown": {"LW-99"}, "--jobs 0": {"--jobs", "0"}, "--confidence 2": {"--confidence", "2"}, "0 seeds": {"--seeds", "0"}} {
-		if o := inProcess(t, t.TempDir(), append([]string{"figures"}, args...)...); o.code != exitUsage || !strings.Contains(o.stderr, want) || strings.Count(o.stderr, "\n") != 1 {
+	for want, args := range map[string][]string{"figure \"LW-99\": unknown": {"LW-99"}, "--jobs 0": {"--jobs", "0"},
+		"--confidence 2": {"--confidence", "2"}, "0 seeds": {"--seeds", "0"}} {
+		if o := inProcess(t, t.TempDir(), append([]string{"figures"}, args...)...); o.code != exitUsage ||
+			!strings.Contains(o.stderr, want) || strings.Count(o.stderr, "\n") != 1 {
 			t.Errorf("%v: exit %d, %q", args, o.code, o.stderr)
 		}
 	}

@@ -21,7 +21,8 @@ import (
 )
 
 // benchHelp explains --bench.
-const benchHelp = "where to run: sim (virtual time), netns (real packets between network namespaces), container (the same around containers), lab (the same on a guest's kernel) or remote (a device on a host of a --testbed)"
+const benchHelp = "where to run: sim (virtual time), netns (real packets between network namespaces), container (the " +
+	"same around containers), lab (the same on a guest's kernel) or remote (a device on a host of a --testbed)"
 
 // outputFlags are those of every command that shows a result.
 type outputFlags struct {
@@ -48,7 +49,8 @@ type dilation struct{ k *vtime.Dilation }
 // dilateFlag declares --dilate.
 func dilateFlag(c *cobra.Command, k *vtime.Dilation) {
 	c.Flags().Var(dilation{k}, "dilate", "netns, container, lab: a second of the Spec lasts so many of the machine, "+
-		"a power of two up to 1024, so that one that is slow or busy keeps up; auto takes what this machine needs now, "+
+		"a power of two up to 1024, so that one that is slow or busy keeps up; auto takes what "+
+		"this machine needs now, "+
 		"and twice as much where that was too little")
 	complete(c, "dilate", auto, "1", "2", "4", "8", "16", "32", "64")
 }
@@ -94,7 +96,9 @@ func (f *hostedFlags) choose(c *cobra.Command, bench *string) {
 // judge opens the host of a testbed, whose device is then judged in both its roles.
 func (f *hostedFlags) judge(ctx context.Context, o *conform.Options) (done func() error, err error) {
 	if o.Impl != "" {
-		return nil, usage(fmt.Errorf("--bench remote and --impl %s: a device is judged in both its roles; leave --impl out", o.Impl))
+		return nil,
+			usage(fmt.Errorf("--bench remote and --impl %s: a device is judged in both its roles; leave --impl out",
+				o.Impl))
 	}
 	o.Hosted = f.Hosted
 	o.Hosted.Host = o.Device
@@ -109,7 +113,8 @@ func (f *hostedFlags) judge(ctx context.Context, o *conform.Options) (done func(
 // open makes the remote bench around so many devices.
 func (f *hostedFlags) open(ctx context.Context, b *registry.OnDemand, devices int) (done func() error, err error) {
 	if devices == 0 {
-		return nil, usage(fmt.Errorf("--bench remote: no device; have %s or %s among the implementations of --impl", dut.Name, dut.RNIC))
+		return nil, usage(fmt.Errorf("--bench remote: no device; have %s or %s among the implementations of --impl",
+			dut.Name, dut.RNIC))
 	}
 	b.Bench, _, done, err = registry.OpenHosted(ctx, f.Hosted, devices)
 	return done, err
@@ -117,7 +122,9 @@ func (f *hostedFlags) open(ctx context.Context, b *registry.OnDemand, devices in
 
 // keepFlag declares --keep.
 func keepFlag(c *cobra.Command, keep *bool) {
-	c.Flags().BoolVar(keep, "keep", false, "leave this program on the testbed's hosts, by its hash in ~/.cache/gauntlet, so that the next time it is not copied")
+	c.Flags().BoolVar(keep, "keep", false,
+		"leave this program on the testbed's hosts, by its hash in ~/.cache/gauntlet, so that the next "+
+			"time it is not copied")
 }
 
 // effortFlags declares how many runs numbers are taken from, beside --seeds, and how sure they are to be.
@@ -141,7 +148,8 @@ var choices = map[string][]string{
 
 // complete offers the values of a flag to the shell.
 func complete(c *cobra.Command, flag string, values ...string) {
-	_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)) // fails for a flag that is not there
+	// fails for a flag that is not there
+	_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // completeChoices offers the values of flags that have few.
@@ -152,7 +160,8 @@ func completeChoices(c *cobra.Command, flags ...string) {
 }
 
 // onlyOn are the flags that mean something on one bench only.
-var onlyOn = map[string]string{"expose": "netns", "codec": "sim", "kernel": "lab", "modules": "lab", "deterministic": "lab", "guest-memory": "lab",
+var onlyOn = map[string]string{"expose": "netns", "codec": "sim", "kernel": "lab", "modules": "lab",
+	"deterministic": "lab", "guest-memory": "lab",
 	"testbed": "remote", "keep": "remote", "guest-limit": "lab", "guest-console": "lab", "guest-with": "lab"}
 
 // onBench checks flags that have few values, and all that mean something on some benches only.
@@ -206,8 +215,10 @@ what was seen. In virtual time so is an engine that never comes to its end. What
 // define declares the flags. They are kept where the options of the command are.
 func (f *limitFlags) define(c *cobra.Command, limit, still *time.Duration) {
 	f.limit, f.still = limit, still
-	c.Flags().DurationVar(limit, "limit", 0, "end a run that is not done by then, in its own time (default: what the Spec says, else 1h, or 1h more than --duration)")
-	c.Flags().DurationVar(still, "no-progress", 0, "netns, container, lab: end a run in which nothing moves for so long (default: four times what all retries take, 10s at least)")
+	c.Flags().DurationVar(limit, "limit", 0, "end a run that is not done by then, in its own time (default: what the "+
+		"Spec says, else 1h, or 1h more than --duration)")
+	c.Flags().DurationVar(still, "no-progress", 0, "netns, container, lab: end a run in which nothing moves for so "+
+		"long (default: four times what all retries take, 10s at least)")
 }
 
 // check looks at them.
@@ -218,7 +229,8 @@ func (f *limitFlags) check(c *cobra.Command, bench string) error {
 		}
 	}
 	if c.Flags().Changed("no-progress") && bench == "sim" {
-		return fmt.Errorf("--no-progress: means nothing on the sim bench, which ends when nothing can move; add --bench netns or leave it out")
+		return fmt.Errorf("--no-progress: means nothing on the sim bench, which ends when nothing can move; add " +
+			"--bench netns or leave it out")
 	}
 	return nil
 }

@@ -62,7 +62,8 @@ func TestGateOfTheGoExample(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "transport")
 	must(t, os.CopyFS(dir, os.DirFS("../../.github/examples/go-transport")))
 	goModule(t, dir)
-	for _, words := range [][]string{{"build", "-o", "build/endpoint", "./cmd/endpoint"}, {"test", "-vet=off", "-run", "TestTransport/loss-", "-v", "."}} {
+	for _, words := range [][]string{{"build", "-o", "build/endpoint", "./cmd/endpoint"}, {"test", "-vet=off", "-run",
+		"TestTransport/loss-", "-v", "."}} {
 		c := exec.Command("go", words...)
 		c.Dir, c.Env = dir, append(os.Environ(), "GOFLAGS=-trimpath", "GOPROXY=off", "CGO_ENABLED=0")
 		out, err := c.CombinedOutput()
@@ -70,7 +71,9 @@ func TestGateOfTheGoExample(t *testing.T) {
 			t.Fatalf("%v: %v\n%s", words, err, out)
 		}
 	}
-	if g, o, _ := gated(t, "impl exec:"+dir+"/build/endpoint gbn\nscenarios GBN-NAK-002 && !random\nlinks clean\n"); o.code != 0 ||
+	if g, o,
+		_ := gated(t, "impl exec:"+dir+"/build/endpoint gbn\nscenarios GBN-NAK-002 && "+
+		"!random\nlinks clean\n"); o.code != 0 ||
 		g.Status != "PASS" ||
 		g.Peer != "gbn" {
 		t.Errorf("exit %d, %s %q\n%s%s", o.code, g.Status, g.Reasons, o.stdout, o.stderr)

@@ -10,7 +10,8 @@ import (
 // A command line or a file that asks for what cannot be is refused in one line before anything runs.
 func TestGateRefuses(t *testing.T) {
 	dir := t.TempDir()
-	for name, text := range map[string]string{"good.gate": "gate 1\nimpl gbn\n", "new.gate": "gate 2\nimpl gbn\n", "two.gate": "gate 1\nimpl gbn\nbench lab sim\n", "none.gate": "gate 1\nimpl gbn\nbaseline main.json\n"} {
+	for name, text := range map[string]string{"good.gate": "gate 1\nimpl gbn\n", "new.gate": "gate 2\nimpl gbn\n",
+		"two.gate": "gate 1\nimpl gbn\nbench lab sim\n", "none.gate": "gate 1\nimpl gbn\nbaseline main.json\n"} {
 		must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}
 	for words, want := range map[string]string{

@@ -27,9 +27,12 @@ func needSoftRoCE(t *testing.T) {
 func TestGoodputRepeats(t *testing.T) {
 	needSoftRoCE(t)
 	var said, pages [2]string
-	dir := t.TempDir() // the same for both: the guest has a folder of this name, and where its kernel keeps a name depends on the name
+	// the same for both: the guest has a folder of this name, and where its kernel keeps a name depends on the name
+	dir := t.TempDir()
 	for n := range said {
-		o := gauntlet(t, dir, strings.Fields("lab goodput --deterministic --rtt 4ms --loss 1e-2 --count 5 --singles 5 --msg 160KiB --json --html cell.html")...)
+		o := gauntlet(t, dir,
+			strings.Fields("lab goodput --deterministic --rtt 4ms --loss 1e-2 --count 5 --singles 5 --msg 160KiB "+
+				"--json --html cell.html")...)
 		if o.code != 0 {
 			t.Fatalf("exit %d\n%s%s", o.code, o.stdout, o.stderr)
 		}
@@ -46,7 +49,8 @@ func TestGoodputRepeats(t *testing.T) {
 	const packets = 5 * 160
 	for side, r := range m.Rows[0].Sides {
 		for _, run := range []*model.ContrastRun{&r.Stream, &r.Single} {
-			if run.DataPackets-run.Retransmitted != packets || run.GoodputBps < 1e6 || run.GoodputBps > 50e6 || run.FCT.Count != 5 || run.Lost == 0 || run.Retransmitted == 0 {
+			if run.DataPackets-run.Retransmitted != packets || run.GoodputBps < 1e6 || run.GoodputBps > 50e6 ||
+				run.FCT.Count != 5 || run.Lost == 0 || run.Retransmitted == 0 {
 				t.Errorf("%s: %+v; want %d packets, some lost and sent again", m.Impls[side], run.Summary, packets)
 			}
 		}
@@ -59,6 +63,7 @@ func TestGoodputRepeats(t *testing.T) {
 		t.Errorf("%d packets of %s in flight; two messages are 320", w, m.Impls[1])
 	}
 	if e := rxe.AckReqEvery; e.Median < 50 || e.Greatest > 80 {
-		t.Errorf("soft-RoCE asks for an acknowledgement every %+v packets; want about 64, and never a message of 160 without", e)
+		t.Errorf("soft-RoCE asks for an acknowledgement every %+v packets; want about 64, and never a "+
+			"message of 160 without", e)
 	}
 }

@@ -20,7 +20,8 @@ func eachCommand(c *cobra.Command, visit func(*cobra.Command)) {
 	}
 }
 
-// Every command shows an example, and each line of it that calls the program has flags and arguments that this command takes.
+// Every command shows an example, and each line of it that calls the program has flags and arguments that this command
+// takes.
 func TestExamplesAreTaken(t *testing.T) {
 	eachCommand(root(), func(c *cobra.Command) {
 		if c.Example == "" {

@@ -14,8 +14,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 )
 
-// nasty introduces itself as the contract asks, and ends with a last line that orders about a terminal, a CI system and a browser. Told
-// to fail by the contract's own line, it says the same there.
+// nasty introduces itself as the contract asks, and ends with a last line that orders about a terminal, a CI system and
+// a browser. Told to fail by the contract's own line, it says the same there.
 const nasty = `#!/bin/sh
 trap 'exit 0' TERM
 echo '{"event":"capabilities","contract":1,"program":"nasty","version":"1","operations":"WRITE","serves":"WRITE","mtus":"1024","recovery":"other","max_qps":4}'
@@ -32,12 +32,14 @@ while read -r line; do
 done
 `
 
-// hostile is what must be nowhere: a control character, one that turns the direction of text, no UTF-8, and orders to CI systems.
+// hostile is what must be nowhere: a control character, one that turns the direction of text, no UTF-8, and orders to
+// CI systems.
 func hostile(s string) bool {
 	return quote.Text(s) != s || regexp.MustCompile(`(?m)^[\s\p{Z}]*::|##[[:alpha:]]*\[`).MatchString(s)
 }
 
-// What a program says last is shown, and does nothing: on a terminal, in the log of a CI job, in JSON and in every report.
+// What a program says last is shown, and does nothing: on a terminal, in the log of a CI job, in JSON and in every
+// report.
 func TestAHostileProgramIsQuoted(t *testing.T) {
 	beside(t)
 	needNetns(t)
@@ -50,11 +52,13 @@ func TestAHostileProgramIsQuoted(t *testing.T) {
 				{"check-contract", "./" + name},
 				append([]string{"run", "--impl", "exec:./" + name, "--out", "plain"}, spec...),
 				append([]string{"run", "--impl", "exec:./" + name, "--json", "--out", "json"}, spec...),
-				{"matrix", "--bench", "netns", "--impl", "exec:./" + name, "--links", "clean", "--with", "load write msg=1KiB count=1", "--out", "m"},
+				{"matrix", "--bench", "netns", "--impl", "exec:./" + name, "--links", "clean", "--with",
+					"load write msg=1KiB count=1", "--out", "m"},
 			} {
 				o := gauntlet(t, dir, args...)
 				said := strings.ReplaceAll(o.stdout+o.stderr, `\\`, `\`) // JSON doubles them
-				if o.code == 0 || hostile(o.stdout) || hostile(o.stderr) || !strings.Contains(said, `\x1b]0;owned\x07`) {
+				if o.code == 0 || hostile(o.stdout) || hostile(o.stderr) || !strings.Contains(said,
+					`\x1b]0;owned\x07`) {
 					t.Errorf("%v: exit %d\n%q\n%q", args, o.code, o.stdout, o.stderr)
 				}
 				if strings.Contains(strings.Join(args, " "), "--json") && !json.Valid([]byte(o.stdout)) {

@@ -23,8 +23,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/container"
 )
 
-// What `make images` builds is the same each time, whoever builds it, and as small, as restricted and as well labelled as images/
-// says. What no Docker Engine is needed for is in .ci/reproducible.
+// What `make images` builds is the same each time, whoever builds it, and as small, as restricted and as well labelled
+// as images/ says. What no Docker Engine is needed for is in .ci/reproducible.
 func (d *docked) madeByMake(t *testing.T) {
 	for _, program := range []string{"docker", "make", "cc", "dpkg-query"} {
 		if _, err := exec.LookPath(program); err != nil {
@@ -45,10 +45,13 @@ func (d *docked) madeByMake(t *testing.T) {
 		if len(a.RootFS.Layers) != 1 || !slices.Equal(a.RootFS.Layers, b.RootFS.Layers) {
 			t.Errorf("%s: layers %v, and again %v", name, a.RootFS.Layers, b.RootFS.Layers)
 		}
-		if a.Size > most || a.Config.User != container.Nobody || a.Config.Labels["org.opencontainers.image.title"] != "gauntlet-"+name {
-			t.Errorf("%s: %d bytes, user %q, labels %v; want %d bytes at most", name, a.Size, a.Config.User, a.Config.Labels, most)
+		if a.Size > most || a.Config.User != container.Nobody || a.Config.Labels["org.opencontainers.image.title"] !=
+			"gauntlet-"+name {
+			t.Errorf("%s: %d bytes, user %q, labels %v; want %d bytes at most", name, a.Size, a.Config.User,
+				a.Config.Labels, most)
 		}
-		if name != "example-c" && (a.Config.Labels["org.opencontainers.image.version"] != build.Version() || len(a.Config.Labels["org.opencontainers.image.revision"]) < 40) {
+		if name != "example-c" && (a.Config.Labels["org.opencontainers.image.version"] != build.Version() ||
+			len(a.Config.Labels["org.opencontainers.image.revision"]) < 40) {
 			t.Errorf("%s: labels %v", name, a.Config.Labels)
 		}
 	}
@@ -62,10 +65,12 @@ func imageName(set, name string) string {
 	return fmt.Sprintf("gauntlet-test/%d/%s/%s", os.Getpid(), set, name)
 }
 
-// makeImages begins to make the images of this folder under names that the test removes. What it returns waits, and tells which there are.
+// makeImages begins to make the images of this folder under names that the test removes. What it returns waits, and
+// tells which there are.
 func (d *docked) makeImages(t *testing.T, set, umask string) func() map[string]bool {
 	t.Helper()
-	c := exec.CommandContext(t.Context(), "sh", "-c", `umask "$0" && exec make images OUT="$1" IMAGES="$2"`, umask, t.TempDir(), strings.TrimSuffix(imageName(set, ""), "/"))
+	c := exec.CommandContext(t.Context(), "sh", "-c", `umask "$0" && exec make images OUT="$1" IMAGES="$2"`, umask,
+		t.TempDir(), strings.TrimSuffix(imageName(set, ""), "/"))
 	c.Dir = filepath.Join("..", "..")
 	var text bytes.Buffer
 	c.Stdout, c.Stderr = &text, &text
@@ -91,7 +96,9 @@ func (d *docked) made(t *testing.T, set, text string) map[string]bool {
 		}
 		made[name] = true
 		t.Cleanup(func() {
-			_, _ = d.engine.Client().ImageRemove(context.Background(), imageName(set, name), client.ImageRemoveOptions{Force: true, PruneChildren: true}) // it has been listed
+			// it has been listed
+			_, _ = d.engine.Client().ImageRemove(context.Background(), imageName(set, name),
+				client.ImageRemoveOptions{Force: true, PruneChildren: true})
 		})
 	}
 	return made
@@ -100,7 +107,8 @@ func (d *docked) made(t *testing.T, set, text string) map[string]bool {
 // softRoCE starts the image without a command: the tools are there and start, and what the kernel lacks is said.
 func (d *docked) softRoCE(t *testing.T, image string) {
 	t.Helper()
-	c, err := d.engine.CreateContainer(t.Context(), testcontainers.ContainerRequest{Image: image, WaitingFor: wait.ForExit().WithExitTimeout(time.Minute)})
+	c, err := d.engine.CreateContainer(t.Context(), testcontainers.ContainerRequest{Image: image,
+		WaitingFor: wait.ForExit().WithExitTimeout(time.Minute)})
 	must(t, err)
 	defer func() { must(t, c.Terminate(context.Background())) }()
 	must(t, c.Start(t.Context()))

@@ -25,10 +25,12 @@ func extensions() (ops []roce.Opcode) {
 	return ops
 }
 
-// foreigners is a Spec of go-back-N in which each extension opcode comes once to each side, in the midst of its own traffic.
+// foreigners is a Spec of go-back-N in which each extension opcode comes once to each side, in the midst of its own
+// traffic.
 func foreigners(t *testing.T) (path string, each int) {
 	var b strings.Builder
-	b.WriteString("seed 5\nimpl gbn\nlink rate=20M delay=2ms queue=1000\nqp rto=60ms\nload write msg=8KiB count=20\nload send from=B msg=1KiB count=20\n")
+	b.WriteString("seed 5\nimpl gbn\nlink rate=20M delay=2ms queue=1000\nqp rto=60ms\nload write msg=8KiB " +
+		"count=20\nload send from=B msg=1KiB count=20\n")
 	for i, op := range extensions() {
 		text := op.String()
 		if op != roce.LoWAR {
@@ -65,7 +67,8 @@ func undisturbed(t *testing.T, r *model.Result, each int) {
 		}
 	}
 	if r.Status != "PASS" || r.Messages != 40 || r.Retransmitted != 0 || r.NAKs != 0 || r.Timeouts != 0 {
-		t.Errorf("%s %s, %d messages, %d sent again, %d NAKs, %d timeouts", r.Status, r.Reason, r.Messages, r.Retransmitted, r.NAKs, r.Timeouts)
+		t.Errorf("%s %s, %d messages, %d sent again, %d NAKs, %d timeouts", r.Status, r.Reason, r.Messages,
+			r.Retransmitted, r.NAKs, r.Timeouts)
 	}
 }
 
@@ -78,20 +81,23 @@ func TestGoBackNIgnoresExtensions(t *testing.T) {
 
 // The program runs two schemes at the two ends, or says that it cannot; package run tries every pair.
 func TestPairOfSchemes(t *testing.T) {
-	r := gauntlet(t, t.TempDir(), "run", "--impl", "gbn,gobackone", "--loss", "1%", "--msg", "8KiB", "--count", "10", "--rate", "100M", "--json").result(t)
+	r := gauntlet(t, t.TempDir(), "run", "--impl", "gbn,gobackone", "--loss", "1%", "--msg", "8KiB", "--count", "10",
+		"--rate", "100M", "--json").result(t)
 	if r.Status != "PASS" || r.Impl != [2]string{"gbn", "gobackone"} || r.Messages != 10 {
 		t.Errorf("%v: %s %s, %d messages", r.Impl, r.Status, r.Reason, r.Messages)
 	}
-	if o := gauntlet(t, t.TempDir(), "run", "--impl", "gbn,rciwarp", "--json"); o.code != 2 || !strings.Contains(o.stderr, "do not speak the same protocol") {
+	if o := gauntlet(t, t.TempDir(), "run", "--impl", "gbn,rciwarp", "--json"); o.code != 2 ||
+		!strings.Contains(o.stderr, "do not speak the same protocol") {
 		t.Errorf("exit %d, %s", o.code, o.stderr)
 	}
 }
 
-// forgeries is a Spec in which packets that a scheme takes beside the RC class come forged into its own traffic: from the
-// future, from the past, naming the impossible, and cut short.
+// forgeries is a Spec in which packets that a scheme takes beside the RC class come forged into its own traffic: from
+// the future, from the past, naming the impossible, and cut short.
 func forgeries(t *testing.T, impl *engine.Implementation) (path string, n int) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "seed 5\nimpl %s\nlink rate=20M delay=2ms queue=1000\nqp rto=60ms\nload write msg=8KiB count=40\nload write from=B msg=8KiB count=40\n", impl.Name)
+	fmt.Fprintf(&b, "seed 5\nimpl %s\nlink rate=20M delay=2ms queue=1000\nqp rto=60ms\nload write msg=8KiB "+
+		"count=40\nload write from=B msg=8KiB count=40\n", impl.Name)
 	inject := func(side byte, format string, args ...any) {
 		fmt.Fprintf(&b, "inject %c at=%dus %s\n", side, 5000+150*n, fmt.Sprintf(format, args...))
 		n++
@@ -122,8 +128,8 @@ func forgeries(t *testing.T, impl *engine.Implementation) (path string, n int) {
 	return path, n
 }
 
-// Forged, stale and malformed packets of a scheme's own neither stop it nor make it lose or repeat work, and no byte of memory is
-// other than what was sent: the rules about it are among those that pass.
+// Forged, stale and malformed packets of a scheme's own neither stop it nor make it lose or repeat work, and no byte of
+// memory is other than what was sent: the rules about it are among those that pass.
 func TestForgedExtensions(t *testing.T) {
 	for _, impl := range all.Implementations() {
 		path, n := forgeries(t, &impl)
@@ -132,7 +138,8 @@ func TestForgedExtensions(t *testing.T) {
 		}
 		r := gauntlet(t, t.TempDir(), "run", path, "--json").result(t)
 		if r.Status != "PASS" || r.Messages != 80 || len(r.Warnings) > 0 {
-			t.Errorf("%s: %d forgeries: %s %s, %d messages, warnings %q", impl.Name, n, r.Status, r.Reason, r.Messages, r.Warnings)
+			t.Errorf("%s: %d forgeries: %s %s, %d messages, warnings %q", impl.Name, n, r.Status, r.Reason,
+				r.Messages, r.Warnings)
 			for _, v := range r.Verdicts {
 				if v.Status == rule.Fail && v.Required {
 					t.Errorf("  %s: %v", v.Rule, v.Findings[0].Text)

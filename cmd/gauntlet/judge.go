@@ -43,7 +43,9 @@ func judgeCommand() *cobra.Command {
 			if err != nil {
 				return usage(err)
 			}
-			result, err := run.Judge(c.Context(), run.JudgeOptions{Path: args[0], More: args[1:], Tap: tap, Ports: ports, Waivers: list, Device: device, Rules: rules.All(), Scheme: scheme, Schemes: registry.Schemes(),
+			result, err := run.Judge(c.Context(), run.JudgeOptions{Path: args[0], More: args[1:], Tap: tap,
+				Ports: ports, Waivers: list, Device: device, Rules: rules.All(), Scheme: scheme,
+				Schemes: registry.Schemes(),
 				Command: build.CommandLine(), Version: build.Version(), Commit: build.Commit(), Report: report})
 			if err != nil {
 				return unread(err)
@@ -51,15 +53,20 @@ func judgeCommand() *cobra.Command {
 			return printResult(result, &output, nil)
 		},
 	}
-	c.Flags().StringVar(&scheme, "scheme", "", "recovery scheme whose rules apply, such as gbn (default: that of the implementation, gbn for a foreign capture)")
-	c.Flags().StringVar(&at, "tap", "auto", "where a capture of another program was taken: auto, requester, responder, between, or an IP address")
-	c.Flags().StringVar(&ports, "counters", "", "counters of the switch ports that were mirrored into the captures, which certify that these are complete")
+	c.Flags().StringVar(&scheme, "scheme", "", "recovery scheme whose rules apply, such as gbn (default: that of the "+
+		"implementation, gbn for a foreign capture)")
+	c.Flags().StringVar(&at, "tap", "auto", "where a capture of another program was taken: auto, requester, "+
+		"responder, between, or an IP address")
+	c.Flags().StringVar(&ports, "counters", "", "counters of the switch ports that were mirrored into the captures, "+
+		"which certify that these are complete")
 	c.Flags().StringVar(&report, "report", "", "also write an HTML report to this file")
 	c.Flags().BoolVar(&output.json, "json", false, jsonHelp)
 	colorFlag(c, &output.color)
 	known.define(c)
-	c.Flags().StringSliceVar(&device.Names, "device", nil, "what the devices at the ends are called in waivers, such as rxe (default: what the trace calls them)")
-	c.Flags().StringVar(&device.Kernel, "kernel", "", "version of the kernel that the device is a part of, for waivers, such as 6.1.0-56-amd64")
+	c.Flags().StringSliceVar(&device.Names, "device", nil,
+		"what the devices at the ends are called in waivers, such as rxe (default: what the trace calls them)")
+	c.Flags().StringVar(&device.Kernel, "kernel", "",
+		"version of the kernel that the device is a part of, for waivers, such as 6.1.0-56-amd64")
 	complete(c, "tap", recording.TapWords...)
 	complete(c, "scheme", slices.Sorted(maps.Keys(registry.Schemes()))...)
 	return c
@@ -69,7 +76,8 @@ func judgeCommand() *cobra.Command {
 const pipeHelp = `A trace can come through a pipe, or as - from standard input: a capture or a trace.ndjson, of 16 GiB at most, which is kept in the
 folder of temporary files while it is read. One that cannot be read is exit code 2.`
 
-// unread is the error of a command that reads a trace: usage when the trace cannot be read, or was asked for what cannot be.
+// unread is the error of a command that reads a trace: usage when the trace cannot be read, or was asked for what
+// cannot be.
 func unread(err error) error {
 	if errors.As(err, new(*run.Unreadable)) || fault.Of(err) == fault.User {
 		return usage(err)

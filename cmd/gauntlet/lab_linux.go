@@ -104,7 +104,8 @@ type bootFlags struct {
 
 func (f *bootFlags) define(c *cobra.Command) {
 	f.Define(c)
-	c.Flags().StringArrayVar(&f.with, "with", nil, "program by name, or file or folder by path, to take along; may be repeated")
+	c.Flags().StringArrayVar(&f.with, "with", nil,
+		"program by name, or file or folder by path, to take along; may be repeated")
 	c.Flags().StringArrayVar(&f.modules, "module", nil, "kernel module to load, with those it needs; may be repeated")
 }
 

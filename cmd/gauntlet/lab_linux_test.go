@@ -17,8 +17,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/lab"
 )
 
-// needLab skips where no guest can be booted, with the reason. A machine with apt gets its kernel here. A guest has one processor and
-// its own time, so tests with guests run side by side.
+// needLab skips where no guest can be booted, with the reason. A machine with apt gets its kernel here. A guest has one
+// processor and its own time, so tests with guests run side by side.
 var needLab = func() func(*testing.T) {
 	fetch := sync.OnceValue(func() error {
 		_, err := lab.Latest()
@@ -52,15 +52,20 @@ func TestGuestEndings(t *testing.T) {
 	}{
 		{"exits", "", "uname -r; echo warned >&2; exit 7", 7, "-amd64\n", "warned\nlab: "},
 		{"no memory", "--guest-memory 512", "tail /dev/zero", exitBroken, "", "Out of memory"},
-		{"full", "--guest-memory 512", "cat /dev/zero >/full 2>/dev/null; exit 3", 3, "", "--guest-memory gives it more"},
-		{"panic", "", "echo before; sleep 1; echo c > /proc/sysrq-trigger", exitBroken, "before\n", "sysrq triggered crash"},
+		{"full", "--guest-memory 512", "cat /dev/zero >/full 2>/dev/null; exit 3", 3, "",
+			"--guest-memory gives it more"},
+		{"panic", "", "echo before; sleep 1; echo c > /proc/sysrq-trigger", exitBroken, "before\n",
+			"sysrq triggered crash"},
 		{"hangs", "--guest-limit 45s", "echo before; sleep 9999d", exitBroken, "before\n", "still running after 45s"},
-		// Ten minutes of sleep are nothing to wait for: the time is the guest's own. What holds the output is ended as well.
-		{"sleeps", "--guest-limit 10m --deterministic", "echo before; sleep 9999d & sleep 9999d", exitBroken, "before\n", "still running after 10m0s of its time; processes then: "},
+		// Ten minutes of sleep are nothing to wait for: the time is the guest's own. What holds the output is ended as
+		// well.
+		{"sleeps", "--guest-limit 10m --deterministic", "echo before; sleep 9999d & sleep 9999d", exitBroken,
+			"before\n", "still running after 10m0s of its time; processes then: "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			args := append([]string{"lab", "run", "--with", "uname", "--with", "tail", "--with", "cat", "--with", "sleep"}, strings.Fields(c.flags)...)
+			args := append([]string{"lab", "run", "--with", "uname", "--with", "tail", "--with", "cat", "--with",
+				"sleep"}, strings.Fields(c.flags)...)
 			o := gauntlet(t, t.TempDir(), append(args, "--", "sh", "-c", c.script)...)
 			if o.code != c.code || !strings.Contains(o.stdout, c.stdout) || !strings.Contains(o.stderr, c.stderr) {
 				t.Errorf("exit %d, %q %q", o.code, o.stdout, o.stderr)
@@ -87,7 +92,8 @@ func TestGuestRefusals(t *testing.T) {
 		{"lab run --kernel vmlinuz -- sh", exitUsage, "--kernel and --modules go together"},
 		{"lab run --kernel vmlinuz --modules /nowhere -- sh", exitBroken, `no folder "kernel"`},
 		{"lab run --guest-memory 1 -- sh", exitUsage, "want 512 MiB or more"},
-		{"run --bench sim --deterministic", exitUsage, "--deterministic: means nothing on the sim bench; add --bench lab"},
+		{"run --bench sim --deterministic", exitUsage,
+			"--deterministic: means nothing on the sim bench; add --bench lab"},
 		{"matrix --bench lab --jobs 2", exitUsage, "one after the other"},
 	} {
 		o := gauntlet(t, dir, strings.Fields(c.args)...)
@@ -155,35 +161,42 @@ func TestRealNetemReadsBack(t *testing.T) {
 	}
 }
 
-// Scripted faults, crafted packets and losses that netem has no process for happen before the real netem, in scenarios that pass.
+// Scripted faults, crafted packets and losses that netem has no process for happen before the real netem, in scenarios
+// that pass.
 func TestScenariosOverRealNetem(t *testing.T) {
 	needLab(t)
 	dir := t.TempDir()
-	o := gauntlet(t, dir, "conform", "--impl", "gbn", "--bench", "lab", "--deterministic", "--link", "netem", "--out", "r",
+	o := gauntlet(t, dir, "conform", "--impl", "gbn", "--bench", "lab", "--deterministic", "--link",
+		"netem", "--out", "r",
 		"--focus", " (loss-middle|hostile-nak|random/burst)$")
 	if o.code != 0 || !strings.Contains(o.stdout, "3 scenarios, 3 passed") {
 		t.Fatalf("exit %d\n%s%s", o.code, o.stdout, o.stderr)
 	}
-	for scenario, does := range map[string]string{"loss-middle": "scripted faults", "hostile-nak": "crafted packets", "random/burst": "losses of this kind"} {
+	for scenario, does := range map[string]string{"loss-middle": "scripted faults", "hostile-nak": "crafted packets",
+		"random/burst": "losses of this kind"} {
 		raw, err := os.ReadFile(filepath.Join(dir, "r", "gbn", scenario, "result.json"))
 		must(t, err)
-		if !strings.Contains(string(raw), "behind the relay, which does the "+does) || !strings.Contains(string(raw), `"netem A\u003eB"`) {
+		if !strings.Contains(string(raw), "behind the relay, which does the "+does) || !strings.Contains(string(raw),
+			`"netem A\u003eB"`) {
 			t.Errorf("%s: not the relay before netem, or no settings read back", scenario)
 		}
 	}
 }
 
-// Two deterministic runs over the kernel's netem leave the same bytes: trace, captures, verdicts, samples and report. Files are named
-// as on any other bench, plainly or by a path; what is in them decides.
+// Two deterministic runs over the kernel's netem leave the same bytes: trace, captures, verdicts, samples and report.
+// Files are named as on any other bench, plainly or by a path; what is in them decides.
 func TestDeterministicRunRepeats(t *testing.T) {
 	needLab(t)
 	var said [2]string
 	var kept [2]string
-	dir := t.TempDir() // the same for both: the guest has a folder of this name, and where its kernel keeps a name depends on the name
-	must(t, os.WriteFile(filepath.Join(dir, "d.txt"), []byte("link rate=50M delay=5ms\nload write msg=64KiB count=11\n"), 0o644))
+	// the same for both: the guest has a folder of this name, and where its kernel keeps a name depends on the name
+	dir := t.TempDir()
+	must(t, os.WriteFile(filepath.Join(dir, "d.txt"),
+		[]byte("link rate=50M delay=5ms\nload write msg=64KiB count=11\n"), 0o644))
 	must(t, os.WriteFile(filepath.Join(dir, "w.txt"), []byte("# Nothing is waived.\n"), 0o644))
 	for n := range kept {
-		o := gauntlet(t, dir, strings.Fields("run d.txt --waivers w.txt --bench lab --deterministic --loss 1e-2 --seed 5 --out r")...)
+		o := gauntlet(t, dir,
+			strings.Fields("run d.txt --waivers w.txt --bench lab --deterministic --loss 1e-2 --seed 5 --out r")...)
 		if o.code != 0 {
 			t.Fatalf("exit %d\n%s%s", o.code, o.stdout, o.stderr)
 		}
@@ -193,7 +206,8 @@ func TestDeterministicRunRepeats(t *testing.T) {
 	if said[0] != said[1] {
 		t.Errorf("first\n%s\nthen\n%s", said[0], said[1])
 	}
-	if spec, err := os.ReadFile(filepath.Join(kept[0], "spec.txt")); err != nil || !strings.Contains(string(spec), "count=11") {
+	if spec, err := os.ReadFile(filepath.Join(kept[0], "spec.txt")); err != nil ||
+		!strings.Contains(string(spec), "count=11") {
 		t.Errorf("%v, not the work of the file:\n%s", err, spec)
 	}
 	names := left(t, kept[0])
@@ -209,7 +223,8 @@ func TestDeterministicRunRepeats(t *testing.T) {
 func TestMatrixNetem(t *testing.T) {
 	needLab(t)
 	dir := t.TempDir()
-	o := gauntlet(t, dir, "matrix", "--bench", "lab", "--deterministic", "--link", "netem", "--impl", "irn", "--links", "random,jitter",
+	o := gauntlet(t, dir, "matrix", "--bench", "lab", "--deterministic", "--link", "netem", "--impl", "irn",
+		"--links", "random,jitter",
 		"--with", "load write msg=16KiB count=20", "--json", "--out", "m")
 	m := readMatrix(t, []byte(o.stdout))
 	if o.code != 0 || len(m.Cells) != 2 {
@@ -220,7 +235,8 @@ func TestMatrixNetem(t *testing.T) {
 			t.Errorf("%s over %s: %s %s, %d messages", c.Impl, c.Link, c.Status, c.Reason, c.Messages)
 		}
 		result, err := os.ReadFile(filepath.Join(dir, c.Folder, "result.json"))
-		if text := strings.Join(strings.Fields(string(result)), ""); err != nil || !strings.Contains(text, `"name":"link","value":"netem"`) {
+		if text := strings.Join(strings.Fields(string(result)), ""); err != nil || !strings.Contains(text,
+			`"name":"link","value":"netem"`) {
 			t.Errorf("%s over %s: %v, and no word of netem in the environment", c.Impl, c.Link, err)
 		}
 	}
@@ -238,8 +254,9 @@ sleep 3
 $softroce ib_write_bw -d rxe0 -n 200 -s 4096 127.0.0.1
 `
 
-// The same tools find soft-RoCE where a kernel has it, and work over it, in the file system of the image and nothing else. On a busy
-// machine perftest cannot measure the clock of the processor, and reports nothing, unless time is a count of instructions.
+// The same tools find soft-RoCE where a kernel has it, and work over it, in the file system of the image and nothing
+// else. On a busy machine perftest cannot measure the clock of the processor, and reports nothing, unless time is a
+// count of instructions.
 func TestSoftRoCEImageInAGuest(t *testing.T) {
 	needLab(t)
 	if os.Getuid() != 0 {
@@ -247,7 +264,8 @@ func TestSoftRoCEImageInAGuest(t *testing.T) {
 	}
 	dir := t.TempDir()
 	root := filepath.Join(dir, "root")
-	unpack := exec.Command("sh", "-c", `mkdir "$0" && ../../images/softroce/pack >"$0.tar" && tar -C "$0" -xf "$0.tar"`, root)
+	unpack := exec.Command("sh", "-c", `mkdir "$0" && ../../images/softroce/pack >"$0.tar" && tar -C "$0" -xf "$0.tar"`,
+		root)
 	if text, err := unpack.CombinedOutput(); err != nil {
 		if strings.Contains(string(text), "not installed") {
 			t.Skip(string(text))
@@ -256,7 +274,8 @@ func TestSoftRoCEImageInAGuest(t *testing.T) {
 	}
 	script := filepath.Join(dir, "script")
 	must(t, os.WriteFile(script, []byte(strings.ReplaceAll(softRoCEScript, "ROOT", root)), 0o644))
-	args := []string{"lab", "run", "--deterministic", "--module", "crc32_generic", "--module", "rdma_rxe", "--module", "ib_uverbs"}
+	args := []string{"lab", "run", "--deterministic", "--module", "crc32_generic", "--module", "rdma_rxe",
+		"--module", "ib_uverbs"}
 	for _, what := range []string{"mount", "chroot", "sleep", "ip", root, script} {
 		args = append(args, "--with", what)
 	}

@@ -10,11 +10,13 @@ import (
 )
 
 func listCommand() *cobra.Command {
-	c := &cobra.Command{Use: "list", Short: "List implementations, profiles, rules, scenarios, link models, links of the matrix or targets of perf", Args: cobra.NoArgs,
+	c := &cobra.Command{Use: "list", Short: "List implementations, profiles, rules, scenarios, link models, links of " +
+		"the matrix or targets of perf", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
 	for _, l := range listing.All() {
 		var asJSON bool
-		sub := &cobra.Command{Use: l.Name, Short: l.Short, Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) error {
+		sub := &cobra.Command{Use: l.Name, Short: l.Short, Args: cobra.NoArgs, RunE: func(c *cobra.Command,
+			_ []string) error {
 			if !asJSON {
 				w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
 				l.Print(w)

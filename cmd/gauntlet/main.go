@@ -1,7 +1,8 @@
 // Command gauntlet checks how RDMA transports recover from loss on wide-area links, and how fast.
 //
-// Exit codes: 0 all required rules passed; 1 a conformance or performance failure; 2 usage; 3 the link or capture was not
-// what the scenario says (INVALID), the harness broke (ERROR), or what is judged is of a run that was killed (INCOMPLETE).
+// Exit codes: 0 all required rules passed; 1 a conformance or performance failure; 2 usage; 3 the link or capture was
+// not what the scenario says (INVALID), the harness broke (ERROR), or what is judged is of a run that was killed
+// (INCOMPLETE).
 package main
 
 import (
@@ -49,7 +50,8 @@ func root() *cobra.Command {
 	c.AddCommand(runCommand(), conformCommand(), gateCommand(), qualifyCommand(), checkContractCommand())
 	c.AddCommand(matrixCommand(), perfCommand(), atlasCommand(), figuresCommand(), mergeCommand(), shardCommand())
 	c.AddCommand(nightCommand(), storeCommand(), siteCommand(), bisectCommand())
-	c.AddCommand(judgeCommand(), ladderCommand(), exportCommand(), explainCommand(), datasheetCommand(), tapeCommand(), passportCommand())
+	c.AddCommand(judgeCommand(), ladderCommand(), exportCommand(), explainCommand(), datasheetCommand(), tapeCommand(),
+		passportCommand())
 	c.AddCommand(listCommand(), qdCommand(), doctorCommand(), selfcheckCommand(), versionCommand())
 	c.AddCommand(labCommands()...)
 	c.AddCommand(testbedCommands()...)
@@ -63,7 +65,8 @@ func root() *cobra.Command {
 //go:embed help/*.txt
 var help embed.FS
 
-// describe gives a command and those below it the text and the examples of its file. What a command itself says comes behind the text.
+// describe gives a command and those below it the text and the examples of its file. What a command itself says comes
+// behind the text.
 func describe(c *cobra.Command) {
 	path := strings.Split(c.CommandPath(), " ")
 	if text, err := help.ReadFile("help/" + strings.Join(path[min(1, len(path)-1):], "-") + ".txt"); err == nil {

@@ -43,9 +43,9 @@ func gauntlet(t *testing.T, dir string, args ...string) exited {
 	return finish(t, command(t, dir, args...))
 }
 
-// inProcess does what the program does in dir, in the process of the test, which must not be parallel. It is for command lines that end
-// before anything runs, of which there are many; those that reach the conformance scenarios, which a process can register once, start
-// the program.
+// inProcess does what the program does in dir, in the process of the test, which must not be parallel. It is for
+// command lines that end before anything runs, of which there are many; those that reach the conformance scenarios,
+// which a process can register once, start the program.
 func inProcess(t *testing.T, dir string, args ...string) exited {
 	t.Helper()
 	t.Chdir(dir)
@@ -58,7 +58,8 @@ func inProcess(t *testing.T, dir string, args ...string) exited {
 		files[i] = f
 	}
 	defer func() { os.Stdout, os.Stderr, os.Args, stdout = streams[0], streams[1], line, out }()
-	os.Stdout, os.Stderr, os.Args, stdout = files[0], files[1], append([]string{"gauntlet"}, args...), &output{Writer: files[0]}
+	os.Stdout, os.Stderr, os.Args, stdout = files[0], files[1], append([]string{"gauntlet"}, args...),
+		&output{Writer: files[0]}
 	code := program()
 	var texts [2]string
 	for i, f := range files {
@@ -190,7 +191,9 @@ func TestBadInputIsUsage(t *testing.T) {
 		{"judge " + write("cut.ndjson", `{"gauntlet":"trace","ver`), 2, "cut.ndjson"},
 		{"judge --scheme nope .", 2, `--scheme "nope": want one of`},
 		{"judge --tap middle .", 2, `--tap "middle": want one of auto, requester, responder, between`},
-		{"judge --tap responder " + write("told.ndjson", `{"gauntlet":"trace","version":1,"bench":"sim","taps":"AB","conns":0}`+"\n"), 2, "says itself where its taps are"},
+		{"judge --tap responder " + write("told.ndjson",
+			`{"gauntlet":"trace","version":1,"bench":"sim","taps":"AB","conns":0}`+"\n"), 2,
+			"says itself where its taps are"},
 		{"ladder .", 2, "holds neither"},
 		{"ladder nothing", 2, "nothing: no such file"},
 		{"ladder --count 0 .", 3, "count 0: want 1 to"},
@@ -213,8 +216,10 @@ func TestBadInputIsUsage(t *testing.T) {
 		{"version x", 2, "unknown command"},
 	} {
 		o := inProcess(t, dir, strings.Fields(c.args)...)
-		if o.code != c.code || !strings.Contains(o.stderr, c.says) || strings.Count(o.stderr, "\n") != 1 || o.stdout != "" {
-			t.Errorf("%s: exit %d, want %d and %q; stderr %q, stdout %q", c.args, o.code, c.code, c.says, o.stderr, o.stdout)
+		if o.code != c.code || !strings.Contains(o.stderr, c.says) || strings.Count(o.stderr, "\n") != 1 ||
+			o.stdout != "" {
+			t.Errorf("%s: exit %d, want %d and %q; stderr %q, stdout %q", c.args, o.code, c.code, c.says,
+				o.stderr, o.stdout)
 		}
 	}
 	if names := left(t, dir); len(names) > 0 {
@@ -251,29 +256,35 @@ func TestHelpFiles(t *testing.T) {
 }
 
 // inFolder is what a run on the sim bench leaves. One that breaks a rule leaves rulebook.html as well.
-var inFolder = []string{"junit.xml", "report.html", "result.json", "spec.txt", "summary.md", "trace.ndjson", "verdicts.json"}
+var inFolder = []string{"junit.xml", "report.html", "result.json", "spec.txt", "summary.md",
+	"trace.ndjson", "verdicts.json"}
 
 func TestRunSim(t *testing.T) {
 	dir := t.TempDir()
 	o := gauntlet(t, dir, "run", "--loss", "1e-2", "--count", "20", "--seed", "3", "--json", "--out", "r")
 	r := o.result(t)
 	if o.code != 0 || r.Status != "PASS" || r.GoodputBps <= 0 || r.Messages != 20 || o.stderr != "" {
-		t.Errorf("exit %d, %s %s, goodput %g, %d messages, stderr %q", o.code, r.Status, r.Reason, r.GoodputBps, r.Messages, o.stderr)
+		t.Errorf("exit %d, %s %s, goodput %g, %d messages, stderr %q", o.code, r.Status, r.Reason, r.GoodputBps,
+			r.Messages, o.stderr)
 	}
 	if names := left(t, filepath.Join(dir, "r")); !slices.Equal(names, inFolder) {
 		t.Errorf("folder: %v", names)
 	}
-	if again := gauntlet(t, dir, "run", "--out", "r"); again.code != 2 || !strings.Contains(again.stderr, "already holds a result") {
+	if again := gauntlet(t, dir, "run", "--out", "r"); again.code != 2 || !strings.Contains(again.stderr,
+		"already holds a result") {
 		t.Errorf("into the same folder: exit %d, %q", again.code, again.stderr)
 	}
 	must(t, os.Rename(filepath.Join(dir, "r"), filepath.Join(dir, "s-attempt-2")))
-	if again := gauntlet(t, dir, "run", "--out", "s"); again.code != 2 || !strings.Contains(again.stderr, "s-attempt-2 already holds a result") {
+	if again := gauntlet(t, dir, "run", "--out", "s"); again.code != 2 || !strings.Contains(again.stderr,
+		"s-attempt-2 already holds a result") {
 		t.Errorf("beside an attempt of before: exit %d, %q", again.code, again.stderr)
 	}
 	must(t, os.Rename(filepath.Join(dir, "s-attempt-2"), filepath.Join(dir, "r")))
-	if again := gauntlet(t, dir, "run", filepath.Join("r", "spec.txt"), "--json", "--out", "again").result(t); again.SpecHash != r.SpecHash ||
+	if again := gauntlet(t, dir, "run", filepath.Join("r", "spec.txt"), "--json", "--out",
+		"again").result(t); again.SpecHash != r.SpecHash ||
 		again.GoodputBps != r.GoodputBps {
-		t.Errorf("the Spec of a run gives another one: %s %g, %s %g", r.SpecHash, r.GoodputBps, again.SpecHash, again.GoodputBps)
+		t.Errorf("the Spec of a run gives another one: %s %g, %s %g", r.SpecHash, r.GoodputBps,
+			again.SpecHash, again.GoodputBps)
 	}
 }
 
@@ -290,8 +301,10 @@ func TestVariantsAreDeclared(t *testing.T) {
 	dir := t.TempDir()
 	base := []string{"run", "--rate", "100M", "--loss", "5%", "--count", "30", "--json", "--quiet", "--out"}
 	plain := gauntlet(t, dir, append(base, "plain")...).result(t)
-	with := gauntlet(t, dir, append(base, "with", "--param", "nack_interval=12ms", "--param", "backto0=4096")...).result(t)
-	for id, want := range map[string][2]string{"GBN-NAK-004": {"NOT-APPLICABLE", "PASS"}, "GBN-BT0-001": {"NOT-APPLICABLE", "PASS"}} {
+	with := gauntlet(t, dir, append(base, "with", "--param", "nack_interval=12ms", "--param",
+		"backto0=4096")...).result(t)
+	for id, want := range map[string][2]string{"GBN-NAK-004": {"NOT-APPLICABLE", "PASS"},
+		"GBN-BT0-001": {"NOT-APPLICABLE", "PASS"}} {
 		if got := [2]string{status(plain, id), status(with, id)}; got != want {
 			t.Errorf("%s: %v, want %v", id, got, want)
 		}
@@ -307,21 +320,26 @@ func TestVariantsAreDeclared(t *testing.T) {
 // A flag changes what the file says and leaves the rest.
 func TestFlagsChangeASpecFile(t *testing.T) {
 	dir := t.TempDir()
-	must(t, os.WriteFile(filepath.Join(dir, "s.txt"), []byte("# title\nseed 5\nlink rate=100M delay=3ms\nqp mtu=512\nload send msg=1KiB count=3\n"), 0o644))
+	must(t, os.WriteFile(filepath.Join(dir, "s.txt"),
+		[]byte("# title\nseed 5\nlink rate=100M delay=3ms\nqp mtu=512\nload send msg=1KiB count=3\n"), 0o644))
 	r := gauntlet(t, dir, "run", "s.txt", "--seed", "9", "--loss", "1e-3", "--json").result(t)
-	for _, want := range []string{"# title\n", "seed 9\n", "rate=100M delay=3ms", "loss A>B random p=0.001\n", "mtu=512", "load send from=A msg=1KiB count=3\n"} {
+	for _, want := range []string{"# title\n", "seed 9\n", "rate=100M delay=3ms", "loss A>B random p=0.001\n",
+		"mtu=512", "load send from=A msg=1KiB count=3\n"} {
 		if !strings.Contains(r.Spec, want) {
 			t.Errorf("no %q in\n%s", want, r.Spec)
 		}
 	}
-	if names := left(t, filepath.Join(dir, "runs")); len(names) != 1 || !strings.Contains(names[0], "-gbn-sim-"+r.SpecHash[:8]) {
+	if names := left(t, filepath.Join(dir, "runs")); len(names) != 1 || !strings.Contains(names[0],
+		"-gbn-sim-"+r.SpecHash[:8]) {
 		t.Errorf("run folders: %v", names)
 	}
 }
 
 // Flows of varied sizes that arrive by the clock leave the right image, and their slowdown is measured.
 func TestFlowsThatArrive(t *testing.T) {
-	o := gauntlet(t, t.TempDir(), strings.Fields("run --json --codec on --impl gobackone --rate 1G --rtt 4ms --qps 8 --loss 1e-3 --offered 50% --count 20 --cdf 1KiB:30%,64KiB:1")...)
+	o := gauntlet(t, t.TempDir(),
+		strings.Fields("run --json --codec on --impl gobackone --rate 1G --rtt 4ms --qps 8 --loss 1e-3 --offered 50% "+
+			"--count 20 --cdf 1KiB:30%,64KiB:1")...)
 	r := o.result(t)
 	if r.Status != "PASS" || r.Slowdown == nil || r.Slowdown.All.Count != 160 {
 		t.Fatalf("%s %s, slowdown %+v; want PASS and 160 flows", r.Status, r.Reason, r.Slowdown)
@@ -332,8 +350,10 @@ func TestFlowsThatArrive(t *testing.T) {
 }
 
 func TestWarnsOfASmallQueue(t *testing.T) {
-	r := gauntlet(t, t.TempDir(), "run", "--rate", "1G", "--rtt", "40ms", "--queue", "100", "--count", "1", "--json").result(t)
-	if len(r.Warnings) != 2 || !strings.Contains(r.Warnings[0], "queue=100 is below the bandwidth-delay product; bursts will overflow it, use queue=4521 or more") {
+	r := gauntlet(t, t.TempDir(), "run", "--rate", "1G", "--rtt", "40ms", "--queue", "100", "--count", "1",
+		"--json").result(t)
+	if len(r.Warnings) != 2 || !strings.Contains(r.Warnings[0],
+		"queue=100 is below the bandwidth-delay product; bursts will overflow it, use queue=4521 or more") {
 		t.Errorf("warnings: %q", r.Warnings)
 	}
 }
@@ -341,10 +361,13 @@ func TestWarnsOfASmallQueue(t *testing.T) {
 // A run whose work is not done within its limit, of the Spec or of a flag, is a FAIL that keeps what it has.
 func TestLimit(t *testing.T) {
 	dir := t.TempDir()
-	must(t, os.WriteFile(filepath.Join(dir, "s.txt"), []byte("link rate=1M delay=1ms\nload write msg=1MiB count=100\nrun limit=100ms\n"), 0o644))
-	for out, args := range map[string][]string{"r": {"s.txt"}, "f": {"--rate", "1M", "--msg", "1MiB", "--limit", "100ms"}} {
+	must(t, os.WriteFile(filepath.Join(dir, "s.txt"),
+		[]byte("link rate=1M delay=1ms\nload write msg=1MiB count=100\nrun limit=100ms\n"), 0o644))
+	for out, args := range map[string][]string{"r": {"s.txt"}, "f": {"--rate", "1M", "--msg", "1MiB",
+		"--limit", "100ms"}} {
 		o := gauntlet(t, dir, append([]string{"run", "--json", "--out", out}, args...)...)
-		if r := o.result(t); o.code != 1 || r.Status != "FAIL" || r.Packets == 0 || !strings.Contains(r.Reason, "limit reached") || r.Fault == nil {
+		if r := o.result(t); o.code != 1 || r.Status != "FAIL" || r.Packets == 0 || !strings.Contains(r.Reason,
+			"limit reached") || r.Fault == nil {
 			t.Errorf("exit %d, %s, %d packets, %q", o.code, r.Status, r.Packets, r.Reason)
 		}
 		broken := func(name string) bool { return name == "rulebook.html" } // where a rule says what is missing as well
@@ -361,7 +384,8 @@ func TestLimit(t *testing.T) {
 func killedRun(t *testing.T, dir string) {
 	t.Helper()
 	o := gauntlet(t, filepath.Dir(dir), "judge", dir, "--json")
-	if r := o.result(t); o.code != 3 || r.Status != "INCOMPLETE" || !strings.Contains(r.Reason, "the run was killed before it ended") {
+	if r := o.result(t); o.code != 3 || r.Status != "INCOMPLETE" || !strings.Contains(r.Reason,
+		"the run was killed before it ended") {
 		t.Errorf("judge: exit %d, %s %q", o.code, r.Status, r.Reason)
 	}
 	for _, command := range []string{"judge", "ladder", "datasheet"} {
@@ -426,7 +450,8 @@ func TestDoctor(t *testing.T) {
 	}
 	text := gauntlet(t, t.TempDir(), "doctor").stdout
 	for _, f := range found {
-		if !slices.Contains([]string{"ok", "limited", "missing"}, f.State) || f.Found == "" || f.State == "missing" && f.Remedy == "" {
+		if !slices.Contains([]string{"ok", "limited", "missing"}, f.State) || f.Found == "" ||
+			f.State == "missing" && f.Remedy == "" {
 			t.Errorf("%+v", f)
 		}
 		if !strings.Contains(text, f.Name) {
@@ -457,7 +482,8 @@ func TestHelpAndCompletion(t *testing.T) {
 				t.Errorf("%s: exit %d, no %q in %.200q", c.args, o.code, want, o.stdout)
 			}
 		}
-		if strings.Contains(o.stdout, "process") && !strings.Contains(c.args, "completion") && strings.Contains(o.stdout, "Bodies of") {
+		if strings.Contains(o.stdout, "process") && !strings.Contains(c.args, "completion") &&
+			strings.Contains(o.stdout, "Bodies of") {
 			t.Errorf("%s shows the hidden commands", c.args)
 		}
 	}

@@ -55,17 +55,23 @@ func matrixCommand() *cobra.Command {
 		RunE:  func(c *cobra.Command, _ []string) error { return f.execute(c) },
 	}
 	d, o := c.Flags(), &f.options
-	d.StringVar(&f.impl, "impl", strings.Join(all.Names(), ","), "implementations, separated by commas; a+b is a at A and b at B, exec:PATH is a program of yours, rxe the kernel's soft-RoCE")
-	d.BoolVar(&f.peers, "peers", false, "run each implementation as requester with each as responder (default then: --links random)")
+	d.StringVar(&f.impl, "impl", strings.Join(all.Names(), ","),
+		"implementations, separated by commas; a+b is a at A and b at B, exec:PATH is a program of yours, rxe "+
+			"the kernel's soft-RoCE")
+	d.BoolVar(&f.peers, "peers", false, "run each implementation as requester with each as responder (default "+
+		"then: --links random)")
 	d.StringVar(&o.Name, "bench", "sim", benchHelp)
-	d.StringVar(&f.links, "links", strings.Join(names, ","), "links, separated by commas: names, or files such as ./mine.txt")
+	d.StringVar(&f.links, "links", strings.Join(names, ","),
+		"links, separated by commas: names, or files such as ./mine.txt")
 	d.StringVar(&o.Link, "link", "auto", "netns, lab: auto, netem (the kernel's) or relay (user space)")
 	dilateFlag(c, &o.Dilate)
-	d.StringArrayVar(&o.More, "with", nil, "scenario line for every cell, such as 'load write msg=1MiB count=50'; may be repeated")
+	d.StringArrayVar(&o.More, "with", nil, "scenario line for every cell, such as 'load write msg=1MiB "+
+		"count=50'; may be repeated")
 	d.StringArrayVar(&f.params, "param", nil, "parameter of a scheme, impl:name=value; may be repeated")
 	d.Uint64Var(&o.Seed, "seed", 1, "seed of every cell")
 	d.IntVar(&o.Jobs, "jobs", runtime.GOMAXPROCS(0), "sim: cells that run at once")
-	d.IntVar(&o.Attempts, "attempts", conform.Attempts, "runs of a cell until its link is valid; other outcomes are not repeated")
+	d.IntVar(&o.Attempts, "attempts", conform.Attempts,
+		"runs of a cell until its link is valid; other outcomes are not repeated")
 	f.limits.define(c, &f.most, &f.still)
 	d.BoolVar(&f.broken, "broken", false, "also run the engines that are wrong on purpose; each must be FAIL")
 	d.StringVar(&o.Folder, "out", "", "folder of the run folders (default: a new one below runs/)")
@@ -76,7 +82,8 @@ func matrixCommand() *cobra.Command {
 	f.waivers.define(c)
 	f.guest.Define(c)
 	f.hosted.define(c)
-	d.StringVar(&f.hosted.Host, "dut", "", "remote: the host of the testbed whose device is rxe or rnic, or two, at A and at B (default: all that it has)")
+	d.StringVar(&f.hosted.Host, "dut", "", "remote: the host of the testbed whose device is rxe or rnic, or two, at "+
+		"A and at B (default: all that it has)")
 	completeChoices(c, "bench", "link")
 	complete(c, "impl", all.Names()...)
 	complete(c, "links", names...)
@@ -128,7 +135,8 @@ func (f *matrixFlags) execute(c *cobra.Command) error {
 	return f.conclude(c.Context(), f.runAll(c.Context()))
 }
 
-// divide begins a batch of cells when their results are kept, and when the command is a shard makes its part of them: then it has ended.
+// divide begins a batch of cells when their results are kept, and when the command is a shard makes its part of them:
+// then it has ended.
 func (f *matrixFlags) divide(c *cobra.Command, b *registry.OnDemand) (ended bool, err error) {
 	o := &f.options
 	if err := f.shard.open(); err != nil || f.shard.folder == nil {
@@ -193,7 +201,8 @@ func (f *matrixFlags) again(ctx context.Context) error {
 	if page := matrix.Page(f.html); page != "" {
 		outputs, more = append(outputs, page), append(more, "--html", page)
 	}
-	return f.guest.again(ctx, f.options.Seed, guest.Existing(append(strings.Split(f.links, ","), f.waivers.names...)), outputs, more...)
+	return f.guest.again(ctx, f.options.Seed, guest.Existing(append(strings.Split(f.links, ","), f.waivers.names...)),
+		outputs, more...)
 }
 
 // conclude writes the files, prints the table and turns the status into an exit code.

@@ -13,7 +13,8 @@ import (
 func TestMatrixNetns(t *testing.T) {
 	needNetns(t)
 	dir := t.TempDir()
-	o := gauntlet(t, dir, "matrix", "--bench", "netns", "--impl", "gbn,fasr", "--links", "random", "--with", "load write msg=16KiB count=20", "--attempts", attempts, "--json", "--out", "m")
+	o := gauntlet(t, dir, "matrix", "--bench", "netns", "--impl", "gbn,fasr", "--links", "random", "--with",
+		"load write msg=16KiB count=20", "--attempts", attempts, "--json", "--out", "m")
 	m := readMatrix(t, []byte(o.stdout))
 	if len(m.Cells) != 2 {
 		t.Fatalf("exit %d, %+v, %s", o.code, m, o.stderr)
@@ -39,14 +40,15 @@ while read -r line; do
 done
 `
 
-// A program that does not keep the contract, and one that breaks in the run, are the trouble of their own rows and columns;
-// what a program does not declare is not asked of it.
+// A program that does not keep the contract, and one that breaks in the run, are the trouble of their own rows and
+// columns; what a program does not declare is not asked of it.
 func TestMatrixOfPrograms(t *testing.T) {
 	needNetns(t)
 	dir := t.TempDir()
 	must(t, os.WriteFile(filepath.Join(dir, "silent"), []byte("#!/bin/sh\n"), 0o755))
 	must(t, os.WriteFile(filepath.Join(dir, "quitter"), []byte(quitter), 0o755))
-	o := gauntlet(t, dir, "matrix", "--bench", "netns", "--impl", "gbn,exec:./silent,exec:./quitter,exec:./quitter+gbn", "--links", "clean",
+	o := gauntlet(t, dir, "matrix", "--bench", "netns", "--impl", "gbn,exec:./silent,exec:./quitter,exec:./quitter+gbn",
+		"--links", "clean",
 		"--with", "load write msg=16KiB count=10", "--quiet", "--json", "--out", "m")
 	m := readMatrix(t, []byte(o.stdout))
 	for row, want := range map[string][2]string{
@@ -64,9 +66,11 @@ func TestMatrixOfPrograms(t *testing.T) {
 	if c := m.Cell("exec:./quitter", "clean"); c.Folder != filepath.Join("m", "exec-quitter", "clean") {
 		t.Errorf("folder %s", c.Folder)
 	}
-	o = gauntlet(t, dir, "matrix", "--bench", "netns", "--peers", "--impl", "exec:./silent,exec:./quitter", "--with", "load send msg=16KiB count=10", "--quiet", "--json", "--out", "p")
+	o = gauntlet(t, dir, "matrix", "--bench", "netns", "--peers", "--impl", "exec:./silent,exec:./quitter", "--with",
+		"load send msg=16KiB count=10", "--quiet", "--json", "--out", "p")
 	m = readMatrix(t, []byte(o.stdout))
-	if c := m.Met("exec:./quitter", "exec:./quitter", "random"); c.Status != "NOT-APPLICABLE" || c.Reason != "exec:./quitter does not declare operation SEND" {
+	if c := m.Met("exec:./quitter", "exec:./quitter", "random"); c.Status != "NOT-APPLICABLE" ||
+		c.Reason != "exec:./quitter does not declare operation SEND" {
 		t.Errorf("%s %s", c.Status, c.Reason)
 	}
 	if c := m.Met("exec:./quitter", "exec:./silent", "random"); c.Status != "ERROR" || o.code != exitBroken {

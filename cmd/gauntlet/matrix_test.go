@@ -26,9 +26,11 @@ func TestMatrix(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	must(t, os.WriteFile(filepath.Join(dir, "mine.txt"), []byte("# My link.\nloss random p=2%\n"), 0o644))
-	o := gauntlet(t, dir, "matrix", "--links", "clean,./mine.txt", "--with", "load write msg=8KiB count=20", "--seed", "4", "--out", "m", "--html", "page/")
+	o := gauntlet(t, dir, "matrix", "--links", "clean,./mine.txt", "--with", "load write msg=8KiB count=20", "--seed",
+		"4", "--out", "m", "--html", "page/")
 	names := all.Names()
-	if o.code != 0 || !strings.HasPrefix(o.stdout, "PASS  ") || strings.Contains(o.stdout, "\x1b") || strings.Count(o.stderr, "PASS\n") != 2*len(names) {
+	if o.code != 0 || !strings.HasPrefix(o.stdout, "PASS  ") || strings.Contains(o.stdout, "\x1b") ||
+		strings.Count(o.stderr, "PASS\n") != 2*len(names) {
 		t.Fatalf("exit %d\n%s%s", o.code, o.stdout, o.stderr)
 	}
 	for l := range strings.Lines(o.stdout) {
@@ -48,7 +50,8 @@ func TestMatrix(t *testing.T) {
 		if c.Messages != 20 && !lossy || c.Messages > 20 || (c.Lost > 0) != (c.Link == "mine") {
 			t.Errorf("%s over %s: %d messages, %d lost", c.Impl, c.Link, c.Messages, c.Lost)
 		}
-		if o := gauntlet(t, dir, "judge", c.Folder, "--json"); o.code != 0 || o.result(t).Retransmitted != c.Retransmitted {
+		if o := gauntlet(t, dir, "judge", c.Folder, "--json"); o.code != 0 ||
+			o.result(t).Retransmitted != c.Retransmitted {
 			t.Errorf("judged again: exit %d, %s", o.code, o.stderr)
 		}
 	}
@@ -57,7 +60,8 @@ func TestMatrix(t *testing.T) {
 			t.Errorf("%s: %v", file, err)
 		}
 	}
-	if again := gauntlet(t, dir, "matrix", "--out", "m"); again.code != 2 || !strings.Contains(again.stderr, "already holds a matrix") {
+	if again := gauntlet(t, dir, "matrix", "--out", "m"); again.code != 2 || !strings.Contains(again.stderr,
+		"already holds a matrix") {
 		t.Errorf("into the same folder: exit %d, %s", again.code, again.stderr)
 	}
 }
@@ -79,7 +83,8 @@ func TestMatrixOfPairsAsJSON(t *testing.T) {
 func TestMatrixExitCodes(t *testing.T) {
 	dir := t.TempDir()
 	o := gauntlet(t, dir, "matrix", "--impl", "gbn", "--links", "clean", "--limit", "20ms", "--out", "m")
-	if o.code != 1 || !strings.Contains(o.stdout, "FAIL gbn over clean: sim: limit reached") || !strings.Contains(o.stdout, "gauntlet judge m/gbn/clean") {
+	if o.code != 1 || !strings.Contains(o.stdout, "FAIL gbn over clean: sim: limit reached") ||
+		!strings.Contains(o.stdout, "gauntlet judge m/gbn/clean") {
 		t.Errorf("exit %d\n%s%s", o.code, o.stdout, o.stderr)
 	}
 }

@@ -26,12 +26,14 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// onNetns runs on the netns bench in a new folder, which it returns. A host that was too busy to emulate the link proves
-// nothing, so the run is repeated. Whoever runs these tests gives them the machine: that no run was valid is a failure.
+// onNetns runs on the netns bench in a new folder, which it returns. A host that was too busy to emulate the link
+// proves nothing, so the run is repeated. Whoever runs these tests gives them the machine: that no run was valid is a
+// failure.
 func onNetns(t *testing.T, args ...string) (*model.Result, string) {
 	t.Helper()
 	needNetns(t)
-	o := gauntlet(t, t.TempDir(), append([]string{"run", "--bench", "netns", "--json", "--attempts", attempts, "--out", filepath.Join(t.TempDir(), "r")}, args...)...)
+	o := gauntlet(t, t.TempDir(), append([]string{"run", "--bench", "netns", "--json", "--attempts", attempts, "--out",
+		filepath.Join(t.TempDir(), "r")}, args...)...)
 	r := o.result(t)
 	if o.stderr != "" {
 		t.Fatalf("exit %d, %s", o.code, o.stderr)
@@ -63,10 +65,12 @@ func wantPass(t *testing.T, r *model.Result) {
 }
 
 func TestRunNetns(t *testing.T) {
-	r, dir := onNetns(t, "--impl", "gbn", "--rate", "100M", "--rtt", "20ms", "--loss", "1e-3", "--msg", "64KiB", "--count", "20", "--seed", "3")
+	r, dir := onNetns(t, "--impl", "gbn", "--rate", "100M", "--rtt", "20ms", "--loss", "1e-3", "--msg", "64KiB",
+		"--count", "20", "--seed", "3")
 	wantPass(t, r)
 	if r.GoodputBps <= 0 || r.Messages != 20 || len(r.Certificates) != 3 || len(r.Verdicts) < 100 {
-		t.Errorf("goodput %g, %d messages, %d certificates, %d verdicts", r.GoodputBps, r.Messages, len(r.Certificates), len(r.Verdicts))
+		t.Errorf("goodput %g, %d messages, %d certificates, %d verdicts", r.GoodputBps, r.Messages,
+			len(r.Certificates), len(r.Verdicts))
 	}
 	if p := r.Processor; p == nil || min(p.NsPerGB[0], p.NsPerGB[1]) <= 0 {
 		t.Errorf("processor time %+v", p)
@@ -91,7 +95,8 @@ func judgedAgain(t *testing.T, r *model.Result, dir string) {
 		judged := 0
 		for i, v := range again.Verdicts {
 			switch was := r.Verdicts[i]; {
-			case v.Status == rule.Inconclusive && strings.Contains(v.Reason, "not seen"), v.Status == rule.Inconclusive && path != "":
+			case v.Status == rule.Inconclusive && strings.Contains(v.Reason, "not seen"),
+				v.Status == rule.Inconclusive && path != "":
 			case v.Status != was.Status:
 				t.Errorf("%q: %s is %v (%s), was %v", path, v.Rule, v.Status, v.Reason, was.Status)
 			default:
@@ -99,7 +104,8 @@ func judgedAgain(t *testing.T, r *model.Result, dir string) {
 			}
 		}
 		if judged < 30 || again.Status != r.Status || again.Packets != r.Packets || again.Lost != r.Lost {
-			t.Errorf("%q: %s with %d verdicts, %d packets, %d lost; was %s with %d, %d", path, again.Status, judged, again.Packets, again.Lost,
+			t.Errorf("%q: %s with %d verdicts, %d packets, %d lost; was %s with %d, %d", path, again.Status, judged,
+				again.Packets, again.Lost,
 				r.Status, r.Packets, r.Lost)
 		}
 	}
@@ -111,7 +117,8 @@ func judgedAgain(t *testing.T, r *model.Result, dir string) {
 		}
 	}
 	if one.Status != "PASS" || needs < 10 || !strings.Contains(strings.Join(one.Notes, " "), "one end was tapped") {
-		t.Errorf("one tap: %s, %d rules name the tap that they need, notes %q\n%s", one.Status, needs, one.Notes, strings.Join(failures(one), "\n"))
+		t.Errorf("one tap: %s, %d rules name the tap that they need, notes %q\n%s", one.Status, needs, one.Notes,
+			strings.Join(failures(one), "\n"))
 	}
 }
 
@@ -122,7 +129,8 @@ func dissected(t *testing.T, dir string) {
 		t.Skip("tshark is not installed (apt-get install tshark)")
 	}
 	for _, tap := range []string{"A", "B"} {
-		out, err := exec.Command(tshark, "-r", filepath.Join(dir, "taps", tap+".pcapng"), "-T", "fields", "-e", "frame.protocols",
+		out, err := exec.Command(tshark, "-r", filepath.Join(dir, "taps", tap+".pcapng"), "-T", "fields", "-e",
+			"frame.protocols",
 			"-e", "infiniband.bth.opcode", "-e", "_ws.malformed").Output()
 		must(t, err)
 		lines := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
@@ -229,7 +237,8 @@ func TestBenchesAgreeOnPackets(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "s.txt")
-			must(t, os.WriteFile(path, []byte("seed 11\nlink rate=50M delay=10ms queue=1000\nload write msg=8KiB count=1\n"+text), 0o644))
+			must(t, os.WriteFile(path,
+				[]byte("seed 11\nlink rate=50M delay=10ms queue=1000\nload write msg=8KiB count=1\n"+text), 0o644))
 			virtual := filepath.Join(t.TempDir(), "v")
 			if o := gauntlet(t, t.TempDir(), "run", path, "--out", virtual, "--codec", "on"); o.code != 0 {
 				t.Fatal(o.stdout, o.stderr)
@@ -240,7 +249,9 @@ func TestBenchesAgreeOnPackets(t *testing.T) {
 				wantPass(t, r)
 				longest := waited(t, r)
 				if d = godiff.Diff(want, packets(t, real)); d == "" || longest < slotOf50M {
-					break // else several packets waited for an endpoint, which answers duplicates that wait together by one ACK
+					// else several packets waited for an endpoint, which answers duplicates that wait together by one
+					// ACK
+					break
 				}
 			}
 			if d != "" {
@@ -268,7 +279,8 @@ func waited(t *testing.T, r *model.Result) (longest vtime.Duration) {
 	return longest
 }
 
-// The same seed loses the same packets on both benches, as long as both send the same: here, until the first NAK is back.
+// The same seed loses the same packets on both benches, as long as both send the same: here, until the first NAK is
+// back.
 func TestBenchesLoseTheSame(t *testing.T) {
 	args := strings.Fields("--rate 50M --rtt 30ms --loss 0.1 --msg 64KiB --count 1 --seed 4")
 	virtual := filepath.Join(t.TempDir(), "v")
@@ -302,7 +314,8 @@ func TestBenchesAgreeOnGoodput(t *testing.T) {
 // A link that idles for most of its round trip costs its processes next to nothing.
 func TestIdleCostsNothing(t *testing.T) {
 	needNetns(t)
-	c := command(t, t.TempDir(), strings.Fields("run --bench netns --json --rate 100M --rtt 400ms --msg 1KiB --qd 1 --count 4")...)
+	c := command(t, t.TempDir(),
+		strings.Fields("run --bench netns --json --rate 100M --rtt 400ms --msg 1KiB --qd 1 --count 4")...)
 	o := finish(t, c)
 	if o.code != 0 && o.code != exitBroken {
 		t.Fatal(o.stdout, o.stderr)
@@ -319,7 +332,9 @@ func TestIdleCostsNothing(t *testing.T) {
 // A fast run is either seen whole or INVALID; that the host is too slow is never the fault of an endpoint.
 func TestFastRunIsWholeOrInvalid(t *testing.T) {
 	needNetns(t)
-	o := gauntlet(t, t.TempDir(), strings.Fields("run --bench netns --json --attempts 1 --rate 500M --rtt 5ms --mtu 4096 --msg 1MiB --duration 1s")...)
+	o := gauntlet(t, t.TempDir(),
+		strings.Fields("run --bench netns --json --attempts 1 --rate 500M --rtt 5ms --mtu 4096 "+
+			"--msg 1MiB --duration 1s")...)
 	r := o.result(t)
 	t.Logf("%s %s, %.0f Mb/s, %d packets", r.Status, r.Reason, r.GoodputBps/1e6, r.Packets)
 	if r.Status != "PASS" && r.Status != "INVALID" {
@@ -338,14 +353,16 @@ func TestExpose(t *testing.T) {
 	c := command(t, dir, "run", "--bench", "netns", "--expose", name, "--rate", "10M", "--duration", "1s", "--quiet")
 	must(t, c.Start())
 	var out []byte
-	for deadline := time.Now().Add(10 * time.Second); len(out) == 0 && time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(10 * time.Second); len(out) == 0 &&
+		time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		out, _ = exec.Command("ip", "netns", "exec", name+"-a", "ip", "-o", "link", "show", topology.DeviceA).Output()
 	}
 	if !strings.Contains(string(out), topology.DeviceA) {
 		t.Errorf("ip netns exec says %q", out)
 	}
 	clash := gauntlet(t, t.TempDir(), "run", "--bench", "netns", "--expose", name, "--count", "1", "--quiet")
-	if clash.code != exitBroken || !strings.Contains(clash.stderr, "name clash: "+name) || strings.Count(clash.stderr, "\n") != 1 {
+	if clash.code != exitBroken || !strings.Contains(clash.stderr, "name clash: "+name) ||
+		strings.Count(clash.stderr, "\n") != 1 {
 		t.Errorf("second user of the name: exit %d, %q", clash.code, clash.stderr)
 	}
 	_ = c.Wait()
@@ -386,9 +403,11 @@ func TestRootless(t *testing.T) {
 	if found[i].State != "ok" {
 		t.Skip("no user namespaces: ", found[i].Found)
 	}
-	o := as("run", "--bench", "netns", "--json", "--attempts", attempts, "--rate", "50M", "--rtt", "10ms", "--loss", "1e-3", "--count", "10", "--out", "r")
+	o := as("run", "--bench", "netns", "--json", "--attempts", attempts, "--rate", "50M", "--rtt", "10ms", "--loss",
+		"1e-3", "--count", "10", "--out", "r")
 	wantPass(t, o.result(t))
-	if o := as("run", "--bench", "netns", "--expose", "x", "--count", "1", "--quiet"); o.code != exitBroken || !strings.Contains(o.stderr, "exposing names needs root") {
+	if o := as("run", "--bench", "netns", "--expose", "x", "--count", "1", "--quiet"); o.code != exitBroken ||
+		!strings.Contains(o.stderr, "exposing names needs root") {
 		t.Errorf("names without root: exit %d, %q", o.code, cmp.Or(o.stderr, o.stdout))
 	}
 }

@@ -39,7 +39,8 @@ func nightCommand() *cobra.Command {
 		&o.Commit,
 		"commit",
 		"",
-		"of what is measured (default: that which is checked out where the plan is, or without a subject that of this program)",
+		"of what is measured (default: that which is checked out where the plan is, or without a subject "+
+			"that of this program)",
 	)
 	output.define(c, "no progress")
 	return c

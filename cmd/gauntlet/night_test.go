@@ -20,7 +20,8 @@ func TestNight(t *testing.T) {
 	}
 	dir := t.TempDir()
 	plan := "night 1\nstore kept\n# fast\n" +
-		"matrix --impl gbn --links clean,random --with 'load write msg=4KiB count=20'\nconform --impl gbn --focus 'gbn loss-tail$'\n"
+		"matrix --impl gbn --links clean,random --with 'load write msg=4KiB count=20'\nconform --impl gbn " +
+		"--focus 'gbn loss-tail$'\n"
 	must(t, os.WriteFile(filepath.Join(dir, "n.plan"), []byte(plan), 0o644))
 	o := inProcess(t, dir, "night", "n.plan", "--night", "2026-11-22", "--commit", "aaaaaaa", "--out", "one", "--quiet")
 	if o.code != 0 ||

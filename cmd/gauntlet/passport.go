@@ -17,7 +17,8 @@ import (
 )
 
 func passportCommand() *cobra.Command {
-	c := &cobra.Command{Use: "passport", Short: "Sign what a qualification says, check what others signed, compare and show it"}
+	c := &cobra.Command{Use: "passport",
+		Short: "Sign what a qualification says, check what others signed, compare and show it"}
 	c.AddCommand(passportSignCommand(), passportVerifyCommand(), passportDiffCommand(), passportPageCommand())
 	return c
 }
@@ -28,9 +29,11 @@ type passportFlags struct{ passport.SignOptions }
 // define declares the key and what is told; the file has a name of its own in each command.
 func (f *passportFlags) define(c *cobra.Command, prefix string) {
 	c.Flags().StringVar(&f.Key, prefix+"key", "",
-		"SSH key that signs: a private key, or the public half of one that the agent has (default: the only key of the agent)")
+		"SSH key that signs: a private key, or the public half of one that the agent has (default: the "+
+			"only key of the agent)")
 	c.Flags().BoolVar(&f.Lab, prefix+"lab", false,
-		"also write into the passport what tells of the lab: command, reasons, findings, environment, who answers for waivers")
+		"also write into the passport what tells of the lab: command, reasons, findings, environment, "+
+			"who answers for waivers")
 }
 
 // sign makes the passport of a report folder, and says so.
@@ -71,7 +74,8 @@ type checkFlags struct {
 
 func (f *checkFlags) define(c *cobra.Command) {
 	c.Flags().StringVar(&f.Signers, "allowed-signers", "", "file of those who may sign passports, as ssh-keygen has it")
-	c.Flags().StringVar(&f.Signer, "signer", "", "who it has to be of: a principal of the allowed signers (default: any)")
+	c.Flags().StringVar(&f.Signer, "signer", "",
+		"who it has to be of: a principal of the allowed signers (default: any)")
 	c.Flags().StringVar(&f.at, "at", "",
 		"time at which the key has to be good, 20270131 or 20270131235900Z (default: now)")
 }
@@ -108,7 +112,8 @@ func passportVerifyCommand() *cobra.Command {
 				return usage(err)
 			}
 			if f.Signers == "" {
-				return usage(errors.New("--allowed-signers: name the file of those who may sign; see the help of verify"))
+				return usage(errors.New("--allowed-signers: name the file of those who may sign; " +
+					"see the help of verify"))
 			}
 			if err := f.check(); err != nil {
 				return err
@@ -177,7 +182,8 @@ func passportPageCommand() *cobra.Command {
 		Args:  cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if out == "" {
-				return usage(errors.New("--html: name the file of the page, or the folder of the pages of several passports"))
+				return usage(errors.New("--html: name the file of the page, or the folder of the pages " +
+					"of several passports"))
 			}
 			if err := f.check(); err != nil {
 				return err

@@ -21,8 +21,8 @@ func peersArgs(bench string, impls []string) []string {
 		"--with", "load write msg=64KiB count=5", "--attempts", attempts, "--quiet", "--out", "m"}
 }
 
-// judgePeers checks the table and its page: everybody does everybody's work, and the planted fault is found wherever the example
-// is the responder, by its rule and by no other.
+// judgePeers checks the table and its page: everybody does everybody's work, and the planted fault is found wherever
+// the example is the responder, by its rule and by no other.
 func judgePeers(t *testing.T, dir string, o exited, impls []string, example string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, "m", "matrix.json"))
@@ -41,7 +41,8 @@ func judgePeers(t *testing.T, dir string, o exited, impls []string, example stri
 		}
 	}
 	page, err := os.ReadFile(filepath.Join(dir, "m", "matrix.html"))
-	if err != nil || !strings.Contains(string(page), `id="peers"`) || !strings.Contains(string(page), example) || o.code == 0 {
+	if err != nil || !strings.Contains(string(page), `id="peers"`) || !strings.Contains(string(page), example) ||
+		o.code == 0 {
 		t.Errorf("exit %d, page of %d bytes, %v", o.code, len(page), err)
 	}
 }
@@ -53,7 +54,8 @@ func checkPeers(t *testing.T, c *model.Cell, faulty bool) {
 		status, broken = "FAIL", []string{"GBN-NAK-002"}
 	}
 	if c.Status != status || !slices.Equal(c.Broken, broken) || c.Messages != 5 || c.Lost == 0 {
-		t.Errorf("%s: %s %s, broken %v, %d messages, %d lost; want %s %v", c.Impl, c.Status, c.Reason, c.Broken, c.Messages, c.Lost, status, broken)
+		t.Errorf("%s: %s %s, broken %v, %d messages, %d lost; want %s %v", c.Impl, c.Status, c.Reason, c.Broken,
+			c.Messages, c.Lost, status, broken)
 	}
 }
 
@@ -93,7 +95,8 @@ func TestContainersAreSkippedAloud(t *testing.T) {
 	c := command(t, ".", "-test.run=^TestContainers$", "-test.v")
 	c.Env = append(os.Environ(), asProgram+"=", "DOCKER_HOST=unix:///nowhere/docker.sock")
 	o := finish(t, c)
-	if o.code != 0 || !strings.Contains(o.stdout, "--- SKIP: TestContainers") || !strings.Contains(o.stdout, "apt-get install docker.io") {
+	if o.code != 0 || !strings.Contains(o.stdout, "--- SKIP: TestContainers") || !strings.Contains(o.stdout,
+		"apt-get install docker.io") {
 		t.Errorf("exit %d\n%s%s", o.code, o.stdout, o.stderr)
 	}
 }

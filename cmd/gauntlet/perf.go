@@ -42,11 +42,14 @@ func perfCommand() *cobra.Command {
 	d.StringVar(&f.html, "html", "", "also write a page to this file")
 	d.StringVar(&f.markdown, "markdown", "", "also write a markdown table to this file")
 	d.StringVar(&f.gobench, "gobench", "", "also write Go's benchmark format, which benchstat reads, to this file")
-	d.StringVar(&n.Bench.Name, "bench", "sim", "where to measure class E besides, or what --class names without it: sim (nowhere), netns, or lab (netns in a guest)")
-	d.DurationVar(&n.Budget, "budget", 0, "netns, lab: leave out there what would take longer in all, such as 1h, the shortest first; 0 is no limit")
+	d.StringVar(&n.Bench.Name, "bench", "sim", "where to measure class E besides, or what --class names without it: "+
+		"sim (nowhere), netns, or lab (netns in a guest)")
+	d.DurationVar(&n.Budget, "budget", 0, "netns, lab: leave out there what would take longer in all, such as 1h, "+
+		"the shortest first; 0 is no limit")
 	d.StringVar(&n.Link, "link", "auto", "netns, lab: auto, netem (the kernel's) or relay (user space)")
 	dilateFlag(c, &n.Dilate)
-	d.IntVar(&n.Attempts, "attempts", conform.Attempts, "netns, lab: runs of a Spec until one has a valid link; other outcomes are not repeated")
+	d.IntVar(&n.Attempts, "attempts", conform.Attempts,
+		"netns, lab: runs of a Spec until one has a valid link; other outcomes are not repeated")
 	f.shard.define(c)
 	f.output.define(c, "no progress")
 	f.guest.Define(c)

@@ -32,8 +32,10 @@ func TestPerfCompareCommand(t *testing.T) {
 		{"future.json", "old.json", exitUsage, "format 99"},
 		{".", "old.json", exitUsage, "want a file"},
 	} {
-		if o := gauntlet(t, dir, "perf", "compare", tt.old, tt.new); o.code != tt.code || !strings.Contains(o.stdout+o.stderr, tt.want) {
-			t.Errorf("%s %s: exit %d, %s%s; want %d and %q", tt.old, tt.new, o.code, o.stdout, o.stderr, tt.code, tt.want)
+		if o := gauntlet(t, dir, "perf", "compare", tt.old, tt.new); o.code != tt.code ||
+			!strings.Contains(o.stdout+o.stderr, tt.want) {
+			t.Errorf("%s %s: exit %d, %s%s; want %d and %q", tt.old, tt.new, o.code, o.stdout,
+				o.stderr, tt.code, tt.want)
 		}
 	}
 	if o := gauntlet(t, dir, "perf", "compare", "old.json", "old.json", "--margin", "NaN"); o.code != exitUsage {

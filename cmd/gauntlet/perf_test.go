@@ -34,7 +34,8 @@ func TestPerf(t *testing.T) {
 		t.Fatalf("exit %d, %+v\n%s", o.code, m, o.stderr)
 	}
 	for name, want := range map[string]string{"perf.html": "PT-NT-02", "perf.md": "| PT-FS-04 | V |"} {
-		if text, err := os.ReadFile(filepath.Join(dir, "out", name)); err != nil || !strings.Contains(string(text), want) {
+		if text, err := os.ReadFile(filepath.Join(dir, "out", name)); err != nil ||
+			!strings.Contains(string(text), want) {
 			t.Errorf("%s: no %q, %v", name, want, err)
 		}
 	}
@@ -67,7 +68,8 @@ func TestPerfRejects(t *testing.T) {
 		"use fewer --jobs":   {"--jobs", "100000"},
 		"--color \"bright\"": {"--color", "bright"},
 	} {
-		if o := inProcess(t, t.TempDir(), append([]string{"perf"}, args...)...); o.code != exitUsage || !strings.Contains(o.stderr, want) || strings.Count(o.stderr, "\n") != 1 {
+		if o := inProcess(t, t.TempDir(), append([]string{"perf"}, args...)...); o.code != exitUsage ||
+			!strings.Contains(o.stderr, want) || strings.Count(o.stderr, "\n") != 1 {
 			t.Errorf("%v: exit %d, %q, want %q", args, o.code, o.stderr, want)
 		}
 	}

@@ -31,12 +31,14 @@ import (
 // taped makes a run in virtual time and returns its trace, and what a capture of A's port would hold.
 func taped(t *testing.T, dir string) (text, capture []byte) {
 	t.Helper()
-	if o := gauntlet(t, dir, "run", "--rate", "100M", "--rtt", "2ms", "--loss", "2e-2", "--count", "3", "--quiet", "--out", "r"); o.code != 0 {
+	if o := gauntlet(t, dir, "run", "--rate", "100M", "--rtt", "2ms", "--loss", "2e-2", "--count", "3", "--quiet",
+		"--out", "r"); o.code != 0 {
 		t.Fatal(o.stderr)
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "r", "trace.ndjson"))
 	must(t, err)
-	spec, err := scenario.Parse(strings.NewReader("seed 7\nlink rate=100M delay=2ms reorder=1e-2 duplicate=1e-2\nloss random p=2e-2\nqp rto=20ms\nload write msg=20000 count=8"))
+	spec, err := scenario.Parse(strings.NewReader("seed 7\nlink rate=100M delay=2ms reorder=1e-2 " +
+		"duplicate=1e-2\nloss random p=2e-2\nqp rto=20ms\nload write msg=20000 count=8"))
 	must(t, err)
 	impl, _ := all.Find("gbn")
 	var c trace.Collector
@@ -66,7 +68,8 @@ func portOf(t *testing.T, side trace.Side, records []trace.Record) []byte {
 	slices.SortStableFunc(list, func(x, y trace.Record) int { return cmp.Compare(at(&x), at(&y)) })
 	for i := range list {
 		r := &list[i]
-		info := gopacket.CaptureInfo{Timestamp: time.Unix(0, int64(at(r))/int64(vtime.Nanosecond)), CaptureLength: len(r.Raw), Length: len(r.Raw)}
+		info := gopacket.CaptureInfo{Timestamp: time.Unix(0, int64(at(r))/int64(vtime.Nanosecond)),
+			CaptureLength: len(r.Raw), Length: len(r.Raw)}
 		must(t, out.WritePacket(info, r.Raw))
 	}
 	return b.Bytes()
@@ -87,10 +90,13 @@ func TestPipes(t *testing.T) {
 			want := gauntlet(t, dir, append(strings.Fields(args), c.file)...)
 			p := command(t, dir, append(strings.Fields(args), "-")...)
 			p.Stdin = bytes.NewReader(c.content)
-			if got := finish(t, p); got.code != want.code || got.stdout != want.stdout || got.stderr != "" || got.stdout == "" {
-				t.Errorf("%s of %s from standard input: exit %d, want %d, %s\n%.300s\nwant\n%.300s", args, c.file, got.code, want.code, got.stderr, got.stdout, want.stdout)
+			if got := finish(t, p); got.code != want.code || got.stdout != want.stdout || got.stderr != "" ||
+				got.stdout == "" {
+				t.Errorf("%s of %s from standard input: exit %d, want %d, %s\n%.300s\nwant\n%.300s", args, c.file,
+					got.code, want.code, got.stderr, got.stdout, want.stdout)
 			}
-			if got := throughFIFO(t, dir, c.content, strings.Fields(args)...); got.code != want.code || got.stderr != "" || got.stdout == "" {
+			if got := throughFIFO(t, dir, c.content, strings.Fields(args)...); got.code != want.code ||
+				got.stderr != "" || got.stdout == "" {
 				t.Errorf("%s of %s from a FIFO: exit %d, want %d, %s", args, c.file, got.code, want.code, got.stderr)
 			}
 		}
@@ -131,19 +137,23 @@ func TestBadPipesAreUsage(t *testing.T) {
 		content []byte
 		says    string
 	}{
-		{"closed in the middle of a capture", capture[:len(capture)/2], "cut short; copy or capture it again, to its end"},
-		{"closed in the middle of a trace", text[:len(text)/2], "cut short: no end line; copy or capture it again, to its end"},
+		{"closed in the middle of a capture", capture[:len(capture)/2],
+			"cut short; copy or capture it again, to its end"},
+		{"closed in the middle of a trace", text[:len(text)/2],
+			"cut short: no end line; copy or capture it again, to its end"},
 		{"closed at once", nil, "empty; want a pcap or pcapng capture, or a trace in NDJSON"},
 		{"text", []byte("hello\n"), "neither pcap nor pcapng, nor a trace in NDJSON"},
 	} {
 		for _, args := range []string{"judge", "ladder --conn -1", "datasheet"} {
 			o := throughFIFO(t, dir, c.content, strings.Fields(args)...)
-			if o.code != 2 || o.stdout != "" || strings.Count(o.stderr, "\n") != 1 || !strings.Contains(o.stderr, "/pipe: ") || !strings.Contains(o.stderr, c.says) {
+			if o.code != 2 || o.stdout != "" || strings.Count(o.stderr, "\n") != 1 || !strings.Contains(o.stderr,
+				"/pipe: ") || !strings.Contains(o.stderr, c.says) {
 				t.Errorf("%s of a FIFO, %s: exit %d, %q %q", args, c.name, o.code, o.stdout, o.stderr)
 			}
 			p := command(t, dir, append(strings.Fields(args), "-")...)
 			p.Stdin = bytes.NewReader(c.content)
-			if o := finish(t, p); o.code != 2 || o.stdout != "" || !strings.Contains(o.stderr, "standard input: ") || !strings.Contains(o.stderr, c.says) {
+			if o := finish(t, p); o.code != 2 || o.stdout != "" || !strings.Contains(o.stderr, "standard input: ") ||
+				!strings.Contains(o.stderr, c.says) {
 				t.Errorf("%s of standard input, %s: exit %d, %q %q", args, c.name, o.code, o.stdout, o.stderr)
 			}
 		}
@@ -160,14 +170,17 @@ func TestJudgeSaysWhereTheTapIs(t *testing.T) {
 		args string
 		tap  string
 		told bool
-	}{{"", "requester", false}, {"--tap auto", "requester", false}, {"--tap between", "between", true}, {"--tap responder", "responder", true}} {
+	}{{"", "requester", false}, {"--tap auto", "requester", false}, {"--tap between", "between", true},
+		{"--tap responder", "responder", true}} {
 		args := append([]string{"judge", "B.pcap"}, strings.Fields(c.args)...)
 		r := gauntlet(t, dir, append(args, "--json")...).result(t)
-		if r.Capture == nil || r.Capture.Tap != c.tap || r.Capture.Told != c.told || r.Capture.Connections != 1 || r.Capture.Frames == 0 || !r.Capture.OneTap {
+		if r.Capture == nil || r.Capture.Tap != c.tap || r.Capture.Told != c.told || r.Capture.Connections != 1 ||
+			r.Capture.Frames == 0 || !r.Capture.OneTap {
 			t.Errorf("%s: %+v", c.args, r.Capture)
 		}
 		o := gauntlet(t, dir, append(args, "--color", "never")...)
-		if !strings.Contains(o.stdout, "\ntap: ") || !strings.Contains(o.stdout, "\ncapture: 1 connection, ") || !strings.Contains(o.stdout, "unknown") {
+		if !strings.Contains(o.stdout, "\ntap: ") || !strings.Contains(o.stdout, "\ncapture: 1 connection, ") ||
+			!strings.Contains(o.stdout, "unknown") {
 			t.Errorf("%s: %s", c.args, o.stdout)
 		}
 	}

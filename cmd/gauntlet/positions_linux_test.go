@@ -14,9 +14,10 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// fromPositions judges what each port of a run showed, and the middle of its path, from a file as another program would have captured it
-// there. No rule fails from there that held in the run, and the place is found, or taken for one between the ends, where fewer rules can
-// tell: what comes late in real time, or a NAK without need, looks like a loss beyond the tap.
+// fromPositions judges what each port of a run showed, and the middle of its path, from a file as another program would
+// have captured it there. No rule fails from there that held in the run, and the place is found, or taken for one
+// between the ends, where fewer rules can tell: what comes late in real time, or a NAK without need, looks like a loss
+// beyond the tap.
 func fromPositions(t *testing.T, r *model.Result) {
 	t.Helper()
 	h, play, err := recording.Open(r.Folder)

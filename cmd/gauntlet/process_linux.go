@@ -19,21 +19,24 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/relay"
 )
 
-// processCommands are the bodies of the processes that a bench starts from this same binary. They speak lines of JSON on
-// their standard streams and are not for people.
+// processCommands are the bodies of the processes that a bench starts from this same binary. They speak lines of JSON
+// on their standard streams and are not for people.
 func processCommands() []*cobra.Command {
 	parent := &cobra.Command{Use: "process", Hidden: true, Short: "Bodies of the processes that a bench starts"}
 	parent.AddCommand(
-		&cobra.Command{Use: "endpoint IMPL", Args: cobra.ExactArgs(1), RunE: func(_ *cobra.Command, names []string) error {
+		&cobra.Command{Use: "endpoint IMPL", Args: cobra.ExactArgs(1), RunE: func(_ *cobra.Command,
+			names []string) error {
 			return refused(process.EndpointMain(os.Stdin, os.Stdout, names[0], all.Find))
 		}},
 		&cobra.Command{Use: "box IMPL", Args: cobra.ExactArgs(1), RunE: func(_ *cobra.Command, names []string) error {
 			return refused(process.BoxMain(os.Stdin, os.Stdout, names[0], all.Find))
 		}},
-		&cobra.Command{Use: "confined USER PROGRAM [ARGUMENT...]", Args: cobra.MinimumNArgs(2), DisableFlagParsing: true, RunE: func(_ *cobra.Command, args []string) error {
-			return broken(container.Confine(args[0], args[1:]))
-		}},
-		&cobra.Command{Use: "supervise FILE", Args: cobra.ExactArgs(1), RunE: func(_ *cobra.Command, names []string) error {
+		&cobra.Command{Use: "confined USER PROGRAM [ARGUMENT...]", Args: cobra.MinimumNArgs(2),
+			DisableFlagParsing: true, RunE: func(_ *cobra.Command, args []string) error {
+				return broken(container.Confine(args[0], args[1:]))
+			}},
+		&cobra.Command{Use: "supervise FILE", Args: cobra.ExactArgs(1), RunE: func(_ *cobra.Command,
+			names []string) error {
 			return broken(supervise.Main(os.Stdin, os.Stdout, names[0]))
 		}},
 		&cobra.Command{Use: "relay", Args: cobra.NoArgs, RunE: func(*cobra.Command, []string) error {
@@ -48,7 +51,8 @@ func processCommands() []*cobra.Command {
 		&cobra.Command{Use: "guest", Args: cobra.NoArgs, RunE: func(*cobra.Command, []string) error {
 			return broken(lab.GuestMain())
 		}},
-		&cobra.Command{Use: "janitor NAME...", Args: cobra.MinimumNArgs(1), RunE: func(_ *cobra.Command, names []string) error {
+		&cobra.Command{Use: "janitor NAME...", Args: cobra.MinimumNArgs(1), RunE: func(_ *cobra.Command,
+			names []string) error {
 			return broken(topology.JanitorMain(names, os.Stdin))
 		}},
 	)

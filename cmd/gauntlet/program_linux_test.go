@@ -16,7 +16,8 @@ import (
 func TestForeignProgram(t *testing.T) {
 	beside(t)
 	dir := example(t)
-	lossy := []string{"--rate", "20M", "--rtt", "10ms", "--msg", "64KiB", "--count", "5", "--fault", "drop A psn=+70 tx=1", "--impl"}
+	lossy := []string{"--rate", "20M", "--rtt", "10ms", "--msg", "64KiB", "--count", "5", "--fault",
+		"drop A psn=+70 tx=1", "--impl"}
 	for _, c := range []struct {
 		impls  string
 		broken []string
@@ -30,7 +31,8 @@ func TestForeignProgram(t *testing.T) {
 		t.Run(strings.ReplaceAll(c.impls, dir+"/", ""), func(t *testing.T) {
 			r, _ := onNetns(t, append(slices.Clone(lossy), c.impls)...)
 			if got := brokenRules(r); !slices.Equal(got, c.broken) || r.Messages != 5 {
-				t.Errorf("%s, broken %v, want %v; %d messages\n%s", r.Status, got, c.broken, r.Messages, strings.Join(failures(r), "\n"))
+				t.Errorf("%s, broken %v, want %v; %d messages\n%s", r.Status, got, c.broken, r.Messages,
+					strings.Join(failures(r), "\n"))
 			}
 			if judged := judgedRules(r); judged < 35 {
 				t.Errorf("%d rules had something to judge", judged)
@@ -64,14 +66,17 @@ func TestForeignProgramIsAskedForWhatItHas(t *testing.T) {
 	beside(t)
 	repaired := example(t) + "/gbn-repaired"
 	o := gauntlet(t, t.TempDir(), "run", "--bench", "netns", "--impl", repaired, "--op", "read")
-	if want := "gbn-repaired does not declare operation READ: NOT-APPLICABLE"; o.code != exitUsage || !strings.Contains(o.stderr, want) {
+	if want := "gbn-repaired does not declare operation READ: NOT-APPLICABLE"; o.code != exitUsage ||
+		!strings.Contains(o.stderr, want) {
 		t.Errorf("exit %d, %q; want %q", o.code, o.stderr, want)
 	}
 	o = gauntlet(t, t.TempDir(), "run", "--bench", "sim", "--impl", repaired)
-	if want := "a program needs real packets; add --bench netns"; o.code != exitUsage || !strings.Contains(o.stderr, want) {
+	if want := "a program needs real packets; add --bench netns"; o.code != exitUsage ||
+		!strings.Contains(o.stderr, want) {
 		t.Errorf("exit %d, %q; want %q", o.code, o.stderr, want)
 	}
-	o = gauntlet(t, t.TempDir(), "conform", "--bench", "netns", "--impl", repaired, "--peer", "gbn", "--focus", " (read-depth|loss-first)$")
+	o = gauntlet(t, t.TempDir(), "conform", "--bench", "netns", "--impl", repaired, "--peer", "gbn", "--focus",
+		" (read-depth|loss-first)$")
 	for _, want := range []string{"does not declare operation READ: read-depth", "1 NOT-APPLICABLE"} {
 		if !strings.Contains(o.stdout, want) {
 			t.Errorf("no %q in\n%s", want, o.stdout)

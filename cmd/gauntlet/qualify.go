@@ -54,12 +54,14 @@ func (f *qualifyFlags) define(c *cobra.Command) {
 	d.StringVar(&k.Impl, "impl", "", "implementation to qualify (see: list impls); exec:PATH is a program of yours")
 	d.StringVar(&f.profile, "profile", "", "what to qualify it for (see: list profiles), or a file such as ./mine.txt")
 	d.StringVar(&k.Peer, "peer", "", "implementation at B (default: the one at A)")
-	d.StringVar(&k.Device, "dut", "", "qualify a foreign device in place of an implementation: rxe, the kernel's soft-RoCE; or, with --testbed, that of a host (default: the only one)")
+	d.StringVar(&k.Device, "dut", "", "qualify a foreign device in place of an implementation: rxe, the kernel's "+
+		"soft-RoCE; or, with --testbed, that of a host (default: the only one)")
 	d.StringVar(&k.Bench, "bench", "sim", benchHelp)
 	d.StringVar(&k.Link, "link", "auto", "netns, lab: auto, netem (the kernel's) or relay (user space)")
 	dilateFlag(c, &k.Dilate)
 	d.StringVar(&f.options.Folder, "out", "", "report folder (default: a new one below runs/)")
-	d.IntVar(&k.Attempts, "attempts", conform.Attempts, "netns, lab: runs of a scenario until one has a valid link; other outcomes are not repeated")
+	d.IntVar(&k.Attempts, "attempts", conform.Attempts, "netns, lab: runs of a scenario until one has a valid link; "+
+		"other outcomes are not repeated")
 	f.limits.define(c, &k.Limit, &k.Still)
 	d.IntVar(&f.options.Seeds, "seeds", 3, "seeds of the runs of a target")
 	f.waivers.define(c)
@@ -84,7 +86,8 @@ func (f *qualifyFlags) start(c *cobra.Command) error {
 	o := &f.options
 	k := &o.Conform
 	f.guest.Carry(k.Impl, k.Peer, k.Device)
-	o.Folder = document.NewFolder(o.Folder, "qualify", registry.Short(cmp.Or(k.Impl, k.Device, "dut")), filepath.Base(f.profile), k.Bench)
+	o.Folder = document.NewFolder(o.Folder, "qualify", registry.Short(cmp.Or(k.Impl, k.Device, "dut")),
+		filepath.Base(f.profile), k.Bench)
 	o.Command = build.CommandLine()
 	if k.Bench == "lab" && !guest.Elsewhere(k.Bench) {
 		f.passport.File = "" // the key is outside
@@ -96,17 +99,19 @@ func (f *qualifyFlags) start(c *cobra.Command) error {
 		k.Taps = true
 	}
 	if guest.Elsewhere(k.Bench) {
-		err := f.guest.again(c.Context(), 1, guest.Existing(append(f.waivers.names, f.profile)), []string{o.Folder}, "--out", o.Folder)
+		err := f.guest.again(c.Context(), 1, guest.Existing(append(f.waivers.names, f.profile)), []string{o.Folder},
+			"--out", o.Folder)
 		return f.certify(c.Context(), err)
 	}
 	return f.certify(c.Context(), f.execute(c.Context(), *o))
 }
 
-// certify makes the passport of a qualification that came to a verdict, whatever that is, and returns how the command ends. A passport
-// that cannot be made hides no failure.
+// certify makes the passport of a qualification that came to a verdict, whatever that is, and returns how the command
+// ends. A passport that cannot be made hides no failure.
 func (f *qualifyFlags) certify(ctx context.Context, verdict error) error {
 	var ended exit
-	if f.passport.File == "" || verdict != nil && (!errors.As(verdict, &ended) || ended.text != "" || ended.code == exitUsage) {
+	if f.passport.File == "" || verdict != nil && (!errors.As(verdict, &ended) || ended.text != "" ||
+		ended.code == exitUsage) {
 		return verdict
 	}
 	if err := f.passport.sign(ctx, f.options.Folder, f.output.quiet); err != nil && verdict != nil {

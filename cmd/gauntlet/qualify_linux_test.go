@@ -9,14 +9,16 @@ import (
 	"testing"
 )
 
-// A program qualifies with real packets: every link has certificates, and what the program said of itself is in the report.
+// A program qualifies with real packets: every link has certificates, and what the program said of itself is in the
+// report.
 func TestQualifyProgram(t *testing.T) {
 	beside(t)
 	repaired := example(t) + "/gbn-repaired"
 	dir := t.TempDir()
 	profile := "# Frames.\ndeclares gbn\nreference gbn\nfamilies WIRE\ncore WIRE-ICRC-001 WIRE-BTH-001\n"
 	must(t, os.WriteFile(filepath.Join(dir, "frames.txt"), []byte(profile), 0o644))
-	o := gauntlet(t, dir, "qualify", "--bench", "netns", "--impl", repaired, "--peer", "gbn", "--profile", "./frames.txt", "--attempts", attempts, "--out", "report")
+	o := gauntlet(t, dir, "qualify", "--bench", "netns", "--impl", repaired, "--peer", "gbn", "--profile",
+		"./frames.txt", "--attempts", attempts, "--out", "report")
 	q := readQualification(t, filepath.Join(dir, "report", "qualification.json"))
 	if o.code != 0 || !q.Qualified {
 		t.Errorf("exit %d, %s %q\n%s", o.code, q.Status, q.Reasons, o.stderr)
@@ -25,7 +27,8 @@ func TestQualifyProgram(t *testing.T) {
 		t.Errorf("%d certificates, %d valid, of %d scenarios", all, valid, len(q.Scenarios))
 	}
 	said, err := os.ReadFile(filepath.Join(dir, "report", "capabilities.json"))
-	if err != nil || !strings.Contains(string(said), `"recovery": "gbn"`) || !strings.Contains(string(said), `"name": "gbn"`) {
+	if err != nil || !strings.Contains(string(said), `"recovery": "gbn"`) || !strings.Contains(string(said),
+		`"name": "gbn"`) {
 		t.Errorf("%v\n%s", err, said)
 	}
 	if q.Peer != "gbn" || len(q.Environment) == 0 {

@@ -29,37 +29,45 @@ func TestQualify(t *testing.T) {
 		t.Fatalf("exit %d\n%s%s", o.code, o.stdout, o.stderr)
 	}
 	q := readQualification(t, filepath.Join(dir, "report", "qualification.json"))
-	if !q.Qualified || len(q.Reasons) != 0 || len(q.Scenarios) < 90 || q.Command == "" || q.Capabilities[0].Name != "irn" || len(q.TargetRuns) != 6 {
-		t.Errorf("%+v %q, %d scenarios, %d runs of targets", q.Qualified, q.Reasons, len(q.Scenarios), len(q.TargetRuns))
+	if !q.Qualified || len(q.Reasons) != 0 || len(q.Scenarios) < 90 || q.Command == "" ||
+		q.Capabilities[0].Name != "irn" || len(q.TargetRuns) != 6 {
+		t.Errorf("%+v %q, %d scenarios, %d runs of targets", q.Qualified, q.Reasons, len(q.Scenarios),
+			len(q.TargetRuns))
 	}
 	for _, r := range q.Rules {
 		if r.Status == "PASS" && (r.Judged < 1 || r.Met < r.Judged) || r.Core && r.Status != "PASS" {
 			t.Errorf("%+v", r)
 		}
 	}
-	for _, file := range []string{"qualification.html", "junit.xml", "capabilities.json", "scenarios/irn/irn-loss/report.html"} {
+	for _, file := range []string{"qualification.html", "junit.xml", "capabilities.json",
+		"scenarios/irn/irn-loss/report.html"} {
 		if info, err := os.Stat(filepath.Join(dir, "report", file)); err != nil || info.Size() == 0 {
 			t.Errorf("%s: %v", file, err)
 		}
 	}
-	if again := gauntlet(t, dir, "qualify", "--impl", "irn", "--profile", "irn", "--out", "report"); again.code != 2 || !strings.Contains(again.stderr, "already holds a qualification") {
+	if again := gauntlet(t, dir, "qualify", "--impl", "irn", "--profile", "irn", "--out", "report"); again.code != 2 ||
+		!strings.Contains(again.stderr, "already holds a qualification") {
 		t.Errorf("into the same folder: exit %d, %s", again.code, again.stderr)
 	}
 }
 
-// A profile of one's own is a file. A bound that cannot be kept and a core rule that never arises are reasons, and a waiver
-// without need is one as well.
+// A profile of one's own is a file. A bound that cannot be kept and a core rule that never arises are reasons, and a
+// waiver without need is one as well.
 func TestQualifyMisses(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	profile := "# Mine.\ndeclares gbn\nreference openapn\nfamilies GBN\ncore GBN-BT0-001 GBN-NAK-001\n" +
-		"target too-far PT-LW-01\nlink rate=100M delay=20ms queue=4000\nqp qd=1 rto=120ms\nload write msg=1KiB\nrun for=1s\n"
+		"target too-far PT-LW-01\nlink rate=100M delay=20ms queue=4000\nqp qd=1 rto=120ms\nload write " +
+		"msg=1KiB\nrun for=1s\n"
 	must(t, os.WriteFile(filepath.Join(dir, "mine.txt"), []byte(profile), 0o644))
-	must(t, os.WriteFile(filepath.Join(dir, "known.txt"), []byte("waive GBN-NAK-002 impl=gbn owner=o expires=9999-12-31 : r\n"), 0o644))
-	o := gauntlet(t, dir, "qualify", "--impl", "gbn", "--profile", "./mine.txt", "--waivers", "./known.txt", "--out", "report", "--json")
+	must(t, os.WriteFile(filepath.Join(dir, "known.txt"),
+		[]byte("waive GBN-NAK-002 impl=gbn owner=o expires=9999-12-31 : r\n"), 0o644))
+	o := gauntlet(t, dir, "qualify", "--impl", "gbn", "--profile", "./mine.txt", "--waivers", "./known.txt", "--out",
+		"report", "--json")
 	var q model.Qualification
 	must(t, json.Unmarshal([]byte(o.stdout), &q))
-	for _, want := range []string{"GBN-BT0-001", "GBN-NAK-002 XPASS", "target too-far, beside the reference, goodput ratio FAIL"} {
+	for _, want := range []string{"GBN-BT0-001", "GBN-NAK-002 XPASS",
+		"target too-far, beside the reference, goodput ratio FAIL"} {
 		if !strings.Contains(strings.Join(q.Reasons, "\n"), want) {
 			t.Errorf("no %q in %q", want, q.Reasons)
 		}
@@ -103,7 +111,8 @@ func TestListProfiles(t *testing.T) {
 			t.Errorf("%s is not listed in\n%s", name, o.stdout)
 		}
 	}
-	if o = inProcess(t, t.TempDir(), "__complete", "qualify", "--profile", ""); !strings.Contains(o.stdout, "rc-gbn\n") {
+	if o = inProcess(t, t.TempDir(), "__complete", "qualify", "--profile", ""); !strings.Contains(o.stdout,
+		"rc-gbn\n") {
 		t.Errorf("completion offers %q", o.stdout)
 	}
 }

@@ -19,13 +19,16 @@ func TestLinkNetemWithoutNetem(t *testing.T) {
 	if o.code == 0 {
 		t.Skip("this kernel has netem")
 	}
-	if o.code != exitBroken || !strings.Contains(o.stderr, "use the relay") || strings.Count(o.stderr, "\n") != 1 || o.stdout != "" || len(left(t, dir)) > 0 {
+	if o.code != exitBroken || !strings.Contains(o.stderr, "use the relay") || strings.Count(o.stderr, "\n") != 1 ||
+		o.stdout != "" || len(left(t, dir)) > 0 {
 		t.Errorf("exit %d, %q %q, left %v", o.code, o.stderr, o.stdout, left(t, dir))
 	}
 	spec := filepath.Join(dir, "marks.txt")
-	must(t, os.WriteFile(spec, []byte("link rate=10M delay=1ms ecn-min=5 ecn-max=20 ecn-p=1%\nload write msg=1KiB count=1\n"), 0o644))
+	must(t, os.WriteFile(spec,
+		[]byte("link rate=10M delay=1ms ecn-min=5 ecn-max=20 ecn-p=1%\nload write msg=1KiB count=1\n"), 0o644))
 	o = gauntlet(t, dir, "run", spec, "--bench", "netns", "--link", "netem", "--quiet")
-	if o.code != exitUsage || !strings.Contains(o.stderr, "ecn-min") || !strings.Contains(o.stderr, "leave --link out") {
+	if o.code != exitUsage || !strings.Contains(o.stderr, "ecn-min") || !strings.Contains(o.stderr,
+		"leave --link out") {
 		t.Errorf("exit %d, %q", o.code, o.stderr)
 	}
 }
@@ -68,7 +71,8 @@ func TestGoodputRefusals(t *testing.T) {
 		"--impl rciwarp":   "reliable connection",
 		"--depth 99999999": "qd",
 	} {
-		o := gauntlet(t, t.TempDir(), append([]string{"lab", "goodput", "--guest-limit", "1s"}, strings.Fields(args)...)...)
+		o := gauntlet(t, t.TempDir(), append([]string{"lab", "goodput", "--guest-limit", "1s"},
+			strings.Fields(args)...)...)
 		if o.code != exitUsage || !strings.Contains(o.stderr, says) || strings.Count(o.stderr, "\n") != 1 {
 			t.Errorf("%s: exit %d, %q; want a line with %q", args, o.code, o.stderr, says)
 		}

@@ -61,7 +61,8 @@ func runCommand() *cobra.Command {
 			if guest.Elsewhere(f.bench) {
 				out := f.folder(s)
 				f.guest.Carry(s.Impl[:]...)
-				return f.guest.again(c.Context(), s.Seed, slices.Concat(args, guest.Tapes(s), guest.Existing(f.waivers.names)), run.AttemptFolders(out, f.attempts), "--out", out)
+				return f.guest.again(c.Context(), s.Seed, slices.Concat(args, guest.Tapes(s),
+					guest.Existing(f.waivers.names)), run.AttemptFolders(out, f.attempts), "--out", out)
 			}
 			return f.execute(c.Context(), s)
 		},
@@ -73,25 +74,32 @@ func runCommand() *cobra.Command {
 // define declares the flags.
 func (f *runFlags) define(c *cobra.Command) {
 	d, w := c.Flags(), &f.words
-	d.StringVar(&w.Impl, "impl", "gbn", "implementation, or two separated by a comma for A and B (see: list impls); exec:PATH is a program of yours, image:NAME one in a container image")
+	d.StringVar(&w.Impl, "impl", "gbn", "implementation, or two separated by a comma for A and B (see: list impls); "+
+		"exec:PATH is a program of yours, image:NAME one in a container image")
 	d.StringVar(&f.bench, "bench", "sim", benchHelp)
 	d.StringVar(&w.Rate, "rate", "1G", "line rate, layer 1: 100M, 10G; 0 is unlimited")
 	d.StringVar(&w.RTT, "rtt", "10ms", "round-trip propagation delay")
 	d.StringVar(&w.Jitter, "jitter", "0s", "each packet's one-way delay varies by up to this much")
-	d.StringVar(&w.Loss, "loss", "0", "loss probability (1e-4, 0.1%), or a model: 'gemodel p=1% r=30%', 'state p13=1%', 'tape file=F'")
+	d.StringVar(&w.Loss, "loss", "0", "loss probability (1e-4, 0.1%), or a model: 'gemodel p=1% r=30%', 'state "+
+		"p13=1%', 'tape file=F'")
 	d.StringVar(&w.Burst, "burst", "", "burst loss: enter=1e-4,len=8,loss=0.3")
-	d.IntVar(&w.Queue, "queue", 0, "packets that may wait for the line (default: twice the bandwidth-delay product, 1000 at least)")
+	d.IntVar(&w.Queue, "queue", 0, "packets that may wait for the line (default: twice the bandwidth-delay "+
+		"product, 1000 at least)")
 	d.IntVar(&w.MTU, "mtu", 1024, "path MTU: 256, 512, 1024, 2048 or 4096")
 	d.StringVar(&w.Message, "msg", "64KiB", "message size")
-	d.StringVar(&w.Sizes, "cdf", "", "sizes of messages that vary: websearch, fb-hadoop, or corners such as 1KiB:50%,1MiB:1")
-	d.StringVar(&w.Offered, "offered", "", "messages arrive by the clock (Poisson) and offer such a share of the rate: 30%")
+	d.StringVar(&w.Sizes, "cdf", "", "sizes of messages that vary: websearch, fb-hadoop, or corners "+
+		"such as 1KiB:50%,1MiB:1")
+	d.StringVar(&w.Offered, "offered", "",
+		"messages arrive by the clock (Poisson) and offer such a share of the rate: 30%")
 	d.DurationVar(&w.Every, "every", 0, "messages arrive by the clock, on all connections at once: 10ms")
 	d.StringVar(&w.Operation, "op", "write", "operation: write, write-imm, send, send-imm or read")
-	d.StringVar(&w.Congestion, "cc", "none", "rate control: none, dcqcn or dctcp; it hears of congestion when the link marks (link ecn-min=…)")
+	d.StringVar(&w.Congestion, "cc", "none", "rate control: none, dcqcn or dctcp; it hears of congestion when the "+
+		"link marks (link ecn-min=…)")
 	d.IntVar(&w.QPs, "qps", 1, "connections")
 	d.IntVar(&w.Depth, "qd", 128, "queue depth: requests outstanding per connection")
 	d.IntVar(&w.CQMod, "cqmod", 1, "one signalled completion in so many")
-	d.IntVar(&w.Count, "count", 0, "messages per connection (default 100, or with many connections so many that all have 10000; none with --duration)")
+	d.IntVar(&w.Count, "count", 0, "messages per connection (default 100, or with many connections so many that all "+
+		"have 10000; none with --duration)")
 	d.DurationVar(&w.Duration, "duration", 0, "run for so long instead of a count")
 	f.limits.define(c, &w.Limit, &f.still)
 	d.IntVar(&w.Timeout, "timeout", -1, "local ACK timeout code (default: 14, or what covers 1.5 RTT)")
@@ -103,13 +111,15 @@ func (f *runFlags) define(c *cobra.Command) {
 	d.StringVar(&f.expose, "expose", "", "netns: name the namespaces NAME-a, NAME-link and NAME-b while the run lasts")
 	d.StringVar(&f.codec, "codec", "auto", "sim: encode packets, on, off or auto (on below a million packets)")
 	d.StringVar(&f.out, "out", "", "run folder (default: a new one below runs/)")
-	d.IntVar(&f.attempts, "attempts", run.UsualAttempts, "netns, container, lab: runs until one has a valid link; other outcomes are not repeated")
+	d.IntVar(&f.attempts, "attempts", run.UsualAttempts,
+		"netns, container, lab: runs until one has a valid link; other outcomes are not repeated")
 	d.IntVar(&f.store, "store", run.DefaultStore, "packet records to keep in trace.ndjson")
 	f.output.define(c, "no progress line")
 	f.waivers.define(c)
 	f.guest.Define(c)
 	f.hosted.define(c)
-	d.StringVar(&f.hosted.Host, "dut", "", "remote: the host of the testbed whose device is judged, or two, at A and at B (default: all that it has); --impl says at which end, gbn,rxe or rxe,rxe, and rnic for an RNIC")
+	d.StringVar(&f.hosted.Host, "dut", "", "remote: the host of the testbed whose device is judged, or two, at A and "+
+		"at B (default: all that it has); --impl says at which end, gbn,rxe or rxe,rxe, and rnic for an RNIC")
 	completeChoices(c, "bench", "cc", "codec", "link", "mtu", "op")
 	complete(c, "impl", all.Names()...)
 	complete(c, "cdf", workload.Names()...)
@@ -137,7 +147,8 @@ func (f *runFlags) execute(ctx context.Context, s *scenario.Spec) error {
 	if err := registry.Runs(f.bench, s.Impl[:]...); err != nil {
 		return usage(err)
 	}
-	if err := run.Vacant(run.AttemptFolders(f.out, f.attempts)...); err != nil { // before an hour of attempts, and not behind the first
+	// before an hour of attempts, and not behind the first
+	if err := run.Vacant(run.AttemptFolders(f.out, f.attempts)...); err != nil {
 		return usage(err)
 	}
 	known, err := f.waivers.read()
@@ -159,10 +170,12 @@ func (f *runFlags) execute(ctx context.Context, s *scenario.Spec) error {
 	}
 	bar := progress.New(os.Stderr, !f.output.quiet && !f.output.json)
 	result, err := run.Attempts(ctx, run.Options{
-		Spec: job.Spec, Bench: job.Bench, Name: f.bench, Impls: job.Impls, Rules: rules.All(), Keep: f.folder, Codec: run.Codec(f.codec), Link: f.link,
+		Spec: job.Spec, Bench: job.Bench, Name: f.bench, Impls: job.Impls, Rules: rules.All(), Keep: f.folder,
+		Codec: run.Codec(f.codec), Link: f.link,
 		Still: vtime.FromStd(f.still), Dilate: f.dilate, Chosen: bar.Note,
-		Store: f.store, Command: build.CommandLine(), Version: build.Version(), Commit: build.Commit(), Progress: bar.Show,
-		Waivers: known, Explain: rulebook.Of,
+		Store: f.store, Command: build.CommandLine(), Version: build.Version(), Commit: build.Commit(),
+		Progress: bar.Show,
+		Waivers:  known, Explain: rulebook.Of,
 	}, f.attempts, func(attempt int, r *model.Result) {
 		bar.Say(fmt.Sprintf("attempt %d of %d, in %s: %s: %s", attempt, f.attempts, r.Folder, r.Status, r.Reason))
 		bar.Restart()

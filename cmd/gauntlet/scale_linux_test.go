@@ -12,7 +12,8 @@ import (
 
 // Hundreds of QPs on real devices: what their endpoints cost, and what they share, is in the result.
 func TestManyQPsNetns(t *testing.T) {
-	r, _ := onNetns(t, "--impl", "fasr", "--qps", "400", "--rate", "20M", "--rtt", "20ms", "--loss", "1%", "--msg", "2KiB", "--count", "1", "--qd", "1")
+	r, _ := onNetns(t, "--impl", "fasr", "--qps", "400", "--rate", "20M", "--rtt", "20ms", "--loss", "1%", "--msg",
+		"2KiB", "--count", "1", "--qd", "1")
 	wantPass(t, r)
 	if high := shared(r, "A pool_units_high"); high < 1 || high > 20 || r.Messages != 400 || r.Fairness < 0.5 {
 		t.Errorf("%d units, %d messages, fairness %.3f", high, r.Messages, r.Fairness)

@@ -28,7 +28,8 @@ func TestSelfcheck(t *testing.T) {
 	if !slices.Equal(got, ids) {
 		t.Errorf("verdicts of %v", got)
 	}
-	if o := gauntlet(t, t.TempDir(), "selfcheck", "META-XYZ-001"); o.code != exitUsage || !strings.Contains(o.stderr, "want one of META-CLK-001") {
+	if o := gauntlet(t, t.TempDir(), "selfcheck", "META-XYZ-001"); o.code != exitUsage || !strings.Contains(o.stderr,
+		"want one of META-CLK-001") {
 		t.Errorf("exit %d, %s", o.code, o.stderr)
 	}
 }

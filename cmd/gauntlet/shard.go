@@ -32,15 +32,16 @@ type shardFlags struct {
 func (f *shardFlags) define(c *cobra.Command) {
 	d := c.Flags()
 	d.StringVar(&f.name, "shard", "",
-		"make only the runs of shard i of n, i/n, or of the one that the environment names, auto, and keep them in --units; see: help shard")
+		"make only the runs of shard i of n, i/n, or of the one that the environment names, auto, and keep them in "+
+			"--units; see: help shard")
 	d.StringArrayVar(&f.folders, "units", nil,
 		"keep the result of each run in this folder, and make none that is there; of further folders read them")
 	d.StringVar(&f.costs, "costs", "",
 		"divide the runs among shards by the time that those of this folder of results took (default: by an estimate)")
 }
 
-// open opens the folder of results, if there is one, for runs to be taken from and put into. What is no fault of the harness is
-// the user's.
+// open opens the folder of results, if there is one, for runs to be taken from and put into. What is no fault of the
+// harness is the user's.
 func (f *shardFlags) open() (err error) {
 	switch {
 	case f.name != "" && len(f.folders) != 1:
@@ -69,13 +70,14 @@ func (f *shardFlags) begin(c *cobra.Command, all []units.Unit) error {
 }
 
 // numbers does the same as divide with runs for their numbers.
-func (f *shardFlags) numbers(c *cobra.Command, specs []*scenario.Spec, jobs int, bar *progress.Bar) (ended bool, err error) {
+func (f *shardFlags) numbers(c *cobra.Command, specs []*scenario.Spec, jobs int, bar *progress.Bar) (ended bool,
+	err error) {
 	all, one := claims.Units(specs)
 	return f.divide(c, all, jobs, one, bar)
 }
 
-// divide begins a batch of units when their results are kept, and when the command is a shard makes its part of them, so many at
-// once: then it has ended.
+// divide begins a batch of units when their results are kept, and when the command is a shard makes its part of them,
+// so many at once: then it has ended.
 func (f *shardFlags) divide(c *cobra.Command, all []units.Unit, jobs int, one func(context.Context, int) (any, error),
 	bar *progress.Bar) (ended bool, err error) {
 	if err := f.begin(c, all); err != nil {
@@ -87,8 +89,10 @@ func (f *shardFlags) divide(c *cobra.Command, all []units.Unit, jobs int, one fu
 	return true, f.make(c.Context(), all, units.Work{Jobs: jobs, Make: one}, bar)
 }
 
-// unchanging are the flags that do not change what a command finds out, but who does it, where it goes and how it looks.
-var unchanging = []string{"shard", "units", "costs", "jobs", "out", "quiet", "color", "json", "html", "markdown", "gobench", "junit"}
+// unchanging are the flags that do not change what a command finds out, but who does it, where it goes and how it
+// looks.
+var unchanging = []string{"shard", "units", "costs", "jobs", "out", "quiet", "color", "json", "html", "markdown",
+	"gobench", "junit"}
 
 // canonical is what a command was asked to find out: the same words for everybody who asked the same.
 func canonical(c *cobra.Command) []string {
@@ -108,8 +112,8 @@ func canonical(c *cobra.Command) []string {
 	return append(words, c.Flags().Args()...)
 }
 
-// provenance is how a result came about. What is made of results that were kept is a function of them alone: when and how
-// long somebody made it is no part of that, and neither is how the work was divided.
+// provenance is how a result came about. What is made of results that were kept is a function of them alone: when and
+// how long somebody made it is no part of that, and neither is how the work was divided.
 func (f *shardFlags) provenance(command, started *string, wall *float64) {
 	if f.batch != nil {
 		*command, *started, *wall = f.batch.CommandLine(), "", 0

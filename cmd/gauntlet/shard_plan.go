@@ -31,12 +31,15 @@ func shardPlanCommand() *cobra.Command {
 					return plan(name, p)
 				}
 			}
-			return usage(fmt.Errorf("shard plan: say which engine: --slurm, --k8s or --github, with the number of shards"))
+			return usage(fmt.Errorf("shard plan: say which engine: --slurm, --k8s or --github, with " +
+				"the number of shards"))
 		},
 	}
 	d := c.Flags()
-	for name, what := range map[string]string{"slurm": "a script that submits a job array of so many tasks, and the merge behind it",
-		"k8s": "a manifest of an Indexed Job of so many pods, and of one that merges", "github": "a workflow with a matrix of so many jobs, and one that merges"} {
+	for name, what := range map[string]string{"slurm": "a script that submits a job array of so many tasks, " +
+		"and the merge behind it",
+		"k8s":    "a manifest of an Indexed Job of so many pods, and of one that merges",
+		"github": "a workflow with a matrix of so many jobs, and one that merges"} {
 		shards[name] = d.Int(name, 0, what)
 	}
 	d.StringVar(&p.Program, "program", "", "slurm: path of this program on the nodes (default: its path here)")
@@ -54,7 +57,8 @@ func plan(engine string, p cluster.Plan) error {
 	case err != nil:
 		return usage(err)
 	case c.Flags().Lookup("shard") == nil:
-		return usage(fmt.Errorf("shard plan: %s cannot be divided; atlas, conform, figures, matrix and perf can", p.Command[0]))
+		return usage(fmt.Errorf("shard plan: %s cannot be divided; atlas, conform, figures, matrix and perf can",
+			p.Command[0]))
 	}
 	if err := c.ParseFlags(rest); err != nil {
 		return usage(fmt.Errorf("shard plan: %s: %w", p.Command[0], err))

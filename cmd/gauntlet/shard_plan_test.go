@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// controller plays the controller of an Indexed Job: it starts a pod for each index, reads its exit code by the job's failure
-// policy, and starts it again as often as the job says.
+// controller plays the controller of an Indexed Job: it starts a pod for each index, reads its exit code by the job's
+// failure policy, and starts it again as often as the job says.
 type controller struct {
 	job  batchv1.Job
 	dir  string // the volume
@@ -45,7 +45,8 @@ func (k *controller) run(t *testing.T) {
 // failsIndex is what the policy says of an exit code.
 func (k *controller) failsIndex(code int32) bool {
 	for _, r := range k.job.Spec.PodFailurePolicy.Rules {
-		if r.Action == batchv1.PodFailurePolicyActionFailIndex && r.OnExitCodes != nil && slices.Contains(r.OnExitCodes.Values, code) {
+		if r.Action == batchv1.PodFailurePolicyActionFailIndex && r.OnExitCodes != nil &&
+			slices.Contains(r.OnExitCodes.Values, code) {
 			return true
 		}
 	}
@@ -86,8 +87,8 @@ func planned(t *testing.T, shards int, args ...string) (job, merge batchv1.Job) 
 	return job, merge
 }
 
-// A controller that keeps the protocol of Indexed Jobs ends with the bytes of one machine, although the volume failed a pod at
-// first.
+// A controller that keeps the protocol of Indexed Jobs ends with the bytes of one machine, although the volume failed a
+// pod at first.
 func TestKubernetesIndexes(t *testing.T) {
 	args := sharded["atlas"].args
 	job, merge := planned(t, 4, args...)

@@ -16,22 +16,25 @@ var sharded = map[string]struct {
 	out  func(name string) []string // flags that have it written below name
 	file string
 }{
-	"atlas": {[]string{"atlas", "--rate", "100M", "--rtt", "5ms", "--loss", "1e-2", "--burst", "1,4", "--impl", "gbn,irn", "--seeds", "3", "--quiet"},
+	"atlas": {[]string{"atlas", "--rate", "100M", "--rtt", "5ms", "--loss", "1e-2", "--burst", "1,4", "--impl",
+		"gbn,irn", "--seeds", "3", "--quiet"},
 		func(name string) []string { return []string{"--out", name} }, "atlas.json"},
 	"conform": {[]string{"conform", "--impl", "gbn,irn", "--focus", "loss-", "--quiet"},
 		func(string) []string { return nil }, ""},
 	"figures": {[]string{"figures", "LW-13a", "--seeds", "1", "--quiet"},
 		func(name string) []string { return []string{"--out", name} }, "figures.json"},
-	"matrix": {[]string{"matrix", "--impl", "gbn,irn", "--links", "clean,random", "--with", "load write msg=64KiB count=4", "--quiet"},
+	"matrix": {[]string{"matrix", "--impl", "gbn,irn", "--links", "clean,random", "--with",
+		"load write msg=64KiB count=4", "--quiet"},
 		func(name string) []string { return []string{"--out", name} }, "matrix.json"},
 	"perf": {[]string{"perf", "--target", "PT-DI", "--class", "E", "--seeds", "2", "--quiet"},
 		func(name string) []string {
-			return []string{"--html", name + "/perf.html", "--markdown", name + "/perf.md", "--gobench", name + "/perf.txt"}
+			return []string{"--html", name + "/perf.html", "--markdown", name + "/perf.md", "--gobench",
+				name + "/perf.txt"}
 		}, "perf.html"},
 }
 
-// Divided among so many shards and merged, a command finds what one machine finds, byte for byte, in every file that it writes
-// and on its output. Without --units it says besides when that was, how long it took, and with which flags.
+// Divided among so many shards and merged, a command finds what one machine finds, byte for byte, in every file that it
+// writes and on its output. Without --units it says besides when that was, how long it took, and with which flags.
 func TestShardsAreOneMachine(t *testing.T) {
 	for name, c := range sharded {
 		t.Run(name, func(t *testing.T) {
@@ -45,7 +48,8 @@ func TestShardsAreOneMachine(t *testing.T) {
 				var folders []string
 				for i := range n {
 					folders = append(folders, fmt.Sprintf("of%d/shard%d", n, i))
-					o := gauntlet(t, dir, append(c.args, "--shard", fmt.Sprintf("%d/%d", i+1, n), "--units", folders[i])...)
+					o := gauntlet(t, dir, append(c.args, "--shard", fmt.Sprintf("%d/%d", i+1, n),
+						"--units", folders[i])...)
 					if o.code != 0 || !strings.HasPrefix(o.stdout, fmt.Sprintf("shard %d/%d: ", i+1, n)) {
 						t.Fatalf("exit %d\n%s%s", o.code, o.stdout, o.stderr)
 					}
@@ -53,9 +57,11 @@ func TestShardsAreOneMachine(t *testing.T) {
 				must(t, os.RemoveAll(filepath.Join(dir, "one-before")))
 				must(t, os.MkdirAll(filepath.Join(dir, "one"), 0o755))
 				must(t, os.Rename(filepath.Join(dir, "one"), filepath.Join(dir, "one-before")))
-				got := gauntlet(t, dir, append(append(append([]string{"merge"}, folders...), "--", "--quiet"), c.out("one")...)...)
+				got := gauntlet(t, dir, append(append(append([]string{"merge"}, folders...), "--", "--quiet"),
+					c.out("one")...)...)
 				if got.code != want.code || got.stdout != want.stdout {
-					t.Errorf("%d shards: exit %d, want %d\n%s%s\nwant\n%s", n, got.code, want.code, got.stdout, got.stderr, want.stdout)
+					t.Errorf("%d shards: exit %d, want %d\n%s%s\nwant\n%s", n, got.code, want.code, got.stdout,
+						got.stderr, want.stdout)
 				}
 				if c.file == "" { // all is on the output
 					continue
@@ -70,7 +76,8 @@ func TestShardsAreOneMachine(t *testing.T) {
 				t.Errorf("without --units: %s\nwant\n%s", plain.stdout, want.stdout)
 			}
 			if strings.HasSuffix(c.file, ".json") { // which has the time of the day in many places
-				same(t, circumstances(t, filepath.Join(dir, "plain", c.file)), circumstances(t, filepath.Join(dir, "one", c.file)))
+				same(t, circumstances(t, filepath.Join(dir, "plain", c.file)),
+					circumstances(t, filepath.Join(dir, "one", c.file)))
 			}
 		})
 	}
@@ -119,7 +126,8 @@ func TestMergeMissesAShard(t *testing.T) {
 		t.Fatalf("exit %d\n%s", o.code, o.stderr)
 	}
 	o := gauntlet(t, dir, "merge", "a")
-	if o.code != exitBroken || !strings.Contains(o.stderr, "of 12 units have no result: ") || !strings.Contains(o.stderr, "seed ") {
+	if o.code != exitBroken || !strings.Contains(o.stderr, "of 12 units have no result: ") ||
+		!strings.Contains(o.stderr, "seed ") {
 		t.Errorf("exit %d, %s", o.code, o.stderr)
 	}
 	o = gauntlet(t, dir, "atlas", "--units", "a", "--rate", "10M", "--quiet")

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// A job array of Slurm's own ends with the bytes of one machine, although it lost the machine of one task, one task ended with
-// code 3 and was tried again, and one failed, which the merge named; the same script made what was missing.
+// A job array of Slurm's own ends with the bytes of one machine, although it lost the machine of one task, one task
+// ended with code 3 and was tried again, and one failed, which the merge named; the same script made what was missing.
 func TestSlurm(t *testing.T) {
 	for _, tool := range []string{"slurmctld", "slurmd", "munged", "unshare"} {
 		if _, err := exec.LookPath(tool); err != nil || os.Getuid() != 0 {
@@ -29,12 +29,14 @@ func TestSlurm(t *testing.T) {
 	scripts, err := filepath.Abs("testdata/slurm")
 	must(t, err)
 	args := sharded["atlas"].args
-	plan := gauntlet(t, dir, append([]string{"shard", "plan", "--slurm", "8", "--program", scripts + "/program.sh"}, args...)...)
+	plan := gauntlet(t, dir, append([]string{"shard", "plan", "--slurm", "8", "--program", scripts + "/program.sh"},
+		args...)...)
 	must(t, os.WriteFile(filepath.Join(dir, "plan.sh"), []byte(plan.stdout), 0o644))
 
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	c := exec.CommandContext(ctx, "unshare", "--net", "--uts", "--ipc", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child",
+	c := exec.CommandContext(ctx, "unshare", "--net", "--uts", "--ipc", "--mount", "--pid", "--fork",
+		"--mount-proc", "--kill-child",
 		"sh", scripts+"/cluster.sh", dir, "sh", scripts+"/batch.sh", dir)
 	c.Env = append(os.Environ(), "DIR="+dir, "SELF="+self)
 	c.WaitDelay = 10 * time.Second
@@ -42,7 +44,8 @@ func TestSlurm(t *testing.T) {
 		t.Fatalf("%v\n%s%s", err, out, logs(dir))
 	}
 	jobs := written(t, dir, "jobs1")
-	for task, want := range map[string]string{"2": `Restarts=[1-9].* ExitCode=0:0`, "4": `Restarts=1 .*ExitCode=0:0`, "5": `Restarts=0 .*ExitCode=2:0`} {
+	for task, want := range map[string]string{"2": `Restarts=[1-9].* ExitCode=0:0`, "4": `Restarts=1 .*ExitCode=0:0`,
+		"5": `Restarts=0 .*ExitCode=2:0`} {
 		if !regexp.MustCompile(`(?m)^.*ArrayTaskId=` + task + ` .*` + want).MatchString(jobs) {
 			t.Errorf("task %s: no %s in\n%s", task, want, jobs)
 		}
@@ -50,13 +53,15 @@ func TestSlurm(t *testing.T) {
 	if first := written(t, dir, "merge1.log"); !strings.Contains(first, "of 12 units have no result: ") {
 		t.Errorf("the first merge: %s", first)
 	}
-	if second := written(t, dir, "merge2.log"); !strings.Contains(second, "12 units") || strings.Contains(second, "no result") {
+	if second := written(t, dir, "merge2.log"); !strings.Contains(second, "12 units") ||
+		strings.Contains(second, "no result") {
 		t.Errorf("the second merge: %s", second)
 	}
 	got := gauntlet(t, dir, "merge", "results/units", "--", "--json", "--quiet")
 	want := gauntlet(t, dir, append(args, "--units", "one", "--json")...)
 	if got.code != 0 || got.stdout != want.stdout {
-		t.Errorf("exit %d, %s\n%d bytes, want %d\n%s", got.code, got.stderr, len(got.stdout), len(want.stdout), logs(dir))
+		t.Errorf("exit %d, %s\n%d bytes, want %d\n%s", got.code, got.stderr, len(got.stdout),
+			len(want.stdout), logs(dir))
 	}
 }
 

@@ -105,16 +105,17 @@ func tapeReplayCommand() *cobra.Command {
 
 func tapeInspectCommand() *cobra.Command {
 	var asJSON bool
-	c := &cobra.Command{Use: "inspect TAPE", Short: "Print the statistics of a tape", Args: cobra.ExactArgs(1), RunE: func(c *cobra.Command, args []string) error {
-		t, err := tape.Open(args[0])
-		if err != nil {
-			return usage(err)
-		}
-		if asJSON {
-			return document.JSON(c.OutOrStdout(), t.Stats())
-		}
-		return tapes.Print(c.OutOrStdout(), t.Stats())
-	}}
+	c := &cobra.Command{Use: "inspect TAPE", Short: "Print the statistics of a tape", Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			t, err := tape.Open(args[0])
+			if err != nil {
+				return usage(err)
+			}
+			if asJSON {
+				return document.JSON(c.OutOrStdout(), t.Stats())
+			}
+			return tapes.Print(c.OutOrStdout(), t.Stats())
+		}}
 	c.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
 	return c
 }
@@ -128,8 +129,8 @@ func (f *tapeFlags) open(c *cobra.Command, path string) (*tapes.Run, error) {
 	return tapes.Open(path, f.from, seed)
 }
 
-// play plays the tape of a file in the scenario of another, and returns what was lost. That one of its losses did not come up is a
-// failure.
+// play plays the tape of a file in the scenario of another, and returns what was lost. That one of its losses did not
+// come up is a failure.
 func (f *tapeFlags) play(c *cobra.Command, files []string) (*tapes.Run, *tape.Tape, error) {
 	r, err := f.open(c, files[1])
 	if err != nil {

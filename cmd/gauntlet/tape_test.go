@@ -43,7 +43,8 @@ func TestTape(t *testing.T) {
 	} {
 		o := gauntlet(t, dir, append([]string{"tape"}, strings.Fields(step.args)...)...)
 		if o.code != step.code || !strings.Contains(o.stdout+o.stderr, step.want) {
-			t.Errorf("tape %s: exit %d, %.300q %q; want %d and %q", step.args, o.code, o.stdout, o.stderr, step.code, step.want)
+			t.Errorf("tape %s: exit %d, %.300q %q; want %d and %q", step.args, o.code, o.stdout, o.stderr,
+				step.code, step.want)
 		}
 	}
 }

@@ -17,7 +17,8 @@ import (
 
 // iwarpRun is a run of iWARP over TCP that ends within a second.
 func iwarpRun(more ...string) []string {
-	return append([]string{"--impl", "rciwarp", "--rate", "50M", "--rtt", "20ms", "--msg", "64KiB", "--count", "20", "--seed", "3"}, more...)
+	return append([]string{"--impl", "rciwarp", "--rate", "50M", "--rtt", "20ms", "--msg", "64KiB", "--count", "20",
+		"--seed", "3"}, more...)
 }
 
 // carriers returns what the run says of the TCPs that carried it.
@@ -37,7 +38,8 @@ func TestIWARPOverTCP(t *testing.T) {
 		args      []string
 	}{
 		{"random loss", "kernel, cubic", []string{"--loss", "1e-2", "--param", "congestion=cubic"}},
-		{"burst loss", "kernel, reno", []string{"--burst", "enter=2e-3,len=6,loss=0.8", "--param", "congestion=reno", "--param", "tcp=kernel"}},
+		{"burst loss", "kernel, reno", []string{"--burst", "enter=2e-3,len=6,loss=0.8", "--param", "congestion=reno",
+			"--param", "tcp=kernel"}},
 		{"reads", "kernel, ", []string{"--loss", "5e-3", "--op", "read"}},
 		{"four QPs", "kernel, ", []string{"--loss", "2e-3", "--qps", "4", "--count", "5"}},
 		{"TCP-lite", "lite", []string{"--loss", "1e-2", "--param", "tcp=lite"}},
@@ -56,8 +58,8 @@ func TestIWARPOverTCP(t *testing.T) {
 	}
 }
 
-// segmentsAligned reads the trace of a run: no packet is longer than Ethernet's 1500 bytes, and each segment with data begins
-// with an FPDU or start-up frame, also one that is sent again (RFC 5044, 5).
+// segmentsAligned reads the trace of a run: no packet is longer than Ethernet's 1500 bytes, and each segment with data
+// begins with an FPDU or start-up frame, also one that is sent again (RFC 5044, 5).
 func segmentsAligned(t *testing.T, dir string) {
 	t.Helper()
 	_, play, err := recording.Open(filepath.Join(dir, "trace.ndjson"))
@@ -74,7 +76,9 @@ func segmentsAligned(t *testing.T, dir string) {
 	for i := range all.Records {
 		r := &all.Records[i]
 		if conns[r.Conn] == nil {
-			conns[r.Conn] = &stream.Conn{On: func(side int, u *stream.Unit) { begins[place{r.Conn, side, u.From}] = true }}
+			conns[r.Conn] = &stream.Conn{On: func(side int, u *stream.Unit) {
+				begins[place{r.Conn, side, u.From}] = true
+			}}
 		}
 		a, ok := conns[r.Conn].Add(int(r.From), r.Packet.Payload)
 		if ok && a.To > a.From {
@@ -86,6 +90,7 @@ func segmentsAligned(t *testing.T, dir string) {
 	}
 	inside := slices.DeleteFunc(slices.Clone(segments), func(s place) bool { return begins[s] })
 	if len(inside) > 0 || len(segments) < 900 {
-		t.Errorf("%d of %d segments begin inside an FPDU, the first of connection, side and byte %v", len(inside), len(segments), inside[:min(1, len(inside))])
+		t.Errorf("%d of %d segments begin inside an FPDU, the first of connection, side and byte %v", len(inside),
+			len(segments), inside[:min(1, len(inside))])
 	}
 }

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// What is wrong with the file is the user's fault; a host that cannot be had is the lab's, in one line with its last word.
+// What is wrong with the file is the user's fault; a host that cannot be had is the lab's, in one line with its last
+// word.
 func TestTestbedCheck(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "lab")
@@ -25,27 +26,43 @@ func TestTestbedCheck(t *testing.T) {
 		code int
 		text string
 	}{
-		"testbed check " + dir + "/none":                                              {exitUsage, "no such file"},
-		"testbed check " + dir + "/bad":                                               {exitUsage, "bad:2: host: want the name that ssh knows it by"},
-		"testbed check " + file:                                                       {exitBroken, "testbed: host dut1: ssh: remote: host dut1: ssh ended: exit status 255: Host key verification failed."},
-		"testbed check --json " + file:                                                {exitBroken, "Host key verification failed."},
-		"run --bench remote --impl gbn,rxe":                                           {exitUsage, "which hosts? add --testbed FILE"},
-		"run --testbed " + file:                                                       {exitUsage, "--bench remote: no device; have rxe or rnic among the implementations of --impl"},
-		"run --testbed " + file + " --impl gbn,exec:/bin/true":                        {exitUsage, "add --bench netns"},
-		"run --testbed " + file + " --impl gbn,rxe --dut other --out " + dir + "/out": {exitUsage, "no host other; it has dut1"},
-		"run --testbed " + file + " --impl gbn,rxe --out " + dir + "/out":             {exitBroken, "remote: host dut1: ssh ended: exit status 255: Host key verification failed."},
-		"run --testbed " + file + " --bench sim":                                      {exitUsage, "--testbed: means nothing on the sim bench"},
-		"run --impl gbn,rnic --bench netns":                                           {exitUsage, "an RNIC is on a host of a testbed"},
-		"conform --testbed " + file + " --impl gbn":                                   {exitUsage, "leave --impl out"},
-		"conform --testbed " + file + " --dut dut1":                                   {exitBroken, "Host key verification failed."},
-		"matrix --bench remote --impl gbn":                                            {exitUsage, "--bench remote: no device"},
-		"matrix --bench remote --impl gbn+rxe":                                        {exitUsage, "which hosts? add --testbed FILE"},
-		"matrix --testbed " + file + " --impl gbn,rxe":                                {exitUsage, "1 hosts for 2 devices under test"},
-		"matrix --testbed " + file + " --impl gbn+rxe":                                {exitBroken, "Host key verification failed."},
-		"run --testbed " + file + " --impl rxe,rxe --out " + dir + "/out":             {exitUsage, "1 hosts for 2 devices under test"},
-		"qualify --testbed " + file + " --impl gbn --profile rc-gbn":                  {exitUsage, "leave --impl out"},
-		"qualify --testbed " + file + " --profile rc-gbn":                             {exitBroken, "Host key verification failed."},
-		"doctor --testbed " + dir + "/bad":                                            {exitUsage, "bad:2: host"},
+		"testbed check " + dir + "/none": {exitUsage, "no such file"},
+		"testbed check " + dir + "/bad": {exitUsage,
+			"bad:2: host: want the name that ssh knows it by"},
+		"testbed check " + file: {exitBroken,
+			"testbed: host dut1: ssh: remote: host dut1: ssh ended: exit status 255: Host key verification failed."},
+		"testbed check --json " + file: {exitBroken,
+			"Host key verification failed."},
+		"run --bench remote --impl gbn,rxe": {exitUsage,
+			"which hosts? add --testbed FILE"},
+		"run --testbed " + file: {exitUsage,
+			"--bench remote: no device; have rxe or rnic among the implementations of --impl"},
+		"run --testbed " + file + " --impl gbn,exec:/bin/true": {exitUsage, "add --bench netns"},
+		"run --testbed " + file + " --impl gbn,rxe --dut other --out " + dir + "/out": {exitUsage,
+			"no host other; it has dut1"},
+		"run --testbed " + file + " --impl gbn,rxe --out " + dir + "/out": {exitBroken,
+			"remote: host dut1: ssh ended: exit status 255: Host key verification failed."},
+		"run --testbed " + file + " --bench sim": {exitUsage,
+			"--testbed: means nothing on the sim bench"},
+		"run --impl gbn,rnic --bench netns": {exitUsage,
+			"an RNIC is on a host of a testbed"},
+		"conform --testbed " + file + " --impl gbn": {exitUsage, "leave --impl out"},
+		"conform --testbed " + file + " --dut dut1": {exitBroken,
+			"Host key verification failed."},
+		"matrix --bench remote --impl gbn": {exitUsage,
+			"--bench remote: no device"},
+		"matrix --bench remote --impl gbn+rxe": {exitUsage,
+			"which hosts? add --testbed FILE"},
+		"matrix --testbed " + file + " --impl gbn,rxe": {exitUsage,
+			"1 hosts for 2 devices under test"},
+		"matrix --testbed " + file + " --impl gbn+rxe": {exitBroken,
+			"Host key verification failed."},
+		"run --testbed " + file + " --impl rxe,rxe --out " + dir + "/out": {exitUsage,
+			"1 hosts for 2 devices under test"},
+		"qualify --testbed " + file + " --impl gbn --profile rc-gbn": {exitUsage, "leave --impl out"},
+		"qualify --testbed " + file + " --profile rc-gbn": {exitBroken,
+			"Host key verification failed."},
+		"doctor --testbed " + dir + "/bad": {exitUsage, "bad:2: host"},
 	} {
 		got := inProcess(t, dir, strings.Fields(args)...)
 		if got.code != want.code || !strings.Contains(got.stderr, want.text) || strings.Count(got.stderr, "\n") != 1 {

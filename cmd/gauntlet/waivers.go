@@ -15,7 +15,8 @@ import (
 type waiverFlag struct{ names []string }
 
 func (f *waiverFlag) define(c *cobra.Command) {
-	c.Flags().StringArrayVar(&f.names, "waivers", nil, "file of known failures, or the name of one that comes with the program; may be repeated")
+	c.Flags().StringArrayVar(&f.names, "waivers", nil, "file of known failures, or the name of one that comes with "+
+		"the program; may be repeated")
 	complete(c, "waivers", waivers.Names()...)
 }
 
@@ -23,7 +24,8 @@ func (f *waiverFlag) define(c *cobra.Command) {
 func (f *waiverFlag) read() ([]rule.Waiver, error) {
 	all, err := waivers.ReadAll(f.names)
 	for _, w := range rule.Expired(all, run.Today()) {
-		fmt.Fprintf(os.Stderr, "gauntlet: the waiver of %s for %s expired on %s: %s must renew it or see to the device\n", w.Rule, w.Impl, w.Expires, w.Owner)
+		fmt.Fprintf(os.Stderr, "gauntlet: the waiver of %s for %s expired on %s: %s must renew it "+
+			"or see to the device\n", w.Rule, w.Impl, w.Expires, w.Owner)
 	}
 	return all, err
 }

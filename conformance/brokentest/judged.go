@@ -1,5 +1,5 @@
-// Package brokentest proves the rules of a family by engines that are wrong on purpose: each rule fails on the engines that
-// name it, and on the right engine none does, whatever the link.
+// Package brokentest proves the rules of a family by engines that are wrong on purpose: each rule fails on the engines
+// that name it, and on the right engine none does, whatever the link.
 package brokentest
 
 import (
@@ -22,8 +22,8 @@ type Outcome struct {
 	declared []string                // features, with those that the parameters of the run add
 }
 
-// Judged runs a Spec in virtual time with the same implementation at both ends. A broken engine may well never finish its
-// work: then the verdicts over what it did count.
+// Judged runs a Spec in virtual time with the same implementation at both ends. A broken engine may well never finish
+// its work: then the verdicts over what it did count.
 func Judged(t *testing.T, spec *scenario.Spec, impl engine.Implementation) *Outcome {
 	t.Helper()
 	o, err := judging.Simulate(t.Context(), spec, impl, rules.All())
@@ -33,8 +33,8 @@ func Judged(t *testing.T, spec *scenario.Spec, impl engine.Implementation) *Outc
 	return &Outcome{o.ByRule(), o.Features}
 }
 
-// Clean fails for each of the rules that a right engine breaks, and for one that judges it although it needs a feature that
-// the engine does not declare. What names the run.
+// Clean fails for each of the rules that a right engine breaks, and for one that judges it although it needs a feature
+// that the engine does not declare. What names the run.
 func (o *Outcome) Clean(t *testing.T, what string, list []rule.Rule) {
 	t.Helper()
 	for _, r := range list {

@@ -15,8 +15,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/broken"
 )
 
-// starts returns the PSNs from which an implementation runs: as the scenario has it, which 0 stands for, and, where there are
-// PSNs, across the sign change and the wrap.
+// starts returns the PSNs from which an implementation runs: as the scenario has it, which 0 stands for, and, where
+// there are PSNs, across the sign change and the wrap.
 func starts(impl *engine.Implementation) []psn.PSN {
 	if impl.OverIP() {
 		return []psn.PSN{0}
@@ -38,9 +38,9 @@ func movable(s *scenario.Spec) bool {
 	return !s.Reads.Fuzz && s.QP[0].SendPSN == 0 && s.QP[1].SendPSN == 0
 }
 
-// Mutants runs every variant over its scenarios: each rule that it names must fail on it and pass on the right engine, which
-// must break no rule at all. It does so from one PSN after the other with the build tag sweep, otherwise from one, and with
-// -short for every fourth variant, without the million frames of the scenario fuzz.
+// Mutants runs every variant over its scenarios: each rule that it names must fail on it and pass on the right engine,
+// which must break no rule at all. It does so from one PSN after the other with the build tag sweep, otherwise from
+// one, and with -short for every fourth variant, without the million frames of the scenario fuzz.
 func Mutants(t *testing.T, f broken.Family) {
 	m := mutants{family: f, right: map[string]*Outcome{}}
 	for i, v := range f.Variants {
@@ -59,7 +59,8 @@ type mutants struct {
 	right  map[string]*Outcome
 }
 
-// starts returns the PSNs from which a variant runs: all, or the one whose turn it is, if its scenarios can begin there.
+// starts returns the PSNs from which a variant runs: all, or the one whose turn it is, if its scenarios can begin
+// there.
 func (m *mutants) starts(t *testing.T, v *broken.Variant, turn int) []psn.PSN {
 	t.Helper()
 	for _, name := range v.Scenarios {
@@ -129,8 +130,8 @@ func (m *mutants) control(t *testing.T, name string, impl engine.Implementation,
 	return o
 }
 
-// Complete holds a family against the rules that are its own, all of which its variants must catch and no others, unless
-// there are none, and its scenarios against the variants that use them.
+// Complete holds a family against the rules that are its own, all of which its variants must catch and no others,
+// unless there are none, and its scenarios against the variants that use them.
 func Complete(t *testing.T, f broken.Family, own []rule.Rule) {
 	catches, used, names := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, v := range f.Variants {

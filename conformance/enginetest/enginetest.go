@@ -1,12 +1,12 @@
-// Package enginetest is the conformance suite for a Go test: a transport that is written as an engine is played in virtual time
-// against itself, in a subtest for each scenario, and what breaks a rule fails the subtest.
+// Package enginetest is the conformance suite for a Go test: a transport that is written as an engine is played in
+// virtual time against itself, in a subtest for each scenario, and what breaks a rule fails the subtest.
 //
 //	func TestTransport(t *testing.T) {
 //		enginetest.Run(t, enginetest.Config{Engine: transport.Implementation()})
 //	}
 //
-// Nothing runs in real time and nothing needs a privilege, so the same commit gives the same result everywhere. A program that is no Go
-// engine is judged by the command, gauntlet conform --impl exec:PATH.
+// Nothing runs in real time and nothing needs a privilege, so the same commit gives the same result everywhere. A
+// program that is no Go engine is judged by the command, gauntlet conform --impl exec:PATH.
 package enginetest
 
 import (
@@ -32,9 +32,9 @@ type Config struct {
 	Waivers   []rule.Waiver         // deviations that are known: they do not fail a subtest until they expire
 }
 
-// Run plays the scenarios as parallel subtests that have their names. A subtest fails on a broken rule, with every finding and the command
-// that explains the rule, and on a run that does not come to its end. It is skipped, with the reason, where the engine does not support
-// what the scenario asks for.
+// Run plays the scenarios as parallel subtests that have their names. A subtest fails on a broken rule, with every
+// finding and the command that explains the rule, and on a run that does not come to its end. It is skipped, with the
+// reason, where the engine does not support what the scenario asks for.
 func Run(t *testing.T, cfg Config) {
 	t.Helper()
 	list := cfg.suitable()
@@ -56,7 +56,8 @@ func Run(t *testing.T, cfg Config) {
 	}
 }
 
-// suitable returns the scenarios for the transport of the engine. What is of another one, the engines of this repository tell.
+// suitable returns the scenarios for the transport of the engine. What is of another one, the engines of this
+// repository tell.
 func (cfg *Config) suitable() []scenarios.Scenario {
 	list := slices.Clone(cfg.Scenarios)
 	if list == nil {
@@ -83,7 +84,8 @@ func (cfg *Config) play(ctx context.Context, sc *scenarios.Scenario, book []rule
 	if o == nil {
 		return suite.Judge(name, where, sc, nil, err, false)
 	}
-	rule.Excuse(o.Verdicts, rule.WaivedIn(sc.Name, cfg.Waivers), rule.Device{Names: []string{name}}, time.Now().UTC().Format(time.DateOnly))
+	rule.Excuse(o.Verdicts, rule.WaivedIn(sc.Name, cfg.Waivers), rule.Device{Names: []string{name}},
+		time.Now().UTC().Format(time.DateOnly))
 	r := &suite.Result{Verdicts: o.Verdicts, Seed: spec.Seed}
 	r.Status, r.Reason = judging.Settle(o.Verdicts, o.Evidence.Certificates, err)
 	if f := bench.FaultOf(err); f != nil {

@@ -19,7 +19,9 @@ import (
 
 // some are a few scenarios of the suite, so that the tests of this package are short.
 func some() []scenarios.Scenario {
-	return slices.DeleteFunc(scenarios.All(), func(sc scenarios.Scenario) bool { return !strings.HasPrefix(sc.Name, "loss-") })
+	return slices.DeleteFunc(scenarios.All(), func(sc scenarios.Scenario) bool {
+		return !strings.HasPrefix(sc.Name, "loss-")
+	})
 }
 
 // TestRun is what the test of a transport looks like.
@@ -32,7 +34,8 @@ func TestOtherTransport(t *testing.T) {
 	enginetest.Run(t, enginetest.Config{Engine: rciwarp.Implementation()})
 }
 
-// TestJudged runs this test in a process of its own over what fails or has nothing to run, because a subtest that fails fails its test.
+// TestJudged runs this test in a process of its own over what fails or has nothing to run, because a subtest that fails
+// fails its test.
 func TestJudged(t *testing.T) {
 	const which = "ENGINETEST_CASE"
 	cases := []struct {
@@ -40,11 +43,16 @@ func TestJudged(t *testing.T) {
 		cfg  enginetest.Config
 		want []string // in the output; nil is a test that passes
 	}{
-		{"a wrong engine", enginetest.Config{Engine: breaking("GBN-NAK-002"), Scenarios: some()}, []string{"--- FAIL: TestJudged/loss-", "GBN-NAK-002", "gauntlet explain GBN-NAK-002"}},
-		{"a known deviation", enginetest.Config{Engine: breaking("GBN-NAK-002"), Scenarios: some(), Waivers: []rule.Waiver{known("GBN-NAK-002", "2999-12-31")}}, nil},
-		{"a waiver that these scenarios do not need", enginetest.Config{Engine: gbn.Implementation(), Scenarios: some(), Waivers: []rule.Waiver{known("GBN-NAK-001", "2999-12-31")}}, nil},
-		{"no longer waived", enginetest.Config{Engine: breaking("GBN-NAK-002"), Scenarios: some(), Waivers: []rule.Waiver{known("GBN-NAK-002", "2020-12-31")}}, []string{"--- FAIL", "GBN-NAK-002"}},
-		{"no scenario", enginetest.Config{Engine: gbn.Implementation(), Scenarios: []scenarios.Scenario{}}, []string{"no scenario is for an engine that declares [rc gbn"}},
+		{"a wrong engine", enginetest.Config{Engine: breaking("GBN-NAK-002"), Scenarios: some()},
+			[]string{"--- FAIL: TestJudged/loss-", "GBN-NAK-002", "gauntlet explain GBN-NAK-002"}},
+		{"a known deviation", enginetest.Config{Engine: breaking("GBN-NAK-002"), Scenarios: some(),
+			Waivers: []rule.Waiver{known("GBN-NAK-002", "2999-12-31")}}, nil},
+		{"a waiver that these scenarios do not need", enginetest.Config{Engine: gbn.Implementation(), Scenarios: some(),
+			Waivers: []rule.Waiver{known("GBN-NAK-001", "2999-12-31")}}, nil},
+		{"no longer waived", enginetest.Config{Engine: breaking("GBN-NAK-002"), Scenarios: some(),
+			Waivers: []rule.Waiver{known("GBN-NAK-002", "2020-12-31")}}, []string{"--- FAIL", "GBN-NAK-002"}},
+		{"no scenario", enginetest.Config{Engine: gbn.Implementation(), Scenarios: []scenarios.Scenario{}},
+			[]string{"no scenario is for an engine that declares [rc gbn"}},
 	}
 	for _, c := range cases {
 		if os.Getenv(which) == c.name {

@@ -7,8 +7,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 )
 
-// Declared is what a judge has to know of the implementations at A and B under the parameters given: the features that both
-// declare, and of two different ones what each declares for itself.
+// Declared is what a judge has to know of the implementations at A and B under the parameters given: the features that
+// both declare, and of two different ones what each declares for itself.
 func Declared(impls [2]engine.Implementation, given engine.Params) rule.Options {
 	return rule.Options{Features: shared(impls, given), Ends: ends(impls, given)}
 }
@@ -32,5 +32,6 @@ func ends(impls [2]engine.Implementation, given engine.Params) *[2]rule.End {
 	return &out
 }
 
-// foreign reports an implementation that this program describes and does not have: nothing is known of it but its packets.
+// foreign reports an implementation that this program describes and does not have: nothing is known of it but its
+// packets.
 func foreign(i *engine.Implementation) bool { return i.New == nil && i.NewHost == nil }

@@ -4,8 +4,8 @@
 // A Run is the same with every choice open: the bench, two different implementations, and who else sees the trace. The
 // conformance suite, the tests of broken engines, the ladders and the program's own pipeline all stand on it.
 //
-// It keeps no files and measures nothing: a run folder, metrics and reports are the caller's, who gets the trace through
-// Run.Sink. It applies no waivers either.
+// It keeps no files and measures nothing: a run folder, metrics and reports are the caller's, who gets the trace
+// through Run.Sink. It applies no waivers either.
 package judging
 
 import (
@@ -25,8 +25,8 @@ type Run struct {
 	Bench bench.Bench
 	Rules []rule.Rule
 
-	// Sink returns where the trace goes: to the judge, which has to see all of it through a trace.Timeline, and to whoever else
-	// wants it. Nil shows it to the judge alone, on the goroutine of the bench.
+	// Sink returns where the trace goes: to the judge, which has to see all of it through a trace.Timeline, and to
+	// whoever else wants it. Nil shows it to the judge alone, on the goroutine of the bench.
 	Sink func(h trace.Header, judge trace.Viewer) (trace.Sink, error)
 }
 
@@ -40,7 +40,8 @@ type Waiter interface {
 // Simulate plays a Spec in virtual time with the same implementation at both ends, every packet encoded, and judges its
 // trace. The outcome holds as far as the run got, also when an error comes with
 // it, such as sim.ErrLimit of an engine that never comes to an end; it is nil when the run did not begin.
-func Simulate(ctx context.Context, spec *scenario.Spec, impl engine.Implementation, rules []rule.Rule) (*Outcome, error) {
+func Simulate(ctx context.Context, spec *scenario.Spec, impl engine.Implementation, rules []rule.Rule) (*Outcome,
+	error) {
 	job, err := bench.NewJob(spec, [2]engine.Implementation{impl, impl})
 	if err != nil {
 		return nil, err

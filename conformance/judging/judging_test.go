@@ -158,11 +158,13 @@ func TestDeclared(t *testing.T) {
 		return i
 	}
 	g, irn := find("gbn"), find("irn")
-	if o := judging.Declared([2]engine.Implementation{g, g}, nil); o.Ends != nil || !slices.Equal(o.Features, g.Declares()) {
+	if o := judging.Declared([2]engine.Implementation{g, g}, nil); o.Ends != nil ||
+		!slices.Equal(o.Features, g.Declares()) {
 		t.Errorf("gbn with itself: %+v", o)
 	}
 	o := judging.Declared([2]engine.Implementation{g, irn}, nil)
-	if o.Ends == nil || !slices.Equal(o.Ends[1].Features, irn.Declares()) || !slices.Contains(o.Features, "rc") || len(o.Features) >= len(g.Declares()) {
+	if o.Ends == nil || !slices.Equal(o.Ends[1].Features, irn.Declares()) || !slices.Contains(o.Features, "rc") ||
+		len(o.Features) >= len(g.Declares()) {
 		t.Errorf("gbn with irn: %+v", o)
 	}
 }
@@ -192,14 +194,16 @@ func TestSettle(t *testing.T) {
 		{verdict(rule.Invalid, true), bad, nil, rule.Invalid, "link certificate after the run: rate"},
 		{verdict(rule.XPass, true), bad, nil, rule.Invalid, "link certificate after the run: rate"},
 		{verdict(rule.Fail, true), bad, nil, rule.Fail, ""}, // it stands, or it would be INVALID
-		{verdict(rule.Invalid, true), bad, errors.Join(errBench, errBench), rule.Error, "no such device; no such device"},
+		{verdict(rule.Invalid, true), bad, errors.Join(errBench, errBench), rule.Error,
+			"no such device; no such device"},
 		{verdict(rule.Fail, true), bad, errors.Join(errBench, errBench), rule.Fail, "no such device; no such device"},
 		{nil, nil, crash, rule.Fail, "it ended"},
 		{verdict(rule.Error, true), nil, crash, rule.Error, "it ended"},
 		{nil, bad, crash, rule.Invalid, "link certificate after the run: rate; it ended"},
 		{verdict(rule.Fail, true), bad, crash, rule.Fail, "it ended"},
 	} {
-		if status, reason := judging.Settle(c.verdicts, c.certificates, c.err); status != c.status || reason != c.reason {
+		if status, reason := judging.Settle(c.verdicts, c.certificates, c.err); status != c.status ||
+			reason != c.reason {
 			t.Errorf("%+v: %v, %q", c, status, reason)
 		}
 	}

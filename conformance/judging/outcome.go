@@ -26,8 +26,8 @@ func (o *Outcome) ByRule() map[string]rule.Verdict {
 	return m
 }
 
-// Failed returns the verdicts that fail the run, in the order of the rules: of required rules that were broken, and of checks
-// that broke. A SHOULD that was not followed is advice.
+// Failed returns the verdicts that fail the run, in the order of the rules: of required rules that were broken, and of
+// checks that broke. A SHOULD that was not followed is advice.
 func (o *Outcome) Failed() (failed []rule.Verdict) {
 	for _, v := range o.Verdicts {
 		if fails(&v) {
@@ -42,9 +42,9 @@ func fails(v *rule.Verdict) bool {
 	return v.Status == rule.XPass || v.Status == rule.Error || v.Status == rule.Fail && v.Required
 }
 
-// Invalidate makes INVALID what does not stand: verdicts whose evidence rests on a property that failed; and, when the bench
-// broke with err, all but those of frames that speak for themselves, because nobody knows what else it did. The fault of an end takes
-// nothing away: the trace is good as far as it goes.
+// Invalidate makes INVALID what does not stand: verdicts whose evidence rests on a property that failed; and, when the
+// bench broke with err, all but those of frames that speak for themselves, because nobody knows what else it did. The
+// fault of an end takes nothing away: the trace is good as far as it goes.
 func Invalidate(verdicts []rule.Verdict, certificates []certify.Certificate, err error) {
 	rule.Invalidate(verdicts, func(rests validity.Property) string {
 		why := certify.Against(certificates, rests)
@@ -58,12 +58,13 @@ func Invalidate(verdicts []rule.Verdict, certificates []certify.Certificate, err
 // broken is what cannot be relied on when a bench broke.
 const broken = validity.Everything &^ validity.Frames
 
-// Settle returns the status of a run and, unless it passed or failed, the reason: FAIL when the verdict of a required rule stands
-// that fails it, whatever else went wrong; ERROR when the run broke with err; INVALID when link, capture or host were not what the
-// Spec says; FAIL when err is the fault of an end; INCONCLUSIVE when there are verdicts of which none decides anything; else the worst
-// verdict that counts. It is a function apart from Outcome because
-// waivers may have changed the verdicts meanwhile. What was wrong with the link beside a verdict is in certify.State.
-func Settle(verdicts []rule.Verdict, certificates []certify.Certificate, err error) (status rule.Status, reason string) {
+// Settle returns the status of a run and, unless it passed or failed, the reason: FAIL when the verdict of a required
+// rule stands that fails it, whatever else went wrong; ERROR when the run broke with err; INVALID when link, capture or
+// host were not what the Spec says; FAIL when err is the fault of an end; INCONCLUSIVE when there are verdicts of which
+// none decides anything; else the worst verdict that counts. It is a function apart from Outcome because waivers may
+// have changed the verdicts meanwhile. What was wrong with the link beside a verdict is in certify.State.
+func Settle(verdicts []rule.Verdict, certificates []certify.Certificate, err error) (status rule.Status,
+	reason string) {
 	for i := range verdicts {
 		if v := &verdicts[i]; fails(v) {
 			status = max(status, v.Status)

@@ -89,13 +89,16 @@ func TestNothingHidesAFailure(t *testing.T) {
 		d      doubtful
 		want   rule.Status
 	}{
-		{"WIRE-ICRC-001", doubtful{certificates: []certify.Certificate{failed(validity.Lateness, validity.Capture, validity.Loss)}}, rule.Fail},
-		{"GBN-NAK-002", doubtful{certificates: []certify.Certificate{failed(validity.Lateness, validity.Delay)}}, rule.Fail},
+		{"WIRE-ICRC-001", doubtful{certificates: []certify.Certificate{failed(validity.Lateness, validity.Capture,
+			validity.Loss)}}, rule.Fail},
+		{"GBN-NAK-002", doubtful{certificates: []certify.Certificate{failed(validity.Lateness, validity.Delay)}},
+			rule.Fail},
 		{"GBN-NAK-002", doubtful{certificates: []certify.Certificate{failed(validity.Capture)}}, rule.Invalid},
 		{"GBN-NAK-001", doubtful{certificates: []certify.Certificate{failed(validity.Loss)}}, rule.Fail},
 		{"GBN-NAK-001", doubtful{certificates: []certify.Certificate{failed(validity.Lateness)}}, rule.Invalid},
 		{"WIRE-ICRC-001", doubtful{certificates: []certify.Certificate{certify.Issue("before", nil)}}, rule.Fail},
-		{"WIRE-ICRC-001", doubtful{certificates: []certify.Certificate{failed(0)}}, rule.Invalid}, // nobody knows what failed
+		// nobody knows what failed
+		{"WIRE-ICRC-001", doubtful{certificates: []certify.Certificate{failed(0)}}, rule.Invalid},
 		{"WIRE-ICRC-001", doubtful{err: crash}, rule.Fail},
 		{"GBN-NAK-002", doubtful{err: crash}, rule.Error},
 		{"GBN-NAK-002", doubtful{err: &bench.Fault{Err: sim.ErrLimit}}, rule.Fail},
@@ -105,7 +108,8 @@ func TestNothingHidesAFailure(t *testing.T) {
 		status, reason := judging.Settle(o.Verdicts, o.Evidence.Certificates, err)
 		found := o.ByRule()[c.breaks]
 		if status != c.want || (found.Status == rule.Fail) != (c.want == rule.Fail) || len(found.Findings) == 0 {
-			t.Errorf("%s of %s with %+v: %v, %q; the verdict is %v with %d findings", c.breaks, x.name, c.d, status, reason, found.Status, len(found.Findings))
+			t.Errorf("%s of %s with %+v: %v, %q; the verdict is %v with %d findings", c.breaks, x.name, c.d, status,
+				reason, found.Status, len(found.Findings))
 		}
 		if c.d.err != nil && reason != c.d.err.Error() {
 			t.Errorf("%s: reason %q, want that of the bench", c.breaks, reason)

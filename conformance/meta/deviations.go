@@ -16,11 +16,14 @@ type Deviation struct {
 // ofSoftRoCE were read in the code of the kernel's rdma_rxe (Linux 6.1).
 var ofSoftRoCE = []Deviation{
 	{What: "the requester has 128 PSNs unacknowledged at most", Allowed: "no rule asks for more in flight"},
-	{What: "AckReq is set at the end of a message and on every 64th packet only", Allowed: "RC-ACK-005 asks for no more"},
-	{What: "retry_cnt 7 retries for ever", Allowed: "of a run RC-TMO-002 judges completions, and a tool that retries for ever has none; a capture of more than seven retries fails"},
+	{What: "AckReq is set at the end of a message and on every 64th packet only",
+		Allowed: "RC-ACK-005 asks for no more"},
+	{What: "retry_cnt 7 retries for ever", Allowed: "of a run RC-TMO-002 judges completions, and a tool that retries " +
+		"for ever has none; a capture of more than seven retries fails"},
 	{What: "a gap in READ responses waits for the timer", Allowed: "RC-READ-002 sets no time"},
 	{What: "RNR code 25 is 61.41 ms, the table has 61.44 ms", Rules: []string{"RC-RNR-002"}},
-	{What: "the class of an opcode is compared with zero, so a UD opcode reaches an RC QP", Rules: []string{"NEG-OPC-002"}},
+	{What: "the class of an opcode is compared with zero, so a UD opcode reaches an RC QP",
+		Rules: []string{"NEG-OPC-002"}},
 	{What: "lengths are compared by opcode instead of mask, so only the R_Key of a WRITE bounds them",
 		Rules: []string{"NEG-LEN-003", "NEG-LEN-004", "NEG-LEN-007"}},
 	{What: "an ACK has no upper bound", Rules: []string{"RC-ACK-004", "NEG-ACK-001"}},
@@ -39,7 +42,8 @@ func SoftRoCEDeviations(waivers []rule.Waiver) rule.Verdict {
 	return list(SoftRoCE, ofSoftRoCE, waivers)
 }
 
-// DeviceDeviations lists what RNICs are known to do differently (META-HW-001). No waivers come with the program for them.
+// DeviceDeviations lists what RNICs are known to do differently (META-HW-001). No waivers come with the program for
+// them.
 func DeviceDeviations() rule.Verdict { return list(Devices, ofDevices, nil) }
 
 // list makes a finding of each deviation: an observation fails nobody.

@@ -30,7 +30,8 @@ func Repeated(pairs [][2]*Recording) (rule.Verdict, error) {
 			return rule.Verdict{}, err
 		}
 		if a.met++; !bytes.Equal(first, second) {
-			a.failf("%s: the second run differs from the first in line %d of the trace", p[0].Name, difference(first, second))
+			a.failf("%s: the second run differs from the first in line %d of the trace", p[0].Name,
+				difference(first, second))
 		}
 	}
 	return a.verdict(Seed), nil
@@ -60,7 +61,8 @@ func difference(a, b []byte) int {
 	return n + 1
 }
 
-// Silent judges traces in which nothing happens (META-INC-001): the connections of the recordings, without a packet or an event.
+// Silent judges traces in which nothing happens (META-INC-001): the connections of the recordings, without a packet or
+// an event.
 func Silent(by Judge, rules []rule.Rule, over []*Recording) (rule.Verdict, error) {
 	var a account
 	for _, r := range over {
@@ -98,7 +100,9 @@ func Later(by Judge, rules []rule.Rule, over []*Recording) (rule.Verdict, error)
 		if err != nil {
 			return rule.Verdict{}, err
 		}
-		got, err := by(r.Header, rules, r.Options, func(s trace.Sink) error { return r.Play(&trace.Delayed{Next: s, By: delay}) })
+		got, err := by(r.Header, rules, r.Options, func(s trace.Sink) error {
+			return r.Play(&trace.Delayed{Next: s, By: delay})
+		})
 		if err != nil {
 			return rule.Verdict{}, err
 		}
@@ -118,7 +122,8 @@ func (a *account) same(name, how string, want, got []rule.Verdict) {
 		w, g := &want[i], &got[i]
 		a.met++
 		if w.Status != g.Status || w.Met != g.Met || w.Total != g.Total || !slices.Equal(w.Findings, g.Findings) {
-			a.failf("%s: %s is %v (met %d, found %d), and %v (met %d, found %d) %s", name, w.Rule, w.Status, w.Met, w.Total, g.Status, g.Met,
+			a.failf("%s: %s is %v (met %d, found %d), and %v (met %d, found %d) %s", name, w.Rule, w.Status, w.Met,
+				w.Total, g.Status, g.Met,
 				g.Total, how)
 		}
 	}
@@ -148,9 +153,9 @@ func FromOneTap(by Judge, rules []rule.Rule, over []*Recording) (rule.Verdict, e
 	return a.verdict(OneTap), nil
 }
 
-// FromFiles writes each recording to the files of a run folder below dir, opens it again and judges that (META-PCAP-001). A
-// recording must hold the bytes of frames; a path with a box has captures of each hop, which is the run's business, and is
-// passed over.
+// FromFiles writes each recording to the files of a run folder below dir, opens it again and judges that
+// (META-PCAP-001). A recording must hold the bytes of frames; a path with a box has captures of each hop, which is the
+// run's business, and is passed over.
 func FromFiles(by Judge, rules []rule.Rule, over []*Recording, dir string) (rule.Verdict, error) {
 	var a account
 	for i, r := range over {
@@ -226,8 +231,8 @@ type Kill struct {
 	Caught, Missed []string
 }
 
-// Caught holds every rule against the broken engines that it is to catch (META-MUT-001). Excused are the rules that no engine
-// can break, with the reasons.
+// Caught holds every rule against the broken engines that it is to catch (META-MUT-001). Excused are the rules that no
+// engine can break, with the reasons.
 func Caught(rules []rule.Rule, kills []Kill, excused map[string]string) rule.Verdict {
 	var a account
 	caught, missed := map[string]bool{}, map[string]string{}

@@ -16,12 +16,13 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
 
-// Way is one way to lose evidence: to see a run from a place, to have what was recorded there harmed, and, unless Told, to know of the
-// connections what the frames tell alone.
+// Way is one way to lose evidence: to see a run from a place, to have what was recorded there harmed, and, unless Told,
+// to know of the connections what the frames tell alone.
 type Way struct {
 	View degrade.View
 	Harm degrade.Harm
-	Told bool // the attributes of the QPs are known, where the tap stands, and what is wrong with what was recorded there
+	// the attributes of the QPs are known, where the tap stands, and what is wrong with what was recorded there
+	Told bool
 }
 
 // String names the way.
@@ -53,10 +54,12 @@ func Ways() (list []Way) {
 	return list
 }
 
-// FromLess judges each recording with less evidence, in the ways that are given for it. No rule may fail that holds with all of it
-// (META-LESS-001), and one that fails with all of it may pass only where the evidence against it is gone (META-MORE-001). Recordings
-// without bytes are passed over, and those of which a packet was forged on the way, because a tap takes it for that of an endpoint.
-func FromLess(by Judge, rules []rule.Rule, over []*Recording, ways func(i int) []Way) (less, more rule.Verdict, err error) {
+// FromLess judges each recording with less evidence, in the ways that are given for it. No rule may fail that holds
+// with all of it (META-LESS-001), and one that fails with all of it may pass only where the evidence against it is gone
+// (META-MORE-001). Recordings without bytes are passed over, and those of which a packet was forged on the way, because
+// a tap takes it for that of an endpoint.
+func FromLess(by Judge, rules []rule.Rule, over []*Recording, ways func(i int) []Way) (less,
+	more rule.Verdict, err error) {
 	var added, kept account
 	for i, r := range over {
 		whole, err := r.judge(by, rules)
@@ -111,9 +114,10 @@ func (a *account) added(name string, whole, degraded []rule.Verdict) {
 	}
 }
 
-// before returns what is lost in a way: all that was recorded or, where nothing is told, all that was seen from the place without being
-// told.
-func (r *Recording) before(by Judge, rules []rule.Rule, wire *degrade.Wire, w Way, whole []rule.Verdict) ([]rule.Verdict, error) {
+// before returns what is lost in a way: all that was recorded or, where nothing is told, all that was seen from the
+// place without being told.
+func (r *Recording) before(by Judge, rules []rule.Rule, wire *degrade.Wire, w Way,
+	whole []rule.Verdict) ([]rule.Verdict, error) {
 	fails := func(v rule.Verdict) bool { return v.Status == rule.Fail }
 	if w.Told || !slices.ContainsFunc(whole, fails) {
 		return whole, nil
@@ -121,16 +125,18 @@ func (r *Recording) before(by Judge, rules []rule.Rule, wire *degrade.Wire, w Wa
 	return r.less(by, rules, wire, Way{View: w.View, Harm: degrade.Harms[0]}, 0)
 }
 
-// kept notes the rules that fail with all evidence and pass with less, although they saw as much and nothing is hidden, and those that are
-// undecided without a reason.
+// kept notes the rules that fail with all evidence and pass with less, although they saw as much and nothing is hidden,
+// and those that are undecided without a reason.
 func (a *account) kept(name string, before, degraded []rule.Verdict, hidden bool) {
 	for k, v := range degraded {
 		if len(before) == 0 || before[k].Status != rule.Fail {
 			continue
 		}
 		a.met++
-		if !hidden && v.Status == rule.Pass && v.Met >= before[k].Met || v.Status != rule.Pass && v.Status != rule.Fail && v.Reason == "" {
-			a.failf("%s: %s is FAIL (met %d), and %v with less (met %d): %s", name, v.Rule, before[k].Met, v.Status, v.Met,
+		if !hidden && v.Status == rule.Pass && v.Met >= before[k].Met || v.Status != rule.Pass &&
+			v.Status != rule.Fail && v.Reason == "" {
+			a.failf("%s: %s is FAIL (met %d), and %v with less (met %d): %s", name, v.Rule, before[k].Met, v.Status,
+				v.Met,
 				before[k].Findings[0].Text)
 		}
 	}
@@ -145,7 +151,8 @@ func because(v *rule.Verdict) string {
 }
 
 // less judges what is left of a wire; it returns no verdicts where nothing is left to judge.
-func (r *Recording) less(by Judge, rules []rule.Rule, wire *degrade.Wire, w Way, random splitmix.Stream) ([]rule.Verdict, error) {
+func (r *Recording) less(by Judge, rules []rule.Rule, wire *degrade.Wire, w Way,
+	random splitmix.Stream) ([]rule.Verdict, error) {
 	left := w.Harm.To(w.View.Of(wire), random)
 	file := left.File()
 	o := r.Options
@@ -169,8 +176,8 @@ func (r *Recording) less(by Judge, rules []rule.Rule, wire *degrade.Wire, w Way,
 	return verdicts, err
 }
 
-// untrue takes away what is proved of a capture on the condition alone that nothing is missing in it, as it is said of one that does not
-// count what it lost, where something is.
+// untrue takes away what is proved of a capture on the condition alone that nothing is missing in it, as it is said of
+// one that does not count what it lost, where something is.
 var untrue = []trace.Doubt{{Fails: validity.Capture, Why: "the capture was assumed to be complete, and is not"}}
 
 // told plays a file of which the header is known.

@@ -19,8 +19,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// TestLessOfFixtures loses evidence of every fixture, in one way each; with the build tag less in every way (META-LESS-001,
-// META-MORE-001).
+// TestLessOfFixtures loses evidence of every fixture, in one way each; with the build tag less in every way
+// (META-LESS-001, META-MORE-001).
 func TestLessOfFixtures(t *testing.T) {
 	paths, err := filepath.Glob("../rules/*/testdata/*/*.trace")
 	if err != nil || len(paths) == 0 {
@@ -100,15 +100,18 @@ func TestLessIsNoticed(t *testing.T) {
 func TestMoreIsNoticed(t *testing.T) {
 	blind := check(0, func(c *rule.Context) rule.Check {
 		whole := false
-		return rule.Check{Sight: func(s *rule.Sight) { whole = whole || s.Pkt.Len == 1024 && s.ICRC == trace.Good }, End: func(vtime.Time) {
-			if !whole {
-				c.Met()
-				return
-			}
-			c.Fail(rule.Requester, "whole")
-		}}
+		return rule.Check{Sight: func(s *rule.Sight) { whole = whole || s.Pkt.Len == 1024 && s.ICRC == trace.Good },
+			End: func(vtime.Time) {
+				if !whole {
+					c.Met()
+					return
+				}
+				c.Fail(rule.Requester, "whole")
+			}}
 	})
-	cut := slices.DeleteFunc(Ways(), func(w Way) bool { return w.View.Name != "both" || w.Harm.Name != "128 bytes kept" || w.Told })
+	cut := slices.DeleteFunc(Ways(), func(w Way) bool {
+		return w.View.Name != "both" || w.Harm.Name != "128 bytes kept" || w.Told
+	})
 	_, v, err := FromLess(Judged, blind, []*Recording{recorded(t, lossy)}, func(int) []Way { return cut })
 	status(t, "cut", v, err, rule.Fail, "X-Y-001 is FAIL (met 1), and PASS with less (met 1): whole")
 }

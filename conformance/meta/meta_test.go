@@ -40,7 +40,8 @@ func recorded(t *testing.T, text string) *Recording {
 
 // check makes a rule of a check.
 func check(needs rule.Vantage, make func(*rule.Context) rule.Check) []rule.Rule {
-	return []rule.Rule{{ID: "X-Y-001", Level: rule.Must, Needs: needs, Sees: rule.RequestOut | rule.RequestIn, Stimulus: "any", New: make}}
+	return []rule.Rule{{ID: "X-Y-001", Level: rule.Must, Needs: needs, Sees: rule.RequestOut | rule.RequestIn,
+		Stimulus: "any", New: make}}
 }
 
 func status(t *testing.T, what string, v rule.Verdict, err error, want rule.Status, says string) {
@@ -95,9 +96,11 @@ func TestSilence(t *testing.T) {
 		return rule.Check{Sight: func(*rule.Sight) {}, End: func(vtime.Time) { c.Met() }}
 	})
 	over := recorded(t, lossy)
-	started := func(h trace.Header, list []rule.Rule, o rule.Options, play func(trace.Sink) error) ([]rule.Verdict, error) {
+	started := func(h trace.Header, list []rule.Rule, o rule.Options, play func(trace.Sink) error) ([]rule.Verdict,
+		error) {
 		return Judged(h, list, o, func(s trace.Sink) error {
-			s.Event(&trace.Event{Kind: trace.Probe}) // as a judge would that starts its checks before anything has happened
+			// as a judge would that starts its checks before anything has happened
+			s.Event(&trace.Event{Kind: trace.Probe})
 			return play(s)
 		})
 	}
@@ -121,7 +124,8 @@ func TestOneTap(t *testing.T) {
 	both := check(rule.Both, func(c *rule.Context) rule.Check {
 		return rule.Check{Sight: func(*rule.Sight) { c.Met() }}
 	})
-	careless := func(h trace.Header, list []rule.Rule, o rule.Options, play func(trace.Sink) error) ([]rule.Verdict, error) {
+	careless := func(h trace.Header, list []rule.Rule, o rule.Options, play func(trace.Sink) error) ([]rule.Verdict,
+		error) {
 		list = slices.Clone(list)
 		list[0].Needs = 0 // as a judge would that does not look
 		return Judged(h, list, o, play)
@@ -134,9 +138,11 @@ func TestOneTap(t *testing.T) {
 
 func TestCaptures(t *testing.T) {
 	calls := 0
-	forgetful := func(h trace.Header, list []rule.Rule, o rule.Options, play func(trace.Sink) error) ([]rule.Verdict, error) {
+	forgetful := func(h trace.Header, list []rule.Rule, o rule.Options, play func(trace.Sink) error) ([]rule.Verdict,
+		error) {
 		if calls++; calls == 2 {
-			return Judged(h, list, o, func(s trace.Sink) error { s.End(0); return nil }) // as if the files had been empty
+			// as if the files had been empty
+			return Judged(h, list, o, func(s trace.Sink) error { s.End(0); return nil })
 		}
 		return Judged(h, list, o, play)
 	}
@@ -154,10 +160,13 @@ func TestMutants(t *testing.T) {
 	list := check(0, nil)
 	id := []string{"X-Y-001"}
 	status(t, "caught", Caught(list, []Kill{{Engine: "broken-x", Caught: id}}, nil), nil, rule.Pass, "")
-	status(t, "survives", Caught(list, []Kill{{Engine: "broken-x", Missed: id}}, nil), nil, rule.Fail, "X-Y-001 does not catch broken-x")
-	status(t, "caught elsewhere", Caught(list, []Kill{{Engine: "x", Missed: id}, {Engine: "y", Caught: id}}, nil), nil, rule.Pass, "")
+	status(t, "survives", Caught(list, []Kill{{Engine: "broken-x", Missed: id}}, nil), nil, rule.Fail,
+		"X-Y-001 does not catch broken-x")
+	status(t, "caught elsewhere", Caught(list, []Kill{{Engine: "x", Missed: id}, {Engine: "y", Caught: id}}, nil),
+		nil, rule.Pass, "")
 	status(t, "no engine", Caught(list, nil, nil), nil, rule.Fail, "no engine is there that breaks it")
-	status(t, "excused", Caught(list, nil, map[string]string{"X-Y-001": "cannot be broken"}), nil, rule.Inconclusive, "")
+	status(t, "excused", Caught(list, nil, map[string]string{"X-Y-001": "cannot be broken"}), nil,
+		rule.Inconclusive, "")
 }
 
 func TestDeviations(t *testing.T) {

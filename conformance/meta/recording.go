@@ -6,8 +6,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Recording is a run that is kept in memory, as a trace.Sink that can be played again: in the very order in which it came, ties
-// included. It is for short runs.
+// Recording is a run that is kept in memory, as a trace.Sink that can be played again: in the very order in which it
+// came, ties included. It is for short runs.
 type Recording struct {
 	Name    string // what was run, for findings
 	Header  trace.Header

@@ -9,12 +9,13 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
 
-// Settler makes one status of the verdicts of a run, as judging.Settle does, with properties of link, capture or host that failed; 0 is
-// none. The verdicts are changed as the failure demands.
+// Settler makes one status of the verdicts of a run, as judging.Settle does, with properties of link, capture or host
+// that failed; 0 is none. The verdicts are changed as the failure demands.
 type Settler func(verdicts []rule.Verdict, failed validity.Property) rule.Status
 
-// Unproven judges each recording and lets one property after the other fail (META-VAL-001): verdicts of rules that rest on it become
-// INVALID where a bench has measured the failure, and INCONCLUSIVE where a capture shows it; all others stay as they are.
+// Unproven judges each recording and lets one property after the other fail (META-VAL-001): verdicts of rules that rest
+// on it become INVALID where a bench has measured the failure, and INCONCLUSIVE where a capture shows it; all others
+// stay as they are.
 func Unproven(by Judge, settle Settler, rules []rule.Rule, over []*Recording) (rule.Verdict, error) {
 	var a account
 	for _, r := range over {
@@ -49,9 +50,11 @@ func doubted(h trace.Header, p validity.Property) trace.Header {
 	return h
 }
 
-// taken notes the verdicts that a property which fails has changed although nothing rests on it, and those that it has left although
-// something does: as is what they should have become. A doubt leaves a PASS, because what was seen to hold did.
-func (a *account) taken(name string, p validity.Property, rules []rule.Rule, before, after []rule.Verdict, as rule.Status) {
+// taken notes the verdicts that a property which fails has changed although nothing rests on it, and those that it has
+// left although something does: as is what they should have become. A doubt leaves a PASS, because what was seen to
+// hold did.
+func (a *account) taken(name string, p validity.Property, rules []rule.Rule, before,
+	after []rule.Verdict, as rule.Status) {
 	for i, was := range before {
 		is, rests := after[i], rules[i].RestsOn().Fails(p)
 		proved := was.Status == rule.Fail || was.Status == rule.Pass
@@ -61,15 +64,17 @@ func (a *account) taken(name string, p validity.Property, rules []rule.Rule, bef
 		changed := is.Status == as && is.Reason != ""
 		switch {
 		case !rests && !reflect.DeepEqual(was, is):
-			a.failf("%s: %s does not rest on %v, and is %v with it and %v without", name, was.Rule, p, was.Status, is.Status)
+			a.failf("%s: %s does not rest on %v, and is %v with it and %v without", name, was.Rule, p,
+				was.Status, is.Status)
 		case rests && proved && !changed && (was.Status == rule.Fail || as == rule.Invalid):
-			a.failf("%s: %s rests on %v, and is %v with it and %v without: %q", name, was.Rule, p, was.Status, is.Status, is.Reason)
+			a.failf("%s: %s rests on %v, and is %v with it and %v without: %q", name, was.Rule, p, was.Status,
+				is.Status, is.Reason)
 		}
 	}
 }
 
-// Undecided settles what the rules say of traces in which nothing happens (META-VAC-001): the connections of the recordings, without a
-// packet or an event.
+// Undecided settles what the rules say of traces in which nothing happens (META-VAC-001): the connections of the
+// recordings, without a packet or an event.
 func Undecided(by Judge, settle Settler, rules []rule.Rule, over []*Recording) (rule.Verdict, error) {
 	var a account
 	for _, r := range over {

@@ -42,8 +42,10 @@ func TestUnproven(t *testing.T) {
 		says  string
 	}{
 		{"those that rest on it", validity.Property.Fails, rule.Pass, ""},
-		{"none", func(validity.Property, validity.Property) bool { return false }, rule.Fail, "X-Y-001 rests on frames, and is "},
-		{"all", func(validity.Property, validity.Property) bool { return true }, rule.Fail, "X-Y-001 does not rest on order, and is "},
+		{"none", func(validity.Property, validity.Property) bool { return false }, rule.Fail,
+			"X-Y-001 rests on frames, and is "},
+		{"all", func(validity.Property, validity.Property) bool { return true }, rule.Fail,
+			"X-Y-001 does not rest on order, and is "},
 	} {
 		for _, fails := range []bool{false, true} {
 			v, err := Unproven(Judged, settler(c.takes), demanding(fails), over)

@@ -11,8 +11,8 @@
 //	link rate=100M delay=20ms
 //	loss A>B random p=1e-3
 //
-// A target says in which check of package perf/targets its bound has its origin, "PT-G1-09 : IRN at 1e-3" where a claim has
-// several; the lines below it, to the next target, are the scenario of its runs.
+// A target says in which check of package perf/targets its bound has its origin, "PT-G1-09 : IRN at 1e-3" where a claim
+// has several; the lines below it, to the next target, are the scenario of its runs.
 package profiles
 
 import (
@@ -76,7 +76,8 @@ func (p *Profile) Hash() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Missing returns the first feature that the profile asks for and an implementation does not declare, "" when it declares all.
+// Missing returns the first feature that the profile asks for and an implementation does not declare, "" when it
+// declares all.
 func (p *Profile) Missing(declared []string) string {
 	for _, f := range p.Declares {
 		if !slices.Contains(declared, f) {
@@ -127,7 +128,8 @@ func Find(name string) (Profile, error) {
 			return p, nil
 		}
 	}
-	return Profile{}, fmt.Errorf("profile %.60q: unknown; known: %s, or a file such as ./mine.txt", name, strings.Join(Names(), " "))
+	return Profile{}, fmt.Errorf("profile %.60q: unknown; known: %s, or a file such as ./mine.txt", name,
+		strings.Join(Names(), " "))
 }
 
 func read(path string) (Profile, error) {

@@ -13,8 +13,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/targets"
 )
 
-// Whatever a profile names is there: rules that can be judged, a reference that would qualify, and a claim whose bound says how far
-// apart two implementations may be.
+// Whatever a profile names is there: rules that can be judged, a reference that would qualify, and a claim whose bound
+// says how far apart two implementations may be.
 func TestProfilesOfTheProgram(t *testing.T) {
 	known := map[string]rule.Rule{}
 	families := map[string]bool{}
@@ -41,7 +41,8 @@ func TestProfilesOfTheProgram(t *testing.T) {
 		for _, id := range p.Core {
 			r, ok := known[id]
 			if !ok || r.Unbuilt != "" || !p.Requires(id, r.Level) || !r.AppliesTo(reference.Declares()) {
-				t.Errorf("%s: core rule %s is not there, not built, not binding, or not for %s", p.Name, id, p.Reference)
+				t.Errorf("%s: core rule %s is not there, not built, not binding, or not for %s",
+					p.Name, id, p.Reference)
 			}
 		}
 		for _, target := range p.Targets {
@@ -79,11 +80,13 @@ func checkTarget(t *testing.T, p *Profile, target *Target) {
 }
 
 // good is a profile that is complete.
-const good = "# Mine.\ndeclares rc gbn\nreference gbn\nfamilies RC GBN\ncore GBN-NAK-001\ntarget t PT-LW-01 : a check\n# why\nload write msg=1KiB count=1\n"
+const good = "# Mine.\ndeclares rc gbn\nreference gbn\nfamilies RC GBN\ncore GBN-NAK-001\ntarget t PT-LW-01 : a " +
+	"check\n# why\nload write msg=1KiB count=1\n"
 
 func TestParse(t *testing.T) {
 	p, err := Parse("mine", good)
-	if err != nil || p.Title != "Mine" || p.Filter() != "family:RC || family:GBN" || p.Targets[0].Check != "a check" || p.Targets[0].Text != "load write msg=1KiB count=1\n" {
+	if err != nil || p.Title != "Mine" || p.Filter() != "family:RC || family:GBN" || p.Targets[0].Check != "a check" ||
+		p.Targets[0].Text != "load write msg=1KiB count=1\n" {
 		t.Errorf("%+v, %v", p, err)
 	}
 	if p.Missing([]string{"rc"}) != "gbn" || p.Missing([]string{"gbn", "x", "rc"}) != "" {
@@ -109,7 +112,8 @@ func TestParseRefuses(t *testing.T) {
 		{"PT-LW-01 : a check", "PT-LW-01 a check", "want target NAME CLAIM"},
 		{"load write", "load fly", "target t: line 1"},
 	} {
-		if _, err := Parse("mine", strings.Replace(good, c.old, c.new, 1)); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+		if _, err := Parse("mine", strings.Replace(good, c.old, c.new, 1)); err == nil || !strings.Contains(err.Error(),
+			c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q for %q: %v, want %q in one line", c.new, c.old, err, c.want)
 		}
 	}
@@ -125,7 +129,8 @@ func TestFind(t *testing.T) {
 	if p, err := Find(filepath.Join(dir, "mine.txt")); err != nil || p.Name != "mine" {
 		t.Error(p.Name, err)
 	}
-	for name, want := range map[string]string{"nope": "known: fasr", dir + "/none": "no such file", dir + "/big.txt": "bytes at most", dir + "/": "want a file"} {
+	for name, want := range map[string]string{"nope": "known: fasr", dir + "/none": "no such file",
+		dir + "/big.txt": "bytes at most", dir + "/": "want a file"} {
 		if _, err := Find(name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}

@@ -173,8 +173,10 @@ func (l *alike) shows(h *half, s *Sight) bool {
 		end += 4 // the syndrome is compared, the MSN is whatever it is
 	}
 	was := l.head[:len(head)]
-	return bytes.Equal(head[:ip+id], was[:ip+id]) && bytes.Equal(head[ip+flags:ip+checksum], was[ip+flags:ip+checksum]) &&
-		bytes.Equal(head[ip+addresses:ip+request], was[ip+addresses:ip+request]) && bytes.Equal(head[end:], was[end:]) &&
+	return bytes.Equal(head[:ip+id], was[:ip+id]) && bytes.Equal(head[ip+flags:ip+checksum],
+		was[ip+flags:ip+checksum]) &&
+		bytes.Equal(head[ip+addresses:ip+request], was[ip+addresses:ip+request]) &&
+		bytes.Equal(head[end:], was[end:]) &&
 		sameSum(head[ip:], was[ip:])
 }
 

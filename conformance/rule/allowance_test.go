@@ -27,7 +27,8 @@ func TestPortIsBusyWithoutAPause(t *testing.T) {
 	for _, c := range []struct {
 		then, now vtime.Time
 		want      bool
-	}{{1000 * us, 4000 * us, true}, {1500 * us, 4200 * us, true}, {999 * us, 4000 * us, false}, {1500 * us, 4300 * us, false}} {
+	}{{1000 * us, 4000 * us, true}, {1500 * us, 4200 * us, true}, {999 * us, 4000 * us, false},
+		{1500 * us, 4300 * us, false}} {
 		if got := p.Busy(c.then, c.now); got != c.want {
 			t.Errorf("busy from %v to %v: %v", c.then, c.now, got)
 		}

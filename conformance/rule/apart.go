@@ -8,9 +8,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// ReadSpace is the sequence space of READ responses in the extension classes, where a READ request takes one PSN and its
-// responses are numbered apart (IRN 5.2: "sPSN and rPSN"). The responder sends them, the requester acknowledges them. It
-// starts with the first response that is seen.
+// ReadSpace is the sequence space of READ responses in the extension classes, where a READ request takes one PSN and
+// its responses are numbered apart (IRN 5.2: "sPSN and rPSN"). The responder sends them, the requester acknowledges
+// them. It starts with the first response that is seen.
 type ReadSpace struct {
 	Started bool
 	Start   psn.PSN
@@ -149,22 +149,23 @@ func (r *ReadSpace) slot(p psn.PSN) *dataKept {
 	return &r.slots[int(p)&(len(r.slots)-1)]
 }
 
-// Answered reports, at the requester's tap, whether everything that the request with p as its last PSN asks for has come:
-// its acknowledgement, or the data of a READ.
+// Answered reports, at the requester's tap, whether everything that the request with p as its last PSN asks for has
+// come: its acknowledgement, or the data of a READ.
 func (c *Conversation) Answered(p psn.PSN) bool {
 	if t := c.requester.window.find(p); t != nil && apartRead(t.Opcode) {
 		return t.Answered
 	}
-	// The window forgets what is acknowledged when later requests need its place, a READ whose data are still awaited too.
+	// The window forgets what is acknowledged when later requests need its place, a READ whose data are still awaited
+	// too.
 	return p.Less(c.UNA) && !slices.Contains(c.Reads.reads, p)
 }
 
 // apartRead reports a READ request, or an atomic, whose responses are numbered apart.
 func apartRead(o roce.Opcode) bool { return (o.IsRead() || o.IsAtomic()) && o.Class() != roce.ClassRC }
 
-// Acknowledged returns the newest request that a response acknowledges: an ACK includes the PSN that it names; a NAK and
-// a selective acknowledgement name the request that is refused or missing, and acknowledge those before (IBTA 9.7.5.1,
-// 9.7.5.2). ok is false for what counts in the sequence space of READ responses.
+// Acknowledged returns the newest request that a response acknowledges: an ACK includes the PSN that it names; a NAK
+// and a selective acknowledgement name the request that is refused or missing, and acknowledge those before (IBTA
+// 9.7.5.1, 9.7.5.2). ok is false for what counts in the sequence space of READ responses.
 func Acknowledged(p *roce.Packet) (last psn.PSN, ok bool) {
 	o := p.Opcode
 	switch {

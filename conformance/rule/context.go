@@ -28,8 +28,8 @@ type place struct {
 // DefaultFindings bounds the findings of a rule, and so what one check keeps; the count goes on.
 const DefaultFindings = 5
 
-// Doubt says that something was seen for which another party may be to blame than the one that the rule speaks of: unless it is broken
-// elsewhere, the rule is inconclusive, and this is why.
+// Doubt says that something was seen for which another party may be to blame than the one that the rule speaks of:
+// unless it is broken elsewhere, the rule is inconclusive, and this is why.
 func (c *Context) Doubt(text string) {
 	c.said++
 	c.doubt.note(c.Conversation, text)
@@ -48,8 +48,9 @@ func (c *Context) Failf(who Blame, format string, args ...any) {
 	c.Fail(who, fmt.Sprintf(format, args...))
 }
 
-// FailAt reports a violation shown by an earlier record, as when something that had to follow never came. The text says what was
-// expected and what was seen; what packet it is, and that the PSNs wrap between those that the text names, is added here.
+// FailAt reports a violation shown by an earlier record, as when something that had to follow never came. The text says
+// what was expected and what was seen; what packet it is, and that the PSNs wrap between those that the text names, is
+// added here.
 func (c *Context) FailAt(at vtime.Time, record uint64, who Blame, text string) {
 	c.met++
 	c.total++
@@ -66,8 +67,9 @@ func (c *Context) FailAt(at vtime.Time, record uint64, who Blame, text string) {
 	}
 }
 
-// atFault returns the side that is to blame; ok is false when it is neither, and when nobody knows who is the requester. Of a frame
-// that belongs to no connection it is the sender's. A box in the path is of the implementation at A.
+// atFault returns the side that is to blame; ok is false when it is neither, and when nobody knows who is the
+// requester. Of a frame that belongs to no connection it is the sender's. A box in the path is of the implementation at
+// A.
 func (c *Context) atFault(who Blame) (side trace.Side, ok bool) {
 	if who != Requester && who != Responder || c.Index < 0 && !c.judge.here.sent && !c.ofDevice {
 		return 0, false
@@ -177,8 +179,8 @@ func offered(h *trace.Header, c *Conversation) (v Vantage) {
 	return v
 }
 
-// lacks returns what r needs and a trace with header h that shows have does not. Any tap will do for rules of Frames, and one between the
-// ports for no other that sees packets.
+// lacks returns what r needs and a trace with header h that shows have does not. Any tap will do for rules of Frames,
+// and one between the ports for no other that sees packets.
 func lacks(h *trace.Header, r *Rule, have Vantage) Vantage {
 	missing := r.Needs &^ have
 	switch {
@@ -199,11 +201,12 @@ func told(h *trace.Header, i int, side trace.Side) trace.Reports {
 	return h.Conns[i].Ends[side].Reports
 }
 
-// ofRC is the feature of implementations that speak RoCEv2 over reliable connections. A rule that asks for no feature is a
-// rule for all of them, and for no other transport.
+// ofRC is the feature of implementations that speak RoCEv2 over reliable connections. A rule that asks for no feature
+// is a rule for all of them, and for no other transport.
 const ofRC = "rc"
 
-// AppliesTo reports whether the rule can judge an implementation that declares these features. A rule of devices judges none.
+// AppliesTo reports whether the rule can judge an implementation that declares these features. A rule of devices judges
+// none.
 func (r *Rule) AppliesTo(declared []string) bool { return !r.Device && inapplicable(r, declared) == "" }
 
 // inapplicable says why r does not apply to an implementation that declares these features; "" when it does.

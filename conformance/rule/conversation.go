@@ -15,9 +15,10 @@ import (
 // Requester fields come from the requester's tap, responder fields from the responder's tap; with one tap the other
 // half stays at its start.
 type Conversation struct {
-	Index    int        // connection in the trace header; -1 for packets that belong to none
-	Alone    bool       // the trace has no other connection
-	Between  bool       // the tap stands between the ports, or nobody knows where: every packet is seen once, as its sender's
+	Index int  // connection in the trace header; -1 for packets that belong to none
+	Alone bool // the trace has no other connection
+	// the tap stands between the ports, or nobody knows where: every packet is seen once, as its sender's
+	Between  bool
 	ByBox    bool       // a box stands in for the requester
 	AtBox    bool       // a box stands in for the responder
 	Req      trace.Side // the requester's side
@@ -101,13 +102,14 @@ type Sight struct {
 	Reason string
 	// Recovered is set for a packet that no wire brought: a Decoder made it.
 	Recovered bool
-	// Of is the half-conversation that the packet belongs to, for a rule of devices; that of Index -1 when it belongs to none.
+	// Of is the half-conversation that the packet belongs to, for a rule of devices; that of Index -1 when it belongs
+	// to none.
 	Of *Conversation
 	// Kept is set for what came Ahead to a receiver that keeps it and has not got it yet.
 	Kept bool
 	// Arrived is when a Released request arrived; At is when its turn came. Of such a sight Pkt, Sum and Index are the
-	// request's, without payload and Raw, and Rec is the record of the packet that it had waited for, or of the response that
-	// shows that it was kept; an empty one where a completion shows that.
+	// request's, without payload and Raw, and Rec is the record of the packet that it had waited for, or of the
+	// response that shows that it was kept; an empty one where a completion shows that.
 	Arrived vtime.Time
 	// Message is the number of messages that the requester began before this request's message, at RequesterOut only,
 	// and Offset the packet's number within its message; -1 when not known.
@@ -128,16 +130,16 @@ func (s *Sight) Defect() string {
 	return s.Rec.Defect
 }
 
-// Intact reports whether the receiver of this packet can use it: it decodes, its ICRC is not bad, and no damage to its UDP port
-// has hidden from RoCE what it is.
+// Intact reports whether the receiver of this packet can use it: it decodes, its ICRC is not bad, and no damage to its
+// UDP port has hidden from RoCE what it is.
 func (s *Sight) Intact() bool {
 	return s.ICRC != trace.Bad && s.Defect() == "" && s.Pkt.Opcode.OverIP() == s.Rec.Packet.Opcode.OverIP()
 }
 
 // Addressed reports whether a packet that arrives intact is for the QP at that end: version, QP number and partition
-// (IBTA 9.6.1), as far as the attributes are known, and for what the harness made, the peer's address and, in a request, an
-// opcode of a class that the connection speaks; where the ends are of different kinds, an opcode that this one takes. What is
-// not is dropped without an answer, so it moves nothing.
+// (IBTA 9.6.1), as far as the attributes are known, and for what the harness made, the peer's address and, in a
+// request, an opcode of a class that the connection speaks; where the ends are of different kinds, an opcode that this
+// one takes. What is not is dropped without an answer, so it moves nothing.
 func (c *Conversation) Addressed(s *Sight) bool {
 	p, q := s.Pkt, c.PeerAttr
 	if s.Rec.Fate == trace.Injected && c.strange(s) || !c.taken(s) {
@@ -214,8 +216,8 @@ func (c *Conversation) begin(p psn.PSN) {
 // Mine reports whether e was reported by the requester's side; otherwise the responder's side did.
 func (c *Conversation) Mine(e *trace.Event) bool { return e.Side == c.Req }
 
-// Span returns how many PSNs a request occupies: one, or for a READ of the RC class one per response packet. It is 0 for
-// a READ while the MTU is unknown.
+// Span returns how many PSNs a request occupies: one, or for a READ of the RC class one per response packet. It is 0
+// for a READ while the MTU is unknown.
 func (c *Conversation) Span(p *roce.Packet) int {
 	if p.Opcode != roce.ReadRequest {
 		return 1
@@ -299,7 +301,8 @@ func (c *Conversation) update(s *Sight) {
 	}
 }
 
-// learnMTU takes the MTU from the first packet that must be full, unless there may be several connections, each with its own.
+// learnMTU takes the MTU from the first packet that must be full, unless there may be several connections, each with
+// its own.
 func (c *Conversation) learnMTU(p *roce.Packet) {
 	if c.MTU != 0 || p.Len < smallestMTU || c.conn.Anew {
 		return

@@ -139,7 +139,8 @@ func TestRNRTakesBackTheAcceptance(t *testing.T) {
 	w.want("EPSN after the retry", w.c.EPSN, testStart.Add(1))
 }
 
-// A responder may be long in refusing: whatever has come by then is taken back, and what a response has passed needs no memory.
+// A responder may be long in refusing: whatever has come by then is taken back, and what a response has passed needs no
+// memory.
 func TestRNRTakesBackLate(t *testing.T) {
 	w := newWalk(t, true)
 	for i := range 100 {
@@ -187,7 +188,8 @@ func TestIllegalRequests(t *testing.T) {
 			w.see(trace.ResponderIn, roce.WriteFirst, 0, 1024, dmaLen(1500))
 			at = 1
 		}
-		if s := w.see(trace.ResponderIn, c.op, at, c.size, dmaLen(c.dma)); s.Reason != c.reason || s.Legal != (c.reason == "") {
+		if s := w.see(trace.ResponderIn, c.op, at, c.size, dmaLen(c.dma)); s.Reason != c.reason ||
+			s.Legal != (c.reason == "") {
 			t.Errorf("%s: legal=%v, %q, want %q", c.name, s.Legal, s.Reason, c.reason)
 		}
 	}
@@ -254,14 +256,17 @@ func TestPacketsForSomebodyElse(t *testing.T) {
 		w.want(name+": expected", w.c.EPSN, testStart)
 		w.want("the same for this QP", w.see(trace.ResponderIn, roce.SendOnly, 0, 8, good).Legal, true)
 		w.see(trace.RequesterOut, roce.SendOnly, 0, 8, good)
-		w.see(trace.RequesterIn, roce.Acknowledge, 0, 0, ack(roce.SyndromeACK), func(p *roce.Packet) { p.DestQP, p.PKey = 7, 0x8001 }, change)
+		w.see(trace.RequesterIn, roce.Acknowledge, 0, 0, ack(roce.SyndromeACK), func(p *roce.Packet) {
+			p.DestQP, p.PKey = 7, 0x8001
+		}, change)
 		w.want(name+": acknowledged", w.c.UNA, testStart)
 	}
 }
 
 // TestForeignDialectMovesNothing injects a packet of an extension that the connection does not speak.
 func TestForeignDialectMovesNothing(t *testing.T) {
-	f, err := fixture.Parse(strings.NewReader("A>B WRITE_ONLY psn=+0 len=8 A\nX>B X_WRITE_ONLY psn=+1 len=8 A\nA>B WRITE_ONLY psn=+1 len=8 A\n"), 0)
+	f, err := fixture.Parse(strings.NewReader("A>B WRITE_ONLY psn=+0 len=8 A\nX>B X_WRITE_ONLY psn=+1 len=8 A\nA>B "+
+		"WRITE_ONLY psn=+1 len=8 A\n"), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -297,7 +302,8 @@ func TestEndsOfDifferentKinds(t *testing.T) {
 // What is kept before its turn is for the responder to say, whatever the requester does.
 func TestRespondersDeclareWhatTheyKeep(t *testing.T) {
 	h := testHeader(1)
-	j := NewJudge(h, nil, Options{Ends: &[2]End{{Features: []string{"rc"}}, {Features: []string{"rc", KeepsEarly, KeepsNewest}}}})
+	j := NewJudge(h, nil, Options{Ends: &[2]End{{Features: []string{"rc"}},
+		{Features: []string{"rc", KeepsEarly, KeepsNewest}}}})
 	for side, keeps := range []bool{true, false} { // the responder of A's requests is B
 		if c := &j.half(0, trace.Side(side)).conv; c.Keeps() != keeps || c.responder.keep.rising != keeps {
 			t.Errorf("requests of %v: kept %v, rising %v", trace.Side(side), c.Keeps(), c.responder.keep.rising)

@@ -12,28 +12,29 @@ import (
 // CodesBlocks is the feature of transports that lie on an error-correcting shim: LoWAR.
 const CodesBlocks = "lowar"
 
-// Decoder is the receiving half of a LoWAR shim, as the packets at its port determine it. What reaches the port and what
-// reaches the transport above are two different streams there: "Once the Bitmaps confirm repair completion, packets in
-// the ROB are seamlessly fed into the upper RDMA stack, maintaining the sequence as if there were no losses occurred"
-// (LoWAR IV-A). A judge of the transport must see the second stream, or it would demand a NAK for a packet that was
-// recovered. So arrivals go through here first, and everything else in this package sees what comes out.
+// Decoder is the receiving half of a LoWAR shim, as the packets at its port determine it. What reaches the port and
+// what reaches the transport above are two different streams there: "Once the Bitmaps confirm repair completion,
+// packets in the ROB are seamlessly fed into the upper RDMA stack, maintaining the sequence as if there were no losses
+// occurred" (LoWAR IV-A). A judge of the transport must see the second stream, or it would demand a NAK for a packet
+// that was recovered. So arrivals go through here first, and everything else in this package sees what comes out.
 //
-// There is one decoder per direction of data: of requests that reach the responder, and of READ responses that reach the
-// requester. All is derived from bytes that arrived at that port, and nothing from what was sent: units are summed up as a
-// receiver sums them up, so that a forged repair packet gives here what it gives there.
+// There is one decoder per direction of data: of requests that reach the responder, and of READ responses that reach
+// the requester. All is derived from bytes that arrived at that port, and nothing from what was sent: units are summed
+// up as a receiver sums them up, so that a forged repair packet gives here what it gives there.
 //
 //	TRACK    In order: passed up. Behind a hole: held, while the hole may be repaired.
 //	         A repair packet that lacks one packet of its unit: that packet arrives, and what was held follows it.
-//	failure  Two packets of a unit are missing, a packet of a later block comes, or its repair packet, too much is held, or
-//	         for too long: what was held is passed up as it is, so that the transport sees the gap.
+//	failure  Two packets of a unit are missing, a packet of a later block comes, or its repair packet, too much is
+//	         held, or for too long: what was held is passed up as it is, so that the transport sees the gap.
 //	BYPASS   Everything is passed up, until the packet comes that was missing.
 //
-// The paper leaves open where a receiver thinks that a block begins when the sender began it elsewhere, after a timeout: here
-// a repair packet whose block is whole shows where the next begins, and one of a block that cannot be ends the waiting.
+// The paper leaves open where a receiver thinks that a block begins when the sender began it elsewhere, after a
+// timeout: here a repair packet whose block is whole shows where the next begins, and one of a block that cannot be
+// ends the waiting.
 //
-// A hole that has been held for T_rob fails at that moment by the clock of the tap. In virtual time that is the endpoint's
-// clock. On a real bench the endpoint decides a little later, so a repair packet that comes at that very moment may be taken
-// there and not here; that hole is then judged as one that was given up.
+// A hole that has been held for T_rob fails at that moment by the clock of the tap. In virtual time that is the
+// endpoint's clock. On a real bench the endpoint decides a little later, so a repair packet that comes at that very
+// moment may be taken there and not here; that hole is then judged as one that was given up.
 type Decoder struct {
 	Tracking  bool
 	Next      psn.PSN // next PSN that has not been passed up in order
@@ -62,8 +63,8 @@ type Decoder struct {
 	up    func(*arrival)
 }
 
-// Defaults of the parameters: (r, c) and what bounds the waiting, those of the paper's experiments and prototype where it
-// has one.
+// Defaults of the parameters: (r, c) and what bounds the waiting, those of the paper's experiments and prototype where
+// it has one.
 const (
 	BlockSize      = 32
 	Interleaving   = 1
@@ -99,9 +100,9 @@ func wholeParam(params map[string]string, name string, def int) int {
 	return def
 }
 
-// Crowded reports whether the endpoint has fewer units than its connections can have wanted at once, each with the deepest
-// interleaving that its sender has used. It holds for the other endpoint and the encoders of these streams as well, which are as
-// many and have as many units.
+// Crowded reports whether the endpoint has fewer units than its connections can have wanted at once, each with the
+// deepest interleaving that its sender has used. It holds for the other endpoint and the encoders of these streams as
+// well, which are as many and have as many units.
 func (d *Decoder) Crowded() bool { return d.shared.wanted > d.shared.most }
 
 // deepen notes an interleaving that is used.
@@ -136,8 +137,8 @@ func (d *Decoder) Waiting(now vtime.Time) vtime.Duration {
 	return now.Sub(d.since)
 }
 
-// decoderOf returns the decoder that a sight has to go through; nil when there is none, or when it would not look at the
-// packet: what is damaged, or not for this QP, is dropped below it, and acknowledgements pass it by.
+// decoderOf returns the decoder that a sight has to go through; nil when there is none, or when it would not look at
+// the packet: what is damaged, or not for this QP, is dropped below it, and acknowledgements pass it by.
 func (c *Conversation) decoderOf(t *trace.Sight, list int) *Decoder {
 	if c.Decoders[0] == nil || t.Out || list == listForeign {
 		return nil
@@ -173,8 +174,8 @@ func (d *Decoder) begin(p psn.PSN) {
 	d.open(d.Next)
 }
 
-// hush ends the decoder with its QP: what waits is dropped, and units and places in the reorder buffer are free for other
-// connections. What still comes goes up as it is.
+// hush ends the decoder with its QP: what waits is dropped, and units and places in the reorder buffer are free for
+// other connections. What still comes goes up as it is.
 func (d *Decoder) hush() {
 	d.open(d.Base)
 	d.Tracking, d.silent = false, true
@@ -253,8 +254,8 @@ func (d *Decoder) step(n int) {
 	}
 }
 
-// restart begins a block with the packet that is next: the retransmission that BYPASS waits for, or a block that the sender
-// began elsewhere than expected. It went back then, and what still waits comes again.
+// restart begins a block with the packet that is next: the retransmission that BYPASS waits for, or a block that the
+// sender began elsewhere than expected. It went back then, and what still waits comes again.
 func (d *Decoder) restart(s *trace.Sight) {
 	d.Tracking = true
 	d.open(s.Pkt.PSN)

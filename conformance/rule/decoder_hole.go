@@ -66,8 +66,8 @@ func (d *Decoder) release(at int, now vtime.Time) {
 }
 
 // fail gives the block up: "If a coding block fails to repair or triggers a timeout in ROB, LoWAR will pass it to RDMA
-// stacks to activate GBN retransmission and stop tracking the connection until its retransmission arrives" (LoWAR IV-B2).
-// Above a transport that keeps what comes early only the missing packet comes again, so there tracking goes on.
+// stacks to activate GBN retransmission and stop tracking the connection until its retransmission arrives" (LoWAR
+// IV-B2). Above a transport that keeps what comes early only the missing packet comes again, so there tracking goes on.
 func (d *Decoder) fail(why Failure, now vtime.Time) {
 	d.Failures++
 	d.Why, d.Hole = why, d.Next

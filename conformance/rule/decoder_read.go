@@ -30,8 +30,8 @@ func (d *Decoder) ask(p *roce.Packet) {
 	}
 }
 
-// answered takes a response that is not coded. One of a later request says that all READ responses before it have been sent,
-// and their repair packets with them.
+// answered takes a response that is not coded. One of a later request says that all READ responses before it have been
+// sent, and their repair packets with them.
 func (d *Decoder) answered(s *trace.Sight) {
 	if o := s.Pkt.Opcode; (o == roce.Acknowledge || o == roce.AtomicAck) && d.Held > 0 && s.Pkt.PSN.Sub(d.Next) >= 0 {
 		d.fail(FailedLater, s.At)
@@ -42,7 +42,8 @@ func (d *Decoder) answered(s *trace.Sight) {
 // ranges are the PSNs of the READ responses that a requester waits for, as the requests told that left its port.
 type ranges []readSpan
 
-// ask notes a READ request, unless it asks once more for what is asked for already, and reports whether it is the only one.
+// ask notes a READ request, unless it asks once more for what is asked for already, and reports whether it is the only
+// one.
 func (r *ranges) ask(first psn.PSN, n int) (alone bool) {
 	end := first.Add(n)
 	if k := len(*r); k > 0 && end.LessEq((*r)[k-1].end) || len(*r) == readLimit {

@@ -48,9 +48,9 @@ func (d *Decoder) announce(h *roce.Repair) {
 	}
 }
 
-// agrees compares the parameters of a repair packet: "only if the (r, c) parameters used for decoding calculation align with
-// that included in repair packets will the recovered data packets be accepted" (LoWAR IV-C). One of a newer epoch than any
-// that was announced is as good as the announcement, for the blocks behind it.
+// agrees compares the parameters of a repair packet: "only if the (r, c) parameters used for decoding calculation align
+// with that included in repair packets will the recovered data packets be accepted" (LoWAR IV-C). One of a newer epoch
+// than any that was announced is as good as the announcement, for the blocks behind it.
 func (d *Decoder) agrees(h *roce.Repair) bool {
 	if int(h.R) == d.scheme.r && int(h.C) == d.scheme.c {
 		return true
@@ -65,8 +65,8 @@ func (d *Decoder) agrees(h *roce.Repair) bool {
 }
 
 // decode recovers what one repair packet can recover: "When a repair packet is received, and only one data packets that
-// encode the repair packet is lost, XORing the repair packet with its corresponding decoding units will recover the lost
-// packet" (LoWAR IV-B2).
+// encode the repair packet is lost, XORing the repair packet with its corresponding decoding units will recover the
+// lost packet" (LoWAR IV-B2).
 func (d *Decoder) decode(s *trace.Sight) {
 	at, n := d.missing(&s.Pkt.Repair)
 	switch n {
@@ -117,7 +117,8 @@ const (
 // Yields tells what the decoder will make of a repair packet that it has not seen yet.
 func (d *Decoder) Yields(s *Sight) Yield {
 	h := &s.Pkt.Repair
-	if !d.known || !d.Tracking || !plausible(h) || h.Base != d.Base || int(h.R) != d.scheme.r || int(h.C) != d.scheme.c {
+	if !d.known || !d.Tracking || !plausible(h) || h.Base != d.Base || int(h.R) != d.scheme.r ||
+		int(h.C) != d.scheme.c {
 		return YieldsNothing
 	}
 	at, n := d.missing(h)

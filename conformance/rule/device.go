@@ -8,14 +8,16 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// A rule with Device set is not judged in half-conversations. Its check is made for the device of each end that tells its counters, and is
-// called for what passes the port of that end, of all connections and of none (Sight.Of says which), and for the events of that end. Of
-// its Context, Req is the end and Index is -1. Points are those of the half-conversation of the packet.
+// A rule with Device set is not judged in half-conversations. Its check is made for the device of each end that tells
+// its counters, and is called for what passes the port of that end, of all connections and of none (Sight.Of says
+// which), and for the events of that end. Of its Context, Req is the end and Index is -1. Points are those of the
+// half-conversation of the packet.
 
 // AllSights is every packet that passes a port, once.
 const AllSights = Requests | Responses | ReadAcks | Foreign
 
-// devices are what the device of each side does, as if it were a half-conversation; nil of one that does not tell its counters.
+// devices are what the device of each side does, as if it were a half-conversation; nil of one that does not tell its
+// counters.
 type devices [2]*half
 
 // meet begins the checks of devices. Where a box divides the path nobody has counters.
@@ -105,8 +107,8 @@ const Unbounded = -1
 // Right reports whether the counter moved as it must.
 func (n *Count) Right() bool { return n.Value >= n.Low && (n.High == Unbounded || n.Value <= n.High) }
 
-// Report says to a check of a device that the counter was held against the trace: it fails the rule unless it is right. What says what
-// it counts, and where that is documented.
+// Report says to a check of a device that the counter was held against the trace: it fails the rule unless it is right.
+// What says what it counts, and where that is documented.
 func (n Count) Report(c *Context, what string) {
 	n.Side = c.Req.String()
 	c.counts = append(c.counts, n)

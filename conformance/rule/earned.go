@@ -6,8 +6,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// Earned is what the requests that have arrived entitle a responder to say, and what it has acknowledged. Who judges what a bad packet
-// draws goes on from here.
+// Earned is what the requests that have arrived entitle a responder to say, and what it has acknowledged. Who judges
+// what a bad packet draws goes on from here.
 type Earned struct {
 	Acked   psn.PSN // newest PSN acknowledged
 	Heard   bool    // there is one
@@ -16,19 +16,22 @@ type Earned struct {
 	Loads   int     // placements, beside those that have been reported
 }
 
-// Request takes a request that arrives d PSNs from the expected one, at a responder that keeps what comes early or does not.
+// Request takes a request that arrives d PSNs from the expected one, at a responder that keeps what comes early or does
+// not.
 func (e *Earned) Request(d int, keeps bool) {
 	switch {
 	case d < 0:
 		e.Repeats++
-	case d > 0, keeps: // a packet before it may turn out to be refused, and then this one draws a selective acknowledgement
+	// a packet before it may turn out to be refused, and then this one draws a selective acknowledgement
+	case d > 0, keeps:
 		e.NAKs++
 	default:
 		e.NAKs = min(e.NAKs, 1)
 	}
 }
 
-// Acknowledge takes a response that acknowledges last. What a NAK acknowledges may have an ACK of its own that waits for others.
+// Acknowledge takes a response that acknowledges last. What a NAK acknowledges may have an ACK of its own that waits
+// for others.
 func (e *Earned) Acknowledge(p *roce.Packet, last psn.PSN) {
 	if Selective(p) || e.Heard && !e.Acked.Less(last) {
 		return

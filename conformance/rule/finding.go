@@ -24,14 +24,16 @@ const (
 
 // Finding is one violation.
 type Finding struct {
-	Rule   string     `json:"rule"`
-	Blame  Blame      `json:"blame"`
-	Side   string     `json:"side,omitempty"` // the end that is to blame, "A" or "B"; empty when it is neither
-	Conn   int        `json:"conn"`
-	At     vtime.Time `json:"at_ps"`
-	Record uint64     `json:"record"`           // index of the packet record that shows it; NoRecord when an event or an absence does
-	Packet string     `json:"packet,omitempty"` // what that record is of, PSNs relative to the first: "A>B WRITE_ONLY psn=+2"; "" when unknown
-	Text   string     `json:"text"`             // what was expected and what was seen
+	Rule  string     `json:"rule"`
+	Blame Blame      `json:"blame"`
+	Side  string     `json:"side,omitempty"` // the end that is to blame, "A" or "B"; empty when it is neither
+	Conn  int        `json:"conn"`
+	At    vtime.Time `json:"at_ps"`
+	// index of the packet record that shows it; NoRecord when an event or an absence does
+	Record uint64 `json:"record"`
+	// what that record is of, PSNs relative to the first: "A>B WRITE_ONLY psn=+2"; "" when unknown
+	Packet string `json:"packet,omitempty"`
+	Text   string `json:"text"` // what was expected and what was seen
 }
 
 // NoRecord is Finding.Record when no packet shows the violation.
@@ -72,7 +74,8 @@ type glimpse struct {
 // seenLimit is how many packets are remembered: what a line of 25 Gb/s carries while somebody may be silent.
 const seenLimit = 1 << 15
 
-// note remembers a packet as it is seen, in the place of one long past. The memory is as large as the trace is long, up to the limit.
+// note remembers a packet as it is seen, in the place of one long past. The memory is as large as the trace is long, up
+// to the limit.
 func (r *seen) note(t *trace.Sight) {
 	if size := max(64, len(r.ring)); t.Index >= uint64(len(r.ring)) && len(r.ring) < seenLimit {
 		for uint64(size) <= t.Index && size < seenLimit {
@@ -94,7 +97,8 @@ func (r *seen) note(t *trace.Sight) {
 	*g = glimpse{t.Index, t.Rec.From, true, t.Rec.Defect != "", p.Opcode, p.AETH.Syndrome, p.Repair.Type, p.Number()}
 }
 
-// name returns the way and the opcode of a record with its PSN, relative to start, and the PSN itself; "" of one that is forgotten.
+// name returns the way and the opcode of a record with its PSN, relative to start, and the PSN itself; "" of one that
+// is forgotten.
 func (r *seen) name(record uint64, start psn.PSN) (text string, number []psn.PSN) {
 	if r == nil || len(r.ring) == 0 || record == NoRecord {
 		return "", nil
@@ -111,7 +115,8 @@ func (r *seen) name(record uint64, start psn.PSN) (text string, number []psn.PSN
 		return way + g.opcode.String(), nil
 	}
 	var named roce.Packet
-	named.Opcode, named.PSN, named.AETH.Syndrome, named.Repair.Type, named.Repair.Base = g.opcode, g.number, g.syndrome, g.kind, g.number
+	named.Opcode, named.PSN, named.AETH.Syndrome, named.Repair.Type, named.Repair.Base = g.opcode, g.number,
+		g.syndrome, g.kind, g.number
 	opt := roce.TextOptions{Relative: true, Base: start, Omit: ^(roce.AttrPSN | roce.AttrBase)}
 	return way + string(named.AppendText(nil, opt)), []psn.PSN{g.number}
 }
@@ -124,8 +129,8 @@ func (c *Context) Request(p psn.PSN) string {
 	return c.Rel(p)
 }
 
-// wrapped says which PSN is 0 when those of a finding lie on both sides of it: the packet's and those that the text names. "" when
-// they do not.
+// wrapped says which PSN is 0 when those of a finding lie on both sides of it: the packet's and those that the text
+// names. "" when they do not.
 func (c *Context) wrapped(text string, shown []psn.PSN) string {
 	if c.Index < 0 || !c.Started {
 		return ""
@@ -160,13 +165,15 @@ func (c *Context) named(text string) (list []psn.PSN) {
 // Maker says how well a sight shows what the sender made of a packet.
 type Maker uint8
 
-// The degrees. The ICRC covers all of a packet but the fields that the network may rewrite, so one that is right proves the others
-// wherever it is seen; what a link did to a packet whose ICRC is not right nobody can tell.
+// The degrees. The ICRC covers all of a packet but the fields that the network may rewrite, so one that is right proves
+// the others wherever it is seen; what a link did to a packet whose ICRC is not right nobody can tell.
 const (
 	Elsewhere Maker = iota // the port of the sender is tapped and shows the packet there, or the harness made it
 	AtPort                 // this is the port of the sender
-	Sealed                 // the only sight of the packet, away from that port and with a right ICRC: only variant fields may have changed
-	Doubtful               // the only sight of it, with an ICRC that is wrong or was not captured: it may have been damaged on the way
+	// the only sight of the packet, away from that port and with a right ICRC: only variant fields may have changed
+	Sealed
+	// the only sight of it, with an ICRC that is wrong or was not captured: it may have been damaged on the way
+	Doubtful
 )
 
 // Maker returns the degree for a sight.
@@ -185,8 +192,8 @@ func makerOf(c *Conversation, s *Sight, have Vantage) Maker {
 	return Doubtful
 }
 
-// seen returns the points at which a rule sees packets: those that it asks for and, of a rule of Frames, where packets arrive whose
-// sender's port have does not show.
+// seen returns the points at which a rule sees packets: those that it asks for and, of a rule of Frames, where packets
+// arrive whose sender's port have does not show.
 func (r *Rule) seen(h *trace.Header, have Vantage) Class {
 	if r.Needs&Frames == 0 || h.Between {
 		return r.Sees
@@ -195,7 +202,8 @@ func (r *Rule) seen(h *trace.Header, have Vantage) Class {
 	for _, way := range []struct {
 		tap     Vantage
 		out, in Class
-	}{{TapRequester, RequestOut, RequestIn}, {TapResponder, ResponseOut, ResponseIn}, {TapRequester, ReadAckOut, ReadAckIn}} {
+	}{{TapRequester, RequestOut, RequestIn}, {TapResponder, ResponseOut, ResponseIn},
+		{TapRequester, ReadAckOut, ReadAckIn}} {
 		if r.Sees&way.out != 0 && have&way.tap == 0 {
 			sees |= way.in
 		}

@@ -24,7 +24,8 @@ func findings(t *testing.T, start psn.PSN, text string, report func(c *Context, 
 	return j.Verdicts()[0].Findings
 }
 
-const twoNAKs = "A>B WRITE_FIRST psn=+0 len=1024 dmalen=3072\nA>B WRITE_MIDDLE psn=+1 len=1024\nB>A ACK psn=+0 msn=0\nB>A NAK psn=+1 msn=0 PSN_SEQ_ERR\n"
+const twoNAKs = "A>B WRITE_FIRST psn=+0 len=1024 dmalen=3072\nA>B WRITE_MIDDLE psn=+1 len=1024\nB>A ACK psn=+0 " +
+	"msn=0\nB>A NAK psn=+1 msn=0 PSN_SEQ_ERR\n"
 
 // TestLine: a finding begins with the packet that shows it, whether it is the one at hand or an earlier one.
 func TestLine(t *testing.T) {
@@ -36,7 +37,8 @@ func TestLine(t *testing.T) {
 			c.FailAt(s.At, 100, Requester, "long ago")
 		}
 	})
-	want := []string{"packet 3, B>A NAK psn=+1 PSN_SEQ_ERR: want an ACK", "packet 1, A>B WRITE_MIDDLE psn=+1: not answered", "wr=3 never completes", "packet 100: long ago"}
+	want := []string{"packet 3, B>A NAK psn=+1 PSN_SEQ_ERR: want an ACK",
+		"packet 1, A>B WRITE_MIDDLE psn=+1: not answered", "wr=3 never completes", "packet 100: long ago"}
 	for i := range want {
 		if i >= len(got) || got[i].Line() != want[i] {
 			t.Fatalf("%+v, want %q", got, want)
@@ -53,7 +55,8 @@ func TestWrapped(t *testing.T) {
 		other  int // named beside that of the packet, psn=+1
 		suffix string
 	}{
-		{"both before", psn.Mask - 1, 0, ""}, {"beyond", psn.Mask - 1, 5, zero}, {"PSN 0", psn.Mask - 1, 2, zero}, {"far from it", 1000, 5, ""},
+		{"both before", psn.Mask - 1, 0, ""}, {"beyond", psn.Mask - 1, 5, zero}, {"PSN 0", psn.Mask - 1, 2, zero},
+		{"far from it", 1000, 5, ""},
 		{"both beyond", 0, 5, ""}, {"none yet", 0, -1, ""},
 	} {
 		got := findings(t, c.start, twoNAKs, func(x *Context, s *Sight) {
@@ -75,7 +78,8 @@ func TestSeenForgets(t *testing.T) {
 		s.note(&trace.Sight{Index: i, Rec: &r, Pkt: &r.Packet})
 	}
 	s.note(&trace.Sight{Index: 3, Rec: &r, Pkt: &r.Packet}) // arrives late
-	for record, known := range map[uint64]bool{3: false, 9: false, 10: true, seenLimit + 9: true, seenLimit + 10: false, NoRecord: false} {
+	for record, known := range map[uint64]bool{3: false, 9: false, 10: true, seenLimit + 9: true, seenLimit + 10: false,
+		NoRecord: false} {
 		if name, _ := s.name(record, 0); (name != "") != known {
 			t.Errorf("record %d: %q", record, name)
 		}

@@ -30,7 +30,8 @@ type running struct {
 	End   func(at vtime.Time)
 }
 
-// open begins the conversation with the first sight, when it is a request: whoever follows the PSNs starts where they do.
+// open begins the conversation with the first sight, when it is a request: whoever follows the PSNs starts where they
+// do.
 func (h *half) open(s *Sight, list int) {
 	c := &h.conv
 	sent := list == int(trace.RequesterOut)
@@ -115,7 +116,8 @@ func (h *half) add(a *account, c *check) {
 	}
 }
 
-// show calls the checks of a list that mind a kind of sight, and wakes those that it wakes; one that panics is silenced and the others go on.
+// show calls the checks of a list that mind a kind of sight, and wakes those that it wakes; one that panics is silenced
+// and the others go on.
 func (h *half) show(list int, s *Sight, kind Kind) {
 	h.showAll(h.plan.frames[list], s)
 	h.showSight(list, s, kind)

@@ -2,10 +2,10 @@ package rule
 
 import "github.com/rdma-gauntlet/gauntlet/harness/trace"
 
-// A box in the path divides a connection in two hops, and each hop is a conversation of its own, judged by every rule as
-// if it were the whole path: on the LAN the box stands in for the responder, on the WAN for the requester. That holds for
-// the requests of side A. Those of B, and the responses to them, only pass the box, which is the end of nobody's
-// conversation: each hop then shows one end only.
+// A box in the path divides a connection in two hops, and each hop is a conversation of its own, judged by every rule
+// as if it were the whole path: on the LAN the box stands in for the responder, on the WAN for the requester. That
+// holds for the requests of side A. Those of B, and the responses to them, only pass the box, which is the end of
+// nobody's conversation: each hop then shows one end only.
 
 // onHop takes from what a trace shows of c that which its hop does not.
 func onHop(v Vantage, hop trace.Hop, c *Conversation) Vantage {

@@ -11,8 +11,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// QueriesHost is the feature of transports whose receivers keep their bitmaps in host memory: SRNIC. Each query stalls the receive
-// pipeline of the endpoint, so that what passes its tap may be heard much later.
+// QueriesHost is the feature of transports whose receivers keep their bitmaps in host memory: SRNIC. Each query stalls
+// the receive pipeline of the endpoint, so that what passes its tap may be heard much later.
 const QueriesHost = "srn"
 
 // The defaults of the parameters: "the latency was as high as 1.4us", two queries per loss, "100Gbps".
@@ -58,8 +58,8 @@ func (p *Pipe) Time(pkt *roce.Packet) vtime.Duration {
 	return p.rate.Time(pkt.WireLen(false))
 }
 
-// pipeline is the receive pipeline of an endpoint as its tap shows it: what arrives for any of its QPs, requests and answers alike,
-// passes it in turn.
+// pipeline is the receive pipeline of an endpoint as its tap shows it: what arrives for any of its QPs, requests and
+// answers alike, passes it in turn.
 type pipeline struct {
 	Pipe
 	free vtime.Time // when it has taken everything, at the latest
@@ -80,7 +80,8 @@ type Intake struct {
 // NewIntake returns that of a check, which has to see Arrivals.
 func NewIntake(c *Context) Intake { return Intake{c: c} }
 
-// Free returns when the requester's pipeline has taken all that has arrived, at the latest; zero where no query stalls it.
+// Free returns when the requester's pipeline has taken all that has arrived, at the latest; zero where no query stalls
+// it.
 func (i *Intake) Free() vtime.Time {
 	if l := i.end(trace.RequesterIn); l != nil {
 		return l.free
@@ -105,13 +106,15 @@ func (i *Intake) end(point trace.Point) *pipeline {
 		n, port, qp = 1, i.c.PeerPort, i.c.PeerAttr
 	}
 	if i.ends[n] == nil && port.queries {
-		i.ends[n] = port.Shared(pipelineKey{i.c.rule.ID}, func() any { return &pipeline{Pipe: PipeWith(qp.Params)} }).(*pipeline)
+		i.ends[n] = port.Shared(pipelineKey{i.c.rule.ID}, func() any {
+			return &pipeline{Pipe: PipeWith(qp.Params)}
+		}).(*pipeline)
 	}
 	return i.ends[n]
 }
 
-// queries is how long the queries of a packet stall the pipeline, at most: those of a retransmission that arrives, or the one by which
-// an answer tells what to send again.
+// queries is how long the queries of a packet stall the pipeline, at most: those of a retransmission that arrives, or
+// the one by which an answer tells what to send again.
 func (i *Intake) queries(l *pipeline, s *Sight) vtime.Duration {
 	p := s.Pkt
 	o := p.Opcode
@@ -157,7 +160,8 @@ func (h *holes) fills(s *Sight, held int) bool {
 	return h.any && s.Relation != Duplicate
 }
 
-// collects reports an answer that may tell what to send again: it names a packet that came early, or shows less than such a one.
+// collects reports an answer that may tell what to send again: it names a packet that came early, or shows less than
+// such a one.
 func (h *holes) collects(p *roce.Packet, expected psn.PSN) bool {
 	if Selective(p) && !p.AETH.Syndrome.IsACK() {
 		h.early(p.SACK.PSN)

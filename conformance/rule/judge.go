@@ -76,7 +76,8 @@ const (
 
 // NewJudge returns a judge of a trace with header h. The rules are only read, and so are the connections of the header.
 func NewJudge(h trace.Header, rules []Rule, opts Options) *Judge {
-	j := &Judge{header: h, rules: rules, opts: opts, halves: make([][2]*half, len(h.Conns)), room: room{left: windowsLimit}}
+	j := &Judge{header: h, rules: rules, opts: opts, halves: make([][2]*half, len(h.Conns)),
+		room: room{left: windowsLimit}}
 	for hop := range j.ports {
 		for side := range j.ports[hop] {
 			j.ports[hop][side] = newPort(&h, trace.Side(side))
@@ -93,8 +94,8 @@ func NewJudge(h trace.Header, rules []Rule, opts Options) *Judge {
 	return j
 }
 
-// half returns the half-conversation of a connection and a requester, and begins it when nothing of it has been seen. Its checks are made
-// by start, when it is known where the PSNs begin.
+// half returns the half-conversation of a connection and a requester, and begins it when nothing of it has been seen.
+// Its checks are made by start, when it is known where the PSNs begin.
 func (j *Judge) half(conn int, req trace.Side) *half {
 	h := j.halves[conn][req&1]
 	if h == nil {
@@ -218,8 +219,8 @@ func (j *Judge) release(h *half) {
 	}
 }
 
-// showPeer shows a packet without BTH to the other half-conversation as well, if it has begun: whether it is a request or an
-// answer is for a check to say. There it passes the points of a response.
+// showPeer shows a packet without BTH to the other half-conversation as well, if it has begun: whether it is a request
+// or an answer is for a check to say. There it passes the points of a response.
 func (j *Judge) showPeer(r *trace.Record) {
 	if r.Conn < 0 || r.Conn >= len(j.halves) {
 		return
@@ -390,7 +391,8 @@ func (j *Judge) Limit() string {
 	if !j.room.full {
 		return ""
 	}
-	return fmt.Sprintf("limit: %d requests in flight at most are remembered of all connections; what came again of older ones was not compared", windowsLimit)
+	return fmt.Sprintf("limit: %d requests in flight at most are remembered of all connections; what came again of "+
+		"older ones was not compared", windowsLimit)
 }
 
 // Verdicts returns one verdict per rule, in the order in which the rules were given.

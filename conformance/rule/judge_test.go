@@ -96,8 +96,10 @@ func TestStatus(t *testing.T) {
 		{"SHOULD broken", fail(Should), Fail, "", false},
 		{"observation", fail(Observation), Pass, "", false},
 		{"feature", with(func(r *Rule) { r.Features = []string{"ud"} }), NotApplicable, "needs feature ud", true},
-		{"excused", with(func(r *Rule) { r.Without = "direct" }), NotApplicable, "does not apply with feature direct", true},
-		{"unbuilt", with(func(r *Rule) { r.Unbuilt, r.New = "two runs", nil }), Inconclusive, "not judged: two runs", true},
+		{"excused", with(func(r *Rule) { r.Without = "direct" }), NotApplicable, "does not apply with feature direct",
+			true},
+		{"unbuilt", with(func(r *Rule) { r.Unbuilt, r.New = "two runs", nil }), Inconclusive,
+			"not judged: two runs", true},
 		{"vantage", with(func(r *Rule) { r.Needs = TapRequester | Timers }), Inconclusive, "needs timer events", true},
 	} {
 		h := testHeader(1)
@@ -111,8 +113,8 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// TestBlackBox: of a device that reports nothing, what only its inside shows does not apply; what its packets may show yet is
-// inconclusive.
+// TestBlackBox: of a device that reports nothing, what only its inside shows does not apply; what its packets may show
+// yet is inconclusive.
 func TestBlackBox(t *testing.T) {
 	inside, outside := counting(Responses), counting(Responses)
 	inside.Needs, outside.Needs = Completions, TapResponder
@@ -151,7 +153,9 @@ func TestOneTapRefusesRulesOfTheOther(t *testing.T) {
 func TestPanicIsAnErrorOfOneRule(t *testing.T) {
 	bad := counting(Requests)
 	bad.New = func(*Context) Check {
-		return Check{Sight: func(s *Sight) { panic("index out of range") }, End: func(vtime.Time) { panic("not called") }}
+		return Check{Sight: func(s *Sight) { panic("index out of range") }, End: func(vtime.Time) {
+			panic("not called")
+		}}
 	}
 	unstarted := counting(Requests)
 	unstarted.New = func(*Context) Check { panic("nil map") }
@@ -208,7 +212,8 @@ func TestEventsReachBothHalves(t *testing.T) {
 	}
 }
 
-// TestChecksOfACaptureKnowTheFirstPSN: where no attributes are known, a check is made when the first request has been seen.
+// TestChecksOfACaptureKnowTheFirstPSN: where no attributes are known, a check is made when the first request has been
+// seen.
 func TestChecksOfACaptureKnowTheFirstPSN(t *testing.T) {
 	h := testHeader(1)
 	h.Conns[0] = trace.Conn{}
@@ -258,7 +263,8 @@ func benchmarkJudge(b *testing.B, n int) {
 	}
 }
 
-// flow shows the i-th packet of a flow and its answer, at both taps, to a judge with n rules that has seen 4096 of them.
+// flow shows the i-th packet of a flow and its answer, at both taps, to a judge with n rules that has seen 4096 of
+// them.
 func flow(n int) (step func(i int)) {
 	rules := make([]Rule, n)
 	for i := range rules {
@@ -325,14 +331,16 @@ func TestBlameHasASide(t *testing.T) {
 		j := NewJudge(h, []Rule{r}, Options{})
 		play(j, 0, c.from, roce.SendOnly)
 		if v := j.Verdicts()[0]; len(v.Findings) != 1 || v.Findings[0].Side != c.want || v.Against != c.count {
-			t.Errorf("%s, requester at %s, hop %q: %+v, against %v; want side %q, %v", c.who, c.from, c.hop, v.Findings, v.Against, c.want, c.count)
+			t.Errorf("%s, requester at %s, hop %q: %+v, against %v; want side %q, %v", c.who, c.from, c.hop, v.Findings,
+				v.Against, c.want, c.count)
 		}
 	}
 }
 
 // A property that does not hold takes away the proof of a FAIL that rests on it, and nothing else.
 func TestDoubt(t *testing.T) {
-	list := []Verdict{{Status: Fail, Rests: validity.Sequence, Total: 2}, {Status: Fail, Rests: validity.Frames}, {Status: Pass, Rests: validity.Sequence}, {Status: Fail}}
+	list := []Verdict{{Status: Fail, Rests: validity.Sequence, Total: 2}, {Status: Fail, Rests: validity.Frames},
+		{Status: Pass, Rests: validity.Sequence}, {Status: Fail}}
 	Doubt(list, []trace.Doubt{{Fails: validity.Capture, Why: "frames are missing"}})
 	for i, want := range []Status{Inconclusive, Fail, Pass, Inconclusive} {
 		if v := list[i]; v.Status != want || (v.Reason != "") != (want == Inconclusive) {

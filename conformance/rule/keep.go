@@ -15,17 +15,17 @@ import (
 // when what was missing has come. Those of a transport that does not declare it discard them (IBTA 9.7.5.2).
 const KeepsEarly = "sr"
 
-// KeepsNewest is the feature of those whose responders keep such a request only when it is newer than all that they hold:
-// "a packet with a PSN smaller than sack-high and larger than RCV-NXT [...] will be discarded" (FaSR III-D).
+// KeepsNewest is the feature of those whose responders keep such a request only when it is newer than all that they
+// hold: "a packet with a PSN smaller than sack-high and larger than RCV-NXT [...] will be discarded" (FaSR III-D).
 const KeepsNewest = "sr-newest"
 
-// PlacesEarly is the feature of those whose responders write such a request to memory when it comes, and not in its turn: the
-// retransmission of an older WRITE may then land on a younger one's bytes, and applications that write to the same bytes
-// twice have to wait in between (IRN 5.3.4).
+// PlacesEarly is the feature of those whose responders write such a request to memory when it comes, and not in its
+// turn: the retransmission of an older WRITE may then land on a younger one's bytes, and applications that write to the
+// same bytes twice have to wait in between (IRN 5.3.4).
 const PlacesEarly = "direct"
 
-// reachParams are the parameters by which such transports bound what they keep, PSNs from the expected one on: the reorder
-// buffer of Go-Back-ONE, and the cap of IRN, which is the length of its bitmap.
+// reachParams are the parameters by which such transports bound what they keep, PSNs from the expected one on: the
+// reorder buffer of Go-Back-ONE, and the cap of IRN, which is the length of its bitmap.
 var reachParams = [...]string{"max_ooo_psn", "cap"}
 
 // directReach is the cap of one that places early and is told none.
@@ -51,24 +51,25 @@ type keep struct {
 	assumed bool    // the expected PSN lies behind requests of which only their arrival tells that they were kept
 }
 
-// kept is one request that arrived, with all of it that a check may ask for when its turn comes, and the state before it
-// was accepted, for an RNR NAK that refuses it.
+// kept is one request that arrived, with all of it that a check may ask for when its turn comes, and the state before
+// it was accepted, for an RNR NAK that refuses it.
 type kept struct {
 	set, waits bool // waits: it is ahead of the expected PSN
-	doubt      bool // it is ahead, and was homeless or met no room: what the responder says later shows whether it was kept
-	told       bool // a SACK has named it
-	assumed    bool // it was accepted because it was taken for kept, or what is before it was
-	msn        psn.MSN
-	pos        position
-	below      bool // when it came, something newer was held already
-	index      uint64
-	at         vtime.Time
-	sum        uint32
-	len        int
-	imm        uint32
-	bth        roce.BTH
-	reth       roce.RETH
-	so         roce.SOETH
+	// it is ahead, and was homeless or met no room: what the responder says later shows whether it was kept
+	doubt   bool
+	told    bool // a SACK has named it
+	assumed bool // it was accepted because it was taken for kept, or what is before it was
+	msn     psn.MSN
+	pos     position
+	below   bool // when it came, something newer was held already
+	index   uint64
+	at      vtime.Time
+	sum     uint32
+	len     int
+	imm     uint32
+	bth     roce.BTH
+	reth    roce.RETH
+	so      roce.SOETH
 }
 
 // keepReach returns how far ahead of the expected PSN the responder of c keeps requests.
@@ -90,9 +91,9 @@ func keepReach(c *Conversation, features []string) int {
 // Keeps reports whether the responder keeps what comes before its turn.
 func (c *Conversation) Keeps() bool { return c.responder.keep.reach > 0 }
 
-// Homeless reports a request that names its receive, of which a responder that places early has not so many: a SEND, or a
-// WRITE with immediate. In its turn it draws an RNR NAK; ahead of it, it is dropped (IRN 5.3). It is false when receives are
-// not reported.
+// Homeless reports a request that names its receive, of which a responder that places early has not so many: a SEND, or
+// a WRITE with immediate. In its turn it draws an RNR NAK; ahead of it, it is dropped (IRN 5.3). It is false when
+// receives are not reported.
 func (c *Conversation) Homeless(p *roce.Packet) bool {
 	if !c.responder.tells || !c.namesReceive(p.Opcode) {
 		return false
@@ -140,7 +141,8 @@ func (k *keep) put(s *Sight, ahead int, waits bool) {
 		k.grow(need)
 	}
 	p := s.Pkt
-	k.slots[int(p.PSN)&(len(k.slots)-1)] = kept{set: true, waits: waits, index: s.Index, at: s.At, sum: s.Sum, len: p.Len,
+	k.slots[int(p.PSN)&(len(k.slots)-1)] = kept{set: true, waits: waits, index: s.Index, at: s.At,
+		sum: s.Sum, len: p.Len,
 		imm: p.Imm, bth: p.BTH, reth: p.RETH, so: p.SO}
 }
 
@@ -171,8 +173,8 @@ func (c *Conversation) early(s *Sight) {
 	c.Held++
 }
 
-// doubted takes a request ahead of the expected PSN that had no receive when it passed the tap, or met no room. The responder looks
-// at it later than that, and there may be a receive or room by then.
+// doubted takes a request ahead of the expected PSN that had no receive when it passed the tap, or met no room. The
+// responder looks at it later than that, and there may be a receive or room by then.
 func (c *Conversation) doubted(s *Sight) {
 	k := &c.responder.keep
 	if ahead := s.Pkt.PSN.Sub(c.EPSN); ahead < k.reach && !k.holds(s.Pkt.PSN) {
@@ -181,8 +183,8 @@ func (c *Conversation) doubted(s *Sight) {
 	}
 }
 
-// attests reports what a response says of requests that are in doubt: that the one which it names has been kept, and all that it
-// acknowledges. It reports whether some are in no doubt any more.
+// attests reports what a response says of requests that are in doubt: that the one which it names has been kept, and
+// all that it acknowledges. It reports whether some are in no doubt any more.
 func (c *Conversation) attests(p *roce.Packet) bool {
 	if !c.Direct() && !c.responder.keep.rising {
 		return false
@@ -194,7 +196,8 @@ func (c *Conversation) attests(p *roce.Packet) bool {
 
 // completes is attests for a receive that a responder completes.
 func (c *Conversation) completes(e *trace.Event) bool {
-	return c.Direct() && e.Kind == trace.Recv && !c.Mine(e) && e.Body.Status == engine.StatusSuccess && c.trustUpTo(e.Body.PSN)
+	return c.Direct() && e.Kind == trace.Recv && !c.Mine(e) && e.Body.Status == engine.StatusSuccess &&
+		c.trustUpTo(e.Body.PSN)
 }
 
 // trustUpTo trusts what is in doubt from the expected PSN to last, as far as all of it has arrived.
@@ -245,8 +248,8 @@ func (c *Conversation) release(s *Sight) bool {
 	return true
 }
 
-// forget drops what came early with p, because an FNACK says that the responder did not keep it. An FNACK of what was the
-// newest when it came is about a later copy.
+// forget drops what came early with p, because an FNACK says that the responder did not keep it. An FNACK of what was
+// the newest when it came is about a later copy.
 func (c *Conversation) forget(p psn.PSN) {
 	if x := c.responder.keep.find(p); x != nil && x.waits && x.below {
 		x.waits = false
@@ -254,7 +257,8 @@ func (c *Conversation) forget(p psn.PSN) {
 	}
 }
 
-// names notes what a response of a responder that keeps the newest says of one request that came early, and what it acknowledges.
+// names notes what a response of a responder that keeps the newest says of one request that came early, and what it
+// acknowledges.
 func (c *Conversation) names(p *roce.Packet) {
 	k := &c.responder.keep
 	if x := k.find(p.SACK.PSN); x != nil && Selective(p) && p.Opcode != roce.FNACK {
@@ -265,9 +269,9 @@ func (c *Conversation) names(p *roce.Packet) {
 	}
 }
 
-// falls follows a sequence NAK of a responder that keeps the newest: it has no room to keep more, and goes back N until the expected
-// PSN has passed all that it saw (FaSR III-D). What came early and no SACK has named was dropped. The NAK names the expected PSN,
-// so that what was accepted from there on, because it seemed to be kept, was not.
+// falls follows a sequence NAK of a responder that keeps the newest: it has no room to keep more, and goes back N until
+// the expected PSN has passed all that it saw (FaSR III-D). What came early and no SACK has named was dropped. The NAK
+// names the expected PSN, so that what was accepted from there on, because it seemed to be kept, was not.
 func (c *Conversation) falls(p *roce.Packet) {
 	k := &c.responder.keep
 	if !k.rising || !IsNAK(p) {
@@ -309,8 +313,8 @@ func (c *Conversation) accepting(s *Sight) {
 	k.fallen = k.fallen && s.Pkt.PSN.Less(k.newest)
 }
 
-// takeBack undoes the acceptance of the request with PSN p, which an RNR NAK refuses: what was accepted after it waits once
-// more, or was never kept when it names a receive, of which there was none left.
+// takeBack undoes the acceptance of the request with PSN p, which an RNR NAK refuses: what was accepted after it waits
+// once more, or was never kept when it names a receive, of which there was none left.
 func (c *Conversation) takeBack(p psn.PSN) {
 	k := &c.responder.keep
 	x := k.find(p)

@@ -70,7 +70,8 @@ func TestWhatNoSACKNamesWasDroppedWhenANAKComes(t *testing.T) {
 	w := newKeeper(t)
 	w.c.responder.keep.rising = true
 	nak := func(off int) {
-		w.c.falls(&roce.Packet{BTH: roce.BTH{Opcode: roce.Acknowledge, PSN: testStart.Add(off)}, AETH: roce.AETH{Syndrome: roce.SyndromePSNSeqErr}})
+		w.c.falls(&roce.Packet{BTH: roce.BTH{Opcode: roce.Acknowledge, PSN: testStart.Add(off)},
+			AETH: roce.AETH{Syndrome: roce.SyndromePSNSeqErr}})
 	}
 	w.see(trace.ResponderIn, roce.SendOnly, 0, 5)
 	for i := 2; i < 5; i++ {
@@ -84,18 +85,21 @@ func TestWhatNoSACKNamesWasDroppedWhenANAKComes(t *testing.T) {
 	w.want("released", w.released(), "+2")
 	w.see(trace.ResponderIn, roce.SendOnly, 3, 5)
 	w.want("released", w.released(), "")
-	w.want("an ACK says that more was kept", w.c.attests(&roce.Packet{BTH: roce.BTH{Opcode: roce.Acknowledge, PSN: testStart.Add(4)}}), true)
+	w.want("an ACK says that more was kept",
+		w.c.attests(&roce.Packet{BTH: roce.BTH{Opcode: roce.Acknowledge, PSN: testStart.Add(4)}}), true)
 	w.want("released", w.released(), "+4")
 	w.see(trace.ResponderIn, roce.SendOnly, 5, 5)
 	w.see(trace.ResponderIn, roce.SendOnly, 6, 5)
 	w.want("kept behind all that was seen", w.see(trace.ResponderIn, roce.SendOnly, 8, 5).Kept, true)
 }
 
-// TestANAKTakesBackWhatOnlySeemedToBeKept: +1 and what follows; but not what came in its turn when no response was in doubt.
+// TestANAKTakesBackWhatOnlySeemedToBeKept: +1 and what follows; but not what came in its turn when no response was in
+// doubt.
 func TestANAKTakesBackWhatOnlySeemedToBeKept(t *testing.T) {
 	w := newKeeper(t)
 	w.c.responder.keep.rising = true
-	nak := &roce.Packet{BTH: roce.BTH{Opcode: roce.Acknowledge, PSN: testStart.Add(1)}, AETH: roce.AETH{Syndrome: roce.SyndromePSNSeqErr}}
+	nak := &roce.Packet{BTH: roce.BTH{Opcode: roce.Acknowledge, PSN: testStart.Add(1)},
+		AETH: roce.AETH{Syndrome: roce.SyndromePSNSeqErr}}
 	w.see(trace.ResponderIn, roce.SendOnly, 1, 5)
 	w.see(trace.ResponderIn, roce.SendOnly, 0, 5)
 	w.want("released", w.released(), "+1")
@@ -193,7 +197,8 @@ func TestReadsNumberedApart(t *testing.T) {
 	w.see(trace.RequesterIn, roce.Acknowledge, 1, 0, ack(roce.SyndromeACK))
 	w.want("UNA", w.c.UNA, testStart.Add(2))
 	w.want("answered by the ACK", w.c.Answered(testStart), false)
-	for i, o := range []roce.Opcode{roce.XReadRespFirst, roce.XReadRespFirst + 1, roce.XReadRespFirst + 2, roce.XReadRespOnly} {
+	for i, o := range []roce.Opcode{roce.XReadRespFirst, roce.XReadRespFirst + 1, roce.XReadRespFirst + 2,
+		roce.XReadRespOnly} {
 		w.want("relation out", w.see(trace.ResponderOut, o, far+i, 1024).Relation, First)
 	}
 	w.want("relation again", w.see(trace.ResponderOut, roce.XReadRespFirst, far, 1024).Relation, Again)
@@ -212,7 +217,8 @@ func TestReadsNumberedApart(t *testing.T) {
 	w.want("EPSN of the requests", w.c.EPSN, testStart)
 }
 
-// TestReadDataOfARequesterThatKeepsTheNewest: what comes below the newest that it holds is dropped, and has to come again.
+// TestReadDataOfARequesterThatKeepsTheNewest: what comes below the newest that it holds is dropped, and has to come
+// again.
 func TestReadDataOfARequesterThatKeepsTheNewest(t *testing.T) {
 	w := newWalk(t, true)
 	w.c.Reads.rising = true
@@ -226,7 +232,8 @@ func TestReadDataOfARequesterThatKeepsTheNewest(t *testing.T) {
 	w.want("EPSN of the responses", w.c.Reads.EPSN, testStart.Add(4))
 }
 
-// TestReadIsAwaitedHoweverMuchFollows acknowledges so many requests behind a READ that the window has used its place again.
+// TestReadIsAwaitedHoweverMuchFollows acknowledges so many requests behind a READ that the window has used its place
+// again.
 func TestReadIsAwaitedHoweverMuchFollows(t *testing.T) {
 	w := newWalk(t, true)
 	w.see(trace.RequesterOut, roce.XReadRequest, 0, 0, dmaLen(3000))
@@ -241,7 +248,8 @@ func TestReadIsAwaitedHoweverMuchFollows(t *testing.T) {
 	w.want("answered by its data", w.c.Answered(testStart), true)
 }
 
-// TestWhatHasNoReceiveIsNotKept: "tells" is set when receives are reported, "direct" when early packets are placed at once.
+// TestWhatHasNoReceiveIsNotKept: "tells" is set when receives are reported, "direct" when early packets are placed at
+// once.
 func TestWhatHasNoReceiveIsNotKept(t *testing.T) {
 	const sendOnly, writeImm = roce.XSendFirst + roce.SendOnly, roce.XSendFirst + roce.WriteOnlyImm
 	number := func(sn uint32) func(*roce.Packet) { return func(p *roce.Packet) { p.SO.SN = sn } }
@@ -259,7 +267,8 @@ func TestWhatHasNoReceiveIsNotKept(t *testing.T) {
 	w.want("nobody tells", w.see(trace.ResponderIn, sendOnly, 5, 5, number(9)).Kept, true)
 }
 
-// TestDoubtIsSettledByWhatTheResponderSays: a receive may be posted between the arrival of a request and its turn to be looked at.
+// TestDoubtIsSettledByWhatTheResponderSays: a receive may be posted between the arrival of a request and its turn to be
+// looked at.
 func TestDoubtIsSettledByWhatTheResponderSays(t *testing.T) {
 	const sendOnly = roce.XSendFirst + roce.SendOnly
 	newDirect := func() *walk {

@@ -12,7 +12,8 @@ import (
 // Kind is what is special about a sight of requests and responses: a set of these, empty where nothing is.
 type Kind uint16
 
-// The kinds. What belongs to no half-conversation, what acknowledges READ data, and all that is seen of a QP in error, is of every kind.
+// The kinds. What belongs to no half-conversation, what acknowledges READ data, and all that is seen of a QP in error,
+// is of every kind.
 const (
 	Odd     Kind = 1 << iota // its receiver cannot use it, or it is not as its sender sent it
 	Faulty                   // its turn has come, and it is illegal
@@ -29,8 +30,8 @@ const (
 	AnyKind = Answer<<1 - 1
 )
 
-// Network returns a frame from the IP header on and the offset of the UDP header in it; ok is false for anything but UDP
-// over IPv4 without options or IPv6. It trusts no length field, since those are what the rules judge.
+// Network returns a frame from the IP header on and the offset of the UDP header in it; ok is false for anything but
+// UDP over IPv4 without options or IPv6. It trusts no length field, since those are what the rules judge.
 func Network(raw []byte) (ip []byte, udp int, ok bool) {
 	const ethernet, vlan = 14, 4
 	if len(raw) < ethernet+vlan {
@@ -70,7 +71,8 @@ func kindOf(c *Conversation, s *Sight) (k Kind) {
 	if !OfConnection(o) || o.IsReadAck() || c.Failed || c.Fatal {
 		return AnyKind
 	}
-	if s.Point == trace.ResponderIn && (s.Relation == Unrelated || otherSource(s.Raw, c.conn.Ends[c.Req].Addr)) || p.TVer != 0 || s.Rec.Changed != nil || s.Rec.Fate == trace.Injected || !s.Intact() {
+	if s.Point == trace.ResponderIn && (s.Relation == Unrelated || otherSource(s.Raw, c.conn.Ends[c.Req].Addr)) ||
+		p.TVer != 0 || s.Rec.Changed != nil || s.Rec.Fate == trace.Injected || !s.Intact() {
 		k |= Odd
 	}
 	switch s.Relation {

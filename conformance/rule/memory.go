@@ -25,8 +25,8 @@ func (r *Region) Within(va, n uint64) bool {
 	return off <= r.Len && n <= r.Len-off
 }
 
-// MemoryMap is the memory of an endpoint as far as a judge knows it: the regions that it was told to offer, until it declares its own.
-// One that declares none may refuse what it likes.
+// MemoryMap is the memory of an endpoint as far as a judge knows it: the regions that it was told to offer, until it
+// declares its own. One that declares none may refuse what it likes.
 type MemoryMap struct {
 	Regions  []Region
 	declared bool // they are those that the endpoint itself declares
@@ -92,7 +92,8 @@ func (m *MemoryMap) Holds(va uint64) bool {
 // Gets reports whether a placement at va can be that of a request: it lies in a region, or none has been declared.
 func (m *MemoryMap) Gets(va uint64) bool { return m.Holds(va) || !m.Known() }
 
-// Takes reports whether the payload of a request is placed in a region. That of a SEND goes to a receive buffer, which nobody declares.
+// Takes reports whether the payload of a request is placed in a region. That of a SEND goes to a receive buffer, which
+// nobody declares.
 func (m *MemoryMap) Takes(o roce.Opcode) bool { return !m.Known() || !o.IsSend() }
 
 // Allows reports whether a region has the key, holds n bytes at va, and gives all rights that are needed.
@@ -105,7 +106,8 @@ func (m *MemoryMap) Allows(rkey uint32, va, n uint64, need engine.Access) bool {
 	return false
 }
 
-// Forbids reports whether no region allows what the first packet of a request asks for. One that asks for no bytes asks for nothing.
+// Forbids reports whether no region allows what the first packet of a request asks for. One that asks for no bytes asks
+// for nothing.
 func (m *MemoryMap) Forbids(p *roce.Packet) bool {
 	need, ok := AccessOf(p.Opcode)
 	n := uint64(p.RETH.DMALen)
@@ -118,8 +120,8 @@ func (m *MemoryMap) Forbids(p *roce.Packet) bool {
 	return !m.Allows(p.RETH.RKey, p.RETH.VA, n, need)
 }
 
-// Placed tells packets by what is placed in memory: a placement shows its bytes and not its PSN. Within a window payloads differ, but
-// not when they are a byte or two long.
+// Placed tells packets by what is placed in memory: a placement shows its bytes and not its PSN. Within a window
+// payloads differ, but not when they are a byte or two long.
 type Placed struct {
 	early Latest[Payload] // came before their turn
 	due   []Payload       // have their turn and are not placed yet, oldest first: a decoder gives a block at once
@@ -170,7 +172,8 @@ func (p *Placed) TooSoon(e *trace.Event, expected psn.PSN) (early psn.PSN, ok bo
 	if e.Sum == 0 || e.Len < tellingLen {
 		return 0, false
 	}
-	if i := slices.IndexFunc(p.due[p.done:], func(k Payload) bool { return k.IsOf(e) }); i >= 0 { // perhaps two messages of the window with the same bytes
+	// perhaps two messages of the window with the same bytes
+	if i := slices.IndexFunc(p.due[p.done:], func(k Payload) bool { return k.IsOf(e) }); i >= 0 {
 		if p.done += i + 1; p.done == len(p.due) {
 			p.due, p.done = p.due[:0], 0
 		}

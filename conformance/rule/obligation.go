@@ -9,16 +9,19 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Obligation is what one end owes because of what has been seen: an answer to a request, a NAK of a gap, a retransmission. Most rules
-// are of its form: when T arises (Arise), P owes A in time (Discharge), unless U (Excuse). The observer keeps what is owed, oldest first.
-// It grants the allowances of allowance.go, and reports what is overdue at the end, or, of an obligation that is Prompt, as soon as
-// it is.
+// Obligation is what one end owes because of what has been seen: an answer to a request, a NAK of a gap, a
+// retransmission. Most rules are of its form: when T arises (Arise), P owes A in time (Discharge), unless U (Excuse).
+// The observer keeps what is owed, oldest first. It grants the allowances of allowance.go, and reports what is overdue
+// at the end, or, of an obligation that is Prompt, as soon as it is.
 type Obligation struct {
 	Within   vtime.Duration  // for how long its end may put it off, such as until a timer expires; 0 for an answer
 	Patience vtime.Duration  // and how long it may take then: rule.Patience for whatever costs a packet
 	Unless   func(Debt) bool // what excuses its end when it is overdue; nil is nothing beside the allowances
-	Prompt   bool            // what is overdue is reported at once; otherwise it is discharged later too, and reported when nothing more can come
-	Promised bool            // that its QP fails frees nobody: a box has told the requester that it is done, or the failure itself asks for it
+	// what is overdue is reported at once; otherwise it is discharged later too, and reported when nothing more can
+	// come
+	Prompt bool
+	// that its QP fails frees nobody: a box has told the requester that it is done, or the failure itself asks for it
+	Promised bool
 
 	c    *Context
 	by   Blame
@@ -37,8 +40,8 @@ type Debt struct {
 // mostOwed bounds what is remembered; the oldest is forgotten.
 const mostOwed = 1 << 12
 
-// Owes begins the account of what an end owes. The text says what is missing when it is overdue; a %s in it stands for the PSN, a %q for
-// the opcode as well.
+// Owes begins the account of what an end owes. The text says what is missing when it is overdue; a %s in it stands for
+// the PSN, a %q for the opcode as well.
 func (c *Context) Owes(by Blame, missing string) *Obligation {
 	o := &Obligation{c: c, by: by, text: missing, Patience: Patience}
 	c.owes = append(c.owes, o)
@@ -87,7 +90,8 @@ func (o *Obligation) Restart(now vtime.Time) {
 	}
 }
 
-// Discharge takes off what is owed and fits, which shows that the rule held; nil fits all. It reports whether there was any.
+// Discharge takes off what is owed and fits, which shows that the rule held; nil fits all. It reports whether there was
+// any.
 func (o *Obligation) Discharge(fits func(Debt) bool) bool {
 	any := o.excuse(fits)
 	if any {
@@ -157,7 +161,8 @@ func (o *Obligation) Close(now vtime.Time) {
 	o.Excuse(nil)
 }
 
-// expiring lets a check's obligations expire: those that are Prompt before whatever it is shown, all of them at the end.
+// expiring lets a check's obligations expire: those that are Prompt before whatever it is shown, all of them at the
+// end.
 func (c *Context) expiring(check Check) Check {
 	if len(c.owes) == 0 {
 		return check

@@ -8,7 +8,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// owing is the context of a check whose responder owes an answer, on a line of 100 Mb/s that two QPs share: a turn takes 361 us.
+// owing is the context of a check whose responder owes an answer, on a line of 100 Mb/s that two QPs share: a turn
+// takes 361 us.
 func owing() (*Context, *Obligation) {
 	h := header(100*unit.Mbps, 2, true)
 	port := newPort(h, trace.A)
@@ -19,7 +20,8 @@ func owing() (*Context, *Obligation) {
 
 func at(d vtime.Duration) *Sight { return &Sight{Sight: trace.Sight{At: vtime.Time(d), Index: 7}} }
 
-// TestObligationExpires lets an answer that is owed since 0 become overdue, or not, for each reason in the account of allowances.
+// TestObligationExpires lets an answer that is owed since 0 become overdue, or not, for each reason in the account of
+// allowances.
 func TestObligationExpires(t *testing.T) {
 	const ms, us = vtime.Millisecond, vtime.Microsecond
 	busy := func(c *Context, until vtime.Duration) {
@@ -50,7 +52,8 @@ func TestObligationExpires(t *testing.T) {
 			c.turns[1].at = vtime.Time(12*ms - 400*us)
 		}, 12 * ms, 1},
 		{"the QP failed", func(c *Context, _ *Obligation) { c.Fatal = true }, 10 * ms, 0},
-		{"the rule says unless", func(_ *Context, o *Obligation) { o.Unless = func(Debt) bool { return true } }, 10 * ms, 0},
+		{"the rule says unless", func(_ *Context, o *Obligation) { o.Unless = func(Debt) bool { return true } },
+			10 * ms, 0},
 	} {
 		c, o := owing()
 		o.Arise(at(0), 3)
@@ -64,7 +67,8 @@ func TestObligationExpires(t *testing.T) {
 	}
 }
 
-// TestObligationSettles counts what is done in time as a proof that the rule held, and reports what comes late where it comes.
+// TestObligationSettles counts what is done in time as a proof that the rule held, and reports what comes late where it
+// comes.
 func TestObligationSettles(t *testing.T) {
 	const ms = vtime.Millisecond
 	c, o := owing()

@@ -54,7 +54,8 @@ func TakesReceive(o roce.Opcode) bool {
 // HasAETH reports whether a packet carries an AETH: every acknowledgement, and a READ response but the MIDDLE.
 func HasAETH(o roce.Opcode) bool { return o.Layout()&roce.LayoutAETH != 0 }
 
-// IsFatal reports a NAK after which the QP is in error: invalid request, remote access, remote operation (0x61 to 0x63).
+// IsFatal reports a NAK after which the QP is in error: invalid request, remote access, remote operation (0x61 to
+// 0x63).
 func IsFatal(s roce.Syndrome) bool {
 	return s == roce.SyndromeInvalidReq || s == roce.SyndromeRemoteAccess || s == roce.SyndromeRemoteOp
 }
@@ -84,11 +85,12 @@ func IsData(o roce.Opcode) bool { return o.IsSend() || o.IsWrite() }
 // is foreign to it.
 func OfConnection(o roce.Opcode) bool {
 	c := o.Class()
-	return (c == roce.ClassRC || c == roce.ClassX || c == roce.ClassF) && (o.IsRequest() || o.IsResponse() || o.IsReadAck())
+	return (c == roce.ClassRC || c == roce.ClassX || c == roce.ClassF) &&
+		(o.IsRequest() || o.IsResponse() || o.IsReadAck())
 }
 
-// Extra returns what a request asks for beside address, key and payload: the immediate or the key to invalidate, the length of the WRITE
-// that it begins, or a checksum of the operands of an atomic. ExtraName says which.
+// Extra returns what a request asks for beside address, key and payload: the immediate or the key to invalidate, the
+// length of the WRITE that it begins, or a checksum of the operands of an atomic. ExtraName says which.
 func Extra(p *roce.Packet) uint32 {
 	switch l := p.Opcode.Layout(); {
 	case l&roce.LayoutImm != 0:

@@ -7,17 +7,20 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Orders is what the Spec of a run tells its endpoints to do. Connections are those of the Spec: the hops of a divided path have the
-// same.
+// Orders is what the Spec of a run tells its endpoints to do. Connections are those of the Spec: the hops of a divided
+// path have the same.
 type Orders struct {
-	Series  func(conn int, side trace.Side) []Series // what a side is to post on a connection; none for nothing
-	Regions func(conn int, side trace.Side) []Region // the memory of a side that its peer may reach; none when not known
-	Until   vtime.Time                               // the run is stopped then, whatever is left; vtime.Never when it lasts as long as its work
-	Rates   [2]unit.Rate                             // by side, at which it may send, layer 1; 0 when it is not told
-	Managed bool                                     // connections are set up by messages, which may fail
+	Series func(conn int, side trace.Side) []Series // what a side is to post on a connection; none for nothing
+	// the memory of a side that its peer may reach; none when not known
+	Regions func(conn int, side trace.Side) []Region
+	// the run is stopped then, whatever is left; vtime.Never when it lasts as long as its work
+	Until   vtime.Time
+	Rates   [2]unit.Rate // by side, at which it may send, layer 1; 0 when it is not told
+	Managed bool         // connections are set up by messages, which may fail
 }
 
-// Series is requests that a side is told to post on a connection, one after the other. Those of different series may be mixed.
+// Series is requests that a side is told to post on a connection, one after the other. Those of different series may be
+// mixed.
 type Series struct {
 	First    uint64 // ID of the first; the others count from there, unless Scripted
 	Count    int    // requests; 0 is without end

@@ -7,7 +7,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 )
 
-// Outstanding follows the messages that a requester began and that no response has answered yet, as its port shows them.
+// Outstanding follows the messages that a requester began and that no response has answered yet, as its port shows
+// them.
 type Outstanding struct {
 	last  []psn.PSN // ends of the messages, oldest first
 	head  int       // those before it have been answered
@@ -48,11 +49,12 @@ func (m *Outstanding) Count() int {
 	return n
 }
 
-// flightParams are the parameters by which schemes whose responders keep what comes early bound the packets in flight: the window
-// of FaSR, and the cap of IRN. Elsewhere a cap is of other things.
+// flightParams are the parameters by which schemes whose responders keep what comes early bound the packets in flight:
+// the window of FaSR, and the cap of IRN. Elsewhere a cap is of other things.
 var flightParams = [...]string{"window", "cap"}
 
-// FlightLimit returns how many requests the requester may have in flight by what its scheme was told; 0 when it was told nothing.
+// FlightLimit returns how many requests the requester may have in flight by what its scheme was told; 0 when it was
+// told nothing.
 func (c *Conversation) FlightLimit() int {
 	if !c.Keeps() {
 		return 0
@@ -65,8 +67,9 @@ func (c *Conversation) FlightLimit() int {
 	return 0
 }
 
-// Given returns the parameter of a scheme that an end was given; "" is its default. Where the attributes of the ends are not known, an
-// end that declares a variant by the name of the parameter was given one, and nobody knows which: then it is unknown.
+// Given returns the parameter of a scheme that an end was given; "" is its default. Where the attributes of the ends
+// are not known, an end that declares a variant by the name of the parameter was given one, and nobody knows which:
+// then it is unknown.
 func (c *Conversation) Given(who Blame, name string) (text string, unknown bool) {
 	side, attr := c.Req, c.Attr
 	if who == Responder {

@@ -9,8 +9,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
 
-// plan is what all half-conversations of which a trace shows the same have in common: which rules are judged in them, at which
-// sights, and what was found. It is made for the first of them, so that a further one costs no more than what its checks remember.
+// plan is what all half-conversations of which a trace shows the same have in common: which rules are judged in them,
+// at which sights, and what was found. It is made for the first of them, so that a further one costs no more than what
+// its checks remember.
 type plan struct {
 	shows   shown
 	missing []Vantage        // by rule: what is not shown of what the rule needs
@@ -138,7 +139,8 @@ func (j *Judge) planOf(h *half) *plan {
 		have |= Both
 	}
 	d := j.doubt(h)
-	s := shown{fails: d.Fails, path: have, hop: onHop(have, j.header.On(h.conv.Index), &h.conv), told: j.tells(&h.conv), routed: j.routed(h), stray: h == j.stray, device: h.conv.ofDevice}
+	s := shown{fails: d.Fails, path: have, hop: onHop(have, j.header.On(h.conv.Index), &h.conv), told: j.tells(&h.conv),
+		routed: j.routed(h), stray: h == j.stray, device: h.conv.ofDevice}
 	for _, p := range j.plans {
 		if p.shows == s {
 			p.doubt.note(&h.conv, d.Why)
@@ -161,7 +163,8 @@ func (j *Judge) doubt(h *half) (d trace.Doubt) {
 	case c.ofDevice:
 		d = anyDoubt(&j.header)
 	case c.Decoders[0] != nil && !c.Known:
-		d = trace.Doubt{Fails: validity.Capture, Why: "how the ends code their blocks is not known, so that nobody can tell what a decoder gives them"}
+		d = trace.Doubt{Fails: validity.Capture, Why: "how the ends code their blocks is not known, so that nobody " +
+			"can tell what a decoder gives them"}
 	default:
 		d = j.header.Conns[c.Index].Doubts[c.Req]
 	}

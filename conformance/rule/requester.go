@@ -47,8 +47,8 @@ type Transmission struct {
 // Sent returns the first transmission of p; nil when p was not sent or has left the window.
 func (c *Conversation) Sent(p psn.PSN) *Transmission { return c.requester.window.find(p) }
 
-// GoBackChunk returns the backto0 that the requester was given, in bytes: where it goes back is rounded down to a multiple of
-// so many bytes of the message. Zero is the packet itself. One that is unknown may be a whole message.
+// GoBackChunk returns the backto0 that the requester was given, in bytes: where it goes back is rounded down to a
+// multiple of so many bytes of the message. Zero is the packet itself. One that is unknown may be a whole message.
 func (c *Conversation) GoBackChunk() int {
 	text, unknown := c.Given(Requester, "backto0")
 	if unknown {
@@ -61,8 +61,8 @@ func (c *Conversation) GoBackChunk() int {
 	return int(n)
 }
 
-// GoBackPoint returns the first PSN that a requester may send again when it misses p: the beginning of the chunk of a SEND or
-// WRITE in which p lies, or p itself.
+// GoBackPoint returns the first PSN that a requester may send again when it misses p: the beginning of the chunk of a
+// SEND or WRITE in which p lies, or p itself.
 func (c *Conversation) GoBackPoint(p psn.PSN) psn.PSN {
 	chunk, t := c.GoBackChunk(), c.Sent(p)
 	if chunk == 0 || c.MTU == 0 || t == nil || t.Opcode.IsRead() {
@@ -71,8 +71,8 @@ func (c *Conversation) GoBackPoint(p psn.PSN) psn.PSN {
 	return p.Add(t.Offset*c.MTU/chunk*chunk/c.MTU - t.Offset)
 }
 
-// Overfills reports whether so many packets may be more than a box with a buffer may promise: until its own peer has acknowledged
-// some of them, if that ever does, it says nothing of them.
+// Overfills reports whether so many packets may be more than a box with a buffer may promise: until its own peer has
+// acknowledged some of them, if that ever does, it says nothing of them.
 func (c *Conversation) Overfills(packets int) bool {
 	limit, err := unit.ParseSize(c.Attr.Params["buffer"])
 	return err == nil && limit > 0 && unit.Size(packets*(c.MTU+fullHeaders)) > limit
@@ -139,7 +139,8 @@ func (c *Conversation) requestSent(s *Sight) {
 		r.pos.open(p, o)
 	}
 	t := r.window.add(c, p.PSN)
-	*t = Transmission{PSN: p.PSN, Opcode: p.Opcode, Message: s.Message, Offset: s.Offset, Len: p.Len, Sum: s.Sum, RKey: p.RETH.RKey, Extra: Extra(p),
+	*t = Transmission{PSN: p.PSN, Opcode: p.Opcode, Message: s.Message, Offset: s.Offset, Len: p.Len, Sum: s.Sum,
+		RKey: p.RETH.RKey, Extra: Extra(p),
 		Times: 1, First: s.At, Latest: s.At}
 	if o.IsWrite() {
 		t.VA = r.pos.va + uint64(r.pos.bytes)
@@ -168,7 +169,8 @@ func (c *Conversation) readSent(p *roce.Packet, t *Transmission) {
 	for i := 1; i < min(n, readFill); i++ {
 		at, done := p.PSN.Add(i), i*c.MTU
 		*r.window.add(c, at) = Transmission{PSN: at, Opcode: p.Opcode, Message: whole.Message, Offset: i,
-			Len: whole.Len - done, VA: whole.VA + uint64(done), RKey: whole.RKey, First: whole.First, Latest: whole.First}
+			Len: whole.Len - done, VA: whole.VA + uint64(done), RKey: whole.RKey, First: whole.First,
+			Latest: whole.First}
 	}
 	c.MAX = p.PSN.Add(n)
 	if len(r.reads) == readLimit {
@@ -197,7 +199,8 @@ func (c *Conversation) responseArrived(s *Sight) {
 	}
 }
 
-// acknowledge moves UNA to p, but not past a READ whose data have not arrived: only data complete a READ (IBTA 9.7.5.1).
+// acknowledge moves UNA to p, but not past a READ whose data have not arrived: only data complete a READ (IBTA
+// 9.7.5.1).
 func (c *Conversation) acknowledge(p psn.PSN) {
 	if r := c.requester.reads; len(r) > 0 && r[0].next.Less(p) {
 		p = r[0].next
@@ -240,8 +243,8 @@ type window struct{ slots []Transmission }
 // windowLeast is how many transmissions are remembered at least, though they be acknowledged.
 const windowLeast = 64
 
-// Limits of the windows: a PSN further than windowLimit behind MAX is forgotten, and all windows together grow by no more than
-// windowsLimit beyond the least.
+// Limits of the windows: a PSN further than windowLimit behind MAX is forgotten, and all windows together grow by no
+// more than windowsLimit beyond the least.
 const (
 	windowLimit  = 1 << 20
 	windowsLimit = 1 << 21
@@ -264,8 +267,8 @@ func (w *window) find(p psn.PSN) *Transmission {
 	return t
 }
 
-// add returns the slot of p, growing the ring so that what is not acknowledged fits when the limits allow. Where no tap shows what is
-// acknowledged, no window would ever be wide enough.
+// add returns the slot of p, growing the ring so that what is not acknowledged fits when the limits allow. Where no tap
+// shows what is acknowledged, no window would ever be wide enough.
 func (w *window) add(c *Conversation, p psn.PSN) *Transmission {
 	n, span := len(w.slots), p.Sub(c.UNA)+1
 	if c.Between {

@@ -11,9 +11,9 @@ type responderState struct {
 	pos  position
 	lost bool // a READ of unknown span arrived: the next request sets EPSN
 	bad  bool // an illegal request arrived at EPSN, so a NAK of it, not a gap, is what follows
-	// undo holds the states before the latest requests that an RNR NAK may refuse, as a ring. They count as accepted when they
-	// arrive; an RNR NAK, which leaves later, takes one back. By then any number may have followed, so the ring grows rather than
-	// forget one of which no response has told.
+	// undo holds the states before the latest requests that an RNR NAK may refuse, as a ring. They count as accepted
+	// when they arrive; an RNR NAK, which leaves later, takes one back. By then any number may have followed, so the
+	// ring grows rather than forget one of which no response has told.
 	undo     []accepted
 	next     int
 	passed   psn.PSN // newest PSN that a response has acknowledged
@@ -60,8 +60,8 @@ func (m *position) take(p *roce.Packet, o roce.Opcode) {
 	}
 }
 
-// Filled returns how many bytes of its message the responder has taken before a request whose turn has come. What turns out not to
-// have been kept, and is taken once more, counts once.
+// Filled returns how many bytes of its message the responder has taken before a request whose turn has come. What turns
+// out not to have been kept, and is taken once more, counts once.
 func (c *Conversation) Filled(p *roce.Packet) int {
 	if p.Opcode.StartsMessage() {
 		return 0
@@ -70,7 +70,8 @@ func (c *Conversation) Filled(p *roce.Packet) int {
 }
 
 // The values of Sight.Reason: why a responder does not execute a request (IBTA 9.4, 9.7.4.1). The first three are
-// of packets that never reach the transport; a fault of order is one of the next three; the others are faults of length.
+// of packets that never reach the transport; a fault of order is one of the next three; the others are faults of
+// length.
 const (
 	FaultICRC      = "bad ICRC"
 	FaultDefect    = "does not decode"
@@ -222,7 +223,8 @@ const (
 
 // note remembers a state.
 func (r *responderState) note(a accepted) {
-	if n := len(r.undo); n == 0 || n < mostUndo && r.undo[r.next].valid && (n < fewUndo || !(r.passes && r.undo[r.next].psn.LessEq(r.passed))) {
+	if n := len(r.undo); n == 0 || n < mostUndo && r.undo[r.next].valid &&
+		(n < fewUndo || !(r.passes && r.undo[r.next].psn.LessEq(r.passed))) {
 		grown := make([]accepted, max(1, 2*n))
 		copy(grown[copy(grown, r.undo[r.next:]):], r.undo[:r.next])
 		r.undo, r.next = grown, n
@@ -285,7 +287,8 @@ func (c *Conversation) refused(p psn.PSN) {
 // mayWait reports a request that a responder may not be ready for: it needs a receive, or what a READ or atomic takes.
 func mayWait(o roce.Opcode) bool { return TakesReceive(o) || o.IsRead() || o.IsAtomic() }
 
-// MayWait reports whether request p is one that a responder may not be ready for, has arrived in its turn, and has not been acknowledged.
+// MayWait reports whether request p is one that a responder may not be ready for, has arrived in its turn, and has not
+// been acknowledged.
 func MayWait(c *Context, p psn.PSN) bool {
 	r := &c.responder
 	for i := range r.undo {

@@ -12,7 +12,8 @@ func TestWindowsShareTheirRoom(t *testing.T) {
 			h.conv.requester.window.add(&h.conv, h.conv.UNA.Add(i))
 		}
 	}
-	if a, b := len(j.halves[0][0].conv.requester.window.slots), len(j.halves[1][0].conv.requester.window.slots); a != 128 || b != windowLeast {
+	if a, b := len(j.halves[0][0].conv.requester.window.slots), len(j.halves[1][0].conv.requester.window.slots); a !=
+		128 || b != windowLeast {
 		t.Errorf("windows of %d and %d, want 128 and %d", a, b, windowLeast)
 	}
 	if j.Limit() == "" || NewJudge(testHeader(1), nil, Options{}).Limit() != "" {

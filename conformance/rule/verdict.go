@@ -8,8 +8,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
 
-// Status is the outcome of a rule over a run. The order is that of severity, so the worst of several is the largest. Fail is the
-// worst of all: it is a proof, and nothing hides it.
+// Status is the outcome of a rule over a run. The order is that of severity, so the worst of several is the largest.
+// Fail is the worst of all: it is a proof, and nothing hides it.
 type Status uint8
 
 // The statuses.
@@ -77,7 +77,8 @@ type Verdict struct {
 	Total    int    `json:"total"`            // violations found, those beyond the limit included
 	Against  [2]int `json:"-"`                // of Total, those for which A is to blame, and B
 	Doubt    string `json:"-"`                // why it cannot be PASS; "" when nothing speaks against that
-	// Findings are the first few violations, in time order; More counts the others. Those of an INVALID verdict prove nothing.
+	// Findings are the first few violations, in time order; More counts the others. Those of an INVALID verdict prove
+	// nothing.
 	Findings []Finding `json:"findings,omitempty"`
 	Counts   []Count   `json:"counts,omitempty"`  // of a rule of devices: what was counted, and what the trace says
 	Explain  string    `json:"explain,omitempty"` // the command that says more about the rule, where there are findings
@@ -108,8 +109,8 @@ func (v *Verdict) remark(doubt, broken remark) {
 	}
 }
 
-// settle decides the status once every conversation is counted, and keeps most findings; missing is what some conversation did not
-// show.
+// settle decides the status once every conversation is counted, and keeps most findings; missing is what some
+// conversation did not show.
 func (v *Verdict) settle(r *Rule, missing Vantage, most int) {
 	slices.SortStableFunc(v.Findings, func(a, b Finding) int {
 		if a.At != b.At {
@@ -149,8 +150,8 @@ func (v *Verdict) Tells(right *Verdict) bool {
 	return v.Status == Fail
 }
 
-// RestsOn returns what the evidence of the rule rests on. A rule that declares nothing rests, with one tap, on what passed the
-// tap and when; with both, on the path between them as well.
+// RestsOn returns what the evidence of the rule rests on. A rule that declares nothing rests, with one tap, on what
+// passed the tap and when; with both, on the path between them as well.
 func (r *Rule) RestsOn() validity.Property {
 	switch {
 	case r.Rests != 0:
@@ -161,8 +162,9 @@ func (r *Rule) RestsOn() validity.Property {
 	return validity.Reaction
 }
 
-// Invalidate makes INVALID the verdicts whose evidence does not stand: those for which against, given what the evidence rests on,
-// returns a reason. A verdict that proves nothing has nothing to lose and stays, and so does that of a check that broke.
+// Invalidate makes INVALID the verdicts whose evidence does not stand: those for which against, given what the evidence
+// rests on, returns a reason. A verdict that proves nothing has nothing to lose and stays, and so does that of a check
+// that broke.
 func Invalidate(verdicts []Verdict, against func(rests validity.Property) string) {
 	for i := range verdicts {
 		switch v := &verdicts[i]; v.Status {
@@ -175,8 +177,8 @@ func Invalidate(verdicts []Verdict, against func(rests validity.Property) string
 	}
 }
 
-// Doubt makes INCONCLUSIVE what a property would have to prove that does not hold: a FAIL whose evidence rests on it. Its findings stay,
-// for whoever looks for them. What was seen to hold did.
+// Doubt makes INCONCLUSIVE what a property would have to prove that does not hold: a FAIL whose evidence rests on it.
+// Its findings stay, for whoever looks for them. What was seen to hold did.
 func Doubt(verdicts []Verdict, doubts []trace.Doubt) {
 	for _, d := range doubts {
 		for i := range verdicts {

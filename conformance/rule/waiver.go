@@ -12,10 +12,11 @@ import (
 
 // Waiver says that a rule is known to be broken by a device, who answers for it, and until when.
 type Waiver struct {
-	Rule    string // a rule ID, or a pattern of path.Match such as "RC-RNR-*"
-	Impl    string // the implementation or device, likewise
-	Kernel  string // versions of the kernel that the device is a part of, "6.1..6.6", both included; "" is any
-	In      string // the only scenarios that it covers, "loss-tail,random/read", "run" for what is none; "" covers everything
+	Rule   string // a rule ID, or a pattern of path.Match such as "RC-RNR-*"
+	Impl   string // the implementation or device, likewise
+	Kernel string // versions of the kernel that the device is a part of, "6.1..6.6", both included; "" is any
+	// the only scenarios that it covers, "loss-tail,random/read", "run" for what is none; "" covers everything
+	In      string
 	Sure    string // of those, the scenarios in each of which the deviation is sure to show; "" is all that it covers
 	Reason  string
 	Owner   string
@@ -34,11 +35,13 @@ func (w *Waiver) Validate() error {
 		{"rule", w.Rule}, {"impl", w.Impl}, {"reason", w.Reason}, {"owner", w.Owner}, {"expires", w.Expires},
 	} {
 		if f.value == "" {
-			return fmt.Errorf("waiver of %q for %q: no %s; a waiver needs rule, impl, reason, owner and expires", w.Rule, w.Impl, f.name)
+			return fmt.Errorf("waiver of %q for %q: no %s; a waiver needs rule, impl, reason, owner and expires",
+				w.Rule, w.Impl, f.name)
 		}
 	}
 	var y, m, d int
-	if n, err := fmt.Sscanf(w.Expires, "%4d-%2d-%2d", &y, &m, &d); n != 3 || err != nil || len(w.Expires) != len("2027-01-31") {
+	if n, err := fmt.Sscanf(w.Expires, "%4d-%2d-%2d", &y, &m, &d); n != 3 || err != nil ||
+		len(w.Expires) != len("2027-01-31") {
 		return fmt.Errorf("waiver of %q for %q: expires %q: want a day such as 2027-01-31", w.Rule, w.Impl, w.Expires)
 	}
 	if _, err := path.Match(w.Rule, ""); err != nil {
@@ -53,16 +56,17 @@ func (w *Waiver) Validate() error {
 	return nil
 }
 
-// Waive applies waivers to the verdicts on a device: FAIL becomes XFAIL, PASS becomes XPASS, and the reason says by whom.
-// The first waiver that matches decides. An expired one changes nothing but is mentioned. What waivers say of named scenarios
-// does not concern a run that is none. Today is a day such as "2026-01-31".
+// Waive applies waivers to the verdicts on a device: FAIL becomes XFAIL, PASS becomes XPASS, and the reason says by
+// whom. The first waiver that matches decides. An expired one changes nothing but is mentioned. What waivers say of
+// named scenarios does not concern a run that is none. Today is a day such as "2026-01-31".
 func Waive(verdicts []Verdict, waivers []Waiver, d Device, today string) {
 	waivers = WaivedIn("", waivers)
 	Excuse(verdicts, waivers, d, today)
 	for i := range verdicts {
 		v := &verdicts[i]
 		if w := Covering(waivers, v.Rule, d); w != nil && v.Status == Pass && w.Expires >= today && w.Sure == "" {
-			v.Status, v.Reason = XPass, fmt.Sprintf("waived by %s until %s, but passes: %s", w.Owner, w.Expires, w.Reason)
+			v.Status, v.Reason = XPass, fmt.Sprintf("waived by %s until %s, but passes: %s", w.Owner,
+				w.Expires, w.Reason)
 		}
 	}
 }
@@ -106,8 +110,8 @@ func WaivedIn(scenario string, waivers []Waiver) (list []Waiver) {
 	return list
 }
 
-// RefutedBy reports whether the waived rule should have failed in one of the scenarios, in all of which it passed: then the
-// waiver must go. A stimulus too short to show the deviation refutes nothing.
+// RefutedBy reports whether the waived rule should have failed in one of the scenarios, in all of which it passed: then
+// the waiver must go. A stimulus too short to show the deviation refutes nothing.
 func (w *Waiver) RefutedBy(passed []string) bool {
 	shows := cmp.Or(w.Sure, w.In)
 	return slices.ContainsFunc(passed, func(name string) bool { return shows == "" || named(shows, name) })
@@ -134,7 +138,8 @@ func (w *Waiver) coversKernel(version string) bool {
 	return err == nil && compareVersions(v, from) >= 0 && compareVersions(v, to) <= 0
 }
 
-// release is the part of a version that is numbers: what distributions add begins with another letter, as in "6.12.117+deb12-amd64".
+// release is the part of a version that is numbers: what distributions add begins with another letter, as in
+// "6.12.117+deb12-amd64".
 func release(version string) string {
 	if i := strings.IndexFunc(version, func(r rune) bool { return r != '.' && (r < '0' || r > '9') }); i >= 0 {
 		version = version[:i]

@@ -53,11 +53,12 @@ func TestExcuse(t *testing.T) {
 	}
 }
 
-// TestWaiversOfScenarios: a waiver may be for named scenarios, and only a scenario that would show the deviation tells that
-// it is gone.
+// TestWaiversOfScenarios: a waiver may be for named scenarios, and only a scenario that would show the deviation tells
+// that it is gone.
 func TestWaiversOfScenarios(t *testing.T) {
 	const rest = " owner=o expires=2027-01-31 : r\n"
-	w := parseWaivers(t, "waive A impl=x in=loss-tail,random/read"+rest+"waive B impl=x sure=loss-tail"+rest+"waive C impl=x"+rest)
+	w := parseWaivers(t, "waive A impl=x in=loss-tail,random/read"+rest+"waive B impl=x sure=loss-tail"+rest+
+		"waive C impl=x"+rest)
 	for _, c := range []struct {
 		passed []string
 		want   [3]bool
@@ -83,7 +84,8 @@ func TestWaiversOfScenarios(t *testing.T) {
 			t.Errorf("%q: %+v, want %d waivers of runs", scenario, got, want)
 		}
 	}
-	v := []Verdict{{Rule: "B", Status: Pass}, {Rule: "C", Status: Pass}, {Rule: "B", Status: Fail}, {Rule: "A", Status: Fail}}
+	v := []Verdict{{Rule: "B", Status: Pass}, {Rule: "C", Status: Pass}, {Rule: "B", Status: Fail},
+		{Rule: "A", Status: Fail}}
 	Waive(v, w, Device{Names: []string{"x"}}, "2026-01-01")
 	for i, want := range []Status{Pass, XPass, XFail, Fail} {
 		if v[i].Status != want {
@@ -93,7 +95,8 @@ func TestWaiversOfScenarios(t *testing.T) {
 }
 
 func TestExpired(t *testing.T) {
-	w := parseWaivers(t, "waive A impl=x owner=o expires=2026-01-31 : r\nwaive B impl=x owner=o expires=2026-02-01 : r\n")
+	w := parseWaivers(t, "waive A impl=x owner=o expires=2026-01-31 : r\nwaive B impl=x owner=o "+
+		"expires=2026-02-01 : r\n")
 	if got := Expired(w, "2026-02-01"); len(got) != 1 || got[0].Rule != "A" {
 		t.Errorf("expired on 2026-02-01: %+v, want A", got)
 	}

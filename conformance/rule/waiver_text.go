@@ -16,9 +16,9 @@ const waiverLimit = 1000
 //
 //	waive RC-READ-002 impl=rxe kernel=5.15..6.12 owner=lab expires=2027-05-31 : a gap in READ responses waits for the timer
 //
-// The words before the colon come in any order. Three may be left out: kernel, which then means every version, in, which names
-// the only scenarios that the waiver covers, with run for every run that is none, and sure, which names those in which the deviation
-// is sure to show. Errors begin with the number of the line.
+// The words before the colon come in any order. Three may be left out: kernel, which then means every version, in,
+// which names the only scenarios that the waiver covers, with run for every run that is none, and sure, which names
+// those in which the deviation is sure to show. Errors begin with the number of the line.
 func ParseWaivers(r io.Reader) ([]Waiver, error) {
 	var all []Waiver
 	lines := bufio.NewScanner(r)
@@ -47,12 +47,15 @@ func parseWaiver(line string) (w Waiver, err error) {
 		return w, fmt.Errorf("%.60q: want waive RULE impl=… owner=… expires=… : REASON", line)
 	}
 	w.Rule, w.Reason = words[1], strings.TrimSpace(reason)
-	fields := map[string]*string{"impl": &w.Impl, "kernel": &w.Kernel, "in": &w.In, "sure": &w.Sure, "owner": &w.Owner, "expires": &w.Expires}
+	fields := map[string]*string{"impl": &w.Impl, "kernel": &w.Kernel, "in": &w.In, "sure": &w.Sure, "owner": &w.Owner,
+		"expires": &w.Expires}
 	for _, word := range words[2:] {
 		key, value, _ := strings.Cut(word, "=")
 		field := fields[key]
 		if field == nil || *field != "" || value == "" {
-			return w, fmt.Errorf("%.60q: want impl=, kernel=, in=, sure=, owner= and expires=, each once and with a value", word)
+			return w,
+				fmt.Errorf("%.60q: want impl=, kernel=, in=, sure=, owner= and expires=, each once and with a value",
+					word)
 		}
 		*field = value
 	}

@@ -24,5 +24,6 @@ import (
 
 // All returns every rule, in the order of the catalogue. The caller may keep and change the slice.
 func All() []rule.Rule {
-	return slices.Concat(wire.Rules(), rc.Rules(), neg.Rules(), gbn.Rules(), gb1.Rules(), irn.Rules(), fasr.Rules(), lowar.Rules(), apn.Rules(), pack.Rules(), diw.Rules(), rciw.Rules(), srn.Rules(), wrk.Rules(), ctr.Rules())
+	return slices.Concat(wire.Rules(), rc.Rules(), neg.Rules(), gbn.Rules(), gb1.Rules(), irn.Rules(), fasr.Rules(),
+		lowar.Rules(), apn.Rules(), pack.Rules(), diw.Rules(), rciw.Rules(), srn.Rules(), wrk.Rules(), ctr.Rules())
 }

@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// book is what there is to read about rules: what people have written down, and the fixtures. Nothing of it is parsed before it is asked
-// for.
+// book is what there is to read about rules: what people have written down, and the fixtures. Nothing of it is parsed
+// before it is asked for.
 //
 //go:embed */about.txt */testdata/*/pass*.trace */testdata/*/fail*.trace
 var book embed.FS
 
-// About returns what people have written down about a rule or a family: of a rule what usually makes a device break it, a line for each
-// cause; of a family whose behaviour it is about. In about.txt each has a paragraph, headed by its ID.
+// About returns what people have written down about a rule or a family: of a rule what usually makes a device break it,
+// a line for each cause; of a family whose behaviour it is about. In about.txt each has a paragraph, headed by its ID.
 func About(id string) []string {
 	files, _ := fs.Glob(book, "*/about.txt") // the pattern is a constant and right
 	for _, name := range files {
@@ -34,7 +34,8 @@ type Fixture struct {
 	Text []byte
 }
 
-// Fixtures returns those of the rule with this ID. Of those that keep the rule and of those that break it, the plainest comes first.
+// Fixtures returns those of the rule with this ID. Of those that keep the rule and of those that break it, the plainest
+// comes first.
 func Fixtures(id string) (list []Fixture) {
 	files, _ := fs.Glob(book, "*/testdata/"+id+"/*.trace")
 	for _, name := range files {
@@ -45,7 +46,8 @@ func Fixtures(id string) (list []Fixture) {
 	return list
 }
 
-// size orders fixtures by how much there is to read: those that are called by nothing but their verdict show the rule itself.
+// size orders fixtures by how much there is to read: those that are called by nothing but their verdict show the rule
+// itself.
 func (f *Fixture) size() int {
 	if f.Name == "pass" || f.Name == "fail" {
 		return 0

@@ -9,7 +9,8 @@ import (
 // longestCause is how long a cause may be: it is read in a list.
 const longestCause = 190
 
-// TestEveryRuleSaysWhatBreaksIt wants the usual causes of each rule that can fail, as short sentences, and of nothing else.
+// TestEveryRuleSaysWhatBreaksIt wants the usual causes of each rule that can fail, as short sentences, and of nothing
+// else.
 func TestEveryRuleSaysWhatBreaksIt(t *testing.T) {
 	known := map[string]bool{}
 	for _, r := range All() {

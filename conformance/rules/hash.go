@@ -12,7 +12,8 @@ func Hash() string {
 	sum := sha256.New()
 	for _, r := range All() {
 		fmt.Fprintf(sum, "%q %q %q %q %q %v %v %q %q %v %q %q %v\n",
-			r.ID, r.Level, r.Title, r.Source.Ref, r.Source.Requirement, r.Needs, r.RestsOn(), r.Features, r.Without, r.Any, r.Stimulus, r.BlackBox, r.Unbuilt == "")
+			r.ID, r.Level, r.Title, r.Source.Ref, r.Source.Requirement, r.Needs, r.RestsOn(), r.Features, r.Without,
+			r.Any, r.Stimulus, r.BlackBox, r.Unbuilt == "")
 	}
 	return hex.EncodeToString(sum.Sum(nil))
 }

@@ -106,7 +106,8 @@ func again(o roce.Opcode, change func(*roce.Frame)) func(*frames) {
 			return
 		}
 		h, _ := first.decoded()
-		if s := f.nth(1, func(_ *shot, p *roce.Packet) bool { return p.Opcode == o && p.PSN == h.Packet.PSN }); s != nil {
+		if s := f.nth(1, func(_ *shot, p *roce.Packet) bool { return p.Opcode == o && p.PSN == h.Packet.PSN }); s !=
+			nil {
 			f.set(s, change)
 		}
 	}
@@ -129,25 +130,39 @@ func noICRC(raw []byte) { copy(raw[len(raw)-4:], []byte{0, 0, 0, 0}) }
 // planted are the violations.
 var planted = []edit{
 	// What is the same in all packets of a connection.
-	{"DestQP of one request", "ops", "WIRE-BTH-002", everywhere, one(2, requests, func(h *roce.Frame) { h.Packet.DestQP ^= 0x1000 })},
-	{"DestQP of one response", "ops", "WIRE-BTH-002", everywhere, one(2, responses, func(h *roce.Frame) { h.Packet.DestQP ^= 0x1000 })},
-	{"P_Key of one request", "ops", "WIRE-BTH-004", everywhere, one(2, requests, func(h *roce.Frame) { h.Packet.PKey = 0x8123 })},
-	{"P_Key of one response", "ops", "WIRE-BTH-004", everywhere, one(2, responses, func(h *roce.Frame) { h.Packet.PKey = 0x8123 })},
-	{"P_Key of all responses", "ops", "WIRE-BTH-004", everywhere, every(responses, func(h *roce.Frame) { h.Packet.PKey = 0x8123 })},
+	{"DestQP of one request", "ops", "WIRE-BTH-002", everywhere,
+		one(2, requests, func(h *roce.Frame) { h.Packet.DestQP ^= 0x1000 })},
+	{"DestQP of one response", "ops", "WIRE-BTH-002", everywhere,
+		one(2, responses, func(h *roce.Frame) { h.Packet.DestQP ^= 0x1000 })},
+	{"P_Key of one request", "ops", "WIRE-BTH-004", everywhere,
+		one(2, requests, func(h *roce.Frame) { h.Packet.PKey = 0x8123 })},
+	{"P_Key of one response", "ops", "WIRE-BTH-004", everywhere,
+		one(2, responses, func(h *roce.Frame) { h.Packet.PKey = 0x8123 })},
+	{"P_Key of all responses", "ops", "WIRE-BTH-004", everywhere,
+		every(responses, func(h *roce.Frame) { h.Packet.PKey = 0x8123 })},
 	{"P_Keys of limited members at both ends", "ops", "WIRE-BTH-004", everywhere,
 		every(func(*shot, *roce.Packet) bool { return true }, func(h *roce.Frame) { h.Packet.PKey = 0x7FFF })},
-	{"ICRC of every frame", "ops", "WIRE-ICRC-001", "SRP", spoil(func(*shot, *roce.Packet) bool { return true }, noICRC)},
+	{"ICRC of every frame", "ops", "WIRE-ICRC-001", "SRP", spoil(func(*shot, *roce.Packet) bool { return true },
+		noICRC)},
 	{"ICRC of every request", "ops", "WIRE-ICRC-001", "SP", spoil(requests, noICRC)},
 	{"ICRC of every response", "ops", "WIRE-ICRC-001", "RP", spoil(responses, noICRC)},
-	{"reserved bits of one request", "ops", "WIRE-BTH-001", everywhere, one(2, requests, func(h *roce.Frame) { h.Packet.Resv7 = 1 })},
-	{"reserved bits of one response", "ops", "WIRE-BTH-001", everywhere, one(2, responses, func(h *roce.Frame) { h.Packet.Resv7 = 1 })},
-	{"address of an atomic", "ops", "WIRE-ATOMIC-001", everywhere, one(0, of(roce.FetchAdd), func(h *roce.Frame) { h.Packet.RETH.VA |= 3 })},
-	{"MAC address of one request", "ops", "WIRE-MAC-001", "SP", one(2, requests, func(h *roce.Frame) { h.DstMAC[5] ^= 1 })},
-	{"MAC address of one response", "ops", "WIRE-MAC-001", "RP", one(1, responses, func(h *roce.Frame) { h.DstMAC[5] ^= 1 })},
-	{"broadcast of one request", "ops", "WIRE-MAC-001", "SP", one(0, requests, func(h *roce.Frame) { h.DstMAC = [6]byte{255, 255, 255, 255, 255, 255} })},
-	{"MTU of 1000 bytes", "sends", "WIRE-LEN-001", everywhere, every(of(roce.SendFirst, roce.SendMiddle), func(h *roce.Frame) {
-		h.Packet.Payload = h.Packet.Payload[:1000]
+	{"reserved bits of one request", "ops", "WIRE-BTH-001", everywhere,
+		one(2, requests, func(h *roce.Frame) { h.Packet.Resv7 = 1 })},
+	{"reserved bits of one response", "ops", "WIRE-BTH-001", everywhere,
+		one(2, responses, func(h *roce.Frame) { h.Packet.Resv7 = 1 })},
+	{"address of an atomic", "ops", "WIRE-ATOMIC-001", everywhere, one(0, of(roce.FetchAdd), func(h *roce.Frame) {
+		h.Packet.RETH.VA |= 3
 	})},
+	{"MAC address of one request", "ops", "WIRE-MAC-001", "SP",
+		one(2, requests, func(h *roce.Frame) { h.DstMAC[5] ^= 1 })},
+	{"MAC address of one response", "ops", "WIRE-MAC-001", "RP",
+		one(1, responses, func(h *roce.Frame) { h.DstMAC[5] ^= 1 })},
+	{"broadcast of one request", "ops", "WIRE-MAC-001", "SP",
+		one(0, requests, func(h *roce.Frame) { h.DstMAC = [6]byte{255, 255, 255, 255, 255, 255} })},
+	{"MTU of 1000 bytes", "sends", "WIRE-LEN-001", everywhere, every(of(roce.SendFirst, roce.SendMiddle),
+		func(h *roce.Frame) {
+			h.Packet.Payload = h.Packet.Payload[:1000]
+		})},
 
 	// Opcodes.
 	{"opcode of LoWAR in a message", "ops", "WIRE-OPC-002", everywhere, func(f *frames) {
@@ -159,18 +174,23 @@ var planted = []edit{
 		binary.LittleEndian.PutUint32(s.raw[len(s.raw)-4:], sum)
 		f.edits++
 	}},
-	{"opcode of a manufacturer in a message", "ops", "WIRE-OPC-002", everywhere, one(0, of(roce.SendMiddle), func(h *roce.Frame) { h.Packet.Opcode = 0xC1 })},
-	{"reserved opcode in a message", "ops", "WIRE-OPC-002", everywhere, one(0, of(roce.SendMiddle), func(h *roce.Frame) { h.Packet.Opcode = 0x18 })},
+	{"opcode of a manufacturer in a message", "ops", "WIRE-OPC-002", everywhere, one(0, of(roce.SendMiddle),
+		func(h *roce.Frame) { h.Packet.Opcode = 0xC1 })},
+	{"reserved opcode in a message", "ops", "WIRE-OPC-002", everywhere, one(0, of(roce.SendMiddle),
+		func(h *roce.Frame) { h.Packet.Opcode = 0x18 })},
 
 	// Responses of the wrong kind.
 	{"ACK for a READ", "ops", "RC-READ-001", "RP", one(0, of(roce.ReadRespFirst), func(h *roce.Frame) {
 		h.Packet.Opcode, h.Packet.Payload = roce.Acknowledge, nil
 	})},
-	{"ACK for an atomic", "ops", "RC-READ-001", "RP", one(0, of(roce.AtomicAck), func(h *roce.Frame) { h.Packet.Opcode = roce.Acknowledge })},
+	{"ACK for an atomic", "ops", "RC-READ-001", "RP", one(0, of(roce.AtomicAck), func(h *roce.Frame) {
+		h.Packet.Opcode = roce.Acknowledge
+	})},
 	{"READ response for a WRITE", "ops", "RC-READ-001", everywhere, one(0, acks, func(h *roce.Frame) {
 		h.Packet.Opcode, h.Packet.Payload = roce.ReadRespOnly, []byte("abcd")
 	})},
-	{"atomic ACK for a WRITE", "ops", "RC-READ-001", everywhere, one(0, acks, func(h *roce.Frame) { h.Packet.Opcode = roce.AtomicAck })},
+	{"atomic ACK for a WRITE", "ops", "RC-READ-001", everywhere,
+		one(0, acks, func(h *roce.Frame) { h.Packet.Opcode = roce.AtomicAck })},
 	{"atomic ACK for a READ", "ops", "RC-READ-001", everywhere, one(0, of(roce.ReadRespFirst), func(h *roce.Frame) {
 		h.Packet.Opcode, h.Packet.Payload = roce.AtomicAck, nil
 	})},
@@ -188,20 +208,38 @@ var planted = []edit{
 	{"MSN doubled", "ops", "RC-MSN-001", everywhere, every(acks, func(h *roce.Frame) { h.Packet.AETH.MSN *= 2 })},
 
 	{"MSN going back", "ops", "RC-MSN-001", everywhere, one(3, acks, func(h *roce.Frame) { h.Packet.AETH.MSN -= 2 })},
-	{"MSN counting down", "ops", "RC-MSN-001", everywhere, every(acks, func(h *roce.Frame) { h.Packet.AETH.MSN = 100 - h.Packet.AETH.MSN })},
+	{"MSN counting down", "ops", "RC-MSN-001", everywhere,
+		every(acks, func(h *roce.Frame) { h.Packet.AETH.MSN = 100 - h.Packet.AETH.MSN })},
 
 	// What a retransmission repeats.
-	{"R_Key of a retransmitted WRITE", "again", "RC-PSN-005", "SP", again(roce.WriteFirst, func(h *roce.Frame) { h.Packet.RETH.RKey ^= 1 })},
-	{"address of a retransmitted WRITE", "again", "RC-PSN-005", "SP", again(roce.WriteFirst, func(h *roce.Frame) { h.Packet.RETH.VA += 8 })},
-	{"length of a retransmitted WRITE", "again", "RC-PSN-005", "SP", again(roce.WriteFirst, func(h *roce.Frame) { h.Packet.RETH.DMALen += 8 })},
-	{"immediate of a retransmitted WRITE", "again", "RC-PSN-005", "SP", again(roce.WriteLastImm, func(h *roce.Frame) { h.Packet.Imm ^= 1 })},
-	{"immediate of a retransmitted SEND", "again", "RC-PSN-005", "SP", again(roce.SendLastImm, func(h *roce.Frame) { h.Packet.Imm ^= 1 })},
-	{"key to invalidate of a retransmitted SEND", "again", "RC-PSN-005", "SP", again(roce.SendOnlyInv, func(h *roce.Frame) { h.Packet.InvKey ^= 1 })},
-	{"operand of a retransmitted atomic", "again", "RC-PSN-005", "SP", again(roce.FetchAdd, func(h *roce.Frame) { h.Packet.Atomic.SwapAdd++ })},
-	{"comparand of a retransmitted atomic", "again", "RC-PSN-005", "SP", again(roce.CompareSwap, func(h *roce.Frame) { h.Packet.Atomic.Compare++ })},
-	{"address of a retransmitted atomic", "again", "RC-PSN-005", "SP", again(roce.FetchAdd, func(h *roce.Frame) { h.Packet.RETH.VA += 8 })},
-	{"R_Key of a retransmitted atomic", "again", "RC-PSN-005", "SP", again(roce.FetchAdd, func(h *roce.Frame) { h.Packet.RETH.RKey ^= 1 })},
-	{"R_Key of a retransmitted READ", "again", "RC-PSN-005 RC-READ-002", "SP", again(roce.ReadRequest, func(h *roce.Frame) { h.Packet.RETH.RKey ^= 1 })},
+	{"R_Key of a retransmitted WRITE", "again", "RC-PSN-005", "SP", again(roce.WriteFirst, func(h *roce.Frame) {
+		h.Packet.RETH.RKey ^= 1
+	})},
+	{"address of a retransmitted WRITE", "again", "RC-PSN-005", "SP", again(roce.WriteFirst, func(h *roce.Frame) {
+		h.Packet.RETH.VA += 8
+	})},
+	{"length of a retransmitted WRITE", "again", "RC-PSN-005", "SP", again(roce.WriteFirst, func(h *roce.Frame) {
+		h.Packet.RETH.DMALen += 8
+	})},
+	{"immediate of a retransmitted WRITE", "again", "RC-PSN-005", "SP", again(roce.WriteLastImm, func(h *roce.Frame) {
+		h.Packet.Imm ^= 1
+	})},
+	{"immediate of a retransmitted SEND", "again", "RC-PSN-005", "SP", again(roce.SendLastImm, func(h *roce.Frame) {
+		h.Packet.Imm ^= 1
+	})},
+	{"key to invalidate of a retransmitted SEND", "again", "RC-PSN-005", "SP", again(roce.SendOnlyInv,
+		func(h *roce.Frame) { h.Packet.InvKey ^= 1 })},
+	{"operand of a retransmitted atomic", "again", "RC-PSN-005", "SP",
+		again(roce.FetchAdd, func(h *roce.Frame) { h.Packet.Atomic.SwapAdd++ })},
+	{"comparand of a retransmitted atomic", "again", "RC-PSN-005", "SP", again(roce.CompareSwap, func(h *roce.Frame) {
+		h.Packet.Atomic.Compare++
+	})},
+	{"address of a retransmitted atomic", "again", "RC-PSN-005", "SP",
+		again(roce.FetchAdd, func(h *roce.Frame) { h.Packet.RETH.VA += 8 })},
+	{"R_Key of a retransmitted atomic", "again", "RC-PSN-005", "SP",
+		again(roce.FetchAdd, func(h *roce.Frame) { h.Packet.RETH.RKey ^= 1 })},
+	{"R_Key of a retransmitted READ", "again", "RC-PSN-005 RC-READ-002", "SP", again(roce.ReadRequest,
+		func(h *roce.Frame) { h.Packet.RETH.RKey ^= 1 })},
 
 	// When, and from where, something is sent again.
 	{"acknowledged data again", "ops", "RC-CNS-002", "SP", func(f *frames) {
@@ -212,7 +250,9 @@ var planted = []edit{
 		f.drop(func(s *shot, p *roce.Packet) bool {
 			return s.sent > first.sent && s.from == trace.B || s.sent > first.sent.Add(vtime.Millisecond)
 		})
-		f.at(f.nth(0, func(s *shot, p *roce.Packet) bool { return s.sent > first.sent && p.Opcode == roce.WriteMiddle }), 40*vtime.Millisecond, func(*roce.Frame) {})
+		f.at(f.nth(0, func(s *shot, p *roce.Packet) bool {
+			return s.sent > first.sent && p.Opcode == roce.WriteMiddle
+		}), 40*vtime.Millisecond, func(*roce.Frame) {})
 	}},
 	{"more retries than there are", "ops", "RC-TMO-002", "SP", func(f *frames) {
 		first := f.nth(3, of(roce.WriteFirst))
@@ -231,16 +271,20 @@ var planted = []edit{
 	}},
 
 	// RNR NAKs, and packets beside the connection.
-	{"RNR NAK for a WRITE", "rnr", "RC-RNR-001 RC-RNR-004", everywhere, one(0, rnrs, func(h *roce.Frame) { h.Packet.PSN -= 2 })},
-	{"RNR NAK for the middle of a SEND", "rnr", "RC-RNR-001", "RP", one(0, rnrs, func(h *roce.Frame) { h.Packet.PSN++ })},
+	{"RNR NAK for a WRITE", "rnr", "RC-RNR-001 RC-RNR-004", everywhere,
+		one(0, rnrs, func(h *roce.Frame) { h.Packet.PSN -= 2 })},
+	{"RNR NAK for the middle of a SEND", "rnr", "RC-RNR-001", "RP",
+		one(0, rnrs, func(h *roce.Frame) { h.Packet.PSN++ })},
 	{"CNP with bytes", "ops", "WIRE-BTH-001", everywhere, func(f *frames) {
 		f.after(f.nth(2, requests), func(h *roce.Frame) {
-			h.Packet = roce.Packet{BTH: roce.BTH{Opcode: roce.CNP, PKey: roce.DefaultPKey, DestQP: h.Packet.DestQP, BECN: true}, Payload: append(make([]byte, 15), 1)}
+			h.Packet = roce.Packet{BTH: roce.BTH{Opcode: roce.CNP, PKey: roce.DefaultPKey, DestQP: h.Packet.DestQP,
+				BECN: true}, Payload: append(make([]byte, 15), 1)}
 		})
 	}},
 	{"datagram beyond any MTU", "ops", "WIRE-LEN-001", everywhere, func(f *frames) {
 		f.after(f.nth(2, requests), func(h *roce.Frame) {
-			h.Packet = roce.Packet{BTH: roce.BTH{Opcode: roce.UDSendOnly, PKey: roce.DefaultPKey, DestQP: 77}, DETH: roce.DETH{QKey: 1, SrcQP: 78}, Payload: make([]byte, 5000)}
+			h.Packet = roce.Packet{BTH: roce.BTH{Opcode: roce.UDSendOnly, PKey: roce.DefaultPKey, DestQP: 77},
+				DETH: roce.DETH{QKey: 1, SrcQP: 78}, Payload: make([]byte, 5000)}
 		})
 	}},
 }

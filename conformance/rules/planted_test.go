@@ -36,8 +36,8 @@ const (
 	everywhere  = "SRPM"
 )
 
-// TestPlanted takes recordings of our own engine, plants a violation in the frames, and judges what each tap would have captured. A view
-// that shows the violation must FAIL by one of the edit's rules; in any other none of them may PASS.
+// TestPlanted takes recordings of our own engine, plants a violation in the frames, and judges what each tap would have
+// captured. A view that shows the violation must FAIL by one of the edit's rules; in any other none of them may PASS.
 func TestPlanted(t *testing.T) {
 	recorded := map[string][]shot{}
 	for name, spec := range plantedRuns {
@@ -223,7 +223,9 @@ func record(t *testing.T, text string) (list []shot) {
 		t.Fatal(err)
 	}
 	job.Bytes = true
-	run := judging.Run{Job: job, Bench: sim.Bench{}, Sink: func(trace.Header, trace.Viewer) (trace.Sink, error) { return (*keeper)(&list), nil }}
+	run := judging.Run{Job: job, Bench: sim.Bench{}, Sink: func(trace.Header, trace.Viewer) (trace.Sink, error) {
+		return (*keeper)(&list), nil
+	}}
 	if _, err := run.Play(context.Background()); err != nil {
 		t.Fatal(err)
 	}
@@ -252,7 +254,8 @@ func judgeView(t *testing.T, view rune, shots []shot) []rule.Verdict {
 		taps = []rune{atRequester, atResponder}
 	}
 	for _, at := range taps {
-		tracetest.WritePcap(t, filepath.Join(path, map[rune]string{atRequester: "A.pcap", atResponder: "B.pcap", between: "x.pcap"}[at]), 1<<16, captured(at, shots))
+		tracetest.WritePcap(t, filepath.Join(path, map[rune]string{atRequester: "A.pcap", atResponder: "B.pcap",
+			between: "x.pcap"}[at]), 1<<16, captured(at, shots))
 	}
 	tap := recording.Tap{}
 	var err error
@@ -292,6 +295,9 @@ func captured(at rune, shots []shot) (list []capture.Frame) {
 			list = append(list, capture.Frame{Wall: time.Unix(1_700_000_000, int64(when)/1000), Raw: s.raw})
 		}
 	}
-	slices.SortStableFunc(list, func(x, y capture.Frame) int { return cmp.Compare(x.Wall.UnixNano(), y.Wall.UnixNano()) })
+	slices.SortStableFunc(list, func(x, y capture.Frame) int {
+		return cmp.Compare(x.Wall.UnixNano(),
+			y.Wall.UnixNano())
+	})
 	return list
 }

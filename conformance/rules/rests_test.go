@@ -38,7 +38,8 @@ func TestRestsGolden(t *testing.T) {
 	}
 }
 
-// TestNeedsAndRests holds what rules rest on against what they need: who follows packets between the taps rests on both taps.
+// TestNeedsAndRests holds what rules rest on against what they need: who follows packets between the taps rests on both
+// taps.
 func TestNeedsAndRests(t *testing.T) {
 	alone := []string{"PACK-ICRC-001"} // looks at frames alone, on either hop
 	for _, r := range All() {
@@ -56,9 +57,9 @@ func TestNeedsAndRests(t *testing.T) {
 	}
 }
 
-// TestRestsOnWhatMovesIt spoils the fixtures of each rule. One that finds more or less in a trace whose times are stretched rests
-// on lateness and clock; one that finds more when the capture misses a frame, or shows one that did not reach the endpoint, rests
-// on the capture.
+// TestRestsOnWhatMovesIt spoils the fixtures of each rule. One that finds more or less in a trace whose times are
+// stretched rests on lateness and clock; one that finds more when the capture misses a frame, or shows one that did not
+// reach the endpoint, rests on the capture.
 func TestRestsOnWhatMovesIt(t *testing.T) {
 	for _, r := range All() {
 		rests := r.RestsOn()
@@ -67,7 +68,8 @@ func TestRestsOnWhatMovesIt(t *testing.T) {
 			if !rests.Has(validity.Lateness | validity.Clock) {
 				for _, factor := range []float64{0.001, 0.03, 30, 1000} {
 					if n := s.judge(s.stretched(factor)); n != found {
-						t.Errorf("%s rests on %v: %s with times %g as long gives %d findings in place of %d", r.ID, rests, s.name, factor, n, found)
+						t.Errorf("%s rests on %v: %s with times %g as long gives %d findings in place of %d", r.ID,
+							rests, s.name, factor, n, found)
 					}
 				}
 			}
@@ -77,7 +79,8 @@ func TestRestsOnWhatMovesIt(t *testing.T) {
 			for i := range s.entries {
 				for what, entries := range s.misseen(i) {
 					if n := s.judge(entries); n > found {
-						t.Errorf("%s rests on %v: %s with entry %d %s gives %d findings in place of %d", r.ID, rests, s.name, i, what, n, found)
+						t.Errorf("%s rests on %v: %s with entry %d %s gives %d findings in place of %d", r.ID, rests,
+							s.name, i, what, n, found)
 					}
 				}
 			}

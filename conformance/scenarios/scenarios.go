@@ -11,9 +11,9 @@
 //	post-write wr=1 len=5120
 //
 // The rules after judge are those that the file is there for: a run that leaves one of them unexercised missed its
-// purpose. All other rules are judged too. An implementation that declares a feature after without has nothing to do there:
-// it takes none of the requests, or what is lost includes the set-up of its connection. Links are slow, round trips short and packets few, so that a scenario lasts
-// about a second in real time.
+// purpose. All other rules are judged too. An implementation that declares a feature after without has nothing to do
+// there: it takes none of the requests, or what is lost includes the set-up of its connection. Links are slow, round
+// trips short and packets few, so that a scenario lasts about a second in real time.
 package scenarios
 
 import (
@@ -31,19 +31,20 @@ var files embed.FS
 
 // Scenario is one stimulus.
 type Scenario struct {
-	Name        string   // the file without .txt: "loss-middle", "random/burst"
-	Title       string   // first line of the prose
-	Text        string   // scenario text, with the lines of judge and without blanked
-	Rules       []string // rules that must be exercised, in the order of the file
-	Without     []string // features of implementations that would do none of its work
-	NeedsFaults bool     // addresses single packets or needs a loss model of this project, so the kernel's netem cannot do it
+	Name    string   // the file without .txt: "loss-middle", "random/burst"
+	Title   string   // first line of the prose
+	Text    string   // scenario text, with the lines of judge and without blanked
+	Rules   []string // rules that must be exercised, in the order of the file
+	Without []string // features of implementations that would do none of its work
+	// addresses single packets or needs a loss model of this project, so the kernel's netem cannot do it
+	NeedsFaults bool
 }
 
 // All returns every scenario for implementations in the order of names. The caller may keep and change the slice.
 func All() []Scenario { return matching("*.txt", "random/*.txt") }
 
-// Device returns those that are for foreign devices alone, likewise: they count on how the tool above one works, or ask of it what
-// every implementation is asked in a way that no tool can follow.
+// Device returns those that are for foreign devices alone, likewise: they count on how the tool above one works, or ask
+// of it what every implementation is asked in a way that no tool can follow.
 func Device() []Scenario { return matching("device/*.txt") }
 
 // matching returns the scenarios whose files match.

@@ -26,8 +26,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestScenarios holds every file to what makes it usable on a real bench: it parses, says what it is, names rules, and is
-// slow and short enough for real time.
+// TestScenarios holds every file to what makes it usable on a real bench: it parses, says what it is, names rules, and
+// is slow and short enough for real time.
 func TestScenarios(t *testing.T) {
 	for _, s := range scenarios.All() {
 		spec, err := s.Spec()
@@ -54,43 +54,55 @@ func TestScenarios(t *testing.T) {
 
 // unexercised are the rules that no scenario can exercise on a reliable connection, and why.
 var unexercised = map[string]string{
-	"WIRE-UD-001":    "needs an unreliable datagram QP",
-	"NEG-QKEY-001":   "needs an unreliable datagram QP",
-	"NEG-FUZZ-001":   "a million mutated packets; the engines' own tests run them",
-	"GBN-BT0-001":    "an option of the simulators that go-back-N was measured with; no default",
-	"GBN-NAK-004":    "an option of the simulators that go-back-N was measured with; no default",
-	"APN-QD-004":     "needs a device whose queue is shorter than the path; the engine's ladders and its broken variants set a cap",
-	"APN-QD-005":     "needs a device whose queue is shorter than the path; the engine's ladders and its broken variants set a cap",
-	"APN-QD-007":     "needs a device whose queue is shorter than the path; the engine's ladders and its broken variants set a cap",
-	"FASR-POOL-003":  "needs a pool that other transports do not have; the engine's ladders and its broken variants make it small",
-	"FASR-POOL-004":  "needs a pool that other transports do not have; the engine's ladders and its broken variants make it small",
-	"IRN-RTO-001":    "needs two timeouts that other transports do not have; the engine's ladders and its broken variants set them",
-	"PACK-BUF-002":   "needs a buffer as small as a few packets, which others do not have; the box's ladders and its broken variants set it",
-	"PACK-BUF-003":   "needs a buffer as small as a few packets, which others do not have; the box's ladders and its broken variants set it",
-	"SRN-MOD-001":    "needs a pipeline as slow as the link, which other transports do not have; the engine's tests and its broken variants set it",
-	"GB1-BUF-002":    "needs a bound that other transports do not have; the engine's ladders and its broken variants set it",
-	"LOWAR-DEC-004":  "needs a depth above 1, which other transports do not know; the engine's ladders and its broken variants set it",
-	"LOWAR-DEC-010":  "needs ends with different parameters; the engine's ladders and its broken variants set them",
-	"LOWAR-NEG-001":  "needs adaptive parameters; the engine's ladders and its broken variants set them",
-	"LOWAR-NEG-002":  "needs adaptive parameters; the engine's ladders and its broken variants set them",
-	"LOWAR-TRN-002":  "needs the shim at one end only; its broken variants have it so",
-	"CTR-ADP-001":    "needs counters that RNICs have and soft-RoCE has not",
-	"CTR-CNP-001":    "needs counters that RNICs have and soft-RoCE has not",
-	"CTR-CRC-001":    "needs counters that RNICs have and soft-RoCE has not",
-	"CTR-DUP-001":    "needs a device that counts; its scenarios are in the folder device",
-	"CTR-ERR-001":    "needs counters that RNICs have and soft-RoCE has not",
-	"CTR-IMP-001":    "needs counters that RNICs have and soft-RoCE has not",
-	"CTR-MONO-001":   "needs a device that counts; its scenarios are in the folder device",
-	"CTR-NAK-001":    "needs a device that counts; its scenarios are in the folder device",
-	"CTR-OOS-001":    "needs a device that counts; its scenarios are in the folder device",
-	"CTR-PKT-001":    "needs a device that counts; its scenarios are in the folder device",
-	"CTR-PKT-002":    "needs a device that counts; its scenarios are in the folder device",
-	"CTR-REX-001":    "needs a device that counts; its scenarios are in the folder device",
-	"CTR-RNR-001":    "needs a device that counts; its scenarios are in the folder device",
-	"CTR-RNR-002":    "needs a device that counts; its scenarios are in the folder device",
-	"CTR-RTX-001":    "needs a device that counts; its scenarios are in the folder device",
-	"CTR-TMO-001":    "needs counters that RNICs have and soft-RoCE has not",
-	"LOWAR-UNIT-002": "needs a pool that other transports do not have; the engine's ladders and its broken variants make it small",
+	"WIRE-UD-001":  "needs an unreliable datagram QP",
+	"NEG-QKEY-001": "needs an unreliable datagram QP",
+	"NEG-FUZZ-001": "a million mutated packets; the engines' own tests run them",
+	"GBN-BT0-001":  "an option of the simulators that go-back-N was measured with; no default",
+	"GBN-NAK-004":  "an option of the simulators that go-back-N was measured with; no default",
+	"APN-QD-004": "needs a device whose queue is shorter than the path; the engine's ladders and its " +
+		"broken variants set a cap",
+	"APN-QD-005": "needs a device whose queue is shorter than the path; the engine's ladders and its " +
+		"broken variants set a cap",
+	"APN-QD-007": "needs a device whose queue is shorter than the path; the engine's ladders and its " +
+		"broken variants set a cap",
+	"FASR-POOL-003": "needs a pool that other transports do not have; the engine's ladders and its broken " +
+		"variants make it small",
+	"FASR-POOL-004": "needs a pool that other transports do not have; the engine's ladders and its broken " +
+		"variants make it small",
+	"IRN-RTO-001": "needs two timeouts that other transports do not have; the engine's ladders and its " +
+		"broken variants set them",
+	"PACK-BUF-002": "needs a buffer as small as a few packets, which others do not have; the box's ladders and its " +
+		"broken variants set it",
+	"PACK-BUF-003": "needs a buffer as small as a few packets, which others do not have; the box's ladders and its " +
+		"broken variants set it",
+	"SRN-MOD-001": "needs a pipeline as slow as the link, which other transports do not have; the engine's tests " +
+		"and its broken variants set it",
+	"GB1-BUF-002": "needs a bound that other transports do not have; the engine's ladders and its " +
+		"broken variants set it",
+	"LOWAR-DEC-004": "needs a depth above 1, which other transports do not know; the engine's ladders and its " +
+		"broken variants set it",
+	"LOWAR-DEC-010": "needs ends with different parameters; the engine's ladders and its broken variants set them",
+	"LOWAR-NEG-001": "needs adaptive parameters; the engine's ladders and its broken variants set them",
+	"LOWAR-NEG-002": "needs adaptive parameters; the engine's ladders and its broken variants set them",
+	"LOWAR-TRN-002": "needs the shim at one end only; its broken variants have it so",
+	"CTR-ADP-001":   "needs counters that RNICs have and soft-RoCE has not",
+	"CTR-CNP-001":   "needs counters that RNICs have and soft-RoCE has not",
+	"CTR-CRC-001":   "needs counters that RNICs have and soft-RoCE has not",
+	"CTR-DUP-001":   "needs a device that counts; its scenarios are in the folder device",
+	"CTR-ERR-001":   "needs counters that RNICs have and soft-RoCE has not",
+	"CTR-IMP-001":   "needs counters that RNICs have and soft-RoCE has not",
+	"CTR-MONO-001":  "needs a device that counts; its scenarios are in the folder device",
+	"CTR-NAK-001":   "needs a device that counts; its scenarios are in the folder device",
+	"CTR-OOS-001":   "needs a device that counts; its scenarios are in the folder device",
+	"CTR-PKT-001":   "needs a device that counts; its scenarios are in the folder device",
+	"CTR-PKT-002":   "needs a device that counts; its scenarios are in the folder device",
+	"CTR-REX-001":   "needs a device that counts; its scenarios are in the folder device",
+	"CTR-RNR-001":   "needs a device that counts; its scenarios are in the folder device",
+	"CTR-RNR-002":   "needs a device that counts; its scenarios are in the folder device",
+	"CTR-RTX-001":   "needs a device that counts; its scenarios are in the folder device",
+	"CTR-TMO-001":   "needs counters that RNICs have and soft-RoCE has not",
+	"LOWAR-UNIT-002": "needs a pool that other transports do not have; the engine's ladders and its broken " +
+		"variants make it small",
 }
 
 func TestEveryRuleIsExercised(t *testing.T) {

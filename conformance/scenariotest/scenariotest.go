@@ -81,8 +81,8 @@ func (r *runner) Packet(p *trace.Record) {
 	r.judged.Packet(p)
 }
 
-// Event implements trace.Sink. What the harness says about itself is for the rules and not for the drawing: its regions,
-// and memory that is as it should be.
+// Event implements trace.Sink. What the harness says about itself is for the rules and not for the drawing: its
+// regions, and memory that is as it should be.
 func (r *runner) Event(e *trace.Event) {
 	if e.Kind != trace.Probe && (e.Kind != trace.Memory || e.Value != 0) {
 		r.trace.Event(e)
@@ -96,8 +96,8 @@ func (r *runner) End(at vtime.Time) { r.judged.End(at) }
 // steps bounds the events of a run: one that takes more is no drawing for people.
 const steps = 1_000_000
 
-// stage is the simulator as a bench for ladders: the runner keeps its world, for the variables of the engines, and sees its
-// trace before the rules do.
+// stage is the simulator as a bench for ladders: the runner keeps its world, for the variables of the engines, and sees
+// its trace before the rules do.
 type stage struct{ *runner }
 
 // Run implements bench.Bench.

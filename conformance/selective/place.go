@@ -6,8 +6,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 )
 
-// Places makes the check of packets on FaSR's wire that are placeable alone: a WRITE says its own address, a SEND the number of its receive
-// and its offset there, and messages that take a receive are numbered without a gap (FaSR IV-D).
+// Places makes the check of packets on FaSR's wire that are placeable alone: a WRITE says its own address, a SEND the
+// number of its receive and its offset there, and messages that take a receive are numbered without a gap (FaSR IV-D).
 func Places(c *rule.Context) rule.Check {
 	m := message{c: c}
 	return rule.Check{Sight: m.sight}

@@ -43,13 +43,15 @@ func (a *Answer[_]) answeredBy(last psn.PSN) bool {
 	return (a.Kind == ACK || a.Kind == MayACK) && a.Next.Prev() == last
 }
 
-// Receiver holds the answers that leave a receiver against what has reached it: requests, or READ responses that are numbered apart. The
-// observer tells where an arrival stands; what that draws is the scheme's.
+// Receiver holds the answers that leave a receiver against what has reached it: requests, or READ responses that are
+// numbered apart. The observer tells where an arrival stands; what that draws is the scheme's.
 //
-// After a refusal, and where a tap cannot tell in which order packets came, nothing is compared until everything is acknowledged.
+// After a refusal, and where a tap cannot tell in which order packets came, nothing is compared until everything is
+// acknowledged.
 type Receiver[Why any] struct {
 	Draws func(s *rule.Sight) (Kind, Why)
-	// Match is called for each answer: with what was sent, or nil when it was passed over, came too late, or never came.
+	// Match is called for each answer: with what was sent, or nil when it was passed over, came too late, or never
+	// came.
 	Match func(want *Answer[Why], sent *rule.Sight)
 
 	Blind bool          // nothing is compared
@@ -124,7 +126,8 @@ func (r *Receiver[_]) Forget() { r.Blind, r.open, r.Want = true, false, r.Want[:
 func (r *Receiver[Why]) arrive(s *rule.Sight) {
 	if !r.begun {
 		r.begun, r.newest = true, s.Pkt.PSN
-		r.Blind = r.in == trace.RequesterIn && !r.c.Offers(rule.TapResponder) // the first response that arrives need not be the first
+		// the first response that arrives need not be the first
+		r.Blind = r.in == trace.RequesterIn && !r.c.Offers(rule.TapResponder)
 	}
 	r.newest = psn.Max(r.newest, s.Pkt.PSN)
 	together := s.Together(r.last) // packets of one instant have no order that a tap can tell
@@ -135,7 +138,8 @@ func (r *Receiver[Why]) arrive(s *rule.Sight) {
 		r.Forget()
 	case !r.Blind:
 		pkt := roce.Packet{BTH: s.Pkt.BTH, SO: s.Pkt.SO}
-		r.Want = append(r.Want, Answer[Why]{Kind: kind, Why: why, Pkt: pkt, At: s.At, Index: s.Index, Homeless: r.c.Homeless(s.Pkt)})
+		r.Want = append(r.Want, Answer[Why]{Kind: kind, Why: why, Pkt: pkt, At: s.At, Index: s.Index,
+			Homeless: r.c.Homeless(s.Pkt)})
 		r.open, r.Blind = true, kind == Refusal
 	}
 }
@@ -157,11 +161,12 @@ func (r *Receiver[Why]) answered(s *rule.Sight) bool {
 	return true
 }
 
-// housed reports an arrival that had no receive when it passed the tap, and has one now: the receiver may have looked at it since.
+// housed reports an arrival that had no receive when it passed the tap, and has one now: the receiver may have looked
+// at it since.
 func (r *Receiver[Why]) housed(w *Answer[Why]) bool { return w.Homeless && !r.c.Homeless(&w.Pkt) }
 
-// selective finds the arrival that an answer names; those before it have been passed over. An ACK that waits for others to go with it
-// may follow.
+// selective finds the arrival that an answer names; those before it have been passed over. An ACK that waits for others
+// to go with it may follow.
 func (r *Receiver[Why]) selective(s *rule.Sight) bool {
 	for i := range r.Want {
 		if w := r.Want[i]; w.Named() == s.Pkt.SACK.PSN && w.Kind != MayACK {
@@ -219,8 +224,8 @@ func (r *Receiver[Why]) cumulative(s *rule.Sight, last psn.PSN) bool {
 	return true
 }
 
-// accept takes an ACK for the answer to the first i+1 arrivals, but for those that it cannot answer, or whose own should have left long
-// before.
+// accept takes an ACK for the answer to the first i+1 arrivals, but for those that it cannot answer, or whose own
+// should have left long before.
 func (r *Receiver[Why]) accept(i int, s *rule.Sight, last psn.PSN) {
 	alike := 0
 	for k := range r.Want[:i+1] {
@@ -238,12 +243,13 @@ func (r *Receiver[Why]) accept(i int, s *rule.Sight, last psn.PSN) {
 	r.strike(i)
 }
 
-// wrong reports an ACK that answers none of the first n arrivals, as that of the one which it seems to answer: one that it covers, or the
-// next, which wants to be named.
+// wrong reports an ACK that answers none of the first n arrivals, as that of the one which it seems to answer: one that
+// it covers, or the next, which wants to be named.
 func (r *Receiver[Why]) wrong(n int, s *rule.Sight, last psn.PSN) bool {
 	for i := range r.Want[:min(n+1, len(r.Want))] {
 		w := r.Want[i]
-		if i < n && w.Kind == ACK && w.Named().LessEq(last) || w.Kind >= Name && (w.Named() == last || i == n && w.Next == last.Next()) {
+		if i < n && w.Kind == ACK && w.Named().LessEq(last) || w.Kind >= Name &&
+			(w.Named() == last || i == n && w.Next == last.Next()) {
 			r.strike(i)
 			r.match(&w, s)
 			return true
@@ -276,8 +282,9 @@ func (r *Receiver[Why]) End(at vtime.Time) {
 	}
 }
 
-// repeats counts the ACKs of one PSN that may still come: each duplicate draws its own, unless it is merged with the one before it. An
-// ACK that answers for several may be the first of so many; by the time of the others what they name may have been passed.
+// repeats counts the ACKs of one PSN that may still come: each duplicate draws its own, unless it is merged with the
+// one before it. An ACK that answers for several may be the first of so many; by the time of the others what they name
+// may have been passed.
 type repeats struct {
 	psn  psn.PSN // newest PSN that they cover
 	left int     // how many may come

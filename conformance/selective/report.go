@@ -28,7 +28,8 @@ func NewReports[State any](c *rule.Context, mine bool, begin State) *Reports[Sta
 	return &Reports[State]{c: c, mine: mine, Prev: begin, Cur: begin}
 }
 
-// Event takes a variable. One that is not behind the last in the order belongs to the next input, even if that came at the same instant.
+// Event takes a variable. One that is not behind the last in the order belongs to the next input, even if that came at
+// the same instant.
 func (r *Reports[_]) Event(e *trace.Event) {
 	if r.dirty && e.At != r.at {
 		r.Flush()

@@ -68,7 +68,8 @@ func (m *Sender) resent(s *rule.Sight, p psn.PSN) {
 	m.follow(p)
 }
 
-// follow notes a retransmission. One that leaves while nothing is judged belongs to a recovery that may go on when something is again.
+// follow notes a retransmission. One that leaves while nothing is judged belongs to a recovery that may go on when
+// something is again.
 func (m *Sender) follow(p psn.PSN) {
 	m.Recovering, m.recover = true, m.Next.Prev()
 	m.again[p] = true

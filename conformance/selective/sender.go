@@ -8,14 +8,15 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Sender is the reference sender (IRN 3.1): it takes what leaves one end and the acknowledgements that reach it, and knows what may and
-// what has to be sent again.
+// Sender is the reference sender (IRN 3.1): it takes what leaves one end and the acknowledgements that reach it, and
+// knows what may and what has to be sent again.
 //
-// "The first packet that is retransmitted on entering loss recovery corresponds to the cumulative acknowledgement value. Any
-// subsequent packet is considered lost only if another packet with a higher sequence number has been selectively acked."
+// "The first packet that is retransmitted on entering loss recovery corresponds to the cumulative acknowledgement
+// value. Any subsequent packet is considered lost only if another packet with a higher sequence number has been
+// selectively acked."
 type Sender struct {
-	// Judge is called for what a rule asks of retransmissions: with a problem, or "" when it holds. The sight shows it, or, where that is
-	// nil, the duty.
+	// Judge is called for what a rule asks of retransmissions: with a problem, or "" when it holds. The sight shows it,
+	// or, where that is nil, the duty.
 	Judge func(a Aspect, problem string, s *rule.Sight, d *Duty)
 
 	Limit  int  // packets that may be in flight; 0 when there is no limit
@@ -60,8 +61,9 @@ type move struct {
 
 // NewSender returns the reference sender for the end that sends, from the first PSN on that is given to Start.
 func NewSender(c *rule.Context, who rule.Blame) *Sender {
-	return &Sender{c: c, who: who, Handed: rule.Handed, expired: vtime.Never, sacked: map[psn.PSN]rule.Moment{}, again: map[psn.PSN]bool{},
-		open: map[psn.PSN]bool{}, awaited: map[psn.PSN]bool{}}
+	return &Sender{c: c, who: who, Handed: rule.Handed, expired: vtime.Never, sacked: map[psn.PSN]rule.Moment{},
+		again: map[psn.PSN]bool{},
+		open:  map[psn.PSN]bool{}, awaited: map[psn.PSN]bool{}}
 }
 
 // Start sets the first PSN.
@@ -84,8 +86,8 @@ func (m *Sender) reopen() {
 	}
 }
 
-// Heard takes an acknowledgement of everything before cum, and of named when that is another, which the end has heard of by at. The sight
-// shows it.
+// Heard takes an acknowledgement of everything before cum, and of named when that is another, which the end has heard
+// of by at. The sight shows it.
 func (m *Sender) Heard(s *rule.Sight, at vtime.Time, cum, named psn.PSN) {
 	if m.Next.Less(cum) {
 		return
@@ -111,14 +113,14 @@ func (m *Sender) Heard(s *rule.Sight, at vtime.Time, cum, named psn.PSN) {
 	case m.again[m.UNA]:
 		m.Judge(Partial, "", s, nil)
 	case m.UNA.Less(m.high):
-		// The published logic sends it again even if nothing above it has arrived, which the paper does not call lost; a device
-		// may do either then.
+		// The published logic sends it again even if nothing above it has arrived, which the paper does not call lost;
+		// a device may do either then.
 		m.owe(s, at, []Aspect{Partial})
 	}
 }
 
-// advance moves UNA, and ends recovery: "It exits loss recovery when a cumulative acknowledgement greater than the recovery
-// sequence is received."
+// advance moves UNA, and ends recovery: "It exits loss recovery when a cumulative acknowledgement greater than the
+// recovery sequence is received."
 func (m *Sender) advance(cum psn.PSN, now rule.Moment) {
 	m.UNA, m.moved = cum, true
 	m.moves = append(m.moves, move{now, cum})
@@ -215,7 +217,8 @@ func (m *Sender) settle(problem string, s *rule.Sight) {
 
 // Timeout restarts recovery from the oldest packet.
 func (m *Sender) Timeout(at vtime.Time) {
-	if m.due != nil && !m.Quiet && m.c.Late(m.who, m.due.At, m.c.Port.Turn, at) { // else it may be on the line, or wait for it
+	// else it may be on the line, or wait for it
+	if m.due != nil && !m.Quiet && m.c.Late(m.who, m.due.At, m.c.Port.Turn, at) {
 		m.settle(m.c.Rel(m.due.PSN)+" is not sent again before the timeout", nil)
 	}
 	m.timed, m.expired, m.moved = true, at, false

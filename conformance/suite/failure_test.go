@@ -52,8 +52,9 @@ func TestBrokenEnginesFail(t *testing.T) {
 			dir := t.TempDir()
 			o := suite.Options{JUnit: filepath.Join(dir, "junit.xml"), JSON: filepath.Join(dir, "suite.json")}
 			find := func(string) (engine.Implementation, bool) { return impl, true }
-			out := outcomes(t, suite.Config{Implementations: []string{impl.Name}, Bench: "sim", Scenarios: pick(t, c.scenario),
-				Run: play(sim.Bench{}, find)}, o, false)
+			out := outcomes(t, suite.Config{Implementations: []string{impl.Name}, Bench: "sim",
+				Scenarios: pick(t, c.scenario),
+				Run:       play(sim.Bench{}, find)}, o, false)
 			if len(out) != 1 || out[0].Status != rule.Fail || !strings.Contains(out[0].Reason, c.rule) {
 				t.Fatalf("%v: want FAIL for %s", out, c.rule)
 			}
@@ -130,22 +131,32 @@ func TestUntrustworthyRunsFail(t *testing.T) {
 		want   rule.Status
 	}{
 		{"all passed", &suite.Result{Status: rule.Pass, Verdicts: judged(rule.Pass)}, nil, rule.Pass},
-		{"not exercised", &suite.Result{Status: rule.Pass, Verdicts: judged(rule.Inconclusive)}, nil, rule.Inconclusive},
+		{"not exercised", &suite.Result{Status: rule.Pass, Verdicts: judged(rule.Inconclusive)}, nil,
+			rule.Inconclusive},
 		{"not judged", &suite.Result{Status: rule.Pass}, nil, rule.Inconclusive},
 		{"waived", &suite.Result{Status: rule.Pass, Verdicts: judged(rule.XFail)}, nil, rule.Pass},
 		{"waived and passes", &suite.Result{Status: rule.XPass, Verdicts: judged(rule.XPass)}, nil, rule.Fail},
-		{"link out of bounds", &suite.Result{Status: rule.Invalid, Reason: "rate", Verdicts: judged(rule.Pass)}, nil, rule.Invalid},
-		{"a failure stands over a bad link", &suite.Result{Status: rule.Fail, State: validity.State{Validity: validity.Invalid, Doubt: "late"}, Verdicts: judged(rule.Fail)}, nil, rule.Fail},
-		{"a failure does not stand", &suite.Result{Status: rule.Invalid, Verdicts: judged(rule.Invalid)}, nil, rule.Invalid},
-		{"a failure stands although the harness broke", &suite.Result{Status: rule.Fail, Verdicts: judged(rule.Fail)}, errors.New("no such device"), rule.Fail},
-		{"waived and passes over a bad link", &suite.Result{Status: rule.Invalid, Verdicts: judged(rule.XPass)}, nil, rule.Invalid},
+		{"link out of bounds", &suite.Result{Status: rule.Invalid, Reason: "rate", Verdicts: judged(rule.Pass)},
+			nil, rule.Invalid},
+		{"a failure stands over a bad link", &suite.Result{Status: rule.Fail,
+			State: validity.State{Validity: validity.Invalid, Doubt: "late"}, Verdicts: judged(rule.Fail)}, nil,
+			rule.Fail},
+		{"a failure does not stand", &suite.Result{Status: rule.Invalid, Verdicts: judged(rule.Invalid)},
+			nil, rule.Invalid},
+		{"a failure stands although the harness broke", &suite.Result{Status: rule.Fail, Verdicts: judged(rule.Fail)},
+			errors.New("no such device"), rule.Fail},
+		{"waived and passes over a bad link", &suite.Result{Status: rule.Invalid, Verdicts: judged(rule.XPass)},
+			nil, rule.Invalid},
 		{"check panicked", &suite.Result{Status: rule.Error, Verdicts: judged(rule.Error)}, nil, rule.Error},
-		{"harness broke", &suite.Result{Status: rule.Error, Verdicts: judged(rule.Pass)}, errors.New("no such device"), rule.Error},
+		{"harness broke", &suite.Result{Status: rule.Error, Verdicts: judged(rule.Pass)}, errors.New("no such device"),
+			rule.Error},
 		{"nothing came", nil, nil, rule.Error},
-		{"not on this bench", &suite.Result{Status: rule.Error}, fmt.Errorf("marks: %w", bench.ErrUnsupported), rule.NotApplicable},
+		{"not on this bench", &suite.Result{Status: rule.Error}, fmt.Errorf("marks: %w", bench.ErrUnsupported),
+			rule.NotApplicable},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			out := outcomes(t, suite.Config{Implementations: []string{"x"}, Reference: []string{"x"}, Bench: "none", Scenarios: named,
+			out := outcomes(t, suite.Config{Implementations: []string{"x"}, Reference: []string{"x"},
+				Bench: "none", Scenarios: named,
 				Run: func(context.Context, string, *scenarios.Scenario, *scenario.Spec) (*suite.Result, error) {
 					return c.result, c.err
 				},
@@ -157,7 +168,8 @@ func TestUntrustworthyRunsFail(t *testing.T) {
 	}
 }
 
-// TestForeignDevice does not hold a device to the scenarios' promise: what it could not be driven to is no failure of its.
+// TestForeignDevice does not hold a device to the scenarios' promise: what it could not be driven to is no failure of
+// its.
 func TestForeignDevice(t *testing.T) {
 	out := outcomes(t, suite.Config{Implementations: []string{"x"}, Bench: "none", Scenarios: pick(t, "loss-middle"),
 		Run: func(context.Context, string, *scenarios.Scenario, *scenario.Spec) (*suite.Result, error) {
@@ -226,7 +238,8 @@ func TestRegisterRefuses(t *testing.T) {
 
 // TestEntriesSurviveNaN attaches what JSON cannot hold. Ginkgo would write an empty report of it.
 func TestEntriesSurviveNaN(t *testing.T) {
-	if text, err := json.Marshal(suite.Encode(unencodable{math.NaN()})); err != nil || !strings.Contains(string(text), "a text") {
+	if text, err := json.Marshal(suite.Encode(unencodable{math.NaN()})); err != nil ||
+		!strings.Contains(string(text), "a text") {
 		t.Errorf("%s, %v: want the text in place of the value", text, err)
 	}
 }

@@ -16,10 +16,11 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Result is what the suite has to know of a run: how it went as a whole, what every rule says of it, and how to find it again.
+// Result is what the suite has to know of a run: how it went as a whole, what every rule says of it, and how to find it
+// again.
 type Result struct {
-	// Status is INVALID or ERROR when the run proves nothing but what stands in the verdicts, INCONCLUSIVE when it did none of its
-	// work; else the verdicts decide.
+	// Status is INVALID or ERROR when the run proves nothing but what stands in the verdicts, INCONCLUSIVE when it did
+	// none of its work; else the verdicts decide.
 	Status   rule.Status
 	Reason   string         // of such a status
 	Requests string         // what came of its work: "96 of 100 requests done"; "" when nobody says
@@ -27,7 +28,8 @@ type Result struct {
 	Seed     uint64
 	SpecHash string
 	Folder   string // run folder, "" when nothing was kept
-	Fault    string // side of the end that kept the run from its end, and so failed whatever the verdicts; "" of a run that came to it
+	// side of the end that kept the run from its end, and so failed whatever the verdicts; "" of a run that came to it
+	Fault string
 
 	validity.State
 }
@@ -49,8 +51,10 @@ type Outcome struct {
 	// Verdicts are those of the rules that the scenario names and of all others that had something to judge.
 	Verdicts []Verdict      `json:"verdicts"`
 	Findings []rule.Finding `json:"findings"`
-	Unseen   []string       `json:"-"`               // rules that apply to the implementation and had nothing to judge here
-	Fault    string         `json:"fault,omitempty"` // side of the end that crashed, stalled or was not done; "" where none did
+	// rules that apply to the implementation and had nothing to judge here
+	Unseen []string `json:"-"`
+	// side of the end that crashed, stalled or was not done; "" where none did
+	Fault string `json:"fault,omitempty"`
 }
 
 // Verdict is one rule's verdict on one scenario.
@@ -63,15 +67,16 @@ type Verdict struct {
 	Reason   string      `json:"reason,omitempty"`
 	Met      int         `json:"met"`
 	Total    int         `json:"violations"`
-	Explain  string      `json:"explain,omitempty"` // the command that says more about the rule, where there are findings
-	Against  [2]int      `json:"-"`                 // of Total, those for which A is to blame, and B
+	// the command that says more about the rule, where there are findings
+	Explain string `json:"explain,omitempty"`
+	Against [2]int `json:"-"` // of Total, those for which A is to blame, and B
 }
 
 // Passed reports whether the spec passes.
 func (o *Outcome) Passed() bool { return o.Status == rule.Pass }
 
-// Judge turns the result of a run into the outcome of a spec. Either of r and err may be nil, as Config.Run returns them. Strict says
-// that a rule which the scenario names and the run did not exercise counts against it.
+// Judge turns the result of a run into the outcome of a spec. Either of r and err may be nil, as Config.Run returns
+// them. Strict says that a rule which the scenario names and the run did not exercise counts against it.
 func Judge(impl, where string, sc *scenarios.Scenario, r *Result, err error, strict bool) *Outcome {
 	o := &Outcome{Impl: impl, Scenario: sc.Name, Title: sc.Title, Bench: where}
 	if err == nil && r == nil {
@@ -102,7 +107,8 @@ func (o *Outcome) take(all []rule.Verdict, named []string) {
 			o.Findings = append(o.Findings, v.Findings...)
 		}
 		if isNamed || v.Status != rule.Inconclusive && v.Status != rule.NotApplicable {
-			o.Verdicts = append(o.Verdicts, Verdict{v.Rule, v.Level, v.Status, isNamed, v.Required, v.Reason, v.Met, v.Total, v.Explain, v.Against})
+			o.Verdicts = append(o.Verdicts, Verdict{v.Rule, v.Level, v.Status, isNamed, v.Required, v.Reason, v.Met,
+				v.Total, v.Explain, v.Against})
 		}
 		if v.Status == rule.Inconclusive {
 			o.Unseen = append(o.Unseen, v.Rule)
@@ -110,8 +116,8 @@ func (o *Outcome) take(all []rule.Verdict, named []string) {
 	}
 }
 
-// settle gives the outcome its status: FAIL when one stands, else that of the run when it proves nothing, else the worst of the
-// verdicts that count. Advice that was not followed (SHOULD) is reported and does not count.
+// settle gives the outcome its status: FAIL when one stands, else that of the run when it proves nothing, else the
+// worst of the verdicts that count. Advice that was not followed (SHOULD) is reported and does not count.
 func (o *Outcome) settle(r *Result, named []string, strict bool) {
 	o.State = r.State
 	var failed, unseen []string
@@ -141,7 +147,8 @@ func (o *Outcome) settle(r *Result, named []string, strict bool) {
 		o.Status, o.Reason = r.Status, r.Reason
 	case len(failed) > 0:
 		o.Status, o.Reason = rule.Fail, "broken: "+strings.Join(failed, " ")
-	case r.Status == rule.Inconclusive && !o.shown(): // of a lost request without a timer nothing is ever done, and that is the point
+	// of a lost request without a timer nothing is ever done, and that is the point
+	case r.Status == rule.Inconclusive && !o.shown():
 		o.Status, o.Reason = r.Status, r.Reason
 	case len(unseen) > 0 && strict:
 		o.Status, o.Reason = rule.Inconclusive, "not exercised: "+strings.Join(unseen, " ")
@@ -214,7 +221,8 @@ func (o *Outcome) String() string {
 		}
 	}
 	for i, f := range o.Findings {
-		fmt.Fprintf(&b, "\n  %s %s (%s, connection %d, %s us)", f.Rule, f.Line(), f.Blame, f.Conn, vtime.Time(f.At).Micros())
+		fmt.Fprintf(&b, "\n  %s %s (%s, connection %d, %s us)", f.Rule, f.Line(), f.Blame, f.Conn,
+			vtime.Time(f.At).Micros())
 		if last := i+1 == len(o.Findings) || o.Findings[i+1].Rule != f.Rule; last {
 			fmt.Fprintf(&b, "%s\n  %s", o.more(f.Rule), rule.Explain(f.Rule))
 		}

@@ -24,7 +24,8 @@ type Options struct {
 // check refuses what Ginkgo would end the process for.
 func (o *Options) check() error {
 	if _, err := types.ParseLabelFilter(o.LabelFilter); err != nil {
-		return fmt.Errorf("label filter %q: want labels joined by && || ! and brackets, such as 'family:GBN && !random'", o.LabelFilter)
+		return fmt.Errorf("label filter %q: want labels joined by && || ! and brackets, such as "+
+			"'family:GBN && !random'", o.LabelFilter)
 	}
 	for _, list := range [][]string{o.Focus, o.Skip} {
 		for _, expr := range list {
@@ -71,7 +72,8 @@ func Run(o Options) (passed bool, err error) {
 	return ginkgo.RunSpecs(&flag{}, "conformance", suiteConfig, reporterConfig), nil
 }
 
-// writable empties the file of a report, so that a path that cannot be written is found before the run and not after it.
+// writable empties the file of a report, so that a path that cannot be written is found before the run and not after
+// it.
 func writable(path string) error {
 	if path == "" {
 		return nil
@@ -83,8 +85,8 @@ func writable(path string) error {
 	return f.Close()
 }
 
-// ginkgo returns the configuration: specs in the order of registration, one at a time. It does not begin from what Ginkgo
-// holds, because that is what the run before it asked for.
+// ginkgo returns the configuration: specs in the order of registration, one at a time. It does not begin from what
+// Ginkgo holds, because that is what the run before it asked for.
 func (o *Options) ginkgo() (types.SuiteConfig, types.ReporterConfig) {
 	suiteConfig, reporterConfig := types.NewDefaultSuiteConfig(), types.NewDefaultReporterConfig()
 	suiteConfig.LabelFilter, suiteConfig.FocusStrings, suiteConfig.SkipStrings = o.LabelFilter, o.Focus, o.Skip

@@ -27,7 +27,8 @@ func TestConformanceNetns(t *testing.T) {
 		t.Fatalf("go build: %v: %s", err, out)
 	}
 	list := pick(t, "ops-every-length", "loss-middle", "read-response-lost", "rnr-retry", "error-opcode-order")
-	out := outcomes(t, suite.Config{Implementations: []string{"gbn"}, Reference: []string{"gbn"}, Bench: "netns", Scenarios: list,
+	out := outcomes(t, suite.Config{Implementations: []string{"gbn"}, Reference: []string{"gbn"},
+		Bench: "netns", Scenarios: list,
 		Run: untilValid(play(&netns.Bench{Self: self}, all.Find))}, suite.Options{}, true)
 	if len(out) != len(list) {
 		t.Errorf("%d outcomes of %d scenarios", len(out), len(list))
@@ -36,7 +37,8 @@ func TestConformanceNetns(t *testing.T) {
 
 // untilValid plays a scenario up to three times until the link is what the scenario says.
 func untilValid(p player) player {
-	return func(ctx context.Context, impl string, sc *scenarios.Scenario, s *scenario.Spec) (r *suite.Result, err error) {
+	return func(ctx context.Context, impl string, sc *scenarios.Scenario, s *scenario.Spec) (r *suite.Result,
+		err error) {
 		for range 3 {
 			if r, err = p(ctx, impl, sc, s); err != nil || r.Status != rule.Invalid {
 				break

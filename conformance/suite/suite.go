@@ -1,9 +1,9 @@
-// Package suite is the conformance suite as Ginkgo specs: one per implementation and scenario of its transport, so that it can be
-// filtered by label, focused, and reported as JUnit.
+// Package suite is the conformance suite as Ginkgo specs: one per implementation and scenario of its transport, so that
+// it can be filtered by label, focused, and reported as JUnit.
 //
-// It is given the function that runs a scenario, and so knows neither implementations nor benches. A spec fails when the
-// implementation broke a required rule, when a rule that the scenario is there for was not exercised, and when the run
-// itself cannot be trusted; every finding is reported, not the first.
+// It is given the function that runs a scenario, and so knows neither implementations nor benches. A spec fails when
+// the implementation broke a required rule, when a rule that the scenario is there for was not exercised, and when the
+// run itself cannot be trusted; every finding is reported, not the first.
 package suite
 
 import (
@@ -30,18 +30,20 @@ type Config struct {
 	Implementations []string // under test
 	Reference       []string // those of which every rule that a scenario names must get a verdict
 	Scenarios       []scenarios.Scenario
-	Features        map[string][]string                            // what implementations declare, those not under test included; nil runs every scenario for all
-	Peer            string                                         // at side B; "" is the implementation under test
-	Bench           string                                         // where Run runs, for labels and reports
-	Fits            func(impl string, sc *scenarios.Scenario) bool // leaves scenarios out that an implementation cannot take part in; nil leaves none
-	Timeout         time.Duration                                  // of one spec, in real time; 0 takes DefaultTimeout
+	// what implementations declare, those not under test included; nil runs every scenario for all
+	Features map[string][]string
+	Peer     string // at side B; "" is the implementation under test
+	Bench    string // where Run runs, for labels and reports
+	// leaves scenarios out that an implementation cannot take part in; nil leaves none
+	Fits    func(impl string, sc *scenarios.Scenario) bool
+	Timeout time.Duration // of one spec, in real time; 0 takes DefaultTimeout
 
 	// Lacks names what a Spec asks of an implementation that does not declare it, "" when nothing. Such a scenario is
 	// NOT-APPLICABLE and not run. Nil means that everything can be asked of everybody.
 	Lacks func(spec *scenario.Spec) string
 
-	// Run runs a scenario; spec is its parsed text with impl and its peer at the sides. An error means that the harness broke, or
-	// with bench.ErrUnsupported that the bench has no such thing: then the scenario is NOT-APPLICABLE. A
+	// Run runs a scenario; spec is its parsed text with impl and its peer at the sides. An error means that the harness
+	// broke, or with bench.ErrUnsupported that the bench has no such thing: then the scenario is NOT-APPLICABLE. A
 	// result that comes with it is reported as far as it got.
 	Run func(ctx context.Context, impl string, sc *scenarios.Scenario, spec *scenario.Spec) (*Result, error)
 
@@ -63,9 +65,10 @@ func Register(cfg Config) error {
 		for _, impl := range cfg.Implementations {
 			ginkgo.Context(impl, cfg.common(impl), func() {
 				for sc := range cfg.suiting(impl) {
-					ginkgo.It(sc.Name, labels(sc, levels), ginkgo.SpecTimeout(cfg.Timeout), func(ctx ginkgo.SpecContext) {
-						cfg.verify(ctx, impl, sc)
-					})
+					ginkgo.It(sc.Name, labels(sc, levels), ginkgo.SpecTimeout(cfg.Timeout),
+						func(ctx ginkgo.SpecContext) {
+							cfg.verify(ctx, impl, sc)
+						})
 				}
 			})
 		}
@@ -86,7 +89,8 @@ func (cfg *Config) play(ctx context.Context, impl string, sc *scenarios.Scenario
 	if err == nil {
 		spec.Impl = [2]string{impl, cmp.Or(cfg.Peer, impl)}
 		if what := cfg.lack(spec); what != "" {
-			return &Outcome{Impl: impl, Scenario: sc.Name, Title: sc.Title, Bench: cfg.Bench, Status: rule.NotApplicable, Reason: what}
+			return &Outcome{Impl: impl, Scenario: sc.Name, Title: sc.Title, Bench: cfg.Bench,
+				Status: rule.NotApplicable, Reason: what}
 		}
 		r, err = cfg.Run(ctx, impl, sc, spec)
 	}
@@ -101,7 +105,8 @@ func (cfg *Config) lack(spec *scenario.Spec) string {
 	return cfg.Lacks(spec)
 }
 
-// conclude reports an outcome and ends the spec by it: a scenario that is not applicable is skipped, for the reason given.
+// conclude reports an outcome and ends the spec by it: a scenario that is not applicable is skipped, for the reason
+// given.
 func (cfg *Config) conclude(o *Outcome) {
 	ginkgo.GinkgoHelper()
 	attach("verdicts", o)

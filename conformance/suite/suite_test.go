@@ -40,7 +40,8 @@ func play(b bench.Bench, find func(string) (engine.Implementation, bool)) player
 		}
 		o, err := r.Play(ctx)
 		status, reason := judging.Settle(o.Verdicts, o.Evidence.Certificates, err)
-		return &suite.Result{Status: status, Reason: reason, Verdicts: o.Verdicts, Seed: s.Seed, SpecHash: job.Spec.Hash()}, err
+		return &suite.Result{Status: status, Reason: reason, Verdicts: o.Verdicts, Seed: s.Seed,
+			SpecHash: job.Spec.Hash()}, err
 	}
 }
 
@@ -53,8 +54,9 @@ func TestConformance(t *testing.T) {
 		n := 0
 		list = slices.DeleteFunc(list, func(scenarios.Scenario) bool { n++; return n%10 != 0 })
 	}
-	register(t, suite.Config{Implementations: all.Names(), Reference: all.Plain(), Scenarios: list, Bench: "sim", Features: declared(),
-		Run: play(sim.Bench{}, all.Find)})
+	register(t, suite.Config{Implementations: all.Names(), Reference: all.Plain(), Scenarios: list, Bench: "sim",
+		Features: declared(),
+		Run:      play(sim.Bench{}, all.Find)})
 	specs, reports := fromFlags()
 	ginkgo.RunSpecs(t, "conformance", specs, reports)
 }

@@ -11,9 +11,9 @@ import (
 // ofRC is the feature of implementations that speak RoCEv2 over reliable connections.
 const ofRC = "rc"
 
-// Suits reports whether a scenario is for the transport of an implementation. What exercises one scheme of RoCEv2 exercises
-// the others as well, and is run for them all; what exercises another transport has other parameters, other packets, and no
-// rule that could judge.
+// Suits reports whether a scenario is for the transport of an implementation. What exercises one scheme of RoCEv2
+// exercises the others as well, and is run for them all; what exercises another transport has other parameters, other
+// packets, and no rule that could judge.
 func (cfg *Config) Suits(impl string, sc *scenarios.Scenario) bool {
 	declared := cfg.Features[impl]
 	if slices.ContainsFunc(sc.Without, func(feature string) bool { return slices.Contains(declared, feature) }) {
@@ -23,7 +23,8 @@ func (cfg *Config) Suits(impl string, sc *scenarios.Scenario) bool {
 		return true
 	}
 	for _, r := range rules.All() {
-		if slices.Contains(sc.Rules, r.ID) && (r.AppliesTo(declared) || slices.Contains(declared, ofRC) && !cfg.elsewhere(&r)) {
+		if slices.Contains(sc.Rules, r.ID) && (r.AppliesTo(declared) || slices.Contains(declared, ofRC) &&
+			!cfg.elsewhere(&r)) {
 			return true
 		}
 	}

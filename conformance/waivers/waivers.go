@@ -25,7 +25,8 @@ func Read(name string) ([]rule.Waiver, error) {
 		in, err = files.Open(name + ".txt")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("waivers %s: want a file such as ./waivers.txt, or one of: %s", name, strings.Join(Names(), " "))
+		return nil, fmt.Errorf("waivers %s: want a file such as ./waivers.txt, or one of: %s", name,
+			strings.Join(Names(), " "))
 	}
 	defer in.Close()
 	list, err := rule.ParseWaivers(in)

@@ -28,7 +28,8 @@ func TestShipped(t *testing.T) {
 			}
 			for name := range strings.FieldsFuncSeq(w.In+","+w.Sure, func(r rune) bool { return r == ',' }) {
 				name, _, _ := strings.Cut(name, "-qp") // a connection of it
-				if name != "run" && !slices.ContainsFunc(append(scenarios.All(), scenarios.Device()...), func(s scenarios.Scenario) bool { return s.Name == name }) {
+				if name != "run" && !slices.ContainsFunc(append(scenarios.All(), scenarios.Device()...),
+					func(s scenarios.Scenario) bool { return s.Name == name }) {
 					t.Errorf("waiver of %s: %s is no scenario", w.Rule, name)
 				}
 			}
@@ -44,7 +45,8 @@ func TestReadNamesTheLine(t *testing.T) {
 	if err := os.WriteFile(path, []byte("# mine\nwaive X\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{path: "mine.txt:2: ", "nobody": "one of: rxe", "./nothing.txt": "want a file"} {
+	for name, want := range map[string]string{path: "mine.txt:2: ", "nobody": "one of: rxe",
+		"./nothing.txt": "want a file"} {
 		if _, err := Read(name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
@@ -54,7 +56,8 @@ func TestReadNamesTheLine(t *testing.T) {
 // Files are read in their order, and the first that cannot be is the error.
 func TestReadAll(t *testing.T) {
 	mine := filepath.Join(t.TempDir(), "mine.txt")
-	if err := os.WriteFile(mine, []byte("waive GBN-NAK-002 impl=x owner=o expires=9999-12-31 : r\n"), 0o644); err != nil {
+	if err := os.WriteFile(mine, []byte("waive GBN-NAK-002 impl=x owner=o expires=9999-12-31 : r\n"),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	one, _ := Read("rxe")
@@ -62,7 +65,8 @@ func TestReadAll(t *testing.T) {
 	if err != nil || len(all) != len(one)+1 || all[len(one)].Impl != "x" {
 		t.Errorf("%d waivers, %v; want %d and one of x", len(all), err, len(one))
 	}
-	if _, err := ReadAll([]string{mine, "nobody"}); err == nil || !strings.Contains(err.Error(), "waivers nobody: want a file") {
+	if _, err := ReadAll([]string{mine, "nobody"}); err == nil || !strings.Contains(err.Error(),
+		"waivers nobody: want a file") {
 		t.Errorf("%v", err)
 	}
 }

@@ -23,10 +23,11 @@ type Evidence struct {
 	Environment  [][2]string           // name and value: kernel, link kind, clock
 	Shared       [][2]string           // variables of what the QPs of each side share, when the run ended
 	Counters     [][2]string           // of endpoints and link, those that are not zero
-	Processor    [2]time.Duration      // real benches: what each endpoint used of the processors; 0 where it does not tell
-	Dilation     vtime.Dilation        // real benches: how many seconds of the machine one of the Spec lasted
-	Stretches    bool                  // the bench chose it, and could have chosen a greater one
-	Incomplete   string                // not empty: work was outstanding when the run ended, and this is why
+	// real benches: what each endpoint used of the processors; 0 where it does not tell
+	Processor  [2]time.Duration
+	Dilation   vtime.Dilation // real benches: how many seconds of the machine one of the Spec lasted
+	Stretches  bool           // the bench chose it, and could have chosen a greater one
+	Incomplete string         // not empty: work was outstanding when the run ended, and this is why
 }
 
 // Share adds the variables of what the QPs of one side share.

@@ -6,9 +6,10 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// Fault is the error of a run that one of its ends kept from coming to its end: a program or device under test that crashed,
-// stalled, was not done in time or broke the contract, and in virtual time an engine that never comes to an end. The end is to
-// blame, so that the run is a FAIL, and its trace is good as far as it goes. Any other error of a Bench is the harness's own.
+// Fault is the error of a run that one of its ends kept from coming to its end: a program or device under test that
+// crashed, stalled, was not done in time or broke the contract, and in virtual time an engine that never comes to an
+// end. The end is to blame, so that the run is a FAIL, and its trace is good as far as it goes. Any other error of a
+// Bench is the harness's own.
 type Fault struct {
 	Side    trace.Side // which end
 	Program string     // what stands there, as Spec.Impl names it, or the tool of a device
@@ -30,8 +31,8 @@ func FaultOf(err error) *Fault {
 	return nil
 }
 
-// Graver returns the error that counts of two that came one after the other: the first, unless that blames an end and the second
-// the harness, whose failure may be the cause of both.
+// Graver returns the error that counts of two that came one after the other: the first, unless that blames an end and
+// the second the harness, whose failure may be the cause of both.
 func Graver(first, second error) error {
 	if first == nil || second != nil && FaultOf(first) != nil && FaultOf(second) == nil {
 		return second

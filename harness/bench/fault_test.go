@@ -17,7 +17,8 @@ func TestGraver(t *testing.T) {
 	end := fmt.Errorf("while running: %w", &Fault{Program: "mine", Err: errors.New("it ended")})
 	late, own := &Fault{Err: errors.New("late")}, errors.New("the relay died")
 	for _, c := range []struct{ first, second, want error }{
-		{nil, nil, nil}, {end, nil, end}, {nil, end, end}, {end, late, end}, {end, own, own}, {own, end, own}, {own, errors.New("x"), own},
+		{nil, nil, nil}, {end, nil, end}, {nil, end, end}, {end, late, end}, {end, own, own}, {own, end, own},
+		{own, errors.New("x"), own},
 	} {
 		if got := Graver(c.first, c.second); got != c.want {
 			t.Errorf("%v, %v: %v", c.first, c.second, got)
@@ -37,9 +38,11 @@ func TestPatience(t *testing.T) {
 	}{
 		{"default", func(*Job) {}, 10 * vtime.Second},
 		{"asked for", func(j *Job) { j.NoProgress = 3 * vtime.Second }, 3 * vtime.Second},
-		{"slow timer at B", func(j *Job) { j.Spec.QP[1].RTO, j.Spec.QP[1].RetryCount = 2*vtime.Second, 7 }, 64 * vtime.Second},
+		{"slow timer at B", func(j *Job) { j.Spec.QP[1].RTO, j.Spec.QP[1].RetryCount = 2*vtime.Second, 7 },
+			64 * vtime.Second},
 		{"no timer", func(j *Job) { j.Spec.QP[0].RTO, j.Spec.QP[0].Timeout = 0, 0 }, 10 * vtime.Second},
-		{"far away", func(j *Job) { j.Spec.Link.AB.Delay, j.Spec.Link.BA.Delay = 4*vtime.Second, 4*vtime.Second }, 32 * vtime.Second},
+		{"far away", func(j *Job) { j.Spec.Link.AB.Delay, j.Spec.Link.BA.Delay = 4*vtime.Second, 4*vtime.Second },
+			32 * vtime.Second},
 		{"slow line", func(j *Job) { j.Spec.Link.BA.Rate = 1000 }, 4 * unit.Rate(1000).Time(1024+roce.Overhead)},
 		{"TCP", func(j *Job) {
 			j.Impls[0].NewStream = func(engine.QP, engine.Memory) (engine.Stream, error) { return nil, nil }

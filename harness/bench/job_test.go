@@ -10,7 +10,9 @@ import (
 
 // choosing is an implementation that takes one more than it was asked for.
 func choosing(note string, err error) engine.Implementation {
-	return engine.Implementation{QueueDepth: func(q engine.QP) (int, string, error) { return q.QueueDepth + 1, note, err }}
+	return engine.Implementation{QueueDepth: func(q engine.QP) (int, string, error) {
+		return q.QueueDepth + 1, note, err
+	}}
 }
 
 // Each implementation chooses for its own end, once, in a Spec of the job's own; a note that both have is told once.
@@ -19,7 +21,8 @@ func TestNewJob(t *testing.T) {
 	s.QP[0].QueueDepth, s.QP[1].QueueDepth = 5, 7
 	before := s.Hash()
 	job, err := NewJob(s, [2]engine.Implementation{choosing("deep", nil), choosing("deep", nil)})
-	if err != nil || job.Spec.QP[0].QueueDepth != 6 || job.Spec.QP[1].QueueDepth != 8 || len(job.Notes) != 1 || job.Fitted() != nil {
+	if err != nil || job.Spec.QP[0].QueueDepth != 6 || job.Spec.QP[1].QueueDepth != 8 || len(job.Notes) != 1 ||
+		job.Fitted() != nil {
 		t.Errorf("%+v, %v", job, err)
 	}
 	if s.Hash() != before || job.Spec.Hash() == before {
@@ -31,7 +34,8 @@ func TestNewJob(t *testing.T) {
 	}
 	why := errors.New("no rate")
 	var unfit *Unfit
-	if _, err = NewJob(s, [2]engine.Implementation{{}, choosing("", why)}); !errors.As(err, &unfit) || !errors.Is(err, why) || err.Error() != "no rate" {
+	if _, err = NewJob(s, [2]engine.Implementation{{}, choosing("", why)}); !errors.As(err, &unfit) ||
+		!errors.Is(err, why) || err.Error() != "no rate" {
 		t.Errorf("%v", err)
 	}
 	if (&Job{Spec: s}).Fitted() == nil {

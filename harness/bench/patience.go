@@ -19,7 +19,8 @@ func (j *Job) Patience(k vtime.Dilation) vtime.Duration {
 	most := max(k.Spec(leastPatience), timerSlack*j.Spec.RTT())
 	for side, rate := range []unit.Rate{j.Spec.Link.AB.Rate, j.Spec.Link.BA.Rate} {
 		q := &j.Spec.QP[side]
-		most = max(most, timerSlack*vtime.Duration(q.RetryCount+1)*q.TransportTimer(), timerSlack*rate.Time(q.MTU+roce.Overhead))
+		most = max(most, timerSlack*vtime.Duration(q.RetryCount+1)*q.TransportTimer(),
+			timerSlack*rate.Time(q.MTU+roce.Overhead))
 		if j.Impls[side].NewStream != nil {
 			most = max(most, tcpPatience)
 		}

@@ -89,7 +89,8 @@ func TestCaptureForeign(t *testing.T) {
 		for err = c.Next(&fr); err == nil; err = c.Next(&fr) {
 			n++
 		}
-		if want := (capture.Stats{Frames: 1, Foreign: 3, Kinds: c.Stats().Kinds}); !errors.Is(err, io.EOF) || !reflect.DeepEqual(c.Stats(), want) || n != 1 {
+		if want := (capture.Stats{Frames: 1, Foreign: 3, Kinds: c.Stats().Kinds}); !errors.Is(err, io.EOF) ||
+			!reflect.DeepEqual(c.Stats(), want) || n != 1 {
 			t.Errorf("%d frames, %+v, %v", n, c.Stats(), err)
 		}
 	}
@@ -101,9 +102,11 @@ func TestCaptureErrors(t *testing.T) {
 		{"hello, I am not a capture at all", "neither pcap nor pcapng"},
 		{"\x1f\x8bxx", "capture: "},
 		{"\x0a\x0d\x0d\x0a\x00\x00", "pcapng header: unexpected EOF"},
-		{"\xd4\xc3\xb2\xa1\x02\x00\x04\x00\x00\x00\x00\x00\x00\x00\x00\x00\xff\xff\x00\x00\x69\x00\x00\x00", "link type"},
+		{"\xd4\xc3\xb2\xa1\x02\x00\x04\x00\x00\x00\x00\x00\x00\x00\x00\x00\xff\xff\x00\x00\x69\x00\x00\x00",
+			"link type"},
 	} {
-		if _, err := capture.NewReader(strings.NewReader(tc.in)); err == nil || !strings.Contains(err.Error(), tc.want) {
+		if _, err := capture.NewReader(strings.NewReader(tc.in)); err == nil ||
+			!strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%q: %v, want %q", tc.in, err, tc.want)
 		}
 	}
@@ -120,7 +123,8 @@ func TestCaptureOtherLinks(t *testing.T) {
 		link layers.LinkType
 		data []byte
 		way  capture.Direction
-	}{{layers.LinkTypeLinuxSLL, sll, capture.Outward}, {276, sll2, capture.Inward}, {layers.LinkTypeRaw, raw[14:], capture.AnyWay}, {layers.LinkTypeEthernet, raw, capture.AnyWay}} {
+	}{{layers.LinkTypeLinuxSLL, sll, capture.Outward}, {276, sll2, capture.Inward}, {layers.LinkTypeRaw, raw[14:],
+		capture.AnyWay}, {layers.LinkTypeEthernet, raw, capture.AnyWay}} {
 		var b bytes.Buffer
 		w := pcapgo.NewWriterNanos(&b)
 		if err := w.WriteFileHeader(65535, tc.link); err != nil {
@@ -135,7 +139,8 @@ func TestCaptureOtherLinks(t *testing.T) {
 			t.Fatal(err)
 		}
 		var f capture.Frame
-		if err := c.Next(&f); err != nil || f.Way != tc.way || !bytes.Equal(f.Raw[14:], raw[14:]) || !roce.CheckICRC(f.Raw) {
+		if err := c.Next(&f); err != nil || f.Way != tc.way || !bytes.Equal(f.Raw[14:], raw[14:]) ||
+			!roce.CheckICRC(f.Raw) {
 			t.Errorf("link type %v: %v, way %d, frame %x", tc.link, err, f.Way, f.Raw)
 		}
 	}
@@ -154,7 +159,8 @@ func TestTsharkReadsOurCaptures(t *testing.T) {
 	f := tracetest.Parse(t, strings.ReplaceAll(tracetest.Gap, "icrc=bad", ""), 0)
 	tracetest.WriteTaps(t, f, dir, trace.A)
 	path := filepath.Join(dir, "A.pcapng")
-	out, err := exec.Command(tshark, "-r", path, "-T", "fields", "-e", "frame.interface_name", "-e", "infiniband.bth.psn",
+	out, err := exec.Command(tshark, "-r", path, "-T", "fields", "-e", "frame.interface_name", "-e",
+		"infiniband.bth.psn",
 		"-e", "infiniband.invariant.crc", "-e", "frame.comment").Output()
 	if err != nil {
 		t.Fatal(err)

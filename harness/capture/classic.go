@@ -16,8 +16,8 @@ const (
 	recordHeader = 16
 )
 
-// classic reads the records of a pcap file (draft-ietf-opsawg-pcap) where they lie in the buffer, which holds any of them: most of the
-// time that it took to read a large capture went into copies.
+// classic reads the records of a pcap file (draft-ietf-opsawg-pcap) where they lie in the buffer, which holds any of
+// them: most of the time that it took to read a large capture went into copies.
 type classic struct {
 	in      *bufio.Reader
 	swapped bool          // the file is of the other byte order than this code reads
@@ -67,8 +67,8 @@ func (c *classic) word(b []byte) uint32 {
 	return w
 }
 
-// next returns the bytes of the next record, which are valid until the next call, when they were captured, and how many bytes the frame
-// had. The error is io.EOF at the end of a whole file.
+// next returns the bytes of the next record, which are valid until the next call, when they were captured, and how many
+// bytes the frame had. The error is io.EOF at the end of a whole file.
 func (c *classic) next() (data []byte, at time.Time, length int, err error) {
 	_, _ = c.in.Discard(c.shown) // they are in the buffer
 	c.shown = 0

@@ -92,8 +92,8 @@ func StatsOf(s Source) Stats {
 	return Stats{}
 }
 
-// Fill fills in what the frame shows of a record, and the headers below the packet. Of a frame that the capture cut, the
-// headers count as far as they go; its payload and ICRC were not seen.
+// Fill fills in what the frame shows of a record, and the headers below the packet. Of a frame that the capture cut,
+// the headers count as far as they go; its payload and ICRC were not seen.
 func (f *Frame) Fill(r *trace.Record, headers *roce.Frame) {
 	r.Raw = f.Raw
 	if f.Sound && f.Kept >= len(f.Raw) {

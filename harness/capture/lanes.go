@@ -10,7 +10,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Lanes puts the frames of several sources into one order of time. A source that fails ends; the first error is kept for the end.
+// Lanes puts the frames of several sources into one order of time. A source that fails ends; the first error is kept
+// for the end.
 type Lanes struct {
 	list []*Lane
 	cur  *Lane // whose frame was returned last
@@ -33,9 +34,9 @@ type Lane struct {
 	newest time.Time
 }
 
-// NewLanes puts sources in order by their wall-clock times, of which zero is vtime 0; without a zero that of the first frame is.
-// Frames of one time stamp are a picosecond apart: the order in which a tap saw them is that in which its endpoint did, whatever the
-// order in which they left.
+// NewLanes puts sources in order by their wall-clock times, of which zero is vtime 0; without a zero that of the first
+// frame is. Frames of one time stamp are a picosecond apart: the order in which a tap saw them is that in which its
+// endpoint did, whatever the order in which they left.
 func NewLanes(sources []Source, zero time.Time) *Lanes {
 	l := newLanes(sources, func(*Frame) vtime.Time { return 0 })
 	if zero.IsZero() {

@@ -20,7 +20,8 @@ const (
 // knownLink refuses a file of which no frame could be read.
 func knownLink(l layers.LinkType) error {
 	switch l {
-	case layers.LinkTypeEthernet, layers.LinkTypeLinuxSLL, linkSLL2, layers.LinkTypeRaw, linkRaw12, linkRaw14, linkIPv4, linkIPv6,
+	case layers.LinkTypeEthernet, layers.LinkTypeLinuxSLL, linkSLL2, layers.LinkTypeRaw, linkRaw12, linkRaw14,
+		linkIPv4, linkIPv6,
 		layers.LinkTypeNull, layers.LinkTypeLoop, linkMPLS:
 		return nil
 	}
@@ -71,8 +72,8 @@ func (c *Reader) underEthernet(kind uint16, packet []byte) []byte {
 	return c.buf
 }
 
-// untagged takes off all VLAN tags but the last, and that too when it is not of the customer's kind: whoever carries a frame adds and
-// removes them.
+// untagged takes off all VLAN tags but the last, and that too when it is not of the customer's kind: whoever carries a
+// frame adds and removes them.
 func (c *Reader) untagged(data []byte) []byte {
 	const addresses, tag = etherLen - 2, 4
 	skip := 0

@@ -6,8 +6,8 @@ import (
 	"math/bits"
 )
 
-// losses follows the blocks of a pcapng file while they are read, for what each interface says that it lost. Package pcapgo, which reads the
-// frames, hands on no isb_osdrop, and no count of frames that belong to an interface.
+// losses follows the blocks of a pcapng file while they are read, for what each interface says that it lost. Package
+// pcapgo, which reads the frames, hands on no isb_osdrop, and no count of frames that belong to an interface.
 type losses struct {
 	in    io.Reader
 	order binary.ByteOrder // of the section
@@ -149,7 +149,8 @@ func (l *losses) frame(of uint32) {
 	}
 }
 
-// statistics takes those of an interface, which count from the beginning of the capture: later ones hold for earlier ones.
+// statistics takes those of an interface, which count from the beginning of the capture: later ones hold for earlier
+// ones.
 func (l *losses) statistics() {
 	if len(l.block) < statsHead {
 		return
@@ -184,7 +185,8 @@ func (c *counters) option(code uint16, n uint64) {
 	}
 }
 
-// totals adds up what the file says so far. What passed the filter and is neither in the file nor among what the system dropped is lost too.
+// totals adds up what the file says so far. What passed the filter and is neither in the file nor among what the system
+// dropped is lost too.
 func (l *losses) totals() totals {
 	sum := l.earlier
 	for _, c := range l.faces {

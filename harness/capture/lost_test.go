@@ -70,35 +70,57 @@ func TestLosses(t *testing.T) {
 		lost    uint64
 		counted bool
 	}{
-		"nothing said":   {func(b *blocks) *blocks { return b.face().frame(0, raw) }, 0, false},
-		"none":           {func(b *blocks) *blocks { return b.face().frame(0, raw).stats(0, dropped, 0) }, 0, true},
-		"some":           {func(b *blocks) *blocks { return b.face().frame(0, raw).stats(0, dropped, 3, bySystem, 4) }, 7, true},
-		"by the system":  {func(b *blocks) *blocks { return b.face().frame(0, raw).stats(0, bySystem, 4) }, 4, true},
-		"the last holds": {func(b *blocks) *blocks { return b.face().stats(0, dropped, 3).frame(0, raw).stats(0, dropped, 5) }, 5, true},
+		"nothing said": {func(b *blocks) *blocks { return b.face().frame(0, raw) }, 0, false},
+		"none":         {func(b *blocks) *blocks { return b.face().frame(0, raw).stats(0, dropped, 0) }, 0, true},
+		"some": {func(b *blocks) *blocks { return b.face().frame(0, raw).stats(0, dropped, 3, bySystem, 4) },
+			7, true},
+		"by the system": {func(b *blocks) *blocks { return b.face().frame(0, raw).stats(0, bySystem, 4) }, 4, true},
+		"the last holds": {func(b *blocks) *blocks {
+			return b.face().stats(0, dropped, 3).frame(0, raw).stats(0,
+				dropped, 5)
+		}, 5, true},
 		"two interfaces": {func(b *blocks) *blocks {
 			return b.face().face().frame(0, raw).frame(1, raw).stats(0, dropped, 3).stats(1, dropped, 2)
 		}, 5, true},
-		"one is silent":       {func(b *blocks) *blocks { return b.face().face().frame(0, raw).frame(1, raw).stats(0, dropped, 0) }, 0, false},
-		"one has nothing":     {func(b *blocks) *blocks { return b.face().face().frame(0, raw).stats(0, dropped, 0) }, 0, true},
-		"fewer than accepted": {func(b *blocks) *blocks { return b.face().frame(0, raw).stats(0, dropped, 0, accepted, 6, bySystem, 2) }, 5, true},
-		"as many as accepted": {func(b *blocks) *blocks { return b.face().frame(0, raw).stats(0, dropped, 0, accepted, 1) }, 0, true},
-		"no such interface":   {func(b *blocks) *blocks { return b.face().frame(0, raw).stats(0, 3, 9) }, 0, false},
-		"a block of its own":  {func(b *blocks) *blocks { return b.face().block(0xBAD, raw).frame(0, raw).stats(0, dropped, 1) }, 1, true},
-		"more than can be":    {func(b *blocks) *blocks { return b.face().frame(0, raw).stats(0, dropped, math.MaxUint64, bySystem, 2) }, math.MaxUint64, true},
+		"one is silent": {func(b *blocks) *blocks {
+			return b.face().face().frame(0, raw).frame(1, raw).stats(0,
+				dropped, 0)
+		}, 0, false},
+		"one has nothing": {func(b *blocks) *blocks { return b.face().face().frame(0, raw).stats(0, dropped, 0) },
+			0, true},
+		"fewer than accepted": {func(b *blocks) *blocks {
+			return b.face().frame(0, raw).stats(0, dropped, 0, accepted,
+				6, bySystem, 2)
+		}, 5, true},
+		"as many as accepted": {func(b *blocks) *blocks {
+			return b.face().frame(0, raw).stats(0, dropped, 0,
+				accepted, 1)
+		}, 0, true},
+		"no such interface": {func(b *blocks) *blocks { return b.face().frame(0, raw).stats(0, 3, 9) }, 0, false},
+		"a block of its own": {func(b *blocks) *blocks {
+			return b.face().block(0xBAD, raw).frame(0, raw).stats(0,
+				dropped, 1)
+		}, 1, true},
+		"more than can be": {func(b *blocks) *blocks {
+			return b.face().frame(0, raw).stats(0, dropped,
+				math.MaxUint64, bySystem, 2)
+		}, math.MaxUint64, true},
 		"a section that counts": {func(b *blocks) *blocks {
 			return b.face().frame(0, raw).stats(0, dropped, 1).section().face().frame(0, raw)
 		}, 1, false},
 	} {
 		for _, order := range []binary.AppendByteOrder{binary.LittleEndian, binary.BigEndian} {
 			b := c.file((&blocks{order: order}).section())
-			for _, in := range []io.Reader{bytes.NewReader(b.Bytes()), iotest.OneByteReader(bytes.NewReader(b.Bytes()))} {
+			for _, in := range []io.Reader{bytes.NewReader(b.Bytes()),
+				iotest.OneByteReader(bytes.NewReader(b.Bytes()))} {
 				r, err := capture.NewReader(in)
 				var f capture.Frame
 				for err == nil {
 					err = r.Next(&f)
 				}
 				if s := r.Stats(); !errors.Is(err, io.EOF) || s.Dropped != c.lost || s.Counted != c.counted {
-					t.Errorf("%s, %v: %d lost, counted %v; want %d, %v; %v", name, order, s.Dropped, s.Counted, c.lost, c.counted, err)
+					t.Errorf("%s, %v: %d lost, counted %v; want %d, %v; %v", name, order, s.Dropped, s.Counted,
+						c.lost, c.counted, err)
 				}
 			}
 		}

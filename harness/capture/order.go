@@ -12,8 +12,8 @@ import (
 // orderLimit bounds the bytes of the frames that wait for their turn.
 const orderLimit = 256 << 20
 
-// Ordered puts the frames of a source in the order of their time stamps; equal ones stay as they are. No frame may be behind an earlier
-// one by more than a time, which Lane.Behind measures.
+// Ordered puts the frames of a source in the order of their time stamps; equal ones stay as they are. No frame may be
+// behind an earlier one by more than a time, which Lane.Behind measures.
 func Ordered(src Source, behind time.Duration) Source { return &ordered{src: src, behind: behind} }
 
 type ordered struct {
@@ -35,7 +35,8 @@ func (o *ordered) Next(f *Frame) error {
 	}
 	for o.err == nil && (len(o.wait) == 0 || o.newest.Sub(o.wait[0].Wall) <= o.behind) {
 		if o.size > orderLimit {
-			return fmt.Errorf("capture: frames are out of time order by %v; put them in order (reordercap does)", o.behind)
+			return fmt.Errorf("capture: frames are out of time order by %v; put them in order (reordercap does)",
+				o.behind)
 		}
 		o.read()
 	}
@@ -121,8 +122,8 @@ func (s shifted) Next(f *Frame) error {
 // Stats returns those of the source.
 func (s shifted) Stats() Stats { return StatsOf(s.Source) }
 
-// PacketKey identifies the IP packet of a frame by its bytes (roce.Fingerprint): MAC addresses, tags, TTL and what is behind the packet do
-// not count.
+// PacketKey identifies the IP packet of a frame by its bytes (roce.Fingerprint): MAC addresses, tags, TTL and what is
+// behind the packet do not count.
 func PacketKey(raw []byte) uint64 {
 	p := layer{kind: etherFrame, data: raw}
 	if inner, ok := p.frame(); ok {

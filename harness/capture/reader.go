@@ -1,9 +1,9 @@
-// Package capture reads and writes what taps capture: Ethernet frames with their times, in pcap and pcapng files or from any other
-// Source.
+// Package capture reads and writes what taps capture: Ethernet frames with their times, in pcap and pcapng files or
+// from any other Source.
 //
-// Captures that this package wrote have comments that say what became of each frame, so that they give back the trace from which they
-// were written (Reunite). Captures of other programs have frames alone: package merge makes a trace of those, and package recording
-// finds out what they are of.
+// Captures that this package wrote have comments that say what became of each frame, so that they give back the trace
+// from which they were written (Reunite). Captures of other programs have frames alone: package merge makes a trace of
+// those, and package recording finds out what they are of.
 package capture
 
 import (
@@ -26,8 +26,8 @@ import (
 )
 
 // Reader reads frames from a pcap or pcapng file, plain or compressed with gzip, one at a time. Frames that are not
-// RoCEv2 are skipped and counted. Ethernet, raw IP, both forms of Linux cooked capture, BSD loopback and MPLS are understood, and tunnels
-// that carry them: VXLAN, Geneve, GRE, ERSPAN, MPLS and IP-in-IP.
+// RoCEv2 are skipped and counted. Ethernet, raw IP, both forms of Linux cooked capture, BSD loopback and MPLS are
+// understood, and tunnels that carry them: VXLAN, Geneve, GRE, ERSPAN, MPLS and IP-in-IP.
 type Reader struct {
 	ng      *pcapgo.NgReader
 	classic *classic
@@ -154,8 +154,8 @@ func (c *Reader) Stats() Stats {
 	return s
 }
 
-// Next reads the next RoCEv2 frame into f, out of its tunnels. The error is io.EOF at the end of a whole file, and trace.ErrTruncated in
-// the middle of a frame; what came before is good.
+// Next reads the next RoCEv2 frame into f, out of its tunnels. The error is io.EOF at the end of a whole file, and
+// trace.ErrTruncated in the middle of a frame; what came before is good.
 func (c *Reader) Next(f *Frame) error {
 	for {
 		data, length, err := c.read(f)
@@ -179,8 +179,8 @@ func (c *Reader) Next(f *Frame) error {
 	}
 }
 
-// take fills in the RoCEv2 frame that was captured, of which some bytes are missing; it reports whether there is one. What a harness of
-// ours recorded counts even when its port is wrong: that is for a rule to judge.
+// take fills in the RoCEv2 frame that was captured, of which some bytes are missing; it reports whether there is one.
+// What a harness of ours recorded counts even when its port is wrong: that is for a rule to judge.
 func (c *Reader) take(f *Frame, data []byte, missing int) bool {
 	raw, ok := c.ethernet(data, f)
 	if !ok {

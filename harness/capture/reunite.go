@@ -124,7 +124,8 @@ func (s *held) complete(f *Frame) {
 		other, first = first, other
 	}
 	sent := s.Rec
-	sent.Packet, sent.Sum, sent.ICRC, sent.Raw, sent.Defect = first.Packet, first.Sum, first.ICRC, first.Raw, first.Defect
+	sent.Packet, sent.Sum, sent.ICRC, sent.Raw, sent.Defect = first.Packet, first.Sum, first.ICRC,
+		first.Raw, first.Defect
 	change := other.AsChange()
 	sent.Changed = &change
 	s.Keep(sent.Clone())

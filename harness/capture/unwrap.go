@@ -34,8 +34,8 @@ type layer struct {
 	llc  bool   // behind a header of LLC
 }
 
-// unwrap looks in tunnels for the innermost packet, of a frame of which the capture lacks some bytes. The result is as far as it got, and
-// the Ethernet frame around it; nil where it has none of its own.
+// unwrap looks in tunnels for the innermost packet, of a frame of which the capture lacks some bytes. The result is as
+// far as it got, and the Ethernet frame around it; nil where it has none of its own.
 func unwrap(frame []byte, missing int) (p layer, around []byte) {
 	p = layer{kind: etherFrame, data: frame, cut: missing}
 	for range nesting {
@@ -58,7 +58,8 @@ func unwrap(frame []byte, missing int) (p layer, around []byte) {
 	return p, around
 }
 
-// open takes off the next header, or for an IP packet those up to the next packet that it carries; ok is false where there is none.
+// open takes off the next header, or for an IP packet those up to the next packet that it carries; ok is false where
+// there is none.
 func (p *layer) open() (inner layer, ok bool) {
 	switch p.kind {
 	case etherFrame:
@@ -79,7 +80,8 @@ func (p *layer) open() (inner layer, ok bool) {
 	return layer{}, false
 }
 
-// frame takes off an Ethernet header with its VLAN tags, or with those of LLC and SNAP, when it holds what may be a tunnel.
+// frame takes off an Ethernet header with its VLAN tags, or with those of LLC and SNAP, when it holds what may be a
+// tunnel.
 func (p *layer) frame() (inner layer, ok bool) {
 	at := etherLen - 2
 	for len(p.data) >= at+6 && isTag(binary.BigEndian.Uint16(p.data[at:])) {
@@ -98,8 +100,8 @@ func (p *layer) frame() (inner layer, ok bool) {
 // snap is a header of LLC and SNAP before an EtherType (RFC 1042).
 const snap = "\xAA\xAA\x03\x00\x00\x00"
 
-// labels takes off a stack of MPLS labels. What is below does not say what it is: a packet of IP shows by its version, and else it is
-// an Ethernet frame, behind a control word perhaps (RFC 4385, 4448).
+// labels takes off a stack of MPLS labels. What is below does not say what it is: a packet of IP shows by its version,
+// and else it is an Ethernet frame, behind a control word perhaps (RFC 4385, 4448).
 func (p *layer) labels() (inner layer, ok bool) {
 	b := p.data
 	for bottom := false; !bottom; b = b[4:] {
@@ -125,8 +127,8 @@ func isPacket(kind uint16) bool {
 	return kind == etherIPv4 || kind == etherIPv6 || kind == etherMPLS || isTag(kind)
 }
 
-// ip takes off an IP header with its options, and returns what it carries without what is behind the packet; cut is what is missing of it.
-// ok is false for fragments, of which nobody has the whole, and for what is malformed.
+// ip takes off an IP header with its options, and returns what it carries without what is behind the packet; cut is
+// what is missing of it. ok is false for fragments, of which nobody has the whole, and for what is malformed.
 func (p *layer) ip() (proto byte, carried layer, ok bool) {
 	b := p.data
 	var from, total int
@@ -166,8 +168,8 @@ func (p *layer) carried(proto byte) (inner layer, ok bool) {
 	return inner, ok
 }
 
-// gre takes off the header of GRE (RFC 2784, 2890); with a key that is NVGRE as well. Of ERSPAN, type I has no sequence number and no
-// header of its own, type II has both.
+// gre takes off the header of GRE (RFC 2784, 2890); with a key that is NVGRE as well. Of ERSPAN, type I has no sequence
+// number and no header of its own, type II has both.
 func (p *layer) gre() (inner layer, ok bool) {
 	if len(p.data) < 4 || p.data[1]&7 != 0 {
 		return layer{}, false

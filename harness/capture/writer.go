@@ -57,14 +57,16 @@ type Writer struct {
 // optionLimit is the longest comment that a pcapng option holds, less some room.
 const optionLimit = 60_000
 
-// NewWriter begins the capture file of a tap. Zero is the wall-clock time of vtime 0, for a run in virtual time the zero
-// time.Time. The header travels in the comment of the file as far as it fits, so that the file alone can be judged.
+// NewWriter begins the capture file of a tap. Zero is the wall-clock time of vtime 0, for a run in virtual time the
+// zero time.Time. The header travels in the comment of the file as far as it fits, so that the file alone can be
+// judged.
 func NewWriter(w io.Writer, h *trace.Header, tap Tap, zero time.Time) (*Writer, error) {
 	if zero.IsZero() {
 		zero = time.Unix(0, 0)
 	}
 	section := pcapgo.NgSectionInfo{Application: "gauntlet", Comment: headerComment(h)}
-	iface := pcapgo.NgInterface{Name: tap.Side.String() + ":" + tap.Device, LinkType: layers.LinkTypeEthernet, TimestampResolution: 9}
+	iface := pcapgo.NgInterface{Name: tap.Side.String() + ":" + tap.Device, LinkType: layers.LinkTypeEthernet,
+		TimestampResolution: 9}
 	out, err := pcapgo.NewNgWriterInterface(w, iface, pcapgo.NgWriterOptions{SectionInfo: section})
 	if err != nil {
 		return nil, fmt.Errorf("trace: write capture of tap %v: %w", tap.Side, err)
@@ -114,7 +116,8 @@ func (w *Writer) Sight(s *trace.Sight) {
 	w.written++
 }
 
-// Lost notes frames that passed the tap and were not captured. The file says at its end how many of those there were, with what had no bytes.
+// Lost notes frames that passed the tap and were not captured. The file says at its end how many of those there were,
+// with what had no bytes.
 func (w *Writer) Lost(frames uint64) { w.lost += frames }
 
 // Event implements trace.Viewer; captures have no events.
@@ -124,8 +127,9 @@ func (w *Writer) Event(*trace.Event) {}
 func (w *Writer) End(at vtime.Time) {
 	if !w.ended && w.err == nil {
 		lost := w.lost + w.skipped
-		w.ended, w.err = true, w.w.WriteInterfaceStats(0, pcapgo.NgInterfaceStatistics{LastUpdate: w.zero.Add(at.Sub(0).Std()),
-			PacketsReceived: w.written + lost, PacketsDropped: lost})
+		w.ended, w.err = true, w.w.WriteInterfaceStats(0,
+			pcapgo.NgInterfaceStatistics{LastUpdate: w.zero.Add(at.Sub(0).Std()),
+				PacketsReceived: w.written + lost, PacketsDropped: lost})
 	}
 	if err := w.w.Flush(); err != nil && w.err == nil {
 		w.err = fmt.Errorf("trace: write capture of tap %v: %w", w.tap.Side, err)

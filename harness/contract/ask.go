@@ -20,9 +20,9 @@ const NoSuch = "gauntlet_no_such_parameter"
 // patience is how long a program may take to introduce itself, and to see that it is asked for something that it lacks.
 const patience = 30 * time.Second
 
-// Ask hears what a program that has just been started can do, and asks it for a parameter that does not exist: what accepts
-// that would accept, and ignore, a parameter that matters. It is killed if it does not end by itself, and nothing is left of
-// it. The error ends with what it logged last.
+// Ask hears what a program that has just been started can do, and asks it for a parameter that does not exist: what
+// accepts that would accept, and ignore, a parameter that matters. It is killed if it does not end by itself, and
+// nothing is left of it. The error ends with what it logged last.
 func Ask(p *Program) (*Capabilities, error) {
 	caps, err := ask(p)
 	if err != nil {
@@ -52,7 +52,8 @@ func ask(p *Program) (*Capabilities, error) {
 	case !inTime && errors.Is(err, errSilent):
 		return nil, fmt.Errorf("it said nothing within %s; want capabilities as the first line", patience)
 	case !inTime && err == nil:
-		return caps, fmt.Errorf("asked for parameter %s, which does not exist, it went on for %s; want exit code %d", NoSuch, patience, Unsupported)
+		return caps, fmt.Errorf("asked for parameter %s, which does not exist, it went on for %s; want exit code %d",
+			NoSuch, patience, Unsupported)
 	case errors.Is(err, errSilent) && ended != nil:
 		return nil, fmt.Errorf("%w; it ended with %w", err, ended)
 	case err != nil:
@@ -97,7 +98,8 @@ func refused(ended error) error {
 		if ended != nil {
 			how = ended.Error()
 		}
-		return fmt.Errorf("asked for parameter %s, which does not exist, it ended with %s; want exit code %d", NoSuch, how, Unsupported)
+		return fmt.Errorf("asked for parameter %s, which does not exist, it ended with %s; want exit code %d",
+			NoSuch, how, Unsupported)
 	}
 	return nil
 }

@@ -34,14 +34,16 @@ func TestAskTellsWhatIsWrong(t *testing.T) {
 		{good, code(127), "", false},
 		{good, nil, "it ended with exit status 0; want exit code 127", false},
 		{"", nil, "it: it said nothing; want capabilities as the first line", false},
-		{"", errors.New("signal: killed (its memory is limited)"), "want capabilities as the first line; it ended with signal: killed (its memory", false},
+		{"", errors.New("signal: killed (its memory is limited)"),
+			"want capabilities as the first line; it ended with signal: killed (its memory", false},
 		{"hello\n", code(1), `line 1: "hello" is no line of the contract`, true},
 		{strings.Repeat("x", 2*LineLimit), code(1), "line 1: longer than 65536 bytes", true},
 	} {
 		p, killed := scripted(c.said, c.ended)
 		caps, err := Ask(p)
 		switch {
-		case (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want), err == nil && caps.Program != "it":
+		case (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want), err == nil &&
+			caps.Program != "it":
 			t.Errorf("%.40q: %+v, %v; want %q", c.said, caps, err, c.want)
 		case *killed != c.killed:
 			t.Errorf("%.40q: killed %v", c.said, *killed)

@@ -9,23 +9,24 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 )
 
-// Capabilities is what a program says of itself before anything is asked of it. What is not declared is not run, and the
-// rules that need it are NOT-APPLICABLE; what is declared is judged. Lists are words with a space between them.
+// Capabilities is what a program says of itself before anything is asked of it. What is not declared is not run, and
+// the rules that need it are NOT-APPLICABLE; what is declared is judged. Lists are words with a space between them.
 type Capabilities struct {
 	Contract int    `json:"contract"`
 	Program  string `json:"program"` // a short name for reports
 	Version  string `json:"version"` // of the program
 
-	Operations string `json:"operations"` // as requester: SEND SEND_IMM SEND_INV WRITE WRITE_IMM READ CMP_SWAP FETCH_ADD
-	Serves     string `json:"serves"`     // as responder: the same
-	MTUs       string `json:"mtus"`       // 256 512 1024 2048 4096
-	Recovery   string `json:"recovery"`   // how it recovers: one of Recoveries
-	Features   string `json:"features"`   // of Features
-	Params     string `json:"params"`     // names of the parameters of its scheme
+	// as requester: SEND SEND_IMM SEND_INV WRITE WRITE_IMM READ CMP_SWAP FETCH_ADD
+	Operations string `json:"operations"`
+	Serves     string `json:"serves"`   // as responder: the same
+	MTUs       string `json:"mtus"`     // 256 512 1024 2048 4096
+	Recovery   string `json:"recovery"` // how it recovers: one of Recoveries
+	Features   string `json:"features"` // of Features
+	Params     string `json:"params"`   // names of the parameters of its scheme
 	MaxQPs     int    `json:"max_qps"`
 
-	// Reports says what the program tells beside the wire. "cqe": posted, receive, completed and received lines. "memory": it
-	// answers verify. "file": it writes these, as a trace in NDJSON, to the file that setup names.
+	// Reports says what the program tells beside the wire. "cqe": posted, receive, completed and received lines.
+	// "memory": it answers verify. "file": it writes these, as a trace in NDJSON, to the file that setup names.
 	Reports string `json:"reports"`
 }
 
@@ -38,11 +39,13 @@ func (c *Capabilities) check() error {
 	case c.Contract != Version:
 		return fmt.Errorf("capabilities: contract %d; this bench speaks version %d", c.Contract, Version)
 	case !named(c.Program) || strings.ContainsAny(c.Program, " ,"):
-		return fmt.Errorf("capabilities: program %.20q; want a name of 1 to %d letters without spaces", c.Program, quote.Name)
+		return fmt.Errorf("capabilities: program %.20q; want a name of 1 to %d letters without spaces",
+			c.Program, quote.Name)
 	case !named(c.Version):
 		return fmt.Errorf("capabilities: version %.20q; want 1 to %d letters", c.Version, quote.Name)
 	case len(strings.Fields(c.Recovery)) != 1:
-		return fmt.Errorf("capabilities: recovery %.20q; want one word of %s", c.Recovery, strings.Join(Recoveries(), " "))
+		return fmt.Errorf("capabilities: recovery %.20q; want one word of %s", c.Recovery,
+			strings.Join(Recoveries(), " "))
 	case c.MaxQPs < 1:
 		return fmt.Errorf("capabilities: max_qps %d; want 1 or more", c.MaxQPs)
 	}
@@ -59,7 +62,8 @@ func (c *Capabilities) check() error {
 	} {
 		for _, w := range strings.Fields(list.words) {
 			if !slices.Contains(list.known, w) {
-				return fmt.Errorf("capabilities: %s: %.20q is unknown; known: %s", list.name, w, strings.Join(list.known, " "))
+				return fmt.Errorf("capabilities: %s: %.20q is unknown; known: %s", list.name, w,
+					strings.Join(list.known, " "))
 			}
 		}
 	}

@@ -57,13 +57,20 @@ func TestDialogRefuses(t *testing.T) {
 		{3, `{"event":"share","share":"half"}`, `share: string; want a number`},
 		{0, `{"event":"ready"}`, `line 1: ready before capabilities, which come first`},
 		{0, `{"event":"capabilities"}`, `line 1: capabilities: contract 0; this bench speaks version 1`},
-		{0, strings.Replace(said[0], "1024", "1500", 1), `line 1: capabilities: mtus: "1500" is unknown; known: 256 512`},
-		{0, strings.Replace(said[0], "SEND WRITE", "send", 1), `line 1: capabilities: operations: "send" is unknown; known: SEND`},
-		{0, strings.Replace(said[0], `"gbn"`, `"gbn irn"`, 1), `line 1: capabilities: recovery "gbn irn"; want one word`},
-		{0, strings.Replace(said[0], `"gbn"`, `""`, 1), `line 1: capabilities: recovery ""; want one word of fasr gb1 gbn irn`},
-		{0, strings.Replace(said[0], `"gbn"`, `"go-back-n"`, 1), `line 1: capabilities: recovery: "go-back-n" is unknown; known: fasr gb1 gbn irn iwarp-ud rciw srn other`},
-		{0, strings.Replace(said[0], `"gbn"`, `"gbn","features":"cm gbn"`, 1), `line 1: capabilities: features: "gbn" is unknown; known: backto0 direct`},
-		{0, strings.Replace(said[0], `"gbn"`, `"gbn","params":"a \u001b[2J"`, 1), `line 1: capabilities: params: "\x1b[2J"; want names`},
+		{0, strings.Replace(said[0], "1024", "1500", 1),
+			`line 1: capabilities: mtus: "1500" is unknown; known: 256 512`},
+		{0, strings.Replace(said[0], "SEND WRITE", "send", 1),
+			`line 1: capabilities: operations: "send" is unknown; known: SEND`},
+		{0, strings.Replace(said[0], `"gbn"`, `"gbn irn"`, 1),
+			`line 1: capabilities: recovery "gbn irn"; want one word`},
+		{0, strings.Replace(said[0], `"gbn"`, `""`, 1),
+			`line 1: capabilities: recovery ""; want one word of fasr gb1 gbn irn`},
+		{0, strings.Replace(said[0], `"gbn"`, `"go-back-n"`, 1),
+			`line 1: capabilities: recovery: "go-back-n" is unknown; known: fasr gb1 gbn irn iwarp-ud rciw srn other`},
+		{0, strings.Replace(said[0], `"gbn"`, `"gbn","features":"cm gbn"`, 1),
+			`line 1: capabilities: features: "gbn" is unknown; known: backto0 direct`},
+		{0, strings.Replace(said[0], `"gbn"`, `"gbn","params":"a \u001b[2J"`, 1),
+			`line 1: capabilities: params: "\x1b[2J"; want names`},
 		{0, strings.Replace(said[0], `"x"`, `"\u202ex"`, 1), `line 1: capabilities: program "\u202ex"; want a name`},
 		{0, strings.Replace(said[0], `"1"`, `"1\u009b2J"`, 1), `line 1: capabilities: version "1\u009b2J"; want 1 to`},
 		{6, `{"event":"counter","variable":"a\nb"}`, `line 7: counter: variable "a\nb"; want a name`},
@@ -75,7 +82,8 @@ func TestDialogRefuses(t *testing.T) {
 		{2, `{"event":"posted","operation":"write"}`, `line 3: posted: operation "write"; want one of SEND`},
 		{2, `{"event":"posted","operation":"WRITE","qp":-1}`, `line 3: posted: qp -1; want the n of a qp line`},
 		{3, `{"event":"share","share":50}`, `line 4: share: 50; want 0 to 1`},
-		{4, `{"event":"completed","at_ns":9,"operation":"WRITE","status":"OK"}`, `line 5: completed: status "OK"; want SUCCESS`},
+		{4, `{"event":"completed","at_ns":9,"operation":"WRITE","status":"OK"}`,
+			`line 5: completed: status "OK"; want SUCCESS`},
 		{4, strings.Replace(said[4], `9`, `4`, 1), `line 5: completed: at_ns 4 is before the line before it (5)`},
 		{4, strings.Replace(said[4], `"psn":3`, `"psn":16777216`, 1), `line 5: completed: psn 16777216; want 24 bits`},
 		{5, `{"event":"done"}`, `line 6: event "done": unknown; known: capabilities ready`},
@@ -91,7 +99,8 @@ func TestDialogRefuses(t *testing.T) {
 			t.Errorf("line %d %.60q: took %d, %v; want %q", c.at+1, c.line, n, err, c.want)
 		}
 	}
-	if _, err := NewDialog(strings.NewReader(`{"event"`)).Next(); err == nil || !strings.Contains(err.Error(), "has no end") {
+	if _, err := NewDialog(strings.NewReader(`{"event"`)).Next(); err == nil ||
+		!strings.Contains(err.Error(), "has no end") {
 		t.Errorf("a line without an end: %v", err)
 	}
 }
@@ -106,11 +115,13 @@ func TestOtherRecovery(t *testing.T) {
 // What a program says in words is one line that can be shown, and no longer than a sentence.
 func TestWordsOfAProgramAreCleaned(t *testing.T) {
 	for in, want := range map[string]string{
-		`\u001b]0;mine\u0007done`:                    `\x1b]0;mine\x07done`,
-		`::error::a\nb\rc\u202e`:                     `\x3a:error::a\nb\x0dc\u{202e}`,
-		strings.Repeat("x", 3*quote.Sentence) + `\t`: strings.Repeat("x", quote.Sentence-40) + "… (2040 bytes left out)",
+		`\u001b]0;mine\u0007done`: `\x1b]0;mine\x07done`,
+		`::error::a\nb\rc\u202e`:  `\x3a:error::a\nb\x0dc\u{202e}`,
+		strings.Repeat("x", 3*quote.Sentence) + `\t`: strings.Repeat("x", quote.Sentence-40) +
+			"… (2040 bytes left out)",
 	} {
-		for _, line := range []string{`{"event":"error","error":"` + in + `"}`, `{"event":"stopped","undone":"` + in + `"}`, `{"event":"ready","tcp":"` + in + `"}`} {
+		for _, line := range []string{`{"event":"error","error":"` + in + `"}`, `{"event":"stopped","undone":"` + in +
+			`"}`, `{"event":"ready","tcp":"` + in + `"}`} {
 			r, err := DecodeReport([]byte(line))
 			if got := r.Error + r.Undone + r.TCP; err != nil || got != want {
 				t.Errorf("%.60s: %q, %v; want %q", line, got, err, want)

@@ -19,8 +19,8 @@ const (
 	OpVerify  = "verify"  // compare the memory with what the peer posted; answered by verified
 )
 
-// Order is one line for a program. Which fields a line has depends on its Op; those of others are absent, and so is a field
-// that is zero, except where zero means something.
+// Order is one line for a program. Which fields a line has depends on its Op; those of others are absent, and so is a
+// field that is zero, except where zero means something.
 type Order struct {
 	Op string `json:"op"`
 
@@ -37,8 +37,9 @@ type Order struct {
 	RTT      int64  `json:"rtt_ns,omitempty"`   // of the path, propagation alone
 	Deadline int64  `json:"deadline_ms,omitempty"`
 	Seed     uint64 `json:"seed,omitempty"`
-	Report   string `json:"report,omitempty"` // a file for the reports of a program that has many, see Capabilities.Reports
-	Spec     string `json:"spec,omitempty"`   // the whole run as text, for a program that understands it
+	// a file for the reports of a program that has many, see Capabilities.Reports
+	Report string `json:"report,omitempty"`
+	Spec   string `json:"spec,omitempty"` // the whole run as text, for a program that understands it
 
 	// Dilate is how many seconds of the machine a second of the run lasts, for a program that declares "dilate": all
 	// that it is told is in the run's time but for instants of CLOCK_MONOTONIC. Absent is 1.
@@ -60,8 +61,8 @@ type Order struct {
 	Memory json.RawMessage `json:"memory,omitempty"`
 }
 
-// QP is a queue pair as the bench wants it: the numbers, keys and addresses are given, as a connection manager would have
-// agreed on them.
+// QP is a queue pair as the bench wants it: the numbers, keys and addresses are given, as a connection manager would
+// have agreed on them.
 type QP struct {
 	Index       int    `json:"n"`
 	QPN         uint32 `json:"qpn"`
@@ -95,8 +96,8 @@ type QP struct {
 }
 
 // Work is requests to post on one QP: Count of them, one after the other as Depth allows, or without end when it is 0.
-// Request k has the ID First + k and acts on the peer's region at Offset + (k mod Slots) * Stride. An offset may lie outside
-// the region, with what the peer makes of it as the purpose.
+// Request k has the ID First + k and acts on the peer's region at Offset + (k mod Slots) * Stride. An offset may lie
+// outside the region, with what the peer makes of it as the purpose.
 type Work struct {
 	OnQP      int    `json:"qp"`
 	Operation string `json:"operation"` // as engine.Op names it

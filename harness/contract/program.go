@@ -13,8 +13,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 )
 
-// Program is a program that a bench has started, wherever it runs: as a process, or as the first process of a container.
-// Who started it calls Wait, once.
+// Program is a program that a bench has started, wherever it runs: as a process, or as the first process of a
+// container. Who started it calls Wait, once.
 type Program struct {
 	Name   string // for errors: its path, or its image
 	PID    int    // of its first process, as seen from here
@@ -25,16 +25,17 @@ type Program struct {
 	// Signal sends a signal to it. os.Kill ends whatever it has started as well.
 	Signal func(os.Signal) error
 
-	// Wait returns when it has ended and nothing is left of it. The error of one that ended with a code other than 0 has a
-	// method ExitCode, as that of package exec has.
+	// Wait returns when it has ended and nothing is left of it. The error of one that ended with a code other than 0
+	// has a method ExitCode, as that of package exec has.
 	Wait func() error
 
-	// Report makes the file for the reports of a program that has many, and says how the program calls it. Nil says that it
-	// sees the files of this machine.
+	// Report makes the file for the reports of a program that has many, and says how the program calls it. Nil says
+	// that it sees the files of this machine.
 	Report func() (file *os.File, path string, err error)
 }
 
-// Lives reports whether its first process is there. Wait may take longer: it is then the container that is being removed.
+// Lives reports whether its first process is there. Wait may take longer: it is then the container that is being
+// removed.
 func (p *Program) Lives() bool {
 	_, err := os.Stat(fmt.Sprintf("/proc/%d", p.PID))
 	return err == nil
@@ -43,7 +44,8 @@ func (p *Program) Lives() bool {
 // EndTime is how long a program may take to end when its standard input has.
 const EndTime = 2 * time.Second
 
-// EndsWith hears that a program is there, and does what is to end it. The error says how it ended instead, or that it did not.
+// EndsWith hears that a program is there, and does what is to end it. The error says how it ended instead, or that it
+// did not.
 func EndsWith(p *Program, how func(*Program) error) error {
 	defer p.Stdout.Close()
 	stuck := time.AfterFunc(patience, func() { _ = p.Signal(os.Kill) })
@@ -112,8 +114,8 @@ func (l *Log) String() string {
 	return string(l.buf)
 }
 
-// Last returns the last line, or the one that says what a Go program died of, as the end of an error message. It is no longer than
-// quote.Sentence, and what of it does not print is an escape.
+// Last returns the last line, or the one that says what a Go program died of, as the end of an error message. It is no
+// longer than quote.Sentence, and what of it does not print is an escape.
 func (l *Log) Last() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

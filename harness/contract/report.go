@@ -56,13 +56,15 @@ type Report struct {
 	Value    int64  `json:"value,omitempty"`
 
 	// Of stopped.
-	Undone    string          `json:"undone,omitempty"`       // what of the work was not done, in words
-	Late      int64           `json:"late_ns,omitempty"`      // the longest that a packet or a timer had to wait
-	Starved   int64           `json:"starved_ns,omitempty"`   // how long its line was free with something to send, for want of a processor
-	Dropped   uint64          `json:"dropped,omitempty"`      // frames that the program was too slow to take
-	MaxMemory int64           `json:"memory_bytes,omitempty"` // the most that the process had
-	Processor int64           `json:"cpu_ns,omitempty"`       // processor time of the process from start to stop, of all its threads
-	Memory    json.RawMessage `json:"memory,omitempty"`       // what the peer needs for verify; the bench does not look
+	Undone string `json:"undone,omitempty"`  // what of the work was not done, in words
+	Late   int64  `json:"late_ns,omitempty"` // the longest that a packet or a timer had to wait
+	// how long its line was free with something to send, for want of a processor
+	Starved   int64  `json:"starved_ns,omitempty"`
+	Dropped   uint64 `json:"dropped,omitempty"`      // frames that the program was too slow to take
+	MaxMemory int64  `json:"memory_bytes,omitempty"` // the most that the process had
+	// processor time of the process from start to stop, of all its threads
+	Processor int64           `json:"cpu_ns,omitempty"`
+	Memory    json.RawMessage `json:"memory,omitempty"` // what the peer needs for verify; the bench does not look
 
 	Error string `json:"error,omitempty"` // error: one line
 }
@@ -149,7 +151,8 @@ func (r *Report) check() error {
 	return nil
 }
 
-var events = []string{SaysCapabilities, SaysReady, SaysShare, SaysPosted, SaysReceive, SaysCompleted, SaysReceived, SaysIdle, SaysBusy, SaysCounter,
+var events = []string{SaysCapabilities, SaysReady, SaysShare, SaysPosted, SaysReceive, SaysCompleted, SaysReceived,
+	SaysIdle, SaysBusy, SaysCounter,
 	SaysState, SaysStopped, SaysVerified, SaysError}
 
 // checkWork checks a line about a request or a receive.
@@ -158,7 +161,8 @@ func (r *Report) checkWork() error {
 		return fmt.Errorf("%s: operation %.20q; want one of %s", r.Event, r.Operation, strings.Join(opNames(), " "))
 	}
 	if _, ok := Status(r.Status); !ok && (r.Event == SaysCompleted || r.Event == SaysReceived) {
-		return fmt.Errorf("%s: status %.20q; want SUCCESS or the name of an error, such as RETRY_EXC_ERR", r.Event, r.Status)
+		return fmt.Errorf("%s: status %.20q; want SUCCESS or the name of an error, such as RETRY_EXC_ERR",
+			r.Event, r.Status)
 	}
 	if r.PSN >= 1<<24 {
 		return fmt.Errorf("%s: psn %d; want 24 bits", r.Event, r.PSN)

@@ -11,8 +11,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/all"
 )
 
-// The words that a program may declare are those that rules ask for and implementations declare: a new one that is not in the list
-// could not be declared, and one that nobody asks for would say nothing.
+// The words that a program may declare are those that rules ask for and implementations declare: a new one that is not
+// in the list could not be declared, and one that nobody asks for would say nothing.
 func TestWordsAreThoseOfRulesAndImplementations(t *testing.T) {
 	recoveries := map[string]bool{contract.Other: true}
 	features := map[string]bool{"cm": true, contract.FeatureDilate: true, "spec": true, "tcp": true}

@@ -12,8 +12,9 @@ func Addr(side trace.Side) netip.Addr {
 	return netip.AddrFrom4([4]byte{10, 77, 0, byte(side) + 1})
 }
 
-// overIPMAC replaces MAC in frames that are no RoCEv2. No device has the address, so the kernels of the namespaces leave the
-// frames to the endpoints: they would answer a TCP segment with a reset, and a datagram with ICMP. Package packetio knows it.
+// overIPMAC replaces MAC in frames that are no RoCEv2. No device has the address, so the kernels of the namespaces
+// leave the frames to the endpoints: they would answer a TCP segment with a reset, and a datagram with ICMP. Package
+// packetio knows it.
 func overIPMAC(side trace.Side) [6]byte { return [6]byte{2, 0, 0, 0x78, 0, byte(side) + 1} }
 
 // MAC is the Ethernet address of a side, locally administered; the netns bench sets its devices to it.

@@ -11,8 +11,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Box drives the Middlebox of an implementation as Endpoint drives engines: it checks what arrives, reports what the box
-// tells, and counts. Lines, devices and the clock are its caller's.
+// Box drives the Middlebox of an implementation as Endpoint drives engines: it checks what arrives, reports what the
+// box tells, and counts. Lines, devices and the clock are its caller's.
 type Box struct {
 	box      engine.Middlebox
 	observer Observer
@@ -131,8 +131,8 @@ func (b *Box) report(now vtime.Time, ev *engine.BoxEvent) {
 // Counters returns what has been counted, by name.
 func (b *Box) Counters() map[string]int64 { return b.count }
 
-// Broke reports whether the box has broken a promise of connection i. What A was told is done there need not be done: see
-// Doubt.
+// Broke reports whether the box has broken a promise of connection i. What A was told is done there need not be done:
+// see Doubt.
 func (b *Box) Broke(i int) bool { return b.broke[i] }
 
 // Doubt takes back that requests are done, before memory is compared with them.

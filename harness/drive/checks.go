@@ -30,7 +30,8 @@ const (
 	causes
 )
 
-var causeNames = [causes]string{"malformed", "opcode", "tver", "qpn", "class", "source", "pkey", "qkey", "icrc", "checksum", "fragments", "refused_post"}
+var causeNames = [causes]string{"malformed", "opcode", "tver", "qpn", "class", "source", "pkey", "qkey", "icrc",
+	"checksum", "fragments", "refused_post"}
 
 // classRC is the transport class of the reliable connection, the top three bits of the opcode.
 const classRC = 0
@@ -100,8 +101,8 @@ func (c *checks) connOf(src, dst uint16) (conn int, ok bool) {
 	return conn, port >= iwarp.PortOf(0) && conn < c.qps
 }
 
-// pkeysMatch compares two partition keys: the same partition, which is not the invalid one, and a full member, which the
-// top bit marks, on one side at least (IBTA 10.9.1.2, 10.9.3).
+// pkeysMatch compares two partition keys: the same partition, which is not the invalid one, and a full member, which
+// the top bit marks, on one side at least (IBTA 10.9.1.2, 10.9.3).
 func pkeysMatch(a, b uint16) bool {
 	const partition, full = 0x7FFF, 0x8000
 	return a&partition == b&partition && a&partition != 0 && (a|b)&full != 0

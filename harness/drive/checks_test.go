@@ -25,7 +25,8 @@ func TestChecks(t *testing.T) {
 		{"QP below", func(f *roce.Frame) { f.Packet.DestQP -= 2 }, nil, "qpn"},
 		{"QP above", func(f *roce.Frame) { f.Packet.DestQP += 2 }, nil, "qpn"},
 		{"other class", func(f *roce.Frame) { f.Packet.Opcode = roce.UCSendFirst }, nil, "class"},
-		{"datagram", func(f *roce.Frame) { f.Packet.Opcode = roce.UDSendOnly; f.Packet.Payload = make([]byte, 4) }, nil, "class"},
+		{"datagram", func(f *roce.Frame) { f.Packet.Opcode = roce.UDSendOnly; f.Packet.Payload = make([]byte, 4) }, nil,
+			"class"},
 		{"partition", func(f *roce.Frame) { f.Packet.PKey = 0xFFFE }, nil, "pkey"},
 		{"limited member", func(f *roce.Frame) { f.Packet.PKey = 0x7FFF }, nil, ""},
 		{"source", func(f *roce.Frame) { f.Src = netip.MustParseAddr("10.77.0.9") }, nil, "source"},
@@ -102,7 +103,8 @@ func TestCountOfNobody(t *testing.T) {
 		p.DestQP = qpn
 		b.Receive(9, &p)
 	}
-	if n := len(b.seen); n != 2 || b.seen[1].Value != 2 || b.seen[1].Name != "qpn" || b.seen[1].At != 9 || b.seen[1].Conn >= 2 {
+	if n := len(b.seen); n != 2 || b.seen[1].Value != 2 || b.seen[1].Name != "qpn" || b.seen[1].At != 9 ||
+		b.seen[1].Conn >= 2 {
 		t.Errorf("reported %+v", b.seen)
 	}
 }

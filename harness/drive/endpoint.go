@@ -5,8 +5,8 @@
 // a real interface, so the two benches differ in the clock and the link only.
 //
 // The cost of a packet does not depend on how many other QPs are idle: QPs with something to send form a ring and are
-// served one packet each in turn, and an answer beside it, those with a retransmission that their scheme puts first in a ring of
-// their own, before the others; deadlines form a heap that is touched only when one moves nearer.
+// served one packet each in turn, and an answer beside it, those with a retransmission that their scheme puts first in
+// a ring of their own, before the others; deadlines form a heap that is touched only when one moves nearer.
 package drive
 
 import (
@@ -57,7 +57,8 @@ func New(s *scenario.Spec, side trace.Side, impl engine.Implementation, opts Opt
 		return nil, errors.New("drive: turns: they depend on the bytes that come; write --codec on")
 	}
 	if opts.Managed && impl.OverIP() {
-		return nil, fmt.Errorf("drive: cm on: %s at %s does not set connections up by RoCEv2 messages; leave cm on out", impl.Name, side)
+		return nil, fmt.Errorf("drive: cm on: %s at %s does not set connections up by RoCEv2 messages; leave cm on out",
+			impl.Name, side)
 	}
 	e := &Endpoint{side: side, spec: s, impl: impl, layout: newLayout(s, side)}
 	mem := &memory.Host{}
@@ -187,8 +188,8 @@ func (e *Endpoint) receive(now vtime.Time, p *roce.Packet, marked bool) {
 	e.engines.receive(i, p)
 }
 
-// Transmit fills p with the next packet of the endpoint and returns the connection it belongs to; ok is false when no QP
-// has anything to send now.
+// Transmit fills p with the next packet of the endpoint and returns the connection it belongs to; ok is false when no
+// QP has anything to send now.
 func (e *Endpoint) Transmit(now vtime.Time, p *roce.Packet) (conn int, ok bool) {
 	e.out.now = now
 	if e.connect.Pending() {
@@ -210,8 +211,8 @@ func (e *Endpoint) Attach(i int, s Socket) { e.engines.qps[i].tcp.socket = s }
 // TCP returns what the stream of connection i asks of its socket.
 func (e *Endpoint) TCP(i int) engine.TCPOptions { return e.engines.qps[i].tcp.stream.TCP() }
 
-// Serve takes what the socket of connection i has to tell: what is acknowledged completes before what arrived behind it is
-// looked at.
+// Serve takes what the socket of connection i has to tell: what is acknowledged completes before what arrived behind it
+// is looked at.
 func (e *Endpoint) Serve(now vtime.Time, i int) {
 	e.out.now = now
 	q := &e.engines.qps[i]
@@ -220,8 +221,8 @@ func (e *Endpoint) Serve(now vtime.Time, i int) {
 	e.engines.drain(i, requester)
 }
 
-// Carry gives the sockets what the streams have to send, one FPDU of each in turn, until there is no more or the sockets
-// that could take it are full. One that has room again is Served, which continues.
+// Carry gives the sockets what the streams have to send, one FPDU of each in turn, until there is no more or the
+// sockets that could take it are full. One that has room again is Served, which continues.
 func (e *Endpoint) Carry(now vtime.Time) {
 	e.out.now = now
 	for i, _, any := e.engines.next(); any; i, _, any = e.engines.next() {
@@ -254,7 +255,8 @@ func (e *Endpoint) Wake(now vtime.Time) {
 	e.connect.Wake(now)
 }
 
-// Idle reports whether all posted work has completed, no more will be posted, and no connection is being set up or ended.
+// Idle reports whether all posted work has completed, no more will be posted, and no connection is being set up or
+// ended.
 func (e *Endpoint) Idle() bool { return e.engines.idle() }
 
 // Vars returns the variables of connection i's engines, the requester's first.
@@ -296,8 +298,8 @@ func (e *Endpoint) TOS() uint8 {
 	return 0
 }
 
-// Emit returns an encoded frame as it leaves the endpoint, which may be in other memory. It is the frame itself unless the
-// implementation changes whole frames; Alters tells.
+// Emit returns an encoded frame as it leaves the endpoint, which may be in other memory. It is the frame itself unless
+// the implementation changes whole frames; Alters tells.
 func (e *Endpoint) Emit(frame []byte) []byte { return e.port.emit(frame) }
 
 // Alters reports whether Emit may change a frame.
@@ -306,13 +308,14 @@ func (e *Endpoint) Alters() bool { return e.port.frames.Out != nil }
 // ConnOf finds the connection of a packet that arrives with these ports: by the peer's port, or by that of this end.
 func (e *Endpoint) ConnOf(src, dst uint16) (conn int, ok bool) { return e.checks.connOf(src, dst) }
 
-// Verify compares the memory of connection i with what requests should have made of it, and reports the result as Memory
-// events: "mismatch" counts bytes inside a written range that are wrong, "guard" bytes that no request named and that
-// changed nevertheless. It looks at what the peer's requests act on here (the target, and the inbox when it is clear
-// which message took which receive) and at what this side's own READs and atomics brought.
+// Verify compares the memory of connection i with what requests should have made of it, and reports the result as
+// Memory events: "mismatch" counts bytes inside a written range that are wrong, "guard" bytes that no request named and
+// that changed nevertheless. It looks at what the peer's requests act on here (the target, and the inbox when it is
+// clear which message took which receive) and at what this side's own READs and atomics brought.
 //
-// Bytes whose content is not determined are not judged: see package expect. Of an unreliable transport only what the target
-// declared is judged, and the guards. peers is the peer's Posted; ok is false, and nothing reported, when there are no bytes.
+// Bytes whose content is not determined are not judged: see package expect. Of an unreliable transport only what the
+// target declared is judged, and the guards. peers is the peer's Posted; ok is false, and nothing reported, when there
+// are no bytes.
 func (e *Endpoint) Verify(now vtime.Time, i int, peers []Work) (mismatch, guard int64, ok bool) {
 	if e.out.now = max(e.out.now, now); e.turns.Taken() { // who takes turns looks at what comes
 		return 0, 0, false

@@ -14,7 +14,8 @@ import (
 
 // implementation is one whose constructor fails with err.
 func implementation(err error) engine.Implementation {
-	return engine.Implementation{Name: "fake", New: func(engine.QP, engine.Memory) (engine.Requester, engine.Responder, error) {
+	return engine.Implementation{Name: "fake", New: func(engine.QP, engine.Memory) (engine.Requester,
+		engine.Responder, error) {
 		return &fake{}, &fake{}, err
 	}}
 }
@@ -163,10 +164,12 @@ func TestTimers(t *testing.T) {
 	b.req[0].timer, b.resp[1].timer, b.req[2].timer = 30, 20, 40
 	b.Start(0)
 	if b.Deadline() != 20 || b.count(trace.Timer) != 2 {
-		t.Errorf("deadline %d, %d timer events; want 20 and the 2 of the requesters", b.Deadline(), b.count(trace.Timer))
+		t.Errorf("deadline %d, %d timer events; want 20 and the 2 of the requesters", b.Deadline(),
+			b.count(trace.Timer))
 	}
 	b.Wake(30)
-	if b.req[0].woken != 1 || b.resp[1].woken != 1 || b.req[2].woken != 0 || b.Deadline() != 40 || b.count(trace.Timer) != 3 {
+	if b.req[0].woken != 1 || b.resp[1].woken != 1 || b.req[2].woken != 0 || b.Deadline() != 40 ||
+		b.count(trace.Timer) != 3 {
 		t.Errorf("woken %d, %d and %d; deadline %d", b.req[0].woken, b.resp[1].woken, b.req[2].woken, b.Deadline())
 	}
 	ack := b.good(2)
@@ -186,7 +189,8 @@ func TestStuckTimer(t *testing.T) {
 	b.Start(0)
 	b.Wake(7)
 	if b.req[0].woken != 1 || b.req[1].woken != 1 || b.Deadline() != 8 {
-		t.Errorf("woken %d and %d times, next at %d; want once each and 8", b.req[0].woken, b.req[1].woken, b.Deadline())
+		t.Errorf("woken %d and %d times, next at %d; want once each and 8", b.req[0].woken,
+			b.req[1].woken, b.Deadline())
 	}
 }
 
@@ -258,7 +262,8 @@ func TestEmit(t *testing.T) {
 	}
 }
 
-// While others wait, an answer does not take a QP's turn: it would never send a request if one were asked for in every lap.
+// While others wait, an answer does not take a QP's turn: it would never send a request if one were asked for in every
+// lap.
 func TestAnswersLeaveRequestsTheirTurn(t *testing.T) {
 	b := newBed(t, Options{}, "qp count=2 qd=1", "load write msg=1 count=1")
 	for i := range 2 {

@@ -8,8 +8,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// engines runs the halves of all QPs: it gives them packets, time and turns to send, takes what they tell, and hands that to
-// the parts of the endpoint that it concerns.
+// engines runs the halves of all QPs: it gives them packets, time and turns to send, takes what they tell, and hands
+// that to the parts of the endpoint that it concerns.
 type engines struct {
 	schedule
 	out     *reports
@@ -63,8 +63,8 @@ func (r *engines) transmit(p *roce.Packet) (conn int, ok bool) {
 	}
 }
 
-// poll asks the responder first: acknowledgements are short and let the peer go on. After one of them the turn goes on, with the
-// requester; so does the next after a READ response, which is not short.
+// poll asks the responder first: acknowledgements are short and let the peer go on. After one of them the turn goes on,
+// with the requester; so does the next after a READ response, which is not short.
 func (r *engines) poll(i int, onward bool, p *roce.Packet) bool {
 	q := &r.qps[i]
 	if q.paced && q.pacing.notification(&q.attr, p) {
@@ -257,7 +257,8 @@ func (r *engines) arm(i, h int) {
 	r.schedule.arm(i)
 }
 
-// idle reports whether all posted work has completed, no more will be posted, and no connection is being set up or ended.
+// idle reports whether all posted work has completed, no more will be posted, and no connection is being set up or
+// ended.
 func (r *engines) idle() bool {
 	return r.work.pending == 0 && r.work.awaiting == 0 && !r.connect.Waiting() && r.script.next() == vtime.Never &&
 		(r.turns.over() || r.qps[0].failed)

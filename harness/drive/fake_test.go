@@ -127,7 +127,8 @@ func lines(tb testing.TB, text ...string) *scenario.Spec {
 func newBed(tb testing.TB, opts Options, text ...string) *bed {
 	tb.Helper()
 	b := &bed{}
-	impl := engine.Implementation{Name: "fake", New: func(engine.QP, engine.Memory) (engine.Requester, engine.Responder, error) {
+	impl := engine.Implementation{Name: "fake", New: func(engine.QP, engine.Memory) (engine.Requester,
+		engine.Responder, error) {
 		b.req, b.resp = append(b.req, &fake{timer: vtime.Never}), append(b.resp, &fake{timer: vtime.Never})
 		return b.req[len(b.req)-1], b.resp[len(b.resp)-1], nil
 	}}

@@ -18,14 +18,16 @@ const (
 
 // seeds are the packets that are mutated.
 var seeds = [...]string{
-	"SEND_FIRST len=256", "SEND_MIDDLE len=256", "SEND_LAST len=4 A", "SEND_ONLY len=8 A", "SEND_ONLY_IMM len=4 imm=1 A",
-	"WRITE_FIRST dmalen=512 len=256", "WRITE_LAST len=256 A", "WRITE_ONLY dmalen=8 len=8 A", "READ_REQUEST dmalen=300 A",
+	"SEND_FIRST len=256", "SEND_MIDDLE len=256", "SEND_LAST len=4 A", "SEND_ONLY len=8 A",
+	"SEND_ONLY_IMM len=4 imm=1 A",
+	"WRITE_FIRST dmalen=512 len=256", "WRITE_LAST len=256 A", "WRITE_ONLY dmalen=8 len=8 A",
+	"READ_REQUEST dmalen=300 A",
 	"CMP_SWAP A", "FETCH_ADD A", "ACK msn=1", "NAK PSN_SEQ_ERR", "NAK REM_ACCESS", "RNR timer=1", "ATOMIC_ACK",
 	"READ_RESP_FIRST len=256", "READ_RESP_LAST len=44", "READ_RESP_ONLY len=256", "UD_SEND_ONLY len=4", "SACK sack=9",
 }
 
-// fuzzer feeds mutated frames to endpoints of its own and counts what must not happen: a panic, bytes outside the regions
-// that are open to the peer, and a READ that completes before its data are placed.
+// fuzzer feeds mutated frames to endpoints of its own and counts what must not happen: a panic, bytes outside the
+// regions that are open to the peer, and a READ that completes before its data are placed.
 type fuzzer struct {
 	impl       engine.Implementation
 	spec       *scenario.Spec
@@ -63,8 +65,8 @@ func (f *fuzzer) seed(p roce.Packet) {
 	f.seeds = append(f.seeds, p)
 }
 
-// extend adds a packet for each opcode beyond the RC class that the scheme takes: as long as its place in a message asks for,
-// if it has a payload.
+// extend adds a packet for each opcode beyond the RC class that the scheme takes: as long as its place in a message
+// asks for, if it has a payload.
 func (f *fuzzer) extend() {
 	for code := range 256 {
 		op := roce.Opcode(code)

@@ -12,8 +12,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/gbn"
 )
 
-// Forged, malformed and stale frames, of the RC class and of whatever a scheme takes beside it, neither panic nor place a
-// byte where the peer may not write, at either side of any implementation.
+// Forged, malformed and stale frames, of the RC class and of whatever a scheme takes beside it, neither panic nor place
+// a byte where the peer may not write, at either side of any implementation.
 func TestFuzzerFindsNothing(t *testing.T) {
 	frames := 30_000
 	if testing.Short() {
@@ -48,7 +48,8 @@ func TestFuzzerReachesExtensions(t *testing.T) {
 		req, resp, err := build(qp, mem)
 		return req, watched{resp, taken}, err
 	}
-	if err := f.run(5000); err != nil || !taken[roce.FSendFirst] || !taken[roce.FSendFirst+roce.WriteOnly] || !taken[roce.FReadRequest] {
+	if err := f.run(5000); err != nil || !taken[roce.FSendFirst] || !taken[roce.FSendFirst+roce.WriteOnly] ||
+		!taken[roce.FReadRequest] {
 		t.Errorf("the engine was given %v, %v", taken, err)
 	}
 }
@@ -90,7 +91,8 @@ func (h half) PollTimer() (vtime.Time, bool)              { return 0, false }
 func (h half) PollTransmit(vtime.Time, *roce.Packet) bool { return false }
 
 func TestFuzzerFinds(t *testing.T) {
-	impl := engine.Implementation{New: func(qp engine.QP, mem engine.Memory) (engine.Requester, engine.Responder, error) {
+	impl := engine.Implementation{New: func(qp engine.QP, mem engine.Memory) (engine.Requester,
+		engine.Responder, error) {
 		req, resp, err := gbn.New(qp, mem)
 		return req, half{&overwriter{Responder: resp, mem: mem}}, err
 	}}

@@ -15,9 +15,9 @@ import (
 
 // Each QP has these regions at addresses that both sides can compute: source, what its requests send and read into;
 // target, what the peer's READs, WRITEs and atomics act on; and inbox, where its receives lie. A region has a slot for
-// each message in flight, as far as memory allows. A small fourth one may be read by the peer and not written, so that a
-// WRITE without the right can be crafted. Loads that READ have a fifth, landing, so that what they read does not change
-// what other loads send.
+// each message in flight, as far as memory allows. A small fourth one may be read by the peer and not written, so that
+// a WRITE without the right can be crafted. Loads that READ have a fifth, landing, so that what they read does not
+// change what other loads send.
 const (
 	sourceBase = 1 << 44
 	targetBase = 2 << 44
@@ -54,11 +54,12 @@ type layout struct {
 	sources []byte // the row in which the sources of this side lie, once made
 }
 
-// leastBytes is what regions have at least, as far as depth allows: crafted packets and scripts reach beyond the first message.
+// leastBytes is what regions have at least, as far as depth allows: crafted packets and scripts reach beyond the first
+// message.
 const leastBytes = 16 * unit.KiB
 
-// newLayout sizes the regions: a slot per message that can be outstanding while they fit, one at least. All of a region is filled and
-// compared, so that slots which no message comes to would cost as much as the others.
+// newLayout sizes the regions: a slot per message that can be outstanding while they fit, one at least. All of a region
+// is filled and compared, so that slots which no message comes to would cost as much as the others.
 func newLayout(s *scenario.Spec, side trace.Side) layout {
 	slot := max(uint64(s.LongestMessage()), 8)
 	slot = (slot + 63) &^ 63
@@ -71,11 +72,14 @@ func newLayout(s *scenario.Spec, side trace.Side) layout {
 	}
 	fit := uint64(fitBytes) / uint64(s.QPs) / 3
 	depth := min(uint64(max(s.QP[0].QueueDepth, s.QP[1].QueueDepth)), max(messages(s, slot), uint64(leastBytes)/slot))
-	reads := s.Turns.Taken() || slices.ContainsFunc(s.Loads, func(l scenario.Load) bool { return l.From == side && l.Op == engine.OpRead })
+	reads := s.Turns.Taken() || slices.ContainsFunc(s.Loads, func(l scenario.Load) bool {
+		return l.From == side && l.Op == engine.OpRead
+	})
 	return layout{
 		side: side, qps: s.QPs, reads: reads, spec: s,
 		slot: slot, slots: clamp(min(fit, perQP/2)/slot, depth),
-		inSlot: inSlot, inSlots: clamp(min(fit, perQP/2)/inSlot, min(uint64(max(s.Receives, 1)), taken(s, side.Other(), inSlot))),
+		inSlot: inSlot, inSlots: clamp(min(fit, perQP/2)/inSlot, min(uint64(max(s.Receives, 1)),
+			taken(s, side.Other(), inSlot))),
 	}
 }
 
@@ -95,8 +99,9 @@ func messages(s *scenario.Spec, slot uint64) uint64 {
 	return most
 }
 
-// taken is how many slots the messages of a side that take a receive come to, when each has one: the longest of its loads, as an
-// inbox that several fill in turns is not compared, and one more, where a message is seen that took a receive too many.
+// taken is how many slots the messages of a side that take a receive come to, when each has one: the longest of its
+// loads, as an inbox that several fill in turns is not compared, and one more, where a message is seen that took a
+// receive too many.
 func taken(s *scenario.Spec, from trace.Side, slot uint64) uint64 {
 	most := uint64(s.Turns.Count)
 	for _, l := range s.Loads {
@@ -273,16 +278,17 @@ const (
 // stride is how many numbers of 8 bytes lie between where two neighbouring QPs begin in the row of their regions.
 const stride = 9
 
-// pattern fills b with what a region holds at the start: a function of seed, side, QP and region, so that either side can
-// compute what the other has. Regions of one side and kind are stretches of one row of random numbers, each a little further on.
+// pattern fills b with what a region holds at the start: a function of seed, side, QP and region, so that either side
+// can compute what the other has. Regions of one side and kind are stretches of one row of random numbers, each a
+// little further on.
 func pattern(b []byte, seed uint64, side trace.Side, i, region int) {
 	memory.Pattern(b, splitmix.Stream(seed<<32+uint64(region)<<4+uint64(side)), uint64(i)*stride)
 }
 
 func (l *layout) rowLen() uint64 { return l.size() + uint64(l.qps-1)*stride*8 }
 
-// stretch is the source of connection i. Sources are mostly read, so that one row serves them all: thousands of QPs with memory of
-// their own would spend more time on missing the processor's caches than on all else.
+// stretch is the source of connection i. Sources are mostly read, so that one row serves them all: thousands of QPs
+// with memory of their own would spend more time on missing the processor's caches than on all else.
 func (l *layout) stretch(i int) []byte {
 	if l.sources == nil {
 		l.sources = make([]byte, l.rowLen())

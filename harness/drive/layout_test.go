@@ -8,8 +8,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// TestSlots: a region has a slot for each message that can be outstanding, for no more than there are, and room for what crafted
-// packets and scripts reach.
+// TestSlots: a region has a slot for each message that can be outstanding, for no more than there are, and room for
+// what crafted packets and scripts reach.
 func TestSlots(t *testing.T) {
 	for text, want := range map[string]uint64{
 		"load write msg=64KiB count=5\n":                                   5 << 16,

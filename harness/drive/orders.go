@@ -11,8 +11,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Orders returns what a program has to be told to be the endpoint of one side, after setup: parameters, QPs and work, as
-// an Endpoint of the same Spec has them.
+// Orders returns what a program has to be told to be the endpoint of one side, after setup: parameters, QPs and work,
+// as an Endpoint of the same Spec has them.
 func Orders(s *scenario.Spec, side trace.Side) []contract.Order {
 	var out []contract.Order
 	for _, name := range parameters(s) {
@@ -89,7 +89,8 @@ func (l *layout) loaded(i int, ld *load) *contract.Work {
 func (l *layout) posted(p *scenario.Post) *contract.Work {
 	wr := l.scripted(p)
 	w := &contract.Work{
-		OnQP: p.QP, Operation: wr.Op.String(), First: wr.ID, Bytes: wr.Len, Count: 1, After: nanoseconds(p.At), Slots: 1,
+		OnQP: p.QP, Operation: wr.Op.String(), First: wr.ID, Bytes: wr.Len, Count: 1, After: nanoseconds(p.At),
+		Slots:  1,
 		Offset: p.RemoteOff, Key: wr.RKey, Imm: wr.Imm, InvKey: wr.InvKey, Compare: wr.Compare, SwapAdd: wr.SwapAdd,
 		Solicited: wr.Solicited, Unsignal: wr.Unsignal, Receive: p.Receive,
 	}
@@ -101,7 +102,8 @@ func (l *layout) posted(p *scenario.Post) *contract.Work {
 
 // Needs returns what a program must have to be the endpoint of one side. box says that a middlebox is in the path.
 func Needs(s *scenario.Spec, side trace.Side, box bool) contract.Need {
-	n := contract.Need{MTU: s.QP[side].MTU, QPs: s.QPs, Params: parameters(s), Management: s.CM.Managed(box), Flows: s.Flowing()}
+	n := contract.Need{MTU: s.QP[side].MTU, QPs: s.QPs, Params: parameters(s), Management: s.CM.Managed(box),
+		Flows: s.Flowing()}
 	note := func(from trace.Side, op engine.Op) {
 		list := &n.Operations
 		if from != side {
@@ -135,7 +137,9 @@ func MeetsRNR(s *scenario.Spec, side trace.Side) bool {
 // takesReceives reports whether a side is told to post requests that take receives of its peer.
 func takesReceives(s *scenario.Spec, side trace.Side) bool {
 	return slices.ContainsFunc(s.Loads, func(l scenario.Load) bool { return l.From == side && takesReceive(l.Op) }) ||
-		slices.ContainsFunc(s.Posts, func(p scenario.Post) bool { return p.From == side && !p.Receive && takesReceive(p.WR.Op) })
+		slices.ContainsFunc(s.Posts, func(p scenario.Post) bool {
+			return p.From == side && !p.Receive && takesReceive(p.WR.Op)
+		})
 }
 
 // Region is memory of one side that the peer may reach.
@@ -145,7 +149,8 @@ type Region struct {
 	Access  engine.Access
 }
 
-// RegionsOf returns the memory of one side that its peer may reach on connection i; none where a device stands, which says so itself.
+// RegionsOf returns the memory of one side that its peer may reach on connection i; none where a device stands, which
+// says so itself.
 func RegionsOf(s *scenario.Spec, side trace.Side, i int) []Region {
 	if s.Devices[side].Present() {
 		return nil
@@ -154,7 +159,8 @@ func RegionsOf(s *scenario.Spec, side trace.Side, i int) []Region {
 		{ReadOnlyKey(side, i), readOnly(i), readOnlyLen, engine.RemoteRead}}
 }
 
-// Series is requests that one side is told to post on a connection, one after the other. Those of different series may be mixed.
+// Series is requests that one side is told to post on a connection, one after the other. Those of different series may
+// be mixed.
 type Series struct {
 	First    uint64 // ID of the first; the others count from there, unless Scripted
 	Count    int    // requests; 0 is without end
@@ -165,8 +171,8 @@ type Series struct {
 	Request func(k int) engine.WorkRequest
 }
 
-// SeriesOf returns what a Spec tells one side to post on connection i. It takes the memory of a few words, however many requests
-// there are.
+// SeriesOf returns what a Spec tells one side to post on connection i. It takes the memory of a few words, however many
+// requests there are.
 func SeriesOf(s *scenario.Spec, side trace.Side, i int) []Series {
 	own := newLayout(s, side)
 	if s.Turns.Taken() {
@@ -217,7 +223,8 @@ func (l *layout) turning(i int) []Series {
 	at := func(k int) uint64 { return l.source(0) + uint64(k)%l.slots*l.slot }
 	if t.Kind == scenario.WriteTurns {
 		s.Request = func(k int) engine.WorkRequest {
-			return engine.WorkRequest{ID: uint64(k), Op: engine.OpWrite, Len: uint32(t.Msg), LocalVA: at(k), RemoteVA: va, RKey: key}
+			return engine.WorkRequest{ID: uint64(k), Op: engine.OpWrite, Len: uint32(t.Msg), LocalVA: at(k),
+				RemoteVA: va, RKey: key}
 		}
 		return []Series{s}
 	}

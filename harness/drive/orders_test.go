@@ -36,8 +36,10 @@ var worked = []string{
 	"load write msg=1000 count=5\n",
 	"qp count=3 qd=4\nload send msg=64KiB count=4\n",
 	"load write from=B msg=8 count=3\nload read from=A msg=256 count=2\n",
-	"device B qpn=9 key=0x77 buffer=0x5000\ndevice A qpn=8 key=0x66 buffer=0x9000\nload write msg=16 count=2\nload read from=B msg=8 count=2\n",
-	"post-write wr=7 len=100 remote=64\npost-send wr=8 len=10 imm=3\npost-write wr=9 len=4 remote=-8 rkey=bad\nload write msg=16 count=2\n",
+	"device B qpn=9 key=0x77 buffer=0x5000\ndevice A qpn=8 key=0x66 buffer=0x9000\nload write msg=16 count=2\nload " +
+		"read from=B msg=8 count=2\n",
+	"post-write wr=7 len=100 remote=64\npost-send wr=8 len=10 imm=3\npost-write wr=9 len=4 remote=-8 rkey=bad\nload " +
+		"write msg=16 count=2\n",
 }
 
 // A program that follows its orders posts what an Endpoint of the same Spec does, request by request.
@@ -90,7 +92,8 @@ func byWork(list []request) map[request]bool {
 
 // What a side needs is what its own work asks for and what the peer's work asks of it.
 func TestNeeds(t *testing.T) {
-	s, err := scenario.Parse(strings.NewReader("qp mtu=256 count=2\nparam cap=5\nload write msg=8 count=1\npost-send from=B len=4 imm=1\n"))
+	s, err := scenario.Parse(strings.NewReader("qp mtu=256 count=2\nparam cap=5\nload write msg=8 count=1\npost-send " +
+		"from=B len=4 imm=1\n"))
 	if err != nil {
 		t.Fatal(err)
 	}

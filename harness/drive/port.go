@@ -13,8 +13,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// port is where frames enter and leave an endpoint: it opens those that arrive, and counts those that are not whole or not
-// from the peer.
+// port is where frames enter and leave an endpoint: it opens those that arrive, and counts those that are not whole or
+// not from the peer.
 type port struct {
 	frames tamper.Frames  // what the implementation makes of whole frames
 	overIP bool           // it is no RoCEv2
@@ -103,7 +103,8 @@ func (p *port) openIP(now vtime.Time, b []byte) (conn int, whole *roce.Packet) {
 	return 0, nil
 }
 
-// join joins a packet without BTH and returns the connection that its ports name; nil when it is not whole, or nobody's.
+// join joins a packet without BTH and returns the connection that its ports name; nil when it is not whole, or
+// nobody's.
 func (p *port) join(now vtime.Time, packet *roce.Packet) (conn int, whole *roce.Packet) {
 	data, stale, ok := p.ip.Receive(now, packet)
 	for range stale {

@@ -15,8 +15,8 @@ const (
 )
 
 // qp is one QP: its two halves and its share of the workload. With thousands of QPs each visit finds it outside the
-// processor's caches, and what that costs is counted in cache lines. So what every packet needs lies in the first, and QPs are
-// as many whole lines apart.
+// processor's caches, and what that costs is counted in cache lines. So what every packet needs lies in the first, and
+// QPs are as many whole lines apart.
 type qp struct {
 	visited
 	rest
@@ -58,7 +58,8 @@ type rest struct {
 
 // init sets a QP up whose two halves are made.
 func (q *qp) init(h halves, attr engine.QP, loads []load, pacing *pacing) {
-	q.visited = visited{half: [2]engine.Engine{h.req, h.resp}, due: [2]vtime.Time{vtime.Never, vtime.Never}, arrives: vtime.Never}
+	q.visited = visited{half: [2]engine.Engine{h.req, h.resp}, due: [2]vtime.Time{vtime.Never, vtime.Never},
+		arrives: vtime.Never}
 	q.rest = rest{pacing: pacing, attr: attr, req: h.req, resp: h.resp, tcp: h.tcp, loads: loads, armed: vtime.Never}
 	q.paced = pacing != nil
 	for h := range q.half {
@@ -91,8 +92,8 @@ func (q *qp) urgent() bool {
 	return false
 }
 
-// wake is when a QP has to be looked at next: a timer of its halves, the end of a pause of its rate control, or the arrival
-// of a message to send.
+// wake is when a QP has to be looked at next: a timer of its halves, the end of a pause of its rate control, or the
+// arrival of a message to send.
 func (q *qp) wake() vtime.Time {
 	at := min(q.due[requester], q.due[responder], q.arrives)
 	if q.paced && !q.queued && !q.rushed && q.wants() {

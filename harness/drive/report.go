@@ -42,7 +42,8 @@ func (r *reports) engine(i int, kind trace.EventKind, ev *engine.Event) {
 
 // post tells of a work request that the engine took, and of how long it waited for room.
 func (r *reports) post(i int, wr *engine.WorkRequest, waited vtime.Duration) {
-	r.event = trace.Event{Body: engine.Event{ID: wr.ID, Op: wr.Op, Len: wr.Len, Imm: wr.Imm}, VA: wr.RemoteVA, Len: wr.Len, RKey: wr.RKey, Value: int64(waited)}
+	r.event = trace.Event{Body: engine.Event{ID: wr.ID, Op: wr.Op, Len: wr.Len, Imm: wr.Imm}, VA: wr.RemoteVA,
+		Len: wr.Len, RKey: wr.RKey, Value: int64(waited)}
 	r.send(i, trace.Post)
 }
 
@@ -70,8 +71,8 @@ func (r *reports) number(i int, kind trace.EventKind, name string, value int64) 
 	r.send(i, kind)
 }
 
-// vars tells which variables of a QP's engines have changed since the last time: after each input, when the engines have
-// taken it. A variable that a fresh engine has at zero is not told until it changes.
+// vars tells which variables of a QP's engines have changed since the last time: after each input, when the engines
+// have taken it. A variable that a fresh engine has at zero is not told until it changes.
 func (r *reports) vars(i int, q *qp) {
 	now := q.inspect(r.scratch[:0])
 	r.scratch = now
@@ -108,8 +109,8 @@ func (r *reports) memoryOf(i int, h *memory.Host) engine.Memory {
 	return &ownMemory{h, r, i}
 }
 
-// ownMemory is the memory as one QP has it, so that a placement is told of the QP whose it is. That need not be the one that is
-// being called: a host whose QPs share a receive pipeline hands over whichever packet is next.
+// ownMemory is the memory as one QP has it, so that a placement is told of the QP whose it is. That need not be the one
+// that is being called: a host whose QPs share a receive pipeline hands over whichever packet is next.
 type ownMemory struct {
 	*memory.Host
 	out *reports

@@ -33,7 +33,9 @@ func (r *pushed) HandlePacket(vtime.Time, *roce.Packet) {
 func TestPlacementsAreTheirQPs(t *testing.T) {
 	s := lines(t, "qp count=3", "report detail")
 	var seen events
-	impl := engine.Implementation{Name: "pipe", NewHost: func(engine.Params) (engine.Host, error) { return &pipe{}, nil }}
+	impl := engine.Implementation{Name: "pipe", NewHost: func(engine.Params) (engine.Host, error) {
+		return &pipe{}, nil
+	}}
 	e, err := New(s, trace.B, impl, Options{Observer: &seen})
 	if err != nil {
 		t.Fatal(err)

@@ -2,8 +2,9 @@ package drive
 
 import "github.com/rdma-gauntlet/gauntlet/harness/vtime"
 
-// schedule is which QP is next: to send, and to be woken. QPs with something to send are served one packet each in turn, and an answer
-// without data beside it; those with a retransmission that their scheme puts first before the others.
+// schedule is which QP is next: to send, and to be woken. QPs with something to send are served one packet each in
+// turn, and an answer without data beside it; those with a retransmission that their scheme puts first before the
+// others.
 type schedule struct {
 	qps     []qp
 	ready   ring // QPs with something to send
@@ -41,16 +42,16 @@ func (s *schedule) next() (i int, onward, ok bool) {
 	return i, false, ok
 }
 
-// goOn lets the turn of QP i go on while others wait: answers that are asked for as fast as turns come would else keep its requests
-// from leaving. A device makes answers where it receives, and shares its line among send queues.
+// goOn lets the turn of QP i go on while others wait: answers that are asked for as fast as turns come would else keep
+// its requests from leaving. A device makes answers where it receives, and shares its line among send queues.
 func (s *schedule) goOn(i int) {
 	if s.ready.n > 1 {
 		s.onward = i
 	}
 }
 
-// enqueue puts a QP at the end of its ring, unless it is there. One that has become urgent keeps its turn among the ready
-// as well; nothing is lost when it has nothing left by then.
+// enqueue puts a QP at the end of its ring, unless it is there. One that has become urgent keeps its turn among the
+// ready as well; nothing is lost when it has nothing left by then.
 func (s *schedule) enqueue(i int) {
 	q := &s.qps[i]
 	switch {

@@ -60,8 +60,8 @@ func (s *script) next() vtime.Time {
 	return vtime.Time(s.posts[0].At)
 }
 
-// post posts the next, and returns the connection and the half that it is for. One that the engine refuses, because its queue
-// is full or the QP failed, is reported as a count and not tried again: a script says what is posted when.
+// post posts the next, and returns the connection and the half that it is for. One that the engine refuses, because its
+// queue is full or the QP failed, is reported as a count and not tried again: a script says what is posted when.
 func (s *script) post() (conn, half int) {
 	p := s.posts[0]
 	s.posts = s.posts[1:]

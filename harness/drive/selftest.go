@@ -13,8 +13,8 @@ import (
 // vectors are two frames captured from hardware and published with their ICRC, which is left out here: a UC SEND_ONLY
 // whose two ends were one host, and a congestion notification of a ConnectX-4 Lx.
 var vectors = [...]struct{ probe, frame string }{
-	{"icrc_vector_a", "0000000000000000000000000800" + "450100400478400040" + "11b4d5c0a80007c0a80007" + "c00012b7002caca2" +
-		"2460ffff000000d300cf1710" + "4630818be28935d90e9a95505401be885e500000" + "00000000"},
+	{"icrc_vector_a", "0000000000000000000000000800" + "450100400478400040" + "11b4d5c0a80007c0a80007" +
+		"c00012b7002caca22460ffff000000d300cf1710" + "4630818be28935d90e9a95505401be885e500000" + "00000000"},
 	{"icrc_vector_b", "e41d2dab2bc27cfe90643b320800" + "45c2003c718c4000401191610a0011010a001201" + "000012b700280000" +
 		"8100ffff4000011800000000" + "00000000000000000000000000000000" + "00000000"},
 }
@@ -25,8 +25,8 @@ var samples = [...]string{
 	"READ_REQUEST psn=1 va=0x1000 rkey=0x7 dmalen=8", "FETCH_ADD psn=1 va=0x1000 rkey=0x7 swapadd=1",
 }
 
-// introduce tells a judge what it cannot see on the wire: which memory the peer may reach, what this endpoint's way of sealing
-// and opening frames makes of cases whose results are known, and what came of fuzzing.
+// introduce tells a judge what it cannot see on the wire: which memory the peer may reach, what this endpoint's way of
+// sealing and opening frames makes of cases whose results are known, and what came of fuzzing.
 func (e *Endpoint) introduce() {
 	for i := range e.engines.qps {
 		e.out.region(i, Key(e.side, i), Target(i), e.layout.size(), engine.AllAccess)

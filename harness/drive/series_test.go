@@ -13,7 +13,8 @@ import (
 
 // What a Spec orders is what an Endpoint posts at first, as far as its queue is deep.
 func TestSeriesAreWhatAnEndpointPosts(t *testing.T) {
-	for _, text := range append([]string{"load write msg=1000 count=5\nload write msg=77 count=3\n", "load write cdf=100:0.5,9000:1 count=20\n"}, worked...) {
+	for _, text := range append([]string{"load write msg=1000 count=5\nload write msg=77 count=3\n",
+		"load write cdf=100:0.5,9000:1 count=20\n"}, worked...) {
 		s, err := scenario.Parse(strings.NewReader(text))
 		if err != nil {
 			t.Fatal(err)
@@ -53,7 +54,8 @@ func followSeries(s *scenario.Spec, side trace.Side) (all map[request]bool, n in
 
 // Turns are posted one by one, on the first connection.
 func TestSeriesOfTurns(t *testing.T) {
-	for text, want := range map[string][2]int64{"turns write msg=64 count=3\n": {3, 3}, "turns rping from=B msg=64 count=2\n": {8, 4}} {
+	for text, want := range map[string][2]int64{"turns write msg=64 count=3\n": {3, 3},
+		"turns rping from=B msg=64 count=2\n": {8, 4}} {
 		s, err := scenario.Parse(strings.NewReader(text))
 		if err != nil {
 			t.Fatal(err)

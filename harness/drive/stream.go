@@ -58,13 +58,16 @@ type halves struct {
 }
 
 // newHalves builds the halves of a QP, over packets or over the host's TCP.
-func newHalves(impl *engine.Implementation, host engine.Host, attr engine.QP, mem engine.Memory, streams bool) (halves, error) {
+func newHalves(impl *engine.Implementation, host engine.Host, attr engine.QP, mem engine.Memory,
+	streams bool) (halves, error) {
 	if !streams {
 		req, resp, err := host.New(attr, mem)
 		return halves{req: req, resp: resp}, err
 	}
 	if attr.RateControl != "" {
-		return halves{}, fmt.Errorf("cc=%s around the kernel's TCP, which has its own: --param congestion=NAME, or tcp=lite", attr.RateControl)
+		return halves{},
+			fmt.Errorf("cc=%s around the kernel's TCP, which has its own: --param congestion=NAME, or tcp=lite",
+				attr.RateControl)
 	}
 	s, err := impl.NewStream(attr, mem)
 	return halves{streamHalf{s}, streamHalf{s}, &carried{stream: s}}, err

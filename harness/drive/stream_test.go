@@ -12,8 +12,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/rciwarp"
 )
 
-// pipe is one end of a connection that exists in memory only: it takes what it has room for and gives away a few bytes at a
-// time, as a kernel may.
+// pipe is one end of a connection that exists in memory only: it takes what it has room for and gives away a few bytes
+// at a time, as a kernel may.
 type pipe struct {
 	peer    *pipe
 	rng     *rand.Rand
@@ -84,7 +84,8 @@ func join(tb testing.TB, seed uint64, room int, text ...string) *joined {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	for side := range j.end {
 		var err error
-		j.end[side], err = drive.New(s, trace.Side(side), rciwarp.Implementation(), drive.Options{Bytes: true, Observer: j.seen[side], Streams: true})
+		j.end[side], err = drive.New(s, trace.Side(side), rciwarp.Implementation(), drive.Options{Bytes: true,
+			Observer: j.seen[side], Streams: true})
 		if err != nil {
 			tb.Fatal(err)
 		}
@@ -122,13 +123,15 @@ func (j *joined) run(rounds int) {
 // TestStreams runs every operation of iWARP over sockets that split what they are given anywhere, and compares memory.
 func TestStreams(t *testing.T) {
 	for seed := range uint64(20) {
-		j := join(t, seed, 500+int(seed)*700, "qp count=3", "load write msg=5000 count=6", "load send msg=1500 count=4", "load read from=B msg=3000 count=3", "load write from=B msg=1 count=2")
+		j := join(t, seed, 500+int(seed)*700, "qp count=3", "load write msg=5000 count=6", "load send msg=1500 count=4",
+			"load read from=B msg=3000 count=3", "load write from=B msg=1 count=2")
 		j.run(100_000)
 		for i := range j.qps {
 			for side, e := range j.end {
 				wrong, guard, ok := e.Verify(2, i, j.end[1-side].Posted(i))
 				if !ok || wrong+guard != 0 {
-					t.Errorf("seed %d, QP %d at %s: %d bytes wrong, %d changed that nobody named", seed, i, trace.Side(side), wrong, guard)
+					t.Errorf("seed %d, QP %d at %s: %d bytes wrong, %d changed that nobody named", seed, i,
+						trace.Side(side), wrong, guard)
 				}
 			}
 		}
@@ -141,7 +144,8 @@ func TestStreams(t *testing.T) {
 // TestStreamEnds lets the connection end under a request: the socket's state decides how that fails.
 func TestStreamEnds(t *testing.T) {
 	for state, want := range map[drive.SocketState]engine.Status{
-		drive.SocketPeerClosed: engine.StatusRemoteOp, drive.SocketReset: engine.StatusRemoteOp, drive.SocketTimedOut: engine.StatusRetryExceeded,
+		drive.SocketPeerClosed: engine.StatusRemoteOp, drive.SocketReset: engine.StatusRemoteOp,
+		drive.SocketTimedOut: engine.StatusRetryExceeded,
 	} {
 		j := join(t, 1, 0, "load write msg=100 count=2") // nothing ever gets through
 		j.end[0].Start(0)
@@ -167,7 +171,8 @@ func TestTerminateLeaves(t *testing.T) {
 			e.Carry(2)
 		}
 	}
-	if !j.pipes[0][0].closed || !j.pipes[1][0].closed || j.seen[0][engine.StatusRemoteAccess]+j.seen[0][engine.StatusSuccess] != 1 {
+	if !j.pipes[0][0].closed || !j.pipes[1][0].closed || j.seen[0][engine.StatusRemoteAccess]+
+		j.seen[0][engine.StatusSuccess] != 1 {
 		t.Errorf("closed %v and %v, completions %v", j.pipes[0][0].closed, j.pipes[1][0].closed, j.seen[0])
 	}
 }

@@ -102,7 +102,8 @@ func TestRegionsOfManyQPs(t *testing.T) {
 }
 
 func TestTooMuchMemory(t *testing.T) {
-	_, err := New(lines(t, "qp count=1000", "load write msg=1MiB count=1"), 0, implementation(nil), Options{Bytes: true})
+	_, err := New(lines(t, "qp count=1000", "load write msg=1MiB count=1"), 0, implementation(nil),
+		Options{Bytes: true})
 	want := "drive: messages of 1MiB on 1000 QPs need 2002MiB of memory; use fewer QPs or smaller messages"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)

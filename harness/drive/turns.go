@@ -13,8 +13,8 @@ import (
 
 // turns is the application of one side that takes turns with that of the other, on connection 0.
 //
-// What it sends lies in slots of the source region, one after the other: a request that is sent again must have the bytes that
-// it had, although the application has gone on.
+// What it sends lies in slots of the source region, one after the other: a request that is sent again must have the
+// bytes that it had, although the application has gone on.
 type turns struct {
 	scenario.Turns
 	first  bool // this side begins
@@ -70,8 +70,8 @@ func (t *turns) play() {
 	}
 }
 
-// writeInTurn WRITEs when it is this side's turn: the n-th time when the peer's n-th, or of the side that begins the one
-// before, has come, and the own one before is done. It reports whether it did anything.
+// writeInTurn WRITEs when it is this side's turn: the n-th time when the peer's n-th, or of the side that begins the
+// one before, has come, and the own one before is done. It reports whether it did anything.
 func (t *turns) writeInTurn() bool {
 	mark := t.memory.Load(Target(0)+uint64(t.Msg)-1, 1)
 	if t.heard < t.Count && mark[0] == byte(t.heard+1) {
@@ -111,8 +111,8 @@ func (t *turns) ping() bool {
 	return false
 }
 
-// pingFirst is ping of the side that begins. What it offers is in the first slot of its target region, what it gets back in
-// the second.
+// pingFirst is ping of the side that begins. What it offers is in the first slot of its target region, what it gets
+// back in the second.
 func (t *turns) pingFirst() bool {
 	switch {
 	case t.step == tellSource && t.rounds < t.Count:
@@ -164,7 +164,8 @@ func (t *turns) tell(va uint64) bool {
 	return t.turn(engine.OpSend, pingLen, t.slotVA(), 0, 0)
 }
 
-// reach READs or WRITEs a buffer that the peer has told of. A READ lands in the slot from which the WRITE then takes it.
+// reach READs or WRITEs a buffer that the peer has told of. A READ lands in the slot from which the WRITE then takes
+// it.
 func (t *turns) reach(op engine.Op, info []byte) bool {
 	n := binary.BigEndian.Uint32(info[12:])
 	if unit := uint32(t.Msg); n != unit {

@@ -20,7 +20,8 @@ func TestTurns(t *testing.T) {
 		want map[string]int
 	}{
 		{"turns write from=A msg=1 count=300", map[string]int{"A WRITE": 300, "B WRITE": 300}},
-		{"turns write from=B msg=5000 count=3\ndrop A psn=+2 tx=1\ndrop B psn=+4 tx=1", map[string]int{"A WRITE": 3, "B WRITE": 3}},
+		{"turns write from=B msg=5000 count=3\ndrop A psn=+2 tx=1\ndrop B psn=+4 tx=1",
+			map[string]int{"A WRITE": 3, "B WRITE": 3}},
 		{"turns rping from=A msg=40 count=7", map[string]int{"A SEND": 14, "B SEND": 14, "B READ": 7, "B WRITE": 7}},
 		{"turns rping from=B msg=9000 count=2\ndrop B type=READ_RESP_MIDDLE count=1\ndrop A type=WRITE_MIDDLE count=1",
 			map[string]int{"B SEND": 4, "A SEND": 4, "A READ": 2, "A WRITE": 2}},
@@ -30,7 +31,8 @@ func TestTurns(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got trace.Collector
-		w, err := sim.New(s, [2]engine.Implementation{gbn.Implementation(), gbn.Implementation()}, sim.Options{Bytes: true, Sink: &got})
+		w, err := sim.New(s, [2]engine.Implementation{gbn.Implementation(), gbn.Implementation()},
+			sim.Options{Bytes: true, Sink: &got})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,7 +60,8 @@ func TestTurnsNeedBytes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := drive.New(s, trace.A, gbn.Implementation(), drive.Options{}); err == nil || !strings.Contains(err.Error(), "codec on") {
+	if _, err := drive.New(s, trace.A, gbn.Implementation(), drive.Options{}); err == nil ||
+		!strings.Contains(err.Error(), "codec on") {
 		t.Errorf("%v, want what to write", err)
 	}
 }

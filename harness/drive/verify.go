@@ -53,7 +53,8 @@ func (v *verifier) verify(i int, peers []Work) (mismatch, guard int64, ok bool) 
 	return mismatch, guard, true
 }
 
-// replay executes the requests that side posted on connection i. Of our own nothing is looked at but what they brought back.
+// replay executes the requests that side posted on connection i. Of our own nothing is looked at but what they brought
+// back.
 func (v *verifier) replay(side trace.Side, i int, work []Work) *expect.Replay {
 	l := newLayout(v.spec, side)
 	r := expect.NewReplay(func(region expect.Region) expect.Image {
@@ -88,8 +89,8 @@ func (v *verifier) posted(i int) []Work {
 	return out
 }
 
-// standing returns the requests of a load of which something is still to be seen. A later one of the same slot that is as
-// large wrote the same bytes to the same places.
+// standing returns the requests of a load of which something is still to be seen. A later one of the same slot that is
+// as large wrote the same bytes to the same places.
 func (l *layout) standing(i int, ld *load) []Work {
 	first, varied := 0, ld.flows.Varied()
 	if !varied {
@@ -152,7 +153,9 @@ func (v *verifier) inbox(i int, peer *expect.Replay, work []Work) *expect.Image 
 // otherReceives reports whether receives of connection i are scripted, or taken by packets that the peer never sent.
 func (v *verifier) otherReceives(i int) bool {
 	side := v.layout.side
-	return slices.ContainsFunc(v.spec.Posts, func(p scenario.Post) bool { return p.Receive && p.QP == i && p.From == side }) ||
+	return slices.ContainsFunc(v.spec.Posts, func(p scenario.Post) bool {
+		return p.Receive && p.QP == i && p.From == side
+	}) ||
 		slices.ContainsFunc(v.spec.Injections, func(in scenario.Injection) bool { return in.QP == i && in.To == side })
 }
 

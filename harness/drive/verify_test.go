@@ -96,39 +96,57 @@ func TestVerify(t *testing.T) {
 		want  [4]int64 // mismatch and guard at B, at A
 	}{
 		{"write", []string{"load write msg=100 count=300"}, func(*pair) {}, [4]int64{}},
-		{"write, inside", []string{"load write msg=100 count=3"}, func(p *pair) { flip(p.b, Target(0)+99) }, [4]int64{1}},
-		{"write, outside", []string{"load write msg=100 count=3"}, func(p *pair) { flip(p.b, Target(0)+100) }, [4]int64{0, 1}},
-		{"write, source", []string{"load write msg=100 count=3"}, func(p *pair) { flip(p.a, source(p)+5) }, [4]int64{0, 0, 0, 1}},
+		{"write, inside", []string{"load write msg=100 count=3"}, func(p *pair) { flip(p.b, Target(0)+99) },
+			[4]int64{1}},
+		{"write, outside", []string{"load write msg=100 count=3"}, func(p *pair) { flip(p.b, Target(0)+100) },
+			[4]int64{0, 1}},
+		{"write, source", []string{"load write msg=100 count=3"}, func(p *pair) { flip(p.a, source(p)+5) },
+			[4]int64{0, 0, 0, 1}},
 		{"read", []string{"load read msg=100 count=300"}, func(*pair) {}, [4]int64{}},
-		{"read, inside", []string{"load read msg=100 count=3"}, func(p *pair) { flip(p.a, p.a.layout.land(0)) }, [4]int64{0, 0, 1}},
-		{"read, outside", []string{"load read msg=100 count=3"}, func(p *pair) { flip(p.a, p.a.layout.land(0)+100) }, [4]int64{0, 0, 0, 1}},
+		{"read, inside", []string{"load read msg=100 count=3"}, func(p *pair) { flip(p.a, p.a.layout.land(0)) },
+			[4]int64{0, 0, 1}},
+		{"read, outside", []string{"load read msg=100 count=3"}, func(p *pair) { flip(p.a, p.a.layout.land(0)+100) },
+			[4]int64{0, 0, 0, 1}},
 		{"read, target", []string{"load read msg=100 count=3"}, func(p *pair) { flip(p.b, Target(0)) }, [4]int64{0, 1}},
 		{"scripted read", []string{"post-read len=64"}, func(p *pair) { flip(p.a, source(p)+63) }, [4]int64{0, 0, 1}},
 		{"send", []string{"load send msg=100 count=50"}, func(*pair) {}, [4]int64{}},
-		{"send, inside", []string{"load send msg=100 count=50"}, func(p *pair) { flip(p.b, inbox(p)+128+99) }, [4]int64{1}},
-		{"send, outside", []string{"load send msg=100 count=50"}, func(p *pair) { flip(p.b, inbox(p)+128+100) }, [4]int64{0, 1}},
-		{"send, unused", []string{"load send msg=100 count=2"}, func(p *pair) { flip(p.b, inbox(p)+2*128) }, [4]int64{0, 1}},
-		{"write-imm", []string{"load write-imm msg=100 count=50"}, func(p *pair) { flip(p.b, inbox(p)) }, [4]int64{0, 1}},
-		{"scripted sends", []string{"post-send len=9", "post-write imm=1 len=9 remote=64", "post-send imm=3 len=5 local=70", "post-send len=100"},
+		{"send, inside", []string{"load send msg=100 count=50"}, func(p *pair) { flip(p.b, inbox(p)+128+99) },
+			[4]int64{1}},
+		{"send, outside", []string{"load send msg=100 count=50"}, func(p *pair) { flip(p.b, inbox(p)+128+100) },
+			[4]int64{0, 1}},
+		{"send, unused", []string{"load send msg=100 count=2"}, func(p *pair) { flip(p.b, inbox(p)+2*128) },
+			[4]int64{0, 1}},
+		{"write-imm", []string{"load write-imm msg=100 count=50"}, func(p *pair) { flip(p.b, inbox(p)) },
+			[4]int64{0, 1}},
+		{"scripted sends", []string{"post-send len=9", "post-write imm=1 len=9 remote=64",
+			"post-send imm=3 len=5 local=70", "post-send len=100"},
 			func(p *pair) { flip(p.b, inbox(p)+2*128) }, [4]int64{1}},
-		{"two kinds of sends are not attributed", []string{"load send msg=9 count=1", "post-send len=9"}, func(p *pair) { flip(p.b, inbox(p)) }, [4]int64{}},
-		{"scripted receives are not attributed", []string{"load send msg=9 count=1", "post-receive len=9"}, func(p *pair) { flip(p.b, inbox(p)) }, [4]int64{}},
+		{"two kinds of sends are not attributed", []string{"load send msg=9 count=1", "post-send len=9"},
+			func(p *pair) { flip(p.b, inbox(p)) }, [4]int64{}},
+		{"scripted receives are not attributed", []string{"load send msg=9 count=1", "post-receive len=9"},
+			func(p *pair) { flip(p.b, inbox(p)) }, [4]int64{}},
 		{"atomics", []string{"post-atomic value=1", "post-atomic value=1 local=8"}, func(*pair) {}, [4]int64{}},
 		{"atomic, target", []string{"post-atomic value=1"}, func(p *pair) { flip(p.b, Target(0)) }, [4]int64{1}},
-		{"atomic, result", []string{"post-atomic value=1"}, func(p *pair) { flip(p.a, source(p)+7) }, [4]int64{0, 0, 1}},
+		{"atomic, result", []string{"post-atomic value=1"}, func(p *pair) { flip(p.a, source(p)+7) },
+			[4]int64{0, 0, 1}},
 		{"swap that does not", []string{"post-atomic op=swap compare=1 value=1"}, func(*pair) {}, [4]int64{}},
-		{"later write wins", []string{"post-write len=64", "post-write len=32 local=64 remote=16"}, func(*pair) {}, [4]int64{}},
-		{"out of bounds", []string{"post-write len=64 remote=1000000", "post-write len=64 remote=-1", "post-atomic remote=-4", "post-read len=8 local=-1"},
+		{"later write wins", []string{"post-write len=64", "post-write len=32 local=64 remote=16"},
+			func(*pair) {}, [4]int64{}},
+		{"out of bounds", []string{"post-write len=64 remote=1000000", "post-write len=64 remote=-1",
+			"post-atomic remote=-4", "post-read len=8 local=-1"},
 			func(*pair) {}, [4]int64{}},
 		{"a read of what is written is not judged", []string{"post-write len=64", "post-read len=64 local=64"},
 			func(p *pair) { flip(p.a, source(p)+64) }, [4]int64{}},
 		{"a write of what is read is not judged", []string{"post-read len=64", "post-write len=64"},
 			func(p *pair) { flip(p.b, Target(0)); flip(p.a, source(p)) }, [4]int64{}},
-		{"an atomic on open bytes is not judged", []string{"post-write len=4", "post-read len=4 local=64", "post-atomic value=1 local=128"},
+		{"an atomic on open bytes is not judged", []string{"post-write len=4", "post-read len=4 local=64",
+			"post-atomic value=1 local=128"},
 			func(p *pair) { flip(p.b, Target(0)+7); flip(p.a, source(p)+128) }, [4]int64{}},
 		{"script and load at odds are not judged", []string{"load write msg=64 count=1", "post-write len=8 local=64"},
 			func(p *pair) { flip(p.b, Target(0)) }, [4]int64{}},
-		{"script and load at one", []string{"load write msg=64 count=1", "post-write len=8"}, func(p *pair) { flip(p.b, Target(0)) }, [4]int64{1}},
+		{"script and load at one", []string{"load write msg=64 count=1", "post-write len=8"}, func(p *pair) {
+			flip(p.b, Target(0))
+		}, [4]int64{1}},
 	}
 	for _, tt := range tests {
 		p := newPair(t, tt.text...)
@@ -162,11 +180,13 @@ func TestVerifyUnfinished(t *testing.T) {
 
 // Whatever is posted and executed in order is found right; a flipped byte is found unless it is open.
 func TestVerifyProperty(t *testing.T) {
-	verbs := []string{"post-write len=40", "post-write len=8", "post-read len=24", "post-atomic value=1", "post-send len=30"}
+	verbs := []string{"post-write len=40", "post-write len=8", "post-read len=24", "post-atomic value=1",
+		"post-send len=30"}
 	rapid.Check(t, func(rt *rapid.T) {
 		var text []string
 		for range rapid.IntRange(1, 4).Draw(rt, "requests") {
-			l := rapid.SampledFrom(verbs).Draw(rt, "verb") + rapid.SampledFrom([]string{"", " local=8", " local=64"}).Draw(rt, "local")
+			l := rapid.SampledFrom(verbs).Draw(rt, "verb") + rapid.SampledFrom([]string{"", " local=8",
+				" local=64"}).Draw(rt, "local")
 			if l[5] != 's' {
 				l += rapid.SampledFrom([]string{"", " remote=8", " remote=64"}).Draw(rt, "remote")
 			}
@@ -203,7 +223,8 @@ func TestVerifyReports(t *testing.T) {
 	b.seen = nil
 	flip(b.Endpoint, Target(0))
 	b.Verify(7, 0, nil)
-	if len(b.seen) != 2 || b.seen[0].Name != "mismatch" || b.seen[0].Value != 0 || b.seen[1].Name != "guard" || b.seen[1].Value != 1 || b.seen[1].At != 7 {
+	if len(b.seen) != 2 || b.seen[0].Name != "mismatch" || b.seen[0].Value != 0 || b.seen[1].Name != "guard" ||
+		b.seen[1].Value != 1 || b.seen[1].At != 7 {
 		t.Errorf("reported %+v", b.seen)
 	}
 }

@@ -29,7 +29,8 @@ type load struct {
 // perLoad is how many request IDs a load has; a scripted request has an ID below it (see package scenario).
 const perLoad = 1e9
 
-// newLoads returns the shares of connection i in the loads of one side. Their IDs leave the first perLoad to scripted requests, if there are any.
+// newLoads returns the shares of connection i in the loads of one side. Their IDs leave the first perLoad to scripted
+// requests, if there are any.
 func newLoads(s *scenario.Spec, side trace.Side, i int) []load {
 	var loads []load
 	first := uint64(0)
@@ -135,8 +136,8 @@ func (w *poster) more(l *load) bool {
 	return w.out.now < w.until
 }
 
-// refused tells, once, of a load that the engine has no operation for, or no length: without it, work that no transport does would
-// look like work that was forgotten.
+// refused tells, once, of a load that the engine has no operation for, or no length: without it, work that no transport
+// does would look like work that was forgotten.
 func (w *poster) refused(i int, l *load, err error) {
 	if !l.refused && !errors.Is(err, engine.ErrQueueFull) && !errors.Is(err, engine.ErrQPState) {
 		l.refused = true
@@ -144,7 +145,8 @@ func (w *poster) refused(i int, l *load, err error) {
 	}
 }
 
-// post hands one work request to the engine; a full queue is an error like others, after which the next completion tries again.
+// post hands one work request to the engine; a full queue is an error like others, after which the next completion
+// tries again.
 func (w *poster) post(i int, wr engine.WorkRequest, waited vtime.Duration) error {
 	q := &w.qps[i]
 	if err := q.req.Post(w.out.now, wr); err != nil {
@@ -158,8 +160,8 @@ func (w *poster) post(i int, wr engine.WorkRequest, waited vtime.Duration) error
 	return nil
 }
 
-// completed accounts for the completion of a request of a load, and posts what it made room for. It reports whether it was
-// one.
+// completed accounts for the completion of a request of a load, and posts what it made room for. It reports whether it
+// was one.
 func (w *poster) completed(i int, ev *engine.Event) bool {
 	q := &w.qps[i]
 	for k := range q.loads {
@@ -221,8 +223,8 @@ func (w *poster) receive(i int) {
 	}
 }
 
-// replenish posts a receive in place of one that completed. Where connections share receives the event says which buffer it
-// was: that one is free again, and its neighbours may not be.
+// replenish posts a receive in place of one that completed. Where connections share receives the event says which
+// buffer it was: that one is free again, and its neighbours may not be.
 func (w *poster) replenish(i int, ev *engine.Event) {
 	q := &w.qps[i]
 	switch {
@@ -234,10 +236,10 @@ func (w *poster) replenish(i int, ev *engine.Event) {
 	}
 }
 
-// receives is how many buffers a QP of a side is given at the start: as many as the Spec says, unless that is more than manyReceives
-// together, which with thousands of QPs is most of the memory of a run; then those that can be taken. A peer that posts no
-// SEND takes none, and one that does has no more outstanding than its queue is deep, each of which is replaced when it is
-// taken.
+// receives is how many buffers a QP of a side is given at the start: as many as the Spec says, unless that is more than
+// manyReceives together, which with thousands of QPs is most of the memory of a run; then those that can be taken. A
+// peer that posts no SEND takes none, and one that does has no more outstanding than its queue is deep, each of which
+// is replaced when it is taken.
 func receives(s *scenario.Spec, side trace.Side) int {
 	peer := side.Other()
 	if s.Receives*s.QPs <= manyReceives || !s.Replenish || len(s.Injections)+len(s.Faults) > 0 {

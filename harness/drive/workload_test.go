@@ -66,7 +66,8 @@ func TestCQModeration(t *testing.T) {
 	}{
 		{"qp qd=4 cqmod=2", "8", []int{4, 6, 6, 8, 8, 8, 8, 8}},
 		{"qp qd=4 cqmod=0", "6", []int{5, 6, 6, 6, 6, 6}},
-		{"qp qd=4 cqmod=100", "8", []int{4, 4, 4, 8, 8, 8, 8, 8}}, // as many as the queue holds; else nothing would go on
+		// as many as the queue holds; else nothing would go on
+		{"qp qd=4 cqmod=100", "8", []int{4, 4, 4, 8, 8, 8, 8, 8}},
 		{"qp qd=4 cqmod=3", "5", []int{4, 4, 5, 5, 5}},
 	} {
 		b := newBed(t, Options{}, tt.qp, "load write msg=1 count="+tt.count)
@@ -92,8 +93,10 @@ func TestFailedQP(t *testing.T) {
 	b.tell(engine.StatusFlushed, 1)
 	b.resp[0].events = []engine.Event{{Kind: engine.ReceiveCQE, Status: engine.StatusFlushed}}
 	b.ask()
-	if got := len(b.ids()); got != 2 || b.req[0].flushed != 1 || b.resp[0].flushed != 1 || len(b.resp[0].receives) != 3 {
-		t.Errorf("%d posts, flushed %d and %d times, %d receives", got, b.req[0].flushed, b.resp[0].flushed, len(b.resp[0].receives))
+	if got := len(b.ids()); got != 2 || b.req[0].flushed != 1 || b.resp[0].flushed != 1 ||
+		len(b.resp[0].receives) != 3 {
+		t.Errorf("%d posts, flushed %d and %d times, %d receives", got, b.req[0].flushed, b.resp[0].flushed,
+			len(b.resp[0].receives))
 	}
 	if b.work.pending != 0 || b.Share() != 0 || b.count(trace.Fatal) != 2 || b.count(trace.CQE) != 2 {
 		t.Errorf("%d pending, share %v, %d completions", b.work.pending, b.Share(), b.count(trace.CQE))
@@ -155,7 +158,8 @@ func TestScriptAndLoads(t *testing.T) {
 
 // Requests without a signal are not waited for; when they fail they complete all the same.
 func TestUnsignalled(t *testing.T) {
-	b := newBed(t, Options{}, "post-write wr=1 signal=0", "post-write wr=2", "post-write wr=3 signal=0", "post-write wr=4")
+	b := newBed(t, Options{}, "post-write wr=1 signal=0", "post-write wr=2", "post-write wr=3 signal=0",
+		"post-write wr=4")
 	b.Start(0)
 	if b.work.pending != 2 {
 		t.Fatalf("%d pending, want 2", b.work.pending)
@@ -187,7 +191,8 @@ func TestRequestsOfOneID(t *testing.T) {
 
 // A post that the engine refuses is counted and not tried again; a load tries again when there is room.
 func TestFullQueue(t *testing.T) {
-	b := newBed(t, Options{}, "qp qd=2", "load write msg=1 count=2", "post-write wr=7", "post-receive from=A len=5", "post-receive from=A len=6",
+	b := newBed(t, Options{}, "qp qd=2", "load write msg=1 count=2", "post-write wr=7", "post-receive from=A len=5",
+		"post-receive from=A len=6",
 		"post-receive from=A len=7")
 	b.req[0].depth, b.resp[0].depth = 1, 2
 	b.Start(0)
@@ -231,10 +236,12 @@ func TestReceivesOfManyQPs(t *testing.T) {
 		{"few", []string{"qp count=10 receives=512", "load write msg=1 count=1"}, 512},
 		{"no taker", []string{"qp count=1000 receives=512", "load write msg=1 count=1", "load send msg=1 count=1"}, 0},
 		{"a taker", []string{"qp count=1000 receives=512", "qp B qd=7", "load send from=B msg=1 count=1"}, 7},
-		{"with an immediate", []string{"qp count=1000 receives=5", "qp B qd=7", "load write-imm from=B msg=1 count=1"}, 5},
+		{"with an immediate", []string{"qp count=1000 receives=5", "qp B qd=7", "load write-imm from=B msg=1 count=1"},
+			5},
 		{"posted", []string{"qp count=1000 receives=512 qd=3", "post-send from=B len=1"}, 3},
 		{"not replaced", []string{"qp count=1000 receives=512 replenish=0", "load write msg=1 count=1"}, 512},
-		{"crafted", []string{"qp count=1000 receives=512", "load write msg=1 count=1", "inject B at=10us : SEND_ONLY psn=+3 len=8"}, 512},
+		{"crafted", []string{"qp count=1000 receives=512", "load write msg=1 count=1",
+			"inject B at=10us : SEND_ONLY psn=+3 len=8"}, 512},
 	} {
 		b := newBed(t, Options{}, c.lines...)
 		b.Start(0)
@@ -255,7 +262,8 @@ func TestInboxOfManyQPs(t *testing.T) {
 		{"somebody sends", []string{"qp count=1000 receives=512", "load send from=B msg=4KiB count=1"}, 4096},
 		{"few", []string{"qp receives=2", "load write msg=4KiB count=1"}, 4096},
 		{"scripted", []string{"qp receives=0", "post-receive from=A len=4096", "post-send from=B len=4096"}, 4096},
-		{"scripted, many", []string{"qp count=1000 receives=0", "post-receive from=A len=4096", "post-send from=B len=4096"}, 4096},
+		{"scripted, many", []string{"qp count=1000 receives=0", "post-receive from=A len=4096",
+			"post-send from=B len=4096"}, 4096},
 	} {
 		l := newLayout(lines(t, c.lines...), trace.A)
 		if l.inSlot != c.want {

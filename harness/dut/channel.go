@@ -9,8 +9,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 )
 
-// channel is a reliable connection for the few short messages by which a tool and this end agree, each a SEND of one packet:
-// one is sent when the one before has been acknowledged. It is an io.ReadWriter, each call of which is one message.
+// channel is a reliable connection for the few short messages by which a tool and this end agree, each a SEND of one
+// packet: one is sent when the one before has been acknowledged. It is an io.ReadWriter, each call of which is one
+// message.
 type channel struct {
 	call *call
 	next psn.PSN // of the next SEND
@@ -47,7 +48,8 @@ func (ch *channel) Write(b []byte) (int, error) {
 	m.mu.Lock()
 	qpn, _ := ch.call.peer()
 	mine := ch.done + 1
-	ch.sent = &roce.Packet{BTH: roce.BTH{Opcode: roce.SendOnly, AckReq: true, PKey: roce.DefaultPKey, DestQP: qpn, PSN: ch.next}, Payload: b, Len: len(b)}
+	ch.sent = &roce.Packet{BTH: roce.BTH{Opcode: roce.SendOnly, AckReq: true, PKey: roce.DefaultPKey, DestQP: qpn,
+		PSN: ch.next}, Payload: b, Len: len(b)}
 	ch.next = ch.next.Next()
 	err := m.send(ch.sent)
 	m.mu.Unlock()
@@ -97,7 +99,8 @@ func (ch *channel) Read(b []byte) (int, error) {
 
 // hear returns when a message has come, or the connection has ended.
 func (ch *channel) hear(most time.Duration) error {
-	return ch.call.cm.until("a SEND", most, func() bool { return len(ch.came) > 0 || ch.call.state != connected }, func() {})
+	return ch.call.cm.until("a SEND", most, func() bool { return len(ch.came) > 0 || ch.call.state != connected },
+		func() {})
 }
 
 // wait returns when the tool says anything more, and false when it hangs up instead, within any run.

@@ -13,8 +13,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 )
 
-// CM is the communication manager of this end. It sets connections up with that of the device's kernel, and ends them, by
-// MADs between the QPs 1 of both (IBTA chapter 12, annex A11 for what RDMA CM adds):
+// CM is the communication manager of this end. It sets connections up with that of the device's kernel, and ends them,
+// by MADs between the QPs 1 of both (IBTA chapter 12, annex A11 for what RDMA CM adds):
 //
 //	who connects                who listens
 //	REQ ------------------------>   its QP, and the PSN at which the other is to send
@@ -146,10 +146,13 @@ func (m *CM) call(port uint16, e End) *call {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	c := m.newCall(calling)
-	q := &roce.REQ{LocalCommID: c.ids.Local, ServiceID: roce.IPService(port), LocalCAGUID: 1, QPN: e.QPN, StartingPSN: e.PSN,
-		PKey: roce.DefaultPKey, PathMTU: uint8(mtuCode(e.MTU)), ResponderResources: uint8(e.Reads), InitiatorDepth: uint8(e.Reads),
-		RetryCount: e.Retries, RNRRetryCount: e.RNRRetries, ACKTimeout: uint8(e.Timeout), RemoteCMTimeout: cmTimeout,
-		LocalCMTimeout: cmTimeout, MaxCMRetries: cmRetries, LocalLID: 0xFFFF, RemoteLID: 0xFFFF, HopLimit: 64,
+	q := &roce.REQ{LocalCommID: c.ids.Local, ServiceID: roce.IPService(port), LocalCAGUID: 1, QPN: e.QPN,
+		StartingPSN: e.PSN,
+		PKey:        roce.DefaultPKey, PathMTU: uint8(mtuCode(e.MTU)), ResponderResources: uint8(e.Reads),
+		InitiatorDepth: uint8(e.Reads),
+		RetryCount:     e.Retries, RNRRetryCount: e.RNRRetries, ACKTimeout: uint8(e.Timeout),
+		RemoteCMTimeout: cmTimeout,
+		LocalCMTimeout:  cmTimeout, MaxCMRetries: cmRetries, LocalLID: 0xFFFF, RemoteLID: 0xFFFF, HopLimit: 64,
 		LocalGID: m.mine.As16(), RemoteGID: m.theirs.As16()}
 	q.SetIP(roce.IPInfo{SourcePort: 0xC000 | uint16(c.ids.Local), Source: m.mine, Dest: m.theirs})
 	c.say(q)
@@ -191,8 +194,9 @@ func (m *CM) Called(n int) (c *call, err error) {
 func (c *call) accept(e End) error {
 	c.cm.mu.Lock()
 	c.state = accepting
-	c.say(&roce.REP{CommIDs: c.ids, QPN: e.QPN, StartingPSN: e.PSN, ResponderResources: uint8(e.Reads), InitiatorDepth: uint8(e.Reads),
-		RNRRetryCount: e.RNRRetries, LocalCAGUID: 1})
+	c.say(&roce.REP{CommIDs: c.ids, QPN: e.QPN, StartingPSN: e.PSN, ResponderResources: uint8(e.Reads),
+		InitiatorDepth: uint8(e.Reads),
+		RNRRetryCount:  e.RNRRetries, LocalCAGUID: 1})
 	c.cm.mu.Unlock()
 	err := c.cm.until("REP", patience, func() bool { return c.state != accepting || c.refuse != nil }, c.again)
 	if err == nil {
@@ -294,8 +298,8 @@ func (m *CM) tell() {
 	}
 }
 
-// Receive takes a packet from the device and reports whether it was for the manager. What is no message of the communication
-// manager, or no such one, is an error of whoever waits.
+// Receive takes a packet from the device and reports whether it was for the manager. What is no message of the
+// communication manager, or no such one, is an error of whoever waits.
 func (m *CM) Receive(p *roce.Packet) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -308,7 +312,8 @@ func (m *CM) Receive(p *roce.Packet) bool {
 		return false
 	}
 	if p.Opcode != roce.UDSendOnly || p.DETH.QKey != roce.CMQKey {
-		m.fail(fmt.Errorf("%s with Q_Key %#x came to QP 1; want UD_SEND_ONLY with %#x", p.Opcode, p.DETH.QKey, roce.CMQKey))
+		m.fail(fmt.Errorf("%s with Q_Key %#x came to QP 1; want UD_SEND_ONLY with %#x", p.Opcode,
+			p.DETH.QKey, roce.CMQKey))
 		return true
 	}
 	h, msg, err := roce.DecodeCM(p.Payload)
@@ -320,8 +325,8 @@ func (m *CM) Receive(p *roce.Packet) bool {
 	return true
 }
 
-// heard takes a packet for the channel. A tool may have said something before this end is ready to hear: had it to say that again, it
-// would wait for its timer several times.
+// heard takes a packet for the channel. A tool may have said something before this end is ready to hear: had it to say
+// that again, it would wait for its timer several times.
 func (m *CM) heard(p *roce.Packet) {
 	switch {
 	case m.channel != nil:
@@ -384,7 +389,8 @@ func (m *CM) taken(tid uint64, q *roce.REQ) {
 		m.put(tid, &roce.REJ{CommIDs: roce.CommIDs{Remote: q.LocalCommID}, Reason: rejNoService})
 		return
 	case info.Source != m.theirs || info.Dest != m.mine || q.QPN == 0:
-		m.fail(fmt.Errorf("REQ from %s to %s for QP %#x; want %s to %s", info.Source, info.Dest, q.QPN, m.theirs, m.mine))
+		m.fail(fmt.Errorf("REQ from %s to %s for QP %#x; want %s to %s", info.Source, info.Dest, q.QPN,
+			m.theirs, m.mine))
 		return
 	}
 	c := m.newCall(called)

@@ -48,7 +48,8 @@ func newCable(t *testing.T, lose roce.CMAttribute) *cable {
 
 // ping returns the tool at the kernel's end.
 func ping(active bool) *Tool {
-	return &Tool{Program: "rping", Active: active, Op: engine.OpWrite, MTU: 1024, Timeout: 14, turns: scenario.PingTurns, kind: rping{},
+	return &Tool{Program: "rping", Active: active, Op: engine.OpWrite, MTU: 1024, Timeout: 14,
+		turns: scenario.PingTurns, kind: rping{},
 		retries: toolRetries, rnrRetries: toolRNRRetry}
 }
 
@@ -88,7 +89,8 @@ func TestCallActive(t *testing.T) {
 			c.kernel.mu.Lock()
 			q := c.kernel.calls[0].req
 			c.kernel.mu.Unlock()
-			if q.QPN != mine.QPN || q.StartingPSN != 0xABCDEF || q.MTU() != 1024 || q.ACKTimeout != 14 || q.RetryCount != 7 {
+			if q.QPN != mine.QPN || q.StartingPSN != 0xABCDEF || q.MTU() != 1024 || q.ACKTimeout != 14 ||
+				q.RetryCount != 7 {
 				t.Errorf("%s lost: the tool is asked %+v", lose, q)
 			}
 			if err := m.Close(); err != nil || !gone(c.ours) {
@@ -137,7 +139,8 @@ func TestCallRefused(t *testing.T) {
 		return func(ours *CM) {
 			mad := roce.AppendCM(nil, 1, &roce.REQ{LocalCommID: 5, ServiceID: roce.IPService(7174)})
 			edit(mad)
-			p := roce.Packet{BTH: roce.BTH{Opcode: roce.UDSendOnly, DestQP: 1}, DETH: roce.DETH{QKey: roce.CMQKey}, Payload: mad}
+			p := roce.Packet{BTH: roce.BTH{Opcode: roce.UDSendOnly, DestQP: 1}, DETH: roce.DETH{QKey: roce.CMQKey},
+				Payload: mad}
 			ours.Receive(&p)
 		}
 	}
@@ -146,7 +149,8 @@ func TestCallRefused(t *testing.T) {
 			q := &roce.REQ{LocalCommID: 5, ServiceID: roce.IPService(7174), QPN: 0x12, PathMTU: 3}
 			q.SetIP(roce.IPInfo{Source: theirs.Addr, Dest: mine.Addr})
 			edit(q)
-			p := roce.Packet{BTH: roce.BTH{Opcode: roce.UDSendOnly, DestQP: 1}, DETH: roce.DETH{QKey: roce.CMQKey}, Payload: roce.AppendCM(nil, 1, q)}
+			p := roce.Packet{BTH: roce.BTH{Opcode: roce.UDSendOnly, DestQP: 1}, DETH: roce.DETH{QKey: roce.CMQKey},
+				Payload: roce.AppendCM(nil, 1, q)}
 			ours.Receive(&p)
 		}
 	}
@@ -155,20 +159,26 @@ func TestCallRefused(t *testing.T) {
 		"unknown attribute 0x77":            bad(func(b []byte) { b[17] = 0x77 }),
 		"REQ without the header of RDMA CM": bad(func([]byte) {}),
 		"MAD of 0 bytes, want 256": func(ours *CM) {
-			ours.Receive(&roce.Packet{BTH: roce.BTH{Opcode: roce.UDSendOnly, DestQP: 1}, DETH: roce.DETH{QKey: roce.CMQKey}})
+			ours.Receive(&roce.Packet{BTH: roce.BTH{Opcode: roce.UDSendOnly, DestQP: 1},
+				DETH: roce.DETH{QKey: roce.CMQKey}})
 		},
-		"SEND_ONLY with Q_Key 0x0 came to QP 1":                 func(ours *CM) { ours.Receive(&roce.Packet{BTH: roce.BTH{Opcode: roce.SendOnly, DestQP: 1}}) },
+		"SEND_ONLY with Q_Key 0x0 came to QP 1": func(ours *CM) {
+			ours.Receive(&roce.Packet{BTH: roce.BTH{Opcode: roce.SendOnly, DestQP: 1}})
+		},
 		"asks for a path MTU of 4096 bytes (code 5); want 1024": wrong(func(q *roce.REQ) { q.PathMTU = 5 }),
 		"asks for a path MTU of 0 bytes (code 7); want 1024":    wrong(func(q *roce.REQ) { q.PathMTU = 7 }),
 		"asks for transport service 1; want 0, RC":              wrong(func(q *roce.REQ) { q.Service = 1 }),
-		"REQ from 10.77.0.1 to 10.77.0.1":                       wrong(func(q *roce.REQ) { q.SetIP(roce.IPInfo{Source: mine.Addr, Dest: mine.Addr}) }),
-		"to 10.77.0.1 for QP 0x0":                               wrong(func(q *roce.REQ) { q.QPN = 0 }),
+		"REQ from 10.77.0.1 to 10.77.0.1": wrong(func(q *roce.REQ) {
+			q.SetIP(roce.IPInfo{Source: mine.Addr, Dest: mine.Addr})
+		}),
+		"to 10.77.0.1 for QP 0x0": wrong(func(q *roce.REQ) { q.QPN = 0 }),
 	} {
 		c := newCable(t, 0)
 		c.ours.Listen(7174)
 		go tell(c.ours)
 		_, err := ping(true).Call(c.ours, 7174, mine)
-		if err == nil || !strings.HasPrefix(err.Error(), "dut: rping: ") || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		if err == nil || !strings.HasPrefix(err.Error(), "dut: rping: ") || !strings.Contains(err.Error(), want) ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%v; want a line with %q", err, want)
 		}
 	}
@@ -177,7 +187,8 @@ func TestCallRefused(t *testing.T) {
 // TestCallRejected: a tool that says no is not asked again; one that does not listen yet is.
 func TestCallRejected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for reason, want := range map[uint16]string{rejConsumer: "the tool says no (REJ reason 28)", 5: "REJ reason 5"} {
+		for reason, want := range map[uint16]string{rejConsumer: "the tool says no (REJ reason 28)",
+			5: "REJ reason 5"} {
 			var ours *CM
 			ours = NewCM(mine.Addr, theirs.Addr, func(p *roce.Packet) error {
 				_, m, err := roce.DecodeCM(p.Payload)
@@ -187,7 +198,8 @@ func TestCallRejected(t *testing.T) {
 				}
 				return err
 			})
-			if _, err := ping(false).Call(ours, 7174, mine); err == nil || !strings.Contains(err.Error(), "it refuses the connection: "+want) {
+			if _, err := ping(false).Call(ours, 7174, mine); err == nil || !strings.Contains(err.Error(),
+				"it refuses the connection: "+want) {
 				t.Errorf("%v; want %q", err, want)
 			}
 		}
@@ -220,7 +232,8 @@ func TestCallsAreBounded(t *testing.T) {
 		}
 		q := &roce.REQ{LocalCommID: id + 1, ServiceID: roce.IPService(7174), QPN: 0x12, PathMTU: 3}
 		q.SetIP(roce.IPInfo{Source: theirs.Addr, Dest: mine.Addr})
-		m.Receive(&roce.Packet{BTH: roce.BTH{Opcode: roce.UDSendOnly, DestQP: 1}, DETH: roce.DETH{QKey: roce.CMQKey}, Payload: roce.AppendCM(nil, 1, q)})
+		m.Receive(&roce.Packet{BTH: roce.BTH{Opcode: roce.UDSendOnly, DestQP: 1}, DETH: roce.DETH{QKey: roce.CMQKey},
+			Payload: roce.AppendCM(nil, 1, q)})
 	}
 	if last != roce.CMREJ || len(m.calls) != mostCalls {
 		t.Errorf("%d calls, the last answer is %s; want %d and REJ", len(m.calls), last, mostCalls)
@@ -238,7 +251,8 @@ func FuzzCM(f *testing.F) {
 		sent := 0
 		m := NewCM(mine.Addr, theirs.Addr, func(*roce.Packet) error { sent++; return nil })
 		m.Listen(7174)
-		p := roce.Packet{BTH: roce.BTH{Opcode: roce.UDSendOnly, DestQP: 1}, DETH: roce.DETH{QKey: roce.CMQKey}, Payload: mad}
+		p := roce.Packet{BTH: roce.BTH{Opcode: roce.UDSendOnly, DestQP: 1}, DETH: roce.DETH{QKey: roce.CMQKey},
+			Payload: mad}
 		for range 2 {
 			if !m.Receive(&p) || sent > 2 || len(m.calls) > 1 {
 				t.Errorf("%d answers, %d calls", sent, len(m.calls))

@@ -6,11 +6,12 @@ import (
 	"strings"
 )
 
-// udPingpong is ibv_ud_pingpong of libibverbs, which serves: each datagram that it receives is answered by one. Its exchange is
-// that of ibv_rc_pingpong.
+// udPingpong is ibv_ud_pingpong of libibverbs, which serves: each datagram that it receives is answered by one. Its
+// exchange is that of ibv_rc_pingpong.
 type udPingpong struct{ pingpong }
 
-// datagramKey is the Q_Key of its QP, and datagramLen the length of what it answers with, which the smallest MTU of soft-RoCE holds.
+// datagramKey is the Q_Key of its QP, and datagramLen the length of what it answers with, which the smallest MTU of
+// soft-RoCE holds.
 const (
 	datagramKey = 0x11111111
 	datagramLen = 256

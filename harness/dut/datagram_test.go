@@ -12,11 +12,13 @@ import (
 
 const datagrams = "inject B at=5ms : UD_SEND_ONLY psn=+0 qkey=0x11111111 len=64\n"
 
-// TestDatagrams: crafted datagrams are for the tool that has a QP for them, and each that it sends answers one that it got.
+// TestDatagrams: crafted datagrams are for the tool that has a QP for them, and each that it sends answers one that it
+// got.
 func TestDatagrams(t *testing.T) {
 	tool, s := fitted(t, datagrams, trace.B)
 	want := []string{"-e", "-d", "rxe0", "-g", "1", "-p", "99", "-s", "256", "-n", "100000"}
-	if got := tool.Args(Setting{Device: "rxe0", GID: 1, Port: 99}); tool.Program != "ibv_ud_pingpong" || !tool.Datagrams() || !slices.Equal(got, want) {
+	if got := tool.Args(Setting{Device: "rxe0", GID: 1, Port: 99}); tool.Program != "ibv_ud_pingpong" ||
+		!tool.Datagrams() || !slices.Equal(got, want) {
 		t.Errorf("%s %q, want %q", tool, got, want)
 	}
 	events := tool.Told(s, trace.B, Ending{End: 9, Violations: 3})
@@ -30,7 +32,8 @@ func TestDatagrams(t *testing.T) {
 	answer := trace.Record{From: trace.B, Sent: 4}
 	answer.Packet.Opcode = roce.UDSendOnly
 	for i := range 2 {
-		if got := w.Packet(&answer); len(got) != 1 || got[0].Kind != trace.Recv || got[0].At != answer.Time() || got[0].Side != trace.B || got[0].Body.ID != uint64(i) {
+		if got := w.Packet(&answer); len(got) != 1 || got[0].Kind != trace.Recv || got[0].At != answer.Time() ||
+			got[0].Side != trace.B || got[0].Body.ID != uint64(i) {
 			t.Errorf("answer %d tells %+v", i, got)
 		}
 	}
@@ -41,7 +44,9 @@ func TestDatagrams(t *testing.T) {
 
 // TestQKeyViolations: the counter is in what ibv_devinfo prints, or the error says that it is not.
 func TestQKeyViolations(t *testing.T) {
-	if n, err := QKeyViolations("\t\t\tbad_pkey_cntr:\t\t0x1\n\t\t\tqkey_viol_cntr:\t\t0x1f\n\t\t\tsm_sl:\t\t\t0\n"); n != 31 || err != nil {
+	if n, err :=
+		QKeyViolations("\t\t\tbad_pkey_cntr:\t\t0x1\n\t\t\tqkey_viol_cntr:\t\t0x1f\n\t\t\tsm_sl:\t\t\t0\n"); n != 31 ||
+		err != nil {
 		t.Errorf("%d, %v; want 31", n, err)
 	}
 	for _, info := range []string{"", "qkey_viol_cntr:", "qkey_viol_cntr:\tnone"} {
@@ -65,15 +70,18 @@ func TestSilent(t *testing.T) {
 // TestToldChanges: what changed in the memory of a tool that serves is told at the end.
 func TestToldChanges(t *testing.T) {
 	tool, s := fitted(t, "load write msg=5000 count=6\n", trace.B)
-	events := tool.Told(s, trace.B, Ending{Done: vtime.Never, Gone: vtime.Never, End: 8, Changed: []Range{{VA: 0x7000, Len: 5}}})
-	if n, e := count(events, trace.Changed); n != 1 || e.VA != 0x7000 || e.Len != 5 || e.At != 8 || tool.Tells()&trace.ReportChanges == 0 {
+	events := tool.Told(s, trace.B, Ending{Done: vtime.Never, Gone: vtime.Never, End: 8,
+		Changed: []Range{{VA: 0x7000, Len: 5}}})
+	if n, e := count(events, trace.Changed); n != 1 || e.VA != 0x7000 || e.Len != 5 || e.At != 8 ||
+		tool.Tells()&trace.ReportChanges == 0 {
 		t.Errorf("%d changes, %+v, tells %b", n, e, tool.Tells())
 	}
 }
 
 // round is what the rping that serves prints of a round, its two threads as they like.
-const round = "server posted rdma read req \nrdma read completion\nserver received read complete\nserver posted go ahead\nrecv completion\n" +
-	"rdma write from lkey 47b laddr 560943a9adc0 len 900\nsend completion\nrdma write completion\nsend completion\nserver posted go ahead\n"
+const round = "server posted rdma read req \nrdma read completion\nserver received read complete\nserver posted go " +
+	"ahead\nrecv completion\nrdma write from lkey 47b laddr 560943a9adc0 len 900\nsend completion\nrdma write " +
+	"completion\nsend completion\nserver posted go ahead\n"
 
 // TestPrinted: the completions that rping prints are those of its requests, in the order in which it prints them.
 func TestPrinted(t *testing.T) {
@@ -83,12 +91,15 @@ func TestPrinted(t *testing.T) {
 		gone vtime.Time
 		want []engine.Event // completions
 	}{
-		{round, vtime.Never, []engine.Event{{ID: 0, Op: engine.OpRead}, {ID: 1, Op: engine.OpSend}, {ID: 2, Op: engine.OpWrite}, {ID: 3, Op: engine.OpSend}}},
-		{"rdma write from lkey 1\nserver posted go ahead\nsend completion\nrdma write completion\n", vtime.Never, // in the wrong order
+		{round, vtime.Never, []engine.Event{{ID: 0, Op: engine.OpRead}, {ID: 1, Op: engine.OpSend},
+			{ID: 2, Op: engine.OpWrite}, {ID: 3, Op: engine.OpSend}}},
+		// in the wrong order
+		{"rdma write from lkey 1\nserver posted go ahead\nsend completion\nrdma write completion\n", vtime.Never,
 			[]engine.Event{{ID: 1, Op: engine.OpSend}, {ID: 0, Op: engine.OpWrite}}},
 		{"server posted go ahead\nsend completion\nsend completion\n", vtime.Never, // one too many
 			[]engine.Event{{ID: 0, Op: engine.OpSend}, {ID: 1, Op: engine.OpSend}}},
-		{"cq completion failed status 12\nserver posted rdma read req \n", 5, []engine.Event{{ID: 0, Op: engine.OpRead, Status: engine.StatusRetryExceeded}}},
+		{"cq completion failed status 12\nserver posted rdma read req \n", 5,
+			[]engine.Event{{ID: 0, Op: engine.OpRead, Status: engine.StatusRetryExceeded}}},
 	} {
 		var got []engine.Event
 		for _, e := range tool.Told(s, trace.B, Ending{Done: vtime.Never, Gone: c.gone, End: 9, Said: c.said}) {
@@ -104,7 +115,8 @@ func TestPrinted(t *testing.T) {
 			t.Errorf("%q: completions %+v, want %+v", c.said, got, c.want)
 		}
 	}
-	if n, e := count(tool.Told(s, trace.B, Ending{Said: round}), trace.Post); n != 4 || e.Len != pingLen || e.Body.Op != engine.OpSend {
+	if n, e := count(tool.Told(s, trace.B, Ending{Said: round}), trace.Post); n != 4 || e.Len != pingLen ||
+		e.Body.Op != engine.OpSend {
 		t.Errorf("%d posts, the last %+v", n, e)
 	}
 }

@@ -1,9 +1,9 @@
 // Package dut makes this program the peer of a stock RDMA tool, so that the device below the tool can be tested from
 // outside: nothing runs on the device but the tool that everybody has.
 //
-// A Tool is told by the command line what to do. Then it and the harness are introduced, over TCP by the exchange that the
-// tool has with its own kind, or by RDMA CM: each tells the other its queue pair, first PSN, key and buffer. A Meeting is an
-// exchange that has come as far as it can before packets flow.
+// A Tool is told by the command line what to do. Then it and the harness are introduced, over TCP by the exchange that
+// the tool has with its own kind, or by RDMA CM: each tells the other its queue pair, first PSN, key and buffer. A
+// Meeting is an exchange that has come as far as it can before packets flow.
 //
 // Fit decides which tool does what a Spec asks for, and says so when none does.
 package dut
@@ -54,8 +54,9 @@ type Meeting struct {
 	Timeout engine.LocalACKTimeout // of the tool's transport timer
 	Aside   Aside
 	begin   func() error // lets a tool send that waits for it; nil when it waits for nothing
-	ended   func() bool  // returns when the tool has done its work, or false when it has hung up; nil when only its process tells
-	leave   func() error
+	// returns when the tool has done its work, or false when it has hung up; nil when only its process tells
+	ended func() bool
+	leave func() error
 }
 
 // Begin lets the tool send.
@@ -101,7 +102,8 @@ func (t *Tool) Meet(conn net.Conn, mine Identity) (*Meeting, error) {
 	return m, nil
 }
 
-// Call introduces this end to a tool by RDMA CM. The tool listens on the port, or will connect to it; cm has to listen by then.
+// Call introduces this end to a tool by RDMA CM. The tool listens on the port, or will connect to it; cm has to listen
+// by then.
 func (t *Tool) Call(cm *CM, port uint16, mine Identity) (*Meeting, error) {
 	m, err := t.kind.(caller).call(t, cm, port, mine)
 	if err != nil {

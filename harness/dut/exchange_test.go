@@ -15,8 +15,10 @@ import (
 )
 
 var (
-	mine   = Identity{Addr: netip.MustParseAddr("10.77.0.1"), QPN: 0x11, PSN: 0xFFFFFE, Key: 0x1000, Buffer: 0x2000_0000_0000}
-	theirs = Identity{Addr: netip.MustParseAddr("10.77.0.2"), QPN: 0x12, PSN: 0x34d1f2, Key: 0x8f1, Buffer: 0x7f3a_1c00_2000}
+	mine = Identity{Addr: netip.MustParseAddr("10.77.0.1"), QPN: 0x11, PSN: 0xFFFFFE, Key: 0x1000,
+		Buffer: 0x2000_0000_0000}
+	theirs = Identity{Addr: netip.MustParseAddr("10.77.0.2"), QPN: 0x12, PSN: 0x34d1f2, Key: 0x8f1,
+		Buffer: 0x7f3a_1c00_2000}
 )
 
 // What the stock tools were seen to say: perftest 6.06 and libibverbs 44, of a soft-RoCE device at 10.77.0.2.
@@ -100,7 +102,8 @@ func TestPerftestExchange(t *testing.T) {
 				t.Errorf("%s: peer %+v, want %+v", c.op, m.Peer, told)
 			}
 			reads := map[bool]string{true: "0010", false: "0000"}[c.op == engine.OpRead]
-			want := "0000:" + reads + ":000011:fffffe:00001000:0000200000000000:00:00:00:00:00:00:00:00:00:00:ff:ff:0a:4d:00:01:00000000:"
+			want := "0000:" + reads +
+				":000011:fffffe:00001000:0000200000000000:00:00:00:00:00:00:00:00:00:00:ff:ff:0a:4d:00:01:00000000:"
 			if f.heard[0] != "6.06" || f.heard[3] != "3" || f.heard[4] != want {
 				t.Errorf("%s: the tool heard %q; want the keys %q", c.op, f.heard, want)
 			}
@@ -108,7 +111,8 @@ func TestPerftestExchange(t *testing.T) {
 	}
 }
 
-// TestLatencyExchange: ib_write_lat tells its keys four times, and the one that listens begins. It is Begin that lets it.
+// TestLatencyExchange: ib_write_lat tells its keys four times, and the one that listens begins. It is Begin that lets
+// it.
 func TestLatencyExchange(t *testing.T) {
 	for _, active := range []bool{false, true} {
 		tool := Tool{Op: engine.OpWrite, MTU: 1024, Active: active, Answers: true, turns: scenario.WriteTurns}
@@ -135,7 +139,8 @@ func TestPerftestOfAnotherVersion(t *testing.T) {
 	tool := Tool{Op: engine.OpWrite, MTU: 1024}
 	tool.choose()
 	_, _, _, err := meet(t, tool, func(f *fake) { f.trade("5.60", 16) })
-	if want := `dut: ib_write_bw: it speaks version "5.60" of perftest's protocol, and this program speaks 6.06`; err == nil || !strings.HasPrefix(err.Error(), want) {
+	if want := `dut: ib_write_bw: it speaks version "5.60" of perftest's protocol, and this program speaks 6.06`; err ==
+		nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("%v, want %q", err, want)
 	}
 }
@@ -174,7 +179,8 @@ func TestPingpongExchange(t *testing.T) {
 		if !slices.Equal(f.heard, want) {
 			t.Errorf("active %v: the tool heard %q, want %q", active, f.heard, want)
 		}
-		if got := fmt.Sprint(m.Peer.Addr, m.Peer.QPN, m.Peer.PSN); got != fmt.Sprint(theirs.Addr, theirs.QPN, theirs.PSN) {
+		if got := fmt.Sprint(m.Peer.Addr, m.Peer.QPN, m.Peer.PSN); got != fmt.Sprint(theirs.Addr,
+			theirs.QPN, theirs.PSN) {
 			t.Errorf("active %v: peer %s", active, got)
 		}
 	}

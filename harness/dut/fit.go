@@ -13,8 +13,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Name is what the kernel's soft-RoCE is called in Specs, verdicts and waivers, and RNIC what any other device is: which one it is, is
-// for the lab to say, so that a Spec is the same in all.
+// Name is what the kernel's soft-RoCE is called in Specs, verdicts and waivers, and RNIC what any other device is:
+// which one it is, is for the lab to say, so that a Spec is the same in all.
 const (
 	Name = "rxe"
 	RNIC = "rnic"
@@ -44,11 +44,11 @@ const Unconnected = "ud"
 // ErrUnfit is in the error of Fit when no tool does what a Spec asks for.
 var ErrUnfit = errors.New("no tool does that")
 
-// Fit returns the tool that does the part of a side in a Spec, and the Spec as it runs with it: what the tool chooses by
-// itself is changed, what it leaves open stays.
+// Fit returns the tool that does the part of a side in a Spec, and the Spec as it runs with it: what the tool chooses
+// by itself is changed, what it leaves open stays.
 //
-// A device that serves takes whatever its peer does, in one operation. One that sends repeats one message, five times at
-// least, and takes no part in when.
+// A device that serves takes whatever its peer does, in one operation. One that sends repeats one message, five times
+// at least, and takes no part in when.
 func Fit(given *scenario.Spec, side trace.Side) (*Tool, *scenario.Spec, error) {
 	work, err := workOf(given, side)
 	if err != nil {
@@ -133,8 +133,8 @@ func (t *Tool) suits(s *scenario.Spec, side trace.Side, w *work) error {
 	return nil
 }
 
-// endlessFault reports whether all that one side sends is lost for ever. Of 7 retries, which is what tools ask for, soft-RoCE
-// makes as many as it takes.
+// endlessFault reports whether all that one side sends is lost for ever. Of 7 retries, which is what tools ask for,
+// soft-RoCE makes as many as it takes.
 func endlessFault(s *scenario.Spec) bool {
 	for _, f := range s.Faults {
 		if f.Count < 0 && s.For == 0 && f.Type == "" && !f.PSN.Given {
@@ -180,7 +180,8 @@ func (t *Tool) choose() {
 	}
 }
 
-// adopt sets what the tool and the device choose, and returns the code of the timer: that next above what was asked for.
+// adopt sets what the tool and the device choose, and returns the code of the timer: that next above what was asked
+// for.
 func adopt(s *scenario.Spec, side trace.Side, t *Tool) engine.LocalACKTimeout {
 	q := &s.QP[side]
 	code := q.Timeout
@@ -254,7 +255,8 @@ type work struct {
 // workOf sums the work up: it must be of one side and of one operation, or the same SENDs of both.
 func workOf(s *scenario.Spec, device trace.Side) (w work, err error) {
 	if t := s.Turns; t.Taken() {
-		return work{from: t.From, op: engine.OpWrite, message: t.Msg, count: t.Count, bothWays: true, turns: t.Kind}, nil
+		return work{from: t.From, op: engine.OpWrite, message: t.Msg, count: t.Count, bothWays: true, turns: t.Kind},
+			nil
 	}
 	if mirrored(s) {
 		l := s.Loads[0]

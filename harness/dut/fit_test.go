@@ -26,18 +26,29 @@ func TestFit(t *testing.T) {
 		side trace.Side
 		want string // command line
 	}{
-		{"load write msg=64KiB count=20\n", trace.B, "ib_write_bw -F -d rxe0 -x 1 -p 99 -m 1024 -s 65536 -n 100000 -u 14 -N"},
-		{"load write msg=64KiB count=20\n", trace.A, "ib_write_bw -F -d rxe0 -x 1 -p 99 -m 1024 -s 65536 -n 20 -u 14 -N -Q 1 -t 20 127.0.0.1"},
-		{"qp mtu=256 rto=60ms qd=4\npost-send len=300\n", trace.A, "ib_send_bw -F -d rxe0 -x 1 -p 99 -m 256 -s 300 -n 5 -u 14 -N -Q 1 -t 4 127.0.0.1"},
-		{"load send msg=4KiB count=50\nload send from=B msg=4KiB count=50\n", trace.B, "ibv_rc_pingpong -d rxe0 -g 1 -p 99 -m 1024 -s 4096 -n 50"},
-		{"qp receive-len=1500\npost-send len=2048\n", trace.B, "ib_send_bw -F -d rxe0 -x 1 -p 99 -m 1024 -s 1500 -n 100000 -u 14 -N"},
-		{"qp rto=70ms\npost-read len=300\n", trace.B, "ib_read_bw -F -d rxe0 -x 1 -p 99 -m 1024 -s 300 -n 100000 -u 15 -N"},
-		{"turns write from=A msg=64 count=30\n", trace.B, "ib_write_lat -F -d rxe0 -x 1 -p 99 -m 1024 -s 64 -n 30 -u 14 127.0.0.1"},
-		{"turns write from=A msg=64 count=30\n", trace.A, "ib_write_lat -F -d rxe0 -x 1 -p 99 -m 1024 -s 64 -n 30 -u 14"},
-		{"cm on\nload read msg=64KiB count=20\n", trace.A, "ib_read_bw -R -F -d rxe0 -x 1 -p 99 -m 4096 -s 65536 -n 20 -u 14 -N -Q 1 -t 20 10.77.0.1"},
-		{"cm on\nload send msg=64KiB count=20\n", trace.B, "ib_send_bw -R -F -d rxe0 -x 1 -p 99 -m 1024 -s 65536 -n 100000 -u 14 -N"},
+		{"load write msg=64KiB count=20\n", trace.B,
+			"ib_write_bw -F -d rxe0 -x 1 -p 99 -m 1024 -s 65536 -n 100000 -u 14 -N"},
+		{"load write msg=64KiB count=20\n", trace.A, "ib_write_bw -F -d rxe0 -x 1 -p 99 -m 1024 -s 65536 -n 20 -u 14 " +
+			"-N -Q 1 -t 20 127.0.0.1"},
+		{"qp mtu=256 rto=60ms qd=4\npost-send len=300\n", trace.A,
+			"ib_send_bw -F -d rxe0 -x 1 -p 99 -m 256 -s 300 -n 5 -u 14 -N -Q 1 -t 4 127.0.0.1"},
+		{"load send msg=4KiB count=50\nload send from=B msg=4KiB count=50\n", trace.B,
+			"ibv_rc_pingpong -d rxe0 -g 1 -p 99 -m 1024 -s 4096 -n 50"},
+		{"qp receive-len=1500\npost-send len=2048\n", trace.B,
+			"ib_send_bw -F -d rxe0 -x 1 -p 99 -m 1024 -s 1500 -n 100000 -u 14 -N"},
+		{"qp rto=70ms\npost-read len=300\n", trace.B,
+			"ib_read_bw -F -d rxe0 -x 1 -p 99 -m 1024 -s 300 -n 100000 -u 15 -N"},
+		{"turns write from=A msg=64 count=30\n", trace.B,
+			"ib_write_lat -F -d rxe0 -x 1 -p 99 -m 1024 -s 64 -n 30 -u 14 127.0.0.1"},
+		{"turns write from=A msg=64 count=30\n", trace.A,
+			"ib_write_lat -F -d rxe0 -x 1 -p 99 -m 1024 -s 64 -n 30 -u 14"},
+		{"cm on\nload read msg=64KiB count=20\n", trace.A,
+			"ib_read_bw -R -F -d rxe0 -x 1 -p 99 -m 4096 -s 65536 -n 20 -u 14 -N -Q 1 -t 20 10.77.0.1"},
+		{"cm on\nload send msg=64KiB count=20\n", trace.B,
+			"ib_send_bw -R -F -d rxe0 -x 1 -p 99 -m 1024 -s 65536 -n 100000 -u 14 -N"},
 		{"turns rping from=A msg=64 count=30\n", trace.A, "rping -c -a 10.77.0.1 -I 10.77.0.2 -V -C 30 -p 99 -S 64"},
-		{"qp B access=r\npost-write len=300\n", trace.B, "ib_read_bw -F -d rxe0 -x 1 -p 99 -m 1024 -s 300 -n 100000 -u 14 -N"},
+		{"qp B access=r\npost-write len=300\n", trace.B,
+			"ib_read_bw -F -d rxe0 -x 1 -p 99 -m 1024 -s 300 -n 100000 -u 14 -N"},
 		{"cm on\nturns rping from=A msg=64 count=30\n", trace.B, "rping -s -d -a 10.77.0.2 -p 99 -S 64"},
 	} {
 		tool, s, err := Fit(parse(t, c.text), c.side)
@@ -45,10 +56,12 @@ func TestFit(t *testing.T) {
 			t.Errorf("%s: %v", c.text, err)
 			continue
 		}
-		if got := tool.Program + " " + strings.Join(tool.Args(Setting{Device: "rxe0", GID: 1, Port: 99, Own: theirs.Addr, Peer: mine.Addr}), " "); got != c.want {
+		if got := tool.Program + " " + strings.Join(tool.Args(Setting{Device: "rxe0", GID: 1, Port: 99,
+			Own: theirs.Addr, Peer: mine.Addr}), " "); got != c.want {
 			t.Errorf("%s: %s\nwant %s", c.text, got, c.want)
 		}
-		if q := s.QP[c.side]; s.Impl[c.side] != Name || q.RTO != 0 || q.RetryCount != 7 || q.MinRNRTimer != rnrTimer(tool) || s.Limit != longest {
+		if q := s.QP[c.side]; s.Impl[c.side] != Name || q.RTO != 0 || q.RetryCount != 7 ||
+			q.MinRNRTimer != rnrTimer(tool) || s.Limit != longest {
 			t.Errorf("%s: the Spec does not say what the tool chooses: %s %+v", c.text, s.Impl[c.side], q)
 		}
 	}
@@ -75,7 +88,8 @@ func TestFitKeepsReceives(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := len(s.Posts); n != 5 || s.Posts[0].At != 10*vtime.Millisecond+Lead || s.Posts[4].WR.ID != 5 || s.Posts[4].At != s.Posts[0].At || s.Receives != 0 {
+	if n := len(s.Posts); n != 5 || s.Posts[0].At != 10*vtime.Millisecond+Lead || s.Posts[4].WR.ID != 5 ||
+		s.Posts[4].At != s.Posts[0].At || s.Receives != 0 {
 		t.Errorf("%d receives: %+v", n, s.Posts)
 	}
 }

@@ -10,18 +10,21 @@ func Modules() []string { return []string{"crc32_generic", "rdma_rxe", "ib_uverb
 
 // Programs are the stock tools that drive a device.
 func Programs() []string {
-	return []string{"ib_write_bw", "ib_read_bw", "ib_send_bw", "ib_write_lat", "ibv_rc_pingpong", "ibv_ud_pingpong", InfoProgram, "rping"}
+	return []string{"ib_write_bw", "ib_read_bw", "ib_send_bw", "ib_write_lat", "ibv_rc_pingpong", "ibv_ud_pingpong",
+		InfoProgram, "rping"}
 }
 
-// Files are the programs and files that have to be where soft-RoCE is, as far as this machine has them: the tools, and the
-// driver of soft-RoCE that libibverbs loads, and the library without which a thread of rping aborts its process where it should end.
+// Files are the programs and files that have to be where soft-RoCE is, as far as this machine has them: the tools, and
+// the driver of soft-RoCE that libibverbs loads, and the library without which a thread of rping aborts its process
+// where it should end.
 func Files() (list []string) {
 	for _, program := range Programs() {
 		if _, err := exec.LookPath(program); err == nil {
 			list = append(list, program)
 		}
 	}
-	for _, pattern := range []string{"/etc/libibverbs.d/rxe.driver", "/usr/lib/*/libibverbs/librxe-rdmav*.so", "/usr/lib64/libibverbs/librxe-rdmav*.so",
+	for _, pattern := range []string{"/etc/libibverbs.d/rxe.driver", "/usr/lib/*/libibverbs/librxe-rdmav*.so",
+		"/usr/lib64/libibverbs/librxe-rdmav*.so",
 		"/usr/lib/*/libgcc_s.so.1", "/usr/lib64/libgcc_s.so.1"} {
 		found, _ := filepath.Glob(pattern) // the patterns are well-formed
 		list = append(list, found...)

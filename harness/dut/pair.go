@@ -11,8 +11,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// FitPair returns the tools that do a Spec's work when the device is at both ends, by side, and the Spec as it runs with them.
-// The errors are those of Fit.
+// FitPair returns the tools that do a Spec's work when the device is at both ends, by side, and the Spec as it runs
+// with them. The errors are those of Fit.
 func FitPair(given *scenario.Spec) (tools [2]*Tool, s *scenario.Spec, err error) {
 	work, err := workOf(given, trace.A)
 	if err != nil {
@@ -53,8 +53,8 @@ type pair struct {
 	begin           []byte // what the active tool waits for
 }
 
-// Introduce carries the exchange of two tools, one connection each, and returns a Meeting with either. It owns the connections
-// from then on; closing the Meeting with the active one closes both.
+// Introduce carries the exchange of two tools, one connection each, and returns a Meeting with either. It owns the
+// connections from then on; closing the Meeting with the active one closes both.
 func Introduce(t *Tool, client, server net.Conn) (active, passive *Meeting, err error) {
 	p := &pair{client: client, server: server}
 	deadline := time.Now().Add(patience)
@@ -66,8 +66,11 @@ func Introduce(t *Tool, client, server net.Conn) (active, passive *Meeting, err 
 		_ = p.close() // the first error says more
 		return nil, nil, fmt.Errorf("dut: %s: %w", t.Program, err)
 	}
-	active = &Meeting{Peer: p.active, Wants: p.passive.PSN, Timeout: t.Timeout, begin: p.start, ended: p.ended, leave: p.close}
-	return active, &Meeting{Peer: p.passive, Wants: p.active.PSN, Timeout: t.Timeout, leave: func() error { return nil }}, nil
+	active = &Meeting{Peer: p.active, Wants: p.passive.PSN, Timeout: t.Timeout, begin: p.start,
+		ended: p.ended, leave: p.close}
+	return active, &Meeting{Peer: p.passive, Wants: p.active.PSN, Timeout: t.Timeout, leave: func() error {
+		return nil
+	}}, nil
 }
 
 // exchange carries what the tools say, but for the last line of the passive one, after which the active one sends.

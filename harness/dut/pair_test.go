@@ -22,11 +22,13 @@ func TestFitPair(t *testing.T) {
 		"ib_write_bw -F -d rxe0 -x 1 -p 99 -m 1024 -s 65536 -n 20 -u 15 -N -Q 1 -t 8 127.0.0.1",
 	} {
 		tool := tools[side]
-		if got := tool.Program + " " + strings.Join(tool.Args(Setting{Device: "rxe0", GID: 1, Port: 99}), " "); got != want {
+		if got := tool.Program + " " + strings.Join(tool.Args(Setting{Device: "rxe0", GID: 1, Port: 99}),
+			" "); got != want {
 			t.Errorf("%s: %s\nwant %s", trace.Side(side), got, want)
 		}
 		if s.Impl[side] != Name || s.QP[side].RetryCount != toolRetries || s.QP[side].Timeout != 15 {
-			t.Errorf("%s: the Spec does not say what the tool chooses: %s %+v", trace.Side(side), s.Impl[side], s.QP[side])
+			t.Errorf("%s: the Spec does not say what the tool chooses: %s %+v", trace.Side(side),
+				s.Impl[side], s.QP[side])
 		}
 	}
 	if given.Impl[0] == Name {
@@ -41,7 +43,8 @@ func TestFitPairReceives(t *testing.T) {
 		t.Fatal(err)
 	}
 	for side, want := range [2]string{"-s 2048 -n 9 ", "-s 1500 -n 9 "} {
-		if got := strings.Join(tools[side].Args(Setting{}), " "); !strings.Contains(got, want) || strings.Contains(got, " -r 2") != (side == 1) {
+		if got := strings.Join(tools[side].Args(Setting{}), " "); !strings.Contains(got, want) || strings.Contains(got,
+			" -r 2") != (side == 1) {
 			t.Errorf("%s: %s\nwant %s", trace.Side(side), got, want)
 		}
 	}
@@ -80,7 +83,8 @@ func TestIntroduce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := (Identity{Addr: mine.Addr, QPN: 0x11, PSN: 0xabcdef, Key: 0x1ff, Buffer: 0x5000}); active.Peer != want || passive.Peer != told || active.Wants != theirs.PSN || passive.Wants != want.PSN {
+	if want := (Identity{Addr: mine.Addr, QPN: 0x11, PSN: 0xabcdef, Key: 0x1ff, Buffer: 0x5000}); active.Peer != want ||
+		passive.Peer != told || active.Wants != theirs.PSN || passive.Wants != want.PSN {
 		t.Errorf("learnt %+v and %+v; want %+v and %+v", active.Peer, passive.Peer, want, told)
 	}
 	<-done[1]
@@ -112,7 +116,8 @@ func TestIntroduceToolThatHangsUp(t *testing.T) {
 		_, _ = there.Write([]byte("6.06"))
 		_ = there.Close()
 	}()
-	if _, _, err := Introduce(&tool, client, server); err == nil || !strings.Contains(err.Error(), "dut: ib_write_bw: it broke the exchange off") {
+	if _, _, err := Introduce(&tool, client, server); err == nil || !strings.Contains(err.Error(),
+		"dut: ib_write_bw: it broke the exchange off") {
 		t.Errorf("%v, want a line that names the tool", err)
 	}
 }

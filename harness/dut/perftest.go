@@ -15,9 +15,9 @@ import (
 
 // perftest is ib_write_bw, ib_read_bw, ib_send_bw and ib_write_lat of linux-rdma's perftest.
 //
-// Their exchange is a sequence of messages of fixed length each way, those of the client first: the version as text, the
-// size of the cyclic buffer and of a cache line as numbers, the code of the MTU as text, and then the same line of keys a
-// few times, which at first tells them and later only keeps the two in step. The last one lets the client send.
+// Their exchange is a sequence of messages of fixed length each way, those of the client first: the version as text,
+// the size of the cyclic buffer and of a cache line as numbers, the code of the MTU as text, and then the same line of
+// keys a few times, which at first tells them and later only keeps the two in step. The last one lets the client send.
 type perftest struct {
 	syncs   int  // lines of keys after the first
 	latency bool // it takes turns with its peer, one message at a time
@@ -36,8 +36,10 @@ const (
 
 // args implements kind.
 func (k perftest) args(t *Tool, at Setting) []string {
-	args := []string{"-F", "-d", at.Device, "-x", strconv.Itoa(at.GID), "-p", strconv.Itoa(at.Port), "-m", strconv.Itoa(t.MTU),
-		"-s", strconv.FormatInt(int64(t.Message), 10), "-n", strconv.Itoa(max(t.Count, leastCount)), "-u", strconv.Itoa(int(t.Timeout))}
+	args := []string{"-F", "-d", at.Device, "-x", strconv.Itoa(at.GID), "-p", strconv.Itoa(at.Port), "-m",
+		strconv.Itoa(t.MTU),
+		"-s", strconv.FormatInt(int64(t.Message), 10), "-n", strconv.Itoa(max(t.Count, leastCount)), "-u",
+		strconv.Itoa(int(t.Timeout))}
 	if k.latency {
 		return args
 	}
@@ -71,7 +73,8 @@ func (x *exchange) agree(mtu int) error {
 		return err
 	}
 	if v, _, _ := strings.Cut(string(theirs), "\x00"); v != perftestVersion {
-		return fmt.Errorf("it speaks version %q of perftest's protocol, and this program speaks %s; install perftest 4.5, as in Debian 12", v, perftestVersion)
+		return fmt.Errorf("it speaks version %q of perftest's protocol, and this program speaks %s; install perftest "+
+			"4.5, as in Debian 12", v, perftestVersion)
 	}
 	const page, cacheLine = 4096, 64
 	for _, m := range [][]byte{binary.BigEndian.AppendUint32(nil, page), binary.BigEndian.AppendUint32(nil, cacheLine),
@@ -144,7 +147,8 @@ func parsePerftestKeys(line []byte) (i Identity, err error) {
 	for k := range gid {
 		gid[k] = byte(n[6+k])
 	}
-	i = Identity{Reads: int(n[1] & 0xFFFF), QPN: uint32(n[2]), PSN: psn.New(uint32(n[3])), Key: uint32(n[4]), Buffer: n[5], Addr: netip.AddrFrom16(gid).Unmap()}
+	i = Identity{Reads: int(n[1] & 0xFFFF), QPN: uint32(n[2]), PSN: psn.New(uint32(n[3])), Key: uint32(n[4]),
+		Buffer: n[5], Addr: netip.AddrFrom16(gid).Unmap()}
 	if i.QPN == 0 || i.QPN > psn.Mask {
 		return i, fmt.Errorf("keys %.60q: QPN %#x", line, i.QPN)
 	}

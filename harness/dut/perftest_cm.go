@@ -9,8 +9,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 )
 
-// perftestCM is perftest with -R. The messages of its exchange are SENDs of a connection of their own, and both that and the
-// connection of the test are set up by RDMA CM, in this order. Before and after the second, the two keep in step by keys.
+// perftestCM is perftest with -R. The messages of its exchange are SENDs of a connection of their own, and both that
+// and the connection of the test are set up by RDMA CM, in this order. Before and after the second, the two keep in
+// step by keys.
 type perftestCM struct {
 	perftest
 }
@@ -38,7 +39,8 @@ func (k perftestCM) call(t *Tool, cm *CM, port uint16, mine Identity) (*Meeting,
 		}
 		return c, err
 	}
-	first, err := meet(1, End{QPN: channelQPN, PSN: 1, MTU: t.MTU, Timeout: channelTimeout, Reads: t.reads(), Retries: toolRetries, RNRRetries: toolRNRRetry})
+	first, err := meet(1, End{QPN: channelQPN, PSN: 1, MTU: t.MTU, Timeout: channelTimeout, Reads: t.reads(),
+		Retries: toolRetries, RNRRetries: toolRNRRetry})
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +53,8 @@ func (k perftestCM) call(t *Tool, cm *CM, port uint16, mine Identity) (*Meeting,
 	if err != nil {
 		return nil, err
 	}
-	c, err := meet(2, End{QPN: mine.QPN, PSN: mine.Expects, MTU: t.MTU, Timeout: t.Timeout, Reads: t.reads(), Retries: toolRetries, RNRRetries: toolRNRRetry})
+	c, err := meet(2, End{QPN: mine.QPN, PSN: mine.Expects, MTU: t.MTU, Timeout: t.Timeout, Reads: t.reads(),
+		Retries: toolRetries, RNRRetries: toolRNRRetry})
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +81,8 @@ func (t *Tool) reads() int {
 // binaryLen is the length of the keys as numbers: the structure of perftest on a machine of 64 bits, big-endian.
 const binaryLen = 56
 
-// binaryKeys is LID, READs outstanding, QPN, PSN, R_Key, address, GID, number of a shared receive queue, and index of the GID.
+// binaryKeys is LID, READs outstanding, QPN, PSN, R_Key, address, GID, number of a shared receive queue, and index of
+// the GID.
 func binaryKeys(t *Tool, i *Identity) []byte {
 	b := make([]byte, binaryLen)
 	be := binary.BigEndian
@@ -95,8 +99,9 @@ func binaryKeys(t *Tool, i *Identity) []byte {
 // parseBinaryKeys reads them. The GID says nothing: the addresses are those of the connection.
 func parseBinaryKeys(b []byte) (i Identity, err error) {
 	be := binary.BigEndian
-	i = Identity{QPN: be.Uint32(b[8:]), PSN: psn.New(be.Uint32(b[12:])), Key: be.Uint32(b[16:]), Buffer: be.Uint64(b[24:]),
-		Addr: netip.AddrFrom16([16]byte(b[32:48])).Unmap()}
+	i = Identity{QPN: be.Uint32(b[8:]), PSN: psn.New(be.Uint32(b[12:])), Key: be.Uint32(b[16:]),
+		Buffer: be.Uint64(b[24:]),
+		Addr:   netip.AddrFrom16([16]byte(b[32:48])).Unmap()}
 	if i.QPN == 0 || i.QPN > psn.Mask {
 		return i, fmt.Errorf("keys %x: QPN %#x", b, i.QPN)
 	}

@@ -18,8 +18,8 @@ import (
 
 // TestBinaryKeys holds the structure to bytes made by hand after perftest's, on a machine of 64 bits.
 func TestBinaryKeys(t *testing.T) {
-	want, err := hex.DecodeString("00000000" + "00000010" + "00000012" + "0034d1f2" + "000008f1" + "00000000" + "00007f3a1c002000" +
-		"00000000000000000000ffff0a4d0002" + "00000000" + "00000000")
+	want, err := hex.DecodeString("00000000" + "00000010" + "00000012" + "0034d1f2" + "000008f1" + "00000000" +
+		"00007f3a1c00200000000000000000000000ffff0a4d0002" + "00000000" + "00000000")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,8 +35,8 @@ func TestBinaryKeys(t *testing.T) {
 	}
 }
 
-// far plays the tool's end of the exchange's connection: a responder that takes every SEND, the second time it comes, and SENDs
-// what it is given, twice.
+// far plays the tool's end of the exchange's connection: a responder that takes every SEND, the second time it comes,
+// and SENDs what it is given, twice.
 type far struct {
 	ours *CM
 	mu   sync.Mutex
@@ -55,17 +55,20 @@ func (f *far) receive(p *roce.Packet) {
 		return // lost
 	}
 	f.said = append(f.said, p.Payload)
-	f.ours.Receive(&roce.Packet{BTH: roce.BTH{Opcode: roce.Acknowledge, DestQP: channelQPN, PSN: p.PSN}, AETH: roce.AETH{Syndrome: roce.SyndromeACK}})
+	f.ours.Receive(&roce.Packet{BTH: roce.BTH{Opcode: roce.Acknowledge, DestQP: channelQPN, PSN: p.PSN},
+		AETH: roce.AETH{Syndrome: roce.SyndromeACK}})
 }
 
 func (f *far) say(text string) {
 	for range 2 {
-		f.ours.Receive(&roce.Packet{BTH: roce.BTH{Opcode: roce.SendOnly, AckReq: true, DestQP: channelQPN, PSN: f.next}, Payload: []byte(text), Len: len(text)})
+		f.ours.Receive(&roce.Packet{BTH: roce.BTH{Opcode: roce.SendOnly, AckReq: true, DestQP: channelQPN, PSN: f.next},
+			Payload: []byte(text), Len: len(text)})
 	}
 	f.next = f.next.Next()
 }
 
-// TestChannel: messages arrive once and in order, whatever has to be sent again, and the end of the connection ends the waiting.
+// TestChannel: messages arrive once and in order, whatever has to be sent again, and the end of the connection ends the
+// waiting.
 func TestChannel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &far{next: 0xFFFFFF, seen: map[psn.PSN]int{}}
@@ -113,8 +116,8 @@ func TestChannel(t *testing.T) {
 	})
 }
 
-// TestChannelHearsWhatCameEarly: a tool speaks as soon as its end of the connection is up, and is not made to say that again. What
-// is kept does not change with the buffer in which it came, and there is an end to it.
+// TestChannelHearsWhatCameEarly: a tool speaks as soon as its end of the connection is up, and is not made to say that
+// again. What is kept does not change with the buffer in which it came, and there is an end to it.
 func TestChannelHearsWhatCameEarly(t *testing.T) {
 	var acked []psn.PSN
 	ours := NewCM(mine.Addr, theirs.Addr, func(p *roce.Packet) error {
@@ -125,7 +128,8 @@ func TestChannelHearsWhatCameEarly(t *testing.T) {
 	c.rep = &roce.REP{QPN: theirs.QPN}
 	buffer := []byte("early")
 	for i := range 2 * mostUnread {
-		ours.Receive(&roce.Packet{BTH: roce.BTH{Opcode: roce.SendOnly, DestQP: channelQPN, PSN: psn.PSN(7).Add(i)}, Payload: buffer, Len: len(buffer)})
+		ours.Receive(&roce.Packet{BTH: roce.BTH{Opcode: roce.SendOnly, DestQP: channelQPN, PSN: psn.PSN(7).Add(i)},
+			Payload: buffer, Len: len(buffer)})
 	}
 	copy(buffer, "later")
 	ch := c.open(7)
@@ -143,7 +147,8 @@ func TestPerftestByCM(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, active := range []bool{false, true} {
 			c := newCable(t, 0)
-			tool := &Tool{Program: "ib_read_bw", Active: active, Op: engine.OpRead, MTU: 1024, Timeout: 15, kind: perftestCM{perftest{syncs: 2}}}
+			tool := &Tool{Program: "ib_read_bw", Active: active, Op: engine.OpRead, MTU: 1024, Timeout: 15,
+				kind: perftestCM{perftest{syncs: 2}}}
 			began := make(chan error, 1)
 			c.kernel.Listen(7174)
 			c.ours.Listen(7174)
@@ -169,7 +174,8 @@ func TestPerftestByCM(t *testing.T) {
 			}
 			want := theirs
 			want.PSN = 0x777
-			if m.Peer != want || m.Wants != 0x123456 || m.Timeout != map[bool]engine.LocalACKTimeout{false: 15, true: 18}[active] ||
+			if m.Peer != want || m.Wants != 0x123456 || m.Timeout != map[bool]engine.LocalACKTimeout{false: 15,
+				true: 18}[active] ||
 				m.Aside != (Aside{Own: channelQPN, Device: channelQPN}) {
 				t.Errorf("active %v: %+v", active, m)
 			}

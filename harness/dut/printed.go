@@ -10,17 +10,18 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// posts and completes are how the rping that serves begins a line when it has posted a request, and when one has completed. Two
-// threads print them, so each kind is in its order and the two are not in one.
+// posts and completes are how the rping that serves begins a line when it has posted a request, and when one has
+// completed. Two threads print them, so each kind is in its order and the two are not in one.
 var (
 	posts = map[string]engine.Op{"server posted rdma read req": engine.OpRead, "server posted go ahead": engine.OpSend,
 		"rdma write from lkey": engine.OpWrite}
-	completes = map[string]engine.Op{"rdma read completion": engine.OpRead, "send completion": engine.OpSend, "rdma write completion": engine.OpWrite}
+	completes = map[string]engine.Op{"rdma read completion": engine.OpRead, "send completion": engine.OpSend,
+		"rdma write completion": engine.OpWrite}
 )
 
-// printed reads the posts and completions of an rping that serves off what it printed. A completion names its operation alone, and is
-// that of the oldest such request: never are two outstanding that do the same. Of one that fails rping tells the status alone, so it is
-// taken for the oldest.
+// printed reads the posts and completions of an rping that serves off what it printed. A completion names its operation
+// alone, and is that of the oldest such request: never are two outstanding that do the same. Of one that fails rping
+// tells the status alone, so it is taken for the oldest.
 func (t *Tool) printed(e Ending) (events []trace.Event) {
 	var open []trace.Event
 	end := min(e.Gone, e.End)
@@ -62,7 +63,8 @@ func (t *Tool) printed(e Ending) (events []trace.Event) {
 
 // post is the event of a request that had been posted before its first packet was seen.
 func post(i int, op engine.Op, size unit.Size) trace.Event {
-	return trace.Event{Kind: trace.Post, Body: engine.Event{ID: uint64(i), Op: op, Len: uint32(size)}, Len: uint32(size)}
+	return trace.Event{Kind: trace.Post, Body: engine.Event{ID: uint64(i), Op: op, Len: uint32(size)},
+		Len: uint32(size)}
 }
 
 // begins returns what the words stand for with which a line begins.

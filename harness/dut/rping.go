@@ -26,10 +26,11 @@ func (rping) args(t *Tool, at Setting) []string {
 	return append(args, "-p", strconv.Itoa(at.Port), "-S", strconv.FormatInt(int64(t.Message), 10))
 }
 
-// call implements caller. A client waits for the answer to its REQ, which is what Begin gives; a server waits for what the client
-// says in the connection.
+// call implements caller. A client waits for the answer to its REQ, which is what Begin gives; a server waits for what
+// the client says in the connection.
 func (rping) call(t *Tool, cm *CM, port uint16, mine Identity) (*Meeting, error) {
-	end := End{QPN: mine.QPN, PSN: mine.Expects, MTU: t.MTU, Timeout: t.Timeout, Reads: pingReads, Retries: t.retries, RNRRetries: t.rnrRetries}
+	end := End{QPN: mine.QPN, PSN: mine.Expects, MTU: t.MTU, Timeout: t.Timeout, Reads: pingReads, Retries: t.retries,
+		RNRRetries: t.rnrRetries}
 	m := &Meeting{leave: cm.Close}
 	var c *call
 	var err error

@@ -2,8 +2,8 @@ package dut
 
 import "github.com/rdma-gauntlet/gauntlet/harness/scenario"
 
-// Split makes of each connection of a Spec a Spec of its own, because a tool has only one: connections share nothing but the
-// link. Of connections that all do the same there is one.
+// Split makes of each connection of a Spec a Spec of its own, because a tool has only one: connections share nothing
+// but the link. Of connections that all do the same there is one.
 func Split(s *scenario.Spec) (list []*scenario.Spec) {
 	n := 1
 	if differ(s) {

@@ -11,7 +11,8 @@ func TestSplit(t *testing.T) {
 		{"qp count=3\nload write msg=1024 count=9\n", "load"},
 		{"qp count=2\ndrop A qp=1 psn=+1\ndrop B type=ACK\npost-write wr=1 qp=0 len=8\npost-write wr=2 qp=1 len=9\n",
 			"drop B, post-write 1; drop A, drop B, post-write 2"},
-		{"qp count=2\ndrop A qp=0 psn=+1\ninject B qp=0 at=5ms : SEND_LAST psn=+0\ninject B qp=1 at=5ms : ACK psn=+0 msn=1\n",
+		{"qp count=2\ndrop A qp=0 psn=+1\ninject B qp=0 at=5ms : SEND_LAST psn=+0\ninject B qp=1 at=5ms " +
+			": ACK psn=+0 msn=1\n",
 			"drop A, inject; inject"},
 	} {
 		var got []string
@@ -52,7 +53,8 @@ func lines(text string) string {
 
 // TestFitServes: crafted packets alone say which operation a device has to serve.
 func TestFitServes(t *testing.T) {
-	for packet, want := range map[string]string{"WRITE_MIDDLE psn=+0 len=1024": "ib_write_bw", "SEND_LAST psn=+0": "ib_send_bw",
+	for packet, want := range map[string]string{"WRITE_MIDDLE psn=+0 len=1024": "ib_write_bw",
+		"SEND_LAST psn=+0":             "ib_send_bw",
 		"READ_REQUEST psn=+0 dmalen=8": "ib_read_bw", "READ_RESP_LAST psn=+0 msn=1 len=8": "", "FETCH_ADD psn=+0": ""} {
 		tool, _, err := Fit(parse(t, "inject B at=5ms : "+packet+"\n"), 1)
 		if (want == "") != (err != nil) || err == nil && tool.Program != want {

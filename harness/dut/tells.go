@@ -21,7 +21,8 @@ type Ending struct {
 	Changed    []Range    // of the region that it tells of, from the start to the end
 	Compared   bool       // it is known what has changed
 	Violations int64      // of its Q_Key; Unread when they could not be read
-	Completed  []int      // the status of each completion of its queue pair, by libibverbs' numbers, in order; none when nobody saw them
+	// the status of each completion of its queue pair, by libibverbs' numbers, in order; none when nobody saw them
+	Completed []int
 }
 
 // Range is a range of a tool's memory.
@@ -47,10 +48,10 @@ func (e *Ending) Silent() (r trace.Reports) {
 	return r
 }
 
-// Tells is what is known of the end at which a tool is, beside the wire: by what it was told, by what it says when it ends, and by
-// what it does only when something has completed. Only rping tells in which order its requests complete. No tool tells of any that
-// follow one that failed; the kernel does, of a perftest that has posted all its requests before the first can have failed. They all
-// have the same number, so the order is not told.
+// Tells is what is known of the end at which a tool is, beside the wire: by what it was told, by what it says when it
+// ends, and by what it does only when something has completed. Only rping tells in which order its requests complete.
+// No tool tells of any that follow one that failed; the kernel does, of a perftest that has posted all its requests
+// before the first can have failed. They all have the same number, so the order is not told.
 func (t *Tool) Tells() trace.Reports {
 	switch t.kind.(type) {
 	case rping:
@@ -105,8 +106,8 @@ func (t *Tool) Told(s *scenario.Spec, side trace.Side, e Ending) (events []trace
 	return events
 }
 
-// completions are what the end of the work says of each request: all had completed by then, or the first that had not failed; and
-// what was seen of all of them then.
+// completions are what the end of the work says of each request: all had completed by then, or the first that had not
+// failed; and what was seen of all of them then.
 func (t *Tool) completions(s *scenario.Spec, side trace.Side, e Ending) (events []trace.Event) {
 	q := s.QP[side]
 	packets := max(1, (int(t.Message)+q.MTU-1)/q.MTU)
@@ -146,14 +147,16 @@ func statusOf(number int) engine.Status {
 // postedReceives is how many receives perftest keeps posted for SENDs.
 const postedReceives = 512
 
-// receives are those that perftest posts before it is introduced: none but for SENDs. It posts another for each that completes, which
-// nobody sees: told to have few, it is believed to have enough. One that a SEND was too long for is the last.
+// receives are those that perftest posts before it is introduced: none but for SENDs. It posts another for each that
+// completes, which nobody sees: told to have few, it is believed to have enough. One that a SEND was too long for is
+// the last.
 func (t *Tool) receives(e Ending) (events []trace.Event) {
 	if !takesReceive(t.Op) {
 		return nil
 	}
 	for i := range postedReceives {
-		events = append(events, trace.Event{Kind: trace.Receive, Body: engine.Event{ID: uint64(i)}, Len: uint32(t.Message)})
+		events = append(events, trace.Event{Kind: trace.Receive, Body: engine.Event{ID: uint64(i)},
+			Len: uint32(t.Message)})
 	}
 	if status, failed := complaint(e.Said); failed && e.Gone != vtime.Never {
 		events = append(events, trace.Event{At: e.Gone, Kind: trace.Recv, Body: engine.Event{Status: status}})
@@ -167,27 +170,30 @@ func (t *Tool) Extent() int {
 	return (max(int(t.Message), page) + line - 1) / line * line
 }
 
-// region is the part of perftest's memory that it tells of and what follows: a message, or a page when that is more. Its rights are
-// those of the one operation that it is there for.
+// region is the part of perftest's memory that it tells of and what follows: a message, or a page when that is more.
+// Its rights are those of the one operation that it is there for.
 func (t *Tool) region(d scenario.Device) (events []trace.Event) {
 	rights := map[engine.Op]engine.Access{engine.OpWrite: engine.RemoteWrite, engine.OpRead: engine.RemoteRead}
 	size := int64(t.Extent())
 	for _, p := range []struct {
 		name  string
 		value int64
-	}{{"mr_rkey", int64(d.Key)}, {"mr_va", int64(d.Buffer)}, {"mr_len", size}, {"mr_access", int64(rights[t.Op] | engine.LocalWrite)}} {
+	}{{"mr_rkey", int64(d.Key)}, {"mr_va", int64(d.Buffer)}, {"mr_len", size},
+		{"mr_access", int64(rights[t.Op] | engine.LocalWrite)}} {
 		events = append(events, trace.Event{Kind: trace.Probe, Name: p.name, Value: p.value})
 	}
 	return events
 }
 
 // statuses are those of libibverbs, by their numbers there, that an engine knows.
-var statuses = map[int]engine.Status{0: engine.StatusSuccess, 1: engine.StatusLocalLength, 4: engine.StatusLocalProtection, 5: engine.StatusFlushed,
-	9: engine.StatusRemoteInvalid, 10: engine.StatusRemoteAccess, 11: engine.StatusRemoteOp, 12: engine.StatusRetryExceeded,
+var statuses = map[int]engine.Status{0: engine.StatusSuccess, 1: engine.StatusLocalLength,
+	4: engine.StatusLocalProtection, 5: engine.StatusFlushed,
+	9: engine.StatusRemoteInvalid, 10: engine.StatusRemoteAccess, 11: engine.StatusRemoteOp,
+	12: engine.StatusRetryExceeded,
 	13: engine.StatusRNRRetryExceeded}
 
-// complaint finds what a tool prints of the first completion that failed: "Failed status 12: wr_id 0" of perftest, "cq completion
-// failed status 12" of rping.
+// complaint finds what a tool prints of the first completion that failed: "Failed status 12: wr_id 0" of perftest, "cq
+// completion failed status 12" of rping.
 func complaint(said string) (s engine.Status, ok bool) {
 	const words = "ailed status "
 	_, rest, found := strings.Cut(said, words)
@@ -199,9 +205,10 @@ func complaint(said string) (s engine.Status, ok bool) {
 	return s, ok
 }
 
-// Witness reads off the packets of a tool what it must have seen to send them. The rping that begins SENDs again only when what it
-// waits for has come, of the length that it must have, and begins a new round only when it has found in its memory what it offered
-// in the one before. The ibv_ud_pingpong that serves SENDs when a datagram has been delivered. A nil Witness sees nothing.
+// Witness reads off the packets of a tool what it must have seen to send them. The rping that begins SENDs again only
+// when what it waits for has come, of the length that it must have, and begins a new round only when it has found in
+// its memory what it offered in the one before. The ibv_ud_pingpong that serves SENDs when a datagram has been
+// delivered. A nil Witness sees nothing.
 type Witness struct {
 	side    trace.Side
 	sends   int
@@ -243,7 +250,8 @@ func (w *Witness) Packet(r *trace.Record) []trace.Event {
 	}
 	switch w.sends++; {
 	case w.answers:
-		return []trace.Event{{At: r.Time(), Side: w.side, Kind: trace.Recv, Body: engine.Event{ID: uint64(w.sends - 1), Len: uint32(r.Packet.Len)}}}
+		return []trace.Event{{At: r.Time(), Side: w.side, Kind: trace.Recv, Body: engine.Event{ID: uint64(w.sends - 1),
+			Len: uint32(r.Packet.Len)}}}
 	case w.sends == 1:
 		return nil // it begins
 	}

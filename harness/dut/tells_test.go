@@ -34,23 +34,29 @@ func count(events []trace.Event, kind trace.EventKind) (n int, last trace.Event)
 	return n, last
 }
 
-// TestToldCompletions: a tool that says that it is done has completed everything by then, and one that complains nothing.
+// TestToldCompletions: a tool that says that it is done has completed everything by then, and one that complains
+// nothing.
 func TestToldCompletions(t *testing.T) {
 	tool, s := fitted(t, "load write msg=3000 count=6\n", trace.A)
 	never := Ending{Done: vtime.Never, Gone: vtime.Never}
-	if n, _ := count(tool.Told(s, trace.A, never), trace.CQE); n != 0 || tool.Tells() != trace.ReportDone|trace.ReportFlushed {
+	if n, _ := count(tool.Told(s, trace.A, never), trace.CQE); n != 0 ||
+		tool.Tells() != trace.ReportDone|trace.ReportFlushed {
 		t.Errorf("%d completions of a tool that has said nothing, tells %b", n, tool.Tells())
 	}
 	done := Ending{Done: 5, Gone: vtime.Never}
 	n, last := count(tool.Told(s, trace.A, done), trace.CQE)
-	if want := psn.New(0xFFFFFE).Add(6*3 - 1); n != 6 || last.At != 5 || last.Body.PSN != want || last.Side != trace.A || last.Body.ID != 5 {
+	if want := psn.New(0xFFFFFE).Add(6*3 - 1); n != 6 || last.At != 5 || last.Body.PSN != want ||
+		last.Side != trace.A || last.Body.ID != 5 {
 		t.Errorf("%d completions, the last %+v; want 6, %v", n, last, want)
 	}
-	if n, post := count(tool.Told(s, trace.A, done), trace.Post); n != 6 || post.Len != 3000 || post.At != vtime.Time(Lead) {
+	if n, post := count(tool.Told(s, trace.A, done), trace.Post); n != 6 || post.Len != 3000 ||
+		post.At != vtime.Time(Lead) {
 		t.Errorf("%d posts, the last %+v", n, post)
 	}
-	failed := Ending{Done: vtime.Never, Gone: 9, Said: " Completion with error at client\n Failed status 13: wr_id 0 syndrom 0x87\n"}
-	if n, e := count(tool.Told(s, trace.A, failed), trace.CQE); n != 1 || e.Body.Status != engine.StatusRNRRetryExceeded || e.At != 9 {
+	failed := Ending{Done: vtime.Never, Gone: 9, Said: " Completion with error at client\n Failed status 13: " +
+		"wr_id 0 syndrom 0x87\n"}
+	if n, e := count(tool.Told(s, trace.A, failed), trace.CQE); n != 1 ||
+		e.Body.Status != engine.StatusRNRRetryExceeded || e.At != 9 {
 		t.Errorf("%d completions, %+v", n, e)
 	}
 }
@@ -58,7 +64,8 @@ func TestToldCompletions(t *testing.T) {
 // TestToldFlushed: of a tool that has posted everything at once the kernel tells each completion, when it was watched.
 func TestToldFlushed(t *testing.T) {
 	tool, s := fitted(t, "load write msg=3000 count=6\n", trace.A)
-	failed := Ending{Done: vtime.Never, Gone: 9, Said: "Failed status 10: wr_id 0", Completed: []int{0, 10, 5, 5, 5, 21}}
+	failed := Ending{Done: vtime.Never, Gone: 9, Said: "Failed status 10: wr_id 0",
+		Completed: []int{0, 10, 5, 5, 5, 21}}
 	var got []engine.Status
 	for _, e := range tool.Told(s, trace.A, failed) {
 		if e.Kind == trace.CQE {
@@ -68,7 +75,8 @@ func TestToldFlushed(t *testing.T) {
 			got = append(got, e.Body.Status)
 		}
 	}
-	want := []engine.Status{engine.StatusSuccess, engine.StatusRemoteAccess, engine.StatusFlushed, engine.StatusFlushed, engine.StatusFlushed,
+	want := []engine.Status{engine.StatusSuccess, engine.StatusRemoteAccess, engine.StatusFlushed, engine.StatusFlushed,
+		engine.StatusFlushed,
 		engine.StatusLocalProtection}
 	if !slices.Equal(got, want) || failed.Silent()&trace.ReportFlushed != 0 {
 		t.Errorf("%v, want %v", got, want)
@@ -84,7 +92,8 @@ func TestToldFlushed(t *testing.T) {
 // TestToldServing: one that serves has a region for its operation, or receives.
 func TestToldServing(t *testing.T) {
 	gone := Ending{Done: vtime.Never, Gone: 7, Said: "Failed status 1: wr_id 0"}
-	for op, rights := range map[string]engine.Access{"write": engine.RemoteWrite, "read": engine.RemoteRead, "send": 0} {
+	for op, rights := range map[string]engine.Access{"write": engine.RemoteWrite, "read": engine.RemoteRead,
+		"send": 0} {
 		tool, s := fitted(t, "load "+op+" msg=5000 count=6\n", trace.B)
 		events := tool.Told(s, trace.B, gone)
 		values := map[string]int64{}
@@ -93,12 +102,14 @@ func TestToldServing(t *testing.T) {
 				values[e.Name] = e.Value
 			}
 		}
-		if values["mr_rkey"] != 0x8f1 || values["mr_va"] != 0x7000 || engine.Access(values["mr_access"]) != rights|engine.LocalWrite || values["mr_len"] < 5000 {
+		if values["mr_rkey"] != 0x8f1 || values["mr_va"] != 0x7000 || engine.Access(values["mr_access"]) !=
+			rights|engine.LocalWrite || values["mr_len"] < 5000 {
 			t.Errorf("%s: %v", op, values)
 		}
 		posted, _ := count(events, trace.Receive)
 		failed, recv := count(events, trace.Recv)
-		if sends := op == "send"; (posted == postedReceives) != sends || (failed == 1) != sends || sends && recv.Body.Status != engine.StatusLocalLength {
+		if sends := op == "send"; (posted == postedReceives) != sends || (failed == 1) != sends || sends &&
+			recv.Body.Status != engine.StatusLocalLength {
 			t.Errorf("%s: %d receives, %d failed: %+v", op, posted, failed, recv)
 		}
 	}
@@ -125,7 +136,8 @@ func TestWitness(t *testing.T) {
 		ahead        int
 		recv, looked int
 	}{
-		{trace.B, roce.SendOnly, 0, 0, 0}, {trace.A, roce.SendOnly, 1, 0, 0}, {trace.B, roce.SendOnly, 0, 0, 0}, {trace.B, roce.ReadRespOnly, 1, 0, 0},
+		{trace.B, roce.SendOnly, 0, 0, 0}, {trace.A, roce.SendOnly, 1, 0, 0}, {trace.B, roce.SendOnly, 0, 0, 0},
+		{trace.B, roce.ReadRespOnly, 1, 0, 0},
 		{trace.B, roce.SendOnly, 1, 1, 0}, {trace.B, roce.SendOnly, 2, 1, 1}, {trace.B, roce.SendOnly, 3, 1, 0},
 	} {
 		if recv, looked := send(c.from, c.op, c.ahead); recv != c.recv || looked != c.looked {

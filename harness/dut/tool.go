@@ -42,8 +42,8 @@ type caller interface {
 	call(t *Tool, cm *CM, port uint16, mine Identity) (*Meeting, error)
 }
 
-// Polls reports whether the tool, once it has been introduced, looks without rest for what its peer does, in its memory or in its
-// completion queue. The others sleep until something happens.
+// Polls reports whether the tool, once it has been introduced, looks without rest for what its peer does, in its memory
+// or in its completion queue. The others sleep until something happens.
 func (t *Tool) Polls() bool {
 	switch t.kind.(type) {
 	case perftest:
@@ -54,8 +54,8 @@ func (t *Tool) Polls() bool {
 	return false
 }
 
-// Waits reports whether the tool, once it has posted what it was told, has nothing to do but to collect completions and to print a
-// report. perftest measures the processor's clock for that, for 219 ms.
+// Waits reports whether the tool, once it has posted what it was told, has nothing to do but to collect completions and
+// to print a report. perftest measures the processor's clock for that, for 219 ms.
 func (t *Tool) Waits() bool { return t.Active && t.turns == "" && t.Polls() }
 
 // Spins reports whether the tool polls also where it only waits for its peer to begin or to end.
@@ -64,8 +64,8 @@ func (t *Tool) Spins() bool {
 	return exchanges || t.turns == scenario.WriteTurns
 }
 
-// Buffer returns the size of message for which a tool that serves makes a buffer of n bytes. One that receives posts buffers of
-// one message each, whose size is part of what is tested.
+// Buffer returns the size of message for which a tool that serves makes a buffer of n bytes. One that receives posts
+// buffers of one message each, whose size is part of what is tested.
 func (t *Tool) Buffer(n uint64) unit.Size {
 	if t.Op == engine.OpSend || t.turns != "" {
 		return t.Message
@@ -79,8 +79,8 @@ func (t *Tool) ByCM() bool {
 	return ok
 }
 
-// Fill is what every byte has to be that a tool is sent which sends from the memory that it receives into, because a packet
-// that the device sends again would have other bytes; 0 for the others.
+// Fill is what every byte has to be that a tool is sent which sends from the memory that it receives into, because a
+// packet that the device sends again would have other bytes; 0 for the others.
 func (t *Tool) Fill() byte {
 	if t.kind == (pingpong{}) {
 		return pingpongFill

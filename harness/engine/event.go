@@ -33,11 +33,12 @@ const (
 	// Fatal says that the QP went to the error state by this half's doing; the driver then calls Flush on the other
 	// half. Status tells why.
 	Fatal
-	// Declared is a completion at the target of a one-sided message that may have lost parts: one chunk of what is valid, VA
-	// and Len, of message ID. A completion with several chunks is several events, and More is set in all but the last.
+	// Declared is a completion at the target of a one-sided message that may have lost parts: one chunk of what is
+	// valid, VA and Len, of message ID. A completion with several chunks is several events, and More is set in all but
+	// the last.
 	Declared
-	// Lost says that a message which never became whole was given up: ID is the receive that it held, Len the bytes that had
-	// come.
+	// Lost says that a message which never became whole was given up: ID is the receive that it held, Len the bytes
+	// that had come.
 	Lost
 	// Refused says that something which arrived was dropped because of Status, and that the QP goes on.
 	Refused

@@ -1,14 +1,15 @@
 package engine
 
 // Host is the part of an implementation that all QPs of one endpoint share, as they share one NIC: a pool of state, for
-// example. A host that is an Inspector shows its state too; its variables are reported when a run ends. Like the engines that it builds it is used by one driver at a time and needs no lock.
+// example. A host that is an Inspector shows its state too; its variables are reported when a run ends. Like the
+// engines that it builds it is used by one driver at a time and needs no lock.
 type Host interface {
 	// New builds both halves of one end of a QP. It returns an error that names the attribute or parameter it rejects.
 	New(qp QP, mem Memory) (Requester, Responder, error)
 }
 
-// Fragmenter is implemented by a Host whose packets are IP packets: an engine of it sends and is handed whole datagrams, and
-// the driver cuts them into fragments for the link and joins those that arrive.
+// Fragmenter is implemented by a Host whose packets are IP packets: an engine of it sends and is handed whole
+// datagrams, and the driver cuts them into fragments for the link and joins those that arrive.
 type Fragmenter interface {
 	// LinkMTU returns the longest IP packet that the link takes, in bytes.
 	LinkMTU() int

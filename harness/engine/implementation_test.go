@@ -9,7 +9,8 @@ import (
 
 // A parameter makes a variant when it is given and not at its default; the implementation's own list stays as it is.
 func TestDeclaresWith(t *testing.T) {
-	impl := engine.Implementation{Recover: "x", Features: make([]string, 1, 8), Params: []engine.Param{{Name: "a", Default: "0"}, {Name: "b", Default: "none"}}}
+	impl := engine.Implementation{Recover: "x", Features: make([]string, 1, 8),
+		Params: []engine.Param{{Name: "a", Default: "0"}, {Name: "b", Default: "none"}}}
 	impl.Features[0] = "sr"
 	for _, c := range []struct {
 		given engine.Params

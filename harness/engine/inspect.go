@@ -1,10 +1,10 @@
 package engine
 
-// Inspector is implemented by engines that show their state, for ladders, probes and reports. The order of the variables
-// is fixed, names are those of the protocol's paper, and values never contain pointers or map order.
+// Inspector is implemented by engines that show their state, for ladders, probes and reports. The order of the
+// variables is fixed, names are those of the protocol's paper, and values never contain pointers or map order.
 type Inspector interface {
-	// Vars appends the engine's variables to list and returns it. What is in list before stays as it is. A driver calls it at
-	// every event, so it allocates nothing when list has room.
+	// Vars appends the engine's variables to list and returns it. What is in list before stays as it is. A driver calls
+	// it at every event, so it allocates nothing when list has room.
 	Vars(list []Var) []Var
 }
 
@@ -24,8 +24,8 @@ func Flag(b bool) int64 {
 	return 0
 }
 
-// Names are the names of a group of variables that an engine shows more than once, each time behind another prefix: made once,
-// and then given to the variables whenever they are shown.
+// Names are the names of a group of variables that an engine shows more than once, each time behind another prefix:
+// made once, and then given to the variables whenever they are shown.
 type Names []string
 
 // Prefixed returns the names of a group behind a prefix.

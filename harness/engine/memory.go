@@ -1,7 +1,7 @@
 package engine
 
-// Memory is what an engine may touch of its host: registered regions with bounds, rights and keys. It is an interface so
-// that a test can watch every placement.
+// Memory is what an engine may touch of its host: registered regions with bounds, rights and keys. It is an interface
+// so that a test can watch every placement.
 //
 // Virtual memory has addresses but no bytes: Load returns nil and Store takes nil, and lengths alone travel.
 type Memory interface {

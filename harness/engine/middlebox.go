@@ -18,8 +18,8 @@ const (
 func (p Port) Other() Port { return p ^ 1 }
 
 // Middlebox is a node in the path of the connections, with a port on either side. It is as sans-IO as an engine: the
-// driver hands it the frames that arrive, with the time, and then drains PollEvent, PollTransmit of either port whenever
-// that line is free, and PollTimer last.
+// driver hands it the frames that arrive, with the time, and then drains PollEvent, PollTransmit of either port
+// whenever that line is free, and PollTimer last.
 //
 // Frames reach it decoded, with good ICRC; what does not decode or is no RoCEv2 passes the node without it. The driver
 // encodes what it sends, so that a frame that goes out with the fields it came with is the same frame, byte for byte.
@@ -31,8 +31,8 @@ type Middlebox interface {
 	// HandleTimer tells the box that its deadline has come. An early call does nothing.
 	HandleTimer(now vtime.Time)
 
-	// PollTransmit fills f with the next frame for port to and reports true, or reports false when there is none now. The
-	// payload belongs to the box and is valid until the next call of HandleFrame or PollTransmit.
+	// PollTransmit fills f with the next frame for port to and reports true, or reports false when there is none now.
+	// The payload belongs to the box and is valid until the next call of HandleFrame or PollTransmit.
 	PollTransmit(now vtime.Time, to Port, f *roce.Frame) bool
 
 	// Acts returns the attributes with which the box stands in for the end of side A, whose attributes are q: its own

@@ -45,7 +45,8 @@ type QP struct {
 
 	Access Access // operations that this end's responder allows
 
-	Path Path `json:",omitzero"` // what the operator knows of the way to the peer, for a scheme that is configured by it
+	// what the operator knows of the way to the peer, for a scheme that is configured by it
+	Path Path `json:",omitzero"`
 
 	// RateControl names the rate control around the transport, "dcqcn" or "dctcp"; empty is none. It is the driver's.
 	RateControl string `json:",omitempty"`
@@ -104,8 +105,8 @@ const (
 // names it does not know.
 type Params map[string]string
 
-// Read gives each parameter of a scheme to set, at its default unless another value was given, and refuses what the scheme does
-// not know. An error names the scheme and the parameter.
+// Read gives each parameter of a scheme to set, at its default unless another value was given, and refuses what the
+// scheme does not know. An error names the scheme and the parameter.
 func (given Params) Read(scheme string, known []Param, set func(name, value string) error) error {
 	var names []string
 	for _, p := range known {

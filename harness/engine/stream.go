@@ -2,9 +2,9 @@ package engine
 
 import "github.com/rdma-gauntlet/gauntlet/harness/vtime"
 
-// Stream is one end of a QP that speaks a byte stream instead of packets. TCP is the host's: it makes the segments, repeats
-// what is lost, and hands on the bytes of the peer in their order. Like an Engine it is a pure state machine, and its events
-// are drained after every call.
+// Stream is one end of a QP that speaks a byte stream instead of packets. TCP is the host's: it makes the segments,
+// repeats what is lost, and hands on the bytes of the peer in their order. Like an Engine it is a pure state machine,
+// and its events are drained after every call.
 type Stream interface {
 	// TCP returns what the stream asks of the connection below it.
 	TCP() TCPOptions
@@ -12,8 +12,8 @@ type Stream interface {
 	// Up says that the connection is established, and how many bytes of data its segments carry at most.
 	Up(mss int)
 
-	// Next appends to b the next bytes to be sent, which belong into one segment; b stays as it is when there is nothing to send
-	// now. The next call comes when the connection has taken all of them.
+	// Next appends to b the next bytes to be sent, which belong into one segment; b stays as it is when there is
+	// nothing to send now. The next call comes when the connection has taken all of them.
 	Next(b []byte) []byte
 
 	// Take takes the bytes that arrived next; they are valid during the call.
@@ -28,7 +28,8 @@ type Stream interface {
 	// PeerClosed says that nothing more will arrive. A second call does nothing.
 	PeerClosed()
 
-	// Down says that the connection is gone, and with which status what is outstanding fails. A second call does nothing.
+	// Down says that the connection is gone, and with which status what is outstanding fails. A second call does
+	// nothing.
 	Down(why Status)
 
 	// These are as of Requester and Responder.
@@ -45,8 +46,8 @@ type TCPOptions struct {
 	Congestion string // congestion control by the host's name for it; "" is the host's default
 }
 
-// TCPParam is the parameter by which a run of an implementation with NewStream chooses its TCP. AnyTCP, its default, takes
-// the kernel's on a bench that has a kernel, and the implementation's own elsewhere.
+// TCPParam is the parameter by which a run of an implementation with NewStream chooses its TCP. AnyTCP, its default,
+// takes the kernel's on a bench that has a kernel, and the implementation's own elsewhere.
 const (
 	TCPParam  = "tcp"
 	AnyTCP    = "auto"

@@ -45,8 +45,8 @@ const (
 	LayerLLP
 )
 
-// TerminateBody is the payload of a Terminate message: who found what wrong, and with M, D and R set as the bits say, the
-// length and the headers of the segment that was wrong (RFC 5040, 4.8).
+// TerminateBody is the payload of a Terminate message: who found what wrong, and with M, D and R set as the bits say,
+// the length and the headers of the segment that was wrong (RFC 5040, 4.8).
 type TerminateBody struct {
 	Layer   Layer // 4 bits
 	Type    uint8 // 4 bits

@@ -17,16 +17,16 @@ const (
 // castagnoli is the polynomial of iSCSI and of MPA (RFC 5044, 4.4).
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// CRC returns the CRC32c of b, which follows it big-endian: "Datagram-iWARP always requires the use of Cyclic Redundancy
-// Check (CRC32) when sending messages" (IV-B, 6). Of the CRC-32s it is the one that iWARP uses elsewhere.
+// CRC returns the CRC32c of b, which follows it big-endian: "Datagram-iWARP always requires the use of Cyclic
+// Redundancy Check (CRC32) when sending messages" (IV-B, 6). Of the CRC-32s it is the one that iWARP uses elsewhere.
 func CRC(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
 
 // ErrCRC says that a segment does not match its CRC.
 var ErrCRC = errors.New("iwarp: CRC32c does not match")
 
-// AppendDatagram appends the UDP datagram that carries one segment: UDP header, segment, CRC. There is no MPA length and no
-// marker, "as they have defined message boundaries" (II), and no padding, which could not be told from payload without a
-// length. The UDP checksum is none: the CRC covers more.
+// AppendDatagram appends the UDP datagram that carries one segment: UDP header, segment, CRC. There is no MPA length
+// and no marker, "as they have defined message boundaries" (II), and no padding, which could not be told from payload
+// without a length. The UDP checksum is none: the CRC covers more.
 func AppendDatagram(b []byte, src, dst uint16, s *Segment) []byte {
 	b = AppendUDP(b, src, dst, s.HeaderLen()+len(s.Payload)+CRCLen)
 	return AppendCRC(s.Append(b), s.HeaderLen()+len(s.Payload))

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// golden are segments with their bytes, by hand from the figures of RFC 5040 and 5041, and of this package for Write-Record.
+// golden are segments with their bytes, by hand from the figures of RFC 5040 and 5041, and of this package for
+// Write-Record.
 var golden = []struct{ text, header string }{
 	{"SEND msn=1 mo=0 len=3 L", "4143 00000000 00000000 00000001 00000000"},
 	{"SEND msn=7 mo=65000 len=0", "0143 00000000 00000000 00000007 0000fde8"},
@@ -17,8 +18,10 @@ var golden = []struct{ text, header string }{
 	{"READ_RESP stag=0x7 len=1", "8142 00000007 0000000000000000"},
 	{"READ_REQ msn=1 mo=0 len=28 L", "4141 00000000 00000001 00000001 00000000"},
 	{"TERMINATE msn=1 mo=0 len=4 L", "4147 00000000 00000002 00000001 00000000"},
-	{"WREC msg=5 off=65000 mlen=65004 stag=0x1000 to=0x10 len=4 L", "c14c 00001000 0000000000000010 00000005 0000fdec 0000fde8 00000000"},
-	{"WREC msg=0 off=0 mlen=9 flags=0x30004 len=4", "814c 00000000 0000000000000000 00000000 00000009 00000000 00030004"},
+	{"WREC msg=5 off=65000 mlen=65004 stag=0x1000 to=0x10 len=4 L",
+		"c14c 00001000 0000000000000010 00000005 0000fdec 0000fde8 00000000"},
+	{"WREC msg=0 off=0 mlen=9 flags=0x30004 len=4",
+		"814c 00000000 0000000000000000 00000000 00000009 00000000 00030004"},
 	{"SEND msn=0 mo=0 qn=3 resv=0x2010 ddp=2 rdmap=0 len=0", "2213 00000000 00000003 00000000 00000000"},
 	{"OP_0xd TAGGED len=0", "814d 00000000 0000000000000000"},
 	{"WRITE UNTAGGED msn=1 mo=0 len=0", "0140 00000000 00000000 00000001 00000000"},
@@ -120,13 +123,15 @@ func TestBodies(t *testing.T) {
 	if back.Decode(b[:27]) == nil {
 		t.Error("27 bytes pass for a READ request")
 	}
-	m := TerminateBody{Layer: LayerDDP, Type: 1, Code: 0, Bits: TerminateM | TerminateD, Length: 14, Headers: []byte{0xC1, 0x40}}
+	m := TerminateBody{Layer: LayerDDP, Type: 1, Code: 0, Bits: TerminateM | TerminateD, Length: 14,
+		Headers: []byte{0xC1, 0x40}}
 	b = m.Append(nil)
 	if want := "1100c000000ec140"; hex.EncodeToString(b) != want {
 		t.Errorf("Terminate %x, want %s", b, want)
 	}
 	var term TerminateBody
-	if err := term.Decode(b); err != nil || term.Layer != LayerDDP || term.Type != 1 || term.Length != 14 || len(term.Headers) != 2 {
+	if err := term.Decode(b); err != nil || term.Layer != LayerDDP || term.Type != 1 || term.Length != 14 ||
+		len(term.Headers) != 2 {
 		t.Errorf("reads back as %+v, %v", term, err)
 	}
 	for _, short := range [][]byte{b[:3], b[:5]} {
@@ -176,7 +181,8 @@ func FuzzSegment(f *testing.F) {
 		if again := s.Append(nil); !bytes.Equal(again, b) {
 			t.Fatalf("%x encodes as %x", b, again)
 		}
-		if back, err := Parse(s.String()); len(s.Payload) <= MaxDatagram && (err != nil || back.String() != s.String()) {
+		if back, err := Parse(s.String()); len(s.Payload) <= MaxDatagram &&
+			(err != nil || back.String() != s.String()) {
 			t.Fatalf("%s parses as %s, %v", &s, &back, err)
 		}
 		var d Datagram

@@ -21,8 +21,9 @@ const (
 	WriteRecord Opcode = 0xC
 )
 
-var opcodeNames = [16]string{Write: "WRITE", ReadRequest: "READ_REQ", ReadResp: "READ_RESP", Send: "SEND", SendInv: "SEND_INV",
-	SendSE: "SEND_SE", SendSEInv: "SEND_SE_INV", Terminate: "TERMINATE", WriteRecord: "WREC"}
+var opcodeNames = [16]string{Write: "WRITE", ReadRequest: "READ_REQ", ReadResp: "READ_RESP", Send: "SEND",
+	SendInv: "SEND_INV",
+	SendSE:  "SEND_SE", SendSEInv: "SEND_SE_INV", Terminate: "TERMINATE", WriteRecord: "WREC"}
 
 // Known reports an opcode that this package has a name for.
 func (o Opcode) Known() bool { return opcodeNames[o&15] != "" }
@@ -60,7 +61,8 @@ const (
 	CRCLen      = 4
 )
 
-// Segment is one DDP segment. Fields that its model does not have are ignored by the encoder and left zero by the decoder.
+// Segment is one DDP segment. Fields that its model does not have are ignored by the encoder and left zero by the
+// decoder.
 type Segment struct {
 	Tagged   bool   // the model, bit 15 of the control word
 	Last     bool   // L: the last segment of its message
@@ -86,7 +88,8 @@ type Record struct {
 	Flags uint32 // 16 reserved bits and 16 flags, none in use
 }
 
-// The control word: T 15, L 14, reserved 13 to 10, DDP version 9 and 8, RDMAP version 7 and 6, reserved 5 and 4, opcode.
+// The control word: T 15, L 14, reserved 13 to 10, DDP version 9 and 8, RDMAP version 7 and 6, reserved 5 and 4,
+// opcode.
 const (
 	bitTagged    = 1 << 15
 	bitLast      = 1 << 14
@@ -130,8 +133,8 @@ func (s *Segment) AppendHeader(b []byte) []byte {
 // Append appends the whole segment, without a CRC.
 func (s *Segment) Append(b []byte) []byte { return append(s.AppendHeader(b), s.Payload...) }
 
-// Decode reads a segment, of which b is all. Only what cannot be a segment is an error: versions, reserved bits and opcode
-// are for the caller to judge, and the model is what bit T says.
+// Decode reads a segment, of which b is all. Only what cannot be a segment is an error: versions, reserved bits and
+// opcode are for the caller to judge, and the model is what bit T says.
 func (s *Segment) Decode(b []byte) error {
 	*s = Segment{}
 	if len(b) < TaggedLen {
@@ -152,7 +155,8 @@ func (s *Segment) Decode(b []byte) error {
 		s.QN, s.MSN, s.MO = be.Uint32(b[6:]), be.Uint32(b[10:]), be.Uint32(b[14:])
 	}
 	if n == TaggedLen+RecordLen {
-		s.Record = Record{ID: be.Uint32(b[14:]), Len: be.Uint32(b[18:]), Off: be.Uint32(b[22:]), Flags: be.Uint32(b[26:])}
+		s.Record = Record{ID: be.Uint32(b[14:]), Len: be.Uint32(b[18:]), Off: be.Uint32(b[22:]),
+			Flags: be.Uint32(b[26:])}
 	}
 	if len(b) > n {
 		s.Payload = b[n:len(b):len(b)]

@@ -7,8 +7,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 )
 
-// Leading reads the segment that a datagram, or the first fragment of one, begins with, as far as the fragment holds it.
-// N is the length of the segment's payload in the whole datagram; ok is false for any other packet.
+// Leading reads the segment that a datagram, or the first fragment of one, begins with, as far as the fragment holds
+// it. N is the length of the segment's payload in the whole datagram; ok is false for any other packet.
 func Leading(p *roce.Packet) (s Segment, n int, ok bool) {
 	if p.Opcode != roce.UDP || !p.IP.Fragment.First() || len(p.Payload) < UDPLen+TaggedLen {
 		return s, 0, false

@@ -29,18 +29,35 @@ func queue(s *Segment) uint64 { return uint64(s.Opcode.Queue()) }
 
 // attrs is the grammar, in printing order.
 var attrs = [...]attr{
-	{"msn", 32, 10, true, untagged, zero, func(s *Segment) uint64 { return uint64(s.MSN) }, func(s *Segment, v uint64) { s.MSN = uint32(v) }},
-	{"mo", 32, 10, true, untagged, zero, func(s *Segment) uint64 { return uint64(s.MO) }, func(s *Segment, v uint64) { s.MO = uint32(v) }},
-	{"msg", 32, 10, true, record, zero, func(s *Segment) uint64 { return uint64(s.Record.ID) }, func(s *Segment, v uint64) { s.Record.ID = uint32(v) }},
-	{"off", 32, 10, true, record, zero, func(s *Segment) uint64 { return uint64(s.Record.Off) }, func(s *Segment, v uint64) { s.Record.Off = uint32(v) }},
-	{"mlen", 32, 10, true, record, zero, func(s *Segment) uint64 { return uint64(s.Record.Len) }, func(s *Segment, v uint64) { s.Record.Len = uint32(v) }},
-	{"stag", 32, 16, false, every, zero, func(s *Segment) uint64 { return uint64(s.STag) }, func(s *Segment, v uint64) { s.STag = uint32(v) }},
-	{"to", 64, 16, false, tagged, zero, func(s *Segment) uint64 { return s.TO }, func(s *Segment, v uint64) { s.TO = v }},
-	{"qn", 32, 10, false, untagged, queue, func(s *Segment) uint64 { return uint64(s.QN) }, func(s *Segment, v uint64) { s.QN = uint32(v) }},
-	{"flags", 32, 16, false, record, zero, func(s *Segment) uint64 { return uint64(s.Record.Flags) }, func(s *Segment, v uint64) { s.Record.Flags = uint32(v) }},
-	{"resv", 16, 16, false, every, zero, func(s *Segment) uint64 { return uint64(s.Reserved) }, func(s *Segment, v uint64) { s.Reserved = uint16(v) & reservedBits }},
-	{"ddp", 2, 10, false, every, version, func(s *Segment) uint64 { return uint64(s.DDP) }, func(s *Segment, v uint64) { s.DDP = uint8(v) }},
-	{"rdmap", 2, 10, false, every, version, func(s *Segment) uint64 { return uint64(s.RDMAP) }, func(s *Segment, v uint64) { s.RDMAP = uint8(v) }},
+	{"msn", 32, 10, true, untagged, zero, func(s *Segment) uint64 { return uint64(s.MSN) }, func(s *Segment, v uint64) {
+		s.MSN = uint32(v)
+	}},
+	{"mo", 32, 10, true, untagged, zero, func(s *Segment) uint64 { return uint64(s.MO) }, func(s *Segment, v uint64) {
+		s.MO = uint32(v)
+	}},
+	{"msg", 32, 10, true, record, zero, func(s *Segment) uint64 { return uint64(s.Record.ID) },
+		func(s *Segment, v uint64) { s.Record.ID = uint32(v) }},
+	{"off", 32, 10, true, record, zero, func(s *Segment) uint64 { return uint64(s.Record.Off) },
+		func(s *Segment, v uint64) { s.Record.Off = uint32(v) }},
+	{"mlen", 32, 10, true, record, zero, func(s *Segment) uint64 { return uint64(s.Record.Len) },
+		func(s *Segment, v uint64) { s.Record.Len = uint32(v) }},
+	{"stag", 32, 16, false, every, zero, func(s *Segment) uint64 { return uint64(s.STag) }, func(s *Segment, v uint64) {
+		s.STag = uint32(v)
+	}},
+	{"to", 64, 16, false, tagged, zero, func(s *Segment) uint64 { return s.TO },
+		func(s *Segment, v uint64) { s.TO = v }},
+	{"qn", 32, 10, false, untagged, queue, func(s *Segment) uint64 { return uint64(s.QN) }, func(s *Segment, v uint64) {
+		s.QN = uint32(v)
+	}},
+	{"flags", 32, 16, false, record, zero, func(s *Segment) uint64 { return uint64(s.Record.Flags) },
+		func(s *Segment, v uint64) { s.Record.Flags = uint32(v) }},
+	{"resv", 16, 16, false, every, zero, func(s *Segment) uint64 { return uint64(s.Reserved) },
+		func(s *Segment, v uint64) { s.Reserved = uint16(v) & reservedBits }},
+	{"ddp", 2, 10, false, every, version, func(s *Segment) uint64 { return uint64(s.DDP) }, func(s *Segment, v uint64) {
+		s.DDP = uint8(v)
+	}},
+	{"rdmap", 2, 10, false, every, version, func(s *Segment) uint64 { return uint64(s.RDMAP) },
+		func(s *Segment, v uint64) { s.RDMAP = uint8(v) }},
 }
 
 // Queue returns the queue that an opcode's messages belong to.
@@ -57,9 +74,9 @@ func (o Opcode) Queue() uint32 {
 // String returns the text form of AppendText, everything shown.
 func (s *Segment) String() string { return string(s.AppendText(nil, true)) }
 
-// AppendText appends the one-line text form that Parse reads: opcode, key=value for what is not as usual, the length of the
-// payload, and L on a last segment. Everything but the payload's bytes is told; with all false, addresses are left out, as a
-// ladder shows it. A segment whose model is not its opcode's says TAGGED or UNTAGGED.
+// AppendText appends the one-line text form that Parse reads: opcode, key=value for what is not as usual, the length of
+// the payload, and L on a last segment. Everything but the payload's bytes is told; with all false, addresses are left
+// out, as a ladder shows it. A segment whose model is not its opcode's says TAGGED or UNTAGGED.
 func (s *Segment) AppendText(b []byte, all bool) []byte { return s.appendText(b, all, len(s.Payload)) }
 
 // appendText is AppendText for a payload of n bytes that need not be there.

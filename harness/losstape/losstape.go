@@ -103,7 +103,8 @@ func Missed(played, again *tape.Tape) error {
 	if missed == 0 {
 		return nil
 	}
-	return fmt.Errorf("tape: %d of its %d losses never came up, the first is %s; the tape is of another link or workload", missed, played.Lost(), first)
+	return fmt.Errorf("tape: %d of its %d losses never came up, the first is %s; the tape is of "+
+		"another link or workload", missed, played.Lost(), first)
 }
 
 // entries are the identities by which a tape may name what was lost: with the class, and with the class left open.

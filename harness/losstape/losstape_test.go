@@ -66,11 +66,12 @@ func file(t *testing.T, x *tape.Tape) string {
 	return path
 }
 
-// What is recorded and played again is lost again, whatever the key: by index and identity to the packet, and by time in the
-// same slots.
+// What is recorded and played again is lost again, whatever the key: by index and identity to the packet, and by time
+// in the same slots.
 func TestReplayLosesTheSame(t *testing.T) {
 	const losses = wan + "loss A>B random p=1%\n"
-	for key, slot := range map[tape.Key]vtime.Duration{tape.ByIndex: 0, tape.ByIdentity: 0, tape.ByTime: vtime.Microsecond} {
+	for key, slot := range map[tape.Key]vtime.Duration{tape.ByIndex: 0, tape.ByIdentity: 0,
+		tape.ByTime: vtime.Microsecond} {
 		first := record(t, losses, key, slot)
 		again := record(t, wan+"loss A>B tape file="+file(t, first)+"\n", key, slot)
 		if first.Lost() < 20 {
@@ -100,7 +101,8 @@ func TestConvert(t *testing.T) {
 
 // Two schemes meet the same fades on a tape keyed by time, though they send different packets.
 func TestSchemesMeetTheSameFades(t *testing.T) {
-	fades := &tape.Tape{Key: tape.ByTime, Slot: vtime.Millisecond, Length: 1000, Spans: []tape.Span{{From: 5, To: 5}, {From: 9, To: 9}}}
+	fades := &tape.Tape{Key: tape.ByTime, Slot: vtime.Millisecond, Length: 1000, Spans: []tape.Span{{From: 5, To: 5},
+		{From: 9, To: 9}}}
 	path := file(t, fades)
 	for _, impl := range []string{"gbn", "irn"} {
 		got := record(t, "impl "+impl+"\n"+wan+"loss A>B tape file="+path+"\n", tape.ByTime, vtime.Millisecond)
@@ -117,7 +119,8 @@ func TestTapeOfAnotherRun(t *testing.T) {
 		{Key: tape.ByIndex, Length: 1e6, Spans: []tape.Span{{From: 4, To: 4}, {From: 900_000, To: 900_001}}},
 	} {
 		again := record(t, wan+"loss A>B tape file="+file(t, foreign)+"\n", foreign.Key, 0)
-		if err := losstape.Missed(foreign, again); err == nil || !strings.Contains(err.Error(), "another link or workload") {
+		if err := losstape.Missed(foreign, again); err == nil || !strings.Contains(err.Error(),
+			"another link or workload") {
 			t.Errorf("%s: %v", foreign.Key, err)
 		}
 	}

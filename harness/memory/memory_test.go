@@ -96,7 +96,8 @@ func TestLoadStore(t *testing.T) {
 		va   uint64
 		data []byte
 		n    int
-	}{{0xFFF, []byte{1}, 1}, {0x103F, []byte{1, 2}, 2}, {0x1000, []byte{1}, 2}, {0x1000, nil, -1}, {math.MaxUint64, nil, 2}} {
+	}{{0xFFF, []byte{1}, 1}, {0x103F, []byte{1, 2}, 2}, {0x1000, []byte{1}, 2}, {0x1000, nil, -1},
+		{math.MaxUint64, nil, 2}} {
 		if h.Store(tc.va, tc.data, tc.n) {
 			t.Errorf("Store(%#x, %v, %d) accepted", tc.va, tc.data, tc.n)
 		}
@@ -109,12 +110,14 @@ func TestLoadStore(t *testing.T) {
 	}
 }
 
-// What is written to a region with shared bytes is seen there and nowhere else, and what was loaded before does not change.
+// What is written to a region with shared bytes is seen there and nowhere else, and what was loaded before does not
+// change.
 func TestShared(t *testing.T) {
 	row := []byte("0123456789abcdef")
 	var h Host
 	for i, va := range []uint64{0x1000, 0x2000, 0x3000} {
-		if err := h.Register(Region{RKey: uint32(i) + 1, Base: va, Len: 8, Bytes: row[i : i+8], Shared: true}); err != nil {
+		if err := h.Register(Region{RKey: uint32(i) + 1, Base: va, Len: 8, Bytes: row[i : i+8], Shared: true}); err !=
+			nil {
 			t.Fatal(err)
 		}
 	}

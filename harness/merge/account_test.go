@@ -44,11 +44,13 @@ func crossings(t *rapid.T, link spec.Link) (list []crossing, log []LinkFate) {
 	kinds := rapid.IntRange(1, 6).Draw(t, "different frames")
 	now := vtime.Time(vtime.Microsecond)
 	for range rapid.IntRange(1, 60).Draw(t, "frames") {
-		now += vtime.Time(rapid.SampledFrom([]int64{0, 1, 3, 10, 40, 150}).Draw(t, "gap in us")) * vtime.Time(vtime.Microsecond)
+		now += vtime.Time(rapid.SampledFrom([]int64{0, 1, 3, 10, 40, 150}).Draw(t, "gap in us")) *
+			vtime.Time(vtime.Microsecond)
 		raw := testFrame(rapid.IntRange(0, kinds-1).Draw(t, "frame"))
 		v := c.Offer(now, len(raw)+24, fault.A, fault.Identity{QP: -1, Type: "DATA"})
 		x := crossing{sent: now, raw: raw, fate: trace.Dropped, cause: v.Cause.String(), got: raw}
-		e := LinkFate{At: now.Add(vtime.Microsecond), Key: ContentKey(raw, trace.A), Fate: trace.Dropped, Cause: x.cause, Copies: v.Copies, Gap: v.Gap}
+		e := LinkFate{At: now.Add(vtime.Microsecond), Key: ContentKey(raw, trace.A), Fate: trace.Dropped,
+			Cause: x.cause, Copies: v.Copies, Gap: v.Gap}
 		if v.Fate == channel.Delivered {
 			x.fate = trace.Delivered
 			if !v.Intact() {
@@ -66,10 +68,12 @@ func crossings(t *rapid.T, link spec.Link) (list []crossing, log []LinkFate) {
 	return list, log
 }
 
-// testFrame is one of a few: packets with consecutive PSNs and no payload to tell them apart, and then frames that no decoder reads.
+// testFrame is one of a few: packets with consecutive PSNs and no payload to tell them apart, and then frames that no
+// decoder reads.
 func testFrame(i int) []byte {
 	var f roce.Frame
-	p := roce.Packet{BTH: roce.BTH{Opcode: roce.SendOnly, PKey: roce.DefaultPKey, DestQP: 0x10011, PSN: 4}, Len: 64, Payload: make([]byte, 64)}
+	p := roce.Packet{BTH: roce.BTH{Opcode: roce.SendOnly, PKey: roce.DefaultPKey, DestQP: 0x10011, PSN: 4}, Len: 64,
+		Payload: make([]byte, 64)}
 	p.PSN = p.PSN.Add(i)
 	drive.Frame(&f, trace.A, 0, &p)
 	b := f.AppendTo(nil)
@@ -103,7 +107,8 @@ func tapped(list []crossing) []capture.Source {
 	for _, a := range in {
 		taps[1].List = append(taps[1].List, capture.Frame{Wall: wall(a.at), Raw: a.raw, Way: capture.Inward})
 	}
-	return []capture.Source{capture.AtTap{Source: &taps[0], Side: trace.A}, capture.AtTap{Source: &taps[1], Side: trace.B}}
+	return []capture.Source{capture.AtTap{Source: &taps[0], Side: trace.A},
+		capture.AtTap{Source: &taps[1], Side: trace.B}}
 }
 
 // joined merges the taps of crossings.
@@ -118,12 +123,14 @@ func joined(t *rapid.T, list []crossing, opt Options) ([]trace.Record, Stats) {
 	return k.Records, stats
 }
 
-// With a log, whatever a link does to its packets, equal ones among them, the trace says of each what the link did to it.
+// With a log, whatever a link does to its packets, equal ones among them, the trace says of each what the link did to
+// it.
 func TestEveryFateIsTheLinks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		some := rapid.SampledFrom([]unit.Ratio{0, 0.1, 0.5})
 		link := spec.Link{Rate: rapid.SampledFrom([]unit.Rate{0, 1e9}).Draw(t, "rate"), Queue: 1000,
-			Delay:   rapid.SampledFrom([]vtime.Duration{0, 30 * vtime.Microsecond, 300 * vtime.Microsecond}).Draw(t, "delay"),
+			Delay: rapid.SampledFrom([]vtime.Duration{0, 30 * vtime.Microsecond, 300 * vtime.Microsecond}).Draw(t,
+				"delay"),
 			Corrupt: some.Draw(t, "corrupt"), Duplicate: some.Draw(t, "duplicate"), Reorder: some.Draw(t, "reorder"),
 			Loss: spec.Loss{Model: spec.Bernoulli, P: some.Draw(t, "loss")}}
 		list, log := crossings(t, link)
@@ -139,7 +146,8 @@ func TestEveryFateIsTheLinks(t *testing.T) {
 				if k > 0 {
 					sent = "copy"
 				}
-				want = append(want, fmt.Sprintf("%s %v %s %d %x", sent, x.fate, x.cause, at/1000, roce.Fingerprint(x.got)))
+				want = append(want, fmt.Sprintf("%s %v %s %d %x", sent, x.fate, x.cause, at/1000,
+					roce.Fingerprint(x.got)))
 			}
 		}
 		for i := range records {
@@ -162,26 +170,30 @@ func TestEveryFateIsTheLinks(t *testing.T) {
 		if !slices.Equal(want, got) {
 			t.Fatalf("-the link +the trace\n%s", godiff.Diff(want, got))
 		}
-		if stats.Unexplored != 0 || stats.Explored != uint64(len(list)) || stats.Fates[trace.Unknown]+stats.Fates[trace.Injected] != 0 {
+		if stats.Unexplored != 0 || stats.Explored != uint64(len(list)) || stats.Fates[trace.Unknown]+
+			stats.Fates[trace.Injected] != 0 {
 			t.Fatalf("%+v", stats)
 		}
 	})
 }
 
-// Without a log, as of a kernel's netem, what the taps see adds up: as many are lost and corrupted as the link lost and corrupted,
-// wherever in the frame, and nothing comes from nowhere.
+// Without a log, as of a kernel's netem, what the taps see adds up: as many are lost and corrupted as the link lost and
+// corrupted, wherever in the frame, and nothing comes from nowhere.
 func TestAccountAddsUpWithoutALog(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		some := rapid.SampledFrom([]unit.Ratio{0, 0.1, 0.3})
 		delay := 300 * vtime.Microsecond
-		list, _ := crossings(t, spec.Link{Queue: 1000, Delay: delay, Loss: spec.Loss{Model: spec.Bernoulli, P: some.Draw(t, "loss")}})
+		list, _ := crossings(t, spec.Link{Queue: 1000, Delay: delay, Loss: spec.Loss{Model: spec.Bernoulli,
+			P: some.Draw(t, "loss")}})
 		corrupt := some.Draw(t, "corrupt")
 		var want [5]uint64
 		for i := range list {
 			x := &list[i]
 			if x.fate == trace.Delivered && rapid.Float64Range(0, 1).Draw(t, "hit") < float64(corrupt) {
 				x.fate, x.got = trace.Corrupted, bytes.Clone(x.raw)
-				at := rapid.IntRange(etherType, len(x.got)-1).Filter(func(i int) bool { return i != 22 && i != 24 && i != 25 }).Draw(t, "byte")
+				at := rapid.IntRange(etherType, len(x.got)-1).Filter(func(i int) bool {
+					return i != 22 && i != 24 && i != 25
+				}).Draw(t, "byte")
 				x.got[at] ^= 1 << rapid.IntRange(0, 7).Draw(t, "bit")
 			}
 			want[x.fate]++

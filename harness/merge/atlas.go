@@ -41,8 +41,8 @@ type datagramKey struct {
 // fragmentLimit bounds the datagrams whose fragments can be placed.
 const fragmentLimit = 1 << 12
 
-// atlas finds the connection and the sender of a frame from its addresses and destination QP, or its ports. What few frames need is
-// indexed when the first of them comes.
+// atlas finds the connection and the sender of a frame from its addresses and destination QP, or its ports. What few
+// frames need is indexed when the first of them comes.
 type atlas struct {
 	header *trace.Header
 	flows  map[flowKey]place
@@ -121,7 +121,8 @@ func (a *atlas) side(addr netip.Addr) (trace.Side, bool) {
 	return h.side, ok && addr.IsValid()
 }
 
-// strangers reports a frame that is no sound RoCEv2 packet between hosts of no connection: another program's, on a port that it may use.
+// strangers reports a frame that is no sound RoCEv2 packet between hosts of no connection: another program's, on a port
+// that it may use.
 func (a *atlas) strangers(f *roce.Frame, r *trace.Record) bool {
 	if r.Conn >= 0 || r.ICRC == trace.Good || !f.Src.IsValid() {
 		return false
@@ -131,7 +132,8 @@ func (a *atlas) strangers(f *roce.Frame, r *trace.Record) bool {
 	return !from && !to
 }
 
-// crosses reports a frame from a host of one side to one of the other: damage does not make of two addresses two others that fit.
+// crosses reports a frame from a host of one side to one of the other: damage does not make of two addresses two others
+// that fit.
 func (a *atlas) crosses(f *roce.Frame) bool {
 	from, known := a.side(f.Src)
 	to, also := a.side(f.Dst)
@@ -162,10 +164,10 @@ func (a *atlas) at(k portKey) (p place, ok bool) {
 	return p, ok
 }
 
-// find places a frame; conn is -1 when it belongs to no connection. A set-up message, or a packet for a QP that nobody has,
-// belongs where its UDP source port says, if the port is one of ours: those of others may serve many connections. One from an
-// address that nobody has is the affair of the QP that it is for, and if nobody has that either, it is taken for one from the
-// other side than its destination.
+// find places a frame; conn is -1 when it belongs to no connection. A set-up message, or a packet for a QP that nobody
+// has, belongs where its UDP source port says, if the port is one of ours: those of others may serve many connections.
+// One from an address that nobody has is the affair of the QP that it is for, and if nobody has that either, it is
+// taken for one from the other side than its destination.
 func (a *atlas) find(f *roce.Frame) place {
 	if f.Packet.Opcode.OverIP() {
 		if p, ok := a.findPort(f); ok {
@@ -188,7 +190,8 @@ func (a *atlas) find(f *roce.Frame) place {
 	return place{-1, trace.A}
 }
 
-// place is find of the frame of a record. One that is for nobody with a reserved opcode, and for somebody as a LoWAR packet, is that.
+// place is find of the frame of a record. One that is for nobody with a reserved opcode, and for somebody as a LoWAR
+// packet, is that.
 func (a *atlas) place(f *roce.Frame, r *trace.Record) place {
 	if r.Reserved() {
 		other, headers := *r, roce.Frame{}

@@ -36,9 +36,9 @@ func (m *merger) strange(f *flight) {
 // similarBytes is how many bytes a corrupted frame may differ in to be recognised.
 const similarBytes = 8
 
-// damagedOf finds the packet in flight that was damaged on the way, nil when f does not look damaged or like none. What differs in one
-// byte from a packet with its own numbers is that one. Else all are compared: damage in the very fields that identify a packet may
-// give it the numbers of another.
+// damagedOf finds the packet in flight that was damaged on the way, nil when f does not look damaged or like none. What
+// differs in one byte from a packet with its own numbers is that one. Else all are compared: damage in the very fields
+// that identify a packet may give it the numbers of another.
 func (m *merger) damagedOf(f *flight) *flight {
 	if f.Rec.ICRC == trace.Good {
 		return nil
@@ -49,8 +49,8 @@ func (m *merger) damagedOf(f *flight) *flight {
 	return m.closest(f, m.similar(f, false))
 }
 
-// similar lists the frames of the length of f that are in flight, or those that have arrived. It is for a frame that nothing else
-// explains.
+// similar lists the frames of the length of f that are in flight, or those that have arrived. It is for a frame that
+// nothing else explains.
 func (m *merger) similar(f *flight, arrived bool) (list []*flight) {
 	for i := range m.sent.Len() {
 		o := m.sent.At(i)
@@ -61,8 +61,8 @@ func (m *merger) similar(f *flight, arrived bool) (list []*flight) {
 	return list
 }
 
-// nearest returns the first of the frames with the least difference to f that can have become it, and how many bytes that is; nil when
-// all differ in more than similarBytes.
+// nearest returns the first of the frames with the least difference to f that can have become it, and how many bytes
+// that is; nil when all differ in more than similarBytes.
 func nearest(f *flight, list []*flight) (best *flight, least int) {
 	least = similarBytes + 1
 	for _, o := range list {
@@ -76,7 +76,8 @@ func nearest(f *flight, list []*flight) (best *flight, least int) {
 	return best, least
 }
 
-// closest is nearest; of frames with equal bytes it returns the one that is to arrive next, or the first that has arrived.
+// closest is nearest; of frames with equal bytes it returns the one that is to arrive next, or the first that has
+// arrived.
 func (m *merger) closest(f *flight, list []*flight) *flight {
 	best, _ := nearest(f, list)
 	if best == nil || best.matched {
@@ -114,8 +115,8 @@ func (m *merger) change(f, got *flight) {
 	m.arrived(f)
 }
 
-// copied settles a copy of a packet that has arrived, or was to. It may arrive in another form than it was made: links that do both
-// corrupt copies like all packets. The log of a link tells whether that was damage.
+// copied settles a copy of a packet that has arrived, or was to. It may arrive in another form than it was made: links
+// that do both corrupt copies like all packets. The log of a link tells whether that was damage.
 func (m *merger) copied(f, original *flight) {
 	fate := trace.Delivered
 	switch {
@@ -130,7 +131,8 @@ func (m *merger) copied(f, original *flight) {
 	m.stats.Copies++
 }
 
-// formOf gives an arrival the form in which another packet was sent, and keeps its own as that in which it was received.
+// formOf gives an arrival the form in which another packet was sent, and keeps its own as that in which it was
+// received.
 func (f *flight) formOf(o *flight) {
 	change, at := f.Rec.AsChange(), f.Rec.Recv
 	f.KeepChange(&change)

@@ -8,8 +8,9 @@ import (
 )
 
 // choose returns the packet that left before a time and whose delay would be closest to the typical one, or the newest
-// when none is known. Where the frame is rather a copy of an original than they, they are out of the question, and those
-// that can have arrived by now, and that were sent after what has arrived where no packet overtakes another, come first.
+// when none is known. Where the frame is rather a copy of an original than they, they are out of the question, and
+// those that can have arrived by now, and that were sent after what has arrived where no packet overtakes another, come
+// first.
 func (m *merger) choose(waiting []*flight, at vtime.Time, original *flight) *flight {
 	var best *flight
 	var least vtime.Duration
@@ -23,7 +24,8 @@ func (m *merger) choose(waiting []*flight, at vtime.Time, original *flight) *fli
 			off = max(delay-m.delay[from], m.delay[from]-delay)
 		}
 		if m.ordered && f.left() < m.latest[from] || delay < m.least[from]-slack {
-			off += m.window // only when there is no other: two processors may pass a tap in one order and the link in another
+			// only when there is no other: two processors may pass a tap in one order and the link in another
+			off += m.window
 		}
 		if best == nil || off < least {
 			best, least = f, off
@@ -32,10 +34,10 @@ func (m *merger) choose(waiting []*flight, at vtime.Time, original *flight) *fli
 	return best
 }
 
-// copyOf reports whether what arrives so long after a packet left is rather a copy of an original, nil when there is none: when it
-// arrives earlier than a packet can. Where nobody knows what that is, or packets may overtake others, it is half of what is
-// typical, and the original has arrived since the packet left. With a deep queue the typical delay says little: a sender that goes
-// back fills it, and what is sent when it has emptied takes a fraction of the time.
+// copyOf reports whether what arrives so long after a packet left is rather a copy of an original, nil when there is
+// none: when it arrives earlier than a packet can. Where nobody knows what that is, or packets may overtake others, it
+// is half of what is typical, and the original has arrived since the packet left. With a deep queue the typical delay
+// says little: a sender that goes back fills it, and what is sent when it has emptied takes a fraction of the time.
 func (m *merger) copyOf(original *flight, at vtime.Time, delay vtime.Duration) bool {
 	if original == nil {
 		return false
@@ -53,8 +55,8 @@ type recent struct {
 	n      int
 }
 
-// typical takes one more delay and returns what is to be expected of the next: the same where no packet overtakes another, and
-// elsewhere the median, because one that overtakes says nothing of the others.
+// typical takes one more delay and returns what is to be expected of the next: the same where no packet overtakes
+// another, and elsewhere the median, because one that overtakes says nothing of the others.
 func (r *recent) typical(d vtime.Duration, ordered bool) vtime.Duration {
 	r.delays[r.n%len(r.delays)] = d
 	r.n++
@@ -67,10 +69,10 @@ func (r *recent) typical(d vtime.Duration, ordered bool) vtime.Duration {
 	return some[len(some)/2]
 }
 
-// straighten is told that f has arrived. Where no packet overtakes another, one that left after f and arrived before it shows that
-// equal frames were taken for one another: their delays are compared, and a link that stalls lets several go at once, each after
-// another time. So their arrivals are dealt out anew, in the order in which they left. None of them has been emitted, because f or
-// an older one was still awaited.
+// straighten is told that f has arrived. Where no packet overtakes another, one that left after f and arrived before it
+// shows that equal frames were taken for one another: their delays are compared, and a link that stalls lets several go
+// at once, each after another time. So their arrivals are dealt out anew, in the order in which they left. None of them
+// has been emitted, because f or an older one was still awaited.
 func (m *merger) straighten(f *flight) {
 	from := f.Rec.From
 	if !m.ordered || f.left() >= m.latest[from] {
@@ -96,7 +98,8 @@ func (m *merger) straighten(f *flight) {
 // ahead lists the packets that left after f, in this order, and have arrived already.
 func (m *merger) ahead(f *flight) (list []*flight) {
 	for i := m.sent.Len() - 1; i >= 0 && m.sent.At(i) != f; i-- {
-		if g := m.sent.At(i); g.matched && !g.altered && g.Rec.Fate == trace.Delivered && g.Rec.From == f.Rec.From && g.left() > f.left() {
+		if g := m.sent.At(i); g.matched && !g.altered && g.Rec.Fate == trace.Delivered && g.Rec.From == f.Rec.From &&
+			g.left() > f.left() {
 			list = append(list, g)
 		}
 	}
@@ -104,8 +107,8 @@ func (m *merger) ahead(f *flight) (list []*flight) {
 	return list
 }
 
-// before finds a packet with the bytes of g that left before f and is awaited: it may be the one that arrived. Packets that left at
-// the same time, as far as taps can tell, may have passed the link in any order.
+// before finds a packet with the bytes of g that left before f and is awaited: it may be the one that arrived. Packets
+// that left at the same time, as far as taps can tell, may have passed the link in any order.
 func (m *merger) before(f, g *flight) (e *flight) {
 	if b := m.index.exact[g.key]; b != nil && g.left().Sub(f.left()) > slack {
 		for _, w := range b.waiting {

@@ -16,7 +16,8 @@ import (
 func wantMerged(t *testing.T, f *fixture.Trace, opt Options, copies uint64) {
 	t.Helper()
 	k, stats := mergeAll(t, f, opt)
-	if d := cmp.Diff(summary(t, &f.Header, f.Records), summary(t, &f.Header, k.Records)); d != "" || stats.Copies != copies {
+	if d := cmp.Diff(summary(t, &f.Header, f.Records), summary(t, &f.Header, k.Records)); d != "" ||
+		stats.Copies != copies {
 		t.Errorf("%d copies, want %d (-want +got)\n%s", stats.Copies, copies, d)
 	}
 }
@@ -66,7 +67,9 @@ func TestMergeKeepsTheOrderOfOneTimeStamp(t *testing.T) {
 		}
 		var order [2][]string
 		for i, p := range []func(trace.Sink) error{tracetest.Playing(f), play} {
-			view := tracetest.SightFunc(func(s *trace.Sight) { order[i] = append(order[i], fmt.Sprint(s.Tap, s.Pkt.PSN, s.Rec.Copy)) })
+			view := tracetest.SightFunc(func(s *trace.Sight) {
+				order[i] = append(order[i], fmt.Sprint(s.Tap, s.Pkt.PSN, s.Rec.Copy))
+			})
 			if err := p(trace.NewTimeline(&f.Header, view)); err != nil {
 				t.Fatal(err)
 			}
@@ -77,8 +80,8 @@ func TestMergeKeepsTheOrderOfOneTimeStamp(t *testing.T) {
 	}
 }
 
-// Where packets overtake others, what arrives as soon as it has left is no copy of one that arrived long ago, and what one that
-// overtook took says nothing of those after it.
+// Where packets overtake others, what arrives as soon as it has left is no copy of one that arrived long ago, and what
+// one that overtook took says nothing of those after it.
 func TestMergeOvertakers(t *testing.T) {
 	f := tracetest.Parse(t, `
 @1..301 A>B SEND_ONLY psn=+0 len=4
@@ -97,8 +100,8 @@ func TestMergeOvertakers(t *testing.T) {
 	wantMerged(t, f, Options{}, 1)
 }
 
-// A sender that goes back while its queue is long sends again what has arrived, and the queue is empty by then: what takes a
-// third of the time is no copy.
+// A sender that goes back while its queue is long sends again what has arrived, and the queue is empty by then: what
+// takes a third of the time is no copy.
 func TestMergeQueueThatEmpties(t *testing.T) {
 	f := tracetest.Parse(t, `
 @1..20 A>B SEND_ONLY psn=+0 len=4
@@ -109,8 +112,8 @@ func TestMergeQueueThatEmpties(t *testing.T) {
 	wantMerged(t, f, Options{Least: [2]vtime.Duration{5 * vtime.Microsecond, 0}}, 0)
 }
 
-// A packet is lost and sent again while others with the same bytes wait in the queue. Where nothing overtakes, what arrives after
-// them is the newer one, whatever its delay.
+// A packet is lost and sent again while others with the same bytes wait in the queue. Where nothing overtakes, what
+// arrives after them is the newer one, whatever its delay.
 func TestMergeKeepsOrder(t *testing.T) {
 	f := tracetest.Parse(t, `
 @0.5..39.5 A>B SEND_ONLY psn=+3 len=4
@@ -128,9 +131,9 @@ func TestMergeKeepsOrder(t *testing.T) {
 	}
 }
 
-// A link that stalls lets go of what it held at once, after the one time or the other. Where nothing overtakes, equal frames keep
-// their order all the same: each has the arrival that comes next, and of two around another packet it is the first that has arrived
-// before that, also when the second never does.
+// A link that stalls lets go of what it held at once, after the one time or the other. Where nothing overtakes, equal
+// frames keep their order all the same: each has the arrival that comes next, and of two around another packet it is
+// the first that has arrived before that, also when the second never does.
 func TestMergeKeepsTheOrderOfEqualFramesOverAStall(t *testing.T) {
 	for _, text := range []string{`
 @10..60 A>B SEND_ONLY psn=+0 len=4
@@ -161,14 +164,15 @@ func TestMergeKeepsTheOrderOfEqualFramesOverAStall(t *testing.T) {
 `} {
 		f := tracetest.Parse(t, text, 0)
 		k, stats := mergeAll(t, f, Options{Ordered: true, Least: [2]vtime.Duration{50 * vtime.Microsecond, 0}})
-		if d := cmp.Diff(summary(t, &f.Header, f.Records), summary(t, &f.Header, k.Records)); d != "" || stats.Copies != 0 {
+		if d := cmp.Diff(summary(t, &f.Header, f.Records), summary(t, &f.Header, k.Records)); d != "" ||
+			stats.Copies != 0 {
 			t.Errorf("%d copies (-want +got)\n%s", stats.Copies, d)
 		}
 	}
 }
 
-// With a log, equal frames keep their order however their delays vary: a packet that was sent twice is not taken for one
-// that overtook. An entry may bear a time a little before its packet's.
+// With a log, equal frames keep their order however their delays vary: a packet that was sent twice is not taken for
+// one that overtook. An entry may bear a time a little before its packet's.
 func TestMergeKeepsTheOrderOfEqualFrames(t *testing.T) {
 	f := tracetest.Parse(t, `
 @1..11 A>B SEND_ONLY psn=+0 len=4
@@ -180,7 +184,8 @@ func TestMergeKeepsTheOrderOfEqualFrames(t *testing.T) {
 `, 0)
 	fates := []LinkFate{logOf(f, 1, 100), logOf(f, 2, 129.5), logOf(f, 3, 139.5), logOf(f, 4, 170.1)}
 	k, stats := mergeAll(t, f, Options{Fates: fates})
-	if d := cmp.Diff(summary(t, &f.Header, f.Records), summary(t, &f.Header, k.Records)); d != "" || stats.Unexplored != 0 {
+	if d := cmp.Diff(summary(t, &f.Header, f.Records), summary(t, &f.Header, k.Records)); d != "" ||
+		stats.Unexplored != 0 {
 		t.Errorf("%+v (-want +got)\n%s", stats, d)
 	}
 }

@@ -43,8 +43,8 @@ type looseKey struct {
 	opcode roce.Opcode
 }
 
-// looseOf returns the key of a packet. One without BTH has the number of its IP packet in place of a PSN, as in the log of a
-// link.
+// looseOf returns the key of a packet. One without BTH has the number of its IP packet in place of a PSN, as in the log
+// of a link.
 func looseOf(from trace.Side, p *roce.Packet) looseKey {
 	k := looseKey{from, p.DestQP, p.Number(), p.IP, p.Opcode}
 	if p.Opcode.OverIP() {
@@ -53,7 +53,8 @@ func looseOf(from trace.Side, p *roce.Packet) looseKey {
 	return k
 }
 
-// bucket holds the packets of one key: those that wait for their arrival, the last that arrived, and what the log says of copies.
+// bucket holds the packets of one key: those that wait for their arrival, the last that arrived, and what the log says
+// of copies.
 type bucket struct {
 	waiting []*flight
 	last    *flight

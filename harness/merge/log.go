@@ -9,11 +9,12 @@ import (
 
 // LinkFate is what the emulated link says it did with one packet, for a link that keeps a log.
 type LinkFate struct {
-	At     vtime.Time // when the link took the packet
-	From   trace.Side
-	Key    uint64         // ContentKey of the frame that it took
-	Out    uint64         // ContentKey of the frame that it let go; zero: the same
-	Fate   trace.Fate     // Dropped, Corrupted or Delivered; a packet that was rewritten or marked on purpose is Delivered
+	At   vtime.Time // when the link took the packet
+	From trace.Side
+	Key  uint64 // ContentKey of the frame that it took
+	Out  uint64 // ContentKey of the frame that it let go; zero: the same
+	// Dropped, Corrupted or Delivered; a packet that was rewritten or marked on purpose is Delivered
+	Fate   trace.Fate
 	Due    vtime.Time     // when it was to arrive; not needed of a partial log
 	Left   vtime.Time     // when the part of the link that the log is of let it go; zero: at once
 	Copies int            // that it made
@@ -21,8 +22,9 @@ type LinkFate struct {
 	Cause  string         // who changed its fate; empty when nobody did
 }
 
-// ledger is what the log says of packets that have not been sent yet, by their bytes, in the order in which the link took them. Frames
-// with the same bytes keep their order on the way to the link, so that the next of them to be sent is the next in the list.
+// ledger is what the log says of packets that have not been sent yet, by their bytes, in the order in which the link
+// took them. Frames with the same bytes keep their order on the way to the link, so that the next of them to be sent is
+// the next in the list.
 type ledger map[uint64][]LinkFate
 
 // newLedger sorts the log of the link, whose held-back packets come late in it.
@@ -45,8 +47,8 @@ func newLedger(list []LinkFate) ledger {
 	return l
 }
 
-// tardy is how much earlier than it was sent, by another process's clock, the link may have taken a packet. An entry that is older is
-// of one that the tap missed.
+// tardy is how much earlier than it was sent, by another process's clock, the link may have taken a packet. An entry
+// that is older is of one that the tap missed.
 const tardy = vtime.Millisecond
 
 // take returns the entry of a packet that has just been sent, nil when the log does not name it.
@@ -71,7 +73,8 @@ func (l ledger) left() (n uint64) {
 	return n
 }
 
-// account applies the entry of a packet that has just been sent. The packet is awaited with the bytes with which the link let it go.
+// account applies the entry of a packet that has just been sent. The packet is awaited with the bytes with which the
+// link let it go.
 func (m *merger) account(f *flight) {
 	e := m.ledger.take(f)
 	if e == nil {
@@ -103,8 +106,8 @@ type expected struct {
 	of  *flight
 }
 
-// next returns the packet that is due first of those with one content, or what it is a copy of, if it is one. Both are nil when none
-// is to come by a time. A link lets its packets go in the order in which they are due.
+// next returns the packet that is due first of those with one content, or what it is a copy of, if it is one. Both are
+// nil when none is to come by a time. A link lets its packets go in the order in which they are due.
 func (b *bucket) next(by vtime.Time) (sent, original *flight) {
 	at, due := -1, by
 	for _, f := range b.waiting {

@@ -1,9 +1,9 @@
-// Package merge makes one trace of what taps captured: of the two ends of a link and of the link's own log (Taps), of every hop of a
-// path with a box in it (Hops), or of one end alone (OneTap).
+// Package merge makes one trace of what taps captured: of the two ends of a link and of the link's own log (Taps), of
+// every hop of a path with a box in it (Hops), or of one end alone (OneTap).
 //
-// Frames are matched by their bytes. What left and arrived is delivered, what left and never arrived is dropped, and so on; Taps has
-// the whole list. The package knows no rule of a protocol, only which bytes were seen where and when, and it reports what the taps
-// themselves lost, so that nobody is accused of it.
+// Frames are matched by their bytes. What left and arrived is delivered, what left and never arrived is dropped, and so
+// on; Taps has the whole list. The package knows no rule of a protocol, only which bytes were seen where and when, and
+// it reports what the taps themselves lost, so that nobody is accused of it.
 package merge
 
 import (
@@ -18,15 +18,18 @@ import (
 
 // Options say how two taps become one trace.
 type Options struct {
-	Zero    time.Time         // wall-clock time of vtime 0; zero: the first frame
-	Window  vtime.Duration    // a packet that has not arrived for so long is dropped; zero: 500 ms
-	Fates   []LinkFate        // the link's log, in any order: of the frames that it names, all with the same bytes; nil when there is none
-	Partial bool              // the log is of a part of the link: packets may be lost and held back that it does not name
-	Least   [2]vtime.Duration // what a packet takes at least, by sender; zero: nobody knows, and half of what is typical is
-	Ordered bool              // no packet overtakes another
-	Forged  []Forgery         // what the harness put on the link itself, in any order
-	Foreign bool              // captures of somebody else's link: what strangers send to the port of RoCEv2 is left out
-	Until   vtime.Time        // the taps watched until then at least; zero: until the last frame
+	Zero   time.Time      // wall-clock time of vtime 0; zero: the first frame
+	Window vtime.Duration // a packet that has not arrived for so long is dropped; zero: 500 ms
+	// the link's log, in any order: of the frames that it names, all with the same bytes; nil when there is none
+	Fates []LinkFate
+	// the log is of a part of the link: packets may be lost and held back that it does not name
+	Partial bool
+	// what a packet takes at least, by sender; zero: nobody knows, and half of what is typical is
+	Least   [2]vtime.Duration
+	Ordered bool       // no packet overtakes another
+	Forged  []Forgery  // what the harness put on the link itself, in any order
+	Foreign bool       // captures of somebody else's link: what strangers send to the port of RoCEv2 is left out
+	Until   vtime.Time // the taps watched until then at least; zero: until the last frame
 }
 
 // Stats counts what became of the frames.
@@ -40,7 +43,8 @@ type Stats struct {
 	Gaps       []Gap  // what the taps say they lost
 }
 
-// causeCapture is the cause of the fate of a packet whose fate is unknown because a tap lost frames at that time, or stopped.
+// causeCapture is the cause of the fate of a packet whose fate is unknown because a tap lost frames at that time, or
+// stopped.
 const causeCapture = "capture"
 
 const defaultWindow = 500 * vtime.Millisecond
@@ -49,16 +53,17 @@ const defaultWindow = 500 * vtime.Millisecond
 // the time that it takes from one to the other.
 const slack = 20 * vtime.Microsecond
 
-// Taps matches the frames of two taps and plays the resulting trace into s. Each tap's times are its own; they must come
-// from one clock. Memory holds what lies within the window.
+// Taps matches the frames of two taps and plays the resulting trace into s. Each tap's times are its own; they must
+// come from one clock. Memory holds what lies within the window.
 //
 // A frame that left is matched with one that arrived when their bytes from the EtherType on agree, TTL and header
-// checksum aside: of equal frames, with the one that was due first by the log of the link, or without a log with the one whose
-// delay is closest to that of the packet before; where no packet overtakes another, equal ones keep their order too. A log tells
-// in which form the link let a frame go. Without one, what is left is matched by similarity, and by destination QP, PSN and opcode.
-// The record of a frame that arrived in another form has that in Changed. It takes any frame, malformed ones as well. A frame
-// that arrived twice is a Copy. One that nobody sent is Injected, and one that never arrived Dropped, unless the other
-// tap lost frames about that time: then its fate is Unknown and the cause "capture".
+// checksum aside: of equal frames, with the one that was due first by the log of the link, or without a log with the
+// one whose delay is closest to that of the packet before; where no packet overtakes another, equal ones keep their
+// order too. A log tells in which form the link let a frame go. Without one, what is left is matched by similarity, and
+// by destination QP, PSN and opcode. The record of a frame that arrived in another form has that in Changed. It takes
+// any frame, malformed ones as well. A frame that arrived twice is a Copy. One that nobody sent is Injected, and one
+// that never arrived Dropped, unless the other tap lost frames about that time: then its fate is Unknown and the cause
+// "capture".
 func Taps(h *trace.Header, sources []capture.Source, opt Options, s trace.Sink) (Stats, error) {
 	m := newMerger(h, opt, s)
 	l := capture.NewLanes(sources, opt.Zero)
@@ -100,7 +105,8 @@ type merger struct {
 // newMerger returns a merge that has not begun.
 func newMerger(h *trace.Header, opt Options, s trace.Sink) *merger {
 	m := &merger{sink: s, atlas: newAtlas(h), window: opt.Window, until: opt.Until, index: newIndex(),
-		forged: newForgeries(opt.Forged), ledger: newLedger(opt.Fates), told: opt.Fates != nil && !opt.Partial, least: opt.Least, ordered: opt.Ordered,
+		forged: newForgeries(opt.Forged), ledger: newLedger(opt.Fates), told: opt.Fates != nil && !opt.Partial,
+		least: opt.Least, ordered: opt.Ordered,
 		foreign: opt.Foreign}
 	if m.window == 0 {
 		m.window = defaultWindow
@@ -224,8 +230,8 @@ func (m *merger) explain(until vtime.Time) {
 	}
 }
 
-// settle settles a packet that arrived as the link let it go, which is as it was sent unless the log says otherwise. By the clocks of
-// two taps it may have arrived before it was sent, which it has not.
+// settle settles a packet that arrived as the link let it go, which is as it was sent unless the log says otherwise. By
+// the clocks of two taps it may have arrived before it was sent, which it has not.
 func (m *merger) settle(f, got *flight) {
 	if got.Rec.Recv < f.Rec.Sent {
 		got.Rec.Recv = f.Rec.Sent
@@ -299,8 +305,8 @@ func (m *merger) recycle(f *flight) {
 	}
 }
 
-// close settles what is left. What was in flight when the taps stopped is not lost, unless it cannot be in flight any more: for
-// its age, or because what was sent later has arrived where nothing overtakes.
+// close settles what is left. What was in flight when the taps stopped is not lost, unless it cannot be in flight any
+// more: for its age, or because what was sent later has arrived where nothing overtakes.
 func (m *merger) close(sources []capture.Source) {
 	m.explain(vtime.Never)
 	m.stats.Unexplored = m.ledger.left()
@@ -308,7 +314,8 @@ func (m *merger) close(sources []capture.Source) {
 	for f := m.sent.First(); f != nil; f = m.sent.First() {
 		m.sent.Drop()
 		if from := f.Rec.From; !f.settled {
-			if m.known[from] && m.now.Sub(f.Rec.Sent) > 2*m.delay[from] || m.now.Sub(f.Rec.Sent) > m.window || m.ordered && f.left() < m.latest[from] {
+			if m.known[from] && m.now.Sub(f.Rec.Sent) > 2*m.delay[from] || m.now.Sub(f.Rec.Sent) > m.window ||
+				m.ordered && f.left() < m.latest[from] {
 				m.giveUp(f)
 			} else {
 				m.lose(f, trace.Unknown, causeCapture)

@@ -25,7 +25,8 @@ import (
 
 // tapsOf is what two taps without any comment hold of a fixture.
 func tapsOf(f *fixture.Trace) []capture.Source {
-	return []capture.Source{capture.AtTap{Source: &tracetest.Frames{List: tracetest.FramesAt(f, trace.A)}, Side: trace.A}, capture.AtTap{Source: &tracetest.Frames{List: tracetest.FramesAt(f, trace.B)}, Side: trace.B}}
+	return []capture.Source{capture.AtTap{Source: &tracetest.Frames{List: tracetest.FramesAt(f, trace.A)},
+		Side: trace.A}, capture.AtTap{Source: &tracetest.Frames{List: tracetest.FramesAt(f, trace.B)}, Side: trace.B}}
 }
 
 // summary says what a merge must get right: one line per record, its rung of a ladder with what that does not show.
@@ -82,11 +83,15 @@ A>X SEND_ONLY psn=+1 len=4
 @1000 A>B SEND_ONLY psn=+1 len=4
 `,
 		"corrupted in the payload": "A>B SEND_ONLY psn=+0 len=4\nA>B SEND_ONLY psn=+1 len=64 got byte=60:9 icrc=bad\n",
-		"corrupted in the PSN":     "A>B SEND_ONLY psn=+0 len=4\nA>B SEND_ONLY psn=+1 len=64 got byte=52:77 icrc=bad\nA>B SEND_ONLY psn=+2 len=64\n",
+		"corrupted in the PSN": "A>B SEND_ONLY psn=+0 len=4\nA>B SEND_ONLY psn=+1 len=64 got byte=52:77 " +
+			"icrc=bad\nA>B SEND_ONLY psn=+2 len=64\n",
 		"rewritten by a middlebox": "A>B SEND_ONLY psn=+0 len=4\nB>A ACK psn=+0 msn=1 got ACK psn=+0 msn=2\n",
-		"injected":                 "A>B SEND_ONLY psn=+0 len=4\nX>A NAK psn=+0 msn=0 PSN_SEQ_ERR\nX>B SEND_ONLY psn=+9 len=4 fill=9\n",
-		"overtaken":                "@1..9 A>B SEND_ONLY psn=+0 len=4\n@2..5 A>B SEND_ONLY psn=+1 len=4\n@3..4 A>B SEND_ONLY psn=+2 len=4\n",
-		"two connections":          "qp conn=1 start=99\nA>B SEND_ONLY psn=+0 len=4\nB>A SEND_ONLY psn=+0 len=4 conn=1\nA>X ACK psn=+0 msn=1 conn=1\n@90 B>A SEND_ONLY psn=+0 len=4 conn=1\n",
+		"injected": "A>B SEND_ONLY psn=+0 len=4\nX>A NAK psn=+0 msn=0 PSN_SEQ_ERR\nX>B SEND_ONLY " +
+			"psn=+9 len=4 fill=9\n",
+		"overtaken": "@1..9 A>B SEND_ONLY psn=+0 len=4\n@2..5 A>B SEND_ONLY psn=+1 len=4\n@3..4 A>B " +
+			"SEND_ONLY psn=+2 len=4\n",
+		"two connections": "qp conn=1 start=99\nA>B SEND_ONLY psn=+0 len=4\nB>A SEND_ONLY psn=+0 len=4 " +
+			"conn=1\nA>X ACK psn=+0 msn=1 conn=1\n@90 B>A SEND_ONLY psn=+0 len=4 conn=1\n",
 	} {
 		// Something must follow, or what is in flight at the end is of unknown fate.
 		text += "@900000 A>B SEND_ONLY psn=+70 len=1\n@900000.1 B>A SEND_ONLY psn=+70 len=1\n"
@@ -110,15 +115,17 @@ func TestMergeFateLog(t *testing.T) {
 @41..43 A>B SEND_ONLY psn=+1 len=4 got icrc=bad cause=corrupt[1]
 @900 A>B SEND_ONLY psn=+2 len=4
 `, psn.Mask)
-	fates := []LinkFate{logOf(f, 1, 2.1), logOf(f, 0, 1.1), logOf(f, 2, 41.1), {At: us(50), From: trace.B, Key: 7, Fate: trace.Dropped}}
+	fates := []LinkFate{logOf(f, 1, 2.1), logOf(f, 0, 1.1), logOf(f, 2, 41.1), {At: us(50), From: trace.B, Key: 7,
+		Fate: trace.Dropped}}
 	k, stats := mergeAll(t, f, Options{Fates: fates})
-	if d := cmp.Diff(summary(t, &f.Header, f.Records), summary(t, &f.Header, k.Records)); d != "" || stats.Unexplored != 1 {
+	if d := cmp.Diff(summary(t, &f.Header, f.Records), summary(t, &f.Header, k.Records)); d != "" ||
+		stats.Unexplored != 1 {
 		t.Errorf("%+v (-want +got)\n%s", stats, d)
 	}
 }
 
-// A log of a part of the link tells its own, and nothing of the rest: what it does not name may be lost all the same, and equal
-// frames need not keep their order. What cannot have arrived yet has not.
+// A log of a part of the link tells its own, and nothing of the rest: what it does not name may be lost all the same,
+// and equal frames need not keep their order. What cannot have arrived yet has not.
 func TestMergePartialLog(t *testing.T) {
 	f := tracetest.Parse(t, `
 @1 A>X SEND_ONLY psn=+0 len=4 cause=drop[0]
@@ -133,15 +140,16 @@ func TestMergePartialLog(t *testing.T) {
 	fates := []LinkFate{logOf(f, 0, 1.1)}
 	least := 30 * vtime.Microsecond
 	for partial, same := range map[bool]bool{true: true, false: false} {
-		k, _ := mergeAll(t, f, Options{Fates: fates, Partial: partial, Ordered: true, Least: [2]vtime.Duration{least, least}, Window: 300 * vtime.Microsecond})
+		k, _ := mergeAll(t, f, Options{Fates: fates, Partial: partial, Ordered: true, Least: [2]vtime.Duration{least,
+			least}, Window: 300 * vtime.Microsecond})
 		if d := cmp.Diff(summary(t, &f.Header, f.Records), summary(t, &f.Header, k.Records)); (d == "") != same {
 			t.Errorf("partial %v (-want +got)\n%s", partial, d)
 		}
 	}
 }
 
-// What a part of the link held back on purpose took the rest of the way from then on: neither does what was sent again meanwhile,
-// with the same bytes, take its place, nor has it overtaken anything.
+// What a part of the link held back on purpose took the rest of the way from then on: neither does what was sent again
+// meanwhile, with the same bytes, take its place, nor has it overtaken anything.
 func TestMergePartialLogLetsGo(t *testing.T) {
 	f := tracetest.Parse(t, `
 @1..21 A>B SEND_ONLY psn=+0 len=4
@@ -157,14 +165,16 @@ func TestMergePartialLogLetsGo(t *testing.T) {
 		if !known {
 			fates[0].Left, fates[1].Left = 0, 0
 		}
-		k, _ := mergeAll(t, f, Options{Fates: fates, Partial: true, Ordered: known, Least: [2]vtime.Duration{10 * vtime.Microsecond, 0}})
+		k, _ := mergeAll(t, f, Options{Fates: fates, Partial: true, Ordered: known,
+			Least: [2]vtime.Duration{10 * vtime.Microsecond, 0}})
 		if d := cmp.Diff(summary(t, &f.Header, f.Records), summary(t, &f.Header, k.Records)); (d == "") != known {
 			t.Errorf("known %v (-want +got)\n%s", known, d)
 		}
 	}
 }
 
-// A part of the link that keeps a log damages, marks and copies, and the rest, which keeps none, loses and damages what comes out of it.
+// A part of the link that keeps a log damages, marks and copies, and the rest, which keeps none, loses and damages what
+// comes out of it.
 func TestMergePartialLogAlters(t *testing.T) {
 	f := tracetest.Parse(t, `
 @1..31 A>B SEND_ONLY psn=+0 len=64 got byte=60:9 icrc=bad cause=corrupt[0]
@@ -177,15 +187,18 @@ func TestMergePartialLogAlters(t *testing.T) {
 `, 0)
 	f.Records[4].Fate = trace.Delivered // as sent but for the mark
 	fates := []LinkFate{logOf(f, 0, 1.1), logOf(f, 1, 2.1), logOf(f, 2, 3.1), logOf(f, 3, 4.1), logOf(f, 4, 5.1)}
-	fates[2].Fate, fates[2].Cause, fates[2].Out = trace.Corrupted, "corrupt[2]", 12345 // damaged, and then lost by the rest
-	k, stats := mergeAll(t, f, Options{Fates: fates, Partial: true, Ordered: true, Window: 300 * vtime.Microsecond, Least: [2]vtime.Duration{30 * vtime.Microsecond, 0}})
-	if d := cmp.Diff(summary(t, &f.Header, f.Records), summary(t, &f.Header, k.Records)); d != "" || stats.Unexplored != 0 {
+	// damaged, and then lost by the rest
+	fates[2].Fate, fates[2].Cause, fates[2].Out = trace.Corrupted, "corrupt[2]", 12345
+	k, stats := mergeAll(t, f, Options{Fates: fates, Partial: true, Ordered: true, Window: 300 * vtime.Microsecond,
+		Least: [2]vtime.Duration{30 * vtime.Microsecond, 0}})
+	if d := cmp.Diff(summary(t, &f.Header, f.Records), summary(t, &f.Header, k.Records)); d != "" ||
+		stats.Unexplored != 0 {
 		t.Errorf("%+v (-want +got)\n%s", stats, d)
 	}
 }
 
-// What the harness forged is not taken for what the link did to a packet on its way: neither a NAK for the ACK with its PSN,
-// nor an ACK with the same bytes, whichever of them arrives first.
+// What the harness forged is not taken for what the link did to a packet on its way: neither a NAK for the ACK with its
+// PSN, nor an ACK with the same bytes, whichever of them arrives first.
 func TestMergeForged(t *testing.T) {
 	f := tracetest.Parse(t, `
 @1..3 A>B SEND_ONLY psn=+0 len=4
@@ -208,7 +221,8 @@ func TestMergeForged(t *testing.T) {
 	slices.Reverse(forged)
 	for name, fates := range map[string][]LinkFate{"with a log": {}, "without a log": nil} {
 		k, stats := mergeAll(t, f, Options{Fates: fates, Forged: forged})
-		if d := cmp.Diff(summary(t, &f.Header, f.Records), summary(t, &f.Header, k.Records)); d != "" || stats.Fates[trace.Injected] != 3 {
+		if d := cmp.Diff(summary(t, &f.Header, f.Records), summary(t, &f.Header, k.Records)); d != "" ||
+			stats.Fates[trace.Injected] != 3 {
 			t.Errorf("%s: %+v (-want +got)\n%s", name, stats, d)
 		}
 	}
@@ -243,12 +257,14 @@ func TestMergeIgnoresScriptedDelay(t *testing.T) {
 
 // A frame that is missing because a tap lost it says nothing about the link or the sender.
 func TestMergeCaptureGaps(t *testing.T) {
-	f := tracetest.Parse(t, "@1 A>B SEND_ONLY psn=+0 len=4\n@2 A>B SEND_ONLY psn=+1 len=4\n@3 A>B SEND_ONLY psn=+2 len=4\n@900000 A>B SEND_ONLY psn=+3 len=4\n", 0)
+	f := tracetest.Parse(t, "@1 A>B SEND_ONLY psn=+0 len=4\n@2 A>B SEND_ONLY psn=+1 len=4\n@3 A>B SEND_ONLY psn=+2 "+
+		"len=4\n@900000 A>B SEND_ONLY psn=+3 len=4\n", 0)
 	for _, tap := range []trace.Side{trace.A, trace.B} {
 		lists := [2][]capture.Frame{tracetest.FramesAt(f, trace.A), tracetest.FramesAt(f, trace.B)}
 		lists[tap] = slices.Delete(lists[tap], 1, 2)
 		lists[tap][1].Dropped = 1
-		src := []capture.Source{capture.AtTap{Source: &tracetest.Frames{List: lists[trace.A]}, Side: trace.A}, capture.AtTap{Source: &tracetest.Frames{List: lists[trace.B], Lost: 7}, Side: trace.B}}
+		src := []capture.Source{capture.AtTap{Source: &tracetest.Frames{List: lists[trace.A]}, Side: trace.A},
+			capture.AtTap{Source: &tracetest.Frames{List: lists[trace.B], Lost: 7}, Side: trace.B}}
 		var k trace.Collector
 		stats, err := Taps(&f.Header, src, Options{Zero: tracetest.Epoch}, &k)
 		if err != nil {
@@ -269,7 +285,8 @@ func TestMergeCaptureGaps(t *testing.T) {
 
 // What two taps of one host disagree about the time is not an injection.
 func TestMergeArrivalBeforeDeparture(t *testing.T) {
-	f := tracetest.Parse(t, "@1..1 A>B SEND_ONLY psn=+0 len=4\n@1..1 B>A SEND_ONLY psn=+0 len=4\n@5..3 B>A SEND_ONLY psn=+1 len=4\n@9 B>A SEND_ONLY psn=+2 len=4\n", 0)
+	f := tracetest.Parse(t, "@1..1 A>B SEND_ONLY psn=+0 len=4\n@1..1 B>A SEND_ONLY psn=+0 len=4\n@5..3 B>A SEND_ONLY "+
+		"psn=+1 len=4\n@9 B>A SEND_ONLY psn=+2 len=4\n", 0)
 	k, _ := mergeAll(t, f, Options{})
 	last := vtime.Time(0)
 	for i := range k.Records {
@@ -309,7 +326,8 @@ func (p *pipe) Next(f *capture.Frame) error {
 	p.left--
 	p.n++
 	binary.BigEndian.PutUint32(p.frame[50:], uint32(p.n)&psn.Mask)
-	*f = capture.Frame{Raw: p.frame, Kept: len(p.frame), Wall: tracetest.Epoch.Add(time.Duration(p.n)*time.Microsecond + p.late)}
+	*f = capture.Frame{Raw: p.frame, Kept: len(p.frame),
+		Wall: tracetest.Epoch.Add(time.Duration(p.n)*time.Microsecond + p.late)}
 	return nil
 }
 
@@ -319,7 +337,8 @@ func BenchmarkMerge(b *testing.B) {
 	out := capture.AtTap{Source: &pipe{frame: bytes.Clone(raw), left: b.N}, Side: trace.A}
 	in := capture.AtTap{Source: &pipe{frame: bytes.Clone(raw), left: b.N, late: 100 * time.Microsecond}, Side: trace.B}
 	b.ReportAllocs()
-	stats, err := Taps(&f.Header, []capture.Source{out, in}, Options{Zero: tracetest.Epoch, Window: 10 * vtime.Millisecond}, tracetest.Discard{})
+	stats, err := Taps(&f.Header, []capture.Source{out, in}, Options{Zero: tracetest.Epoch,
+		Window: 10 * vtime.Millisecond}, tracetest.Discard{})
 	if err != nil || stats.Fates[trace.Delivered] != uint64(b.N) {
 		b.Fatalf("%+v, %v", stats, err)
 	}
@@ -332,7 +351,8 @@ func TestAtlasOfStrangers(t *testing.T) {
 	for i := range f.Header.Conns {
 		end := f.Header.Conns[i].Ends[trace.B]
 		var h roce.Frame
-		h.Src, h.Dst, h.Packet.DestQP, h.Packet.Opcode = netip.MustParseAddr("9.9.9.9"), end.Addr, end.QP.QPN, roce.SendOnly
+		h.Src, h.Dst, h.Packet.DestQP, h.Packet.Opcode = netip.MustParseAddr("9.9.9.9"), end.Addr,
+			end.QP.QPN, roce.SendOnly
 		if got := a.find(&h); got != (place{i, trace.A}) {
 			t.Errorf("for QP %#x: %+v, want connection %d from A", end.QP.QPN, got, i)
 		}
@@ -352,11 +372,14 @@ func TestStrangersAreLeftOut(t *testing.T) {
 	for name, c := range map[string]struct {
 		raw  []byte
 		want int
-	}{"to a host of ours": {foreign, 3}, "between strangers": {damaged, 2}, "no addresses to be seen": {damaged[:20], 3}} {
-		out := append(tracetest.FramesAt(f, trace.A), capture.Frame{Raw: c.raw, Kept: len(c.raw), Wall: tracetest.Epoch.Add(time.Millisecond)})
+	}{"to a host of ours": {foreign, 3}, "between strangers": {damaged, 2},
+		"no addresses to be seen": {damaged[:20], 3}} {
+		out := append(tracetest.FramesAt(f, trace.A), capture.Frame{Raw: c.raw, Kept: len(c.raw),
+			Wall: tracetest.Epoch.Add(time.Millisecond)})
 		var two, one trace.Collector
 		source := &tracetest.Frames{List: out}
-		if _, err := Taps(&f.Header, []capture.Source{capture.AtTap{Source: source, Side: trace.A}, tapsOf(f)[1]}, Options{Foreign: true}, &two); err != nil {
+		if _, err := Taps(&f.Header, []capture.Source{capture.AtTap{Source: source, Side: trace.A}, tapsOf(f)[1]},
+			Options{Foreign: true}, &two); err != nil {
 			t.Fatal(err)
 		}
 		if err := OneTap(&f.Header, trace.A, []capture.Source{&tracetest.Frames{List: out}}, &one); err != nil {
@@ -381,7 +404,9 @@ func TestMalformedAtItsPort(t *testing.T) {
 		raw[17] -= 4  // of the length of the IP packet
 		raw[47] ^= 64 // of the QP
 		var one trace.Collector
-		if err := OneTap(&f.Header, trace.A, []capture.Source{&tracetest.Frames{List: []capture.Frame{{Raw: raw, Kept: len(raw), Wall: tracetest.Epoch}}}}, &one); err != nil {
+		if err := OneTap(&f.Header, trace.A,
+			[]capture.Source{&tracetest.Frames{List: []capture.Frame{{Raw: raw, Kept: len(raw),
+				Wall: tracetest.Epoch}}}}, &one); err != nil {
 			t.Fatal(err)
 		}
 		if r := one.Records[0]; (r.Sent != vtime.Never) != c.sent {
@@ -398,12 +423,14 @@ func TestMergeOrderOfTheTapDiffers(t *testing.T) {
 @2.1..42 A>B SEND_ONLY psn=+2 len=4
 `, 0)
 	k, stats := mergeAll(t, f, Options{Ordered: true, Least: [2]vtime.Duration{30 * vtime.Microsecond, 0}})
-	if d := cmp.Diff(summary(t, &f.Header, f.Records), summary(t, &f.Header, k.Records)); d != "" || stats.Fates[trace.Dropped] != 0 {
+	if d := cmp.Diff(summary(t, &f.Header, f.Records), summary(t, &f.Header, k.Records)); d != "" ||
+		stats.Fates[trace.Dropped] != 0 {
 		t.Errorf("%d dropped (-want +got)\n%s", stats.Fates[trace.Dropped], d)
 	}
 }
 
-// A loss shortly before the end of the capture is one if what was sent later has arrived, however long packets take there.
+// A loss shortly before the end of the capture is one if what was sent later has arrived, however long packets take
+// there.
 func TestMergeLossNearTheEnd(t *testing.T) {
 	f := tracetest.Parse(t, `
 @1 A>X SEND_ONLY psn=+0 len=4

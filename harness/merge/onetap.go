@@ -9,9 +9,10 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// OneTap makes a trace of the frames of one tap and plays it into s. Nobody looked at the other end, so every packet has one time,
-// and its fate is unknown. Times count from the first frame. Of a tap between the sides, as the header says, every packet is shown
-// as sent when it passed. What strangers send to the port of RoCEv2 is left out, unless it is a sound packet.
+// OneTap makes a trace of the frames of one tap and plays it into s. Nobody looked at the other end, so every packet
+// has one time, and its fate is unknown. Times count from the first frame. Of a tap between the sides, as the header
+// says, every packet is shown as sent when it passed. What strangers send to the port of RoCEv2 is left out, unless it
+// is a sound packet.
 func OneTap(h *trace.Header, tap trace.Side, sources []capture.Source, s trace.Sink) error {
 	atlas := newAtlas(h)
 	l := capture.NewLanes(sources, time.Time{})
@@ -32,7 +33,8 @@ func OneTap(h *trace.Header, tap trace.Side, sources []capture.Source, s trace.S
 			r.From = tap
 		case n.Frame.Way == capture.Inward:
 			r.From = tap.Other()
-		case where.conn < 0 && r.ICRC == trace.Bad && !atlas.crosses(&headers): // what is damaged may be its addresses, not in the port
+		// what is damaged may be its addresses, not in the port
+		case where.conn < 0 && r.ICRC == trace.Bad && !atlas.crosses(&headers):
 			r.From = tap.Other()
 		}
 		if h.Between || r.From == tap {

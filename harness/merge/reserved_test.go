@@ -12,8 +12,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace/tracetest"
 )
 
-// A repair packet whose sender masks its type in the ICRC, as if that were a BTH, is one with a wrong ICRC where its QP is known. Where it
-// is not, nobody knows LoWAR, and the opcode is reserved.
+// A repair packet whose sender masks its type in the ICRC, as if that were a BTH, is one with a wrong ICRC where its QP
+// is known. Where it is not, nobody knows LoWAR, and the opcode is reserved.
 func TestRepairPacketWithMaskedType(t *testing.T) {
 	for known, want := range map[bool]trace.Integrity{true: trace.Bad, false: trace.Good} {
 		f := tracetest.Parse(t, "A>B SEND_ONLY psn=+0 len=64 A\nA>B REPAIR bpsn=+0 isn=0 n=1 r=4 c=2 FIRST LAST\n", 0)
@@ -26,7 +26,8 @@ func TestRepairPacketWithMaskedType(t *testing.T) {
 		if err := merge.OneTap(&f.Header, trace.A, []capture.Source{&tracetest.Frames{List: frames}}, k); err != nil {
 			t.Fatal(err)
 		}
-		if r := k.Records[1]; r.ICRC != want || r.Reserved() == known || r.Packet.Opcode != roce.LoWAR || known != (r.Packet.Repair.Type == roce.RepairData) {
+		if r := k.Records[1]; r.ICRC != want || r.Reserved() == known || r.Packet.Opcode != roce.LoWAR ||
+			known != (r.Packet.Repair.Type == roce.RepairData) {
 			t.Errorf("known %v: %+v, %s", known, r.Packet, r.Defect)
 		}
 	}

@@ -8,18 +8,20 @@ import (
 
 // psns draws sequence numbers, and often those beside the wrap.
 func psns() *rapid.Generator[PSN] {
-	return rapid.Map(rapid.OneOf(rapid.Uint32(), rapid.Uint32Range(Mask-3, Mask+3), rapid.Uint32Range(Half-3, Half+3)), New)
+	return rapid.Map(rapid.OneOf(rapid.Uint32(), rapid.Uint32Range(Mask-3, Mask+3), rapid.Uint32Range(Half-3, Half+3)),
+		New)
 }
 
-// TestWindow compares serial arithmetic with plain integers: for a start anywhere and distances below Half, order on the
-// circle is order of the distances.
+// TestWindow compares serial arithmetic with plain integers: for a start anywhere and distances below Half, order on
+// the circle is order of the distances.
 func TestWindow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		start := psns().Draw(t, "start")
 		i, j := rapid.IntRange(0, Half-1).Draw(t, "i"), rapid.IntRange(0, Half-1).Draw(t, "j")
 		p, q := start.Add(i), start.Add(j)
 		if p.Sub(q) != i-j || p.Less(q) != (i < j) || p.LessEq(q) != (i <= j) || Max(p, q) != start.Add(max(i, j)) {
-			t.Fatalf("start %v +%d +%d: Sub %d, Less %v, LessEq %v, Max %v", start, i, j, p.Sub(q), p.Less(q), p.LessEq(q), Max(p, q))
+			t.Fatalf("start %v +%d +%d: Sub %d, Less %v, LessEq %v, Max %v", start, i, j, p.Sub(q), p.Less(q),
+				p.LessEq(q), Max(p, q))
 		}
 		if p.In(start, q) != (i < j) {
 			t.Fatalf("%v.In(%v, %v) = %v", p, start, q, p.In(start, q))

@@ -50,8 +50,8 @@ func Count(n int64) string {
 	return sign + b.String()
 }
 
-// Value writes a number with four significant digits, as papers do at most, all of a larger one, and its unit if it has one:
-// "6.382 Gb/s", "11.55".
+// Value writes a number with four significant digits, as papers do at most, all of a larger one, and its unit if it has
+// one: "6.382 Gb/s", "11.55".
 func Value(x float64, unit string) string {
 	text := strconv.FormatFloat(x, 'g', 4, 64)
 	if math.Abs(x) >= 9999.5 {

@@ -47,9 +47,12 @@ func TestText(t *testing.T) {
 func TestValues(t *testing.T) {
 	low, high := 6.061, 6.7
 	for got, want := range map[string]string{
-		Value(6.3821, "Gb/s"): "6.382 Gb/s", Value(0.98213, ""): "0.9821", Value(2991.4, ""): "2991", Value(123456, "B"): "123456 B", Value(0, ""): "0",
-		Interval(6.382, 6.331, 6.4, "Gb/s"): "6.382 ±0.051 Gb/s", Interval(5, 5, 5, "us"): "5 us", Interval(0, 0, 0, ""): "0", Interval(1, 0.89999, 1, ""): "1 ±0.11",
-		Bounds(&low, &high): "6.061 to 6.7", Bounds(&low, nil): "at least 6.061", Bounds(nil, &high): "at most 6.7", Bounds(nil, nil): "any",
+		Value(6.3821, "Gb/s"): "6.382 Gb/s", Value(0.98213, ""): "0.9821", Value(2991.4, ""): "2991",
+		Value(123456, "B"): "123456 B", Value(0, ""): "0",
+		Interval(6.382, 6.331, 6.4, "Gb/s"): "6.382 ±0.051 Gb/s", Interval(5, 5, 5, "us"): "5 us",
+		Interval(0, 0, 0, ""): "0", Interval(1, 0.89999, 1, ""): "1 ±0.11",
+		Bounds(&low, &high): "6.061 to 6.7", Bounds(&low, nil): "at least 6.061", Bounds(nil, &high): "at most 6.7",
+		Bounds(nil, nil): "any",
 	} {
 		if got != want {
 			t.Errorf("%q, want %q", got, want)

@@ -1,12 +1,13 @@
-// Package quote makes text of others safe to show: what a program, a host, a tool or a file says of itself is data, and must not
-// become an order to a terminal, to a CI system or to a reader's eye.
+// Package quote makes text of others safe to show: what a program, a host, a tool or a file says of itself is data, and
+// must not become an order to a terminal, to a CI system or to a reader's eye.
 //
-// Text is cleaned twice. Where it enters, Line makes one line of printable characters of it, with a bound. Where it leaves, each
-// report escapes what means something in its own language, and Text, JSON and Terminal are the nets below that: whatever was
-// forgotten on the way in comes out as an escape.
+// Text is cleaned twice. Where it enters, Line makes one line of printable characters of it, with a bound. Where it
+// leaves, each report escapes what means something in its own language, and Text, JSON and Terminal are the nets below
+// that: whatever was forgotten on the way in comes out as an escape.
 //
 // An escape is \n, \xNN for a byte (of control characters below U+0080, and where the text is no UTF-8) or \u{N} for a
-// character. A backslash stays one, so that cleaning twice is cleaning once; the escapes are for people, and nothing reads them.
+// character. A backslash stays one, so that cleaning twice is cleaning once; the escapes are for people, and nothing
+// reads them.
 package quote
 
 import (
@@ -30,8 +31,8 @@ const (
 	leftMax = 40
 )
 
-// Line returns s as one line of printable text of at most limit bytes, or of 40 where limit is less. A tab becomes a space, and
-// spaces at the ends are dropped. A line that is too long ends with how many bytes are not there.
+// Line returns s as one line of printable text of at most limit bytes, or of 40 where limit is less. A tab becomes a
+// space, and spaces at the ends are dropped. A line that is too long ends with how many bytes are not there.
 func Line(s string, limit int) string {
 	limit = max(limit, leftMax)
 	s = strings.TrimSpace(s)
@@ -84,11 +85,13 @@ func printable(s string) bool {
 	return true
 }
 
-// Shows reports whether a character is what it looks like, at the place where it stands: no control character, none that has no
-// width or turns the direction of what follows, none that is not assigned. No-break spaces are ours, between a number and its unit.
+// Shows reports whether a character is what it looks like, at the place where it stands: no control character, none
+// that has no width or turns the direction of what follows, none that is not assigned. No-break spaces are ours,
+// between a number and its unit.
 func Shows(c rune) bool { return unicode.IsPrint(c) || c == '\u00a0' }
 
-// escape appends the first character of s, or its escape, and returns how many bytes it is of. Tab is what stands for a tab.
+// escape appends the first character of s, or its escape, and returns how many bytes it is of. Tab is what stands for a
+// tab.
 func escape(b *strings.Builder, s string, tab byte) int {
 	c, n := utf8.DecodeRuneInString(s)
 	switch {
@@ -106,9 +109,9 @@ func escape(b *strings.Builder, s string, tab byte) int {
 	return n
 }
 
-// Orders to CI systems in a log. GitHub takes a line for one that begins with ::, whatever space is before it, and an old form of
-// theirs, ##[…], as Azure's ##vso[…] and TeamCity's ##teamcity[…], anywhere in a line. So no space would help, and one character is
-// escaped.
+// Orders to CI systems in a log. GitHub takes a line for one that begins with ::, whatever space is before it, and an
+// old form of theirs, ##[…], as Azure's ##vso[…] and TeamCity's ##teamcity[…], anywhere in a line. So no space would
+// help, and one character is escaped.
 var (
 	command = regexp.MustCompile(`(?m)^([\s\p{Z}]*):(:)`)
 	inline  = regexp.MustCompile(`#(#[[:alpha:]]*\[)`)

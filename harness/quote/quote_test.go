@@ -57,9 +57,11 @@ func TestLineIsCut(t *testing.T) {
 // Whatever comes in, what comes out shows, is short, and is not changed by being cleaned again.
 func TestLineOfAnything(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		in, limit := string(rapid.SliceOf(rapid.Byte()).Draw(t, "bytes"))+rapid.String().Draw(t, "text"), rapid.IntRange(40, 200).Draw(t, "limit")
+		in, limit := string(rapid.SliceOf(rapid.Byte()).Draw(t, "bytes"))+rapid.String().Draw(t, "text"),
+			rapid.IntRange(40, 200).Draw(t, "limit")
 		got := quote.Line(in, limit)
-		if len(got) > limit || !utf8.ValidString(got) || strings.ContainsAny(got, "\n\t\x1b") || quote.Line(got, limit) != got {
+		if len(got) > limit || !utf8.ValidString(got) || strings.ContainsAny(got, "\n\t\x1b") ||
+			quote.Line(got, limit) != got {
 			t.Fatalf("%q of at most %d: %q", in, limit, got)
 		}
 	})
@@ -71,10 +73,12 @@ func TestText(t *testing.T) {
 	}
 }
 
-// A terminal gets the colours of reports, and nothing else that it obeys; the log of a CI job no orders, however they are written.
+// A terminal gets the colours of reports, and nothing else that it obeys; the log of a CI job no orders, however they
+// are written.
 func TestWriter(t *testing.T) {
 	in := "\x1b[1;31mFAIL\x1b[0m \x1b[8mx\x1b[2J\n  \t::error::a\n:\x1b[0m:stop\n##vso[x]\n::end"
-	want := "\x1b[1;31mFAIL\x1b[0m " + `\x1b[8mx\x1b[2J` + "\n  \t" + `\x3a:error::a` + "\n:\x1b[0m:stop\n" + `\x23#vso[x]` + "\n" + `\x3a:end`
+	want := "\x1b[1;31mFAIL\x1b[0m " + `\x1b[8mx\x1b[2J` + "\n  \t" + `\x3a:error::a` + "\n:\x1b[0m:stop\n" +
+		`\x23#vso[x]` + "\n" + `\x3a:end`
 	for size := 1; size < len(in); size++ {
 		var b bytes.Buffer
 		w := &quote.Writer{To: &b}

@@ -15,5 +15,6 @@ func Shell(words ...string) string {
 
 // special reports whether a character may mean something to a shell.
 func special(c rune) bool {
-	return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && !strings.ContainsRune("-_=+:,./@%", c)
+	return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') &&
+		!strings.ContainsRune("-_=+:,./@%", c)
 }

@@ -10,12 +10,12 @@ import (
 	"unicode/utf16"
 )
 
-// Terminal returns text for people at a terminal, or for the log of a CI job, without control characters but line ends, tabs and the
-// colours of our reports, and without lines that are orders to a CI system.
+// Terminal returns text for people at a terminal, or for the log of a CI job, without control characters but line ends,
+// tabs and the colours of our reports, and without lines that are orders to a CI system.
 func Terminal(text string) string { return tame(coloured(text)) }
 
-// Writer passes on what is written to it as Terminal has it. What an order is takes whole lines to know, so that a line waits for its
-// end, or for Flush.
+// Writer passes on what is written to it as Terminal has it. What an order is takes whole lines to know, so that a line
+// waits for its end, or for Flush.
 type Writer struct {
 	To   io.Writer
 	line []byte // what has no end yet
@@ -64,8 +64,8 @@ func coloured(s string) string {
 	return b.String()
 }
 
-// JSON writes indented JSON, in which every character that does not show, and what would be an order in the log of a CI job, is
-// an escape of JSON: whoever reads it finds the strings unchanged.
+// JSON writes indented JSON, in which every character that does not show, and what would be an order in the log of a CI
+// job, is an escape of JSON: whoever reads it finds the strings unchanged.
 func JSON(w io.Writer, v any) error {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

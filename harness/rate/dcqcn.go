@@ -5,9 +5,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// The parameters of DCQCN, as its paper recommends (Zhu et al., SIGCOMM 2015, 5.2 and figure 14), for lines of 40 Gb/s. The
-// additive step, 40 Mb/s there, is taken as a share of the line, because on a slow one it would undo every cut at once. The
-// step of hyper increase is not printed; ten times the additive one is our choice.
+// The parameters of DCQCN, as its paper recommends (Zhu et al., SIGCOMM 2015, 5.2 and figure 14), for lines of 40 Gb/s.
+// The additive step, 40 Mb/s there, is taken as a share of the line, because on a slow one it would undo every cut at
+// once. The step of hyper increase is not printed; ten times the additive one is our choice.
 const (
 	dcqcnGain   = 1.0 / 256
 	alphaPeriod = 55 * vtime.Microsecond // without a notification alpha decays once in so long (K)
@@ -75,7 +75,8 @@ func (d *dcqcn) Rate(now vtime.Time) unit.Rate {
 	return unit.Rate(d.rc)
 }
 
-// catchUp lets both timers expire as often as they would have, in order. At line rate nothing changes any more but alpha.
+// catchUp lets both timers expire as often as they would have, in order. At line rate nothing changes any more but
+// alpha.
 func (d *dcqcn) catchUp(now vtime.Time) {
 	for d.cut && (d.alphaAt <= now || d.raiseAt <= now) {
 		if d.alphaAt <= d.raiseAt {
@@ -92,8 +93,8 @@ func (d *dcqcn) catchUp(now vtime.Time) {
 	}
 }
 
-// recovered reports that the rate is the line's and alpha has decayed to nothing: the next notification finds the QP as if
-// there had been none before, up to a part in a thousand.
+// recovered reports that the rate is the line's and alpha has decayed to nothing: the next notification finds the QP as
+// if there had been none before, up to a part in a thousand.
 func (d *dcqcn) recovered() bool { return d.rc >= float64(d.line) && d.alpha < 1e-3 }
 
 // rest ends the recovery, so that an idle QP has nothing to catch up with.

@@ -1,9 +1,9 @@
 // Package rate is congestion control as the transports of this project can have it: a small interface that turns what a
 // sender hears of congestion into the time at which its next packet may leave. It is off unless a run asks for it.
 //
-// Two controls are here because published figures of loss-recovery schemes were measured with them; more are not wanted.
-// Both hear of congestion by the marks that a link puts on packets where its queue is long (ECN, RFC 3168), and both pace:
-// they never hold back what a transport must send at once, such as acknowledgements.
+// Two controls are here because published figures of loss-recovery schemes were measured with them; more are not
+// wanted. Both hear of congestion by the marks that a link puts on packets where its queue is long (ECN, RFC 3168), and
+// both pace: they never hold back what a transport must send at once, such as acknowledgements.
 //
 // A Control is a state machine without a clock or timers of its own: what would have happened since the last call is
 // caught up with when the next one comes, so an idle QP costs nothing.
@@ -59,7 +59,8 @@ func New(name string, p Path) (Control, error) {
 	return nil, fmt.Errorf("rate control %q: unknown; want none, %s", name, strings.Join(Names(), " or "))
 }
 
-// slowest is the share of the line below which no control goes, so that a QP can always find out that congestion is over.
+// slowest is the share of the line below which no control goes, so that a QP can always find out that congestion is
+// over.
 const slowest = 1000
 
 // pacer spaces packets at a rate. Its zero value has sent nothing.

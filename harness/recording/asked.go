@@ -12,8 +12,8 @@ const (
 	sameLimit  = 256     // of those, the ones with one PSN between two hosts that an answer is held against
 )
 
-// askedKey is what an answer shows of the request that it answers: the direction between two hosts in which that went, by number, and
-// its PSN.
+// askedKey is what an answer shows of the request that it answers: the direction between two hosts in which that went,
+// by number, and its PSN.
 type askedKey struct {
 	way int32
 	psn psn.PSN
@@ -85,7 +85,8 @@ func (q *requests) each(k askedKey) iter.Seq[*asked] {
 	}
 }
 
-// with returns the requests with key k that nothing has answered, the newest first; the list is valid until the next call.
+// with returns the requests with key k that nothing has answered, the newest first; the list is valid until the next
+// call.
 func (q *requests) with(k askedKey) []*asked {
 	q.same = q.same[:0]
 	for a := range q.each(k) {
@@ -96,7 +97,8 @@ func (q *requests) with(k askedKey) []*asked {
 	return q.same
 }
 
-// only returns the flow that has sent a request with key k, if no other has; nil when several have, or too many to look at.
+// only returns the flow that has sent a request with key k, if no other has; nil when several have, or too many to look
+// at.
 func (q *requests) only(k askedKey) (one *flow) {
 	seen := 0
 	for a := range q.each(k) {

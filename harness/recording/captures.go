@@ -133,7 +133,8 @@ func (c *captureFiles) count(l *learner, to *Capture) {
 		s := in.Stats()
 		to.Counted = to.Counted && s.Counted
 		to.Files = append(to.Files, File{c.names[i], s.Frames + s.Foreign})
-		to.Frames, to.Skipped, to.Cut, to.Dropped = to.Frames+s.Frames, to.Skipped+s.Foreign, to.Cut+s.Cut, to.Dropped+s.Dropped
+		to.Frames, to.Skipped, to.Cut, to.Dropped = to.Frames+s.Frames, to.Skipped+s.Foreign, to.Cut+s.Cut,
+			to.Dropped+s.Dropped
 		addAll(&to.Kinds, s.Kinds)
 		addAll(&to.Tunnels, s.Tunnels)
 	}
@@ -142,7 +143,8 @@ func (c *captureFiles) count(l *learner, to *Capture) {
 	to.MTU, _ = l.sizes.most()
 	to.BadICRC, to.Headless = l.bad, l.headless
 	if l.beyond > 0 {
-		to.Limit = fmt.Sprintf("limit: %d frames are of more than %d flows, and judged as of no connection; split the capture", l.beyond, l.limit)
+		to.Limit = fmt.Sprintf("limit: %d frames are of more than %d flows, and judged as of no "+
+			"connection; split the capture", l.beyond, l.limit)
 	}
 }
 

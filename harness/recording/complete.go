@@ -7,8 +7,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
 
-// Completeness is what is known of whether a capture has every frame that passed its taps while it was taken. Nothing in a capture tells a
-// frame that was never sent from one that the capture lost, unless it counts what it loses, or other frames show that this one was there.
+// Completeness is what is known of whether a capture has every frame that passed its taps while it was taken. Nothing
+// in a capture tells a frame that was never sent from one that the capture lost, unless it counts what it loses, or
+// other frames show that this one was there.
 type Completeness string
 
 // The degrees.
@@ -32,15 +33,15 @@ func (c *Capture) Completeness() Completeness {
 	return Assumed
 }
 
-// scattered reports whether frames may be missing anywhere: some of those that were counted are not located, or nobody counted and
-// they are missing at several places. What is missing at a port is of no connection.
+// scattered reports whether frames may be missing anywhere: some of those that were counted are not located, or nobody
+// counted and they are missing at several places. What is missing at a port is of no connection.
 func (c *Capture) scattered() bool {
 	n := c.Lacks()
 	return c.Missing+c.Injected > 0 || c.Dropped > n || !c.Counted && n > 1
 }
 
-// Doubts returns what does not hold of a capture as a whole, so that nothing that rests on it is a proof. Frames that are all located take
-// the proof away where they are missing alone (trace.Conn.Doubts).
+// Doubts returns what does not hold of a capture as a whole, so that nothing that rests on it is a proof. Frames that
+// are all located take the proof away where they are missing alone (trace.Conn.Doubts).
 func (c *Capture) Doubts() (list []trace.Doubt) {
 	doubt := func(fails validity.Property, why string) { list = append(list, trace.Doubt{Fails: fails, Why: why}) }
 	if c.scattered() {
@@ -53,7 +54,8 @@ func (c *Capture) Doubts() (list []trace.Doubt) {
 		doubt(validity.Capture, "QPNs were used again for other connections")
 	}
 	if c.Early > 0 {
-		doubt(validity.Clock|validity.Accounts, fmt.Sprintf("%d frames arrived before they had left, by clocks of the taps that drift", c.Early))
+		doubt(validity.Clock|validity.Accounts,
+			fmt.Sprintf("%d frames arrived before they had left, by clocks of the taps that drift", c.Early))
 	}
 	if c.Clocks != 0 {
 		doubt(validity.Clock, fmt.Sprintf("the clocks of the taps differ by about %v", c.Clocks))

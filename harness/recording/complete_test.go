@@ -22,7 +22,8 @@ func counted(t *testing.T, text string, lost int) *bytes.Reader {
 		t.Fatal(err)
 	}
 	for _, f := range tracetest.FramesAt(tracetest.Parse(t, text, 0), trace.A) {
-		if err := w.WritePacket(gopacket.CaptureInfo{Timestamp: f.Wall, CaptureLength: len(f.Raw), Length: len(f.Raw)}, f.Raw); err != nil {
+		if err := w.WritePacket(gopacket.CaptureInfo{Timestamp: f.Wall, CaptureLength: len(f.Raw), Length: len(f.Raw)},
+			f.Raw); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -38,9 +39,11 @@ func counted(t *testing.T, text string, lost int) *bytes.Reader {
 	return bytes.NewReader(b.Bytes())
 }
 
-// A capture is complete by its own count, or assumed to be, and what it lacks is doubted there, if all of it is known to be there.
+// A capture is complete by its own count, or assumed to be, and what it lacks is doubted there, if all of it is known
+// to be there.
 func TestCompleteness(t *testing.T) {
-	const whole = "A>B SEND_ONLY psn=+0 len=8 A\nB>A ACK psn=+0 msn=1\nB>A SEND_ONLY psn=+0 len=8 A\nA>B ACK psn=+0 msn=1\n"
+	const whole = "A>B SEND_ONLY psn=+0 len=8 A\nB>A ACK psn=+0 msn=1\nB>A SEND_ONLY psn=+0 len=8 " +
+		"A\nA>B ACK psn=+0 msn=1\n"
 	const one = whole + "A>B SEND_ONLY psn=+2 len=8 A\nB>A ACK psn=+2 msn=3\n"
 	const two = one + "A>B SEND_ONLY psn=+4 len=8 A\nB>A ACK psn=+4 msn=5\n"
 	for _, c := range []struct {
@@ -55,7 +58,8 @@ func TestCompleteness(t *testing.T) {
 		{"one lost there", one, 1, Incomplete, "", "psn=+1 was acknowledged"},
 		{"none lost, but for one", one, 0, Incomplete, "", "psn=+1 was acknowledged"},
 		{"one is missing", one, -1, Incomplete, "", "psn=+1 was acknowledged"},
-		{"more lost than are missing there", one, 2, Incomplete, "2 by its own count, 1 located", "psn=+1 was acknowledged"},
+		{"more lost than are missing there", one, 2, Incomplete, "2 by its own count, 1 located",
+			"psn=+1 was acknowledged"},
 		{"two lost, and located", two, 2, Incomplete, "", "psn=+1 was acknowledged"},
 		{"two are missing", two, -1, Incomplete, "not counted, 2 located", "psn=+1 was acknowledged"},
 	} {
@@ -89,17 +93,21 @@ func TestRepeatedAtOnce(t *testing.T) {
 		{"nothing before", "A>B SEND_FIRST psn=+0 len=256\nA>B SEND_LAST psn=+1 len=8 A\nB>A ACK psn=+1 msn=1\n", ""},
 		{"nothing", text + "B>A ACK psn=+1 msn=2\n", ""},
 		{"a request", text + "A>B SEND_ONLY psn=+1 len=8 A\nB>A ACK psn=+1 msn=2\n", "psn=+1 twice within 2us"},
-		{"a NAK", asked + "B>A NAK psn=+1 msn=1 PSN_SEQ_ERR\n@20 A>B SEND_ONLY psn=+1 len=8 A\nB>A ACK psn=+1 msn=2\n", "psn=+1 twice within 2us"},
-		{"a NAK, later", asked + "@20 B>A NAK psn=+1 msn=1 PSN_SEQ_ERR\n@40 A>B SEND_ONLY psn=+1 len=8 A\nB>A ACK psn=+1 msn=2\n", ""},
+		{"a NAK", asked + "B>A NAK psn=+1 msn=1 PSN_SEQ_ERR\n@20 A>B SEND_ONLY psn=+1 len=8 A\nB>A ACK psn=+1 msn=2\n",
+			"psn=+1 twice within 2us"},
+		{"a NAK, later", asked + "@20 B>A NAK psn=+1 msn=1 PSN_SEQ_ERR\n@40 A>B SEND_ONLY psn=+1 len=8 " +
+			"A\nB>A ACK psn=+1 msn=2\n", ""},
 		{"an ACK", text + "B>A ACK psn=+1 msn=2\nB>A ACK psn=+1 msn=2\n", ""},
-		{"an ACK after another", text + "B>A ACK psn=+0 msn=1\nB>A ACK psn=+1 msn=2\nB>A ACK psn=+0 msn=1\n", "psn=+0 twice within 2us"},
+		{"an ACK after another", text + "B>A ACK psn=+0 msn=1\nB>A ACK psn=+1 msn=2\nB>A ACK psn=+0 msn=1\n",
+			"psn=+0 twice within 2us"},
 	} {
 		in := counted(t, c.text, 0)
 		r, err := ReadFrom("x", in, in.Size(), Tap{place: between})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := r.Header.Conns[0].Doubts[0].Why; (got == "") != (c.want == "") || !strings.Contains(got, c.want) || r.Capture.Completeness() != Certified {
+		if got := r.Header.Conns[0].Doubts[0].Why; (got == "") != (c.want == "") || !strings.Contains(got, c.want) ||
+			r.Capture.Completeness() != Certified {
 			t.Errorf("%s: %q, want %q; %s", c.name, got, c.want, r.Capture.Completeness())
 		}
 	}

@@ -6,8 +6,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// course is what passed the tap of one half-conversation: the requests of one end of a connection, and the answers to them. From it
-// follows where losses happened, before the tap or behind it, and how long each end took to react, as the tap saw it.
+// course is what passed the tap of one half-conversation: the requests of one end of a connection, and the answers to
+// them. From it follows where losses happened, before the tap or behind it, and how long each end took to react, as the
+// tap saw it.
 type course struct {
 	requester, responder *host
 
@@ -39,7 +40,8 @@ type moment struct {
 // swapTime is by how much captures of several queues put frames out of order.
 const swapTime = 20 * vtime.Microsecond
 
-// request follows a request, which takes span PSNs; exact is false when it may take more, so that nobody knows what comes next.
+// request follows a request, which takes span PSNs; exact is false when it may take more, so that nobody knows what
+// comes next.
 func (c *course) request(s *sighting, span int, exact bool) {
 	if !exact {
 		c.begun, c.jump, c.owed, c.nak, c.awaited = false, moment{}, moment{}, moment{}, moment{}
@@ -158,7 +160,8 @@ func (s *sighting) grants() bool {
 // acknowledged follows an answer that says that a request was served, and those before it.
 func (c *course) acknowledged(p psn.PSN, at vtime.Time) {
 	if p.In(c.expected, c.newest) {
-		// What did not pass here in order was received: the capture lacks it. All behind it has passed, as far as is known.
+		// What did not pass here in order was received: the capture lacks it. All behind it has passed, as far as is
+		// known.
 		c.requester.missing++
 		c.expected = c.newest
 		if c.jump.valid && p.Less(c.jump.psn) {

@@ -6,9 +6,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 )
 
-// A capture establishes of a connection what nearly all of its frames agree on: the QP numbers, the P_Key of either end, the MTU,
-// and whether a sender knows how to make an ICRC. The few frames that differ can then be judged. Nothing of it is an attribute that
-// anybody has told, so rules compare frames with it and conclude nothing else.
+// A capture establishes of a connection what nearly all of its frames agree on: the QP numbers, the P_Key of either
+// end, the MTU, and whether a sender knows how to make an ICRC. The few frames that differ can then be judged. Nothing
+// of it is an attribute that anybody has told, so rules compare frames with it and conclude nothing else.
 
 // pkey is the P_Key that most packets of a flow carry.
 func (w *flow) pkey() uint16 {
@@ -25,8 +25,8 @@ type seals struct {
 	never map[netip.Addr]bool // senders whose frames count although their ICRC is wrong
 }
 
-// unsealedLeast is how many frames a sender must have sent, all with a wrong ICRC, to be taken for one that makes them so: a link that
-// damages addresses invents senders, of one frame each.
+// unsealedLeast is how many frames a sender must have sent, all with a wrong ICRC, to be taken for one that makes them
+// so: a link that damages addresses invents senders, of one frame each.
 const unsealedLeast = 4
 
 // take reports whether a frame counts, of flow w if that is known.
@@ -98,7 +98,8 @@ func (t *tally) flush() {
 	}
 }
 
-// most returns the most frequent value, of several the largest, and how often it came; both are 0 when nothing was counted.
+// most returns the most frequent value, of several the largest, and how often it came; both are 0 when nothing was
+// counted.
 func (t *tally) most() (value, times int) {
 	t.flush()
 	for v, n := range t.counts {
@@ -141,7 +142,8 @@ func (z *counts) merge(o *counts) {
 	}
 }
 
-// most returns the value seen most often among those that fit, of several the largest, and how often; n is 0 when none was counted.
+// most returns the value seen most often among those that fit, of several the largest, and how often; n is 0 when none
+// was counted.
 func (z *counts) most(fits func(value int) bool) (value, n int) {
 	for _, x := range z {
 		if x.n == 0 || !fits(int(x.value)) {
@@ -157,9 +159,9 @@ func (z *counts) most(fits func(value int) bool) (value, n int) {
 // anyValue fits whatever was counted.
 func anyValue(int) bool { return true }
 
-// mtu is the path MTU of the connection of a flow: the most frequent payload of its packets that must be full, in either direction, among
-// those that a path can have, if there is one. A connection without such packets has that of the others, unless a packet of its own shows
-// that it has another one.
+// mtu is the path MTU of the connection of a flow: the most frequent payload of its packets that must be full, in
+// either direction, among those that a path can have, if there is one. A connection without such packets has that of
+// the others, unless a packet of its own shows that it has another one.
 func (w *flow) mtu(others int) int {
 	both, largest := w.full, w.most
 	if r := w.peer; r != nil {

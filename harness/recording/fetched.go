@@ -8,8 +8,8 @@ import (
 )
 
 // fetched follows the READs and atomics of one half-conversation at a tap, and the answers to them. An answer that has
-// not passed, although a later one has, was lost before the tap or by the capture, or was never sent. When the request for
-// just that comes again, the requester has not got it either; else nobody knows.
+// not passed, although a later one has, was lost before the tap or by the capture, or was never sent. When the request
+// for just that comes again, the requester has not got it either; else nobody knows.
 type fetched struct {
 	due   []stretch // asked for at last and not answered yet, oldest first
 	asked []asking  // the newest
@@ -38,8 +38,8 @@ func remember[T any](list []T, x T) []T {
 	return append(list, x)
 }
 
-// request takes a READ or atomic. It returns answers that the capture lacks: the requester asks for others than those that
-// it had missed first.
+// request takes a READ or atomic. It returns answers that the capture lacks: the requester asks for others than those
+// that it had missed first.
 func (f *fetched) request(p, end psn.PSN, atomic bool) (lacking []psn.PSN) {
 	x := stretch{p, end}
 	f.holes = slices.DeleteFunc(f.holes, func(h stretch) bool {
@@ -146,7 +146,8 @@ func (f *fetched) fill(i int, p psn.PSN) {
 	}
 }
 
-// numberedApart follows the data of a READ, or an acknowledgement of such. They are to one another what a request and its answer are.
+// numberedApart follows the data of a READ, or an acknowledgement of such. They are to one another what a request and
+// its answer are.
 func (l *lack) numberedApart(s *sighting) {
 	if l.apart == nil {
 		l.apart = new(lack)

@@ -62,7 +62,8 @@ func (l *learner) begin(k flowKey, port uint16) *flow {
 	if len(l.order) >= l.limit {
 		return nil
 	}
-	w := &flow{key: k, index: len(l.order), port: port, way: l.way(k.src, k.dst), back: l.way(k.dst, k.src), seal: l.seals.by[k.src]}
+	w := &flow{key: k, index: len(l.order), port: port, way: l.way(k.src, k.dst), back: l.way(k.dst, k.src),
+		seal: l.seals.by[k.src]}
 	l.flows[k] = w
 	l.order = append(l.order, w)
 	return w
@@ -114,8 +115,10 @@ func (l *learner) conn(w *flow, mtu int) trace.Conn {
 	if w.requests == 0 && w.peer != nil && w.peer.requests > 0 {
 		w = w.peer
 	}
-	near := trace.End{Addr: w.key.src, Port: w.port, QP: engine.QP{DestQPN: w.key.qp, MTU: mtu, SendPSN: w.first, PKey: w.pkey()}}
-	far := trace.End{Addr: w.key.dst, QP: engine.QP{QPN: w.key.qp, MTU: mtu, RecvPSN: w.first}, Misaddressed: l.others[w]}
+	near := trace.End{Addr: w.key.src, Port: w.port, QP: engine.QP{DestQPN: w.key.qp, MTU: mtu,
+		SendPSN: w.first, PKey: w.pkey()}}
+	far := trace.End{Addr: w.key.dst, QP: engine.QP{QPN: w.key.qp, MTU: mtu, RecvPSN: w.first},
+		Misaddressed: l.others[w]}
 	if r := w.peer; r != nil {
 		near.QP.QPN, far.QP.DestQPN, far.QP.PKey, near.Misaddressed = r.key.qp, r.key.qp, r.pkey(), l.others[r]
 		near.QP.RecvPSN, far.QP.SendPSN, far.Port = r.first, r.first, r.port
@@ -138,7 +141,8 @@ func (l *learner) sided(c trace.Conn) trace.Conn {
 	return c
 }
 
-// lean is by how many votes the ends of a connection are on the sides where they stand; below zero, they are on the others.
+// lean is by how many votes the ends of a connection are on the sides where they stand; below zero, they are on the
+// others.
 func (l *learner) lean(c *trace.Conn) (lean int) {
 	for i, sign := range []int{1, -1} {
 		if v := l.votes[c.Ends[i].Addr]; v != nil {
@@ -152,7 +156,8 @@ func (l *learner) lean(c *trace.Conn) (lean int) {
 func (l *learner) say(h *trace.Header, c *Capture) {
 	c.Tap, c.Why = bothPorts, "each frame is first seen at its sender's tap"
 	if l.tied(h) {
-		c.Why = "frames do not tell which tap is whose, so A is the one of the first request: its file comes first by name"
+		c.Why = "frames do not tell which tap is whose, so A is the one of the first request: its " +
+			"file comes first by name"
 	}
 }
 

@@ -6,7 +6,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// learn finds out what a foreign capture is of, how it has to be read, and where it was taken. It returns how to read it.
+// learn finds out what a foreign capture is of, how it has to be read, and where it was taken. It returns how to read
+// it.
 func (r *Recording) learn(name string, with anew, tap Tap) (anew, error) {
 	var how procedure
 	as := func(f func(*captureFiles) error) error {
@@ -51,8 +52,8 @@ func (r *Recording) learn(name string, with anew, tap Tap) (anew, error) {
 	return l.trusting(as), err
 }
 
-// both finds out what speaks against the captures of two taps, and whether one of them is between the ports: then the other one alone
-// counts, or the first when both are.
+// both finds out what speaks against the captures of two taps, and whether one of them is between the ports: then the
+// other one alone counts, or the first when both are.
 func (r *Recording) both(l *learner, as anew, how *procedure) (only *trace.Side, err error) {
 	at, w := [2]*vantage{newVantage(&r.Header), newVantage(&r.Header)}, newWitness(&r.Header)
 	err = l.show(&r.Header, as, func(s *sighting, e end) {

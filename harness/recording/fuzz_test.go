@@ -9,8 +9,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace/tracetest"
 )
 
-// FuzzRecording reads frames of any bytes, in a file of any link type: whatever is learnt of them, nothing panics, and a play ends. The
-// bytes are frames, each behind its length in two bytes; the time of each is a step of its third byte.
+// FuzzRecording reads frames of any bytes, in a file of any link type: whatever is learnt of them, nothing panics, and
+// a play ends. The bytes are frames, each behind its length in two bytes; the time of each is a step of its third byte.
 func FuzzRecording(f *testing.F) {
 	fx := tracetest.Parse(f, goBackRun(1, 3, true), 0)
 	for _, w := range wrappings {
@@ -22,7 +22,8 @@ func FuzzRecording(f *testing.F) {
 		f.Add(uint16(w.link), seed)
 	}
 	f.Fuzz(func(t *testing.T, link uint16, b []byte) {
-		file := []byte("\xd4\xc3\xb2\xa1\x02\x00\x04\x00\x00\x00\x00\x00\x00\x00\x00\x00\xff\xff\x00\x00\x00\x00\x00\x00")
+		file := []byte(
+			"\xd4\xc3\xb2\xa1\x02\x00\x04\x00\x00\x00\x00\x00\x00\x00\x00\x00\xff\xff\x00\x00\x00\x00\x00\x00")
 		binary.LittleEndian.PutUint16(file[20:], link)
 		at := uint32(1 << 20)
 		for len(b) > 3 {
@@ -34,7 +35,8 @@ func FuzzRecording(f *testing.F) {
 			file, b = append(file, b[3:3+n]...), b[3+n:]
 		}
 		half := bytes.NewReader(file)
-		for _, parts := range [][]Part{{{"x", half, int64(len(file))}}, {{"x", half, int64(len(file))}, {"y", half, int64(len(file))}}} {
+		for _, parts := range [][]Part{{{"x", half, int64(len(file))}}, {{"x", half, int64(len(file))},
+			{"y", half, int64(len(file))}}} {
 			r, err := ReadAll(parts, Tap{})
 			if err != nil {
 				continue

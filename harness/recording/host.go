@@ -7,7 +7,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// host is what passed the tap tells about one end: how long it took to react as the tap saw it, and what was lost between the two.
+// host is what passed the tap tells about one end: how long it took to react as the tap saw it, and what was lost
+// between the two.
 type host struct {
 	addr     netip.Addr
 	unseen   int     // sequence NAKs for requests of this host that never passed
@@ -58,7 +59,8 @@ func (p *pauses) add(wait, all vtime.Duration) {
 	}
 }
 
-// typical returns the pause that lies in the middle of all the time that they take: few long ones weigh more than many short ones.
+// typical returns the pause that lies in the middle of all the time that they take: few long ones weigh more than many
+// short ones.
 func (p pauses) typical() (middle pause) {
 	sorted := slices.SortedFunc(slices.Values(p), func(a, b pause) int { return int(max(-1, min(1, a.all-b.all))) })
 	var total, sum vtime.Duration
@@ -78,8 +80,8 @@ func (p pauses) typical() (middle pause) {
 	return middle
 }
 
-// lost counts the signs that something was lost between the host and the tap, so that the tap is not at its port. A request is
-// unanswered when that takes much longer than answers do: the answer may have been on its way.
+// lost counts the signs that something was lost between the host and the tap, so that the tap is not at its port. A
+// request is unanswered when that takes much longer than answers do: the answer may have been on its way.
 func (h *host) lost() int {
 	n := h.unseen + h.seen + h.gaps
 	late := 4 * h.answers.median()
@@ -102,8 +104,9 @@ type reaction struct {
 // fewest is how many pauses are worth a conclusion.
 const fewest = 3
 
-// reactions returns how long h took, by kind, the best evidence first: an answer to a request and a retransmission upon a NAK have a
-// cause, and a request after a pause may have one. Where there is enough of a kind, the next ones are not asked.
+// reactions returns how long h took, by kind, the best evidence first: an answer to a request and a retransmission upon
+// a NAK have a cause, and a request after a pause may have one. Where there is enough of a kind, the next ones are not
+// asked.
 func (h *host) reactions() (list []reaction) {
 	if len(h.answers) > 0 {
 		list = append(list, reaction{time: h.answers.median(), what: "answers"})
@@ -118,22 +121,24 @@ func (h *host) reactions() (list []reaction) {
 	return list
 }
 
-// much is how many times faster the near end has to be than the far one to be told from a tap between them; some, where losses say the
-// same.
+// much is how many times faster the near end has to be than the far one to be told from a tap between them; some, where
+// losses say the same.
 const (
 	much = 8
 	some = 3
 )
 
-// Times that a host may take that is near: prompt is as long as rules allow a host to take, because a tap that makes one break them is not
-// at its port; quick holds when of the far one there are pauses only, which may be as long as it likes.
+// Times that a host may take that is near: prompt is as long as rules allow a host to take, because a tap that makes
+// one break them is not at its port; quick holds when of the far one there are pauses only, which may be as long as it
+// likes.
 const (
 	prompt = 10 * vtime.Millisecond
 	quick  = vtime.Millisecond
 )
 
-// faster reports whether r is so much shorter than far that the tap is near. What may be chance has to be a small part of its pause near,
-// and nearly all of it far; and a near pause lasts about as long as the far end takes, or else that was not what the host waited for.
+// faster reports whether r is so much shorter than far that the tap is near. What may be chance has to be a small part
+// of its pause near, and nearly all of it far; and a near pause lasts about as long as the far end takes, or else that
+// was not what the host waited for.
 func (r reaction) faster(far reaction, factor vtime.Duration) bool {
 	part := vtime.Duration(much)
 	if r.steady {

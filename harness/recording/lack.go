@@ -9,8 +9,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// lack looks for requests of one half-conversation that passed a tap and are not in the capture: those with a later one before them
-// that were acknowledged, although the tap has not seen them. Of a packet that was lost nobody acknowledges anything.
+// lack looks for requests of one half-conversation that passed a tap and are not in the capture: those with a later one
+// before them that were acknowledged, although the tap has not seen them. Of a packet that was lost nobody acknowledges
+// anything.
 type lack struct {
 	begun     bool
 	newest    psn.PSN // behind the newest request
@@ -32,7 +33,8 @@ type lack struct {
 	refuse    bool       // if there is one,
 	resent    bool       // and whether some of them have been
 	data      *fetched   // nil before the first READ or atomic
-	apart     *lack      // of the data of READs that are numbered apart, and of what acknowledges them; nil before the first
+	// of the data of READs that are numbered apart, and of what acknowledges them; nil before the first
+	apart *lack
 
 	requests, answers repeated
 }
@@ -44,8 +46,8 @@ type hole struct {
 	first    bool // it is right behind the first request seen
 }
 
-// Bounds of what is remembered of a half-conversation, and of what is taken for frames that a capture missed: more are a PSN that is
-// wrong.
+// Bounds of what is remembered of a half-conversation, and of what is taken for frames that a capture missed: more are
+// a PSN that is wrong.
 const (
 	holeLimit = 32
 	signLimit = 8
@@ -102,7 +104,8 @@ func (l *lack) refused(s *sighting) {
 	}
 }
 
-// served follows an answer that says that all requests before p were received, those that a NAK had asked for again as well.
+// served follows an answer that says that all requests before p were received, those that a NAK had asked for again as
+// well.
 func (l *lack) served(p psn.PSN) {
 	if l.refuse && l.resent && l.again.Less(p) && p.LessEq(l.newest) {
 		l.sign(l.again, resent)
@@ -246,7 +249,8 @@ func (l *lack) response(s *sighting) {
 		l.before(s.psn)
 		l.asked(s.psn)
 		l.refused(s)
-	case selective, s.opcode.IsReadResponse(), s.opcode == roce.AtomicAck: // the latter to a request that may have been sent again
+	// the latter to a request that may have been sent again
+	case selective, s.opcode.IsReadResponse(), s.opcode == roce.AtomicAck:
 		l.acknowledged(s.psn)
 	default:
 		l.acknowledged(s.psn.Next())
@@ -262,18 +266,20 @@ func (l *lack) response(s *sighting) {
 	l.fetches(s)
 }
 
-// why says what l found; "" when there is nothing, or when the other tap lacks the same. Then nobody sent it. One of the two is at the port
-// of the responder.
+// why says what l found; "" when there is nothing, or when the other tap lacks the same. Then nobody sent it. One of
+// the two is at the port of the responder.
 func (l *lack) why(other, responder *lack) string {
 	for _, p := range l.alone(other, responder) {
 		if p.what == repeat {
-			return fmt.Sprintf("the capture has psn=%+d twice within %v, and may have recorded it twice", p.psn.Sub(l.start), atOnce)
+			return fmt.Sprintf("the capture has psn=%+d twice within %v, and may have recorded it twice",
+				p.psn.Sub(l.start), atOnce)
 		}
 		return fmt.Sprintf("the capture lacks packets: psn=%+d was %s", p.psn.Sub(l.start), p.what)
 	}
 	switch {
 	case other != nil && l.late && other.begun && other.start.LessEq(l.early):
-		return fmt.Sprintf("one tap began later than the other: psn=%+d was acknowledged, and passed the other one alone", l.early.Sub(l.start))
+		return fmt.Sprintf("one tap began later than the other: psn=%+d was acknowledged, and "+
+			"passed the other one alone", l.early.Sub(l.start))
 	case other != nil && other.blind != l.blind:
 		return "one tap began later than the other"
 	case l.middle && (other == nil || other.middle):

@@ -193,8 +193,10 @@ func (l *learner) management(h *roce.Frame) {
 		}
 		delete(l.reqs, commID{h.Dst, m.Remote})
 		// Each message says where its receiver begins to send.
-		active := trace.End{Addr: h.Dst, QP: engine.QP{QPN: req.QPN, DestQPN: m.QPN, MTU: req.MTU(), SendPSN: m.StartingPSN, RecvPSN: req.StartingPSN}}
-		passive := trace.End{Addr: h.Src, QP: engine.QP{QPN: m.QPN, DestQPN: req.QPN, MTU: req.MTU(), SendPSN: req.StartingPSN, RecvPSN: m.StartingPSN}}
+		active := trace.End{Addr: h.Dst, QP: engine.QP{QPN: req.QPN, DestQPN: m.QPN, MTU: req.MTU(),
+			SendPSN: m.StartingPSN, RecvPSN: req.StartingPSN}}
+		passive := trace.End{Addr: h.Src, QP: engine.QP{QPN: m.QPN, DestQPN: req.QPN, MTU: req.MTU(),
+			SendPSN: req.StartingPSN, RecvPSN: m.StartingPSN}}
 		l.met = append(l.met, trace.Conn{Ends: [2]trace.End{active, passive}})
 	}
 }

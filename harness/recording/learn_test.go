@@ -14,7 +14,8 @@ func TestLearnFromConnectionManagement(t *testing.T) {
 	f := tracetest.Parse(t, "A>B SEND_ONLY psn=+7 len=8\n", 100)
 	a, b := f.Header.Conns[0].Ends[trace.A], f.Header.Conns[0].Ends[trace.B]
 	mad := func(from, to trace.End, m roce.CMMessage) capture.Frame {
-		p := roce.Packet{BTH: roce.BTH{Opcode: roce.UDSendOnly, DestQP: roce.CMQueuePair, PKey: roce.DefaultPKey}, DETH: roce.DETH{QKey: roce.CMQKey, SrcQP: 1}}
+		p := roce.Packet{BTH: roce.BTH{Opcode: roce.UDSendOnly, DestQP: roce.CMQueuePair, PKey: roce.DefaultPKey},
+			DETH: roce.DETH{QKey: roce.CMQKey, SrcQP: 1}}
 		p.Payload = roce.AppendCM(nil, 1, m)
 		p.Len = len(p.Payload)
 		fr := roce.Frame{Src: from.Addr, Dst: to.Addr, SrcPort: 7, TTL: 64, Packet: p}
@@ -32,7 +33,8 @@ func TestLearnFromConnectionManagement(t *testing.T) {
 		t.Fatalf("%+v", h.Conns)
 	}
 	got := h.Conns[0].Ends
-	if q := got[trace.A].QP; q.QPN != a.QP.QPN || q.DestQPN != b.QP.QPN || q.MTU != 4096 || q.SendPSN != 100 || q.RecvPSN != 900 || got[trace.A].Port != a.Port {
+	if q := got[trace.A].QP; q.QPN != a.QP.QPN || q.DestQPN != b.QP.QPN || q.MTU != 4096 || q.SendPSN != 100 ||
+		q.RecvPSN != 900 || got[trace.A].Port != a.Port {
 		t.Errorf("end A is %+v", got[trace.A])
 	}
 	if q := got[trace.B].QP; q.QPN != b.QP.QPN || q.SendPSN != 900 || q.RecvPSN != 100 {

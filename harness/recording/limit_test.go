@@ -16,10 +16,12 @@ func TestFlowsAreLimited(t *testing.T) {
 		l.frame(&n)
 	}
 	if len(l.order) != 20 || l.beyond != 2*exchanges*together-20*exchanges {
-		t.Errorf("%d flows and %d frames beyond, want 20 and %d", len(l.order), l.beyond, 2*exchanges*together-20*exchanges)
+		t.Errorf("%d flows and %d frames beyond, want 20 and %d", len(l.order), l.beyond,
+			2*exchanges*together-20*exchanges)
 	}
 	var c Capture
-	if (&captureFiles{}).count(l, &c); c.Limit != "limit: 900 frames are of more than 20 flows, and judged as of no connection; split the capture" {
+	if (&captureFiles{}).count(l, &c); c.Limit != "limit: 900 frames are of more than 20 flows, and judged as of no "+
+		"connection; split the capture" {
 		t.Error(c.Limit)
 	}
 }

@@ -5,16 +5,17 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 )
 
-// lives finds out whether QPNs were used again for another connection, where no set-up was captured. Its PSNs may begin anywhere and its
-// MTU may be another one; what tells it from a sender that errs is that the MSN begins again.
+// lives finds out whether QPNs were used again for another connection, where no set-up was captured. Its PSNs may begin
+// anywhere and its MTU may be another one; what tells it from a sender that errs is that the MSN begins again.
 type lives struct {
-	msn     psn.MSN // of the newest acknowledgement
-	top     psn.MSN // the largest of all answers
-	leapt   bool    // a request had a PSN far from the others, or the first one again, and no acknowledgement has passed since
-	size    int     // bytes of the latest packet that had to be full; 0 when larger ones have passed since
-	largest int     // payload since packets of that size began, bytes
-	resized bool    // a packet was of another MTU than those before, and no acknowledgement has passed since
-	anew    bool    // the connection began again
+	msn psn.MSN // of the newest acknowledgement
+	top psn.MSN // the largest of all answers
+	// a request had a PSN far from the others, or the first one again, and no acknowledgement has passed since
+	leapt   bool
+	size    int  // bytes of the latest packet that had to be full; 0 when larger ones have passed since
+	largest int  // payload since packets of that size began, bytes
+	resized bool // a packet was of another MTU than those before, and no acknowledgement has passed since
+	anew    bool // the connection began again
 }
 
 // farPSN is how far ahead of the newest request another one is that a loss does not explain.
@@ -35,8 +36,8 @@ func (l *lives) carries(s *sighting) {
 	}
 }
 
-// counted follows the MSN of an answer. One that begins again together with the PSNs, or the MTU, is of another connection. A READ that is
-// answered once more may have an MSN of its time, so it says nothing of PSNs that leap.
+// counted follows the MSN of an answer. One that begins again together with the PSNs, or the MTU, is of another
+// connection. A READ that is answered once more may have an MSN of its time, so it says nothing of PSNs that leap.
 func (l *lives) counted(s *sighting) {
 	n, ack := s.msn, s.opcode == roce.Acknowledge
 	if s.opcode.Layout()&roce.LayoutAETH == 0 {

@@ -14,8 +14,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace/tracetest"
 )
 
-// many is a capture of many connections between two hosts: each sends five requests and gets five answers, a hundred connections at a
-// time. Every other connection starts with the same PSN.
+// many is a capture of many connections between two hosts: each sends five requests and gets five answers, a hundred
+// connections at a time. Every other connection starts with the same PSN.
 type many struct {
 	conns, next int
 	buf         []byte
@@ -40,7 +40,8 @@ func (m *many) Next(f *capture.Frame) error {
 		start = psn.New(uint32(conn) * 977)
 	}
 	h := roce.Frame{Src: netip.MustParseAddr("10.0.0.1"), Dst: netip.MustParseAddr("10.0.0.2"), SrcPort: 50000, TTL: 64}
-	h.Packet.BTH = roce.BTH{Opcode: roce.SendOnly, DestQP: askerQP(conn) + 1<<20, PSN: start.Add(turn / 2), AckReq: true, PKey: roce.DefaultPKey}
+	h.Packet.BTH = roce.BTH{Opcode: roce.SendOnly, DestQP: askerQP(conn) + 1<<20, PSN: start.Add(turn / 2),
+		AckReq: true, PKey: roce.DefaultPKey}
 	if turn%2 == 1 {
 		h.Src, h.Dst = h.Dst, h.Src
 		h.Packet.Opcode, h.Packet.DestQP, h.Packet.AckReq = roce.Acknowledge, askerQP(conn), false
@@ -54,8 +55,8 @@ func (m *many) Next(f *capture.Frame) error {
 // askerQP is the QP number of the requester of a connection.
 func askerQP(conn int) uint32 { return uint32(conn)*7%(1<<20) + 16 }
 
-// A capture of many connections is learnt in memory and time that are linear in their number, and each is put together right: those with
-// one start PSN by the order of their answers.
+// A capture of many connections is learnt in memory and time that are linear in their number, and each is put together
+// right: those with one start PSN by the order of their answers.
 func TestManyConnections(t *testing.T) {
 	conns := 40_000
 	if testing.Short() {

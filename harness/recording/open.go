@@ -1,5 +1,5 @@
-// Package recording opens a trace wherever it was recorded: in a run folder, in NDJSON, or in captures of our own or of any other
-// program, whose connections it learns from their frames. What opens a recording cannot tell which it was.
+// Package recording opens a trace wherever it was recorded: in a run folder, in NDJSON, or in captures of our own or of
+// any other program, whose connections it learns from their frames. What opens a recording cannot tell which it was.
 package recording
 
 import (
@@ -29,9 +29,10 @@ const (
 // be called again.
 //
 // Captures that package capture wrote give the trace from which they were written, without the events. Of others, the
-// connections, the MTU and the start PSNs are learnt from the frames. Two files, or interfaces whose names begin with "A:" and "B:", are
-// the two taps of one link when both saw the same frames; which end each is at shows in which of them sees a frame first. All else is one
-// tap, and its frames tell where that stands: side A is the end that sends the first request.
+// connections, the MTU and the start PSNs are learnt from the frames. Two files, or interfaces whose names begin with
+// "A:" and "B:", are the two taps of one link when both saw the same frames; which end each is at shows in which of
+// them sees a frame first. All else is one tap, and its frames tell where that stands: side A is the end that sends the
+// first request.
 func Open(path string) (trace.Header, func(trace.Sink) error, error) {
 	r, err := Read(path, Tap{})
 	return r.Header, r.Play, err
@@ -108,7 +109,8 @@ func openNDJSON(path string) (trace.Header, func(trace.Sink) error, error) {
 	return openText(func(f func(io.Reader) error) error { return reading(path, f) })
 }
 
-// openText reads the header of NDJSON now and the rest with every play. Reading runs a function on the text from its beginning.
+// openText reads the header of NDJSON now and the rest with every play. Reading runs a function on the text from its
+// beginning.
 func openText(reading func(func(io.Reader) error) error) (h trace.Header, play func(trace.Sink) error, err error) {
 	err = reading(func(r io.Reader) error {
 		in, err := ndjson.NewReader(r)
@@ -146,8 +148,9 @@ func openCaptures(paths []string, tap Tap) (Recording, error) {
 	return learnCaptures(strings.Join(paths, ", "), filesAnew(paths), tap)
 }
 
-// learnCaptures opens captures of our own or of anyone else. Those of others are read once to learn their connections and where their tap
-// stands, once more where they have to be read in another way than they lie in their files, and to play.
+// learnCaptures opens captures of our own or of anyone else. Those of others are read once to learn their connections
+// and where their tap stands, once more where they have to be read in another way than they lie in their files, and to
+// play.
 func learnCaptures(name string, with anew, tap Tap) (Recording, error) {
 	h, own, err := ownHeader(with)
 	if err != nil {
@@ -156,7 +159,10 @@ func learnCaptures(name string, with anew, tap Tap) (Recording, error) {
 	if own {
 		return tap.known(h, func(s trace.Sink) error {
 			return with(func(c *captureFiles) error {
-				end, err := capture.Reunite(&h, c.sources, func(_ uint64, r *trace.Record) bool { s.Packet(r); return true })
+				end, err := capture.Reunite(&h, c.sources, func(_ uint64, r *trace.Record) bool {
+					s.Packet(r)
+					return true
+				})
 				s.End(end)
 				return err
 			})

@@ -23,8 +23,11 @@ type sights struct{ list []string }
 
 func (v *sights) Sight(s *trace.Sight) {
 	r := s.Rec
-	v.list = append(v.list, fmt.Sprintf("%d %v out=%v #%d conn=%d %v copy=%v %q %v icrc=%d sum=%x pad=%d raw=%x payload=%d wire=%d", s.At, s.Tap, s.Out,
-		s.Index, r.Conn, r.Fate, r.Copy, r.Cause, s.Pkt, s.ICRC, s.Sum, s.Pkt.Pad, s.Raw, len(s.Pkt.Payload), r.WireBytes))
+	v.list = append(v.list,
+		fmt.Sprintf("%d %v out=%v #%d conn=%d %v copy=%v %q %v icrc=%d sum=%x pad=%d raw=%x payload=%d wire=%d",
+			s.At, s.Tap, s.Out,
+			s.Index, r.Conn, r.Fate, r.Copy, r.Cause, s.Pkt, s.ICRC, s.Sum, s.Pkt.Pad, s.Raw,
+			len(s.Pkt.Payload), r.WireBytes))
 }
 func (v *sights) Event(*trace.Event) {}
 func (v *sights) End(vtime.Time)     {}
@@ -59,7 +62,8 @@ A post wr=1 SEND len=4
 
 // The trace from a pair of captures is the trace from which they were written, to the picosecond (META-PCAP-001).
 func TestCapturesGiveTheSameSights(t *testing.T) {
-	for _, text := range []string{exactTimes, tracetest.Gap, tracetest.Everything, strings.ReplaceAll(tracetest.BrokenFrames, " raw=off sum=9", "")} {
+	for _, text := range []string{exactTimes, tracetest.Gap, tracetest.Everything,
+		strings.ReplaceAll(tracetest.BrokenFrames, " raw=off sum=9", "")} {
 		for _, base := range tracetest.Bases {
 			f := tracetest.Parse(t, text, base)
 			dir := t.TempDir()
@@ -145,7 +149,8 @@ func TestRunFolder(t *testing.T) {
 
 func TestOpenNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "none.pcap")
-	tracetest.WritePcap(t, path, 65535, tracetest.Foreign(tracetest.FramesAt(tracetest.Parse(t, "A>B SEND_ONLY psn=+0 len=40\n", 0), trace.A)[0]))
+	tracetest.WritePcap(t, path, 65535,
+		tracetest.Foreign(tracetest.FramesAt(tracetest.Parse(t, "A>B SEND_ONLY psn=+0 len=40\n", 0), trace.A)[0]))
 	if _, _, err := Open(path); err == nil || !strings.Contains(err.Error(), "0 frames on UDP port 4791, 3 others") {
 		t.Errorf("no RoCE: %v", err)
 	}
@@ -176,7 +181,8 @@ func TestCaptureCutByLength(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := &k.Records[0]
-		if len(k.Records) != 2 || r.Defect != tc.defect || r.ICRC != trace.Unchecked || r.Raw != nil || r.Packet.Len != 100 || r.Packet.Payload != nil {
+		if len(k.Records) != 2 || r.Defect != tc.defect || r.ICRC != trace.Unchecked || r.Raw != nil ||
+			r.Packet.Len != 100 || r.Packet.Payload != nil {
 			t.Errorf("snap length %d: %d records, %+v", tc.snap, len(k.Records), r)
 		}
 	}
@@ -194,7 +200,9 @@ func withPKeys(conns []trace.Conn) []trace.Conn {
 
 // A pair of captures of any tool: the connection is learnt, and the frames are matched.
 func TestOpenForeignPair(t *testing.T) {
-	f := tracetest.Parse(t, "qp A start=77\nqp B start=500\n"+tracetest.LossyRun(1, 200)+"@3000000 B>A WRITE_FIRST psn=+0 len=1024\n@3000001 B>A WRITE_LAST psn=+1 len=3 A\n@3000009 A>B ACK psn=+1 msn=1\n", 0)
+	f := tracetest.Parse(t, "qp A start=77\nqp B start=500\n"+tracetest.LossyRun(1,
+		200)+"@3000000 B>A WRITE_FIRST psn=+0 len=1024\n@3000001 B>A WRITE_LAST psn=+1 len=3 A\n@3000009 "+
+		"A>B ACK psn=+1 msn=1\n", 0)
 	dir := t.TempDir()
 	tracetest.WritePcap(t, filepath.Join(dir, "A.pcap"), 65535, tracetest.FramesAt(f, trace.A))
 	tracetest.WritePcap(t, filepath.Join(dir, "B.pcap"), 65535, tracetest.FramesAt(f, trace.B))
@@ -254,7 +262,8 @@ B>A ACK psn=+2 msn=1
 	}
 	for i, r := range k.Records {
 		seen := [2]bool{r.Sent != vtime.Never, r.Recv != vtime.Never}
-		if w := f.Records[i]; r.Fate != trace.Unknown || r.Conn != w.Conn || r.From != w.From || seen != [2]bool{r.From == trace.A, r.From == trace.B} {
+		if w := f.Records[i]; r.Fate != trace.Unknown || r.Conn != w.Conn || r.From != w.From ||
+			seen != [2]bool{r.From == trace.A, r.From == trace.B} {
 			t.Errorf("record %d is %+v", i, r)
 		}
 	}

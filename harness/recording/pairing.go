@@ -8,7 +8,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 )
 
-// Limits of what is remembered to find out which flow answers which. Memory and work are linear in the frames and the flows.
+// Limits of what is remembered to find out which flow answers which. Memory and work are linear in the frames and the
+// flows.
 const (
 	candidateLimit = 16 // flows that a flow may answer
 	voteLimit      = 8  // answers that settle which flow answers which
@@ -59,8 +60,8 @@ func (w *flow) settle() {
 	}
 }
 
-// answer votes for the flows that sent the request with the PSN of a response: those that have waited longest, if there are many. Of
-// their requests, the one that it is most likely for is answered then.
+// answer votes for the flows that sent the request with the PSN of a response: those that have waited longest, if there
+// are many. Of their requests, the one that it is most likely for is answered then.
 func (l *learner) answer(w *flow, p psn.PSN) {
 	if w.settled {
 		return
@@ -138,7 +139,8 @@ func (l *learner) pair() {
 		w.answers = nil
 	}
 	slices.SortFunc(claims, func(a, b claim) int {
-		return cmp.Or(cmp.Compare(b.votes, a.votes), cmp.Compare(a.w.index, b.w.index), cmp.Compare(a.r.index, b.r.index))
+		return cmp.Or(cmp.Compare(b.votes, a.votes), cmp.Compare(a.w.index, b.w.index),
+			cmp.Compare(a.r.index, b.r.index))
 	})
 	for _, c := range claims {
 		switch {

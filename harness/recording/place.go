@@ -10,8 +10,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// astray reports whether the tap at a side is not at the port of any host there: something was lost between them, and the host is not
-// seen to react at once.
+// astray reports whether the tap at a side is not at the port of any host there: something was lost between them, and
+// the host is not seen to react at once.
 func (v *vantage) astray(s trace.Side) bool {
 	if len(v.header.Conns) == 0 {
 		return false
@@ -32,8 +32,8 @@ type place struct {
 	why  string
 }
 
-// decide tells where the tap stands. It is at the port of a host only if that host is an end of every connection, nothing was lost
-// between the two, and it reacts much faster than the hosts at the other ends.
+// decide tells where the tap stands. It is at the port of a host only if that host is an end of every connection,
+// nothing was lost between the two, and it reacts much faster than the hosts at the other ends.
 func (v *vantage) decide() place {
 	if p, ok := v.flagged(); ok {
 		return p
@@ -64,7 +64,8 @@ func (v *vantage) decide() place {
 	return place{why: strings.Join(reasons, "; ")}
 }
 
-// nearer looks for a kind of reaction by which h is much faster than the hosts at the other ends. Otherwise near is its first kind.
+// nearer looks for a kind of reaction by which h is much faster than the hosts at the other ends. Otherwise near is its
+// first kind.
 func nearer(h, far *host, factor vtime.Duration) (near, away reaction, ok bool) {
 	for i, r := range h.reactions() {
 		if i == 0 {
@@ -79,7 +80,8 @@ func nearer(h, far *host, factor vtime.Duration) (near, away reaction, ok bool) 
 	return near, away, false
 }
 
-// flagged goes by the direction of frames where the capture says it: the host that sends what leaves is the one with the tap.
+// flagged goes by the direction of frames where the capture says it: the host that sends what leaves is the one with
+// the tap.
 func (v *vantage) flagged() (p place, ok bool) {
 	total := 0
 	var most *host
@@ -130,12 +132,14 @@ func (v *vantage) explain(h, far *host, near, away reaction) string {
 		why = append(why, several(far.seen, "NAK for a packet that it saw", "NAKs for packets that it saw"))
 	}
 	if far.unseen > 0 {
-		why = append(why, several(far.unseen, "NAK for a packet that it never saw", "NAKs for packets that it never saw"))
+		why = append(why, several(far.unseen, "NAK for a packet that it never saw",
+			"NAKs for packets that it never saw"))
 	}
 	if h.lost() > 0 {
 		why = append(why, several(h.lost(), "sign against it", "signs against it"))
 	}
-	return strings.Join(append(why, fmt.Sprintf("%s after %s there, %s after %s from the other end", near.what, short(near), away.what, short(away))), "; ")
+	return strings.Join(append(why, fmt.Sprintf("%s after %s there, %s after %s from the other end", near.what,
+		short(near), away.what, short(away))), "; ")
 }
 
 // doubt says why the tap is not known to be at the port of h.

@@ -33,7 +33,8 @@ const (
 	portsLimit   = 1 << 12 // lines
 )
 
-// ParsePortCounts reads a file of counters: the line "gauntlet-counters 1", and for each port and direction that was mirrored a line
+// ParsePortCounts reads a file of counters: the line "gauntlet-counters 1", and for each port and direction that was
+// mirrored a line
 //
 //	FILE PORT rx|tx BEFORE AFTER
 //
@@ -66,7 +67,8 @@ func ParsePortCounts(r io.Reader) (list []PortCount, err error) {
 	case in.Err() != nil:
 		return nil, fmt.Errorf("read counters: %w", in.Err())
 	case len(list) == 0:
-		return nil, fmt.Errorf("no counters: want the line %q, and lines such as %q", fmt.Sprint(portsMagic, " ", portsVersion), "left.pcap swp1 rx 1000 2500")
+		return nil, fmt.Errorf("no counters: want the line %q, and lines such as %q", fmt.Sprint(portsMagic, " ",
+			portsVersion), "left.pcap swp1 rx 1000 2500")
 	}
 	return list, nil
 }
@@ -87,7 +89,8 @@ func portCount(words []string) (p PortCount, err error) {
 	if len(words) != 5 {
 		return p, errors.New("want FILE PORT rx|tx BEFORE AFTER, such as: left.pcap swp1 rx 1000 2500")
 	}
-	p = PortCount{File: quote.Line(words[0], quote.Sentence), Port: quote.Line(words[1], quote.Name), Way: quote.Line(words[2], quote.Name)}
+	p = PortCount{File: quote.Line(words[0], quote.Sentence), Port: quote.Line(words[1], quote.Name),
+		Way: quote.Line(words[2], quote.Name)}
 	if p.Way != "rx" && p.Way != "tx" {
 		return p, fmt.Errorf("%s: want rx, for what the port received, or tx", p.Way)
 	}
@@ -97,7 +100,8 @@ func portCount(words []string) (p PortCount, err error) {
 		}
 	}
 	if p.After < p.Before {
-		return p, fmt.Errorf("%s %s goes down from %d to %d; take the counters again, without a reset, or add 4294967296 where one of 32 bits has wrapped",
+		return p, fmt.Errorf("%s %s goes down from %d to %d; take the counters again, without a reset, or add "+
+			"4294967296 where one of 32 bits has wrapped",
 			p.Port, p.Way, p.Before, p.After)
 	}
 	return p, nil
@@ -116,8 +120,8 @@ type Mirrored struct {
 	Ports   []string // "swp1 rx"
 }
 
-// Mirror puts counters beside the captures that they are of, which are counted when none lacks a frame. Every capture must have some, and the
-// other way round.
+// Mirror puts counters beside the captures that they are of, which are counted when none lacks a frame. Every capture
+// must have some, and the other way round.
 func (c *Capture) Mirror(list []PortCount) (all []Mirrored, err error) {
 	used := map[int]bool{} // lines
 	for _, f := range c.Files {
@@ -138,7 +142,9 @@ func (c *Capture) Mirror(list []PortCount) (all []Mirrored, err error) {
 		c.Counted = true
 	}
 	if unused := len(list) - len(used); unused > 0 {
-		return nil, fmt.Errorf("%d of the %d lines are of captures that are not judged; name them as they are named to judge", unused, len(list))
+		return nil,
+			fmt.Errorf("%d of the %d lines are of captures that are not judged; name them as they are named to judge",
+				unused, len(list))
 	}
 	return all, nil
 }

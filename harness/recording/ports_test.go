@@ -7,8 +7,10 @@ import (
 )
 
 func TestParsePortCounts(t *testing.T) {
-	list, err := ParsePortCounts(strings.NewReader("# a switch\ngauntlet-counters 1\n\nleft.pcap swp1 rx 10 25 # ingress\nleft.pcap swp1 tx 7 7\n"))
-	if err != nil || len(list) != 2 || list[0].Frames() != 15 || list[1] != (PortCount{"left.pcap", "swp1", "tx", 7, 7}) {
+	list, err := ParsePortCounts(strings.NewReader("# a switch\ngauntlet-counters 1\n\nleft.pcap swp1 rx 10 25 # " +
+		"ingress\nleft.pcap swp1 tx 7 7\n"))
+	if err != nil || len(list) != 2 || list[0].Frames() != 15 ||
+		list[1] != (PortCount{"left.pcap", "swp1", "tx", 7, 7}) {
 		t.Errorf("%v, %v", list, err)
 	}
 	const head = "gauntlet-counters 1\n"
@@ -21,8 +23,9 @@ func TestParsePortCounts(t *testing.T) {
 		head + "a swp1 in 1 2\n":   "line 2: in: want rx",
 		head + "a swp1 rx -1 2\n":  "line 2: -1: want a number of frames",
 		head + "a swp1 rx 1 1e3\n": "line 2: 1e3: want a number of frames",
-		head + "a swp1 rx 1 99999999999999999999\n":         "want a number of frames",
-		head + "a swp1 rx 5 2\n":                            "line 2: swp1 rx goes down from 5 to 2; take the counters again",
+		head + "a swp1 rx 1 99999999999999999999\n": "want a number of frames",
+		head + "a swp1 rx 5 2\n": "line 2: swp1 rx goes down from 5 to 2; " +
+			"take the counters again",
 		head + "a swp1 rx 1 2\na swp1 rx 1 2\n":             "line 3: swp1 rx of a is there twice",
 		head + "a swp1 r\x1b[31mx 1 2\n":                    "want rx",
 		head + strings.Repeat("a", 70<<10) + "\n":           "read counters",
@@ -47,7 +50,8 @@ func TestMirror(t *testing.T) {
 	c := &Capture{Files: []File{{"/captures/left.pcap", 20}, {"right.pcap", 5}}}
 	left, right := PortCount{"left.pcap", "swp1", "rx", 0, 15}, PortCount{"right.pcap", "swp2", "rx", 0, 5}
 	all, err := c.Mirror([]PortCount{left, {"left.pcap", "swp1", "tx", 1, 6}, right})
-	if err != nil || len(all) != 2 || all[0].Counted != 20 || all[0].Held != 20 || len(all[0].Ports) != 2 || all[1].Counted != 5 {
+	if err != nil || len(all) != 2 || all[0].Counted != 20 || all[0].Held != 20 || len(all[0].Ports) != 2 ||
+		all[1].Counted != 5 {
 		t.Errorf("%+v, %v", all, err)
 	}
 	for want, list := range map[string][]PortCount{

@@ -20,7 +20,8 @@ type procedure struct {
 	twice  [2]mirrored     // by tap
 }
 
-// mirrored is, by the direction of frames, within which time one that was seen before is the same one. Of one tap it is the first.
+// mirrored is, by the direction of frames, within which time one that was seen before is the same one. Of one tap it is
+// the first.
 type mirrored map[way]time.Duration
 
 // procedure is what follows from what was found out by reading captures as was.

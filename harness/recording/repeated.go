@@ -6,8 +6,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// repeated remembers the latest packets that one end sent for a half-conversation. One that comes again at once was sent twice, or the tap
-// has recorded it twice, and nobody can tell which unless the other tap shows it.
+// repeated remembers the latest packets that one end sent for a half-conversation. One that comes again at once was
+// sent twice, or the tap has recorded it twice, and nobody can tell which unless the other tap shows it.
 type repeated struct {
 	latest [4]glance
 	next   uint8
@@ -25,11 +25,12 @@ type glance struct {
 	ackReq   bool
 }
 
-// atOnce is within which time a packet comes again that a tap records twice. What an end sends again comes later, because it has to hear of a
-// loss first.
+// atOnce is within which time a packet comes again that a tap records twice. What an end sends again comes later,
+// because it has to hear of a loss first.
 const atOnce = 2 * vtime.Microsecond
 
-// again takes a packet and reports whether it comes again at once. The same ACK may leave for each of several duplicates, one behind the other.
+// again takes a packet and reports whether it comes again at once. The same ACK may leave for each of several
+// duplicates, one behind the other.
 func (r *repeated) again(s *sighting) bool {
 	g := glance{true, s.at, s.psn, s.sack, s.msn, s.opcode, s.syndrome, s.ackReq}
 	found, between := false, false

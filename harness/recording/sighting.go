@@ -12,8 +12,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// sighting is what a frame tells of the place where it was captured. It is kept until it is known whose the frame is, so that the capture
-// is not read again to find out where its tap stands.
+// sighting is what a frame tells of the place where it was captured. It is kept until it is known whose the frame is,
+// so that the capture is not read again to find out where its tap stands.
 type sighting struct {
 	at       vtime.Time
 	flow     int32 // in learner.order; below zero it is one of sightings.unplaced, counted from -1 down
@@ -62,7 +62,8 @@ func (l *sightings) add(s *sighting) {
 // sight notes what a frame tells, of flow w if it is of one that is known: a damaged frame begins none.
 func (l *learner) sight(n *capture.Lane, h *roce.Frame, w *flow, sound bool) sighting {
 	f, p := &n.Frame, &h.Packet
-	s := sighting{at: n.At, psn: p.PSN, sack: p.SACK.PSN, msn: p.AETH.MSN, length: p.RETH.DMALen, payload: uint16(min(p.Len, math.MaxUint16)), opcode: p.Opcode, syndrome: p.AETH.Syndrome, way: f.Way,
+	s := sighting{at: n.At, psn: p.PSN, sack: p.SACK.PSN, msn: p.AETH.MSN, length: p.RETH.DMALen,
+		payload: uint16(min(p.Len, math.MaxUint16)), opcode: p.Opcode, syndrome: p.AETH.Syndrome, way: f.Way,
 		ackReq: p.AckReq, headed: f.Headed(), sound: sound}
 	if f.HasTap {
 		s.tap = f.Tap
@@ -76,7 +77,8 @@ func (l *learner) sight(n *capture.Lane, h *roce.Frame, w *flow, sound bool) sig
 	return s
 }
 
-// show shows the sightings of the frames of connections, in order of time: those that were kept, or those of the frames, read again.
+// show shows the sightings of the frames of connections, in order of time: those that were kept, or those of the
+// frames, read again.
 func (l *learner) show(h *trace.Header, as anew, to func(*sighting, end)) error {
 	x := l.ends(h)
 	if !l.seen.over() {
@@ -101,7 +103,8 @@ func (l *learner) show(h *trace.Header, as anew, to func(*sighting, end)) error 
 	})
 }
 
-// eachFrame shows the frames of sources in order of time, and returns how they came. A capture that is cut short is good as far as it goes.
+// eachFrame shows the frames of sources in order of time, and returns how they came. A capture that is cut short is
+// good as far as it goes.
 func eachFrame(sources []capture.Source, show func(*capture.Lane)) (*capture.Lanes, error) {
 	lanes := capture.NewLanes(sources, time.Time{})
 	for n := lanes.Next(); n != nil; n = lanes.Next() {

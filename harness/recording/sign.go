@@ -29,9 +29,10 @@ func (l *lack) sign(p psn.PSN, what string) {
 	}
 }
 
-// unseen notes a request that is not seen and was received. It may have passed before the capture began when its receiver has shown at no time
-// that it was still to come, and when its sender may have known already that it need not send it again: it was acknowledged before the sender
-// went on, or what is seen before it is one request, which a timer sends again.
+// unseen notes a request that is not seen and was received. It may have passed before the capture began when its
+// receiver has shown at no time that it was still to come, and when its sender may have known already that it need not
+// send it again: it was acknowledged before the sender went on, or what is seen before it is one request, which a timer
+// sends again.
 func (l *lack) unseen(p psn.PSN, known bool) {
 	if len(l.signs) < signLimit {
 		l.signs = append(l.signs, sign{p, unseen, known && !(l.shown && l.first.LessEq(p))})
@@ -55,14 +56,17 @@ func missing(signs []sign) (n uint64) {
 	return n
 }
 
-// alone returns the signs that nobody has sent what is missing does not explain: those that the other tap, if there is one, does not show too,
-// and those of what passed before the captures began, as far as the one at the port of the responder tells.
+// alone returns the signs that nobody has sent what is missing does not explain: those that the other tap, if there is
+// one, does not show too, and those of what passed before the captures began, as far as the one at the port of the
+// responder tells.
 func (l *lack) alone(other *lack, responder *lack) []sign {
 	if other == nil {
 		return l.signs
 	}
 	return slices.DeleteFunc(slices.Clone(l.signs), func(p sign) bool {
 		same := func(q sign) bool { return q.psn == p.psn && q.what == p.what }
-		return slices.ContainsFunc(other.signs, same) && slices.ContainsFunc(responder.signs, func(q sign) bool { return same(q) && !q.early })
+		return slices.ContainsFunc(other.signs, same) && slices.ContainsFunc(responder.signs, func(q sign) bool {
+			return same(q) && !q.early
+		})
 	})
 }

@@ -5,8 +5,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 )
 
-// stray is what shows that the packets of a flow, which differ from those of another one in nothing but the QP that they are for, are
-// the other one's: each stands where a packet of that one is missing. A flow of which a packet fits nowhere else has none.
+// stray is what shows that the packets of a flow, which differ from those of another one in nothing but the QP that
+// they are for, are the other one's: each stands where a packet of that one is missing. A flow of which a packet fits
+// nowhere else has none.
 type stray struct {
 	of   *flow // the one that the packets fit
 	open bool  // the next packet of that one shows whether the latest fits
@@ -48,14 +49,16 @@ func (q *sequence) continues(p *roce.Packet) bool {
 	return q.any && !q.unsure && p.PSN == q.next && q.inside != p.Opcode.StartsMessage()
 }
 
-// astray follows the sequence of each flow, and looks at the packets of one that has sent nothing yet but such as fit another one.
+// astray follows the sequence of each flow, and looks at the packets of one that has sent nothing yet but such as fit
+// another one.
 func (l *learner) astray(w *flow, p *roce.Packet) {
 	o := p.Opcode
 	follows := !o.NumberedApart() && (o.IsRequest() || o.IsResponse())
 	if w.frames == 1 || w.stray != nil {
 		l.place(w, p, follows)
 	}
-	if c := w.claim; c != nil && o.IsRequest() { // a flow that sends what was missing itself has lost nothing to the other one
+	// a flow that sends what was missing itself has lost nothing to the other one
+	if c := w.claim; c != nil && o.IsRequest() {
 		if w.claim = nil; c.stray != nil && p.PSN == w.sequence.next {
 			c.stray.open = false
 		} else {
@@ -75,7 +78,8 @@ func (l *learner) place(w *flow, p *roce.Packet, follows bool) {
 	}
 	for i := range min(neighbours, len(l.order)) {
 		f := l.order[len(l.order)-1-i]
-		if f == w || f.stray != nil || f.key.src != w.key.src || f.key.dst != w.key.dst || f.port != w.port || t != nil && t.of != f {
+		if f == w || f.stray != nil || f.key.src != w.key.src || f.key.dst != w.key.dst || f.port != w.port ||
+			t != nil && t.of != f {
 			continue
 		}
 		switch {
@@ -90,8 +94,8 @@ func (l *learner) place(w *flow, p *roce.Packet, follows bool) {
 	}
 }
 
-// owes reports whether answer p is one that flow f may send next: to a request that waits for its answer, with an MSN that it can have
-// come to, or the READ response that follows.
+// owes reports whether answer p is one that flow f may send next: to a request that waits for its answer, with an MSN
+// that it can have come to, or the READ response that follows.
 func (f *flow) owes(p *roce.Packet) bool {
 	best := candidate{}
 	for _, c := range f.answers {
@@ -112,8 +116,8 @@ func (f *flow) owes(p *roce.Packet) bool {
 	return from.Less(to) && p.PSN.In(from, to) && steps >= 0 && steps <= to.Sub(from)
 }
 
-// gather gives the packets that went astray to the flows that they are of. It is for the end, when it is known which flow answers which:
-// one that another flow asks or answers is there.
+// gather gives the packets that went astray to the flows that they are of. It is for the end, when it is known which
+// flow answers which: one that another flow asks or answers is there.
 func (l *learner) gather() {
 	l.others = map[*flow][]uint32{}
 	for _, w := range l.order {

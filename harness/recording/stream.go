@@ -15,10 +15,11 @@ import (
 const HeadLength = 4
 
 // magics are how captures begin: gzip, pcapng, and pcap in microseconds and nanoseconds of both byte orders.
-var magics = []string{"\x1F\x8B", "\x0A\x0D\x0D\x0A", "\xA1\xB2\xC3\xD4", "\xD4\xC3\xB2\xA1", "\xA1\xB2\x3C\x4D", "\x4D\x3C\xB2\xA1"}
+var magics = []string{"\x1F\x8B", "\x0A\x0D\x0D\x0A", "\xA1\xB2\xC3\xD4", "\xD4\xC3\xB2\xA1", "\xA1\xB2\x3C\x4D",
+	"\x4D\x3C\xB2\xA1"}
 
-// Begins returns nil for bytes that a trace can begin with, HeadLength of them or all that there are. A pipe that begins otherwise
-// need not be read to its end, which it may not have.
+// Begins returns nil for bytes that a trace can begin with, HeadLength of them or all that there are. A pipe that
+// begins otherwise need not be read to its end, which it may not have.
 func Begins(head []byte) error {
 	switch {
 	case len(head) == 0:
@@ -32,9 +33,8 @@ func Begins(head []byte) error {
 // isText tells NDJSON from captures.
 func isText(head []byte) bool { return head[0] == '{' }
 
-// OpenReader finds a trace in something that has no file of its own, such as a copy of standard input: NDJSON, pcap or pcapng.
-// The name is for messages. It returns what Open returns; each play reads the first size
-// bytes of r again.
+// OpenReader finds a trace in something that has no file of its own, such as a copy of standard input: NDJSON, pcap or
+// pcapng. The name is for messages. It returns what Open returns; each play reads the first size bytes of r again.
 func OpenReader(name string, r io.ReaderAt, size int64) (trace.Header, func(trace.Sink) error, error) {
 	in, err := ReadFrom(name, r, size, Tap{})
 	return in.Header, in.Play, err

@@ -15,10 +15,13 @@ func TestBegins(t *testing.T) {
 		head string
 		want string
 	}{
-		{"{\"ga", ""}, {"\x1F\x8B\x08\x00", ""}, {"\x0A\x0D\x0D\x0A", ""}, {"\xA1\xB2\xC3\xD4", ""}, {"\xD4\xC3\xB2\xA1", ""},
-		{"\xA1\xB2\x3C\x4D", ""}, {"\x4D\x3C\xB2\xA1", ""}, {"", "empty; want"}, {"\x1F", "neither pcap"}, {"\x7FELF", "neither pcap"}, {"[1,2", "neither pcap"},
+		{"{\"ga", ""}, {"\x1F\x8B\x08\x00", ""}, {"\x0A\x0D\x0D\x0A", ""}, {"\xA1\xB2\xC3\xD4", ""},
+		{"\xD4\xC3\xB2\xA1", ""},
+		{"\xA1\xB2\x3C\x4D", ""}, {"\x4D\x3C\xB2\xA1", ""}, {"", "empty; want"}, {"\x1F", "neither pcap"},
+		{"\x7FELF", "neither pcap"}, {"[1,2", "neither pcap"},
 	} {
-		if err := Begins([]byte(c.head)); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+		if err := Begins([]byte(c.head)); (err == nil) != (c.want == "") || err != nil &&
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: %v, want %q", c.head, err, c.want)
 		}
 	}

@@ -18,8 +18,9 @@ const (
 	crossingLimit = 1 << 10 // pairs of hosts
 )
 
-// survey finds out how captures have to be read: whether they are of two taps, by which of them each host is and how far their clocks are
-// apart, whether frames are in order of time, and whether a mirror shows each frame more than once.
+// survey finds out how captures have to be read: whether they are of two taps, by which of them each host is and how
+// far their clocks are apart, whether frames are in order of time, and whether a mirror shows each frame more than
+// once.
 type survey struct {
 	frames    [2]uint64 // by tap, of those that say at which tap they were seen
 	echoes    map[uint64]echo
@@ -37,8 +38,8 @@ type echo struct {
 	at  time.Time
 }
 
-// crossing is how much later the second tap saw what passed between two hosts, by the clocks of the taps: what the first of them sent, and
-// the second.
+// crossing is how much later the second tap saw what passed between two hosts, by the clocks of the taps: what the
+// first of them sent, and the second.
 type crossing [2]samples
 
 // frame takes a frame.
@@ -104,14 +105,14 @@ func (s *survey) lanes(l *capture.Lanes) {
 	}
 }
 
-// two reports whether there are two taps: what passed one of them passed the other too, for the most part. Captures of one direction each,
-// or of one time each, are of one tap, whatever their names say.
+// two reports whether there are two taps: what passed one of them passed the other too, for the most part. Captures of
+// one direction each, or of one time each, are of one tap, whatever their names say.
 func (s *survey) two() bool {
 	return s.matched > 0 && s.matched*3 >= min(s.frames[0], s.frames[1], echoLimit)
 }
 
-// sides counts by which tap the hosts are: the host whose frames the other tap sees later, compared with what comes back. That holds
-// however far the clocks of the taps are apart.
+// sides counts by which tap the hosts are: the host whose frames the other tap sees later, compared with what comes
+// back. That holds however far the clocks of the taps are apart.
 func (s *survey) sides(vote func(netip.Addr, trace.Side, int)) {
 	for pair, c := range s.crossings {
 		there, back := c[0].median(), c[1].median()
@@ -127,8 +128,8 @@ func (s *survey) sides(vote func(netip.Addr, trace.Side, int)) {
 	}
 }
 
-// clocks is how far the clock of the second tap is ahead of that of the first, when frames would else arrive before they are sent: so much
-// that the delay is the same both ways.
+// clocks is how far the clock of the second tap is ahead of that of the first, when frames would else arrive before
+// they are sent: so much that the delay is the same both ways.
 func (s *survey) clocks() time.Duration {
 	var most *crossing
 	for _, c := range s.sorted() {

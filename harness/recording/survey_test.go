@@ -17,7 +17,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace/tracetest"
 )
 
-// filed writes captures, one for each list, and returns what was understood of them, what a viewer sees, and where the taps are.
+// filed writes captures, one for each list, and returns what was understood of them, what a viewer sees, and where the
+// taps are.
 func filed(t *testing.T, lists ...[]capture.Frame) (Recording, []string) {
 	t.Helper()
 	var parts []Part
@@ -63,14 +64,16 @@ func TestOneTapInAnyForm(t *testing.T) {
 		lists       [][]capture.Frame
 		twice, late bool
 	}{
-		"a direction a file":   {lists: [][]capture.Frame{later(list, 0, there), later(list, 0, func(i int) bool { return !there(i) })}},
-		"a time a file":        {lists: [][]capture.Frame{list[half:], list[:half]}},
-		"three files":          {lists: [][]capture.Frame{list[half:], list[:7], list[7:half]}},
-		"out of order":         {lists: [][]capture.Frame{mixed}, late: true},
-		"concatenated":         {lists: [][]capture.Frame{slices.Concat(list[half:], list[:half])}, late: true},
-		"seen twice":           {lists: [][]capture.Frame{inTime(list, later(list, 700, nil))}, twice: true},
-		"one direction twice":  {lists: [][]capture.Frame{inTime(list, later(list, 700, there))}, twice: true},
-		"seen twice, no order": {lists: [][]capture.Frame{slices.Concat(list, later(list, 700, nil))}, twice: true, late: true},
+		"a direction a file": {lists: [][]capture.Frame{later(list, 0, there),
+			later(list, 0, func(i int) bool { return !there(i) })}},
+		"a time a file":       {lists: [][]capture.Frame{list[half:], list[:half]}},
+		"three files":         {lists: [][]capture.Frame{list[half:], list[:7], list[7:half]}},
+		"out of order":        {lists: [][]capture.Frame{mixed}, late: true},
+		"concatenated":        {lists: [][]capture.Frame{slices.Concat(list[half:], list[:half])}, late: true},
+		"seen twice":          {lists: [][]capture.Frame{inTime(list, later(list, 700, nil))}, twice: true},
+		"one direction twice": {lists: [][]capture.Frame{inTime(list, later(list, 700, there))}, twice: true},
+		"seen twice, no order": {lists: [][]capture.Frame{slices.Concat(list, later(list, 700, nil))},
+			twice: true, late: true},
 	} {
 		got, seen := filed(t, c.lists...)
 		if diff := cmp.Diff(want, seen); diff != "" {
@@ -88,10 +91,12 @@ func TestClocksOfTwoTaps(t *testing.T) {
 	f := tracetest.Parse(t, goBackRun(3, 30, true), 0)
 	a, b := tracetest.FramesAt(f, trace.A), tracetest.FramesAt(f, trace.B)
 	_, want := filed(t, a, b)
-	for _, by := range []time.Duration{-24 * time.Hour, -time.Second, -300 * time.Microsecond, 300 * time.Microsecond, time.Minute} {
+	for _, by := range []time.Duration{-24 * time.Hour, -time.Second, -300 * time.Microsecond,
+		300 * time.Microsecond, time.Minute} {
 		for _, lists := range [][][]capture.Frame{{a, later(b, by, nil)}, {later(b, by, nil), a}} {
 			r, got := filed(t, lists...)
-			if r.Capture.Tap != bothPorts || r.Capture.Clocks.Abs().Round(time.Microsecond) != by.Abs() || len(got) != len(want) {
+			if r.Capture.Tap != bothPorts || r.Capture.Clocks.Abs().Round(time.Microsecond) != by.Abs() ||
+				len(got) != len(want) {
 				t.Errorf("%v: %+v, %d sights, want %d", by, r.Capture, len(got), len(want))
 			}
 			if len(r.Capture.Doubts()) != 1 {
@@ -139,7 +144,8 @@ func TestTheNetworkRepeats(t *testing.T) {
 	}
 }
 
-// Of two taps, one that frames are lost behind on both sides is between the ports: it is left out. What both show in one file is of no port.
+// Of two taps, one that frames are lost behind on both sides is between the ports: it is left out. What both show in
+// one file is of no port.
 func TestSecondTapBetween(t *testing.T) {
 	f := tracetest.Parse(t, goBackRun(3, 40, true), 0)
 	a, b, mid := tracetest.FramesAt(f, trace.A), tracetest.FramesAt(f, trace.B), framesBetween(f)
@@ -147,13 +153,16 @@ func TestSecondTapBetween(t *testing.T) {
 		lists [][]capture.Frame
 		want  string
 	}{
-		"requester and between": {[][]capture.Frame{a, mid}, atRequester}, "between and responder": {[][]capture.Frame{mid, b}, atResponder},
-		"responder and between": {[][]capture.Frame{b, mid}, atResponder}, "both ports": {[][]capture.Frame{b, a}, bothPorts},
+		"requester and between":             {[][]capture.Frame{a, mid}, atRequester},
+		"between and responder":             {[][]capture.Frame{mid, b}, atResponder},
+		"responder and between":             {[][]capture.Frame{b, mid}, atResponder},
+		"both ports":                        {[][]capture.Frame{b, a}, bothPorts},
 		"both ports in one file":            {[][]capture.Frame{inTime(a, b)}, between},
 		"far apart, both ports in one file": {[][]capture.Frame{inTime(a, later(b, 5*time.Millisecond, nil))}, between},
 	} {
 		r, _ := filed(t, c.lists...)
-		if got := r.Capture; got.Tap != c.want || strings.Contains(got.Why, "left out") != strings.Contains(name, "between") {
+		if got := r.Capture; got.Tap != c.want || strings.Contains(got.Why, "left out") != strings.Contains(name,
+			"between") {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
@@ -168,15 +177,19 @@ func TestWhatACaptureLacks(t *testing.T) {
 		lists [][]capture.Frame
 		lacks bool
 	}{
-		"requester": {[][]capture.Frame{a}, false}, "responder": {[][]capture.Frame{b}, false}, "both": {[][]capture.Frame{a, b}, false},
-		"requester, not all": {[][]capture.Frame{later(a, 0, most)}, true}, "both, not all of one": {[][]capture.Frame{a, later(b, 0, some)}, true},
+		"requester": {[][]capture.Frame{a}, false}, "responder": {[][]capture.Frame{b}, false},
+		"both":                 {[][]capture.Frame{a, b}, false},
+		"requester, not all":   {[][]capture.Frame{later(a, 0, most)}, true},
+		"both, not all of one": {[][]capture.Frame{a, later(b, 0, some)}, true},
 	} {
 		r, _ := filed(t, c.lists...)
-		if lacks := r.Capture.Completeness() == Incomplete; lacks != c.lacks || (len(r.Capture.Doubts()) > 0) != c.lacks {
+		if lacks := r.Capture.Completeness() == Incomplete; lacks != c.lacks ||
+			(len(r.Capture.Doubts()) > 0) != c.lacks {
 			t.Errorf("%s: %+v, doubts %v", name, r.Capture, r.Capture.Doubts())
 		}
 	}
-	f = tracetest.Parse(t, "@1..9 A>B SEND_ONLY psn=+4 len=1\n@2 B>A ACK psn=+9 msn=10\n@20..21 A>B SEND_ONLY psn=+5 len=1\n", 0)
+	f = tracetest.Parse(t, "@1..9 A>B SEND_ONLY psn=+4 len=1\n@2 B>A ACK psn=+9 msn=10\n@20..21 A>B "+
+		"SEND_ONLY psn=+5 len=1\n", 0)
 	path := filepath.Join(t.TempDir(), "x.pcap")
 	tracetest.WritePcap(t, path, 65535, tracetest.FramesAt(f, trace.A))
 	if r, err := Read(path, Tap{place: atRequester}); err != nil || r.Capture.Missing == 0 {
@@ -184,12 +197,14 @@ func TestWhatACaptureLacks(t *testing.T) {
 	}
 }
 
-// A QPN that is used again shows in PSN and MSN that begin anew, or in an MTU that changes and an MSN that does, and equal PSNs of many
-// QPs in that nothing tells them apart.
+// A QPN that is used again shows in PSN and MSN that begin anew, or in an MTU that changes and an MSN that does, and
+// equal PSNs of many QPs in that nothing tells them apart.
 func TestConnectionsThatLookAlike(t *testing.T) {
-	again := "@1..9 A>B SEND_ONLY psn=+4 len=1 A\n@10..19 B>A ACK psn=+4 msn=9\n@30..39 A>B SEND_ONLY psn=+70000 len=1 A\n@40..49 B>A ACK psn=+70000 msn=1\n"
-	resized := "qp mtu=1024\n@1..9 A>B SEND_FIRST psn=+4 len=1024\n@2..10 A>B SEND_LAST psn=+5 len=1 A\n@11..19 B>A ACK psn=+5 msn=9\n" +
-		"@30..39 A>B SEND_FIRST psn=+5 len=512\n@31..40 A>B SEND_LAST psn=+6 len=1 A\n@41..49 B>A ACK psn=+6 msn=1\n"
+	again := "@1..9 A>B SEND_ONLY psn=+4 len=1 A\n@10..19 B>A ACK psn=+4 msn=9\n@30..39 A>B SEND_ONLY psn=+70000 " +
+		"len=1 A\n@40..49 B>A ACK psn=+70000 msn=1\n"
+	resized := "qp mtu=1024\n@1..9 A>B SEND_FIRST psn=+4 len=1024\n@2..10 A>B SEND_LAST psn=+5 len=1 A\n@11..19 " +
+		"B>A ACK psn=+5 msn=9\n@30..39 A>B SEND_FIRST psn=+5 len=512\n@31..40 A>B SEND_LAST psn=+6 len=1 A\n@41..49 " +
+		"B>A ACK psn=+6 msn=1\n"
 	var alike strings.Builder
 	for i := range 4 {
 		fmt.Fprintf(&alike, "qp conn=%d start=7\n", i)
@@ -207,7 +222,8 @@ func TestConnectionsThatLookAlike(t *testing.T) {
 		"used again": {again, true, false}, "another MTU": {resized, true, false},
 		"another MTU, MSN goes on":    {strings.Replace(resized, "msn=1\n", "msn=10\n", 1), false, false},
 		"another MTU, nobody answers": {strings.Replace(resized, "@41..49 B>A ACK psn=+6 msn=1\n", "", 1), true, false},
-		"a leap alone":                {strings.Replace(again, "msn=1\n", "msn=10\n", 1), false, false}, "alike": {alike.String(), false, true},
+		"a leap alone":                {strings.Replace(again, "msn=1\n", "msn=10\n", 1), false, false},
+		"alike":                       {alike.String(), false, true},
 	} {
 		r, _ := filed(t, tracetest.FramesAt(tracetest.Parse(t, c.text, 0), trace.A))
 		if conn := &r.Header.Conns[0]; conn.Anew != c.anew || c.anew && conn.Ends[trace.A].QP.MTU != 0 {
@@ -220,10 +236,12 @@ func TestConnectionsThatLookAlike(t *testing.T) {
 	}
 }
 
-// TestMirrorOfLosses: of one direction little comes twice, because the rest is lost behind the mirror; the other shows that it is one.
+// TestMirrorOfLosses: of one direction little comes twice, because the rest is lost behind the mirror; the other shows
+// that it is one.
 func TestMirrorOfLosses(t *testing.T) {
 	var d doubles
-	there, back := way{netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")}, way{netip.MustParseAddr("192.0.2.2"), netip.MustParseAddr("192.0.2.1")}
+	there, back := way{netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")},
+		way{netip.MustParseAddr("192.0.2.2"), netip.MustParseAddr("192.0.2.1")}
 	twice := func(key uint64, on way, at int64) {
 		d.frame(key, on, time.UnixMicro(at))
 		d.frame(key, on, time.UnixMicro(at+2))

@@ -9,8 +9,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// Tap says where the one tap of a foreign capture stands, for whoever knows better than what its frames tell. The zero Tap leaves that to
-// the frames.
+// Tap says where the one tap of a foreign capture stands, for whoever knows better than what its frames tell. The zero
+// Tap leaves that to the frames.
 type Tap struct {
 	place string
 	addr  netip.Addr
@@ -38,7 +38,8 @@ func ParseTap(text string) (Tap, error) {
 	if a, err := netip.ParseAddr(text); err == nil {
 		return Tap{addr: a}, nil
 	}
-	return Tap{}, fmt.Errorf("%q: want one of %s, or the address of the tapped host", text, strings.Join(TapWords, ", "))
+	return Tap{}, fmt.Errorf("%q: want one of %s, or the address of the tapped host", text,
+		strings.Join(TapWords, ", "))
 }
 
 // told reports whether t says anything.
@@ -65,11 +66,13 @@ type Capture struct {
 	Located  uint64            // frames that it lost at least, at places that other frames show
 	Missing  uint64            // requests that were answered and that the capture at their sender's port does not show
 	Anew     uint64            // connections that began anew between the same QPNs, as PSN and MSN show
-	Injected uint64            // frames that arrived at one tap and that the other, at the port of their sender, does not show; known once it was played
-	Early    uint64            // frames that by the clocks of two taps arrived before they had left; likewise
-	Limit    string            // what was left out because there was too much; "" when nothing was
-	Clocks   time.Duration     // by how much the clock of tap B was ahead, as far as it had to be set right
-	BadICRC  uint64            // whole RoCEv2 frames with a wrong ICRC, or that do not decode
+	// frames that arrived at one tap and that the other, at the port of their sender, does not show; known once it was
+	// played
+	Injected uint64
+	Early    uint64        // frames that by the clocks of two taps arrived before they had left; likewise
+	Limit    string        // what was left out because there was too much; "" when nothing was
+	Clocks   time.Duration // by how much the clock of tap B was ahead, as far as it had to be set right
+	BadICRC  uint64        // whole RoCEv2 frames with a wrong ICRC, or that do not decode
 }
 
 // File is a file of a capture.
@@ -105,7 +108,8 @@ func tapAt(h *trace.Header, c *Capture, a netip.Addr) error {
 		}
 	}
 	if ends[0]+ends[1] < len(h.Conns) {
-		return fmt.Errorf("tap at %v: it is an end of %d of the %d connections; it has to be one of all", a, ends[0]+ends[1], len(h.Conns))
+		return fmt.Errorf("tap at %v: it is an end of %d of the %d connections; it has to be one of all", a,
+			ends[0]+ends[1], len(h.Conns))
 	}
 	side := trace.A
 	c.Tap, c.Address = atRequester, a.String()

@@ -10,7 +10,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// Limits of what is remembered to find out whether a mirror shows frames twice, as they come into a switch and as they go out.
+// Limits of what is remembered to find out whether a mirror shows frames twice, as they come into a switch and as they
+// go out.
 const (
 	twiceSample = 1 << 14          // different frames among which it shows
 	twiceEnough = 4 * twiceSample  // frames after which it has shown
@@ -30,7 +31,8 @@ type doubles struct {
 
 // doubled is what was seen of a direction.
 type doubled struct {
-	frames int             // different ones; one that comes a third time counts again, because a mirror shows what is sent again twice too
+	// different ones; one that comes a third time counts again, because a mirror shows what is sent again twice too
+	frames int
 	after  []time.Duration // from the first sight of each to its second
 }
 
@@ -62,9 +64,10 @@ func (d *doubles) frame(key uint64, on way, at time.Time) {
 	}
 }
 
-// windows returns the directions of which nearly every frame is seen twice, about the same time apart, and within which time a frame that
-// was seen before is the same one. Retransmissions come later, because what calls for them has to cross the mirror too, and are of some
-// frames only. A mirror that shows one direction twice shows what comes back twice, of which more may be lost behind it.
+// windows returns the directions of which nearly every frame is seen twice, about the same time apart, and within which
+// time a frame that was seen before is the same one. Retransmissions come later, because what calls for them has to
+// cross the mirror too, and are of some frames only. A mirror that shows one direction twice shows what comes back
+// twice, of which more may be lost behind it.
 func (d *doubles) windows() mirrored {
 	list := mirrored{}
 	for on, w := range d.ways {
@@ -98,7 +101,8 @@ func (w *doubled) mostly(window time.Duration, percent int) bool {
 // nearMirror is how long after one another a mirror at one place shows a frame twice, at most.
 const nearMirror = 10 * time.Microsecond
 
-// apart reports whether most frames of a direction are seen twice, about the same time apart, and so long that it is at two places.
+// apart reports whether most frames of a direction are seen twice, about the same time apart, and so long that it is at
+// two places.
 func (d *doubles) apart() bool {
 	for _, w := range d.ways {
 		slices.Sort(w.after)

@@ -72,8 +72,9 @@ func (v *vantage) follow(s *sighting, e end) {
 	}
 }
 
-// missing counts what the capture lacks by its own account: requests that were answered and never passed the tap, where that stands at the
-// port of their sender; at that of their receiver, those of which the answer has data that nobody else has.
+// missing counts what the capture lacks by its own account: requests that were answered and never passed the tap, where
+// that stands at the port of their sender; at that of their receiver, those of which the answer has data that nobody
+// else has.
 func (v *vantage) missing(h *trace.Header) (n uint64) {
 	counted := map[*host]bool{}
 	for i := range h.Conns {
@@ -87,7 +88,8 @@ func (v *vantage) missing(h *trace.Header) (n uint64) {
 	return n
 }
 
-// anew counts the connections that began again between the same QPNs. Their MTU may be another one then, so nobody knows it.
+// anew counts the connections that began again between the same QPNs. Their MTU may be another one then, so nobody
+// knows it.
 func (v *vantage) anew(h *trace.Header) (n uint64) {
 	for i := range v.courses {
 		for _, c := range v.courses[i] {

@@ -18,8 +18,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// goBackRun is a run of go-back-N by the book over a path of 100 us each way: bursts of eight, of which every tenth packet or so is lost,
-// a NAK 2 us after the gap, and the retransmission 1 us after the NAK.
+// goBackRun is a run of go-back-N by the book over a path of 100 us each way: bursts of eight, of which every tenth
+// packet or so is lost, a NAK 2 us after the gap, and the retransmission 1 us after the NAK.
 func goBackRun(seed uint64, bursts int, loss bool) string {
 	rng := rand.New(rand.NewPCG(seed, 2))
 	var b strings.Builder
@@ -71,7 +71,10 @@ func framesBetween(f *fixture.Trace) (list []capture.Frame) {
 		}
 		list = append(list, capture.Frame{Wall: time.Unix(1_700_000_000, int64(at)/1000), Raw: r.Raw})
 	}
-	slices.SortStableFunc(list, func(x, y capture.Frame) int { return cmp.Compare(x.Wall.UnixNano(), y.Wall.UnixNano()) })
+	slices.SortStableFunc(list, func(x, y capture.Frame) int {
+		return cmp.Compare(x.Wall.UnixNano(),
+			y.Wall.UnixNano())
+	})
 	return list
 }
 
@@ -81,7 +84,8 @@ func TestWhereTheTapStands(t *testing.T) {
 		for seed := range uint64(20) {
 			f := tracetest.Parse(t, goBackRun(seed, 30, loss), 0)
 			for want, list := range map[string][]capture.Frame{
-				"requester": tracetest.FramesAt(f, trace.A), "responder": tracetest.FramesAt(f, trace.B), "between": framesBetween(f),
+				"requester": tracetest.FramesAt(f, trace.A), "responder": tracetest.FramesAt(f, trace.B),
+				"between": framesBetween(f),
 			} {
 				for _, name := range []string{"A.pcap", "B-1.pcap", "x.pcap"} {
 					path := filepath.Join(t.TempDir(), name)
@@ -91,9 +95,12 @@ func TestWhereTheTapStands(t *testing.T) {
 						t.Fatal(err)
 					}
 					if c := r.Capture; c.Tap != want || c.Told || c.Why == "" {
-						t.Errorf("seed %d, losses %v: %s taken at %s is taken for %s: %s", seed, loss, name, want, c.Tap, c.Why)
+						t.Errorf("seed %d, losses %v: %s taken at %s is taken for %s: %s", seed, loss, name,
+							want, c.Tap, c.Why)
 					}
-					if taps := map[string][2]bool{"requester": {true, false}, "responder": {false, true}}[want]; r.Header.Taps != taps || r.Header.Between != (want == "between") {
+					if taps := map[string][2]bool{"requester": {true, false},
+						"responder": {false, true}}[want]; r.Header.Taps != taps ||
+						r.Header.Between != (want == "between") {
 						t.Errorf("%s: taps %v, between %v", want, r.Header.Taps, r.Header.Between)
 					}
 				}
@@ -113,7 +120,8 @@ func TestPairWithoutNames(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.Capture.Tap != "both ports" || r.Header.Taps != [2]bool{true, true} || r.Header.Conns[0].Ends[trace.A].Addr != f.Header.Conns[0].Ends[trace.A].Addr {
+		if r.Capture.Tap != "both ports" || r.Header.Taps != [2]bool{true, true} ||
+			r.Header.Conns[0].Ends[trace.A].Addr != f.Header.Conns[0].Ends[trace.A].Addr {
 			t.Errorf("%v: %+v, taps %v", names, r.Capture, r.Header.Taps)
 		}
 	}
@@ -126,7 +134,8 @@ func TestTapAsTold(t *testing.T) {
 	tracetest.WritePcap(t, path, 65535, tracetest.FramesAt(f, trace.A))
 	ends := &f.Header.Conns[0].Ends
 	for _, c := range []struct{ text, want, fault string }{
-		{"auto", "requester", ""}, {"requester", "requester", ""}, {"responder", "responder", ""}, {"between", "between", ""},
+		{"auto", "requester", ""}, {"requester", "requester", ""}, {"responder", "responder", ""},
+		{"between", "between", ""},
 		{ends[trace.B].Addr.String(), "responder", ""}, {"10.9.9.9", "", "an end of 0 of the 1 connections"},
 		{"middle", "", `"middle": want one of auto, requester, responder, between, or the address`},
 	} {
@@ -174,7 +183,8 @@ func TestAnswersAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := l.header()
-	if len(h.Conns) != 1 || h.Conns[0].Ends[trace.A].Addr != f.Header.Conns[0].Ends[trace.A].Addr || h.Conns[0].Ends[trace.A].QP.QPN != f.Header.Conns[0].Ends[trace.A].QP.QPN {
+	if len(h.Conns) != 1 || h.Conns[0].Ends[trace.A].Addr != f.Header.Conns[0].Ends[trace.A].Addr ||
+		h.Conns[0].Ends[trace.A].QP.QPN != f.Header.Conns[0].Ends[trace.A].QP.QPN {
 		t.Errorf("%+v", h.Conns)
 	}
 }

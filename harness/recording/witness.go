@@ -7,9 +7,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
 
-// witness finds out, for each connection, what speaks against a capture as evidence: that it lacks requests, began in the middle of a
-// recovery, or has the frames of one end alone. What it finds fails a property there (trace.Doubt), as a bench's certificate does for its
-// own captures. A capture that shows nothing of this may still lack something.
+// witness finds out, for each connection, what speaks against a capture as evidence: that it lacks requests, began in
+// the middle of a recovery, or has the frames of one end alone. What it finds fails a property there (trace.Doubt), as
+// a bench's certificate does for its own captures. A capture that shows nothing of this may still lack something.
 type witness struct {
 	header *trace.Header
 	lacks  [2][][2]*lack // by tap, connection and requester; that of one tap alone is the first; nil until a packet
@@ -77,9 +77,11 @@ func (w *witness) closed(tap trace.Side, conn, req int) *lack {
 }
 
 // guessedPeer is of a connection of which two flows were put together that need not be one.
-var guessedPeer = trace.Doubt{Fails: validity.Capture, Why: "several flows fit as the answers, and which one they are is a guess"}
+var guessedPeer = trace.Doubt{Fails: validity.Capture,
+	Why: "several flows fit as the answers, and which one they are is a guess"}
 
-// tell says of each half-conversation what is wrong with the evidence, and returns how many frames it has found missing at least.
+// tell says of each half-conversation what is wrong with the evidence, and returns how many frames it has found missing
+// at least.
 func (w *witness) tell() (located uint64) {
 	for i := range w.header.Conns {
 		for req := range w.header.Conns[i].Doubts {
@@ -93,7 +95,8 @@ func (w *witness) tell() (located uint64) {
 	return located
 }
 
-// doubt says what is wrong with the evidence on the requests of one end, "" when nothing is known to be, and how many frames are missing.
+// doubt says what is wrong with the evidence on the requests of one end, "" when nothing is known to be, and how many
+// frames are missing.
 func (w *witness) doubt(conn, req int) (why string, lacks uint64) {
 	a := w.closed(trace.A, conn, req)
 	if !w.paired() {

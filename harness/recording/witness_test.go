@@ -13,28 +13,36 @@ import (
 func TestDoubts(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"complete", "A>B WRITE_FIRST psn=+0 len=1024\nA>B WRITE_LAST psn=+1 len=8 A\nB>A ACK psn=+1 msn=1\n", ""},
-		{"lost, and asked for", "A>B WRITE_FIRST psn=+0 len=1024\nA>X WRITE_MIDDLE psn=+1 len=1024\nA>B WRITE_LAST psn=+2 len=8 A\n" +
-			"B>A NAK psn=+1 msn=0 PSN_SEQ_ERR\nA>B WRITE_MIDDLE psn=+1 len=1024\nA>B WRITE_LAST psn=+2 len=8 A\nB>A ACK psn=+2 msn=1\n", ""},
-		{"missed", "A>B SEND_ONLY psn=+0 len=8 A\nB>A ACK psn=+0 msn=1\nA>B SEND_ONLY psn=+2 len=8 A\nB>A ACK psn=+2 msn=3\n", "psn=+1 was acknowledged"},
+		{"lost, and asked for", "A>B WRITE_FIRST psn=+0 len=1024\nA>X WRITE_MIDDLE psn=+1 len=1024\nA>B " +
+			"WRITE_LAST psn=+2 len=8 A\nB>A NAK psn=+1 msn=0 PSN_SEQ_ERR\nA>B WRITE_MIDDLE psn=+1 len=1024\nA>B " +
+			"WRITE_LAST psn=+2 len=8 A\nB>A ACK psn=+2 msn=1\n", ""},
+		{"missed", "A>B SEND_ONLY psn=+0 len=8 A\nB>A ACK psn=+0 msn=1\nA>B SEND_ONLY psn=+2 len=8 " +
+			"A\nB>A ACK psn=+2 msn=3\n", "psn=+1 was acknowledged"},
 		{"missed at the end", "A>B SEND_ONLY psn=+0 len=8 A\nB>A ACK psn=+1 msn=2\n", "psn=+1 was acknowledged"},
-		{"acknowledged ahead", "A>B SEND_ONLY psn=+0 len=8 A\nB>A ACK psn=+1 msn=2\nA>B SEND_ONLY psn=+1 len=8 A\nB>A ACK psn=+1 msn=2\n", ""},
-		{"mid-recovery", "A>B WRITE_MIDDLE psn=+5 len=1024\nB>A NAK psn=+3 msn=0 PSN_SEQ_ERR\nA>B WRITE_MIDDLE psn=+3 len=1024\n", "begins when"},
-		{"missed, and what follows asked for", "A>B SEND_ONLY psn=+0 len=8\nA>B SEND_ONLY psn=+2 len=8\nA>B SEND_ONLY psn=+4 len=8 A\n" +
-			"B>A NAK psn=+3 msn=3 PSN_SEQ_ERR\n", "psn=+1 was acknowledged"},
-		{"missed, and kept", "A>B SEND_ONLY psn=+0 len=8\nA>B SEND_ONLY psn=+3 len=8 A\nB>A RACK psn=+1 msn=1 sack=+2 PSN_SEQ_ERR\n",
+		{"acknowledged ahead", "A>B SEND_ONLY psn=+0 len=8 A\nB>A ACK psn=+1 msn=2\nA>B SEND_ONLY psn=+1 len=8 " +
+			"A\nB>A ACK psn=+1 msn=2\n", ""},
+		{"mid-recovery", "A>B WRITE_MIDDLE psn=+5 len=1024\nB>A NAK psn=+3 msn=0 PSN_SEQ_ERR\nA>B " +
+			"WRITE_MIDDLE psn=+3 len=1024\n", "begins when"},
+		{"missed, and what follows asked for", "A>B SEND_ONLY psn=+0 len=8\nA>B SEND_ONLY psn=+2 len=8\nA>B " +
+			"SEND_ONLY psn=+4 len=8 A\nB>A NAK psn=+3 msn=3 PSN_SEQ_ERR\n", "psn=+1 was acknowledged"},
+		{"missed, and kept", "A>B SEND_ONLY psn=+0 len=8\nA>B SEND_ONLY psn=+3 len=8 A\nB>A RACK psn=+1 msn=1 " +
+			"sack=+2 PSN_SEQ_ERR\n",
 			"psn=+2 was acknowledged"},
-		{"an answer missed", "A>B READ_REQUEST psn=+0 dmalen=8 A\nA>B SEND_ONLY psn=+1 len=8 A\nB>A ACK psn=+1 msn=2\n", "psn=+0 was asked for"},
-		{"an answer lost, and asked for", "A>B READ_REQUEST psn=+0 dmalen=8 A\nA>B SEND_ONLY psn=+1 len=8 A\nB>A ACK psn=+1 msn=2\n" +
-			"A>B READ_REQUEST psn=+0 dmalen=8 A\nB>A READ_RESP_ONLY psn=+0 msn=2 len=8\n", ""},
+		{"an answer missed", "A>B READ_REQUEST psn=+0 dmalen=8 A\nA>B SEND_ONLY psn=+1 len=8 A\nB>A ACK psn=+1 msn=2\n",
+			"psn=+0 was asked for"},
+		{"an answer lost, and asked for", "A>B READ_REQUEST psn=+0 dmalen=8 A\nA>B SEND_ONLY psn=+1 len=8 " +
+			"A\nB>A ACK psn=+1 msn=2\nA>B READ_REQUEST psn=+0 dmalen=8 A\nB>A READ_RESP_ONLY psn=+0 msn=2 len=8\n", ""},
 		{"a request missed", "A>B READ_REQUEST psn=+0 dmalen=8 A\nB>A READ_RESP_ONLY psn=+0 msn=1 len=8\n" +
 			"A>B SEND_ONLY psn=+1 len=8 A\nB>A ACK psn=+1 msn=2\nB>A READ_RESP_ONLY psn=+0 msn=2 len=8\n",
 			"psn=+0 was answered again"},
-		{"a wrong answer", "A>B FETCH_ADD psn=+0 va=0x10000000\nA>B SEND_ONLY psn=+1 len=8 A\nB>A ACK psn=+0 msn=1\nB>A ACK psn=+1 msn=2\n", ""},
-		{"sent again, and missed", "A>B SEND_ONLY psn=+0 len=8\nA>B SEND_ONLY psn=+1 len=8 A\nB>A NAK psn=+0 msn=0 PSN_SEQ_ERR\nA>B SEND_ONLY psn=+0 len=8\n" +
-			"B>A ACK psn=+1 msn=2\n", "psn=+1 was refused and acknowledged"},
+		{"a wrong answer", "A>B FETCH_ADD psn=+0 va=0x10000000\nA>B SEND_ONLY psn=+1 len=8 A\nB>A ACK psn=+0 " +
+			"msn=1\nB>A ACK psn=+1 msn=2\n", ""},
+		{"sent again, and missed", "A>B SEND_ONLY psn=+0 len=8\nA>B SEND_ONLY psn=+1 len=8 A\nB>A NAK psn=+0 msn=0 " +
+			"PSN_SEQ_ERR\nA>B SEND_ONLY psn=+0 len=8\nB>A ACK psn=+1 msn=2\n", "psn=+1 was refused and acknowledged"},
 		{"answers first", "B>A NAK psn=+3 msn=0 PSN_SEQ_ERR\nA>B WRITE_MIDDLE psn=+3 len=1024\n", "begins when"},
 		{"one way", "A>B SEND_ONLY psn=+0 len=8 A\nA>B SEND_ONLY psn=+1 len=8 A\n", "the frames of one end alone"},
-		{"guessed", "qp A conn=1\nA>B SEND_ONLY psn=+0 len=8 A\nA>B SEND_ONLY psn=+0 len=8 A conn=1\nB>A ACK psn=+0 msn=1\nB>A ACK psn=+0 msn=1 conn=1\n",
+		{"guessed", "qp A conn=1\nA>B SEND_ONLY psn=+0 len=8 A\nA>B SEND_ONLY psn=+0 len=8 A conn=1\nB>A ACK psn=+0 " +
+			"msn=1\nB>A ACK psn=+0 msn=1 conn=1\n",
 			"several flows fit"},
 	} {
 		f := tracetest.Parse(t, c.text, 0)
@@ -54,19 +62,27 @@ func TestDoubts(t *testing.T) {
 func TestDoubtsOfTwoTaps(t *testing.T) {
 	const text, begun = "A>X SEND_ONLY psn=+0 len=8 A\nA>B SEND_ONLY psn=+1 len=8 A\n", "A>B SEND_ONLY psn=+0 len=8 A\n"
 	for _, c := range []struct{ name, text, want string }{
-		{"lost, and asked for", text + "B>A NAK psn=+0 msn=0 PSN_SEQ_ERR\nA>B SEND_ONLY psn=+0 len=8 A\nB>A ACK psn=+1 msn=2\n", ""},
-		{"acknowledged", text + "B>A ACK psn=+1 msn=2\n", "one tap began later than the other: psn=-1 was acknowledged"},
-		{"acknowledged alone", text + "B>A ACK psn=+0 msn=1\n", "one tap began later than the other: psn=-1 was acknowledged"},
-		{"sent by nobody", begun + "A>B SEND_ONLY psn=+1 len=8 A\nB>A ACK psn=+1 msn=2\nA>B SEND_ONLY psn=+3 len=8 A\nB>A ACK psn=+3 msn=4\n", ""},
-		{"before the captures, perhaps", begun + "A>B SEND_ONLY psn=+2 len=8 A\nB>A ACK psn=+2 msn=3\n", "psn=+1 was acknowledged"},
-		{"acknowledged before it need be sent again", begun + "B>A ACK psn=+2 msn=3\nA>B SEND_ONLY psn=+3 len=8 A\nB>A ACK psn=+3 msn=4\n",
+		{"lost, and asked for", text + "B>A NAK psn=+0 msn=0 PSN_SEQ_ERR\nA>B SEND_ONLY psn=+0 len=8 " +
+			"A\nB>A ACK psn=+1 msn=2\n", ""},
+		{"acknowledged", text + "B>A ACK psn=+1 msn=2\n",
+			"one tap began later than the other: psn=-1 was acknowledged"},
+		{"acknowledged alone", text + "B>A ACK psn=+0 msn=1\n",
+			"one tap began later than the other: psn=-1 was acknowledged"},
+		{"sent by nobody", begun + "A>B SEND_ONLY psn=+1 len=8 A\nB>A ACK psn=+1 msn=2\nA>B SEND_ONLY psn=+3 len=8 " +
+			"A\nB>A ACK psn=+3 msn=4\n", ""},
+		{"before the captures, perhaps", begun + "A>B SEND_ONLY psn=+2 len=8 A\nB>A ACK psn=+2 msn=3\n",
 			"psn=+1 was acknowledged"},
-		{"skipped at the beginning", begun + "A>B SEND_ONLY psn=+2 len=8 A\n@1000 B>A SEND_ONLY psn=+0 len=8 A\n", "begins when"},
+		{"acknowledged before it need be sent again",
+			begun + "B>A ACK psn=+2 msn=3\nA>B SEND_ONLY psn=+3 len=8 A\nB>A ACK psn=+3 msn=4\n",
+			"psn=+1 was acknowledged"},
+		{"skipped at the beginning", begun + "A>B SEND_ONLY psn=+2 len=8 A\n@1000 B>A SEND_ONLY psn=+0 len=8 A\n",
+			"begins when"},
 	} {
 		f := tracetest.Parse(t, c.text, 0)
 		dir := t.TempDir()
 		for i, tap := range []trace.Side{trace.A, trace.B} {
-			tracetest.WritePcap(t, filepath.Join(dir, tap.String()+".pcap"), 65535, tracetest.FramesAt(f, trace.Side(i)))
+			tracetest.WritePcap(t, filepath.Join(dir, tap.String()+".pcap"), 65535,
+				tracetest.FramesAt(f, trace.Side(i)))
 		}
 		r, err := Read(dir, Tap{})
 		if err != nil {

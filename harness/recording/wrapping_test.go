@@ -24,7 +24,8 @@ import (
 var be = binary.BigEndian
 
 func under(kind uint16, b ...[]byte) []byte {
-	return bytes.Join(append([][]byte{{2, 0, 0, 0, 0, 0x63, 2, 0, 0, 0, 0, 0x64}, be.AppendUint16(nil, kind)}, b...), nil)
+	return bytes.Join(append([][]byte{{2, 0, 0, 0, 0, 0x63, 2, 0, 0, 0, 0, 0x64}, be.AppendUint16(nil, kind)}, b...),
+		nil)
 }
 
 func inIP(proto byte, b ...[]byte) []byte {
@@ -109,19 +110,24 @@ var wrappings = []struct {
 	{"SLL", 113, func(f []byte) []byte { return append(cookedHeader(f), ip(f)...) }},
 	{"SLL2", 276, func(f []byte) []byte { return append(sll2Header(f), ip(f)...) }},
 	{"MPLS link", 219, func(f []byte) []byte { return append([]byte{0, 1, 0x01, 64}, ip(f)...) }},
-	{"VXLAN", 1, func(f []byte) []byte { return under(0x0800, inIP(17, inUDP(4789, []byte{8, 0, 0, 0, 0, 0, 7, 0}, f))) }},
+	{"VXLAN", 1, func(f []byte) []byte {
+		return under(0x0800, inIP(17, inUDP(4789, []byte{8, 0, 0, 0, 0, 0, 7, 0}, f)))
+	}},
 	{"VXLAN over IPv6, tagged", 1, func(f []byte) []byte {
 		return tag(under(0x86DD, inIP6(17, inUDP(8472, []byte{8, 0, 0, 0, 0, 0, 7, 0}, tag(f, 0x88A8)))), 0x8100)
 	}},
 	{"VXLAN, outer FCS", 1, func(f []byte) []byte {
 		return append(under(0x0800, inIP(17, inUDP(4789, []byte{8, 0, 0, 0, 0, 0, 7, 0}, f))), 1, 2, 3, 4)
 	}},
-	{"VXLAN-GPE", 1, func(f []byte) []byte { return under(0x0800, inIP(17, inUDP(4790, []byte{12, 0, 0, 3, 0, 0, 7, 0}, f))) }},
+	{"VXLAN-GPE", 1, func(f []byte) []byte {
+		return under(0x0800, inIP(17, inUDP(4790, []byte{12, 0, 0, 3, 0, 0, 7, 0}, f)))
+	}},
 	{"VXLAN, cooked", 113, func(f []byte) []byte {
 		return append(cookedHeader(under(0x0800)), inIP(17, inUDP(4789, []byte{8, 0, 0, 0, 0, 0, 7, 0}, f))...)
 	}},
 	{"Geneve", 1, func(f []byte) []byte {
-		return under(0x0800, inIP(17, inUDP(6081, []byte{2, 0, 0x65, 0x58, 0, 0, 7, 0, 1, 2, 0x80, 1, 'a', 'b', 'c', 'd'}, f)))
+		return under(0x0800, inIP(17, inUDP(6081, []byte{2, 0, 0x65, 0x58, 0, 0, 7, 0, 1, 2, 0x80, 1, 'a',
+			'b', 'c', 'd'}, f)))
 	}},
 	{"Geneve, IP", 1, func(f []byte) []byte {
 		return under(0x0800, inIP(17, inUDP(6081, []byte{0, 0}, f[12:14], []byte{0, 0, 7, 0}, ip(f))))
@@ -143,12 +149,17 @@ var wrappings = []struct {
 	}},
 	{"MPLS", 1, func(f []byte) []byte { return under(0x8847, []byte{0, 1, 0, 64, 0, 2, 1, 64}, ip(f)) }},
 	{"MPLS, Ethernet", 1, func(f []byte) []byte { return under(0x8847, []byte{0, 2, 1, 64}, f) }},
-	{"MPLS, Ethernet, control word", 1, func(f []byte) []byte { return under(0x8848, []byte{0, 2, 1, 64, 0, 0, 0, 0}, f) }},
-	{"MPLS in UDP", 1, func(f []byte) []byte { return under(0x0800, inIP(17, inUDP(6635, []byte{0, 2, 1, 64}, ip(f)))) }},
+	{"MPLS, Ethernet, control word", 1, func(f []byte) []byte {
+		return under(0x8848, []byte{0, 2, 1, 64, 0, 0, 0, 0}, f)
+	}},
+	{"MPLS in UDP", 1, func(f []byte) []byte {
+		return under(0x0800, inIP(17, inUDP(6635, []byte{0, 2, 1, 64}, ip(f))))
+	}},
 	{"IP in IP", 1, func(f []byte) []byte { return under(0x0800, inIP(proto(f), ip(f))) }},
 	{"IP in IPv6", 12, func(f []byte) []byte { return inIP6(proto(f), ip(f)) }},
 	{"VXLAN in GRE in MPLS", 1, func(f []byte) []byte {
-		return under(0x8847, []byte{0, 2, 1, 64}, inIP(47, inGRE(0, 0x0800, inIP(17, inUDP(4789, []byte{8, 0, 0, 0, 0, 0, 7, 0}, f)))))
+		return under(0x8847, []byte{0, 2, 1, 64},
+			inIP(47, inGRE(0, 0x0800, inIP(17, inUDP(4789, []byte{8, 0, 0, 0, 0, 0, 7, 0}, f)))))
 	}},
 }
 
@@ -157,9 +168,10 @@ func tag(f []byte, kind uint16) []byte {
 	return bytes.Join([][]byte{f[:12], be.AppendUint16(nil, kind), {0x60, 0x64}, f[12:]}, nil)
 }
 
-// wrapped is what a viewer sees of frames that some link or tunnel carried to the tap, whole or cut by the capture. MAC addresses, tags and
-// trailers are those of the carrier, and are left out.
-func wrapped(t *testing.T, frames []capture.Frame, link layers.LinkType, cut int, wrap func([]byte) []byte) (Recording, []string) {
+// wrapped is what a viewer sees of frames that some link or tunnel carried to the tap, whole or cut by the capture. MAC
+// addresses, tags and trailers are those of the carrier, and are left out.
+func wrapped(t *testing.T, frames []capture.Frame, link layers.LinkType, cut int, wrap func([]byte) []byte) (Recording,
+	[]string) {
 	t.Helper()
 	var b bytes.Buffer
 	w := pcapgo.NewWriterNanos(&b)
@@ -224,7 +236,9 @@ func TestCutByTheMirror(t *testing.T) {
 	f := tracetest.Parse(t, "A>B SEND_FIRST psn=+0 len=1024\nA>B SEND_LAST psn=+1 len=800 A\nB>A ACK psn=+1 msn=1\n", 0)
 	frames := tracetest.FramesAt(f, trace.A)[:2]
 	_, want := wrapped(t, frames, 1, 600, func(f []byte) []byte { return f })
-	_, got := wrapped(t, frames, 1, 0, func(f []byte) []byte { return under(0x0800, inIP(47, inGRE(0, 0x88BE, f[:len(f)-600]))) })
+	_, got := wrapped(t, frames, 1, 0, func(f []byte) []byte {
+		return under(0x0800, inIP(47, inGRE(0, 0x88BE, f[:len(f)-600])))
+	})
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

@@ -14,7 +14,8 @@ func writeFrame(payload int) *Frame {
 		Src: netip.AddrFrom4([4]byte{10, 0, 0, 1}), Dst: netip.AddrFrom4([4]byte{10, 0, 0, 2}),
 		TOS: 2, TTL: 64, DF: true, SrcPort: 49152, DstPort: Port,
 	}
-	f.Packet = Packet{BTH: BTH{Opcode: WriteMiddle, PKey: DefaultPKey, DestQP: 18, PSN: 7}, Payload: make([]byte, payload), Len: payload}
+	f.Packet = Packet{BTH: BTH{Opcode: WriteMiddle, PKey: DefaultPKey, DestQP: 18, PSN: 7},
+		Payload: make([]byte, payload), Len: payload}
 	for i := range f.Packet.Payload {
 		f.Packet.Payload[i] = byte(i * 7)
 	}

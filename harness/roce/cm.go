@@ -197,7 +197,8 @@ func DecodeCM(mad []byte) (MADHeader, CMMessage, error) {
 		Attribute: CMAttribute(be.Uint16(mad[16:])), Modifier: be.Uint32(mad[20:]),
 	}
 	if h.BaseVersion != 1 || h.Class != madClassCM || h.ClassVersion != madVersion {
-		return h, nil, fmt.Errorf("cm: MAD version %d class %#x version %d, want 1, 0x7, 2", h.BaseVersion, h.Class, h.ClassVersion)
+		return h, nil, fmt.Errorf("cm: MAD version %d class %#x version %d, want 1, 0x7, 2", h.BaseVersion,
+			h.Class, h.ClassVersion)
 	}
 	m := newCM(h.Attribute)
 	if m == nil {

@@ -14,18 +14,25 @@ import (
 func TestCMRoundTrip(t *testing.T) {
 	ids := CommIDs{Local: 0x01020304, Remote: 0x05060708}
 	for _, want := range []CMMessage{
-		&REQ{LocalCommID: 1, ServiceID: 2, LocalCAGUID: 3, QKey: 4, QPN: 0xABCDEF, ResponderResources: 5, InitiatorDepth: 6,
-			LocalEECN: 7, RemoteEECN: 8, RemoteCMTimeout: 31, Service: 2, FlowControl: true, StartingPSN: 0xFEDCBA,
-			LocalCMTimeout: 20, RetryCount: 7, PKey: 0xFFFF, PathMTU: 5, RDC: true, RNRRetryCount: 6, MaxCMRetries: 15, SRQ: true,
-			ExtendedType: 1, LocalLID: 9, RemoteLID: 10, LocalGID: [16]byte{0xFE, 0x80, 15: 1}, RemoteGID: [16]byte{10: 0xFF, 15: 2},
-			FlowLabel: 0xFFFFF, PacketRate: 63, TrafficClass: 11, HopLimit: 64, SL: 15, SubnetLocal: true, ACKTimeout: 31,
+		&REQ{LocalCommID: 1, ServiceID: 2, LocalCAGUID: 3, QKey: 4, QPN: 0xABCDEF, ResponderResources: 5,
+			InitiatorDepth: 6,
+			LocalEECN:      7, RemoteEECN: 8, RemoteCMTimeout: 31, Service: 2, FlowControl: true, StartingPSN: 0xFEDCBA,
+			LocalCMTimeout: 20, RetryCount: 7, PKey: 0xFFFF, PathMTU: 5, RDC: true, RNRRetryCount: 6,
+			MaxCMRetries: 15, SRQ: true,
+			ExtendedType: 1, LocalLID: 9, RemoteLID: 10, LocalGID: [16]byte{0xFE, 0x80, 15: 1},
+			RemoteGID: [16]byte{10: 0xFF, 15: 2},
+			FlowLabel: 0xFFFFF, PacketRate: 63, TrafficClass: 11, HopLimit: 64, SL: 15,
+			SubnetLocal: true, ACKTimeout: 31,
 			PrivateData: [92]byte{1, 91: 2}},
-		&REP{CommIDs: ids, QKey: 1, QPN: 0xFFFFFF, EECN: 2, StartingPSN: 0x123456, ResponderResources: 3, InitiatorDepth: 4,
-			TargetACKDelay: 31, Failover: 3, FlowControl: true, RNRRetryCount: 7, SRQ: true, LocalCAGUID: 5, PrivateData: [196]byte{1, 195: 2}},
+		&REP{CommIDs: ids, QKey: 1, QPN: 0xFFFFFF, EECN: 2, StartingPSN: 0x123456, ResponderResources: 3,
+			InitiatorDepth: 4,
+			TargetACKDelay: 31, Failover: 3, FlowControl: true, RNRRetryCount: 7, SRQ: true, LocalCAGUID: 5,
+			PrivateData: [196]byte{1, 195: 2}},
 		&RTU{CommIDs: ids, PrivateData: [224]byte{1, 223: 2}},
 		&DREQ{CommIDs: ids, RemoteQPN: 0xABCDEF, PrivateData: [220]byte{1, 219: 2}},
 		&DREP{CommIDs: ids, PrivateData: [224]byte{1, 223: 2}},
-		&REJ{CommIDs: ids, Rejected: 2, InfoLen: 72, Reason: 28, Info: [72]byte{1, 71: 2}, PrivateData: [148]byte{1, 147: 2}},
+		&REJ{CommIDs: ids, Rejected: 2, InfoLen: 72, Reason: 28, Info: [72]byte{1, 71: 2},
+			PrivateData: [148]byte{1, 147: 2}},
 		&MRA{CommIDs: ids, Received: 1, ServiceTimeout: 31, PrivateData: [222]byte{1, 221: 2}},
 	} {
 		mad := AppendCM(nil, 0x1122334455667788, want)
@@ -33,7 +40,8 @@ func TestCMRoundTrip(t *testing.T) {
 		if err != nil || len(mad) != CMLen {
 			t.Fatalf("%T: %d bytes, %v", want, len(mad), err)
 		}
-		wantHeader := MADHeader{BaseVersion: 1, Class: 7, ClassVersion: 2, Method: 3, TID: 0x1122334455667788, Attribute: want.Attribute()}
+		wantHeader := MADHeader{BaseVersion: 1, Class: 7, ClassVersion: 2, Method: 3, TID: 0x1122334455667788,
+			Attribute: want.Attribute()}
 		if diff := cmp.Diff(wantHeader, h); diff != "" {
 			t.Errorf("%T header (-want +got):\n%s", want, diff)
 		}
@@ -45,7 +53,8 @@ func TestCMRoundTrip(t *testing.T) {
 
 // TestCMOffsets holds the fields that a middlebox reads to their places in IBTA 12.6.5 and 12.6.8.
 func TestCMOffsets(t *testing.T) {
-	req := AppendCM(nil, 0, &REQ{LocalCommID: 1, ServiceID: 2, QKey: 3, QPN: 4, StartingPSN: 5, RetryCount: 6, PKey: 7, PathMTU: 3,
+	req := AppendCM(nil, 0, &REQ{LocalCommID: 1, ServiceID: 2, QKey: 3, QPN: 4, StartingPSN: 5, RetryCount: 6,
+		PKey: 7, PathMTU: 3,
 		LocalGID: [16]byte{8}, RemoteGID: [16]byte{9}, ACKTimeout: 14, PrivateData: [92]byte{10}})
 	rep := AppendCM(nil, 0, &REP{CommIDs: CommIDs{1, 2}, QKey: 3, QPN: 4, StartingPSN: 5})
 	be := binary.BigEndian
@@ -81,7 +90,8 @@ func TestCMOffsets(t *testing.T) {
 // TestCMWidths: what does not fit its field must not spill into the neighbours.
 func TestCMWidths(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := &REQ{QPN: rapid.Uint32().Draw(t, "qpn"), StartingPSN: psn.PSN(rapid.Uint32().Draw(t, "psn")), RetryCount: rapid.Byte().Draw(t, "retry")}
+		m := &REQ{QPN: rapid.Uint32().Draw(t, "qpn"), StartingPSN: psn.PSN(rapid.Uint32().Draw(t, "psn")),
+			RetryCount: rapid.Byte().Draw(t, "retry")}
 		_, got, err := DecodeCM(AppendCM(nil, 0, m))
 		if err != nil {
 			t.Fatal(err)

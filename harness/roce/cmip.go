@@ -6,8 +6,8 @@ import (
 	"net/netip"
 )
 
-// RDMA CM connects by IP addresses and TCP ports: the port is in the service ID, the addresses are in the first bytes of a
-// REQ's private data (IBTA annex A11).
+// RDMA CM connects by IP addresses and TCP ports: the port is in the service ID, the addresses are in the first bytes
+// of a REQ's private data (IBTA annex A11).
 const (
 	ipServices = 0x0000_0000_0106_0000 // service IDs of TCP ports
 	ipInfoLen  = 36
@@ -43,5 +43,6 @@ func (m *REQ) IP() (IPInfo, error) {
 	case b[0] != 0 || b[1]&0xF0 != ipVersions:
 		return IPInfo{}, errors.New("cm: REQ without the header of RDMA CM for IPv4")
 	}
-	return IPInfo{SourcePort: binary.BigEndian.Uint16(b[2:]), Source: netip.AddrFrom4([4]byte(b[16:])), Dest: netip.AddrFrom4([4]byte(b[32:]))}, nil
+	return IPInfo{SourcePort: binary.BigEndian.Uint16(b[2:]), Source: netip.AddrFrom4([4]byte(b[16:])),
+		Dest: netip.AddrFrom4([4]byte(b[32:]))}, nil
 }

@@ -7,8 +7,8 @@ import (
 	"net/netip"
 )
 
-// wordLen is the least of a transport packet, before its ICRC, for which fields are looked for; with both the callers index
-// the type of a LoWAR packet freely.
+// wordLen is the least of a transport packet, before its ICRC, for which fields are looked for; with both the callers
+// index the type of a LoWAR packet freely.
 const wordLen = 4
 
 // span is where the layers of a frame lie.
@@ -105,7 +105,8 @@ var fields = []field{
 	{"destqp", inTransport, LayoutBTH, 5, 3}, {"destqp", inTransport, LayoutRepair, 1, 3},
 	{"ackreq", inTransport, LayoutBTH, 8, 1}, {"psn", inTransport, LayoutBTH, 9, 3},
 	{"qkey", inTransport, LayoutDETH, 0, 4}, {"srcqp", inTransport, LayoutDETH, 5, 3},
-	{"va", inTransport, LayoutRETH, 0, 8}, {"va", inTransport, LayoutVAETH, 0, 8}, {"va", inTransport, LayoutAtomicETH, 0, 8},
+	{"va", inTransport, LayoutRETH, 0, 8}, {"va", inTransport, LayoutVAETH, 0, 8},
+	{"va", inTransport, LayoutAtomicETH, 0, 8},
 	{"rkey", inTransport, LayoutRETH, 8, 4}, {"rkey", inTransport, LayoutAtomicETH, 8, 4},
 	{"dmalen", inTransport, LayoutRETH, 12, 4},
 	{"swapadd", inTransport, LayoutAtomicETH, 12, 8}, {"compare", inTransport, LayoutAtomicETH, 20, 8},
@@ -113,9 +114,11 @@ var fields = []field{
 	{"result", inTransport, LayoutAtomicAckETH, 0, 8},
 	{"lost", inTransport, LayoutSACKETH, 0, 1}, {"sack", inTransport, LayoutSACKETH, 1, 3},
 	{"sn", inTransport, LayoutSOETH, 1, 3}, {"off", inTransport, LayoutSOETH, 4, 4},
-	{"type", inTransport, LayoutRepair, 4, 1}, {"isn", inTransport, LayoutRepair, 6, 1}, {"c", inTransport, LayoutRepair, 7, 1},
+	{"type", inTransport, LayoutRepair, 4, 1}, {"isn", inTransport, LayoutRepair, 6, 1},
+	{"c", inTransport, LayoutRepair, 7, 1},
 	{"r", inTransport, LayoutRepair, 8, 2}, {"n", inTransport, LayoutRepair, 10, 2},
-	{"epoch", inTransport, LayoutBlock, 0, 1}, {"bpsn", inTransport, LayoutBlock, 1, 3}, {"lastlen", inTransport, LayoutXOR, 0, 2},
+	{"epoch", inTransport, LayoutBlock, 0, 1}, {"bpsn", inTransport, LayoutBlock, 1, 3},
+	{"lastlen", inTransport, LayoutXOR, 0, 2},
 	{"xorlen", inTransport, LayoutXOR, 2, 2}, {"check", inTransport, LayoutXOR, 4, 4},
 	{"imm", inTransport, LayoutImm, 0, 4}, {"ikey", inTransport, LayoutIETH, 0, 4},
 }
@@ -123,8 +126,8 @@ var fields = []field{
 // FieldSpan tells where a field lies in a frame, for corruption by script and for edits by hand; Reseal makes the frame
 // valid again. Names are those of the text form and opcode, flags (the byte of SE, MigReq, pad and TVer), pkey, destqp,
 // ackreq (with its reserved bits), syndrome, payload (without padding), icrc, tos (in IPv6 the two bytes that hold the
-// traffic class), ttl, iplen, ipsrc, udpsport, udpdport and udplen; in a LoWAR packet also type, isn, r, c, n, epoch, bpsn,
-// lastlen, xorlen and check. ok is false when the frame has no such field.
+// traffic class), ttl, iplen, ipsrc, udpsport, udpdport and udplen; in a LoWAR packet also type, isn, r, c, n, epoch,
+// bpsn, lastlen, xorlen and check. ok is false when the frame has no such field.
 //
 // In a frame that only DecodeAny reads, the payload is all behind the IP header, and there is no ICRC.
 func FieldSpan(frame []byte, name string) (off, n int, ok bool) {

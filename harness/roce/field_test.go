@@ -31,8 +31,10 @@ func TestFieldSpan(t *testing.T) {
 		{ack, "syndrome", 54, 1}, {ack, "msn", 55, 3}, {ack, "lost", 58, 1}, {ack, "sack", 59, 3}, {ack, "icrc", 62, 4},
 		{ack, "payload", 0, 0}, {ack, "va", 0, 0},
 		{repair, "opcode", 42, 1}, {repair, "destqp", 43, 3}, {repair, "payload", 66, 20}, {repair, "psn", 0, 0},
-		{repair, "type", 46, 1}, {repair, "isn", 48, 1}, {repair, "c", 49, 1}, {repair, "r", 50, 2}, {repair, "n", 52, 2},
-		{repair, "epoch", 54, 1}, {repair, "bpsn", 55, 3}, {repair, "lastlen", 58, 2}, {repair, "xorlen", 60, 2}, {repair, "check", 62, 4}, {repair, "icrc", 86, 4},
+		{repair, "type", 46, 1}, {repair, "isn", 48, 1}, {repair, "c", 49, 1}, {repair, "r", 50, 2},
+		{repair, "n", 52, 2},
+		{repair, "epoch", 54, 1}, {repair, "bpsn", 55, 3}, {repair, "lastlen", 58, 2}, {repair, "xorlen", 60, 2},
+		{repair, "check", 62, 4}, {repair, "icrc", 86, 4},
 		{tagged, "tos", 18, 2}, {tagged, "ttl", 25, 1}, {tagged, "iplen", 22, 2}, {tagged, "udpsport", 58, 2},
 		{tagged, "psn", 75, 3}, {tagged, "payload", 78, 10},
 	} {

@@ -5,9 +5,9 @@ import (
 	"math/bits"
 )
 
-// Fingerprint identifies a frame by its bytes from the EtherType on, except for TTL and header checksum, which every router
-// changes, and allocates nothing. It takes any frame, also one that no decoder reads. Frames that differ in one word of eight
-// bytes never have the same one; of others a pair in 2^64 does.
+// Fingerprint identifies a frame by its bytes from the EtherType on, except for TTL and header checksum, which every
+// router changes, and allocates nothing. It takes any frame, also one that no decoder reads. Frames that differ in one
+// word of eight bytes never have the same one; of others a pair in 2^64 does.
 func Fingerprint(frame []byte) uint64 {
 	body := frame[min(ethLen, len(frame)):]
 	sum := uint64(len(frame)) << 16
@@ -62,8 +62,9 @@ const (
 	protoICMP6 = 58
 )
 
-// OfKernel reports whether a frame is one that a host's kernel sends on its own account: ARP, ICMP, IGMP, and their like of IPv6. It
-// is not of a run. A packet of a run that a damaged header makes look like one has the wrong header checksum.
+// OfKernel reports whether a frame is one that a host's kernel sends on its own account: ARP, ICMP, IGMP, and their
+// like of IPv6. It is not of a run. A packet of a run that a damaged header makes look like one has the wrong header
+// checksum.
 func OfKernel(frame []byte) bool {
 	if len(frame) < ethLen {
 		return false

@@ -40,7 +40,8 @@ func TestFingerprint(t *testing.T) {
 // What a kernel says is told from a packet of the run whose header was damaged into its like.
 func TestOfKernel(t *testing.T) {
 	ip := func(protocol byte) []byte {
-		f := append(make([]byte, 12), 8, 0, 0x45, 0, 0, 28, 0, 0, 0, 0, 64, protocol, 0, 0, 10, 77, 0, 1, 10, 77, 0, 2, 8, 0, 0, 0, 0, 0, 0, 0)
+		f := append(make([]byte, 12), 8, 0, 0x45, 0, 0, 28, 0, 0, 0, 0, 64, protocol, 0, 0, 10, 77, 0, 1, 10, 77, 0, 2,
+			8, 0, 0, 0, 0, 0, 0, 0)
 		binary.BigEndian.PutUint16(f[24:], ^headerSum(f[14:34]))
 		return f
 	}
@@ -52,9 +53,12 @@ func TestOfKernel(t *testing.T) {
 		frame []byte
 		want  bool
 	}{
-		"ARP": {append(make([]byte, 12), 8, 6, 0), true}, "ICMP": {ip(protoICMP), true}, "IGMP": {ip(protoIGMP), true}, "ICMPv6": {six, true},
-		"UDP": {ip(protoUDP), false}, "TCP": {ip(protoTCP), false}, "damaged UDP": {damaged, false}, "cut ICMP": {ip(protoICMP)[:30], false},
-		"nothing": {nil, false}, "unknown EtherType": {append(make([]byte, 12), 0x88, 0xB5, 1, 2), false}, "cut IPv6": {six[:40], false},
+		"ARP": {append(make([]byte, 12), 8, 6, 0), true}, "ICMP": {ip(protoICMP), true}, "IGMP": {ip(protoIGMP), true},
+		"ICMPv6": {six, true},
+		"UDP":    {ip(protoUDP), false}, "TCP": {ip(protoTCP), false}, "damaged UDP": {damaged, false},
+		"cut ICMP": {ip(protoICMP)[:30], false},
+		"nothing":  {nil, false}, "unknown EtherType": {append(make([]byte, 12), 0x88, 0xB5, 1, 2), false},
+		"cut IPv6": {six[:40], false},
 	} {
 		if got := OfKernel(c.frame); got != c.want {
 			t.Errorf("%s: %v", name, got)

@@ -19,8 +19,8 @@ const (
 )
 
 // Overhead is what layer 1 carries of a packet beside its payload, in bytes, when there is no header but the BTH, over
-// IPv4 without VLAN: preamble, start delimiter and gap 20, Ethernet 14, IP 20, UDP 8, BTH 12, ICRC 4, FCS 4. A full packet
-// in the middle of a message is like that.
+// IPv4 without VLAN: preamble, start delimiter and gap 20, Ethernet 14, IP 20, UDP 8, BTH 12, ICRC 4, FCS 4. A full
+// packet in the middle of a message is like that.
 const Overhead = overhead + ethLen + ipv4Len + udpLen + bthLen + icrcLen + fcsLen
 
 const (
@@ -32,7 +32,8 @@ const (
 )
 
 // Frame is a Packet as it crosses a link: Ethernet, an optional VLAN tag, IPv4 or IPv6, UDP, and the packet. The frame
-// is IPv6 when either address is; a packet without BTH, UDP or TCP, crosses IPv4 only. The FCS belongs to the link and is not represented.
+// is IPv6 when either address is; a packet without BTH, UDP or TCP, crosses IPv4 only. The FCS belongs to the link and
+// is not represented.
 type Frame struct {
 	DstMAC, SrcMAC [6]byte
 	VLAN           uint16 // tag control information: priority 3 bits, drop eligible 1, VLAN ID 12
@@ -153,8 +154,8 @@ func (f *Frame) putEthernet(b []byte) {
 	binary.BigEndian.PutUint16(b[12:], kind)
 }
 
-// putIPv4 writes the header of a packet of n bytes. The checksum is taken from the words before they are stored: reading them
-// back at once would wait for the stores. RFC 1071 lets words of 32 bits be summed and folded at the end.
+// putIPv4 writes the header of a packet of n bytes. The checksum is taken from the words before they are stored:
+// reading them back at once would wait for the stores. RFC 1071 lets words of 32 bits be summed and folded at the end.
 func (f *Frame) putIPv4(b []byte, n int) {
 	be := binary.BigEndian
 	src, dst := as4(f.Src), as4(f.Dst)
@@ -188,8 +189,8 @@ func (f *Frame) putIPv6(b []byte, n int) {
 	copy(b[24:], dst[:])
 }
 
-// putUDP writes the header of a datagram of n bytes without a checksum. IPv4 needs none, since the ICRC covers more; IPv6 gets
-// one once everything else is in place.
+// putUDP writes the header of a datagram of n bytes without a checksum. IPv4 needs none, since the ICRC covers more;
+// IPv6 gets one once everything else is in place.
 func (f *Frame) putUDP(b []byte, n int) {
 	port := f.DstPort
 	if port == 0 {

@@ -381,7 +381,8 @@ func TestNoAllocations(t *testing.T) {
 	}
 }
 
-// TestSums: the CRC of a payload that the ICRC tells is the one that its bytes give, and the ICRC that it tells is right or wrong as it is.
+// TestSums: the CRC of a payload that the ICRC tells is the one that its bytes give, and the ICRC that it tells is
+// right or wrong as it is.
 func TestSums(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := frames().Draw(t, "frame")

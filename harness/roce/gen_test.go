@@ -35,7 +35,8 @@ func randomPacket(op Opcode, n int, seed uint64) Packet {
 	u32, u64, yes := r.Uint32, r.Uint64, func() bool { return r.Uint32()&1 == 0 }
 	p := Packet{
 		BTH: BTH{Opcode: op, SE: yes(), Mig: yes(), AckReq: yes(), FECN: yes(), BECN: yes(), TVer: uint8(u32()) & 15,
-			Resv6: uint8(u32()) & 0x3F, Resv7: uint8(u32()) & 0x7F, PKey: uint16(u32()), DestQP: u32(), PSN: psn.PSN(u32())},
+			Resv6: uint8(u32()) & 0x3F, Resv7: uint8(u32()) & 0x7F, PKey: uint16(u32()), DestQP: u32(),
+			PSN: psn.PSN(u32())},
 		RETH:   RETH{VA: u64(), RKey: u32(), DMALen: u32()},
 		AETH:   AETH{Syndrome: Syndrome(u32()), MSN: psn.MSN(u32())},
 		Atomic: AtomicETH{SwapAdd: u64(), Compare: u64()},
@@ -43,8 +44,10 @@ func randomPacket(op Opcode, n int, seed uint64) Packet {
 		DETH: DETH{QKey: u32(), SrcQP: u32()},
 		SACK: SACKETH{PSN: psn.PSN(u32()), LostCnt: uint8(u32())},
 		SO:   SOETH{SN: u32(), Offset: u32()},
-		Repair: Repair{Type: RepairType(u32() % 5), Version: uint8(u32()) & 15, HasFirst: yes(), HasLast: yes(), Responses: yes(), ISN: uint8(u32()),
-			C: uint8(u32()), R: uint16(u32()), N: uint16(u32()), Epoch: uint8(u32()), Base: psn.PSN(u32()), LastLen: uint16(u32()), Check: u32(),
+		Repair: Repair{Type: RepairType(u32() % 5), Version: uint8(u32()) & 15, HasFirst: yes(), HasLast: yes(),
+			Responses: yes(), ISN: uint8(u32()),
+			C: uint8(u32()), R: uint16(u32()), N: uint16(u32()), Epoch: uint8(u32()), Base: psn.PSN(u32()),
+			LastLen: uint16(u32()), Check: u32(),
 			Lost: u32(), Recovered: u32(), Unrecoverable: u32()},
 		Len: n,
 	}

@@ -36,8 +36,9 @@ func ucSendOnly(t *testing.T) []byte {
 // cnpCapture is the second public ICRC vector, a congestion notification from a ConnectX-4 Lx, whole.
 func cnpCapture(t *testing.T) []byte {
 	t.Helper()
-	return unhex(t, "e41d2dab2bc27cfe90643b32080045c2003c718c4000401191610a0011010a001201000012b7002800008100ffff4000011800"+
-		"0000000000000000000000000000000000000082fd002a")
+	return unhex(t,
+		"e41d2dab2bc27cfe90643b32080045c2003c718c4000401191610a0011010a001201000012b7002800008100ffff4000011800"+
+			"0000000000000000000000000000000000000082fd002a")
 }
 
 func TestICRCVectors(t *testing.T) {

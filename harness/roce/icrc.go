@@ -100,8 +100,9 @@ func (s span) sealed(frame []byte) bool {
 	return binary.LittleEndian.Uint32(frame[s.end-icrcLen:]) == icrc(frame, s)
 }
 
-// DecodeReserved reads a frame with the opcode of LoWAR as one of a sender that does not know LoWAR, to which that opcode is reserved. The
-// ICRC tells them apart: only LoWAR leaves byte 4 of the transport header unmasked. The BTH is filled in.
+// DecodeReserved reads a frame with the opcode of LoWAR as one of a sender that does not know LoWAR, to which that
+// opcode is reserved. The ICRC tells them apart: only LoWAR leaves byte 4 of the transport header unmasked. The BTH is
+// filled in.
 func (f *Frame) DecodeReserved(b []byte) bool {
 	at, ok := locate(b)
 	bth := at.l4 + udpLen

@@ -9,8 +9,9 @@ import (
 )
 
 // registry is the opcode table once more, in the words of the standard and of the extension registry: code, header
-// bytes (BTH included), and a letter for each predicate that holds: Q request, R response, K acknowledgement of READ data, F first, M middle, L last,
-// O only, S send, W write, D read request, A atomic, r read response, I immediate, P payload.
+// bytes (BTH included), and a letter for each predicate that holds: Q request, R response, K acknowledgement of READ
+// data, F first, M middle, L last, O only, S send, W write, D read request, A atomic, r read response, I immediate, P
+// payload.
 const registry = `
 00 12 QFSP SEND_FIRST
 01 12 QMSP SEND_MIDDLE
@@ -181,7 +182,8 @@ func TestClassString(t *testing.T) {
 
 // TestRNRTimer holds the table to IBTA table 45, in milliseconds.
 func TestRNRTimer(t *testing.T) {
-	want := [32]float64{655.36, 0.01, 0.02, 0.03, 0.04, 0.06, 0.08, 0.12, 0.16, 0.24, 0.32, 0.48, 0.64, 0.96, 1.28, 1.92,
+	want := [32]float64{655.36, 0.01, 0.02, 0.03, 0.04, 0.06, 0.08, 0.12, 0.16, 0.24, 0.32, 0.48,
+		0.64, 0.96, 1.28, 1.92,
 		2.56, 3.84, 5.12, 7.68, 10.24, 15.36, 20.48, 30.72, 40.96, 61.44, 81.92, 122.88, 163.84, 245.76, 327.68, 491.52}
 	for i, ms := range want {
 		if got := RNRTimer(i).Duration().Seconds() * 1e3; got < ms*0.9999 || got > ms*1.0001 {

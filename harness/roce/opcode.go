@@ -1,7 +1,7 @@
 package roce
 
-// Opcode is the first byte of the BTH: transport class in the top three bits, operation in the low five. Two values beyond
-// a byte, UDP and TCP, stand for packets that have no BTH.
+// Opcode is the first byte of the BTH: transport class in the top three bits, operation in the low five. Two values
+// beyond a byte, UDP and TCP, stand for packets that have no BTH.
 type Opcode uint16
 
 // The reliable-connection class (IBTA 9.2, table 35).
@@ -67,6 +67,6 @@ const (
 // opcodeCount is how many opcodes there are, known and unknown.
 const opcodeCount = 0x102
 
-// OverIP reports UDP and TCP, whose packets have no transport header that this package knows: Packet.Payload is what the
-// IP header precedes, UDP or TCP header included.
+// OverIP reports UDP and TCP, whose packets have no transport header that this package knows: Packet.Payload is what
+// the IP header precedes, UDP or TCP header included.
 func (o Opcode) OverIP() bool { return o >= UDP }

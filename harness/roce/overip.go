@@ -6,8 +6,9 @@ import (
 	"net/netip"
 )
 
-// PortIWARP is the port by which packets of an iWARP run are told from other traffic: the destination of every datagram,
-// and the passive end of every TCP connection. No port is assigned to iWARP; this one is the project's own choice.
+// PortIWARP is the port by which packets of an iWARP run are told from other traffic: the destination of every
+// datagram, and the passive end of every TCP connection. No port is assigned to iWARP; this one is the project's own
+// choice.
 const PortIWARP = 4795
 
 // maxIPPayload is what fits behind an IPv4 header.
@@ -22,7 +23,8 @@ func (f *Frame) protocol() byte {
 }
 
 // appendOverIP is AppendTo for a packet without BTH: the IPv4 header with its fragment fields, and the payload. A TCP
-// segment gets its checksum here, because it covers the addresses; a UDP datagram keeps the one it has, which may be none.
+// segment gets its checksum here, because it covers the addresses; a UDP datagram keeps the one it has, which may be
+// none.
 func (f *Frame) appendOverIP(b []byte) []byte {
 	l3 := f.l3()
 	b, out := extend(b, f.Len())
@@ -55,8 +57,8 @@ func (f *Frame) fragmentWord() uint32 {
 	return w
 }
 
-// DecodeAny is Decode for links that carry more than RoCEv2: packets UDP and TCP to or from PortIWARP are read as such. A
-// fragment that is not the first has no ports; it counts, because no RoCEv2 packet is ever fragmented.
+// DecodeAny is Decode for links that carry more than RoCEv2: packets UDP and TCP to or from PortIWARP are read as such.
+// A fragment that is not the first has no ports; it counts, because no RoCEv2 packet is ever fragmented.
 func (f *Frame) DecodeAny(b []byte) error {
 	off, end, ok := overIP(b)
 	if !ok {
@@ -65,7 +67,8 @@ func (f *Frame) DecodeAny(b []byte) error {
 	be := binary.BigEndian
 	ip := b[ethLen:off]
 	frag := be.Uint16(ip[6:])
-	*f = Frame{DstMAC: [6]byte(b), SrcMAC: [6]byte(b[6:]), TOS: ip[1], TTL: ip[8], ID: be.Uint16(ip[4:]), DF: frag&0x4000 != 0,
+	*f = Frame{DstMAC: [6]byte(b), SrcMAC: [6]byte(b[6:]), TOS: ip[1], TTL: ip[8], ID: be.Uint16(ip[4:]),
+		DF:  frag&0x4000 != 0,
 		Src: netip.AddrFrom4([4]byte(ip[12:])), Dst: netip.AddrFrom4([4]byte(ip[16:]))}
 	p := &f.Packet
 	p.Opcode = UDP
@@ -82,8 +85,8 @@ func (f *Frame) DecodeAny(b []byte) error {
 	return nil
 }
 
-// OverIP returns where the UDP datagram, its fragment, or the TCP segment lies in a frame that DecodeAny reads as one; ok
-// is false for all others.
+// OverIP returns where the UDP datagram, its fragment, or the TCP segment lies in a frame that DecodeAny reads as one;
+// ok is false for all others.
 func OverIP(frame []byte) (off, n int, ok bool) {
 	off, end, ok := overIP(frame)
 	return off, end - off, ok
@@ -130,8 +133,8 @@ func MendTCP(frame []byte) {
 	}
 }
 
-// TCPData returns where the data of a TCP segment lies in a frame that DecodeAny reads as one; ok is false for a frame that
-// is none.
+// TCPData returns where the data of a TCP segment lies in a frame that DecodeAny reads as one; ok is false for a frame
+// that is none.
 func TCPData(frame []byte) (off, n int, ok bool) {
 	off, n, ok = OverIP(frame)
 	if !ok || frame[ethLen+9] != protoTCP || n < tcpHeader {

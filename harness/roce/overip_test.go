@@ -11,7 +11,8 @@ import (
 
 // datagram is a frame to the port of iWARP with so many bytes behind the UDP header.
 func datagram(n int) Frame {
-	payload := append([]byte{0xC0, 0x11, PortIWARP >> 8, PortIWARP & 0xFF, 0, byte(8 + n), 0, 0}, bytes.Repeat([]byte{0xA5}, n)...)
+	payload := append([]byte{0xC0, 0x11, PortIWARP >> 8, PortIWARP & 0xFF, 0, byte(8 + n), 0, 0},
+		bytes.Repeat([]byte{0xA5}, n)...)
 	return Frame{DstMAC: [6]byte{2, 0, 0, 0, 0, 2}, SrcMAC: [6]byte{2, 0, 0, 0, 0, 1}, TTL: 64,
 		Src: netip.MustParseAddr("10.0.0.1"), Dst: netip.MustParseAddr("10.0.0.2"),
 		Packet: Packet{BTH: BTH{Opcode: UDP}, IP: IP{ID: 7}, Payload: payload, Len: len(payload)}}
@@ -20,7 +21,8 @@ func datagram(n int) Frame {
 func TestDatagramGolden(t *testing.T) {
 	f := datagram(4)
 	got := f.AppendTo(nil)
-	want := "020000000002" + "020000000001" + "0800" + "45000020" + "00070000" + "401166c4" + "0a000001" + "0a000002" + "c01112bb000c0000" + "a5a5a5a5"
+	want := "020000000002" + "020000000001" + "0800" + "45000020" + "00070000" + "401166c4" + "0a000001" + "0a000002" +
+		"c01112bb000c0000" + "a5a5a5a5"
 	if hex.EncodeToString(got) != want {
 		t.Errorf("is   %x\nwant %s", got, want)
 	}
@@ -28,7 +30,8 @@ func TestDatagramGolden(t *testing.T) {
 		t.Errorf("lengths %d, %d, %d", f.Len(), f.WireLen(), f.Packet.WireLen(false))
 	}
 	var back Frame
-	if err := back.DecodeAny(got); err != nil || back.SrcPort != 0xC011 || back.DstPort != PortIWARP || back.Packet.IP.ID != 7 ||
+	if err := back.DecodeAny(got); err != nil || back.SrcPort != 0xC011 || back.DstPort != PortIWARP ||
+		back.Packet.IP.ID != 7 ||
 		!bytes.Equal(back.Packet.Payload, f.Packet.Payload) {
 		t.Errorf("reads back as %+v, %v", back, err)
 	}
@@ -37,7 +40,8 @@ func TestDatagramGolden(t *testing.T) {
 	}
 }
 
-// A fragment without ports is one of ours; a first fragment to another port, and a fragment to the port of RoCEv2, are not.
+// A fragment without ports is one of ours; a first fragment to another port, and a fragment to the port of RoCEv2, are
+// not.
 func TestFragments(t *testing.T) {
 	f := datagram(40)
 	f.Packet.IP = IP{ID: 9, Fragment: NewFragment(1480, true)}
@@ -82,14 +86,16 @@ func TestTCPChecksum(t *testing.T) {
 }
 
 func TestOverIPText(t *testing.T) {
-	for _, text := range []string{"UDP len=3 data=010203", "UDP len=2000 ipid=5 frag=1480 MF", "TCP len=1 ipid=65535 data=ff", "TCP"} {
+	for _, text := range []string{"UDP len=3 data=010203", "UDP len=2000 ipid=5 frag=1480 MF",
+		"TCP len=1 ipid=65535 data=ff", "TCP"} {
 		p, err := ParsePacket(text)
 		if err != nil || p.String() != text {
 			t.Errorf("%q prints as %q, %v", text, p.String(), err)
 		}
 	}
 	for text, want := range map[string]string{
-		"UDP data=0": "data: want", "UDP len=4 data=01": "len=4, and 1 bytes", "UDP psn=1": "no psn", "UDP A": "unknown word A",
+		"UDP data=0": "data: want", "UDP len=4 data=01": "len=4, and 1 bytes", "UDP psn=1": "no psn",
+		"UDP A":       "unknown word A",
 		"ACK data=01": "has no data", "ACK MF": "unknown word MF", "SEND_ONLY ipid=1": "has no ipid",
 	} {
 		if _, err := ParsePacket(text); err == nil || !strings.Contains(err.Error(), want) {
@@ -140,7 +146,8 @@ func FuzzDecodeAny(f *testing.F) {
 			return
 		}
 		again := a.AppendTo(nil)
-		if err := b.DecodeAny(again); err != nil || b.Packet.IP != a.Packet.IP || b.Packet.Opcode != a.Packet.Opcode || b.Packet.Len != a.Packet.Len {
+		if err := b.DecodeAny(again); err != nil || b.Packet.IP != a.Packet.IP || b.Packet.Opcode != a.Packet.Opcode ||
+			b.Packet.Len != a.Packet.Len {
 			t.Fatalf("%+v\nreads back as\n%+v, %v", a, b, err)
 		}
 		Reseal(raw)

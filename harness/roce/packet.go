@@ -108,7 +108,8 @@ type SOETH struct {
 // headers that the opcode does not call for are ignored by the encoder and left zero by the decoder.
 //
 // Payload refers to memory of the sender or of the decoded frame and is never copied on the way; whoever keeps it
-// beyond a call must copy it. Large virtual-time runs carry no bytes: Payload is then nil and Len alone tells the length.
+// beyond a call must copy it. Large virtual-time runs carry no bytes: Payload is then nil and Len alone tells the
+// length.
 type Packet struct {
 	BTH
 	RETH    RETH // READ, WRITE FIRST and ONLY, atomics (VA and RKey); VA alone where the layout has a VAETH

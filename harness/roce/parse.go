@@ -10,7 +10,8 @@ import (
 )
 
 // ParsePacket reads the text form of String. Attributes that the opcode does not have, and attributes given twice, are
-// errors. The packet has a length but no payload bytes, unless it has no BTH; its padding is zero, the right one, unless the text says pad=.
+// errors. The packet has a length but no payload bytes, unless it has no BTH; its padding is zero, the right one,
+// unless the text says pad=.
 func ParsePacket(s string) (Packet, error) {
 	return parse(s, nil)
 }

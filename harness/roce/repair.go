@@ -8,9 +8,9 @@ import (
 )
 
 // Repair is the repair header of LoWAR, which takes the place of the BTH. "It includes a target QPN field to map LoWAR
-// packets to their connections. Depending on the Type field …, the Repair Header carries different information." (Zuo et
-// al., LoWAR: Enhancing RDMA over Lossy WANs with Transparent Error Correction, IV-C, Figure 8) The paper names the fields
-// and fixes bytes 0 to 4; where the others lie is this project's choice:
+// packets to their connections. Depending on the Type field …, the Repair Header carries different information." (Zuo
+// et al., LoWAR: Enhancing RDMA over Lossy WANs with Transparent Error Correction, IV-C, Figure 8) The paper names the
+// fields and fixes bytes 0 to 4; where the others lie is this project's choice:
 //
 //	word 0          0x1F, DestQP
 //	word 1          Type, version (4 bits), has_First, has_Last, K, 0, ISN, c
@@ -35,13 +35,13 @@ type Repair struct {
 	Base      psn.PSN // bPSN: the first packet of the block
 	LastLen   uint16  // has_Last: bytes of the block's last packet from the BTH to the end of the padding
 
-	// Check is the sum of RepairDigest over the packets of the unit. The paper has no such field. XOR alone cannot tell that the
-	// packets that came are not those that were coded: a READ response that is sent again has another MSN in its AETH, and where
-	// the AETH of one packet lies, another has data.
+	// Check is the sum of RepairDigest over the packets of the unit. The paper has no such field. XOR alone cannot tell
+	// that the packets that came are not those that were coded: a READ response that is sent again has another MSN in
+	// its AETH, and where the AETH of one packet lies, another has data.
 	Check uint32
 
-	// What the receiver counted since its FEEDBACK before: packets that never came, those of them that were recovered, and
-	// those that were not.
+	// What the receiver counted since its FEEDBACK before: packets that never came, those of them that were recovered,
+	// and those that were not.
 	Lost, Recovered, Unrecoverable uint32
 }
 
@@ -58,7 +58,8 @@ const (
 	RepairFeedback RepairType = 3 // FEEDBACK: from receiver to sender, the parameters it asks for and why
 )
 
-// repairTypes names the types and says what their headers hold; a type that is not here has words 0 to 2 and opaque bytes.
+// repairTypes names the types and says what their headers hold; a type that is not here has words 0 to 2 and opaque
+// bytes.
 var repairTypes = [...]struct {
 	name   string
 	layout Layout
@@ -122,8 +123,8 @@ func (p *Packet) Name() string {
 	return p.Opcode.String()
 }
 
-// Number returns the PSN by which a packet is told from others of its kind: its own, or, in a LoWAR packet, which has none,
-// that of the first packet that it is about.
+// Number returns the PSN by which a packet is told from others of its kind: its own, or, in a LoWAR packet, which has
+// none, that of the first packet that it is about.
 func (p *Packet) Number() psn.PSN {
 	if p.Opcode == LoWAR {
 		return p.Repair.Base
@@ -131,8 +132,8 @@ func (p *Packet) Number() psn.PSN {
 	return p.PSN
 }
 
-// ToRequester reports a packet that the requester of a connection handles; all others are the responder's. Repair packets
-// and announcements go where the data of their stream go, feedback where they come from.
+// ToRequester reports a packet that the requester of a connection handles; all others are the responder's. Repair
+// packets and announcements go where the data of their stream go, feedback where they come from.
 func (p *Packet) ToRequester() bool {
 	if p.Opcode == LoWAR {
 		return p.Repair.Responses != (p.Repair.Type == RepairFeedback)
@@ -200,8 +201,9 @@ func (p *Packet) decodeRepair(b []byte, trailer int) error {
 	return p.getPayload(b[header:len(b)-trailer], l)
 }
 
-// RepairDigest returns the digest of a packet for Repair.Check. b are the bytes that are coded: from the BTH to the end of the
-// padding, with zero for the byte that routers may change. A CRC alone would not do, because it is as linear as the code is.
+// RepairDigest returns the digest of a packet for Repair.Check. b are the bytes that are coded: from the BTH to the end
+// of the padding, with zero for the byte that routers may change. A CRC alone would not do, because it is as linear as
+// the code is.
 func RepairDigest(b []byte) uint32 {
 	x := uint64(crc32.Checksum(b, castagnoli)) * 0x9E3779B97F4A7C15
 	return uint32(x>>32) ^ uint32(x)>>7

@@ -84,67 +84,117 @@ var attrs = [...]attr{
 	{name: "psn", bit: AttrPSN, layout: LayoutBTH, width: 24, base: 10, always: true, serial: true,
 		get: func(p *Packet) uint64 { return uint64(p.PSN) }, set: func(p *Packet, v uint64) { p.PSN = psn.PSN(v) }},
 	{name: "qp", bit: AttrQP, layout: LayoutBTH | LayoutRepair, width: 24, base: 10,
-		get: func(p *Packet) uint64 { return uint64(p.DestQP) }, set: func(p *Packet, v uint64) { p.DestQP = uint32(v) }},
+		get: func(p *Packet) uint64 { return uint64(p.DestQP) }, set: func(p *Packet, v uint64) {
+			p.DestQP = uint32(v)
+		}},
 	{name: "qkey", bit: AttrQKey, layout: LayoutDETH, width: 32, base: 16,
-		get: func(p *Packet) uint64 { return uint64(p.DETH.QKey) }, set: func(p *Packet, v uint64) { p.DETH.QKey = uint32(v) }},
+		get: func(p *Packet) uint64 { return uint64(p.DETH.QKey) }, set: func(p *Packet, v uint64) {
+			p.DETH.QKey = uint32(v)
+		}},
 	{name: "srcqp", bit: AttrSrcQP, layout: LayoutDETH, width: 24, base: 10,
-		get: func(p *Packet) uint64 { return uint64(p.DETH.SrcQP) }, set: func(p *Packet, v uint64) { p.DETH.SrcQP = uint32(v) }},
+		get: func(p *Packet) uint64 { return uint64(p.DETH.SrcQP) }, set: func(p *Packet, v uint64) {
+			p.DETH.SrcQP = uint32(v)
+		}},
 	{name: "va", bit: AttrVA, layout: LayoutRETH | LayoutVAETH | LayoutAtomicETH, width: 64, base: 16,
 		get: func(p *Packet) uint64 { return p.RETH.VA }, set: func(p *Packet, v uint64) { p.RETH.VA = v }},
 	{name: "rkey", bit: AttrRKey, layout: LayoutRETH | LayoutAtomicETH, width: 32, base: 16,
-		get: func(p *Packet) uint64 { return uint64(p.RETH.RKey) }, set: func(p *Packet, v uint64) { p.RETH.RKey = uint32(v) }},
+		get: func(p *Packet) uint64 { return uint64(p.RETH.RKey) }, set: func(p *Packet, v uint64) {
+			p.RETH.RKey = uint32(v)
+		}},
 	{name: "dmalen", bit: AttrDMALen, layout: LayoutRETH, width: 32, base: 10,
-		get: func(p *Packet) uint64 { return uint64(p.RETH.DMALen) }, set: func(p *Packet, v uint64) { p.RETH.DMALen = uint32(v) }},
+		get: func(p *Packet) uint64 { return uint64(p.RETH.DMALen) }, set: func(p *Packet, v uint64) {
+			p.RETH.DMALen = uint32(v)
+		}},
 	{name: "swapadd", bit: AttrSwapAdd, layout: LayoutAtomicETH, width: 64, base: 16,
-		get: func(p *Packet) uint64 { return p.Atomic.SwapAdd }, set: func(p *Packet, v uint64) { p.Atomic.SwapAdd = v }},
+		get: func(p *Packet) uint64 { return p.Atomic.SwapAdd }, set: func(p *Packet, v uint64) {
+			p.Atomic.SwapAdd = v
+		}},
 	{name: "compare", bit: AttrCompare, layout: LayoutAtomicETH, width: 64, base: 16,
-		get: func(p *Packet) uint64 { return p.Atomic.Compare }, set: func(p *Packet, v uint64) { p.Atomic.Compare = v }},
+		get: func(p *Packet) uint64 { return p.Atomic.Compare }, set: func(p *Packet, v uint64) {
+			p.Atomic.Compare = v
+		}},
 	{name: "flush", bit: AttrFlush, layout: LayoutFETH, width: 32, base: 16,
 		get: func(p *Packet) uint64 { return uint64(p.Flush) }, set: func(p *Packet, v uint64) { p.Flush = uint32(v) }},
 	{name: "len", bit: AttrLen, layout: LayoutPayload, width: 16, base: 10,
-		get: func(p *Packet) uint64 { return uint64(p.sizes().payload) }, set: func(p *Packet, v uint64) { p.Len = int(v) }},
+		get: func(p *Packet) uint64 { return uint64(p.sizes().payload) }, set: func(p *Packet, v uint64) {
+			p.Len = int(v)
+		}},
 	{name: "imm", bit: AttrImm, layout: LayoutImm, width: 32, base: 16,
 		get: func(p *Packet) uint64 { return uint64(p.Imm) }, set: func(p *Packet, v uint64) { p.Imm = uint32(v) }},
 	{name: "ikey", bit: AttrInvKey, layout: LayoutIETH, width: 32, base: 16,
-		get: func(p *Packet) uint64 { return uint64(p.InvKey) }, set: func(p *Packet, v uint64) { p.InvKey = uint32(v) }},
+		get: func(p *Packet) uint64 { return uint64(p.InvKey) }, set: func(p *Packet, v uint64) {
+			p.InvKey = uint32(v)
+		}},
 	{name: "msn", bit: AttrMSN, layout: LayoutAETH, width: 24, base: 10, always: true,
-		get: func(p *Packet) uint64 { return uint64(p.AETH.MSN) }, set: func(p *Packet, v uint64) { p.AETH.MSN = psn.MSN(v) }},
+		get: func(p *Packet) uint64 { return uint64(p.AETH.MSN) }, set: func(p *Packet, v uint64) {
+			p.AETH.MSN = psn.MSN(v)
+		}},
 	{name: "result", bit: AttrResult, layout: LayoutAtomicAckETH, width: 64, base: 16,
 		get: func(p *Packet) uint64 { return p.Result }, set: func(p *Packet, v uint64) { p.Result = v }},
 	{name: "sack", bit: AttrSACK, layout: LayoutSACKETH, width: 24, base: 10, always: true, serial: true,
-		get: func(p *Packet) uint64 { return uint64(p.SACK.PSN) }, set: func(p *Packet, v uint64) { p.SACK.PSN = psn.PSN(v) }},
+		get: func(p *Packet) uint64 { return uint64(p.SACK.PSN) }, set: func(p *Packet, v uint64) {
+			p.SACK.PSN = psn.PSN(v)
+		}},
 	{name: "lost", bit: AttrLostCnt, layout: LayoutSACKETH, width: 3, base: 10,
-		get: func(p *Packet) uint64 { return uint64(p.SACK.LostCnt) }, set: func(p *Packet, v uint64) { p.SACK.LostCnt = uint8(v) }},
+		get: func(p *Packet) uint64 { return uint64(p.SACK.LostCnt) }, set: func(p *Packet, v uint64) {
+			p.SACK.LostCnt = uint8(v)
+		}},
 	{name: "sn", bit: AttrSN, layout: LayoutSOETH, width: 24, base: 10,
 		get: func(p *Packet) uint64 { return uint64(p.SO.SN) }, set: func(p *Packet, v uint64) { p.SO.SN = uint32(v) }},
 	{name: "off", bit: AttrOffset, layout: LayoutSOETH, width: 32, base: 10,
-		get: func(p *Packet) uint64 { return uint64(p.SO.Offset) }, set: func(p *Packet, v uint64) { p.SO.Offset = uint32(v) }},
+		get: func(p *Packet) uint64 { return uint64(p.SO.Offset) }, set: func(p *Packet, v uint64) {
+			p.SO.Offset = uint32(v)
+		}},
 	{name: "type", bit: AttrRepairType, layout: LayoutRepair, width: 8, base: 10,
 		get: unknownType, set: func(p *Packet, v uint64) { p.Repair.Type = RepairType(v) }},
 	{name: "bpsn", bit: AttrBase, layout: LayoutBlock, width: 24, base: 10, always: true, serial: true,
-		get: func(p *Packet) uint64 { return uint64(p.Repair.Base) }, set: func(p *Packet, v uint64) { p.Repair.Base = psn.PSN(v) }},
+		get: func(p *Packet) uint64 { return uint64(p.Repair.Base) }, set: func(p *Packet, v uint64) {
+			p.Repair.Base = psn.PSN(v)
+		}},
 	{name: "isn", bit: AttrISN, layout: LayoutRepair, width: 8, base: 10,
-		get: func(p *Packet) uint64 { return uint64(p.Repair.ISN) }, set: func(p *Packet, v uint64) { p.Repair.ISN = uint8(v) }},
+		get: func(p *Packet) uint64 { return uint64(p.Repair.ISN) }, set: func(p *Packet, v uint64) {
+			p.Repair.ISN = uint8(v)
+		}},
 	{name: "n", bit: AttrN, layout: LayoutRepair, width: 16, base: 10,
-		get: func(p *Packet) uint64 { return uint64(p.Repair.N) }, set: func(p *Packet, v uint64) { p.Repair.N = uint16(v) }},
+		get: func(p *Packet) uint64 { return uint64(p.Repair.N) }, set: func(p *Packet, v uint64) {
+			p.Repair.N = uint16(v)
+		}},
 	{name: "r", bit: AttrR, layout: LayoutRepair, width: 16, base: 10,
-		get: func(p *Packet) uint64 { return uint64(p.Repair.R) }, set: func(p *Packet, v uint64) { p.Repair.R = uint16(v) }},
+		get: func(p *Packet) uint64 { return uint64(p.Repair.R) }, set: func(p *Packet, v uint64) {
+			p.Repair.R = uint16(v)
+		}},
 	{name: "c", bit: AttrC, layout: LayoutRepair, width: 8, base: 10,
-		get: func(p *Packet) uint64 { return uint64(p.Repair.C) }, set: func(p *Packet, v uint64) { p.Repair.C = uint8(v) }},
+		get: func(p *Packet) uint64 { return uint64(p.Repair.C) }, set: func(p *Packet, v uint64) {
+			p.Repair.C = uint8(v)
+		}},
 	{name: "epoch", bit: AttrEpoch, layout: LayoutBlock, width: 8, base: 10,
-		get: func(p *Packet) uint64 { return uint64(p.Repair.Epoch) }, set: func(p *Packet, v uint64) { p.Repair.Epoch = uint8(v) }},
+		get: func(p *Packet) uint64 { return uint64(p.Repair.Epoch) }, set: func(p *Packet, v uint64) {
+			p.Repair.Epoch = uint8(v)
+		}},
 	{name: "lastlen", bit: AttrLastLen, layout: LayoutXOR, width: 16, base: 10,
-		get: func(p *Packet) uint64 { return uint64(p.Repair.LastLen) }, set: func(p *Packet, v uint64) { p.Repair.LastLen = uint16(v) }},
+		get: func(p *Packet) uint64 { return uint64(p.Repair.LastLen) }, set: func(p *Packet, v uint64) {
+			p.Repair.LastLen = uint16(v)
+		}},
 	{name: "check", bit: AttrCheck, layout: LayoutXOR, width: 32, base: 16,
-		get: func(p *Packet) uint64 { return uint64(p.Repair.Check) }, set: func(p *Packet, v uint64) { p.Repair.Check = uint32(v) }},
+		get: func(p *Packet) uint64 { return uint64(p.Repair.Check) }, set: func(p *Packet, v uint64) {
+			p.Repair.Check = uint32(v)
+		}},
 	{name: "ver", bit: AttrVersion, layout: LayoutRepair, width: 4, base: 10,
-		get: func(p *Packet) uint64 { return uint64(p.Repair.Version) }, set: func(p *Packet, v uint64) { p.Repair.Version = uint8(v) }},
+		get: func(p *Packet) uint64 { return uint64(p.Repair.Version) }, set: func(p *Packet, v uint64) {
+			p.Repair.Version = uint8(v)
+		}},
 	{name: "missed", bit: AttrMissed, layout: LayoutReport, width: 32, base: 10,
-		get: func(p *Packet) uint64 { return uint64(p.Repair.Lost) }, set: func(p *Packet, v uint64) { p.Repair.Lost = uint32(v) }},
+		get: func(p *Packet) uint64 { return uint64(p.Repair.Lost) }, set: func(p *Packet, v uint64) {
+			p.Repair.Lost = uint32(v)
+		}},
 	{name: "recovered", bit: AttrRecovered, layout: LayoutReport, width: 32, base: 10,
-		get: func(p *Packet) uint64 { return uint64(p.Repair.Recovered) }, set: func(p *Packet, v uint64) { p.Repair.Recovered = uint32(v) }},
+		get: func(p *Packet) uint64 { return uint64(p.Repair.Recovered) }, set: func(p *Packet, v uint64) {
+			p.Repair.Recovered = uint32(v)
+		}},
 	{name: "unrecoverable", bit: AttrUnrecoverable, layout: LayoutReport, width: 32, base: 10,
-		get: func(p *Packet) uint64 { return uint64(p.Repair.Unrecoverable) }, set: func(p *Packet, v uint64) { p.Repair.Unrecoverable = uint32(v) }},
+		get: func(p *Packet) uint64 { return uint64(p.Repair.Unrecoverable) }, set: func(p *Packet, v uint64) {
+			p.Repair.Unrecoverable = uint32(v)
+		}},
 	{name: "pkey", bit: AttrPKey, layout: LayoutBTH, width: 16, base: 16,
 		get: func(p *Packet) uint64 { return uint64(p.PKey) }, set: func(p *Packet, v uint64) { p.PKey = uint16(v) }},
 	{name: "pad", bit: AttrPad, layout: LayoutBTH, width: 2, base: 10,
@@ -158,7 +208,9 @@ var attrs = [...]attr{
 	{name: "ipid", bit: AttrIPID, layout: LayoutIP, width: 16, base: 10,
 		get: func(p *Packet) uint64 { return uint64(p.IP.ID) }, set: func(p *Packet, v uint64) { p.IP.ID = uint16(v) }},
 	{name: "frag", bit: AttrFragment, layout: LayoutIP, width: 16, base: 10,
-		get: func(p *Packet) uint64 { return uint64(p.IP.Fragment.Offset()) }, set: func(p *Packet, v uint64) { p.IP.Fragment |= NewFragment(int(v), false) }},
+		get: func(p *Packet) uint64 { return uint64(p.IP.Fragment.Offset()) }, set: func(p *Packet, v uint64) {
+			p.IP.Fragment |= NewFragment(int(v), false)
+		}},
 }
 
 // irregularPad returns the padding when it is not the right one, else zero: the right one goes without saying.
@@ -237,8 +289,8 @@ func (p *Packet) AppendText(b []byte, opt TextOptions) []byte {
 // wordMore says that more fragments follow, as the flag MF of the IPv4 header.
 const wordMore = "MF"
 
-// appendIP prints what a packet without BTH has beside its attributes: the flag of a fragment, and the bytes, which are the
-// only place where its transport's headers are.
+// appendIP prints what a packet without BTH has beside its attributes: the flag of a fragment, and the bytes, which are
+// the only place where its transport's headers are.
 func (p *Packet) appendIP(b []byte, omit Attr) []byte {
 	if p.IP.Fragment.More() {
 		b = append(b, " "+wordMore...)

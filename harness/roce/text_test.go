@@ -16,7 +16,8 @@ func TestText(t *testing.T) {
 	}
 	withFlags := bth(WriteFirst, 7, 18)
 	withFlags.AckReq = true
-	odd := BTH{Opcode: SendLastInv, PSN: 1, PKey: 0x7FFF, TVer: 1, Resv6: 3, Resv7: 4, Pad: 1, SE: true, Mig: true, FECN: true, BECN: true}
+	odd := BTH{Opcode: SendLastInv, PSN: 1, PKey: 0x7FFF, TVer: 1, Resv6: 3, Resv7: 4, Pad: 1, SE: true, Mig: true,
+		FECN: true, BECN: true}
 	for _, tt := range []struct {
 		text string
 		p    Packet
@@ -38,19 +39,23 @@ func TestText(t *testing.T) {
 		{"ACKNOWLEDGE psn=2 msn=0 syndrome=64", Packet{BTH: bth(Acknowledge, 2, 0), AETH: AETH{0x40, 0}}},
 		{"RACK psn=4 qp=17 msn=1 sack=9 PSN_SEQ_ERR",
 			Packet{BTH: bth(RACK, 4, 17), AETH: AETH{SyndromePSNSeqErr, 1}, SACK: SACKETH{PSN: 9}}},
-		{"SACK_OVERFLOW psn=4 msn=0 sack=9 lost=7", Packet{BTH: bth(FaSRSackOverflow, 4, 0), AETH: AETH{SyndromeACK, 0}, SACK: SACKETH{9, 7}}},
+		{"SACK_OVERFLOW psn=4 msn=0 sack=9 lost=7", Packet{BTH: bth(FaSRSackOverflow, 4, 0), AETH: AETH{SyndromeACK, 0},
+			SACK: SACKETH{9, 7}}},
 		{"READ_RESP_ONLY psn=3 len=8 msn=1", Packet{BTH: bth(ReadRespOnly, 3, 0), AETH: AETH{SyndromeACK, 1}, Len: 8}},
 		{"CMP_SWAP psn=1 va=0x8 rkey=0x1 swapadd=0x2 compare=0x3",
 			Packet{BTH: bth(CompareSwap, 1, 0), RETH: RETH{VA: 8, RKey: 1}, Atomic: AtomicETH{2, 3}}},
-		{"ATOMIC_ACK psn=1 msn=1 result=0x2a", Packet{BTH: bth(AtomicAck, 1, 0), AETH: AETH{SyndromeACK, 1}, Result: 42}},
+		{"ATOMIC_ACK psn=1 msn=1 result=0x2a", Packet{BTH: bth(AtomicAck, 1, 0), AETH: AETH{SyndromeACK, 1},
+			Result: 42}},
 		{"F_SEND_ONLY_IMM psn=1 len=1 imm=0xff sn=3 off=4096",
 			Packet{BTH: bth(FSendFirst+SendOnlyImm, 1, 0), Imm: 255, SO: SOETH{3, 4096}, Len: 1}},
 		{"UD_SEND_ONLY psn=0 qp=1 qkey=0x80010000 srcqp=5 len=256",
 			Packet{BTH: bth(UDSendOnly, 0, 1), DETH: DETH{CMQKey, 5}, Len: 256}},
 		{"FLUSH psn=0 dmalen=64 flush=0x12", Packet{BTH: bth(Flush, 0, 0), RETH: RETH{DMALen: 64}, Flush: 0x12}},
-		{"LOWAR qp=18 len=16 type=9", Packet{BTH: BTH{Opcode: LoWAR, DestQP: 18}, Repair: Repair{Type: 9, Version: 1}, Len: 16}},
+		{"LOWAR qp=18 len=16 type=9", Packet{BTH: BTH{Opcode: LoWAR, DestQP: 18}, Repair: Repair{Type: 9, Version: 1},
+			Len: 16}},
 		{"REPAIR qp=18 len=1044 bpsn=7 isn=1 n=8 r=8 c=2 epoch=3 lastlen=16 check=0x5 FIRST LAST K",
-			Packet{BTH: BTH{Opcode: LoWAR, DestQP: 18}, Len: 1044, Repair: Repair{Type: RepairData, Version: 1, Base: 7, ISN: 1, N: 8, R: 8, C: 2,
+			Packet{BTH: BTH{Opcode: LoWAR, DestQP: 18}, Len: 1044, Repair: Repair{Type: RepairData, Version: 1, Base: 7,
+				ISN: 1, N: 8, R: 8, C: 2,
 				Epoch: 3, LastLen: 16, Check: 5, HasFirst: true, HasLast: true, Responses: true}}},
 		{"ANNOUNCE qp=18 bpsn=7 r=64 c=8 ver=2", Packet{BTH: BTH{Opcode: LoWAR, DestQP: 18},
 			Repair: Repair{Type: RepairAnnounce, Version: 2, Base: 7, R: 64, C: 8}}},
@@ -156,7 +161,8 @@ func TestParsePacketErrors(t *testing.T) {
 			t.Errorf("ParsePacket(%q): err = %v, want %s", tt.text, err, tt.want)
 		}
 	}
-	for _, text := range []string{"SEND_ONLY psn=+8388609", "SEND_ONLY psn=-8388609", "SEND_ONLY psn=+x", "SEND_ONLY psn=+"} {
+	for _, text := range []string{"SEND_ONLY psn=+8388609", "SEND_ONLY psn=-8388609", "SEND_ONLY psn=+x",
+		"SEND_ONLY psn=+"} {
 		if _, err := ParsePacketAt(text, 0); err == nil {
 			t.Errorf("ParsePacketAt(%q) has no error", text)
 		}

@@ -89,8 +89,8 @@ func (p *Packet) putHead(b []byte, size sizes) {
 	}
 }
 
-// putBTH writes the base header. QPs and PSNs of 24 bits share their words with a byte of flags, so each pair goes out as
-// one word, masked lest an overlong number spill into the flags.
+// putBTH writes the base header. QPs and PSNs of 24 bits share their words with a byte of flags, so each pair goes out
+// as one word, masked lest an overlong number spill into the flags.
 func (p *Packet) putBTH(b *[bthLen]byte, pad int) {
 	b[0] = byte(p.Opcode)
 	b[1] = bit(p.SE, 7) | bit(p.Mig, 6) | byte(pad)<<4 | p.TVer&15
@@ -101,8 +101,8 @@ func (p *Packet) putBTH(b *[bthLen]byte, pad int) {
 	binary.BigEndian.PutUint32(b[8:], uint32(ack)<<24|uint32(p.PSN)&psn.Mask)
 }
 
-// putExtended writes the extended headers, one after the other in the order of the Layout bits. It is a sequence of tests
-// instead of a table walk because it runs for every packet, and for most of them no test holds.
+// putExtended writes the extended headers, one after the other in the order of the Layout bits. It is a sequence of
+// tests instead of a table walk because it runs for every packet, and for most of them no test holds.
 func (p *Packet) putExtended(b []byte, l Layout) {
 	be := binary.BigEndian
 	if l&LayoutDETH != 0 {
@@ -168,8 +168,8 @@ func (p *Packet) DecodeTransport(b []byte) error {
 	return p.decode(b, 0)
 }
 
-// decode fills the zero packet p from b, whose last trailer bytes are the ICRC. The headers are judged before the trailer,
-// so that a cut packet is reported by the first thing that it lacks.
+// decode fills the zero packet p from b, whose last trailer bytes are the ICRC. The headers are judged before the
+// trailer, so that a cut packet is reported by the first thing that it lacks.
 func (p *Packet) decode(b []byte, trailer int) error {
 	if len(b) > 0 && Opcode(b[0]) == LoWAR {
 		return p.decodeRepair(b, trailer)

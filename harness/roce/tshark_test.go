@@ -48,7 +48,8 @@ func tsharkRow(f *Frame, frame []byte) string {
 	if f.isIPv6() {
 		ip, udp = "", "1"
 	}
-	return fmt.Sprintf("%d;%d;%d;%d;%d;0x%06x;%d;%d;%s;%s;%s;0x%08x;%s;%s", p.Opcode, num(p.SE), num(p.Mig), p.Pad, p.PKey,
+	return fmt.Sprintf("%d;%d;%d;%d;%d;0x%06x;%d;%d;%s;%s;%s;0x%08x;%s;%s", p.Opcode, num(p.SE),
+		num(p.Mig), p.Pad, p.PKey,
 		p.DestQP, num(p.AckReq), p.PSN, reth, msn, imm, binary.BigEndian.Uint32(frame[len(frame)-4:]), ip, udp)
 }
 
@@ -83,7 +84,8 @@ func runTshark(t *testing.T, frames [][]byte, fields ...string) []string {
 	if err := os.WriteFile(file, pcapOf(frames), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	args := []string{"-r", file, "-o", "ip.check_checksum:TRUE", "-o", "udp.check_checksum:TRUE", "-T", "fields", "-E", "separator=;", "-E", "occurrence=f"}
+	args := []string{"-r", file, "-o", "ip.check_checksum:TRUE", "-o", "udp.check_checksum:TRUE", "-T", "fields", "-E",
+		"separator=;", "-E", "occurrence=f"}
 	for _, f := range fields {
 		args = append(args, "-e", f)
 	}
@@ -121,8 +123,10 @@ func TestTsharkReadsCM(t *testing.T) {
 	ids := CommIDs{Local: 0x11, Remote: 0x22}
 	var frames [][]byte
 	for _, m := range []CMMessage{
-		&REQ{LocalCommID: 0x22, ServiceID: 0x1000000, QPN: 0x123456, StartingPSN: 0xABCDEF, RemoteCMTimeout: 20, LocalCMTimeout: 19,
-			PKey: 0xFFFF, PathMTU: 5, ACKTimeout: 14, LocalGID: [16]byte{10: 0xFF, 11: 0xFF, 12: 10}, RemoteGID: [16]byte{10: 0xFF, 11: 0xFF, 12: 10}},
+		&REQ{LocalCommID: 0x22, ServiceID: 0x1000000, QPN: 0x123456, StartingPSN: 0xABCDEF, RemoteCMTimeout: 20,
+			LocalCMTimeout: 19,
+			PKey:           0xFFFF, PathMTU: 5, ACKTimeout: 14, LocalGID: [16]byte{10: 0xFF, 11: 0xFF, 12: 10},
+			RemoteGID: [16]byte{10: 0xFF, 11: 0xFF, 12: 10}},
 		&REP{CommIDs: ids, QPN: 0x654321, StartingPSN: 0xFEDCBA},
 		&DREQ{CommIDs: ids, RemoteQPN: 0x123456},
 	} {
@@ -132,8 +136,10 @@ func TestTsharkReadsCM(t *testing.T) {
 		frames = append(frames, f.AppendTo(nil))
 	}
 	got := runTshark(t, frames, "infiniband.deth.q_key", "infiniband.mad.transactionid", "infiniband.mad.attributeid",
-		"infiniband.cm.req.localqpn", "infiniband.cm.req.startpsn", "infiniband.cm.req.pppmtu", "infiniband.cm.req.prim_localacktout",
-		"infiniband.cm.rep.remotecommid", "infiniband.cm.rep.localqpn", "infiniband.cm.rep.startpsn", "infiniband.cm.dreq.remotecommid")
+		"infiniband.cm.req.localqpn", "infiniband.cm.req.startpsn", "infiniband.cm.req.pppmtu",
+		"infiniband.cm.req.prim_localacktout",
+		"infiniband.cm.rep.remotecommid", "infiniband.cm.rep.localqpn", "infiniband.cm.rep.startpsn",
+		"infiniband.cm.dreq.remotecommid")
 	want := []string{
 		"0x0000000080010000;0x0000000000000007;0x0010;0x123456;0xabcdef;0x05;0x0e;;;;",
 		"0x0000000080010000;0x0000000000000007;0x0013;;;;;0x00000022;0x654321;0xfedcba;",

@@ -7,16 +7,16 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// Device is what stands at one end in place of an endpoint of this project: a foreign implementation, whose numbers are its
-// own choice. They are known when the two have been introduced, by a tool's exchange or by the connection manager, so a
-// Device is added to a Spec by what introduced them.
+// Device is what stands at one end in place of an endpoint of this project: a foreign implementation, whose numbers are
+// its own choice. They are known when the two have been introduced, by a tool's exchange or by the connection manager,
+// so a Device is added to a Spec by what introduced them.
 type Device struct {
 	QPN    uint32 // of its queue pair; zero where there is no device
 	Key    uint32 // R_Key of the buffer that it lets its peer reach
 	Buffer uint64 // address of that buffer
 
-	// Fill is what every byte is that its peer sends it, where it sends from the very memory that it receives into: what it sends
-	// again is then what it sent. Zero is anything.
+	// Fill is what every byte is that its peer sends it, where it sends from the very memory that it receives into:
+	// what it sends again is then what it sent. Zero is anything.
 	Fill byte
 }
 

@@ -15,19 +15,21 @@ import (
 
 // Injection is a crafted packet that the link hands to one side as if the other had sent it.
 type Injection struct {
-	To     trace.Side
-	QP     int            // connection whose addresses it bears
-	At     vtime.Duration // when it arrives
-	Packet string         // in roce's one-line form; psn=+n counts from the start of the half-conversation it belongs to
-	// Cut keeps so many bytes of the transport packet, headers and payload, and makes the lengths and checksums below it
-	// right again: a sender that sends too little. Chop ends the frame after so many bytes of the IP packet and leaves
-	// everything in it as it was: a link that delivers too little. Zero keeps all.
+	To trace.Side
+	QP int            // connection whose addresses it bears
+	At vtime.Duration // when it arrives
+	// in roce's one-line form; psn=+n counts from the start of the half-conversation it belongs to
+	Packet string
+	// Cut keeps so many bytes of the transport packet, headers and payload, and makes the lengths and checksums below
+	// it right again: a sender that sends too little. Chop ends the frame after so many bytes of the IP packet and
+	// leaves everything in it as it was: a link that delivers too little. Zero keeps all.
 	Cut, Chop int
 	Raw       []Edit // changes of the encoded frame, after which the checksums are right unless said otherwise
 	BadCRC    bool   // leave the ICRC wrong
 }
 
-// Edit overwrites a named field of an encoded frame: a name of roce.FieldSpan, of which ipsrc may be written as an address.
+// Edit overwrites a named field of an encoded frame: a name of roce.FieldSpan, of which ipsrc may be written as an
+// address.
 type Edit struct {
 	Field string
 	Value uint64

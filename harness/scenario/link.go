@@ -18,8 +18,8 @@ func readSeed(s *Spec, st *statement) {
 	s.Seed = x
 }
 
-// readImpl reads "impl NAME" or "impl NAME-OF-A NAME-OF-B". Whether the names exist is for the registry to say, which this
-// package must not know.
+// readImpl reads "impl NAME" or "impl NAME-OF-A NAME-OF-B". Whether the names exist is for the registry to say, which
+// this package must not know.
 func readImpl(s *Spec, st *statement) {
 	a, ok := st.word()
 	b, two := st.word()
@@ -40,8 +40,8 @@ func tooLong(name string) bool {
 	return len(name) > maxName
 }
 
-// readParam adds to the parameters, and overrides those that are given again: flags of a command line come after the file.
-// Their meaning is the implementation's.
+// readParam adds to the parameters, and overrides those that are given again: flags of a command line come after the
+// file. Their meaning is the implementation's.
 func readParam(s *Spec, st *statement) {
 	if s.Params == nil {
 		s.Params = engine.Params{}

@@ -35,7 +35,8 @@ func (s *Spec) Ordered(side trace.Side) (o Ordered) {
 
 // requests is how many of them a side posts, all rounds together.
 func (t Turns) requests(side trace.Side) int64 {
-	const told, answered = 2, 4 // in a round of rping: two SENDs of who begins; a READ, a WRITE and a SEND after each of the other
+	// in a round of rping: two SENDs of who begins; a READ, a WRITE and a SEND after each of the other
+	const told, answered = 2, 4
 	switch {
 	case !t.Taken():
 		return 0

@@ -11,8 +11,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/unit"
 )
 
-// Bounds of a Spec. They keep a mistyped number from filling a machine, and the canonical text, which may have more lines
-// and longer ones than what was read, within the bounds of Parse.
+// Bounds of a Spec. They keep a mistyped number from filling a machine, and the canonical text, which may have more
+// lines and longer ones than what was read, within the bounds of Parse.
 const (
 	maxLines   = 10000
 	maxLine    = 4096
@@ -85,7 +85,8 @@ func (s *Spec) title(comment string) error {
 	return s.checkEntries()
 }
 
-// Line applies one statement to the Spec. Empty lines and comments do nothing. After an error the Spec is not to be used.
+// Line applies one statement to the Spec. Empty lines and comments do nothing. After an error the Spec is not to be
+// used.
 func (s *Spec) Line(line string) error {
 	line = strings.TrimSpace(line)
 	switch {
@@ -110,9 +111,11 @@ func (s *Spec) Line(line string) error {
 
 // checkEntries bounds what statements add up to.
 func (s *Spec) checkEntries() error {
-	n := len(s.Title) + len(s.Params) + len(s.Faults) + len(s.LAN.Faults) + len(s.Injections) + len(s.Loads) + len(s.Posts)
+	n := len(s.Title) + len(s.Params) + len(s.Faults) + len(s.LAN.Faults) + len(s.Injections) +
+		len(s.Loads) + len(s.Posts)
 	if n > maxEntries {
-		return fmt.Errorf("more than %d comments, parameters, faults, injections, loads and posts; split the Spec", maxEntries)
+		return fmt.Errorf("more than %d comments, parameters, faults, injections, loads and posts; split the Spec",
+			maxEntries)
 	}
 	return nil
 }

@@ -34,7 +34,8 @@ func (s *Spec) String() string {
 	for side, q := range s.QP {
 		fmt.Fprintf(&b, "qp %s start=%s %s\n", trace.Side(side), q.SendPSN, attributes(&q))
 	}
-	fmt.Fprintf(&b, "qp count=%d receives=%d receive-len=%s replenish=%d\n", s.QPs, s.Receives, s.ReceiveLen, bit(s.Replenish))
+	fmt.Fprintf(&b, "qp count=%d receives=%d receive-len=%s replenish=%d\n", s.QPs, s.Receives,
+		s.ReceiveLen, bit(s.Replenish))
 	lines(&b, s.Loads)
 	lines(&b, s.Posts)
 	b.WriteString(s.Turns.text())

@@ -39,17 +39,22 @@ func genLink(t *rapid.T) spec.Link {
 		Duplicate: ratios.Draw(t, "duplicate"), Corrupt: ratios.Draw(t, "corrupt")}
 	l.Jitter = min(l.Delay, durations.Draw(t, "jitter"))
 	l.Loss = rapid.SampledFrom([]spec.Loss{{}, {Model: spec.Bernoulli, P: ratios.Draw(t, "p")},
-		{Model: spec.Gilbert, P: ratios.Draw(t, "p"), R: ratios.Draw(t, "r"), H: ratios.Draw(t, "h"), K: ratios.Draw(t, "k"), Slot: durations.Draw(t, "slot")},
-		{Model: spec.Sojourn, P: ratios.Draw(t, "p"), H: ratios.Draw(t, "h"), Length: rapid.IntRange(1, spec.MaxLength).Draw(t, "len")},
+		{Model: spec.Gilbert, P: ratios.Draw(t, "p"), R: ratios.Draw(t, "r"), H: ratios.Draw(t, "h"),
+			K: ratios.Draw(t, "k"), Slot: durations.Draw(t, "slot")},
+		{Model: spec.Sojourn, P: ratios.Draw(t, "p"), H: ratios.Draw(t, "h"), Length: rapid.IntRange(1,
+			spec.MaxLength).Draw(t, "len")},
 		{Model: spec.Tape, File: "x/y=z.tape"}}).Draw(t, "loss")
 	return l
 }
 
 func genFault(t *rapid.T) fault.Fault {
 	from := rapid.IntRange(-1000, 1000).Draw(t, "from")
-	f := fault.Fault{Action: fault.Drop, From: fault.Side(sides.Draw(t, "side").String()), QP: rapid.IntRange(fault.AnyQP, 0).Draw(t, "qp"),
-		PSN: fault.Span{Given: true, From: from, To: from + rapid.IntRange(0, 10).Draw(t, "span")}, Tx: rapid.IntRange(0, 3).Draw(t, "tx"),
-		Type: rapid.SampledFrom([]string{"", "NAK", "WRITE_MIDDLE"}).Draw(t, "type"), Count: rapid.IntRange(fault.Every, 3).Draw(t, "count")}
+	f := fault.Fault{Action: fault.Drop, From: fault.Side(sides.Draw(t, "side").String()),
+		QP:   rapid.IntRange(fault.AnyQP, 0).Draw(t, "qp"),
+		PSN:  fault.Span{Given: true, From: from, To: from + rapid.IntRange(0, 10).Draw(t, "span")},
+		Tx:   rapid.IntRange(0, 3).Draw(t, "tx"),
+		Type: rapid.SampledFrom([]string{"", "NAK", "WRITE_MIDDLE"}).Draw(t, "type"), Count: rapid.IntRange(fault.Every,
+			3).Draw(t, "count")}
 	if rapid.Bool().Draw(t, "rewrite") {
 		f.Action, f.Field, f.Value = fault.Rewrite, fault.TTL, rapid.IntRange(0, 255).Draw(t, "value")
 	}
@@ -60,7 +65,8 @@ func genInjection(t *rapid.T) Injection {
 	number := rapid.Custom(func(t *rapid.T) Edit { return Edit{"ttl", rapid.Uint64().Draw(t, "value")} })
 	address := rapid.Custom(func(t *rapid.T) Edit { return Edit{"ipsrc", uint64(rapid.Uint32().Draw(t, "address"))} })
 	in := Injection{To: sides.Draw(t, "to"), At: durations.Draw(t, "at"), Packet: "WRITE_ONLY psn=+3 len=8",
-		BadCRC: rapid.Bool().Draw(t, "bad"), Cut: rapid.IntRange(0, maxPacket).Draw(t, "cut"), Chop: rapid.IntRange(0, maxPacket).Draw(t, "chop")}
+		BadCRC: rapid.Bool().Draw(t, "bad"), Cut: rapid.IntRange(0, maxPacket).Draw(t, "cut"), Chop: rapid.IntRange(0,
+			maxPacket).Draw(t, "chop")}
 	if edits := rapid.SliceOfN(rapid.OneOf(number, address), 0, 4).Draw(t, "edits"); len(edits) > 0 {
 		in.Raw = edits
 	}
@@ -70,9 +76,12 @@ func genInjection(t *rapid.T) Injection {
 func genQP(t *rapid.T, mtu int) engine.QP {
 	n := func(name string, most int) int { return rapid.IntRange(0, most).Draw(t, name) }
 	return engine.QP{MTU: mtu, Timeout: engine.LocalACKTimeout(n("timeout", 31)), RTO: durations.Draw(t, "rto"),
-		RetryCount: uint8(n("retry", 7)), RNRRetry: uint8(n("rnr", 7)), QueueDepth: 1 + n("qd", maxDepth-1), ReceiveDepth: minReceiveDepth,
-		CQModeration: n("cqmod", maxDepth), AckReqEvery: n("ackreq", maxDepth), AckCoalesce: n("coalesce", maxDepth), MaxRdAtomic: n("rd", 255),
-		MaxDestRd: n("dest", 255), PKey: uint16(n("pkey", 0xFFFF)), Access: engine.LocalWrite | engine.Access(n("access", 7))}
+		RetryCount: uint8(n("retry", 7)), RNRRetry: uint8(n("rnr", 7)), QueueDepth: 1 + n("qd", maxDepth-1),
+		ReceiveDepth: minReceiveDepth,
+		CQModeration: n("cqmod", maxDepth), AckReqEvery: n("ackreq", maxDepth), AckCoalesce: n("coalesce", maxDepth),
+		MaxRdAtomic: n("rd", 255),
+		MaxDestRd:   n("dest", 255), PKey: uint16(n("pkey", 0xFFFF)),
+		Access: engine.LocalWrite | engine.Access(n("access", 7))}
 }
 
 func genPost(t *rapid.T) Post {
@@ -122,16 +131,21 @@ func genLAN(t *rapid.T) LAN {
 
 func genSpec(t *rapid.T) *Spec {
 	mtu := 256 << rapid.IntRange(0, 4).Draw(t, "mtu")
-	s := &Spec{Title: orNil(t, "title", func(t *rapid.T) string { return proses.Draw(t, "line") }), Seed: rapid.Uint64().Draw(t, "seed"),
+	s := &Spec{Title: orNil(t, "title", func(t *rapid.T) string { return proses.Draw(t, "line") }),
+		Seed: rapid.Uint64().Draw(t, "seed"),
 		Impl: [2]string{names.Draw(t, "a"), names.Draw(t, "b")}, Link: spec.Duplex{AB: genLink(t), BA: genLink(t)},
 		LAN: genLAN(t), CM: rapid.SampledFrom([]Management{CMAuto, CMOn, CMOff}).Draw(t, "cm"),
-		Faults: orNil(t, "faults", genFault), Injections: orNil(t, "injections", genInjection), QP: [2]engine.QP{genQP(t, mtu), genQP(t, mtu)},
+		Faults: orNil(t, "faults", genFault), Injections: orNil(t, "injections", genInjection),
+		QP:  [2]engine.QP{genQP(t, mtu), genQP(t, mtu)},
 		QPs: rapid.IntRange(1, MaxQPs).Draw(t, "qps"), Receives: rapid.IntRange(0, maxDepth).Draw(t, "receives"),
-		Replenish: rapid.Bool().Draw(t, "replenish"), ReceiveLen: unit.Size(rapid.Int64Range(0, int64(maxMessage)).Draw(t, "receive-len")),
-		Posts: orNil(t, "posts", genPost), For: 1 + durations.Draw(t, "for"), Reads: Readings{Detail: rapid.Bool().Draw(t, "detail")},
+		Replenish:  rapid.Bool().Draw(t, "replenish"),
+		ReceiveLen: unit.Size(rapid.Int64Range(0, int64(maxMessage)).Draw(t, "receive-len")),
+		Posts:      orNil(t, "posts", genPost), For: 1 + durations.Draw(t, "for"),
+		Reads: Readings{Detail: rapid.Bool().Draw(t, "detail")},
 		Loads: append(orNil(t, "loads", func(t *rapid.T) Load {
 			return Load{From: sides.Draw(t, "from"), Op: rapid.SampledFrom(loadOps).Draw(t, "op"),
-				Msg: unit.Size(rapid.Int64Range(0, int64(maxMessage)).Draw(t, "msg")), Count: rapid.IntRange(0, maxWR).Draw(t, "count")}
+				Msg: unit.Size(rapid.Int64Range(0, int64(maxMessage)).Draw(t, "msg")), Count: rapid.IntRange(0,
+					maxWR).Draw(t, "count")}
 		}), Load{Op: engine.OpRead, Msg: 5, Count: 1}, genFlows(t))}
 	s.Limit = s.For + durations.Draw(t, "limit")
 	a, b := psn.New(rapid.Uint32().Draw(t, "psn")), psn.New(rapid.Uint32().Draw(t, "psn"))
@@ -210,7 +224,8 @@ func FuzzParse(f *testing.F) {
 	for _, v := range verbs {
 		f.Add(v.example + "\n" + work)
 	}
-	f.Add("# title\n\n#\nqp A mtu=512\nqp B mtu=512\nqp count=3 access=none\npost-send inv=0x1 qp=2\nrun for=1s limit=2s\n")
+	f.Add("# title\n\n#\nqp A mtu=512\nqp B mtu=512\nqp count=3 access=none\npost-send inv=0x1 " +
+		"qp=2\nrun for=1s limit=2s\n")
 	f.Add("loss burst:enter=1e-4,len=8,loss=0.3\nlink B>A jitter=0 delay=1e-3s\nparam a=b=c d= e=é\n" + work)
 	f.Add("inject B set=ipsrc:1.2.3.4,psn:0xff cut=3 : FETCH_ADD psn=-1 va=0x10 SE\nseed 0x10")
 	f.Fuzz(func(t *testing.T, text string) {
@@ -242,7 +257,9 @@ func ExampleLanguage() {
 func genFlows(t *rapid.T) Load {
 	l := Load{Op: engine.OpRead, Count: 1, Sizes: workload.CDF{{Size: 10, Most: 0.25}, {Size: 1000, Most: 1}}}
 	if rapid.Bool().Draw(t, "regular") {
-		l.Every = 1 + rapid.Map(rapid.Int64Range(0, 1e9), func(n int64) vtime.Duration { return vtime.Duration(n) * vtime.Nanosecond }).Draw(t, "every")
+		l.Every = 1 + rapid.Map(rapid.Int64Range(0, 1e9), func(n int64) vtime.Duration {
+			return vtime.Duration(n) * vtime.Nanosecond
+		}).Draw(t, "every")
 	}
 	return l
 }
@@ -264,9 +281,11 @@ func TestTurnsText(t *testing.T) {
 // TestTurnsAlone: what does not go with turns is refused.
 func TestTurnsAlone(t *testing.T) {
 	for line, want := range map[string]string{
-		"post-send len=8": "leave out load and post-", "qp count=2": "leave out qp count=", "qp receives=1": "two receives",
+		"post-send len=8": "leave out load and post-", "qp count=2": "leave out qp count=",
+		"qp receives=1": "two receives",
 	} {
-		if _, err := parse("turns write msg=8 count=1\n" + line + "\n"); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := parse("turns write msg=8 count=1\n" + line + "\n"); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", line, err, want)
 		}
 	}

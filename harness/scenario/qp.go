@@ -31,8 +31,8 @@ func readQP(s *Spec, st *statement) {
 	}
 }
 
-// readShared reads the keys of a qp statement that are not attributes of one end. The start PSN is one of both ends: what
-// one sends first, the other expects first.
+// readShared reads the keys of a qp statement that are not attributes of one end. The start PSN is one of both ends:
+// what one sends first, the other expects first.
 func readShared(s *Spec, st *statement, side trace.Side) {
 	whole(st, "count", &s.QPs, 1, MaxQPs)
 	whole(st, "receives", &s.Receives, 0, maxDepth)
@@ -84,8 +84,10 @@ func attributes(q *engine.QP) string {
 	if q.RateControl != "" {
 		control = " cc=" + q.RateControl
 	}
-	return fmt.Sprintf("mtu=%d timeout=%d%s retry=%d rnr=%d min-rnr=%d qd=%d cqmod=%d ackreq=%d coalesce=%d rd=%d dest-rd=%d pkey=%#x access=%s%s",
-		q.MTU, q.Timeout, rto, q.RetryCount, q.RNRRetry, q.MinRNRTimer, q.QueueDepth, q.CQModeration, q.AckReqEvery, q.AckCoalesce,
+	return fmt.Sprintf("mtu=%d timeout=%d%s retry=%d rnr=%d min-rnr=%d qd=%d cqmod=%d ackreq=%d coalesce=%d rd=%d "+
+		"dest-rd=%d pkey=%#x access=%s%s",
+		q.MTU, q.Timeout, rto, q.RetryCount, q.RNRRetry, q.MinRNRTimer, q.QueueDepth, q.CQModeration,
+		q.AckReqEvery, q.AckCoalesce,
 		q.MaxRdAtomic, q.MaxDestRd, q.PKey, accessText(q.Access), control)
 }
 

@@ -1,6 +1,7 @@
 // Package scenario is the text that describes a run, and the Spec that it parses to: the same text in a file for
-// "gauntlet run", in a ladder beside an implementation, and in a conformance scenario. A Spec is plain data, built without
-// touching the machine; String and Parse are inverse. One statement is one line; Language explains each of these verbs:
+// "gauntlet run", in a ladder beside an implementation, and in a conformance scenario. A Spec is plain data, built
+// without touching the machine; String and Parse are inverse. One statement is one line; Language explains each of
+// these verbs:
 //
 //	# prose                                            seed 7
 //	impl gbn                                           param cap=500
@@ -36,12 +37,14 @@ import (
 func Default() *Spec {
 	q := engine.QP{
 		PKey: roce.DefaultPKey, MTU: 1024, Timeout: 14, RetryCount: 7, RNRRetry: 7, MinRNRTimer: 12,
-		QueueDepth: 128, ReceiveDepth: minReceiveDepth, AckReqEvery: 64, MaxRdAtomic: 16, MaxDestRd: 16, Access: engine.AllAccess,
+		QueueDepth: 128, ReceiveDepth: minReceiveDepth, AckReqEvery: 64, MaxRdAtomic: 16, MaxDestRd: 16,
+		Access: engine.AllAccess,
 	}
 	link := spec.Link{Queue: 1000}
 	return &Spec{
-		Seed: 1, Impl: [2]string{"gbn", "gbn"}, QP: [2]engine.QP{q, q}, QPs: 1, Receives: minReceiveDepth, Replenish: true,
-		Link: spec.Duplex{AB: link, BA: link}, LAN: defaultLAN(), Limit: 3600 * vtime.Second,
+		Seed: 1, Impl: [2]string{"gbn", "gbn"}, QP: [2]engine.QP{q, q}, QPs: 1, Receives: minReceiveDepth,
+		Replenish: true,
+		Link:      spec.Duplex{AB: link, BA: link}, LAN: defaultLAN(), Limit: 3600 * vtime.Second,
 	}
 }
 
@@ -67,7 +70,8 @@ type Spec struct {
 	Posts      []Post
 	Turns      Turns
 	For        vtime.Duration // the run stops here even with work outstanding; 0 runs until the work is done
-	Limit      vtime.Duration // who is not done by then is to blame, and the run is a FAIL; an ERROR where that is the harness
+	// who is not done by then is to blame, and the run is a FAIL; an ERROR where that is the harness
+	Limit vtime.Duration
 }
 
 // MaxQPs bounds the connections of one run.
@@ -116,7 +120,8 @@ func (s *Spec) receiveDepth() int {
 // minReceiveDepth is perftest's default depth of a receive queue.
 const minReceiveDepth = 512
 
-// firstQPN is the number of a side's first queue pair. Those of endpoints are apart, so that one capture cannot confuse the sides.
+// firstQPN is the number of a side's first queue pair. Those of endpoints are apart, so that one capture cannot confuse
+// the sides.
 func (s *Spec) firstQPN(side int) uint32 {
 	if d := s.Devices[side]; d.Present() {
 		return d.QPN

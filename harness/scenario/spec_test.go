@@ -31,21 +31,27 @@ func TestWarnings(t *testing.T) {
 		// 1106 bytes at 1 Gb/s and 10 ms: 1 250 000 / 1106 = 1130.2 packets.
 		{[]string{"link rate=1G delay=5ms queue=1131"}, nil},
 		{[]string{"link rate=1G delay=5ms queue=1130"}, []string{
-			"link A>B: queue=1130 is below the bandwidth-delay product; bursts will overflow it, use queue=1131 or more",
-			"link B>A: queue=1130 is below the bandwidth-delay product; bursts will overflow it, use queue=1131 or more"}},
+			"link A>B: queue=1130 is below the bandwidth-delay product; bursts will overflow it, " +
+				"use queue=1131 or more",
+			"link B>A: queue=1130 is below the bandwidth-delay product; bursts will overflow it, " +
+				"use queue=1131 or more"}},
 		{[]string{"link B>A rate=1G queue=1130", "link delay=5ms"}, []string{
-			"link B>A: queue=1130 is below the bandwidth-delay product; bursts will overflow it, use queue=1131 or more"}},
+			"link B>A: queue=1130 is below the bandwidth-delay product; bursts will overflow it, " +
+				"use queue=1131 or more"}},
 		{[]string{"link rate=1G delay=0 queue=1"}, nil},
 		// Code 14 is 67.108864 ms, which covers an RTT of 44.739242666 ms.
 		{[]string{"link delay=22369us"}, nil},
 		{[]string{"link delay=22370us"}, []string{
-			"qp A: transport timer 67108864ns is below 1.5 RTT (67110us); expect spurious timeouts, use timeout=15 or more",
-			"qp B: transport timer 67108864ns is below 1.5 RTT (67110us); expect spurious timeouts, use timeout=15 or more"}},
+			"qp A: transport timer 67108864ns is below 1.5 RTT (67110us); expect spurious timeouts, " +
+				"use timeout=15 or more",
+			"qp B: transport timer 67108864ns is below 1.5 RTT (67110us); expect spurious timeouts, " +
+				"use timeout=15 or more"}},
 		{[]string{"link delay=10ms", "qp A rto=30ms"}, nil},
 		{[]string{"link delay=10ms", "qp A rto=29999us"}, []string{
 			"qp A: transport timer 29999us is below 1.5 RTT (30ms); expect spurious timeouts, use rto=30ms or more"}},
 		{[]string{"link delay=3600s", "qp B timeout=0"}, []string{
-			"qp A: transport timer 67108864ns is below 1.5 RTT (10800s); expect spurious timeouts, use rto=10800s or more"}},
+			"qp A: transport timer 67108864ns is below 1.5 RTT (10800s); expect spurious timeouts, " +
+				"use rto=10800s or more"}},
 		{[]string{"link delay=1s", "qp timeout=0"}, nil}, // no timer, so none that is too short
 	}
 	for _, tt := range tests {
@@ -77,7 +83,8 @@ func TestEnds(t *testing.T) {
 	seen := map[uint32]bool{}
 	for i := range s.QPs {
 		e := s.Ends(i)
-		if e[0].QPN != e[1].DestQPN || e[1].QPN != e[0].DestQPN || e[0].QPN >= 1<<24 || seen[e[0].QPN] || seen[e[1].QPN] {
+		if e[0].QPN != e[1].DestQPN || e[1].QPN != e[0].DestQPN || e[0].QPN >= 1<<24 ||
+			seen[e[0].QPN] || seen[e[1].QPN] {
 			t.Fatalf("connection %d: %d and %d", i, e[0].QPN, e[1].QPN)
 		}
 		seen[e[0].QPN], seen[e[1].QPN] = true, true
@@ -102,7 +109,8 @@ func TestDevice(t *testing.T) {
 	if want := (Device{QPN: 0x12, Key: 0x8f1, Buffer: 0x7f3a1c002000, Fill: 0x7b}); s.Devices != [2]Device{{}, want} {
 		t.Errorf("devices %+v", s.Devices)
 	}
-	for _, bad := range []string{"device", "device C qpn=1", "device A qpn=0", "device A qpn=0x1000000", "device A qpn=1 colour=red", "device A qpn=1 fill=256"} {
+	for _, bad := range []string{"device", "device C qpn=1", "device A qpn=0", "device A qpn=0x1000000",
+		"device A qpn=1 colour=red", "device A qpn=1 fill=256"} {
 		if err := Default().Line(bad); err == nil {
 			t.Errorf("%q was read", bad)
 		}

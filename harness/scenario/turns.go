@@ -9,8 +9,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/unit"
 )
 
-// Turns is the work of two applications that take turns: what each posts depends on what it has received. It is the only work
-// of its run, on one connection. Without a Count there is none.
+// Turns is the work of two applications that take turns: what each posts depends on what it has received. It is the
+// only work of its run, on one connection. Without a Count there is none.
 type Turns struct {
 	Kind  TurnKind
 	From  trace.Side // begins
@@ -21,9 +21,9 @@ type Turns struct {
 // TurnKind names what happens in a round.
 type TurnKind string
 
-// The kinds. In a round of WriteTurns each side WRITEs once, when the last byte of the other's has come, as ib_write_lat does.
-// In one of PingTurns one side tells by a SEND where a buffer is, the other READs it and says so; then the first tells where
-// another is, and the second WRITEs there what it has read and says so, as rping does.
+// The kinds. In a round of WriteTurns each side WRITEs once, when the last byte of the other's has come, as
+// ib_write_lat does. In one of PingTurns one side tells by a SEND where a buffer is, the other READs it and says so;
+// then the first tells where another is, and the second WRITEs there what it has read and says so, as rping does.
 const (
 	WriteTurns TurnKind = "write"
 	PingTurns  TurnKind = "rping"

@@ -15,8 +15,10 @@ func (s *Spec) Warnings() []string {
 	for _, d := range s.links() {
 		need := d.link.BDPPackets(s.RTT(), s.QP[0].MTU+roce.Overhead)
 		if d.link.Rate > 0 && d.link.Queue < need {
-			out = append(out, fmt.Sprintf("link %s: queue=%d is below the bandwidth-delay product; bursts will overflow it, use queue=%d or more",
-				d.name, d.link.Queue, need))
+			out = append(out,
+				fmt.Sprintf("link %s: queue=%d is below the bandwidth-delay product; bursts will overflow it, "+
+					"use queue=%d or more",
+					d.name, d.link.Queue, need))
 		}
 	}
 	for side := range s.QP {
@@ -40,7 +42,8 @@ func (s *Spec) timerWarning(side trace.Side) string {
 	if q.RTO != 0 || code.Duration() < least {
 		remedy = "rto=" + least.String()
 	}
-	return fmt.Sprintf("qp %s: transport timer %s is below 1.5 RTT (%s); expect spurious timeouts, use %s or more", side, t, least, remedy)
+	return fmt.Sprintf("qp %s: transport timer %s is below 1.5 RTT (%s); expect spurious timeouts, use %s or more",
+		side, t, least, remedy)
 }
 
 // timeoutFor returns the smallest code, 14 at least (perftest's default), whose transport timer is 1.5 RTT or more.

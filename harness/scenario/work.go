@@ -75,8 +75,8 @@ func (s *Spec) Flows(i, qp int) workload.Flows {
 	return f
 }
 
-// Ideal returns what a message of n bytes from a side takes on the link when nothing else is there and nothing is lost: the
-// time on the line, and a round trip for the acknowledgement.
+// Ideal returns what a message of n bytes from a side takes on the link when nothing else is there and nothing is lost:
+// the time on the line, and a round trip for the acknowledgement.
 func (s *Spec) Ideal(from trace.Side, n uint32) vtime.Duration {
 	return s.RTT() + s.sends(from).Time(s.QP[from].LineBytes(n))
 }
@@ -106,7 +106,8 @@ func (l *Load) validate(s *Spec) error {
 	case l.Offered > 0 && l.Mean() == 0:
 		return errors.New("load: messages of no bytes offer no load; write msg=64KiB, or every=1ms instead of offered=")
 	case len(l.Sizes) > 0 && (l.Op == engine.OpSend || l.Op == engine.OpSendImm):
-		return errors.New("load: sizes that vary need a buffer for the largest in every receive; use write, write-imm or read with cdf=")
+		return errors.New("load: sizes that vary need a buffer for the largest in every receive; use write, " +
+			"write-imm or read with cdf=")
 	}
 	return nil
 }

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Total is the variable that says how many shards there are where an engine tells a task its index alone. It counts more
-// than what the engine says.
+// Total is the variable that says how many shards there are where an engine tells a task its index alone. It counts
+// more than what the engine says.
 const Total = "GAUNTLET_SHARD_TOTAL"
 
 // source is how an engine tells a task which part it is.
@@ -29,8 +29,8 @@ var sources = []source{
 	{"Bazel", "TEST_SHARD_INDEX", "TEST_TOTAL_SHARDS", 0},
 }
 
-// fromEnvironment asks the engine that started this process. Two that both did are an error: who is inside whom cannot be
-// seen, and a wrong guess would leave work undone.
+// fromEnvironment asks the engine that started this process. Two that both did are an error: who is inside whom cannot
+// be seen, and a wrong guess would leave work undone.
 func fromEnvironment(getenv func(string) string) (Part, error) {
 	var found []source
 	var names []string
@@ -44,7 +44,8 @@ func fromEnvironment(getenv func(string) string) (Part, error) {
 	case len(found) == 0:
 		return Part{}, fmt.Errorf("shard auto: none of %s is set; say which with i/n", strings.Join(names, ", "))
 	case len(found) > 1 && found[0].index != sources[0].index:
-		return Part{}, fmt.Errorf("shard auto: both %s and %s are set; say which with i/n", found[0].index, found[1].index)
+		return Part{}, fmt.Errorf("shard auto: both %s and %s are set; say which with i/n",
+			found[0].index, found[1].index)
 	}
 	return found[0].read(getenv)
 }
@@ -72,8 +73,8 @@ func (s *source) read(getenv func(string) string) (Part, error) {
 	return part(s.index+" and "+total, i, n)
 }
 
-// positionInArray counts the tasks of a Slurm array from 0: arrays begin where their user wants, and may leave numbers out
-// by a step. With a total of the user's own the index is what it says.
+// positionInArray counts the tasks of a Slurm array from 0: arrays begin where their user wants, and may leave numbers
+// out by a step. With a total of the user's own the index is what it says.
 func positionInArray(getenv func(string) string, id, n int) (int, error) {
 	if getenv(Total) != "" {
 		return id, nil
@@ -90,7 +91,8 @@ func positionInArray(getenv func(string) string, id, n int) (int, error) {
 		step = (last - first) / (n - 1)
 	}
 	if (id-first)%step != 0 || (last-first)/step+1 != n {
-		return 0, fmt.Errorf("shard auto: %d tasks from %d to %d are no range with a step; set %s", n, first, last, Total)
+		return 0, fmt.Errorf("shard auto: %d tasks from %d to %d are no range with a step; set %s", n,
+			first, last, Total)
 	}
 	return (id - first) / step, nil
 }
@@ -104,8 +106,8 @@ func number(getenv func(string) string, name string) (int, error) {
 	return n, nil
 }
 
-// Acknowledge tells Bazel that this process knows of shards, as it asks for: it makes the file that TEST_SHARD_STATUS_FILE
-// names. Elsewhere it does nothing.
+// Acknowledge tells Bazel that this process knows of shards, as it asks for: it makes the file that
+// TEST_SHARD_STATUS_FILE names. Elsewhere it does nothing.
 func Acknowledge(getenv func(string) string) error {
 	path := getenv("TEST_SHARD_STATUS_FILE")
 	if path == "" {

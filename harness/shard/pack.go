@@ -11,9 +11,9 @@ type Item struct {
 	Copies int     // shards that do it, each for itself; as many as there are at most
 }
 
-// Pack deals items out to n shards, and returns the shards of each: the costliest first, each to the shards that have the
-// least so far. It depends on the items and their order alone, so that machines which know the same work agree without a
-// word. Of items without copies the heaviest shard is above the mean by the cost of one item at most.
+// Pack deals items out to n shards, and returns the shards of each: the costliest first, each to the shards that have
+// the least so far. It depends on the items and their order alone, so that machines which know the same work agree
+// without a word. Of items without copies the heaviest shard is above the mean by the cost of one item at most.
 func Pack(items []Item, n int) [][]int {
 	order := make([]int, len(items))
 	for i := range order {

@@ -1,6 +1,6 @@
-// Package shard divides work among machines that know nothing of each other: which part a machine has, and which units of
-// work are in it. It starts nothing and talks to nobody; who starts the machines says by variables of the environment which
-// part each of them is.
+// Package shard divides work among machines that know nothing of each other: which part a machine has, and which units
+// of work are in it. It starts nothing and talks to nobody; who starts the machines says by variables of the
+// environment which part each of them is.
 package shard
 
 import (
@@ -41,7 +41,8 @@ func Parse(text string, getenv func(string) string) (Part, error) {
 // part checks a part that source names.
 func part(source string, index, of int) (Part, error) {
 	if of < 1 || of > Most || index < 0 || index >= of {
-		return Part{}, fmt.Errorf("shard %d of %d, from %s: want one of 1 to %d shards, counted from 1", index+1, of, source, Most)
+		return Part{}, fmt.Errorf("shard %d of %d, from %s: want one of 1 to %d shards, counted from 1",
+			index+1, of, source, Most)
 	}
 	return Part{index, of}, nil
 }

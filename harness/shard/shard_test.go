@@ -24,7 +24,8 @@ func environment(text string) func(string) string {
 }
 
 func TestParse(t *testing.T) {
-	const array = "SLURM_ARRAY_TASK_MIN=%d SLURM_ARRAY_TASK_MAX=%d SLURM_ARRAY_TASK_STEP=%d SLURM_ARRAY_TASK_COUNT=%d SLURM_ARRAY_TASK_ID=%d"
+	const array = "SLURM_ARRAY_TASK_MIN=%d SLURM_ARRAY_TASK_MAX=%d SLURM_ARRAY_TASK_STEP=%d " +
+		"SLURM_ARRAY_TASK_COUNT=%d SLURM_ARRAY_TASK_ID=%d"
 	for _, c := range []struct{ text, env, want string }{
 		{"2/8", "", "2/8"},
 		{"1/1", "CI_NODE_INDEX=3 CI_NODE_TOTAL=4", "1/1"},
@@ -42,9 +43,11 @@ func TestParse(t *testing.T) {
 
 		{"auto", "", "none of GAUNTLET_SHARD_INDEX, CI_NODE_INDEX"},
 		{"auto", "CI_NODE_TOTAL=1", "none of"}, // GitLab sets it always
-		{"auto", "CI_NODE_INDEX=1 CI_NODE_TOTAL=2 TEST_SHARD_INDEX=1 TEST_TOTAL_SHARDS=2", "both CI_NODE_INDEX and TEST_SHARD_INDEX"},
+		{"auto", "CI_NODE_INDEX=1 CI_NODE_TOTAL=2 TEST_SHARD_INDEX=1 TEST_TOTAL_SHARDS=2",
+			"both CI_NODE_INDEX and TEST_SHARD_INDEX"},
 		{"auto", "JOB_COMPLETION_INDEX=7", `GAUNTLET_SHARD_TOTAL is ""`},
-		{"auto", "JOB_COMPLETION_INDEX=8 GAUNTLET_SHARD_TOTAL=8", "shard 9 of 8, from JOB_COMPLETION_INDEX and GAUNTLET_SHARD_TOTAL"},
+		{"auto", "JOB_COMPLETION_INDEX=8 GAUNTLET_SHARD_TOTAL=8",
+			"shard 9 of 8, from JOB_COMPLETION_INDEX and GAUNTLET_SHARD_TOTAL"},
 		{"auto", "CI_NODE_INDEX=0 CI_NODE_TOTAL=2", "shard 0 of 2"},
 		{"auto", fmt.Sprintf(array, 1, 7, 1, 3, 2), "are no range"}, // --array=1,2,7
 		{"0/8", "", "shard 0 of 8, from 0/8"},
@@ -73,7 +76,8 @@ func TestAcknowledge(t *testing.T) {
 	}
 }
 
-// The heaviest shard is above the mean by the costliest item at most, so by 15 % when no item is more than that of a shard.
+// The heaviest shard is above the mean by the costliest item at most, so by 15 % when no item is more than that of a
+// shard.
 func TestPackIsEven(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		items, n := drawItems(t, 1), rapid.IntRange(1, 40).Draw(t, "n")
@@ -100,7 +104,8 @@ func TestPackAgrees(t *testing.T) {
 			if !slices.Equal(in, again[i]) || len(in) != min(items[i].Copies, n) {
 				t.Fatalf("%+v of %d: %v, then %v", items[i], n, in, again[i])
 			}
-			if apart := slices.Compact(slices.Sorted(slices.Values(in))); len(apart) != len(in) || apart[0] < 0 || apart[len(apart)-1] >= n {
+			if apart := slices.Compact(slices.Sorted(slices.Values(in))); len(apart) != len(in) || apart[0] < 0 ||
+				apart[len(apart)-1] >= n {
 				t.Fatalf("shards %v of %d", in, n)
 			}
 		}

@@ -1,7 +1,8 @@
 // Package splitmix is random numbers that are read by their position: SplitMix64 (Steele, Lea, Flood, "Fast Splittable
 // Pseudorandom Number Generators", OOPSLA 2014), whose n-th output needs no earlier one.
 //
-// What reads its draws by number, such as that of a packet, can draw more or fewer of another kind without shifting these.
+// What reads its draws by number, such as that of a packet, can draw more or fewer of another kind without shifting
+// these.
 package splitmix
 
 // Stream is an endless row of random numbers; the value is its seed.

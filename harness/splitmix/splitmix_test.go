@@ -7,7 +7,8 @@ import (
 
 // The first outputs for seed 1234567, which implementations of SplitMix64 are compared by.
 func TestKnownOutputs(t *testing.T) {
-	for n, want := range []uint64{6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431, 16408922859458223821} {
+	for n, want := range []uint64{6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431,
+		16408922859458223821} {
 		if got := Stream(1234567).At(uint64(n)); got != want {
 			t.Errorf("number %d is %d, want %d", n, got, want)
 		}

@@ -78,8 +78,8 @@ func (h *Header) Len() int {
 	return HeaderLen
 }
 
-// Put writes the header to the start of b, which must hold Len bytes, with a checksum of zero. A SYN has both options or
-// neither: an MSS of 0 with a scale is written as the default, 536 (RFC 9293, 3.7.1).
+// Put writes the header to the start of b, which must hold Len bytes, with a checksum of zero. A SYN has both options
+// or neither: an MSS of 0 with a scale is written as the default, 536 (RFC 9293, 3.7.1).
 func (h *Header) Put(b []byte) {
 	be := binary.BigEndian
 	be.PutUint16(b, h.SrcPort)
@@ -163,8 +163,8 @@ func ChecksumOK(segment []byte, src, dst [4]byte) bool {
 	return len(segment) >= HeaderLen && sum(segment, src, dst) == 0
 }
 
-// sum is the ones' complement of the ones' complement sum over the pseudo header and the segment (RFC 9293, 3.1). Words of
-// 32 bits may be added and folded at the end (RFC 1071).
+// sum is the ones' complement of the ones' complement sum over the pseudo header and the segment (RFC 9293, 3.1). Words
+// of 32 bits may be added and folded at the end (RFC 1071).
 func sum(b []byte, src, dst [4]byte) uint16 {
 	be := binary.BigEndian
 	s := uint64(be.Uint32(src[:])) + uint64(be.Uint32(dst[:])) + protocol + uint64(len(b))

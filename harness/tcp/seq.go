@@ -1,7 +1,7 @@
 package tcp
 
-// Seq is a sequence number: 32 bits that wrap. Two of them have an order while they are less than 2^31 apart, which windows
-// ensure (RFC 9293, 3.4).
+// Seq is a sequence number: 32 bits that wrap. Two of them have an order while they are less than 2^31 apart, which
+// windows ensure (RFC 9293, 3.4).
 type Seq uint32
 
 // Add returns the number n later; n may be negative.

@@ -1,5 +1,6 @@
-// Package testbed reads the file that describes a lab with real devices: which hosts have them, and how they are cabled. What is
-// run there is no part of it, so that a Spec and its hash are the same in every lab; neither are credentials, which are ssh's.
+// Package testbed reads the file that describes a lab with real devices: which hosts have them, and how they are
+// cabled. What is run there is no part of it, so that a Spec and its hash are the same in every lab; neither are
+// credentials, which are ssh's.
 //
 // The file is text. Its first statement is the version; then there is a line for each host, and comments begin with #:
 //
@@ -113,7 +114,8 @@ func Parse(r io.Reader) (*File, error) {
 func version(line string) error {
 	words := strings.Fields(line)
 	if words[0] != "testbed" || len(words) != 2 {
-		return fmt.Errorf("%s: want %q as the first statement", quote.Line(line, quote.Name), fmt.Sprintf("testbed %d", Version))
+		return fmt.Errorf("%s: want %q as the first statement", quote.Line(line, quote.Name),
+			fmt.Sprintf("testbed %d", Version))
 	}
 	if words[1] != strconv.Itoa(Version) {
 		return fmt.Errorf("testbed %s: this program reads version %d", quote.Line(words[1], quote.Name), Version)
@@ -186,7 +188,8 @@ func fields(words []string, known map[string]func(string) error, needed ...strin
 		read := known[key]
 		switch {
 		case !ok || read == nil:
-			return fmt.Errorf("%s: unknown; want one of %s", quote.Line(w, quote.Name), strings.Join(sortedKeys(known), " "))
+			return fmt.Errorf("%s: unknown; want one of %s", quote.Line(w, quote.Name),
+				strings.Join(sortedKeys(known), " "))
 		case seen[key]:
 			return fmt.Errorf("%s: given twice; keep one", key)
 		case value == "":
@@ -258,13 +261,15 @@ func (f *File) Choose(names string, n int) (chosen []*Host, err error) {
 	for _, name := range wanted {
 		i := slices.Index(all, name)
 		if i < 0 {
-			return nil, fmt.Errorf("testbed: no host %s; it has %s", quote.Line(name, quote.Name), strings.Join(all, ", "))
+			return nil, fmt.Errorf("testbed: no host %s; it has %s", quote.Line(name, quote.Name),
+				strings.Join(all, ", "))
 		}
 		chosen = append(chosen, &f.Hosts[i])
 	}
 	switch {
 	case len(chosen) != n:
-		return nil, fmt.Errorf("testbed: %d hosts for %d devices under test; say which by --dut: %s", len(chosen), n, strings.Join(all, ", "))
+		return nil, fmt.Errorf("testbed: %d hosts for %d devices under test; say which by --dut: %s", len(chosen), n,
+			strings.Join(all, ", "))
 	case n == 2 && chosen[0] == chosen[1]:
 		return nil, fmt.Errorf("testbed: %s: two devices under test take two hosts", names)
 	}

@@ -49,14 +49,18 @@ func TestParseRefuses(t *testing.T) {
 		"testbed 1\nhost a device=d port=0":   "port=0: want 1 to 255",
 		"testbed 1\nhost a device=d gid=x":    "gid=x: want 0 to 65535",
 		"testbed 1\nhost a device=d device=e": "device: given twice",
-		"testbed 1\nhost a device=d interface=i cable=c\nhost a device=d interface=i cable=":  "cable=: want a value",
-		"testbed 1\nhost a device=d interface=i cable=c\nhost b device=d interface=i cable=c": "cable=c is that of a already",
-		"testbed 1\nhost a device=d interface=i cable=c\nhost a device=d interface=i cable=d": "3: host: a: given twice",
-		"testbed 1\nssh config=a\nssh config=b":                                               "3: ssh: given twice",
-		"testbed 1\nhost " + strings.Repeat("x", 5000):                                        "line longer than 4096 bytes",
+		"testbed 1\nhost a device=d interface=i cable=c\nhost a device=d interface=i cable=": "cable=: want a value",
+		"testbed 1\nhost a device=d interface=i cable=c\nhost b device=d interface=i cable=c": "cable=c is that of a " +
+			"already",
+		"testbed 1\nhost a device=d interface=i cable=c\nhost a device=d interface=i cable=d": "3: host: a: given " +
+			"twice",
+		"testbed 1\nssh config=a\nssh config=b": "3: ssh: given twice",
+		"testbed 1\nhost " + strings.Repeat("x", 5000): "line longer than " +
+			"4096 bytes",
 		"testbed 1\n\x1b[2J": `2: \x1b[2J: unknown`,
 	} {
-		if got, err := Parse(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		if got, err := Parse(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%.60q: %v, %v; want %q", text, got, err, want)
 		}
 	}
@@ -87,16 +91,20 @@ func TestChoose(t *testing.T) {
 		n     int
 		want  string // names of hosts, or a part of the error
 	}{
-		{one, "", 1, "dut1"}, {both, "dut-2.lab", 1, "dut-2.lab"}, {both, "", 2, "dut1 dut-2.lab"}, {both, "dut-2.lab,dut1", 2, "dut-2.lab dut1"},
-		{both, "", 1, "2 hosts for 1 devices under test; say which by --dut: dut1, dut-2.lab"}, {one, "", 2, "1 hosts for 2 devices"},
-		{both, "x", 1, "no host x; it has dut1, dut-2.lab"}, {both, "dut1,dut1", 2, "two devices under test take two hosts"},
+		{one, "", 1, "dut1"}, {both, "dut-2.lab", 1, "dut-2.lab"}, {both, "", 2, "dut1 dut-2.lab"},
+		{both, "dut-2.lab,dut1", 2, "dut-2.lab dut1"},
+		{both, "", 1, "2 hosts for 1 devices under test; say which by --dut: dut1, dut-2.lab"},
+		{one, "", 2, "1 hosts for 2 devices"},
+		{both, "x", 1, "no host x; it has dut1, dut-2.lab"}, {both, "dut1,dut1", 2,
+			"two devices under test take two hosts"},
 	} {
 		var got []string
 		hosts, err := c.lab.Choose(c.names, c.n)
 		for _, h := range hosts {
 			got = append(got, h.Name)
 		}
-		if text := strings.Join(got, " "); err == nil && text != c.want || err != nil && !strings.Contains(err.Error(), c.want) {
+		if text := strings.Join(got, " "); err == nil && text != c.want || err != nil &&
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q, %d: %s, %v; want %s", c.names, c.n, text, err, c.want)
 		}
 	}

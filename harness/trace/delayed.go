@@ -2,7 +2,8 @@ package trace
 
 import "github.com/rdma-gauntlet/gauntlet/harness/vtime"
 
-// Delayed is a Sink that hands a whole trace on as if it had happened later: what is judged must not depend on when it was.
+// Delayed is a Sink that hands a whole trace on as if it had happened later: what is judged must not depend on when it
+// was.
 type Delayed struct {
 	Next Sink
 	By   vtime.Duration

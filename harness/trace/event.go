@@ -13,14 +13,16 @@ type Event struct {
 	Side Side
 	Conn int
 	Kind EventKind
-	// Body holds the completion fields of Post (Event.Kind unused), CQE, Recv, Timeout, Fatal, Declared, Lost and Refused.
+	// Body holds the completion fields of Post (Event.Kind unused), CQE, Recv, Timeout, Fatal, Declared, Lost and
+	// Refused.
 	Body engine.Event
-	// Name and Value: a Probe's, Count's or Counter's variable; a Memory event's check ("mismatch", "guard", "received"). Value of a Post: for how
-	// long the request had been waiting for room in the queue, as a vtime.Duration.
+	// Name and Value: a Probe's, Count's or Counter's variable; a Memory event's check ("mismatch", "guard",
+	// "received"). Value of a Post: for how long the request had been waiting for room in the queue, as a
+	// vtime.Duration.
 	Name  string
 	Value int64
-	// VA, Len and Sum: a Store's or Changed's range and the CRC-32 of what was written; Post's remote address and length; the address
-	// and length of a Receive and of a Declared chunk.
+	// VA, Len and Sum: a Store's or Changed's range and the CRC-32 of what was written; Post's remote address and
+	// length; the address and length of a Receive and of a Declared chunk.
 	VA  uint64
 	Len uint32
 	Sum uint32
@@ -35,26 +37,28 @@ type EventKind uint8
 
 // The kinds of Event.
 const (
-	Post     EventKind = iota // a work request was posted: Body.ID, Body.Op, Len, VA, RKey
-	Receive                   // a receive buffer was posted: Body.ID, Len
-	CQE                       // a work request completed
-	Recv                      // a receive completed
-	Timeout                   // the transport timer expired
-	Fatal                     // the QP went to the error state
-	Store                     // bytes were placed in memory
-	Timer                     // the transport timer was set or stopped
-	Probe                     // a variable of the engine has a value
-	Count                     // an error counter of the endpoint advanced to Value
-	Memory                    // comparison: Name "mismatch" or "guard" (final) or "received", Value = bytes that are wrong
-	Declared                  // a chunk of a one-sided message was declared valid: Body.ID, VA, Len, Body.More
-	Lost                      // an incomplete message was given up: Body.ID, Body.Len
-	Refused                   // something that arrived was dropped and reported: Body.Status
-	Changed                   // bytes of a region are not what they were at the start: VA, Len
-	Idle                      // the endpoint has said that it has no work left, on any connection
-	Counter                   // a counter of the device at a side has Value; Name says who counts what, Conn is -1
+	Post    EventKind = iota // a work request was posted: Body.ID, Body.Op, Len, VA, RKey
+	Receive                  // a receive buffer was posted: Body.ID, Len
+	CQE                      // a work request completed
+	Recv                     // a receive completed
+	Timeout                  // the transport timer expired
+	Fatal                    // the QP went to the error state
+	Store                    // bytes were placed in memory
+	Timer                    // the transport timer was set or stopped
+	Probe                    // a variable of the engine has a value
+	Count                    // an error counter of the endpoint advanced to Value
+	// comparison: Name "mismatch" or "guard" (final) or "received", Value = bytes that are wrong
+	Memory
+	Declared // a chunk of a one-sided message was declared valid: Body.ID, VA, Len, Body.More
+	Lost     // an incomplete message was given up: Body.ID, Body.Len
+	Refused  // something that arrived was dropped and reported: Body.Status
+	Changed  // bytes of a region are not what they were at the start: VA, Len
+	Idle     // the endpoint has said that it has no work left, on any connection
+	Counter  // a counter of the device at a side has Value; Name says who counts what, Conn is -1
 )
 
-var eventNames = [...]string{"post", "receive", "cqe", "recv", "timeout", "fatal", "store", "timer", "probe", "count", "memory", "declared", "lost", "refused", "changed", "idle", "counter"}
+var eventNames = [...]string{"post", "receive", "cqe", "recv", "timeout", "fatal", "store", "timer", "probe", "count",
+	"memory", "declared", "lost", "refused", "changed", "idle", "counter"}
 
 // String returns the lower-case name, which is also the NDJSON spelling.
 func (k EventKind) String() string {

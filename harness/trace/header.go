@@ -13,15 +13,17 @@ type Header struct {
 	Version int     // of the NDJSON format
 	Bench   string  // "sim", "netns", "file", …
 	Taps    [2]bool // which sides were tapped
-	Between bool    // the one tap stands between the sides, or nobody knows where: a record has Sent alone, when the packet passed the tap
+	// the one tap stands between the sides, or nobody knows where: a record has Sent alone, when the packet passed the
+	// tap
+	Between bool
 	Bytes   bool    // records carry Raw
 	Dilated int     // a second of the trace lasted so many on the machine; 0 and 1 are the same
 	Reports Reports // what the endpoints told beside the wire
 	Conns   []Conn
 }
 
-// BehindLine reports whether the taps show a packet when the line is done with it, as in virtual time. Those of real interfaces show
-// it when it is given to the line.
+// BehindLine reports whether the taps show a packet when the line is done with it, as in virtual time. Those of real
+// interfaces show it when it is given to the line.
 func (h *Header) BehindLine() bool { return h.Bench == "sim" || h.Bench == "fixture" }
 
 // FormatVersion is the version of the NDJSON form, as package ndjson writes it.
@@ -31,10 +33,12 @@ const FormatVersion = 1
 type Conn struct {
 	Ends [2]End // indexed by Side
 	Hop  Hop    // which part of the path it is, when a box divides the path
-	Anew bool   // the QPNs were used again for another connection, so that nothing, such as the MTU, holds for all packets; not written
+	// the QPNs were used again for another connection, so that nothing, such as the MTU, holds for all packets; not
+	// written
+	Anew bool
 
-	// Doubts are, by requester, what is wrong with the evidence on its requests and their answers. A bench certifies its own captures;
-	// others show it themselves. It does not travel with the trace.
+	// Doubts are, by requester, what is wrong with the evidence on its requests and their answers. A bench certifies
+	// its own captures; others show it themselves. It does not travel with the trace.
 	Doubts [2]Doubt
 }
 

@@ -7,8 +7,8 @@ import (
 )
 
 // Hop says which part of the path a connection of the header is. A box in the path divides every connection in two, and
-// each part is a connection of its own: it has records, taps at its two ends, and is judged by itself. The box is the end
-// B of a LAN hop and the end A of a WAN hop.
+// each part is a connection of its own: it has records, taps at its two ends, and is judged by itself. The box is the
+// end B of a LAN hop and the end A of a WAN hop.
 type Hop uint8
 
 // The hops.
@@ -45,8 +45,8 @@ func (h Hop) Box() (side Side, ok bool) {
 	return A, false
 }
 
-// Divided reports whether the trace is of a path with a box in it. Its connections are then the LAN hops of all, and after
-// them the WAN hops in the same order.
+// Divided reports whether the trace is of a path with a box in it. Its connections are then the LAN hops of all, and
+// after them the WAN hops in the same order.
 func (h *Header) Divided() bool { return len(h.Conns) > 0 && h.Conns[0].Hop != Whole }
 
 // Twin returns the other hop of connection i; -1 when it has none.

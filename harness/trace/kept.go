@@ -2,8 +2,8 @@ package trace
 
 import "github.com/rdma-gauntlet/gauntlet/harness/roce"
 
-// Kept is a copy of a record in memory that is used again and again: Clone without garbage, for a sink that holds records back.
-// The zero Kept is empty. It must not be copied while it holds a record with a change.
+// Kept is a copy of a record in memory that is used again and again: Clone without garbage, for a sink that holds
+// records back. The zero Kept is empty. It must not be copied while it holds a record with a change.
 type Kept struct {
 	Rec Record // the copy; its bytes and its change belong to the Kept
 

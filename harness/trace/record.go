@@ -5,9 +5,9 @@
 // own window; a run of 10^8 packets is never held. The same stream comes from a live bench, from a run folder and from
 // any pcapng file, so whatever judges or measures it cannot tell them apart.
 //
-// This package says what a trace is, and shows it to viewers in order (Timeline). Its text form is package ndjson, its drawing package
-// ladder, and the notation in which people write one is package fixture. Where records come from is not known here: packages capture,
-// merge and recording make them of what was captured.
+// This package says what a trace is, and shows it to viewers in order (Timeline). Its text form is package ndjson, its
+// drawing package ladder, and the notation in which people write one is package fixture. Where records come from is not
+// known here: packages capture, merge and recording make them of what was captured.
 package trace
 
 import (
@@ -114,16 +114,18 @@ type Change struct {
 // Time is the position of the record in the stream: when it was first seen at either tap.
 func (r *Record) Time() vtime.Time { return min(r.Sent, r.Recv) }
 
-// Lost reports whether the packet never reached its receiver in a form that its transport can use: dropped, damaged, or with a
-// port or protocol that another one listens to.
+// Lost reports whether the packet never reached its receiver in a form that its transport can use: dropped, damaged, or
+// with a port or protocol that another one listens to.
 func (r *Record) Lost() bool {
 	if r.Changed == nil {
 		return r.Fate == Dropped
 	}
-	return r.Changed.ICRC == Bad || r.Changed.Defect != "" || r.Changed.Packet.Opcode != r.Packet.Opcode && r.Changed.Packet.Opcode.OverIP()
+	return r.Changed.ICRC == Bad || r.Changed.Defect != "" || r.Changed.Packet.Opcode != r.Packet.Opcode &&
+		r.Changed.Packet.Opcode.OverIP()
 }
 
-// AsChange returns the packet as r has it sent, as the form in which another record was received. Both share their bytes.
+// AsChange returns the packet as r has it sent, as the form in which another record was received. Both share their
+// bytes.
 func (r *Record) AsChange() Change { return Change{r.Packet, r.Sum, r.ICRC, r.Raw, r.Defect} }
 
 // Clone returns a copy that shares nothing with r.
@@ -140,13 +142,14 @@ func (r *Record) Clone() *Record {
 	return &c
 }
 
-// Sink takes a trace. Packet and Event are called in time order: every record and event not earlier than the one before.
-// End is called once, with the time at which observation stopped.
+// Sink takes a trace. Packet and Event are called in time order: every record and event not earlier than the one
+// before. End is called once, with the time at which observation stopped.
 type Sink interface {
 	Packet(*Record)
 	Event(*Event)
 	End(at vtime.Time)
 }
 
-// ErrTruncated says that a trace or a capture ends before its end: the run or the copy was cut short. What came before is good.
+// ErrTruncated says that a trace or a capture ends before its end: the run or the copy was cut short. What came before
+// is good.
 var ErrTruncated = errors.New("cut short")

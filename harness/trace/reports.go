@@ -19,19 +19,23 @@ const (
 	ReportRegions  // Probe events of the memory regions: mr_rkey, mr_va, mr_len, mr_access
 	ReportChecked  // Memory events named "received": what the application found when a receive had completed
 
-	ReportOrdered   // Post and CQE events, each in its order; their times are those of ReportDone
-	ReportChanges   // Changed events: the regions of ReportRegions, compared at the end with what they were
-	ReportDatagrams // of a QP for datagrams: its Q_Key as a Probe, the violations as a Count, and a Recv for each that was delivered
-	ReportFlushed   // as many Post and CQE events as there were, with their status; the n-th CQE is taken for the n-th request
-	ReportCounters  // Counter events: what the device counts, at the start and at the end
+	ReportOrdered // Post and CQE events, each in its order; their times are those of ReportDone
+	ReportChanges // Changed events: the regions of ReportRegions, compared at the end with what they were
+	// of a QP for datagrams: its Q_Key as a Probe, the violations as a Count, and a Recv for each that was delivered
+	ReportDatagrams
+	// as many Post and CQE events as there were, with their status; the n-th CQE is taken for the n-th request
+	ReportFlushed
+	ReportCounters // Counter events: what the device counts, at the start and at the end
 )
 
 // reportNames are the words for the reports, in NDJSON and in fixtures.
 var reportNames = []struct {
 	name string
 	bit  Reports
-}{{"cqe", ReportCQE}, {"stores", ReportStores}, {"timers", ReportTimers}, {"probes", ReportProbes}, {"memory", ReportMemory},
-	{"done", ReportDone}, {"posted", ReportPosted}, {"received", ReportReceived}, {"regions", ReportRegions}, {"checked", ReportChecked},
+}{{"cqe", ReportCQE}, {"stores", ReportStores}, {"timers", ReportTimers}, {"probes", ReportProbes},
+	{"memory", ReportMemory},
+	{"done", ReportDone}, {"posted", ReportPosted}, {"received", ReportReceived}, {"regions", ReportRegions},
+	{"checked", ReportChecked},
 	{"ordered", ReportOrdered}, {"changes", ReportChanges}, {"datagrams", ReportDatagrams}, {"flushed", ReportFlushed},
 	{"counters", ReportCounters}}
 

@@ -25,8 +25,8 @@ func (p Point) String() string { return pointNames[p&3] }
 // AtRequester reports whether the point belongs to the requester's tap.
 func (p Point) AtRequester() bool { return p == RequesterOut || p == RequesterIn }
 
-// Sight is one packet passing one tap: what a rule sees. Every record gives one sight where it was sent and one where it
-// was received, each at its own time.
+// Sight is one packet passing one tap: what a rule sees. Every record gives one sight where it was sent and one where
+// it was received, each at its own time.
 type Sight struct {
 	At    vtime.Time
 	Tap   Side

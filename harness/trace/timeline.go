@@ -9,24 +9,25 @@ import (
 
 // Timeline is a Sink that turns records into sights and hands them, with the events, to a Viewer in time order.
 //
-// A record gives a sight at the sender's tap when it was sent and one at the receiver's tap when it was received, as far
-// as those taps exist. The earlier sight is shown at once; the later one waits until the stream has reached its time, so
-// memory is that of the packets in flight.
+// A record gives a sight at the sender's tap when it was sent and one at the receiver's tap when it was received, as
+// far as those taps exist. The earlier sight is shown at once; the later one waits until the stream has reached its
+// time, so memory is that of the packets in flight.
 //
 // At equal times, what waited comes before what the stream brings: an arrival precedes the completion and the packets
 // that it causes. A copy is the exception: it is in the stream where it arrives, but the link made it when it took the
 // original, and hands it over before all that it took later. Otherwise the order is that of the stream.
 //
-// A Sight, its Rec, Pkt and Raw are valid during the call only. The record of a waiting sight is a copy, unless its owner has given a
-// Lease, so Rec need not be the same pointer in both calls; Index tells that it is the same packet.
+// A Sight, its Rec, Pkt and Raw are valid during the call only. The record of a waiting sight is a copy, unless its
+// owner has given a Lease, so Rec need not be the same pointer in both calls; Index tells that it is the same packet.
 type Timeline struct {
 	view    Viewer
 	taps    [2]bool
 	between bool
 	index   uint64
 	last    vtime.Time
-	inOrder [2]ring.Ring[slot] // waiting sights that came in time order, by sender: a link without reordering needs no heap
-	late    waiting            // the others
+	// waiting sights that came in time order, by sender: a link without reordering needs no heap
+	inOrder [2]ring.Ring[slot]
+	late    waiting // the others
 	free    []*slot
 	sight   Sight
 	lease   *Lease // of the records that come now; nil when they have to be copied
@@ -37,8 +38,8 @@ func NewTimeline(h *Header, v Viewer) *Timeline {
 	return &Timeline{view: v, taps: h.Taps, between: h.Between}
 }
 
-// Borrow says that the records which come from now on stay valid until the lease is zero again, so that they wait without being copied;
-// nil ends that.
+// Borrow says that the records which come from now on stay valid until the lease is zero again, so that they wait
+// without being copied; nil ends that.
 func (t *Timeline) Borrow(l *Lease) { t.lease = l }
 
 // Packet implements Sink.
@@ -67,8 +68,8 @@ func (t *Timeline) Packet(r *Record) {
 	}
 }
 
-// sees reports whether a tap saw r leave (out) or arrive. A copy was made on the way: only the original left. A tap between the sides
-// shows every packet as its sender's.
+// sees reports whether a tap saw r leave (out) or arrive. A copy was made on the way: only the original left. A tap
+// between the sides shows every packet as its sender's.
 func (t *Timeline) sees(r *Record, out bool) bool {
 	if t.between {
 		return out && r.Sent != vtime.Never
@@ -99,8 +100,9 @@ func (t *Timeline) release(now vtime.Time) {
 	}
 }
 
-// releaseAhead shows what precedes a copy: what waits for an earlier time, and up to its original what waits for the same. One that
-// was sent before the original, and arrives with its copy because others overtook it, should come first too: nothing tells it.
+// releaseAhead shows what precedes a copy: what waits for an earlier time, and up to its original what waits for the
+// same. One that was sent before the original, and arrives with its copy because others overtook it, should come first
+// too: nothing tells it.
 func (t *Timeline) releaseAhead(r *Record) {
 	t.release(r.Time() - 1)
 	for o := t.original(r); o != nil; {
@@ -112,7 +114,8 @@ func (t *Timeline) releaseAhead(r *Record) {
 	}
 }
 
-// original returns the packet that r is a copy of if it waits for the same time, as where the rate is unlimited, else nil.
+// original returns the packet that r is a copy of if it waits for the same time, as where the rate is unlimited, else
+// nil.
 func (t *Timeline) original(r *Record) *slot {
 	at, q := r.Time(), &t.inOrder[r.From&1]
 	for i := 0; i < q.Len() && q.At(i).at == at; i++ {

@@ -79,8 +79,8 @@ func TestTimelineOrder(t *testing.T) {
 			s.Packet(copied(14, A, 1))
 			s.Packet(rec(14, 24, A, 4))
 			s.End(20)
-		}, "0 A out #0 psn=1 |4 A out #1 psn=2 |7 B out #2 psn=3 |10 B in #0 psn=1 |14 B in #3 psn=1 |14 B in #1 psn=2 |14 A in #2 psn=3 |" +
-			"14 A out #4 psn=4 |20 end"},
+		}, "0 A out #0 psn=1 |4 A out #1 psn=2 |7 B out #2 psn=3 |10 B in #0 psn=1 |14 B in #3 psn=1 |14 B in #1 " +
+			"psn=2 |14 A in #2 psn=3 |14 A out #4 psn=4 |20 end"},
 		{"copies on a line without a rate", [2]bool{true, true}, func(s Sink) {
 			s.Packet(rec(0, 10, A, 1))
 			s.Packet(rec(0, 10, A, 2))
@@ -89,8 +89,8 @@ func TestTimelineOrder(t *testing.T) {
 			s.Packet(copied(10, A, 2))
 			s.Packet(copied(10, A, 3))
 			s.End(10)
-		}, "0 A out #0 psn=1 |0 A out #1 psn=2 |0 A out #2 psn=3 |10 B in #0 psn=1 |10 B in #1 psn=2 |10 B in #3 psn=2 |10 B in #4 psn=2 |" +
-			"10 B in #2 psn=3 |10 B in #5 psn=3 |10 end"},
+		}, "0 A out #0 psn=1 |0 A out #1 psn=2 |0 A out #2 psn=3 |10 B in #0 psn=1 |10 B in #1 psn=2 |10 B in #3 " +
+			"psn=2 |10 B in #4 psn=2 |10 B in #2 psn=3 |10 B in #5 psn=3 |10 end"},
 		{"a copy of one that was overtaken", [2]bool{true, true}, func(s Sink) {
 			s.Packet(rec(0, 50, A, 1))
 			s.Packet(rec(1, 40, A, 2))
@@ -98,8 +98,8 @@ func TestTimelineOrder(t *testing.T) {
 			s.Packet(copied(40, A, 2))
 			s.Packet(copied(50, A, 1))
 			s.End(50)
-		}, "0 A out #0 psn=1 |1 A out #1 psn=2 |2 A out #2 psn=3 |40 B in #1 psn=2 |40 B in #3 psn=2 |50 B in #0 psn=1 |50 B in #4 psn=1 |" +
-			"50 B in #2 psn=3 |50 end"},
+		}, "0 A out #0 psn=1 |1 A out #1 psn=2 |2 A out #2 psn=3 |40 B in #1 psn=2 |40 B in #3 psn=2 |50 B in #0 " +
+			"psn=1 |50 B in #4 psn=1 |50 B in #2 psn=3 |50 end"},
 		{"changed in transit", [2]bool{true, true}, func(s Sink) {
 			s.Packet(changed)
 			s.End(60)
@@ -149,7 +149,8 @@ func TestTimelineKeepsWaitingBytes(t *testing.T) {
 	}
 }
 
-// What waits on records that are lent is what waits on copies, although their owner uses them again once the lease is over.
+// What waits on records that are lent is what waits on copies, although their owner uses them again once the lease is
+// over.
 func TestTimelineBorrows(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var copied, borrowed watcher

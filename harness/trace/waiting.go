@@ -12,7 +12,8 @@ type slot struct {
 	out   bool
 }
 
-// Lease is how many records of an owner a Timeline has not shown yet. As long as it is not zero, the owner lets them and their bytes be.
+// Lease is how many records of an owner a Timeline has not shown yet. As long as it is not zero, the owner lets them
+// and their bytes be.
 type Lease int
 
 // hold makes a record wait: the owner's, or a copy where there is no lease.

@@ -41,8 +41,8 @@ func (r Rate) Time(n int) vtime.Duration {
 	return vtime.Duration(min(q, math.MaxInt64))
 }
 
-// Bytes returns how many whole bytes the line carries in d: the bandwidth-delay product when d is the RTT. It is zero on
-// an unlimited line, which has none.
+// Bytes returns how many whole bytes the line carries in d: the bandwidth-delay product when d is the RTT. It is zero
+// on an unlimited line, which has none.
 func (r Rate) Bytes(d vtime.Duration) Size {
 	if r <= 0 || d <= 0 {
 		return 0
@@ -112,7 +112,8 @@ func (s Size) String() string {
 
 // ParseSize reads bytes with an optional multiple: "1500", "64KiB", "1MiB", and the decimal "64kB", "1MB".
 func ParseSize(s string) (Size, error) {
-	x, ok := scaled(s, []suffix{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"B", 1}, {"", 1}})
+	x, ok := scaled(s, []suffix{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"kB", 1e3}, {"MB", 1e6},
+		{"GB", 1e9}, {"B", 1}, {"", 1}})
 	if !ok {
 		return 0, fmt.Errorf("size %q: want bytes such as 1500, 64KiB or 1MiB", s)
 	}

@@ -96,9 +96,11 @@ func TestTextRoundTrip(t *testing.T) {
 
 func TestString(t *testing.T) {
 	for _, tt := range []struct{ got, want string }{
-		{(10 * Gbps).String(), "10G"}, {(2500 * Mbps).String(), "2500M"}, {(64 * Kbps).String(), "64k"}, {Rate(1).String(), "1"},
+		{(10 * Gbps).String(), "10G"}, {(2500 * Mbps).String(), "2500M"}, {(64 * Kbps).String(), "64k"},
+		{Rate(1).String(), "1"},
 		{Rate(0).String(), "0"}, {(64 * KiB).String(), "64KiB"}, {(3 * MiB).String(), "3MiB"}, {GiB.String(), "1GiB"},
-		{Size(1500).String(), "1500"}, {Size(0).String(), "0"}, {Ratio(1e-5).String(), "1e-05"}, {Ratio(0.25).String(), "0.25"},
+		{Size(1500).String(), "1500"}, {Size(0).String(), "0"}, {Ratio(1e-5).String(), "1e-05"},
+		{Ratio(0.25).String(), "0.25"},
 	} {
 		if tt.got != tt.want {
 			t.Errorf("%s, want %s", tt.got, tt.want)
@@ -116,14 +118,20 @@ func TestParse(t *testing.T) {
 		want  float64
 		err   string
 	}{
-		{rate, "10G", 1e10, ""}, {rate, "2.5G", 2.5e9, ""}, {rate, "0.29G", 2.9e8, ""}, {rate, "100M", 1e8, ""}, {rate, "9.6k", 9600, ""},
+		{rate, "10G", 1e10, ""}, {rate, "2.5G", 2.5e9, ""}, {rate, "0.29G", 2.9e8, ""}, {rate, "100M", 1e8, ""},
+		{rate, "9.6k", 9600, ""},
 		{rate, "1e9", 1e9, ""}, {rate, "0", 0, ""},
-		{rate, "-1", 0, "rate"}, {rate, "", 0, "rate"}, {rate, "G", 0, "rate"}, {rate, "10g", 0, "rate"}, {rate, "1e40", 0, "rate"},
-		{rate, "NaN", 0, "rate"}, {rate, "-0.9", 0, "rate"}, {rate, "Inf", 0, "rate"}, {rate, "9999999999G", 0, "rate"}, {rate, "-5G", 0, "rate"},
-		{size, "1500", 1500, ""}, {size, "64KiB", 65536, ""}, {size, "1.5MiB", 1572864, ""}, {size, "64kB", 64000, ""}, {size, "9GB", 9e9, ""},
+		{rate, "-1", 0, "rate"}, {rate, "", 0, "rate"}, {rate, "G", 0, "rate"}, {rate, "10g", 0, "rate"},
+		{rate, "1e40", 0, "rate"},
+		{rate, "NaN", 0, "rate"}, {rate, "-0.9", 0, "rate"}, {rate, "Inf", 0, "rate"}, {rate, "9999999999G", 0, "rate"},
+		{rate, "-5G", 0, "rate"},
+		{size, "1500", 1500, ""}, {size, "64KiB", 65536, ""}, {size, "1.5MiB", 1572864, ""}, {size, "64kB", 64000, ""},
+		{size, "9GB", 9e9, ""},
 		{size, "7B", 7, ""}, {size, "-1", 0, "size"}, {size, "9GiBs", 0, "size"}, {size, "8589934592GiB", 0, "size"},
-		{ratio, "0.01", 0.01, ""}, {ratio, "1e-4", 1e-4, ""}, {ratio, "1%", 0.01, ""}, {ratio, "7%", 0.07, ""}, {ratio, "100%", 1, ""}, {ratio, "0", 0, ""},
-		{ratio, "1.01", 0, "outside"}, {ratio, "101%", 0, "outside"}, {ratio, "-1%", 0, "outside"}, {ratio, "", 0, "want a number"},
+		{ratio, "0.01", 0.01, ""}, {ratio, "1e-4", 1e-4, ""}, {ratio, "1%", 0.01, ""}, {ratio, "7%", 0.07, ""},
+		{ratio, "100%", 1, ""}, {ratio, "0", 0, ""},
+		{ratio, "1.01", 0, "outside"}, {ratio, "101%", 0, "outside"}, {ratio, "-1%", 0, "outside"},
+		{ratio, "", 0, "want a number"},
 		{ratio, "NaN", 0, "want a number"}, {ratio, "5%%", 0, "want a number"},
 	} {
 		got, err := tt.parse(tt.text)

@@ -1,6 +1,6 @@
-// Package validity names what evidence rests on: the properties of link, capture and host that a bench certifies, and on which
-// a rule declares that its evidence rests. A property that fails takes the verdicts of those rules away, and of no others: a
-// frame with a wrong ICRC is wrong however late the link was.
+// Package validity names what evidence rests on: the properties of link, capture and host that a bench certifies, and
+// on which a rule declares that its evidence rests. A property that fails takes the verdicts of those rules away, and
+// of no others: a frame with a wrong ICRC is wrong however late the link was.
 package validity
 
 import (
@@ -8,22 +8,23 @@ import (
 	"strings"
 )
 
-// Property is a set of properties. The empty set stands for all of them, wherever one is declared: what nobody has thought
-// about rests on everything, and concerns everything.
+// Property is a set of properties. The empty set stands for all of them, wherever one is declared: what nobody has
+// thought about rests on everything, and concerns everything.
 type Property uint16
 
 // The properties.
 const (
-	Frames   Property = 1 << iota // a frame in the record was on the wire with these bytes; no measurement can fail it
-	Capture                       // the taps show all that passed them, and what they show arriving reached the endpoint
-	Accounts                      // the taps and the link's own counts tell the same of each packet
-	Order                         // the link duplicates, damages and reorders packets as the Spec says
-	Loss                          // it loses packets by the law of the Spec
-	Delay                         // its delay is that of the Spec
-	Rate                          // its rate is that of the Spec
-	Lateness                      // link and endpoints did what was due when it was due
-	Clock                         // the times of all records are of one clock
-	Pace                          // no endpoint left its line idle for want of a processor
+	Frames Property = 1 << iota // a frame in the record was on the wire with these bytes; no measurement can fail it
+	// the taps show all that passed them, and what they show arriving reached the endpoint
+	Capture
+	Accounts // the taps and the link's own counts tell the same of each packet
+	Order    // the link duplicates, damages and reorders packets as the Spec says
+	Loss     // it loses packets by the law of the Spec
+	Delay    // its delay is that of the Spec
+	Rate     // its rate is that of the Spec
+	Lateness // link and endpoints did what was due when it was due
+	Clock    // the times of all records are of one clock
+	Pace     // no endpoint left its line idle for want of a processor
 
 	end
 )
@@ -32,7 +33,8 @@ const (
 const (
 	// Sequence is for what an endpoint sends and receives, in its order.
 	Sequence = Frames | Capture | Accounts
-	// Reaction is for when an endpoint does what it does. The rate is in it because packets wait in a port for those before them.
+	// Reaction is for when an endpoint does what it does. The rate is in it because packets wait in a port for those
+	// before them.
 	Reaction = Sequence | Rate | Lateness | Clock
 	// Path is for what becomes of packets between the ends, and how long it takes.
 	Path = Reaction | Delay | Order

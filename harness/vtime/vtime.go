@@ -113,7 +113,8 @@ func ParseDuration(s string) (Duration, error) {
 		}
 		d, ok := scale(num, u.size)
 		if !ok {
-			return 0, fmt.Errorf("duration %q: want a number and a unit, such as 40ms or 4.096us, of at most 106 days", s)
+			return 0, fmt.Errorf("duration %q: want a number and a unit, such as 40ms or 4.096us, of at most 106 days",
+				s)
 		}
 		return d, nil
 	}
@@ -142,5 +143,6 @@ type named struct {
 var units = []named{{"s", Second}, {"ms", Millisecond}, {"us", Microsecond}, {"ns", Nanosecond}, {"ps", Picosecond}}
 
 // parseOrder puts "s" last, because every other unit ends in it. The micro sign and the Greek letter look the same.
-var parseOrder = []named{{"ps", Picosecond}, {"ns", Nanosecond}, {"us", Microsecond}, {"\u00b5s", Microsecond}, {"\u03bcs", Microsecond},
+var parseOrder = []named{{"ps", Picosecond}, {"ns", Nanosecond}, {"us", Microsecond}, {"\u00b5s", Microsecond},
+	{"\u03bcs", Microsecond},
 	{"ms", Millisecond}, {"s", Second}}

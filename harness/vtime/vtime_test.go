@@ -15,7 +15,8 @@ func TestDurationText(t *testing.T) {
 		text string
 	}{
 		{0, "0s"}, {5 * Microsecond, "5us"}, {40 * Millisecond, "40ms"}, {22120, "22120ps"}, {-3 * Second, "-3s"},
-		{4096 * Nanosecond, "4096ns"}, {9007199254740993, "9007199254740993ps"}, {math.MaxInt64, "9223372036854775807ps"},
+		{4096 * Nanosecond, "4096ns"}, {9007199254740993, "9007199254740993ps"},
+		{math.MaxInt64, "9223372036854775807ps"},
 	} {
 		if got := tt.d.String(); got != tt.text {
 			t.Errorf("%d prints as %s, want %s", int64(tt.d), got, tt.text)
@@ -30,7 +31,8 @@ func TestDurationText(t *testing.T) {
 }
 
 func TestShort(t *testing.T) {
-	for d, want := range map[Duration]string{0: "0s", 999: "999ps", 29_990_000_001: "30ms", 40_009_536 * Nanosecond: "40ms", 1_235: "1240ps", 899_998_000_001: "900ms",
+	for d, want := range map[Duration]string{0: "0s", 999: "999ps", 29_990_000_001: "30ms",
+		40_009_536 * Nanosecond: "40ms", 1_235: "1240ps", 899_998_000_001: "900ms",
 		-89_996 * Microsecond: "-90ms", 67_108_864 * Nanosecond: "67100us", 1 << 62: ""} {
 		if got := d.Short(); want != "" && got != want {
 			t.Errorf("%v is %s, want %s", d, got, want)
@@ -40,7 +42,8 @@ func TestShort(t *testing.T) {
 
 func TestParseDuration(t *testing.T) {
 	for text, want := range map[string]Duration{
-		"0": 0, "4.096us": 4096 * Nanosecond, "1.5s": 1500 * Millisecond, "-2.5ns": -2500, "0.4ps": 0, "0.6ps": 1, "1e3ns": Microsecond,
+		"0": 0, "4.096us": 4096 * Nanosecond, "1.5s": 1500 * Millisecond, "-2.5ns": -2500, "0.4ps": 0, "0.6ps": 1,
+		"1e3ns":      Microsecond,
 		"467\u00b5s": 467 * Microsecond, "1.5\u03bcs": 1500 * Nanosecond,
 	} {
 		if got, err := ParseDuration(text); err != nil || got != want {
@@ -48,8 +51,10 @@ func TestParseDuration(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"": "no unit", "5": "no unit", "5m": "no unit", "ms": "want a number", "x5us": "want a number", "1 s": "want a number",
-		"NaNs": "want a number", "infs": "want a number", "9223373s": "106 days", "1e30ps": "106 days", "99999999999999999999ps": "106 days",
+		"": "no unit", "5": "no unit", "5m": "no unit", "ms": "want a number", "x5us": "want a number",
+		"1 s":  "want a number",
+		"NaNs": "want a number", "infs": "want a number", "9223373s": "106 days", "1e30ps": "106 days",
+		"99999999999999999999ps": "106 days",
 	} {
 		if got, err := ParseDuration(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("ParseDuration(%q) = %v, %v, want an error with %q", text, got, err, want)
@@ -98,7 +103,8 @@ func TestMicros(t *testing.T) {
 		text string
 	}{
 		{0, "0.000"}, {88_480, "0.088"}, {88_500, "0.089"}, {20_628_000, "20.628"}, {999_999_500, "1000.000"},
-		{-1_500_000, "-1.500"}, {-200_000, "-0.200"}, {Never, "-"}, {Never - 1, "9223372036854.776"}, {math.MinInt64, "-9223372036854.776"},
+		{-1_500_000, "-1.500"}, {-200_000, "-0.200"}, {Never, "-"}, {Never - 1, "9223372036854.776"},
+		{math.MinInt64, "-9223372036854.776"},
 	} {
 		if got := tt.t.Micros(); got != tt.text {
 			t.Errorf("%d prints as %s, want %s", int64(tt.t), got, tt.text)

@@ -9,9 +9,9 @@ import (
 	"path/filepath"
 )
 
-// Write replaces the content of a file, which is made when there is none, whole or not at all: a reader sees the old content or
-// the new one, also when the disk is full or the machine stops. The folder has to be there. The error does not name the file,
-// because what is in the way is another name in the same folder.
+// Write replaces the content of a file, which is made when there is none, whole or not at all: a reader sees the old
+// content or the new one, also when the disk is full or the machine stops. The folder has to be there. The error does
+// not name the file, because what is in the way is another name in the same folder.
 func Write(path string, content []byte, mode fs.FileMode) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
 	if err != nil {

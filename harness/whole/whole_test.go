@@ -20,7 +20,8 @@ func TestWrite(t *testing.T) {
 			t.Errorf("%q, %v; want %q", got, err, text)
 		}
 	}
-	if err := Write(filepath.Join(dir, "nowhere", "f"), nil, 0o640); !errors.Is(err, fs.ErrNotExist) || strings.Contains(err.Error(), dir) {
+	if err := Write(filepath.Join(dir, "nowhere", "f"), nil, 0o640); !errors.Is(err, fs.ErrNotExist) ||
+		strings.Contains(err.Error(), dir) {
 		t.Errorf("into no folder: %v", err)
 	}
 	if err := os.Mkdir(filepath.Join(dir, "d"), 0o755); err != nil {

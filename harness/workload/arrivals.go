@@ -23,15 +23,15 @@ func Sized(c CDF, fixed unit.Size, seed splitmix.Stream) Flows {
 	return Flows{sizes: seed.Sub(0), gaps: seed.Sub(1), cdf: c, fixed: fixed}
 }
 
-// Every returns the same flows with one gap between any two. The first arrives at once, at all sources that are told the
-// same: an incast.
+// Every returns the same flows with one gap between any two. The first arrives at once, at all sources that are told
+// the same: an incast.
 func (f Flows) Every(gap vtime.Duration) Flows {
 	f.mean, f.poisson = gap, false
 	return f
 }
 
-// Poisson returns the same flows with exponential gaps, independent of each other, of a mean. Many such sources together
-// are one of a rate as high as theirs together.
+// Poisson returns the same flows with exponential gaps, independent of each other, of a mean. Many such sources
+// together are one of a rate as high as theirs together.
 func (f Flows) Poisson(mean vtime.Duration) Flows {
 	f.mean, f.poisson = mean, true
 	return f
@@ -51,7 +51,8 @@ func (f *Flows) Size(n int) unit.Size {
 // Varied reports whether flows differ in size.
 func (f *Flows) Varied() bool { return len(f.cdf) > 0 }
 
-// Gap returns the time from the arrival of the flow before to that of the n-th; of the first, from the start of the run.
+// Gap returns the time from the arrival of the flow before to that of the n-th; of the first, from the start of the
+// run.
 func (f *Flows) Gap(n int) vtime.Duration {
 	switch {
 	case f.poisson:

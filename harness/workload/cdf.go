@@ -15,8 +15,8 @@ import (
 )
 
 // CDF is a distribution of flow sizes by its corners: a share of the flows is as large as Size or smaller. Between two
-// corners sizes are spread evenly, as by the traffic generators of data-centre studies; below the first they begin at one
-// byte. The last share is 1. An empty CDF is none.
+// corners sizes are spread evenly, as by the traffic generators of data-centre studies; below the first they begin at
+// one byte. The last share is 1. An empty CDF is none.
 type CDF []Corner
 
 // Corner is a point of a CDF.
@@ -51,7 +51,8 @@ func ParseCDF(text string) (CDF, error) {
 		return c, nil
 	}
 	if !strings.Contains(text, ":") {
-		return nil, fmt.Errorf("unknown distribution %.60q; known: %s; or corners such as 1KiB:50%%,1MiB:1", text, strings.Join(Names(), " "))
+		return nil, fmt.Errorf("unknown distribution %.60q; known: %s; or corners such as 1KiB:50%%,1MiB:1", text,
+			strings.Join(Names(), " "))
 	}
 	var c CDF
 	for part := range strings.SplitSeq(text, ",") {

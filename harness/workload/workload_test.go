@@ -79,7 +79,8 @@ func TestBadCDF(t *testing.T) {
 			t.Errorf("%q is %v, %v: want %q", text, c, err, want)
 		}
 	}
-	if _, err := ParseCDF(strings.Repeat("1:0,", mostCorners) + "1:1"); err == nil || !strings.Contains(err.Error(), "more than 1000 corners") {
+	if _, err := ParseCDF(strings.Repeat("1:0,", mostCorners) + "1:1"); err == nil || !strings.Contains(err.Error(),
+		"more than 1000 corners") {
 		t.Errorf("too many corners: %v", err)
 	}
 }

@@ -51,7 +51,7 @@ func Names() []string {
 	return names
 }
 
-// Plain returns the names of those in which every situation arises that a conformance scenario is made for. In the others some
-// never do: no atomics, READ responses numbered apart, a queue that is never short, a box that answers for the peer, a loss that
-// is repaired before anybody asks for the packet.
+// Plain returns the names of those in which every situation arises that a conformance scenario is made for. In the
+// others some never do: no atomics, READ responses numbered apart, a queue that is never short, a box that answers for
+// the peer, a loss that is repaired before anybody asks for the packet.
 func Plain() []string { return []string{"gbn", "gobackone", "writerecord"} }

@@ -18,7 +18,8 @@ func TestListIsSortedAndComplete(t *testing.T) {
 	}
 	for _, d := range dirs {
 		name := filepath.Base(d)
-		if info, err := os.Stat(d); err != nil || !info.IsDir() || slices.Contains([]string{"all", "broken", "internal"}, name) {
+		if info, err := os.Stat(d); err != nil || !info.IsDir() ||
+			slices.Contains([]string{"all", "broken", "internal"}, name) {
 			continue
 		}
 		if _, ok := Find(name); !ok {

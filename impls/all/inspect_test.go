@@ -8,8 +8,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/memory"
 )
 
-// TestInspection wants every part of a fresh end to append its variables without a change to what is in the list and, when that
-// has room, without an allocation: a driver asks at every event.
+// TestInspection wants every part of a fresh end to append its variables without a change to what is in the list and,
+// when that has room, without an allocation: a driver asks at every event.
 func TestInspection(t *testing.T) {
 	for _, impl := range Implementations() {
 		shown := 0

@@ -16,9 +16,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// TestAnyLegalSpec runs every implementation over links and work that nobody chose: whatever a legal Spec asks for, no rule may
-// find anything. What fails here is an engine that is wrong, or a rule that is too strict; the Spec is printed, for
-// "gauntlet run". With -short each implementation runs over every third of its Specs.
+// TestAnyLegalSpec runs every implementation over links and work that nobody chose: whatever a legal Spec asks for, no
+// rule may find anything. What fails here is an engine that is wrong, or a rule that is too strict; the Spec is
+// printed, for "gauntlet run". With -short each implementation runs over every third of its Specs.
 func TestAnyLegalSpec(t *testing.T) {
 	impls := Implementations()
 	for _, seed := range seeds(t, *from, *specs) {
@@ -39,7 +39,9 @@ func TestAnyLegalSpec(t *testing.T) {
 
 // required returns the rules that bind: an observation, and advice, may well find something in a Spec that asks for it.
 func required() []rule.Rule {
-	return slices.DeleteFunc(rules.All(), func(r rule.Rule) bool { return r.Level == rule.Observation || r.Level == rule.Should })
+	return slices.DeleteFunc(rules.All(), func(r rule.Rule) bool {
+		return r.Level == rule.Observation || r.Level == rule.Should
+	})
 }
 
 // draw makes the choices of one Spec.
@@ -72,7 +74,8 @@ func legal(seed uint64, impl string) string {
 	for range 1 + d.IntN(2) {
 		d.work(&b, impl, 2000*mtu/qps)
 	}
-	if text := b.String(); impl == "pseudoack" && (strings.Contains(text, "gemodel") || strings.Contains(text, "burst")) {
+	if text := b.String(); impl == "pseudoack" && (strings.Contains(text, "gemodel") ||
+		strings.Contains(text, "burst")) {
 		// The box cannot take back what it has promised, so it gets more retries than a run of losses takes.
 		fmt.Fprintln(&b, "param wan_retry=100")
 	}
@@ -93,11 +96,13 @@ type path struct {
 func (d draw) link(b *strings.Builder) (p path, mtu int) {
 	const mbps, gbps, us, ms = unit.Mbps, unit.Gbps, vtime.Microsecond, vtime.Millisecond
 	p = pick(d, path{100 * mbps, 10 * us}, path{100 * mbps, 40 * ms}, path{gbps, 200 * us}, path{gbps, 10 * ms},
-		path{10 * gbps, 10 * us}, path{10 * gbps, ms}, path{40 * gbps, 100 * us}, path{100 * gbps, 10 * us}, path{100 * gbps, 200 * us})
+		path{10 * gbps, 10 * us}, path{10 * gbps, ms}, path{40 * gbps, 100 * us}, path{100 * gbps, 10 * us},
+		path{100 * gbps, 200 * us})
 	mtu = pick(d, 256, 512, 1024, 2048, 4096)
 	fmt.Fprintf(b, "link rate=%s delay=%s queue=%d", p.rate, p.rtt/2, pick(d, 20, 100, 5000, 20000))
 	for _, more := range []string{"jitter=" + fmt.Sprint(p.rtt/2000*vtime.Duration(pick(d, 1, 10, 100))),
-		"reorder=" + pick(d, "0.1%", "1%", "5%"), "duplicate=" + pick(d, "0.1%", "1%"), "corrupt=" + pick(d, "0.1%", "1%")} {
+		"reorder=" + pick(d, "0.1%", "1%", "5%"), "duplicate=" + pick(d, "0.1%", "1%"),
+		"corrupt=" + pick(d, "0.1%", "1%")} {
 		if d.chance(15) {
 			fmt.Fprint(b, " ", more)
 		}
@@ -114,20 +119,24 @@ func (d draw) losses(b *strings.Builder, verb string) {
 	}
 	for _, way := range directions {
 		model := pick(d, "none", "random p="+pick(d, "0.01%", "0.1%", "1%", "3%"), "random p=0.5%",
-			"gemodel p="+pick(d, "0.1%", "1%")+" r="+pick(d, "10%", "50%"), "burst p=0.1% len="+pick(d, "2", "8", "32")+" h="+pick(d, "0", "0.3"))
+			"gemodel p="+pick(d, "0.1%", "1%")+" r="+pick(d, "10%", "50%"), "burst p=0.1% len="+pick(d, "2", "8", "32")+
+				" h="+pick(d, "0", "0.3"))
 		fmt.Fprintf(b, "%s %s%s\n", verb, way, model)
 	}
 }
 
-// attributes draws the QPs, and returns how many there are. Their timers are longer than the path and than a turn of all QPs on
-// the line, as anyone's who set them.
+// attributes draws the QPs, and returns how many there are. Their timers are longer than the path and than a turn of
+// all QPs on the line, as anyone's who set them.
 func (d draw) attributes(b *strings.Builder, p path, mtu int) (qps int) {
 	qps = pick(d, 1, 1, 1, 2, 5, 20)
 	fmt.Fprintf(b, "qp mtu=%d count=%d qd=%d", mtu, qps, pick(d, 1, 2, 8, 64, 128, 512))
 	turn := 2 * p.rate.Time(mtu+roce.Overhead+64) * vtime.Duration(qps)
-	rto := turn + p.rtt*vtime.Duration(pick(d, 3, 4, 6))/2 + pick(d, 100*vtime.Microsecond, vtime.Millisecond, 20*vtime.Millisecond)
-	for _, more := range []string{"ackreq=" + pick(d, "0", "1", "16"), "coalesce=" + pick(d, "4", "16"), fmt.Sprintf("rto=%s", rto),
-		"rd=" + pick(d, "1", "2"), "cqmod=" + pick(d, "2", "16"), "retry=" + pick(d, "1", "3"), "start=" + pick(d, "8388606", "16777213", "16777116")} {
+	rto := turn + p.rtt*vtime.Duration(pick(d, 3, 4, 6))/2 + pick(d, 100*vtime.Microsecond, vtime.Millisecond,
+		20*vtime.Millisecond)
+	for _, more := range []string{"ackreq=" + pick(d, "0", "1", "16"), "coalesce=" + pick(d, "4", "16"),
+		fmt.Sprintf("rto=%s", rto),
+		"rd=" + pick(d, "1", "2"), "cqmod=" + pick(d, "2", "16"), "retry=" + pick(d, "1", "3"),
+		"start=" + pick(d, "8388606", "16777213", "16777116")} {
 		if d.chance(35) {
 			fmt.Fprint(b, " ", more)
 		}
@@ -153,10 +162,10 @@ func (d draw) work(b *strings.Builder, impl string, most int) {
 	fmt.Fprintln(b)
 }
 
-// oddity is a parameter of a scheme, with values that few would choose. Left out is what makes a device break rules on purpose
-// (rxe_infinite7, and the buffer=0 of pseudoack, which breaks its promises as its paper does), and what leaves it no room for
-// what the Spec sends, so that it drops packets behind the tap: a box with fewer flows than connections or a small overrun, a
-// short pipeline, a log of few messages.
+// oddity is a parameter of a scheme, with values that few would choose. Left out is what makes a device break rules on
+// purpose (rxe_infinite7, and the buffer=0 of pseudoack, which breaks its promises as its paper does), and what leaves
+// it no room for what the Spec sends, so that it drops packets behind the tap: a box with fewer flows than connections
+// or a small overrun, a short pipeline, a log of few messages.
 type oddity struct {
 	name   string
 	values []string
@@ -169,12 +178,16 @@ var oddities = func() map[string][]oddity {
 	common := []oddity{odd("ack_delay", "1us", "100us"), odd("read_gap", "wait")}
 	gbn := append(slices.Clip(common), odd("backto0", "4096", "16384", "1048576"), odd("nack_interval", "100us", "5ms"))
 	gb1 := append(slices.Clip(common), odd("max_ooo_psn", "2", "16", "128"), odd("rto", "one"))
-	irn := []oddity{odd("cap", "1", "2", "10", "5000", "65536"), odd("rtt", "1ms", "40ms"), odd("rto_n", "0", "1", "50"), odd("rto_high", "100ms")}
-	lowar := []oddity{odd("r", "8", "64", "1024"), odd("c", "2", "8"), odd("adaptive", "true"), odd("report", "16", "256"), odd("rob", "1", "16"),
+	irn := []oddity{odd("cap", "1", "2", "10", "5000", "65536"), odd("rtt", "1ms", "40ms"), odd("rto_n", "0", "1",
+		"50"), odd("rto_high", "100ms")}
+	lowar := []oddity{odd("r", "8", "64", "1024"), odd("c", "2", "8"), odd("adaptive", "true"),
+		odd("report", "16", "256"), odd("rob", "1", "16"),
 		odd("t_rob", "100us", "1ms"), odd("units", "8", "64")}
 	return map[string][]oddity{
-		"fasr": {odd("ack_delay", "1us", "50us"), odd("block_bits", "1", "2", "16", "64"), odd("blocks", "0", "1", "5", "4096"), odd("lc1_exact", "true"),
-			odd("lostcnt_credit", "true"), odd("units", "0", "1", "2", "255"), odd("window", "1", "8", "5000", "65536")},
+		"fasr": {odd("ack_delay", "1us", "50us"), odd("block_bits", "1", "2", "16", "64"), odd("blocks", "0", "1", "5",
+			"4096"), odd("lc1_exact", "true"),
+			odd("lostcnt_credit", "true"), odd("units", "0", "1", "2", "255"), odd("window", "1", "8",
+				"5000", "65536")},
 		"gbn": gbn, "gobackone": gb1, "irn": irn,
 		"lowar":     slices.Concat(gbn, lowar),
 		"lowar-gb1": slices.Concat(gb1, lowar),
@@ -182,8 +195,10 @@ var oddities = func() map[string][]oddity {
 		"pseudoack": append(slices.Clip(gbn), odd("buffer", "64KiB", "1MiB")),
 		"rciwarp": {odd("crc", "off"), odd("markers", "off"), odd("min_rto", "10ms"), odd("mss", "536", "1400"),
 			odd("rwnd", "65536")},
-		"srnic": append(slices.Clip(irn), odd("queries", "0", "1", "16"), odd("rate", "0", "10G"), odd("tq", "0", "10us")),
-		"writerecord": {odd("map", "aggregate"), odd("segment", "64", "1000", "1432"), odd("t_reasm", "1ms"), odd("t_rec", "1ms"),
+		"srnic": append(slices.Clip(irn), odd("queries", "0", "1", "16"), odd("rate", "0", "10G"),
+			odd("tq", "0", "10us")),
+		"writerecord": {odd("map", "aggregate"), odd("segment", "64", "1000", "1432"), odd("t_reasm", "1ms"),
+			odd("t_rec", "1ms"),
 			odd("link_mtu", "576", "9000")},
 	}
 }()

@@ -22,8 +22,8 @@ var perSpec = flag.Int("ways", 1, "ways to lose evidence of a random Spec")
 // mostLess is for how many of the random Specs evidence is lost, unless -ways asks for more of it.
 const mostLess = 22
 
-// TestLessOfAnyLegalSpec loses evidence of runs over random Specs, each in a few ways that its seed draws: no rule may fail that holds
-// with all of it (META-LESS-001).
+// TestLessOfAnyLegalSpec loses evidence of runs over random Specs, each in a few ways that its seed draws: no rule may
+// fail that holds with all of it (META-LESS-001).
 func TestLessOfAnyLegalSpec(t *testing.T) {
 	impls, all, n := Implementations(), meta.Ways(), *specs
 	if *perSpec == 1 {
@@ -51,8 +51,8 @@ func TestLessOfAnyLegalSpec(t *testing.T) {
 }
 
 // TestLessOfScenarios loses evidence of the runs of the conformance suite (META-LESS-001): a sample of the pairs of
-// implementation and scenario in one way each, and with the build tag less all of them in more. With the tag some pairs still fail, which
-// are rules that are too strict; the stride of the sample leaves those out.
+// implementation and scenario in one way each, and with the build tag less all of them in more. With the tag some pairs
+// still fail, which are rules that are too strict; the stride of the sample leaves those out.
 func TestLessOfScenarios(t *testing.T) {
 	all, every, each := meta.Ways(), 41, 1
 	if everything {
@@ -73,7 +73,8 @@ func TestLessOfScenarios(t *testing.T) {
 			for k := range ways {
 				ways[k] = all[(n*7+k*11)%len(all)]
 			}
-			v, _, err := meta.FromLess(meta.Judged, rules.All(), []*meta.Recording{r}, func(int) []meta.Way { return ways })
+			v, _, err := meta.FromLess(meta.Judged, rules.All(), []*meta.Recording{r},
+				func(int) []meta.Way { return ways })
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -87,7 +88,9 @@ func TestLessOfScenarios(t *testing.T) {
 // suits reports whether a scenario is for implementations with these features.
 func suits(s *scenarios.Scenario, features []string) bool {
 	return !slices.ContainsFunc(s.Without, func(f string) bool { return slices.Contains(features, f) }) &&
-		slices.ContainsFunc(rules.All(), func(r rule.Rule) bool { return slices.Contains(s.Rules, r.ID) && r.AppliesTo(features) })
+		slices.ContainsFunc(rules.All(), func(r rule.Rule) bool {
+			return slices.Contains(s.Rules, r.ID) && r.AppliesTo(features)
+		})
 }
 
 // recorded records a run in virtual time with the same implementation at both ends, as far as it comes.

@@ -11,14 +11,15 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 )
 
-// values are what somebody may write for a parameter: nothing, nonsense, and the ends of what numbers, sizes, times, rates and
-// names can be.
-var values = []string{"", " ", "x", "0", "-1", "1", "2", "1.5", "NaN", "1e99", "4096", "65536", "2147483648", "9223372036854775807",
+// values are what somebody may write for a parameter: nothing, nonsense, and the ends of what numbers, sizes, times,
+// rates and names can be.
+var values = []string{"", " ", "x", "0", "-1", "1", "2", "1.5", "NaN", "1e99", "4096", "65536", "2147483648",
+	"9223372036854775807",
 	"99999999999999999999", "0s", "-1ms", "1ps", "1s", "9223372s", "0B", "1B", "16GiB", "8388607TiB", "1bps", "1G",
 	"9223372036G", "true", "off", "lite"}
 
-// TestEveryParameterIsTakenOrRefused: whatever is written for a parameter is refused with one line that names it, before
-// anything runs; or the implementation works with it, which with -short is tried for one of the values.
+// TestEveryParameterIsTakenOrRefused: whatever is written for a parameter is refused with one line that names it,
+// before anything runs; or the implementation works with it, which with -short is tried for one of the values.
 func TestEveryParameterIsTakenOrRefused(t *testing.T) {
 	for _, impl := range Implementations() {
 		for _, p := range impl.Params {

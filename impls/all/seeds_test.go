@@ -17,7 +17,8 @@ var (
 	part  = flag.String("shard", "", "run those of shard i of n, i/n, or of the one that the environment names, auto")
 )
 
-// seeds returns those of the random Specs from first on that are of this shard. All shards have as many of each implementation.
+// seeds returns those of the random Specs from first on that are of this shard. All shards have as many of each
+// implementation.
 func seeds(t *testing.T, first, n uint64) []uint64 {
 	t.Helper()
 	mine := shard.Whole

@@ -1,12 +1,12 @@
 // Package broken says what an engine is that is wrong on purpose: a right one with one behaviour broken.
 //
-// A conformance rule that never fails proves nothing. Every rule of the catalogue therefore names, in one of the packages
-// below, at least one engine that it must catch, and package brokentest runs them: the rule has to fail on the broken
-// engine and to pass on the right one over the same scenario. The engines are also good company while a new rule is
-// written.
+// A conformance rule that never fails proves nothing. Every rule of the catalogue therefore names, in one of the
+// packages below, at least one engine that it must catch, and package brokentest runs them: the rule has to fail on the
+// broken engine and to pass on the right one over the same scenario. The engines are also good company while a new rule
+// is written.
 //
-// Nothing of the right engine is changed for this. Most variants put it behind a shell (package shell) that alters, drops,
-// repeats or makes up packets, events and placements.
+// Nothing of the right engine is changed for this. Most variants put it behind a shell (package shell) that alters,
+// drops, repeats or makes up packets, events and placements.
 package broken
 
 import (
@@ -74,6 +74,7 @@ func (r *Recipe) variant() Variant {
 		r.Change(&impl)
 	}
 	impl.Name, impl.Title = "broken-"+r.Name, r.Breaks
-	return Variant{Name: r.Name, Breaks: r.Breaks, Catches: strings.Fields(r.Catches), Scenarios: strings.Fields(r.Scenarios),
-		Impl: impl, Right: r.Right()}
+	return Variant{Name: r.Name, Breaks: r.Breaks, Catches: strings.Fields(r.Catches),
+		Scenarios: strings.Fields(r.Scenarios),
+		Impl:      impl, Right: r.Right()}
 }

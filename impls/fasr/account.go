@@ -3,9 +3,9 @@ package fasr
 // The sizes that the paper gives (FaSR III-D, V-A), in bits unless the name says otherwise.
 //
 // An SR state unit holds the 20 bytes that IRN keeps per QP, and for each of the five places where IRN has a bitmap a
-// pair of block pointers, a compression-cnt and a lost-cnt: "38B (SR state overhead 20B, 5 pairs of 1B bitmap tail pointer
-// overhead 10B, 5*10b size compression-cnt and 5*3bit size lost-cnt overhead)". That sum is 305 bits, 38 whole bytes and
-// one bit; the paper drops the bit, and so do we.
+// pair of block pointers, a compression-cnt and a lost-cnt: "38B (SR state overhead 20B, 5 pairs of 1B bitmap tail
+// pointer overhead 10B, 5*10b size compression-cnt and 5*3bit size lost-cnt overhead)". That sum is 305 bits, 38 whole
+// bytes and one bit; the paper drops the bit, and so do we.
 const (
 	baseBits        = 20 * 8
 	bitmapsPerUnit  = 5
@@ -18,9 +18,9 @@ const (
 	UnitBytes = unitBits / 8
 )
 
-// Bytes per QP that the paper compares (V-A): "IRN+ adds 20B of SR state overhead per QP and 5 times the BDP size of the
-// bitmaps. SRNIC adds 12B of state overhead per QP [...]. FaSR adds 1B of SR state pointer per QP and 1600B of SR state
-// share overhead."
+// Bytes per QP that the paper compares (V-A): "IRN+ adds 20B of SR state overhead per QP and 5 times the BDP size of
+// the bitmaps. SRNIC adds 12B of state overhead per QP [...]. FaSR adds 1B of SR state pointer per QP and 1600B of SR
+// state share overhead."
 const (
 	PointerBytes     = 1    // FaSR: the SR state pointer
 	SRNICBytes       = 12   // SRNIC
@@ -50,15 +50,15 @@ func (p Pool) pointerBits() int {
 	return pointerBits
 }
 
-// IRNBitmapBytes returns the memory of IRN's five bitmaps for so many QPs, each bdp packets long: 1.5 MB for 5000 QPs and
-// a BDP of 500 (FaSR II-A).
+// IRNBitmapBytes returns the memory of IRN's five bitmaps for so many QPs, each bdp packets long: 1.5 MB for 5000 QPs
+// and a BDP of 500 (FaSR II-A).
 func IRNBitmapBytes(qps, bdp int) float64 { return float64(qps*bitmapsPerUnit*bdp) / 8 }
 
 // IRNBytes returns what IRN adds per QP: its state and its bitmaps.
 func IRNBytes(bdp int) float64 { return irnBaseBytes + IRNBitmapBytes(1, bdp) }
 
-// Crossover returns the number of QPs at which a shared pool with one pointer per QP takes as much memory as perQP bytes
-// for each: "When the number of QPs exceeds 145, FaSR has the smallest SR storage overhead" (FaSR V-D2), which is
+// Crossover returns the number of QPs at which a shared pool with one pointer per QP takes as much memory as perQP
+// bytes for each: "When the number of QPs exceeds 145, FaSR has the smallest SR storage overhead" (FaSR V-D2), which is
 // 1600/(12-1).
 func Crossover(pool, perQP float64) float64 { return pool / (perQP - PointerBytes) }
 
@@ -74,13 +74,13 @@ const (
 // middleBytes is a MIDDLE packet of RoCEv2 without its payload on the line, preamble and gap included: 82 bytes.
 const middleBytes = 8 + 14 + 20 + 8 + 12 + 4 + 4 + 12
 
-// HeaderCost returns the share of the line that extra bytes per packet of payload bytes take away. The paper's two numbers
-// have two denominators: "a 0.58% and 1.3% decrease in application goodput with a 1024 bytes RoCE MTU" is 6 bytes of 1030,
-// payload and extension, and 14 of 1106, a whole MIDDLE packet on the line.
+// HeaderCost returns the share of the line that extra bytes per packet of payload bytes take away. The paper's two
+// numbers have two denominators: "a 0.58% and 1.3% decrease in application goodput with a 1024 bytes RoCE MTU" is 6
+// bytes of 1030, payload and extension, and 14 of 1106, a whole MIDDLE packet on the line.
 func HeaderCost(extra, packet int) float64 { return float64(extra) / float64(packet) }
 
-// PaperSendCost and PaperWriteCost are the paper's 0.58 % and 1.3 % (exactly 1.27 %); SendCost and WriteCost are what the
-// headers here cost, on the line and with the extension in the denominator.
+// PaperSendCost and PaperWriteCost are the paper's 0.58 % and 1.3 % (exactly 1.27 %); SendCost and WriteCost are what
+// the headers here cost, on the line and with the extension in the denominator.
 func PaperSendCost(mtu int) float64  { return HeaderCost(paperSendBytes, mtu+paperSendBytes) }
 func PaperWriteCost(mtu int) float64 { return HeaderCost(paperWriteBytes, mtu+middleBytes) }
 func SendCost(mtu int) float64       { return HeaderCost(soethBytes, mtu+middleBytes+soethBytes) }

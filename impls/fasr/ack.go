@@ -37,8 +37,8 @@ func (r *Requester) handleAnswer(now vtime.Time, p *roce.Packet) {
 	}
 }
 
-// take lets the sender act on an answer, and completes what it acknowledges. When something is to be sent again it is that
-// whose answer is awaited: the timer stands until it has left, which may be long after now when the line is busy.
+// take lets the sender act on an answer, and completes what it acknowledges. When something is to be sent again it is
+// that whose answer is awaited: the timer stands until it has left, which may be long after now when the line is busy.
 func (r *Requester) take(now vtime.Time, x *answer) {
 	news, again := r.out.take(x)
 	if news {
@@ -67,7 +67,8 @@ func (r *Requester) progress(now vtime.Time) {
 // finish completes what is done, and starts the timer again while something is awaited.
 func (r *Requester) finish(now vtime.Time) {
 	for r.sq.Begun > 0 && r.sq.At(0).Done(r.out.unack, r.placed) {
-		r.out.retx.forget(r.sq.At(0).Last.Next()) // a READ that was to be asked for again, and whose data have come first
+		// a READ that was to be asked for again, and whose data have come first
+		r.out.retx.forget(r.sq.At(0).Last.Next())
 		r.sq.Complete(engine.StatusSuccess, &r.events)
 	}
 	if s := r.sq.Refused(); s != engine.StatusSuccess {

@@ -61,8 +61,8 @@ func (a *answers) ackNow(r *receiver, msn psn.MSN) {
 	a.push(answer{op: roce.Acknowledge, syndrome: roce.SyndromeACK, psn: r.next.Prev(), msn: msn})
 }
 
-// sack answers a packet out of order: "lost-cnt will be piggy-backed in SACK packet (extended header) and returned to the
-// sender" (FaSR III-B1); "the lost-cnt overflow flag is marked using the unused op-type value" (IV-D).
+// sack answers a packet out of order: "lost-cnt will be piggy-backed in SACK packet (extended header) and returned to
+// the sender" (FaSR III-B1); "the lost-cnt overflow flag is marked using the unused op-type value" (IV-D).
 func (a *answers) sack(r *receiver, p psn.PSN, msn psn.MSN) {
 	op := roce.FaSRSack
 	if r.sr.overflow {
@@ -118,9 +118,9 @@ func (x *answer) packet(qp *engine.QP) roce.Packet {
 	}
 }
 
-// readPacket makes the packet of an answer about READ responses. They have PSNs of their own, so it must not be mistaken
-// for an answer about requests: all kinds go out under one opcode, which names the expected PSN, and the kind is in the
-// syndrome, a NAK whose code is the low five bits of the opcode that says the same of requests.
+// readPacket makes the packet of an answer about READ responses. They have PSNs of their own, so it must not be
+// mistaken for an answer about requests: all kinds go out under one opcode, which names the expected PSN, and the kind
+// is in the syndrome, a NAK whose code is the low five bits of the opcode that says the same of requests.
 func (x *answer) readPacket(qp *engine.QP) roce.Packet {
 	p := x.packet(qp)
 	p.Opcode = roce.FaSRReadAck

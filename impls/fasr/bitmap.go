@@ -1,7 +1,7 @@
 package fasr
 
-// maxCompression is what ten bits count: "a 10-bit compression-cnt in the SR state, which can record up to 1k consecutive
-// OoO packets" (FaSR III-D).
+// maxCompression is what ten bits count: "a 10-bit compression-cnt in the SR state, which can record up to 1k
+// consecutive OoO packets" (FaSR III-D).
 const maxCompression = 1<<compressionBits - 1
 
 // bitmap records which packets behind a missing one arrived. Position 0 is the packet right behind the missing one. The
@@ -31,11 +31,12 @@ func (b *bitmap) need(p *pool, n int) int {
 	return max(0, (b.end+n+p.perBlock-1)/p.perBlock-b.blocks)
 }
 
-// start turns recording on with the run of packets that arrived behind the missing one. A run of a block or more becomes
-// the compression-cnt, which is "the offset value before the sack-high update"; a shorter one is written out: "If the
-// offset between RCV-NXT and sack-high is less than the size of one bitmap block when transitioning to the slow path, the
-// compression-cnt is set to zero" (FaSR III-D). What exceeds ten bits is written out too, a gap of the paper closed here.
-// It reports false, and changes nothing, when the pool cannot hold the run, gap missing packets and one that arrived.
+// start turns recording on with the run of packets that arrived behind the missing one. A run of a block or more
+// becomes the compression-cnt, which is "the offset value before the sack-high update"; a shorter one is written out:
+// "If the offset between RCV-NXT and sack-high is less than the size of one bitmap block when transitioning to the slow
+// path, the compression-cnt is set to zero" (FaSR III-D). What exceeds ten bits is written out too, a gap of the paper
+// closed here. It reports false, and changes nothing, when the pool cannot hold the run, gap missing packets and one
+// that arrived.
 func (b *bitmap) start(p *pool, run, gap int) bool {
 	compression := 0
 	if run >= p.perBlock {
@@ -96,8 +97,8 @@ func (b *bitmap) grow(p *pool) {
 }
 
 // skip takes n positions off the head, as many as there are, and returns how many of them had not arrived. "When a
-// retransmitted packet is received, the bitmap block is released from the head of the linked list" (FaSR III-C2): as soon
-// as its last bit is passed.
+// retransmitted packet is received, the bitmap block is released from the head of the linked list" (FaSR III-C2): as
+// soon as its last bit is passed.
 func (b *bitmap) skip(p *pool, n int) (missing int) {
 	k := min(n, b.compression)
 	b.compression -= k
@@ -110,8 +111,8 @@ func (b *bitmap) skip(p *pool, n int) (missing int) {
 	return missing
 }
 
-// run takes the packets off the head that arrived one after the other, and with them the missing one behind, which is the
-// one to wait for now. It returns how many arrived.
+// run takes the packets off the head that arrived one after the other, and with them the missing one behind, which is
+// the one to wait for now. It returns how many arrived.
 func (b *bitmap) run(p *pool) (arrived int) {
 	arrived, b.compression = b.compression, 0
 	for b.first < b.end {
@@ -125,8 +126,8 @@ func (b *bitmap) run(p *pool) (arrived int) {
 	return arrived
 }
 
-// step passes one bit, and frees the head block behind its last. The tail block goes with its last recorded bit, so that an
-// empty bitmap holds nothing.
+// step passes one bit, and frees the head block behind its last. The tail block goes with its last recorded bit, so
+// that an empty bitmap holds nothing.
 func (b *bitmap) step(p *pool) {
 	b.first++
 	if b.first == p.perBlock || b.first == b.end {

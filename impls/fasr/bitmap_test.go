@@ -9,7 +9,8 @@ import (
 // TestBitmapIsAList holds the bitmap, with its compression-cnt and its blocks, against a slice of truths.
 func TestBitmapIsAList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := newPool(Pool{Units: 1, Blocks: rapid.IntRange(1, 12).Draw(t, "blocks"), BlockBits: rapid.IntRange(1, 16).Draw(t, "bits")})
+		p := newPool(Pool{Units: 1, Blocks: rapid.IntRange(1, 12).Draw(t, "blocks"), BlockBits: rapid.IntRange(1,
+			16).Draw(t, "bits")})
 		var b bitmap
 		var model []bool
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
@@ -87,7 +88,8 @@ func TestCompression(t *testing.T) {
 		p := newPool(Pool{Blocks: 10, BlockBits: 10})
 		var b bitmap
 		if !b.start(p, tc.run, 1) || b.compression != tc.compression || b.blocks != tc.blocks {
-			t.Errorf("a run of %d: compression %d and %d blocks, want %d and %d", tc.run, b.compression, b.blocks, tc.compression, tc.blocks)
+			t.Errorf("a run of %d: compression %d and %d blocks, want %d and %d", tc.run, b.compression, b.blocks,
+				tc.compression, tc.blocks)
 		}
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/rc"
 )
 
-// build makes the packet with PSN at. It depends on the request and the position alone, so that a retransmission equals the
-// original.
+// build makes the packet with PSN at. It depends on the request and the position alone, so that a retransmission equals
+// the original.
 func (r *Requester) build(p *roce.Packet, w *rc.Request, at psn.PSN) {
 	*p = roce.Packet{BTH: roce.BTH{PKey: r.qp.PKey, DestQP: r.qp.DestQPN, PSN: at}}
 	if w.Op == engine.OpRead {
@@ -31,8 +31,8 @@ func (r *Requester) build(p *roce.Packet, w *rc.Request, at psn.PSN) {
 	}
 }
 
-// address adds what makes the packet placeable alone: a WRITE packet's remote address, and for what takes a receive which
-// one it is and, of a SEND, the offset in it.
+// address adds what makes the packet placeable alone: a WRITE packet's remote address, and for what takes a receive
+// which one it is and, of a SEND, the offset in it.
 func (r *Requester) address(p *roce.Packet, w *rc.Request, off int) {
 	l := p.Opcode.Layout()
 	switch {

@@ -7,8 +7,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/rc"
 )
 
-// accept executes the packet whose turn it is, and reports whether it did. The order of the checks is that of soft-RoCE:
-// opcode sequence, operation allowed, resources, length, key and bounds.
+// accept executes the packet whose turn it is, and reports whether it did. The order of the checks is that of
+// soft-RoCE: opcode sequence, operation allowed, resources, length, key and bounds.
 func (r *Responder) accept(p *roce.Packet, s *rc.Shape) bool {
 	v := r.inbox.CheckSequence(s)
 	if v == rc.Fine {
@@ -80,7 +80,8 @@ func (r *Responder) execute(p *roce.Packet, s *rc.Shape) rc.Verdict {
 }
 
 // checkPlace holds what the packet says of its own place against the place that follows from its message. They agree
-// unless the peer is wrong, because packets are executed in order here; a NIC that places them as they come relies on it.
+// unless the peer is wrong, because packets are executed in order here; a NIC that places them as they come relies on
+// it.
 func (r *Responder) checkPlace(p *roce.Packet) rc.Verdict {
 	l := p.Opcode.Layout()
 	switch {
@@ -91,8 +92,8 @@ func (r *Responder) checkPlace(p *roce.Packet) rc.Verdict {
 	return rc.Fine
 }
 
-// executeRead accepts a READ, which must bear the number after that of the last one, and of which there are not more than
-// were agreed. It counts now, and its responses get the next PSNs of their space.
+// executeRead accepts a READ, which must bear the number after that of the last one, and of which there are not more
+// than were agreed. It counts now, and its responses get the next PSNs of their space.
 func (r *Responder) executeRead(p *roce.Packet, s *rc.Shape) rc.Verdict {
 	packets := r.qp.Packets(p.RETH.DMALen)
 	if p.SO.SN != r.reads.SN || p.SO.Offset != 0 || !r.reads.Room(r.qp.MaxDestRd, packets, r.out.unack, r.out.next) {

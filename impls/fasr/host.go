@@ -25,8 +25,8 @@ func NewHost(given engine.Params) (*Host, error) {
 	return &Host{cfg: cfg, pool: newPool(cfg.pool)}, nil
 }
 
-// New builds the two halves of one end of a QP. The parameters are those of the host. The error names the attribute that
-// it rejects.
+// New builds the two halves of one end of a QP. The parameters are those of the host. The error names the attribute
+// that it rejects.
 func (h *Host) New(qp engine.QP, mem engine.Memory) (engine.Requester, engine.Responder, error) {
 	if err := rc.CheckQP(&qp); err != nil {
 		return nil, nil, fmt.Errorf("fasr: %w", err)

@@ -29,13 +29,16 @@ func params() []engine.Param {
 		{Name: "blocks", Default: "70",
 			Meaning: "bitmap blocks that all QPs of an endpoint share, 0 to 4096"},
 		{Name: "lc1_exact", Default: "false",
-			Meaning: "true retransmits UNACK alone when the first SACK has a lost-cnt of 1; false all up to the SACK, as the paper"},
+			Meaning: "true retransmits UNACK alone when the first SACK has a lost-cnt of 1; false all up to " +
+				"the SACK, as the paper"},
 		{Name: "lostcnt_credit", Default: "false",
-			Meaning: "true lets the sender take off lost-cnt what an ACK shows to be repaired; false never, as the paper"},
+			Meaning: "true lets the sender take off lost-cnt what an ACK shows to be repaired; " +
+				"false never, as the paper"},
 		{Name: "rate", Default: "0",
 			Meaning: "line rate such as 100G, for the default RTO; 0 leaves serialisation out of it"},
 		{Name: "rtt", Default: "0",
-			Meaning: "round-trip time of the path; makes the RTO max(3 rtt, rtt + half a window at rate) when the QP has none of its own"},
+			Meaning: "round-trip time of the path; makes the RTO max(3 rtt, rtt + half a window at rate) when the " +
+				"QP has none of its own"},
 		{Name: "units", Default: "20",
 			Meaning: "SR state units that all QPs of an endpoint share, 0 to 255"},
 		{Name: "window", Default: "500",
@@ -82,9 +85,9 @@ func (c *config) set(name, value string) (err error) {
 	return err
 }
 
-// rto returns the retransmission timeout of a QP. The paper gives no value. One that is set on the QP counts; else, when
-// the RTT is told, it is max(3 RTT, RTT + half a window at line rate): a retransmission may have to wait behind what is in
-// flight. Without either it is the QP's transport timer.
+// rto returns the retransmission timeout of a QP. The paper gives no value. One that is set on the QP counts; else,
+// when the RTT is told, it is max(3 RTT, RTT + half a window at line rate): a retransmission may have to wait behind
+// what is in flight. Without either it is the QP's transport timer.
 func (c *config) rto(qp *engine.QP) vtime.Duration {
 	if qp.RTO != 0 || c.rtt == 0 {
 		return qp.TransportTimer()

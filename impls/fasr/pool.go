@@ -47,7 +47,8 @@ func (a *available) give(i int) {
 // left returns how many are free.
 func (a *available) left() int { return a.n - a.taken }
 
-// pool is the two-level shared SR pool of one endpoint (FaSR III-C, Figure 5). A QP that loses nothing has no part of it.
+// pool is the two-level shared SR pool of one endpoint (FaSR III-C, Figure 5). A QP that loses nothing has no part of
+// it.
 type pool struct {
 	unitMap  available
 	units    []stateUnit // level 1
@@ -92,15 +93,15 @@ func newPool(p Pool) *pool {
 	}
 }
 
-// nic is what the two halves of a QP know of the NIC that they share with all other QPs: the pool, and the QP's SR state
-// pointer. "When there is no packet loss in the QP, this pointer is set to null" (FaSR III-C1).
+// nic is what the two halves of a QP know of the NIC that they share with all other QPs: the pool, and the QP's SR
+// state pointer. "When there is no packet loss in the QP, this pointer is set to null" (FaSR III-C1).
 type nic struct {
 	host    *Host
 	pointer uint8 // the unit's number plus one; 0 is null
 }
 
-// acquire returns the state of a place that enters recovery, and allocates the QP's unit for the first; nil when the pool
-// has none.
+// acquire returns the state of a place that enters recovery, and allocates the QP's unit for the first; nil when the
+// pool has none.
 func (q *nic) acquire(r role) *state {
 	p := q.host.pool
 	if q.pointer == 0 {

@@ -6,8 +6,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// handleReadResponse takes a READ response as a responder takes a WRITE: what comes in order is placed, what does not is
-// kept and answered with a SACK, all under the opcode of READ answers.
+// handleReadResponse takes a READ response as a responder takes a WRITE: what comes in order is placed, what does not
+// is kept and answered with a SACK, all under the opcode of READ answers.
 func (r *Requester) handleReadResponse(now vtime.Time, p *roce.Packet) {
 	what := r.in.arrive(p.PSN)
 	switch what {
@@ -57,7 +57,8 @@ func (r *Requester) takeData(now vtime.Time, p *roce.Packet) {
 	}
 }
 
-// place stores one response; false when it is not the one that the oldest unfinished READ waits for, or cannot be stored.
+// place stores one response; false when it is not the one that the oldest unfinished READ waits for, or cannot be
+// stored.
 func (r *Requester) place(now vtime.Time, p *roce.Packet) bool {
 	w := r.sq.Fetch(r.placed)
 	if w == nil || p.SO.SN != w.SN || p.PSN != r.placed || int(p.SO.Offset) != p.PSN.Sub(w.Data)*r.qp.MTU {

@@ -2,8 +2,8 @@ package fasr
 
 import "github.com/rdma-gauntlet/gauntlet/harness/psn"
 
-// receiver is the receiving side of the scheme over one space of PSNs (FaSR III-B1): a responder has one for requests, a
-// requester one for READ responses. It decides what a packet is and where RCV-NXT goes, and touches no data.
+// receiver is the receiving side of the scheme over one space of PSNs (FaSR III-B1): a responder has one for requests,
+// a requester one for READ responses. It decides what a packet is and where RCV-NXT goes, and touches no data.
 //
 //	normal    nothing is missing                      no unit
 //	fast      lost-cnt 1: RCV-NXT alone is missing    a unit, no bitmap
@@ -35,8 +35,8 @@ const (
 	beyond                  // farther ahead than a correct sender can be: dropped
 )
 
-// arrive classifies a packet and records it when it comes out of order. The receiver "detects packet loss by comparing the
-// PSN to the RCV-NXT".
+// arrive classifies a packet and records it when it comes out of order. The receiver "detects packet loss by comparing
+// the PSN to the RCV-NXT".
 func (r *receiver) arrive(p psn.PSN) arrival {
 	d := p.Sub(r.next)
 	switch {
@@ -58,12 +58,13 @@ func (r *receiver) arrive(p psn.PSN) arrival {
 		return repeated
 	}
 	// "If the receiver receives a packet with a PSN smaller than sack-high and larger than RCV-NXT, one retransmitted
-	// packet is considered lost. This packet will be discarded, and the PSN value is carried back in FNACK" (FaSR III-D).
-	// A list has no cheap way into its middle.
+	// packet is considered lost. This packet will be discarded, and the PSN value is carried back in FNACK" (FaSR
+	// III-D). A list has no cheap way into its middle.
 	return refused
 }
 
-// enter begins recovery: "In the normal state, lost-cnt will increase according to the interval between PSN and RCV-NXT".
+// enter begins recovery: "In the normal state, lost-cnt will increase according to the interval between PSN and
+// RCV-NXT".
 func (r *receiver) enter(p psn.PSN, missing int) arrival {
 	if r.sr = r.nic.acquire(r.role); r.sr == nil {
 		return r.fall(p)
@@ -77,8 +78,8 @@ func (r *receiver) enter(p psn.PSN, missing int) arrival {
 	return recorded
 }
 
-// extend follows a new highest PSN: "In the loss recovery state, lost-cnt will increase according to the interval between
-// PSN and sack-high". Without an interval only sack-high moves, and the bitmap when there is one.
+// extend follows a new highest PSN: "In the loss recovery state, lost-cnt will increase according to the interval
+// between PSN and sack-high". Without an interval only sack-high moves, and the bitmap when there is one.
 func (r *receiver) extend(p psn.PSN, gap int) arrival {
 	run := r.sr.sackHigh.Sub(r.next) // what a fast path that ends now knows to have arrived
 	if !r.note(run, gap, gap) {
@@ -109,8 +110,8 @@ func (r *receiver) place(run, gap int) bool {
 
 // fall drops a packet because the pool is exhausted: "When the bitmap is exhausted, FaSR automatically switches to GBN.
 // After the QP returns to GBN, the recorded OoO will not be deleted, but QP will not be returned to SR until the loss
-// recovery is completed" (FaSR III-D). It is complete when RCV-NXT has passed everything that was seen, a packet that was
-// dropped included; the paper does not say.
+// recovery is completed" (FaSR III-D). It is complete when RCV-NXT has passed everything that was seen, a packet that
+// was dropped included; the paper does not say.
 func (r *receiver) fall(p psn.PSN) arrival {
 	if !r.fallback {
 		r.fallback, r.high = true, p
@@ -137,8 +138,8 @@ func (r *receiver) fill() {
 	}
 }
 
-// fillSlow: "After receiving a retransmission packet, the bitmap is still queried to obtain the updated value of RCV-NXT",
-// and lost-cnt "will decrease after receiving the retransmitted data packet".
+// fillSlow: "After receiving a retransmission packet, the bitmap is still queried to obtain the updated value of
+// RCV-NXT", and lost-cnt "will decrease after receiving the retransmitted data packet".
 func (r *receiver) fillSlow() {
 	p := r.nic.host.pool
 	r.next = r.next.Add(1 + r.sr.arrived.run(p))

@@ -12,9 +12,9 @@ import (
 
 // Requester turns work requests into request packets, and takes READ responses.
 //
-// It is the sending side for requests (out) and the receiving side for READ responses (in), which have PSNs of their own:
-// "R-READ (remote read), similar to the WRITE operation, is scheduled on the responder" (FaSR IV-D). What every packet needs comes
-// first, as in package gbn.
+// It is the sending side for requests (out) and the receiving side for READ responses (in), which have PSNs of their
+// own: "R-READ (remote read), similar to the WRITE operation, is scheduled on the responder" (FaSR IV-D). What every
+// packet needs comes first, as in package gbn.
 type Requester struct {
 	failed bool // error state: silent for ever
 	retry  rc.Retry
@@ -79,9 +79,9 @@ func (r *Requester) HandlePacket(now vtime.Time, p *roce.Packet) {
 	}
 }
 
-// PollTransmit implements engine.Engine: answers first, because the peer waits for them; then what is to be sent again, and
-// then what is new. The paper does not order the last two; only so is a retransmission that passes another one, which an
-// FNACK takes for a loss, the network's doing and not ours.
+// PollTransmit implements engine.Engine: answers first, because the peer waits for them; then what is to be sent again,
+// and then what is new. The paper does not order the last two; only so is a retransmission that passes another one,
+// which an FNACK takes for a loss, the network's doing and not ours.
 func (r *Requester) PollTransmit(now vtime.Time, p *roce.Packet) bool {
 	if r.failed {
 		return false
@@ -99,8 +99,8 @@ func (r *Requester) PollTransmit(now vtime.Time, p *roce.Packet) bool {
 	case !r.transmitNew(p):
 		return false
 	}
-	// The timer runs from the first packet that is answered: one that asks for it, or one that is sent again, which fills
-	// a gap or is a duplicate.
+	// The timer runs from the first packet that is answered: one that asks for it, or one that is sent again, which
+	// fills a gap or is a duplicate.
 	if again || p.AckReq {
 		r.timer.Start(now)
 	}
@@ -110,8 +110,8 @@ func (r *Requester) PollTransmit(now vtime.Time, p *roce.Packet) bool {
 	return true
 }
 
-// Urgent implements engine.Urgent: "Upon receiving the SACK, the sender will enter the loss recovery state and immediately
-// retransmit" (FaSR III-B2), and the send queue sends "packets with priority" (IV-A).
+// Urgent implements engine.Urgent: "Upon receiving the SACK, the sender will enter the loss recovery state and
+// immediately retransmit" (FaSR III-B2), and the send queue sends "packets with priority" (IV-A).
 func (r *Requester) Urgent() bool { return !r.failed && r.retry.Until == 0 && r.out.retx.Len() > 0 }
 
 func (r *Requester) transmitAgain(p *roce.Packet) {

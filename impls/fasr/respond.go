@@ -23,9 +23,9 @@ func (r *Responder) transmitRead(p *roce.Packet) bool {
 	return true
 }
 
-// buildResponse makes a READ response: opcode by position, number and offset of the READ, data from memory as it is now.
-// "SEND and WRITE header extensions can be applied to READ request and response packets" (FaSR IV-D). The last response
-// of a READ asks for an answer, and every AckReqEvery-th.
+// buildResponse makes a READ response: opcode by position, number and offset of the READ, data from memory as it is
+// now. "SEND and WRITE header extensions can be applied to READ request and response packets" (FaSR IV-D). The last
+// response of a READ asks for an answer, and every AckReqEvery-th.
 func (r *Responder) buildResponse(p *roce.Packet, x *rc.Fetch, at psn.PSN) {
 	i := at.Sub(x.Data)
 	first, last := i == 0, i == x.Packets-1

@@ -76,8 +76,8 @@ func (r *Responder) HandlePacket(now vtime.Time, p *roce.Packet) {
 	}
 }
 
-// keepInSilence takes what comes during an RNR wait. The requester sends it again after the wait in any case, so there is
-// nothing to answer; what is newer than all that is kept, is kept.
+// keepInSilence takes what comes during an RNR wait. The requester sends it again after the wait in any case, so there
+// is nothing to answer; what is newer than all that is kept, is kept.
 func (r *Responder) keepInSilence(p *roce.Packet) {
 	if r.in.arrive(p.PSN) == recorded {
 		r.store.put(p)

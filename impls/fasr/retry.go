@@ -8,9 +8,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/ring"
 )
 
-// handleTimeout acts on the RTO. When everything is acknowledged and the data of a READ is missing, the oldest such READ
-// is asked for once more: "If an RD request times out, it will be resubmitted" (FaSR IV-B). The peer, which has it,
-// answers with an ACK, and what of the data is lost its own RTO repairs.
+// handleTimeout acts on the RTO. When everything is acknowledged and the data of a READ is missing, the oldest such
+// READ is asked for once more: "If an RD request times out, it will be resubmitted" (FaSR IV-B). The peer, which has
+// it, answers with an ACK, and what of the data is lost its own RTO repairs.
 func (r *Requester) handleTimeout(now vtime.Time) {
 	if !r.retry.Spend() {
 		r.fail(now, engine.StatusRetryExceeded)
@@ -24,8 +24,9 @@ func (r *Requester) handleTimeout(now vtime.Time) {
 	}
 }
 
-// handleRNR waits at least as long as the peer asked for and then sends everything from p on: what the peer had received
-// behind it, it has thrown away. A copy of the NAK that arrives during the wait changes nothing (IBTA 9.7.5.2.8).
+// handleRNR waits at least as long as the peer asked for and then sends everything from p on: what the peer had
+// received behind it, it has thrown away. A copy of the NAK that arrives during the wait changes nothing (IBTA
+// 9.7.5.2.8).
 func (r *Requester) handleRNR(now vtime.Time, p psn.PSN, t roce.RNRTimer) {
 	if r.advance(now, p); !r.out.busy() || p != r.out.unack || now < r.retry.Until {
 		return
@@ -54,8 +55,8 @@ func (r *Requester) HandleTimer(now vtime.Time) {
 	}
 }
 
-// PollTimer implements engine.Engine: the earliest of the end of an RNR wait, the RTO, the RTO of a READ request, and the
-// delay of an ACK.
+// PollTimer implements engine.Engine: the earliest of the end of an RNR wait, the RTO, the RTO of a READ request, and
+// the delay of an ACK.
 func (r *Requester) PollTimer() (vtime.Time, bool) {
 	at := r.retry.Until
 	if at == 0 {

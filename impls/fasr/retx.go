@@ -8,8 +8,8 @@ import (
 // span is the PSNs [from, to).
 type span struct{ from, to psn.PSN }
 
-// retx is the paper's RetxQueue (Figure 6): what is to be sent again, in PSN order, as spans that do not touch. SACKs name
-// ever higher PSNs, so that spans are added at the end; a timeout makes the list anew.
+// retx is the paper's RetxQueue (Figure 6): what is to be sent again, in PSN order, as spans that do not touch. SACKs
+// name ever higher PSNs, so that spans are added at the end; a timeout makes the list anew.
 type retx struct{ ring.Ring[span] }
 
 // add appends a span that is not before what the queue holds.

@@ -26,8 +26,8 @@ func host(t testing.TB, params engine.Params) *Host {
 	return h
 }
 
-// TestReceiverCountsWhatIsMissing lets packets arrive at random and holds lost-cnt, RCV-NXT and the pool against a set of
-// what has arrived.
+// TestReceiverCountsWhatIsMissing lets packets arrive at random and holds lost-cnt, RCV-NXT and the pool against a set
+// of what has arrived.
 func TestReceiverCountsWhatIsMissing(t *testing.T) {
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 0))
@@ -84,7 +84,8 @@ func compare(t *testing.T, seed uint64, r *receiver, start psn.PSN, arrived map[
 	switch {
 	case missing == 0:
 		if r.sr != nil || p.unitMap.taken != 0 || p.blockMap.taken != 0 {
-			t.Fatalf("seed %d: nothing is missing, %d units and %d blocks are taken", seed, p.unitMap.taken, p.blockMap.taken)
+			t.Fatalf("seed %d: nothing is missing, %d units and %d blocks are taken", seed,
+				p.unitMap.taken, p.blockMap.taken)
 		}
 	case r.sr == nil || r.sr.sackHigh != start.Add(high):
 		t.Fatalf("seed %d: %d are missing below %+d: %+v", seed, missing, high, r.sr)
@@ -101,13 +102,15 @@ func compare(t *testing.T, seed uint64, r *receiver, start psn.PSN, arrived map[
 // overdrawn, and nothing of it is kept in the end.
 func TestTinyPool(t *testing.T) {
 	for _, params := range []engine.Params{
-		{"units": "3", "blocks": "4"}, {"units": "0"}, {"units": "255", "blocks": "1"}, {"units": "3", "blocks": "4", "lostcnt_credit": "true"},
+		{"units": "3", "blocks": "4"}, {"units": "0"}, {"units": "255", "blocks": "1"}, {"units": "3", "blocks": "4",
+			"lostcnt_credit": "true"},
 	} {
 		l := newLine(t, params, 40, 0.05)
 		l.run(t)
 		for side, h := range l.hosts {
 			p := h.pool
-			if p.unitMap.taken != 0 || p.blockMap.taken != 0 || p.unitMap.high > p.unitMap.n || p.blockMap.high > p.blockMap.n {
+			if p.unitMap.taken != 0 || p.blockMap.taken != 0 || p.unitMap.high > p.unitMap.n ||
+				p.blockMap.high > p.blockMap.n {
 				t.Errorf("%v, end %d: %d units and %d blocks at the end, %d and %d at most", params, side,
 					p.unitMap.taken, p.blockMap.taken, p.unitMap.high, p.blockMap.high)
 			}
@@ -159,8 +162,10 @@ func newLine(t *testing.T, params engine.Params, qps int, loss float64) *line {
 			}
 		}
 		for i := range qps {
-			req, resp, err := l.hosts[side].New(engine.QP{QPN: uint32(i), DestQPN: uint32(i), MTU: 1024, SendPSN: starts[i%3], RecvPSN: starts[i%3],
-				RTO: 300 * vtime.Microsecond, RetryCount: 7, QueueDepth: 4, AckReqEvery: 4, MaxRdAtomic: 2, MaxDestRd: 2, Access: engine.AllAccess}, l.mem[side])
+			req, resp, err := l.hosts[side].New(engine.QP{QPN: uint32(i), DestQPN: uint32(i), MTU: 1024,
+				SendPSN: starts[i%3], RecvPSN: starts[i%3],
+				RTO: 300 * vtime.Microsecond, RetryCount: 7, QueueDepth: 4, AckReqEvery: 4, MaxRdAtomic: 2,
+				MaxDestRd: 2, Access: engine.AllAccess}, l.mem[side])
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -194,7 +199,8 @@ func (l *line) run(t *testing.T) {
 	for i := range qps {
 		off := uint64(i * slot)
 		sent := l.mem[0].Load(sourceVA+off, int(l.size))
-		if !slices.Equal(sent, l.mem[1].Load(targetVA+off, int(l.size))) || !slices.Equal(sent, l.mem[0].Load(targetVA+off, int(l.size))) {
+		if !slices.Equal(sent, l.mem[1].Load(targetVA+off, int(l.size))) ||
+			!slices.Equal(sent, l.mem[0].Load(targetVA+off, int(l.size))) {
 			t.Fatalf("QP %d: what was written and read back is not what was sent", i)
 		}
 	}
@@ -307,7 +313,8 @@ func TestNewRejects(t *testing.T) {
 	} {
 		qp := engine.QP{MTU: 1024, QueueDepth: 1}
 		tc.change(&qp)
-		if _, _, err := Implementation().New(qp, &memory.Host{}); err == nil || !strings.Contains(err.Error(), tc.want) {
+		if _, _, err := Implementation().New(qp, &memory.Host{}); err == nil ||
+			!strings.Contains(err.Error(), tc.want) {
 			t.Errorf("New says %v, want an error with %q", err, tc.want)
 		}
 	}
@@ -334,8 +341,8 @@ func TestRTO(t *testing.T) {
 	}
 }
 
-// TestReadAnsweredLate lets the data of a READ come between its RTO and the port: it must not be asked for again, nor may the
-// next READ go under its PSN.
+// TestReadAnsweredLate lets the data of a READ come between its RTO and the port: it must not be asked for again, nor
+// may the next READ go under its PSN.
 func TestReadAnsweredLate(t *testing.T) {
 	for _, start := range starts {
 		var mem memory.Host
@@ -347,13 +354,15 @@ func TestReadAnsweredLate(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		req, resp, err := host(t, nil).New(engine.QP{MTU: 1024, QueueDepth: 4, SendPSN: start, RecvPSN: start, RTO: vtime.Millisecond, RetryCount: 7,
+		req, resp, err := host(t, nil).New(engine.QP{MTU: 1024, QueueDepth: 4, SendPSN: start, RecvPSN: start,
+			RTO: vtime.Millisecond, RetryCount: 7,
 			MaxRdAtomic: 1, MaxDestRd: 1, Access: engine.AllAccess}, &mem)
 		if err != nil {
 			t.Fatal(err)
 		}
 		read := func(va uint64) {
-			if err := req.Post(0, engine.WorkRequest{Op: engine.OpRead, Len: 8, LocalVA: sourceVA, RemoteVA: va, RKey: 2}); err != nil {
+			if err := req.Post(0, engine.WorkRequest{Op: engine.OpRead, Len: 8, LocalVA: sourceVA, RemoteVA: va,
+				RKey: 2}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -392,14 +401,16 @@ func TestRecoveryAllocatesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	req, resp, err := h.New(engine.QP{MTU: 1024, QueueDepth: 4, RTO: vtime.Second, RetryCount: 7, Access: engine.AllAccess}, &mem)
+	req, resp, err := h.New(engine.QP{MTU: 1024, QueueDepth: 4, RTO: vtime.Second, RetryCount: 7,
+		Access: engine.AllAccess}, &mem)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var p roce.Packet
 	completed := 0
 	once := func() {
-		if err := req.Post(0, engine.WorkRequest{Op: engine.OpWrite, Len: 32 << 10, LocalVA: sourceVA, RemoteVA: targetVA, RKey: 2}); err != nil {
+		if err := req.Post(0, engine.WorkRequest{Op: engine.OpWrite, Len: 32 << 10, LocalVA: sourceVA,
+			RemoteVA: targetVA, RKey: 2}); err != nil {
 			t.Fatal(err)
 		}
 		for n := 0; req.PollTransmit(0, &p); n++ {

@@ -5,8 +5,8 @@ import "github.com/rdma-gauntlet/gauntlet/harness/psn"
 // sender is the sending side of the scheme over one space of PSNs (FaSR III-B2): a requester has one for requests, a
 // responder one for READ responses. It decides what is sent again and makes no packet.
 //
-// "The sender does not locally update its lost-cnt. Rather, it relies on the lost-cnt transmitted by the receiver": a gap
-// between two SACKs is a loss of data when lost-cnt has increased, else a loss of SACKs.
+// "The sender does not locally update its lost-cnt. Rather, it relies on the lost-cnt transmitted by the receiver": a
+// gap between two SACKs is a loss of data when lost-cnt has increased, else a loss of SACKs.
 type sender struct {
 	nic    *nic
 	role   role
@@ -37,8 +37,8 @@ func (s *sender) holds(p psn.PSN) bool {
 	return d >= 0 && d < s.next.Sub(s.unack)
 }
 
-// ack acknowledges everything before upTo and reports whether that was news: "The ACK received from the receiver already
-// includes the most recent UNACK value. So, if the bitmap is already in use, it's updated in parallel."
+// ack acknowledges everything before upTo and reports whether that was news: "The ACK received from the receiver
+// already includes the most recent UNACK value. So, if the bitmap is already in use, it's updated in parallel."
 func (s *sender) ack(upTo psn.PSN) bool {
 	n := upTo.Sub(s.unack)
 	if n <= 0 || n > s.next.Sub(s.unack) {
@@ -88,9 +88,9 @@ func (s *sender) sack(cum, p psn.PSN, lost int, overflow bool) (again bool) {
 	if gap < 0 {
 		return false // overtaken, or a copy: it says nothing that a later one did not
 	}
-	// "During the loss recovery state, the sender will retransmit the packet between SACK and sack-high only when there is
-	// a discontinuity between the received SACK and sack-high and the lost-cnt returned by the receiver increases." After
-	// an overflow "the sender no longer needs lost-cnt to increase to trigger retransmission" (III-D).
+	// "During the loss recovery state, the sender will retransmit the packet between SACK and sack-high only when there
+	// is a discontinuity between the received SACK and sack-high and the lost-cnt returned by the receiver increases."
+	// After an overflow "the sender no longer needs lost-cnt to increase to trigger retransmission" (III-D).
 	again = gap > 0 && (lost > s.sr.lost || overflow)
 	if again {
 		s.retx.add(s.sr.sackHigh.Next(), p)
@@ -152,8 +152,8 @@ func (s *sender) place(run, gap int, p psn.PSN) bool {
 // again queues everything that a timeout sends again (FaSR III-B2): "If lost-cnt is greater than 1, the UNACK will be
 // retransmitted immediately, and the bitmap will be consulted to identify any zeros between the UNACK and sack-high for
 // retransmission. If lost-cnt equals 1, only the UNACK will be retransmitted without querying the bitmap. However, if
-// lost-cnt is 0, it indicates that all packets within the entire window of the QP have been lost. In this case, the sender
-// will resend starting from UNACK."
+// lost-cnt is 0, it indicates that all packets within the entire window of the QP have been lost. In this case, the
+// sender will resend starting from UNACK."
 func (s *sender) again() {
 	s.retx.Clear()
 	switch {
@@ -171,8 +171,8 @@ func (s *sender) again() {
 	}
 }
 
-// early takes an FNACK: it "notif[ies] the sender to trigger RTO in advance and start retransmission from RCV-NXT again.
-// The sender only responds to an FNACK once before receiving a new ACK" (FaSR III-D).
+// early takes an FNACK: it "notif[ies] the sender to trigger RTO in advance and start retransmission from RCV-NXT
+// again. The sender only responds to an FNACK once before receiving a new ACK" (FaSR III-D).
 func (s *sender) early(cum psn.PSN) (again bool) {
 	s.ack(cum)
 	if !s.fnack || !s.busy() || cum != s.unack {

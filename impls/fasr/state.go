@@ -14,11 +14,12 @@ type state struct {
 }
 
 // slow reports whether the place is on the slow path: "If lost-cnt is greater than 1, slow path is selected" (FaSR
-// III-B1). After an overflow it stays there, because "the RCV-NXT value must be updated through bitmap queries" (III-D).
+// III-B1). After an overflow it stays there, because "the RCV-NXT value must be updated through bitmap queries"
+// (III-D).
 func (s *state) slow() bool { return s.lost > 1 || s.overflow }
 
-// count adds missing packets to lost-cnt. "Once the receiver's lost-cnt overflows, it remains unchanged until the packet
-// loss recovery is completed" (FaSR III-D).
+// count adds missing packets to lost-cnt. "Once the receiver's lost-cnt overflows, it remains unchanged until the
+// packet loss recovery is completed" (FaSR III-D).
 func (s *state) count(missing int) {
 	if s.overflow {
 		return
@@ -28,8 +29,8 @@ func (s *state) count(missing int) {
 	}
 }
 
-// settle returns to the fast path when one packet is missing: "Once lost-cnt decreases to 1 again, FaSR switches from the
-// slow path to the fast path, and the bitmap is disabled" (FaSR III-B1).
+// settle returns to the fast path when one packet is missing: "Once lost-cnt decreases to 1 again, FaSR switches from
+// the slow path to the fast path, and the bitmap is disabled" (FaSR III-B1).
 func (s *state) settle(p *pool) {
 	if !s.slow() && s.arrived.on {
 		s.arrived.release(p)

@@ -24,8 +24,8 @@ func (r *receiver) vars(list []engine.Var) []engine.Var {
 	return append(list, engine.Var{Name: "fallback", Value: engine.Flag(r.fallback)})
 }
 
-// vars appends the state of a place; all is zero outside recovery. path is 0 for normal, 1 for fast, 2 for slow. arrived is
-// how many packets the bitmap describes, the compressed ones included.
+// vars appends the state of a place; all is zero outside recovery. path is 0 for normal, 1 for fast, 2 for slow.
+// arrived is how many packets the bitmap describes, the compressed ones included.
 func (s *state) vars(list []engine.Var) []engine.Var {
 	var z state
 	if s == nil {

@@ -7,7 +7,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/timer"
 )
 
-// pendingACK is the one ACK that waits to be sent. ACKs are cumulative, so a newer one replaces an older (IBTA 9.7.5.1).
+// pendingACK is the one ACK that waits to be sent. ACKs are cumulative, so a newer one replaces an older (IBTA
+// 9.7.5.1).
 //
 // With AckCoalesce above 1 an ACK is due when so many packets have asked for one. The requester may stop before that,
 // because its queue is full or it has nothing more to say; only the responder's clock can tell that the last packet in

@@ -33,8 +33,9 @@ func (r *Requester) LastOf(p psn.PSN) psn.PSN {
 	return p
 }
 
-// Resend fills p with the packet of PSN at, which lies in [una, max), and leaves the cursor where it is. A READ is asked
-// for from at on; the result is LastOf(at). The timer runs from now on, whether or not the packet asks for an answer.
+// Resend fills p with the packet of PSN at, which lies in [una, max), and leaves the cursor where it is. A READ is
+// asked for from at on; the result is LastOf(at). The timer runs from now on, whether or not the packet asks for an
+// answer.
 func (r *Requester) Resend(now vtime.Time, at psn.PSN, p *roce.Packet) psn.PSN {
 	w := r.sq.owner(at)
 	nxt, pkt := r.win.nxt, r.sq.pkt
@@ -45,8 +46,8 @@ func (r *Requester) Resend(now vtime.Time, at psn.PSN, p *roce.Packet) psn.PSN {
 	return r.LastOf(at)
 }
 
-// Resume makes transmission go on with what was never sent. Whoever calls it after a rewind, which stops the timer, resends
-// what the peer misses, which starts it.
+// Resume makes transmission go on with what was never sent. Whoever calls it after a rewind, which stops the timer,
+// resends what the peer misses, which starts it.
 func (r *Requester) Resume() {
 	if r.win.nxt == r.win.max {
 		return

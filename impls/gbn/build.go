@@ -40,8 +40,8 @@ func (r *Requester) buildData(p *roce.Packet, w *wqe) {
 	p.Opcode = rc.RequestOpcode(w.Op, first, last)
 	p.AckReq = last || r.asks()
 	rc.LoadPayload(p, r.mem, w.LocalVA+uint64(off), int(w.Len)-off, r.qp.MTU)
-	// Only the first packet says where the message goes. The others follow it, which is why a responder can take them in
-	// order only, and why IRN adds the address to every packet.
+	// Only the first packet says where the message goes. The others follow it, which is why a responder can take them
+	// in order only, and why IRN adds the address to every packet.
 	if first && w.Op >= engine.OpWrite {
 		p.RETH = roce.RETH{VA: w.RemoteVA, RKey: w.RKey, DMALen: w.Len}
 	}

@@ -7,8 +7,8 @@
 // answered and not executed. Only READs and atomics leave something behind at the responder, in a short ring from which
 // they are replayed.
 //
-// Source: InfiniBand Architecture Specification Vol 1, chapter 9 (9.4 operations, 9.7 reliable service), with annex A17.
-// Start reading at requester.go and responder.go.
+// Source: InfiniBand Architecture Specification Vol 1, chapter 9 (9.4 operations, 9.7 reliable service), with annex
+// A17. Start reading at requester.go and responder.go.
 //
 // Not done here: congestion control, end-to-end credits, adaptive retransmission, and the checks below the transport
 // (ICRC, version, partition key), which are the driver's.

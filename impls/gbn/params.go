@@ -29,7 +29,8 @@ func params() []engine.Param {
 		{Name: "nack_interval", Default: "0",
 			Meaning: "time after which the sequence NAK of a gap repeats, as in HPCC; 0 sends one per gap"},
 		{Name: "read_gap", Default: "immediate",
-			Meaning: "immediate re-issues a READ as soon as a response is missing; wait leaves it to the timer, as soft-RoCE"},
+			Meaning: "immediate re-issues a READ as soon as a response is missing; wait leaves it to " +
+				"the timer, as soft-RoCE"},
 		{Name: "rxe_infinite7", Default: "false",
 			Meaning: "true makes RetryCount 7 retry for ever, as soft-RoCE does"},
 	}

@@ -61,8 +61,8 @@ func (q *replayRing) remember(res resource, depth int) {
 	q.active++
 }
 
-// next returns the resource whose response goes next, or nil. The oldest comes first: a replay of an old READ goes before
-// what remains of a newer one, which the requester cannot use before it has the old (C9-110).
+// next returns the resource whose response goes next, or nil. The oldest comes first: a replay of an old READ goes
+// before what remains of a newer one, which the requester cannot use before it has the old (C9-110).
 func (q *replayRing) next() *resource {
 	if q.active == 0 {
 		return nil
@@ -84,8 +84,8 @@ func (q *replayRing) find(pos uint64) (*resource, int) {
 	return nil, 0
 }
 
-// restart runs a stream of the resource, replacing one that runs: a requester that asks again ignores what is on its way,
-// and duplicates cannot pile up.
+// restart runs a stream of the resource, replacing one that runs: a requester that asks again ignores what is on its
+// way, and duplicates cannot pile up.
 func (q *replayRing) restart(res *resource, s stream) {
 	if !res.stream.active {
 		q.active++
@@ -138,7 +138,8 @@ func (r *Responder) sendResponse(p *roce.Packet, res *resource) {
 	r.ack.impliedBy(p.PSN)
 }
 
-// fillRead makes a READ response: opcode by position, AETH on all but MIDDLE, data from memory as it is now (IBTA 9.4.4).
+// fillRead makes a READ response: opcode by position, AETH on all but MIDDLE, data from memory as it is now (IBTA
+// 9.4.4).
 func (r *Responder) fillRead(p *roce.Packet, s *stream) {
 	first, last := s.sent == 0, s.sent == s.packets-1
 	p.Opcode = rc.ReadOpcode(first, last)

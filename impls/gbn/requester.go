@@ -18,8 +18,8 @@ import (
 // Acknowledgement moves una and completes requests (ack.go, read.go). Recovery moves the cursor back to una (retry.go);
 // it never makes a packet itself, so a retransmission is a transmission like any other.
 //
-// What every packet needs comes first: where thousands of QPs take turns, a packet costs what the cache lines do that it finds
-// outside the caches.
+// What every packet needs comes first: where thousands of QPs take turns, a packet costs what the cache lines do that
+// it finds outside the caches.
 type Requester struct {
 	failed bool // error state: silent for ever
 	win    window
@@ -49,8 +49,8 @@ type window struct {
 	una, nxt, max psn.PSN
 }
 
-// holds reports whether p was sent and is not acknowledged. The distance is compared, so that a PSN half the space away,
-// which is neither before nor after, stays outside.
+// holds reports whether p was sent and is not acknowledged. The distance is compared, so that a PSN half the space
+// away, which is neither before nor after, stays outside.
 func (w *window) holds(p psn.PSN) bool {
 	d := p.Sub(w.una)
 	return d >= 0 && d < w.max.Sub(w.una)
@@ -69,8 +69,8 @@ func newRequester(qp engine.QP, cfg config, mem engine.Memory) *Requester {
 }
 
 // Post implements engine.Requester. The request gets no PSNs yet: they are given out in the order of transmission, and
-// the span of those that are out stays below 2^23 however much is queued (RC-PSN-004). What counts against QueueDepth is
-// what has not completed, sent or not (RC-WIN-001).
+// the span of those that are out stays below 2^23 however much is queued (RC-PSN-004). What counts against QueueDepth
+// is what has not completed, sent or not (RC-WIN-001).
 func (r *Requester) Post(_ vtime.Time, wr engine.WorkRequest) error {
 	if r.failed {
 		return engine.ErrQPState
@@ -88,8 +88,8 @@ func (r *Requester) Post(_ vtime.Time, wr engine.WorkRequest) error {
 
 // HandlePacket implements engine.Engine.
 func (r *Requester) HandlePacket(now vtime.Time, p *roce.Packet) {
-	// A response is about a PSN that is sent and not acknowledged, or it is a ghost: a duplicate, one that is older than
-	// what acknowledged the same, or a forgery from the future (IBTA 9.7.5; RC-ACK-004, NEG-ACK-001).
+	// A response is about a PSN that is sent and not acknowledged, or it is a ghost: a duplicate, one that is older
+	// than what acknowledged the same, or a forgery from the future (IBTA 9.7.5; RC-ACK-004, NEG-ACK-001).
 	if r.failed || !r.win.holds(p.PSN) {
 		r.ignored++
 		return
@@ -174,8 +174,8 @@ func (r *Requester) step(w *wqe) {
 	}
 }
 
-// HandleTimer implements engine.Engine. The end of an RNR wait needs no action but to be noticed; PollTransmit then finds
-// the cursor where handleRNR left it.
+// HandleTimer implements engine.Engine. The end of an RNR wait needs no action but to be noticed; PollTransmit then
+// finds the cursor where handleRNR left it.
 func (r *Requester) HandleTimer(now vtime.Time) {
 	r.retry.Expire(now)
 	if r.timer.Expire(now) {

@@ -531,8 +531,8 @@ func TestRequester(t *testing.T) {
 	play(t, requesterScripts, func(a *actor) engine.Engine { return a.req })
 }
 
-// TestUnacknowledgedSpan sends the largest message there is in the smallest packets: it stops below 2^23 packets, with a
-// request for an ACK, and goes on when that comes (IBTA 9.7.2).
+// TestUnacknowledgedSpan sends the largest message there is in the smallest packets: it stops below 2^23 packets, with
+// a request for an ACK, and goes on when that comes (IBTA 9.7.2).
 func TestUnacknowledgedSpan(t *testing.T) {
 	qp := scriptQP(1<<24 - 3)
 	req, _, err := New(qp, &memory.Host{})
@@ -553,7 +553,8 @@ func TestUnacknowledgedSpan(t *testing.T) {
 	if n != psn.Half-1 || !p.AckReq || p.Opcode != roce.WriteMiddle {
 		t.Fatalf("stopped after %d packets with %s", n, &p)
 	}
-	req.HandlePacket(0, &roce.Packet{BTH: roce.BTH{Opcode: roce.Acknowledge, PSN: p.PSN}, AETH: roce.AETH{Syndrome: roce.SyndromeACK}})
+	req.HandlePacket(0, &roce.Packet{BTH: roce.BTH{Opcode: roce.Acknowledge, PSN: p.PSN},
+		AETH: roce.AETH{Syndrome: roce.SyndromeACK}})
 	if !req.PollTransmit(0, &p) || p.Opcode != roce.WriteLast {
 		t.Errorf("after the ACK comes %s, want the last packet", &p)
 	}
@@ -568,7 +569,8 @@ func TestRNRTable(t *testing.T) {
 		nak := a.packet("RNR psn=+0")
 		nak.AETH.Syndrome = roce.SyndromeRNR | roce.Syndrome(code)
 		a.req.HandlePacket(0, &nak)
-		if at, _ := a.req.PollTimer(); at != vtime.Time(code.Duration()) || a.req.PollTransmit(at-1, &nak) || !a.req.PollTransmit(at, &nak) {
+		if at, _ := a.req.PollTimer(); at != vtime.Time(code.Duration()) || a.req.PollTransmit(at-1, &nak) ||
+			!a.req.PollTransmit(at, &nak) {
 			t.Errorf("code %d: deadline %d, want %d, and no packet before", code, at, code.Duration())
 		}
 	}

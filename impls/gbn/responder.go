@@ -12,10 +12,10 @@ import (
 
 // Responder executes requests in PSN order and answers them in PSN order.
 //
-// A packet is judged by its PSN: the expected one is executed (execute.go), an earlier one is answered again (replay.go),
-// a later one is dropped. Answers are not a queue of packets but three small facts, namely an ACK that is pending,
-// streams of READ responses, and a NAK (acknowledge.go, replay.go); PollTransmit makes the packet that comes first. No
-// input can therefore make the responder grow.
+// A packet is judged by its PSN: the expected one is executed (execute.go), an earlier one is answered again
+// (replay.go), a later one is dropped. Answers are not a queue of packets but three small facts, namely an ACK that is
+// pending, streams of READ responses, and a NAK (acknowledge.go, replay.go); PollTransmit makes the packet that comes
+// first. No input can therefore make the responder grow.
 //
 // As in the Requester, what every packet needs comes first.
 type Responder struct {
@@ -78,9 +78,10 @@ func (r *Responder) HandlePacket(now vtime.Time, p *roce.Packet) {
 	}
 }
 
-// handleEarly drops a packet that came before its turn: its data is not kept (GBN-DRP-001). The first of a gap draws a NAK
-// with the PSN that is missing; the others draw none until it has arrived (IBTA 9.7.5.2; GBN-NAK-001 to 003), because the
-// whole rest of the window is on its way and would draw one each. With nack_interval the NAK repeats (GBN-NAK-004).
+// handleEarly drops a packet that came before its turn: its data is not kept (GBN-DRP-001). The first of a gap draws a
+// NAK with the PSN that is missing; the others draw none until it has arrived (IBTA 9.7.5.2; GBN-NAK-001 to 003),
+// because the whole rest of the window is on its way and would draw one each. With nack_interval the NAK repeats
+// (GBN-NAK-004).
 func (r *Responder) handleEarly(now vtime.Time) {
 	r.early++
 	repeat := r.gap.sequence && r.cfg.nackInterval > 0 && now.Sub(r.gap.at) >= r.cfg.nackInterval

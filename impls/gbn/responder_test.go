@@ -328,31 +328,45 @@ func TestRefusals(t *testing.T) {
 		// Opcode sequence (IBTA 9.4).
 		{"MIDDLE first", nil, "", "WRITE_MIDDLE %s len=256", "INVALID_REQ", "REM_INV_REQ_ERR", 0},
 		{"LAST first", nil, "", "SEND_LAST %s len=1", "INVALID_REQ", "REM_INV_REQ_ERR", 0},
-		{"FIRST inside", nil, "WRITE_FIRST psn=+0 len=256 dmalen=512", "WRITE_FIRST %s len=256 dmalen=512", "INVALID_REQ", "REM_INV_REQ_ERR", 256},
-		{"ONLY inside", nil, "WRITE_FIRST psn=+0 len=256 dmalen=512", "SEND_ONLY %s len=1", "INVALID_REQ", "REM_INV_REQ_ERR", 256},
-		{"READ inside", nil, "WRITE_FIRST psn=+0 len=256 dmalen=512", "READ_REQUEST %s dmalen=1", "INVALID_REQ", "REM_INV_REQ_ERR", 256},
-		{"SEND_LAST after WRITE_FIRST", nil, "WRITE_FIRST psn=+0 len=256 dmalen=512", "SEND_LAST %s len=1", "INVALID_REQ", "REM_INV_REQ_ERR", 256},
+		{"FIRST inside", nil, "WRITE_FIRST psn=+0 len=256 dmalen=512", "WRITE_FIRST %s len=256 dmalen=512",
+			"INVALID_REQ", "REM_INV_REQ_ERR", 256},
+		{"ONLY inside", nil, "WRITE_FIRST psn=+0 len=256 dmalen=512", "SEND_ONLY %s len=1", "INVALID_REQ",
+			"REM_INV_REQ_ERR", 256},
+		{"READ inside", nil, "WRITE_FIRST psn=+0 len=256 dmalen=512", "READ_REQUEST %s dmalen=1", "INVALID_REQ",
+			"REM_INV_REQ_ERR", 256},
+		{"SEND_LAST after WRITE_FIRST", nil, "WRITE_FIRST psn=+0 len=256 dmalen=512", "SEND_LAST %s len=1",
+			"INVALID_REQ", "REM_INV_REQ_ERR", 256},
 		// Operations that the QP does not allow.
-		{"WRITE not enabled", without(engine.RemoteWrite), "", "WRITE_ONLY %s len=1 dmalen=1", "INVALID_REQ", "REM_INV_REQ_ERR", 0},
-		{"READ not enabled", without(engine.RemoteRead), "", "READ_REQUEST %s dmalen=1", "INVALID_REQ", "REM_INV_REQ_ERR", 0},
+		{"WRITE not enabled", without(engine.RemoteWrite), "", "WRITE_ONLY %s len=1 dmalen=1", "INVALID_REQ",
+			"REM_INV_REQ_ERR", 0},
+		{"READ not enabled", without(engine.RemoteRead), "", "READ_REQUEST %s dmalen=1", "INVALID_REQ",
+			"REM_INV_REQ_ERR", 0},
 		{"atomic not enabled", without(engine.RemoteAtomic), "", "FETCH_ADD %s", "INVALID_REQ", "REM_INV_REQ_ERR", 0},
 		// Lengths.
 		{"short FIRST", nil, "", "WRITE_FIRST %s len=255 dmalen=512", "INVALID_REQ", "REM_INV_REQ_ERR", 0},
 		{"long ONLY", nil, "", "WRITE_ONLY %s len=257 dmalen=257", "INVALID_REQ", "REM_INV_REQ_ERR", 0},
-		{"empty LAST", nil, "WRITE_FIRST psn=+0 len=256 dmalen=256", "WRITE_LAST %s", "INVALID_REQ", "REM_INV_REQ_ERR", 256},
-		{"sum below DMALen", nil, "WRITE_FIRST psn=+0 len=256 dmalen=512", "WRITE_LAST %s len=255", "INVALID_REQ", "REM_INV_REQ_ERR", 256},
-		{"sum above DMALen", nil, "WRITE_FIRST psn=+0 len=256 dmalen=300", "WRITE_MIDDLE %s len=256", "INVALID_REQ", "REM_INV_REQ_ERR", 256},
-		{"ONLY below DMALen, bad key", nil, "", "WRITE_ONLY %s len=1 dmalen=2 rkey=0x77", "INVALID_REQ", "REM_INV_REQ_ERR", 0},
+		{"empty LAST", nil, "WRITE_FIRST psn=+0 len=256 dmalen=256", "WRITE_LAST %s", "INVALID_REQ",
+			"REM_INV_REQ_ERR", 256},
+		{"sum below DMALen", nil, "WRITE_FIRST psn=+0 len=256 dmalen=512", "WRITE_LAST %s len=255", "INVALID_REQ",
+			"REM_INV_REQ_ERR", 256},
+		{"sum above DMALen", nil, "WRITE_FIRST psn=+0 len=256 dmalen=300", "WRITE_MIDDLE %s len=256", "INVALID_REQ",
+			"REM_INV_REQ_ERR", 256},
+		{"ONLY below DMALen, bad key", nil, "", "WRITE_ONLY %s len=1 dmalen=2 rkey=0x77", "INVALID_REQ",
+			"REM_INV_REQ_ERR", 0},
 		{"WRITE above 2^31", nil, "", "WRITE_FIRST %s len=256 dmalen=2147483649", "INVALID_REQ", "REM_INV_REQ_ERR", 0},
 		{"READ above 2^31", nil, "", "READ_REQUEST %s dmalen=2147483649", "INVALID_REQ", "REM_INV_REQ_ERR", 0},
 		{"wrong padding", nil, "", "WRITE_ONLY %s len=1 dmalen=1 pad=1", "INVALID_REQ", "REM_INV_REQ_ERR", 0},
 		{"misaligned atomic", nil, "", "FETCH_ADD %s va=0x8004", "INVALID_REQ", "REM_INV_REQ_ERR", 0},
 		// Keys, bounds and rights.
 		{"unknown key", nil, "", "WRITE_ONLY %s len=1 dmalen=1 rkey=0x77", "REM_ACCESS", "REM_ACCESS_ERR", 0},
-		{"beyond the region", nil, "", "WRITE_FIRST %s len=256 va=0x9f00 dmalen=257", "REM_ACCESS", "REM_ACCESS_ERR", 0},
-		{"around the address space", nil, "", "WRITE_ONLY %s len=2 va=0xffffffffffffffff dmalen=2", "REM_ACCESS", "REM_ACCESS_ERR", 0},
-		{"another domain", nil, "", "WRITE_ONLY %s len=1 va=0xd000 dmalen=1 rkey=0x5", "REM_ACCESS", "REM_ACCESS_ERR", 0},
-		{"right missing", nil, "", "WRITE_ONLY %s len=1 va=0xc000 dmalen=1 rkey=0x4", "REM_ACCESS", "REM_ACCESS_ERR", 0},
+		{"beyond the region", nil, "", "WRITE_FIRST %s len=256 va=0x9f00 dmalen=257", "REM_ACCESS",
+			"REM_ACCESS_ERR", 0},
+		{"around the address space", nil, "", "WRITE_ONLY %s len=2 va=0xffffffffffffffff dmalen=2", "REM_ACCESS",
+			"REM_ACCESS_ERR", 0},
+		{"another domain", nil, "", "WRITE_ONLY %s len=1 va=0xd000 dmalen=1 rkey=0x5", "REM_ACCESS",
+			"REM_ACCESS_ERR", 0},
+		{"right missing", nil, "", "WRITE_ONLY %s len=1 va=0xc000 dmalen=1 rkey=0x4", "REM_ACCESS",
+			"REM_ACCESS_ERR", 0},
 		{"READ beyond", nil, "", "READ_REQUEST %s dmalen=8193", "REM_ACCESS", "REM_ACCESS_ERR", 0},
 		{"atomic beyond", nil, "", "FETCH_ADD %s va=0xa000", "REM_ACCESS", "REM_ACCESS_ERR", 0},
 	} {
@@ -380,13 +394,15 @@ func TestZeroLength(t *testing.T) {
 func TestFlush(t *testing.T) {
 	a := newActor(t, scriptQP(0))
 	a.half = a.resp
-	for _, line := range []string{"recv 1 512", "recv 2 512", "< SEND_FIRST psn=+0 len=256", "< SEND_ONLY psn=+5 len=1"} {
+	for _, line := range []string{"recv 1 512", "recv 2 512", "< SEND_FIRST psn=+0 len=256",
+		"< SEND_ONLY psn=+5 len=1"} {
 		a.step(line)
 	}
 	a.resp.Flush(0)
 	a.resp.Flush(0)
 	for _, line := range []string{
-		"RECV 1 SEND WR_FLUSH_ERR len=0 imm=0 inv=0 psn=+1", "RECV 2 SEND WR_FLUSH_ERR len=0 imm=0 inv=0 psn=+1", "idle", "timer none"} {
+		"RECV 1 SEND WR_FLUSH_ERR len=0 imm=0 inv=0 psn=+1", "RECV 2 SEND WR_FLUSH_ERR len=0 imm=0 inv=0 psn=+1",
+		"idle", "timer none"} {
 		a.step(line)
 	}
 	if err := a.resp.PostReceive(0, engine.ReceiveRequest{}); err != engine.ErrQPState {

@@ -184,8 +184,9 @@ func (a *actor) variable(name string) int64 {
 // post reads "ID OP LEN" and, after reject, what the error says.
 func (a *actor) post(verb string, f []string) {
 	a.t.Helper()
-	wr := engine.WorkRequest{ID: uint64(a.number(f[0])), Len: uint32(a.number(f[2])), LocalVA: localVA, RemoteVA: remoteVA,
-		RKey: rkey, Imm: 77, InvKey: 99, Compare: 5, SwapAdd: 6}
+	wr := engine.WorkRequest{ID: uint64(a.number(f[0])), Len: uint32(a.number(f[2])), LocalVA: localVA,
+		RemoteVA: remoteVA,
+		RKey:     rkey, Imm: 77, InvKey: 99, Compare: 5, SwapAdd: 6}
 	for op := engine.OpSend; op <= engine.OpFetchAdd+1; op++ {
 		if op.String() == f[1] {
 			wr.Op = op
@@ -212,7 +213,8 @@ func (a *actor) number(s string) int64 {
 
 // packet parses a packet; "va", "rkey" and "dmalen" are those of the scripts unless the text says otherwise.
 func (a *actor) packet(text string) roce.Packet {
-	if strings.HasPrefix(text, "WRITE_") || strings.HasPrefix(text, "READ_REQUEST") || strings.HasPrefix(text, "FETCH") || strings.HasPrefix(text, "CMP") {
+	if strings.HasPrefix(text, "WRITE_") || strings.HasPrefix(text, "READ_REQUEST") || strings.HasPrefix(text,
+		"FETCH") || strings.HasPrefix(text, "CMP") {
 		layout := a.mustParse(text).Opcode.Layout()
 		if layout&(roce.LayoutRETH|roce.LayoutAtomicETH) != 0 && !strings.Contains(text, "va=") {
 			text += fmt.Sprintf(" va=%#x", remoteVA)
@@ -232,8 +234,8 @@ func (a *actor) mustParse(text string) roce.Packet {
 	return p
 }
 
-// transmit wants the next packet to be text, or none when text is empty. Of the headers it compares what a ladder shows,
-// and the address and length of READs.
+// transmit wants the next packet to be text, or none when text is empty. Of the headers it compares what a ladder
+// shows, and the address and length of READs.
 func (a *actor) transmit(text string) {
 	a.t.Helper()
 	var p roce.Packet
@@ -257,7 +259,8 @@ func (a *actor) eventText(ev engine.Event) string {
 	case engine.CQE:
 		return fmt.Sprintf("CQE %d %s %s psn=%+d", ev.ID, ev.Op, ev.Status, psn)
 	case engine.ReceiveCQE:
-		return fmt.Sprintf("RECV %d %s %s len=%d imm=%d inv=%d psn=%+d", ev.ID, ev.Op, ev.Status, ev.Len, ev.Imm, ev.InvKey, psn)
+		return fmt.Sprintf("RECV %d %s %s len=%d imm=%d inv=%d psn=%+d", ev.ID, ev.Op, ev.Status, ev.Len,
+			ev.Imm, ev.InvKey, psn)
 	case engine.Timeout:
 		return fmt.Sprintf("TIMEOUT psn=%+d", psn)
 	}

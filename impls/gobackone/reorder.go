@@ -44,7 +44,8 @@ func (r *reorder) put(p *roce.Packet, ahead int) bool {
 	if e.set {
 		return false
 	}
-	*e = entry{set: true, buffer: noBuffer, length: int32(p.Len), bth: p.BTH, reth: p.RETH, atomic: p.Atomic, imm: p.Imm, invKey: p.InvKey}
+	*e = entry{set: true, buffer: noBuffer, length: int32(p.Len), bth: p.BTH, reth: p.RETH, atomic: p.Atomic,
+		imm: p.Imm, invKey: p.InvKey}
 	switch {
 	case p.Len < 0 || p.Len > r.bytes.size || p.Payload != nil && len(p.Payload) != p.Len:
 		e.length = -1 // what is malformed stays so, and is refused when its turn comes
@@ -96,8 +97,8 @@ func (r *reorder) grow(need int) {
 	}
 }
 
-// payloads is the "receiver's local buffer" (IV-B): room for full packets, taken in chunks as it is needed and used again
-// and again.
+// payloads is the "receiver's local buffer" (IV-B): room for full packets, taken in chunks as it is needed and used
+// again and again.
 type payloads struct {
 	size   int // path MTU
 	chunks [][]byte

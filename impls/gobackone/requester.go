@@ -10,8 +10,9 @@ import (
 
 // Requester is go-back-N's with a queue of retransmissions before it.
 //
-// "If a normal ACK is received, the minimum transmission unit is added to the serial number of the sent packet according
-// to the normal sending process. If RACK is received, the system switches to the retransmission process directly." (IV-B)
+// "If a normal ACK is received, the minimum transmission unit is added to the serial number of the sent packet
+// according to the normal sending process. If RACK is received, the system switches to the retransmission process
+// directly." (IV-B)
 type Requester struct {
 	inner   *gbn.Requester
 	retrans retransQueue
@@ -29,8 +30,8 @@ func newRequester(inner *gbn.Requester, qp *engine.QP, cfg config) *Requester {
 // Post implements engine.Requester.
 func (r *Requester) Post(now vtime.Time, wr engine.WorkRequest) error { return r.inner.Post(now, wr) }
 
-// HandlePacket implements engine.Engine: "The type of response signal received is determined based on the protocol number
-// of Layer 3 forwarding. 0xFC indicates ACK and 0xFD indicates RACK." (IV-C3) Here the opcode tells.
+// HandlePacket implements engine.Engine: "The type of response signal received is determined based on the protocol
+// number of Layer 3 forwarding. 0xFC indicates ACK and 0xFD indicates RACK." (IV-C3) Here the opcode tells.
 func (r *Requester) HandlePacket(now vtime.Time, p *roce.Packet) {
 	if p.Opcode == roce.RACK {
 		r.handleRACK(now, p)
@@ -45,8 +46,8 @@ func (r *Requester) HandlePacket(now vtime.Time, p *roce.Packet) {
 }
 
 // handleRACK takes what a RACK says: everything before its PSN has arrived, and so has the packet that it names; the
-// packets between that one and the last one named have not. "The serial numbers of the packets that are not received are
-// confirmed by the serial numbers of the RACK, and these packets are placed in the retransmission queue." (IV-B)
+// packets between that one and the last one named have not. "The serial numbers of the packets that are not received
+// are confirmed by the serial numbers of the RACK, and these packets are placed in the retransmission queue." (IV-B)
 //
 // RACKs overtake READ responses at the responder, so one that acknowledges a READ does not say that its data are lost.
 func (r *Requester) handleRACK(now vtime.Time, p *roce.Packet) {
@@ -110,8 +111,8 @@ func (r *Requester) cursor() psn.PSN {
 func (r *Requester) rewound(before psn.PSN) bool { return r.cursor().Less(before) }
 
 // handleRewind follows go-back-N in going back: after a timeout, which the paper leaves to HPCC ("m_retransEvent",
-// Algorithm 1, line 10), after an RNR NAK, or for a READ whose data are missing. What had been found missing is forgotten:
-// all of it is sent again. With one, only the oldest packet is, because the peer keeps what follows it.
+// Algorithm 1, line 10), after an RNR NAK, or for a READ whose data are missing. What had been found missing is
+// forgotten: all of it is sent again. With one, only the oldest packet is, because the peer keeps what follows it.
 func (r *Requester) handleRewind(one bool) {
 	una, _, _ := r.inner.Window()
 	switch {

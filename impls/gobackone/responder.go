@@ -9,9 +9,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/ring"
 )
 
-// Responder is go-back-N's with a reorder buffer before it. Its ePSN is the paper's ReceiverNextExpectedSeq. What is kept
-// is handed to go-back-N when its turn has come, so memory, completions and the MSN change in order only, and the paper's
-// "serial number" of WQEs, for placing data at once (IV-C1), is not needed.
+// Responder is go-back-N's with a reorder buffer before it. Its ePSN is the paper's ReceiverNextExpectedSeq. What is
+// kept is handed to go-back-N when its turn has come, so memory, completions and the MSN change in order only, and the
+// paper's "serial number" of WQEs, for placing data at once (IV-C1), is not needed.
 type Responder struct {
 	inner *gbn.Responder
 	max   int // max_ooo_psn
@@ -22,12 +22,12 @@ type Responder struct {
 	released roce.Packet
 }
 
-// rack is a RACK that waits for the link: "a user-defined packet header that carries the sequence number of the currently
-// received packet and the sequence number of the expected packet" (IV-B).
+// rack is a RACK that waits for the link: "a user-defined packet header that carries the sequence number of the
+// currently received packet and the sequence number of the expected packet" (IV-B).
 type rack struct{ expected, seq psn.PSN }
 
-// rackLimit bounds the RACKs that wait. The requester infers losses from the distance between neighbours, so a RACK that
-// takes the place of an older one says no less.
+// rackLimit bounds the RACKs that wait. The requester infers losses from the distance between neighbours, so a RACK
+// that takes the place of an older one says no less.
 const rackLimit = 1 << 12
 
 func newResponder(inner *gbn.Responder, qp *engine.QP, cfg config) *Responder {
@@ -41,8 +41,8 @@ func (r *Responder) PostReceive(now vtime.Time, rr engine.ReceiveRequest) error 
 
 // HandlePacket implements engine.Engine. "If the values are equal, the function updates ReceiverNextExpectedSeq …
 // If the incoming seq is less than the expected packet sequence number, it indicates that a rearrival packet has been
-// received … If the sequence number of the incoming packet is greater …, it indicates that a packet arrived out of order."
-// (IV-C1) The first two are go-back-N's.
+// received … If the sequence number of the incoming packet is greater …, it indicates that a packet arrived out of
+// order." (IV-C1) The first two are go-back-N's.
 func (r *Responder) HandlePacket(now vtime.Time, p *roce.Packet) {
 	expected, alive := r.inner.Expected()
 	ahead := p.PSN.Sub(expected)
@@ -56,10 +56,11 @@ func (r *Responder) HandlePacket(now vtime.Time, p *roce.Packet) {
 	}
 }
 
-// keep stores a packet that came early and reports it, as often as it comes: "The receiver does not take the operation of
-// directly discarding the out-of-order packet, but cached in its own buffer. At the same time, the receiver will send a
-// packet loss signal" (IV-B). "The array needs to be set an upper limit to prevent unrestricted buffer allocation"
-// (IV-D): what lies beyond is dropped without a RACK, for it would say that the packet need not be sent again.
+// keep stores a packet that came early and reports it, as often as it comes: "The receiver does not take the operation
+// of directly discarding the out-of-order packet, but cached in its own buffer. At the same time, the receiver will
+// send a packet loss signal" (IV-B). "The array needs to be set an upper limit to prevent unrestricted buffer
+// allocation" (IV-D): what lies beyond is dropped without a RACK, for it would say that the packet need not be sent
+// again.
 func (r *Responder) keep(p *roce.Packet, expected psn.PSN, ahead int) {
 	if ahead >= r.max {
 		r.dropped++
@@ -73,9 +74,9 @@ func (r *Responder) keep(p *roce.Packet, expected psn.PSN, ahead int) {
 	r.racks.Push(rack{expected, p.PSN})
 }
 
-// release follows a packet with the expected PSN, during a recovery: it hands over what waited for it, and acknowledges the
-// whole run at once (GB1-BUF-003). It stops where something is missing again, or refused for want of a receive; that
-// packet is sent again after the wait, as in go-back-N.
+// release follows a packet with the expected PSN, during a recovery: it hands over what waited for it, and acknowledges
+// the whole run at once (GB1-BUF-003). It stops where something is missing again, or refused for want of a receive;
+// that packet is sent again after the wait, as in go-back-N.
 func (r *Responder) release(now vtime.Time, p *roce.Packet) {
 	at, last := p.PSN, p.Opcode
 	for {
@@ -95,8 +96,8 @@ func (r *Responder) release(now vtime.Time, p *roce.Packet) {
 	}
 }
 
-// PollTransmit implements engine.Engine: a RACK "is added to the high-priority send queue" (IV-C2), before ACKs, READ data
-// and NAKs.
+// PollTransmit implements engine.Engine: a RACK "is added to the high-priority send queue" (IV-C2), before ACKs, READ
+// data and NAKs.
 func (r *Responder) PollTransmit(now vtime.Time, p *roce.Packet) bool {
 	if r.racks.Len() == 0 {
 		return r.inner.PollTransmit(now, p)

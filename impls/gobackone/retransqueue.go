@@ -20,7 +20,8 @@ type retransQueue struct {
 // gap is the packets [from, to).
 type gap struct{ from, to psn.PSN }
 
-// restart forgets what is queued and what has been named, because everything from una on is sent again or was never sent.
+// restart forgets what is queued and what has been named, because everything from una on is sent again or was never
+// sent.
 func (q *retransQueue) restart(una psn.PSN) {
 	for q.gaps.Len() > 0 {
 		q.gaps.Drop()
@@ -37,9 +38,9 @@ func (q *retransQueue) restart(una psn.PSN) {
 //	    lastRACK = crtRACK; crtRACK = seq
 //	    push lastRACK + mtu, …, crtRACK - mtu
 //
-// but for the floor. snd_una is the packet that is missing, so a loop that begins after it never queues the first loss of
-// a window, and after a single loss nothing at all. The floor has to be the newest packet that has arrived in order, the
-// one before. A RACK that names nothing newer than the last queues nothing, so each gap is sent once.
+// but for the floor. snd_una is the packet that is missing, so a loop that begins after it never queues the first loss
+// of a window, and after a single loss nothing at all. The floor has to be the newest packet that has arrived in order,
+// the one before. A RACK that names nothing newer than the last queues nothing, so each gap is sent once.
 func (q *retransQueue) rack(expected, first, last psn.PSN) {
 	floor := expected.Prev()
 	q.lastRACK = psn.Max(q.lastRACK, floor)
@@ -69,9 +70,9 @@ func (q *retransQueue) insist(first, last psn.PSN) {
 	q.crtRACK = psn.Max(q.crtRACK, last)
 }
 
-// next returns the PSN of the packet that goes first, and leaves it in the queue. Entries before una have arrived since:
-// "while seqOfPkg < qp.snd_una and not qp.retransQueue.empty()" (Algorithm 2, lines 16 to 19). Those from nxt on are
-// about to be sent by go-back-N, after a timeout.
+// next returns the PSN of the packet that goes first, and leaves it in the queue. Entries before una have arrived
+// since: "while seqOfPkg < qp.snd_una and not qp.retransQueue.empty()" (Algorithm 2, lines 16 to 19). Those from nxt on
+// are about to be sent by go-back-N, after a timeout.
 func (q *retransQueue) next(una, nxt psn.PSN) (p psn.PSN, ok bool) {
 	for q.gaps.Len() > 0 {
 		g := q.gaps.At(0)

@@ -11,7 +11,8 @@ import (
 // starts put a run at zero, across the sign of the serial comparison, and across the wrap.
 var starts = []psn.PSN{0, 1<<23 - 2, 1<<24 - 3}
 
-// printed is Algorithm 1, lines 29 to 47, as the paper prints it, in PSNs: what a RACK of seq queues while una is snd_una.
+// printed is Algorithm 1, lines 29 to 47, as the paper prints it, in PSNs: what a RACK of seq queues while una is
+// snd_una.
 type printed struct{ crt, last psn.PSN }
 
 func (a *printed) rack(una, seq psn.PSN) (queued []int) {

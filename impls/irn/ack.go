@@ -45,8 +45,8 @@ func (r *Requester) handleAnswer(now vtime.Time, p *roce.Packet) {
 	}
 }
 
-// handleNack takes a NACK: cum is missing and p arrived. One that was overtaken by a later acknowledgement still tells that
-// p arrived.
+// handleNack takes a NACK: cum is missing and p arrived. One that was overtaken by a later acknowledgement still tells
+// that p arrived.
 func (r *Requester) handleNack(now vtime.Time, cum, p psn.PSN) {
 	if !r.out.holds(p) || p.Less(cum) {
 		r.ignored++

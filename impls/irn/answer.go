@@ -54,8 +54,8 @@ func (a *answers) push(x answer) {
 	a.queue.Push(x)
 }
 
-// packet makes the packet of an answer about requests: an ACK names the newest packet that it acknowledges, all others the
-// expected one or the one that they refuse (IBTA 9.7.5.1).
+// packet makes the packet of an answer about requests: an ACK names the newest packet that it acknowledges, all others
+// the expected one or the one that they refuse (IBTA 9.7.5.1).
 func (x *answer) packet(w *Wire, qp *engine.QP) roce.Packet {
 	p := roce.Packet{
 		BTH:  roce.BTH{Opcode: roce.Acknowledge, PKey: qp.PKey, DestQP: qp.DestQPN, PSN: x.psn},
@@ -70,8 +70,8 @@ func (x *answer) packet(w *Wire, qp *engine.QP) roce.Packet {
 	return p
 }
 
-// readPacket makes the READ_(N)ACK of an answer about READ responses. It always names the expected rPSN; what has nothing
-// to name beside it names it twice.
+// readPacket makes the READ_(N)ACK of an answer about READ responses. It always names the expected rPSN; what has
+// nothing to name beside it names it twice.
 func (x *answer) readPacket(w *Wire, qp *engine.QP) roce.Packet {
 	p := roce.Packet{
 		BTH:  roce.BTH{Opcode: w.ReadAck, PKey: qp.PKey, DestQP: qp.DestQPN, PSN: x.psn},

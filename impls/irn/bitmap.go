@@ -6,9 +6,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 )
 
-// bitmap is one bit per PSN over a window that moves: the PSN itself, modulo the size, is the index. The size is a power of
-// two, which divides the 2^24 PSNs, so that the index runs on across the wrap. Whoever moves the window clears what it
-// leaves.
+// bitmap is one bit per PSN over a window that moves: the PSN itself, modulo the size, is the index. The size is a
+// power of two, which divides the 2^24 PSNs, so that the index runs on across the wrap. Whoever moves the window clears
+// what it leaves.
 type bitmap struct {
 	words []uint64
 	mask  uint32

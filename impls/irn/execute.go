@@ -30,8 +30,8 @@ func (m *message) advance(n int) {
 	m.left -= min(m.left, uint32(n))
 }
 
-// accept executes the packet whose turn it is, and reports whether it did. The order of the checks is that of soft-RoCE:
-// opcode sequence, operation allowed, resources, length, key and bounds.
+// accept executes the packet whose turn it is, and reports whether it did. The order of the checks is that of
+// soft-RoCE: opcode sequence, operation allowed, resources, length, key and bounds.
 func (r *Responder) accept(p *roce.Packet, s *rc.Shape) bool {
 	v := r.checkSequence(s)
 	if v == rc.Fine {
@@ -106,8 +106,8 @@ func (r *Responder) spot(p *roce.Packet, s *rc.Shape) (va uint64, v rc.Verdict) 
 	return r.spotWrite(p, s, l)
 }
 
-// spotWrite is spot for a WRITE: with a RETH of its own a packet is judged like the first of what is left of the message;
-// without one the message must be known.
+// spotWrite is spot for a WRITE: with a RETH of its own a packet is judged like the first of what is left of the
+// message; without one the message must be known.
 func (r *Responder) spotWrite(p *roce.Packet, s *rc.Shape, l roce.Layout) (va uint64, v rc.Verdict) {
 	m := &r.msg
 	switch {
@@ -130,9 +130,9 @@ func (r *Responder) spotWrite(p *roce.Packet, s *rc.Shape, l roce.Layout) (va ui
 	return m.va, rc.Fine
 }
 
-// pass moves past the expected packet, which has code c: the MSN counts messages, and a message that completes a receive
-// does so now (IRN 5.3). It reports false when there is no completion to release, because a packet that came early named
-// another receive than that of its turn.
+// pass moves past the expected packet, which has code c: the MSN counts messages, and a message that completes a
+// receive does so now (IRN 5.3). It reports false when there is no completion to release, because a packet that came
+// early named another receive than that of its turn.
 func (r *Responder) pass(c code) bool {
 	at := r.in.expected
 	r.in.pass()

@@ -10,8 +10,8 @@ import (
 // READ responses are a stream of their own, with the same sender as requests: rPSNs, BDP-FC, holes and a timer. The
 // responder is the source of the data, so it is the responder that has to learn what was lost (IRN 5.2).
 
-// executeFetch accepts a READ, whose responses get the next rPSNs, or carries out an atomic and remembers what it found until
-// the requester has it. Both happen in the order of read_WQE_SN (IRN 5.3), which is that of their PSNs.
+// executeFetch accepts a READ, whose responses get the next rPSNs, or carries out an atomic and remembers what it found
+// until the requester has it. Both happen in the order of read_WQE_SN (IRN 5.3), which is that of their PSNs.
 func (r *Responder) executeFetch(p *roce.Packet, s *rc.Shape) rc.Verdict {
 	if v := r.checkFetch(p, s); v != rc.Fine {
 		return v
@@ -56,7 +56,8 @@ func (r *Responder) transmitRead(now vtime.Time, p *roce.Packet) bool {
 	return true
 }
 
-// buildResponse makes a READ response: opcode by position, number and offset of the READ, data from memory as it is now.
+// buildResponse makes a READ response: opcode by position, number and offset of the READ, data from memory as it is
+// now.
 func (r *Responder) buildResponse(p *roce.Packet, x *rc.Fetch, at psn.PSN) {
 	i := at.Sub(x.Data)
 	*p = roce.Packet{
@@ -98,9 +99,9 @@ func (r *Responder) handleReadAck(now vtime.Time, p *roce.Packet) {
 	}
 }
 
-// handleTimeout sends the oldest READ response again, as a requester does with requests: IRN's responder has a timer of its
-// own (IRN 5.2). When the retries are spent it falls silent: a requester that is alive asks again (revive), and one that is
-// not, needs nothing.
+// handleTimeout sends the oldest READ response again, as a requester does with requests: IRN's responder has a timer of
+// its own (IRN 5.2). When the retries are spent it falls silent: a requester that is alive asks again (revive), and one
+// that is not, needs nothing.
 func (r *Responder) handleTimeout() {
 	if r.left == 0 || !r.out.busy() {
 		return

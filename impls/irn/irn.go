@@ -44,8 +44,8 @@ func New(qp engine.QP, cfg Config, w Wire, mem engine.Memory) (*Requester, *Resp
 	return newRequester(qp, &cfg, &w, mem), newResponder(qp, &cfg, &w, mem), nil
 }
 
-// Lookups counts the operations for which a half needs its bitmaps: arrivals below one that was recorded before, which are
-// retransmissions, and retransmissions that it decided on. A NIC that has no bitmap on its chip waits for them.
+// Lookups counts the operations for which a half needs its bitmaps: arrivals below one that was recorded before, which
+// are retransmissions, and retransmissions that it decided on. A NIC that has no bitmap on its chip waits for them.
 type Lookups struct{ Filled, Collected int64 }
 
 // Lookups returns the counts of the half so far.

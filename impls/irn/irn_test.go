@@ -37,7 +37,10 @@ func TestContract(t *testing.T) {
 		{"plain", func(*engine.QP) {}},
 		{"small packets", func(qp *engine.QP) { qp.MTU = 256 }},
 		{"large packets", func(qp *engine.QP) { qp.MTU = 4096 }},
-		{"one at a time", func(qp *engine.QP) { qp.QueueDepth, qp.MaxRdAtomic, qp.MaxDestRd, qp.ReceiveDepth = 1, 1, 1, 1 }},
+		{"one at a time", func(qp *engine.QP) {
+			qp.QueueDepth, qp.MaxRdAtomic, qp.MaxDestRd, qp.ReceiveDepth = 1, 1, 1,
+				1
+		}},
 		{"cap of 1", set("cap", "1")},
 		{"cap of 3", set("cap", "3")},
 		{"two timeouts", set("rto_low", "15us", "rto_high", "60us")},
@@ -74,7 +77,8 @@ func TestNewRejects(t *testing.T) {
 	} {
 		qp := engine.QP{MTU: 1024, QueueDepth: 1}
 		tc.change(&qp)
-		if _, _, err := Implementation().New(qp, &memory.Host{}); err == nil || !strings.Contains(err.Error(), tc.want) {
+		if _, _, err := Implementation().New(qp, &memory.Host{}); err == nil ||
+			!strings.Contains(err.Error(), tc.want) {
 			t.Errorf("New says %v, want an error with %q", err, tc.want)
 		}
 	}
@@ -98,7 +102,10 @@ func TestTimeouts(t *testing.T) {
 		{engine.Params{"rto_low": "100us"}, engine.QP{RTO: 50 * us}, 50 * us, 50 * us},
 	} {
 		var cfg Config
-		if err := tc.params.Read("irn", Params(), func(n, v string) error { _, err := cfg.Set(n, v); return err }); err != nil {
+		if err := tc.params.Read("irn", Params(), func(n, v string) error {
+			_, err := cfg.Set(n, v)
+			return err
+		}); err != nil {
 			t.Fatal(err)
 		}
 		if got := cfg.timeouts(&tc.qp); got.low != tc.low || got.high != tc.high {

@@ -21,16 +21,18 @@ const maxCap = 1 << 16
 
 // Params documents the parameters.
 //
-// The paper's network has 40 Gb/s and a longest round trip of 24 us: a cap of about 110 packets, timeouts of 100 and 320
-// us. None of these fits another network, so the defaults are others: a cap as large as the FaSR paper's, and the QP's
-// transport timer. A cap of one BDP leaves the link idle for a round trip after each loss, because packets that a NACK has
-// named stay in flight until the hole is filled; two BDPs keep it busy.
+// The paper's network has 40 Gb/s and a longest round trip of 24 us: a cap of about 110 packets, timeouts of 100 and
+// 320 us. None of these fits another network, so the defaults are others: a cap as large as the FaSR paper's, and the
+// QP's transport timer. A cap of one BDP leaves the link idle for a round trip after each loss, because packets that a
+// NACK has named stay in flight until the hole is filled; two BDPs keep it busy.
 func Params() []engine.Param {
 	return []engine.Param{
 		{Name: "cap", Default: "500",
-			Meaning: "packets in flight at most per direction of a QP (BDP-FC), 1 to 65536; one BDP in the paper, two for throughput"},
+			Meaning: "packets in flight at most per direction of a QP (BDP-FC), 1 to 65536; one BDP in the " +
+				"paper, two for throughput"},
 		{Name: "rto_high", Default: "0",
-			Meaning: "timeout with more than rto_n packets in flight; 0 is the QP's timer, or 3 rtt when it has none of its own"},
+			Meaning: "timeout with more than rto_n packets in flight; 0 is the QP's timer, or 3 rtt when " +
+				"it has none of its own"},
 		{Name: "rto_low", Default: "0",
 			Meaning: "timeout with rto_n packets in flight or fewer; 0 is 1.25 rtt, and without rtt the other timeout"},
 		{Name: "rto_n", Default: "3",
@@ -59,8 +61,8 @@ func (c *Config) Set(name, value string) (known bool, err error) {
 	return true, err
 }
 
-// timeouts returns the two timeouts of a QP. What is given counts; then, when the round trip is told, 3 and 1.25 of it, but
-// not more than a timer that the QP has of its own; then the QP's transport timer for both.
+// timeouts returns the two timeouts of a QP. What is given counts; then, when the round trip is told, 3 and 1.25 of it,
+// but not more than a timer that the QP has of its own; then the QP's transport timer for both.
 func (c *Config) timeouts(qp *engine.QP) rto {
 	t := rto{low: c.RTOLow, high: c.RTOHigh, n: c.RTON}
 	if t.high == 0 {

@@ -7,10 +7,10 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/rc"
 )
 
-// placeEarly takes a packet before its turn and reports whether it did. IRN's NIC has no buffer for packets that wait: what
-// a packet carries in its own headers must be enough to place it (IRN 5.3). A request that needs the memory as it is in
-// its turn, READ or atomic, waits in the Read WQE buffer by its number. In a dialect whose packets do not say all of where
-// they go, as FaSR's, whose later WRITE packets leave out the R_Key, all wait; so do those of RC.
+// placeEarly takes a packet before its turn and reports whether it did. IRN's NIC has no buffer for packets that wait:
+// what a packet carries in its own headers must be enough to place it (IRN 5.3). A request that needs the memory as it
+// is in its turn, READ or atomic, waits in the Read WQE buffer by its number. In a dialect whose packets do not say all
+// of where they go, as FaSR's, whose later WRITE packets leave out the R_Key, all wait; so do those of RC.
 func (r *Responder) placeEarly(p *roce.Packet, s *rc.Shape) bool {
 	own := p.Opcode.Class() == r.wire.Base.Class()
 	switch {

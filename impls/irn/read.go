@@ -8,9 +8,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// handleReadResponse takes a READ response, or the answer to an atomic, as a responder takes a request, and answers each
-// with a READ_(N)ACK: IRN adds it so that the responder can tell what is lost and count what is in flight (IRN 5.2). Data
-// that comes early is placed at once, since the requester knows by the rPSN what it is part of.
+// handleReadResponse takes a READ response, or the answer to an atomic, as a responder takes a request, and answers
+// each with a READ_(N)ACK: IRN adds it so that the responder can tell what is lost and count what is in flight (IRN
+// 5.2). Data that comes early is placed at once, since the requester knows by the rPSN what it is part of.
 func (r *Requester) handleReadResponse(now vtime.Time, p *roce.Packet) {
 	what := r.in.arrive(p.PSN)
 	switch {
@@ -33,8 +33,8 @@ func (r *Requester) handleReadResponse(now vtime.Time, p *roce.Packet) {
 	}
 }
 
-// received follows data in order. When nothing but data is awaited it is progress; a request that is stuck is not helped by
-// it.
+// received follows data in order. When nothing but data is awaited it is progress; a request that is stuck is not
+// helped by it.
 func (r *Requester) received(now vtime.Time) {
 	if r.out.busy() {
 		r.finish(now)

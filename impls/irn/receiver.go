@@ -6,7 +6,8 @@ import (
 )
 
 // code is what the receiver knows of one PSN. The responder's bitmap has two bits for it, which say beside the arrival
-// whether the packet ends its message, so that the MSN can follow, and whether that message completes a receive (IRN 5.3).
+// whether the packet ends its message, so that the MSN can follow, and whether that message completes a receive (IRN
+// 5.3).
 type code uint8
 
 const (
@@ -35,8 +36,8 @@ func codeOf(s *rc.Shape) code {
 //
 // When 2 comes, expected moves to 8, the MSN by two, and the completion of 6, which was parked, is released.
 
-// receiver is the receiving side of the scheme over one sequence space: a responder has one for requests, a requester one
-// for READ responses. It records what arrived and touches no data.
+// receiver is the receiving side of the scheme over one sequence space: a responder has one for requests, a requester
+// one for READ responses. It records what arrived and touches no data.
 type receiver struct {
 	reach    int     // packets from expected on that it records, the BDP cap
 	expected psn.PSN // expectedSeq

@@ -10,8 +10,8 @@ import (
 
 // Requester turns work requests into request packets, and takes READ responses.
 //
-// It is the sending side for requests (out, sPSN) and the receiving side for READ responses (in, rPSN). What every packet needs
-// comes first, as in package gbn.
+// It is the sending side for requests (out, sPSN) and the receiving side for READ responses (in, rPSN). What every
+// packet needs comes first, as in package gbn.
 type Requester struct {
 	failed bool // error state: silent for ever
 	retry  retry
@@ -69,8 +69,8 @@ func (r *Requester) HandlePacket(now vtime.Time, p *roce.Packet) {
 	}
 }
 
-// PollTransmit implements engine.Engine: answers first, because the peer waits for them; then what is to be sent again, and
-// then what is new.
+// PollTransmit implements engine.Engine: answers first, because the peer waits for them; then what is to be sent again,
+// and then what is new.
 func (r *Requester) PollTransmit(now vtime.Time, p *roce.Packet) bool {
 	if r.failed {
 		return false

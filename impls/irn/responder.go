@@ -11,9 +11,9 @@ import (
 
 // Responder executes requests and sends READ responses.
 //
-// It is the receiving side for requests (in, sPSN) and the sending side for READ responses (out, rPSN). A packet that comes
-// early is placed in memory at once when it says where it goes (place.go), and otherwise kept until its turn; what the
-// application sees, and the MSN, follow in order (execute.go).
+// It is the receiving side for requests (in, sPSN) and the sending side for READ responses (out, rPSN). A packet that
+// comes early is placed in memory at once when it says where it goes (place.go), and otherwise kept until its turn;
+// what the application sees, and the MSN, follow in order (execute.go).
 //
 // What every packet needs comes first, as in package gbn.
 type Responder struct {
@@ -90,8 +90,8 @@ func (r *Responder) handleRequest(p *roce.Packet, s *rc.Shape) {
 	case inOrder:
 		r.take(p, s)
 	case early:
-		// What would not be fine in its turn is not taken out of turn either: it stays missing, comes again, and is judged
-		// then. That holds for a SEND without a receive, too, which draws an RNR NAK only in order.
+		// What would not be fine in its turn is not taken out of turn either: it stays missing, comes again, and is
+		// judged then. That holds for a SEND without a receive, too, which draws an RNR NAK only in order.
 		if !r.placeEarly(p, s) {
 			r.dropped++
 			return
@@ -178,7 +178,8 @@ func (r *Responder) flushReceives(s engine.Status) {
 		s = engine.StatusFlushed
 	}
 	for rr, ok := r.receives.Pop(); ok; rr, ok = r.receives.Pop() {
-		r.events.Push(engine.Event{Kind: engine.ReceiveCQE, Status: s, Op: engine.OpSend, ID: rr.ID, PSN: r.in.expected})
+		r.events.Push(engine.Event{Kind: engine.ReceiveCQE, Status: s, Op: engine.OpSend, ID: rr.ID,
+			PSN: r.in.expected})
 		s = engine.StatusFlushed
 	}
 	r.msg, r.parked = message{}, 0

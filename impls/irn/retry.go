@@ -14,9 +14,9 @@ type retry struct {
 	ask bool // the request of the oldest READ goes once more
 }
 
-// handleTimeout acts on the timer: the oldest packet goes again, and the search for holes follows from there. When all is
-// acknowledged and the data of a READ is missing, its request goes again: it is the peer that repeats data, but a peer that
-// has given up, or is gone, can only be found out by asking.
+// handleTimeout acts on the timer: the oldest packet goes again, and the search for holes follows from there. When all
+// is acknowledged and the data of a READ is missing, its request goes again: it is the peer that repeats data, but a
+// peer that has given up, or is gone, can only be found out by asking.
 func (r *Requester) handleTimeout(now vtime.Time) {
 	if !r.retry.Spend() {
 		r.fail(now, engine.StatusRetryExceeded)

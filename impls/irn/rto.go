@@ -2,11 +2,11 @@ package irn
 
 import "github.com/rdma-gauntlet/gauntlet/harness/vtime"
 
-// rto is the retransmission timer of a sender. It has two values: the low one counts when few packets (N) are in flight,
-// which may draw no NACK at all and whose spurious retransmission is cheap; the high one otherwise (IRN 3.1).
+// rto is the retransmission timer of a sender. It has two values: the low one counts when few packets (N) are in
+// flight, which may draw no NACK at all and whose spurious retransmission is cheap; the high one otherwise (IRN 3.1).
 //
-// It is armed with the low value; when more than n packets are in flight at its expiry, it goes on to the high one. The zero
-// rto never runs.
+// It is armed with the low value; when more than n packets are in flight at its expiry, it goes on to the high one. The
+// zero rto never runs.
 type rto struct {
 	low, high vtime.Duration
 	n         int

@@ -44,7 +44,8 @@ func TestBitmap(t *testing.T) {
 				want = want.Next()
 			}
 			if got := b.nextClear(from, to); got != want {
-				t.Fatalf("seed %d: nextClear(+%d, +%d) is +%d, want +%d", seed, from.Sub(una), to.Sub(una), got.Sub(una), want.Sub(una))
+				t.Fatalf("seed %d: nextClear(+%d, +%d) is +%d, want +%d", seed, from.Sub(una), to.Sub(una),
+					got.Sub(una), want.Sub(una))
 			}
 		}
 	}
@@ -90,14 +91,15 @@ func TestReceiver(t *testing.T) {
 				}
 			}
 			if r.expected != start.Add(next) || r.held != len(got) {
-				t.Fatalf("seed %d: expectedSeq +%d with %d held, want +%d with %d", seed, r.expected.Sub(start), r.held, next, len(got))
+				t.Fatalf("seed %d: expectedSeq +%d with %d held, want +%d with %d", seed, r.expected.Sub(start),
+					r.held, next, len(got))
 			}
 		}
 	}
 }
 
-// TestSenderSendsHolesOnce plays windows with random losses whose retransmissions all arrive, over a line that keeps order:
-// each lost packet goes again once, no other does, and recovery ends.
+// TestSenderSendsHolesOnce plays windows with random losses whose retransmissions all arrive, over a line that keeps
+// order: each lost packet goes again once, no other does, and recovery ends.
 func TestSenderSendsHolesOnce(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 2))
@@ -182,7 +184,8 @@ func ends(t testing.TB) (engine.Requester, engine.Responder) {
 			t.Fatal(err)
 		}
 	}
-	qp := engine.QP{MTU: 1024, QueueDepth: 4, ReceiveDepth: 4, MaxRdAtomic: 4, MaxDestRd: 4, RTO: vtime.Second, RetryCount: 7, Access: engine.AllAccess}
+	qp := engine.QP{MTU: 1024, QueueDepth: 4, ReceiveDepth: 4, MaxRdAtomic: 4, MaxDestRd: 4, RTO: vtime.Second,
+		RetryCount: 7, Access: engine.AllAccess}
 	req, resp, err := Implementation().New(qp, &mem)
 	if err != nil {
 		t.Fatal(err)
@@ -247,7 +250,8 @@ func BenchmarkTransfer(b *testing.B) {
 			req, resp := ends(b)
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := req.Post(0, engine.WorkRequest{Len: 64 << 10, Op: engine.OpWrite, LocalVA: sourceVA, RemoteVA: targetVA, RKey: 2}); err != nil {
+				if err := req.Post(0, engine.WorkRequest{Len: 64 << 10, Op: engine.OpWrite, LocalVA: sourceVA,
+					RemoteVA: targetVA, RKey: 2}); err != nil {
 					b.Fatal(err)
 				}
 				if carry(&p, req, resp, bc.lose) != 1 {

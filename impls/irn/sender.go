@@ -2,14 +2,14 @@ package irn
 
 import "github.com/rdma-gauntlet/gauntlet/harness/psn"
 
-// sender is the sending side of the scheme over one sequence space: a requester has one for requests (sPSN), a responder
-// one for READ responses (rPSN). It decides what is sent and makes no packet.
+// sender is the sending side of the scheme over one sequence space: a requester has one for requests (sPSN), a
+// responder one for READ responses (rPSN). It decides what is sent and makes no packet.
 //
-// Every packet that arrives out of order draws a NACK, which says which packet the receiver expects and which one arrived.
-// The first NACK or a timeout makes the sender retransmit the expected packet, and with it recovery begins: the lost
-// packets are retransmitted one after the other, and when there are none left, new packets go on as BDP-FC allows (IRN
-// 3.1). A packet is lost when it is not acknowledged and a later one is. Recovery ends when everything that had been sent
-// by the last retransmission is acknowledged.
+// Every packet that arrives out of order draws a NACK, which says which packet the receiver expects and which one
+// arrived. The first NACK or a timeout makes the sender retransmit the expected packet, and with it recovery begins:
+// the lost packets are retransmitted one after the other, and when there are none left, new packets go on as BDP-FC
+// allows (IRN 3.1). A packet is lost when it is not acknowledged and a later one is. Recovery ends when everything that
+// had been sent by the last retransmission is acknowledged.
 //
 // Example, packets 0 to 9 in flight of which 2, 5 and 9 are lost:
 //
@@ -20,8 +20,8 @@ import "github.com/rdma-gauntlet/gauntlet/harness/psn"
 //	ACK of 4                  una 5, which was retransmitted already
 //	ACK of 8                  una 9: the NACKs of newer packets find it, or the timer
 //
-// The names in the comments of the fields are those of the authors' published logic, which settles what the paper leaves
-// open.
+// The names in the comments of the fields are those of the authors' published logic, which settles what the paper
+// leaves open.
 type sender struct {
 	cap  int     // BDP-FC: packets in flight at most
 	next psn.PSN // nextSNtoSend: the next PSN never sent
@@ -42,7 +42,8 @@ type sender struct {
 }
 
 func newSender(cfg *Config, first psn.PSN) sender {
-	return sender{cap: cfg.Cap, next: first, una: first, rto: cfg.rto, sacked: newBitmap(cfg.Cap), lost: first, clean: first.Next(),
+	return sender{cap: cfg.Cap, next: first, una: first, rto: cfg.rto, sacked: newBitmap(cfg.Cap), lost: first,
+		clean: first.Next(),
 		doubt: first, retx: first, recoverSN: first.Prev()}
 }
 
@@ -52,8 +53,8 @@ func (s *sender) busy() bool { return s.una != s.next }
 // inFlight is how many packets are unacknowledged, those that a NACK named included.
 func (s *sender) inFlight() int { return s.next.Sub(s.una) }
 
-// room reports whether BDP-FC takes a new packet: fewer packets are in flight than the cap, the bandwidth-delay product of
-// the longest path in packets (IRN 3.2).
+// room reports whether BDP-FC takes a new packet: fewer packets are in flight than the cap, the bandwidth-delay product
+// of the longest path in packets (IRN 3.2).
 func (s *sender) room() bool { return s.inFlight() < s.cap }
 
 // holds reports whether p was sent and is not acknowledged.
@@ -81,8 +82,8 @@ func (s *sender) retransmit() psn.PSN {
 }
 
 // search looks for the next hole behind the newest retransmission: a packet that is not acknowledged, with one above it
-// that is. Each is found once in a recovery, because the search never turns back; and it does not go again over what it has
-// seen, or each NACK would cost a walk over the window.
+// that is. Each is found once in a recovery, because the search never turns back; and it does not go again over what it
+// has seen, or each NACK would cost a walk over the window.
 func (s *sender) search() {
 	if !s.clean.Less(s.lost) {
 		return
@@ -119,8 +120,8 @@ func (s *sender) nack(cum, p psn.PSN) (news bool) {
 	s.leave()
 	switch {
 	case !s.inRecovery && cum == s.una && s.busy():
-		// The published logic waits for a second NACK when the first moves lastAckedPsn, which happens when an ACK was lost.
-		// The paper does not, and without more packets there would be none.
+		// The published logic waits for a second NACK when the first moves lastAckedPsn, which happens when an ACK was
+		// lost. The paper does not, and without more packets there would be none.
 		if !s.doRetransmit {
 			s.collected++
 		}
@@ -144,8 +145,8 @@ func (s *sender) advance(cum psn.PSN) bool {
 	return true
 }
 
-// mark notes that p arrived, out of order. In recovery, a retransmission of p that still waits is cancelled, and the hole
-// behind it is looked for; and when nothing waits and p is the highest, the holes below it are news.
+// mark notes that p arrived, out of order. In recovery, a retransmission of p that still waits is cancelled, and the
+// hole behind it is looked for; and when nothing waits and p is the highest, the holes below it are news.
 func (s *sender) mark(p psn.PSN) {
 	if !s.holds(p) || p == s.una {
 		return
@@ -172,10 +173,10 @@ func (s *sender) leave() {
 	}
 }
 
-// partial follows an acknowledgement that moves una and does not end recovery. When the new una is lost it is retransmitted,
-// unless it has been already: "Any subsequent packet is considered lost only if another packet with a higher sequence
-// number has been selectively acked" (IRN 3.1). After a timeout there may be no such packet, because all was lost, and what
-// had been sent before it is taken for lost, too.
+// partial follows an acknowledgement that moves una and does not end recovery. When the new una is lost it is
+// retransmitted, unless it has been already: "Any subsequent packet is considered lost only if another packet with a
+// higher sequence number has been selectively acked" (IRN 3.1). After a timeout there may be no such packet, because
+// all was lost, and what had been sent before it is taken for lost, too.
 func (s *sender) partial() {
 	known := s.una.Less(s.lost)
 	switch {

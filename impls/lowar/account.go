@@ -8,20 +8,22 @@ type Memory struct {
 	Reordering int // Reordering Buffer
 }
 
-// Bits of the fields that a NIC would keep for a stream, beside those that depend on r and c. Packed, unlike those of this
-// package.
+// Bits of the fields that a NIC would keep for a stream, beside those that depend on r and c. Packed, unlike those of
+// this package.
 const (
 	psnBits, countBits, depthBits, epochBits, lengthBits, timeBits, flagBits = 24, 16, 8, 8, 16, 32, 8
-	encoderBits                                                              = 2*psnBits + 2*countBits + depthBits + epochBits + lengthBits + flagBits
-	decoderBits                                                              = 2*psnBits + 3*countBits + depthBits + epochBits + timeBits + flagBits
+	encoderBits                                                              = 2*psnBits + 2*countBits + depthBits +
+		epochBits + lengthBits + flagBits
+	decoderBits = 2*psnBits + 3*countBits + depthBits +
+		epochBits + timeBits + flagBits
 )
 
-// Account returns the memory that the shim takes for so many QPs with the parameters r and c, and buffers of so many units and
-// packets. The prototype has 512 QPs, 1024 units and 2048 packets, and 0.3, 1.1, 1.1 and 2.4 MB (Table I).
+// Account returns the memory that the shim takes for so many QPs with the parameters r and c, and buffers of so many
+// units and packets. The prototype has 512 QPs, 1024 units and 2048 packets, and 0.3, 1.1, 1.1 and 2.4 MB (Table I).
 //
-// A QP has four streams, requests and READ responses each way. A stream that is received needs a bit and a place in the ROB
-// for each packet of a block, and a stream of either kind the numbers of its c units. A packet in the ROB takes as much as a
-// unit, and a descriptor: its QP, its PSN, its length, and the headers below the transport.
+// A QP has four streams, requests and READ responses each way. A stream that is received needs a bit and a place in the
+// ROB for each packet of a block, and a stream of either kind the numbers of its c units. A packet in the ROB takes as
+// much as a unit, and a descriptor: its QP, its PSN, its length, and the headers below the transport.
 func Account(mtu, qps, r, c, units, rob int) Memory {
 	const descriptor = 3 + 3 + 2 + 14 + 20 + 8
 	unitBits, robBits := width(units), width(rob)

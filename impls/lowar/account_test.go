@@ -2,8 +2,8 @@ package lowar
 
 import "testing"
 
-// TestTableI holds the accounting to the memory of the prototype (Table I): state 0.3 MB, encoding and decoding 1.1 MB each,
-// reordering 2.4 MB, which are rounded and of hardware that keeps fields that are not named.
+// TestTableI holds the accounting to the memory of the prototype (Table I): state 0.3 MB, encoding and decoding 1.1 MB
+// each, reordering 2.4 MB, which are rounded and of hardware that keeps fields that are not named.
 func TestTableI(t *testing.T) {
 	const MB = 1e6
 	m := Account(1024, 512, 64, 8, 1024, 2048)

@@ -7,14 +7,14 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 )
 
-// The controller of adaptive. "When packet loss worsens or alleviates, the receiver prompts the sender … for more proper
-// redundancy rates or interleaving depths" (IV-C); how it finds them is not the paper's.
+// The controller of adaptive. "When packet loss worsens or alleviates, the receiver prompts the sender … for more
+// proper redundancy rates or interleaving depths" (IV-C); how it finds them is not the paper's.
 //
 // Depth. c is the longest burst seen, rounded up to a power of two. It shrinks slowly, because bursts are rare.
 //
-// Rate. A unit of m packets costs 1/m of the link, and fails when two of its packets are lost: about (mp)²/2 for a loss rate
-// p, which costs go-back-N bdp packets per m. The sum 1/m + bdp·m·p²/2 is least where m²·p²·bdp = 2. So m is the largest power
-// of two up to 64 that keeps m²·p²·bdp at or below 2, and r is m·c.
+// Rate. A unit of m packets costs 1/m of the link, and fails when two of its packets are lost: about (mp)²/2 for a loss
+// rate p, which costs go-back-N bdp packets per m. The sum 1/m + bdp·m·p²/2 is least where m²·p²·bdp = 2. So m is the
+// largest power of two up to 64 that keeps m²·p²·bdp at or below 2, and r is m·c.
 const (
 	memory   = 8  // windows over which the loss rate is averaged, and after which the depth shrinks
 	largestM = 64 // packets of a unit, without loss
@@ -77,7 +77,8 @@ func (r *report) wanted() code {
 // feedback makes the report, and begins the next.
 func (r *report) feedback(destQP uint32, k bool) roce.Packet {
 	want := r.wanted()
-	h := roce.Repair{Type: roce.RepairFeedback, Version: roce.RepairVersion, Responses: k, R: uint16(want.r), C: uint8(want.c),
+	h := roce.Repair{Type: roce.RepairFeedback, Version: roce.RepairVersion, Responses: k,
+		R: uint16(want.r), C: uint8(want.c),
 		Lost: r.lost, Recovered: r.recovered, Unrecoverable: r.lost - r.recovered}
 	r.seen, r.lost, r.recovered, r.burst, r.due = 0, 0, 0, 0, false
 	return roce.Packet{BTH: roce.BTH{Opcode: roce.LoWAR, DestQP: destQP}, Repair: h}
@@ -95,11 +96,14 @@ func (e *encoder) feedback(h *roce.Repair) {
 // changes reports whether the next block will have other parameters than the last.
 func (e *encoder) changes() bool { return e.n == 0 && e.want != e.code }
 
-// change puts the wanted parameters in use, for the block that begins at first, and returns their announcement. "the sender
-// synchronizes the redundancy rate and interleaving depth to the receiver to adjust coding units for decoding" (IV-C)
+// change puts the wanted parameters in use, for the block that begins at first, and returns their announcement. "the
+// sender synchronizes the redundancy rate and interleaving depth to the receiver to adjust coding units for decoding"
+// (IV-C)
 func (e *encoder) change(first psn.PSN) roce.Packet {
 	e.code = e.want
 	e.epoch++
-	return roce.Packet{BTH: roce.BTH{Opcode: roce.LoWAR, DestQP: e.destQP}, Repair: roce.Repair{Type: roce.RepairAnnounce,
-		Version: roce.RepairVersion, Responses: e.k, C: uint8(e.code.c), R: uint16(e.code.r), Epoch: e.epoch, Base: first}}
+	return roce.Packet{BTH: roce.BTH{Opcode: roce.LoWAR, DestQP: e.destQP},
+		Repair: roce.Repair{Type: roce.RepairAnnounce,
+			Version: roce.RepairVersion, Responses: e.k, C: uint8(e.code.c), R: uint16(e.code.r),
+			Epoch: e.epoch, Base: first}}
 }

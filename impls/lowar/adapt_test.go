@@ -19,8 +19,8 @@ func (s *stream) window(r *report, n int) {
 	}
 }
 
-// TestControllerWants holds the wanted parameters to the formula: m is the largest power of two with m²p²·bdp <= 2, and c
-// covers the bursts.
+// TestControllerWants holds the wanted parameters to the formula: m is the largest power of two with m²p²·bdp <= 2, and
+// c covers the bursts.
 func TestControllerWants(t *testing.T) {
 	for _, tt := range []struct {
 		name         string
@@ -67,7 +67,8 @@ func TestControllerWants(t *testing.T) {
 	}
 }
 
-// TestControllerForgets shows that redundancy falls when losses end: the rate within some windows, the depth more slowly.
+// TestControllerForgets shows that redundancy falls when losses end: the rate within some windows, the depth more
+// slowly.
 func TestControllerForgets(t *testing.T) {
 	r := report{on: true, bdp: 32768, window: 4096, depth: 1}
 	in := stream{every: 200, burst: 4}

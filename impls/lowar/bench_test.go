@@ -27,7 +27,8 @@ func TestRecoveryAllocatesNothing(t *testing.T) {
 	}{
 		{"repaired", lowar.Over(gbn.Implementation()), engine.Params{"r": "16", "c": "4"}, every(53), false},
 		{"given up", lowar.Over(gbn.Implementation()), engine.Params{"r": "64", "c": "2"}, every(29), true},
-		{"adaptive", lowar.Over(gbn.Implementation()), engine.Params{"r": "32", "adaptive": "true", "report": "64"}, every(97), false},
+		{"adaptive", lowar.Over(gbn.Implementation()), engine.Params{"r": "32", "adaptive": "true", "report": "64"},
+			every(97), false},
 		{"above Go-Back-ONE", lowar.Over(gobackone.Implementation()), engine.Params{"r": "64"}, every(29), false},
 	} {
 		w := newWire(t, tt.impl, tt.params, tt.lose)
@@ -67,8 +68,8 @@ func BenchmarkMessage(b *testing.B) {
 	}
 }
 
-// BenchmarkUnit compares what coding one packet costs with copying it: the XOR alone, and with the check value. The units of
-// an endpoint (1.1 MB) do not fit the first cache, so they are used in turn.
+// BenchmarkUnit compares what coding one packet costs with copying it: the XOR alone, and with the check value. The
+// units of an endpoint (1.1 MB) do not fit the first cache, so they are used in turn.
 func BenchmarkUnit(b *testing.B) {
 	const units, size = 1024, 1040
 	from, to := make([]byte, size), make([]byte, units*size)

@@ -7,12 +7,12 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// decoder passes the packets of one stream up to the engine above in order, those that were lost and repaired among them:
-// "maintaining the sequence as if there were no losses occurred" (IV-A).
+// decoder passes the packets of one stream up to the engine above in order, those that were lost and repaired among
+// them: "maintaining the sequence as if there were no losses occurred" (IV-A).
 //
-// While it tracks, next is what the engine above lacks, and the current block is [base, base+r), or shorter once its end is
-// known. Packets behind a hole wait in the ROB. When the hole cannot be filled everything goes up as it is, and the decoder
-// stops tracking (bypass) until next itself comes.
+// While it tracks, next is what the engine above lacks, and the current block is [base, base+r), or shorter once its
+// end is known. Packets behind a hole wait in the ROB. When the hole cannot be filled everything goes up as it is, and
+// the decoder stops tracking (bypass) until next itself comes.
 //
 //	packet is        tracking                                    bypass
 //	before next      up                                          up
@@ -25,8 +25,8 @@ import (
 //	lacks one        makes that packet, which then comes as above
 //	lacks more       give up
 //
-// Whatever goes wrong here costs a repair and never the connection: each packet that comes goes up, at the latest after T_rob,
-// and a packet that is made goes up only if it is the one that was sent.
+// Whatever goes wrong here costs a repair and never the connection: each packet that comes goes up, at the latest after
+// T_rob, and a packet that is made goes up only if it is the one that was sent.
 type decoder struct {
 	host  *Host
 	up    engine.Engine // above the shim
@@ -49,9 +49,9 @@ type decoder struct {
 	recovered, failed, ignored, refused int64
 }
 
-// block is what is known of the current coding block. A decoder has one: repair packets follow their block, so when the next
-// begins nothing can be made of the last any more. That bounds what a connection keeps "since it only maps packets within a
-// coding block, rather than the entire BDP" (IV-B2).
+// block is what is known of the current coding block. A decoder has one: repair packets follow their block, so when the
+// next begins nothing can be made of the last any more. That bounds what a connection keeps "since it only maps packets
+// within a coding block, rather than the entire BDP" (IV-B2).
 type block struct {
 	base    psn.PSN
 	end     int     // packets in it; 0 until its last packet or a repair packet tells
@@ -103,7 +103,8 @@ func (d *decoder) data(now vtime.Time, p *roce.Packet) {
 		// Nothing is expected: the answer of a READ that is complete comes again.
 		d.up.HandlePacket(now, p)
 	case ahead < 0:
-		// The engine above has it, or had it and refused it. Either way what it does with a duplicate is its own affair.
+		// The engine above has it, or had it and refused it. Either way what it does with a duplicate is its own
+		// affair.
 		if !d.bypass && d.within(p, at) {
 			d.record(p, at)
 		}
@@ -116,7 +117,8 @@ func (d *decoder) data(now vtime.Time, p *roce.Packet) {
 		d.record(p, at)
 		d.advance(now, p)
 	case !d.within(p, at):
-		// Not in the paper: repair packets follow their block at once, so when a later block comes none is to be waited for.
+		// Not in the paper: repair packets follow their block at once, so when a later block comes none is to be waited
+		// for.
 		d.fail(now)
 		d.later(now, p)
 	case !d.arrived.has(at):
@@ -132,9 +134,9 @@ func (d *decoder) within(p *roce.Packet, at int) bool {
 	return at >= 0 && at < d.code.r && (d.end == 0 || at < d.end) && (at == 0 || !p.Opcode.StartsMessage())
 }
 
-// record adds a packet to its unit and marks it: update-style, so that of the packet itself nothing has to be kept. When no
-// unit is free, or the packet is longer than one of this path can be, the others of its residue cannot be repaired any more, and
-// the block is not given up for that: they may all come.
+// record adds a packet to its unit and marks it: update-style, so that of the packet itself nothing has to be kept.
+// When no unit is free, or the packet is longer than one of this path can be, the others of its residue cannot be
+// repaired any more, and the block is not given up for that: they may all come.
 func (d *decoder) record(p *roce.Packet, at int) {
 	if d.arrived.has(at) {
 		return
@@ -181,8 +183,8 @@ func (d *decoder) advance(now vtime.Time, p *roce.Packet) {
 	}
 }
 
-// step moves next past one packet, and in READ responses past the end of a READ to the beginning of the following: between two
-// READs there may be requests whose PSNs no response has.
+// step moves next past one packet, and in READ responses past the end of a READ to the beginning of the following:
+// between two READs there may be requests whose PSNs no response has.
 func (d *decoder) step() {
 	d.next = d.next.Next()
 	if d.reads != nil {
@@ -190,7 +192,8 @@ func (d *decoder) step() {
 	}
 }
 
-// hold keeps a packet in the ROB until the hole before it is filled, or T_rob is over: "Out-of-order data packets are temporarily saved to the Reordering Buffer (ROB)" (IV-A).
+// hold keeps a packet in the ROB until the hole before it is filled, or T_rob is over: "Out-of-order data packets are
+// temporarily saved to the Reordering Buffer (ROB)" (IV-A).
 func (d *decoder) hold(now vtime.Time, p *roce.Packet, at int) {
 	slot, ok := d.host.rob.put(p)
 	if !ok {
@@ -224,8 +227,8 @@ func (d *decoder) open(p psn.PSN) {
 	d.arrived.clear()
 }
 
-// dissolve ends the current block: it is counted, and what it holds is given back. Nothing waits any more when a block is
-// complete or was given up; what still does belongs to a transmission that the sender has broken off.
+// dissolve ends the current block: it is counted, and what it holds is given back. Nothing waits any more when a block
+// is complete or was given up; what still does belongs to a transmission that the sender has broken off.
 func (d *decoder) dissolve() {
 	if d.top > 0 {
 		d.tell.saw(d.top, &d.lost)
@@ -247,8 +250,8 @@ func (d *decoder) dissolve() {
 	}
 }
 
-// restart begins a block with the packet that has PSN next: the retransmission that bypass waits for, or a packet that says
-// that the sender began a block here. In the second case the sender went back, and what still waits comes again.
+// restart begins a block with the packet that has PSN next: the retransmission that bypass waits for, or a packet that
+// says that the sender began a block here. In the second case the sender went back, and what still waits comes again.
 func (d *decoder) restart(now vtime.Time, p *roce.Packet) {
 	d.bypass = false
 	d.open(p.PSN)
@@ -256,12 +259,12 @@ func (d *decoder) restart(now vtime.Time, p *roce.Packet) {
 	d.advance(now, p)
 }
 
-// fail gives up the current block: "If a coding block fails to repair or triggers a timeout in ROB, LoWAR will pass it to
-// RDMA stacks to activate GBN retransmission and stop tracking the connection until its retransmission arrives." (IV-B2)
-// What waits goes up in the order of PSNs, holes and all.
+// fail gives up the current block: "If a coding block fails to repair or triggers a timeout in ROB, LoWAR will pass it
+// to RDMA stacks to activate GBN retransmission and stop tracking the connection until its retransmission arrives."
+// (IV-B2) What waits goes up in the order of PSNs, holes and all.
 //
-// Not in the paper: above an engine that keeps what comes early only the missing packet will be sent again, so there tracking
-// goes on behind the block.
+// Not in the paper: above an engine that keeps what comes early only the missing packet will be sent again, so there
+// tracking goes on behind the block.
 func (d *decoder) fail(now vtime.Time) {
 	d.failed++
 	behind := d.end
@@ -285,15 +288,15 @@ func (d *decoder) fail(now vtime.Time) {
 	d.skip(d.base.Add(behind))
 }
 
-// skip goes on at p, whatever is missing before it: the engine above has asked for that, and will get it as duplicates of what
-// the decoder takes for gone by.
+// skip goes on at p, whatever is missing before it: the engine above has asked for that, and will get it as duplicates
+// of what the decoder takes for gone by.
 func (d *decoder) skip(p psn.PSN) {
 	d.next = psn.Max(d.next, p)
 	d.open(d.next)
 }
 
-// later goes on after a failure with a packet that lies behind the hole. Where tracking goes on, it begins a block here; when
-// the sender's begins elsewhere, the next repair packet tells.
+// later goes on after a failure with a packet that lies behind the hole. Where tracking goes on, it begins a block
+// here; when the sender's begins elsewhere, the next repair packet tells.
 func (d *decoder) later(now vtime.Time, p *roce.Packet) {
 	if !d.keeps || p.PSN.Less(d.next) {
 		d.up.HandlePacket(now, p)
@@ -304,8 +307,9 @@ func (d *decoder) later(now vtime.Time, p *roce.Packet) {
 	d.advance(now, p)
 }
 
-// uncoded takes a packet of the stream that is not coded and occupies span PSNs: a READ request or an atomic. It is a message of
-// its own, so that the block before it has ended; what is missing there, or is itself not coded, no repair will bring.
+// uncoded takes a packet of the stream that is not coded and occupies span PSNs: a READ request or an atomic. It is a
+// message of its own, so that the block before it has ended; what is missing there, or is itself not coded, no repair
+// will bring.
 func (d *decoder) uncoded(now vtime.Time, p *roce.Packet, span int) {
 	if p.PSN.Sub(d.next) > 0 && !d.bypass {
 		d.fail(now)
@@ -321,8 +325,8 @@ func (d *decoder) uncoded(now vtime.Time, p *roce.Packet, span int) {
 	d.up.HandlePacket(now, p)
 }
 
-// expire gives up a block that has waited for T_rob. With traffic behind it a later block comes first; this is for the end of
-// it, where the transport's own timer would take much longer.
+// expire gives up a block that has waited for T_rob. With traffic behind it a later block comes first; this is for the
+// end of it, where the transport's own timer would take much longer.
 func (d *decoder) expire(now vtime.Time) {
 	if d.waiting > 0 && d.deadline <= now {
 		d.fail(now)

@@ -5,10 +5,10 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 )
 
-// encoder makes the repair packets of one stream: the requests of a requester, or the READ responses of a responder. It keeps
-// sums and never a packet: "XOR-based code stores only the intermediate value in computation due to its associative nature"
-// (III). Repair packets have no PSN, are not acknowledged and are not sent again, so the transport above needs no window, timer
-// or memory for them.
+// encoder makes the repair packets of one stream: the requests of a requester, or the READ responses of a responder. It
+// keeps sums and never a packet: "XOR-based code stores only the intermediate value in computation due to its
+// associative nature" (III). Repair packets have no PSN, are not acknowledged and are not sent again, so the transport
+// above needs no window, timer or memory for them.
 type encoder struct {
 	host   *Host
 	destQP uint32
@@ -37,10 +37,10 @@ func newEncoder(h *Host, destQP uint32, k bool, mtu int) encoder {
 		units: make([]int32, 0, maxC), emitted: make([]int32, 0, maxC)}
 }
 
-// packet codes a packet that is about to leave: "for any outgoing data packet, the Encoding Controller selects its coding
-// unit based on its QPN and PSN (1). Then, the outgoing data packet performs XOR calculation with this coding unit and
-// updates it with the result (2). If a packet ends its corresponding message or coding block, all encoded coding units of
-// this coding block are then encapsulated and sent as repair packets (3)." (IV-B2)
+// packet codes a packet that is about to leave: "for any outgoing data packet, the Encoding Controller selects its
+// coding unit based on its QPN and PSN (1). Then, the outgoing data packet performs XOR calculation with this coding
+// unit and updates it with the result (2). If a packet ends its corresponding message or coding block, all encoded
+// coding units of this coding block are then encapsulated and sent as repair packets (3)." (IV-B2)
 func (e *encoder) packet(p *roce.Packet) {
 	// Not in the paper: a packet that does not follow is sent again. What was coded so far protects nothing that the
 	// receiver still counts, so the block goes, and another begins here.
@@ -60,9 +60,9 @@ func (e *encoder) packet(p *roce.Packet) {
 	}
 }
 
-// begin opens a block with its first packet: "each message begins its own encoding and decoding cycle" (IV-B1). A message of
-// one packet needs one unit. All units are bound at once, so that a block is protected as a whole or not at all; the receiver
-// could not tell a repair packet that was lost from one that was never made.
+// begin opens a block with its first packet: "each message begins its own encoding and decoding cycle" (IV-B1). A
+// message of one packet needs one unit. All units are bound at once, so that a block is protected as a whole or not at
+// all; the receiver could not tell a repair packet that was lost from one that was never made.
 func (e *encoder) begin(p *roce.Packet) {
 	n := e.code.c
 	if p.Opcode.IsOnly() {
@@ -76,11 +76,12 @@ func (e *encoder) begin(p *roce.Packet) {
 	}
 }
 
-// end closes the block: "Encapsulate and send encoded coding units: P <- {e_1, …, e_k}, k <= c" (Alg. 1, line 6). A block
-// shorter than c has a repair packet for each packet: "repair packets (e.g., repair packet A) as duplicates of original
-// packets (i.e., data packet 0)" (IV-B1).
+// end closes the block: "Encapsulate and send encoded coding units: P <- {e_1, …, e_k}, k <= c" (Alg. 1, line 6). A
+// block shorter than c has a repair packet for each packet: "repair packets (e.g., repair packet A) as duplicates of
+// original packets (i.e., data packet 0)" (IV-B1).
 func (e *encoder) end(ends bool, last int) {
-	e.header = roce.Repair{Type: roce.RepairData, Version: roce.RepairVersion, HasFirst: e.first, HasLast: ends, Responses: e.k,
+	e.header = roce.Repair{Type: roce.RepairData, Version: roce.RepairVersion, HasFirst: e.first,
+		HasLast: ends, Responses: e.k,
 		C: uint8(e.code.c), R: uint16(e.code.r), N: uint16(e.n), Epoch: e.epoch, Base: e.base}
 	if ends {
 		e.header.LastLen = uint16(last)
@@ -112,7 +113,8 @@ func (e *encoder) emit(p *roce.Packet) bool {
 	}
 	u := &e.host.encoding.all[e.emitted[0]]
 	e.header.Check = u.check
-	*p = roce.Packet{BTH: roce.BTH{Opcode: roce.LoWAR, DestQP: e.destQP}, Repair: e.header, Payload: u.sum[:u.n], Len: u.n}
+	*p = roce.Packet{BTH: roce.BTH{Opcode: roce.LoWAR, DestQP: e.destQP}, Repair: e.header,
+		Payload: u.sum[:u.n], Len: u.n}
 	e.host.encoding.release(e.emitted[:1])
 	e.emitted = e.emitted[:copy(e.emitted, e.emitted[1:])]
 	e.header.ISN++

@@ -6,9 +6,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// half is what both halves of a QP have of the shim: "the sending (TX) path and the receiving (RX) path" (IV-A). It stands
-// between the driver and the half of the engine above, sees every packet in both directions, and hands on all of them: those
-// of the engine unchanged, those that come in order.
+// half is what both halves of a QP have of the shim: "the sending (TX) path and the receiving (RX) path" (IV-A). It
+// stands between the driver and the half of the engine above, sees every packet in both directions, and hands on all of
+// them: those of the engine unchanged, those that come in order.
 type half struct {
 	up     engine.Engine // the half of the engine above
 	failed bool
@@ -34,8 +34,8 @@ func (h *half) lowar(now vtime.Time, p *roce.Packet) {
 	}
 }
 
-// transmit fills p with the next packet: the rest of a block's repair packets, which "together with their corresponding data
-// packets, are then prepared and sent" (IV-A), negotiation, and what the engine above has, which it codes.
+// transmit fills p with the next packet: the rest of a block's repair packets, which "together with their corresponding
+// data packets, are then prepared and sent" (IV-A), negotiation, and what the engine above has, which it codes.
 func (h *half) transmit(now vtime.Time, p *roce.Packet) bool {
 	switch {
 	case h.failed:
@@ -113,7 +113,8 @@ type Requester struct {
 // Post implements engine.Requester.
 func (r *Requester) Post(now vtime.Time, wr engine.WorkRequest) error { return r.above.Post(now, wr) }
 
-// HandlePacket implements engine.Engine: "the Decoding Controller distinguishing between data and repair packets" (IV-A).
+// HandlePacket implements engine.Engine: "the Decoding Controller distinguishing between data and repair packets"
+// (IV-A).
 func (r *Requester) HandlePacket(now vtime.Time, p *roce.Packet) {
 	switch {
 	case p.Opcode == roce.LoWAR:
@@ -125,9 +126,9 @@ func (r *Requester) HandlePacket(now vtime.Time, p *roce.Packet) {
 	}
 }
 
-// response passes up what is not coded. An ACK, or the response of an atomic, of a later request says that all READ responses
-// before it have been sent, and their repair packets with them. Selective acknowledgements say no such thing: some engines
-// let them overtake READ data.
+// response passes up what is not coded. An ACK, or the response of an atomic, of a later request says that all READ
+// responses before it have been sent, and their repair packets with them. Selective acknowledgements say no such thing:
+// some engines let them overtake READ data.
 func (r *Requester) response(now vtime.Time, p *roce.Packet) {
 	cumulative := p.Opcode == roce.Acknowledge || p.Opcode == roce.AtomicAck
 	if cumulative && r.dec.waiting > 0 && r.dec.next.LessEq(p.PSN) {
@@ -179,8 +180,9 @@ func (r *Responder) HandlePacket(now vtime.Time, p *roce.Packet) {
 // PollTransmit implements engine.Engine.
 func (r *Responder) PollTransmit(now vtime.Time, p *roce.Packet) bool { return r.transmit(now, p) }
 
-// span returns how many PSNs a request occupies: a READ as many as it has responses (IBTA 9.7.3.1). The length is the peer's word;
-// one that is too long makes the decoder expect what never comes, and pass everything up, until the engine above has failed.
+// span returns how many PSNs a request occupies: a READ as many as it has responses (IBTA 9.7.3.1). The length is the
+// peer's word; one that is too long makes the decoder expect what never comes, and pass everything up, until the engine
+// above has failed.
 func span(p *roce.Packet, mtu int) int {
 	if p.Opcode != roce.ReadRequest {
 		return 1

@@ -25,8 +25,8 @@ func (a *arrival) Event(e *trace.Event) {
 	}
 }
 
-// megabyte moves 1 MiB over a 10 Gb/s LAN and returns how long the receiver waited for it: "We test these two types of latency
-// in a 10Gbps LAN with 1MB messages" (VI-B).
+// megabyte moves 1 MiB over a 10 Gb/s LAN and returns how long the receiver waited for it: "We test these two types of
+// latency in a 10Gbps LAN with 1MB messages" (VI-B).
 func megabyte(t *testing.T, impl engine.Implementation, statements ...string) vtime.Duration {
 	t.Helper()
 	s := scenario.Default()
@@ -53,9 +53,9 @@ func megabyte(t *testing.T, impl engine.Implementation, statements ...string) vt
 	return vtime.Duration(a.at)
 }
 
-// TestLosslessLatency: without loss the repair packets alone take time. "the additional latency at the receiver's end aligns
-// closely with the transmission latency of these packets, exhibiting a direct correlation with the redundancy rate" (VI-B).
-// The last block's come behind the data and cost nothing.
+// TestLosslessLatency: without loss the repair packets alone take time. "the additional latency at the receiver's end
+// aligns closely with the transmission latency of these packets, exhibiting a direct correlation with the redundancy
+// rate" (VI-B). The last block's come behind the data and cost nothing.
 func TestLosslessLatency(t *testing.T) {
 	plain := megabyte(t, gbn.Implementation())
 	for _, k := range []struct{ r, c int }{{8, 1}, {32, 1}, {64, 8}, {128, 16}} {
@@ -71,10 +71,11 @@ func TestLosslessLatency(t *testing.T) {
 	}
 }
 
-// TestRecoveringLatency: what a loss costs, compared with the same without loss. The paper measures a time "roughly proportional
-// to the size of the coding block" and finds it in "the reordering and draining of out-of-order packets" (VI-B). Here draining
-// takes no time, so a loss costs the wait for its repair packet alone: nothing when other blocks follow, for they take longer,
-// and in the last block the repair packets up to that one. It is never more than a block lasts.
+// TestRecoveringLatency: what a loss costs, compared with the same without loss. The paper measures a time "roughly
+// proportional to the size of the coding block" and finds it in "the reordering and draining of out-of-order packets"
+// (VI-B). Here draining takes no time, so a loss costs the wait for its repair packet alone: nothing when other blocks
+// follow, for they take longer, and in the last block the repair packets up to that one. It is never more than a block
+// lasts.
 func TestRecoveringLatency(t *testing.T) {
 	const packet = 8848 * vtime.Duration(100) // a MIDDLE packet of 1106 bytes at 10 Gb/s, in picoseconds
 	for _, k := range []struct{ r, c int }{{8, 1}, {32, 1}, {128, 16}} {
@@ -85,10 +86,12 @@ func TestRecoveringLatency(t *testing.T) {
 		burst := megabyte(t, overGBN(), code, fmt.Sprintf("drop A psn=+%d..+%d tx=1", first, first+k.c-1)) - clean
 		early := megabyte(t, overGBN(), code, "drop A psn=+0 tx=1") - clean
 		span := vtime.Duration(k.r+k.c) * packet * 11 / 10
-		t.Logf("(%d,%d): one loss in the last block %.2f us, a burst of %d %.2f us", k.r, k.c, one.Seconds()*1e6, k.c, burst.Seconds()*1e6)
+		t.Logf("(%d,%d): one loss in the last block %.2f us, a burst of %d %.2f us", k.r, k.c, one.Seconds()*1e6, k.c,
+			burst.Seconds()*1e6)
 		wait := vtime.Duration(k.c) * packet * 11 / 10
 		if one <= 0 || one > packet*11/10 || burst < one || burst > wait || wait > span {
-			t.Errorf("(%d,%d): one loss costs %v, want a repair packet; a burst %v, want at most %v", k.r, k.c, one, burst, wait)
+			t.Errorf("(%d,%d): one loss costs %v, want a repair packet; a burst %v, want at most %v", k.r,
+				k.c, one, burst, wait)
 		}
 		if early != 0 {
 			t.Errorf("(%d,%d): a loss in the first block delays the message by %v, which it need not", k.r, k.c, early)

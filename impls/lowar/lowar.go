@@ -10,8 +10,8 @@ import (
 // feature is what implementations with the shim declare to rules.
 const feature = "lowar"
 
-// Over returns the implementation that puts the shim under another, whose packets are of the RC class. It is called "lowar"
-// above go-back-N, which is the paper's, and "lowar-" with the name of the recovery scheme above any other.
+// Over returns the implementation that puts the shim under another, whose packets are of the RC class. It is called
+// "lowar" above go-back-N, which is the paper's, and "lowar-" with the name of the recovery scheme above any other.
 func Over(inner engine.Implementation) engine.Implementation {
 	out := inner
 	out.Name = "lowar"

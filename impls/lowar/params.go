@@ -39,8 +39,8 @@ const (
 // valid reports a pair that can be coded: a unit has one packet at least.
 func (k code) valid() bool { return k.c >= 1 && k.c <= maxC && k.r >= k.c && k.r <= maxR }
 
-// own documents the parameters of the shim. (32, 1) is the pair of most of the paper's experiments; units and rob are those
-// of its prototype (V).
+// own documents the parameters of the shim. (32, 1) is the pair of most of the paper's experiments; units and rob are
+// those of its prototype (V).
 func own() []engine.Param {
 	return []engine.Param{
 		{Name: "adaptive", Default: "false",
@@ -48,7 +48,8 @@ func own() []engine.Param {
 		{Name: "bdp", Default: "32768",
 			Meaning: "packets that one go-back-N wastes, for adaptive: the bandwidth-delay product; 1 to 16777216"},
 		{Name: "c", Default: "1",
-			Meaning: "interleaving depth: repair packets per block, and the longest burst that is repaired; 1 to 64, not above r"},
+			Meaning: "interleaving depth: repair packets per block, and the longest burst that is repaired; " +
+				"1 to 64, not above r"},
 		{Name: "r", Default: "32",
 			Meaning: "data packets per block, 1 to 1024"},
 		{Name: "recv_c", Default: "same",
@@ -60,7 +61,8 @@ func own() []engine.Param {
 		{Name: "rob", Default: "2048",
 			Meaning: "packets that wait for a missing one, of all QPs of an endpoint, 1 to 65536"},
 		{Name: "t_rob", Default: "10ms",
-			Meaning: "time after which a packet is given up that no repair has brought; above two block times, far below the transport timer"},
+			Meaning: "time after which a packet is given up that no repair has brought; above two block times, far " +
+				"below the transport timer"},
 		{Name: "units", Default: "1024",
 			Meaning: "coding units for encoding, and as many for decoding, of all QPs of an endpoint, 1 to 65536"},
 	}
@@ -107,7 +109,8 @@ func parse(given engine.Params, inner *engine.Implementation) (config, error) {
 func (c *config) validate() error {
 	for _, k := range [...]code{c.send, c.recv} {
 		if !k.valid() {
-			return fmt.Errorf("lowar: parameters r=%d c=%d: a block of r packets fills c units, so use an r not below c", k.r, k.c)
+			return fmt.Errorf("lowar: parameters r=%d c=%d: a block of r packets fills c units, so "+
+				"use an r not below c", k.r, k.c)
 		}
 		if c.units < k.c {
 			return fmt.Errorf("lowar: parameter units: %d: one block takes c=%d of them", c.units, k.c)

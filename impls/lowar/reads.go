@@ -5,8 +5,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/ring"
 )
 
-// readRanges are the PSNs of the READ responses that a requester waits for, as its READ requests told. Responses have the
-// PSNs of the requests that they answer, so between two READs there are PSNs of which no response comes.
+// readRanges are the PSNs of the READ responses that a requester waits for, as its READ requests told. Responses have
+// the PSNs of the requests that they answer, so between two READs there are PSNs of which no response comes.
 type readRanges struct{ open ring.Ring[readRange] }
 
 // readRange is one READ. A READ that is asked for again, in whole or from somewhere on, is the same.

@@ -6,8 +6,8 @@ import (
 )
 
 // reorder is the Reordering Buffer (ROB) of an endpoint, in which packets wait for one before them that may yet be
-// repaired: "a shared ring reordering buffer", "configured to accommodate up to 2048 out-of-order packets" (IV-B2, V). Whose
-// a packet is, and which, is known to the decoder that put it there.
+// repaired: "a shared ring reordering buffer", "configured to accommodate up to 2048 out-of-order packets" (IV-B2, V).
+// Whose a packet is, and which, is known to the decoder that put it there.
 type reorder struct {
 	slots []waiting // those that were made
 	free  ring.Ring[int32]

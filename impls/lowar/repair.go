@@ -7,10 +7,10 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// repair takes a repair packet: "When a repair packet is received, and only one data packets that encode the repair packet is
-// lost, XORing the repair packet with its corresponding decoding units will recover the lost packet. … the absence of the
-// first packet in a coding block won't obstruct the entire decoding, as the decoding units used for recovering lost packets
-// are specified by ISN and bPSN recorded in repair packets" (IV-B2).
+// repair takes a repair packet: "When a repair packet is received, and only one data packets that encode the repair
+// packet is lost, XORing the repair packet with its corresponding decoding units will recover the lost packet. … the
+// absence of the first packet in a coding block won't obstruct the entire decoding, as the decoding units used for
+// recovering lost packets are specified by ISN and bPSN recorded in repair packets" (IV-B2).
 func (d *decoder) repair(now vtime.Time, p *roce.Packet) {
 	h := &p.Repair
 	if !plausible(h) || d.bypass || !d.agrees(h) {
@@ -39,10 +39,10 @@ func plausible(h *roce.Repair) bool {
 		int(h.ISN) < min(int(h.C), int(h.N))
 }
 
-// agrees compares the parameters: "only if the (r, c) parameters used for decoding calculation align with that included in
-// repair packets will the recovered data packets be accepted" (IV-C). A repair packet of a newer generation than any that was
-// announced stands in for the announcement: "the repair header is embedded in repair packets and can be sent alone as a
-// negotiation packet".
+// agrees compares the parameters: "only if the (r, c) parameters used for decoding calculation align with that included
+// in repair packets will the recovered data packets be accepted" (IV-C). A repair packet of a newer generation than any
+// that was announced stands in for the announcement: "the repair header is embedded in repair packets and can be sent
+// alone as a negotiation packet".
 func (d *decoder) agrees(h *roce.Repair) bool {
 	if (code{int(h.R), int(h.C)}) == d.code {
 		return true
@@ -70,8 +70,8 @@ func (d *decoder) announce(h *roce.Repair) {
 	}
 }
 
-// decode repairs what one repair packet can repair: nothing when no packet of its unit is missing, one packet, or, when two are
-// missing, nothing ever, so that waiting longer would only cost time.
+// decode repairs what one repair packet can repair: nothing when no packet of its unit is missing, one packet, or, when
+// two are missing, nothing ever, so that waiting longer would only cost time.
 func (d *decoder) decode(now vtime.Time, p *roce.Packet) {
 	h := &p.Repair
 	lost, missing := 0, 0
@@ -104,8 +104,9 @@ func (d *decoder) arrive(now vtime.Time, p *roce.Packet, at int) {
 	}
 }
 
-// recover makes the packet at position at from a repair packet and what came of its unit, and reports whether it is one that
-// the sender can have sent. The unit keeps its sum: it may be a forged repair packet, and the true one still to come.
+// recover makes the packet at position at from a repair packet and what came of its unit, and reports whether it is one
+// that the sender can have sent. The unit keeps its sum: it may be a forged repair packet, and the true one still to
+// come.
 func (d *decoder) recover(p *roce.Packet, at int, out *roce.Packet) bool {
 	raw := append(d.host.scratch[:0], p.Payload...)
 	d.host.scratch = raw
@@ -127,9 +128,9 @@ func (d *decoder) recover(p *roce.Packet, at int, out *roce.Packet) bool {
 		out.DecodeTransport(raw[:n]) == nil && d.fits(&p.Repair, at, out)
 }
 
-// trim returns the length of a recovered packet. All packets of a message but the last one are full. "These edge case parameters
-// ensure precise trimming of recovered packets, especially when these packets lie in the first or last of a message,
-// incorporating extra RDMA transport, like RETH and AETH, or have a unique length." (IV-C)
+// trim returns the length of a recovered packet. All packets of a message but the last one are full. "These edge case
+// parameters ensure precise trimming of recovered packets, especially when these packets lie in the first or last of a
+// message, incorporating extra RDMA transport, like RETH and AETH, or have a unique length." (IV-C)
 func (d *decoder) trim(h *roce.Repair, at int, o roce.Opcode) int {
 	if h.HasLast && at == int(h.N)-1 {
 		return int(h.LastLen)
@@ -137,8 +138,9 @@ func (d *decoder) trim(h *roce.Repair, at int, o roce.Opcode) int {
 	return o.HeaderLen() + d.mtu
 }
 
-// fits reports whether a recovered packet is the one that is missing: of this QP, with the PSN of its position, and with an
-// opcode that can be there. It has not passed the checks below the transport, which the driver makes of what arrives.
+// fits reports whether a recovered packet is the one that is missing: of this QP, with the PSN of its position, and
+// with an opcode that can be there. It has not passed the checks below the transport, which the driver makes of what
+// arrives.
 func (d *decoder) fits(h *roce.Repair, at int, p *roce.Packet) bool {
 	o := p.Opcode
 	return p.DestQP == d.qpn && p.PKey == d.pkey && p.TVer == 0 && p.PSN == h.Base.Add(at) &&
@@ -158,7 +160,8 @@ func zero(b []byte) bool {
 	return true
 }
 
-// coded reports a packet that the shim protects: "mainly referring to WRITE and READ Response semantics" (IV-A), and SEND.
+// coded reports a packet that the shim protects: "mainly referring to WRITE and READ Response semantics" (IV-A), and
+// SEND.
 func coded(o roce.Opcode) bool {
 	return o.Class() == roce.ClassRC && (o.IsSend() || o.IsWrite() || o.IsReadResponse())
 }

@@ -22,7 +22,8 @@ import (
 func lines(t testing.TB, statements ...string) *scenario.Spec {
 	t.Helper()
 	s := scenario.Default()
-	for _, l := range append([]string{"link rate=10G delay=5us queue=100000", "qp rto=200us receives=64"}, statements...) {
+	for _, l := range append([]string{"link rate=10G delay=5us queue=100000", "qp rto=200us receives=64"},
+		statements...) {
 		if err := s.Line(l); err != nil {
 			t.Fatal(err)
 		}
@@ -107,10 +108,11 @@ func image(p *roce.Packet) []byte {
 	return b
 }
 
-// TestFigure6 sends the three messages of the paper's figure, 1, 5 and 61 packets at (8,2), and holds every repair packet to
-// the XOR of the packets that the figure puts into it.
+// TestFigure6 sends the three messages of the paper's figure, 1, 5 and 61 packets at (8,2), and holds every repair
+// packet to the XOR of the packets that the figure puts into it.
 func TestFigure6(t *testing.T) {
-	r, _ := play(t, lines(t, "param r=8 c=2", "post-write wr=1 len=1000", "post-write wr=2 len=5120 local=4096 remote=4096",
+	r, _ := play(t, lines(t, "param r=8 c=2", "post-write wr=1 len=1000",
+		"post-write wr=2 len=5120 local=4096 remote=4096",
 		"post-write wr=3 len=62464 local=16384 remote=16384"), overGBN(), overGBN())
 	var data []*roce.Packet
 	counts := []int{0, 0, 0}
@@ -155,10 +157,11 @@ func TestFigure6(t *testing.T) {
 	}
 }
 
-// TestDataPacketsAreThoseOfGBN compares the data packets with and without the shim, byte for byte: "We keep outgoing RDMA data
-// packets unchanged" (IV-C).
+// TestDataPacketsAreThoseOfGBN compares the data packets with and without the shim, byte for byte: "We keep outgoing
+// RDMA data packets unchanged" (IV-C).
 func TestDataPacketsAreThoseOfGBN(t *testing.T) {
-	work := []string{"post-write wr=1 len=5000", "post-send wr=2 len=3000 local=8192 imm=5", "post-read wr=3 len=4000 local=16384 remote=16384",
+	work := []string{"post-write wr=1 len=5000", "post-send wr=2 len=3000 local=8192 imm=5",
+		"post-read wr=3 len=4000 local=16384 remote=16384",
 		"post-atomic wr=4", "post-write wr=5 len=10 local=32768 remote=32768"}
 	plain, _ := play(t, lines(t, work...), gbn.Implementation(), gbn.Implementation())
 	coded, _ := play(t, lines(t, work...), overGBN(), overGBN())
@@ -178,21 +181,24 @@ func TestDataPacketsAreThoseOfGBN(t *testing.T) {
 	}
 }
 
-// TestBursts loses n consecutive packets at every place of a block of LoWAR(64,8) and its repair packets: bursts of up to 8
-// are repaired without a trace, wherever they begin. Longer ones may fall on two blocks, or on repair packets that were not
-// needed, so that some are repaired: "the bursty losses may fall into different coding blocks" (VI-A).
+// TestBursts loses n consecutive packets at every place of a block of LoWAR(64,8) and its repair packets: bursts of up
+// to 8 are repaired without a trace, wherever they begin. Longer ones may fall on two blocks, or on repair packets that
+// were not needed, so that some are repaired: "the bursty losses may fall into different coding blocks" (VI-A).
 func TestBursts(t *testing.T) {
 	const slots = 72 // 64 packets and 8 repair packets
 	for n := 1; n <= 12; n++ {
 		repaired := 0
 		for at := range slots {
 			from := slots + at
-			w := newWire(t, overGBN(), engine.Params{"r": "64", "c": "8"}, func(i int) bool { return i >= from && i < from+n })
+			w := newWire(t, overGBN(), engine.Params{"r": "64", "c": "8"}, func(i int) bool {
+				return i >= from && i < from+n
+			})
 			w.message(t)
 			if w.naks == 0 && w.again == 0 && w.timeouts == 0 {
 				repaired++
 			} else if n <= 8 {
-				t.Errorf("burst of %d at %d: %d NAKs, %d packets again, %d timeouts; want none", n, at, w.naks, w.again, w.timeouts)
+				t.Errorf("burst of %d at %d: %d NAKs, %d packets again, %d timeouts; want none", n, at, w.naks,
+					w.again, w.timeouts)
 			}
 		}
 		t.Logf("bursts of %2d: %2d of %d places repaired", n, repaired, slots)
@@ -202,14 +208,17 @@ func TestBursts(t *testing.T) {
 	}
 }
 
-// TestMemoryUnderLoss moves every kind of message over links that lose at random and in bursts, and looks at the memory.
+// TestMemoryUnderLoss moves every kind of message over links that lose at random and in bursts, and looks at the
+// memory.
 func TestMemoryUnderLoss(t *testing.T) {
-	for _, loss := range []string{"random p=1e-3", "random p=0.02", "random p=0.1", "burst enter=0.005 len=3 loss=0.7", "burst enter=0.002 len=12 loss=0.7"} {
+	for _, loss := range []string{"random p=1e-3", "random p=0.02", "random p=0.1", "burst enter=0.005 len=3 loss=0.7",
+		"burst enter=0.002 len=12 loss=0.7"} {
 		for i, code := range []string{"r=8 c=1", "r=64 c=8", "adaptive=true r=32 c=1 report=256"} {
 			if testing.Short() && i > 0 {
 				break
 			}
-			for _, load := range []string{"load write msg=20000 count=60", "load send-imm msg=7000 count=60", "load read msg=20000 count=60"} {
+			for _, load := range []string{"load write msg=20000 count=60", "load send-imm msg=7000 count=60",
+				"load read msg=20000 count=60"} {
 				s := lines(t, "param "+code, "loss "+loss, load, "qp qd=8 replenish=1 retry=7 rto=400us count=3")
 				r, w := play(t, s, overGBN(), overGBN())
 				if r.completed != 180 || w.Endpoint(trace.A).Shortfall() != "" {
@@ -220,8 +229,8 @@ func TestMemoryUnderLoss(t *testing.T) {
 	}
 }
 
-// TestStockEndpointIgnoresRepairs puts the shim at one end alone. The other drops what is not a packet of RC without a word,
-// and the connection works: "operating transparently" (I).
+// TestStockEndpointIgnoresRepairs puts the shim at one end alone. The other drops what is not a packet of RC without a
+// word, and the connection works: "operating transparently" (I).
 func TestStockEndpointIgnoresRepairs(t *testing.T) {
 	s := lines(t, "loss A>B random p=0.01", "load write msg=20000 count=50", "qp qd=8")
 	r, w := play(t, s, overGBN(), gbn.Implementation())
@@ -244,11 +253,13 @@ func TestStockEndpointIgnoresRepairs(t *testing.T) {
 // codes and recovers the same bytes: payload travels by reference, copied only where it must be.
 func TestCodecChangesNothing(t *testing.T) {
 	for _, code := range []string{"param r=8 c=1", "param r=32 c=4"} {
-		s := lines(t, code, "seed 3", "link duplicate=1%", "loss random p=2%", "qp count=2 qd=8", "load write msg=20000 count=60", "load send msg=3000 count=40",
+		s := lines(t, code, "seed 3", "link duplicate=1%", "loss random p=2%", "qp count=2 qd=8",
+			"load write msg=20000 count=60", "load send msg=3000 count=40",
 			"load read from=B msg=9000 count=30", "load write from=B msg=5000 count=20")
 		var runs [2]trace.Collector
 		for i, encode := range []bool{false, true} {
-			w, err := sim.New(s, [2]engine.Implementation{overGBN(), overGBN()}, sim.Options{Bytes: encode, Sink: &runs[i]})
+			w, err := sim.New(s, [2]engine.Implementation{overGBN(), overGBN()},
+				sim.Options{Bytes: encode, Sink: &runs[i]})
 			if err == nil {
 				err = w.Run()
 			}
@@ -258,7 +269,8 @@ func TestCodecChangesNothing(t *testing.T) {
 		}
 		text := func(c *trace.Collector) string { return story(t, c) }
 		if a, b := text(&runs[0]), text(&runs[1]); a != b || strings.Count(a, "REPAIR") < 100 {
-			t.Errorf("%s: %d and %d bytes of story, %d repair packets", code, len(a), len(b), strings.Count(a, "REPAIR"))
+			t.Errorf("%s: %d and %d bytes of story, %d repair packets", code, len(a), len(b),
+				strings.Count(a, "REPAIR"))
 		}
 	}
 }
@@ -289,8 +301,10 @@ func TestParams(t *testing.T) {
 	}{
 		{engine.Params{"r": "0"}, `lowar: parameter r: "0": want a whole number from 1 to 1024`},
 		{engine.Params{"c": "0"}, `lowar: parameter c: "0": want a whole number from 1 to 64`},
-		{engine.Params{"r": "4", "c": "8"}, "lowar: parameters r=4 c=8: a block of r packets fills c units, so use an r not below c"},
-		{engine.Params{"recv_c": "33"}, "lowar: parameters r=32 c=33: a block of r packets fills c units, so use an r not below c"},
+		{engine.Params{"r": "4", "c": "8"}, "lowar: parameters r=4 c=8: a block of r packets fills c units, so " +
+			"use an r not below c"},
+		{engine.Params{"recv_c": "33"}, "lowar: parameters r=32 c=33: a block of r packets fills c units, so " +
+			"use an r not below c"},
 		{engine.Params{"recv_r": "x"}, `lowar: parameter recv_r: "x": want a whole number from 1 to 1024`},
 		{engine.Params{"units": "4", "c": "8"}, "lowar: parameter units: 4: one block takes c=8 of them"},
 		{engine.Params{"rob": "-1"}, `lowar: parameter rob: "-1": want a whole number from 1 to 65536`},
@@ -298,8 +312,8 @@ func TestParams(t *testing.T) {
 		{engine.Params{"adaptive": "maybe"}, `lowar: parameter adaptive: "maybe": want true or false`},
 		{engine.Params{"bdp": "0"}, `lowar: parameter bdp: "0": want a whole number from 1 to 16777216`},
 		{engine.Params{"report": "0"}, `lowar: parameter report: "0": want a whole number from 1 to 1048576`},
-		{engine.Params{"q": "1"}, "lowar: parameter q is not known; known are ack_delay, adaptive, backto0, bdp, c, nack_interval, r, read_gap, " +
-			"recv_c, recv_r, report, rob, rxe_infinite7, t_rob, units"},
+		{engine.Params{"q": "1"}, "lowar: parameter q is not known; known are ack_delay, adaptive, backto0, bdp, c, " +
+			"nack_interval, r, read_gap, recv_c, recv_r, report, rob, rxe_infinite7, t_rob, units"},
 		{engine.Params{"read_gap": "never"}, `gbn: parameter read_gap: "never": want immediate or wait`},
 	} {
 		_, _, err := impl.New(engine.QP{MTU: 1024, QueueDepth: 1, Params: tt.params}, nil)
@@ -310,7 +324,8 @@ func TestParams(t *testing.T) {
 	if _, err := impl.NewHost(engine.Params{"r": "0"}); err == nil {
 		t.Error("a host takes r=0")
 	}
-	if _, _, err := impl.New(engine.QP{MTU: 1000, QueueDepth: 1}, nil); err == nil || errors.Is(err, engine.ErrQPState) {
+	if _, _, err := impl.New(engine.QP{MTU: 1000, QueueDepth: 1}, nil); err == nil ||
+		errors.Is(err, engine.ErrQPState) {
 		t.Errorf("MTU 1000: %v", err)
 	}
 }
@@ -327,8 +342,8 @@ func varOf(t *testing.T, half any, name string) int64 {
 	return 0
 }
 
-// TestAdaptiveFollows runs without loss, then with bursts of four, then without again. Redundancy is as low as it gets, then
-// enough that nothing is sent again, then low again; a fixed (32,1) goes back N for every burst.
+// TestAdaptiveFollows runs without loss, then with bursts of four, then without again. Redundancy is as low as it gets,
+// then enough that nothing is sent again, then low again; a fixed (32,1) goes back N for every burst.
 func TestAdaptiveFollows(t *testing.T) {
 	bursts := false
 	lose := func(i int) bool { return bursts && i%409 < 4 }
@@ -353,7 +368,8 @@ func TestAdaptiveFollows(t *testing.T) {
 		t.Errorf("with bursts of 4: %d NAKs, and %d with a fixed (32,1)", naks, fixedNAKs)
 	}
 	c := varOf(t, adaptive.resp, "dec_c")
-	t.Logf("bursts of 4: (%d,%d), %.1f %% more packets, %d NAKs; fixed (32,1): %d NAKs", varOf(t, adaptive.resp, "dec_r"), c, 100*overhead, naks, fixedNAKs)
+	t.Logf("bursts of 4: (%d,%d), %.1f %% more packets, %d NAKs; fixed (32,1): %d NAKs", varOf(t, adaptive.resp,
+		"dec_r"), c, 100*overhead, naks, fixedNAKs)
 	if c != 4 || varOf(t, adaptive.req, "enc_c") != 4 {
 		t.Errorf("depth %d for bursts of 4", c)
 	}
@@ -365,7 +381,8 @@ func TestAdaptiveFollows(t *testing.T) {
 }
 
 // TestRefusesAMixture delivers a block in which one packet is not the one that was coded, as when it is of another
-// transmission. XOR puts the difference into the packet that is missing, where no header shows it; the check value does.
+// transmission. XOR puts the difference into the packet that is missing, where no header shows it; the check value
+// does.
 func TestRefusesAMixture(t *testing.T) {
 	for _, altered := range []bool{false, true} {
 		w := newWire(t, overGBN(), engine.Params{"r": "8"}, never)
@@ -392,10 +409,11 @@ func TestRefusesAMixture(t *testing.T) {
 	}
 }
 
-// TestSharedBuffersComeBack runs many QPs of one endpoint over a bad link with few units and places, and finds all of them free
-// at the end.
+// TestSharedBuffersComeBack runs many QPs of one endpoint over a bad link with few units and places, and finds all of
+// them free at the end.
 func TestSharedBuffersComeBack(t *testing.T) {
-	s := lines(t, "param r=16 c=2 units=12 rob=20", "loss random p=0.03", "load write msg=20000 count=20", "load read msg=20000 count=20",
+	s := lines(t, "param r=16 c=2 units=12 rob=20", "loss random p=0.03", "load write msg=20000 count=20",
+		"load read msg=20000 count=20",
 		"qp count=16 qd=4 rto=2ms retry=7")
 	r, w := play(t, s, overGBN(), overGBN())
 	if r.completed != 16*40 {
@@ -407,7 +425,8 @@ func TestSharedBuffersComeBack(t *testing.T) {
 		for i := range 16 {
 			for _, v := range w.Endpoint(side).Vars(i) {
 				switch v.Name {
-				case "units_encoding", "units_decoding", "rob", "units_encoding_high", "units_decoding_high", "rob_high":
+				case "units_encoding", "units_decoding", "rob", "units_encoding_high",
+					"units_decoding_high", "rob_high":
 					shared[v.Name] = v.Value
 				case "enc_unprotected", "renc_unprotected":
 					unprotected += v.Value

@@ -8,8 +8,8 @@ import (
 )
 
 // unit is a coding unit: "each of which storing one such intermediate value. These coding units are essentially the
-// precursor of repair packets or recovered packets, with their size matching the maximum potential length of RoCE transport
-// packets" (IV-B2). sum[:n] is the XOR of what was added; behind it all would be zero.
+// precursor of repair packets or recovered packets, with their size matching the maximum potential length of RoCE
+// transport packets" (IV-B2). sum[:n] is the XOR of what was added; behind it all would be zero.
 type unit struct {
 	sum   []byte
 	n     int
@@ -25,17 +25,18 @@ func (u *unit) add(packet []byte) {
 	u.check += roce.RepairDigest(packet)
 }
 
-// unitSize returns the bytes of a unit: a packet with the longest headers that a coded packet has (BTH, RETH and immediate),
-// in whole cache lines.
+// unitSize returns the bytes of a unit: a packet with the longest headers that a coded packet has (BTH, RETH and
+// immediate), in whole cache lines.
 func unitSize(mtu int) int {
 	const headers, line = 12 + 16 + 4, 64
 	return (headers + mtu + line - 1) / line * line
 }
 
-// units is the Encoding Buffer or the Decoding Buffer of an endpoint: a pool of coding units "based on a FIFO queue …. In
-// the allocation stage, free units are dequeued and binded to connections. In the release stage, they are re-enqueued into
-// the queue with binds dissolved" (Appendix). In place of "In the initialization stage, all coding units are valid", a unit is
-// made when the queue is empty for the first time, so that what is never needed takes no memory.
+// units is the Encoding Buffer or the Decoding Buffer of an endpoint: a pool of coding units "based on a FIFO queue ….
+// In the allocation stage, free units are dequeued and binded to connections. In the release stage, they are
+// re-enqueued into the queue with binds dissolved" (Appendix). In place of "In the initialization stage, all coding
+// units are valid", a unit is made when the queue is empty for the first time, so that what is never needed takes no
+// memory.
 type units struct {
 	all  []unit // those that were made
 	free ring.Ring[int32]

@@ -2,8 +2,8 @@ package lowar
 
 import "github.com/rdma-gauntlet/gauntlet/harness/engine"
 
-// Vars implements engine.Inspector: what the engine above shows, and what the shim knows of the stream that it codes and of
-// the one that it decodes. Names that begin with r are of READ responses.
+// Vars implements engine.Inspector: what the engine above shows, and what the shim knows of the stream that it codes
+// and of the one that it decodes. Names that begin with r are of READ responses.
 func (r *Requester) Vars(list []engine.Var) []engine.Var {
 	list = inspect(r.above, list)
 	list = encNames.Rename(r.enc.vars(list))

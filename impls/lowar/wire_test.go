@@ -10,8 +10,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// wire is one end that writes to another without delay but for one round trip. It is much faster than the simulator, for
-// tests that take many runs, and for benchmarks.
+// wire is one end that writes to another without delay but for one round trip. It is much faster than the simulator,
+// for tests that take many runs, and for benchmarks.
 type wire struct {
 	req  engine.Requester
 	resp engine.Responder
@@ -29,12 +29,16 @@ var write = engine.WorkRequest{Op: engine.OpWrite, Len: 160 << 10, LocalVA: 1 <<
 
 func newWire(t testing.TB, impl engine.Implementation, params engine.Params, lose func(n int) bool) *wire {
 	t.Helper()
-	qp := engine.QP{MTU: 1024, QueueDepth: 128, ReceiveDepth: 8, AckReqEvery: 16, MaxRdAtomic: 4, MaxDestRd: 4, QPN: 5, DestQPN: 5,
-		RTO: vtime.Millisecond, RetryCount: 7, RNRRetry: 7, Access: engine.AllAccess, PKey: roce.DefaultPKey, Params: params}
+	qp := engine.QP{MTU: 1024, QueueDepth: 128, ReceiveDepth: 8, AckReqEvery: 16, MaxRdAtomic: 4, MaxDestRd: 4,
+		QPN: 5, DestQPN: 5,
+		RTO: vtime.Millisecond, RetryCount: 7, RNRRetry: 7, Access: engine.AllAccess,
+		PKey: roce.DefaultPKey, Params: params}
 	var mem memory.Host
 	for _, r := range []memory.Region{
-		{RKey: 1, Base: write.LocalVA, Len: uint64(write.Len), Access: engine.AllAccess, Bytes: make([]byte, write.Len)},
-		{RKey: 2, Base: write.RemoteVA, Len: uint64(write.Len), Access: engine.AllAccess, Bytes: make([]byte, write.Len)},
+		{RKey: 1, Base: write.LocalVA, Len: uint64(write.Len), Access: engine.AllAccess,
+			Bytes: make([]byte, write.Len)},
+		{RKey: 2, Base: write.RemoteVA, Len: uint64(write.Len), Access: engine.AllAccess,
+			Bytes: make([]byte, write.Len)},
 	} {
 		if err := mem.Register(r); err != nil {
 			t.Fatal(err)

@@ -12,9 +12,9 @@ import (
 )
 
 // Frame returns the layer-1 bytes of a message of so many bytes: one frame of payload and overhead for each packet.
-// It is the paper's "Total Frame Size" for a message of one packet, and the unit that a queue entry puts in flight for a
-// longer one, because a queue is counted in messages. With MTU 4096 one frame has the paper's 4178 bytes: RETH and AETH are
-// left out, as there.
+// It is the paper's "Total Frame Size" for a message of one packet, and the unit that a queue entry puts in flight for
+// a longer one, because a queue is counted in messages. With MTU 4096 one frame has the paper's 4178 bytes: RETH and
+// AETH are left out, as there.
 func Frame(message uint32, mtu int) int {
 	q := engine.QP{MTU: mtu}
 	return q.LineBytes(message)
@@ -27,8 +27,9 @@ func Frame(message uint32, mtu int) int {
 // with the RTT in seconds, the line speed in bit/s and the frame in bytes of 8 bits. Floor is the number that the paper
 // prints ("about 2991" at 1 ms, 100 Gb/s, 4178 bytes), Ceil the next whole one.
 //
-// A message is outstanding for longer than an RTT: it has to be sent, and to be acknowledged. Busy counts that too, and keeps the
-// line busy whatever the message is long. To the paper's 2992 it adds one; where a message fills the path, it is two for one.
+// A message is outstanding for longer than an RTT: it has to be sent, and to be acknowledged. Busy counts that too, and
+// keeps the line busy whatever the message is long. To the paper's 2992 it adds one; where a message fills the path, it
+// is two for one.
 type Depth struct{ Floor, Ceil, Busy int }
 
 // answerBytes is the longest packet at layer 1 that a message waits for in the other direction: a READ request. An
@@ -45,7 +46,8 @@ func DepthOf(rtt vtime.Duration, rate unit.Rate, frame int) (Depth, error) {
 	case rtt <= 0:
 		return Depth{}, fmt.Errorf("openapn: RTT %s: want more than 0; the depth of a path without delay is 1", rtt)
 	case rate <= 0:
-		return Depth{}, fmt.Errorf("openapn: rate %s: want a limited line, such as 100G; an unlimited one has no depth", rate)
+		return Depth{}, fmt.Errorf("openapn: rate %s: want a limited line, such as 100G; an unlimited one has no depth",
+			rate)
 	case frame <= 0:
 		return Depth{}, fmt.Errorf("openapn: frame of %d bytes: want more than 0", frame)
 	}
@@ -87,7 +89,8 @@ func Throughput(depth int, rtt vtime.Duration, rate unit.Rate, message uint32, m
 	return unit.Rate(line + 0.5)
 }
 
-// entryBytes is what a work-queue entry of a SmartNIC occupies: one 64-byte stride, which a WRITE with one address fits.
+// entryBytes is what a work-queue entry of a SmartNIC occupies: one 64-byte stride, which a WRITE with one address
+// fits.
 const entryBytes = 64
 
 // Memory returns what a queue of so many entries occupies in work-queue entries at the sender, and, for SENDs, what the

@@ -13,7 +13,8 @@ func TestFrame(t *testing.T) {
 		message uint32
 		mtu     int
 		want    int
-	}{{4096, 4096, 4178}, {1024, 1024, 1106}, {0, 1024, 82}, {4097, 4096, 4097 + 2*82}, {64 << 10, 4096, 64<<10 + 16*82}} {
+	}{{4096, 4096, 4178}, {1024, 1024, 1106}, {0, 1024, 82}, {4097, 4096, 4097 + 2*82},
+		{64 << 10, 4096, 64<<10 + 16*82}} {
 		if got := Frame(tc.message, tc.mtu); got != tc.want {
 			t.Errorf("Frame(%d, %d) = %d, want %d", tc.message, tc.mtu, got, tc.want)
 		}
@@ -39,7 +40,8 @@ func TestDepthOf(t *testing.T) {
 	} {
 		got, err := DepthOf(tc.rtt, tc.rate, tc.frame)
 		if err != nil || got != (Depth{tc.floor, tc.ceil, tc.busy}) {
-			t.Errorf("DepthOf(%v, %v, %d) = %v, %v; want %d, %d and %d", tc.rtt, tc.rate, tc.frame, got, err, tc.floor, tc.ceil, tc.busy)
+			t.Errorf("DepthOf(%v, %v, %d) = %v, %v; want %d, %d and %d", tc.rtt, tc.rate, tc.frame, got, err,
+				tc.floor, tc.ceil, tc.busy)
 		}
 	}
 }

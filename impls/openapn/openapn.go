@@ -1,15 +1,18 @@
-// Package openapn is RDMA over Open APN: an unmodified reliable connection whose send queue is as deep as the path is long.
+// Package openapn is RDMA over Open APN: an unmodified reliable connection whose send queue is as deep as the path is
+// long.
 //
-// Source: Masutani et al., "Long-distance RDMA-acceleration Frameworks", NTT Technical Review, section 4. "To send packets
-// without stalling packet processing, we suggest the following formula for QD configuration" (4.1): the depth is what fits
-// into a round trip of line. The all-photonics network under it is assumed not to lose packets, so there is no recovery of
-// its own: what is lost is go-back-N's business, and costs all the more the deeper the queue is. Read depth.go.
+// Source: Masutani et al., "Long-distance RDMA-acceleration Frameworks", NTT Technical Review, section 4. "To send
+// packets without stalling packet processing, we suggest the following formula for QD configuration" (4.1): the depth
+// is what fits into a round trip of line. The all-photonics network under it is assumed not to lose packets, so there
+// is no recovery of its own: what is lost is go-back-N's business, and costs all the more the deeper the queue is. Read
+// depth.go.
 //
-// Closed gaps. The paper rounds down in print (2991) and does not say how it configures; round=floor is the printed form, and
-// round=ceil the formula rounded up. Neither keeps the line busy when few messages fill the path, because the formula leaves
-// out how long one takes to be sent and acknowledged; the default counts that too. For messages of several packets the formula counts
-// messages, because a queue does. "It is assumed that there should be an upper bound in the amount of configurable QD": the
-// device cap is a parameter, 16384 as the paper's ConnectX-6 Dx, and a formula above it is cut and reported.
+// Closed gaps. The paper rounds down in print (2991) and does not say how it configures; round=floor is the printed
+// form, and round=ceil the formula rounded up. Neither keeps the line busy when few messages fill the path, because the
+// formula leaves out how long one takes to be sent and acknowledged; the default counts that too. For messages of
+// several packets the formula counts messages, because a queue does. "It is assumed that there should be an upper bound
+// in the amount of configurable QD": the device cap is a parameter, 16384 as the paper's ConnectX-6 Dx, and a formula
+// above it is cut and reported.
 package openapn
 
 import (
@@ -42,8 +45,8 @@ func Implementation() engine.Implementation {
 	return im
 }
 
-// New builds the two halves of one end of a QP, which are go-back-N's. The depth of the queue is an attribute of the QP by
-// then; see Implementation.QueueDepth.
+// New builds the two halves of one end of a QP, which are go-back-N's. The depth of the queue is an attribute of the QP
+// by then; see Implementation.QueueDepth.
 func New(qp engine.QP, mem engine.Memory) (engine.Requester, engine.Responder, error) {
 	if _, err := parse(qp.Params); err != nil {
 		return nil, nil, err
@@ -77,7 +80,9 @@ func queueDepth(qp engine.QP) (depth int, note string, err error) {
 		depth = d.Busy
 	}
 	if depth > cfg.cap {
-		return cfg.cap, fmt.Sprintf("openapn: the path asks for a queue of %d, the device has %d; the line will not be full", depth, cfg.cap), nil
+		return cfg.cap,
+			fmt.Sprintf("openapn: the path asks for a queue of %d, the device has %d; the line will not be full",
+				depth, cfg.cap), nil
 	}
 	return max(depth, 1), "", nil
 }
@@ -91,8 +96,10 @@ type config struct {
 // params documents the parameters; those of go-back-N keep their meaning.
 func params() []engine.Param {
 	list := append(gbn.Implementation().Params,
-		engine.Param{Name: "cap", Default: strconv.Itoa(DeviceCap), Meaning: "work requests; the deepest send queue of the device"},
-		engine.Param{Name: "round", Default: "busy", Meaning: "busy counts the time in which a message is sent and acknowledged; ceil and floor do not, floor as the paper prints it"})
+		engine.Param{Name: "cap", Default: strconv.Itoa(DeviceCap),
+			Meaning: "work requests; the deepest send queue of the device"},
+		engine.Param{Name: "round", Default: "busy", Meaning: "busy counts the time in which a message is sent and " +
+			"acknowledged; ceil and floor do not, floor as the paper prints it"})
 	slices.SortFunc(list, func(a, b engine.Param) int { return strings.Compare(a.Name, b.Name) })
 	return list
 }

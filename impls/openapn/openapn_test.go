@@ -19,7 +19,8 @@ func TestLadders(t *testing.T) { scenariotest.Run(t, Implementation(), "testdata
 
 // testQP is one end of a QP over the paper's 100 km.
 func testQP() engine.QP {
-	return engine.QP{QPN: 1, DestQPN: 2, PKey: roce.DefaultPKey, MTU: 4096, Timeout: 14, RetryCount: 7, QueueDepth: 128, ReceiveDepth: 8,
+	return engine.QP{QPN: 1, DestQPN: 2, PKey: roce.DefaultPKey, MTU: 4096, Timeout: 14, RetryCount: 7,
+		QueueDepth: 128, ReceiveDepth: 8,
 		Path: engine.Path{RTT: vtime.Millisecond, Rate: 100 * unit.Gbps, Message: 4096}}
 }
 
@@ -33,11 +34,15 @@ func TestQueueDepth(t *testing.T) {
 		{"the paper's path", func(*engine.QP) {}, 2993, ""},
 		{"rounded up", func(qp *engine.QP) { qp.Params = engine.Params{"round": "ceil"} }, 2992, ""},
 		{"as printed", func(qp *engine.QP) { qp.Params = engine.Params{"round": "floor"} }, 2991, ""},
-		{"longer than the device", func(qp *engine.QP) { qp.Path.RTT = 10 * vtime.Millisecond }, DeviceCap, "asks for a queue of 29920"},
+		{"longer than the device", func(qp *engine.QP) { qp.Path.RTT = 10 * vtime.Millisecond }, DeviceCap,
+			"asks for a queue of 29920"},
 		{"a small device", func(qp *engine.QP) { qp.Params = engine.Params{"cap": "100"} }, 100, "the device has 100"},
 		{"messages, not packets", func(qp *engine.QP) { qp.Path.Message = 64 << 10 }, 188, ""},
 		{"no message known", func(qp *engine.QP) { qp.Path.Message = 0 }, 2993, ""},
-		{"one is enough", func(qp *engine.QP) { qp.Path.RTT, qp.Params = vtime.Nanosecond, engine.Params{"round": "floor"} }, 1, ""},
+		{"one is enough", func(qp *engine.QP) {
+			qp.Path.RTT, qp.Params = vtime.Nanosecond,
+				engine.Params{"round": "floor"}
+		}, 1, ""},
 	} {
 		qp := testQP()
 		tc.change(&qp)

@@ -34,12 +34,14 @@ func (b *busy) End(vtime.Time)     {}
 // whole round trips after the first two.
 func flow(t *testing.T, impl engine.Implementation, rtt vtime.Duration, lines ...string) (goodput, line float64) {
 	t.Helper()
-	lines = append([]string{fmt.Sprintf("link rate=100G delay=%s queue=100000", rtt/2), "qp mtu=4096 timeout=18"}, lines...)
+	lines = append([]string{fmt.Sprintf("link rate=100G delay=%s queue=100000", rtt/2), "qp mtu=4096 timeout=18"},
+		lines...)
 	return between(t, impl, 2*rtt, 10*rtt, lines...)
 }
 
 // between runs a Spec until to and returns payload and layer-1 rates in Gb/s, measured after from.
-func between(t *testing.T, impl engine.Implementation, from, to vtime.Duration, lines ...string) (goodput, line float64) {
+func between(t *testing.T, impl engine.Implementation, from, to vtime.Duration, lines ...string) (goodput,
+	line float64) {
 	t.Helper()
 	s := scenario.Default()
 	for _, l := range append(lines, fmt.Sprintf("run for=%s", to)) {
@@ -63,8 +65,9 @@ func between(t *testing.T, impl engine.Implementation, from, to vtime.Duration, 
 	return b.payload * 8 / seconds / 1e9, b.all * 8 / seconds / 1e9
 }
 
-// TestFillsThePath: the formula's depth keeps a 100 km line busy (NTT 4.1). It leaves out the serialisation of one message,
-// which is a part in 2992 of the cycle for messages of one packet, and one in 187 for 64 KiB; the default counts it.
+// TestFillsThePath: the formula's depth keeps a 100 km line busy (NTT 4.1). It leaves out the serialisation of one
+// message, which is a part in 2992 of the cycle for messages of one packet, and one in 187 for 64 KiB; the default
+// counts it.
 func TestFillsThePath(t *testing.T) {
 	for msg, want := range map[string][2]float64{"4096": {99.9, 99.99}, "64KiB": {99.4, 99.99}} {
 		for i, s := range []string{"param round=ceil", "param cap=16384"} {
@@ -76,28 +79,32 @@ func TestFillsThePath(t *testing.T) {
 	}
 }
 
-// TestDefaultKeepsTheLineBusy: with the depth that the scheme chooses by itself a flow has the goodput of go-back-N with more
-// queue than it can use, whatever its messages are long.
+// TestDefaultKeepsTheLineBusy: with the depth that the scheme chooses by itself a flow has the goodput of go-back-N
+// with more queue than it can use, whatever its messages are long.
 func TestDefaultKeepsTheLineBusy(t *testing.T) {
 	paths := []struct {
 		rate unit.Rate
 		rtt  vtime.Duration
-	}{{100 * unit.Mbps, 20 * vtime.Millisecond}, {unit.Gbps, 100 * vtime.Microsecond}, {10 * unit.Gbps, vtime.Millisecond}}
+	}{{100 * unit.Mbps, 20 * vtime.Millisecond}, {unit.Gbps, 100 * vtime.Microsecond},
+		{10 * unit.Gbps, vtime.Millisecond}}
 	for _, p := range paths {
 		for _, mtu := range []int{256, 1024, 4096} {
-			for _, msg := range []unit.Size{256, 1000, 4 * unit.KiB, 8 * unit.KiB, 64 * unit.KiB, 300_000, unit.MiB, 16 * unit.MiB} {
+			for _, msg := range []unit.Size{256, 1000, 4 * unit.KiB, 8 * unit.KiB, 64 * unit.KiB, 300_000,
+				unit.MiB, 16 * unit.MiB} {
 				if mtu < 4096 && msg == 16*unit.MiB && p.rate != 10*unit.Gbps {
 					continue // 16 384 packets a message and more, once
 				}
 				took := p.rate.Time(openapn.Frame(uint32(msg), mtu))
 				from := 2*p.rtt + took
 				to := from + 3*max(p.rtt, took)
-				lines := []string{fmt.Sprintf("link rate=%s delay=%s queue=100000", p.rate, p.rtt/2), fmt.Sprintf("qp mtu=%d timeout=20", mtu),
+				lines := []string{fmt.Sprintf("link rate=%s delay=%s queue=100000", p.rate, p.rtt/2),
+					fmt.Sprintf("qp mtu=%d timeout=20", mtu),
 					fmt.Sprintf("load write msg=%d", msg)}
 				got, _ := between(t, openapn.Implementation(), from, to, lines...)
 				want, _ := between(t, gbn.Implementation(), from, to, append(lines, "qp qd=20000")...)
 				if got < 0.98*want {
-					t.Errorf("%s, RTT %s, MTU %d, messages of %s: %.4f Gb/s, go-back-N with an ample queue has %.4f", p.rate, p.rtt, mtu, msg, got, want)
+					t.Errorf("%s, RTT %s, MTU %d, messages of %s: %.4f Gb/s, go-back-N with an ample queue has %.4f",
+						p.rate, p.rtt, mtu, msg, got, want)
 				}
 			}
 		}
@@ -112,7 +119,8 @@ func TestStandardQueue(t *testing.T) {
 		want   float64
 		margin float64
 	}{{100 * vtime.Microsecond, 24.8, 0.05}, {vtime.Millisecond, 3.18, 0.03}, {10 * vtime.Millisecond, 0.327, 0.02}} {
-		got, _ := flow(t, gbn.Implementation(), tc.rtt+8*vtime.Microsecond, "qp qd=128 cqmod=100", "load write msg=4096")
+		got, _ := flow(t, gbn.Implementation(), tc.rtt+8*vtime.Microsecond, "qp qd=128 cqmod=100",
+			"load write msg=4096")
 		if got < tc.want*(1-tc.margin) || got > tc.want*(1+tc.margin) {
 			t.Errorf("RTT %v: %.3f Gb/s, want %.3f within %g %%", tc.rtt, got, tc.want, 100*tc.margin)
 		}

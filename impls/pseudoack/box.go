@@ -10,14 +10,15 @@ import (
 
 // Box is the accelerator: a table of flows, and for each port the frames that wait for its line.
 //
-// Frames that only pass, and those that the box makes, wait in one queue per port and keep their order. Requests of Local
-// wait in the buffers of their flows, which take turns on the WAN, all of them together with the data that pass.
+// Frames that only pass, and those that the box makes, wait in one queue per port and keep their order. Requests of
+// Local wait in the buffers of their flows, which take turns on the WAN, all of them together with the data that pass.
 type Box struct {
-	cfg     config
-	table   table
-	line    [2]frames        // by port
-	ready   ring.Ring[*flow] // flows that may have a request for the WAN
-	yields  bool             // the latest frame for the WAN was a READ response that passed: the next is a flow's, if one has any
+	cfg   config
+	table table
+	line  [2]frames        // by port
+	ready ring.Ring[*flow] // flows that may have a request for the WAN
+	// the latest frame for the WAN was a READ response that passed: the next is a flow's, if one has any
+	yields  bool
 	wakes   wakes
 	soonest vtime.Time // no flow wants to be woken earlier; Never when none runs a timer
 	events  ring.Ring[engine.BoxEvent]
@@ -91,9 +92,9 @@ func (b *Box) pass(to engine.Port, f *roce.Frame) {
 	b.dropped++
 }
 
-// PollTransmit implements engine.Middlebox. On the WAN, what passes goes before the flows: it is short, and it cannot be
-// had again. READ responses are not short: after one of them it is the turn of a flow, or a long READ of Remote's would keep
-// all retransmissions from leaving.
+// PollTransmit implements engine.Middlebox. On the WAN, what passes goes before the flows: it is short, and it cannot
+// be had again. READ responses are not short: after one of them it is the turn of a flow, or a long READ of Remote's
+// would keep all retransmissions from leaving.
 func (b *Box) PollTransmit(now vtime.Time, to engine.Port, f *roce.Frame) bool {
 	if to == engine.LAN {
 		return b.line[to].pop(f)

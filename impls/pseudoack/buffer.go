@@ -5,8 +5,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 )
 
-// frames is a queue of frames with copies of their payloads. Slots are used again with their memory, so a queue of steady
-// length allocates nothing. The zero queue is empty.
+// frames is a queue of frames with copies of their payloads. Slots are used again with their memory, so a queue of
+// steady length allocates nothing. The zero queue is empty.
 type frames struct {
 	slots []stored // its length is zero or a power of two
 	head  int

@@ -21,8 +21,8 @@ type request struct {
 	rnr   int // RNR retries of the sender
 }
 
-// handleCM follows the set-up: "to acquire dstQPN and MSN, our RDMA WAN accelerator traces and estimates them by analyzing
-// the setup messages of RDMA CM" (section 5.2). The messages pass unchanged.
+// handleCM follows the set-up: "to acquire dstQPN and MSN, our RDMA WAN accelerator traces and estimates them by
+// analyzing the setup messages of RDMA CM" (section 5.2). The messages pass unchanged.
 func (b *Box) handleCM(from engine.Port, f *roce.Frame) {
 	_, m, err := roce.DecodeCM(f.Packet.Payload)
 	if err == nil {
@@ -50,9 +50,9 @@ func (b *Box) requested(from engine.Port, f *roce.Frame, m *roce.REQ) {
 	}
 }
 
-// connected begins the flow that a REP completes. Either side may have asked. The Starting PSN in a message is where its
-// receiver begins to send, so Local's first PSN is in the message that Remote sent, whichever that is: the REP when Local
-// asked, and not the REQ (IBTA 12.6.5, 12.6.8).
+// connected begins the flow that a REP completes. Either side may have asked. The Starting PSN in a message is where
+// its receiver begins to send, so Local's first PSN is in the message that Remote sent, whichever that is: the REP when
+// Local asked, and not the REQ (IBTA 12.6.5, 12.6.8).
 func (b *Box) connected(from engine.Port, f *roce.Frame, m *roce.REP) {
 	key := attempt{f.Dst.As16(), m.Remote}
 	q, ok := b.table.pending[key]
@@ -106,8 +106,8 @@ func (b *Box) disconnecting(from engine.Port, f *roce.Frame, m *roce.DREQ) bool 
 	return true
 }
 
-// learn takes QPN and MSN from the first real ACK of a flow without set-up. The messages up to the PSN that it names are
-// known from the buffer. The ACK itself ends here as all others do: the box has one that says as much or more.
+// learn takes QPN and MSN from the first real ACK of a flow without set-up. The messages up to the PSN that it names
+// are known from the buffer. The ACK itself ends here as all others do: the box has one that says as much or more.
 func (fl *flow) learn(p *roce.Packet) {
 	done := fl.count
 	for i := range fl.buffer.n {

@@ -27,8 +27,8 @@ func (fl *flow) request(now vtime.Time, f *roce.Frame) {
 	}
 }
 
-// early reports a request from before the first that a flow without set-up has shown: the LAN has lost the real first one,
-// and Local sends it again. What the box took for the beginning has been dropped by Remote.
+// early reports a request from before the first that a flow without set-up has shown: the LAN has lost the real first
+// one, and Local sends it again. What the box took for the beginning has been dropped by Remote.
 func (fl *flow) early(p psn.PSN) bool {
 	if fl.state != watching || !p.Less(fl.una) {
 		return false
@@ -114,9 +114,9 @@ func (fl *flow) ahead() {
 	fl.promise()
 }
 
-// duplicate answers what Local has sent before, because an acknowledgement was lost on the LAN: with the newest one that
-// was given (IBTA 9.7.5.1.2). Remote has the request, or will have it from the buffer. What Local has not been told of waits for its
-// first answer still: an older one would come behind data that have gone (IBTA 9.7.5.1).
+// duplicate answers what Local has sent before, because an acknowledgement was lost on the LAN: with the newest one
+// that was given (IBTA 9.7.5.1.2). Remote has the request, or will have it from the buffer. What Local has not been
+// told of waits for its first answer still: an older one would come behind data that have gone (IBTA 9.7.5.1).
 func (fl *flow) duplicate(now vtime.Time, f *roce.Frame) {
 	op := f.Packet.Opcode
 	switch {

@@ -22,8 +22,9 @@ type config struct {
 	detail  bool
 }
 
-// leastRTO is the shortest wan_rto that is taken from the RTT. Only the last packet of a message asks for an ACK, so the
-// time between two of them is that of a message on the line, which a link without delay may make longer than the RTT.
+// leastRTO is the shortest wan_rto that is taken from the RTT. Only the last packet of a message asks for an ACK, so
+// the time between two of them is that of a message on the line, which a link without delay may make longer than the
+// RTT.
 const leastRTO = vtime.Millisecond
 
 // The bounds of parameters. They keep a mistyped number from taking all memory.
@@ -36,16 +37,20 @@ const (
 func params() []engine.Param {
 	return []engine.Param{
 		{Name: "buffer", Default: "64MiB",
-			Meaning: "bytes of each flow that the box may have promised and Remote not acknowledged; 0 keeps nothing, as the paper"},
+			Meaning: "bytes of each flow that the box may have promised and Remote not acknowledged; 0 keeps " +
+				"nothing, as the paper"},
 		{Name: "flows", Default: "1024", Meaning: "connections that are accelerated; more pass through"},
 		{Name: "overrun", Default: "64MiB",
-			Meaning: "bytes of each flow that the box takes beyond buffer, without a promise; more are dropped as if lost on the LAN"},
+			Meaning: "bytes of each flow that the box takes beyond buffer, without a promise; more are dropped " +
+				"as if lost on the LAN"},
 		{Name: "path_mtu", Default: "1024",
-			Meaning: "bytes; counts the PSNs of READs on connections whose set-up the box has not seen and that sent no full packet"},
+			Meaning: "bytes; counts the PSNs of READs on connections whose set-up the box has not seen and " +
+				"that sent no full packet"},
 		{Name: "wan_retry", Default: "7",
 			Meaning: "timeouts and NAKs without progress after which the box gives a connection up"},
 		{Name: "wan_rto", Default: "0",
-			Meaning: "time without an answer from Remote after which the box goes back; 0 is two RTTs of the WAN, 1 ms at least"},
+			Meaning: "time without an answer from Remote after which the box goes back; 0 is two RTTs of " +
+				"the WAN, 1 ms at least"},
 	}
 }
 

@@ -30,8 +30,8 @@ func (fl *flow) mayPromise() bool {
 	return fl.state == promising && fl.replay.until == 0 && (fl.paper() || fl.buffer.bytes <= fl.box.cfg.buffer)
 }
 
-// paper reports whether the box keeps no promises, as that of the paper: what Local has been told of leaves the buffer when
-// it has been sent.
+// paper reports whether the box keeps no promises, as that of the paper: what Local has been told of leaves the buffer
+// when it has been sent.
 func (fl *flow) paper() bool { return fl.box.cfg.buffer == 0 }
 
 // eligible returns the newest request that Local may be told of: nothing behind a READ or atomic that is not answered.
@@ -61,7 +61,8 @@ func (fl *flow) answer(s roce.Syndrome, p psn.PSN, count int) {
 	fl.box.pass(engine.LAN, f)
 }
 
-// newest keeps the MSN that Local has seen from going back: a READ response that is repeated has a later one (IBTA 9.7.7).
+// newest keeps the MSN that Local has seen from going back: a READ response that is repeated has a later one (IBTA
+// 9.7.7).
 func (fl *flow) newest(m psn.MSN) {
 	if fl.msn.Less(m) {
 		fl.msn = m
@@ -88,8 +89,8 @@ func (fl *flow) hear(f *roce.Frame) {
 	fl.reply.Packet = roce.Packet{BTH: roce.BTH{PKey: f.Packet.PKey}}
 }
 
-// breakPromise ends a flow whose promised requests will not be executed. Local has been told that they were; all that is
-// left is to fail what it does next, rather than nothing (doc.go).
+// breakPromise ends a flow whose promised requests will not be executed. Local has been told that they were; all that
+// is left is to fail what it does next, rather than nothing (doc.go).
 func (fl *flow) breakPromise() {
 	fl.advanced(brokenPromise, int64(max(1, fl.told.count-fl.done)))
 	fl.stop(breaking)

@@ -36,11 +36,13 @@ func TestParameters(t *testing.T) {
 		{"wan_rto", "-1ms", "wan_rto"},
 	} {
 		_, err := im.NewBox(engine.BoxConfig{Params: engine.Params{tc.name: tc.value}})
-		if err == nil || !strings.Contains(err.Error(), "parameter "+tc.name) || !strings.Contains(err.Error(), tc.want) {
+		if err == nil || !strings.Contains(err.Error(), "parameter "+tc.name) ||
+			!strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s=%s: %v, want an error with %q", tc.name, tc.value, err, tc.want)
 		}
 	}
-	if _, err := New(engine.BoxConfig{Params: engine.Params{"bufer": "1MiB"}}); err == nil || !strings.Contains(err.Error(), "known are buffer, flows") {
+	if _, err := New(engine.BoxConfig{Params: engine.Params{"bufer": "1MiB"}}); err == nil ||
+		!strings.Contains(err.Error(), "known are buffer, flows") {
 		t.Errorf("a misspelt parameter gives %v", err)
 	}
 	qp := engine.QP{QPN: 1, DestQPN: 2, MTU: 1024, QueueDepth: 1, Params: engine.Params{"bufer": "1MiB"}}
@@ -73,7 +75,8 @@ var hosts = [2]netip.Addr{netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("
 
 // frame puts a packet into a frame that arrives at port from.
 func (p *path) frame(from engine.Port, pkt roce.Packet) *roce.Frame {
-	return &roce.Frame{Src: hosts[from], Dst: hosts[from.Other()], TTL: 64, DF: true, SrcPort: 0xC000, DstPort: roce.Port, Packet: pkt}
+	return &roce.Frame{Src: hosts[from], Dst: hosts[from.Other()], TTL: 64, DF: true, SrcPort: 0xC000,
+		DstPort: roce.Port, Packet: pkt}
 }
 
 // put hands in a packet written as text.
@@ -123,7 +126,8 @@ func (p *path) want(to engine.Port, want string) {
 	}
 }
 
-// The Starting PSN of a message is where its receiver begins, so Local's is in the REP, or in the REQ when Remote asked.
+// The Starting PSN of a message is where its receiver begins, so Local's is in the REP, or in the REQ when Remote
+// asked.
 func TestStartingPSN(t *testing.T) {
 	p := newPath(t, nil)
 	p.connect(0x11, 0x22, 100, 900)
@@ -181,7 +185,8 @@ func TestIllegalRequests(t *testing.T) {
 	}
 }
 
-// A duplicate of what Local has not been told of has no answer yet: the newest one there is would come behind data that have gone.
+// A duplicate of what Local has not been told of has no answer yet: the newest one there is would come behind data that
+// have gone.
 func TestDuplicateBehindRead(t *testing.T) {
 	p := newPath(t, nil)
 	p.connect(0x11, 0x22, 0, 0)
@@ -210,7 +215,8 @@ func TestLimits(t *testing.T) {
 	}
 	fl := p.box.table.list[0]
 	if fl.buffer.bytes > 66<<10 || p.box.totals[overrun] != 1 || fl.acked != 1 {
-		t.Errorf("%d bytes in the buffer, %d dropped, acknowledged up to %d", fl.buffer.bytes, p.box.totals[overrun], fl.acked)
+		t.Errorf("%d bytes in the buffer, %d dropped, acknowledged up to %d", fl.buffer.bytes,
+			p.box.totals[overrun], fl.acked)
 	}
 	p.connect(0x12, 0x23, 0, 0)
 	p.connect(0x13, 0x24, 0, 0)
@@ -226,12 +232,14 @@ func TestLimits(t *testing.T) {
 func TestWatchedFlowsAreToldApart(t *testing.T) {
 	p := newPath(t, nil)
 	for i := range 2 {
-		f := p.frame(engine.LAN, roce.Packet{BTH: roce.BTH{Opcode: roce.SendOnly, DestQP: 0x22 + uint32(i), AckReq: true}, Len: 8})
+		f := p.frame(engine.LAN, roce.Packet{BTH: roce.BTH{Opcode: roce.SendOnly, DestQP: 0x22 + uint32(i),
+			AckReq: true}, Len: 8})
 		f.SrcPort += uint16(i)
 		p.box.HandleFrame(p.now, engine.LAN, f)
 	}
 	p.drain(engine.WAN)
-	f := p.frame(engine.WAN, roce.Packet{BTH: roce.BTH{Opcode: roce.Acknowledge, DestQP: 0x12}, AETH: roce.AETH{Syndrome: roce.SyndromeACK, MSN: 9}})
+	f := p.frame(engine.WAN, roce.Packet{BTH: roce.BTH{Opcode: roce.Acknowledge, DestQP: 0x12},
+		AETH: roce.AETH{Syndrome: roce.SyndromeACK, MSN: 9}})
 	f.SrcPort++
 	p.box.HandleFrame(p.now, engine.WAN, f)
 	p.want(engine.LAN, "ACK psn=0 msn=9")
@@ -247,8 +255,10 @@ func TestWatchedFlowsAreToldApart(t *testing.T) {
 func TestNoAllocationPerPacket(t *testing.T) {
 	p := newPath(t, nil)
 	p.connect(0x11, 0x22, 0, 0)
-	req := p.frame(engine.LAN, roce.Packet{BTH: roce.BTH{Opcode: roce.SendOnly, DestQP: 0x22, AckReq: true}, Payload: make([]byte, 1024), Len: 1024})
-	ack := p.frame(engine.WAN, roce.Packet{BTH: roce.BTH{Opcode: roce.Acknowledge, DestQP: 0x11}, AETH: roce.AETH{Syndrome: roce.SyndromeACK}})
+	req := p.frame(engine.LAN, roce.Packet{BTH: roce.BTH{Opcode: roce.SendOnly, DestQP: 0x22, AckReq: true},
+		Payload: make([]byte, 1024), Len: 1024})
+	ack := p.frame(engine.WAN, roce.Packet{BTH: roce.BTH{Opcode: roce.Acknowledge, DestQP: 0x11},
+		AETH: roce.AETH{Syndrome: roce.SyndromeACK}})
 	var f roce.Frame
 	step := func() {
 		p.box.HandleFrame(p.now, engine.LAN, req)
@@ -286,10 +296,14 @@ func FuzzBox(f *testing.F) {
 }
 
 func storm(p *path, r *rand.Rand) {
-	ops := []roce.Opcode{roce.SendFirst, roce.SendMiddle, roce.SendLast, roce.SendOnly, roce.WriteOnly, roce.ReadRequest, roce.FetchAdd,
-		roce.Acknowledge, roce.ReadRespFirst, roce.ReadRespOnly, roce.ReadRespLast, roce.AtomicAck, roce.UDSendOnly, roce.CNP}
-	syndromes := []roce.Syndrome{roce.SyndromeACK, roce.SyndromePSNSeqErr, roce.SyndromeRNR + 1, roce.SyndromeRemoteAccess, 0x40}
-	messages := []roce.CMMessage{&roce.REQ{LocalCommID: 1, QPN: 0x11, PathMTU: 3}, &roce.REP{CommIDs: roce.CommIDs{Remote: 1}, QPN: 0x22},
+	ops := []roce.Opcode{roce.SendFirst, roce.SendMiddle, roce.SendLast, roce.SendOnly, roce.WriteOnly,
+		roce.ReadRequest, roce.FetchAdd,
+		roce.Acknowledge, roce.ReadRespFirst, roce.ReadRespOnly, roce.ReadRespLast, roce.AtomicAck,
+		roce.UDSendOnly, roce.CNP}
+	syndromes := []roce.Syndrome{roce.SyndromeACK, roce.SyndromePSNSeqErr, roce.SyndromeRNR + 1,
+		roce.SyndromeRemoteAccess, 0x40}
+	messages := []roce.CMMessage{&roce.REQ{LocalCommID: 1, QPN: 0x11, PathMTU: 3},
+		&roce.REP{CommIDs: roce.CommIDs{Remote: 1}, QPN: 0x22},
 		&roce.DREQ{RemoteQPN: 0x22}, &roce.DREQ{RemoteQPN: 0x11}, &roce.REJ{CommIDs: roce.CommIDs{Remote: 1}}}
 	var f roce.Frame
 	for range 5000 {
@@ -343,7 +357,8 @@ func check(p *path) {
 	}
 }
 
-// A long answer of Local's to a READ of Remote's shares the line with the requests that wait for the WAN; acknowledgements go first.
+// A long answer of Local's to a READ of Remote's shares the line with the requests that wait for the WAN;
+// acknowledgements go first.
 func TestPassingDataTakeTurns(t *testing.T) {
 	p := newPath(t, nil)
 	p.connect(0x11, 0x22, 100, 900)

@@ -7,8 +7,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// hold is a request that only Remote can answer: a READ or atomic, or one that Remote has to refuse. Until Local has the answer
-// it is told of nothing from it on, because the ACK of a later request is an implied NAK of a READ (IBTA 9.7.5.1).
+// hold is a request that only Remote can answer: a READ or atomic, or one that Remote has to refuse. Until Local has
+// the answer it is told of nothing from it on, because the ACK of a later request is an implied NAK of a READ (IBTA
+// 9.7.5.1).
 type hold struct {
 	span
 	got    psn.PSN // response that Remote owes next
@@ -83,8 +84,9 @@ func (fl *flow) settle() {
 	}
 }
 
-// again takes a READ or atomic that Local repeats. What Remote has answered goes to Remote once more, to be replayed, and so does
-// what it answers behind a replay: the first answer may come before that is over, and the box keeps no data.
+// again takes a READ or atomic that Local repeats. What Remote has answered goes to Remote once more, to be replayed,
+// and so does what it answers behind a replay: the first answer may come before that is over, and the box keeps no
+// data.
 func (fl *flow) again(now vtime.Time, f *roce.Frame) {
 	p, replaying := f.Packet.PSN, fl.replay.until != 0
 	for i := range fl.holds.Len() {
@@ -104,8 +106,9 @@ func (fl *flow) again(now vtime.Time, f *roce.Frame) {
 	fl.repeatRead(now, f)
 }
 
-// position gives a READ response the opcode of its place in what Local has asked for. It has another one when the box has
-// asked for the rest of a READ again, which began with a FIRST, or when Local has, and this is still of an earlier request.
+// position gives a READ response the opcode of its place in what Local has asked for. It has another one when the box
+// has asked for the rest of a READ again, which began with a FIRST, or when Local has, and this is still of an earlier
+// request.
 func (fl *flow) position(f *roce.Frame, h *hold) {
 	p := &f.Packet
 	if !p.Opcode.IsReadResponse() {

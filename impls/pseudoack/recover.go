@@ -26,7 +26,8 @@ func (fl *flow) goBack() {
 	}
 }
 
-// lost reports whether the oldest request that Remote has not acknowledged is one that the box has promised and not kept.
+// lost reports whether the oldest request that Remote has not acknowledged is one that the box has promised and not
+// kept.
 func (fl *flow) lost() bool { return fl.paper() && fl.una.Less(fl.acked) }
 
 // spend uses up one retry. When none is left the flow is given up.
@@ -59,8 +60,8 @@ func (fl *flow) rewind() {
 // rnrForever is the RNR retry count that means without limit (IBTA 9.7.5.2.8).
 const rnrForever = 7
 
-// notReady waits as long as Remote asks for and then sends the request again, as often as Local would: the set-up tells how
-// often that is (IBTA 9.7.5.2.8).
+// notReady waits as long as Remote asks for and then sends the request again, as often as Local would: the set-up tells
+// how often that is (IBTA 9.7.5.2.8).
 func (fl *flow) notReady(now vtime.Time, f *roce.Frame, t roce.RNRTimer) {
 	if !fl.advance(now, f.Packet.PSN) || fl.lost() {
 		fl.goBack()
@@ -79,8 +80,8 @@ func (fl *flow) notReady(now vtime.Time, f *roce.Frame, t roce.RNRTimer) {
 	fl.box.wakeAt(fl, fl.retry.until)
 }
 
-// handleTimer ends an RNR wait or that for a replay, or finds that Remote has been silent for wan_rto. Without a buffer silence cannot be told
-// from loss, and there is nothing to ask with: the promise counts as broken.
+// handleTimer ends an RNR wait or that for a replay, or finds that Remote has been silent for wan_rto. Without a buffer
+// silence cannot be told from loss, and there is nothing to ask with: the promise counts as broken.
 func (fl *flow) handleTimer(now vtime.Time) {
 	if fl.replay.until != 0 && fl.replay.until <= now {
 		fl.replayEnds()
@@ -103,8 +104,8 @@ func (fl *flow) handleTimer(now vtime.Time) {
 	}
 }
 
-// leave lets Local's DREQ go when Remote has everything that came before it. The flow stays in the table, silent, until its
-// numbers are used again: what is still in the air of it is nobody's.
+// leave lets Local's DREQ go when Remote has everything that came before it. The flow stays in the table, silent, until
+// its numbers are used again: what is still in the air of it is nobody's.
 func (fl *flow) leave() {
 	if !fl.leaving || fl.state == promising && fl.una != fl.exp {
 		return

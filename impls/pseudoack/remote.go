@@ -91,8 +91,8 @@ func (fl *flow) release() {
 	}
 }
 
-// refused takes a fatal NAK. When Local has been told that the request was done, the promise is broken; otherwise the NAK
-// is for Local, unchanged. Remote is in error and answers no more.
+// refused takes a fatal NAK. When Local has been told that the request was done, the promise is broken; otherwise the
+// NAK is for Local, unchanged. Remote is in error and answers no more.
 func (fl *flow) refused(now vtime.Time, f *roce.Frame) {
 	if !fl.advance(now, f.Packet.PSN) {
 		fl.goBack()

@@ -6,9 +6,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// replay is the READs and atomics that Local has asked for again although all of their answers have passed the box: the LAN has
-// lost them. The box keeps no data, so Remote has to replay them, and until it has, Local is told of nothing else: responses
-// go out in the order of their requests (IBTA 9.7.5.1).
+// replay is the READs and atomics that Local has asked for again although all of their answers have passed the box: the
+// LAN has lost them. The box keeps no data, so Remote has to replay them, and until it has, Local is told of nothing
+// else: responses go out in the order of their requests (IBTA 9.7.5.1).
 type replay struct {
 	reads []hold     // the oldest first
 	until vtime.Time // the end of waiting; zero when nothing is waited for

@@ -35,8 +35,8 @@ func newTable() table {
 // byRequest finds the flow of a request.
 func (t *table) byRequest(f *roce.Frame) *flow { return t.remote[to(f)] }
 
-// byResponse finds the flow of a response. One to a QP that is not known yet may be the first of a flow that is watched:
-// it names a PSN that this flow has out. Of several such flows, the one that has the same UDP port is meant.
+// byResponse finds the flow of a response. One to a QP that is not known yet may be the first of a flow that is
+// watched: it names a PSN that this flow has out. Of several such flows, the one that has the same UDP port is meant.
 func (t *table) byResponse(f *roce.Frame) *flow {
 	if fl := t.local[to(f)]; fl != nil {
 		return fl
@@ -44,7 +44,8 @@ func (t *table) byResponse(f *roce.Frame) *flow {
 	var found *flow
 	n := 0
 	for _, fl := range t.list {
-		if fl.state != watching || fl.far.host != f.Src.As16() || fl.local.host != f.Dst.As16() || !f.Packet.PSN.In(fl.una, fl.max) {
+		if fl.state != watching || fl.far.host != f.Src.As16() || fl.local.host != f.Dst.As16() ||
+			!f.Packet.PSN.In(fl.una, fl.max) {
 			continue
 		}
 		if fl.reply.SrcPort == f.SrcPort {
@@ -92,8 +93,8 @@ func (b *Box) add(far qpAddr) *flow {
 	return fl
 }
 
-// evict makes room by forgetting the oldest flow that has ended. Every packet beyond the limit asks for room, so nothing is looked
-// for that is not there.
+// evict makes room by forgetting the oldest flow that has ended. Every packet beyond the limit asks for room, so
+// nothing is looked for that is not there.
 func (b *Box) evict() {
 	if b.ended == 0 {
 		return

@@ -21,7 +21,8 @@ const (
 	counters
 )
 
-var counterNames = [counters]string{engine.BrokenPromise, "overrun", "lan_gap", "repeated_ack", "recovery", "wan_timeout",
+var counterNames = [counters]string{engine.BrokenPromise, "overrun", "lan_gap", "repeated_ack",
+	"recovery", "wan_timeout",
 	"rnr_wait", "learned", "refused_flow"}
 
 // variable is a number of a flow that is told when it changes and somebody wants to know.

@@ -22,7 +22,8 @@ type arrivals struct {
 }
 
 func (a *arrivals) Packet(r *trace.Record) {
-	if r.From == trace.A && a.header.On(r.Conn) == a.hop && r.Recv >= a.from && r.Recv < a.to && r.Packet.Opcode.IsWrite() {
+	if r.From == trace.A && a.header.On(r.Conn) == a.hop && r.Recv >= a.from && r.Recv < a.to &&
+		r.Packet.Opcode.IsWrite() {
 		a.bytes += r.Packet.Len
 	}
 }
@@ -56,8 +57,8 @@ func goodput(t *testing.T, impl engine.Implementation, rtt vtime.Duration, lines
 	return float64(a.bytes) * 8 / measured.Seconds()
 }
 
-// With the box, throughput does not depend on the RTT of the WAN while the buffer holds a bandwidth-delay product; without
-// it, the queue depth bounds what is in flight.
+// With the box, throughput does not depend on the RTT of the WAN while the buffer holds a bandwidth-delay product;
+// without it, the queue depth bounds what is in flight.
 func TestThroughputIsIndependentOfRTT(t *testing.T) {
 	lines := []string{"link rate=10G queue=100000", "lan rate=10G", "qp mtu=4096 qd=128", "load write msg=4KiB"}
 	box := pseudoack.Over(gbn.Implementation())
@@ -77,15 +78,16 @@ func TestThroughputIsIndependentOfRTT(t *testing.T) {
 
 // A buffer below the bandwidth-delay product bounds what is promised, and so the throughput.
 func TestBufferBoundsThroughput(t *testing.T) {
-	lines := []string{"link rate=10G queue=100000", "lan rate=10G", "qp mtu=4096 qd=16", "load write msg=4KiB", "param buffer=1MiB"}
+	lines := []string{"link rate=10G queue=100000", "lan rate=10G", "qp mtu=4096 qd=16", "load write msg=4KiB",
+		"param buffer=1MiB"}
 	got := goodput(t, pseudoack.Over(gbn.Implementation()), 10*vtime.Millisecond, lines...)
 	if most := float64(1<<20+16*4096) * 8 / 0.010; got > 1.05*most || got < 0.5*most {
 		t.Errorf("%.3g b/s through a buffer of 1 MiB at 10 ms, want about %.3g", got, most)
 	}
 }
 
-// "the RDMA WAN accelerator starts to improve network throughput for smaller message sizes" (section 5.3): 512 bytes, 100
-// Gb/s, RTT 1 ms. The paper's 35 times are the packet rate of its machine; virtual time has no such limit.
+// "the RDMA WAN accelerator starts to improve network throughput for smaller message sizes" (section 5.3): 512 bytes,
+// 100 Gb/s, RTT 1 ms. The paper's 35 times are the packet rate of its machine; virtual time has no such limit.
 func TestSmallMessages(t *testing.T) {
 	lines := []string{"link rate=100G queue=100000", "qp mtu=4096 qd=128", "load write msg=512"}
 	with := goodput(t, pseudoack.Over(gbn.Implementation()), vtime.Millisecond, lines...)

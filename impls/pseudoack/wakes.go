@@ -2,8 +2,8 @@ package pseudoack
 
 import "github.com/rdma-gauntlet/gauntlet/harness/vtime"
 
-// wakes is a binary heap of the times at which flows want to be woken. A flow's newest entry is never later than its deadline;
-// those before it, which it no longer waits for, are dropped when they come to the top.
+// wakes is a binary heap of the times at which flows want to be woken. A flow's newest entry is never later than its
+// deadline; those before it, which it no longer waits for, are dropped when they come to the top.
 type wakes []wake
 
 // wake is one time of a flow.

@@ -10,8 +10,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/tcplite"
 )
 
-// conn is a stream over its own TCP. Both halves of the QP are views of it: whatever either is called with, the connection
-// sends and reports through the one that is asked first.
+// conn is a stream over its own TCP. Both halves of the QP are views of it: whatever either is called with, the
+// connection sends and reports through the one that is asked first.
 type conn struct {
 	*stream
 	tcp      *tcplite.Conn
@@ -20,12 +20,13 @@ type conn struct {
 	timeouts int64 // as far as they have been reported
 }
 
-// newConn makes a connection that is not open. Its sequence numbers begin where those of a RoCE QP would, so that one setting
-// of the start takes either across its wrap.
+// newConn makes a connection that is not open. Its sequence numbers begin where those of a RoCE QP would, so that one
+// setting of the start takes either across its wrap.
 func newConn(qp *engine.QP, cfg config, mem engine.Memory, h *Host) (*conn, error) {
 	s := newStream(qp, cfg, mem)
-	own := tcplite.Config{LocalPort: iwarp.Port, RemotePort: iwarp.PortOf(qp.DestQPN), ISS: firstSeq(qp.SendPSN), Active: s.active,
-		MSS: cfg.mss, Window: cfg.window, MinRTO: cfg.minRTO, Retries: cfg.retries}
+	own := tcplite.Config{LocalPort: iwarp.Port, RemotePort: iwarp.PortOf(qp.DestQPN), ISS: firstSeq(qp.SendPSN),
+		Active: s.active,
+		MSS:    cfg.mss, Window: cfg.window, MinRTO: cfg.minRTO, Retries: cfg.retries}
 	if s.active {
 		own.LocalPort, own.RemotePort = iwarp.PortOf(qp.QPN), iwarp.Port
 	}
@@ -64,8 +65,8 @@ func (c *conn) rise() {
 	}
 }
 
-// settle carries the end of one layer to the other: a stream that is done closes its half of the connection, and one whose
-// connection has ended is down.
+// settle carries the end of one layer to the other: a stream that is done closes its half of the connection, and one
+// whose connection has ended is down.
 func (c *conn) settle() {
 	switch c.tcp.End() {
 	case tcplite.TimedOut:
@@ -92,8 +93,8 @@ func (c *conn) HandleTimer(now vtime.Time) {
 	c.settle()
 }
 
-// PollTransmit implements engine.Engine: a segment whose payload is one FPDU or less, so that each begins with one. It is valid until
-// the next call for any QP of the host.
+// PollTransmit implements engine.Engine: a segment whose payload is one FPDU or less, so that each begins with one. It
+// is valid until the next call for any QP of the host.
 func (c *conn) PollTransmit(now vtime.Time, p *roce.Packet) bool {
 	c.tcp.Open()
 	if c.tcp.Room() {

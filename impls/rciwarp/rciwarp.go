@@ -31,8 +31,8 @@ func Implementation() engine.Implementation {
 	}
 }
 
-// Host is what the connections over TCP-lite of one endpoint share: the room where a segment is made, one at a time. A thousand
-// of them would each be out of the caches when their turn comes.
+// Host is what the connections over TCP-lite of one endpoint share: the room where a segment is made, one at a time. A
+// thousand of them would each be out of the caches when their turn comes.
 type Host struct{ segment []byte }
 
 // New implements engine.Host: the two halves of one end of a QP over TCP-lite, which share a connection. The error

@@ -18,20 +18,21 @@ type replyQueue struct {
 	begun bool // a segment of the oldest has been sent
 }
 
-// sendReadRequest asks for the data of a READ. The steering tag of the sink is the request's number, because nothing but
-// the response to it may use it.
+// sendReadRequest asks for the data of a READ. The steering tag of the sink is the request's number, because nothing
+// but the response to it may use it.
 func (s *stream) sendReadRequest(w *wqe) {
 	w.msn = s.sq.readMSN
 	s.sq.readMSN++
 	body := iwarp.ReadBody{SinkSTag: w.msn, SinkTO: w.LocalVA, Len: w.Len, SrcSTag: w.RKey, SrcTO: w.RemoteVA}
 	s.termBuf = body.Append(s.termBuf[:0])
-	s.segment(&iwarp.Segment{Opcode: iwarp.ReadRequest, QN: iwarp.QueueRead, MSN: w.msn, Last: true}, s.termBuf, len(s.termBuf))
+	s.segment(&iwarp.Segment{Opcode: iwarp.ReadRequest, QN: iwarp.QueueRead, MSN: w.msn, Last: true},
+		s.termBuf, len(s.termBuf))
 	s.sq.reading++
 	s.sentAll(w)
 }
 
-// takeReadRequest checks a READ request and queues its answer. What it may read is judged when it comes: "Remote Protection
-// Error" (RFC 5040, 4.8).
+// takeReadRequest checks a READ request and queues its answer. What it may read is judged when it comes: "Remote
+// Protection Error" (RFC 5040, 4.8).
 func (s *stream) takeReadRequest(seg *iwarp.Segment) {
 	var body iwarp.ReadBody
 	err := body.Decode(seg.Payload)
@@ -52,8 +53,8 @@ func (s *stream) takeReadRequest(seg *iwarp.Segment) {
 	}
 }
 
-// sendReply sends one segment of the oldest answer: "The Data Source of the RDMA Read uses the STag and TO that the request
-// named" is what makes it tagged (RFC 5040, 4.5).
+// sendReply sends one segment of the oldest answer: "The Data Source of the RDMA Read uses the STag and TO that the
+// request named" is what makes it tagged (RFC 5040, 4.5).
 func (s *stream) sendReply() {
 	r := s.replies.At(0)
 	seg := iwarp.Segment{Opcode: iwarp.ReadResp, Tagged: true, STag: r.SinkSTag, TO: r.SinkTO + uint64(r.sent)}
@@ -66,7 +67,8 @@ func (s *stream) sendReply() {
 	}
 }
 
-// takeReadResponse places data of the oldest READ. It must go on where the last segment ended, in the sink that was named.
+// takeReadResponse places data of the oldest READ. It must go on where the last segment ended, in the sink that was
+// named.
 func (s *stream) takeReadResponse(seg *iwarp.Segment) {
 	w := s.oldestRead()
 	n := uint32(len(seg.Payload))

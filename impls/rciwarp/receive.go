@@ -85,8 +85,8 @@ func (s *stream) takeWrite(seg *iwarp.Segment) {
 	s.mem.Store(seg.TO, seg.Payload, n)
 }
 
-// permitted reports whether a tag allows an access, and if not, which error it is. A key whose first byte may be accessed
-// is valid, and so is one that allows something else; the range or the right is then what is wrong.
+// permitted reports whether a tag allows an access, and if not, which error it is. A key whose first byte may be
+// accessed is valid, and so is one that allows something else; the range or the right is then what is wrong.
 func (s *stream) permitted(stag uint32, to uint64, n uint32, want engine.Access) (code uint8, ok bool) {
 	pd := s.qp.PD
 	switch {

@@ -14,8 +14,8 @@ func (s *stream) Up(mss int) {
 	s.greet = s.active
 }
 
-// sendSetup sends the start-up frame that is due. What this end asks for, it asks for its own direction: markers in what it
-// receives.
+// sendSetup sends the start-up frame that is due. What this end asks for, it asks for its own direction: markers in
+// what it receives.
 func (s *stream) sendSetup() {
 	s.greet = false
 	f := mpa.Setup{Reply: !s.active, Markers: s.cfg.markers, CRC: s.cfg.crc, Reject: s.refuse, Revision: mpa.Revision}

@@ -13,8 +13,8 @@ const (
 	typeUntagged   = 2 // DDP: untagged buffer error
 )
 
-// Error codes (RFC 5040, 4.8; RFC 5041, 8.2). The first two mean the same for RDMAP's protection errors and DDP's tagged
-// buffers; see taggedCode.
+// Error codes (RFC 5040, 4.8; RFC 5041, 8.2). The first two mean the same for RDMAP's protection errors and DDP's
+// tagged buffers; see taggedCode.
 const (
 	codeSTag             = 0
 	codeBounds           = 1
@@ -39,7 +39,8 @@ const (
 	codeMarker = 3
 )
 
-// taggedCode returns what DDP calls a protection error of RDMAP. It has no code for rights: such a tag is not valid for this.
+// taggedCode returns what DDP calls a protection error of RDMAP. It has no code for rights: such a tag is not valid for
+// this.
 func taggedCode(code uint8) uint8 {
 	switch code {
 	case codeRights:
@@ -55,8 +56,8 @@ func (s *stream) refuseUntagged(code uint8, seg *iwarp.Segment) {
 	s.terminate(iwarp.LayerDDP, typeUntagged, code, seg)
 }
 
-// terminate ends the stream with a Terminate that says what was wrong with seg, nil when it is not known. Nothing is sent
-// after it, and what comes is ignored.
+// terminate ends the stream with a Terminate that says what was wrong with seg, nil when it is not known. Nothing is
+// sent after it, and what comes is ignored.
 func (s *stream) terminate(layer iwarp.Layer, kind, code uint8, seg *iwarp.Segment) {
 	s.term = iwarp.TerminateBody{Layer: layer, Type: kind, Code: code}
 	if seg != nil {
@@ -80,11 +81,12 @@ func (s *stream) terminate(layer iwarp.Layer, kind, code uint8, seg *iwarp.Segme
 func (s *stream) sendTerminate() {
 	s.phase = ended
 	s.termBuf = s.term.Append(s.termBuf[:0])
-	s.segment(&iwarp.Segment{Opcode: iwarp.Terminate, QN: iwarp.QueueTerminate, MSN: 1, Last: true}, s.termBuf, len(s.termBuf))
+	s.segment(&iwarp.Segment{Opcode: iwarp.Terminate, QN: iwarp.QueueTerminate, MSN: 1, Last: true},
+		s.termBuf, len(s.termBuf))
 }
 
-// takeTerminate ends the stream because the peer did. The oldest request is blamed: the Terminate tells the segment, but a
-// WRITE that TCP has acknowledged has completed by then.
+// takeTerminate ends the stream because the peer did. The oldest request is blamed: the Terminate tells the segment,
+// but a WRITE that TCP has acknowledged has completed by then.
 func (s *stream) takeTerminate(seg *iwarp.Segment) {
 	var t iwarp.TerminateBody
 	status := engine.StatusRemoteOp

@@ -29,8 +29,8 @@ func (c *clock) Event(e *trace.Event) {
 // messages of 8 KiB that a run moves, as in the paper's test: "a single QP continuously sending 8KB" (FaSR V-B).
 const messages = 6000
 
-// lasts returns how long the messages take over 100 Gb/s and 6 us when each packet is lost with probability p the first time
-// it is sent. Retransmissions arrive: one that is lost costs a timeout, which is not the pipeline's doing.
+// lasts returns how long the messages take over 100 Gb/s and 6 us when each packet is lost with probability p the first
+// time it is sent. Retransmissions arrive: one that is lost costs a timeout, which is not the pipeline's doing.
 func lasts(t *testing.T, p float64) float64 {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(3, 0))
@@ -47,7 +47,8 @@ func lasts(t *testing.T, p float64) float64 {
 		}
 	}
 	var c clock
-	w, err := sim.New(s, [2]engine.Implementation{srnic.Implementation(), srnic.Implementation()}, sim.Options{Sink: &c})
+	w, err := sim.New(s, [2]engine.Implementation{srnic.Implementation(), srnic.Implementation()},
+		sim.Options{Sink: &c})
 	if err == nil {
 		err = w.Run()
 	}
@@ -57,8 +58,8 @@ func lasts(t *testing.T, p float64) float64 {
 	return vtime.Duration(c.last).Seconds()
 }
 
-// TestThroughputLoss holds what the stalls cost against the model, k p Tq / (t + k p Tq), within two points: "a single SRNIC
-// connection only reaches about 75% throughput at 1% loss rate" (FaSR I).
+// TestThroughputLoss holds what the stalls cost against the model, k p Tq / (t + k p Tq), within two points: "a single
+// SRNIC connection only reaches about 75% throughput at 1% loss rate" (FaSR I).
 func TestThroughputLoss(t *testing.T) {
 	packet := unit.Rate(100e9).Time(1106)
 	clean := lasts(t, 0)

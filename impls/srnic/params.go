@@ -29,7 +29,8 @@ type pipeConfig struct {
 func params() []engine.Param {
 	list := append(irn.Params(),
 		engine.Param{Name: "buffer", Default: "65536",
-			Meaning: "packets that may wait for the receive pipeline of an endpoint, 1 to 1048576; further ones are dropped"},
+			Meaning: "packets that may wait for the receive pipeline of an endpoint, 1 to 1048576; " +
+				"further ones are dropped"},
 		engine.Param{Name: "queries", Default: "2",
 			Meaning: "bitmap queries that a retransmitted packet costs its receiver, 0 to 16"},
 		engine.Param{Name: "rate", Default: "100G",

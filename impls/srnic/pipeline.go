@@ -8,10 +8,10 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/irn"
 )
 
-// pipeline is the receive pipeline of a NIC, through which the packets of all its QPs pass in the order of their arrival. A
-// packet occupies it for the time that its bytes take at the rate of the pipeline, and for its bitmap queries: "Every time
-// the pipeline waits for the result of a software SR query, the backlog of packets waiting to be processed will also
-// increase" (FaSR II-A).
+// pipeline is the receive pipeline of a NIC, through which the packets of all its QPs pass in the order of their
+// arrival. A packet occupies it for the time that its bytes take at the rate of the pipeline, and for its bitmap
+// queries: "Every time the pipeline waits for the result of a software SR query, the backlog of packets waiting to be
+// processed will also increase" (FaSR II-A).
 //
 // No driver knows of it. A half whose packets wait asks for a timer (due), and whichever half is called first takes all
 // packets out whose time has come; the others are called at that time, too, because none asks for a later one.
@@ -26,8 +26,8 @@ type pipeline struct {
 	dropped int64
 }
 
-// overhead is the bytes of a packet on the line outside its transport headers and payload: preamble, Ethernet, IPv4, UDP,
-// ICRC, FCS and gap.
+// overhead is the bytes of a packet on the line outside its transport headers and payload: preamble, Ethernet, IPv4,
+// UDP, ICRC, FCS and gap.
 const overhead = 8 + 14 + 20 + 8 + 4 + 4 + 12
 
 // time is what a packet takes without queries.
@@ -64,7 +64,8 @@ func (l *pipeline) advance(now vtime.Time) {
 	}
 }
 
-// pass hands a packet over at start, and stalls for the queries that it brings about. Its effects wait with the pipeline.
+// pass hands a packet over at start, and stalls for the queries that it brings about. Its effects wait with the
+// pipeline.
 func (l *pipeline) pass(now, start vtime.Time, h *half, p *roce.Packet) {
 	before := h.inner.Lookups()
 	h.inner.HandlePacket(now, p)

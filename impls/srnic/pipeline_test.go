@@ -43,7 +43,8 @@ func newTable(t testing.TB, params engine.Params) *table {
 	if err != nil {
 		t.Fatal(err)
 	}
-	req, resp, err := h.New(engine.QP{MTU: 1024, QueueDepth: 4, RTO: vtime.Second, RetryCount: 7, Access: engine.AllAccess}, &mem)
+	req, resp, err := h.New(engine.QP{MTU: 1024, QueueDepth: 4, RTO: vtime.Second, RetryCount: 7,
+		Access: engine.AllAccess}, &mem)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +53,8 @@ func newTable(t testing.TB, params engine.Params) *table {
 
 // write moves one message of 32 packets and reports whether it completed.
 func (x *table) write(t testing.TB) bool {
-	if err := x.req.Post(x.now, engine.WorkRequest{Op: engine.OpWrite, Len: 32 << 10, LocalVA: sourceVA, RemoteVA: targetVA, RKey: 2}); err != nil {
+	if err := x.req.Post(x.now, engine.WorkRequest{Op: engine.OpWrite, Len: 32 << 10, LocalVA: sourceVA,
+		RemoteVA: targetVA, RKey: 2}); err != nil {
 		t.Fatal(err)
 	}
 	for n, idle := 0, 0; idle < 200; {

@@ -12,9 +12,10 @@ var wire = irn.Wire{Name: "srnic", Base: roce.FSendFirst, Nack: roce.FaSRSack, R
 // Implementation returns the entry of the registry.
 func Implementation() engine.Implementation {
 	return engine.Implementation{
-		Name:     "srnic",
-		Title:    "SRNIC-like: IRN's recovery with bitmaps in host memory, which stall the receive pipeline",
-		Source:   "Huang et al., Fast and Scalable Selective Retransmission for RDMA (FaSR), II-A, V, on SRNIC (Wang et al., NSDI 2023)",
+		Name:  "srnic",
+		Title: "SRNIC-like: IRN's recovery with bitmaps in host memory, which stall the receive pipeline",
+		Source: "Huang et al., Fast and Scalable Selective Retransmission for RDMA (FaSR), II-A, V, on SRNIC " +
+			"(Wang et al., NSDI 2023)",
 		Params:   params(),
 		Recover:  "srn",
 		Features: []string{"sr", "extension"},
@@ -45,8 +46,8 @@ func NewHost(given engine.Params) (*Host, error) {
 	return &Host{cfg: cfg, pipe: pipeline{cfg: cfg.pipe}}, nil
 }
 
-// New builds the two halves of one end of a QP, behind the pipeline. The parameters are those of the host. The error names
-// the attribute that it rejects.
+// New builds the two halves of one end of a QP, behind the pipeline. The parameters are those of the host. The error
+// names the attribute that it rejects.
 func (h *Host) New(qp engine.QP, mem engine.Memory) (engine.Requester, engine.Responder, error) {
 	req, resp, err := irn.New(qp, h.cfg.irn, wire, mem)
 	if err != nil {

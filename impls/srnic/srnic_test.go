@@ -32,7 +32,10 @@ func TestContract(t *testing.T) {
 	}{
 		{"plain", func(*engine.QP) {}},
 		{"small packets", func(qp *engine.QP) { qp.MTU = 256 }},
-		{"one at a time", func(qp *engine.QP) { qp.QueueDepth, qp.MaxRdAtomic, qp.MaxDestRd, qp.ReceiveDepth = 1, 1, 1, 1 }},
+		{"one at a time", func(qp *engine.QP) {
+			qp.QueueDepth, qp.MaxRdAtomic, qp.MaxDestRd, qp.ReceiveDepth = 1, 1, 1,
+				1
+		}},
 		{"cap of 3", set("cap", "3")},
 		{"no queries", set("tq", "0", "rate", "0")},
 		{"slow pipeline", set("rate", "40G", "tq", "3us", "queries", "4")},
@@ -63,7 +66,8 @@ func TestNewRejects(t *testing.T) {
 	} {
 		qp := engine.QP{MTU: 1024, QueueDepth: 1}
 		tc.change(&qp)
-		if _, _, err := Implementation().New(qp, &memory.Host{}); err == nil || !strings.Contains(err.Error(), tc.want) {
+		if _, _, err := Implementation().New(qp, &memory.Host{}); err == nil ||
+			!strings.Contains(err.Error(), tc.want) {
 			t.Errorf("New says %v, want an error with %q", err, tc.want)
 		}
 	}

@@ -10,8 +10,8 @@ type chunks []chunk
 // chunkLimit bounds the ranges of one message. Segments in order need one range for each loss between them.
 const chunkLimit = 4096
 
-// add puts [from, to) in and returns the part of the log that is new, which is empty when all was there. It refuses, and
-// changes nothing, when the log would be too long.
+// add puts [from, to) in and returns the part of the log that is new, which is empty when all was there. It refuses,
+// and changes nothing, when the log would be too long.
 func (c *chunks) add(from, to uint32, fresh chunks) (chunks, bool) {
 	list, fresh := *c, fresh[:0]
 	i := 0

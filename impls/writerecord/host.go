@@ -7,9 +7,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/ring"
 )
 
-// Host is the datagram QP of an endpoint. "We require a datagram type QP" that all peers send to (IV-B): one receive queue
-// and one table of memory regions, with each message told by its source and number. The halves that New builds are how a
-// driver reaches it, one pair for each peer; they hold nothing for a peer that is silent.
+// Host is the datagram QP of an endpoint. "We require a datagram type QP" that all peers send to (IV-B): one receive
+// queue and one table of memory regions, with each message told by its source and number. The halves that New builds
+// are how a driver reaches it, one pair for each peer; they hold nothing for a peer that is silent.
 type Host struct {
 	cfg      config
 	posted   ring.Ring[engine.ReceiveRequest]

@@ -12,8 +12,8 @@ type messageKey struct {
 	number uint32
 }
 
-// message is what a target remembers of a message, from its first segment on. Its life is t_reasm or t_rec; one that ended
-// before is kept until then, so that a copy of one of its segments is not taken for a new message.
+// message is what a target remembers of a message, from its first segment on. Its life is t_reasm or t_rec; one that
+// ended before is kept until then, so that a copy of one of its segments is not taken for a new message.
 type message struct {
 	key     messageKey
 	until   vtime.Time
@@ -55,7 +55,8 @@ func (t *Target) kind(key messageKey) *lifetimes {
 	return &t.sends
 }
 
-// begin starts to remember a message. It returns nil when the endpoint remembers too many and none of this peer is over.
+// begin starts to remember a message. It returns nil when the endpoint remembers too many and none of this peer is
+// over.
 func (t *Target) begin(now vtime.Time, key messageKey, life vtime.Duration) *message {
 	h := t.host
 	if h.messages >= h.cfg.log && !t.makeRoom() {

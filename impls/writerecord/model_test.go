@@ -26,8 +26,8 @@ func (v *valid) Event(e *trace.Event) {
 	}
 }
 
-// fraction is the mean and the deviation of the valid part of a message whose every frame is lost with probability p. The
-// headers of a segment are those of UDP, of DDP and RDMAP, and the CRC.
+// fraction is the mean and the deviation of the valid part of a message whose every frame is lost with probability p.
+// The headers of a segment are those of UDP, of DDP and RDMAP, and the CRC.
 func fraction(op engine.Op, size int, p float64) (mean, deviation float64) {
 	d := models.Datagrams{Segment: 65000, Header: 8 + 18 + 4, Fragment: 1480}
 	if op == engine.OpSend {
@@ -38,8 +38,8 @@ func fraction(op engine.Op, size int, p float64) (mean, deviation float64) {
 	return d.WriteRecord(p, size)
 }
 
-// TestDeliveredFraction holds what is delivered against the model, over the losses and sizes of the paper's figures 7 and 8.
-// At 512 KiB and half a per cent a fifth of the SENDs arrives, and four fifths of what is recorded.
+// TestDeliveredFraction holds what is delivered against the model, over the losses and sizes of the paper's figures 7
+// and 8. At 512 KiB and half a per cent a fifth of the SENDs arrives, and four fifths of what is recorded.
 func TestDeliveredFraction(t *testing.T) {
 	for _, size := range []int{64 << 10, 512 << 10, 1 << 20} {
 		if testing.Short() && size > 64<<10 {
@@ -51,7 +51,8 @@ func TestDeliveredFraction(t *testing.T) {
 			}
 			for _, op := range []engine.Op{engine.OpSend, engine.OpWrite} {
 				count := max(128, 32<<20/size)
-				text := fmt.Sprintf("impl writerecord\nlink rate=10G delay=10us\nloss random p=%v\nseed %d\nload %s msg=%d count=%d\n",
+				text := fmt.Sprintf("impl writerecord\nlink rate=10G delay=10us\nloss random p=%v\nseed %d\nload "+
+					"%s msg=%d count=%d\n",
 					p, 1, strings.ToLower(op.String()), size, count)
 				spec, err := scenario.Parse(strings.NewReader(text))
 				if err != nil {
@@ -69,9 +70,11 @@ func TestDeliveredFraction(t *testing.T) {
 				got := v.bytes / float64(size*count)
 				mean, deviation := fraction(op, size, p)
 				sigma := deviation / math.Sqrt(float64(count))
-				t.Logf("%-5v %4d KiB, loss %4.1f%%: %.3f valid, model %.3f +- %.3f", op, size>>10, p*100, got, mean, sigma)
+				t.Logf("%-5v %4d KiB, loss %4.1f%%: %.3f valid, model %.3f +- %.3f", op, size>>10,
+					p*100, got, mean, sigma)
 				if math.Abs(got-mean) > 3*sigma+1/float64(count) {
-					t.Errorf("%v of %d bytes, loss %v: %.3f is valid, the model says %.3f with a deviation of %.3f", op, size, p, got, mean, sigma)
+					t.Errorf("%v of %d bytes, loss %v: %.3f is valid, the model says %.3f with a deviation of %.3f", op,
+						size, p, got, mean, sigma)
 				}
 			}
 		}
@@ -86,7 +89,8 @@ func TestModel(t *testing.T) {
 		p    float64
 		want float64
 	}{
-		{engine.OpWrite, 65000, 0.001, 0.957}, {engine.OpWrite, 65000, 0.01, 0.643}, {engine.OpSend, 65000, 0.05, 0.105},
+		{engine.OpWrite, 65000, 0.001, 0.957}, {engine.OpWrite, 65000, 0.01, 0.643},
+		{engine.OpSend, 65000, 0.05, 0.105},
 		{engine.OpSend, 8 * 65000, 0.005, 0.171}, {engine.OpWrite, 16 * 65000, 0.01, 0.427},
 	} {
 		if got, _ := fraction(tt.op, tt.size, tt.p); math.Abs(got-tt.want) > 0.0006 {

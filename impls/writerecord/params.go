@@ -26,7 +26,8 @@ func params() []engine.Param {
 		{Name: "log", Default: "65536",
 			Meaning: "messages that an endpoint remembers at most, received and recorded ones together, 16 to 1048576"},
 		{Name: "map", Default: "chunks",
-			Meaning: "how a Write-Record is declared: chunks is one completion for each chunk, aggregate one with a map of all"},
+			Meaning: "how a Write-Record is declared: chunks is one completion for each chunk, aggregate " +
+				"one with a map of all"},
 		{Name: "segment", Default: "65000",
 			Meaning: "payload bytes of a segment, 64 to 65473"},
 		{Name: "t_reasm", Default: "100ms",

@@ -6,9 +6,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// receive takes a segment of a SEND. "Datagram-iWARP matches incoming packets at the DDP layer with the appropriate receive
-// WR. It does not guarantee that the order in which the incoming packets are completed is the order in which the send side
-// actually transmitted the data" (IV-B1).
+// receive takes a segment of a SEND. "Datagram-iWARP matches incoming packets at the DDP layer with the appropriate
+// receive WR. It does not guarantee that the order in which the incoming packets are completed is the order in which
+// the send side actually transmitted the data" (IV-B1).
 func (t *Target) receive(now vtime.Time, s *iwarp.Segment) {
 	m := t.table[messageKey{number: s.MSN}]
 	if m == nil {
@@ -54,8 +54,8 @@ func (t *Target) match(now vtime.Time, s *iwarp.Segment) *message {
 	return m
 }
 
-// place logs a segment and stores it. What cannot be logged is not placed, since nobody could be told that it is valid; what
-// is there already is not written again.
+// place logs a segment and stores it. What cannot be logged is not placed, since nobody could be told that it is valid;
+// what is there already is not written again.
 func (t *Target) place(m *message, base uint64, from uint32, data []byte) bool {
 	if len(data) == 0 {
 		t.fresh = t.fresh[:0]
@@ -78,14 +78,16 @@ func (t *Target) place(m *message, base uint64, from uint32, data []byte) bool {
 // finish completes the receive of a message.
 func (t *Target) finish(m *message, status engine.Status) {
 	t.end(m)
-	t.tell(engine.Event{Kind: engine.ReceiveCQE, Status: status, Op: engine.OpSend, ID: m.receive.ID, VA: m.receive.VA, Len: m.arrived.bytes()})
+	t.tell(engine.Event{Kind: engine.ReceiveCQE, Status: status, Op: engine.OpSend, ID: m.receive.ID, VA: m.receive.VA,
+		Len: m.arrived.bytes()})
 }
 
-// giveUp ends a message that is not whole: "in the event of packet loss while sending large multi-packet datagram messages,
-// the entire message must be discarded" (IV-B4). Its receive is the next to be taken.
+// giveUp ends a message that is not whole: "in the event of packet loss while sending large multi-packet datagram
+// messages, the entire message must be discarded" (IV-B4). Its receive is the next to be taken.
 func (t *Target) giveUp(m *message) {
 	t.end(m)
 	t.lost++
 	t.host.giveBack(m.receive)
-	t.tell(engine.Event{Kind: engine.Lost, Op: engine.OpSend, ID: m.receive.ID, VA: m.receive.VA, Len: m.arrived.bytes()})
+	t.tell(engine.Event{Kind: engine.Lost, Op: engine.OpSend, ID: m.receive.ID, VA: m.receive.VA,
+		Len: m.arrived.bytes()})
 }

@@ -6,13 +6,13 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// record takes a segment of a Write-Record. "There is no matching receive request posted, the data is simply placed in the
-// correct memory location" (IV-B3), and "Segments (64K) are placed in memory as they arrive and their reception and location is
-// recorded" (VI-A2).
+// record takes a segment of a Write-Record. "There is no matching receive request posted, the data is simply placed in
+// the correct memory location" (IV-B3), and "Segments (64K) are placed in memory as they arrive and their reception and
+// location is recorded" (VI-A2).
 func (t *Target) record(now vtime.Time, s *iwarp.Segment) {
 	r, n := &s.Record, uint32(len(s.Payload))
-	// "The receiving machine enforces the requirement that the requested memory location must be registered with the device
-	// as a valid memory region before placing the data" (II).
+	// "The receiving machine enforces the requirement that the requested memory location must be registered with the
+	// device as a valid memory region before placing the data" (II).
 	if t.qp.Access&engine.RemoteWrite == 0 || !t.mem.Permit(t.qp.PD, s.STag, s.TO, n, engine.RemoteWrite) {
 		t.refuse(engine.StatusRemoteAccess)
 		return
@@ -46,8 +46,8 @@ func (t *Target) record(now vtime.Time, s *iwarp.Segment) {
 	}
 }
 
-// declareAll declares what has arrived: "the final packet must arrive for the partial message to be placed into memory and
-// those parts that are valid are declared as such" (VI-A2). A message without bytes is declared too.
+// declareAll declares what has arrived: "the final packet must arrive for the partial message to be placed into memory
+// and those parts that are valid are declared as such" (VI-A2). A message without bytes is declared too.
 func (t *Target) declareAll(m *message) {
 	if len(m.arrived) == 0 {
 		t.declare(m, []chunk{{}})
@@ -56,11 +56,12 @@ func (t *Target) declareAll(m *message) {
 	t.declare(m, m.arrived)
 }
 
-// declare makes the completions: "either individual entries for each logical chunk of data in a message or ... a validity
-// map; essentially an aggregated form of individual completion notifications" (IV-B3).
+// declare makes the completions: "either individual entries for each logical chunk of data in a message or ... a
+// validity map; essentially an aggregated form of individual completion notifications" (IV-B3).
 func (t *Target) declare(m *message, list []chunk) {
 	for i, c := range list {
-		t.tell(engine.Event{Kind: engine.Declared, Op: engine.OpWrite, ID: uint64(m.key.number), VA: m.base + uint64(c.from), Len: c.to - c.from,
+		t.tell(engine.Event{Kind: engine.Declared, Op: engine.OpWrite, ID: uint64(m.key.number),
+			VA: m.base + uint64(c.from), Len: c.to - c.from,
 			More: t.host.cfg.aggregate && i < len(list)-1})
 	}
 }

@@ -63,8 +63,8 @@ func (t *Target) refuse(why engine.Status) {
 	t.tell(engine.Event{Kind: engine.Refused, Status: why})
 }
 
-// tell reports an event about what the current datagram's sender sent: "the completion queue elements need to be altered to
-// include information concerning the source address and port for incoming data" (IV-B, 4).
+// tell reports an event about what the current datagram's sender sent: "the completion queue elements need to be
+// altered to include information concerning the source address and port for incoming data" (IV-B, 4).
 func (t *Target) tell(ev engine.Event) {
 	ev.Peer = iwarp.PortOf(t.qp.DestQPN)
 	t.events.Push(ev)

@@ -54,7 +54,8 @@ func newPairOf(t testing.TB, given engine.Params, n int) *pair {
 	if err != nil {
 		t.Fatal(err)
 	}
-	req, resp, err := h.New(engine.QP{QPN: 0x11, DestQPN: 0x12, QueueDepth: 64, ReceiveDepth: 64, Access: engine.AllAccess, Params: given}, &p.mem)
+	req, resp, err := h.New(engine.QP{QPN: 0x11, DestQPN: 0x12, QueueDepth: 64, ReceiveDepth: 64,
+		Access: engine.AllAccess, Params: given}, &p.mem)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,12 +142,15 @@ func TestPostRefuses(t *testing.T) {
 
 func TestParamsAreChecked(t *testing.T) {
 	for given, want := range map[string]string{
-		"segment=10": "want a number from 64 to 65473", "segment=65474": "want a number", "map=bits": "want chunks or aggregate",
-		"t_reasm=0s": "want a time", "t_rec=200s": "want a time", "link_mtu=68": "want a number from 576", "log=x": "want a number",
+		"segment=10": "want a number from 64 to 65473", "segment=65474": "want a number",
+		"map=bits":   "want chunks or aggregate",
+		"t_reasm=0s": "want a time", "t_rec=200s": "want a time", "link_mtu=68": "want a number from 576",
+		"log=x":    "want a number",
 		"mtu=1500": "parameter mtu is not known; known are link_mtu",
 	} {
 		name, value, _ := strings.Cut(given, "=")
-		if _, err := NewHost(engine.Params{name: value}); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), name) {
+		if _, err := NewHost(engine.Params{name: value}); err == nil || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v, want %q", given, err, want)
 		}
 	}
@@ -158,11 +162,12 @@ func TestParamsAreChecked(t *testing.T) {
 	}
 }
 
-// Whatever arrives of whatever was sent, in whatever order and however often: what is declared holds what was sent, what is
-// not declared and was never in a segment that arrived is untouched, and a received message is whole.
+// Whatever arrives of whatever was sent, in whatever order and however often: what is declared holds what was sent,
+// what is not declared and was never in a segment that arrived is untouched, and a received message is whole.
 func TestDeclaredIsValid(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		p := newPair(t, engine.Params{"segment": "1000", "map": rapid.SampledFrom([]string{"chunks", "aggregate"}).Draw(rt, "map")})
+		p := newPair(t, engine.Params{"segment": "1000",
+			"map": rapid.SampledFrom([]string{"chunks", "aggregate"}).Draw(rt, "map")})
 		n := rapid.IntRange(0, 9000).Draw(rt, "length")
 		wr := write
 		if rapid.Bool().Draw(rt, "send") {
@@ -235,7 +240,8 @@ func (p *pair) judge(rt *rapid.T, wr *engine.WorkRequest, arrived []bool, last b
 	}
 	for k := range declared {
 		if declared[k] != (arrived[k] && last) {
-			rt.Fatalf("byte %d arrived: %v, and is declared: %v; the last segment came: %v", k, arrived[k], declared[k], last)
+			rt.Fatalf("byte %d arrived: %v, and is declared: %v; the last segment came: %v", k, arrived[k],
+				declared[k], last)
 		}
 	}
 	if (entries > 0) != last {
@@ -264,7 +270,8 @@ func TestLogIsBounded(t *testing.T) {
 	}
 }
 
-// "It does not have to keep information regarding connections" (IV-A): ten thousand peers that are silent share what one has.
+// "It does not have to keep information regarding connections" (IV-A): ten thousand peers that are silent share what
+// one has.
 func TestSilentPeersCostNothing(t *testing.T) {
 	h, err := NewHost(nil)
 	if err != nil {
@@ -309,11 +316,13 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// FuzzTarget hands datagrams with right CRCs and any content to a target: it must neither panic nor write where the tag does
-// not reach.
+// FuzzTarget hands datagrams with right CRCs and any content to a target: it must neither panic nor write where the tag
+// does not reach.
 func FuzzTarget(f *testing.F) {
-	for _, text := range []string{"WREC msg=0 off=0 mlen=20 stag=0x2 to=0x10000000000 len=20 L", "SEND msn=1 mo=0 len=20 L", "SEND msn=1 mo=4294967295 len=9",
-		"WREC msg=0 off=4294967280 mlen=4294967295 stag=0x2 to=0xffffffffffffffff len=20", "TERMINATE msn=1 mo=0 len=4 L"} {
+	for _, text := range []string{"WREC msg=0 off=0 mlen=20 stag=0x2 to=0x10000000000 len=20 L",
+		"SEND msn=1 mo=0 len=20 L", "SEND msn=1 mo=4294967295 len=9",
+		"WREC msg=0 off=4294967280 mlen=4294967295 stag=0x2 to=0xffffffffffffffff len=20",
+		"TERMINATE msn=1 mo=0 len=4 L"} {
 		s, err := iwarp.Parse(text)
 		if err != nil {
 			f.Fatal(err)
@@ -332,7 +341,8 @@ func FuzzTarget(f *testing.F) {
 			if len(body) > iwarp.MaxDatagram-iwarp.CRCLen {
 				return
 			}
-			d := iwarp.AppendCRC(append(iwarp.AppendUDP(nil, 1, iwarp.Port, len(body)+iwarp.CRCLen), body...), len(body))
+			d := iwarp.AppendCRC(append(iwarp.AppendUDP(nil, 1, iwarp.Port, len(body)+iwarp.CRCLen), body...),
+				len(body))
 			packet := roce.Packet{Payload: d, Len: len(d)}
 			packet.Opcode = roce.UDP
 			p.target.HandlePacket(p.now, &packet)

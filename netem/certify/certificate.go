@@ -1,6 +1,6 @@
 // Package certify says whether a link was what its Spec says: it compares what was measured before, during and after a
-// run with what was asked for, within bounds that have reasons. What is outside them makes INVALID the rules whose evidence
-// rests on it, which is not the fault of the device under test.
+// run with what was asked for, within bounds that have reasons. What is outside them makes INVALID the rules whose
+// evidence rests on it, which is not the fault of the device under test.
 package certify
 
 import (
@@ -43,8 +43,8 @@ func (c *Certificate) Failed(p validity.Property) *Item {
 	return nil
 }
 
-// Against returns why evidence that rests on p does not stand, in a sentence that says when and what; "" when it stands. Where
-// nothing was measured, only frames speak for themselves.
+// Against returns why evidence that rests on p does not stand, in a sentence that says when and what; "" when it
+// stands. Where nothing was measured, only frames speak for themselves.
 func (c *Certificate) Against(p validity.Property) string {
 	if c.Valid {
 		return ""

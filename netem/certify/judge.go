@@ -35,7 +35,8 @@ var parts = []struct {
 	property validity.Property
 	judge    func(*Measured, Bounds) []Item
 }{
-	{validity.Delay, delay}, {validity.Rate, rate}, {validity.Loss, losses}, {validity.Order, changes}, {validity.Accounts, tallies},
+	{validity.Delay, delay}, {validity.Rate, rate}, {validity.Loss, losses}, {validity.Order, changes},
+	{validity.Accounts, tallies},
 	{validity.Capture, capture}, {validity.Lateness, schedule},
 }
 
@@ -73,7 +74,8 @@ func delay(m *Measured, b Bounds) []Item {
 	want := m.Link.Delay + m.Link.Rate.Time(m.Probes.WireBytes)
 	slack := delaySlack(m.Link, b)
 	most := want + m.Link.Jitter + 4*slack
-	why := fmt.Sprintf("the larger of %s and %s %% of the delay, which a wake-up of the kernel may cost", b.DelayLeast, percent(b.Delay))
+	why := fmt.Sprintf("the larger of %s and %s %% of the delay, which a wake-up of the kernel may cost",
+		b.DelayLeast, percent(b.Delay))
 	return []Item{
 		enough,
 		{
@@ -82,7 +84,8 @@ func delay(m *Measured, b Bounds) []Item {
 		},
 		{
 			Name: "delay p99", Want: "at most " + show(most), Got: show(p99),
-			Bound: "delay, jitter and four times the tolerance of the median: one probe in a hundred may meet a stall", OK: p99 <= most,
+			Bound: "delay, jitter and four times the tolerance of the median: one probe in a hundred may meet a stall",
+			OK:    p99 <= most,
 		},
 	}
 }
@@ -97,7 +100,8 @@ func rate(m *Measured, b Bounds) []Item {
 	if m.Burst == nil || m.Link.Rate == 0 {
 		return nil
 	}
-	item := Item{Name: "rate", Want: m.Link.Rate.String(), Got: "unknown", Bound: "a burst of two packets or more that takes time"}
+	item := Item{Name: "rate", Want: m.Link.Rate.String(), Got: "unknown",
+		Bound: "a burst of two packets or more that takes time"}
 	if m.Burst.Arrived < 2 || m.Burst.Span <= 0 {
 		return []Item{item}
 	}
@@ -165,9 +169,11 @@ func share(name string, want unit.Ratio, got, of uint64, length float64, b Bound
 		bound = b.Sigma*math.Sqrt(n*p*(1-p)*(2*length-1)) + b.Sigma*length
 	}
 	return Item{
-		Name: name, Want: fmt.Sprintf("%s (%.6g of %d)", want, n*p, of), Got: fmt.Sprintf("%.4g (%d)", float64(got)/max(n, 1), got),
-		Bound: fmt.Sprintf("± %.3g: %g standard deviations and as many groups, in groups of %.3g", bound, b.Sigma, length),
-		OK:    math.Abs(float64(got)-n*p) <= bound+1e-9*n, // the last term is rounding
+		Name: name, Want: fmt.Sprintf("%s (%.6g of %d)", want, n*p, of), Got: fmt.Sprintf("%.4g (%d)",
+			float64(got)/max(n, 1), got),
+		Bound: fmt.Sprintf("± %.3g: %g standard deviations and as many groups, in groups of %.3g",
+			bound, b.Sigma, length),
+		OK: math.Abs(float64(got)-n*p) <= bound+1e-9*n, // the last term is rounding
 	}
 }
 
@@ -183,7 +189,8 @@ func runs(loss spec.Loss, l *Losses, length float64, b Bounds) (Item, bool) {
 	bound := b.Sigma * length / math.Sqrt(float64(l.Runs))
 	return Item{
 		Name: "loss run", Want: fmt.Sprintf("%.4g packets", want), Got: fmt.Sprintf("%.4g packets", got),
-		Bound: fmt.Sprintf("± %.3g: %g standard errors of %d runs", bound, b.Sigma, l.Runs), OK: math.Abs(got-want) <= bound,
+		Bound: fmt.Sprintf("± %.3g: %g standard errors of %d runs", bound, b.Sigma, l.Runs),
+		OK:    math.Abs(got-want) <= bound,
 	}, true
 }
 
@@ -201,14 +208,16 @@ func changes(m *Measured, b Bounds) []Item {
 	case m.Link.Jitter > 0:
 		return items
 	case m.Link.Reorder > 0:
-		// A packet that skips the delay overtakes all that are in flight, so the reordered ones are no share of anything.
+		// A packet that skips the delay overtakes all that are in flight, so the reordered ones are no share of
+		// anything.
 		return append(items, Item{
 			Name: "reordering", Want: "some", Got: fmt.Sprint(c.Reordered), Bound: "it was asked for and must occur",
 			OK: c.Reordered > 0 || float64(m.Link.Reorder)*float64(c.Delivered) < 4*b.Sigma,
 		})
 	}
 	return append(items, Item{
-		Name: "reordering", Want: "0", Got: fmt.Sprint(c.Reordered), Bound: "exact: nothing on this link overtakes", OK: c.Reordered == 0,
+		Name: "reordering", Want: "0", Got: fmt.Sprint(c.Reordered), Bound: "exact: nothing on this link overtakes",
+		OK: c.Reordered == 0,
 	})
 }
 
@@ -245,7 +254,8 @@ func schedule(m *Measured, b Bounds) []Item {
 	return []Item{
 		{
 			Name: "overflow", Want: "0", Got: fmt.Sprint(s.Overflow),
-			Bound: "exact: a frame that the bench itself lost; lower the rate", OK: s.Overflow == 0, Property: validity.Accounts | validity.Loss,
+			Bound: "exact: a frame that the bench itself lost; lower the rate", OK: s.Overflow == 0,
+			Property: validity.Accounts | validity.Loss,
 		},
 		{
 			Name: "lateness p99", Want: "at most " + show(slack), Got: show(s.LateP99),

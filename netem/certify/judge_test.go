@@ -93,12 +93,16 @@ func TestBounds(t *testing.T) {
 		{"duplication", "none", Measured{Changes: &Changes{Delivered: 9}}, true},
 		{"duplication", "one unasked", Measured{Changes: &Changes{Delivered: 9, Duplicated: 1}}, false},
 		{"corruption", "one unasked", Measured{Changes: &Changes{Delivered: 9, Corrupted: 1}}, false},
-		{"corruption", "as asked", Measured{Link: spec.Link{Corrupt: 0.01}, Changes: &Changes{Delivered: 1e4, Corrupted: 110}}, true},
-		{"corruption", "none of many", Measured{Link: spec.Link{Corrupt: 0.01}, Changes: &Changes{Delivered: 1e4}}, false},
+		{"corruption", "as asked", Measured{Link: spec.Link{Corrupt: 0.01}, Changes: &Changes{Delivered: 1e4,
+			Corrupted: 110}}, true},
+		{"corruption", "none of many", Measured{Link: spec.Link{Corrupt: 0.01}, Changes: &Changes{Delivered: 1e4}},
+			false},
 		{"reordering", "none", Measured{Changes: &Changes{Delivered: 9}}, true},
 		{"reordering", "one unasked", Measured{Changes: &Changes{Delivered: 9, Reordered: 1}}, false},
-		{"reordering", "asked and missing", Measured{Link: spec.Link{Reorder: 0.1}, Changes: &Changes{Delivered: 1e4}}, false},
-		{"reordering", "asked and seen", Measured{Link: spec.Link{Reorder: 0.1}, Changes: &Changes{Delivered: 1e4, Reordered: 1}}, true},
+		{"reordering", "asked and missing", Measured{Link: spec.Link{Reorder: 0.1}, Changes: &Changes{Delivered: 1e4}},
+			false},
+		{"reordering", "asked and seen", Measured{Link: spec.Link{Reorder: 0.1}, Changes: &Changes{Delivered: 1e4,
+			Reordered: 1}}, true},
 		{"capture drops", "none", Measured{Capture: &Capture{Frames: 9}}, true},
 		{"capture drops", "one", Measured{Capture: &Capture{Frames: 9, Drops: 1}}, false},
 		{"overflow", "none", Measured{Schedule: &Schedule{}}, true},
@@ -107,7 +111,8 @@ func TestBounds(t *testing.T) {
 		{"lateness p99", "above", Measured{Link: wan, Schedule: &Schedule{LateP99: 1*ms + 1}}, false},
 		{"longest stall", "at the bound", Measured{Link: near, Schedule: &Schedule{LateMax: 20 * ms}}, true},
 		{"longest stall", "above", Measured{Link: near, Schedule: &Schedule{LateMax: 20*ms + 1}}, false},
-		{"longest stall", "a long link", Measured{Link: spec.Link{Delay: 80 * ms}, Schedule: &Schedule{LateMax: 80 * ms}}, true},
+		{"longest stall", "a long link", Measured{Link: spec.Link{Delay: 80 * ms},
+			Schedule: &Schedule{LateMax: 80 * ms}}, true},
 	} {
 		i := item(c.m, c.name)
 		if i == nil {
@@ -126,14 +131,17 @@ func TestProperties(t *testing.T) {
 	seven := uint64(7)
 	m := Measured{
 		Link: spec.Link{Rate: 100e6}, Probes: delays(20, 0, 0), Burst: &Burst{Arrived: 2, WireBytes: 1250, Span: ms},
-		Losses: &Losses{Sent: 100, Lost: 7, Runs: 30, Decided: &seven}, Changes: &Changes{Delivered: 9}, Capture: &Capture{}, Schedule: &Schedule{},
+		Losses: &Losses{Sent: 100, Lost: 7, Runs: 30, Decided: &seven}, Changes: &Changes{Delivered: 9},
+		Capture: &Capture{}, Schedule: &Schedule{},
 	}
 	m.Link.Loss = spec.Loss{Model: spec.Bernoulli, P: 0.1}
 	want := map[string]validity.Property{
 		"probes": validity.Delay, "delay p50": validity.Delay, "delay p99": validity.Delay, "rate": validity.Rate,
 		"losses seen": validity.Accounts, "loss": validity.Loss, "loss run": validity.Loss,
-		"duplication": validity.Order, "corruption": validity.Order, "reordering": validity.Order, "capture drops": validity.Capture,
-		"overflow": validity.Accounts | validity.Loss, "lateness p99": validity.Lateness, "longest stall": validity.Lateness,
+		"duplication": validity.Order, "corruption": validity.Order, "reordering": validity.Order,
+		"capture drops": validity.Capture,
+		"overflow":      validity.Accounts | validity.Loss, "lateness p99": validity.Lateness,
+		"longest stall": validity.Lateness,
 	}
 	got := map[string]validity.Property{}
 	for _, i := range Certify("during", DefaultBounds(), m).Items {
@@ -158,13 +166,16 @@ func TestAgainst(t *testing.T) {
 			validity.Frames: "", validity.Sequence: "", validity.Reaction: "late", validity.Path: "late",
 			validity.Everything: "late", 0: "late", validity.Loss: "lossy",
 		}},
-		{"nobody knows what", []Item{vague}, map[validity.Property]string{validity.Frames: "vague", validity.Reaction: "vague", 0: "vague"}},
-		{"nothing measured", nil, map[validity.Property]string{validity.Frames: "", validity.Sequence: "nothing was measured", 0: "nothing was measured"}},
+		{"nobody knows what", []Item{vague}, map[validity.Property]string{validity.Frames: "vague",
+			validity.Reaction: "vague", 0: "vague"}},
+		{"nothing measured", nil, map[validity.Property]string{validity.Frames: "",
+			validity.Sequence: "nothing was measured", 0: "nothing was measured"}},
 	} {
 		good, bad := Issue("before", []Item{good}), Issue("during", c.items)
 		for rests, want := range c.want {
 			got := Against([]Certificate{good, bad}, rests)
-			if (got == "") != (want == "") || !strings.HasPrefix(got, "link certificate during the run: "+want) && want != "" {
+			if (got == "") != (want == "") || !strings.HasPrefix(got, "link certificate during the run: "+want) &&
+				want != "" {
 				t.Errorf("%s, evidence rests on %v: %q, want %q", c.name, rests, got, want)
 			}
 		}
@@ -173,7 +184,8 @@ func TestAgainst(t *testing.T) {
 
 func TestSlowLinkNamesTheRemedy(t *testing.T) {
 	for arrived, slow := range map[int]bool{95: true, 101: false, 107: false} {
-		i := item(Measured{Link: spec.Link{Rate: 100e6}, Burst: &Burst{Arrived: arrived, WireBytes: 1250, Span: 10 * ms}}, "rate")
+		i := item(Measured{Link: spec.Link{Rate: 100e6}, Burst: &Burst{Arrived: arrived, WireBytes: 1250,
+			Span: 10 * ms}}, "rate")
 		if strings.Contains(i.Bound, "lower the rate") != slow {
 			t.Errorf("%d packets: %s", arrived, i.Bound)
 		}
@@ -183,9 +195,10 @@ func TestSlowLinkNamesTheRemedy(t *testing.T) {
 // What says nothing yields no item.
 func TestOmissions(t *testing.T) {
 	for name, m := range map[string]Measured{
-		"rate":       {Burst: &Burst{Arrived: 100, WireBytes: 1250, Span: ms}}, // unlimited
-		"loss":       {Link: spec.Link{Loss: spec.Loss{Model: spec.Tape}}, Losses: &Losses{Sent: 100, Lost: 50}},
-		"loss run":   {Link: spec.Link{Loss: spec.Loss{Model: spec.Bernoulli, P: 0.5}}, Losses: &Losses{Sent: 100, Lost: 50, Runs: 29}},
+		"rate": {Burst: &Burst{Arrived: 100, WireBytes: 1250, Span: ms}}, // unlimited
+		"loss": {Link: spec.Link{Loss: spec.Loss{Model: spec.Tape}}, Losses: &Losses{Sent: 100, Lost: 50}},
+		"loss run": {Link: spec.Link{Loss: spec.Loss{Model: spec.Bernoulli, P: 0.5}}, Losses: &Losses{Sent: 100,
+			Lost: 50, Runs: 29}},
 		"reordering": {Link: spec.Link{Delay: ms, Jitter: ms}, Changes: &Changes{Delivered: 100, Reordered: 30}},
 		"delay p50":  {Probes: &Probes{Sent: 10}},
 	} {
@@ -253,8 +266,9 @@ func observe(t *testing.T, want, real spec.Loss, seed uint64, packets int) Measu
 // Slots make losses come in groups as large as the traffic of a slot.
 func TestSlotsWidenTheBound(t *testing.T) {
 	slotted := spec.Link{Loss: spec.Loss{Model: spec.Bernoulli, P: 0.1, Slot: ms}}
-	dense := Measured{Link: slotted, Losses: &Losses{Sent: 10000, Lost: 2000, Over: 100 * ms}}    // 100 slots
-	sparse := Measured{Link: slotted, Losses: &Losses{Sent: 10000, Lost: 2000, Over: 20000 * ms}} // a packet every two slots
+	dense := Measured{Link: slotted, Losses: &Losses{Sent: 10000, Lost: 2000, Over: 100 * ms}} // 100 slots
+	// a packet every two slots
+	sparse := Measured{Link: slotted, Losses: &Losses{Sent: 10000, Lost: 2000, Over: 20000 * ms}}
 	if i := item(dense, "loss"); i == nil || !i.OK {
 		t.Errorf("20 of 100 slots at 10 %%: %+v", i)
 	}

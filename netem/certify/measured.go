@@ -6,8 +6,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/spec"
 )
 
-// Measured is what was seen of one direction of a link. What was not measured is nil and yields no item; what should have
-// been measured and was not is the caller's to report.
+// Measured is what was seen of one direction of a link. What was not measured is nil and yields no item; what should
+// have been measured and was not is the caller's to report.
 type Measured struct {
 	Direction string // "A>B"
 	Link      spec.Link
@@ -43,8 +43,8 @@ type Losses struct {
 	Decided *uint64        // what the link says that it lost, when it counts exactly
 }
 
-// Tally is something that a link which counts exactly says it did to so many packets, and in so many it was seen. Scripted faults are
-// in both.
+// Tally is something that a link which counts exactly says it did to so many packets, and in so many it was seen.
+// Scripted faults are in both.
 type Tally struct {
 	What          string // "corruptions"
 	Decided, Seen uint64

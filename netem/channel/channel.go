@@ -1,9 +1,10 @@
-// Package channel is one direction of an emulated link as a state machine without I/O or a clock. The virtual-time bench
-// and the user-space relay both drive it, so a link means the same on both.
+// Package channel is one direction of an emulated link as a state machine without I/O or a clock. The virtual-time
+// bench and the user-space relay both drive it, so a link means the same on both.
 //
-// On every packet it applies, in this order: scripted faults, loss, queue (with its congestion marks), rate, delay and jitter, reordering,
-// duplication, corruption. A packet that a fault or the loss process takes is lost on the way: it has used its turn in
-// the queue and its time on the line. (Kernel netem loses it before the line, so that a lost packet costs no rate.)
+// On every packet it applies, in this order: scripted faults, loss, queue (with its congestion marks), rate, delay and
+// jitter, reordering, duplication, corruption. A packet that a fault or the loss process takes is lost on the way: it
+// has used its turn in the queue and its time on the line. (Kernel netem loses it before the line, so that a lost
+// packet costs no rate.)
 //
 // Arrivals keep the order of sending, with these exceptions: jitter lets a late packet be overtaken, as in netem; a
 // reordered packet skips the delay; a delay fault holds back one packet; a reorder fault makes it wait for successors.
@@ -146,8 +147,8 @@ func (c *Channel) marked(n uint64) bool {
 	}
 }
 
-// Free returns when the sender's port is next idle, which is the line unless the port is faster; a driver that pulls its
-// packets pulls the next one then.
+// Free returns when the sender's port is next idle, which is the line unless the port is faster; a driver that pulls
+// its packets pulls the next one then.
 func (c *Channel) Free() vtime.Time {
 	if c.link.Port != 0 {
 		return c.port.free

@@ -94,11 +94,13 @@ func TestVerdicts(t *testing.T) {
 		{"rate=10G queue=1", "none", "delay A psn=+2 by=1us", "1>1, 2>2, 0>- queue"},
 		{"rate=10G queue=9 delay=5us", "none", "delay A psn=+1 by=10us", "1>6, 2>17 delay[0], 3>8"},
 		{"rate=10G queue=9 delay=5us reorder=1", "none", "", "1>1 reorder, 2>2 reorder, 3>3 reorder"},
-		{"rate=10G queue=9 delay=5us reorder=1", "none", "delay A psn=+1 by=10us", "1>1 reorder, 2>12 reorder, 3>3 reorder"},
+		{"rate=10G queue=9 delay=5us reorder=1", "none", "delay A psn=+1 by=10us",
+			"1>1 reorder, 2>12 reorder, 3>3 reorder"},
 		{"rate=10G queue=9 delay=5us", "none", "reorder A psn=+1 behind=1", "1>6, 2>- reorder[0], 3>8"},
 		{"rate=10G queue=9 duplicate=1", "none", "", "1>1 duplicate, 2>2 duplicate, 3>3 duplicate"},
 		{"rate=10G queue=9 corrupt=1", "none", "dup A psn=+1", "1>1 corrupt, 2>2 corrupt, 3>3 corrupt"},
-		{"rate=0", "none", "dup A psn=+0,mark A psn=+1,rewrite A psn=+2 field=ttl value=3", "0>0 dup[0], 0>0 mark[1], 0>0 rewrite[2]"},
+		{"rate=0", "none", "dup A psn=+0,mark A psn=+1,rewrite A psn=+2 field=ttl value=3",
+			"0>0 dup[0], 0>0 mark[1], 0>0 rewrite[2]"},
 		{"corrupt=1", "none", "corrupt A psn=+1 field=icrc", "0>0 corrupt, 0>0 corrupt[0], 0>0 corrupt"},
 		{"rate=0", "none", "drop B", "0>0, 0>0, 0>0"},
 	}
@@ -142,7 +144,8 @@ func TestLineDrains(t *testing.T) {
 
 func TestInstructions(t *testing.T) {
 	c := open(t, "rate=10G queue=9", "none",
-		"dup A psn=+0 copies=2", "dup A psn=+1 by=5us", "corrupt A psn=+2 field=psn", "rewrite A psn=+3 field=ttl value=3", "mark A psn=+4")
+		"dup A psn=+0 copies=2", "dup A psn=+1 by=5us", "corrupt A psn=+2 field=psn",
+		"rewrite A psn=+3 field=ttl value=3", "mark A psn=+4")
 	v := c.Offer(0, bytes, fault.A, packet(0))
 	if v.Copies != 2 || v.Copy(v.Arrive, 1) != 2*us || v.Copy(v.Arrive, 2) != 3*us || !v.Intact() {
 		t.Errorf("back-to-back copies: %+v", v)
@@ -150,7 +153,8 @@ func TestInstructions(t *testing.T) {
 	if v = c.Offer(0, bytes, fault.A, packet(1)); v.Copies != 1 || v.Copy(v.Arrive, 1) != 7*us {
 		t.Errorf("late copy: %+v", v)
 	}
-	if v = c.Offer(0, bytes, fault.A, packet(2)); v.Corrupt != fault.PSN || v.Intact() || v.Bit(24) < 0 || v.Bit(24) > 23 {
+	if v = c.Offer(0, bytes, fault.A, packet(2)); v.Corrupt != fault.PSN || v.Intact() ||
+		v.Bit(24) < 0 || v.Bit(24) > 23 {
 		t.Errorf("corruption: %+v", v)
 	}
 	if v = c.Offer(0, bytes, fault.A, packet(3)); v.Rewrite != fault.TTL || v.Value != 3 || v.Intact() {
@@ -193,15 +197,19 @@ func TestStreamsAreIndependent(t *testing.T) {
 			func(a, b Verdict) bool { return a.Fate == Lost || a == b }},
 		{"a fault", open(t, every, "random p=0.1", "drop A psn=+2"), 10 * vtime.Microsecond,
 			func(a, b Verdict) bool { return b.Cause.Kind == DroppedByFault || a == b }},
-		{"no jitter", open(t, "rate=10G queue=9 delay=5us reorder=0.1 duplicate=0.1 corrupt=0.1", "random p=0.1"), 10 * vtime.Microsecond,
+		{"no jitter", open(t, "rate=10G queue=9 delay=5us reorder=0.1 duplicate=0.1 corrupt=0.1", "random p=0.1"),
+			10 * vtime.Microsecond,
 			func(a, b Verdict) bool { return a.Cause == b.Cause && a.Copies == b.Copies }},
-		{"no reordering", open(t, "rate=10G queue=9 delay=5us jitter=2us duplicate=0.1 corrupt=0.1", "random p=0.1"), 10 * vtime.Microsecond,
+		{"no reordering", open(t, "rate=10G queue=9 delay=5us jitter=2us duplicate=0.1 corrupt=0.1", "random p=0.1"),
+			10 * vtime.Microsecond,
 			func(a, b Verdict) bool {
 				return a.Copies == b.Copies && a.Corrupt == b.Corrupt && (a.Arrive == b.Arrive || a.Arrive == a.Sent)
 			}},
-		{"no duplication", open(t, "rate=10G queue=9 delay=5us jitter=2us reorder=0.1 corrupt=0.1", "random p=0.1"), 10 * vtime.Microsecond,
+		{"no duplication", open(t, "rate=10G queue=9 delay=5us jitter=2us reorder=0.1 corrupt=0.1", "random p=0.1"),
+			10 * vtime.Microsecond,
 			func(a, b Verdict) bool { return a.Arrive == b.Arrive && a.Corrupt == b.Corrupt }},
-		{"more corruption", open(t, strings.Replace(every, "corrupt=0.1", "corrupt=1", 1), "random p=0.1"), 10 * vtime.Microsecond,
+		{"more corruption", open(t, strings.Replace(every, "corrupt=0.1", "corrupt=1", 1), "random p=0.1"),
+			10 * vtime.Microsecond,
 			func(a, b Verdict) bool { return a.Arrive == b.Arrive && a.Copies == b.Copies }},
 	}
 	for _, tt := range tests {
@@ -292,7 +300,8 @@ func TestJitterEnds(t *testing.T) {
 // Without jitter, reordering and faults, arrivals keep the order of sending, and every packet is accounted for.
 func TestOrderAndConservation(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		l := spec.Link{Rate: unit.Rate(rapid.Int64Range(0, 1e10).Draw(t, "rate")), Queue: rapid.IntRange(1, 5).Draw(t, "queue"),
+		l := spec.Link{Rate: unit.Rate(rapid.Int64Range(0, 1e10).Draw(t, "rate")), Queue: rapid.IntRange(1,
+			5).Draw(t, "queue"),
 			Delay: vtime.Microsecond, Loss: spec.Loss{Model: spec.Bernoulli, P: 0.2}}
 		c, err := New(l, nil, rapid.Uint64().Draw(t, "seed"))
 		if err != nil {
@@ -380,8 +389,9 @@ func TestNewRefuses(t *testing.T) {
 func TestNames(t *testing.T) {
 	tests := map[string]fmt.Stringer{
 		"": Cause{}, "loss": Cause{Kind: Loss}, "queue": Cause{Kind: Queue}, "drop[3]": Cause{DroppedByFault, 3},
-		"dup[0]": Cause{Kind: DuplicatedByFault}, "corrupt": Cause{Kind: CorruptedAtRandom}, "corrupt[1]": Cause{CorruptedByFault, 1},
-		"cause 99": Cause{Kind: 99}, "held": Held, "fate 9": Fate(9),
+		"dup[0]": Cause{Kind: DuplicatedByFault}, "corrupt": Cause{Kind: CorruptedAtRandom},
+		"corrupt[1]": Cause{CorruptedByFault, 1},
+		"cause 99":   Cause{Kind: 99}, "held": Held, "fate 9": Fate(9),
 	}
 	for want, x := range tests {
 		if x.String() != want {

@@ -60,12 +60,13 @@ func TestReorderBehind(t *testing.T) {
 		{"reorder A psn=+2 behind=1", "013245", 0},
 		{"reorder A psn=+2 behind=3", "013452", 0},
 		{"reorder A psn=+0 behind=2", "120345", 0},
-		{"reorder A psn=+2 behind=9", "013452", 1},                               // too few successors
-		{"reorder A psn=+5 behind=1", "012345", 1},                               // none
-		{"reorder A psn=+2 behind=2,drop A psn=+3", "01452", 0},                  // a lost packet passes nobody
-		{"reorder A psn=+1 behind=1,reorder A psn=+2 behind=1", "031245", 0},     // nor does a held one
-		{"reorder A psn=+1 behind=3,reorder A psn=+2 behind=1", "032451", 0},     //
-		{"reorder A psn=+2 behind=1,delay A psn=+3 by=1500ns", "014325", 0},      // it waits for the delayed one, behind it
+		{"reorder A psn=+2 behind=9", "013452", 1},                           // too few successors
+		{"reorder A psn=+5 behind=1", "012345", 1},                           // none
+		{"reorder A psn=+2 behind=2,drop A psn=+3", "01452", 0},              // a lost packet passes nobody
+		{"reorder A psn=+1 behind=1,reorder A psn=+2 behind=1", "031245", 0}, // nor does a held one
+		{"reorder A psn=+1 behind=3,reorder A psn=+2 behind=1", "032451", 0}, //
+		// it waits for the delayed one, behind it
+		{"reorder A psn=+2 behind=1,delay A psn=+3 by=1500ns", "014325", 0},
 		{"reorder A psn=+2 behind=1,delay A psn=+3 by=5ms", "014523", 1},         // but not for ever
 		{"reorder A psn=+2 behind=1,delay A psn=+2 by=2500ns", "013425", 0},      // its own delay counts
 		{"reorder A psn=+2..+4 behind=1 count=2,drop A psn=+5", "01423", 0},      //
@@ -78,7 +79,8 @@ func TestReorderBehind(t *testing.T) {
 		}
 		c := open(t, link, "none", script...)
 		if got := drive(c, 6); got != tt.want || c.Counters().Early != tt.early {
-			t.Errorf("%s: arrive as %s with %d early, want %s with %d", tt.faults, got, c.Counters().Early, tt.want, tt.early)
+			t.Errorf("%s: arrive as %s with %d early, want %s with %d", tt.faults, got, c.Counters().Early,
+				tt.want, tt.early)
 		}
 	}
 }

@@ -65,7 +65,8 @@ func TestPort(t *testing.T) {
 		sent := (i + 1) * vtime.Time(100*vtime.Microsecond)
 		arrive := vtime.Time(100*vtime.Microsecond) + (i+1)*vtime.Time(vtime.Millisecond)
 		if v.Sent != sent || v.Arrive != arrive || c.Free() != sent {
-			t.Errorf("packet %d: sent %v, arrives %v, free %v; want %v, %v", i, v.Sent, v.Arrive, c.Free(), sent, arrive)
+			t.Errorf("packet %d: sent %v, arrives %v, free %v; want %v, %v", i, v.Sent, v.Arrive,
+				c.Free(), sent, arrive)
 		}
 		now = c.Free()
 	}

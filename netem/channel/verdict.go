@@ -89,7 +89,8 @@ const (
 
 var words = [kinds]string{
 	DelayedByFault: "delay", ReorderedAtRandom: "reorder", ReorderedByFault: "reorder",
-	DuplicatedAtRandom: "duplicate", DuplicatedByFault: "dup", MarkedByQueue: "ecn", MarkedByFault: "mark", RewrittenByFault: "rewrite",
+	DuplicatedAtRandom: "duplicate", DuplicatedByFault: "dup", MarkedByQueue: "ecn", MarkedByFault: "mark",
+	RewrittenByFault:  "rewrite",
 	CorruptedAtRandom: "corrupt", CorruptedByFault: "corrupt", Queue: "queue", Loss: "loss", DroppedByFault: "drop",
 }
 
@@ -102,7 +103,8 @@ type Cause struct {
 // Scripted reports whether a fault did it.
 func (c Cause) Scripted() bool {
 	switch c.Kind {
-	case DelayedByFault, ReorderedByFault, DuplicatedByFault, MarkedByFault, RewrittenByFault, CorruptedByFault, DroppedByFault:
+	case DelayedByFault, ReorderedByFault, DuplicatedByFault, MarkedByFault, RewrittenByFault,
+		CorruptedByFault, DroppedByFault:
 		return true
 	}
 	return false

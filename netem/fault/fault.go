@@ -58,16 +58,17 @@ type Field string
 
 // The fields of Corrupt.
 const (
-	AnyField Field = "any"     // any bit from the IP header on
-	IP       Field = "ip"      // the IP header
-	UDP      Field = "udp"     // the UDP header
-	BTH      Field = "bth"     // the base transport header
-	Opcode   Field = "opcode"  // BTH: opcode
-	PSN      Field = "psn"     // BTH: packet sequence number
-	DestQP   Field = "qpn"     // BTH: destination QP
-	Ext      Field = "ext"     // the extended headers
-	Payload  Field = "payload" // the payload, padding excluded; of a TCP segment the data, with the checksum made right again
-	ICRC     Field = "icrc"    // the invariant CRC
+	AnyField Field = "any"    // any bit from the IP header on
+	IP       Field = "ip"     // the IP header
+	UDP      Field = "udp"    // the UDP header
+	BTH      Field = "bth"    // the base transport header
+	Opcode   Field = "opcode" // BTH: opcode
+	PSN      Field = "psn"    // BTH: packet sequence number
+	DestQP   Field = "qpn"    // BTH: destination QP
+	Ext      Field = "ext"    // the extended headers
+	// the payload, padding excluded; of a TCP segment the data, with the checksum made right again
+	Payload Field = "payload"
+	ICRC    Field = "icrc" // the invariant CRC
 )
 
 // The fields of Rewrite: those that the ICRC leaves out because routers change them (IBTA annex A17.3.3).

@@ -61,8 +61,9 @@ type Decision struct {
 	Mark    bool // set ECN to CE
 }
 
-// Decide judges one packet of one side; call it once per packet, in the order of sending. Every fault counts the packets
-// that match it, also those that another fault drops, so adding a fault never changes which packets the others hit.
+// Decide judges one packet of one side; call it once per packet, in the order of sending. Every fault counts the
+// packets that match it, also those that another fault drops, so adding a fault never changes which packets the others
+// hit.
 func (s *Set) Decide(from Side, id Identity) Decision {
 	var d Decision
 	tx := 0 // unknown until some fault asks

@@ -111,7 +111,8 @@ func TestTransmissionsAreKeptApart(t *testing.T) {
 func TestDecision(t *testing.T) {
 	s := set(t,
 		"delay A count=* by=1us", "delay A count=* by=2us", "dup A count=*", "dup A count=* copies=2 by=3us",
-		"reorder A count=* behind=2", "mark A count=*", "rewrite A count=* field=ttl value=3", "rewrite A count=* field=tos value=1",
+		"reorder A count=* behind=2", "mark A count=*", "rewrite A count=* field=ttl value=3",
+		"rewrite A count=* field=tos value=1",
 		"corrupt A count=* field=psn", "corrupt A count=* field=icrc")
 	want := Decision{Action: Corrupt, Fault: 8, Copies: 3, Gap: 3 * vtime.Microsecond, Delay: 3 * vtime.Microsecond,
 		Behind: 2, Corrupt: PSN, Rewrite: TTL, Value: 3, Mark: true}
@@ -136,7 +137,8 @@ func TestDecisionIsBounded(t *testing.T) {
 }
 
 func TestNewSetRefuses(t *testing.T) {
-	if _, err := NewSet([]Fault{{Action: Drop, From: A}, {}}); err == nil || !strings.HasPrefix(err.Error(), "fault 1: unknown action") {
+	if _, err := NewSet([]Fault{{Action: Drop, From: A}, {}}); err == nil || !strings.HasPrefix(err.Error(),
+		"fault 1: unknown action") {
 		t.Errorf("invalid fault: %v", err)
 	}
 	if _, err := NewSet(make([]Fault, MaxFaults+1)); err == nil {

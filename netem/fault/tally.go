@@ -4,8 +4,8 @@ package fault
 // 10 Gb/s at 400 ms and 4 KiB packets. It stays below 2^23, so a PSN that comes round again counts as a new packet.
 const MaxTracked = 1 << 19
 
-// Tally counts the transmissions of packets. Its memory is bounded: when it is full, the packet seen first is forgotten.
-// The zero value is ready.
+// Tally counts the transmissions of packets. Its memory is bounded: when it is full, the packet seen first is
+// forgotten. The zero value is ready.
 type Tally struct {
 	count     map[packet]int
 	order     []packet // ring of the packets in count, oldest at head once it is full

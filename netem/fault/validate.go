@@ -87,7 +87,8 @@ func (f Fault) checkSurplus() error {
 func (s *Set) CheckTypes(opcodes []string) error {
 	for i, f := range s.faults {
 		if f.Type != "" && !slices.Contains(Classes(), Class(f.Type)) && !slices.Contains(opcodes, f.Type) {
-			return fmt.Errorf("fault %d: unknown type %q; known are %s, %s", i, f.Type, list(Classes()), strings.Join(opcodes, ", "))
+			return fmt.Errorf("fault %d: unknown type %q; known are %s, %s", i, f.Type, list(Classes()),
+				strings.Join(opcodes, ", "))
 		}
 	}
 	return nil

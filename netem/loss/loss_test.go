@@ -65,8 +65,9 @@ func TestClosedFormsAgree(t *testing.T) {
 	}
 }
 
-// TestRateAndCorrelation compares the loss rate (lag 0) and the joint loss probability at lags 1 to 5 with the law. The deviation is
-// measured in standard errors over a thousand batches, which takes the correlation within a batch into account.
+// TestRateAndCorrelation compares the loss rate (lag 0) and the joint loss probability at lags 1 to 5 with the law. The
+// deviation is measured in standard errors over a thousand batches, which takes the correlation within a batch into
+// account.
 func TestRateAndCorrelation(t *testing.T) {
 	const size, sigmas = 4000, 5
 	batches := 1000
@@ -195,7 +196,8 @@ func TestSeeds(t *testing.T) {
 		}
 		rate := float64(parse(t, m).Mean())
 		if want := 1 - 2*rate*(1-rate); math.Abs(float64(same)/20000-want) > 0.05 {
-			t.Errorf("%s: neighbouring seeds agree on %d of 20000 packets, independent ones on %.0f", m, same, want*20000)
+			t.Errorf("%s: neighbouring seeds agree on %d of 20000 packets, independent ones on %.0f",
+				m, same, want*20000)
 		}
 	}
 }
@@ -225,7 +227,8 @@ const slot = 10 * vtime.Microsecond
 
 // Fades are a function of channel time: packets that come rarely see the same slots as those that come often.
 func TestSlotsDoNotDependOnPackets(t *testing.T) {
-	for _, m := range []string{"gemodel p=0.01 r=0.1 slot=10us", "burst p=0.01 len=20 slot=10us", "random p=0.1 slot=10us"} {
+	for _, m := range []string{"gemodel p=0.01 r=0.1 slot=10us", "burst p=0.01 len=20 slot=10us",
+		"random p=0.1 slot=10us"} {
 		often, rarely := process(t, m, 5), process(t, m, 5)
 		const slots = 3*epoch + 100
 		for i := range slots {
@@ -320,7 +323,9 @@ func TestNoAllocation(t *testing.T) {
 }
 
 func BenchmarkLose(b *testing.B) {
-	for _, m := range []string{"random p=0.0001", "gemodel p=0.01 r=0.3 h=0.1 k=0.99", "state p13=0.02 p31=0.3 p32=0.2 p14=0.005 p23=0.4", "burst p=0.0001 len=8 h=0.3", "gemodel p=0.01 r=0.3 slot=10us"} {
+	for _, m := range []string{"random p=0.0001", "gemodel p=0.01 r=0.3 h=0.1 k=0.99",
+		"state p13=0.02 p31=0.3 p32=0.2 p14=0.005 p23=0.4", "burst p=0.0001 len=8 h=0.3",
+		"gemodel p=0.01 r=0.3 slot=10us"} {
 		b.Run(strings.ReplaceAll(m, " ", ","), func(b *testing.B) {
 			p, now, lost := process(b, m, 1), vtime.Time(0), 0
 			b.ReportAllocs()

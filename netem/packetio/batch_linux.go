@@ -70,7 +70,8 @@ func (b *batch) arm(n int) {
 }
 
 // receive reads what is waiting, without blocking: a raw call, which does not offer the processor to Go's scheduler,
-// because getting it back may take longer than the call. MSG_TRUNC makes the length that of the frame, not of the buffer.
+// because getting it back may take longer than the call. MSG_TRUNC makes the length that of the frame, not of the
+// buffer.
 func (b *batch) receive(fd int) (int, error) {
 	n, _, errno := unix.RawSyscall6(unix.SYS_RECVMMSG, uintptr(fd), uintptr(unsafe.Pointer(&b.messages[0])),
 		uintptr(len(b.messages)), unix.MSG_DONTWAIT|unix.MSG_TRUNC, 0, 0)

@@ -2,8 +2,8 @@
 // system calls, receive times on the clock of the run, and waits that are exact to the kernel's timers.
 //
 // A Port belongs to the network namespace in which Open was called and stays there, whatever goroutine uses it later.
-// Nothing here allocates per packet. A Port, a Waiter and a Clock serve one goroutine each; the goroutine that waits for
-// departure times should call LockThread first, because Go's own timers are late by up to a millisecond.
+// Nothing here allocates per packet. A Port, a Waiter and a Clock serve one goroutine each; the goroutine that waits
+// for departure times should call LockThread first, because Go's own timers are late by up to a millisecond.
 //
 // What is not here: shared-memory rings. On a veth pair a TX ring is no faster than sendmmsg, and an RX ring gains most
 // where frames may be dropped unread, which a link must not do.

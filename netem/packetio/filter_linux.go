@@ -15,12 +15,13 @@ const rocePort = 4791
 // snapAll keeps the whole frame; the socket's own buffer decides how much is delivered.
 const snapAll = 1 << 18
 
-// overIPMAC begins the Ethernet addresses of endpoints whose packets are no RoCEv2 (see package drive). No device has one.
+// overIPMAC begins the Ethernet addresses of endpoints whose packets are no RoCEv2 (see package drive). No device has
+// one.
 const overIPMAC = 0x02000078
 
-// roceFilter accepts unfragmented UDP to port 4791 over IPv4 with any options, or over IPv6 without extension headers, and
-// of other transports whatever is addressed to an endpoint, and TCP over IPv4: in the namespaces of a run only the kernel's
-// TCP of an endpoint speaks it.
+// roceFilter accepts unfragmented UDP to port 4791 over IPv4 with any options, or over IPv6 without extension headers,
+// and of other transports whatever is addressed to an endpoint, and TCP over IPv4: in the namespaces of a run only the
+// kernel's TCP of an endpoint speaks it.
 func roceFilter() []bpf.Instruction {
 	return []bpf.Instruction{
 		bpf.LoadAbsolute{Off: 0, Size: 4}, // destination address

@@ -14,14 +14,17 @@ const solPacketIgnoreOutgoing = 23
 
 // Options say what a Port receives and how much it may hold. The zero value receives whole frames of up to 9 KiB.
 type Options struct {
-	Batch       int  // frames per system call at most; 0 is 64
-	Snap        int  // bytes kept of a frame; 0 is 9216
-	Buffer      int  // receive and send buffer of the socket in bytes; 0 is 16 MiB, less if the kernel forbids it
-	Outgoing    bool // also deliver the frames that this host sends, for taps
-	Past        bool // send past the device's qdisc, and receive nothing
-	Qdisc       bool // the device has one with a limit: a frame that it refuses is lost in its queue, and not sent again
-	Promiscuous bool // also receive what is for other MAC addresses, on a device that filters by them; ends with the Port
-	RoCE        bool // let only RoCEv2 packets (UDP destination port 4791 over IPv4 or IPv6) and those of other transports pass
+	Batch    int  // frames per system call at most; 0 is 64
+	Snap     int  // bytes kept of a frame; 0 is 9216
+	Buffer   int  // receive and send buffer of the socket in bytes; 0 is 16 MiB, less if the kernel forbids it
+	Outgoing bool // also deliver the frames that this host sends, for taps
+	Past     bool // send past the device's qdisc, and receive nothing
+	// the device has one with a limit: a frame that it refuses is lost in its queue, and not sent again
+	Qdisc bool
+	// also receive what is for other MAC addresses, on a device that filters by them; ends with the Port
+	Promiscuous bool
+	// let only RoCEv2 packets (UDP destination port 4791 over IPv4 or IPv6) and those of other transports pass
+	RoCE bool
 }
 
 // withDefaults fills in what the caller left open.
@@ -53,8 +56,8 @@ type Port struct {
 // Open binds a socket to the named device of the calling thread's network namespace. Frames that arrive before Open
 // returns are not delivered. The caller closes the Port. It needs CAP_NET_RAW.
 //
-// The kernel switches stamping on in the background, some milliseconds after the first socket of the host that wants it;
-// until then a frame bears the time at which Receive took it. A run that opens its Ports first never notices.
+// The kernel switches stamping on in the background, some milliseconds after the first socket of the host that wants
+// it; until then a frame bears the time at which Receive took it. A run that opens its Ports first never notices.
 func Open(device string, clock *Clock, options Options) (*Port, error) {
 	iface, err := net.InterfaceByName(device)
 	if err != nil {

@@ -169,14 +169,15 @@ func TestFramesCrossInOrder(t *testing.T) {
 	}
 }
 
-// A qdisc refuses what leaves through it: a Port that knows of it counts that as gone, one that does not tries again, and one that
-// goes past it meets no qdisc. With a limit of zero packets a pfifo refuses everything.
+// A qdisc refuses what leaves through it: a Port that knows of it counts that as gone, one that does not tries again,
+// and one that goes past it meets no qdisc. With a limit of zero packets a pfifo refuses everything.
 func TestQdisc(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: runs in real time")
 	}
 	p := newPair(t)
-	plain, through, past := p.open(t, "x", Options{}), p.open(t, "x", Options{Qdisc: true}), p.open(t, "x", Options{Past: true})
+	plain, through, past := p.open(t, "x", Options{}), p.open(t, "x", Options{Qdisc: true}),
+		p.open(t, "x", Options{Past: true})
 	y := p.open(t, "y", Options{})
 	p.do(t, func() error {
 		x, err := net.InterfaceByName("x")
@@ -219,7 +220,8 @@ func TestTapSeesBothDirections(t *testing.T) {
 		t.Fatalf("tap saw %+v", got)
 	}
 	if got[0].Length != 500 || len(got[0].Data) != 64 || got[1].Length != 60 {
-		t.Errorf("lengths %d (%d kept) and %d; want 500 (64 kept) and 60", got[0].Length, len(got[0].Data), got[1].Length)
+		t.Errorf("lengths %d (%d kept) and %d; want 500 (64 kept) and 60", got[0].Length,
+			len(got[0].Data), got[1].Length)
 	}
 }
 

@@ -78,8 +78,8 @@ func Share(pid int) error {
 	return confine(strconv.Itoa(pid), &set)
 }
 
-// confine moves every thread of a process to a set of processors. A thread starts with the set of the one that made it, so a
-// second look finds those that were made meanwhile by one that had not been moved.
+// confine moves every thread of a process to a set of processors. A thread starts with the set of the one that made it,
+// so a second look finds those that were made meanwhile by one that had not been moved.
 func confine(process string, set *unix.CPUSet) error {
 	for range 2 {
 		threads, err := threads(process)

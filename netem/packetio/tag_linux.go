@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The kernel takes the VLAN tag out of a frame that it receives and passes it beside the frame. It is put back, because a frame is
-// what was on the device.
+// The kernel takes the VLAN tag out of a frame that it receives and passes it beside the frame. It is put back, because
+// a frame is what was on the device.
 const (
 	tagLen = 4
 	tagAt  = 12 // behind the addresses

@@ -28,10 +28,10 @@ const (
 	OfLink Priority = 3 // the link; what helps it, such as the kernel's network threads in a guest, has 2
 )
 
-// Realtime gives the calling thread, which LockThread has locked, a real-time priority: it then runs before all ordinary
-// threads of the host. The other threads of the process get the next lower one, if there is one, because Go takes a locked
-// thread off its processor every 10 ms and has another thread give it back: one without priority is as late as the host is
-// busy. It is meant for a process with one loop and little else. It needs CAP_SYS_NICE.
+// Realtime gives the calling thread, which LockThread has locked, a real-time priority: it then runs before all
+// ordinary threads of the host. The other threads of the process get the next lower one, if there is one, because Go
+// takes a locked thread off its processor every 10 ms and has another thread give it back: one without priority is as
+// late as the host is busy. It is meant for a process with one loop and little else. It needs CAP_SYS_NICE.
 func Realtime(p Priority) error {
 	return schedule(unix.SCHED_FIFO, uint32(p), max(1, uint32(p)-1))
 }
@@ -39,8 +39,9 @@ func Realtime(p Priority) error {
 // Ordinary takes it back, before the thread is unlocked.
 func Ordinary() error { return schedule(unix.SCHED_NORMAL, 0, 0) }
 
-// schedule sets the policy of the process: the calling thread gets one priority, all others another. A thread starts with what
-// the one has that made it, so a second look finds those that were made meanwhile by one that had not been seen to.
+// schedule sets the policy of the process: the calling thread gets one priority, all others another. A thread starts
+// with what the one has that made it, so a second look finds those that were made meanwhile by one that had not been
+// seen to.
 func schedule(policy, own, others uint32) error {
 	for range 2 {
 		threads, err := threads("self")

@@ -56,8 +56,9 @@ type Config struct {
 	Memory     int       // bytes for frames in flight; 0 is DefaultMemory
 	Log        io.Writer // the fate log; nil is none
 	Commands   <-chan Command
-	Realtime   bool // the process is the relay's own: see packetio.Realtime and Waiter.KeepProcessor; no priority is no error
-	Processor  *int // with Realtime, the one that the loop keeps to, which others were moved off; nil is any
+	// the process is the relay's own: see packetio.Realtime and Waiter.KeepProcessor; no priority is no error
+	Realtime  bool
+	Processor *int // with Realtime, the one that the loop keeps to, which others were moved off; nil is any
 }
 
 // DefaultMemory holds 100 ms of a 10 Gb/s link.

@@ -34,7 +34,8 @@ func TestDelayOverVeth(t *testing.T) {
 		t.Errorf("%d of 4000 frames, %d reordered", len(got), reordered(got))
 	}
 	p50, p99 := delays(got)
-	t.Logf("delay error p50 %s p99 %s; departure lateness %+v, real-time %v", (p50 - want).Std(), (p99 - want).Std(), stats.Lateness, stats.Realtime)
+	t.Logf("delay error p50 %s p99 %s; departure lateness %+v, real-time %v", (p50 - want).Std(), (p99 - want).Std(),
+		stats.Lateness, stats.Realtime)
 	if e := p50 - want; e < 0 || e > 500*vtime.Microsecond {
 		t.Errorf("delay p50 is off by %s, want 0 to 500us", e.Std())
 	}

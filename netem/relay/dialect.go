@@ -7,8 +7,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/fault"
 )
 
-// Classifier tells packets apart. Classify is asked once per frame; false means that the frame is foreign. Fingerprint identifies the
-// bytes of a frame in the fate log.
+// Classifier tells packets apart. Classify is asked once per frame; false means that the frame is foreign. Fingerprint
+// identifies the bytes of a frame in the fate log.
 type Classifier interface {
 	Classify(from fault.Side, frame []byte) (fault.Identity, bool)
 	Fingerprint(frame []byte) uint64

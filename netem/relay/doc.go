@@ -6,10 +6,11 @@
 // is part of the result, and so are frames that found no room; a certificate turns both into a valid or invalid run.
 //
 // Frames that the Classifier does not know take no part: by Config.Foreign they cross at once, or are dropped, and
-// consume no draws. In ProbePhase the channels keep rate, delay, jitter and queue only; RunPhase begins with fresh ones, so
-// that measuring the link before a run shifts nothing in it.
+// consume no draws. In ProbePhase the channels keep rate, delay, jitter and queue only; RunPhase begins with fresh
+// ones, so that measuring the link before a run shifts nothing in it.
 //
-// A qdisc on the devices acts behind the relay, on all but what nothing must happen to: crafted and foreign frames go past it.
+// A qdisc on the devices acts behind the relay, on all but what nothing must happen to: crafted and foreign frames go
+// past it.
 //
 // The relay knows no RoCE. What identifies a frame, and what alters one, is given to it.
 package relay

@@ -37,8 +37,9 @@ type Record struct {
 	Copies int            // extra copies that follow
 	Gap    vtime.Duration // each of them so long after the one before
 	In     uint64         // fingerprint of the frame as it came; 0 for an injected one
-	Out    uint64         // fingerprint of the frame as it left, and of its copies; 0 when it did not, or left as it came
-	Cause  string         // as channel.Cause prints it; empty when nothing happened
+	// fingerprint of the frame as it left, and of its copies; 0 when it did not, or left as it came
+	Out   uint64
+	Cause string // as channel.Cause prints it; empty when nothing happened
 }
 
 // append adds the record as one line: times in picoseconds, "-" for none.
@@ -99,8 +100,10 @@ func ParseRecord(line string) (Record, error) {
 	p := parser{}
 	r := Record{
 		At: p.time(f[0]), From: fault.Side(f[1]), QP: int(p.number(f[2], 32)), PSN: uint32(p.number(f[3], 25)),
-		Offset: int(p.number(f[4], 64)), Type: word(f[5]), Fate: Fate(f[6][0]), Sent: p.time(f[7]), Arrive: p.time(f[8]),
-		Copies: int(p.number(f[9], 32)), Gap: vtime.Duration(p.number(f[10], 64)), In: p.hex(f[11]), Out: p.hex(f[12]), Cause: word(f[13]),
+		Offset: int(p.number(f[4], 64)), Type: word(f[5]), Fate: Fate(f[6][0]), Sent: p.time(f[7]),
+		Arrive: p.time(f[8]),
+		Copies: int(p.number(f[9], 32)), Gap: vtime.Duration(p.number(f[10], 64)), In: p.hex(f[11]), Out: p.hex(f[12]),
+		Cause: word(f[13]),
 	}
 	if p.err != nil || r.From != fault.A && r.From != fault.B || r.PSN > 1<<24-1 {
 		return Record{}, fmt.Errorf("relay: fate %q: a field is out of its range", line)

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// The journal hands pages of this size to its writer, and holds so many of them at most. Together they bridge a stall of
-// the disk of a few hundred thousand packets.
+// The journal hands pages of this size to its writer, and holds so many of them at most. Together they bridge a stall
+// of the disk of a few hundred thousand packets.
 const (
 	pageSize = 64 << 10
 	pages    = 256

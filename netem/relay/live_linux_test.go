@@ -260,7 +260,8 @@ func TestRemoteErrors(t *testing.T) {
 	link := spec.Duplex{AB: spec.Link{Queue: 1}, BA: spec.Link{Queue: 1}}
 	remote, cmd := r.process(t, relay.Setup{Timebase: packetio.Timebase{Start: r.start},
 		A: topology.PortA, B: topology.PortB, Link: link})
-	if _, err := remote.Phase(relay.Command{Phase: "sideways"}); err == nil || !strings.Contains(err.Error(), "sideways") {
+	if _, err := remote.Phase(relay.Command{Phase: "sideways"}); err == nil ||
+		!strings.Contains(err.Error(), "sideways") {
 		t.Errorf("phase sideways: %v", err)
 	}
 	if s, err := remote.Stats(); err != nil || s.Phase != relay.ProbePhase {
@@ -281,7 +282,8 @@ func TestAttachReportsRefusal(t *testing.T) {
 		relay.Main(down, replies, dialect)
 		replies.Close()
 	}()
-	if _, err := relay.Attach(up, answers, relay.Setup{A: "nosuch0", B: "nosuch1"}); err == nil || !strings.Contains(err.Error(), "nosuch0") {
+	if _, err := relay.Attach(up, answers, relay.Setup{A: "nosuch0", B: "nosuch1"}); err == nil ||
+		!strings.Contains(err.Error(), "nosuch0") {
 		t.Errorf("attach: %v", err)
 	}
 }

@@ -36,8 +36,10 @@ func Run(ctx context.Context, config Config) (Stats, error) {
 	if err := config.validate(); err != nil {
 		return Stats{}, err
 	}
-	r := &relay{config: &config, store: store{limit: config.Memory}, journal: newJournal(config.Log), causes: map[channel.Cause]string{}}
-	r.ab, r.ba = newPath(r, fault.A, config.A, config.B, config.PastB), newPath(r, fault.B, config.B, config.A, config.PastA)
+	r := &relay{config: &config, store: store{limit: config.Memory}, journal: newJournal(config.Log),
+		causes: map[channel.Cause]string{}}
+	r.ab, r.ba = newPath(r, fault.A, config.A, config.B, config.PastB), newPath(r, fault.B, config.B,
+		config.A, config.PastA)
 	phase := RunPhase
 	if config.Commands != nil {
 		phase = ProbePhase
@@ -101,8 +103,8 @@ func (r *relay) turn(waiter *packetio.Waiter) error {
 		}
 		busy = busy || some
 	}
-	// Receiving comes first, so that a frame that has just arrived on a link without delay leaves in the same turn. A turn
-	// takes one batch from each device and gives each one batch at most, so neither direction starves the other.
+	// Receiving comes first, so that a frame that has just arrived on a link without delay leaves in the same turn. A
+	// turn takes one batch from each device and gives each one batch at most, so neither direction starves the other.
 	now, until := r.config.Clock.Now(), vtime.Never
 	for _, p := range [...]*path{r.ab, r.ba} {
 		p.release(now)

@@ -65,7 +65,8 @@ func (p *path) accept(f *packetio.Packet) {
 	*v = p.channel.Offer(f.Time, f.Length+wireOverhead, p.side, id)
 	record := Record{
 		At: f.Time, From: p.side, QP: id.QP, PSN: id.PSN, Offset: id.Offset, Type: id.Type,
-		Fate: Lost, Sent: v.Sent, Arrive: v.Arrive, Copies: v.Copies, Gap: v.Gap, In: p.relay.config.Classifier.Fingerprint(f.Data),
+		Fate: Lost, Sent: v.Sent, Arrive: v.Arrive, Copies: v.Copies, Gap: v.Gap,
+		In:    p.relay.config.Classifier.Fingerprint(f.Data),
 		Cause: p.relay.cause(v.Cause),
 	}
 	if v.Fate == channel.Lost {

@@ -77,14 +77,16 @@ type bench struct {
 func newBench(t *testing.T, c Config) *bench {
 	t.Helper()
 	x := &bench{b: &device{room: 1 << 20}}
-	c.Clock, c.A, c.B, c.Classifier, c.Alter = packetio.NewClock(packetio.Monotonic()), &device{}, x.b, plain{}, flipLast
+	c.Clock, c.A, c.B, c.Classifier, c.Alter = packetio.NewClock(packetio.Monotonic()), &device{},
+		x.b, plain{}, flipLast
 	for _, l := range []*spec.Link{&c.Link.AB, &c.Link.BA} {
 		l.Queue = max(l.Queue, 1)
 	}
 	if err := c.validate(); err != nil {
 		t.Fatal(err)
 	}
-	x.relay = &relay{config: &c, store: store{limit: c.Memory}, journal: newJournal(&x.log), causes: map[channel.Cause]string{}}
+	x.relay = &relay{config: &c, store: store{limit: c.Memory}, journal: newJournal(&x.log),
+		causes: map[channel.Cause]string{}}
 	x.ab, x.ba = newPath(x.relay, fault.A, c.A, c.B, c.PastB), newPath(x.relay, fault.B, c.B, c.A, c.PastA)
 	if err := x.begin(RunPhase, 0); err != nil {
 		t.Fatal(err)
@@ -211,8 +213,9 @@ func TestHeldPacketsGo(t *testing.T) {
 
 func TestProbeConsumesNoDraws(t *testing.T) {
 	config := Config{
-		Link:   spec.Duplex{AB: spec.Link{Loss: spec.Loss{Model: spec.Bernoulli, P: 0.5}}},
-		Faults: []fault.Fault{{Action: fault.Drop, From: fault.A, QP: fault.AnyQP, PSN: fault.At(0), Count: fault.Every}},
+		Link: spec.Duplex{AB: spec.Link{Loss: spec.Loss{Model: spec.Bernoulli, P: 0.5}}},
+		Faults: []fault.Fault{{Action: fault.Drop, From: fault.A, QP: fault.AnyQP, PSN: fault.At(0),
+			Count: fault.Every}},
 		SeedAB: 4, SeedBA: 5,
 	}
 	outcome := func(probes int) []int {
@@ -334,13 +337,16 @@ func TestInjections(t *testing.T) {
 // What nothing must happen to leaves past the qdisc of the device, and everything else through it.
 func TestWayPastTheQdisc(t *testing.T) {
 	past := &device{room: 1}
-	x := newBench(t, Config{PastB: past, Injections: []Injection{{From: fault.A, Frame: numbered(7, 60)}, {From: fault.A, Frame: numbered(8, 60)}}})
+	x := newBench(t, Config{PastB: past, Injections: []Injection{{From: fault.A, Frame: numbered(7, 60)},
+		{From: fault.A, Frame: numbered(8, 60)}}})
 	x.send(0, 1)
 	if diff := cmp.Diff([]int{1}, x.advance(t, 0)); diff != "" {
 		t.Error(diff)
 	}
-	if s := x.ab.summary(); len(past.got) != 1 || s.InFlight != 1 || s.Forwarded != 2 || x.ab.next(0) != vtime.Time(retry) {
-		t.Errorf("%d frames went past, next at %d, %+v; want one that left and one that waits until there is room", len(past.got), x.ab.next(0), s)
+	if s := x.ab.summary(); len(past.got) != 1 || s.InFlight != 1 || s.Forwarded != 2 ||
+		x.ab.next(0) != vtime.Time(retry) {
+		t.Errorf("%d frames went past, next at %d, %+v; want one that left and one that waits until there is room",
+			len(past.got), x.ab.next(0), s)
 	}
 	past.room = 1
 	if out := x.advance(t, ms(1)); out != nil || len(past.got) != 2 {
@@ -371,7 +377,8 @@ func TestConfigRefusals(t *testing.T) {
 // The path of a packet allocates nothing, log included.
 func TestNoAllocationPerPacket(t *testing.T) {
 	x := newBench(t, Config{
-		Link: spec.Duplex{AB: spec.Link{Rate: 1e9, Delay: vtime.Millisecond, Queue: 100, Loss: spec.Loss{Model: spec.Bernoulli, P: 0.1}}},
+		Link: spec.Duplex{AB: spec.Link{Rate: 1e9, Delay: vtime.Millisecond, Queue: 100,
+			Loss: spec.Loss{Model: spec.Bernoulli, P: 0.1}}},
 	})
 	x.ab.out = newOutlet(sink{})
 	f := numbered(1, 1100)

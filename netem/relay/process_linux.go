@@ -19,21 +19,23 @@ import (
 
 // Setup is the first line that a relay process reads: a Config as far as it is data.
 type Setup struct {
-	packetio.Timebase                 // of the run: link, faults and injections are in its time
-	A                 string          `json:"a"` // device towards endpoint A
-	B                 string          `json:"b"`
-	Qdisc             bool            `json:"qdisc,omitempty"` // a qdisc impairs what leaves the devices; what it refuses is lost in its queue
-	Link              spec.Duplex     `json:"link"`
-	Faults            []fault.Fault   `json:"faults,omitempty"`
-	SeedAB            uint64          `json:"seed_ab"`
-	SeedBA            uint64          `json:"seed_ba"`
-	Injections        []Injection     `json:"injections,omitempty"`
-	Dialect           json.RawMessage `json:"dialect,omitempty"` // for the Dialect function, which alone knows what is in it
-	Foreign           Foreign         `json:"foreign,omitempty"`
-	Memory            int             `json:"memory,omitempty"`
-	Log               string          `json:"log,omitempty"` // path of the fate log
-	Realtime          bool            `json:"realtime,omitempty"`
-	Processor         *int            `json:"processor,omitempty"`
+	packetio.Timebase        // of the run: link, faults and injections are in its time
+	A                 string `json:"a"` // device towards endpoint A
+	B                 string `json:"b"`
+	// a qdisc impairs what leaves the devices; what it refuses is lost in its queue
+	Qdisc      bool          `json:"qdisc,omitempty"`
+	Link       spec.Duplex   `json:"link"`
+	Faults     []fault.Fault `json:"faults,omitempty"`
+	SeedAB     uint64        `json:"seed_ab"`
+	SeedBA     uint64        `json:"seed_ba"`
+	Injections []Injection   `json:"injections,omitempty"`
+	// for the Dialect function, which alone knows what is in it
+	Dialect   json.RawMessage `json:"dialect,omitempty"`
+	Foreign   Foreign         `json:"foreign,omitempty"`
+	Memory    int             `json:"memory,omitempty"`
+	Log       string          `json:"log,omitempty"` // path of the fate log
+	Realtime  bool            `json:"realtime,omitempty"`
+	Processor *int            `json:"processor,omitempty"`
 }
 
 // Answer is one line that a relay process writes: "ready" once it forwards, "stats" for each Command, "error" when it
@@ -139,8 +141,8 @@ func readCommands(ctx context.Context, lines *bufio.Scanner, out *speaker, comma
 	}
 }
 
-// ReceiveMost is the Batch of a relay's ports: how many frames are taken from a device before what is due departs. A kernel that
-// sends a window at once would keep the loop from it for most of a millisecond otherwise.
+// ReceiveMost is the Batch of a relay's ports: how many frames are taken from a device before what is due departs. A
+// kernel that sends a window at once would keep the loop from it for most of a millisecond otherwise.
 const ReceiveMost = 16
 
 // open turns the Setup into a Config. The returned function closes what has been opened, whether or not all was.

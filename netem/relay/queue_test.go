@@ -62,7 +62,8 @@ func TestLateness(t *testing.T) {
 	}
 	l.record(-5) // a frame cannot leave early; clocks can disagree by a little
 	s := l.summary()
-	if s.Count != 1001 || s.P50 < 490*vtime.Microsecond || s.P50 > 510*vtime.Microsecond || s.P99 < 980*vtime.Microsecond || s.Max < 999*vtime.Microsecond {
+	if s.Count != 1001 || s.P50 < 490*vtime.Microsecond || s.P50 > 510*vtime.Microsecond ||
+		s.P99 < 980*vtime.Microsecond || s.Max < 999*vtime.Microsecond {
 		t.Errorf("got %+v", s)
 	}
 }

@@ -31,8 +31,9 @@ type Stats struct {
 
 // PathStats are those of one direction.
 type PathStats struct {
-	Received    uint64           `json:"received"`     // frames taken from the device
-	Forwarded   uint64           `json:"forwarded"`    // frames put on the other device: copies, injected and foreign ones too
+	Received uint64 `json:"received"` // frames taken from the device
+	// frames put on the other device: copies, injected and foreign ones too
+	Forwarded   uint64           `json:"forwarded"`
 	Foreign     uint64           `json:"foreign"`      // frames that the Classifier does not know
 	Injected    uint64           `json:"injected"`     // frames made by the relay
 	Overflow    uint64           `json:"overflow"`     // frames for which the relay had no memory

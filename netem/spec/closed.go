@@ -7,8 +7,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Mean returns the stationary loss rate of the process: per packet, or per slot when Slot is not zero. It is 0 for Tape,
-// whose file alone knows. With m the rate and π the stationary shares of the states:
+// Mean returns the stationary loss rate of the process: per packet, or per slot when Slot is not zero. It is 0 for
+// Tape, whose file alone knows. With m the rate and π the stationary shares of the states:
 //
 //	random   m = p.
 //	gemodel  balance π_G·p = π_B·r gives π_B = p/(p+r), so m = (1-h)·π_B + (1-k)·π_G. A chain that cannot move (p=r=0)
@@ -77,8 +77,8 @@ func (l Loss) pair() float64 {
 	return float64((1-bad)*inGood*((1-l.P)*inGood+l.P*inBad) + bad*inBad*(l.R*inGood+(1-l.R)*inBad))
 }
 
-// shares returns the stationary shares of the states 1 to 4 of Markov4, for a chain that starts in state 1. A state that
-// cannot be left takes everything.
+// shares returns the stationary shares of the states 1 to 4 of Markov4, for a chain that starts in state 1. A state
+// that cannot be left takes everything.
 func (l Loss) shares() (s1, s2, s3, s4 unit.Ratio) {
 	switch {
 	case l.P13 == 0:

@@ -24,9 +24,10 @@ func TestClosedForms(t *testing.T) {
 		{"gemodel p=0 r=0", 0, 0},                   // stays in the good state
 		{"gemodel p=0 r=0 k=0.75", 0.25, 1 / 0.75},  //
 		{"gemodel p=1 r=0", 1, inf},                 // absorbed by the bad state
-		{"gemodel p=0.25 r=0.75 h=0.2 k=0.9", 0.275, 0.275 / (0.275 - 0.075625)}, // m2 = .75*.1*(.075+.2) + .25*.8*(.075+.2) = .075625
-		{"state p13=0.25", 0.25, 1 / 0.75},                                       // p13 alone is Bernoulli
-		{"state p13=0 p14=0.25", 0.2, 1},                                         // lone losses only: 1 of 5 packets
+		// m2 = .75*.1*(.075+.2) + .25*.8*(.075+.2) = .075625
+		{"gemodel p=0.25 r=0.75 h=0.2 k=0.9", 0.275, 0.275 / (0.275 - 0.075625)},
+		{"state p13=0.25", 0.25, 1 / 0.75}, // p13 alone is Bernoulli
+		{"state p13=0 p14=0.25", 0.2, 1},   // lone losses only: 1 of 5 packets
 		{"state p13=0.1 p31=0.5 p32=0.2 p14=0.01 p23=0.4", 0.21 / 1.31, 0.21 / 0.15},
 		{"state p13=0.1 p31=0 p32=0", 1, inf},
 		{"state p13=0.1 p31=0 p32=0.5 p23=0", 0, 0},

@@ -24,8 +24,10 @@ func models() []model {
 	return []model{
 		{id: NoLoss, word: "none"},
 		{id: Bernoulli, word: "random", keys: []string{"p"}, required: []string{"p"}},
-		{id: Gilbert, word: "gemodel", keys: []string{"p", "r", "h", "k"}, required: []string{"p", "r"}, defaults: Loss{K: 1}},
-		{id: Markov4, word: "state", keys: []string{"p13", "p31", "p32", "p14", "p23"}, required: []string{"p13"}, defaults: Loss{P23: 1}},
+		{id: Gilbert, word: "gemodel", keys: []string{"p", "r", "h", "k"}, required: []string{"p", "r"},
+			defaults: Loss{K: 1}},
+		{id: Markov4, word: "state", keys: []string{"p13", "p31", "p32", "p14", "p23"}, required: []string{"p13"},
+			defaults: Loss{P23: 1}},
 		{id: Sojourn, word: "burst", keys: []string{"p", "h"}, required: []string{"p", "len"}, defaults: Loss{H: 1}},
 		{id: Tape, word: "tape", required: []string{"file"}},
 	}

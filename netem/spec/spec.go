@@ -13,12 +13,14 @@ import (
 
 // Link is one direction of an emulated link.
 type Link struct {
-	Rate      unit.Rate      // layer-1 rate; 0 is unlimited
-	Delay     vtime.Duration // propagation, one way
-	Jitter    vtime.Duration // each packet's delay is uniform in [Delay-Jitter, Delay+Jitter]; a late packet may be overtaken
-	Queue     int            // packets that wait for the line at most; one more is dropped. At least 1
-	Port      unit.Rate      // virtual time: the sender's port is faster than the line, so a queue builds up; 0 is the line's rate
-	Mark      Mark           // explicit congestion notification by the queue
+	Rate  unit.Rate      // layer-1 rate; 0 is unlimited
+	Delay vtime.Duration // propagation, one way
+	// each packet's delay is uniform in [Delay-Jitter, Delay+Jitter]; a late packet may be overtaken
+	Jitter vtime.Duration
+	Queue  int // packets that wait for the line at most; one more is dropped. At least 1
+	// virtual time: the sender's port is faster than the line, so a queue builds up; 0 is the line's rate
+	Port      unit.Rate
+	Mark      Mark // explicit congestion notification by the queue
 	Loss      Loss
 	Reorder   unit.Ratio // share of packets that skip the delay
 	Duplicate unit.Ratio // share of packets delivered twice
@@ -26,7 +28,8 @@ type Link struct {
 }
 
 // Mark is how a queue marks packets (RED with ECN, RFC 3168): none when fewer than Min packets wait, all when more than
-// Max do, and between them a share that rises to P. The zero value marks nothing; Min and Max equal is a step, as DCTCP's.
+// Max do, and between them a share that rises to P. The zero value marks nothing; Min and Max equal is a step, as
+// DCTCP's.
 type Mark struct {
 	Min, Max int // packets that wait
 	P        unit.Ratio
@@ -54,9 +57,10 @@ type Loss struct {
 	Model                   Model
 	P, R, H, K              unit.Ratio
 	P13, P31, P32, P14, P23 unit.Ratio
-	Length                  int            // Sojourn: packets in a bad period
-	Slot                    vtime.Duration // when not zero, the process advances per slot of channel time, not per packet
-	File                    string         // Tape
+	Length                  int // Sojourn: packets in a bad period
+	// when not zero, the process advances per slot of channel time, not per packet
+	Slot vtime.Duration
+	File string // Tape
 }
 
 // Dilated is the link as a machine has to make it on which a second of the Spec lasts k seconds: what carries fewer

@@ -21,7 +21,8 @@ func TestLinkText(t *testing.T) {
 		{"", Link{}, "rate=0"},
 		{"delay=5us", Link{Delay: 5 * vtime.Microsecond}, ""},
 		{"rate=10G delay=20ms jitter=1ms queue=1000 reorder=0.1% duplicate=1e-3 corrupt=1e-4",
-			Link{Rate: 10 * unit.Gbps, Delay: 20 * vtime.Millisecond, Jitter: vtime.Millisecond, Queue: 1000, Reorder: 1e-3, Duplicate: 1e-3, Corrupt: 1e-4},
+			Link{Rate: 10 * unit.Gbps, Delay: 20 * vtime.Millisecond, Jitter: vtime.Millisecond, Queue: 1000,
+				Reorder: 1e-3, Duplicate: 1e-3, Corrupt: 1e-4},
 			"rate=10G delay=20ms jitter=1ms queue=1000 reorder=0.001 duplicate=0.001 corrupt=0.0001"},
 		{"  queue=1   rate=2500k ", Link{Rate: 2500 * unit.Kbps, Queue: 1}, "rate=2500k queue=1"},
 	}
@@ -79,12 +80,14 @@ func TestErrors(t *testing.T) {
 	}{
 		{link, "delay=-1ms", "link: delay=-1ms is negative; use 0 or more"},
 		{link, "delay=3601s", "link: delay=3601s; use 3600s at most"},
-		{link, "delay=1ms jitter=2ms", "link: jitter=2ms exceeds delay=1ms, so packets would arrive before they leave; lower the jitter"},
+		{link, "delay=1ms jitter=2ms", "link: jitter=2ms exceeds delay=1ms, so packets would arrive before they " +
+			"leave; lower the jitter"},
 		{link, "rate=10G", "link: rate=10G needs a queue; use queue=1 or more"},
 		{link, "rate=10G queue=0", "link: rate=10G needs a queue; use queue=1 or more"},
 		{link, "queue=-1", "link: queue=-1; use 1 to 16777216 packets"},
 		{link, "reorder=120%", `link: reorder: ratio "120%": outside 0 to 1 (0% to 100%)`},
-		{link, "latency=5ms", `link: unknown field "latency"; known are rate, delay, jitter, queue, port, ecn-min, ecn-max, ecn-p, reorder, duplicate, corrupt`},
+		{link, "latency=5ms",
+			`link: unknown field "latency"; known are rate, delay, jitter, queue, port, ecn-min, ecn-max, ecn-p, reorder, duplicate, corrupt`},
 		{link, "delay", "link: delay has no value; write delay=…"},
 		{link, "delay=5", `link: delay: duration "5": no unit; want one of ps, ns, us, ms, s`},
 		{link, "delay=5ms delay=6ms", "link: delay is given twice; keep one"},
@@ -98,8 +101,10 @@ func TestErrors(t *testing.T) {
 		{loss, "burst p=1e-4", "loss burst: len is missing; write len=…"},
 		{loss, "burst p=1e-4 len=0", "loss burst: len=0; use 1 to 1048576 packets"},
 		{loss, "burst p=1e-4 enter=1e-4 len=2", "loss burst: p is given twice; keep one"},
-		{loss, "state p13=0.6 p14=0.6", "loss state: p13=0.6 and p14=0.6 leave the same state; lower them to a sum of 1 at most"},
-		{loss, "state p13=0.1 p31=0.6 p32=0.6", "loss state: p31=0.6 and p32=0.6 leave the same state; lower them to a sum of 1 at most"},
+		{loss, "state p13=0.6 p14=0.6", "loss state: p13=0.6 and p14=0.6 leave the same state; lower them " +
+			"to a sum of 1 at most"},
+		{loss, "state p13=0.1 p31=0.6 p32=0.6", "loss state: p31=0.6 and p32=0.6 leave the same state; lower them " +
+			"to a sum of 1 at most"},
 		{loss, "tape", "loss tape: file is missing; write file=…"},
 		{loss, "tape file=a slot=1us", `loss tape: unknown field "slot"; known are file`},
 	}
@@ -147,7 +152,8 @@ func TestTextRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := Link{
 			Rate: unit.Rate(rapid.Int64Range(0, 1e12).Draw(t, "rate")), Delay: time.Draw(t, "delay"),
-			Queue: rapid.IntRange(1, MaxQueue).Draw(t, "queue"), Reorder: ratio.Draw(t, "reorder"), Corrupt: ratio.Draw(t, "corrupt"),
+			Queue: rapid.IntRange(1, MaxQueue).Draw(t, "queue"), Reorder: ratio.Draw(t, "reorder"),
+			Corrupt: ratio.Draw(t, "corrupt"),
 		}
 		l.Jitter = l.Delay / 2
 		if got, err := ParseLink(l.String()); err != nil || got != l {
@@ -155,9 +161,12 @@ func TestTextRoundTrip(t *testing.T) {
 		}
 		x := rapid.SampledFrom([]Loss{
 			{}, {Model: Bernoulli, P: ratio.Draw(t, "p")},
-			{Model: Gilbert, P: ratio.Draw(t, "p"), R: ratio.Draw(t, "r"), H: ratio.Draw(t, "h"), K: ratio.Draw(t, "k"), Slot: time.Draw(t, "slot")},
-			{Model: Markov4, P13: ratio.Draw(t, "p13") / 2, P31: ratio.Draw(t, "p31") / 2, P32: ratio.Draw(t, "p32") / 2, P14: ratio.Draw(t, "p14") / 2, P23: ratio.Draw(t, "p23")},
-			{Model: Sojourn, P: ratio.Draw(t, "p"), H: ratio.Draw(t, "h"), Length: rapid.IntRange(1, MaxLength).Draw(t, "len")},
+			{Model: Gilbert, P: ratio.Draw(t, "p"), R: ratio.Draw(t, "r"), H: ratio.Draw(t, "h"), K: ratio.Draw(t, "k"),
+				Slot: time.Draw(t, "slot")},
+			{Model: Markov4, P13: ratio.Draw(t, "p13") / 2, P31: ratio.Draw(t, "p31") / 2,
+				P32: ratio.Draw(t, "p32") / 2, P14: ratio.Draw(t, "p14") / 2, P23: ratio.Draw(t, "p23")},
+			{Model: Sojourn, P: ratio.Draw(t, "p"), H: ratio.Draw(t, "h"), Length: rapid.IntRange(1,
+				MaxLength).Draw(t, "len")},
 			{Model: Tape, File: "x/y.tape"},
 		}).Draw(t, "loss")
 		if got, err := ParseLoss(x.String()); err != nil || got != x {
@@ -167,7 +176,8 @@ func TestTextRoundTrip(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, s := range []string{"rate=10G queue=1", "burst:enter=1,len=8", "gemodel p=1% r=1%", "state p13=1", "tape file=x"} {
+	for _, s := range []string{"rate=10G queue=1", "burst:enter=1,len=8", "gemodel p=1% r=1%",
+		"state p13=1", "tape file=x"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

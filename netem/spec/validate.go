@@ -27,17 +27,20 @@ func (l Link) Validate() error {
 	case l.Jitter < 0:
 		return fmt.Errorf("link: jitter=%s is negative; use 0 or more", l.Jitter)
 	case l.Jitter > l.Delay:
-		return fmt.Errorf("link: jitter=%s exceeds delay=%s, so packets would arrive before they leave; lower the jitter", l.Jitter, l.Delay)
+		return fmt.Errorf("link: jitter=%s exceeds delay=%s, so packets would arrive before they "+
+			"leave; lower the jitter", l.Jitter, l.Delay)
 	case l.Queue < 0 || l.Queue > MaxQueue:
 		return fmt.Errorf("link: queue=%d; use 1 to %d packets", l.Queue, MaxQueue)
 	case l.Port < 0 || l.Port > 0 && (l.Rate == 0 || l.Port < l.Rate):
 		return fmt.Errorf("link: port=%s; use a rate above rate=%s, or leave it out", l.Port, l.Rate)
 	case l.Mark.Min < 0 || l.Mark.Max < l.Mark.Min || l.Mark.Max > l.Queue || l.Mark.Min == 0 && l.Mark != (Mark{}):
-		return fmt.Errorf("link: ecn-min=%d ecn-max=%d; use 1 to queue=%d packets, the smaller first", l.Mark.Min, l.Mark.Max, l.Queue)
+		return fmt.Errorf("link: ecn-min=%d ecn-max=%d; use 1 to queue=%d packets, the smaller first", l.Mark.Min,
+			l.Mark.Max, l.Queue)
 	case l.Queue == 0 && l.Rate > 0:
 		return fmt.Errorf("link: rate=%s needs a queue; use queue=1 or more", l.Rate)
 	}
-	if err := ratios("link", []named{{"reorder", l.Reorder}, {"duplicate", l.Duplicate}, {"corrupt", l.Corrupt}, {"ecn-p", l.Mark.P}}); err != nil {
+	if err := ratios("link", []named{{"reorder", l.Reorder}, {"duplicate", l.Duplicate}, {"corrupt", l.Corrupt},
+		{"ecn-p", l.Mark.P}}); err != nil {
 		return err
 	}
 	return l.Loss.Validate()
@@ -62,9 +65,11 @@ func (l Loss) Validate() error {
 	case l.Model == Sojourn && (l.Length < 1 || l.Length > MaxLength):
 		return fmt.Errorf("loss burst: len=%d; use 1 to %d packets", l.Length, MaxLength)
 	case l.Model == Markov4 && l.P13+l.P14 > 1:
-		return fmt.Errorf("loss state: p13=%s and p14=%s leave the same state; lower them to a sum of 1 at most", l.P13, l.P14)
+		return fmt.Errorf("loss state: p13=%s and p14=%s leave the same state; lower them to a sum of 1 at most", l.P13,
+			l.P14)
 	case l.Model == Markov4 && l.P31+l.P32 > 1:
-		return fmt.Errorf("loss state: p31=%s and p32=%s leave the same state; lower them to a sum of 1 at most", l.P31, l.P32)
+		return fmt.Errorf("loss state: p31=%s and p32=%s leave the same state; lower them to a sum of 1 at most", l.P31,
+			l.P32)
 	}
 	return nil
 }
@@ -89,7 +94,8 @@ type named struct {
 func ratios(of string, values []named) error {
 	for _, v := range values {
 		if !(v.value >= 0 && v.value <= 1) {
-			return fmt.Errorf("%s: %s=%s is outside 0 to 1; write a share such as 1e-3, or a percentage", of, v.key, v.value)
+			return fmt.Errorf("%s: %s=%s is outside 0 to 1; write a share such as 1e-3, or a percentage",
+				of, v.key, v.value)
 		}
 	}
 	return nil

@@ -7,7 +7,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Recorder keeps the decisions of a run. Its memory is bounded by MaxEntries; a run that needs more is an error of Tape.
+// Recorder keeps the decisions of a run. Its memory is bounded by MaxEntries; a run that needs more is an error of
+// Tape.
 type Recorder struct {
 	tape Tape
 	over bool

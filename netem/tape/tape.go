@@ -188,7 +188,8 @@ func (p *Player) Beyond() uint64 { return p.beyond }
 
 // compare orders identities as they are written.
 func (id ID) compare(o ID) int {
-	return cmp.Or(cmp.Compare(id.QP, o.QP), cmp.Compare(id.Offset, o.Offset), cmp.Compare(id.Tx, o.Tx), cmp.Compare(id.Class, o.Class))
+	return cmp.Or(cmp.Compare(id.QP, o.QP), cmp.Compare(id.Offset, o.Offset), cmp.Compare(id.Tx, o.Tx),
+		cmp.Compare(id.Class, o.Class))
 }
 
 func (id ID) validate() error {

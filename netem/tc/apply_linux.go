@@ -58,18 +58,19 @@ func Apply(namespace int, device string, l spec.Link, o Options) (Applied, error
 
 // add creates the qdisc; deleting and adding, rather than changing, gives fresh chains and a fresh PRNG.
 func add(namespace int, device string, n Netem) error {
-	return request(namespace, device, unix.RTM_NEWQDISC, unix.NLM_F_CREATE|unix.NLM_F_EXCL|unix.NLM_F_ACK, func(req *nl.NetlinkRequest) error {
-		req.AddData(nl.NewRtAttr(nl.TCA_KIND, nl.ZeroTerminated("netem")))
-		req.AddData(nl.NewRtAttr(nl.TCA_OPTIONS, n.encode()))
-		_, err := req.Execute(unix.NETLINK_ROUTE, 0)
-		if errors.Is(err, unix.ENOENT) {
-			return fmt.Errorf("tc: netem on %s: the kernel has no sch_netem (%w): %w", device, err, ErrUnsupported)
-		}
-		if err != nil {
-			return fmt.Errorf("tc: netem on %s: %w", device, err)
-		}
-		return nil
-	})
+	return request(namespace, device, unix.RTM_NEWQDISC, unix.NLM_F_CREATE|unix.NLM_F_EXCL|unix.NLM_F_ACK,
+		func(req *nl.NetlinkRequest) error {
+			req.AddData(nl.NewRtAttr(nl.TCA_KIND, nl.ZeroTerminated("netem")))
+			req.AddData(nl.NewRtAttr(nl.TCA_OPTIONS, n.encode()))
+			_, err := req.Execute(unix.NETLINK_ROUTE, 0)
+			if errors.Is(err, unix.ENOENT) {
+				return fmt.Errorf("tc: netem on %s: the kernel has no sch_netem (%w): %w", device, err, ErrUnsupported)
+			}
+			if err != nil {
+				return fmt.Errorf("tc: netem on %s: %w", device, err)
+			}
+			return nil
+		})
 }
 
 // Remove takes the root qdisc off a device; none is not an error.

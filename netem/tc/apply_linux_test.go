@@ -31,7 +31,8 @@ func TestParseQdiscMessage(t *testing.T) {
 	if diff := cmp.Diff(Stats{Bytes: 1 << 33, Packets: 100, Drops: 7, Waiting: 12}, s); diff != "" {
 		t.Error(diff)
 	}
-	if _, _, found, err := parse(nl.NewRtAttr(nl.TCA_KIND, nl.ZeroTerminated("pfifo")).Serialize()); found || err != nil {
+	if _, _, found, err := parse(nl.NewRtAttr(nl.TCA_KIND, nl.ZeroTerminated("pfifo")).Serialize()); found ||
+		err != nil {
 		t.Error("another qdisc counted as netem", err)
 	}
 }
@@ -85,7 +86,8 @@ func TestApplyReadsBack(t *testing.T) {
 		linkOf(spec.Loss{Model: spec.Gilbert, P: 0.01, R: 0.3, H: 0.25, K: 0.999}),
 		linkOf(spec.Loss{Model: spec.Markov4, P13: 0.01, P31: 0.2, P32: 0.3, P14: 0.02, P23: 0.05}),
 		{Rate: 100e9, Delay: 100*vtime.Nanosecond + 500, Queue: 7},
-		{Delay: 5 * vtime.Millisecond, Jitter: vtime.Millisecond, Queue: 10, Reorder: 0.1, Duplicate: 0.01, Corrupt: 1e-3},
+		{Delay: 5 * vtime.Millisecond, Jitter: vtime.Millisecond, Queue: 10, Reorder: 0.1,
+			Duplicate: 0.01, Corrupt: 1e-3},
 	} {
 		o := Options{Packet: 1106}
 		if support.Seed {

@@ -39,7 +39,8 @@ var recorded = []struct {
 	{
 		"limit 1000 loss state 1% 20% 30% 5% 2%", // p13 p31 p32 p23 p14
 		Netem{Limit: 1000, GI: &GI{
-			P13: probability(0.01), P31: probability(0.2), P32: probability(0.3), P14: probability(0.02), P23: probability(0.05),
+			P13: probability(0.01), P31: probability(0.2), P32: probability(0.3), P14: probability(0.02),
+			P23: probability(0.05),
 		}},
 		`00000000 e8030000 00000000 00000000 00000000 00000000
 		 1c000580 18000100 295c8f02 33333333 cccccc4c 52b81e05 cdcccc0c`,
@@ -117,7 +118,8 @@ func TestRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := rapid.Map(rapid.Uint32(), func(x uint32) Probability { return Probability(x) })
 		n := Netem{
-			Latency: rapid.Int64Range(0, 1<<40).Draw(t, "latency"), Jitter: rapid.Int64Range(0, 1<<31-1).Draw(t, "jitter"),
+			Latency: rapid.Int64Range(0, 1<<40).Draw(t, "latency"), Jitter: rapid.Int64Range(0,
+				1<<31-1).Draw(t, "jitter"),
 			Limit: rapid.Uint32().Draw(t, "limit"), Duplicate: p.Draw(t, "duplicate"), Corrupt: p.Draw(t, "corrupt"),
 			Reorder: p.Draw(t, "reorder"), Gap: rapid.Uint32().Draw(t, "gap"), ECN: rapid.Bool().Draw(t, "ecn"),
 		}

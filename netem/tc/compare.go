@@ -53,7 +53,8 @@ func (n Netem) settings() []setting {
 	case n.GE != nil:
 		model = fmt.Sprintf("gemodel p=%s r=%s h=%s k1=%s", p(n.GE.P), p(n.GE.R), p(n.GE.H), p(n.GE.K1))
 	case n.GI != nil:
-		model = fmt.Sprintf("state p13=%s p31=%s p32=%s p14=%s p23=%s", p(n.GI.P13), p(n.GI.P31), p(n.GI.P32), p(n.GI.P14), p(n.GI.P23))
+		model = fmt.Sprintf("state p13=%s p31=%s p32=%s p14=%s p23=%s", p(n.GI.P13), p(n.GI.P31), p(n.GI.P32),
+			p(n.GI.P14), p(n.GI.P23))
 	case n.Loss != 0:
 		model = "random p=" + p(n.Loss)
 	}

@@ -1,12 +1,14 @@
-// Package tc puts a spec.Link on a device as the kernel's netem qdisc and reads every value back. It is the only package
-// that knows qdisc units. The codec is its own, because no Go library encodes netem's loss models, seed and nanosecond
-// times together. Sources: tc-netem(8), linux/pkt_sched.h, net/sched/sch_netem.c.
+// Package tc puts a spec.Link on a device as the kernel's netem qdisc and reads every value back. It is the only
+// package that knows qdisc units. The codec is its own, because no Go library encodes netem's loss models, seed and
+// nanosecond times together. Sources: tc-netem(8), linux/pkt_sched.h, net/sched/sch_netem.c.
 //
 // Netem differs from the link that package channel defines:
 //   - a lost packet is gone before the line, so it costs no rate, and one PRNG serves all impairments;
 //   - the delay precedes the line: a packet waits for its delay and for its turn at the same time;
-//   - with a rate nothing overtakes: a packet's line time begins when the one before has left, so on a busy line the jitter of
-//     all adds up to the largest, and the order stays (Linux 6.1: 10 ms ± 2 ms at 10 Mb/s is 13.9 ms for nine packets of ten);
+//   - with a rate nothing overtakes: a packet's line time begins when the one before has left, so on a busy line the
+//     jitter of
+//     all adds up to the largest, and the order stays (Linux 6.1: 10 ms ± 2 ms at 10 Mb/s is 13.9 ms for nine packets
+//     of ten);
 //   - the limit counts packets in flight as well as those that wait: Limit adds the two;
 //   - a duplicate goes through the qdisc again; a reordered packet skips the line as well as the delay;
 //   - Gilbert-Elliott moves first and judges by the state it left;

@@ -85,7 +85,8 @@ func (n *Netem) setLoss(l spec.Loss) error {
 	case spec.Gilbert:
 		n.GE = &GE{P: p(float64(l.P)), R: p(float64(l.R)), H: certain - p(1-float64(l.H)), K1: p(1 - float64(l.K))}
 	case spec.Markov4:
-		n.GI = &GI{P13: p(float64(l.P13)), P31: p(float64(l.P31)), P32: p(float64(l.P32)), P14: p(float64(l.P14)), P23: p(float64(l.P23))}
+		n.GI = &GI{P13: p(float64(l.P13)), P31: p(float64(l.P31)), P32: p(float64(l.P32)), P14: p(float64(l.P14)),
+			P23: p(float64(l.P23))}
 	case spec.Sojourn:
 		return fmt.Errorf("tc: loss burst with a fixed sojourn of %d packets: %w", l.Length, ErrUnsupported)
 	case spec.Tape:
@@ -101,7 +102,8 @@ func (n *Netem) setLoss(l spec.Loss) error {
 // shorter.
 func Limit(l spec.Link, packet int) (uint32, error) {
 	if packet < 1 {
-		return 0, fmt.Errorf("tc: packet of %d bytes; set Options.Packet to the bytes of a full packet on the wire", packet)
+		return 0, fmt.Errorf("tc: packet of %d bytes; set Options.Packet to the bytes of a full packet on the wire",
+			packet)
 	}
 	hold := l.Delay + l.Jitter
 	flying := float64(hold.Seconds() * fastest)

@@ -77,9 +77,11 @@ func TestTranslateRefusals(t *testing.T) {
 		says string
 		typ  bool // is ErrUnsupported
 	}{
-		"burst":          {linkOf(spec.Loss{Model: spec.Sojourn, P: 1e-4, H: 1, Length: 8}), ok, "fixed sojourn of 8 packets", true},
-		"tape":           {linkOf(spec.Loss{Model: spec.Tape, File: "fades.tape"}), ok, "fades.tape", true},
-		"slots":          {linkOf(spec.Loss{Model: spec.Bernoulli, P: 0.1, Slot: vtime.Millisecond}), ok, "slots", true},
+		"burst": {linkOf(spec.Loss{Model: spec.Sojourn, P: 1e-4, H: 1, Length: 8}), ok,
+			"fixed sojourn of 8 packets", true},
+		"tape": {linkOf(spec.Loss{Model: spec.Tape, File: "fades.tape"}), ok, "fades.tape", true},
+		"slots": {linkOf(spec.Loss{Model: spec.Bernoulli, P: 0.1, Slot: vtime.Millisecond}),
+			ok, "slots", true},
 		"reorder":        {spec.Link{Queue: 1, Reorder: 0.1}, ok, "reorder", true},
 		"jitter":         {spec.Link{Queue: 1, Delay: 3 * vtime.Second, Jitter: 3 * vtime.Second}, ok, "jitter", true},
 		"rate":           {spec.Link{Queue: 1, Rate: 3}, ok, "rate 3", true},

@@ -1,11 +1,11 @@
-// Package atlas answers which recovery a link needs: it measures transports over a grid of links, and says for each which
-// is best and by how much.
+// Package atlas answers which recovery a link needs: it measures transports over a grid of links, and says for each
+// which is best and by how much.
 //
-// All transports meet the same fades: a loss process runs in the time of the line, and a seed fixes it, so two runs of one
-// seed differ by what the transports do alone. They are compared seed by seed, by the ratio of their goodputs. Transports
-// that are not shown to be worse than the best by more than the margin are tied. Of those that are within the margin as
-// measured the atlas picks the one that the caller named first, so that whoever lists the simplest first is not sold a better
-// one for nothing; one that is merely too uncertain to be ruled out is tied but never picked.
+// All transports meet the same fades: a loss process runs in the time of the line, and a seed fixes it, so two runs of
+// one seed differ by what the transports do alone. They are compared seed by seed, by the ratio of their goodputs.
+// Transports that are not shown to be worse than the best by more than the margin are tied. Of those that are within
+// the margin as measured the atlas picks the one that the caller named first, so that whoever lists the simplest first
+// is not sold a better one for nothing; one that is merely too uncertain to be ruled out is tied but never picked.
 package atlas
 
 import (
@@ -88,8 +88,10 @@ func New(o Options) (*Plan, error) {
 
 // links is the grid: rates, then bursts, then round trips, then losses, as the picture has them.
 func (o *Options) links() ([]Link, error) {
-	if n := len(o.Rates) * len(o.Bursts) * len(o.RTTs) * len(o.Losses); n < 1 || n > MostCells || len(o.Transports) < 2 {
-		return nil, fmt.Errorf("%d links and %d transports; want 1 to %d links and 2 transports or more", n, len(o.Transports), MostCells)
+	if n := len(o.Rates) * len(o.Bursts) * len(o.RTTs) * len(o.Losses); n < 1 || n > MostCells ||
+		len(o.Transports) < 2 {
+		return nil, fmt.Errorf("%d links and %d transports; want 1 to %d links and 2 transports or more", n,
+			len(o.Transports), MostCells)
 	}
 	var out []Link
 	for _, rate := range o.Rates {
@@ -101,7 +103,8 @@ func (o *Options) links() ([]Link, error) {
 						return nil, err
 					}
 					if slices.Contains(out, l) {
-						return nil, fmt.Errorf("rate %s, RTT %s, loss %s, burst %d: there twice; name each value once", rate, rtt, loss, burst)
+						return nil, fmt.Errorf("rate %s, RTT %s, loss %s, burst %d: there twice; name each value once",
+							rate, rtt, loss, burst)
 					}
 					out = append(out, l)
 				}
@@ -113,7 +116,9 @@ func (o *Options) links() ([]Link, error) {
 
 // costliest sorts links by how many packets their runs have, most first: what is left for the end is then short.
 func costliest(links []Link) []Link {
-	return slices.SortedStableFunc(slices.Values(links), func(a, b Link) int { return cmp.Compare(b.packets(), a.packets()) })
+	return slices.SortedStableFunc(slices.Values(links), func(a, b Link) int {
+		return cmp.Compare(b.packets(), a.packets())
+	})
 }
 
 // Runs returns the runs, for whoever must know their number or size beforehand.
@@ -124,8 +129,9 @@ func (p *Plan) Measure(ctx context.Context) *Map {
 	started := time.Now()
 	p.runs.Run(ctx)
 	o := &p.options
-	m := &Map{Format: FormatVersion, Started: started.UTC().Format(time.RFC3339), Confidence: o.Confidence, Margin: o.Margin,
-		Seeds: o.Batch.Seeds, Law: string(o.Law), Runs: len(p.runs.Specs())}
+	m := &Map{Format: FormatVersion, Started: started.UTC().Format(time.RFC3339), Confidence: o.Confidence,
+		Margin: o.Margin,
+		Seeds:  o.Batch.Seeds, Law: string(o.Law), Runs: len(p.runs.Specs())}
 	for _, t := range o.Transports {
 		m.Transports = append(m.Transports, t.Name)
 	}
@@ -137,11 +143,14 @@ func (p *Plan) Measure(ctx context.Context) *Map {
 }
 
 // share is goodput as a share of what the line carries.
-var share = targets.Metric{Name: "share of ceiling", Runs: 1, Of: func(r []targets.Run) float64 { return targets.OfCeiling(&r[0]) }}
+var share = targets.Metric{Name: "share of ceiling", Runs: 1, Of: func(r []targets.Run) float64 {
+	return targets.OfCeiling(&r[0])
+}}
 
 // cell compares the transports over one link.
 func (p *Plan) cell(l Link) Cell {
-	c := Cell{RateBps: float64(l.Rate), RTTNs: int64(l.RTT / vtime.Nanosecond), Loss: float64(l.Loss), Burst: l.Burst, Product: l.product()}
+	c := Cell{RateBps: float64(l.Rate), RTTNs: int64(l.RTT / vtime.Nanosecond), Loss: float64(l.Loss), Burst: l.Burst,
+		Product: l.product()}
 	for i := range p.options.Transports {
 		t := &p.options.Transports[i]
 		e := Entry{Transport: t.Name, Scenario: l.scenario(t, p.options.Law)}
@@ -192,8 +201,8 @@ func (p *Plan) decide(c *Cell) {
 // least is the share that counts where nothing was delivered, so that a ratio exists.
 const least = 1e-9
 
-// Lead is by how much a is above b, 0.5 for half as much again: the geometric mean of the ratios of pairs, with Student's
-// interval of their logarithms. One pair has no interval. Both are positive shares, of the same seeds.
+// Lead is by how much a is above b, 0.5 for half as much again: the geometric mean of the ratios of pairs, with
+// Student's interval of their logarithms. One pair has no interval. Both are positive shares, of the same seeds.
 func Lead(a, b []float64, confidence float64) stats.Estimate {
 	logs := make([]float64, len(a))
 	for i := range a {

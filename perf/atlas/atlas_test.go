@@ -18,7 +18,8 @@ import (
 
 // options is one link and three transports, whose share of the line under a seed is what values says.
 func options(values map[string][]float64) Options {
-	o := Options{Rates: []unit.Rate{unit.Gbps}, RTTs: []vtime.Duration{10 * vtime.Millisecond}, Losses: []unit.Ratio{0.01}, Bursts: []int{1}, Law: Geometric,
+	o := Options{Rates: []unit.Rate{unit.Gbps}, RTTs: []vtime.Duration{10 * vtime.Millisecond},
+		Losses: []unit.Ratio{0.01}, Bursts: []int{1}, Law: Geometric,
 		Confidence: 0.95, Margin: 0.02}
 	for _, name := range []string{"gbn", "fasr", "irn"} {
 		o.Transports = append(o.Transports, ParseTransport(name))
@@ -56,17 +57,25 @@ func TestDecisions(t *testing.T) {
 		tied             int
 		verdict          string
 	}{
-		"a clear winner":      {far, []float64{0.9, 0.9, 0.9, 0.9}, []float64{0.6, 0.6, 0.6, 0.6}, "fasr", "fasr", "irn", 1, "1.50 × irn"},
-		"the same":            {far, []float64{0.9, 0.8, 0.9, 0.8}, []float64{0.9, 0.8, 0.9, 0.8}, "fasr", "fasr", "gbn", 2, "2 tied, 8.5"},
-		"simplest first":      {[]float64{0.9, 0.9, 0.9, 0.9}, []float64{0.91, 0.91, 0.91, 0.91}, far, "gbn", "fasr", "irn", 2, "2 tied, 9.1 × irn"},
-		"all alike":           {[]float64{0.9, 0.9, 0.9, 0.9}, []float64{0.9, 0.9, 0.9, 0.9}, []float64{0.9, 0.9, 0.9, 0.9}, "gbn", "gbn", "", 3, "all tied"},
-		"uncertain, no pick":  {[]float64{0.05, 0.9, 0.02, 0.9}, []float64{0.9, 0.9, 0.9, 0.9}, far, "fasr", "fasr", "irn", 2, "2 tied, 9.0 × irn"},
-		"losses make it vary": {far, []float64{0.9, 0.5, 0.7, 0.3}, []float64{0.8, 0.45, 0.62, 0.26}, "fasr", "fasr", "irn", 1, "1.13 (1.10–1.16) × irn"},
-		"nothing delivered":   {[]float64{0, 0, 0, 0}, []float64{0.9, 0.9, 0.9, 0.9}, []float64{0, 0, 0, 0}, "fasr", "fasr", "gbn", 1, ">999 × gbn"},
+		"a clear winner": {far, []float64{0.9, 0.9, 0.9, 0.9}, []float64{0.6, 0.6, 0.6, 0.6}, "fasr", "fasr",
+			"irn", 1, "1.50 × irn"},
+		"the same": {far, []float64{0.9, 0.8, 0.9, 0.8}, []float64{0.9, 0.8, 0.9, 0.8}, "fasr", "fasr",
+			"gbn", 2, "2 tied, 8.5"},
+		"simplest first": {[]float64{0.9, 0.9, 0.9, 0.9}, []float64{0.91, 0.91, 0.91, 0.91}, far, "gbn", "fasr",
+			"irn", 2, "2 tied, 9.1 × irn"},
+		"all alike": {[]float64{0.9, 0.9, 0.9, 0.9}, []float64{0.9, 0.9, 0.9, 0.9}, []float64{0.9, 0.9, 0.9,
+			0.9}, "gbn", "gbn", "", 3, "all tied"},
+		"uncertain, no pick": {[]float64{0.05, 0.9, 0.02, 0.9}, []float64{0.9, 0.9, 0.9, 0.9}, far, "fasr", "fasr",
+			"irn", 2, "2 tied, 9.0 × irn"},
+		"losses make it vary": {far, []float64{0.9, 0.5, 0.7, 0.3}, []float64{0.8, 0.45, 0.62, 0.26}, "fasr", "fasr",
+			"irn", 1, "1.13 (1.10–1.16) × irn"},
+		"nothing delivered": {[]float64{0, 0, 0, 0}, []float64{0.9, 0.9, 0.9, 0.9}, []float64{0, 0, 0, 0}, "fasr",
+			"fasr", "gbn", 1, ">999 × gbn"},
 	} {
 		m := measure(t, t.Context(), options(map[string][]float64{"gbn": tt.gbn, "fasr": tt.fasr, "irn": tt.irn}))
 		c := &m.Cells[0]
-		if c.Pick != tt.pick || c.Best != tt.best || c.Next != tt.next || c.Tied() != tt.tied || !strings.HasPrefix(c.Verdict(), tt.verdict) {
+		if c.Pick != tt.pick || c.Best != tt.best || c.Next != tt.next || c.Tied() != tt.tied ||
+			!strings.HasPrefix(c.Verdict(), tt.verdict) {
 			t.Errorf("%s: take %s, best %s, next %q, %d tied, %q", name, c.Pick, c.Best, c.Next, c.Tied(), c.Verdict())
 		}
 	}
@@ -89,8 +98,10 @@ func TestLinksAreWhatTheySay(t *testing.T) {
 				} else if law == Fixed {
 					want = got.MeanBurst() // two bursts may touch
 				}
-				if math.Abs(float64(got.Mean()-loss)) > 1e-9 || loss > 0 && math.Abs(got.MeanBurst()-want) > 1e-6*want || s.Link.BA.Loss != got {
-					t.Errorf("%s, loss %s, burst %d: loss %s in bursts of %g", law, loss, burst, got.Mean(), got.MeanBurst())
+				if math.Abs(float64(got.Mean()-loss)) > 1e-9 || loss > 0 && math.Abs(got.MeanBurst()-want) >
+					1e-6*want || s.Link.BA.Loss != got {
+					t.Errorf("%s, loss %s, burst %d: loss %s in bursts of %g", law, loss, burst,
+						got.Mean(), got.MeanBurst())
 				}
 				if loss > 0 && got.Slot != unit.Gbps.Time(packet) {
 					t.Errorf("slot %s", got.Slot)
@@ -135,7 +146,8 @@ func TestNewRejects(t *testing.T) {
 // A broken run takes its cell with it and no other; an interrupt leaves the cells that are finished.
 func TestTrouble(t *testing.T) {
 	m := measure(t, t.Context(), options(map[string][]float64{"gbn": {1, 1, 1, 1}, "irn": {1, 1, 1, 1}}))
-	if c := m.Cells[0]; m.Left() != 1 || c.Pick != "" || !strings.Contains(c.Trouble, "no memory") || c.Verdict() != "" {
+	if c := m.Cells[0]; m.Left() != 1 || c.Pick != "" || !strings.Contains(c.Trouble, "no memory") ||
+		c.Verdict() != "" {
 		t.Errorf("%+v", c)
 	}
 	o := options(map[string][]float64{"gbn": {1, 1, 1, 1}, "irn": {1, 1, 1, 1}, "fasr": {1, 1, 1, 1}})

@@ -35,8 +35,8 @@ const (
 	packet  = mtu + roce.Overhead
 )
 
-// The length of a run: so many round trips, that filling the pipe once does not count, and so many packets, that a loss in
-// ten thousand happens a few times.
+// The length of a run: so many round trips, that filling the pipe once does not count, and so many packets, that a loss
+// in ten thousand happens a few times.
 const (
 	roundTrips = 40
 	fewest     = 50_000
@@ -45,8 +45,8 @@ const (
 // product is how many packets fill the path.
 func (l Link) product() int { return spec.Link{Rate: l.Rate}.BDPPackets(l.RTT, packet) }
 
-// window is how many packets a transport that limits them may have in flight: four products, so that a repair that is lost
-// again does not stop it, and no more than any of them can count.
+// window is how many packets a transport that limits them may have in flight: four products, so that a repair that is
+// lost again does not stop it, and no more than any of them can count.
 func (l Link) window() int { return min(max(4*l.product(), 64), 1<<16) }
 
 // timer is the transport timer: three round trips, and on a slow line the time of enough packets that a block of a code
@@ -93,8 +93,8 @@ func (l Link) scenario(t *Transport, law Law) string {
 	return strings.Join(lines, "\n")
 }
 
-// fitted are the parameters that somebody who buys a transport for this path would set. Those of the selective schemes are
-// as large as the path needs; that their papers build smaller ones is a limit of the chip, not of the scheme.
+// fitted are the parameters that somebody who buys a transport for this path would set. Those of the selective schemes
+// are as large as the path needs; that their papers build smaller ones is a limit of the chip, not of the scheme.
 func (l Link) fitted(impl string) []string {
 	switch impl {
 	case "irn", "srnic":

@@ -36,7 +36,8 @@ type Cell struct {
 	Burst   int     `json:"burst"`           // packets
 	Product int     `json:"product_packets"` // what the path holds
 
-	Pick    string          `json:"pick,omitempty"` // the first, in the order of the transports, of those within the margin of the best
+	// the first, in the order of the transports, of those within the margin of the best
+	Pick    string          `json:"pick,omitempty"`
 	Best    string          `json:"best,omitempty"` // the highest mean
 	Next    string          `json:"next,omitempty"` // the best of those that are worse; "" when all are tied
 	Lead    *stats.Estimate `json:"lead,omitempty"` // of Best over Next: 0.5 is half as much goodput again
@@ -85,8 +86,8 @@ func (m *Map) Left() (n int) {
 	return n
 }
 
-// Verdict says how the pick stands: ahead of whom, with the interval where it is wide enough to be seen, or tied with how
-// many: "1.9 (1.7–2.1) × gbn", "3 tied, 1.2 × gbn", "all tied".
+// Verdict says how the pick stands: ahead of whom, with the interval where it is wide enough to be seen, or tied with
+// how many: "1.9 (1.7–2.1) × gbn", "3 tied, 1.2 × gbn", "all tied".
 func (c *Cell) Verdict() string {
 	tied := ""
 	if n := c.Tied(); n > 1 {

@@ -19,15 +19,16 @@ import (
 type Options struct {
 	Seeds int // of a run in which chance has a part: 1 to Seeds
 	Jobs  int // runs at once
-	// InOrder makes runs in the order in which they were added, so that an interrupt leaves what was added first complete.
-	// Otherwise the longest are first, which takes the least time.
+	// InOrder makes runs in the order in which they were added, so that an interrupt leaves what was added first
+	// complete. Otherwise the longest are first, which takes the least time.
 	InOrder bool
 
 	// Run makes one run in virtual time. Its result depends on the Spec alone.
 	Run func(context.Context, *scenario.Spec) (targets.Run, error)
 	// Cost is how much work a run is, in any unit.
 	Cost func(*scenario.Spec) float64
-	// Progress is called after each run with the share of the work that is done, and never twice at once. Nil is nobody.
+	// Progress is called after each run with the share of the work that is done, and never twice at once. Nil is
+	// nobody.
 	Progress func(share float64, what string)
 }
 
@@ -128,8 +129,9 @@ func (b *Batch) Specs() []*scenario.Spec {
 // Seeds returns how many seeds a scenario is run with, 0 when it was not added, and whether chance has a part in it.
 func (b *Batch) Seeds(text string) (n int, random bool) { return len(b.runs[text]), b.random[text] }
 
-// Run makes all runs, so many at once. A broken one does not end the others: it is an error of its own results alone. Without
-// InOrder the longest begin first, so that none of them is left for the end, when the other processors have nothing to do.
+// Run makes all runs, so many at once. A broken one does not end the others: it is an error of its own results alone.
+// Without InOrder the longest begin first, so that none of them is left for the end, when the other processors have
+// nothing to do.
 func (b *Batch) Run(ctx context.Context) {
 	order := slices.Clone(b.jobs)
 	if !b.options.InOrder {
@@ -163,8 +165,8 @@ func (b *Batch) ended(j *job, total float64) {
 	}
 }
 
-// Results returns the runs of the scenarios under a seed, counted from 0. One in which chance has no part stands for all
-// seeds.
+// Results returns the runs of the scenarios under a seed, counted from 0. One in which chance has no part stands for
+// all seeds.
 func (b *Batch) Results(texts []string, seed int) ([]targets.Run, error) {
 	var out []targets.Run
 	for _, text := range texts {

@@ -2,9 +2,11 @@
 //
 //   - Exact: any difference from the last night is a change. Of one commit there is none, and a difference is a broken
 //     promise.
-//   - Paired: seed by seed, with an interval for each series that stands out, and a bound on the share of false ones over
+//   - Paired: seed by seed, with an interval for each series that stands out, and a bound on the share of false ones
+//     over
 //     the night.
-//   - Noisy: a number that leaves its level is suspected, and changed only when builds that are run in turns in the same
+//   - Noisy: a number that leaves its level is suspected, and changed only when builds that are run in turns in the
+//     same
 //     night confirm it. One bad night is no change, for the other build has had it too.
 //
 // A gap changes nothing. Whoever runs under other conditions begins a segment, and is compared with nobody. What one

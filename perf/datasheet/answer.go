@@ -28,8 +28,8 @@ type answer struct {
 	code  uint8 // of notReady
 }
 
-// classify reads the kind off a packet. An ACK includes the PSN it names; all others name the PSN that is expected, and so
-// acknowledge what is before it (IBTA 9.7.5.1, 9.7.5.2).
+// classify reads the kind off a packet. An ACK includes the PSN it names; all others name the PSN that is expected, and
+// so acknowledge what is before it (IBTA 9.7.5.1, 9.7.5.2).
 func (a *answer) classify(p *roce.Packet) {
 	a.upTo = a.named
 	switch syn := p.AETH.Syndrome; {

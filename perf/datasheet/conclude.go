@@ -30,8 +30,8 @@ func readTransport(f *Findings) (r Row) {
 	return r
 }
 
-// readRecovery concludes how the device makes good what was lost: from how much it sends again when it is told of a loss,
-// and from how it tells of one.
+// readRecovery concludes how the device makes good what was lost: from how much it sends again when it is told of a
+// loss, and from how it tells of one.
 func readRecovery(f *Findings) (r Row) {
 	by, repaired := f.ResentOnNAK.seen, f.Repaired
 	if f.Repairs == 0 {
@@ -59,7 +59,8 @@ func readRecovery(f *Findings) (r Row) {
 
 // tells names what the device sends when something is missing.
 func (f *Findings) tells() string {
-	names := [kinds]string{sequence: "NAKs", selective: "selective acknowledgements", duplicate: "repeated acknowledgements"}
+	names := [kinds]string{sequence: "NAKs", selective: "selective acknowledgements",
+		duplicate: "repeated acknowledgements"}
 	best := sequence
 	for _, k := range []kind{selective, duplicate} {
 		if f.NAKs[k] > f.NAKs[best] {
@@ -188,7 +189,8 @@ func readAckReq(f *Findings) Row {
 	case f.MessagesAsking == f.Messages:
 		r.Value = "last packet of every message"
 	default:
-		r.Value = fmt.Sprintf("last packet of %s of the messages", quantity.ShareOf(int64(f.MessagesAsking), int64(f.Messages)))
+		r.Value = fmt.Sprintf("last packet of %s of the messages", quantity.ShareOf(int64(f.MessagesAsking),
+			int64(f.Messages)))
 	}
 	if most > 0 {
 		r.Value += fmt.Sprintf("; at most %s from one to the next", quantity.Plural(most, "packet", "packets"))
@@ -202,7 +204,8 @@ func readCoalescing(f *Findings) Row {
 	_, packets, _ := f.PacketsPerAck.spread()
 	r := Row{Value: fmt.Sprint(median), Seen: f.PacketsPerAck.seen}
 	if f.AskedPerAck.seen == 0 {
-		return Row{Value: "ACKs without being asked, " + quantity.Plural(packets, "packet", "packets") + " each", Seen: r.Seen}
+		return Row{Value: "ACKs without being asked, " + quantity.Plural(packets, "packet", "packets") + " each",
+			Seen: r.Seen}
 	}
 	if most != median {
 		r.Value += fmt.Sprintf(", at most %d", most)

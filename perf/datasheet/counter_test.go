@@ -15,7 +15,8 @@ func TestCounters(t *testing.T) {
 	other.Count(datasheet.Counter{Name: "hw/y", Value: 1, Low: 1, High: 2, Seen: 1})
 	f.Add(other)
 	s := datasheet.New("x", nil, f)
-	for name, want := range map[string]string{"counts hw/x": "4, the wire has 5 to 7: wrong in 1 of 2", "counts hw/y": "10, the wire has 2 or more: as the wire"} {
+	for name, want := range map[string]string{"counts hw/x": "4, the wire has 5 to 7: wrong in 1 of 2",
+		"counts hw/y": "10, the wire has 2 or more: as the wire"} {
 		if r := s.Find(name); r == nil || r.Value != want || r.Seen != 2 {
 			t.Errorf("%s: %+v, want %q", name, r, want)
 		}

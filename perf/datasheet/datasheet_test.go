@@ -49,10 +49,12 @@ const (
 )
 
 // loss is a steady flow in which single packets are lost.
-const loss = "link rate=1G delay=1ms\nqp rto=50ms\ndrop A psn=+100 tx=1\ndrop A psn=+500 tx=1\nload write msg=16KiB count=60\n"
+const loss = "link rate=1G delay=1ms\nqp rto=50ms\ndrop A psn=+100 tx=1\ndrop A psn=+500 tx=1\nload write " +
+	"msg=16KiB count=60\n"
 
 // lostAgain loses a packet and its repetition, while more is outstanding.
-const lostAgain = "link rate=1G delay=1ms\nqp rto=50ms\ndrop A psn=+3 tx=1\ndrop A psn=+3 tx=2\npost-write wr=1 len=16KiB\n"
+const lostAgain = "link rate=1G delay=1ms\nqp rto=50ms\ndrop A psn=+3 tx=1\ndrop A psn=+3 " +
+	"tx=2\npost-write wr=1 len=16KiB\n"
 
 const blackHole = "link rate=1G delay=1ms\ndrop A count=*\npost-write wr=1 len=64\nrun for=5s\n"
 
@@ -79,21 +81,29 @@ func TestKnownParameters(t *testing.T) {
 		{"timer code", "impl irn\nqp timeout=12 retry=2\n" + blackHole, a, "timeouts", "2 × 16.8 ms"},
 		{"TCP backs off", "impl rciwarp\n" + blackHole, a, "timeouts", "1 s, 2 s"},
 		{"retry", "impl gbn\nqp rto=40ms retry=3\n" + blackHole, a, "retry limit", "gives up after 3 timeouts"},
-		{"retry forever", "impl gbn\nparam rxe_infinite7=true\nqp rto=400ms retry=7\n" + blackHole, a, "retry limit", "more than"},
+		{"retry forever", "impl gbn\nparam rxe_infinite7=true\nqp rto=400ms retry=7\n" + blackHole, a,
+			"retry limit", "more than"},
 		{"timer goes back", "impl gbn\n" + lostAgain, a, "resent on timeout", "everything from there on"},
 		{"timer selects", "impl irn\n" + lostAgain, a, "resent on timeout", "one packet"},
 		{"timer after one", "impl gobackone\nparam rto=one\n" + lostAgain, a, "resent on timeout", "one packet"},
 		{"RNR code", "impl gbn\nqp min-rnr=16\n" + notReady, b, "RNR code sent", "16 (2.56 ms)"},
 		{"RNR wait", "impl gbn\nqp min-rnr=16\n" + notReady, a, "RNR wait", "2.56 ms"},
 		{"RNR retries", "impl gbn\nqp rnr=4\n" + notReady, a, "RNR retry limit", "gives up after 4 RNR NAKs"},
-		{"READ at once", "impl gbn\nlink delay=1ms rate=1G\ndrop B psn=+3\npost-read len=16KiB\n", a, "READ gap to request", "784 ns"},
-		{"READ before others", "impl gbn\nlink delay=1ms rate=1G\ndrop B psn=+3\npost-read len=4096\npost-read len=4096\n", a, "READ gap to request", "784 ns"},
-		{"READ by timer", "impl gbn\nparam read_gap=wait\nqp rto=30ms\nlink delay=1ms rate=1G\ndrop B psn=+3\npost-read len=16KiB\n", a, "READ gap to request", "30.0 ms"},
+		{"READ at once", "impl gbn\nlink delay=1ms rate=1G\ndrop B psn=+3\npost-read len=16KiB\n", a,
+			"READ gap to request", "784 ns"},
+		{"READ before others", "impl gbn\nlink delay=1ms rate=1G\ndrop B psn=+3\npost-read " +
+			"len=4096\npost-read len=4096\n", a, "READ gap to request", "784 ns"},
+		{"READ by timer", "impl gbn\nparam read_gap=wait\nqp rto=30ms\nlink delay=1ms rate=1G\ndrop B " +
+			"psn=+3\npost-read len=16KiB\n", a, "READ gap to request", "30.0 ms"},
 		{"AckReq", "impl gbn\nqp ackreq=10\nload write msg=30KiB count=4\n", a, "AckReq", "at most 10 packets"},
-		{"coalescing", "impl gbn\nparam ack_delay=1ms\nqp coalesce=4\nlink rate=1G delay=1ms\nload write msg=512 count=80\n", b, "requests per ACK", "4"},
-		{"depth", "impl gbn\nqp qd=24\nlink rate=10G delay=5ms\nload write msg=512 count=200\n", a, "messages in flight", "24, where it waited"},
-		{"cap", "impl irn\nparam cap=77\nlink rate=10G delay=5ms\nload write msg=64KiB count=20\n", a, "packets in flight", "77, where it waited"},
-		{"no cap", "impl gbn\nlink rate=10G delay=5ms queue=10000\nload write msg=64KiB count=20\n", a, "packets in flight", "was not seen to wait"},
+		{"coalescing", "impl gbn\nparam ack_delay=1ms\nqp coalesce=4\nlink rate=1G delay=1ms\nload " +
+			"write msg=512 count=80\n", b, "requests per ACK", "4"},
+		{"depth", "impl gbn\nqp qd=24\nlink rate=10G delay=5ms\nload write msg=512 count=200\n", a,
+			"messages in flight", "24, where it waited"},
+		{"cap", "impl irn\nparam cap=77\nlink rate=10G delay=5ms\nload write msg=64KiB count=20\n", a,
+			"packets in flight", "77, where it waited"},
+		{"no cap", "impl gbn\nlink rate=10G delay=5ms queue=10000\nload write msg=64KiB count=20\n", a,
+			"packets in flight", "was not seen to wait"},
 	} {
 		f := observe(t, c.text, c.device, both)
 		row := datasheet.New("x", nil, f).Find(c.row)
@@ -103,8 +113,8 @@ func TestKnownParameters(t *testing.T) {
 	}
 }
 
-// TestOneTap reads the sheet of the same device off the capture at its peer: what is counted stays, and times grow by the
-// round trip.
+// TestOneTap reads the sheet of the same device off the capture at its peer: what is counted stays, and times grow by
+// the round trip.
 func TestOneTap(t *testing.T) {
 	near := datasheet.New("near", nil, observe(t, "impl gbn\n"+loss, b, both))
 	far := datasheet.New("far", nil, observe(t, "impl gbn\n"+loss, b, [2]bool{true, false}))
@@ -143,7 +153,8 @@ func TestWrite(t *testing.T) {
 	if err := datasheet.New("x", nil, observe(t, "impl gbn\n"+blackHole, a, both)).Write(&out); err != nil {
 		t.Fatal(err)
 	}
-	if got := out.String(); !strings.Contains(got, "not seen: recovery, NAKs per gap") || !strings.Contains(got, "gives up after 7 timeouts") {
+	if got := out.String(); !strings.Contains(got, "not seen: recovery, NAKs per gap") || !strings.Contains(got,
+		"gives up after 7 timeouts") {
 		t.Errorf("sheet:\n%s", got)
 	}
 }
@@ -156,15 +167,19 @@ func TestReasons(t *testing.T) {
 		got  datasheet.Range
 		want datasheet.Range
 	}{
-		{"packets sent again for a NAK", r.GoneBack, datasheet.Range{Seen: 1, Least: 13, Median: 13, Greatest: 13, Sum: 13}},
-		{"packets sent again after a timeout", r.AfterTimer, datasheet.Range{Seen: 1, Least: 13, Median: 13, Greatest: 13, Sum: 13}},
-		{"packets from one AckReq to the next", r.AckReqEvery, datasheet.Range{Seen: 1, Least: 16, Median: 16, Greatest: 16, Sum: 16}},
+		{"packets sent again for a NAK", r.GoneBack, datasheet.Range{Seen: 1, Least: 13, Median: 13,
+			Greatest: 13, Sum: 13}},
+		{"packets sent again after a timeout", r.AfterTimer, datasheet.Range{Seen: 1, Least: 13, Median: 13,
+			Greatest: 13, Sum: 13}},
+		{"packets from one AckReq to the next", r.AckReqEvery, datasheet.Range{Seen: 1, Least: 16, Median: 16,
+			Greatest: 16, Sum: 16}},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s: %+v, want %+v", c.name, c.got, c.want)
 		}
 	}
-	if r.Window.Most != 16 || r.Timeouts.Seen != 1 || r.Timeouts.Median < 40e6 || r.Timeouts.Sum != r.Timeouts.Median || r.Answered.Seen != 1 {
+	if r.Window.Most != 16 || r.Timeouts.Seen != 1 || r.Timeouts.Median < 40e6 || r.Timeouts.Sum != r.Timeouts.Median ||
+		r.Answered.Seen != 1 {
 		t.Errorf("%+v; want a window of 16 packets, and one NAK and one timeout of 50 ms", r)
 	}
 	twice := observe(t, "impl gbn\n"+lostAgain, a, both)

@@ -20,8 +20,8 @@ type Difference struct {
 	Of   [2]string `json:"of"`
 }
 
-// Diff lists the properties in which two sheets differ, in the order of the sheet. A property that one of them lacks is a
-// difference; times differ when they are further apart than the tolerance.
+// Diff lists the properties in which two sheets differ, in the order of the sheet. A property that one of them lacks is
+// a difference; times differ when they are further apart than the tolerance.
 func Diff(a, b *Sheet) []Difference {
 	var out []Difference
 	for i := range a.Rows {

@@ -104,8 +104,10 @@ func (f *Findings) gap(g *gap) {
 
 // samples lists every sample, so that two findings are added up without forgetting one.
 func (f *Findings) samples() []*sample {
-	return []*sample{&f.ResendLatency, &f.ResentOnNAK, &f.ResentOnTimeout, &f.Timeouts, &f.Retries, &f.RNRWait, &f.RNRCode, &f.RNRRetries, &f.ReadGap,
-		&f.AckReqEvery, &f.NAKLatency, &f.NAKsPerGap, &f.NAKsPerEarly, &f.PacketsPerAck, &f.AskedPerAck, &f.AckDelay, &f.RNRSent}
+	return []*sample{&f.ResendLatency, &f.ResentOnNAK, &f.ResentOnTimeout, &f.Timeouts, &f.Retries, &f.RNRWait,
+		&f.RNRCode, &f.RNRRetries, &f.ReadGap,
+		&f.AckReqEvery, &f.NAKLatency, &f.NAKsPerGap, &f.NAKsPerEarly, &f.PacketsPerAck, &f.AskedPerAck,
+		&f.AckDelay, &f.RNRSent}
 }
 
 // Add adds what another trace, or the device at the other end of the same trace, shows.

@@ -83,7 +83,8 @@ func (r *Reader) half(conn int, side trace.Side) *half {
 // tapped, and likewise what arrives: with one tap a packet leaves and arrives at once.
 func (r *Reader) Sight(s *trace.Sight) {
 	rec, p := s.Rec, s.Pkt
-	if rec.Conn < 0 || rec.Conn >= len(r.header.Conns) || rec.Fate == trace.Injected && s.Out || !intact(s) || p.DestQP == roce.CMQueuePair {
+	if rec.Conn < 0 || rec.Conn >= len(r.header.Conns) || rec.Fate == trace.Injected && s.Out || !intact(s) ||
+		p.DestQP == roce.CMQueuePair {
 		return
 	}
 	sent := s.Out || !r.header.Taps[rec.From&1]

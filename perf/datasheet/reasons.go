@@ -21,7 +21,8 @@ type Range struct {
 
 // Reasons returns them.
 func (f *Findings) Reasons() Reasons {
-	return Reasons{Window: f.Packets, AckReqEvery: f.AckReqEvery.summed(), Answered: f.ResendLatency.summed(), GoneBack: f.ResentOnNAK.summed(),
+	return Reasons{Window: f.Packets, AckReqEvery: f.AckReqEvery.summed(), Answered: f.ResendLatency.summed(),
+		GoneBack: f.ResentOnNAK.summed(),
 		Timeouts: f.Timeouts.summed(), AfterTimer: f.ResentOnTimeout.summed()}
 }
 

@@ -119,15 +119,15 @@ func (q *requester) startRound(x *slot) {
 	q.round.by, q.round.all = &f.ResentOnTimeout, &f.WholeOnTimeout
 }
 
-// stale reports that what says that x is missing is about an earlier transmission of it: no more came for most of the time
-// since the latest, so it was the timer that sent x.
+// stale reports that what says that x is missing is about an earlier transmission of it: no more came for most of the
+// time since the latest, so it was the timer that sent x.
 func (q *requester) stale(x *slot) bool {
 	old := q.win.find(x.from)
 	return old != nil && old.again && 2*x.first.Sub(q.alarm) > x.first.Sub(old.latest)
 }
 
-// expire takes a retransmission that nothing but time called for. The timer runs from the latest transmission of the packet
-// and from the latest response that acknowledged something (IBTA 9.7.6.1.3).
+// expire takes a retransmission that nothing but time called for. The timer runs from the latest transmission of the
+// packet and from the latest response that acknowledged something (IBTA 9.7.6.1.3).
 func (q *requester) expire(x *slot) {
 	since := q.heard
 	if old := q.win.find(x.from); old != nil {
@@ -189,7 +189,8 @@ func (q *requester) missed(a *answer) bool {
 	return true
 }
 
-// heldPaces is how many times the usual distance of packets a sender must have been silent to be taken for one that waits.
+// heldPaces is how many times the usual distance of packets a sender must have been silent to be taken for one that
+// waits.
 const heldPaces = 16
 
 // progress takes an acknowledgement of something new. A sender that goes on with it after a silence had waited for it.

@@ -21,7 +21,8 @@ type Row struct {
 	Seen  int     `json:"seen"`            // how often it was observed
 	Times []int64 `json:"times,omitempty"` // nanoseconds: the middle of each time that Value speaks of
 
-	Spread *[2]int64 `json:"spread,omitempty"` // of one time that was seen several times: the least and the greatest, in nanoseconds
+	// of one time that was seen several times: the least and the greatest, in nanoseconds
+	Spread *[2]int64 `json:"spread,omitempty"`
 }
 
 // Absent is the value of a property that no trace showed.

@@ -53,8 +53,8 @@ func (w *window) pop() {
 	w.head++
 }
 
-// drop drops what lies wholly before an offset and returns how many packets that were, and how many of them asked for an
-// acknowledgement.
+// drop drops what lies wholly before an offset and returns how many packets that were, and how many of them asked for
+// an acknowledgement.
 func (w *window) drop(upTo int64) (packets, asked int) {
 	for w.count() > 0 && w.slots[w.head].to <= upTo {
 		packets++

@@ -1,5 +1,5 @@
-// Package figures measures the figures of the papers that package targets describes: the runs of all of them as one batch,
-// then the points of each curve, beside the models and the papers' own points.
+// Package figures measures the figures of the papers that package targets describes: the runs of all of them as one
+// batch, then the points of each curve, beside the models and the papers' own points.
 package figures
 
 import (
@@ -57,7 +57,8 @@ func New(o Options) (*Plan, error) {
 // Runs returns the runs, for whoever must know their number or size beforehand.
 func (p *Plan) Runs() *batch.Batch { return p.runs }
 
-// Measure makes the runs and reads the points. The result is complete also when ctx ends: points that were not run say so.
+// Measure makes the runs and reads the points. The result is complete also when ctx ends: points that were not run say
+// so.
 func (p *Plan) Measure(ctx context.Context) *Set {
 	started := time.Now()
 	p.runs.Run(ctx)
@@ -71,7 +72,8 @@ func (p *Plan) Measure(ctx context.Context) *Set {
 }
 
 func (p *Plan) figure(f *targets.Figure) Figure {
-	out := Figure{ID: f.ID, Source: f.Source, Title: f.Title, Conditions: f.Conditions, Says: f.Says, Missing: f.Missing}
+	out := Figure{ID: f.ID, Source: f.Source, Title: f.Title, Conditions: f.Conditions, Says: f.Says,
+		Missing: f.Missing}
 	for _, panel := range f.Panels {
 		q := Panel{Title: panel.Title, X: Axis(panel.X), Y: Axis(panel.Y)}
 		for _, mark := range panel.Marks {

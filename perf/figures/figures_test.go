@@ -15,7 +15,8 @@ import (
 func TestEveryPointHasANumber(t *testing.T) {
 	account := func(x float64) float64 { return 2 * x }
 	o := Options{Figures: targets.Figures(), Confidence: 0.95,
-		Accounts: map[string]func(float64) float64{"fasr SR memory": account, "srnic SR memory": account, "irn SR memory": account},
+		Accounts: map[string]func(float64) float64{"fasr SR memory": account, "srnic SR memory": account,
+			"irn SR memory": account},
 		Batch: batch.Options{Seeds: 2, Jobs: 2, Cost: func(*scenario.Spec) float64 { return 1 },
 			Run: func(_ context.Context, s *scenario.Spec) (targets.Run, error) {
 				r := targets.Run{Spec: s}
@@ -38,7 +39,8 @@ func TestEveryPointHasANumber(t *testing.T) {
 		}
 		for k, panel := range f.Panels {
 			for c, curve := range panel.Curves {
-				if modelled := o.Figures[i].Panels[k].Curves[c].Model != nil; modelled != (len(curve.Model) > samples/2) {
+				if modelled := o.Figures[i].Panels[k].Curves[c].Model != nil; modelled !=
+					(len(curve.Model) > samples/2) {
 					t.Errorf("%s, %s: %d points of the model", f.ID, curve.Name, len(curve.Model))
 				}
 				points += len(curve.Ours)
@@ -49,7 +51,8 @@ func TestEveryPointHasANumber(t *testing.T) {
 		t.Errorf("%d points", points)
 	}
 	p3 := m.Figures[7].Panels[0].Curves[0]
-	if m.Figures[7].ID != "NT-3" || p3.Ours[1].Estimate.Value != 1 || p3.Ours[1].Estimate.N != 1 || p3.Paper[1] != [2]float64{100, 3} {
+	if m.Figures[7].ID != "NT-3" || p3.Ours[1].Estimate.Value != 1 || p3.Ours[1].Estimate.N != 1 ||
+		p3.Paper[1] != [2]float64{100, 3} {
 		t.Errorf("%s: %+v", m.Figures[7].ID, p3)
 	}
 	cancelled, cancel := context.WithCancel(t.Context())
@@ -63,7 +66,8 @@ func TestEveryPointHasANumber(t *testing.T) {
 func TestNewRejects(t *testing.T) {
 	bad := targets.Figures()[:1]
 	bad[0].Source = ""
-	if _, err := New(Options{Figures: bad, Batch: batch.Options{Seeds: 1}}); err == nil || !strings.Contains(err.Error(), "LW-9: no source") {
+	if _, err := New(Options{Figures: bad, Batch: batch.Options{Seeds: 1}}); err == nil ||
+		!strings.Contains(err.Error(), "LW-9: no source") {
 		t.Error(err)
 	}
 	if _, err := New(Options{}); err == nil || !strings.Contains(err.Error(), "0 seeds") {

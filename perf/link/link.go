@@ -1,5 +1,5 @@
-// Package link measures what a link did to the packets of a trace, whatever carried them: the kernel's netem, the relay or the
-// simulator. It knows no Spec and judges nothing; its numbers are for holding links against each other.
+// Package link measures what a link did to the packets of a trace, whatever carried them: the kernel's netem, the relay
+// or the simulator. It knows no Spec and judges nothing; its numbers are for holding links against each other.
 package link
 
 import (
@@ -47,7 +47,8 @@ func (p *Path) Packet(r *trace.Record) {
 		p.overtook++
 	}
 	p.latest = max(p.latest, r.Recv)
-	_ = p.delays.RecordValue(min(int64(r.Recv.Sub(r.Sent)), int64(longest)) / int64(vtime.Nanosecond)) // within its range
+	// within its range
+	_ = p.delays.RecordValue(min(int64(r.Recv.Sub(r.Sent)), int64(longest)) / int64(vtime.Nanosecond))
 }
 
 // endRun counts the losses that have ended.
@@ -86,7 +87,8 @@ func (p *Path) Figures() Figures {
 	}
 	f.MeanRun = share(p.lost, runs)
 	if p.delays.TotalCount() > 0 {
-		f.DelayNs = [5]int64{p.delays.Min(), p.delays.ValueAtQuantile(5), p.delays.ValueAtQuantile(50), p.delays.ValueAtQuantile(95), p.delays.Max()}
+		f.DelayNs = [5]int64{p.delays.Min(), p.delays.ValueAtQuantile(5), p.delays.ValueAtQuantile(50),
+			p.delays.ValueAtQuantile(95), p.delays.Max()}
 	}
 	return f
 }

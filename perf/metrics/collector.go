@@ -13,7 +13,8 @@ type Options struct {
 	Timed bool         // the run was cut by a duration: Elapsed runs to End
 	// Orders is the work that the Spec asks of each side; none when nobody knows the Spec.
 	Orders [2]Order
-	// Ideal is what a flow of so many bytes that come from a side takes alone on the link; nil leaves Summary.Slowdown out.
+	// Ideal is what a flow of so many bytes that come from a side takes alone on the link; nil leaves Summary.Slowdown
+	// out.
 	Ideal func(data trace.Side, bytes uint32) vtime.Duration
 }
 
@@ -45,7 +46,8 @@ var _ trace.Viewer = (*Collector)(nil)
 
 // NewCollector returns a collector for a trace with header h, which must not change afterwards.
 func NewCollector(h *trace.Header, o Options) *Collector {
-	return &Collector{opts: o, header: h, halves: make([][2]*half, len(h.Conns)), flows: make([]*flow, len(h.Conns)), timeline: newBins(),
+	return &Collector{opts: o, header: h, halves: make([][2]*half, len(h.Conns)), flows: make([]*flow, len(h.Conns)),
+		timeline: newBins(),
 		arrivals: arrivals{ideal: o.Ideal}, budget: totalSlots}
 }
 
@@ -111,7 +113,8 @@ func (c *Collector) half(r *trace.Record) *half {
 // taken reports that the receiver cannot use a packet because of what the link did to it.
 func taken(r *trace.Record) bool {
 	ch := r.Changed
-	return r.Fate == trace.Dropped || r.Fate == trace.Corrupted && ch != nil && (ch.ICRC == trace.Bad || ch.Defect != "")
+	return r.Fate == trace.Dropped || r.Fate == trace.Corrupted && ch != nil &&
+		(ch.ICRC == trace.Bad || ch.Defect != "")
 }
 
 // intact reports that a packet, as seen here, is one that its receiver reads.

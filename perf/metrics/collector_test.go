@@ -79,8 +79,8 @@ func spread(s Spread) string {
 	return fmt.Sprintf("%d×%d..%d mean %d", s.Count, s.Min, s.Max, s.Mean)
 }
 
-// A recovery is what is lost until all of it is acknowledged: here one of a single packet, and then one of two, of which the
-// second was lost while the first was missing, and a third that is not over.
+// A recovery is what is lost until all of it is acknowledged: here one of a single packet, and then one of two, of
+// which the second was lost while the first was missing, and a third that is not over.
 func TestRecoveries(t *testing.T) {
 	s := measure(t, `
 A>X WRITE_ONLY psn=+0 len=100 A
@@ -123,7 +123,8 @@ A>B WRITE_MIDDLE psn=+1 len=1024
 A>B WRITE_MIDDLE psn=+2 len=1024
 A>B WRITE_LAST psn=+3 len=1024 A
 B>A ACK psn=+3 msn=1`,
-		"packets=9 data=7 again=3 spurious=2 lost=1 ack=1 nak=1 againbytes=3072 messages=1 payload=4096 elapsed=8000 fct=1 recovered=1",
+		"packets=9 data=7 again=3 spurious=2 lost=1 ack=1 nak=1 againbytes=3072 messages=1 payload=4096 " +
+			"elapsed=8000 fct=1 recovered=1",
 		"1×8400", "1×4400"},
 
 	{"a responder that keeps what is early: one packet comes again, and the ACK of it delivers the rest", `
@@ -135,7 +136,8 @@ B>A RACK psn=+1 msn=0 sack=+2 PSN_SEQ_ERR
 B>A RACK psn=+1 msn=0 sack=+3 PSN_SEQ_ERR
 A>B WRITE_MIDDLE psn=+1 len=1024
 B>A ACK psn=+3 msn=1`,
-		"packets=8 data=5 again=1 lost=1 ack=1 nak=2 againbytes=1024 messages=1 payload=4072 elapsed=7000 fct=1 recovered=1",
+		"packets=8 data=5 again=1 lost=1 ack=1 nak=2 againbytes=1024 messages=1 payload=4072 " +
+			"elapsed=7000 fct=1 recovered=1",
 		"1×7400", "1×5400"},
 
 	{"READ responses numbered apart, and their acknowledgements, which are the requester's", `
@@ -147,7 +149,8 @@ B>A X_READ_RESP_LAST psn=+9 len=952 msn=1
 A>B IRN_READ_ACK psn=+8 msn=0 sack=+8
 A>B IRN_READ_ACK psn=+8 msn=0 sack=+9 PSN_SEQ_ERR
 B>A X_READ_RESP_MIDDLE psn=+8 len=1024 msn=1`,
-		"packets=8 data=5 again=1 lost=1 ack=2 nak=1 againbytes=1024 messages=1 payload=3000 elapsed=7400 fct=1 recovered=1",
+		"packets=8 data=5 again=1 lost=1 ack=2 nak=1 againbytes=1024 messages=1 payload=3000 " +
+			"elapsed=7400 fct=1 recovered=1",
 		"1×7400", "1×4400"},
 
 	{"a retransmission is lost too: one recovery, from the first loss", `
@@ -157,7 +160,8 @@ A>X SEND_ONLY psn=+0 len=10
 A timeout psn=+0
 A>B SEND_ONLY psn=+0 len=10
 B>A ACK psn=+0 msn=1`,
-		"packets=4 data=3 again=2 lost=2 ack=1 timeouts=2 againbytes=20 messages=1 payload=10 elapsed=5000 fct=1 recovered=1",
+		"packets=4 data=3 again=2 lost=2 ack=1 timeouts=2 againbytes=20 messages=1 payload=10 " +
+			"elapsed=5000 fct=1 recovered=1",
 		"1×5400", "1×4400"},
 
 	{"spurious although the first copy was still on its way; and below the window", `
@@ -165,7 +169,8 @@ B>A ACK psn=+0 msn=1`,
 @2..9.5 A>B SEND_ONLY psn=+0 len=10
 @10 B>A ACK psn=+0 msn=1
 @11 A>B SEND_ONLY psn=+0 len=10`,
-		"packets=4 data=3 again=2 spurious=2 ack=1 againbytes=20 messages=1 payload=10 elapsed=9000 fct=1", "1×9400", "0×0"},
+		"packets=4 data=3 again=2 spurious=2 ack=1 againbytes=20 messages=1 payload=10 elapsed=9000 fct=1", "1×9400",
+		"0×0"},
 
 	{"a corrupted packet is lost, one rewritten with a good ICRC is not", `
 A>B SEND_ONLY psn=+0 len=10 got icrc=bad
@@ -179,7 +184,8 @@ A>B SEND_ONLY psn=+0 len=10
 B>A RNR psn=+0 msn=0 timer=12
 A>B SEND_ONLY psn=+0 len=10
 B>A ACK psn=+0 msn=1`,
-		"packets=4 data=2 again=1 spurious=1 ack=1 rnr=1 againbytes=10 messages=1 payload=10 elapsed=3000 fct=1", "1×3400", "0×0"},
+		"packets=4 data=2 again=1 spurious=1 ack=1 rnr=1 againbytes=10 messages=1 payload=10 elapsed=3000 fct=1",
+		"1×3400", "0×0"},
 
 	{"a lost ACK: delivered when it was sent, complete when a later one arrives", `
 A>B SEND_ONLY psn=+0 len=10
@@ -202,7 +208,8 @@ A>B SEND_ONLY psn=+2 len=40
 B>A RACK psn=+1 msn=1 PSN_SEQ_ERR sack=+2
 A>B SEND_ONLY psn=+1 len=20
 B>A ACK psn=+2 msn=3`,
-		"packets=6 data=4 again=1 lost=1 ack=1 nak=1 againbytes=20 messages=3 payload=70 elapsed=5000 fct=3 recovered=1",
+		"packets=6 data=4 again=1 lost=1 ack=1 nak=1 againbytes=20 messages=3 payload=70 " +
+			"elapsed=5000 fct=3 recovered=1",
 		"3×3400..4400 mean 3733", "1×3400"},
 
 	{"a copy that the link made is no packet of anybody", `
@@ -229,7 +236,8 @@ B>A READ_RESP_LAST psn=+2 msn=1 len=1024
 A>B READ_REQUEST psn=+1 dmalen=2048
 B>A READ_RESP_FIRST psn=+1 msn=1 len=1024
 B>A READ_RESP_LAST psn=+2 msn=1 len=1024`,
-		"packets=7 data=7 again=3 spurious=1 lost=1 againbytes=2048 messages=1 payload=3072 elapsed=6400 fct=1 recovered=1",
+		"packets=7 data=7 again=3 spurious=1 lost=1 againbytes=2048 messages=1 payload=3072 " +
+			"elapsed=6400 fct=1 recovered=1",
 		"1×6400", "1×3400"},
 
 	{"an ACK does not complete a READ whose data are missing", `
@@ -282,14 +290,16 @@ A>B SEND_ONLY psn=+1 len=10
 B>A ACK psn=+0 msn=1
 A>B SEND_ONLY psn=+1 len=10
 B>A ACK psn=+1 msn=2`,
-		"packets=5 data=3 again=1 ack=2 againbytes=10 messages=2 payload=20 elapsed=4400 fct=2", "2×2400..3400 mean 2900", "0×0"},
+		"packets=5 data=3 again=1 ack=2 againbytes=10 messages=2 payload=20 elapsed=4400 fct=2",
+		"2×2400..3400 mean 2900", "0×0"},
 
 	{"only the responder was tapped: a second arrival is spurious", `
 taps B
 A>B SEND_ONLY psn=+0 len=10
 A>B SEND_ONLY psn=+0 len=10
 B>A ACK psn=+0 msn=1`,
-		"packets=3 data=2 again=1 spurious=1 ack=1 againbytes=10 messages=1 payload=10 elapsed=1600 fct=1", "1×1600", "0×0"},
+		"packets=3 data=2 again=1 spurious=1 ack=1 againbytes=10 messages=1 payload=10 elapsed=1600 fct=1", "1×1600",
+		"0×0"},
 
 	{"a message whose end nobody saw does not hold up the others", `
 A>B SEND_FIRST psn=+0 len=1024
@@ -327,14 +337,16 @@ func TestRates(t *testing.T) {
 		utilised         float64
 	}{
 		{"to the last byte", Options{Rates: [2]unit.Rate{8 * unit.Gbps, unit.Gbps}}, 4e9, wire * 8 / 2e-6, 0.5},
-		{"to the end of a timed run", Options{Timed: true, Rates: [2]unit.Rate{8 * unit.Gbps, 0}}, 0.8e9, wire * 8 / 10e-6, 0.1},
+		{"to the end of a timed run", Options{Timed: true, Rates: [2]unit.Rate{8 * unit.Gbps, 0}}, 0.8e9,
+			wire * 8 / 10e-6, 0.1},
 		{"unlimited", Options{}, 4e9, wire * 8 / 2e-6, 0},
 	} {
 		s := measure(t, simple, tc.o).Summary()
 		for _, x := range []struct {
 			name      string
 			got, want float64
-		}{{"goodput", s.GoodputBps, tc.goodput}, {"throughput", s.ThroughputBps, tc.through}, {"utilisation", s.Utilisation, tc.utilised}} {
+		}{{"goodput", s.GoodputBps, tc.goodput}, {"throughput", s.ThroughputBps, tc.through},
+			{"utilisation", s.Utilisation, tc.utilised}} {
 			if d := x.got - x.want; d > 1e-9*x.want || d < -1e-9*x.want {
 				t.Errorf("%s: %s is %g, want %g", tc.name, x.name, x.got, x.want)
 			}
@@ -367,7 +379,8 @@ B>A ACK psn=+2 msn=1`, Options{})
 		{us(10), 0, SentFirst}, {us(20), 1, LostMark}, {us(30), 2, SentFirst}, {us(44), 1, NakMark},
 		{us(50), 1, LostMark}, {us(60), 1, SentAgain}, {us(74), 2, AckMark},
 	}}}
-	if f := measureAt(t, "A>B SEND_ONLY psn=+0 len=1\n", Options{}, 0).Sequences(); len(f) != 1 || f[0].Marks[0].At == 0 {
+	if f := measureAt(t, "A>B SEND_ONLY psn=+0 len=1\n", Options{}, 0).Sequences(); len(f) != 1 ||
+		f[0].Marks[0].At == 0 {
 		t.Errorf("first line is at %v", f)
 	}
 	got := c.Sequences()
@@ -410,7 +423,8 @@ func TestBudgetIsShared(t *testing.T) {
 	if len(a.slots) != 2*leastSlots || len(b.slots) != leastSlots || budget != 0 {
 		t.Errorf("%d and %d slots, %d left", len(a.slots), len(b.slots), budget)
 	}
-	if a.lo != 8*leastSlots+1 || a.find(a.lo-1) != nil || a.find(a.lo) == nil || a.offset(psn.PSN(5).Add(10*leastSlots)) != 10*leastSlots {
+	if a.lo != 8*leastSlots+1 || a.find(a.lo-1) != nil || a.find(a.lo) == nil ||
+		a.offset(psn.PSN(5).Add(10*leastSlots)) != 10*leastSlots {
 		t.Errorf("window [%d, %d)", a.lo, a.next)
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// datagrams measures what crosses the link without BTH. Nobody acknowledges it, so it is the target that tells what came of
-// it: what it received and what it declared is goodput.
+// datagrams measures what crosses the link without BTH. Nobody acknowledges it, so it is the target that tells what
+// came of it: what it received and what it declared is goodput.
 type datagrams struct {
 	seen    bool
 	begun   map[recordKey]vtime.Time // Write-Records that have begun to leave

@@ -13,7 +13,8 @@ func (h *half) response(s *trace.Sight, sent, arrived bool) {
 		h.count(s.Pkt.AETH.Syndrome)
 	}
 	if !h.requests.started || op.IsReadAck() {
-		return // there is nothing yet to count from; an acknowledgement of READ data is counted, and acknowledges no request
+		// there is nothing yet to count from; an acknowledgement of READ data is counted, and acknowledges no request
+		return
 	}
 	switch {
 	case op.IsReadResponse() && op.Class() != roce.ClassRC:
@@ -147,8 +148,8 @@ func (h *half) responseSent(s *trace.Sight, o int64) {
 	h.transmit(s, sp.extend(o, &h.c.budget), o)
 }
 
-// dataApart takes a READ response of the extension classes, which have a sequence space for them: early ones are kept by
-// the requester, and count when nothing before them is missing.
+// dataApart takes a READ response of the extension classes, which have a sequence space for them: early ones are kept
+// by the requester, and count when nothing before them is missing.
 func (h *half) dataApart(s *trace.Sight, sent, arrived bool) {
 	sp := &h.responses
 	if sent && !sp.started {

@@ -14,8 +14,8 @@ const (
 	otherMarks = 6_000
 )
 
-// plot collects the marks of one half-conversation. When it is full, every second mark of the kind that matters least is
-// dropped and only every second of that kind is taken from then on, and so forth: deterministic, and even over time.
+// plot collects the marks of one half-conversation. When it is full, every second mark of the kind that matters least
+// is dropped and only every second of that kind is taken from then on, and so forth: deterministic, and even over time.
 type plot struct {
 	marks  []Mark
 	limit  int
@@ -50,8 +50,8 @@ func (p *plot) add(at vtime.Time, offset int64, kind MarkKind) {
 	p.marks = append(p.marks, Mark{At: at, Offset: offset, Kind: kind})
 }
 
-// thin makes room. First transmissions and ACKs, which form lines that the eye completes, shrink to a quarter of the plot
-// before retransmissions do, and these before losses and NAKs.
+// thin makes room. First transmissions and ACKs, which form lines that the eye completes, shrink to a quarter of the
+// plot before retransmissions do, and these before losses and NAKs.
 func (p *plot) thin() {
 	var count [5]int
 	for i := range p.marks {
@@ -88,5 +88,6 @@ func (p *plot) halve(kind MarkKind) {
 
 // sequence returns what was collected.
 func (p *plot) sequence(conn int, side trace.Side) Sequence {
-	return Sequence{Conn: conn, From: side.String(), Marks: slices.Clone(p.marks), Thinned: p.stride != [5]int{1, 1, 1, 1, 1}}
+	return Sequence{Conn: conn, From: side.String(), Marks: slices.Clone(p.marks),
+		Thinned: p.stride != [5]int{1, 1, 1, 1, 1}}
 }

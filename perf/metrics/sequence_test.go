@@ -73,7 +73,8 @@ func TestPlotIsEven(t *testing.T) {
 	gap := p.marks[1].Offset - p.marks[0].Offset
 	for i := range p.marks[1:] {
 		if p.marks[i+1].Offset-p.marks[i].Offset != gap {
-			t.Fatalf("marks %d and %d are at %d and %d, want a distance of %d", i, i+1, p.marks[i].Offset, p.marks[i+1].Offset, gap)
+			t.Fatalf("marks %d and %d are at %d and %d, want a distance of %d", i, i+1, p.marks[i].Offset,
+				p.marks[i+1].Offset, gap)
 		}
 	}
 }

@@ -36,13 +36,15 @@ func simulate(t *testing.T, lines ...string) (*metrics.Collector, *trace.Collect
 	if err := w.Run(); err != nil {
 		t.Fatal(err)
 	}
-	c := metrics.NewCollector(&h, metrics.Options{Rates: [2]unit.Rate{s.Link.AB.Rate, s.Link.BA.Rate}, Timed: s.For > 0})
+	c := metrics.NewCollector(&h, metrics.Options{Rates: [2]unit.Rate{s.Link.AB.Rate, s.Link.BA.Rate},
+		Timed: s.For > 0})
 	kept.Play(trace.NewTimeline(&h, c))
 	return c, &kept
 }
 
-// One message of n packets over a link with one-way delay d: the last packet has left after n packet times; it arrives a
-// delay later, and its ACK a delay and an ACK time after that. The first packet's last bit leaves after one packet time.
+// One message of n packets over a link with one-way delay d: the last packet has left after n packet times; it arrives
+// a delay later, and its ACK a delay and an ACK time after that. The first packet's last bit leaves after one packet
+// time.
 func TestClosedFormOfOneMessage(t *testing.T) {
 	for _, msg := range []string{"1KiB", "64KiB", "1MiB"} {
 		c, kept := simulate(t, "link rate=1G delay=5ms queue=3000", "qp qd=1", "load write msg="+msg+" count=1")
@@ -79,11 +81,14 @@ func TestClosedFormOfUtilisation(t *testing.T) {
 // Go-back-N repeats a round trip's worth of packets for a loss in mid-stream, and all but the lost one had arrived.
 // The lost packet leaves again one round trip and one packet time after the loss: when the next packet has drawn a NAK.
 func TestClosedFormOfARecovery(t *testing.T) {
-	c, _ := simulate(t, "link rate=1G delay=5ms queue=3000", "qp qd=64", "drop A psn=+3000 tx=1", "load write msg=64KiB count=200")
+	c, _ := simulate(t, "link rate=1G delay=5ms queue=3000", "qp qd=64", "drop A psn=+3000 tx=1",
+		"load write msg=64KiB count=200")
 	s := c.Summary()
 	packet := float64(unit.Gbps.Time(1106)) / 1e12
-	if perRTT := 0.010 / packet; s.Lost != 1 || s.Spurious != s.Retransmitted-1 || math.Abs(float64(s.Retransmitted)-perRTT) > 3 {
-		t.Errorf("%d lost, %d sent again, %d spurious; want 1, %.0f and one less", s.Lost, s.Retransmitted, s.Spurious, perRTT)
+	if perRTT := 0.010 / packet; s.Lost != 1 || s.Spurious != s.Retransmitted-1 ||
+		math.Abs(float64(s.Retransmitted)-perRTT) > 3 {
+		t.Errorf("%d lost, %d sent again, %d spurious; want 1, %.0f and one less", s.Lost, s.Retransmitted,
+			s.Spurious, perRTT)
 	}
 	want := 0.015 + 2*packet // there, and back, and there again
 	if r := s.RecoveryNs; r.Count != 1 || math.Abs(float64(r.P50)/1e9-want) > 2*packet {
@@ -98,7 +103,8 @@ func TestClosedFormOfARecovery(t *testing.T) {
 func TestEverythingIsDeliveredOnce(t *testing.T) {
 	for _, load := range []string{"write", "send", "read", "write-imm"} {
 		for _, msg := range []unit.Size{1, 1024, 10_000, 65_536} {
-			c, kept := simulate(t, "seed 3", "link rate=1G delay=100us queue=1000", "loss random p=0.01", "qp count=3 qd=8 rto=2ms",
+			c, kept := simulate(t, "seed 3", "link rate=1G delay=100us queue=1000", "loss random p=0.01",
+				"qp count=3 qd=8 rto=2ms",
 				"load "+load+" msg="+msg.String()+" count=40")
 			s, completed := c.Summary(), int64(0)
 			for i := range kept.Events {
@@ -107,7 +113,8 @@ func TestEverythingIsDeliveredOnce(t *testing.T) {
 				}
 			}
 			if s.Messages != 120 || completed != 120 || s.PayloadBytes != 120*int64(msg) {
-				t.Errorf("%s of %v: %d messages and %d completions, %d bytes", load, msg, s.Messages, completed, s.PayloadBytes)
+				t.Errorf("%s of %v: %d messages and %d completions, %d bytes", load, msg, s.Messages,
+					completed, s.PayloadBytes)
 			}
 			sum := int64(0)
 			for _, n := range c.Timeline().Bytes {

@@ -9,12 +9,13 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Slowdown is the FCT slowdown of a run: how many times as long flows took as they would have alone on a link that loses
-// nothing, "FCT_Slowdown=Treal/Tideal" (Go-Back-ONE V-B). A flow lasts from its arrival, so time spent waiting for a full
-// queue counts, to its completion at the requester.
+// Slowdown is the FCT slowdown of a run: how many times as long flows took as they would have alone on a link that
+// loses nothing, "FCT_Slowdown=Treal/Tideal" (Go-Back-ONE V-B). A flow lasts from its arrival, so time spent waiting
+// for a full queue counts, to its completion at the requester.
 type Slowdown struct {
-	All    Group   `json:"all"`
-	Groups []Group `json:"groups"`             // as many flows in each, by size, smallest first; one when all are as large
+	All Group `json:"all"`
+	// as many flows in each, by size, smallest first; one when all are as large
+	Groups []Group `json:"groups"`
 	Left   int64   `json:"left_out,omitempty"` // flows beyond those that are kept
 }
 

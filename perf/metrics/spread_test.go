@@ -31,7 +31,8 @@ func TestSpreadOfAnyValues(t *testing.T) {
 		var s sample
 		s.condenseAfter(rapid.IntRange(0, 50).Draw(t, "histogram after"), values)
 		got := s.spread()
-		if got.Count != int64(len(values)) || got.Min < 0 || got.P50 < got.Min || got.P95 < got.P50 || got.P99 < got.P95 || got.Max < got.P99 {
+		if got.Count != int64(len(values)) || got.Min < 0 || got.P50 < got.Min || got.P95 < got.P50 ||
+			got.P99 < got.P95 || got.Max < got.P99 {
 			t.Fatalf("spread %+v", got)
 		}
 	})

@@ -9,8 +9,8 @@ import (
 
 // flow is a TCP connection that carries iWARP. Its directions are the sides that send.
 //
-// A data packet is a segment with data. A byte of payload is delivered when the receiver acknowledges the FPDU that it is in,
-// a SEND or WRITE takes until that acknowledgement arrives, and a READ until its last response does.
+// A data packet is a segment with data. A byte of payload is delivered when the receiver acknowledges the FPDU that it
+// is in, a SEND or WRITE takes until that acknowledgement arrives, and a READ until its last response does.
 type flow struct {
 	c    *Collector
 	conn stream.Conn // as sent

@@ -43,20 +43,23 @@ func overTCP(t *testing.T, lines ...string) (metrics.Summary, map[string]int64) 
 
 // What the trace shows of a lossy run agrees with what the sender counts, and every byte is delivered once.
 func TestStreamUnderLoss(t *testing.T) {
-	s, vars := overTCP(t, "seed 5", "link rate=1G delay=1ms", "loss random p=1%", "load write msg=20000B count=40", "post-read wr=1 len=5000", "qp receives=2")
+	s, vars := overTCP(t, "seed 5", "link rate=1G delay=1ms", "loss random p=1%", "load write msg=20000B count=40",
+		"post-read wr=1 len=5000", "qp receives=2")
 	if s.Messages != 41 || s.PayloadBytes != 40*20000+5000 {
 		t.Errorf("%d messages of %d bytes, want 41 of %d", s.Messages, s.PayloadBytes, 40*20000+5000)
 	}
 	if s.Retransmitted == 0 || s.Retransmitted < vars["resent"] || s.Lost == 0 || s.RecoveryNs.Count == 0 {
-		t.Errorf("%d segments sent again, A says %d; %d lost, %d recovered", s.Retransmitted, vars["resent"], s.Lost, s.RecoveryNs.Count)
+		t.Errorf("%d segments sent again, A says %d; %d lost, %d recovered", s.Retransmitted, vars["resent"], s.Lost,
+			s.RecoveryNs.Count)
 	}
 }
 
-// One WRITE over a quiet link: the flow completion time is the wire time of its second segment, the delay both ways, and the
-// wire time of the last ACK.
+// One WRITE over a quiet link: the flow completion time is the wire time of its second segment, the delay both ways,
+// and the wire time of the last ACK.
 func TestStreamClosedForm(t *testing.T) {
 	s, _ := overTCP(t, "link rate=1G delay=5ms", "param markers=off", "post-write wr=1 len=2880")
-	// An FPDU of 1460 bytes holds 1440 of payload, so there are two full segments; time counts from the last bit of the first.
+	// An FPDU of 1460 bytes holds 1440 of payload, so there are two full segments; time counts from the last bit of the
+	// first.
 	full, ack := unit.Gbps.Time(1460+78), unit.Gbps.Time(84)
 	want := int64((full + ack + 10*vtime.Millisecond) / vtime.Nanosecond)
 	if s.Messages != 1 || s.PayloadBytes != 2880 || s.Retransmitted != 0 || s.FCT.P50 < want-1 || s.FCT.P50 > want+1 {

@@ -10,31 +10,40 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Summary is the numbers of one run over all its connections and both directions. What a missing tap hides is zero: of one
-// tap alone, losses; and where only responders were tapped, a request counts as sent when it arrives.
+// Summary is the numbers of one run over all its connections and both directions. What a missing tap hides is zero: of
+// one tap alone, losses; and where only responders were tapped, a request counts as sent when it arrives.
 type Summary struct {
-	GoodputBps    float64 `json:"goodput_bps"`    // payload delivered once, per second of Elapsed
-	ThroughputBps float64 `json:"throughput_bps"` // layer-1 bits of data packets put on the link, retransmissions included, per second of Elapsed
-	Utilisation   float64 `json:"utilisation"`    // goodput as a share of the line rate of the direction that carries it; 0 when unlimited
-	ElapsedNs     int64   `json:"elapsed_ns"`     // first packet sent to last byte delivered, or to the end of a timed run
-	Fairness      float64 `json:"fairness"`       // Jain's index of the goodputs of all connections and directions with requests; 0 for one
-	Messages      int64   `json:"messages"`       // completed
-	PayloadBytes  int64   `json:"payload_bytes"`  // delivered once
+	GoodputBps float64 `json:"goodput_bps"` // payload delivered once, per second of Elapsed
+	// layer-1 bits of data packets put on the link, retransmissions included, per second of Elapsed
+	ThroughputBps float64 `json:"throughput_bps"`
+	// goodput as a share of the line rate of the direction that carries it; 0 when unlimited
+	Utilisation float64 `json:"utilisation"`
+	// first packet sent to last byte delivered, or to the end of a timed run
+	ElapsedNs int64 `json:"elapsed_ns"`
+	// Jain's index of the goodputs of all connections and directions with requests; 0 for one
+	Fairness     float64 `json:"fairness"`
+	Messages     int64   `json:"messages"`      // completed
+	PayloadBytes int64   `json:"payload_bytes"` // delivered once
 
-	Packets        int64  `json:"packets"`               // everything both sides sent
-	DataPackets    int64  `json:"data_packets"`          // packets with payload, or requests, first transmissions and others
-	Retransmitted  int64  `json:"retransmitted_packets"` // data packets sent again
-	Spurious       int64  `json:"spurious_packets"`      // of those, sent although an earlier copy had arrived or was still to arrive
-	Lost           int64  `json:"lost_packets"`          // taken by the link, for whatever reason, or made unreadable by it
-	Acknowledges   int64  `json:"ack_packets"`           // positive acknowledgements sent
-	NAKs           int64  `json:"nak_packets"`           // sequence NAKs sent
-	RNRs           int64  `json:"rnr_packets"`           // RNR NAKs sent
-	Timeouts       int64  `json:"timeouts"`              // transport timers that expired, as endpoints report them
-	RetransmitByte int64  `json:"retransmitted_bytes"`   // payload bytes sent again
-	Recoveries     int64  `json:"recoveries"`            // from a lost request to when all that were lost are acknowledged; not over TCP
-	SingleLosses   int64  `json:"single_losses"`         // of those, with one lost request
-	RecoveryNs     Spread `json:"recovery_ns"`           // from the first loss of a data packet to the first delivery of its PSN
-	FCT            Spread `json:"fct_ns"`                // flow completion time of a message
+	Packets int64 `json:"packets"` // everything both sides sent
+	// packets with payload, or requests, first transmissions and others
+	DataPackets   int64 `json:"data_packets"`
+	Retransmitted int64 `json:"retransmitted_packets"` // data packets sent again
+	// of those, sent although an earlier copy had arrived or was still to arrive
+	Spurious int64 `json:"spurious_packets"`
+	// taken by the link, for whatever reason, or made unreadable by it
+	Lost           int64 `json:"lost_packets"`
+	Acknowledges   int64 `json:"ack_packets"`         // positive acknowledgements sent
+	NAKs           int64 `json:"nak_packets"`         // sequence NAKs sent
+	RNRs           int64 `json:"rnr_packets"`         // RNR NAKs sent
+	Timeouts       int64 `json:"timeouts"`            // transport timers that expired, as endpoints report them
+	RetransmitByte int64 `json:"retransmitted_bytes"` // payload bytes sent again
+	// from a lost request to when all that were lost are acknowledged; not over TCP
+	Recoveries   int64 `json:"recoveries"`
+	SingleLosses int64 `json:"single_losses"` // of those, with one lost request
+	// from the first loss of a data packet to the first delivery of its PSN
+	RecoveryNs Spread `json:"recovery_ns"`
+	FCT        Spread `json:"fct_ns"` // flow completion time of a message
 
 	Work Work `json:"work"`
 
@@ -79,8 +88,8 @@ const (
 	NakMark                   // a NAK of any kind arrives at the requester; Offset is the PSN it names
 )
 
-// Sequence is the PSN-against-time plot of one half-conversation: the requests of side From, the READ responses to them,
-// and the acknowledgements. It is thinned to a limit, losses and retransmissions last.
+// Sequence is the PSN-against-time plot of one half-conversation: the requests of side From, the READ responses to
+// them, and the acknowledgements. It is thinned to a limit, losses and retransmissions last.
 type Sequence struct {
 	Conn    int    `json:"conn"`
 	From    string `json:"from"`

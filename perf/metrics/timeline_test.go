@@ -24,7 +24,8 @@ func TestTimelineDoubles(t *testing.T) {
 	b.add(b.start.Add(binLimit*usec), 5)
 	got := b.timeline(binLimit * usec)
 	if got.Step != 2*usec || len(got.Bytes) != binLimit/2+1 || got.Bytes[0] != 2 || got.Bytes[binLimit/2] != 5 {
-		t.Errorf("after: step %v, %d intervals, first %d, last %d", got.Step, len(got.Bytes), got.Bytes[0], got.Bytes[len(got.Bytes)-1])
+		t.Errorf("after: step %v, %d intervals, first %d, last %d", got.Step, len(got.Bytes), got.Bytes[0],
+			got.Bytes[len(got.Bytes)-1])
 	}
 }
 
@@ -52,7 +53,8 @@ func TestTimelineKeepsEveryByte(t *testing.T) {
 			total += n
 			b.add(at, n)
 		}
-		got := b.timeline(vtime.Duration(at) + rapid.SampledFrom([]vtime.Duration{1, usec, vtime.Second}).Draw(t, "silence"))
+		got := b.timeline(vtime.Duration(at) + rapid.SampledFrom([]vtime.Duration{1, usec, vtime.Second}).Draw(t,
+			"silence"))
 		sum := int64(0)
 		for _, n := range got.Bytes {
 			sum += n

@@ -15,7 +15,8 @@ type Work struct {
 
 // Tally counts requests. Those that were posted and are in no other count never completed.
 type Tally struct {
-	Ordered int64     `json:"ordered"`           // asked for by the Spec; 0 when Endless, and when nobody knows the Spec
+	// asked for by the Spec; 0 when Endless, and when nobody knows the Spec
+	Ordered int64     `json:"ordered"`
 	Endless bool      `json:"endless,omitempty"` // as many are asked for as get done in the time of the run
 	Posted  int64     `json:"posted"`            // 0 when the endpoint does not tell
 	Done    int64     `json:"done"`              // completed with success
@@ -106,7 +107,8 @@ func (c *Collector) work() Work {
 	for side := range w.Sides {
 		t := &w.Sides[side]
 		*t = c.tally(trace.Side(side))
-		w.Ordered, w.Posted, w.Done, w.Flushed = w.Ordered+t.Ordered, w.Posted+t.Posted, w.Done+t.Done, w.Flushed+t.Flushed
+		w.Ordered, w.Posted, w.Done, w.Flushed = w.Ordered+t.Ordered, w.Posted+t.Posted, w.Done+t.Done,
+			w.Flushed+t.Flushed
 		w.Endless = w.Endless || t.Endless
 		if t.Ordered+t.Posted+t.Done > 0 || t.Endless {
 			w.Known = lesser(w.Known, t.Known)
@@ -122,8 +124,9 @@ func (c *Collector) work() Work {
 // tally counts the work of a side. What an endpoint does not tell, its acknowledgements do.
 func (c *Collector) tally(side trace.Side) Tally {
 	d, order := &c.deeds, c.opts.Orders[side]
-	t := Tally{Posted: d.posted[side], Done: d.ended[side][engine.StatusSuccess], Flushed: d.ended[side][engine.StatusFlushed],
-		Failed: d.failed(side), Endless: order.Endless, Known: c.knowledge(side)}
+	t := Tally{Posted: d.posted[side], Done: d.ended[side][engine.StatusSuccess],
+		Flushed: d.ended[side][engine.StatusFlushed],
+		Failed:  d.failed(side), Endless: order.Endless, Known: c.knowledge(side)}
 	if !order.Endless {
 		t.Ordered = order.Requests
 	}
@@ -147,7 +150,8 @@ func (c *Collector) knowledge(side trace.Side) Knowledge {
 		told |= c.header.Conns[0].Ends[side].Reports
 	}
 	switch {
-	case told&trace.ReportCQE != 0, told == 0 && c.deeds.posted[side] > 0: // the end that meets a black box tells, and its header does not
+	// the end that meets a black box tells, and its header does not
+	case told&trace.ReportCQE != 0, told == 0 && c.deeds.posted[side] > 0:
 		return ByCompletions
 	case told&(trace.ReportDone|trace.ReportOrdered|trace.ReportFlushed) != 0:
 		return ByTool

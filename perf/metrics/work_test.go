@@ -28,7 +28,8 @@ func TestWork(t *testing.T) {
 	tell(trace.B, trace.CQE, engine.StatusRetryExceeded, 1)
 	a := metrics.Tally{Ordered: 10, Posted: 8, Done: 3, Flushed: 2, Known: metrics.ByCompletions,
 		Failed: []metrics.Failure{{Status: "REM_ACCESS_ERR", Count: 1}, {Status: "RETRY_EXC_ERR", Count: 2}}}
-	b := metrics.Tally{Endless: true, Posted: 5, Done: 4, Failed: []metrics.Failure{{Status: "RETRY_EXC_ERR", Count: 1}}, Known: metrics.ByCompletions}
+	b := metrics.Tally{Endless: true, Posted: 5, Done: 4, Failed: []metrics.Failure{{Status: "RETRY_EXC_ERR",
+		Count: 1}}, Known: metrics.ByCompletions}
 	all := metrics.Tally{Endless: true, Posted: 13, Done: 7, Flushed: 2, Known: metrics.ByCompletions,
 		Failed: []metrics.Failure{{Status: "REM_ACCESS_ERR", Count: 1}, {Status: "RETRY_EXC_ERR", Count: 3}}}
 	want := metrics.Work{Tally: all, Sides: [2]metrics.Tally{a, b}}

@@ -2,8 +2,8 @@ package models
 
 import "math"
 
-// LoWAR describes a link under LoWAR's repair packets: blocks of R data packets, interleaved into C units, each of which has
-// one repair packet and survives one loss (LoWAR IV).
+// LoWAR describes a link under LoWAR's repair packets: blocks of R data packets, interleaved into C units, each of
+// which has one repair packet and survives one loss (LoWAR IV).
 type LoWAR struct {
 	R, C        int
 	Data, Extra int // layer-1 bytes of a data packet, and of a repair packet
@@ -18,8 +18,8 @@ func UnitFails(p float64, m int) float64 {
 	return 1 - math.Pow(1-p, n+1) - (n+1)*p*math.Pow(1-p, n)
 }
 
-// Residual is the rate of go-back-N events that the code leaves, per data packet: a block fails when any of its units does.
-// The units of a block differ by one packet at most when C does not divide R.
+// Residual is the rate of go-back-N events that the code leaves, per data packet: a block fails when any of its units
+// does. The units of a block differ by one packet at most when C does not divide R.
 func (l LoWAR) Residual(p float64) float64 {
 	survives := 1.0
 	for i := range l.C {
@@ -34,14 +34,15 @@ func (l LoWAR) Share() float64 {
 	return data / (data + extra)
 }
 
-// Efficiency is the goodput over that of the bare line without loss: the share of the data, times go-back-N over the events
-// that remain. Data take only their share of the product b.
+// Efficiency is the goodput over that of the bare line without loss: the share of the data, times go-back-N over the
+// events that remain. Data take only their share of the product b.
 func (l LoWAR) Efficiency(p, b float64) float64 {
 	return l.Share() * GoBackN(l.Residual(p), b*l.Share())
 }
 
-// Kept is the goodput at p as a share of that without loss, for one of n connections that share the line evenly: each has an
-// n-th of the product, and so loses an n-th as much when it goes back (LoWAR VI-A, "diluted retransmission wastage").
+// Kept is the goodput at p as a share of that without loss, for one of n connections that share the line evenly: each
+// has an n-th of the product, and so loses an n-th as much when it goes back (LoWAR VI-A, "diluted retransmission
+// wastage").
 func (l LoWAR) Kept(p, b float64, n int) float64 {
 	return GoBackN(l.Residual(p), b*l.Share()/float64(n))
 }

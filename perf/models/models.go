@@ -1,5 +1,5 @@
-// Package models holds the closed forms that say what a transport can do over a lossy link: what a paper claims, and what
-// a run should measure, if nothing but the mechanism named here is at work.
+// Package models holds the closed forms that say what a transport can do over a lossy link: what a paper claims, and
+// what a run should measure, if nothing but the mechanism named here is at work.
 //
 // Conventions: p is the probability that the link loses a packet, independently of all others. A window, or a
 // bandwidth-delay product b, is counted in packets, and an efficiency is a share of what the line carries without loss.

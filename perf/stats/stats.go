@@ -1,8 +1,8 @@
 // Package stats says how sure a measurement is, and whether two differ.
 //
 // One measurement is a handful of runs, one per seed. Their mean comes with Student's interval: a goodput is an average
-// over many cycles already. Two measurements of the same seeds have met the same losses, so they are compared seed by seed:
-// what the losses do to both falls out of the difference. Of the differences nothing is assumed but that they are
+// over many cycles already. Two measurements of the same seeds have met the same losses, so they are compared seed by
+// seed: what the losses do to both falls out of the difference. Of the differences nothing is assumed but that they are
 // independent; their median has the interval that order statistics give, which is the sign test turned around.
 package stats
 
@@ -17,10 +17,11 @@ import (
 
 // Estimate is a value and the interval that holds the true one with Confidence.
 type Estimate struct {
-	Value      float64 `json:"value"`
-	Low        float64 `json:"low"`
-	High       float64 `json:"high"`
-	Confidence float64 `json:"confidence"` // 0 when a single run leaves nothing to estimate it from; the interval is then the value
+	Value float64 `json:"value"`
+	Low   float64 `json:"low"`
+	High  float64 `json:"high"`
+	// 0 when a single run leaves nothing to estimate it from; the interval is then the value
+	Confidence float64 `json:"confidence"`
 	N          int     `json:"n"`
 }
 

@@ -12,7 +12,8 @@ import (
 
 func TestMean(t *testing.T) {
 	e, err := Mean([]float64{4, 2, 3, 1, 5}, 0.95)
-	if err != nil || e.Value != 3 || e.N != 5 || math.Abs(e.High-3-1.9632) > 1e-3 || math.Abs(3-e.Low-1.9632) > 1e-3 { // t(4) = 2.776
+	// t(4) = 2.776
+	if err != nil || e.Value != 3 || e.N != 5 || math.Abs(e.High-3-1.9632) > 1e-3 || math.Abs(3-e.Low-1.9632) > 1e-3 {
 		t.Errorf("%+v, %v", e, err)
 	}
 	if e, err = Mean([]float64{7}, 0.95); err != nil || e != (Estimate{7, 7, 7, 0, 1}) {
@@ -113,7 +114,8 @@ func TestDecisions(t *testing.T) {
 		{"around it", rule, old, scaled(0.97, 1.03), Inconclusive},
 		{"higher", rule, old, scaled(1.02, 1.03), Improved},
 		{"lower", rule, old, scaled(0.97), Regressed},
-		{"lower, and lower is better", Rule{Confidence: 0.99, Margin: 0.01, LowerIsBetter: true}, old, scaled(0.97), Improved},
+		{"lower, and lower is better", Rule{Confidence: 0.99, Margin: 0.01, LowerIsBetter: true}, old,
+			scaled(0.97), Improved},
 		{"too few pairs", rule, old[:5], scaled(0.97)[:5], Inconclusive},
 		{"exact", Rule{Confidence: 0.99, Margin: 0.01, Exact: true}, old[:1], scaled(0.97)[:1], Regressed},
 		{"below zero", rule, scaled(-1), scaled(-0.9), Improved},
@@ -126,7 +128,8 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
-// Nothing has changed but chance: how often it is taken for a change is what the rule states, here 2·2^-8 for eight pairs.
+// Nothing has changed but chance: how often it is taken for a change is what the rule states, here 2·2^-8 for eight
+// pairs.
 func TestFalseAlarms(t *testing.T) {
 	const trials, n = 20000, 8
 	rng := rand.New(rand.NewPCG(7, 8))

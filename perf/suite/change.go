@@ -35,8 +35,8 @@ func (c *Changes) Count(d stats.Decision) (n int) {
 	return n
 }
 
-// FalseAlarms is how many numbers an unchanged program would be expected to show as improved or regressed, at most, if its
-// runs differed by chance alone.
+// FalseAlarms is how many numbers an unchanged program would be expected to show as improved or regressed, at most, if
+// its runs differed by chance alone.
 func (c *Changes) FalseAlarms() (expected float64) {
 	for i := range c.Numbers {
 		if r := c.Numbers[i].Relative; r != nil && c.Numbers[i].Random {

@@ -9,10 +9,11 @@ import (
 )
 
 // Compare relates every measured number of now to the same number of before. Both must come from the same scenarios and
-// seeds: then both have met the same losses, and what is left of a difference is the program's. Numbers that only one of
-// them has are left out; those whose conditions differ are inconclusive and say so.
+// seeds: then both have met the same losses, and what is left of a difference is the program's. Numbers that only one
+// of them has are left out; those whose conditions differ are inconclusive and say so.
 func Compare(before, now *Result, rule stats.Rule) (*Changes, error) {
-	out := &Changes{Format: FormatVersion, Old: name(before), New: name(now), Confidence: rule.Confidence, Margin: rule.Margin}
+	out := &Changes{Format: FormatVersion, Old: name(before), New: name(now), Confidence: rule.Confidence,
+		Margin: rule.Margin}
 	for i := range now.Claims {
 		c := &now.Claims[i]
 		k := slices.IndexFunc(before.Claims, func(o Claim) bool { return o.ID == c.ID })
@@ -62,7 +63,8 @@ func change(id string, old, now *Measured, rule stats.Rule) Change {
 		out.Reason = "measured under other conditions"
 		return out
 	case !slices.Equal(old.Seeds, now.Seeds):
-		out.Reason = fmt.Sprintf("measured with %d seeds and with %d others; pairs need the same", len(old.Seeds), len(now.Seeds))
+		out.Reason = fmt.Sprintf("measured with %d seeds and with %d others; pairs need the same",
+			len(old.Seeds), len(now.Seeds))
 		return out
 	}
 	rule.Exact, rule.LowerIsBetter = !now.Random, now.LowerIsBetter

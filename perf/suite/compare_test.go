@@ -15,9 +15,11 @@ var rule = stats.Rule{Confidence: 0.95, Margin: 0.01}
 // result measures a random and an exact number, with goodput scaled by a factor.
 func result(t *testing.T, factor float64, seeds int) *Result {
 	any := targets.Bound{Low: 0, High: 1e9}
-	o := options([]targets.Target{{ID: "PT-XX-01", Source: "a", Claim: "a", Class: targets.Virtual, Checks: []targets.Check{
-		{Name: "random", Metric: rate, Runs: []string{lossy}, Bound: any}, {Name: "exact", Metric: rate, Runs: []string{clean}, Bound: any},
-		{Name: "model", Metric: targets.Metric{Name: "x"}, Model: 1, Bound: any}}}})
+	o := options([]targets.Target{{ID: "PT-XX-01", Source: "a", Claim: "a", Class: targets.Virtual,
+		Checks: []targets.Check{
+			{Name: "random", Metric: rate, Runs: []string{lossy}, Bound: any}, {Name: "exact", Metric: rate,
+				Runs: []string{clean}, Bound: any},
+			{Name: "model", Metric: targets.Metric{Name: "x"}, Model: 1, Bound: any}}}})
 	inner := o.Run
 	o.Seeds, o.Run = seeds, func(ctx context.Context, s *scenario.Spec) (targets.Run, error) {
 		r, err := inner(ctx, s)
@@ -44,7 +46,8 @@ func TestCompare(t *testing.T) {
 		if err != nil || len(c.Numbers) != 2 {
 			t.Fatalf("%s: %+v, %v", tt.name, c, err)
 		}
-		if r, e := c.Numbers[0], c.Numbers[1]; r.Decision != tt.random || e.Decision != tt.exact || !r.Random || e.Random {
+		if r, e := c.Numbers[0], c.Numbers[1]; r.Decision != tt.random || e.Decision != tt.exact ||
+			!r.Random || e.Random {
 			t.Errorf("%s: %s and %s, want %s and %s", tt.name, r.Decision, e.Decision, tt.random, tt.exact)
 		}
 		if n := c.FalseAlarms(); n <= 0 || n > 0.051 {

@@ -5,7 +5,8 @@ import "github.com/rdma-gauntlet/gauntlet/perf/stats"
 // FormatVersion is the version of the JSON forms of Result and Changes.
 const FormatVersion = 1
 
-// Result is the papers' claims beside what was measured. It is what "gauntlet perf --json" prints, and what perf compare reads.
+// Result is the papers' claims beside what was measured. It is what "gauntlet perf --json" prints, and what perf
+// compare reads.
 type Result struct {
 	Format     int     `json:"format"`
 	Version    string  `json:"version"` // of this tool

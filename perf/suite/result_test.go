@@ -20,7 +20,8 @@ func TestPerfIsTheWorstOfItsClaims(t *testing.T) {
 		c.Settle()
 		p := Result{Claims: []Claim{{Status: Reported}, c}}
 		if p.Settle(); c.Status != tt.status || c.Finding != tt.finding || p.Status != tt.status {
-			t.Errorf("%v: %s, %q, all %s; want %s, %q", tt.statuses, c.Status, c.Finding, p.Status, tt.status, tt.finding)
+			t.Errorf("%v: %s, %q, all %s; want %s, %q", tt.statuses, c.Status, c.Finding, p.Status,
+				tt.status, tt.finding)
 		}
 	}
 }

@@ -56,7 +56,8 @@ func Measure(ctx context.Context, o Options) (*Result, error) {
 		return nil, err
 	}
 	p.runs.Run(ctx)
-	m := &Result{Format: FormatVersion, Started: started.UTC().Format(time.RFC3339), Confidence: o.Confidence, Runs: len(p.runs.Specs())}
+	m := &Result{Format: FormatVersion, Started: started.UTC().Format(time.RFC3339), Confidence: o.Confidence,
+		Runs: len(p.runs.Specs())}
 	if p.real != nil {
 		p.real.Run(ctx)
 		m.Emulated, m.RealRuns, m.LeftOut = o.Real.Bench, len(p.real.Specs()), p.leftOut
@@ -92,7 +93,8 @@ func newPlan(o *Options) (p *plan, err error) {
 	p = &plan{options: o}
 	p.runs, err = batch.New(batch.Options{Seeds: o.Seeds, Jobs: o.Jobs, Run: o.Run, Cost: o.Cost, Progress: o.Progress})
 	if r := o.Real; err == nil && r != nil {
-		p.real, err = batch.New(batch.Options{Seeds: o.Seeds, Jobs: 1, InOrder: true, Run: r.Run, Cost: r.Cost, Progress: r.Progress})
+		p.real, err = batch.New(batch.Options{Seeds: o.Seeds, Jobs: 1, InOrder: true, Run: r.Run, Cost: r.Cost,
+			Progress: r.Progress})
 	}
 	if err == nil {
 		err = targets.Validate(o.Targets)
@@ -125,9 +127,9 @@ func add(b *batch.Batch, c *targets.Check) error {
 	return nil
 }
 
-// afford lists the runs of the real bench, and leaves out the checks that its budget does not reach: in each turn the cheapest is
-// taken, whose price depends on the runs that others have brought. Without a budget the order is that of the claims, of which an
-// interrupt leaves the first complete.
+// afford lists the runs of the real bench, and leaves out the checks that its budget does not reach: in each turn the
+// cheapest is taken, whose price depends on the runs that others have brought. Without a budget the order is that of
+// the claims, of which an interrupt leaves the first complete.
 func (p *plan) afford() error {
 	if p.real == nil {
 		return nil
@@ -183,8 +185,10 @@ func (p *plan) claim(t *targets.Target) Claim {
 
 // measured reads one number and judges it.
 func (p *plan) measured(t *targets.Target, c *targets.Check) Measured {
-	m := Measured{Name: c.Name, Class: string(t.ClassOf(c)), Metric: c.Metric.Name, Unit: c.Metric.Unit, LowerIsBetter: c.Metric.LowerIsBetter,
-		Paper: known(c.Paper), Model: known(c.Model), Low: known(c.Bound.Low), High: known(c.Bound.High), Scenarios: c.Runs}
+	m := Measured{Name: c.Name, Class: string(t.ClassOf(c)), Metric: c.Metric.Name, Unit: c.Metric.Unit,
+		LowerIsBetter: c.Metric.LowerIsBetter,
+		Paper:         known(c.Paper), Model: known(c.Model), Low: known(c.Bound.Low), High: known(c.Bound.High),
+		Scenarios: c.Runs}
 	values, err := p.values(c, &m)
 	var e stats.Estimate
 	if err == nil {
@@ -202,8 +206,8 @@ func (p *plan) measured(t *targets.Target, c *targets.Check) Measured {
 	return m
 }
 
-// emulate takes the real runs of a check into m: their number, and the gap to virtual time, seed by seed, because both have met
-// the same losses. The number has to keep the same bound.
+// emulate takes the real runs of a check into m: their number, and the gap to virtual time, seed by seed, because both
+// have met the same losses. The number has to keep the same bound.
 func (p *plan) emulate(c *targets.Check, m *Measured) {
 	values, _, err := p.real.Values(&c.Metric, c.Runs)
 	var e, gap stats.Estimate
@@ -221,8 +225,8 @@ func (p *plan) emulate(c *targets.Check, m *Measured) {
 	m.Status = Worse(m.Status, verdict(e, m, c, targets.Emulated))
 }
 
-// gaps is by which share each real number is above that of the same seed in virtual time. One in which chance has no part
-// stands for every seed.
+// gaps is by which share each real number is above that of the same seed in virtual time. One in which chance has no
+// part stands for every seed.
 func gaps(real, virtual []float64) []float64 {
 	out := make([]float64, len(real))
 	for seed := range real {
@@ -290,7 +294,9 @@ func known(x float64) *float64 {
 func Select(all []targets.Target, classes []targets.Class) []targets.Target {
 	var out []targets.Target
 	for _, t := range all {
-		checks := slices.DeleteFunc(slices.Clone(t.Checks), func(c targets.Check) bool { return !slices.Contains(classes, t.ClassOf(&c)) })
+		checks := slices.DeleteFunc(slices.Clone(t.Checks), func(c targets.Check) bool {
+			return !slices.Contains(classes, t.ClassOf(&c))
+		})
 		if len(checks) > 0 || len(t.Checks) == 0 && slices.Contains(classes, t.Class) {
 			t.Checks = checks
 			out = append(out, t)

@@ -20,13 +20,18 @@ const (
 	lossy = "link rate=10G delay=1ms\nloss random p=1%\nload write msg=1KiB count=1"
 )
 
-var rate = targets.Metric{Name: "goodput", Unit: "b/s", Runs: 1, Of: func(r []targets.Run) float64 { return r[0].GoodputBps }}
+var rate = targets.Metric{Name: "goodput", Unit: "b/s", Runs: 1, Of: func(r []targets.Run) float64 {
+	return r[0].GoodputBps
+}}
 
-var ratio = targets.Metric{Name: "ratio", Runs: 2, Of: func(r []targets.Run) float64 { return r[0].GoodputBps / r[1].GoodputBps }}
+var ratio = targets.Metric{Name: "ratio", Runs: 2, Of: func(r []targets.Run) float64 {
+	return r[0].GoodputBps / r[1].GoodputBps
+}}
 
 // one is a list of one claim with one check.
 func one(class targets.Class, c targets.Check) []targets.Target {
-	return []targets.Target{{ID: "PT-XX-01", Source: "a paper", Claim: "a claim", Class: class, Reason: "a reason", Checks: []targets.Check{c}}}
+	return []targets.Target{{ID: "PT-XX-01", Source: "a paper", Claim: "a claim", Class: class, Reason: "a reason",
+		Checks: []targets.Check{c}}}
 }
 
 // options measure with runs whose goodput is ten thousand without loss, and the seed above ninety with it.
@@ -62,19 +67,29 @@ func TestVerdicts(t *testing.T) {
 		check           targets.Check
 		status, finding string
 	}{
-		{"exact", targets.Virtual, targets.Check{Metric: rate, Runs: []string{clean}, Bound: bound(10_000, 10_000), Paper: 10_000}, Holds, Reproduced},
-		{"mean 92.5", targets.Virtual, targets.Check{Metric: rate, Runs: []string{lossy}, Bound: bound(92, 93)}, Holds, ""},
-		{"reaches in", targets.Virtual, targets.Check{Metric: rate, Runs: []string{lossy}, Bound: bound(93, 100)}, Open, ""},
-		{"outside", targets.Virtual, targets.Check{Metric: rate, Runs: []string{lossy}, Bound: bound(97, 100), Paper: 97}, Broken, Reproduced},
-		{"not gated", targets.Hardware, targets.Check{Metric: rate, Runs: []string{lossy}, Bound: bound(97, 100), Paper: 200}, Reported, NotReproduced},
-		{"both are high", targets.Virtual, targets.Check{Metric: rate, Runs: []string{clean}, Bound: bound(35, math.Inf(1)), Paper: 35}, Holds, Reproduced},
-		{"of the model", targets.Analytic, targets.Check{Metric: targets.Metric{Name: "x"}, Model: 5, Bound: bound(4, 6), Paper: 9}, Holds, NotReproduced},
-		{"account", targets.Analytic, targets.Check{Metric: targets.Metric{Name: "x"}, Account: "size", Bound: bound(4, 6)}, Broken, ""},
-		{"no account", targets.Analytic, targets.Check{Metric: targets.Metric{Name: "x"}, Account: "weight", Bound: bound(4, 6)}, Unknown, ""},
+		{"exact", targets.Virtual, targets.Check{Metric: rate, Runs: []string{clean}, Bound: bound(10_000, 10_000),
+			Paper: 10_000}, Holds, Reproduced},
+		{"mean 92.5", targets.Virtual, targets.Check{Metric: rate, Runs: []string{lossy}, Bound: bound(92, 93)}, Holds,
+			""},
+		{"reaches in", targets.Virtual, targets.Check{Metric: rate, Runs: []string{lossy}, Bound: bound(93, 100)}, Open,
+			""},
+		{"outside", targets.Virtual, targets.Check{Metric: rate, Runs: []string{lossy}, Bound: bound(97, 100),
+			Paper: 97}, Broken, Reproduced},
+		{"not gated", targets.Hardware, targets.Check{Metric: rate, Runs: []string{lossy}, Bound: bound(97, 100),
+			Paper: 200}, Reported, NotReproduced},
+		{"both are high", targets.Virtual, targets.Check{Metric: rate, Runs: []string{clean},
+			Bound: bound(35, math.Inf(1)), Paper: 35}, Holds, Reproduced},
+		{"of the model", targets.Analytic, targets.Check{Metric: targets.Metric{Name: "x"}, Model: 5,
+			Bound: bound(4, 6), Paper: 9}, Holds, NotReproduced},
+		{"account", targets.Analytic, targets.Check{Metric: targets.Metric{Name: "x"}, Account: "size",
+			Bound: bound(4, 6)}, Broken, ""},
+		{"no account", targets.Analytic, targets.Check{Metric: targets.Metric{Name: "x"}, Account: "weight",
+			Bound: bound(4, 6)}, Unknown, ""},
 	} {
 		m := measure(t, options(one(tt.class, tt.check)))
 		if got := m.Claims[0]; got.Status != tt.status || got.Finding != tt.finding || m.Status != tt.status {
-			t.Errorf("%s: %s, %q, all %s; want %s, %q", tt.name, got.Status, got.Finding, m.Status, tt.status, tt.finding)
+			t.Errorf("%s: %s, %q, all %s; want %s, %q", tt.name, got.Status, got.Finding, m.Status,
+				tt.status, tt.finding)
 		}
 	}
 }
@@ -83,8 +98,11 @@ func TestVerdicts(t *testing.T) {
 func TestRunsAreShared(t *testing.T) {
 	any := targets.Bound{Low: 0, High: 1e9}
 	list := []targets.Target{
-		{ID: "PT-XX-01", Source: "a", Claim: "a", Class: targets.Virtual, Checks: []targets.Check{{Metric: ratio, Runs: []string{lossy, clean}, Bound: any}}},
-		{ID: "PT-XX-02", Source: "a", Claim: "a", Class: targets.Virtual, Checks: []targets.Check{{Metric: rate, Runs: []string{lossy}, Bound: any}, {Name: "b", Metric: rate, Runs: []string{clean}, Bound: any}}},
+		{ID: "PT-XX-01", Source: "a", Claim: "a", Class: targets.Virtual,
+			Checks: []targets.Check{{Metric: ratio, Runs: []string{lossy, clean}, Bound: any}}},
+		{ID: "PT-XX-02", Source: "a", Claim: "a", Class: targets.Virtual,
+			Checks: []targets.Check{{Metric: rate, Runs: []string{lossy}, Bound: any}, {Name: "b", Metric: rate,
+				Runs: []string{clean}, Bound: any}}},
 	}
 	o := options(list)
 	var runs atomic.Int32
@@ -117,7 +135,8 @@ func TestRunsAreShared(t *testing.T) {
 func TestTrouble(t *testing.T) {
 	wide := targets.Bound{Low: -1e9, High: 1e9}
 	for want, o := range map[string]Options{
-		"is NaN": options(one(targets.Virtual, targets.Check{Metric: targets.Metric{Name: "x", Runs: 1, Of: func([]targets.Run) float64 { return math.NaN() }},
+		"is NaN": options(one(targets.Virtual, targets.Check{Metric: targets.Metric{Name: "x", Runs: 1,
+			Of: func([]targets.Run) float64 { return math.NaN() }},
 			Runs: []string{clean}, Bound: wide})),
 		"out of memory": func() Options {
 			o := options(one(targets.Virtual, targets.Check{Metric: rate, Runs: []string{clean}, Bound: wide}))
@@ -132,7 +151,8 @@ func TestTrouble(t *testing.T) {
 			t.Errorf("%+v, want trouble with %q", got, want)
 		}
 	}
-	o := options(one(targets.Virtual, targets.Check{Metric: rate, Runs: []string{lossy}, Bound: targets.Bound{Low: 200, High: 300}}))
+	o := options(one(targets.Virtual, targets.Check{Metric: rate, Runs: []string{lossy},
+		Bound: targets.Bound{Low: 200, High: 300}}))
 	o.Seeds = 1
 	if m := measure(t, o); m.Status != Open {
 		t.Errorf("%s from one seed outside the bound", m.Status)
@@ -153,7 +173,8 @@ func TestTrouble(t *testing.T) {
 func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	m, err := Measure(ctx, options(one(targets.Virtual, targets.Check{Metric: rate, Runs: []string{clean}, Bound: targets.Bound{High: 1}})))
+	m, err := Measure(ctx, options(one(targets.Virtual, targets.Check{Metric: rate, Runs: []string{clean},
+		Bound: targets.Bound{High: 1}})))
 	if err != nil || m.Status != Unknown || !strings.Contains(m.Claims[0].Measured[0].Trouble, "canceled") {
 		t.Errorf("%+v, %v", m, err)
 	}
@@ -175,11 +196,12 @@ func TestSelect(t *testing.T) {
 	}
 }
 
-// Numbers of the classes asked for, and only those, are measured with real packets too: the gap is taken seed by seed, both have to keep the
-// bound, and a link that was not what it should be leaves no number.
+// Numbers of the classes asked for, and only those, are measured with real packets too: the gap is taken seed by seed,
+// both have to keep the bound, and a link that was not what it should be leaves no number.
 func TestRealPackets(t *testing.T) {
 	check := func(name string, class targets.Class, low float64) targets.Check {
-		return targets.Check{Name: name, Class: class, Metric: rate, Runs: []string{lossy}, Bound: targets.Bound{Low: low, High: 200}}
+		return targets.Check{Name: name, Class: class, Metric: rate, Runs: []string{lossy},
+			Bound: targets.Bound{Low: low, High: 200}}
 	}
 	for _, tt := range []struct {
 		name   string
@@ -194,21 +216,26 @@ func TestRealPackets(t *testing.T) {
 		{"virtual time outside", 97, 1.1, nil, Broken},
 		{"no valid link", 90, 1, errors.New("INVALID: late"), Unknown},
 	} {
-		o := options([]targets.Target{{ID: "PT-XX-01", Source: "a", Claim: "a", Class: targets.Virtual, Checks: []targets.Check{check("e", targets.Emulated, tt.low)}},
-			{ID: "PT-XX-02", Source: "a", Claim: "a", Class: targets.Virtual, Checks: []targets.Check{check("v", 0, 80)}}})
+		o := options([]targets.Target{{ID: "PT-XX-01", Source: "a", Claim: "a", Class: targets.Virtual,
+			Checks: []targets.Check{check("e", targets.Emulated, tt.low)}},
+			{ID: "PT-XX-02", Source: "a", Claim: "a", Class: targets.Virtual,
+				Checks: []targets.Check{check("v", 0, 80)}}})
 		made, inner := 0, o.Run
-		o.Real = &Real{Bench: "netns", Classes: []targets.Class{targets.Emulated}, Cost: o.Cost, Run: func(ctx context.Context, s *scenario.Spec) (targets.Run, error) {
-			made++
-			r, _ := inner(ctx, s)
-			r.GoodputBps *= tt.real
-			return r, tt.err
-		}}
+		o.Real = &Real{Bench: "netns", Classes: []targets.Class{targets.Emulated}, Cost: o.Cost,
+			Run: func(ctx context.Context, s *scenario.Spec) (targets.Run, error) {
+				made++
+				r, _ := inner(ctx, s)
+				r.GoodputBps *= tt.real
+				return r, tt.err
+			}}
 		m := measure(t, o)
 		got, other := m.Claims[0].Measured[0], m.Claims[1].Measured[0]
-		if got.Status != tt.status || made != 4 || m.RealRuns != 4 || m.Emulated != "netns" || other.Status != Holds || other.Real != nil {
+		if got.Status != tt.status || made != 4 || m.RealRuns != 4 || m.Emulated != "netns" || other.Status != Holds ||
+			other.Real != nil {
 			t.Errorf("%s: %+v, %d runs, beside %+v; want %s", tt.name, got, made, other, tt.status)
 		}
-		if tt.err == nil && (math.Abs(got.Gap.Value-(tt.real-1)) > 1e-9 || got.Gap.High-got.Gap.Low > 1e-9 || len(got.RealValues) != 4) {
+		if tt.err == nil && (math.Abs(got.Gap.Value-(tt.real-1)) > 1e-9 || got.Gap.High-got.Gap.Low > 1e-9 ||
+			len(got.RealValues) != 4) {
 			t.Errorf("%s: the gap is %+v, want %.1f", tt.name, got.Gap, tt.real-1)
 		}
 		if tt.err != nil && !strings.Contains(got.Trouble, "netns: gbn, seed 1: INVALID: late") {
@@ -222,11 +249,13 @@ func TestRealBudget(t *testing.T) {
 	check := func(name string, runs ...string) targets.Check {
 		return targets.Check{Name: name, Metric: rate, Runs: runs, Bound: targets.Bound{Low: 0, High: 200}}
 	}
-	for budget, want := range map[float64]string{0: "dear again cheap ", 1: "cheap ", 4: "cheap ", 5: "dear again cheap "} {
+	for budget, want := range map[float64]string{0: "dear again cheap ", 1: "cheap ", 4: "cheap ",
+		5: "dear again cheap "} {
 		o := options([]targets.Target{{ID: "PT-XX-01", Source: "a", Claim: "a", Class: targets.Virtual,
 			Checks: []targets.Check{check("dear", lossy), check("again", lossy), check("cheap", clean)}}})
 		cost := func(s *scenario.Spec) float64 { return 1 } // of a seed: lossy has four, clean one
-		o.Real = &Real{Bench: "netns", Classes: []targets.Class{targets.Virtual}, Budget: budget, Cost: cost, Run: o.Run}
+		o.Real = &Real{Bench: "netns", Classes: []targets.Class{targets.Virtual}, Budget: budget,
+			Cost: cost, Run: o.Run}
 		m, got := measure(t, o), ""
 		for _, x := range m.Claims[0].Measured {
 			if x.Real != nil {

@@ -7,19 +7,20 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/models"
 )
 
-// The rows of class E: claims at a hundredth or a thousandth of the rate, where real packets between namespaces can follow.
-// What the claim depends on is kept:
+// The rows of class E: claims at a hundredth or a thousandth of the rate, where real packets between namespaces can
+// follow. What the claim depends on is kept:
 //
 //	go-back-N       loss times product; a product a hundredth as large has a hundred times the loss
-//	selective       the loss, the product, the window in products and the timer in round trips: all times are longer alike
+//	selective       the loss, the product, the window in products and the timer in round trips: all times are longer
+//	                alike
 //	queue depth     what is in flight as a share of the product
 //	datagrams       the loss alone
 //
-// Their numbers are shares and ratios, in which the rate of the line has cancelled. LoWAR's losses go with p²·B, so it is
-// scaled only where its window is the limit.
+// Their numbers are shares and ratios, in which the rate of the line has cancelled. LoWAR's losses go with p²·B, so it
+// is scaled only where its window is the limit.
 //
-// Each is measured in virtual time, against the closed form or the bound of the full scale; "perf --bench netns" measures the
-// same scenarios under the same seeds on real packets besides, and prints the gap between the two.
+// Each is measured in virtual time, against the closed form or the bound of the full scale; "perf --bench netns"
+// measures the same scenarios under the same seeds on real packets besides, and prints the gap between the two.
 
 // scaled is one number of such a row.
 func scaled(name string, m Metric, model float64, b Bound, runs ...string) Check {
@@ -33,7 +34,8 @@ var slowProduct = wanProduct(emulatedRTT) / 100
 
 // slowWAN is wan at a hundredth of the rate, with loss on the way of the data.
 func slowWAN(p float64) string {
-	return scene(plain, "link rate=100M delay=20ms queue=4000", lossy("A>B", p), "qp qd=24 rto=120ms", "load write msg=64KiB", "run for=10s")
+	return scene(plain, "link rate=100M delay=20ms queue=4000", lossy("A>B", p), "qp qd=24 rto=120ms",
+		"load write msg=64KiB", "run for=10s")
 }
 
 // scaledGoBackN is what go-back-N keeps at a loss whose product is that of the full scale.
@@ -45,12 +47,15 @@ func scaledGoBackN(name string, times float64) Check {
 
 // slowSmall is small over a slower line: the window and the round trip are the limit, and are those of the claim.
 func slowSmall(scheme string, p float64) string {
-	return scene(scheme, "link rate=100M delay=20ms queue=4000", lossy("A>B", p), "qp qd=128 rto=120ms", "load write msg=1KiB", "run for=10s")
+	return scene(scheme, "link rate=100M delay=20ms queue=4000", lossy("A>B", p), "qp qd=128 rto=120ms",
+		"load write msg=1KiB", "run for=10s")
 }
 
-// slowFabric is fabric with all times a thousand times as long, so that product, window and timer are the same in packets.
+// slowFabric is fabric with all times a thousand times as long, so that product, window and timer are the same in
+// packets.
 func slowFabric(scheme string, p float64, more ...string) string {
-	lines := append([]string{scheme, "link rate=100M delay=3ms queue=4000", lossy("A>B", p), "qp qd=64 rto=18ms", "load write msg=8KiB", "run for=3s"}, more...)
+	lines := append([]string{scheme, "link rate=100M delay=3ms queue=4000", lossy("A>B", p), "qp qd=64 rto=18ms",
+		"load write msg=8KiB", "run for=3s"}, more...)
 	return scene(lines...)
 }
 
@@ -59,7 +64,8 @@ const slowSRNIC = "impl srnic\nparam cap=500 queries=2 tq=1400us rate=100M"
 
 // slowPerftest is perftest at a 500th of the rate over a round trip 500 times as long.
 func slowPerftest(rtt vtime.Duration) string {
-	return scene(plain, fmt.Sprintf("link rate=200M delay=%s queue=4000", 250*rtt), fmt.Sprintf("qp mtu=4096 qd=128 cqmod=100 rto=%s", 2000*rtt),
+	return scene(plain, fmt.Sprintf("link rate=200M delay=%s queue=4000", 250*rtt),
+		fmt.Sprintf("qp mtu=4096 qd=128 cqmod=100 rto=%s", 2000*rtt),
 		"load write msg=4KiB", "run for=10s")
 }
 
@@ -72,5 +78,6 @@ func scaledPerftest(rtt vtime.Duration) Check {
 
 // slowDatagrams is datagrams at a hundredth of the rate, at which a message takes a hundred times as long.
 func slowDatagrams(op string, size, count int, p float64) string {
-	return scene("impl writerecord\nparam t_reasm=200ms", "link rate=100M delay=1ms queue=4000", lossy("A>B", p), fmt.Sprintf("load %s msg=%d count=%d", op, size, count))
+	return scene("impl writerecord\nparam t_reasm=200ms", "link rate=100M delay=1ms queue=4000", lossy("A>B", p),
+		fmt.Sprintf("load %s msg=%d count=%d", op, size, count))
 }

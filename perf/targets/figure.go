@@ -9,8 +9,8 @@ import (
 
 // Figure is one figure of a paper as data: what its text states, what the models say, and which runs measure it here.
 //
-// The papers are at hand as text, so a point of a paper is one that its text states in numbers. What is only drawn there is
-// not read off, and Missing says so.
+// The papers are at hand as text, so a point of a paper is one that its text states in numbers. What is only drawn
+// there is not read off, and Missing says so.
 type Figure struct {
 	ID         string // stable, the paper's family and number: LW-9, NT-3, FS-7b
 	Source     string // paper, and figure
@@ -45,7 +45,8 @@ type Curve struct {
 	Span    [2]float64              // of the model, where nothing is measured; else it is that of the points
 	Paper   []Stated
 
-	// PerPoint, when not nil, makes the metric of the point of each index, in place of Metric: the points are parts of one run.
+	// PerPoint, when not nil, makes the metric of the point of each index, in place of Metric: the points are parts of
+	// one run.
 	PerPoint func(n int) Metric
 }
 
@@ -74,8 +75,8 @@ func Figures() []Figure {
 	return all
 }
 
-// FindFigures returns the figures that the names select: an ID, a figure with letters for its parts (FS-7 for FS-7a, FS-7b),
-// or a paper (LW). No names select all.
+// FindFigures returns the figures that the names select: an ID, a figure with letters for its parts (FS-7 for FS-7a,
+// FS-7b), or a paper (LW). No names select all.
 func FindFigures(names []string) ([]Figure, error) {
 	all := Figures()
 	if len(names) == 0 {

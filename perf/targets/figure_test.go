@@ -42,7 +42,8 @@ func TestFigures(t *testing.T) {
 }
 
 func TestFindFigures(t *testing.T) {
-	for names, want := range map[string]int{"": len(Figures()), "LW-9": 1, "FS-7": 3, "FS-7c": 1, "NT": 3, "LW-13,DI": 5} {
+	for names, want := range map[string]int{"": len(Figures()), "LW-9": 1, "FS-7": 3, "FS-7c": 1,
+		"NT": 3, "LW-13,DI": 5} {
 		var list []string
 		if names != "" {
 			list = strings.Split(names, ",")

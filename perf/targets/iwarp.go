@@ -12,7 +12,8 @@ const grant = "RDMA Capable iWARP over Datagrams (Grant et al.) "
 // datagrams is one Write-Record or SEND after the other over a link that loses frames; the peer acknowledges nothing. A
 // message that misses a part is given up soon, so that it does not hold a receive buffer that the next one needs.
 func datagrams(op string, size, count int, p float64) string {
-	return scene("impl writerecord\nparam t_reasm=2ms", "link rate=10G delay=10us "+deep, lossy("A>B", p), fmt.Sprintf("load %s msg=%d count=%d", op, size, count))
+	return scene("impl writerecord\nparam t_reasm=2ms", "link rate=10G delay=10us "+deep, lossy("A>B", p),
+		fmt.Sprintf("load %s msg=%d count=%d", op, size, count))
 }
 
 func datagramIWARP() []Target {
@@ -36,16 +37,18 @@ func datagramIWARP() []Target {
 			Checks: datagramChecks("write", models.Datagrams{Segment: 65000, Header: 8 + 14 + 16 + 4, Fragment: 1480})},
 		skip("PT-DI-10", "VI-B1, Fig. 9", "streaming starts 74.1 % sooner", "application and HTTP are mixed in"),
 		skip("PT-DI-11", "VI-B2, Fig. 10", "response times 43.1 % shorter", "an application"),
-		skip("PT-DI-12", "VI-B2, Fig. 11", "10 000 clients: 24.1 % less memory", "an application's, of which the transport is a part"),
+		skip("PT-DI-12", "VI-B2, Fig. 11", "10 000 clients: 24.1 % less memory",
+			"an application's, of which the transport is a part"),
 		skip("PT-DI-13", "VI-B", "the socket shim costs 2 %", "an application"),
 		skip("PT-DI-14", "III", "send/receive for HPC: 30 % less memory, 40 % less run time", "cited from other work"),
 		{ID: "PT-DI-15", Source: "RFC 5044, 4.3", Class: Analytic, Claim: "markers take 0.78 % of the stream",
-			Checks: []Check{{Metric: number("share", ""), Account: "mpa markers", Paper: 0.0078, Model: 4.0 / 512, Bound: within(4.0/512, 1e-9)}}},
+			Checks: []Check{{Metric: number("share", ""), Account: "mpa markers", Paper: 0.0078, Model: 4.0 / 512,
+				Bound: within(4.0/512, 1e-9)}}},
 	}
 }
 
-// datagramChecks are the sizes and losses of Figs. 7 and 8, and one of them at a hundredth of the rate, where the loss is all
-// that matters.
+// datagramChecks are the sizes and losses of Figs. 7 and 8, and one of them at a hundredth of the rate, where the loss
+// is all that matters.
 func datagramChecks(op string, d models.Datagrams) []Check {
 	var out []Check
 	for _, size := range []int{64 << 10, 512 << 10, 1 << 20} {
@@ -58,10 +61,12 @@ func datagramChecks(op string, d models.Datagrams) []Check {
 	}
 	const size, count, p = 64 << 10, 400, 0.005
 	mean, slack := deliveredShare(d, op, p, size, count)
-	return append(out, scaled("64 KiB at 0.5 % over 100 Mb/s", delivered, mean, within(mean, slack), slowDatagrams(op, size, count, p)))
+	return append(out, scaled("64 KiB at 0.5 % over 100 Mb/s", delivered, mean, within(mean, slack),
+		slowDatagrams(op, size, count, p)))
 }
 
-// deliveredShare is the mean share of so many messages that arrives, and three deviations of it, several seeds being stricter.
+// deliveredShare is the mean share of so many messages that arrives, and three deviations of it, several seeds being
+// stricter.
 func deliveredShare(d models.Datagrams, op string, p float64, size, count int) (mean, slack float64) {
 	mean = d.SendReceive(p, size)
 	deviation := math.Sqrt(mean * (1 - mean))

@@ -25,9 +25,9 @@ func wanProduct(rtt vtime.Duration) float64 { return models.BDP(rtt, 10*g1, pack
 // wanCeiling is the goodput of 64 KiB messages over it without loss, in Gb/s.
 var wanCeiling = 10 * models.Ceiling(64<<10, 1024)
 
-// wan is a saturating load of conns connections over the emulated link: bidirectional loss, and queues of twice the product,
-// so that the line is the limit. The timer is three round trips. Go-back-N runs longer because its cycles are, and because
-// chance has more to say in each; at 1e-3 and beyond there are many, and nearly nothing is left.
+// wan is a saturating load of conns connections over the emulated link: bidirectional loss, and queues of twice the
+// product, so that the line is the limit. The timer is three round trips. Go-back-N runs longer because its cycles are,
+// and because chance has more to say in each; at 1e-3 and beyond there are many, and nearly nothing is left.
 func wan(scheme string, rtt vtime.Duration, p float64, conns int) string {
 	seconds := 2
 	switch {
@@ -40,12 +40,14 @@ func wan(scheme string, rtt vtime.Duration, p float64, conns int) string {
 	}
 	depth := int(2*wanProduct(rtt)*1024/(64<<10))/conns + 8
 	return scene(scheme, fmt.Sprintf("link rate=10G delay=%s %s", rtt/2, deep), lossy("", p),
-		fmt.Sprintf("qp count=%d qd=%d rto=%s", conns, depth, 3*rtt), "load write msg=64KiB", fmt.Sprintf("run for=%ds", seconds))
+		fmt.Sprintf("qp count=%d qd=%d rto=%s", conns, depth, 3*rtt), "load write msg=64KiB",
+		fmt.Sprintf("run for=%ds", seconds))
 }
 
 // megabytes sends 1 MB messages one after the other over the emulated link.
 func megabytes(scheme string, p float64, count int) string {
-	return scene(scheme, "link rate=10G delay=20ms "+deep, lossy("", p), "qp qd=1 rto=120ms", fmt.Sprintf("load write msg=1MiB count=%d", count))
+	return scene(scheme, "link rate=10G delay=20ms "+deep, lossy("", p), "qp qd=1 rto=120ms",
+		fmt.Sprintf("load write msg=1MiB count=%d", count))
 }
 
 // lan sends one of them over 10 Gb/s without a WAN, for what coding itself costs.
@@ -61,7 +63,8 @@ func fades(scheme string, h float64, length int) string {
 
 // small is Fig. 12: 128 small messages in flight. The loss on the way back costs nothing that could be told apart.
 func small(scheme string, p float64, msg int) string {
-	return scene(scheme, "link rate=10G delay=20ms "+deep, lossy("A>B", p), "qp qd=128 rto=120ms", fmt.Sprintf("load write msg=%d", msg), "run for=20s")
+	return scene(scheme, "link rate=10G delay=20ms "+deep, lossy("A>B", p), "qp qd=128 rto=120ms",
+		fmt.Sprintf("load write msg=%d", msg), "run for=20s")
 }
 
 // loWAR returns the claims of the LoWAR paper.
@@ -79,9 +82,11 @@ func lowarGains(rtt vtime.Duration, at5, at4 float64) []Check {
 		model := gain(k.p, rtt, 1)
 		goal := wanCeiling * coded(32, 1).Efficiency(k.p, wanProduct(rtt))
 		out = append(out,
-			Check{Name: "LoWAR at " + k.name, Metric: goodput, Runs: []string{wan(code(32, 1), rtt, k.p, 1)}, Model: goal, Bound: around(goal, 0.03)},
-			Check{Name: "gain at " + k.name, Metric: ratio, Paper: k.paper, Model: model, Bound: around(model, k.tolerance),
-				Runs: []string{wan(code(32, 1), rtt, k.p, 1), wan(plain, rtt, k.p, 1)}})
+			Check{Name: "LoWAR at " + k.name, Metric: goodput, Runs: []string{wan(code(32, 1), rtt, k.p, 1)},
+				Model: goal, Bound: around(goal, 0.03)},
+			Check{Name: "gain at " + k.name, Metric: ratio, Paper: k.paper, Model: model,
+				Bound: around(model, k.tolerance),
+				Runs:  []string{wan(code(32, 1), rtt, k.p, 1), wan(plain, rtt, k.p, 1)}})
 	}
 	return out
 }
@@ -92,16 +97,16 @@ func gain(p float64, rtt vtime.Duration, n int) float64 {
 	return l.Share() * l.Kept(p, wanProduct(rtt), n) / models.GoBackN(p, wanProduct(rtt)/float64(n))
 }
 
-// slower is by how much the mean FCT of a 1 MB message grows by go-back-N: a round trip for every loss, on top of one and
-// the message's time on the line.
+// slower is by how much the mean FCT of a 1 MB message grows by go-back-N: a round trip for every loss, on top of one
+// and the message's time on the line.
 func slower(p float64) float64 {
 	const n = 1024
 	base := 40.0 + 1e3*n*packet*8/10e9
 	return models.Rounds(n, p) * 40 / base
 }
 
-// burstChecks are Fig. 11 at lengths below, at and beyond what (64,8) interleaves. Beyond it and with most of a burst lost, little
-// is left to either scheme, and their ratio takes longer to tell.
+// burstChecks are Fig. 11 at lengths below, at and beyond what (64,8) interleaves. Beyond it and with most of a burst
+// lost, little is left to either scheme, and their ratio takes longer to tell.
 func burstChecks() []Check {
 	var out []Check
 	for _, h := range []float64{0.3, 0.7} {
@@ -113,8 +118,9 @@ func burstChecks() []Check {
 			out = append(out, Check{Name: fmt.Sprintf("loss %g, length %d", h, n), Metric: goodput, Paper: 8,
 				Runs: []string{fades(code(64, 8), h, n)}, Bound: atLeast(8)})
 		}
-		out = append(out, Check{Name: fmt.Sprintf("loss %g, length 10, over go-back-N", h), Metric: ratio, Bound: atLeast(1.2),
-			Runs: []string{shorter(fades(code(64, 8), h, 10), beyond), shorter(fades(plain, h, 10), beyond)}})
+		out = append(out, Check{Name: fmt.Sprintf("loss %g, length 10, over go-back-N", h), Metric: ratio,
+			Bound: atLeast(1.2),
+			Runs:  []string{shorter(fades(code(64, 8), h, 10), beyond), shorter(fades(plain, h, 10), beyond)}})
 	}
 	return out
 }
@@ -134,8 +140,10 @@ func smallChecks() []Check {
 	}
 	kept := models.WindowedGoBackN(1e-3, 128)
 	return append(out,
-		scaled("LoWAR, 1 KiB over 100 Mb/s", ratio, 1, Bound{0.97, 1.001}, slowSmall(code(32, 1), 1e-3), slowSmall(code(32, 1), 0)),
-		scaled("go-back-N, 1 KiB over 100 Mb/s", ratio, kept, around(kept, 0.06), slowSmall(plain, 1e-3), slowSmall(plain, 0)))
+		scaled("LoWAR, 1 KiB over 100 Mb/s", ratio, 1, Bound{0.97, 1.001}, slowSmall(code(32, 1), 1e-3),
+			slowSmall(code(32, 1), 0)),
+		scaled("go-back-N, 1 KiB over 100 Mb/s", ratio, kept, around(kept, 0.06), slowSmall(plain, 1e-3),
+			slowSmall(plain, 0)))
 }
 
 // repairTime is how long n repair packets take on the line of the LAN, in us; the last block's come behind the data.

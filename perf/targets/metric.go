@@ -16,8 +16,8 @@ type Run struct {
 	Shared map[string]float64 // what the QPs of side A or B shared when it ended: "A pool_blocks_high"
 }
 
-// sustained is the goodput in bits per second, counted from when the first packet can have arrived: half a round trip in which
-// nothing is delivered would show how long a run is, and make one of 2 s differ from one of 4.
+// sustained is the goodput in bits per second, counted from when the first packet can have arrived: half a round trip
+// in which nothing is delivered would show how long a run is, and make one of 2 s differ from one of 4.
 func (r *Run) sustained() float64 {
 	elapsed, path := float64(r.ElapsedNs), float64(r.Spec.RTT())/2/float64(vtime.Nanosecond)
 	if elapsed <= path {
@@ -58,8 +58,8 @@ var (
 		return least / most
 	}}
 
-	// received is what reaches the receiver, retransmissions included, as a share of the line. Losses on the way back are
-	// counted in Lost as well, so a run that reads it has none.
+	// received is what reaches the receiver, retransmissions included, as a share of the line. Losses on the way back
+	// are counted in Lost as well, so a run that reads it has none.
 	received = Metric{"share of line received", "", false, 1, func(r []Run) float64 {
 		arrived := 1 - float64(r[0].Lost)/float64(r[0].DataPackets)
 		return r[0].ThroughputBps / float64(r[0].Spec.Link.AB.Rate) * arrived
@@ -84,10 +84,14 @@ var (
 	tailFCT = Metric{"FCT p99", "ms", true, 1, func(r []Run) float64 { return float64(r[0].FCT.P99) / 1e6 }}
 
 	// shortfall is the part of the goodput of the second run that the first does not have.
-	shortfall = Metric{"loss of goodput", "", true, 2, func(r []Run) float64 { return 1 - r[0].sustained()/r[1].sustained() }}
+	shortfall = Metric{"loss of goodput", "", true, 2, func(r []Run) float64 {
+		return 1 - r[0].sustained()/r[1].sustained()
+	}}
 
 	// extra is how much longer a message takes on average than in the second run.
-	extra = Metric{"mean FCT above", "us", true, 2, func(r []Run) float64 { return float64(r[0].FCT.Mean-r[1].FCT.Mean) / 1e3 }}
+	extra = Metric{"mean FCT above", "us", true, 2, func(r []Run) float64 {
+		return float64(r[0].FCT.Mean-r[1].FCT.Mean) / 1e3
+	}}
 
 	// extraRatio is the extra of the first run over the third, as a multiple of that of the second over the third.
 	extraRatio = Metric{"ratio of FCT above", "", true, 3, func(r []Run) float64 {
@@ -107,7 +111,9 @@ func variable(name, unit string) Metric {
 
 // variables is such a mark of the first run over that of the second.
 func variables(name string) Metric {
-	return Metric{name + " ratio", "", true, 2, func(r []Run) float64 { return r[0].highest(name) / r[1].highest(name) }}
+	return Metric{name + " ratio", "", true, 2, func(r []Run) float64 {
+		return r[0].highest(name) / r[1].highest(name)
+	}}
 }
 
 // highest is a variable on the side where it is higher; NaN where no side has it.

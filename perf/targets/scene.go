@@ -18,7 +18,8 @@ const (
 	g1 = unit.Gbps
 )
 
-// packet is a MIDDLE packet of a path MTU of 1024 on the line, in bytes: what the products of these papers are counted in.
+// packet is a MIDDLE packet of a path MTU of 1024 on the line, in bytes: what the products of these papers are counted
+// in.
 const packet = 1106
 
 // deep is a queue that never fills: these links lose by chance, not by congestion.

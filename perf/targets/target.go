@@ -1,9 +1,9 @@
-// Package targets is what five papers claim in numbers, as data: one Target for each claim, with where it stands, how it is
-// measured here, what the models of package models make of it, and the bound that a measurement must keep.
+// Package targets is what five papers claim in numbers, as data: one Target for each claim, with where it stands, how
+// it is measured here, what the models of package models make of it, and the bound that a measurement must keep.
 //
 // A target's bound is what this project's engines must do by the rules of their protocols. Often that is what the paper
-// says; where it is not, Reason tells which of the two is wrong, or what the paper measured besides. No engine is tuned to
-// meet a paper's number.
+// says; where it is not, Reason tells which of the two is wrong, or what the paper measured besides. No engine is tuned
+// to meet a paper's number.
 package targets
 
 import (
@@ -96,7 +96,10 @@ func (t *Target) Classes() []Class {
 	if len(out) == 0 {
 		out = append(out, t.Class)
 	}
-	slices.SortFunc(out, func(a, b Class) int { return strings.Index("AVEHX", string(a)) - strings.Index("AVEHX", string(b)) })
+	slices.SortFunc(out, func(a, b Class) int {
+		return strings.Index("AVEHX", string(a)) - strings.Index("AVEHX",
+			string(b))
+	})
 	return slices.Compact(out)
 }
 

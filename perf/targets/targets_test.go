@@ -60,7 +60,8 @@ func TestDisagreementsAreExplained(t *testing.T) {
 	for _, target := range All() {
 		for _, c := range target.Checks {
 			if c.Paper != 0 && !c.Bound.Holds(c.Paper) && target.Reason == "" && math.Abs(c.Paper/c.Model-1) > 0.05 {
-				t.Errorf("%s, %s: the paper's %g is outside %+v, and no reason is given", target.ID, c.Name, c.Paper, c.Bound)
+				t.Errorf("%s, %s: the paper's %g is outside %+v, and no reason is given", target.ID,
+					c.Name, c.Paper, c.Bound)
 			}
 		}
 	}
@@ -74,7 +75,8 @@ func TestGoodputLeavesOutTheWayThere(t *testing.T) {
 	}
 	for _, seconds := range []float64{0.01, 0.1, 1, 4} {
 		arriving := max(0, seconds-0.02)
-		r := Run{Spec: s, Summary: metrics.Summary{ElapsedNs: int64(seconds * 1e9), GoodputBps: 9e9 * arriving / seconds}}
+		r := Run{Spec: s, Summary: metrics.Summary{ElapsedNs: int64(seconds * 1e9),
+			GoodputBps: 9e9 * arriving / seconds}}
 		if got := goodput.Of([]Run{r}); math.Abs(got-9) > 1e-6 && arriving > 0 || arriving == 0 && got != 0 {
 			t.Errorf("%g s: %g Gb/s", seconds, got)
 		}

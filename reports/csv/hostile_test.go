@@ -28,9 +28,11 @@ func cells(t *testing.T, write func(io.Writer) error) [][]string {
 
 // entry is a point of a night.
 func entry() *history.Entry {
-	return &history.Entry{Header: &history.Header{Night: "x", Started: "x", Version: "x", Commit: "x", Host: "x", Kernel: "x", Firmware: "x"},
-		Point: &history.Point{Series: history.Series{Name: "x", Bench: "x", Class: "x", Unit: "x", Better: "x"}, Values: []float64{-1},
-			Word: "x", Status: "x", Spec: "x", Run: "x", Seeds: []uint64{1}}}
+	return &history.Entry{Header: &history.Header{Night: "x", Started: "x", Version: "x", Commit: "x", Host: "x",
+		Kernel: "x", Firmware: "x"},
+		Point: &history.Point{Series: history.Series{Name: "x", Bench: "x", Class: "x", Unit: "x", Better: "x"},
+			Values: []float64{-1},
+			Word:   "x", Status: "x", Spec: "x", Run: "x", Seeds: []uint64{1}}}
 }
 
 // Whatever is in any field, a table has the lines and cells that it has for any other text, and no cell is a formula.
@@ -38,7 +40,10 @@ func TestHostileTextEverywhere(t *testing.T) {
 	tables := func(text string) [3][][]string {
 		return [3][][]string{
 			cells(t, func(w io.Writer) error { return Atlas(w, modeltest.Fill(modeltest.Atlas(), text, true)) }),
-			cells(t, func(w io.Writer) error { return Figure(w, &modeltest.Fill(modeltest.Figures(), text, true).Figures[0]) }),
+			cells(t, func(w io.Writer) error {
+				return Figure(w, &modeltest.Fill(modeltest.Figures(), text,
+					true).Figures[0])
+			}),
 			cells(t, func(w io.Writer) error {
 				return Tracks(w, []history.Track{{Entries: []history.Entry{*modeltest.Fill(entry(), text, true)}}})
 			}),
@@ -71,7 +76,8 @@ func TestHostileTextEverywhere(t *testing.T) {
 
 // Numbers stay numbers.
 func TestNumbersAreNoFormulas(t *testing.T) {
-	for in, want := range map[string]string{"-1.5e-3": "-1.5e-3", "+1": "+1", "": "", "gbn": "gbn", "-gbn": "'-gbn", "=1+1": "'=1+1"} {
+	for in, want := range map[string]string{"-1.5e-3": "-1.5e-3", "+1": "+1", "": "", "gbn": "gbn", "-gbn": "'-gbn",
+		"=1+1": "'=1+1"} {
 		if got := inert(in); got != want {
 			t.Errorf("%q: %q, want %q", in, got, want)
 		}

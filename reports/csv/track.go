@@ -30,7 +30,8 @@ func point(e *history.Entry) []string {
 	if len(e.Values) > 0 {
 		value = number(e.Value())
 	}
-	row := []string{e.Night, e.Started, e.Name, e.Bench, string(e.Class), e.Unit, string(e.Better), value, e.Word, e.Status}
+	row := []string{e.Night, e.Started, e.Name, e.Bench, string(e.Class), e.Unit, string(e.Better),
+		value, e.Word, e.Status}
 	row = append(row, list(e.Values), list(e.Reference), list(e.Seeds), e.Spec)
 	return append(row, e.Commit, e.Version, e.Host, e.Kernel, e.Firmware, e.Run)
 }

@@ -52,7 +52,8 @@ type atlasShare struct {
 }
 
 func newAtlasRow(m *atlas.Map, c *atlas.Cell) atlasRow {
-	r := atlasRow{Link: fmt.Sprintf("%s, %s, loss %s, burst %d", quantity.Rate(c.RateBps), quantity.Duration(c.RTTNs), quantity.Share(c.Loss), c.Burst),
+	r := atlasRow{Link: fmt.Sprintf("%s, %s, loss %s, burst %d", quantity.Rate(c.RateBps), quantity.Duration(c.RTTNs),
+		quantity.Share(c.Loss), c.Burst),
 		Pick: c.Pick, Lead: c.Verdict(), Trouble: c.Trouble}
 	for _, name := range m.Transports {
 		s := atlasShare{Text: "–"}
@@ -124,7 +125,8 @@ func drawAtlas(m *atlas.Map) (drawing template.HTML, width, height float64) {
 	return c.done(), width, height
 }
 
-// atlasLegend names the transports in the order in which ties are decided, with the number of links that each is picked for.
+// atlasLegend names the transports in the order in which ties are decided, with the number of links that each is picked
+// for.
 func (c *canvas) atlasLegend(m *atlas.Map) {
 	x := 0.0
 	for i, name := range m.Transports {
@@ -207,7 +209,8 @@ func describeAtlas(m *atlas.Map) string {
 	}
 	var parts []string
 	for _, name := range m.Transports {
-		parts = append(parts, fmt.Sprintf("%s is picked for %s", name, quantity.Plural(int64(picks[name]), "link", "links")))
+		parts = append(parts, fmt.Sprintf("%s is picked for %s", name, quantity.Plural(int64(picks[name]),
+			"link", "links")))
 	}
 	return strings.Join(parts, "; ") + "."
 }

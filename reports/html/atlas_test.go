@@ -20,8 +20,10 @@ func TestAtlasShowsEverything(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := b.String()
-	for _, want := range []string{"1 Gb/s, losses one by one", "bursts of 8 packets on average", "98 % of the line", "1.40 × fasr", "1.40 (1.30–1.50) × fasr",
-		"2 tied, 9.0 × gbn", "all tied", "not run", "gbn: 1", "irn: 2", "1 of 4 links have no answer", `role="img"`, "&lt;script&gt;"} {
+	for _, want := range []string{"1 Gb/s, losses one by one", "bursts of 8 packets on average", "98 % of the line",
+		"1.40 × fasr", "1.40 (1.30–1.50) × fasr",
+		"2 tied, 9.0 × gbn", "all tied", "not run", "gbn: 1", "irn: 2", "1 of 4 links have no answer", `role="img"`,
+		"&lt;script&gt;"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the page does not show %q", want)
 		}
@@ -36,7 +38,9 @@ func TestAtlasShowsEverything(t *testing.T) {
 // The bar of a cell is divided among those that are tied.
 func TestTiesHaveAllColours(t *testing.T) {
 	drawing, _, _ := drawAtlas(modeltest.Atlas())
-	for class, want := range map[string]int{`class="f0" `: 2, `class="f1" `: 4, `class="f2" `: 3, `tint" `: 3, `class="blank" `: 1} { // one of each is in the legend
+	// one of each is in the legend
+	for class, want := range map[string]int{`class="f0" `: 2, `class="f1" `: 4, `class="f2" `: 3, `tint" `: 3,
+		`class="blank" `: 1} {
 		if n := strings.Count(string(drawing), class); n != want {
 			t.Errorf("%d of %s, want %d", n, class, want)
 		}
@@ -58,13 +62,15 @@ func TestExportStandsAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if strings.Contains(got, "var(") || !strings.HasPrefix(got, `<svg xmlns="http://www.w3.org/2000/svg" width="992" height=`) {
+	if strings.Contains(got, "var(") || !strings.HasPrefix(got,
+		`<svg xmlns="http://www.w3.org/2000/svg" width="992" height=`) {
 		t.Errorf("%.600s", got)
 	}
 	style := exportStyle()
 	for _, class := range regexp.MustCompile(`class="([^"]+)"`).FindAllStringSubmatch(got, -1) {
 		for _, name := range strings.Fields(class[1]) {
-			if name != "atlas" && name != "tick" && !strings.Contains(style, "svg ."+name+" ") { // those have the rule of all text
+			// those have the rule of all text
+			if name != "atlas" && name != "tick" && !strings.Contains(style, "svg ."+name+" ") {
 				t.Errorf("class %s has no rule", name)
 			}
 		}
@@ -72,7 +78,8 @@ func TestExportStandsAlone(t *testing.T) {
 }
 
 func TestAtlasOdd(t *testing.T) {
-	for name, m := range map[string]*atlas.Map{"nothing": {}, "no entries": {Transports: []string{"a"}, Cells: []atlas.Cell{{Trouble: "x"}}}} {
+	for name, m := range map[string]*atlas.Map{"nothing": {}, "no entries": {Transports: []string{"a"},
+		Cells: []atlas.Cell{{Trouble: "x"}}}} {
 		var b strings.Builder
 		if err := Atlas(&b, m); err != nil || strings.Contains(b.String(), "NaN") {
 			t.Errorf("%s: %v", name, err)

@@ -42,7 +42,8 @@ func newAxis(largest float64, n int, whole bool, units []unit, from, to float64)
 			break
 		}
 	}
-	a := axis{max: largest, step: roundStep(largest/u.scale/float64(n)) * u.scale, unit: u.name, scale: u.scale, from: from, to: to}
+	a := axis{max: largest, step: roundStep(largest/u.scale/float64(n)) * u.scale, unit: u.name, scale: u.scale,
+		from: from, to: to}
 	if whole {
 		a.max = math.Ceil(largest/a.step-1e-9) * a.step
 	}

@@ -64,8 +64,10 @@ func visit(t *testing.T, page string) (dom, console string) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	c := exec.CommandContext(ctx, b, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1280,1600",
-		"--user-data-dir="+filepath.Join(dir, "profile"), "--enable-logging=stderr", "--virtual-time-budget=3000", "--dump-dom", "file://"+file)
+	c := exec.CommandContext(ctx, b, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+		"--window-size=1280,1600",
+		"--user-data-dir="+filepath.Join(dir, "profile"), "--enable-logging=stderr", "--virtual-time-budget=3000",
+		"--dump-dom", "file://"+file)
 	var out, log bytes.Buffer
 	c.Stdout, c.Stderr = &out, &log
 	if err := c.Run(); err != nil {
@@ -83,7 +85,8 @@ func visit(t *testing.T, page string) (dom, console string) {
 func simulated(t *testing.T) *model.Result {
 	t.Helper()
 	s := scenario.Default()
-	for _, l := range []string{"seed 7", "link rate=1G delay=5ms queue=3000", "loss random p=5e-4", "qp count=2 qd=64", "load write msg=64KiB count=100"} {
+	for _, l := range []string{"seed 7", "link rate=1G delay=5ms queue=3000", "loss random p=5e-4", "qp count=2 qd=64",
+		"load write msg=64KiB count=100"} {
 		if err := s.Line(l); err != nil {
 			t.Fatal(err)
 		}
@@ -105,11 +108,15 @@ func simulated(t *testing.T) *model.Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &model.Result{Format: model.FormatVersion, Started: "2026-01-31T12:00:00Z", Bench: "sim", Impl: s.Impl, Spec: s.String(), SpecHash: s.Hash(), Seed: s.Seed,
-		Summary: numbers.Summary(), Timeline: numbers.Timeline(), Sequences: numbers.Sequences(), Verdicts: o.Verdicts, Status: rule.Pass.String(),
-		Notes: o.Evidence.Notes, Environment: facts(o.Evidence.Environment), Counters: facts(o.Evidence.Counters), Warnings: s.Warnings()}
+	r := &model.Result{Format: model.FormatVersion, Started: "2026-01-31T12:00:00Z", Bench: "sim", Impl: s.Impl,
+		Spec: s.String(), SpecHash: s.Hash(), Seed: s.Seed,
+		Summary: numbers.Summary(), Timeline: numbers.Timeline(), Sequences: numbers.Sequences(), Verdicts: o.Verdicts,
+		Status: rule.Pass.String(),
+		Notes:  o.Evidence.Notes, Environment: facts(o.Evidence.Environment), Counters: facts(o.Evidence.Counters),
+		Warnings: s.Warnings()}
 	if r.Lost == 0 || len(r.Sequences) != 2 || len(o.Failed()) > 0 {
-		t.Fatalf("%d lost, %d plots, %d broken: not the run that this test needs", r.Lost, len(r.Sequences), len(o.Failed()))
+		t.Fatalf("%d lost, %d plots, %d broken: not the run that this test needs", r.Lost,
+			len(r.Sequences), len(o.Failed()))
 	}
 	return r
 }
@@ -131,12 +138,14 @@ func text(t *testing.T, r *model.Result) string {
 }
 
 func TestBrowserDrawsTheReport(t *testing.T) {
-	for name, r := range map[string]*model.Result{"simulated": simulated(t), "sample": modeltest.Result(), "hostile": html.Hostile()} {
+	for name, r := range map[string]*model.Result{"simulated": simulated(t), "sample": modeltest.Result(),
+		"hostile": html.Hostile()} {
 		dom, console := visit(t, text(t, r))
 		if console != "" {
 			t.Errorf("%s: console: %s", name, console)
 		}
-		for what, want := range map[string]int{`<tr class="v-`: len(r.Verdicts), "<canvas": 1, `class="u-wrap"`: 1, "<option": len(r.Sequences), "<img": 0} {
+		for what, want := range map[string]int{`<tr class="v-`: len(r.Verdicts), "<canvas": 1, `class="u-wrap"`: 1,
+			"<option": len(r.Sequences), "<img": 0} {
 			if n := strings.Count(dom, what); n != want {
 				t.Errorf("%s: %d of %s, want %d", name, n, what, want)
 			}
@@ -179,7 +188,8 @@ const probe = `<script>
 func TestBrowserControls(t *testing.T) {
 	r := simulated(t)
 	r.Verdicts = append(r.Verdicts[:0:0], modeltest.Result().Verdicts...)
-	page := regexp.MustCompile(`<meta http-equiv[^>]*>`).ReplaceAllString(text(t, r), "") // it would stop the probe, as it should
+	// it would stop the probe, as it should
+	page := regexp.MustCompile(`<meta http-equiv[^>]*>`).ReplaceAllString(text(t, r), "")
 	dom, console := visit(t, strings.Replace(page, "</body>", probe, 1))
 	if console != "" {
 		t.Errorf("console: %s", console)
@@ -190,7 +200,8 @@ func TestBrowserControls(t *testing.T) {
 			lost++
 		}
 	}
-	want := fmt.Sprintf("<title>rows=10 failing=2 overflow=false hidden=falsetrue Loss 1 of %d canvases=1</title>", lost)
+	want := fmt.Sprintf("<title>rows=10 failing=2 overflow=false hidden=falsetrue Loss 1 of %d canvases=1</title>",
+		lost)
 	if !strings.Contains(dom, want) {
 		t.Errorf("the page says %s, want %s", regexp.MustCompile(`<title>.*?</title>`).FindString(dom), want)
 	}
@@ -198,7 +209,8 @@ func TestBrowserControls(t *testing.T) {
 
 // The policy of the page stops a script that got into it.
 func TestBrowserPolicyStopsForeignScripts(t *testing.T) {
-	page := strings.Replace(text(t, modeltest.Result()), "</body>", `<script>document.title = "owned"</script></body>`, 1)
+	page := strings.Replace(text(t, modeltest.Result()), "</body>", `<script>document.title = "owned"</script></body>`,
+		1)
 	dom, console := visit(t, page)
 	if strings.Contains(dom, "<title>owned") || !strings.Contains(console, "Content Security Policy") {
 		t.Errorf("a foreign script ran; console: %s", console)
@@ -209,7 +221,8 @@ func TestBrowserPolicyStopsForeignScripts(t *testing.T) {
 func TestBrowserWithoutScripts(t *testing.T) {
 	page := regexp.MustCompile(`(?s)<script>.*?</script>`).ReplaceAllString(text(t, modeltest.Result()), "")
 	dom, console := visit(t, page)
-	if console != "" || strings.Contains(dom, "<canvas") || !strings.Contains(dom, `<svg class="static"`) || !strings.Contains(dom, `id="plot" hidden`) {
+	if console != "" || strings.Contains(dom, "<canvas") || !strings.Contains(dom, `<svg class="static"`) ||
+		!strings.Contains(dom, `id="plot" hidden`) {
 		t.Errorf("console %q, or the drawing is missing", console)
 	}
 }
@@ -227,7 +240,8 @@ func TestBrowserShowsTheMatrix(t *testing.T) {
 		}
 		page := regexp.MustCompile(`<meta http-equiv[^>]*>`).ReplaceAllString(b.String(), "")
 		wide := `<script>document.title = "overflow=" + (document.documentElement.scrollWidth > innerWidth);</script></body>`
-		if dom, _ := visit(t, strings.Replace(page, "</body>", wide, 1)); name == "sample" && !strings.Contains(dom, "<title>overflow=false") {
+		if dom, _ := visit(t, strings.Replace(page, "</body>", wide, 1)); name == "sample" && !strings.Contains(dom,
+			"<title>overflow=false") {
 			t.Errorf("%s: the page is wider than the window", name)
 		}
 	}
@@ -236,7 +250,8 @@ func TestBrowserShowsTheMatrix(t *testing.T) {
 // The pages of maps and figures need no script and load nothing.
 func TestBrowserShowsTheAtlasAndFigures(t *testing.T) {
 	var atlas, figures bytes.Buffer
-	if err := errors.Join(html.Atlas(&atlas, modeltest.Atlas()), html.Figures(&figures, modeltest.Figures())); err != nil {
+	if err := errors.Join(html.Atlas(&atlas, modeltest.Atlas()), html.Figures(&figures, modeltest.Figures())); err !=
+		nil {
 		t.Fatal(err)
 	}
 	for _, page := range []struct {

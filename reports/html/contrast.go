@@ -47,12 +47,16 @@ type contrastRun struct {
 
 func newContrastView(m *model.Contrast) *contrastView {
 	v := &contrastView{Contrast: m, Policy: policy() + " 'none'", Style: template.CSS(asset("style.css"))}
-	v.Title = fmt.Sprintf("%s beside %s over %s", m.Impls[0], m.Impls[1], quantity.Plural(int64(len(m.Rows)), "link", "links"))
+	v.Title = fmt.Sprintf("%s beside %s over %s", m.Impls[0], m.Impls[1],
+		quantity.Plural(int64(len(m.Rows)), "link", "links"))
 	for single, q := range []measure{
-		{"Goodput", "Payload delivered once, per second, with several messages outstanding. Longer is better.", goodputOf},
-		{"Flow completion time", "Mean time of a message that is alone, from its first packet to the acknowledgement of its last. Shorter is better.", meanOf},
+		{"Goodput", "Payload delivered once, per second, with several messages outstanding. Longer is better.",
+			goodputOf},
+		{"Flow completion time", "Mean time of a message that is alone, from its first packet to the acknowledgement " +
+			"of its last. Shorter is better.", meanOf},
 	} {
-		v.Figures = append(v.Figures, figure{q.name, q.caption, drawBars(contrastCells(m, single == 1), fmt.Sprint("c", single), &q)})
+		v.Figures = append(v.Figures, figure{q.name, q.caption, drawBars(contrastCells(m, single == 1),
+			fmt.Sprint("c", single), &q)})
 	}
 	for i := range m.Rows {
 		v.Numbers = append(v.Numbers, newContrastNumbers(&m.Rows[i]))
@@ -88,7 +92,8 @@ func contrastLink(r *model.ContrastRow) string {
 }
 
 func newContrastNumbers(r *model.ContrastRow) contrastNumbers {
-	n := contrastNumbers{Link: contrastLink(r), GoodputRatio: fmt.Sprintf("%.2f", r.GoodputRatio()), FCTRatio: fmt.Sprintf("%.2f", r.FCTRatio())}
+	n := contrastNumbers{Link: contrastLink(r), GoodputRatio: fmt.Sprintf("%.2f", r.GoodputRatio()),
+		FCTRatio: fmt.Sprintf("%.2f", r.FCTRatio())}
 	for side := range r.Sides {
 		fct := &r.Sides[side].Single.FCT
 		n.Goodput[side] = quantity.Rate(r.Sides[side].Stream.GoodputBps)
@@ -101,11 +106,14 @@ func newContrastRun(m *model.Contrast, row, side int, single bool) contrastRun {
 	r := &m.Rows[row]
 	run := r.Sides[side].Of(single)
 	why, s := &run.Reasons, run.Shares(m.Rate)
-	out := contrastRun{Link: contrastLink(r), Impl: m.Impls[side], What: "goodput", Status: run.Status, Reason: run.Reason, Broken: run.Broken, State: run.State,
-		Line: quantity.Share(s.Useful), Again: quantity.Share(s.Again), Timer: quantity.Share(s.Timeout), Idle: quantity.Share(s.Other),
+	out := contrastRun{Link: contrastLink(r), Impl: m.Impls[side], What: "goodput", Status: run.Status,
+		Reason: run.Reason, Broken: run.Broken, State: run.State,
+		Line: quantity.Share(s.Useful), Again: quantity.Share(s.Again), Timer: quantity.Share(s.Timeout),
+		Idle: quantity.Share(s.Other),
 		Lost: quantity.Count(run.Lost), Resent: quantity.Count(run.Retransmitted), NAKs: quantity.Count(run.NAKs),
 		GoneBack: ranged(&why.GoneBack, quantity.Count), Answered: ranged(&why.Answered, quantity.Duration),
-		Timeouts: ranged(&why.Timeouts, quantity.Duration), AckReqEvery: ranged(&why.AckReqEvery, quantity.Count), Window: quantity.Count(int64(why.Window.Most))}
+		Timeouts: ranged(&why.Timeouts, quantity.Duration), AckReqEvery: ranged(&why.AckReqEvery, quantity.Count),
+		Window: quantity.Count(int64(why.Window.Most))}
 	if single {
 		out.What = "FCT"
 	}

@@ -21,8 +21,10 @@ func writeContrast(t *testing.T, m *model.Contrast) string {
 func TestContrastShowsEverything(t *testing.T) {
 	m := modeltest.Contrast()
 	got := writeContrast(t, m)
-	for _, want := range []string{"<title>FAIL · rxe beside gbn over 2 links", "6.1.0-56-amd64", m.Conditions, "44 Mb/s", "0.50", "25 ms", "RC-PSN-005",
-		"100 (9×, 2 to 256)", "64 ms (3×, 60 ms to 68 ms)", "64 (16×)", "256", m.Command, "10 ms, loss 0.01: from 11 Mb/s (rxe) to 22 Mb/s (gbn)"} {
+	for _, want := range []string{"<title>FAIL · rxe beside gbn over 2 links", "6.1.0-56-amd64", m.Conditions,
+		"44 Mb/s", "0.50", "25 ms", "RC-PSN-005",
+		"100 (9×, 2 to 256)", "64 ms (3×, 60 ms to 68 ms)", "64 (16×)", "256", m.Command,
+		"10 ms, loss 0.01: from 11 Mb/s (rxe) to 22 Mb/s (gbn)"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the page does not show %q", want)
 		}
@@ -38,8 +40,10 @@ func TestContrastShowsEverything(t *testing.T) {
 }
 
 func TestContrastOdd(t *testing.T) {
-	for name, m := range map[string]*model.Contrast{"nothing": {}, "an empty row": {Rows: make([]model.ContrastRow, 1)}} {
-		if got := writeContrast(t, m); strings.Contains(got, "NaN") || !strings.HasSuffix(strings.TrimSpace(got), "</html>") {
+	for name, m := range map[string]*model.Contrast{"nothing": {},
+		"an empty row": {Rows: make([]model.ContrastRow, 1)}} {
+		if got := writeContrast(t, m); strings.Contains(got, "NaN") ||
+			!strings.HasSuffix(strings.TrimSpace(got), "</html>") {
 			t.Errorf("%s: the page is broken\n%s", name, got)
 		}
 	}

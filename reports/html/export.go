@@ -18,13 +18,15 @@ func series(i int) int { return i % seriesColours }
 // edge is the room around a drawing in a file of its own, in pixels.
 const edge = 16
 
-// export writes a drawing as a file of its own: the page's style for drawings, in its light colours and without variables,
-// which few programs for SVG know.
+// export writes a drawing as a file of its own: the page's style for drawings, in its light colours and without
+// variables, which few programs for SVG know.
 func export(w io.Writer, drawing template.HTML, width, height float64) error {
 	tag, inner, _ := strings.Cut(string(drawing), ">")
 	tag = viewBox.ReplaceAllString(tag, fmt.Sprintf(`viewBox="%d %d %g %g"`, -edge, -edge, width+2*edge, height+2*edge))
-	tag = strings.Replace(tag, "<svg", fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" width="%g" height="%g"`, width+2*edge, height+2*edge), 1)
-	_, err := fmt.Fprintf(w, "%s><style>%s</style><rect x=\"%d\" y=\"%d\" width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>%s\n", visible(tag), exportStyle(), -edge, -edge, visible(inner))
+	tag = strings.Replace(tag, "<svg", fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" width="%g" height="%g"`,
+		width+2*edge, height+2*edge), 1)
+	_, err := fmt.Fprintf(w, "%s><style>%s</style><rect x=\"%d\" y=\"%d\" width=\"100%%\" height=\"100%%\" "+
+		"fill=\"#ffffff\"/>%s\n", visible(tag), exportStyle(), -edge, -edge, visible(inner))
 	return err
 }
 
@@ -45,7 +47,9 @@ func exportStyle() string {
 	var b strings.Builder
 	for line := range strings.Lines(sheet) {
 		if strings.HasPrefix(line, "svg ") {
-			b.WriteString(reference.ReplaceAllStringFunc(line, func(s string) string { return values[reference.FindStringSubmatch(s)[1]] }))
+			b.WriteString(reference.ReplaceAllStringFunc(line, func(s string) string {
+				return values[reference.FindStringSubmatch(s)[1]]
+			}))
 		}
 	}
 	return b.String()

@@ -46,7 +46,8 @@ func TestAxisHoldsAnyValue(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		most := math.Exp(rapid.Float64Range(-20, 60).Draw(t, "log"))
 		n, whole := rapid.IntRange(1, 12).Draw(t, "labels"), rapid.Bool().Draw(t, "whole")
-		a := newAxis(most, n, whole, rapid.SampledFrom([][]unit{rateUnits, timeUnits, plainUnit}).Draw(t, "units"), 50, 900)
+		a := newAxis(most, n, whole, rapid.SampledFrom([][]unit{rateUnits, timeUnits, plainUnit}).Draw(t, "units"), 50,
+			900)
 		count, last := 0, math.Inf(-1)
 		a.labels(func(px float64, _ string) {
 			if px < 49.9 || px > 900.1 || px <= last {
@@ -78,7 +79,8 @@ func TestIntervals(t *testing.T) {
 		for _, row := range intervals(r) {
 			got = append(got, row.bps)
 		}
-		if d := cmp.Diff(tc.want, got, cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) < 1e-6*a+1e-9 })); d != "" {
+		if d := cmp.Diff(tc.want, got,
+			cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) < 1e-6*a+1e-9 })); d != "" {
 			t.Errorf("%d ns (-want +got)\n%s", tc.elapsed, d)
 		}
 	}
@@ -113,7 +115,8 @@ func wellFormed(t *testing.T, name, svg string) {
 func TestDrawings(t *testing.T) {
 	r := modeltest.Result()
 	g, s := newGoodput(r), newSequences(r)
-	for name, svg := range map[string]string{"wide": string(g.Wide), "narrow": string(g.Narrow), "sequence": string(s[0].Static)} {
+	for name, svg := range map[string]string{"wide": string(g.Wide), "narrow": string(g.Narrow),
+		"sequence": string(s[0].Static)} {
 		wellFormed(t, name, svg)
 		for _, want := range []string{`role="img"`, "<title ", "<desc ", "time since the first packet, ms"} {
 			if !strings.Contains(svg, want) {
@@ -128,11 +131,12 @@ func TestDrawings(t *testing.T) {
 
 func TestPlotData(t *testing.T) {
 	ms := vtime.Time(vtime.Millisecond)
-	r := &model.Result{Timeline: metrics.Timeline{Start: ms}, Sequences: []metrics.Sequence{{Conn: 2, From: "B", Marks: []metrics.Mark{
-		{At: 31 * ms, Offset: 2, Kind: metrics.SentFirst},
-		{At: ms, Offset: 0, Kind: metrics.SentFirst},
-		{At: ms + 1_500_000, Offset: 1, Kind: metrics.LostMark},
-	}}}}
+	r := &model.Result{Timeline: metrics.Timeline{Start: ms}, Sequences: []metrics.Sequence{{Conn: 2, From: "B",
+		Marks: []metrics.Mark{
+			{At: 31 * ms, Offset: 2, Kind: metrics.SentFirst},
+			{At: ms, Offset: 0, Kind: metrics.SentFirst},
+			{At: ms + 1_500_000, Offset: 1, Kind: metrics.LostMark},
+		}}}}
 	got, err := json.Marshal(newSequences(r)[0].Data)
 	if err != nil {
 		t.Fatal(err)
@@ -156,7 +160,8 @@ func TestSequenceTableIsBounded(t *testing.T) {
 			if i >= tc.again {
 				kind = metrics.LostMark
 			}
-			r.Sequences[0].Marks = append(r.Sequences[0].Marks, metrics.Mark{At: vtime.Time(i) * 1000, Offset: int64(i), Kind: kind})
+			r.Sequences[0].Marks = append(r.Sequences[0].Marks, metrics.Mark{At: vtime.Time(i) * 1000,
+				Offset: int64(i), Kind: kind})
 		}
 		s := newSequences(r)[0]
 		if len(s.Rows) != tc.rows || s.Left != tc.left || s.Empty != (tc.again+tc.lost == 0) {

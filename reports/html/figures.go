@@ -20,7 +20,8 @@ func Figures(w io.Writer, m *figures.Set) error {
 	return render(w, "figures.tmpl", v)
 }
 
-// FigureSVG writes the drawing of a figure alone, with its title and conditions, as a file that other documents can hold.
+// FigureSVG writes the drawing of a figure alone, with its title and conditions, as a file that other documents can
+// hold.
 func FigureSVG(w io.Writer, f *figures.Figure) error {
 	drawing, width, height := drawFigure(f, true)
 	return export(w, drawing, width, height)
@@ -55,7 +56,8 @@ func newFigureView(f *figures.Figure) figureView {
 		}
 	}
 	if reasons, n := f.Troubles(); n > 0 {
-		v.Trouble = fmt.Sprintf("%s without a number: %s", quantity.Plural(int64(n), "point", "points"), strings.Join(reasons, "; "))
+		v.Trouble = fmt.Sprintf("%s without a number: %s", quantity.Plural(int64(n), "point", "points"),
+			strings.Join(reasons, "; "))
 	}
 	return v
 }
@@ -99,7 +101,8 @@ const (
 	lineTall = 17.0
 )
 
-// drawFigure draws all panels, and returns the size. A drawing that stands alone says what it is and under which conditions.
+// drawFigure draws all panels, and returns the size. A drawing that stands alone says what it is and under which
+// conditions.
 func drawFigure(f *figures.Figure, alone bool) (drawing template.HTML, width, height float64) {
 	columns := min(2, max(1, len(f.Panels)))
 	rows := (len(f.Panels) + columns - 1) / columns
@@ -316,7 +319,8 @@ func describeFigure(f *figures.Figure) string {
 				continue
 			}
 			a, b := ours[0], ours[len(ours)-1]
-			parts = append(parts, strings.TrimSpace(p.Title+" "+k.Name)+fmt.Sprintf(": %s at %s, %s at %s", quantity.Value(a.Estimate.Value, p.Y.Unit), label(a.X, p.X.Unit),
+			parts = append(parts, strings.TrimSpace(p.Title+" "+k.Name)+fmt.Sprintf(": %s at %s, %s at %s",
+				quantity.Value(a.Estimate.Value, p.Y.Unit), label(a.X, p.X.Unit),
 				quantity.Value(b.Estimate.Value, p.Y.Unit), label(b.X, p.X.Unit)))
 		}
 	}

@@ -21,7 +21,8 @@ func TestFiguresShowEverything(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := b.String()
-	for _, want := range []string{`id="XX-1"`, "goodput, Gb/s", "a knee", "a level", "what is only drawn", "2.92 Gb/s", "6 ±0.5 Gb/s", "1 point without a number: no memory",
+	for _, want := range []string{`id="XX-1"`, "goodput, Gb/s", "a knee", "a level", "what is only drawn", "2.92 Gb/s",
+		"6 ±0.5 Gb/s", "1 point without a number: no memory",
 		"coded", "1e-5", "&lt;script&gt;", `role="img"`, "40 ms plain: 6 Gb/s at 1e-5, 1 Gb/s at 1e-4"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the page does not show %q", want)
@@ -37,7 +38,8 @@ func TestFiguresShowEverything(t *testing.T) {
 // Ours, the model and the paper differ by form, not by colour alone; what has no number has no point.
 func TestPointsByKind(t *testing.T) {
 	drawing, _, _ := drawFigure(&modeltest.Figures().Figures[0], false)
-	for re, want := range map[string]int{`<circle class="f`: 4, `<path class="stated l0"`: 1, `<path class="modelled l0"`: 1, `class="name f1"`: 1, `<line class="limit"`: 1} {
+	for re, want := range map[string]int{`<circle class="f`: 4, `<path class="stated l0"`: 1,
+		`<path class="modelled l0"`: 1, `class="name f1"`: 1, `<line class="limit"`: 1} {
 		if n := strings.Count(string(drawing), re); n != want {
 			t.Errorf("%d of %s, want %d", n, re, want)
 		}
@@ -48,7 +50,9 @@ func TestPointsByKind(t *testing.T) {
 func TestNamesAreApart(t *testing.T) {
 	var curves []figures.Curve
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
-		curves = append(curves, figures.Curve{Name: name, Ours: []figures.Measure{{X: 1, Estimate: &stats.Estimate{Value: 0.01}}, {X: 2, Estimate: &stats.Estimate{Value: 1}}}})
+		curves = append(curves, figures.Curve{Name: name,
+			Ours: []figures.Measure{{X: 1, Estimate: &stats.Estimate{Value: 0.01}},
+				{X: 2, Estimate: &stats.Estimate{Value: 1}}}})
 	}
 	curves[0].Ours[1].Estimate.Value = 0
 	f := figures.Figure{ID: "X", Panels: []figures.Panel{{Curves: curves}}}
@@ -82,9 +86,12 @@ func TestScalesHoldTheirValues(t *testing.T) {
 }
 
 func TestFigureWithoutAnything(t *testing.T) {
-	for _, f := range []figures.Figure{{ID: "X"}, {ID: "X", Panels: []figures.Panel{{}}}, {ID: "X", Panels: []figures.Panel{{X: figures.Axis{Log: true}, Y: figures.Axis{Log: true}, Curves: []figures.Curve{{Name: "a"}}}}}} {
+	for _, f := range []figures.Figure{{ID: "X"}, {ID: "X", Panels: []figures.Panel{{}}},
+		{ID: "X", Panels: []figures.Panel{{X: figures.Axis{Log: true}, Y: figures.Axis{Log: true},
+			Curves: []figures.Curve{{Name: "a"}}}}}} {
 		var b strings.Builder
-		if err := FigureSVG(&b, &f); err != nil || strings.Contains(b.String(), "NaN") || strings.Contains(b.String(), "Inf") {
+		if err := FigureSVG(&b, &f); err != nil || strings.Contains(b.String(), "NaN") ||
+			strings.Contains(b.String(), "Inf") {
 			t.Errorf("%v\n%s", err, b.String())
 		}
 	}

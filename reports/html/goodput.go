@@ -50,7 +50,8 @@ func coarse(t metrics.Timeline) metrics.Timeline {
 	if n <= 1 {
 		return t
 	}
-	out := metrics.Timeline{Start: t.Start, Step: t.Step * vtime.Duration(n), Bytes: make([]int64, (len(t.Bytes)+n-1)/n)}
+	out := metrics.Timeline{Start: t.Start, Step: t.Step * vtime.Duration(n),
+		Bytes: make([]int64, (len(t.Bytes)+n-1)/n)}
 	for i, bytes := range t.Bytes {
 		out.Bytes[i/n] += bytes
 	}
@@ -122,7 +123,8 @@ func (c *canvas) steps(rows []interval, x, y *axis) {
 		if i == 0 {
 			move = "M"
 		}
-		fmt.Fprintf(&d, "%s%s %sH%s", move, coord(x.px(float64(row.ps[0]))), coord(y.px(row.bps)), coord(x.px(float64(row.ps[1]))))
+		fmt.Fprintf(&d, "%s%s %sH%s", move, coord(x.px(float64(row.ps[0]))), coord(y.px(row.bps)),
+			coord(x.px(float64(row.ps[1]))))
 	}
 	line := d.String()
 	c.path("area", fmt.Sprintf("%sV%sH%sZ", line, coord(y.from), coord(x.from)))
@@ -148,6 +150,7 @@ func describe(r *model.Result, rows []interval) string {
 			most = row
 		}
 	}
-	return fmt.Sprintf("Payload delivered per interval of %s: %s on average, at least %s (from %s on), at most %s (from %s on).",
+	return fmt.Sprintf("Payload delivered per interval of %s: %s on average, at least %s (from %s on), at "+
+		"most %s (from %s on).",
 		ns(rows[0].ps[1]), quantity.Rate(r.GoodputBps), least.Rate, least.From, most.Rate, most.From)
 }

@@ -28,14 +28,19 @@ func pages(text string, statuses bool) map[string]func(io.Writer) error {
 			return Passport(w, modeltest.Fill(modeltest.Checked(), text, statuses))
 		},
 		"passports": func(w io.Writer) error {
-			return Passports(w, []*passport.Checked{modeltest.Fill(modeltest.Checked(), text, statuses), modeltest.Fill(modeltest.Checked(), text, statuses)}, []string{"1.html", "2.html"})
+			return Passports(w, []*passport.Checked{modeltest.Fill(modeltest.Checked(), text, statuses),
+				modeltest.Fill(modeltest.Checked(), text, statuses)}, []string{"1.html", "2.html"})
 		},
-		"perf":      func(w io.Writer) error { return Perf(w, modeltest.Fill(modeltest.Perf(), text, statuses)) },
-		"contrast":  func(w io.Writer) error { return Contrast(w, modeltest.Fill(modeltest.Contrast(), text, statuses)) },
+		"perf": func(w io.Writer) error { return Perf(w, modeltest.Fill(modeltest.Perf(), text, statuses)) },
+		"contrast": func(w io.Writer) error {
+			return Contrast(w, modeltest.Fill(modeltest.Contrast(), text, statuses))
+		},
 		"atlas":     func(w io.Writer) error { return Atlas(w, modeltest.Fill(modeltest.Atlas(), text, statuses)) },
 		"atlas.svg": func(w io.Writer) error { return AtlasSVG(w, modeltest.Fill(modeltest.Atlas(), text, statuses)) },
-		"rulebook":  func(w io.Writer) error { return Rulebook(w, modeltest.Fill(modeltest.Rulebook(), text, statuses)) },
-		"figures":   func(w io.Writer) error { return Figures(w, modeltest.Fill(modeltest.Figures(), text, statuses)) },
+		"rulebook": func(w io.Writer) error {
+			return Rulebook(w, modeltest.Fill(modeltest.Rulebook(), text, statuses))
+		},
+		"figures": func(w io.Writer) error { return Figures(w, modeltest.Fill(modeltest.Figures(), text, statuses)) },
 		"figure.svg": func(w io.Writer) error {
 			return FigureSVG(w, &modeltest.Fill(modeltest.Figures(), text, statuses).Figures[0])
 		},
@@ -74,7 +79,8 @@ func skeleton(t *testing.T, text string, write func(io.Writer) error) (names []s
 			names = append(names, kind.String()+" "+e.Data)
 			for _, a := range e.Attr {
 				names = append(names, e.Data+" "+a.Key)
-				if (a.Key == "href" || a.Key == "src") && !strings.HasPrefix(a.Val, "#") && !strings.HasPrefix(a.Val, "./") {
+				if (a.Key == "href" || a.Key == "src") && !strings.HasPrefix(a.Val, "#") &&
+					!strings.HasPrefix(a.Val, "./") {
 					t.Errorf("%.60q: %s %s is %.60q", text, e.Data, a.Key, a.Val)
 				}
 				if a.Key == "id" && a.Val == "plot-data" {

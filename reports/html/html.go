@@ -1,8 +1,8 @@
 // Package html writes the report of a run as one self-contained HTML file. It opens from a disk, loads nothing, and
 // shows everything without scripts but the zoomable plot; what a Spec, a rule or a device says is text, never markup.
 //
-// A content security policy in the file allows only the two scripts that this package brings, by their hashes, so that a
-// mistake in escaping could not run anything either.
+// A content security policy in the file allows only the two scripts that this package brings, by their hashes, so that
+// a mistake in escaping could not run anything either.
 package html
 
 import (
@@ -42,9 +42,9 @@ var functions = template.FuncMap{
 	"slug":   slug,
 }
 
-// render writes a page by its template, which is parsed here: every process of a run would pay for one that is parsed at its start.
-// The template escapes text of others as the place where it stands needs it; characters that do not print, or turn the order of what
-// is read, mean the same anywhere in a page, and so does what takes their place.
+// render writes a page by its template, which is parsed here: every process of a run would pay for one that is parsed
+// at its start. The template escapes text of others as the place where it stands needs it; characters that do not
+// print, or turn the order of what is read, mean the same anywhere in a page, and so does what takes their place.
 func render(w io.Writer, name string, v any) error {
 	t, err := template.New(name).Funcs(functions).ParseFS(assets, "assets/"+name)
 	if err != nil {
@@ -69,8 +69,8 @@ func Style() template.CSS { return template.CSS(asset("style.css")) }
 // Policy is the content policy of a page that needs no script: it loads nothing.
 func Policy() string { return policy() + " 'none'" }
 
-// visible replaces the characters that quote.Text would escape: an escape would break a script, and the place of a lost one is enough
-// to see in text that should not have come so far.
+// visible replaces the characters that quote.Text would escape: an escape would break a script, and the place of a lost
+// one is enough to see in text that should not have come so far.
 func visible(s string) string {
 	if quote.Text(s) == s {
 		return s

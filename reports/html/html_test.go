@@ -48,9 +48,13 @@ func TestAssetsAreTheReleasedOnes(t *testing.T) {
 func TestEverythingIsShown(t *testing.T) {
 	r := modeltest.Result()
 	got := write(t, r)
-	want := []string{"<title>FAIL · gbn on netns", "66.4", "20.7 % of data packets", "131", r.Notes[0], r.Environment[0].Value, "loss A&gt;B random p=0.001",
-		r.Command, "A&gt;B dropped: loss", "14ms", "✗ not ok", "✓ ok", "B&gt;A delay p99 was 14ms, and at most 11ms will do", "&lt;== RC-NAK-002", "third NAK for psn=&#43;1",
-		"stimulus not seen: a SEND without a posted receive", "… and 1 more", "60 of 200 requests done, 1 failed (RETRY_EXC_ERR), 127 flushed", "SHOULD, not required", "second NAK", "A paraphrase of RC-NAK-002", "IBTA 9.7.5.2", r.Warnings[0]}
+	want := []string{"<title>FAIL · gbn on netns", "66.4", "20.7 % of data packets", "131", r.Notes[0],
+		r.Environment[0].Value, "loss A&gt;B random p=0.001",
+		r.Command, "A&gt;B dropped: loss", "14ms", "✗ not ok", "✓ ok",
+		"B&gt;A delay p99 was 14ms, and at most 11ms will do", "&lt;== RC-NAK-002", "third NAK for psn=&#43;1",
+		"stimulus not seen: a SEND without a posted receive", "… and 1 more",
+		"60 of 200 requests done, 1 failed (RETRY_EXC_ERR), 127 flushed", "SHOULD, not required", "second NAK",
+		"A paraphrase of RC-NAK-002", "IBTA 9.7.5.2", r.Warnings[0]}
 	for _, v := range r.Verdicts {
 		want = append(want, v.Rule, v.Title, v.Status.String())
 	}
@@ -74,7 +78,8 @@ func TestOrderAndFilters(t *testing.T) {
 	for _, f := range filters {
 		chips = append(chips, fmt.Sprintf("%s %d", f.Slug, f.Count))
 	}
-	want := "RC-NAK-002 RC-ACK-004 NEG-PSN-001 RC-TMO-003 RC-TMO-001 RC-TMO-002 WIRE-BTH-001 RC-ACK-001 RC-RNR-001 WIRE-UD-001"
+	want := "RC-NAK-002 RC-ACK-004 NEG-PSN-001 RC-TMO-003 RC-TMO-001 RC-TMO-002 WIRE-BTH-001 RC-ACK-001 " +
+		"RC-RNR-001 WIRE-UD-001"
 	if got := strings.Join(ids, " "); got != want {
 		t.Errorf("order %s\nwant  %s", got, want)
 	}
@@ -120,14 +125,16 @@ func TestLoadsNothing(t *testing.T) {
 func hostile() *model.Result {
 	r := modeltest.Result()
 	nasty := `</script></style></title><script>alert(1)</script><img src=x onerror=alert(2)>"'` + "`${alert(3)}\u2028"
-	r.Version, r.Commit, r.Started, r.Command, r.Bench, r.Impl = nasty, nasty, nasty, nasty, nasty, [2]string{nasty, nasty}
+	r.Version, r.Commit, r.Started, r.Command, r.Bench, r.Impl = nasty, nasty, nasty, nasty, nasty,
+		[2]string{nasty, nasty}
 	r.Spec, r.SpecHash, r.Folder, r.Reason = nasty, nasty, nasty, nasty
 	r.Warnings, r.Notes = []string{nasty}, []string{nasty}
 	r.Environment, r.Counters = []model.Fact{{Name: nasty, Value: nasty}}, []model.Fact{{Name: nasty, Value: nasty}}
 	r.Ladders[0].Text, r.Sequences[0].From = nasty, nasty
 	for i := range r.Verdicts {
 		v := &r.Verdicts[i]
-		v.Title, v.Reason, v.Level, v.Source = nasty, nasty, rule.Level(nasty), rule.Source{Ref: nasty, Requirement: nasty}
+		v.Title, v.Reason, v.Level, v.Source = nasty, nasty, rule.Level(nasty), rule.Source{Ref: nasty,
+			Requirement: nasty}
 		for k := range v.Findings {
 			v.Findings[k].Text, v.Findings[k].Blame = nasty, rule.Blame(nasty)
 		}
@@ -152,16 +159,19 @@ func TestEscapesEverything(t *testing.T) {
 
 func TestOddResults(t *testing.T) {
 	for name, r := range map[string]*model.Result{
-		"nothing":   {},
-		"error":     {Status: rule.Error.String(), Reason: "sim: limit reached"},
-		"no rates":  {Summary: metrics.Summary{PayloadBytes: 1, ElapsedNs: 1}, Timeline: metrics.Timeline{Step: 1, Bytes: []int64{1}}},
-		"no marks":  {Sequences: []metrics.Sequence{{}}},
-		"one mark":  {Sequences: []metrics.Sequence{{Marks: []metrics.Mark{{}}}}},
-		"bad kind":  {Sequences: []metrics.Sequence{{Marks: []metrics.Mark{{Kind: 200}, {At: 5, Offset: -3}}}}},
-		"bad steps": {Summary: metrics.Summary{PayloadBytes: 1, ElapsedNs: -5}, Timeline: metrics.Timeline{Step: -1, Bytes: []int64{1}}},
+		"nothing": {},
+		"error":   {Status: rule.Error.String(), Reason: "sim: limit reached"},
+		"no rates": {Summary: metrics.Summary{PayloadBytes: 1, ElapsedNs: 1}, Timeline: metrics.Timeline{Step: 1,
+			Bytes: []int64{1}}},
+		"no marks": {Sequences: []metrics.Sequence{{}}},
+		"one mark": {Sequences: []metrics.Sequence{{Marks: []metrics.Mark{{}}}}},
+		"bad kind": {Sequences: []metrics.Sequence{{Marks: []metrics.Mark{{Kind: 200}, {At: 5, Offset: -3}}}}},
+		"bad steps": {Summary: metrics.Summary{PayloadBytes: 1, ElapsedNs: -5}, Timeline: metrics.Timeline{Step: -1,
+			Bytes: []int64{1}}},
 	} {
 		got := withoutScripts(write(t, r))
-		if strings.Contains(got, "NaN") || strings.Contains(got, "Inf") || !strings.HasSuffix(strings.TrimSpace(got), "</html>") {
+		if strings.Contains(got, "NaN") || strings.Contains(got, "Inf") ||
+			!strings.HasSuffix(strings.TrimSpace(got), "</html>") {
 			t.Errorf("%s: report is broken\n%s", name, got)
 		}
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// Matrix writes the page of a matrix: pictures, the table of all cells, and the broken engines. The page lies in dir, from
-// where it links to the reports of the cells.
+// Matrix writes the page of a matrix: pictures, the table of all cells, and the broken engines. The page lies in dir,
+// from where it links to the reports of the cells.
 func Matrix(w io.Writer, m *model.Matrix, dir string) error {
 	return render(w, "matrix.tmpl", newMatrixView(m, dir))
 }
@@ -56,7 +56,8 @@ type cellRow struct {
 }
 
 func newMatrixView(m *model.Matrix, dir string) *matrixView {
-	v := &matrixView{Matrix: m, Policy: policy() + " 'none'", Style: template.CSS(asset("style.css")), Escaped: m.Survivors()}
+	v := &matrixView{Matrix: m, Policy: policy() + " 'none'", Style: template.CSS(asset("style.css")),
+		Escaped: m.Survivors()}
 	v.Title = m.Size() + " on " + m.Bench
 	v.Counts = statuses(m)
 	for i := range m.Cells {
@@ -108,8 +109,9 @@ func statuses(m *model.Matrix) (out []model.Fact) {
 }
 
 func newCellRow(c *model.Cell, dir string) cellRow {
-	r := cellRow{Cell: c, Goodput: quantity.Rate(c.GoodputBps), Resent: quantity.ShareOf(c.Retransmitted, c.DataPackets),
-		P50: orNone(c.FCT.Count, c.FCT.P50), P99: orNone(c.FCT.Count, c.FCT.P99), Share: "–"}
+	r := cellRow{Cell: c, Goodput: quantity.Rate(c.GoodputBps),
+		Resent: quantity.ShareOf(c.Retransmitted, c.DataPackets),
+		P50:    orNone(c.FCT.Count, c.FCT.P50), P99: orNone(c.FCT.Count, c.FCT.P99), Share: "–"}
 	if c.Utilisation > 0 {
 		r.Share = quantity.Share(c.Utilisation)
 	}
@@ -130,11 +132,13 @@ type measure struct {
 var quantities = []measure{
 	{"Goodput", "Payload delivered once, per second. Longer is better.",
 		func(c *model.Cell) (float64, string) { return c.GoodputBps, quantity.Rate(c.GoodputBps) }},
-	{"Flow completion time, 99th percentile", "From the first packet of a message to its completion. Shorter is better.",
+	{"Flow completion time, 99th percentile",
+		"From the first packet of a message to its completion. Shorter is better.",
 		func(c *model.Cell) (float64, string) { return float64(c.FCT.P99), orNone(c.FCT.Count, c.FCT.P99) }},
 	{"Retransmitted", "Share of the data packets that were sent again. Shorter is better.",
 		func(c *model.Cell) (float64, string) {
-			return float64(c.Retransmitted) / float64(max(c.DataPackets, 1)), quantity.ShareOf(c.Retransmitted, c.DataPackets)
+			return float64(c.Retransmitted) / float64(max(c.DataPackets, 1)),
+				quantity.ShareOf(c.Retransmitted, c.DataPackets)
 		}},
 }
 
@@ -151,7 +155,8 @@ const (
 // drawBars draws one quantity: small multiples of bars with one scale.
 func drawBars(m *model.Matrix, id string, q *measure) template.HTML {
 	panel := max(panelWide, (pageWide-nameWide)/float64(max(len(m.Links), 1)))
-	c := newCanvas(id, "bars", nameWide+panel*float64(len(m.Links)), headTall+rowTall*float64(len(m.Impls)), q.name+" by implementation and link", describeBars(m, q))
+	c := newCanvas(id, "bars", nameWide+panel*float64(len(m.Links)), headTall+rowTall*float64(len(m.Impls)),
+		q.name+" by implementation and link", describeBars(m, q))
 	most := 0.0
 	for i := range m.Cells {
 		v, _ := q.of(&m.Cells[i])

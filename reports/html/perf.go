@@ -40,7 +40,8 @@ type measuredView struct {
 }
 
 func newPerfView(m *suite.Result) *perfView {
-	v := &perfView{Result: m, Policy: policy() + " 'none'", Style: template.CSS(asset("style.css")), Made: quantity.Runs(m.Runs, m.RealRuns, m.Emulated)}
+	v := &perfView{Result: m, Policy: policy() + " 'none'", Style: template.CSS(asset("style.css")),
+		Made: quantity.Runs(m.Runs, m.RealRuns, m.Emulated)}
 	for _, status := range []string{suite.Holds, suite.Broken, suite.Open, suite.Unknown, suite.Reported} {
 		if n := m.Count(status); n > 0 {
 			v.Counts = append(v.Counts, model.Fact{Name: status, Value: fmt.Sprint(n)})
@@ -57,12 +58,14 @@ func newPerfView(m *suite.Result) *perfView {
 }
 
 func newMeasuredView(m *suite.Measured) measuredView {
-	v := measuredView{Measured: m, What: m.Title(), PaperText: orDash(m.Paper), ModelText: orDash(m.Model), Ours: m.Trouble, Bound: quantity.Bounds(m.Low, m.High)}
+	v := measuredView{Measured: m, What: m.Title(), PaperText: orDash(m.Paper), ModelText: orDash(m.Model),
+		Ours: m.Trouble, Bound: quantity.Bounds(m.Low, m.High)}
 	if m.Estimate != nil {
 		v.Ours = quantity.Interval(m.Estimate.Value, m.Estimate.Low, m.Estimate.High, m.Unit)
 	}
 	if m.Real != nil {
-		v.RealText, v.Gap = quantity.Interval(m.Real.Value, m.Real.Low, m.Real.High, m.Unit), quantity.Percent(m.Gap.Value, m.Gap.Low, m.Gap.High)
+		v.RealText, v.Gap = quantity.Interval(m.Real.Value, m.Real.Low, m.Real.High, m.Unit),
+			quantity.Percent(m.Gap.Value, m.Gap.Low, m.Gap.High)
 	}
 	return v
 }

@@ -71,15 +71,16 @@ func extents(p *figures.Panel) (x, y extent) {
 	return x, y
 }
 
-// newScale makes the scale of a range. An even one begins at 0; a logarithmic one keeps a margin, and, with decades, ends at
-// powers of ten. A range without width or values is widened.
+// newScale makes the scale of a range. An even one begins at 0; a logarithmic one keeps a margin, and, with decades,
+// ends at powers of ten. A range without width or values is widened.
 func newScale(s extent, log, decades bool, from, to float64) scale {
 	if !(s.low <= s.high) {
 		s = extent{1, 10}
 	}
 	switch {
 	case log && decades:
-		s.low, s.high = math.Pow(10, math.Floor(math.Log10(s.low)+1e-9)), math.Pow(10, math.Ceil(math.Log10(s.high)-1e-9))
+		s.low, s.high = math.Pow(10, math.Floor(math.Log10(s.low)+1e-9)),
+			math.Pow(10, math.Ceil(math.Log10(s.high)-1e-9))
 	case log:
 		s.low, s.high = s.low/1.25, s.high*1.25
 	default:

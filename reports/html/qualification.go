@@ -12,8 +12,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// Qualification writes the page of a qualification. It lies in the folder of the qualification, from where it links to the
-// reports of the scenarios.
+// Qualification writes the page of a qualification. It lies in the folder of the qualification, from where it links to
+// the reports of the scenarios.
 func Qualification(w io.Writer, q *model.Qualification) error {
 	return render(w, "qualification.tmpl", newQualificationView(q))
 }

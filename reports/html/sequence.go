@@ -82,7 +82,8 @@ func newSequence(r *model.Result, s *metrics.Sequence, i int) sequence {
 	marks := ordered(s.Marks)
 	u := timeUnit(r, marks)
 	q := sequence{Title: fmt.Sprintf("connection %d, requests of %s", s.Conn, s.From), Thinned: s.Thinned}
-	q.Data = plotData{Name: q.Title, Unit: u.name, Window: window(r, marks) / u.scale, Marks: make([][2]columns, len(kindNames))}
+	q.Data = plotData{Name: q.Title, Unit: u.name, Window: window(r, marks) / u.scale,
+		Marks: make([][2]columns, len(kindNames))}
 	decimals := int(math.Round(math.Log10(u.scale/1e3))) - 1 // a hundredth of a microsecond at most
 	var counts [len(kindNames)]int
 	for _, m := range marks {
@@ -108,7 +109,8 @@ func (q *sequence) list(r *model.Result, marks []metrics.Mark, counts *[len(kind
 	for _, m := range marks {
 		listed := m.Kind == metrics.LostMark || m.Kind == metrics.NakMark || all && m.Kind == metrics.SentAgain
 		if listed && len(q.Rows) < tableLimit {
-			q.Rows = append(q.Rows, event{Time: ns(m.At.Sub(r.Timeline.Start)), Offset: signed(m.Offset), What: kindNames[m.Kind]})
+			q.Rows = append(q.Rows, event{Time: ns(m.At.Sub(r.Timeline.Start)), Offset: signed(m.Offset),
+				What: kindNames[m.Kind]})
 		}
 	}
 	q.Left = wrong + counts[metrics.SentAgain] - len(q.Rows)
@@ -176,7 +178,8 @@ func drawSequence(r *model.Result, marks []metrics.Mark, id, title string, count
 	desc := "PSN against time. " + summary(counts)
 	c := newCanvas(id, "static", 960, 440, "PSN over time, "+title, desc)
 	c.frame(&x, &y, "time since the first packet", "PSN, counted from the first request")
-	for _, k := range []metrics.MarkKind{metrics.AckMark, metrics.SentFirst, metrics.SentAgain, metrics.NakMark, metrics.LostMark} {
+	for _, k := range []metrics.MarkKind{metrics.AckMark, metrics.SentFirst, metrics.SentAgain, metrics.NakMark,
+		metrics.LostMark} {
 		if d := dots(r, marks, k, &x, &y); d != "" {
 			c.path(kindClasses[k], d)
 		}

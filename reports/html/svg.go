@@ -19,7 +19,8 @@ type canvas struct {
 func newCanvas(id, class string, width, height float64, title, desc string) *canvas {
 	id = template.HTMLEscapeString(id)
 	c := &canvas{width: width, height: height, id: id}
-	fmt.Fprintf(&c.b, `<svg class="%s" viewBox="0 0 %g %g" role="img" aria-labelledby="%s-t %s-d"><title id="%s-t">%s</title><desc id="%s-d">%s</desc>`,
+	fmt.Fprintf(&c.b,
+		`<svg class="%s" viewBox="0 0 %g %g" role="img" aria-labelledby="%s-t %s-d"><title id="%s-t">%s</title><desc id="%s-d">%s</desc>`,
 		class, width, height, id, id, id, template.HTMLEscapeString(title), id, template.HTMLEscapeString(desc))
 	return c
 }
@@ -31,16 +32,19 @@ func (c *canvas) done() template.HTML {
 }
 
 func (c *canvas) line(class string, x1, y1, x2, y2 float64) {
-	fmt.Fprintf(&c.b, `<line class="%s" x1="%s" y1="%s" x2="%s" y2="%s"/>`, class, coord(x1), coord(y1), coord(x2), coord(y2))
+	fmt.Fprintf(&c.b, `<line class="%s" x1="%s" y1="%s" x2="%s" y2="%s"/>`, class, coord(x1), coord(y1),
+		coord(x2), coord(y2))
 }
 
 // text writes s; anchor is start, middle or end.
 func (c *canvas) text(class, anchor string, x, y float64, s string) {
-	fmt.Fprintf(&c.b, `<text class="%s" text-anchor="%s" x="%s" y="%s">%s</text>`, class, anchor, coord(x), coord(y), template.HTMLEscapeString(s))
+	fmt.Fprintf(&c.b, `<text class="%s" text-anchor="%s" x="%s" y="%s">%s</text>`, class, anchor, coord(x), coord(y),
+		template.HTMLEscapeString(s))
 }
 
 func (c *canvas) rect(class string, x, y, wide, tall float64) {
-	fmt.Fprintf(&c.b, `<rect class="%s" x="%s" y="%s" width="%s" height="%s"/>`, class, coord(x), coord(y), coord(wide), coord(tall))
+	fmt.Fprintf(&c.b, `<rect class="%s" x="%s" y="%s" width="%s" height="%s"/>`, class, coord(x), coord(y),
+		coord(wide), coord(tall))
 }
 
 func (c *canvas) path(class, d string) {

@@ -41,7 +41,8 @@ type headline struct{ Name, Value, Unit, Detail string }
 type kind struct{ Name, Class, Shape string }
 
 func newView(r *model.Result) *view {
-	v := &view{Result: r, Style: template.CSS(asset("uplot/uPlot.min.css") + "\n" + asset("style.css")), Title: title(r), Done: model.Headline(&r.Work)}
+	v := &view{Result: r, Style: template.CSS(asset("uplot/uPlot.min.css") + "\n" + asset("style.css")),
+		Title: title(r), Done: model.Headline(&r.Work)}
 	v.Headlines = headlines(r)
 	v.Spreads = spreads(r)
 	v.Goodput = newGoodput(r)
@@ -81,7 +82,8 @@ func headlines(r *model.Result) []headline {
 	if r.Utilisation > 0 {
 		use = quantity.Share(r.Utilisation) + " of the line rate"
 	}
-	spurious, lost := ", "+quantity.Count(r.Spurious)+" spurious", add("Lost", quantity.Count(r.Lost), quantity.ShareOf(r.Lost, r.Packets)+" of all packets")
+	spurious, lost := ", "+quantity.Count(r.Spurious)+" spurious", add("Lost", quantity.Count(r.Lost),
+		quantity.ShareOf(r.Lost, r.Packets)+" of all packets")
 	if r.OneTap() {
 		spurious, lost = "", add("Lost", "unknown", "to one tap")
 	}
@@ -93,9 +95,11 @@ func headlines(r *model.Result) []headline {
 		add("Goodput", quantity.Rate(r.GoodputBps), use),
 		add("FCT, median", orNone(r.FCT.Count, r.FCT.P50), quantity.Plural(r.Messages, "message", "messages")),
 		add("FCT, 99th percentile", orNone(r.FCT.Count, r.FCT.P99), "longest "+orNone(r.FCT.Count, r.FCT.Max)),
-		add("Retransmitted", quantity.Count(r.Retransmitted), quantity.ShareOf(r.Retransmitted, r.DataPackets)+" of data packets"+spurious),
+		add("Retransmitted", quantity.Count(r.Retransmitted), quantity.ShareOf(r.Retransmitted, r.DataPackets)+
+			" of data packets"+spurious),
 		lost,
-		add("Recovery, median", orNone(r.RecoveryNs.Count, r.RecoveryNs.P50), quantity.Plural(r.RecoveryNs.Count, "recovery", "recoveries")+timeouts),
+		add("Recovery, median", orNone(r.RecoveryNs.Count, r.RecoveryNs.P50), quantity.Plural(r.RecoveryNs.Count,
+			"recovery", "recoveries")+timeouts),
 	}
 }
 
@@ -133,14 +137,19 @@ func counters(r *model.Result) []model.Fact {
 		return model.Fact{Name: name, Value: quantity.Count(v)}
 	}
 	out := []model.Fact{
-		n("packets sent", r.Packets), n("data packets", r.DataPackets), n("retransmitted", r.Retransmitted), n(spurious, r.Spurious),
-		n(lost, r.Lost), n("ACKs", r.Acknowledges), n("sequence NAKs", r.NAKs), n("RNR NAKs", r.RNRs), n(timeouts, r.Timeouts),
-		{Name: "payload delivered", Value: quantity.Bytes(r.PayloadBytes)}, {Name: "payload sent again", Value: quantity.Bytes(r.RetransmitByte)},
-		{Name: "data on the link (layer 1)", Value: quantity.Rate(r.ThroughputBps)}, {Name: "measured time", Value: quantity.Duration(r.ElapsedNs)},
+		n("packets sent", r.Packets), n("data packets", r.DataPackets), n("retransmitted", r.Retransmitted),
+		n(spurious, r.Spurious),
+		n(lost, r.Lost), n("ACKs", r.Acknowledges), n("sequence NAKs", r.NAKs), n("RNR NAKs", r.RNRs),
+		n(timeouts, r.Timeouts),
+		{Name: "payload delivered", Value: quantity.Bytes(r.PayloadBytes)}, {Name: "payload sent again",
+			Value: quantity.Bytes(r.RetransmitByte)},
+		{Name: "data on the link (layer 1)", Value: quantity.Rate(r.ThroughputBps)}, {Name: "measured time",
+			Value: quantity.Duration(r.ElapsedNs)},
 	}
 	if p := r.Processor; p != nil {
 		for side, name := range []string{"A", "B"} {
-			out = append(out, model.Fact{Name: "processor time per GB, " + name, Value: quantity.Duration(p.NsPerGB[side])})
+			out = append(out, model.Fact{Name: "processor time per GB, " + name,
+				Value: quantity.Duration(p.NsPerGB[side])})
 		}
 	}
 	if r.Fairness > 0 {
@@ -211,9 +220,11 @@ func rows(r *model.Result) ([]row, []filter) {
 }
 
 func newRow(v rule.Verdict, ladders map[string][]rung) row {
-	out := row{Verdict: v, Open: (v.Status == rule.Fail || v.Status == rule.XPass || v.Status == rule.Error) && v.Required}
+	out := row{Verdict: v, Open: (v.Status == rule.Fail || v.Status == rule.XPass || v.Status == rule.Error) &&
+		v.Required}
 	for i, f := range v.Findings {
-		out.Findings = append(out.Findings, finding{Finding: f, When: f.At.Micros() + " µs", Ladder: ladders[ladderKey(v.Rule, i)]})
+		out.Findings = append(out.Findings, finding{Finding: f, When: f.At.Micros() + " µs",
+			Ladder: ladders[ladderKey(v.Rule, i)]})
 	}
 	return out
 }
@@ -250,7 +261,8 @@ func boolOrder(a, b bool) int {
 
 // order lists the statuses from the least to the most urgent for a reader: after what broke comes what held, then what
 // did not arise.
-var order = []rule.Status{rule.NotApplicable, rule.Inconclusive, rule.Pass, rule.XFail, rule.Invalid, rule.XPass, rule.Error, rule.Fail}
+var order = []rule.Status{rule.NotApplicable, rule.Inconclusive, rule.Pass, rule.XFail, rule.Invalid, rule.XPass,
+	rule.Error, rule.Fail}
 
 func urgency(s rule.Status) int { return slices.Index(order, s) }
 

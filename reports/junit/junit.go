@@ -1,5 +1,5 @@
-// Package junit writes the verdicts of a run as JUnit XML, which CI systems read: one testsuite per family of rules, one
-// testcase per rule.
+// Package junit writes the verdicts of a run as JUnit XML, which CI systems read: one testsuite per family of rules,
+// one testcase per rule.
 package junit
 
 import (
@@ -67,8 +67,8 @@ type problem struct {
 	Text    string `xml:",cdata"`
 }
 
-// Write writes the verdicts of r. The run itself is the first testcase, so that a broken harness or an invalid link shows
-// even when no rule was judged.
+// Write writes the verdicts of r. The run itself is the first testcase, so that a broken harness or an invalid link
+// shows even when no rule was judged.
 func Write(w io.Writer, r *model.Result) error {
 	all := suites{Name: "gauntlet", Time: seconds(r.Wall)}
 	all.add(r, "run", []testcase{runCase(r)}, r.Wall)
@@ -86,9 +86,12 @@ func Write(w io.Writer, r *model.Result) error {
 
 // add appends a suite and counts its cases.
 func (s *suites) add(r *model.Result, name string, cases []testcase, wall float64) {
-	u := &testsuite{Name: name, Tests: len(cases), Time: seconds(wall), Timestamp: strings.TrimSuffix(r.Started, "Z"), Cases: cases,
-		Properties: []property{{"seed", strconv.FormatUint(r.Seed, 10)}, {"spec_hash", printable(r.SpecHash)}, {"bench", printable(r.Where())},
-			{"impl_a", printable(r.Impl[0])}, {"impl_b", printable(r.Impl[1])}, {"version", printable(r.Version)}, {"requests", printable(model.Headline(&r.Work))}}}
+	u := &testsuite{Name: name, Tests: len(cases), Time: seconds(wall), Timestamp: strings.TrimSuffix(r.Started, "Z"),
+		Cases: cases,
+		Properties: []property{{"seed", strconv.FormatUint(r.Seed, 10)}, {"spec_hash", printable(r.SpecHash)},
+			{"bench", printable(r.Where())},
+			{"impl_a", printable(r.Impl[0])}, {"impl_b", printable(r.Impl[1])}, {"version", printable(r.Version)},
+			{"requests", printable(model.Headline(&r.Work))}}}
 	for _, c := range cases {
 		switch {
 		case c.Failure != nil:
@@ -106,8 +109,8 @@ func (s *suites) add(r *model.Result, name string, cases []testcase, wall float6
 	s.Suites = append(s.Suites, u)
 }
 
-// runCase passes unless the harness broke, the link was not what the Spec says, whatever the verdict beside that is, or none of the
-// work was done.
+// runCase passes unless the harness broke, the link was not what the Spec says, whatever the verdict beside that is, or
+// none of the work was done.
 func runCase(r *model.Result) testcase {
 	c := testcase{Name: "link and harness", Class: "gauntlet.run", Time: seconds(r.Wall)}
 	done := printable(model.Headline(&r.Work))
@@ -126,7 +129,8 @@ func runCase(r *model.Result) testcase {
 
 // ruleCase turns a verdict into a testcase. A broken SHOULD is advice: it is reported as output and does not fail.
 func ruleCase(r *model.Result, v *rule.Verdict) testcase {
-	c := testcase{Name: printable(v.Rule + ": " + v.Title), Class: "gauntlet." + printable(family(v.Rule)), Time: "0.000"}
+	c := testcase{Name: printable(v.Rule + ": " + v.Title), Class: "gauntlet." + printable(family(v.Rule)),
+		Time: "0.000"}
 	status := v.Status.String()
 	switch v.Status {
 	case rule.Pass:
@@ -198,8 +202,8 @@ func families(verdicts []rule.Verdict) []string {
 	return out
 }
 
-// printable escapes what XML 1.0 cannot hold, which readers of JUnit files refuse, and what does not print: many CI systems show the
-// text as it is.
+// printable escapes what XML 1.0 cannot hold, which readers of JUnit files refuse, and what does not print: many CI
+// systems show the text as it is.
 func printable(s string) string { return quote.Text(s) }
 
 func seconds(x float64) string { return strconv.FormatFloat(x, 'f', 3, 64) }

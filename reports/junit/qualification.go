@@ -12,8 +12,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// Qualification writes a qualification: a testsuite with the verdict and the scenarios' links, one per family of rules, and
-// one with the targets. A rule that the profile does not require never fails here.
+// Qualification writes a qualification: a testsuite with the verdict and the scenarios' links, one per family of rules,
+// and one with the targets. A rule that the profile does not require never fails here.
 func Qualification(w io.Writer, q *model.Qualification) error {
 	all := suites{Name: "gauntlet qualify", Time: seconds(q.Wall)}
 	run := &model.Result{Bench: q.Bench, Impl: [2]string{q.Subject, q.Peer}, Version: q.Version, Started: q.Started}
@@ -36,7 +36,8 @@ func Qualification(w io.Writer, q *model.Qualification) error {
 	return write(w, &all)
 }
 
-// write encodes the document. What an attribute has got without printable is caught here: outside of text everything prints.
+// write encodes the document. What an attribute has got without printable is caught here: outside of text everything
+// prints.
 func write(w io.Writer, all *suites) error {
 	text, err := xml.MarshalIndent(all, "", "  ")
 	if err != nil {
@@ -52,7 +53,8 @@ func write(w io.Writer, all *suites) error {
 // verdictCase fails unless the subject is qualified.
 func verdictCase(q *model.Qualification) testcase {
 	c := testcase{Name: printable("qualified for " + q.Profile), Class: "gauntlet.qualification", Time: seconds(q.Wall)}
-	p := &problem{Message: printable(fmt.Sprintf("%s: %d reasons", q.Verdict(), len(q.Reasons))), Type: q.Status, Text: printable(strings.Join(q.Reasons, "\n"))}
+	p := &problem{Message: printable(fmt.Sprintf("%s: %d reasons", q.Verdict(), len(q.Reasons))), Type: q.Status,
+		Text: printable(strings.Join(q.Reasons, "\n"))}
 	switch {
 	case q.Qualified:
 	case q.Undecided():
@@ -67,7 +69,8 @@ func verdictCase(q *model.Qualification) testcase {
 func scenarioCases(q *model.Qualification) (out []testcase) {
 	for i := range q.Scenarios {
 		s := &q.Scenarios[i]
-		c := testcase{Name: printable(strings.TrimSpace(s.Role + " " + s.Name)), Class: "gauntlet.scenario", Time: "0.000"}
+		c := testcase{Name: printable(strings.TrimSpace(s.Role + " " + s.Name)), Class: "gauntlet.scenario",
+			Time: "0.000"}
 		switch {
 		case s.Note(s.Status) != "":
 			c.Error = &problem{Message: printable(s.Note(s.Status)), Type: validity.Invalid, Text: printable(s.Again)}
@@ -83,8 +86,10 @@ func scenarioCases(q *model.Qualification) (out []testcase) {
 
 // outcomeCase turns a rule into a testcase.
 func outcomeCase(r *model.RuleOutcome) testcase {
-	c := testcase{Name: printable(strings.TrimSpace(r.Role + " " + r.Rule + ": " + r.Title)), Class: "gauntlet." + printable(family(r.Rule)), Time: "0.000"}
-	text := fmt.Sprintf("exercised by %d scenarios, %d times, %d violations in: %s\n%s\n%s: %s\n%s", r.Judged, r.Met, r.Total, strings.Join(r.Broken, " "), r.Finding, r.Source.Ref, r.Source.Requirement, r.Explain)
+	c := testcase{Name: printable(strings.TrimSpace(r.Role + " " + r.Rule + ": " + r.Title)),
+		Class: "gauntlet." + printable(family(r.Rule)), Time: "0.000"}
+	text := fmt.Sprintf("exercised by %d scenarios, %d times, %d violations in: %s\n%s\n%s: %s\n%s", r.Judged, r.Met,
+		r.Total, strings.Join(r.Broken, " "), r.Finding, r.Source.Ref, r.Source.Requirement, r.Explain)
 	switch r.Status {
 	case rule.Pass.String():
 	case rule.Error.String(), rule.Invalid.String():
@@ -94,7 +99,8 @@ func outcomeCase(r *model.RuleOutcome) testcase {
 			c.Out = &output{printable(string(r.Level) + ", not required by the profile:\n" + text)}
 			break
 		}
-		c.Failure = &problem{Message: printable(strings.TrimSpace(r.Reason + " " + r.Finding)), Type: r.Status, Text: printable(text)}
+		c.Failure = &problem{Message: printable(strings.TrimSpace(r.Reason + " " + r.Finding)), Type: r.Status,
+			Text: printable(text)}
 	default:
 		if r.Core && r.Status != rule.XFail.String() {
 			c.Failure = &problem{Message: printable("the profile asks to see it hold; " + r.Reason), Type: r.Status}
@@ -110,7 +116,8 @@ func targetCases(m *suite.Result) (out []testcase) {
 	for i := range m.Claims {
 		c := &m.Claims[i]
 		if len(c.Measured) == 0 {
-			out = append(out, testcase{Name: printable(c.ID), Class: "gauntlet.target", Time: "0.000", Skipped: &problem{Message: printable(c.Reason)}})
+			out = append(out, testcase{Name: printable(c.ID), Class: "gauntlet.target", Time: "0.000",
+				Skipped: &problem{Message: printable(c.Reason)}})
 		}
 		for k := range c.Measured {
 			out = append(out, targetCase(c, &c.Measured[k]))

@@ -18,12 +18,14 @@ func TestQualification(t *testing.T) {
 	if err := xml.Unmarshal([]byte(b.String()), &doc); err != nil {
 		t.Fatalf("%v\n%s", err, b.String())
 	}
-	// Failures: FAIL, XPASS, a core rule without a verdict, and three targets outside, and with them the verdict itself, although
-	// a link was not valid. Errors: the scenario of that link, and the target without a run.
+	// Failures: FAIL, XPASS, a core rule without a verdict, and three targets outside, and with them the verdict
+	// itself, although a link was not valid. Errors: the scenario of that link, and the target without a run.
 	if doc.Tests != 3+7+10 || doc.Failures != 7 || doc.Errors != 2 || doc.Skipped != 3 {
-		t.Errorf("%d tests, %d failures, %d errors, %d skipped\n%s", doc.Tests, doc.Failures, doc.Errors, doc.Skipped, b.String())
+		t.Errorf("%d tests, %d failures, %d errors, %d skipped\n%s", doc.Tests, doc.Failures, doc.Errors,
+			doc.Skipped, b.String())
 	}
-	for _, want := range []string{`message="NOT QUALIFIED: `, "second NAK of psn=+2", "PT-XX-03: first", `name="targets"`, `name="impl_a" value="exec:./mine"`} {
+	for _, want := range []string{`message="NOT QUALIFIED: `, "second NAK of psn=+2", "PT-XX-03: first",
+		`name="targets"`, `name="impl_a" value="exec:./mine"`} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q", want)
 		}

@@ -1,5 +1,5 @@
-// Package markdown writes a short summary of a run, as CI systems show it beside a job: the numbers, what broke, and how
-// to run it again.
+// Package markdown writes a short summary of a run, as CI systems show it beside a job: the numbers, what broke, and
+// how to run it again.
 package markdown
 
 import (
@@ -37,7 +37,8 @@ func Write(w io.Writer, r *model.Result) error {
 
 // heading gives the status and the counts of verdicts.
 func heading(b *bytes.Buffer, r *model.Result) {
-	fmt.Fprintf(b, "### %s: %s and %s on %s, seed %d\n\n", escape(r.Beside(r.Status)), code(r.Impl[0]), code(r.Impl[1]), escape(r.Where()), r.Seed)
+	fmt.Fprintf(b, "### %s: %s and %s on %s, seed %d\n\n", escape(r.Beside(r.Status)), code(r.Impl[0]), code(r.Impl[1]),
+		escape(r.Where()), r.Seed)
 	fmt.Fprintf(b, "%s.\n\n", escape(model.Headline(&r.Work)))
 	for _, why := range []string{r.Reason, r.Note(r.Status)} {
 		if why != "" {
@@ -64,9 +65,12 @@ func numbers(b *bytes.Buffer, r *model.Result) {
 		}
 		return quantity.Duration(ns)
 	}
-	b.WriteString("| goodput | of line rate | messages | FCT p50 | FCT p99 | retransmitted | lost |\n|--:|--:|--:|--:|--:|--:|--:|\n")
-	fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s (%s) | %s (%s) |\n\n", quantity.Rate(r.GoodputBps), use, quantity.Count(r.Messages),
-		fct(r.FCT.P50), fct(r.FCT.P99), quantity.Count(r.Retransmitted), quantity.ShareOf(r.Retransmitted, r.DataPackets),
+	b.WriteString("| goodput | of line rate | messages | FCT p50 | FCT p99 | retransmitted | lost " +
+		"|\n|--:|--:|--:|--:|--:|--:|--:|\n")
+	fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s (%s) | %s (%s) |\n\n", quantity.Rate(r.GoodputBps), use,
+		quantity.Count(r.Messages),
+		fct(r.FCT.P50), fct(r.FCT.P99), quantity.Count(r.Retransmitted),
+		quantity.ShareOf(r.Retransmitted, r.DataPackets),
 		quantity.Count(r.Lost), quantity.ShareOf(r.Lost, r.Packets))
 }
 
@@ -87,7 +91,8 @@ func broken(b *bytes.Buffer, r *model.Result) {
 		if !v.Required {
 			advice = ", not required"
 		}
-		fmt.Fprintf(b, "- **%s** %s (%s%s): %s", v.Status, code(v.Rule), escape(string(v.Level)), advice, escape(v.Title))
+		fmt.Fprintf(b, "- **%s** %s (%s%s): %s", v.Status, code(v.Rule), escape(string(v.Level)),
+			advice, escape(v.Title))
 		if v.Reason != "" {
 			fmt.Fprintf(b, ". %s", escape(v.Reason))
 		}
@@ -99,7 +104,8 @@ func broken(b *bytes.Buffer, r *model.Result) {
 	}
 	for _, why := range r.Invalidated() {
 		shown++
-		fmt.Fprintf(b, "- **%s** %s: %s\n", rule.Invalid, quantity.Plural(int64(len(why.Rules)), "rule", "rules"), escape(why.Reason))
+		fmt.Fprintf(b, "- **%s** %s: %s\n", rule.Invalid, quantity.Plural(int64(len(why.Rules)), "rule", "rules"),
+			escape(why.Reason))
 	}
 	if shown > 0 {
 		b.WriteString("\n")
@@ -133,7 +139,8 @@ func inconclusive(b *bytes.Buffer, r *model.Result) {
 		}
 	}
 	if len(lines) > 0 {
-		fmt.Fprintf(b, "<details><summary>%s inconclusive</summary>\n\n%s\n</details>\n\n", quantity.Plural(int64(len(lines)), "rule is", "rules are"), strings.Join(lines, ""))
+		fmt.Fprintf(b, "<details><summary>%s inconclusive</summary>\n\n%s\n</details>\n\n",
+			quantity.Plural(int64(len(lines)), "rule is", "rules are"), strings.Join(lines, ""))
 	}
 }
 
@@ -141,7 +148,8 @@ func inconclusive(b *bytes.Buffer, r *model.Result) {
 func link(b *bytes.Buffer, r *model.Result) {
 	for _, c := range r.Certificates {
 		if c.Valid {
-			fmt.Fprintf(b, "Link %s the run: valid, %s within bounds.\n\n", escape(c.When), quantity.Plural(int64(len(c.Items)), "property", "properties"))
+			fmt.Fprintf(b, "Link %s the run: valid, %s within bounds.\n\n", escape(c.When),
+				quantity.Plural(int64(len(c.Items)), "property", "properties"))
 		} else {
 			fmt.Fprintf(b, "Link %s the run: **not what the Spec says**: %s\n\n", escape(c.When), escape(c.Reason))
 		}

@@ -36,7 +36,8 @@ func TestGolden(t *testing.T) {
 func TestHostileText(t *testing.T) {
 	r := modeltest.Result()
 	nasty := "<script>alert(1)</script> | **x** `y`\n# heading ``` [a](b)"
-	r.Verdicts[2].Title, r.Verdicts[4].Reason, r.Warnings[0], r.Command, r.Ladders[0].Text = nasty, nasty, nasty, nasty, nasty
+	r.Verdicts[2].Title, r.Verdicts[4].Reason, r.Warnings[0], r.Command, r.Ladders[0].Text = nasty, nasty,
+		nasty, nasty, nasty
 	got := write(t, r)
 	parts := strings.Split(got, "````")
 	if len(parts) != 5 {

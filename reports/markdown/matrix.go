@@ -11,8 +11,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// Matrix writes a matrix as a table of goodput and verdicts, an implementation per row and a link per column, and the cells
-// in full behind a fold.
+// Matrix writes a matrix as a table of goodput and verdicts, an implementation per row and a link per column, and the
+// cells in full behind a fold.
 func Matrix(w io.Writer, m *model.Matrix) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "### %s: %s on %s, seed %d\n\n", escape(m.Status), m.Size(), escape(m.Bench), m.Seed)
@@ -116,14 +116,16 @@ func troubles(b *bytes.Buffer, m *model.Matrix) {
 
 // allCells is every number, folded.
 func allCells(b *bytes.Buffer, m *model.Matrix) {
-	b.WriteString("<details><summary>all numbers</summary>\n\n| implementation | link | verdict | goodput | retransmitted | FCT p50 | FCT p99 | timeouts | attempts |\n|:--|:--|:--|--:|--:|--:|--:|--:|--:|\n")
+	b.WriteString("<details><summary>all numbers</summary>\n\n| implementation | link | verdict | goodput | " +
+		"retransmitted | FCT p50 | FCT p99 | timeouts | attempts |\n|:--|:--|:--|--:|--:|--:|--:|--:|--:|\n")
 	for i := range m.Cells {
 		c := &m.Cells[i]
 		p50, p99 := "–", "–"
 		if c.FCT.Count > 0 {
 			p50, p99 = quantity.Duration(c.FCT.P50), quantity.Duration(c.FCT.P99)
 		}
-		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %s | %s | %d |\n", code(c.Impl), escape(c.Link), escape(c.Status), quantity.Rate(c.GoodputBps),
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %s | %s | %d |\n", code(c.Impl), escape(c.Link),
+			escape(c.Status), quantity.Rate(c.GoodputBps),
 			quantity.ShareOf(c.Retransmitted, c.DataPackets), p50, p99, quantity.Count(c.Timeouts), c.Attempts)
 	}
 	b.WriteString("\n</details>\n\n")
@@ -137,7 +139,8 @@ func hunted(b *bytes.Buffer, m *model.Matrix) {
 	fmt.Fprintf(b, "Broken engines: %d, of which %d got away.\n\n", len(m.Kills), m.Survivors())
 	for i := range m.Kills {
 		if k := &m.Kills[i]; !k.Killed() {
-			fmt.Fprintf(b, "- **%s** %s %s: %s. Not caught by %s", escape(k.Status), escape(k.Family), code(k.Name), escape(k.Breaks), code(strings.Join(k.Missed, " ")))
+			fmt.Fprintf(b, "- **%s** %s %s: %s. Not caught by %s", escape(k.Status), escape(k.Family), code(k.Name),
+				escape(k.Breaks), code(strings.Join(k.Missed, " ")))
 			if k.Reason != "" {
 				fmt.Fprintf(b, ": %s", escape(k.Reason))
 			}

@@ -21,7 +21,9 @@ func matrix(t *testing.T, m *model.Matrix) string {
 
 // The golden file is rewritten by: go test ./reports/markdown -rewrite
 func TestMatrixGolden(t *testing.T) {
-	datadriven.RunTest(t, "testdata/matrix.txt", func(t *testing.T, _ *datadriven.TestData) string { return matrix(t, modeltest.Matrix()) })
+	datadriven.RunTest(t, "testdata/matrix.txt", func(t *testing.T, _ *datadriven.TestData) string {
+		return matrix(t, modeltest.Matrix())
+	})
 }
 
 func TestMatrixHostileText(t *testing.T) {
@@ -29,7 +31,8 @@ func TestMatrixHostileText(t *testing.T) {
 	nasty := "<script>alert(1)</script> | **x** `y`\n# heading"
 	m.Bench, m.Links[1].Name, m.Cells[1].Link, m.Cells[1].Reason, m.Kills[1].Breaks = nasty, nasty, nasty, nasty, nasty
 	got := matrix(t, m)
-	if strings.Contains(strings.ReplaceAll(got, `\<`, ""), "<script") || strings.Contains(got, "\n# heading") || strings.Contains(got, " **x**") {
+	if strings.Contains(strings.ReplaceAll(got, `\<`, ""), "<script") || strings.Contains(got, "\n# heading") ||
+		strings.Contains(got, " **x**") {
 		t.Errorf("markup of others in\n%s", got)
 	}
 }
@@ -39,7 +42,8 @@ func TestPeers(t *testing.T) {
 	if err := Matrix(&b, modeltest.Peers()); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"| over clean: requester, with responder | `gbn` | `irn` | `exec:./mine` |", "| `gbn` | PASS | FAIL RC-ACK-002 | ERROR |", "| `irn` | NOT-APPLICABLE | PASS | ERROR |"} {
+	for _, want := range []string{"| over clean: requester, with responder | `gbn` | `irn` | `exec:./mine` |",
+		"| `gbn` | PASS | FAIL RC-ACK-002 | ERROR |", "| `irn` | NOT-APPLICABLE | PASS | ERROR |"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, b.String())
 		}

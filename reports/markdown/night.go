@@ -38,10 +38,12 @@ func Night(w io.Writer, n *model.Night) error {
 // entry is the table of what one cause changed.
 func entry(b *bytes.Buffer, e *change.Entry) {
 	if e.Segment != "" {
-		fmt.Fprintf(b, "- begun anew: %s, %s\n", escape(e.Segment), quantity.Plural(int64(len(e.Series)), "series", "series"))
+		fmt.Fprintf(b, "- begun anew: %s, %s\n", escape(e.Segment), quantity.Plural(int64(len(e.Series)),
+			"series", "series"))
 		return
 	}
-	fmt.Fprintf(b, "%s → %s\n\n| change | series | |\n|:--|:--|:--|\n", code(cmp.Or(e.Before, "?")), code(cmp.Or(e.Now, "?")))
+	fmt.Fprintf(b, "%s → %s\n\n| change | series | |\n|:--|:--|:--|\n", code(cmp.Or(e.Before, "?")),
+		code(cmp.Or(e.Now, "?")))
 	for i := range e.Changes {
 		if i == changesShown {
 			fmt.Fprintf(b, "| … | and %d more | |\n", len(e.Changes)-i)
@@ -76,7 +78,8 @@ func steps(b *bytes.Buffer, n *model.Night) {
 	b.WriteString("\n| command | points | gaps | time | |\n|:--|--:|--:|--:|:--|\n")
 	for i := range n.Steps {
 		s := &n.Steps[i]
-		fmt.Fprintf(b, "| %s | %d | %d | %.1f s | %s |\n", code(s.Command), s.Points, s.Gaps, s.Wall, escape(cmp.Or(s.Trouble, s.Left)))
+		fmt.Fprintf(b, "| %s | %d | %d | %.1f s | %s |\n", code(s.Command), s.Points, s.Gaps, s.Wall,
+			escape(cmp.Or(s.Trouble, s.Left)))
 	}
 	b.WriteString("\n")
 }

@@ -13,15 +13,18 @@ import (
 // Perf writes the papers' claims as a table, one line per number, with the reasons below.
 func Perf(w io.Writer, m *suite.Result) error {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "### %s: %s, %s\n\n", escape(m.Status), quantity.Plural(int64(len(m.Claims)), "claim", "claims"), escape(quantity.Runs(m.Runs, m.RealRuns, m.Emulated)))
-	b.WriteString("| claim | class | what | paper | model | Gauntlet | bound | verdict | paper's number |\n|:--|:--|:--|--:|--:|--:|:--|:--|:--|\n")
+	fmt.Fprintf(&b, "### %s: %s, %s\n\n", escape(m.Status), quantity.Plural(int64(len(m.Claims)), "claim", "claims"),
+		escape(quantity.Runs(m.Runs, m.RealRuns, m.Emulated)))
+	b.WriteString("| claim | class | what | paper | model | Gauntlet | bound | verdict | paper's number " +
+		"|\n|:--|:--|:--|--:|--:|--:|:--|:--|:--|\n")
 	for i := range m.Claims {
 		c := &m.Claims[i]
 		for k := range c.Measured {
 			claimRow(&b, c, &c.Measured[k])
 		}
 		if len(c.Measured) == 0 {
-			fmt.Fprintf(&b, "| %s | %s | %s | | | | | %s | |\n", escape(c.ID), escape(c.Class), escape(c.Claim), escape(c.Status))
+			fmt.Fprintf(&b, "| %s | %s | %s | | | | | %s | |\n", escape(c.ID), escape(c.Class),
+				escape(c.Claim), escape(c.Status))
 		}
 	}
 	b.WriteString("\n")
@@ -30,7 +33,8 @@ func Perf(w io.Writer, m *suite.Result) error {
 	}
 	for i := range m.Claims {
 		if c := &m.Claims[i]; c.Reason != "" {
-			fmt.Fprintf(&b, "- **%s** (%s): %s. %s.\n", escape(c.ID), escape(c.Source), escape(c.Claim), escape(c.Reason))
+			fmt.Fprintf(&b, "- **%s** (%s): %s. %s.\n", escape(c.ID), escape(c.Source),
+				escape(c.Claim), escape(c.Reason))
 		}
 	}
 	if m.Command != "" {
@@ -46,22 +50,26 @@ func claimRow(b *bytes.Buffer, c *suite.Claim, m *suite.Measured) {
 	if m.Estimate != nil {
 		ours = quantity.Interval(m.Estimate.Value, m.Estimate.Low, m.Estimate.High, m.Unit)
 	}
-	fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", escape(c.ID), escape(m.Class), escape(m.Title()), number(m.Paper), number(m.Model), escape(ours),
+	fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", escape(c.ID), escape(m.Class), escape(m.Title()),
+		number(m.Paper), number(m.Model), escape(ours),
 		quantity.Bounds(m.Low, m.High), escape(m.Status), escape(m.Finding))
 }
 
 // emulated is a table of what was measured with real packets too, beside virtual time.
 func emulated(b *bytes.Buffer, m *suite.Result) {
-	fmt.Fprintf(b, "| claim | what | paper | model | virtual time | %s | gap |\n|:--|:--|--:|--:|--:|--:|--:|\n", escape(m.Emulated))
+	fmt.Fprintf(b, "| claim | what | paper | model | virtual time | %s | gap |\n|:--|:--|--:|--:|--:|--:|--:|\n",
+		escape(m.Emulated))
 	for i := range m.Claims {
 		for k := range m.Claims[i].Measured {
 			x := &m.Claims[i].Measured[k]
 			if x.Real == nil {
 				continue
 			}
-			fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %s |\n", escape(m.Claims[i].ID), escape(x.Title()), number(x.Paper), number(x.Model),
+			fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %s |\n", escape(m.Claims[i].ID), escape(x.Title()),
+				number(x.Paper), number(x.Model),
 				escape(quantity.Interval(x.Estimate.Value, x.Estimate.Low, x.Estimate.High, x.Unit)),
-				escape(quantity.Interval(x.Real.Value, x.Real.Low, x.Real.High, x.Unit)), quantity.Percent(x.Gap.Value, x.Gap.Low, x.Gap.High))
+				escape(quantity.Interval(x.Real.Value, x.Real.Low, x.Real.High, x.Unit)), quantity.Percent(x.Gap.Value,
+					x.Gap.Low, x.Gap.High))
 		}
 	}
 	b.WriteString("\n")

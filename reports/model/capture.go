@@ -14,35 +14,45 @@ import (
 
 // Capture is how a capture of another program was understood, and what it holds.
 type Capture struct {
-	Tap         string            `json:"tap"`               // "requester", "responder", "between" or "both ports"
-	Address     string            `json:"address,omitempty"` // of the tapped host, where there is one
-	Told        bool              `json:"told"`              // the user said where the tap stands; otherwise the frames did
+	Tap     string `json:"tap"`               // "requester", "responder", "between" or "both ports"
+	Address string `json:"address,omitempty"` // of the tapped host, where there is one
+	// the user said where the tap stands; otherwise the frames did
+	Told        bool              `json:"told"`
 	Why         string            `json:"why"`
 	Connections int               `json:"connections"`
-	MTU         int               `json:"mtu"`                       // learnt path MTU; 0 when unknown
-	Frames      uint64            `json:"frames"`                    // judged
-	Skipped     uint64            `json:"skipped_frames"`            // of other protocols
-	Kinds       map[string]uint64 `json:"skipped_kinds,omitempty"`   // of those, by what they are
-	Tunnels     map[string]uint64 `json:"tunnels,omitempty"`         // frames by what carried them to the tap, of those that a tunnel did
-	Repeated    uint64            `json:"repeated_frames"`           // that a mirror showed once more, which are not judged again
-	Late        uint64            `json:"late_frames"`               // with an earlier time stamp than one before them; they are judged in their order of time
-	ClockNs     int64             `json:"clock_offset_ns,omitempty"` // by how much the second tap's clock was ahead, as far as it had to be set right
-	Cut         uint64            `json:"cut_frames"`                // of which the capture kept a part only
-	Headless    uint64            `json:"headless_frames"`           // of those, without all their headers
-	Complete    string            `json:"completeness"`              // "certified", "incomplete" or "assumed"
-	Missing     uint64            `json:"missing_frames"`            // that the capture lacks at least, at places that other frames show
-	Dropped     *uint64           `json:"dropped_frames"`            // that the capturing system says it lost; null where nobody counted
-	BadICRC     uint64            `json:"bad_icrc_frames"`           // whole, with a wrong ICRC, or that do not decode
-	OneTap      bool              `json:"one_tap"`                   // what became of packets is not known: no losses, and what was sent again in vain
+	MTU         int               `json:"mtu"`                     // learnt path MTU; 0 when unknown
+	Frames      uint64            `json:"frames"`                  // judged
+	Skipped     uint64            `json:"skipped_frames"`          // of other protocols
+	Kinds       map[string]uint64 `json:"skipped_kinds,omitempty"` // of those, by what they are
+	// frames by what carried them to the tap, of those that a tunnel did
+	Tunnels map[string]uint64 `json:"tunnels,omitempty"`
+	// that a mirror showed once more, which are not judged again
+	Repeated uint64 `json:"repeated_frames"`
+	// with an earlier time stamp than one before them; they are judged in their order of time
+	Late uint64 `json:"late_frames"`
+	// by how much the second tap's clock was ahead, as far as it had to be set right
+	ClockNs  int64  `json:"clock_offset_ns,omitempty"`
+	Cut      uint64 `json:"cut_frames"`      // of which the capture kept a part only
+	Headless uint64 `json:"headless_frames"` // of those, without all their headers
+	Complete string `json:"completeness"`    // "certified", "incomplete" or "assumed"
+	// that the capture lacks at least, at places that other frames show
+	Missing uint64 `json:"missing_frames"`
+	// that the capturing system says it lost; null where nobody counted
+	Dropped *uint64 `json:"dropped_frames"`
+	BadICRC uint64  `json:"bad_icrc_frames"` // whole, with a wrong ICRC, or that do not decode
+	// what became of packets is not known: no losses, and what was sent again in vain
+	OneTap bool `json:"one_tap"`
 }
 
-// OneTap reports whether r is of a foreign capture by one tap, to which what was lost, and what was sent again in vain, is unknown.
+// OneTap reports whether r is of a foreign capture by one tap, to which what was lost, and what was sent again in vain,
+// is unknown.
 func (r *Result) OneTap() bool { return r.Capture != nil && r.Capture.OneTap }
 
 // Lines says it for people: where the tap stands and why, and what was judged.
 func (c *Capture) Lines() []string {
 	at := map[string]string{"requester": "at the requester's port", "responder": "at the responder's port",
-		"between": "between the ports, or nobody knows where: rules that need a port are inconclusive", "both ports": "one at each port"}[c.Tap]
+		"between":    "between the ports, or nobody knows where: rules that need a port are inconclusive",
+		"both ports": "one at each port"}[c.Tap]
 	if c.Address != "" {
 		at += ", " + c.Address
 	}
@@ -57,7 +67,8 @@ func (c *Capture) Lines() []string {
 		what   string
 		always bool
 	}{
-		{c.Skipped, "of other protocols skipped" + kinds(c.Kinds), true}, {c.Cut, "cut", true}, {c.Headless, "cut within their headers", false},
+		{c.Skipped, "of other protocols skipped" + kinds(c.Kinds), true}, {c.Cut, "cut", true},
+		{c.Headless, "cut within their headers", false},
 		{c.BadICRC, "with a wrong ICRC", true}, {c.Repeated, "seen once more by a mirror", false},
 		{c.Late, "out of time order, which was put right", false},
 	} {
@@ -70,14 +81,16 @@ func (c *Capture) Lines() []string {
 	}
 	lines := []string{fmt.Sprintf("tap: %s (%s)", at, c.Why), "capture: " + held, "complete: " + c.completeness()}
 	if c.ClockNs != 0 {
-		lines = append(lines, fmt.Sprintf("clocks: that of the second tap is %s ahead, if the delay is the same both ways; it was set right",
-			quantity.Duration(c.ClockNs)))
+		lines = append(lines,
+			fmt.Sprintf("clocks: that of the second tap is %s ahead, if the delay is the same both "+
+				"ways; it was set right",
+				quantity.Duration(c.ClockNs)))
 	}
 	return lines
 }
 
-// completeness says what is known of frames that the capture lacks. What is assumed is a condition of every FAIL that a single frame does not
-// prove.
+// completeness says what is known of frames that the capture lacks. What is assumed is a condition of every FAIL that a
+// single frame does not prove.
 func (c *Capture) completeness() string {
 	counted := "lost frames are not counted"
 	if c.Dropped != nil {
@@ -110,7 +123,10 @@ func kinds(counts map[string]uint64) string {
 
 // sorted returns what was counted, the most frequent first.
 func sorted(counts map[string]uint64) []string {
-	return slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b)) })
+	return slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]),
+			cmp.Compare(a, b))
+	})
 }
 
 // MarshalJSON implements json.Marshaler: what taps do not show is null, not zero.

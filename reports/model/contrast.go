@@ -7,8 +7,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/metrics"
 )
 
-// Contrast is a device and an engine of this project over the same links, side by side, with what the captures say of why
-// they differ. It has no times of the wall, so that a deterministic one repeats to the byte.
+// Contrast is a device and an engine of this project over the same links, side by side, with what the captures say of
+// why they differ. It has no times of the wall, so that a deterministic one repeats to the byte.
 type Contrast struct {
 	Format     int           `json:"format"`
 	Version    string        `json:"version"` // of this tool

@@ -14,15 +14,18 @@ import (
 
 // Half of the time the line is busy, a fifth of that for the second time; timers take another quarter.
 func TestShares(t *testing.T) {
-	r := model.ContrastRun{Summary: metrics.Summary{ElapsedNs: 1e9, ThroughputBps: 25e6, DataPackets: 100, Retransmitted: 20}}
+	r := model.ContrastRun{Summary: metrics.Summary{ElapsedNs: 1e9, ThroughputBps: 25e6, DataPackets: 100,
+		Retransmitted: 20}}
 	r.Reasons.Timeouts = datasheet.Range{Seen: 5, Sum: 25e7}
 	got, want := r.Shares(50e6), model.Shares{Useful: 0.4, Again: 0.1, Timeout: 0.25, Other: 0.25}
-	for _, x := range [][2]float64{{got.Useful, want.Useful}, {got.Again, want.Again}, {got.Timeout, want.Timeout}, {got.Other, want.Other}} {
+	for _, x := range [][2]float64{{got.Useful, want.Useful}, {got.Again, want.Again}, {got.Timeout, want.Timeout},
+		{got.Other, want.Other}} {
 		if math.Abs(x[0]-x[1]) > 1e-9 {
 			t.Fatalf("%+v, want %+v", got, want)
 		}
 	}
-	for name, empty := range map[string]model.Shares{"nothing happened": (&model.ContrastRun{}).Shares(50e6), "no rate": r.Shares(0)} {
+	for name, empty := range map[string]model.Shares{"nothing happened": (&model.ContrastRun{}).Shares(50e6),
+		"no rate": r.Shares(0)} {
 		if empty != (model.Shares{}) {
 			t.Errorf("%s: %+v", name, empty)
 		}
@@ -60,7 +63,8 @@ func TestContrastRatiosAndStatus(t *testing.T) {
 	for i := range m.Rows {
 		for k := range m.Rows[i].Sides {
 			s := &m.Rows[i].Sides[k]
-			s.Stream.Status, s.Single.Status = strings.Replace(s.Stream.Status, "FAIL", "PASS", 1), strings.Replace(s.Single.Status, "FAIL", "PASS", 1)
+			s.Stream.Status, s.Single.Status = strings.Replace(s.Stream.Status, "FAIL", "PASS", 1),
+				strings.Replace(s.Single.Status, "FAIL", "PASS", 1)
 		}
 	}
 	if m.Settle(); m.Status != rule.Error.String() {

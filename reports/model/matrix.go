@@ -25,7 +25,8 @@ type Matrix struct {
 	Cells  []Cell       `json:"cells"`  // by implementation, then by link
 	Kills  []Kill       `json:"kills,omitempty"`
 
-	Peers []string `json:"peers,omitempty"` // when every one of them met every other: rows are requesters, columns responders
+	// when every one of them met every other: rows are requesters, columns responders
+	Peers []string `json:"peers,omitempty"`
 }
 
 // MatrixLink is a column of a Matrix.
@@ -66,10 +67,11 @@ func (c *Cell) Requests() string {
 
 // Kill is an engine that is wrong on purpose, and whether the rules caught it.
 type Kill struct {
-	Family string   `json:"family"` // the transport that is broken
-	Name   string   `json:"name"`
-	Breaks string   `json:"breaks"`           // what is wrong, in a sentence
-	Status string   `json:"status"`           // FAIL as it should be; PASS when it got away; ERROR when the right engine fails as well
+	Family string `json:"family"` // the transport that is broken
+	Name   string `json:"name"`
+	Breaks string `json:"breaks"` // what is wrong, in a sentence
+	// FAIL as it should be; PASS when it got away; ERROR when the right engine fails as well
+	Status string   `json:"status"`
 	Caught []string `json:"caught"`           // rules that tell it from the right engine
 	Missed []string `json:"missed,omitempty"` // rules that should and do not
 	Reason string   `json:"reason,omitempty"`
@@ -117,8 +119,8 @@ func (m *Matrix) Survivors() (n int) {
 	return n
 }
 
-// Settle gives the matrix its status: the worst of the cells that the bench can run, and at least FAIL when a broken engine
-// got away. When it can run none, that is the status.
+// Settle gives the matrix its status: the worst of the cells that the bench can run, and at least FAIL when a broken
+// engine got away. When it can run none, that is the status.
 func (m *Matrix) Settle() {
 	worst := rule.NotApplicable
 	for i := range m.Cells {

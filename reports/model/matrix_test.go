@@ -39,7 +39,8 @@ func TestPeersSurviveJSON(t *testing.T) {
 	if d := cmp.Diff(want, &got); d != "" {
 		t.Errorf("(-written +read)\n%s", d)
 	}
-	if c := got.Met("irn", "gbn", "clean"); c == nil || c.Status != "NOT-APPLICABLE" || got.Met("gbn", "nobody", "clean") != nil {
+	if c := got.Met("irn", "gbn", "clean"); c == nil || c.Status != "NOT-APPLICABLE" ||
+		got.Met("gbn", "nobody", "clean") != nil {
 		t.Errorf("%+v", c)
 	}
 	if s := got.Size(); s != "3 implementations, each with each, over 1 link" {

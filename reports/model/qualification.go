@@ -11,8 +11,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/suite"
 )
 
-// Qualification is whether an implementation does what a profile asks for, and everything that says so. It is written as
-// qualification.json.
+// Qualification is whether an implementation does what a profile asks for, and everything that says so. It is written
+// as qualification.json.
 type Qualification struct {
 	Format  int     `json:"format"`
 	Version string  `json:"version"` // of this tool
@@ -71,8 +71,9 @@ type RuleOutcome struct {
 	Total    int         `json:"violations"`
 	Broken   []string    `json:"broken,omitempty"` // scenarios
 	Finding  string      `json:"finding,omitempty"`
-	Explain  string      `json:"explain,omitempty"` // the command that says more about the rule, where there is a finding
-	Reason   string      `json:"reason,omitempty"`
+	// the command that says more about the rule, where there is a finding
+	Explain string `json:"explain,omitempty"`
+	Reason  string `json:"reason,omitempty"`
 }
 
 // ScenarioOutcome is one scenario, or one run of a target.
@@ -113,9 +114,9 @@ func status(name string) rule.Status {
 	return s
 }
 
-// Settle decides. What counts is the required rules, the links and the harness under all scenarios, and the targets; every
-// reason is told, not the first. A core rule that nobody saw to hold is as little proof as one that was broken. What is
-// waived is told and does not count, and a waiver without need does.
+// Settle decides. What counts is the required rules, the links and the harness under all scenarios, and the targets;
+// every reason is told, not the first. A core rule that nobody saw to hold is as little proof as one that was broken.
+// What is waived is told and does not count, and a waiver without need does.
 func (q *Qualification) Settle() {
 	worst := rule.Pass
 	q.Reasons, q.State = []string{}, validity.State{}
@@ -178,7 +179,9 @@ func (r *RuleOutcome) settle(add func(rule.Status, string, ...any)) rule.Status 
 // settleTargets adds the numbers that are outside their bounds, or of which that is not certain.
 func (q *Qualification) settleTargets(add func(rule.Status, string, ...any)) {
 	unmeasured := rule.Error
-	if slices.ContainsFunc(q.TargetRuns, func(s ScenarioOutcome) bool { return s.Fault != "" && s.Status == rule.Fail.String() }) {
+	if slices.ContainsFunc(q.TargetRuns, func(s ScenarioOutcome) bool {
+		return s.Fault != "" && s.Status == rule.Fail.String()
+	}) {
 		unmeasured = rule.Fail // because the subject did not come to the end of a run
 	}
 	for i := range q.Targets.Claims {
@@ -188,7 +191,8 @@ func (q *Qualification) settleTargets(add func(rule.Status, string, ...any)) {
 			case suite.Broken:
 				add(rule.Fail, "target %s FAIL: %.3g, want %s", m.Title(), m.Estimate.Value, bound(m))
 			case suite.Open:
-				add(rule.Inconclusive, "target %s INCONCLUSIVE: %.3g, want %s; more --seeds would tell", m.Title(), m.Estimate.Value, bound(m))
+				add(rule.Inconclusive, "target %s INCONCLUSIVE: %.3g, want %s; more --seeds would tell", m.Title(),
+					m.Estimate.Value, bound(m))
 			case suite.Unknown:
 				add(unmeasured, "target %s %s: %s", m.Title(), unmeasured, m.Trouble)
 			}
@@ -239,7 +243,8 @@ func (q *Qualification) Verdict() string {
 	return "NOT QUALIFIED"
 }
 
-// Undecided reports whether the run says nothing about the implementation: its link or the harness was at fault, and no FAIL stands.
+// Undecided reports whether the run says nothing about the implementation: its link or the harness was at fault, and no
+// FAIL stands.
 func (q *Qualification) Undecided() bool { return status(q.Status).Unproven() }
 
 // Shown reports whether a FAIL stands, be it of a rule that the profile does not ask for.

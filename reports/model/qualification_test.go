@@ -33,17 +33,21 @@ func TestQualificationSurvivesJSON(t *testing.T) {
 func TestQualificationStatus(t *testing.T) {
 	passed := model.RuleOutcome{Rule: "GBN-NAK-001", Status: "PASS", Required: true, Core: true}
 	rule := func(status string, required, core bool) model.Qualification {
-		return model.Qualification{Rules: []model.RuleOutcome{passed, {Rule: "GBN-NAK-002", Title: "the rule", Status: status, Required: required, Core: core}}}
+		return model.Qualification{Rules: []model.RuleOutcome{passed, {Rule: "GBN-NAK-002", Title: "the rule",
+			Status: status, Required: required, Core: core}}}
 	}
 	scenario := func(status string) model.Qualification {
-		return model.Qualification{Rules: []model.RuleOutcome{passed}, Scenarios: []model.ScenarioOutcome{{Name: "s", Status: status}}}
+		return model.Qualification{Rules: []model.RuleOutcome{passed},
+			Scenarios: []model.ScenarioOutcome{{Name: "s", Status: status}}}
 	}
 	late := func(status string) model.Qualification {
 		q := scenario(status)
-		q.Scenarios[0].Reason, q.Scenarios[0].State = "late", validity.State{Validity: validity.Invalid, Doubt: "during the run: late"}
+		q.Scenarios[0].Reason, q.Scenarios[0].State = "late", validity.State{Validity: validity.Invalid,
+			Doubt: "during the run: late"}
 		return q
 	}
-	crashed, unmeasured := scenario("FAIL"), model.Qualification{Rules: []model.RuleOutcome{passed}, Targets: modeltest.Perf()}
+	crashed, unmeasured := scenario("FAIL"), model.Qualification{Rules: []model.RuleOutcome{passed},
+		Targets: modeltest.Perf()}
 	crashed.Scenarios[0].Fault, crashed.Scenarios[0].Reason = "A", "it crashed"
 	unmeasured.TargetRuns = []model.ScenarioOutcome{{Status: "FAIL", Fault: "A"}}
 	for i, c := range []struct {
@@ -69,14 +73,16 @@ func TestQualificationStatus(t *testing.T) {
 		{model.Qualification{}, "INCONCLUSIVE", "no required rule"},
 		{model.Qualification{Rules: []model.RuleOutcome{passed}, Targets: modeltest.Perf()}, "FAIL", "no account"},
 		{late("INVALID"), "INVALID", "scenario s INVALID: late"},
-		{late("FAIL"), "INVALID", "scenario s FAIL: link INVALID during the run: late"}, // of a rule that the profile does not ask for
+		// of a rule that the profile does not ask for
+		{late("FAIL"), "INVALID", "scenario s FAIL: link INVALID during the run: late"},
 	} {
 		c.q.Settle()
 		last := ""
 		if n := len(c.q.Reasons); n > 0 {
 			last = c.q.Reasons[n-1]
 		}
-		if c.q.Status != c.status || !strings.Contains(last, c.reason) || (last == "") != (c.reason == "") || c.q.Qualified != (c.status == "PASS") {
+		if c.q.Status != c.status || !strings.Contains(last, c.reason) || (last == "") != (c.reason == "") ||
+			c.q.Qualified != (c.status == "PASS") {
 			t.Errorf("case %d: %s, %v, %q; want %s, %q", i, c.q.Status, c.q.Qualified, c.q.Reasons, c.status, c.reason)
 		}
 	}
@@ -85,7 +91,8 @@ func TestQualificationStatus(t *testing.T) {
 // TestFailureOverABadLink stands, is no matter of the harness, and has the state of the link beside it.
 func TestFailureOverABadLink(t *testing.T) {
 	q := modeltest.Qualification()
-	if q.Status != "FAIL" || q.Undecided() || q.Beside(q.Verdict()) != "NOT QUALIFIED (link INVALID)" || q.Doubt != "in loss-tail, during the run: late" {
+	if q.Status != "FAIL" || q.Undecided() || q.Beside(q.Verdict()) != "NOT QUALIFIED (link INVALID)" ||
+		q.Doubt != "in loss-tail, during the run: late" {
 		t.Errorf("%s, undecided %v, %q, %+v", q.Status, q.Undecided(), q.Beside(q.Verdict()), q.State)
 	}
 	q.Rules, q.Targets = q.Rules[:2], nil
@@ -95,7 +102,8 @@ func TestFailureOverABadLink(t *testing.T) {
 }
 
 func TestQualificationCountsCertificates(t *testing.T) {
-	q := model.Qualification{Scenarios: []model.ScenarioOutcome{{Certificates: []certify.Certificate{{Valid: true}, {}}}, {}}}
+	q := model.Qualification{Scenarios: []model.ScenarioOutcome{{Certificates: []certify.Certificate{{Valid: true},
+		{}}}, {}}}
 	if valid, all := q.Certified(); valid != 1 || all != 2 {
 		t.Errorf("%d valid of %d", valid, all)
 	}

@@ -19,31 +19,34 @@ const FormatVersion = 1
 // Result is everything a report needs to know of one run. It is written as result.json into the run folder, so that
 // every report can be made again later.
 type Result struct {
-	Format    int       `json:"format"`
-	Version   string    `json:"version"` // of this tool
-	Commit    string    `json:"commit"`  // of this tool, "" when unknown
-	Started   string    `json:"started"` // RFC 3339
-	Wall      float64   `json:"wall_seconds"`
-	Command   string    `json:"command"` // reproduces the run
-	Bench     string    `json:"bench"`
-	Dilated   int       `json:"dilated,omitempty"` // how many seconds of the machine one of the Spec lasted; 0 in virtual time
-	Stretches bool      `json:"-"`                 // the bench chose Dilated and could have chosen more
-	Impl      [2]string `json:"impl"`              // at A and B
-	Spec      string    `json:"spec"`              // canonical text
+	Format  int     `json:"format"`
+	Version string  `json:"version"` // of this tool
+	Commit  string  `json:"commit"`  // of this tool, "" when unknown
+	Started string  `json:"started"` // RFC 3339
+	Wall    float64 `json:"wall_seconds"`
+	Command string  `json:"command"` // reproduces the run
+	Bench   string  `json:"bench"`
+	// how many seconds of the machine one of the Spec lasted; 0 in virtual time
+	Dilated   int       `json:"dilated,omitempty"`
+	Stretches bool      `json:"-"`    // the bench chose Dilated and could have chosen more
+	Impl      [2]string `json:"impl"` // at A and B
+	Spec      string    `json:"spec"` // canonical text
 	SpecHash  string    `json:"spec_hash"`
 	Seed      uint64    `json:"seed"`
-	Folder    string    `json:"folder,omitempty"`           // the run folder, "" when nothing was kept
-	Report    string    `json:"report,omitempty"`           // path of the HTML report
-	Rulebook  string    `json:"rulebook,omitempty"`         // page beside the report that explains the rules that are broken
-	Earlier   []Attempt `json:"earlier_attempts,omitempty"` // of the same run, whose links were not what the Spec says; this one is the last
+	Folder    string    `json:"folder,omitempty"` // the run folder, "" when nothing was kept
+	Report    string    `json:"report,omitempty"` // path of the HTML report
+	// page beside the report that explains the rules that are broken
+	Rulebook string `json:"rulebook,omitempty"`
+	// of the same run, whose links were not what the Spec says; this one is the last
+	Earlier []Attempt `json:"earlier_attempts,omitempty"`
 
 	metrics.Summary
 
 	Processor *Processor `json:"processor,omitempty"` // of runs in real time
 	Capture   *Capture   `json:"capture,omitempty"`   // of a capture of another program
 
-	// Status is the worst verdict of a required rule that stands; INVALID or ERROR when none fails and the run proves nothing,
-	// INCONCLUSIVE when it did none of its work. What is known of link, capture and host stands beside it.
+	// Status is the worst verdict of a required rule that stands; INVALID or ERROR when none fails and the run proves
+	// nothing, INCONCLUSIVE when it did none of its work. What is known of link, capture and host stands beside it.
 	Status string `json:"status"`
 	Reason string `json:"reason,omitempty"`
 	Fault  *Fault `json:"fault,omitempty"` // of the end that kept the run from its end, nil of a run that came to it
@@ -52,14 +55,16 @@ type Result struct {
 	Verdicts     []rule.Verdict        `json:"verdicts"`
 	Certificates []certify.Certificate `json:"certificates"`
 	Warnings     []string              `json:"warnings,omitempty"`
-	Notes        []string              `json:"notes,omitempty"` // how the run was made: link kind and why, codec, limits of what was stored
-	Environment  []Fact                `json:"environment"`
+	// how the run was made: link kind and why, codec, limits of what was stored
+	Notes       []string `json:"notes,omitempty"`
+	Environment []Fact   `json:"environment"`
 
 	Timeline  metrics.Timeline   `json:"timeline"`
 	Sequences []metrics.Sequence `json:"sequences,omitempty"`
 	Ladders   []Ladder           `json:"ladders,omitempty"`
-	Shared    []Fact             `json:"shared,omitempty"`   // state that the QPs of a side share, when the run ended: "A pool_units_high"
-	Counters  []Fact             `json:"counters,omitempty"` // of endpoints and links, those that are not zero
+	// state that the QPs of a side share, when the run ended: "A pool_units_high"
+	Shared   []Fact `json:"shared,omitempty"`
+	Counters []Fact `json:"counters,omitempty"` // of endpoints and links, those that are not zero
 }
 
 // Where names the bench, and how long a second lasted there where that is not the machine's.
@@ -70,8 +75,9 @@ func (r *Result) Where() string {
 	return r.Bench
 }
 
-// Processor is what the endpoints at A and B used of the processors, from the start of the traffic to its end, all threads
-// together; 0 where a program does not tell. It holds for one machine, and for endpoints that wait in the same way.
+// Processor is what the endpoints at A and B used of the processors, from the start of the traffic to its end, all
+// threads together; 0 where a program does not tell. It holds for one machine, and for endpoints that wait in the same
+// way.
 type Processor struct {
 	Ns      [2]int64 `json:"ns"`
 	NsPerGB [2]int64 `json:"ns_per_gb"` // for 10^9 bytes of payload that were delivered
@@ -90,12 +96,12 @@ func NewProcessor(used [2]time.Duration, payload int64) *Processor {
 	return &p
 }
 
-// Incomplete is the status of a trace that is judged again and whose run did not come to its end: what there is has been judged,
-// and breaks no rule.
+// Incomplete is the status of a trace that is judged again and whose run did not come to its end: what there is has
+// been judged, and breaks no rule.
 const Incomplete = "INCOMPLETE"
 
-// ExitCode is the process exit code for a status: 0 all required rules passed, 1 a failure that stands, 3 INVALID, ERROR, INCOMPLETE,
-// or what proves nothing, where none stands.
+// ExitCode is the process exit code for a status: 0 all required rules passed, 1 a failure that stands, 3 INVALID,
+// ERROR, INCOMPLETE, or what proves nothing, where none stands.
 func ExitCode(status string) int {
 	switch status {
 	case rule.Pass.String():

@@ -38,8 +38,10 @@ func TestNamesOfJSON(t *testing.T) {
 	if err := json.Unmarshal(b, &got); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"format", "bench", "impl", "spec", "spec_hash", "seed", "status", "verdicts", "certificates", "warnings", "notes",
-		"environment", "timeline", "sequences", "ladders", "counters", "goodput_bps", "utilisation", "elapsed_ns", "messages", "data_packets",
+	for _, name := range []string{"format", "bench", "impl", "spec", "spec_hash", "seed", "status", "verdicts",
+		"certificates", "warnings", "notes",
+		"environment", "timeline", "sequences", "ladders", "counters", "goodput_bps", "utilisation", "elapsed_ns",
+		"messages", "data_packets",
 		"retransmitted_packets", "spurious_packets", "lost_packets", "recovery_ns", "fct_ns", "command", "version"} {
 		if _, ok := got[name]; !ok {
 			t.Errorf("result.json has no %q", name)
@@ -61,7 +63,8 @@ func TestProcessorPerGB(t *testing.T) {
 	if p == nil || p.Ns != [2]int64{3e9, 0} || p.NsPerGB != [2]int64{6e9, 0} {
 		t.Errorf("%+v", p)
 	}
-	for _, p := range []*model.Processor{model.NewProcessor([2]time.Duration{}, 1), model.NewProcessor([2]time.Duration{1, 1}, 0)} {
+	for _, p := range []*model.Processor{model.NewProcessor([2]time.Duration{}, 1),
+		model.NewProcessor([2]time.Duration{1, 1}, 0)} {
 		if p != nil {
 			t.Errorf("%+v of nothing", p)
 		}

@@ -26,9 +26,10 @@ type RuleEntry struct {
 	Stimulus string      `json:"stimulus"` // what must happen for the rule to be exercised
 	Needs    []string    `json:"needs"`    // what must be seen, and from where
 	Features []string    `json:"features,omitempty"`
-	Devices  []string    `json:"devices"`  // which foreign devices can be judged
-	RestsOn  string      `json:"rests_on"` // the properties of link, capture and host without which its verdict is INVALID
-	Unbuilt  string      `json:"unbuilt,omitempty"`
+	Devices  []string    `json:"devices"` // which foreign devices can be judged
+	// the properties of link, capture and host without which its verdict is INVALID
+	RestsOn string `json:"rests_on"`
+	Unbuilt string `json:"unbuilt,omitempty"`
 
 	Causes   []string     `json:"causes,omitempty"`   // what usually makes a device break it
 	Kept     *RuleExample `json:"kept,omitempty"`     // a trace that keeps it

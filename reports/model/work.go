@@ -28,7 +28,8 @@ func Headline(w *metrics.Work) string {
 }
 
 // provisos end the headline where no endpoint has told of each request.
-var provisos = map[metrics.Knowledge]string{metrics.ByTool: ", as the tool says", metrics.ByWire: ", as acknowledged on the wire"}
+var provisos = map[metrics.Knowledge]string{metrics.ByTool: ", as the tool says",
+	metrics.ByWire: ", as acknowledged on the wire"}
 
 // done counts what is done, of what was asked for if there is a number of it.
 func done(t *metrics.Tally, asked int64) string {

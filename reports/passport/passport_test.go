@@ -43,12 +43,15 @@ func TestStatement(t *testing.T) {
 	if err := json.Unmarshal(text, &s); err != nil {
 		t.Fatal(err)
 	}
-	if s.Type != "https://in-toto.io/Statement/v1" || s.PredicateType != "https://in-toto.io/attestation/test-result/v0.1" || len(s.Subject) != 1 ||
+	if s.Type != "https://in-toto.io/Statement/v1" ||
+		s.PredicateType != "https://in-toto.io/attestation/test-result/v0.1" || len(s.Subject) != 1 ||
 		s.Subject[0].Name != "rnic 0x15b3 MT_0000000012 16.35.2000" || len(s.Subject[0].Digest["sha256"]) != 64 {
 		t.Errorf("%+v", s)
 	}
-	if r := s.Predicate; r.Result != "FAILED" || len(r.Configuration) != 3 || !slices.Equal(r.PassedTests, []string{"GBN-NAK-001 (responder)"}) ||
-		!slices.Equal(r.FailedTests, []string{"GBN-NAK-002 (responder)"}) || !slices.Equal(r.WarnedTests, []string{"RC-RNR-001 (responder)"}) {
+	if r := s.Predicate; r.Result != "FAILED" || len(r.Configuration) != 3 || !slices.Equal(r.PassedTests,
+		[]string{"GBN-NAK-001 (responder)"}) ||
+		!slices.Equal(r.FailedTests, []string{"GBN-NAK-002 (responder)"}) || !slices.Equal(r.WarnedTests,
+		[]string{"RC-RNR-001 (responder)"}) {
 		t.Errorf("%+v", r)
 	}
 }
@@ -75,9 +78,11 @@ func TestDecodeRefuses(t *testing.T) {
 		"has no https":          strings.Replace(text, "passport/v1", "passport/v2", 1),
 		"says something else":   strings.Replace(text, `"FAILED"`, `"PASSED"`, 1),
 		"its passport, or more": strings.Replace(text, `{"_type"`, `{"more":1,"_type"`, 1),
-		"of this version":       strings.Replace(text, `"failedTests":["GBN-NAK-002 (responder)"]`, `"failedTests":["X"]`, 1),
+		"of this version": strings.Replace(text, `"failedTests":["GBN-NAK-002 (responder)"]`,
+			`"failedTests":["X"]`, 1),
 	} {
-		if _, err := passport.Decode([]byte(changed)); changed == text || err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		if _, err := passport.Decode([]byte(changed)); changed == text || err == nil || !strings.Contains(err.Error(),
+			want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
@@ -87,10 +92,18 @@ func TestDecodeRefuses(t *testing.T) {
 func TestContradictions(t *testing.T) {
 	for want, change := range map[string]func(*passport.Passport){
 		"": func(*passport.Passport) {},
-		"GBN-NAK-002 (responder) is said to be PASS, and its runs have it broken in 1": func(p *passport.Passport) { p.Rules[2].Status = "PASS" },
-		"GBN-NAK-001 (responder) is said to be FAIL, and no run has it broken":         func(p *passport.Passport) { p.Rules[0].Status = "FAIL" },
-		"GBN-NAK-001 (requester) is said to be PASS, and no run has it seen to hold":   func(p *passport.Passport) { p.Rules[1].Status = "PASS" },
-		"it is said to be qualified, and GBN-NAK-002 (responder) is FAIL":              func(p *passport.Passport) { p.Qualified = true },
+		"GBN-NAK-002 (responder) is said to be PASS, and its runs have it broken in 1": func(p *passport.Passport) {
+			p.Rules[2].Status = "PASS"
+		},
+		"GBN-NAK-001 (responder) is said to be FAIL, and no run has it broken": func(p *passport.Passport) {
+			p.Rules[0].Status = "FAIL"
+		},
+		"GBN-NAK-001 (requester) is said to be PASS, and no run has it seen to hold": func(p *passport.Passport) {
+			p.Rules[1].Status = "PASS"
+		},
+		"it is said to be qualified, and GBN-NAK-002 (responder) is FAIL": func(p *passport.Passport) {
+			p.Qualified = true
+		},
 	} {
 		p := modeltest.Passport()
 		change(p)
@@ -134,12 +147,14 @@ func TestDiff(t *testing.T) {
 	if len(how) != len(want) || !d.Worsened() {
 		t.Errorf("%q", how)
 	}
-	if same := passport.Diff(modeltest.Passport(), modeltest.Passport()); len(same.Identity)+len(same.Verdicts)+len(same.Targets)+len(same.Sheet)+len(same.Counters) > 0 || same.Worsened() {
+	if same := passport.Diff(modeltest.Passport(), modeltest.Passport()); len(same.Identity)+len(same.Verdicts)+
+		len(same.Targets)+len(same.Sheet)+len(same.Counters) > 0 || same.Worsened() {
 		t.Errorf("%+v", same)
 	}
 	p := modeltest.Passport()
 	p.Rules, p.Sheet, p.Targets, p.Counters = nil, nil, nil, nil
-	if one := passport.Diff(p, modeltest.Passport()); len(one.Verdicts) != 4 || len(one.Sheet) != 3 || one.Counters[0].Of[0] != "–" || !one.Worsened() {
+	if one := passport.Diff(p, modeltest.Passport()); len(one.Verdicts) != 4 || len(one.Sheet) != 3 ||
+		one.Counters[0].Of[0] != "–" || !one.Worsened() {
 		t.Errorf("%+v", one)
 	}
 }

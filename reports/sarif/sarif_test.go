@@ -77,7 +77,8 @@ func TestSchemaIsKept(t *testing.T) {
 	if err := valid(run); err != nil {
 		t.Error(err)
 	}
-	for _, change := range [][2]string{{`"note"`, `"bad"`}, {`"tool":{"driver":{"name":"x"}},`, ""}, {`"level"`, `"levels"`}, {"2.1.0", "3"}, {`"message":{"text":"x"},`, ""}} {
+	for _, change := range [][2]string{{`"note"`, `"bad"`}, {`"tool":{"driver":{"name":"x"}},`, ""},
+		{`"level"`, `"levels"`}, {"2.1.0", "3"}, {`"message":{"text":"x"},`, ""}} {
 		if valid(strings.Replace(run, change[0], change[1], 1)) == nil {
 			t.Errorf("%s in place of %s keeps the schema", change[1], change[0])
 		}

@@ -38,16 +38,19 @@ func newDifference(p *past, c *cause) *difference {
 	for i := range c.Changes {
 		x := &c.Changes[i]
 		r := pairView{moved: moved{named(x.Name, x.Host), seriesPage(&x.Series, x.Host), string(x.Kind), model.By(x)},
-			Before: side(&x.Before, x.Unit), Now: side(&x.Now, x.Unit), BeforeRun: p.site.link(x.Before.Run), NowRun: p.site.link(x.Now.Run)}
+			Before: side(&x.Before, x.Unit), Now: side(&x.Now, x.Unit), BeforeRun: p.site.link(x.Before.Run),
+			NowRun: p.site.link(x.Now.Run)}
 		if t := p.find(x); t != nil {
 			r.Spark = spark(until(t, c.Night))
 		}
 		v.Pairs = append(v.Pairs, r)
 	}
-	v.Command = []string{quote.Shell("gauntlet", "store", "export", p.site.Store, "--since", cmp.Or(first.Before.Night, c.Night),
+	v.Command = []string{quote.Shell("gauntlet", "store", "export", p.site.Store, "--since",
+		cmp.Or(first.Before.Night, c.Night),
 		"--series", "^"+regexp.QuoteMeta(first.Name)+"$")}
 	if words := strings.SplitN(first.Name, " ", 4); words[0] == "matrix" && len(words) == 4 {
-		v.Command = append(v.Command, quote.Shell("gauntlet", "matrix", "--bench", first.Bench, "--impl", words[1], "--links", words[2]))
+		v.Command = append(v.Command, quote.Shell("gauntlet", "matrix", "--bench", first.Bench, "--impl", words[1],
+			"--links", words[2]))
 	}
 	if c.Before != "" && c.Now != "" && c.Before != c.Now {
 		v.Command = append(v.Command, quote.Shell("git", "log", c.Before+".."+c.Now))

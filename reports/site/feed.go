@@ -41,14 +41,17 @@ type atomEntry struct {
 
 // feed writes an entry for each cause.
 func (p *past) feed(w io.Writer) error {
-	f := atom{ID: "urn:gauntlet:site:" + digest(p.site.Store), Title: "Gauntlet: what changed", Updated: p.when(p.tonight.Night), Author: "gauntlet", Link: atomLink{Href: "index.html"}}
+	f := atom{ID: "urn:gauntlet:site:" + digest(p.site.Store), Title: "Gauntlet: what changed",
+		Updated: p.when(p.tonight.Night), Author: "gauntlet", Link: atomLink{Href: "index.html"}}
 	for i := range p.causes[:min(len(p.causes), feedEntries)] {
 		c := &p.causes[i]
 		e := atomEntry{ID: "urn:gauntlet:" + c.Page, Updated: p.when(c.Night), Link: atomLink{c.Page, "alternate"}}
-		e.Title = quote.Line(fmt.Sprintf("%s: %s, %s", c.Night, c.Changes[0].Kind, quantity.Plural(int64(len(c.Changes)), "change", "changes")), quote.Sentence)
+		e.Title = quote.Line(fmt.Sprintf("%s: %s, %s", c.Night, c.Changes[0].Kind,
+			quantity.Plural(int64(len(c.Changes)), "change", "changes")), quote.Sentence)
 		for k := range c.Changes[:min(len(c.Changes), changesShown)] {
 			x := &c.Changes[k]
-			e.Summary += quote.Line(fmt.Sprintf("%s %s: %s", x.Kind, named(x.Name, x.Host), model.FromTo(x)), quote.Sentence) + "\n"
+			e.Summary += quote.Line(fmt.Sprintf("%s %s: %s", x.Kind, named(x.Name, x.Host), model.FromTo(x)),
+				quote.Sentence) + "\n"
 		}
 		f.Entries = append(f.Entries, e)
 	}

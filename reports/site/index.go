@@ -90,8 +90,10 @@ func (a aa) String() string {
 	if a.Compared == 0 {
 		return "not known yet: no commit was measured in two nights"
 	}
-	return fmt.Sprintf("%s of %s of a commit with itself (%s)", quantity.Plural(int64(a.Alarms), "false alarm", "false alarms"),
-		quantity.Plural(int64(a.Compared), "comparison", "comparisons"), quantity.Share(float64(a.Alarms)/float64(a.Compared)))
+	return fmt.Sprintf("%s of %s of a commit with itself (%s)", quantity.Plural(int64(a.Alarms),
+		"false alarm", "false alarms"),
+		quantity.Plural(int64(a.Compared), "comparison", "comparisons"),
+		quantity.Share(float64(a.Alarms)/float64(a.Compared)))
 }
 
 func (v *index) changes(p *past) {
@@ -110,7 +112,8 @@ func (v *index) changes(p *past) {
 	}
 	for i := range p.tonight.Suspected {
 		s := &p.tonight.Suspected[i]
-		v.Suspected = append(v.Suspected, moved{Name: named(s.Name, s.Host), Page: seriesPage(&s.Series, s.Host), Text: s.Since})
+		v.Suspected = append(v.Suspected, moved{Name: named(s.Name, s.Host), Page: seriesPage(&s.Series, s.Host),
+			Text: s.Since})
 	}
 }
 
@@ -118,7 +121,8 @@ func newCauseView(c *cause) causeView {
 	v := causeView{cause: c, Kind: c.Changes[0].Kind, Count: len(c.Changes)}
 	for i := range c.Changes[:min(len(c.Changes), changesShown)] {
 		x := &c.Changes[i]
-		v.Rows = append(v.Rows, moved{named(x.Name, x.Host), seriesPage(&x.Series, x.Host), string(x.Kind), model.FromTo(x)})
+		v.Rows = append(v.Rows, moved{named(x.Name, x.Host), seriesPage(&x.Series, x.Host),
+			string(x.Kind), model.FromTo(x)})
 	}
 	return v
 }

@@ -36,7 +36,8 @@ type mark struct {
 type aa struct{ Compared, Alarms int }
 
 func newPast(s *Site) *past {
-	p := &past{site: s, tracks: history.Tracks(s.Nights), started: map[string]string{}, marks: map[string][]mark{}, tonight: &change.Report{}}
+	p := &past{site: s, tracks: history.Tracks(s.Nights), started: map[string]string{}, marks: map[string][]mark{},
+		tonight: &change.Report{}}
 	for i := range s.Nights {
 		n := &s.Nights[i]
 		p.started[n.Night] = max(p.started[n.Night], n.Started)

@@ -40,7 +40,8 @@ func newPlot(s *Site, t *history.Track, begins map[int]string, marks []mark, wid
 		p.Class, p.Width, p.Height, p.Left, p.Right, p.Bottom = "course narrow", 380, 280, 74, 370, 240
 	}
 	p.Title = named(t.Name, t.Host) + " night by night"
-	p.Says = fmt.Sprintf("%d points from %s to %s, the last %s; %d changes, %d segments begin. The table below has all.",
+	p.Says = fmt.Sprintf("%d points from %s to %s, the last %s; %d changes, %d segments begin. The "+
+		"table below has all.",
 		len(t.Entries), t.Entries[0].Night, t.Last().Night, text(t.Last()), len(marks), len(begins))
 	d := &drawing{plot: p, t: t}
 	d.scale()

@@ -70,7 +70,8 @@ func (s *Site) Pages() ([]Page, error) {
 	}
 	for i := range p.shown() {
 		track := &p.tracks[i]
-		list = append(list, page(seriesPage(&track.Series, track.Host), "series", func() any { return newCourse(p, track) }))
+		list = append(list, page(seriesPage(&track.Series, track.Host), "series",
+			func() any { return newCourse(p, track) }))
 	}
 	return list, nil
 }

@@ -16,13 +16,15 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model/modeltest"
 )
 
-// year is a store of n series over some nights: exact and noisy numbers and verdicts, a step, a new kernel, gaps, alarms and failures.
+// year is a store of n series over some nights: exact and noisy numbers and verdicts, a step, a new kernel, gaps,
+// alarms and failures.
 func year(n, nights int) (list []history.Night) {
 	draw := rand.New(rand.NewPCG(1, 2))
 	day := time.Date(2026, 1, 1, 1, 0, 0, 0, time.UTC)
 	for i := range nights {
 		at := day.AddDate(0, 0, i)
-		h := history.Header{Night: at.Format(time.DateOnly), Started: at.Format(time.RFC3339), Commit: fmt.Sprintf("%040x", 7000+i/3), Host: "lab3", Kernel: "6.12"}
+		h := history.Header{Night: at.Format(time.DateOnly), Started: at.Format(time.RFC3339),
+			Commit: fmt.Sprintf("%040x", 7000+i/3), Host: "lab3", Kernel: "6.12"}
 		if i >= nights/2 {
 			h.Kernel = "6.18"
 		}
@@ -31,8 +33,10 @@ func year(n, nights int) (list []history.Night) {
 			night.Commit = strings.Repeat("b", 40)
 		}
 		for k := range n {
-			p := history.Point{Spec: "aa", Run: "runs/" + h.Night, Series: history.Series{Bench: "sim", Class: history.Exact, Unit: "bit/s", Better: history.Up}}
-			p.Name = fmt.Sprintf("matrix impl%02d link%d %s", k/20, k/4%5, []string{"verdict", "goodput", "FCT p99", "NAKs"}[k%4])
+			p := history.Point{Spec: "aa", Run: "runs/" + h.Night, Series: history.Series{Bench: "sim",
+				Class: history.Exact, Unit: "bit/s", Better: history.Up}}
+			p.Name = fmt.Sprintf("matrix impl%02d link%d %s", k/20, k/4%5, []string{"verdict", "goodput",
+				"FCT p99", "NAKs"}[k%4])
 			step := 1.0
 			if i > nights*3/4 && k < 40 || i == nights-1 && k < 12 {
 				step = 0.9
@@ -55,7 +59,8 @@ func year(n, nights int) (list []history.Night) {
 			night.Points = append(night.Points, p)
 		}
 		if i == nights*3/4+2 {
-			night.Alarms = []history.Alarm{{Series: "matrix impl00 link0 goodput", Host: "lab3", Since: list[i-1].Night, Old: list[0].Commit, New: h.Commit, Relative: -0.1, P: 1e-6}}
+			night.Alarms = []history.Alarm{{Series: "matrix impl00 link0 goodput", Host: "lab3", Since: list[i-1].Night,
+				Old: list[0].Commit, New: h.Commit, Relative: -0.1, P: 1e-6}}
 		}
 		list = append(list, night)
 	}
@@ -83,8 +88,8 @@ func written(t testing.TB, s *Site) map[string]string {
 	return out
 }
 
-// Of a year of 500 series, with the build tag sweep, and of fewer otherwise, no page is over 1 MB, every link between pages leads to one,
-// and the bytes are the same again.
+// Of a year of 500 series, with the build tag sweep, and of fewer otherwise, no page is over 1 MB, every link between
+// pages leads to one, and the bytes are the same again.
 func TestYear(t *testing.T) {
 	n := 60
 	if everything {
@@ -103,7 +108,8 @@ func TestYear(t *testing.T) {
 		}
 	}
 	index := files["index.html"]
-	for _, want := range []string{"FAIL GBN-NAK-001", "<strong>new</strong>", "lab3: INVALID", "false alarm", `href="./change-`} {
+	for _, want := range []string{"FAIL GBN-NAK-001", "<strong>new</strong>", "lab3: INVALID", "false alarm",
+		`href="./change-`} {
 		if !strings.Contains(index, want) {
 			t.Errorf("the index lacks %q", want)
 		}
@@ -137,7 +143,8 @@ func skeleton(t *testing.T, page string) (names []string) {
 		names = append(names, kind.String()+e.Data)
 		for _, a := range e.Attr {
 			names = append(names, e.Data+" "+a.Key)
-			if a.Key == "href" && a.Val != "index.html" && !strings.HasPrefix(a.Val, "change-") && !strings.HasPrefix(a.Val, "./") && !strings.HasPrefix(a.Val, "https://example.com/") {
+			if a.Key == "href" && a.Val != "index.html" && !strings.HasPrefix(a.Val, "change-") &&
+				!strings.HasPrefix(a.Val, "./") && !strings.HasPrefix(a.Val, "https://example.com/") {
 				t.Errorf("%s leads to %.60q", e.Data, a.Val)
 			}
 		}

@@ -9,7 +9,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/atlas"
 )
 
-// lasted is how long a result took, where that is known: what was put together of the work of several machines does not say.
+// lasted is how long a result took, where that is known: what was put together of the work of several machines does not
+// say.
 func lasted(text string, seconds float64) string {
 	if seconds == 0 {
 		return ""
@@ -21,7 +22,8 @@ func lasted(text string, seconds float64) string {
 func Atlas(w io.Writer, m *atlas.Map, o Options) error {
 	p := &printer{color: o.Color}
 	fmt.Fprintf(p, "%s, %s in virtual time, %s%s\n\n", quantity.Plural(int64(len(m.Cells)), "link", "links"),
-		quantity.Plural(int64(m.Runs), "run", "runs"), quantity.Plural(int64(m.Seeds), "seed", "seeds"), lasted(quantity.Duration(int64(m.Wall*1e9)), m.Wall))
+		quantity.Plural(int64(m.Runs), "run", "runs"), quantity.Plural(int64(m.Seeds), "seed", "seeds"),
+		lasted(quantity.Duration(int64(m.Wall*1e9)), m.Wall))
 	t := table{left: 0}
 	t.add("RATE", "RTT", "LOSS", "BURST", "TAKE", "OF LINE", "BEST OVER NEXT")
 	for i := range m.Cells {
@@ -37,7 +39,8 @@ func Atlas(w io.Writer, m *atlas.Map, o Options) error {
 		if c.Trouble != "" {
 			take, verdict = "–", plain(c.Trouble)
 		}
-		t.add(quantity.Rate(c.RateBps), quantity.Duration(c.RTTNs), quantity.Share(c.Loss), strconv.Itoa(c.Burst), take, share, verdict)
+		t.add(quantity.Rate(c.RateBps), quantity.Duration(c.RTTNs), quantity.Share(c.Loss), strconv.Itoa(c.Burst),
+			take, share, verdict)
 	}
 	p.table(&t, func(row, column int, s string) string {
 		if row == 0 || column == 4 {

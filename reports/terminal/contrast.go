@@ -10,15 +10,18 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// Contrast writes a device and an engine side by side: the numbers, what the captures say of them, and what did not pass.
+// Contrast writes a device and an engine side by side: the numbers, what the captures say of them, and what did not
+// pass.
 func Contrast(w io.Writer, m *model.Contrast, o Options) error {
 	p := &printer{color: o.Color}
 	a, b := plain(m.Impls[0]), plain(m.Impls[1])
-	fmt.Fprintf(p, "%s  %s beside %s, %s, over the netem of kernel %s, seed %d\n%s\n\n", p.paint(bold+";"+tone(m.Status), m.Status), a, b,
+	fmt.Fprintf(p, "%s  %s beside %s, %s, over the netem of kernel %s, seed %d\n%s\n\n",
+		p.paint(bold+";"+tone(m.Status), m.Status), a, b,
 		quantity.Plural(int64(len(m.Rows)), "link", "links"), plain(m.Kernel), m.Seed, plain(m.Conditions))
 	numbers, why := table{left: 0}, table{left: 3}
 	numbers.add("RTT", "LOSS", "GOODPUT "+a, b, "RATIO", "FCT "+a, b, "RATIO", "FCT 99 % "+a, b)
-	why.add("RTT", "LOSS", "WHO", "LINE", "AGAIN", "TIMER", "IDLE", "LOST", "NAKS", "BACK", "TIMEOUTS", "WINDOW", "ACKREQ")
+	why.add("RTT", "LOSS", "WHO", "LINE", "AGAIN", "TIMER", "IDLE", "LOST", "NAKS", "BACK", "TIMEOUTS",
+		"WINDOW", "ACKREQ")
 	for i := range m.Rows {
 		r := &m.Rows[i]
 		numbers.add(contrastNumbers(r)...)
@@ -50,10 +53,12 @@ packets sent and not acknowledged. ACKREQ: packets from one AckReq to the next, 
 
 // contrastNumbers is a line of the first table.
 func contrastNumbers(r *model.ContrastRow) []string {
-	out := []string{quantity.Duration(r.RTTNs), lossOf(r), quantity.Rate(r.Sides[0].Stream.GoodputBps), quantity.Rate(r.Sides[1].Stream.GoodputBps),
+	out := []string{quantity.Duration(r.RTTNs), lossOf(r), quantity.Rate(r.Sides[0].Stream.GoodputBps),
+		quantity.Rate(r.Sides[1].Stream.GoodputBps),
 		fmt.Sprintf("%.2f", r.GoodputRatio())}
 	a, b := &r.Sides[0].Single.FCT, &r.Sides[1].Single.FCT
-	return append(out, quantity.Duration(a.Mean), quantity.Duration(b.Mean), fmt.Sprintf("%.2f", r.FCTRatio()), quantity.Duration(a.P99), quantity.Duration(b.P99))
+	return append(out, quantity.Duration(a.Mean), quantity.Duration(b.Mean), fmt.Sprintf("%.2f", r.FCTRatio()),
+		quantity.Duration(a.P99), quantity.Duration(b.P99))
 }
 
 func lossOf(r *model.ContrastRow) string {
@@ -65,8 +70,10 @@ func contrastWhy(m *model.Contrast, r *model.ContrastRow, side int) []string {
 	run := &r.Sides[side].Stream
 	why, s := &run.Reasons, run.Shares(m.Rate)
 	percent := func(x float64) string { return fmt.Sprintf("%.0f %%", 100*x) }
-	return []string{quantity.Duration(r.RTTNs), lossOf(r), cut(plain(m.Impls[side]), 9), percent(s.Useful), percent(s.Again), percent(s.Timeout), percent(s.Other),
-		quantity.Count(run.Lost), quantity.Count(run.NAKs), median(&why.GoneBack, quantity.Count), timeouts(&why.Timeouts),
+	return []string{quantity.Duration(r.RTTNs), lossOf(r), cut(plain(m.Impls[side]), 9), percent(s.Useful),
+		percent(s.Again), percent(s.Timeout), percent(s.Other),
+		quantity.Count(run.Lost), quantity.Count(run.NAKs), median(&why.GoneBack, quantity.Count),
+		timeouts(&why.Timeouts),
 		fmt.Sprint(why.Window.Most), median(&why.AckReqEvery, quantity.Count)}
 }
 
@@ -94,8 +101,10 @@ func (p *printer) contrastTroubles(m *model.Contrast) {
 				if run.Status == "PASS" {
 					continue
 				}
-				fmt.Fprintf(p, "\n%s %s, RTT %s, loss %s: %s\n", p.paint(bold+";"+tone(run.Status), run.Status), plain(m.Impls[side]),
-					quantity.Duration(r.RTTNs), lossOf(r), plain(strings.TrimSpace(run.Reason+" "+strings.Join(run.Broken, " ")+" "+run.Note(run.Status))))
+				fmt.Fprintf(p, "\n%s %s, RTT %s, loss %s: %s\n", p.paint(bold+";"+tone(run.Status), run.Status),
+					plain(m.Impls[side]),
+					quantity.Duration(r.RTTNs), lossOf(r),
+					plain(strings.TrimSpace(run.Reason+" "+strings.Join(run.Broken, " ")+" "+run.Note(run.Status))))
 			}
 		}
 	}

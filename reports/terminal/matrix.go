@@ -15,7 +15,8 @@ const columns = 100
 // Matrix writes a matrix: one table, then what broke, then the broken engines.
 func Matrix(w io.Writer, m *model.Matrix, o Options) error {
 	p := &printer{color: o.Color}
-	fmt.Fprintf(p, "%s  %s on %s, seed %d\n\n", p.paint(bold+";"+tone(m.Status), m.Status), m.Size(), plain(m.Bench), m.Seed)
+	fmt.Fprintf(p, "%s  %s on %s, seed %d\n\n", p.paint(bold+";"+tone(m.Status), m.Status), m.Size(),
+		plain(m.Bench), m.Seed)
 	if len(m.Peers) > 0 {
 		p.peers(m)
 	} else {
@@ -69,7 +70,8 @@ func cellRow(c *model.Cell) []string {
 	if c.Attempts > 1 {
 		notes = strings.TrimSpace(fmt.Sprintf("%s (attempt %d)", notes, c.Attempts))
 	}
-	return []string{plain(c.Impl), plain(c.Link), c.Status, quantity.Rate(c.GoodputBps), quantity.ShareOf(c.Retransmitted, c.DataPackets),
+	return []string{plain(c.Impl), plain(c.Link), c.Status, quantity.Rate(c.GoodputBps),
+		quantity.ShareOf(c.Retransmitted, c.DataPackets),
 		fct(c.FCT.P50), fct(c.FCT.P99), quantity.Count(c.Timeouts), plain(notes)}
 }
 
@@ -129,7 +131,8 @@ func (p *printer) kills(m *model.Matrix) {
 		}
 		return s
 	})
-	fmt.Fprintf(p, "\n%d broken engines: %d killed, %d got away\n", len(m.Kills), len(m.Kills)-m.Survivors(), m.Survivors())
+	fmt.Fprintf(p, "\n%d broken engines: %d killed, %d got away\n", len(m.Kills), len(m.Kills)-m.Survivors(),
+		m.Survivors())
 }
 
 func killRow(k *model.Kill) []string {

@@ -37,7 +37,8 @@ func TestMatrixFitsItsColumns(t *testing.T) {
 	m.Kills[0].Caught = append(m.Kills[0].Caught, m.Kills[0].Caught...)
 	m.Kills[0].Caught = append(m.Kills[0].Caught, m.Kills[0].Caught...)
 	for l := range strings.Lines(matrix(t, m, Options{})) {
-		if n := utf8.RuneCountInString(strings.TrimSuffix(l, "\n")); n > columns && !strings.HasPrefix(l, "    ") && !strings.Contains(l, " over ") {
+		if n := utf8.RuneCountInString(strings.TrimSuffix(l, "\n")); n > columns && !strings.HasPrefix(l, "    ") &&
+			!strings.Contains(l, " over ") {
 			t.Errorf("%d columns: %s", n, l)
 		}
 	}
@@ -46,7 +47,8 @@ func TestMatrixFitsItsColumns(t *testing.T) {
 func TestMatrixHostileText(t *testing.T) {
 	m := modeltest.Matrix()
 	nasty := "\x1b]0;owned\a\r\u202e"
-	m.Bench, m.Folder, m.Cells[0].Impl, m.Cells[1].Link, m.Cells[1].Reason, m.Cells[1].Folder, m.Cells[1].Again = nasty, nasty, nasty, nasty, nasty, nasty, nasty
+	m.Bench, m.Folder, m.Cells[0].Impl, m.Cells[1].Link, m.Cells[1].Reason, m.Cells[1].Folder, m.Cells[1].Again = nasty,
+		nasty, nasty, nasty, nasty, nasty, nasty
 	m.Cells[1].Broken, m.Kills[0].Name, m.Kills[1].Reason = []string{nasty}, nasty, nasty
 	if got := matrix(t, m, Options{}); strings.ContainsAny(got, "\x1b\a\r\u202e") {
 		t.Errorf("control characters in %q", got)
@@ -58,8 +60,10 @@ func TestMatrixHostileText(t *testing.T) {
 
 func TestPeers(t *testing.T) {
 	got := matrix(t, modeltest.Peers(), Options{})
-	for _, want := range []string{"3 implementations, each with each, over 1 link", "1  gbn          PASS  FAIL   ERR", "2  irn           n/a  PASS   ERR",
-		"FAIL: RC-ACK-002\n    gbn+irn\n", "ERROR: contract: ./mine: it said nothing\n    gbn+exec:./mine irn+exec:./mine exec:./mine+gbn exec:./mine+irn exec:./mine+exec:./mine\n"} {
+	for _, want := range []string{"3 implementations, each with each, over 1 link", "1  gbn          PASS  FAIL   ERR",
+		"2  irn           n/a  PASS   ERR",
+		"FAIL: RC-ACK-002\n    gbn+irn\n", "ERROR: contract: ./mine: it said nothing\n    gbn+exec:./mine " +
+			"irn+exec:./mine exec:./mine+gbn exec:./mine+irn exec:./mine+exec:./mine\n"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
 		}

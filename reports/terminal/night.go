@@ -13,13 +13,15 @@ import (
 // Night writes what a night changed: nothing of what did not change but how much of it there was.
 func Night(w io.Writer, n *model.Night, o Options) error {
 	p := &printer{color: o.Color}
-	fmt.Fprintf(p, "%s  night %s of %s on %s: %s\n", p.paint(bold+";"+tone(n.Status), plain(n.Status)), plain(n.Header.Night),
+	fmt.Fprintf(p, "%s  night %s of %s on %s: %s\n", p.paint(bold+";"+tone(n.Status), plain(n.Status)),
+		plain(n.Header.Night),
 		plain(cmp.Or(fmt.Sprintf("%.12s", n.Commit), "an unknown commit")), plain(n.Host), n.Sentence())
 	for i := range n.Changes.Entries {
 		nightEntry(p, &n.Changes.Entries[i])
 	}
 	for _, s := range n.Changes.Suspected {
-		fmt.Fprintf(p, "\nsuspected since %s: %s on %s, one night is no change\n", plain(s.Since), plain(s.Name), plain(s.Host))
+		fmt.Fprintf(p, "\nsuspected since %s: %s on %s, one night is no change\n", plain(s.Since),
+			plain(s.Name), plain(s.Host))
 	}
 	nightFailures(p, n)
 	for i := range n.Steps {
@@ -45,7 +47,8 @@ func Night(w io.Writer, n *model.Night, o Options) error {
 // nightEntry is what one cause changed.
 func nightEntry(p *printer, e *change.Entry) {
 	if e.Segment != "" {
-		fmt.Fprintf(p, "\nbegun anew: %s, %s\n", plain(e.Segment), quantity.Plural(int64(len(e.Series)), "series", "series"))
+		fmt.Fprintf(p, "\nbegun anew: %s, %s\n", plain(e.Segment), quantity.Plural(int64(len(e.Series)),
+			"series", "series"))
 		return
 	}
 	fmt.Fprintf(p, "\n%.12s → %.12s: %s\n", plain(cmp.Or(e.Before, "?")), plain(cmp.Or(e.Now, "?")),
@@ -56,7 +59,8 @@ func nightEntry(p *printer, e *change.Entry) {
 			break
 		}
 		x := &e.Changes[i]
-		fmt.Fprintf(p, "  %s  %s: %s\n", p.paint(kindTone(x.Kind), plain(string(x.Kind))), plain(x.Name), plain(model.FromTo(x)))
+		fmt.Fprintf(p, "  %s  %s: %s\n", p.paint(kindTone(x.Kind), plain(string(x.Kind))), plain(x.Name),
+			plain(model.FromTo(x)))
 	}
 }
 

@@ -9,11 +9,12 @@ import (
 )
 
 // short are the statuses in cells of peers, of which there are many in a line.
-var short = map[string]string{rule.Pass.String(): "PASS", rule.Inconclusive.String(): "inc", rule.NotApplicable.String(): "n/a", rule.Fail.String(): "FAIL",
+var short = map[string]string{rule.Pass.String(): "PASS", rule.Inconclusive.String(): "inc",
+	rule.NotApplicable.String(): "n/a", rule.Fail.String(): "FAIL",
 	rule.Invalid.String(): "INV", rule.Error.String(): "ERR"}
 
-// peers writes a table for each link, a line per requester and a numbered column per responder, and below it the reasons of
-// the cells, each once with the pairs that it is about.
+// peers writes a table for each link, a line per requester and a numbered column per responder, and below it the
+// reasons of the cells, each once with the pairs that it is about.
 func (p *printer) peers(m *model.Matrix) {
 	for _, l := range m.Links {
 		t := table{left: 2}

@@ -10,19 +10,22 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/suite"
 )
 
-// Perf writes the papers' claims: a table with a line per number, then why numbers of papers are not reproduced and what
-// broke.
+// Perf writes the papers' claims: a table with a line per number, then why numbers of papers are not reproduced and
+// what broke.
 func Perf(w io.Writer, m *suite.Result, o Options) error {
 	p := &printer{color: o.Color}
 	fmt.Fprintf(p, "%s  %s, %s, %.0f %% intervals\n\n", p.paint(bold+";"+tone(m.Status), m.Status),
-		quantity.Plural(int64(len(m.Claims)), "claim", "claims"), quantity.Runs(m.Runs, m.RealRuns, m.Emulated), 100*m.Confidence)
+		quantity.Plural(int64(len(m.Claims)), "claim", "claims"), quantity.Runs(m.Runs, m.RealRuns, m.Emulated),
+		100*m.Confidence)
 	p.claims(m)
 	if m.Emulated != "" {
 		p.emulated(m)
 	}
 	p.reasons(m)
-	fmt.Fprintf(p, "\n%d PASS, %d FAIL, %d INCONCLUSIVE, %d ERROR, %d REPORTED%s\n", m.Count(suite.Holds), m.Count(suite.Broken),
-		m.Count(suite.Open), m.Count(suite.Unknown), m.Count(suite.Reported), lasted(time.Duration(m.Wall*float64(time.Second)).Round(time.Second).String(), m.Wall))
+	fmt.Fprintf(p, "\n%d PASS, %d FAIL, %d INCONCLUSIVE, %d ERROR, %d REPORTED%s\n", m.Count(suite.Holds),
+		m.Count(suite.Broken),
+		m.Count(suite.Open), m.Count(suite.Unknown), m.Count(suite.Reported),
+		lasted(time.Duration(m.Wall*float64(time.Second)).Round(time.Second).String(), m.Wall))
 	return p.show(w)
 }
 
@@ -59,14 +62,17 @@ func (p *printer) emulated(m *suite.Result) {
 	for i := range m.Claims {
 		for k := range m.Claims[i].Measured {
 			if x := &m.Claims[i].Measured[k]; x.Real != nil {
-				t.add(m.Claims[i].ID, x.Status, orDash(x.Paper), orDash(x.Model), quantity.Interval(x.Estimate.Value, x.Estimate.Low, x.Estimate.High, x.Unit),
-					quantity.Interval(x.Real.Value, x.Real.Low, x.Real.High, x.Unit), quantity.Percent(x.Gap.Value, x.Gap.Low, x.Gap.High), plain(x.Title()))
+				t.add(m.Claims[i].ID, x.Status, orDash(x.Paper), orDash(x.Model), quantity.Interval(x.Estimate.Value,
+					x.Estimate.Low, x.Estimate.High, x.Unit),
+					quantity.Interval(x.Real.Value, x.Real.Low, x.Real.High, x.Unit), quantity.Percent(x.Gap.Value,
+						x.Gap.Low, x.Gap.High), plain(x.Title()))
 			}
 		}
 	}
 	p.judged(&t, 1)
 	if m.LeftOut > 0 {
-		fmt.Fprintf(p, "%s there would have taken longer than --budget\n", quantity.Plural(int64(m.LeftOut), "more number", "more numbers"))
+		fmt.Fprintf(p, "%s there would have taken longer than --budget\n", quantity.Plural(int64(m.LeftOut),
+			"more number", "more numbers"))
 	}
 }
 
@@ -96,7 +102,8 @@ func orDash(x *float64) string {
 func (p *printer) reasons(m *suite.Result) {
 	for i := range m.Claims {
 		c := &m.Claims[i]
-		quiet := c.Status == suite.Holds && c.Finding != suite.NotReproduced || c.Status == suite.Reported && len(c.Measured) == 0
+		quiet := c.Status == suite.Holds && c.Finding != suite.NotReproduced || c.Status == suite.Reported &&
+			len(c.Measured) == 0
 		if quiet {
 			continue
 		}
@@ -104,7 +111,8 @@ func (p *printer) reasons(m *suite.Result) {
 		if c.Finding != "" {
 			head += ", " + c.Finding
 		}
-		fmt.Fprintf(p, "\n%s %s  %s\n    claim:  %s\n", p.paint(bold+";"+tone(c.Status), c.ID), head, plain(c.Source), plain(c.Claim))
+		fmt.Fprintf(p, "\n%s %s  %s\n    claim:  %s\n", p.paint(bold+";"+tone(c.Status), c.ID), head,
+			plain(c.Source), plain(c.Claim))
 		if c.Reason != "" {
 			fmt.Fprintf(p, "    why:    %s\n", plain(c.Reason))
 		}
@@ -121,9 +129,11 @@ func (p *printer) broken(m *suite.Measured) {
 		fmt.Fprintf(p, "    error:  %s: %s\n", plain(m.Title()), plain(m.Trouble))
 	case suite.Broken, suite.Open:
 		fmt.Fprintf(p, "    bound:  %s: %s, want %s\n", plain(m.Title()),
-			quantity.Interval(m.Estimate.Value, m.Estimate.Low, m.Estimate.High, m.Unit), quantity.Bounds(m.Low, m.High))
+			quantity.Interval(m.Estimate.Value, m.Estimate.Low, m.Estimate.High, m.Unit),
+			quantity.Bounds(m.Low, m.High))
 		if m.Real != nil {
-			fmt.Fprintf(p, "            with real packets: %s\n", quantity.Interval(m.Real.Value, m.Real.Low, m.Real.High, m.Unit))
+			fmt.Fprintf(p, "            with real packets: %s\n", quantity.Interval(m.Real.Value, m.Real.Low,
+				m.Real.High, m.Unit))
 		}
 	}
 }

@@ -19,7 +19,8 @@ func Qualification(w io.Writer, q *model.Qualification, o Options) error {
 	if q.Peer != q.Subject {
 		with = " with " + plain(q.Peer)
 	}
-	fmt.Fprintf(p, "%s  %s%s for %s (%s) on %s\n", p.paint(bold+";"+tone(q.Status), q.Beside(q.Verdict())), plain(q.Subject), with, plain(q.Profile), plain(q.Title), plain(q.Bench))
+	fmt.Fprintf(p, "%s  %s%s for %s (%s) on %s\n", p.paint(bold+";"+tone(q.Status), q.Beside(q.Verdict())),
+		plain(q.Subject), with, plain(q.Profile), plain(q.Title), plain(q.Bench))
 	for _, r := range q.Reasons {
 		fmt.Fprintf(p, "  %s\n", plain(r))
 	}
@@ -75,7 +76,8 @@ func (p *printer) families(q *model.Qualification) {
 	})
 }
 
-// remaining lists the required rules that nobody saw to hold and that are not NOT-APPLICABLE: the reasons above have the rest.
+// remaining lists the required rules that nobody saw to hold and that are not NOT-APPLICABLE: the reasons above have
+// the rest.
 func (p *printer) remaining(q *model.Qualification) {
 	var open []string
 	for i := range q.Rules {
@@ -136,7 +138,8 @@ func (p *printer) evidence(q *model.Qualification) {
 	}
 	fmt.Fprintf(p, "\n%s, %s", quantity.Plural(int64(len(q.Scenarios)), "scenario", "scenarios"), certified)
 	for _, w := range q.Waivers {
-		fmt.Fprintf(p, "\nwaiver %s for %s: %s, %s until %s: %s", plain(w.Rule), plain(w.Impl), w.Status, plain(w.Owner), w.Expires, plain(w.Reason))
+		fmt.Fprintf(p, "\nwaiver %s for %s: %s, %s until %s: %s", plain(w.Rule), plain(w.Impl), w.Status,
+			plain(w.Owner), w.Expires, plain(w.Reason))
 	}
 	fmt.Fprintf(p, "\nreport: %s/qualification.html\n", plain(q.Folder))
 }

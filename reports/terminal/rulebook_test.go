@@ -16,8 +16,10 @@ func TestRulebook(t *testing.T) {
 	if err := Rulebook(&out, b, Options{}); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"RC-NAK-002  MUST NOT", "One NAK for each gap. [IBTA 9.7.5.2]", "the responder's tap", "  - word", "given qp rate=1G",
-		"|<-- NAK --|  <== RC-NAK-002", "✗ packet 3", "broken-nak-always: sends", "pass_twice", "not built    nobody tells", "none: an engine posts nothing"} {
+	for _, want := range []string{"RC-NAK-002  MUST NOT", "One NAK for each gap. [IBTA 9.7.5.2]", "the responder's tap",
+		"  - word", "given qp rate=1G",
+		"|<-- NAK --|  <== RC-NAK-002", "✗ packet 3", "broken-nak-always: sends", "pass_twice",
+		"not built    nobody tells", "none: an engine posts nothing"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is missing:\n%s", want, out.String())
 		}

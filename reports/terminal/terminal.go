@@ -124,7 +124,8 @@ func (p *printer) numbers(r *model.Result) {
 	}
 	for _, n := range rows {
 		value, unit, _ := strings.Cut(n.value, " ")
-		line := fmt.Sprintf("  %s  %s %s  %s", pad(n.name, names), lead(value, values), pad(unit, units), p.paint(dim, n.detail))
+		line := fmt.Sprintf("  %s  %s %s  %s", pad(n.name, names), lead(value, values), pad(unit, units),
+			p.paint(dim, n.detail))
 		p.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
 	p.WriteString("\n")
@@ -139,7 +140,8 @@ func results(r *model.Result) []number {
 		if count == 0 {
 			return ""
 		}
-		return fmt.Sprintf("95 %% %s, 99 %% %s, longest %s", quantity.Duration(p95), quantity.Duration(p99), quantity.Duration(greatest))
+		return fmt.Sprintf("95 %% %s, 99 %% %s, longest %s", quantity.Duration(p95), quantity.Duration(p99),
+			quantity.Duration(greatest))
 	}
 	median := func(count, p50 int64) string {
 		if count == 0 {
@@ -153,12 +155,16 @@ func results(r *model.Result) []number {
 	}
 	rows := []number{
 		{"goodput", quantity.Rate(r.GoodputBps), use},
-		{"delivered", quantity.Bytes(r.PayloadBytes), quantity.Plural(r.Messages, "message", "messages") + " in " + quantity.Duration(r.ElapsedNs)},
+		{"delivered", quantity.Bytes(r.PayloadBytes), quantity.Plural(r.Messages, "message", "messages") + " in " +
+			quantity.Duration(r.ElapsedNs)},
 		{"FCT, median", median(r.FCT.Count, r.FCT.P50), spread(r.FCT.Count, r.FCT.P95, r.FCT.P99, r.FCT.Max)},
-		{"recovery, median", median(r.RecoveryNs.Count, r.RecoveryNs.P50), spread(r.RecoveryNs.Count, r.RecoveryNs.P95, r.RecoveryNs.P99, r.RecoveryNs.Max)},
+		{"recovery, median", median(r.RecoveryNs.Count, r.RecoveryNs.P50), spread(r.RecoveryNs.Count, r.RecoveryNs.P95,
+			r.RecoveryNs.P99, r.RecoveryNs.Max)},
 		{"data packets", quantity.Count(r.DataPackets), fmt.Sprintf("%s on the link", quantity.Rate(r.ThroughputBps))},
-		{"retransmitted", quantity.Count(r.Retransmitted), fmt.Sprintf("%s, %s spurious", quantity.ShareOf(r.Retransmitted, r.DataPackets), quantity.Count(r.Spurious))},
-		{"lost", quantity.Count(r.Lost), fmt.Sprintf("%s of %s packets", quantity.ShareOf(r.Lost, r.Packets), quantity.Count(r.Packets))},
+		{"retransmitted", quantity.Count(r.Retransmitted), fmt.Sprintf("%s, %s spurious",
+			quantity.ShareOf(r.Retransmitted, r.DataPackets), quantity.Count(r.Spurious))},
+		{"lost", quantity.Count(r.Lost), fmt.Sprintf("%s of %s packets", quantity.ShareOf(r.Lost, r.Packets),
+			quantity.Count(r.Packets))},
 		{"signals", quantity.Count(r.Acknowledges + r.NAKs + r.RNRs), fmt.Sprintf("%s ACK, %s NAK, %s RNR%s",
 			quantity.Count(r.Acknowledges), quantity.Count(r.NAKs), quantity.Count(r.RNRs), timeouts)},
 	}
@@ -166,15 +172,18 @@ func results(r *model.Result) []number {
 		rows = oneTap(rows, r)
 	}
 	if p := r.Processor; p != nil {
-		rows = append(rows, number{"processor", quantity.Duration(p.Ns[0] + p.Ns[1]), fmt.Sprintf("%s per GB at A, %s at B",
-			quantity.Duration(p.NsPerGB[0]), quantity.Duration(p.NsPerGB[1]))})
+		rows = append(rows, number{"processor", quantity.Duration(p.Ns[0] + p.Ns[1]),
+			fmt.Sprintf("%s per GB at A, %s at B",
+				quantity.Duration(p.NsPerGB[0]), quantity.Duration(p.NsPerGB[1]))})
 	}
 	if s := r.Slowdown; s != nil {
-		rows = append(rows, number{"slowdown, median", fmt.Sprintf("%.2f", s.All.P50), fmt.Sprintf("95 %% %.2f, 99 %% %.2f of %s, against a link of their own",
-			s.All.P95, s.All.P99, quantity.Plural(int64(s.All.Count), "flow", "flows"))})
+		rows = append(rows, number{"slowdown, median", fmt.Sprintf("%.2f", s.All.P50),
+			fmt.Sprintf("95 %% %.2f, 99 %% %.2f of %s, against a link of their own",
+				s.All.P95, s.All.P99, quantity.Plural(int64(s.All.Count), "flow", "flows"))})
 	}
 	if r.Fairness > 0 {
-		rows = append(rows, number{"fairness", fmt.Sprintf("%.3f", r.Fairness), "Jain's index of the connections' goodputs"})
+		rows = append(rows, number{"fairness", fmt.Sprintf("%.3f", r.Fairness),
+			"Jain's index of the connections' goodputs"})
 	}
 	return rows
 }
@@ -219,13 +228,15 @@ func (p *printer) shared(r *model.Result) {
 func (p *printer) certificates(r *model.Result) {
 	for _, c := range r.Certificates {
 		if c.Valid {
-			fmt.Fprintf(p, "link, %s: %s, %s within bounds\n", plain(c.When), p.paint(green, "valid"), quantity.Plural(int64(len(c.Items)), "property", "properties"))
+			fmt.Fprintf(p, "link, %s: %s, %s within bounds\n", plain(c.When), p.paint(green, "valid"),
+				quantity.Plural(int64(len(c.Items)), "property", "properties"))
 			continue
 		}
 		fmt.Fprintf(p, "link, %s: %s, %s\n", plain(c.When), p.paint(red, "invalid"), plain(c.Reason))
 		for _, i := range c.Items {
 			if !i.OK {
-				fmt.Fprintf(p, "    %s: wanted %s, measured %s, bound %s\n", plain(i.Name), plain(i.Want), plain(i.Got), plain(i.Bound))
+				fmt.Fprintf(p, "    %s: wanted %s, measured %s, bound %s\n", plain(i.Name), plain(i.Want),
+					plain(i.Got), plain(i.Bound))
 			}
 		}
 	}
@@ -255,12 +266,14 @@ func (p *printer) verdicts(r *model.Result) {
 			p.failure(r, v)
 			shown++
 		default:
-			fmt.Fprintf(p, "%s %s: %s\n", p.paint(bold+";"+tone(v.Status.String()), v.Status.String()), plain(v.Rule), plain(v.Title))
+			fmt.Fprintf(p, "%s %s: %s\n", p.paint(bold+";"+tone(v.Status.String()), v.Status.String()),
+				plain(v.Rule), plain(v.Title))
 		}
 	}
 	p.invalid(r)
 	if advice > 0 {
-		fmt.Fprintf(p, "\n%s not required, see the report\n", quantity.Plural(int64(advice), "failure is of a rule that is", "failures are of rules that are"))
+		fmt.Fprintf(p, "\n%s not required, see the report\n", quantity.Plural(int64(advice),
+			"failure is of a rule that is", "failures are of rules that are"))
 	}
 }
 
@@ -268,13 +281,15 @@ func (p *printer) verdicts(r *model.Result) {
 func (p *printer) invalid(r *model.Result) {
 	for _, why := range r.Invalidated() {
 		fmt.Fprintf(p, "\n%s %s: %s\n", p.paint(bold+";"+tone(validity.Invalid), validity.Invalid),
-			quantity.Plural(int64(len(why.Rules)), "rule rests on what failed", "rules rest on what failed"), plain(why.Reason))
+			quantity.Plural(int64(len(why.Rules)), "rule rests on what failed", "rules rest on what failed"),
+			plain(why.Reason))
 	}
 }
 
 // failure shows a rule that was broken, what is known of its violations, and the packets around the first.
 func (p *printer) failure(r *model.Result, v *rule.Verdict) {
-	fmt.Fprintf(p, "\n%s %s: %s", p.paint(bold+";"+tone(v.Status.String()), v.Status.String()), p.paint(bold, plain(v.Rule)), plain(v.Title))
+	fmt.Fprintf(p, "\n%s %s: %s", p.paint(bold+";"+tone(v.Status.String()), v.Status.String()),
+		p.paint(bold, plain(v.Rule)), plain(v.Title))
 	if v.Source.Ref != "" {
 		fmt.Fprintf(p, " [%s]", plain(v.Source.Ref))
 	}

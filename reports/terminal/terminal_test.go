@@ -28,7 +28,8 @@ func TestGolden(t *testing.T) {
 	datadriven.RunTest(t, "testdata/terminal.txt", func(t *testing.T, d *datadriven.TestData) string {
 		r := modeltest.Result()
 		if d.Cmd == "empty" {
-			r = &model.Result{Status: rule.Error.String(), Reason: "sim: limit reached", Impl: [2]string{"gbn", "irn"}, Bench: "sim"}
+			r = &model.Result{Status: rule.Error.String(), Reason: "sim: limit reached", Impl: [2]string{"gbn", "irn"},
+				Bench: "sim"}
 		}
 		return strings.ReplaceAll(write(t, r, Options{Color: d.HasArg("color")}), "\x1b", "^")
 	})
@@ -52,7 +53,8 @@ func TestColoursOnlyWhenAsked(t *testing.T) {
 func TestHostileText(t *testing.T) {
 	r := modeltest.Result()
 	nasty := "\x1b]0;owned\a\x1b[2J\r\b\u202e"
-	r.Reason, r.Bench, r.Warnings[0], r.Report, r.Verdicts[2].Title, r.Verdicts[2].Findings[0].Text = nasty, nasty, nasty, nasty, nasty, nasty
+	r.Reason, r.Bench, r.Warnings[0], r.Report, r.Verdicts[2].Title, r.Verdicts[2].Findings[0].Text = nasty, nasty,
+		nasty, nasty, nasty, nasty
 	r.Ladders[0].Text, r.Certificates[1].Reason, r.Certificates[1].Items[0].Got = nasty, nasty, nasty
 	got := write(t, r, Options{})
 	if strings.ContainsAny(got, "\x1b\a\r\b\u202e") {
@@ -74,7 +76,8 @@ func TestLadderExcerptHoldsTheFinding(t *testing.T) {
 		var p printer
 		p.ladder(b.String())
 		got := p.String()
-		if strings.Count(got, "\n") != ladderLines+1 || !strings.Contains(got, fmt.Sprintf("line %d  <== RULE\n", at)) || !strings.Contains(got, "header") {
+		if strings.Count(got, "\n") != ladderLines+1 || !strings.Contains(got, fmt.Sprintf("line %d  <== RULE\n",
+			at)) || !strings.Contains(got, "header") {
 			t.Errorf("finding in line %d:\n%s", at, got)
 		}
 	}
@@ -88,7 +91,8 @@ func TestManyFailuresAreListedShortly(t *testing.T) {
 		r.Verdicts = append(r.Verdicts, v)
 	}
 	got := write(t, r, Options{})
-	if all, full := strings.Count(got, "FAIL RC-NAK-002: "), strings.Count(got, "WRITE_MIDDLE"); all != failuresShown+5 || full != failuresShown {
+	if all, full := strings.Count(got, "FAIL RC-NAK-002: "), strings.Count(got, "WRITE_MIDDLE"); all != failuresShown+
+		5 || full != failuresShown {
 		t.Errorf("%d failures, %d of them in full\n%s", all, full, got)
 	}
 }

@@ -22,8 +22,10 @@ func TestFind(t *testing.T) {
 		archive string
 		want    source
 	}{
-		{settings("vcs.revision", "abc", "vcs.time", "2026-11-24T15:14:01Z", "vcs.modified", "false"), clone, source{"abc", "2026-11-24T15:14:01Z"}},
-		{settings("vcs.revision", "abc", "vcs.time", "2026-11-24T15:14:01Z", "vcs.modified", "true"), clone, source{"abc+changes", "2026-11-24T15:14:01Z"}},
+		{settings("vcs.revision", "abc", "vcs.time", "2026-11-24T15:14:01Z", "vcs.modified", "false"), clone,
+			source{"abc", "2026-11-24T15:14:01Z"}},
+		{settings("vcs.revision", "abc", "vcs.time", "2026-11-24T15:14:01Z", "vcs.modified", "true"), clone,
+			source{"abc+changes", "2026-11-24T15:14:01Z"}},
 		{settings(), "0123abc 2026-11-24T16:14:01+01:00\n", source{"0123abc", "2026-11-24T15:14:01Z"}},
 		{settings(), clone, source{"1bb40af01234", "2026-11-24T15:14:01Z"}},
 		{version("v0.0.0-20261124151401-1bb40af01234+dirty"), clone, source{"1bb40af01234", "2026-11-24T15:14:01Z"}},

@@ -35,7 +35,8 @@ var commit = regexp.MustCompile(`^[0-9a-f]{7,64}$`)
 // Program returns the path of the program of a commit, which is built if it was not before.
 func (b *Builder) Program(ctx context.Context, name string) (string, error) {
 	if !commit.MatchString(name) {
-		return "", fmt.Errorf("build: commit %s: want hexadecimal digits of a commit without changes", quote.Line(name, quote.Name))
+		return "", fmt.Errorf("build: commit %s: want hexadecimal digits of a commit without changes",
+			quote.Line(name, quote.Name))
 	}
 	path, err := b.place(name)
 	if err != nil {

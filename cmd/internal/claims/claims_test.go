@@ -63,12 +63,16 @@ func TestMeasureRepeats(t *testing.T) {
 	}
 }
 
-// trial measures FaSR over a lossy link, with the given window where the scenario says 500. Each trial loses other packets.
+// trial measures FaSR over a lossy link, with the given window where the scenario says 500. Each trial loses other
+// packets.
 func trial(t *testing.T, n int, window string) *suite.Result {
 	t.Helper()
-	text := fmt.Sprintf("impl fasr\nparam window=500\nlink rate=100G delay=3us queue=400000\nloss A>B random p=%g\nqp qd=64 rto=18us\nload write msg=8KiB\nrun for=1ms",
+	text := fmt.Sprintf("impl fasr\nparam window=500\nlink rate=100G delay=3us queue=400000\nloss A>B random "+
+		"p=%g\nqp qd=64 rto=18us\nload write msg=8KiB\nrun for=1ms",
 		0.01+float64(n)/10_000)
-	share := targets.Metric{Name: "goodput", Unit: "b/s", Runs: 1, Of: func(r []targets.Run) float64 { return r[0].GoodputBps }}
+	share := targets.Metric{Name: "goodput", Unit: "b/s", Runs: 1, Of: func(r []targets.Run) float64 {
+		return r[0].GoodputBps
+	}}
 	m, err := suite.Measure(t.Context(), suite.Options{Seeds: 6, Jobs: 2, Confidence: 0.95, Cost: Cost,
 		Targets: []targets.Target{{ID: "PT-XX-01", Source: "a test", Claim: "none", Class: targets.Virtual,
 			Checks: []targets.Check{{Metric: share, Runs: []string{text}, Bound: targets.Bound{Low: 0, High: 1e12}}}}},
@@ -80,7 +84,8 @@ func trial(t *testing.T, n int, window string) *suite.Result {
 	return m
 }
 
-// An engine with a smaller window, which is some per cent slower, is found 20 times out of 20; the same engine never is.
+// An engine with a smaller window, which is some per cent slower, is found 20 times out of 20; the same engine never
+// is.
 func TestCompareFindsASlowerEngine(t *testing.T) {
 	trials := 20
 	if testing.Short() {

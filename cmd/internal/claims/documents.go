@@ -23,8 +23,8 @@ func WriteAtlas(dir string, m *atlas.Map) error {
 	})
 }
 
-// WritePerf writes the result of perf into those files that have a name: a page, a table in markdown, and Go's benchmark format,
-// which benchstat reads.
+// WritePerf writes the result of perf into those files that have a name: a page, a table in markdown, and Go's
+// benchmark format, which benchstat reads.
 func WritePerf(m *suite.Result, page, table, gobench string) error {
 	var errs []error
 	for _, out := range []struct {
@@ -38,7 +38,8 @@ func WritePerf(m *suite.Result, page, table, gobench string) error {
 	return errors.Join(errs...)
 }
 
-// WriteFigures writes figures into a folder: figures.html and figures.json with all of them, and each as ID.svg and ID.csv.
+// WriteFigures writes figures into a folder: figures.html and figures.json with all of them, and each as ID.svg and
+// ID.csv.
 func WriteFigures(dir string, m *figures.Set) error {
 	files := []document.Document{
 		{Name: "figures.json", Write: func(w io.Writer) error { return document.JSON(w, m) }},
@@ -46,8 +47,12 @@ func WriteFigures(dir string, m *figures.Set) error {
 	}
 	for i := range m.Figures {
 		figure := &m.Figures[i]
-		files = append(files, document.Document{Name: figure.ID + ".svg", Write: func(w io.Writer) error { return html.FigureSVG(w, figure) }},
-			document.Document{Name: figure.ID + ".csv", Write: func(w io.Writer) error { return csv.Figure(w, figure) }})
+		files = append(files, document.Document{Name: figure.ID + ".svg", Write: func(w io.Writer) error {
+			return html.FigureSVG(w, figure)
+		}},
+			document.Document{Name: figure.ID + ".csv", Write: func(w io.Writer) error {
+				return csv.Figure(w, figure)
+			}})
 	}
 	return document.Folder(dir, files)
 }

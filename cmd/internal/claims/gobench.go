@@ -9,7 +9,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/suite"
 )
 
-// GoBench writes every number in Go's benchmark format, a line for each seed, so that benchstat compares two files of them:
+// GoBench writes every number in Go's benchmark format, a line for each seed, so that benchstat compares two files of
+// them:
 //
 //	BenchmarkPT-LW-05/40_ms/goodput_ratio 1 1.25 ratio
 func GoBench(w io.Writer, m *suite.Result) error {
@@ -23,7 +24,8 @@ func GoBench(w io.Writer, m *suite.Result) error {
 			}
 			name := word(strings.Join([]string{m.Claims[i].ID, x.Name, x.Metric}, "/"))
 			for _, v := range x.Values {
-				r := &benchfmt.Result{Name: benchfmt.Name(name), Iters: 1, Values: []benchfmt.Value{{Value: v, Unit: unit}}}
+				r := &benchfmt.Result{Name: benchfmt.Name(name), Iters: 1,
+					Values: []benchfmt.Value{{Value: v, Unit: unit}}}
 				r.SetConfig("version", m.Version)
 				if err := out.Write(r); err != nil {
 					return err

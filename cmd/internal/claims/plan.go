@@ -21,11 +21,13 @@ type Effort struct {
 	Jobs       int     // runs at once
 	Confidence float64 // of the intervals
 
-	// Kept holds the results of runs in virtual time. Those that are there are not made, and what is made is put there. May be nil.
+	// Kept holds the results of runs in virtual time. Those that are there are not made, and what is made is put there.
+	// May be nil.
 	Kept *units.Folder
 }
 
-// check looks at the jobs and the confidence; the seeds are for the packages below perf to check, which know what needs any.
+// check looks at the jobs and the confidence; the seeds are for the packages below perf to check, which know what needs
+// any.
 func (e *Effort) check() error {
 	switch {
 	case e.Jobs < 1:
@@ -55,14 +57,16 @@ func (e *Effort) measure(ctx context.Context, s *scenario.Spec) (targets.Run, er
 	return r.run()
 }
 
-// Atlas plans the map of a grid, in which a relative difference in goodput below margin does not matter. Show hears how far the runs
-// are. The error is the user's: a mistake in the text, or more runs at once than the machine has memory for.
+// Atlas plans the map of a grid, in which a relative difference in goodput below margin does not matter. Show hears how
+// far the runs are. The error is the user's: a mistake in the text, or more runs at once than the machine has memory
+// for.
 func Atlas(g *Grid, e Effort, margin float64, show func(share float64, what string)) (*atlas.Plan, error) {
 	switch {
 	case e.Jobs < 1:
 		return nil, e.check()
 	case !e.sure() || !(margin >= 0 && margin < 1):
-		return nil, fmt.Errorf("--confidence %g, --margin %g: want 0.5 to 1, such as 0.95, and 0 to 1, such as 0.02", e.Confidence, margin)
+		return nil, fmt.Errorf("--confidence %g, --margin %g: want 0.5 to 1, such as 0.95, and 0 to 1, such as 0.02",
+			e.Confidence, margin)
 	}
 	o, err := g.Options()
 	if err != nil {
@@ -81,7 +85,8 @@ func Figures(wanted []targets.Figure, e Effort, show func(share float64, what st
 	if err := e.check(); err != nil {
 		return nil, err
 	}
-	plan, err := figures.New(figures.Options{Figures: wanted, Confidence: e.Confidence, Accounts: MemoryByQPs(), Batch: e.batch(show)})
+	plan, err := figures.New(figures.Options{Figures: wanted, Confidence: e.Confidence, Accounts: MemoryByQPs(),
+		Batch: e.batch(show)})
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +104,8 @@ type Claims struct {
 // Options finds the claims. Its error is the user's.
 func (c *Claims) Options() (*suite.Options, error) {
 	if c.Jobs < 1 || c.Attempts < 1 || c.Budget < 0 {
-		return nil, fmt.Errorf("--jobs %d, --attempts %d, --budget %s: want 1, 1 and 0 or more", c.Jobs, c.Attempts, c.Budget)
+		return nil, fmt.Errorf("--jobs %d, --attempts %d, --budget %s: want 1, 1 and 0 or more", c.Jobs,
+			c.Attempts, c.Budget)
 	}
 	if err := c.check(); err != nil {
 		return nil, err
@@ -108,7 +114,8 @@ func (c *Claims) Options() (*suite.Options, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &suite.Options{Targets: selected, Seeds: c.Seeds, Jobs: c.Jobs, Confidence: c.Confidence, Accounts: Accounts(), Run: c.measure, Cost: Cost}, nil
+	return &suite.Options{Targets: selected, Seeds: c.Seeds, Jobs: c.Jobs, Confidence: c.Confidence,
+		Accounts: Accounts(), Run: c.measure, Cost: Cost}, nil
 }
 
 // Check returns the runs of the options, for which there has to be memory. The error is the user's.
@@ -120,7 +127,8 @@ func (c *Claims) Check(o *suite.Options) ([]*scenario.Spec, error) {
 	return specs, fault.Usage(enough("perf", specs, c.Jobs))
 }
 
-// Plan opens the bench when there is one: again is called before the first run on it, and show hears how far the runs are.
+// Plan opens the bench when there is one: again is called before the first run on it, and show hears how far the runs
+// are.
 func (c *Claims) Plan(o *suite.Options, again func(), show func(share float64, what string)) (err error) {
 	o.Progress = show
 	if c.Bench.Name != "sim" {

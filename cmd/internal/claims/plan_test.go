@@ -9,16 +9,29 @@ import (
 
 // What a plan refuses it names by the flag.
 func TestPlansRefuse(t *testing.T) {
-	grid := &Grid{RTTs: []string{"1ms"}, Losses: []string{"1e-2"}, Bursts: []int{1}, Law: "geometric", Rates: []string{"1G"}, Transports: []string{"gbn", "irn"}}
+	grid := &Grid{RTTs: []string{"1ms"}, Losses: []string{"1e-2"}, Bursts: []int{1}, Law: "geometric",
+		Rates: []string{"1G"}, Transports: []string{"gbn", "irn"}}
 	bare := Bench{Name: "sim", Attempts: 1}
 	for _, c := range []struct {
 		name string
 		err  error
 		want string
 	}{
-		{"no jobs in a map", func() error { _, err := Atlas(grid, Effort{Seeds: 1, Jobs: 0, Confidence: 0.95}, 0, nil); return err }(), "--jobs 0: want 1 or more"},
-		{"no confidence in a map", func() error { _, err := Atlas(grid, Effort{Seeds: 1, Jobs: 1, Confidence: 0.5}, 0, nil); return err }(), "--confidence 0.5, --margin 0"},
-		{"a margin of all", func() error { _, err := Atlas(grid, Effort{Seeds: 1, Jobs: 1, Confidence: 0.95}, 1, nil); return err }(), "--confidence 0.95, --margin 1"},
+		{"no jobs in a map", func() error {
+			_, err := Atlas(grid, Effort{Seeds: 1, Jobs: 0, Confidence: 0.95}, 0,
+				nil)
+			return err
+		}(), "--jobs 0: want 1 or more"},
+		{"no confidence in a map", func() error {
+			_, err := Atlas(grid, Effort{Seeds: 1, Jobs: 1, Confidence: 0.5}, 0,
+				nil)
+			return err
+		}(), "--confidence 0.5, --margin 0"},
+		{"a margin of all", func() error {
+			_, err := Atlas(grid, Effort{Seeds: 1, Jobs: 1, Confidence: 0.95}, 1,
+				nil)
+			return err
+		}(), "--confidence 0.95, --margin 1"},
 		{"no confidence in figures", func() error {
 			_, err := Figures(targets.Figures()[:1], Effort{Seeds: 1, Jobs: 1, Confidence: 1}, nil)
 			return err
@@ -28,7 +41,8 @@ func TestPlansRefuse(t *testing.T) {
 			return err
 		}(), "--jobs 1, --attempts 0"},
 		{"no such class", func() error {
-			_, err := (&Claims{Classes: "Q", Effort: Effort{Seeds: 1, Jobs: 1, Confidence: 0.95}, Bench: bare}).Options()
+			_, err := (&Claims{Classes: "Q", Effort: Effort{Seeds: 1, Jobs: 1, Confidence: 0.95},
+				Bench: bare}).Options()
 			return err
 		}(), "--class"},
 	} {
@@ -36,7 +50,8 @@ func TestPlansRefuse(t *testing.T) {
 			t.Errorf("%s: %v, want %q", c.name, c.err, c.want)
 		}
 	}
-	if plan, err := Atlas(grid, Effort{Seeds: 2, Jobs: 1, Confidence: 0.95}, 0.02, nil); err != nil || len(plan.Runs().Specs()) == 0 {
+	if plan, err := Atlas(grid, Effort{Seeds: 2, Jobs: 1, Confidence: 0.95}, 0.02, nil); err != nil ||
+		len(plan.Runs().Specs()) == 0 {
 		t.Errorf("a plan of a map: %v", err)
 	}
 }

@@ -26,9 +26,10 @@ type Bench struct {
 	Budget   time.Duration  // how long its runs may take by estimate; 0 is without limit
 }
 
-// Real opens the bench for the numbers of some classes. First is called before the first run on it, which comes after all those in virtual time; progress hears
-// how far it is.
-func (b Bench) Real(classes []targets.Class, first func(), progress func(share float64, what string)) (*suite.Real, error) {
+// Real opens the bench for the numbers of some classes. First is called before the first run on it, which comes after
+// all those in virtual time; progress hears how far it is.
+func (b Bench) Real(classes []targets.Class, first func(), progress func(share float64, what string)) (*suite.Real,
+	error) {
 	opened, err := registry.Open(b.Name, "")
 	if err != nil {
 		return nil, err
@@ -52,7 +53,8 @@ func (b Bench) Real(classes []targets.Class, first func(), progress func(share f
 // certificate is about how long a bench measures its idle link before and after a run, in seconds.
 const certificate = 3
 
-// carried is about how many packets two processors carry in a second, where a second of the Spec lasts as long as they need.
+// carried is about how many packets two processors carry in a second, where a second of the Spec lasts as long as they
+// need.
 const carried = 25e3
 
 // seconds estimates how long a run takes in real time.
@@ -64,8 +66,8 @@ func seconds(s *scenario.Spec) float64 {
 	return max(length, packets/carried) + certificate
 }
 
-// Numbers makes a run for its numbers alone, again while its link is not what it should be, attempts times in all. It keeps no
-// folder: the captures of seconds at full rate are gigabytes. The result is that of the last attempt.
+// Numbers makes a run for its numbers alone, again while its link is not what it should be, attempts times in all. It
+// keeps no folder: the captures of seconds at full rate are gigabytes. The result is that of the last attempt.
 func Numbers(ctx context.Context, o run.Options, attempts int) (*model.Result, error) {
 	r, err := run.Repeat(ctx, attempts, func(t run.Try) (*model.Result, error) {
 		o.Least = t.Least

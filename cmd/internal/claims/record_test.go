@@ -18,7 +18,8 @@ func mostCost() (cost float64, transports int) {
 	return 8000, 2
 }
 
-// A run that was kept is the run that was made, to the last bit: of every transport in a claim with a short run, the shortest.
+// A run that was kept is the run that was made, to the last bit: of every transport in a claim with a short run, the
+// shortest.
 func TestRunsAreKept(t *testing.T) {
 	specs, err := (&suite.Options{Targets: targets.All(), Seeds: 1, Cost: Cost}).Specs()
 	if err != nil {
@@ -49,7 +50,8 @@ func TestRunsAreKept(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !reflect.DeepEqual(got.Summary, want.Summary) || !reflect.DeepEqual(got.Shared, want.Shared) || got.Spec.String() != want.Spec.String() {
+			if !reflect.DeepEqual(got.Summary, want.Summary) || !reflect.DeepEqual(got.Shared, want.Shared) ||
+				got.Spec.String() != want.Spec.String() {
 				t.Errorf("%s, %s:\n%+v\nwant\n%+v", impl, how, got, want)
 			}
 		}

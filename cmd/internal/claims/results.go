@@ -12,7 +12,8 @@ import (
 // CompareFiles reads two results of perf --json and compares them number by number.
 func CompareFiles(old, now string, rule stats.Rule) (*suite.Changes, error) {
 	if !(rule.Confidence > 0.5 && rule.Confidence < 1) || !(rule.Margin >= 0 && rule.Margin < 1) {
-		return nil, fmt.Errorf("--confidence %g, --margin %g: want 0.5 to 1, such as 0.95, and 0 to 1, such as 0.01", rule.Confidence, rule.Margin)
+		return nil, fmt.Errorf("--confidence %g, --margin %g: want 0.5 to 1, such as 0.95, and 0 to 1, such as 0.01",
+			rule.Confidence, rule.Margin)
 	}
 	var results [2]*suite.Result
 	for i, path := range []string{old, now} {

@@ -13,8 +13,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/targets"
 )
 
-// Select finds the claims of some classes, such as "A,V", among those with these names or of these families; all claims when there
-// are no names.
+// Select finds the claims of some classes, such as "A,V", among those with these names or of these families; all claims
+// when there are no names.
 func Select(classes string, names []string) ([]targets.Target, error) {
 	wanted, err := targets.ParseClasses(classes)
 	if err != nil {

@@ -1,8 +1,9 @@
-// Package claims makes the runs that numbers are taken from: of the papers' claims (perf), of maps of links (atlas), of figures,
-// and of the targets of a profile. It also keeps the numbers that need no run, and reads and compares files of results.
+// Package claims makes the runs that numbers are taken from: of the papers' claims (perf), of maps of links (atlas), of
+// figures, and of the targets of a profile. It also keeps the numbers that need no run, and reads and compares files of
+// results.
 //
-// What is claimed, how much is measured and what follows from it is for the packages below perf to say: they are given the
-// functions of this one.
+// What is claimed, how much is measured and what follows from it is for the packages below perf to say: they are given
+// the functions of this one.
 package claims
 
 import (
@@ -23,8 +24,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/targets"
 )
 
-// Measure runs a Spec in virtual time for its numbers alone: no rule, no folder, no frames but those of transports whose headers
-// are in their bytes. That is five times as fast as "gauntlet run".
+// Measure runs a Spec in virtual time for its numbers alone: no rule, no folder, no frames but those of transports
+// whose headers are in their bytes. That is five times as fast as "gauntlet run".
 func Measure(ctx context.Context, s *scenario.Spec) (targets.Run, error) {
 	out := targets.Run{Spec: s}
 	impls, err := registry.Ends(s)
@@ -54,7 +55,8 @@ func Measure(ctx context.Context, s *scenario.Spec) (targets.Run, error) {
 	return out, nil
 }
 
-// Cost estimates the time of a run in virtual time, in packets without bytes: a packet with bytes is encoded and decoded, which takes five times as long.
+// Cost estimates the time of a run in virtual time, in packets without bytes: a packet with bytes is encoded and
+// decoded, which takes five times as long.
 func Cost(s *scenario.Spec) float64 {
 	n := run.ExpectedPackets(s)
 	if impls, err := registry.Ends(s); err == nil && registry.Framed(impls) {
@@ -63,8 +65,8 @@ func Cost(s *scenario.Spec) float64 {
 	return n
 }
 
-// EnoughMemory compares what the largest runs take, as many as there are at once, with what the machine has. Where that is
-// not known nothing is refused.
+// EnoughMemory compares what the largest runs take, as many as there are at once, with what the machine has. Where that
+// is not known nothing is refused.
 func EnoughMemory(specs []*scenario.Spec, jobs int) error {
 	free, ok := availableMemory()
 	if !ok {
@@ -88,7 +90,8 @@ func EnoughMemory(specs []*scenario.Spec, jobs int) error {
 		total += n
 	}
 	if total > free {
-		return fmt.Errorf("%d runs at once need up to %d MiB of memory, and %d MiB are available; use fewer --jobs", jobs, total/unit.MiB, free/unit.MiB)
+		return fmt.Errorf("%d runs at once need up to %d MiB of memory, and %d MiB are available; use fewer --jobs",
+			jobs, total/unit.MiB, free/unit.MiB)
 	}
 	return nil
 }

@@ -1,9 +1,9 @@
-// Package cluster writes what engines that run many tasks need to run the shards of a command and to merge them: a script
-// for Slurm, a manifest for Kubernetes, a workflow for GitHub. It talks to no engine; a person reads what it writes, and
-// submits it.
+// Package cluster writes what engines that run many tasks need to run the shards of a command and to merge them: a
+// script for Slurm, a manifest for Kubernetes, a workflow for GitHub. It talks to no engine; a person reads what it
+// writes, and submits it.
 //
-// All of them read exit codes the same way: 1 and 2 end a shard for good, because another try would end so too, and 3 is
-// tried again, three times in all. What is tried again goes on where it was, because results are kept.
+// All of them read exit codes the same way: 1 and 2 end a shard for good, because another try would end so too, and 3
+// is tried again, three times in all. What is tried again goes on where it was, because results are kept.
 package cluster
 
 import (
@@ -40,8 +40,8 @@ type engine struct {
 	most int // shards
 }
 
-// engines by the names of their flags. A GitHub matrix of more than 256 jobs runs none; Slurm's arrays end at 1000 unless
-// MaxArraySize says otherwise.
+// engines by the names of their flags. A GitHub matrix of more than 256 jobs runs none; Slurm's arrays end at 1000
+// unless MaxArraySize says otherwise.
 var engines = map[string]engine{
 	"slurm":  {"slurm.sh", 1000},
 	"k8s":    {"kubernetes.yaml", shard.Most},
@@ -64,10 +64,12 @@ func Write(w io.Writer, name string, p Plan) error {
 	}
 	for _, word := range append(slices.Clone(p.Command), p.Program, p.Image, p.Claim) {
 		if !quote.Clean(word) || strings.Contains(word, "${{") {
-			return fmt.Errorf("--%s %d: %q: want words of one line that are no expressions of the engine", name, p.Shards, word)
+			return fmt.Errorf("--%s %d: %q: want words of one line that are no expressions of the engine",
+				name, p.Shards, word)
 		}
 	}
-	t, err := template.New(e.file).Funcs(template.FuncMap{"sh": shell, "yaml": flow}).ParseFS(templates, "templates/"+e.file)
+	t, err := template.New(e.file).Funcs(template.FuncMap{"sh": shell, "yaml": flow}).ParseFS(templates,
+		"templates/"+e.file)
 	if err != nil {
 		return err
 	}

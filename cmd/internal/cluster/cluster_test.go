@@ -17,8 +17,9 @@ import (
 
 // hostile is a command with whatever a shell or YAML could take for its own.
 func hostile(shards int) Plan {
-	return Plan{Shards: shards, Command: []string{"atlas", "--impl=gbn,irn", "it's", `$(id) "x" \ ; # : {a} *`, ""}, Program: "/opt/a b/gauntlet",
-		Image: "registry.example/gauntlet:1", Claim: "results"}
+	return Plan{Shards: shards, Command: []string{"atlas", "--impl=gbn,irn", "it's", `$(id) "x" \ ; # : {a} *`, ""},
+		Program: "/opt/a b/gauntlet",
+		Image:   "registry.example/gauntlet:1", Claim: "results"}
 }
 
 func written(t *testing.T, name string, p Plan) string {
@@ -41,7 +42,8 @@ func jobs(t *testing.T, p Plan) (shards, merge batchv1.Job) {
 		if err := yaml.UnmarshalStrict([]byte(parts[i]), into); err != nil {
 			t.Fatal(err)
 		}
-		if into.APIVersion != "batch/v1" || into.Kind != "Job" || into.Spec.Template.Spec.RestartPolicy != corev1.RestartPolicyNever {
+		if into.APIVersion != "batch/v1" || into.Kind != "Job" || into.Spec.Template.Spec.RestartPolicy !=
+			corev1.RestartPolicyNever {
 			t.Errorf("%s %s, %s", into.APIVersion, into.Kind, into.Spec.Template.Spec.RestartPolicy)
 		}
 	}
@@ -52,19 +54,24 @@ func TestKubernetes(t *testing.T) {
 	p := hostile(8)
 	shards, merge := jobs(t, p)
 	s, pod := shards.Spec, shards.Spec.Template.Spec
-	if *s.CompletionMode != batchv1.IndexedCompletion || *s.Completions != 8 || *s.Parallelism != 8 || *s.BackoffLimitPerIndex != Tries-1 || s.BackoffLimit != nil {
+	if *s.CompletionMode != batchv1.IndexedCompletion || *s.Completions != 8 || *s.Parallelism != 8 ||
+		*s.BackoffLimitPerIndex != Tries-1 || s.BackoffLimit != nil {
 		t.Errorf("%+v", s)
 	}
 	rules := s.PodFailurePolicy.Rules
-	if len(rules) != 2 || rules[0].Action != batchv1.PodFailurePolicyActionFailIndex || rules[0].OnExitCodes.Operator != batchv1.PodFailurePolicyOnExitCodesOpIn ||
-		rules[1].Action != batchv1.PodFailurePolicyActionIgnore || rules[1].OnPodConditions[0].Type != corev1.DisruptionTarget {
+	if len(rules) != 2 || rules[0].Action != batchv1.PodFailurePolicyActionFailIndex || rules[0].OnExitCodes.Operator !=
+		batchv1.PodFailurePolicyOnExitCodesOpIn ||
+		rules[1].Action != batchv1.PodFailurePolicyActionIgnore || rules[1].OnPodConditions[0].Type !=
+		corev1.DisruptionTarget {
 		t.Errorf("%+v", rules)
 	}
 	c := pod.Containers[0]
-	if *rules[0].OnExitCodes.ContainerName != c.Name || strings.Join(c.Args, "|") != strings.Join(p.Divided(), "|") || c.Image != p.Image {
+	if *rules[0].OnExitCodes.ContainerName != c.Name || strings.Join(c.Args, "|") != strings.Join(p.Divided(), "|") ||
+		c.Image != p.Image {
 		t.Errorf("%+v", c)
 	}
-	if c.Env[0].Name != "GAUNTLET_SHARD_TOTAL" || c.Env[0].Value != "8" || pod.Volumes[0].PersistentVolumeClaim.ClaimName != "results" {
+	if c.Env[0].Name != "GAUNTLET_SHARD_TOTAL" || c.Env[0].Value != "8" ||
+		pod.Volumes[0].PersistentVolumeClaim.ClaimName != "results" {
 		t.Errorf("%+v", pod)
 	}
 	if !*merge.Spec.Suspend || merge.Spec.Template.Spec.Containers[0].Args[0] != "merge" {
@@ -75,7 +82,8 @@ func TestKubernetes(t *testing.T) {
 // A field that is not one of Kubernetes would be found.
 func TestStrictness(t *testing.T) {
 	text := strings.Replace(written(t, "k8s", hostile(2)), "backoffLimitPerIndex", "backofLimitPerIndex", 1)
-	if err := yaml.UnmarshalStrict([]byte(strings.Split(text, "\n---\n")[0]), &batchv1.Job{}); err == nil || !strings.Contains(err.Error(), "backofLimitPerIndex") {
+	if err := yaml.UnmarshalStrict([]byte(strings.Split(text, "\n---\n")[0]), &batchv1.Job{}); err == nil ||
+		!strings.Contains(err.Error(), "backofLimitPerIndex") {
 		t.Errorf("%v", err)
 	}
 }
@@ -109,7 +117,8 @@ func TestGitHub(t *testing.T) {
 	}
 }
 
-// Slurm's script is one that a shell reads, also inside its tasks, in which the words of the command arrive as they were.
+// Slurm's script is one that a shell reads, also inside its tasks, in which the words of the command arrive as they
+// were.
 func TestSlurm(t *testing.T) {
 	text := written(t, "slurm", hostile(8))
 	parses(t, text)

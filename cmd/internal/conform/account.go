@@ -30,7 +30,8 @@ type duty struct {
 }
 
 func newAccount(list []scenarios.Scenario) *account {
-	a := &account{scenarios: list, ran: map[[2]string]bool{}, adapters: map[string]map[string]*duty{}, marked: map[string]*rule.Rule{}}
+	a := &account{scenarios: list, ran: map[[2]string]bool{}, adapters: map[string]map[string]*duty{},
+		marked: map[string]*rule.Rule{}}
 	for _, r := range rules.All() {
 		if markedRXE(&r) {
 			a.marked[r.ID] = &r
@@ -44,7 +45,8 @@ type tally struct{ total, exercised int }
 
 // String is the line below the table.
 func (n tally) String() string {
-	return fmt.Sprintf("%d rules can be judged on soft-RoCE: %d were exercised, %d were not exercised", n.total, n.exercised, n.total-n.exercised)
+	return fmt.Sprintf("%d rules can be judged on soft-RoCE: %d were exercised, %d were not exercised", n.total,
+		n.exercised, n.total-n.exercised)
 }
 
 // print writes a line for each rule, by the cells of t. Short leaves out what passed.
@@ -85,14 +87,15 @@ func (a *account) print(w io.Writer, t *Table, short bool) (n tally) {
 // markedRXE reports whether the catalogue says that soft-RoCE can be judged by a rule.
 func markedRXE(r *rule.Rule) bool { return slices.Contains(strings.Split(r.BlackBox, ","), "RXE") }
 
-// about reports whether a rule binds a role: what is seen at the requester's tap alone, or in its completions, is the requester's
-// doing. What both taps have to show is either's, except that recovery by go-back-N is the requester's.
+// about reports whether a rule binds a role: what is seen at the requester's tap alone, or in its completions, is the
+// requester's doing. What both taps have to show is either's, except that recovery by go-back-N is the requester's.
 func about(r *rule.Rule, role string) bool {
 	if role == device.Both {
 		return true
 	}
 	switch taps := r.Needs & rule.Both; {
-	case taps == rule.TapRequester, r.Needs&(rule.Ordered|rule.Flushed) != 0, taps == rule.Both && strings.HasPrefix(r.ID, "GBN-"):
+	case taps == rule.TapRequester, r.Needs&(rule.Ordered|rule.Flushed) != 0, taps == rule.Both &&
+		strings.HasPrefix(r.ID, "GBN-"):
 		return requests(role)
 	case taps == rule.TapResponder:
 		return !requests(role)
@@ -106,8 +109,8 @@ func requests(role string) bool {
 	return role == requester
 }
 
-// missing says why nothing exercised a rule that could be: no tool plays its scenarios, or they were not selected, or what they
-// are there for did not arise.
+// missing says why nothing exercised a rule that could be: no tool plays its scenarios, or they were not selected, or
+// what they are there for did not arise.
 func (a *account) missing(r *rule.Rule, roles []string) string {
 	for _, feature := range r.Features {
 		if !slices.Contains(device.Declares(), feature) {
@@ -177,14 +180,16 @@ func (a *account) add(o *suite.Outcome) {
 		}
 		d.scenarios++
 		for _, v := range o.Verdicts {
-			if r := a.marked[v.Rule]; r != nil && about(r, o.Impl) && !v.Status.Unproven() && v.Status != rule.Inconclusive && v.Status != rule.NotApplicable {
+			if r := a.marked[v.Rule]; r != nil && about(r, o.Impl) && !v.Status.Unproven() &&
+				v.Status != rule.Inconclusive && v.Status != rule.NotApplicable {
 				d.rules[v.Rule] = true
 			}
 		}
 	}
 }
 
-// printAdapters writes a line for each tool: how many scenarios it played in each role, and how many rules they exercised.
+// printAdapters writes a line for each tool: how many scenarios it played in each role, and how many rules they
+// exercised.
 func (a *account) printAdapters(w io.Writer, t *Table) {
 	fmt.Fprintf(w, "\nADAPTER\t%s\n", strings.Join(t.heads(), "\t"))
 	for _, tool := range slices.Sorted(maps.Keys(a.adapters)) {

@@ -1,9 +1,9 @@
-// Package conform plays the conformance scenarios against implementations, or against a device in both its roles, and puts their
-// outcomes into one table: a line for each rule, a column for each implementation or role.
+// Package conform plays the conformance scenarios against implementations, or against a device in both its roles, and
+// puts their outcomes into one table: a line for each rule, a column for each implementation or role.
 //
-// A Session goes through its steps once: New finds who is to be judged, Register makes the scenarios known and selects some of
-// them, Play runs those. Package suite, which is Ginkgo underneath, runs and judges; package run makes each run. What is selected
-// and how it is printed is for the command to say.
+// A Session goes through its steps once: New finds who is to be judged, Register makes the scenarios known and selects
+// some of them, Play runs those. Package suite, which is Ginkgo underneath, runs and judges; package run makes each
+// run. What is selected and how it is printed is for the command to say.
 package conform
 
 import (
@@ -40,31 +40,35 @@ import (
 
 // Options say who is judged, where and how.
 type Options struct {
-	Impl     string                      // names of implementations, separated by commas; "" is all of this repository
-	Peer     string                      // name of the implementation at B; "" is the one at A
-	Device   string                      // judge this device in place of implementations, one of dut.Names; "" is none
-	Hosted   registry.Hosted             // where it is, on the remote bench
-	Open     func() (bench.Bench, error) // makes that bench; nil makes it by its name
-	Bench    string                      // name of the bench; a device takes netns in place of sim
-	Link     string                      // "auto", "netem" or "relay"
-	Dilate   vtime.Dilation              // see run.Options
-	Folder   string                      // holds a run folder for each scenario; "" keeps none
-	Limit    time.Duration               // of each run, in its own time; 0 is what the scenario says, and so is one that a timed scenario exceeds
-	Still    time.Duration               // how long nothing of a run in real time may move; 0 is a default
-	Attempts int                         // runs of a scenario until one has a valid link, on benches in real time; other outcomes are not repeated
-	Paint    bool                        // the table in colours
-	Taps     bool                        // keep captures in virtual time too, see run.Options
+	Impl   string                      // names of implementations, separated by commas; "" is all of this repository
+	Peer   string                      // name of the implementation at B; "" is the one at A
+	Device string                      // judge this device in place of implementations, one of dut.Names; "" is none
+	Hosted registry.Hosted             // where it is, on the remote bench
+	Open   func() (bench.Bench, error) // makes that bench; nil makes it by its name
+	Bench  string                      // name of the bench; a device takes netns in place of sim
+	Link   string                      // "auto", "netem" or "relay"
+	Dilate vtime.Dilation              // see run.Options
+	Folder string                      // holds a run folder for each scenario; "" keeps none
+	// of each run, in its own time; 0 is what the scenario says, and so is one that a timed scenario exceeds
+	Limit time.Duration
+	Still time.Duration // how long nothing of a run in real time may move; 0 is a default
+	// runs of a scenario until one has a valid link, on benches in real time; other outcomes are not repeated
+	Attempts int
+	Paint    bool // the table in colours
+	Taps     bool // keep captures in virtual time too, see run.Options
 	Select   suite.Options
 
-	// Kept holds the results of scenarios in virtual time. Those that are there are not run, and what is run is put there. May be nil.
+	// Kept holds the results of scenarios in virtual time. Those that are there are not run, and what is run is put
+	// there. May be nil.
 	Kept *units.Folder
 
-	// Scenarios are played in place of those that come with the program, and Command is what runs one of them again; nil are those of conform.
+	// Scenarios are played in place of those that come with the program, and Command is what runs one of them again;
+	// nil are those of conform.
 	Scenarios []scenarios.Scenario
 	Command   func(impl, scenario string) string
 
-	// View changes what counts of an outcome; nil counts all of it. Judged hears of each outcome after the table has it. Ended hears
-	// of the last run of each scenario, before its outcome. Both may be nil.
+	// View changes what counts of an outcome; nil counts all of it. Judged hears of each outcome after the table has
+	// it. Ended hears of the last run of each scenario, before its outcome. Both may be nil.
 	View   func(*suite.Outcome) *suite.Outcome
 	Judged func(*suite.Outcome)
 	Ended  func(impl, scenario string, r *model.Result)
@@ -85,8 +89,8 @@ func (o *Options) Bound(s *scenario.Spec) {
 	}
 }
 
-// Attempts is how often a run is made, unless told otherwise, whose link was not what it should have been. Of two hundred runs in a
-// guest four are not, so that a suite of as many rarely has one that never is.
+// Attempts is how often a run is made, unless told otherwise, whose link was not what it should have been. Of two
+// hundred runs in a guest four are not, so that a suite of as many rarely has one that never is.
 const Attempts = 5
 
 // Session is one judgement.
@@ -124,7 +128,8 @@ func (s *Session) implementations() ([]string, error) {
 	}
 	for _, name := range append(slices.Clone(names), cmp.Or(s.Peer, names[0])) {
 		if name == dut.Name {
-			return nil, fault.Usage(fmt.Errorf("--impl %s: a device is judged in both its roles; use --dut %s", name, name))
+			return nil, fault.Usage(fmt.Errorf("--impl %s: a device is judged in both its roles; use --dut %s", name,
+				name))
 		}
 		if err := registry.Runs(s.Bench, name); err != nil {
 			return nil, fault.Usage(err)
@@ -156,8 +161,8 @@ func (s *Session) Declarations() map[string][]string {
 	return m
 }
 
-// reference is the implementations that have to exercise every rule that a scenario is there for. A program tells less, and
-// two different ends share fewer rules. What no scenario exercised is INCONCLUSIVE in the table, whoever it is.
+// reference is the implementations that have to exercise every rule that a scenario is there for. A program tells less,
+// and two different ends share fewer rules. What no scenario exercised is INCONCLUSIVE in the table, whoever it is.
 func (s *Session) reference() []string {
 	if s.Peer != "" {
 		return nil
@@ -184,7 +189,8 @@ func (s *Session) suite(waived []rule.Waiver) suite.Config {
 	}
 	cfg := suite.Config{Implementations: s.Impls, Reference: s.reference(), Scenarios: s.Scenarios, Bench: s.Bench,
 		Features: s.Declarations(), Peer: s.Peer, Lacks: s.Known.Lacks, Observe: s.Observe,
-		Run: func(ctx context.Context, impl string, sc *scenarios.Scenario, spec *scenario.Spec) (*suite.Result, error) {
+		Run: func(ctx context.Context, impl string, sc *scenarios.Scenario, spec *scenario.Spec) (*suite.Result,
+			error) {
 			return s.kept(ctx, impl, sc, spec)
 		}}
 	if s.Device != "" {
@@ -222,7 +228,8 @@ func (s *Session) Observe(o *suite.Outcome) {
 	}
 }
 
-// Play runs the selected scenarios on the Runner, which has to be open. Progress hears after each how much of them is done.
+// Play runs the selected scenarios on the Runner, which has to be open. Progress hears after each how much of them is
+// done.
 func (s *Session) Play(progress func(share float64, what string)) error {
 	judged := s.Judged
 	s.Judged = func(o *suite.Outcome) {
@@ -239,7 +246,8 @@ func (s *Session) Play(progress func(share float64, what string)) error {
 func (s *Session) Settle() { s.Table.Expect(s.Waived, s.Kernel, run.Today()) }
 
 // run takes one scenario through the pipeline, again while its link is not what the scenario says.
-func (s *Session) run(ctx context.Context, impl string, sc *scenarios.Scenario, spec *scenario.Spec) (*model.Result, error) {
+func (s *Session) run(ctx context.Context, impl string, sc *scenarios.Scenario, spec *scenario.Spec) (*model.Result,
+	error) {
 	r, err := run.Repeat(ctx, s.Attempts, func(t run.Try) (*model.Result, error) {
 		return s.once(ctx, impl, sc, spec, t)
 	})
@@ -286,10 +294,12 @@ func (s *Session) once(ctx context.Context, impl string, sc *scenarios.Scenario,
 		folder = run.AttemptFolder(filepath.Join(s.Folder, registry.Short(impl), filepath.FromSlash(sc.Name)), t.Number)
 	}
 	r, err := run.Execute(ctx, run.Options{
-		Spec: job.Spec, Bench: job.Bench, Name: s.Bench, Impls: job.Impls, Rules: rules.All(), Folder: folder, Codec: run.CodecOn,
-		Link: s.Link, Still: vtime.FromStd(s.Still), Taps: s.Taps, Dilate: s.Dilate, Least: t.Least,
+		Spec: job.Spec, Bench: job.Bench, Name: s.Bench, Impls: job.Impls, Rules: rules.All(), Folder: folder,
+		Codec: run.CodecOn,
+		Link:  s.Link, Still: vtime.FromStd(s.Still), Taps: s.Taps, Dilate: s.Dilate, Least: t.Least,
 		Command: s.Again(impl, sc.Name),
-		Version: build.Version(), Commit: build.Commit(), Waivers: rule.WaivedIn(sc.Name, s.Waived), Subjects: device.Subjects(impl), Several: true, Explain: rulebook.Of,
+		Version: build.Version(), Commit: build.Commit(), Waivers: rule.WaivedIn(sc.Name, s.Waived),
+		Subjects: device.Subjects(impl), Several: true, Explain: rulebook.Of,
 	})
 	if r != nil {
 		s.seen(run.Device(r).Kernel)

@@ -22,11 +22,14 @@ func (o *Options) roles() ([]string, error) {
 	case o.Impl != "":
 		return nil, fmt.Errorf("--dut %s and --impl %s: name one of the two", o.Device, o.Impl)
 	case o.Peer != "" && o.Peer != dut.Name:
-		return nil, fmt.Errorf("--dut %s and --peer %.60q: want %s as the peer, or none, which is this program", o.Device, o.Peer, dut.Name)
+		return nil, fmt.Errorf("--dut %s and --peer %.60q: want %s as the peer, or none, which is this program",
+			o.Device, o.Peer, dut.Name)
 	}
 	if o.Peer == dut.Name {
 		if o.Open != nil {
-			return nil, fmt.Errorf("--peer %s: a testbed has one device between this machine and the link; leave --peer out", o.Peer)
+			return nil,
+				fmt.Errorf("--peer %s: a testbed has one device between this machine and the link; leave --peer out",
+					o.Peer)
 		}
 		return []string{device.Both}, nil
 	}
@@ -45,7 +48,10 @@ func judgeDevice(cfg *suite.Config) {
 	cfg.Scenarios = append(oneByOne(cfg.Scenarios), scenarios.Device()...)
 	open := blackBoxRules()
 	cfg.Fits = func(role string, sc *scenarios.Scenario) bool {
-		return slices.ContainsFunc(sc.Rules, func(id string) bool { return open[id] != nil && about(open[id], role) }) && fits(role, sc) == nil
+		return slices.ContainsFunc(sc.Rules, func(id string) bool {
+			return open[id] != nil && about(open[id],
+				role)
+		}) && fits(role, sc) == nil
 	}
 }
 
@@ -60,7 +66,8 @@ func fits(role string, sc *scenarios.Scenario) error {
 		return err
 	}
 	tool, _, err := dut.Fit(s, device.Side(role, s))
-	if err == nil && tool.Answers && !requests(role) && tool.Tells() == 0 { // one that tells what it received has a verdict as such
+	// one that tells what it received has a verdict as such
+	if err == nil && tool.Answers && !requests(role) && tool.Tells() == 0 {
 		return errors.New("who does as much as its peer is in both roles at once")
 	}
 	return err

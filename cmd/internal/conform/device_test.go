@@ -20,8 +20,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// TestDeviceTakesPart: there are scenarios for soft-RoCE in both roles, and together they name most rules of the families that
-// it can be judged by from outside.
+// TestDeviceTakesPart: there are scenarios for soft-RoCE in both roles, and together they name most rules of the
+// families that it can be judged by from outside.
 func TestDeviceTakesPart(t *testing.T) {
 	s, err := New(Options{Device: "rxe", Bench: "sim"})
 	must(t, err)
@@ -52,7 +52,8 @@ func TestDeviceTakesPart(t *testing.T) {
 			t.Errorf("%s of family %s asks for a scheme that the device has not", r.ID, family)
 		}
 	}
-	for _, id := range []string{"GBN-NAK-001", "GBN-RTX-001", "RC-READ-002", "RC-TMO-001", "NEG-ICRC-001", "NEG-PSN-001", "NEG-LEN-007", "RC-OPC-002"} {
+	for _, id := range []string{"GBN-NAK-001", "GBN-RTX-001", "RC-READ-002", "RC-TMO-001", "NEG-ICRC-001",
+		"NEG-PSN-001", "NEG-LEN-007", "RC-OPC-002"} {
 		if !named[id] {
 			t.Errorf("no scenario that fits names %s", id)
 		}
@@ -66,14 +67,16 @@ func TestAccount(t *testing.T) {
 	tab.account = newAccount(list)
 	tab.Add(&suite.Outcome{Impl: device.Requester, Scenario: "loss-middle", Verdicts: []suite.Verdict{
 		{Rule: "GBN-RTX-001", Status: rule.Pass}, {Rule: "GBN-NAK-001", Status: rule.Pass}}})
-	tab.Add(&suite.Outcome{Impl: device.Responder, Scenario: "hostile-psn", Verdicts: []suite.Verdict{{Rule: "NEG-PSN-001", Status: rule.XFail}}})
+	tab.Add(&suite.Outcome{Impl: device.Responder, Scenario: "hostile-psn",
+		Verdicts: []suite.Verdict{{Rule: "NEG-PSN-001", Status: rule.XFail}}})
 	tab.Add(&suite.Outcome{Impl: device.Responder, Scenario: "timer-silent-peer"})
 	var out strings.Builder
 	must(t, tab.rows(&out, false))
 	for _, want := range []string{
 		`GBN-RTX-001 +MUST +- +PASS +1\n`,
 		`NEG-PSN-001 +MUST +XFAIL +- +1, broken in hostile-psn\n`,
-		`GBN-NAK-001 +MUST +INCONCLUSIVE +- +not selected: .*loss-middle`, // what the peer of the device did is not the device's
+		// what the peer of the device did is not the device's
+		`GBN-NAK-001 +MUST +INCONCLUSIVE +- +not selected: .*loss-middle`,
 		`GBN-DUP-001 +MUST +INCONCLUSIVE +- +did not arise in timer-silent-peer\n`,
 		`RC-CQE-004 +MUST +- +INCONCLUSIVE +not selected: device/nak-flushes`,
 		`RC-TMO-002 .* not selected: device/silent-peer`,

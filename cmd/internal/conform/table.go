@@ -46,8 +46,8 @@ type Cell struct {
 // Judged is how many scenarios exercised the rule.
 func (c *Cell) Judged() int { return len(c.Passed) + len(c.Broken) }
 
-// Stands says what the scenarios make of a waiver of the rule: XFAIL when it excused what broke in one that it covers, XPASS when
-// the rule held although the deviation had to show, and INCONCLUSIVE otherwise.
+// Stands says what the scenarios make of a waiver of the rule: XFAIL when it excused what broke in one that it covers,
+// XPASS when the rule held although the deviation had to show, and INCONCLUSIVE otherwise.
 func (c *Cell) Stands(w *rule.Waiver) rule.Status {
 	covered := func(scenario string) bool { return len(rule.WaivedIn(scenario, []rule.Waiver{*w})) > 0 }
 	switch {
@@ -68,8 +68,8 @@ func (c *Cell) note() string {
 	return note
 }
 
-// NewTable makes the table of some implementations, all with the same peer ("" is the implementation itself), in colours or
-// without.
+// NewTable makes the table of some implementations, all with the same peer ("" is the implementation itself), in
+// colours or without.
 func NewTable(impls []string, peer string, paint bool) *Table {
 	return &Table{Impls: impls, cells: map[[2]string]*Cell{}, paint: paint,
 		again: func(impl, scenario string) string { return Again(impl, peer, "sim", scenario) }}
@@ -119,13 +119,14 @@ func (t *Table) Add(o *suite.Outcome) {
 	}
 }
 
-// Expect marks the waived rules that no scenario broke, though one should have, as XPASS: the waiver must go. What a waiver
-// excuses is in the outcomes.
+// Expect marks the waived rules that no scenario broke, though one should have, as XPASS: the waiver must go. What a
+// waiver excuses is in the outcomes.
 func (t *Table) Expect(waivers []rule.Waiver, kernel, today string) {
 	for key, c := range t.cells {
 		device := rule.Device{Names: []string{key[1]}, Kernel: kernel}
 		refuted := func(w rule.Waiver) bool {
-			return rule.Covering([]rule.Waiver{w}, key[0], device) != nil && w.Expires >= today && c.Stands(&w) == rule.XPass
+			return rule.Covering([]rule.Waiver{w}, key[0], device) != nil && w.Expires >= today &&
+				c.Stands(&w) == rule.XPass
 		}
 		if c.Status < rule.XPass && slices.ContainsFunc(waivers, refuted) {
 			c.Status = rule.XPass
@@ -165,7 +166,8 @@ func (t *Table) Print(out io.Writer, short bool) error {
 	if t.doubtful > 0 {
 		doubt = fmt.Sprintf("; the links of %d were %s", t.doubtful, t.painted(rule.Invalid))
 	}
-	_, err := fmt.Fprintf(out, "\n%d scenarios, %d passed, %d did not%s: %s%s\n", t.Done, t.Done-len(t.bad)-len(t.unfit), len(t.bad), unfit, t.painted(t.Worst), doubt)
+	_, err := fmt.Fprintf(out, "\n%d scenarios, %d passed, %d did not%s: %s%s\n", t.Done,
+		t.Done-len(t.bad)-len(t.unfit), len(t.bad), unfit, t.painted(t.Worst), doubt)
 	return err
 }
 
@@ -189,7 +191,8 @@ func (t *Table) rows(out io.Writer, short bool) error {
 	}
 	err := w.Flush()
 	if foreign > 0 {
-		fmt.Fprintf(out, "\n%d rules are %s: they are about other systems, or about what the scenarios did not ask for\n", foreign, t.painted(rule.NotApplicable))
+		fmt.Fprintf(out, "\n%d rules are %s: they are about other systems, or about what the "+
+			"scenarios did not ask for\n", foreign, t.painted(rule.NotApplicable))
 	}
 	return err
 }
@@ -209,14 +212,15 @@ func (t *Table) reasons() iter.Seq2[string, []string] {
 	}
 }
 
-// Again is the command that runs one scenario again. A device is in one of its roles; without a peer an implementation meets
-// itself.
+// Again is the command that runs one scenario again. A device is in one of its roles; without a peer an implementation
+// meets itself.
 func Again(impl, peer, bench, scenario string) string {
 	switch impl {
 	case device.Responder, device.Requester:
 		return fmt.Sprintf("gauntlet conform --dut %s --bench %s --focus '%s %s$'", dut.Name, bench, impl, scenario)
 	case device.Both:
-		return fmt.Sprintf("gauntlet conform --dut %s --peer %s --bench %s --focus ' %s$'", dut.Name, dut.Name, bench, scenario)
+		return fmt.Sprintf("gauntlet conform --dut %s --peer %s --bench %s --focus ' %s$'", dut.Name,
+			dut.Name, bench, scenario)
 	}
 	if peer != "" {
 		impl += " --peer " + peer

@@ -26,9 +26,11 @@ func outcome(impl, scenario string, status rule.Status, verdicts map[string]rule
 
 func TestTable(t *testing.T) {
 	table := NewTable([]string{"x", "y"}, "", false)
-	table.Add(outcome("x", "one", rule.Pass, map[string]rule.Status{"RC-ACK-001": rule.Pass, "RC-ACK-002": rule.Inconclusive}))
+	table.Add(outcome("x", "one", rule.Pass, map[string]rule.Status{"RC-ACK-001": rule.Pass,
+		"RC-ACK-002": rule.Inconclusive}))
 	table.Add(outcome("x", "two", rule.Fail, map[string]rule.Status{"RC-ACK-001": rule.Fail, "RC-ACK-002": rule.Pass}))
-	table.Add(outcome("y", "one", rule.Pass, map[string]rule.Status{"RC-ACK-001": rule.Pass, "RC-ACK-003": rule.Inconclusive}))
+	table.Add(outcome("y", "one", rule.Pass, map[string]rule.Status{"RC-ACK-001": rule.Pass,
+		"RC-ACK-003": rule.Inconclusive}))
 	var b strings.Builder
 	if err := table.Print(&b, false); err != nil {
 		t.Fatal(err)
@@ -48,13 +50,16 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestTableOfInvalidRuns: what does not stand counts neither for a rule nor against it, and what stands over a bad link counts.
+// TestTableOfInvalidRuns: what does not stand counts neither for a rule nor against it, and what stands over a bad link
+// counts.
 func TestTableOfInvalidRuns(t *testing.T) {
 	table := NewTable([]string{"x"}, "", false)
-	table.Add(outcome("x", "one", rule.Invalid, map[string]rule.Status{"RC-ACK-001": rule.Invalid, "RC-ACK-002": rule.Invalid, "RC-ACK-003": rule.Pass}))
+	table.Add(outcome("x", "one", rule.Invalid, map[string]rule.Status{"RC-ACK-001": rule.Invalid,
+		"RC-ACK-002": rule.Invalid, "RC-ACK-003": rule.Pass}))
 	table.Add(outcome("x", "three", rule.Error, map[string]rule.Status{"RC-ACK-002": rule.Pass}))
 	table.Add(outcome("x", "two", rule.Pass, map[string]rule.Status{"RC-ACK-001": rule.Pass}))
-	for id, want := range map[string]rule.Status{"RC-ACK-001": rule.Pass, "RC-ACK-002": rule.Inconclusive, "RC-ACK-003": rule.Pass} {
+	for id, want := range map[string]rule.Status{"RC-ACK-001": rule.Pass, "RC-ACK-002": rule.Inconclusive,
+		"RC-ACK-003": rule.Pass} {
 		if c := table.Cell(id, "x"); c == nil || c.Status != want || len(c.Broken) > 0 {
 			t.Errorf("%s: %+v, want %s", id, c, want)
 		}
@@ -62,7 +67,8 @@ func TestTableOfInvalidRuns(t *testing.T) {
 	if table.Worst != rule.Error || len(table.bad) != 2 {
 		t.Errorf("worst %s, %d bad", table.Worst, len(table.bad))
 	}
-	table.Add(outcome("x", "four", rule.Fail, map[string]rule.Status{"RC-ACK-001": rule.Fail, "RC-ACK-002": rule.Invalid}))
+	table.Add(outcome("x", "four", rule.Fail, map[string]rule.Status{"RC-ACK-001": rule.Fail,
+		"RC-ACK-002": rule.Invalid}))
 	if c := table.Cell("RC-ACK-001", "x"); c.Status != rule.Fail || table.Worst != rule.Fail {
 		t.Errorf("%+v, worst %s: a FAIL that stands is hidden", c, table.Worst)
 	}
@@ -71,7 +77,8 @@ func TestTableOfInvalidRuns(t *testing.T) {
 	table.Add(late)
 	var b strings.Builder
 	err := table.Print(&b, true)
-	for _, want := range []string{"five x on sim: FAIL, link INVALID during the run: late\n", "did not: FAIL; the links of 1 were INVALID\n"} {
+	for _, want := range []string{"five x on sim: FAIL, link INVALID during the run: late\n",
+		"did not: FAIL; the links of 1 were INVALID\n"} {
 		if err != nil || !strings.Contains(b.String(), want) {
 			t.Errorf("%v, no %q in\n%s", err, want, b.String())
 		}
@@ -82,14 +89,17 @@ func TestTableOfInvalidRuns(t *testing.T) {
 func TestWaivers(t *testing.T) {
 	table := NewTable([]string{"x"}, "", false)
 	table.Add(outcome("x", "one", rule.Pass, map[string]rule.Status{"RC-ACK-001": rule.Pass, "RC-ACK-002": rule.Pass}))
-	table.Add(outcome("x", "two", rule.Pass, map[string]rule.Status{"RC-ACK-001": rule.XFail, "RC-ACK-002": rule.Pass, "RC-MSN-001": rule.Pass}))
+	table.Add(outcome("x", "two", rule.Pass, map[string]rule.Status{"RC-ACK-001": rule.XFail, "RC-ACK-002": rule.Pass,
+		"RC-MSN-001": rule.Pass}))
 	table.Expect([]rule.Waiver{{Rule: "RC-ACK-*", Impl: "x", Owner: "o", Reason: "r", Expires: "9999-12-31"},
-		{Rule: "RC-MSN-001", Impl: "x", Sure: "three", Owner: "o", Reason: "r", Expires: "9999-12-31"}}, "", "2026-01-01")
+		{Rule: "RC-MSN-001", Impl: "x", Sure: "three", Owner: "o", Reason: "r", Expires: "9999-12-31"}}, "",
+		"2026-01-01")
 	var b strings.Builder
 	if err := table.Print(&b, false); err != nil || table.Worst != rule.XPass {
 		t.Errorf("worst %s, %v; want XPASS", table.Worst, err)
 	}
-	for _, want := range []string{"RC-ACK-001 MUST XFAIL 2, broken in two", "RC-ACK-002 MUST NOT XPASS 2", "RC-MSN-001 MUST PASS 1", "2 scenarios, 2 passed, 0 did not: XPASS"} {
+	for _, want := range []string{"RC-ACK-001 MUST XFAIL 2, broken in two", "RC-ACK-002 MUST NOT XPASS 2",
+		"RC-MSN-001 MUST PASS 1", "2 scenarios, 2 passed, 0 did not: XPASS"} {
 		if text := strings.Join(strings.Fields(b.String()), " "); !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, b.String())
 		}
@@ -100,7 +110,8 @@ func TestImplementations(t *testing.T) {
 	if s, err := New(Options{Impl: "gbn,gbn", Bench: "sim"}); err != nil || len(s.Impls) != 1 {
 		t.Errorf("%v, %v: want gbn once", s.Impls, err)
 	}
-	if _, err := New(Options{Impl: "nobody", Bench: "sim"}); fault.Of(err) != fault.User || !strings.Contains(err.Error(), "known: ") {
+	if _, err := New(Options{Impl: "nobody", Bench: "sim"}); fault.Of(err) != fault.User ||
+		!strings.Contains(err.Error(), "known: ") {
 		t.Errorf("%v: want what is known", err)
 	}
 }

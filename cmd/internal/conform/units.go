@@ -19,9 +19,10 @@ import (
 
 // record is what is kept of a scenario: its result, or why there is none.
 type record struct {
-	Result      *suite.Result `json:"result,omitempty"`
-	Against     [][2]int      `json:"against,omitempty"`     // of each verdict: its JSON is for people, who read it in findings
-	Unsupported string        `json:"unsupported,omitempty"` // by the bench
+	Result *suite.Result `json:"result,omitempty"`
+	// of each verdict: its JSON is for people, who read it in findings
+	Against     [][2]int `json:"against,omitempty"`
+	Unsupported string   `json:"unsupported,omitempty"` // by the bench
 }
 
 // recorded is a result as it is kept.
@@ -55,8 +56,8 @@ func (o *Options) Divisible() error {
 	return nil
 }
 
-// Units are the selected scenarios as units of work, and what runs one of them. Those that ask for what an implementation does not
-// declare are none.
+// Units are the selected scenarios as units of work, and what runs one of them. Those that ask for what an
+// implementation does not declare are none.
 func (s *Session) Units() (all []units.Unit, one func(ctx context.Context, i int) (any, error)) {
 	var runs []suite.Spec
 	for _, x := range s.Specs {
@@ -102,7 +103,8 @@ func (s *Session) made(ctx context.Context, impl string, sc *scenarios.Scenario,
 }
 
 // kept is the result of a scenario as it was kept, or as it is run.
-func (s *Session) kept(ctx context.Context, impl string, sc *scenarios.Scenario, spec *scenario.Spec) (*suite.Result, error) {
+func (s *Session) kept(ctx context.Context, impl string, sc *scenarios.Scenario, spec *scenario.Spec) (*suite.Result,
+	error) {
 	if s.Kept == nil {
 		r, err := s.run(ctx, impl, sc, spec)
 		return run.ForSuite(r), err

@@ -1,5 +1,6 @@
-// Package contractcheck walks a program through images/CONTRACT.md, step by step: what it says of itself, how it ends, and whether
-// it does go-back-N's work, and has its own done, over a link that loses nothing. What it does with loss is for package conform.
+// Package contractcheck walks a program through images/CONTRACT.md, step by step: what it says of itself, how it ends,
+// and whether it does go-back-N's work, and has its own done, over a link that loses nothing. What it does with loss is
+// for package conform.
 package contractcheck
 
 import (
@@ -91,7 +92,8 @@ func (c *check) introduce(context.Context) (note string, err error) {
 	if c.caps, err = registry.Ask(c.Name); err != nil {
 		return "", err
 	}
-	return fmt.Sprintf(": %s %s, requests %s, answers %s", c.caps.Program, c.caps.Version, c.caps.Operations, c.caps.Serves), nil
+	return fmt.Sprintf(": %s %s, requests %s, answers %s", c.caps.Program, c.caps.Version, c.caps.Operations,
+		c.caps.Serves), nil
 }
 
 func (c *check) ends(how func(*contract.Program) error) func(context.Context) (string, error) {
@@ -138,7 +140,8 @@ func operation(declared string) string {
 func (c *check) spec(side int, op string) (*scenario.Spec, error) {
 	names := [2]string{"gbn", "gbn"}
 	names[side] = c.Name
-	return scenario.Parse(strings.NewReader(fmt.Sprintf("impl %s %s\nlink rate=10M delay=2ms\nqp rto=100ms mtu=%s\nload %s msg=10000 count=10\nrun limit=20s\n",
+	return scenario.Parse(strings.NewReader(fmt.Sprintf("impl %s %s\nlink rate=10M delay=2ms\nqp rto=100ms "+
+		"mtu=%s\nload %s msg=10000 count=10\nrun limit=20s\n",
 		names[0], names[1], strings.Fields(c.caps.MTUs)[0], op)))
 }
 
@@ -147,7 +150,8 @@ func (c *check) run(ctx context.Context, s *scenario.Spec, t run.Try) (*model.Re
 	if err != nil {
 		return nil, err
 	}
-	return run.Execute(ctx, run.Options{Spec: s, Bench: c.Bench, Name: c.Where, Impls: impls, Rules: rules.All(), Link: "auto",
+	return run.Execute(ctx, run.Options{Spec: s, Bench: c.Bench, Name: c.Where, Impls: impls,
+		Rules: rules.All(), Link: "auto",
 		Least: t.Least, Version: build.Version(), Commit: build.Commit()})
 }
 

@@ -1,5 +1,5 @@
-// Package device puts the kernel's soft-RoCE into a run: in which role, at which end, driven by which stock tool (package dut
-// knows the tools), and on which bench. It makes no run itself and judges nothing.
+// Package device puts the kernel's soft-RoCE into a run: in which role, at which end, driven by which stock tool
+// (package dut knows the tools), and on which bench. It makes no run itself and judges nothing.
 package device
 
 import (
@@ -56,8 +56,8 @@ func Declares() []string {
 	return append(device.Declares(), dut.Unconnected)
 }
 
-// Side is where the device has to be to take a role: at the side that works as the requester. Where both do, in turns, it
-// is at A, and who begins is for the scenario to say.
+// Side is where the device has to be to take a role: at the side that works as the requester. Where both do, in turns,
+// it is at A, and who begins is for the scenario to say.
 func Side(role string, s *scenario.Spec) trace.Side {
 	side := trace.A
 	for _, l := range s.Loads {
@@ -74,15 +74,16 @@ func Side(role string, s *scenario.Spec) trace.Side {
 	return side
 }
 
-// Job is a Spec as it can be run: changed to what the tools do, with who is at its ends, on a bench that has the device.
+// Job is a Spec as it can be run: changed to what the tools do, with who is at its ends, on a bench that has the
+// device.
 type Job struct {
 	Spec  *scenario.Spec
 	Bench bench.Bench
 	Impls [2]engine.Implementation
 }
 
-// As puts the device at one end of a Spec in a role, and go-back-N at the other: that is what the device speaks. The Spec
-// is changed.
+// As puts the device at one end of a Spec in a role, and go-back-N at the other: that is what the device speaks. The
+// Spec is changed.
 func As(role string, b bench.Bench, given *scenario.Spec) (*Job, error) {
 	impls := [2]engine.Implementation{gbn.Implementation(), gbn.Implementation()}
 	for side := range given.Impl {

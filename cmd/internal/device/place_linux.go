@@ -15,8 +15,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// Place says how a Spec runs with these implementations, and where: with a device at the ends that have one. An error that
-// is dut.ErrUnfit says that no tool does what the Spec asks for.
+// Place says how a Spec runs with these implementations, and where: with a device at the ends that have one. An error
+// that is dut.ErrUnfit says that no tool does what the Spec asks for.
 func Place(b bench.Bench, given *scenario.Spec, impls [2]engine.Implementation) (*Job, error) {
 	var side trace.Side
 	switch is := [2]bool{dut.Known(impls[trace.A].Name), dut.Known(impls[trace.B].Name)}; {
@@ -52,7 +52,8 @@ func Pair(b bench.Bench, given *scenario.Spec) (*Job, error) {
 		active = trace.B
 	}
 	job := &Job{Spec: s, Impls: [2]engine.Implementation{dut.Describe(s.Impl[trace.A]), dut.Describe(s.Impl[trace.B])}}
-	job.Bench, err = withDevice(b, &device.Device{Side: active, Tool: tools[active], Peer: tools[active.Other()]}, s.Impl)
+	job.Bench, err = withDevice(b, &device.Device{Side: active, Tool: tools[active], Peer: tools[active.Other()]},
+		s.Impl)
 	return job, err
 }
 

@@ -1,4 +1,5 @@
-// Package doctor looks at what this machine can do: which benches run here, which link they will use, and what is missing.
+// Package doctor looks at what this machine can do: which benches run here, which link they will use, and what is
+// missing.
 package doctor
 
 import (
@@ -24,7 +25,8 @@ type Finding struct {
 	Remedy string `json:"remedy,omitempty"`
 }
 
-// Examine looks at everything, and with measured measures how fast a link this machine carries. Show hears how far that is.
+// Examine looks at everything, and with measured measures how fast a link this machine carries. Show hears how far that
+// is.
 func Examine(ctx context.Context, measured bool, show func(share float64, what string)) []Finding {
 	all := slices.Concat(host(), network(), hardware(), tools())
 	if measured {
@@ -48,8 +50,10 @@ func Print(out io.Writer, all []Finding) error {
 // host is what the program itself runs on.
 func host() []Finding {
 	return []Finding{
-		{Name: "gauntlet", State: "ok", Found: fmt.Sprintf("%s, %s", build.Version(), cmp.Or(build.Commit(), "unknown commit"))},
-		{Name: "machine", State: "ok", Found: fmt.Sprintf("%s/%s, %d processors, %s", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version())},
+		{Name: "gauntlet", State: "ok", Found: fmt.Sprintf("%s, %s", build.Version(), cmp.Or(build.Commit(),
+			"unknown commit"))},
+		{Name: "machine", State: "ok", Found: fmt.Sprintf("%s/%s, %d processors, %s", runtime.GOOS, runtime.GOARCH,
+			runtime.NumCPU(), runtime.Version())},
 		{Name: "bench sim", State: "ok", Found: "virtual time, runs everywhere"},
 	}
 }
@@ -61,7 +65,8 @@ func tools() []Finding {
 		{"tshark", "opens the captures of a run", "apt-get install tshark"},
 		{"chromium google-chrome chromium-browser", "the report's test in a browser", "apt-get install chromium"},
 	} {
-		f := Finding{Name: strings.Fields(t.names)[0], State: "missing", Found: "not found; optional, " + t.use, Remedy: t.remedy}
+		f := Finding{Name: strings.Fields(t.names)[0], State: "missing", Found: "not found; optional, " + t.use,
+			Remedy: t.remedy}
 		for _, name := range strings.Fields(t.names) {
 			if path, err := exec.LookPath(name); err == nil {
 				f = Finding{Name: f.Name, State: "ok", Found: path + ": " + t.use}
@@ -71,7 +76,8 @@ func tools() []Finding {
 		out = append(out, f)
 	}
 	if free, err := freeSpace(os.TempDir()); err == nil {
-		f := Finding{Name: "scratch space", State: "ok", Found: fmt.Sprintf("%d GiB free in %s", free>>30, os.TempDir())}
+		f := Finding{Name: "scratch space", State: "ok", Found: fmt.Sprintf("%d GiB free in %s",
+			free>>30, os.TempDir())}
 		if free < 1<<30 {
 			f.State, f.Remedy = "limited", "a netns run spools its captures there; free some space or set TMPDIR"
 		}

@@ -27,8 +27,10 @@ func network() []Finding {
 		link.State, link.Found = "limited", "not looked at: trying netem needs privilege"
 		link.Remedy = "sudo gauntlet doctor"
 	case !s.Netem:
-		link.State, link.Found = "ok", "the user-space relay will be used: kernel "+s.Kernel+" has no netem ("+s.Reason+")"
-		link.Remedy = "modprobe sch_netem, install the kernel's extra modules, or use --bench lab, if you want the kernel's netem"
+		link.State, link.Found = "ok", "the user-space relay will be used: kernel "+s.Kernel+" has no netem ("+s.Reason+
+			")"
+		link.Remedy = "modprobe sch_netem, install the kernel's extra modules, or use --bench lab, if you " +
+			"want the kernel's netem"
 	case !s.Seed:
 		link.State, link.Found = "limited", link.Found+"; "+s.Reason
 		link.Remedy = "use --link relay for losses that repeat"
@@ -47,7 +49,8 @@ func timers() Finding {
 		return f
 	case p99 > most/2:
 		f.State = "limited"
-		f.Remedy = "runs in real time will be INVALID now and then, on short links often; use --bench sim, or --bench lab --deterministic"
+		f.Remedy = "runs in real time will be INVALID now and then, on short links often; use --bench sim, or " +
+			"--bench lab --deterministic"
 	}
 	f.Found = fmt.Sprintf("a wait ends %s late, one in a hundred %s or more; a link may be %s late",
 		p50.Std().Round(time.Microsecond), p99.Std().Round(time.Microsecond), most.Std())
@@ -62,7 +65,8 @@ func containers() Finding {
 	case err != nil:
 		f.State, f.Found, f.Remedy = "missing", fault.OneLine(err), "apt-get install docker.io"
 	case os.Geteuid() != 0:
-		f.State, f.Found, f.Remedy = "limited", "Docker Engine "+v+"; not root: devices cannot be put into containers", "sudo gauntlet doctor"
+		f.State, f.Found, f.Remedy = "limited", "Docker Engine "+v+"; not root: devices cannot be put into containers",
+			"sudo gauntlet doctor"
 	default:
 		f.Found = "Docker Engine " + v
 	}

@@ -15,7 +15,8 @@ import (
 // hardware looks at the devices, clocks and rights of this machine.
 func hardware() []Finding {
 	release := kernelRelease()
-	m := machine{sys: os.DirFS("/sys"), modules: os.DirFS(filepath.Join("/lib/modules", release)), kernel: release, root: os.Geteuid() == 0,
+	m := machine{sys: os.DirFS("/sys"), modules: os.DirFS(filepath.Join("/lib/modules", release)), kernel: release,
+		root:    os.Geteuid() == 0,
 		program: func(name string) bool { _, err := exec.LookPath(name); return err == nil }, stamps: station.StampsOf}
 	return append(m.hardware(), realtime())
 }
@@ -30,11 +31,13 @@ func kernelRelease() string {
 
 // realtime tries whether this process may take a real-time priority, which the link takes while a run lasts.
 func realtime() Finding {
-	f := Finding{Name: "real-time priority", State: "ok", Found: "SCHED_FIFO may be taken: a busy machine delays the link less"}
+	f := Finding{Name: "real-time priority", State: "ok",
+		Found: "SCHED_FIFO may be taken: a busy machine delays the link less"}
 	taken := make(chan error)
 	go func() {
 		runtime.LockOSThread() // and never unlocked: the thread ends with this function, and its priority with it
-		taken <- unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 1}, 0)
+		taken <- unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 1},
+			0)
 	}()
 	err := <-taken
 	if err == nil {

@@ -37,7 +37,8 @@ type usualTrial struct {
 	result *model.Result
 }
 
-// valid reports whether the link was what the Spec says; whatever the rules found, it is then no matter of this machine.
+// valid reports whether the link was what the Spec says; whatever the rules found, it is then no matter of this
+// machine.
 func (t *usualTrial) valid() bool { return !t.result.Doubtful() }
 
 func (t *usualTrial) String() string { return quantity.Rate(float64(t.rate)) }
@@ -57,15 +58,18 @@ func (t *usualTrial) link() string {
 	return "link"
 }
 
-// capacity finds how fast a link in real time this machine carries. Run makes README's run at a rate; show hears how far it is.
+// capacity finds how fast a link in real time this machine carries. Run makes README's run at a rate; show hears how
+// far it is.
 func capacity(run func(rate unit.Rate) (*model.Result, error), show func(share float64, what string)) Finding {
 	var best, worst *usualTrial // the fastest that was valid, and the one beyond it
-	for rate, n := unit.Rate(usualRate), 0; rate >= leastRate && rate <= mostRate && (best == nil || worst == nil); n++ {
+	for rate, n := unit.Rate(usualRate), 0; rate >= leastRate && rate <= mostRate &&
+		(best == nil || worst == nil); n++ {
 		t := &usualTrial{rate: rate}
 		show(float64(n)/mostTrials, "README's run at "+t.String())
 		var err error
 		if t.result, err = run(rate); err != nil {
-			return Finding{Name: "capacity", State: "missing", Found: "not measured: " + fault.OneLine(err), Remedy: "gauntlet run --bench netns shows whether runs are possible at all"}
+			return Finding{Name: "capacity", State: "missing", Found: "not measured: " + fault.OneLine(err),
+				Remedy: "gauntlet run --bench netns shows whether runs are possible at all"}
 		}
 		if t.valid() {
 			best, rate = t, 2*rate
@@ -78,12 +82,14 @@ func capacity(run func(rate unit.Rate) (*model.Result, error), show func(share f
 
 // carries puts what was measured into words.
 func carries(best, worst *usualTrial) Finding {
-	f := Finding{Name: "capacity", State: "limited", Remedy: "stop what else runs here, or use --bench sim, or --bench lab --deterministic"}
+	f := Finding{Name: "capacity", State: "limited",
+		Remedy: "stop what else runs here, or use --bench sim, or --bench lab --deterministic"}
 	if best == nil {
 		f.Found = fmt.Sprintf("README's run is INVALID at %s already: %s", worst, worst.result.Doubt)
 		return f
 	}
-	f.Found = fmt.Sprintf("README's run is valid up to %s, with %s packets/s through the %s", best, quantity.Count(best.packetsPerSecond()), best.link())
+	f.Found = fmt.Sprintf("README's run is valid up to %s, with %s packets/s through the %s", best,
+		quantity.Count(best.packetsPerSecond()), best.link())
 	if worst != nil {
 		f.Found += fmt.Sprintf("; at %s it is INVALID: %s", worst, worst.result.Doubt)
 	}
@@ -96,8 +102,8 @@ func carries(best, worst *usualTrial) Finding {
 // errNoRun is the error of a run that came to no result.
 var errNoRun = errors.New("no result")
 
-// usualRun makes README's run at a rate, as a user would: in a process of its own, which gets itself the privilege that it needs,
-// and once more when its link was not right.
+// usualRun makes README's run at a rate, as a user would: in a process of its own, which gets itself the privilege that
+// it needs, and once more when its link was not right.
 func usualRun(ctx context.Context, rate unit.Rate) (*model.Result, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -108,7 +114,8 @@ func usualRun(ctx context.Context, rate unit.Rate) (*model.Result, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	c := exec.CommandContext(ctx, self, "run", "--impl", "gbn", "--bench", "netns", "--rate", strconv.FormatInt(int64(rate), 10), "--rtt", "20ms",
+	c := exec.CommandContext(ctx, self, "run", "--impl", "gbn", "--bench", "netns", "--rate",
+		strconv.FormatInt(int64(rate), 10), "--rtt", "20ms",
 		"--loss", "1e-3", "--msg", "64KiB", "--count", strconv.Itoa(int(usualCount*rate/usualRate)), "--seed", "7",
 		"--json", "--attempts", "2", "--out", filepath.Join(dir, "r"))
 	var stdout bytes.Buffer
@@ -129,9 +136,11 @@ func usualRun(ctx context.Context, rate unit.Rate) (*model.Result, error) {
 }
 
 // unmeasured stands where Measure was not asked for.
-var unmeasured = Finding{Name: "capacity", State: "limited", Found: "not measured: how fast a link in real time can be here", Remedy: "gauntlet doctor --measure, half a minute"}
+var unmeasured = Finding{Name: "capacity", State: "limited",
+	Found: "not measured: how fast a link in real time can be here", Remedy: "gauntlet doctor --measure, half a minute"}
 
-// Measure finds out how fast a link in real time this machine carries, with runs of this program. Show hears how far it is.
+// Measure finds out how fast a link in real time this machine carries, with runs of this program. Show hears how far it
+// is.
 func Measure(ctx context.Context, show func(share float64, what string)) Finding {
 	return capacity(func(rate unit.Rate) (*model.Result, error) { return usualRun(ctx, rate) }, show)
 }

@@ -59,10 +59,11 @@ func (m *machine) rdmaDevices() (out []Finding) {
 	return out
 }
 
-// rdmaDevice describes one by what makes it and by its ports. Neither its addresses nor its description are looked at: the latter
-// has the name of the host.
+// rdmaDevice describes one by what makes it and by its ports. Neither its addresses nor its description are looked at:
+// the latter has the name of the host.
 func (m *machine) rdmaDevice(name, dir string) Finding {
-	f := Finding{Name: "RDMA device " + name, State: "limited", Found: m.maker(name), Remedy: "bring its network device up: ip link set DEVICE up"}
+	f := Finding{Name: "RDMA device " + name, State: "limited", Found: m.maker(name),
+		Remedy: "bring its network device up: ip link set DEVICE up"}
 	for _, port := range m.entries(path.Join(dir, "ports")) {
 		at := path.Join(dir, "ports", port)
 		state := m.text(path.Join(at, "state")) // such as "4: ACTIVE"
@@ -134,7 +135,8 @@ func (m *machine) loaded(module string) bool {
 	return err == nil
 }
 
-// loadable reports whether the kernel's modules list one. Modules that are compiled in and have no parameters are not in /sys.
+// loadable reports whether the kernel's modules list one. Modules that are compiled in and have no parameters are not
+// in /sys.
 func (m *machine) loadable(module string) bool {
 	for _, list := range []string{"modules.dep", "modules.builtin"} {
 		text, err := fs.ReadFile(m.modules, list)
@@ -151,7 +153,8 @@ func (m *machine) loadable(module string) bool {
 	return false
 }
 
-// timestamps says of each physical network device whether its hardware stamps frames, which is as exact as a capture gets.
+// timestamps says of each physical network device whether its hardware stamps frames, which is as exact as a capture
+// gets.
 func (m *machine) timestamps() (out []Finding) {
 	const class = "class/net"
 	for _, name := range m.entries(class) {
@@ -161,7 +164,8 @@ func (m *machine) timestamps() (out []Finding) {
 		out = append(out, m.stampsOf(name))
 	}
 	if len(out) == 0 {
-		return []Finding{{Name: "time stamps", State: "missing", Found: "no physical network device; optional", Remedy: "captures have the times of the kernel"}}
+		return []Finding{{Name: "time stamps", State: "missing", Found: "no physical network device; optional",
+			Remedy: "captures have the times of the kernel"}}
 	}
 	return out
 }
@@ -174,12 +178,14 @@ func (m *machine) stampsOf(name string) Finding {
 		f.State, f.Found = "limited", "not told: "+err.Error()
 		return f
 	case !s.Sent || !s.Received:
-		f.State, f.Found, f.Remedy = "limited", "by software only", "captures of it have the times of the kernel; take a device that has a clock where microseconds count"
+		f.State, f.Found, f.Remedy = "limited", "by software only",
+			"captures of it have the times of the kernel; take a device that has a clock where microseconds count"
 		return f
 	}
 	f.Found = "by hardware, in and out, of every frame"
 	if !s.All {
-		f.State, f.Found, f.Remedy = "limited", "by hardware, but of PTP frames only where they arrive", "received RoCE frames have the times of the kernel"
+		f.State, f.Found, f.Remedy = "limited", "by hardware, but of PTP frames only where they arrive",
+			"received RoCE frames have the times of the kernel"
 	}
 	if s.Clock >= 0 {
 		f.Found += fmt.Sprintf(", clock ptp%d", s.Clock)

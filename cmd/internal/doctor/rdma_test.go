@@ -31,8 +31,8 @@ func made(files map[string]string) *machine {
 		stamps:  func(string) (*station.Stamps, error) { return &station.Stamps{Clock: -1}, nil }}
 }
 
-// devices is a machine with a NIC, soft-RoCE over another interface, whose kernel is old and gives it the driver of that, and
-// soft-iWARP.
+// devices is a machine with a NIC, soft-RoCE over another interface, whose kernel is old and gives it the driver of
+// that, and soft-iWARP.
 var devices = map[string]string{
 	"class/infiniband/mlx5_0/device/driver@":            "../../../../bus/pci/drivers/mlx5_core",
 	"class/infiniband/mlx5_0/node_type":                 "1: CA\n",
@@ -57,7 +57,8 @@ var devices = map[string]string{
 func TestRDMADevices(t *testing.T) {
 	const up = "bring its network device up: ip link set DEVICE up"
 	want := []Finding{
-		{"RDMA device mlx5_0", "ok", "hardware, mlx5_core; port 1 ACTIVE, Ethernet over ens1; port 2 DOWN, InfiniBand", ""},
+		{"RDMA device mlx5_0", "ok", "hardware, mlx5_core; port 1 ACTIVE, Ethernet over ens1; port 2 DOWN, InfiniBand",
+			""},
 		{"RDMA device rxe0", "limited", "soft-RoCE, rdma_rxe; port 1 DOWN, Ethernet over eth0", up},
 		{"RDMA device siw0", "ok", "soft-iWARP, siw; port 1 ACTIVE, Ethernet", ""},
 	}
@@ -71,7 +72,8 @@ func TestRDMADevices(t *testing.T) {
 }
 
 func TestSoftRoCE(t *testing.T) {
-	dep := fstest.MapFS{"modules.dep": {Data: []byte("kernel/drivers/infiniband/sw/rxe/rdma_rxe.ko.xz: kernel/net/x.ko\nkernel/y.ko:\n")}}
+	dep := fstest.MapFS{"modules.dep": {Data: []byte("kernel/drivers/infiniband/sw/rxe/rdma_rxe.ko.xz: " +
+		"kernel/net/x.ko\nkernel/y.ko:\n")}}
 	loaded := map[string]string{"module/rdma_rxe/refcnt": "0\n"}
 	all := func(string) bool { return true }
 	none := func(string) bool { return false }
@@ -87,10 +89,13 @@ func TestSoftRoCE(t *testing.T) {
 	}{
 		{"loaded", loaded, nil, false, all, "ok", "rdma_rxe is loaded, perftest and rping are there", ""},
 		{"loadable", nil, dep, true, all, "ok", "rdma_rxe can be loaded, perftest and rping are there", ""},
-		{"built in", nil, fstest.MapFS{"modules.builtin": {Data: []byte("kernel/rdma_rxe.ko\n")}}, true, all, "ok", "can be loaded", ""},
+		{"built in", nil, fstest.MapFS{"modules.builtin": {Data: []byte("kernel/rdma_rxe.ko\n")}}, true, all, "ok",
+			"can be loaded", ""},
 		{"not root", nil, dep, false, all, "limited", "loading it needs root", "sudo modprobe rdma_rxe"},
-		{"no tools", loaded, nil, true, none, "limited", "without perftest and rdmacm-utils", "apt-get install perftest rdmacm-utils"},
-		{"no module", nil, fstest.MapFS{"modules.dep": {Data: []byte("kernel/not_rdma_rxe.ko:\n")}}, true, all, "missing", "kernel 6.1.0 has no rdma_rxe", "gauntlet lab fetch"},
+		{"no tools", loaded, nil, true, none, "limited", "without perftest and rdmacm-utils",
+			"apt-get install perftest rdmacm-utils"},
+		{"no module", nil, fstest.MapFS{"modules.dep": {Data: []byte("kernel/not_rdma_rxe.ko:\n")}}, true, all,
+			"missing", "kernel 6.1.0 has no rdma_rxe", "gauntlet lab fetch"},
 		{"nothing", nil, nil, true, none, "missing", "without perftest", "apt-get install perftest rdmacm-utils"},
 	} {
 		m := made(c.sys)
@@ -99,14 +104,16 @@ func TestSoftRoCE(t *testing.T) {
 			m.modules = c.modules
 		}
 		f := m.softRoCE()
-		if f.State != c.state || !strings.Contains(f.Found, c.found) || !strings.HasSuffix(f.Remedy, c.remedy) || (c.state == "ok") != (f.Remedy == "") {
+		if f.State != c.state || !strings.Contains(f.Found, c.found) || !strings.HasSuffix(f.Remedy, c.remedy) ||
+			(c.state == "ok") != (f.Remedy == "") {
 			t.Errorf("%s: %+v", c.name, f)
 		}
 	}
 }
 
 func TestTimestamps(t *testing.T) {
-	m := made(map[string]string{"class/net/eth0/device/vendor": "0x1\n", "class/net/lo/mtu": "65536\n", "class/net/veth0/mtu": "1500\n"})
+	m := made(map[string]string{"class/net/eth0/device/vendor": "0x1\n", "class/net/lo/mtu": "65536\n",
+		"class/net/veth0/mtu": "1500\n"})
 	for _, c := range []struct {
 		says  *station.Stamps
 		err   error
@@ -114,9 +121,12 @@ func TestTimestamps(t *testing.T) {
 		state string
 		found string
 	}{
-		{&station.Stamps{Sent: true, Received: true, All: true, Clock: 0}, nil, true, "ok", "by hardware, in and out, of every frame, clock ptp0"},
-		{&station.Stamps{Sent: true, Received: true, All: true, Clock: -1}, nil, false, "ok", "by hardware, in and out, of every frame; switching them on needs root"},
-		{&station.Stamps{Sent: true, Received: true, All: false, Clock: 2}, nil, true, "limited", "by hardware, but of PTP frames only where they arrive, clock ptp2"},
+		{&station.Stamps{Sent: true, Received: true, All: true, Clock: 0}, nil, true, "ok",
+			"by hardware, in and out, of every frame, clock ptp0"},
+		{&station.Stamps{Sent: true, Received: true, All: true, Clock: -1}, nil, false, "ok",
+			"by hardware, in and out, of every frame; switching them on needs root"},
+		{&station.Stamps{Sent: true, Received: true, All: false, Clock: 2}, nil, true, "limited",
+			"by hardware, but of PTP frames only where they arrive, clock ptp2"},
 		{&station.Stamps{Sent: true, Received: false, All: true, Clock: -1}, nil, true, "limited", "by software only"},
 		{nil, errors.New("operation not supported"), true, "limited", "not told: operation not supported"},
 	} {
@@ -151,9 +161,12 @@ func TestCapacity(t *testing.T) {
 		state string
 		found string
 	}{
-		{"a fast machine", 1_000_000_000, 5, "ok", "valid up to 800 Mb/s, with 80 000 packets/s through the relay; at 1.60 Gb/s it is INVALID: late"},
-		{"README's rate", usualRate, 2, "ok", "valid up to 100 Mb/s, with 10 000 packets/s through the relay; at 200 Mb/s it is INVALID: late"},
-		{"a slow one", 30_000_000, 3, "limited", "valid up to 25 Mb/s, with 2500 packets/s through the relay; at 50 Mb/s it is INVALID: late"},
+		{"a fast machine", 1_000_000_000, 5, "ok", "valid up to 800 Mb/s, with 80 000 packets/s through the relay; " +
+			"at 1.60 Gb/s it is INVALID: late"},
+		{"README's rate", usualRate, 2, "ok", "valid up to 100 Mb/s, with 10 000 packets/s through the relay; at 200 " +
+			"Mb/s it is INVALID: late"},
+		{"a slow one", 30_000_000, 3, "limited", "valid up to 25 Mb/s, with 2500 packets/s through the relay; at 50 " +
+			"Mb/s it is INVALID: late"},
 		{"none", 0, 4, "limited", "INVALID at 12.5 Mb/s already: late"},
 		{"whatever", 1 << 60, mostTrials, "ok", "valid up to 6.40 Gb/s"},
 	} {
@@ -167,11 +180,13 @@ func TestCapacity(t *testing.T) {
 			}
 			return r, nil
 		}, func(float64, string) {})
-		if runs != c.runs || f.State != c.state || !strings.Contains(strings.ReplaceAll(f.Found, "\u00a0", " "), c.found) {
+		if runs != c.runs || f.State != c.state || !strings.Contains(strings.ReplaceAll(f.Found, "\u00a0", " "),
+			c.found) {
 			t.Errorf("%s: %d runs, %+v", c.name, runs, f)
 		}
 	}
-	f := capacity(func(unit.Rate) (*model.Result, error) { return nil, errors.New("no privilege") }, func(float64, string) {})
+	f := capacity(func(unit.Rate) (*model.Result, error) { return nil, errors.New("no privilege") },
+		func(float64, string) {})
 	if f.State != "missing" || f.Found != "not measured: no privilege" || f.Remedy == "" {
 		t.Errorf("%+v", f)
 	}

@@ -28,12 +28,14 @@ func Folder(dir string, files []Document) error {
 	return errors.Join(errs...)
 }
 
-// NewFolder is where a command writes: out, or when that is "" a new folder below runs/, named after the time and these words.
+// NewFolder is where a command writes: out, or when that is "" a new folder below runs/, named after the time and these
+// words.
 func NewFolder(out string, words ...string) string {
 	if out != "" {
 		return out
 	}
-	return filepath.Join("runs", strings.Join(append([]string{time.Now().UTC().Format("20060102-150405")}, words...), "-"))
+	return filepath.Join("runs", strings.Join(append([]string{time.Now().UTC().Format("20060102-150405")}, words...),
+		"-"))
 }
 
 // Free is dir, or when that exists dir with the first number from 2 behind it that is not taken.

@@ -53,8 +53,8 @@ func Of(err error) Kind {
 	return None
 }
 
-// OneLine is an error in one line of bounded length: what was joined is set apart by semicolons. What others said in it cannot
-// do anything to a terminal or to the log of a CI job.
+// OneLine is an error in one line of bounded length: what was joined is set apart by semicolons. What others said in it
+// cannot do anything to a terminal or to the log of a CI job.
 func OneLine(err error) string {
 	return quote.Line(strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; "), quote.Message)
 }

@@ -77,7 +77,8 @@ func TestWorkflows(t *testing.T) {
 	for _, path := range append(files, examples...) {
 		text, err := os.ReadFile(path)
 		must(t, err)
-		for _, complaint := range lint(t, path, regexp.MustCompile(`rdma-gauntlet/gauntlet/(\S+)@v\S+`).ReplaceAllString(string(text), "./$1")) {
+		for _, complaint := range lint(t, path,
+			regexp.MustCompile(`rdma-gauntlet/gauntlet/(\S+)@v\S+`).ReplaceAllString(string(text), "./$1")) {
 			t.Error(complaint)
 		}
 	}
@@ -107,7 +108,8 @@ func TestActionIsLinted(t *testing.T) {
 	for _, complaint := range lint(t, "action.yml", b.String()) {
 		t.Error(complaint)
 	}
-	for _, bad := range [][2]string{{"inputs.name", "inputs.nome"}, {"steps.gate.outputs", "steps.gates.outputs"}, {"runner.temp", "runner.tmp"}} {
+	for _, bad := range [][2]string{{"inputs.name", "inputs.nome"}, {"steps.gate.outputs", "steps.gates.outputs"},
+		{"runner.temp", "runner.tmp"}} {
 		if len(lint(t, "action.yml", strings.ReplaceAll(b.String(), bad[0], bad[1]))) == 0 {
 			t.Errorf("%s passes", bad[1])
 		}
@@ -219,7 +221,8 @@ func gitLab(t *testing.T, program string) {
 			t.Fatalf("%v %v, want %s\n%s", err, readErr, want, out)
 		}
 	}
-	if _, err := os.Stat(filepath.Join(dir, strings.ReplaceAll(job.Artifacts.Reports["junit"], "$GATE_FOLDER", "gauntlet-gate"))); err != nil {
+	if _, err := os.Stat(filepath.Join(dir, strings.ReplaceAll(job.Artifacts.Reports["junit"], "$GATE_FOLDER",
+		"gauntlet-gate"))); err != nil {
 		t.Error(err)
 	}
 }

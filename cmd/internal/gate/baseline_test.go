@@ -74,20 +74,28 @@ func TestCompare(t *testing.T) {
 		change func(*model.Gate)
 		want   []string
 	}{
-		"nothing":        {func(*model.Gate) {}, nil},
-		"a new failure":  {func(g *model.Gate) { g.Stages[0].Runs[2].Broken = []string{"RC-ACK-001"} }, []string{"new failure: RC-ACK-001 in three"}},
-		"one more place": {func(g *model.Gate) { g.Stages[0].Runs[0].Broken = []string{"GBN-NAK-002"} }, []string{"new failure: GBN-NAK-002 in one"}},
-		"a crash":        {func(g *model.Gate) { g.Stages[0].Runs[0].Fault = "A" }, []string{"new failure: end A was not done in one"}},
-		"fixed":          {func(g *model.Gate) { g.Stages[0].Runs[1].Broken = nil }, []string{"fixed: GBN-NAK-002 in two"}},
-		"a packet more":  {func(g *model.Gate) { g.Stages[0].Runs[0].Numbers[0].Value++ }, []string{"changed: one packets 10 → 11"}},
-		"another Spec":   {func(g *model.Gate) { g.Stages[0].Runs[0].SpecHash, g.Stages[0].Runs[0].Numbers = "b", nil }, []string{"not compared: numbers 1 runs have another Spec than those of the baseline"}},
-		"left out":       {func(g *model.Gate) { g.Stages[0].Runs = g.Stages[0].Runs[:1] }, nil},
-		"another bench":  {func(g *model.Gate) { g.Stages[0].Bench = "netns" }, nil},
-		"slower":         {scale(0.9), []string{"regressed: burst goodput, goodput 45 → 45 Mb/s, -10.00 % (-10.00 to -10.00)"}},
-		"faster":         {scale(1.1), []string{"improved: burst goodput, goodput 45 → 45 Mb/s, +10.00 % (+10.00 to +10.00)"}},
-		"within margin":  {scale(0.995), nil},
-		"either way":     {scale(0.9, 1.1), nil},
-		"in real time":   {func(g *model.Gate) { scale(0.5)(g); g.Stages[1].Exact = false }, nil},
+		"nothing": {func(*model.Gate) {}, nil},
+		"a new failure": {func(g *model.Gate) { g.Stages[0].Runs[2].Broken = []string{"RC-ACK-001"} },
+			[]string{"new failure: RC-ACK-001 in three"}},
+		"one more place": {func(g *model.Gate) { g.Stages[0].Runs[0].Broken = []string{"GBN-NAK-002"} },
+			[]string{"new failure: GBN-NAK-002 in one"}},
+		"a crash": {func(g *model.Gate) { g.Stages[0].Runs[0].Fault = "A" },
+			[]string{"new failure: end A was not done in one"}},
+		"fixed": {func(g *model.Gate) { g.Stages[0].Runs[1].Broken = nil },
+			[]string{"fixed: GBN-NAK-002 in two"}},
+		"a packet more": {func(g *model.Gate) { g.Stages[0].Runs[0].Numbers[0].Value++ },
+			[]string{"changed: one packets 10 → 11"}},
+		"another Spec": {func(g *model.Gate) { g.Stages[0].Runs[0].SpecHash, g.Stages[0].Runs[0].Numbers = "b", nil },
+			[]string{"not compared: numbers 1 runs have another Spec than those of the baseline"}},
+		"left out":      {func(g *model.Gate) { g.Stages[0].Runs = g.Stages[0].Runs[:1] }, nil},
+		"another bench": {func(g *model.Gate) { g.Stages[0].Bench = "netns" }, nil},
+		"slower": {scale(0.9),
+			[]string{"regressed: burst goodput, goodput 45 → 45 Mb/s, -10.00 % (-10.00 to -10.00)"}},
+		"faster": {scale(1.1),
+			[]string{"improved: burst goodput, goodput 45 → 45 Mb/s, +10.00 % (+10.00 to +10.00)"}},
+		"within margin": {scale(0.995), nil},
+		"either way":    {scale(0.9, 1.1), nil},
+		"in real time":  {func(g *model.Gate) { scale(0.5)(g); g.Stages[1].Exact = false }, nil},
 	} {
 		now := before()
 		c.change(now)
@@ -99,7 +107,8 @@ func TestCompare(t *testing.T) {
 
 // What got worse fails the gate, what got better does not; a failure that main has is a failure.
 func TestChangesInTheVerdict(t *testing.T) {
-	for kind, want := range map[model.GateKind]string{model.Regressed: "FAIL", model.Improved: "PASS", model.Changed: "PASS", model.Uncompared: "PASS"} {
+	for kind, want := range map[model.GateKind]string{model.Regressed: "FAIL", model.Improved: "PASS",
+		model.Changed: "PASS", model.Uncompared: "PASS"} {
 		g := &model.Gate{
 			Stages:  []model.GateStage{{Status: "PASS"}, {Status: "NOT-APPLICABLE"}},
 			Changes: []model.GateChange{{Kind: kind}},
@@ -108,7 +117,8 @@ func TestChangesInTheVerdict(t *testing.T) {
 			t.Errorf("%s: %s, want %s", kind, g.Status, want)
 		}
 	}
-	for _, statuses := range [][3]string{{"PASS", "INCOMPLETE", "INCOMPLETE"}, {"FAIL", "INCOMPLETE", "FAIL"}, {"INVALID", "INCOMPLETE", "INVALID"}, {"PASS", "INVALID", "INVALID"}} {
+	for _, statuses := range [][3]string{{"PASS", "INCOMPLETE", "INCOMPLETE"}, {"FAIL", "INCOMPLETE", "FAIL"},
+		{"INVALID", "INCOMPLETE", "INVALID"}, {"PASS", "INVALID", "INVALID"}} {
 		g := &model.Gate{Stages: []model.GateStage{{Status: statuses[0]}, {Status: statuses[1]}}}
 		if g.Settle(); g.Status != statuses[2] {
 			t.Errorf("%s, want %s", g.Status, statuses[2])
@@ -118,7 +128,8 @@ func TestChangesInTheVerdict(t *testing.T) {
 
 func TestReadBaselineRefuses(t *testing.T) {
 	dir := t.TempDir()
-	for text, want := range map[string]string{"{": "unexpected end", `{"format":9}`: "format 9; this program reads 1", `{"format":1}`: "no stages", `[]`: "cannot unmarshal"} {
+	for text, want := range map[string]string{"{": "unexpected end", `{"format":9}`: "format 9; this program reads 1",
+		`{"format":1}`: "no stages", `[]`: "cannot unmarshal"} {
 		path := filepath.Join(dir, "b.json")
 		must(t, os.WriteFile(path, []byte(text), 0o644))
 		if _, err := ReadBaseline(path); err == nil || !strings.Contains(err.Error(), want) ||

@@ -58,7 +58,8 @@ func TestReadFile(t *testing.T) {
 }
 
 func TestPlaces(t *testing.T) {
-	for line, want := range map[string]string{"impl gbn": "sim", "impl gbn exec:x": "netns", "impl image:x gbn": "container", "device rxe": "lab"} {
+	for line, want := range map[string]string{"impl gbn": "sim", "impl gbn exec:x": "netns",
+		"impl image:x gbn": "container", "device rxe": "lab"} {
 		f, err := Parse(strings.NewReader("gate 1\n" + line))
 		if must(t, err); !slices.Equal(f.Places(), []string{want}) {
 			t.Errorf("%s: %q, want %s", line, f.Places(), want)

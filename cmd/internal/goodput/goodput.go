@@ -1,5 +1,5 @@
-// Package goodput holds the kernel's soft-RoCE and an engine of this repository against each other over the same links, and reads
-// off the captures why their goodput and completion times differ. It runs on the bench lab.
+// Package goodput holds the kernel's soft-RoCE and an engine of this repository against each other over the same links,
+// and reads off the captures why their goodput and completion times differ. It runs on the bench lab.
 package goodput
 
 import (
@@ -59,7 +59,8 @@ type Comparison struct {
 
 // New checks the options and lists the links. Its errors are the user's.
 func New(o Options) (*Comparison, error) {
-	m := &model.Contrast{Format: model.FormatVersion, Version: build.Version(), Commit: build.Commit(), Command: o.Command, Seed: o.Seed, Impls: [2]string{dut.Name, o.Impl}}
+	m := &model.Contrast{Format: model.FormatVersion, Version: build.Version(), Commit: build.Commit(),
+		Command: o.Command, Seed: o.Seed, Impls: [2]string{dut.Name, o.Impl}}
 	c := &Comparison{options: o, contrast: m}
 	if err := o.check(); err != nil {
 		return nil, err
@@ -76,7 +77,8 @@ func New(o Options) (*Comparison, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.Conditions = fmt.Sprintf("line of %s, messages of %s in packets of %d bytes, %d outstanding (one for FCT), time-out %s",
+	m.Conditions = fmt.Sprintf("line of %s, messages of %s in packets of %d bytes, %d outstanding (one "+
+		"for FCT), time-out %s",
 		rate, o.Message, s.QP[0].MTU, o.Depth, quantity.Duration(int64(s.QP[0].Timeout.Duration()/vtime.Nanosecond)))
 	return c, nil
 }
@@ -141,15 +143,16 @@ const (
 	alone    = "single"
 )
 
-// spec is a run of soft-RoCE's peer as much as of soft-RoCE: neither knows of the other. Code 14, 67 ms, is the time-out that
-// perftest takes by itself; the queue holds what both may have outstanding.
+// spec is a run of soft-RoCE's peer as much as of soft-RoCE: neither knows of the other. Code 14, 67 ms, is the
+// time-out that perftest takes by itself; the queue holds what both may have outstanding.
 func (c *Comparison) spec(r one) (*scenario.Spec, error) {
 	o := &c.options
 	count, depth := o.Count, o.Depth
 	if r.kind == alone {
 		count, depth = o.Singles, 1
 	}
-	text := fmt.Sprintf("seed %d\nlink rate=%d delay=%dns queue=2000 port=%s\nqp timeout=14 qd=%d\nload write msg=%s count=%d\n",
+	text := fmt.Sprintf("seed %d\nlink rate=%d delay=%dns queue=2000 port=%s\nqp timeout=14 qd=%d\nload "+
+		"write msg=%s count=%d\n",
 		o.Seed, c.contrast.Rate, r.row.RTTNs/2, o.Port, depth, o.Message, count)
 	if r.row.Loss > 0 {
 		text += fmt.Sprintf("loss random p=%g\n", r.row.Loss)
@@ -159,7 +162,8 @@ func (c *Comparison) spec(r one) (*scenario.Spec, error) {
 
 // name names a run, in messages and as a folder.
 func (c *Comparison) name(r one) string {
-	return fmt.Sprintf("rtt-%s-loss-%g/%s-%s", vtime.Duration(r.row.RTTNs)*vtime.Nanosecond, r.row.Loss, c.contrast.Impls[r.side], r.kind)
+	return fmt.Sprintf("rtt-%s-loss-%g/%s-%s", vtime.Duration(r.row.RTTNs)*vtime.Nanosecond, r.row.Loss,
+		c.contrast.Impls[r.side], r.kind)
 }
 
 // Run makes all runs and puts them side by side; said hears of each. It has to be called where the bench lab runs.
@@ -211,7 +215,8 @@ func (c *Comparison) run(ctx context.Context, r one) (*model.ContrastRun, error)
 	}
 	m := c.contrast
 	var reader *datasheet.Reader
-	o := run.Options{Spec: job.Spec, Bench: job.Bench, Name: "lab", Impls: job.Impls, Rules: rules.All(), Codec: run.CodecOn, Link: "netem",
+	o := run.Options{Spec: job.Spec, Bench: job.Bench, Name: "lab", Impls: job.Impls, Rules: rules.All(),
+		Codec: run.CodecOn, Link: "netem",
 		Command: m.Command, Version: m.Version, Commit: m.Commit, Waivers: c.known, Several: true,
 		Watch: func(h *trace.Header) trace.Viewer { reader = datasheet.NewReader(h); return reader }}
 	if r.side == 0 {

@@ -7,13 +7,15 @@ import (
 
 // Every delay meets every loss, and a run for completion times has one message outstanding.
 func TestNew(t *testing.T) {
-	o := Options{Impl: "gbn", Rate: "50M", Port: "100M", Message: "128KiB", RTTs: []string{"1ms", "10ms"}, Losses: []string{"0", "1e-2"}, Seed: 1, Count: 9, Singles: 3, Depth: 2}
+	o := Options{Impl: "gbn", Rate: "50M", Port: "100M", Message: "128KiB", RTTs: []string{"1ms", "10ms"},
+		Losses: []string{"0", "1e-2"}, Seed: 1, Count: 9, Singles: 3, Depth: 2}
 	c, err := New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	rows := c.contrast.Rows
-	if len(rows) != 4 || rows[3].RTTNs != 10e6 || rows[3].Loss != 0.01 || !strings.Contains(c.contrast.Conditions, "2 outstanding (one for FCT), time-out 67.1 ms") {
+	if len(rows) != 4 || rows[3].RTTNs != 10e6 || rows[3].Loss != 0.01 || !strings.Contains(c.contrast.Conditions,
+		"2 outstanding (one for FCT), time-out 67.1 ms") {
 		t.Errorf("%+v, %s", rows, c.contrast.Conditions)
 	}
 	for kind, want := range map[string][2]int{streamed: {9, 2}, alone: {3, 1}} {

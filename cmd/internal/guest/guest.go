@@ -1,6 +1,6 @@
-// Package guest runs a command in a guest of package lab: any command, or this program's own command line again, with the files
-// that it reads, the programs that it starts and the folders that it writes. In the guest the bench "lab" is the netns bench of
-// that kernel.
+// Package guest runs a command in a guest of package lab: any command, or this program's own command line again, with
+// the files that it reads, the programs that it starts and the folders that it writes. In the guest the bench "lab" is
+// the netns bench of that kernel.
 package guest
 
 import (

@@ -19,12 +19,15 @@ func Elsewhere(bench string) bool { return bench == "lab" && !lab.Inside() }
 // Guest makes the guest that the options describe, which speaks on this process's standard streams.
 func (o *Options) Guest() (*lab.Guest, error) {
 	if (o.Kernel == "") != (o.Modules == "") {
-		return nil, fault.Usage(fmt.Errorf("--kernel and --modules go together: an image without its modules has no netem"))
+		return nil,
+			fault.Usage(fmt.Errorf("--kernel and --modules go together: an image without its modules has no netem"))
 	}
 	if o.Memory < 512 || o.Limit <= 0 {
-		return nil, fault.Usage(fmt.Errorf("--guest-memory %d, --guest-limit %s: want 512 MiB or more, and more than 0", o.Memory, o.Limit))
+		return nil, fault.Usage(fmt.Errorf("--guest-memory %d, --guest-limit %s: want 512 MiB or more, and more than 0",
+			o.Memory, o.Limit))
 	}
-	g := &lab.Guest{Deterministic: o.Deterministic, Memory: o.Memory, Limit: o.Limit, Console: o.Console, With: o.With, Stdout: os.Stdout, Stderr: os.Stderr}
+	g := &lab.Guest{Deterministic: o.Deterministic, Memory: o.Memory, Limit: o.Limit, Console: o.Console, With: o.With,
+		Stdout: os.Stdout, Stderr: os.Stderr}
 	var err error
 	if o.Kernel != "" {
 		g.Kernel, err = lab.Own(o.Kernel, o.Modules)

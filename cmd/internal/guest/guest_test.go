@@ -15,7 +15,8 @@ import (
 func TestCarry(t *testing.T) {
 	var o Options
 	o.Carry("gbn", "exec:mine", "")
-	if len(o.programs) != 1 || !filepath.IsAbs(o.programs[0]) || !strings.HasSuffix(o.programs[0], "/mine") || len(o.drivers) != 0 {
+	if len(o.programs) != 1 || !filepath.IsAbs(o.programs[0]) || !strings.HasSuffix(o.programs[0], "/mine") ||
+		len(o.drivers) != 0 {
 		t.Errorf("%+v", o)
 	}
 	if o.Carry(dut.Name); !slices.Equal(o.drivers, dut.Modules()) {

@@ -1,5 +1,5 @@
-// Package linkmakers holds the makers of links against each other: the kernel's netem, the user-space relay and the simulator run
-// the same scenarios, and what each did to the packets of one direction is put into figures.
+// Package linkmakers holds the makers of links against each other: the kernel's netem, the user-space relay and the
+// simulator run the same scenarios, and what each did to the packets of one direction is put into figures.
 package linkmakers
 
 import (
@@ -16,7 +16,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/link"
 )
 
-// compared are the links that are held against each other: one property each. The load keeps the line busy whatever is lost.
+// compared are the links that are held against each other: one property each. The load keeps the line busy whatever is
+// lost.
 var compared = []struct{ name, lines string }{
 	{"random 5 %", "loss A>B random p=5%"},
 	{"gemodel 2 %, 25 %", "loss A>B gemodel p=2% r=25%"},
@@ -25,8 +26,8 @@ var compared = []struct{ name, lines string }{
 	{"queue of 20", "link A>B port=40M queue=20"},
 }
 
-// base is what all have in common. IRN sends on while packets are missing; its cap is raised above the queue, so that the
-// queue is what limits.
+// base is what all have in common. IRN sends on while packets are missing; its cap is raised above the queue, so that
+// the queue is what limits.
 const base = `impl irn irn
 link rate=10M delay=10ms queue=1000
 load write msg=64KiB count=60
@@ -62,7 +63,8 @@ func Write(ctx context.Context, seed uint64, out io.Writer) error {
 	return Compare(ctx, seed, func(one *Comparison) error { return one.Print(out) })
 }
 
-// Compare makes all runs, and hands on what each one gave: it takes minutes. It has to be called where the bench lab runs.
+// Compare makes all runs, and hands on what each one gave: it takes minutes. It has to be called where the bench lab
+// runs.
 func Compare(ctx context.Context, seed uint64, found func(*Comparison) error) error {
 	for _, l := range compared {
 		for _, by := range linkMakers {
@@ -103,7 +105,8 @@ func measure(ctx context.Context, s *scenario.Spec, where, by string) (link.Figu
 }
 
 // head and what Print writes are the table.
-const head = "LINK               BY     PACKETS     LOST  MEAN RUN  RUNS OF 1, 2, 3, 4+      OVERTOOK  DELAY LEAST, 5 %, MEDIAN, 95 %, LONGEST"
+const head = "LINK               BY     PACKETS     LOST  MEAN RUN  RUNS OF 1, 2, 3, 4+      OVERTOOK  DELAY LEAST, " +
+	"5 %, MEDIAN, 95 %, LONGEST"
 
 // Print writes the line of a comparison.
 func (c *Comparison) Print(w io.Writer) error {
@@ -115,7 +118,8 @@ func (c *Comparison) Print(w io.Writer) error {
 	for i, d := range c.DelayNs {
 		delays[i] = quantity.Duration(d)
 	}
-	_, err := fmt.Fprintf(w, "%-17s  %-5s  %7d  %5.2f %%  %8.2f  %-23s  %6.2f %%  %s\n", c.Link, c.Carrier, c.Sent, 100*c.Lost, c.MeanRun,
+	_, err := fmt.Fprintf(w, "%-17s  %-5s  %7d  %5.2f %%  %8.2f  %-23s  %6.2f %%  %s\n", c.Link, c.Carrier, c.Sent,
+		100*c.Lost, c.MeanRun,
 		strings.Join(runs, " "), 100*c.Overtook, strings.Join(delays, ", "))
 	return err
 }

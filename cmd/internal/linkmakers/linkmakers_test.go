@@ -24,7 +24,8 @@ func TestComparedLinks(t *testing.T) {
 			t.Errorf("%s: lost %.3f of %d, want %.3f", l.name, f.Lost, f.Sent, want)
 		}
 		queued := int64(ab.Queue+2) * int64(ab.Rate.Time(1106)/vtime.Nanosecond)
-		if most := int64((ab.Delay+ab.Jitter)/vtime.Nanosecond) + queued; ab.Queue < 100 && (f.Lost == 0 || f.DelayNs[4] > most) {
+		if most := int64((ab.Delay+ab.Jitter)/vtime.Nanosecond) + queued; ab.Queue < 100 &&
+			(f.Lost == 0 || f.DelayNs[4] > most) {
 			t.Errorf("%s: lost %.3f, longest delay %d ns, want %d at most", l.name, f.Lost, f.DelayNs[4], most)
 		}
 		t.Logf("%s: %+v", l.name, f)

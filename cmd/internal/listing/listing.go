@@ -1,4 +1,5 @@
-// Package listing is what the command list shows: what there is to run, to judge by and to measure, for people and as JSON.
+// Package listing is what the command list shows: what there is to run, to judge by and to measure, for people and as
+// JSON.
 package listing
 
 import (
@@ -68,19 +69,22 @@ type ruleRow struct {
 	Source      string     `json:"source"`
 	Requirement string     `json:"requirement"`
 	Needs       string     `json:"needs"`
-	RestsOn     string     `json:"rests_on"` // the properties of link, capture and host without which its verdict is INVALID
-	Stimulus    string     `json:"stimulus"`
-	BlackBox    string     `json:"black_box"`
-	Features    []string   `json:"features,omitempty"`
-	Built       bool       `json:"built"`
-	Missing     string     `json:"missing,omitempty"`
+	// the properties of link, capture and host without which its verdict is INVALID
+	RestsOn  string   `json:"rests_on"`
+	Stimulus string   `json:"stimulus"`
+	BlackBox string   `json:"black_box"`
+	Features []string `json:"features,omitempty"`
+	Built    bool     `json:"built"`
+	Missing  string   `json:"missing,omitempty"`
 }
 
 func ruleRows() any {
 	var rows []ruleRow
 	for _, r := range catalogued() {
-		rows = append(rows, ruleRow{ID: r.ID, Level: r.Level, Title: r.Title, Source: r.Source.Ref, Requirement: r.Source.Requirement,
-			Needs: r.Needs.String(), RestsOn: r.RestsOn().String(), Stimulus: r.Stimulus, BlackBox: r.BlackBox, Features: r.Features, Built: r.Unbuilt == "", Missing: r.Unbuilt})
+		rows = append(rows, ruleRow{ID: r.ID, Level: r.Level, Title: r.Title, Source: r.Source.Ref,
+			Requirement: r.Source.Requirement,
+			Needs:       r.Needs.String(), RestsOn: r.RestsOn().String(), Stimulus: r.Stimulus, BlackBox: r.BlackBox,
+			Features: r.Features, Built: r.Unbuilt == "", Missing: r.Unbuilt})
 	}
 	return rows
 }
@@ -146,11 +150,13 @@ func links() []linkRow {
 		{"duplicate", "link duplicate=0.1%", "share of packets delivered twice", true},
 		{"corrupt", "link corrupt=1e-4", "share of packets with one flipped bit", true},
 		{"random", "loss random p=1e-4", "independent loss", true},
-		{"gemodel", "loss gemodel p=1% r=30% h=50% k=100%", "Gilbert-Elliott: p good to bad, r back, h and k survival in bad and good", true},
+		{"gemodel", "loss gemodel p=1% r=30% h=50% k=100%",
+			"Gilbert-Elliott: p good to bad, r back, h and k survival in bad and good", true},
 		{"state", "loss state p13=1% p31=30% p32=0 p23=1 p14=0", "netem's four-state Markov chain", true},
 		{"burst", "loss burst p=1e-4 len=8 h=0.3", "bad periods of a fixed length", false},
 		{"tape", "loss tape file=fades.tape", "recorded decisions, replayed", false},
-		{"fault", "drop A psn=+2 tx=1", "a scripted fault on named packets: drop dup delay reorder corrupt rewrite mark", false},
+		{"fault", "drop A psn=+2 tx=1",
+			"a scripted fault on named packets: drop dup delay reorder corrupt rewrite mark", false},
 		{"inject", "inject B at=10us : WRITE_ONLY psn=+3 len=8", "a crafted packet", false},
 	}
 }

@@ -36,8 +36,10 @@ func targetRows() any {
 	for _, t := range targets.All() {
 		row := targetRow{ID: t.ID, Source: t.Source, Class: string(t.Class), Claim: t.Claim, Reason: t.Reason}
 		for _, c := range t.Checks {
-			row.Checks = append(row.Checks, checkRow{Name: c.Name, Class: string(t.ClassOf(&c)), Metric: c.Metric.Name, Unit: c.Metric.Unit, Paper: c.Paper,
-				Model: c.Model, Low: finite(c.Bound.Low), High: finite(c.Bound.High), Scenarios: c.Runs, Account: c.Account})
+			row.Checks = append(row.Checks, checkRow{Name: c.Name, Class: string(t.ClassOf(&c)), Metric: c.Metric.Name,
+				Unit: c.Metric.Unit, Paper: c.Paper,
+				Model: c.Model, Low: finite(c.Bound.Low), High: finite(c.Bound.High), Scenarios: c.Runs,
+				Account: c.Account})
 		}
 		rows = append(rows, row)
 	}
@@ -48,7 +50,8 @@ func printTargets(w io.Writer) {
 	for _, t := range targets.All() {
 		fmt.Fprintf(w, "%s\t%c\t%s\t%s\n", t.ID, t.Class, t.Source, t.Claim)
 		for _, c := range t.Checks {
-			fmt.Fprintf(w, "\t%c\t  %s\t%s\n", t.ClassOf(&c), c.Title(), quantity.Bounds(finite(c.Bound.Low), finite(c.Bound.High))+" "+c.Metric.Unit)
+			fmt.Fprintf(w, "\t%c\t  %s\t%s\n", t.ClassOf(&c), c.Title(), quantity.Bounds(finite(c.Bound.Low),
+				finite(c.Bound.High))+" "+c.Metric.Unit)
 		}
 	}
 }

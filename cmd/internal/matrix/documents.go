@@ -34,8 +34,8 @@ func Page(path string) string {
 	return path
 }
 
-// Write writes matrix.json, matrix.md and matrix.html beside the run folders, and the page to a file of its own as well unless
-// that is "".
+// Write writes matrix.json, matrix.md and matrix.html beside the run folders, and the page to a file of its own as well
+// unless that is "".
 func Write(m *model.Matrix, page string) error {
 	pageIn := func(dir string) func(io.Writer) error { // whose links lead to the run folders
 		return func(w io.Writer) error { return html.Matrix(w, m, dir) }

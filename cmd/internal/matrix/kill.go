@@ -28,7 +28,8 @@ type Broken struct {
 // verdicts is what the rules say of one run, by ID.
 type verdicts map[string]rule.Verdict
 
-// RunAndHunt runs all cells, and then the engines that are wrong on purpose unless ctx has ended. Between the two it calls turn.
+// RunAndHunt runs all cells, and then the engines that are wrong on purpose unless ctx has ended. Between the two it
+// calls turn.
 func RunAndHunt(ctx context.Context, o Options, engines []Broken, turn func()) *model.Matrix {
 	m := Run(ctx, o)
 	if ctx.Err() == nil {

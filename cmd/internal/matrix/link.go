@@ -75,7 +75,8 @@ func FindLink(name string) (model.MatrixLink, error) {
 		}
 		known = append(known, l.Name)
 	}
-	return model.MatrixLink{}, fmt.Errorf("link %.60q: unknown; known: %s, or a file such as ./mine.txt", name, strings.Join(known, " "))
+	return model.MatrixLink{}, fmt.Errorf("link %.60q: unknown; known: %s, or a file such as ./mine.txt", name,
+		strings.Join(known, " "))
 }
 
 // readLink reads a file of scenario lines.
@@ -85,7 +86,8 @@ func readLink(path string) (model.MatrixLink, error) {
 		return model.MatrixLink{}, fmt.Errorf("link: %w", err)
 	}
 	if info.IsDir() || info.Size() > mostLink {
-		return model.MatrixLink{}, fmt.Errorf("link %s: want a file of scenario lines, %d bytes at most", path, mostLink)
+		return model.MatrixLink{}, fmt.Errorf("link %s: want a file of scenario lines, %d bytes at most", path,
+			mostLink)
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -116,8 +118,8 @@ func newLink(file, text string) model.MatrixLink {
 	return l
 }
 
-// Spec builds the run over a link: the lines that all links start from, then more for every cell, then those of the link.
-// Lines that post work take the place of the workload of those before.
+// Spec builds the run over a link: the lines that all links start from, then more for every cell, then those of the
+// link. Lines that post work take the place of the workload of those before.
 func Spec(l model.MatrixLink, more []string) (*scenario.Spec, error) {
 	s := scenario.Default()
 	if err := apply(s, strings.Split(base, "\n")); err != nil {
@@ -166,6 +168,7 @@ func postsWork(line string) bool {
 // setsTimer reports whether a line chooses the transport timer, which is then not fitted to the round trip.
 func setsTimer(lines []string) bool {
 	return slices.ContainsFunc(lines, func(line string) bool {
-		return strings.HasPrefix(line, "qp ") && (strings.Contains(line, " timeout=") || strings.Contains(line, " rto="))
+		return strings.HasPrefix(line, "qp ") && (strings.Contains(line, " timeout=") ||
+			strings.Contains(line, " rto="))
 	})
 }

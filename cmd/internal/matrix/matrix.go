@@ -1,12 +1,12 @@
 // Package matrix runs every implementation over a set of links and puts the results side by side.
 //
-// A link is a few lines of scenario text in a file of links, or in one of the user's; a cell is the Spec that base.txt and
-// such a file make, run by package run like any other, with a run folder of its own. All cells have the same seed, so that
-// in virtual time every implementation meets the same losses. Cells are separate worlds: in virtual time several run at
-// once, and their results do not depend on how many.
+// A link is a few lines of scenario text in a file of links, or in one of the user's; a cell is the Spec that base.txt
+// and such a file make, run by package run like any other, with a run folder of its own. All cells have the same seed,
+// so that in virtual time every implementation meets the same losses. Cells are separate worlds: in virtual time
+// several run at once, and their results do not depend on how many.
 //
-// The same package runs the engines that are wrong on purpose (kill.go), to show that the rules which judge the cells can
-// fail.
+// The same package runs the engines that are wrong on purpose (kill.go), to show that the rules which judge the cells
+// can fail.
 package matrix
 
 import (
@@ -43,20 +43,22 @@ type Row struct {
 
 // Options say what to run.
 type Options struct {
-	Rows     []Row
-	Links    []model.MatrixLink
-	More     []string                    // scenario lines for every cell
-	Params   map[string][]string         // of an implementation, as name=value
-	Lacks    func(*scenario.Spec) string // names what a Spec asks of an implementation that does not declare it, "" when nothing; may be nil
-	Place    Place                       // may be nil: every Spec runs as it is, on Bench
-	Peers    []string                    // names of those whose rows Peers made, for the table of who can talk to whom
-	Seed     uint64
-	Bench    bench.Bench
-	Name     string         // of the bench
-	Link     string         // netns: "auto", "netem" or "relay"
-	Dilate   vtime.Dilation // see run.Options
-	Rules    []rule.Rule
-	Waivers  []rule.Waiver  // of known failures: by an implementation's name, or as NAME-requester at A and NAME-responder at B
+	Rows   []Row
+	Links  []model.MatrixLink
+	More   []string            // scenario lines for every cell
+	Params map[string][]string // of an implementation, as name=value
+	// names what a Spec asks of an implementation that does not declare it, "" when nothing; may be nil
+	Lacks  func(*scenario.Spec) string
+	Place  Place    // may be nil: every Spec runs as it is, on Bench
+	Peers  []string // names of those whose rows Peers made, for the table of who can talk to whom
+	Seed   uint64
+	Bench  bench.Bench
+	Name   string         // of the bench
+	Link   string         // netns: "auto", "netem" or "relay"
+	Dilate vtime.Dilation // see run.Options
+	Rules  []rule.Rule
+	// of known failures: by an implementation's name, or as NAME-requester at A and NAME-responder at B
+	Waivers  []rule.Waiver
 	Folder   string         // holds the run folders; "" keeps none
 	Store    int            // packet records kept of a run; 0 takes the default of package run
 	Jobs     int            // cells at once, 1 at least
@@ -66,29 +68,30 @@ type Options struct {
 	Version  string
 	Commit   string
 
-	// Kept holds the results of cells in virtual time. Those that are there are not run, and what is run is put there, without
-	// run folders. May be nil.
+	// Kept holds the results of cells in virtual time. Those that are there are not run, and what is run is put there,
+	// without run folders. May be nil.
 	Kept *units.Folder
 
 	// Explain returns what there is to read about rules that a run breaks; may be nil.
 	Explain func(ids []string) (*model.Rulebook, error)
 
-	// Progress is called now and then with the share of the matrix that is done. Done is called with every cell that is.
-	// Neither is called twice at once.
+	// Progress is called now and then with the share of the matrix that is done. Done is called with every cell that
+	// is. Neither is called twice at once.
 	Progress func(share float64, what string)
 	Done     func(*model.Cell)
 }
 
-// Place says how a Spec runs with two implementations, and where. An error that is bench.ErrUnsupported says that one of them
-// cannot do it.
+// Place says how a Spec runs with two implementations, and where. An error that is bench.ErrUnsupported says that one
+// of them cannot do it.
 type Place func(*scenario.Spec, [2]engine.Implementation) (*scenario.Spec, bench.Bench, error)
 
-// Limit looks at the numbers of jobs, attempts and records. Cells of a bench in real time run one after the other; asked tells whether
-// the user said how many at once.
+// Limit looks at the numbers of jobs, attempts and records. Cells of a bench in real time run one after the other;
+// asked tells whether the user said how many at once.
 func (o *Options) Limit(asked bool) error {
 	switch {
 	case asked && o.Name != "sim" && o.Jobs != 1:
-		return fmt.Errorf("--jobs %d: cells of the %s bench run one after the other, in real time; leave it out", o.Jobs, o.Name)
+		return fmt.Errorf("--jobs %d: cells of the %s bench run one after the other, in real time; leave it out",
+			o.Jobs, o.Name)
 	case o.Jobs < 1 || o.Attempts < 1 || o.Store < 1:
 		return fmt.Errorf("--jobs %d, --attempts %d, --store %d: want 1 or more", o.Jobs, o.Attempts, o.Store)
 	}
@@ -130,7 +133,8 @@ func (o *Options) Check() error {
 // Run runs all cells. The matrix is complete also when ctx ends: cells that were not run are an ERROR that says so.
 func Run(ctx context.Context, o Options) *model.Matrix {
 	started := time.Now()
-	m := &model.Matrix{Format: model.FormatVersion, Version: o.Version, Commit: o.Commit, Started: started.UTC().Format(time.RFC3339),
+	m := &model.Matrix{Format: model.FormatVersion, Version: o.Version, Commit: o.Commit,
+		Started: started.UTC().Format(time.RFC3339),
 		Command: o.Command, Bench: o.Name, Seed: o.Seed, Folder: o.Folder, Links: o.Links, Peers: o.Peers}
 	for _, r := range o.Rows {
 		m.Impls = append(m.Impls, r.Name)
@@ -198,7 +202,8 @@ func (p *progress) done(i int, c *model.Cell) {
 
 // spec builds the Spec of a cell, and lets the implementations look at their attributes and parameters.
 func (o *Options) spec(row *Row, link model.MatrixLink) (*scenario.Spec, error) {
-	more := append(slices.Clone(o.More), fmt.Sprintf("seed %d", o.Seed), fmt.Sprintf("impl %s %s", row.Impls[0].Name, row.Impls[1].Name))
+	more := append(slices.Clone(o.More), fmt.Sprintf("seed %d", o.Seed), fmt.Sprintf("impl %s %s", row.Impls[0].Name,
+		row.Impls[1].Name))
 	for side, impl := range row.Impls {
 		if side == 0 || impl.Name != row.Impls[0].Name {
 			for _, p := range o.Params[impl.Name] {
@@ -251,7 +256,8 @@ func (o *Options) cell(ctx context.Context, i int, p *progress) model.Cell {
 }
 
 // attempt makes the runs of a cell and takes the last into it.
-func (o *Options) attempt(ctx context.Context, c *model.Cell, row *Row, link model.MatrixLink, show func(float64, string)) {
+func (o *Options) attempt(ctx context.Context, c *model.Cell, row *Row, link model.MatrixLink,
+	show func(float64, string)) {
 	r, err := run.Repeat(ctx, o.Attempts, func(t run.Try) (*model.Result, error) {
 		c.Attempts = t.Number
 		return o.once(ctx, row, link, t, show)

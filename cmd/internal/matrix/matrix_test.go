@@ -32,7 +32,8 @@ import (
 // options is a small matrix in virtual time.
 func options(t *testing.T, links ...string) Options {
 	t.Helper()
-	o := Options{Seed: 3, Bench: sim.Bench{}, Name: "sim", Rules: rules.All(), Jobs: 1, More: []string{"load write msg=16KiB count=20"}}
+	o := Options{Seed: 3, Bench: sim.Bench{}, Name: "sim", Rules: rules.All(), Jobs: 1,
+		More: []string{"load write msg=16KiB count=20"}}
 	for _, impl := range []engine.Implementation{gbn.Implementation(), fasr.Implementation()} {
 		o.Rows = append(o.Rows, Row{Name: impl.Name, Impls: [2]engine.Implementation{impl, impl}})
 	}
@@ -80,7 +81,8 @@ func TestLinkOverridesAll(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Link.AB.Queue != 7 || s.Link.AB.Rate != 1e9 || len(s.Loads) != 1 || s.Loads[0].Count != 5 || s.QP[0].TransportTimer().Std().Milliseconds() != 3 {
+	if s.Link.AB.Queue != 7 || s.Link.AB.Rate != 1e9 || len(s.Loads) != 1 || s.Loads[0].Count != 5 ||
+		s.QP[0].TransportTimer().Std().Milliseconds() != 3 {
 		t.Errorf("%s", s)
 	}
 	if s, err = Spec(Links()[0], []string{"link rate=10G delay=20ms"}); err != nil || len(s.Warnings()) > 0 {
@@ -98,8 +100,10 @@ func TestBadLinks(t *testing.T) {
 	if err := os.WriteFile(bad, []byte("loss maybe\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{"nope": "known: clean", dir + "/none.txt": "no such file", big: "at most", dir + "/": "want a file", bad: "link bad: "} {
-		if _, err := FindLink(name); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+	for name, want := range map[string]string{"nope": "known: clean", dir + "/none.txt": "no such file", big: "at most",
+		dir + "/": "want a file", bad: "link bad: "} {
+		if _, err := FindLink(name); err == nil || !strings.Contains(err.Error(), want) ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v, want %q in one line", name, err, want)
 		}
 	}
@@ -111,7 +115,8 @@ func TestJobsChangeNothing(t *testing.T) {
 	o := options(t, "clean", "burst", "random")
 	o.Jobs = 4
 	parallel := Run(t.Context(), o)
-	ignore := []cmp.Option{cmpopts.IgnoreFields(model.Matrix{}, "Wall", "Started"), cmpopts.IgnoreFields(model.Cell{}, "Wall")}
+	ignore := []cmp.Option{cmpopts.IgnoreFields(model.Matrix{}, "Wall", "Started"),
+		cmpopts.IgnoreFields(model.Cell{}, "Wall")}
 	if d := cmp.Diff(serial, parallel, ignore...); d != "" {
 		t.Errorf("(-one at a time +four at a time)\n%s", d)
 	}
@@ -131,11 +136,13 @@ func TestFoldersCanBeJudgedAgain(t *testing.T) {
 	for i := range m.Cells {
 		c := &m.Cells[i]
 		impl, _ := all.Find(c.Impl)
-		r, err := run.Judge(t.Context(), run.JudgeOptions{Path: c.Folder, Rules: rules.All(), Schemes: map[string]engine.Implementation{c.Impl: impl}})
+		r, err := run.Judge(t.Context(), run.JudgeOptions{Path: c.Folder, Rules: rules.All(),
+			Schemes: map[string]engine.Implementation{c.Impl: impl}})
 		if err != nil || r.Status != c.Status {
 			t.Errorf("%s over %s: %v, %+v; was %s", c.Impl, c.Link, err, r, c.Status)
 		}
-		if want := filepath.Join(o.Folder, c.Impl, c.Link); c.Folder != want || c.Again != "gauntlet run "+filepath.Join(want, "spec.txt")+" --bench sim" {
+		if want := filepath.Join(o.Folder, c.Impl, c.Link); c.Folder != want || c.Again != "gauntlet run "+
+			filepath.Join(want, "spec.txt")+" --bench sim" {
 			t.Errorf("folder %s, again %q", c.Folder, c.Again)
 		}
 	}
@@ -165,12 +172,15 @@ func TestInvalidRunsAreRepeatedAndNeverHidden(t *testing.T) {
 	}{{0, 3, "PASS", 1}, {2, 3, "PASS", 3}, {9, 3, "INVALID", 3}, {1, 0, "INVALID", 1}} {
 		o := options(t, "clean")
 		runs := 0
-		o.Rows, o.Bench, o.Name, o.Attempts, o.Folder = o.Rows[:1], moody{bad: c.bad, runs: &runs}, "netns", c.attempts, t.TempDir()
+		o.Rows, o.Bench, o.Name, o.Attempts, o.Folder = o.Rows[:1], moody{bad: c.bad, runs: &runs}, "netns",
+			c.attempts, t.TempDir()
 		m := Run(t.Context(), o)
-		if got := m.Cells[0]; got.Status != c.want || runs != c.runs || got.Attempts != c.runs || m.Status != c.want || (c.want == "PASS") != (got.Reason == "") {
+		if got := m.Cells[0]; got.Status != c.want || runs != c.runs || got.Attempts != c.runs || m.Status != c.want ||
+			(c.want == "PASS") != (got.Reason == "") {
 			t.Errorf("%+v: %s after %d runs (%d), reason %q", c, got.Status, runs, got.Attempts, got.Reason)
 		}
-		if folders, _ := filepath.Glob(filepath.Join(o.Folder, "gbn", "clean*", "result.json")); len(folders) != c.runs {
+		if folders, _ := filepath.Glob(filepath.Join(o.Folder, "gbn", "clean*", "result.json")); len(folders) !=
+			c.runs {
 			t.Errorf("%+v: folders %v", c, folders)
 		}
 	}
@@ -181,7 +191,8 @@ func TestInterruptedCellsAreErrors(t *testing.T) {
 	o := options(t, "clean", "random")
 	o.Done = func(*model.Cell) { cancel() }
 	m := Run(ctx, o)
-	if m.Status != "ERROR" || m.Cells[0].Status != "PASS" || m.Cells[3].Status != "ERROR" || m.Cells[3].Reason != "interrupted" {
+	if m.Status != "ERROR" || m.Cells[0].Status != "PASS" || m.Cells[3].Status != "ERROR" ||
+		m.Cells[3].Reason != "interrupted" {
 		t.Errorf("%s: %+v", m.Status, m.Cells)
 	}
 }
@@ -200,7 +211,8 @@ func TestParametersAndCheck(t *testing.T) {
 	if s, err = o.spec(&o.Rows[0], o.Links[0]); err != nil || len(s.Params) != 0 {
 		t.Error(s.Params, err)
 	}
-	for _, bad := range []Options{{Params: map[string][]string{"gbn": {"window=64"}}}, {More: []string{"link rate=?"}}, {More: []string{"qp mtu=100"}}} {
+	for _, bad := range []Options{{Params: map[string][]string{"gbn": {"window=64"}}}, {More: []string{"link rate=?"}},
+		{More: []string{"qp mtu=100"}}} {
 		o := options(t, "clean")
 		o.Params, o.More = bad.Params, append(o.More, bad.More...)
 		if o.Check() == nil {
@@ -213,7 +225,8 @@ func TestParametersAndCheck(t *testing.T) {
 func TestHunt(t *testing.T) {
 	f := brokengbn.Family()
 	v := f.Variants[0]
-	wrong := Broken{Family: "gbn", Name: v.Name, Breaks: v.Breaks, Catches: v.Catches, Scenarios: v.Scenarios, Stimulus: f.Stimulus, Impl: v.Impl, Right: v.Right}
+	wrong := Broken{Family: "gbn", Name: v.Name, Breaks: v.Breaks, Catches: v.Catches, Scenarios: v.Scenarios,
+		Stimulus: f.Stimulus, Impl: v.Impl, Right: v.Right}
 	innocent, nowhere := wrong, wrong
 	innocent.Name, innocent.Impl = "innocent", v.Right
 	nowhere.Name, nowhere.Scenarios = "nowhere", []string{"no-such-scenario"}
@@ -222,7 +235,8 @@ func TestHunt(t *testing.T) {
 	kills := Hunt(t.Context(), o, []Broken{wrong, innocent, nowhere})
 	for i, want := range []string{"FAIL", "PASS", "ERROR"} {
 		k := &kills[i]
-		if k.Status != want || k.Killed() != (i == 0) || (len(k.Missed) == 0) != (i == 0) || (k.Reason != "") != (i == 2) {
+		if k.Status != want || k.Killed() != (i == 0) || (len(k.Missed) == 0) != (i == 0) ||
+			(k.Reason != "") != (i == 2) {
 			t.Errorf("%+v, want %s", k, want)
 		}
 	}
@@ -231,8 +245,8 @@ func TestHunt(t *testing.T) {
 	}
 }
 
-// Whether two can work together shows in their cell: what they have in common passes, what they have not is nobody's fault, and
-// what cannot be run at all leaves the others alone.
+// Whether two can work together shows in their cell: what they have in common passes, what they have not is nobody's
+// fault, and what cannot be run at all leaves the others alone.
 func TestPeers(t *testing.T) {
 	o := options(t, "random")
 	ends := append(o.Rows, Row{Name: "exec:./x", Folder: "exec-x", Broken: errors.New("contract: it said\nnothing")})
@@ -248,9 +262,10 @@ func TestPeers(t *testing.T) {
 	}
 	m := Run(t.Context(), o)
 	for pair, want := range map[[2]string]string{
-		{"gbn", "gbn"}:       "PASS ",
-		{"gbn", "fasr"}:      "PASS recovery gbn of the requester meets fasr of the responder",
-		{"fasr", "gbn"}:      "NOT-APPLICABLE recovery fasr of the requester meets gbn of the responder: 0 of 20 messages completed",
+		{"gbn", "gbn"}:  "PASS ",
+		{"gbn", "fasr"}: "PASS recovery gbn of the requester meets fasr of the responder",
+		{"fasr", "gbn"}: "NOT-APPLICABLE recovery fasr of the requester meets gbn of the responder: 0 of " +
+			"20 messages completed",
 		{"fasr", "fasr"}:     "NOT-APPLICABLE not today",
 		{"exec:./x", "gbn"}:  "ERROR contract: it said; nothing",
 		{"fasr", "exec:./x"}: "ERROR contract: it said; nothing",
@@ -273,7 +288,8 @@ func TestParametersOfPeers(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := Run(t.Context(), o)
-	if c := m.Met("gbn", "fasr", "clean"); c.Status != "NOT-APPLICABLE" || !strings.Contains(c.Reason, "parameter window is not known") || m.Met("fasr", "fasr", "clean").Status != "PASS" || m.Status != "PASS" {
+	if c := m.Met("gbn", "fasr", "clean"); c.Status != "NOT-APPLICABLE" || !strings.Contains(c.Reason,
+		"parameter window is not known") || m.Met("fasr", "fasr", "clean").Status != "PASS" || m.Status != "PASS" {
 		t.Errorf("%s, %s %s", m.Status, c.Status, c.Reason)
 	}
 	o.Params = map[string][]string{"fasr": {"nope=64"}}
@@ -287,18 +303,22 @@ func TestPeersThatDoNothing(t *testing.T) {
 	o := options(t, "clean")
 	o.Rows = Peers(o.Rows[:1], func(_, _ *engine.Implementation) string { return "" })
 	o.More = append(o.More, "loss random p=100%", "qp retry=1")
-	if c := Run(t.Context(), o).Cells[0]; c.Status != "INCONCLUSIVE" || c.Reason != "no rule was broken, but 0 of 20 messages completed" {
+	if c := Run(t.Context(), o).Cells[0]; c.Status != "INCONCLUSIVE" ||
+		c.Reason != "no rule was broken, but 0 of 20 messages completed" {
 		t.Errorf("%s %s", c.Status, c.Reason)
 	}
 	o.Lacks = func(*scenario.Spec) string { return "gbn does not declare operation WRITE" }
-	if c := Run(t.Context(), o).Cells[0]; c.Status != "NOT-APPLICABLE" || c.Attempts != 0 || c.Reason != "gbn does not declare operation WRITE" {
+	if c := Run(t.Context(), o).Cells[0]; c.Status != "NOT-APPLICABLE" || c.Attempts != 0 ||
+		c.Reason != "gbn does not declare operation WRITE" {
 		t.Errorf("%s %s", c.Status, c.Reason)
 	}
 }
 
 // A known failure is waived where who has it is in the role that the waiver names, and counts everywhere else.
 func TestWaiversOfARole(t *testing.T) {
-	v := brokengbn.Family().Variants[slices.IndexFunc(brokengbn.Family().Variants, func(v broken.Variant) bool { return v.Name == "nak-always" })]
+	v := brokengbn.Family().Variants[slices.IndexFunc(brokengbn.Family().Variants, func(v broken.Variant) bool {
+		return v.Name == "nak-always"
+	})]
 	faulty := v.Impl
 	faulty.Name = "faulty"
 	right := gbn.Implementation()
@@ -307,7 +327,8 @@ func TestWaiversOfARole(t *testing.T) {
 		{Rule: "GBN-*", Impl: "faulty-responder", Reason: "known", Owner: "us", Expires: "9999-12-31"},
 		{Rule: "GBN-*", Impl: "gbn", In: "some-scenario", Reason: "known", Owner: "us", Expires: "9999-12-31"},
 	}
-	o.Rows = []Row{{Name: "as responder", Impls: [2]engine.Implementation{right, faulty}}, {Name: "both", Impls: [2]engine.Implementation{faulty, faulty}}}
+	o.Rows = []Row{{Name: "as responder", Impls: [2]engine.Implementation{right, faulty}},
+		{Name: "both", Impls: [2]engine.Implementation{faulty, faulty}}}
 	for _, c := range Run(t.Context(), o).Cells {
 		if c.Status != "PASS" || !slices.Contains(c.Verdicts, model.Fact{Name: "XFAIL", Value: "1"}) {
 			t.Errorf("%s: %s, broken %v, %v; want a waived failure", c.Impl, c.Status, c.Broken, c.Verdicts)
@@ -336,7 +357,8 @@ func TestPlace(t *testing.T) {
 	if c := m.Cell("gbn", "clean"); c.Status != "PASS" || c.Messages != 7 {
 		t.Errorf("%s %s, %d messages", c.Status, c.Reason, c.Messages)
 	}
-	if c := m.Cell("fasr", "clean"); c.Status != "NOT-APPLICABLE" || c.Attempts != 0 || !strings.Contains(c.Reason, "no tool does that") {
+	if c := m.Cell("fasr", "clean"); c.Status != "NOT-APPLICABLE" || c.Attempts != 0 || !strings.Contains(c.Reason,
+		"no tool does that") {
 		t.Errorf("%s %s, %d attempts", c.Status, c.Reason, c.Attempts)
 	}
 }

@@ -11,13 +11,14 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// Peers returns a row for each of the ends with each, itself included: the first as requester, the second as responder. Unfit
-// says why two cannot meet, "" when they can.
+// Peers returns a row for each of the ends with each, itself included: the first as requester, the second as responder.
+// Unfit says why two cannot meet, "" when they can.
 func Peers(ends []Row, unfit func(requester, responder *engine.Implementation) string) []Row {
 	var rows []Row
 	for _, a := range ends {
 		for _, b := range ends {
-			r := Row{Name: a.Name + "+" + b.Name, Folder: a.folder() + "+" + b.folder(), Ends: [2]string{a.Name, b.Name},
+			r := Row{Name: a.Name + "+" + b.Name, Folder: a.folder() + "+" + b.folder(),
+				Ends:  [2]string{a.Name, b.Name},
 				Impls: [2]engine.Implementation{a.Impls[0], b.Impls[0]}, Broken: a.Broken}
 			if b.Broken != nil {
 				r.Broken = b.Broken
@@ -39,8 +40,8 @@ func (r *Row) folder() string {
 	return r.Name
 }
 
-// mixed says that the two ends recover in different ways, "" when they do not. Of two programs that each recover in a way of their
-// own nobody knows that it is the same.
+// mixed says that the two ends recover in different ways, "" when they do not. Of two programs that each recover in a
+// way of their own nobody knows that it is the same.
 func (r *Row) mixed() string {
 	a, b := r.Impls[0].Recover, r.Impls[1].Recover
 	if a == b && (a != contract.Other || r.Impls[0].Name == r.Impls[1].Name) {
@@ -49,12 +50,14 @@ func (r *Row) mixed() string {
 	return fmt.Sprintf("recovery %s of the requester meets %s of the responder", a, b)
 }
 
-// meet says of the run of two peers what the rules do not: whether the work was done. That no rule was broken proves little
-// where nothing arrived. Where the two recover in different ways that is what was to be expected, and nobody's fault.
+// meet says of the run of two peers what the rules do not: whether the work was done. That no rule was broken proves
+// little where nothing arrived. Where the two recover in different ways that is what was to be expected, and nobody's
+// fault.
 func meet(c *model.Cell, row *Row, s *scenario.Spec) {
 	mixed := row.mixed()
 	undone := ""
-	if wanted := posted(s); wanted > 0 && c.Messages < wanted && !slices.Contains(row.Impls[0].Features, engine.Unreliable) {
+	if wanted := posted(s); wanted > 0 && c.Messages < wanted && !slices.Contains(row.Impls[0].Features,
+		engine.Unreliable) {
 		undone = fmt.Sprintf("%d of %d messages completed", c.Messages, wanted)
 	}
 	if undone == "" && c.Status == rule.Inconclusive.String() {

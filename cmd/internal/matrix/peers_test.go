@@ -9,7 +9,8 @@ import (
 
 // Two programs that each recover in a way of their own recover in different ways; one with itself does not.
 func TestOthersAreMixed(t *testing.T) {
-	mine, theirs := engine.Implementation{Name: "exec:./mine", Recover: contract.Other}, engine.Implementation{Name: "exec:./theirs", Recover: contract.Other}
+	mine, theirs := engine.Implementation{Name: "exec:./mine", Recover: contract.Other},
+		engine.Implementation{Name: "exec:./theirs", Recover: contract.Other}
 	for _, c := range []struct {
 		ends  [2]engine.Implementation
 		mixed bool

@@ -19,10 +19,14 @@ import (
 // confirm measures again what is suspected, the farthest from its level first, while the budget lasts.
 func (s *Session) confirm(ctx context.Context, progress func(share float64, what string)) (confirmed []change.Change) {
 	list := change.Of(s.tracks(), s.night.Night, change.Usual, nil).Suspected
-	list = slices.DeleteFunc(list, func(x change.Suspicion) bool { // verdicts, which have no score, wait for a second night
+	// verdicts, which have no score, wait for a second night
+	list = slices.DeleteFunc(list, func(x change.Suspicion) bool {
 		return x.Score == 0 || x.Host != s.night.Host
 	})
-	slices.SortStableFunc(list, func(a, b change.Suspicion) int { return cmp.Compare(math.Abs(b.Score), math.Abs(a.Score)) })
+	slices.SortStableFunc(list, func(a, b change.Suspicion) int {
+		return cmp.Compare(math.Abs(b.Score),
+			math.Abs(a.Score))
+	})
 	for i := range list {
 		x := &list[i]
 		why := s.late(ctx)

@@ -12,8 +12,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/site"
 )
 
-// Site writes the pages of a store into a folder and returns how many files they are. Tonight is what the newest night tells of
-// itself, if anything is known of it.
+// Site writes the pages of a store into a folder and returns how many files they are. Tonight is what the newest night
+// tells of itself, if anything is known of it.
 func Site(dir, store string, nights []history.Night, tonight *model.Night) (int, error) {
 	s := site.Site{Version: build.Version(), Store: store, Folder: here(dir), Nights: nights, Tonight: tonight}
 	pages, err := s.Pages()

@@ -49,14 +49,16 @@ func report(t *testing.T) string {
 	dir := t.TempDir()
 	q := modeltest.Fill(modeltest.Qualification(), planted, true)
 	q.Version, q.Commit, q.Started, q.Bench = "0.1.0", strings.Repeat("a", 40), "2026-03-01T12:00:00Z", "sim"
-	q.Subject, q.Peer, q.Reference, q.Profile, q.ProfileHash, q.RulesHash = "gbn", "gbn", "gbn", "rc-gbn", strings.Repeat("b", 64), rules.Hash()
+	q.Subject, q.Peer, q.Reference, q.Profile, q.ProfileHash, q.RulesHash = "gbn", "gbn", "gbn", "rc-gbn",
+		strings.Repeat("b", 64), rules.Hash()
 	q.Capabilities[0].Title, q.Capabilities[0].Features = "go-back-N", []string{"rc", "gbn"}
 	q.Environment = append(q.Environment, model.Fact{Name: "kernel", Value: planted}) // of an engine nobody asks
 	q.Folder, q.Scenarios, q.Targets, q.Waivers = planted, q.Scenarios[:2], nil, q.Waivers[:1]
 	q.Waivers[0].Expires = "2027-01-31"
 	list := rules.All()
 	for i := range q.Rules {
-		q.Rules[i] = model.RuleOutcome{Rule: list[i].ID, Level: list[i].Level, Title: planted, Status: "INCONCLUSIVE", Reason: planted, Finding: planted, Broken: []string{planted}}
+		q.Rules[i] = model.RuleOutcome{Rule: list[i].ID, Level: list[i].Level, Title: planted, Status: "INCONCLUSIVE",
+			Reason: planted, Finding: planted, Broken: []string{planted}}
 	}
 	q.Qualified, q.Status, q.Validity = true, "PASS", "VALID"
 	for i, name := range []string{"loss-middle", "random/loss"} {
@@ -75,13 +77,16 @@ func report(t *testing.T) string {
 // certificate.
 func play(t *testing.T, dir string, taps bool) {
 	t.Helper()
-	s, err := scenario.Parse(strings.NewReader("seed 3\nlink rate=100M delay=1ms\nloss random p=2e-2\nload write msg=16KiB count=10\n"))
+	s, err := scenario.Parse(strings.NewReader("seed 3\nlink rate=100M delay=1ms\nloss random p=2e-2\nload write " +
+		"msg=16KiB count=10\n"))
 	must(t, err)
 	g := gbn.Implementation()
-	r, err := run.Execute(t.Context(), run.Options{Spec: s, Bench: sim.Bench{}, Name: "sim", Impls: [2]engine.Implementation{g, g}, Rules: rules.All(), Folder: dir,
+	r, err := run.Execute(t.Context(), run.Options{Spec: s, Bench: sim.Bench{}, Name: "sim",
+		Impls: [2]engine.Implementation{g, g}, Rules: rules.All(), Folder: dir,
 		Codec: run.CodecOn, Taps: taps, Command: planted})
 	must(t, err)
-	r.Certificates = []certify.Certificate{{When: "during", Valid: true, Items: []certify.Item{{Name: planted, OK: true}}}}
+	r.Certificates = []certify.Certificate{{When: "during", Valid: true,
+		Items: []certify.Item{{Name: planted, OK: true}}}}
 	text, err := json.Marshal(r)
 	must(t, err)
 	must(t, os.WriteFile(filepath.Join(dir, "result.json"), text, 0o644))
@@ -110,7 +115,8 @@ func TestNothingOfTheLab(t *testing.T) {
 	for _, lab := range []bool{false, true} {
 		p, err := Make(t.Context(), dir, lab)
 		must(t, err)
-		if len(p.Runs) != 2 || p.Runs[1].Folder != "scenarios/gbn/random/loss" || len(p.Runs[0].Captures) != 2 || p.Runs[0].Certificates == "" || len(p.Sheet) == 0 || len(p.Beyond) > 0 {
+		if len(p.Runs) != 2 || p.Runs[1].Folder != "scenarios/gbn/random/loss" || len(p.Runs[0].Captures) != 2 ||
+			p.Runs[0].Certificates == "" || len(p.Sheet) == 0 || len(p.Beyond) > 0 {
 			t.Fatalf("%+v", p)
 		}
 		text, err := p.Encode()
@@ -139,17 +145,21 @@ func TestSubject(t *testing.T) {
 		"exec:/home/alice/mine":         {Name: "mine", Kind: passport.Program, Version: "1.2"},
 		"image:registry.lab:5000/its:7": {Name: "its-7", Kind: passport.Image, Version: "1.2"},
 		"gbn":                           {Name: "gbn", Kind: passport.Engine, Version: q.Version},
-		"rnic":                          {Name: "rnic", Kind: passport.Device, Vendor: "0x15b3", Part: "0x101d", Firmware: "16.35", Driver: "mlx5_core", Kernel: "6.1"},
+		"rnic": {Name: "rnic", Kind: passport.Device, Vendor: "0x15b3", Part: "0x101d",
+			Firmware: "16.35", Driver: "mlx5_core", Kernel: "6.1"},
 	} {
 		q.Subject, q.Capabilities[0].Said = name, map[string]any{"version": "1.2"}
-		q.Environment = []model.Fact{{Name: "kernel", Value: "6.1"}, {Name: "driver at A", Value: "mlx5_core"}, {Name: "vendor at A", Value: "0x15b3"}, {Name: "part at A", Value: "0x101d"},
+		q.Environment = []model.Fact{{Name: "kernel", Value: "6.1"}, {Name: "driver at A", Value: "mlx5_core"},
+			{Name: "vendor at A", Value: "0x15b3"}, {Name: "part at A", Value: "0x101d"},
 			{Name: "firmware at A", Value: "16.35"}, {Name: "device at A", Value: "RNIC under ib_write_bw"}}
 		got := subject(q)
-		if got.Title, got.Declares = "", nil; got.Name != want.Name || got.Kind != want.Kind || got.Version != want.Version || got.Label() != want.Label() || got.Kernel != want.Kernel {
+		if got.Title, got.Declares = "", nil; got.Name != want.Name || got.Kind != want.Kind ||
+			got.Version != want.Version || got.Label() != want.Label() || got.Kernel != want.Kernel {
 			t.Errorf("%s: %+v, want %+v", name, got, want)
 		}
 	}
-	q.Waivers = []model.WaiverOutcome{{Rule: "GBN-RTX-004", Owner: "alice", Reason: "known"}, {Rule: "RC-RNR-[!alice]*"}}
+	q.Waivers = []model.WaiverOutcome{{Rule: "GBN-RTX-004", Owner: "alice", Reason: "known"},
+		{Rule: "RC-RNR-[!alice]*"}}
 	if w := waived(q); w[0].Owner+w[0].Reason+w[1].Rule != "" || w[0].Rule != "GBN-RTX-004" {
 		t.Errorf("%+v", w)
 	}
@@ -168,7 +178,8 @@ func TestVerify(t *testing.T) {
 	}
 	verify := func(evidence, name string) *passport.Checked {
 		t.Helper()
-		c, err := Verify(t.Context(), name, Options{Signers: allowed, Evidence: evidence, At: time.Now()}, func(float64, string) {})
+		c, err := Verify(t.Context(), name, Options{Signers: allowed, Evidence: evidence, At: time.Now()},
+			func(float64, string) {})
 		must(t, err)
 		return c
 	}
@@ -182,29 +193,45 @@ func TestVerify(t *testing.T) {
 		want   string
 		change func(folder string) error
 	}{
-		{"trace.ndjson of scenarios/gbn/loss-middle was altered", func(f string) error { return appendTo(f, "trace.ndjson") }},
+		{"trace.ndjson of scenarios/gbn/loss-middle was altered", func(f string) error {
+			return appendTo(f, "trace.ndjson")
+		}},
 		{"spec.txt of scenarios/gbn/loss-middle was altered", func(f string) error { return appendTo(f, "spec.txt") }},
-		{"taps/A.pcapng of scenarios/gbn/loss-middle was altered", func(f string) error { return appendTo(f, "taps/A.pcapng") }},
-		{"taps/C.pcapng of scenarios/gbn/loss-middle was not there", func(f string) error { return appendTo(f, "taps/C.pcapng") }},
-		{"trace.ndjson of scenarios/gbn/loss-middle is missing", func(f string) error { return os.Remove(filepath.Join(f, "trace.ndjson")) }},
-		{"certificates of scenarios/gbn/loss-middle is missing", func(f string) error { return os.Remove(filepath.Join(f, "result.json")) }},
+		{"taps/A.pcapng of scenarios/gbn/loss-middle was altered", func(f string) error {
+			return appendTo(f, "taps/A.pcapng")
+		}},
+		{"taps/C.pcapng of scenarios/gbn/loss-middle was not there", func(f string) error {
+			return appendTo(f, "taps/C.pcapng")
+		}},
+		{"trace.ndjson of scenarios/gbn/loss-middle is missing", func(f string) error {
+			return os.Remove(filepath.Join(f, "trace.ndjson"))
+		}},
+		{"certificates of scenarios/gbn/loss-middle is missing", func(f string) error {
+			return os.Remove(filepath.Join(f, "result.json"))
+		}},
 		{"spec.txt of scenarios/gbn/loss-middle is missing", os.RemoveAll},
 	} {
 		copied := t.TempDir()
 		must(t, os.CopyFS(copied, os.DirFS(dir)))
 		must(t, c.change(filepath.Join(copied, "scenarios", "gbn", "loss-middle")))
-		if got := verify(copied, file); got.Verdict() != "NOT SO" || got.Whole != 1 || !strings.Contains(strings.Join(got.Doubts, "\n"), c.want) {
+		if got := verify(copied, file); got.Verdict() != "NOT SO" || got.Whole != 1 ||
+			!strings.Contains(strings.Join(got.Doubts, "\n"), c.want) {
 			t.Errorf("%q, want %q", got.Doubts, c.want)
 		}
 	}
 	for want, lie := range map[string]func(*passport.Passport){
-		"is PASS, and the passport says INCONCLUSIVE": func(p *passport.Passport) { p.Runs[0].Verdicts["PASS"] = p.Runs[0].Verdicts["PASS"][1:] },
-		"is INCONCLUSIVE, and the passport says FAIL": func(p *passport.Passport) { p.Runs[0].Verdicts["FAIL"] = []string{"GBN-ZZZ-001"} },
+		"is PASS, and the passport says INCONCLUSIVE": func(p *passport.Passport) {
+			p.Runs[0].Verdicts["PASS"] = p.Runs[0].Verdicts["PASS"][1:]
+		},
+		"is INCONCLUSIVE, and the passport says FAIL": func(p *passport.Passport) {
+			p.Runs[0].Verdicts["FAIL"] = []string{"GBN-ZZZ-001"}
+		},
 		"is not below that of the qualification":      func(p *passport.Passport) { p.Runs[0].Folder = "../elsewhere" },
 		"said to be FAIL, and no run has it broken":   func(p *passport.Passport) { p.Rules[0].Status = "FAIL" },
 		"by the rules of this program, which are the": func(p *passport.Passport) { p.Runs[0].Verdicts["PASS"] = nil },
 	} {
-		if c := verify(dir, forge(t, file, key, lie)); c.Verdict() != "NOT SO" || !strings.Contains(strings.Join(c.Doubts, "\n"), want) {
+		if c := verify(dir, forge(t, file, key, lie)); c.Verdict() != "NOT SO" ||
+			!strings.Contains(strings.Join(c.Doubts, "\n"), want) {
 			t.Errorf("%q, want %q", c.Doubts, want)
 		}
 	}
@@ -239,7 +266,8 @@ func TestBeyond(t *testing.T) {
 // Counters are those of the subject, whichever end it was, over all runs.
 func TestCounters(t *testing.T) {
 	dir := t.TempDir()
-	must(t, os.WriteFile(filepath.Join(dir, "spec.txt"), []byte("seed 1\nimpl gbn rxe\nload write msg=1KiB count=1\n"), 0o644))
+	must(t, os.WriteFile(filepath.Join(dir, "spec.txt"), []byte("seed 1\nimpl gbn rxe\nload write msg=1KiB count=1\n"),
+		0o644))
 	m := &maker{given: &model.Qualification{Subject: "rxe"}}
 	count := func(side string, value int64) rule.Verdict {
 		return rule.Verdict{Counts: []rule.Count{{Side: side, Name: "hw/rcvd_pkts", Value: value, Low: 5, High: 5}}}

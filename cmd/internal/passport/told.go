@@ -32,7 +32,8 @@ func subject(q *model.Qualification) passport.Subject {
 	if s.Kind != passport.Device {
 		return s
 	}
-	of := map[string]*string{"vendor": &s.Vendor, "part": &s.Part, "firmware": &s.Firmware, "driver": &s.Driver, "kernel": &s.Kernel}
+	of := map[string]*string{"vendor": &s.Vendor, "part": &s.Part, "firmware": &s.Firmware, "driver": &s.Driver,
+		"kernel": &s.Kernel}
 	for _, f := range q.Environment {
 		for name, into := range of {
 			if *into == "" && (f.Name == name || f.Name == name+" at A" || f.Name == name+" at B") {

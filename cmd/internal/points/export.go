@@ -40,7 +40,8 @@ func GoBench(w io.Writer, tracks []history.Track) error {
 
 // configuration is what benchstat can tell nights apart by.
 func configuration(e *history.Entry) [][2]string {
-	return [][2]string{{"night", e.Night}, {"commit", e.Commit}, {"host", e.Host}, {"kernel", e.Kernel}, {"bench", e.Bench}}
+	return [][2]string{{"night", e.Night}, {"commit", e.Commit}, {"host", e.Host}, {"kernel", e.Kernel},
+		{"bench", e.Bench}}
 }
 
 // benchmark is a series as the name of a benchmark, which has no blanks and does not begin in lower case behind

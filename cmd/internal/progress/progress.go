@@ -1,4 +1,5 @@
-// Package progress shows people how far a command is: on a terminal by a line that is rewritten in place, elsewhere by lines.
+// Package progress shows people how far a command is: on a terminal by a line that is rewritten in place, elsewhere by
+// lines.
 package progress
 
 import (
@@ -39,7 +40,8 @@ func (p *Bar) Show(share float64, what string) {
 	share = min(max(share, 0), 1)
 	const width = 30
 	bar := strings.Repeat("█", int(share*width))
-	fmt.Fprintf(p.out, "\r\x1b[K%-*s %3.0f%%  %s  %s", width, bar, 100*share, remaining(now.Sub(p.began), share), quote.Line(what, quote.Sentence))
+	fmt.Fprintf(p.out, "\r\x1b[K%-*s %3.0f%%  %s  %s", width, bar, 100*share, remaining(now.Sub(p.began), share),
+		quote.Line(what, quote.Sentence))
 }
 
 // remaining estimates the time to go from the time spent.

@@ -11,7 +11,8 @@ func TestTimeLeft(t *testing.T) {
 		spent time.Duration
 		share float64
 		want  string
-	}{{time.Second, 0, "…"}, {time.Second, 0.01, "…"}, {10 * time.Second, 0.5, "10s left"}, {10 * time.Second, 1, "0s left"}} {
+	}{{time.Second, 0, "…"}, {time.Second, 0.01, "…"}, {10 * time.Second, 0.5, "10s left"},
+		{10 * time.Second, 1, "0s left"}} {
 		if got := remaining(c.spent, c.share); got != c.want {
 			t.Errorf("%s at %g: %q, want %q", c.spent, c.share, got, c.want)
 		}

@@ -1,5 +1,5 @@
-// Package qd computes the queue depth that a path needs, the memory that it takes, and the throughput of shallower queues on a
-// loss-free path (RDMA over Open APN). It runs nothing.
+// Package qd computes the queue depth that a path needs, the memory that it takes, and the throughput of shallower
+// queues on a loss-free path (RDMA over Open APN). It runs nothing.
 package qd
 
 import (
@@ -122,13 +122,16 @@ func (p *Plan) rows() {
 // Print writes the plan for people, with a bar for each depth.
 func (p *Plan) Print(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "queue depth\t%d\tRTT %s x %s / %d bytes a message; %d rounded down\n", p.Depth, p.RTT, quantity.Rate(float64(p.Rate)), p.Frame, p.Floor)
+	fmt.Fprintf(w, "queue depth\t%d\tRTT %s x %s / %d bytes a message; %d rounded down\n", p.Depth, p.RTT,
+		quantity.Rate(float64(p.Rate)), p.Frame, p.Floor)
 	if p.Clamped {
 		fmt.Fprintf(w, "device cap\t%d\tthe device cannot go as deep: the line will not be full\n", p.Cap)
 	}
 	fmt.Fprintf(w, "send queue\t%s\tentries of 64 bytes\n", quantity.Bytes(int64(p.Ring)))
-	fmt.Fprintf(w, "in flight\t%s\tpayload that the sender must keep until it is acknowledged\n", quantity.Bytes(int64(p.InFlight)))
-	fmt.Fprintf(w, "receives\t%s\tbuffers that a receiver of SENDs must have posted; a WRITE needs none\n", quantity.Bytes(int64(p.Receives)))
+	fmt.Fprintf(w, "in flight\t%s\tpayload that the sender must keep until it is acknowledged\n",
+		quantity.Bytes(int64(p.InFlight)))
+	fmt.Fprintf(w, "receives\t%s\tbuffers that a receiver of SENDs must have posted; a WRITE needs none\n",
+		quantity.Bytes(int64(p.Receives)))
 	if err := w.Flush(); err != nil {
 		return err
 	}

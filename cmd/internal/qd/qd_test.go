@@ -14,11 +14,13 @@ func TestQD(t *testing.T) {
 		t.Fatal(err)
 	}
 	if p.Floor != 2991 || p.Depth != 2992 || p.Frame != 4178 || !p.Clamped {
-		t.Errorf("depth %d to %d, frame %d, clamped %v; want 2991 to 2992, 4178, true", p.Floor, p.Depth, p.Frame, p.Clamped)
+		t.Errorf("depth %d to %d, frame %d, clamped %v; want 2991 to 2992, 4178, true", p.Floor, p.Depth,
+			p.Frame, p.Clamped)
 	}
 	for i := 1; i < len(p.Throughput); i++ {
 		if a, b := p.Throughput[i-1], p.Throughput[i]; a.Depth >= b.Depth || a.Payload >= b.Payload {
-			t.Errorf("depth %d gives %d, depth %d gives %d: want a rising table", a.Depth, a.Payload, b.Depth, b.Payload)
+			t.Errorf("depth %d gives %d, depth %d gives %d: want a rising table", a.Depth, a.Payload,
+				b.Depth, b.Payload)
 		}
 	}
 	var out bytes.Buffer

@@ -30,14 +30,16 @@ type Evidence struct {
 
 // NewEvidence begins to gather, for a session whose Ended and Judged are those of the evidence.
 func NewEvidence(p *profiles.Profile, session *conform.Session) *Evidence {
-	return &Evidence{profile: p, session: session, findings: map[[2]string]string{}, reasons: map[[2]string]string{}, results: map[[2]string]*model.Result{}}
+	return &Evidence{profile: p, session: session, findings: map[[2]string]string{}, reasons: map[[2]string]string{},
+		results: map[[2]string]*model.Result{}}
 }
 
 // Eligible refuses who does not declare what the profile is about: all its rules would be NOT-APPLICABLE.
 func (e *Evidence) Eligible() error {
 	for _, c := range e.capabilities() {
 		if f := e.profile.Missing(c.Features); f != "" && c.Name == subject(&e.session.Options) {
-			return fmt.Errorf("profile %s: %s does not declare %s, which the profile is about; it declares %s", e.profile.Name, c.Name, f, strings.Join(c.Features, " "))
+			return fmt.Errorf("profile %s: %s does not declare %s, which the profile is about; it declares %s",
+				e.profile.Name, c.Name, f, strings.Join(c.Features, " "))
 		}
 	}
 	return nil
@@ -53,7 +55,8 @@ func (e *Evidence) Ended(impl, scenario string, r *model.Result) {
 
 // Judged takes in an outcome.
 func (e *Evidence) Judged(o *suite.Outcome) {
-	s := model.ScenarioOutcome{Name: o.Scenario, Title: o.Title, Role: e.role(o.Impl), Status: o.Status.String(), Reason: o.Reason, State: o.State, Fault: o.Fault, Seed: o.Seed,
+	s := model.ScenarioOutcome{Name: o.Scenario, Title: o.Title, Role: e.role(o.Impl), Status: o.Status.String(),
+		Reason: o.Reason, State: o.State, Fault: o.Fault, Seed: o.Seed,
 		SpecHash: o.SpecHash, Folder: o.Folder, Again: e.session.Again(o.Impl, o.Scenario)}
 	if r := e.results[[2]string{o.Impl, o.Scenario}]; r != nil {
 		s.Certificates = r.Certificates
@@ -88,8 +91,11 @@ func (e *Evidence) role(impl string) string {
 // Qualification puts together what is known when the scenarios have been run.
 func (e *Evidence) Qualification() *model.Qualification {
 	e.session.Settle()
-	q := &model.Qualification{Format: model.FormatVersion, Version: build.Version(), Commit: build.Commit(), Bench: e.session.Bench,
-		Profile: e.profile.Name, ProfileHash: e.profile.Hash(), RulesHash: rules.Hash(), Title: e.profile.Title, Subject: subject(&e.session.Options), Peer: cmp.Or(e.session.Peer, subject(&e.session.Options)), Reference: e.profile.Reference,
+	q := &model.Qualification{Format: model.FormatVersion, Version: build.Version(), Commit: build.Commit(),
+		Bench:   e.session.Bench,
+		Profile: e.profile.Name, ProfileHash: e.profile.Hash(), RulesHash: rules.Hash(), Title: e.profile.Title,
+		Subject: subject(&e.session.Options), Peer: cmp.Or(e.session.Peer, subject(&e.session.Options)),
+		Reference:    e.profile.Reference,
 		Capabilities: e.capabilities(), Environment: e.facts, Scenarios: e.scenarios}
 	for _, r := range rules.All() {
 		for _, impl := range e.session.Impls {
@@ -106,7 +112,8 @@ func (e *Evidence) Qualification() *model.Qualification {
 func (e *Evidence) outcome(r *rule.Rule, impl string) *model.RuleOutcome {
 	core := e.profile.IsCore(r.ID)
 	required := core || e.profile.Requires(r.ID, r.Level)
-	o := &model.RuleOutcome{Rule: r.ID, Level: r.Level, Title: r.Title, Source: r.Source, Role: e.role(impl), Required: required, Core: core}
+	o := &model.RuleOutcome{Rule: r.ID, Level: r.Level, Title: r.Title, Source: r.Source, Role: e.role(impl),
+		Required: required, Core: core}
 	key := [2]string{r.ID, impl}
 	c := e.session.Table.Cell(r.ID, impl)
 	switch {
@@ -151,7 +158,8 @@ func (e *Evidence) waivers() []model.WaiverOutcome {
 		named, status := false, rule.Inconclusive
 		for _, r := range rules.All() {
 			for _, impl := range e.session.Impls {
-				if rule.Covering([]rule.Waiver{w}, r.ID, rule.Device{Names: []string{impl}, Kernel: e.session.Kernel}) == nil {
+				if rule.Covering([]rule.Waiver{w}, r.ID, rule.Device{Names: []string{impl},
+					Kernel: e.session.Kernel}) == nil {
 					continue
 				}
 				named = true
@@ -161,7 +169,8 @@ func (e *Evidence) waivers() []model.WaiverOutcome {
 			}
 		}
 		if named {
-			o := model.WaiverOutcome{Rule: w.Rule, Impl: w.Impl, Owner: w.Owner, Expires: w.Expires, Reason: w.Reason, Status: status.String()}
+			o := model.WaiverOutcome{Rule: w.Rule, Impl: w.Impl, Owner: w.Owner, Expires: w.Expires, Reason: w.Reason,
+				Status: status.String()}
 			if w.Expires < run.Today() {
 				o.Status = model.Expired
 			}
@@ -194,7 +203,8 @@ func (e *Evidence) capabilities() (out []model.Capabilities) {
 }
 
 func capabilitiesOf(i *engine.Implementation, said any) model.Capabilities {
-	c := model.Capabilities{Name: i.Name, Title: i.Title, Source: i.Source, Features: i.Declares(), Params: []string{}, Said: said}
+	c := model.Capabilities{Name: i.Name, Title: i.Title, Source: i.Source, Features: i.Declares(),
+		Params: []string{}, Said: said}
 	for _, p := range i.Params {
 		c.Params = append(c.Params, p.Name)
 	}

@@ -24,14 +24,17 @@ func must(t *testing.T, err error) {
 func TestEvidence(t *testing.T) {
 	p, err := profiles.Find("rc-gbn")
 	must(t, err)
-	s := &conform.Session{Options: conform.Options{Impl: "gbn", Bench: "sim"}, Known: registry.Catalogue{}, Impls: []string{"gbn"}, Table: conform.NewTable([]string{"gbn"}, "", false), Waived: []rule.Waiver{
-		{Rule: "GBN-NAK-002", Impl: "gbn", Owner: "o", Reason: "r", Expires: "9999-12-31"},
-		{Rule: "GBN-NAK-003", Impl: "gbn", Owner: "o", Reason: "r", Expires: "2020-01-01"},
-		{Rule: "GBN-*", Impl: "other", Owner: "o", Reason: "r", Expires: "9999-12-31"}}}
+	s := &conform.Session{Options: conform.Options{Impl: "gbn", Bench: "sim"}, Known: registry.Catalogue{},
+		Impls: []string{"gbn"}, Table: conform.NewTable([]string{"gbn"}, "", false), Waived: []rule.Waiver{
+			{Rule: "GBN-NAK-002", Impl: "gbn", Owner: "o", Reason: "r", Expires: "9999-12-31"},
+			{Rule: "GBN-NAK-003", Impl: "gbn", Owner: "o", Reason: "r", Expires: "2020-01-01"},
+			{Rule: "GBN-*", Impl: "other", Owner: "o", Reason: "r", Expires: "9999-12-31"}}}
 	e := NewEvidence(&p, s)
 	o := &suite.Outcome{Impl: "gbn", Scenario: "one", Bench: "sim", Status: rule.Fail, Unseen: []string{"GBN-RTX-003"},
-		Findings: []rule.Finding{{Rule: "GBN-NAK-003", Record: 4, Packet: "A>B SEND_ONLY psn=+2", Text: "no NAK", Blame: rule.Responder}},
-		Verdicts: []suite.Verdict{{Rule: "GBN-NAK-001", Status: rule.Pass, Met: 3}, {Rule: "GBN-NAK-002", Status: rule.XFail, Met: 1, Total: 1, Reason: "waived by o"},
+		Findings: []rule.Finding{{Rule: "GBN-NAK-003", Record: 4, Packet: "A>B SEND_ONLY psn=+2", Text: "no NAK",
+			Blame: rule.Responder}},
+		Verdicts: []suite.Verdict{{Rule: "GBN-NAK-001", Status: rule.Pass, Met: 3},
+			{Rule: "GBN-NAK-002", Status: rule.XFail, Met: 1, Total: 1, Reason: "waived by o"},
 			{Rule: "GBN-NAK-003", Status: rule.Fail, Met: 2, Total: 2}}}
 	s.Table.Add(o)
 	e.Judged(o)
@@ -39,12 +42,14 @@ func TestEvidence(t *testing.T) {
 	for id, want := range map[string]model.RuleOutcome{
 		"GBN-NAK-001": {Status: "PASS", Judged: 1, Met: 3},
 		"GBN-NAK-002": {Status: "XFAIL", Judged: 1, Met: 1, Total: 1, Reason: "waived by o"},
-		"GBN-NAK-003": {Status: "FAIL", Judged: 1, Met: 2, Total: 2, Finding: "one: packet 4, A>B SEND_ONLY psn=+2: no NAK (responder)"},
+		"GBN-NAK-003": {Status: "FAIL", Judged: 1, Met: 2, Total: 2,
+			Finding: "one: packet 4, A>B SEND_ONLY psn=+2: no NAK (responder)"},
 		"GBN-RTX-003": {Status: "INCONCLUSIVE", Reason: "its situation did not arise: "},
 		"RC-ACK-001":  {Status: "NOT-APPLICABLE", Reason: "no scenario that the implementation"},
 	} {
 		i := slices.IndexFunc(q.Rules, func(r model.RuleOutcome) bool { return r.Rule == id })
-		if r := q.Rules[i]; r.Status != want.Status || r.Judged != want.Judged || r.Met != want.Met || r.Total != want.Total || r.Finding != want.Finding || !strings.HasPrefix(r.Reason, want.Reason) {
+		if r := q.Rules[i]; r.Status != want.Status || r.Judged != want.Judged || r.Met != want.Met ||
+			r.Total != want.Total || r.Finding != want.Finding || !strings.HasPrefix(r.Reason, want.Reason) {
 			t.Errorf("%+v, want %+v", r, want)
 		}
 	}
@@ -64,16 +69,21 @@ func TestQualifyCountsTheSubject(t *testing.T) {
 	p, err := profiles.Find("rc-gbn")
 	must(t, err)
 	const day = "9999-12-31"
-	s := &conform.Session{Options: conform.Options{Impl: "gbn", Peer: "fasr", Bench: "sim"}, Known: registry.Catalogue{}, Impls: []string{"gbn"}, Table: conform.NewTable([]string{"gbn"}, "fasr", false), Waived: []rule.Waiver{
-		{Rule: "GBN-NAK-002", Impl: "gbn", In: "one", Owner: "o", Reason: "r", Expires: day},
-		{Rule: "GBN-NAK-002", Impl: "gbn", Sure: "two", In: "two,three", Owner: "o", Reason: "r", Expires: day},
-		{Rule: "GBN-NAK-003", Impl: "gbn", Sure: "three", Owner: "o", Reason: "r", Expires: day},
-		{Rule: "GBN-NAK-001", Impl: "gbn", Sure: "two", Owner: "o", Reason: "r", Expires: day}}}
+	s := &conform.Session{Options: conform.Options{Impl: "gbn", Peer: "fasr", Bench: "sim"},
+		Known: registry.Catalogue{}, Impls: []string{"gbn"}, Table: conform.NewTable([]string{"gbn"}, "fasr", false),
+		Waived: []rule.Waiver{
+			{Rule: "GBN-NAK-002", Impl: "gbn", In: "one", Owner: "o", Reason: "r", Expires: day},
+			{Rule: "GBN-NAK-002", Impl: "gbn", Sure: "two", In: "two,three", Owner: "o", Reason: "r", Expires: day},
+			{Rule: "GBN-NAK-003", Impl: "gbn", Sure: "three", Owner: "o", Reason: "r", Expires: day},
+			{Rule: "GBN-NAK-001", Impl: "gbn", Sure: "two", Owner: "o", Reason: "r", Expires: day}}}
 	e := NewEvidence(&p, s)
 	for _, o := range []*suite.Outcome{
-		{Impl: "gbn", Scenario: "one", Status: rule.Fail, Findings: []rule.Finding{{Rule: "GBN-DUP-001", Side: "B", Text: "of the peer"}},
-			Verdicts: []suite.Verdict{{Rule: "GBN-DUP-001", Status: rule.Fail, Required: true, Met: 1, Total: 1, Against: [2]int{0, 1}},
-				{Rule: "GBN-NAK-002", Status: rule.XFail, Met: 1, Total: 1, Against: [2]int{1, 0}}, {Rule: "GBN-NAK-003", Status: rule.Pass, Met: 1}}},
+		{Impl: "gbn", Scenario: "one", Status: rule.Fail, Findings: []rule.Finding{{Rule: "GBN-DUP-001", Side: "B",
+			Text: "of the peer"}},
+			Verdicts: []suite.Verdict{{Rule: "GBN-DUP-001", Status: rule.Fail, Required: true, Met: 1, Total: 1,
+				Against: [2]int{0, 1}},
+				{Rule: "GBN-NAK-002", Status: rule.XFail, Met: 1, Total: 1, Against: [2]int{1, 0}},
+				{Rule: "GBN-NAK-003", Status: rule.Pass, Met: 1}}},
 		{Impl: "gbn", Scenario: "two", Verdicts: []suite.Verdict{{Rule: "GBN-DUP-001", Status: rule.Pass, Met: 1},
 			{Rule: "GBN-NAK-001", Status: rule.Pass, Met: 1}, {Rule: "GBN-NAK-002", Status: rule.Pass, Met: 1}}},
 	} {
@@ -82,7 +92,8 @@ func TestQualifyCountsTheSubject(t *testing.T) {
 		e.Judged(o)
 	}
 	q := e.Qualification()
-	for id, want := range map[string]string{"GBN-DUP-001": "PASS", "GBN-NAK-001": "XPASS", "GBN-NAK-002": "XPASS", "GBN-NAK-003": "PASS"} {
+	for id, want := range map[string]string{"GBN-DUP-001": "PASS", "GBN-NAK-001": "XPASS", "GBN-NAK-002": "XPASS",
+		"GBN-NAK-003": "PASS"} {
 		i := slices.IndexFunc(q.Rules, func(r model.RuleOutcome) bool { return r.Rule == id })
 		if got := q.Rules[i]; got.Status != want {
 			t.Errorf("%s: %+v, want %s", id, got, want)
@@ -93,7 +104,8 @@ func TestQualifyCountsTheSubject(t *testing.T) {
 			t.Errorf("waiver %d: %s, want %s", i, got, want)
 		}
 	}
-	if first := q.Scenarios[0]; first.Status != "INCONCLUSIVE" || !strings.Contains(first.Reason, "broken by the peer: GBN-DUP-001") {
+	if first := q.Scenarios[0]; first.Status != "INCONCLUSIVE" || !strings.Contains(first.Reason,
+		"broken by the peer: GBN-DUP-001") {
 		t.Errorf("%+v", first)
 	}
 	s.Peer = ""

@@ -1,7 +1,9 @@
-// Package qualify judges an implementation or a device for a profile: it plays the scenarios of the profile's families by package
-// conform, measures its targets beside a reference, and puts both into a qualification, with a folder of everything that says so.
+// Package qualify judges an implementation or a device for a profile: it plays the scenarios of the profile's families
+// by package conform, measures its targets beside a reference, and puts both into a qualification, with a folder of
+// everything that says so.
 //
-// A Session goes through its steps once: New, Register, Open, Play, Verdict. What a qualification looks like is for reports.
+// A Session goes through its steps once: New, Register, Open, Play, Verdict. What a qualification looks like is for
+// reports.
 package qualify
 
 import (
@@ -45,11 +47,13 @@ func (o *Options) Find(profile string) (err error) {
 	k := &o.Conform
 	switch {
 	case profile == "":
-		return fmt.Errorf("--profile: want one of %s, or a file such as ./mine.txt", strings.Join(profiles.Names(), " "))
+		return fmt.Errorf("--profile: want one of %s, or a file such as ./mine.txt",
+			strings.Join(profiles.Names(), " "))
 	case k.Impl == "" && k.Device == "" && k.Hosted.File == "" || strings.Contains(k.Impl, ","):
 		return fmt.Errorf("--impl %q: want one implementation, or --dut %s, or --testbed FILE", k.Impl, dut.Name)
 	case o.Seeds < 1 || o.Seeds > mostSeeds || k.Attempts < 1:
-		return fmt.Errorf("--seeds %d, --attempts %d: want 1 or more, and %d seeds at most", o.Seeds, k.Attempts, mostSeeds)
+		return fmt.Errorf("--seeds %d, --attempts %d: want 1 or more, and %d seeds at most", o.Seeds,
+			k.Attempts, mostSeeds)
 	}
 	o.Profile, err = profiles.Find(profile)
 	return err
@@ -93,7 +97,8 @@ func (s *Session) Open() error {
 	}
 	dir := s.options.Folder
 	if _, err := os.Stat(filepath.Join(dir, "qualification.json")); err == nil {
-		return fault.Usage(fmt.Errorf("qualify: %s %w a qualification; choose another folder or remove it", dir, run.ErrHeld))
+		return fault.Usage(fmt.Errorf("qualify: %s %w a qualification; choose another folder or remove it",
+			dir, run.ErrHeld))
 	}
 	return fault.Broken(os.MkdirAll(dir, 0o755))
 }
@@ -104,7 +109,8 @@ func (s *Session) Play(progress func(share float64, what string)) error {
 }
 
 // Verdict measures the targets and puts everything together. When ctx has ended, nobody is qualified.
-func (s *Session) Verdict(ctx context.Context, progress func(share float64, what string)) (*model.Qualification, error) {
+func (s *Session) Verdict(ctx context.Context, progress func(share float64, what string)) (*model.Qualification,
+	error) {
 	q := s.evidence.Qualification()
 	q.Command, q.Folder = s.options.Command, s.options.Folder
 	if err := Measure(ctx, &s.options.Profile, s.session, s.options.Seeds, q, progress); err != nil {
@@ -121,8 +127,8 @@ func (s *Session) Verdict(ctx context.Context, progress func(share float64, what
 	return q, nil
 }
 
-// Own is a View of a session that leaves what an outcome says of the subject alone: with another implementation at B, what that
-// breaks is not the subject's doing. The peer of a device is the reference itself, or the device again.
+// Own is a View of a session that leaves what an outcome says of the subject alone: with another implementation at B,
+// what that breaks is not the subject's doing. The peer of a device is the reference itself, or the device again.
 func Own(c *conform.Options) func(*suite.Outcome) *suite.Outcome {
 	return func(o *suite.Outcome) *suite.Outcome {
 		if c.Device != "" || c.Peer == "" || c.Peer == c.Impl {

@@ -35,13 +35,15 @@ type measurement struct {
 }
 
 // Measure runs the targets of a profile with so many seeds, and takes what came of them into q.
-func Measure(ctx context.Context, p *profiles.Profile, session *conform.Session, seeds int, q *model.Qualification, progress func(share float64, what string)) error {
+func Measure(ctx context.Context, p *profiles.Profile, session *conform.Session, seeds int, q *model.Qualification,
+	progress func(share float64, what string)) error {
 	m := measurement{profile: p, session: session, peer: q.Peer, seeds: seeds}
 	return fault.Broken(m.run(ctx, q, progress))
 }
 
 // run runs the targets, the implementation and the reference in turn, and takes them into q.
-func (m *measurement) run(ctx context.Context, q *model.Qualification, progress func(share float64, what string)) error {
+func (m *measurement) run(ctx context.Context, q *model.Qualification, progress func(share float64,
+	what string)) error {
 	claimed, err := m.claims()
 	if err != nil || len(claimed) == 0 {
 		return err
@@ -50,7 +52,8 @@ func (m *measurement) run(ctx context.Context, q *model.Qualification, progress 
 	if m.session.Bench == "sim" {
 		jobs = runtime.GOMAXPROCS(0)
 	}
-	q.Targets, err = suite.Measure(ctx, suite.Options{Targets: claimed, Seeds: m.seeds, Jobs: jobs, Confidence: 0.95, Cost: run.ExpectedPackets, Run: m.one,
+	q.Targets, err = suite.Measure(ctx, suite.Options{Targets: claimed, Seeds: m.seeds, Jobs: jobs, Confidence: 0.95,
+		Cost: run.ExpectedPackets, Run: m.one,
 		Progress: func(share float64, what string) { progress(share, "targets: "+what) }})
 	slices.SortFunc(m.made, func(a, b model.ScenarioOutcome) int {
 		return cmp.Or(strings.Compare(a.SpecHash, b.SpecHash), cmp.Compare(a.Seed, b.Seed))
@@ -59,8 +62,8 @@ func (m *measurement) run(ctx context.Context, q *model.Qualification, progress 
 	return err
 }
 
-// claims turns the targets of a profile into those of package targets, which say where each bound comes from. One claim of a
-// paper may serve several.
+// claims turns the targets of a profile into those of package targets, which say where each bound comes from. One claim
+// of a paper may serve several.
 func (m *measurement) claims() ([]targets.Target, error) {
 	var out []targets.Target
 	p := m.profile
@@ -101,7 +104,8 @@ func (m *measurement) claim(t *profiles.Target) (targets.Target, error) {
 	if m.session.Impl == p.Reference {
 		reference = "" // beside itself nothing can be seen
 	}
-	if out.Checks, err = found[0].Beside(c, t.Name, fmt.Sprintf("impl %s %s\n%s", m.session.Impl, m.peer, t.Text), reference); len(out.Checks) == 0 {
+	if out.Checks, err = found[0].Beside(c, t.Name, fmt.Sprintf("impl %s %s\n%s", m.session.Impl, m.peer, t.Text),
+		reference); len(out.Checks) == 0 {
 		out.Reason = m.session.Impl + " is the reference itself"
 	}
 	return out, err
@@ -133,7 +137,8 @@ func (m *measurement) one(ctx context.Context, s *scenario.Spec) (targets.Run, e
 		}
 	}
 	m.session.Bound(s)
-	r, err := claims.Numbers(ctx, run.Options{Spec: s, Bench: m.session.Runner, Name: m.session.Bench, Impls: impls, Codec: run.CodecAuto, Link: m.session.Link,
+	r, err := claims.Numbers(ctx, run.Options{Spec: s, Bench: m.session.Runner, Name: m.session.Bench, Impls: impls,
+		Codec: run.CodecAuto, Link: m.session.Link,
 		Still: vtime.FromStd(m.session.Still), Dilate: m.session.Dilate,
 		Version: build.Version(), Commit: build.Commit()}, m.session.Attempts)
 	m.keep(r)
@@ -148,7 +153,8 @@ func (m *measurement) keep(r *model.Result) {
 	if r.Fault != nil && r.Fault.Program == m.session.Impl {
 		fault = r.Fault.Side
 	}
-	m.made = append(m.made, model.ScenarioOutcome{Name: strings.Join(slices.Compact(slices.Clone(r.Impl[:])), " with "), Title: "run of a target",
+	m.made = append(m.made, model.ScenarioOutcome{Name: strings.Join(slices.Compact(slices.Clone(r.Impl[:])), " with "),
+		Title:  "run of a target",
 		Status: r.Status, Reason: r.Reason, State: r.State, Fault: fault, Seed: r.Seed,
 		SpecHash: r.SpecHash, Certificates: r.Certificates})
 }

@@ -17,8 +17,8 @@ func unknownBench(name string) error {
 	return fault.Usage(fmt.Errorf("--bench %q: want one of %s", name, strings.Join(Benches(), ", ")))
 }
 
-// Replaced is the error of a process that started itself again with the privilege of a bench. The second process did all the
-// work; this one has only to end with its exit code.
+// Replaced is the error of a process that started itself again with the privilege of a bench. The second process did
+// all the work; this one has only to end with its exit code.
 type Replaced struct{ Code int }
 
 // Error implements error.
@@ -51,13 +51,15 @@ func Runs(bench string, names ...string) error {
 	for _, name := range names {
 		switch {
 		case name == dut.RNIC && bench != "remote":
-			return fmt.Errorf("implementation %s: an RNIC is on a host of a testbed; add --bench remote --testbed FILE", name)
+			return fmt.Errorf("implementation %s: an RNIC is on a host of a testbed; add --bench remote --testbed FILE",
+				name)
 		case name == dut.Name && bench != "netns" && bench != "lab" && bench != "remote":
 			return fmt.Errorf("implementation %s: soft-RoCE is in a kernel; add --bench lab", name)
 		case strings.HasPrefix(name, scenario.Exec) && bench == "sim":
 			return fmt.Errorf("implementation %s: a program needs real packets; add --bench netns", name)
 		case scenario.Foreign(name) && bench == "remote":
-			return fmt.Errorf("implementation %s: on the remote bench a device stands at one end and an engine of this repository at the other; add --bench netns", name)
+			return fmt.Errorf("implementation %s: on the remote bench a device stands at one end and an engine of "+
+				"this repository at the other; add --bench netns", name)
 		case strings.HasPrefix(name, scenario.Image) && bench != "container":
 			return fmt.Errorf("implementation %s: an image needs a container; add --bench container", name)
 		}

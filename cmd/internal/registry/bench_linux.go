@@ -55,9 +55,9 @@ func openContainers() (*container.Engine, error) {
 	return container.Open(context.Background(), self, build.Version(), build.Commit())
 }
 
-// Open returns the bench of that name. The netns bench needs privilege: a process without it starts itself again as root of
-// a user namespace, waits, and returns a *Replaced. Expose names the namespaces of a netns run, NAME-a, NAME-link and NAME-b; ""
-// leaves them anonymous.
+// Open returns the bench of that name. The netns bench needs privilege: a process without it starts itself again as
+// root of a user namespace, waits, and returns a *Replaced. Expose names the namespaces of a netns run, NAME-a,
+// NAME-link and NAME-b; "" leaves them anonymous.
 func Open(name, expose string) (bench.Bench, error) {
 	switch name {
 	case "sim":
@@ -86,7 +86,9 @@ func Open(name, expose string) (bench.Bench, error) {
 		}
 		return real, nil
 	case "remote":
-		return nil, fault.Usage(errors.New("--bench remote: this command has no hosts of a testbed; use run, conform, qualify or matrix"))
+		return nil,
+			fault.Usage(errors.New("--bench remote: this command has no hosts of a testbed; use run, " +
+				"conform, qualify or matrix"))
 	}
 	return nil, unknownBench(name)
 }

@@ -1,6 +1,6 @@
-// Package registry finds what commands name: implementations and benches. An implementation is an engine of this repository, a
-// program or an image by images/CONTRACT.md, which is asked what it can do, or the kernel's soft-RoCE. What cannot be is refused
-// here, before anything runs, as the user's mistake.
+// Package registry finds what commands name: implementations and benches. An implementation is an engine of this
+// repository, a program or an image by images/CONTRACT.md, which is asked what it can do, or the kernel's soft-RoCE.
+// What cannot be is refused here, before anything runs, as the user's mistake.
 //
 // It runs no Spec: that is for package run, and for those who put several runs together.
 package registry
@@ -20,11 +20,12 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/all"
 )
 
-// Catalogue finds implementations by their names: the engines of this repository, "exec:PATH" and "image:NAME", programs that
-// keep images/CONTRACT.md, and "rxe", the kernel's. A program is asked once what it can do.
+// Catalogue finds implementations by their names: the engines of this repository, "exec:PATH" and "image:NAME",
+// programs that keep images/CONTRACT.md, and "rxe", the kernel's. A program is asked once what it can do.
 type Catalogue map[string]*contract.Capabilities
 
-// Find looks an implementation up. A name that is not known is the user's fault. A program that does not keep the contract is refused here, before anything counts.
+// Find looks an implementation up. A name that is not known is the user's fault. A program that does not keep the
+// contract is refused here, before anything counts.
 func (c Catalogue) Find(name string) (engine.Implementation, error) {
 	if dut.Known(name) {
 		return dut.Describe(name), nil
@@ -32,8 +33,10 @@ func (c Catalogue) Find(name string) (engine.Implementation, error) {
 	if !scenario.Foreign(name) {
 		impl, ok := all.Find(name)
 		if !ok {
-			return impl, fault.Usage(fmt.Errorf("implementation %q: unknown; known: %s, or %sPATH for a program, or %sNAME", name,
-				strings.Join(all.Names(), " "), scenario.Exec, scenario.Image))
+			return impl,
+				fault.Usage(fmt.Errorf("implementation %q: unknown; known: %s, or %sPATH for a program, or %sNAME",
+					name,
+					strings.Join(all.Names(), " "), scenario.Exec, scenario.Image))
 		}
 		return impl, nil
 	}

@@ -29,15 +29,17 @@ func Ends(s *scenario.Spec) (impls [2]engine.Implementation, err error) {
 	return impls, nil
 }
 
-// Together checks that two implementations can be at the two ends: both speak RoCEv2, whatever the scheme, or they are the same.
+// Together checks that two implementations can be at the two ends: both speak RoCEv2, whatever the scheme, or they are
+// the same.
 func Together(impls [2]engine.Implementation) error {
 	a, b := &impls[0], &impls[1]
 	if a.Name != b.Name && (a.OverIP() || b.OverIP()) {
-		return fmt.Errorf("implementations %s and %s: they do not speak the same protocol; name one, or two that speak RoCEv2", a.Name, b.Name)
+		return fmt.Errorf("implementations %s and %s: they do not speak the same protocol; name one, or "+
+			"two that speak RoCEv2", a.Name, b.Name)
 	}
 	return nil
 }
 
-// Framed reports whether packets between two implementations have to be frames also in virtual time: the headers of transports
-// over IP are in their bytes.
+// Framed reports whether packets between two implementations have to be frames also in virtual time: the headers of
+// transports over IP are in their bytes.
 func Framed(impls [2]engine.Implementation) bool { return impls[0].OverIP() || impls[1].OverIP() }

@@ -28,7 +28,8 @@ func TestFind(t *testing.T) {
 
 // What a program said once is what it declares, and what it lacks.
 func TestCatalogueKeepsWhatAProgramSaid(t *testing.T) {
-	c := Catalogue{"exec:./mine": &contract.Capabilities{Program: "mine", Version: "1", Recovery: "gbn", Features: "rc gbn", Params: "window", Operations: "WRITE", Serves: "WRITE", MTUs: "1024", MaxQPs: 1}}
+	c := Catalogue{"exec:./mine": &contract.Capabilities{Program: "mine", Version: "1", Recovery: "gbn",
+		Features: "rc gbn", Params: "window", Operations: "WRITE", Serves: "WRITE", MTUs: "1024", MaxQPs: 1}}
 	impl, err := c.Find("exec:./mine")
 	if err != nil || impl.Title != "mine 1" || impl.Name != "exec:./mine" || len(impl.Params) != 1 {
 		t.Errorf("%+v, %v", impl, err)
@@ -51,7 +52,8 @@ func TestShort(t *testing.T) {
 }
 
 func TestOpen(t *testing.T) {
-	if _, err := Open("nowhere", ""); fault.Of(err) != fault.User || !strings.Contains(err.Error(), "want one of sim, netns, container, lab") {
+	if _, err := Open("nowhere", ""); fault.Of(err) != fault.User || !strings.Contains(err.Error(),
+		"want one of sim, netns, container, lab") {
 		t.Errorf("%v", err)
 	}
 	b := OnDemand{Name: "sim"}
@@ -62,7 +64,9 @@ func TestOpen(t *testing.T) {
 
 // A bench refuses what it cannot start.
 func TestRuns(t *testing.T) {
-	for name, benches := range map[string][]string{"gbn": {"sim", "netns", "container", "lab", "remote"}, "rnic": {"remote"}, "exec:./a": {"netns", "container", "lab"}, "image:a": {"container"}, "rxe": {"netns", "lab", "remote"}} {
+	for name, benches := range map[string][]string{"gbn": {"sim", "netns", "container", "lab", "remote"},
+		"rnic": {"remote"}, "exec:./a": {"netns", "container", "lab"}, "image:a": {"container"},
+		"rxe": {"netns", "lab", "remote"}} {
 		for _, bench := range Benches() {
 			want := strings.Contains(strings.Join(benches, " "), bench)
 			if err := Runs(bench, "gbn", name); (err == nil) != want {
@@ -74,7 +78,8 @@ func TestRuns(t *testing.T) {
 
 // Two that speak RoCEv2 can meet, whatever their schemes; one over IP meets itself.
 func TestTogether(t *testing.T) {
-	for pair, want := range map[[2]string]bool{{"gbn", "irn"}: true, {"gbn", "rciwarp"}: false, {"rciwarp", "rciwarp"}: true} {
+	for pair, want := range map[[2]string]bool{{"gbn", "irn"}: true, {"gbn", "rciwarp"}: false,
+		{"rciwarp", "rciwarp"}: true} {
 		var impls [2]engine.Implementation
 		for i, name := range pair {
 			impls[i], _ = all.Find(name)

@@ -18,8 +18,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/testbed"
 )
 
-// Remote is the bench around devices on hosts of a testbed. With one this machine is the link, the peer and both taps; with two it is
-// the link between them, and both taps.
+// Remote is the bench around devices on hosts of a testbed. With one this machine is the link, the peer and both taps;
+// with two it is the link between them, and both taps.
 type Remote struct {
 	*netns.Bench
 	hosts []hosted // one, or those at A and at B
@@ -33,11 +33,13 @@ type hosted struct {
 
 var _ bench.Checker = (*Remote)(nil)
 
-// OpenHosted makes the remote bench around so many devices, and returns what they are called in Specs and waivers. Done ends all on
-// their hosts.
-func OpenHosted(ctx context.Context, h Hosted, devices int) (b bench.Bench, names []string, done func() error, err error) {
+// OpenHosted makes the remote bench around so many devices, and returns what they are called in Specs and waivers. Done
+// ends all on their hosts.
+func OpenHosted(ctx context.Context, h Hosted, devices int) (b bench.Bench, names []string,
+	done func() error, err error) {
 	if h.File == "" {
-		return nil, nil, nil, fault.Usage(errors.New("--bench remote: which hosts? add --testbed FILE; see: gauntlet help testbed"))
+		return nil, nil, nil,
+			fault.Usage(errors.New("--bench remote: which hosts? add --testbed FILE; see: gauntlet help testbed"))
 	}
 	lab, err := testbed.ReadFile(h.File)
 	if err != nil {
@@ -48,7 +50,8 @@ func OpenHosted(ctx context.Context, h Hosted, devices int) (b bench.Bench, name
 		return nil, nil, nil, fault.Usage(err)
 	}
 	if os.Geteuid() != 0 {
-		return nil, nil, nil, fault.Broken(errors.New("--bench remote: frames of a real network device need root on this machine"))
+		return nil, nil, nil,
+			fault.Broken(errors.New("--bench remote: frames of a real network device need root on this machine"))
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -59,7 +62,8 @@ func OpenHosted(ctx context.Context, h Hosted, devices int) (b bench.Bench, name
 	var wait sync.WaitGroup
 	for i, host := range chosen {
 		wait.Go(func() {
-			failed[i] = r.hosts[i].open(ctx, remote.Options{Host: *host, Config: lab.SSHConfig, Self: self, Keep: h.Keep})
+			failed[i] = r.hosts[i].open(ctx, remote.Options{Host: *host, Config: lab.SSHConfig,
+				Self: self, Keep: h.Keep})
 		})
 	}
 	wait.Wait()
@@ -83,7 +87,8 @@ func (h *hosted) open(ctx context.Context, o remote.Options) (err error) {
 		return err
 	}
 	if !d.Root {
-		return fmt.Errorf("remote: host %s: not root there; log in as root, or add sudo to its line in the testbed file", o.Host.Name)
+		return fmt.Errorf("remote: host %s: not root there; log in as root, or add sudo to its "+
+			"line in the testbed file", o.Host.Name)
 	}
 	h.device = dut.RNIC
 	if d.Device.Driver == station.SoftRoCE {
@@ -102,8 +107,8 @@ func (r *Remote) Close() (first error) {
 	return first
 }
 
-// Places says where the devices of a Spec are, by side, whose implementations are given. One alone is on the first host, whichever its
-// side; of two, that at B is on the second.
+// Places says where the devices of a Spec are, by side, whose implementations are given. One alone is on the first
+// host, whichever its side; of two, that at B is on the second.
 func (r *Remote) Places(impl [2]string) (places [2]station.Place, err error) {
 	next := 0
 	for side, name := range impl {
@@ -111,11 +116,14 @@ func (r *Remote) Places(impl [2]string) (places [2]station.Place, err error) {
 			continue
 		}
 		if next == len(r.hosts) {
-			return places, fmt.Errorf("%s at both ends: a device stands at one end of a cable; name two hosts of the testbed", name)
+			return places,
+				fmt.Errorf("%s at both ends: a device stands at one end of a cable; name two hosts of the testbed",
+					name)
 		}
 		h := &r.hosts[next]
 		if h.device != name {
-			return places, fmt.Errorf("--impl %s: the device of host %s is called %s", strings.Join(impl[:], ","), h.At.Name, h.device)
+			return places, fmt.Errorf("--impl %s: the device of host %s is called %s", strings.Join(impl[:], ","),
+				h.At.Name, h.device)
 		}
 		places[side] = h.Host
 		next++

@@ -22,8 +22,10 @@ func TestPlaces(t *testing.T) {
 		impl  [2]string
 		want  string // hosts at A and B, or a part of the error
 	}{
-		{one, [2]string{"rxe", "gbn"}, "dut1 -"}, {r, [2]string{"gbn", "rxe"}, "- dut1"}, {r, [2]string{"rxe", "rnic"}, "dut1 dut2"}, {r, [2]string{"gbn", "gbn"}, "- -"},
-		{one, [2]string{"rxe", "rxe"}, "name two hosts of the testbed"}, {r, [2]string{"rnic", "rxe"}, "--impl rnic,rxe: the device of host dut1 is called rxe"},
+		{one, [2]string{"rxe", "gbn"}, "dut1 -"}, {r, [2]string{"gbn", "rxe"}, "- dut1"}, {r, [2]string{"rxe", "rnic"},
+			"dut1 dut2"}, {r, [2]string{"gbn", "gbn"}, "- -"},
+		{one, [2]string{"rxe", "rxe"}, "name two hosts of the testbed"}, {r, [2]string{"rnic", "rxe"},
+			"--impl rnic,rxe: the device of host dut1 is called rxe"},
 	} {
 		places, err := c.bench.Places(c.impl)
 		var got []string
@@ -34,7 +36,8 @@ func TestPlaces(t *testing.T) {
 			}
 			got = append(got, name)
 		}
-		if text := strings.Join(got, " "); err == nil && text != c.want || err != nil && !strings.Contains(err.Error(), c.want) {
+		if text := strings.Join(got, " "); err == nil && text != c.want || err != nil &&
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: %s, %v; want %s", c.impl, text, err, c.want)
 		}
 	}

@@ -64,7 +64,8 @@ func drawing(e *example.Example, text []byte, findings []rule.Finding, opt ladde
 		from = len(lines) - linesShown
 	}
 	shown := append(lines[:1:1], lines[from:from+linesShown]...)
-	return fmt.Sprintf("%s\n(%s of %d)\n", strings.Join(shown, "\n"), quantity.Plural(linesShown, "line", "lines"), len(lines)-1), nil
+	return fmt.Sprintf("%s\n(%s of %d)\n", strings.Join(shown, "\n"), quantity.Plural(linesShown, "line", "lines"),
+		len(lines)-1), nil
 }
 
 // rungs are the lines of a ladder.
@@ -86,15 +87,16 @@ func given(e *example.Example, text []byte) (list []string) {
 		said, comment := strings.CutPrefix(strings.TrimSpace(line), "# ")
 		said, _, _ = strings.Cut(said, " #")
 		switch {
-		case comment && example.Directive(said) && !strings.HasPrefix(said, "want-end"), !comment && said != "" && i+1 < first:
+		case comment && example.Directive(said) && !strings.HasPrefix(said, "want-end"), !comment &&
+			said != "" && i+1 < first:
 			list = append(list, strings.TrimSpace(said))
 		}
 	}
 	return list
 }
 
-// annotated returns the records with what the lines of a fixture say of them and those of its ladder do not: fields of headers, bytes,
-// connections.
+// annotated returns the records with what the lines of a fixture say of them and those of its ladder do not: fields of
+// headers, bytes, connections.
 func annotated(e *example.Example, lines, drawn []string) []trace.Record {
 	drawn = slices.DeleteFunc(drawn[1:], func(l string) bool { return strings.HasPrefix(l, "event ") })
 	records := make([]trace.Record, len(e.Records))

@@ -1,5 +1,5 @@
-// Package rulebook gathers what there is to read about rules: their values, what usually breaks them, their fixtures as ladders, and
-// the broken engines that they must catch.
+// Package rulebook gathers what there is to read about rules: their values, what usually breaks them, their fixtures as
+// ladders, and the broken engines that they must catch.
 package rulebook
 
 import (
@@ -54,14 +54,16 @@ func newBook() *model.Rulebook {
 func familyOf(b *model.Rulebook, id string) *model.RuleFamily {
 	name, _, _ := strings.Cut(id, "-")
 	if n := len(b.Families); n == 0 || b.Families[n-1].Name != name {
-		b.Families = append(b.Families, model.RuleFamily{Name: name, About: cmp.Or(strings.Join(rules.About(name), " "), meta.About)})
+		b.Families = append(b.Families, model.RuleFamily{Name: name, About: cmp.Or(strings.Join(rules.About(name), " "),
+			meta.About)})
 	}
 	return &b.Families[len(b.Families)-1]
 }
 
 // values is what is written down about a rule.
 func values(r *rule.Rule) model.RuleEntry {
-	return model.RuleEntry{ID: r.ID, Level: r.Level, Title: r.Title, Source: r.Source, Stimulus: r.Stimulus, Needs: needs(r.Needs),
+	return model.RuleEntry{ID: r.ID, Level: r.Level, Title: r.Title, Source: r.Source, Stimulus: r.Stimulus,
+		Needs:    needs(r.Needs),
 		Features: r.Features, Devices: devices(r.BlackBox), RestsOn: r.RestsOn().String(), Unbuilt: r.Unbuilt,
 		Causes: rules.About(r.ID), Uncaught: broken.Uncaught[r.ID]}
 }
@@ -92,7 +94,8 @@ func entry(r *rule.Rule) (model.RuleEntry, error) {
 func needs(v rule.Vantage) (list []string) {
 	text := (v &^ rule.Frames).String()
 	if v&rule.Frames != 0 {
-		list, text = append(list, "any one tap, at a port or between the ports"), (v &^ (rule.Frames | rule.Both)).String()
+		list, text = append(list, "any one tap, at a port or between the ports"),
+			(v &^ (rule.Frames | rule.Both)).String()
 	}
 	switch {
 	case text != "":
@@ -105,7 +108,8 @@ func needs(v rule.Vantage) (list []string) {
 
 // devices says which foreign devices can be judged, by the words of Rule.BlackBox.
 func devices(words string) (list []string) {
-	known := map[string]string{"HW": "RNICs", "RXE": "soft-RoCE", "SIW": "soft-iWARP", "EMU": "standard endpoints over an emulated path",
+	known := map[string]string{"HW": "RNICs", "RXE": "soft-RoCE", "SIW": "soft-iWARP",
+		"EMU": "standard endpoints over an emulated path",
 		"ENG": "implementations that declare the features"}
 	for w := range strings.SplitSeq(words, ",") {
 		if said := known[w]; said != "" {

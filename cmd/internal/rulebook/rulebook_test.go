@@ -9,8 +9,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
 )
 
-// TestEveryRuleIsExplained wants of every rule that can fail what a reader needs: its sentence, the requirement, a trace that keeps it,
-// one that breaks it with the findings, and the engine that proves it.
+// TestEveryRuleIsExplained wants of every rule that can fail what a reader needs: its sentence, the requirement, a
+// trace that keeps it, one that breaks it with the findings, and the engine that proves it.
 func TestEveryRuleIsExplained(t *testing.T) {
 	b, err := Of(IDs())
 	if err != nil {
@@ -24,14 +24,15 @@ func TestEveryRuleIsExplained(t *testing.T) {
 				continue
 			}
 			for what, is := range map[string]bool{
-				"title":                      e.Title != "",
-				"requirement with a source":  e.Source.Requirement != "" && e.Source.Ref != "",
-				"place to see it from":       len(e.Needs) > 0,
-				"trace that keeps it":        e.Kept != nil && len(e.Kept.Findings) == 0,
-				"trace that breaks it":       e.Broken != nil && len(e.Broken.Findings) > 0,
-				"engine that is caught":      len(e.Engines) > 0 || e.Uncaught != "",
-				"drawing of bounded length":  e.Broken != nil && strings.Count(e.Broken.Ladder, "\n") <= linesShown+2,
-				"packet that shows it drawn": e.Broken != nil && (!strings.HasPrefix(e.Broken.Findings[0], "packet ") || strings.Contains(e.Broken.Ladder, "  <== "+e.ID)),
+				"title":                     e.Title != "",
+				"requirement with a source": e.Source.Requirement != "" && e.Source.Ref != "",
+				"place to see it from":      len(e.Needs) > 0,
+				"trace that keeps it":       e.Kept != nil && len(e.Kept.Findings) == 0,
+				"trace that breaks it":      e.Broken != nil && len(e.Broken.Findings) > 0,
+				"engine that is caught":     len(e.Engines) > 0 || e.Uncaught != "",
+				"drawing of bounded length": e.Broken != nil && strings.Count(e.Broken.Ladder, "\n") <= linesShown+2,
+				"packet that shows it drawn": e.Broken != nil && (!strings.HasPrefix(e.Broken.Findings[0], "packet ") ||
+					strings.Contains(e.Broken.Ladder, "  <== "+e.ID)),
 			} {
 				if !is {
 					t.Errorf("%s: no %s", e.ID, what)
@@ -44,7 +45,8 @@ func TestEveryRuleIsExplained(t *testing.T) {
 	}
 }
 
-// TestExamplesAreWhole wants of an example what its fixture says: its comment, what is given, and the words that no ladder draws, each once.
+// TestExamplesAreWhole wants of an example what its fixture says: its comment, what is given, and the words that no
+// ladder draws, each once.
 func TestExamplesAreWhole(t *testing.T) {
 	b, err := Of([]string{"RC-PSN-005", "GBN-NAK-002", "WRK-WIRE-001"})
 	if err != nil {
@@ -74,7 +76,8 @@ func TestExamplesFollowTheirNames(t *testing.T) {
 }
 
 func TestMatch(t *testing.T) {
-	for word, want := range map[string]int{"RC-PSN-005": 1, "rc-psn-005": 1, "RC-PSN": 6, "rc-psn-": 6, "RC": 46, "R": 0, "RC-PSN-00": 0, "nak": 0} {
+	for word, want := range map[string]int{"RC-PSN-005": 1, "rc-psn-005": 1, "RC-PSN": 6, "rc-psn-": 6, "RC": 46,
+		"R": 0, "RC-PSN-00": 0, "nak": 0} {
 		if got := Match(word); len(got) != want {
 			t.Errorf("%q means %d rules, want %d: %v", word, len(got), want, got)
 		}
@@ -91,7 +94,8 @@ func TestSearch(t *testing.T) {
 }
 
 func TestNear(t *testing.T) {
-	for word, want := range map[string]string{"RC-PSM-005": "RC-PSN-005", "GBN-NACK-002": "GBN-NAK-002", "rc-psn-05": "RC-PSN-005", "LOAR-NEG-001": "LOWAR-NEG-001"} {
+	for word, want := range map[string]string{"RC-PSM-005": "RC-PSN-005", "GBN-NACK-002": "GBN-NAK-002",
+		"rc-psn-05": "RC-PSN-005", "LOAR-NEG-001": "LOWAR-NEG-001"} {
 		if got := Near(word); len(got) == 0 || got[0] != want {
 			t.Errorf("%q is like %v, want %s", word, got, want)
 		}

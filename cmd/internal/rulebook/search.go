@@ -8,8 +8,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// Match returns the IDs of the rules that a word means: the rule with this ID, or those that begin so, "RC" or "RC-PSN". Case does
-// not matter. Else it returns none.
+// Match returns the IDs of the rules that a word means: the rule with this ID, or those that begin so, "RC" or
+// "RC-PSN". Case does not matter. Else it returns none.
 func Match(word string) (ids []string) {
 	word = strings.TrimSuffix(strings.ToUpper(word), "-")
 	for _, id := range IDs() {
@@ -20,11 +20,12 @@ func Match(word string) (ids []string) {
 	return ids
 }
 
-// Search returns the IDs of the rules that say every one of the words, in their ID, title, requirement, stimulus or causes. Case does
-// not matter.
+// Search returns the IDs of the rules that say every one of the words, in their ID, title, requirement, stimulus or
+// causes. Case does not matter.
 func Search(words []string) (ids []string) {
 	for _, r := range catalogue() {
-		text := strings.ToLower(strings.Join(append(rules.About(r.ID), r.ID, r.Title, r.Source.Ref, r.Source.Requirement, r.Stimulus), "\n"))
+		text := strings.ToLower(strings.Join(append(rules.About(r.ID), r.ID, r.Title, r.Source.Ref,
+			r.Source.Requirement, r.Stimulus), "\n"))
 		if !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, strings.ToLower(w)) }) {
 			ids = append(ids, r.ID)
 		}

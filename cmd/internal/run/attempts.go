@@ -45,8 +45,8 @@ func AttemptFolders(folder string, attempts int) (list []string) {
 	return list
 }
 
-// AttemptFolder is the run folder of an attempt: the folder itself for the first, and one beside it for each of the others. ""
-// stays "".
+// AttemptFolder is the run folder of an attempt: the folder itself for the first, and one beside it for each of the
+// others. "" stays "".
 func AttemptFolder(folder string, attempt int) string {
 	if folder == "" || attempt <= 1 {
 		return folder
@@ -54,9 +54,10 @@ func AttemptFolder(folder string, attempt int) string {
 	return fmt.Sprintf("%s-attempt-%d", folder, attempt)
 }
 
-// Attempts runs a Spec until it is not INVALID, as Repeat does, each attempt in a folder of its own. The last result names those
-// before it. Invalid hears of each attempt that is going to be repeated.
-func Attempts(ctx context.Context, o Options, most int, invalid func(attempt int, r *model.Result)) (*model.Result, error) {
+// Attempts runs a Spec until it is not INVALID, as Repeat does, each attempt in a folder of its own. The last result
+// names those before it. Invalid hears of each attempt that is going to be repeated.
+func Attempts(ctx context.Context, o Options, most int, invalid func(attempt int, r *model.Result)) (*model.Result,
+	error) {
 	folder, keep, last := o.Folder, o.Keep, (*model.Result)(nil)
 	return Repeat(ctx, most, func(t Try) (*model.Result, error) {
 		attempt := t.Number

@@ -58,17 +58,24 @@ func TestAttempts(t *testing.T) {
 		runs, heard := 0, []int(nil)
 		o := options(t, lossy)
 		o.Bench, o.Name = late{bad: c.bad, runs: &runs}, c.bench
-		r, err := Attempts(t.Context(), o, c.most, func(attempt int, r *model.Result) { heard = append(heard, attempt) })
+		r, err := Attempts(t.Context(), o, c.most, func(attempt int, r *model.Result) {
+			heard = append(heard, attempt)
+		})
 		must(t, err)
-		if r.Status != c.status || runs != c.runs || len(r.Earlier) != c.runs-1 || len(heard) != c.runs-1 || r.Folder != AttemptFolder(o.Folder, c.runs) {
-			t.Errorf("%s: %s after %d runs, in %s, earlier %+v, heard of %v", c.name, r.Status, runs, r.Folder, r.Earlier, heard)
+		if r.Status != c.status || runs != c.runs || len(r.Earlier) != c.runs-1 || len(heard) != c.runs-1 ||
+			r.Folder != AttemptFolder(o.Folder, c.runs) {
+			t.Errorf("%s: %s after %d runs, in %s, earlier %+v, heard of %v", c.name, r.Status, runs,
+				r.Folder, r.Earlier, heard)
 		}
 		for i, a := range r.Earlier {
-			want := model.Attempt{Folder: AttemptFolder(o.Folder, i+1), Status: "INVALID", Reason: "link certificate during the run: late"}
+			want := model.Attempt{Folder: AttemptFolder(o.Folder, i+1), Status: "INVALID",
+				Reason: "link certificate during the run: late"}
 			if d := cmp.Diff(want, a); d != "" {
 				t.Errorf("%s: %s", c.name, d)
 			}
-			if !slices.ContainsFunc(r.Warnings, func(w string) bool { return strings.Contains(w, "INVALID, in "+a.Folder+": ") }) {
+			if !slices.ContainsFunc(r.Warnings, func(w string) bool {
+				return strings.Contains(w, "INVALID, in "+a.Folder+": ")
+			}) {
 				t.Errorf("%s: warnings %q do not name %s", c.name, r.Warnings, a.Folder)
 			}
 		}
@@ -76,13 +83,15 @@ func TestAttempts(t *testing.T) {
 		if len(folders) != c.runs {
 			t.Errorf("%s: %v", c.name, folders)
 		}
-		if text, err := os.ReadFile(filepath.Join(r.Folder, "result.json")); err != nil || strings.Count(string(text), `"status": "INVALID"`) < len(r.Earlier) {
+		if text, err := os.ReadFile(filepath.Join(r.Folder, "result.json")); err != nil || strings.Count(string(text),
+			`"status": "INVALID"`) < len(r.Earlier) {
 			t.Errorf("%s: result.json does not name the attempts before it: %v", c.name, err)
 		}
 	}
 }
 
-// TestFaultOverABadLinkIsRepeated makes a run again whose end was not done in time over a link that may have been the cause.
+// TestFaultOverABadLinkIsRepeated makes a run again whose end was not done in time over a link that may have been the
+// cause.
 func TestFaultOverABadLinkIsRepeated(t *testing.T) {
 	runs := 0
 	o := options(t, lossy)
@@ -94,7 +103,8 @@ func TestFaultOverABadLinkIsRepeated(t *testing.T) {
 	}
 }
 
-// TestFailureOverABadLinkIsNotRepeated keeps the first run of an engine that breaks rules which do not rest on the link.
+// TestFailureOverABadLinkIsNotRepeated keeps the first run of an engine that breaks rules which do not rest on the
+// link.
 func TestFailureOverABadLinkIsNotRepeated(t *testing.T) {
 	runs := 0
 	o := options(t, lossy)
@@ -106,7 +116,8 @@ func TestFailureOverABadLinkIsNotRepeated(t *testing.T) {
 	}
 	r, err := Attempts(t.Context(), o, 3, func(int, *model.Result) { t.Error("it is made again") })
 	must(t, err)
-	if r.Status != "FAIL" || r.Validity != validity.Invalid || r.Doubt != "during the run: late" || runs != 1 || ExitCode(r) != 1 {
+	if r.Status != "FAIL" || r.Validity != validity.Invalid || r.Doubt != "during the run: late" || runs != 1 ||
+		ExitCode(r) != 1 {
 		t.Errorf("%s, %+v after %d runs, exit code %d", r.Status, r.State, runs, ExitCode(r))
 	}
 	for i := range r.Verdicts {
@@ -115,14 +126,16 @@ func TestFailureOverABadLinkIsNotRepeated(t *testing.T) {
 		}
 	}
 	text, err := os.ReadFile(filepath.Join(r.Folder, "result.json"))
-	for _, want := range []string{`"status": "FAIL"`, `"validity": "INVALID"`, `"validity_reason": "during the run: late"`, `"rests_on": "frames"`} {
+	for _, want := range []string{`"status": "FAIL"`, `"validity": "INVALID"`,
+		`"validity_reason": "during the run: late"`, `"rests_on": "frames"`} {
 		if err != nil || !strings.Contains(string(text), want) {
 			t.Errorf("result.json has no %s: %v", want, err)
 		}
 	}
 }
 
-// TestJudgedAgain holds the verdicts of a run over a bad link against those of its run folder, which has the certificates.
+// TestJudgedAgain holds the verdicts of a run over a bad link against those of its run folder, which has the
+// certificates.
 func TestJudgedAgain(t *testing.T) {
 	runs := 0
 	o := options(t, lossy)
@@ -130,13 +143,16 @@ func TestJudgedAgain(t *testing.T) {
 	r, err := Execute(t.Context(), o)
 	must(t, err)
 	for _, path := range []string{r.Folder, filepath.Join(r.Folder, "trace.ndjson")} {
-		again, err := Judge(t.Context(), JudgeOptions{Path: path, Rules: o.Rules, Schemes: map[string]engine.Implementation{"gbn": gbn.Implementation()}})
+		again, err := Judge(t.Context(), JudgeOptions{Path: path, Rules: o.Rules,
+			Schemes: map[string]engine.Implementation{"gbn": gbn.Implementation()}})
 		must(t, err)
 		if again.Status != "INVALID" || again.Reason != r.Reason || again.State != r.State {
-			t.Errorf("%s: %s, %q, %+v; the run was %s, %q, %+v", path, again.Status, again.Reason, again.State, r.Status, r.Reason, r.State)
+			t.Errorf("%s: %s, %q, %+v; the run was %s, %q, %+v", path, again.Status, again.Reason, again.State,
+				r.Status, r.Reason, r.State)
 		}
 		for i := range r.Verdicts {
-			if v, was := &again.Verdicts[i], &r.Verdicts[i]; v.Status != was.Status && v.Status != rule.Inconclusive { // the file has no frames
+			// the file has no frames
+			if v, was := &again.Verdicts[i], &r.Verdicts[i]; v.Status != was.Status && v.Status != rule.Inconclusive {
 				t.Errorf("%s: %s is %s, and was %s in the run", path, v.Rule, v.Status, was.Status)
 			}
 		}

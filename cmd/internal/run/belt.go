@@ -10,8 +10,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// belt is a Sink that carries a trace to another, on a goroutine of its own, so that judging and measuring share no processor with the
-// bench. The order is kept, and so is every result. A bench that is ahead by some batches waits.
+// belt is a Sink that carries a trace to another, on a goroutine of its own, so that judging and measuring share no
+// processor with the bench. The order is kept, and so is every result. A bench that is ahead by some batches waits.
 type belt struct {
 	load  *batch // being filled
 	ready chan *batch
@@ -45,9 +45,11 @@ type batch struct {
 	lease   trace.Lease
 }
 
-// newBelt starts a belt to a sink. It has to be waited for. A timeline within the sink may be named: records then wait on it where they are.
+// newBelt starts a belt to a sink. It has to be waited for. A timeline within the sink may be named: records then wait
+// on it where they are.
 func newBelt(to trace.Sink, timeline *trace.Timeline) *belt {
-	b := &belt{ready: make(chan *batch, batches), empty: make(chan *batch, mostEmpty), ended: make(chan struct{}), to: to, timeline: timeline}
+	b := &belt{ready: make(chan *batch, batches), empty: make(chan *batch, mostEmpty), ended: make(chan struct{}),
+		to: to, timeline: timeline}
 	b.load = b.take()
 	go b.run()
 	return b
@@ -77,8 +79,8 @@ func (b *belt) End(at vtime.Time) {
 	b.pass()
 }
 
-// Wait implements judging.Waiter: it stops the belt and waits until everything has been received; a bench that broke may not
-// have ended its trace. It returns the receiver's panic.
+// Wait implements judging.Waiter: it stops the belt and waits until everything has been received; a bench that broke
+// may not have ended its trace. It returns the receiver's panic.
 func (b *belt) Wait() error {
 	b.pass()
 	close(b.ready)

@@ -16,9 +16,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/datasheet"
 )
 
-// Sheets returns the datasheets of the devices in traces, or those that a file of JSON holds. What several traces show of a
-// device goes into one sheet, with what the rules of counters find that it counts. Devices are told apart by the names of their
-// implementations, or else by their addresses.
+// Sheets returns the datasheets of the devices in traces, or those that a file of JSON holds. What several traces show
+// of a device goes into one sheet, with what the rules of counters find that it counts. Devices are told apart by the
+// names of their implementations, or else by their addresses.
 func Sheets(ctx context.Context, counters []rule.Rule, paths ...string) ([]*datasheet.Sheet, error) {
 	if len(paths) == 1 && strings.HasSuffix(paths[0], ".json") {
 		return readSheets(paths[0])
@@ -58,7 +58,8 @@ func Sheets(ctx context.Context, counters []rule.Rule, paths ...string) ([]*data
 }
 
 // readTrace reads one trace.
-func readTrace(ctx context.Context, path string, counters []rule.Rule) (h trace.Header, reader *datasheet.Reader, counts map[int][]datasheet.Counter, err error) {
+func readTrace(ctx context.Context, path string, counters []rule.Rule) (h trace.Header, reader *datasheet.Reader,
+	counts map[int][]datasheet.Counter, err error) {
 	e := endingOf(path)
 	if err := e.err(); err != nil { // what came later might say otherwise
 		return h, nil, nil, err
@@ -140,8 +141,8 @@ func parseSheets(path string) ([]*datasheet.Sheet, error) {
 	return out, nil
 }
 
-// Probe returns the datasheet of an implementation: it runs through the probes in virtual time, at both ends, and what both
-// ends did counts. A box has a sheet of its own.
+// Probe returns the datasheet of an implementation: it runs through the probes in virtual time, at both ends, and what
+// both ends did counts. A box has a sheet of its own.
 func Probe(ctx context.Context, impl engine.Implementation, params engine.Params) ([]*datasheet.Sheet, error) {
 	var ends, box datasheet.Findings
 	var from []string
@@ -151,7 +152,8 @@ func Probe(ctx context.Context, impl engine.Implementation, params engine.Params
 			return nil, fmt.Errorf("datasheet: probe %s: %w", p.Name, err)
 		}
 		from = append(from, p.Name)
-		for device, into := range map[int]*datasheet.Findings{datasheet.DeviceA: &ends, datasheet.DeviceB: &ends, datasheet.DeviceBox: &box} {
+		for device, into := range map[int]*datasheet.Findings{datasheet.DeviceA: &ends, datasheet.DeviceB: &ends,
+			datasheet.DeviceBox: &box} {
 			if f := reader.Findings(device); f != nil {
 				into.Add(f)
 			}
@@ -165,7 +167,8 @@ func Probe(ctx context.Context, impl engine.Implementation, params engine.Params
 }
 
 // probe runs one probe.
-func probe(ctx context.Context, impl engine.Implementation, params engine.Params, text string) (*datasheet.Reader, error) {
+func probe(ctx context.Context, impl engine.Implementation, params engine.Params, text string) (*datasheet.Reader,
+	error) {
 	s, err := scenario.Parse(strings.NewReader(text))
 	if err != nil {
 		return nil, err

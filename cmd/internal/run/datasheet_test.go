@@ -11,11 +11,13 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/datasheet"
 )
 
-// TestProbeShows checks that the probes show what every implementation has: a probe that stopped to provoke its situation
-// would leave a row empty.
+// TestProbeShows checks that the probes show what every implementation has: a probe that stopped to provoke its
+// situation would leave a row empty.
 func TestProbeShows(t *testing.T) {
-	always := []string{"transport", "recovery", "NAKs per gap", "NAK latency", "retransmission latency", "resent on NAK", "timeouts",
-		"retry limit", "RNR code sent", "RNR wait", "RNR retry limit", "AckReq", "requests per ACK", "ACK delay", "packets in flight", "messages in flight"}
+	always := []string{"transport", "recovery", "NAKs per gap", "NAK latency", "retransmission latency",
+		"resent on NAK", "timeouts",
+		"retry limit", "RNR code sent", "RNR wait", "RNR retry limit", "AckReq", "requests per ACK", "ACK delay",
+		"packets in flight", "messages in flight"}
 	for _, name := range []string{"gbn", "gobackone", "irn", "fasr", "srnic", "lowar", "openapn"} {
 		if testing.Short() && name != "irn" {
 			continue
@@ -61,7 +63,8 @@ func TestSheetsRefuses(t *testing.T) {
 	for name, content := range map[string]string{"empty.json": "[]", "other.json": `{"a": 1}`, "text.json": "no"} {
 		path := filepath.Join(dir, name)
 		must(t, os.WriteFile(path, []byte(content), 0o644))
-		if _, err := Sheets(t.Context(), nil, path); err == nil || !strings.Contains(err.Error(), "want what 'datasheet --json' prints") {
+		if _, err := Sheets(t.Context(), nil, path); err == nil || !strings.Contains(err.Error(),
+			"want what 'datasheet --json' prints") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

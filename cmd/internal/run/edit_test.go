@@ -56,7 +56,8 @@ func captured(t *testing.T, text string) taps {
 	open := func(h trace.Header) (trace.Sink, error) {
 		var views trace.Views
 		for side := range files {
-			tap, err := capture.NewWriter(&files[side], &h, capture.Tap{Side: trace.Side(side), Device: "x"}, time.Time{})
+			tap, err := capture.NewWriter(&files[side], &h, capture.Tap{Side: trace.Side(side), Device: "x"},
+				time.Time{})
 			must(t, err)
 			views = append(views, tap)
 		}
@@ -98,7 +99,8 @@ func (c *taps) folder(t *testing.T) string {
 		w, err := pcapgo.NewNgWriter(f, layers.LinkTypeEthernet)
 		must(t, err)
 		for _, s := range c[side] {
-			must(t, w.WritePacket(gopacket.CaptureInfo{Timestamp: s.wall, CaptureLength: len(s.raw), Length: len(s.raw)}, s.raw))
+			must(t, w.WritePacket(gopacket.CaptureInfo{Timestamp: s.wall, CaptureLength: len(s.raw),
+				Length: len(s.raw)}, s.raw))
 		}
 		must(t, w.Flush())
 		must(t, f.Close())
@@ -108,7 +110,8 @@ func (c *taps) folder(t *testing.T) string {
 
 func judgeFolder(t *testing.T, dir string) *model.Result {
 	t.Helper()
-	r, err := Judge(t.Context(), JudgeOptions{Path: dir, Rules: rules.All(), Schemes: map[string]engine.Implementation{"gbn": gbn.Implementation()}})
+	r, err := Judge(t.Context(), JudgeOptions{Path: dir, Rules: rules.All(),
+		Schemes: map[string]engine.Implementation{"gbn": gbn.Implementation()}})
 	must(t, err)
 	return r
 }
@@ -198,8 +201,8 @@ func TestEditedCaptures(t *testing.T) {
 	}
 }
 
-// The same for the text form, which knows the attributes of the QPs: nothing but the timer, which has not expired, could
-// have sent the oldest packet again.
+// The same for the text form, which knows the attributes of the QPs: nothing but the timer, which has not expired,
+// could have sent the oldest packet again.
 func TestEditedTrace(t *testing.T) {
 	o := options(t, "link rate=100M delay=5ms queue=1000\nload write msg=16KiB count=10\n")
 	execute(t, o)

@@ -17,8 +17,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// ending is how the run behind a trace ended, as its folder tells. The result is written last and at once, so that a folder without
-// one is that of a run that was killed. The zero ending is that of a run that came to its end, and of a trace in no run folder.
+// ending is how the run behind a trace ended, as its folder tells. The result is written last and at once, so that a
+// folder without one is that of a run that was killed. The zero ending is that of a run that came to its end, and of a
+// trace in no run folder.
 type ending struct {
 	dir   string       // the run folder, "" of a trace in none
 	cut   string       // not empty: the run or its trace was cut off, and this is how
@@ -86,7 +87,8 @@ func (e *ending) spec() *scenario.Spec {
 	return s
 }
 
-// trace is what to read for a path. Of a run that was cut off the text alone is whole up to a line: captures end in other places.
+// trace is what to read for a path. Of a run that was cut off the text alone is whole up to a line: captures end in
+// other places.
 func (e *ending) trace(path string) string {
 	if text := filepath.Join(e.dir, recording.NDJSONName); e.cut != "" && filepath.Clean(path) == e.dir {
 		if _, err := os.Stat(text); err == nil {
@@ -96,7 +98,8 @@ func (e *ending) trace(path string) string {
 	return path
 }
 
-// tolerates reports whether an error of reading the trace is that of a run folder whose trace was cut off; what came before is good.
+// tolerates reports whether an error of reading the trace is that of a run folder whose trace was cut off; what came
+// before is good.
 func (e *ending) tolerates(err error) bool {
 	if e.dir == "" || err == nil {
 		return false
@@ -115,8 +118,8 @@ func (e *ending) err() error {
 	return fmt.Errorf("%s: %s: %s", model.Incomplete, e.dir, e.cut)
 }
 
-// settle gives the result of a trace that is judged again its status. What has been seen to be wrong stays a FAIL; nothing else can be
-// said of a run that did not come to its end.
+// settle gives the result of a trace that is judged again its status. What has been seen to be wrong stays a FAIL;
+// nothing else can be said of a run that did not come to its end.
 func (e *ending) settle(r *model.Result) {
 	if e.fault != nil {
 		settle(r, e.fault)

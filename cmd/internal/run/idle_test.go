@@ -18,9 +18,12 @@ func TestIdle(t *testing.T) {
 		want   rule.Status
 		reason string
 	}{
-		{"nothing done", rule.Pass, metrics.Tally{Ordered: 9, Known: metrics.ByCompletions}, rule.Inconclusive, "none of its 9 requests was done"},
-		{"nothing acknowledged", rule.Pass, metrics.Tally{Ordered: 9, Known: metrics.ByWire}, rule.Inconclusive, "none of its 9 requests was done"},
-		{"endless", rule.Pass, metrics.Tally{Endless: true, Posted: 9, Known: metrics.ByCompletions}, rule.Inconclusive, "none of its requests was done"},
+		{"nothing done", rule.Pass, metrics.Tally{Ordered: 9, Known: metrics.ByCompletions}, rule.Inconclusive,
+			"none of its 9 requests was done"},
+		{"nothing acknowledged", rule.Pass, metrics.Tally{Ordered: 9, Known: metrics.ByWire}, rule.Inconclusive,
+			"none of its 9 requests was done"},
+		{"endless", rule.Pass, metrics.Tally{Endless: true, Posted: 9, Known: metrics.ByCompletions}, rule.Inconclusive,
+			"none of its requests was done"},
 		{"some done", rule.Pass, metrics.Tally{Ordered: 9, Done: 1, Known: metrics.ByCompletions}, rule.Pass, ""},
 		{"given up", rule.Pass, metrics.Tally{Ordered: 9, Failed: failed, Known: metrics.ByCompletions}, rule.Pass, ""},
 		{"nothing ordered", rule.Pass, metrics.Tally{Known: metrics.ByCompletions}, rule.Pass, ""},

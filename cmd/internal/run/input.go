@@ -43,8 +43,8 @@ func (u *Unreadable) Error() string {
 // Unwrap returns the cause.
 func (u *Unreadable) Unwrap() error { return u.Err }
 
-// input is a trace that was named: a file or folder, or a pipe, of which it holds a copy, because a trace is played more than once; or
-// several captures.
+// input is a trace that was named: a file or folder, or a pipe, of which it holds a copy, because a trace is played
+// more than once; or several captures.
 type input struct {
 	name   string
 	header trace.Header
@@ -149,8 +149,8 @@ func (in *input) blame(ctx context.Context, err error) error {
 	return &Unreadable{in.name, err}
 }
 
-// spool copies what can be read once only into a file without a name, so that nothing is left of it however the process ends. A
-// pipe of which nothing comes is waited for until ctx ends.
+// spool copies what can be read once only into a file without a name, so that nothing is left of it however the process
+// ends. A pipe of which nothing comes is waited for until ctx ends.
 func spool(ctx context.Context, path, name string, most int64) (*os.File, error) {
 	to, err := scratch()
 	if err != nil {

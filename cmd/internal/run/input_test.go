@@ -47,7 +47,8 @@ func TestSpool(t *testing.T) {
 	if names, _ := os.ReadDir(os.TempDir()); len(names) > 0 {
 		t.Errorf("%s is there while it is read", names[0].Name())
 	}
-	if _, err := spool(t.Context(), pipe(t, content), "it", int64(len(content))-1); err == nil || !strings.Contains(err.Error(), "it: more than 1048588 bytes, the limit of a pipe; write it to a file") {
+	if _, err := spool(t.Context(), pipe(t, content), "it", int64(len(content))-1); err == nil ||
+		!strings.Contains(err.Error(), "it: more than 1048588 bytes, the limit of a pipe; write it to a file") {
 		t.Errorf("beyond the limit: %v", err)
 	}
 }
@@ -89,7 +90,8 @@ func TestUnreadable(t *testing.T) {
 		}
 	}
 	cut := &Unreadable{"f", trace.ErrTruncated}
-	if !errors.Is(cut, trace.ErrTruncated) || !strings.HasSuffix(cut.Error(), "; copy or capture it again, to its end") {
+	if !errors.Is(cut, trace.ErrTruncated) || !strings.HasSuffix(cut.Error(),
+		"; copy or capture it again, to its end") {
 		t.Error(cut)
 	}
 }

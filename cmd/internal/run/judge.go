@@ -30,10 +30,13 @@ type JudgeOptions struct {
 	Scheme  string                           // recovery scheme whose rules apply; "" takes those of the implementations
 	Schemes map[string]engine.Implementation // by scheme, and by name
 	Tap     recording.Tap                    // where a foreign capture was taken; zero leaves that to its frames
-	Ports   string                           // path of counters of the switch that took the captures, see recording.ParsePortCounts; "" is none
+	// path of counters of the switch that took the captures, see recording.ParsePortCounts; "" is none
+	Ports   string
 	Waivers []rule.Waiver
-	Device  rule.Device // what waivers must name; without names, the implementations that the trace names, also as NAME-requester at A and NAME-responder at B
-	Report  string      // path of an HTML report; "" writes none
+	// what waivers must name; without names, the implementations that the trace names, also as NAME-requester at A and
+	// NAME-responder at B
+	Device  rule.Device
+	Report  string // path of an HTML report; "" writes none
 	Command string
 	Version string
 	Commit  string
@@ -42,8 +45,9 @@ type JudgeOptions struct {
 // foreignScheme is what a device is taken for that this project did not make: commodity RoCEv2 recovers by go-back-N.
 const foreignScheme = "gbn"
 
-// Judge judges a trace that exists already. The status of the result is that of its verdicts; that of a run folder whose run did not
-// come to its end is FAIL or model.Incomplete. An error that is Unreadable means that the trace could not be read to the end.
+// Judge judges a trace that exists already. The status of the result is that of its verdicts; that of a run folder
+// whose run did not come to its end is FAIL or model.Incomplete. An error that is Unreadable means that the trace could
+// not be read to the end.
 func Judge(ctx context.Context, o JudgeOptions) (*model.Result, error) {
 	started := time.Now()
 	ports, err := o.ports()
@@ -75,7 +79,8 @@ func Judge(ctx context.Context, o JudgeOptions) (*model.Result, error) {
 	if err := in.play(trace.NewTimeline(&h, trace.Views{judge, collector})); err != nil && !e.tolerates(err) {
 		return nil, err
 	}
-	r.Verdicts, r.Summary, r.Timeline, r.Sequences = judge.Verdicts(), collector.Summary(), collector.Timeline(), collector.Sequences()
+	r.Verdicts, r.Summary, r.Timeline, r.Sequences = judge.Verdicts(), collector.Summary(), collector.Timeline(),
+		collector.Sequences()
 	if r.Certificates, err = certified(in.seen, ports, e.certificates); err != nil {
 		return nil, &Unreadable{o.Ports, err}
 	}
@@ -103,8 +108,8 @@ func Judge(ctx context.Context, o JudgeOptions) (*model.Result, error) {
 	return r, o.report(r)
 }
 
-// declared is what the traced implementations declare, with the parameters that the trace says they had. A device that is
-// not known is taken for one of the foreign scheme. What was ordered, the Spec of a run says; nil is none.
+// declared is what the traced implementations declare, with the parameters that the trace says they had. A device that
+// is not known is taken for one of the foreign scheme. What was ordered, the Spec of a run says; nil is none.
 func (o *JudgeOptions) declared(h *trace.Header, s *scenario.Spec) rule.Options {
 	names := [2]string{foreignScheme, foreignScheme}
 	var given engine.Params
@@ -161,9 +166,12 @@ func understood(h *trace.Header, c *recording.Capture) *model.Capture {
 	if c.Counted || c.Dropped > 0 {
 		dropped = &c.Dropped
 	}
-	return &model.Capture{Tap: c.Tap, Address: c.Address, Told: c.Told, Why: c.Why, Connections: len(h.Conns), MTU: c.MTU,
-		Frames: c.Frames, Skipped: c.Skipped, Kinds: c.Kinds, Tunnels: c.Tunnels, Repeated: c.Twice, Late: c.Late, ClockNs: int64(c.Clocks),
-		Cut: c.Cut, Headless: c.Headless, Complete: string(c.Completeness()), Missing: c.Lacks(), Dropped: dropped, BadICRC: c.BadICRC, OneTap: h.Taps != [2]bool{true, true}}
+	return &model.Capture{Tap: c.Tap, Address: c.Address, Told: c.Told, Why: c.Why, Connections: len(h.Conns),
+		MTU:    c.MTU,
+		Frames: c.Frames, Skipped: c.Skipped, Kinds: c.Kinds, Tunnels: c.Tunnels, Repeated: c.Twice, Late: c.Late,
+		ClockNs: int64(c.Clocks),
+		Cut:     c.Cut, Headless: c.Headless, Complete: string(c.Completeness()), Missing: c.Lacks(), Dropped: dropped,
+		BadICRC: c.BadICRC, OneTap: h.Taps != [2]bool{true, true}}
 }
 
 func (o *JudgeOptions) report(r *model.Result) error {

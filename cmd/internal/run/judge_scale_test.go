@@ -17,8 +17,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/metrics"
 )
 
-// crowd is a capture of many connections: each sends packets in messages of 64, and gets an answer to every 16th and to the last. A
-// hundred connections are busy at a time.
+// crowd is a capture of many connections: each sends packets in messages of 64, and gets an answer to every 16th and to
+// the last. A hundred connections are busy at a time.
 type crowd struct {
 	conns, packets, size int
 }
@@ -29,7 +29,8 @@ func (c crowd) pcap() []byte { return c.pcapAt(0, 0) }
 // pcapAt writes it as of a tap that packets pass so many nanoseconds later, and answers.
 func (c crowd) pcapAt(packets, answers uint64) []byte {
 	var out bytes.Buffer
-	out.Write([]byte{0x4D, 0x3C, 0xB2, 0xA1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 1, 0, 0, 0}) // nanoseconds, Ethernet
+	// nanoseconds, Ethernet
+	out.Write([]byte{0x4D, 0x3C, 0xB2, 0xA1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 1, 0, 0, 0})
 	var frame []byte
 	at := uint64(0)
 	write := func(f *roce.Frame) {
@@ -63,9 +64,11 @@ func (c crowd) pcapAt(packets, answers uint64) []byte {
 func (c crowd) exchange(conn, k int, payload []byte, write func(*roce.Frame)) {
 	const message = 64
 	last := k == c.packets-1
-	f := roce.Frame{Src: netip.MustParseAddr("10.0.0.1"), Dst: netip.MustParseAddr("10.0.0.2"), SrcPort: 50000, TTL: 64, DF: true}
+	f := roce.Frame{Src: netip.MustParseAddr("10.0.0.1"), Dst: netip.MustParseAddr("10.0.0.2"), SrcPort: 50000,
+		TTL: 64, DF: true}
 	p := &f.Packet
-	p.BTH = roce.BTH{Opcode: roce.SendMiddle, PKey: roce.DefaultPKey, DestQP: uint32(conn) + 1<<20, PSN: psn.New(uint32(conn*977 + k))}
+	p.BTH = roce.BTH{Opcode: roce.SendMiddle, PKey: roce.DefaultPKey, DestQP: uint32(conn) + 1<<20,
+		PSN: psn.New(uint32(conn*977 + k))}
 	p.Payload, p.Len, p.AckReq = payload, len(payload), k%16 == 15 || last
 	switch ends := k%message == message-1 || last; {
 	case k%message == 0 && ends:
@@ -136,8 +139,8 @@ func heap() (bytes, mallocs uint64) {
 	return m.HeapAlloc, m.Mallocs
 }
 
-// TestIdleFlowIsSmall: a connection that does nothing special costs little, the two ends in the header and the metrics included: a
-// further 2000 of them, so that what is there once does not count.
+// TestIdleFlowIsSmall: a connection that does nothing special costs little, the two ends in the header and the metrics
+// included: a further 2000 of them, so that what is there once does not count.
 func TestIdleFlowIsSmall(t *testing.T) {
 	few, many := crowd{500, 1, 8}.pcap(), crowd{2500, 1, 8}.pcap()
 	for at, most := range map[string]int{"requester": 3920, "responder": 3900, "between": 2900} {
@@ -160,7 +163,8 @@ func TestIdleFlowIsSmall(t *testing.T) {
 	}
 }
 
-// TestPacketsAllocateNothing: twice as many packets of a connection take no more allocations, from the file to the verdict.
+// TestPacketsAllocateNothing: twice as many packets of a connection take no more allocations, from the file to the
+// verdict.
 func TestPacketsAllocateNothing(t *testing.T) {
 	const packets = 4096
 	short, long := crowd{1, packets, 256}.pcap(), crowd{1, 2 * packets, 256}.pcap()

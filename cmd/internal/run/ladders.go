@@ -20,8 +20,8 @@ const (
 	ladderAfter    = 6
 )
 
-// drawLadders draws the packets around the first findings of each rule, from the stored trace. A finding beyond what was
-// stored, and one that no packet shows, has no ladder.
+// drawLadders draws the packets around the first findings of each rule, from the stored trace. A finding beyond what
+// was stored, and one that no packet shows, has no ladder.
 func drawLadders(r *model.Result, f *folder) error {
 	wanted := centres(r.Verdicts)
 	if len(wanted) == 0 || f == nil {
@@ -123,10 +123,12 @@ func (w *windows) drawUpTo(last uint64) {
 			continue
 		}
 		var b strings.Builder
-		err := ladder.Draw(&b, w.header, w.records, w.events, ladder.Options{OneConn: c.Conn >= 0, Conn: c.Conn, First: w.first, Window: true,
+		err := ladder.Draw(&b, w.header, w.records, w.events, ladder.Options{OneConn: c.Conn >= 0, Conn: c.Conn,
+			First: w.first, Window: true,
 			Center: c.Record, Before: ladderBefore, After: ladderAfter, Marks: map[uint64]string{c.Record: c.Rule}})
 		if err == nil {
-			w.result.Ladders = append(w.result.Ladders, model.Ladder{Rule: c.Rule, Finding: c.Finding, Text: b.String()})
+			w.result.Ladders = append(w.result.Ladders, model.Ladder{Rule: c.Rule, Finding: c.Finding,
+				Text: b.String()})
 		}
 	}
 }

@@ -15,11 +15,12 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// inWords does what the command run does with flags, but for the run folder: change is what they change. It is nil of a run that is
-// refused as the user's mistake.
+// inWords does what the command run does with flags, but for the run folder: change is what they change. It is nil of a
+// run that is refused as the user's mistake.
 func inWords(t *testing.T, change func(w *shorthand.Words)) *model.Result {
 	t.Helper()
-	w := shorthand.Words{Impl: "gbn", Rate: "1G", RTT: "10ms", Jitter: "0s", Loss: "0", MTU: 1024, Message: "64KiB", Operation: "write",
+	w := shorthand.Words{Impl: "gbn", Rate: "1G", RTT: "10ms", Jitter: "0s", Loss: "0", MTU: 1024, Message: "64KiB",
+		Operation:  "write",
 		Congestion: "none", QPs: 1, Depth: 128, CQMod: 1, Timeout: -1, Seed: 1}
 	change(&w)
 	s, err := w.Spec(nil, func(string) bool { return false })
@@ -29,15 +30,16 @@ func inWords(t *testing.T, change func(w *shorthand.Words)) *model.Result {
 		return nil
 	}
 	must(t, err)
-	r, err := Execute(t.Context(), Options{Spec: s, Bench: sim.Bench{}, Name: "sim", Impls: impls, Rules: rules.All(), Codec: CodecAuto})
+	r, err := Execute(t.Context(), Options{Spec: s, Bench: sim.Bench{}, Name: "sim", Impls: impls, Rules: rules.All(),
+		Codec: CodecAuto})
 	if errors.As(err, new(*bench.Unfit)) || errors.Is(err, bench.ErrUnsupported) {
 		return nil
 	}
 	return r
 }
 
-// Two schemes at the two ends either do all the work or say that they cannot. Neither hangs or panics, and no rule accuses one
-// of what only the other does.
+// Two schemes at the two ends either do all the work or say that they cannot. Neither hangs or panics, and no rule
+// accuses one of what only the other does.
 func TestPairsOfSchemes(t *testing.T) {
 	t.Parallel()
 	played := 0
@@ -59,7 +61,8 @@ func TestPairsOfSchemes(t *testing.T) {
 				spoken = spoken || strings.Contains(w, "undone") || strings.Contains(w, "never completed")
 			}
 			if r.Status != "PASS" || !complete && !spoken {
-				t.Errorf("%s with %s: %s %s, %d messages, warnings %q", a.Name, b.Name, r.Status, r.Reason, r.Messages, r.Warnings)
+				t.Errorf("%s with %s: %s %s, %d messages, warnings %q", a.Name, b.Name, r.Status, r.Reason,
+					r.Messages, r.Warnings)
 			}
 		}
 	}

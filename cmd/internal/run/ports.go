@@ -29,7 +29,8 @@ func (o *JudgeOptions) ports() ([]recording.PortCount, error) {
 }
 
 // certified adds to certificates that the captures hold what the ports of the switch counted.
-func certified(c *recording.Capture, ports []recording.PortCount, list []certify.Certificate) ([]certify.Certificate, error) {
+func certified(c *recording.Capture, ports []recording.PortCount, list []certify.Certificate) ([]certify.Certificate,
+	error) {
 	if len(ports) == 0 {
 		return list, nil
 	}
@@ -47,10 +48,13 @@ func certified(c *recording.Capture, ports []recording.PortCount, list []certify
 		case m.Held < m.Counted:
 			how = fmt.Sprintf("%d frames are missing", m.Counted-m.Held)
 		case m.Held > m.Counted:
-			how = fmt.Sprintf("%d frames are too many, so the counters are of another time, or frames are mirrored twice", m.Held-m.Counted)
+			how = fmt.Sprintf("%d frames are too many, so the counters are of another time, or "+
+				"frames are mirrored twice", m.Held-m.Counted)
 		}
-		items = append(items, certify.Item{Name: "frames in " + m.File, Want: fmt.Sprint(m.Counted), Got: fmt.Sprint(m.Held), OK: m.Held == m.Counted,
-			Bound: "exact, by " + strings.Join(m.Ports, " and ") + " of the switch; " + how, Property: validity.Capture})
+		items = append(items, certify.Item{Name: "frames in " + m.File, Want: fmt.Sprint(m.Counted),
+			Got: fmt.Sprint(m.Held), OK: m.Held == m.Counted,
+			Bound:    "exact, by " + strings.Join(m.Ports, " and ") + " of the switch; " + how,
+			Property: validity.Capture})
 	}
 	return append(list, certify.Issue("during", items)), nil
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// TestPortsCertify: a capture that holds as many frames as the mirrored ports counted stands, and of another one the verdicts that rest on
-// its completeness do not, and no others.
+// TestPortsCertify: a capture that holds as many frames as the mirrored ports counted stands, and of another one the
+// verdicts that rest on its completeness do not, and no others.
 func TestPortsCertify(t *testing.T) {
 	const held = 64 + 4 // a flow of 64 packets, with an answer to every 16th
 	capture := filepath.Join(t.TempDir(), "left.pcap")
@@ -30,7 +30,8 @@ func TestPortsCertify(t *testing.T) {
 		invalid bool
 		says    string
 	}{{64, 4, false, ""}, {64, 7, true, "3 frames are missing"}, {60, 4, true, "4 frames are too many"}} {
-		r, err := judgePorts(t, capture, fmt.Sprintf("gauntlet-counters 1\nleft.pcap swp1 rx 100 %d\nleft.pcap swp1 tx 7 %d\n", 100+c.rx, 7+c.tx))
+		r, err := judgePorts(t, capture,
+			fmt.Sprintf("gauntlet-counters 1\nleft.pcap swp1 rx 100 %d\nleft.pcap swp1 tx 7 %d\n", 100+c.rx, 7+c.tx))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -41,7 +42,8 @@ func TestPortsCertify(t *testing.T) {
 				fell++
 			case v.Status == rule.Pass:
 				passed++
-			case v.Status != rule.Inconclusive && v.Status != rule.NotApplicable && v.Rule != "WIRE-LEN-001": // a payload of another length
+			// a payload of another length
+			case v.Status != rule.Inconclusive && v.Status != rule.NotApplicable && v.Rule != "WIRE-LEN-001":
 				t.Errorf("%+v: %s is %v", c, v.Rule, v.Status)
 			}
 		}
@@ -58,7 +60,8 @@ func TestPortsCertify(t *testing.T) {
 		"gauntlet-counters 1\nright.pcap swp1 rx 1 2\n":  "no counters of ",
 		"gauntlet-counters 1\nleft.pcap swp1 both 1 2\n": "line 2: both: want rx",
 	} {
-		if _, err := judgePorts(t, capture, text); !errors.As(err, new(*Unreadable)) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "ports.txt") {
+		if _, err := judgePorts(t, capture, text); !errors.As(err, new(*Unreadable)) || !strings.Contains(err.Error(),
+			want) || !strings.Contains(err.Error(), "ports.txt") {
 			t.Errorf("%q: %v; want %q", text, err, want)
 		}
 	}
@@ -75,5 +78,6 @@ func judgePorts(t *testing.T, capture, counters string) (*model.Result, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Judge(context.Background(), JudgeOptions{Path: capture, Ports: ports, Tap: at, Rules: rules.All(), Schemes: registry.Schemes()})
+	return Judge(context.Background(), JudgeOptions{Path: capture, Ports: ports, Tap: at, Rules: rules.All(),
+		Schemes: registry.Schemes()})
 }

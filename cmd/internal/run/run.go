@@ -49,14 +49,16 @@ type Options struct {
 
 	Earlier []model.Attempt // of this run, see Attempts
 
-	Waivers  []rule.Waiver
-	Subjects []string // what waivers must name; none is the implementations, also as NAME-requester at A and NAME-responder at B
-	Several  bool     // the run is one of several: that a waived rule passes here says nothing against the waiver
+	Waivers []rule.Waiver
+	// what waivers must name; none is the implementations, also as NAME-requester at A and NAME-responder at B
+	Subjects []string
+	Several  bool // the run is one of several: that a waived rule passes here says nothing against the waiver
 
 	Progress func(share float64, what string)
 	Chosen   func(what string) // see bench.Job.Chosen; may be nil
 
-	// Explain returns what there is to read about rules, for a page in the folder of a run that breaks some; may be nil.
+	// Explain returns what there is to read about rules, for a page in the folder of a run that breaks some; may be
+	// nil.
 	Explain func(ids []string) (*model.Rulebook, error)
 
 	// Watch returns one more that sees the trace, beside rules and metrics; nil adds nobody.
@@ -84,9 +86,9 @@ type Refused struct{ error }
 // Unwrap returns the cause.
 func (r *Refused) Unwrap() error { return r.error }
 
-// Execute runs a Spec and judges it. The result is complete as far as the run got, also when an error comes with it. A run that an
-// end kept from its end, see bench.Fault, is no error: its result is a FAIL with the reason. A
-// bench that cannot run the Spec on this machine is asked first; the error is then Refused, and nothing is left behind.
+// Execute runs a Spec and judges it. The result is complete as far as the run got, also when an error comes with it. A
+// run that an end kept from its end, see bench.Fault, is no error: its result is a FAIL with the reason. A bench that
+// cannot run the Spec on this machine is asked first; the error is then Refused, and nothing is left behind.
 func Execute(ctx context.Context, o Options) (*model.Result, error) {
 	started := time.Now()
 	p := &pipeline{options: &o}
@@ -111,8 +113,8 @@ func Execute(ctx context.Context, o Options) (*model.Result, error) {
 	return r, err
 }
 
-// prepare lets the implementations choose their attributes, asks the bench, and opens the run folder, in this order. What is run
-// from here on is the Spec with what they chose.
+// prepare lets the implementations choose their attributes, asks the bench, and opens the run folder, in this order.
+// What is run from here on is the Spec with what they chose.
 func (o *Options) prepare(p *pipeline) (*judging.Run, error) {
 	job, err := bench.NewJob(o.Spec, o.Impls)
 	if err != nil {
@@ -171,11 +173,12 @@ func (o *Options) codec() bool {
 	case CodecOff:
 		return false
 	}
-	return o.Impls[0].NeedsBytes || o.Impls[1].NeedsBytes || len(o.Spec.Faults)+len(o.Spec.Injections) > 0 || o.Spec.Turns.Taken() || ExpectedPackets(o.Spec) < autoPackets
+	return o.Impls[0].NeedsBytes || o.Impls[1].NeedsBytes || len(o.Spec.Faults)+len(o.Spec.Injections) > 0 ||
+		o.Spec.Turns.Taken() || ExpectedPackets(o.Spec) < autoPackets
 }
 
-// ExpectedPackets estimates how many packets a loss-free run of the Spec takes: what the load asks for, or what the line carries
-// in the given time, or the queues of the connections once per round trip where that is less.
+// ExpectedPackets estimates how many packets a loss-free run of the Spec takes: what the load asks for, or what the
+// line carries in the given time, or the queues of the connections once per round trip where that is less.
 func ExpectedPackets(s *scenario.Spec) float64 {
 	total, window := 0.0, 0.0
 	for _, l := range s.Loads {
@@ -198,8 +201,10 @@ func ExpectedPackets(s *scenario.Spec) float64 {
 func newResult(o *Options, started time.Time) *model.Result {
 	return &model.Result{
 		Format: model.FormatVersion, Version: o.Version, Commit: o.Commit, Started: started.UTC().Format(time.RFC3339),
-		Summary: metrics.Summary{Work: metrics.Unbegun(Measured(o.Spec).Orders)}, Command: o.Command, Bench: o.Name, Impl: o.Spec.Impl, Spec: o.Spec.String(), SpecHash: o.Spec.Hash(),
-		Seed: o.Spec.Seed, Folder: o.Folder, Warnings: append(o.Spec.Warnings(), o.repeated()...), Status: rule.Error.String(), Earlier: o.Earlier,
+		Summary: metrics.Summary{Work: metrics.Unbegun(Measured(o.Spec).Orders)}, Command: o.Command, Bench: o.Name,
+		Impl: o.Spec.Impl, Spec: o.Spec.String(), SpecHash: o.Spec.Hash(),
+		Seed: o.Spec.Seed, Folder: o.Folder, Warnings: append(o.Spec.Warnings(), o.repeated()...),
+		Status: rule.Error.String(), Earlier: o.Earlier,
 	}
 }
 
@@ -208,7 +213,8 @@ func settle(r *model.Result, err error) {
 	status, reason := judging.Settle(r.Verdicts, r.Certificates, err)
 	status, reason = idle(r, status, reason)
 	r.Status, r.Reason, r.Fault, r.State = status.String(), reason, nil, certify.State(r.Certificates)
-	if f := bench.FaultOf(err); f != nil && status == rule.Fail { // else a link that was not what the Spec says may be the cause
+	// else a link that was not what the Spec says may be the cause
+	if f := bench.FaultOf(err); f != nil && status == rule.Fail {
 		r.Fault = &model.Fault{Side: f.Side.String(), Program: f.Program, What: f.Error()}
 	}
 }
@@ -298,8 +304,9 @@ func (p *pipeline) fill(r *model.Result) {
 	r.Summary, r.Timeline, r.Sequences = p.metrics.Summary(), p.metrics.Timeline(), p.metrics.Sequences()
 	r.Warnings = append(r.Warnings, p.struck.missed(p.options.Spec)...)
 	if s := p.store; s.dropped > 0 && s.out != nil {
-		r.Notes = append(r.Notes, fmt.Sprintf("trace.ndjson holds the first %d packet records of %d; rules and metrics saw all",
-			s.kept, s.kept+s.dropped))
+		r.Notes = append(r.Notes,
+			fmt.Sprintf("trace.ndjson holds the first %d packet records of %d; rules and metrics saw all",
+				s.kept, s.kept+s.dropped))
 	}
 }
 

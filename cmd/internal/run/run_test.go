@@ -50,7 +50,8 @@ func gbnTwice() [2]engine.Implementation {
 const lossy = "seed 3\nlink rate=100M delay=5ms queue=1000\nloss random p=1e-2\nload write msg=64KiB count=20\n"
 
 func options(t *testing.T, text string) Options {
-	return Options{Spec: mustSpec(t, text), Bench: sim.Bench{}, Name: "sim", Impls: gbnTwice(), Rules: rules.All(), Folder: filepath.Join(t.TempDir(), "r")}
+	return Options{Spec: mustSpec(t, text), Bench: sim.Bench{}, Name: "sim", Impls: gbnTwice(), Rules: rules.All(),
+		Folder: filepath.Join(t.TempDir(), "r")}
 }
 
 func execute(t *testing.T, o Options) *model.Result {
@@ -149,15 +150,17 @@ func TestStoreLimit(t *testing.T) {
 
 func TestFailureHasALadder(t *testing.T) {
 	o := options(t, lossy)
-	o.Rules = append(o.Rules, rule.Rule{ID: "X-X-001", Level: rule.Must, Sees: rule.RequestOut, New: func(c *rule.Context) rule.Check {
-		return rule.Check{Sight: func(s *rule.Sight) {
-			if s.Relation == rule.Again {
-				c.Fail(rule.Requester, "sent again")
-			}
-		}}
-	}})
+	o.Rules = append(o.Rules, rule.Rule{ID: "X-X-001", Level: rule.Must, Sees: rule.RequestOut,
+		New: func(c *rule.Context) rule.Check {
+			return rule.Check{Sight: func(s *rule.Sight) {
+				if s.Relation == rule.Again {
+					c.Fail(rule.Requester, "sent again")
+				}
+			}}
+		}})
 	r := execute(t, o)
-	if r.Status != "FAIL" || ExitCode(r) != 1 || len(r.Ladders) != laddersPerRule || !strings.Contains(r.Ladders[0].Text, "<== X-X-001") {
+	if r.Status != "FAIL" || ExitCode(r) != 1 || len(r.Ladders) != laddersPerRule ||
+		!strings.Contains(r.Ladders[0].Text, "<== X-X-001") {
 		t.Fatalf("%s, %d ladders", r.Status, len(r.Ladders))
 	}
 	var b strings.Builder
@@ -165,25 +168,30 @@ func TestFailureHasALadder(t *testing.T) {
 	if n := strings.Count(b.String(), "WRITE_"); n != 3 {
 		t.Errorf("%d packets drawn\n%s", n, b.String())
 	}
-	for _, bad := range []LadderOptions{{Path: o.Folder}, {Path: o.Folder, Count: ladderMost + 1}, {Path: o.Folder, Count: 1, Conn: 1}, {Path: "nothing", Count: 1}} {
+	for _, bad := range []LadderOptions{{Path: o.Folder}, {Path: o.Folder, Count: ladderMost + 1},
+		{Path: o.Folder, Count: 1, Conn: 1}, {Path: "nothing", Count: 1}} {
 		if err := Ladder(t.Context(), &b, bad); err == nil {
 			t.Errorf("%+v is drawn", bad)
 		}
 	}
 }
 
-// TestFailureIsExplained wants the command that explains a rule once in each report, and the report to link to the page.
+// TestFailureIsExplained wants the command that explains a rule once in each report, and the report to link to the
+// page.
 func TestFailureIsExplained(t *testing.T) {
 	o := options(t, lossy)
-	o.Rules = []rule.Rule{{ID: "X-X-001", Level: rule.Must, Sees: rule.RequestOut, New: func(c *rule.Context) rule.Check {
-		return rule.Check{Sight: func(s *rule.Sight) { c.Fail(rule.Requester, "sent") }}
-	}}}
+	o.Rules = []rule.Rule{{ID: "X-X-001", Level: rule.Must, Sees: rule.RequestOut,
+		New: func(c *rule.Context) rule.Check {
+			return rule.Check{Sight: func(s *rule.Sight) { c.Fail(rule.Requester, "sent") }}
+		}}}
 	o.Explain = func(ids []string) (*model.Rulebook, error) {
 		return &model.Rulebook{Families: []model.RuleFamily{{Name: "X", Rules: []model.RuleEntry{{ID: ids[0]}}}}}, nil
 	}
 	execute(t, o)
-	for name, want := range map[string]string{"verdicts.json": `"gauntlet explain X-X-001"`, "result.json": `"gauntlet explain X-X-001"`, "junit.xml": "gauntlet explain X-X-001",
-		"summary.md": "`gauntlet explain X-X-001`", "report.html": "gauntlet explain X-X-001", "rulebook.html": `id="X-X-001"`} {
+	for name, want := range map[string]string{"verdicts.json": `"gauntlet explain X-X-001"`,
+		"result.json": `"gauntlet explain X-X-001"`, "junit.xml": "gauntlet explain X-X-001",
+		"summary.md": "`gauntlet explain X-X-001`", "report.html": "gauntlet explain X-X-001",
+		"rulebook.html": `id="X-X-001"`} {
 		text, err := os.ReadFile(filepath.Join(o.Folder, name))
 		must(t, err)
 		if n := strings.Count(string(text), want); n != 1 {
@@ -209,7 +217,8 @@ func TestBrokenRuns(t *testing.T) {
 	sees := func(j *bench.Job) trace.Sink {
 		s, err := j.Open(trace.Header{Taps: [2]bool{true, true}, Conns: make([]trace.Conn, 1)})
 		must(t, err)
-		s.Packet(&trace.Record{Sent: 1, Recv: 2, Fate: trace.Delivered, Packet: roce.Packet{BTH: roce.BTH{Opcode: roce.SendOnly}}})
+		s.Packet(&trace.Record{Sent: 1, Recv: 2, Fate: trace.Delivered,
+			Packet: roce.Packet{BTH: roce.BTH{Opcode: roce.SendOnly}}})
 		return s
 	}
 	for _, c := range []struct {
@@ -269,17 +278,24 @@ func TestStatus(t *testing.T) {
 		code     int
 	}{
 		{"nothing", nil, nil, nil, "PASS", 0},
-		{"passes", []rule.Verdict{verdict(rule.Pass, true), verdict(rule.Inconclusive, true), verdict(rule.NotApplicable, true), verdict(rule.XFail, true)}, nil, nil, "PASS", 0},
+		{"passes", []rule.Verdict{verdict(rule.Pass, true), verdict(rule.Inconclusive, true),
+			verdict(rule.NotApplicable, true), verdict(rule.XFail, true)}, nil, nil, "PASS", 0},
 		{"a required failure", []rule.Verdict{verdict(rule.Fail, true), verdict(rule.Pass, true)}, nil, nil, "FAIL", 1},
 		{"another failure", []rule.Verdict{verdict(rule.Fail, false)}, nil, nil, "PASS", 0},
-		{"a waived rule passed", []rule.Verdict{verdict(rule.XPass, true), verdict(rule.Pass, true)}, nil, nil, "XPASS", 1},
-		{"nothing hides a failure", []rule.Verdict{verdict(rule.XPass, true), verdict(rule.Error, true), verdict(rule.Fail, true)}, nil, nil, "FAIL", 1},
+		{"a waived rule passed", []rule.Verdict{verdict(rule.XPass, true), verdict(rule.Pass, true)},
+			nil, nil, "XPASS", 1},
+		{"nothing hides a failure", []rule.Verdict{verdict(rule.XPass, true), verdict(rule.Error, true),
+			verdict(rule.Fail, true)}, nil, nil, "FAIL", 1},
 		{"a rule broke", []rule.Verdict{verdict(rule.Error, true)}, nil, nil, "ERROR", 3},
-		{"invalid link", []rule.Verdict{verdict(rule.Invalid, true), verdict(rule.Pass, true)}, slow, nil, "INVALID", 3},
+		{"invalid link", []rule.Verdict{verdict(rule.Invalid, true), verdict(rule.Pass, true)}, slow,
+			nil, "INVALID", 3},
 		{"invalid link, and nothing rests on it", []rule.Verdict{verdict(rule.Pass, true)}, slow, nil, "INVALID", 3},
-		{"a failure beside an invalid link", []rule.Verdict{verdict(rule.Fail, true), verdict(rule.Invalid, true)}, slow, nil, "FAIL", 1},
-		{"broken harness", []rule.Verdict{verdict(rule.Invalid, true)}, []certify.Certificate{{}}, errors.New("x"), "ERROR", 3},
-		{"a failure beside a broken harness", []rule.Verdict{verdict(rule.Fail, true)}, []certify.Certificate{{}}, errors.New("x"), "FAIL", 1},
+		{"a failure beside an invalid link", []rule.Verdict{verdict(rule.Fail, true), verdict(rule.Invalid, true)},
+			slow, nil, "FAIL", 1},
+		{"broken harness", []rule.Verdict{verdict(rule.Invalid, true)}, []certify.Certificate{{}},
+			errors.New("x"), "ERROR", 3},
+		{"a failure beside a broken harness", []rule.Verdict{verdict(rule.Fail, true)}, []certify.Certificate{{}},
+			errors.New("x"), "FAIL", 1},
 	} {
 		r := &model.Result{Verdicts: c.verdicts, Certificates: c.certs}
 		if settle(r, c.err); r.Status != c.want || ExitCode(r) != c.code {
@@ -288,7 +304,8 @@ func TestStatus(t *testing.T) {
 		if c.want == "INVALID" && r.Reason != "link certificate after the run: slow" {
 			t.Errorf("reason %q", r.Reason)
 		}
-		if (r.Validity == validity.Invalid) != (len(c.certs) > 0) || c.certs == nil && r.Validity != "" || len(c.certs) == 2 && r.Doubt != "after the run: slow" {
+		if (r.Validity == validity.Invalid) != (len(c.certs) > 0) || c.certs == nil && r.Validity != "" ||
+			len(c.certs) == 2 && r.Doubt != "after the run: slow" {
 			t.Errorf("%s: validity %q, %q", c.name, r.Validity, r.Doubt)
 		}
 	}
@@ -312,8 +329,10 @@ func TestCodecChoice(t *testing.T) {
 	}
 	for text, want := range map[string]float64{
 		"qp count=3 mtu=256\nload write msg=1000 count=10\nload send from=B msg=1 count=5\n": 3 * (10*4 + 5),
-		"link rate=10G delay=20ms\nqp qd=128\nload write msg=4KiB\nrun for=1s\n":             26 * 128 * 4, // the window is the limit
-		"link rate=1106M delay=20ms\nqp qd=128\nload write msg=4MiB\nrun for=1s\n":           125_000,      // the line is
+		// the window is the limit
+		"link rate=10G delay=20ms\nqp qd=128\nload write msg=4KiB\nrun for=1s\n": 26 * 128 * 4,
+		// the line is
+		"link rate=1106M delay=20ms\nqp qd=128\nload write msg=4MiB\nrun for=1s\n": 125_000,
 	} {
 		if n := ExpectedPackets(mustSpec(t, text)); math.Abs(n/want-1) > 0.03 {
 			t.Errorf("%q: %g packets expected, want %g", text, n, want)
@@ -359,8 +378,10 @@ func TestBeltKeepsOrderAndBytes(t *testing.T) {
 	}
 	for i := range direct.Records {
 		a, c := &direct.Records[i], &carried.Records[i]
-		if a.Sent != c.Sent || !slices.Equal(a.Raw, c.Raw) || !slices.Equal(a.Packet.Payload, c.Packet.Payload) || (a.Changed == nil) != (c.Changed == nil) ||
-			a.Changed != nil && (!slices.Equal(a.Changed.Raw, c.Changed.Raw) || !slices.Equal(a.Changed.Packet.Payload, c.Changed.Packet.Payload)) {
+		if a.Sent != c.Sent || !slices.Equal(a.Raw, c.Raw) || !slices.Equal(a.Packet.Payload, c.Packet.Payload) ||
+			(a.Changed == nil) != (c.Changed == nil) ||
+			a.Changed != nil && (!slices.Equal(a.Changed.Raw, c.Changed.Raw) || !slices.Equal(a.Changed.Packet.Payload,
+				c.Changed.Packet.Payload)) {
 			t.Fatalf("record %d: %+v, want %+v", i, c, a)
 		}
 	}

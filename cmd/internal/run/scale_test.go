@@ -37,9 +37,11 @@ func TestManyQPs(t *testing.T) {
 			t.Errorf("%s: refused", impl)
 			continue
 		}
-		all := r.Messages == int64(2*qps) || slices.Contains(i.Features, "unreliable") && r.Messages > int64(19*qps/10) // what is lost there stays lost
+		// what is lost there stays lost
+		all := r.Messages == int64(2*qps) || slices.Contains(i.Features, "unreliable") && r.Messages > int64(19*qps/10)
 		if ExitCode(r) != 0 || !all || r.Lost == 0 || r.Fairness < 0.9 && !i.OverIP() {
-			t.Errorf("%s: %s %s, %d messages, %d lost, fairness %.3f", impl, r.Status, r.Reason, r.Messages, r.Lost, r.Fairness)
+			t.Errorf("%s: %s %s, %d messages, %d lost, fairness %.3f", impl, r.Status, r.Reason, r.Messages,
+				r.Lost, r.Fairness)
 		}
 		if high := shared(r, "A pool_units_high"); impl == "fasr" && (high < 1 || high > 20) {
 			t.Errorf("%d of 20 units were taken at once: %v", high, r.Shared)

@@ -20,7 +20,8 @@ func TestWrite(t *testing.T) {
 		}
 	}
 	var bom cyclonedx.BOM
-	if err := cyclonedx.NewBOMDecoder(strings.NewReader(texts[0].String()), cyclonedx.BOMFileFormatJSON).Decode(&bom); err != nil {
+	if err := cyclonedx.NewBOMDecoder(strings.NewReader(texts[0].String()),
+		cyclonedx.BOMFileFormatJSON).Decode(&bom); err != nil {
 		t.Fatal(err)
 	}
 	if all := *bom.Components; all[0].Name != "std" || bom.Metadata.Component.Name == "" ||

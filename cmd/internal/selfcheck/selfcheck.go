@@ -1,5 +1,5 @@
-// Package selfcheck makes the experiments of the META rules: it runs every implementation, and every engine that is wrong on
-// purpose, in virtual time, and hands the recordings to package meta, which judges the judge.
+// Package selfcheck makes the experiments of the META rules: it runs every implementation, and every engine that is
+// wrong on purpose, in virtual time, and hands the recordings to package meta, which judges the judge.
 package selfcheck
 
 import (
@@ -60,7 +60,8 @@ func Run(ctx context.Context, ids []string) (verdicts []rule.Verdict, err error)
 // experimentsOn is what judges each rule of the family. Those that need recordings share them.
 func experimentsOn(ctx context.Context) map[string]func() (rule.Verdict, error) {
 	recorded := sync.OnceValues(func() ([][2]*meta.Recording, error) { return recordings(ctx) })
-	over := func(experiment func(meta.Judge, []rule.Rule, []*meta.Recording) (rule.Verdict, error)) func() (rule.Verdict, error) {
+	over := func(experiment func(meta.Judge, []rule.Rule, []*meta.Recording) (rule.Verdict,
+		error)) func() (rule.Verdict, error) {
 		return func() (rule.Verdict, error) {
 			pairs, err := recorded()
 			if err != nil {
@@ -69,7 +70,8 @@ func experimentsOn(ctx context.Context) map[string]func() (rule.Verdict, error) 
 			return experiment(meta.Judged, rules.All(), first(pairs))
 		}
 	}
-	settled := func(experiment func(meta.Judge, meta.Settler, []rule.Rule, []*meta.Recording) (rule.Verdict, error)) func() (rule.Verdict, error) {
+	settled := func(experiment func(meta.Judge, meta.Settler, []rule.Rule, []*meta.Recording) (rule.Verdict,
+		error)) func() (rule.Verdict, error) {
 		return over(func(by meta.Judge, list []rule.Rule, of []*meta.Recording) (rule.Verdict, error) {
 			return experiment(by, record.Settle, list, of)
 		})
@@ -109,7 +111,8 @@ func first(pairs [][2]*meta.Recording) (list []*meta.Recording) {
 // loss is what META-LESS-001 and META-MORE-001 say of the same recordings.
 type loss struct{ less, more rule.Verdict }
 
-// lose judges with less evidence: each way to lose some once, and the recordings in turn, those of an engine that is wrong last.
+// lose judges with less evidence: each way to lose some once, and the recordings in turn, those of an engine that is
+// wrong last.
 func lose(ctx context.Context, recorded func() ([][2]*meta.Recording, error)) (l loss, err error) {
 	pairs, err := recorded()
 	if err != nil {

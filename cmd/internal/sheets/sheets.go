@@ -1,6 +1,6 @@
-// Package sheets gathers datasheets: it runs the implementations that are named, reads the traces and the saved sheets, and prints
-// all of them or what differs between two. What is read off a trace is for perf/datasheet to say, and how a run is made for package
-// run.
+// Package sheets gathers datasheets: it runs the implementations that are named, reads the traces and the saved sheets,
+// and prints all of them or what differs between two. What is read off a trace is for perf/datasheet to say, and how a
+// run is made for package run.
 package sheets
 
 import (
@@ -28,8 +28,8 @@ type Options struct {
 	JSON   bool
 }
 
-// Collect returns the sheets of all that is named. A name is that of an implementation, or of a trace, a run folder or a file of
-// sheets. With Diff they are two.
+// Collect returns the sheets of all that is named. A name is that of an implementation, or of a trace, a run folder or
+// a file of sheets. With Diff they are two.
 func (o *Options) Collect(ctx context.Context, names []string) (out []*datasheet.Sheet, err error) {
 	params, err := o.check(names)
 	if err != nil {
@@ -40,10 +40,13 @@ func (o *Options) Collect(ctx context.Context, names []string) (out []*datasheet
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, slices.DeleteFunc(found, func(s *datasheet.Sheet) bool { return o.Device != "" && s.Device != o.Device })...)
+		out = append(out, slices.DeleteFunc(found, func(s *datasheet.Sheet) bool {
+			return o.Device != "" && s.Device != o.Device
+		})...)
 	}
 	if o.Diff && len(out) != 2 {
-		return nil, fault.Usage(fmt.Errorf("--diff: the traces show %d devices; choose one of each with --device", len(out)))
+		return nil, fault.Usage(fmt.Errorf("--diff: the traces show %d devices; choose one of each with --device",
+			len(out)))
 	}
 	return out, nil
 }
@@ -60,7 +63,8 @@ func (o *Options) check(names []string) (engine.Params, error) {
 	}
 	switch {
 	case len(names) == 0:
-		return nil, fmt.Errorf("datasheet: name a trace, a run folder or an implementation: %s", strings.Join(all.Names(), " "))
+		return nil, fmt.Errorf("datasheet: name a trace, a run folder or an implementation: %s",
+			strings.Join(all.Names(), " "))
 	case slices.Contains(names[slices.Index(names, run.Standard)+1:], run.Standard):
 		return nil, fmt.Errorf("datasheet: %s is there twice, and standard input can be read once", run.Standard)
 	case o.Diff && len(names) != 2:
@@ -95,7 +99,9 @@ func read(ctx context.Context, group []string, params engine.Params) ([]*datashe
 			continue
 		}
 		if _, err := os.Stat(name); err != nil {
-			return nil, &run.Unreadable{Name: name, Err: fmt.Errorf("datasheet: %.60q is neither a file nor an implementation; known: %s", name, strings.Join(all.Names(), " "))}
+			return nil, &run.Unreadable{Name: name,
+				Err: fmt.Errorf("datasheet: %.60q is neither a file nor an implementation; known: %s", name,
+					strings.Join(all.Names(), " "))}
 		}
 	}
 	return run.Sheets(ctx, ctr.Rules(), group...)

@@ -1,5 +1,6 @@
-// Package shorthand writes a Spec in a few words: the flags of the command run. They become scenario lines, so that a word and a line
-// of a Spec file mean the same and are checked by the same code; what they leave open is chosen to fit the path.
+// Package shorthand writes a Spec in a few words: the flags of the command run. They become scenario lines, so that a
+// word and a line of a Spec file mean the same and are checked by the same code; what they leave open is chosen to fit
+// the path.
 package shorthand
 
 import (
@@ -34,11 +35,12 @@ type Words struct {
 	CQMod      int           // one signalled completion in this many
 	Count      int           // messages per QP; 0 is a default, or none with Duration
 	Duration   time.Duration // 0 is as long as the messages take
-	Limit      time.Duration // in which it has to be done; 0 is that of the Spec, or of the defaults an hour beyond Duration
-	Timeout    int           // local ACK timeout code; -1 is a default
-	Seed       uint64
-	Params     []string // name=value
-	Faults     []string // scenario lines
+	// in which it has to be done; 0 is that of the Spec, or of the defaults an hour beyond Duration
+	Limit   time.Duration
+	Timeout int // local ACK timeout code; -1 is a default
+	Seed    uint64
+	Params  []string // name=value
+	Faults  []string // scenario lines
 }
 
 // Read makes the Spec of a file, if there is one, and the words; see Spec.
@@ -51,8 +53,8 @@ func (w *Words) Read(file []string, said func(flag string) bool) (given *scenari
 	return w.Spec(given, said)
 }
 
-// Spec changes a given Spec by the words that the user said, or makes one of all words when it is nil. Said reports whether a word
-// was said, by the name of its flag.
+// Spec changes a given Spec by the words that the user said, or makes one of all words when it is nil. Said reports
+// whether a word was said, by the name of its flag.
 func (w *Words) Spec(given *scenario.Spec, said func(flag string) bool) (*scenario.Spec, error) {
 	s := given
 	if given == nil {
@@ -110,7 +112,8 @@ func (w *Words) lines(given func(string) bool) ([]string, error) {
 		return nil, fmt.Errorf("--duration %s: want more than 0 and at most %s", w.Duration, longest)
 	}
 	if w.Duration != 0 {
-		out = append(out, fmt.Sprintf("run for=%s limit=%s", vtime.FromStd(w.Duration), vtime.FromStd(w.Duration+time.Hour)))
+		out = append(out, fmt.Sprintf("run for=%s limit=%s", vtime.FromStd(w.Duration),
+			vtime.FromStd(w.Duration+time.Hour)))
 	}
 	if w.Limit != 0 {
 		out = append(out, "run limit="+vtime.FromStd(w.Limit).String())
@@ -135,7 +138,8 @@ func (w *Words) lossModel() string {
 	return w.Loss
 }
 
-// allMessages bounds what all connections send when nobody says how much: 650 MB of the default size, some seconds of 1 Gb/s.
+// allMessages bounds what all connections send when nobody says how much: 650 MB of the default size, some seconds of 1
+// Gb/s.
 const allMessages = 10_000
 
 // loadFlags are those that make the workload line; one of them replaces the workload of a file.

@@ -11,7 +11,8 @@ import (
 
 // common are the defaults of the flags.
 func common() Words {
-	return Words{Impl: "gbn", Rate: "1G", RTT: "10ms", Jitter: "0s", Loss: "0", MTU: 1024, Message: "64KiB", Operation: "write", Congestion: "none",
+	return Words{Impl: "gbn", Rate: "1G", RTT: "10ms", Jitter: "0s", Loss: "0", MTU: 1024, Message: "64KiB",
+		Operation: "write", Congestion: "none",
 		QPs: 1, Depth: 128, CQMod: 1, Timeout: -1, Seed: 1}
 }
 
@@ -23,14 +24,16 @@ func TestWordsAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Impl != [2]string{"gbn", "irn"} || s.Loads[0].Count != 10 || s.Link.AB.Queue < 2*4500 || s.Link.AB.Loss.Mean() != 0.001 || s.Link.BA.Loss.Mean() != 0.001 {
+	if s.Impl != [2]string{"gbn", "irn"} || s.Loads[0].Count != 10 || s.Link.AB.Queue < 2*4500 ||
+		s.Link.AB.Loss.Mean() != 0.001 || s.Link.BA.Loss.Mean() != 0.001 {
 		t.Errorf("%s", s)
 	}
 }
 
 // A given Spec keeps what the user does not say.
 func TestWordsChangeASpec(t *testing.T) {
-	given, err := scenario.Parse(strings.NewReader("link rate=20M delay=3ms queue=77\nqp timeout=9\nload send msg=1KiB count=3\n"))
+	given, err := scenario.Parse(strings.NewReader("link rate=20M delay=3ms queue=77\nqp timeout=9\nload " +
+		"send msg=1KiB count=3\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +43,8 @@ func TestWordsChangeASpec(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if ab := s.Link.AB; ab.Rate != 30e6 || ab.Queue != 77 || s.Loads[0].Count != 3 || s.QP[0].Timeout != 9 || s.For.Seconds() != 1 {
+	if ab := s.Link.AB; ab.Rate != 30e6 || ab.Queue != 77 || s.Loads[0].Count != 3 || s.QP[0].Timeout != 9 ||
+		s.For.Seconds() != 1 {
 		t.Errorf("%s", s)
 	}
 }
@@ -54,7 +58,8 @@ func TestWordsRejects(t *testing.T) {
 	} {
 		w := common()
 		change(&w)
-		if _, err := w.Spec(nil, func(string) bool { return true }); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := w.Spec(nil, func(string) bool { return true }); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}

@@ -1,5 +1,5 @@
-// Package statement reads files that people write for commands: a statement a line, which is a verb and what is behind it. # begins a
-// comment line, and the first statement is the version of the format, such as "gate 1".
+// Package statement reads files that people write for commands: a statement a line, which is a verb and what is behind
+// it. # begins a comment line, and the first statement is the version of the format, such as "gate 1".
 package statement
 
 import (
@@ -28,7 +28,8 @@ type Form struct {
 	// Verbs read what is behind each. A verb is there once.
 	Verbs map[string]func(rest string) error
 
-	// Also takes lines of other kinds, of which there may be many; nil is none. Kinds names them for errors: "or a command of …".
+	// Also takes lines of other kinds, of which there may be many; nil is none. Kinds names them for errors: "or a
+	// command of …".
 	Also  func(verb, line string, number int) (taken bool, err error)
 	Kinds string
 

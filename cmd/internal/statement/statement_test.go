@@ -33,7 +33,8 @@ func form(said *string) *Form {
 func TestRead(t *testing.T) {
 	var said string
 	text := "\n# a comment\nplan 2\nhost  lab1\nrun a --b\n  links x  y \nrun a --b\nseeds 3\n"
-	if err := form(&said).Read(strings.NewReader(text)); err != nil || said != "5: run a --b; 7: run a --b; lab1[x y] 3" {
+	if err := form(&said).Read(strings.NewReader(text)); err != nil ||
+		said != "5: run a --b; 7: run a --b; lab1[x y] 3" {
 		t.Errorf("%q, %v", said, err)
 	}
 }

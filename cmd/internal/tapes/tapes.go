@@ -1,5 +1,5 @@
-// Package tapes records loss tapes from runs in virtual time and plays them in others. What a tape is, is for netem/tape to say, and
-// what of a run goes onto it for harness/losstape.
+// Package tapes records loss tapes from runs in virtual time and plays them in others. What a tape is, is for
+// netem/tape to say, and what of a run goes onto it for harness/losstape.
 package tapes
 
 import (
@@ -29,8 +29,8 @@ type Run struct {
 	from trace.Side
 }
 
-// Open reads the file of a scenario. From is the sender, "A" or "B"; seed takes the place of the scenario's unless it is nil. What is
-// wrong with any of them is the user's fault.
+// Open reads the file of a scenario. From is the sender, "A" or "B"; seed takes the place of the scenario's unless it
+// is nil. What is wrong with any of them is the user's fault.
 func Open(path, from string, seed *uint64) (*Run, error) {
 	side, ok := map[string]trace.Side{"A": trace.A, "B": trace.B}[from]
 	if !ok {
@@ -46,8 +46,8 @@ func Open(path, from string, seed *uint64) (*Run, error) {
 	return &Run{s, side}, fault.Usage(s.Validate())
 }
 
-// Record runs the scenario and returns the tape of what the link lost of what the sender sent. Slot is the length of a slot of a tape
-// by time, such as "10us", and "" for other keys.
+// Record runs the scenario and returns the tape of what the link lost of what the sender sent. Slot is the length of a
+// slot of a tape by time, such as "10us", and "" for other keys.
 func (r *Run) Record(ctx context.Context, key, slot string) (*tape.Tape, error) {
 	var length vtime.Duration
 	if slot != "" {
@@ -59,7 +59,8 @@ func (r *Run) Record(ctx context.Context, key, slot string) (*tape.Tape, error) 
 	return record(ctx, r.spec, r.from, tape.Key(key), length)
 }
 
-func record(ctx context.Context, s *scenario.Spec, from trace.Side, key tape.Key, slot vtime.Duration) (*tape.Tape, error) {
+func record(ctx context.Context, s *scenario.Spec, from trace.Side, key tape.Key, slot vtime.Duration) (*tape.Tape,
+	error) {
 	sink, err := losstape.New(s, from, key, slot)
 	if err != nil {
 		return nil, fault.Usage(err)
@@ -80,8 +81,9 @@ func record(ctx context.Context, s *scenario.Spec, from trace.Side, key tape.Key
 	return t, fault.Broken(err)
 }
 
-// Play runs the scenario with the tape of a file in place of its loss, and returns what was lost under the tape's key. A loss of
-// the tape that never came up is an error without a fault: the tape is of another link or workload. The scenario keeps the tape.
+// Play runs the scenario with the tape of a file in place of its loss, and returns what was lost under the tape's key.
+// A loss of the tape that never came up is an error without a fault: the tape is of another link or workload. The
+// scenario keeps the tape.
 func (r *Run) Play(ctx context.Context, file string) (*tape.Tape, error) {
 	played, err := tape.Open(file)
 	if err != nil {
@@ -120,7 +122,9 @@ func Print(out io.Writer, s tape.Stats) error {
 			quantity.Plural(int64(s.QPs), "connection", "connections"), quantity.Count(int64(s.Again)))
 		return w.Flush()
 	}
-	fmt.Fprintf(w, "lost\t%s of %s %s, %s\n", quantity.Count(int64(s.Lost)), quantity.Count(int64(s.Length)), unit, quantity.Share(s.Rate))
-	fmt.Fprintf(w, "bursts\t%s, of %s %s on average, the longest %s\n", quantity.Count(int64(s.Bursts)), quantity.Value(s.Mean, ""), unit, quantity.Count(int64(s.Longest)))
+	fmt.Fprintf(w, "lost\t%s of %s %s, %s\n", quantity.Count(int64(s.Lost)), quantity.Count(int64(s.Length)), unit,
+		quantity.Share(s.Rate))
+	fmt.Fprintf(w, "bursts\t%s, of %s %s on average, the longest %s\n", quantity.Count(int64(s.Bursts)),
+		quantity.Value(s.Mean, ""), unit, quantity.Count(int64(s.Longest)))
 	return w.Flush()
 }

@@ -46,13 +46,15 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// What a tape says is lost again, and a tape of another workload has no fault of package fault: its reader knows what that means.
+// What a tape says is lost again, and a tape of another workload has no fault of package fault: its reader knows what
+// that means.
 func TestPlay(t *testing.T) {
 	r, err := Open(write(t, "wan.txt", lossy), "A", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Record(t.Context(), "time", "soon"); fault.Of(err) != fault.User || !strings.Contains(err.Error(), "--slot") {
+	if _, err := r.Record(t.Context(), "time", "soon"); fault.Of(err) != fault.User ||
+		!strings.Contains(err.Error(), "--slot") {
 		t.Errorf("a slot that is no duration: %v", err)
 	}
 	first, err := r.Record(t.Context(), "identity", "")
@@ -75,7 +77,8 @@ func TestPlay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := short.Play(t.Context(), file); err == nil || fault.Of(err) != fault.None || !strings.Contains(err.Error(), "another link or workload") {
+	if _, err := short.Play(t.Context(), file); err == nil || fault.Of(err) != fault.None ||
+		!strings.Contains(err.Error(), "another link or workload") {
 		t.Errorf("a tape of another workload: %v", err)
 	}
 }

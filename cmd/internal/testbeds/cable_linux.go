@@ -31,7 +31,8 @@ func cable(far *remote.Host, lab *testbed.File) doctor.Finding {
 	near, err := net.InterfaceByName(h.Cable)
 	switch {
 	case err != nil:
-		f.Found, f.Remedy = "this machine has no "+h.Cable+", or not in this network namespace", "ip link; correct cable= in the testbed file"
+		f.Found, f.Remedy = "this machine has no "+h.Cable+", or not in this network namespace",
+			"ip link; correct cable= in the testbed file"
 		return f
 	case near.Flags&net.FlagUp == 0:
 		f.Found = h.Cable + " of this machine is down"
@@ -49,14 +50,18 @@ func cable(far *remote.Host, lab *testbed.File) doctor.Finding {
 	case err != nil:
 		f.Found = fault.OneLine(err)
 	case arrived == "":
-		f.Found, f.Remedy = fmt.Sprintf("no frame of %s of %s arrived here at %s", h.Interface, h.Name, cables(lab)), "look at the cable; correct interface= and cable= in the testbed file"
+		f.Found, f.Remedy = fmt.Sprintf("no frame of %s of %s arrived here at %s", h.Interface, h.Name, cables(lab)),
+			"look at the cable; correct interface= and cable= in the testbed file"
 	case arrived != h.Cable:
-		f.Found, f.Remedy = fmt.Sprintf("%s of %s is at the other end of %s, and not of %s", h.Interface, h.Name, arrived, h.Cable), "change the cables, or cable= in the testbed file"
+		f.Found, f.Remedy = fmt.Sprintf("%s of %s is at the other end of %s, and not of %s", h.Interface, h.Name,
+			arrived, h.Cable), "change the cables, or cable= in the testbed file"
 	case near.MTU < leastMTU:
 		f.State, f.Remedy = limited, "ip link set "+h.Cable+" mtu 9000"
-		f.Found = fmt.Sprintf("frames pass both ways between %s and %s here, whose MTU is %d", h.Interface, h.Cable, near.MTU)
+		f.Found = fmt.Sprintf("frames pass both ways between %s and %s here, whose MTU is %d", h.Interface,
+			h.Cable, near.MTU)
 	default:
-		f.State, f.Found = ok, fmt.Sprintf("frames pass both ways between %s and %s here, MTU %d%s", h.Interface, h.Cable, near.MTU, speed(h.Cable))
+		f.State, f.Found = ok, fmt.Sprintf("frames pass both ways between %s and %s here, MTU %d%s", h.Interface,
+			h.Cable, near.MTU, speed(h.Cable))
 	}
 	return f
 }
@@ -140,7 +145,8 @@ func toThere(far *remote.Host, near *net.Interface) error {
 	case s.err != nil:
 		return s.err
 	case s.n == 0:
-		return fmt.Errorf("frames from %s of %s arrive here at %s, but none of %s arrives there", far.At.Interface, far.At.Name, near.Name, near.Name)
+		return fmt.Errorf("frames from %s of %s arrive here at %s, but none of %s arrives there", far.At.Interface,
+			far.At.Name, near.Name, near.Name)
 	}
 	return nil
 }

@@ -34,8 +34,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// A cable is proved by frames both ways; one in another port, and one whose far end is down, are told. The hosts are this machine, by
-// a script in place of ssh, in a namespace with two cables.
+// A cable is proved by frames both ways; one in another port, and one whose far end is down, are told. The hosts are
+// this machine, by a script in place of ssh, in a namespace with two cables.
 func TestCables(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: runs in real time")
@@ -55,14 +55,17 @@ func TestCables(t *testing.T) {
 			must(t, err)
 			must(t, netlink.LinkSetUp(link))
 		}
-		lab.Hosts = append(lab.Hosts, testbed.Host{Name: "dut" + n, Device: "none0", Port: 1, Interface: "far" + n, Cable: "near" + n})
+		lab.Hosts = append(lab.Hosts, testbed.Host{Name: "dut" + n, Device: "none0", Port: 1, Interface: "far" + n,
+			Cable: "near" + n})
 	}
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
-	must(t, os.WriteFile(filepath.Join(dir, "ssh"), []byte("#!/bin/sh\nfor last; do :; done\nexec sh -c \"$last\"\n"), 0o755))
+	must(t, os.WriteFile(filepath.Join(dir, "ssh"), []byte("#!/bin/sh\nfor last; do :; done\nexec sh -c \"$last\"\n"),
+		0o755))
 	self, err := os.Executable()
 	must(t, err)
-	far, err := remote.Connect(context.Background(), remote.Options{Host: lab.Hosts[0], Self: self, SSH: filepath.Join(dir, "ssh")})
+	far, err := remote.Connect(context.Background(), remote.Options{Host: lab.Hosts[0], Self: self,
+		SSH: filepath.Join(dir, "ssh")})
 	must(t, err)
 	defer far.Close()
 	check := func(state, want string) {

@@ -19,9 +19,10 @@ import (
 
 // Checked is what a check of one host found.
 type Checked struct {
-	Host        string               `json:"host"`
-	Findings    []doctor.Finding     `json:"findings"`
-	Description *station.Description `json:"description,omitempty"` // nil where the host was not reached, or lacks the device
+	Host     string           `json:"host"`
+	Findings []doctor.Finding `json:"findings"`
+	// nil where the host was not reached, or lacks the device
+	Description *station.Description `json:"description,omitempty"`
 }
 
 // Options say how hosts are reached.
@@ -39,7 +40,8 @@ func Connect(ctx context.Context, lab *testbed.File, h *testbed.Host, o Options)
 	return far, fault.Broken(err)
 }
 
-// Check looks at all hosts of a testbed at the same time. What it changes there, to find the GID of a test's address, it undoes.
+// Check looks at all hosts of a testbed at the same time. What it changes there, to find the GID of a test's address,
+// it undoes.
 func Check(ctx context.Context, lab *testbed.File, o Options) []Checked {
 	all := make([]Checked, len(lab.Hosts))
 	var wait sync.WaitGroup
@@ -100,8 +102,9 @@ func clock(far *remote.Host) doctor.Finding {
 	if err != nil {
 		return doctor.Finding{Name: "clock", State: missing, Found: fault.OneLine(err)}
 	}
-	return doctor.Finding{Name: "clock", State: ok, Found: fmt.Sprintf("%s ahead of this machine's, known to ± %s; all times are those of the taps here",
-		offset.Offset.Round(10*time.Microsecond), offset.Error.Round(10*time.Microsecond))}
+	return doctor.Finding{Name: "clock", State: ok,
+		Found: fmt.Sprintf("%s ahead of this machine's, known to ± %s; all times are those of the taps here",
+			offset.Offset.Round(10*time.Microsecond), offset.Error.Round(10*time.Microsecond))}
 }
 
 // address finds the GID of a test's address, as either side.
@@ -115,7 +118,8 @@ func address(far *remote.Host) doctor.Finding {
 			err = detach()
 		}
 		if err != nil {
-			return doctor.Finding{Name: f.Name, State: missing, Found: fault.OneLine(err), Remedy: "ssh " + far.At.Name + " ip addr show dev " + far.At.Interface}
+			return doctor.Finding{Name: f.Name, State: missing, Found: fault.OneLine(err),
+				Remedy: "ssh " + far.At.Name + " ip addr show dev " + far.At.Interface}
 		}
 	}
 	f.Found = "of a run, given and taken away again: " + strings.Join(found, ", ")
@@ -130,10 +134,12 @@ func describe(h *testbed.Host, d *station.Description) (list []doctor.Finding) {
 	on := func(command string) string { return "ssh " + h.Name + " " + command }
 	add("kernel", ok, d.Kernel+", time by "+d.Clock, "")
 	if !d.Root {
-		add("rights", missing, "not root there: no address can be given, no frame sent", "log in as root, or add sudo to the host's line")
+		add("rights", missing, "not root there: no address can be given, no frame sent",
+			"log in as root, or add sudo to the host's line")
 	}
 	if lack := lacking(d.Programs); len(lack) > 0 {
-		add("tools", missing, "without "+strings.Join(lack, " "), on("apt-get install -y perftest rdmacm-utils ibverbs-utils ibverbs-providers"))
+		add("tools", missing, "without "+strings.Join(lack, " "),
+			on("apt-get install -y perftest rdmacm-utils ibverbs-utils ibverbs-providers"))
 	} else {
 		add("tools", ok, "perftest, rping and the pingpongs of libibverbs", "")
 	}
@@ -152,7 +158,8 @@ func describe(h *testbed.Host, d *station.Description) (list []doctor.Finding) {
 		add("device "+dev.Name, ok, what, "")
 	}
 	if over := others(d); over != "" {
-		add("port", missing, fmt.Sprintf("port %d of %s is over %s, and not over %s", dev.Port, dev.Name, over, net.Name), "correct interface= in the testbed file")
+		add("port", missing, fmt.Sprintf("port %d of %s is over %s, and not over %s", dev.Port, dev.Name, over,
+			net.Name), "correct interface= in the testbed file")
 	}
 	return append(list, settings(h, d)...)
 }
@@ -194,7 +201,8 @@ func settings(h *testbed.Host, d *station.Description) (list []doctor.Finding) {
 	case net.PFC == nil:
 		add("PFC", "not told", "")
 	case *net.PFC != 0:
-		add("PFC", fmt.Sprintf("on for priorities %s: the port may hold frames back", priorities(*net.PFC)), "dcb pfc set dev "+net.Name+" prio-pfc all:off")
+		add("PFC", fmt.Sprintf("on for priorities %s: the port may hold frames back", priorities(*net.PFC)),
+			"dcb pfc set dev "+net.Name+" prio-pfc all:off")
 	default:
 		add("PFC", "off", "")
 	}

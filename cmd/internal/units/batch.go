@@ -57,8 +57,8 @@ func distinct(all []Unit) []Unit {
 // CommandLine is the command as a person writes it.
 func (b *Batch) CommandLine() string { return build.Quoted(b.Command) }
 
-// Begin makes the first folder of f one of this batch, or finds that it is. Several machines may do so at once. It is the
-// user's fault when the folder is of another batch.
+// Begin makes the first folder of f one of this batch, or finds that it is. Several machines may do so at once. It is
+// the user's fault when the folder is of another batch.
 func (f *Folder) Begin(b *Batch) error {
 	for i, dir := range f.dirs {
 		there, err := readBatch(dir)
@@ -81,7 +81,8 @@ func (f *Folder) Begin(b *Batch) error {
 func (b *Batch) same(there *Batch, dir string) error {
 	switch ours, theirs := b.CommandLine(), there.CommandLine(); {
 	case there.Maker.Program != b.Maker.Program:
-		return fmt.Errorf("units: %s was begun by %s; this is %s: take that one, or a new folder", dir, there.Maker, b.Maker)
+		return fmt.Errorf("units: %s was begun by %s; this is %s: take that one, or a new folder", dir,
+			there.Maker, b.Maker)
 	case ours != theirs:
 		return fmt.Errorf("units: %s holds results of %q, not of %q; take another folder", dir, theirs, ours)
 	}
@@ -127,7 +128,8 @@ func readBatch(dir string) (*Batch, error) {
 	case err != nil:
 		return nil, fmt.Errorf("units: %s: truncated or damaged: %w", path, err)
 	case b.Format != formatVersion:
-		return nil, fmt.Errorf("units: %s: format %d, by %s; this program reads %d", path, b.Format, b.Maker, formatVersion)
+		return nil, fmt.Errorf("units: %s: format %d, by %s; this program reads %d", path, b.Format,
+			b.Maker, formatVersion)
 	case len(b.Command) == 0:
 		return nil, fmt.Errorf("units: %s: names no command", path)
 	}

@@ -50,8 +50,8 @@ func (f *Folder) get(key, ending string) (result []byte, ok bool, err error) {
 	return nil, false, nil
 }
 
-// Kept returns the result of a unit from the folder, or makes and keeps it. A result that could not be made is not kept. Both
-// ways it has been through its text, so that what is made of it does not depend on where it came from.
+// Kept returns the result of a unit from the folder, or makes and keeps it. A result that could not be made is not
+// kept. Both ways it has been through its text, so that what is made of it does not depend on where it came from.
 func Kept[T any](f *Folder, u Unit, make func() (T, error)) (T, error) {
 	var out T
 	text, ok, err := f.get(u.Key, ending)

@@ -39,8 +39,8 @@ type task struct {
 	file  string // ending of its file
 }
 
-// Make makes those units of a shard that have no result yet, the costliest first. It goes on when one cannot be made; the
-// error names the first of those in the order of the units, and how many there are.
+// Make makes those units of a shard that have no result yet, the costliest first. It goes on when one cannot be made;
+// the error names the first of those in the order of the units, and how many there are.
 func (f *Folder) Make(ctx context.Context, all []Unit, w Work) (Done, error) {
 	tasks, share := assign(all, &w)
 	var group errgroup.Group
@@ -103,7 +103,8 @@ func failure(all []Unit, errs []error) error {
 	return fmt.Errorf("%s (unit %s), and %d more: %w", all[first].Name, all[first].Key, n-1, errs[first])
 }
 
-// assign returns the tasks of a shard, the costliest first, and their cost as a share of what shards have on the average.
+// assign returns the tasks of a shard, the costliest first, and their cost as a share of what shards have on the
+// average.
 func assign(all []Unit, w *Work) ([]task, float64) {
 	costs := w.costs(all)
 	items := make([]shard.Item, len(all))

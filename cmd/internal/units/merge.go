@@ -16,8 +16,8 @@ type Whole struct {
 // mostNamed is how many keys, or files, an error names.
 const mostNamed = 5
 
-// Merge looks whether some folders together hold all results of one batch, once each or several times the same. The error
-// names folders, files and units of which that is not so.
+// Merge looks whether some folders together hold all results of one batch, once each or several times the same. The
+// error names folders, files and units of which that is not so.
 func Merge(dirs []string) (*Whole, error) {
 	b, err := oneBatch(dirs)
 	if err != nil {
@@ -54,8 +54,9 @@ func oneBatch(dirs []string) (*Batch, error) {
 		case err != nil:
 			return nil, err
 		case b.Maker.Program != self().Program:
-			return nil, fmt.Errorf("units: %s is of another version: it was made by %s, and this is %s; merge with that one",
-				dir, b.Maker, self())
+			return nil,
+				fmt.Errorf("units: %s is of another version: it was made by %s, and this is %s; merge with that one",
+					dir, b.Maker, self())
 		}
 		if first == nil {
 			first = b

@@ -1,12 +1,12 @@
-// Package units makes the units of work of a command, such as the runs of an atlas, and keeps their results, so that many
-// machines can share a batch of any size and one machine can go on with what was interrupted.
+// Package units makes the units of work of a command, such as the runs of an atlas, and keeps their results, so that
+// many machines can share a batch of any size and one machine can go on with what was interrupted.
 //
-// A unit has a key: the hash of all that its result depends on. A result is a file of that name, made at once, in a folder
-// that belongs to one batch. So whoever finds the file need not make the unit, folders are merged by putting their files
-// together, and two files of one name with other results show that something is not what it should be.
+// A unit has a key: the hash of all that its result depends on. A result is a file of that name, made at once, in a
+// folder that belongs to one batch. So whoever finds the file need not make the unit, folders are merged by putting
+// their files together, and two files of one name with other results show that something is not what it should be.
 //
-// Which units there are is for the command to say, and what follows from their results too: a batch whose results are all
-// there is concluded by the same code that concludes it on one machine.
+// Which units there are is for the command to say, and what follows from their results too: a batch whose results are
+// all there is concluded by the same code that concludes it on one machine.
 package units
 
 import (
@@ -24,8 +24,9 @@ import (
 
 // Unit is a piece of work that one machine does in one go.
 type Unit struct {
-	Key  string  // identifies the work and the program that does it
-	Work string  // identifies the work, whatever does it: what it cost another program tells about what it costs this one
+	Key string // identifies the work and the program that does it
+	// identifies the work, whatever does it: what it cost another program tells about what it costs this one
+	Work string
 	Name string  // for people
 	Cost float64 // estimated, in any unit
 }

@@ -52,7 +52,8 @@ func (j *job) run(ctx context.Context, t testing.TB, dir string, p shard.Part) (
 	if err != nil {
 		t.Fatal(err)
 	}
-	return f.Make(ctx, j.all, Work{Part: p, Jobs: 3, Progress: func(float64, string) {}, Make: func(_ context.Context, i int) (any, error) {
+	return f.Make(ctx, j.all, Work{Part: p, Jobs: 3, Progress: func(float64, string) {}, Make: func(_ context.Context,
+		i int) (any, error) {
 		j.mu.Lock()
 		defer j.mu.Unlock()
 		j.made[i]++
@@ -153,16 +154,18 @@ func TestInterruptedGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	count := 0
-	done, err := f.Make(ctx, j.all, Work{Part: shard.Whole, Jobs: 1, Progress: func(float64, string) {}, Make: func(_ context.Context, i int) (any, error) {
-		if count++; count == 20 {
-			cancel()
-		}
-		return answer{i, float64(i) / 2}, nil
-	}})
+	done, err := f.Make(ctx, j.all, Work{Part: shard.Whole, Jobs: 1, Progress: func(float64, string) {},
+		Make: func(_ context.Context, i int) (any, error) {
+			if count++; count == 20 {
+				cancel()
+			}
+			return answer{i, float64(i) / 2}, nil
+		}})
 	if err != nil || done.Made != 20 || done.Left != 30 {
 		t.Fatalf("%+v, %v", done, err)
 	}
-	if done, err = j.run(t.Context(), t, dir, shard.Whole); err != nil || done.Found != 20 || done.Made != 30 || done.Left != 0 {
+	if done, err = j.run(t.Context(), t, dir, shard.Whole); err != nil || done.Found != 20 ||
+		done.Made != 30 || done.Left != 0 {
 		t.Fatalf("%+v, %v", done, err)
 	}
 }
@@ -174,16 +177,19 @@ func TestFailureIsNamed(t *testing.T) {
 	if err != nil || f.Begin(j.batch()) != nil {
 		t.Fatal(err)
 	}
-	done, err := f.Make(t.Context(), j.all, Work{Part: shard.Whole, Jobs: 2, Progress: func(float64, string) {}, Make: func(_ context.Context, i int) (any, error) {
-		if i == 4 {
-			return nil, errors.New("no memory")
-		}
-		return answer{i, float64(i) / 2}, nil
-	}})
-	if err == nil || !strings.Contains(err.Error(), "unit 4") || !strings.Contains(err.Error(), "no memory") || done.Left != 1 || done.Made != 9 {
+	done, err := f.Make(t.Context(), j.all, Work{Part: shard.Whole, Jobs: 2, Progress: func(float64, string) {},
+		Make: func(_ context.Context, i int) (any, error) {
+			if i == 4 {
+				return nil, errors.New("no memory")
+			}
+			return answer{i, float64(i) / 2}, nil
+		}})
+	if err == nil || !strings.Contains(err.Error(), "unit 4") || !strings.Contains(err.Error(), "no memory") ||
+		done.Left != 1 || done.Made != 9 {
 		t.Errorf("%+v, %v", done, err)
 	}
-	if _, err := Merge([]string{dir}); err == nil || !strings.Contains(err.Error(), "1 of 10 units have no result: unit 4") {
+	if _, err := Merge([]string{dir}); err == nil || !strings.Contains(err.Error(),
+		"1 of 10 units have no result: unit 4") {
 		t.Errorf("merge: %v", err)
 	}
 }
@@ -195,10 +201,12 @@ func TestMergeNames(t *testing.T) {
 		harm func(t *testing.T, j *job, dirs []string)
 		want []string
 	}{
-		"a shard is missing": {func(t *testing.T, j *job, dirs []string) { empty(t, dirs[1]) }, []string{"of 40 units have no result", "; and "}},
+		"a shard is missing": {func(t *testing.T, j *job, dirs []string) { empty(t, dirs[1]) },
+			[]string{"of 40 units have no result", "; and "}},
 		"another result": {func(t *testing.T, j *job, dirs []string) {
 			text := `{"n":3,"half":99}`
-			must(t, write(filepath.Join(dirs[0], j.all[3].Key+endingAgain), head{Key: j.all[3].Key, Name: "unit 3"}, []byte(text)))
+			must(t, write(filepath.Join(dirs[0], j.all[3].Key+endingAgain), head{Key: j.all[3].Key, Name: "unit 3"},
+				[]byte(text)))
 		}, []string{"unit 3 (unit ", "has two results, in "}},
 		"the result of another version": {func(t *testing.T, j *job, dirs []string) {
 			edit(t, first(t, dirs[1]), self().Program, other)
@@ -212,8 +220,10 @@ func TestMergeNames(t *testing.T) {
 		"a shard of other units": {func(t *testing.T, j *job, dirs []string) {
 			edit(t, filepath.Join(dirs[1], batchFile), j.all[7].Key, other)
 		}, []string{"shard1 holds other units"}},
-		"another folder": {func(t *testing.T, j *job, dirs []string) { dirs[1] = t.TempDir() }, []string{"is no folder of results", batchFile}},
-		"no folder":      {func(t *testing.T, j *job, dirs []string) { dirs[1] = "nowhere" }, []string{"nowhere is no folder of results"}},
+		"another folder": {func(t *testing.T, j *job, dirs []string) { dirs[1] = t.TempDir() },
+			[]string{"is no folder of results", batchFile}},
+		"no folder": {func(t *testing.T, j *job, dirs []string) { dirs[1] = "nowhere" },
+			[]string{"nowhere is no folder of results"}},
 		"damaged": {func(t *testing.T, j *job, dirs []string) {
 			edit(t, first(t, dirs[1]), `"half":`, `"halb":`)
 		}, []string{"damaged"}},
@@ -263,7 +273,8 @@ func TestFolderOfAnotherBatch(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	edit(t, filepath.Join(dir, "shard0", batchFile), self().Program, strings.Repeat("f", 32))
-	if err := f.Begin(newJob(3).batch()); err == nil || !strings.Contains(err.Error(), "take that one, or a new folder") {
+	if err := f.Begin(newJob(3).batch()); err == nil || !strings.Contains(err.Error(),
+		"take that one, or a new folder") {
 		t.Errorf("%v", err)
 	}
 }

@@ -7,7 +7,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 )
 
-// foreign returns a frame of somebody else: an ARP request, a datagram of a name server, or a notification of congestion between other hosts.
+// foreign returns a frame of somebody else: an ARP request, a datagram of a name server, or a notification of
+// congestion between other hosts.
 func foreign(draw uint64) []byte {
 	switch draw % 3 {
 	case 0:
@@ -26,7 +27,8 @@ func foreign(draw uint64) []byte {
 
 // other returns one between hosts that have nothing to do with the run.
 func other(draw uint64) []byte {
-	f := roce.Frame{SrcMAC: [6]byte{2, 0, 0, 0, 9, 1}, DstMAC: [6]byte{2, 0, 0, 0, 9, 2}, Src: netip.MustParseAddr("192.0.2.77"),
+	f := roce.Frame{SrcMAC: [6]byte{2, 0, 0, 0, 9, 1}, DstMAC: [6]byte{2, 0, 0, 0, 9, 2},
+		Src: netip.MustParseAddr("192.0.2.77"),
 		Dst: netip.MustParseAddr("192.0.2.78"), TTL: 64, DF: true, SrcPort: 0xC123,
 		Packet: roce.Packet{Payload: make([]byte, 16), Len: 16}}
 	f.Packet.BTH = roce.BTH{Opcode: roce.CNP, BECN: true, DestQP: uint32(draw>>8) & 0xFFFF, PKey: 0xFFFF}

@@ -15,10 +15,12 @@ type Harm struct {
 	Name string
 	To   func(Recording, splitmix.Stream) Recording
 
-	// Breaks is what does not hold any more of a capture that a bench would certify; 0 when every frame is there, and its time is right.
+	// Breaks is what does not hold any more of a capture that a bench would certify; 0 when every frame is there, and
+	// its time is right.
 	Breaks validity.Property
 
-	// Hides says that frames, or digits of their times, are gone: with them may be what showed that something was wrong.
+	// Hides says that frames, or digits of their times, are gone: with them may be what showed that something was
+	// wrong.
 	Hides bool
 }
 
@@ -35,8 +37,12 @@ var Harms = []Harm{
 	}},
 	{Name: "a tap begins late", Hides: true, Breaks: validity.Capture,
 		To: func(r Recording, s splitmix.Stream) Recording { return r.late(s) }},
-	{Name: "128 bytes kept", Breaks: validity.Capture, To: func(r Recording, _ splitmix.Stream) Recording { return r.cut(128) }},
-	{Name: "64 bytes kept", Breaks: validity.Capture, To: func(r Recording, _ splitmix.Stream) Recording { return r.cut(64) }},
+	{Name: "128 bytes kept", Breaks: validity.Capture, To: func(r Recording, _ splitmix.Stream) Recording {
+		return r.cut(128)
+	}},
+	{Name: "64 bytes kept", Breaks: validity.Capture, To: func(r Recording, _ splitmix.Stream) Recording {
+		return r.cut(64)
+	}},
 	{Name: "1% missed", Hides: true, Breaks: validity.Capture,
 		To: func(r Recording, s splitmix.Stream) Recording { return r.miss(s, 0.01, trace.A, trace.B) }},
 	{Name: "10% missed", Hides: true, Breaks: validity.Capture,
@@ -47,19 +53,29 @@ var Harms = []Harm{
 		To: func(r Recording, s splitmix.Stream) Recording { return r.miss(s, 0.1, trace.B) }},
 	{Name: "bursts missed", Hides: true, Breaks: validity.Capture,
 		To: func(r Recording, s splitmix.Stream) Recording { return r.bursts(s) }},
-	{Name: "10% missed, not counted", Hides: true, Breaks: validity.Capture, To: func(r Recording, s splitmix.Stream) Recording {
-		r.Form.Uncounted = true
-		return r.miss(s, 0.1, trace.A, trace.B)
-	}},
-	{Name: "clock shifted", Breaks: validity.Clock | validity.Accounts, To: func(r Recording, s splitmix.Stream) Recording { return r.shift(s) }},
-	{Name: "clock drifts", Breaks: validity.Clock | validity.Accounts, To: func(r Recording, s splitmix.Stream) Recording { return r.drift(s) }},
+	{Name: "10% missed, not counted", Hides: true, Breaks: validity.Capture,
+		To: func(r Recording, s splitmix.Stream) Recording {
+			r.Form.Uncounted = true
+			return r.miss(s, 0.1, trace.A, trace.B)
+		}},
+	{Name: "clock shifted", Breaks: validity.Clock | validity.Accounts,
+		To: func(r Recording, s splitmix.Stream) Recording { return r.shift(s) }},
+	{Name: "clock drifts", Breaks: validity.Clock | validity.Accounts,
+		To: func(r Recording, s splitmix.Stream) Recording { return r.drift(s) }},
 	{Name: "microseconds", Hides: true,
 		To: func(r Recording, _ splitmix.Stream) Recording { r.Form.Micro = true; return r }},
-	{Name: "disorder", Breaks: validity.Capture | validity.Clock, To: func(r Recording, s splitmix.Stream) Recording { return r.disorder(s) }},
-	{Name: "5% twice", Breaks: validity.Capture, To: func(r Recording, s splitmix.Stream) Recording { return r.twice(s) }},
+	{Name: "disorder", Breaks: validity.Capture | validity.Clock, To: func(r Recording, s splitmix.Stream) Recording {
+		return r.disorder(s)
+	}},
+	{Name: "5% twice", Breaks: validity.Capture, To: func(r Recording, s splitmix.Stream) Recording {
+		return r.twice(s)
+	}},
 	{Name: "foreign traffic", To: func(r Recording, s splitmix.Stream) Recording { return r.among(s) }},
 	{Name: "raw IP", To: func(r Recording, _ splitmix.Stream) Recording { r.Form.RawIP = true; return r }},
-	{Name: "directions told", To: func(r Recording, _ splitmix.Stream) Recording { r.Form.Ways = !r.Between; return r }},
+	{Name: "directions told", To: func(r Recording, _ splitmix.Stream) Recording {
+		r.Form.Ways = !r.Between
+		return r
+	}},
 	{Name: "no set-up", Hides: true, Breaks: validity.Capture,
 		To: func(r Recording, _ splitmix.Stream) Recording { return r.without(ofSetUp) }},
 }
@@ -154,7 +170,8 @@ func (r Recording) clock(f func(vtime.Duration) vtime.Duration) Recording {
 	})
 }
 
-// disorder puts frames into the file as captures of several queues do: each up to 10 µs later than others, with its own time.
+// disorder puts frames into the file as captures of several queues do: each up to 10 µs later than others, with its own
+// time.
 func (r Recording) disorder(s splitmix.Stream) Recording {
 	const most = 10 * vtime.Microsecond
 	n := uint64(0)
@@ -177,7 +194,8 @@ func (r Recording) disorder(s splitmix.Stream) Recording {
 	})
 }
 
-// twice records 5 % of the frames of the last tap a second time, a microsecond later. What both taps show twice was sent twice.
+// twice records 5 % of the frames of the last tap a second time, a microsecond later. What both taps show twice was
+// sent twice.
 func (r Recording) twice(s splitmix.Stream) Recording {
 	n := uint64(0)
 	return r.each(func(tap int, frames []Frame) []Frame {

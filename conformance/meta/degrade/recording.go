@@ -1,7 +1,8 @@
-// Package degrade takes evidence away from a run: it looks at it from fewer or other places (View), and harms what was recorded there as
-// captures are harmed everywhere (Harm). All are pure functions, from what passed on a path to a recording and from a recording to a
-// recording; what is random is a function of a seed. What is left is a file as another program would have written it (Recording.File),
-// which knows no attribute of a QP and no name of an implementation.
+// Package degrade takes evidence away from a run: it looks at it from fewer or other places (View), and harms what was
+// recorded there as captures are harmed everywhere (Harm). All are pure functions, from what passed on a path to a
+// recording and from a recording to a recording; what is random is a function of a seed. What is left is a file as
+// another program would have written it (Recording.File), which knows no attribute of a QP and no name of an
+// implementation.
 //
 // A verdict of FAIL is a proof only if no such loss of evidence can bring one about.
 package degrade
@@ -71,7 +72,8 @@ func (r Recording) span() (first, last vtime.Time) {
 // Wire is all that passed on one path between two ports.
 type Wire struct {
 	Header trace.Header // of the connections of this path alone
-	Forged bool         // the harness made a packet itself, or another of one, so that a tap takes it for that of an endpoint
+	// the harness made a packet itself, or another of one, so that a tap takes it for that of an endpoint
+	Forged bool
 
 	packets []passed
 }
@@ -84,7 +86,8 @@ type passed struct {
 	twin       bool   // the link made it of another
 }
 
-// Wires returns the paths of a trace with header h: one, or the hops of a path with a box in it. Records must have their bytes.
+// Wires returns the paths of a trace with header h: one, or the hops of a path with a box in it. Records must have
+// their bytes.
 func Wires(h trace.Header, play func(trace.Sink) error) ([]*Wire, error) {
 	c := &collector{header: &h}
 	hops := []trace.Hop{trace.Whole}
@@ -139,7 +142,8 @@ func forged(r *trace.Record) bool {
 		return r.Fate == trace.Injected
 	}
 	sent, got := &r.Packet, &c.Packet
-	return c.Sum != r.Sum || sent.Opcode != got.Opcode || sent.PSN != got.PSN || sent.DestQP != got.DestQP || sent.AETH != got.AETH ||
+	return c.Sum != r.Sum || sent.Opcode != got.Opcode || sent.PSN != got.PSN || sent.DestQP != got.DestQP ||
+		sent.AETH != got.AETH ||
 		sent.RETH != got.RETH || sent.AckReq != got.AckReq
 }
 

@@ -13,7 +13,8 @@ type View struct {
 	Name string
 	Of   func(*Wire) Recording
 
-	OneWay bool // the frames of one end are missing altogether, which nobody may be told of who takes the port for tapped
+	// the frames of one end are missing altogether, which nobody may be told of who takes the port for tapped
+	OneWay bool
 }
 
 // Views are all of them. A is the port of the end that begins, mostly the requester.
@@ -24,11 +25,19 @@ var Views = []View{
 	{Name: "middle", Of: func(w *Wire) Recording {
 		return w.between(func(n uint64, _ passed) bool { return splitmix.Stream(1).Below(n, 0.5) })
 	}},
-	{Name: "before losses", Of: func(w *Wire) Recording { return w.between(func(uint64, passed) bool { return false }) }},
-	{Name: "behind losses", Of: func(w *Wire) Recording { return w.between(func(uint64, passed) bool { return true }) }},
+	{Name: "before losses", Of: func(w *Wire) Recording {
+		return w.between(func(uint64, passed) bool { return false })
+	}},
+	{Name: "behind losses", Of: func(w *Wire) Recording {
+		return w.between(func(uint64, passed) bool { return true })
+	}},
 	{Name: "mirrored ports", Of: func(w *Wire) Recording { return w.mirrored() }},
-	{Name: "requests only", OneWay: true, Of: func(w *Wire) Recording { return w.alone(trace.A, one(w.port(trace.A), trace.A)) }},
-	{Name: "answers only", OneWay: true, Of: func(w *Wire) Recording { return w.alone(trace.A, one(w.port(trace.A), trace.B)) }},
+	{Name: "requests only", OneWay: true, Of: func(w *Wire) Recording {
+		return w.alone(trace.A, one(w.port(trace.A), trace.A))
+	}},
+	{Name: "answers only", OneWay: true, Of: func(w *Wire) Recording {
+		return w.alone(trace.A, one(w.port(trace.A), trace.B))
+	}},
 }
 
 // at is a recording at both ports.
@@ -57,7 +66,8 @@ func (w *Wire) port(side trace.Side) []Frame {
 	return inOrder(list)
 }
 
-// between is a recording half way between the ports. Behind says of each packet that the link has done to it there whatever it does.
+// between is a recording half way between the ports. Behind says of each packet that the link has done to it there
+// whatever it does.
 func (w *Wire) between(behind func(n uint64, p passed) bool) Recording {
 	var list []Frame
 	var half [2]vtime.Duration // what a packet takes to the tap, by sender

@@ -15,8 +15,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// Run records a Spec that is run with the same implementation at both ends, every packet encoded. An engine that is wrong may never come
-// to its end: then the recording is what it did.
+// Run records a Spec that is run with the same implementation at both ends, every packet encoded. An engine that is
+// wrong may never come to its end: then the recording is what it did.
 func Run(ctx context.Context, spec *scenario.Spec, impl engine.Implementation) (*meta.Recording, error) {
 	job, err := bench.NewJob(spec, [2]engine.Implementation{impl, impl})
 	if err != nil {

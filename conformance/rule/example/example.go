@@ -1,5 +1,5 @@
-// Package example reads a fixture together with what it says beyond its trace, and lets a rule judge it: for the tests of rules, and
-// for whoever explains one.
+// Package example reads a fixture together with what it says beyond its trace, and lets a rule judge it: for the tests
+// of rules, and for whoever explains one.
 package example
 
 import (
@@ -55,8 +55,8 @@ const allFindings = 1000
 // declares is the line of a fixture that names features of the endpoints.
 var declares = regexp.MustCompile(`(?m)^# features (.+)$`)
 
-// featuresOf returns the features that a fixture is judged with: those that the rule needs, which for a rule that names none
-// is a reliable connection, and those that the fixture names.
+// featuresOf returns the features that a fixture is judged with: those that the rule needs, which for a rule that names
+// none is a reliable connection, and those that the fixture names.
 func featuresOf(r *rule.Rule, text []byte) []string {
 	all := slices.Clone(r.Features)
 	if len(all) == 0 {

@@ -80,7 +80,8 @@ func (a *assigned) line(verb string, words []string) error {
 		}
 	}
 	if verb == "region" {
-		a.regions[side] = append(a.regions[side], rule.Region{RKey: uint32(values["rkey"]), VA: values["va"], Len: values["len"],
+		a.regions[side] = append(a.regions[side], rule.Region{RKey: uint32(values["rkey"]), VA: values["va"],
+			Len:    values["len"],
 			Access: engine.Access(values["access"])})
 		return nil
 	}
@@ -95,8 +96,9 @@ func (a *assigned) order(side trace.Side, name string, v map[string]uint64) erro
 		}
 		s := rule.Series{First: v["wr"], Count: int(v["count"]), Scripted: v["script"] != 0}
 		s.Request = func(k int) engine.WorkRequest {
-			return engine.WorkRequest{ID: s.First + uint64(k), Op: op, Len: uint32(v["len"]), RemoteVA: v["va"] + uint64(k)*v["stride"],
-				RKey: uint32(v["rkey"]), Imm: uint32(v["imm"]), Unsignal: v["unsignal"] != 0}
+			return engine.WorkRequest{ID: s.First + uint64(k), Op: op, Len: uint32(v["len"]),
+				RemoteVA: v["va"] + uint64(k)*v["stride"],
+				RKey:     uint32(v["rkey"]), Imm: uint32(v["imm"]), Unsignal: v["unsignal"] != 0}
 		}
 		a.series[side] = append(a.series[side], s)
 		return nil

@@ -11,8 +11,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// between judges a fixture as a tap between the ports shows it, once before what the link does to its packets and once behind. It returns
-// the failures: a tap there shows less than those at the ports, so a rule that held must not fail.
+// between judges a fixture as a tap between the ports shows it, once before what the link does to its packets and once
+// behind. It returns the failures: a tap there shows less than those at the ports, so a rule that held must not fail.
 func between(f *example.Example, r *rule.Rule) (problems []string) {
 	for _, behind := range []bool{false, true} {
 		h := f.Header
@@ -24,10 +24,12 @@ func between(f *example.Example, r *rule.Rule) (problems []string) {
 		}
 		v := verdict(*r)
 		if diff := cmp.Diff(verdict(r.Attentive()), v); diff != "" {
-			problems = append(problems, "from a tap between the ports, what wakes its check changes the verdict (-attentive +given):\n"+diff)
+			problems = append(problems, "from a tap between the ports, what wakes its check changes the verdict "+
+				"(-attentive +given):\n"+diff)
 		}
 		if v.Status == rule.Fail {
-			problems = append(problems, fmt.Sprintf("fails from a tap between the ports (behind the losses: %v): %s", behind, v.Findings[0].Text))
+			problems = append(problems, fmt.Sprintf("fails from a tap between the ports (behind the losses: %v): %s",
+				behind, v.Findings[0].Text))
 		}
 	}
 	return problems

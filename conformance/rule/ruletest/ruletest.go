@@ -1,18 +1,19 @@
 // Package ruletest runs a family's rules over fixtures: hand-written traces that say, beside each line, what a rule
 // should find there.
 //
-// Fixtures lie in testdata/<RULE-ID>/ and are named pass*.trace, fail*.trace and, for what the rule has nothing to say of,
-// inconclusive*.trace. Only the rule that names the folder is judged. A finding must be claimed by a comment on the line of its
-// packet or event,
+// Fixtures lie in testdata/<RULE-ID>/ and are named pass*.trace, fail*.trace and, for what the rule has nothing to say
+// of, inconclusive*.trace. Only the rule that names the folder is judged. A finding must be claimed by a comment on the
+// line of its packet or event,
 //
 //	B>A NAK psn=+1 msn=0 PSN_SEQ_ERR   // want "second NAK"
 //
-// and every comment must be matched; a finding that no line shows, such as a reply that never came, is claimed by a line
-// "# want-end "…"". Each fixture runs at three start PSNs, so that no rule survives the wrap by luck, unless a line
-// "# at-start 16777213" asks for one; and a second later, so that none reads a clock. A rule without a passing and a failing fixture
-// fails the test, so does one that passes an empty trace, and one that a tap between the ports makes fail where it held, or that says something else when its check is shown every sight. A line
-// "# features sr" declares features beyond those that the rule needs, and one such as "# order A WRITE count=3 len=64" says what an
-// endpoint was told to do (see package example).
+// and every comment must be matched; a finding that no line shows, such as a reply that never came, is claimed by a
+// line "# want-end "…"". Each fixture runs at three start PSNs, so that no rule survives the wrap by luck, unless a
+// line "# at-start 16777213" asks for one; and a second later, so that none reads a clock. A rule without a passing and
+// a failing fixture fails the test, so does one that passes an empty trace, and one that a tap between the ports makes
+// fail where it held, or that says something else when its check is shown every sight. A line "# features sr" declares
+// features beyond those that the rule needs, and one such as "# order A WRITE count=3 len=64" says what an endpoint was
+// told to do (see package example).
 package ruletest
 
 import (
@@ -155,7 +156,8 @@ func check(r *rule.Rule, text []byte, base psn.PSN, want rule.Status) (problems 
 		return nil, err
 	}
 	if diff := cmp.Diff(attentive.Judge(0), v); diff != "" {
-		problems = append(problems, "what wakes its check, or the kinds that it minds, change the verdict (-attentive +given):\n"+diff)
+		problems = append(problems, "what wakes its check, or the kinds that it minds, change the verdict "+
+			"(-attentive +given):\n"+diff)
 	}
 	if v.Status != want {
 		problems = append(problems, fmt.Sprintf("verdict %v (%s), want %v", v.Status, v.Reason, want))
@@ -186,7 +188,8 @@ func claim(f *fixture.Trace, text []byte, findings []rule.Finding) (problems []s
 	for i := range findings {
 		line, found := lineOf(f, &findings[i]), false
 		if wants[line], found = strike(wants[line], findings[i].Text); !found {
-			problems = append(problems, fmt.Sprintf("line %d: finding that no comment claims: %s: %s", line, findings[i].Blame, findings[i].Text))
+			problems = append(problems, fmt.Sprintf("line %d: finding that no comment claims: %s: %s", line,
+				findings[i].Blame, findings[i].Text))
 		}
 	}
 	for _, line := range slices.Sorted(maps.Keys(wants)) {

@@ -17,11 +17,13 @@ import (
 // Rules returns the family in the order of IDs.
 func Rules() []rule.Rule {
 	return []rule.Rule{
-		printedDepth, unitsOfDepth, lineBusy, starvedQueue, deviceCap, countedInMessages, moderatedQueue, receivesForSends,
+		printedDepth, unitsOfDepth, lineBusy, starvedQueue, deviceCap, countedInMessages,
+		moderatedQueue, receivesForSends,
 	}
 }
 
-// define fills in what all rules share: the feature of the family, and attributes beside what leaves the requester, or more.
+// define fills in what all rules share: the feature of the family, and attributes beside what leaves the requester, or
+// more.
 func define(r rule.Rule) rule.Rule {
 	r.Features, r.Needs = []string{"openapn"}, rule.TapRequester|rule.Attributes
 	if r.Sees == 0 {

@@ -16,14 +16,16 @@ func judgeDepth(c *rule.Context, unit string) {
 		return
 	}
 	if got := c.Attr.QueueDepth; float64(got) < math.Floor(want) || float64(got) > deepest(c.Attr, want) {
-		c.Failf(rule.Requester, "queue depth %d, want %.0f to %.0f: the path is %.2f %s long", got, math.Floor(want), deepest(c.Attr, want), want, unit)
+		c.Failf(rule.Requester, "queue depth %d, want %.0f to %.0f: the path is %.2f %s long", got, math.Floor(want),
+			deepest(c.Attr, want), want, unit)
 		return
 	}
 	c.Met()
 }
 
-// deepest is how deep a queue may be when the formula says want. A message is outstanding while it crosses the path, and also while
-// it is sent and acknowledged; a queue may count that too, unless it is declared to be the formula rounded.
+// deepest is how deep a queue may be when the formula says want. A message is outstanding while it crosses the path,
+// and also while it is sent and acknowledged; a queue may count that too, unless it is declared to be the formula
+// rounded.
 func deepest(q *engine.QP, want float64) float64 {
 	switch q.Params["round"] {
 	case "ceil", "floor":
@@ -32,8 +34,8 @@ func deepest(q *engine.QP, want float64) float64 {
 	return math.Ceil(want+float64(answer)/float64(frameOf(q))) + 1
 }
 
-// answer is the layer-1 length of the longest packet without payload for which a message waits in the other direction: a READ
-// request.
+// answer is the layer-1 length of the longest packet without payload for which a message waits in the other direction:
+// a READ request.
 const answer = overhead + 16
 
 // once makes a check that judges at the first request.
@@ -51,8 +53,10 @@ func once(judge func(c *rule.Context)) func(*rule.Context) rule.Check {
 
 var printedDepth = define(rule.Rule{
 	ID: "APN-QD-001", Level: rule.Must, Rests: validity.Sequence,
-	Title:    "The depth is RTT x line speed / frame: 2991 for 1 ms, 100 Gb/s and 4178 bytes, rounded down or up, or with the time to send and acknowledge a message",
-	Source:   rule.Source{Ref: "NTT 4.1", Requirement: "For 100 km, an ideal QD is about 2991 when the total frame size is 4178."},
+	Title: "The depth is RTT x line speed / frame: 2991 for 1 ms, 100 Gb/s and 4178 bytes, rounded down or up, or " +
+		"with the time to send and acknowledge a message",
+	Source: rule.Source{Ref: "NTT 4.1", Requirement: "For 100 km, an ideal QD is about 2991 when the " +
+		"total frame size is 4178."},
 	Stimulus: "a path of known length and rate", BlackBox: engines,
 	New: once(func(c *rule.Context) {
 		if int(c.Attr.Path.Message) <= c.Attr.MTU {
@@ -73,7 +77,8 @@ var mistakes = []struct {
 
 var unitsOfDepth = define(rule.Rule{
 	ID: "APN-QD-002", Level: rule.Must, Rests: validity.Sequence,
-	Title:    "The RTT is taken in seconds, the line speed in bit/s, the frame in bytes of 8 bits; a path without length or rate is refused",
+	Title: "The RTT is taken in seconds, the line speed in bit/s, the frame in bytes of 8 bits; a path without " +
+		"length or rate is refused",
 	Source:   rule.Source{Ref: "NTT 4.1", Requirement: "QD = RTT * Line Speed / Total Frame Size."},
 	Stimulus: "a path of several frames", BlackBox: engines,
 	New: once(judgeUnits),
@@ -83,7 +88,8 @@ var unitsOfDepth = define(rule.Rule{
 func judgeUnits(c *rule.Context) {
 	want, known := formula(c.Attr)
 	if !known {
-		c.Failf(rule.Requester, "requests are sent over a path of RTT %v and rate %v, which has no depth; a refusal expected", c.Attr.Path.RTT, c.Attr.Path.Rate)
+		c.Failf(rule.Requester, "requests are sent over a path of RTT %v and rate %v, which has no "+
+			"depth; a refusal expected", c.Attr.Path.RTT, c.Attr.Path.Rate)
 		return
 	}
 	if want < 4 || want > float64(capOf(c.Attr)) {
@@ -101,8 +107,8 @@ func judgeUnits(c *rule.Context) {
 var deviceCap = define(rule.Rule{
 	ID: "APN-QD-005", Level: rule.MustNot, Rests: validity.Sequence,
 	Title: "Outstanding work requests never exceed the device's cap; a formula above the cap is cut",
-	Source: rule.Source{Ref: "NTT 4.1", Requirement: "Since memory resources on a SmartNIC are limited, it is assumed that there should be an " +
-		"upper bound in the amount of configurable QD."},
+	Source: rule.Source{Ref: "NTT 4.1", Requirement: "Since memory resources on a SmartNIC are limited, it is " +
+		"assumed that there should be an upper bound in the amount of configurable QD."},
 	Stimulus: "a path longer than the device is deep", BlackBox: engines,
 	New: func(c *rule.Context) rule.Check {
 		var m rule.Outstanding
@@ -114,7 +120,8 @@ var deviceCap = define(rule.Rule{
 			m.Request(c, s)
 			switch most := capOf(c.Attr); {
 			case m.Count() > most && s.Pkt.Opcode.StartsMessage():
-				c.Failf(rule.Requester, "%d requests are outstanding, want at most %d, which the device holds", m.Count(), most)
+				c.Failf(rule.Requester, "%d requests are outstanding, want at most %d, which the device holds",
+					m.Count(), most)
 			case m.Count() == most:
 				c.Met()
 			}
@@ -124,8 +131,9 @@ var deviceCap = define(rule.Rule{
 
 var countedInMessages = define(rule.Rule{
 	ID: "APN-QD-006", Level: rule.Must, Rests: validity.Sequence,
-	Title:    "For messages of several packets the depth counts messages",
-	Source:   rule.Source{Ref: "NTT 4.1; IBTA 10.8.2", Requirement: "An entry of a send queue is a work request, which is a message and not a packet."},
+	Title: "For messages of several packets the depth counts messages",
+	Source: rule.Source{Ref: "NTT 4.1; IBTA 10.8.2",
+		Requirement: "An entry of a send queue is a work request, which is a message and not a packet."},
 	Stimulus: "messages longer than the MTU", BlackBox: engines,
 	New: once(func(c *rule.Context) {
 		if int(c.Attr.Path.Message) > c.Attr.MTU {
@@ -136,8 +144,9 @@ var countedInMessages = define(rule.Rule{
 
 var receivesForSends = define(rule.Rule{
 	ID: "APN-QD-008", Level: rule.Should, Rests: validity.Sequence,
-	Title:    "A queue of SENDs deeper than the peer's receive queue is reported: SENDs may meet it empty",
-	Source:   rule.Source{Ref: "IBTA 9.7.5.2.8", Requirement: "A SEND that finds no receive work request posted is answered with an RNR NAK, and is sent again."},
+	Title: "A queue of SENDs deeper than the peer's receive queue is reported: SENDs may meet it empty",
+	Source: rule.Source{Ref: "IBTA 9.7.5.2.8", Requirement: "A SEND that finds no receive work request posted is " +
+		"answered with an RNR NAK, and is sent again."},
 	Stimulus: "SENDs", BlackBox: engines,
 	New: func(c *rule.Context) rule.Check {
 		reported := false
@@ -147,7 +156,8 @@ var receivesForSends = define(rule.Rule{
 			}
 			reported = true
 			if q, r := c.Attr.QueueDepth, c.PeerAttr.ReceiveDepth; q > r {
-				c.Failf(rule.Requester, "%d SENDs may be outstanding, want at most %d, the receives that the peer can have posted", q, r)
+				c.Failf(rule.Requester, "%d SENDs may be outstanding, want at most %d, the receives that the "+
+					"peer can have posted", q, r)
 				return
 			}
 			c.Met()

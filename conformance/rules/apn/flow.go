@@ -11,8 +11,8 @@ import (
 // ackWire is the layer-1 length of an acknowledgement: the headers of a packet, and the AETH.
 const ackWire = overhead + 4
 
-// flow follows a QP that sends messages of one packet, each acknowledged, over a path that loses nothing and lines that nobody
-// else uses, there and back. What is not such a flow spoils it, and the rule has nothing to say.
+// flow follows a QP that sends messages of one packet, each acknowledged, over a path that loses nothing and lines that
+// nobody else uses, there and back. What is not such a flow spoils it, and the rule has nothing to say.
 type flow struct {
 	c       *rule.Context
 	spoilt  bool
@@ -29,8 +29,9 @@ type flow struct {
 	sparse  bool       // one packet went before, although the queue has room for more: there was nothing more to send
 	wire    int        // layer-1 bytes of a packet, as sent
 	ends    []vtime.Time
-	every   int               // depth of the queue: ends has the time of every packet that is so many after another
-	crossed [2]vtime.Duration // what the newest packet took, of requests and of answers; one that overtakes may take nothing
+	every   int // depth of the queue: ends has the time of every packet that is so many after another
+	// what the newest packet took, of requests and of answers; one that overtakes may take nothing
+	crossed [2]vtime.Duration
 }
 
 // ended makes a check that judges a flow when it has ended.
@@ -60,8 +61,8 @@ func (f *flow) sight(s *rule.Sight) {
 	}
 }
 
-// hastened reports a packet and an answer, the newest of each, that together took less than the path's RTT: on a link where packets
-// overtake others the formula's time is not the one that counts.
+// hastened reports a packet and an answer, the newest of each, that together took less than the path's RTT: on a link
+// where packets overtake others the formula's time is not the one that counts.
 func (f *flow) hastened(s *rule.Sight) bool {
 	if s.Rec.Sent == vtime.Never || s.Rec.Recv == vtime.Never {
 		return false
@@ -74,8 +75,8 @@ func (f *flow) hastened(s *rule.Sight) bool {
 	return f.crossed[other] > 0 && f.crossed[way]+f.crossed[other] < f.c.Attr.Path.RTT/100*99
 }
 
-// event notices work that is posted long after there was room for it: the queue waits for its user then. Before the first answer
-// there is room from the beginning, so that a user who lets the line fall idle has had nothing to send.
+// event notices work that is posted long after there was room for it: the queue waits for its user then. Before the
+// first answer there is room from the beginning, so that a user who lets the line fall idle has had nothing to send.
 func (f *flow) event(e *trace.Event) {
 	switch {
 	case e.Kind != trace.Post || !f.c.Mine(e):
@@ -88,10 +89,12 @@ func (f *flow) event(e *trace.Event) {
 	f.posted++
 }
 
-// packet takes a request that leaves. The line sends bits at the rate of the path; Sent is the time of the last of them.
+// packet takes a request that leaves. The line sends bits at the rate of the path; Sent is the time of the last of
+// them.
 func (f *flow) packet(s *rule.Sight) {
 	c := f.c
-	if f.spoilt = f.spoilt || s.Relation != rule.First || !s.Pkt.Opcode.IsOnly() || s.Pkt.Opcode.IsRead() || c.Attr.Path.RTT <= 0 || c.Attr.Path.Rate <= 0; f.spoilt {
+	if f.spoilt = f.spoilt || s.Relation != rule.First || !s.Pkt.Opcode.IsOnly() || s.Pkt.Opcode.IsRead() ||
+		c.Attr.Path.RTT <= 0 || c.Attr.Path.Rate <= 0; f.spoilt {
 		return
 	}
 	took := c.Attr.Path.Rate.Time(s.Rec.WireBytes)
@@ -125,16 +128,19 @@ func (f *flow) cycle() vtime.Duration {
 
 var lineBusy = define(rule.Rule{
 	ID: "APN-QD-003", Level: rule.Must, Rests: validity.Everything,
-	Title:  "With the formula's depth and messages of one frame the line is busy for 99.9 % of the time after the first RTT",
-	Source: rule.Source{Ref: "NTT 4.1", Requirement: "To send packets without stalling packet processing, we suggest the following formula for QD configuration."},
-	Sees:   judged, Stimulus: "a flow of several round trips without loss", BlackBox: emulated,
+	Title: "With the formula's depth and messages of one frame the line is busy for 99.9 % of the " +
+		"time after the first RTT",
+	Source: rule.Source{Ref: "NTT 4.1", Requirement: "To send packets without stalling packet processing, we suggest " +
+		"the following formula for QD configuration."},
+	Sees: judged, Stimulus: "a flow of several round trips without loss", BlackBox: emulated,
 	New: ended((*flow).judgeBusy),
 })
 
-// judgeBusy compares how long the line was idle with what the depth allows. The formula leaves out the serialisation of one frame and
-// of its acknowledgement, which a short queue cannot hide: the line may wait for them once in each cycle, and how many of these waits
-// a flow shows depends on where it begins and ends. With one completion in m signalled, m - 1 messages may have been answered and
-// still be in the queue; with one ACK for k messages, k - 1 may have arrived and wait for the others.
+// judgeBusy compares how long the line was idle with what the depth allows. The formula leaves out the serialisation of
+// one frame and of its acknowledgement, which a short queue cannot hide: the line may wait for them once in each cycle,
+// and how many of these waits a flow shows depends on where it begins and ends. With one completion in m signalled, m -
+// 1 messages may have been answered and still be in the queue; with one ACK for k messages, k - 1 may have arrived and
+// wait for the others.
 func (f *flow) judgeBusy() {
 	c := f.c
 	want, known := formula(c.Attr)
@@ -147,7 +153,8 @@ func (f *flow) judgeBusy() {
 	switch most := span/1000 + (span/f.cycle()+1)*stall; {
 	case most >= span: // so short a queue says nothing
 	case f.idle > most:
-		c.Failf(rule.Requester, "the line is busy for %.2f %% of the time after the first RTT, want %.2f %% with a queue of %d",
+		c.Failf(rule.Requester, "the line is busy for %.2f %% of the time after the first RTT, want %.2f "+
+			"%% with a queue of %d",
 			percent(span-f.idle, span), percent(span-most, span), c.Attr.QueueDepth)
 	default:
 		c.Met()
@@ -156,15 +163,16 @@ func (f *flow) judgeBusy() {
 
 func percent(part, whole vtime.Duration) float64 { return 100 * float64(part) / float64(whole) }
 
-// hostsOf is the allowance for the hosts: none in virtual time would be exact, but a trace does not say what clock it has, so
-// it is a hundredth of the path at most.
+// hostsOf is the allowance for the hosts: none in virtual time would be exact, but a trace does not say what clock it
+// has, so it is a hundredth of the path at most.
 func hostsOf(c *rule.Context) vtime.Duration { return min(hosts, c.Attr.Path.RTT/100) }
 
 var starvedQueue = define(rule.Rule{
 	ID: "APN-QD-004", Level: rule.Must, Rests: validity.Everything,
-	Title:  "With a depth q below the formula the throughput is q frames per RTT and serialisation, within 1 %",
-	Source: rule.Source{Ref: "NTT 2.2", Requirement: "The total available queue depth is easily exhausted, and the sender waits until the ACK message arrives."},
-	Sees:   judged, Stimulus: "a queue shorter than the path, messages of one packet, no loss", BlackBox: hardware,
+	Title: "With a depth q below the formula the throughput is q frames per RTT and serialisation, within 1 %",
+	Source: rule.Source{Ref: "NTT 2.2", Requirement: "The total available queue depth is easily exhausted, and the " +
+		"sender waits until the ACK message arrives."},
+	Sees: judged, Stimulus: "a queue shorter than the path, messages of one packet, no loss", BlackBox: hardware,
 	New: ended((*flow).judgeStarved),
 })
 
@@ -178,7 +186,8 @@ func (f *flow) judgeStarved() {
 	}
 	got := f.ends[cycles].Sub(f.ends[0]) / vtime.Duration(cycles)
 	if model := f.cycle(); float64(got) < 0.99*float64(model) || float64(got) > 1.01*float64(model+hosts) {
-		c.Failf(rule.Requester, "%d messages take %s, want %s, RTT and serialisation: %s in place of %s", c.Attr.QueueDepth, got.Short(), model.Short(),
+		c.Failf(rule.Requester, "%d messages take %s, want %s, RTT and serialisation: %s in place of %s",
+			c.Attr.QueueDepth, got.Short(), model.Short(),
 			f.rate(got), f.rate(model))
 		return
 	}
@@ -194,10 +203,11 @@ func (f *flow) rate(cycle vtime.Duration) unit.Rate {
 var moderatedQueue = define(rule.Rule{
 	ID: "APN-QD-007", Level: rule.Must, Rests: validity.Everything,
 	Title: "With one completion in m signalled the effective window is between m and the depth",
-	Source: rule.Source{Ref: "perftest", Requirement: "New work requests are posted when a completion is polled, and with CQ moderation one completion " +
-		"stands for so many requests."},
-	Sees: judged, Stimulus: "CQ moderation, a queue shorter than the path, messages of one packet, no loss", BlackBox: "ENG,HW",
-	New: ended((*flow).judgeModerated),
+	Source: rule.Source{Ref: "perftest", Requirement: "New work requests are posted when a completion is polled, and " +
+		"with CQ moderation one completion stands for so many requests."},
+	Sees: judged, Stimulus: "CQ moderation, a queue shorter than the path, messages of one packet, no loss",
+	BlackBox: "ENG,HW",
+	New:      ended((*flow).judgeModerated),
 })
 
 // judgeModerated measures the window as messages per cycle.

@@ -91,7 +91,8 @@ func (l *ledger) of(conn int) *flow {
 	return f
 }
 
-// sight adds what a packet moves. What arrives is counted by a queue pair that is there: one that sends something later was.
+// sight adds what a packet moves. What arrives is counted by a queue pair that is there: one that sends something later
+// was.
 func (l *ledger) sight(s *rule.Sight) {
 	f := l.of(s.Of.Index)
 	if s.Of.Req == l.c.Req {
@@ -199,7 +200,8 @@ func (l *ledger) movement(name string) (n int64, ok bool) {
 	return r.last - r.first, true
 }
 
-// extra is by how much more a counter may have moved, because of frames that are not in the trace; known is false when nobody knows.
+// extra is by how much more a counter may have moved, because of frames that are not in the trace; known is false when
+// nobody knows.
 func (l *ledger) extra(t *tally) (n int64, known bool) {
 	n, _ = l.movement(aside)
 	known = true

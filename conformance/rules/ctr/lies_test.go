@@ -134,7 +134,8 @@ func judge(h trace.Header, all *trace.Collector, counts [2]device) map[string]ru
 	tell := func(at vtime.Time, after int64) (events []trace.Event) {
 		for side, d := range counts {
 			for _, name := range slices.Sorted(maps.Keys(d)) {
-				events = append(events, trace.Event{At: at, Side: trace.Side(side), Conn: -1, Kind: trace.Counter, Name: name, Value: 1000 + after*d[name]})
+				events = append(events, trace.Event{At: at, Side: trace.Side(side), Conn: -1, Kind: trace.Counter,
+					Name: name, Value: 1000 + after*d[name]})
 			}
 		}
 		return events
@@ -149,18 +150,23 @@ func judge(h trace.Header, all *trace.Collector, counts [2]device) map[string]ru
 	return of
 }
 
-// TestLies runs go-back-N on devices that count, over links that hurt: what they count passes, and each counter that is one off fails, by
-// its rule and no other.
+// TestLies runs go-back-N on devices that count, over links that hurt: what they count passes, and each counter that is
+// one off fails, by its rule and no other.
 func TestLies(t *testing.T) {
 	const load = "link rate=100M delay=2ms\nqp rto=60ms\n"
 	for _, c := range []struct {
 		text  string
 		moves map[string]string // counters that move, by rule
 	}{
-		{load + "drop B type=ACK count=20\nload write msg=3000 count=20", map[string]string{"hw/sent_pkts": "CTR-PKT-001", "hw/rcvd_pkts": "CTR-PKT-001", "hw/duplicate_request": "CTR-DUP-001"}},
-		{load + "drop A psn=+0 tx=1\ndrop A psn=+30 tx=1\nload write msg=3000 count=20", map[string]string{"hw/out_of_sequence": "CTR-OOS-001", "hw/packet_seq_err": "CTR-NAK-001"}},
-		{load + "qp receives=0 min-rnr=17 rnr=7\npost-send wr=1 len=100\npost-receive wr=1 at=110ms len=128", map[string]string{"hw/send_rnr_err": "CTR-RNR-001", "hw/rcvd_rnr_err": "CTR-RNR-002"}},
-		{load + "qp retry=2\ndrop B type=ACK count=*\npost-write wr=1 len=100", map[string]string{"hw/retry_exceeded_err": "CTR-REX-001"}},
+		{load + "drop B type=ACK count=20\nload write msg=3000 count=20",
+			map[string]string{"hw/sent_pkts": "CTR-PKT-001", "hw/rcvd_pkts": "CTR-PKT-001",
+				"hw/duplicate_request": "CTR-DUP-001"}},
+		{load + "drop A psn=+0 tx=1\ndrop A psn=+30 tx=1\nload write msg=3000 count=20",
+			map[string]string{"hw/out_of_sequence": "CTR-OOS-001", "hw/packet_seq_err": "CTR-NAK-001"}},
+		{load + "qp receives=0 min-rnr=17 rnr=7\npost-send wr=1 len=100\npost-receive wr=1 at=110ms len=128",
+			map[string]string{"hw/send_rnr_err": "CTR-RNR-001", "hw/rcvd_rnr_err": "CTR-RNR-002"}},
+		{load + "qp retry=2\ndrop B type=ACK count=*\npost-write wr=1 len=100",
+			map[string]string{"hw/retry_exceeded_err": "CTR-REX-001"}},
 	} {
 		h, all, honest := run(t, c.text)
 		for id, v := range judge(h, all, honest) {

@@ -8,7 +8,8 @@ import (
 
 func neverBack() rule.Rule {
 	return rule.Rule{
-		ID: "CTR-MONO-001", Level: rule.Must, Title: "No counter decreases or is reset during a run", Device: true, Rests: validity.Frames,
+		ID: "CTR-MONO-001", Level: rule.Must, Title: "No counter decreases or is reset during a run", Device: true,
+		Rests:    validity.Frames,
 		Source:   rule.Source{Ref: portABI, Requirement: "Counters count up from the start of the device."},
 		Stimulus: "any run", BlackBox: both,
 		New: func(c *rule.Context) rule.Check {

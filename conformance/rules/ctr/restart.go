@@ -10,13 +10,15 @@ import (
 
 // restart is a retransmission that begins.
 type restart struct {
-	asked bool           // by what has arrived since the one before: a sequence NAK, or an answer beyond what a READ waits for
+	// by what has arrived since the one before: a sequence NAK, or an answer beyond what a READ waits for
+	asked bool
 	waits bool           // an RNR NAK has
 	quiet vtime.Duration // how long the requester had sent nothing
 	timer vtime.Duration // its transport timer; 0 when not known, or off
 }
 
-// byTimer counts restarts that only the transport timer explains, and perhaps the others: it may expire at the same time.
+// byTimer counts restarts that only the transport timer explains, and perhaps the others: it may expire at the same
+// time.
 func byTimer(r restart) span {
 	if r.asked || r.waits || r.timer == 0 || r.quiet < r.timer {
 		return perhaps

@@ -44,7 +44,8 @@ func frames(out bool) func(*rule.Sight) span {
 	}
 }
 
-// What a frame takes on the wire beside its bytes (FCS, preamble and gap), and the bytes of the shortest, which stands for all below.
+// What a frame takes on the wire beside its bytes (FCS, preamble and gap), and the bytes of the shortest, which stands
+// for all below.
 const (
 	around   = 24
 	shortest = 60
@@ -66,8 +67,8 @@ func octets(out bool) func(*rule.Sight) span {
 	}
 }
 
-// duplicates counts requests that were executed before. Of a READ that is asked for again, and while a request waits for a receive, nobody
-// but the device knows what was; what the harness made may be out of any window.
+// duplicates counts requests that were executed before. Of a READ that is asked for again, and while a request waits
+// for a receive, nobody but the device knows what was; what the harness made may be out of any window.
 func duplicates(s *rule.Sight) span {
 	switch {
 	case s.Point != trace.ResponderIn || s.Relation != rule.Duplicate:
@@ -131,13 +132,14 @@ func lackingReceive(s *rule.Sight) span {
 // headers are the bytes of a frame before the transport's own.
 const headers = 14 + 20 + 8
 
-// damaged counts frames with a wrong ICRC. One whose lower headers are damaged may not have got so far, and what does not decode
-// neither.
+// damaged counts frames with a wrong ICRC. One whose lower headers are damaged may not have got so far, and what does
+// not decode neither.
 func damaged(s *rule.Sight) span {
 	switch {
 	case s.Out || s.ICRC != trace.Bad:
 		return never
-	case s.Defect() != "" || len(s.Raw) < headers || len(s.Rec.Raw) < headers || !bytes.Equal(s.Raw[:headers], s.Rec.Raw[:headers]):
+	case s.Defect() != "" || len(s.Raw) < headers || len(s.Rec.Raw) < headers || !bytes.Equal(s.Raw[:headers],
+		s.Rec.Raw[:headers]):
 		return perhaps
 	}
 	return surely
@@ -149,7 +151,8 @@ func beyondRead(s *rule.Sight) bool {
 	return ok && next.Less(s.Pkt.PSN) && s.Pkt.PSN.Less(s.Of.MAX)
 }
 
-// impliedNAKs counts answers beyond the one that a READ waits for: the first for each gap, and perhaps those that follow it.
+// impliedNAKs counts answers beyond the one that a READ waits for: the first for each gap, and perhaps those that
+// follow it.
 func impliedNAKs() func(*rule.Sight) span {
 	type gap struct {
 		of   *rule.Conversation
@@ -174,8 +177,8 @@ func impliedNAKs() func(*rule.Sight) span {
 // gapLimit bounds the gaps remembered.
 const gapLimit = 1 << 16
 
-// gaveUp counts the queue pairs of the device whose completions say that they gave up, and perhaps those with requests that nobody
-// answered.
+// gaveUp counts the queue pairs of the device whose completions say that they gave up, and perhaps those with requests
+// that nobody answered.
 func gaveUp(status engine.Status) func(*ledger) span {
 	return func(l *ledger) (n span) {
 		for _, f := range l.flows {

@@ -9,13 +9,15 @@ import (
 var wholeOnly = define(rule.Rule{
 	ID: "UDSR-CMP-001", Level: rule.Must,
 	Title: "A receive completes only when the whole message has arrived",
-	Source: paper("VI-A2", "We can observe that the solution of partial delivery of messages improves performance over the "+
+	Source: paper("VI-A2", "We can observe that the solution of partial delivery of messages improves "+
+		"performance over the "+
 		"required full message delivery used in our send/recv method."),
 	Needs: rule.TapResponder | rule.Completions, Stimulus: "a lost segment",
 	New: watching(func(w *watch) {
 		w.told = func(e *trace.Event, m *message) {
 			if received(e) && (m == nil || m.whole == vtime.Never || m.length != e.Body.Len) {
-				w.Failf(rule.Responder, "receive %d completes with %d bytes, and no such message has arrived whole", e.Body.ID, e.Body.Len)
+				w.Failf(rule.Responder, "receive %d completes with %d bytes, and no such message has arrived whole",
+					e.Body.ID, e.Body.Len)
 			}
 		}
 		w.over = func(m *message) {
@@ -42,7 +44,8 @@ func (m *message) intact() string {
 var completionOrder = define(rule.Rule{
 	ID: "UDSR-CMP-002", Level: rule.Must,
 	Title: "Messages complete in the order in which they become whole, with the right contents",
-	Source: paper("IV-B1", "It does not guarantee that the order in which the incoming packets are completed is the order in "+
+	Source: paper("IV-B1", "It does not guarantee that the order in which the incoming packets are "+
+		"completed is the order in "+
 		"which the send side actually transmitted the data."),
 	Needs: rule.TapResponder | rule.Completions | rule.Stores, Stimulus: "segments that overtake each other",
 	New: watching(func(w *watch) {
@@ -67,9 +70,10 @@ var completionOrder = define(rule.Rule{
 
 var reassembles = define(rule.Rule{
 	ID: "UDSR-CMP-003", Level: rule.Must,
-	Title:  "Segments of one message that arrive out of order are reassembled",
-	Source: rule.Source{Ref: "RFC 5041 5.2", Requirement: "MO says where in the message a segment lies, and the sink places it there"},
-	Needs:  rule.TapResponder | rule.Completions | rule.Stores, Stimulus: "segments that overtake each other",
+	Title: "Segments of one message that arrive out of order are reassembled",
+	Source: rule.Source{Ref: "RFC 5041 5.2", Requirement: "MO says where in the message a segment lies, and the " +
+		"sink places it there"},
+	Needs: rule.TapResponder | rule.Completions | rule.Stores, Stimulus: "segments that overtake each other",
 	New: watching(func(w *watch) {
 		w.over = func(m *message) {
 			if m.record || !m.matched || !m.shuffled() || !w.hadTimeFrom(m.whole) {
@@ -112,7 +116,8 @@ var copiesHarmless = define(rule.Rule{
 		}
 		w.told = func(e *trace.Event, m *message) {
 			if copies && received(e) && m == nil {
-				w.Failf(rule.Responder, "receive %d completes, and every whole message has completed already", e.Body.ID)
+				w.Failf(rule.Responder, "receive %d completes, and every whole message has completed already",
+					e.Body.ID)
 			}
 		}
 	}),
@@ -120,8 +125,10 @@ var copiesHarmless = define(rule.Rule{
 
 var givenUp = define(rule.Rule{
 	ID: "UDSR-TMO-001", Level: rule.Must,
-	Title: "A message that stays incomplete releases its receive after t_reasm, is reported as lost, and the QP goes on",
-	Source: paper("IV-B4", "Typically, in the event of packet loss while sending large multi-packet datagram messages, the entire "+
+	Title: "A message that stays incomplete releases its receive after t_reasm, is reported as " +
+		"lost, and the QP goes on",
+	Source: paper("IV-B4", "Typically, in the event of packet loss while sending large multi-packet datagram "+
+		"messages, the entire "+
 		"message must be discarded."),
 	Needs: rule.TapResponder | rule.Completions, Stimulus: "a lost segment",
 	New: watching(func(w *watch) {

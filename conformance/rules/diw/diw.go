@@ -1,9 +1,9 @@
-// Package diw holds the rules of datagram-iWARP (Grant et al., RDMA Capable iWARP over Datagrams): DIW for what its datagrams
-// and QPs are, UDSR for send/receive, WREC for RDMA Write-Record.
+// Package diw holds the rules of datagram-iWARP (Grant et al., RDMA Capable iWARP over Datagrams): DIW for what its
+// datagrams and QPs are, UDSR for send/receive, WREC for RDMA Write-Record.
 //
-// A check joins the IP fragments that pass a tap to datagrams (datagram.go) and follows, message by message, what a target
-// that saw them must do (watch.go). What it did is read from the events that it reports: placements, completions,
-// declarations, losses. A device that reports nothing can be judged by what its datagrams look like alone.
+// A check joins the IP fragments that pass a tap to datagrams (datagram.go) and follows, message by message, what a
+// target that saw them must do (watch.go). What it did is read from the events that it reports: placements,
+// completions, declarations, losses. A device that reports nothing can be judged by what its datagrams look like alone.
 package diw
 
 import (

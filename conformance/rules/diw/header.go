@@ -14,8 +14,9 @@ import (
 var controlWord = define(rule.Rule{
 	ID: "DIW-HDR-001", Level: rule.Must, Rests: validity.Sequence,
 	Title: "Control word: DDP version 1, RDMAP version 1, reserved bits zero, T per model, L on the last segment only",
-	Source: rule.Source{Ref: "RFC 5041 4, RFC 5040 4.1", Requirement: "The DDP and RDMAP versions are 1, reserved bits are set to " +
-		"zero, and L is set in the last segment of a message"},
+	Source: rule.Source{Ref: "RFC 5041 4, RFC 5040 4.1",
+		Requirement: "The DDP and RDMAP versions are 1, reserved bits are set to " +
+			"zero, and L is set in the last segment of a message"},
 	Needs: rule.TapRequester, Stimulus: "every operation and length", BlackBox: "SIW,ENG",
 	New: watching(func(w *watch) {
 		var before *iwarp.Segment // the latest SEND
@@ -33,7 +34,8 @@ var controlWord = define(rule.Rule{
 				w.wrong(d, "reserved bits are set: %s", s.String())
 			case s.Tagged != s.Opcode.Tagged():
 				w.wrong(d, "bit T is not that of the operation: %s", s.String())
-			case s.Opcode == iwarp.WriteRecord && s.Last != (uint64(s.Record.Off)+uint64(len(s.Payload)) == uint64(s.Record.Len)):
+			case s.Opcode == iwarp.WriteRecord &&
+				s.Last != (uint64(s.Record.Off)+uint64(len(s.Payload)) == uint64(s.Record.Len)):
 				w.wrong(d, "bit L is not that of the last segment: %s", s.String())
 			case send && before != nil && before.Last == (before.MSN == s.MSN):
 				w.wrong(d, "bit L of the segment before was not that of a last one: %s", before.String())
@@ -48,8 +50,8 @@ var controlWord = define(rule.Rule{
 var headerFields = define(rule.Rule{
 	ID: "DIW-HDR-002", Level: rule.Must, Rests: validity.Sequence,
 	Title: "The tagged header has 14 bytes and the untagged 18, with fields as defined",
-	Source: rule.Source{Ref: "RFC 5041 4", Requirement: "The tagged buffer header holds STag and TO, the untagged one QN, MSN and MO; " +
-		"the first message of a queue has MSN 1"},
+	Source: rule.Source{Ref: "RFC 5041 4", Requirement: "The tagged buffer header holds STag and TO, the untagged " +
+		"one QN, MSN and MO; the first message of a queue has MSN 1"},
 	Needs: rule.TapRequester, Stimulus: "every operation and length", BlackBox: "SIW,ENG",
 	New: watching(func(w *watch) {
 		sends, to := uint32(0), map[uint32]uint64{} // the latest MSN; where the Write-Records begin in memory
@@ -123,9 +125,10 @@ func framed(b []byte) string {
 
 var crcPresent = define(rule.Rule{
 	ID: "DIW-CRC-001", Level: rule.Must, Rests: validity.Frames,
-	Title:  "Every datagram ends with the CRC32c of its segment",
-	Source: paper("IV-B, 6", "Datagram-iWARP always requires the use of Cyclic Redundancy Check (CRC32) when sending messages."),
-	Needs:  rule.TapRequester, Stimulus: "any traffic",
+	Title: "Every datagram ends with the CRC32c of its segment",
+	Source: paper("IV-B, 6", "Datagram-iWARP always requires the use of Cyclic Redundancy Check (CRC32) "+
+		"when sending messages."),
+	Needs: rule.TapRequester, Stimulus: "any traffic",
 	New: watching(func(w *watch) {
 		w.sent = func(d *datagram) {
 			if w.Met(); d.damaged() {
@@ -137,9 +140,10 @@ var crcPresent = define(rule.Rule{
 
 var crcChecked = define(rule.Rule{
 	ID: "DIW-CRC-002", Level: rule.Must,
-	Title:  "A segment whose CRC is wrong is dropped and counted, and nothing of it is placed",
-	Source: paper("V", "In addition, it requires the use of CRC at the DDP layer to ensure correct reception of individual packets."),
-	Needs:  rule.TapResponder | rule.Stores | rule.Probes, Stimulus: "a corrupted datagram",
+	Title: "A segment whose CRC is wrong is dropped and counted, and nothing of it is placed",
+	Source: paper("V", "In addition, it requires the use of CRC at the DDP layer to ensure correct reception "+
+		"of individual packets."),
+	Needs: rule.TapResponder | rule.Stores | rule.Probes, Stimulus: "a corrupted datagram",
 	New: watching(func(w *watch) {
 		bad, damaged := map[uint32]bool{}, int64(0) // sums of what came damaged alone; how many did
 		w.damaged = func(d *datagram) {
@@ -169,9 +173,10 @@ var crcChecked = define(rule.Rule{
 
 var datagramLimit = define(rule.Rule{
 	ID: "DIW-SEG-001", Level: rule.Must, Rests: validity.Frames,
-	Title:  "A UDP payload has 65507 bytes at most; longer messages are segmented by the stack",
-	Source: paper("IV-B", "Although for UD RDMA operations it is possible to perform reassembly of larger messages in the iWARP stack."),
-	Needs:  rule.TapRequester, Stimulus: "messages of 64 KiB and more",
+	Title: "A UDP payload has 65507 bytes at most; longer messages are segmented by the stack",
+	Source: paper("IV-B", "Although for UD RDMA operations it is possible to perform reassembly of larger "+
+		"messages in the iWARP stack."),
+	Needs: rule.TapRequester, Stimulus: "messages of 64 KiB and more",
 	New: watching(func(w *watch) {
 		w.sent = func(d *datagram) {
 			if n := len(d.bytes) - iwarp.UDPLen; n > iwarp.MaxDatagram || d.err != nil && n > 0xFFFF-iwarp.UDPLen {
@@ -186,8 +191,8 @@ var datagramLimit = define(rule.Rule{
 var coverOnce = define(rule.Rule{
 	ID: "DIW-SEG-002", Level: rule.Must, Rests: validity.Sequence,
 	Title: "The segments of a message cover it exactly once, in ascending order when they are sent",
-	Source: rule.Source{Ref: "RFC 5041 5.1", Requirement: "The data source segments the message in ascending order of offset, and every " +
-		"byte is in one segment"},
+	Source: rule.Source{Ref: "RFC 5041 5.1", Requirement: "The data source segments the message in ascending order " +
+		"of offset, and every byte is in one segment"},
 	Needs: rule.TapRequester, Stimulus: "messages of 1 MB",
 	New: watching(func(w *watch) {
 		at := map[bool]*progress{true: {}, false: {}} // of Write-Records, and of SENDs

@@ -12,13 +12,14 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// lossModel compares what was declared with what the paper's reasoning predicts for a link that loses each frame with the
-// same probability: a datagram of f fragments arrives with (1-p)^f; a message is declared when its last datagram arrives, and
-// then all others that did count. The probability is the one at which this very trace lost frames.
+// lossModel compares what was declared with what the paper's reasoning predicts for a link that loses each frame with
+// the same probability: a datagram of f fragments arrives with (1-p)^f; a message is declared when its last datagram
+// arrives, and then all others that did count. The probability is the one at which this very trace lost frames.
 var lossModel = define(rule.Rule{
 	ID: "WREC-LOSS-001", Level: rule.Should, Rests: validity.Everything,
 	Title: "As many messages are declared, and as many bytes valid, as the loss of the link explains",
-	Source: paper("VI-A2", "So for messages that comprise many 64KB UDP segments some of the overall message can be saved even if some "+
+	Source: paper("VI-A2", "So for messages that comprise many 64KB UDP segments some of the overall message can "+
+		"be saved even if some "+
 		"64KB UDP segments are discarded."),
 	Needs: rule.Both | rule.Fates | rule.Completions, Stimulus: "random loss",
 	New: func(c *rule.Context) rule.Check {
@@ -161,6 +162,7 @@ func (s *shapes) moments(p float64) (arrives, first, second float64) {
 // compare fails when a number is off by more than three standard deviations.
 func (x *expectation) compare(what string, got, want, variance float64) {
 	if sigma := math.Sqrt(variance); math.Abs(got-want) > 3*sigma {
-		x.c.Failf(rule.Responder, "%.0f %s, and the loss of the link explains %.0f, with a deviation of %.0f", got, what, want, sigma)
+		x.c.Failf(rule.Responder, "%.0f %s, and the loss of the link explains %.0f, with a deviation of %.0f", got,
+			what, want, sigma)
 	}
 }

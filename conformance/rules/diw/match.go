@@ -24,8 +24,8 @@ func (w *model) leave(m *message) {
 	}
 }
 
-// giveBack puts a receive before all others. A SEND that began at that instant and of which the target has told nothing has not taken
-// its own yet: in what order the target does things its events tell, and the tap does not.
+// giveBack puts a receive before all others. A SEND that began at that instant and of which the target has told nothing
+// has not taken its own yet: in what order the target does things its events tell, and the tap does not.
 func (w *model) giveBack(b buffer, now vtime.Time) {
 	first := len(w.order)
 	for first > 0 && w.order[first-1].first == now {
@@ -44,8 +44,8 @@ func (w *model) giveBack(b buffer, now vtime.Time) {
 	}
 }
 
-// holding finds the SEND that an event about a receive is about: the one that holds the buffer, and where that is not known
-// the oldest that fits.
+// holding finds the SEND that an event about a receive is about: the one that holds the buffer, and where that is not
+// known the oldest that fits.
 func (w *model) holding(e *trace.Event) *message {
 	if m := w.holders[e.Body.ID]; m != nil {
 		delete(w.holders, e.Body.ID)

@@ -49,7 +49,8 @@ type message struct {
 
 // add notes a segment.
 func (m *message) add(d *datagram, off, n uint32) *part {
-	p := part{off: off, len: n, sum: crc32.ChecksumIEEE(d.Segment.Payload), at: d.at, record: d.record, last: d.Segment.Last,
+	p := part{off: off, len: n, sum: crc32.ChecksumIEEE(d.Segment.Payload), at: d.at, record: d.record,
+		last: d.Segment.Last,
 		late: m.last != vtime.Never, jumped: off != m.reach(), fresh: m.arrived.without(off, off+n)}
 	m.parts = append(m.parts, p)
 	m.arrived.add(off, off+n)
@@ -62,8 +63,8 @@ func (m *message) add(d *datagram, off, n uint32) *part {
 	return &m.parts[len(m.parts)-1]
 }
 
-// waiting returns the segment that a placement may be of and that has not been placed; nil when there is none. The first of several
-// copies is the one that is placed.
+// waiting returns the segment that a placement may be of and that has not been placed; nil when there is none. The
+// first of several copies is the one that is placed.
 func (m *message) waiting(e *trace.Event) *part {
 	if e.VA < m.base || m.known && e.VA-m.base > uint64(m.length) {
 		return nil

@@ -8,9 +8,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// model follows one half-conversation for all checks of the families: what its source sent, what reached the target, and what
-// a target must make of it. The checks are shown the same things one after the other; the first that is shown something takes
-// the step, and the others find its result.
+// model follows one half-conversation for all checks of the families: what its source sent, what reached the target,
+// and what a target must make of it. The checks are shown the same things one after the other; the first that is shown
+// something takes the step, and the others find its result.
 type model struct {
 	c              *rule.Conversation
 	sights, events int  // taken so far
@@ -43,8 +43,8 @@ type key struct {
 	number uint32 // its ID, or MSN
 }
 
-// keep bounds the messages that a check remembers; the oldest is closed when there are more. Scan is among how many of the
-// latest an event looks for its own.
+// keep bounds the messages that a check remembers; the oldest is closed when there are more. Scan is among how many of
+// the latest an event looks for its own.
 const (
 	keep = 1 << 14
 	scan = 1 << 10
@@ -202,13 +202,15 @@ func (w *model) ofTarget(e *trace.Event) (m *message) {
 	return m
 }
 
-// stored finds the segment that was placed, and the message that it is of. SENDs may lie in buffers that overlap, and be alike: what
-// came first is placed first, and what has completed was placed before. Of Write-Records it is the latest that has a segment like it.
+// stored finds the segment that was placed, and the message that it is of. SENDs may lie in buffers that overlap, and
+// be alike: what came first is placed first, and what has completed was placed before. Of Write-Records it is the
+// latest that has a segment like it.
 func (w *model) stored(e *trace.Event) *message {
 	var of *message
 	var first *part
 	for _, m := range w.live {
-		if p := m.waiting(e); p != nil && (first == nil || p.at < first.at || p.at == first.at && p.record < first.record) {
+		if p := m.waiting(e); p != nil && (first == nil || p.at < first.at || p.at == first.at &&
+			p.record < first.record) {
 			of, first = m, p
 		}
 	}

@@ -27,7 +27,8 @@ var oldestReceive = define(rule.Rule{
 				posted[e.VA] = true
 			case received(e):
 				if w.Met(); posted[e.VA] && m == nil {
-					w.Failf(rule.Responder, "completes receive %d, which was not the oldest when any message began", e.Body.ID)
+					w.Failf(rule.Responder, "completes receive %d, which was not the oldest when any message began",
+						e.Body.ID)
 				}
 			}
 		}
@@ -42,14 +43,16 @@ var noReceive = define(rule.Rule{
 	New: watching(func(w *watch) {
 		due := int64(0) // segments that found no receive
 		w.came = func(d *datagram, m *message, _ *part) {
-			if s := &d.Segment; w.Alone && m == nil && !s.Tagged && s.Opcode == iwarp.Send && s.DDP == iwarp.Version && s.RDMAP == iwarp.Version {
+			if s := &d.Segment; w.Alone && m == nil && !s.Tagged && s.Opcode == iwarp.Send && s.DDP == iwarp.Version &&
+				s.RDMAP == iwarp.Version {
 				due++
 				w.Met()
 			}
 		}
 		w.back = func(s *rule.Sight) {
 			if due > 0 && !w.works() {
-				w.FailAt(s.At, s.Index, rule.Responder, "answers a SEND for which there is no receive; silence expected")
+				w.FailAt(s.At, s.Index, rule.Responder,
+					"answers a SEND for which there is no receive; silence expected")
 			}
 		}
 		w.told = func(e *trace.Event, m *message) {
@@ -79,7 +82,8 @@ var silentPoll = define(rule.Rule{
 			switch e.Kind {
 			case trace.Recv, trace.Declared, trace.Lost, trace.Refused, trace.Fatal:
 				if !came && (w.Alone || e.Kind == trace.Fatal) {
-					w.Failf(rule.Responder, "%v %v although nothing has arrived; neither expected", e.Kind, e.Body.Status)
+					w.Failf(rule.Responder, "%v %v although nothing has arrived; neither expected",
+						e.Kind, e.Body.Status)
 				}
 			}
 		}
@@ -93,9 +97,10 @@ var silentPoll = define(rule.Rule{
 
 var bufferHolds = define(rule.Rule{
 	ID: "UDSR-LEN-001", Level: rule.Must,
-	Title: "A message longer than its receive ends it with an error or is dropped; nothing is placed beyond it, and the QP goes on",
-	Source: rule.Source{Ref: "RFC 5041 7.1", Requirement: "A segment that does not fit the untagged buffer is not placed, and the error is " +
-		"surfaced"},
+	Title: "A message longer than its receive ends it with an error or is dropped; nothing is placed beyond " +
+		"it, and the QP goes on",
+	Source: rule.Source{Ref: "RFC 5041 7.1", Requirement: "A segment that does not fit the untagged buffer is not " +
+		"placed, and the error is surfaced"},
 	Needs: rule.TapResponder | rule.Completions | rule.Stores, Stimulus: "a message longer than its receive",
 	New: watching(func(w *watch) {
 		long, bounds := false, map[uint64]uint32{} // such a message has come; lengths of receives by address
@@ -122,22 +127,24 @@ var bufferHolds = define(rule.Rule{
 
 var sendIsDone = define(rule.Rule{
 	ID: "UDSR-CMP-005", Level: rule.Must,
-	Title:  "A SEND completes at the source when it is handed to UDP, whatever becomes of it",
-	Source: paper("IV-B3", "The send side initiates a request, which completes as soon as the data are delivered to the UDP layer."),
-	Needs:  rule.Both | rule.Fates | rule.Completions, Stimulus: "SENDs, none of which need arrive",
+	Title: "A SEND completes at the source when it is handed to UDP, whatever becomes of it",
+	Source: paper("IV-B3", "The send side initiates a request, which completes as soon as the data are "+
+		"delivered to the UDP layer."),
+	Needs: rule.Both | rule.Fates | rule.Completions, Stimulus: "SENDs, none of which need arrive",
 	New: watching(func(w *watch) { w.handedOver(engine.OpSend, false) }),
 })
 
 var recordIsDone = define(rule.Rule{
 	ID: "WREC-SRC-001", Level: rule.Must,
-	Title:  "The source completes when the message is handed to UDP, and needs no message from the target",
-	Source: paper("IV-B3", "the source completes the operation at the moment that the last bit of the message is passed to transport layer."),
-	Needs:  rule.TapRequester | rule.Completions, Stimulus: "a Write-Record",
+	Title: "The source completes when the message is handed to UDP, and needs no message from the target",
+	Source: paper("IV-B3", "the source completes the operation at the moment that the last bit of the message is "+
+		"passed to transport layer."),
+	Needs: rule.TapRequester | rule.Completions, Stimulus: "a Write-Record",
 	New: watching(func(w *watch) { w.handedOver(engine.OpWrite, true) }),
 })
 
-// handedOver checks that requests of an operation complete when their last segment leaves. Always says that each counts as
-// the stimulus, not only one that lost something.
+// handedOver checks that requests of an operation complete when their last segment leaves. Always says that each counts
+// as the stimulus, not only one that lost something.
 func (w *watch) handedOver(op engine.Op, always bool) {
 	var left, done []vtime.Time // when last segments left, and when requests completed, in order
 	lost := false

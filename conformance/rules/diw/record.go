@@ -10,9 +10,10 @@ import (
 
 var noReceiveTaken = define(rule.Rule{
 	ID: "WREC-ONE-001", Level: rule.MustNot,
-	Title:  "A Write-Record consumes no posted receive",
-	Source: paper("IV-B3", "Our proposed solution does not require a posted receive whatsoever, making it a truly one-sided operation."),
-	Needs:  rule.TapResponder | rule.Completions, Stimulus: "a Write-Record",
+	Title: "A Write-Record consumes no posted receive",
+	Source: paper("IV-B3", "Our proposed solution does not require a posted receive whatsoever, making it a truly "+
+		"one-sided operation."),
+	Needs: rule.TapResponder | rule.Completions, Stimulus: "a Write-Record",
 	New: watching(func(w *watch) {
 		sends, taken := 0, 0 // segments of SENDs that came, receives that completed
 		w.came = func(d *datagram, m *message, _ *part) {
@@ -36,7 +37,8 @@ var noReceiveTaken = define(rule.Rule{
 var oneEntry = define(rule.Rule{
 	ID: "WREC-ONE-002", Level: rule.Must,
 	Title: "A message of one datagram gives exactly one completion entry, or a map with one interval",
-	Source: paper("IV-B3", "For messages of a size less than or equal to the Maximum Transfer Unit (MTU) of the LLP, this "+
+	Source: paper("IV-B3", "For messages of a size less than or equal to the Maximum Transfer Unit "+
+		"(MTU) of the LLP, this "+
 		"notification is very simple, comprising only a single completion entry or single entry validity map."),
 	Needs: rule.TapResponder | rule.Completions, Stimulus: "a message of one datagram",
 	New: watching(func(w *watch) {
@@ -53,9 +55,10 @@ var oneEntry = define(rule.Rule{
 
 var placedOnArrival = define(rule.Rule{
 	ID: "WREC-PLC-001", Level: rule.Must,
-	Title:  "Each segment is placed when it arrives, at the address that it names, in any order",
-	Source: paper("VI-A2", "Segments (64K) are placed in memory as they arrive and their reception and location is recorded."),
-	Needs:  rule.TapResponder | rule.Stores, Stimulus: "segments that overtake each other",
+	Title: "Each segment is placed when it arrives, at the address that it names, in any order",
+	Source: paper("VI-A2", "Segments (64K) are placed in memory as they arrive and their reception and "+
+		"location is recorded."),
+	Needs: rule.TapResponder | rule.Stores, Stimulus: "segments that overtake each other",
 	New: watching(func(w *watch) {
 		w.came = func(_ *datagram, m *message, p *part) {
 			if p != nil && m.record && p.jumped {
@@ -75,7 +78,8 @@ var placedOnArrival = define(rule.Rule{
 		w.over = func(m *message) {
 			for i := range m.parts {
 				if p := &m.parts[i]; m.record && p.fresh && p.len > 0 && !p.stored && w.Now().Sub(p.at) >= lateness {
-					w.FailAt(p.at, p.record, rule.Responder, m.String()+": bytes "+p.bytes().String()+" are not placed as sent")
+					w.FailAt(p.at, p.record, rule.Responder, m.String()+": bytes "+p.bytes().String()+
+						" are not placed as sent")
 				}
 			}
 		}
@@ -84,10 +88,13 @@ var placedOnArrival = define(rule.Rule{
 
 var checkedFirst = define(rule.Rule{
 	ID: "WREC-PLC-002", Level: rule.Must,
-	Title: "Steering tag, bounds and rights are checked before placement; a violation is dropped and reported, and the QP goes on",
-	Source: paper("II", "The receiving machine enforces the requirement that the requested memory location must be registered with "+
+	Title: "Steering tag, bounds and rights are checked before placement; a violation is dropped and " +
+		"reported, and the QP goes on",
+	Source: paper("II", "The receiving machine enforces the requirement that the requested memory location "+
+		"must be registered with "+
 		"the device as a valid memory region before placing the data."),
-	Needs: rule.TapResponder | rule.Stores | rule.Probes | rule.Completions, Stimulus: "a segment that reaches where it may not",
+	Needs:    rule.TapResponder | rule.Stores | rule.Probes | rule.Completions,
+	Stimulus: "a segment that reaches where it may not",
 	New: watching(func(w *watch) {
 		due, reported := 0, 0     // such segments
 		where := map[uint64]int{} // bytes that must not be placed, by address
@@ -119,9 +126,10 @@ var checkedFirst = define(rule.Rule{
 
 var neverAnswers = define(rule.Rule{
 	ID: "WREC-SRC-002", Level: rule.MustNot,
-	Title:  "The target sends no packet in response",
-	Source: paper("IV-B3", "unlike a traditional RC RDMA Write operation, no further communication is required between the source and target"),
-	Needs:  rule.TapResponder | rule.Completions, Stimulus: "every operation and length",
+	Title: "The target sends no packet in response",
+	Source: paper("IV-B3", "unlike a traditional RC RDMA Write operation, no further communication is required "+
+		"between the source and target"),
+	Needs: rule.TapResponder | rule.Completions, Stimulus: "every operation and length",
 	New: watching(func(w *watch) {
 		came := false
 		w.came = func(d *datagram, _ *message, _ *part) {
@@ -139,9 +147,10 @@ var neverAnswers = define(rule.Rule{
 
 var neverMixed = define(rule.Rule{
 	ID: "WREC-ID-001", Level: rule.Must,
-	Title:  "Two messages under way, of one source or several, never mix in one map",
-	Source: paper("IV-B3", "RDMA Write-Record must log at the target side what data has been written to memory and is valid."),
-	Needs:  rule.TapResponder | rule.Completions, Stimulus: "two senders, one STag",
+	Title: "Two messages under way, of one source or several, never mix in one map",
+	Source: paper("IV-B3", "RDMA Write-Record must log at the target side what data has been written to "+
+		"memory and is valid."),
+	Needs: rule.TapResponder | rule.Completions, Stimulus: "two senders, one STag",
 	New: watching(func(w *watch) {
 		var under *message // that of the latest segment
 		both := false      // another one began before it had ended
@@ -169,9 +178,10 @@ var neverMixed = define(rule.Rule{
 
 var logBounded = define(rule.Rule{
 	ID: "WREC-ID-002", Level: rule.Must,
-	Title:  "The log is bounded, and a message that is never declared leaves it after t_rec",
-	Source: paper("IV-A", "When utilizing OS bypass, such memory savings are important, as state information needs to be held in memory on the RNIC"),
-	Needs:  rule.TapResponder | rule.Completions | rule.Probes, Stimulus: "a lost last segment",
+	Title: "The log is bounded, and a message that is never declared leaves it after t_rec",
+	Source: paper("IV-A", "When utilizing OS bypass, such memory savings are important, as state information needs "+
+		"to be held in memory on the RNIC"),
+	Needs: rule.TapResponder | rule.Completions | rule.Probes, Stimulus: "a lost last segment",
 	New: watching(func(w *watch) {
 		open, ended := 0, int64(0) // messages that were never declared, others
 		w.over = func(m *message) {

@@ -16,9 +16,10 @@ func (m *message) chunk(e *trace.Event) span {
 
 var mapIsUnion = define(rule.Rule{
 	ID: "WREC-LOG-001", Level: rule.Must,
-	Title:  "The validity map is exactly the union of the bytes that were placed for the message",
-	Source: paper("IV-B3", "RDMA Write-Record must log at the target side what data has been written to memory and is valid."),
-	Needs:  rule.TapResponder | rule.Completions, Stimulus: "lost segments inside a message",
+	Title: "The validity map is exactly the union of the bytes that were placed for the message",
+	Source: paper("IV-B3", "RDMA Write-Record must log at the target side what data has been written to "+
+		"memory and is valid."),
+	Needs: rule.TapResponder | rule.Completions, Stimulus: "lost segments inside a message",
 	New: watching(func(w *watch) {
 		w.over = func(m *message) {
 			if !m.record || m.last == vtime.Never || !w.hadTimeFrom(m.latest()) {
@@ -37,7 +38,8 @@ var mapIsUnion = define(rule.Rule{
 var mapNoMore = define(rule.Rule{
 	ID: "WREC-LOG-002", Level: rule.MustNot,
 	Title: "No byte is declared valid that the message has not written",
-	Source: paper("IV-B3", "The target application can then request this information to determine what data is valid by reading the "+
+	Source: paper("IV-B3", "The target application can then request this information to determine what data is "+
+		"valid by reading the "+
 		"appropriate completion queue entries."),
 	Needs: rule.TapResponder | rule.Completions, Stimulus: "lost segments, and messages that overlap",
 	New: watching(func(w *watch) {
@@ -58,8 +60,10 @@ var mapNoMore = define(rule.Rule{
 var mapModes = define(rule.Rule{
 	ID: "WREC-LOG-003", Level: rule.Must,
 	Title: "One entry for each chunk, or one map of all: both describe the same set, each chunk once",
-	Source: paper("IV-B3", "These completion queue entries can be designed as either individual entries for each logical chunk of data "+
-		"in a message or can be a validity map; essentially an aggregated form of individual completion notifications."),
+	Source: paper("IV-B3", "These completion queue entries can be designed as either individual entries for each "+
+		"logical chunk of data "+
+		"in a message or can be a validity map; essentially an aggregated form of individual "+
+		"completion notifications."),
 	Needs: rule.TapResponder | rule.Completions | rule.Attributes, Stimulus: "lost segments inside a message",
 	New: watching(func(w *watch) {
 		aggregate := w.PeerAttr.Params["map"] == "aggregate"
@@ -100,7 +104,8 @@ var mapModes = define(rule.Rule{
 var onLast = define(rule.Rule{
 	ID: "WREC-LAST-001", Level: rule.Must,
 	Title: "A message is declared when its last segment arrives",
-	Source: paper("VI-A2", "the final packet must arrive for the partial message to be placed into memory and those parts that are "+
+	Source: paper("VI-A2", "the final packet must arrive for the partial message to be placed into memory and "+
+		"those parts that are "+
 		"valid are declared as such"),
 	Needs: rule.TapResponder | rule.Completions, Stimulus: "a lost segment",
 	New: watching(func(w *watch) {
@@ -145,9 +150,10 @@ var lastLost = define(rule.Rule{
 
 var lateExtends = define(rule.Rule{
 	ID: "WREC-LAST-003", Level: rule.Must,
-	Title:  "Segments that arrive behind the last one extend what was declared, and take nothing back",
-	Source: paper("IV-B3", "RDMA Write-Record must log at the target side what data has been written to memory and is valid."),
-	Needs:  rule.TapResponder | rule.Completions, Stimulus: "a last segment that overtakes others",
+	Title: "Segments that arrive behind the last one extend what was declared, and take nothing back",
+	Source: paper("IV-B3", "RDMA Write-Record must log at the target side what data has been written to "+
+		"memory and is valid."),
+	Needs: rule.TapResponder | rule.Completions, Stimulus: "a last segment that overtakes others",
 	New: watching(func(w *watch) {
 		w.over = func(m *message) {
 			for i := range m.parts {
@@ -156,7 +162,8 @@ var lateExtends = define(rule.Rule{
 					continue
 				}
 				if w.Met(); !m.declared.covers(p.off, p.off+p.len) {
-					w.FailAt(p.at, p.record, rule.Responder, m.String()+": bytes "+p.bytes().String()+" came late and were not declared")
+					w.FailAt(p.at, p.record, rule.Responder, m.String()+": bytes "+p.bytes().String()+
+						" came late and were not declared")
 				}
 			}
 		}

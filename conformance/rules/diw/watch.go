@@ -14,13 +14,14 @@ type watch struct {
 	*rule.Context
 	*model
 
-	sent    func(d *datagram)                      // a datagram has left the source
-	came    func(d *datagram, m *message, p *part) // an intact segment has reached the target; m is nil when it is none to take
-	damaged func(d *datagram)                      // a datagram reached the target whose CRC is wrong
-	back    func(s *rule.Sight)                    // a packet left the target
-	told    func(e *trace.Event, m *message)       // an event of the target, and the message that it is about, if any
-	tells   func(e *trace.Event)                   // an event of the source
-	over    func(m *message)                       // nothing more can come of a message
+	sent func(d *datagram) // a datagram has left the source
+	// an intact segment has reached the target; m is nil when it is none to take
+	came    func(d *datagram, m *message, p *part)
+	damaged func(d *datagram)                // a datagram reached the target whose CRC is wrong
+	back    func(s *rule.Sight)              // a packet left the target
+	told    func(e *trace.Event, m *message) // an event of the target, and the message that it is about, if any
+	tells   func(e *trace.Event)             // an event of the source
+	over    func(m *message)                 // nothing more can come of a message
 	end     func()
 
 	sights, events int // that the check has been shown

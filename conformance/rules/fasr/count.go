@@ -7,8 +7,8 @@ import (
 var countIsReceivers = define(rule.Rule{
 	ID: "FASR-SND-005", Level: rule.MustNot,
 	Title: "The sender does not change lost-cnt by itself: it is that of the last SACK, or zero outside recovery",
-	Source: rule.Source{Ref: "FASR III-B2", Requirement: "The sender does not locally update its lost-cnt. Rather, it relies on the lost-cnt " +
-		"transmitted by the receiver."},
+	Source: rule.Source{Ref: "FASR III-B2", Requirement: "The sender does not locally update its lost-cnt. Rather, " +
+		"it relies on the lost-cnt transmitted by the receiver."},
 	Needs: rule.TapRequester | responderState, Sees: rule.ResponseIn, Stimulus: "several lost packets",
 	New: func(c *rule.Context) rule.Check {
 		var heard []int64

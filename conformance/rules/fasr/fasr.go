@@ -1,13 +1,13 @@
 // Package fasr holds the rules of FaSR (Huang et al., Fast and Scalable Selective Retransmission for RDMA).
 //
 // Two reference machines are derived from the wire alone: what a receiver must answer to the packets that reached it
-// (package selective), and what a sender must send again after the answers that reached it (sender.go). Rules compare a device
-// with them. Where the paper speaks of state that no packet shows, such as the pool, the rules read the variables that an
-// engine reports, by the paper's names (probe.go).
+// (package selective), and what a sender must send again after the answers that reached it (sender.go). Rules compare a
+// device with them. Where the paper speaks of state that no packet shows, such as the pool, the rules read the
+// variables that an engine reports, by the paper's names (probe.go).
 //
-// Devices are judged at their ports, so packets that had left the engine before it heard of a loss still leave: rule.Handed
-// new packets are allowed. A device whose pool is exhausted goes back N, which is right; from then on, until the
-// recovery is over, its answers are not compared, and its retransmissions never again.
+// Devices are judged at their ports, so packets that had left the engine before it heard of a loss still leave:
+// rule.Handed new packets are allowed. A device whose pool is exhausted goes back N, which is right; from then on,
+// until the recovery is over, its answers are not compared, and its retransmissions never again.
 package fasr
 
 import (

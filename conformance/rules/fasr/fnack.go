@@ -8,8 +8,9 @@ import (
 var fnackNames = define(rule.Rule{
 	ID: "FASR-FNK-001", Level: rule.Must,
 	Title: "A packet between RCV-NXT and sack-high is dropped and answered with an FNACK that carries its PSN",
-	Source: rule.Source{Ref: "FASR III-D", Requirement: "If the receiver receives a packet with a PSN smaller than sack-high and larger than " +
-		"RCV-NXT, one retransmitted packet is considered lost. This packet will be discarded, and the PSN value is carried back in FNACK."},
+	Source: rule.Source{Ref: "FASR III-D", Requirement: "If the receiver receives a packet with a PSN smaller than " +
+		"sack-high and larger than RCV-NXT, one retransmitted packet is considered lost. This packet will be " +
+		"discarded, and the PSN value is carried back in FNACK."},
 	Needs: answersTap, Sees: sightsOfReceiver, Stimulus: "the first of several retransmissions lost",
 	New: answers(func(c *rule.Context, want *answer, sent *rule.Sight) {
 		switch {

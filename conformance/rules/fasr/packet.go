@@ -10,9 +10,11 @@ import (
 
 var placeable = define(rule.Rule{
 	ID: "FASR-PLC-001", Level: rule.Must, Rests: validity.Sequence,
-	Title: "Every WRITE packet carries its remote address, and every SEND packet the number of its receive and its offset",
-	Source: rule.Source{Ref: "FASR IV-D", Requirement: "All SEND packets carry the 3 bytes size send message sequence number (MSN) and 3 bytes for the " +
-		"payload offset [...]. All WRITE packets carry their target remote memory address, which costs 8 bytes."},
+	Title: "Every WRITE packet carries its remote address, and every SEND packet the number of its " +
+		"receive and its offset",
+	Source: rule.Source{Ref: "FASR IV-D", Requirement: "All SEND packets carry the 3 bytes size send message " +
+		"sequence number (MSN) and 3 bytes for the payload offset [...]. All WRITE packets carry their target remote " +
+		"memory address, which costs 8 bytes."},
 	Needs: rule.TapRequester, Sees: rule.RequestOut, Stimulus: "messages of several packets",
 	New: selective.Places,
 })
@@ -20,15 +22,17 @@ var placeable = define(rule.Rule{
 var readAcknowledged = define(rule.Rule{
 	ID: "FASR-RD-001", Level: rule.Must,
 	Title: "READ requests are acknowledged, and one that is not is sent again on timeout",
-	Source: rule.Source{Ref: "FASR IV-D, IV-B", Requirement: "For READ, an acknowledgment mechanism is introduced to the READ requests [...]. If an RD " +
-		"request times out, it will be resubmitted."},
-	Needs: rule.Both | rule.Fates | rule.Attributes, Sees: rule.Requests | rule.Responses, Stimulus: "READs, and a lost READ request",
+	Source: rule.Source{Ref: "FASR IV-D, IV-B", Requirement: "For READ, an acknowledgment mechanism is introduced to " +
+		"the READ requests [...]. If an RD request times out, it will be resubmitted."},
+	Needs: rule.Both | rule.Fates | rule.Attributes, Sees: rule.Requests | rule.Responses,
+	Stimulus: "READs, and a lost READ request",
 	New: func(c *rule.Context) rule.Check {
 		return rule.Check{Sight: newRequests(c).sight}
 	},
 })
 
-// requests follows one READ request at a time, from its arrival to its acknowledgement, or from its loss to its repetition.
+// requests follows one READ request at a time, from its arrival to its acknowledgement, or from its loss to its
+// repetition.
 type requests struct {
 	c     *rule.Context
 	ack   *rule.Obligation // of one that has arrived
@@ -48,7 +52,8 @@ func (q *requests) sight(s *rule.Sight) {
 	switch {
 	case s.Point == trace.ResponderIn && p.Opcode == roce.FReadRequest && s.Due() && s.Legal && !q.ack.Owed():
 		q.ack.Arise(s, p.PSN)
-	case s.Point == trace.RequesterOut && p.Opcode == roce.FReadRequest && s.Relation == rule.First && s.Rec.Lost() && !q.again.Owed():
+	case s.Point == trace.RequesterOut && p.Opcode == roce.FReadRequest && s.Relation == rule.First &&
+		s.Rec.Lost() && !q.again.Owed():
 		q.again.Arise(s, p.PSN)
 	case s.Point == trace.RequesterOut:
 		q.again.Discharge(func(d rule.Debt) bool { return d.PSN == p.PSN })

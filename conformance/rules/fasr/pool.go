@@ -7,8 +7,10 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
 
-var unitsInUse = state("FASR-POOL-001", "A QP holds one SR state unit while any of its places is in recovery, and none otherwise",
-	"FASR III-C1", "When QP exits the loss-recovery state, the corresponding position in the SR states bitmap is set to 0, and can be "+
+var unitsInUse = state("FASR-POOL-001", "A QP holds one SR state unit while any of its places is in "+
+	"recovery, and none otherwise",
+	"FASR III-C1", "When QP exits the loss-recovery state, the corresponding position in the SR states bitmap is "+
+		"set to 0, and can be "+
 		"used by other QPs.", "loss on several QPs",
 	func(c *rule.Context, prev, cur *snapshot) {
 		recovering := false
@@ -26,8 +28,10 @@ var unitsInUse = state("FASR-POOL-001", "A QP holds one SR state unit while any 
 		}
 	})
 
-var poolSize = state("FASR-POOL-002", "The pool is 38 bytes per unit and, per block, its bits and a pointer: 20 and 70 of ten bits are 917.5 bytes",
-	"FASR III-D", "20 SR state units with a size of 38B [...] and 70 bitmap blocks with a size of 10 bits [...]. The total memory overhead "+
+var poolSize = state("FASR-POOL-002", "The pool is 38 bytes per unit and, per block, its bits and a pointer: 20 and "+
+	"70 of ten bits are 917.5 bytes",
+	"FASR III-D", "20 SR state units with a size of 38B [...] and 70 bitmap blocks with a size of 10 bits [...]. The "+
+		"total memory overhead "+
 		"is 0.92 KB.", "any run",
 	func(c *rule.Context, _, cur *snapshot) {
 		got, reported := cur.pool["pool_bits"]
@@ -39,28 +43,35 @@ var poolSize = state("FASR-POOL-002", "The pool is 38 bytes per unit and, per bl
 		if blocks > 255 {
 			pointer = 16
 		}
-		if want := parameter(c, "units", 20)*38*8 + blocks*(parameter(c, "block_bits", 10)+pointer); got != int64(want) {
+		if want := parameter(c, "units", 20)*38*8 + blocks*(parameter(c, "block_bits", 10)+pointer); got !=
+			int64(want) {
 			fail(c, cur, rule.Responder, "the pool's size is not that of its units and blocks")
 		}
 		delete(cur.pool, "pool_bits") // once
 	})
 
-var recordedKept = state("FASR-POOL-004", "What was recorded before the pool was exhausted is kept: recovery ends behind it",
-	"FASR III-D", "After the QP returns to GBN, the recorded OoO will not be deleted.", "a pool without blocks and two losses in one recovery",
+var recordedKept = state("FASR-POOL-004",
+	"What was recorded before the pool was exhausted is kept: recovery ends behind it",
+	"FASR III-D", "After the QP returns to GBN, the recorded OoO will not be deleted.",
+	"a pool without blocks and two losses in one recovery",
 	func(c *rule.Context, prev, cur *snapshot) {
 		if prev.fallback == 0 || prev.path == normal {
 			return
 		}
 		c.Met()
 		if cur.path == normal && cur.next.LessEq(prev.high) {
-			fail(c, cur, rule.Responder, "recorded packets up to "+c.Rel(prev.high)+" are given up, RCV-NXT is "+c.Rel(cur.next))
+			fail(c, cur, rule.Responder, "recorded packets up to "+c.Rel(prev.high)+" are given up, RCV-NXT is "+
+				c.Rel(cur.next))
 		}
 	})
 
-var poolSuffices = advice(state("FASR-POOL-005", "Twenty units and seventy blocks suffice for one QP with a window of 500 packets and two per cent of loss",
-	"FASR III-D, V-D3", "FaSR supports OoO records with a packet loss rate of 0.02.", "one QP, two per cent of random loss",
+var poolSuffices = advice(state("FASR-POOL-005",
+	"Twenty units and seventy blocks suffice for one QP with a window of 500 packets and two per cent of loss",
+	"FASR III-D, V-D3", "FaSR supports OoO records with a packet loss rate of 0.02.",
+	"one QP, two per cent of random loss",
 	func(c *rule.Context, _, cur *snapshot) {
-		if parameter(c, "units", 20) < 20 || parameter(c, "blocks", 70) < 70 || cur.pool["pool_units"] > 1 || cur.path == normal {
+		if parameter(c, "units", 20) < 20 || parameter(c, "blocks", 70) < 70 || cur.pool["pool_units"] > 1 ||
+			cur.path == normal {
 			return
 		}
 		c.Met()
@@ -78,8 +89,8 @@ func advice(r rule.Rule) rule.Rule {
 var exhaustedGoesBack = define(rule.Rule{
 	ID: "FASR-POOL-003", Level: rule.Must,
 	Title: "A responder whose pool is exhausted goes back N: one NAK, and no SACK until the recovery is over",
-	Source: rule.Source{Ref: "FASR III-D", Requirement: "When the bitmap is exhausted, FaSR automatically switches to GBN. [...] QP will not be " +
-		"returned to SR until the loss recovery is completed."},
+	Source: rule.Source{Ref: "FASR III-D", Requirement: "When the bitmap is exhausted, FaSR automatically switches " +
+		"to GBN. [...] QP will not be returned to SR until the loss recovery is completed."},
 	Needs: rule.TapResponder, Sees: sightsOfReceiver, Stimulus: "a pool of one unit and two QPs that lose",
 	New: func(c *rule.Context) rule.Check {
 		var newest, asked, begun psn.PSN
@@ -88,8 +99,8 @@ var exhaustedGoesBack = define(rule.Rule{
 			p := s.Pkt
 			switch {
 			case s.Point == trace.ResponderIn && s.Intact() && s.Relation == rule.Ahead:
-				// What comes in its turn behind them is no part of the recovery. Nor is what comes ahead when all of them have
-				// come: that begins another, although the answers of the one before may still be in the port.
+				// What comes in its turn behind them is no part of the recovery. Nor is what comes ahead when all of
+				// them have come: that begins another, although the answers of the one before may still be in the port.
 				if !seen || newest.Less(c.EPSN) {
 					seen, back, begun, newest = true, false, c.EPSN, p.PSN
 				}

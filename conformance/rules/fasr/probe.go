@@ -34,7 +34,8 @@ const (
 )
 
 // order is that in which an engine reports its variables.
-var order = []string{"snd_path", "snd_lost_cnt", "rd_path", "sr_unit", "rcv_nxt", "rcv_path", "rcv_sack_high", "rcv_lost_cnt",
+var order = []string{"snd_path", "snd_lost_cnt", "rd_path", "sr_unit", "rcv_nxt", "rcv_path",
+	"rcv_sack_high", "rcv_lost_cnt",
 	"rcv_overflow", "rcv_compression_cnt", "rcv_blocks", "rcv_recorded", "rcv_fallback", "rd_snd_path", "pool_units",
 	"pool_exhausted", "pool_bits"}
 
@@ -59,7 +60,8 @@ func (s *snapshot) set(e *trace.Event) {
 	s.at = e.At
 	fields := map[string]*int64{
 		"rcv_path": &s.path, "rcv_lost_cnt": &s.lost, "rcv_overflow": &s.over, "rcv_compression_cnt": &s.compression,
-		"rcv_blocks": &s.blocks, "rcv_recorded": &s.recorded, "rcv_fallback": &s.fallback, "snd_lost_cnt": &s.sndLost, "sr_unit": &s.unit,
+		"rcv_blocks": &s.blocks, "rcv_recorded": &s.recorded, "rcv_fallback": &s.fallback, "snd_lost_cnt": &s.sndLost,
+		"sr_unit": &s.unit,
 	}
 	for i, place := range []string{"snd_path", "rcv_path", "rd_path", "rd_snd_path"} {
 		if name == place {
@@ -88,15 +90,17 @@ const responderState = rule.Probes | rule.Attributes
 
 // state defines a rule about the receiver's variables.
 func state(id, title, ref, requirement, stimulus string, step func(c *rule.Context, prev, cur *snapshot)) rule.Rule {
-	return define(rule.Rule{ID: id, Level: rule.Must, Title: title, Source: rule.Source{Ref: ref, Requirement: requirement},
+	return define(rule.Rule{ID: id, Level: rule.Must, Title: title, Source: rule.Source{Ref: ref,
+		Requirement: requirement},
 		Needs: responderState, Rests: validity.Sequence, Stimulus: stimulus, New: watch(step)})
 }
 
 var nothingWithoutLoss = define(rule.Rule{
 	ID: "FASR-NRM-001", Level: rule.Must,
-	Title:  "Without loss no SR state unit and no bitmap block is allocated",
-	Source: rule.Source{Ref: "FASR III-C1", Requirement: "When there is no packet loss in the QP, this pointer is set to null."},
-	Needs:  rule.TapResponder | responderState, Sees: rule.RequestIn, Stimulus: "a run without loss",
+	Title: "Without loss no SR state unit and no bitmap block is allocated",
+	Source: rule.Source{Ref: "FASR III-C1",
+		Requirement: "When there is no packet loss in the QP, this pointer is set to null."},
+	Needs: rule.TapResponder | responderState, Sees: rule.RequestIn, Stimulus: "a run without loss",
 	New: func(c *rule.Context) rule.Check {
 		early, arrived := false, false
 		w := newReports(c, false, func(_, cur *snapshot) {
@@ -116,9 +120,11 @@ var nothingWithoutLoss = define(rule.Rule{
 })
 
 var fillCounts = state("FASR-LC-003", "A retransmission that is accepted on the slow path takes one off lost-cnt",
-	"FASR III-B1", "lost-cnt [...] will decrease after receiving the retransmitted data packet.", "three lost packets in a row",
+	"FASR III-B1", "lost-cnt [...] will decrease after receiving the retransmitted data packet.",
+	"three lost packets in a row",
 	func(c *rule.Context, prev, cur *snapshot) {
-		if prev.path != slow || cur.path == normal || prev.over != 0 || !prev.next.Less(cur.next) || cur.high != prev.high {
+		if prev.path != slow || cur.path == normal || prev.over != 0 || !prev.next.Less(cur.next) ||
+			cur.high != prev.high {
 			return
 		}
 		c.Met()
@@ -127,8 +133,10 @@ var fillCounts = state("FASR-LC-003", "A retransmission that is accepted on the 
 		}
 	})
 
-var overflowFreezes = state("FASR-LC-005", "lost-cnt stays within three bits; beyond, it overflows, and does not change until the recovery is over",
-	"FASR III-D", "Once the receiver's lost-cnt overflows, it remains unchanged until the packet loss recovery is completed.",
+var overflowFreezes = state("FASR-LC-005", "lost-cnt stays within three bits; beyond, it overflows, and does not "+
+	"change until the recovery is over",
+	"FASR III-D", "Once the receiver's lost-cnt overflows, it remains unchanged until the packet loss "+
+		"recovery is completed.",
 	"nine lost packets in a row",
 	func(c *rule.Context, prev, cur *snapshot) {
 		if cur.over != 0 {
@@ -142,8 +150,10 @@ var overflowFreezes = state("FASR-LC-005", "lost-cnt stays within three bits; be
 		}
 	})
 
-var fastHoldsNoBlock = state("FASR-FAST-001", "With a lost-cnt of 1 no bitmap block is held: packets out of order move sack-high alone",
-	"FASR III-B1", "When lost-cnt equals 1, only RCV-NXT is lost and fast path is selected. Only sack-high will be updated if FaSR "+
+var fastHoldsNoBlock = state("FASR-FAST-001", "With a lost-cnt of 1 no bitmap block is held: packets out of order "+
+	"move sack-high alone",
+	"FASR III-B1", "When lost-cnt equals 1, only RCV-NXT is lost and fast path is selected. Only sack-high "+
+		"will be updated if FaSR "+
 		"receives an OoO packet.", "one lost packet",
 	func(c *rule.Context, prev, cur *snapshot) {
 		if cur.path == normal || cur.lost != 1 || cur.over != 0 {
@@ -155,8 +165,10 @@ var fastHoldsNoBlock = state("FASR-FAST-001", "With a lost-cnt of 1 no bitmap bl
 		}
 	})
 
-var fastJumps = state("FASR-FAST-002", "On the fast path the retransmission takes RCV-NXT behind sack-high at once, and recovery is over",
-	"FASR III-B1", "When a retransmission packet (PSN=RCV-NXT) is received, the loss-recovery state is exited, and RCV-NXT is directly "+
+var fastJumps = state("FASR-FAST-002", "On the fast path the retransmission takes RCV-NXT behind sack-high at once, "+
+	"and recovery is over",
+	"FASR III-B1", "When a retransmission packet (PSN=RCV-NXT) is received, the loss-recovery state is exited, and "+
+		"RCV-NXT is directly "+
 		"updated to sack-high + 1.", "one lost packet",
 	func(c *rule.Context, prev, cur *snapshot) {
 		if prev.path != fast || prev.next == cur.next {
@@ -168,8 +180,10 @@ var fastJumps = state("FASR-FAST-002", "On the fast path the retransmission take
 		}
 	})
 
-var slowEndsAtOne = state("FASR-SLOW-002", "The slow path ends exactly when lost-cnt is 1 again, and all blocks are released then",
-	"FASR III-B1", "Once lost-cnt decreases to 1 again, FaSR switches from the slow path to the fast path, and the bitmap is disabled.",
+var slowEndsAtOne = state("FASR-SLOW-002", "The slow path ends exactly when lost-cnt is 1 again, and all "+
+	"blocks are released then",
+	"FASR III-B1", "Once lost-cnt decreases to 1 again, FaSR switches from the slow path to the fast path, and "+
+		"the bitmap is disabled.",
 	"two lost packets in a row",
 	func(c *rule.Context, prev, cur *snapshot) {
 		if prev.path != slow || prev.over != 0 || cur.path == normal {
@@ -181,8 +195,10 @@ var slowEndsAtOne = state("FASR-SLOW-002", "The slow path ends exactly when lost
 		}
 	})
 
-var compression = state("FASR-SLOW-003", "From fast to slow, an offset of a block or more becomes the compression-cnt; a shorter one makes it zero",
-	"FASR III-D", "If the offset between RCV-NXT and sack-high is less than the size of one bitmap block when transitioning to the slow "+
+var compression = state("FASR-SLOW-003", "From fast to slow, an offset of a block or more becomes the "+
+	"compression-cnt; a shorter one makes it zero",
+	"FASR III-D", "If the offset between RCV-NXT and sack-high is less than the size of one bitmap block when "+
+		"transitioning to the slow "+
 		"path, the compression-cnt is set to zero.", "two losses, and fewer or more packets than a block between them",
 	func(c *rule.Context, prev, cur *snapshot) {
 		if prev.path != fast || cur.path != slow {
@@ -198,8 +214,10 @@ var compression = state("FASR-SLOW-003", "From fast to slow, an offset of a bloc
 		}
 	})
 
-var blocksFollow = state("FASR-SLOW-004", "Blocks are taken at the tail as the list grows, and freed at the head as soon as they are passed",
-	"FASR III-C2", "When a retransmitted packet is received, the bitmap block is released from the head of the linked list.",
+var blocksFollow = state("FASR-SLOW-004", "Blocks are taken at the tail as the list grows, and freed at the head as "+
+	"soon as they are passed",
+	"FASR III-C2", "When a retransmitted packet is received, the bitmap block is released from the "+
+		"head of the linked list.",
 	"a long burst of lost packets",
 	func(c *rule.Context, prev, cur *snapshot) {
 		if cur.path != slow {

@@ -22,8 +22,9 @@ const (
 )
 
 // draws is what each cause draws.
-var draws = [...]selective.Kind{voluntary: selective.MayACK, again: selective.MayName, enters: selective.Name, follows: selective.Name,
-	gaps: selective.Name, fills: selective.ACK, fillsSlow: selective.ACK, passes: selective.Name}
+var draws = [...]selective.Kind{voluntary: selective.MayACK, again: selective.MayName, enters: selective.Name,
+	follows: selective.Name,
+	gaps:    selective.Name, fills: selective.ACK, fillsSlow: selective.ACK, passes: selective.Name}
 
 // counted is why a receiver answers, and its lost-cnt after the arrival.
 type counted struct {
@@ -128,7 +129,8 @@ func wrongCount(which func(cause) bool) func(*rule.Context) rule.Check {
 		}
 		c.Met()
 		if got := int(sent.Pkt.SACK.LostCnt); got != want.Why.lost {
-			c.Failf(rule.Responder, "SACK of %s has lost-cnt %d; missing below it are %d", c.Rel(want.Named()), got, want.Why.lost)
+			c.Failf(rule.Responder, "SACK of %s has lost-cnt %d; missing below it are %d", c.Rel(want.Named()),
+				got, want.Why.lost)
 		}
 	})
 }
@@ -136,8 +138,8 @@ func wrongCount(which func(cause) bool) func(*rule.Context) rule.Check {
 var enterCounts = define(rule.Rule{
 	ID: "FASR-LC-001", Level: rule.Must,
 	Title: "The first packet out of order makes lost-cnt the distance from RCV-NXT to it",
-	Source: rule.Source{Ref: "FASR III-B1", Requirement: "In the normal state, lost-cnt will increase according to the interval between " +
-		"PSN and RCV-NXT."},
+	Source: rule.Source{Ref: "FASR III-B1", Requirement: "In the normal state, lost-cnt will increase according to " +
+		"the interval between PSN and RCV-NXT."},
 	Needs: answersTap, Sees: sightsOfReceiver, Stimulus: "one to eight lost packets in a row",
 	New: wrongCount(func(w cause) bool { return w == enters }),
 })
@@ -145,8 +147,8 @@ var enterCounts = define(rule.Rule{
 var gapCounts = define(rule.Rule{
 	ID: "FASR-LC-002", Level: rule.Must,
 	Title: "In recovery, a new highest PSN adds to lost-cnt what lies between it and sack-high",
-	Source: rule.Source{Ref: "FASR III-B1", Requirement: "In the loss recovery state, lost-cnt will increase according to the interval " +
-		"between PSN and sack-high."},
+	Source: rule.Source{Ref: "FASR III-B1", Requirement: "In the loss recovery state, lost-cnt will increase " +
+		"according to the interval between PSN and sack-high."},
 	Needs: answersTap, Sees: sightsOfReceiver, Stimulus: "two separate losses in one recovery",
 	New: wrongCount(func(w cause) bool { return w == gaps }),
 })
@@ -154,8 +156,8 @@ var gapCounts = define(rule.Rule{
 var sackCarriesCount = define(rule.Rule{
 	ID: "FASR-LC-004", Level: rule.Must,
 	Title: "Every packet out of order that is recorded draws a SACK with the lost-cnt after it",
-	Source: rule.Source{Ref: "FASR III-B1", Requirement: "lost-cnt will be piggy-backed in SACK packet (extended header) and returned to " +
-		"the sender."},
+	Source: rule.Source{Ref: "FASR III-B1", Requirement: "lost-cnt will be piggy-backed in SACK packet (extended " +
+		"header) and returned to the sender."},
 	Needs: answersTap, Sees: sightsOfReceiver, Stimulus: "lost packets followed by others",
 	New: answers(func(c *rule.Context, want *answer, sent *rule.Sight) {
 		if !want.Why.recorded() {
@@ -174,9 +176,10 @@ var sackCarriesCount = define(rule.Rule{
 
 var overflowOpcode = define(rule.Rule{
 	ID: "FASR-LC-006", Level: rule.Must,
-	Title:  "After an overflow of lost-cnt, and only then, SACKs have the opcode that says so",
-	Source: rule.Source{Ref: "FASR IV-D", Requirement: "The lost-cnt overflow flag is marked using the unused op-type value."},
-	Needs:  answersTap, Sees: sightsOfReceiver, Stimulus: "nine lost packets in a row",
+	Title: "After an overflow of lost-cnt, and only then, SACKs have the opcode that says so",
+	Source: rule.Source{Ref: "FASR IV-D", Requirement: "The lost-cnt overflow flag is marked using the " +
+		"unused op-type value."},
+	Needs: answersTap, Sees: sightsOfReceiver, Stimulus: "nine lost packets in a row",
 	New: answers(func(c *rule.Context, want *answer, sent *rule.Sight) {
 		if sent == nil || !isSACK(sent.Pkt) || want.Why.why == passes {
 			return
@@ -186,7 +189,8 @@ var overflowOpcode = define(rule.Rule{
 			c.Met()
 		}
 		if over != want.Why.over {
-			c.Failf(rule.Responder, "%v of %s; missing are %d, overflow is %v", sent.Pkt.Opcode, c.Rel(want.Named()), want.Why.lost, want.Why.over)
+			c.Failf(rule.Responder, "%v of %s; missing are %d, overflow is %v", sent.Pkt.Opcode, c.Rel(want.Named()),
+				want.Why.lost, want.Why.over)
 		}
 	}),
 })
@@ -194,8 +198,8 @@ var overflowOpcode = define(rule.Rule{
 var slowRecords = define(rule.Rule{
 	ID: "FASR-SLOW-001", Level: rule.Must,
 	Title: "On the slow path packets out of order are recorded, and a fill takes RCV-NXT to the first that is not",
-	Source: rule.Source{Ref: "FASR III-B1", Requirement: "After receiving a retransmission packet, the bitmap is still queried to obtain the " +
-		"updated value of RCV-NXT."},
+	Source: rule.Source{Ref: "FASR III-B1", Requirement: "After receiving a retransmission packet, the bitmap is " +
+		"still queried to obtain the updated value of RCV-NXT."},
 	Needs: answersTap, Sees: sightsOfReceiver, Stimulus: "several lost packets with others between them",
 	New: answers(func(c *rule.Context, want *answer, sent *rule.Sight) {
 		if sent == nil {
@@ -209,7 +213,8 @@ var slowRecords = define(rule.Rule{
 			return
 		}
 		if c.Met(); said.Less(is) || isSACK(sent.Pkt) && said != is {
-			c.Failf(rule.Responder, "the answer to %s says %s; RCV-NXT makes it %s", c.Rel(want.Named()), c.Rel(said), c.Rel(is))
+			c.Failf(rule.Responder, "the answer to %s says %s; RCV-NXT makes it %s", c.Rel(want.Named()),
+				c.Rel(said), c.Rel(is))
 		}
 	}),
 })
@@ -217,8 +222,9 @@ var slowRecords = define(rule.Rule{
 var fillAcknowledged = define(rule.Rule{
 	ID: "FASR-ACK-001", Level: rule.Must,
 	Title: "The packet that fills RCV-NXT in recovery is answered with an ACK, not with a SACK",
-	Source: rule.Source{Ref: "FASR III-B1", Requirement: "The updated RCV-NXT is then sent back to the sender through an ACK " +
-		"(AACK)."},
+	Source: rule.Source{Ref: "FASR III-B1",
+		Requirement: "The updated RCV-NXT is then sent back to the sender through an ACK " +
+			"(AACK)."},
 	Needs: answersTap, Sees: sightsOfReceiver, Stimulus: "a lost packet that is sent again",
 	New: answers(func(c *rule.Context, want *answer, sent *rule.Sight) {
 		switch name := c.Rel(want.Named()); {

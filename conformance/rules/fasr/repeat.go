@@ -17,7 +17,8 @@ func (m *sender) event(e *trace.Event) {
 		m.off, m.batches = true, nil
 	case e.Kind != trace.Timeout, m.off, m.c.UNA == m.c.MAX:
 	case e.Body.PSN != m.c.UNA, m.quietUntil:
-		m.hush() // an ACK was at the port and not heard yet, it is the timer of READ responses, or it goes back once more
+		// an ACK was at the port and not heard yet, it is the timer of READ responses, or it goes back once more
+		m.hush()
 	default:
 		m.timeout()
 	}
@@ -35,7 +36,8 @@ func (m *sender) timeout() {
 	m.expired = m.c.Now()
 	for i := range m.batches {
 		b, port := &m.batches[i], m.c.Port
-		if m.expired.Sub(b.at) > port.Turn && !(b.begun && port.Busy(b.at, m.expired)) { // else it may be on the line, or wait for it
+		// else it may be on the line, or wait for it
+		if m.expired.Sub(b.at) > port.Turn && !(b.begun && port.Busy(b.at, m.expired)) {
 			m.settle(b, m.c.Rel(b.wait[0])+" was not sent again before the timeout", nil)
 		}
 	}
@@ -100,8 +102,8 @@ func (m *sender) latest() reason {
 	return onTimeoutAll
 }
 
-// sentNew counts new packets that pass what is to be sent again. One that was on the line when the timer expired is sent again
-// as well.
+// sentNew counts new packets that pass what is to be sent again. One that was on the line when the timer expired is
+// sent again as well.
 func (m *sender) sentNew(s *rule.Sight) {
 	if m.quietUntil && m.c.Port.Lags(m.hushed, s.At) {
 		m.quiet = s.Pkt.PSN // it may have been in the port then
@@ -112,7 +114,8 @@ func (m *sender) sentNew(s *rule.Sight) {
 	for i := range m.batches {
 		b := &m.batches[i]
 		if b.fresh++; b.fresh == rule.Handed+1 {
-			m.judge(&batch{why: nothing}, m.c.Rel(s.Pkt.PSN)+" is new and passes "+m.c.Rel(b.wait[0])+", which is to be sent again", s)
+			m.judge(&batch{why: nothing}, m.c.Rel(s.Pkt.PSN)+" is new and passes "+m.c.Rel(b.wait[0])+
+				", which is to be sent again", s)
 			m.settle(b, m.c.Rel(b.wait[0])+" is not sent again", nil)
 		}
 	}
@@ -129,7 +132,8 @@ func sinceTimeout(now, expired vtime.Time) vtime.Duration {
 // end reports what was never sent although there was time.
 func (m *sender) end(at vtime.Time) {
 	for i := range m.batches {
-		if b := &m.batches[i]; m.c.Late(rule.Requester, b.at, rule.Patience, at) && !m.c.Failed && !b.wait[0].Less(m.c.UNA) {
+		if b := &m.batches[i]; m.c.Late(rule.Requester, b.at, rule.Patience, at) && !m.c.Failed &&
+			!b.wait[0].Less(m.c.UNA) {
 			m.settle(b, m.c.Rel(b.wait[0])+" is not sent again", nil)
 		}
 	}

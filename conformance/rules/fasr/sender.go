@@ -44,15 +44,16 @@ type batch struct {
 type sender struct {
 	c          *rule.Context
 	judge      func(b *batch, problem string, s *rule.Sight)
-	una        psn.PSN            // UNACK
-	high       psn.PSN            // sack-high: the newest that a SACK has named in this recovery
-	recovering bool               // high is not acknowledged
-	count      int                // lost-cnt of the latest SACK
-	over       bool               // it has overflowed in this recovery
-	missing    map[psn.PSN]bool   // the zeros of the bitmap between una and high
-	deaf       bool               // an FNACK was acted on, and no ACK has come since
-	off        bool               // the requester's pool was exhausted: nothing is compared any more
-	quietUntil bool               // it goes back N, or waits for a receive: nothing is compared until quiet is acknowledged
+	una        psn.PSN          // UNACK
+	high       psn.PSN          // sack-high: the newest that a SACK has named in this recovery
+	recovering bool             // high is not acknowledged
+	count      int              // lost-cnt of the latest SACK
+	over       bool             // it has overflowed in this recovery
+	missing    map[psn.PSN]bool // the zeros of the bitmap between una and high
+	deaf       bool             // an FNACK was acted on, and no ACK has come since
+	off        bool             // the requester's pool was exhausted: nothing is compared any more
+	// it goes back N, or waits for a receive: nothing is compared until quiet is acknowledged
+	quietUntil bool
 	quiet      psn.PSN            // newest PSN that it may send again so
 	hushed     vtime.Time         // when it began to
 	batches    []batch            // what has to be sent again, oldest first
@@ -81,8 +82,9 @@ func senderRule(which func(reason) bool) func(*rule.Context) rule.Check {
 }
 
 func newSender(c *rule.Context) *sender {
-	return &sender{c: c, missing: map[psn.PSN]bool{}, forbidden: map[psn.PSN]reason{}, excused: map[psn.PSN]bool{}, expired: vtime.Never,
-		off: switched(c, "lostcnt_credit")}
+	return &sender{c: c, missing: map[psn.PSN]bool{}, forbidden: map[psn.PSN]reason{}, excused: map[psn.PSN]bool{},
+		expired: vtime.Never,
+		off:     switched(c, "lostcnt_credit")}
 }
 
 func (m *sender) check() rule.Check {

@@ -26,8 +26,8 @@ type doubt struct {
 	text   string
 }
 
-// doubted notes a RACK that seems wrong. When the packet that it says is expected takes a receive, it may have come and be
-// refused, and the NAK that says so may be superseded by its retry and never leave: that is nobody's fault.
+// doubted notes a RACK that seems wrong. When the packet that it says is expected takes a receive, it may have come and
+// be refused, and the NAK that says so may be superseded by its retry and never leave: that is nobody's fault.
 func (a *arrivals) doubted(s *rule.Sight, text string) {
 	if rule.Refusable(a.c.Conversation, s.Pkt.PSN) {
 		return
@@ -58,8 +58,8 @@ func (a *arrivals) report() {
 	}
 }
 
-// refuse takes an RNR NAK. Until it leaves, the packet that it refuses seems to have been accepted, and not to be expected
-// any more.
+// refuse takes an RNR NAK. Until it leaves, the packet that it refuses seems to have been accepted, and not to be
+// expected any more.
 func (a *arrivals) refuse(p *roce.Packet) {
 	a.refused, a.psn = true, p.PSN
 	a.doubts = slices.DeleteFunc(a.doubts, func(x doubt) bool { return x.psn == p.PSN })

@@ -13,13 +13,14 @@ func earlyKept() rule.Rule {
 	return rule.Rule{
 		ID: "GB1-BUF-001", Level: rule.MustNot,
 		Title: "Early packets within max_ooo_psn are not discarded: none has to be sent again",
-		Source: rule.Source{Ref: "GB1 IV-B", Requirement: "At this time the receiver does not take the operation of directly discarding the " +
-			"out-of-order packet, but cached in its own buffer."},
+		Source: rule.Source{Ref: "GB1 IV-B", Requirement: "At this time the receiver does not take the operation of " +
+			"directly discarding the out-of-order packet, but cached in its own buffer."},
 		Needs: rule.TapResponder | rule.Attributes, Sees: rule.Accepts | rule.ResponseOut, Features: features,
 		Stimulus: "a lost request followed by others", BlackBox: engines,
 		New: func(c *rule.Context) rule.Check {
 			k := keeping{c: c, arrivals: arrivals{c: c},
-				ack: c.Owes(rule.Responder, "what came early up to %s is not acknowledged, although nothing before it is missing")}
+				ack: c.Owes(rule.Responder, "what came early up to %s is not acknowledged, although nothing "+
+					"before it is missing")}
 			k.ack.Prompt = true
 			return rule.Check{Sight: k.sight, End: k.arrivals.end}
 		},
@@ -57,7 +58,8 @@ func (k *keeping) sight(s *rule.Sight) {
 	case isRACK(p):
 		// A RACK says what was expected when its packet came, which may have been before the run was let go.
 		x, ok := k.arrivals.named(p)
-		if run := k.ack.Oldest(); run != nil && p.PSN.In(k.from, run.PSN.Next()) && (!ok && !k.arrivals.excused(p) || ok && p.PSN.Less(x.expected)) {
+		if run := k.ack.Oldest(); run != nil && p.PSN.In(k.from, run.PSN.Next()) && (!ok && !k.arrivals.excused(p) ||
+			ok && p.PSN.Less(x.expected)) {
 			k.arrivals.doubted(s, c.Rel(p.PSN)+" is asked for again, although it had come")
 			k.ack.Excuse(nil)
 		}
@@ -69,7 +71,8 @@ func (k *keeping) sight(s *rule.Sight) {
 func (k *keeping) answer(s *rule.Sight) {
 	last, ok := rule.Acknowledged(s.Pkt)
 	if ok && s.Pkt.AETH.Syndrome.IsRNR() {
-		k.ack.Excuse(func(d rule.Debt) bool { return s.Pkt.PSN.LessEq(d.PSN) }) // refused for want of a receive, which is another matter
+		// refused for want of a receive, which is another matter
+		k.ack.Excuse(func(d rule.Debt) bool { return s.Pkt.PSN.LessEq(d.PSN) })
 	}
 	k.ack.Discharge(func(d rule.Debt) bool { return ok && d.PSN.LessEq(last) })
 }
@@ -78,8 +81,8 @@ func tooEarlyDropped() rule.Rule {
 	return rule.Rule{
 		ID: "GB1-BUF-002", Level: rule.Must,
 		Title: "A packet max_ooo_psn or more ahead is dropped without a RACK",
-		Source: rule.Source{Ref: "GB1 IV-D", Requirement: "The array needs to be set an upper limit to prevent unrestricted buffer " +
-			"allocation."},
+		Source: rule.Source{Ref: "GB1 IV-D", Requirement: "The array needs to be set an upper limit to prevent " +
+			"unrestricted buffer allocation."},
 		Needs: rule.TapResponder | rule.Attributes, Sees: rule.RequestIn | rule.ResponseOut, Features: features,
 		Stimulus: "a lost request followed by more than max_ooo_psn", BlackBox: engines,
 		New: func(c *rule.Context) rule.Check {
@@ -98,7 +101,8 @@ func tooEarlyDropped() rule.Rule {
 				}
 				for _, x := range far {
 					if isRACK(p) && x.psn == p.SACK.PSN {
-						c.Failf(rule.Responder, "RACK of %s, which is %d ahead and beyond what is kept", c.Rel(x.psn), x.psn.Sub(x.expected))
+						c.Failf(rule.Responder, "RACK of %s, which is %d ahead and beyond what is kept", c.Rel(x.psn),
+							x.psn.Sub(x.expected))
 						return
 					}
 				}
@@ -113,9 +117,11 @@ const mostFar = 256
 func runAcknowledged() rule.Rule {
 	return rule.Rule{
 		ID: "GB1-BUF-003", Level: rule.Must,
-		Title: "When the expected packet comes, the responder moves over the run that it has kept and acknowledges its end",
-		Source: rule.Source{Ref: "GB1 IV-C1", Requirement: "If the values are equal, the function updates ReceiverNextExpectedSeq with the expected " +
-			"sequence number and data packet, …, returning the signal value generating a normal ACK."},
+		Title: "When the expected packet comes, the responder moves over the run that it has kept and " +
+			"acknowledges its end",
+		Source: rule.Source{Ref: "GB1 IV-C1", Requirement: "If the values are equal, the function updates " +
+			"ReceiverNextExpectedSeq with the expected sequence number and data packet, …, returning the signal " +
+			"value generating a normal ACK."},
 		Needs: rule.TapResponder | rule.Attributes, Sees: rule.Accepts | rule.ResponseOut, Features: features,
 		Stimulus: "a lost request that is sent again", BlackBox: engines,
 		New: func(c *rule.Context) rule.Check {
@@ -185,7 +191,8 @@ func (r *run) sight(s *rule.Sight) {
 func (r *run) stopped(refused bool) {
 	r.short = false
 	if x := r.said; !refused {
-		r.c.FailAt(x.at, x.record, rule.Responder, "ACK of "+r.c.Rel(x.psn)+", the run that was kept ends at "+r.c.Rel(x.expected))
+		r.c.FailAt(x.at, x.record, rule.Responder, "ACK of "+r.c.Rel(x.psn)+", the run that was kept ends at "+
+			r.c.Rel(x.expected))
 	}
 }
 
@@ -193,8 +200,9 @@ func memoryInOrder() rule.Rule {
 	return rule.Rule{
 		ID: "GB1-BUF-004", Level: rule.Must,
 		Title: "What is kept reaches memory only when its turn has come",
-		Source: rule.Source{Ref: "GB1 IV-C1", Requirement: "In order to solve the problem of not caching out-of-order packages but writing them directly " +
-			"to user memory, we need to consider the problem of WQE matching …"},
+		Source: rule.Source{Ref: "GB1 IV-C1",
+			Requirement: "In order to solve the problem of not caching out-of-order packages but " +
+				"writing them directly to user memory, we need to consider the problem of WQE matching …"},
 		Needs: rule.TapResponder | rule.Stores, Sees: rule.Accepts, Features: features,
 		Stimulus: "a lost request followed by others", BlackBox: engines,
 		New: func(c *rule.Context) rule.Check {
@@ -216,7 +224,8 @@ func memoryInOrder() rule.Rule {
 						return
 					}
 					if p, ok := placed.TooSoon(e, c.EPSN); ok {
-						c.Failf(rule.Responder, "the payload of %s is placed while %s is missing", c.Rel(p), c.Rel(c.EPSN))
+						c.Failf(rule.Responder, "the payload of %s is placed while %s is missing",
+							c.Rel(p), c.Rel(c.EPSN))
 					}
 				},
 			}

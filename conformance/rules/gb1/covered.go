@@ -10,13 +10,17 @@ import (
 func rackLost() rule.Rule {
 	return rule.Rule{
 		ID: "GB1-RTX-008", Level: rule.Must,
-		Title: "When a RACK is lost the next one covers its gap, and what is sent again in excess is acknowledged as a duplicate",
-		Source: rule.Source{Ref: "GB1 Algorithm 1, lines 39 to 47", Requirement: "Everything between the last RACK and this one is put into the " +
-			"retransmission queue."},
-		Needs: rule.Both | rule.Fates | rule.Completions, Sees: rule.RequestOut | rule.Accepts | rule.Responses, Features: features,
+		Title: "When a RACK is lost the next one covers its gap, and what is sent again in excess is " +
+			"acknowledged as a duplicate",
+		Source: rule.Source{Ref: "GB1 Algorithm 1, lines 39 to 47",
+			Requirement: "Everything between the last RACK and this one is put into the " +
+				"retransmission queue."},
+		Needs: rule.Both | rule.Fates | rule.Completions, Sees: rule.RequestOut | rule.Accepts | rule.Responses,
+		Features: features,
 		Stimulus: "a lost request, and the loss of its first RACK", BlackBox: engines,
 		New: func(c *rule.Context) rule.Check {
-			r := covered{c: c, m: newModel(c), answer: c.Owes(rule.Responder, "%s came again and is not answered; an ACK expected")}
+			r := covered{c: c, m: newModel(c), answer: c.Owes(rule.Responder,
+				"%s came again and is not answered; an ACK expected")}
 			r.answer.Unless = func(rule.Debt) bool { return c.RNRWait }
 			r.answer.Prompt = true
 			return rule.Check{Sight: r.sight, Event: r.event}
@@ -36,7 +40,8 @@ type covered struct {
 
 	answer *rule.Obligation // to a duplicate
 	told   bool             // something has been acknowledged,
-	acked  psn.PSN          // up to here: the first acknowledgement of what is behind waits for the data of READs before it
+	// up to here: the first acknowledgement of what is behind waits for the data of READs before it
+	acked psn.PSN
 }
 
 func (r *covered) sight(s *rule.Sight) {
@@ -50,7 +55,8 @@ func (r *covered) sight(s *rule.Sight) {
 			r.acknowledged(last)
 		}
 		if p.AETH.Syndrome.IsRNR() {
-			r.answer.Excuse(func(d rule.Debt) bool { return p.PSN.LessEq(d.PSN) }) // it was not a duplicate: nothing from the packet on that found no receive was taken
+			// it was not a duplicate: nothing from the packet on that found no receive was taken
+			r.answer.Excuse(func(d rule.Debt) bool { return p.PSN.LessEq(d.PSN) })
 		}
 	case trace.RequesterIn:
 		r.next = r.m.response(s) && r.waiting && r.missing.LessEq(p.PSN) || r.next
@@ -63,7 +69,8 @@ func (r *covered) sight(s *rule.Sight) {
 			r.waiting = false
 		}
 	default:
-		if s.Relation == rule.Duplicate && rule.IsData(p.Opcode) && p.AckReq && !r.answer.Owed() && !c.Fatal && r.told && p.PSN.LessEq(r.acked) {
+		if s.Relation == rule.Duplicate && rule.IsData(p.Opcode) && p.AckReq && !r.answer.Owed() && !c.Fatal &&
+			r.told && p.PSN.LessEq(r.acked) {
 			r.answer.Arise(s, p.PSN)
 		}
 	}
@@ -82,7 +89,8 @@ func (r *covered) acknowledged(last psn.PSN) {
 func (r *covered) event(e *trace.Event) {
 	if e.Kind == trace.Timeout && r.c.Mine(e) {
 		if r.waiting && r.next && !r.m.void && !r.c.Port.Lags(r.at, e.At) {
-			r.c.FailAt(r.at, r.record, rule.Requester, r.c.Rel(r.missing)+" is left to the timer, although a RACK after the one lost covers it")
+			r.c.FailAt(r.at, r.record, rule.Requester,
+				r.c.Rel(r.missing)+" is left to the timer, although a RACK after the one lost covers it")
 		}
 		r.waiting = false
 	}

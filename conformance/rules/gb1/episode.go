@@ -12,9 +12,10 @@ func oneForOne() rule.Rule {
 	return rule.Rule{
 		ID: "GB1-RTX-001", Level: rule.Must,
 		Title: "An isolated loss costs one retransmission, of the lost packet, and nothing else",
-		Source: rule.Source{Ref: "GB1 IV-B, Fig. 7", Requirement: "After receiving RACK2, the sender pushes packet 2 into the retransmission queue and resends " +
-			"packet 2 with high priority."},
-		Needs: rule.Both | rule.Fates | rule.Attributes | rule.Completions, Sees: rule.Requests | rule.Responses, Features: features,
+		Source: rule.Source{Ref: "GB1 IV-B, Fig. 7", Requirement: "After receiving RACK2, the sender pushes packet 2 " +
+			"into the retransmission queue and resends packet 2 with high priority."},
+		Needs: rule.Both | rule.Fates | rule.Attributes | rule.Completions, Sees: rule.Requests | rule.Responses,
+		Features: features,
 		Stimulus: "one lost request in a flow of writes", BlackBox: engines,
 		New: func(c *rule.Context) rule.Check { return newEpisode(c, false).check() },
 	}
@@ -24,9 +25,11 @@ func gapForGap() rule.Rule {
 	return rule.Rule{
 		ID: "GB1-RTX-002", Level: rule.Must,
 		Title: "The loss of n requests in a row makes exactly these n be sent again, in ascending order",
-		Source: rule.Source{Ref: "GB1 IV-C3, Algorithm 1", Requirement: "If a RACK is received, the sender senses that a packet loss has occurred and passes " +
-			"the unreceived packets to the retransQueue."},
-		Needs: rule.Both | rule.Fates | rule.Attributes | rule.Completions, Sees: rule.Requests | rule.Responses, Features: features,
+		Source: rule.Source{Ref: "GB1 IV-C3, Algorithm 1",
+			Requirement: "If a RACK is received, the sender senses that a packet loss has occurred and passes " +
+				"the unreceived packets to the retransQueue."},
+		Needs: rule.Both | rule.Fates | rule.Attributes | rule.Completions, Sees: rule.Requests | rule.Responses,
+		Features: features,
 		Stimulus: "several requests lost in a row", BlackBox: engines,
 		New: func(c *rule.Context) rule.Check { return newEpisode(c, true).check() },
 	}
@@ -79,16 +82,16 @@ func (e *episode) sight(s *rule.Sight) {
 	}
 }
 
-// mended reports whether something lost is acknowledged, or named by a RACK, without being sent again: a shim below, which codes,
-// repaired it.
+// mended reports whether something lost is acknowledged, or named by a RACK, without being sent again: a shim below,
+// which codes, repaired it.
 func (e *episode) mended(p *roce.Packet) bool {
 	next := e.first.Add(e.sent)
 	named := isRACK(p) && p.SACK.PSN.In(next, e.end)
 	return e.open && (named || next.Less(e.end) && next.Less(e.c.UNA))
 }
 
-// abandon ends the episode without a judgement: what is in flight, and what leaves now, may be sent again for another cause. s is nil
-// where what leaves now has no part in it.
+// abandon ends the episode without a judgement: what is in flight, and what leaves now, may be sent again for another
+// cause. s is nil where what leaves now has no part in it.
 func (e *episode) abandon(s *rule.Sight) {
 	e.open, e.busy, e.calm = false, true, e.c.MAX
 	if s != nil && s.Point == trace.RequesterOut {

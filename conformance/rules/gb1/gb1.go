@@ -1,12 +1,12 @@
 // Package gb1 holds the rules of Go-Back-ONE: a responder that keeps what comes early and names each such packet in a
 // RACK, and a requester that sends what the RACKs show to be missing, once and before new data.
 //
-// How far ahead a responder keeps is an attribute (max_ooo_psn), and when a timer expires only its endpoint tells: rules that rest on
-// either need it.
+// How far ahead a responder keeps is an attribute (max_ooo_psn), and when a timer expires only its endpoint tells:
+// rules that rest on either need it.
 //
 // Devices are judged at their ports. What a requester had handed to its port before a RACK reached it still leaves, so
-// packets within Port.Wait of the RACK are not held against it. Where the paper's algorithm is repaired, the rules ask for the
-// repaired form; GB1-RTX-005 is the one that tells the two apart.
+// packets within Port.Wait of the RACK are not held against it. Where the paper's algorithm is repaired, the rules ask
+// for the repaired form; GB1-RTX-005 is the one that tells the two apart.
 //
 // GB1-NRM-001 speaks of two traces, with and without the scheme; it is judged from one, by what could make them differ.
 package gb1
@@ -27,7 +27,8 @@ func Rules() []rule.Rule {
 		lossFree(),
 		rackNamesBoth(), rackEach(), rackOpcode(), rackFirst(),
 		timeoutGoesBack(),
-		oneForOne(), gapForGap(), resentFirst(), acknowledgedSkipped(), firstLossQueued(), lengthKept(), oldRACKIgnored(), rackLost(),
+		oneForOne(), gapForGap(), resentFirst(), acknowledgedSkipped(), firstLossQueued(), lengthKept(),
+		oldRACKIgnored(), rackLost(),
 	}
 }
 
@@ -51,8 +52,8 @@ func reach(c *rule.Context) int {
 	return defaultReach
 }
 
-// order notices packets that arrive in another order than they are sent in: what is then sent again was not lost, and the
-// requester is not to blame.
+// order notices packets that arrive in another order than they are sent in: what is then sent again was not lost, and
+// the requester is not to blame.
 type order struct{ latest vtime.Time }
 
 // broken takes a packet that leaves, and looks ahead to its arrival.

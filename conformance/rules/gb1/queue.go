@@ -37,7 +37,8 @@ type wanted struct {
 const wantedLimit = 1 << 16
 
 func newModel(c *rule.Context) *model {
-	return &model{c: c, one: c.Attr.Params["rto"] == "one", crt: c.Start.Prev(), una: c.Start, heard: rule.HeardOf(c.Start)}
+	return &model{c: c, one: c.Attr.Params["rto"] == "one", crt: c.Start.Prev(), una: c.Start,
+		heard: rule.HeardOf(c.Start)}
 }
 
 // response takes a response that arrives, and reports whether it is a RACK that the model believes.
@@ -72,7 +73,8 @@ func (m *model) settle() {
 	m.void = m.void && c.UNA.Less(m.until)
 }
 
-// settled returns what the requester knows to be acknowledged: all packets before it have left the port, if they ever do.
+// settled returns what the requester knows to be acknowledged: all packets before it have left the port, if they ever
+// do.
 func (m *model) settled(now vtime.Time) psn.PSN { return m.heard.Sure(m.c.Port, now) }
 
 // goBack voids the model.

@@ -15,8 +15,9 @@ func rackNamesBoth() rule.Rule {
 	return rule.Rule{
 		ID: "GB1-RACK-001", Level: rule.Must,
 		Title: "Data ahead of the expected PSN draws a RACK that carries the expected PSN and the received one",
-		Source: rule.Source{Ref: "GB1 IV-B, Fig. 7", Requirement: "By assembling a user-defined packet header that carries the sequence number of " +
-			"the currently received packet and the sequence number of the expected packet, the sender can be informed which packets are not received successfully."},
+		Source: rule.Source{Ref: "GB1 IV-B, Fig. 7", Requirement: "By assembling a user-defined packet header that " +
+			"carries the sequence number of the currently received packet and the sequence number of the expected " +
+			"packet, the sender can be informed which packets are not received successfully."},
 		Needs: rule.TapResponder | rule.Attributes, Sees: rule.RequestIn | rule.ResponseOut, Features: features,
 		Stimulus: "a lost request followed by others", BlackBox: engines,
 		New: func(c *rule.Context) rule.Check {
@@ -68,7 +69,8 @@ func (b *bothNumbers) rack(s *rule.Sight) {
 	case !ok:
 		return
 	case p.PSN.Less(x.expected) || c.EPSN.Less(p.PSN):
-		b.arrivals.doubted(s, "RACK of "+c.Rel(x.psn)+" says that "+c.Rel(p.PSN)+" is expected, it was "+c.Rel(x.expected))
+		b.arrivals.doubted(s, "RACK of "+c.Rel(x.psn)+" says that "+c.Rel(p.PSN)+" is expected, it was "+
+			c.Rel(x.expected))
 	default:
 		c.Met()
 	}
@@ -79,8 +81,9 @@ func rackEach() rule.Rule {
 	return rule.Rule{
 		ID: "GB1-RACK-002", Level: rule.Must,
 		Title: "Each early arrival draws one RACK, and none is suppressed",
-		Source: rule.Source{Ref: "GB1 IV-C2, Algorithm 1", Requirement: "If the signal value returned is the signal value of out-of-order and packet " +
-			"loss, a custom response packet RACK is constructed."},
+		Source: rule.Source{Ref: "GB1 IV-C2, Algorithm 1",
+			Requirement: "If the signal value returned is the signal value of out-of-order and packet " +
+				"loss, a custom response packet RACK is constructed."},
 		Needs: rule.TapResponder | rule.Attributes, Sees: rule.RequestIn | rule.ResponseOut, Features: features,
 		Stimulus: "a lost request followed by several", BlackBox: engines,
 		New: func(c *rule.Context) rule.Check {
@@ -133,8 +136,8 @@ func rackOpcode() rule.Rule {
 	return rule.Rule{
 		ID: "GB1-RACK-003", Level: rule.Must, Rests: validity.Sequence,
 		Title: "A RACK is told from an ACK by its opcode; no sequence NAK stands in for it",
-		Source: rule.Source{Ref: "GB1 IV-C2", Requirement: "The value of the protocol field is set to 0xFD, so that the sender can distinguish " +
-			"ACK and RACK."},
+		Source: rule.Source{Ref: "GB1 IV-C2", Requirement: "The value of the protocol field is set to 0xFD, so that " +
+			"the sender can distinguish ACK and RACK."},
 		Needs: rule.TapResponder, Sees: rule.ResponseOut, Features: features,
 		Stimulus: "a lost request followed by others", BlackBox: engines,
 		New: func(c *rule.Context) rule.Check {
@@ -144,7 +147,8 @@ func rackOpcode() rule.Rule {
 				case p.Opcode == roce.Acknowledge && a == roce.SyndromePSNSeqErr:
 					c.Failf(rule.Responder, "a sequence NAK of %s in place of a RACK", c.Rel(p.PSN))
 				case isRACK(p) && a != roce.SyndromePSNSeqErr:
-					c.Failf(rule.Responder, "RACK of %s with syndrome %#02x, which is not that of a missing packet", c.Rel(p.SACK.PSN), uint8(a))
+					c.Failf(rule.Responder, "RACK of %s with syndrome %#02x, which is not that of a missing packet",
+						c.Rel(p.SACK.PSN), uint8(a))
 				case isRACK(p):
 					c.Met()
 				}
@@ -160,13 +164,14 @@ func rackFirst() rule.Rule {
 	return rule.Rule{
 		ID: "GB1-RACK-004", Level: rule.Must,
 		Title: "A RACK leaves ahead of READ data and ACKs that wait",
-		Source: rule.Source{Ref: "GB1 IV-C2", Requirement: "Finally, it is added to the high-priority send queue, triggering the network interface " +
-			"to transmit."},
+		Source: rule.Source{Ref: "GB1 IV-C2", Requirement: "Finally, it is added to the high-priority send queue, " +
+			"triggering the network interface to transmit."},
 		Needs: rule.TapResponder | rule.Attributes, Sees: rule.RequestIn | rule.ResponseOut, Features: features,
 		Stimulus: "a lost request while READ data are being sent", BlackBox: engines,
 		New: func(c *rule.Context) rule.Check {
 			a := arrivals{c: c}
-			passed, reading := 0, false // responses that left before the oldest RACK that waits; READ data are being sent
+			// responses that left before the oldest RACK that waits; READ data are being sent
+			passed, reading := 0, false
 			return rule.Check{Sight: func(s *rule.Sight) {
 				p := s.Pkt
 				switch {

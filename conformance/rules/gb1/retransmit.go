@@ -11,8 +11,9 @@ func resentFirst() rule.Rule {
 	return rule.Rule{
 		ID: "GB1-RTX-003", Level: rule.Must,
 		Title: "What a RACK shows to be missing is sent again before any new data",
-		Source: rule.Source{Ref: "GB1 IV-C3, Algorithm 2", Requirement: "… the function that obtains the next packet to be sent must be modified synchronously, " +
-			"and the packets in the retransQueue are preferentially sent."},
+		Source: rule.Source{Ref: "GB1 IV-C3, Algorithm 2",
+			Requirement: "… the function that obtains the next packet to be sent must be modified synchronously, " +
+				"and the packets in the retransQueue are preferentially sent."},
 		Needs: rule.TapRequester | rule.Completions, Sees: rule.RequestOut | rule.ResponseIn, Features: features,
 		Stimulus: "a RACK while there is new data to send", BlackBox: engines,
 		New: func(c *rule.Context) rule.Check {
@@ -29,7 +30,8 @@ func resentFirst() rule.Rule {
 				case ok:
 					served = true
 				case s.Relation == rule.First && len(m.list) > 0 && !c.Port.Lags(m.list[0].since, s.At):
-					c.Failf(rule.Requester, "%s is sent for the first time, while %s waits to be sent again", c.Rel(s.Pkt.PSN), c.Rel(m.list[0].psn))
+					c.Failf(rule.Requester, "%s is sent for the first time, while %s waits to be sent again",
+						c.Rel(s.Pkt.PSN), c.Rel(m.list[0].psn))
 					m.list = m.list[1:]
 				case s.Relation == rule.First && len(m.list) == 0 && served:
 					served = false
@@ -44,10 +46,12 @@ func acknowledgedSkipped() rule.Rule {
 	return rule.Rule{
 		ID: "GB1-RTX-004", Level: rule.Must,
 		Title: "What has been acknowledged by the time its turn in the queue comes is not sent again",
-		Source: rule.Source{Ref: "GB1 Algorithm 2, lines 16 to 19", Requirement: "while seqOfPkg < qp.snd_una and not qp.retransQueue.empty() do seqOfPkg ← " +
-			"qp.retransQueue.front()"},
+		Source: rule.Source{Ref: "GB1 Algorithm 2, lines 16 to 19",
+			Requirement: "while seqOfPkg < qp.snd_una and not qp.retransQueue.empty() do seqOfPkg ← " +
+				"qp.retransQueue.front()"},
 		Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn, Features: features,
-		Stimulus: "an acknowledgement of packets that a RACK had shown to be missing, before they are sent again", BlackBox: engines,
+		Stimulus: "an acknowledgement of packets that a RACK had shown to be missing, before they are sent again",
+		BlackBox: engines,
 		New: func(c *rule.Context) rule.Check {
 			m := newModel(c)
 			waiting := 0
@@ -62,7 +66,8 @@ func acknowledgedSkipped() rule.Rule {
 				m.sent(s)
 				switch {
 				case s.Relation == rule.Again && s.Pkt.PSN.Less(m.settled(s.At)):
-					c.Failf(rule.Requester, "%s is sent again long after its acknowledgement; nothing expected", c.Rel(s.Pkt.PSN))
+					c.Failf(rule.Requester, "%s is sent again long after its acknowledgement; nothing expected",
+						c.Rel(s.Pkt.PSN))
 				case waiting > 0:
 					waiting = 0
 					c.Met()
@@ -75,9 +80,11 @@ func acknowledgedSkipped() rule.Rule {
 func firstLossQueued() rule.Rule {
 	return rule.Rule{
 		ID: "GB1-RTX-005", Level: rule.Must,
-		Title: "The oldest missing packet, which the RACK names as expected, is sent again too, and not left to the timer",
-		Source: rule.Source{Ref: "GB1 IV-B; Algorithm 1 with its floor repaired", Requirement: "… the receiver generates a packet loss notification signal RACK …, and the " +
-			"sender retransmits the dropped packets with a high priority after receiving the RACK."},
+		Title: "The oldest missing packet, which the RACK names as expected, is sent again too, and " +
+			"not left to the timer",
+		Source: rule.Source{Ref: "GB1 IV-B; Algorithm 1 with its floor repaired",
+			Requirement: "… the receiver generates a packet loss notification signal RACK …, and the " +
+				"sender retransmits the dropped packets with a high priority after receiving the RACK."},
 		Needs: rule.TapRequester | rule.Completions, Sees: rule.RequestOut | rule.ResponseIn, Features: features,
 		Stimulus: "the first packet of a window lost", BlackBox: engines,
 		New: func(c *rule.Context) rule.Check {
@@ -115,18 +122,21 @@ func lengthKept() rule.Rule {
 	return rule.Rule{
 		ID: "GB1-RTX-006", Level: rule.Must, Rests: validity.Sequence,
 		Title: "A short last packet that is sent again has its own length",
-		Source: rule.Source{Ref: "GB1 Algorithm 2, line 29, repaired", Requirement: "The payload of a retransmission is that of the packet; m_mtu, as printed, would " +
-			"lengthen the last packet of a message."},
+		Source: rule.Source{Ref: "GB1 Algorithm 2, line 29, repaired",
+			Requirement: "The payload of a retransmission is that of the packet; m_mtu, as printed, would " +
+				"lengthen the last packet of a message."},
 		Needs: rule.TapRequester, Sees: rule.RequestOut, Features: features,
 		Stimulus: "a short last packet lost, with others behind it", BlackBox: engines,
 		New: func(c *rule.Context) rule.Check {
 			return rule.Check{Sight: func(s *rule.Sight) {
 				t := s.Sent
-				if s.Relation != rule.Again || t == nil || c.MTU == 0 || !rule.IsData(t.Opcode) || !t.Opcode.EndsMessage() || t.Len >= c.MTU {
+				if s.Relation != rule.Again || t == nil || c.MTU == 0 || !rule.IsData(t.Opcode) ||
+					!t.Opcode.EndsMessage() || t.Len >= c.MTU {
 					return
 				}
 				if s.Pkt.Len != t.Len {
-					c.Failf(rule.Requester, "%s had %d bytes and is sent again with %d", c.Rel(s.Pkt.PSN), t.Len, s.Pkt.Len)
+					c.Failf(rule.Requester, "%s had %d bytes and is sent again with %d", c.Rel(s.Pkt.PSN), t.Len,
+						s.Pkt.Len)
 				} else {
 					c.Met()
 				}
@@ -139,8 +149,9 @@ func oldRACKIgnored() rule.Rule {
 	return rule.Rule{
 		ID: "GB1-RTX-007", Level: rule.MustNot,
 		Title: "A RACK that names no newer packet than the RACKs before it makes nothing be sent again",
-		Source: rule.Source{Ref: "GB1 Algorithm 1, line 36", Requirement: "if seq > qp.m_crtRACK then qp.m_lastRACK ← qp.m_crtRACK, qp.m_crtRACK ← " +
-			"seq"},
+		Source: rule.Source{Ref: "GB1 Algorithm 1, line 36",
+			Requirement: "if seq > qp.m_crtRACK then qp.m_lastRACK ← qp.m_crtRACK, qp.m_crtRACK ← " +
+				"seq"},
 		Needs: rule.TapRequester | rule.Completions, Sees: rule.RequestOut | rule.ResponseIn, Features: features,
 		Stimulus: "a RACK that comes twice, or after a newer one", BlackBox: engines,
 		New: func(c *rule.Context) rule.Check {
@@ -157,7 +168,8 @@ func oldRACKIgnored() rule.Rule {
 					return
 				}
 				// What the model does not want, and the timer has not asked for, is the old RACK's doing.
-				if _, ok := m.sent(s); !ok && !m.void && !s.Pkt.PSN.Less(c.UNA) && armed != vtime.Never && s.Relation == rule.Again && s.At.Sub(armed) <= rule.Patience {
+				if _, ok := m.sent(s); !ok && !m.void && !s.Pkt.PSN.Less(c.UNA) && armed != vtime.Never &&
+					s.Relation == rule.Again && s.At.Sub(armed) <= rule.Patience {
 					c.Failf(rule.Requester, "%s is sent again upon a RACK that names nothing new", c.Rel(s.Pkt.PSN))
 					armed = vtime.Never
 				}

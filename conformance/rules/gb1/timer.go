@@ -12,13 +12,17 @@ import (
 func timeoutGoesBack() rule.Rule {
 	return rule.Rule{
 		ID: "GB1-RTO-001", Level: rule.Must,
-		Title: "A retransmission that is lost too is repaired by the timer: from the oldest unacknowledged packet on, in order",
-		Source: rule.Source{Ref: "GB1 Algorithm 1, lines 9 to 11; HPCC", Requirement: "qp.m_retransEvent.Cancel(), qp.ReScheduleTimeoutTimer(): what the RACKs do not " +
-			"repair is left to HPCC's timer, which recovers the whole queue."},
-		Needs: rule.Both | rule.Fates | rule.Completions | rule.Attributes, Sees: rule.RequestOut | rule.ResponseIn, Features: features,
+		Title: "A retransmission that is lost too is repaired by the timer: from the oldest " +
+			"unacknowledged packet on, in order",
+		Source: rule.Source{Ref: "GB1 Algorithm 1, lines 9 to 11; HPCC",
+			Requirement: "qp.m_retransEvent.Cancel(), qp.ReScheduleTimeoutTimer(): what the RACKs do not " +
+				"repair is left to HPCC's timer, which recovers the whole queue."},
+		Needs: rule.Both | rule.Fates | rule.Completions | rule.Attributes, Sees: rule.RequestOut | rule.ResponseIn,
+		Features: features,
 		Stimulus: "a lost request whose retransmission is lost too", BlackBox: engines,
 		New: func(c *rule.Context) rule.Check {
-			t := timeouts{c: c, m: newModel(c), again: c.Owes(rule.Requester, "%s is never sent again after the loss of its retransmission")}
+			t := timeouts{c: c, m: newModel(c), again: c.Owes(rule.Requester,
+				"%s is never sent again after the loss of its retransmission")}
 			t.again.Within = rule.TimerSlow * c.Attr.TransportTimer()
 			t.again.Unless = func(d rule.Debt) bool { return d.PSN.Less(c.UNA) || c.Attr.TransportTimer() == 0 }
 			return rule.Check{Sight: t.sight, Event: t.event}
@@ -75,7 +79,8 @@ func (t *timeouts) follow(s *rule.Sight) {
 	case s.Relation == rule.First:
 		t.fired = false
 		if !t.begun {
-			c.Failf(rule.Requester, "%s is sent for the first time after a timeout, unacknowledged since %s", c.Rel(p), c.Rel(c.UNA))
+			c.Failf(rule.Requester, "%s is sent for the first time after a timeout, unacknowledged since %s",
+				c.Rel(p), c.Rel(c.UNA))
 		}
 		return
 	case !t.begun:
@@ -106,8 +111,8 @@ func lossFree() rule.Rule {
 	return rule.Rule{
 		ID: "GB1-NRM-001", Level: rule.Must,
 		Title: "Without loss nothing tells the scheme from go-back-N: no RACK, and nothing sent again",
-		Source: rule.Source{Ref: "GB1 IV-B", Requirement: "If a normal ACK is received, the minimum transmission unit is added to the serial number of the sent packet " +
-			"according to the normal sending process."},
+		Source: rule.Source{Ref: "GB1 IV-B", Requirement: "If a normal ACK is received, the minimum transmission " +
+			"unit is added to the serial number of the sent packet according to the normal sending process."},
 		Needs: rule.Both | rule.Fates, Sees: rule.Requests | rule.Responses | rule.RepairOut, Features: features,
 		Stimulus: "a run, or the part of one, without loss", BlackBox: engines,
 		New: func(c *rule.Context) rule.Check {
@@ -115,7 +120,8 @@ func lossFree() rule.Rule {
 			var o [4]order
 			return rule.Check{
 				Sight: func(s *rule.Sight) {
-					disturbed := s.Rec.Lost() || s.Rec.Copy || s.Rec.Fate == trace.Injected || s.Rec.Fate == trace.Unknown || s.Pkt.AETH.Syndrome.IsRNR() ||
+					disturbed := s.Rec.Lost() || s.Rec.Copy || s.Rec.Fate == trace.Injected ||
+						s.Rec.Fate == trace.Unknown || s.Pkt.AETH.Syndrome.IsRNR() ||
 						s.Out && o[s.Point&3].broken(s.Rec) || mayBeTimer(c, s)
 					switch calm = calm && !disturbed; {
 					case !calm:
@@ -139,7 +145,8 @@ func lossFree() rule.Rule {
 	}
 }
 
-// mayBeTimer reports a retransmission that the timer may have sent, where nobody tells when it expires: a path may be slower than it.
+// mayBeTimer reports a retransmission that the timer may have sent, where nobody tells when it expires: a path may be
+// slower than it.
 func mayBeTimer(c *rule.Context, s *rule.Sight) bool {
 	if c.Offers(rule.Timers) || s.Point != trace.RequesterOut || s.Relation != rule.Again {
 		return false

@@ -10,10 +10,13 @@ import (
 func earlyDiscarded() rule.Rule {
 	return rule.Rule{
 		ID: "GBN-DRP-001", Level: rule.Must,
-		Title: "Data that comes before its turn is discarded: neither placed in memory nor acknowledged until it is sent again",
-		Source: rule.Source{Ref: "IBTA 9.7.5.2, LOWAR II-A, FASR II-A", Requirement: "Packets after a missing one are dropped by the receiver, " +
-			"so that the sender has to send all of them again."},
-		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Wakes: rule.Early, Features: []string{scheme},
+		Title: "Data that comes before its turn is discarded: neither placed in memory nor acknowledged " +
+			"until it is sent again",
+		Source: rule.Source{Ref: "IBTA 9.7.5.2, LOWAR II-A, FASR II-A",
+			Requirement: "Packets after a missing one are dropped by the receiver, " +
+				"so that the sender has to send all of them again."},
+		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Wakes: rule.Early,
+		Features: []string{scheme},
 		Stimulus: "a lost request followed by others", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			var placed rule.Placed
@@ -27,7 +30,8 @@ func earlyDiscarded() rule.Rule {
 					case s.Point == trace.ResponderIn && s.Legal && c.Offers(rule.Stores):
 						placed.Due(s)
 					case s.Point == trace.ResponderOut && rule.IsACK(p) && placed.CameEarly(p.PSN, c.EPSN):
-						c.Failf(rule.Responder, "ACK of %s, which came before its turn and was not sent again; it has to be discarded", c.Rel(p.PSN))
+						c.Failf(rule.Responder, "ACK of %s, which came before its turn and was not sent again; "+
+							"it has to be discarded", c.Rel(p.PSN))
 					}
 				},
 				Event: func(e *trace.Event) {
@@ -35,7 +39,8 @@ func earlyDiscarded() rule.Rule {
 						return
 					}
 					if p, ok := placed.TooSoon(e, c.EPSN); ok {
-						c.Failf(rule.Responder, "the payload of %s is placed although it came before its turn; it has to be discarded", c.Rel(p))
+						c.Failf(rule.Responder, "the payload of %s is placed although it came before its turn; "+
+							"it has to be discarded", c.Rel(p))
 					}
 				},
 			}
@@ -47,9 +52,10 @@ func wasteBounded() rule.Rule {
 	return rule.Rule{
 		ID: "GBN-EFF-001", Level: rule.Must,
 		Title: "An isolated loss costs what was in flight when the NAK came, give or take one message: about one BDP",
-		Source: rule.Source{Ref: "GB1 IV-A", Requirement: "With go-back-N, one lost packet makes the receiver discard all that is in flight " +
-			"behind it, a bandwidth-delay product."},
-		Needs: rule.Both | rule.Fates | rule.Attributes, Sees: rule.Requests | rule.ResponseIn, Features: []string{scheme},
+		Source: rule.Source{Ref: "GB1 IV-A", Requirement: "With go-back-N, one lost packet makes the receiver " +
+			"discard all that is in flight behind it, a bandwidth-delay product."},
+		Needs: rule.Both | rule.Fates | rule.Attributes, Sees: rule.Requests | rule.ResponseIn,
+		Features: []string{scheme},
 		Stimulus: "one lost request in a steady flow of writes", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			w := waste{c: c}
@@ -93,8 +99,8 @@ func (w *waste) sight(s *rule.Sight) {
 	}
 }
 
-// request starts with a first transmission that is lost. A second loss on the way, a READ, whose PSNs are not packets, or
-// a second retransmission ends it without a judgement.
+// request starts with a first transmission that is lost. A second loss on the way, a READ, whose PSNs are not packets,
+// or a second retransmission ends it without a judgement.
 func (w *waste) request(s *rule.Sight) {
 	gone := s.Rec.Lost()
 	switch {
@@ -133,7 +139,8 @@ func (w *waste) arrival(s *rule.Sight) {
 func (w *waste) judge() {
 	w.c.Met()
 	if more := w.discarded - w.inFlight; more > w.granule || -more > w.granule {
-		w.c.Failf(rule.Requester, "the loss of %s made the responder discard %d packets; %d were in flight when the NAK came",
+		w.c.Failf(rule.Requester, "the loss of %s made the responder discard %d packets; %d were in "+
+			"flight when the NAK came",
 			w.c.Rel(w.psn), w.discarded, w.inFlight)
 	}
 }

@@ -11,9 +11,10 @@ func nakAcknowledges() rule.Rule {
 	return rule.Rule{
 		ID: "GBN-RTX-002", Level: rule.Must,
 		Title: "A NAK of P acknowledges every PSN before P: none of them is sent again",
-		Source: rule.Source{Ref: "IBTA 9.7.5.1.1", Requirement: "A NAK implicitly acknowledges all requests with a PSN earlier than that " +
-			"of the NAK."},
-		Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn, Wakes: rule.Odd | rule.Late | rule.Asking | rule.Fetch, Features: []string{scheme},
+		Source: rule.Source{Ref: "IBTA 9.7.5.1.1", Requirement: "A NAK implicitly acknowledges all requests with a " +
+			"PSN earlier than that of the NAK."},
+		Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn,
+		Wakes: rule.Odd | rule.Late | rule.Asking | rule.Fetch, Features: []string{scheme},
 		Stimulus: "a lost request after requests whose ACK is lost", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			f := floor{c: c, flow: flow{c.MAX, c.Started}} // so far all was sent once, in order
@@ -29,8 +30,8 @@ type floor struct {
 	known bool
 	psn   psn.PSN
 	at    vtime.Time
-	// A response or a timeout may have made the requester go back, or skip what is acknowledged, and that has not been seen
-	// yet. A NAK that comes now crosses it, and is not judged.
+	// A response or a timeout may have made the requester go back, or skip what is acknowledged, and that has not been
+	// seen yet. A NAK that comes now crosses it, and is not judged.
 	due    bool
 	target psn.PSN // where it goes
 	since  vtime.Time

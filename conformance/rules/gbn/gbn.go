@@ -4,8 +4,8 @@
 // and sends everything from there on again. Whatever the one NAK cannot repair is left to the transport timer.
 //
 // Devices are judged at their ports. A requester that receives a NAK may have handed packets to its port before, and
-// these still leave: packets that merely continue the sequence within Port.Wait of the NAK are not held against it. Bounds
-// on timers are those of IBTA 9.7.6.1.3, up to four times the nominal value.
+// these still leave: packets that merely continue the sequence within Port.Wait of the NAK are not held against it.
+// Bounds on timers are those of IBTA 9.7.6.1.3, up to four times the nominal value.
 //
 // Two switches of the ns-3 models of HPCC change what is right; a run that turns one on is judged by the observations
 // made for it, and the rules that it contradicts stay silent: see variant.go.

@@ -13,9 +13,11 @@ func nakNamesMissing() rule.Rule {
 	return rule.Rule{
 		ID: "GBN-NAK-001", Level: rule.Must,
 		Title: "The first packet beyond a gap draws a sequence NAK whose PSN is the expected one",
-		Source: rule.Source{Ref: "IBTA 9.7.5.2, GB1 IV-A", Requirement: "A responder that receives a request whose PSN is after the " +
-			"expected one answers with a NAK for PSN sequence error that carries the expected PSN."},
-		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Wakes: rule.Early | rule.Faulty | rule.Asking, Dozes: true, Features: []string{scheme},
+		Source: rule.Source{Ref: "IBTA 9.7.5.2, GB1 IV-A",
+			Requirement: "A responder that receives a request whose PSN is after the " +
+				"expected one answers with a NAK for PSN sequence error that carries the expected PSN."},
+		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut,
+		Wakes: rule.Early | rule.Faulty | rule.Asking, Dozes: true, Features: []string{scheme},
 		Stimulus: "a lost request followed by others", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check { return newGaps(c, false) },
 	}
@@ -25,16 +27,19 @@ func nakPerGap() rule.Rule {
 	return rule.Rule{
 		ID: "GBN-NAK-003", Level: rule.Must,
 		Title: "Once the expected packet has arrived, the next gap draws a NAK of its own",
-		Source: rule.Source{Ref: "IBTA 9.7.5.2", Requirement: "The responder that has sent a sequence NAK may send another only after " +
-			"it has received the packet with the expected PSN; from then on a new error is a new NAK."},
-		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Wakes: rule.Early | rule.Faulty | rule.Asking, Dozes: true, Features: []string{scheme},
+		Source: rule.Source{Ref: "IBTA 9.7.5.2", Requirement: "The responder that has sent a sequence NAK may " +
+			"send another only after it has received the packet with the expected PSN; from then on a " +
+			"new error is a new NAK."},
+		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut,
+		Wakes: rule.Early | rule.Faulty | rule.Asking, Dozes: true, Features: []string{scheme},
 		Stimulus: "two lost requests, the second after the first has been recovered", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check { return newGaps(c, true) },
 	}
 }
 
-// gaps follows the gaps at the responder: each owes a NAK, unless the missing packet was late and not lost, so that the gap closes
-// before the NAK is overdue. A box has more reasons to be silent: a NAK acknowledges what is before it (PACK-GAP-001).
+// gaps follows the gaps at the responder: each owes a NAK, unless the missing packet was late and not lost, so that the
+// gap closes before the NAK is overdue. A box has more reasons to be silent: a NAK acknowledges what is before it
+// (PACK-GAP-001).
 type gaps struct {
 	c     *rule.Context
 	nak   *rule.Obligation // of the open gap
@@ -73,18 +78,22 @@ func (g *gaps) sight(s *rule.Sight) {
 	}
 }
 
-// named takes the PSN of a NAK. A repetition is judged by GBN-NAK-002, and the NAK of a gap may leave after it has closed.
+// named takes the PSN of a NAK. A repetition is judged by GBN-NAK-002, and the NAK of a gap may leave after it has
+// closed.
 func (g *gaps) named(p psn.PSN) {
 	g.nak.Discharge(func(d rule.Debt) bool { return d.PSN == p })
 	switch shown := slices.Contains(g.past.List(), p); {
 	case shown:
 		g.drawn = true
 	case g.later:
-	case !g.c.Known && p.Less(g.c.Start): // what the responder waits for was sent before the capture began, or lost before the tap
+	// what the responder waits for was sent before the capture began, or lost before the tap
+	case !g.c.Known && p.Less(g.c.Start):
 	case g.c.RNRWait:
-		g.c.Failf(rule.Responder, "NAK of %s after an RNR NAK of %s; silence expected until that request comes again", g.c.Rel(p), g.c.Rel(g.c.EPSN))
+		g.c.Failf(rule.Responder, "NAK of %s after an RNR NAK of %s; silence expected until that request comes again",
+			g.c.Rel(p), g.c.Rel(g.c.EPSN))
 	default:
-		g.c.Failf(rule.Responder, "NAK names %s, which nothing showed to be missing; expected is %s", g.c.Rel(p), g.c.Rel(g.c.EPSN))
+		g.c.Failf(rule.Responder, "NAK names %s, which nothing showed to be missing; expected is %s", g.c.Rel(p),
+			g.c.Rel(g.c.EPSN))
 	}
 }
 
@@ -92,9 +101,10 @@ func nakOnce() rule.Rule {
 	return rule.Rule{
 		ID: "GBN-NAK-002", Level: rule.MustNot, Rests: validity.Sequence,
 		Title: "No second sequence NAK leaves before the expected packet has arrived",
-		Source: rule.Source{Ref: "IBTA 9.7.5.2", Requirement: "After a NAK for PSN sequence error the responder sends no other until it has " +
-			"received the request with the expected PSN."},
-		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Wakes: rule.Asking, Dozes: true, Features: []string{scheme},
+		Source: rule.Source{Ref: "IBTA 9.7.5.2", Requirement: "After a NAK for PSN sequence error the responder " +
+			"sends no other until it has received the request with the expected PSN."},
+		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Wakes: rule.Asking, Dozes: true,
+		Features: []string{scheme},
 		Stimulus: "a lost request followed by many", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			var named psn.PSN
@@ -104,7 +114,8 @@ func nakOnce() rule.Rule {
 				case interval(c) != 0:
 				case s.Point == trace.ResponderOut && rule.IsNAK(s.Pkt):
 					if sent && s.Pkt.PSN == named {
-						c.Failf(rule.Responder, "second NAK of %s, which has not arrived yet; silence expected until it has", c.Rel(named))
+						c.Failf(rule.Responder,
+							"second NAK of %s, which has not arrived yet; silence expected until it has", c.Rel(named))
 					}
 					sent, named = true, s.Pkt.PSN
 				case s.Relation == rule.InOrder:

@@ -18,8 +18,8 @@ func (f *flow) sent(c *rule.Context, s *rule.Sight) {
 	f.next, f.any = s.Pkt.PSN.Add(max(1, c.Span(s.Pkt))), true
 }
 
-// drains reports whether s may have been in the port already when something arrived at since: it was leaving, or it continues
-// what was being sent, and soon.
+// drains reports whether s may have been in the port already when something arrived at since: it was leaving, or it
+// continues what was being sent, and soon.
 func (f *flow) drains(c *rule.Context, s *rule.Sight, since vtime.Time) bool {
 	return c.Began(s) < since || f.any && s.Pkt.PSN == f.next && c.Port.Lags(since, s.At)
 }
@@ -28,9 +28,11 @@ func goBackContiguous() rule.Rule {
 	return rule.Rule{
 		ID: "GBN-RTX-001", Level: rule.Must,
 		Title: "After a NAK of P the requester sends P, P+1 and so on, without a gap, up to what it had sent before",
-		Source: rule.Source{Ref: "IBTA 9.7.5.2, GB1 IV-A", Requirement: "On a NAK for PSN sequence error the requester resends all requests " +
-			"beginning with the PSN that the NAK carries."},
-		Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn, Wakes: rule.Odd | rule.Late | rule.Asking | rule.Fetch, Features: []string{scheme},
+		Source: rule.Source{Ref: "IBTA 9.7.5.2, GB1 IV-A",
+			Requirement: "On a NAK for PSN sequence error the requester resends all requests " +
+				"beginning with the PSN that the NAK carries."},
+		Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn,
+		Wakes: rule.Odd | rule.Late | rule.Asking | rule.Fetch, Features: []string{scheme},
 		Stimulus: "a lost request", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			g := goBack{c: c, una: c.UNA, flow: flow{c.MAX, c.Started}} // so far all was sent once, in order
@@ -70,7 +72,8 @@ func (g *goBack) sight(s *rule.Sight) {
 	switch fits := p.LessEq(c.UNA); {
 	case g.armed && g.late(s):
 		g.armed, g.running = false, fits || p == g.nak
-		c.Failf(rule.Requester, "%s is sent %v after a NAK of %s, and nothing since; it is expected at once, and not by the timer", c.Rel(p), s.At.Sub(g.at), c.Rel(g.nak))
+		c.Failf(rule.Requester, "%s is sent %v after a NAK of %s, and nothing since; it is expected at once, "+
+			"and not by the timer", c.Rel(p), s.At.Sub(g.at), c.Rel(g.nak))
 	case g.armed && (fits || p == g.nak):
 		g.armed, g.running = false, true
 		if p == g.nak {
@@ -106,10 +109,12 @@ func (g *goBack) asides(s *rule.Sight) {
 	}
 }
 
-// late reports whether a request follows a NAK, or what was in the port then, after a silence for which the NAK gave no reason.
+// late reports whether a request follows a NAK, or what was in the port then, after a silence for which the NAK gave no
+// reason.
 func (g *goBack) late(s *rule.Sight) bool {
 	c, since := g.c, max(g.at, g.left)
-	return c.Began(s).Sub(since) > max(rule.Patience, c.Port.Wait()) && !c.Port.Busy(since, s.At) && c.Attr.RateControl == ""
+	return c.Began(s).Sub(since) > max(rule.Patience, c.Port.Wait()) && !c.Port.Busy(since, s.At) &&
+		c.Attr.RateControl == ""
 }
 
 func (g *goBack) response(s *rule.Sight) {
@@ -118,7 +123,8 @@ func (g *goBack) response(s *rule.Sight) {
 	case !s.Intact():
 	case endsRecovery(p):
 		g.armed, g.running = false, false
-	case rule.IsNAK(p) && p.PSN.In(g.c.UNA, g.c.MAX) && !(g.known && p.PSN == g.nak) && !g.recovering(p.PSN) && g.c.GoBackChunk() == 0:
+	case rule.IsNAK(p) && p.PSN.In(g.c.UNA, g.c.MAX) && !(g.known && p.PSN == g.nak) && !g.recovering(p.PSN) &&
+		g.c.GoBackChunk() == 0:
 		g.known, g.armed, g.running = true, true, false
 		g.nak, g.at, g.end = p.PSN, s.At, g.c.MAX
 	}
@@ -139,8 +145,8 @@ func timeoutFromUNA() rule.Rule {
 	return rule.Rule{
 		ID: "GBN-RTX-003", Level: rule.Must,
 		Title: "A timeout makes the requester retransmit from the oldest unacknowledged PSN",
-		Source: rule.Source{Ref: "IBTA 9.7.6.1.3", Requirement: "When the transport timer expires the requester retries from the oldest " +
-			"unacknowledged request."},
+		Source: rule.Source{Ref: "IBTA 9.7.6.1.3", Requirement: "When the transport timer expires the requester " +
+			"retries from the oldest unacknowledged request."},
 		Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn, Features: []string{scheme},
 		Stimulus: "every ACK lost", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
@@ -153,17 +159,20 @@ func timeoutFromUNA() rule.Rule {
 				if s.Point == trace.RequesterIn {
 					return
 				}
-				// A step back after such a silence is nobody's doing but the timer's, which began when the packet was handed to the port
-				// and not when the tap saw it.
+				// A step back after such a silence is nobody's doing but the timer's, which began when the packet was
+				// handed to the port and not when the tap saw it.
 				p, t := s.Pkt.PSN, c.Attr.TransportTimer()
 				silent := s.At.Sub(heard) >= t-rule.TimerEarly(t)
-				if !c.Known { // the timer is not known, nor UNA until an answer has shown it, nor how slowly a NAK is obeyed
+				// the timer is not known, nor UNA until an answer has shown it, nor how slowly a NAK is obeyed
+				if !c.Known {
 					t, silent = 1, !c.Port.Lags(heard, s.At) && c.UNA != c.Start && !asked
 				}
-				if f.any && p.Less(f.next) && s.Relation == rule.Again && t != 0 && silent && c.GoBackChunk() == 0 && !c.Relayed(s) {
+				if f.any && p.Less(f.next) && s.Relation == rule.Again && t != 0 && silent &&
+					c.GoBackChunk() == 0 && !c.Relayed(s) {
 					c.Met()
 					if c.UNA.Less(p) || p.Less(c.UNA) && !c.Port.Lags(heard, s.At) {
-						c.Failf(rule.Requester, "after a timeout %s is sent; unacknowledged since %s", c.Rel(p), c.Rel(c.UNA))
+						c.Failf(rule.Requester, "after a timeout %s is sent; unacknowledged since %s",
+							c.Rel(p), c.Rel(c.UNA))
 					}
 				}
 				f.sent(c, s)
@@ -175,18 +184,22 @@ func timeoutFromUNA() rule.Rule {
 func opcodeKept() rule.Rule {
 	return rule.Rule{
 		ID: "GBN-RTX-004", Level: rule.Must, Rests: validity.Sequence,
-		Title: "A retransmission inside a message keeps the opcode of its position: a MIDDLE stays a MIDDLE and gets no RETH",
-		Source: rule.Source{Ref: "IBTA 9.4, 9.7.5.1.1", Requirement: "A retried packet repeats the original; the opcode follows from the " +
-			"packet's position in its message, not from where the retry begins."},
+		Title: "A retransmission inside a message keeps the opcode of its position: a MIDDLE stays a " +
+			"MIDDLE and gets no RETH",
+		Source: rule.Source{Ref: "IBTA 9.4, 9.7.5.1.1",
+			Requirement: "A retried packet repeats the original; the opcode follows from the " +
+				"packet's position in its message, not from where the retry begins."},
 		Needs: rule.TapRequester, Sees: rule.RequestOut, Minds: rule.Late, Features: []string{scheme},
 		Stimulus: "a lost MIDDLE or LAST", BlackBox: hardware,
 		Each: func(c *rule.Context, s *rule.Sight) {
-			if s.Relation != rule.Again || s.Sent == nil || !rule.IsData(s.Sent.Opcode) || s.Sent.Opcode.StartsMessage() {
+			if s.Relation != rule.Again || s.Sent == nil || !rule.IsData(s.Sent.Opcode) ||
+				s.Sent.Opcode.StartsMessage() {
 				return
 			}
 			c.Met()
 			if o := s.Pkt.Opcode; o != s.Sent.Opcode {
-				c.Failf(rule.Requester, "%s was %v and is sent again as %v; the same expected", c.Rel(s.Pkt.PSN), s.Sent.Opcode, o)
+				c.Failf(rule.Requester, "%s was %v and is sent again as %v; the same expected",
+					c.Rel(s.Pkt.PSN), s.Sent.Opcode, o)
 			}
 		},
 	}

@@ -7,7 +7,8 @@ import (
 )
 
 // onlyTimer follows a packet that nothing but the transport timer can bring back: it has to be sent again, and within
-// four times the timer's value after what started it last (IBTA 9.7.6.1.3): its loss, a response, a retransmission, or starts.
+// four times the timer's value after what started it last (IBTA 9.7.6.1.3): its loss, a response, a retransmission, or
+// starts.
 type onlyTimer struct {
 	c     *rule.Context
 	again *rule.Obligation // to send the lost packet again
@@ -39,14 +40,16 @@ func (o *onlyTimer) see(s *rule.Sight) {
 		o.again.Restart(s.At)
 	case s.Relation == rule.Again:
 		o.again.Settle(s.At, func(d rule.Debt) bool { return s.Pkt.PSN.LessEq(d.PSN) })
-		// What is left is of the burst that the lost one was in, which may wait for the line in its midst, and restarts the timer.
+		// What is left is of the burst that the lost one was in, which may wait for the line in its midst, and restarts
+		// the timer.
 		o.again.Restart(s.At)
 	case starts:
 		o.again.Restart(s.At)
 	}
 }
 
-// starts reports a request that asks for an answer while no other waits for one: before that no answer can come, and no timer runs.
+// starts reports a request that asks for an answer while no other waits for one: before that no answer can come, and no
+// timer runs.
 func (o *onlyTimer) starts(s *rule.Sight) bool {
 	if s.Point != trace.RequesterOut || !s.Pkt.AckReq {
 		return false
@@ -63,9 +66,11 @@ func headLost() rule.Rule {
 	return rule.Rule{
 		ID: "GBN-RTX-006", Level: rule.Must,
 		Title: "When the retransmission of the missing packet is lost too, the timer alone repairs it",
-		Source: rule.Source{Ref: "IBTA 9.7.5.2, 9.7.6.1.3", Requirement: "A sequence NAK is sent once per error, so the loss of the retried " +
-			"packet is detected by the requester's transport timer."},
-		Needs: rule.Both | rule.Fates | rule.Attributes, Sees: rule.RequestOut | rule.ResponseIn, Minds: rule.Asked | rule.Late | rule.Answer, Features: []string{scheme},
+		Source: rule.Source{Ref: "IBTA 9.7.5.2, 9.7.6.1.3",
+			Requirement: "A sequence NAK is sent once per error, so the loss of the retried " +
+				"packet is detected by the requester's transport timer."},
+		Needs: rule.Both | rule.Fates | rule.Attributes, Sees: rule.RequestOut | rule.ResponseIn,
+		Minds: rule.Asked | rule.Late | rule.Answer, Features: []string{scheme},
 		Stimulus: "the same request lost twice", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			o := newOnlyTimer(c, "the loss of its retransmission")
@@ -83,7 +88,8 @@ func headLost() rule.Rule {
 					return
 				}
 				if second && o.again.About(p) && s.Sent != nil && s.At.Sub(s.Sent.First) < c.Attr.TransportTimer() {
-					c.Failf(rule.Requester, "%s is sent again upon a second NAK, before the timer; nothing expected until then", c.Rel(p))
+					c.Failf(rule.Requester,
+						"%s is sent again upon a second NAK, before the timer; nothing expected until then", c.Rel(p))
 				}
 				o.see(s)
 				if known && p == head && s.Relation == rule.Again && s.Rec.Lost() {
@@ -99,9 +105,10 @@ func nakLost() rule.Rule {
 	return rule.Rule{
 		ID: "GBN-RTX-007", Level: rule.Must,
 		Title: "When the NAK is lost, the timer repairs the gap",
-		Source: rule.Source{Ref: "IBTA 9.7.6.1.3", Requirement: "The requester's transport timer detects that a response is missing, also when " +
-			"the response was a NAK."},
-		Needs: rule.Both | rule.Fates | rule.Attributes, Sees: rule.RequestOut | rule.Responses, Minds: rule.Asked | rule.Late | rule.Answer, Features: []string{scheme},
+		Source: rule.Source{Ref: "IBTA 9.7.6.1.3", Requirement: "The requester's transport timer detects that a " +
+			"response is missing, also when the response was a NAK."},
+		Needs: rule.Both | rule.Fates | rule.Attributes, Sees: rule.RequestOut | rule.Responses,
+		Minds: rule.Asked | rule.Late | rule.Answer, Features: []string{scheme},
 		Stimulus: "a lost request, and the loss of its NAK", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			o := newOnlyTimer(c, "the loss of its NAK")
@@ -120,9 +127,10 @@ func tailLost() rule.Rule {
 	return rule.Rule{
 		ID: "GBN-TAIL-001", Level: rule.Must,
 		Title: "The loss of the last packet of the last message is repaired by the timer",
-		Source: rule.Source{Ref: "IBTA 9.7.6.1.3", Requirement: "A lost request that no other follows leaves nothing for the responder to NAK; " +
-			"the transport timer detects it."},
-		Needs: rule.Both | rule.Fates | rule.Attributes, Sees: rule.RequestOut | rule.ResponseIn, Minds: rule.Edge | rule.Asked | rule.Late | rule.Answer, Features: []string{scheme},
+		Source: rule.Source{Ref: "IBTA 9.7.6.1.3", Requirement: "A lost request that no other follows leaves nothing " +
+			"for the responder to NAK; the transport timer detects it."},
+		Needs: rule.Both | rule.Fates | rule.Attributes, Sees: rule.RequestOut | rule.ResponseIn,
+		Minds: rule.Edge | rule.Asked | rule.Late | rule.Answer, Features: []string{scheme},
 		Stimulus: "the last request lost", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			o := newOnlyTimer(c, "the loss of the last packet")

@@ -10,8 +10,9 @@ import (
 var capHolds = define(rule.Rule{
 	ID: "IRN-FC-001", Level: rule.MustNot,
 	Title: "No new packet is sent with as many in flight as the cap allows; those acknowledged selectively count",
-	Source: rule.Source{Ref: bdp, Requirement: "A new packet is transmitted only if the number of packets in flight, computed as the difference between the " +
-		"current packet's sequence number and last acknowledged sequence number, is less than this BDP cap."},
+	Source: rule.Source{Ref: bdp, Requirement: "A new packet is transmitted only if the number of packets in flight, " +
+		"computed as the difference between the current packet's sequence number and last acknowledged sequence " +
+		"number, is less than this BDP cap."},
 	Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut, Stimulus: "a flow that fills the window",
 	New: func(c *rule.Context) rule.Check {
 		limit := capOf(c)
@@ -21,7 +22,8 @@ var capHolds = define(rule.Rule{
 			}
 			switch flight := s.Pkt.PSN.Sub(c.UNA); {
 			case flight >= limit:
-				c.Failf(rule.Requester, "%s is sent with %d packets in flight, the cap is %d", c.Rel(s.Pkt.PSN), flight, limit)
+				c.Failf(rule.Requester, "%s is sent with %d packets in flight, the cap is %d", c.Rel(s.Pkt.PSN), flight,
+					limit)
 			case flight == limit-1:
 				c.Met()
 			}
@@ -32,8 +34,8 @@ var capHolds = define(rule.Rule{
 var newDataInRecovery = define(rule.Rule{
 	ID: "IRN-REC-006", Level: rule.Must,
 	Title: "With no hole left to send again, new packets go on during recovery as far as the cap allows",
-	Source: rule.Source{Ref: recovery, Requirement: "When there are no more lost packets to be retransmitted, the sender continues to transmit new packets " +
-		"(if allowed by BDP-FC)."},
+	Source: rule.Source{Ref: recovery, Requirement: "When there are no more lost packets to be retransmitted, the " +
+		"sender continues to transmit new packets (if allowed by BDP-FC)."},
 	Needs: senderTap, Sees: ofSender, Stimulus: "a lost packet in a flow that does not fill the window",
 	New: func(c *rule.Context) rule.Check {
 		f := flow{c: c, requests: newRequests(c), idle: vtime.Never}
@@ -41,9 +43,9 @@ var newDataInRecovery = define(rule.Rule{
 	},
 })
 
-// flow watches a sender in recovery that has nothing to send again, room in its window, and work: it may be silent for as
-// long as its host may, and not longer. Work is counted in packets; READs wait for others, so a requester that posts any
-// is left alone.
+// flow watches a sender in recovery that has nothing to send again, room in its window, and work: it may be silent for
+// as long as its host may, and not longer. Work is counted in packets; READs wait for others, so a requester that posts
+// any is left alone.
 type flow struct {
 	*requests
 	c     *rule.Context
@@ -56,7 +58,8 @@ type flow struct {
 func (f *flow) event(e *trace.Event) {
 	if e.Kind == trace.Post && f.c.Mine(e) {
 		f.posts += f.c.Packets(e.Len)
-		f.other = f.other || e.Body.Op == engine.OpRead || e.Body.Op == engine.OpCompareSwap || e.Body.Op == engine.OpFetchAdd
+		f.other = f.other || e.Body.Op == engine.OpRead || e.Body.Op == engine.OpCompareSwap ||
+			e.Body.Op == engine.OpFetchAdd
 	}
 	f.requests.event(e)
 }
@@ -85,7 +88,8 @@ func (f *flow) able() bool {
 
 func (f *flow) stalled(at vtime.Time) {
 	if f.idle != vtime.Never && f.c.Late(rule.Requester, f.idle, rule.Drain, at) && !f.c.Failed {
-		f.c.FailAt(f.idle, f.index, rule.Requester, "no hole is left and the cap allows more, and nothing new is sent in recovery")
+		f.c.FailAt(f.idle, f.index, rule.Requester,
+			"no hole is left and the cap allows more, and nothing new is sent in recovery")
 		f.other = true // once
 	}
 	if f.other {

@@ -7,13 +7,15 @@ import (
 
 var holeFilled = define(rule.Rule{
 	ID: "IRN-BMP-002", Level: rule.Must,
-	Title: "What fills the hole moves the expected PSN over the run behind it, the MSN by the messages that end in it, and completes " +
-		"the receives of those that have one",
-	Source: rule.Source{Ref: early, Requirement: "The MSN is advanced by the number of packets of the run that are the last of their message, and the " +
-		"CQEs of those that have one are released."},
-	Needs: answersTap | rule.Completions, Sees: sightsOfReceiver | rule.ReleaseIn, Stimulus: "a lost packet with messages that end behind it",
+	Title: "What fills the hole moves the expected PSN over the run behind it, the MSN by the messages that end " +
+		"in it, and completes the receives of those that have one",
+	Source: rule.Source{Ref: early, Requirement: "The MSN is advanced by the number of packets of the run that are " +
+		"the last of their message, and the CQEs of those that have one are released."},
+	Needs: answersTap | rule.Completions, Sees: sightsOfReceiver | rule.ReleaseIn,
+	Stimulus: "a lost packet with messages that end behind it",
 	New: func(c *rule.Context) rule.Check {
-		r, done := newReceiver(c), c.Owes(rule.Responder, "a hole is filled, and not all receives behind it complete: that of %s is missing")
+		r, done := newReceiver(c), c.Owes(rule.Responder,
+			"a hole is filled, and not all receives behind it complete: that of %s is missing")
 		done.Unless = func(rule.Debt) bool { return c.Failed || r.Blind }
 		r.Match = func(want *answer, sent *rule.Sight) { ranOver(c, want, sent) }
 		var filled rule.Debt // by the latest request in order
@@ -42,9 +44,11 @@ func ranOver(c *rule.Context, want *answer, sent *rule.Sight) {
 	}
 	switch p, end := sent.Pkt, want.Next.Prev(); {
 	case p.PSN.Less(end):
-		c.Failf(rule.Responder, "%s fills the hole, and the ACK is of %s, not of %s", c.Rel(want.Named()), c.Rel(p.PSN), c.Rel(end))
+		c.Failf(rule.Responder, "%s fills the hole, and the ACK is of %s, not of %s", c.Rel(want.Named()),
+			c.Rel(p.PSN), c.Rel(end))
 	case p.PSN == end && p.AETH.MSN != want.MSN:
-		c.Failf(rule.Responder, "%s fills the hole, and the ACK has MSN %d, not %d", c.Rel(want.Named()), p.AETH.MSN, want.MSN)
+		c.Failf(rule.Responder, "%s fills the hole, and the ACK has MSN %d, not %d", c.Rel(want.Named()),
+			p.AETH.MSN, want.MSN)
 	default:
 		c.Met()
 	}

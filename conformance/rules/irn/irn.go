@@ -1,10 +1,10 @@
-// Package irn holds the rules of IRN (Mittal et al., Revisiting Network Support for RDMA, SIGCOMM 2018), with the logic of
-// the hardware that its authors published (IRNH) where the paper is short.
+// Package irn holds the rules of IRN (Mittal et al., Revisiting Network Support for RDMA, SIGCOMM 2018), with the logic
+// of the hardware that its authors published (IRNH) where the paper is short.
 //
-// Two reference machines are derived from the wire: the receiver says what every arrival must draw (package selective), and the
-// sender what may and what must be sent again after the answers that reached it (sender.go). Both run over the requests,
-// and over the READ responses, which have PSNs of their own and the roles changed (read.go). What no packet shows, the
-// 2-bitmap and recoverSN, is read from the variables that an engine reports (state.go).
+// Two reference machines are derived from the wire: the receiver says what every arrival must draw (package selective),
+// and the sender what may and what must be sent again after the answers that reached it (sender.go). Both run over the
+// requests, and over the READ responses, which have PSNs of their own and the roles changed (read.go). What no packet
+// shows, the 2-bitmap and recoverSN, is read from the variables that an engine reports (state.go).
 package irn
 
 import (

@@ -12,8 +12,8 @@ import (
 var writePlaceable = define(rule.Rule{
 	ID: "IRN-PLC-001", Level: rule.Must, Rests: validity.Sequence,
 	Title: "Every WRITE packet is placeable alone: it has a RETH, with the address of its own first byte",
-	Source: rule.Source{Ref: early, Requirement: "The RETH header (containing the remote memory location) is carried only by the first packet of a Write " +
-		"message. IRN requires adding it to every packet."},
+	Source: rule.Source{Ref: early, Requirement: "The RETH header (containing the remote memory location) is carried " +
+		"only by the first packet of a Write message. IRN requires adding it to every packet."},
 	Needs: rule.TapRequester, Sees: rule.RequestOut, Stimulus: "WRITEs of several packets",
 	New: func(c *rule.Context) rule.Check {
 		var va uint64 // of the next packet of the open message
@@ -43,9 +43,11 @@ var writePlaceable = define(rule.Rule{
 var sendPlaceable = define(rule.Rule{
 	ID: "IRN-PLC-002", Level: rule.Must,
 	Title: "Every SEND packet carries the number of its receive and its offset in it, and completes that receive",
-	Source: rule.Source{Ref: early, Requirement: "Each Send packet carries the recv_WQE_SN, by which the responder identifies the Receive WQE, and " +
-		"the offset in it; a Write with Immediate carries the recv_WQE_SN in its last packet."},
-	Needs: rule.Both | rule.Completions, Sees: rule.RequestOut, Stimulus: "SENDs of several packets that overtake each other",
+	Source: rule.Source{Ref: early, Requirement: "Each Send packet carries the recv_WQE_SN, by which the responder " +
+		"identifies the Receive WQE, and the offset in it; a Write with Immediate carries the " +
+		"recv_WQE_SN in its last packet."},
+	Needs: rule.Both | rule.Completions, Sees: rule.RequestOut,
+	Stimulus: "SENDs of several packets that overtake each other",
 	New: func(c *rule.Context) rule.Check {
 		p := places{c: c, sn: map[psn.PSN]uint32{}}
 		return rule.Check{Sight: p.sight, Event: p.event}
@@ -64,7 +66,8 @@ type places struct {
 
 func (x *places) sight(s *rule.Sight) {
 	c, p := x.c, s.Pkt
-	if s.Relation != rule.First || s.Defect() != "" || !p.Opcode.IsSend() && !(p.Opcode.IsWrite() && p.Opcode.HasImm()) {
+	if s.Relation != rule.First || s.Defect() != "" || !p.Opcode.IsSend() &&
+		!(p.Opcode.IsWrite() && p.Opcode.HasImm()) {
 		return
 	}
 	if p.Opcode.Layout()&roce.LayoutSOETH == 0 {
@@ -111,7 +114,8 @@ func (x *places) event(e *trace.Event) {
 		}
 		x.c.Met()
 		if want := x.receives[sn]; want != e.Body.ID {
-			x.c.Failf(rule.Responder, "the message that ends at %s names receive %d, which is wr=%d, and completes wr=%d",
+			x.c.Failf(rule.Responder,
+				"the message that ends at %s names receive %d, which is wr=%d, and completes wr=%d",
 				x.c.Rel(e.Body.PSN), sn, want, e.Body.ID)
 		}
 	}
@@ -120,9 +124,10 @@ func (x *places) event(e *trace.Event) {
 var completionParked = define(rule.Rule{
 	ID: "IRN-CQE-001", Level: rule.MustNot,
 	Title: "No receive completes before all earlier packets have arrived",
-	Source: rule.Source{Ref: early, Requirement: "The responder stores a premature CQE until all packets up to that one have arrived, and only then is the " +
-		"completion raised."},
-	Needs: rule.TapResponder | rule.Completions, Sees: rule.Accepts, Stimulus: "a lost packet, and a later SEND that is complete",
+	Source: rule.Source{Ref: early, Requirement: "The responder stores a premature CQE until all packets up to that " +
+		"one have arrived, and only then is the completion raised."},
+	Needs: rule.TapResponder | rule.Completions, Sees: rule.Accepts,
+	Stimulus: "a lost packet, and a later SEND that is complete",
 	New: func(c *rule.Context) rule.Check {
 		parked := map[psn.PSN]bool{}
 		return rule.Check{
@@ -136,7 +141,8 @@ var completionParked = define(rule.Rule{
 					return
 				}
 				if !e.Body.PSN.Less(c.EPSN) {
-					c.Failf(rule.Responder, "the receive wr=%d completes with %s, while %s is missing", e.Body.ID, c.Rel(e.Body.PSN), c.Rel(c.EPSN))
+					c.Failf(rule.Responder, "the receive wr=%d completes with %s, while %s is missing", e.Body.ID,
+						c.Rel(e.Body.PSN), c.Rel(c.EPSN))
 				} else if parked[e.Body.PSN] {
 					c.Met()
 				}

@@ -16,8 +16,9 @@ func isRead(o roce.Opcode) bool { return o.IsRead() || o.IsAtomic() }
 var readNumbering = define(rule.Rule{
 	ID: "IRN-RD-001", Level: rule.Must,
 	Title: "A READ request takes one PSN of the requests, and its responses are numbered apart, without a gap",
-	Source: rule.Source{Ref: transport + ", 5.4", Requirement: "IRN splits the PSN space into two different ones: sPSN to track the request packets " +
-		"sent by the requester, and rPSN to track the response packets received by the requester."},
+	Source: rule.Source{Ref: transport + ", 5.4", Requirement: "IRN splits the PSN space into two different ones: " +
+		"sPSN to track the request packets sent by the requester, and rPSN to track the response packets " +
+		"received by the requester."},
 	Needs: rule.Both, Sees: rule.RequestOut | rule.ResponseOut, Stimulus: "READs of several packets",
 	New: func(c *rule.Context) rule.Check {
 		n := numbering{c: c, sent: map[psn.PSN]roce.SOETH{}}
@@ -42,11 +43,13 @@ func (n *numbering) sight(s *rule.Sight) {
 		n.read = isRead(p.Opcode)
 	case s.Point != trace.ResponderOut || !p.Opcode.IsReadResponse() || s.Defect() != "":
 	case !p.Opcode.NumberedApart():
-		c.Failf(rule.Responder, "%v %s is numbered as a request; the numbers of responses expected", p.Opcode, c.Rel(p.PSN))
+		c.Failf(rule.Responder, "%v %s is numbered as a request; the numbers of responses expected",
+			p.Opcode, c.Rel(p.PSN))
 	case s.Relation == rule.First:
 		n.first(p)
 	case n.sent[p.PSN] != p.SO && !p.PSN.Less(c.Reads.UNA):
-		c.Failf(rule.Responder, "rPSN %s is that of READ %d at %d, and is given to READ %d at %d too", c.Rel(p.PSN), n.sent[p.PSN].SN,
+		c.Failf(rule.Responder, "rPSN %s is that of READ %d at %d, and is given to READ %d at %d too",
+			c.Rel(p.PSN), n.sent[p.PSN].SN,
 			n.sent[p.PSN].Offset, p.SO.SN, p.SO.Offset)
 	}
 }
@@ -67,8 +70,8 @@ func (n *numbering) first(p *roce.Packet) {
 var readAcknowledged = define(rule.Rule{
 	ID: "IRN-RD-002", Level: rule.Must,
 	Title: "The requester answers READ responses with READ_(N)ACKs: each that comes out of order by name",
-	Source: rule.Source{Ref: transport, Requirement: "IRN introduces packets for read (N)ACKs that are sent by a requester for each Read response " +
-		"packet."},
+	Source: rule.Source{Ref: transport, Requirement: "IRN introduces packets for read (N)ACKs that are sent by a " +
+		"requester for each Read response packet."},
 	Needs: rule.TapRequester, Sees: rule.ResponseIn | rule.ReadAckOut, Stimulus: "a READ, and a lost response",
 	New: func(c *rule.Context) rule.Check {
 		r := selective.OfData(c, func(s *rule.Sight) (selective.Kind, cause) {
@@ -86,9 +89,11 @@ var readAcknowledged = define(rule.Rule{
 			switch pure := p.SACK.PSN == p.PSN; {
 			case !p.Opcode.IsReadAck() || r.Blind:
 			case pure && c.Reads.EPSN.Less(p.PSN):
-				c.Failf(rule.Requester, "a READ_ACK says that %s is expected, which is %s", c.Rel(p.PSN), c.Rel(c.Reads.EPSN))
+				c.Failf(rule.Requester, "a READ_ACK says that %s is expected, which is %s", c.Rel(p.PSN),
+					c.Rel(c.Reads.EPSN))
 			case !pure && !fits:
-				c.Failf(rule.Requester, "a READ_(N)ACK of %s, expecting %s, answers no response", c.Rel(p.SACK.PSN), c.Rel(p.PSN))
+				c.Failf(rule.Requester, "a READ_(N)ACK of %s, expecting %s, answers no response",
+					c.Rel(p.SACK.PSN), c.Rel(p.PSN))
 			}
 		}}
 	},
@@ -101,7 +106,8 @@ func dataAnswered(c *rule.Context, want *answer, sent *rule.Sight) {
 		c.FailAt(want.At, want.Index, rule.Requester, "the READ response "+name+" is not answered")
 	case want.Kind != selective.Name:
 	case sent.Pkt.PSN != want.Next:
-		c.Failf(rule.Requester, "the READ_(N)ACK of %s says that %s is expected, which is %s", name, c.Rel(sent.Pkt.PSN), c.Rel(want.Next))
+		c.Failf(rule.Requester, "the READ_(N)ACK of %s says that %s is expected, which is %s", name,
+			c.Rel(sent.Pkt.PSN), c.Rel(want.Next))
 	default:
 		c.Met()
 	}
@@ -110,13 +116,14 @@ func dataAnswered(c *rule.Context, want *answer, sent *rule.Sight) {
 var readRetransmits = define(rule.Rule{
 	ID: "IRN-RD-003", Level: rule.Must,
 	Title: "The responder sends only the missing READ responses again, and on its own timer when no READ_(N)ACK comes",
-	Source: rule.Source{Ref: transport, Requirement: "IRN also requires the Read responder (which is the data source) to implement timeouts; what the " +
-		"read (N)ACKs show to be missing it retransmits as a requester does."},
+	Source: rule.Source{Ref: transport, Requirement: "IRN also requires the Read responder (which is the data " +
+		"source) to implement timeouts; what the read (N)ACKs show to be missing it retransmits as a requester does."},
 	Needs: answersTap | rule.Completions, Sees: rule.RequestIn | rule.ResponseOut | rule.ReadAckIn,
 	Stimulus: "a lost READ response, and a READ whose acknowledgements are all lost",
 	New: func(c *rule.Context) rule.Check {
 		r := data{c: c, Sender: selective.NewSender(c, rule.Responder)}
-		r.Judges(selective.FirstIsHead, selective.OnlyHoles, selective.HoleOnce, selective.Partial, selective.TimeoutHead,
+		r.Judges(selective.FirstIsHead, selective.OnlyHoles, selective.HoleOnce, selective.Partial,
+			selective.TimeoutHead,
 			selective.TimeoutHoles, selective.FromNothing)
 		return rule.Check{Sight: r.sight, Event: r.event, End: r.end}
 	},
@@ -167,16 +174,18 @@ func (d *data) end(at vtime.Time) {
 	if high, ok := duration(d.c, "rto_high"); ok {
 		period = max(period, high)
 	}
-	if d.UNA != d.Next && !d.Quiet && !d.c.Fatal && !d.c.Failed && d.c.Late(rule.Responder, d.latest.Add(rule.TimerSlow*period), rule.Patience, at) && d.c.PeerAttr.TransportTimer() != 0 {
-		d.c.FailAt(d.latest, d.index, rule.Responder, "the READ response "+d.c.Rel(d.UNA)+" is not acknowledged and not sent again; its retransmission expected")
+	if d.UNA != d.Next && !d.Quiet && !d.c.Fatal && !d.c.Failed && d.c.Late(rule.Responder,
+		d.latest.Add(rule.TimerSlow*period), rule.Patience, at) && d.c.PeerAttr.TransportTimer() != 0 {
+		d.c.FailAt(d.latest, d.index, rule.Responder, "the READ response "+d.c.Rel(d.UNA)+
+			" is not acknowledged and not sent again; its retransmission expected")
 	}
 }
 
 var readOrder = define(rule.Rule{
 	ID: "IRN-RD-004", Level: rule.Must, Rests: validity.Sequence,
 	Title: "READs and atomics are executed in the order of read_WQE_SN, even if their requests come out of order",
-	Source: rule.Source{Ref: early, Requirement: "Read and Atomic requests carry a read_WQE_SN; one that arrives out of order waits in the Read WQE buffer, " +
-		"and is executed only after all before it."},
+	Source: rule.Source{Ref: early, Requirement: "Read and Atomic requests carry a read_WQE_SN; one that arrives out " +
+		"of order waits in the Read WQE buffer, and is executed only after all before it."},
 	Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "READ requests that overtake each other",
 	New: func(c *rule.Context) rule.Check {
 		e := execution{c: c}
@@ -204,7 +213,8 @@ func (e *execution) sight(s *rule.Sight) {
 		return
 	case !p.Opcode.IsReadResponse() || !p.Opcode.NumberedApart() || s.Relation != rule.First || s.Defect() != "":
 		return
-	case !e.known && !c.Known, p.PSN != c.Reads.MAX: // the capture may have begun in the middle of an answer, or missed some of it
+	// the capture may have begun in the middle of an answer, or missed some of it
+	case !e.known && !c.Known, p.PSN != c.Reads.MAX:
 		e.next = p.SO.SN
 	case p.SO.SN != e.next:
 		c.Failf(rule.Responder, "the answer to READ %d is sent, that to READ %d is next", p.SO.SN, e.next)

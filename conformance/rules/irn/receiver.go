@@ -24,7 +24,8 @@ const (
 )
 
 // draws is what each cause draws.
-var draws = [...]selective.Kind{plain: selective.MayACK, ordered: selective.ACK, fills: selective.ACK, old: selective.ACK, ahead: selective.Name,
+var draws = [...]selective.Kind{plain: selective.MayACK, ordered: selective.ACK, fills: selective.ACK,
+	old: selective.ACK, ahead: selective.Name,
 	repeated: selective.Name, notReady: selective.Refusal, homeless: selective.Silence, beyond: selective.Silence}
 
 // answer is what a receiver has to send for one arrival.
@@ -32,8 +33,9 @@ type answer = selective.Answer[cause]
 
 // causeOf says why a request that arrives is answered.
 //
-// "Upon every out-of-order packet arrival, an IRN receiver sends a NACK, which carries both the cumulative acknowledgment
-// (indicating its expected sequence number) and the sequence number of the packet that triggered the NACK" (IRN 3.1).
+// "Upon every out-of-order packet arrival, an IRN receiver sends a NACK, which carries both the cumulative
+// acknowledgment (indicating its expected sequence number) and the sequence number of the packet that triggered the
+// NACK" (IRN 3.1).
 func causeOf(c *rule.Context, s *rule.Sight, reach int) cause {
 	switch p := s.Pkt; {
 	case s.Relation == rule.Duplicate:
@@ -92,7 +94,8 @@ func nackedWhen(why cause) func(*rule.Context) rule.Check {
 		case sent.Pkt.Opcode != roce.IRNNack:
 			c.Failf(rule.Responder, "%s, which comes out of order, draws %v", name, sent.Pkt.Opcode)
 		case sent.Pkt.PSN != want.Next:
-			c.Failf(rule.Responder, "the NACK of %s says that %s is expected, which is %s", name, c.Rel(sent.Pkt.PSN), c.Rel(want.Next))
+			c.Failf(rule.Responder, "the NACK of %s says that %s is expected, which is %s", name,
+				c.Rel(sent.Pkt.PSN), c.Rel(want.Next))
 		default:
 			c.Met()
 		}
@@ -109,7 +112,8 @@ func ackedWhen(which ...cause) func(*rule.Context) rule.Check {
 		case !acknowledges(sent.Pkt):
 			c.Failf(rule.Responder, "%s draws %v, not an ACK", name, sent.Pkt.Opcode)
 		case sent.Pkt.PSN.Less(want.Next.Prev()):
-			c.Failf(rule.Responder, "the ACK for %s is of %s, not of %s", name, c.Rel(sent.Pkt.PSN), c.Rel(want.Next.Prev()))
+			c.Failf(rule.Responder, "the ACK for %s is of %s, not of %s", name, c.Rel(sent.Pkt.PSN),
+				c.Rel(want.Next.Prev()))
 		default:
 			c.Met()
 		}
@@ -124,7 +128,8 @@ func droppedWhen(why cause) func(c *rule.Context, want *answer, sent *rule.Sight
 		case sent == nil:
 			c.Met()
 		default:
-			c.Failf(rule.Responder, "%s is to be dropped in silence and draws %v; silence expected", c.Rel(want.Named()), sent.Pkt.Opcode)
+			c.Failf(rule.Responder, "%s is to be dropped in silence and draws %v; silence expected",
+				c.Rel(want.Named()), sent.Pkt.Opcode)
 		}
 	}
 }
@@ -132,47 +137,55 @@ func droppedWhen(why cause) func(c *rule.Context, want *answer, sent *rule.Sight
 var earlyNACKed = define(rule.Rule{
 	ID: "IRN-SACK-001", Level: rule.Must,
 	Title: "Every out-of-order arrival draws a NACK with the expected PSN and its own",
-	Source: rule.Source{Ref: recovery, Requirement: "Upon every out-of-order packet arrival, an IRN receiver sends a NACK, which carries both " +
-		"the cumulative acknowledgment (indicating its expected sequence number) and the sequence number of the packet that triggered " +
-		"the NACK."},
+	Source: rule.Source{Ref: recovery, Requirement: "Upon every out-of-order packet arrival, an IRN receiver sends a " +
+		"NACK, which carries both the cumulative acknowledgment (indicating its expected sequence number) and the " +
+		"sequence number of the packet that triggered the NACK."},
 	Needs: answersTap, Sees: sightsOfReceiver, Stimulus: "a lost packet with others behind it", New: nackedWhen(ahead),
 })
 
 var inOrderACKed = define(rule.Rule{
 	ID: "IRN-SACK-002", Level: rule.Must,
-	Title:  "An in-order arrival draws an ACK, even while higher packets are kept",
-	Source: rule.Source{Ref: hls, Requirement: "receiveData: a packet with the expected number is answered with an ACK, whatever the bitmap holds."},
-	Needs:  answersTap, Sees: sightsOfReceiver, Stimulus: "lost packets with others behind them", New: ackedWhen(ordered, fills),
+	Title: "An in-order arrival draws an ACK, even while higher packets are kept",
+	Source: rule.Source{Ref: hls, Requirement: "receiveData: a packet with the expected number is answered with an " +
+		"ACK, whatever the bitmap holds."},
+	Needs: answersTap, Sees: sightsOfReceiver, Stimulus: "lost packets with others behind them",
+	New: ackedWhen(ordered, fills),
 })
 
 var duplicateACKed = define(rule.Rule{
 	ID: "IRN-SACK-003", Level: rule.Must,
-	Title:  "A duplicate, below the expected PSN, draws an ACK of all before the expected one",
-	Source: rule.Source{Ref: hls, Requirement: "receiveData: a packet below the expected number is answered with an ACK of the expected number."},
-	Needs:  answersTap, Sees: sightsOfReceiver, Stimulus: "a packet that comes twice", New: ackedWhen(old),
+	Title: "A duplicate, below the expected PSN, draws an ACK of all before the expected one",
+	Source: rule.Source{Ref: hls, Requirement: "receiveData: a packet below the expected number is answered with an " +
+		"ACK of the expected number."},
+	Needs: answersTap, Sees: sightsOfReceiver, Stimulus: "a packet that comes twice", New: ackedWhen(old),
 })
 
 var earlyTwiceNACKed = define(rule.Rule{
 	ID: "IRN-SACK-004", Level: rule.Must,
-	Title:  "An out-of-order packet that comes twice draws the same NACK again, and changes nothing",
-	Source: rule.Source{Ref: recovery + "; " + hls, Requirement: "Upon every out-of-order packet arrival, an IRN receiver sends a NACK."},
-	Needs:  answersTap, Sees: sightsOfReceiver, Stimulus: "a lost packet, and a later one that comes twice", New: nackedWhen(repeated),
+	Title: "An out-of-order packet that comes twice draws the same NACK again, and changes nothing",
+	Source: rule.Source{Ref: recovery + "; " + hls, Requirement: "Upon every out-of-order packet arrival, an IRN " +
+		"receiver sends a NACK."},
+	Needs: answersTap, Sees: sightsOfReceiver, Stimulus: "a lost packet, and a later one that comes twice",
+	New: nackedWhen(repeated),
 })
 
 var beyondDropped = define(rule.Rule{
 	ID: "IRN-BMP-003", Level: rule.Must,
 	Title: "A packet that is the cap or more ahead of the expected one is dropped",
-	Source: rule.Source{Ref: bdp, Requirement: "The number of packets in flight is bounded by the BDP, and the bitmaps have that length: what lies " +
-		"beyond has no place in them."},
-	Needs: answersTap, Sees: sightsOfReceiver, Stimulus: "a packet that lies beyond the bitmap", New: answers(droppedWhen(beyond)),
+	Source: rule.Source{Ref: bdp, Requirement: "The number of packets in flight is bounded by the BDP, and the " +
+		"bitmaps have that length: what lies beyond has no place in them."},
+	Needs: answersTap, Sees: sightsOfReceiver, Stimulus: "a packet that lies beyond the bitmap",
+	New: answers(droppedWhen(beyond)),
 })
 
 var homelessDropped = define(rule.Rule{
 	ID: "IRN-PLC-003", Level: rule.Must,
-	Title: "An out-of-order SEND without a posted receive is dropped in silence; the one whose turn it is draws an RNR NAK",
-	Source: rule.Source{Ref: "IRN 5", Requirement: "An out-of-order Send packet that finds no Receive WQE is dropped silently; the in-order one draws the " +
-		"RNR NACK."},
-	Needs: answersTap | rule.Completions, Sees: sightsOfReceiver, Stimulus: "more SENDs than receives, and a lost packet",
+	Title: "An out-of-order SEND without a posted receive is dropped in silence; the one whose turn " +
+		"it is draws an RNR NAK",
+	Source: rule.Source{Ref: "IRN 5", Requirement: "An out-of-order Send packet that finds no Receive WQE is dropped " +
+		"silently; the in-order one draws the RNR NACK."},
+	Needs: answersTap | rule.Completions, Sees: sightsOfReceiver,
+	Stimulus: "more SENDs than receives, and a lost packet",
 	New: answers(func(c *rule.Context, want *answer, sent *rule.Sight) {
 		switch droppedWhen(homeless)(c, want, sent); {
 		case want.Why != notReady:
@@ -189,19 +202,22 @@ var homelessDropped = define(rule.Rule{
 var differential = define(rule.Rule{
 	ID: "IRN-NRM-001", Level: rule.Must,
 	Title: "Fed the same packets, the receiver gives the answers of the reference receiver, and no others",
-	Source: rule.Source{Ref: hls, Requirement: "receiveData: ACK at or below the expected number, NACK above it, with the expected number after the " +
-		"packet."},
+	Source: rule.Source{Ref: hls, Requirement: "receiveData: ACK at or below the expected number, NACK above it, " +
+		"with the expected number after the packet."},
 	Needs: answersTap, Sees: sightsOfReceiver, Stimulus: "losses, and packets that come twice",
 	New: func(c *rule.Context) rule.Check {
 		foreign := func(s *rule.Sight) {
-			c.Failf(rule.Responder, "%v is not an answer of the reference to anything that arrived; none expected", s.Pkt.Opcode)
+			c.Failf(rule.Responder, "%v is not an answer of the reference to anything that arrived; none expected",
+				s.Pkt.Opcode)
 		}
 		r := newReceiver(c)
 		r.Match = func(want *answer, sent *rule.Sight) {
 			switch named := want.Kind == selective.Name; {
 			case sent == nil && want.Kind != selective.Silence:
-				c.FailAt(want.At, want.Index, rule.Responder, c.Rel(want.Named())+" is not answered as by the reference")
-			case sent != nil && rule.Selective(sent.Pkt) && (!named || sent.Pkt.PSN != want.Next), sent != nil && named && acknowledges(sent.Pkt):
+				c.FailAt(want.At, want.Index, rule.Responder,
+					c.Rel(want.Named())+" is not answered as by the reference")
+			case sent != nil && rule.Selective(sent.Pkt) && (!named || sent.Pkt.PSN != want.Next), sent != nil &&
+				named && acknowledges(sent.Pkt):
 				foreign(sent)
 			case want.Why == ahead || want.Why == old:
 				c.Met()

@@ -33,7 +33,8 @@ type watcher struct {
 
 // newWatcher calls step for every change.
 func newWatcher(c *rule.Context, step func(w *watcher, prev, cur *snapshot)) *watcher {
-	w := &watcher{selective.NewReports(c, true, snapshot{next: c.Start, acked: c.Start, retransmit: c.Start, recov: c.Start}), c}
+	w := &watcher{selective.NewReports(c, true, snapshot{next: c.Start, acked: c.Start, retransmit: c.Start,
+		recov: c.Start}), c}
 	w.Order, w.Set = order, (*snapshot).set
 	w.Step = func(prev, cur *snapshot) { step(w, prev, cur) }
 	return w
@@ -66,8 +67,8 @@ const senderState = rule.TapRequester | rule.Probes | rule.Attributes
 var recoveryEntered = define(rule.Rule{
 	ID: "IRN-REC-001", Level: rule.Must,
 	Title: "Recovery is entered when the oldest packet is sent again, after a NACK or a timeout, and by nothing else",
-	Source: rule.Source{Ref: recovery + "; " + hls, Requirement: "When a NACK is received or when a timeout occurs, the sender enters loss recovery mode; " +
-		"txFree: sending the retransmission of lastAcked sets inRecovery."},
+	Source: rule.Source{Ref: recovery + "; " + hls, Requirement: "When a NACK is received or when a timeout occurs, " +
+		"the sender enters loss recovery mode; txFree: sending the retransmission of lastAcked sets inRecovery."},
 	Needs: senderState | rule.Completions, Sees: ofSender, Stimulus: "a lost packet",
 	New: func(c *rule.Context) rule.Check {
 		w := newWatcher(c, func(w *watcher, prev, cur *snapshot) {
@@ -87,7 +88,8 @@ var recoveryEntered = define(rule.Rule{
 			w.Flush()
 			r.sight(s)
 			if s.Relation == rule.Again && s.Pkt.PSN == w.Cur.acked && s.Pkt.PSN == c.UNA && !w.Cur.inRecovery {
-				c.Failf(rule.Requester, "%s, the oldest, is sent again outside recovery; nothing expected", c.Rel(s.Pkt.PSN))
+				c.Failf(rule.Requester, "%s, the oldest, is sent again outside recovery; nothing expected",
+					c.Rel(s.Pkt.PSN))
 			}
 		}}
 	},
@@ -95,10 +97,11 @@ var recoveryEntered = define(rule.Rule{
 
 var recoveryLeft = define(rule.Rule{
 	ID: "IRN-REC-005", Level: rule.Must,
-	Title: "recoverSN is the newest packet sent at each retransmission; recovery ends when it is acknowledged, and not before",
-	Source: rule.Source{Ref: recovery + "; " + hls, Requirement: "A sender exits loss recovery when a cumulative acknowledgement greater than the " +
-		"recovery sequence is received, where the recovery sequence corresponds to the last regular packet that was sent before the " +
-		"retransmission of a lost packet."},
+	Title: "recoverSN is the newest packet sent at each retransmission; recovery ends when it is " +
+		"acknowledged, and not before",
+	Source: rule.Source{Ref: recovery + "; " + hls, Requirement: "A sender exits loss recovery when a cumulative " +
+		"acknowledgement greater than the recovery sequence is received, where the recovery sequence corresponds to " +
+		"the last regular packet that was sent before the retransmission of a lost packet."},
 	Needs: senderState, Sees: rule.RequestOut, Stimulus: "losses while another is repaired",
 	New: func(c *rule.Context) rule.Check {
 		w := newWatcher(c, func(w *watcher, prev, cur *snapshot) {
@@ -115,7 +118,8 @@ var recoveryLeft = define(rule.Rule{
 		return rule.Check{Event: w.Event, End: w.End, Sight: func(s *rule.Sight) {
 			w.Flush()
 			if s.Relation == rule.Again && w.Cur.inRecovery && w.Cur.recov.Less(c.MAX.Prev()) {
-				c.Failf(rule.Requester, "%s is sent again, and recoverSN is %s, not %s", c.Rel(s.Pkt.PSN), c.Rel(w.Cur.recov),
+				c.Failf(rule.Requester, "%s is sent again, and recoverSN is %s, not %s", c.Rel(s.Pkt.PSN),
+					c.Rel(w.Cur.recov),
 					c.Rel(c.MAX.Prev()))
 			}
 		}}
@@ -124,9 +128,10 @@ var recoveryLeft = define(rule.Rule{
 
 var bitmapEncoding = define(rule.Rule{
 	ID: "IRN-BMP-001", Level: rule.Must,
-	Title: "The 2-bitmap says of each packet whether it arrived, whether it ends a message, and whether a receive completes with it",
-	Source: rule.Source{Ref: early, Requirement: "A 2-bitmap tracks whether a packet arrived or not, and whether it is the last packet of a message that " +
-		"will trigger an MSN update and in certain cases, in addition, a CQE."},
+	Title: "The 2-bitmap says of each packet whether it arrived, whether it ends a message, and whether a " +
+		"receive completes with it",
+	Source: rule.Source{Ref: early, Requirement: "A 2-bitmap tracks whether a packet arrived or not, and whether it " +
+		"is the last packet of a message that will trigger an MSN update and in certain cases, in addition, a CQE."},
 	Needs: rule.TapResponder | rule.Probes | rule.Attributes, Sees: rule.RequestIn | rule.ResponseOut,
 	Stimulus: "SENDs, WRITEs and READs behind a lost packet",
 	New: func(c *rule.Context) rule.Check {
@@ -136,8 +141,8 @@ var bitmapEncoding = define(rule.Rule{
 	},
 })
 
-// kind is what the two bits of the 2-bitmap say of a packet: "the 2-bitmap tracks whether a packet arrived and whether it is
-// the last packet of a message that will trigger (1) an MSN update and in certain cases (2) a CQE" (IRN 5.3.3).
+// kind is what the two bits of the 2-bitmap say of a packet: "the 2-bitmap tracks whether a packet arrived and whether
+// it is the last packet of a message that will trigger (1) an MSN update and in certain cases (2) a CQE" (IRN 5.3.3).
 type kind uint8
 
 const (
@@ -147,8 +152,8 @@ const (
 	kindBits      = 2
 )
 
-// kindOf returns the kind of a request: WRITE_LAST, WRITE_ONLY and READ_REQUEST count messages; the end of a SEND, and an
-// immediate, complete a receive too.
+// kindOf returns the kind of a request: WRITE_LAST, WRITE_ONLY and READ_REQUEST count messages; the end of a SEND, and
+// an immediate, complete a receive too.
 func kindOf(o roce.Opcode) kind {
 	switch {
 	case !o.EndsMessage():
@@ -159,14 +164,15 @@ func kindOf(o roce.Opcode) kind {
 	return last
 }
 
-// shown is how many PSNs the variable rcv_bitmap describes, and recentLimit how many arrivals a report may be late: a real endpoint takes
-// what has piled up at its port at once.
+// shown is how many PSNs the variable rcv_bitmap describes, and recentLimit how many arrivals a report may be late: a
+// real endpoint takes what has piled up at its port at once.
 const (
 	shown       = 31
 	recentLimit = 1024
 )
 
-// bitmaps compares what is reported with what the reference has had lately. A bitmap that several arrivals leave alone is reported once.
+// bitmaps compares what is reported with what the reference has had lately. A bitmap that several arrivals leave alone
+// is reported once.
 type bitmaps struct {
 	c      *rule.Context
 	r      *selective.Receiver[cause]
@@ -217,6 +223,7 @@ func (b *bitmaps) event(e *trace.Event) {
 		return
 	}
 	if len(b.recent) > 0 {
-		b.c.Failf(rule.Responder, "the 2-bitmap is %#b, and what has arrived makes it %#b", uint64(e.Value), uint64(b.recent[len(b.recent)-1]))
+		b.c.Failf(rule.Responder, "the 2-bitmap is %#b, and what has arrived makes it %#b", uint64(e.Value),
+			uint64(b.recent[len(b.recent)-1]))
 	}
 }

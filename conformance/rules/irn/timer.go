@@ -10,8 +10,9 @@ import (
 var timeoutLowHigh = define(rule.Rule{
 	ID: "IRN-RTO-001", Level: rule.Must,
 	Title: "RTO_low is used with N packets in flight or fewer when it expires; with more the timer goes on to RTO_high",
-	Source: rule.Source{Ref: recovery + "; " + hls, Requirement: "IRN uses a low timeout value RTO_low only when there are a small number of packets in flight, " +
-		"and RTO_high otherwise; timeout: with more than N in flight RTO_low is only extended."},
+	Source: rule.Source{Ref: recovery + "; " + hls, Requirement: "IRN uses a low timeout value RTO_low only when " +
+		"there are a small number of packets in flight, and RTO_high otherwise; timeout: with more than N in flight " +
+		"RTO_low is only extended."},
 	Needs: senderTap, Sees: ofSender, Stimulus: "a loss at the end of one packet, and of a long message",
 	New: func(c *rule.Context) rule.Check {
 		t := newTimers(c)
@@ -19,8 +20,8 @@ var timeoutLowHigh = define(rule.Rule{
 	},
 })
 
-// timers measures how long the timer of the requests had run when it expired. What restarts it beside an acknowledgement
-// differs between devices, so the wait has two bounds.
+// timers measures how long the timer of the requests had run when it expired. What restarts it beside an
+// acknowledgement differs between devices, so the wait has two bounds.
 type timers struct {
 	c         *rule.Context
 	low, high vtime.Duration // RTO_low and RTO_high
@@ -77,9 +78,11 @@ func (t *timers) event(e *trace.Event) {
 	}
 	switch {
 	case longest < least-tolerance(least):
-		t.c.Failf(rule.Requester, "the timer expires after %v with %d packets in flight, it is %v then", longest, flight, least)
+		t.c.Failf(rule.Requester, "the timer expires after %v with %d packets in flight, it is %v then",
+			longest, flight, least)
 	case shortest > most+tolerance(most):
-		t.c.Failf(rule.Requester, "the timer expires after %v with %d packets in flight, it is %v then", shortest, flight, most)
+		t.c.Failf(rule.Requester, "the timer expires after %v with %d packets in flight, it is %v then",
+			shortest, flight, most)
 	default:
 		t.c.Met()
 	}

@@ -14,9 +14,9 @@ const decodes = rule.TapResponder | rule.Attributes | rule.Bytes
 // decoded are what they see.
 const decoded = rule.RequestIn | rule.ResponseOut | rule.RepairIn
 
-// accuser watches packets that were recovered: the transport above has them, so it must not ask for them again, nor wait
-// for them to be sent again before it acknowledges them. "Lost packets are recovered, mitigating retransmissions and the
-// associated inefficiency" (LoWAR I).
+// accuser watches packets that were recovered: the transport above has them, so it must not ask for them again, nor
+// wait for them to be sent again before it acknowledges them. "Lost packets are recovered, mitigating retransmissions
+// and the associated inefficiency" (LoWAR I).
 type accuser struct {
 	c     *rule.Context
 	which func(s *rule.Sight) bool // the recovered packets that the rule is about
@@ -56,8 +56,8 @@ func (a *accuser) sight(s *rule.Sight) {
 	}
 }
 
-// sentAgain takes a packet that comes although it was recovered. That alone may be the timer's doing, or another loss's;
-// that nothing acknowledged it meanwhile, although there was time, is the responder's.
+// sentAgain takes a packet that comes although it was recovered. That alone may be the timer's doing, or another
+// loss's; that nothing acknowledged it meanwhile, although there was time, is the responder's.
 func (a *accuser) sentAgain(s *rule.Sight) {
 	for i, r := range a.open {
 		if r.psn != s.Pkt.PSN {
@@ -67,7 +67,8 @@ func (a *accuser) sentAgain(s *rule.Sight) {
 			return // its repair packet has overtaken it, or may have
 		}
 		if a.c.Late(rule.Responder, r.at, rule.Patience, s.At) && !a.c.Fatal && !a.c.RNRWait {
-			a.c.Failf(rule.Responder, "sent again %v after it was recovered; its acknowledgement expected first", s.At.Sub(r.at))
+			a.c.Failf(rule.Responder, "sent again %v after it was recovered; its acknowledgement expected first",
+				s.At.Sub(r.at))
 		}
 		a.open = a.open[:i+copy(a.open[i:], a.open[i+1:])]
 		return
@@ -82,7 +83,8 @@ func (a *accuser) response(s *rule.Sight) {
 	if rule.IsNAK(s.Pkt) {
 		for i, r := range a.open {
 			if r.psn == s.Pkt.PSN {
-				a.c.Failf(rule.Responder, "asks for %s, which was recovered %v before; its acknowledgement expected", a.c.Request(r.psn), s.At.Sub(r.at))
+				a.c.Failf(rule.Responder, "asks for %s, which was recovered %v before; its acknowledgement expected",
+					a.c.Request(r.psn), s.At.Sub(r.at))
 				a.open = a.open[:i+copy(a.open[i:], a.open[i+1:])]
 				return
 			}
@@ -102,10 +104,12 @@ func (a *accuser) check() rule.Check { return rule.Check{Sight: a.sight} }
 
 func recovered() rule.Rule {
 	return define(rule.Rule{
-		ID:    "LOWAR-DEC-001",
-		Title: "A packet that alone is missing from a unit whose repair packet comes is recovered: no NAK, no retransmission",
-		Source: rule.Source{Ref: "LOWAR IV-B2", Requirement: "When a repair packet is received, and only one data packets that encode the repair packet is " +
-			"lost, XORing the repair packet with its corresponding decoding units will recover the lost packet."},
+		ID: "LOWAR-DEC-001",
+		Title: "A packet that alone is missing from a unit whose repair packet comes is recovered: no " +
+			"NAK, no retransmission",
+		Source: rule.Source{Ref: "LOWAR IV-B2", Requirement: "When a repair packet is received, and only one data " +
+			"packets that encode the repair packet is lost, XORing the repair packet with its corresponding decoding " +
+			"units will recover the lost packet."},
 		Needs: decodes, Sees: decoded, Stimulus: "each packet of a block lost in turn",
 		New: func(c *rule.Context) rule.Check {
 			return newAccuser(c, func(*rule.Sight) bool { return true }).check()
@@ -117,8 +121,9 @@ func firstRecovered() rule.Rule {
 	return define(rule.Rule{
 		ID:    "LOWAR-DEC-003",
 		Title: "The loss of the first packet of a block does not keep the block from being decoded",
-		Source: rule.Source{Ref: "LOWAR IV-B2", Requirement: "The absence of the first packet in a coding block won’t obstruct the entire decoding, as the " +
-			"decoding units used for recovering lost packets are specified by ISN and bPSN recorded in repair packets."},
+		Source: rule.Source{Ref: "LOWAR IV-B2", Requirement: "The absence of the first packet in a coding block " +
+			"won’t obstruct the entire decoding, as the decoding units used for recovering lost packets are " +
+			"specified by ISN and bPSN recorded in repair packets."},
 		Needs: decodes, Sees: decoded, Stimulus: "the first packet of a message lost",
 		New: func(c *rule.Context) rule.Check {
 			base := psn.PSN(0)
@@ -137,8 +142,8 @@ func burstRecovered() rule.Rule {
 	return define(rule.Rule{
 		ID:    "LOWAR-DEC-004",
 		Title: "A burst of up to c losses in a row within a block and its repair packets is recovered whole",
-		Source: rule.Source{Ref: "LOWAR III, VI-A", Requirement: "The interleaved XOR-based code can create multiple repair packets from one single coding " +
-			"block, showing loss tolerance for bursty losses as well."},
+		Source: rule.Source{Ref: "LOWAR III, VI-A", Requirement: "The interleaved XOR-based code can create multiple " +
+			"repair packets from one single coding block, showing loss tolerance for bursty losses as well."},
 		Needs: decodes | rule.Both | rule.Fates, Sees: decoded | rule.RequestOut | rule.RepairOut,
 		Stimulus: "bursts of every length up to 8 at (64, 8)",
 		New: func(c *rule.Context) rule.Check {
@@ -190,7 +195,8 @@ func (b *bursts) sight(s *rule.Sight) {
 		return
 	}
 	if b.failures = d.Failures; d.Why == rule.FailedUnit && b.owed[d.Hole] {
-		c.Failf(rule.Requester, "%s cannot be recovered: the burst took two packets of its unit; one at most expected, as it is no longer than c", c.Request(d.Hole))
+		c.Failf(rule.Requester, "%s cannot be recovered: the burst took two packets of its unit; one at most "+
+			"expected, as it is no longer than c", c.Request(d.Hole))
 	}
 	clear(b.owed)
 }

@@ -31,7 +31,8 @@ func holes(which func(c *rule.Context) func(rule.Failure, psn.PSN) bool) func(*r
 }
 
 func newHole(c *rule.Context, which func(rule.Failure, psn.PSN) bool) *hole {
-	h := &hole{c: c, which: which, nak: c.Owes(rule.Responder, "a NAK of %q expected, which cannot be recovered; none came")}
+	h := &hole{c: c, which: which, nak: c.Owes(rule.Responder,
+		"a NAK of %q expected, which cannot be recovered; none came")}
 	h.nak.Unless = func(rule.Debt) bool { return h.naks > 0 || c.Failed }
 	return h
 }
@@ -60,7 +61,8 @@ func (h *hole) arrived(s *rule.Sight) {
 	switch {
 	case s.Pkt.PSN == h.missing.PSN, h.missing.PSN.Less(h.c.EPSN):
 		h.close(s.At)
-	case s.Relation == rule.Ahead && (s.Kept || !h.c.Keeps()) && h.missing.PSN.Less(s.Pkt.PSN) && !h.ahead: // beyond its reach it says nothing
+	// beyond its reach it says nothing
+	case s.Relation == rule.Ahead && (s.Kept || !h.c.Keeps()) && h.missing.PSN.Less(s.Pkt.PSN) && !h.ahead:
 		h.ahead, h.missing.Since = true, s.At
 		h.nak.Owe(h.missing)
 	}
@@ -75,7 +77,8 @@ func (h *hole) close(now vtime.Time) {
 	h.nak.Close(now)
 }
 
-// repeatsNAKs reports a responder that was asked to repeat the NAK of a gap (nack_interval of go-back-N); GBN-NAK-004 says how often.
+// repeatsNAKs reports a responder that was asked to repeat the NAK of a gap (nack_interval of go-back-N); GBN-NAK-004
+// says how often.
 func repeatsNAKs(c *rule.Context) bool {
 	text, unknown := c.Given(rule.Responder, "nack_interval")
 	return unknown || text != "" && text != "0"
@@ -94,7 +97,8 @@ func (h *hole) response(s *rule.Sight) {
 			c.Failf(rule.Responder, "asks for %s a second time; once expected", c.Request(missing))
 		}
 	case missing.LessEq(last):
-		c.Failf(rule.Responder, "acknowledges up to %s; less than %s expected, which neither came nor can be recovered", c.Rel(last), c.Request(missing))
+		c.Failf(rule.Responder, "acknowledges up to %s; less than %s expected, which neither came nor can be recovered",
+			c.Rel(last), c.Request(missing))
 		h.open = false
 		h.nak.Excuse(nil)
 	}
@@ -129,8 +133,8 @@ func twoLost() rule.Rule {
 	return define(rule.Rule{
 		ID:    "LOWAR-DEC-005",
 		Title: "With two packets of a unit lost the transport sees the gap: one NAK, and nothing acknowledged beyond",
-		Source: rule.Source{Ref: "LOWAR IV-B2", Requirement: "If a coding block fails to repair or triggers a timeout in ROB, LoWAR will pass it to RDMA stacks " +
-			"to activate GBN retransmission."},
+		Source: rule.Source{Ref: "LOWAR IV-B2", Requirement: "If a coding block fails to repair or triggers a " +
+			"timeout in ROB, LoWAR will pass it to RDMA stacks to activate GBN retransmission."},
 		Needs: decodes, Sees: decoded, Stimulus: "packets k and k+c of a block lost",
 		New: holes(func(*rule.Context) func(rule.Failure, psn.PSN) bool {
 			return func(why rule.Failure, _ psn.PSN) bool { return why == rule.FailedUnit }
@@ -140,10 +144,12 @@ func twoLost() rule.Rule {
 
 func repairAlsoLost() rule.Rule {
 	return define(rule.Rule{
-		ID:     "LOWAR-DEC-006",
-		Title:  "With a packet and the repair packet of its unit lost the transport sees the gap",
-		Source: rule.Source{Ref: "LOWAR IV-B2", Requirement: "If a coding block fails to repair [...], LoWAR will pass it to RDMA stacks to activate GBN retransmission."},
-		Needs:  decodes | rule.Both | rule.Fates, Sees: decoded | rule.RepairOut, Stimulus: "a packet of a block lost, and its repair packet",
+		ID:    "LOWAR-DEC-006",
+		Title: "With a packet and the repair packet of its unit lost the transport sees the gap",
+		Source: rule.Source{Ref: "LOWAR IV-B2", Requirement: "If a coding block fails to repair [...], LoWAR will " +
+			"pass it to RDMA stacks to activate GBN retransmission."},
+		Needs: decodes | rule.Both | rule.Fates, Sees: decoded | rule.RepairOut,
+		Stimulus: "a packet of a block lost, and its repair packet",
 		New: func(c *rule.Context) rule.Check {
 			gone := repairsLost{c: c}
 			h := newHole(c, func(why rule.Failure, p psn.PSN) bool { return why != rule.FailedFull && gone.covered(p) })
@@ -154,10 +160,11 @@ func repairAlsoLost() rule.Rule {
 
 func repairLost() rule.Rule {
 	return define(rule.Rule{
-		ID:     "LOWAR-DEC-007",
-		Title:  "When repair packets alone are lost nothing happens",
-		Source: rule.Source{Ref: "LOWAR IV-A", Requirement: "LoWAR works transparently [...]: repair packets are generated beside the data packets, which stay as they are."},
-		Needs:  decodes | rule.Both | rule.Fates, Sees: decoded | rule.RepairOut, Stimulus: "a repair packet lost",
+		ID:    "LOWAR-DEC-007",
+		Title: "When repair packets alone are lost nothing happens",
+		Source: rule.Source{Ref: "LOWAR IV-A", Requirement: "LoWAR works transparently [...]: repair packets are " +
+			"generated beside the data packets, which stay as they are."},
+		Needs: decodes | rule.Both | rule.Fates, Sees: decoded | rule.RepairOut, Stimulus: "a repair packet lost",
 		New: func(c *rule.Context) rule.Check {
 			var blocks []roce.Repair // whose repair packets were lost and whose data came
 			return rule.Check{Sight: func(s *rule.Sight) {
@@ -182,7 +189,8 @@ func repairLost() rule.Rule {
 				case s.Point == trace.ResponderOut && rule.IsNAK(s.Pkt):
 					for _, h := range blocks {
 						if end := h.Base.Add(int(h.N)); s.Pkt.PSN.In(h.Base, end) && end.LessEq(c.EPSN) {
-							c.Failf(rule.Responder, "asks for %s, which has come: only repair packets of its block were lost; no NAK expected", c.Request(s.Pkt.PSN))
+							c.Failf(rule.Responder, "asks for %s, which has come: only repair packets of its block "+
+								"were lost; no NAK expected", c.Request(s.Pkt.PSN))
 						}
 					}
 				}

@@ -23,8 +23,9 @@ func header() rule.Rule {
 	return define(rule.Rule{
 		ID: "LOWAR-HDR-001", Rests: validity.Frames,
 		Title: "A repair or negotiation packet begins with 0x1F, the destination QPN and its type, and has no BTH",
-		Source: rule.Source{Ref: "LOWAR IV-C, Fig. 8", Requirement: "Repair Header replaces the field where OpCode lies within RDMA BTH header " +
-			"with a unique value (0x1F) [...]. It also includes a target QPN field to map LoWAR packets to their connections."},
+		Source: rule.Source{Ref: "LOWAR IV-C, Fig. 8", Requirement: "Repair Header replaces the field where OpCode " +
+			"lies within RDMA BTH header with a unique value (0x1F) [...]. It also includes a target QPN field to " +
+			"map LoWAR packets to their connections."},
 		Needs: rule.TapRequester | rule.Bytes, Sees: sent, Stimulus: "a write",
 		New: func(c *rule.Context) rule.Check {
 			return rule.Check{Sight: func(s *rule.Sight) {
@@ -57,9 +58,11 @@ func peer(c *rule.Context, s *rule.Sight) uint32 {
 func ports() rule.Rule {
 	return define(rule.Rule{
 		ID: "LOWAR-HDR-002", Rests: validity.Sequence,
-		Title:  "The packets of the shim have the UDP ports of their connection",
-		Source: rule.Source{Ref: "LOWAR IV-C", Requirement: "LoWAR packets multiplex the UDP port of their connections."},
-		Needs:  rule.TapRequester | rule.Bytes, Sees: rule.RepairOut | rule.RequestOut | rule.ResponseOut, Stimulus: "a write",
+		Title: "The packets of the shim have the UDP ports of their connection",
+		Source: rule.Source{Ref: "LOWAR IV-C",
+			Requirement: "LoWAR packets multiplex the UDP port of their connections."},
+		Needs: rule.TapRequester | rule.Bytes, Sees: rule.RepairOut | rule.RequestOut | rule.ResponseOut,
+		Stimulus: "a write",
 		New: func(c *rule.Context) rule.Check {
 			var known [2][4]byte // by sender, of data and acknowledgements
 			var heard [2]bool
@@ -78,8 +81,10 @@ func ports() rule.Rule {
 				}
 				c.Met()
 				if got != known[side] {
-					c.Failf(rule.Requester, "UDP ports %d to %d, want those of the connection, %d to %d", binary.BigEndian.Uint16(got[:]),
-						binary.BigEndian.Uint16(got[2:]), binary.BigEndian.Uint16(known[side][:]), binary.BigEndian.Uint16(known[side][2:]))
+					c.Failf(rule.Requester, "UDP ports %d to %d, want those of the connection, %d to %d",
+						binary.BigEndian.Uint16(got[:]),
+						binary.BigEndian.Uint16(got[2:]), binary.BigEndian.Uint16(known[side][:]),
+						binary.BigEndian.Uint16(known[side][2:]))
 				}
 			}}
 		},
@@ -89,9 +94,11 @@ func ports() rule.Rule {
 func fields() rule.Rule {
 	return define(rule.Rule{
 		ID: "LOWAR-HDR-003", Rests: validity.Sequence,
-		Title: "A repair packet carries (r, c), bPSN, ISN, N and the parameters of the edges, and they agree with each other",
-		Source: rule.Source{Ref: "LOWAR IV-C", Requirement: "These metadata, in addition to coding block's (r, c) tuple, includes: (i) bPSN and " +
-			"ISN [...]. (ii) parameters for edge conditions, including has_First, has_Last and Last_Length."},
+		Title: "A repair packet carries (r, c), bPSN, ISN, N and the parameters of the edges, and they " +
+			"agree with each other",
+		Source: rule.Source{Ref: "LOWAR IV-C", Requirement: "These metadata, in addition to coding block's (r, c) " +
+			"tuple, includes: (i) bPSN and ISN [...]. (ii) parameters for edge conditions, including has_First, " +
+			"has_Last and Last_Length."},
 		Needs: rule.TapRequester | rule.Bytes, Sees: sent, Stimulus: "messages of every length",
 		New: func(c *rule.Context) rule.Check {
 			return rule.Check{Sight: func(s *rule.Sight) {
@@ -124,7 +131,8 @@ func contradiction(h *roce.Repair, raw []byte) string {
 	case h.HasLast != (h.LastLen != 0):
 		return fmt.Sprintf("has_Last is %v and Last_Length %d; both or neither expected", h.HasLast, h.LastLen)
 	case len(b) > headerLen && int(binary.BigEndian.Uint16(b[xorLen:])) != len(b)-headerLen:
-		return fmt.Sprintf("length of the XOR payload %d, want %d", binary.BigEndian.Uint16(b[xorLen:]), len(b)-headerLen)
+		return fmt.Sprintf("length of the XOR payload %d, want %d", binary.BigEndian.Uint16(b[xorLen:]),
+			len(b)-headerLen)
 	case len(b)%4 != 0:
 		return fmt.Sprintf("%d bytes, want whole words", len(b))
 	}
@@ -135,8 +143,8 @@ func sealed() rule.Rule {
 	return define(rule.Rule{
 		ID: "LOWAR-HDR-004", Rests: validity.Frames,
 		Title: "The packets of the shim have a valid ICRC, in which byte 4, their type, is not masked",
-		Source: rule.Source{Ref: "LOWAR Fig. 8", Requirement: "Repair Packet format: Eth Header, IP Header, UDP Header, Repair Header, XOR Payload, " +
-			"ICRC, FCS."},
+		Source: rule.Source{Ref: "LOWAR Fig. 8", Requirement: "Repair Packet format: Eth Header, IP Header, UDP " +
+			"Header, Repair Header, XOR Payload, ICRC, FCS."},
 		Needs: rule.TapRequester | rule.Bytes, Sees: sent, Stimulus: "a write",
 		New: func(c *rule.Context) rule.Check {
 			return rule.Check{Sight: func(s *rule.Sight) {
@@ -145,7 +153,8 @@ func sealed() rule.Rule {
 				}
 				c.Met()
 				if !roce.CheckICRC(s.Raw) {
-					c.Failf(rule.Requester, "the ICRC of this %s is wrong; that of its bytes expected, byte 4 among them", s.Pkt.Name())
+					c.Failf(rule.Requester,
+						"the ICRC of this %s is wrong; that of its bytes expected, byte 4 among them", s.Pkt.Name())
 				}
 			}}
 		},
@@ -155,9 +164,11 @@ func sealed() rule.Rule {
 func dataUnchanged() rule.Rule {
 	return define(rule.Rule{
 		ID: "LOWAR-TRN-001", Rests: validity.Sequence,
-		Title:  "Data packets leave as the transport made them: no header is added, no reserved bit is used",
-		Source: rule.Source{Ref: "LOWAR IV-C", Requirement: "We keep outgoing RDMA data packets unchanged, to keep LoWAR’s transparency."},
-		Needs:  rule.TapRequester | rule.Bytes, Sees: rule.RequestOut | rule.ResponseOut, Stimulus: "a run without loss, compared with go-back-N",
+		Title: "Data packets leave as the transport made them: no header is added, no reserved bit is used",
+		Source: rule.Source{Ref: "LOWAR IV-C", Requirement: "We keep outgoing RDMA data packets unchanged, to keep " +
+			"LoWAR’s transparency."},
+		Needs: rule.TapRequester | rule.Bytes, Sees: rule.RequestOut | rule.ResponseOut,
+		Stimulus: "a run without loss, compared with go-back-N",
 		New: func(c *rule.Context) rule.Check {
 			return rule.Check{Sight: func(s *rule.Sight) {
 				if !s.Intact() || s.Pkt.Opcode.Class() != roce.ClassRC {
@@ -175,7 +186,9 @@ func dataUnchanged() rule.Rule {
 					at = 4
 				}
 				if at >= 0 || len(b) != plain.TransportLen() {
-					c.Failf(blame(s.Point == trace.ResponderOut), "byte %d of the transport header is not what a reliable connection sends; no change expected", at)
+					c.Failf(blame(s.Point == trace.ResponderOut),
+						"byte %d of the transport header is not what a reliable connection sends; no change expected",
+						at)
 				}
 			}}
 		},
@@ -199,9 +212,10 @@ func stockIgnores() rule.Rule {
 	r := define(rule.Rule{
 		ID:    "LOWAR-TRN-002",
 		Title: "An endpoint without the shim ignores its packets, and the connection works",
-		Source: rule.Source{Ref: "LOWAR I", Requirement: "LoWAR works transparently, obviating the need for modifications to host applications or the " +
-			"network infrastructure."},
-		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut | rule.Foreign, Wakes: rule.Odd, Dozes: true, Stimulus: "LoWAR at one end and go-back-N at the other",
+		Source: rule.Source{Ref: "LOWAR I", Requirement: "LoWAR works transparently, obviating the need for " +
+			"modifications to host applications or the network infrastructure."},
+		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut | rule.Foreign, Wakes: rule.Odd, Dozes: true,
+		Stimulus: "LoWAR at one end and go-back-N at the other",
 		New: func(c *rule.Context) rule.Check {
 			fresh := false // a packet of the shim has come, and no request since
 			return rule.Check{Sight: func(s *rule.Sight) {
@@ -213,7 +227,8 @@ func stockIgnores() rule.Rule {
 				case s.Point == trace.ResponderIn:
 					fresh = false
 				case s.Point == trace.ResponderOut && fresh && refuses(s.Pkt) && !c.GapOpen:
-					c.Failf(rule.Responder, "answers a packet of LoWAR with a NAK of %s; silence expected", c.Rel(s.Pkt.PSN))
+					c.Failf(rule.Responder, "answers a packet of LoWAR with a NAK of %s; silence expected",
+						c.Rel(s.Pkt.PSN))
 				}
 			}}
 		},

@@ -12,8 +12,8 @@ func identical() rule.Rule {
 	return define(rule.Rule{
 		ID:    "LOWAR-DEC-002",
 		Title: "What is recovered is what was lost: its payload is placed as if it had come",
-		Source: rule.Source{Ref: "LOWAR IV-A", Requirement: "Packets in the ROB are seamlessly fed into the upper RDMA stack, maintaining the sequence as if " +
-			"there were no losses occurred."},
+		Source: rule.Source{Ref: "LOWAR IV-A", Requirement: "Packets in the ROB are seamlessly fed into the upper " +
+			"RDMA stack, maintaining the sequence as if there were no losses occurred."},
 		Needs: decodes | rule.TapRequester | rule.Stores, Sees: decoded, Stimulus: "a packet of each kind lost",
 		New: func(c *rule.Context) rule.Check {
 			k := placed{c: c}
@@ -22,8 +22,8 @@ func identical() rule.Rule {
 	})
 }
 
-// placed compares placements with what was passed up, in order and whatever the clocks say. A recovered packet must be the
-// next that is placed. One that is not, between two that match, was placed as something else.
+// placed compares placements with what was passed up, in order and whatever the clocks say. A recovered packet must be
+// the next that is placed. One that is not, between two that match, was placed as something else.
 type placed struct {
 	c     *rule.Context
 	due   []expected // of what was passed up and not placed yet
@@ -75,8 +75,9 @@ func (k *placed) settle(n int) {
 		if t.VA != 0 {
 			where = fmt.Sprintf(" at %#x", t.VA)
 		}
-		k.c.FailAt(e.At, rule.NoRecord, rule.Responder, fmt.Sprintf("%s was recovered: got %d bytes with checksum %08x placed at %#x, want %d with %08x%s",
-			k.c.Request(t.PSN), e.Len, e.Sum, e.VA, t.Len, t.Sum, where))
+		k.c.FailAt(e.At, rule.NoRecord, rule.Responder,
+			fmt.Sprintf("%s was recovered: got %d bytes with checksum %08x placed at %#x, want %d with %08x%s",
+				k.c.Request(t.PSN), e.Len, e.Sum, e.VA, t.Len, t.Sum, where))
 	}
 	k.other = k.other[:0]
 }

@@ -10,8 +10,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// useless watches repair packets that a decoder must not act on. A decoder that does makes up a packet: one that is missing
-// is then acknowledged without having come, or one that came is handed up twice and drawn an ACK that nothing earned.
+// useless watches repair packets that a decoder must not act on. A decoder that does makes up a packet: one that is
+// missing is then acknowledged without having come, or one that came is handed up twice and drawn an ACK that nothing
+// earned.
 type useless struct {
 	c     *rule.Context
 	which func(s *rule.Sight) bool // repair packets that the rule is about; asked before the decoder has seen them
@@ -59,7 +60,8 @@ func (u *useless) response(s *rule.Sight) {
 		return
 	}
 	if u.open && u.missing.LessEq(last) && u.missing == c.EPSN {
-		c.Failf(rule.Responder, "acknowledges up to %s; less than %s expected, of which nothing has come but a repair packet that yields nothing", c.Rel(last), c.Request(u.missing))
+		c.Failf(rule.Responder, "acknowledges up to %s; less than %s expected, of which nothing has come but a "+
+			"repair packet that yields nothing", c.Rel(last), c.Request(u.missing))
 		u.open = false
 	}
 	if !rule.IsACK(s.Pkt) {
@@ -67,7 +69,8 @@ func (u *useless) response(s *rule.Sight) {
 	}
 	if e := &u.earned; e.Heard && last == e.Acked {
 		if e.Repeats == 0 && u.quiet {
-			c.Failf(rule.Responder, "repeats the ACK of %s upon a repair packet that yields nothing; silence expected", c.Rel(last))
+			c.Failf(rule.Responder, "repeats the ACK of %s upon a repair packet that yields nothing; silence expected",
+				c.Rel(last))
 		}
 		e.Repeats = max(e.Repeats-1, 0)
 	}
@@ -84,10 +87,12 @@ func (u *useless) event(e *trace.Event) {
 
 func mismatchIgnored() rule.Rule {
 	return define(rule.Rule{
-		ID:     "LOWAR-DEC-010",
-		Title:  "A repair packet with another (r, c) than the decoder's is ignored: nothing is recovered from it",
-		Source: rule.Source{Ref: "LOWAR IV-C", Requirement: "Only if the (r, c) parameters used for decoding calculation align with that included in repair packets will the recovered data packets be accepted."},
-		Needs:  decodes | rule.Stores, Sees: decoded, Stimulus: "(32, 1) at the sender and (8, 1) at the receiver, and a loss",
+		ID:    "LOWAR-DEC-010",
+		Title: "A repair packet with another (r, c) than the decoder's is ignored: nothing is recovered from it",
+		Source: rule.Source{Ref: "LOWAR IV-C", Requirement: "Only if the (r, c) parameters used for decoding " +
+			"calculation align with that included in repair packets will the recovered data packets be accepted."},
+		Needs: decodes | rule.Stores, Sees: decoded, Stimulus: "(32, 1) at the sender and (8, 1) at the " +
+			"receiver, and a loss",
 		New: ignores(func(c *rule.Context) func(*rule.Sight) bool {
 			return func(s *rule.Sight) bool {
 				r, depth := c.Decoders[0].Scheme()
@@ -100,10 +105,11 @@ func mismatchIgnored() rule.Rule {
 
 func unsoundDiscarded() rule.Rule {
 	return define(rule.Rule{
-		ID:     "LOWAR-DEC-011",
-		Title:  "A recovered packet that cannot be what was lost, by its QPN, PSN, opcode or length, is discarded",
-		Source: rule.Source{Ref: "LOWAR IV-C", Requirement: "These edge case parameters ensure precise trimming of recovered packets."},
-		Needs:  decodes | rule.Stores, Sees: decoded, Stimulus: "a repair packet whose XOR is wrong, with a valid ICRC",
+		ID:    "LOWAR-DEC-011",
+		Title: "A recovered packet that cannot be what was lost, by its QPN, PSN, opcode or length, is discarded",
+		Source: rule.Source{Ref: "LOWAR IV-C", Requirement: "These edge case parameters ensure precise trimming " +
+			"of recovered packets."},
+		Needs: decodes | rule.Stores, Sees: decoded, Stimulus: "a repair packet whose XOR is wrong, with a valid ICRC",
 		New: ignores(func(c *rule.Context) func(*rule.Sight) bool {
 			return func(s *rule.Sight) bool { return c.Decoders[0].Yields(s) == rule.YieldsUnsound }
 		}),
@@ -112,10 +118,11 @@ func unsoundDiscarded() rule.Rule {
 
 func repeatIgnored() rule.Rule {
 	return define(rule.Rule{
-		ID:     "LOWAR-DEC-012",
-		Title:  "A repair packet that comes twice, or late, is ignored",
-		Source: rule.Source{Ref: "LOWAR IV-B2", Requirement: "When a repair packet is received, and only one data packets that encode the repair packet is lost."},
-		Needs:  decodes | rule.Stores, Sees: decoded, Stimulus: "a repair packet doubled, and one delayed",
+		ID:    "LOWAR-DEC-012",
+		Title: "A repair packet that comes twice, or late, is ignored",
+		Source: rule.Source{Ref: "LOWAR IV-B2", Requirement: "When a repair packet is received, and only one data " +
+			"packets that encode the repair packet is lost."},
+		Needs: decodes | rule.Stores, Sees: decoded, Stimulus: "a repair packet doubled, and one delayed",
 		New: ignores(func(c *rule.Context) func(*rule.Sight) bool {
 			var seen rule.Latest[roce.Repair]
 			return func(s *rule.Sight) bool {
@@ -138,17 +145,22 @@ func repeatIgnored() rule.Rule {
 
 func holeExpires() rule.Rule {
 	return define(rule.Rule{
-		ID:     "LOWAR-ROB-002",
-		Title:  "A hole that is older than T_rob is given up: what waited is passed up, and the transport asks for what is missing",
-		Source: rule.Source{Ref: "LOWAR IV-B2", Requirement: "If a coding block fails to repair or triggers a timeout in ROB, LoWAR will pass it to RDMA stacks to activate GBN retransmission."},
-		Needs:  decodes, Sees: decoded | rule.CodedIn, Stimulus: "a packet of the last block lost, and its repair packets",
+		ID: "LOWAR-ROB-002",
+		Title: "A hole that is older than T_rob is given up: what waited is passed up, and the transport " +
+			"asks for what is missing",
+		Source: rule.Source{Ref: "LOWAR IV-B2", Requirement: "If a coding block fails to repair or triggers a " +
+			"timeout in ROB, LoWAR will pass it to RDMA stacks to activate GBN retransmission."},
+		Needs: decodes, Sees: decoded | rule.CodedIn,
+		Stimulus: "a packet of the last block lost, and its repair packets",
 		New: func(c *rule.Context) rule.Check {
 			h := newHole(c, func(why rule.Failure, _ psn.PSN) bool { return why == rule.FailedTime })
 			return rule.Check{Sight: func(s *rule.Sight) {
 				// Passed up by the clock: the mirror has just done so, or is about to.
 				d := c.Decoders[0]
-				if s.Point == trace.ResponderOut && rule.IsNAK(s.Pkt) && d.Held > 0 && d.Tracking && s.Pkt.PSN == d.Next && d.Waiting(s.At) < d.Wait()-tolerance(d) {
-					c.Failf(rule.Responder, "asks for %s when others have waited %v for it; %v expected first, in which a repair packet may come", c.Request(s.Pkt.PSN), d.Waiting(s.At), d.Wait())
+				if s.Point == trace.ResponderOut && rule.IsNAK(s.Pkt) && d.Held > 0 && d.Tracking &&
+					s.Pkt.PSN == d.Next && d.Waiting(s.At) < d.Wait()-tolerance(d) {
+					c.Failf(rule.Responder, "asks for %s when others have waited %v for it; %v expected first, in "+
+						"which a repair packet may come", c.Request(s.Pkt.PSN), d.Waiting(s.At), d.Wait())
 				}
 				h.sight(s)
 			}}

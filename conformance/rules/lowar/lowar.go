@@ -1,13 +1,13 @@
 // Package lowar holds the rules of LoWAR (Zuo et al., LoWAR: Enhancing RDMA over Lossy WANs with Transparent Error
 // Correction): a shim below a reliable connection that sends XOR repair packets, and recovers from them what is lost.
 //
-// Both halves of the shim have a reference machine. The encoder (stream.go) follows the packets that leave a port and knows
-// the repair packets that are due; the decoder (package rule, Decoder) follows what reaches a port and knows what the
-// transport above is given. Rules compare a device with them. What happens inside an endpoint and shows on no wire, such as
-// coding units, is judged by the variables that an engine reports.
+// Both halves of the shim have a reference machine. The encoder (stream.go) follows the packets that leave a port and
+// knows the repair packets that are due; the decoder (package rule, Decoder) follows what reaches a port and knows what
+// the transport above is given. Rules compare a device with them. What happens inside an endpoint and shows on no wire,
+// such as coding units, is judged by the variables that an engine reports.
 //
-// The layout of the repair header beyond its first five bytes, the span of the XOR and the treatment of retransmissions are
-// not in the paper; the rules about them quote what it says and hold this project's choice.
+// The layout of the repair header beyond its first five bytes, the span of the XOR and the treatment of retransmissions
+// are not in the paper; the rules about them quote what it says and hold this project's choice.
 package lowar
 
 import (
@@ -20,7 +20,8 @@ import (
 // Rules returns the family in the order of IDs.
 func Rules() []rule.Rule {
 	return []rule.Rule{
-		recovered(), identical(), firstRecovered(), burstRecovered(), twoLost(), repairAlsoLost(), repairLost(), inOrder(),
+		recovered(), identical(), firstRecovered(), burstRecovered(), twoLost(), repairAlsoLost(),
+		repairLost(), inOrder(),
 		tracksAgain(), mismatchIgnored(), unsoundDiscarded(), repeatIgnored(),
 		blockEnds(), repairCount(), xorPayload(), oneMessage(), duplicate(), edges(), basePSN(), noPSN(), freshBlock(),
 		responsesCoded(), uncoded(),

@@ -13,9 +13,11 @@ func changeAnnounced() rule.Rule {
 	return define(rule.Rule{
 		ID:    "LOWAR-NEG-001",
 		Title: "Other parameters (r, c) are announced, take effect with a block, and count the epoch on",
-		Source: rule.Source{Ref: "LOWAR IV-C", Requirement: "The sender notifies the receiver of the (r, c) tuple and the packet number in the upcoming " +
-			"coding block to proactively adjust coding units for decoding in the receiver."},
-		Needs: rule.TapRequester | rule.Attributes, Sees: sendsRequests, Stimulus: "a change of (r, c) in the middle of a run",
+		Source: rule.Source{Ref: "LOWAR IV-C", Requirement: "The sender notifies the receiver of the (r, c) tuple " +
+			"and the packet number in the upcoming coding block to proactively adjust coding units for " +
+			"decoding in the receiver."},
+		Needs: rule.TapRequester | rule.Attributes, Sees: sendsRequests,
+		Stimulus: "a change of (r, c) in the middle of a run",
 		New: func(c *rule.Context) rule.Check {
 			n := negotiation{c: c, st: newStream(c, false)}
 			n.st.repair = n.repair
@@ -35,7 +37,8 @@ type negotiation struct {
 }
 
 func (n *negotiation) sight(s *rule.Sight) {
-	if h := &s.Pkt.Repair; s.Pkt.Opcode == roce.LoWAR && s.Point == trace.RequesterOut && h.Type == roce.RepairAnnounce {
+	if h := &s.Pkt.Repair; s.Pkt.Opcode == roce.LoWAR && s.Point == trace.RequesterOut &&
+		h.Type == roce.RepairAnnounce {
 		n.said, n.told = *h, true
 	}
 	n.st.sight(s)
@@ -47,15 +50,19 @@ func (n *negotiation) repair(_ *rule.Sight, h *roce.Repair, b *block) {
 	changed := n.known && (h.R != before.R || h.C != before.C)
 	switch {
 	case changed && h.Base == before.Base && b.repairs > 0: // else the block has begun anew
-		c.Failf(rule.Requester, "(r, c) changes from (%d, %d) to (%d, %d) inside the block at %s; with a new block expected", before.R, before.C, h.R, h.C, c.Rel(h.Base))
+		c.Failf(rule.Requester, "(r, c) changes from (%d, %d) to (%d, %d) inside the block at %s; with "+
+			"a new block expected", before.R, before.C, h.R, h.C, c.Rel(h.Base))
 	case changed && h.Epoch != before.Epoch+1:
-		c.Failf(rule.Requester, "epoch %d, want %d: (r, c) changes with the block at %s", h.Epoch, before.Epoch+1, c.Rel(h.Base))
+		c.Failf(rule.Requester, "epoch %d, want %d: (r, c) changes with the block at %s", h.Epoch,
+			before.Epoch+1, c.Rel(h.Base))
 	case changed && (!n.told || n.said.R != h.R || n.said.C != h.C || n.said.Epoch != h.Epoch || early):
-		c.Failf(rule.Requester, "the block at %s has (%d, %d) in epoch %d; an announcement of that expected first", c.Rel(h.Base), h.R, h.C, h.Epoch)
+		c.Failf(rule.Requester, "the block at %s has (%d, %d) in epoch %d; an announcement of that expected first",
+			c.Rel(h.Base), h.R, h.C, h.Epoch)
 	case changed:
 		c.Met()
 	case n.known && h.Epoch != before.Epoch:
-		c.Failf(rule.Requester, "epoch %d, want %d: (r, c) is (%d, %d) as before, in the block at %s", h.Epoch, before.Epoch, h.R, h.C, c.Rel(h.Base))
+		c.Failf(rule.Requester, "epoch %d, want %d: (r, c) is (%d, %d) as before, in the block at %s", h.Epoch,
+			before.Epoch, h.R, h.C, c.Rel(h.Base))
 	}
 	n.latest, n.known = *h, true
 }
@@ -64,8 +71,9 @@ func announcementLost() rule.Rule {
 	return define(rule.Rule{
 		ID:    "LOWAR-NEG-002",
 		Title: "Packets are recovered although announcements are lost, as long as both ends have the same parameters",
-		Source: rule.Source{Ref: "LOWAR IV-C", Requirement: "Decoding will proceed even if no leading negotiation packet is received, but only if the " +
-			"(r, c) parameters used for decoding calculation align with that included in repair packets."},
+		Source: rule.Source{Ref: "LOWAR IV-C", Requirement: "Decoding will proceed even if no leading negotiation " +
+			"packet is received, but only if the (r, c) parameters used for decoding calculation align with that " +
+			"included in repair packets."},
 		Needs: decodes | rule.Fates, Sees: decoded | rule.RepairOut, Stimulus: "every ANNOUNCE lost, and a data packet",
 		New: func(c *rule.Context) rule.Check {
 			silent := false
@@ -82,10 +90,12 @@ func announcementLost() rule.Rule {
 
 func overhead() rule.Rule {
 	return define(rule.Rule{
-		ID:     "LOWAR-OVH-001",
-		Title:  "The overhead on the wire is the repair packets: c for r data packets in a long message",
-		Source: rule.Source{Ref: "LOWAR VI-B", Requirement: "The additional latency at the receiver’s end aligns closely with the transmission latency of these packets, exhibiting a direct correlation with the redundancy rate."},
-		Needs:  rule.TapRequester | rule.Attributes, Sees: sendsRequests, Stimulus: "long messages without loss",
+		ID:    "LOWAR-OVH-001",
+		Title: "The overhead on the wire is the repair packets: c for r data packets in a long message",
+		Source: rule.Source{Ref: "LOWAR VI-B", Requirement: "The additional latency at the receiver’s end aligns " +
+			"closely with the transmission latency of these packets, exhibiting a direct correlation with " +
+			"the redundancy rate."},
+		Needs: rule.TapRequester | rule.Attributes, Sees: sendsRequests, Stimulus: "long messages without loss",
 		New: func(c *rule.Context) rule.Check {
 			o := account{c: c}
 			st := newStream(c, false)
@@ -100,8 +110,8 @@ func overhead() rule.Rule {
 	})
 }
 
-// negotiates reports what the ends of adaptive coding tell each other, which is one small packet in a while and buys fewer
-// repair packets (IV-C): it is no overhead of coding.
+// negotiates reports what the ends of adaptive coding tell each other, which is one small packet in a while and buys
+// fewer repair packets (IV-C): it is no overhead of coding.
 func negotiates(t roce.RepairType) bool { return t == roce.RepairAnnounce || t == roce.RepairFeedback }
 
 // account adds up bytes on the wire over full blocks.
@@ -117,15 +127,16 @@ type account struct {
 // fullBlocks are enough to judge by.
 const fullBlocks = 4
 
-// The weight of repair packets may differ by slack from that of as many data packets, and may be more by their headers where
-// these weigh more, at a small MTU: a repair packet has one of 12 bytes of its own, and codes in its payload the BTH, the address
-// and the immediate data of what it repairs.
+// The weight of repair packets may differ by slack from that of as many data packets, and may be more by their headers
+// where these weigh more, at a small MTU: a repair packet has one of 12 bytes of its own, and codes in its payload the
+// BTH, the address and the immediate data of what it repairs.
 const (
 	slack   = 0.1
 	headers = 12 + 12 + 16 + 4
 )
 
-// coded takes a data packet: a unit is as long as the longest of its packets, so that the last of a message may be short for nothing.
+// coded takes a data packet: a unit is as long as the longest of its packets, so that the last of a message may be
+// short for nothing.
 func (o *account) coded(s *rule.Sight, b *block) {
 	if b.n == 1 {
 		o.longest = slices.Grow(o.longest[:0], max(b.c, 1))[:max(b.c, 1)]

@@ -12,7 +12,8 @@ import (
 
 // Capacities of the paper's prototype, for a device that was given no others.
 const (
-	paperROB   = 2048 // "The shared Reordering Buffer is configured to accommodate up to 2048 out-of-order packets" (LoWAR V)
+	// "The shared Reordering Buffer is configured to accommodate up to 2048 out-of-order packets" (LoWAR V)
+	paperROB   = 2048
 	paperUnits = 1024 // "1024 coding units we set" (LoWAR V)
 )
 
@@ -35,7 +36,8 @@ func bounded(what string, limit func(c *rule.Context) int64, names ...string) fu
 			if encoding := strings.HasSuffix(e.Name, "encoding"); c.Mine(e) == encoding {
 				c.Met()
 				if e.Value > limit(c) || e.Value < 0 {
-					c.FailAt(e.At, rule.NoRecord, blame(!encoding), what+": "+strconv.FormatInt(e.Value, 10)+" in use, want at most "+
+					c.FailAt(e.At, rule.NoRecord, blame(!encoding), what+": "+strconv.FormatInt(e.Value,
+						10)+" in use, want at most "+
 						strconv.FormatInt(limit(c), 10))
 				}
 			}
@@ -45,14 +47,16 @@ func bounded(what string, limit func(c *rule.Context) int64, names ...string) fu
 
 // state defines a rule about the variables that an engine reports.
 func state(id, title, requirement, stimulus string, sees rule.Class, check func(*rule.Context) rule.Check) rule.Rule {
-	return define(rule.Rule{ID: id, Title: title, Source: rule.Source{Ref: "LOWAR IV-B2, V", Requirement: requirement}, Stimulus: stimulus,
-		Needs: rule.Probes | rule.Attributes, Sees: sees, New: check})
+	return define(rule.Rule{ID: id, Title: title, Source: rule.Source{Ref: "LOWAR IV-B2, V", Requirement: requirement},
+		Stimulus: stimulus,
+		Needs:    rule.Probes | rule.Attributes, Sees: sees, New: check})
 }
 
 func reorderBuffer() rule.Rule {
 	r := state("LOWAR-ROB-001",
 		"The reorder buffer holds no more packets than it has places; when it is full the block is given up",
-		"The shared Reordering Buffer is configured to accommodate up to 2048 out-of-order packets.", "a reorder buffer of two packets, and a loss",
+		"The shared Reordering Buffer is configured to accommodate up to 2048 out-of-order packets.",
+		"a reorder buffer of two packets, and a loss",
 		decoded, func(c *rule.Context) rule.Check {
 			h := newHole(c, func(why rule.Failure, _ psn.PSN) bool { return why == rule.FailedFull })
 			limit := func(c *rule.Context) int64 { return capacity(c, "rob", paperROB) }
@@ -65,21 +69,25 @@ func reorderBuffer() rule.Rule {
 func unitsBounded() rule.Rule {
 	return state("LOWAR-UNIT-001",
 		"The coding units in use, by all connections of an endpoint, are no more than there are",
-		"LoWAR dynamically assigns these units to different connections. [...] In the release stage, they are re-enqueued into the queue with "+
+		"LoWAR dynamically assigns these units to different connections. [...] In the release stage, they are "+
+			"re-enqueued into the queue with "+
 			"binds dissolved (Appendix).", "a run with loss", 0,
-		bounded("coding units", func(c *rule.Context) int64 { return capacity(c, "units", paperUnits) }, "units_encoding", "units_decoding"))
+		bounded("coding units", func(c *rule.Context) int64 { return capacity(c, "units", paperUnits) },
+			"units_encoding", "units_decoding"))
 }
 
 func unitsExhausted() rule.Rule {
 	r := state("LOWAR-UNIT-002",
 		"Without a free coding unit a block is sent all the same, without repair packets, and is counted",
-		"The introduction of coding units allows shared and reusable storage across multiple connections.", "one coding unit and several QPs",
+		"The introduction of coding units allows shared and reusable storage across multiple connections.",
+		"one coding unit and several QPs",
 		sendsRequests, func(c *rule.Context) rule.Check {
 			bare := int64(0)
 			st := newStream(c, false)
 			st.short = func(b *block) {
 				if b.repairs == 0 {
-					c.FailAt(b.at, b.index, rule.Requester, "ends the block at "+c.Rel(b.base)+": repair packets expected, or that it is counted as unprotected; neither came")
+					c.FailAt(b.at, b.index, rule.Requester, "ends the block at "+c.Rel(b.base)+
+						": repair packets expected, or that it is counted as unprotected; neither came")
 				}
 			}
 			check := st.check()
@@ -99,7 +107,8 @@ func unitsExhausted() rule.Rule {
 func inOrder() rule.Rule {
 	r := state("LOWAR-DEC-008",
 		"While it tracks, the shim passes packets up strictly in order: the transport sees none before its turn",
-		"Once the Bitmaps confirm repair completion, packets in the ROB are seamlessly fed into the upper RDMA stack.", "each packet of a block lost in turn",
+		"Once the Bitmaps confirm repair completion, packets in the ROB are seamlessly fed into the upper RDMA stack.",
+		"each packet of a block lost in turn",
 		rule.RequestIn, func(c *rule.Context) rule.Check {
 			early := int64(0)
 			return rule.Check{
@@ -113,7 +122,9 @@ func inOrder() rule.Rule {
 						return
 					}
 					if d := c.Decoders[0]; e.Value > early && d.Tracking && d.Held > 0 {
-						c.FailAt(e.At, rule.NoRecord, rule.Responder, "the transport sees a packet before its turn; nothing expected while "+c.Request(d.Next)+" may be recovered")
+						c.FailAt(e.At, rule.NoRecord, rule.Responder,
+							"the transport sees a packet before its turn; nothing expected while "+c.Request(d.Next)+
+								" may be recovered")
 					}
 					early = e.Value
 				},
@@ -126,10 +137,11 @@ func inOrder() rule.Rule {
 
 func tracksAgain() rule.Rule {
 	return define(rule.Rule{
-		ID:    "LOWAR-DEC-009",
-		Title: "After a failure packets are passed through until the missing one comes; then losses are recovered again",
-		Source: rule.Source{Ref: "LOWAR IV-B2", Requirement: "LoWAR will pass it to RDMA stacks to activate GBN retransmission and stop tracking the " +
-			"connection until its retransmission arrives."},
+		ID: "LOWAR-DEC-009",
+		Title: "After a failure packets are passed through until the missing one comes; then " +
+			"losses are recovered again",
+		Source: rule.Source{Ref: "LOWAR IV-B2", Requirement: "LoWAR will pass it to RDMA stacks to activate GBN " +
+			"retransmission and stop tracking the connection until its retransmission arrives."},
 		Needs: decodes, Sees: decoded, Stimulus: "two packets of a unit lost, and one of a later block",
 		New: func(c *rule.Context) rule.Check {
 			a := newAccuser(c, func(*rule.Sight) bool { return c.Decoders[0].Failures > 0 })

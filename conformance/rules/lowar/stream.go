@@ -14,17 +14,18 @@ import (
 // stream is the reference encoder: it takes the data packets that leave a port, and knows which repair packets have to
 // follow them. There is one for the requests of a half-conversation and one for its READ responses.
 //
-// "LoWAR aligns the packets within each message with the predefined coding block size for each connection, ensuring each
-// message begins its own encoding and decoding cycle to prevent cross-message coding" (LoWAR IV-B1). A block therefore
-// ends with its r-th packet or with its message. One that a retransmission interrupts ends without repair packets, and
-// the retransmission begins another.
+// "LoWAR aligns the packets within each message with the predefined coding block size for each connection, ensuring
+// each message begins its own encoding and decoding cycle to prevent cross-message coding" (LoWAR IV-B1). A block
+// therefore ends with its r-th packet or with its message. One that a retransmission interrupts ends without repair
+// packets, and the retransmission begins another.
 type stream struct {
 	c     *rule.Context
 	reads bool // of READ responses
 
-	// Hooks; nil ones are not called. Repair is called for every repair packet, with the block that was sent last, which
-	// need not be the one that the packet says it is of; ready tells that it is complete. Short is called for a complete
-	// block without all of its repair packets when it is too late for them; short.repairs is how many there were.
+	// Hooks; nil ones are not called. Repair is called for every repair packet, with the block that was sent last,
+	// which need not be the one that the packet says it is of; ready tells that it is complete. Short is called for a
+	// complete block without all of its repair packets when it is too late for them; short.repairs is how many there
+	// were.
 	data   func(s *rule.Sight, b *block)
 	repair func(s *rule.Sight, h *roce.Repair, b *block)
 	short  func(b *block)

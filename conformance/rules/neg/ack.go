@@ -13,7 +13,8 @@ var futureACK = rule.Rule{
 	Title: "An ACK of packets that were never sent completes nothing",
 	Source: rule.Source{Ref: "IBTA 9.7.5.1.1",
 		Requirement: "A response whose PSN is outside the range of outstanding requests is a ghost and is dropped"},
-	Needs: rule.TapRequester | rule.Done, Sees: rule.RequestOut | rule.ResponseIn, Stimulus: "an ACK of packets that were never sent", BlackBox: "HW,RXE",
+	Needs: rule.TapRequester | rule.Done, Sees: rule.RequestOut | rule.ResponseIn,
+	Stimulus: "an ACK of packets that were never sent", BlackBox: "HW,RXE",
 	New: disregards("ACK of a PSN that was never sent", true, func(c *rule.Context, s *rule.Sight) bool {
 		last, ok := rule.Acknowledged(s.Pkt)
 		return ok && c.Started && s.Intact() && c.Addressed(s) && c.MAX.LessEq(last)
@@ -37,7 +38,8 @@ var reservedSyndrome = rule.Rule{
 	Title: "A reserved syndrome or NAK code is not taken for success",
 	Source: rule.Source{Ref: "IBTA 9.3.5, table 43",
 		Requirement: "Syndromes 010 and NAK codes above 4 are reserved and acknowledge nothing"},
-	Needs: rule.TapRequester | rule.Done, Sees: rule.RequestOut | rule.ResponseIn, Stimulus: "an acknowledgement with a reserved syndrome or NAK code", BlackBox: "HW,RXE",
+	Needs: rule.TapRequester | rule.Done, Sees: rule.RequestOut | rule.ResponseIn,
+	Stimulus: "an acknowledgement with a reserved syndrome or NAK code", BlackBox: "HW,RXE",
 	New: disregards("acknowledgement with a reserved syndrome", true, func(_ *rule.Context, s *rule.Sight) bool {
 		return s.Pkt.Opcode == roce.Acknowledge && s.Intact() && rule.IsReserved(s.Pkt.AETH.Syndrome)
 	}),
@@ -48,8 +50,10 @@ var forgedNAK = rule.Rule{
 	ID: "NEG-ACK-004", Level: rule.Observation,
 	Title: "A forged sequence NAK inside the window, with a valid ICRC, makes the requester go back",
 	Source: rule.Source{Ref: "IBTA 9.7.5.2",
-		Requirement: "A sequence NAK is believed on its PSN alone: the ICRC is no secret, so a third party can make a requester send again"},
-	Needs: rule.TapRequester | rule.Fates, Sees: rule.RequestOut | rule.ResponseIn, Wakes: rule.Odd, Dozes: true, Stimulus: "a forged sequence NAK inside the window", BlackBox: "HW,RXE",
+		Requirement: "A sequence NAK is believed on its PSN alone: the ICRC is no secret, so a third party can make " +
+			"a requester send again"},
+	Needs: rule.TapRequester | rule.Fates, Sees: rule.RequestOut | rule.ResponseIn, Wakes: rule.Odd, Dozes: true,
+	Stimulus: "a forged sequence NAK inside the window", BlackBox: "HW,RXE",
 	New: func(c *rule.Context) rule.Check {
 		armed, at := false, psn.PSN(0)
 		return rule.Check{Sight: func(s *rule.Sight) {
@@ -62,7 +66,8 @@ var forgedNAK = rule.Rule{
 				}
 			case armed:
 				if armed = false; s.Relation == rule.Again && p.PSN == at {
-					c.Failf(rule.Requester, "a forged NAK makes the requester go back to %s; no effect expected", c.Rel(at))
+					c.Failf(rule.Requester, "a forged NAK makes the requester go back to %s; no effect expected",
+						c.Rel(at))
 				}
 			}
 		}, Event: func(e *trace.Event) { armed = armed && (e.Kind != trace.Timeout || !c.Mine(e)) }}

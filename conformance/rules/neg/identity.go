@@ -15,8 +15,10 @@ var unknownQP = rule.Rule{
 	ID: "NEG-QPN-001", Level: rule.Must,
 	Title: "A packet for an unknown QP, for QP 0, or for one that does not receive yet is dropped silently",
 	Source: rule.Source{Ref: "IBTA 9.6.1",
-		Requirement: "A packet whose destination queue pair does not exist or is not in a state to receive is discarded"},
-	Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut | rule.Foreign, Wakes: rule.Odd, Dozes: true, Stimulus: "a packet for an unknown QP, QP 0, or one that does not receive yet", BlackBox: "HW,RXE",
+		Requirement: "A packet whose destination queue pair does not exist or is not in a state to " +
+			"receive is discarded"},
+	Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut | rule.Foreign, Wakes: rule.Odd, Dozes: true,
+	Stimulus: "a packet for an unknown QP, QP 0, or one that does not receive yet", BlackBox: "HW,RXE",
 	New: func(c *rule.Context) rule.Check {
 		if c.Index < 0 {
 			return strangers(c)
@@ -50,7 +52,8 @@ var wrongSource = rule.Rule{
 	Title: "A packet whose source address is not that of the QP's peer is dropped silently",
 	Source: rule.Source{Ref: "IBTA 9.6.1, soft-RoCE",
 		Requirement: "A connected queue pair accepts packets from the address of its peer alone"},
-	Needs: rule.TapResponder | rule.Bytes, Sees: rule.RequestIn | rule.ResponseOut | rule.Foreign, Wakes: rule.Odd, Dozes: true,
+	Needs: rule.TapResponder | rule.Bytes, Sees: rule.RequestIn | rule.ResponseOut | rule.Foreign,
+	Wakes: rule.Odd, Dozes: true,
 	Stimulus: "a packet from another address", BlackBox: "RXE,ENG",
 	New: func(c *rule.Context) rule.Check {
 		peer := rule.PeerAddress(c) // or learnt from the first request that was not made by the harness
@@ -84,11 +87,15 @@ var wrongPartition = rule.Rule{
 	ID: "NEG-PKEY-001", Level: rule.Must,
 	Title: "A packet whose P_Key does not match is dropped silently, and the violation counter advances",
 	Source: rule.Source{Ref: "IBTA 10.9.3",
-		Requirement: "A packet whose P_Key does not match that of the queue pair is discarded and counted as a P_Key violation"},
-	Needs: rule.TapResponder | rule.Attributes, Sees: rule.RequestIn | rule.ResponseOut, Wakes: rule.Odd, Dozes: true, Stimulus: "a packet with a foreign P_Key", BlackBox: "HW,RXE",
+		Requirement: "A packet whose P_Key does not match that of the queue pair is discarded and counted " +
+			"as a P_Key violation"},
+	Needs: rule.TapResponder | rule.Attributes, Sees: rule.RequestIn | rule.ResponseOut, Wakes: rule.Odd, Dozes: true,
+	Stimulus: "a packet with a foreign P_Key", BlackBox: "HW,RXE",
 	New: func(c *rule.Context) rule.Check {
-		return (&silence{c: c, what: "request with a foreign P_Key", counter: "pkey", bad: func(c *rule.Context, s *rule.Sight) bool {
-			return s.Intact() && s.Pkt.TVer == 0 && s.Pkt.DestQP == c.PeerAttr.QPN && !rule.SamePartition(s.Pkt.PKey, c.PeerAttr.PKey)
+		return (&silence{c: c, what: "request with a foreign P_Key", counter: "pkey", bad: func(c *rule.Context,
+			s *rule.Sight) bool {
+			return s.Intact() && s.Pkt.TVer == 0 && s.Pkt.DestQP == c.PeerAttr.QPN &&
+				!rule.SamePartition(s.Pkt.PKey, c.PeerAttr.PKey)
 		}}).check()
 	},
 }
@@ -98,8 +105,10 @@ var wrongQKey = rule.Rule{
 	ID: "NEG-QKEY-001", Level: rule.Must,
 	Title: "A datagram whose Q_Key does not match is dropped silently, and the violation counter advances",
 	Source: rule.Source{Ref: "IBTA 10.2.5",
-		Requirement: "A datagram whose Q_Key is not that of the destination queue pair is discarded and counted as a Q_Key violation"},
-	Needs: rule.TapResponder | rule.Datagrams, Sees: rule.Foreign, Features: []string{"ud"}, Stimulus: "a datagram with a wrong Q_Key", BlackBox: "HW,RXE",
+		Requirement: "A datagram whose Q_Key is not that of the destination queue pair is discarded and counted " +
+			"as a Q_Key violation"},
+	Needs: rule.TapResponder | rule.Datagrams, Sees: rule.Foreign, Features: []string{"ud"},
+	Stimulus: "a datagram with a wrong Q_Key", BlackBox: "HW,RXE",
 	New: func(c *rule.Context) rule.Check {
 		g := datagrams{c: c, qkey: -1}
 		return rule.Check{Sight: g.sight, Event: g.event, End: g.end}

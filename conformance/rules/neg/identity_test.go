@@ -11,7 +11,8 @@ import (
 
 // Packets whose QP number is nobody's belong to no connection, which fixtures cannot say.
 func TestStrangers(t *testing.T) {
-	request := trace.Record{Sent: vtime.Never, Recv: 1000, From: trace.A, Conn: -1, Fate: trace.Injected, ICRC: trace.Good}
+	request := trace.Record{Sent: vtime.Never, Recv: 1000, From: trace.A, Conn: -1,
+		Fate: trace.Injected, ICRC: trace.Good}
 	request.Packet.Opcode = roce.WriteOnly
 	answer := trace.Record{Sent: 2000, Recv: 3000, From: trace.B, Conn: -1, Fate: trace.Delivered, ICRC: trace.Good}
 	answer.Packet.Opcode = roce.Acknowledge
@@ -26,7 +27,8 @@ func TestStrangers(t *testing.T) {
 	}{
 		{"dropped", []trace.Record{request}, rule.Pass},
 		{"answered", []trace.Record{request, answer}, rule.Fail},
-		{"answered before it came", []trace.Record{{Sent: 500, Recv: 600, From: trace.B, Conn: -1, Packet: answer.Packet}, request}, rule.Pass},
+		{"answered before it came", []trace.Record{{Sent: 500, Recv: 600, From: trace.B, Conn: -1,
+			Packet: answer.Packet}, request}, rule.Pass},
 		{"a datagram is no answer", []trace.Record{request, greeting}, rule.Pass},
 		{"damaged", []trace.Record{damaged, answer}, rule.Inconclusive},
 	} {

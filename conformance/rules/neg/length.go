@@ -22,7 +22,8 @@ var truncated = rule.Rule{
 	Title: "A packet shorter than BTH and ICRC, or than the headers of its opcode, is dropped silently",
 	Source: rule.Source{Ref: "IBTA 9.6.1, soft-RoCE",
 		Requirement: "A packet that is too short for the headers that its opcode calls for is discarded"},
-	Needs: rule.TapResponder | rule.Bytes, Sees: rule.RequestIn | rule.ResponseOut | rule.Foreign, Wakes: rule.Odd, Dozes: true,
+	Needs: rule.TapResponder | rule.Bytes, Sees: rule.RequestIn | rule.ResponseOut | rule.Foreign,
+	Wakes: rule.Odd, Dozes: true,
 	Stimulus: "packets truncated at each byte", BlackBox: "HW,RXE",
 	New: silently("truncated packet", func(_ *rule.Context, s *rule.Sight) bool {
 		return defective(s, roce.ErrTruncated.Error()) || !s.Out && s.Defect() != "" && holdsTooLittle(s.Raw)
@@ -42,8 +43,10 @@ var lengthFields = rule.Rule{
 	ID: "NEG-LEN-002", Level: rule.Must,
 	Title: "A packet whose UDP or IP length does not agree with the bytes present is dropped",
 	Source: rule.Source{Ref: "IBTA A17.3.1, RFC 768, RFC 791",
-		Requirement: "The lengths of IP and UDP determine how many bytes the InfiniBand packet has; one that contradicts them is discarded"},
-	Needs: rule.TapResponder | rule.Bytes, Sees: rule.RequestIn | rule.ResponseOut | rule.Foreign, Wakes: rule.Odd, Dozes: true,
+		Requirement: "The lengths of IP and UDP determine how many bytes the InfiniBand packet has; one that " +
+			"contradicts them is discarded"},
+	Needs: rule.TapResponder | rule.Bytes, Sees: rule.RequestIn | rule.ResponseOut | rule.Foreign,
+	Wakes: rule.Odd, Dozes: true,
 	Stimulus: "a packet whose UDP or IP length is wrong", BlackBox: "HW,RXE",
 	New: silently("packet with a wrong IP or UDP length", func(_ *rule.Context, s *rule.Sight) bool {
 		return defective(s, "ip length:") || defective(s, "udp length:")
@@ -55,7 +58,8 @@ var notFull = rule.Rule{
 	Title: "A FIRST or MIDDLE whose payload is not one MTU draws NAK 0x61",
 	Source: rule.Source{Ref: "IBTA 9.7.4.1.7, soft-RoCE",
 		Requirement: "The payload of a first or middle packet must be the path MTU, otherwise the request is invalid"},
-	Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Wakes: rule.Faulty, Dozes: true, Stimulus: "a FIRST or MIDDLE that is not full", BlackBox: "HW,RXE",
+	Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Wakes: rule.Faulty, Dozes: true,
+	Stimulus: "a FIRST or MIDDLE that is not full", BlackBox: "HW,RXE",
 	New: invalid("FIRST or MIDDLE of another length than the MTU", func(s *rule.Sight) bool {
 		return s.Reason == rule.FaultNotFull || s.Reason == rule.FaultTooLong && !s.Pkt.Opcode.EndsMessage()
 	}),
@@ -65,8 +69,10 @@ var emptyOrLong = rule.Rule{
 	ID: "NEG-LEN-004", Level: rule.Must,
 	Title: "A LAST without payload, and a LAST or ONLY longer than the MTU, draw NAK 0x61",
 	Source: rule.Source{Ref: "IBTA 9.7.4.1.7, soft-RoCE",
-		Requirement: "The last packet of several has 1 to MTU bytes, an only packet 0 to MTU, otherwise the request is invalid"},
-	Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Wakes: rule.Faulty, Dozes: true, Stimulus: "an empty LAST, or a LAST or ONLY beyond the MTU", BlackBox: "HW,RXE",
+		Requirement: "The last packet of several has 1 to MTU bytes, an only packet 0 to MTU, otherwise " +
+			"the request is invalid"},
+	Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Wakes: rule.Faulty, Dozes: true,
+	Stimulus: "an empty LAST, or a LAST or ONLY beyond the MTU", BlackBox: "HW,RXE",
 	New: invalid("LAST or ONLY of an impossible length", func(s *rule.Sight) bool {
 		return s.Reason == rule.FaultEmptyLast || s.Reason == rule.FaultTooLong && s.Pkt.Opcode.EndsMessage()
 	}),
@@ -76,8 +82,10 @@ var wrongDMALen = rule.Rule{
 	ID: "NEG-LEN-005", Level: rule.Must,
 	Title: "A WRITE whose payload does not add up to DMALen, short or long, draws NAK 0x61 and not 0x62",
 	Source: rule.Source{Ref: "IBTA 9.7.4.1.7, soft-RoCE",
-		Requirement: "The payloads of an RDMA WRITE must add up to the DMA length of its RETH, otherwise the request is invalid"},
-	Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Wakes: rule.Faulty, Dozes: true, Stimulus: "a WRITE whose payload does not add up to its DMALen", BlackBox: "HW,RXE",
+		Requirement: "The payloads of an RDMA WRITE must add up to the DMA length of its RETH, otherwise " +
+			"the request is invalid"},
+	Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Wakes: rule.Faulty, Dozes: true,
+	Stimulus: "a WRITE whose payload does not add up to its DMALen", BlackBox: "HW,RXE",
 	New: invalid("WRITE that does not add up to DMALen", func(s *rule.Sight) bool {
 		return s.Reason == rule.FaultDMALen
 	}),
@@ -88,12 +96,16 @@ var longSend = rule.Rule{
 	ID: "NEG-LEN-006", Level: rule.Must,
 	Title: "A SEND longer than the receive WQE draws NAK 0x61, and the receive completes with a local length error",
 	Source: rule.Source{Ref: "IBTA 9.7.5.2.7",
-		Requirement: "When a SEND is longer than the receive buffer, the responder returns NAK invalid request and completes the receive in error"},
-	Needs: rule.TapResponder | rule.Posted, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "a SEND longer than its receive", BlackBox: "HW,RXE",
+		Requirement: "When a SEND is longer than the receive buffer, the responder returns NAK invalid request and " +
+			"completes the receive in error"},
+	Needs: rule.TapResponder | rule.Posted, Sees: rule.Accepts | rule.ResponseOut,
+	Stimulus: "a SEND longer than its receive", BlackBox: "HW,RXE",
 	New: func(c *rule.Context) rule.Check {
-		b := buffers{c: c, owed: c.Owes(rule.Responder, "the receive that a SEND overran never completes; an error expected")}
+		b := buffers{c: c, owed: c.Owes(rule.Responder,
+			"the receive that a SEND overran never completes; an error expected")}
 		b.owed.Promised, b.owed.Unless = true, func(rule.Debt) bool { return !c.Offers(rule.Receives) }
-		refused := (&refusal{c: c, what: "SEND longer than the receive", code: roce.SyndromeInvalidReq, bad: b.overrun}).check()
+		refused := (&refusal{c: c, what: "SEND longer than the receive", code: roce.SyndromeInvalidReq,
+			bad: b.overrun}).check()
 		return rule.Check{
 			Sight: func(s *rule.Sight) { b.sight(s, refused) },
 			Event: func(e *trace.Event) { b.event(e); refused.Event(e) },
@@ -162,7 +174,8 @@ var hugeDMALen = rule.Rule{
 	Title: "A request with a DMALen beyond 2^31 draws NAK 0x61",
 	Source: rule.Source{Ref: "IBTA 9.7.4.1.7, soft-RoCE",
 		Requirement: "A message has at most 2^31 bytes; a longer DMA length makes the request invalid"},
-	Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Wakes: rule.Faulty, Dozes: true, Stimulus: "a DMALen beyond 2^31", BlackBox: "RXE,ENG",
+	Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Wakes: rule.Faulty, Dozes: true,
+	Stimulus: "a DMALen beyond 2^31", BlackBox: "RXE,ENG",
 	New: invalid("request with a DMALen beyond 2^31", func(s *rule.Sight) bool {
 		return s.Reason == rule.FaultHuge
 	}),
@@ -175,7 +188,8 @@ var wrongPadding = rule.Rule{
 	Title: "A packet whose PadCnt contradicts its length is refused with NAK 0x61 or dropped, and never executed",
 	Source: rule.Source{Ref: "IBTA 9.7.4.1.7, soft-RoCE",
 		Requirement: "Packets are whole words; a pad count that leaves a payload of another length is a length error"},
-	Needs: rule.TapResponder | rule.Bytes, Sees: rule.RequestIn | rule.ResponseOut | rule.Foreign, Wakes: rule.Odd, Dozes: true,
+	Needs: rule.TapResponder | rule.Bytes, Sees: rule.RequestIn | rule.ResponseOut | rule.Foreign,
+	Wakes: rule.Odd, Dozes: true,
 	Stimulus: "a PadCnt that contradicts the length", BlackBox: "RXE,ENG",
 	New: func(c *rule.Context) rule.Check {
 		return (&silence{c: c, what: "packet with a wrong PadCnt", allow: roce.SyndromeInvalidReq,

@@ -81,7 +81,8 @@ func (j *refusal) named(p *roce.Packet) {
 	case !p.PSN.In(j.psn, j.psn.Add(j.span)):
 		j.c.Failf(rule.Responder, "%s at %s: the NAK names %s", j.what, j.c.Rel(j.psn), j.c.Rel(p.PSN))
 	case p.AETH.Syndrome != j.code:
-		j.c.Failf(rule.Responder, "%s at %s: NAK %#02x, must be %#02x", j.what, j.c.Rel(j.psn), uint8(p.AETH.Syndrome), uint8(j.code))
+		j.c.Failf(rule.Responder, "%s at %s: NAK %#02x, must be %#02x", j.what, j.c.Rel(j.psn),
+			uint8(p.AETH.Syndrome), uint8(j.code))
 	default:
 		j.c.Met()
 	}
@@ -92,7 +93,8 @@ func (j *refusal) event(e *trace.Event) {
 	case j.c.Mine(e):
 	case e.Kind == trace.Store && j.c.Memory.Gets(e.VA):
 		if j.loads--; j.loads < 0 && j.untouched && (j.owed.Owed() || j.refused) && j.span == 1 {
-			j.c.Failf(rule.Responder, "%s at %s: %d bytes are placed at %#x; none expected to be", j.what, j.c.Rel(j.psn), e.Len, e.VA)
+			j.c.Failf(rule.Responder, "%s at %s: %d bytes are placed at %#x; none expected to be", j.what,
+				j.c.Rel(j.psn), e.Len, e.VA)
 		}
 		j.loads = max(j.loads, 0)
 	}

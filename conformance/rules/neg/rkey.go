@@ -23,8 +23,10 @@ func reach(s *rule.Sight) (n uint64, need engine.Access, ok bool) {
 	return uint64(p.RETH.DMALen), engine.RemoteWrite, p.RETH.DMALen > 0 && p.Opcode.StartsMessage()
 }
 
-// guarded makes the check for requests that violate a declared region. While none is declared, no key can be said to be bad.
-func guarded(what string, bad func(c *rule.Context, r *rule.MemoryMap, s *rule.Sight) int) func(*rule.Context) rule.Check {
+// guarded makes the check for requests that violate a declared region. While none is declared, no key can be said to be
+// bad.
+func guarded(what string, bad func(c *rule.Context, r *rule.MemoryMap,
+	s *rule.Sight) int) func(*rule.Context) rule.Check {
 	return func(c *rule.Context) rule.Check {
 		j := refusal{c: c, what: what, code: roce.SyndromeRemoteAccess, untouched: true}
 		j.bad = func(s *rule.Sight) int { return bad(c, c.Memory, s) }
@@ -36,8 +38,10 @@ var unknownKey = rule.Rule{
 	ID: "NEG-RKEY-001", Level: rule.Must,
 	Title: "An unknown R_Key draws NAK 0x62; the QP is then in error, and memory is untouched",
 	Source: rule.Source{Ref: "IBTA 9.7.4.1.5",
-		Requirement: "When the R_Key is not valid the responder returns NAK remote access error and does not execute the request"},
-	Needs: rule.TapResponder | rule.Regions, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "a request with an unknown R_Key", BlackBox: "HW,RXE",
+		Requirement: "When the R_Key is not valid the responder returns NAK remote access error and does " +
+			"not execute the request"},
+	Needs: rule.TapResponder | rule.Regions, Sees: rule.Accepts | rule.ResponseOut,
+	Stimulus: "a request with an unknown R_Key", BlackBox: "HW,RXE",
 	New: guarded("request with an unknown R_Key", func(_ *rule.Context, r *rule.MemoryMap, s *rule.Sight) int {
 		if _, _, ok := reach(s); ok && r.Known() && r.Find(s.Pkt.RETH.RKey) == nil {
 			return 1
@@ -50,8 +54,10 @@ var outOfBounds = rule.Rule{
 	ID: "NEG-RKEY-002", Level: rule.Must,
 	Title: "An address range that leaves the memory region, by wrapping at 2^64 too, draws NAK 0x62",
 	Source: rule.Source{Ref: "IBTA 9.7.4.1.5",
-		Requirement: "The range from the virtual address over the DMA length must lie within the bounds of the region, otherwise remote access error"},
-	Needs: rule.TapResponder | rule.Regions, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "a request that reaches beyond its region", BlackBox: "HW,RXE",
+		Requirement: "The range from the virtual address over the DMA length must lie within the bounds of the " +
+			"region, otherwise remote access error"},
+	Needs: rule.TapResponder | rule.Regions, Sees: rule.Accepts | rule.ResponseOut,
+	Stimulus: "a request that reaches beyond its region", BlackBox: "HW,RXE",
 	New: guarded("request beyond its region", func(c *rule.Context, r *rule.MemoryMap, s *rule.Sight) int {
 		n, _, ok := reach(s)
 		m := r.Find(s.Pkt.RETH.RKey)
@@ -73,9 +79,12 @@ var withoutRight = rule.Rule{
 	ID: "NEG-RKEY-003", Level: rule.Must,
 	Title: "An R_Key of another protection domain, or without the right that the operation needs, draws NAK 0x62",
 	Source: rule.Source{Ref: "IBTA 10.6.3, 9.7.4.1.5",
-		Requirement: "The region must be of the protection domain of the queue pair and allow the operation, otherwise remote access error"},
-	Needs: rule.TapResponder | rule.Regions, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "a request without the right to its region", BlackBox: "HW,RXE",
-	New: guarded("request without the right to its region", func(c *rule.Context, r *rule.MemoryMap, s *rule.Sight) int {
+		Requirement: "The region must be of the protection domain of the queue pair and allow the operation, " +
+			"otherwise remote access error"},
+	Needs: rule.TapResponder | rule.Regions, Sees: rule.Accepts | rule.ResponseOut,
+	Stimulus: "a request without the right to its region", BlackBox: "HW,RXE",
+	New: guarded("request without the right to its region", func(c *rule.Context, r *rule.MemoryMap,
+		s *rule.Sight) int {
 		_, need, ok := reach(s)
 		m := r.Find(s.Pkt.RETH.RKey)
 		if c.Known && c.PeerAttr.Access&need == 0 {
@@ -94,7 +103,8 @@ var zeroLength = rule.Rule{
 	Title: "A WRITE or READ of no bytes succeeds whatever its R_Key",
 	Source: rule.Source{Ref: "IBTA 9.7.4.1.5, C9-88",
 		Requirement: "For a request of zero length the R_Key and the address are not checked"},
-	Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Wakes: rule.Empty, Dozes: true, Stimulus: "a request of no bytes with a wrong R_Key", BlackBox: "HW,RXE",
+	Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Wakes: rule.Empty, Dozes: true,
+	Stimulus: "a request of no bytes with a wrong R_Key", BlackBox: "HW,RXE",
 	New: func(c *rule.Context) rule.Check {
 		waiting, at := false, psn.PSN(0)
 		return rule.Check{Sight: func(s *rule.Sight) {
@@ -109,7 +119,9 @@ var zeroLength = rule.Rule{
 			case !waiting || p.PSN.Less(at):
 			case rule.IsFatalNAK(p) && p.PSN == at:
 				waiting = false
-				c.Failf(rule.Responder, "request of no bytes at %s draws NAK %#02x; its key is not checked, an ACK expected", c.Rel(at), uint8(p.AETH.Syndrome))
+				c.Failf(rule.Responder,
+					"request of no bytes at %s draws NAK %#02x; its key is not checked, an ACK expected", c.Rel(at),
+					uint8(p.AETH.Syndrome))
 			default:
 				if last, ok := rule.Acknowledged(p); ok && at.LessEq(last) {
 					waiting = false

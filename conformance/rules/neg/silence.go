@@ -125,7 +125,8 @@ func (j *silence) sentPSN(s *rule.Sight) (p psn.PSN, known bool) {
 func sameAddresses(s *rule.Sight) bool {
 	const network = 34
 	sent := s.Rec.Raw
-	return s.Rec.Changed == nil || len(sent) > network && len(s.Raw) > network && bytes.Equal(sent[:network], s.Raw[:network])
+	return s.Rec.Changed == nil || len(sent) > network && len(s.Raw) > network &&
+		bytes.Equal(sent[:network], s.Raw[:network])
 }
 
 // legal notes what a legal request entitles the responder to say.
@@ -207,10 +208,12 @@ func (j *silence) isFresh(p psn.PSN) bool {
 	return slices.ContainsFunc(j.open, func(x suspect) bool { return x.fresh && x.psn == p })
 }
 
-// names reports whether a NAK for p can only mean a bad packet: p came with none but bad ones, or had been acknowledged.
+// names reports whether a NAK for p can only mean a bad packet: p came with none but bad ones, or had been
+// acknowledged.
 func (j *silence) names(p psn.PSN) bool {
 	return slices.ContainsFunc(j.open, func(x suspect) bool {
-		return x.known && x.psn == p && (x.fresh || j.Heard && !j.Acked.Less(p)) || !x.known && j.window && !p.Less(j.expected())
+		return x.known && x.psn == p && (x.fresh || j.Heard && !j.Acked.Less(p)) || !x.known && j.window &&
+			!p.Less(j.expected())
 	})
 }
 

@@ -34,8 +34,8 @@ func (p *path) spent() bool {
 // retries is how often the box sends a request again when it is not told.
 const retries = 7
 
-// mayBeFull reports whether the buffer may hold more than the box may promise: as it tells, or where it does not by what Remote
-// has not acknowledged.
+// mayBeFull reports whether the buffer may hold more than the box may promise: as it tells, or where it does not by
+// what Remote has not acknowledged.
 func (p *path) mayBeFull() bool {
 	if p.told["buf_bytes"] {
 		return p.probe["buf_bytes"] > p.probe["buffer"]

@@ -54,9 +54,10 @@ func bufferHolds() rule.Rule {
 func bufferCap() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-BUF-002", Level: rule.MustNot,
-		Title:  "Above the buffer cap no pseudo-ACK is issued (back-pressure)",
-		Source: rule.Source{Ref: ours, Requirement: "What does not fit is not promised, and Local's own queue depth stops it"},
-		Needs:  rule.Probes, Stimulus: "a buffer smaller than the path", BlackBox: emulated,
+		Title: "Above the buffer cap no pseudo-ACK is issued (back-pressure)",
+		Source: rule.Source{Ref: ours, Requirement: "What does not fit is not promised, and Local's own " +
+			"queue depth stops it"},
+		Needs: rule.Probes, Stimulus: "a buffer smaller than the path", BlackBox: emulated,
 	}, func(p *path) check {
 		before := int64(-1)
 		now := settled{f: func() {
@@ -66,8 +67,10 @@ func bufferCap() rule.Rule {
 			if p.probe["buf_bytes"] > p.probe["buffer"] {
 				p.c.Met()
 				acked, _ := p.psn("acked")
-				if before >= 0 && before != int64(acked) && (!p.begun || p.una.Less(acked)) { // data of Remote promise nothing
-					p.c.Failf(rule.Responder, "a promise with %d bytes in a buffer of %d", p.probe["buf_bytes"], p.probe["buffer"])
+				// data of Remote promise nothing
+				if before >= 0 && before != int64(acked) && (!p.begun || p.una.Less(acked)) {
+					p.c.Failf(rule.Responder, "a promise with %d bytes in a buffer of %d", p.probe["buf_bytes"],
+						p.probe["buffer"])
 				}
 			}
 		}}
@@ -100,8 +103,8 @@ func bufferFrees() rule.Rule {
 	})
 }
 
-// freeing follows what Remote has acknowledged until the box has let go of it, and Local has been told of what then fits.
-// A box that runs on a host has heard of an ACK when its process has, which is later than its tap.
+// freeing follows what Remote has acknowledged until the box has let go of it, and Local has been told of what then
+// fits. A box that runs on a host has heard of an ACK when its process has, which is later than its tap.
 type freeing struct {
 	p     *path
 	waits []freed

@@ -9,8 +9,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// hold is a READ or atomic that is not answered: its PSNs, the response that Remote owes next, the one that Local misses
-// next, and what Local may be told of before it.
+// hold is a READ or atomic that is not answered: its PSNs, the response that Remote owes next, the one that Local
+// misses next, and what Local may be told of before it.
 type hold struct {
 	first, end, got, next, asked psn.PSN
 	since                        psn.PSN // where Local's latest request for it begins
@@ -18,7 +18,8 @@ type hold struct {
 	again                        backlog // since Local has asked again
 }
 
-// backlog is what may still wait for the line to Local from before something happened: answers to requests that had come by then.
+// backlog is what may still wait for the line to Local from before something happened: answers to requests that had
+// come by then.
 type backlog struct {
 	since vtime.Time
 	end   psn.PSN // behind those requests
@@ -122,7 +123,9 @@ func (p *path) slotData(s *rule.Sight) {
 	}
 	if n := len(r.data); n > 0 {
 		latest := r.data[n-1].at
-		r.data = slices.DeleteFunc(r.data, func(a answer) bool { return a.at != latest && !p.c.PeerPort.Busy(a.at, s.At) })
+		r.data = slices.DeleteFunc(r.data, func(a answer) bool {
+			return a.at != latest && !p.c.PeerPort.Busy(a.at, s.At)
+		})
 	}
 	if len(r.data) == mostAnswers {
 		r.data = slices.Delete(r.data, 0, 1)
@@ -130,7 +133,8 @@ func (p *path) slotData(s *rule.Sight) {
 	r.data = append(r.data, answer{s.Pkt.Opcode, s.Pkt.Len, s.Sum, s.Pkt.Result, s.At})
 }
 
-// passed finds the response of Remote that a response for Local passes on: the latest, or one that has waited for the line since.
+// passed finds the response of Remote that a response for Local passes on: the latest, or one that has waited for the
+// line since.
 func (p *path) passed(r *request, now vtime.Time, match func(*answer) bool) bool {
 	for i := range r.data {
 		if a := &r.data[i]; (i == len(r.data)-1 || p.c.PeerPort.Busy(a.at, now)) && match(a) {

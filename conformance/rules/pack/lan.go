@@ -10,8 +10,9 @@ import (
 func gapRefused() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-GAP-001", Level: rule.MustNot,
-		Title:    "No pseudo-ACK beyond a LAN-side gap; pseudo-NAK 0x60(expPSN) once",
-		Source:   rule.Source{Ref: ours, Requirement: "To Local the box is a responder, which refuses what comes before its turn with one NAK"},
+		Title: "No pseudo-ACK beyond a LAN-side gap; pseudo-NAK 0x60(expPSN) once",
+		Source: rule.Source{Ref: ours, Requirement: "To Local the box is a responder, which refuses what comes " +
+			"before its turn with one NAK"},
 		Stimulus: "a request lost on the LAN", BlackBox: emulated,
 	}, func(p *path) check {
 		g := gaps{p: p, nak: p.c.Owes(rule.Responder, "no NAK although %s is missing")}
@@ -22,10 +23,11 @@ func gapRefused() rule.Rule {
 
 // gaps follows what the box says while a request is missing.
 type gaps struct {
-	p      *path
-	nak    *rule.Obligation // of the gap that is open
-	naks   int              // that the gap has drawn
-	unsaid bool             // at some time since the gap opened the box could not speak: a NAK acknowledges what is before it
+	p    *path
+	nak  *rule.Obligation // of the gap that is open
+	naks int              // that the gap has drawn
+	// at some time since the gap opened the box could not speak: a NAK acknowledges what is before it
+	unsaid bool
 }
 
 func (g *gaps) sight(s *rule.Sight, w where) {
@@ -54,8 +56,9 @@ func (g *gaps) sight(s *rule.Sight, w where) {
 func duplicateAnswered() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-DUP-001", Level: rule.Must,
-		Title:    "Duplicate request → newest pseudo-ACK again, not forwarded",
-		Source:   rule.Source{Ref: ours, Requirement: "To Local the box is a responder, which answers a duplicate and does not execute it"},
+		Title: "Duplicate request → newest pseudo-ACK again, not forwarded",
+		Source: rule.Source{Ref: ours, Requirement: "To Local the box is a responder, which answers a duplicate " +
+			"and does not execute it"},
 		Stimulus: "a lost pseudo-ACK", BlackBox: emulated,
 	}, func(p *path) check {
 		d := duplicates{p: p, answer: p.c.Owes(rule.Responder, "the duplicate of %s has no answer")}
@@ -98,7 +101,8 @@ func (d *duplicates) sight(s *rule.Sight, w where) {
 	case w == toLocal && d.answer.Owed() && o == roce.Acknowledge:
 		d.answer.Excuse(nil)
 		if rule.IsACK(s.Pkt) && x.Next().Less(p.acked) {
-			p.c.Failf(rule.Responder, "a duplicate is answered with an ACK of %s, the newest was of %s", p.c.Rel(x), p.c.Rel(p.acked.Prev()))
+			p.c.Failf(rule.Responder, "a duplicate is answered with an ACK of %s, the newest was of %s", p.c.Rel(x),
+				p.c.Rel(p.acked.Prev()))
 		}
 	case w == toRemote && data && p.begun && x.Less(p.una) && x.Less(d.una.Sure(p.c.Port, s.At)):
 		p.c.Failf(rule.Requester, "%s leaves again, and Remote has acknowledged it; nothing expected", p.c.Rel(x))
@@ -109,8 +113,9 @@ func readNotCovered() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-READ-001", Level: rule.MustNot,
 		Title: "Pseudo-ACK never covers a PSN ≥ an unanswered READ/ATOMIC",
-		Source: rule.Source{Ref: "IBTA 9.7.5.1; " + ours, Requirement: "An acknowledgement of a later request implies that the responses of a READ " +
-			"were lost"},
+		Source: rule.Source{Ref: "IBTA 9.7.5.1; " + ours,
+			Requirement: "An acknowledgement of a later request implies that the responses of a READ " +
+				"were lost"},
 		Stimulus: "a READ between WRITEs", BlackBox: anyNIC,
 	}, func(p *path) check {
 		return check{sight: func(s *rule.Sight, w where) {
@@ -121,7 +126,8 @@ func readNotCovered() rule.Rule {
 			covered := covers(s.Pkt)
 			for i := range p.holds {
 				if h := &p.holds[i]; h.first.Less(covered) && !p.followsData(h, covered, s.At) {
-					p.c.Failf(rule.Responder, "an answer that acknowledges up to %s while the READ at %s waits for its data",
+					p.c.Failf(rule.Responder,
+						"an answer that acknowledges up to %s while the READ at %s waits for its data",
 						p.c.Rel(covered.Prev()), p.c.Rel(h.first))
 					return
 				}
@@ -130,7 +136,8 @@ func readNotCovered() rule.Rule {
 	})
 }
 
-// followsData reports an answer that stands in the line behind all data of a READ, which Local asked for again meanwhile.
+// followsData reports an answer that stands in the line behind all data of a READ, which Local asked for again
+// meanwhile.
 func (p *path) followsData(h *hold, covered psn.PSN, now vtime.Time) bool {
 	return h.left == h.end && p.outlives(h.again, covered, now)
 }
@@ -138,8 +145,9 @@ func (p *path) followsData(h *hold, covered psn.PSN, now vtime.Time) bool {
 func readReleases() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-READ-002", Level: rule.Must,
-		Title:    "After the READ response passed, deferred pseudo-ACKs are issued",
-		Source:   rule.Source{Ref: ours, Requirement: "What was held back for a READ is no longer held back when the READ is answered"},
+		Title: "After the READ response passed, deferred pseudo-ACKs are issued",
+		Source: rule.Source{Ref: ours, Requirement: "What was held back for a READ is no longer held back when " +
+			"the READ is answered"},
 		Stimulus: "a READ between WRITEs", BlackBox: emulated,
 	}, func(p *path) check {
 		r := releases{p: p, ack: p.c.Owes(rule.Responder, "the READ is answered, and Local was never told of %s")}

@@ -2,8 +2,8 @@
 // acknowledges for side B ("Remote").
 //
 // They see both hops of the path at once, at the ports of the box. That each end sees a legal conversation is judged
-// besides by all rules of RC, on each hop by itself. Where a rule needs to know what the box keeps, it asks the variables
-// that the box reports.
+// besides by all rules of RC, on each hop by itself. Where a rule needs to know what the box keeps, it asks the
+// variables that the box reports.
 package pack
 
 import (

@@ -9,8 +9,9 @@ import (
 func requestsPass() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-TRN-001", Level: rule.Must,
-		Title:    "Requests are forwarded unchanged and in order",
-		Source:   rule.Source{Ref: "NTT 5.1", Requirement: "Our RDMA WAN accelerator transparently works and monitors RDMA messages"},
+		Title: "Requests are forwarded unchanged and in order",
+		Source: rule.Source{Ref: "NTT 5.1", Requirement: "Our RDMA WAN accelerator transparently works and " +
+			"monitors RDMA messages"},
 		Stimulus: "requests through the box", BlackBox: anyNIC,
 	}, func(p *path) check {
 		return check{sight: func(s *rule.Sight, w where) {
@@ -23,7 +24,8 @@ func requestsPass() rule.Rule {
 			case s.Pkt.Opcode.IsRead() && p.held(x) != nil && p.held(x).first != x:
 				return // the rest of a READ is asked for again
 			case p.max.Less(x):
-				p.c.Failf(rule.Requester, "%s leaves for Remote, %s has not, which is expected first", p.c.Rel(x), p.c.Rel(p.max))
+				p.c.Failf(rule.Requester, "%s leaves for Remote, %s has not, which is expected first",
+					p.c.Rel(x), p.c.Rel(p.max))
 			case r == nil && p.una.LessEq(x):
 				p.c.Failf(rule.Requester, "%s leaves for Remote, and Local has not sent it", p.c.Rel(x))
 			case r != nil && r.asked:
@@ -62,8 +64,8 @@ func bothLegal() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-TRN-002", Level: rule.Must,
 		Title: "Local and Remote engines need no change; both see legal RC traces (all RC-* rules hold on both sides)",
-		Source: rule.Source{Ref: "NTT 5.1", Requirement: "Our RDMA WAN accelerator transparently works and monitors RDMA messages, which are " +
-			"exchanged between Local and Remote"},
+		Source: rule.Source{Ref: "NTT 5.1", Requirement: "Our RDMA WAN accelerator transparently works and monitors " +
+			"RDMA messages, which are exchanged between Local and Remote"},
 		Stimulus: "every operation and length", BlackBox: anyNIC,
 	}, func(p *path) check {
 		l := legality{p: p}
@@ -124,7 +126,8 @@ func readPasses() rule.Rule {
 			r := p.find(s.Pkt.PSN)
 			if r == nil || len(r.data) == 0 {
 				if p.begun && p.una.LessEq(s.Pkt.PSN) {
-					p.c.Failf(rule.Responder, "data for %s, which Remote has not sent; none expected", p.c.Rel(s.Pkt.PSN))
+					p.c.Failf(rule.Responder, "data for %s, which Remote has not sent; none expected",
+						p.c.Rel(s.Pkt.PSN))
 				}
 				return
 			}
@@ -138,7 +141,8 @@ func readPasses() rule.Rule {
 				// The rest of a READ that the box or Local has asked for again has the opcodes of a READ of its own.
 				return got.same(a) && (o == a.opcode || again && a.opcode.EndsMessage() == o.EndsMessage())
 			}):
-				p.c.Failf(rule.Responder, "%v for %s, Remote sent %v", o, p.c.Rel(s.Pkt.PSN), r.data[len(r.data)-1].opcode)
+				p.c.Failf(rule.Responder, "%v for %s, Remote sent %v", o, p.c.Rel(s.Pkt.PSN),
+					r.data[len(r.data)-1].opcode)
 			}
 		}}
 	})

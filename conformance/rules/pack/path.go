@@ -23,7 +23,8 @@ const (
 	setUp            // a message of the communication manager, at the box
 )
 
-// path follows one flow through the box by its four kinds of packets. A check sees a packet before path has moved past it.
+// path follows one flow through the box by its four kinds of packets. A check sees a packet before path has moved past
+// it.
 type path struct {
 	c     *rule.Context
 	begun bool
@@ -139,7 +140,8 @@ func (p *path) requested(s *rule.Sight) {
 	}
 	p.exp = x.Add(n)
 	r := p.slot(x)
-	*r = request{used: true, asked: true, psn: x, end: p.exp, packet: *s.Pkt, sum: s.Sum, count: p.count, at: s.At, size: s.Rec.WireBytes - aroundFrame}
+	*r = request{used: true, asked: true, psn: x, end: p.exp, packet: *s.Pkt, sum: s.Sum, count: p.count, at: s.At,
+		size: s.Rec.WireBytes - aroundFrame}
 	r.packet.Payload = nil
 	switch {
 	case o.IsRead(), o.IsAtomic():
@@ -186,7 +188,8 @@ func (p *path) answered(s *rule.Sight) {
 	}
 }
 
-// waited reports a NAK that leaves after what it asks for has come: the line was busy all the while, and it is said once.
+// waited reports a NAK that leaves after what it asks for has come: the line was busy all the while, and it is said
+// once.
 func (p *path) waited(s *rule.Sight) bool {
 	p.late = slices.DeleteFunc(p.late, func(l late) bool { return !p.c.PeerPort.Busy(l.at, s.At) })
 	return slices.ContainsFunc(p.late, func(l late) bool { return l.psn == s.Pkt.PSN })

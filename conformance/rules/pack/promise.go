@@ -10,8 +10,8 @@ import (
 )
 
 // three is the sentence of the paper about what a pseudo-ACK holds.
-const three = "three parameters have to be accurately reproduced, i.e., packet sequence number (PSN), destination QP number " +
-	"(dstQPN), and message sequence number (MSN)"
+const three = "three parameters have to be accurately reproduced, i.e., packet sequence number (PSN), " +
+	"destination QP number (dstQPN), and message sequence number (MSN)"
 
 func psnReceived() rule.Rule {
 	return judged(rule.Rule{
@@ -62,14 +62,16 @@ func msnAsReal() rule.Rule {
 			if w != fromRemote || !rule.IsACK(s.Pkt) {
 				return
 			}
-			// Only an ACK that says what its PSN says is compared: behind a READ that was repeated a later MSN is right.
+			// Only an ACK that says what its PSN says is compared: behind a READ that was repeated a later MSN is
+			// right.
 			r := p.find(s.Pkt.PSN)
 			if r == nil || !r.hasACK || p.based && s.Pkt.AETH.MSN != p.base.Add(r.count) {
 				return
 			}
 			p.c.Met()
 			if got, want := r.ack.AETH.MSN, s.Pkt.AETH.MSN; got != want && !(want.Less(got) && got == r.floor) {
-				p.c.Failf(rule.Responder, "the pseudo-ACK of %s had MSN %d, the real one has %d", p.c.Rel(s.Pkt.PSN), got, want)
+				p.c.Failf(rule.Responder, "the pseudo-ACK of %s had MSN %d, the real one has %d",
+					p.c.Rel(s.Pkt.PSN), got, want)
 			}
 			r.hasACK = false
 		}}
@@ -79,7 +81,8 @@ func msnAsReal() rule.Rule {
 func sameAsReal() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-EQ-001", Level: rule.Must,
-		Title:    "Pseudo-ACK vs real ACK of equal PSN: identical BTH/AETH except credit field; addresses and ports equal",
+		Title: "Pseudo-ACK vs real ACK of equal PSN: identical BTH/AETH except credit field; " +
+			"addresses and ports equal",
 		Source:   rule.Source{Ref: "NTT 5.2", Requirement: "To emulate the original ACK message, " + three},
 		Stimulus: "requests through the box", BlackBox: anyNIC,
 	}, func(p *path) check {
@@ -94,12 +97,16 @@ func sameAsReal() rule.Rule {
 			p.c.Met()
 			r.hasACK = false
 			real, pseudo := s.Pkt.BTH, r.ack.BTH
-			real.FECN, real.BECN, pseudo.FECN, pseudo.BECN = false, false, false, false // what a router marks on the way
+			// what a router marks on the way
+			real.FECN, real.BECN, pseudo.FECN, pseudo.BECN = false, false, false, false
 			if real != pseudo || !r.ack.AETH.Syndrome.IsACK() {
-				p.c.Failf(rule.Responder, "the BTH of the pseudo-ACK of %s is %+v, of the real one %+v", p.c.Rel(s.Pkt.PSN), pseudo, real)
+				p.c.Failf(rule.Responder, "the BTH of the pseudo-ACK of %s is %+v, of the real one %+v",
+					p.c.Rel(s.Pkt.PSN), pseudo, real)
 			}
 			if a := addressOf(s.Raw); a != r.address && a != (address{}) && r.address != (address{}) {
-				p.c.Failf(rule.Responder, "the pseudo-ACK of %s goes from %v:%d to %v:%d, the real one from %v:%d to %v:%d", p.c.Rel(s.Pkt.PSN),
+				p.c.Failf(rule.Responder,
+					"the pseudo-ACK of %s goes from %v:%d to %v:%d, the real one from %v:%d to %v:%d",
+					p.c.Rel(s.Pkt.PSN),
 					r.address.src, r.address.sport, r.address.dst, r.address.dport, a.src, a.sport, a.dst, a.dport)
 			}
 		}}
@@ -109,18 +116,21 @@ func sameAsReal() rule.Rule {
 func goodICRC() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-ICRC-001", Level: rule.Must, Rests: validity.Frames,
-		Title:  "Valid ICRC",
-		Source: rule.Source{Ref: "A17", Requirement: "Every RoCEv2 packet carries an invariant CRC over the fields that routers do not change"},
-		Needs:  rule.Bytes, Stimulus: "requests through the box", BlackBox: anyNIC,
+		Title: "Valid ICRC",
+		Source: rule.Source{Ref: "A17", Requirement: "Every RoCEv2 packet carries an invariant CRC over the fields " +
+			"that routers do not change"},
+		Needs: rule.Bytes, Stimulus: "requests through the box", BlackBox: anyNIC,
 	}, func(p *path) check {
 		return check{sight: func(s *rule.Sight, w where) {
 			r := s.Rec
-			if r.Conn != p.c.Index || r.From != trace.B || !s.Out || s.Pkt.Opcode != roce.Acknowledge || s.ICRC == trace.Unchecked {
+			if r.Conn != p.c.Index || r.From != trace.B || !s.Out || s.Pkt.Opcode != roce.Acknowledge ||
+				s.ICRC == trace.Unchecked {
 				return
 			}
 			p.c.Met()
 			if s.ICRC == trace.Bad {
-				p.c.Failf(rule.Responder, "the ICRC of the answer to %s is wrong; that of its bytes expected", p.c.Rel(s.Pkt.PSN))
+				p.c.Failf(rule.Responder, "the ICRC of the answer to %s is wrong; that of its bytes expected",
+					p.c.Rel(s.Pkt.PSN))
 			}
 		}}
 	})
@@ -130,8 +140,9 @@ func withinLAN() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-LAT-001", Level: rule.Must,
 		Title: "Local sees the ACK after LAN RTT + box delay, independent of WAN RTT",
-		Source: rule.Source{Ref: "NTT 3, 5.1", Requirement: "another approach is needed such as accelerating the network performance of RDMA " +
-			"for long-distance communication to quickly return an ACK message to reduce its waiting time"},
+		Source: rule.Source{Ref: "NTT 3, 5.1", Requirement: "another approach is needed such as accelerating the " +
+			"network performance of RDMA for long-distance communication to quickly return an ACK message to " +
+			"reduce its waiting time"},
 		Needs: rule.Probes, Stimulus: "any acknowledged request", BlackBox: emulated,
 	}, func(p *path) check {
 		l := latency{p: p}
@@ -174,10 +185,12 @@ func (l *latency) real(s *rule.Sight) {
 		return
 	}
 	able := max(r.at, l.since)
-	if l.full && x.Less(l.until) || p.eligible().LessEq(x) || !p.based && !p.cm.connected || p.c.PeerPort.Lags(able, s.At) {
+	if l.full && x.Less(l.until) || p.eligible().LessEq(x) || !p.based && !p.cm.connected ||
+		p.c.PeerPort.Lags(able, s.At) {
 		return // it could not be promised, or there was no time to
 	}
-	p.c.Failf(rule.Responder, "Remote has acknowledged %s, and Local, who sent it %s ago, has not been told", p.c.Rel(x), s.At.Sub(r.at))
+	p.c.Failf(rule.Responder, "Remote has acknowledged %s, and Local, who sent it %s ago, has not been told",
+		p.c.Rel(x), s.At.Sub(r.at))
 }
 
 func realAbsorbed() rule.Rule {
@@ -196,7 +209,8 @@ func realAbsorbed() rule.Rule {
 				p.c.Met()
 			case w == toLocal && rule.IsACK(s.Pkt) && p.begun && s.Pkt.PSN.Less(p.acked):
 				if due == 0 {
-					p.c.Failf(rule.Responder, "ACK of %s, which Local has been told of and has not asked about again", p.c.Rel(s.Pkt.PSN))
+					p.c.Failf(rule.Responder, "ACK of %s, which Local has been told of and has not asked about again",
+						p.c.Rel(s.Pkt.PSN))
 				}
 				due = max(0, due-1)
 			}
@@ -208,8 +222,9 @@ func weakened() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-SEM-001", Level: rule.Observation,
 		Title: "Count completions at Local that precede placement at Remote (semantic weakening)",
-		Source: rule.Source{Ref: "NTT 5.1; " + ours, Requirement: "Local's completion says that the box has the data, " +
-			"not that Remote has"},
+		Source: rule.Source{Ref: "NTT 5.1; " + ours,
+			Requirement: "Local's completion says that the box has the data, " +
+				"not that Remote has"},
 		Needs: rule.Completions, Stimulus: "requests through the box", BlackBox: emulated,
 	}, func(p *path) check {
 		total, early := 0, 0
@@ -226,7 +241,8 @@ func weakened() rule.Rule {
 			},
 			end: func(vtime.Time) {
 				if early > 0 {
-					p.c.Failf(rule.Responder, "%d of %d completions at Local came before Remote had acknowledged", early, total)
+					p.c.Failf(rule.Responder, "%d of %d completions at Local came before Remote had acknowledged",
+						early, total)
 				}
 			},
 		}

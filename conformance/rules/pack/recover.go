@@ -12,8 +12,9 @@ import (
 func lossAbsorbed() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-REC-001", Level: rule.Must,
-		Title:    "WAN loss: Remote's NAK is absorbed, box retransmits from its buffer; Local sees nothing",
-		Source:   rule.Source{Ref: ours, Requirement: "Local has been told that the request was done, so nobody else can send it again"},
+		Title: "WAN loss: Remote's NAK is absorbed, box retransmits from its buffer; Local sees nothing",
+		Source: rule.Source{Ref: ours, Requirement: "Local has been told that the request was done, so nobody " +
+			"else can send it again"},
 		Stimulus: "a request lost on the WAN", BlackBox: emulated,
 	}, func(p *path) check {
 		l := losses{p: p, again: p.c.Owes(rule.Requester, "Remote misses %s, and the box never sent it again")}
@@ -45,17 +46,19 @@ func (l *losses) sight(s *rule.Sight, w where) {
 func silenceRecovered() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-REC-002", Level: rule.Must,
-		Title:  "Lost WAN NAK/ACK or tail loss recovers by wan_rto",
-		Source: rule.Source{Ref: ours, Requirement: "When Remote is silent for wan_rto, the box sends the oldest request again"},
-		Needs:  rule.Probes, Stimulus: "the last request, or a NAK or ACK, lost on the WAN", BlackBox: emulated,
+		Title: "Lost WAN NAK/ACK or tail loss recovers by wan_rto",
+		Source: rule.Source{Ref: ours, Requirement: "When Remote is silent for wan_rto, the box sends the " +
+			"oldest request again"},
+		Needs: rule.Probes, Stimulus: "the last request, or a NAK or ACK, lost on the WAN", BlackBox: emulated,
 	}, func(p *path) check {
 		q := quiet{p: p}
 		return check{sight: q.sight, event: q.event, end: q.end}
 	})
 }
 
-// quiet follows how long Remote has been silent while something waits for its answer. An answer that acknowledges nothing new does not
-// set the timer: data of a READ behind the response that is missing go on for as long as the rest of it takes.
+// quiet follows how long Remote has been silent while something waits for its answer. An answer that acknowledges
+// nothing new does not set the timer: data of a READ behind the response that is missing go on for as long as the rest
+// of it takes.
 type quiet struct {
 	p     *path
 	since vtime.Time // the timer was set then: what moved una, the first request out, or going back
@@ -100,7 +103,8 @@ func (q *quiet) progress() {
 	}
 }
 
-// event takes a timeout that the box reports. It is judged then: by the time that the request leaves, an answer may have come.
+// event takes a timeout that the box reports. It is judged then: by the time that the request leaves, an answer may
+// have come.
 func (q *quiet) event(e *trace.Event) {
 	rto := vtime.Duration(q.p.probe["wan_rto_ps"])
 	if !q.p.ofBox(e) || e.Kind != trace.Count || e.Name != "wan_timeout" || rto == 0 || !q.waits {
@@ -136,19 +140,23 @@ func (q *quiet) back(s *rule.Sight, rto vtime.Duration) {
 func (q *quiet) end(at vtime.Time) {
 	p := q.p
 	rto := vtime.Duration(p.probe["wan_rto_ps"])
-	if !q.waits || rto == 0 || p.fatal || p.spent() || p.probe[engine.BrokenPromise] > 0 || !p.una.Less(p.max) || at < q.wait.Add(2*rto) {
+	if !q.waits || rto == 0 || p.fatal || p.spent() || p.probe[engine.BrokenPromise] > 0 || !p.una.Less(p.max) ||
+		at < q.wait.Add(2*rto) {
 		return
 	}
-	if last := p.find(p.max.Prev()); at.Sub(max(q.since, q.heard, q.last)) > 2*rto && last != nil && last.packet.AckReq {
-		p.c.Failf(rule.Requester, "Remote has been silent about %s for %s, and the box has sent nothing again", p.c.Rel(p.una), at.Sub(q.since).Short())
+	if last := p.find(p.max.Prev()); at.Sub(max(q.since, q.heard, q.last)) > 2*rto && last != nil &&
+		last.packet.AckReq {
+		p.c.Failf(rule.Requester, "Remote has been silent about %s for %s, and the box has sent nothing again",
+			p.c.Rel(p.una), at.Sub(q.since).Short())
 	}
 }
 
 func rnrAbsorbed() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-REC-003", Level: rule.Must,
-		Title:    "RNR NAK absorbed; retry after the coded time",
-		Source:   rule.Source{Ref: "IBTA 9.7.5.2.8; " + ours, Requirement: "The requester waits for the time that the RNR NAK names and sends the request again"},
+		Title: "RNR NAK absorbed; retry after the coded time",
+		Source: rule.Source{Ref: "IBTA 9.7.5.2.8; " + ours,
+			Requirement: "The requester waits for the time that the RNR NAK names and sends the request again"},
 		Stimulus: "an RNR NAK of the far end", BlackBox: emulated,
 	}, func(p *path) check {
 		var psnOf psn.PSN
@@ -163,10 +171,12 @@ func rnrAbsorbed() rule.Rule {
 					psnOf, open = s.Pkt.PSN, true
 					until = s.At.Add(roce.RNRTimer(s.Pkt.AETH.Syndrome.Timer()).Duration())
 				case w == toLocal && rnr:
-					p.c.Failf(rule.Responder, "an RNR NAK of %s reaches Local; the box is expected to deal with it", p.c.Rel(s.Pkt.PSN))
+					p.c.Failf(rule.Responder, "an RNR NAK of %s reaches Local; the box is expected to deal with it",
+						p.c.Rel(s.Pkt.PSN))
 				case w == toRemote && open && s.Pkt.PSN == psnOf:
 					if open = false; s.At < until {
-						p.c.Failf(rule.Requester, "%s leaves again %s before the RNR timer is over", p.c.Rel(psnOf), until.Sub(s.At))
+						p.c.Failf(rule.Requester, "%s leaves again %s before the RNR timer is over",
+							p.c.Rel(psnOf), until.Sub(s.At))
 					}
 				}
 			},
@@ -182,8 +192,10 @@ func rnrAbsorbed() rule.Rule {
 func brokenPromise() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-ERR-001", Level: rule.Must,
-		Title:    "Fatal NAK after pseudo-ACK: Local's QP ends in error; broken_promise counted; no silent success of later WRs",
-		Source:   rule.Source{Ref: ours, Requirement: "A promise that cannot be kept is counted, and fails what Local does next"},
+		Title: "Fatal NAK after pseudo-ACK: Local's QP ends in error; broken_promise counted; no silent " +
+			"success of later WRs",
+		Source: rule.Source{Ref: ours, Requirement: "A promise that cannot be kept is counted, and fails " +
+			"what Local does next"},
 		Stimulus: "a request that the far end refuses", BlackBox: emulated,
 	}, func(p *path) check {
 		b := breach{p: p}
@@ -231,9 +243,11 @@ func (b *breach) end(at vtime.Time) {
 		return
 	}
 	if !b.counted {
-		b.p.c.FailAt(b.at, b.record, rule.Responder, "Remote has refused "+b.p.c.Rel(b.psn)+", which was promised, and nothing is counted")
+		b.p.c.FailAt(b.at, b.record, rule.Responder, "Remote has refused "+b.p.c.Rel(b.psn)+
+			", which was promised, and nothing is counted")
 	}
 	if b.asked && !b.failed {
-		b.p.c.FailAt(b.at, b.record, rule.Responder, "Remote has refused "+b.p.c.Rel(b.psn)+", which was promised, and Local's next request did not fail")
+		b.p.c.FailAt(b.at, b.record, rule.Responder, "Remote has refused "+b.p.c.Rel(b.psn)+
+			", which was promised, and Local's next request did not fail")
 	}
 }

@@ -11,8 +11,8 @@ func startFromREP() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-LRN-001", Level: rule.Must,
 		Title: "Starting PSN Local→Remote taken from REP, not REQ",
-		Source: rule.Source{Ref: "IBTA 12.6.5, 12.6.8", Requirement: "The Starting PSN of a message is that at which the receiver of the message " +
-			"begins to send"},
+		Source: rule.Source{Ref: "IBTA 12.6.5, 12.6.8", Requirement: "The Starting PSN of a message is that at which " +
+			"the receiver of the message begins to send"},
 		Needs: rule.Probes, Stimulus: "Starting PSNs that differ in REQ and REP", BlackBox: engines,
 	}, func(p *path) check {
 		waits := false
@@ -32,7 +32,8 @@ func startFromREP() rule.Rule {
 				waits = false
 				p.c.Met()
 				if want := p.start(); uint32(e.Value) != uint32(want) {
-					p.c.Failf(rule.Responder, "the box expects PSN %d of Local, the REP says %d (the REQ %d)", e.Value, want, p.cm.reqStart)
+					p.c.Failf(rule.Responder, "the box expects PSN %d of Local, the REP says %d (the REQ %d)", e.Value,
+						want, p.cm.reqStart)
 				}
 			},
 		}
@@ -48,8 +49,9 @@ func isREP(p *roce.Packet) bool {
 func learnsFirst() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-LRN-002", Level: rule.Must,
-		Title:    "Flow without CM: no pseudo-ACK until QPN and MSN were learned from a real ACK",
-		Source:   rule.Source{Ref: ours, Requirement: "dstQPN and MSN are not incorporated in a request; without set-up messages only a real ACK tells them"},
+		Title: "Flow without CM: no pseudo-ACK until QPN and MSN were learned from a real ACK",
+		Source: rule.Source{Ref: ours, Requirement: "dstQPN and MSN are not incorporated in a request; without " +
+			"set-up messages only a real ACK tells them"},
 		Stimulus: "a connection whose set-up is not seen", BlackBox: emulated,
 	}, func(p *path) check {
 		return check{sight: func(s *rule.Sight, w where) {
@@ -58,7 +60,8 @@ func learnsFirst() rule.Rule {
 			case w == fromRemote:
 				p.c.Met()
 			case w == toLocal:
-				p.c.Failf(rule.Responder, "an answer to %s before Remote has answered anything; silence expected", p.c.Rel(s.Pkt.PSN))
+				p.c.Failf(rule.Responder, "an answer to %s before Remote has answered anything; silence expected",
+					p.c.Rel(s.Pkt.PSN))
 			}
 		}}
 	})
@@ -67,16 +70,19 @@ func learnsFirst() rule.Rule {
 func forgets() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-LRN-003", Level: rule.Must,
-		Title:    "DREQ/QP reuse clears state: no pseudo-ACK with stale QPN/MSN",
-		Source:   rule.Source{Ref: ours, Requirement: "A connection that was ended has no numbers; one that begins has new ones"},
+		Title: "DREQ/QP reuse clears state: no pseudo-ACK with stale QPN/MSN",
+		Source: rule.Source{Ref: ours, Requirement: "A connection that was ended has no numbers; one " +
+			"that begins has new ones"},
 		Stimulus: "a connection that ends, or begins anew", BlackBox: emulated,
 	}, func(p *path) check {
 		return check{sight: func(s *rule.Sight, w where) {
 			switch {
 			case w == setUp && p.cm.left:
 				p.c.Met()
-			case w == toLocal && p.cm.left && s.Pkt.Opcode == roce.Acknowledge && !p.outlives(p.cm.leaving, covers(s.Pkt), s.At):
-				p.c.Failf(rule.Responder, "an answer to %s after the DREQ went to Remote; silence expected", p.c.Rel(s.Pkt.PSN))
+			case w == toLocal && p.cm.left && s.Pkt.Opcode == roce.Acknowledge && !p.outlives(p.cm.leaving,
+				covers(s.Pkt), s.At):
+				p.c.Failf(rule.Responder, "an answer to %s after the DREQ went to Remote; silence expected",
+					p.c.Rel(s.Pkt.PSN))
 			}
 		}}
 	})
@@ -86,8 +92,8 @@ func managementPasses() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-CM-001", Level: rule.Must,
 		Title: "CM MADs pass unchanged",
-		Source: rule.Source{Ref: "NTT 5.2", Requirement: "our RDMA WAN accelerator traces and estimates them by analyzing the setup messages " +
-			"of RDMA CM (communication management) before RDMA message transmission"},
+		Source: rule.Source{Ref: "NTT 5.2", Requirement: "our RDMA WAN accelerator traces and estimates them by " +
+			"analyzing the setup messages of RDMA CM (communication management) before RDMA message transmission"},
 		Stimulus: "set-up by the communication manager", BlackBox: emulated,
 	}, func(p *path) check {
 		m := messages{p: p}

@@ -14,9 +14,10 @@ func ackCoversRequests() rule.Rule {
 	return rule.Rule{
 		ID: "RC-ACK-001", Level: rule.Must,
 		Title: "Every accepted request with AckReq is acknowledged by a response with its PSN or a later one",
-		Source: rule.Source{Ref: "IBTA 9.7.5.1.2", Requirement: "The responder acknowledges every request packet whose AckReq bit is set; " +
-			"one response may acknowledge several."},
-		Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Minds: rule.Asked | rule.Answer, Stimulus: "a request with AckReq", BlackBox: hardware,
+		Source: rule.Source{Ref: "IBTA 9.7.5.1.2", Requirement: "The responder acknowledges every request packet " +
+			"whose AckReq bit is set; one response may acknowledge several."},
+		Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Minds: rule.Asked | rule.Answer,
+		Stimulus: "a request with AckReq", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			a := ackDemand{c: c, ack: c.Owes(rule.Responder, "no acknowledgement of %s")}
 			return rule.Check{Sight: a.sight}
@@ -50,8 +51,8 @@ func ackIsReceived() rule.Rule {
 	return rule.Rule{
 		ID: "RC-ACK-002", Level: rule.MustNot, Rests: validity.Sequence,
 		Title: "An acknowledgement never names a PSN that has not been received in order",
-		Source: rule.Source{Ref: "IBTA 9.7.5.1.2", Requirement: "A positive acknowledgement of a PSN says that this request packet and all " +
-			"before it have been received."},
+		Source: rule.Source{Ref: "IBTA 9.7.5.1.2", Requirement: "A positive acknowledgement of a PSN says that this " +
+			"request packet and all before it have been received."},
 		Needs: rule.TapResponder, Sees: rule.ResponseOut, Stimulus: "a lost request", BlackBox: hardware,
 		Each: func(c *rule.Context, s *rule.Sight) {
 			last, ok := rule.Acknowledged(s.Pkt)
@@ -70,9 +71,11 @@ func ackMonotonic() rule.Rule {
 	return rule.Rule{
 		ID: "RC-ACK-003", Level: rule.Must, Rests: validity.Sequence,
 		Title: "ACK PSNs never decrease; the answer to a duplicate repeats the newest PSN completed",
-		Source: rule.Source{Ref: "IBTA 9.7.5.1.2, C9-105", Requirement: "The acknowledgement of a duplicate SEND or WRITE carries the PSN of the most " +
-			"recently completed request packet."},
-		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Minds: rule.Late | rule.Answer, Stimulus: "a duplicate request", BlackBox: hardware,
+		Source: rule.Source{Ref: "IBTA 9.7.5.1.2, C9-105",
+			Requirement: "The acknowledgement of a duplicate SEND or WRITE carries the PSN of the most " +
+				"recently completed request packet."},
+		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Minds: rule.Late | rule.Answer,
+		Stimulus: "a duplicate request", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			var last psn.PSN
 			any, duplicate := false, false
@@ -86,7 +89,8 @@ func ackMonotonic() rule.Rule {
 				}
 				switch {
 				case any && s.Pkt.PSN.Less(last):
-					c.Failf(rule.Responder, "ACK of %s after an ACK of %s; never an earlier one expected", c.Rel(s.Pkt.PSN), c.Rel(last))
+					c.Failf(rule.Responder, "ACK of %s after an ACK of %s; never an earlier one expected",
+						c.Rel(s.Pkt.PSN), c.Rel(last))
 				case duplicate:
 					c.Met()
 				}
@@ -100,9 +104,11 @@ func ackOutsideIgnored() rule.Rule {
 	return rule.Rule{
 		ID: "RC-ACK-004", Level: rule.Must,
 		Title: "The requester ignores acknowledgements of PSNs that it has not outstanding",
-		Source: rule.Source{Ref: "IBTA 9.7.5.1.1, 9.7.6", Requirement: "A response whose PSN is outside the range of outstanding requests is a " +
-			"ghost and is dropped."},
-		Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn, Minds: rule.Late | rule.Early | rule.Answer, Stimulus: "a ghost acknowledgement, behind or ahead", BlackBox: hardware,
+		Source: rule.Source{Ref: "IBTA 9.7.5.1.1, 9.7.6",
+			Requirement: "A response whose PSN is outside the range of outstanding requests is a " +
+				"ghost and is dropped."},
+		Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn, Minds: rule.Late | rule.Early | rule.Answer,
+		Stimulus: "a ghost acknowledgement, behind or ahead", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			g := ghost{c: c}
 			return rule.Check{Sight: g.sight, Event: g.event}
@@ -124,7 +130,8 @@ func (g *ghost) sight(s *rule.Sight) {
 		switch {
 		case !g.armed, c.Began(s) < g.at:
 		case s.Relation == rule.First && p.PSN != c.MAX:
-			c.Failf(rule.Requester, "goes on with %s after a ghost acknowledgement of %s; no effect expected", c.Rel(p.PSN), c.Rel(g.psn))
+			c.Failf(rule.Requester, "goes on with %s after a ghost acknowledgement of %s; no effect expected",
+				c.Rel(p.PSN), c.Rel(g.psn))
 		case s.Relation == rule.Again && g.nak && p.PSN == g.psn && p.PSN.Less(c.GoBackPoint(c.UNA)):
 			c.Failf(rule.Requester, "sends %s again for a ghost NAK, though it was acknowledged", c.Rel(p.PSN))
 		}
@@ -144,8 +151,10 @@ func (g *ghost) sight(s *rule.Sight) {
 }
 
 func (g *ghost) event(e *trace.Event) {
-	if g.armed && e.Kind == trace.CQE && g.c.Mine(e) && e.Body.Status == engine.StatusSuccess && !e.Body.PSN.Less(g.c.UNA) {
-		g.c.Failf(rule.Requester, "wr=%d completes on a ghost acknowledgement of %s; no effect expected", e.Body.ID, g.c.Rel(g.psn))
+	if g.armed && e.Kind == trace.CQE && g.c.Mine(e) && e.Body.Status == engine.StatusSuccess &&
+		!e.Body.PSN.Less(g.c.UNA) {
+		g.c.Failf(rule.Requester, "wr=%d completes on a ghost acknowledgement of %s; no effect expected",
+			e.Body.ID, g.c.Rel(g.psn))
 	}
 }
 
@@ -153,9 +162,11 @@ func ackRequested() rule.Rule {
 	return rule.Rule{
 		ID: "RC-ACK-005", Level: rule.Must,
 		Title: "The last packet of a message asks for an acknowledgement, or a packet soon after it does",
-		Source: rule.Source{Ref: "IBTA 9.7.5.1.2; soft-RoCE", Requirement: "The requester sets AckReq at least so often that its last " +
-			"outstanding request is acknowledged without its timer."},
-		Needs: rule.TapRequester, Sees: rule.RequestOut, Minds: rule.Asked | rule.Edge | rule.Fetch, Stimulus: "any message", BlackBox: hardware,
+		Source: rule.Source{Ref: "IBTA 9.7.5.1.2; soft-RoCE",
+			Requirement: "The requester sets AckReq at least so often that its last " +
+				"outstanding request is acknowledged without its timer."},
+		Needs: rule.TapRequester, Sees: rule.RequestOut, Minds: rule.Asked | rule.Edge | rule.Fetch,
+		Stimulus: "any message", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			asks := c.Owes(rule.Requester, "nothing asks for an acknowledgement of %s; AckReq expected")
 			return rule.Check{Sight: func(s *rule.Sight) {
@@ -176,9 +187,11 @@ func responsesInOrder() rule.Rule {
 	return rule.Rule{
 		ID: "RC-ACK-006", Level: rule.Must, Rests: validity.Sequence,
 		Title: "Responses of a QP are sent in PSN order",
-		Source: rule.Source{Ref: "IBTA 9.7.5.1.3, C9-110", Requirement: "The responder returns responses in the order in which it received " +
-			"the requests."},
-		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Minds: rule.Late | rule.Answer, Stimulus: "mixed operations", BlackBox: hardware,
+		Source: rule.Source{Ref: "IBTA 9.7.5.1.3, C9-110",
+			Requirement: "The responder returns responses in the order in which it received " +
+				"the requests."},
+		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Minds: rule.Late | rule.Answer,
+		Stimulus: "mixed operations", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			r := replyOrder{c: c}
 			return rule.Check{Sight: r.sight}
@@ -217,7 +230,8 @@ func (r *replyOrder) sight(s *rule.Sight) {
 	case r.replays > 0 && r.floor.LessEq(newest):
 		r.replays--
 	default:
-		r.c.Failf(rule.Responder, "response to %s after one to %s; the order of the requests expected", r.c.Rel(newest), r.c.Rel(r.last))
+		r.c.Failf(rule.Responder, "response to %s after one to %s; the order of the requests expected",
+			r.c.Rel(newest), r.c.Rel(r.last))
 	}
 	r.any, r.last = true, newest
 }

@@ -11,9 +11,10 @@ func conservation() rule.Rule {
 	return rule.Rule{
 		ID: "RC-CNS-001", Level: rule.Must,
 		Title: "What is delivered was sent, and what is acknowledged was delivered",
-		Source: rule.Source{Ref: "IBTA 9.7", Requirement: "The reliable service neither loses, invents nor repeats messages: each arrives exactly " +
-			"once."},
-		Needs: rule.Both | rule.Fates, Sees: rule.RequestIn | rule.ResponseOut, Stimulus: "any delivery, under random loss", BlackBox: hardware,
+		Source: rule.Source{Ref: "IBTA 9.7", Requirement: "The reliable service neither loses, invents nor repeats " +
+			"messages: each arrives exactly once."},
+		Needs: rule.Both | rule.Fates, Sees: rule.RequestIn | rule.ResponseOut,
+		Stimulus: "any delivery, under random loss", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			return rule.Check{
 				Sight: func(s *rule.Sight) {
@@ -28,7 +29,8 @@ func conservation() rule.Rule {
 				},
 				End: func(vtime.Time) {
 					if c.Started && !c.Fatal && c.EPSN.Less(c.UNA) {
-						c.Failf(rule.Responder, "%d packets are acknowledged and were never accepted, from %s on", c.UNA.Sub(c.EPSN), c.Rel(c.EPSN))
+						c.Failf(rule.Responder, "%d packets are acknowledged and were never accepted, from %s on",
+							c.UNA.Sub(c.EPSN), c.Rel(c.EPSN))
 					}
 				},
 			}
@@ -40,9 +42,11 @@ func quiescence() rule.Rule {
 	return rule.Rule{
 		ID: "RC-CNS-002", Level: rule.Must,
 		Title: "No request is sent for work that is complete",
-		Source: rule.Source{Ref: "IBTA 9.7.3", Requirement: "A requester sends request packets for work requests that are not " +
-			"completed."},
-		Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn, Stimulus: "a run that ends, under random loss", BlackBox: hardware,
+		Source: rule.Source{Ref: "IBTA 9.7.3",
+			Requirement: "A requester sends request packets for work requests that are not " +
+				"completed."},
+		Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn,
+		Stimulus: "a run that ends, under random loss", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			if !c.Offers(rule.Done) {
 				a := answered{c: c}
@@ -59,7 +63,8 @@ func quiescence() rule.Rule {
 			return rule.Check{
 				Sight: func(s *rule.Sight) {
 					if s.Point == trace.RequesterOut && quiet(s.At) {
-						c.Failf(rule.Requester, "%v %s is sent with nothing outstanding; silence expected", s.Pkt.Opcode, c.Rel(s.Pkt.PSN))
+						c.Failf(rule.Requester, "%v %s is sent with nothing outstanding; silence expected",
+							s.Pkt.Opcode, c.Rel(s.Pkt.PSN))
 					}
 				},
 				Event: func(e *trace.Event) {
@@ -81,7 +86,8 @@ func quiescence() rule.Rule {
 	}
 }
 
-// answered follows what is acknowledged, where nobody tells what has completed: a SEND or WRITE is, when its last packet is acknowledged.
+// answered follows what is acknowledged, where nobody tells what has completed: a SEND or WRITE is, when its last
+// packet is acknowledged.
 type answered struct {
 	c         *rule.Context
 	now, past mark // UNA as it was lately, and longer ago than the port may hold a packet back
@@ -107,9 +113,11 @@ func (a *answered) sight(s *rule.Sight) {
 	}
 	switch {
 	case a.past.set && a.complete(s, a.past.una):
-		c.Failf(rule.Requester, "%v %s is sent again, whose message was acknowledged more than %v ago; no reason is left", s.Pkt.Opcode, c.Rel(s.Pkt.PSN), wait)
+		c.Failf(rule.Requester, "%v %s is sent again, whose message was acknowledged more than %v "+
+			"ago; no reason is left", s.Pkt.Opcode, c.Rel(s.Pkt.PSN), wait)
 	case s.Pkt.PSN.Less(c.UNA):
-		c.Doubt(c.Rel(s.Pkt.PSN) + " is sent again shortly after its acknowledgement came: it may have waited in the port")
+		c.Doubt(c.Rel(s.Pkt.PSN) + " is sent again shortly after its acknowledgement came: it may " +
+			"have waited in the port")
 	default:
 		c.Met()
 	}

@@ -13,8 +13,9 @@ func completionOrder() rule.Rule {
 	return rule.Rule{
 		ID: "RC-CQE-001", Level: rule.Must, Rests: validity.Sequence,
 		Title: "Work requests complete in the order of posting, once each when signalled",
-		Source: rule.Source{Ref: "IBTA 10.8.3.1, C10-97", Requirement: "Work completions of a send queue are returned in the order in which the " +
-			"work requests were submitted."},
+		Source: rule.Source{Ref: "IBTA 10.8.3.1, C10-97",
+			Requirement: "Work completions of a send queue are returned in the order in which the " +
+				"work requests were submitted."},
 		Needs: rule.Ordered, Stimulus: "completions, with a lost request", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			var q sendQueue
@@ -31,7 +32,9 @@ func completionOrder() rule.Rule {
 					case !ok:
 						c.Failf(rule.Requester, "wr=%d completes and is not outstanding; once expected", e.Body.ID)
 					case skipped > 0 && c.Known && c.Attr.CQModeration <= 1:
-						c.Failf(rule.Requester, "wr=%d completes before %d older requests; the order of posting expected", e.Body.ID, skipped)
+						c.Failf(rule.Requester,
+							"wr=%d completes before %d older requests; the order of posting expected",
+							e.Body.ID, skipped)
 					default:
 						c.Met()
 					}
@@ -45,9 +48,11 @@ func completionAfterAck() rule.Rule {
 	return rule.Rule{
 		ID: "RC-CQE-002", Level: rule.MustNot,
 		Title: "A SEND or WRITE never completes before its last PSN is acknowledged",
-		Source: rule.Source{Ref: "IBTA 9.7.3, 10.8.6", Requirement: "The requester completes a SEND or RDMA WRITE when the acknowledgement of " +
-			"its last packet has been received."},
-		Needs: rule.TapRequester | rule.Done, Sees: rule.RequestOut, Minds: rule.Edge, Stimulus: "a SEND or WRITE that completes, ACKs delayed", BlackBox: hardware,
+		Source: rule.Source{Ref: "IBTA 9.7.3, 10.8.6",
+			Requirement: "The requester completes a SEND or RDMA WRITE when the acknowledgement of " +
+				"its last packet has been received."},
+		Needs: rule.TapRequester | rule.Done, Sees: rule.RequestOut, Minds: rule.Edge,
+		Stimulus: "a SEND or WRITE that completes, ACKs delayed", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			return success(c, func(w wqe) bool {
 				return w.op != engine.OpRead && w.op != engine.OpCompareSwap && w.op != engine.OpFetchAdd
@@ -90,9 +95,11 @@ func readCompletion() rule.Rule {
 	return rule.Rule{
 		ID: "RC-CQE-003", Level: rule.Must,
 		Title: "A READ completes only after all its data have arrived and are in local memory",
-		Source: rule.Source{Ref: "IBTA 9.7.3, 10.8.6", Requirement: "An RDMA READ completes when all its response data have been " +
-			"placed in the local buffer."},
-		Needs: rule.TapRequester | rule.Done, Sees: rule.RequestOut, Minds: rule.Edge, Stimulus: "a READ with a lost response", BlackBox: hardware,
+		Source: rule.Source{Ref: "IBTA 9.7.3, 10.8.6",
+			Requirement: "An RDMA READ completes when all its response data have been " +
+				"placed in the local buffer."},
+		Needs: rule.TapRequester | rule.Done, Sees: rule.RequestOut, Minds: rule.Edge,
+		Stimulus: "a READ with a lost response", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			var asked, stored uint64 // bytes of completed READs, and bytes placed in the requester's memory
 			lens := map[uint64]uint32{}
@@ -110,7 +117,8 @@ func readCompletion() rule.Rule {
 					asked += uint64(lens[e.Body.ID])
 					delete(lens, e.Body.ID)
 					if c.Offers(rule.Stores) && stored < asked {
-						c.Failf(rule.Requester, "READ wr=%d completes with %d bytes not in memory", e.Body.ID, asked-stored)
+						c.Failf(rule.Requester, "READ wr=%d completes with %d bytes not in memory",
+							e.Body.ID, asked-stored)
 					}
 				}
 			}
@@ -122,9 +130,11 @@ func readCompletion() rule.Rule {
 func flushAfterError() rule.Rule {
 	return rule.Rule{
 		ID: "RC-CQE-004", Level: rule.Must,
-		Title: "After an error completion every later work request completes with WR_FLUSH_ERR, in order, and none is lost",
-		Source: rule.Source{Ref: "IBTA 10.3.1, 10.8.3.1", Requirement: "When a QP enters the error state its outstanding work requests are " +
-			"completed in error with the flushed status."},
+		Title: "After an error completion every later work request completes with WR_FLUSH_ERR, in " +
+			"order, and none is lost",
+		Source: rule.Source{Ref: "IBTA 10.3.1, 10.8.3.1",
+			Requirement: "When a QP enters the error state its outstanding work requests are " +
+				"completed in error with the flushed status."},
 		Needs: rule.Flushed, Stimulus: "an error completion with requests outstanding", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			var q sendQueue
@@ -140,9 +150,12 @@ func flushAfterError() rule.Rule {
 					_, skipped, ok := q.complete(e.Body.ID)
 					switch {
 					case failed && e.Body.Status != engine.StatusFlushed:
-						c.Failf(rule.Requester, "wr=%d completes with %v after an error; WR_FLUSH_ERR expected", e.Body.ID, e.Body.Status)
+						c.Failf(rule.Requester, "wr=%d completes with %v after an error; WR_FLUSH_ERR expected",
+							e.Body.ID, e.Body.Status)
 					case failed && ok && skipped > 0:
-						c.Failf(rule.Requester, "wr=%d is flushed before %d older requests; the order of posting expected", e.Body.ID, skipped)
+						c.Failf(rule.Requester,
+							"wr=%d is flushed before %d older requests; the order of posting expected",
+							e.Body.ID, skipped)
 					case failed:
 						c.Met()
 					}
@@ -150,7 +163,8 @@ func flushAfterError() rule.Rule {
 				},
 				End: func(vtime.Time) {
 					if failed && q.outstanding() > 0 {
-						c.Failf(rule.Requester, "%d requests never complete after the error, the first is wr=%d; each expected to be flushed", q.outstanding(), q.oldest().id)
+						c.Failf(rule.Requester, "%d requests never complete after the error, the first is wr=%d; "+
+							"each expected to be flushed", q.outstanding(), q.oldest().id)
 					}
 				},
 			}
@@ -162,9 +176,12 @@ func receiveCompletion() rule.Rule {
 	return rule.Rule{
 		ID: "RC-CQE-005", Level: rule.Must,
 		Title: "A SEND or WRITE with immediate completes one receive, once, with its byte count and immediate",
-		Source: rule.Source{Ref: "IBTA 10.8.6, 11.4.2.1", Requirement: "The receive completion holds the number of bytes transferred and the " +
-			"immediate data of the message."},
-		Needs: rule.TapResponder | rule.Receives, Sees: rule.Accepts | rule.ResponseOut, Minds: rule.Edge | rule.Late | rule.Answer, Stimulus: "SENDs, with a duplicate of a last packet", BlackBox: hardware,
+		Source: rule.Source{Ref: "IBTA 10.8.6, 11.4.2.1",
+			Requirement: "The receive completion holds the number of bytes transferred and the " +
+				"immediate data of the message."},
+		Needs: rule.TapResponder | rule.Receives, Sees: rule.Accepts | rule.ResponseOut,
+		Minds: rule.Edge | rule.Late | rule.Answer, Stimulus: "SENDs, with a duplicate of a last packet",
+		BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			r := arrivals{c: c}
 			return rule.Check{Sight: r.sight, Event: r.event, End: r.end}
@@ -201,8 +218,9 @@ func (a *arrivals) sight(s *rule.Sight) {
 	}
 }
 
-// settle forgets the messages that were not taken after all: an RNR NAK refuses them, or they were not kept until their turn. They come
-// again, of the first of them perhaps only the last packet, which alone needs a receive in a WRITE with immediate.
+// settle forgets the messages that were not taken after all: an RNR NAK refuses them, or they were not kept until their
+// turn. They come again, of the first of them perhaps only the last packet, which alone needs a receive in a WRITE with
+// immediate.
 func (a *arrivals) settle() {
 	for i := range a.due {
 		if m := &a.due[i]; a.c.EPSN.LessEq(m.last) {

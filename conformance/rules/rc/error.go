@@ -11,9 +11,10 @@ func errorIsSilent() rule.Rule {
 	return rule.Rule{
 		ID: "RC-ERR-001", Level: rule.Must,
 		Title: "A QP in the error state sends nothing and answers nothing",
-		Source: rule.Source{Ref: "IBTA 10.3.1.7", Requirement: "In the error state packets that arrive are silently dropped, and no packet " +
-			"is sent."},
-		Needs: rule.Both, Sees: rule.Requests | rule.Responses, Minds: rule.Answer, Stimulus: "a fatal NAK, and then further requests", BlackBox: hardware,
+		Source: rule.Source{Ref: "IBTA 10.3.1.7", Requirement: "In the error state packets that arrive are silently " +
+			"dropped, and no packet is sent."},
+		Needs: rule.Both, Sees: rule.Requests | rule.Responses, Minds: rule.Answer,
+		Stimulus: "a fatal NAK, and then further requests", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			e := silence{c: c, failed: vtime.Never, ignored: vtime.Never, broken: vtime.Never}
 			return rule.Check{Sight: e.sight, Event: e.event, End: e.end}
@@ -27,13 +28,15 @@ type silence struct {
 	reply   vtime.Time // latest response to arrive
 	failed  vtime.Time // since when the requester is in error
 	ignored vtime.Time // when the responder, in error, first got a request
-	broken  vtime.Time // since when the responder is, for a reason of its QP's other half; what its port had then may still leave
-	refused bool       // the responder has sent a fatal NAK, behind which nothing does
+	// since when the responder is, for a reason of its QP's other half; what its port had then may still leave
+	broken  vtime.Time
+	refused bool // the responder has sent a fatal NAK, behind which nothing does
 }
 
 func (e *silence) sight(s *rule.Sight) {
 	e.judge(s)
-	e.refused = e.refused || s.Point == trace.ResponderOut && rule.HasAETH(s.Pkt.Opcode) && rule.IsFatal(s.Pkt.AETH.Syndrome)
+	e.refused = e.refused || s.Point == trace.ResponderOut && rule.HasAETH(s.Pkt.Opcode) &&
+		rule.IsFatal(s.Pkt.AETH.Syndrome)
 }
 
 func (e *silence) judge(s *rule.Sight) {
@@ -48,7 +51,8 @@ func (e *silence) judge(s *rule.Sight) {
 		c.Failf(rule.Requester, "%v %s is sent in the error state", s.Pkt.Opcode, c.Rel(s.Pkt.PSN))
 	case s.Point == trace.ResponderIn && c.Fatal && s.Intact() && e.ignored == vtime.Never:
 		e.ignored = s.At
-	case s.Point == trace.ResponderOut && c.Fatal && (e.refused || e.broken == vtime.Never || !c.PeerPort.Lags(e.broken, s.At)):
+	case s.Point == trace.ResponderOut && c.Fatal && (e.refused || e.broken == vtime.Never ||
+		!c.PeerPort.Lags(e.broken, s.At)):
 		c.Failf(rule.Responder, "%v %s is sent in the error state", s.Pkt.Opcode, c.Rel(s.Pkt.PSN))
 	}
 }
@@ -64,7 +68,8 @@ func (e *silence) event(x *trace.Event) {
 }
 
 func (e *silence) end(at vtime.Time) {
-	if e.failed != vtime.Never && !e.c.Port.Lags(e.failed, at) || e.ignored != vtime.Never && !e.c.PeerPort.Lags(e.ignored, at) {
+	if e.failed != vtime.Never && !e.c.Port.Lags(e.failed, at) || e.ignored != vtime.Never &&
+		!e.c.PeerPort.Lags(e.ignored, at) {
 		e.c.Met()
 	}
 }
@@ -72,15 +77,19 @@ func (e *silence) end(at vtime.Time) {
 func accessError() rule.Rule {
 	return rule.Rule{
 		ID: "RC-ERR-002", Level: rule.Must,
-		Title: "A bad R_Key, range or right is answered with NAK 0x62, and nothing of that message is written past the violation",
-		Source: rule.Source{Ref: "IBTA 9.7.4.1.5, 9.7.5.2.4", Requirement: "A remote access violation is answered with a NAK remote access error; " +
-			"the responder does not execute the request."},
+		Title: "A bad R_Key, range or right is answered with NAK 0x62, and nothing of that message is " +
+			"written past the violation",
+		Source: rule.Source{Ref: "IBTA 9.7.4.1.5, 9.7.5.2.4",
+			Requirement: "A remote access violation is answered with a NAK remote access error; " +
+				"the responder does not execute the request."},
 		Needs: rule.TapResponder | rule.Changes, Sees: rule.Accepts | rule.ResponseOut,
 		Stimulus: "a request with a bad R_Key, range or right", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			var m rule.MemoryMap
 			var allowed written
-			check := refusing(c, roce.SyndromeRemoteAccess, func(s *rule.Sight) bool { return s.Legal && !disabled(c, s.Pkt) && m.Forbids(s.Pkt) })
+			check := refusing(c, roce.SyndromeRemoteAccess, func(s *rule.Sight) bool {
+				return s.Legal && !disabled(c, s.Pkt) && m.Forbids(s.Pkt)
+			})
 			refuse := check.Sight
 			denied := false
 			check.Sight = func(s *rule.Sight) {
@@ -102,7 +111,8 @@ func accessError() rule.Rule {
 					c.Failf(rule.Responder, "%d bytes are written at %#x after NAK 0x62, none expected", e.Len, e.VA)
 				case e.Kind == trace.Changed && denied:
 					if at, n := allowed.outside(e.VA, e.Len); n > 0 {
-						c.Failf(rule.Responder, "%d bytes from %#x on have changed, which no request was allowed to write", n, at)
+						c.Failf(rule.Responder,
+							"%d bytes from %#x on have changed, which no request was allowed to write", n, at)
 					}
 				}
 			}

@@ -13,8 +13,9 @@ func laterWriteWins() rule.Rule {
 	return rule.Rule{
 		ID: "RC-ORD-001", Level: rule.Must,
 		Title: "Of two WRITEs to the same bytes the later one's data remain after both complete",
-		Source: rule.Source{Ref: "GB1 IV-D; IBTA 9.5", Requirement: "RDMA WRITEs of a connection take effect in the order in which " +
-			"they were posted."},
+		Source: rule.Source{Ref: "GB1 IV-D; IBTA 9.5",
+			Requirement: "RDMA WRITEs of a connection take effect in the order in which " +
+				"they were posted."},
 		Needs: rule.TapResponder | rule.Checked, Sees: rule.Accepts, Without: rule.PlacesEarly,
 		Stimulus: "two WRITEs to one address, the first with a loss", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
@@ -93,7 +94,8 @@ func (o *overwrites) end(vtime.Time) {
 		}
 		o.c.Met()
 		if x.want != x.stored {
-			o.c.FailAt(x.at, rule.NoRecord, rule.Responder, "an earlier WRITE's data are left over a later one's; the later one's expected")
+			o.c.FailAt(x.at, rule.NoRecord, rule.Responder,
+				"an earlier WRITE's data are left over a later one's; the later one's expected")
 		}
 	}
 }
@@ -102,8 +104,8 @@ func sendAfterWrite() rule.Rule {
 	return rule.Rule{
 		ID: "RC-ORD-002", Level: rule.Must,
 		Title: "The receive completion of a SEND implies that the WRITEs before it are in memory",
-		Source: rule.Source{Ref: "IBTA 9.5, o9-20", Requirement: "The data of an RDMA WRITE are in memory before the receive completion " +
-			"of a SEND that was posted after it."},
+		Source: rule.Source{Ref: "IBTA 9.5, o9-20", Requirement: "The data of an RDMA WRITE are in memory before " +
+			"the receive completion of a SEND that was posted after it."},
 		Needs: rule.TapResponder | rule.Receives | rule.Checked, Sees: rule.Accepts | rule.ResponseOut,
 		Stimulus: "a SEND after a WRITE, the WRITE with a loss", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
@@ -182,7 +184,8 @@ func (v *visibility) event(e *trace.Event) {
 		v.receives = v.receives[:copy(v.receives, v.receives[1:])]
 		stores := v.c.Offers(rule.Stores)
 		if stores && r.done && v.stored < r.until {
-			v.c.Failf(rule.Responder, "receive wr=%d completes with %d bytes not yet in memory", e.Body.ID, r.until-v.stored)
+			v.c.Failf(rule.Responder, "receive wr=%d completes with %d bytes not yet in memory",
+				e.Body.ID, r.until-v.stored)
 		} else if r.after && (stores || v.found) {
 			v.c.Met()
 		}

@@ -8,7 +8,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// asReceived returns how many bytes an application found wrong when a receive had completed; ok is false for other events.
+// asReceived returns how many bytes an application found wrong when a receive had completed; ok is false for other
+// events.
 func asReceived(c *rule.Context, e *trace.Event) (wrong int64, ok bool) {
 	return e.Value, e.Kind == trace.Memory && e.Name == "received" && !c.Mine(e)
 }
@@ -20,9 +21,11 @@ func psnIdempotent() rule.Rule {
 	return rule.Rule{
 		ID: "RC-PSN-006", Level: rule.Must,
 		Title: "A duplicate request leaves the responder's memory as its first execution left it",
-		Source: rule.Source{Ref: "IBTA 9.7.5.1.2", Requirement: "A duplicate SEND, WRITE or atomic request is acknowledged and " +
-			"not executed again."},
-		Needs: rule.TapResponder | rule.Checked, Sees: rule.RequestIn | rule.ResponseOut, Stimulus: "a duplicate request, or a lost acknowledgement", BlackBox: hardware,
+		Source: rule.Source{Ref: "IBTA 9.7.5.1.2",
+			Requirement: "A duplicate SEND, WRITE or atomic request is acknowledged and " +
+				"not executed again."},
+		Needs: rule.TapResponder | rule.Checked, Sees: rule.RequestIn | rule.ResponseOut,
+		Stimulus: "a duplicate request, or a lost acknowledgement", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			if !c.Offers(rule.Stores) {
 				return duplicatesFound(c)
@@ -38,7 +41,8 @@ func duplicatesFound(c *rule.Context) rule.Check {
 	duplicate := false
 	return rule.Check{
 		Sight: func(s *rule.Sight) {
-			duplicate = duplicate || s.Point == trace.ResponderIn && s.Relation == rule.Duplicate && s.Pkt.Opcode.IsWrite() && s.Pkt.Len > 0
+			duplicate = duplicate || s.Point == trace.ResponderIn && s.Relation == rule.Duplicate &&
+				s.Pkt.Opcode.IsWrite() && s.Pkt.Len > 0
 		},
 		Event: func(e *trace.Event) {
 			wrong, ok := asReceived(c, e)
@@ -110,7 +114,8 @@ func (p *placements) event(e *trace.Event) {
 	case p.kept > 0:
 		p.kept--
 	case p.duplicate && p.last[e.VA] != now:
-		p.c.Failf(rule.Responder, "a duplicate writes %d bytes at %#x that were not there; it has to change nothing", e.Len, e.VA)
+		p.c.Failf(rule.Responder, "a duplicate writes %d bytes at %#x that were not there; it has to change nothing",
+			e.Len, e.VA)
 	}
 	if len(p.last) == placementLimit {
 		clear(p.last)
@@ -122,9 +127,11 @@ func memoryEqual() rule.Rule {
 	return rule.Rule{
 		ID: "RC-MEM-001", Level: rule.Must,
 		Title: "After success the target range equals the source, and bytes outside it are untouched",
-		Source: rule.Source{Ref: "IBTA 9.4, 9.7", Requirement: "The reliable service delivers every message exactly once, in order " +
-			"and without error."},
-		Needs: rule.Image, Sees: rule.Requests, Minds: rule.Fetch, Stimulus: "mixed operations under random loss", BlackBox: hardware,
+		Source: rule.Source{Ref: "IBTA 9.4, 9.7",
+			Requirement: "The reliable service delivers every message exactly once, in order " +
+				"and without error."},
+		Needs: rule.Image, Sees: rule.Requests, Minds: rule.Fetch, Stimulus: "mixed operations under random loss",
+		BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			reads := false // READ data go to the requester's memory
 			twice := rewrites{c: c}

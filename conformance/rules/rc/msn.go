@@ -20,7 +20,8 @@ type msnBase struct {
 // exact reports whether s acknowledges just what has arrived in order, so that its MSN must be the current one.
 func exact(c *rule.Context, s *rule.Sight) bool {
 	a := s.Pkt.AETH.Syndrome
-	return s.Pkt.Opcode == roce.Acknowledge && (a.IsACK() && s.Pkt.PSN.Next() == c.EPSN || a == roce.SyndromePSNSeqErr && s.Pkt.PSN == c.EPSN)
+	return s.Pkt.Opcode == roce.Acknowledge && (a.IsACK() && s.Pkt.PSN.Next() == c.EPSN ||
+		a == roce.SyndromePSNSeqErr && s.Pkt.PSN == c.EPSN)
 }
 
 // count returns how many requests s says are completed; ok is false while that cannot be known.
@@ -38,9 +39,10 @@ func msnCounts() rule.Rule {
 	return rule.Rule{
 		ID: "RC-MSN-001", Level: rule.Must, Rests: validity.Sequence,
 		Title: "The MSN is the number of completed requests modulo 2^24: it starts at 0 and never decreases",
-		Source: rule.Source{Ref: "IBTA 9.7.7.1", Requirement: "The responder initialises its MSN to zero and increments it when it completes " +
-			"a new request message."},
-		Needs: rule.Frames, Sees: rule.RequestOut | rule.ResponseOut, Stimulus: "acknowledged messages", BlackBox: hardware,
+		Source: rule.Source{Ref: "IBTA 9.7.7.1", Requirement: "The responder initialises its MSN to zero and " +
+			"increments it when it completes a new request message."},
+		Needs: rule.Frames, Sees: rule.RequestOut | rule.ResponseOut, Stimulus: "acknowledged messages",
+		BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			if !c.Offers(rule.TapResponder) {
 				a := msnAfar{c: c}
@@ -72,9 +74,11 @@ func (m *msnCount) sight(s *rule.Sight) {
 	case m.any && n.Less(m.last):
 		c.Fail(rule.Responder, fmt.Sprintf("MSN goes back from %d to %d", m.last, n)+acrossWrap(m.last, n))
 	case c.MSN.Less(n):
-		c.Fail(rule.Responder, fmt.Sprintf("MSN says %d requests are completed, %d have arrived", n, c.MSN)+acrossWrap(n, c.MSN))
+		c.Fail(rule.Responder, fmt.Sprintf("MSN says %d requests are completed, %d have arrived", n, c.MSN)+
+			acrossWrap(n, c.MSN))
 	case exact(c, s) && n != c.MSN:
-		c.Fail(rule.Responder, fmt.Sprintf("MSN says %d requests are completed, %d have been acknowledged", n, c.MSN)+acrossWrap(n, c.MSN))
+		c.Fail(rule.Responder, fmt.Sprintf("MSN says %d requests are completed, %d have been acknowledged", n, c.MSN)+
+			acrossWrap(n, c.MSN))
 	default:
 		c.Met()
 	}
@@ -85,9 +89,10 @@ func msnOperations() rule.Rule {
 	return rule.Rule{
 		ID: "RC-MSN-002", Level: rule.Must, Rests: validity.Sequence,
 		Title: "The MSN counts a READ when its request is accepted, and a SEND or WRITE when its last packet is",
-		Source: rule.Source{Ref: "IBTA 9.7.7.1, C9-148", Requirement: "A SEND or RDMA WRITE is completed by its last packet, an RDMA READ " +
-			"or atomic when its request is executed."},
-		Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Minds: rule.Edge | rule.Fetch | rule.Answer, Stimulus: "READs, and acknowledgements inside messages", BlackBox: hardware,
+		Source: rule.Source{Ref: "IBTA 9.7.7.1, C9-148", Requirement: "A SEND or RDMA WRITE is completed by its last " +
+			"packet, an RDMA READ or atomic when its request is executed."},
+		Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Minds: rule.Edge | rule.Fetch | rule.Answer,
+		Stimulus: "READs, and acknowledgements inside messages", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			m := msnMoments{c: c}
 			return rule.Check{Sight: m.sight}
@@ -170,9 +175,10 @@ func msnDuplicate() rule.Rule {
 	return rule.Rule{
 		ID: "RC-MSN-003", Level: rule.Must, Rests: validity.Sequence,
 		Title: "A duplicate request does not advance the MSN",
-		Source: rule.Source{Ref: "IBTA 9.7.7.1", Requirement: "The MSN is incremented for new requests only; a duplicate leaves it " +
-			"as it is."},
-		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Minds: rule.Late | rule.Answer, Stimulus: "a duplicate request", BlackBox: hardware,
+		Source: rule.Source{Ref: "IBTA 9.7.7.1", Requirement: "The MSN is incremented for new requests only; a " +
+			"duplicate leaves it as it is."},
+		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Minds: rule.Late | rule.Answer,
+		Stimulus: "a duplicate request", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			var base msnBase
 			duplicate := false
@@ -188,7 +194,8 @@ func msnDuplicate() rule.Rule {
 				switch {
 				case !ok || !duplicate:
 				case c.MSN.Less(n):
-					c.Fail(rule.Responder, fmt.Sprintf("MSN %d after a duplicate, %d requests have arrived", n, c.MSN)+acrossWrap(n, c.MSN))
+					c.Fail(rule.Responder, fmt.Sprintf("MSN %d after a duplicate, %d requests have arrived", n, c.MSN)+
+						acrossWrap(n, c.MSN))
 				default:
 					c.Met()
 				}

@@ -8,9 +8,10 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 )
 
-// msnAfar follows the MSN where the responder's port is not tapped. What a responder had completed when it answered lies between the
-// messages that the answer acknowledges and those that had been sent when it was seen. So every answer bounds the MSN with which the
-// responder met the first message, and an answer whose bounds exclude those of earlier ones counts something else.
+// msnAfar follows the MSN where the responder's port is not tapped. What a responder had completed when it answered
+// lies between the messages that the answer acknowledges and those that had been sent when it was seen. So every answer
+// bounds the MSN with which the responder met the first message, and an answer whose bounds exclude those of earlier
+// ones counts something else.
 type msnAfar struct {
 	c    *rule.Context
 	any  bool
@@ -82,7 +83,8 @@ func (m *msnAfar) answer(p *roce.Packet) {
 	steps := p.AETH.MSN.Sub(m.reference)
 	low, high := steps-m.done-len(m.ends), steps-m.done-acked
 	if high < m.low || m.high < low {
-		m.c.Failf(rule.Responder, "MSN %d with an answer to %s: by the MSNs before it %d to %d requests are completed then, and %d to %d have been sent and acknowledged",
+		m.c.Failf(rule.Responder, "MSN %d with an answer to %s: by the MSNs before it %d to %d requests are "+
+			"completed then, and %d to %d have been sent and acknowledged",
 			p.AETH.MSN, m.c.Rel(last), steps-m.high, steps-m.low, m.done+acked, m.done+len(m.ends))
 		m.any = false
 		return

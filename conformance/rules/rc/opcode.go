@@ -12,8 +12,8 @@ func opcodeOrder() rule.Rule {
 	return rule.Rule{
 		ID: "RC-OPC-001", Level: rule.Must, Rests: validity.Sequence,
 		Title: "A message is ONLY, or FIRST MIDDLE* LAST of one operation, not interleaved with another message",
-		Source: rule.Source{Ref: "IBTA 9.4.1, 9.7.2", Requirement: "The packets of a message are sent in order and are not interleaved with " +
-			"those of another message of the same QP."},
+		Source: rule.Source{Ref: "IBTA 9.4.1, 9.7.2", Requirement: "The packets of a message are sent in order and " +
+			"are not interleaved with those of another message of the same QP."},
 		Needs: rule.TapRequester, Sees: rule.RequestOut, Stimulus: "messages of several packets", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			sure, inside := c.Known, false // a capture may begin inside a message
@@ -32,7 +32,8 @@ func opcodeOrder() rule.Rule {
 				case !o.StartsMessage() && !inside:
 					c.Failf(rule.Requester, "%v follows no FIRST; a FIRST or ONLY expected", o)
 				case !o.StartsMessage() && rule.OperationOf(o) != op:
-					c.Failf(rule.Requester, "%v inside a message of another operation; the next packet of that one expected", o)
+					c.Failf(rule.Requester,
+						"%v inside a message of another operation; the next packet of that one expected", o)
 				default:
 					c.Met()
 				}
@@ -46,9 +47,11 @@ func opcodeOrderRefused() rule.Rule {
 	return rule.Rule{
 		ID: "RC-OPC-002", Level: rule.Must,
 		Title: "The responder answers an illegal order of opcodes with NAK 0x61 and stops serving the QP",
-		Source: rule.Source{Ref: "IBTA 9.7.4.1.3, C9-41", Requirement: "A request packet that is out of opcode sequence is answered with a NAK " +
-			"invalid request, and the QP goes to the error state."},
-		Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Wakes: rule.Faulty, Dozes: true, Stimulus: "a crafted MIDDLE without FIRST, or FIRST inside a message", BlackBox: hardware,
+		Source: rule.Source{Ref: "IBTA 9.7.4.1.3, C9-41",
+			Requirement: "A request packet that is out of opcode sequence is answered with a NAK " +
+				"invalid request, and the QP goes to the error state."},
+		Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Wakes: rule.Faulty, Dozes: true,
+		Stimulus: "a crafted MIDDLE without FIRST, or FIRST inside a message", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			return refusing(c, roce.SyndromeInvalidReq, func(s *rule.Sight) bool { return rule.IsOrderFault(s.Reason) })
 		},
@@ -59,9 +62,11 @@ func operationRefused() rule.Rule {
 	return rule.Rule{
 		ID: "RC-OPC-003", Level: rule.Must,
 		Title: "An operation that the QP's access flags do not enable is answered with NAK 0x61",
-		Source: rule.Source{Ref: "IBTA 9.7.4.1.4; soft-RoCE", Requirement: "A request for an operation that the QP is not enabled for is answered " +
-			"with a NAK invalid request."},
-		Needs: rule.TapResponder | rule.Attributes, Sees: rule.Accepts | rule.ResponseOut, Stimulus: "a READ, WRITE or atomic that the responder does not allow", BlackBox: hardware,
+		Source: rule.Source{Ref: "IBTA 9.7.4.1.4; soft-RoCE",
+			Requirement: "A request for an operation that the QP is not enabled for is answered " +
+				"with a NAK invalid request."},
+		Needs: rule.TapResponder | rule.Attributes, Sees: rule.Accepts | rule.ResponseOut,
+		Stimulus: "a READ, WRITE or atomic that the responder does not allow", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			return refusing(c, roce.SyndromeInvalidReq, func(s *rule.Sight) bool {
 				need, ok := rule.AccessOf(s.Pkt.Opcode)
@@ -74,7 +79,8 @@ func operationRefused() rule.Rule {
 // refusing is a check that the first request which is bad, arriving in order, is answered with a NAK of this code and
 // that nothing is served after it.
 func refusing(c *rule.Context, code roce.Syndrome, bad func(*rule.Sight) bool) rule.Check {
-	r := refusal{c: c, code: code, bad: bad, answer: c.Owes(rule.Responder, "no answer to a request that must be refused")}
+	r := refusal{c: c, code: code, bad: bad, answer: c.Owes(rule.Responder,
+		"no answer to a request that must be refused")}
 	return rule.Check{Sight: r.sight}
 }
 
@@ -100,12 +106,14 @@ func (r *refusal) sight(s *rule.Sight) {
 	case p.Opcode.NumberedApart() && !r.refused, p.PSN.Less(r.psn) && (r.answer.Owed() || r.refused):
 		// the answer to an older request
 	case r.refused:
-		c.Failf(rule.Responder, "a response to %s after the QP refused %s; silence expected", c.Rel(p.PSN), c.Rel(r.psn))
+		c.Failf(rule.Responder, "a response to %s after the QP refused %s; silence expected",
+			c.Rel(p.PSN), c.Rel(r.psn))
 	case !r.answer.Owed():
 	case p.Opcode == roce.Acknowledge && p.AETH.Syndrome == r.code && p.PSN == r.psn:
 		r.refused = r.answer.Discharge(nil)
 	default:
 		r.answer.Excuse(nil)
-		c.Failf(rule.Responder, "%s is not refused with NAK %#x, which is expected before any other answer", c.Rel(r.psn), uint8(r.code))
+		c.Failf(rule.Responder, "%s is not refused with NAK %#x, which is expected before any other answer",
+			c.Rel(r.psn), uint8(r.code))
 	}
 }

@@ -12,9 +12,11 @@ import (
 func psnConsecutive() rule.Rule {
 	return rule.Rule{
 		ID: "RC-PSN-001", Level: rule.Must, Rests: validity.Sequence,
-		Title: "First transmissions of requests have consecutive PSNs: one more per packet, and one more per response packet after a READ",
-		Source: rule.Source{Ref: "IBTA 9.7.1, 9.7.2", Requirement: "The requester increments the PSN by one for each request packet, " +
-			"and after an RDMA READ request by the number of response packets expected."},
+		Title: "First transmissions of requests have consecutive PSNs: one more per packet, and one more per " +
+			"response packet after a READ",
+		Source: rule.Source{Ref: "IBTA 9.7.1, 9.7.2",
+			Requirement: "The requester increments the PSN by one for each request packet, " +
+				"and after an RDMA READ request by the number of response packets expected."},
 		Needs: rule.TapRequester, Sees: rule.RequestOut, Stimulus: "mixed operations", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			any := false
@@ -37,9 +39,11 @@ func psnStart() rule.Rule {
 	return rule.Rule{
 		ID: "RC-PSN-002", Level: rule.Must, Rests: validity.Sequence,
 		Title: "The first request carries the negotiated starting PSN",
-		Source: rule.Source{Ref: "IBTA 12.7.20, 10.3.1", Requirement: "The starting PSN of the send queue, given when the QP goes to RTS, " +
-			"is the PSN of the first request packet."},
-		Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut, Minds: rule.Edge | rule.Early | rule.Late, Stimulus: "any request", BlackBox: hardware,
+		Source: rule.Source{Ref: "IBTA 12.7.20, 10.3.1",
+			Requirement: "The starting PSN of the send queue, given when the QP goes to RTS, " +
+				"is the PSN of the first request packet."},
+		Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut, Minds: rule.Edge | rule.Early | rule.Late,
+		Stimulus: "any request", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			any := false
 			return rule.Check{Sight: func(s *rule.Sight) {
@@ -49,7 +53,8 @@ func psnStart() rule.Rule {
 				any = true
 				c.Met()
 				if s.Pkt.PSN != c.Attr.SendPSN {
-					c.Failf(rule.Requester, "first request has %s, %s expected", c.Rel(s.Pkt.PSN), c.Rel(c.Attr.SendPSN))
+					c.Failf(rule.Requester, "first request has %s, %s expected", c.Rel(s.Pkt.PSN),
+						c.Rel(c.Attr.SendPSN))
 				}
 			}}
 		},
@@ -64,9 +69,11 @@ func psnWrap() rule.Rule {
 	return rule.Rule{
 		ID: "RC-PSN-003", Level: rule.Must,
 		Title: "PSNs are compared modulo 2^24: crossing from 0xFFFFFF to 0 changes nothing",
-		Source: rule.Source{Ref: "IBTA 9.7.2", Requirement: "PSNs are compared modulo 2^24; of two PSNs less than 2^23 apart " +
-			"one precedes the other, across the wrap too."},
-		Needs: rule.Both, Sees: rule.Requests | rule.ReleaseIn | rule.ResponseOut, Stimulus: "a run across the wrap, with a loss at the edge", BlackBox: hardware,
+		Source: rule.Source{Ref: "IBTA 9.7.2",
+			Requirement: "PSNs are compared modulo 2^24; of two PSNs less than 2^23 apart " +
+				"one precedes the other, across the wrap too."},
+		Needs: rule.Both, Sees: rule.Requests | rule.ReleaseIn | rule.ResponseOut,
+		Stimulus: "a run across the wrap, with a loss at the edge", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			w := wrapCheck{c: c, answer: c.Owes(rule.Responder, "no answer to the first request beyond the wrap")}
 			return rule.Check{Sight: w.sight}
@@ -88,8 +95,8 @@ type lastSeen struct {
 	at  vtime.Time
 }
 
-// late reports whether a NAK for p leaves at a time when its sender had long had p: one that waits in the port while p arrives
-// was right when it was made, however many answers wait there before it.
+// late reports whether a NAK for p leaves at a time when its sender had long had p: one that waits in the port while p
+// arrives was right when it was made, however many answers wait there before it.
 func (w *wrapCheck) late(p psn.PSN, now vtime.Time) bool {
 	a := w.arrived[p%64]
 	return p.Less(w.c.EPSN) && (a.psn != p || !w.c.PeerPort.Lags(a.at, now) && !w.c.PeerPort.Busy(a.at, now))
@@ -118,7 +125,8 @@ func (w *wrapCheck) sight(s *rule.Sight) {
 			w.answer.Discharge(nil)
 		}
 		// A selective acknowledgement says what was so when its packet came; it may have waited since.
-		if w.answer.Owed() && s.Pkt.AETH.Syndrome == roce.SyndromePSNSeqErr && w.late(p, s.At) && !rule.Selective(s.Pkt) {
+		if w.answer.Owed() && s.Pkt.AETH.Syndrome == roce.SyndromePSNSeqErr && w.late(p, s.At) &&
+			!rule.Selective(s.Pkt) {
 			c.Failf(rule.Responder, "NAK asks for %s, which arrived in order across the wrap", c.Rel(p))
 		}
 		last, ok := rule.Acknowledged(s.Pkt) // a NAK too acknowledges what is before its PSN
@@ -136,7 +144,8 @@ func (w *wrapCheck) request(s *rule.Sight) {
 	}
 	if s.Relation == rule.Again && wrapped(p, c.UNA) && p.Less(c.GoBackPoint(c.UNA)) {
 		if w.again++; w.again == wrapStuck {
-			c.Failf(rule.Requester, "%s is sent again and again although an acknowledgement beyond the wrap covers it", c.Rel(p))
+			c.Failf(rule.Requester, "%s is sent again and again although an acknowledgement beyond the wrap covers it",
+				c.Rel(p))
 		}
 	}
 }
@@ -145,9 +154,11 @@ func psnSpan() rule.Rule {
 	return rule.Rule{
 		ID: "RC-PSN-004", Level: rule.MustNot, Rests: validity.Sequence,
 		Title: "The span of unacknowledged PSNs never reaches 2^23",
-		Source: rule.Source{Ref: "IBTA 9.7.2", Requirement: "The requester must not have more than 2^23 - 1 PSNs outstanding, " +
-			"so that the responder can tell a duplicate from a packet of the future."},
-		Needs: rule.TapRequester, Sees: rule.RequestOut, Stimulus: "more than one request outstanding", BlackBox: engines,
+		Source: rule.Source{Ref: "IBTA 9.7.2",
+			Requirement: "The requester must not have more than 2^23 - 1 PSNs outstanding, " +
+				"so that the responder can tell a duplicate from a packet of the future."},
+		Needs: rule.TapRequester, Sees: rule.RequestOut, Stimulus: "more than one request outstanding",
+		BlackBox: engines,
 		Each: func(c *rule.Context, s *rule.Sight) {
 			n := c.Span(s.Pkt)
 			if s.Relation != rule.First || n == 0 {
@@ -166,10 +177,13 @@ func psnSpan() rule.Rule {
 func psnSameContent() rule.Rule {
 	return rule.Rule{
 		ID: "RC-PSN-005", Level: rule.Must, Rests: validity.Sequence,
-		Title: "A retransmitted PSN carries the payload, address, key, immediate, operands and position in the message of its first transmission",
-		Source: rule.Source{Ref: "IBTA 9.7.5.1.1", Requirement: "A retried request packet has the PSN and the content of the packet " +
-			"that it repeats."},
-		Needs: rule.TapRequester, Sees: rule.RequestOut, Minds: rule.Late, Stimulus: "a lost request", BlackBox: hardware,
+		Title: "A retransmitted PSN carries the payload, address, key, immediate, operands and position in the " +
+			"message of its first transmission",
+		Source: rule.Source{Ref: "IBTA 9.7.5.1.1",
+			Requirement: "A retried request packet has the PSN and the content of the packet " +
+				"that it repeats."},
+		Needs: rule.TapRequester, Sees: rule.RequestOut, Minds: rule.Late, Stimulus: "a lost request",
+		BlackBox: hardware,
 		Each: func(c *rule.Context, s *rule.Sight) {
 			if s.Relation != rule.Again || s.Sent == nil {
 				return

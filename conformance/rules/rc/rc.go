@@ -1,13 +1,14 @@
 // Package rc holds the rules of reliable connections: what every transport owes its peer, whatever its recovery scheme.
 //
-// All 46 are judged from one trace. Three are narrower than a test bench with a debugger in each device could make them:
+// All 46 are judged from one trace. Three are narrower than a test bench with a debugger in each device could make
+// them:
 //
 //	RC-PSN-003  two runs are not compared; the run across the wrap is judged for the ways in which one goes wrong
 //	RC-ERR-002  a bad R_Key is known only when the responder declares its regions, as probes
 //	RC-ORD-001  only writes of the same address and length are paired
 //
-// Times are intervals, because a device may be slower than its peer's clock says and packets wait in its port: package rule has
-// the account of that.
+// Times are intervals, because a device may be slower than its peer's clock says and packets wait in its port: package
+// rule has the account of that.
 package rc
 
 import (

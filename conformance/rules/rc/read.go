@@ -14,9 +14,10 @@ func readReissue() rule.Rule {
 	return rule.Rule{
 		ID: "RC-READ-002", Level: rule.Must,
 		Title: "A READ is re-issued from the first missing byte, with PSN, address and length all moved to it",
-		Source: rule.Source{Ref: "IBTA 9.7.5.1.1", Requirement: "A retried RDMA READ may ask for the remaining data only: its PSN, virtual address " +
-			"and DMA length are those of the first response packet that is missing."},
-		Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn, Minds: rule.Fetch, Wakes: rule.Fetch, Stimulus: "a lost READ response", BlackBox: hardware,
+		Source: rule.Source{Ref: "IBTA 9.7.5.1.1", Requirement: "A retried RDMA READ may ask for the remaining data " +
+			"only: its PSN, virtual address and DMA length are those of the first response packet that is missing."},
+		Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn, Minds: rule.Fetch, Wakes: rule.Fetch,
+		Stimulus: "a lost READ response", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			var arrived vtime.Time // when the latest response of a READ came
 			return rule.Check{Sight: func(s *rule.Sight) {
@@ -34,13 +35,17 @@ func readReissue() rule.Rule {
 				inOldest := ok && p.PSN.In(first, end)
 				switch {
 				case p.RETH.VA != s.Sent.VA:
-					c.Failf(rule.Requester, "READ %s asks for address %#x, its data are at %#x", c.Rel(p.PSN), p.RETH.VA, s.Sent.VA)
+					c.Failf(rule.Requester, "READ %s asks for address %#x, its data are at %#x", c.Rel(p.PSN),
+						p.RETH.VA, s.Sent.VA)
 				case int(p.RETH.DMALen) != s.Sent.Len:
-					c.Failf(rule.Requester, "READ %s asks for %d bytes, %d are left", c.Rel(p.PSN), p.RETH.DMALen, s.Sent.Len)
+					c.Failf(rule.Requester, "READ %s asks for %d bytes, %d are left", c.Rel(p.PSN),
+						p.RETH.DMALen, s.Sent.Len)
 				case inOldest && next.Less(p.PSN):
 					c.Failf(rule.Requester, "READ is re-issued from %s, %s is missing", c.Rel(p.PSN), c.Rel(next))
-				case inOldest && p.PSN.Less(next) && !c.InPort(s, arrived) && !c.Relayed(s): // whose client may have lost them
-					c.Failf(rule.Requester, "READ is re-issued from %s, the first missing is %s", c.Rel(p.PSN), c.Rel(next))
+				// whose client may have lost them
+				case inOldest && p.PSN.Less(next) && !c.InPort(s, arrived) && !c.Relayed(s):
+					c.Failf(rule.Requester, "READ is re-issued from %s, the first missing is %s",
+						c.Rel(p.PSN), c.Rel(next))
 				default:
 					c.Met()
 				}
@@ -53,12 +58,15 @@ func readReplay() rule.Rule {
 	return rule.Rule{
 		ID: "RC-READ-003", Level: rule.Must,
 		Title: "A duplicate READ that a remembered one covers is replayed; another is dropped silently",
-		Source: rule.Source{Ref: "IBTA 9.7.5.1.3, 9.4.4", Requirement: "The responder re-executes a duplicate RDMA READ, or the part of it that is asked " +
-			"for; a duplicate that it does not remember is silently dropped."},
-		Needs: rule.TapResponder | rule.Attributes, Sees: rule.Accepts | rule.ResponseOut, Minds: rule.Fetch | rule.Answer, Stimulus: "a duplicate READ, a subset, a superset", BlackBox: hardware,
+		Source: rule.Source{Ref: "IBTA 9.7.5.1.3, 9.4.4",
+			Requirement: "The responder re-executes a duplicate RDMA READ, or the part of it that is asked " +
+				"for; a duplicate that it does not remember is silently dropped."},
+		Needs: rule.TapResponder | rule.Attributes, Sees: rule.Accepts | rule.ResponseOut,
+		Minds: rule.Fetch | rule.Answer, Stimulus: "a duplicate READ, a subset, a superset", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			r := replays{c: c, replay: c.Owes(rule.Responder, "no replay of READ %s")}
-			r.replay.Unless = func(rule.Debt) bool { return c.AtBox } // who replays is behind it, and the path to there loses some of the data
+			// who replays is behind it, and the path to there loses some of the data
+			r.replay.Unless = func(rule.Debt) bool { return c.AtBox }
 			return rule.Check{Sight: r.sight, End: r.end}
 		},
 	}
@@ -96,7 +104,8 @@ func (r *replays) sight(s *rule.Sight) {
 
 func (r *replays) duplicate(s *rule.Sight) {
 	p := s.Pkt
-	r.replay.Excuse(func(d rule.Debt) bool { return p.PSN.LessEq(d.PSN) }) // the requester starts over, so the later ones will come again
+	// the requester starts over, so the later ones will come again
+	r.replay.Excuse(func(d rule.Debt) bool { return p.PSN.LessEq(d.PSN) })
 	if k, ok := r.covered(p); ok {
 		r.forget(k) // one stream per remembered READ: this one replaces it
 		r.replay.Arise(s, p.PSN)
@@ -133,7 +142,8 @@ func (r *replays) response(p *roce.Packet) {
 	}
 	for i, b := range r.barred {
 		if b == p.PSN {
-			r.c.Failf(rule.Responder, "%v answers a duplicate READ %s that no remembered one covers; no data expected", p.Opcode, r.c.Rel(p.PSN))
+			r.c.Failf(rule.Responder, "%v answers a duplicate READ %s that no remembered one covers; no data expected",
+				p.Opcode, r.c.Rel(p.PSN))
 			r.barred = append(r.barred[:i], r.barred[i+1:]...)
 			return
 		}
@@ -154,9 +164,10 @@ func readDepth() rule.Rule {
 	return rule.Rule{
 		ID: "RC-READ-004", Level: rule.Must, Rests: validity.Sequence,
 		Title: "READs and atomics outstanding never exceed the negotiated depth",
-		Source: rule.Source{Ref: "IBTA 9.4.4, 9.7.3.2", Requirement: "A requester has no more RDMA READs and atomics outstanding than the responder has " +
-			"resources for, as negotiated at connection time."},
-		Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut, Minds: rule.Fetch, Stimulus: "more READs posted than the depth", BlackBox: hardware,
+		Source: rule.Source{Ref: "IBTA 9.4.4, 9.7.3.2", Requirement: "A requester has no more RDMA READs and atomics " +
+			"outstanding than the responder has resources for, as negotiated at connection time."},
+		Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut, Minds: rule.Fetch,
+		Stimulus: "more READs posted than the depth", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			return rule.Check{Sight: func(s *rule.Sight) {
 				o := s.Pkt.Opcode
@@ -165,7 +176,8 @@ func readDepth() rule.Rule {
 				}
 				switch n := c.OutstandingReads() + 1; {
 				case n > c.Attr.MaxRdAtomic:
-					c.Failf(rule.Requester, "%d READs and atomics are outstanding, %d are allowed", n, c.Attr.MaxRdAtomic)
+					c.Failf(rule.Requester, "%d READs and atomics are outstanding, %d are allowed", n,
+						c.Attr.MaxRdAtomic)
 				case n == c.Attr.MaxRdAtomic:
 					c.Met()
 				}
@@ -178,9 +190,11 @@ func readNotAcked() rule.Rule {
 	return rule.Rule{
 		ID: "RC-READ-005", Level: rule.Must,
 		Title: "An ACK beyond an outstanding READ is not taken as the completion of the READ",
-		Source: rule.Source{Ref: "IBTA 9.7.5.1.1, C9-109", Requirement: "An acknowledgement of a later request implies that the READ's response is " +
-			"missing; only its data complete a READ."},
-		Needs: rule.TapRequester | rule.Done, Sees: rule.RequestOut | rule.ResponseIn, Minds: rule.Edge | rule.Answer, Stimulus: "an ACK beyond a READ whose responses are missing", BlackBox: hardware,
+		Source: rule.Source{Ref: "IBTA 9.7.5.1.1, C9-109",
+			Requirement: "An acknowledgement of a later request implies that the READ's response is " +
+				"missing; only its data complete a READ."},
+		Needs: rule.TapRequester | rule.Done, Sees: rule.RequestOut | rule.ResponseIn, Minds: rule.Edge | rule.Answer,
+		Stimulus: "an ACK beyond a READ whose responses are missing", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			var q sendQueue
 			beyond, read := false, psn.PSN(0) // such an ACK came, and that READ has not been answered since
@@ -206,8 +220,10 @@ func readNotAcked() rule.Rule {
 					}
 					w, _, ok := q.complete(e.Body.ID)
 					beyond = beyond && !read.Less(c.UNA)
-					if beyond && ok && w.op == engine.OpRead && e.Body.Status == engine.StatusSuccess && !c.Answered(w.last) {
-						c.Failf(rule.Requester, "READ wr=%d completes by an ACK beyond it; its data expected first", w.id)
+					if beyond && ok && w.op == engine.OpRead && e.Body.Status == engine.StatusSuccess &&
+						!c.Answered(w.last) {
+						c.Failf(rule.Requester, "READ wr=%d completes by an ACK beyond it; its data expected first",
+							w.id)
 					}
 				},
 			}

@@ -11,9 +11,12 @@ import (
 func readResponses() rule.Rule {
 	return rule.Rule{
 		ID: "RC-READ-001", Level: rule.Must, Rests: validity.Sequence,
-		Title: "A READ or atomic is answered by its data, which answer nothing else: those of a READ by its PSNs in order, with opcode by position and payload as in requests",
-		Source: rule.Source{Ref: "IBTA 9.4.4, 9.4.5, 9.7.5.1.9", Requirement: "The PSN of the first READ response is that of the request, each further " +
-			"response has the next one; all but the last are one path MTU long. An atomic is answered by an ATOMIC acknowledge."},
+		Title: "A READ or atomic is answered by its data, which answer nothing else: those of a READ by its PSNs in " +
+			"order, with opcode by position and payload as in requests",
+		Source: rule.Source{Ref: "IBTA 9.4.4, 9.4.5, 9.7.5.1.9",
+			Requirement: "The PSN of the first READ response is that of the request, each further " +
+				"response has the next one; all but the last are one path MTU long. An atomic is answered by " +
+				"an ATOMIC acknowledge."},
 		Needs: rule.Frames, Sees: rule.Accepts | rule.ResponseOut, Wakes: rule.Fetch, Dozes: true,
 		Stimulus: "READs of one and of several packets", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
@@ -23,8 +26,8 @@ func readResponses() rule.Rule {
 	}
 }
 
-// readStream follows the responses to the READs and atomics that have arrived. A READ that arrived again is answered again from its
-// start, and what that interrupted may go on afterwards.
+// readStream follows the responses to the READs and atomics that have arrived. A READ that arrived again is answered
+// again from its start, and what that interrupted may go on afterwards.
 type readStream struct {
 	c     *rule.Context
 	reads readRing
@@ -44,7 +47,8 @@ type dataOwed struct{ next, end psn.PSN }
 // runLimit bounds the interrupted runs that are remembered.
 const runLimit = 16
 
-// readRing holds the latest requests for data that arrived; a link that repeats packets brings many before one is answered.
+// readRing holds the latest requests for data that arrived; a link that repeats packets brings many before one is
+// answered.
 type readRing struct {
 	at   []readRequest // readsKept at most
 	next int
@@ -104,8 +108,8 @@ func (r *readStream) sight(s *rule.Sight) {
 	}
 }
 
-// afar looks at answers where the responder's port is not tapped: what a response is an answer to shows there as well, but not whether
-// one that is missing was ever sent.
+// afar looks at answers where the responder's port is not tapped: what a response is an answer to shows there as well,
+// but not whether one that is missing was ever sent.
 func (r *readStream) afar(s *rule.Sight) {
 	c, p := r.c, s.Pkt
 	want := rule.OperationOf(p.Opcode)
@@ -113,7 +117,8 @@ func (r *readStream) afar(s *rule.Sight) {
 		return
 	}
 	t := c.Sent(p.PSN)
-	inside := t != nil && t.Opcode.IsRead() && t.Offset > 0 // of a READ, as the requester has said: it may have meant another length
+	// of a READ, as the requester has said: it may have meant another length
+	inside := t != nil && t.Opcode.IsRead() && t.Offset > 0
 	if t != nil && !inside && rule.OperationOf(t.Opcode) != want && rule.OperationOf(t.Opcode) != rule.NoOperation {
 		c.Failf(rule.Responder, "%v %s answers a %v, which asks for no such data", p.Opcode, c.Rel(p.PSN), t.Opcode)
 		return
@@ -121,8 +126,8 @@ func (r *readStream) afar(s *rule.Sight) {
 	c.Doubt("the data that came fit their requests; whether all left, and in order, the responder's tap tells")
 }
 
-// request takes one that is answered by data. Another answer for it is owed once, when its turn has come; when the requester starts over,
-// nobody knows how far the responder follows.
+// request takes one that is answered by data. Another answer for it is owed once, when its turn has come; when the
+// requester starts over, nobody knows how far the responder follows.
 func (r *readStream) request(s *rule.Sight) {
 	c, p := r.c, s.Pkt
 	again := s.Relation == rule.Duplicate
@@ -134,7 +139,8 @@ func (r *readStream) request(s *rule.Sight) {
 	switch {
 	case again:
 		r.owed = r.owed[:0]
-	case n > 0 && len(r.owed) < readsKept && rule.OperationOf(p.Opcode) != rule.NoOperation && p.Opcode.Class() == roce.ClassRC:
+	case n > 0 && len(r.owed) < readsKept && rule.OperationOf(p.Opcode) != rule.NoOperation &&
+		p.Opcode.Class() == roce.ClassRC:
 		r.owed = append(r.owed, dataOwed{p.PSN, p.PSN.Add(n)})
 	}
 }
@@ -144,7 +150,8 @@ func answeredByData(o roce.Opcode) bool {
 	return o.IsRead() || o.IsAtomic() || o == roce.AtomicWrite || o == roce.Flush
 }
 
-// acknowledged takes an ACK or NAK. What a NAK asks for again has not been accepted; an ACK must not pass data that are owed.
+// acknowledged takes an ACK or NAK. What a NAK asks for again has not been accepted; an ACK must not pass data that are
+// owed.
 func (r *readStream) acknowledged(p *roce.Packet) {
 	c, a := r.c, p.AETH.Syndrome
 	if !a.IsACK() {
@@ -158,9 +165,11 @@ func (r *readStream) acknowledged(p *roce.Packet) {
 	}
 	o := r.owed[0]
 	if read, ok := r.reads.find(o.next); ok {
-		c.Failf(rule.Responder, "ACK of %s while the data of %v %s have not been sent; they come first", c.Rel(p.PSN), read.opcode, c.Rel(o.next))
+		c.Failf(rule.Responder, "ACK of %s while the data of %v %s have not been sent; they come first", c.Rel(p.PSN),
+			read.opcode, c.Rel(o.next))
 	} else {
-		c.Failf(rule.Responder, "ACK of %s while the READ response %s has not been sent; it comes first", c.Rel(p.PSN), c.Rel(o.next))
+		c.Failf(rule.Responder, "ACK of %s while the READ response %s has not been sent; it comes first",
+			c.Rel(p.PSN), c.Rel(o.next))
 	}
 	r.owed = r.owed[:0]
 }
@@ -231,7 +240,8 @@ func (r *readStream) judge(p *roce.Packet, i int) {
 	c, left := r.c, r.runs[i].left
 	switch {
 	case p.Opcode.EndsMessage() != (left <= c.MTU):
-		c.Failf(rule.Responder, "%v %s with %d bytes to come; FIRST and MIDDLE expected up to the last MTU", p.Opcode, c.Rel(p.PSN), left)
+		c.Failf(rule.Responder, "%v %s with %d bytes to come; FIRST and MIDDLE expected up to the last MTU", p.Opcode,
+			c.Rel(p.PSN), left)
 	case p.Len != min(left, c.MTU):
 		c.Failf(rule.Responder, "%v %s has %d bytes, want %d", p.Opcode, c.Rel(p.PSN), p.Len, min(left, c.MTU))
 	default:

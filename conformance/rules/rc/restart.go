@@ -11,9 +11,10 @@ func timerRestarts() rule.Rule {
 	return rule.Rule{
 		ID: "RC-TMO-003", Level: rule.Must,
 		Title: "The timer restarts on each valid response while requests are outstanding, and stops when none is",
-		Source: rule.Source{Ref: "IBTA 9.7.6.1.3", Requirement: "The timer is restarted when a response acknowledges outstanding requests, and stopped when no " +
-			"request is outstanding."},
-		Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut | rule.Arrivals, Stimulus: "acknowledged requests, and an idle QP", BlackBox: "ENG,RXE",
+		Source: rule.Source{Ref: "IBTA 9.7.6.1.3", Requirement: "The timer is restarted when a response acknowledges " +
+			"outstanding requests, and stopped when no request is outstanding."},
+		Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut | rule.Arrivals,
+		Stimulus: "acknowledged requests, and an idle QP", BlackBox: "ENG,RXE",
 		New: func(c *rule.Context) rule.Check {
 			switch {
 			case !c.Offers(rule.Timers) && c.Offers(rule.Completions):
@@ -27,8 +28,8 @@ func timerRestarts() rule.Rule {
 	}
 }
 
-// restartsSeen judges by what a timer that nobody reports does: it must not expire sooner than T_tr after the acknowledgement that
-// restarts it, and not at all when nothing is outstanding.
+// restartsSeen judges by what a timer that nobody reports does: it must not expire sooner than T_tr after the
+// acknowledgement that restarts it, and not at all when nothing is outstanding.
 func restartsSeen(c *rule.Context) rule.Check {
 	r, t := newRounds(c), period(c)
 	return rule.Check{
@@ -42,29 +43,34 @@ func restartsSeen(c *rule.Context) rule.Check {
 			acked := start > 0 && (start == r.timer.acked || start == r.timer.before)
 			switch {
 			case t == 0 || s.Point != trace.RequesterOut:
-			case idle && s.Relation == rule.Again && !c.Relayed(s) && !c.Port.Lags(r.reply, s.At) && s.At.Sub(r.reply) > t-rule.TimerSlack(t):
+			case idle && s.Relation == rule.Again && !c.Relayed(s) && !c.Port.Lags(r.reply, s.At) &&
+				s.At.Sub(r.reply) > t-rule.TimerSlack(t):
 				c.Failf(rule.Requester, "%s is sent again with nothing outstanding; silence expected", c.Rel(s.Pkt.PSN))
 			case !ok || !begun.byTimer || !acked:
 			case begun.max < t-rule.TimerSlack(t):
-				c.Failf(rule.Requester, "%s is sent again %v after an acknowledgement, which did not restart the timer of %v", c.Rel(s.Pkt.PSN), begun.max, t)
+				c.Failf(rule.Requester, "%s is sent again %v after an acknowledgement, which did not "+
+					"restart the timer of %v", c.Rel(s.Pkt.PSN), begun.max, t)
 			default:
 				c.Met()
 			}
 		},
 		End: func(at vtime.Time) {
-			if t > 0 && r.burst.any && c.UNA == c.MAX && c.OutstandingReads() == 0 && at.Sub(r.reply) > rule.TimerSlow*t {
+			if t > 0 && r.burst.any && c.UNA == c.MAX && c.OutstandingReads() == 0 &&
+				at.Sub(r.reply) > rule.TimerSlow*t {
 				c.Met()
 			}
 		},
 	}
 }
 
-// timerWatch compares the reported timer with what the responses ask for. It judges plain acknowledgements only: after a NAK or a
-// timeout nothing is in flight until the retransmission leaves, and the timer may stand still until one is sent that expects a response.
+// timerWatch compares the reported timer with what the responses ask for. It judges plain acknowledgements only: after
+// a NAK or a timeout nothing is in flight until the retransmission leaves, and the timer may stand still until one is
+// sent that expects a response.
 type timerWatch struct {
-	c       *rule.Context
-	intake  rule.Intake
-	restart *rule.Obligation // of the timer, by an acknowledgement while requests that expect a response are outstanding
+	c      *rule.Context
+	intake rule.Intake
+	// of the timer, by an acknowledgement while requests that expect a response are outstanding
+	restart *rule.Obligation
 	stop    *rule.Obligation // of the timer, by one that leaves nothing outstanding
 	una     psn.PSN          // UNA at the latest sight
 	reply   rule.Debt        // the latest response
@@ -74,7 +80,8 @@ type timerWatch struct {
 	newest  psn.PSN          // and this is the newest
 	runs    bool             // the timer does
 	posted  vtime.Time       // the latest request
-	apart   bool             // there was a READ with a timer of its own: what is told is the earlier of two, or the READ's
+	// there was a READ with a timer of its own: what is told is the earlier of two, or the READ's
+	apart bool
 }
 
 func newTimerWatch(c *rule.Context) *timerWatch {
@@ -159,7 +166,8 @@ func (t *timerWatch) event(e *trace.Event) {
 	case trace.Timer:
 		if t.runs = e.Deadline != vtime.Never; t.runs {
 			t.restart.Discharge(nil)
-			if t.stop.Excuse(nil); t.idle() && t.plain && t.pending == 0 && !t.apart { // perhaps for what is in the port
+			// perhaps for what is in the port
+			if t.stop.Excuse(nil); t.idle() && t.plain && t.pending == 0 && !t.apart {
 				t.stop.Owe(rule.Debt{At: t.reply.At, Since: max(e.At, t.reply.Since), Index: t.reply.Index})
 			}
 		} else {

@@ -12,10 +12,12 @@ import (
 func rnrSent() rule.Rule {
 	return rule.Rule{
 		ID: "RC-RNR-001", Level: rule.Must,
-		Title: "A SEND or WRITE with immediate that finds no receive draws an RNR NAK with its PSN and the QP's timer code, and is not executed",
-		Source: rule.Source{Ref: "IBTA 9.7.5.2.8", Requirement: "The responder returns an RNR NAK with the PSN of the request for which it has no receive " +
-			"WQE, and does not execute the request."},
-		Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Minds: rule.Edge | rule.Answer, Wakes: rule.Asking, Stimulus: "a SEND without a posted receive", BlackBox: hardware,
+		Title: "A SEND or WRITE with immediate that finds no receive draws an RNR NAK with its PSN and the QP's " +
+			"timer code, and is not executed",
+		Source: rule.Source{Ref: "IBTA 9.7.5.2.8", Requirement: "The responder returns an RNR NAK with the PSN of " +
+			"the request for which it has no receive WQE, and does not execute the request."},
+		Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Minds: rule.Edge | rule.Answer,
+		Wakes: rule.Asking, Stimulus: "a SEND without a posted receive", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			if !c.Offers(rule.Attributes | rule.Posted) {
 				return rule.Check{Sight: func(s *rule.Sight) { rnrNamed(c, s) }}
@@ -34,7 +36,8 @@ func rnrNamed(c *rule.Context, s *rule.Sight) {
 	case rule.MayWait(c, p.PSN):
 		c.Met()
 	case c.Started && p.PSN.In(c.Start, c.EPSN):
-		c.Failf(rule.Responder, "RNR NAK names %s, which has nothing to wait for, or has been acknowledged; the request that was refused expected", c.Rel(p.PSN))
+		c.Failf(rule.Responder, "RNR NAK names %s, which has nothing to wait for, or has been acknowledged; the "+
+			"request that was refused expected", c.Rel(p.PSN))
 	}
 }
 
@@ -91,7 +94,8 @@ func (r *receiver) response(p *roce.Packet) {
 		named := c.Rel(d.PSN)
 		r.nak.Excuse(nil)
 		if r.posted > 0 {
-			r.posted-- // one was posted since, and the request has come again: the NAK had waited behind other responses
+			// one was posted since, and the request has come again: the NAK had waited behind other responses
+			r.posted--
 			return
 		}
 		c.Failf(rule.Responder, "%s is acknowledged, but no receive was posted for it; an RNR NAK expected", named)
@@ -104,7 +108,8 @@ func (r *receiver) refused(p *roce.Packet) {
 	case i < 0:
 		c.Failf(rule.Responder, "RNR NAK names %s, which takes no receive", c.Rel(p.PSN))
 	case roce.RNRTimer(p.AETH.Syndrome.Timer()) != c.PeerAttr.MinRNRTimer:
-		c.Failf(rule.Responder, "RNR NAK has timer code %d, the QP's is %d", p.AETH.Syndrome.Timer(), c.PeerAttr.MinRNRTimer)
+		c.Failf(rule.Responder, "RNR NAK has timer code %d, the QP's is %d", p.AETH.Syndrome.Timer(),
+			c.PeerAttr.MinRNRTimer)
 	default:
 		c.Met()
 	}
@@ -126,9 +131,11 @@ func rnrNotForWrite() rule.Rule {
 	return rule.Rule{
 		ID: "RC-RNR-004", Level: rule.MustNot,
 		Title: "A WRITE without immediate never draws an RNR NAK",
-		Source: rule.Source{Ref: "IBTA 9.7.5.2.8, 9.4.3", Requirement: "An RDMA WRITE without immediate data consumes no receive WQE at the " +
-			"responder."},
-		Needs: rule.Frames, Sees: rule.Accepts | rule.ResponseOut, Wakes: rule.Asking, Stimulus: "a WRITE while no receive is posted", BlackBox: hardware,
+		Source: rule.Source{Ref: "IBTA 9.7.5.2.8, 9.4.3",
+			Requirement: "An RDMA WRITE without immediate data consumes no receive WQE at the " +
+				"responder."},
+		Needs: rule.Frames, Sees: rule.Accepts | rule.ResponseOut, Wakes: rule.Asking,
+		Stimulus: "a WRITE while no receive is posted", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			if !c.Offers(rule.TapResponder | rule.Posted) {
 				return rule.Check{Sight: func(s *rule.Sight) { rnrAnswered(c, s) }}
@@ -163,7 +170,8 @@ func rnrNotForWrite() rule.Rule {
 	}
 }
 
-// rnrAnswered judges an RNR NAK by the request that it answers, as the requester's tap or one between the ports shows it.
+// rnrAnswered judges an RNR NAK by the request that it answers, as the requester's tap or one between the ports shows
+// it.
 func rnrAnswered(c *rule.Context, s *rule.Sight) {
 	p, made := s.Pkt, c.Maker(s)
 	if !rule.IsRNR(p) || made != rule.AtPort && made != rule.Sealed {

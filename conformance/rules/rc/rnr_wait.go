@@ -13,9 +13,11 @@ func rnrWait() rule.Rule {
 	return rule.Rule{
 		ID: "RC-RNR-002", Level: rule.Must,
 		Title: "After an RNR NAK the request is not retried before the time of the timer code",
-		Source: rule.Source{Ref: "IBTA 9.7.5.2.8, table 45", Requirement: "The requester waits at least the time of the timer field before it " +
-			"retries the request."},
-		Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn, Minds: rule.Late | rule.Answer, Wakes: rule.Asking, Dozes: true, Stimulus: "an RNR NAK and the retry", BlackBox: hardware,
+		Source: rule.Source{Ref: "IBTA 9.7.5.2.8, table 45",
+			Requirement: "The requester waits at least the time of the timer field before it " +
+				"retries the request."},
+		Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn, Minds: rule.Late | rule.Answer,
+		Wakes: rule.Asking, Dozes: true, Stimulus: "an RNR NAK and the retry", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			waiting := false
 			var p psn.PSN
@@ -28,7 +30,8 @@ func rnrWait() rule.Rule {
 					if reading && next.Less(s.Pkt.PSN) {
 						return // READ data before it are missing, which is seen to at once (IBTA 9.7.5)
 					}
-					if s.Intact() && s.Pkt.Opcode == roce.Acknowledge && a.IsRNR() && s.Pkt.PSN.In(c.UNA, c.MAX) && !waiting {
+					if s.Intact() && s.Pkt.Opcode == roce.Acknowledge && a.IsRNR() && s.Pkt.PSN.In(c.UNA, c.MAX) &&
+						!waiting {
 						waiting, p = true, s.Pkt.PSN
 						until = s.At.Add(roce.RNRTimer(a.Timer()).Duration())
 					}
@@ -51,10 +54,13 @@ const rnrUnlimited = 7
 func rnrRetries() rule.Rule {
 	return rule.Rule{
 		ID: "RC-RNR-003", Level: rule.Must,
-		Title: "With rnr_retry r below 7 a request is retried r times and then fails with RNR_RETRY_EXC_ERR; 7 sets no limit",
-		Source: rule.Source{Ref: "IBTA 9.7.5.2.8, 11.2.5.2", Requirement: "When the RNR NAK retry counter is exhausted the request completes in error; " +
-			"a count of 7 means to retry without end."},
-		Needs: rule.TapRequester | rule.Attributes | rule.Done, Sees: rule.RequestOut | rule.ResponseIn, Minds: rule.Late | rule.Answer, Stimulus: "a responder that stays without receives", BlackBox: hardware,
+		Title: "With rnr_retry r below 7 a request is retried r times and then fails with " +
+			"RNR_RETRY_EXC_ERR; 7 sets no limit",
+		Source: rule.Source{Ref: "IBTA 9.7.5.2.8, 11.2.5.2",
+			Requirement: "When the RNR NAK retry counter is exhausted the request completes in error; " +
+				"a count of 7 means to retry without end."},
+		Needs: rule.TapRequester | rule.Attributes | rule.Done, Sees: rule.RequestOut | rule.ResponseIn,
+		Minds: rule.Late | rule.Answer, Stimulus: "a responder that stays without receives", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			r := rnrCount{c: c}
 			return rule.Check{Sight: r.sight, Event: r.event}
@@ -89,7 +95,8 @@ func (r *rnrCount) sight(s *rule.Sight) {
 	r.retries++
 	switch {
 	case limit != rnrUnlimited && r.retries > limit:
-		c.Failf(rule.Requester, "%s is retried %d times, rnr_retry is %d; so many at most expected", c.Rel(p.PSN), r.retries, limit)
+		c.Failf(rule.Requester, "%s is retried %d times, rnr_retry is %d; so many at most expected",
+			c.Rel(p.PSN), r.retries, limit)
 	case limit == rnrUnlimited && r.retries > limit:
 		c.Met()
 	}

@@ -18,19 +18,22 @@ type round struct {
 
 // rounds finds the rounds of a requester, and counts those without progress.
 type rounds struct {
-	c      *rule.Context
-	burst  burst      // the requests as they leave
-	timer  restarts   // of the transport timer
-	cause  cause      // a response that asked for a round
-	una    psn.PSN    // UNA at the latest sight
-	data   psn.PSN    // the READ response expected then, where those are numbered apart
-	reply  vtime.Time // the latest response
-	repair psn.PSN    // the newest packet when something was sent again last: a partial ACK leaves some of what is before it missing
-	again  bool       // something was
-	stuck  int        // rounds since UNA moved, at most: data of a READ that is not acknowledged need be no progress, nor its answer once more
-	spent  int        // rounds since any progress that count for retry_cnt: no response asked for them
-	fired  bool       // the transport timer has expired since the latest round
-	alive  vtime.Time // the peer answered a READ once more
+	c     *rule.Context
+	burst burst      // the requests as they leave
+	timer restarts   // of the transport timer
+	cause cause      // a response that asked for a round
+	una   psn.PSN    // UNA at the latest sight
+	data  psn.PSN    // the READ response expected then, where those are numbered apart
+	reply vtime.Time // the latest response
+	// the newest packet when something was sent again last: a partial ACK leaves some of what is before it missing
+	repair psn.PSN
+	again  bool // something was
+	// rounds since UNA moved, at most: data of a READ that is not acknowledged need be no progress, nor its answer once
+	// more
+	stuck int
+	spent int        // rounds since any progress that count for retry_cnt: no response asked for them
+	fired bool       // the transport timer has expired since the latest round
+	alive vtime.Time // the peer answered a READ once more
 
 	latest int64 // record of the latest sight, -1 before the first,
 	point  trace.Point
@@ -40,7 +43,8 @@ type rounds struct {
 
 type roundsKey struct{}
 
-// newRounds returns those of a half-conversation, which the rules of timers follow together from when the first of them is judged.
+// newRounds returns those of a half-conversation, which the rules of timers follow together from when the first of them
+// is judged.
 func newRounds(c *rule.Context) *rounds {
 	return c.Shared(roundsKey{}, func() any { return &rounds{c: c, una: c.Start, latest: -1} }).(*rounds)
 }
@@ -75,7 +79,9 @@ func (r *rounds) take(s *rule.Sight) (begun round, ok bool) {
 		}
 	case follows || !r.oldest(p):
 		if follows && r.fired && r.oldest(p) {
-			r.stuck++ // its endpoint says that the timer has expired: the burst goes on in the port, or a round begins where it would
+			// its endpoint says that the timer has expired: the burst goes on in the port, or a round begins where it
+			// would
+			r.stuck++
 			r.fired = false
 		}
 		r.again, r.repair = true, c.MAX.Prev()
@@ -88,7 +94,8 @@ func (r *rounds) take(s *rule.Sight) (begun round, ok bool) {
 	return round{}, false
 }
 
-// begin is the beginning of a round. Of two reasons that come close together one may have been at work in the port already.
+// begin is the beginning of a round. Of two reasons that come close together one may have been at work in the port
+// already.
 func (r *rounds) begin(s *rule.Sight) round {
 	asked := r.cause.open || r.cause.at > 0 && r.c.Port.Lags(r.cause.at, s.At)
 	begun := round{!asked, s.At.Sub(r.timer.touched), s.At.Sub(r.timer.latest(r.c.Port, s.At))}
@@ -117,16 +124,19 @@ func (r *rounds) progress() {
 	}
 	r.una, r.data, r.spent = c.UNA, c.Reads.EPSN, 0
 	r.timer.progress(c.Port, r.reply)
-	r.cause.open = r.cause.open && (!moved || c.Port.Lags(r.cause.at, r.reply)) // progress answers what was asked for longer ago
+	// progress answers what was asked for longer ago
+	r.cause.open = r.cause.open && (!moved || c.Port.Lags(r.cause.at, r.reply))
 	if c.Keeps() && r.again && c.UNA.LessEq(r.repair) {
-		// A partial ACK: what had been sent by the last retransmission is still missing, and the oldest of it goes again.
+		// A partial ACK: what had been sent by the last retransmission is still missing, and the oldest of it goes
+		// again.
 		r.cause.open, r.cause.at = true, r.reply
 	}
 }
 
-// follows reports a request with which a burst goes on: the next packet, or one beyond what was acknowledged in the meantime, of
-// which more may have been acknowledged while that packet was in the port. The oldest packet begins a round of its own when the
-// timer may have expired since, or a NAK asks for it while a burst passes; with backto0 only if it begins a chunk, as a round does.
+// follows reports a request with which a burst goes on: the next packet, or one beyond what was acknowledged in the
+// meantime, of which more may have been acknowledged while that packet was in the port. The oldest packet begins a
+// round of its own when the timer may have expired since, or a NAK asks for it while a burst passes; with backto0 only
+// if it begins a chunk, as a round does.
 func (r *rounds) follows(s *rule.Sight) bool {
 	c, p, t := r.c, s.Pkt.PSN, r.c.Attr.TransportTimer()
 	skips := r.burst.next.Less(p) && (p == c.UNA || p.Less(c.UNA) && c.Port.Lags(r.timer.acked, s.At))
@@ -137,8 +147,8 @@ func (r *rounds) follows(s *rule.Sight) bool {
 	return r.burst.any && (p == r.burst.next || skips)
 }
 
-// oldest reports whether a round begins with p: the oldest unacknowledged packet, one before it with backto0, or the request of
-// the READ whose data, numbered apart, do not come.
+// oldest reports whether a round begins with p: the oldest unacknowledged packet, one before it with backto0, or the
+// request of the READ whose data, numbered apart, do not come.
 func (r *rounds) oldest(p psn.PSN) bool {
 	c := r.c
 	if read, ok := c.Reads.Oldest(); ok && p == read {
@@ -181,13 +191,13 @@ func (b *burst) sent(c *rule.Context, s *rule.Sight) {
 type cause struct {
 	open bool // nothing has been sent again for it
 	at   vtime.Time
-	// single is of one that asks for single packets, which need not start the timer again: a RACK that acknowledges nothing does
-	// not (GB1, Algorithm 1).
+	// single is of one that asks for single packets, which need not start the timer again: a RACK that acknowledges
+	// nothing does not (GB1, Algorithm 1).
 	single bool
 }
 
-// restarts is what a tap shows of the restarts of a timer. It restarts with every response that acknowledges something and with
-// every round, so the earliest bounds the wait from above and the latest possible one from below.
+// restarts is what a tap shows of the restarts of a timer. It restarts with every response that acknowledges something
+// and with every round, so the earliest bounds the wait from above and the latest possible one from below.
 type restarts struct {
 	begun   vtime.Time // the latest round
 	roused  vtime.Time // the latest first request after idleness, as far as the tap shows that
@@ -203,8 +213,8 @@ func (t *restarts) progress(port *rule.Port, at vtime.Time) {
 	t.acked = at
 }
 
-// latest returns when the timer that a round at now obeys was last restarted for certain. It may have expired before progress of
-// which its end had not heard, and what was sent first after that progress was then outstanding.
+// latest returns when the timer that a round at now obeys was last restarted for certain. It may have expired before
+// progress of which its end had not heard, and what was sent first after that progress was then outstanding.
 func (t *restarts) latest(port *rule.Port, now vtime.Time) vtime.Time {
 	switch {
 	case !port.Lags(t.acked, now):
@@ -215,8 +225,8 @@ func (t *restarts) latest(port *rule.Port, now vtime.Time) vtime.Time {
 	return max(t.begun, t.roused, t.before)
 }
 
-// readApart reports a READ request whose responses are numbered apart. A scheme may give each of them a timer of its own: "If an RD
-// request times out, it will be resubmitted" (FaSR IV-B).
+// readApart reports a READ request whose responses are numbered apart. A scheme may give each of them a timer of its
+// own: "If an RD request times out, it will be resubmitted" (FaSR IV-B).
 func readApart(p *roce.Packet) bool { return p.Opcode.IsRead() && p.Opcode.Class() != roce.ClassRC }
 
 // period returns the transport timer; 0 of a scheme that was given timeouts beside it, which its family judges.

@@ -12,9 +12,11 @@ func timeoutInterval() rule.Rule {
 	return rule.Rule{
 		ID: "RC-TMO-001", Level: rule.Must,
 		Title: "Without a response the retransmission begins between T_tr and 4 T_tr after the timer's last restart",
-		Source: rule.Source{Ref: "IBTA 9.7.6.1.3, C9-139", Requirement: "The requester times out no sooner than the timeout interval T_tr and no later " +
-			"than four times T_tr."},
-		Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut | rule.ResponseIn, Stimulus: "all acknowledgements lost", BlackBox: hardware,
+		Source: rule.Source{Ref: "IBTA 9.7.6.1.3, C9-139",
+			Requirement: "The requester times out no sooner than the timeout interval T_tr and no later " +
+				"than four times T_tr."},
+		Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut | rule.ResponseIn,
+		Stimulus: "all acknowledgements lost", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			r, t := newRounds(c), period(c)
 			return rule.Check{Sight: func(s *rule.Sight) {
@@ -24,7 +26,8 @@ func timeoutInterval() rule.Rule {
 				case begun.max < t-rule.TimerEarly(t):
 					c.Failf(rule.Requester, "%s is sent again after %v, T_tr is %v", c.Rel(s.Pkt.PSN), begun.max, t)
 				case c.Late(rule.Requester, s.At.Add(rule.TimerSlow*t-begun.min), rule.TimerSlack(t), s.At):
-					c.Failf(rule.Requester, "%s is sent again only after %v, T_tr is %v", c.Rel(s.Pkt.PSN), begun.min, t)
+					c.Failf(rule.Requester, "%s is sent again only after %v, T_tr is %v", c.Rel(s.Pkt.PSN), begun.min,
+						t)
 				default:
 					c.Met()
 				}
@@ -36,10 +39,13 @@ func timeoutInterval() rule.Rule {
 func timeoutRetries() rule.Rule {
 	return rule.Rule{
 		ID: "RC-TMO-002", Level: rule.Must,
-		Title: "Without progress RETRY_EXC_ERR comes after retry_cnt rounds of retransmission; progress reloads the count",
-		Source: rule.Source{Ref: "IBTA 9.9.2.1, 9.7.6.1.3", Requirement: "The retry counter is decremented for each retry and reloaded on progress; when " +
-			"it is exhausted the request completes in error."},
-		Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn, Wakes: rule.Late, Stimulus: "a black hole", BlackBox: hardware,
+		Title: "Without progress RETRY_EXC_ERR comes after retry_cnt rounds of retransmission; " +
+			"progress reloads the count",
+		Source: rule.Source{Ref: "IBTA 9.9.2.1, 9.7.6.1.3",
+			Requirement: "The retry counter is decremented for each retry and reloaded on progress; when " +
+				"it is exhausted the request completes in error."},
+		Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn, Wakes: rule.Late, Stimulus: "a black hole",
+		BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			r, limit := newRounds(c), int(c.Attr.RetryCount)
 			switch {
@@ -59,13 +65,14 @@ func timeoutRetries() rule.Rule {
 					if e.Kind != trace.CQE || !c.Mine(e) || e.Body.Status != engine.StatusRetryExceeded {
 						return
 					}
-					// Progress that it has not heard of yet did not load the counter again. Whether a round that a NAK asked for counts
-					// depends on what it acknowledged.
+					// Progress that it has not heard of yet did not load the counter again. Whether a round that a NAK
+					// asked for counts depends on what it acknowledged.
 					if c.UNA != c.Start && c.Port.Lags(max(r.reply, r.timer.acked), e.At) {
 						return
 					}
 					if r.stuck < limit || r.spent > limit {
-						c.Failf(rule.Requester, "wr=%d gives up after %d rounds, retry_cnt is %d", e.Body.ID, r.stuck, limit)
+						c.Failf(rule.Requester, "wr=%d gives up after %d rounds, retry_cnt is %d",
+							e.Body.ID, r.stuck, limit)
 					} else {
 						c.Met()
 					}
@@ -82,16 +89,20 @@ func timerDisabled() rule.Rule {
 	return rule.Rule{
 		ID: "RC-TMO-004", Level: rule.Must,
 		Title: "A timeout code of 0 turns the timer off: silence causes no retransmission",
-		Source: rule.Source{Ref: "IBTA 9.7.6.1.3, 11.2.5.2", Requirement: "A local ACK timeout of zero means that the transport timer is " +
-			"disabled."},
-		Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut | rule.ResponseIn, Stimulus: "a black hole, with timeout code 0", BlackBox: hardware,
+		Source: rule.Source{Ref: "IBTA 9.7.6.1.3, 11.2.5.2",
+			Requirement: "A local ACK timeout of zero means that the transport timer is " +
+				"disabled."},
+		Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut | rule.ResponseIn,
+		Stimulus: "a black hole, with timeout code 0", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			r := newRounds(c)
 			off := c.Attr.TransportTimer() == 0
 			return rule.Check{
 				Sight: func(s *rule.Sight) {
 					if begun, ok := r.sight(s); ok && begun.byTimer && off {
-						c.Failf(rule.Requester, "%s is sent again after %v, the timer is off; nothing expected before an answer", c.Rel(s.Pkt.PSN), begun.max)
+						c.Failf(rule.Requester,
+							"%s is sent again after %v, the timer is off; nothing expected before an answer",
+							c.Rel(s.Pkt.PSN), begun.max)
 					}
 				},
 				End: func(at vtime.Time) {
@@ -108,10 +119,12 @@ func timerProfile() rule.Rule {
 	return rule.Rule{
 		ID: "RC-TMO-005", Level: rule.Should, Rests: validity.Path,
 		Title: "T_tr is at least 1.5 times the round-trip time of the path; otherwise expect spurious timeouts",
-		Source: rule.Source{Ref: "protocol profile; IBTA 9.7.6.1.3", Requirement: "A timer shorter than the round trip expires before any acknowledgement " +
-			"can return, so every request is sent twice."},
+		Source: rule.Source{Ref: "protocol profile; IBTA 9.7.6.1.3",
+			Requirement: "A timer shorter than the round trip expires before any acknowledgement " +
+				"can return, so every request is sent twice."},
 		Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut | rule.ResponseIn,
-		Stimulus: "an acknowledged request, Minds: rule.Late | rule.Answer, which measures the round trip", BlackBox: "EMU",
+		Stimulus: "an acknowledged request, Minds: rule.Late | rule.Answer, which measures the round trip",
+		BlackBox: "EMU",
 		New: func(c *rule.Context) rule.Check {
 			least := vtime.Duration(vtime.Never) // shortest round trip seen
 			again := vtime.Time(-1)              // the latest retransmission
@@ -123,9 +136,10 @@ func timerProfile() rule.Rule {
 					if s.Point == trace.RequesterOut {
 						return
 					}
-					// A retransmitted request gives no sample: which copy was acknowledged is not known (Karn and Partridge 1987). Nor
-					// does one that was outstanding then: its ACK may be the answer to the other.
-					if t := c.Sent(s.Pkt.PSN); s.Intact() && !s.Pkt.Opcode.NumberedApart() && t != nil && t.Times == 1 && t.First > again &&
+					// A retransmitted request gives no sample: which copy was acknowledged is not known (Karn and
+					// Partridge 1987). Nor does one that was outstanding then: its ACK may be the answer to the other.
+					if t := c.Sent(s.Pkt.PSN); s.Intact() && !s.Pkt.Opcode.NumberedApart() && t != nil &&
+						t.Times == 1 && t.First > again &&
 						s.Pkt.PSN.In(c.UNA, c.MAX) {
 						least = min(least, s.At.Sub(t.First))
 					}
@@ -135,7 +149,8 @@ func timerProfile() rule.Rule {
 					switch {
 					case least == vtime.Duration(vtime.Never) || t == 0:
 					case 2*t < 3*least:
-						c.Failf(rule.Requester, "T_tr is %v, the round trip takes %v: spurious timeouts expected", t, least)
+						c.Failf(rule.Requester, "T_tr is %v, the round trip takes %v: spurious timeouts expected", t,
+							least)
 					default:
 						c.Met()
 					}

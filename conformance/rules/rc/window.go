@@ -11,9 +11,11 @@ func queueDepth() rule.Rule {
 	return rule.Rule{
 		ID: "RC-WIN-001", Level: rule.MustNot, Rests: validity.Sequence,
 		Title: "Outstanding messages never exceed the depth of the send queue",
-		Source: rule.Source{Ref: "NTT 2.2; IBTA 10.8.2", Requirement: "The number of work requests outstanding on a send queue is at most " +
-			"the depth given when the QP was created."},
-		Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut, Stimulus: "a queue shorter than the work", BlackBox: hardware,
+		Source: rule.Source{Ref: "NTT 2.2; IBTA 10.8.2",
+			Requirement: "The number of work requests outstanding on a send queue is at most " +
+				"the depth given when the QP was created."},
+		Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut, Stimulus: "a queue shorter than the work",
+		BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			var m rule.Outstanding
 			return rule.Check{Sight: func(s *rule.Sight) {
@@ -36,9 +38,10 @@ func queueDepth() rule.Rule {
 func queueStall() rule.Rule {
 	return rule.Rule{
 		ID: "RC-WIN-002", Level: rule.Must, Rests: validity.Path,
-		Title: "With queue depth q and messages of one packet the requester stalls after q of them, and resumes on the ACK",
-		Source: rule.Source{Ref: "NTT 2.2, Fig. 1", Requirement: "With a queue depth of q the sender stops after q messages and sends the next " +
-			"one when an acknowledgement arrives."},
+		Title: "With queue depth q and messages of one packet the requester stalls after q of them, " +
+			"and resumes on the ACK",
+		Source: rule.Source{Ref: "NTT 2.2, Fig. 1", Requirement: "With a queue depth of q the sender stops after q " +
+			"messages and sends the next one when an acknowledgement arrives."},
 		Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut | rule.ResponseIn,
 		Stimulus: "a queue shorter than the work, messages of one packet", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
@@ -100,9 +103,9 @@ func (w *stall) sight(s *rule.Sight) {
 	w.full, w.freed = w.m.Count() >= c.Attr.QueueDepth, vtime.Never
 }
 
-// resume judges the message that follows a stall. A READ waits for those before it, too, when no more may be outstanding
-// (RC-READ-004); and any message waits for a packet to be acknowledged when no more may be in flight, as where READs are
-// acknowledged before their data come, or the data are there and the acknowledgement was lost.
+// resume judges the message that follows a stall. A READ waits for those before it, too, when no more may be
+// outstanding (RC-READ-004); and any message waits for a packet to be acknowledged when no more may be in flight, as
+// where READs are acknowledged before their data come, or the data are there and the acknowledgement was lost.
 func (w *stall) resume(s *rule.Sight) {
 	c, o := w.c, s.Pkt.Opcode
 	able := max(w.freed, w.posted, w.flight)
@@ -115,7 +118,8 @@ func (w *stall) resume(s *rule.Sight) {
 	case !c.Late(rule.Requester, able, rule.Patience, s.At):
 		c.Met()
 	case c.Offers(rule.Completions): // else nobody knows whether there was work to go on with
-		c.Failf(rule.Requester, "%s is sent %v after the acknowledgement that made room", c.Rel(s.Pkt.PSN), s.At.Sub(able))
+		c.Failf(rule.Requester, "%s is sent %v after the acknowledgement that made room",
+			c.Rel(s.Pkt.PSN), s.At.Sub(able))
 	}
 }
 

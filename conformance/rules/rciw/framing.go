@@ -14,8 +14,8 @@ import (
 var fpduForm = define(rule.Rule{
 	ID: "RCIW-MPA-001", Level: rule.Must, Rests: validity.Sequence,
 	Title: "An FPDU is length, ULPDU, padding to a multiple of four, and a CRC32c over all of it",
-	Source: rule.Source{Ref: "RFC 5044 4", Requirement: "Length field, ULPDU and padding together are a multiple of four bytes, the padding is zeros, and the " +
-		"CRC32c that follows covers them and the markers among them."},
+	Source: rule.Source{Ref: "RFC 5044 4", Requirement: "Length field, ULPDU and padding together are a multiple of " +
+		"four bytes, the padding is zeros, and the CRC32c that follows covers them and the markers among them."},
 	Needs: rule.TapRequester, Stimulus: "messages of several lengths",
 	New: watching(func(w *watch) {
 		w.sent = func(u *stream.Unit) {
@@ -25,9 +25,11 @@ var fpduForm = define(rule.Rule{
 			w.Met()
 			switch {
 			case w.out.CRC() && !u.FPDU.CRCOK:
-				w.Failf(rule.Requester, "the CRC of the FPDU at byte %d is %#08x; that of its bytes expected", u.From, u.FPDU.CRCSum)
+				w.Failf(rule.Requester, "the CRC of the FPDU at byte %d is %#08x; that of its bytes expected",
+					u.From, u.FPDU.CRCSum)
 			case u.Err != nil:
-				w.Failf(rule.Requester, "the FPDU at byte %d holds no DDP segment, which is expected: %v", u.From, u.Err)
+				w.Failf(rule.Requester, "the FPDU at byte %d holds no DDP segment, which is expected: %v", u.From,
+					u.Err)
 			}
 			if slices.ContainsFunc(u.FPDU.Pad, func(b byte) bool { return b != 0 }) {
 				w.Failf(rule.Requester, "the padding of the FPDU at byte %d is % x, want zeros", u.From, u.FPDU.Pad)
@@ -38,15 +40,18 @@ var fpduForm = define(rule.Rule{
 
 var markersPlaced = define(rule.Rule{
 	ID: "RCIW-MPA-002", Level: rule.Must, Rests: validity.Sequence,
-	Title: "When the receiver asked for markers, one stands at every 512th byte and points back to the length of its FPDU",
-	Source: rule.Source{Ref: "RFC 5044 4.3", Requirement: "Markers are inserted every 512 bytes of the stream, the first before the first FPDU; FPDUPTR is the number " +
-		"of bytes from the ULPDU length field to the marker, and zero for one that precedes it."},
+	Title: "When the receiver asked for markers, one stands at every 512th byte and points back to " +
+		"the length of its FPDU",
+	Source: rule.Source{Ref: "RFC 5044 4.3", Requirement: "Markers are inserted every 512 bytes of the stream, the " +
+		"first before the first FPDU; FPDUPTR is the number of bytes from the ULPDU length field to the marker, and " +
+		"zero for one that precedes it."},
 	Needs: rule.TapRequester, Stimulus: "markers negotiated, and a message longer than 512 bytes",
 	New: watching(func(w *watch) {
 		w.sent = func(u *stream.Unit) {
 			switch {
 			case errors.Is(u.Err, mpa.ErrMarker):
-				w.Failf(rule.Requester, "a marker near byte %d points elsewhere than to byte %d, where its FPDU begins; that expected", u.To, u.From)
+				w.Failf(rule.Requester, "a marker near byte %d points elsewhere than to byte %d, where its FPDU "+
+					"begins; that expected", u.To, u.From)
 			case u.FPDU != nil && u.FPDU.Marks > 0:
 				w.Met()
 			}
@@ -57,11 +62,12 @@ var markersPlaced = define(rule.Rule{
 var wrongCRC = define(rule.Rule{
 	ID: "RCIW-MPA-003", Level: rule.Must,
 	Title: "A receiver that finds a wrong CRC takes nothing more from the stream and ends it",
-	Source: rule.Source{Ref: "RFC 5044 4.4, 8", Requirement: "When the CRC of an FPDU is wrong, neither it nor anything behind it may reach DDP, and the connection is " +
-		"closed with an error."},
+	Source: rule.Source{Ref: "RFC 5044 4.4, 8", Requirement: "When the CRC of an FPDU is wrong, neither it nor " +
+		"anything behind it may reach DDP, and the connection is closed with an error."},
 	Needs: rule.TapResponder | rule.Completions, Stimulus: "an FPDU arrives with a CRC that is wrong",
 	New: watching(func(w *watch) {
-		end := w.owes("the CRC of an FPDU is wrong: the end of the stream expected, and it goes on", func() bool { return w.ended })
+		end := w.owes("the CRC of an FPDU is wrong: the end of the stream expected, and it goes on",
+			func() bool { return w.ended })
 		var before sends // that came before such an FPDU
 		taken := 0       // receives that completed
 		w.arrived = func(u *stream.Unit) {
@@ -79,7 +85,8 @@ var wrongCRC = define(rule.Rule{
 				return
 			}
 			if taken++; end.Owed() && taken > before.count() {
-				w.Fail(rule.Responder, "a receive completes with what follows an FPDU whose CRC is wrong; nothing of that expected")
+				w.Fail(rule.Responder, "a receive completes with what follows an FPDU whose CRC is wrong; "+
+					"nothing of that expected")
 			}
 		}
 	}),

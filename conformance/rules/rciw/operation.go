@@ -10,8 +10,8 @@ import (
 var readForm = define(rule.Rule{
 	ID: "RCIW-RD-001", Level: rule.Must,
 	Title: "A READ request has 28 bytes, and the response goes to the sink that it names, in order and no further",
-	Source: rule.Source{Ref: "RFC 5040 4.4, 4.5", Requirement: "The request names sink STag and offset, size, source STag and offset; the response is tagged with the " +
-		"sink's."},
+	Source: rule.Source{Ref: "RFC 5040 4.4, 4.5", Requirement: "The request names sink STag and offset, size, source " +
+		"STag and offset; the response is tagged with the sink's."},
 	Needs: rule.TapRequester | rule.TapResponder, Stimulus: "READs",
 	New: watching(func(w *watch) {
 		r := reads{watch: w}
@@ -33,7 +33,8 @@ func (r *reads) request(u *stream.Unit) {
 	r.Met()
 	var body iwarp.ReadBody
 	if err := body.Decode(u.Segment.Payload); err != nil || !u.Segment.Last {
-		r.Failf(rule.Requester, "a READ request has %d bytes of body, want %d in one segment", len(u.Segment.Payload), iwarp.ReadBodyLen)
+		r.Failf(rule.Requester, "a READ request has %d bytes of body, want %d in one segment", len(u.Segment.Payload),
+			iwarp.ReadBodyLen)
 		return
 	}
 	r.open = append(r.open, body)
@@ -51,9 +52,11 @@ func (r *reads) response(u *stream.Unit) {
 	b := &r.open[0]
 	switch left := b.Len - r.got; {
 	case s.STag != b.SinkSTag || s.TO != b.SinkTO+uint64(r.got):
-		r.Failf(rule.Responder, "a READ response goes to STag %#x at %#x, want the sink, %#x at %#x", s.STag, s.TO, b.SinkSTag, b.SinkTO+uint64(r.got))
+		r.Failf(rule.Responder, "a READ response goes to STag %#x at %#x, want the sink, %#x at %#x", s.STag, s.TO,
+			b.SinkSTag, b.SinkTO+uint64(r.got))
 	case n > left || s.Last != (n == left):
-		r.Failf(rule.Responder, "a READ response of %d bytes, last %v; %d bytes at most expected, last %v", n, s.Last, left, n >= left)
+		r.Failf(rule.Responder, "a READ response of %d bytes, last %v; %d bytes at most expected, last %v", n,
+			s.Last, left, n >= left)
 	}
 	if r.got += n; s.Last {
 		r.open, r.got = r.open[1:], 0
@@ -62,14 +65,17 @@ func (r *reads) response(u *stream.Unit) {
 
 var invalidSTag = define(rule.Rule{
 	ID: "RCIW-TERM-001", Level: rule.Must,
-	Title: "An STag that is not valid is answered by a Terminate with the right layer, type and code, and then the connection closes",
-	Source: rule.Source{Ref: "RFC 5040 4.8; RFC 5041 8.2", Requirement: "Of a WRITE, DDP reports a tagged buffer error, of a READ request, RDMAP a remote protection error; both " +
-		"have the code invalid STag."},
+	Title: "An STag that is not valid is answered by a Terminate with the right layer, type and code, and then " +
+		"the connection closes",
+	Source: rule.Source{Ref: "RFC 5040 4.8; RFC 5041 8.2",
+		Requirement: "Of a WRITE, DDP reports a tagged buffer error, of a READ request, RDMAP a remote " +
+			"protection error; both have the code invalid STag."},
 	Needs: rule.Both | rule.Probes, Stimulus: "a WRITE or a READ request with an STag that nobody has",
 	New: watching(func(w *watch) {
 		t := termination{watch: w, stags: map[uint32]bool{}}
 		t.notice = w.owes("an STag that nobody has: a Terminate expected, none came", func() bool { return t.said })
-		t.end = w.owes("an STag that nobody has: the end of the connection expected behind the Terminate, and it stays open",
+		t.end = w.owes("an STag that nobody has: the end of the connection expected behind the "+
+			"Terminate, and it stays open",
 			func() bool { return !t.said || w.ended })
 		w.arrived, w.answered, w.told = t.arrived, t.answered, t.told
 	}),
@@ -115,6 +121,7 @@ func (t *termination) answered(u *stream.Unit) {
 	}
 	t.said = true
 	if w := &t.want; t.notice.Owed() && (body.Layer != w.Layer || body.Type != w.Type || body.Code != w.Code) {
-		t.Failf(rule.Responder, "Terminate with layer %d, type %d, code %d, want %d, %d, %d for this STag", body.Layer, body.Type, body.Code, w.Layer, w.Type, w.Code)
+		t.Failf(rule.Responder, "Terminate with layer %d, type %d, code %d, want %d, %d, %d for this STag", body.Layer,
+			body.Type, body.Code, w.Layer, w.Type, w.Code)
 	}
 }

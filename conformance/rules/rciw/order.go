@@ -13,8 +13,8 @@ import (
 var msnCounts = define(rule.Rule{
 	ID: "RCIW-DDP-001", Level: rule.Must, Rests: validity.Sequence,
 	Title: "The messages of each untagged queue are numbered from 1, one by one, and their segments follow each other",
-	Source: rule.Source{Ref: "RFC 5041 4.3", Requirement: "The MSN of a queue begins with 1 and grows by one for each message; MO is the place of a segment in its " +
-		"message."},
+	Source: rule.Source{Ref: "RFC 5041 4.3", Requirement: "The MSN of a queue begins with 1 and grows by one for " +
+		"each message; MO is the place of a segment in its message."},
 	Needs: rule.TapRequester, Stimulus: "SENDs and READs",
 	New: watching(func(w *watch) {
 		queues := [iwarp.QueueTerminate + 1]numbering{}
@@ -29,7 +29,8 @@ var msnCounts = define(rule.Rule{
 			w.Met()
 			q := &queues[s.QN]
 			if s.MSN != q.msn || s.MO != q.mo {
-				w.Failf(rule.Requester, "%v has msn=%d mo=%d in queue %d, want msn=%d mo=%d", s.Opcode, s.MSN, s.MO, s.QN, q.msn, q.mo)
+				w.Failf(rule.Requester, "%v has msn=%d mo=%d in queue %d, want msn=%d mo=%d", s.Opcode, s.MSN, s.MO,
+					s.QN, q.msn, q.mo)
 			}
 			q.pass(s)
 		}
@@ -50,9 +51,11 @@ func (q *numbering) pass(s *iwarp.Segment) {
 var headOfLine = define(rule.Rule{
 	ID: "RCIW-HOL-001", Level: rule.Must,
 	Title: "One lost TCP segment delays every later delivery until it has come again",
-	Source: rule.Source{Ref: "DIW IV-A", Requirement: "in the case of packet loss, there can be a significant delay in delivering data that have already arrived but " +
-		"is blocked by an incomplete message at the head of the receive queue"},
-	Needs: rule.Both | rule.Completions, Stimulus: "a lost segment, and later ones that arrive before it comes again", BlackBox: "SIW,HW,ENG",
+	Source: rule.Source{Ref: "DIW IV-A", Requirement: "in the case of packet loss, there can be a significant delay " +
+		"in delivering data that have already arrived but is blocked by an incomplete message at the head " +
+		"of the receive queue"},
+	Needs: rule.Both | rule.Completions, Stimulus: "a lost segment, and later ones that arrive before it comes again",
+	BlackBox: "SIW,HW,ENG",
 	New: watching(func(w *watch) {
 		var sent sends
 		taken := 0 // receives that completed
@@ -68,7 +71,8 @@ var headOfLine = define(rule.Rule{
 			}
 			end, have := sent.end(taken), w.in.Next(int(w.Req))
 			if taken++; w.missing() && end > have {
-				w.Failf(rule.Responder, "a receive completes with bytes of the stream up to %d; none beyond byte %d expected, which is missing", end, have)
+				w.Failf(rule.Responder, "a receive completes with bytes of the stream up to %d; none beyond byte %d "+
+					"expected, which is missing", end, have)
 			}
 		}
 	}),
@@ -77,8 +81,8 @@ var headOfLine = define(rule.Rule{
 var writeVisible = define(rule.Rule{
 	ID: "RCIW-ORD-001", Level: rule.Must,
 	Title: "When a receive completes, every WRITE that was sent before its SEND is in memory",
-	Source: rule.Source{Ref: "RFC 5040 5.5", Requirement: "A WRITE that precedes a SEND on the stream is placed before the SEND is delivered, which is how the peer learns " +
-		"of it."},
+	Source: rule.Source{Ref: "RFC 5040 5.5", Requirement: "A WRITE that precedes a SEND on the stream is placed " +
+		"before the SEND is delivered, which is how the peer learns of it."},
 	Needs: rule.TapResponder | rule.Completions | rule.Stores, Stimulus: "a WRITE and a SEND after it",
 	New: watching(func(w *watch) {
 		v := visible{watch: w}
@@ -134,7 +138,8 @@ func (v *visible) told(e *trace.Event) {
 		s := v.sends[0]
 		v.sends = append(v.sends[:0], v.sends[1:]...)
 		if len(v.owed) > 0 && v.owed[0].to <= s.end {
-			v.Failf(rule.Responder, "a receive completes; %d bytes of a WRITE before it expected at %#x first", v.owed[0].n, v.owed[0].va)
+			v.Failf(rule.Responder, "a receive completes; %d bytes of a WRITE before it expected at %#x first",
+				v.owed[0].n, v.owed[0].va)
 			v.owed = v.owed[1:]
 		} else if s.after {
 			v.Met()

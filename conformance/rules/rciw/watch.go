@@ -10,8 +10,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// watch reads a connection for a check: what the requester of the half-conversation sends and the peer receives, and what the
-// peer sends. A nil function is not called.
+// watch reads a connection for a check: what the requester of the half-conversation sends and the peer receives, and
+// what the peer sends. A nil function is not called.
 type watch struct {
 	*rule.Context
 	out, in  stream.Conn // as sent, and as it arrives

@@ -11,9 +11,11 @@ import (
 
 var decisions = define(rule.Rule{
 	ID: "SRN-RTX-001", Level: rule.Must,
-	Title:  "Recovery decides as IRN does: the expected packet first, then what is missing below one that arrived, each once",
-	Source: rule.Source{Ref: "FASR V-A, IRN 3.1", Requirement: "We implement IRN and SRNIC based on the FaSR protocol stack on the same FPGA."},
-	Needs:  rule.TapRequester | rule.Completions, Sees: rule.RequestOut | rule.Arrivals, Stimulus: "lost packets",
+	Title: "Recovery decides as IRN does: the expected packet first, then what is missing below one " +
+		"that arrived, each once",
+	Source: rule.Source{Ref: "FASR V-A, IRN 3.1",
+		Requirement: "We implement IRN and SRNIC based on the FaSR protocol stack on the same FPGA."},
+	Needs: rule.TapRequester | rule.Completions, Sees: rule.RequestOut | rule.Arrivals, Stimulus: "lost packets",
 	New: func(c *rule.Context) rule.Check {
 		d := decider{c: c, intake: rule.NewIntake(c), Sender: selective.NewSender(c, rule.Requester)}
 		d.Handed = handed
@@ -26,7 +28,8 @@ var decisions = define(rule.Rule{
 })
 
 const (
-	// handed is how many packets a requester may have handed to its port: less than others, as what makes it late is its pipeline.
+	// handed is how many packets a requester may have handed to its port: less than others, as what makes it late is
+	// its pipeline.
 	handed = 8
 	// roomForAnswers is more than any window of tests has, so that no answer finds the buffer full.
 	roomForAnswers = 4096
@@ -40,7 +43,8 @@ type decider struct {
 	begun  bool // the first PSN is known
 }
 
-// dropsAnswers reports a requester whose pipeline has so little room that answers may be dropped there, which no tap shows.
+// dropsAnswers reports a requester whose pipeline has so little room that answers may be dropped there, which no tap
+// shows.
 func dropsAnswers(c *rule.Context) bool {
 	n, err := strconv.Atoi(c.Attr.Params["buffer"])
 	return err == nil && n < roomForAnswers

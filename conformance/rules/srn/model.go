@@ -13,9 +13,11 @@ import (
 var throughputLoss = define(rule.Rule{
 	ID: "SRN-MOD-001", Level: rule.Should, Rests: validity.Everything,
 	Title: "A flow that keeps the pipeline busy loses k p T_q / (t + k p T_q) of its throughput, within 2 %",
-	Source: rule.Source{Ref: "FASR II-A, Figure 2", Requirement: "Every time the pipeline waits for the result of a software SR query, the backlog of " +
-		"packets waiting to be processed will also increase, and the loss of throughput at 1% packet loss on 400Gbps bandwidth can be as high as 40%."},
-	Needs: rule.TapResponder | rule.Attributes, Sees: rule.RequestIn | rule.ResponseOut, Stimulus: "random loss in a flow of one QP at the rate of the pipeline",
+	Source: rule.Source{Ref: "FASR II-A, Figure 2", Requirement: "Every time the pipeline waits for the result of a " +
+		"software SR query, the backlog of packets waiting to be processed will also increase, and the loss of " +
+		"throughput at 1% packet loss on 400Gbps bandwidth can be as high as 40%."},
+	Needs: rule.TapResponder | rule.Attributes, Sees: rule.RequestIn | rule.ResponseOut,
+	Stimulus: "random loss in a flow of one QP at the rate of the pipeline",
 	New: func(c *rule.Context) rule.Check {
 		f := flow{c: c, pipe: pipeOf(c), last: vtime.Never}
 		return rule.Check{Sight: f.sight, End: f.end}
@@ -104,5 +106,6 @@ func (f *flow) end(vtime.Time) {
 
 // percent says what was measured and what was expected.
 func percent(got, want float64) string {
-	return fmt.Sprintf("the flow lost %.1f %% of its throughput, want %.1f %%, what the queries of its retransmissions cost", 100*got, 100*want)
+	return fmt.Sprintf("the flow lost %.1f %% of its throughput, want %.1f %%, what the queries of its "+
+		"retransmissions cost", 100*got, 100*want)
 }

@@ -17,8 +17,8 @@ const stateBytes = 12
 var stateSize = define(rule.Rule{
 	ID: "SRN-QP-001", Level: rule.Must, Rests: validity.Sequence,
 	Title: "The SR state of a QP on the chip is 12 bytes, with no bitmap: it does not grow when packets wait",
-	Source: rule.Source{Ref: "FASR V-A", Requirement: "SRNIC adds 12B of state overhead per QP to avoid contention and a 1.2us delay in accessing " +
-		"the bitmaps."},
+	Source: rule.Source{Ref: "FASR V-A", Requirement: "SRNIC adds 12B of state overhead per QP to avoid contention " +
+		"and a 1.2us delay in accessing the bitmaps."},
 	Needs: rule.Probes, Stimulus: "none",
 	New: func(c *rule.Context) rule.Check {
 		return rule.Check{Event: func(e *trace.Event) {
@@ -36,8 +36,8 @@ var stateSize = define(rule.Rule{
 var stalls = define(rule.Rule{
 	ID: "SRN-STL-001", Level: rule.Must,
 	Title: "Each bitmap query stalls the receive pipeline T_q: a retransmission is answered after its queries",
-	Source: rule.Source{Ref: "FASR II-A", Requirement: "Because the receiver needs to pause the pipeline to wait for the CPU's bitmap query results after " +
-		"receiving the retransmitted packet."},
+	Source: rule.Source{Ref: "FASR II-A", Requirement: "Because the receiver needs to pause the pipeline to wait for " +
+		"the CPU's bitmap query results after receiving the retransmitted packet."},
 	Needs: rule.TapResponder | rule.Attributes, Sees: rule.RequestIn | rule.ResponseOut, Stimulus: "a lost packet",
 	New: func(c *rule.Context) rule.Check {
 		w := stallWatch{c: c, pipe: pipeOf(c), queries: map[string]int64{}}
@@ -75,7 +75,8 @@ func (w *stallWatch) sight(s *rule.Sight) {
 	default:
 		w.waiting = false
 		if s.At < w.until {
-			c.Failf(rule.Responder, "acknowledges %s, which fills a hole, %v too early: the end of %d queries of %v expected first",
+			c.Failf(rule.Responder, "acknowledges %s, which fills a hole, %v too early: the end of %d queries "+
+				"of %v expected first",
 				c.Request(w.psn), w.until.Sub(s.At), w.pipe.Queries, w.pipe.Query)
 			return
 		}
@@ -104,7 +105,8 @@ func (w *stallWatch) event(e *trace.Event) {
 		w.queries[half] = e.Value
 	case name != "stalled_ps":
 	case e.Value != w.queries[half]*int64(w.pipe.Query):
-		w.c.Failf(blame(half), "%d queries have stalled the pipeline for %v, want %v each", w.queries[half], vtime.Duration(e.Value), w.pipe.Query)
+		w.c.Failf(blame(half), "%d queries have stalled the pipeline for %v, want %v each", w.queries[half],
+			vtime.Duration(e.Value), w.pipe.Query)
 	case e.Value > 0:
 		w.c.Met()
 	}
@@ -120,8 +122,9 @@ func blame(half string) rule.Blame {
 var noStall = define(rule.Rule{
 	ID: "SRN-STL-002", Level: rule.MustNot,
 	Title: "The pipeline does not stall for a QP that has lost nothing",
-	Source: rule.Source{Ref: "FASR V-C1", Requirement: "SRNIC and FaSR maintain the highest throughput with little change when " +
-		"the number of QPs increases from 16 to 5K, as they keep the QPC of 5K QPs entirely in on-chip memory without cache misses."},
+	Source: rule.Source{Ref: "FASR V-C1", Requirement: "SRNIC and FaSR maintain the highest throughput " +
+		"with little change when the number of QPs increases from 16 to 5K, as they keep the QPC of 5K QPs entirely " +
+		"in on-chip memory without cache misses."},
 	Needs: rule.Both | rule.Probes, Sees: rule.RequestIn | rule.Responses | rule.ReadAckIn, Stimulus: "none",
 	New: func(c *rule.Context) rule.Check {
 		w := lossWatch{c: c}
@@ -149,7 +152,8 @@ func (w *lossWatch) sight(s *rule.Sight) {
 func (w *lossWatch) event(e *trace.Event) {
 	half, name, ok := reported(w.c, e)
 	if ok && name == "stalled_ps" && !w.lost {
-		w.c.Failf(blame(half), "the pipeline has stalled for %v, want 0: everything came in order", vtime.Duration(e.Value))
+		w.c.Failf(blame(half), "the pipeline has stalled for %v, want 0: everything came in order",
+			vtime.Duration(e.Value))
 	}
 }
 

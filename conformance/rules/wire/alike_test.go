@@ -28,7 +28,8 @@ func single() (list []rule.Rule) {
 func judgeFrames(rules []rule.Rule, taps [2]bool, from trace.Side, frames ...[]byte) (n [][2]int) {
 	h := trace.Header{Taps: taps, Bytes: true, Conns: make([]trace.Conn, 1)}
 	for i := range h.Conns[0].Ends {
-		h.Conns[0].Ends[i] = trace.End{Known: true, QP: engine.QP{QPN: 18, DestQPN: 18, PKey: roce.DefaultPKey, MTU: 256}}
+		h.Conns[0].Ends[i] = trace.End{Known: true, QP: engine.QP{QPN: 18, DestQPN: 18,
+			PKey: roce.DefaultPKey, MTU: 256}}
 	}
 	j := rule.NewJudge(h, rules, rule.Options{})
 	line := trace.NewTimeline(&h, j)
@@ -86,7 +87,8 @@ func TestAlike(t *testing.T) {
 						continue // nobody's, so that both halves of the connection are shown it once they have begun
 					}
 					alone := judgeFrames(rules, taps, c.from, edited)
-					among := judgeFrames(rules, taps, c.from, plain(7), plain(8), edited, plain(10), edited, plain(30), plain(31))
+					among := judgeFrames(rules, taps, c.from, plain(7), plain(8), edited, plain(10), edited,
+						plain(30), plain(31))
 					for i := range rules {
 						met, broken := 5*usual[i][0]+2*alone[i][0], 5*usual[i][1]+2*alone[i][1]
 						if among[i] != [2]int{met, broken} {

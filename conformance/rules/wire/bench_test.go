@@ -10,7 +10,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// stream is a run without bytes as the judge of these rules sees it: WRITE_MIDDLEs that arrive, every 16th acknowledged.
+// stream is a run without bytes as the judge of these rules sees it: WRITE_MIDDLEs that arrive, every 16th
+// acknowledged.
 type stream struct {
 	judge *rule.Judge
 	rec   trace.Record

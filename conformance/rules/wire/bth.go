@@ -13,7 +13,8 @@ var bthReserved = rule.Rule{
 	ID: "WIRE-BTH-001", Level: rule.Must, Rests: validity.Frames,
 	Title: "TVer is 0 and the reserved bits of the BTH are zero on transmit, and so are the reserved bytes of a CNP",
 	Source: rule.Source{Ref: "IBTA 9.2, A17.9.3",
-		Requirement: "The transport header version is 0, and reserved fields are transmitted as zero and ignored on receipt"},
+		Requirement: "The transport header version is 0, and reserved fields are transmitted as zero " +
+			"and ignored on receipt"},
 	Needs: rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "every operation and length", BlackBox: "HW,RXE",
 	Each: sent(func(c *rule.Context, s *rule.Sight) {
 		p := s.Pkt
@@ -25,7 +26,8 @@ var bthReserved = rule.Rule{
 			c.Fail(sender(s), "the bytes behind the BTH of a CNP are reserved; zeros expected")
 		}
 		if c.Maker(s) != rule.AtPort && p.Resv6 != 0 && p.TVer|p.Resv7 == 0 {
-			c.Doubt("a frame passed with reserved bits beside FECN and BECN: sent so, or rewritten before the tap, as the ICRC allows")
+			c.Doubt("a frame passed with reserved bits beside FECN and BECN: sent so, or rewritten before the " +
+				"tap, as the ICRC allows")
 			return
 		}
 		if p.TVer|p.Resv6|p.Resv7 != 0 {
@@ -61,7 +63,8 @@ var bthPadding = rule.Rule{
 	Title: "PadCnt fills the payload to a multiple of four bytes, and the padding is zero",
 	Source: rule.Source{Ref: "IBTA 9.2",
 		Requirement: "PadCnt is the number of bytes that align the payload to four bytes; the pad bytes are zero"},
-	Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "every operation and length", BlackBox: "HW,RXE",
+	Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "every operation and length",
+	BlackBox: "HW,RXE",
 	Each: sent(func(c *rule.Context, s *rule.Sight) {
 		if wrong := padding(s); wrong != "" {
 			c.Fail(sender(s), wrong)
@@ -99,13 +102,14 @@ func padding(s *rule.Sight) string {
 // icrcLen is the length of the invariant CRC behind the padding.
 const icrcLen = 4
 
-// bthPKey judges both directions against the sender's own partition table, not the receiver's. Of a foreign capture that table holds what
-// nearly all packets of the sender carry.
+// bthPKey judges both directions against the sender's own partition table, not the receiver's. Of a foreign capture
+// that table holds what nearly all packets of the sender carry.
 var bthPKey = rule.Rule{
 	ID: "WIRE-BTH-004", Level: rule.Must, Rests: validity.Frames,
 	Title: "P_Key matches the partition of the QP in its low 15 bits",
 	Source: rule.Source{Ref: "IBTA 10.9",
-		Requirement: "Every packet carries a P_Key of the partition that its QP is a member of; the top bit tells full from limited membership"},
+		Requirement: "Every packet carries a P_Key of the partition that its QP is a member of; the top bit tells " +
+			"full from limited membership"},
 	Needs: rule.Frames, Sees: rule.Emitted, Stimulus: "any traffic", BlackBox: "HW,RXE",
 	Each: sent(func(c *rule.Context, s *rule.Sight) {
 		own, peer := c.Attr.PKey, c.PeerAttr.PKey
@@ -124,9 +128,11 @@ var bthPKey = rule.Rule{
 			c.Failf(sender(s), "P_Key %#04x, that of its other packets is %#04x; one for a QP expected", key, own)
 		case sender(s) == rule.Requester: // the answer shows what the other end takes
 		case !rule.SamePartition(own, peer):
-			c.Failf(rule.Responder, "P_Key %#04x answers requests of partition %#04x; they are to be dropped", key, peer)
+			c.Failf(rule.Responder, "P_Key %#04x answers requests of partition %#04x; they are to be dropped", key,
+				peer)
 		case (own|peer)&fullMember == 0:
-			c.Failf(rule.Responder, "P_Key %#04x answers %#04x: limited members cannot reach each other; the request is to be dropped", key, peer)
+			c.Failf(rule.Responder, "P_Key %#04x answers %#04x: limited members cannot reach each other; the "+
+				"request is to be dropped", key, peer)
 		}
 	}),
 }
@@ -137,9 +143,11 @@ const fullMember = 0x8000
 // bthSolicited is met by packets on which the bit must be clear; those on which it may be set prove nothing.
 var bthSolicited = rule.Rule{
 	ID: "WIRE-BTH-005", Level: rule.Must, Rests: validity.Frames,
-	Title: "SE is set only on packets that can cause a solicited event: the LAST or ONLY of a SEND, or of a WRITE with immediate",
+	Title: "SE is set only on packets that can cause a solicited event: the LAST or ONLY of a SEND, or of a " +
+		"WRITE with immediate",
 	Source: rule.Source{Ref: "IBTA 9.2.3",
-		Requirement: "The solicited event bit is set only in the last or only packet of a SEND, or of an RDMA WRITE with immediate"},
+		Requirement: "The solicited event bit is set only in the last or only packet of a SEND, or of an RDMA " +
+			"WRITE with immediate"},
 	Needs: rule.Frames, Sees: rule.Emitted, Stimulus: "every operation and length", BlackBox: "HW,RXE",
 	Each: sent(func(c *rule.Context, s *rule.Sight) {
 		o := s.Pkt.Opcode

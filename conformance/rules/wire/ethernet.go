@@ -13,8 +13,10 @@ var destinationMAC = rule.Rule{
 	ID: "WIRE-MAC-001", Level: rule.Must, Rests: validity.Sequence,
 	Title: "A frame goes to the MAC address of its next hop: to no group, and where those before and behind it go",
 	Source: rule.Source{Ref: "RFC 826, RFC 1122 3.3.6",
-		Requirement: "A packet for one host is sent to the hardware address of its next hop; group addresses are for IP groups alone"},
-	Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "frames at the port of their sender", BlackBox: "HW,RXE",
+		Requirement: "A packet for one host is sent to the hardware address of its next hop; group addresses " +
+			"are for IP groups alone"},
+	Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "frames at the port of their sender",
+	BlackBox: "HW,RXE",
 	New: func(c *rule.Context) rule.Check {
 		var ends [2]nextHop // by side: datagrams that set connections up are requests in both directions
 		return rule.Check{Sight: func(s *rule.Sight) {
@@ -24,7 +26,8 @@ var destinationMAC = rule.Rule{
 				return
 			}
 			if made != rule.AtPort {
-				c.Doubt("frames of an end are seen away from its port alone, where they bear the addresses of whoever forwarded them")
+				c.Doubt("frames of an end are seen away from its port alone, where they bear the addresses of " +
+					"whoever forwarded them")
 				return
 			}
 			to := mac(s.Raw[:6])
@@ -33,7 +36,8 @@ var destinationMAC = rule.Rule{
 				return
 			}
 			if to[0]&1 != 0 && !toGroup(ip) {
-				c.Failf(sender(s), "a packet for one host goes to the group %v; the address of the next hop expected", to)
+				c.Failf(sender(s), "a packet for one host goes to the group %v; the address of the next hop expected",
+					to)
 				return
 			}
 			hop := &ends[s.Rec.From]
@@ -71,8 +75,8 @@ func destination(ip []byte) (host [16]byte) {
 	return host
 }
 
-// nextHop is where one end sends its frames. A route that changes moves all that follows, so that a single frame for another address
-// has gone astray.
+// nextHop is where one end sends its frames. A route that changes moves all that follows, so that a single frame for
+// another address has gone astray.
 type nextHop struct {
 	host         [16]byte // to which the frames go at last: of frames that belong to no connection, they may be several
 	before, last heading  // of the newest two frames, without those that went astray
@@ -94,7 +98,8 @@ func (h *nextHop) judge(c *rule.Context, s *rule.Sight, to mac) {
 		h.before = h.last
 		c.Met()
 	case h.before.known && h.before.to == to && s.At.Sub(h.before.at) <= rule.Drain:
-		c.FailAt(h.last.at, h.last.record, sender(s), fmt.Sprintf("goes to %v; %v expected, as the frames before and behind it", h.last.to, to))
+		c.FailAt(h.last.at, h.last.record, sender(s),
+			fmt.Sprintf("goes to %v; %v expected, as the frames before and behind it", h.last.to, to))
 	default:
 		h.before = h.last
 	}

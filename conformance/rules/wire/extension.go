@@ -25,8 +25,10 @@ var extensionLayout = rule.Rule{
 	ID: "WIRE-EXT-001", Level: rule.Must, Rests: validity.Frames,
 	Title: "Extension packets have exactly the layout of their opcode, with spare bits zero",
 	Source: rule.Source{Ref: "package roce, extension opcodes",
-		Requirement: "SACKETH is four bytes (3 bits lost-cnt, 5 spare, 24 PSN), SOETH eight (8 spare, 24 sequence number, 32 offset), VAETH eight"},
-	Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Features: []string{extension}, Stimulus: "packets of an extension", BlackBox: "ENG",
+		Requirement: "SACKETH is four bytes (3 bits lost-cnt, 5 spare, 24 PSN), SOETH eight (8 spare, 24 sequence " +
+			"number, 32 offset), VAETH eight"},
+	Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Features: []string{extension},
+	Stimulus: "packets of an extension", BlackBox: "ENG",
 	Each: sent(func(c *rule.Context, s *rule.Sight) {
 		o := s.Pkt.Opcode
 		if o.Class() != roce.ClassX && o.Class() != roce.ClassF {
@@ -55,14 +57,16 @@ var spares = []spare{
 	{roce.LayoutSOETH, "sn", -1, 0xFF},    // the byte before the sequence number
 }
 
-// extensionIdentity runs the codec of the harness over whatever the devices send: a bit that a device sets and the codec
-// does not know is a fault of either, and shows here.
+// extensionIdentity runs the codec of the harness over whatever the devices send: a bit that a device sets and the
+// codec does not know is a fault of either, and shows here.
 var extensionIdentity = rule.Rule{
 	ID: "WIRE-EXT-002", Level: rule.Must, Rests: validity.Frames,
 	Title: "Decoding a frame and encoding it again is the identity",
 	Source: rule.Source{Ref: "IBTA 9.2",
-		Requirement: "Every bit of a packet is either a field, a zero, or a checksum of the others, so nothing is lost between bytes and fields"},
-	Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "frames of every kind", BlackBox: "ENG",
+		Requirement: "Every bit of a packet is either a field, a zero, or a checksum of the others, so nothing is " +
+			"lost between bytes and fields"},
+	Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "frames of every kind",
+	BlackBox: "ENG",
 	Each: sent(func(c *rule.Context, s *rule.Sight) {
 		var f roce.Frame
 		if s.Defect() != "" || s.ICRC != trace.Good || f.Decode(s.Raw) != nil {
@@ -70,15 +74,16 @@ var extensionIdentity = rule.Rule{
 		}
 		c.Met()
 		if at := difference(s.Raw, &f); at >= 0 {
-			c.Failf(sender(s), "%v: byte %d does not survive decoding and encoding; the same bytes expected", f.Packet.Opcode, at)
+			c.Failf(sender(s), "%v: byte %d does not survive decoding and encoding; the same bytes expected",
+				f.Packet.Opcode, at)
 		}
 	}),
 }
 
-// difference returns the first byte in which a frame differs from what was decoded of it, -1 when there is none. The payload is taken
-// as it is, and an ICRC that is good is that of the same bytes. Ethernet padding behind the packet is not compared, nor is a UDP
-// checksum that the encoder leaves out, as it may over IPv4, or that the sender has left out, nor the traffic class and the flow label
-// of IPv6, which are the network's.
+// difference returns the first byte in which a frame differs from what was decoded of it, -1 when there is none. The
+// payload is taken as it is, and an ICRC that is good is that of the same bytes. Ethernet padding behind the packet is
+// not compared, nor is a UDP checksum that the encoder leaves out, as it may over IPv4, or that the sender has left
+// out, nor the traffic class and the flow label of IPv6, which are the network's.
 func difference(raw []byte, f *roce.Frame) int {
 	var room [roce.MaxHead]byte
 	head := f.AppendHead(room[:0])
@@ -123,7 +128,8 @@ var extensionTruncation = rule.Rule{
 	Title: "The decoder never panics, and rejects every truncation of every valid packet",
 	Source: rule.Source{Ref: "IBTA 9.6, RFC 791",
 		Requirement: "A packet shorter than its length fields or its headers say is malformed and is discarded"},
-	Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted, Stimulus: "an endpoint that reports what its decoder makes of truncated packets", BlackBox: "ENG",
+	Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted, Stimulus: "an endpoint that reports what its decoder makes " +
+		"of truncated packets", BlackBox: "ENG",
 	New: func(c *rule.Context) rule.Check {
 		var sides [2]*opcodes // what the requester's side has tried, and the responder's
 		return rule.Check{Sight: func(s *rule.Sight) {
@@ -148,7 +154,8 @@ var extensionTruncation = rule.Rule{
 			if e.Kind == trace.Probe && e.Name == "truncations_accepted" && c.Mine(e) {
 				c.Met()
 				if e.Value != 0 {
-					c.Failf(rule.Requester, "the endpoint's decoder accepts %d truncated packets, none expected", e.Value)
+					c.Failf(rule.Requester, "the endpoint's decoder accepts %d truncated packets, none expected",
+						e.Value)
 				}
 			}
 		}}

@@ -10,10 +10,13 @@ import (
 // icrcValue trusts the observer's own computation, which icrcVectors and the tests of package roce hold to captures.
 var icrcValue = rule.Rule{
 	ID: "WIRE-ICRC-001", Level: rule.Must, Rests: validity.Frames,
-	Title: "The ICRC is right: CRC-32 over eight bytes of ones and the packet with its variant fields masked, little-endian",
+	Title: "The ICRC is right: CRC-32 over eight bytes of ones and the packet with its variant fields " +
+		"masked, little-endian",
 	Source: rule.Source{Ref: "IBTA A17.3.3",
-		Requirement: "The invariant CRC covers the packet from the IP header on, with the fields that may change in transit replaced by ones"},
-	Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "every operation and length", BlackBox: "HW,RXE",
+		Requirement: "The invariant CRC covers the packet from the IP header on, with the fields that may change in " +
+			"transit replaced by ones"},
+	Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "every operation and length",
+	BlackBox: "HW,RXE",
 	Each: func(c *rule.Context, s *rule.Sight) {
 		made := c.Maker(s)
 		switch {
@@ -28,16 +31,21 @@ var icrcValue = rule.Rule{
 	},
 }
 
-// icrcRewritten compares the two forms of a packet that arrived changed. It is met when the packet is seen to be served:
-// an ICRC that stays good is worth nothing if the receiver drops the packet.
+// icrcRewritten compares the two forms of a packet that arrived changed. It is met when the packet is seen to be
+// served: an ICRC that stays good is worth nothing if the receiver drops the packet.
 var icrcRewritten = rule.Rule{
 	ID: "WIRE-ICRC-002", Level: rule.Must,
-	Title: "The ICRC holds whatever the network makes of TTL, DSCP, ECN, UDP checksum, FECN and BECN, and the packet is served",
+	Title: "The ICRC holds whatever the network makes of TTL, DSCP, ECN, UDP checksum, FECN and BECN, and " +
+		"the packet is served",
 	Source: rule.Source{Ref: "IBTA A17.3.3",
-		Requirement: "Fields that routers and switches may rewrite are outside the invariant CRC, so rewriting them does not invalidate a packet"},
-	Needs: rule.Both | rule.Fates | rule.Bytes, Sees: rule.RequestIn | rule.Responses, Wakes: rule.Odd, Dozes: true, Stimulus: "fields that the network rewrites on the way", BlackBox: "HW,RXE",
+		Requirement: "Fields that routers and switches may rewrite are outside the invariant CRC, so rewriting them " +
+			"does not invalidate a packet"},
+	Needs: rule.Both | rule.Fates | rule.Bytes, Sees: rule.RequestIn | rule.Responses, Wakes: rule.Odd, Dozes: true,
+	Stimulus: "fields that the network rewrites on the way", BlackBox: "HW,RXE",
 	New: func(c *rule.Context) rule.Check {
-		r := rewrite{c: c, owed: c.Owes(rule.Responder, "a packet that was rewritten in transit is never acknowledged; the ICRC leaves that field out, so an ACK expected")}
+		r := rewrite{c: c, owed: c.Owes(rule.Responder,
+			"a packet that was rewritten in transit is never acknowledged; the ICRC leaves that field "+
+				"out, so an ACK expected")}
 		r.owed.Unless = func(rule.Debt) bool { return !r.asked }
 		return rule.Check{Sight: r.sight}
 	},
@@ -69,7 +77,8 @@ func (r *rewrite) answer(p *roce.Packet) {
 	switch {
 	case about == nil || p.PSN.Less(about.PSN):
 	case rule.IsNAK(p) && p.PSN == about.PSN:
-		r.c.Failf(rule.Responder, "%s was rewritten in transit and then asked for again; the ICRC leaves that field out, so an ACK expected", r.c.Rel(p.PSN))
+		r.c.Failf(rule.Responder, "%s was rewritten in transit and then asked for again; the ICRC leaves that field "+
+			"out, so an ACK expected", r.c.Rel(p.PSN))
 		r.owed.Excuse(nil)
 	default:
 		r.owed.Discharge(nil)
@@ -116,7 +125,8 @@ var icrcVectors = rule.Rule{
 	ID: "WIRE-ICRC-003", Level: rule.Must, Rests: validity.Frames,
 	Title: "Two frames captured from hardware reproduce their ICRC bit for bit",
 	Source: rule.Source{Ref: "IBTA A17.3.3",
-		Requirement: "A UC SEND_ONLY ends in 78 f3 53 f3 and a ConnectX-4 CNP in 82 fd 00 2a, as published captures show"},
+		Requirement: "A UC SEND_ONLY ends in 78 f3 53 f3 and a ConnectX-4 CNP in 82 fd 00 2a, as " +
+			"published captures show"},
 	Needs: rule.Probes, Stimulus: "an endpoint that reports the ICRC of two known frames", BlackBox: "ENG",
 	New: func(c *rule.Context) rule.Check {
 		vectors := map[string]uint32{"icrc_vector_a": 0xF353F378, "icrc_vector_b": 0x2A00FD82}
@@ -127,7 +137,8 @@ var icrcVectors = rule.Rule{
 			}
 			c.Met()
 			if uint32(e.Value) != want {
-				c.Failf(rule.Requester, "%s gives %#08x, the capture has %#08x (read little-endian)", e.Name, uint32(e.Value), want)
+				c.Failf(rule.Requester, "%s gives %#08x, the capture has %#08x (read little-endian)", e.Name,
+					uint32(e.Value), want)
 			}
 		}}
 	},

@@ -20,13 +20,15 @@ func TestDialectsOfTwoEnds(t *testing.T) {
 		ends       *[2]rule.End
 		want       rule.Status
 	}{
-		{"one kind", each, nil, rule.Fail}, {"two kinds", each, &[2]rule.End{}, rule.Pass}, {"an end with two", two, &[2]rule.End{}, rule.Fail},
+		{"one kind", each, nil, rule.Fail}, {"two kinds", each, &[2]rule.End{}, rule.Pass}, {"an end with two", two,
+			&[2]rule.End{}, rule.Fail},
 	} {
 		f, err := fixture.Parse(strings.NewReader(c.text), 0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		j := rule.NewJudge(f.Header, []rule.Rule{opcodeRegistered}, rule.Options{Features: []string{"rc"}, Ends: c.ends})
+		j := rule.NewJudge(f.Header, []rule.Rule{opcodeRegistered},
+			rule.Options{Features: []string{"rc"}, Ends: c.ends})
 		f.Play(trace.NewTimeline(&f.Header, j))
 		if v := j.Verdicts()[0]; v.Status != c.want {
 			t.Errorf("%s: %s %s %v, want %s", c.name, v.Status, v.Reason, v.Findings, c.want)

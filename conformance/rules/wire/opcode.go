@@ -15,14 +15,17 @@ var opcodeLayout = rule.Rule{
 	ID: "WIRE-OPC-001", Level: rule.Must, Rests: validity.Frames,
 	Title: "The length of a packet is that of the headers its opcode calls for, payload, padding and ICRC",
 	Source: rule.Source{Ref: "IBTA 9.2, table 35",
-		Requirement: "The opcode determines which extended headers follow the base transport header, and whether payload may"},
-	Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "every operation and length", BlackBox: "HW,RXE",
+		Requirement: "The opcode determines which extended headers follow the base transport header, " +
+			"and whether payload may"},
+	Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "every operation and length",
+	BlackBox: "HW,RXE",
 	Each: sent(func(c *rule.Context, s *rule.Sight) {
 		d := s.Defect()
 		switch {
 		case d == "":
 			layoutLength(c, s)
-		case strings.Contains(d, roce.ErrTruncated.Error()), strings.Contains(d, "payload:"), strings.Contains(d, "pad:"):
+		case strings.Contains(d, roce.ErrTruncated.Error()), strings.Contains(d, "payload:"),
+			strings.Contains(d, "pad:"):
 			c.Fail(sender(s), "the packet does not have the layout of its opcode: "+d)
 		}
 	}),
@@ -47,7 +50,8 @@ var opcodeRegistered = rule.Rule{
 	ID: "WIRE-OPC-002", Level: rule.MustNot, Rests: validity.Frames,
 	Title: "No opcode outside the registered set of the transport is emitted",
 	Source: rule.Source{Ref: "IBTA 9.2, table 35",
-		Requirement: "Opcodes that the table does not define are reserved and are not sent; a queue pair sends the opcodes of its own service type"},
+		Requirement: "Opcodes that the table does not define are reserved and are not sent; a queue pair sends the " +
+			"opcodes of its own service type"},
 	Needs: rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "any traffic", BlackBox: "HW,RXE",
 	New: func(c *rule.Context) rule.Check {
 		v := vocabulary{c: c}

@@ -11,7 +11,8 @@ var udDatagram = rule.Rule{
 	Title: "UD packets carry a DETH, and a UD message fits one packet",
 	Source: rule.Source{Ref: "IBTA 9.8.3",
 		Requirement: "An unreliable datagram is a single packet with a DETH, which names the Q_Key and the source QP"},
-	Needs: rule.Bytes | rule.Frames, Sees: rule.Foreign, Features: []string{"ud"}, Stimulus: "a datagram", BlackBox: "HW,RXE",
+	Needs: rule.Bytes | rule.Frames, Sees: rule.Foreign, Features: []string{"ud"}, Stimulus: "a datagram",
+	BlackBox: "HW,RXE",
 	Each: sent(func(c *rule.Context, s *rule.Sight) {
 		p, d := s.Pkt, s.Defect()
 		if p.Opcode.Class() != roce.ClassUD {

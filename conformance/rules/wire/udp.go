@@ -30,8 +30,8 @@ func total(ip []byte) int {
 	return int(binary.BigEndian.Uint16(ip[2:]))
 }
 
-// udpPort looks at frames that do not decode too: to the decoder, another port is other traffic. What is not even IP has no port; an
-// endpoint has nothing to say in it, and what a kernel says is not captured.
+// udpPort looks at frames that do not decode too: to the decoder, another port is other traffic. What is not even IP
+// has no port; an endpoint has nothing to say in it, and what a kernel says is not captured.
 var udpPort = rule.Rule{
 	ID: "WIRE-UDP-001", Level: rule.Must, Rests: validity.Frames,
 	Title: "The UDP destination port is 4791 for every RoCEv2 packet",
@@ -60,7 +60,8 @@ var udpSourcePort = rule.Rule{
 	ID: "WIRE-UDP-002", Level: rule.Should, Rests: validity.Frames,
 	Title: "The UDP source port is constant per QP and direction",
 	Source: rule.Source{Ref: "IBTA A17.3.1",
-		Requirement: "The source port carries flow entropy and stays the same for the packets of one flow, so that the network keeps their order"},
+		Requirement: "The source port carries flow entropy and stays the same for the packets of one flow, so that " +
+			"the network keeps their order"},
 	Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted, Stimulus: "any traffic", BlackBox: "HW,RXE",
 	New: func(c *rule.Context) rule.Check {
 		var first [2]int // by whether responses; 0 is no port of ours
@@ -79,20 +80,24 @@ var udpSourcePort = rule.Rule{
 			case port:
 				c.Met()
 			default:
-				c.Failf(sender(s), "UDP source port %d, earlier packets had %d; one for a connection expected", port, *known)
+				c.Failf(sender(s), "UDP source port %d, earlier packets had %d; one for a connection expected", port,
+					*known)
 			}
 		}}
 	},
 }
 
-// udpLength takes the frame as captured for the bytes present, less the fill of the shortest Ethernet frame. What is behind a packet that
-// all lengths and its ICRC prove to be whole is not of it: switches and taps add trailers, and leave the fill when they add or remove a tag.
+// udpLength takes the frame as captured for the bytes present, less the fill of the shortest Ethernet frame. What is
+// behind a packet that all lengths and its ICRC prove to be whole is not of it: switches and taps add trailers, and
+// leave the fill when they add or remove a tag.
 var udpLength = rule.Rule{
 	ID: "WIRE-UDP-003", Level: rule.Must, Rests: validity.Frames,
 	Title: "UDP length and IP total length agree with the bytes present, ICRC included",
 	Source: rule.Source{Ref: "IBTA A17.3.1, RFC 768, RFC 791",
-		Requirement: "The length fields of IP and UDP count every byte of the InfiniBand packet behind them, the ICRC included"},
-	Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "every operation and length", BlackBox: "HW,RXE",
+		Requirement: "The length fields of IP and UDP count every byte of the InfiniBand packet behind " +
+			"them, the ICRC included"},
+	Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "every operation and length",
+	BlackBox: "HW,RXE",
 	Each: sent(func(c *rule.Context, s *rule.Sight) {
 		ip, udp, ok := rule.Network(s.Raw)
 		if !ok {
@@ -125,7 +130,8 @@ var ipFragments = rule.Rule{
 	Title: "IPv4 DF is set and no fragments are produced",
 	Source: rule.Source{Ref: "IBTA A17.3.1",
 		Requirement: "RoCEv2 packets are sent with the don't-fragment bit set and never as fragments"},
-	Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "every operation and length", BlackBox: "HW,RXE",
+	Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "every operation and length",
+	BlackBox: "HW,RXE",
 	Each: sent(func(c *rule.Context, s *rule.Sight) {
 		ip, udp, ok := rule.Network(s.Raw)
 		if !ok {
@@ -143,5 +149,6 @@ var ipFragments = rule.Rule{
 	}),
 }
 
-// The bits of an IPv4 header that say what may become of the packet, and what has: more fragments follow, or this is not the first.
+// The bits of an IPv4 header that say what may become of the packet, and what has: more fragments follow, or this is
+// not the first.
 const dontFragment, fragment = 0x4000, 0x3FFF

@@ -1,8 +1,9 @@
-// Package wire holds the rules of the packet format: addresses, headers, lengths, padding, opcodes and the invariant CRC.
+// Package wire holds the rules of the packet format: addresses, headers, lengths, padding, opcodes and the invariant
+// CRC.
 //
-// Most rules look at each packet alone, where it leaves its sender; what the link did to it afterwards is nobody's fault.
-// They apply to both ends of a connection: the requests of a half-conversation are the requester's, the responses the
-// responder's, and frames that belong to neither count as the requester's.
+// Most rules look at each packet alone, where it leaves its sender; what the link did to it afterwards is nobody's
+// fault. They apply to both ends of a connection: the requests of a half-conversation are the requester's, the
+// responses the responder's, and frames that belong to neither count as the requester's.
 //
 // Sources: IBTA Vol 1 chapter 9, annex A17 (RoCEv2), RFC 768, 791, 826 and 1122.
 package wire
@@ -42,8 +43,8 @@ func sent(judge func(c *rule.Context, s *rule.Sight)) func(c *rule.Context, s *r
 	}
 }
 
-// asMade reports a sight that shows a packet as its sender made it, but for what the network may rewrite. A frame of which the capture
-// kept too little to decode it does not.
+// asMade reports a sight that shows a packet as its sender made it, but for what the network may rewrite. A frame of
+// which the capture kept too little to decode it does not.
 func asMade(c *rule.Context, s *rule.Sight) bool {
 	m, cut := c.Maker(s), s.Raw == nil && s.Defect() != ""
 	return !cut && (m == rule.AtPort || m == rule.Sealed)

@@ -84,10 +84,11 @@ func (b *book) scripted(i int, e *trace.Event) (want engine.WorkRequest, wrong s
 	return want, wrong
 }
 
-// differs says in what a posted request is not the one that was ordered; "" when it is. What the endpoint did not tell is not
-// compared.
+// differs says in what a posted request is not the one that was ordered; "" when it is. What the endpoint did not tell
+// is not compared.
 func differs(e *trace.Event, want *engine.WorkRequest, abroad bool) string {
-	remote := want.Op != engine.OpSend && want.Op != engine.OpSendImm && want.Op != engine.OpSendInv && !abroad && (e.VA != 0 || e.RKey != 0)
+	remote := want.Op != engine.OpSend && want.Op != engine.OpSendImm && want.Op != engine.OpSendInv && !abroad &&
+		(e.VA != 0 || e.RKey != 0)
 	switch {
 	case e.Body.Op != want.Op:
 		return fmt.Sprintf("is a %v; a %v was ordered", e.Body.Op, want.Op)
@@ -105,8 +106,8 @@ func differs(e *trace.Event, want *engine.WorkRequest, abroad bool) string {
 
 func hasImm(op engine.Op) bool { return op == engine.OpSendImm || op == engine.OpWriteImm }
 
-// counted returns how many of the requests that must be posted have been, of how many. Those of a script may be left out, and
-// those without end are never all posted.
+// counted returns how many of the requests that must be posted have been, of how many. Those of a script may be left
+// out, and those without end are never all posted.
 func (b *book) counted() (posted, total int) {
 	for i := range b.list {
 		if s := &b.list[i]; !s.Scripted && s.Count > 0 {
@@ -149,7 +150,8 @@ func (o *open) post(id uint64, unsignal bool) {
 	}
 }
 
-// complete takes a request out, with those before it that tell nothing, or all of those, and reports whether it was there.
+// complete takes a request out, with those before it that tell nothing, or all of those, and reports whether it was
+// there.
 func (o *open) complete(id uint64, all bool) bool {
 	for i := o.head; i < len(o.list); i++ {
 		if o.list[i].id != id {

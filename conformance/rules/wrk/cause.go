@@ -7,8 +7,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// failures is which connections of a side have a queue pair in error because of a fatal NAK: one that it got, or one that it sent as
-// the responder of the other half.
+// failures is which connections of a side have a queue pair in error because of a fatal NAK: one that it got, or one
+// that it sent as the responder of the other half.
 type failures map[int]bool
 
 // failuresKey is what the checks of this package share of a port.

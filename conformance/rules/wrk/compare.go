@@ -96,9 +96,11 @@ func unlikeAtomic(t *task, p *roce.Packet) string {
 	case p.Opcode == roce.CompareSwap && !swap, p.Opcode == roce.FetchAdd && swap:
 		return fmt.Sprintf("%v is sent where wr=%d, a %v, was posted", p.Opcode, wr.ID, wr.Op)
 	case t.place && (p.RETH.VA != wr.RemoteVA || p.RETH.RKey != wr.RKey):
-		return fmt.Sprintf("%v acts on %#x with key %#x, wr=%d on %#x with %#x", p.Opcode, p.RETH.VA, p.RETH.RKey, wr.ID, wr.RemoteVA, wr.RKey)
+		return fmt.Sprintf("%v acts on %#x with key %#x, wr=%d on %#x with %#x", p.Opcode, p.RETH.VA, p.RETH.RKey,
+			wr.ID, wr.RemoteVA, wr.RKey)
 	case t.whole && (p.Atomic.SwapAdd != wr.SwapAdd || swap && p.Atomic.Compare != wr.Compare):
-		return fmt.Sprintf("%v has the operands %#x and %#x, wr=%d %#x and %#x", p.Opcode, p.Atomic.SwapAdd, p.Atomic.Compare, wr.ID,
+		return fmt.Sprintf("%v has the operands %#x and %#x, wr=%d %#x and %#x", p.Opcode, p.Atomic.SwapAdd,
+			p.Atomic.Compare, wr.ID,
 			wr.SwapAdd, wr.Compare)
 	}
 	return ""

@@ -40,8 +40,8 @@ var completesOnce = rule.Rule{
 var errorHasCause = rule.Rule{
 	ID: "WRK-CQE-002", Level: rule.Must,
 	Title: "A completion with error has a cause on the wire, or in the limits, that fits its status",
-	Source: rule.Source{Ref: "IBTA 10.10", Requirement: "The status of a completion with error tells what went wrong: the NAK that came, or the limit " +
-		"that was reached."},
+	Source: rule.Source{Ref: "IBTA 10.10", Requirement: "The status of a completion with error tells what went " +
+		"wrong: the NAK that came, or the limit that was reached."},
 	Needs: rule.TapRequester | rule.Attributes | rule.Flushed, Sees: rule.RequestOut | rule.ResponseIn,
 	Stimulus: "a completion with error", Minds: rule.Edge | rule.Late | rule.Answer, BlackBox: hardware,
 	New: func(c *rule.Context) rule.Check {
@@ -52,9 +52,11 @@ var errorHasCause = rule.Rule{
 
 // reasons is what the requester's tap has shown that may end a request.
 type reasons struct {
-	c      *rule.Context
-	naks   [256]bool  // syndromes that came
-	again  bool       // something was sent again since the latest request that succeeded: a READ may try often, and get some data each time
+	c    *rule.Context
+	naks [256]bool // syndromes that came
+	// something was sent again since the latest request that succeeded: a READ may try often, and get some data each
+	// time
+	again  bool
 	rnr    bool       // an RNR NAK came since then
 	since  vtime.Time // of the first request, or of the latest that succeeded
 	begun  bool
@@ -88,13 +90,16 @@ func (r *reasons) event(e *trace.Event) {
 	timer := c.Attr.TransportTimer()
 	switch status := e.Body.Status; {
 	case fatalOf[status] != 0 && !r.naks[fatalOf[status]]:
-		c.Failf(rule.Requester, "wr=%d completes with %v, and no NAK %#02x has come", e.Body.ID, status, uint8(fatalOf[status]))
+		c.Failf(rule.Requester, "wr=%d completes with %v, and no NAK %#02x has come", e.Body.ID, status,
+			uint8(fatalOf[status]))
 	case status == engine.StatusRNRRetryExceeded && !r.rnr:
 		c.Failf(rule.Requester, "wr=%d completes with %v, and no RNR NAK has come for it", e.Body.ID, status)
 	case status == engine.StatusRetryExceeded && !r.begun:
 		c.Failf(rule.Requester, "wr=%d completes with %v before anything is sent", e.Body.ID, status)
-	case status == engine.StatusRetryExceeded && c.Attr.RetryCount > 0 && !r.again && (timer == 0 || e.At.Sub(r.since) < timer):
-		c.Failf(rule.Requester, "wr=%d completes with %v, and nothing was sent again since the latest that succeeded", e.Body.ID, status)
+	case status == engine.StatusRetryExceeded && c.Attr.RetryCount > 0 && !r.again &&
+		(timer == 0 || e.At.Sub(r.since) < timer):
+		c.Failf(rule.Requester, "wr=%d completes with %v, and nothing was sent again since the latest that succeeded",
+			e.Body.ID, status)
 	case fatalOf[status] != 0, status == engine.StatusRNRRetryExceeded, status == engine.StatusRetryExceeded:
 		c.Met()
 	}
@@ -107,9 +112,10 @@ var fatalOf = map[engine.Status]roce.Syndrome{engine.StatusRemoteInvalid: roce.S
 var flushHasCause = rule.Rule{
 	ID: "WRK-CQE-003", Level: rule.Must, Rests: validity.Sequence,
 	Title: "WR_FLUSH_ERR comes only after a fatal cause on that QP, and never for the request that failed",
-	Source: rule.Source{Ref: "IBTA 10.3.1", Requirement: "The request that brings a queue pair into error completes with its own status; those behind it " +
-		"are flushed."},
-	Needs: rule.TapRequester | rule.Assigned | rule.Flushed, Sees: rule.Responses, Stimulus: "a request that is flushed", BlackBox: hardware,
+	Source: rule.Source{Ref: "IBTA 10.3.1", Requirement: "The request that brings a queue pair into error completes " +
+		"with its own status; those behind it are flushed."},
+	Needs: rule.TapRequester | rule.Assigned | rule.Flushed, Sees: rule.Responses,
+	Stimulus: "a request that is flushed", BlackBox: hardware,
 	New: func(c *rule.Context) rule.Check {
 		f := flushes{causes: causes{c: c}, flushed: vtime.Never}
 		return rule.Check{Sight: f.sight, Event: f.event, End: f.end}

@@ -8,9 +8,11 @@ import (
 
 var countsAgree = rule.Rule{
 	ID: "WRK-COUNT-001", Level: rule.Must, Rests: validity.Sequence,
-	Title:  "Counts that an endpoint reports agree with the trace: it drops no more for a wrong ICRC than came with one",
-	Source: rule.Source{Ref: ours, Requirement: "counter: packets dropped below the transport, by reason."},
-	Needs:  rule.Both | rule.Bytes | rule.Probes, Sees: rule.RequestIn | rule.ResponseIn | rule.ReadAckIn | rule.CodedIn | rule.RepairIn | rule.Foreign,
+	Title: "Counts that an endpoint reports agree with the trace: it drops no more for a wrong " +
+		"ICRC than came with one",
+	Source:   rule.Source{Ref: ours, Requirement: "counter: packets dropped below the transport, by reason."},
+	Needs:    rule.Both | rule.Bytes | rule.Probes,
+	Sees:     rule.RequestIn | rule.ResponseIn | rule.ReadAckIn | rule.CodedIn | rule.RepairIn | rule.Foreign,
 	Stimulus: "an endpoint that counts what it drops", BlackBox: telling,
 	New: func(c *rule.Context) rule.Check {
 		told := false
@@ -28,7 +30,8 @@ var countsAgree = rule.Rule{
 				switch came := *damaged(c, e.Side); {
 				case e.Value <= came:
 					c.Met()
-				case c.Alone: // else some may have come for another connection, of which this one is told before they are seen
+				// else some may have come for another connection, of which this one is told before they are seen
+				case c.Alone:
 					told = true
 					c.Failf(rule.Requester, "it counts %d frames with a wrong ICRC, and %d came", e.Value, came)
 				}

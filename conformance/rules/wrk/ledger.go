@@ -6,7 +6,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// ledger is the work of a requester: what was ordered, what was posted of that, what has not completed, and why that may be so.
+// ledger is the work of a requester: what was ordered, what was posted of that, what has not completed, and why that
+// may be so.
 type ledger struct {
 	*book
 	causes

@@ -68,7 +68,9 @@ func (e *evidence) failed() map[string]string {
 func (e *evidence) without(reports trace.Reports, kinds ...trace.EventKind) *evidence {
 	c := *e
 	c.header.Reports &^= reports
-	c.Events = slices.DeleteFunc(slices.Clone(e.Events), func(ev trace.Event) bool { return slices.Contains(kinds, ev.Kind) })
+	c.Events = slices.DeleteFunc(slices.Clone(e.Events), func(ev trace.Event) bool {
+		return slices.Contains(kinds, ev.Kind)
+	})
 	return &c
 }
 
@@ -105,10 +107,12 @@ var less = map[string]func(e *evidence) *evidence{
 	},
 }
 
-const lossy = "seed 5\nlink rate=1G delay=200us queue=1000\nloss random p=2e-2\nqp rto=20ms count=2 qd=16\nreport detail\n" +
-	"load write msg=9000 count=20\nload send msg=3000 count=20\nload send from=B msg=500 count=10\n"
+const lossy = "seed 5\nlink rate=1G delay=200us queue=1000\nloss random p=2e-2\nqp rto=20ms count=2 " +
+	"qd=16\nreport detail\nload write msg=9000 count=20\nload send msg=3000 count=20\nload send " +
+	"from=B msg=500 count=10\n"
 
-// TestLessEvidenceAddsNoFailure takes evidence away from runs of right engines and of wrong ones: what fails then has failed before.
+// TestLessEvidenceAddsNoFailure takes evidence away from runs of right engines and of wrong ones: what fails then has
+// failed before.
 func TestLessEvidenceAddsNoFailure(t *testing.T) {
 	for _, impl := range all.Implementations() {
 		e := record(t, lossy, impl)

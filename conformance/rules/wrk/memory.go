@@ -12,9 +12,11 @@ import (
 
 var memoryAsOrdered = rule.Rule{
 	ID: "WRK-MEM-001", Level: rule.Must, Rests: validity.Sequence,
-	Title:  "After the run the memory named by the orders has the ordered content, and no other byte of it has changed",
-	Source: rule.Source{Ref: ours, Requirement: "Work that is done has put its bytes where the order says, and none elsewhere."},
-	Needs:  rule.Assigned | rule.Completions | rule.Image, Stimulus: "ordered work that is done, and memory that is compared", BlackBox: telling,
+	Title: "After the run the memory named by the orders has the ordered content, and no other byte of it has changed",
+	Source: rule.Source{Ref: ours, Requirement: "Work that is done has put its bytes where the order " +
+		"says, and none elsewhere."},
+	Needs:    rule.Assigned | rule.Completions | rule.Image,
+	Stimulus: "ordered work that is done, and memory that is compared", BlackBox: telling,
 	New: func(c *rule.Context) rule.Check {
 		m := content{c: c, book: newBook(c)}
 		return rule.Check{Event: m.event, End: m.end}
@@ -30,8 +32,9 @@ type content struct {
 	astray   bool // a request that was posted is not the one that was ordered
 	reads    bool // READ data go to the requester's memory
 	compared bool
-	wrong    [2]int64 // bytes that differ at the responder and at the requester, which have changed outside of what was named
-	outside  [2]int64
+	// bytes that differ at the responder and at the requester, which have changed outside of what was named
+	wrong   [2]int64
+	outside [2]int64
 }
 
 func (m *content) event(e *trace.Event) {
@@ -70,7 +73,9 @@ func (m *content) posted(e *trace.Event) {
 		return
 	}
 	now := extent{e.Body.ID, e.VA, e.VA + uint64(e.Len)}
-	m.twice = len(m.open) == extentLimit || slices.ContainsFunc(m.open, func(x extent) bool { return x.from < now.to && now.from < x.to })
+	m.twice = len(m.open) == extentLimit || slices.ContainsFunc(m.open, func(x extent) bool {
+		return x.from < now.to && now.from < x.to
+	})
 	if !m.twice {
 		m.open = append(m.open, now)
 	}

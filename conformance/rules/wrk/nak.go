@@ -10,10 +10,13 @@ import (
 
 var nakHasCause = rule.Rule{
 	ID: "WRK-NAK-001", Level: rule.Must, Rests: validity.Sequence,
-	Title: "A fatal NAK has a request at fault: remote access only for a key, range or right that is wrong, invalid request only for an illegal one",
-	Source: rule.Source{Ref: "IBTA 9.7.5.2", Requirement: "A NAK tells of an error that the responder detected: an invalid request, a violation of " +
-		"access rights, or an error of its own that kept it from completing the request."},
-	Needs: rule.TapResponder | rule.Attributes, Sees: rule.RequestIn | rule.ReleaseIn | rule.ResponseOut, Minds: rule.AnyKind &^ (rule.Writing | rule.Empty | rule.Asked), Stimulus: "a fatal NAK",
+	Title: "A fatal NAK has a request at fault: remote access only for a key, range or right that is wrong, invalid " +
+		"request only for an illegal one",
+	Source: rule.Source{Ref: "IBTA 9.7.5.2", Requirement: "A NAK tells of an error that the responder detected: an " +
+		"invalid request, a violation of access rights, or an error of its own that kept it from " +
+		"completing the request."},
+	Needs: rule.TapResponder | rule.Attributes, Sees: rule.RequestIn | rule.ReleaseIn | rule.ResponseOut,
+	Minds: rule.AnyKind &^ (rule.Writing | rule.Empty | rule.Asked), Stimulus: "a fatal NAK",
 	BlackBox: hardware,
 	New: func(c *rule.Context) rule.Check {
 		g := guilt{c: c, shortest: 1 << 32, memory: rule.MemoryMap{Regions: c.Told()}}
@@ -21,8 +24,8 @@ var nakHasCause = rule.Rule{
 	},
 }
 
-// guilt is what could be wrong with the requests that have arrived. It is not forgotten: a NAK may be late, and one without any
-// request at fault before it is the only one that is surely wrong.
+// guilt is what could be wrong with the requests that have arrived. It is not forgotten: a NAK may be late, and one
+// without any request at fault before it is the only one that is surely wrong.
 type guilt struct {
 	c        *rule.Context
 	memory   rule.MemoryMap // of the responder
@@ -43,7 +46,8 @@ func (g *guilt) event(e *trace.Event) {
 	case e.Kind == trace.Receive:
 		g.shortest = min(g.shortest, uint64(e.Len))
 	case e.Kind == trace.Recv && e.Body.Status != engine.StatusSuccess && e.Body.Status != engine.StatusFlushed,
-		e.Kind == trace.Fatal && (e.Body.Status == engine.StatusLocalProtection || e.Body.Status == engine.StatusRemoteOp):
+		e.Kind == trace.Fatal && (e.Body.Status == engine.StatusLocalProtection ||
+			e.Body.Status == engine.StatusRemoteOp):
 		g.fault = true
 	case e.Kind == trace.Probe:
 		g.memory.Probe(e)
@@ -60,7 +64,8 @@ func (g *guilt) sight(s *rule.Sight) {
 		return
 	}
 	c, p := g.c, s.Pkt
-	g.other = g.other || s.Rec.Fate == trace.Injected || s.Rec.Changed != nil || c.Mixed() && p.Opcode.Class() != roce.ClassRC
+	g.other = g.other || s.Rec.Fate == trace.Injected || s.Rec.Changed != nil || c.Mixed() &&
+		p.Opcode.Class() != roce.ClassRC
 	g.illegal = g.illegal || s.Due() && !s.Legal || g.shapeless(s)
 	g.access = g.access || g.memory.Forbids(p)
 }
@@ -94,10 +99,12 @@ func (g *guilt) answer(s *rule.Sight) {
 	case g.other || c.AtBox || c.Mixed():
 	case !p.PSN.Less(c.EPSN) && !g.illegal && !g.access:
 		// the request that it names has not been seen
-	case a == roce.SyndromeRemoteAccess && !g.memory.Known(), a == roce.SyndromeInvalidReq && g.unsure && !g.illegal, a == roce.SyndromeInvalidReq && g.access, a == roce.SyndromeRemoteAccess && g.illegal:
+	case a == roce.SyndromeRemoteAccess && !g.memory.Known(), a == roce.SyndromeInvalidReq && g.unsure && !g.illegal,
+		a == roce.SyndromeInvalidReq && g.access, a == roce.SyndromeRemoteAccess && g.illegal:
 		// nobody knows, or it is for others to say which of two faults comes first
 	case a == roce.SyndromeRemoteAccess && !g.access:
-		c.Failf(rule.Responder, "NAK %#02x for %s: every request that came asks for memory that it may reach", code, c.Rel(p.PSN))
+		c.Failf(rule.Responder, "NAK %#02x for %s: every request that came asks for memory that it may reach",
+			code, c.Rel(p.PSN))
 	case a == roce.SyndromeInvalidReq && !g.illegal:
 		c.Failf(rule.Responder, "NAK %#02x for %s: every request that came is legal", code, c.Rel(p.PSN))
 	case a == roce.SyndromeRemoteOp && !g.fault && !g.illegal && !g.access && c.Offers(rule.Probes):

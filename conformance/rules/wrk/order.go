@@ -11,9 +11,11 @@ import (
 
 var everythingPosted = rule.Rule{
 	ID: "WRK-POST-001", Level: rule.Must, Rests: validity.Sequence,
-	Title:  "Every ordered request is posted, unless the QP failed before for a cause on the wire",
-	Source: rule.Source{Ref: ours, Requirement: "An endpoint does all the work that it is given; a queue pair in error takes no more of it."},
-	Needs:  rule.Assigned | rule.Completions, Sees: rule.Responses, Any: true, Stimulus: "work that is counted, and an endpoint that is idle",
+	Title: "Every ordered request is posted, unless the QP failed before for a cause on the wire",
+	Source: rule.Source{Ref: ours, Requirement: "An endpoint does all the work that it is given; a queue pair in " +
+		"error takes no more of it."},
+	Needs: rule.Assigned | rule.Completions, Sees: rule.Responses, Any: true,
+	Stimulus: "work that is counted, and an endpoint that is idle",
 	BlackBox: telling,
 	New: func(c *rule.Context) rule.Check {
 		l := newLedger(c)
@@ -22,7 +24,8 @@ var everythingPosted = rule.Rule{
 			Event: func(e *trace.Event) { l.event(e, true) },
 			End: func(vtime.Time) {
 				switch posted, total := l.counted(); {
-				case posted == total && total > 0 && l.scripts() == 0, total == 0 && l.some && l.scripts() == 0 && l.ends():
+				case posted == total && total > 0 && l.scripts() == 0, total == 0 && l.some &&
+					l.scripts() == 0 && l.ends():
 					c.Met()
 				case posted < total && c.Idle() && !l.excused() && (l.some || !c.Managed()):
 					c.Failf(rule.Requester, "it is idle with %d of %d requests posted", posted, total)
@@ -39,9 +42,10 @@ func (b *book) ends() bool {
 
 var postedAsOrdered = rule.Rule{
 	ID: "WRK-POST-002", Level: rule.Must, Rests: validity.Sequence,
-	Title:  "Operation, length, address, key and immediate of what is posted are those ordered, in the order ordered",
-	Source: rule.Source{Ref: ours, Requirement: "Request k of a work line has the ID wr + k, and acts where the line says."},
-	Needs:  rule.Assigned | rule.Completions, Any: true, Stimulus: "a request that is posted", BlackBox: telling,
+	Title: "Operation, length, address, key and immediate of what is posted are those ordered, in the order ordered",
+	Source: rule.Source{Ref: ours, Requirement: "Request k of a work line has the ID wr + k, and acts " +
+		"where the line says."},
+	Needs: rule.Assigned | rule.Completions, Any: true, Stimulus: "a request that is posted", BlackBox: telling,
 	New: func(c *rule.Context) rule.Check {
 		b := newBook(c)
 		return rule.Check{Event: func(e *trace.Event) {

@@ -13,9 +13,10 @@ const boxes = "pack"
 var makesProgress = rule.Rule{
 	ID: "WRK-PROG-001", Level: rule.Must,
 	Title: "An endpoint with work left makes progress within its retry limits, or reports failure",
-	Source: rule.Source{Ref: ours, Requirement: "A request is answered, sent again, or given up: the timer of the transport expires, so many times and no " +
-		"more."},
-	Needs: rule.TapRequester | rule.Attributes | rule.Completions, Sees: rule.Requests | rule.Responses | rule.ReadAcks | rule.RepairOut | rule.RepairIn,
+	Source: rule.Source{Ref: ours, Requirement: "A request is answered, sent again, or given up: the timer of the " +
+		"transport expires, so many times and no more."},
+	Needs:    rule.TapRequester | rule.Attributes | rule.Completions,
+	Sees:     rule.Requests | rule.Responses | rule.ReadAcks | rule.RepairOut | rule.RepairIn,
 	Stimulus: "requests of which nothing is heard until the transport timer expires", BlackBox: telling, Without: boxes,
 	New: func(c *rule.Context) rule.Check {
 		p := progress{c: c, causes: causes{c: c}}
@@ -31,8 +32,8 @@ type progress struct {
 	last   vtime.Time
 }
 
-// patience returns for how long a requester with requests outstanding may neither send nor complete anything: four times the timer
-// (IBTA 9.7.6.1.3), and as much again for schemes that wait for longer the more often they have tried.
+// patience returns for how long a requester with requests outstanding may neither send nor complete anything: four
+// times the timer (IBTA 9.7.6.1.3), and as much again for schemes that wait for longer the more often they have tried.
 func (p *progress) patience() vtime.Duration {
 	a := p.c.Attr
 	timer := a.TransportTimer()
@@ -70,8 +71,10 @@ func (p *progress) judge(at vtime.Time) {
 		return
 	}
 	p.c.Met()
-	if silent > p.patience() && p.c.Late(rule.Requester, p.last, p.patience(), at) { // its turns may have gone to answers
-		p.c.Failf(rule.Requester, "%d requests are outstanding, the oldest wr=%d, and it has neither sent nor completed anything for %s", n, oldest, silent.Short())
+	// its turns may have gone to answers
+	if silent > p.patience() && p.c.Late(rule.Requester, p.last, p.patience(), at) {
+		p.c.Failf(rule.Requester, "%d requests are outstanding, the oldest wr=%d, and it has neither sent nor "+
+			"completed anything for %s", n, oldest, silent.Short())
 	}
 }
 
@@ -96,7 +99,8 @@ var keepsRate = rule.Rule{
 	ID: "WRK-RATE-001", Level: rule.Should,
 	Title:  "An endpoint that is told a rate does not exceed it over one bandwidth-delay product",
 	Source: rule.Source{Ref: ours, Requirement: "rate_bps: send no faster."},
-	Needs:  rule.Assigned | rule.Attributes, Sees: rule.Emitted | rule.RepairOut, Stimulus: "traffic of an endpoint that is told a rate", BlackBox: telling,
+	Needs:  rule.Assigned | rule.Attributes, Sees: rule.Emitted | rule.RepairOut,
+	Stimulus: "traffic of an endpoint that is told a rate", BlackBox: telling,
 	New: func(c *rule.Context) rule.Check {
 		return rule.Check{Sight: func(s *rule.Sight) { bucketOf(c, s).send(c, s) }}
 	},

@@ -10,14 +10,17 @@ import (
 
 var receivesMatch = rule.Rule{
 	ID: "WRK-RCV-001", Level: rule.Must, Rests: validity.Sequence,
-	Title: "Receives complete in the order in which they were posted, one for each message that takes one, with its operation, length and immediate",
-	Source: rule.Source{Ref: "IBTA 9.7.5.1, 10.8.3", Requirement: "Each SEND, and each WRITE with immediate, takes the receive that was posted first of those " +
-		"that are left."},
-	Needs: rule.TapResponder | rule.Receives, Sees: rule.Accepts | rule.ResponseOut, Minds: rule.Edge | rule.Late | rule.Answer, Stimulus: "a message that takes a receive",
+	Title: "Receives complete in the order in which they were posted, one for each message that takes one, with its " +
+		"operation, length and immediate",
+	Source: rule.Source{Ref: "IBTA 9.7.5.1, 10.8.3", Requirement: "Each SEND, and each WRITE with immediate, takes " +
+		"the receive that was posted first of those that are left."},
+	Needs: rule.TapResponder | rule.Receives, Sees: rule.Accepts | rule.ResponseOut,
+	Minds: rule.Edge | rule.Late | rule.Answer, Stimulus: "a message that takes a receive",
 	BlackBox: hardware,
 	New: func(c *rule.Context) rule.Check {
 		m := messages{c: c, owed: c.Owes(rule.Responder, "the message that ends here completes no receive")}
-		// Neither is seen whether a responder that keeps what comes early had room, nor, without attributes, what it drops.
+		// Neither is seen whether a responder that keeps what comes early had room, nor, without attributes, what it
+		// drops.
 		m.owed.Unless = func(d rule.Debt) bool {
 			return m.failed || m.over || !c.Known || c.Keeps() || c.EPSN.LessEq(d.PSN) || at(c.PeerPort)[c.Index]
 		}
@@ -62,7 +65,8 @@ func (m *messages) sight(s *rule.Sight) {
 	}
 }
 
-// settle forgets the messages that were not taken after all: an RNR NAK refuses them, or they were not kept until their turn.
+// settle forgets the messages that were not taken after all: an RNR NAK refuses them, or they were not kept until their
+// turn.
 func (m *messages) settle() {
 	for i := range m.due {
 		if d := &m.due[i]; m.c.EPSN.LessEq(d.last) {
@@ -128,8 +132,8 @@ func (m *messages) received(e *trace.Event) {
 	}
 }
 
-// without judges a receive for which no message is there: a violation only if all that was sent has been seen to arrive, as a tap may
-// have missed what the responder got.
+// without judges a receive for which no message is there: a violation only if all that was sent has been seen to
+// arrive, as a tap may have missed what the responder got.
 func (m *messages) without(e *trace.Event) {
 	c := m.c
 	m.over = true

@@ -12,9 +12,10 @@ import (
 
 var sentAsPosted = rule.Rule{
 	ID: "WRK-WIRE-001", Level: rule.Must, Rests: validity.Sequence,
-	Title: "A posted request appears on the wire with its operation, length, address, key and immediate, and nothing appears that was not posted",
-	Source: rule.Source{Ref: "OC; IBTA 9.4", Requirement: "The packets of a request carry its operation, its address, key and length, and its " +
-		"immediate."},
+	Title: "A posted request appears on the wire with its operation, length, address, key and immediate, and nothing " +
+		"appears that was not posted",
+	Source: rule.Source{Ref: "OC; IBTA 9.4", Requirement: "The packets of a request carry its operation, its " +
+		"address, key and length, and its immediate."},
 	Needs: rule.TapRequester | rule.Attributes | rule.Assigned, Sees: rule.RequestOut,
 	Stimulus: "a request that is sent, and is known to have been posted or ordered", BlackBox: telling,
 	New: func(c *rule.Context) rule.Check {
@@ -32,8 +33,8 @@ var sentAsPosted = rule.Rule{
 var sentInOrder = rule.Rule{
 	ID: "WRK-WIRE-002", Level: rule.Must, Rests: validity.Sequence,
 	Title: "Requests of one QP appear in the order in which they were posted",
-	Source: rule.Source{Ref: "IBTA 10.8.2", Requirement: "Work requests of a send queue are started in the order in which they were " +
-		"submitted."},
+	Source: rule.Source{Ref: "IBTA 10.8.2", Requirement: "Work requests of a send queue are started in the " +
+		"order in which they were submitted."},
 	Needs: rule.TapRequester | rule.Attributes | rule.Assigned, Sees: rule.RequestOut,
 	Stimulus: "requests that are sent, and are known to have been posted or ordered", BlackBox: telling,
 	New: func(c *rule.Context) rule.Check {
@@ -48,8 +49,8 @@ var sentInOrder = rule.Rule{
 	},
 }
 
-// sending follows the requests of a queue pair from where they are posted to where they leave. Every request has PSNs of its own, which
-// follow from what was posted before, so that a packet which no tap has seen moves nothing.
+// sending follows the requests of a queue pair from where they are posted to where they leave. Every request has PSNs
+// of its own, which follow from what was posted before, so that a packet which no tap has seen moves nothing.
 type sending struct {
 	c      *rule.Context
 	book   *book
@@ -68,7 +69,8 @@ type sending struct {
 	judges []judgement // of the rules that go by it
 }
 
-// judgement is what a rule makes of a departure: wrong says in what it is not what was posted, and later that it is a later request.
+// judgement is what a rule makes of a departure: wrong says in what it is not what was posted, and later that it is a
+// later request.
 type judgement func(d *departure, wrong string, later bool)
 
 type sendingKey struct{}
@@ -115,7 +117,8 @@ func (w *sending) event(e *trace.Event) {
 	if e.Kind != trace.Post || !w.c.Mine(e) || !w.posted || w.lost {
 		return
 	}
-	t := task{wr: engine.WorkRequest{ID: e.Body.ID, Op: e.Body.Op, Len: e.Len, Imm: e.Body.Imm, RemoteVA: e.VA, RKey: e.RKey},
+	t := task{wr: engine.WorkRequest{ID: e.Body.ID, Op: e.Body.Op, Len: e.Len, Imm: e.Body.Imm,
+		RemoteVA: e.VA, RKey: e.RKey},
 		place: e.VA != 0 || e.RKey != 0}
 	if want, wrong := w.book.post(e); wrong == "" {
 		t.whole = true

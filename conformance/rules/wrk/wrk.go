@@ -1,9 +1,9 @@
-// Package wrk holds the rules of ordered work: what the Spec orders, what the endpoint says that it posted, what the wire carries,
-// what completes and what is in memory at the end are one and the same.
+// Package wrk holds the rules of ordered work: what the Spec orders, what the endpoint says that it posted, what the
+// wire carries, what completes and what is in memory at the end are one and the same.
 //
-// A rule finds a fault only where every account that is consistent with the trace has it. A run that is stopped by the clock owes
-// no work, and neither does a queue pair that failed for a cause that can be seen; what is undone when an endpoint has not said
-// that it is idle is undone because the run was cut. Then the rules are INCONCLUSIVE.
+// A rule finds a fault only where every account that is consistent with the trace has it. A run that is stopped by the
+// clock owes no work, and neither does a queue pair that failed for a cause that can be seen; what is undone when an
+// endpoint has not said that it is idle is undone because the run was cut. Then the rules are INCONCLUSIVE.
 package wrk
 
 import (
@@ -28,8 +28,9 @@ func Rules() []rule.Rule {
 
 const (
 	hardware = "HW,RXE" // can be judged on an RNIC and on soft-RoCE
-	telling  = "ENG"    // needs an endpoint that tells what it posts and what completes: engines, and programs that keep the contract
-	ours     = "OC"     // our choice: no standard speaks of orders
+	// needs an endpoint that tells what it posts and what completes: engines, and programs that keep the contract
+	telling = "ENG"
+	ours    = "OC" // our choice: no standard speaks of orders
 )
 
 // queueLimit bounds the work requests remembered; posts beyond it are not followed.

@@ -14,9 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Confine turns this process, the first of a container, into a program: as a user who is not root, and with no capability but
-// CAP_NET_RAW, which packet sockets need. It needs CAP_SETUID and CAP_SETGID and gives them up. Name is what the image calls the
-// user. It returns only when that cannot be done.
+// Confine turns this process, the first of a container, into a program: as a user who is not root, and with no
+// capability but CAP_NET_RAW, which packet sockets need. It needs CAP_SETUID and CAP_SETGID and gives them up. Name is
+// what the image calls the user. It returns only when that cannot be done.
 func Confine(name string, argv []string) error {
 	if len(argv) == 0 {
 		return errors.New("container: confine: no program to become")
@@ -36,7 +36,8 @@ func Confine(name string, argv []string) error {
 	return fmt.Errorf("container: start %s: %w", path, syscall.Exec(path, argv, os.Environ()))
 }
 
-// identity reads the user of an image: a number or a name, and perhaps a group behind a colon. None, and root, is Nobody.
+// identity reads the user of an image: a number or a name, and perhaps a group behind a colon. None, and root, is
+// Nobody.
 func identity(name string) (uid, gid int, err error) {
 	who, group, _ := strings.Cut(name, ":")
 	if who == "" || who == "0" || who == "root" {
@@ -63,12 +64,14 @@ func identity(name string) (uid, gid int, err error) {
 	return uid, gid, nil
 }
 
-// stepDown changes the user of the calling thread and keeps one capability, which an ambient set hands on to the program.
+// stepDown changes the user of the calling thread and keeps one capability, which an ambient set hands on to the
+// program.
 func stepDown(uid, gid int) error {
 	if err := unix.Prctl(unix.PR_SET_KEEPCAPS, 1, 0, 0, 0); err != nil {
 		return err
 	}
-	for _, call := range [][2]uintptr{{unix.SYS_SETGROUPS, 0}, {unix.SYS_SETRESGID, uintptr(gid)}, {unix.SYS_SETRESUID, uintptr(uid)}} {
+	for _, call := range [][2]uintptr{{unix.SYS_SETGROUPS, 0}, {unix.SYS_SETRESGID, uintptr(gid)},
+		{unix.SYS_SETRESUID, uintptr(uid)}} {
 		id := call[1]
 		args := [3]uintptr{id, id, id}
 		if call[0] == unix.SYS_SETGROUPS {

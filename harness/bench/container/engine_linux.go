@@ -38,11 +38,12 @@ const patience = 30 * time.Second
 // remedy ends the error of a machine without an engine.
 const remedy = "install Docker Engine (apt-get install docker.io) and start it, or use --bench netns"
 
-// Open finds the engine and removes what runs that were killed have left there. Self is this binary, whose version and commit
-// become labels of the image with our engines.
+// Open finds the engine and removes what runs that were killed have left there. Self is this binary, whose version and
+// commit become labels of the image with our engines.
 func Open(ctx context.Context, self, version, commit string) (*Engine, error) {
 	if os.Geteuid() != 0 {
-		return nil, errors.New("container: needs root, because it puts devices into the namespaces of containers; use sudo")
+		return nil, errors.New("container: needs root, because it puts devices into the namespaces of " +
+			"containers; use sudo")
 	}
 	if err := static(self); err != nil {
 		return nil, err
@@ -71,8 +72,8 @@ func Version(ctx context.Context) (string, error) {
 
 // connect finds the engine as the docker command does: DOCKER_HOST, or the usual sockets.
 func connect(ctx context.Context) (p *testcontainers.DockerProvider, version string, err error) {
-	// Ryuk, which removes what testcontainers leaves behind, is an image of a registry; sweep does that here. The variable is
-	// read once, before anything else.
+	// Ryuk, which removes what testcontainers leaves behind, is an image of a registry; sweep does that here. The
+	// variable is read once, before anything else.
 	if err := os.Setenv("TESTCONTAINERS_RYUK_DISABLED", "true"); err != nil {
 		return nil, "", err
 	}
@@ -97,14 +98,16 @@ func connect(ctx context.Context) (p *testcontainers.DockerProvider, version str
 	host, asked := p.Client().DaemonHost(), os.Getenv("DOCKER_HOST")
 	switch {
 	case !strings.HasPrefix(host, "unix://"):
-		err = fmt.Errorf("container: Docker Engine is at %s; want one of this machine, whose namespaces can be entered: unset DOCKER_HOST", host)
+		err = fmt.Errorf("container: Docker Engine is at %s; want one of this machine, whose namespaces can be "+
+			"entered: unset DOCKER_HOST", host)
 	case asked != "" && asked != host: // testcontainers looks elsewhere then
 		err = fmt.Errorf("container: no Docker Engine at DOCKER_HOST=%s; %s", asked, remedy)
 	}
 	return p, v.Version, err
 }
 
-// Start starts what an implementation does in a role, "endpoint" or "box": the program of its image, or ours for an engine.
+// Start starts what an implementation does in a role, "endpoint" or "box": the program of its image, or ours for an
+// engine.
 func (e *Engine) Start(ctx context.Context, role string, impl *engine.Implementation) (*contract.Program, error) {
 	if image := scenario.PartyOf(impl.Name).Image; image != "" {
 		return e.StartImage(ctx, image)
@@ -112,21 +115,25 @@ func (e *Engine) Start(ctx context.Context, role string, impl *engine.Implementa
 	if err := e.load(ctx); err != nil {
 		return nil, err
 	}
-	return e.start(ctx, guest{name: Endpoint, image: e.image, user: Nobody, command: []string{program, "process", role, impl.Name}})
+	return e.start(ctx, guest{name: Endpoint, image: e.image, user: Nobody, command: []string{program, "process",
+		role, impl.Name}})
 }
 
 // StartImage starts the program of an image, which must be on this machine: nothing is ever downloaded.
 func (e *Engine) StartImage(ctx context.Context, name string) (*contract.Program, error) {
 	i, err := e.client.ImageInspect(ctx, name)
 	if err != nil {
-		return nil, fmt.Errorf("container: image %s: %w; build or load it on this machine, nothing is downloaded", name, err)
+		return nil, fmt.Errorf("container: image %s: %w; build or load it on this machine, nothing is downloaded", name,
+			err)
 	}
 	g := guest{name: name, image: i.ID}
 	if i.Config != nil {
 		g.user, g.command = i.Config.User, append(i.Config.Entrypoint, i.Config.Cmd...)
 	}
 	if len(g.command) == 0 {
-		return nil, fmt.Errorf("container: image %s: it has no ENTRYPOINT; want the program that keeps images/CONTRACT.md", name)
+		return nil,
+			fmt.Errorf("container: image %s: it has no ENTRYPOINT; want the program that keeps images/CONTRACT.md",
+				name)
 	}
 	return e.start(ctx, g)
 }

@@ -17,7 +17,8 @@ import (
 // Nobody is the user, and the group, of a program whose image does not name another one: that of distroless images.
 const Nobody = "65532:65532"
 
-// archive is an image as `docker load` reads it. The same version and commit make the same bytes, and so the same digests.
+// archive is an image as `docker load` reads it. The same version and commit make the same bytes, and so the same
+// digests.
 type archive struct {
 	layer  []byte // a tar of one link
 	config []byte
@@ -42,8 +43,8 @@ type imageConfig struct {
 // kind is the label of images that were made here, by which old ones are found.
 const kind = "org.rdma-gauntlet.image"
 
-// pack makes the image of our engines. Their program is this binary, which every container has already as its launcher, so a
-// link to that is all that there is in it.
+// pack makes the image of our engines. Their program is this binary, which every container has already as its launcher,
+// so a link to that is all that there is in it.
 func pack(version, commit string) (*archive, error) {
 	a := &archive{}
 	var err error
@@ -74,7 +75,8 @@ func static(path string) error {
 	defer f.Close()
 	for _, p := range f.Progs {
 		if p.Type == elf.PT_INTERP {
-			return errors.New("container: this binary needs libraries, which an image may not have; build it with CGO_ENABLED=0, as make build does")
+			return errors.New("container: this binary needs libraries, which an image may not have; build it with " +
+				"CGO_ENABLED=0, as make build does")
 		}
 	}
 	return nil
@@ -92,7 +94,8 @@ func (a *archive) write(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	whole, err := tarball(file{"layer.tar", a.layer, ""}, file{"config.json", a.config, ""}, file{"manifest.json", manifest, ""})
+	whole, err := tarball(file{"layer.tar", a.layer, ""}, file{"config.json", a.config, ""},
+		file{"manifest.json", manifest, ""})
 	if err != nil {
 		return err
 	}
@@ -115,7 +118,8 @@ func tarball(files ...file) ([]byte, error) {
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)
 	for _, f := range files {
-		h := &tar.Header{Typeflag: tar.TypeReg, Name: f.name, Mode: 0o644, Size: int64(len(f.data)), ModTime: epoch, Format: tar.FormatUSTAR}
+		h := &tar.Header{Typeflag: tar.TypeReg, Name: f.name, Mode: 0o644, Size: int64(len(f.data)), ModTime: epoch,
+			Format: tar.FormatUSTAR}
 		if f.link != "" {
 			h.Typeflag, h.Linkname = tar.TypeSymlink, f.link
 		}

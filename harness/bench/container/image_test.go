@@ -18,7 +18,8 @@ func TestPackIsReproducible(t *testing.T) {
 	}
 	for _, other := range []*archive{packed(t, "2", "abc"), packed(t, "1", "abd")} {
 		if other.id() == first.id() || digest(other.layer) != digest(first.layer) {
-			t.Errorf("%s with layer %s, and %s with %s", other.id(), digest(other.layer), first.id(), digest(first.layer))
+			t.Errorf("%s with layer %s, and %s with %s", other.id(), digest(other.layer), first.id(),
+				digest(first.layer))
 		}
 	}
 }
@@ -32,8 +33,8 @@ func packed(t *testing.T, version, commit string) *archive {
 	return a
 }
 
-// What is written is what an engine looks for: a manifest that names a configuration, whose digest is the ID, and a layer of the
-// digest that the configuration says.
+// What is written is what an engine looks for: a manifest that names a configuration, whose digest is the ID, and a
+// layer of the digest that the configuration says.
 func TestWrite(t *testing.T) {
 	a := packed(t, "1", "abc")
 	var out bytes.Buffer
@@ -64,10 +65,12 @@ func TestWrite(t *testing.T) {
 	if err := json.Unmarshal(files[manifest[0].Config], &config); err != nil {
 		t.Fatal(err)
 	}
-	if digest(files[manifest[0].Config]) != a.id() || digest(files[manifest[0].Layers[0]]) != config.RootFS.DiffIDs[0] || manifest[0].RepoTags[0] != Endpoint {
+	if digest(files[manifest[0].Config]) != a.id() || digest(files[manifest[0].Layers[0]]) !=
+		config.RootFS.DiffIDs[0] || manifest[0].RepoTags[0] != Endpoint {
 		t.Errorf("%+v %+v", manifest, config)
 	}
-	if config.Config.User != Nobody || config.Config.Labels["org.opencontainers.image.revision"] != "abc" || config.Config.Labels["org.opencontainers.image.version"] != "1" {
+	if config.Config.User != Nobody || config.Config.Labels["org.opencontainers.image.revision"] != "abc" ||
+		config.Config.Labels["org.opencontainers.image.version"] != "1" {
 		t.Errorf("%+v", config.Config)
 	}
 }
@@ -75,14 +78,16 @@ func TestWrite(t *testing.T) {
 // The layer is a link to this binary, and no copy of it.
 func TestLayer(t *testing.T) {
 	h, err := tar.NewReader(bytes.NewReader(packed(t, "1", "abc").layer)).Next()
-	if err != nil || "/"+h.Name != program || h.Typeflag != tar.TypeSymlink || h.Linkname != launcher || !h.ModTime.Equal(epoch) {
+	if err != nil || "/"+h.Name != program || h.Typeflag != tar.TypeSymlink || h.Linkname != launcher ||
+		!h.ModTime.Equal(epoch) {
 		t.Errorf("%+v, %v", h, err)
 	}
 }
 
 // A binary that needs libraries would not start in a container, with a message that names neither.
 func TestDynamicIsRefused(t *testing.T) {
-	for path, want := range map[string]string{"/bin/sh": "build it with CGO_ENABLED=0", "image.go": "bad magic number", "/nowhere": "no such file"} {
+	for path, want := range map[string]string{"/bin/sh": "build it with CGO_ENABLED=0", "image.go": "bad magic number",
+		"/nowhere": "no such file"} {
 		if err := static(path); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v; want %q", path, err, want)
 		}

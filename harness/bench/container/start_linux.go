@@ -30,12 +30,12 @@ const (
 	maxThreads = 512
 )
 
-// hurry is the share of the processors that a container has, as the bench's other programs have it by their priority, which
-// counts within a group only: that of four threads of nice -15, where one of an ordinary process has 1024.
+// hurry is the share of the processors that a container has, as the bench's other programs have it by their priority,
+// which counts within a group only: that of four threads of nice -15, where one of an ordinary process has 1024.
 const hurry = 4 * 29154
 
-// roots are the groups at the top, by the engine's driver of groups: with a group of its own between, as Docker makes one, all
-// containers together would have the share of one process.
+// roots are the groups at the top, by the engine's driver of groups: with a group of its own between, as Docker makes
+// one, all containers together would have the share of one process.
 var roots = map[string]string{"cgroupfs": "/", "systemd": "-.slice"}
 
 // guest is what is to run in a container.
@@ -94,7 +94,8 @@ func (e *Engine) limit(h *container.HostConfig) {
 	h.CapDrop, h.CapAdd = []string{"ALL"}, []string{"NET_RAW", "SETUID", "SETGID"} // the last two are the launcher's
 	h.SecurityOpt = []string{"no-new-privileges"}
 	h.LogConfig = container.LogConfig{Type: "none"} // what it says is read as it says it
-	h.Resources = container.Resources{Memory: maxMemory, MemorySwap: maxMemory, PidsLimit: &threads, CgroupParent: e.root, CPUShares: hurry}
+	h.Resources = container.Resources{Memory: maxMemory, MemorySwap: maxMemory, PidsLimit: &threads,
+		CgroupParent: e.root, CPUShares: hurry}
 	h.Tmpfs = map[string]string{reports: fmt.Sprintf("rw,noexec,nosuid,nodev,mode=0777,size=%d", maxReports)}
 	h.Mounts = []mount.Mount{{Type: mount.TypeBind, Source: e.Self, Target: launcher, ReadOnly: true}}
 }
@@ -109,7 +110,8 @@ type box struct {
 
 // attach connects the pipes of a program, and begins to wait for its end, before it is started: nothing is missed.
 func (b *box) attach(ctx context.Context, p *contract.Program) error {
-	streams, err := b.client.ContainerAttach(ctx, b.id, client.ContainerAttachOptions{Stream: true, Stdin: true, Stdout: true, Stderr: true})
+	streams, err := b.client.ContainerAttach(ctx, b.id, client.ContainerAttachOptions{Stream: true, Stdin: true,
+		Stdout: true, Stderr: true})
 	if err != nil {
 		return err
 	}
@@ -122,7 +124,8 @@ func (b *box) attach(ctx context.Context, p *contract.Program) error {
 		_ = in.CloseWithError(err) // nil is the end
 		streams.Close()
 	}()
-	b.ended = b.client.ContainerWait(context.Background(), b.id, client.ContainerWaitOptions{Condition: container.WaitConditionRemoved})
+	b.ended = b.client.ContainerWait(context.Background(), b.id,
+		client.ContainerWaitOptions{Condition: container.WaitConditionRemoved})
 	return nil
 }
 
@@ -138,7 +141,8 @@ func (h halfCloser) Close() error {
 	return c.CloseWrite()
 }
 
-// pid is the first process of a running container, checked to be one of this machine: an engine in a virtual machine has others.
+// pid is the first process of a running container, checked to be one of this machine: an engine in a virtual machine
+// has others.
 func (b *box) pid(ctx context.Context) (int, error) {
 	i, err := b.client.ContainerInspect(ctx, b.id, client.ContainerInspectOptions{})
 	if err != nil {
@@ -153,15 +157,16 @@ func (b *box) pid(ctx context.Context) (int, error) {
 	}
 	groups, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", s.Pid))
 	if err != nil || !strings.Contains(string(groups), b.id) {
-		return 0, fmt.Errorf("its first process, %d, is not one of this machine, or has ended; want a Docker Engine that is not in a virtual machine", s.Pid)
+		return 0, fmt.Errorf("its first process, %d, is not one of this machine, or has ended; want a Docker Engine "+
+			"that is not in a virtual machine", s.Pid)
 	}
 	return s.Pid, nil
 }
 
 var errEnded = errors.New("it ended at once")
 
-// became waits until the launcher has become the program. While it does, the process may seem to have no namespaces: the thread
-// that takes over may not be the first one.
+// became waits until the launcher has become the program. While it does, the process may seem to have no namespaces:
+// the thread that takes over may not be the first one.
 func became(pid int) error {
 	path := fmt.Sprintf("/proc/%d/cmdline", pid)
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
@@ -231,8 +236,8 @@ func (s exitStatus) Error() string {
 // ExitCode is the code, as that of an error of package exec.
 func (s exitStatus) ExitCode() int { return int(s) }
 
-// report makes the file for the reports of a program, in its memory: nothing of it outlives the container, and it is opened
-// by the container's own idea of paths, so that no link that a program or an image has put there leads out.
+// report makes the file for the reports of a program, in its memory: nothing of it outlives the container, and it is
+// opened by the container's own idea of paths, so that no link that a program or an image has put there leads out.
 func report(pid int) (*os.File, string, error) {
 	path := filepath.Join(reports, "report")
 	root, err := unix.Open(fmt.Sprintf("/proc/%d/root", pid), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)

@@ -14,7 +14,8 @@ import (
 func (e *Engine) sweep(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	list, err := e.client.ContainerList(ctx, client.ContainerListOptions{All: true, Filters: make(client.Filters).Add("label", Owner)})
+	list, err := e.client.ContainerList(ctx, client.ContainerListOptions{All: true,
+		Filters: make(client.Filters).Add("label", Owner)})
 	if err != nil {
 		return fmt.Errorf("container: list what was left: %w", err)
 	}
@@ -25,12 +26,13 @@ func (e *Engine) sweep(ctx context.Context) error {
 		}
 	}
 	// An image that is in use stays, and another process may be doing the same.
-	_, _ = e.client.ImagePrune(ctx, client.ImagePruneOptions{Filters: make(client.Filters).Add("dangling", "true").Add("label", kind)})
+	_, _ = e.client.ImagePrune(ctx, client.ImagePruneOptions{Filters: make(client.Filters).Add("dangling",
+		"true").Add("label", kind)})
 	return errors.Join(errs...)
 }
 
-// identify names a process among all that this machine has ever had: when it was booted, the namespace that the number is of, the
-// number, and when the process was started. The number may be "self".
+// identify names a process among all that this machine has ever had: when it was booted, the namespace that the number
+// is of, the number, and when the process was started. The number may be "self".
 func identify(pid string) (string, error) {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {

@@ -40,7 +40,8 @@ func TestOrphaned(t *testing.T) {
 		}
 	}
 	_ = living.Process.Kill()
-	for deadline := time.Now().Add(10 * time.Second); !orphaned(owner) && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(10 * time.Second); !orphaned(owner) &&
+		time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 	}
 	if !orphaned(owner) {
 		t.Errorf("%q has ended, nobody has waited for it, and it is not missed", owner)
@@ -52,7 +53,8 @@ func TestOrphaned(t *testing.T) {
 }
 
 func TestIdentity(t *testing.T) {
-	for name, want := range map[string][2]int{"": {65532, 65532}, "root": {65532, 65532}, "0:0": {65532, 65532}, "7": {7, 7}, "7:8": {7, 8}} {
+	for name, want := range map[string][2]int{"": {65532, 65532}, "root": {65532, 65532}, "0:0": {65532, 65532},
+		"7": {7, 7}, "7:8": {7, 8}} {
 		if uid, gid, err := identity(name); err != nil || uid != want[0] || gid != want[1] {
 			t.Errorf("%q: %d:%d %v, want %v", name, uid, gid, err, want)
 		}

@@ -54,8 +54,8 @@ func packOne(out *tar.Writer, path string, d fs.DirEntry) error {
 	return err
 }
 
-// unpack writes an archive to the same absolute names on this side. What is not at or below one of the paths was not asked
-// for and is refused: the guest may have run anything.
+// unpack writes an archive to the same absolute names on this side. What is not at or below one of the paths was not
+// asked for and is refused: the guest may have run anything.
 func unpack(r io.Reader, paths []string) error {
 	in := tar.NewReader(r)
 	for {
@@ -69,7 +69,8 @@ func unpack(r io.Reader, paths []string) error {
 		}
 		path := filepath.Clean(head.Name)
 		if !below(path, paths) {
-			return fmt.Errorf("lab: the guest sent %s, which is not an output; outputs are %s", path, strings.Join(paths, ", "))
+			return fmt.Errorf("lab: the guest sent %s, which is not an output; outputs are %s", path,
+				strings.Join(paths, ", "))
 		}
 		if err := unpackOne(in, head, path); err != nil {
 			return fmt.Errorf("lab: unpack results: %w", err)

@@ -10,8 +10,8 @@ import (
 	"slices"
 )
 
-// direct writes what a packed kernel (bzImage) unpacks itself to, when QEMU can enter that directly, so that no guest has to: unpacking takes
-// a third of the time of a boot under emulation. It needs the tool of the compression.
+// direct writes what a packed kernel (bzImage) unpacks itself to, when QEMU can enter that directly, so that no guest
+// has to: unpacking takes a third of the time of a boot under emulation. It needs the tool of the compression.
 func direct(image, to string) error {
 	raw, err := os.ReadFile(image)
 	if err != nil {
@@ -48,12 +48,13 @@ var packings = []packing{
 	{[]byte("\x28\xb5\x2f\xfd"), []string{"zstd", "-dcq"}},
 }
 
-// payload finds the packed kernel in a bzImage by the header of the boot protocol, 2.08 or later (Linux, Documentation/arch/x86/boot.rst). Four
-// bytes behind it, which count as part of it, are the length unpacked.
+// payload finds the packed kernel in a bzImage by the header of the boot protocol, 2.08 or later (Linux,
+// Documentation/arch/x86/boot.rst). Four bytes behind it, which count as part of it, are the length unpacked.
 func payload(image []byte) ([]byte, error) {
 	const setup, magic, version, offset, length, end = 0x1f1, 0x202, 0x206, 0x248, 0x24c, 0x250
 	const size = 4
-	if len(image) < end || string(image[magic:magic+4]) != "HdrS" || binary.LittleEndian.Uint16(image[version:]) < 0x208 {
+	if len(image) < end || string(image[magic:magic+4]) != "HdrS" ||
+		binary.LittleEndian.Uint16(image[version:]) < 0x208 {
 		return nil, fmt.Errorf("no bzImage")
 	}
 	from := (uint64(image[setup])+1)*512 + uint64(binary.LittleEndian.Uint32(image[offset:]))

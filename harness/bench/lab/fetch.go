@@ -13,17 +13,20 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 )
 
-// StockPackage is the package that follows Debian's current kernel. It has sch_netem and rdma_rxe; the "cloud" flavour has
-// only the first.
+// StockPackage is the package that follows Debian's current kernel. It has sch_netem and rdma_rxe; the "cloud" flavour
+// has only the first.
 const StockPackage = "linux-image-amd64"
 
-// Fetch downloads a kernel package with apt, which checks its signature, and unpacks it into a folder of the cache without
-// installing it. name is a package, or package=version: mirrors keep only current versions, so a version that is asked for
-// may be gone. A package that only depends on the current kernel is followed. What is in the cache already is not fetched again.
+// Fetch downloads a kernel package with apt, which checks its signature, and unpacks it into a folder of the cache
+// without installing it. name is a package, or package=version: mirrors keep only current versions, so a version that
+// is asked for may be gone. A package that only depends on the current kernel is followed. What is in the cache already
+// is not fetched again.
 func Fetch(ctx context.Context, cache, name string) (*Kernel, error) {
 	for _, tool := range []string{"apt-get", "apt-cache", "dpkg-deb"} {
 		if _, err := exec.LookPath(tool); err != nil {
-			return nil, fmt.Errorf("lab: fetch needs %s, of Debian or Ubuntu; elsewhere give --kernel vmlinuz --modules DIR", tool)
+			return nil,
+				fmt.Errorf("lab: fetch needs %s, of Debian or Ubuntu; elsewhere give --kernel vmlinuz --modules DIR",
+					tool)
 		}
 	}
 	pkg, version, err := resolve(ctx, name)
@@ -110,7 +113,8 @@ func resolve(ctx context.Context, name string) (pkg, version string, err error) 
 func show(ctx context.Context, name string) (map[string]string, error) {
 	out, err := output(ctx, "", "apt-cache", "show", "--no-all-versions", name)
 	if err != nil || len(bytes.TrimSpace(out)) == 0 {
-		return nil, fmt.Errorf("lab: apt knows no package %s; run apt-get update, or give a version that the mirror still has", name)
+		return nil, fmt.Errorf("lab: apt knows no package %s; run apt-get update, or give a version that "+
+			"the mirror still has", name)
 	}
 	fields := map[string]string{}
 	for line := range strings.Lines(string(out)) {
@@ -132,7 +136,8 @@ func only(dir string, patterns ...string) (string, error) {
 		paths = append(paths, found...)
 	}
 	if len(paths) != 1 {
-		return "", fmt.Errorf("lab: %s has %d files %s, want 1: it is not a kernel with its modules", filepath.Base(dir), len(paths), patterns[0])
+		return "", fmt.Errorf("lab: %s has %d files %s, want 1: it is not a kernel with its modules",
+			filepath.Base(dir), len(paths), patterns[0])
 	}
 	return paths[0], nil
 }
@@ -147,7 +152,8 @@ func output(ctx context.Context, dir, name string, args ...string) ([]byte, erro
 	out, err := cmd.Output()
 	if err != nil {
 		lines := strings.Split(strings.TrimSpace(said.String()), "\n")
-		return nil, fmt.Errorf("lab: %s %s: %w: %s", name, args[0], err, quote.Line(lines[len(lines)-1], quote.Sentence))
+		return nil, fmt.Errorf("lab: %s %s: %w: %s", name, args[0], err,
+			quote.Line(lines[len(lines)-1], quote.Sentence))
 	}
 	return out, nil
 }

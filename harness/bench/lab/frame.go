@@ -20,8 +20,8 @@ const (
 	report kind = 'r' // a Report, and the end
 )
 
-// A frame on the port is its kind, the length of its payload, the payload, and the CRC-32C of all these. The port itself
-// neither loses nor alters bytes; the checksum is for a guest whose memory is no longer what it was.
+// A frame on the port is its kind, the length of its payload, the payload, and the CRC-32C of all these. The port
+// itself neither loses nor alters bytes; the checksum is for a guest whose memory is no longer what it was.
 const (
 	headBytes  = 1 + 4
 	checkBytes = 4

@@ -44,7 +44,8 @@ func TestDamagedFrames(t *testing.T) {
 		}
 	}
 	for n := 1; n < len(whole); n++ {
-		if _, _, err := readFrame(bytes.NewReader(whole[:n])); err == nil || errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) && n > headBytes {
+		if _, _, err := readFrame(bytes.NewReader(whole[:n])); err == nil || errors.Is(err, io.EOF) && !errors.Is(err,
+			io.ErrUnexpectedEOF) && n > headBytes {
 			t.Errorf("%d bytes of %d: %v", n, len(whole), err)
 		}
 	}

@@ -20,11 +20,13 @@ type Guest struct {
 	Stderr  io.Writer
 	Console string // keep the guest's console in this file; "" keeps it only for messages
 
-	Deterministic bool          // guest time counts instructions, so that the same guest does the same
-	Seed          uint64        // of everything random in a deterministic guest
-	Shell         bool          // the command talks to this terminal
-	Memory        int           // MiB; 0 is DefaultMemory
-	Limit         time.Duration // after which the guest is ended, of its own time if that counts instructions, else of this machine's; 0 is DefaultLimit
+	Deterministic bool   // guest time counts instructions, so that the same guest does the same
+	Seed          uint64 // of everything random in a deterministic guest
+	Shell         bool   // the command talks to this terminal
+	Memory        int    // MiB; 0 is DefaultMemory
+	// after which the guest is ended, of its own time if that counts instructions, else of this machine's; 0 is
+	// DefaultLimit
+	Limit time.Duration
 }
 
 // slowest is how many nanoseconds of a processor an instruction may take that lasts one in the guest. Ten are usual.
@@ -33,7 +35,8 @@ const slowest = 50
 // limit is the Limit that applies.
 func (g *Guest) limit() time.Duration { return cmp.Or(g.Limit, DefaultLimit) }
 
-// Defaults of a Guest. Half of the memory is for its files, of which a matrix leaves a gigabyte. The machine gives what is touched.
+// Defaults of a Guest. Half of the memory is for its files, of which a matrix leaves a gigabyte. The machine gives what
+// is touched.
 const (
 	DefaultMemory = 4096
 	DefaultLimit  = 30 * time.Minute

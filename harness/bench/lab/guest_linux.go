@@ -23,9 +23,9 @@ import (
 // portName is how host and guest call the virtio-serial port of the results.
 const portName = "gauntlet.results"
 
-// GuestMain is the first process of a guest: it makes the kernel usable, runs the command of the Order, sends what came of
-// it, and switches the machine off. It returns only when it could not even say what is wrong; then the kernel panics,
-// because its first process has ended, and the host finds the reason on the console.
+// GuestMain is the first process of a guest: it makes the kernel usable, runs the command of the Order, sends what came
+// of it, and switches the machine off. It returns only when it could not even say what is wrong; then the kernel
+// panics, because its first process has ended, and the host finds the reason on the console.
 func GuestMain() error {
 	if os.Getpid() != 1 {
 		return errors.New("lab: process guest: is the first process of a guest; use gauntlet lab run")
@@ -58,7 +58,8 @@ func conclude(port *os.File, o *Order, failed error) error {
 	if failed == nil {
 		r.Code, failed = o.run(port)
 		r.Full = full("/")
-		failed = cmp.Or(failed, pack(framer{port, files}, o.Outputs)) // of a command that was cut short, what it had done
+		// of a command that was cut short, what it had done
+		failed = cmp.Or(failed, pack(framer{port, files}, o.Outputs))
 	}
 	if failed != nil {
 		r.Text = failed.Error()
@@ -79,12 +80,15 @@ func full(path string) bool {
 
 // mountAll makes the file systems that programs expect. /tmp and the rest are in memory already.
 func mountAll() error {
-	for _, m := range []struct{ kind, at string }{{"devtmpfs", "/dev"}, {"proc", "/proc"}, {"sysfs", "/sys"}, {"tracefs", "/sys/kernel/tracing"}} {
-		if err := unix.Mount(m.kind, m.at, m.kind, 0, ""); err != nil && m.kind != "tracefs" { // a kernel may be made without
+	for _, m := range []struct{ kind, at string }{{"devtmpfs", "/dev"}, {"proc", "/proc"}, {"sysfs", "/sys"},
+		{"tracefs", "/sys/kernel/tracing"}} {
+		// a kernel may be made without
+		if err := unix.Mount(m.kind, m.at, m.kind, 0, ""); err != nil && m.kind != "tracefs" {
 			return fmt.Errorf("lab: mount %s: %w", m.at, err)
 		}
 	}
-	for _, link := range [][2]string{{"/proc/self/fd", "/dev/fd"}, {"/proc/self/fd/0", "/dev/stdin"}, {"/proc/self/fd/1", "/dev/stdout"}, {"/proc/self/fd/2", "/dev/stderr"}} {
+	for _, link := range [][2]string{{"/proc/self/fd", "/dev/fd"}, {"/proc/self/fd/0", "/dev/stdin"},
+		{"/proc/self/fd/1", "/dev/stdout"}, {"/proc/self/fd/2", "/dev/stderr"}} {
 		if err := os.Symlink(link[0], link[1]); err != nil {
 			return fmt.Errorf("lab: %w", err)
 		}
@@ -110,8 +114,8 @@ func loopback() error {
 	return nil
 }
 
-// prefer runs the kernel's network threads before all others. Netem and the virtual wires live in them, and a link that waits
-// for a processor until the endpoints have done is not the link that was asked for.
+// prefer runs the kernel's network threads before all others. Netem and the virtual wires live in them, and a link that
+// waits for a processor until the endpoints have done is not the link that was asked for.
 func prefer() error {
 	names, err := filepath.Glob("/proc/[0-9]*/comm")
 	if err != nil {
@@ -126,7 +130,8 @@ func prefer() error {
 		if _, err := fmt.Sscanf(n, "/proc/%d/", &pid); err != nil {
 			return fmt.Errorf("lab: %s: %w", n, err)
 		}
-		first := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 2} // the relay's loop has 3, the endpoints 1
+		// the relay's loop has 3, the endpoints 1
+		first := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 2}
 		if err := unix.SchedSetAttr(pid, &first, 0); err != nil {
 			return fmt.Errorf("lab: priority of %s: %w", strings.TrimSpace(string(raw)), err)
 		}
@@ -217,8 +222,9 @@ func (o *Order) run(port *os.File) (int, error) {
 // farewell is how long a command that has reached its limit has to say what it had done.
 const farewell = 30 * time.Second
 
-// processes names the programs that run, with their states and the processor time that each has taken: the end of a guest that hung
-// says who hung. Of the kernel's threads, which have no memory, only those are named that have taken much.
+// processes names the programs that run, with their states and the processor time that each has taken: the end of a
+// guest that hung says who hung. Of the kernel's threads, which have no memory, only those are named that have taken
+// much.
 func processes() string {
 	const much = 10 * time.Second
 	var list []string

@@ -16,8 +16,8 @@ import (
 	"github.com/u-root/u-root/pkg/ldd"
 )
 
-// initramfs collects the file system that a guest begins with. Its bytes depend on the contents of the files and nothing
-// else: no times, no owners, in the order of the names.
+// initramfs collects the file system that a guest begins with. Its bytes depend on the contents of the files and
+// nothing else: no times, no owners, in the order of the names.
 type initramfs struct {
 	records map[string]cpio.Record // by name, without the leading slash
 }
@@ -94,8 +94,8 @@ func (r *initramfs) copy(at, path string) error {
 	return nil
 }
 
-// bring adds what the user named: a program by name, or a file or folder by path, each where it lies on the host. Programs
-// and libraries bring what they are linked with, scripts what interprets them.
+// bring adds what the user named: a program by name, or a file or folder by path, each where it lies on the host.
+// Programs and libraries bring what they are linked with, scripts what interprets them.
 func (r *initramfs) bring(what string) error {
 	root := what
 	if !strings.Contains(what, "/") {
@@ -162,7 +162,8 @@ func (r *initramfs) write(w io.Writer) error {
 	for _, rec := range r.records {
 		records = append(records, rec)
 	}
-	slices.SortFunc(records, func(a, b cpio.Record) int { return cmp.Compare(a.Name, b.Name) }) // folders before their files
+	// folders before their files
+	slices.SortFunc(records, func(a, b cpio.Record) int { return cmp.Compare(a.Name, b.Name) })
 	out := cpio.Newc.Writer(w)
 	err := cpio.WriteRecords(out, records)
 	if err == nil {

@@ -37,7 +37,8 @@ func TestInitramfsHasWhatWasNamed(t *testing.T) {
 	must(t, r.bring(filepath.Join(dir, "link")))
 	must(t, r.order(&Order{Command: []string{"x"}}))
 	_, names := built(t, r)
-	for _, want := range []string{"dev/console", "proc", strings.TrimPrefix(orderPath, "/"), strings.TrimPrefix(dir, "/") + "/set/of/files", "usr/bin/env"} {
+	for _, want := range []string{"dev/console", "proc", strings.TrimPrefix(orderPath, "/"), strings.TrimPrefix(dir,
+		"/") + "/set/of/files", "usr/bin/env"} {
 		if !slices.Contains(names, want) {
 			t.Errorf("no %s in %q", want, names)
 		}

@@ -20,8 +20,9 @@ type Kernel struct {
 	SHA256  string `json:"sha256"`            // of the package, or of the image when there is no package
 	Release string `json:"release"`           // what "uname -r" says: the name of the modules' folder
 	Image   string `json:"image"`             // path of vmlinuz
-	Direct  string `json:"direct,omitempty"`  // path of the same unpacked, which boots sooner; "" when it could not be had
-	Modules string `json:"modules"`           // path of the folder that "lib/modules/RELEASE" is
+	// path of the same unpacked, which boots sooner; "" when it could not be had
+	Direct  string `json:"direct,omitempty"`
+	Modules string `json:"modules"` // path of the folder that "lib/modules/RELEASE" is
 }
 
 // String names the kernel for reports.
@@ -108,7 +109,9 @@ func Own(image, modules string) (*Kernel, error) {
 		return nil, fmt.Errorf("lab: kernel: %w", err)
 	}
 	if _, err := os.Stat(filepath.Join(k.Modules, "kernel")); err != nil {
-		return nil, fmt.Errorf("lab: modules %s: no folder \"kernel\" in it; want the one that is /lib/modules/RELEASE where it is installed", modules)
+		return nil,
+			fmt.Errorf("lab: modules %s: no folder \"kernel\" in it; want the one that is /lib/modules/RELEASE "+
+				"where it is installed", modules)
 	}
 	k.Release = filepath.Base(k.Modules)
 	return k, nil

@@ -12,8 +12,10 @@ func TestLastWords(t *testing.T) {
 		{"", "(nothing)"},
 		{"a\r\nb\n", "a | b"},
 		{"1\n2\n3\n4\n5\n6\n7\n", "2 | 3 | 4 | 5 | 6 | 7"},
-		{"0\n1\n2\nKernel panic - not syncing: x\n" + long, "1 | 2 | Kernel panic - not syncing: x | registers | registers | registers"},
-		{"\x1b[1mpanic: runtime error\x1b[0m\n" + long, "[1mpanic: runtime error[0m | registers | registers | registers | registers | registers"},
+		{"0\n1\n2\nKernel panic - not syncing: x\n" + long,
+			"1 | 2 | Kernel panic - not syncing: x | registers | registers | registers"},
+		{"\x1b[1mpanic: runtime error\x1b[0m\n" + long,
+			"[1mpanic: runtime error[0m | registers | registers | registers | registers | registers"},
 	} {
 		if got := lastWords(c.console); got != c.want {
 			t.Errorf("%.20q: %q, want %q", c.console, got, c.want)
@@ -27,7 +29,8 @@ func TestParseStat(t *testing.T) {
 	if got, ok := parseStat("12 (a (b) c)" + tail); !ok || got != want {
 		t.Errorf("%+v %v, want %+v", got, ok, want)
 	}
-	for _, broken := range []string{"", "12 (a", ")(", "12 (a)" + tail[:40], "12 (a)" + strings.Replace(tail, "150", "-1", 1)} {
+	for _, broken := range []string{"", "12 (a", ")(", "12 (a)" + tail[:40], "12 (a)" + strings.Replace(tail,
+		"150", "-1", 1)} {
 		if got, ok := parseStat(broken); ok {
 			t.Errorf("%q is read as %+v", broken, got)
 		}

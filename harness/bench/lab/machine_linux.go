@@ -19,7 +19,8 @@ const emulator = "qemu-system-x86_64"
 // Missing says what this machine lacks for guests, beside a kernel, and what to do about it; "" is nothing.
 func Missing() (what, remedy string) {
 	if runtime.GOARCH != "amd64" {
-		return "guests are amd64, as the program in them must be; this machine is " + runtime.GOARCH, "use another machine"
+		return "guests are amd64, as the program in them must be; this machine is " + runtime.GOARCH,
+			"use another machine"
 	}
 	if _, err := exec.LookPath(emulator); err != nil {
 		return emulator + " is not installed", "apt-get install qemu-system-x86"
@@ -68,8 +69,8 @@ const (
 	initrdFD  = "/dev/fd/5"
 )
 
-// arguments is the command line of QEMU. Console and results go to files, not pipes: a write to a file is done when it returns,
-// while QEMU waits for a pipe in its own time, which in a deterministic run must not exist.
+// arguments is the command line of QEMU. Console and results go to files, not pipes: a write to a file is done when it
+// returns, while QEMU waits for a pipe in its own time, which in a deterministic run must not exist.
 func (m *machine) arguments() []string {
 	g := m.guest
 	processors := strconv.Itoa(min(runtime.NumCPU(), 4))
@@ -77,21 +78,25 @@ func (m *machine) arguments() []string {
 	if g.Shell {
 		console = "stdio,id=console,signal=off,logfile=" + consoleFD
 	}
-	args := []string{"-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-machine", "pc", "-m", fmt.Sprintf("%dM", g.memory())}
+	args := []string{"-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-machine", "pc", "-m",
+		fmt.Sprintf("%dM", g.memory())}
 	if g.Deterministic {
-		// Guest time is a count of instructions, 1 ns each; while the guest idles it jumps. What the guest takes for random, by
-		// the processor's instruction or from QEMU, comes from the seed.
+		// Guest time is a count of instructions, 1 ns each; while the guest idles it jumps. What the guest takes for
+		// random, by the processor's instruction or from QEMU, comes from the seed.
 		//
-		// QEMU is told to record, although nobody wants the record, because then its main loop and the thread that executes
-		// the guest exclude each other. Otherwise (seen in 7.2) the main loop may find the guest idle before the instructions
-		// that led there have been counted, and it advances the clock too far: on a busy machine, in one run of five.
-		args = append(args, "-accel", "tcg", "-icount", "shift=0,sleep=off,rr=record,rrfile="+os.DevNull, "-rtc", "base=2026-01-01,clock=vm", "-cpu", "qemu64,+rdrand",
+		// QEMU is told to record, although nobody wants the record, because then its main loop and the thread that
+		// executes the guest exclude each other. Otherwise (seen in 7.2) the main loop may find the guest idle before
+		// the instructions that led there have been counted, and it advances the clock too far: on a busy machine, in
+		// one run of five.
+		args = append(args, "-accel", "tcg", "-icount", "shift=0,sleep=off,rr=record,rrfile="+os.DevNull, "-rtc",
+			"base=2026-01-01,clock=vm", "-cpu", "qemu64,+rdrand",
 			"-seed", strconv.FormatUint(g.Seed, 10))
 		processors = "1"
 	} else {
 		args = append(args, "-accel", string(m.accel), "-cpu", "max")
 	}
-	return append(args, "-smp", processors, "-kernel", g.Kernel.boots(), "-initrd", initrdFD, "-append", g.commandLine(),
+	return append(args, "-smp", processors, "-kernel", g.Kernel.boots(), "-initrd", initrdFD,
+		"-append", g.commandLine(),
 		"-chardev", console, "-serial", "chardev:console",
 		"-chardev", "file,id=results,path="+resultsFD,
 		"-device", "virtio-serial-pci,ioeventfd=off", "-device", "virtserialport,chardev=results,name="+portName)
@@ -99,15 +104,16 @@ func (m *machine) arguments() []string {
 
 // commandLine is that of the kernel. Whatever goes wrong there ends the guest: a guest that hangs says nothing.
 func (g *Guest) commandLine() string {
-	line := "console=ttyS0 rdinit=" + initPath + " panic=-1 oops=panic softlockup_panic=1 sysctl.vm.panic_on_oom=1 net.ifnames=0 quiet loglevel=5 cryptomgr.notests"
+	line := "console=ttyS0 rdinit=" + initPath + " panic=-1 oops=panic softlockup_panic=1 sysctl.vm.panic_on_oom=1 " +
+		"net.ifnames=0 quiet loglevel=5 cryptomgr.notests"
 	if g.Deterministic {
 		line += " tsc=reliable"
 	}
 	return line + " -- process guest"
 }
 
-// start starts QEMU. Its thread is this goroutine's until it has ended, because the kernel sends the signal that ends an orphan
-// when the thread that started it ends.
+// start starts QEMU. Its thread is this goroutine's until it has ended, because the kernel sends the signal that ends
+// an orphan when the thread that started it ends.
 func (m *machine) start() error {
 	cmd := exec.Command(emulator, m.arguments()...)
 	cmd.ExtraFiles = []*os.File{m.console, m.results, m.initrd}

@@ -17,8 +17,8 @@ type module struct {
 	file []byte
 }
 
-// moduleTree finds the modules of one kernel. It reads what they need from the modules themselves: modules.dep is made by
-// depmod when a kernel is installed, and this one is not.
+// moduleTree finds the modules of one kernel. It reads what they need from the modules themselves: modules.dep is made
+// by depmod when a kernel is installed, and this one is not.
 type moduleTree struct {
 	release string
 	paths   map[string]string // by name
@@ -29,7 +29,8 @@ type moduleTree struct {
 
 // loadOrder returns the modules of that name, and those they depend on, in an order in which they can be loaded.
 func loadOrder(k *Kernel, names []string) ([]module, error) {
-	t := &moduleTree{release: k.Release, paths: map[string]string{}, builtin: map[string]bool{}, placed: map[string]bool{}}
+	t := &moduleTree{release: k.Release, paths: map[string]string{}, builtin: map[string]bool{},
+		placed: map[string]bool{}}
 	if err := t.scan(k.Modules); err != nil {
 		return nil, fmt.Errorf("lab: modules of %s: %w", k, err)
 	}

@@ -44,7 +44,8 @@ func TestLoadOrder(t *testing.T) {
 }
 
 func TestUnknownModule(t *testing.T) {
-	if _, err := loadOrder(fetched(t), []string{"no_such"}); err == nil || !strings.Contains(err.Error(), "has no module no_such") {
+	if _, err := loadOrder(fetched(t), []string{"no_such"}); err == nil || !strings.Contains(err.Error(),
+		"has no module no_such") {
 		t.Error(err)
 	}
 }
@@ -63,10 +64,12 @@ func TestOwnKernel(t *testing.T) {
 	must(t, os.MkdirAll(filepath.Join(modules, "kernel"), 0o755))
 	k, err := Own(image, modules)
 	must(t, err)
-	if k.Release != "6.6.6" || k.SHA256 != "8254c329a92850f6d539dd376f4816ee2764517da5e0235514af433164480d7a" || k.String() != "6.6.6 (own)" {
+	if k.Release != "6.6.6" || k.SHA256 != "8254c329a92850f6d539dd376f4816ee2764517da5e0235514af433164480d7a" ||
+		k.String() != "6.6.6 (own)" {
 		t.Errorf("%+v", k)
 	}
-	must(t, os.WriteFile(filepath.Join(modules, "modules.builtin"), []byte("kernel/drivers/virtio/virtio-pci.ko\n"), 0o644))
+	must(t, os.WriteFile(filepath.Join(modules, "modules.builtin"), []byte("kernel/drivers/virtio/virtio-pci.ko\n"),
+		0o644))
 	must(t, os.WriteFile(filepath.Join(modules, "kernel", "text.ko"), []byte("not a module"), 0o644))
 	if list, err := loadOrder(k, []string{"virtio_pci"}); err != nil || len(list) > 0 {
 		t.Error("a built-in module is loaded", list, err)

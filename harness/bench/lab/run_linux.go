@@ -22,8 +22,8 @@ var standard = []string{"virtio_pci", "virtio_console", "veth", "bridge", "sch_n
 // errNoBoot says that a guest never reached its first process.
 var errNoBoot = errors.New("the guest did not boot")
 
-// Run boots the guest and returns when QEMU has ended. An error says that the guest, or what it was to be made of, broke; it
-// ends with the last lines of the console, and what the command had said until then has been written.
+// Run boots the guest and returns when QEMU has ended. An error says that the guest, or what it was to be made of,
+// broke; it ends with the last lines of the console, and what the command had said until then has been written.
 func (g *Guest) Run(ctx context.Context) (*Outcome, error) {
 	if what, remedy := Missing(); what != "" {
 		return nil, fmt.Errorf("lab: %s; %s", what, remedy)
@@ -68,7 +68,8 @@ func (g *Guest) initramfs() (*os.File, error) {
 		}
 	}
 	facts := [][2]string{{"kernel package", g.Kernel.String()}, {"kernel package sha256", g.Kernel.SHA256}}
-	order := &Order{Command: g.Command, Dir: g.Dir, Env: append(g.Env, "PATH="+binDir+":"+os.Getenv("PATH")), Modules: r.modules(modules),
+	order := &Order{Command: g.Command, Dir: g.Dir, Env: append(g.Env, "PATH="+binDir+":"+os.Getenv("PATH")),
+		Modules: r.modules(modules),
 		Outputs: g.Outputs, Shell: g.Shell, Facts: facts, Deterministic: g.Deterministic}
 	if g.Deterministic {
 		order.Limit = g.limit()
@@ -131,8 +132,8 @@ func (g *Guest) boot(ctx context.Context, with accelerator, initrd *os.File) (o 
 	return m.outcome(r, time.Since(began)), nil
 }
 
-// patience is how long a guest may take from the start of QEMU to its first process. A KVM that works takes two seconds, and TCG ten,
-// or minutes where twenty others want the processor.
+// patience is how long a guest may take from the start of QEMU to its first process. A KVM that works takes two
+// seconds, and TCG ten, or minutes where twenty others want the processor.
 var patience = map[accelerator]time.Duration{kvm: 20 * time.Second, tcg: 5 * time.Minute}
 
 func (m *machine) outcome(r *Report, wall time.Duration) *Outcome {
@@ -158,7 +159,8 @@ func (g *Guest) receive(in io.Reader, up func()) (last *Report, err error) {
 			err = unpackErr
 		}
 	}()
-	to := map[kind]io.Writer{stdout: cmp.Or[io.Writer](g.Stdout, io.Discard), stderr: cmp.Or[io.Writer](g.Stderr, io.Discard), files: w}
+	to := map[kind]io.Writer{stdout: cmp.Or[io.Writer](g.Stdout, io.Discard), stderr: cmp.Or[io.Writer](g.Stderr,
+		io.Discard), files: w}
 	for {
 		k, payload, err := readFrame(in)
 		switch {
@@ -198,8 +200,8 @@ func (m *machine) death(ctx context.Context, late *time.Timer, lived time.Durati
 	return errors.Join(fmt.Errorf("lab: guest: %w; its console ends: %s", why, lastWords(string(said))), err)
 }
 
-// grave are the beginnings of what a kernel, or a Go program that was its first process, says before it dies. What follows on the
-// console are registers.
+// grave are the beginnings of what a kernel, or a Go program that was its first process, says before it dies. What
+// follows on the console are registers.
 var grave = regexp.MustCompile(`(?m)^.*(Kernel panic|Out of memory|BUG: |Oops: |panic: |fatal error: ).*$`)
 
 // lastWords returns what matters at the end of a console: from the first grave line and the two before it, some lines.

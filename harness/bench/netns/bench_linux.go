@@ -27,8 +27,8 @@ type Bench struct {
 	Expose string         // names the namespaces while the run lasts; "" leaves them anonymous
 	Device *device.Device // stands at one end in place of an endpoint; nil is none
 
-	// Apart starts what an implementation does in a role (endpoint or box) where there is a network namespace of its own, such
-	// as a container. Nil starts everything as processes, which a program with a path always is.
+	// Apart starts what an implementation does in a role (endpoint or box) where there is a network namespace of its
+	// own, such as a container. Nil starts everything as processes, which a program with a path always is.
 	Apart func(ctx context.Context, role string, impl *engine.Implementation) (*contract.Program, error)
 }
 
@@ -70,7 +70,8 @@ func (b *Bench) Run(ctx context.Context, job *bench.Job) (ev *bench.Evidence, er
 			err = closeErr
 		}
 	}()
-	if err := s.steps(ctx, step{"starting containers", s.startContainers}, step{"building the network", s.build}, step{"measuring the link", s.probe(&s.before)},
+	if err := s.steps(ctx, step{"starting containers", s.startContainers}, step{"building the network", s.build},
+		step{"measuring the link", s.probe(&s.before)},
 		step{"starting endpoints", s.startParties}, step{"watching the ports", s.watch}); err != nil {
 		return s.evidence, err
 	}
@@ -78,7 +79,8 @@ func (b *Bench) Run(ctx context.Context, job *bench.Job) (ev *bench.Evidence, er
 	late := errors.Is(err, errLimit)
 	err = halted(err, s.halt())
 	switch {
-	case late && bench.FaultOf(err) != nil: // a link that was not what the Spec says may be the cause; of silence it is not
+	// a link that was not what the Spec says may be the cause; of silence it is not
+	case late && bench.FaultOf(err) != nil:
 		_ = s.steps(ctx, step{"measuring the link again", s.probe(&s.after)}) // the first error says more
 	case err == nil:
 		err = s.steps(ctx, step{"checking memory", s.verify}, step{"measuring the link again", s.probe(&s.after)})
@@ -101,7 +103,8 @@ func (b *Bench) startable(job *bench.Job) error {
 	return nil
 }
 
-// boxOf builds the box of a job, to find out whether it can be built and how it acts; nil without one. It never sees a frame.
+// boxOf builds the box of a job, to find out whether it can be built and how it acts; nil without one. It never sees a
+// frame.
 func boxOf(job *bench.Job) (*drive.Box, error) {
 	impl := &job.Impls[trace.A]
 	if impl.NewBox == nil {

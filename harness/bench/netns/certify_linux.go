@@ -13,8 +13,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/certify"
 )
 
-// certify issues the certificates of the run, as far as it got: of the idle link before and after, and of what it did to
-// the traffic.
+// certify issues the certificates of the run, as far as it got: of the idle link before and after, and of what it did
+// to the traffic.
 func (s *session) certify() {
 	bounds := certify.DefaultBounds()
 	if s.devices != nil { // a device that computes in the kernel takes the processor from everybody
@@ -30,23 +30,24 @@ func (s *session) certify() {
 	}
 	during := certify.Certify("during", bounds, traffic...)
 	items := slices.Concat(during.Items, prompt(&s.parties), s.sent(), s.cabled)
-	s.evidence.Certificates = append(s.evidence.Certificates, certify.Issue("during", items), certify.Certify("after", bounds, s.after.Measured()...))
+	s.evidence.Certificates = append(s.evidence.Certificates, certify.Issue("during", items), certify.Certify("after",
+		bounds, s.after.Measured()...))
 }
 
-// These are how long a host may let an endpoint wait for a processor. Rules allow an endpoint as much (rule.Drain), so beyond
-// that a slow host would be taken for a slow endpoint. Over the kernel's TCP nothing waits for the endpoint but what it reads and
-// writes, for which rules allow 20 ms; half of that is left to the socket.
+// These are how long a host may let an endpoint wait for a processor. Rules allow an endpoint as much (rule.Drain), so
+// beyond that a slow host would be taken for a slow endpoint. Over the kernel's TCP nothing waits for the endpoint but
+// what it reads and writes, for which rules allow 20 ms; half of that is left to the socket.
 const (
 	promptLeast   = 5 * vtime.Millisecond
 	promptOverTCP = 10 * vtime.Millisecond
 )
 
-// starvedMost is the part of a run for which an endpoint may leave its line idle for want of a processor, so that goodput is what it
-// would be on a machine of any speed, within as much.
+// starvedMost is the part of a run for which an endpoint may leave its line idle for want of a processor, so that
+// goodput is what it would be on a machine of any speed, within as much.
 const starvedMost = 0.03
 
-// sent judges whether the ends that data come from filled their lines whenever they had something to send. An answer that is late
-// delays what waits for it, which is what prompt bounds; a line that is idle never gets its time back.
+// sent judges whether the ends that data come from filled their lines whenever they had something to send. An answer
+// that is late delays what waits for it, which is what prompt bounds; a line that is idle never gets its time back.
 func (s *session) sent() (items []certify.Item) {
 	length := vtime.Duration(s.at.cut)
 	for side, e := range s.parties.Ends {
@@ -56,8 +57,10 @@ func (s *session) sent() (items []certify.Item) {
 		}
 		items = append(items, certify.Item{
 			Name: e.Name + " line idle", Want: fmt.Sprintf("at most %g %% of the run", 100*starvedMost),
-			Got: fmt.Sprintf("%.2g %%", 100*e.Starved.Seconds()/length.Seconds()), OK: e.Starved.Seconds() <= starvedMost*length.Seconds(),
-			Bound:    "what an endpoint does not send because it waits for a processor; leave more of it to the run, or raise --dilate",
+			Got: fmt.Sprintf("%.2g %%", 100*e.Starved.Seconds()/length.Seconds()),
+			OK:  e.Starved.Seconds() <= starvedMost*length.Seconds(),
+			Bound: "what an endpoint does not send because it waits for a processor; leave more of it to the " +
+				"run, or raise --dilate",
 			Property: validity.Pace,
 		})
 	}
@@ -74,11 +77,13 @@ func prompt(p *party.Parties) (items []certify.Item) {
 		items = append(items, certify.Item{
 			Name: e.Name + " waited", Want: "at most " + most.String(),
 			Got: e.Late.Std().Round(time.Microsecond).String(), OK: e.Late <= most,
-			Bound:    "what rules allow for a reaction; leave more processor time to the run, raise --dilate, or lower the rate",
+			Bound: "what rules allow for a reaction; leave more processor time to the run, raise " +
+				"--dilate, or lower the rate",
 			Property: validity.Lateness,
 		}, certify.Item{
 			Name: e.Name + " receive drops", Want: "0", Got: fmt.Sprint(e.End.Dropped),
-			Bound: "exact: frames that the kernel dropped because the endpoint was slow; lower the rate", OK: e.End.Dropped == 0,
+			Bound:    "exact: frames that the kernel dropped because the endpoint was slow; lower the rate",
+			OK:       e.End.Dropped == 0,
 			Property: validity.Capture,
 		})
 	}

@@ -97,8 +97,8 @@ func expected(h measure.Host, packets float64) (vtime.Dilation, string) {
 }
 
 // demand is how many packets a second of the Spec has at most, both directions together: what the lines carry or the
-// queues of the connections let out in a round trip, and as many answers where the responder keeps what comes early and says so for
-// each packet; 0 of a link without a rate, of which nothing is expected.
+// queues of the connections let out in a round trip, and as many answers where the responder keeps what comes early and
+// says so for each packet; 0 of a link without a rate, of which nothing is expected.
 func demand(s *scenario.Spec, impls [2]engine.Implementation) (packets float64) {
 	for side, l := range plan.RouteOf(s, false).WAN().Ways() {
 		if l.Rate == 0 {

@@ -1,18 +1,19 @@
 // Package netns runs a Spec with real packets between network namespaces of this host.
 //
-// The endpoints are processes in namespaces A and B, the box in the path, if there is one, in X; the link is between them in
-// M. What does the impairing is a chain of stages, the relay or the kernel's netem; the endpoint's own device never carries a
-// qdisc, because a segmentation-offloaded burst would pass it as one packet.
+// The endpoints are processes in namespaces A and B, the box in the path, if there is one, in X; the link is between
+// them in M. What does the impairing is a chain of stages, the relay or the kernel's netem; the endpoint's own device
+// never carries a qdisc, because a segmentation-offloaded burst would pass it as one packet.
 //
-// A run (Bench.Run) measures its idle link, lets the endpoints go, watches both their ports, measures again, and then makes
-// one trace of the two captures, the link's log and what the endpoints reported. The session holds what a run has open, and
-// hands each part what it needs:
+// A run (Bench.Run) measures its idle link, lets the endpoints go, watches both their ports, measures again, and then
+// makes one trace of the two captures, the link's log and what the endpoints reported. The session holds what a run has
+// open, and hands each part what it needs:
 //
 //	plan      what follows from a Spec, for parent and child alike: hops, line rates, roles, the header of the trace
 //	topology  namespaces, cables, names, privilege
 //	process   what runs in a child: the endpoint or the box
 //	child     a program under the bench's control; party, the conversation with one that keeps the contract
-//	link      the chain of stages that makes the link of a hop; measure, what is measured of it; tap, who watches its ends
+//	link      the chain of stages that makes the link of a hop; measure, what is measured of it; tap, who watches its
+//	          ends
 //	device    soft-RoCE under a stock tool at an end, in place of an endpoint
 //
 // Nothing here impairs the link, see packages netem/tc and netem/relay, and nothing judges a packet.

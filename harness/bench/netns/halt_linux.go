@@ -12,8 +12,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// halt stops all, lets the links drain, asks them what they did, and closes the taps. It does as much as the running processes
-// allow; the first error is returned.
+// halt stops all, lets the links drain, asks them what they did, and closes the taps. It does as much as the running
+// processes allow; the first error is returned.
 func (s *session) halt() (first error) {
 	keep := func(err error) {
 		if first == nil {

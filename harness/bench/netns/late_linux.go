@@ -28,7 +28,8 @@ type moved struct {
 	at     vtime.Time
 }
 
-// stalled returns an error when nothing has moved for longer than patience while work is left. A run of a given time ends by itself.
+// stalled returns an error when nothing has moved for longer than patience while work is left. A run of a given time
+// ends by itself.
 func (t *traffic) stalled() error {
 	now := t.now()
 	last, next := t.moved, moved{frames: t.legs.seen(), told: t.parties.Moved(), at: t.moved.at}
@@ -56,8 +57,8 @@ func planned(s *scenario.Spec) vtime.Time {
 	return last
 }
 
-// late says who is not done when the run is, with what each has left. What is under test and not done is to blame, unless a process of
-// the harness has stalled; where only the harness is not done, it is.
+// late says who is not done when the run is, with what each has left. What is under test and not done is to blame,
+// unless a process of the harness has stalled; where only the harness is not done, it is.
 func (t *traffic) late(cause error) error {
 	list, text := t.parties.Late(), []string(nil)
 	hung := false
@@ -80,14 +81,16 @@ func (t *traffic) late(cause error) error {
 	return err
 }
 
-// mute is how long a process of the harness never says nothing while it works: it tells how far it is ten times a second.
+// mute is how long a process of the harness never says nothing while it works: it tells how far it is ten times a
+// second.
 const mute = 2 * time.Second
 
 // remedy is what to do where the time was too short. A tool may try for ever, so that more time is of no use to it.
 func (t *traffic) remedy(cause error) string {
 	switch {
 	case errors.Is(cause, errStill):
-		return fmt.Sprintf("if that is no stall, allow more than %s with --no-progress", t.patience.Std().Round(time.Millisecond))
+		return fmt.Sprintf("if that is no stall, allow more than %s with --no-progress",
+			t.patience.Std().Round(time.Millisecond))
 	case t.devices != nil:
 		return "that is all a device is given; ask it for fewer messages, or for such as the link can carry"
 	}
@@ -99,8 +102,8 @@ func faultAt(side trace.Side, program string, err error) error {
 	return &bench.Fault{Side: side, Program: program, Err: err}
 }
 
-// halted weighs why a run ended against what came of the order to stop. Who does not obey it has kept the other end waiting, and is
-// the cause of a run that was overdue.
+// halted weighs why a run ended against what came of the order to stop. Who does not obey it has kept the other end
+// waiting, and is the cause of a run that was overdue.
 func halted(err, halt error) error {
 	if halt == nil || err != nil && !overdue(err) {
 		return bench.Graver(err, halt)

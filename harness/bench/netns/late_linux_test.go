@@ -14,7 +14,8 @@ func TestWhoIsToBlame(t *testing.T) {
 	crash := faultAt(trace.A, "a", errors.New("netns: A ended"))
 	lateA := faultAt(trace.A, "a", fmt.Errorf("netns: A: 1 of 9; %w", errStill))
 	lateOurs := fmt.Errorf("netns: endpoint A: 1 of 9; %w", errLimit)
-	hungA, hungB := faultAt(trace.A, "a", errors.New("netns: A did not stop")), faultAt(trace.B, "b", errors.New("netns: B did not stop"))
+	hungA, hungB := faultAt(trace.A, "a", errors.New("netns: A did not stop")),
+		faultAt(trace.B, "b", errors.New("netns: B did not stop"))
 	relay := errors.New("netns: relay did not answer")
 	for _, c := range []struct {
 		err, halt error

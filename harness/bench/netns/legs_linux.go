@@ -34,7 +34,8 @@ func (s *session) openLegs(choice link.Choice) error {
 	route := plan.RouteOf(s.spec, s.acts != nil)
 	for i := range route {
 		l := &leg{hop: &route[i], ends: s.network.Hop(i)}
-		site := &link.Site{Spec: s.spec, Namespace: s.network.M.Fd(), Ports: [2]string{l.ends[trace.A].Port, l.ends[trace.B].Port},
+		site := &link.Site{Spec: s.spec, Namespace: s.network.M.Fd(), Ports: [2]string{l.ends[trace.A].Port,
+			l.ends[trace.B].Port},
 			Base: s.base, Relay: s.relay, Processor: s.reserve, Scratch: s.shared, Fact: s.fact}
 		var err error
 		if l.link, err = link.Open(site, l.hop, choice); err != nil {
@@ -51,8 +52,8 @@ func (s *session) relay() (*child.Child, error) {
 	return child.Launch(s.network, s.network.M, plan.RoleRelay, child.Body(s.bench.Self, plan.RoleRelay))
 }
 
-// reserve gives the relays a processor of their own, if there are two: nil when not. They do little and are to be on time,
-// so one is enough for both.
+// reserve gives the relays a processor of their own, if there are two: nil when not. They do little and are to be on
+// time, so one is enough for both.
 func (s *session) reserve() (*int, error) {
 	if s.relays == nil {
 		reserved, err := packetio.Reserve()
@@ -73,7 +74,8 @@ func (s *session) watch(context.Context) error {
 			if err != nil {
 				return err
 			}
-			t, err := tap.Start(tap.Options{Place: l.place(trace.Side(side)), Open: l.ends[side].Open, Base: s.base, File: file, Ignore: s.devices.Ignored()})
+			t, err := tap.Start(tap.Options{Place: l.place(trace.Side(side)), Open: l.ends[side].Open, Base: s.base,
+				File: file, Ignore: s.devices.Ignored()})
 			if err != nil {
 				return err
 			}

@@ -48,7 +48,8 @@ func (s *session) merge(whole bool) error {
 	if err != nil {
 		return err
 	}
-	out := &weave{sinks: []trace.Sink{sink, trace.NewTimeline(&h, captures)}, events: events, cut: s.at.cut, witness: witness, ending: ending, last: s.counted}
+	out := &weave{sinks: []trace.Sink{sink, trace.NewTimeline(&h, captures)}, events: events, cut: s.at.cut,
+		witness: witness, ending: ending, last: s.counted}
 	window := plan.RouteOf(s.spec, s.acts != nil).Window(s.spec.QP[0].MTU)
 	err = merge.Hops(&h, spans, merge.Options{Zero: s.at.wall, Window: window, Until: s.at.cut}, out)
 	if closeErr := captures.close(); err == nil {
@@ -72,8 +73,8 @@ func reports(p *party.Parties) trace.Reports {
 	return r
 }
 
-// reported is what the processes reported, and the tool of a device, in order of its time. B is at the end of the last hop.
-// The first error is returned with what could be read.
+// reported is what the processes reported, and the tool of a device, in order of its time. B is at the end of the last
+// hop. The first error is returned with what could be read.
 func (s *session) reported(during device.Span) (events []trace.Event, first error) {
 	for _, e := range s.parties.All() {
 		list, err := e.Reported()

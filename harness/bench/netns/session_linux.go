@@ -91,7 +91,8 @@ func (s *session) progress(share float64, what string) {
 
 // fact notes something about the machine for the report, in the machine's words.
 func (s *session) fact(name, value string) {
-	s.evidence.Environment = append(s.evidence.Environment, [2]string{quote.Line(name, quote.Sentence), quote.Line(value, quote.Sentence)})
+	s.evidence.Environment = append(s.evidence.Environment, [2]string{quote.Line(name, quote.Sentence),
+		quote.Line(value, quote.Sentence)})
 }
 
 // build makes the namespaces and the link.
@@ -138,7 +139,8 @@ func (s *session) factKernel() {
 	s.fact("kernel", kernel())
 }
 
-// join joins the cables of devices that are on other machines to their ends of the network here, whose own kernel is silent.
+// join joins the cables of devices that are on other machines to their ends of the network here, whose own kernel is
+// silent.
 func (s *session) join() error {
 	if !s.bench.Device.Far() {
 		return nil
@@ -171,15 +173,16 @@ func kernel() string {
 	return unix.ByteSliceToString(name.Release[:])
 }
 
-// probe measures the link of the Spec while it loses nothing. The LAN of a box is a cable in all but name, faster than this
-// host can send: it is judged by what it did to the traffic.
+// probe measures the link of the Spec while it loses nothing. The LAN of a box is a cable in all but name, faster than
+// this host can send: it is judged by what it did to the traffic.
 func (s *session) probe(into **measure.Idle) func(context.Context) error {
 	return func(ctx context.Context) error {
 		if err := s.legs.quiet(); err != nil {
 			return err
 		}
 		wan := s.legs.wan()
-		idle, err := measure.Probe(ctx, measure.Setup{Hop: wan.hop, Open: wan.openers(), Clock: s.clock, MTU: s.spec.QP[0].MTU, RTT: s.spec.RTT()})
+		idle, err := measure.Probe(ctx, measure.Setup{Hop: wan.hop, Open: wan.openers(), Clock: s.clock,
+			MTU: s.spec.QP[0].MTU, RTT: s.spec.RTT()})
 		*into = idle
 		return err
 	}

@@ -14,7 +14,8 @@ import (
 func TestWeaveEndsAtTheCut(t *testing.T) {
 	var cut trace.Collector
 	w := &weave{sinks: []trace.Sink{&cut}, cut: 100, events: []trace.Event{
-		{At: 10, Value: 1}, {At: 50, Value: 2}, {At: 99, Value: 3}, {At: 101, Value: 4}, {At: 500, Kind: trace.Memory, Value: 5},
+		{At: 10, Value: 1}, {At: 50, Value: 2}, {At: 99, Value: 3}, {At: 101, Value: 4},
+		{At: 500, Kind: trace.Memory, Value: 5},
 	}}
 	for _, sent := range []vtime.Time{20, 50, 100, 101, 300} {
 		w.Packet(&trace.Record{Sent: sent, Recv: sent + 40})
@@ -32,7 +33,8 @@ func TestWeaveEndsAtTheCut(t *testing.T) {
 	}
 }
 
-// A host that lets an endpoint wait for longer than the rules allow makes the run INVALID, and no host that keeps within it.
+// A host that lets an endpoint wait for longer than the rules allow makes the run INVALID, and no host that keeps
+// within it.
 func TestHostIsJudgedByWhatRulesAllow(t *testing.T) {
 	if promptLeast != rule.Drain {
 		t.Errorf("an endpoint may wait for %v, and rules allow it %v", promptLeast, rule.Drain)

@@ -26,7 +26,8 @@ func (s *session) startParties(context.Context) (err error) {
 		if s.bench.devices()[side] {
 			continue
 		}
-		if s.parties.Ends[side], err = s.startParty(c.In, plan.RoleEndpoint, trace.Side(side), c.Host.Device); err != nil {
+		if s.parties.Ends[side], err = s.startParty(c.In, plan.RoleEndpoint, trace.Side(side),
+			c.Host.Device); err != nil {
 			return err
 		}
 	}
@@ -37,7 +38,8 @@ func (s *session) startParties(context.Context) (err error) {
 }
 
 // startParty starts one process on its devices.
-func (s *session) startParty(n *topology.Namespace, role string, side trace.Side, devices ...string) (*party.Party, error) {
+func (s *session) startParty(n *topology.Namespace, role string, side trace.Side, devices ...string) (*party.Party,
+	error) {
 	streams, err := overKernelTCP(s.job)
 	if err != nil {
 		return nil, err
@@ -130,9 +132,11 @@ func setup(spec *scenario.Spec, side trace.Side) contract.Order {
 		link = spec.Link.BA
 	}
 	return contract.Order{
-		Op: contract.OpSetup, Contract: contract.Version, Side: side.String(), MAC: own.MAC.String(), IP: own.IP.String(),
+		Op: contract.OpSetup, Contract: contract.Version, Side: side.String(), MAC: own.MAC.String(),
+		IP:      own.IP.String(),
 		PeerMAC: peer.MAC.String(), PeerIP: peer.IP.String(), QPs: spec.QPs, Rate: int64(cmp.Or(link.Port, link.Rate)),
-		RTT: int64(spec.RTT() / vtime.Nanosecond), Deadline: int64(min(spec.Limit, maxRun) / vtime.Millisecond), Seed: spec.Seed,
+		RTT: int64(spec.RTT() / vtime.Nanosecond), Deadline: int64(min(spec.Limit, maxRun) / vtime.Millisecond),
+		Seed: spec.Seed,
 		Spec: spec.String(),
 	}
 }

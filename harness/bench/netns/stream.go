@@ -8,8 +8,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/memory"
 )
 
-// overKernelTCP decides whether the kernel's TCP carries the QPs of a run: where both implementations take one from their
-// host, unless the run asks for TCP-lite. The error says why that cannot be done.
+// overKernelTCP decides whether the kernel's TCP carries the QPs of a run: where both implementations take one from
+// their host, unless the run asks for TCP-lite. The error says why that cannot be done.
 func overKernelTCP(job *bench.Job) (bool, error) {
 	want := job.Spec.Params[engine.TCPParam]
 	for _, impl := range job.Impls {
@@ -24,7 +24,8 @@ func overKernelTCP(job *bench.Job) (bool, error) {
 	}
 	for _, f := range job.Spec.Faults {
 		if f.PSN.Given {
-			return false, fmt.Errorf("netns: fault %q: the kernel numbers its packets as it likes; pick one by nth=, or use --param tcp=lite", f)
+			return false, fmt.Errorf("netns: fault %q: the kernel numbers its packets as it likes; pick one by nth=, "+
+				"or use --param tcp=lite", f)
 		}
 	}
 	for side, impl := range job.Impls {

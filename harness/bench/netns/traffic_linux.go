@@ -60,7 +60,8 @@ func (s *session) traffic(ctx context.Context) error {
 	if err := s.parties.Begin(s.base.Instant(s.at.epoch)); err != nil {
 		return err
 	}
-	t := &traffic{spec: s.spec, settling: settling(s.job.Impls), clock: s.clock, at: &s.at, legs: s.legs, parties: &s.parties,
+	t := &traffic{spec: s.spec, settling: settling(s.job.Impls), clock: s.clock, at: &s.at, legs: s.legs,
+		parties: &s.parties,
 		devices: s.devices, failed: s.failed, progress: s.progress, patience: s.job.Patience(s.base.Dilation)}
 	err := s.devices.Begin(ctx, s.clock, s.at.epoch)
 	if err == nil {
@@ -72,8 +73,8 @@ func (s *session) traffic(ctx context.Context) error {
 	return err
 }
 
-// settling is how long a run is watched when both sides are idle. The source of an unreliable transport is idle when it has
-// sent everything, and its target then waits for what it lacks.
+// settling is how long a run is watched when both sides are idle. The source of an unreliable transport is idle when it
+// has sent everything, and its target then waits for what it lacks.
 func settling(impls [2]engine.Implementation) vtime.Duration {
 	for _, impl := range impls {
 		if slices.Contains(impl.Features, engine.Unreliable) {

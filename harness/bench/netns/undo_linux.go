@@ -34,7 +34,8 @@ func (u *undo) scratch(what string) (*os.File, error) {
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("netns: scratch file for %s in %s: %w; free some space or set TMPDIR", what, os.TempDir(), errors.Unwrap(err))
+		return nil, fmt.Errorf("netns: scratch file for %s in %s: %w; free some space or set TMPDIR", what,
+			os.TempDir(), errors.Unwrap(err))
 	}
 	u.later(f.Close)
 	return f, nil

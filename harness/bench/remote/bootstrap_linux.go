@@ -47,10 +47,10 @@ func readSelf(path string) (*executable, error) {
 	return &executable{path, n, hex.EncodeToString(sum.Sum(nil))}, nil
 }
 
-// script is what ssh runs on the far side: any POSIX shell understands it, and as one quoted word it passes through every login
-// shell. The folder of the binary is the user's alone, on a file system from which programs can be started, and goes with the
-// shell; the supervisor removes it as well, as its first act. One that is kept takes the place of those that were kept before: what runs
-// of them needs its file no more.
+// script is what ssh runs on the far side: any POSIX shell understands it, and as one quoted word it passes through
+// every login shell. The folder of the binary is the user's alone, on a file system from which programs can be started,
+// and goes with the shell; the supervisor removes it as well, as its first act. One that is kept takes the place of
+// those that were kept before: what runs of them needs its file no more.
 func (b *executable) script(mark string, keep, sudo bool) string {
 	place := `d=
 for t in "${TMPDIR:-/tmp}" /var/tmp /dev/shm "$HOME"; do
@@ -86,7 +86,8 @@ m=$(uname -s)/$(uname -m)
 fi
 echo MARK have
 ` + run + "\n"
-	text = strings.NewReplacer("MARK", mark, "HASH", b.hash, "SIZE", fmt.Sprint(b.size), "MACHINE", machines[runtime.GOARCH]).Replace(text)
+	text = strings.NewReplacer("MARK", mark, "HASH", b.hash, "SIZE", fmt.Sprint(b.size), "MACHINE",
+		machines[runtime.GOARCH]).Replace(text)
 	return "exec sh -c '" + text + "'"
 }
 
@@ -96,7 +97,8 @@ const (
 	mostWords = 4 << 10
 )
 
-// send hears what the script says, and sends the binary if it is wanted. It returns when the supervisor is about to speak.
+// send hears what the script says, and sends the binary if it is wanted. It returns when the supervisor is about to
+// speak.
 func (b *executable) send(mark string, in *bufio.Reader, out io.Writer) error {
 	for noise := 0; noise < mostNoise; {
 		text, err := in.ReadSlice('\n')
@@ -120,14 +122,18 @@ func (b *executable) send(mark string, in *bufio.Reader, out io.Writer) error {
 				return err // of this machine; what the host has against it comes as its next word
 			}
 		case wordMachine:
-			return fmt.Errorf("it is %s, and this program is for Linux/%s: use a host of that kind", quote.Line(rest, quote.Name), machines[runtime.GOARCH])
+			return fmt.Errorf("it is %s, and this program is for Linux/%s: use a host of that kind",
+				quote.Line(rest, quote.Name), machines[runtime.GOARCH])
 		case wordShort:
-			return fmt.Errorf("it could not keep the %d MiB of this program in %s: free some space there", b.size>>20, quote.Line(rest, quote.Name))
+			return fmt.Errorf("it could not keep the %d MiB of this program in %s: free some space there", b.size>>20,
+				quote.Line(rest, quote.Name))
 		case wordNowhere:
-			return fmt.Errorf("no folder from which a program can be started: /tmp, /var/tmp, /dev/shm and the home are mounted noexec, or not writable")
+			return fmt.Errorf("no folder from which a program can be started: /tmp, /var/tmp, /dev/shm and the home " +
+				"are mounted noexec, or not writable")
 		}
 	}
-	return fmt.Errorf("its login printed %d KiB and did not come to an end; make it silent where there is no terminal", mostNoise>>10)
+	return fmt.Errorf("its login printed %d KiB and did not come to an end; make it silent where there is no terminal",
+		mostNoise>>10)
 }
 
 func (b *executable) copy(out io.Writer) error {

@@ -19,9 +19,10 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
 )
 
-// cable joins the device's end of a network on this machine to the real cable, both ways: what the device sends seems to be sent by
-// that end, and what arrives at the end goes to the device. Addresses of IP are those of the bench, which the ICRC covers. Of the
-// Ethernet addresses the device keeps its own, its peer has one that is only on the cable, and both are exchanged here.
+// cable joins the device's end of a network on this machine to the real cable, both ways: what the device sends seems
+// to be sent by that end, and what arrives at the end goes to the device. Addresses of IP are those of the bench, which
+// the ICRC covers. Of the Ethernet addresses the device keeps its own, its peer has one that is only on the cable, and
+// both are exchanged here.
 type cable struct {
 	host         *Host
 	inner, outer *packetio.Port
@@ -47,8 +48,8 @@ type cable struct {
 // pair is the addresses of the device and of its peer.
 type pair struct{ device, peer [6]byte }
 
-// peerMAC is the address of the peer of a side on the cable. It is not the bench's, which may be the device's own at the other side:
-// soft-RoCE keeps what is for its own address to itself.
+// peerMAC is the address of the peer of a side on the cable. It is not the bench's, which may be the device's own at
+// the other side: soft-RoCE keeps what is for its own address to itself.
 func peerMAC(side trace.Side) [6]byte {
 	mac := drive.MAC(side.Other())
 	mac[4] = 0xFF
@@ -63,7 +64,8 @@ func (h *Host) Join(end device.End) (device.Joined, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &cable{host: h, clock: packetio.NewClock(end.Base), ended: make(chan struct{}), soft: d.Device.Driver == station.SoftRoCE}
+	c := &cable{host: h, clock: packetio.NewClock(end.Base), ended: make(chan struct{}),
+		soft: d.Device.Driver == station.SoftRoCE}
 	c.here, c.there.peer = pair{drive.MAC(end.Side), drive.MAC(end.Side.Other())}, peerMAC(end.Side)
 	mac, err := net.ParseMAC(d.Network.MAC)
 	if err != nil || len(mac) != len(c.there.device) {
@@ -93,8 +95,8 @@ func (h *Host) Join(end device.End) (device.Joined, error) {
 	return c, nil
 }
 
-// carry carries frames until it is told to stop. It takes no real-time priority: it shares a process whose collector of garbage it
-// would wait for, and keep from the processor at the same time.
+// carry carries frames until it is told to stop. It takes no real-time priority: it shares a process whose collector of
+// garbage it would wait for, and keep from the processor at the same time.
 func (c *cable) carry() error {
 	if err := packetio.LockThread(); err != nil {
 		return err
@@ -236,7 +238,8 @@ func swap(field []byte, from, to [6]byte) {
 
 // ofRoCE reports whether a frame is RoCEv2 over IPv4 without options or tags, which is what a bench speaks.
 func ofRoCE(frame []byte) bool {
-	return len(frame) > atDestQP+8 && binary.BigEndian.Uint16(frame[atType:]) == 0x0800 && frame[14] == 0x45 && frame[atProtocol] == 17 &&
+	return len(frame) > atDestQP+8 && binary.BigEndian.Uint16(frame[atType:]) == 0x0800 && frame[14] == 0x45 &&
+		frame[atProtocol] == 17 &&
 		binary.BigEndian.Uint16(frame[atPort:]) == roce.Port
 }
 

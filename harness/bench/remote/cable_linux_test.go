@@ -19,20 +19,24 @@ import (
 // frame is a packet of a side to a queue pair.
 func frame(from trace.Side, qpn uint32) []byte {
 	var f roce.Frame
-	drive.Frame(&f, from, 0, &roce.Packet{BTH: roce.BTH{Opcode: roce.UDSendOnly, PKey: roce.DefaultPKey, DestQP: qpn}, Len: 16})
+	drive.Frame(&f, from, 0, &roce.Packet{BTH: roce.BTH{Opcode: roce.UDSendOnly, PKey: roce.DefaultPKey, DestQP: qpn},
+		Len: 16})
 	return f.AppendTo(nil)
 }
 
-// The device hears its peer from an address that is nobody's, and is heard under that of its end; nothing else of a frame changes.
+// The device hears its peer from an address that is nobody's, and is heard under that of its end; nothing else of a
+// frame changes.
 func TestAddressesOnTheCable(t *testing.T) {
 	for _, side := range []trace.Side{trace.A, trace.B} {
-		c := &cable{here: pair{drive.MAC(side), drive.MAC(side.Other())}, there: pair{[6]byte{0xB8, 0x59, 0x9F, 0, 0, 1}, peerMAC(side)}}
+		c := &cable{here: pair{drive.MAC(side), drive.MAC(side.Other())},
+			there: pair{[6]byte{0xB8, 0x59, 0x9F, 0, 0, 1}, peerMAC(side)}}
 		if c.there.peer == drive.MAC(trace.A) || c.there.peer == drive.MAC(trace.B) {
 			t.Errorf("%s: the peer's address on the cable may be the device's own", side)
 		}
 		there := frame(side.Other(), 17)
 		was := hex.EncodeToString(there[12:])
-		if !c.toDevice(there) || [6]byte(there) != c.there.device || [6]byte(there[6:]) != c.there.peer || hex.EncodeToString(there[12:]) != was {
+		if !c.toDevice(there) || [6]byte(there) != c.there.device || [6]byte(there[6:]) != c.there.peer ||
+			hex.EncodeToString(there[12:]) != was {
 			t.Errorf("%s: to the device: %x", side, there)
 		}
 		here := frame(side, 17)
@@ -56,8 +60,8 @@ func TestAddressesOnTheCable(t *testing.T) {
 	}
 }
 
-// What was late on the way to the device is no fault of its: on this machine, or in a host whose kernel computes. A transport in hardware
-// does not wait for its host, which is not asked.
+// What was late on the way to the device is no fault of its: on this machine, or in a host whose kernel computes. A
+// transport in hardware does not wait for its host, which is not asked.
 func TestCableIsLate(t *testing.T) {
 	const ms = vtime.Millisecond
 	for name, c := range map[string]struct {
@@ -93,8 +97,8 @@ func TestCableIsLate(t *testing.T) {
 	}
 }
 
-// A frame that one end has sent and the other has not received, or that was damaged, is lost on the cable. The counters of an RNIC's
-// network device leave out what it sends by itself.
+// A frame that one end has sent and the other has not received, or that was damaged, is lost on the cable. The counters
+// of an RNIC's network device leave out what it sends by itself.
 func TestCableIsJudged(t *testing.T) {
 	counters := func(name string, n uint64) station.Counters {
 		return station.Counters{"net/rx_packets": 10, "net/tx_packets": 20, "net/" + name: n}
@@ -108,12 +112,15 @@ func TestCableIsJudged(t *testing.T) {
 		{"whole", counters("rx_packets", 15), counters("tx_packets", 1), true, ""},
 		{"lost towards it", counters("rx_packets", 14), nil, true, "cable of dut1 frames there is 4, want 5"},
 		{"damaged there", counters("rx_crc_errors", 2), nil, false, "cable of dut1 errors there is 2, want 0"},
-		{"dropped here", counters("rx_packets", 10), counters("tx_dropped", 3), false, "cable of dut1 errors here is 3, want 0"},
+		{"dropped here", counters("rx_packets", 10), counters("tx_dropped", 3), false,
+			"cable of dut1 errors here is 3, want 0"},
 		{"an RNIC", counters("rx_packets", 10), nil, false, ""},
 	} {
-		cable := &cable{host: &Host{At: testbed.Host{Name: "dut1"}}, soft: c.soft, before: ends{far: counters("rx_packets", 10)}}
+		cable := &cable{host: &Host{At: testbed.Host{Name: "dut1"}}, soft: c.soft,
+			before: ends{far: counters("rx_packets", 10)}}
 		cable.sent.Store(5)
-		if got := certify.Issue("during", cable.judge(&ends{far: c.far, near: c.near})); got.Valid != (c.want == "") || !strings.HasPrefix(got.Reason, c.want) {
+		if got := certify.Issue("during", cable.judge(&ends{far: c.far, near: c.near})); got.Valid != (c.want == "") ||
+			!strings.HasPrefix(got.Reason, c.want) {
 			t.Errorf("%s: %s; want %q", c.what, got.Reason, c.want)
 		}
 	}

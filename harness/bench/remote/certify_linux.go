@@ -24,8 +24,8 @@ func (c *cable) counters() (e ends, err error) {
 // settled is how long the counters of both ends may take to agree.
 const settled = time.Second
 
-// Certify implements device.Joined: nothing was lost on the cable, by the counters of both its ends. They are compared while it
-// carries, because a device may go on sending when its tool does not.
+// Certify implements device.Joined: nothing was lost on the cable, by the counters of both its ends. They are compared
+// while it carries, because a device may go on sending when its tool does not.
 func (c *cable) Certify() ([]certify.Item, error) {
 	var items []certify.Item
 	for until := time.Now().Add(settled); ; time.Sleep(20 * time.Millisecond) {
@@ -41,14 +41,17 @@ func (c *cable) Certify() ([]certify.Item, error) {
 	if err := c.Close(); err != nil {
 		return nil, err
 	}
-	return append(append(items, c.lateness()...), c.item("frames not carried", 0, c.lost, "exact: frames that this machine dropped between cable and link; lower the rate")), nil
+	return append(append(items, c.lateness()...), c.item("frames not carried", 0, c.lost,
+		"exact: frames that this machine dropped between cable and link; lower the rate")), nil
 }
 
 // judge compares what was carried with what both ends have counted since.
 func (c *cable) judge(after *ends) []certify.Item {
 	items := []certify.Item{
-		c.item("errors here", 0, grown(c.before.near, after.near), "exact: what "+c.host.At.Cable+" counted as damaged or dropped"),
-		c.item("errors there", 0, grown(c.before.far, after.far), "exact: what "+c.host.At.Interface+" counted as damaged or dropped"),
+		c.item("errors here", 0, grown(c.before.near, after.near), "exact: what "+c.host.At.Cable+
+			" counted as damaged or dropped"),
+		c.item("errors there", 0, grown(c.before.far, after.far), "exact: what "+c.host.At.Interface+
+			" counted as damaged or dropped"),
 	}
 	if c.soft { // of an RNIC they leave out what it sends by itself
 		const why = "exact: what one end has sent the other has received; nothing else may use the cable"
@@ -62,33 +65,39 @@ func (c *cable) judge(after *ends) []certify.Item {
 // mostLate is what rules allow a device for a reaction beyond its own (rule.Drain).
 const mostLate = 5 * vtime.Millisecond
 
-// lateness judges how long frames were on this machine between the tap and the cable, and how long a host whose kernel computes may
-// have been deaf.
+// lateness judges how long frames were on this machine between the tap and the cable, and how long a host whose kernel
+// computes may have been deaf.
 func (c *cable) lateness() []certify.Item {
-	list := []certify.Item{c.timely("cable of "+c.host.At.Name+" was late", c.late, "leave more processor time to this machine, or lower the rate")}
+	list := []certify.Item{c.timely("cable of "+c.host.At.Name+" was late", c.late,
+		"leave more processor time to this machine, or lower the rate")}
 	if c.echoes.request == nil {
 		return list
 	}
-	deaf := c.timely("host "+c.host.At.Name+" was deaf", c.echoes.longest, "leave more processor time to the host and to this machine, or lower the rate")
+	deaf := c.timely("host "+c.host.At.Name+" was deaf", c.echoes.longest,
+		"leave more processor time to the host and to this machine, or lower the rate")
 	if c.echoes.answers == 0 {
-		deaf.Got, deaf.Bound = "no answer to an echo request", "its kernel is asked to know how late it is; ssh "+c.host.At.Name+" sysctl net.ipv4.icmp_echo_ignore_all=0"
+		deaf.Got, deaf.Bound = "no answer to an echo request", "its kernel is asked to know how late it is; ssh "+
+			c.host.At.Name+" sysctl net.ipv4.icmp_echo_ignore_all=0"
 	}
 	return append(list, deaf)
 }
 
 // timely judges the longest of some times.
 func (c *cable) timely(what string, longest vtime.Duration, remedy string) certify.Item {
-	return certify.Item{Name: what, Want: "at most " + mostLate.String(), Got: longest.Std().Round(10 * time.Microsecond).String(),
+	return certify.Item{Name: what, Want: "at most " + mostLate.String(),
+		Got:   longest.Std().Round(10 * time.Microsecond).String(),
 		Bound: "what rules allow for a reaction; " + remedy, OK: longest <= mostLate, Property: validity.Lateness}
 }
 
 func (c *cable) item(what string, want, got uint64, bound string) certify.Item {
-	return certify.Item{Name: "cable of " + c.host.At.Name + " " + what, Want: fmt.Sprint(want), Got: fmt.Sprint(got), Bound: bound, OK: want == got, Property: validity.Capture}
+	return certify.Item{Name: "cable of " + c.host.At.Name + " " + what, Want: fmt.Sprint(want), Got: fmt.Sprint(got),
+		Bound: bound, OK: want == got, Property: validity.Capture}
 }
 
 // grown adds up by how much the counters have grown that tell of damaged and dropped frames.
 func grown(before, after station.Counters) (n uint64) {
-	for _, name := range []string{"rx_errors", "rx_crc_errors", "rx_missed_errors", "rx_fifo_errors", "tx_errors", "tx_dropped", "tx_fifo_errors"} {
+	for _, name := range []string{"rx_errors", "rx_crc_errors", "rx_missed_errors", "rx_fifo_errors", "tx_errors",
+		"tx_dropped", "tx_fifo_errors"} {
 		n += after["net/"+name] - before["net/"+name]
 	}
 	return n

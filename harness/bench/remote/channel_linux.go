@@ -31,7 +31,8 @@ type Options struct {
 	SSH    string // the program; "" is ssh
 }
 
-// How long parts of a connection may take: until the host answers, until it has the binary, and until it has done an order.
+// How long parts of a connection may take: until the host answers, until it has the binary, and until it has done an
+// order.
 var (
 	answerTime = 40 * time.Second
 	copyTime   = 5 * time.Minute
@@ -75,7 +76,8 @@ func Connect(ctx context.Context, o Options) (*Host, error) {
 	}
 	mark := make([]byte, 12)
 	_, _ = rand.Read(mark) // never fails
-	h := &channel{name: o.Host.Name, log: &contract.Log{}, waiting: map[uint64]chan *line.Reply{}, things: map[uint64]*thing{}, over: make(chan struct{}), gone: make(chan struct{})}
+	h := &channel{name: o.Host.Name, log: &contract.Log{}, waiting: map[uint64]chan *line.Reply{},
+		things: map[uint64]*thing{}, over: make(chan struct{}), gone: make(chan struct{})}
 	nonce := "gauntlet-" + hex.EncodeToString(mark)
 	in, err := h.login(&o, b.script(nonce, o.Keep, o.Host.Sudo))
 	if err != nil {
@@ -102,10 +104,12 @@ func (h *channel) login(o *Options, script string) (*bufio.Reader, error) {
 		args = append(args, "-F", o.Config)
 	}
 	// No terminal, no questions, nothing forwarded; and a host that has vanished is noticed.
-	args = append(args, "-T", "-x", "-a", "-e", "none", "-o", "BatchMode=yes", "-o", "ConnectTimeout=15", "-o", "ServerAliveInterval=5",
+	args = append(args, "-T", "-x", "-a", "-e", "none", "-o", "BatchMode=yes", "-o", "ConnectTimeout=15", "-o",
+		"ServerAliveInterval=5",
 		"-o", "ServerAliveCountMax=3", "-o", "ClearAllForwardings=yes", "--", o.Host.Name, script)
 	h.command = exec.Command(cmp.Or(o.SSH, "ssh"), args...)
-	h.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // an interrupt from the terminal is for this program, which then ends the channel in order
+	// an interrupt from the terminal is for this program, which then ends the channel in order
+	h.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	h.command.Stderr, h.command.WaitDelay = h.log, time.Second
 	var err error
 	if h.stdin, err = h.command.StdinPipe(); err != nil {
@@ -137,7 +141,8 @@ func (h *channel) hello(in *line.Reader) error {
 		return err
 	}
 	if r.Event != line.EventHello || r.Version != line.Version {
-		return fmt.Errorf("the supervisor there is of version %d, and this program of %d; remove ~/.cache/gauntlet there", r.Version, line.Version)
+		return fmt.Errorf("the supervisor there is of version %d, and this program of %d; remove "+
+			"~/.cache/gauntlet there", r.Version, line.Version)
 	}
 	h.PID = r.PID
 	go h.listen(in)
@@ -285,7 +290,9 @@ func (h *channel) Call(op string, args, result any) error {
 	id := h.next
 	h.waiting[id] = answer
 	h.mu.Unlock()
-	stuck := time.AfterFunc(orderTime, func() { h.fail(h.error(fmt.Errorf("no answer to %s within %s%s", op, orderTime, h.log.Last()))) })
+	stuck := time.AfterFunc(orderTime, func() {
+		h.fail(h.error(fmt.Errorf("no answer to %s within %s%s", op, orderTime, h.log.Last())))
+	})
 	defer stuck.Stop()
 	if err := h.out.Write(line.Order{ID: id, Op: op, Args: raw}); err != nil {
 		<-h.orGone()
@@ -337,7 +344,8 @@ type Refused struct{ Why string }
 // Error implements error.
 func (r *Refused) Error() string { return r.Why }
 
-// Close ends the channel and with it all that the supervisor has started and changed. The error says that it was over before.
+// Close ends the channel and with it all that the supervisor has started and changed. The error says that it was over
+// before.
 func (h *channel) Close() error {
 	h.mu.Lock()
 	before := h.broken

@@ -11,9 +11,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// echoes measure for how long a host that computes its device's transport in its kernel, or this machine, may have been deaf. That kernel
-// answers ICMP echo requests where it takes RoCEv2 from the cable: what holds one up holds the other up. The next request follows the
-// answer to the one before, so no answer is late because there were too many.
+// echoes measure for how long a host that computes its device's transport in its kernel, or this machine, may have been
+// deaf. That kernel answers ICMP echo requests where it takes RoCEv2 from the cable: what holds one up holds the other
+// up. The next request follows the answer to the one before, so no answer is late because there were too many.
 type echoes struct {
 	request *request       // nil where nobody asks
 	next    vtime.Time     // when to ask: again, where an answer is missing
@@ -46,7 +46,8 @@ type request struct {
 func newEchoes(device trace.Side, macs pair) echoes {
 	return echoes{request: &request{
 		ether: layers.Ethernet{SrcMAC: macs.peer[:], DstMAC: macs.device[:], EthernetType: layers.EthernetTypeIPv4},
-		ip:    layers.IPv4{Version: 4, TTL: 64, Protocol: layers.IPProtocolICMPv4, SrcIP: drive.Addr(device.Other()).AsSlice(), DstIP: drive.Addr(device).AsSlice()},
+		ip: layers.IPv4{Version: 4, TTL: 64, Protocol: layers.IPProtocolICMPv4,
+			SrcIP: drive.Addr(device.Other()).AsSlice(), DstIP: drive.Addr(device).AsSlice()},
 		icmp:  layers.ICMPv4{TypeCode: layers.CreateICMPv4TypeCode(layers.ICMPv4TypeEchoRequest, 0)},
 		frame: gopacket.NewSerializeBuffer(),
 	}}
@@ -75,8 +76,10 @@ func (e *echoes) due(now vtime.Time) ([]byte, error) {
 
 // hear takes a frame from the device, which may be the answer to the latest request.
 func (e *echoes) hear(frame []byte, now vtime.Time) {
-	if !e.asked || len(frame) < atICMPOrder+2 || frame[atProtocol] != byte(layers.IPProtocolICMPv4) || frame[atICMP] != layers.ICMPv4TypeEchoReply ||
-		binary.BigEndian.Uint16(frame[atType:]) != 0x0800 || binary.BigEndian.Uint16(frame[atICMPOrder:]) != e.request.icmp.Seq {
+	if !e.asked || len(frame) < atICMPOrder+2 || frame[atProtocol] != byte(layers.IPProtocolICMPv4) ||
+		frame[atICMP] != layers.ICMPv4TypeEchoReply ||
+		binary.BigEndian.Uint16(frame[atType:]) != 0x0800 || binary.BigEndian.Uint16(frame[atICMPOrder:]) !=
+		e.request.icmp.Seq {
 		return
 	}
 	e.end(now)

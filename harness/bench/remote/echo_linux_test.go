@@ -33,12 +33,14 @@ func TestEchoRequest(t *testing.T) {
 	e := newEchoes(trace.A, pair{device: [6]byte{2, 0, 0, 0x77, 0, 1}, peer: peerMAC(trace.A)})
 	e.begin(0)
 	got := hex.EncodeToString(ask(t, &e, 0)[:42])
-	if want := "020000770001" + "02000077ff02" + "0800" + "4500002e000000004001" + "6633" + "0a4d00020a4d0001" + "0800" + "f7fe" + "00000001"; got != want {
+	if want := "020000770001" + "02000077ff02" + "0800" + "4500002e000000004001" + "6633" + "0a4d00020a4d0001" +
+		"0800" + "f7fe" + "00000001"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
 
-// The longest time without an answer counts, whether the host was deaf between two requests, after one, or when the run ended.
+// The longest time without an answer counts, whether the host was deaf between two requests, after one, or when the run
+// ended.
 func TestEchoes(t *testing.T) {
 	const ms = vtime.Millisecond
 	at := func(n int) vtime.Time { return vtime.Time(n) * vtime.Time(ms) }

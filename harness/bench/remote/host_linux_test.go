@@ -109,7 +109,8 @@ func start(t *testing.T, h *Host, script string) (station.Process, int) {
 	return nil, 0
 }
 
-// A host's login may print what it likes; programs write, end and are signalled; and nothing is left, not even the binary while it runs.
+// A host's login may print what it likes; programs write, end and are signalled; and nothing is left, not even the
+// binary while it runs.
 func TestPrograms(t *testing.T) {
 	h := connect(t, "printf 'Welcome\\n\\033[2J%05000d\\n' 7\n"+plain)
 	left, err := os.ReadDir(os.Getenv("TMPDIR"))
@@ -130,7 +131,8 @@ func TestPrograms(t *testing.T) {
 	if err := p.Wait(); !errors.As(err, &exit) || exit.Signal != "killed" {
 		t.Errorf("%v", err)
 	}
-	if _, err := h.Start(trace.A, "no-such-tool", nil, false, said); err == nil || !strings.Contains(err.Error(), "remote: host dut1: supervise: no-such-tool is not installed") {
+	if _, err := h.Start(trace.A, "no-such-tool", nil, false, said); err == nil || !strings.Contains(err.Error(),
+		"remote: host dut1: supervise: no-such-tool is not installed") {
 		t.Errorf("%v", err)
 	}
 	must(t, h.Close())
@@ -199,7 +201,8 @@ func TestEndOfChannel(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := connect(t, plain)
 			script := "sleep 60 & trap '' HUP TERM; wait; wait"
-			if name == "supervisor killed" { // the kernel then kills what it has started, and not what that has: stock tools start nothing
+			// the kernel then kills what it has started, and not what that has: stock tools start nothing
+			if name == "supervisor killed" {
 				script = "trap '' HUP TERM; exec sleep 60"
 			}
 			p, pid := start(t, h, script)
@@ -231,27 +234,37 @@ func TestConnectFails(t *testing.T) {
 	defer func() { answerTime = 40 * time.Second }()
 	mark := `mark=$(printf %s "$last" | sed -n 's/.*echo \(gauntlet-[0-9a-f]*\) want.*/\1/p'); `
 	for script, want := range map[string]string{
-		"echo '@@@ WARNING @@@' >&2; echo 'Host key verification failed.' >&2; exit 255": "ssh ended: exit status 255: Host key verification failed.",
-		"printf 'ssh: \\033[31mcould not resolve\\n' >&2; exit 255":                      `ssh: \x1b[31mcould not resolve`,
+		"echo '@@@ WARNING @@@' >&2; echo 'Host key verification failed.' >&2; exit 255": "ssh ended: exit status " +
+			"255: Host key verification failed.",
+		"printf 'ssh: \\033[31mcould not " +
+			"resolve\\n' >&2; exit 255": `ssh: \x1b[31mcould not resolve`,
 		"exec sleep 60":                 "no answer within 500ms",
 		"exec yes":                      "its login printed 64 KiB",
 		"exec head -c 300000 /dev/zero": "its login printed 64 KiB",
-		"uname() { echo Plan9; }\n" + "for last; do :; done; " + mark + `echo "$mark machine Plan9/mips"; exit 3`:      "it is Plan9/mips, and this program is for Linux/",
-		"for last; do :; done; " + mark + `echo "$mark want"; head -c 100 >/dev/null; echo "$mark short /tmp"; exit 3`: "could not keep the",
-		"for last; do :; done; " + mark + `echo "$mark nowhere"; exit 3`:                                               "no folder from which a program can be started",
-		"for last; do :; done; " + mark + `echo "$mark have"; echo '{"event":"hello","version":99}'`:                   "is of version 99",
-		"for last; do :; done; " + mark + `echo "$mark have"; echo hello`:                                              `"hello" is no line of the supervisor's`,
-		"for last; do :; done; " + mark + `echo "$mark have"; head -c 2000000 /dev/zero`:                               "line of more than 1048576 bytes",
+		"uname() { echo Plan9; }\n" + "for last; do :; done; " + mark +
+			`echo "$mark machine Plan9/mips"; exit 3`: "it is Plan9/mips, and this program is for Linux/",
+		"for last; do :; done; " + mark +
+			`echo "$mark want"; head -c 100 >/dev/null; echo "$mark short /tmp"; exit 3`: "could not keep the",
+		"for last; do :; done; " + mark +
+			`echo "$mark nowhere"; exit 3`: "no folder from which a program can be started",
+		"for last; do :; done; " + mark +
+			`echo "$mark have"; echo '{"event":"hello","version":99}'`: "is of version 99",
+		"for last; do :; done; " + mark +
+			`echo "$mark have"; echo hello`: `"hello" is no line of the supervisor's`,
+		"for last; do :; done; " + mark +
+			`echo "$mark have"; head -c 2000000 /dev/zero`: "line of more than 1048576 bytes",
 		"exit 0": "ssh ended",
 	} {
 		_, err := Connect(context.Background(), options(t, script))
-		if err == nil || !strings.HasPrefix(err.Error(), "remote: host dut1: ") || !strings.Contains(err.Error(), want) || strings.ContainsAny(err.Error(), "\n\x1b") {
+		if err == nil || !strings.HasPrefix(err.Error(), "remote: host dut1: ") || !strings.Contains(err.Error(),
+			want) || strings.ContainsAny(err.Error(), "\n\x1b") {
 			t.Errorf("%s:\n%v; want %q", script, err, want)
 		}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()
-	if _, err := Connect(ctx, options(t, "exec sleep 60")); err == nil || !strings.Contains(err.Error(), "interrupted") {
+	if _, err := Connect(ctx, options(t, "exec sleep 60")); err == nil ||
+		!strings.Contains(err.Error(), "interrupted") {
 		t.Errorf("%v", err)
 	}
 }
@@ -269,14 +282,16 @@ func TestHostileSupervisor(t *testing.T) {
 	} {
 		h, err := Connect(context.Background(), options(t, head+script))
 		must(t, err)
-		if _, err = h.FreePort(); err == nil || !strings.HasPrefix(err.Error(), "remote: host dut1: ") || !strings.Contains(err.Error(), want) || strings.ContainsAny(err.Error(), "\n\x1b") {
+		if _, err = h.FreePort(); err == nil || !strings.HasPrefix(err.Error(), "remote: host dut1: ") ||
+			!strings.Contains(err.Error(), want) || strings.ContainsAny(err.Error(), "\n\x1b") {
 			t.Errorf("%s:\n%v; want %q", script, err, want)
 		}
 		_ = h.Close()
 	}
 }
 
-// A binary that was kept is found again by its hash, one that was changed is not believed, and one of another program goes.
+// A binary that was kept is found again by its hash, one that was changed is not believed, and one of another program
+// goes.
 func TestKeep(t *testing.T) {
 	o := options(t, plain)
 	home := t.TempDir()
@@ -285,7 +300,9 @@ func TestKeep(t *testing.T) {
 	must(t, os.MkdirAll(home+"/gauntlet", 0o700))
 	must(t, os.WriteFile(home+"/gauntlet/supervisor-of-before", nil, 0o700))
 	must(t, os.WriteFile(home+"/gauntlet/kernel", nil, 0o600)) // another command's
-	for i, change := range []func(path string){func(string) {}, func(path string) { must(t, os.WriteFile(path, []byte("#!/bin/sh\necho mine\n"), 0o700)) }, func(string) {}} {
+	for i, change := range []func(path string){func(string) {}, func(path string) {
+		must(t, os.WriteFile(path, []byte("#!/bin/sh\necho mine\n"), 0o700))
+	}, func(string) {}} {
 		h, err := Connect(context.Background(), o)
 		if err != nil {
 			t.Fatal(i, err)

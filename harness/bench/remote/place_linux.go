@@ -29,7 +29,8 @@ func (h *Host) Attach(side trace.Side) (*station.Attached, func() error, error) 
 	}
 	peer := peerMAC(side)
 	var held line.Held
-	err = h.Call(line.OpHold, line.Hold{Place: h.place(), Address: fmt.Sprintf("%s/%d", drive.Addr(side), prefix), Peer: drive.Addr(side.Other()).String(),
+	err = h.Call(line.OpHold, line.Hold{Place: h.place(), Address: fmt.Sprintf("%s/%d", drive.Addr(side), prefix),
+		Peer:    drive.Addr(side.Other()).String(),
 		PeerMAC: net.HardwareAddr(peer[:]).String()}, &held)
 	if err != nil {
 		return nil, nil, err
@@ -37,9 +38,12 @@ func (h *Host) Attach(side trace.Side) (*station.Attached, func() error, error) 
 	detach := func() error { return h.Call(line.OpRelease, nil, nil) }
 	if h.At.GID != testbed.FindGID && h.At.GID != held.GID {
 		_ = detach() // the first error says more
-		return nil, nil, h.error(fmt.Errorf("GID %d of %s is that of the test's address, and the testbed says gid=%d; correct it or leave it out", held.GID, h.At.Device, h.At.GID))
+		return nil, nil,
+			h.error(fmt.Errorf("GID %d of %s is that of the test's address, and the testbed says gid=%d; "+
+				"correct it or leave it out", held.GID, h.At.Device, h.At.GID))
 	}
-	return &station.Attached{Device: h.At.Device, GID: held.GID, What: d.Device.Kind(), Kernel: d.Kernel, MTU: d.Network.MTU, Counters: h.Counters, Identity: d.Device.Identity()}, detach, nil
+	return &station.Attached{Device: h.At.Device, GID: held.GID, What: d.Device.Kind(), Kernel: d.Kernel,
+		MTU: d.Network.MTU, Counters: h.Counters, Identity: d.Device.Identity()}, detach, nil
 }
 
 // Describe asks what the host tells of itself and of its device.

@@ -40,15 +40,17 @@ func (h *Host) SendFrames(frames ...[]byte) error {
 	return h.Call(line.OpSendFrame, line.Frames{Network: h.At.Interface, Frames: frames}, nil)
 }
 
-// WatchFrames counts the frames that arrive at the device's end of the cable, with a mark behind the addresses, until one has come or
-// the time is over.
+// WatchFrames counts the frames that arrive at the device's end of the cable, with a mark behind the addresses, until
+// one has come or the time is over.
 func (h *Host) WatchFrames(mark []byte, patience time.Duration) (int, error) {
 	var seen line.Seen
-	err := h.Call(line.OpWatchFrames, line.Frames{Network: h.At.Interface, Mark: mark, For: int(patience.Milliseconds())}, &seen)
+	err := h.Call(line.OpWatchFrames, line.Frames{Network: h.At.Interface, Mark: mark,
+		For: int(patience.Milliseconds())}, &seen)
 	return seen.Count, err
 }
 
-// Probe is an Ethernet frame of a type for local experiments (IEEE 802, 88B5), to everybody on a cable, with a number that nobody else has.
+// Probe is an Ethernet frame of a type for local experiments (IEEE 802, 88B5), to everybody on a cable, with a number
+// that nobody else has.
 type Probe struct {
 	Frame []byte
 	Mark  []byte // what it begins with behind the addresses
@@ -80,7 +82,8 @@ func (p *Probe) Seen(at *packetio.Port) (bool, error) {
 	return false, err
 }
 
-// cabled makes sure that what the host sends arrives at a port here, so that a cable in another port is not taken for a silent device.
+// cabled makes sure that what the host sends arrives at a port here, so that a cable in another port is not taken for a
+// silent device.
 func (h *Host) cabled(port *packetio.Port) error {
 	probe := NewProbe(nil)
 	if err := h.SendFrames(probe.Frame); err != nil {
@@ -92,7 +95,8 @@ func (h *Host) cabled(port *packetio.Port) error {
 		case seen || err != nil:
 			return err
 		case time.Now().After(until):
-			return h.error(fmt.Errorf("no frame of %s arrives at %s here; look at the cable with: gauntlet testbed check", h.At.Interface, h.At.Cable))
+			return h.error(fmt.Errorf("no frame of %s arrives at %s here; look at the cable with: "+
+				"gauntlet testbed check", h.At.Interface, h.At.Cable))
 		}
 	}
 }

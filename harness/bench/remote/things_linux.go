@@ -21,7 +21,8 @@ const (
 	mostWaiting = 4 << 20
 )
 
-// thing is a program or a connection on the far side. What happens to it may be told before the order that made it is answered.
+// thing is a program or a connection on the far side. What happens to it may be told before the order that made it is
+// answered.
 type thing struct {
 	mu       sync.Mutex
 	changed  *sync.Cond
@@ -121,7 +122,8 @@ func (h *Host) Start(_ trace.Side, program string, args []string, idle bool, out
 	return &Program{h.channel, started.Of, t}, nil
 }
 
-// Wait returns when the program has ended: *station.Exit where that was not with code 0, another error where the channel is over.
+// Wait returns when the program has ended: *station.Exit where that was not with code 0, another error where the
+// channel is over.
 func (p *Program) Wait() error {
 	p.t.mu.Lock()
 	defer p.t.mu.Unlock()
@@ -143,7 +145,8 @@ func (p *Program) Pause() { p.signal(syscall.SIGSTOP) }
 // Resume implements station.Process.
 func (p *Program) Resume() { p.signal(syscall.SIGCONT) }
 
-// Glance implements station.Process. It lasts over there until the program gets a signal or ends, which those who close the channels see to.
+// Glance implements station.Process. It lasts over there until the program gets a signal or ends, which those who close
+// the channels see to.
 func (p *Program) Glance(_, _ <-chan struct{}) {
 	_ = p.host.Call(line.OpSignal, line.Signal{Of: p.of, Glance: true}, nil)
 }
@@ -154,7 +157,8 @@ func (p *Program) Memory(va uint64, n int) ([]byte, error) {
 	for len(b) < n {
 		var d line.Data
 		want := min(n-len(b), line.Chunk)
-		if err := p.host.Call(line.OpMemory, line.Memory{Of: p.of, Address: va + uint64(len(b)), Len: want}, &d); err != nil {
+		if err := p.host.Call(line.OpMemory, line.Memory{Of: p.of, Address: va + uint64(len(b)), Len: want}, &d); err !=
+			nil {
 			return nil, err
 		}
 		if len(d.Bytes) != want {

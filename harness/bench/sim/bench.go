@@ -21,7 +21,8 @@ var (
 // Check implements bench.Checker.
 func (Bench) Check(job *bench.Job) error {
 	if job.Spec.Params[engine.TCPParam] == engine.KernelTCP {
-		return fmt.Errorf("sim: tcp=kernel: virtual time has no kernel; leave tcp out, or use --bench netns: %w", bench.ErrUnsupported)
+		return fmt.Errorf("sim: tcp=kernel: virtual time has no kernel; leave tcp out, or use --bench netns: %w",
+			bench.ErrUnsupported)
 	}
 	return nil
 }
@@ -64,8 +65,8 @@ func (w *World) share(now vtime.Time) float64 {
 	return w.end[trace.A].Share()
 }
 
-// evidence says what stands behind the trace: above all whether there was a codec, without which no rule about bytes was
-// put to the test.
+// evidence says what stands behind the trace: above all whether there was a codec, without which no rule about bytes
+// was put to the test.
 func (w *World) evidence(impls *[2]engine.Implementation) *bench.Evidence {
 	ev := &bench.Evidence{Environment: [][2]string{{"clock", "virtual"}, {"events", fmt.Sprint(w.steps)}}}
 	codec := "packets crossed the link as structures with lengths: no codec, no ICRC, no payload"

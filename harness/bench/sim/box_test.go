@@ -23,7 +23,8 @@ import (
 )
 
 // divided is a path on which both hops lose packets, in both directions, with more than one connection.
-var divided = []string{"seed 7", "link rate=1G delay=100us queue=1000", "loss random p=1%", "lan rate=1G", "lan loss random p=0.5%",
+var divided = []string{"seed 7", "link rate=1G delay=100us queue=1000", "loss random p=1%", "lan rate=1G",
+	"lan loss random p=0.5%",
 	"lan drop A psn=+3 tx=1", "drop A psn=+4 tx=1", "qp count=3 qd=8 rto=5ms", "load write msg=5KiB count=20",
 	"load read msg=3000 count=10", "load send msg=100 from=B count=10"}
 
@@ -99,7 +100,8 @@ func TestBoxForwardsFrames(t *testing.T) {
 func TestDividedTraceRoundTrip(t *testing.T) {
 	w, c := through(t, sim.Options{}, divided...)
 	h := w.Header()
-	if !h.Divided() || len(h.Conns) != 6 || h.Twin(1) != 4 || h.Twin(4) != 1 || h.On(1) != trace.LANHop || h.On(5) != trace.WANHop {
+	if !h.Divided() || len(h.Conns) != 6 || h.Twin(1) != 4 || h.Twin(4) != 1 || h.On(1) != trace.LANHop ||
+		h.On(5) != trace.WANHop {
 		t.Fatalf("header: %d connections, twin of 1 is %d", len(h.Conns), h.Twin(1))
 	}
 	var b bytes.Buffer
@@ -113,7 +115,9 @@ func TestDividedTraceRoundTrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, conn := range in.Header().Conns {
-		if d := cmp.Diff(h.Conns[i], conn, cmp.Comparer(func(a, b fmt.Stringer) bool { return a.String() == b.String() })); d != "" {
+		if d := cmp.Diff(h.Conns[i], conn, cmp.Comparer(func(a, b fmt.Stringer) bool {
+			return a.String() == b.String()
+		})); d != "" {
 			t.Errorf("connection %d: %s", i, d)
 		}
 	}
@@ -128,7 +132,8 @@ func tapped(t *testing.T, w *sim.World, c *trace.Collector) (dir string) {
 	t.Helper()
 	h := w.Header()
 	dir = t.TempDir()
-	for _, tap := range []capture.Tap{{Side: trace.A, Hop: trace.LANHop}, {Side: trace.B, Hop: trace.LANHop}, {Side: trace.A, Hop: trace.WANHop},
+	for _, tap := range []capture.Tap{{Side: trace.A, Hop: trace.LANHop}, {Side: trace.B, Hop: trace.LANHop},
+		{Side: trace.A, Hop: trace.WANHop},
 		{Side: trace.B, Hop: trace.WANHop}} {
 		f, err := os.Create(filepath.Join(dir, tap.File()))
 		if err != nil {
@@ -159,14 +164,15 @@ func TestDividedCapturesRoundTrip(t *testing.T) {
 		t.Fatalf("%d records of %d come back: %v", len(again.Records), len(c.Records), err)
 	}
 	for i := range c.Records {
-		if a, b := &c.Records[i], &again.Records[i]; a.Conn != b.Conn || a.Sent != b.Sent || a.Recv != b.Recv || !bytes.Equal(a.Raw, b.Raw) {
+		if a, b := &c.Records[i], &again.Records[i]; a.Conn != b.Conn || a.Sent != b.Sent || a.Recv != b.Recv ||
+			!bytes.Equal(a.Raw, b.Raw) {
 			t.Fatalf("record %d:\n%+v\n%+v", i, a, b)
 		}
 	}
 }
 
-// The frames of four taps alone, without what the captures say about them, merge to the trace of both hops: connections,
-// also of set-up messages, order and fates.
+// The frames of four taps alone, without what the captures say about them, merge to the trace of both hops:
+// connections, also of set-up messages, order and fates.
 func TestMergeHops(t *testing.T) {
 	w, c := through(t, sim.Options{Bytes: true}, divided...)
 	h, dir := w.Header(), tapped(t, w, c)
@@ -218,7 +224,8 @@ func perConn(c *trace.Collector) map[string][]string {
 
 // A box that cannot be built is an error that names the parameter.
 func TestBoxRefusals(t *testing.T) {
-	_, err := sim.New(spec(t, "param buffer=lots", "load write msg=1 count=1"), both(pseudoack.Over(gbn.Implementation())), sim.Options{})
+	_, err := sim.New(spec(t, "param buffer=lots", "load write msg=1 count=1"),
+		both(pseudoack.Over(gbn.Implementation())), sim.Options{})
 	if err == nil || !strings.Contains(err.Error(), "parameter buffer") {
 		t.Errorf("%v, want an error about the parameter", err)
 	}

@@ -65,14 +65,16 @@ func TestSetUpSurvivesLoss(t *testing.T) {
 // A connection that nobody accepts is what keeps the work from being done, and the run says so.
 func TestSetUpWithoutAnswer(t *testing.T) {
 	names, _, w := setUp(t, "cm on", "link rate=1G delay=10us", "load write msg=100 count=3", "drop B type=CM count=*")
-	if s := w.Endpoint(trace.A).Shortfall(); !strings.Contains(s, "connection 0 of A was never set up") || strings.Count(strings.Join(names, " "), "A:REQ") != 8 {
+	if s := w.Endpoint(trace.A).Shortfall(); !strings.Contains(s, "connection 0 of A was never set up") ||
+		strings.Count(strings.Join(names, " "), "A:REQ") != 8 {
 		t.Errorf("%q after %d messages", s, len(names))
 	}
 }
 
 // Both ends have work: neither knows when the other has done it, and the connection stays.
 func TestNoTearDownWithWorkAtBothEnds(t *testing.T) {
-	names, _, _ := setUp(t, "cm on", "link rate=1G delay=10us", "load write msg=100 count=3", "load write from=B msg=100 count=3")
+	names, _, _ := setUp(t, "cm on", "link rate=1G delay=10us", "load write msg=100 count=3",
+		"load write from=B msg=100 count=3")
 	if got := strings.Join(names, " "); got != "A:REQ B:REP A:RTU" {
 		t.Error(got)
 	}
@@ -84,7 +86,8 @@ func TestSetUpOverIP(t *testing.T) {
 		if !impl.OverIP() {
 			continue
 		}
-		if _, err := sim.New(spec(t, "cm on", "load write msg=100 count=1"), both(impl), sim.Options{}); err == nil || !strings.Contains(err.Error(), "cm on") {
+		if _, err := sim.New(spec(t, "cm on", "load write msg=100 count=1"), both(impl), sim.Options{}); err == nil ||
+			!strings.Contains(err.Error(), "cm on") {
 			t.Errorf("%s: %v, want an error about cm on", impl.Name, err)
 		}
 	}

@@ -33,7 +33,8 @@ func TestEndings(t *testing.T) {
 	}
 	for _, tt := range tests {
 		var c trace.Collector
-		w := world(t, spec(t, append([]string{"link rate=10G delay=1ms queue=999", "qp rto=5ms"}, tt.lines...)...), sim.Options{Sink: &c, Steps: tt.steps})
+		w := world(t, spec(t, append([]string{"link rate=10G delay=1ms queue=999", "qp rto=5ms"}, tt.lines...)...),
+			sim.Options{Sink: &c, Steps: tt.steps})
 		err := w.Run()
 		if errors.Is(err, sim.ErrLimit) != tt.err || err != nil && !tt.err {
 			t.Errorf("%s: %v", tt.name, err)
@@ -51,7 +52,8 @@ func TestEndings(t *testing.T) {
 
 // A run that is cut leaves packets in the air: they were sent, and arrive after the end.
 func TestInTheAir(t *testing.T) {
-	w, c := play(t, sim.Options{}, "link rate=10G delay=1ms queue=9999", "qp qd=64", "load write msg=64KiB", "run for=5ms")
+	w, c := play(t, sim.Options{}, "link rate=10G delay=1ms queue=9999", "qp qd=64",
+		"load write msg=64KiB", "run for=5ms")
 	flying := 0
 	for _, r := range c.Records {
 		if r.Recv > c.Ended && r.Recv != vtime.Never {
@@ -85,7 +87,8 @@ func TestLastPacketLost(t *testing.T) {
 }
 
 // run takes a Spec through the bench.
-func run(t *testing.T, ctx context.Context, impl engine.Implementation, sink trace.Sink, progress func(float64, string), lines ...string) (*bench.Evidence, error) {
+func run(t *testing.T, ctx context.Context, impl engine.Implementation, sink trace.Sink, progress func(float64, string),
+	lines ...string) (*bench.Evidence, error) {
 	t.Helper()
 	job, err := bench.NewJob(spec(t, lines...), both(impl))
 	if err != nil {
@@ -110,7 +113,8 @@ func TestCancel(t *testing.T) {
 	if !errors.Is(err, enough) || calls != 1 || ev == nil || !a.ended || a.sent[trace.A] == 0 {
 		t.Errorf("%v after %d calls; evidence %v, %d packets", err, calls, ev, a.sent[trace.A])
 	}
-	if _, err := run(t, ctx, gbn.Implementation(), &auditor{}, nil, "load write msg=1 count=1"); !errors.Is(err, enough) {
+	if _, err := run(t, ctx, gbn.Implementation(), &auditor{}, nil, "load write msg=1 count=1"); !errors.Is(err,
+		enough) {
 		t.Errorf("a run of a cancelled context: %v", err)
 	}
 }
@@ -128,7 +132,8 @@ func TestStalled(t *testing.T) {
 			"QP 0 of A failed with 9 of its 9 messages undone, and nothing was left to happen"},
 		{[]string{"loss random p=1", "qp timeout=0", "load write msg=1 count=1 from=B", "run limit=5s"},
 			"1 requests of B never completed, and nothing was left to happen"},
-		{[]string{"loss A>B random p=1", "load write msg=1024", "run for=5ms"}, ""}, // time was over; that is what was asked for
+		// time was over; that is what was asked for
+		{[]string{"loss A>B random p=1", "load write msg=1024", "run for=5ms"}, ""},
 	} {
 		ev, err := run(t, context.Background(), gbn.Implementation(), &auditor{}, nil, tt.lines...)
 		if err != nil || ev.Incomplete != tt.want {
@@ -140,12 +145,15 @@ func TestStalled(t *testing.T) {
 // The evidence has the drops that the trace shows nowhere else.
 func TestEvidence(t *testing.T) {
 	ev, err := run(t, context.Background(), gbn.Implementation(), &auditor{}, nil, "load write msg=1024 count=3",
-		"inject B at=1us : SEND_ONLY psn=+0 qp=99", "inject B at=2us icrc=bad : SEND_ONLY psn=+0", "inject A at=2us set=tver:1 : SEND_ONLY psn=+0")
+		"inject B at=1us : SEND_ONLY psn=+0 qp=99", "inject B at=2us icrc=bad : SEND_ONLY psn=+0",
+		"inject A at=2us set=tver:1 : SEND_ONLY psn=+0")
 	if err == nil {
 		t.Fatalf("an injection of a field that no packet has: %v", ev)
 	}
-	ev, err = run(t, context.Background(), gbn.Implementation(), &auditor{}, nil, "load write msg=1024 count=3", "loss random p=10%",
-		"inject B at=1us : SEND_ONLY psn=+0 qp=99", "inject B at=2us icrc=bad : SEND_ONLY psn=+0", "inject A at=2us : SEND_ONLY psn=+0 tver=1")
+	ev, err = run(t, context.Background(), gbn.Implementation(), &auditor{}, nil, "load write msg=1024 count=3",
+		"loss random p=10%",
+		"inject B at=1us : SEND_ONLY psn=+0 qp=99", "inject B at=2us icrc=bad : SEND_ONLY psn=+0",
+		"inject A at=2us : SEND_ONLY psn=+0 tver=1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +161,8 @@ func TestEvidence(t *testing.T) {
 	for _, c := range ev.Counters {
 		got[c[0]] = c[1]
 	}
-	if got["A dropped: tver"] != "1" || got["B dropped: qpn"] != "1" || got["B dropped: icrc"] != "1" || len(ev.Notes) != 2 {
+	if got["A dropped: tver"] != "1" || got["B dropped: qpn"] != "1" || got["B dropped: icrc"] != "1" ||
+		len(ev.Notes) != 2 {
 		t.Errorf("counters %v, notes %q", ev.Counters, ev.Notes)
 	}
 }
@@ -163,10 +172,12 @@ func TestRefusals(t *testing.T) {
 	bad.New = func(engine.QP, engine.Memory) (engine.Requester, engine.Responder, error) {
 		return nil, nil, errors.New("no")
 	}
-	if _, err := run(t, context.Background(), bad, &auditor{}, nil, "load write msg=1 count=1"); err == nil || err.Error() != "gbn at A: no" {
+	if _, err := run(t, context.Background(), bad, &auditor{}, nil, "load write msg=1 count=1"); err == nil ||
+		err.Error() != "gbn at A: no" {
 		t.Errorf("an implementation that refuses: %v", err)
 	}
-	if _, err := run(t, context.Background(), gbn.Implementation(), &auditor{}, nil, "load write msg=1 count=1", "loss tape file=/nonexistent"); err == nil {
+	if _, err := run(t, context.Background(), gbn.Implementation(), &auditor{}, nil, "load write msg=1 count=1",
+		"loss tape file=/nonexistent"); err == nil {
 		t.Error("a tape that is not there is accepted")
 	}
 	boom := errors.New("boom")
@@ -178,7 +189,8 @@ func TestRefusals(t *testing.T) {
 	if _, err := (sim.Bench{}).Run(context.Background(), job); !errors.Is(err, boom) {
 		t.Errorf("a sink that cannot be opened: %v", err)
 	}
-	if _, err := (sim.Bench{}).Run(context.Background(), &bench.Job{Spec: job.Spec, Impls: job.Impls, Open: job.Open}); err == nil || !strings.Contains(err.Error(), "NewJob") {
+	if _, err := (sim.Bench{}).Run(context.Background(), &bench.Job{Spec: job.Spec, Impls: job.Impls,
+		Open: job.Open}); err == nil || !strings.Contains(err.Error(), "NewJob") {
 		t.Errorf("a job whose Spec the implementations have not seen: %v", err)
 	}
 }
@@ -187,7 +199,8 @@ func TestRefusals(t *testing.T) {
 func TestNoSink(t *testing.T) {
 	w := world(t, spec(t, "link rate=1G delay=1ms", "loss random p=1%", "dup A nth=3", "load write msg=64KiB count=9",
 		"inject B at=1us icrc=bad : SEND_ONLY psn=+0"), sim.Options{})
-	if err := w.Run(); err != nil || w.Channel(trace.A).Counters().Delivered < 9*64 || w.Endpoint(trace.A).Share() != 1 {
+	if err := w.Run(); err != nil || w.Channel(trace.A).Counters().Delivered < 9*64 ||
+		w.Endpoint(trace.A).Share() != 1 {
 		t.Errorf("%v, %+v", err, w.Channel(trace.A).Counters())
 	}
 }

@@ -12,14 +12,15 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/models"
 )
 
-// goodput runs a saturating WRITE load with 40 ms RTT and returns payload bits per second, what the formula says, and how
-// far from it chance may lead: each cycle from one loss to the next is as long as a geometric number of packets, so the
-// standard deviation is (1-η) of the mean over the root of the losses; three of them, and 3 % for the formula, which
-// knows no lost retransmissions.
+// goodput runs a saturating WRITE load with 40 ms RTT and returns payload bits per second, what the formula says, and
+// how far from it chance may lead: each cycle from one loss to the next is as long as a geometric number of packets, so
+// the standard deviation is (1-η) of the mean over the root of the losses; three of them, and 3 % for the formula,
+// which knows no lost retransmissions.
 func goodput(tb fataler, rate unit.Rate, p float64, seconds int) (got, want, tolerance float64) {
 	var n tally
 	const msg = 16 << 10
-	s := spec(tb, fmt.Sprintf("link rate=%s delay=20ms queue=200000", rate), fmt.Sprintf("run for=%ds", seconds), "load write msg=16KiB")
+	s := spec(tb, fmt.Sprintf("link rate=%s delay=20ms queue=200000", rate), fmt.Sprintf("run for=%ds", seconds),
+		"load write msg=16KiB")
 	bdp := s.Link.AB.BDPPackets(s.RTT(), 1106)
 	lines := []string{fmt.Sprintf("qp qd=%d", 2*bdp/16+16)}
 	if p > 0 {
@@ -44,7 +45,8 @@ func goodput(tb fataler, rate unit.Rate, p float64, seconds int) (got, want, tol
 }
 
 // Loss and bandwidth-delay product matter through their product: a hundredth of the rate with a hundred times the loss
-// gives a hundredth of the goodput. These are the full-scale points of BenchmarkGoodput, reduced until they take a second.
+// gives a hundredth of the goodput. These are the full-scale points of BenchmarkGoodput, reduced until they take a
+// second.
 func TestGoodputOfGoBackN(t *testing.T) {
 	for _, tt := range []struct {
 		p       float64 // at 10 Gb/s
@@ -58,7 +60,8 @@ func TestGoodputOfGoBackN(t *testing.T) {
 			break
 		}
 		got, want, tolerance := goodput(t, 10*unit.Gbps/unit.Rate(tt.scale), tt.p*float64(tt.scale), tt.seconds)
-		text := fmt.Sprintf("p=%g at 1/%d: %.4g b/s, the formula says %.4g ± %.0f %%", tt.p, tt.scale, got, want, 100*tolerance)
+		text := fmt.Sprintf("p=%g at 1/%d: %.4g b/s, the formula says %.4g ± %.0f %%", tt.p, tt.scale, got,
+			want, 100*tolerance)
 		if t.Log(text); math.Abs(got/want-1) > tolerance {
 			t.Error(text)
 		}

@@ -37,7 +37,8 @@ func craftAll(s *scenario.Spec) ([]crafted, error) {
 func (w *World) inject() {
 	c := w.injections[0]
 	w.injections = w.injections[1:]
-	r := trace.Record{Sent: vtime.Never, Recv: w.now, From: c.to.Other(), Conn: c.conn, Fate: trace.Injected, Cause: "inject",
+	r := trace.Record{Sent: vtime.Never, Recv: w.now, From: c.to.Other(), Conn: c.conn,
+		Fate: trace.Injected, Cause: "inject",
 		Raw: c.raw, WireBytes: wireLen(len(c.raw))}
 	if w.box != nil && c.to == trace.B {
 		r.Conn += w.spec.QPs

@@ -14,7 +14,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// retries is an auditor that also checks that a QP gives up only after each of its attempts, one and seven more, has cost a packet.
+// retries is an auditor that also checks that a QP gives up only after each of its attempts, one and seven more, has
+// cost a packet.
 type retries struct {
 	auditor
 	spoilt [2]int           // by QP, packets of both ends that were lost, corrupt or overtaken
@@ -46,30 +47,40 @@ func (c *retries) Event(e *trace.Event) {
 // check takes what a side has not done: only a QP that gave up may leave work, and it leaves none open.
 func (c *retries) check(side trace.Side, undone string) {
 	var qp int
-	if _, err := fmt.Sscanf(undone, "QP %d of "+side.String()+" failed", &qp); undone != "" && (err != nil || !c.ended[side][qp]) {
+	if _, err := fmt.Sscanf(undone, "QP %d of "+side.String()+" failed", &qp); undone != "" &&
+		(err != nil || !c.ended[side][qp]) {
 		c.errorf("%s", undone)
 	}
 }
 
-// Whatever the link does, the trace is in order and balanced, memory is as it should be, and the work gets done, unless the link takes
-// every attempt that a QP has.
+// Whatever the link does, the trace is in order and balanced, memory is as it should be, and the work gets done, unless
+// the link takes every attempt that a QP has.
 func TestAnyLink(t *testing.T) {
-	loads := []string{"load write msg=5000 count=9", "load send msg=700 count=9", "load read msg=3000 count=9", "load write-imm msg=100 count=9 from=B",
+	loads := []string{"load write msg=5000 count=9", "load send msg=700 count=9", "load read msg=3000 count=9",
+		"load write-imm msg=100 count=9 from=B",
 		"load read from=B msg=9000 count=5"}
-	faults := []string{"drop A psn=+3..+9 tx=1", "drop B nth=2 count=3", "drop A psn=+5 count=*", "dup A count=* copies=3 by=5us", "dup B count=*", "reorder A nth=4 behind=3",
-		"reorder A nth=5 behind=2", "reorder B count=5 behind=1", "delay A nth=7 by=200us", "corrupt A nth=6", "corrupt B nth=3 field=ip", "mark A count=*",
-		"inject B at=50us icrc=bad : SEND_ONLY psn=+0", "inject A at=0 : ACK psn=-9 msn=0", "reorder A psn=+0 behind=60000"}
+	faults := []string{"drop A psn=+3..+9 tx=1", "drop B nth=2 count=3", "drop A psn=+5 count=*",
+		"dup A count=* copies=3 by=5us", "dup B count=*", "reorder A nth=4 behind=3",
+		"reorder A nth=5 behind=2", "reorder B count=5 behind=1", "delay A nth=7 by=200us", "corrupt A nth=6",
+		"corrupt B nth=3 field=ip", "mark A count=*",
+		"inject B at=50us icrc=bad : SEND_ONLY psn=+0", "inject A at=0 : ACK psn=-9 msn=0",
+		"reorder A psn=+0 behind=60000"}
 	rapid.Check(t, func(rt *rapid.T) {
 		pick := func(name string, from []string, least int) []string {
 			return rapid.SliceOfNDistinct(rapid.SampledFrom(from), least, 4, rapid.ID[string]).Draw(rt, name)
 		}
 		lines := append(pick("loads", loads, 1), pick("faults", faults, 0)...)
-		lines = append(lines, fmt.Sprintf("seed %d", rapid.IntRange(0, 99).Draw(rt, "seed")), "qp qd=4 rto=3ms count=2 receives=6",
-			rapid.SampledFrom([]string{"link delay=0", "link rate=1G delay=20us", "link rate=100M delay=100us jitter=90us queue=1",
-				"link rate=10G delay=50us reorder=20%", "link rate=1G delay=50us duplicate=20% jitter=10us", "link delay=10us corrupt=3%"}).Draw(rt, "link"),
-			rapid.SampledFrom([]string{"loss none", "loss random p=3%", "loss gemodel p=1% r=80%", "loss A>B burst p=1% len=3"}).Draw(rt, "loss"))
+		lines = append(lines, fmt.Sprintf("seed %d", rapid.IntRange(0, 99).Draw(rt, "seed")),
+			"qp qd=4 rto=3ms count=2 receives=6",
+			rapid.SampledFrom([]string{"link delay=0", "link rate=1G delay=20us",
+				"link rate=100M delay=100us jitter=90us queue=1",
+				"link rate=10G delay=50us reorder=20%", "link rate=1G delay=50us duplicate=20% jitter=10us",
+				"link delay=10us corrupt=3%"}).Draw(rt, "link"),
+			rapid.SampledFrom([]string{"loss none", "loss random p=3%", "loss gemodel p=1% r=80%",
+				"loss A>B burst p=1% len=3"}).Draw(rt, "loss"))
 		var a retries
-		w := world(rt, spec(rt, lines...), sim.Options{Bytes: rapid.Bool().Draw(rt, "bytes"), Sink: &a, Steps: 5_000_000})
+		w := world(rt, spec(rt, lines...), sim.Options{Bytes: rapid.Bool().Draw(rt, "bytes"), Sink: &a,
+			Steps: 5_000_000})
 		if err := w.Run(); err != nil {
 			rt.Fatalf("%q: %v", lines, err)
 		}
@@ -130,7 +141,8 @@ func TestFaults(t *testing.T) {
 		{"dup A psn=+1 copies=2 by=1us", " 0 1 1c 1c 2 3 4"},
 		{"dup A psn=+1 by=1us,reorder A psn=+1 behind=1", " 0 2 1 1c 3 4 1 2 3 4"},
 	} {
-		_, c := play(t, sim.Options{Bytes: true}, append([]string{"link rate=1G delay=20us", "qp rto=200us ackreq=0", "post-write len=5120"},
+		_, c := play(t, sim.Options{Bytes: true}, append([]string{"link rate=1G delay=20us", "qp rto=200us ackreq=0",
+			"post-write len=5120"},
 			strings.Split(tt.fault, ",")...)...)
 		if got := arrivals(c); got != tt.want {
 			t.Errorf("%s: B sees%s, want%s", tt.fault, got, tt.want)
@@ -140,14 +152,16 @@ func TestFaults(t *testing.T) {
 
 // Copies were sent by nobody, and stand in the trace where they arrive.
 func TestCopies(t *testing.T) {
-	_, c := play(t, sim.Options{Bytes: true}, "link rate=1G delay=1ms", "dup A count=* copies=3 by=7us", "qp rto=9ms", "load write msg=3000 count=20")
+	_, c := play(t, sim.Options{Bytes: true}, "link rate=1G delay=1ms", "dup A count=* copies=3 by=7us", "qp rto=9ms",
+		"load write msg=3000 count=20")
 	copies := 0
 	for _, r := range c.Records {
 		if !r.Copy {
 			continue
 		}
 		copies++
-		if r.Sent != vtime.Never || r.Recv == vtime.Never || r.Time() != r.Recv || r.ICRC != trace.Good || len(r.Raw) == 0 {
+		if r.Sent != vtime.Never || r.Recv == vtime.Never || r.Time() != r.Recv ||
+			r.ICRC != trace.Good || len(r.Raw) == 0 {
 			t.Fatalf("copy %+v", r)
 		}
 	}
@@ -158,9 +172,11 @@ func TestCopies(t *testing.T) {
 
 // A packet that is held for longer than there is anything to do arrives when the link loses patience.
 func TestHeldToTheEnd(t *testing.T) {
-	_, c := play(t, sim.Options{Bytes: true}, "link rate=1G delay=20us", "reorder A psn=+4 behind=9", "qp timeout=0", "post-write len=5120", "run limit=10s")
+	_, c := play(t, sim.Options{Bytes: true}, "link rate=1G delay=20us", "reorder A psn=+4 behind=9", "qp timeout=0",
+		"post-write len=5120", "run limit=10s")
 	for _, r := range c.Records {
-		if r.Packet.PSN == 4 && r.From == trace.A && (r.Recv-r.Sent < vtime.Time(vtime.Millisecond) || r.Recv == vtime.Never) {
+		if r.Packet.PSN == 4 && r.From == trace.A && (r.Recv-r.Sent < vtime.Time(vtime.Millisecond) ||
+			r.Recv == vtime.Never) {
 			t.Errorf("sent at %d, received at %d", r.Sent, r.Recv)
 		}
 	}
@@ -176,7 +192,8 @@ func TestTape(t *testing.T) {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, c := play(t, sim.Options{}, "link rate=1G delay=20us", "loss tape file="+file, "qp rto=500us", "post-write len=5120")
+	_, c := play(t, sim.Options{}, "link rate=1G delay=20us", "loss tape file="+file, "qp rto=500us",
+		"post-write len=5120")
 	if got, want := arrivals(c), " 0 1 3 4 2 3 4 2x"; got != want {
 		t.Errorf("B sees%s, want%s", got, want)
 	}

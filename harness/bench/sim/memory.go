@@ -7,8 +7,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/unit"
 )
 
-// What a run takes, measured (memory_test.go) and rounded up: a connection has two engines, their rings and two trace ends;
-// a packet in flight is a record that waits for its fate, with the frame and its decoded copies when there are bytes.
+// What a run takes, measured (memory_test.go) and rounded up: a connection has two engines, their rings and two trace
+// ends; a packet in flight is a record that waits for its fate, with the frame and its decoded copies when there are
+// bytes.
 const (
 	baseMemory = 16 * unit.MiB
 	perQP      = 12 * unit.KiB

@@ -29,14 +29,18 @@ func TestMemory(t *testing.T) {
 		}
 		before := held()
 		var most uint64
-		w := world(t, s, sim.Options{Bytes: frames, Sink: &tally{}, Progress: func(vtime.Time) error { most = max(most, held()); return nil }})
+		w := world(t, s, sim.Options{Bytes: frames, Sink: &tally{}, Progress: func(vtime.Time) error {
+			most = max(most, held())
+			return nil
+		}})
 		if err := w.Run(); err != nil {
 			t.Fatal(err)
 		}
 		most = max(most, held()) - before
 		runtime.KeepAlive(w)
 		got := uint64(sim.Memory(s, both(gbn.Implementation()), frames))
-		if t.Logf("%s: %d KiB held, %d KiB estimated", name, most>>10, got>>10); got < most || most > 30<<20 && got > 10*most {
+		if t.Logf("%s: %d KiB held, %d KiB estimated", name, most>>10, got>>10); got < most ||
+			most > 30<<20 && got > 10*most {
 			t.Errorf("%s: %d KiB held, %d KiB estimated", name, most>>10, got>>10)
 		}
 	}

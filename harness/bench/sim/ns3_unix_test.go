@@ -18,21 +18,22 @@ const (
 	besideRounds = 3
 )
 
-// contender is a simulation of 10 Gb/s, 20 ms one way and a loss in 10 000, whose sender fills the line with packets of 1 KiB.
-// run returns the packets that the sender put on the link per second of processor time, and those with what came back.
+// contender is a simulation of 10 Gb/s, 20 ms one way and a loss in 10 000, whose sender fills the line with packets of
+// 1 KiB. run returns the packets that the sender put on the link per second of processor time, and those with what came
+// back.
 type contender struct {
 	name              string
 	run               func(b *testing.B) (data, all float64)
 	bestData, bestAll float64
 }
 
-// BenchmarkBesideNS3 runs a flow in ns-3 and in this simulator, in turns, and reports the best of each: the fastest run is
-// the one that other programs of the machine disturbed least. What it counts are packets that the sender puts on the link,
-// first transmissions or not; what comes back is work that is done and not counted, but reported beside.
+// BenchmarkBesideNS3 runs a flow in ns-3 and in this simulator, in turns, and reports the best of each: the fastest run
+// is the one that other programs of the machine disturbed least. What it counts are packets that the sender puts on the
+// link, first transmissions or not; what comes back is work that is done and not counted, but reported beside.
 //
-// It is not the same work. The flow of ns-3 is datagrams that nobody answers, without bytes or checksums; ours are whole engines,
-// and with codec every packet is encoded, sealed with its ICRC, checked and decoded. ns-3's packets cross a socket, an IP
-// layer and a queueing discipline, which its helpers put there; ns-3-bare is without the last.
+// It is not the same work. The flow of ns-3 is datagrams that nobody answers, without bytes or checksums; ours are
+// whole engines, and with codec every packet is encoded, sealed with its ICRC, checked and decoded. ns-3's packets
+// cross a socket, an IP layer and a queueing discipline, which its helpers put there; ns-3-bare is without the last.
 func BenchmarkBesideNS3(b *testing.B) {
 	program := os.Getenv("GAUNTLET_NS3")
 	if program == "" {
@@ -66,7 +67,8 @@ func BenchmarkBesideNS3(b *testing.B) {
 // runNS3 runs perf/ns3/flow.cc, built as program.
 func runNS3(program, option string) func(*testing.B) (float64, float64) {
 	return func(b *testing.B) (float64, float64) {
-		out, err := exec.CommandContext(b.Context(), program, fmt.Sprintf("--seconds=%g", besideFor), option).CombinedOutput()
+		out, err := exec.CommandContext(b.Context(), program, fmt.Sprintf("--seconds=%g", besideFor),
+			option).CombinedOutput()
 		if err != nil {
 			b.Fatalf("%s: %v\n%s", program, err, out)
 		}
@@ -82,7 +84,8 @@ func runNS3(program, option string) func(*testing.B) (float64, float64) {
 
 // runBeside runs an implementation over the same link, with a window that fills it.
 func runBeside(name string, codec bool) func(*testing.B) (float64, float64) {
-	lines := []string{"link rate=10G delay=20ms queue=100000", "loss random p=1e-4", "qp qd=1024 rto=100ms", "load write msg=64KiB",
+	lines := []string{"link rate=10G delay=20ms queue=100000", "loss random p=1e-4", "qp qd=1024 rto=100ms",
+		"load write msg=64KiB",
 		fmt.Sprintf("run for=%dms", int(besideFor*1000))}
 	if name == "irn" {
 		lines = append(lines, "param cap=65536 rtt=40ms")

@@ -37,25 +37,31 @@ func (b *inbox) listener(side trace.Side) engine.Implementation {
 	}})
 }
 
-// Rules see packets in the order in which the endpoints were handed them, also those that arrive at the same picosecond: a copy takes
-// as long on the line as the next packet, and on one without a rate everything arrives at once. Where packets overtake others, the
-// trace does not tell which of them left before the original of a copy, and this holds but for such coincidences.
+// Rules see packets in the order in which the endpoints were handed them, also those that arrive at the same
+// picosecond: a copy takes as long on the line as the next packet, and on one without a rate everything arrives at
+// once. Where packets overtake others, the trace does not tell which of them left before the original of a copy, and
+// this holds but for such coincidences.
 func TestOrderOfArrivals(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		lines := []string{
-			rapid.SampledFrom([]string{"link rate=0 delay=0", "link rate=0 delay=5us", "link rate=100G delay=0", "link rate=100G delay=5us"}).
+			rapid.SampledFrom([]string{"link rate=0 delay=0", "link rate=0 delay=5us", "link rate=100G delay=0",
+				"link rate=100G delay=5us"}).
 				Draw(t, "link") + rapid.SampledFrom([]string{" duplicate=10%", " duplicate=60%"}).Draw(t, "duplicate"),
 			rapid.SampledFrom([]string{"loss none", "loss random p=1%"}).Draw(t, "loss"),
-			rapid.SampledFrom([]string{"dup A nth=3 count=4 copies=2", "dup B nth=2 count=*", "dup A count=* by=1us", "reorder A nth=4 behind=3"}).Draw(t, "fault"),
-			rapid.SampledFrom([]string{"load write msg=5000 count=9", "load read msg=9000 count=3", "load send msg=256 count=20 from=B"}).Draw(t, "load"),
-			rapid.SampledFrom([]string{"load write msg=30000 count=1", "load send msg=64 count=30", "load read msg=3000 count=5 from=B"}).Draw(t, "load"),
+			rapid.SampledFrom([]string{"dup A nth=3 count=4 copies=2", "dup B nth=2 count=*", "dup A count=* by=1us",
+				"reorder A nth=4 behind=3"}).Draw(t, "fault"),
+			rapid.SampledFrom([]string{"load write msg=5000 count=9", "load read msg=9000 count=3",
+				"load send msg=256 count=20 from=B"}).Draw(t, "load"),
+			rapid.SampledFrom([]string{"load write msg=30000 count=1", "load send msg=64 count=30",
+				"load read msg=3000 count=5 from=B"}).Draw(t, "load"),
 			"qp mtu=1024 rto=100us ackreq=0", "run limit=1s",
 		}
 		s := spec(t, lines...)
 		s.Seed = rapid.Uint64().Draw(t, "seed")
 		var handed, seen inbox
 		view := trace.NewTimeline(&trace.Header{Taps: [2]bool{true, true}}, &seen)
-		w, err := sim.New(s, [2]engine.Implementation{handed.listener(trace.A), handed.listener(trace.B)}, sim.Options{Bytes: true, Sink: view})
+		w, err := sim.New(s, [2]engine.Implementation{handed.listener(trace.A), handed.listener(trace.B)},
+			sim.Options{Bytes: true, Sink: view})
 		if err != nil {
 			t.Fatalf("%v", err)
 		}
@@ -64,7 +70,8 @@ func TestOrderOfArrivals(t *testing.T) {
 		}
 		for side := range seen {
 			if !slices.Equal(seen[side], handed[side]) {
-				t.Fatalf("%q: %s is handed %d frames and the trace shows %d, in another order", lines, trace.Side(side), len(handed[side]), len(seen[side]))
+				t.Fatalf("%q: %s is handed %d frames and the trace shows %d, in another order", lines, trace.Side(side),
+					len(handed[side]), len(seen[side]))
 			}
 		}
 	})

@@ -55,7 +55,8 @@ func (b *blast) PollTransmit(_ vtime.Time, p *roce.Packet) bool {
 	}
 	wr := b.queue[0]
 	b.queue = b.queue[1:]
-	s := iwarp.Segment{Opcode: iwarp.Send, DDP: 1, RDMAP: 1, Last: true, MSN: uint32(wr.ID) + 1, Payload: b.mem.Load(wr.LocalVA, int(wr.Len))}
+	s := iwarp.Segment{Opcode: iwarp.Send, DDP: 1, RDMAP: 1, Last: true, MSN: uint32(wr.ID) + 1,
+		Payload: b.mem.Load(wr.LocalVA, int(wr.Len))}
 	b.buf = iwarp.AppendDatagram(b.buf[:0], iwarp.PortOf(b.qp.QPN), iwarp.Port, &s)
 	*p = roce.Packet{BTH: roce.BTH{Opcode: roce.UDP}, Payload: b.buf, Len: len(b.buf)}
 	b.events = append(b.events, engine.Event{Kind: engine.CQE, ID: wr.ID})
@@ -99,9 +100,11 @@ func TestDatagramsAreCutAndJoined(t *testing.T) {
 	if len(c.Records) != 5 {
 		t.Fatalf("%d frames, want 4 fragments and a whole datagram", len(c.Records))
 	}
-	for i, want := range []roce.IP{{Fragment: roce.NewFragment(0, true)}, {Fragment: roce.NewFragment(1480, true)}, {Fragment: roce.NewFragment(2960, true)},
+	for i, want := range []roce.IP{{Fragment: roce.NewFragment(0, true)}, {Fragment: roce.NewFragment(1480, true)},
+		{Fragment: roce.NewFragment(2960, true)},
 		{Fragment: roce.NewFragment(4440, false)}, {ID: 1}} {
-		if r := &c.Records[i]; r.Packet.IP != want || r.Packet.Opcode != roce.UDP || r.Conn != i/4 || r.WireBytes > 1538 {
+		if r := &c.Records[i]; r.Packet.IP != want || r.Packet.Opcode != roce.UDP || r.Conn != i/4 ||
+			r.WireBytes > 1538 {
 			t.Errorf("frame %d is %+v of connection %d, want %+v", i, r.Packet.IP, r.Conn, want)
 		}
 	}
@@ -111,8 +114,10 @@ func TestDatagramsAreCutAndJoined(t *testing.T) {
 			t.Fatalf("connection %d got %d datagrams", i, len(got))
 		}
 		var d iwarp.Datagram
-		if err := d.Decode(got[0]); err != nil || len(d.Segment.Payload) != want || d.Src != iwarp.PortOf(0x11+uint32(i)) {
-			t.Errorf("connection %d got %v of %d bytes from port %#x, %v", i, &d.Segment, len(d.Segment.Payload), d.Src, err)
+		if err := d.Decode(got[0]); err != nil || len(d.Segment.Payload) != want ||
+			d.Src != iwarp.PortOf(0x11+uint32(i)) {
+			t.Errorf("connection %d got %v of %d bytes from port %#x, %v", i, &d.Segment, len(d.Segment.Payload), d.Src,
+				err)
 		}
 	}
 }
@@ -178,8 +183,10 @@ func TestOverIPTraceReadsBack(t *testing.T) {
 		}
 		for i := range got.Records {
 			g, r := &got.Records[i], &want.Records[i]
-			if g.Packet.String() != r.Packet.String() || g.Conn != r.Conn || g.Fate != r.Fate || (g.Changed == nil) != (r.Changed == nil) {
-				t.Errorf("%s: record %d is\n%v of %d, %v; want\n%v of %d, %v", path, i, &g.Packet, g.Conn, g.Fate, &r.Packet, r.Conn, r.Fate)
+			if g.Packet.String() != r.Packet.String() || g.Conn != r.Conn || g.Fate != r.Fate ||
+				(g.Changed == nil) != (r.Changed == nil) {
+				t.Errorf("%s: record %d is\n%v of %d, %v; want\n%v of %d, %v", path, i, &g.Packet, g.Conn, g.Fate,
+					&r.Packet, r.Conn, r.Fate)
 			}
 		}
 	}

@@ -33,9 +33,9 @@ func (f *flight) alter(v *channel.Verdict) {
 	wire.Alter(f.raw, v)
 }
 
-// keep makes the payload of a packet without a frame last until it arrives. What a load writes and sends lies in memory that
-// nothing changes during a run, so it stays there. READ responses come from memory that is written, and a scheme makes
-// packets of its own in buffers that it uses again.
+// keep makes the payload of a packet without a frame last until it arrives. What a load writes and sends lies in memory
+// that nothing changes during a run, so it stays there. READ responses come from memory that is written, and a scheme
+// makes packets of its own in buffers that it uses again.
 func (f *flight) keep() {
 	if p := &f.packet; p.Payload != nil && !p.Opcode.IsWrite() && !p.Opcode.IsSend() {
 		f.raw = append(f.raw[:0], p.Payload...)
@@ -73,11 +73,13 @@ type port struct {
 
 // init makes the way into ch, on which nothing flies yet, for packets that need the same frame as like.
 func (p *port) init(side trace.Side, ch *channel.Channel, like *roce.Packet) {
-	*p = port{side: side, name: wire.FaultSide(side), channel: ch, held: map[uint64]*flight{}, causes: map[channel.Cause]string{}}
+	*p = port{side: side, name: wire.FaultSide(side), channel: ch, held: map[uint64]*flight{},
+		causes: map[channel.Cause]string{}}
 	drive.Frame(&p.frame, side, 0, like)
 }
 
-// take returns a blank flight. New ones are made side by side, because they land in the order in which they are launched.
+// take returns a blank flight. New ones are made side by side, because they land in the order in which they are
+// launched.
 func (p *port) take() *flight {
 	if len(p.pool) == 0 {
 		block := make([]flight, 64)

@@ -1,11 +1,11 @@
 // Package sim runs a Spec in virtual time: two endpoints and one link in a single goroutine, bit-repeatable.
 //
-// The world holds at most a handful of things that can happen next: a packet arrives at either side, an endpoint's timer
-// is due, a line is free and its endpoint has something to send, a crafted packet is injected. Time jumps to the
+// The world holds at most a handful of things that can happen next: a packet arrives at either side, an endpoint's
+// timer is due, a line is free and its endpoint has something to send, a crafted packet is injected. Time jumps to the
 // earliest; ties go in the order of that list, A before B, so that an effect never precedes its cause.
 //
-// With bytes, every packet is encoded with its ICRC, crosses the link as a frame, and is checked and decoded on arrival.
-// Without, packets cross as structures that carry lengths; large runs choose this, and the trace says so.
+// With bytes, every packet is encoded with its ICRC, crosses the link as a frame, and is checked and decoded on
+// arrival. Without, packets cross as structures that carry lengths; large runs choose this, and the trace says so.
 package sim
 
 import (
@@ -31,7 +31,8 @@ var ErrLimit = errors.New("limit reached before the work was done")
 
 // Options are the choices that are not part of a Spec.
 type Options struct {
-	Bytes bool // encode and decode every packet; else they have lengths, and payload only for schemes that compute with it
+	// encode and decode every packet; else they have lengths, and payload only for schemes that compute with it
+	Bytes bool
 	Sink  trace.Sink
 	// Steps bounds the events of the run; 0 takes a bound that no sane run reaches.
 	Steps uint64
@@ -64,7 +65,8 @@ func New(s *scenario.Spec, impls [2]engine.Implementation, opts Options) (*World
 	for _, l := range []spec.Link{s.Link.AB, s.Link.BA} {
 		w.scripted = w.scripted || l.Loss.Model == spec.Tape
 	}
-	w.opts.Bytes = w.opts.Bytes || impls[0].OverIP() || impls[1].OverIP() // the headers of such packets are in their bytes
+	// the headers of such packets are in their bytes
+	w.opts.Bytes = w.opts.Bytes || impls[0].OverIP() || impls[1].OverIP()
 	w.payload = w.opts.Bytes || impls[0].NeedsBytes || impls[1].NeedsBytes
 	if w.opts.Steps == 0 {
 		w.opts.Steps = defaultSteps
@@ -115,7 +117,8 @@ func (w *World) Header() trace.Header {
 	for i := range w.spec.QPs {
 		var c trace.Conn
 		for side, q := range w.spec.Ends(i) {
-			c.Ends[side] = trace.End{Addr: drive.Addr(trace.Side(side)), Port: drive.SourcePort(i), Impl: w.spec.Impl[side], QP: q, Known: true}
+			c.Ends[side] = trace.End{Addr: drive.Addr(trace.Side(side)), Port: drive.SourcePort(i),
+				Impl: w.spec.Impl[side], QP: q, Known: true}
 		}
 		h.Conns = append(h.Conns, c)
 	}
@@ -166,7 +169,8 @@ func (w *World) Run() error {
 }
 
 // watched returns when observation stops. A world at rest will stay so; it is watched for one more transport timer and
-// round trip, which is what it takes to see that nobody sends without a reason; with work left, for as long as shows that nobody will.
+// round trip, which is what it takes to see that nobody sends without a reason; with work left, for as long as shows
+// that nobody will.
 func (w *World) watched(atRest bool) vtime.Time {
 	if !atRest {
 		return w.now
@@ -179,7 +183,8 @@ func (w *World) watched(atRest bool) vtime.Time {
 	return w.now.Add(timer + w.spec.RTT())
 }
 
-// stillness is for how many of its timers a world at rest is watched in which work is left. No requester waits for so many.
+// stillness is for how many of its timers a world at rest is watched in which work is left. No requester waits for so
+// many.
 const stillness = 16
 
 // loop runs until nothing can happen any more (the world is at rest), or the run is cut.
@@ -390,8 +395,8 @@ func (w *World) verify() {
 	}
 }
 
-// record emits the trace record of a packet that has just been put on the link at p, and those of its copies. It sets the
-// fields one by one: the record is used again, and a literal would be built elsewhere and copied.
+// record emits the trace record of a packet that has just been put on the link at p, and those of its copies. It sets
+// the fields one by one: the record is used again, and a literal would be built elsewhere and copied.
 func (w *World) record(p *port, f *flight, packet *roce.Packet, v *channel.Verdict, altered bool) {
 	r := w.out.blank()
 	r.Sent, r.Recv, r.From, r.Conn, r.Copy = v.Sent, v.Arrive, p.side, f.conn+p.shift, false

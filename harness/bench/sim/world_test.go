@@ -135,9 +135,11 @@ func (a *auditor) End(at vtime.Time) {
 func (a *auditor) balance(w *sim.World) {
 	for side := trace.A; side <= trace.B; side++ {
 		n := w.Channel(side).Counters()
-		if uint64(a.sent[side]) != n.Offered || uint64(a.delivered[side]) != n.Delivered || uint64(a.copies[side]) != n.Copies ||
+		if uint64(a.sent[side]) != n.Offered || uint64(a.delivered[side]) != n.Delivered ||
+			uint64(a.copies[side]) != n.Copies ||
 			uint64(a.dropped[side]) != n.Lost+n.Overflow+n.Dropped {
-			a.errorf("%s sent %d, delivered %d, dropped %d, copies %d; the link says %+v", side, a.sent[side], a.delivered[side],
+			a.errorf("%s sent %d, delivered %d, dropped %d, copies %d; the link says %+v", side, a.sent[side],
+				a.delivered[side],
 				a.dropped[side], a.copies[side], n)
 		}
 	}
@@ -166,10 +168,14 @@ func written(tb fataler, opts sim.Options, lines ...string) []byte {
 }
 
 // rough is a link on which everything happens.
-var rough = []string{"seed 7", "link rate=1G delay=200us jitter=50us queue=100 reorder=1% duplicate=2% corrupt=1%", "loss random p=2%",
-	"drop A psn=+2 tx=1", "reorder A psn=+9 behind=4", "dup B nth=3 copies=2", "corrupt A psn=+20 field=payload", "rewrite A psn=+21 field=ttl value=3",
-	"mark A psn=+22", "delay A psn=+30 by=1ms", "qp count=3 qd=8 rto=2ms", "load write msg=10KiB count=30", "load read from=B msg=3000 count=20",
-	"load send msg=100 count=40", "inject B at=300us icrc=bad : WRITE_ONLY psn=+3 len=8", "inject A at=1ms qp=1 : ACK psn=-5 msn=0"}
+var rough = []string{"seed 7", "link rate=1G delay=200us jitter=50us queue=100 reorder=1% duplicate=2% corrupt=1%",
+	"loss random p=2%",
+	"drop A psn=+2 tx=1", "reorder A psn=+9 behind=4", "dup B nth=3 copies=2", "corrupt A psn=+20 field=payload",
+	"rewrite A psn=+21 field=ttl value=3",
+	"mark A psn=+22", "delay A psn=+30 by=1ms", "qp count=3 qd=8 rto=2ms", "load write msg=10KiB count=30",
+	"load read from=B msg=3000 count=20",
+	"load send msg=100 count=40", "inject B at=300us icrc=bad : WRITE_ONLY psn=+3 len=8",
+	"inject A at=1ms qp=1 : ACK psn=-5 msn=0"}
 
 // One Spec and seed give one trace, byte by byte; another seed gives another.
 func TestRunsRepeat(t *testing.T) {
@@ -187,13 +193,16 @@ func TestRunsRepeat(t *testing.T) {
 
 // Scripts that do not alter packets give the same trace with and without the codec, but for the bytes.
 func TestCodecChangesNothing(t *testing.T) {
-	lines := []string{"link rate=1G delay=200us jitter=50us queue=100 reorder=1% duplicate=2%", "loss random p=2%", "drop A psn=+2 tx=1",
-		"reorder A psn=+9 behind=4", "dup B nth=3 copies=2", "qp count=3 qd=8 rto=2ms", "report detail", "load write msg=10KiB count=30",
+	lines := []string{"link rate=1G delay=200us jitter=50us queue=100 reorder=1% duplicate=2%", "loss random p=2%",
+		"drop A psn=+2 tx=1",
+		"reorder A psn=+9 behind=4", "dup B nth=3 copies=2", "qp count=3 qd=8 rto=2ms", "report detail",
+		"load write msg=10KiB count=30",
 		"load read from=B msg=3000 count=20"}
 	_, with := play(t, sim.Options{Bytes: true}, lines...)
 	_, without := play(t, sim.Options{}, lines...)
 	if len(with.Records) != len(without.Records) || len(with.Records) < 1500 || with.Ended != without.Ended {
-		t.Fatalf("%d records until %d with the codec, %d until %d without", len(with.Records), with.Ended, len(without.Records), without.Ended)
+		t.Fatalf("%d records until %d with the codec, %d until %d without", len(with.Records), with.Ended,
+			len(without.Records), without.Ended)
 	}
 	for i := range with.Records {
 		a, b := with.Records[i], without.Records[i]
@@ -224,7 +233,8 @@ func TestCodecChangesNothing(t *testing.T) {
 // 5 000 QPs run, each to its end.
 func TestManyQPs(t *testing.T) {
 	var a auditor
-	w := world(t, spec(t, "link rate=10G delay=1ms", "qp count=5000 qd=2 receives=1", "load write msg=2KiB count=3"), sim.Options{Sink: &a})
+	w := world(t, spec(t, "link rate=10G delay=1ms", "qp count=5000 qd=2 receives=1", "load write msg=2KiB count=3"),
+		sim.Options{Sink: &a})
 	if err := w.Run(); err != nil {
 		t.Fatal(err)
 	}
@@ -241,7 +251,8 @@ func TestNoAllocationPerPacket(t *testing.T) {
 			mallocs = testing.AllocsPerRun(1, func() {
 				n = tally{}
 				opts.Sink = &n
-				w := world(t, spec(t, "link rate=10G delay=1ms queue=10000", "loss random p=1e-4", "qp qd=16", "load write msg=64KiB", "run for="+duration), opts)
+				w := world(t, spec(t, "link rate=10G delay=1ms queue=10000", "loss random p=1e-4", "qp qd=16",
+					"load write msg=64KiB", "run for="+duration), opts)
 				if err := w.Run(); err != nil {
 					t.Fatal(err)
 				}
@@ -251,7 +262,8 @@ func TestNoAllocationPerPacket(t *testing.T) {
 		few, short := run("20ms")
 		many, long := run("200ms")
 		if extra := (many - few) / float64(long-short); extra > 0.002 && !raceEnabled || long < 100_000 {
-			t.Errorf("bytes %v: %.4f allocations per packet: %v for %d packets, %v for %d", opts.Bytes, extra, few, short, many, long)
+			t.Errorf("bytes %v: %.4f allocations per packet: %v for %d packets, %v for %d", opts.Bytes, extra, few,
+				short, many, long)
 		}
 	}
 }
@@ -260,9 +272,11 @@ var _ trace.Sink = (*auditor)(nil)
 
 // The tap of the sender sees what left it, the tap of the receiver what arrived.
 func TestAlteredPackets(t *testing.T) {
-	_, c := play(t, sim.Options{Bytes: true}, "link rate=1G delay=10us", "corrupt A psn=+1 tx=1 field=payload", "rewrite A psn=+2 tx=1 field=ttl value=3",
+	_, c := play(t, sim.Options{Bytes: true}, "link rate=1G delay=10us", "corrupt A psn=+1 tx=1 field=payload",
+		"rewrite A psn=+2 tx=1 field=ttl value=3",
 		"mark A psn=+3 tx=1", "drop A psn=+0 tx=2", "qp rto=1ms", "post-write len=5000")
-	fates := map[string]trace.Fate{"corrupt[0]": trace.Corrupted, "rewrite[1]": trace.Delivered, "mark[2]": trace.Delivered}
+	fates := map[string]trace.Fate{"corrupt[0]": trace.Corrupted, "rewrite[1]": trace.Delivered,
+		"mark[2]": trace.Delivered}
 	for _, r := range c.Records {
 		want, altered := fates[r.Cause]
 		if (r.Changed != nil) != altered || altered && r.Fate != want || r.ICRC != trace.Good {
@@ -273,7 +287,8 @@ func TestAlteredPackets(t *testing.T) {
 		}
 		delete(fates, r.Cause)
 		good := r.Changed.ICRC == trace.Good
-		if bytes.Equal(r.Raw, r.Changed.Raw) || good == (r.Fate == trace.Corrupted) || (r.Changed.Sum == r.Sum) == (r.Fate == trace.Corrupted) {
+		if bytes.Equal(r.Raw, r.Changed.Raw) || good == (r.Fate == trace.Corrupted) ||
+			(r.Changed.Sum == r.Sum) == (r.Fate == trace.Corrupted) {
 			t.Errorf("%s: ICRC good %v, sums %#x and %#x", r.Cause, good, r.Sum, r.Changed.Sum)
 		}
 	}
@@ -294,14 +309,16 @@ func TestFramesOfAnImplementation(t *testing.T) {
 		return shared
 	}})
 	var c trace.Collector
-	w, err := sim.New(spec(t, "link rate=1G delay=1ms", "qp rto=10ms", "post-write len=5000"), both(impl), sim.Options{Bytes: true, Sink: &c})
+	w, err := sim.New(spec(t, "link rate=1G delay=1ms", "qp rto=10ms", "post-write len=5000"), both(impl),
+		sim.Options{Bytes: true, Sink: &c})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Run(); err != nil {
 		t.Fatal(err)
 	}
-	if n := w.Endpoint(trace.B).Counters()["icrc"]; n != 1 || c.Records[1].ICRC != trace.Bad || c.Records[2].ICRC != trace.Good {
+	if n := w.Endpoint(trace.B).Counters()["icrc"]; n != 1 || c.Records[1].ICRC != trace.Bad ||
+		c.Records[2].ICRC != trace.Good {
 		t.Errorf("%d bad ICRCs; recorded %d and %d", n, c.Records[1].ICRC, c.Records[2].ICRC)
 	}
 	for _, e := range c.Events {

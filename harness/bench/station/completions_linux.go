@@ -10,7 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Where the kernel's tracing shows, and what this program calls its own there. Soft-RoCE is in one namespace, and so is one run of it.
+// Where the kernel's tracing shows, and what this program calls its own there. Soft-RoCE is in one namespace, and so is
+// one run of it.
 const (
 	tracing        = "/sys/kernel/tracing/"
 	tracingProbes  = tracing + "kprobe_events"
@@ -18,12 +19,13 @@ const (
 	completionName = "gauntlet/completion"
 )
 
-// completionProbe is at the function by which soft-RoCE puts a completion into a queue, rxe_cq_post(cq, cqe, solicited). What is put
-// there begins as struct ib_uverbs_wc of rdma/ib_user_verbs.h: its number, at byte 8 the status, at byte 28 the queue pair.
+// completionProbe is at the function by which soft-RoCE puts a completion into a queue, rxe_cq_post(cq, cqe,
+// solicited). What is put there begins as struct ib_uverbs_wc of rdma/ib_user_verbs.h: its number, at byte 8 the
+// status, at byte 28 the queue pair.
 const completionProbe = "p:" + completionName + " rxe_cq_post status=+8($arg2):u32 qp=+28($arg2):u32\n"
 
-// Completions is what soft-RoCE puts into completion queues, also where no program looks any more: every stock tool stops at the first
-// completion that failed.
+// Completions is what soft-RoCE puts into completion queues, also where no program looks any more: every stock tool
+// stops at the first completion that failed.
 type Completions struct{}
 
 // WatchCompletions begins to watch; an error says that this kernel does not let it.
@@ -45,8 +47,8 @@ func WatchCompletions() (*Completions, error) {
 	return c, nil
 }
 
-// Of returns the statuses, by the numbers of libibverbs, of what was completed on a queue pair so far, in order; nil when some have
-// been lost.
+// Of returns the statuses, by the numbers of libibverbs, of what was completed on a queue pair so far, in order; nil
+// when some have been lost.
 func (c *Completions) Of(qpn uint32) ([]int, error) {
 	text, err := os.ReadFile(tracingBuffer + "/trace")
 	return completed(string(text), qpn), err

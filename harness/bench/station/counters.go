@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// Counters are what a host counts at the port of a device, by who counts and the name: "hw/out_of_sequence", "port/port_rcv_packets",
-// "net/rx_packets".
+// Counters are what a host counts at the port of a device, by who counts and the name: "hw/out_of_sequence",
+// "port/port_rcv_packets", "net/rx_packets".
 type Counters map[string]uint64
 
 // lifespan is how long the kernel believes what it has read of the others, in milliseconds.

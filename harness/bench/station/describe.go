@@ -54,9 +54,11 @@ func (d *Device) Kind() string {
 	return kind
 }
 
-// Identity is which device it is, as names and values; what it does not tell is left out. A board's name says more of the part than PCI.
+// Identity is which device it is, as names and values; what it does not tell is left out. A board's name says more of
+// the part than PCI.
 func (d *Device) Identity() (facts [][2]string) {
-	for _, f := range [][2]string{{"vendor", d.Vendor}, {"part", cmp.Or(d.Board, d.Part)}, {"firmware", d.Firmware}, {"driver", d.Driver}} {
+	for _, f := range [][2]string{{"vendor", d.Vendor}, {"part", cmp.Or(d.Board, d.Part)}, {"firmware", d.Firmware},
+		{"driver", d.Driver}} {
 		if f[1] != "" {
 			facts = append(facts, f)
 		}
@@ -114,9 +116,11 @@ func readDevice(sys fs.FS, device string, port int, network string) (Device, err
 		return Device{}, &Missing{What: "port " + strconv.Itoa(port) + " of RDMA device " + device}
 	}
 	_, state, _ := strings.Cut(line(sys, path.Join(at, "state")), ": ") // such as "4: ACTIVE"
-	d := Device{Name: device, Port: port, Driver: DriverOf(sys, device), Firmware: line(sys, path.Join(dir, "fw_ver")), Board: line(sys, path.Join(dir, "board_id")),
+	d := Device{Name: device, Port: port, Driver: DriverOf(sys, device), Firmware: line(sys, path.Join(dir, "fw_ver")),
+		Board:  line(sys, path.Join(dir, "board_id")),
 		Vendor: line(sys, path.Join(dir, "device/vendor")), Part: line(sys, path.Join(dir, "device/device")),
-		State: state, Layer: line(sys, path.Join(at, "link_layer")), Rate: line(sys, path.Join(at, "rate")), ECN: congestion(sys, network)}
+		State: state, Layer: line(sys, path.Join(at, "link_layer")), Rate: line(sys, path.Join(at, "rate")),
+		ECN: congestion(sys, network)}
 	for _, kind := range []string{"counters", "hw_counters"} {
 		list, err := fs.ReadDir(sys, path.Join(at, kind))
 		if err == nil {
@@ -126,8 +130,8 @@ func readDevice(sys fs.FS, device string, port int, network string) (Device, err
 	return d, nil
 }
 
-// DriverOf names what makes an RDMA device; "" where /sys, which is given, does not tell. Only soft-RoCE has a file that names the network
-// device below it; old kernels also give it the driver of that.
+// DriverOf names what makes an RDMA device; "" where /sys, which is given, does not tell. Only soft-RoCE has a file
+// that names the network device below it; old kernels also give it the driver of that.
 func DriverOf(sys fs.FS, device string) string {
 	dir := path.Join(class, device)
 	if line(sys, path.Join(dir, "parent")) != "" {
@@ -140,8 +144,8 @@ func DriverOf(sys fs.FS, device string) string {
 	return quote.Line(path.Base(link), quote.Name)
 }
 
-// congestion reads on which priorities DCQCN is on, where the driver of ConnectX tells it; nil where it does not. The notification
-// point answers marked packets by CNPs, and the reaction point slows down for them.
+// congestion reads on which priorities DCQCN is on, where the driver of ConnectX tells it; nil where it does not. The
+// notification point answers marked packets by CNPs, and the reaction point slows down for them.
 func congestion(sys fs.FS, network string) map[string]string {
 	found := map[string]string{}
 	for short, name := range map[string]string{"np": "roce_np", "rp": "roce_rp"} {
@@ -171,10 +175,12 @@ func readNetwork(sys fs.FS, name string) (Network, error) {
 		return Network{}, &Missing{What: "network device " + name}
 	}
 	mtu, _ := strconv.Atoi(line(sys, path.Join(dir, "mtu")))
-	speed, _ := strconv.Atoi(line(sys, path.Join(dir, "speed"))) // -1, or an error of the kernel, where it does not know
+	// -1, or an error of the kernel, where it does not know
+	speed, _ := strconv.Atoi(line(sys, path.Join(dir, "speed")))
 	flags, _ := strconv.ParseUint(line(sys, path.Join(dir, "flags")), 0, 32)
-	n := Network{Name: name, MAC: line(sys, path.Join(dir, "address")), MTU: mtu, Up: flags&1 != 0, Carrier: line(sys, path.Join(dir, "carrier")) == "1",
-		Speed: max(0, speed)}
+	n := Network{Name: name, MAC: line(sys, path.Join(dir, "address")), MTU: mtu, Up: flags&1 != 0,
+		Carrier: line(sys, path.Join(dir, "carrier")) == "1",
+		Speed:   max(0, speed)}
 	if link, err := fs.ReadLink(sys, path.Join(dir, "device/driver")); err == nil {
 		n.Driver = quote.Line(path.Base(link), quote.Name)
 	}

@@ -14,7 +14,8 @@ import (
 // Describe tells of this host, and of an RDMA device with its network device.
 func Describe(device string, port int, network string) (*Description, error) {
 	sys := os.DirFS("/sys")
-	d := &Description{Kernel: Kernel(), Boot: Boot(), Root: os.Geteuid() == 0, Clock: line(sys, "devices/system/clocksource/clocksource0/current_clocksource")}
+	d := &Description{Kernel: Kernel(), Boot: Boot(), Root: os.Geteuid() == 0,
+		Clock: line(sys, "devices/system/clocksource/clocksource0/current_clocksource")}
 	var err error
 	if d.Device, err = readDevice(sys, device, port, network); err != nil {
 		return nil, err

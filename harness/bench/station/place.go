@@ -14,7 +14,8 @@ type Place interface {
 	// Attach readies the device for a run at a side. Detach undoes it.
 	Attach(side trace.Side) (a *Attached, detach func() error, err error)
 
-	// Start starts a stock program there. What it writes goes to said, which never fails. Idle lets everything else go before it.
+	// Start starts a stock program there. What it writes goes to said, which never fails. Idle lets everything else go
+	// before it.
 	Start(side trace.Side, program string, args []string, idle bool, said io.Writer) (Process, error)
 
 	// Listen waits there for one connection of a tool, which accept returns; stop ends the waiting.

@@ -20,21 +20,21 @@ func Memory(pid int, va uint64, n int) ([]byte, error) {
 	return b, err
 }
 
-// StepBack lets everything else go before a program that never sleeps: where there is one processor, the endpoint and the link
-// would wait for it. What a device does for the program is the kernel's work, and goes on.
+// StepBack lets everything else go before a program that never sleeps: where there is one processor, the endpoint and
+// the link would wait for it. What a device does for the program is the kernel's work, and goes on.
 func StepBack(pid int) {
 	_ = unix.SchedSetAttr(pid, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_IDLE}, 0)
 }
 
-// How a program that only waits is let look: for a moment every few milliseconds. That is longer than each of the steps in which
-// perftest measures the clock, so that a step ends with each look.
+// How a program that only waits is let look: for a moment every few milliseconds. That is longer than each of the steps
+// in which perftest measures the clock, so that a step ends with each look.
 const (
 	look = 50 * time.Microsecond
 	rest = 2500 * time.Microsecond
 )
 
-// Glance lets a process look now and then until one of two channels is closed. It steps back as well: otherwise what wakes to
-// pause it would wait until its slice is over.
+// Glance lets a process look now and then until one of two channels is closed. It steps back as well: otherwise what
+// wakes to pause it would wait until its slice is over.
 func Glance(pid int, done, over <-chan struct{}) {
 	StepBack(pid)
 	for {

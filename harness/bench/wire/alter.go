@@ -8,9 +8,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/fault"
 )
 
-// Alter applies to the frame what a channel decided short of dropping it: a rewritten field, a congestion mark, a flipped
-// bit. Checksums that a router would mend are mended (the IPv4 header's); the ICRC stays as it was, which a rewrite of
-// masked fields does not disturb (IBTA annex A17.3.3) and a flipped bit does.
+// Alter applies to the frame what a channel decided short of dropping it: a rewritten field, a congestion mark, a
+// flipped bit. Checksums that a router would mend are mended (the IPv4 header's); the ICRC stays as it was, which a
+// rewrite of masked fields does not disturb (IBTA annex A17.3.3) and a flipped bit does.
 func Alter(frame []byte, v *channel.Verdict) {
 	if v.Rewrite != "" {
 		rewrite(frame, v.Rewrite, v.Value)
@@ -27,8 +27,8 @@ func Alter(frame []byte, v *channel.Verdict) {
 const congestionExperienced = 3
 
 // flip inverts one bit of the field that the verdict names. A frame without that field, and a bit that the ICRC leaves
-// out, has a bit of its ICRC inverted instead, so that a corruption never passes unnoticed. It reports false for a frame without
-// either, and for one whose ICRC is wrong already.
+// out, has a bit of its ICRC inverted instead, so that a corruption never passes unnoticed. It reports false for a
+// frame without either, and for one whose ICRC is wrong already.
 func flip(frame []byte, v *channel.Verdict) bool {
 	if off, n, ok := roce.OverIP(frame); ok {
 		return flipOverIP(frame, off, n, v)
@@ -45,8 +45,8 @@ func flip(frame []byte, v *channel.Verdict) bool {
 	return invert(frame, icrc, length, v)
 }
 
-// flipAnywhere inverts one bit of a malformed frame, or of another protocol's: behind what an IP header would be, as far as the frame
-// goes, because routers change bits in there.
+// flipAnywhere inverts one bit of a malformed frame, or of another protocol's: behind what an IP header would be, as
+// far as the frame goes, because routers change bits in there.
 func flipAnywhere(frame []byte, v *channel.Verdict) {
 	off := ethernetLen + ipLen
 	if len(frame) <= off {
@@ -55,8 +55,8 @@ func flipAnywhere(frame []byte, v *channel.Verdict) {
 	invert(frame, off, len(frame)-off, v)
 }
 
-// flipOverIP inverts one bit of a packet without BTH, behind the header that holds its ports: a receiver finds it by the CRC
-// of iWARP, or by TCP's checksum. Every field that a fault can name is in there.
+// flipOverIP inverts one bit of a packet without BTH, behind the header that holds its ports: a receiver finds it by
+// the CRC of iWARP, or by TCP's checksum. Every field that a fault can name is in there.
 func flipOverIP(frame []byte, off, n int, v *channel.Verdict) bool {
 	if fragment := binary.BigEndian.Uint16(frame[ethernetLen+6:])&0x1FFF != 0; !fragment {
 		skip := min(udpLen, n)
@@ -68,8 +68,9 @@ func flipOverIP(frame []byte, off, n int, v *channel.Verdict) bool {
 	return invert(frame, off, n, v)
 }
 
-// flipBehindTCP inverts one bit of the data of a TCP segment and makes the checksum right again, so that the error passes TCP
-// and only the CRC of MPA can find it. It reports false for any other packet, and for a segment without data.
+// flipBehindTCP inverts one bit of the data of a TCP segment and makes the checksum right again, so that the error
+// passes TCP and only the CRC of MPA can find it. It reports false for any other packet, and for a segment without
+// data.
 func flipBehindTCP(frame []byte, v *channel.Verdict) bool {
 	off, n, ok := roce.TCPData(frame)
 	if !ok || !invert(frame, off, n, v) {

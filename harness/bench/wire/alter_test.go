@@ -49,15 +49,18 @@ func checksumOK(frame []byte) bool {
 }
 
 // packets has every shape of header, and those with no payload, no extended header, and no BTH.
-var packets = []string{"WRITE_FIRST psn=1 dmalen=4096 len=1024", "WRITE_MIDDLE psn=2 len=1024", "SEND_ONLY psn=3", "ACK psn=4 msn=1",
-	"READ_REQUEST psn=5 dmalen=8", "CMP_SWAP psn=6", "ATOMIC_ACK psn=7", "SEND_ONLY_IMM psn=8 len=3 imm=4", "CNP psn=0", "LOWAR qp=5 len=9",
+var packets = []string{"WRITE_FIRST psn=1 dmalen=4096 len=1024", "WRITE_MIDDLE psn=2 len=1024", "SEND_ONLY psn=3",
+	"ACK psn=4 msn=1",
+	"READ_REQUEST psn=5 dmalen=8", "CMP_SWAP psn=6", "ATOMIC_ACK psn=7", "SEND_ONLY_IMM psn=8 len=3 imm=4", "CNP psn=0",
+	"LOWAR qp=5 len=9",
 	"LOWAR qp=5"}
 
 // A flipped bit is one bit, lies in the field that was asked for if the packet has it, and never passes the ICRC.
 func TestCorrupt(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		text := rapid.SampledFrom(packets).Draw(rt, "packet")
-		edit := rapid.SampledFrom([]func(*roce.Frame){nil, v6, func(f *roce.Frame) { f.HasVLAN = true }}).Draw(rt, "frame")
+		edit := rapid.SampledFrom([]func(*roce.Frame){nil, v6, func(f *roce.Frame) { f.HasVLAN = true }}).Draw(rt,
+			"frame")
 		field := rapid.SampledFrom(fault.CorruptFields()).Draw(rt, "field")
 		before := encode(t, text, edit)
 		v := channel.Verdict{Fate: channel.Delivered, Corrupt: field, Draw: rapid.Uint64().Draw(rt, "draw")}
@@ -72,7 +75,8 @@ func TestCorrupt(t *testing.T) {
 		icrc, _, _ := roce.FieldSpan(before, "icrc")
 		off, n := region(before, field)
 		if flipped != 1 || (at < off || at >= off+n) && at < icrc {
-			rt.Fatalf("%s, %s: %d bits flipped, the last in byte %d; the field is %d bytes at %d", text, field, flipped, at, n, off)
+			rt.Fatalf("%s, %s: %d bits flipped, the last in byte %d; the field is %d bytes at %d", text, field,
+				flipped, at, n, off)
 		}
 		if roce.CheckICRC(after) {
 			rt.Fatalf("%s, %s: byte %d changed and the ICRC is right", text, field, at)
@@ -87,8 +91,10 @@ func TestRegions(t *testing.T) {
 		field  fault.Field
 		off, n int
 	}{
-		{fault.AnyField, 14, 20 + 8 + 12 + 16 + 1024 + 4}, {fault.IP, 14, 20}, {fault.UDP, 34, 8}, {fault.BTH, 42, 12}, {fault.Opcode, 42, 1},
-		{fault.DestQP, 47, 3}, {fault.PSN, 51, 3}, {fault.Ext, 54, 16}, {fault.Payload, 70, 1024}, {fault.ICRC, 1094, 4},
+		{fault.AnyField, 14, 20 + 8 + 12 + 16 + 1024 + 4}, {fault.IP, 14, 20}, {fault.UDP, 34, 8}, {fault.BTH, 42, 12},
+		{fault.Opcode, 42, 1},
+		{fault.DestQP, 47, 3}, {fault.PSN, 51, 3}, {fault.Ext, 54, 16}, {fault.Payload, 70, 1024},
+		{fault.ICRC, 1094, 4},
 	} {
 		if off, n := region(frame, tt.field); off != tt.off || n != tt.n {
 			t.Errorf("%s: %d bytes at %d, want %d at %d", tt.field, n, off, tt.n, tt.off)
@@ -120,11 +126,15 @@ func TestRewrite(t *testing.T) {
 					t.Fatal(err)
 				}
 				Alter(raw, &channel.Verdict{Rewrite: tt.field, Value: tt.value})
-				if err := after.Decode(raw); err != nil || tt.get(&after) != tt.value || !roce.CheckICRC(raw) || edit == nil && !checksumOK(raw) {
-					t.Errorf("%s of %s: %v, now %#x, want %#x; ICRC %v", tt.field, text, err, tt.get(&after), tt.value, roce.CheckICRC(raw))
+				if err := after.Decode(raw); err != nil || tt.get(&after) != tt.value || !roce.CheckICRC(raw) ||
+					edit == nil && !checksumOK(raw) {
+					t.Errorf("%s of %s: %v, now %#x, want %#x; ICRC %v", tt.field, text, err, tt.get(&after), tt.value,
+						roce.CheckICRC(raw))
 				}
-				if after.FlowLabel != before.FlowLabel || after.Packet.PSN != before.Packet.PSN || after.Packet.DestQP != before.Packet.DestQP ||
-					tt.field == fault.DSCP && after.TOS&3 != before.TOS&3 || tt.field == fault.ECN && after.TOS>>2 != before.TOS>>2 {
+				if after.FlowLabel != before.FlowLabel || after.Packet.PSN != before.Packet.PSN ||
+					after.Packet.DestQP != before.Packet.DestQP ||
+					tt.field == fault.DSCP && after.TOS&3 != before.TOS&3 || tt.field == fault.ECN &&
+					after.TOS>>2 != before.TOS>>2 {
 					t.Errorf("%s of %s: a neighbour changed: %+v", tt.field, text, after)
 				}
 			}
@@ -199,7 +209,8 @@ func FuzzAlter(f *testing.F) {
 	for i, text := range packets {
 		f.Add(encode(f, text, nil), i, uint64(i)<<60)
 	}
-	datagram := roce.Frame{Packet: roce.Packet{Payload: []byte{0xC0, 0x11, roce.PortIWARP >> 8, roce.PortIWARP & 0xFF, 0, 12, 0, 0, 1, 2, 3, 4}, Len: 12}}
+	datagram := roce.Frame{Packet: roce.Packet{Payload: []byte{0xC0, 0x11, roce.PortIWARP >> 8, roce.PortIWARP & 0xFF,
+		0, 12, 0, 0, 1, 2, 3, 4}, Len: 12}}
 	datagram.Packet.Opcode = roce.UDP
 	f.Add(datagram.AppendTo(nil), 1, uint64(5)<<60)
 	fields := append(fault.CorruptFields(), fault.RewriteFields()...)

@@ -13,9 +13,9 @@ import (
 )
 
 // Craft builds the frame of an injection as the peer of in.To would have sent it. What the packet's text leaves out is
-// that of the connection: addresses, ports, DestQP, and the address and key of the target region. The key of a read-only region
-// is that of a device's only one, where there is a device. PSNs written "+n" count
-// from the start of the half-conversation. Checksums are right unless the injection wants them wrong.
+// that of the connection: addresses, ports, DestQP, and the address and key of the target region. The key of a
+// read-only region is that of a device's only one, where there is a device. PSNs written "+n" count from the start of
+// the half-conversation. Checksums are right unless the injection wants them wrong.
 //
 // The changes come in this order: cut, edits, checksums, bad ICRC, chop.
 func Craft(s *scenario.Spec, in scenario.Injection) ([]byte, error) {

@@ -39,23 +39,34 @@ func TestCraft(t *testing.T) {
 			check func(f *roce.Frame) bool
 		}{
 			{"inject B : WRITE_ONLY psn=+3 len=8", func(f *roce.Frame) bool {
-				return f.Packet.PSN == start.Add(13) && f.Packet.DestQP == 0x10011 && f.Src == drive.Addr(trace.A) && f.DstMAC == drive.MAC(trace.B) &&
-					f.Packet.RETH.VA == drive.Target(0) && f.Packet.RETH.RKey == drive.Key(trace.B, 0) && f.Packet.Len == 8 && f.DF && f.ID == 0
+				return f.Packet.PSN == start.Add(13) && f.Packet.DestQP == 0x10011 && f.Src == drive.Addr(trace.A) &&
+					f.DstMAC == drive.MAC(trace.B) &&
+					f.Packet.RETH.VA == drive.Target(0) && f.Packet.RETH.RKey == drive.Key(trace.B, 0) &&
+					f.Packet.Len == 8 && f.DF && f.ID == 0
 			}},
 			{"inject A qp=2 : WRITE_ONLY psn=-1 va=0 rkey=5", func(f *roce.Frame) bool {
-				return f.Packet.PSN == start.Add(19) && f.Packet.DestQP == 0x13 && f.SrcPort == drive.SourcePort(2) && f.Packet.RETH.VA == 0 &&
+				return f.Packet.PSN == start.Add(19) && f.Packet.DestQP == 0x13 && f.SrcPort == drive.SourcePort(2) &&
+					f.Packet.RETH.VA == 0 &&
 					f.Packet.RETH.RKey == 5
 			}},
-			{"inject A qp=1 : ACK psn=+0 msn=1", func(f *roce.Frame) bool { return f.Packet.PSN == start.Add(10) && f.Packet.DestQP == 0x12 }},
-			{"inject B : NAK psn=+1 msn=0 PSN_SEQ_ERR", func(f *roce.Frame) bool { return f.Packet.PSN == start.Add(21) }},
-			{"inject B : SEND_ONLY psn=7 qp=0", func(f *roce.Frame) bool { return f.Packet.PSN == 7 && f.Packet.DestQP == 0 }},
+			{"inject A qp=1 : ACK psn=+0 msn=1", func(f *roce.Frame) bool {
+				return f.Packet.PSN == start.Add(10) && f.Packet.DestQP == 0x12
+			}},
+			{"inject B : NAK psn=+1 msn=0 PSN_SEQ_ERR", func(f *roce.Frame) bool {
+				return f.Packet.PSN == start.Add(21)
+			}},
+			{"inject B : SEND_ONLY psn=7 qp=0", func(f *roce.Frame) bool {
+				return f.Packet.PSN == 7 && f.Packet.DestQP == 0
+			}},
 			{"inject B : READ_REQUEST psn=+0 rkey=0x9", func(f *roce.Frame) bool {
 				return f.Packet.RETH.RKey == 9 && f.Packet.RETH.VA == drive.Target(0)
 			}},
 			{"inject B set=ipsrc:10.9.9.9,ttl:3 : SEND_ONLY psn=+0", func(f *roce.Frame) bool {
 				return f.Src == netip.MustParseAddr("10.9.9.9") && f.TTL == 3
 			}},
-			{"inject B set=psn:0xABCDEF,pkey:2 : SEND_ONLY psn=+0", func(f *roce.Frame) bool { return f.Packet.PSN == 0xABCDEF && f.Packet.PKey == 2 }},
+			{"inject B set=psn:0xABCDEF,pkey:2 : SEND_ONLY psn=+0", func(f *roce.Frame) bool {
+				return f.Packet.PSN == 0xABCDEF && f.Packet.PKey == 2
+			}},
 		} {
 			b, err := craft(t, start, tt.line)
 			if err != nil {
@@ -64,7 +75,8 @@ func TestCraft(t *testing.T) {
 			}
 			var f roce.Frame
 			if err := f.Decode(b); err != nil || !tt.check(&f) || !roce.CheckICRC(b) || !checksumOK(b) {
-				t.Errorf("start %d: %s: %v, ICRC %v, checksum %v\n%+v", start, tt.line, err, roce.CheckICRC(b), checksumOK(b), f)
+				t.Errorf("start %d: %s: %v, ICRC %v, checksum %v\n%+v", start, tt.line, err,
+					roce.CheckICRC(b), checksumOK(b), f)
 			}
 		}
 	}
@@ -113,8 +125,10 @@ func TestCut(t *testing.T) {
 				t.Fatal(err)
 			}
 			ip, udp := int(binary.BigEndian.Uint16(b[16:])), int(binary.BigEndian.Uint16(b[38:]))
-			if len(b) != belowBTH+n+icrcLen || ip != len(b)-14 || udp != len(b)-34 || !checksumOK(b) || n >= 4 && !roce.CheckICRC(b) {
-				t.Errorf("%s cut=%d: %d bytes, lengths %d and %d, checksum %v, ICRC %v", text, n, len(b), ip, udp, checksumOK(b), roce.CheckICRC(b))
+			if len(b) != belowBTH+n+icrcLen || ip != len(b)-14 || udp != len(b)-34 || !checksumOK(b) || n >= 4 &&
+				!roce.CheckICRC(b) {
+				t.Errorf("%s cut=%d: %d bytes, lengths %d and %d, checksum %v, ICRC %v", text, n, len(b), ip, udp,
+					checksumOK(b), roce.CheckICRC(b))
 			}
 			var f roce.Frame
 			headers := f.Packet.Opcode.HeaderLen()
@@ -130,16 +144,20 @@ func TestCut(t *testing.T) {
 
 func TestCraftErrors(t *testing.T) {
 	for line, want := range map[string]string{
-		"inject B cut=36 : WRITE_ONLY psn=+3 len=8":              "inject: cut=36: the packet has 36 bytes; keep fewer",
-		"inject B set=msn:3 : WRITE_ONLY psn=+3 len=8":           "inject: set=msn:3: this packet has no such field, or it was cut off",
-		"inject B set=ttl:256 : WRITE_ONLY psn=+3 len=8":         "inject: set=ttl:256: the field has 1 bytes; use a smaller number",
-		"inject B cut=12 set=dmalen:3 : WRITE_ONLY psn=+3 len=8": "inject: set=dmalen:3: this packet has no such field, or it was cut off",
+		"inject B cut=36 : WRITE_ONLY psn=+3 len=8": "inject: cut=36: the packet has 36 bytes; keep fewer",
+		"inject B set=msn:3 : WRITE_ONLY psn=+3 len=8": "inject: set=msn:3: this packet has no such " +
+			"field, or it was cut off",
+		"inject B set=ttl:256 : WRITE_ONLY psn=+3 len=8": "inject: set=ttl:256: the field has 1 bytes; " +
+			"use a smaller number",
+		"inject B cut=12 set=dmalen:3 : WRITE_ONLY psn=+3 len=8": "inject: set=dmalen:3: this packet has no such " +
+			"field, or it was cut off",
 	} {
 		if _, err := craft(t, 0, line); err == nil || err.Error() != want {
 			t.Errorf("%s:\n got %v\nwant %s", line, err, want)
 		}
 	}
-	if _, err := Craft(scenario.Default(), scenario.Injection{Packet: "FOO"}); err == nil || !strings.HasPrefix(err.Error(), "inject: packet") {
+	if _, err := Craft(scenario.Default(), scenario.Injection{Packet: "FOO"}); err == nil ||
+		!strings.HasPrefix(err.Error(), "inject: packet") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -158,18 +176,28 @@ func TestClassifier(t *testing.T) {
 			want  fault.Identity
 			plain bool
 		}{
-			{trace.A, "WRITE_MIDDLE psn=+3 len=4", 0x10012, fault.Identity{QP: 1, Offset: 3, Type: "WRITE_MIDDLE", Class: fault.Data}, false},
-			{trace.A, "WRITE_MIDDLE psn=-2 len=4", 0x10011, fault.Identity{QP: 0, Offset: -2, Type: "WRITE_MIDDLE", Class: fault.Data}, false},
-			{trace.B, "ACK psn=+3 msn=1", 0x13, fault.Identity{QP: 2, Offset: 3, Type: "ACKNOWLEDGE", Class: fault.ACK}, false},
-			{trace.B, "NAK psn=+3 msn=1 PSN_SEQ_ERR", 0x11, fault.Identity{Offset: 3, Type: "ACKNOWLEDGE", Class: fault.NAK}, false},
-			{trace.B, "RNR psn=+3 msn=1 timer=2", 0x11, fault.Identity{Offset: 3, Type: "ACKNOWLEDGE", Class: fault.RNR}, false},
-			{trace.B, "READ_RESP_ONLY psn=+3 msn=1 len=4", 0x11, fault.Identity{Offset: 3, Type: "READ_RESP_ONLY", Class: fault.ReadResponse}, false},
-			{trace.B, "ATOMIC_ACK psn=+3 msn=1", 0x11, fault.Identity{Offset: 3, Type: "ATOMIC_ACK", Class: fault.ReadResponse}, false},
-			{trace.B, "SEND_ONLY psn=+5 len=4", 0x11, fault.Identity{Offset: 0, Type: "SEND_ONLY", Class: fault.Data}, false},
-			{trace.A, "ACK psn=+6 msn=1", 0x10011, fault.Identity{Offset: 1, Type: "ACKNOWLEDGE", Class: fault.ACK}, false},
+			{trace.A, "WRITE_MIDDLE psn=+3 len=4", 0x10012, fault.Identity{QP: 1, Offset: 3, Type: "WRITE_MIDDLE",
+				Class: fault.Data}, false},
+			{trace.A, "WRITE_MIDDLE psn=-2 len=4", 0x10011, fault.Identity{QP: 0, Offset: -2, Type: "WRITE_MIDDLE",
+				Class: fault.Data}, false},
+			{trace.B, "ACK psn=+3 msn=1", 0x13, fault.Identity{QP: 2, Offset: 3, Type: "ACKNOWLEDGE", Class: fault.ACK},
+				false},
+			{trace.B, "NAK psn=+3 msn=1 PSN_SEQ_ERR", 0x11, fault.Identity{Offset: 3, Type: "ACKNOWLEDGE",
+				Class: fault.NAK}, false},
+			{trace.B, "RNR psn=+3 msn=1 timer=2", 0x11, fault.Identity{Offset: 3, Type: "ACKNOWLEDGE",
+				Class: fault.RNR}, false},
+			{trace.B, "READ_RESP_ONLY psn=+3 msn=1 len=4", 0x11, fault.Identity{Offset: 3, Type: "READ_RESP_ONLY",
+				Class: fault.ReadResponse}, false},
+			{trace.B, "ATOMIC_ACK psn=+3 msn=1", 0x11, fault.Identity{Offset: 3, Type: "ATOMIC_ACK",
+				Class: fault.ReadResponse}, false},
+			{trace.B, "SEND_ONLY psn=+5 len=4", 0x11, fault.Identity{Offset: 0, Type: "SEND_ONLY", Class: fault.Data},
+				false},
+			{trace.A, "ACK psn=+6 msn=1", 0x10011, fault.Identity{Offset: 1, Type: "ACKNOWLEDGE", Class: fault.ACK},
+				false},
 			{trace.A, "SEND_ONLY psn=+0", 0x10014, fault.Identity{QP: -1, Type: "SEND_ONLY", Class: fault.Data}, false},
 			{trace.A, "SEND_ONLY psn=+0", 0x10010, fault.Identity{QP: -1, Type: "SEND_ONLY", Class: fault.Data}, false},
-			{trace.A, "UD_SEND_ONLY psn=+0 len=256", 1, fault.Identity{QP: -1, Offset: math.MinInt, Type: "UD_SEND_ONLY", Class: fault.CM}, false},
+			{trace.A, "UD_SEND_ONLY psn=+0 len=256", 1, fault.Identity{QP: -1, Offset: math.MinInt,
+				Type: "UD_SEND_ONLY", Class: fault.CM}, false},
 		} {
 			p, err := roce.ParsePacketAt(tt.text, start)
 			if err != nil {

@@ -31,8 +31,8 @@ type Classifier struct {
 	}
 }
 
-// ReadClassifier returns the classifier of a run whose configuration is a string in JSON: the text of its Spec, from which its
-// connections are known.
+// ReadClassifier returns the classifier of a run whose configuration is a string in JSON: the text of its Spec, from
+// which its connections are known.
 func ReadClassifier(config json.RawMessage) (*Classifier, error) {
 	var text string
 	if err := json.Unmarshal(config, &text); err != nil {
@@ -95,11 +95,12 @@ func (c *Classifier) Packet(from trace.Side, p *roce.Packet) fault.Identity {
 	if p.DestQP == roce.CMQueuePair { // numbered for itself: no fault of a connection means it by its PSN
 		return fault.Identity{QP: -1, PSN: uint32(p.PSN), Offset: math.MinInt, Type: p.Opcode.String(), Class: class(p)}
 	}
-	return fault.Identity{QP: c.Conn(from, p), PSN: uint32(n), Offset: n.Sub(c.start[requester]), Type: p.Name(), Class: class(p)}
+	return fault.Identity{QP: c.Conn(from, p), PSN: uint32(n), Offset: n.Sub(c.start[requester]),
+		Type: p.Name(), Class: class(p)}
 }
 
-// Classify identifies a frame; ok is false for what a kernel says on its own account. A frame that is neither RoCEv2 nor iWARP, or
-// a malformed one, crosses the link as any other and is of no connection.
+// Classify identifies a frame; ok is false for what a kernel says on its own account. A frame that is neither RoCEv2
+// nor iWARP, or a malformed one, crosses the link as any other and is of no connection.
 func (c *Classifier) Classify(from fault.Side, frame []byte) (fault.Identity, bool) {
 	if c.frame.DecodeAny(frame) == nil {
 		return c.Packet(sideOf(from), &c.frame.Packet), true
@@ -113,8 +114,8 @@ const malformed = "MALFORMED"
 // Fingerprint identifies the bytes of a frame.
 func (c *Classifier) Fingerprint(frame []byte) uint64 { return roce.Fingerprint(frame) }
 
-// overIP identifies a packet without BTH. Its number is that of its IP packet, which counts from 0; the fragments of one
-// datagram have it in common, and differ in type: that of the segment for the first, FRAGMENT for the others.
+// overIP identifies a packet without BTH. Its number is that of its IP packet, which counts from 0; the fragments of
+// one datagram have it in common, and differ in type: that of the segment for the first, FRAGMENT for the others.
 func (c *Classifier) overIP(from trace.Side, p *roce.Packet) fault.Identity {
 	last := &c.parts[from&1]
 	conn := -1

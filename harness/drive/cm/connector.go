@@ -1,6 +1,6 @@
-// Package cm sets connections up and tears them down by messages of the communication manager (IBTA chapter 12), for one
-// endpoint. It is sans-IO: it is given messages and the time, and asked for what is to be sent and when to be woken. It
-// starts no work; whoever calls it is told which connection may carry data from now on.
+// Package cm sets connections up and tears them down by messages of the communication manager (IBTA chapter 12), for
+// one endpoint. It is sans-IO: it is given messages and the time, and asked for what is to be sent and when to be
+// woken. It starts no work; whoever calls it is told which connection may carry data from now on.
 package cm
 
 import (
@@ -40,7 +40,8 @@ type Connector struct {
 	sent    psn.PSN                // MADs that were sent, the PSN of QP 1
 	leaving bool                   // the DREQs have been sent
 	waiting int                    // messages without an answer
-	due     []repetition           // of these, and of some that have been answered; they all wait as long, so they are in order
+	// of these, and of some that have been answered; they all wait as long, so they are in order
+	due []repetition
 }
 
 // repetition is when a message of a connection is repeated, unless it is answered before.
@@ -81,7 +82,8 @@ const mostTries = 8
 // New prepares the set-up of all connections of a Spec by messages between two addresses. With on false there is none:
 // all connections are open from the start.
 func New(s *scenario.Spec, side trace.Side, on bool, own, peer netip.Addr) Connector {
-	c := Connector{on: on, side: side, ends: side == trace.A && s.For == 0, spec: s, gids: [2]netip.Addr{own, peer}, wait: 14}
+	c := Connector{on: on, side: side, ends: side == trace.A && s.For == 0, spec: s, gids: [2]netip.Addr{own, peer},
+		wait: 14}
 	for _, l := range s.Loads {
 		c.ends = c.ends && l.From == side
 	}
@@ -162,8 +164,8 @@ func (c *Connector) Receive(now vtime.Time, p *roce.Packet) (conn int, opened bo
 	return i, c.answer(now, i, m)
 }
 
-// answer acts on a message about connection i and reports whether that opened it. One that comes twice is answered twice:
-// the first answer was lost.
+// answer acts on a message about connection i and reports whether that opened it. One that comes twice is answered
+// twice: the first answer was lost.
 func (c *Connector) answer(now vtime.Time, i int, m roce.CMMessage) (opened bool) {
 	at := &c.conns[i]
 	switch m.(type) {
@@ -265,8 +267,9 @@ func (c *Connector) ask(now vtime.Time, i int) {
 // accept sends the REP of connection i.
 func (c *Connector) accept(now vtime.Time, i int) {
 	q := c.spec.Ends(i)[c.side]
-	c.say(i, accepted, &roce.REP{CommIDs: c.ids(i), QPN: q.QPN, StartingPSN: q.RecvPSN, ResponderResources: uint8(q.MaxDestRd),
-		InitiatorDepth: uint8(q.MaxRdAtomic), RNRRetryCount: q.RNRRetry}, c.patience(now))
+	c.say(i, accepted, &roce.REP{CommIDs: c.ids(i), QPN: q.QPN, StartingPSN: q.RecvPSN,
+		ResponderResources: uint8(q.MaxDestRd),
+		InitiatorDepth:     uint8(q.MaxRdAtomic), RNRRetryCount: q.RNRRetry}, c.patience(now))
 }
 
 // part sends the DREQ of connection i.

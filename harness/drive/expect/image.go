@@ -12,9 +12,9 @@ type Image struct {
 	scratch   *Scratch
 }
 
-// NewImage returns the image of a region of n bytes at base; its Want, which is the scratch's, is for the caller to fill with
-// what the region holds at the start. unordered says that of several requests which wrote a byte any may be the one that
-// counts.
+// NewImage returns the image of a region of n bytes at base; its Want, which is the scratch's, is for the caller to
+// fill with what the region holds at the start. unordered says that of several requests which wrote a byte any may be
+// the one that counts.
 func NewImage(base, n uint64, unordered bool, s *Scratch) Image {
 	return Image{Base: base, Want: s.take(n), unordered: unordered, scratch: s}
 }
@@ -77,8 +77,8 @@ func (w *Work) mark() byte {
 	return byScript
 }
 
-// blockLen is how many states are looked at together. Most ranges have one state all over, and a machine compares blocks far
-// faster than bytes.
+// blockLen is how many states are looked at together. Most ranges have one state all over, and a machine compares
+// blocks far faster than bytes.
 const blockLen = 4096
 
 // putAll sets bytes to what the request wrote.

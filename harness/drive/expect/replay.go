@@ -1,6 +1,7 @@
-// Package expect is the memory of both ends as requests should have made it. Requests are executed on images of regions, in
-// posting order, and the images are compared with what the regions hold. Bytes whose content is not determined are open, and
-// not judged: those of requests that did not complete, and those that depend on an order that is not known.
+// Package expect is the memory of both ends as requests should have made it. Requests are executed on images of
+// regions, in posting order, and the images are compared with what the regions hold. Bytes whose content is not
+// determined are open, and not judged: those of requests that did not complete, and those that depend on an order that
+// is not known.
 //
 // It knows no endpoint and no layout of memory: whoever asks says where a region begins and what it held.
 package expect
@@ -135,8 +136,8 @@ func (r *Replay) apply(w *Work) {
 	}
 }
 
-// Write moves a request's bytes from an address of src to one of dst; what was open stays open where it goes. A range outside
-// the regions moves nothing: such a request fails.
+// Write moves a request's bytes from an address of src to one of dst; what was open stays open where it goes. A range
+// outside the regions moves nothing: such a request fails.
 func (dst *Image) Write(dva uint64, src *Image, sva uint64, w *Work) {
 	n := uint64(w.WR.Len)
 	to, ok := dst.at(dva, n)
@@ -156,7 +157,8 @@ func (dst *Image) Write(dva uint64, src *Image, sva uint64, w *Work) {
 	}
 }
 
-// atomic executes an atomic on a number of the hosts' byte order, which is little-endian, and brings back the old value.
+// atomic executes an atomic on a number of the hosts' byte order, which is little-endian, and brings back the old
+// value.
 func (r *Replay) atomic(w *Work) {
 	const n = 8
 	source, target := r.sources(), r.targets()

@@ -1,5 +1,5 @@
-// Package fragment is what a host does below a transport that is not RoCEv2: it cuts packets into IP fragments that fit the
-// link, and joins those that arrive (RFC 791). It looks at no header above IP.
+// Package fragment is what a host does below a transport that is not RoCEv2: it cuts packets into IP fragments that fit
+// the link, and joins those that arrive (RFC 791). It looks at no header above IP.
 package fragment
 
 import (
@@ -9,7 +9,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Layer fragments and joins the packets of one host. One datagram is sent at a time, so its fragments follow each other.
+// Layer fragments and joins the packets of one host. One datagram is sent at a time, so its fragments follow each
+// other.
 type Layer struct {
 	link    int    // fragment payload, bytes; a multiple of 8
 	next    uint16 // identification of the next datagram
@@ -23,7 +24,8 @@ type Layer struct {
 // ipHeader is the length of an IPv4 header in bytes.
 const ipHeader = 20
 
-// Limits of reassembly: datagrams in progress, how long one may take (a link of 1 Mb/s sends 64 KiB in 0.5 s), and the longest.
+// Limits of reassembly: datagrams in progress, how long one may take (a link of 1 Mb/s sends 64 KiB in 0.5 s), and the
+// longest.
 const (
 	joinLimit   = 64
 	joinTime    = 2 * vtime.Second
@@ -36,8 +38,8 @@ func New(mtu int) Layer { return Layer{link: max(8, (mtu-ipHeader)&^7)} }
 // Pending reports whether fragments of a datagram have yet to leave.
 func (l *Layer) Pending() bool { return l.at > 0 }
 
-// Send numbers the packet p of an engine, and when it is too long makes it the first of its fragments. The payload is the
-// engine's, which is not called again before the last one has left.
+// Send numbers the packet p of an engine, and when it is too long makes it the first of its fragments. The payload is
+// the engine's, which is not called again before the last one has left.
 func (l *Layer) Send(p *roce.Packet, conn int) {
 	p.IP = roce.IP{ID: l.next}
 	l.next++
@@ -70,8 +72,8 @@ type join struct {
 	end    int // bytes of the whole; 0 until the last fragment has come
 }
 
-// Receive takes a fragment, or a whole packet, and returns the whole one, which is valid until the next call; ok is false
-// until all of it has come. Stale is how many datagrams were given up meanwhile.
+// Receive takes a fragment, or a whole packet, and returns the whole one, which is valid until the next call; ok is
+// false until all of it has come. Stale is how many datagrams were given up meanwhile.
 func (l *Layer) Receive(now vtime.Time, p *roce.Packet) (whole []byte, stale int, ok bool) {
 	if p.IP.Fragment.Whole() {
 		return p.Payload, 0, true

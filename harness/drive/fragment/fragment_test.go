@@ -31,7 +31,8 @@ func noise(n int, seed uint64) []byte {
 	return b
 }
 
-// Whatever the sizes, the order and the copies: all fragments make the datagram again, and without one of them nothing comes.
+// Whatever the sizes, the order and the copies: all fragments make the datagram again, and without one of them nothing
+// comes.
 func TestFragmentsJoin(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		link := rapid.IntRange(1, 190).Draw(rt, "link/8") * 8
@@ -85,13 +86,15 @@ func TestJoinsAreBounded(t *testing.T) {
 	from.next-- // the number comes again when the datagram before has long been lost
 	again, now := cut(&from, noise(3000, 5)), vtime.Time(3*joinTime)
 	for i := range again {
-		if whole, _, ok := to.Receive(now, &again[i]); ok != (i == len(again)-1) || ok && !bytes.Equal(whole, noise(3000, 5)) {
+		if whole, _, ok := to.Receive(now, &again[i]); ok != (i == len(again)-1) || ok &&
+			!bytes.Equal(whole, noise(3000, 5)) {
 			t.Errorf("fragment %d: %v, %d bytes", i, ok, len(whole))
 		}
 	}
 }
 
-// What no sender makes is dropped: a fragment beyond the longest datagram, and one of broken blocks that is not the last.
+// What no sender makes is dropped: a fragment beyond the longest datagram, and one of broken blocks that is not the
+// last.
 func TestImpossibleFragments(t *testing.T) {
 	for _, p := range []roce.Packet{
 		{IP: roce.IP{Fragment: roce.NewFragment(65528, false)}, Payload: make([]byte, 1000)},

@@ -108,13 +108,15 @@ func checkBounded(impl engine.Implementation, opts Options) error {
 			return err
 		}
 		if d.sent > c.most*need {
-			return fmt.Errorf("%d packets with loss %g for work that needs %d: want at most %d times as many", d.sent, c.loss, need, c.most)
+			return fmt.Errorf("%d packets with loss %g for work that needs %d: want at most %d times as many", d.sent,
+				c.loss, need, c.most)
 		}
 	}
 	return nil
 }
 
-// checkAllocations wants the steady state to allocate nothing, from Post to completion, the showing of variables included.
+// checkAllocations wants the steady state to allocate nothing, from Post to completion, the showing of variables
+// included.
 func checkAllocations(impl engine.Implementation, opts Options) error {
 	for _, op := range opts.ops() {
 		x, err := newExchange(impl, opts, op)

@@ -225,14 +225,15 @@ func toys() []toy {
 				}
 			}
 		})},
-		{"changes its mind about a refusal", "timers_and_polls", "refused and then sent", onRequester(func(r *requester) {
-			asked := 0
-			r.transmit = func(now vtime.Time, p *roce.Packet) bool {
-				_, waiting := r.Requester.PollTimer()
-				asked++
-				return (asked%3 != 0 || !waiting) && r.Requester.PollTransmit(now, p)
-			}
-		})},
+		{"changes its mind about a refusal", "timers_and_polls", "refused and then sent",
+			onRequester(func(r *requester) {
+				asked := 0
+				r.transmit = func(now vtime.Time, p *roce.Packet) bool {
+					_, waiting := r.Requester.PollTimer()
+					asked++
+					return (asked%3 != 0 || !waiting) && r.Requester.PollTransmit(now, p)
+				}
+			})},
 		{"panics on what it does not know", "garbage", "panic", onRequester(func(r *requester) {
 			r.packet = func(now vtime.Time, p *roce.Packet) {
 				if p.Len > 4096 {
@@ -252,19 +253,22 @@ func toys() []toy {
 				return r.Requester.PollTransmit(now, p)
 			}
 		})},
-		{"allocates to show its state", "allocations", "allocations each", showing(func(list []engine.Var) []engine.Var {
-			return append(list, []engine.Var{{Name: strings.Repeat("x", len(list)+2)}}...)
-		})},
-		{"shows nothing, and drops the list", "timers_and_polls", "what is in the list", showing(func([]engine.Var) []engine.Var {
-			return nil
-		})},
-		{"renames what is in the list", "timers_and_polls", "what is in the list", showing(func(list []engine.Var) []engine.Var {
-			list = append(list, engine.Var{Name: "x"})
-			for i := range list {
-				list[i].Name = "my_" + list[i].Name
-			}
-			return list
-		})},
+		{"allocates to show its state", "allocations", "allocations each",
+			showing(func(list []engine.Var) []engine.Var {
+				return append(list, []engine.Var{{Name: strings.Repeat("x", len(list)+2)}}...)
+			})},
+		{"shows nothing, and drops the list", "timers_and_polls", "what is in the list",
+			showing(func([]engine.Var) []engine.Var {
+				return nil
+			})},
+		{"renames what is in the list", "timers_and_polls", "what is in the list",
+			showing(func(list []engine.Var) []engine.Var {
+				list = append(list, engine.Var{Name: "x"})
+				for i := range list {
+					list[i].Name = "my_" + list[i].Name
+				}
+				return list
+			})},
 		{"sends after a flush", "conservation", "flushed requester sends", onRequester(func(r *requester) {
 			failed := false
 			r.event = func() (engine.Event, bool) {

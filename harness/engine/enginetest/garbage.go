@@ -217,8 +217,10 @@ func (r *reader) packet(base psn.PSN, mtu int) roce.Packet {
 // repair draws a repair header, which is plausible more often than not.
 func (r *reader) repair(base psn.PSN) roce.Repair {
 	flags := r.byte()
-	h := roce.Repair{Type: roce.RepairType(r.byte() % 5), Version: roce.RepairVersion, HasFirst: flags&1 != 0, HasLast: flags&2 != 0,
-		Responses: flags&4 != 0, ISN: r.byte() & 3, C: 1, R: 32, N: uint16(r.byte() & 63), Base: base.Add(int(r.byte())),
+	h := roce.Repair{Type: roce.RepairType(r.byte() % 5), Version: roce.RepairVersion, HasFirst: flags&1 != 0,
+		HasLast:   flags&2 != 0,
+		Responses: flags&4 != 0, ISN: r.byte() & 3, C: 1, R: 32, N: uint16(r.byte() & 63),
+		Base:    base.Add(int(r.byte())),
 		LastLen: uint16(r.byte()) * 8, Epoch: r.byte() & 3, Check: r.uint32()}
 	if flags&8 != 0 {
 		h.C, h.R, h.Version = r.byte(), uint16(r.uint32()), r.byte()&15

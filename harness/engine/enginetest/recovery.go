@@ -61,10 +61,14 @@ func checkClean(impl engine.Implementation, opts Options) error {
 // checkProgress runs over bad wires: everything posted must complete and be where it belongs.
 func checkProgress(impl engine.Implementation, opts Options) error {
 	for seed := range uint64(24) {
-		wire := [...][3]float64{{0.01, 0, 0}, {0.1, 0, 0}, {0, 0.2, 0}, {0, 0, 0.2}, {0.05, 0.05, 0.05}, {0.2, 0.1, 0.3}}[seed%6]
-		_, err := transfer(impl, opts, starts[seed%3], func(d *pair) { d.fate = noise(seed, wire[0], wire[1], wire[2]) })
+		wire := [...][3]float64{{0.01, 0, 0}, {0.1, 0, 0}, {0, 0.2, 0}, {0, 0, 0.2}, {0.05, 0.05, 0.05},
+			{0.2, 0.1, 0.3}}[seed%6]
+		_, err := transfer(impl, opts, starts[seed%3], func(d *pair) {
+			d.fate = noise(seed, wire[0], wire[1], wire[2])
+		})
 		if err != nil {
-			return fmt.Errorf("seed %d, loss %g, duplication %g, reordering %g: %w", seed, wire[0], wire[1], wire[2], err)
+			return fmt.Errorf("seed %d, loss %g, duplication %g, reordering %g: %w", seed, wire[0],
+				wire[1], wire[2], err)
 		}
 	}
 	return nil
@@ -78,7 +82,8 @@ func checkDeterminism(impl engine.Implementation, opts Options) error {
 // checkWrap wants traces that differ in their first PSN only to be the same once PSNs are relabelled.
 func checkWrap(impl engine.Implementation, opts Options) error {
 	for _, start := range starts[1:] {
-		if err := sameLog(impl, opts, fmt.Sprintf("start PSNs 0 and %d", start), [2]psn.PSN{0, start}, [2]func(*pair){}); err != nil {
+		if err := sameLog(impl, opts, fmt.Sprintf("start PSNs 0 and %d", start), [2]psn.PSN{0, start},
+			[2]func(*pair){}); err != nil {
 			return err
 		}
 	}
@@ -153,7 +158,8 @@ func (d *pair) watch(wrong *error) {
 	for side, e := range d.ends {
 		e.mem.Watch = func(va uint64, data []byte, n int) {
 			for _, r := range ranges {
-				if off := va - r.base; r.side == side && off < uint64(len(r.want)) && !bytes.Equal(data, r.want[off:off+uint64(n)]) {
+				if off := va - r.base; r.side == side && off < uint64(len(r.want)) && !bytes.Equal(data,
+					r.want[off:off+uint64(n)]) {
 					*wrong = fmt.Errorf("end %d places %d bytes at %#x that are not the message's", side, n, va)
 				}
 			}

@@ -140,7 +140,8 @@ type images struct{ local, remote, receive []byte }
 // bytes returns the regions of the pair as they are, not copied.
 func (d *pair) bytes(slots int) images {
 	n := slots * d.slot()
-	return images{d.ends[0].mem.Load(localBase, n), d.ends[1].mem.Load(remoteBase, n), d.ends[1].mem.Load(receiveBase, n)}
+	return images{d.ends[0].mem.Load(localBase, n), d.ends[1].mem.Load(remoteBase, n),
+		d.ends[1].mem.Load(receiveBase, n)}
 }
 
 // expected returns the images after every request was executed exactly once, in order.
@@ -178,10 +179,12 @@ func (d *pair) checkImages(wrs []engine.WorkRequest, want images) error {
 	for _, c := range []struct {
 		name      string
 		got, want []byte
-	}{{"requester's", got.local, want.local}, {"target", got.remote, want.remote}, {"receive", got.receive, want.receive}} {
+	}{{"requester's", got.local, want.local}, {"target", got.remote, want.remote},
+		{"receive", got.receive, want.receive}} {
 		for i := 0; i < len(c.got); i += slot {
 			if !bytes.Equal(c.got[i:i+slot], c.want[i:i+slot]) {
-				return fmt.Errorf("%s memory of slot %d is not what executing every request once leaves", c.name, i/slot)
+				return fmt.Errorf("%s memory of slot %d is not what executing every request once leaves", c.name,
+					i/slot)
 			}
 		}
 	}
@@ -193,8 +196,8 @@ func (d *pair) checkImages(wrs []engine.WorkRequest, want images) error {
 	return nil
 }
 
-// checkCompletions wants every signalled request to have completed once, in order and well, and every receive once, with
-// what was sent.
+// checkCompletions wants every signalled request to have completed once, in order and well, and every receive once,
+// with what was sent.
 func (d *pair) checkCompletions(wrs []engine.WorkRequest) error {
 	var want [2][]engine.Event
 	for _, wr := range wrs {

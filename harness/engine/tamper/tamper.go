@@ -1,15 +1,15 @@
-// Package tamper is what an implementation that is wrong on purpose does to whole frames: to what it sends when it has been
-// encoded, and to what arrives before it is checked. A transport has no business there, so that package engine knows nothing
-// of it.
+// Package tamper is what an implementation that is wrong on purpose does to whole frames: to what it sends when it has
+// been encoded, and to what arrives before it is checked. A transport has no business there, so that package engine
+// knows nothing of it.
 //
-// Around and Box put the change behind what an implementation builds, as a Host or a Middlebox like any other; whoever drives
-// that takes it off again with Open and OpenBox.
+// Around and Box put the change behind what an implementation builds, as a Host or a Middlebox like any other; whoever
+// drives that takes it off again with Open and OpenBox.
 package tamper
 
 import "github.com/rdma-gauntlet/gauntlet/harness/engine"
 
-// Frames changes frames, from the Ethernet header on. What a function returns takes the place of what it was given, and may
-// be in other memory. A function that is nil leaves frames alone.
+// Frames changes frames, from the Ethernet header on. What a function returns takes the place of what it was given, and
+// may be in other memory. A function that is nil leaves frames alone.
 type Frames struct {
 	Out func(frame []byte) []byte // as they leave
 	In  func(frame []byte) []byte // as they arrive

@@ -33,7 +33,10 @@ func TestOpen(t *testing.T) {
 	if inner, f := Open(plain{}); inner != (plain{}) || f.Out != nil || f.In != nil {
 		t.Errorf("of a right host: %T, %v", inner, f)
 	}
-	impl = Around(engine.Implementation{NewHost: func(engine.Params) (engine.Host, error) { return nil, errors.New("k: want 1") }}, Frames{})
+	impl = Around(engine.Implementation{NewHost: func(engine.Params) (engine.Host, error) {
+		return nil,
+			errors.New("k: want 1")
+	}}, Frames{})
 	if _, err := impl.Host(nil); err == nil {
 		t.Error("the error of the right host is lost")
 	}

@@ -8,7 +8,8 @@
 //	| Package | Must not import | Why |       standard packages that are denied
 //	| Module | Imported by | Why |            dependencies and who may use them
 //
-// An arrow between two top folders goes down: to a folder that the floor stands on, or to a package of the group "leaves".
+// An arrow between two top folders goes down: to a folder that the floor stands on, or to a package of the group
+// "leaves".
 //
 // A pattern is a path ("harness/psn"), a path with one open element ("impls/*"), or a path and all below it
 // ("impls/..."). Of the import rows that match a package the most specific one governs; of the denials all apply. Both
@@ -22,8 +23,8 @@ import (
 	"strings"
 )
 
-// Check returns every difference between the rules and the packages, sorted, one line each. Test files are judged by the
-// module table only: they may import any package of the module and any standard package.
+// Check returns every difference between the rules and the packages, sorted, one line each. Test files are judged by
+// the module table only: they may import any package of the module and any standard package.
 func (r *Rules) Check(pkgs []Package) []string {
 	var found []string
 	for _, p := range pkgs {
@@ -124,9 +125,11 @@ func (r *Rules) idle(pkgs []Package) []string {
 		for n := range rows {
 			switch row := &rows[n]; {
 			case !used[row] && !row.planned:
-				found = append(found, fmt.Sprintf("row %s matches nothing: delete it or mark it (planned)", row.pattern))
+				found = append(found, fmt.Sprintf("row %s matches nothing: delete it or mark it (planned)",
+					row.pattern))
 			case used[row] && row.planned:
-				found = append(found, fmt.Sprintf("row %s is marked (planned) but exists: remove the mark", row.pattern))
+				found = append(found, fmt.Sprintf("row %s is marked (planned) but exists: remove the mark",
+					row.pattern))
 			}
 		}
 	}

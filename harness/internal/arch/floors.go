@@ -14,8 +14,8 @@ type floor struct {
 	on      []string // folders of the floors below
 }
 
-// newFloors reads the rows of the table, the roof first. A folder stands on one floor, and a floor on lower ones, so that no
-// table can be written in which an arrow points up.
+// newFloors reads the rows of the table, the roof first. A folder stands on one floor, and a floor on lower ones, so
+// that no table can be written in which an arrow points up.
 func newFloors(rows [][]string) ([]floor, error) {
 	if len(rows) == 0 {
 		return nil, fmt.Errorf("arch: no table with the header %q", floorHeader)
@@ -26,7 +26,8 @@ func newFloors(rows [][]string) ([]floor, error) {
 		f := floor{items(cells[1], nil), items(cells[2], nil)}
 		for _, folder := range f.on {
 			if !below[folder] {
-				return nil, fmt.Errorf("arch: floor %s stands on %s, which is no folder of a floor below", cells[0], folder)
+				return nil, fmt.Errorf("arch: floor %s stands on %s, which is no folder of a floor below", cells[0],
+					folder)
 			}
 		}
 		for _, folder := range f.folders {
@@ -51,8 +52,8 @@ func (r *Rules) floorOf(dir string) *floor {
 	return nil
 }
 
-// climbs returns what is wrong with one import of the package in dir as an arrow between two top folders, or nothing. A test
-// may import from every floor.
+// climbs returns what is wrong with one import of the package in dir as an arrow between two top folders, or nothing. A
+// test may import from every floor.
 func (r *Rules) climbs(dir string, i Import) string {
 	from, to := firstElement(dir), firstElement(i.Path)
 	f := r.floorOf(dir)

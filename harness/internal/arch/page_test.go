@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// README.md is read in one sitting, and no page has a line that a screen cuts off. Rows of tables and what programs say cannot be
-// wrapped.
+// README.md is read in one sitting, and no page has a line that a screen cuts off. Rows of tables and what programs say
+// cannot be wrapped.
 func TestPages(t *testing.T) {
 	const longest = 140
 	tree := os.DirFS("../../..")
@@ -24,7 +24,8 @@ func TestPages(t *testing.T) {
 	}
 	err := fs.WalkDir(tree, ".", func(path string, d fs.DirEntry, err error) error {
 		switch {
-		case err == nil && d.IsDir() && (path == "runs" || path == "out" || path == ".git"): // what the program and make write
+		// what the program and make write
+		case err == nil && d.IsDir() && (path == "runs" || path == "out" || path == ".git"):
 			return fs.SkipDir
 		case err != nil || d.IsDir() || !strings.HasSuffix(path, ".md"):
 			return err
@@ -32,7 +33,8 @@ func TestPages(t *testing.T) {
 		code := false
 		for i, line := range strings.Split(must(fs.ReadFile(tree, path)), "\n") {
 			code = code != strings.HasPrefix(strings.TrimSpace(line), "```")
-			if n := utf8.RuneCountInString(line); n > longest && !code && !strings.HasPrefix(strings.TrimSpace(line), "|") {
+			if n := utf8.RuneCountInString(line); n > longest && !code && !strings.HasPrefix(strings.TrimSpace(line),
+				"|") {
 				t.Errorf("%s:%d has %d columns, want %d at most", path, i+1, n, longest)
 			}
 		}

@@ -32,8 +32,8 @@ const (
 )
 
 // Parse reads the rule tables of a markdown document. It fails on a missing table, on a row without a reason, on a
-// pattern that stands twice, on a floor that stands on one above it, and on an allowed package that no row knows, which is
-// how a typing error shows.
+// pattern that stands twice, on a floor that stands on one above it, and on an allowed package that no row knows, which
+// is how a typing error shows.
 func Parse(md string) (*Rules, error) {
 	var r Rules
 	found := tables(md)

@@ -19,9 +19,9 @@ const (
 	sizeHeader = "Larger than the rest | Size | Why"
 )
 
-// Oversized returns what a document does not account for: a package of more than mostFiles source files or a type of more than
-// mostMethods methods without a row that gives its size and a reason, and a row whose subject is smaller or has another size.
-// Sizes is what Sizes returned.
+// Oversized returns what a document does not account for: a package of more than mostFiles source files or a type of
+// more than mostMethods methods without a row that gives its size and a reason, and a row whose subject is smaller or
+// has another size. Sizes is what Sizes returned.
 func Oversized(md string, sizes map[string]string) (found []string) {
 	stated := map[string]string{}
 	for _, cells := range tables(md)[sizeHeader] {
@@ -33,7 +33,8 @@ func Oversized(md string, sizes map[string]string) (found []string) {
 	}
 	for name, size := range sizes {
 		if stated[name] != size {
-			found = append(found, fmt.Sprintf("%s has %s: split it, or say why in the table %q", name, size, sizeHeader))
+			found = append(found, fmt.Sprintf("%s has %s: split it, or say why in the table %q", name,
+				size, sizeHeader))
 		}
 	}
 	for name := range stated {
@@ -45,7 +46,8 @@ func Oversized(md string, sizes map[string]string) (found []string) {
 	return found
 }
 
-// Sizes returns what is large in packages: "dir" with its source files, and "dir.Type" with its methods, such as "32 methods".
+// Sizes returns what is large in packages: "dir" with its source files, and "dir.Type" with its methods, such as "32
+// methods".
 func Sizes(tree fs.FS, pkgs []Package) (map[string]string, error) {
 	sizes := map[string]string{}
 	for _, p := range pkgs {

@@ -88,7 +88,8 @@ func readImports(tree fs.FS, file, module string) ([]Import, error) {
 			return nil, err
 		}
 		within, ok := strings.CutPrefix(name, module+"/")
-		imports = append(imports, Import{Path: within, File: path.Base(file), Within: ok, Test: strings.HasSuffix(file, "_test.go")})
+		imports = append(imports, Import{Path: within, File: path.Base(file), Within: ok,
+			Test: strings.HasSuffix(file, "_test.go")})
 	}
 	return imports, nil
 }

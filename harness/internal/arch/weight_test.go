@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// heaviest bounds a file of the tree, in bytes: larger than any source or fixture, smaller than any program that was built by hand.
+// heaviest bounds a file of the tree, in bytes: larger than any source or fixture, smaller than any program that was
+// built by hand.
 const heaviest = 256 << 10
 
 // TestWeight refuses a file that nobody reads, such as a program that was added by mistake.
@@ -25,7 +26,8 @@ func TestWeight(t *testing.T) {
 		}
 		info, err := entry.Info()
 		if err == nil && info.Size() > heaviest && !ignored(path) {
-			t.Errorf("%s has %d bytes, at most %d are allowed: a script makes it again, or it is not for the tree", path, info.Size(), heaviest)
+			t.Errorf("%s has %d bytes, at most %d are allowed: a script makes it again, or it is not for the tree",
+				path, info.Size(), heaviest)
 		}
 		return err
 	})

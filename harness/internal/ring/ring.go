@@ -1,8 +1,9 @@
-// Package ring is the queue of the packets in flight: of whatever puts a trace in order, and knows of each packet by its pointer.
+// Package ring is the queue of the packets in flight: of whatever puts a trace in order, and knows of each packet by
+// its pointer.
 package ring
 
-// Ring is a queue of pointers in a circular buffer that grows by doubling and never shrinks, so that a queue of steady length
-// allocates nothing. The zero Ring is empty.
+// Ring is a queue of pointers in a circular buffer that grows by doubling and never shrinks, so that a queue of steady
+// length allocates nothing. The zero Ring is empty.
 type Ring[T any] struct {
 	buf  []*T // its length is zero or a power of two
 	head int

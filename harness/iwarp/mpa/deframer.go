@@ -22,8 +22,8 @@ type FPDU struct {
 	CRCSum uint32 // the CRC as it was sent
 }
 
-// Deframer finds the FPDUs in one direction of a stream that comes in pieces of any size. The zero Deframer stands at the
-// first byte after the start-up frames.
+// Deframer finds the FPDUs in one direction of a stream that comes in pieces of any size. The zero Deframer stands at
+// the first byte after the start-up frames.
 type Deframer struct {
 	Markers bool // the stream has them
 	CRC     bool // a wrong CRC is an error
@@ -39,14 +39,14 @@ type Deframer struct {
 	err   error
 }
 
-// DeframerAt returns a Deframer for a stream that is joined in the middle, pos bytes after the start-up frames, where an FPDU
-// or the marker before one begins.
+// DeframerAt returns a Deframer for a stream that is joined in the middle, pos bytes after the start-up frames, where
+// an FPDU or the marker before one begins.
 func DeframerAt(pos uint64, markers, crc bool) Deframer {
 	return Deframer{Markers: markers, CRC: crc, pos: pos}
 }
 
-// Next takes bytes from b until an FPDU is complete, and returns it with the bytes that follow. It returns nil when all of b
-// is taken and more is needed, and an error when the stream is broken; that error stays.
+// Next takes bytes from b until an FPDU is complete, and returns it with the bytes that follow. It returns nil when all
+// of b is taken and more is needed, and an error when the stream is broken; that error stays.
 func (d *Deframer) Next(b []byte) (f *FPDU, rest []byte, err error) {
 	for d.err == nil {
 		if d.inMarker() {
@@ -76,8 +76,8 @@ func (d *Deframer) Next(b []byte) (f *FPDU, rest []byte, err error) {
 
 func (d *Deframer) inMarker() bool { return d.Markers && d.pos%MarkerEvery < MarkerLen }
 
-// takeMarker takes what b has of the marker at hand, and judges it when it is whole. What a marker says is checked against
-// what counting found: the reserved half is ignored.
+// takeMarker takes what b has of the marker at hand, and judges it when it is whole. What a marker says is checked
+// against what counting found: the reserved half is ignored.
 func (d *Deframer) takeMarker(b []byte) []byte {
 	at := int(d.pos % MarkerEvery)
 	n := copy(d.mark[at:], b)

@@ -30,8 +30,8 @@ type Framer struct {
 	start uint64 // where the length field of the current FPDU is
 }
 
-// Limit returns the longest ULPDU whose FPDU fits into one segment of emss bytes wherever it begins, so that every segment
-// begins with an FPDU (RFC 5044, 5.1: MULPDU = EMSS - (6 + 4 * Ceiling(EMSS / 512) + EMSS mod 4) with markers).
+// Limit returns the longest ULPDU whose FPDU fits into one segment of emss bytes wherever it begins, so that every
+// segment begins with an FPDU (RFC 5044, 5.1: MULPDU = EMSS - (6 + 4 * Ceiling(EMSS / 512) + EMSS mod 4) with markers).
 func (f *Framer) Limit(emss int) int {
 	n := emss - (LengthLen + CRCLen) - emss%4
 	if f.Markers {

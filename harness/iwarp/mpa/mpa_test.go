@@ -23,7 +23,8 @@ func ulpdu(n, salt int) []byte {
 }
 
 // edges are lengths around everything that matters: padding, the distance of markers, the longest.
-var edges = []int{0, 1, 2, 3, 4, 5, 17, 18, 498, 499, 500, 501, 502, 503, 504, 505, 506, 507, 508, 509, 510, 1014, 1015, 1444,
+var edges = []int{0, 1, 2, 3, 4, 5, 17, 18, 498, 499, 500, 501, 502, 503, 504, 505, 506, 507, 508, 509,
+	510, 1014, 1015, 1444,
 	MaxMarked - 1, MaxMarked}
 
 // stream frames all lengths one after the other.
@@ -54,7 +55,8 @@ func read(t *testing.T, d *Deframer, b []byte, lens []int, next func() int) {
 			if f == nil {
 				break
 			}
-			if got == len(lens) || !bytes.Equal(f.ULPDU, ulpdu(lens[got], got)) || !bytes.Equal(f.Pad, make([]byte, Pad(lens[got]))) {
+			if got == len(lens) || !bytes.Equal(f.ULPDU, ulpdu(lens[got], got)) ||
+				!bytes.Equal(f.Pad, make([]byte, Pad(lens[got]))) {
 				t.Fatalf("FPDU %d is not what was sent: %d bytes", got, len(f.ULPDU))
 			}
 			got++
@@ -71,7 +73,9 @@ func TestRoundTripInPiecesOfAnySize(t *testing.T) {
 			b := stream(&Framer{Markers: m.markers, CRC: m.crc}, edges)
 			r := rand.New(rand.NewPCG(1, 2))
 			for name, next := range map[string]func() int{
-				"bytes": func() int { return 1 }, "three": func() int { return 3 }, "segments": func() int { return 1460 },
+				"bytes": func() int { return 1 }, "three": func() int { return 3 }, "segments": func() int {
+					return 1460
+				},
 				"whole": func() int { return len(b) }, "random": func() int { return r.IntN(2000) },
 			} {
 				t.Run(name, func(t *testing.T) {

@@ -1,11 +1,11 @@
 // Package mpa is the framing that lets a byte stream carry messages: Marker PDU Aligned framing over TCP. A connection
-// starts with a request and a reply frame, in which each side says whether it wants markers and a CRC; from then on each
-// direction is a sequence of FPDUs:
+// starts with a request and a reply frame, in which each side says whether it wants markers and a CRC; from then on
+// each direction is a sequence of FPDUs:
 //
 //	ULPDU length (2) | ULPDU | pad to a multiple of 4 | CRC32c (4)
 //
-// With markers, four bytes stand before the first byte and then after every 508 bytes of the stream. Each tells how far back
-// the FPDU began that it stands in, so that a receiver can find a message boundary in any segment.
+// With markers, four bytes stand before the first byte and then after every 508 bytes of the stream. Each tells how far
+// back the FPDU began that it stands in, so that a receiver can find a message boundary in any segment.
 //
 // Source: RFC 5044, sections 4 (framing, markers, CRC) and 7.1 (start-up). Revision 1; that of RFC 6581 is not here.
 // Reading order: framer.go, deframer.go.

@@ -23,7 +23,8 @@ type talk struct {
 func (c *talk) say(from int, flags tcp.Flags, data []byte) {
 	addr := [2][4]byte{{10, 77, 0, 1}, {10, 77, 0, 2}}
 	port := [2]uint16{49152, 4792}
-	h := tcp.Header{SrcPort: port[from], DstPort: port[1-from], Seq: c.seq[from], Ack: c.seq[1-from], Flags: flags, Window: 65535}
+	h := tcp.Header{SrcPort: port[from], DstPort: port[1-from], Seq: c.seq[from], Ack: c.seq[1-from],
+		Flags: flags, Window: 65535}
 	c.seq[from] = c.seq[from].Add(h.Span(len(data)))
 	seg := make([]byte, h.Len(), 65600)
 	h.Put(seg)
@@ -53,8 +54,8 @@ func (c *talk) pcap() []byte {
 	return b
 }
 
-// TestTsharkAgrees has an independent dissector read streams of this package: the lengths of the ULPDUs, the pointers of the
-// markers, and that every CRC is good.
+// TestTsharkAgrees has an independent dissector read streams of this package: the lengths of the ULPDUs, the pointers
+// of the markers, and that every CRC is good.
 func TestTsharkAgrees(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: starts tshark")
@@ -71,7 +72,8 @@ func TestTsharkAgrees(t *testing.T) {
 			c.say(1, tcp.SYN|tcp.ACK, nil)
 			c.say(0, tcp.ACK, nil)
 			c.say(0, tcp.ACK|tcp.PSH, (&Setup{Markers: m.markers, CRC: m.crc, Revision: Revision}).Append(nil))
-			c.say(1, tcp.ACK|tcp.PSH, (&Setup{Reply: true, Markers: m.markers, CRC: m.crc, Revision: Revision}).Append(nil))
+			c.say(1, tcp.ACK|tcp.PSH, (&Setup{Reply: true, Markers: m.markers, CRC: m.crc,
+				Revision: Revision}).Append(nil))
 			f := Framer{Markers: m.markers, CRC: m.crc}
 			var want []string
 			for i, n := range lens {

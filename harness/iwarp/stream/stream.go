@@ -1,9 +1,9 @@
-// Package stream follows a TCP connection that carries iWARP, from its segments as they pass one point: it puts the bytes of
-// each direction in order and finds the start-up frames, FPDUs and DDP segments in them. Metrics and rules read connections
-// with it, whoever made them.
+// Package stream follows a TCP connection that carries iWARP, from its segments as they pass one point: it puts the
+// bytes of each direction in order and finds the start-up frames, FPDUs and DDP segments in them. Metrics and rules
+// read connections with it, whoever made them.
 //
-// Memory is what is held back behind a hole, up to a limit per direction; a hole that is never filled, as when a capture has
-// lost a frame, ends the reading of that direction.
+// Memory is what is held back behind a hole, up to a limit per direction; a hole that is never filled, as when a
+// capture has lost a frame, ends the reading of that direction.
 package stream
 
 import (
@@ -89,7 +89,8 @@ func (c *Conn) Markers(dir int) bool { return c.way[dir&1^1].setup.Markers }
 // CRC reports whether FPDUs have CRCs: when either end asked for them.
 func (c *Conn) CRC() bool { return c.way[0].setup.CRC || c.way[1].setup.CRC }
 
-// Offset returns where a number that the other direction acknowledges lies in direction dir, in bytes; -1 before its SYN.
+// Offset returns where a number that the other direction acknowledges lies in direction dir, in bytes; -1 before its
+// SYN.
 func (c *Conn) Offset(dir int, ack tcp.Seq) int64 {
 	w := &c.way[dir&1]
 	if !w.started {

@@ -28,7 +28,8 @@ func script(first tcp.Seq, markers bool) (segs []sent, want []string) {
 	var b []byte
 	f := mpa.Framer{Markers: markers, CRC: true}
 	for i, n := range []int{10, 700, 0, 1500, 3} {
-		seg := iwarp.Segment{Opcode: iwarp.Write, Tagged: true, Last: true, DDP: 1, RDMAP: 1, STag: uint32(i), Payload: make([]byte, n)}
+		seg := iwarp.Segment{Opcode: iwarp.Write, Tagged: true, Last: true, DDP: 1, RDMAP: 1, STag: uint32(i),
+			Payload: make([]byte, n)}
 		b = f.Append(b, seg.AppendHeader(nil), seg.Payload)
 		want = append(want, seg.String())
 	}
@@ -81,7 +82,8 @@ func TestUnitsComeInOrder(t *testing.T) {
 							again++
 						}
 					}
-					if !slices.Equal(got, want) || setups != 2 || c.Markers(0) != markers || !c.CRC() || !c.Closed(0) || c.Closed(1) {
+					if !slices.Equal(got, want) || setups != 2 || c.Markers(0) != markers || !c.CRC() ||
+						!c.Closed(0) || c.Closed(1) {
 						t.Errorf("%d setups and %q, want %q", setups, got, want)
 					}
 					if c.Next(0) != c.High(0) || (name == "double") != (again > 0) {

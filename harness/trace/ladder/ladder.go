@@ -1,5 +1,5 @@
-// Package ladder draws a trace as a sequence diagram of text, one line per packet, for people to read and for goldens to compare. It
-// holds the whole drawing in memory, so it is for short runs and for windows of long ones.
+// Package ladder draws a trace as a sequence diagram of text, one line per packet, for people to read and for goldens
+// to compare. It holds the whole drawing in memory, so it is for short runs and for windows of long ones.
 package ladder
 
 import (
@@ -220,7 +220,8 @@ func (l *drawing) start(r *trace.Record, p *roce.Packet) psn.PSN {
 func (l *drawing) events(list []trace.Event, from, to vtime.Time) {
 	for i := range list {
 		e := &list[i]
-		wanted := l.opt.AllEvents && e.Kind < trace.Idle || slices.Contains([]trace.EventKind{trace.CQE, trace.Recv, trace.Timeout, trace.Fatal, trace.Declared, trace.Lost, trace.Refused}, e.Kind)
+		wanted := l.opt.AllEvents && e.Kind < trace.Idle || slices.Contains([]trace.EventKind{trace.CQE, trace.Recv,
+			trace.Timeout, trace.Fatal, trace.Declared, trace.Lost, trace.Refused}, e.Kind)
 		if !wanted || !l.shows(e.Conn) || e.At < from || e.At > to {
 			continue
 		}

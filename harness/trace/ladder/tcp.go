@@ -12,8 +12,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// streams is what a ladder knows of the TCP connections it has seen: where each direction began, which makes its numbers
-// relative, and what its start-up frames said, which makes its messages readable.
+// streams is what a ladder knows of the TCP connections it has seen: where each direction began, which makes its
+// numbers relative, and what its start-up frames said, which makes its messages readable.
 type streams map[streamKey]*stream
 
 type streamKey struct {
@@ -41,8 +41,8 @@ func (s *streams) of(conn int, from trace.Side) *stream {
 	return (*s)[k]
 }
 
-// text draws a TCP segment: its flags, its place in the stream counted from the SYN, and the messages that it begins with. A
-// segment that begins inside a message, which a sender that aligns FPDUs never sends, shows its length alone.
+// text draws a TCP segment: its flags, its place in the stream counted from the SYN, and the messages that it begins
+// with. A segment that begins inside a message, which a sender that aligns FPDUs never sends, shows its length alone.
 func (s *streams) text(r *trace.Record, p *roce.Packet) string {
 	h, data, err := tcp.Decode(p.Payload)
 	if err != nil {

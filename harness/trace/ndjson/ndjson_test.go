@@ -72,7 +72,8 @@ func withoutBytes(records []trace.Record) []trace.Record {
 }
 
 func TestNDJSONRoundTrip(t *testing.T) {
-	for _, text := range []string{tracetest.Gap, tracetest.Everything, tracetest.MiddleLoss, tracetest.BrokenFrames, tracetest.Events} {
+	for _, text := range []string{tracetest.Gap, tracetest.Everything, tracetest.MiddleLoss, tracetest.BrokenFrames,
+		tracetest.Events} {
 		for _, base := range tracetest.Bases {
 			f := tracetest.Parse(t, "qp param.cap=9 rto=3ms\n"+text, base)
 			h, k := decode(t, tracetest.NDJSON(t, f))

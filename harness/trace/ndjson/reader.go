@@ -46,7 +46,8 @@ func NewReader(r io.Reader) (*Reader, error) {
 	case first.Gauntlet != "trace":
 		return nil, errors.New("trace: line 1: no gauntlet trace header")
 	case first.Version != trace.FormatVersion:
-		return nil, fmt.Errorf("trace: line 1: version %d; this program reads version %d", first.Version, trace.FormatVersion)
+		return nil, fmt.Errorf("trace: line 1: version %d; this program reads version %d", first.Version,
+			trace.FormatVersion)
 	case first.Conns < 0 || first.Conns > connLimit:
 		return nil, fmt.Errorf("trace: line 1: %d connections; the limit is %d", first.Conns, connLimit)
 	}
@@ -77,7 +78,8 @@ func (r *Reader) conns(n int) error {
 			return fmt.Errorf("trace: line %d: hop %.20q; want lan, wan or none", r.n, c.Hop)
 		}
 		c.A.Impl, c.B.Impl = quote.Line(c.A.Impl, quote.Sentence), quote.Line(c.B.Impl, quote.Sentence)
-		r.header.Conns = append(r.header.Conns, trace.Conn{Ends: [2]trace.End{trace.End(c.A), trace.End(c.B)}, Hop: hop})
+		r.header.Conns = append(r.header.Conns, trace.Conn{Ends: [2]trace.End{trace.End(c.A), trace.End(c.B)},
+			Hop: hop})
 	}
 	return nil
 }
@@ -112,8 +114,8 @@ func (r *Reader) unmarshal(v any) error {
 	return nil
 }
 
-// Play streams the trace into s. After an error s has got everything before it, and its End; trace.ErrTruncated says that the
-// trace was cut short.
+// Play streams the trace into s. After an error s has got everything before it, and its End; trace.ErrTruncated says
+// that the trace was cut short.
 func (r *Reader) Play(s trace.Sink) error {
 	for {
 		line, err := r.next()
@@ -206,7 +208,8 @@ func (r *Reader) emit(kind byte, s trace.Sink) (end bool, err error) {
 }
 
 // packetField reads the fields that a packet has as sent and as changed.
-func (r *Reader) packetField(key []byte, v value, p *roce.Packet, sum *uint32, icrc *trace.Integrity, defect *string) (ok, known bool, err error) {
+func (r *Reader) packetField(key []byte, v value, p *roce.Packet, sum *uint32, icrc *trace.Integrity,
+	defect *string) (ok, known bool, err error) {
 	switch string(key) {
 	case "pkt":
 		text, ok := v.string()

@@ -1,8 +1,8 @@
-// Package ndjson writes a trace as lines of JSON, one per packet or event, and reads it back. FORMAT.md of package trace describes the
-// lines.
+// Package ndjson writes a trace as lines of JSON, one per packet or event, and reads it back. FORMAT.md of package
+// trace describes the lines.
 //
-// Frames are not part of the form; they are in the captures beside it. Reading costs no general JSON decoder per line, because a run
-// has 10^7 of them.
+// Frames are not part of the form; they are in the captures beside it. Reading costs no general JSON decoder per line,
+// because a run has 10^7 of them.
 package ndjson
 
 import (
@@ -19,8 +19,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Writer writes a trace as NDJSON; FORMAT.md of package trace describes the lines. It is a trace.Sink. The first error of the underlying writer
-// ends the output and is reported by Flush.
+// Writer writes a trace as NDJSON; FORMAT.md of package trace describes the lines. It is a trace.Sink. The first error
+// of the underlying writer ends the output and is reported by Flush.
 type Writer struct {
 	w   *bufio.Writer
 	buf []byte
@@ -59,8 +59,8 @@ type endLine struct {
 	Reports trace.Reports `json:"reports,omitempty"`
 }
 
-// NewWriter writes the header and returns a trace.Sink for what follows. Header.Bytes is not written: frames are not part of
-// the form.
+// NewWriter writes the header and returns a trace.Sink for what follows. Header.Bytes is not written: frames are not
+// part of the form.
 func NewWriter(w io.Writer, h *trace.Header) (*Writer, error) {
 	out := &Writer{w: bufio.NewWriterSize(w, 1<<16)}
 	first := headerLine{Gauntlet: "trace", Version: trace.FormatVersion, Bench: h.Bench, Taps: tapNames(h),

@@ -1,7 +1,8 @@
-// Package perfetto writes a trace in the native format of Perfetto, a stream of protobuf messages, for its viewer (ui.perfetto.dev) and its
-// trace processor. Each side is a process; each of its QPs has its requests and its timer as slices, what leaves and arrives as instants
-// with an arrow from the sender to the receiver, and what its engine counts as counters. What the link takes is on a track of the link,
-// and a recovery is a slice from the first packet that is lost until all that are lost have arrived.
+// Package perfetto writes a trace in the native format of Perfetto, a stream of protobuf messages, for its viewer
+// (ui.perfetto.dev) and its trace processor. Each side is a process; each of its QPs has its requests and its timer as
+// slices, what leaves and arrives as instants with an arrow from the sender to the receiver, and what its engine counts
+// as counters. What the link takes is on a track of the link, and a recovery is a slice from the first packet that is
+// lost until all that are lost have arrived.
 package perfetto
 
 import (
@@ -16,8 +17,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Writer is a trace.Sink that writes what it is shown. Records may overlap in time, as they do in a trace. Its memory grows with the
-// connections and with what is open at a time: requests, and packets that are lost and have not arrived since.
+// Writer is a trace.Sink that writes what it is shown. Records may overlap in time, as they do in a trace. Its memory
+// grows with the connections and with what is open at a time: requests, and packets that are lost and have not arrived
+// since.
 type Writer struct {
 	w       *bufio.Writer
 	err     error
@@ -95,8 +97,8 @@ func described(e *message, r *trace.Record) {
 	e.note("bytes", int64(r.WireBytes))
 }
 
-// recover keeps the recovery of what a half sends: it begins with a packet that is lost, and ends when of each PSN that was lost a packet
-// has arrived. One that another packet is lost in before it ends goes on.
+// recover keeps the recovery of what a half sends: it begins with a packet that is lost, and ends when of each PSN that
+// was lost a packet has arrived. One that another packet is lost in before it ends goes on.
 func (p *Writer) recover(h *tracks, r *trace.Record) {
 	switch lost := r.Lost(); {
 	case r.Packet.Opcode.OverIP() || r.Conn < 0:

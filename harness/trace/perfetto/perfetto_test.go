@@ -141,10 +141,11 @@ func written(t *testing.T, text string) []byte {
 	return b.Bytes()
 }
 
-// What a reader must find in any trace: tracks that are described, slices that begin and end and never overlap on a track, and arrows from
-// what was sent to what arrived later.
+// What a reader must find in any trace: tracks that are described, slices that begin and end and never overlap on a
+// track, and arrows from what was sent to what arrived later.
 func TestWellFormed(t *testing.T) {
-	for name, text := range map[string]string{"gap": tracetest.Gap, "everything": tracetest.Everything, "lossy": tracetest.LossyRun(3, 2000)} {
+	for name, text := range map[string]string{"gap": tracetest.Gap, "everything": tracetest.Everything,
+		"lossy": tracetest.LossyRun(3, 2000)} {
 		names, events := read(t, written(t, text))
 		open, sent := map[track]int{}, map[uint64]uint64{}
 		for _, e := range events {
@@ -183,7 +184,8 @@ func TestGap(t *testing.T) {
 	var got []string
 	for _, e := range events {
 		if e.on != 0 && (e.kind != instant || strings.HasPrefix(e.name, "lost")) {
-			got = append(got, fmt.Sprint(strings.SplitN(names[e.on], "/", 2)[0][:1], strings.TrimPrefix(names[e.on], "A "), " ", e.kind, " ", e.name))
+			got = append(got, fmt.Sprint(strings.SplitN(names[e.on], "/", 2)[0][:1], strings.TrimPrefix(names[e.on],
+				"A "), " ", e.kind, " ", e.name))
 		}
 	}
 	for _, want := range []string{"WRITE 2KiB", "lost WRITE_MIDDLE", "recovery"} {

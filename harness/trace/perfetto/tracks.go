@@ -17,8 +17,8 @@ type tracks struct {
 	sent, arrived track
 	counters      map[string]track
 
-	// Slices of a track nest, and requests overlap: each takes a track of its own while it is open, of those called "requests", which the
-	// viewer shows as one.
+	// Slices of a track nest, and requests overlap: each takes a track of its own while it is open, of those called
+	// "requests", which the viewer shows as one.
 	requests map[uint64]track // that are open, by their number
 	free     []track
 

@@ -1,5 +1,5 @@
-// Package tracetest is what the tests of the forms of a trace share: fixtures that have everything, and what taps would have captured
-// of them, as frames and as files.
+// Package tracetest is what the tests of the forms of a trace share: fixtures that have everything, and what taps would
+// have captured of them, as frames and as files.
 package tracetest
 
 import (
@@ -175,7 +175,8 @@ func WriteTaps(t testing.TB, f *fixture.Trace, dir string, taps ...trace.Side) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w, err := capture.NewWriter(file, &f.Header, capture.Tap{Side: side, Device: strings.ToLower(side.String()) + "0"}, time.Time{})
+		w, err := capture.NewWriter(file, &f.Header, capture.Tap{Side: side,
+			Device: strings.ToLower(side.String()) + "0"}, time.Time{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -199,7 +200,8 @@ func WritePcap(t testing.TB, path string, snap int, frames []capture.Frame) {
 	}
 	for _, f := range frames {
 		n := min(len(f.Raw), snap)
-		if err := w.WritePacket(gopacket.CaptureInfo{Timestamp: f.Wall, CaptureLength: n, Length: len(f.Raw)}, f.Raw[:n]); err != nil {
+		if err := w.WritePacket(gopacket.CaptureInfo{Timestamp: f.Wall, CaptureLength: n, Length: len(f.Raw)},
+			f.Raw[:n]); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -212,7 +214,8 @@ func WritePcap(t testing.TB, path string, snap int, frames []capture.Frame) {
 func FramesAt(f *fixture.Trace, tap trace.Side) (list []capture.Frame) {
 	f.Play(trace.NewTimeline(&f.Header, SightFunc(func(s *trace.Sight) {
 		if s.Tap == tap {
-			list = append(list, capture.Frame{Wall: time.Unix(1_700_000_000, int64(s.At)/1000), Raw: bytes.Clone(s.Raw)})
+			list = append(list, capture.Frame{Wall: time.Unix(1_700_000_000, int64(s.At)/1000),
+				Raw: bytes.Clone(s.Raw)})
 		}
 	})))
 	return list

@@ -39,10 +39,13 @@ var Uncaught = map[string]string{
 	"CTR-RNR-002":  noCounters,
 	"CTR-RTX-001":  noCounters,
 	"CTR-TMO-001":  noCounters,
-	"PACK-SEM-001": "an observation, which the right box brings about already: it acknowledges before the peer has the data",
-	"WRK-POST-002": "what is posted is told by whoever posts; an engine is below that, and only a program of its own can post something else",
+	"PACK-SEM-001": "an observation, which the right box brings about already: it acknowledges before " +
+		"the peer has the data",
+	"WRK-POST-002": "what is posted is told by whoever posts; an engine is below that, and only a program of its own " +
+		"can post something else",
 	"WRK-RATE-001": "a port of the simulator is the pace of its endpoint; only a program of its own can be faster",
 }
 
 // noCounters is why no engine breaks a rule of counters.
-const noCounters = "an engine has no counters of a device; TestLies of package ctr puts go-back-N on devices that count, and lie"
+const noCounters = "an engine has no counters of a device; TestLies of package ctr puts go-back-N on " +
+	"devices that count, and lie"

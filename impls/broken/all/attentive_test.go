@@ -11,7 +11,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// Of a broken engine the same is said when every check is shown every sight, whatever wakes it and whatever kinds it minds.
+// Of a broken engine the same is said when every check is shown every sight, whatever wakes it and whatever kinds it
+// minds.
 func TestAttentiveRulesSayTheSame(t *testing.T) {
 	every := 40
 	if everything {

@@ -8,8 +8,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/memory"
 )
 
-// TestInspection wants a variant that gives a wrong account of itself to do so in what it appends, and in nothing that is in the
-// list before, not even under the same names.
+// TestInspection wants a variant that gives a wrong account of itself to do so in what it appends, and in nothing that
+// is in the list before, not even under the same names.
 func TestInspection(t *testing.T) {
 	for _, f := range Families() {
 		for _, v := range f.Variants {

@@ -12,8 +12,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/broken"
 )
 
-// TestLessOfBrokenEngines loses evidence of runs of broken engines: what they break may become INCONCLUSIVE, but not hold, and they break
-// nothing else (META-LESS-001, META-MORE-001). A sample loses it in one way each; with the build tag less every engine does in many.
+// TestLessOfBrokenEngines loses evidence of runs of broken engines: what they break may become INCONCLUSIVE, but not
+// hold, and they break nothing else (META-LESS-001, META-MORE-001). A sample loses it in one way each; with the build
+// tag less every engine does in many.
 func TestLessOfBrokenEngines(t *testing.T) {
 	all, every, each := meta.Ways(), 7, 1
 	if everything {
@@ -24,7 +25,8 @@ func TestLessOfBrokenEngines(t *testing.T) {
 		for k := range ways {
 			ways[k] = all[(n*7+k*11)%len(all)]
 		}
-		less, more, err := meta.FromLess(meta.Judged, rules.All(), []*meta.Recording{r}, func(int) []meta.Way { return ways })
+		less, more, err := meta.FromLess(meta.Judged, rules.All(), []*meta.Recording{r},
+			func(int) []meta.Way { return ways })
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,7 +11,8 @@ import (
 // paths are the receivers that recover on the wrong path, or hold what they need not.
 func paths() []broken.Recipe {
 	return []broken.Recipe{
-		{Name: "bitmap-for-one", Breaks: "holds a block for one missing packet", Catches: "FASR-FAST-001", Scenarios: "single",
+		{Name: "bitmap-for-one", Breaks: "holds a block for one missing packet", Catches: "FASR-FAST-001",
+			Scenarios: "single",
 			Tamper: reporting(func(v shell.Vars) {
 				if *v.At("rcv_path") == 1 {
 					*v.At("rcv_blocks") = 1
@@ -29,7 +30,8 @@ func paths() []broken.Recipe {
 			}},
 		{Name: "compression-never", Breaks: "never compresses an offset", Catches: "FASR-SLOW-003", Scenarios: "far",
 			Tamper: reporting(func(v shell.Vars) { *v.At("rcv_compression_cnt") = 0 })},
-		{Name: "fast-stays", Breaks: "stays in recovery when the one missing packet has come", Catches: "FASR-FAST-002", Scenarios: "single",
+		{Name: "fast-stays", Breaks: "stays in recovery when the one missing packet has come", Catches: "FASR-FAST-002",
+			Scenarios: "single",
 			Tamper: func(e *shell.End) {
 				before := int64(0)
 				reporting(func(v shell.Vars) {
@@ -38,7 +40,8 @@ func paths() []broken.Recipe {
 					before = now
 				})(e)
 			}},
-		{Name: "slow-stays", Breaks: "stays on the slow path with one packet missing", Catches: "FASR-SLOW-002", Scenarios: "burst",
+		{Name: "slow-stays", Breaks: "stays on the slow path with one packet missing", Catches: "FASR-SLOW-002",
+			Scenarios: "burst",
 			Tamper: func(e *shell.End) {
 				was := false
 				reporting(func(v shell.Vars) {
@@ -49,8 +52,9 @@ func paths() []broken.Recipe {
 					}
 				})(e)
 			}},
-		{Name: "unit-always", Breaks: "holds SR state for a QP without loss", Catches: "FASR-NRM-001", Scenarios: "clean",
-			Tamper: reporting(func(v shell.Vars) { *v.At("rcv_path") = 1 })},
+		{Name: "unit-always", Breaks: "holds SR state for a QP without loss", Catches: "FASR-NRM-001",
+			Scenarios: "clean",
+			Tamper:    reporting(func(v shell.Vars) { *v.At("rcv_path") = 1 })},
 	}
 }
 
@@ -83,8 +87,13 @@ func counts() []broken.Recipe {
 				})(e)
 			}},
 		{Name: "count-one", Breaks: "counts a gap of any length as one", Catches: "FASR-LC-001", Scenarios: "burst",
-			Tamper: answering(func(_ *shell.End, p *roce.Packet) bool { p.SACK.LostCnt = min(p.SACK.LostCnt, 1); return true })},
-		{Name: "sack-skipped", Breaks: "answers every second packet out of order", Catches: "FASR-LC-004", Scenarios: "single",
+			Tamper: answering(func(_ *shell.End, p *roce.Packet) bool {
+				p.SACK.LostCnt = min(p.SACK.LostCnt,
+					1)
+				return true
+			})},
+		{Name: "sack-skipped", Breaks: "answers every second packet out of order", Catches: "FASR-LC-004",
+			Scenarios: "single",
 			Tamper: func(e *shell.End) {
 				n := 0
 				answering(func(_ *shell.End, p *roce.Packet) bool {
@@ -100,7 +109,8 @@ func counts() []broken.Recipe {
 // pools are the receivers that manage their SR state wrongly.
 func pools() []broken.Recipe {
 	return []broken.Recipe{
-		{Name: "fallback-forgets", Breaks: "throws away what it has when the pool runs out", Catches: "FASR-POOL-004", Scenarios: "no-blocks",
+		{Name: "fallback-forgets", Breaks: "throws away what it has when the pool runs out", Catches: "FASR-POOL-004",
+			Scenarios: "no-blocks",
 			Tamper: func(e *shell.End) {
 				before := false
 				reporting(func(v shell.Vars) {
@@ -111,7 +121,8 @@ func pools() []broken.Recipe {
 					before = now
 				})(e)
 			}},
-		{Name: "fallback-sacks", Breaks: "sends a SACK behind the NAK of its fallback", Catches: "FASR-POOL-003", Scenarios: "no-units",
+		{Name: "fallback-sacks", Breaks: "sends a SACK behind the NAK of its fallback", Catches: "FASR-POOL-003",
+			Scenarios: "no-units",
 			Tamper: answering(func(e *shell.End, p *roce.Packet) bool {
 				if p.Opcode == roce.Acknowledge && p.AETH.Syndrome == roce.SyndromePSNSeqErr {
 					x := *p
@@ -120,10 +131,12 @@ func pools() []broken.Recipe {
 				}
 				return true
 			})},
-		{Name: "pointers-uncounted", Breaks: "leaves the list pointers out of the size of its pool", Catches: "FASR-POOL-002", Scenarios: "single",
+		{Name: "pointers-uncounted", Breaks: "leaves the list pointers out of the size of its pool",
+			Catches: "FASR-POOL-002", Scenarios: "single",
 			Tamper: reporting(func(v shell.Vars) { *v.At("pool_bits") -= 70 * 8 })},
-		{Name: "pool-small", Breaks: "has three blocks where seventy are promised", Catches: "FASR-POOL-005", Scenarios: "random",
-			Params: engine.Params{"blocks": "3"}},
+		{Name: "pool-small", Breaks: "has three blocks where seventy are promised", Catches: "FASR-POOL-005",
+			Scenarios: "random",
+			Params:    engine.Params{"blocks": "3"}},
 		{Name: "unit-hidden", Breaks: "recovers without an SR state unit", Catches: "FASR-POOL-001", Scenarios: "qps",
 			Tamper: func(e *shell.End) { e.Req.Report = func(v shell.Vars) { *v.At("sr_unit") = 0 } }},
 	}
@@ -132,7 +145,8 @@ func pools() []broken.Recipe {
 // answers are the receivers that answer a packet with something else.
 func answers() []broken.Recipe {
 	return []broken.Recipe{
-		{Name: "fill-one", Breaks: "does not look into the bitmap after a fill", Catches: "FASR-SLOW-001", Scenarios: "two",
+		{Name: "fill-one", Breaks: "does not look into the bitmap after a fill", Catches: "FASR-SLOW-001",
+			Scenarios: "two",
 			Tamper: func(e *shell.End) {
 				next, lost := psn.PSN(0), uint8(0)
 				answering(func(_ *shell.End, p *roce.Packet) bool {
@@ -157,14 +171,16 @@ func answers() []broken.Recipe {
 					return true
 				})(e)
 			}},
-		{Name: "fnack-as-sack", Breaks: "answers a packet below sack-high with a SACK", Catches: "FASR-FNK-001", Scenarios: "fnack",
+		{Name: "fnack-as-sack", Breaks: "answers a packet below sack-high with a SACK", Catches: "FASR-FNK-001",
+			Scenarios: "fnack",
 			Tamper: answering(func(_ *shell.End, p *roce.Packet) bool {
 				if p.Opcode == roce.FNACK {
 					p.Opcode = roce.FaSRSack
 				}
 				return true
 			})},
-		{Name: "read-unacknowledged", Breaks: "does not acknowledge READ requests", Catches: "FASR-RD-001", Scenarios: "reads",
-			Tamper: answering(func(_ *shell.End, p *roce.Packet) bool { return !isACK(p) })},
+		{Name: "read-unacknowledged", Breaks: "does not acknowledge READ requests", Catches: "FASR-RD-001",
+			Scenarios: "reads",
+			Tamper:    answering(func(_ *shell.End, p *roce.Packet) bool { return !isACK(p) })},
 	}
 }

@@ -1,9 +1,9 @@
 // Package gbn is engines of go-back-N, and of what is built on it, that are wrong on purpose.
 //
 // A variant puts its engine behind a shell that alters, drops, repeats or makes up packets, events and placements
-// (shell.go), gives it other attributes than the QP has, or changes whole frames (frame.go). The files follow the side at
-// fault: requests.go, responses.go, recovery.go, completion.go, work.go, hostile.go; what other transports than go-back-N do wrong
-// stands in a file of the transport's name, its scenarios in a folder of it.
+// (shell.go), gives it other attributes than the QP has, or changes whole frames (frame.go). The files follow the side
+// at fault: requests.go, responses.go, recovery.go, completion.go, work.go, hostile.go; what other transports than
+// go-back-N do wrong stands in a file of the transport's name, its scenarios in a folder of it.
 package gbn
 
 import (

@@ -30,11 +30,12 @@ func TestRightEngineUnderStress(t *testing.T) {
 	}
 }
 
-// TestRightEngineAtEveryStart runs each right engine over all its scenarios from start PSNs around the sign change and the
-// wrap: no rule may say anything else than it says from 0.
+// TestRightEngineAtEveryStart runs each right engine over all its scenarios from start PSNs around the sign change and
+// the wrap: no rule may say anything else than it says from 0.
 func TestRightEngineAtEveryStart(t *testing.T) {
 	family := Family()
-	for dir, right := range map[string]func() engine.Implementation{".": nil, "gobackone": gobackone.Implementation, "openapn": openapn.Implementation} {
+	for dir, right := range map[string]func() engine.Implementation{".": nil, "gobackone": gobackone.Implementation,
+		"openapn": openapn.Implementation} {
 		if testing.Short() && dir != "gobackone" {
 			continue
 		}

@@ -22,7 +22,8 @@ func hasty(match func(op engine.Op) bool) func(*end) {
 // completions are the variants that tell the application something wrong.
 func completions() []recipe {
 	return []recipe{
-		{name: "cqe-swapped", breaks: "completes work requests in pairs, the later one first", catches: "RC-CQE-001", scenarios: "loss",
+		{name: "cqe-swapped", breaks: "completes work requests in pairs, the later one first", catches: "RC-CQE-001",
+			scenarios: "loss",
 			tamper: func(e *end) {
 				var held []engine.Event
 				e.req.event = func(ev *engine.Event) bool {
@@ -34,11 +35,15 @@ func completions() []recipe {
 					return true
 				}
 			}},
-		{name: "flush-lost", breaks: "forgets the work requests that an error leaves behind", catches: "RC-CQE-004", scenarios: "bad-key",
+		{name: "flush-lost", breaks: "forgets the work requests that an error leaves behind", catches: "RC-CQE-004",
+			scenarios: "bad-key",
 			tamper: func(e *end) {
-				e.req.event = func(ev *engine.Event) bool { return ev.Kind != engine.CQE || ev.Status != engine.StatusFlushed }
+				e.req.event = func(ev *engine.Event) bool {
+					return ev.Kind != engine.CQE || ev.Status != engine.StatusFlushed
+				}
 			}},
-		{name: "read-acked", breaks: "takes an ACK beyond a READ for its completion", catches: "RC-READ-005", scenarios: "read-loss",
+		{name: "read-acked", breaks: "takes an ACK beyond a READ for its completion", catches: "RC-READ-005",
+			scenarios: "read-loss",
 			tamper: func(e *end) {
 				var reads []engine.WorkRequest
 				e.req.post = func(wr *engine.WorkRequest) bool {
@@ -55,21 +60,25 @@ func completions() []recipe {
 					return true
 				}
 			}},
-		{name: "read-hasty", breaks: "completes a READ before its data are there", catches: "RC-CQE-003", scenarios: "mixed",
-			tamper: hasty(func(op engine.Op) bool { return op == engine.OpRead })},
-		{name: "receive-length", breaks: "reports one byte too many in receive completions", catches: "RC-CQE-005", scenarios: "mixed",
+		{name: "read-hasty", breaks: "completes a READ before its data are there", catches: "RC-CQE-003",
+			scenarios: "mixed",
+			tamper:    hasty(func(op engine.Op) bool { return op == engine.OpRead })},
+		{name: "receive-length", breaks: "reports one byte too many in receive completions", catches: "RC-CQE-005",
+			scenarios: "mixed",
 			tamper: func(e *end) {
 				e.resp.event = func(ev *engine.Event) bool { ev.Len++; return true }
 			}},
-		{name: "write-hasty", breaks: "completes SENDs and WRITEs before they are acknowledged", catches: "RC-CQE-002", scenarios: "mixed",
-			tamper: hasty(func(op engine.Op) bool { return op < engine.OpRead })},
+		{name: "write-hasty", breaks: "completes SENDs and WRITEs before they are acknowledged", catches: "RC-CQE-002",
+			scenarios: "mixed",
+			tamper:    hasty(func(op engine.Op) bool { return op < engine.OpRead })},
 	}
 }
 
 // placements are the variants that put the wrong bytes into memory.
 func placements() []recipe {
 	return []recipe{
-		{name: "atomic-twice", breaks: "executes a duplicate atomic again", catches: "RC-PSN-006", scenarios: "duplicates",
+		{name: "atomic-twice", breaks: "executes a duplicate atomic again", catches: "RC-PSN-006",
+			scenarios: "duplicates",
 			tamper: func(e *end) {
 				seen := map[psn.PSN]bool{}
 				e.resp.in = func(p *roce.Packet) bool {
@@ -80,7 +89,8 @@ func placements() []recipe {
 					return true
 				}
 			}},
-		{name: "memory-flips", breaks: "flips a bit of what it places", catches: "RC-MEM-001 WRK-MEM-001", scenarios: "mixed",
+		{name: "memory-flips", breaks: "flips a bit of what it places", catches: "RC-MEM-001 WRK-MEM-001",
+			scenarios: "mixed",
 			tamper: func(e *end) {
 				e.mem.store = func(va uint64, data []byte, n int) bool {
 					if len(data) > 0 {
@@ -90,7 +100,8 @@ func placements() []recipe {
 					return e.mem.Memory.Store(va, data, n)
 				}
 			}},
-		{name: "memory-late", breaks: "tells of a SEND before the WRITEs before it are in memory", catches: "RC-ORD-002", scenarios: "order",
+		{name: "memory-late", breaks: "tells of a SEND before the WRITEs before it are in memory",
+			catches: "RC-ORD-002", scenarios: "order",
 			tamper: func(e *end) {
 				flush := func() {}
 				e.mem.store = func(va uint64, data []byte, n int) bool {
@@ -100,7 +111,8 @@ func placements() []recipe {
 					return true
 				}
 			}},
-		{name: "memory-once", breaks: "keeps the first of two WRITEs to the same bytes", catches: "RC-ORD-001", scenarios: "order",
+		{name: "memory-once", breaks: "keeps the first of two WRITEs to the same bytes", catches: "RC-ORD-001",
+			scenarios: "order",
 			tamper: func(e *end) {
 				seen := map[uint64]bool{}
 				e.mem.store = func(va uint64, data []byte, n int) bool {

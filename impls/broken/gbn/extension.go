@@ -46,25 +46,29 @@ func sendsRACK(e *end) {
 // extensions are the variants of what go-back-N does not do by itself: datagrams and extension opcodes.
 func extensions() []recipe {
 	return []recipe{
-		{name: "dialect-unchecked", breaks: "executes the WRITE of another extension", catches: "NEG-EXT-002", scenarios: "dialects",
-			impl: accepting(roce.ClassX), tamper: arriving(func(_ *end, p *roce.Packet) {
+		{name: "dialect-unchecked", breaks: "executes the WRITE of another extension", catches: "NEG-EXT-002",
+			scenarios: "dialects",
+			impl:      accepting(roce.ClassX), tamper: arriving(func(_ *end, p *roce.Packet) {
 				if p.Opcode.Class() == roce.ClassX && p.Opcode.IsWrite() {
 					p.Opcode &= 0x1F
 				}
 			})},
-		{name: "datagram-source", breaks: "names another source QP in a datagram", catches: "WIRE-UD-001", scenarios: "datagrams",
-			control: sendsDatagram, controlImpl: takesDatagrams, tamper: func(e *end) {
+		{name: "datagram-source", breaks: "names another source QP in a datagram", catches: "WIRE-UD-001",
+			scenarios: "datagrams",
+			control:   sendsDatagram, controlImpl: takesDatagrams, tamper: func(e *end) {
 				for i := range e.resp.packets {
 					e.resp.packets[i].DETH.SrcQP ^= 1
 				}
 			}},
-		{name: "panics", breaks: "panics when a READ asks for more than 2^31 bytes", catches: "NEG-FUZZ-001", scenarios: "fuzz",
+		{name: "panics", breaks: "panics when a READ asks for more than 2^31 bytes", catches: "NEG-FUZZ-001",
+			scenarios: "fuzz",
 			tamper: arriving(func(_ *end, p *roce.Packet) {
 				if p.Opcode == roce.ReadRequest && p.RETH.DMALen > 1<<31 {
 					panic("a READ of more than 2^31 bytes")
 				}
 			})},
-		{name: "qkey-unchecked", breaks: "delivers datagrams whatever their Q_Key", catches: "NEG-QKEY-001", scenarios: "datagrams",
+		{name: "qkey-unchecked", breaks: "delivers datagrams whatever their Q_Key", catches: "NEG-QKEY-001",
+			scenarios:   "datagrams",
 			controlImpl: takesDatagrams, impl: mending(
 				func(b []byte) bool { return opcode(b).Class() == roce.ClassUD },
 				func(b []byte) []byte { put(b, bthAt+12, qkey>>16); put(b, bthAt+14, qkey&0xFFFF); return b })},
@@ -75,8 +79,9 @@ func extensions() []recipe {
 				}
 				return resealed(b)
 			})},
-		{name: "sack-believed", breaks: "takes the PSN that a SACK names for acknowledged", catches: "NEG-EXT-001", scenarios: "ghosts",
-			impl: accepting(roce.ClassF), tamper: func(e *end) {
+		{name: "sack-believed", breaks: "takes the PSN that a SACK names for acknowledged", catches: "NEG-EXT-001",
+			scenarios: "ghosts",
+			impl:      accepting(roce.ClassF), tamper: func(e *end) {
 				newest := e.qp.SendPSN.Prev()
 				e.req.out = func(p *roce.Packet) bool { newest = psn.Max(newest, p.PSN); return true }
 				e.req.in = func(p *roce.Packet) bool {

@@ -77,7 +77,8 @@ func frames() []recipe {
 				}
 				return b
 			})},
-		{name: "mac-astray", breaks: "sends every eighth packet to another MAC address", catches: "WIRE-MAC-001", scenarios: "mixed",
+		{name: "mac-astray", breaks: "sends every eighth packet to another MAC address", catches: "WIRE-MAC-001",
+			scenarios: "mixed",
 			impl: sending(func(b []byte) []byte {
 				if b[bthAt+11]%8 == 5 {
 					b[5] ^= 1
@@ -100,7 +101,8 @@ func frames() []recipe {
 				}
 				return resealed(b)
 			})},
-		{name: "payload-on-ack", breaks: "sends four bytes of payload with an ACK", catches: "WIRE-OPC-001", scenarios: "mixed",
+		{name: "payload-on-ack", breaks: "sends four bytes of payload with an ACK", catches: "WIRE-OPC-001",
+			scenarios: "mixed",
 			impl: sending(func(b []byte) []byte {
 				if opcode(b) != roce.Acknowledge {
 					return b
@@ -109,9 +111,11 @@ func frames() []recipe {
 			})},
 		{name: "port-other", breaks: "sends to UDP port 4790", catches: "WIRE-UDP-001", scenarios: "mixed",
 			impl: sending(func(b []byte) []byte { put(b, udpAt+2, roce.Port-1); return resealed(b) })},
-		{name: "source-port-changes", breaks: "uses another UDP source port for every packet", catches: "WIRE-UDP-002", scenarios: "mixed",
-			impl: sending(func(b []byte) []byte { b[udpAt+1] = b[bthAt+11]; return resealed(b) })},
-		{name: "udp-length", breaks: "does not count the ICRC in the UDP length", catches: "WIRE-UDP-003", scenarios: "mixed",
-			impl: sending(func(b []byte) []byte { put(b, udpAt+4, len(b)-udpAt-icrcAt); return resealed(b) })},
+		{name: "source-port-changes", breaks: "uses another UDP source port for every packet", catches: "WIRE-UDP-002",
+			scenarios: "mixed",
+			impl:      sending(func(b []byte) []byte { b[udpAt+1] = b[bthAt+11]; return resealed(b) })},
+		{name: "udp-length", breaks: "does not count the ICRC in the UDP length", catches: "WIRE-UDP-003",
+			scenarios: "mixed",
+			impl:      sending(func(b []byte) []byte { put(b, udpAt+4, len(b)-udpAt-icrcAt); return resealed(b) })},
 	}
 }

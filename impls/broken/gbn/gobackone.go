@@ -10,8 +10,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/gobackone"
 )
 
-// goBackOne are the variants of Go-Back-ONE, for the rules of its family. They are one list because each breaks what only
-// this scheme does.
+// goBackOne are the variants of Go-Back-ONE, for the rules of its family. They are one list because each breaks what
+// only this scheme does.
 func goBackOne() []recipe {
 	all := slices.Concat(racks(), kept(), gapsSent(), gapsDelayed())
 	for i := range all {
@@ -34,10 +34,16 @@ func eachRACK(change func(e *end, p *roce.Packet) bool) func(*end) {
 // racks are the variants that send RACKs wrongly.
 func racks() []recipe {
 	return []recipe{
-		{name: "rack-always", breaks: "sends a RACK with every ACK", catches: "GB1-NRM-001", scenarios: "clean", tamper: sendsRACK},
+		{name: "rack-always", breaks: "sends a RACK with every ACK", catches: "GB1-NRM-001", scenarios: "clean",
+			tamper: sendsRACK},
 		{name: "rack-as-nak", breaks: "sends a NAK for each early packet", catches: "GB1-RACK-003", scenarios: "loss",
-			tamper: eachRACK(func(_ *end, p *roce.Packet) bool { p.Opcode, p.SACK = roce.Acknowledge, roce.SACKETH{}; return true })},
-		{name: "rack-last", breaks: "sends RACKs when it has nothing else to say", catches: "GB1-RACK-004", scenarios: "read",
+			tamper: eachRACK(func(_ *end, p *roce.Packet) bool {
+				p.Opcode, p.SACK = roce.Acknowledge,
+					roce.SACKETH{}
+				return true
+			})},
+		{name: "rack-last", breaks: "sends RACKs when it has nothing else to say", catches: "GB1-RACK-004",
+			scenarios: "read",
 			tamper: func(e *end) {
 				var held []roce.Packet
 				e.resp.out = func(p *roce.Packet) bool {
@@ -52,8 +58,9 @@ func racks() []recipe {
 					return true
 				}
 			}},
-		{name: "rack-numbers", breaks: "names the packet before the expected one in its RACKs", catches: "GB1-RACK-001", scenarios: "loss",
-			tamper: eachRACK(func(_ *end, p *roce.Packet) bool { p.PSN = p.PSN.Prev(); return true })},
+		{name: "rack-numbers", breaks: "names the packet before the expected one in its RACKs", catches: "GB1-RACK-001",
+			scenarios: "loss",
+			tamper:    eachRACK(func(_ *end, p *roce.Packet) bool { p.PSN = p.PSN.Prev(); return true })},
 		{name: "rack-once", breaks: "sends one RACK for a gap", catches: "GB1-RACK-002", scenarios: "loss",
 			tamper: func(e *end) {
 				named := e.qp.RecvPSN.Prev()
@@ -69,7 +76,8 @@ func racks() []recipe {
 // kept are the variants that treat early packets wrongly.
 func kept() []recipe {
 	return []recipe{
-		{name: "early-forgotten", breaks: "names early packets and does not keep them", catches: "GB1-BUF-001", scenarios: "loss",
+		{name: "early-forgotten", breaks: "names early packets and does not keep them", catches: "GB1-BUF-001",
+			scenarios: "loss",
 			tamper: func(e *end) {
 				o := order{e.qp.RecvPSN}
 				e.resp.in = func(p *roce.Packet) bool {
@@ -83,7 +91,8 @@ func kept() []recipe {
 					return false
 				}
 			}},
-		{name: "early-placed", breaks: "writes early packets into memory at once", catches: "GB1-BUF-004", scenarios: "small",
+		{name: "early-placed", breaks: "writes early packets into memory at once", catches: "GB1-BUF-004",
+			scenarios: "small",
 			tamper: func(e *end) {
 				o := order{e.qp.RecvPSN}
 				e.resp.in = func(p *roce.Packet) bool {
@@ -93,9 +102,11 @@ func kept() []recipe {
 					return true
 				}
 			}},
-		{name: "reach-ignored", breaks: "keeps and names packets beyond max_ooo_psn", catches: "GB1-BUF-002", scenarios: "bound",
-			attr: func(_, resp *engine.QP) { parameter(resp, "max_ooo_psn", "4096") }},
-		{name: "run-short", breaks: "acknowledges the packet that fills a gap, not the run behind it", catches: "GB1-BUF-003", scenarios: "loss",
+		{name: "reach-ignored", breaks: "keeps and names packets beyond max_ooo_psn", catches: "GB1-BUF-002",
+			scenarios: "bound",
+			attr:      func(_, resp *engine.QP) { parameter(resp, "max_ooo_psn", "4096") }},
+		{name: "run-short", breaks: "acknowledges the packet that fills a gap, not the run behind it",
+			catches: "GB1-BUF-003", scenarios: "loss",
 			tamper: func(e *end) {
 				fill := psn.PSN(0)
 				filled, early := false, false
@@ -128,11 +139,14 @@ func gapsSent() []recipe {
 					return true
 				}
 			}},
-		{name: "floor-printed", breaks: "never sends the first packet of a gap again, as Algorithm 1 is printed", catches: "GB1-RTX-005 GB1-RTX-002", scenarios: "burst",
+		{name: "floor-printed", breaks: "never sends the first packet of a gap again, as Algorithm 1 is printed",
+			catches: "GB1-RTX-005 GB1-RTX-002", scenarios: "burst",
 			tamper: func(e *end) { afterRACK(e, func(expected, p psn.PSN) bool { return p != expected }) }},
-		{name: "full-length", breaks: "sends a full MTU when it sends a short packet again", catches: "GB1-RTX-006", scenarios: "small",
-			tamper: retries(func(e *end, p *roce.Packet) bool { fill(p, e.qp.MTU); return true })},
-		{name: "gap-unseen", breaks: "sends again only what a RACK shows right before the packet that it names", catches: "GB1-RTX-008", scenarios: "rack-lost",
+		{name: "full-length", breaks: "sends a full MTU when it sends a short packet again", catches: "GB1-RTX-006",
+			scenarios: "small",
+			tamper:    retries(func(e *end, p *roce.Packet) bool { fill(p, e.qp.MTU); return true })},
+		{name: "gap-unseen", breaks: "sends again only what a RACK shows right before the packet that it names",
+			catches: "GB1-RTX-008", scenarios: "rack-lost",
 			tamper: func(e *end) {
 				e.req.in = func(p *roce.Packet) bool { return !isRACK(p) || p.SACK.PSN == p.PSN.Next() }
 			}},
@@ -160,7 +174,8 @@ func gapsDelayed() []recipe {
 					return true
 				}
 			}},
-		{name: "rack-obeyed", breaks: "sends the missing packet again for each RACK", catches: "GB1-RTX-007", scenarios: "rack-twice",
+		{name: "rack-obeyed", breaks: "sends the missing packet again for each RACK", catches: "GB1-RTX-007",
+			scenarios: "rack-twice",
 			tamper: func(e *end) {
 				sent := map[psn.PSN]roce.Packet{}
 				e.req.out = func(p *roce.Packet) bool { sent[p.PSN] = *p; return true }
@@ -171,13 +186,15 @@ func gapsDelayed() []recipe {
 					return true
 				}
 			}},
-		{name: "stale-resent", breaks: "sends a packet again although it has been acknowledged since", catches: "GB1-RTX-004", scenarios: "late",
+		{name: "stale-resent", breaks: "sends a packet again although it has been acknowledged since",
+			catches: "GB1-RTX-004", scenarios: "late",
 			tamper: retries(func(e *end, p *roce.Packet) bool {
 				again := *p
 				e.req.after(12*vtime.Millisecond, func() { e.req.send(again) })
 				return true
 			})},
-		{name: "timeout-skips", breaks: "begins one packet too late after a timeout", catches: "GB1-RTO-001", scenarios: "twice",
+		{name: "timeout-skips", breaks: "begins one packet too late after a timeout", catches: "GB1-RTO-001",
+			scenarios: "twice",
 			tamper: func(e *end) {
 				skip := false
 				e.req.event = func(ev *engine.Event) bool { skip = skip || ev.Kind == engine.Timeout; return true }

@@ -35,12 +35,14 @@ func credulous() []recipe {
 					return true
 				}
 			}},
-		{name: "duplicate-unanswered", breaks: "drops duplicates without an answer", catches: "GBN-DUP-001", scenarios: "acks-lost",
+		{name: "duplicate-unanswered", breaks: "drops duplicates without an answer", catches: "GBN-DUP-001",
+			scenarios: "acks-lost",
 			tamper: func(e *end) {
 				o := order{e.qp.RecvPSN}
 				e.resp.in = func(p *roce.Packet) bool { return o.take(p, e.qp.MTU) >= 0 }
 			}},
-		{name: "future-fatal", breaks: "fails the QP for a PSN far in the future", catches: "NEG-PSN-001", scenarios: "strange",
+		{name: "future-fatal", breaks: "fails the QP for a PSN far in the future", catches: "NEG-PSN-001",
+			scenarios: "strange",
 			tamper: func(e *end) {
 				o := order{e.qp.RecvPSN}
 				e.resp.in = func(p *roce.Packet) bool {
@@ -63,7 +65,8 @@ func credulous() []recipe {
 					return true
 				}
 			}},
-		{name: "reserved-believed", breaks: "takes a reserved syndrome for an ACK", catches: "NEG-ACK-003", scenarios: "ghosts",
+		{name: "reserved-believed", breaks: "takes a reserved syndrome for an ACK", catches: "NEG-ACK-003",
+			scenarios: "ghosts",
 			tamper: func(e *end) {
 				e.req.in = func(p *roce.Packet) bool {
 					if s := p.AETH.Syndrome; p.Opcode == roce.Acknowledge && !s.IsRNR() && !s.IsNAK() {
@@ -78,12 +81,15 @@ func credulous() []recipe {
 // serving are the variants that serve requests which they must refuse, or refuse one that they must serve.
 func serving() []recipe {
 	return []recipe{
-		{name: "access-unchecked", breaks: "serves operations that the QP does not allow", catches: "RC-OPC-003", scenarios: "access",
-			attr: func(_, resp *engine.QP) { resp.Access = engine.AllAccess }},
-		{name: "key-of-nothing", breaks: "checks the R_Key of a request without bytes", catches: "NEG-RKEY-004", scenarios: "strange",
+		{name: "access-unchecked", breaks: "serves operations that the QP does not allow", catches: "RC-OPC-003",
+			scenarios: "access",
+			attr:      func(_, resp *engine.QP) { resp.Access = engine.AllAccess }},
+		{name: "key-of-nothing", breaks: "checks the R_Key of a request without bytes", catches: "NEG-RKEY-004",
+			scenarios: "strange",
 			tamper: func(e *end) {
 				e.resp.in = func(p *roce.Packet) bool {
-					if p.Opcode != roce.WriteOnly || p.RETH.DMALen != 0 || e.mem.Memory.Permit(e.qp.PD, p.RETH.RKey, p.RETH.VA, 1, engine.RemoteWrite) {
+					if p.Opcode != roce.WriteOnly || p.RETH.DMALen != 0 || e.mem.Memory.Permit(e.qp.PD, p.RETH.RKey,
+						p.RETH.VA, 1, engine.RemoteWrite) {
 						return true
 					}
 					e.resp.send(e.answer(p, roce.SyndromeRemoteAccess))
@@ -93,7 +99,8 @@ func serving() []recipe {
 		{name: "key-unchecked", breaks: "executes requests whatever their R_Key and range",
 			catches: "RC-ERR-002 NEG-RKEY-001 NEG-RKEY-002 NEG-RKEY-003", scenarios: "bad-key refused",
 			tamper: func(e *end) { e.mem.permit = func(uint32, uint64, uint32) bool { return true } }},
-		{name: "order-unchecked", breaks: "acknowledges a MIDDLE that follows no FIRST", catches: "RC-OPC-002", scenarios: "refused",
+		{name: "order-unchecked", breaks: "acknowledges a MIDDLE that follows no FIRST", catches: "RC-OPC-002",
+			scenarios: "refused",
 			tamper: func(e *end) {
 				inside := false
 				e.resp.in = func(p *roce.Packet) bool {
@@ -111,13 +118,15 @@ func serving() []recipe {
 // lengths are the variants that accept requests of a wrong length.
 func lengths() []recipe {
 	return []recipe{
-		{name: "length-beyond-mtu", breaks: "takes what fits of an ONLY longer than the MTU", catches: "NEG-LEN-004", scenarios: "refused",
+		{name: "length-beyond-mtu", breaks: "takes what fits of an ONLY longer than the MTU", catches: "NEG-LEN-004",
+			scenarios: "refused",
 			tamper: arriving(func(e *end, p *roce.Packet) {
 				if p.Opcode == roce.SendOnly && p.Len > e.qp.MTU {
 					fill(p, e.qp.MTU)
 				}
 			})},
-		{name: "length-dmalen", breaks: "believes the payload of a WRITE and not its DMALen", catches: "NEG-LEN-005", scenarios: "refused",
+		{name: "length-dmalen", breaks: "believes the payload of a WRITE and not its DMALen", catches: "NEG-LEN-005",
+			scenarios: "refused",
 			tamper: arriving(func(_ *end, p *roce.Packet) {
 				if p.Opcode == roce.WriteOnly && p.RETH.DMALen < 1<<31 {
 					p.RETH.DMALen = uint32(p.Len)
@@ -129,13 +138,15 @@ func lengths() []recipe {
 					p.RETH.DMALen = uint32(p.Len)
 				}
 			})},
-		{name: "length-not-full", breaks: "fills a short FIRST up to the MTU", catches: "NEG-LEN-003", scenarios: "refused",
+		{name: "length-not-full", breaks: "fills a short FIRST up to the MTU", catches: "NEG-LEN-003",
+			scenarios: "refused",
 			tamper: arriving(func(e *end, p *roce.Packet) {
 				if p.Opcode.HasPayload() && !p.Opcode.EndsMessage() && p.Len < e.qp.MTU {
 					fill(p, e.qp.MTU)
 				}
 			})},
-		{name: "length-of-receive", breaks: "cuts a SEND to the length of the receive", catches: "NEG-LEN-006", scenarios: "small-receive",
+		{name: "length-of-receive", breaks: "cuts a SEND to the length of the receive", catches: "NEG-LEN-006",
+			scenarios: "small-receive",
 			tamper: arriving(func(_ *end, p *roce.Packet) {
 				if p.Opcode == roce.SendOnly && p.Len > 64 {
 					fill(p, 64)
@@ -158,42 +169,49 @@ func unchecked() []recipe {
 					}
 					return sized(b)
 				})},
-		{name: "opcode-unchecked", breaks: "takes an undefined opcode for a WRITE", catches: "NEG-OPC-001", scenarios: "strange", impl: mending(
-			func(b []byte) bool { return !opcode(b).Known() },
-			func(b []byte) []byte { b[bthAt] = byte(roce.WriteOnly); return b })},
-		{name: "pad-unchecked", breaks: "rounds a packet of a broken word down", catches: "NEG-LEN-008", scenarios: "strange", impl: mending(
-			func(b []byte) bool { return (len(b)-bthAt)&3 != 0 },
-			func(b []byte) []byte {
-				b[bthAt+1] &^= 0x30
-				return sized(b[:len(b)-(len(b)-bthAt)&3])
-			})},
-		{name: "partition-unchecked", breaks: "accepts any P_Key", catches: "NEG-PKEY-001", scenarios: "strange", impl: mending(
-			func(b []byte) bool { return b[bthAt+2]|0x80 != 0xFF },
-			func(b []byte) []byte { put(b, bthAt+2, roce.DefaultPKey); return b })},
-		{name: "qp-unchecked", breaks: "hands packets for unknown QPs to its first", catches: "NEG-QPN-001", scenarios: "strange", impl: mending(
-			func(b []byte) bool { return b[bthAt+6] != 0 },
-			func(b []byte) []byte {
-				b[bthAt+5], b[bthAt+6], b[bthAt+7] = 0, 0, 0x11
-				if toB(b) {
-					b[bthAt+5] = 1
-				}
-				return b
-			})},
-		{name: "service-unchecked", breaks: "takes a UC packet for one of its connection", catches: "NEG-OPC-002", scenarios: "strange", impl: mending(
-			func(b []byte) bool { return opcode(b).Class() == roce.ClassUC },
-			func(b []byte) []byte { b[bthAt] &= 0x1F; return b })},
-		{name: "source-unchecked", breaks: "accepts packets from any address", catches: "NEG-QPN-002", scenarios: "strange", impl: mending(
-			func(b []byte) bool { return !bytes.Equal(b[ipAt+12:ipAt+15], b[ipAt+16:ipAt+19]) },
-			func(b []byte) []byte {
-				copy(b[ipAt+12:], []byte{10, 77, 0, 2})
-				if toB(b) {
-					b[ipAt+15] = 1
-				}
-				return b
-			})},
-		{name: "version-unchecked", breaks: "accepts any transport version", catches: "NEG-TVER-001", scenarios: "strange", impl: mending(
-			func(b []byte) bool { return b[bthAt+1]&0x0F != 0 },
-			func(b []byte) []byte { b[bthAt+1] &= 0xF0; return b })},
+		{name: "opcode-unchecked", breaks: "takes an undefined opcode for a WRITE", catches: "NEG-OPC-001",
+			scenarios: "strange", impl: mending(
+				func(b []byte) bool { return !opcode(b).Known() },
+				func(b []byte) []byte { b[bthAt] = byte(roce.WriteOnly); return b })},
+		{name: "pad-unchecked", breaks: "rounds a packet of a broken word down", catches: "NEG-LEN-008",
+			scenarios: "strange", impl: mending(
+				func(b []byte) bool { return (len(b)-bthAt)&3 != 0 },
+				func(b []byte) []byte {
+					b[bthAt+1] &^= 0x30
+					return sized(b[:len(b)-(len(b)-bthAt)&3])
+				})},
+		{name: "partition-unchecked", breaks: "accepts any P_Key", catches: "NEG-PKEY-001",
+			scenarios: "strange", impl: mending(
+				func(b []byte) bool { return b[bthAt+2]|0x80 != 0xFF },
+				func(b []byte) []byte { put(b, bthAt+2, roce.DefaultPKey); return b })},
+		{name: "qp-unchecked", breaks: "hands packets for unknown QPs to its first", catches: "NEG-QPN-001",
+			scenarios: "strange", impl: mending(
+				func(b []byte) bool { return b[bthAt+6] != 0 },
+				func(b []byte) []byte {
+					b[bthAt+5], b[bthAt+6], b[bthAt+7] = 0, 0, 0x11
+					if toB(b) {
+						b[bthAt+5] = 1
+					}
+					return b
+				})},
+		{name: "service-unchecked", breaks: "takes a UC packet for one of its connection", catches: "NEG-OPC-002",
+			scenarios: "strange", impl: mending(
+				func(b []byte) bool { return opcode(b).Class() == roce.ClassUC },
+				func(b []byte) []byte { b[bthAt] &= 0x1F; return b })},
+		{name: "source-unchecked", breaks: "accepts packets from any address", catches: "NEG-QPN-002",
+			scenarios: "strange", impl: mending(
+				func(b []byte) bool { return !bytes.Equal(b[ipAt+12:ipAt+15], b[ipAt+16:ipAt+19]) },
+				func(b []byte) []byte {
+					copy(b[ipAt+12:], []byte{10, 77, 0, 2})
+					if toB(b) {
+						b[ipAt+15] = 1
+					}
+					return b
+				})},
+		{name: "version-unchecked", breaks: "accepts any transport version", catches: "NEG-TVER-001",
+			scenarios: "strange", impl: mending(
+				func(b []byte) bool { return b[bthAt+1]&0x0F != 0 },
+				func(b []byte) []byte { b[bthAt+1] &= 0xF0; return b })},
 	}
 }
 

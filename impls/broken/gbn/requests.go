@@ -21,22 +21,26 @@ func headers() []recipe {
 	return []recipe{
 		{name: "ackreq-never", breaks: "never asks for an acknowledgement", catches: "RC-ACK-005", scenarios: "mixed",
 			tamper: eachRequest(func(p *roce.Packet) { p.AckReq = false })},
-		{name: "atomic-unaligned", breaks: "sends atomics on half an aligned word", catches: "WIRE-ATOMIC-001", scenarios: "mixed",
+		{name: "atomic-unaligned", breaks: "sends atomics on half an aligned word", catches: "WIRE-ATOMIC-001",
+			scenarios: "mixed",
 			tamper: eachRequest(func(p *roce.Packet) {
 				if p.Opcode.IsAtomic() {
 					p.RETH.VA |= 4
 				}
 			})},
-		{name: "destqp-other", breaks: "addresses the QP beside the peer's", catches: "WIRE-BTH-002", scenarios: "mixed",
-			tamper: eachRequest(func(p *roce.Packet) { p.DestQP++ })},
-		{name: "dmalen-packet", breaks: "writes the length of the first packet into the RETH", catches: "WIRE-RETH-001", scenarios: "mixed",
+		{name: "destqp-other", breaks: "addresses the QP beside the peer's", catches: "WIRE-BTH-002",
+			scenarios: "mixed",
+			tamper:    eachRequest(func(p *roce.Packet) { p.DestQP++ })},
+		{name: "dmalen-packet", breaks: "writes the length of the first packet into the RETH", catches: "WIRE-RETH-001",
+			scenarios: "mixed",
 			tamper: eachRequest(func(p *roce.Packet) {
 				if p.Opcode == roce.WriteFirst {
 					p.RETH.DMALen = uint32(p.Len)
 				}
 			})},
-		{name: "pkey-other", breaks: "sends with the P_Key of another partition", catches: "WIRE-BTH-004", scenarios: "mixed",
-			tamper: eachRequest(func(p *roce.Packet) { p.PKey = 0x8001 })},
+		{name: "pkey-other", breaks: "sends with the P_Key of another partition", catches: "WIRE-BTH-004",
+			scenarios: "mixed",
+			tamper:    eachRequest(func(p *roce.Packet) { p.PKey = 0x8001 })},
 		{name: "reth-on-middle", breaks: "puts a RETH on WRITE_MIDDLE", catches: "WIRE-RETH-002", scenarios: "mixed",
 			tamper: eachRequest(func(p *roce.Packet) {
 				if p.Opcode == roce.WriteMiddle {
@@ -44,8 +48,9 @@ func headers() []recipe {
 					p.Len = len(p.Payload)
 				}
 			})},
-		{name: "solicits-early", breaks: "sets SE on the FIRST of a message", catches: "WIRE-BTH-005", scenarios: "mixed",
-			tamper: eachRequest(func(p *roce.Packet) { p.SE = p.SE || p.Opcode.IsFirst() })},
+		{name: "solicits-early", breaks: "sets SE on the FIRST of a message", catches: "WIRE-BTH-005",
+			scenarios: "mixed",
+			tamper:    eachRequest(func(p *roce.Packet) { p.SE = p.SE || p.Opcode.IsFirst() })},
 		{name: "tver-one", breaks: "sends transport version 1", catches: "WIRE-BTH-001", scenarios: "mixed",
 			tamper: eachRequest(func(p *roce.Packet) { p.TVer = 1 })},
 	}
@@ -54,28 +59,32 @@ func headers() []recipe {
 // segments are the variants that cut messages into the wrong packets.
 func segments() []recipe {
 	return []recipe{
-		{name: "first-short", breaks: "cuts the FIRST of a message short by four bytes", catches: "WIRE-LEN-001", scenarios: "mixed",
+		{name: "first-short", breaks: "cuts the FIRST of a message short by four bytes", catches: "WIRE-LEN-001",
+			scenarios: "mixed",
 			tamper: eachRequest(func(p *roce.Packet) {
 				if p.Opcode == roce.SendFirst || p.Opcode == roce.WriteFirst {
 					p.Len -= 4
 					p.Payload = p.Payload[:p.Len]
 				}
 			})},
-		{name: "last-becomes-middle", breaks: "never ends a SEND of several packets", catches: "RC-OPC-001", scenarios: "mixed",
+		{name: "last-becomes-middle", breaks: "never ends a SEND of several packets", catches: "RC-OPC-001",
+			scenarios: "mixed",
 			tamper: eachRequest(func(p *roce.Packet) {
 				if p.Opcode == roce.SendLast {
 					p.Opcode = roce.SendMiddle
 				}
 			})},
-		{name: "mtu-half", breaks: "segments messages to half the path MTU", catches: "WIRE-LEN-001 WIRE-LEN-002", scenarios: "mixed",
-			attr: func(req, _ *engine.QP) { req.MTU /= 2 }},
+		{name: "mtu-half", breaks: "segments messages to half the path MTU", catches: "WIRE-LEN-001 WIRE-LEN-002",
+			scenarios: "mixed",
+			attr:      func(req, _ *engine.QP) { req.MTU /= 2 }},
 	}
 }
 
 // numbers are the variants that count PSNs wrongly.
 func numbers() []recipe {
 	return []recipe{
-		{name: "psn-far", breaks: "lets the span of outstanding PSNs reach half the PSN space", catches: "RC-PSN-004", scenarios: "loss",
+		{name: "psn-far", breaks: "lets the span of outstanding PSNs reach half the PSN space", catches: "RC-PSN-004",
+			scenarios: "loss",
 			tamper: func(e *end) {
 				sent := 0
 				e.req.out = func(p *roce.Packet) bool {
@@ -106,15 +115,17 @@ func limits() []recipe {
 		{name: "queue-deeper", breaks: "accepts twice as many work requests as the queue is deep",
 			catches: "RC-WIN-001 RC-WIN-002", scenarios: "window",
 			attr: func(req, _ *engine.QP) { req.QueueDepth *= 2 }},
-		{name: "read-depth", breaks: "has more READs outstanding than was negotiated", catches: "RC-READ-004", scenarios: "reads",
-			attr: func(req, _ *engine.QP) { req.MaxRdAtomic *= 2 }},
+		{name: "read-depth", breaks: "has more READs outstanding than was negotiated", catches: "RC-READ-004",
+			scenarios: "reads",
+			attr:      func(req, _ *engine.QP) { req.MaxRdAtomic *= 2 }},
 	}
 }
 
 // chatter are the variants that send when they must be silent.
 func chatter() []recipe {
 	return []recipe{
-		{name: "talks-when-done", breaks: "repeats its last request when nothing is outstanding", catches: "RC-CNS-002", scenarios: "mixed",
+		{name: "talks-when-done", breaks: "repeats its last request when nothing is outstanding", catches: "RC-CNS-002",
+			scenarios: "mixed",
 			tamper: func(e *end) {
 				var last roce.Packet
 				e.req.out = func(p *roce.Packet) bool { last = *p; return true }
@@ -125,7 +136,8 @@ func chatter() []recipe {
 					return true
 				}
 			}},
-		{name: "talks-in-error", breaks: "goes on sending in the error state", catches: "RC-ERR-001", scenarios: "bad-key",
+		{name: "talks-in-error", breaks: "goes on sending in the error state", catches: "RC-ERR-001",
+			scenarios: "bad-key",
 			tamper: func(e *end) {
 				var last roce.Packet
 				e.req.out = func(p *roce.Packet) bool { last = *p; return true }

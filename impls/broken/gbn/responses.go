@@ -39,7 +39,8 @@ func (o *order) take(p *roce.Packet, mtu int) (distance int) {
 // acknowledgements are the variants whose ACKs are wrong.
 func acknowledgements() []recipe {
 	return []recipe{
-		{name: "ack-decreases", breaks: "answers a duplicate with an ACK of the duplicate's PSN", catches: "RC-ACK-003", scenarios: "duplicates",
+		{name: "ack-decreases", breaks: "answers a duplicate with an ACK of the duplicate's PSN", catches: "RC-ACK-003",
+			scenarios: "duplicates",
 			tamper: func(e *end) {
 				o := order{e.qp.RecvPSN}
 				late, at := false, psn.PSN(0)
@@ -56,13 +57,15 @@ func acknowledgements() []recipe {
 			}},
 		{name: "ack-never", breaks: "never acknowledges", catches: "RC-ACK-001", scenarios: "mixed",
 			tamper: func(e *end) { e.resp.out = func(p *roce.Packet) bool { return !isACK(p) } }},
-		{name: "ack-next", breaks: "acknowledges the PSN that it expects", catches: "RC-ACK-002 RC-CNS-001", scenarios: "last-lost",
+		{name: "ack-next", breaks: "acknowledges the PSN that it expects", catches: "RC-ACK-002 RC-CNS-001",
+			scenarios: "last-lost",
 			tamper: eachResponse(func(p *roce.Packet) {
 				if isACK(p) {
 					p.PSN = p.PSN.Next()
 				}
 			})},
-		{name: "answers-in-error", breaks: "acknowledges requests in the error state", catches: "RC-ERR-001", scenarios: "bad-key",
+		{name: "answers-in-error", breaks: "acknowledges requests in the error state", catches: "RC-ERR-001",
+			scenarios: "bad-key",
 			tamper: func(e *end) {
 				failed := false
 				e.resp.out = func(p *roce.Packet) bool {
@@ -76,7 +79,8 @@ func acknowledgements() []recipe {
 					return true
 				}
 			}},
-		{name: "slow-ack", breaks: "acknowledges after most of the transport timer", catches: "RC-TMO-005", scenarios: "idle",
+		{name: "slow-ack", breaks: "acknowledges after most of the transport timer", catches: "RC-TMO-005",
+			scenarios: "idle",
 			tamper: func(e *end) {
 				e.resp.out = func(p *roce.Packet) bool {
 					late := *p
@@ -84,7 +88,8 @@ func acknowledgements() []recipe {
 					return false
 				}
 			}},
-		{name: "syndrome-reserved", breaks: "acknowledges with a reserved syndrome", catches: "WIRE-AETH-002", scenarios: "mixed",
+		{name: "syndrome-reserved", breaks: "acknowledges with a reserved syndrome", catches: "WIRE-AETH-002",
+			scenarios: "mixed",
 			tamper: eachResponse(func(p *roce.Packet) {
 				if isACK(p) {
 					p.AETH.Syndrome = 0x5F
@@ -96,7 +101,8 @@ func acknowledgements() []recipe {
 // counts are the variants whose MSN is wrong.
 func counts() []recipe {
 	return []recipe{
-		{name: "msn-counts-duplicates", breaks: "counts a duplicate in the MSN", catches: "RC-MSN-003", scenarios: "duplicates",
+		{name: "msn-counts-duplicates", breaks: "counts a duplicate in the MSN", catches: "RC-MSN-003",
+			scenarios: "duplicates",
 			tamper: func(e *end) {
 				o, more := order{e.qp.RecvPSN}, 0
 				e.resp.in = func(p *roce.Packet) bool {
@@ -107,7 +113,8 @@ func counts() []recipe {
 				}
 				e.resp.out = func(p *roce.Packet) bool { p.AETH.MSN = p.AETH.MSN.Add(more); return true }
 			}},
-		{name: "msn-late-for-reads", breaks: "counts a READ only when it has been answered", catches: "RC-MSN-002", scenarios: "reads",
+		{name: "msn-late-for-reads", breaks: "counts a READ only when it has been answered", catches: "RC-MSN-002",
+			scenarios: "reads",
 			tamper: eachResponse(func(p *roce.Packet) {
 				if p.Opcode == roce.ReadRespFirst {
 					p.AETH.MSN = p.AETH.MSN.Add(-1)
@@ -121,7 +128,8 @@ func counts() []recipe {
 // readAnswers are the variants that answer READs wrongly.
 func readAnswers() []recipe {
 	return []recipe{
-		{name: "aeth-missing", breaks: "sends READ_RESP_FIRST without an AETH", catches: "WIRE-AETH-001", scenarios: "mixed",
+		{name: "aeth-missing", breaks: "sends READ_RESP_FIRST without an AETH", catches: "WIRE-AETH-001",
+			scenarios: "mixed",
 			tamper: eachResponse(func(p *roce.Packet) {
 				if p.Opcode == roce.ReadRespFirst {
 					word := binary.BigEndian.Uint32(p.Payload) // a decoder takes the first word of payload for it
@@ -130,7 +138,8 @@ func readAnswers() []recipe {
 					p.Len -= 4
 				}
 			})},
-		{name: "read-end", breaks: "sends the last response of a READ as a MIDDLE", catches: "RC-READ-001", scenarios: "mixed",
+		{name: "read-end", breaks: "sends the last response of a READ as a MIDDLE", catches: "RC-READ-001",
+			scenarios: "mixed",
 			tamper: eachResponse(func(p *roce.Packet) {
 				if p.Opcode == roce.ReadRespLast {
 					p.Opcode = roce.ReadRespMiddle
@@ -139,9 +148,12 @@ func readAnswers() []recipe {
 		{name: "read-forgotten", breaks: "drops a duplicate READ", catches: "RC-READ-003", scenarios: "duplicates",
 			tamper: func(e *end) {
 				o := order{e.qp.RecvPSN}
-				e.resp.in = func(p *roce.Packet) bool { return o.take(p, e.qp.MTU) >= 0 || p.Opcode != roce.ReadRequest }
+				e.resp.in = func(p *roce.Packet) bool {
+					return o.take(p, e.qp.MTU) >= 0 || p.Opcode != roce.ReadRequest
+				}
 			}},
-		{name: "reads-overtaken", breaks: "lets acknowledgements overtake READ responses", catches: "RC-ACK-006", scenarios: "mixed",
+		{name: "reads-overtaken", breaks: "lets acknowledgements overtake READ responses", catches: "RC-ACK-006",
+			scenarios: "mixed",
 			tamper: func(e *end) {
 				var held []roce.Packet
 				e.resp.out = func(p *roce.Packet) bool {
@@ -162,7 +174,8 @@ func notReady() []recipe {
 	return []recipe{
 		{name: "rnr-code", breaks: "puts another timer code into its RNR NAK", catches: "RC-RNR-001", scenarios: "rnr",
 			attr: func(_, resp *engine.QP) { resp.MinRNRTimer++ }},
-		{name: "rnr-for-write", breaks: "answers a WRITE with an RNR NAK when no receive is posted", catches: "RC-RNR-004", scenarios: "rnr",
+		{name: "rnr-for-write", breaks: "answers a WRITE with an RNR NAK when no receive is posted",
+			catches: "RC-RNR-004", scenarios: "rnr",
 			tamper: func(e *end) {
 				said := false
 				e.resp.in = func(p *roce.Packet) bool {

@@ -6,7 +6,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// posting makes a variant that does something else than it was asked for: change gets each request before the engine does.
+// posting makes a variant that does something else than it was asked for: change gets each request before the engine
+// does.
 func posting(change func(wr *engine.WorkRequest)) func(*end) {
 	return func(e *end) {
 		e.req.post = func(wr *engine.WorkRequest) bool { change(wr); return true }
@@ -19,20 +20,23 @@ func work() []recipe { return append(misdone(), mistold()...) }
 // misdone are those that send something else than they were asked for, or nothing.
 func misdone() []recipe {
 	return []recipe{
-		{name: "work-half", breaks: "takes ten requests and no more", catches: "WRK-POST-001 WRK-IDLE-001", scenarios: "work",
+		{name: "work-half", breaks: "takes ten requests and no more", catches: "WRK-POST-001 WRK-IDLE-001",
+			scenarios: "work",
 			tamper: func(e *end) {
 				taken := 0
 				e.req.full = func() bool { taken++; return taken > 10 }
 			}},
-		{name: "work-short", breaks: "WRITEs 512 bytes where more are asked for", catches: "WRK-WIRE-001", scenarios: "work",
-			tamper: posting(func(wr *engine.WorkRequest) { wr.Len = min(wr.Len, 512) })},
+		{name: "work-short", breaks: "WRITEs 512 bytes where more are asked for", catches: "WRK-WIRE-001",
+			scenarios: "work",
+			tamper:    posting(func(wr *engine.WorkRequest) { wr.Len = min(wr.Len, 512) })},
 		{name: "work-send", breaks: "SENDs what it is to WRITE", catches: "WRK-WIRE-001", scenarios: "work",
 			tamper: posting(func(wr *engine.WorkRequest) {
 				if wr.Op == engine.OpWrite {
 					wr.Op = engine.OpSend
 				}
 			})},
-		{name: "work-astray", breaks: "WRITEs every seventh message to another address", catches: "WRK-WIRE-001", scenarios: "work",
+		{name: "work-astray", breaks: "WRITEs every seventh message to another address", catches: "WRK-WIRE-001",
+			scenarios: "work",
 			tamper: posting(func(wr *engine.WorkRequest) {
 				if wr.ID%7 == 6 {
 					wr.RemoteVA += 64
@@ -40,7 +44,8 @@ func misdone() []recipe {
 			})},
 		{name: "work-imm", breaks: "sends another immediate", catches: "WRK-WIRE-001", scenarios: "work",
 			tamper: posting(func(wr *engine.WorkRequest) { wr.Imm++ })},
-		{name: "work-swapped", breaks: "sends requests in pairs, the later one first", catches: "WRK-WIRE-002", scenarios: "work",
+		{name: "work-swapped", breaks: "sends requests in pairs, the later one first", catches: "WRK-WIRE-002",
+			scenarios: "work",
 			tamper: func(e *end) {
 				var held []engine.WorkRequest
 				inner := e.req.inner.(engine.Requester)
@@ -54,7 +59,8 @@ func misdone() []recipe {
 					return false
 				}
 			}},
-		{name: "work-stops", breaks: "forgets that it waits for an answer", catches: "WRK-PROG-001", scenarios: "last-lost",
+		{name: "work-stops", breaks: "forgets that it waits for an answer", catches: "WRK-PROG-001",
+			scenarios: "last-lost",
 			tamper: func(e *end) {
 				e.req.timer = func(vtime.Time, bool) (vtime.Time, bool) { return 0, false }
 			}},
@@ -73,7 +79,8 @@ func mistold() []recipe {
 					return true
 				}
 			}},
-		{name: "cqe-invents", breaks: "completes a refused request with an error that nobody told of", catches: "WRK-CQE-002", scenarios: "bad-key",
+		{name: "cqe-invents", breaks: "completes a refused request with an error that nobody told of",
+			catches: "WRK-CQE-002", scenarios: "bad-key",
 			tamper: func(e *end) {
 				e.req.event = func(ev *engine.Event) bool {
 					if ev.Kind == engine.CQE && ev.Status == engine.StatusRemoteAccess {
@@ -82,7 +89,8 @@ func mistold() []recipe {
 					return true
 				}
 			}},
-		{name: "cqe-flushes-all", breaks: "flushes the request that failed as well", catches: "WRK-CQE-003", scenarios: "bad-key",
+		{name: "cqe-flushes-all", breaks: "flushes the request that failed as well", catches: "WRK-CQE-003",
+			scenarios: "bad-key",
 			tamper: func(e *end) {
 				e.req.event = func(ev *engine.Event) bool {
 					if ev.Kind == engine.CQE && ev.Status != engine.StatusSuccess {
@@ -91,7 +99,8 @@ func mistold() []recipe {
 					return true
 				}
 			}},
-		{name: "nak-for-nothing", breaks: "refuses the third request of a QP whatever it asks for", catches: "WRK-NAK-001", scenarios: "two-keys",
+		{name: "nak-for-nothing", breaks: "refuses the third request of a QP whatever it asks for",
+			catches: "WRK-NAK-001", scenarios: "two-keys",
 			tamper: func(e *end) {
 				acks := 0
 				e.resp.out = func(p *roce.Packet) bool {
@@ -103,7 +112,8 @@ func mistold() []recipe {
 					return true
 				}
 			}},
-		{name: "receives-swapped", breaks: "completes receives in pairs, the later one first", catches: "WRK-RCV-001", scenarios: "work",
+		{name: "receives-swapped", breaks: "completes receives in pairs, the later one first", catches: "WRK-RCV-001",
+			scenarios: "work",
 			tamper: func(e *end) {
 				var held []engine.Event
 				e.resp.event = func(ev *engine.Event) bool {
@@ -115,7 +125,8 @@ func mistold() []recipe {
 					return true
 				}
 			}},
-		{name: "counts-too-many", breaks: "finds a wrong ICRC on frames that have a good one", catches: "WRK-COUNT-001", scenarios: "corrupted",
+		{name: "counts-too-many", breaks: "finds a wrong ICRC on frames that have a good one", catches: "WRK-COUNT-001",
+			scenarios: "corrupted",
 			impl: func(impl *engine.Implementation) {
 				n := 0
 				receiving(func(b []byte) []byte {

@@ -1,8 +1,8 @@
-// Package irn is IRN engines that are wrong on purpose, one behaviour broken in each, to prove that every rule of the family
-// can fail.
+// Package irn is IRN engines that are wrong on purpose, one behaviour broken in each, to prove that every rule of the
+// family can fail.
 //
-// Nothing of the right engine is changed. A variant puts it behind a shell that alters, drops, repeats or makes up packets,
-// or gives a wrong account of the engine's variables; or it runs with other parameters than the run says.
+// Nothing of the right engine is changed. A variant puts it behind a shell that alters, drops, repeats or makes up
+// packets, or gives a wrong account of the engine's variables; or it runs with other parameters than the run says.
 package irn
 
 import (
@@ -18,5 +18,6 @@ var stimuli embed.FS
 
 // Family returns the variants.
 func Family() broken.Family {
-	return broken.Make(irn.Implementation, stimuli, slices.Concat(reports(), nackers(), fillers(), flows(), holes(), places(), readers())...)
+	return broken.Make(irn.Implementation, stimuli, slices.Concat(reports(), nackers(), fillers(), flows(), holes(),
+		places(), readers())...)
 }

@@ -47,13 +47,15 @@ func reports() []broken.Recipe {
 		return func(e *shell.End) { e.Req.Report, e.Resp.Report = hook, hook }
 	}
 	return []broken.Recipe{
-		{Name: "bitmap-one-kind", Breaks: "takes the end of every message for one that completes a receive", Catches: "IRN-BMP-001",
+		{Name: "bitmap-one-kind", Breaks: "takes the end of every message for one that completes a receive",
+			Catches:   "IRN-BMP-001",
 			Scenarios: "messages", Tamper: report(func(v shell.Vars) {
 				const low = 0x1555555555555555
 				bits := v.At("rcv_bitmap")
 				*bits |= *bits & low << 1
 			})},
-		{Name: "recover-frozen", Breaks: "leaves recoverSN where recovery began", Catches: "IRN-REC-005", Scenarios: "two",
+		{Name: "recover-frozen", Breaks: "leaves recoverSN where recovery began",
+			Catches: "IRN-REC-005", Scenarios: "two",
 			Tamper: func(e *shell.End) {
 				inside, first := false, int64(0)
 				e.Req.Report = func(v shell.Vars) {
@@ -67,7 +69,8 @@ func reports() []broken.Recipe {
 					}
 				}
 			}},
-		{Name: "recovery-by-nack", Breaks: "is in recovery before anything is sent again", Catches: "IRN-REC-001", Scenarios: "single",
+		{Name: "recovery-by-nack", Breaks: "is in recovery before anything is sent again", Catches: "IRN-REC-001",
+			Scenarios: "single",
 			Tamper: report(func(v shell.Vars) {
 				if *v.At("do_retransmit") != 0 {
 					*v.At("in_recovery") = 1
@@ -86,8 +89,9 @@ func nackers() []broken.Recipe {
 				}
 				return true
 			})},
-		{Name: "duplicate-silent", Breaks: "does not acknowledge duplicates", Catches: "IRN-SACK-003", Scenarios: "duplicate",
-			Tamper: arrivals(func(_ *shell.End, p *roce.Packet, next psn.PSN) bool { return !p.PSN.Less(next) })},
+		{Name: "duplicate-silent", Breaks: "does not acknowledge duplicates", Catches: "IRN-SACK-003",
+			Scenarios: "duplicate",
+			Tamper:    arrivals(func(_ *shell.End, p *roce.Packet, next psn.PSN) bool { return !p.PSN.Less(next) })},
 		{Name: "nack-invented", Breaks: "sends every NACK twice", Catches: "IRN-NRM-001", Scenarios: "single",
 			Tamper: answers(func(e *shell.End, p *roce.Packet) bool {
 				if isNACK(p) {
@@ -95,7 +99,8 @@ func nackers() []broken.Recipe {
 				}
 				return true
 			})},
-		{Name: "nack-skipped", Breaks: "answers every second packet out of order", Catches: "IRN-SACK-001", Scenarios: "single",
+		{Name: "nack-skipped", Breaks: "answers every second packet out of order", Catches: "IRN-SACK-001",
+			Scenarios: "single",
 			Tamper: func(e *shell.End) {
 				n := 0
 				answers(func(_ *shell.End, p *roce.Packet) bool {
@@ -105,7 +110,8 @@ func nackers() []broken.Recipe {
 					return !isNACK(p) || n%2 == 1
 				})(e)
 			}},
-		{Name: "repeat-silent", Breaks: "says nothing to a packet out of order that it has already", Catches: "IRN-SACK-004", Scenarios: "duplicate",
+		{Name: "repeat-silent", Breaks: "says nothing to a packet out of order that it has already",
+			Catches: "IRN-SACK-004", Scenarios: "duplicate",
 			Tamper: func(e *shell.End) {
 				seen := map[psn.PSN]bool{}
 				arrivals(func(_ *shell.End, p *roce.Packet, next psn.PSN) bool {
@@ -120,9 +126,11 @@ func nackers() []broken.Recipe {
 // fillers are the variants that do not wait for the hole to be filled, or fill it wrongly.
 func fillers() []broken.Recipe {
 	return []broken.Recipe{
-		{Name: "complete-early", Breaks: "completes a receive when its message is complete, whatever is missing before it", Catches: "IRN-CQE-001",
+		{Name: "complete-early", Breaks: "completes a receive when its message is complete, whatever " +
+			"is missing before it", Catches: "IRN-CQE-001",
 			Scenarios: "messages", Tamper: completeEarly},
-		{Name: "fill-nacked", Breaks: "answers what comes in order with a NACK while more is kept", Catches: "IRN-SACK-002", Scenarios: "two",
+		{Name: "fill-nacked", Breaks: "answers what comes in order with a NACK while more is kept",
+			Catches: "IRN-SACK-002", Scenarios: "two",
 			Tamper: func(e *shell.End) {
 				before := false
 				answers(func(_ *shell.End, p *roce.Packet) bool {
@@ -135,7 +143,8 @@ func fillers() []broken.Recipe {
 					return true
 				})(e)
 			}},
-		{Name: "fill-one", Breaks: "does not look into the bitmap when a hole is filled", Catches: "IRN-BMP-002", Scenarios: "single",
+		{Name: "fill-one", Breaks: "does not look into the bitmap when a hole is filled", Catches: "IRN-BMP-002",
+			Scenarios: "single",
 			Tamper: func(e *shell.End) {
 				missing, open := psn.PSN(0), false
 				answers(func(_ *shell.End, p *roce.Packet) bool {
@@ -146,7 +155,8 @@ func fillers() []broken.Recipe {
 					return true
 				})(e)
 			}},
-		{Name: "homeless-refused", Breaks: "refuses a SEND that has no receive before its turn", Catches: "IRN-PLC-003", Scenarios: "no-receive",
+		{Name: "homeless-refused", Breaks: "refuses a SEND that has no receive before its turn", Catches: "IRN-PLC-003",
+			Scenarios: "no-receive",
 			Tamper: func(e *shell.End) {
 				receives := uint32(0)
 				e.Resp.Receive = func(engine.ReceiveRequest) { receives++ }
@@ -173,7 +183,8 @@ func completeEarly(e *shell.End) {
 			id := receives[p.SO.SN].ID
 			if !told[id] {
 				told[id] = true
-				e.Resp.Tell(engine.Event{Kind: engine.ReceiveCQE, Op: engine.OpSend, ID: id, Len: uint32(p.Len), PSN: p.PSN})
+				e.Resp.Tell(engine.Event{Kind: engine.ReceiveCQE, Op: engine.OpSend, ID: id,
+					Len: uint32(p.Len), PSN: p.PSN})
 			}
 		}
 		return true

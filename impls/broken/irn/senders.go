@@ -22,14 +22,16 @@ type watch struct {
 
 	fresh func(p *roce.Packet) bool // a request leaves for the first time
 	retry func(p *roce.Packet) bool // a request leaves again
-	heard func(p *roce.Packet) bool // an ACK or NACK comes, and the state is the one after it; moved tells whether una moved
+	// an ACK or NACK comes, and the state is the one after it; moved tells whether una moved
+	heard func(p *roce.Packet) bool
 	moved bool
 }
 
 // watching sets a watch on a requester; set gives it its hooks.
 func watching(set func(w *watch)) func(*shell.End) {
 	return func(e *shell.End) {
-		w := &watch{e: e, una: e.QP.SendPSN, next: e.QP.SendPSN, high: e.QP.SendPSN, sent: map[psn.PSN]roce.Packet{}, again: map[psn.PSN]bool{}}
+		w := &watch{e: e, una: e.QP.SendPSN, next: e.QP.SendPSN, high: e.QP.SendPSN, sent: map[psn.PSN]roce.Packet{},
+			again: map[psn.PSN]bool{}}
 		set(w)
 		e.Req.Out, e.Req.In = w.out, w.in
 		e.Req.Event = func(ev *engine.Event) bool {
@@ -91,8 +93,10 @@ func (w *watch) repeat(p psn.PSN) {
 // flows are the variants that send too much, too little or at the wrong time.
 func flows() []broken.Recipe {
 	return []broken.Recipe{
-		{Name: "cap-ignored", Breaks: "has more in flight than the cap", Catches: "IRN-FC-001", Scenarios: "full", Params: engine.Params{"cap": "500"}},
-		{Name: "full-holds", Breaks: "sends nothing again while its window is full", Catches: "IRN-FC-002", Scenarios: "full",
+		{Name: "cap-ignored", Breaks: "has more in flight than the cap", Catches: "IRN-FC-001", Scenarios: "full",
+			Params: engine.Params{"cap": "500"}},
+		{Name: "full-holds", Breaks: "sends nothing again while its window is full", Catches: "IRN-FC-002",
+			Scenarios: "full",
 			Tamper: watching(func(w *watch) {
 				w.retry = func(*roce.Packet) bool { return w.timed || w.next.Sub(w.una) < 8 }
 			})},
@@ -115,7 +119,8 @@ func flows() []broken.Recipe {
 			})},
 		{Name: "timeout-low", Breaks: "uses RTO_low whatever is in flight", Catches: "IRN-RTO-001", Scenarios: "window",
 			Params: engine.Params{"rto_high": "60us"}},
-		{Name: "timeout-window", Breaks: "goes back N when the timer expires", Catches: "IRN-RTO-002", Scenarios: "lost-twice",
+		{Name: "timeout-window", Breaks: "goes back N when the timer expires", Catches: "IRN-RTO-002",
+			Scenarios: "lost-twice",
 			Tamper: watching(func(w *watch) {
 				w.retry = func(p *roce.Packet) bool {
 					if w.timed && len(w.again) == 0 {
@@ -132,7 +137,8 @@ func flows() []broken.Recipe {
 // holes are the variants that fill holes wrongly.
 func holes() []broken.Recipe {
 	return []broken.Recipe{
-		{Name: "acked-too", Breaks: "sends a packet again that is acknowledged", Catches: "IRN-REC-003", Scenarios: "two",
+		{Name: "acked-too", Breaks: "sends a packet again that is acknowledged",
+			Catches: "IRN-REC-003", Scenarios: "two",
 			Tamper: watching(func(w *watch) {
 				var first *roce.Packet
 				w.fresh = func(p *roce.Packet) bool {
@@ -150,7 +156,8 @@ func holes() []broken.Recipe {
 					return true
 				}
 			})},
-		{Name: "hole-twice", Breaks: "sends every hole but the first again twice", Catches: "IRN-REC-004", Scenarios: "two",
+		{Name: "hole-twice", Breaks: "sends every hole but the first again twice",
+			Catches: "IRN-REC-004", Scenarios: "two",
 			Tamper: watching(func(w *watch) {
 				w.retry = func(p *roce.Packet) bool {
 					if p.PSN != w.una {
@@ -174,7 +181,8 @@ func holes() []broken.Recipe {
 					return false
 				}
 			})},
-		{Name: "partial-twice", Breaks: "sends what an ACK makes the oldest again, though it was sent already", Catches: "IRN-REC-008",
+		{Name: "partial-twice", Breaks: "sends what an ACK makes the oldest again, though it was sent already",
+			Catches:   "IRN-REC-008",
 			Scenarios: "two", Tamper: watching(func(w *watch) {
 				w.heard = func(*roce.Packet) bool {
 					if w.moved && w.recovering && w.again[w.una] {
@@ -183,7 +191,8 @@ func holes() []broken.Recipe {
 					return true
 				}
 			})},
-		{Name: "sack-unheeded", Breaks: "does not look at the SACK of a packet that waits to be sent again", Catches: "IRN-REC-007", Scenarios: "late",
+		{Name: "sack-unheeded", Breaks: "does not look at the SACK of a packet that waits to be sent again",
+			Catches: "IRN-REC-007", Scenarios: "late",
 			Tamper: watching(func(w *watch) {
 				w.heard = func(p *roce.Packet) bool { return isACK(p) || !p.SACK.PSN.Less(w.high) }
 			})},
@@ -193,7 +202,8 @@ func holes() []broken.Recipe {
 // places are the variants whose packets say the wrong place.
 func places() []broken.Recipe {
 	return []broken.Recipe{
-		{Name: "place-of-message", Breaks: "gives every packet of a WRITE the address of its first", Catches: "IRN-PLC-001", Scenarios: "messages",
+		{Name: "place-of-message", Breaks: "gives every packet of a WRITE the address of its first",
+			Catches: "IRN-PLC-001", Scenarios: "messages",
 			Tamper: func(e *shell.End) {
 				va := uint64(0)
 				e.Req.Out = func(p *roce.Packet) bool {
@@ -205,7 +215,8 @@ func places() []broken.Recipe {
 					return true
 				}
 			}},
-		{Name: "place-without-offset", Breaks: "gives every packet of a SEND the offset of its first", Catches: "IRN-PLC-002", Scenarios: "messages",
+		{Name: "place-without-offset", Breaks: "gives every packet of a SEND the offset of its first",
+			Catches: "IRN-PLC-002", Scenarios: "messages",
 			Tamper: func(e *shell.End) { e.Req.Out = func(p *roce.Packet) bool { p.SO.Offset = 0; return true } }},
 	}
 }
@@ -213,7 +224,8 @@ func places() []broken.Recipe {
 // readers are the variants that do not read as they should.
 func readers() []broken.Recipe {
 	return []broken.Recipe{
-		{Name: "read-gap", Breaks: "leaves a number out between the answers to two READs", Catches: "IRN-RD-001", Scenarios: "reads",
+		{Name: "read-gap", Breaks: "leaves a number out between the answers to two READs", Catches: "IRN-RD-001",
+			Scenarios: "reads",
 			Tamper: func(e *shell.End) {
 				e.Resp.Out = func(p *roce.Packet) bool {
 					if p.Opcode.IsReadResponse() {
@@ -228,7 +240,8 @@ func readers() []broken.Recipe {
 					return true
 				}
 			}},
-		{Name: "read-swapped", Breaks: "answers READs in pairs, the second first", Catches: "IRN-RD-004", Scenarios: "read-order",
+		{Name: "read-swapped", Breaks: "answers READs in pairs, the second first", Catches: "IRN-RD-004",
+			Scenarios: "read-order",
 			Tamper: func(e *shell.End) {
 				swap := func(p *roce.Packet) bool {
 					if p.Opcode.IsReadResponse() {
@@ -238,7 +251,8 @@ func readers() []broken.Recipe {
 				}
 				e.Resp.Out, e.Req.In = swap, swap
 			}},
-		{Name: "read-twice", Breaks: "sends every READ response that is missing again twice", Catches: "IRN-RD-003", Scenarios: "reads",
+		{Name: "read-twice", Breaks: "sends every READ response that is missing again twice", Catches: "IRN-RD-003",
+			Scenarios: "reads",
 			Tamper: func(e *shell.End) {
 				next, begun := psn.PSN(0), false
 				e.Resp.Out = func(p *roce.Packet) bool {
@@ -253,7 +267,8 @@ func readers() []broken.Recipe {
 					return true
 				}
 			}},
-		{Name: "read-unanswered", Breaks: "answers only READ responses that come in order", Catches: "IRN-RD-002", Scenarios: "reads",
+		{Name: "read-unanswered", Breaks: "answers only READ responses that come in order", Catches: "IRN-RD-002",
+			Scenarios: "reads",
 			Tamper: func(e *shell.End) {
 				e.Req.Out = func(p *roce.Packet) bool { return !p.Opcode.IsReadAck() || p.SACK.PSN == p.PSN }
 			}},

@@ -1,5 +1,5 @@
-// Package lowar is LoWAR endpoints that are wrong on purpose, one behaviour broken in each, to prove that every rule of the
-// family can fail.
+// Package lowar is LoWAR endpoints that are wrong on purpose, one behaviour broken in each, to prove that every rule of
+// the family can fail.
 //
 // Nothing of the right engine is changed. A variant puts it behind a shell that alters, drops, repeats or makes up
 // packets, changes what is placed in memory or whole frames, or gives a wrong account of the engine's variables; or it

@@ -57,13 +57,15 @@ func changed(payload []byte) []byte {
 
 // answer makes a response up.
 func answer(e *shell.End, p psn.PSN, s roce.Syndrome) roce.Packet {
-	return roce.Packet{BTH: roce.BTH{Opcode: roce.Acknowledge, DestQP: e.QP.DestQPN, PKey: e.QP.PKey, PSN: p}, AETH: roce.AETH{Syndrome: s}}
+	return roce.Packet{BTH: roce.BTH{Opcode: roce.Acknowledge, DestQP: e.QP.DestQPN, PKey: e.QP.PKey, PSN: p},
+		AETH: roce.AETH{Syndrome: s}}
 }
 
 // fake makes a repair packet up that nobody asked for.
 func fake(e *shell.End, base psn.PSN, n int, k bool) roce.Packet {
 	return roce.Packet{BTH: roce.BTH{Opcode: roce.LoWAR, DestQP: e.QP.DestQPN}, Payload: make([]byte, 16), Len: 16,
-		Repair: roce.Repair{Type: roce.RepairData, Version: roce.RepairVersion, Base: base, N: uint16(n), R: 8, C: 2, Responses: k}}
+		Repair: roce.Repair{Type: roce.RepairData, Version: roce.RepairVersion, Base: base, N: uint16(n), R: 8,
+			C: 2, Responses: k}}
 }
 
 // shimFrame changes the frames of the shim as they leave; at is where their opcode is.
@@ -81,35 +83,44 @@ func shimFrame(change func(frame []byte, at int)) func(*engine.Implementation) {
 // headers are the senders whose packets of the shim say something wrong.
 func headers() []broken.Recipe {
 	return []broken.Recipe{
-		{Name: "base-next", Breaks: "names the second packet of a block as its first", Catches: "LOWAR-ENC-007", Scenarios: "clean",
-			Tamper: header(func(h *roce.Repair) { h.Base = h.Base.Next() })},
-		{Name: "icrc-masked", Breaks: "masks the type in the ICRC, as if it were a BTH", Catches: "LOWAR-HDR-004", Scenarios: "clean",
+		{Name: "base-next", Breaks: "names the second packet of a block as its first", Catches: "LOWAR-ENC-007",
+			Scenarios: "clean",
+			Tamper:    header(func(h *roce.Repair) { h.Base = h.Base.Next() })},
+		{Name: "icrc-masked", Breaks: "masks the type in the ICRC, as if it were a BTH", Catches: "LOWAR-HDR-004",
+			Scenarios: "clean",
 			Change: shimFrame(func(frame []byte, at int) {
 				kind := frame[at+4]
 				frame[at+4] = 0xFF
 				roce.Reseal(frame)
 				frame[at+4] = kind
 			})},
-		{Name: "last-length", Breaks: "gives the last packet of a message four bytes too many", Catches: "LOWAR-ENC-006", Scenarios: "clean",
+		{Name: "last-length", Breaks: "gives the last packet of a message four bytes too many",
+			Catches: "LOWAR-ENC-006", Scenarios: "clean",
 			Tamper: header(func(h *roce.Repair) {
 				if h.HasLast {
 					h.LastLen += 4
 				}
 			})},
-		{Name: "other-port", Breaks: "sends repair packets from a port of their own", Catches: "LOWAR-HDR-002", Scenarios: "clean",
+		{Name: "other-port", Breaks: "sends repair packets from a port of their own", Catches: "LOWAR-HDR-002",
+			Scenarios: "clean",
 			Change: shimFrame(func(frame []byte, _ int) {
 				if at, _, ok := roce.FieldSpan(frame, "udpsport"); ok {
 					frame[at] ^= 0x20
 					roce.Reseal(frame)
 				}
 			})},
-		{Name: "type-unknown", Breaks: "sends packets of a type that there is not", Catches: "LOWAR-HDR-001", Scenarios: "clean",
-			Tamper: repairs(func(_ *shell.End, p *roce.Packet) bool { p.Repair.Type = 9; return true })},
-		{Name: "version-two", Breaks: "sends another version of the header", Catches: "LOWAR-HDR-003", Scenarios: "clean",
-			Tamper: header(func(h *roce.Repair) { h.Version = 2 })},
-		{Name: "announces-nothing", Breaks: "changes (r, c) without a word", Catches: "LOWAR-NEG-001", Scenarios: "adaptive",
+		{Name: "type-unknown", Breaks: "sends packets of a type that there is not", Catches: "LOWAR-HDR-001",
+			Scenarios: "clean",
+			Tamper:    repairs(func(_ *shell.End, p *roce.Packet) bool { p.Repair.Type = 9; return true })},
+		{Name: "version-two", Breaks: "sends another version of the header", Catches: "LOWAR-HDR-003",
+			Scenarios: "clean",
+			Tamper:    header(func(h *roce.Repair) { h.Version = 2 })},
+		{Name: "announces-nothing", Breaks: "changes (r, c) without a word", Catches: "LOWAR-NEG-001",
+			Scenarios: "adaptive",
 			Tamper: func(e *shell.End) {
-				e.Req.Out = func(p *roce.Packet) bool { return p.Opcode != roce.LoWAR || p.Repair.Type != roce.RepairAnnounce }
+				e.Req.Out = func(p *roce.Packet) bool {
+					return p.Opcode != roce.LoWAR || p.Repair.Type != roce.RepairAnnounce
+				}
 			}},
 	}
 }
@@ -117,16 +128,19 @@ func headers() []broken.Recipe {
 // payloads are the senders that code something wrong, or not at all.
 func payloads() []broken.Recipe {
 	return []broken.Recipe{
-		{Name: "double-is-not", Breaks: "sends for a message of one packet something else than that packet", Catches: "LOWAR-ENC-005", Scenarios: "clean",
+		{Name: "double-is-not", Breaks: "sends for a message of one packet something else than that packet",
+			Catches: "LOWAR-ENC-005", Scenarios: "clean",
 			Tamper: repairs(func(_ *shell.End, p *roce.Packet) bool {
 				if p.Repair.N == 1 {
 					p.Payload = changed(p.Payload)
 				}
 				return true
 			})},
-		{Name: "xor-wrong", Breaks: "sends repair packets that are not the XOR of their packets", Catches: "LOWAR-ENC-003", Scenarios: "clean",
+		{Name: "xor-wrong", Breaks: "sends repair packets that are not the XOR of their packets",
+			Catches: "LOWAR-ENC-003", Scenarios: "clean",
 			Tamper: repairs(func(_ *shell.End, p *roce.Packet) bool { p.Payload = changed(p.Payload); return true })},
-		{Name: "marks-data", Breaks: "says in a reserved bit of the BTH that a packet is coded", Catches: "LOWAR-TRN-001", Scenarios: "clean",
+		{Name: "marks-data", Breaks: "says in a reserved bit of the BTH that a packet is coded",
+			Catches: "LOWAR-TRN-001", Scenarios: "clean",
 			Tamper: func(e *shell.End) {
 				e.Req.Out = func(p *roce.Packet) bool {
 					if isData(p) {
@@ -147,7 +161,8 @@ func payloads() []broken.Recipe {
 			}},
 		{Name: "reads-bare", Breaks: "does not code READ responses", Catches: "LOWAR-ENC-010", Scenarios: "reads",
 			Tamper: func(e *shell.End) { e.Resp.Out = func(p *roce.Packet) bool { return !isRepair(p) } }},
-		{Name: "codes-requests", Breaks: "sends a repair packet for a READ request", Catches: "LOWAR-ENC-011", Scenarios: "reads",
+		{Name: "codes-requests", Breaks: "sends a repair packet for a READ request", Catches: "LOWAR-ENC-011",
+			Scenarios: "reads",
 			Tamper: func(e *shell.End) {
 				e.Req.Out = func(p *roce.Packet) bool {
 					if p.Opcode.IsRead() {
@@ -164,9 +179,11 @@ func payloads() []broken.Recipe {
 // blocks are the senders whose repair packets come at the wrong time, or in the wrong number.
 func blocks() []broken.Recipe {
 	return []broken.Recipe{
-		{Name: "block-goes-on", Breaks: "sends the repair packet of a block that a retransmission interrupts", Catches: "LOWAR-ENC-009", Scenarios: "two",
+		{Name: "block-goes-on", Breaks: "sends the repair packet of a block that a retransmission interrupts",
+			Catches: "LOWAR-ENC-009", Scenarios: "two",
 			Tamper: interrupted},
-		{Name: "depth-literal", Breaks: "sends repair packets after every c-th packet, as line 5 of the algorithm says", Catches: "LOWAR-ENC-001",
+		{Name: "depth-literal", Breaks: "sends repair packets after every c-th packet, as line 5 of the algorithm says",
+			Catches:   "LOWAR-ENC-001",
 			Scenarios: "clean", Tamper: func(e *shell.End) {
 				first := psn.PSN(0)
 				e.Req.Out = func(p *roce.Packet) bool {
@@ -181,8 +198,11 @@ func blocks() []broken.Recipe {
 					return true
 				}
 			}},
-		{Name: "one-repair-less", Breaks: "leaves out the last repair packet of a block", Catches: "LOWAR-ENC-002", Scenarios: "clean",
-			Tamper: repairs(func(_ *shell.End, p *roce.Packet) bool { return p.Repair.N == 1 || p.Repair.ISN == 0 })},
+		{Name: "one-repair-less", Breaks: "leaves out the last repair packet of a block", Catches: "LOWAR-ENC-002",
+			Scenarios: "clean",
+			Tamper: repairs(func(_ *shell.End, p *roce.Packet) bool {
+				return p.Repair.N == 1 || p.Repair.ISN == 0
+			})},
 		{Name: "repairs-twice", Breaks: "sends every repair packet twice", Catches: "LOWAR-OVH-001", Scenarios: "long",
 			Tamper: repairs(func(e *shell.End, p *roce.Packet) bool {
 				x := *p
@@ -190,7 +210,8 @@ func blocks() []broken.Recipe {
 				e.Req.Send(x)
 				return false
 			})},
-		{Name: "spans-messages", Breaks: "puts two messages into one block", Catches: "LOWAR-ENC-004", Scenarios: "clean",
+		{Name: "spans-messages", Breaks: "puts two messages into one block", Catches: "LOWAR-ENC-004",
+			Scenarios: "clean",
 			Tamper: func(e *shell.End) {
 				var before roce.Repair
 				repairs(func(_ *shell.End, p *roce.Packet) bool {
@@ -230,7 +251,8 @@ func interrupted(e *shell.End) {
 // recovering are the receivers that recover too little, or something else.
 func recovering() []broken.Recipe {
 	return []broken.Recipe{
-		{Name: "first-needed", Breaks: "cannot decode a block whose first packet is lost", Catches: "LOWAR-DEC-003", Scenarios: "first",
+		{Name: "first-needed", Breaks: "cannot decode a block whose first packet is lost", Catches: "LOWAR-DEC-003",
+			Scenarios: "first",
 			Tamper: func(e *shell.End) {
 				came := map[psn.PSN]bool{}
 				e.Resp.In = func(p *roce.Packet) bool {
@@ -240,7 +262,8 @@ func recovering() []broken.Recipe {
 					return !isRepair(p) || came[p.Repair.Base]
 				}
 			}},
-		{Name: "needs-announcement", Breaks: "recovers nothing before it has heard an announcement", Catches: "LOWAR-NEG-002", Scenarios: "announcements-lost",
+		{Name: "needs-announcement", Breaks: "recovers nothing before it has heard an announcement",
+			Catches: "LOWAR-NEG-002", Scenarios: "announcements-lost",
 			Tamper: func(e *shell.End) {
 				heard := false
 				e.Resp.In = func(p *roce.Packet) bool {
@@ -248,9 +271,11 @@ func recovering() []broken.Recipe {
 					return !isRepair(p) || heard || p.Repair.Epoch == 0
 				}
 			}},
-		{Name: "one-of-a-block", Breaks: "recovers one packet of a block and no more", Catches: "LOWAR-DEC-004", Scenarios: "burst",
-			Tamper: arrivals(func(_ *shell.End, h *roce.Repair) bool { return h.ISN == 0 })},
-		{Name: "places-rubbish", Breaks: "places something else than what it recovered", Catches: "LOWAR-DEC-002", Scenarios: "single",
+		{Name: "one-of-a-block", Breaks: "recovers one packet of a block and no more", Catches: "LOWAR-DEC-004",
+			Scenarios: "burst",
+			Tamper:    arrivals(func(_ *shell.End, h *roce.Repair) bool { return h.ISN == 0 })},
+		{Name: "places-rubbish", Breaks: "places something else than what it recovered", Catches: "LOWAR-DEC-002",
+			Scenarios: "single",
 			Tamper: func(e *shell.End) {
 				spoil := false
 				e.Resp.In = func(p *roce.Packet) bool { spoil = isRepair(p); return true }
@@ -270,7 +295,8 @@ func recovering() []broken.Recipe {
 // failing are the receivers that do not know what to do when nothing can be recovered.
 func failing() []broken.Recipe {
 	return []broken.Recipe{
-		{Name: "gap-acked", Breaks: "acknowledges what could not be recovered", Catches: "LOWAR-DEC-005", Scenarios: "two",
+		{Name: "gap-acked", Breaks: "acknowledges what could not be recovered", Catches: "LOWAR-DEC-005",
+			Scenarios: "two",
 			Tamper: func(e *shell.End) {
 				newest := e.QP.RecvPSN
 				e.Resp.In = func(p *roce.Packet) bool {
@@ -286,8 +312,9 @@ func failing() []broken.Recipe {
 					return true
 				}
 			}},
-		{Name: "gap-silent", Breaks: "does not ask for what could not be recovered", Catches: "LOWAR-DEC-006", Scenarios: "repair-too",
-			Tamper: func(e *shell.End) { e.Resp.Out = func(p *roce.Packet) bool { return !isNAK(p) } }},
+		{Name: "gap-silent", Breaks: "does not ask for what could not be recovered", Catches: "LOWAR-DEC-006",
+			Scenarios: "repair-too",
+			Tamper:    func(e *shell.End) { e.Resp.Out = func(p *roce.Packet) bool { return !isNAK(p) } }},
 		{Name: "gives-up-early", Breaks: "waits for a tenth of T_rob", Catches: "LOWAR-ROB-002", Scenarios: "tail",
 			Params: engine.Params{"t_rob": "1ms"}},
 		{Name: "stays-away", Breaks: "does not track again after a failure", Catches: "LOWAR-DEC-009", Scenarios: "two",
@@ -296,7 +323,8 @@ func failing() []broken.Recipe {
 				e.Resp.Out = func(p *roce.Packet) bool { failed = failed || isNAK(p); return true }
 				arrivals(func(*shell.End, *roce.Repair) bool { return !failed })(e)
 			}},
-		{Name: "repair-missed", Breaks: "asks for a block again when its repair packet is lost", Catches: "LOWAR-DEC-007", Scenarios: "repair-lost",
+		{Name: "repair-missed", Breaks: "asks for a block again when its repair packet is lost",
+			Catches: "LOWAR-DEC-007", Scenarios: "repair-lost",
 			Tamper: func(e *shell.End) {
 				begun, repaired, any := psn.PSN(0), true, false
 				e.Resp.In = func(p *roce.Packet) bool {
@@ -318,9 +346,11 @@ func failing() []broken.Recipe {
 // trusting are the receivers that act on packets of the shim that they must ignore.
 func trusting() []broken.Recipe {
 	return []broken.Recipe{
-		{Name: "any-scheme", Breaks: "recovers with whatever (r, c) a repair packet has", Catches: "LOWAR-DEC-010", Scenarios: "disagree",
-			Params: engine.Params{"recv_r": "same"}},
-		{Name: "repair-acked", Breaks: "takes every hole for repaired when a repair packet comes", Catches: "LOWAR-DEC-011", Scenarios: "forged",
+		{Name: "any-scheme", Breaks: "recovers with whatever (r, c) a repair packet has", Catches: "LOWAR-DEC-010",
+			Scenarios: "disagree",
+			Params:    engine.Params{"recv_r": "same"}},
+		{Name: "repair-acked", Breaks: "takes every hole for repaired when a repair packet comes",
+			Catches: "LOWAR-DEC-011", Scenarios: "forged",
 			Tamper: func(e *shell.End) {
 				newest := e.QP.RecvPSN
 				e.Resp.In = func(p *roce.Packet) bool {
@@ -333,7 +363,8 @@ func trusting() []broken.Recipe {
 					return true
 				}
 			}},
-		{Name: "repeat-answered", Breaks: "acknowledges once more when a repair packet comes twice", Catches: "LOWAR-DEC-012", Scenarios: "doubled",
+		{Name: "repeat-answered", Breaks: "acknowledges once more when a repair packet comes twice",
+			Catches: "LOWAR-DEC-012", Scenarios: "doubled",
 			Tamper: func(e *shell.End) {
 				var last roce.Packet
 				e.Resp.Out = func(p *roce.Packet) bool {
@@ -351,8 +382,9 @@ func trusting() []broken.Recipe {
 					return true
 				})(e)
 			}},
-		{Name: "stock-answers", Breaks: "refuses the packets of a shim that it has not", Catches: "LOWAR-TRN-002", Scenarios: "stock",
-			Right: gbn.Implementation, Change: seesRepairs,
+		{Name: "stock-answers", Breaks: "refuses the packets of a shim that it has not", Catches: "LOWAR-TRN-002",
+			Scenarios: "stock",
+			Right:     gbn.Implementation, Change: seesRepairs,
 			Tamper: func(e *shell.End) {
 				next := e.QP.RecvPSN
 				e.Resp.In = func(p *roce.Packet) bool {
@@ -370,13 +402,17 @@ func trusting() []broken.Recipe {
 // accounts are the endpoints that say something wrong of themselves.
 func accounts() []broken.Recipe {
 	return []broken.Recipe{
-		{Name: "passes-early", Breaks: "shows the transport what should wait", Catches: "LOWAR-DEC-008", Scenarios: "single",
-			Tamper: reports(func(v shell.Vars) { *v.At("early") += *v.At("dec_waiting") })},
-		{Name: "rob-overfull", Breaks: "keeps more packets than its buffer has places", Catches: "LOWAR-ROB-001", Scenarios: "single",
-			Tamper: reports(func(v shell.Vars) { *v.At("rob") *= 3000 })},
-		{Name: "unprotected-uncounted", Breaks: "does not count what it could not protect", Catches: "LOWAR-UNIT-002", Scenarios: "exhausted",
-			Tamper: reports(func(v shell.Vars) { *v.At("enc_unprotected") = min(*v.At("enc_unprotected"), 1) })},
-		{Name: "units-too-many", Breaks: "uses more coding units than there are", Catches: "LOWAR-UNIT-001", Scenarios: "single",
-			Tamper: reports(func(v shell.Vars) { *v.At("units_encoding") *= 3000 })},
+		{Name: "passes-early", Breaks: "shows the transport what should wait", Catches: "LOWAR-DEC-008",
+			Scenarios: "single",
+			Tamper:    reports(func(v shell.Vars) { *v.At("early") += *v.At("dec_waiting") })},
+		{Name: "rob-overfull", Breaks: "keeps more packets than its buffer has places", Catches: "LOWAR-ROB-001",
+			Scenarios: "single",
+			Tamper:    reports(func(v shell.Vars) { *v.At("rob") *= 3000 })},
+		{Name: "unprotected-uncounted", Breaks: "does not count what it could not protect", Catches: "LOWAR-UNIT-002",
+			Scenarios: "exhausted",
+			Tamper:    reports(func(v shell.Vars) { *v.At("enc_unprotected") = min(*v.At("enc_unprotected"), 1) })},
+		{Name: "units-too-many", Breaks: "uses more coding units than there are", Catches: "LOWAR-UNIT-001",
+			Scenarios: "single",
+			Tamper:    reports(func(v shell.Vars) { *v.At("units_encoding") *= 3000 })},
 	}
 }

@@ -1,8 +1,8 @@
-// Package pseudoack is pseudo-ACK boxes that are wrong on purpose, one behaviour broken in each, to prove that every rule of the
-// family can fail.
+// Package pseudoack is pseudo-ACK boxes that are wrong on purpose, one behaviour broken in each, to prove that every
+// rule of the family can fail.
 //
-// Nothing of the right box is changed. A variant puts it behind a shell that alters, drops, repeats or makes up frames at
-// its ports, or gives a wrong account of its variables.
+// Nothing of the right box is changed. A variant puts it behind a shell that alters, drops, repeats or makes up frames
+// at its ports, or gives a wrong account of its variables.
 package pseudoack
 
 import (
@@ -32,7 +32,8 @@ var stimuli embed.FS
 func Family() broken.Family {
 	var list []broken.Recipe
 	for _, r := range slices.Concat(aboutAnswers(), aboutTiming(), aboutPassing(), aboutRecovery()) {
-		list = append(list, broken.Recipe{Name: r.name, Breaks: r.breaks, Catches: r.catches, Scenarios: r.scenario, Change: r.change})
+		list = append(list, broken.Recipe{Name: r.name, Breaks: r.breaks, Catches: r.catches, Scenarios: r.scenario,
+			Change: r.change})
 	}
 	return broken.Make(right, stimuli, list...)
 }

@@ -77,9 +77,11 @@ func lies(name string, change func(int64) int64) func(*shell) {
 // aboutAnswers are those that tell Local something wrong.
 func aboutAnswers() []recipe {
 	return []recipe{
-		{name: "ack-ahead", breaks: "acknowledges the request after the one that came", catches: "PACK-PSN-001", scenario: "writes",
-			tamper: acks(func(f *roce.Frame) { f.Packet.PSN = f.Packet.PSN.Next() })},
-		{name: "ack-backwards", breaks: "repeats an older ACK after the newest", catches: "PACK-TRN-002", scenario: "writes",
+		{name: "ack-ahead", breaks: "acknowledges the request after the one that came", catches: "PACK-PSN-001",
+			scenario: "writes",
+			tamper:   acks(func(f *roce.Frame) { f.Packet.PSN = f.Packet.PSN.Next() })},
+		{name: "ack-backwards", breaks: "repeats an older ACK after the newest", catches: "PACK-TRN-002",
+			scenario: "writes",
 			tamper: func(s *shell) {
 				acks(func(f *roce.Frame) {
 					if s.last.Packet.DestQP != 0 {
@@ -95,12 +97,15 @@ func aboutAnswers() []recipe {
 				}
 				return frame
 			}},
-		{name: "ack-late", breaks: "acknowledges when Remote has", catches: "PACK-LAT-001", scenario: "writes", tamper: late},
+		{name: "ack-late", breaks: "acknowledges when Remote has", catches: "PACK-LAT-001",
+			scenario: "writes", tamper: late},
 		{name: "ack-msn", breaks: "counts one message too many", catches: "PACK-MSN-001", scenario: "writes",
 			tamper: acks(func(f *roce.Frame) { f.Packet.AETH.MSN = f.Packet.AETH.MSN.Next() })},
-		{name: "ack-past-read", breaks: "acknowledges a WRITE behind a READ at once", catches: "PACK-READ-001", scenario: "read", tamper: pastRead},
-		{name: "ack-port", breaks: "sends ACKs from another port than Remote", catches: "PACK-EQ-001", scenario: "writes",
-			tamper: acks(func(f *roce.Frame) { f.SrcPort++ })},
+		{name: "ack-past-read", breaks: "acknowledges a WRITE behind a READ at once", catches: "PACK-READ-001",
+			scenario: "read", tamper: pastRead},
+		{name: "ack-port", breaks: "sends ACKs from another port than Remote", catches: "PACK-EQ-001",
+			scenario: "writes",
+			tamper:   acks(func(f *roce.Frame) { f.SrcPort++ })},
 		{name: "ack-qpn", breaks: "sends ACKs to another QP", catches: "PACK-QPN-001", scenario: "writes",
 			tamper: acks(func(f *roce.Frame) { f.Packet.DestQP++ })},
 	}
@@ -109,7 +114,8 @@ func aboutAnswers() []recipe {
 // aboutTiming are those that answer Local when they should not, or not when they should.
 func aboutTiming() []recipe {
 	return []recipe{
-		{name: "ack-stale", breaks: "answers once more when the connection has ended", catches: "PACK-LRN-003", scenario: "writes",
+		{name: "ack-stale", breaks: "answers once more when the connection has ended", catches: "PACK-LRN-003",
+			scenario: "writes",
 			tamper: arrivals(func(s *shell, _ engine.Port, f *roce.Frame) bool {
 				if message(&f.Packet) == roce.CMDREP {
 					s.add(engine.LAN, &s.last)
@@ -123,7 +129,8 @@ func aboutTiming() []recipe {
 				}
 				return true
 			})},
-		{name: "deferred-never", breaks: "forgets what it held back for a READ", catches: "PACK-READ-002", scenario: "read",
+		{name: "deferred-never", breaks: "forgets what it held back for a READ", catches: "PACK-READ-002",
+			scenario: "read",
 			tamper: func(s *shell) {
 				answered := false
 				s.out = func(to engine.Port, f *roce.Frame) bool {
@@ -136,7 +143,8 @@ func aboutTiming() []recipe {
 				if from == engine.LAN && f.Packet.Opcode.IsRequest() && s.last.Packet.DestQP == 0 {
 					g := *f
 					g.Src, g.Dst, g.SrcMAC, g.DstMAC = f.Dst, f.Src, f.DstMAC, f.SrcMAC
-					g.Packet = roce.Packet{BTH: roce.BTH{Opcode: roce.Acknowledge, PKey: f.Packet.PKey, DestQP: 0x99, PSN: f.Packet.PSN},
+					g.Packet = roce.Packet{BTH: roce.BTH{Opcode: roce.Acknowledge, PKey: f.Packet.PKey, DestQP: 0x99,
+						PSN: f.Packet.PSN},
 						AETH: roce.AETH{Syndrome: roce.SyndromeACK}}
 					s.add(engine.LAN, &g)
 				}
@@ -193,8 +201,9 @@ func pastRead(s *shell) {
 // aboutPassing are those that change what only passes.
 func aboutPassing() []recipe {
 	return []recipe{
-		{name: "passes-changed", breaks: "asks for a solicited event with every request", catches: "PACK-TRN-001", scenario: "writes",
-			tamper: requests(func(f *roce.Frame, _ bool) { f.Packet.SE = true })},
+		{name: "passes-changed", breaks: "asks for a solicited event with every request", catches: "PACK-TRN-001",
+			scenario: "writes",
+			tamper:   requests(func(f *roce.Frame, _ bool) { f.Packet.SE = true })},
 		{name: "passes-data-changed", breaks: "changes the data of READs", catches: "PACK-READ-003", scenario: "read",
 			tamper: func(s *shell) {
 				s.out = func(to engine.Port, f *roce.Frame) bool {
@@ -204,7 +213,8 @@ func aboutPassing() []recipe {
 					return true
 				}
 			}},
-		{name: "passes-duplicates", breaks: "forwards what Local sends again", catches: "PACK-DUP-001", scenario: "lan-ack-lost",
+		{name: "passes-duplicates", breaks: "forwards what Local sends again", catches: "PACK-DUP-001",
+			scenario: "lan-ack-lost",
 			tamper: func(s *shell) {
 				next, begun := psn.PSN(0), false
 				s.in = func(from engine.Port, f *roce.Frame) bool {
@@ -227,7 +237,8 @@ func aboutPassing() []recipe {
 				}
 				return true
 			})},
-		{name: "passes-set-up-changed", breaks: "writes into set-up messages", catches: "PACK-CM-001", scenario: "writes",
+		{name: "passes-set-up-changed", breaks: "writes into set-up messages", catches: "PACK-CM-001",
+			scenario: "writes",
 			tamper: func(s *shell) {
 				s.out = func(to engine.Port, f *roce.Frame) bool {
 					if p := &f.Packet; to == engine.WAN && message(p) == roce.CMREQ {
@@ -236,7 +247,8 @@ func aboutPassing() []recipe {
 					return true
 				}
 			}},
-		{name: "starts-from-req", breaks: "takes the Starting PSN of the REQ for Local's", catches: "PACK-LRN-001", scenario: "start-psn", tamper: fromREQ},
+		{name: "starts-from-req", breaks: "takes the Starting PSN of the REQ for Local's", catches: "PACK-LRN-001",
+			scenario: "start-psn", tamper: fromREQ},
 	}
 }
 
@@ -267,7 +279,8 @@ func fromREQ(s *shell) {
 // aboutRecovery are those that do not keep what they promise.
 func aboutRecovery() []recipe {
 	return []recipe{
-		{name: "recovers-badly", breaks: "sends other bytes the second time", catches: "PACK-INT-001", scenario: "wan-loss",
+		{name: "recovers-badly", breaks: "sends other bytes the second time", catches: "PACK-INT-001",
+			scenario: "wan-loss",
 			tamper: requests(func(f *roce.Frame, again bool) {
 				if again && len(f.Packet.Payload) > 0 {
 					f.Packet.Payload[0] ^= 1
@@ -282,14 +295,17 @@ func aboutRecovery() []recipe {
 			})},
 		{name: "recovers-never", breaks: "has no timer", catches: "PACK-REC-002", scenario: "wan-tail-loss",
 			tamper: func(s *shell) { s.still = true }},
-		{name: "refusal-ignored", breaks: "takes no notice of a fatal NAK", catches: "PACK-ERR-001", scenario: "bad-key",
+		{name: "refusal-ignored", breaks: "takes no notice of a fatal NAK", catches: "PACK-ERR-001",
+			scenario: "bad-key",
 			tamper: arrivals(func(_ *shell, from engine.Port, f *roce.Frame) bool {
 				p := &f.Packet
-				return from != engine.WAN || p.Opcode != roce.Acknowledge || p.AETH.Syndrome != roce.SyndromeRemoteAccess
+				return from != engine.WAN || p.Opcode != roce.Acknowledge ||
+					p.AETH.Syndrome != roce.SyndromeRemoteAccess
 			})},
 		{name: "buffer-short", breaks: "holds less than was promised", catches: "PACK-BUF-001", scenario: "writes",
 			tamper: lies("buf_first", func(v int64) int64 { return int64(psn.PSN(v).Next()) })},
-		{name: "buffer-stuck", breaks: "keeps what Remote has acknowledged", catches: "PACK-BUF-003", scenario: "small-buffer",
+		{name: "buffer-stuck", breaks: "keeps what Remote has acknowledged", catches: "PACK-BUF-003",
+			scenario: "small-buffer",
 			tamper: func(s *shell) {
 				ignored := 0
 				s.in = func(from engine.Port, f *roce.Frame) bool {
@@ -300,7 +316,8 @@ func aboutRecovery() []recipe {
 					return true
 				}
 			}},
-		{name: "buffer-unbounded", breaks: "promises whatever the buffer holds", catches: "PACK-BUF-002", scenario: "small-buffer",
-			tamper: lies("buffer", func(int64) int64 { return 1 })},
+		{name: "buffer-unbounded", breaks: "promises whatever the buffer holds", catches: "PACK-BUF-002",
+			scenario: "small-buffer",
+			tamper:   lies("buffer", func(int64) int64 { return 1 })},
 	}
 }

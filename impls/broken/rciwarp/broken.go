@@ -1,5 +1,5 @@
-// Package rciwarp has engines of iWARP over TCP that are wrong in one way each, to prove that the rules of the family RCIW
-// catch it. Most alter FPDUs in the frames that leave; two deliver too early.
+// Package rciwarp has engines of iWARP over TCP that are wrong in one way each, to prove that the rules of the family
+// RCIW catch it. Most alter FPDUs in the frames that leave; two deliver too early.
 package rciwarp
 
 import (
@@ -15,24 +15,29 @@ import (
 // recipe is how a variant differs from the right engine.
 type recipe struct {
 	name, breaks, catches, scenarios string
-	out, in                          func(fpdu []byte) // changes an FPDU that leaves or arrives; its CRC is made right after
-	keepCRC                          bool              // it is not
-	early, lazy                      bool
+	// changes an FPDU that leaves or arrives; its CRC is made right after
+	out, in     func(fpdu []byte)
+	keepCRC     bool // it is not
+	early, lazy bool
 }
 
 // recipes are sorted by name.
 func recipes() []recipe {
 	nothing := func([]byte) {}
 	return []recipe{
-		{name: "crc-ignored", breaks: "takes FPDUs whose CRC is wrong", catches: "RCIW-MPA-003", scenarios: "corrupted", in: nothing},
-		{name: "crc-wrong", breaks: "sends WRITEs with a wrong CRC", catches: "RCIW-MPA-001", scenarios: "mixed", keepCRC: true,
+		{name: "crc-ignored", breaks: "takes FPDUs whose CRC is wrong", catches: "RCIW-MPA-003",
+			scenarios: "corrupted", in: nothing},
+		{name: "crc-wrong", breaks: "sends WRITEs with a wrong CRC", catches: "RCIW-MPA-001",
+			scenarios: "mixed", keepCRC: true,
 			out: func(b []byte) {
 				if opcode(b) == iwarp.Write {
 					b[len(b)-1] ^= 1
 				}
 			}},
-		{name: "delivers-early", breaks: "completes receives with SENDs that lie behind a hole", catches: "RCIW-HOL-001", scenarios: "hole", early: true},
-		{name: "marker-astray", breaks: "lets the first marker point elsewhere", catches: "RCIW-MPA-002", scenarios: "marked",
+		{name: "delivers-early", breaks: "completes receives with SENDs that lie behind a hole",
+			catches: "RCIW-HOL-001", scenarios: "hole", early: true},
+		{name: "marker-astray", breaks: "lets the first marker point elsewhere", catches: "RCIW-MPA-002",
+			scenarios: "marked",
 			out: func(b []byte) {
 				if b[0]|b[1]|b[2]|b[3] == 0 { // a marker that stands before an FPDU
 					b[3] = 4
@@ -44,14 +49,16 @@ func recipes() []recipe {
 					b[msnAt+3]++
 				}
 			}},
-		{name: "places-late", breaks: "completes receives before it places what came before", catches: "RCIW-ORD-001", scenarios: "mixed", lazy: true},
+		{name: "places-late", breaks: "completes receives before it places what came before", catches: "RCIW-ORD-001",
+			scenarios: "mixed", lazy: true},
 		{name: "read-astray", breaks: "answers READs with another STag", catches: "RCIW-RD-001", scenarios: "reads",
 			out: func(b []byte) {
 				if opcode(b) == iwarp.ReadResp {
 					b[stagAt+3] ^= 1
 				}
 			}},
-		{name: "wrong-code", breaks: "calls an invalid STag a range error", catches: "RCIW-TERM-001", scenarios: "bad-stag",
+		{name: "wrong-code", breaks: "calls an invalid STag a range error", catches: "RCIW-TERM-001",
+			scenarios: "bad-stag",
 			out: func(b []byte) {
 				if opcode(b) == iwarp.Terminate {
 					b[codeAt] = 1
@@ -67,7 +74,8 @@ var stimuli embed.FS
 func Family() broken.Family {
 	var list []broken.Recipe
 	for _, r := range recipes() {
-		list = append(list, broken.Recipe{Name: r.name, Breaks: r.breaks, Catches: r.catches, Scenarios: r.scenarios, Change: r.change})
+		list = append(list, broken.Recipe{Name: r.name, Breaks: r.breaks, Catches: r.catches, Scenarios: r.scenarios,
+			Change: r.change})
 	}
 	return broken.Make(rciwarp.Implementation, stimuli, list...)
 }

@@ -18,8 +18,8 @@ const (
 // opcode returns that of the segment in an FPDU without markers.
 func opcode(fpdu []byte) iwarp.Opcode { return iwarp.Opcode(fpdu[mpa.LengthLen+1] & 15) }
 
-// editor returns what changes the FPDU in a frame. The engine puts one into each segment, so all data but the start-up frames
-// is one.
+// editor returns what changes the FPDU in a frame. The engine puts one into each segment, so all data but the start-up
+// frames is one.
 func editor(change func(fpdu []byte), keepCRC bool) func([]byte) []byte {
 	const least, magic = mpa.LengthLen + iwarp.TaggedLen + mpa.CRCLen, "MPA ID"
 	return func(frame []byte) []byte {

@@ -72,7 +72,8 @@ func (e *end) look(p *roce.Packet) {
 	var seg iwarp.Segment
 	_, data, _ := tcp.Decode(p.Payload) // decoded before
 	if f, _, _ := d.Next(data); f != nil && seg.Decode(f.ULPDU) == nil && seg.Opcode.IsSend() && seg.Last {
-		e.events = append(e.events, engine.Event{Kind: engine.ReceiveCQE, Op: engine.OpSend, ID: e.posted[e.ahead], Len: seg.MO + uint32(len(seg.Payload))})
+		e.events = append(e.events, engine.Event{Kind: engine.ReceiveCQE, Op: engine.OpSend, ID: e.posted[e.ahead],
+			Len: seg.MO + uint32(len(seg.Payload))})
 		e.ahead++
 	}
 }

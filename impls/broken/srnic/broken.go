@@ -1,8 +1,8 @@
-// Package srnic is SRNIC-like engines that are wrong on purpose, one behaviour broken in each, to prove that every rule of
-// the family can fail.
+// Package srnic is SRNIC-like engines that are wrong on purpose, one behaviour broken in each, to prove that every rule
+// of the family can fail.
 //
-// Nothing of the right engine is changed. A variant puts it behind a shell that alters, drops, repeats or makes up packets,
-// or gives a wrong account of the engine's variables; or it runs with other parameters than the run says.
+// Nothing of the right engine is changed. A variant puts it behind a shell that alters, drops, repeats or makes up
+// packets, or gives a wrong account of the engine's variables; or it runs with other parameters than the run says.
 package srnic
 
 import (

@@ -1,5 +1,5 @@
-// Package writerecord has engines of datagram-iWARP that are wrong in one way each, to prove that the rules of the families
-// DIW, UDSR and WREC catch it.
+// Package writerecord has engines of datagram-iWARP that are wrong in one way each, to prove that the rules of the
+// families DIW, UDSR and WREC catch it.
 package writerecord
 
 import (
@@ -23,7 +23,8 @@ var stimuli embed.FS
 func Family() broken.Family {
 	var list []broken.Recipe
 	for _, r := range recipes() {
-		list = append(list, broken.Recipe{Name: r.name, Breaks: r.breaks, Catches: r.catches, Scenarios: r.scenarios, Change: r.change})
+		list = append(list, broken.Recipe{Name: r.name, Breaks: r.breaks, Catches: r.catches, Scenarios: r.scenarios,
+			Change: r.change})
 	}
 	return broken.Make(writerecord.Implementation, stimuli, list...)
 }

@@ -80,7 +80,8 @@ func sourceRecipes() []recipe {
 				return hooks{raw: func(b []byte) []byte { clear(b[len(b)-iwarp.CRCLen:]); return b }}
 			}},
 		{"done-never", "does not complete a SEND", "UDSR-CMP-005", "blackhole", silences(engine.CQE, engine.OpSend)},
-		{"done-never-record", "does not complete a Write-Record", "WREC-SRC-001", "clean", silences(engine.CQE, engine.OpWrite)},
+		{"done-never-record", "does not complete a Write-Record", "WREC-SRC-001", "clean",
+			silences(engine.CQE, engine.OpWrite)},
 	}
 }
 
@@ -130,7 +131,8 @@ func receiveRecipes() []recipe {
 		{"receive-consumed", "completes a receive for a Write-Record", "WREC-ONE-001", "records",
 			tells(func(e *end, ev *engine.Event) bool {
 				if ev.Kind == engine.Declared {
-					e.events = append(e.events, engine.Event{Kind: engine.ReceiveCQE, ID: ev.ID, Len: ev.Len, Peer: ev.Peer})
+					e.events = append(e.events, engine.Event{Kind: engine.ReceiveCQE, ID: ev.ID,
+						Len: ev.Len, Peer: ev.Peer})
 				}
 				return true
 			})},
@@ -138,7 +140,8 @@ func receiveRecipes() []recipe {
 			func() hooks {
 				return hooks{receive: func(_ *end, rr *engine.ReceiveRequest) bool { rr.Len += 4096; return true }}
 			}},
-		{"receive-kept", "never gives up a message", "UDSR-TMO-001", "segment-lost", silences(engine.Lost, engine.OpSend)},
+		{"receive-kept", "never gives up a message", "UDSR-TMO-001", "segment-lost",
+			silences(engine.Lost, engine.OpSend)},
 		{"receive-newest", "takes receives in another order", "UDSR-MAT-001", "sends",
 			func() hooks {
 				return hooks{receive: func(e *end, rr *engine.ReceiveRequest) bool {
@@ -196,12 +199,14 @@ func recordRecipes() []recipe {
 					return true
 				}}
 			}},
-		{"record-declared-early", "declares each segment when it arrives", "WREC-LAST-001 WREC-LAST-002", "holes last-lost",
+		{"record-declared-early", "declares each segment when it arrives", "WREC-LAST-001 WREC-LAST-002",
+			"holes last-lost",
 			func() hooks {
 				return hooks{arrive: func(e *end, d *iwarp.Datagram) bool {
 					s := &d.Segment
 					if s.Tagged {
-						e.events = append(e.events, engine.Event{Kind: engine.Declared, ID: uint64(s.Record.ID), VA: s.TO, Len: uint32(len(s.Payload)), Peer: d.Src})
+						e.events = append(e.events, engine.Event{Kind: engine.Declared, ID: uint64(s.Record.ID),
+							VA: s.TO, Len: uint32(len(s.Payload)), Peer: d.Src})
 					}
 					return true
 				}, event: func(_ *end, ev *engine.Event) bool { return ev.Kind != engine.Declared }}
@@ -258,7 +263,9 @@ func mapRecipes() []recipe {
 				}
 				return true
 			})},
-		{"record-unchecked", "does not check steering tags", "WREC-PLC-002", "forged", func() hooks { return hooks{permit: true} }},
+		{"record-unchecked", "does not check steering tags", "WREC-PLC-002", "forged", func() hooks {
+			return hooks{permit: true}
+		}},
 		{"places-damaged", "damages what it places", "UDSR-CMP-002", "shuffled",
 			func() hooks {
 				return hooks{store: func(_ *uint64, data []byte) []byte {

@@ -178,5 +178,6 @@ func (h *host) New(qp engine.QP, mem engine.Memory) (engine.Requester, engine.Re
 		return nil, nil, err
 	}
 	e.source, e.target = req, resp
-	return &source{half{Engine: req, end: e, packets: &e.packets}}, &target{half{Engine: resp, end: e, packets: &e.answers}}, nil
+	return &source{half{Engine: req, end: e, packets: &e.packets}},
+		&target{half{Engine: resp, end: e, packets: &e.answers}}, nil
 }

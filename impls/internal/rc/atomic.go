@@ -7,9 +7,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 )
 
-// ExecuteAtomic carries out an atomic, which CheckFetch has found fine, and returns the value that it found. Host order is
-// little-endian. Virtual memory reads as zero. word is where the new value stands on its way to memory; ok is false when
-// it cannot be stored.
+// ExecuteAtomic carries out an atomic, which CheckFetch has found fine, and returns the value that it found. Host order
+// is little-endian. Virtual memory reads as zero. word is where the new value stands on its way to memory; ok is false
+// when it cannot be stored.
 func ExecuteAtomic(p *roce.Packet, s *Shape, mem engine.Memory, word *[8]byte) (found uint64, ok bool) {
 	if b := mem.Load(p.RETH.VA, 8); b != nil {
 		found = binary.LittleEndian.Uint64(b)

@@ -42,8 +42,8 @@ func CheckQP(qp *engine.QP) error {
 	return nil
 }
 
-// CheckRequest rejects a malformed work request, and returns how many packets of data a good one has: of the request, or
-// of the responses to it.
+// CheckRequest rejects a malformed work request, and returns how many packets of data a good one has: of the request,
+// or of the responses to it.
 func CheckRequest(qp *engine.QP, wr *engine.WorkRequest) (packets int, err error) {
 	packets = qp.Packets(wr.Len)
 	switch {

@@ -32,8 +32,8 @@ type Fetches struct {
 func NewFetches(first psn.PSN) Fetches { return Fetches{next: first} }
 
 // Room reports whether one more with this number of packets can be taken. When there are depth of them, as many as were
-// agreed, the requester has the data of the oldest, or would not ask; unless its responses have not all been sent, which
-// are those before sent. The PSNs from una on must be told apart (IBTA 9.7.2).
+// agreed, the requester has the data of the oldest, or would not ask; unless its responses have not all been sent,
+// which are those before sent. The PSNs from una on must be told apart (IBTA 9.7.2).
 func (q *Fetches) Room(depth, packets int, una, sent psn.PSN) bool {
 	return (q.Len() < depth || q.Len() > 0 && q.At(0).End().LessEq(sent)) && q.next.Sub(una)+packets < psn.Half
 }

@@ -46,8 +46,8 @@ func (b *Inbox) LacksReceive(s *Shape) bool {
 	return needs && b.queue.Len() == 0
 }
 
-// Open begins the message of a first packet. A SEND takes the oldest receive before its length is known to fit, so that a
-// misfit completes that receive with the error.
+// Open begins the message of a first packet. A SEND takes the oldest receive before its length is known to fit, so that
+// a misfit completes that receive with the error.
 func (b *Inbox) Open(p *roce.Packet, s *Shape) {
 	b.kind, b.Got = s.Kind, 0
 	if s.Kind == Write {
@@ -58,8 +58,8 @@ func (b *Inbox) Open(p *roce.Packet, s *Shape) {
 	b.VA, b.left = b.receive.VA, b.receive.Len
 }
 
-// CheckLength judges the payload alone, and then against what may still come: the receive buffer of a SEND (NEG-LEN-006),
-// the DMALen of a WRITE (NEG-LEN-005), which its packets add up to exactly.
+// CheckLength judges the payload alone, and then against what may still come: the receive buffer of a SEND
+// (NEG-LEN-006), the DMALen of a WRITE (NEG-LEN-005), which its packets add up to exactly.
 func (b *Inbox) CheckLength(p *roce.Packet, s *Shape, mtu int) Verdict {
 	if v := CheckPayload(p, s, mtu); v != Fine {
 		return v
@@ -76,8 +76,8 @@ func (b *Inbox) CheckLength(p *roce.Packet, s *Shape, mtu int) Verdict {
 	return Fine
 }
 
-// Place stores the payload. The first packet of a WRITE must have the right to the whole range, so that a bad one changes
-// no byte at all. Zero bytes are permitted with any key (IBTA 10.6.3.1).
+// Place stores the payload. The first packet of a WRITE must have the right to the whole range, so that a bad one
+// changes no byte at all. Zero bytes are permitted with any key (IBTA 10.6.3.1).
 func (b *Inbox) Place(p *roce.Packet, s *Shape, qp *engine.QP, mem engine.Memory) Verdict {
 	if s.First && s.Kind == Write && !mem.Permit(qp.PD, p.RETH.RKey, p.RETH.VA, p.RETH.DMALen, engine.RemoteWrite) {
 		return Forbidden
@@ -110,8 +110,8 @@ func (b *Inbox) Finish(p *roce.Packet, s *Shape, events *ring.Ring[engine.Event]
 	}
 }
 
-// EndMessage ends a message that will never be whole; the receive that it was filling completes with s. at is the PSN that
-// the event names.
+// EndMessage ends a message that will never be whole; the receive that it was filling completes with s. at is the PSN
+// that the event names.
 func (b *Inbox) EndMessage(s engine.Status, at psn.PSN, events *ring.Ring[engine.Event]) {
 	if b.kind == Send {
 		endReceive(b.receive.ID, s, at, events)

@@ -5,8 +5,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 )
 
-// LoadPayload gives p the next of the left bytes at va: a full packet, or what there is. They are taken by reference: the
-// application owns them again only when the request has completed.
+// LoadPayload gives p the next of the left bytes at va: a full packet, or what there is. They are taken by reference:
+// the application owns them again only when the request has completed.
 func LoadPayload(p *roce.Packet, mem engine.Memory, va uint64, left, mtu int) {
 	n := min(mtu, left)
 	p.Len = n

@@ -38,8 +38,8 @@ func TestLargestMessage(t *testing.T) {
 	}
 }
 
-// TestReadSpan holds back a READ whose responses would reach 2^23 PSNs beyond the expected one, where PSN order ends, and
-// the SEND behind it.
+// TestReadSpan holds back a READ whose responses would reach 2^23 PSNs beyond the expected one, where PSN order ends,
+// and the SEND behind it.
 func TestReadSpan(t *testing.T) {
 	q := NewSendQueue(7)
 	for id := range uint64(4) {
@@ -47,7 +47,8 @@ func TestReadSpan(t *testing.T) {
 	}
 	post(t, &q, engine.WorkRequest{ID: 4, Op: engine.OpSend})
 	for i := range 3 {
-		if w := q.Next(psn.PSN(i), 7, 8); w == nil || w.ID != uint64(i) || w.SN != uint32(i) || w.Data != psn.PSN(7).Add(i<<21) {
+		if w := q.Next(psn.PSN(i), 7, 8); w == nil || w.ID != uint64(i) || w.SN != uint32(i) ||
+			w.Data != psn.PSN(7).Add(i<<21) {
 			t.Fatalf("READ %d is %+v", i, w)
 		}
 	}
@@ -95,8 +96,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestFetches takes as many READs as were agreed, and one more when the oldest has been answered; and no more PSNs than can
-// be told apart.
+// TestFetches takes as many READs as were agreed, and one more when the oldest has been answered; and no more PSNs than
+// can be told apart.
 func TestFetches(t *testing.T) {
 	q := NewFetches(100)
 	q.Add(Fetch{Packets: 3})

@@ -31,9 +31,9 @@ func (w *Request) psns() int {
 // takesReceive reports an operation that uses up a receive at the peer.
 func (w *Request) takesReceive() bool { return w.Op != engine.OpWrite && !w.Fetches() }
 
-// Done reports whether a request that has PSNs is finished, where everything before una is acknowledged, and the responses
-// before data are in memory. Requests complete in posting order, so a WRITE that is acknowledged waits for a READ before
-// it (IBTA 9.7.7).
+// Done reports whether a request that has PSNs is finished, where everything before una is acknowledged, and the
+// responses before data are in memory. Requests complete in posting order, so a WRITE that is acknowledged waits for a
+// READ before it (IBTA 9.7.7).
 func (w *Request) Done(una, data psn.PSN) bool {
 	return w.Last.Less(una) && (!w.Fetches() || w.Data.Add(w.Packets).LessEq(data))
 }
@@ -54,10 +54,10 @@ type SendQueue struct {
 // NewSendQueue returns a queue whose READ responses begin with the PSN data.
 func NewSendQueue(data psn.PSN) SendQueue { return SendQueue{data: data} }
 
-// Next returns the request whose packet goes next, under the PSN next, or nil when none can go. It begins a request whose
-// turn has come: those outstanding among READs are limited by what the peer can serve, and by the span of response PSNs
-// from the expected one on that can be told apart. What is behind one that has to wait does too, because requests go out
-// in posting order (IBTA 9.4.4). After a refusal nothing new goes.
+// Next returns the request whose packet goes next, under the PSN next, or nil when none can go. It begins a request
+// whose turn has come: those outstanding among READs are limited by what the peer can serve, and by the span of
+// response PSNs from the expected one on that can be told apart. What is behind one that has to wait does too, because
+// requests go out in posting order (IBTA 9.4.4). After a refusal nothing new goes.
 func (q *SendQueue) Next(next, expected psn.PSN, maxReads int) *Request {
 	if q.refused != engine.StatusSuccess {
 		return nil

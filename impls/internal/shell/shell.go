@@ -1,5 +1,6 @@
-// Package shell puts the engines of a QP behind shells that alter, drop, repeat or make up packets, or give a wrong account
-// of the engine's variables. Nothing of the engine itself is changed: so are engines made that are wrong on purpose.
+// Package shell puts the engines of a QP behind shells that alter, drop, repeat or make up packets, or give a wrong
+// account of the engine's variables. Nothing of the engine itself is changed: so are engines made that are wrong on
+// purpose.
 package shell
 
 import (
@@ -32,8 +33,8 @@ func (m *Memory) Store(va uint64, data []byte, n int) bool {
 	return m.Memory.Store(va, data, n)
 }
 
-// Around returns an implementation whose ends are those of the right one behind shells, and run with params instead of what
-// the run says of them. Tamper, if not nil, sets the hooks of each end.
+// Around returns an implementation whose ends are those of the right one behind shells, and run with params instead of
+// what the run says of them. Tamper, if not nil, sets the hooks of each end.
 func Around(right engine.Implementation, params engine.Params, tamper func(*End)) engine.Implementation {
 	impl := right
 	newHost := func(given engine.Params) (engine.Host, error) {

@@ -125,7 +125,8 @@ func New(cfg Config) (*Conn, error) {
 	for _, c := range []struct {
 		name          string
 		is, low, high int
-	}{{"MSS", cfg.MSS, MinMSS, MaxMSS}, {"window", cfg.Window, MinWindow, MaxWindow}, {"retries", cfg.Retries, 0, MaxTries}} {
+	}{{"MSS", cfg.MSS, MinMSS, MaxMSS}, {"window", cfg.Window, MinWindow, MaxWindow},
+		{"retries", cfg.Retries, 0, MaxTries}} {
 		if c.is < c.low || c.is > c.high {
 			return nil, fmt.Errorf("tcplite: %s %d: want %d to %d", c.name, c.is, c.low, c.high)
 		}
@@ -205,7 +206,8 @@ func (c *Conn) end(why End) {
 // PollTimer returns when HandleTimer wants to be called.
 func (c *Conn) PollTimer() (vtime.Time, bool) { return c.timer, c.timer != vtime.Never }
 
-// HandleTimer sends again what the peer should have acknowledged by now (RFC 6298, 5.4 to 5.7). An early call does nothing.
+// HandleTimer sends again what the peer should have acknowledged by now (RFC 6298, 5.4 to 5.7). An early call does
+// nothing.
 func (c *Conn) HandleTimer(now vtime.Time) {
 	if now < c.timer {
 		return

@@ -31,8 +31,8 @@ func (r *newReno) limit(mss int) {
 	r.mss, r.cwnd = mss, min(r.cwnd, initialWindow*mss)
 }
 
-// duplicate takes a duplicate ACK and reports whether una must be sent again now. Recovery does not begin anew for what was
-// in flight when the last one began: such duplicates may come from what was sent again needlessly (RFC 6582, 4).
+// duplicate takes a duplicate ACK and reports whether una must be sent again now. Recovery does not begin anew for what
+// was in flight when the last one began: such duplicates may come from what was sent again needlessly (RFC 6582, 4).
 func (r *newReno) duplicate(una, sent tcp.Seq) bool {
 	r.dups++
 	switch {
@@ -47,9 +47,9 @@ func (r *newReno) duplicate(una, sent tcp.Seq) bool {
 	return false
 }
 
-// acked takes an acknowledgement of newly bytes that leaves flight outstanding. Partial says that the next segment is lost
-// too and must be sent again; restart, that the retransmission timer starts anew, which in recovery the first partial
-// acknowledgement alone makes it do.
+// acked takes an acknowledgement of newly bytes that leaves flight outstanding. Partial says that the next segment is
+// lost too and must be sent again; restart, that the retransmission timer starts anew, which in recovery the first
+// partial acknowledgement alone makes it do.
 func (r *newReno) acked(ack tcp.Seq, newly, flight int) (partial, restart bool) {
 	r.dups = 0
 	switch {

@@ -8,8 +8,8 @@ import (
 // maxDups bounds the ACKs that wait for the link. More tell nothing new: recovery begins with the third.
 const maxDups = 1 << 10
 
-// HandleSegment takes a segment whose checksum is right. Afterwards Read has what it brought; take all of it before the next
-// call. Bytes that are no segment of this connection are ignored.
+// HandleSegment takes a segment whose checksum is right. Afterwards Read has what it brought; take all of it before the
+// next call. Bytes that are no segment of this connection are ignored.
 func (c *Conn) HandleSegment(now vtime.Time, segment []byte) {
 	c.direct = nil
 	h, data, err := tcp.Decode(segment)
@@ -44,7 +44,8 @@ func (c *Conn) handshake(now vtime.Time, h *tcp.Header) {
 			c.end(Reset)
 		}
 		return
-	case !h.Flags.Has(tcp.SYN), c.state == SynSent && !answers, c.state == Listen && (h.Flags.Has(tcp.ACK) || c.cfg.Active):
+	case !h.Flags.Has(tcp.SYN), c.state == SynSent && !answers, c.state == Listen &&
+		(h.Flags.Has(tcp.ACK) || c.cfg.Active):
 		return
 	}
 	c.rcvNxt = h.Seq.Add(1)
@@ -66,7 +67,8 @@ func (c *Conn) handshake(now vtime.Time, h *tcp.Header) {
 	}
 }
 
-// acceptable judges a segment by its place in the window (RFC 9293, 3.10.7.4) and deals with those that no data follows from.
+// acceptable judges a segment by its place in the window (RFC 9293, 3.10.7.4) and deals with those that no data follows
+// from.
 func (c *Conn) acceptable(h *tcp.Header) bool {
 	switch limit := c.rcvNxt.Add(c.cfg.Window); {
 	case h.Flags.Has(tcp.RST):

@@ -25,8 +25,8 @@ func (e *estimator) init(least vtime.Duration) {
 	*e = estimator{least: least, rto: max(initialRTO, least)}
 }
 
-// sending begins a measurement unless one runs. What is sent again measures nothing, since its ACK may be for either copy
-// (Karn's rule); it also spoils a measurement that it is part of.
+// sending begins a measurement unless one runs. What is sent again measures nothing, since its ACK may be for either
+// copy (Karn's rule); it also spoils a measurement that it is part of.
 func (e *estimator) sending(now vtime.Time, end tcp.Seq, again bool) {
 	switch {
 	case again && e.timing && end.AtMost(e.until):

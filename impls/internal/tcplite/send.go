@@ -11,7 +11,8 @@ func (c *Conn) Room() bool {
 	return c.state == Established && c.cursor == c.out.Len() && c.fits(c.mss)
 }
 
-// fits reports whether n more bytes may be in flight. One segment always may, or a small window would stop the flow for ever.
+// fits reports whether n more bytes may be in flight. One segment always may, or a small window would stop the flow for
+// ever.
 func (c *Conn) fits(n int) bool {
 	flight := c.nxt().Sub(c.una)
 	return flight == 0 || flight+n <= min(c.cong.cwnd, c.peer.window)
@@ -44,8 +45,8 @@ func (c *Conn) push(n int, flags tcp.Flags) {
 	c.out.Push(record{seq: seq, n: n, flags: flags})
 }
 
-// Poll writes the next segment into b, which has room for a header and MSS bytes, and returns its length; ok is false when
-// there is nothing to send now. The checksum is left zero: it covers addresses, which belong to those below.
+// Poll writes the next segment into b, which has room for a header and MSS bytes, and returns its length; ok is false
+// when there is nothing to send now. The checksum is left zero: it covers addresses, which belong to those below.
 func (c *Conn) Poll(now vtime.Time, b []byte) (n int, ok bool) {
 	switch {
 	case c.rst:
@@ -118,8 +119,8 @@ func (c *Conn) scale() (s uint8) {
 	return s
 }
 
-// acknowledge takes the acknowledgement of a segment and reports whether the rest of it is worth looking at. Duplicate is what
-// RFC 5681, 2 calls a duplicate: no data, no SYN or FIN, the same window, while something is outstanding.
+// acknowledge takes the acknowledgement of a segment and reports whether the rest of it is worth looking at. Duplicate
+// is what RFC 5681, 2 calls a duplicate: no data, no SYN or FIN, the same window, while something is outstanding.
 func (c *Conn) acknowledge(now vtime.Time, h *tcp.Header, empty bool) bool {
 	switch {
 	case c.sent.Less(h.Ack): // acknowledges what was never sent

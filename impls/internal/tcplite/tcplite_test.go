@@ -19,8 +19,9 @@ const (
 
 // config is one side's; mark distinguishes the sides.
 func config(active bool, iss tcp.Seq) Config {
-	c := Config{LocalPort: 7, RemotePort: 9, ISS: iss, MSS: 1000, Window: 1 << 20, MinRTO: 200 * vtime.Millisecond, Retries: 8,
-		Active: active}
+	c := Config{LocalPort: 7, RemotePort: 9, ISS: iss, MSS: 1000, Window: 1 << 20, MinRTO: 200 * vtime.Millisecond,
+		Retries: 8,
+		Active:  active}
 	if !active {
 		c.LocalPort, c.RemotePort = 9, 7
 	}
@@ -132,7 +133,8 @@ func (p *pair) transmit(from int) bool {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	p.log = append(p.log, fmt.Sprintf("%.2f ms  %s  %s seq=+%d ack=+%d len=%d", ms(p.now), []string{"A>B", "B>A"}[from], h.Flags,
+	p.log = append(p.log, fmt.Sprintf("%.2f ms  %s  %s seq=+%d ack=+%d len=%d", ms(p.now), []string{"A>B", "B>A"}[from],
+		h.Flags,
 		h.Seq.Sub(p.base[from]), h.Ack.Sub(p.base[1-from]), len(data)))
 	e.free = p.now.Add(gap)
 	var drop, twice bool
@@ -343,8 +345,8 @@ func TestAbortResetsThePeer(t *testing.T) {
 	}
 }
 
-// TestBadWireDeliversTheStream is the promise of TCP: whatever is lost, doubled and overtaken, both streams arrive as they
-// were sent, at starts that wrap.
+// TestBadWireDeliversTheStream is the promise of TCP: whatever is lost, doubled and overtaken, both streams arrive as
+// they were sent, at starts that wrap.
 func TestBadWireDeliversTheStream(t *testing.T) {
 	for seed := range uint64(40) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -385,7 +387,9 @@ func TestWindowIsNeverExceeded(t *testing.T) {
 
 func TestNewRejects(t *testing.T) {
 	for want, change := range map[string]func(*Config){
-		"MSS": func(c *Config) { c.MSS = 1 }, "window": func(c *Config) { c.Window = 0 }, "retries": func(c *Config) { c.Retries = -1 },
+		"MSS": func(c *Config) { c.MSS = 1 }, "window": func(c *Config) { c.Window = 0 }, "retries": func(c *Config) {
+			c.Retries = -1
+		},
 		"least RTO": func(c *Config) { c.MinRTO = 0 },
 	} {
 		cfg := config(true, 0)

@@ -1,5 +1,5 @@
-// Package timer is the timer of the engines: the transport timer of a QP, and the delay of an acknowledgement. It measures
-// nothing; an engine is told the time.
+// Package timer is the timer of the engines: the transport timer of a QP, and the delay of an acknowledgement. It
+// measures nothing; an engine is told the time.
 package timer
 
 import "github.com/rdma-gauntlet/gauntlet/harness/vtime"

@@ -13,23 +13,29 @@ import (
 // Benign is a text that no report has a reason to escape.
 const Benign = "benign"
 
-// Hostile are texts that a program, a host, a capture or somebody's file may have in any field. Each tries to be more than text to one
-// of the readers of a report. All have the word Benign in them, so that a test can see where they are.
+// Hostile are texts that a program, a host, a capture or somebody's file may have in any field. Each tries to be more
+// than text to one of the readers of a report. All have the word Benign in them, so that a test can see where they are.
 func Hostile() []string {
 	return []string{
-		Benign + "\x1b]0;owned\a", "\x1b[2J\x1b[8m\x1b[31m" + Benign, Benign + "\u009b2J\x7f", "done\r" + Benign + "\b\b", Benign + "\x00\v\f",
+		Benign + "\x1b]0;owned\a", "\x1b[2J\x1b[8m\x1b[31m" + Benign, Benign + "\u009b2J\x7f", "done\r" + Benign +
+			"\b\b", Benign + "\x00\v\f",
 		Benign + "\xff\xfe\xc0\xaf", Benign + "\u202e\u2066\u200b\ufeff\u2028", "a\nb\n\n" + Benign + "\n",
-		"::error file=a,line=1::" + Benign, "\n  ::set-output name=a::" + Benign, Benign + " ##vso[task.setvariable]##[group]##teamcity[x]",
-		"</script><script>alert(1)</script>" + Benign, `"><img src=x onerror=alert(1)>` + Benign, "'><b " + Benign, "]]><x/>" + Benign, "<!--" + Benign, "{{.}}" + Benign,
-		"`" + Benign + "` | a | b |", "``` \n```\n" + Benign, "[" + Benign + "](javascript:alert(1)) ![x](https://example.com/x)", "https://example.com/" + Benign, "# *" + Benign + "* @all",
+		"::error file=a,line=1::" + Benign, "\n  ::set-output name=a::" + Benign,
+		Benign + " ##vso[task.setvariable]##[group]##teamcity[x]",
+		"</script><script>alert(1)</script>" + Benign, `"><img src=x onerror=alert(1)>` + Benign, "'><b " + Benign,
+		"]]><x/>" + Benign, "<!--" + Benign, "{{.}}" + Benign,
+		"`" + Benign + "` | a | b |", "``` \n```\n" + Benign,
+		"[" + Benign + "](javascript:alert(1)) ![x](https://example.com/x)", "https://example.com/" + Benign,
+		"# *" + Benign + "* @all",
 		"\n\n| " + Benign + " |\n|---|\n", "<details>" + Benign, "\\" + Benign + "\\", "javascript:" + Benign,
-		"=cmd|' /C calc'!A0" + Benign, "@SUM(" + Benign + ")", "+1" + Benign, "-" + Benign, "\t=" + Benign, "\uff1d" + Benign,
+		"=cmd|' /C calc'!A0" + Benign, "@SUM(" + Benign + ")", "+1" + Benign, "-" + Benign, "\t=" + Benign,
+		"\uff1d" + Benign,
 		strings.Repeat(Benign+" ", 2_000),
 	}
 }
 
-// Fill puts a text into every string of v, which is a pointer, and one string into each list of strings that has none. With statuses
-// it leaves alone those that have the name of a status, which decide what a report shows.
+// Fill puts a text into every string of v, which is a pointer, and one string into each list of strings that has none.
+// With statuses it leaves alone those that have the name of a status, which decide what a report shows.
 func Fill[T any](v *T, text string, statuses bool) *T {
 	fill(reflect.ValueOf(v).Elem(), text, statuses)
 	return v
@@ -70,5 +76,6 @@ func fill(v reflect.Value, text string, statuses bool) {
 func isStatus(s string) bool {
 	var known rule.Status
 	return known.UnmarshalText([]byte(s)) == nil || s == suite.Reported ||
-		slices.Contains([]stats.Decision{stats.Improved, stats.Same, stats.Regressed, stats.Inconclusive}, stats.Decision(s))
+		slices.Contains([]stats.Decision{stats.Improved, stats.Same, stats.Regressed, stats.Inconclusive},
+			stats.Decision(s))
 }

@@ -10,13 +10,15 @@ import (
 // Night is one in which everything happened.
 func Night() *model.Night {
 	old, now := 5.0, 4.0
-	s := history.Series{Name: "matrix irn random goodput", Bench: "sim", Class: history.Exact, Unit: "bit/s", Better: history.Up}
+	s := history.Series{Name: "matrix irn random goodput", Bench: "sim", Class: history.Exact, Unit: "bit/s",
+		Better: history.Up}
 	before := change.Side{Night: "2026-11-23", Commit: "c1", Value: &old, Run: "a"}
 	tonight := change.Side{Night: "2026-11-24", Commit: "c2", Value: &now, Run: "b"}
 	return &model.Night{
 		Format: 1, Version: "0.1.0", Tool: "c0", Command: "gauntlet night x.plan",
 		Plan: "x.plan", Folder: "out", Store: "nights", File: "nights/x",
-		Header: history.Header{Night: "2026-11-24", Started: "2026-11-24T01:00:00Z", Version: "0.1.0", Commit: "c2", Host: "lab3",
+		Header: history.Header{Night: "2026-11-24", Started: "2026-11-24T01:00:00Z", Version: "0.1.0",
+			Commit: "c2", Host: "lab3",
 			Kernel: "6.12", Firmware: "16"},
 		Status: "FAIL",
 		Steps: []model.NightStep{

@@ -48,7 +48,8 @@ type Sealed struct {
 // Seal signs a statement, and returns the file.
 func Seal(ctx context.Context, payload []byte, key ssh.Signer) ([]byte, error) {
 	if !slices.Contains(kinds, key.PublicKey().Type()) {
-		return nil, fmt.Errorf("seal: a key of type %s: want one of %s", key.PublicKey().Type(), strings.Join(kinds, " "))
+		return nil, fmt.Errorf("seal: a key of type %s: want one of %s", key.PublicKey().Type(),
+			strings.Join(kinds, " "))
 	}
 	s, err := dsse.NewEnvelopeSigner(signer{key})
 	if err != nil {
@@ -125,7 +126,8 @@ func (s *Sealed) Verify(ctx context.Context) error {
 		_, err = v.Verify(ctx, &s.envelope)
 	}
 	if err != nil {
-		return fmt.Errorf("the signature does not fit: the passport was changed since %s signed it, or that key never did",
+		return fmt.Errorf("the signature does not fit: the passport was changed since %s signed it, "+
+			"or that key never did",
 			Print(s.Key))
 	}
 	return nil

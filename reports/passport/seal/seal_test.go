@@ -60,7 +60,8 @@ func accepts(t *testing.T, file []byte, list Signers) bool {
 // allow is a list of one key, with options before it.
 func allow(t *testing.T, key ssh.PublicKey, options string) Signers {
 	t.Helper()
-	list, err := ParseSigners(strings.NewReader("# who may\n\nalice@example.com,bob@* " + options + string(ssh.MarshalAuthorizedKey(key))))
+	list, err := ParseSigners(strings.NewReader("# who may\n\nalice@example.com,bob@* " + options +
+		string(ssh.MarshalAuthorizedKey(key))))
 	must(t, err)
 	return list
 }
@@ -69,7 +70,8 @@ func TestSeal(t *testing.T) {
 	key, _ := newKey(t)
 	file := sealed(t, key)
 	s, err := Open(file)
-	if err != nil || string(s.Payload) != `{"_type":"x","é":[1,2,3]}` || s.Verify(t.Context()) != nil || !accepts(t, file, allow(t, key.PublicKey(), "")) {
+	if err != nil || string(s.Payload) != `{"_type":"x","é":[1,2,3]}` || s.Verify(t.Context()) != nil ||
+		!accepts(t, file, allow(t, key.PublicKey(), "")) {
 		t.Fatalf("%v %+v", err, s)
 	}
 	if other, _ := newKey(t); accepts(t, file, allow(t, other.PublicKey(), "")) {
@@ -128,7 +130,8 @@ func TestOpenRefuses(t *testing.T) {
 		"written anew":     compact,
 		"take the file as": append([]byte(" "), sealed(t, key)...),
 	} {
-		if _, err := Open(file); err == nil || !strings.Contains(err.Error(), want) || strings.ContainsAny(err.Error(), "\n\x1b") {
+		if _, err := Open(file); err == nil || !strings.Contains(err.Error(), want) ||
+			strings.ContainsAny(err.Error(), "\n\x1b") {
 			t.Errorf("%.40q: %v, want %q", file, err, want)
 		}
 	}
@@ -141,7 +144,8 @@ func TestNamespace(t *testing.T) {
 	sig, err := sshsig.Sign(bytes.NewReader(dsse.PAE(PayloadType, payload)), key, hash, "file")
 	must(t, err)
 	file := write(&dsse.Envelope{PayloadType: PayloadType, Payload: base64.StdEncoding.EncodeToString(payload),
-		Signatures: []dsse.Signature{{KeyID: Print(key.PublicKey()), Sig: base64.StdEncoding.EncodeToString(sshsig.Armor(sig))}}})
+		Signatures: []dsse.Signature{{KeyID: Print(key.PublicKey()),
+			Sig: base64.StdEncoding.EncodeToString(sshsig.Armor(sig))}}})
 	s, err := Open(file)
 	must(t, err)
 	if err := s.Verify(t.Context()); err == nil || !strings.Contains(err.Error(), `namespace "file", want passport@`) {
@@ -172,9 +176,11 @@ func agrees(t *testing.T, key ssh.Signer) {
 	armour, err := base64.StdEncoding.DecodeString(s.envelope.Signatures[0].Sig)
 	must(t, err)
 	must(t, os.WriteFile(filepath.Join(dir, "sig"), armour, 0o600))
-	must(t, os.WriteFile(filepath.Join(dir, "allowed"), append([]byte("alice "), ssh.MarshalAuthorizedKey(key.PublicKey())...), 0o600))
+	must(t, os.WriteFile(filepath.Join(dir, "allowed"), append([]byte("alice "),
+		ssh.MarshalAuthorizedKey(key.PublicKey())...), 0o600))
 	for text, good := range map[string]bool{string(dsse.PAE(PayloadType, s.Payload)): true, string(s.Payload): false} {
-		c := exec.CommandContext(t.Context(), "ssh-keygen", "-Y", "verify", "-f", "allowed", "-I", "alice", "-n", Namespace, "-s", "sig")
+		c := exec.CommandContext(t.Context(), "ssh-keygen", "-Y", "verify", "-f", "allowed", "-I", "alice", "-n",
+			Namespace, "-s", "sig")
 		c.Dir, c.Stdin = dir, strings.NewReader(text)
 		if out, err := c.CombinedOutput(); (err == nil) != good {
 			t.Errorf("%.40q: %v\n%s", text, err, out)
@@ -206,5 +212,6 @@ func (k token) PublicKey() ssh.PublicKey { return k.public }
 
 func (k token) Sign(_ io.Reader, data []byte) (*ssh.Signature, error) {
 	application, message, state := sha256.Sum256([]byte("ssh:")), sha256.Sum256(data), []byte{1, 0, 0, 0, 7}
-	return &ssh.Signature{Format: ssh.KeyAlgoSKED25519, Blob: ed25519.Sign(k.private, slices.Concat(application[:], state, message[:])), Rest: state}, nil
+	return &ssh.Signature{Format: ssh.KeyAlgoSKED25519, Blob: ed25519.Sign(k.private, slices.Concat(application[:],
+		state, message[:])), Rest: state}, nil
 }

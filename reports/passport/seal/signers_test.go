@@ -28,11 +28,13 @@ func TestSigners(t *testing.T) {
 		{"cert-authority ", "", "certificates are not supported"},
 	} {
 		who, err := allow(t, key.PublicKey(), c.options).Find(key.PublicKey(), c.name, at)
-		if c.want == "" && (err != nil || who != "alice@example.com,bob@*") || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+		if c.want == "" && (err != nil || who != "alice@example.com,bob@*") || c.want != "" &&
+			(err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s %s: %q, %v; want %q", c.options, c.name, who, err, c.want)
 		}
 	}
-	if _, err := allow(t, key.PublicKey(), "").Find(other.PublicKey(), "", at); err == nil || !strings.Contains(err.Error(), Print(other.PublicKey())+" is no allowed signer") {
+	if _, err := allow(t, key.PublicKey(), "").Find(other.PublicKey(), "", at); err == nil ||
+		!strings.Contains(err.Error(), Print(other.PublicKey())+" is no allowed signer") {
 		t.Error(err)
 	}
 	again := append(allow(t, key.PublicKey(), `valid-before="20200101Z" `), allow(t, key.PublicKey(), "")...)
@@ -54,11 +56,13 @@ func TestSignersRefuse(t *testing.T) {
 		"\"alice " + public:                      "1: want principals",
 		strings.Repeat("#", signersLimit) + "\n": "the limit",
 	} {
-		if _, err := ParseSigners(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		if _, err := ParseSigners(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%.40q: %v, want %q", text, err, want)
 		}
 	}
-	if list, err := ParseSigners(strings.NewReader(`"alice example" ` + public)); err != nil || list[0].principals != "alice example" {
+	if list, err := ParseSigners(strings.NewReader(`"alice example" ` + public)); err != nil ||
+		list[0].principals != "alice example" {
 		t.Errorf("%v %v", list, err)
 	}
 }

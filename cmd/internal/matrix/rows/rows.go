@@ -1,5 +1,6 @@
-// Package rows reads the rows of a matrix from what the user names: "a", or "a+b" for a at A and b at B, where each is an
-// implementation, a program, an image or soft-RoCE. Package matrix runs them and is given everything; this package knows the names.
+// Package rows reads the rows of a matrix from what the user names: "a", or "a+b" for a at A and b at B, where each is
+// an implementation, a program, an image or soft-RoCE. Package matrix runs them and is given everything; this package
+// knows the names.
 package rows
 
 import (
@@ -18,8 +19,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/all"
 )
 
-// Read makes the rows of o from names separated by commas, and with peers of each with each. Programs are asked what they can do,
-// which needs the bench; one that does not keep the contract is the trouble of its own rows.
+// Read makes the rows of o from names separated by commas, and with peers of each with each. Programs are asked what
+// they can do, which needs the bench; one that does not keep the contract is the trouble of its own rows.
 func Read(list string, peers bool, o *matrix.Options, b *registry.OnDemand) error {
 	r := reader{known: registry.Catalogue{}, wrong: map[string]error{}, folders: map[string]bool{}}
 	names := strings.Split(list, ",")
@@ -39,7 +40,8 @@ func Read(list string, peers bool, o *matrix.Options, b *registry.OnDemand) erro
 			return fault.Usage(err)
 		}
 		if peers && len(ends(name)) > 1 {
-			return fault.Usage(fmt.Errorf("--peers: %s is two implementations; name each alone, every one meets every other", name))
+			return fault.Usage(fmt.Errorf("--peers: %s is two implementations; name each alone, every "+
+				"one meets every other", name))
 		}
 		o.Rows = append(o.Rows, row)
 	}
@@ -58,7 +60,8 @@ func Ends(list string) (names []string) {
 	return names
 }
 
-// Placed returns how the cells of a bench run: with the device where its name is. What no tool does with a device is not the device's fault.
+// Placed returns how the cells of a bench run: with the device where its name is. What no tool does with a device is
+// not the device's fault.
 func Placed(b bench.Bench) matrix.Place {
 	return func(s *scenario.Spec, impls [2]engine.Implementation) (*scenario.Spec, bench.Bench, error) {
 		job, err := device.Place(b, s, impls)
@@ -100,7 +103,8 @@ type reader struct {
 	folders map[string]bool  // those taken
 }
 
-// ends are the names in "a" or "a+b". A path may have a plus in it: what follows is an end only if it is the name of one.
+// ends are the names in "a" or "a+b". A path may have a plus in it: what follows is an end only if it is the name of
+// one.
 func ends(name string) []string {
 	for i := range len(name) {
 		if a, b := name[:i], name[i:]; b[0] == '+' && (!scenario.Foreign(a) || isEnd(b[1:])) {
@@ -130,7 +134,9 @@ func (r *reader) row(name string) (matrix.Row, error) {
 		case scenario.Foreign(n) && fault.Of(err) != fault.User:
 			r.wrong[n], row.Broken = err, err
 		default:
-			return row, fmt.Errorf("implementation %q: unknown; known: %s, or %sPATH for a program, %sNAME for an image", n, strings.Join(all.Names(), " "), scenario.Exec, scenario.Image)
+			return row,
+				fmt.Errorf("implementation %q: unknown; known: %s, or %sPATH for a program, %sNAME for an image", n,
+					strings.Join(all.Names(), " "), scenario.Exec, scenario.Image)
 		}
 	}
 	if row.Broken != nil {
@@ -163,14 +169,17 @@ func Parameters(texts []string) (map[string][]string, error) {
 	for _, p := range texts {
 		impl, assignment, ok := cutParameter(p)
 		if !ok || !isEnd(impl) {
-			return nil, fmt.Errorf("--param %s: want impl:name=value, with an implementation of %s, or exec:PATH, or image:NAME", p, strings.Join(all.Names(), " "))
+			return nil,
+				fmt.Errorf("--param %s: want impl:name=value, with an implementation of %s, or "+
+					"exec:PATH, or image:NAME", p, strings.Join(all.Names(), " "))
 		}
 		params[impl] = append(params[impl], assignment)
 	}
 	return params, nil
 }
 
-// cutParameter cuts at the first colon that a name and an equals sign follow: a path and the name of an image may have others.
+// cutParameter cuts at the first colon that a name and an equals sign follow: a path and the name of an image may have
+// others.
 func cutParameter(p string) (impl, assignment string, ok bool) {
 	for i := range len(p) {
 		if name, _, found := strings.Cut(p[i+1:], "="); p[i] == ':' && found && !strings.ContainsAny(name, ":/.") {

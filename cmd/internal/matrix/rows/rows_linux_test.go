@@ -33,7 +33,8 @@ func TestDeviceInItsPlace(t *testing.T) {
 		{"write-imm", [2]engine.Implementation{gbn, rxe}, nil, true},
 	} {
 		name := c.load + " " + c.impls[0].Name + "+" + c.impls[1].Name
-		s, err := scenario.Parse(strings.NewReader("impl " + c.impls[0].Name + " " + c.impls[1].Name + "\nload " + c.load + " msg=4KiB count=5\n"))
+		s, err := scenario.Parse(strings.NewReader("impl " + c.impls[0].Name + " " + c.impls[1].Name + "\nload " +
+			c.load + " msg=4KiB count=5\n"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,7 +49,8 @@ func TestDeviceInItsPlace(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := b.(lab.Bench).Bench.(*netns.Bench).Device
-		if (got == nil) != (c.want == nil) || got != nil && (got.Side != c.want.Side || (got.Peer == nil) != (c.want.Peer == nil)) {
+		if (got == nil) != (c.want == nil) || got != nil &&
+			(got.Side != c.want.Side || (got.Peer == nil) != (c.want.Peer == nil)) {
 			t.Errorf("%s: device %+v, want %+v", name, got, c.want)
 		}
 	}

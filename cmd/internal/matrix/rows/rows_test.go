@@ -8,8 +8,10 @@ import (
 // A plus joins two implementations, and may be in a path.
 func TestEndsOfARow(t *testing.T) {
 	for name, want := range map[string][]string{
-		"gbn": {"gbn"}, "gbn+irn": {"gbn", "irn"}, "gbn+": {"gbn", ""}, "exec:./a": {"exec:./a"}, "exec:./c++/a": {"exec:./c++/a"},
-		"exec:./c++/a+gbn": {"exec:./c++/a", "gbn"}, "gbn+exec:./c++": {"gbn", "exec:./c++"}, "exec:./a+exec:./b": {"exec:./a", "exec:./b"},
+		"gbn": {"gbn"}, "gbn+irn": {"gbn", "irn"}, "gbn+": {"gbn", ""}, "exec:./a": {"exec:./a"},
+		"exec:./c++/a":     {"exec:./c++/a"},
+		"exec:./c++/a+gbn": {"exec:./c++/a", "gbn"}, "gbn+exec:./c++": {"gbn", "exec:./c++"},
+		"exec:./a+exec:./b": {"exec:./a", "exec:./b"},
 	} {
 		if got := ends(name); !slices.Equal(got, want) {
 			t.Errorf("%s: %q, want %q", name, got, want)
@@ -24,7 +26,8 @@ func TestEndsOfARow(t *testing.T) {
 		t.Errorf("folders %q, want %q", folders, want)
 	}
 	for p, want := range map[string][2]string{
-		"gbn:rto=1ms": {"gbn", "rto=1ms"}, "exec:./a:x=y:z": {"exec:./a", "x=y:z"}, "exec:./a=b/c:x=1": {"exec:./a=b/c", "x=1"},
+		"gbn:rto=1ms": {"gbn", "rto=1ms"}, "exec:./a:x=y:z": {"exec:./a", "x=y:z"},
+		"exec:./a=b/c:x=1":          {"exec:./a=b/c", "x=1"},
 		"image:host:5000/a:tag:x=1": {"image:host:5000/a:tag", "x=1"}, "rto=1ms": {}, "gbn:rto": {},
 	} {
 		if impl, assignment, ok := cutParameter(p); impl != want[0] || assignment != want[1] || ok != (want[0] != "") {

@@ -18,7 +18,9 @@ func TestStartGivesNoDeviceButLo(t *testing.T) {
 		t.Skip(err)
 	}
 	path := filepath.Join(t.TempDir(), "devices")
-	if err := os.WriteFile(path, []byte("#!/bin/sh\nwhile read -r name rest; do echo \"$name\"; done </proc/self/net/dev\n"), 0o755); err != nil {
+	if err := os.WriteFile(path,
+		[]byte("#!/bin/sh\nwhile read -r name rest; do echo \"$name\"; done </proc/self/net/dev\n"),
+		0o755); err != nil {
 		t.Fatal(err)
 	}
 	p, err := Start(path)

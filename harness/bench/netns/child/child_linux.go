@@ -45,7 +45,8 @@ const Patience = 30 * time.Second
 // Ended is closed when the program has ended.
 func (c *Child) Ended() <-chan struct{} { return c.ended }
 
-// Close ends the program by closing its standard input, and kills it when that does not help. A second call does nothing.
+// Close ends the program by closing its standard input, and kills it when that does not help. A second call does
+// nothing.
 func (c *Child) Close() error {
 	if c.closed {
 		return nil

@@ -14,16 +14,17 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/contract"
 )
 
-// Body returns how a process of the bench is started: self, this program's binary, with the hidden command "process". A library that the
-// binary links for containers reads of every process of the machine when it starts, which was a third of a start; it is shown none.
+// Body returns how a process of the bench is started: self, this program's binary, with the hidden command "process". A
+// library that the binary links for containers reads of every process of the machine when it starts, which was a third
+// of a start; it is shown none.
 func Body(self string, args ...string) *exec.Cmd {
 	cmd := exec.Command(self, append([]string{"process"}, args...)...)
 	cmd.Env = append(os.Environ(), "HOST_PROC=/nowhere")
 	return cmd
 }
 
-// Command returns how a program from elsewhere is started: with processes of its own. What it starts, and leaves behind,
-// ends with it.
+// Command returns how a program from elsewhere is started: with processes of its own. What it starts, and leaves
+// behind, ends with it.
 func Command(path string) *exec.Cmd {
 	cmd := exec.Command(path)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWPID}

@@ -68,11 +68,12 @@ func (t *Tools) reports(h *trace.Header) {
 	}
 }
 
-// Passed is what passed the port of a side while counters could move: the frames of the trace, all that may have been of RoCE, and what
-// the kernel sent on its own account.
+// Passed is what passed the port of a side while counters could move: the frames of the trace, all that may have been
+// of RoCE, and what the kernel sent on its own account.
 type Passed struct{ Traced, Frames, Kernel uint64 }
 
-// Counted returns the readings of all devices as events: those before the first packet, and those after the last, at the time end.
+// Counted returns the readings of all devices as events: those before the first packet, and those after the last, at
+// the time end.
 func (t *Tools) Counted(end vtime.Time, passed func(trace.Side) Passed) (before, after []trace.Event) {
 	for _, r := range t.running() {
 		if !r.counted.whole() {
@@ -97,7 +98,8 @@ func (t *Tools) Counted(end vtime.Time, passed func(trace.Side) Passed) (before,
 // readings are counters as events, in the order of their names.
 func readings(side trace.Side, at vtime.Time, c station.Counters) (events []trace.Event) {
 	for _, name := range slices.Sorted(maps.Keys(c)) {
-		events = append(events, trace.Event{At: at, Side: side, Conn: -1, Kind: trace.Counter, Name: name, Value: int64(min(c[name], math.MaxInt64))})
+		events = append(events, trace.Event{At: at, Side: side, Conn: -1, Kind: trace.Counter, Name: name,
+			Value: int64(min(c[name], math.MaxInt64))})
 	}
 	return events
 }

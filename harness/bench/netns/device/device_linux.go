@@ -14,13 +14,14 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
 )
 
-// Device is a foreign implementation at one end of the link, or at both, driven by a stock tool. The Spec must be one that
-// dut.Fit made for the tool, or dut.FitPair for two.
+// Device is a foreign implementation at one end of the link, or at both, driven by a stock tool. The Spec must be one
+// that dut.Fit made for the tool, or dut.FitPair for two.
 type Device struct {
-	Side   trace.Side
-	Tool   *dut.Tool
-	Peer   *dut.Tool        // passive, at the other end; nil is an endpoint
-	Places [2]station.Place // by side, where tools run; nil is this machine: the kernel's soft-RoCE on the end's network device
+	Side trace.Side
+	Tool *dut.Tool
+	Peer *dut.Tool // passive, at the other end; nil is an endpoint
+	// by side, where tools run; nil is this machine: the kernel's soft-RoCE on the end's network device
+	Places [2]station.Place
 }
 
 // Far reports whether the device is on another machine: then both are, where there are two.
@@ -39,14 +40,17 @@ func (t *Tools) attach(side trace.Side, tool *dut.Tool) (*running, error) {
 	t.later(detach)
 	t.kernels[side] = a.Kernel
 	if needs := tool.MTU + headers; a.MTU > 0 && a.MTU < needs {
-		return nil, fmt.Errorf("netns: packets of %d bytes at %s take an MTU of %d, and its interface has %d; ip link set INTERFACE mtu 9000 there, or lower --mtu", tool.MTU, side, needs, a.MTU)
+		return nil, fmt.Errorf("netns: packets of %d bytes at %s take an MTU of %d, and its interface has %d; ip "+
+			"link set INTERFACE mtu 9000 there, or lower --mtu", tool.MTU, side, needs, a.MTU)
 	}
 	t.site.Fact("device at "+side.String(), a.What+" under "+tool.Program)
 	for _, f := range a.Identity {
 		t.site.Fact(f[0]+" at "+side.String(), f[1])
 	}
 	at := dut.Setting{Device: a.Device, GID: a.GID, Own: drive.Addr(side), Peer: drive.Addr(side.Other())}
-	return &running{side: side, tool: tool, place: place, at: at, said: &contract.Log{}, counted: counted{read: a.Counters}, exited: make(chan struct{}), done: make(chan struct{}), over: make(chan struct{}), enough: make(chan struct{}),
+	return &running{side: side, tool: tool, place: place, at: at, said: &contract.Log{},
+		counted: counted{read: a.Counters}, exited: make(chan struct{}), done: make(chan struct{}),
+		over: make(chan struct{}), enough: make(chan struct{}),
 		clock: packetio.NewClock(t.site.Base), doneAt: vtime.Never, goneAt: vtime.Never}, nil
 }
 
@@ -61,7 +65,8 @@ func (t *Tools) noteKernels() {
 	}
 }
 
-// mine is what the tool is told of this program's end. A tool that serves is also told how large a buffer the Spec needs.
+// mine is what the tool is told of this program's end. A tool that serves is also told how large a buffer the Spec
+// needs.
 func mine(r *running, sp *scenario.Spec) dut.Identity {
 	side := r.side.Other()
 	q := sp.Ends(0)[side]
@@ -80,7 +85,8 @@ func (t *Tools) learn(r *running, sp *scenario.Spec) error {
 	sp.QP[r.side].SendPSN, sp.QP[r.side.Other()].RecvPSN = peer.PSN, peer.PSN
 	sp.QP[r.side.Other()].SendPSN, sp.QP[r.side].RecvPSN = r.meeting.Wants, r.meeting.Wants
 	sp.QP[r.side].Timeout = r.meeting.Timeout
-	if peer.Reads > 0 && t.second != nil { // two tools agree on what both devices can do, and not on what this end would
+	// two tools agree on what both devices can do, and not on what this end would
+	if peer.Reads > 0 && t.second != nil {
 		sp.QP[r.side].MaxRdAtomic, sp.QP[r.side].MaxDestRd = peer.Reads, peer.Reads
 	}
 	if peer.Addr != drive.Addr(r.side) {

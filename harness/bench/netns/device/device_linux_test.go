@@ -15,13 +15,14 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// TestPausedTool: a tool that polls burns nothing while it is paused, goes on after, and can be ended meanwhile. One that sleeps by
-// itself is left alone.
+// TestPausedTool: a tool that polls burns nothing while it is paused, goes on after, and can be ended meanwhile. One
+// that sleeps by itself is left alone.
 func TestPausedTool(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: runs in real time")
 	}
-	for text, polls := range map[string]bool{"load send msg=1024 count=5\n": true, "load write msg=1024 count=5\n": false} {
+	for text, polls := range map[string]bool{"load send msg=1024 count=5\n": true,
+		"load write msg=1024 count=5\n": false} {
 		s, err := scenario.Parse(strings.NewReader(text))
 		must(t, err)
 		tool, _, err := dut.Fit(s, trace.B)
@@ -46,7 +47,8 @@ func TestPausedTool(t *testing.T) {
 	}
 }
 
-// TestWokenTool: a tool that is let look now and then is no longer stopped when it is woken, and is when the run is over.
+// TestWokenTool: a tool that is let look now and then is no longer stopped when it is woken, and is when the run is
+// over.
 func TestWokenTool(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: runs in real time")
@@ -59,7 +61,8 @@ func TestWokenTool(t *testing.T) {
 		t.Fatalf("%s does not wait", tool)
 	}
 	p := &process{exec.Command("sh", "-c", "while :; do :; done")}
-	r := &running{tool: tool, process: p, done: make(chan struct{}), over: make(chan struct{}), enough: make(chan struct{})}
+	r := &running{tool: tool, process: p, done: make(chan struct{}), over: make(chan struct{}),
+		enough: make(chan struct{})}
 	must(t, p.Start())
 	ended := make(chan struct{})
 	go func() { r.glance(); close(ended) }()
@@ -79,7 +82,8 @@ func TestWokenTool(t *testing.T) {
 	_ = p.Wait()
 }
 
-// comesTo reports whether a process comes to a state, as /proc names it, within the time that a machine with other work may take.
+// comesTo reports whether a process comes to a state, as /proc names it, within the time that a machine with other work
+// may take.
 func comesTo(pid int, state string) bool {
 	for range 50 {
 		raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
@@ -98,28 +102,32 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// TestCrashedTool: a tool that a signal has ended is to blame, at its side. One that gives up, one that is at work and one that the
-// bench has ended are not.
+// TestCrashedTool: a tool that a signal has ended is to blame, at its side. One that gives up, one that is at work and
+// one that the bench has ended are not.
 func TestCrashedTool(t *testing.T) {
 	tools := func(script string) *Tools {
 		p := &process{exec.Command("sh", "-c", script)}
-		r := &running{side: trace.B, tool: &dut.Tool{Program: "ib_write_bw"}, process: p, said: &contract.Log{}, exited: make(chan struct{})}
+		r := &running{side: trace.B, tool: &dut.Tool{Program: "ib_write_bw"}, process: p, said: &contract.Log{},
+			exited: make(chan struct{})}
 		must(t, p.Start())
 		go func() {
 			r.how = p.Wait()
 			close(r.exited)
 		}()
-		return &Tools{first: r, places: [2]station.Place{trace.B: here{}}, site: Site{Fault: func(side trace.Side, program string, err error) error {
-			return fmt.Errorf("fault of %s at %s: %w", program, side, err)
-		}}}
+		return &Tools{first: r, places: [2]station.Place{trace.B: here{}},
+			site: Site{Fault: func(side trace.Side, program string, err error) error {
+				return fmt.Errorf("fault of %s at %s: %w", program, side, err)
+			}}}
 	}
 	for script, want := range map[string]string{
-		"kill -SEGV $$": "fault of ib_write_bw at B: netns: ib_write_bw at B ended in the middle of the run: signal: segmentation fault",
-		"exit 1":        "", "exit 0": "",
+		"kill -SEGV $$": "fault of ib_write_bw at B: netns: ib_write_bw at B ended in the middle of the run: " +
+			"signal: segmentation fault",
+		"exit 1": "", "exit 0": "",
 	} {
 		ts := tools(script)
 		<-ts.first.exited
-		if err := ts.Crashed(); want == "" && err != nil || want != "" && (err == nil || !strings.HasPrefix(err.Error(), want)) {
+		if err := ts.Crashed(); want == "" && err != nil || want != "" &&
+			(err == nil || !strings.HasPrefix(err.Error(), want)) {
 			t.Errorf("%s: %v, want %q", script, err, want)
 		}
 	}

@@ -19,7 +19,8 @@ func (r *running) meet(mine dut.Identity) error {
 	return r.met(err)
 }
 
-// dial starts the tool and returns the connection for its exchange, over the loopback of where it is, whichever of the two makes it.
+// dial starts the tool and returns the connection for its exchange, over the loopback of where it is, whichever of the
+// two makes it.
 func (r *running) dial() (net.Conn, error) {
 	connect := r.connect
 	if r.tool.Active {

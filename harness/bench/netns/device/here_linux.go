@@ -19,8 +19,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// here is this machine as the place of a tool: soft-RoCE on the network device of an end, in the namespace of this process, because
-// soft-RoCE has no other.
+// here is this machine as the place of a tool: soft-RoCE on the network device of an end, in the namespace of this
+// process, because soft-RoCE has no other.
 type here struct{ network *topology.Topology }
 
 var _ station.Place = here{}
@@ -36,7 +36,8 @@ func (h here) Attach(side trace.Side) (*station.Attached, func() error, error) {
 	name, device := rdmaDevices[side], h.network.Ends()[side].Host.Device
 	_ = netlink.RdmaLinkDel(name) // what a run that was killed left
 	if err := netlink.RdmaLinkAdd(name, rdmaDriver, device); err != nil {
-		return nil, nil, fmt.Errorf("netns: soft-RoCE on %s: %w; load rdma_rxe and crc32_generic, be in the first network namespace, or use --bench lab",
+		return nil, nil, fmt.Errorf("netns: soft-RoCE on %s: %w; load rdma_rxe and crc32_generic, be in the first "+
+			"network namespace, or use --bench lab",
 			device, err)
 	}
 	detach := func() error { return netlink.RdmaLinkDel(name) }
@@ -46,14 +47,17 @@ func (h here) Attach(side trace.Side) (*station.Attached, func() error, error) {
 		return nil, nil, fmt.Errorf("netns: %w", err)
 	}
 	read := func() (station.Counters, error) { return station.CountersOf(os.DirFS("/sys"), name, 1, device), nil }
-	return &station.Attached{Device: name, GID: gid, What: "soft-RoCE", Counters: read, Identity: [][2]string{{"driver", station.SoftRoCE}}}, detach, nil
+	return &station.Attached{Device: name, GID: gid, What: "soft-RoCE", Counters: read,
+		Identity: [][2]string{{"driver", station.SoftRoCE}}}, detach, nil
 }
 
 // Start implements station.Place.
-func (h here) Start(side trace.Side, program string, args []string, idle bool, said io.Writer) (station.Process, error) {
+func (h here) Start(side trace.Side, program string, args []string, idle bool, said io.Writer) (station.Process,
+	error) {
 	path, err := exec.LookPath(program)
 	if err != nil {
-		return nil, fmt.Errorf("netns: %s is not installed; install perftest, rdmacm-utils and ibverbs-providers", program)
+		return nil, fmt.Errorf("netns: %s is not installed; install perftest, rdmacm-utils and ibverbs-providers",
+			program)
 	}
 	p := &process{exec.Command(path, args...)}
 	p.Stdout, p.Stderr = said, said

@@ -10,8 +10,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// A device shows more than its packets by what every kernel offers: the memory of the tool by /proc, its counters by a stock
-// program, its completions by tracing. None needs the tool to do anything.
+// A device shows more than its packets by what every kernel offers: the memory of the tool by /proc, its counters by a
+// stock program, its completions by tracing. None needs the tool to do anything.
 
 // inspected is what was found in that way. What could not be read is not told.
 type inspected struct {
@@ -33,8 +33,8 @@ func (r *running) lookBefore() {
 	}
 }
 
-// lookAfter reads the same again, and the counters, when the endpoints have stopped. A tool that prints what it did when it ends is
-// ended, because no tap watches any more.
+// lookAfter reads the same again, and the counters, when the endpoints have stopped. A tool that prints what it did
+// when it ends is ended, because no tap watches any more.
 func (r *running) lookAfter() error {
 	told := r.tool.Tells()
 	if told&trace.ReportChanges != 0 {
@@ -46,7 +46,8 @@ func (r *running) lookAfter() error {
 			r.found.violations, err = dut.QKeyViolations(info)
 		}
 		if err != nil {
-			return fmt.Errorf("netns: counters of %s by %s: %w; install ibverbs-utils", r.at.Device, dut.InfoProgram, err)
+			return fmt.Errorf("netns: counters of %s by %s: %w; install ibverbs-utils", r.at.Device,
+				dut.InfoProgram, err)
 		}
 	}
 	if r.watched != nil {
@@ -102,11 +103,12 @@ func changes(before, after []byte, va uint64) (list []dut.Range) {
 	return list
 }
 
-// ending is how the tool's work ended, in the time of a run that began at epoch and ended at cut. What happens to the tool later was
-// done to it.
+// ending is how the tool's work ended, in the time of a run that began at epoch and ended at cut. What happens to the
+// tool later was done to it.
 func (r *running) ending(epoch, cut vtime.Time) dut.Ending {
 	e := dut.Ending{Done: vtime.Never, Gone: vtime.Never, Said: r.said.String(), End: cut,
-		Compared: r.found.compared, Changed: r.found.changed, Violations: r.found.violations, Completed: r.found.completed}
+		Compared: r.found.compared, Changed: r.found.changed, Violations: r.found.violations,
+		Completed: r.found.completed}
 	since := func(at vtime.Time) vtime.Time {
 		if at == vtime.Never || at.Sub(epoch) > cut.Sub(0) {
 			return vtime.Never

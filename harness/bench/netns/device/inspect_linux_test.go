@@ -20,9 +20,11 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// TestEnding: what happens to a tool after the end of the trace is none of the run, and memory that was read once only is not compared.
+// TestEnding: what happens to a tool after the end of the trace is none of the run, and memory that was read once only
+// is not compared.
 func TestEnding(t *testing.T) {
-	r := &running{exited: make(chan struct{}), done: make(chan struct{}), said: &contract.Log{}, meeting: &dut.Meeting{}}
+	r := &running{exited: make(chan struct{}), done: make(chan struct{}), said: &contract.Log{},
+		meeting: &dut.Meeting{}}
 	_, _ = r.said.Write([]byte("it ends")) // never fails
 	r.doneAt, r.goneAt = vtime.Time(15), vtime.Time(30)
 	close(r.exited)

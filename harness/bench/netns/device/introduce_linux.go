@@ -14,8 +14,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
 )
 
-// introduction is this program's communication manager on the cable of a device. It stands where the cable meets the link, so
-// that what it says and hears is not of the run: the link neither delays nor loses it, and the taps leave it out.
+// introduction is this program's communication manager on the cable of a device. It stands where the cable meets the
+// link, so that what it says and hears is not of the run: the link neither delays nor loses it, and the taps leave it
+// out.
 type introduction struct {
 	cm      *dut.CM
 	port    *packetio.Port
@@ -53,7 +54,9 @@ func (t *Tools) patch(side trace.Side) (*dut.CM, error) {
 	if in.port, err = network.M.Open(network.Ends()[side].Port, in.clock, packetio.Options{RoCE: true}); err != nil {
 		return nil, err
 	}
-	in.cm = dut.NewCM(drive.Addr(side.Other()), drive.Addr(side), func(p *roce.Packet) error { return in.send(side.Other(), p) })
+	in.cm = dut.NewCM(drive.Addr(side.Other()), drive.Addr(side), func(p *roce.Packet) error {
+		return in.send(side.Other(), p)
+	})
 	go in.listen()
 	t.later(in.close)
 	return in.cm, nil
@@ -97,10 +100,11 @@ func (in *introduction) close() error {
 	return in.port.Close()
 }
 
-// introduces reports whether a frame is for QP 1, or for a queue pair that serves the introduction alone: by sender, that of
-// this end or the device's, because both number their own.
+// introduces reports whether a frame is for QP 1, or for a queue pair that serves the introduction alone: by sender,
+// that of this end or the device's, because both number their own.
 func introduces(frame []byte, aside dut.Aside, device [4]byte) bool {
-	const source, destQP = 14 + 12, 14 + 20 + 8 + 4 // behind Ethernet; behind IPv4 and UDP, where a byte precedes the number
+	// behind Ethernet; behind IPv4 and UDP, where a byte precedes the number
+	const source, destQP = 14 + 12, 14 + 20 + 8 + 4
 	if len(frame) < destQP+4 {
 		return false
 	}

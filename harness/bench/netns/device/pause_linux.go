@@ -2,8 +2,8 @@ package device
 
 import "time"
 
-// pause stops a tool that polls, while nothing can happen that concerns it: the kernel answers for it, and what it would burn meanwhile
-// is most of what a run takes of a processor. One that sleeps is left alone.
+// pause stops a tool that polls, while nothing can happen that concerns it: the kernel answers for it, and what it
+// would burn meanwhile is most of what a run takes of a processor. One that sleeps is left alone.
 func (r *running) pause() {
 	if r != nil && r.tool.Polls() {
 		r.process.Pause()
@@ -54,7 +54,8 @@ func (r *running) resumeWoken() {
 	}
 }
 
-// wake lets it look without rest, for as long as it lasts: on a host that is starved a glance may be too short to see anything.
+// wake lets it look without rest, for as long as it lasts: on a host that is starved a glance may be too short to see
+// anything.
 func (r *running) wake() {
 	if r != nil && r.tool.Waits() {
 		r.calm.Do(func() {

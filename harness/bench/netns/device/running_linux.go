@@ -30,7 +30,8 @@ type running struct {
 	enough  chan struct{} // closed when glances are over, which calm does
 	calm    sync.Once
 	clock   *packetio.Clock
-	doneAt  vtime.Time  // when an active tool said that it had done its work; vtime.Never until then. Set before done is closed
+	// when an active tool said that it had done its work; vtime.Never until then. Set before done is closed
+	doneAt  vtime.Time
 	goneAt  vtime.Time  // when it had ended, set before exited is closed
 	how     error       // how it ended, likewise
 	killed  atomic.Bool // by the bench
@@ -91,8 +92,8 @@ func (r *running) fail(err error) error {
 	return fmt.Errorf("netns: %w%s", err, r.said.Last())
 }
 
-// close ends the exchange, the tool if that does not, and what watches it. A tool that polls would not look, and is ended first: its
-// kernel then takes leave for it.
+// close ends the exchange, the tool if that does not, and what watches it. A tool that polls would not look, and is
+// ended first: its kernel then takes leave for it.
 func (r *running) close() error {
 	if r.tool.Polls() {
 		r.kill()
@@ -112,16 +113,16 @@ func (r *running) kill() {
 	<-r.exited
 }
 
-// cutShort ends a tool that is still at work when the run is over. Soft-RoCE would go on sending, and take the processor from all
-// that is left to do.
+// cutShort ends a tool that is still at work when the run is over. Soft-RoCE would go on sending, and take the
+// processor from all that is left to do.
 func (r *running) cutShort() {
 	if r != nil && r.tool.Active && !r.idle() {
 		r.kill()
 	}
 }
 
-// crashed is the error of a tool that a signal has ended, other than by the bench; nil of any other. One that gives up says so and
-// ends with an exit code.
+// crashed is the error of a tool that a signal has ended, other than by the bench; nil of any other. One that gives up
+// says so and ends with an exit code.
 func (r *running) crashed() error {
 	if r == nil {
 		return nil
@@ -135,7 +136,8 @@ func (r *running) crashed() error {
 	if r.killed.Load() || !errors.As(r.how, &exit) || exit.Signal == "" {
 		return nil
 	}
-	return fmt.Errorf("netns: %s at %s ended in the middle of the run: %w%s", r.tool.Program, r.side, r.how, r.said.Last())
+	return fmt.Errorf("netns: %s at %s ended in the middle of the run: %w%s", r.tool.Program, r.side,
+		r.how, r.said.Last())
 }
 
 // end waits a little for the end of the tool, and ends it if it does not come.

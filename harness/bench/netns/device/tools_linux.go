@@ -17,8 +17,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
 )
 
-// Tools are what stands at the ends of a run in place of endpoints: one tool, or two that talk to each other. No tools are
-// nil, and every method but Introduce may be called then.
+// Tools are what stands at the ends of a run in place of endpoints: one tool, or two that talk to each other. No tools
+// are nil, and every method but Introduce may be called then.
 type Tools struct {
 	site    Site
 	places  [2]station.Place // by side
@@ -38,8 +38,8 @@ type Site struct {
 	Fault func(side trace.Side, program string, err error) error
 }
 
-// Introduce makes the RDMA devices of d, starts the tools, and returns a copy of the Spec with their numbers. The caller
-// closes the tools. Without a device there are none, and the Spec is as it was.
+// Introduce makes the RDMA devices of d, starts the tools, and returns a copy of the Spec with their numbers. The
+// caller closes the tools. Without a device there are none, and the Spec is as it was.
 func Introduce(d *Device, site Site, sp *scenario.Spec) (*Tools, *scenario.Spec, error) {
 	if d == nil {
 		return nil, sp, nil
@@ -117,7 +117,8 @@ func (t *Tools) introducePair(d *Device, sp *scenario.Spec) error {
 	return t.learn(passive, sp)
 }
 
-// Begin reads the counters and wakes the tools when the run begins, at epoch, and lets an active one send a little later.
+// Begin reads the counters and wakes the tools when the run begins, at epoch, and lets an active one send a little
+// later.
 func (t *Tools) Begin(ctx context.Context, clock *packetio.Clock, epoch vtime.Time) error {
 	if t == nil {
 		return nil
@@ -153,8 +154,8 @@ func sleep(ctx context.Context, clock *packetio.Clock, until vtime.Time) error {
 // Idle reports whether the tool has done what it was told.
 func (t *Tools) Idle() bool { return t == nil || t.first.idle() }
 
-// Crashed is the error of a tool that a signal has ended; nil while there is none. The tool is to blame, or the device under it, unless
-// it is the place that is lost.
+// Crashed is the error of a tool that a signal has ended; nil while there is none. The tool is to blame, or the device
+// under it, unless it is the place that is lost.
 func (t *Tools) Crashed() error {
 	if t == nil {
 		return nil
@@ -228,8 +229,8 @@ type Span struct {
 	Cut   vtime.Time // where its trace ends, in time of the run
 }
 
-// Testify says in the header of the trace what the tool tells, and returns who reads the rest off its packets, and how its
-// work ended; nil where that is nobody.
+// Testify says in the header of the trace what the tool tells, and returns who reads the rest off its packets, and how
+// its work ended; nil where that is nobody.
 func (t *Tools) Testify(h *trace.Header, sp *scenario.Spec, at Span) (*dut.Witness, dut.Ending) {
 	if t == nil {
 		return nil, dut.Ending{}
@@ -244,8 +245,8 @@ func (t *Tools) Testify(h *trace.Header, sp *scenario.Spec, at Span) (*dut.Witne
 	return r.tool.Witness(sp, r.side), e
 }
 
-// Amend puts what the tool tells to what endpoints reported. A tool sends the same bytes again and again, so where an endpoint
-// placed them says nothing of which came, and is left out.
+// Amend puts what the tool tells to what endpoints reported. A tool sends the same bytes again and again, so where an
+// endpoint placed them says nothing of which came, and is left out.
 func (t *Tools) Amend(events []trace.Event, sp *scenario.Spec, at Span) []trace.Event {
 	if t == nil {
 		return events

@@ -28,8 +28,9 @@ type Site struct {
 	Ports     [2]string         // by side
 	Base      packetio.Timebase // of the bench
 
-	Relay     func() (*child.Child, error)                // starts a relay
-	Processor func() (*int, error)                        // reserves a processor for relays; nil when there is none to spare
+	Relay func() (*child.Child, error) // starts a relay
+	// reserves a processor for relays; nil when there is none to spare
+	Processor func() (*int, error)
 	Scratch   func(what string) (*os.File, string, error) // makes a file, and says by which path a relay can open it
 	Fact      func(name, value string)                    // notes something for the report
 }
@@ -48,8 +49,8 @@ func Open(site *Site, h *plan.Hop, c Choice) (*Chain, error) {
 	return chain, nil
 }
 
-// stages makes the stages of a hop: all that the link does is the relay's, or netem does what it can. What it cannot, the relay
-// does before it, in the order in which impairments act; without any, a bridge carries the frames.
+// stages makes the stages of a hop: all that the link does is the relay's, or netem does what it can. What it cannot,
+// the relay does before it, in the order in which impairments act; without any, a bridge carries the frames.
 func stages(site *Site, h *plan.Hop, forged []merge.Forgery, netem bool) []stage {
 	if !netem || h.Part == trace.LANHop {
 		return []stage{&relayStage{site: site, hop: h, forged: forged, does: h.Link}}
@@ -139,7 +140,8 @@ func (c *Chain) Report() (sum Report, err error) {
 	return sum, err
 }
 
-// Fates ends the link and puts the logs of its stages together. Whole says that all keep one, so that what no log names has arrived.
+// Fates ends the link and puts the logs of its stages together. Whole says that all keep one, so that what no log names
+// has arrived.
 func (c *Chain) Fates() (list []merge.LinkFate, whole bool, err error) {
 	list, whole = []merge.LinkFate{}, true
 	err = c.each(func(st stage) error {

@@ -24,7 +24,8 @@ func TestNetemIsBehindTheRelay(t *testing.T) {
 		{"loss random p=1%\n", "", "netem"},
 		{"drop A psn=+1\n", "scripted faults", "relay netem"},
 		{"inject B at=1us : WRITE_ONLY psn=+3 len=8 dmalen=8\n", "crafted packets", "relay netem"},
-		{"loss A>B burst p=1e-4 len=8 h=0.3\nloss B>A random p=1%\ndrop B type=ACK\n", "scripted faults, losses of this kind", "relay netem"},
+		{"loss A>B burst p=1e-4 len=8 h=0.3\nloss B>A random p=1%\ndrop B type=ACK\n",
+			"scripted faults, losses of this kind", "relay netem"},
 	} {
 		sp := mustSpec(t, load+c.text)
 		site, hop := &Site{Spec: sp}, plan.RouteOf(sp, false).WAN()
@@ -41,7 +42,8 @@ func TestNetemIsBehindTheRelay(t *testing.T) {
 				}
 			case *netemStage:
 				names = append(names, "netem")
-				if d := st.does; d.AB.Rate != sp.Link.AB.Rate || d.AB.Delay != sp.Link.AB.Delay || d.BA.Loss != sp.Link.BA.Loss || d.AB.Loss.Model == spec.Sojourn {
+				if d := st.does; d.AB.Rate != sp.Link.AB.Rate || d.AB.Delay != sp.Link.AB.Delay ||
+					d.BA.Loss != sp.Link.BA.Loss || d.AB.Loss.Model == spec.Sojourn {
 					t.Errorf("%q: netem does %+v", c.text, d)
 				}
 			}
@@ -65,7 +67,8 @@ func TestLinkBeyondNetem(t *testing.T) {
 	}
 	c, err := choose(t, load+"drop A psn=+1\n", "netem")
 	switch has := tc.Probe().Netem; {
-	case has && (err != nil || !c.Netem || c.Alone || !strings.Contains(c.Why, "behind the relay, which does the scripted faults")):
+	case has && (err != nil || !c.Netem || c.Alone || !strings.Contains(c.Why,
+		"behind the relay, which does the scripted faults")):
 		t.Errorf("with netem: %+v %v", c, err)
 	case !has && (errors.Is(err, bench.ErrUnsupported) || err == nil || !strings.Contains(err.Error(), "has none")):
 		t.Errorf("without netem: %v", err)
@@ -86,11 +89,13 @@ func (s *told) busy() (bool, error)              { return s.Overflow > 0, s.fail
 
 // A chain is as late as its latest stage, and knows what became of every packet when all stages do.
 func TestChainAddsUp(t *testing.T) {
-	relay := &told{Report: Report{LateMax: 5 * vtime.Millisecond, Overflow: 1, Exact: true, Lost: [2]uint64{3, 0}, Made: [2]uint64{0, 2}, Damaged: [2]uint64{5, 6}, Underway: true}, log: []merge.LinkFate{}}
+	relay := &told{Report: Report{LateMax: 5 * vtime.Millisecond, Overflow: 1, Exact: true, Lost: [2]uint64{3, 0},
+		Made: [2]uint64{0, 2}, Damaged: [2]uint64{5, 6}, Underway: true}, log: []merge.LinkFate{}}
 	kernel := &told{Report: Report{LateMax: 7 * vtime.Millisecond, Lost: [2]uint64{1, 1}, Copied: [2]uint64{8, 9}}}
 	got, err := (&Chain{stages: []stage{relay, kernel}}).Report()
-	want := Report{LateMax: 7 * vtime.Millisecond, Overflow: 1, Lost: [2]uint64{4, 1}, Made: [2]uint64{0, 2}, Damaged: [2]uint64{5, 6},
-		Copied: [2]uint64{8, 9}, Underway: true}
+	want := Report{LateMax: 7 * vtime.Millisecond, Overflow: 1, Lost: [2]uint64{4, 1}, Made: [2]uint64{0, 2},
+		Damaged: [2]uint64{5, 6},
+		Copied:  [2]uint64{8, 9}, Underway: true}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Error(diff, err)
 	}
@@ -117,7 +122,8 @@ func TestChooseLink(t *testing.T) {
 	for _, c := range []struct{ link, text, why, err string }{
 		{"relay", load, "as asked for", ""},
 		{"auto", load + "drop A psn=+1\n", "user-space relay, because netem has no scripted faults", ""},
-		{"auto", load + "inject B at=1us : WRITE_ONLY psn=+3 len=8 dmalen=8\n", "user-space relay, because netem has no crafted packets", ""},
+		{"auto", load + "inject B at=1us : WRITE_ONLY psn=+3 len=8 dmalen=8\n",
+			"user-space relay, because netem has no crafted packets", ""},
 		{"auto", load + "loss burst p=1e-4 len=8 h=0.3\n", "user-space relay, because netem has no ", ""},
 		{"tin", load, "", `link "tin": want auto, netem or relay`},
 	} {

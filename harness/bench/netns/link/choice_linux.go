@@ -35,8 +35,8 @@ func (c Choice) String() string {
 	return overRelay
 }
 
-// Choose decides who makes the link of the Spec, which is that of the hop h. An error is bench.ErrUnsupported where the wish
-// asks netem for what it cannot do. A second of the Spec lasts k seconds.
+// Choose decides who makes the link of the Spec, which is that of the hop h. An error is bench.ErrUnsupported where the
+// wish asks netem for what it cannot do. A second of the Spec lasts k seconds.
 func Choose(sp *scenario.Spec, h *plan.Hop, wish string, k vtime.Dilation) (Choice, error) {
 	if wish == overRelay {
 		return Choice{Why: "user-space relay, as asked for"}, nil
@@ -50,9 +50,11 @@ func Choose(sp *scenario.Spec, h *plan.Hop, wish string, k vtime.Dilation) (Choi
 		case lack != nil:
 			return Choice{}, fmt.Errorf("netns: --link netem: %w, or leave --link out: %w", lack, bench.ErrUnsupported)
 		case !support.Netem:
-			return Choice{}, fmt.Errorf("netns: --link netem: this kernel (%s) has none (%s); use the relay", support.Kernel, support.Reason)
+			return Choice{}, fmt.Errorf("netns: --link netem: this kernel (%s) has none (%s); use the relay",
+				support.Kernel, support.Reason)
 		case beyond != "":
-			return Choice{Netem: true, Why: fmt.Sprintf("tc-netem of kernel %s, behind the relay, which does the %s", support.Kernel, beyond)}, nil
+			return Choice{Netem: true, Why: fmt.Sprintf("tc-netem of kernel %s, behind the relay, which does the %s",
+				support.Kernel, beyond)}, nil
 		}
 	}
 	switch {
@@ -61,7 +63,8 @@ func Choose(sp *scenario.Spec, h *plan.Hop, wish string, k vtime.Dilation) (Choi
 	case beyond != "":
 		return Choice{Why: "user-space relay, because netem has no " + beyond}, nil
 	case !support.Netem:
-		return Choice{Why: fmt.Sprintf("user-space relay, because kernel %s has no netem (%s)", support.Kernel, support.Reason)}, nil
+		return Choice{Why: fmt.Sprintf("user-space relay, because kernel %s has no netem (%s)", support.Kernel,
+			support.Reason)}, nil
 	}
 	return Choice{Netem: true, Alone: true, Why: "tc-netem of kernel " + support.Kernel}, nil
 }
@@ -80,13 +83,14 @@ func beyondNetem(h *plan.Hop, sp *scenario.Spec) (list []string) {
 	return list
 }
 
-// divide splits a link between a relay that a frame meets first and netem behind it: the relay draws losses for which netem has
-// no process.
+// divide splits a link between a relay that a frame meets first and netem behind it: the relay draws losses for which
+// netem has no process.
 func divide(d spec.Duplex) (before, behind spec.Duplex) {
 	behind = d
 	var drawn [2]spec.Loss
 	for i, l := range []*spec.Link{&behind.AB, &behind.BA} {
-		if _, err := tc.Translate(spec.Link{Queue: 1, Loss: l.Loss}, tc.Options{Packet: 1}); errors.Is(err, tc.ErrUnsupported) {
+		if _, err := tc.Translate(spec.Link{Queue: 1, Loss: l.Loss}, tc.Options{Packet: 1}); errors.Is(err,
+			tc.ErrUnsupported) {
 			drawn[i], l.Loss = l.Loss, spec.Loss{}
 		}
 	}

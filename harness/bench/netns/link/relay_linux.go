@@ -98,7 +98,8 @@ func (l *relayStage) setup(log string) (relay.Setup, error) {
 		SeedAB: l.hop.Seeds[trace.A], SeedBA: l.hop.Seeds[trace.B],
 		Dialect: dialect, Foreign: relay.Drop, Log: log, Realtime: true}
 	for _, f := range l.forged {
-		setup.Injections = append(setup.Injections, relay.Injection{From: wire.FaultSide(f.From), At: f.At.Sub(0), Frame: f.Raw})
+		setup.Injections = append(setup.Injections, relay.Injection{From: wire.FaultSide(f.From),
+			At: f.At.Sub(0), Frame: f.Raw})
 	}
 	return setup, nil
 }
@@ -134,8 +135,8 @@ func (l *relayStage) report() (Report, error) {
 	return r, nil
 }
 
-// fates ends the relay and reads its log: what it says of every frame to which something happened, and of all with the same bytes,
-// because frames that are equal are told by their order. A long run has many frames, and few of those.
+// fates ends the relay and reads its log: what it says of every frame to which something happened, and of all with the
+// same bytes, because frames that are equal are told by their order. A long run has many frames, and few of those.
 func (l *relayStage) fates() ([]merge.LinkFate, error) {
 	_ = l.child.Close() // why it died, if it did, is known
 	eventful := map[uint64]bool{}

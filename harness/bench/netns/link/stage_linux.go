@@ -5,8 +5,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// stage is a part of what makes a link: a frame meets the stages of a hop one after the other. The relay carries frames from port
-// to port and does to them what it is told; the kernel's netem acts where frames leave a port, whoever has put them there.
+// stage is a part of what makes a link: a frame meets the stages of a hop one after the other. The relay carries frames
+// from port to port and does to them what it is told; the kernel's netem acts where frames leave a port, whoever has
+// put them there.
 type stage interface {
 	open() error
 	close() error

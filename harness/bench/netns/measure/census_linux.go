@@ -101,8 +101,8 @@ func (c *Census) Event(*trace.Event) {}
 // End implements trace.Sink.
 func (c *Census) End(vtime.Time) {}
 
-// Measured is both directions of the hop, for a certificate: what the taps saw, of which each dropped some frames, by side,
-// and what the link reports of itself.
+// Measured is both directions of the hop, for a certificate: what the taps saw, of which each dropped some frames, by
+// side, and what the link reports of itself.
 func (c *Census) Measured(h *plan.Hop, r *link.Report, dropped [2]uint64) []certify.Measured {
 	out := measured(h)
 	for side := range out {
@@ -119,7 +119,8 @@ func (c *Census) Measured(h *plan.Hop, r *link.Report, dropped [2]uint64) []cert
 			m.Losses.Decided = &r.Lost[side]
 		}
 		if r.Exact && !r.Underway {
-			m.Tallies = []certify.Tally{{What: "corruptions", Decided: r.Damaged[side], Seen: p.damaged}, {What: "copies", Decided: r.Copied[side], Seen: p.copies}}
+			m.Tallies = []certify.Tally{{What: "corruptions", Decided: r.Damaged[side], Seen: p.damaged},
+				{What: "copies", Decided: r.Copied[side], Seen: p.copies}}
 		}
 	}
 	return out

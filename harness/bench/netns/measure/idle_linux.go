@@ -31,11 +31,12 @@ type Setup struct {
 	RTT   vtime.Duration // of the whole path
 }
 
-// attempts is how often an idle link is measured: a host that stood still during the first measurement says nothing about
-// the link.
+// attempts is how often an idle link is measured: a host that stood still during the first measurement says nothing
+// about the link.
 const attempts = 3
 
-// Probe measures an idle link, which loses nothing meanwhile: again, up to three times, while its certificate is not valid.
+// Probe measures an idle link, which loses nothing meanwhile: again, up to three times, while its certificate is not
+// valid.
 func Probe(ctx context.Context, s Setup) (*Idle, error) {
 	for n := 1; ; n++ {
 		idle, err := s.probe(ctx)
@@ -61,7 +62,8 @@ func (s *Setup) probe(ctx context.Context) (idle *Idle, err error) {
 	}
 	idle = &Idle{hop: s.Hop}
 	for side, link := range s.Hop.Ways() {
-		p := &probe{ctx: ctx, from: trace.Side(side), clock: s.Clock, mouth: mouths[side], tx: ears[side], rx: ears[1-side],
+		p := &probe{ctx: ctx, from: trace.Side(side), clock: s.Clock, mouth: mouths[side],
+			tx: ears[side], rx: ears[1-side],
 			mtu: s.MTU, rate: link.Rate, queue: link.Queue, sent: map[psn.PSN]vtime.Time{},
 			patience: s.RTT + s.Clock.Dilation.Spec(probePatience)}
 		if err := p.run(); err != nil {
@@ -88,5 +90,6 @@ func (i *Idle) Measured() []certify.Measured {
 // measured is both directions of a hop, of which nothing is known yet.
 func measured(h *plan.Hop) []certify.Measured {
 	names := h.Directions()
-	return []certify.Measured{{Direction: names[trace.A], Link: h.Way(trace.A)}, {Direction: names[trace.B], Link: h.Way(trace.B)}}
+	return []certify.Measured{{Direction: names[trace.A], Link: h.Way(trace.A)}, {Direction: names[trace.B],
+		Link: h.Way(trace.B)}}
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
 )
 
-// probe measures one direction of the link with packets to a QP that nobody has: single ones for the delay, then a burst
-// of full packets for the rate. It runs before and after the traffic, while the link loses nothing.
+// probe measures one direction of the link with packets to a QP that nobody has: single ones for the delay, then a
+// burst of full packets for the rate. It runs before and after the traffic, while the link loses nothing.
 type probe struct {
 	ctx      context.Context
 	from     trace.Side
@@ -112,7 +112,8 @@ func (p *probe) listen(d vtime.Duration, all bool) error {
 func (p *probe) send(n, payload int) error {
 	frames := make([][]byte, 0, n)
 	for range n {
-		packet := roce.Packet{BTH: roce.BTH{Opcode: roce.UDSendOnly, PKey: roce.DefaultPKey, DestQP: probeQP, PSN: p.next}, Len: payload}
+		packet := roce.Packet{BTH: roce.BTH{Opcode: roce.UDSendOnly, PKey: roce.DefaultPKey, DestQP: probeQP,
+			PSN: p.next}, Len: payload}
 		var f roce.Frame
 		drive.Frame(&f, p.from, 0, &packet)
 		frames = append(frames, f.AppendTo(nil))
@@ -176,8 +177,8 @@ func (p *probe) result() probed {
 }
 
 // pace measures how fast a burst came out between the two packets that were least late, one of its beginning and one of
-// its end: a packet may come late, because a thread slept, but never early, so this is the line without the sleep. Packets
-// are compared by the step at which they should come; the distance of the chosen two is measured all the same.
+// its end: a packet may come late, because a thread slept, but never early, so this is the line without the sleep.
+// Packets are compared by the step at which they should come; the distance of the chosen two is measured all the same.
 func pace(train []arrival, step vtime.Duration) certify.Burst {
 	third := len(train) / 3
 	if third == 0 {

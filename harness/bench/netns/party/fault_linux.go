@@ -7,8 +7,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/contract"
 )
 
-// blame makes an error of a program under test that program's fault. One of the harness's own programs stays the harness's, and so
-// does that of a program that was asked for what it does not have.
+// blame makes an error of a program under test that program's fault. One of the harness's own programs stays the
+// harness's, and so does that of a program that was asked for what it does not have.
 func (e *Party) blame(err error) error {
 	var exit interface{ ExitCode() int }
 	if err == nil || e.fault == nil || errors.As(err, &exit) && exit.ExitCode() == contract.Unsupported {
@@ -61,7 +61,8 @@ func (e *Party) Left() string {
 	return fmt.Sprintf("%.0f %% of %d requests completed, as far as it tells", 100*e.Share, e.work)
 }
 
-// Late returns the programs that are not idle. The first is the one to blame: one that is under test, and of two the one at A.
+// Late returns the programs that are not idle. The first is the one to blame: one that is under test, and of two the
+// one at A.
 func (p *Parties) Late() (list []*Party) {
 	for _, e := range p.All() {
 		switch {

@@ -59,7 +59,8 @@ func TestLate(t *testing.T) {
 	if got := p.Late(); !slices.Equal(got, []*Party{ours, theirs}) {
 		t.Errorf("of two under test: %v", got)
 	}
-	if n := requests([]contract.Order{{}, {Work: &contract.Work{Count: 5}}, {Work: &contract.Work{Count: 3, Receive: true}}, {Work: &contract.Work{Count: 2}}}); n != 7 {
+	if n := requests([]contract.Order{{}, {Work: &contract.Work{Count: 5}},
+		{Work: &contract.Work{Count: 3, Receive: true}}, {Work: &contract.Work{Count: 2}}}); n != 7 {
 		t.Errorf("%d requests", n)
 	}
 }

@@ -54,7 +54,9 @@ func (p *Parties) Share() float64 {
 
 // Tells reports whether all endpoints make a kind of report.
 func (p *Parties) Tells(kind string) bool {
-	return !slices.ContainsFunc(p.Ends[:], func(e *Party) bool { return e != nil && e.Caps != nil && !e.Caps.Tells(kind) })
+	return !slices.ContainsFunc(p.Ends[:], func(e *Party) bool {
+		return e != nil && e.Caps != nil && !e.Caps.Tells(kind)
+	})
 }
 
 // Verify has each endpoint compare its memory with what the other one posted, and ends their reports.
@@ -77,12 +79,13 @@ func (p *Parties) Verify() error {
 	if p.Box == nil {
 		return nil
 	}
-	_, err := p.Box.Order(&contract.Order{Op: contract.OpVerify}, contract.SaysVerified) // it has no memory, but its report ends here
+	// it has no memory, but its report ends here
+	_, err := p.Box.Order(&contract.Order{Op: contract.OpVerify}, contract.SaysVerified)
 	return err
 }
 
-// inDoubt takes back the completions of A where the box has broken a promise, before B compares its memory with them. What a box
-// reports as shared is plan.BrokePromise.
+// inDoubt takes back the completions of A where the box has broken a promise, before B compares its memory with them.
+// What a box reports as shared is plan.BrokePromise.
 func (p *Parties) inDoubt() error {
 	if p.Box == nil || len(p.Box.Shared) == 0 {
 		return nil

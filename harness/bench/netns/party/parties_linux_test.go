@@ -51,10 +51,12 @@ func TestReportsAreHeldToTheRun(t *testing.T) {
 		at   int64
 		qp   int
 		want string
-	}{{start + 500, 0, ""}, {start + 500, 2, "qp 2; it has 0 to 1"}, {start - 1, 0, "before the start"}, {start + 1<<50, 1, "has not come yet"}} {
+	}{{start + 500, 0, ""}, {start + 500, 2, "qp 2; it has 0 to 1"}, {start - 1, 0, "before the start"},
+		{start + 1<<50, 1, "has not come yet"}} {
 		e := named("endpoint A")
 		e.qps, e.base = 2, packetio.Timebase{Start: start, Dilation: 2}
-		err := e.Hear(Answer{Report: contract.Report{Event: contract.SaysCompleted, OnQP: c.qp, At: c.at, Operation: "SEND", Status: "success"}}, true)
+		err := e.Hear(Answer{Report: contract.Report{Event: contract.SaysCompleted, OnQP: c.qp, At: c.at,
+			Operation: "SEND", Status: "success"}}, true)
 		if c.want == "" {
 			if err != nil || len(e.told) != 1 || e.told[0].At != 250_000 {
 				t.Errorf("%v, %+v", err, e.told)

@@ -16,8 +16,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
 )
 
-// Party is a program that takes part in the run and keeps the contract, ours or another's: an endpoint or the box. What it has
-// said is in its fields.
+// Party is a program that takes part in the run and keeps the contract, ours or another's: an endpoint or the box. What
+// it has said is in its fields.
 type Party struct {
 	*child.Child
 	Side     trace.Side // of an endpoint
@@ -62,8 +62,8 @@ type Options struct {
 	Orders []contract.Order  // the first is setup; all that comes before prepare
 }
 
-// Start tells a program that has been started what to do, and waits until it is ready. The party ends the program, also when
-// there is an error.
+// Start tells a program that has been started what to do, and waits until it is ready. The party ends the program, also
+// when there is an error.
 func Start(c *child.Child, o Options) (*Party, error) {
 	c.Name = o.Name
 	e := &Party{Child: c, Side: o.Side, fault: o.Fault, work: requests(o.Orders), report: o.Report,
@@ -183,7 +183,8 @@ func (e *Party) await(want string) (contract.Report, error) {
 		}
 	}
 	if !timer.Stop() {
-		return contract.Report{}, e.blame(fmt.Errorf("netns: %s did not say %s within %s and was killed", e.Name, want, child.Patience))
+		return contract.Report{}, e.blame(fmt.Errorf("netns: %s did not say %s within %s and was killed", e.Name,
+			want, child.Patience))
 	}
 	return contract.Report{}, e.blame(e.Death("ended before it said " + want))
 }

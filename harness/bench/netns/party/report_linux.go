@@ -27,8 +27,8 @@ func (e *Party) Begin(at int64) error {
 	return e.Tell(&contract.Order{Op: contract.OpStart, At: at})
 }
 
-// Reported is what the program reported, in its own order: the events of its file, or those that it told in lines. Events
-// that could be read come with an error.
+// Reported is what the program reported, in its own order: the events of its file, or those that it told in lines.
+// Events that could be read come with an error.
 func (e *Party) Reported() ([]trace.Event, error) {
 	if !e.Caps.Tells("file") {
 		return e.told, nil
@@ -58,7 +58,8 @@ func (e *Party) plausible(r *contract.Report) error {
 	case r.At < e.base.Start:
 		return fmt.Errorf("netns: %s: %s: at_ns %d is before the start (%d)", e.Name, r.Event, r.At, e.base.Start)
 	case r.At > max(now, e.base.Start)+slack:
-		return fmt.Errorf("netns: %s: %s: at_ns %d has not come yet (%d); want CLOCK_MONOTONIC", e.Name, r.Event, r.At, now)
+		return fmt.Errorf("netns: %s: %s: at_ns %d has not come yet (%d); want CLOCK_MONOTONIC", e.Name,
+			r.Event, r.At, now)
 	}
 	return nil
 }

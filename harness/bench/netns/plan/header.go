@@ -18,7 +18,8 @@ func Header(sp *scenario.Spec) trace.Header {
 	for i := range sp.QPs {
 		var c trace.Conn
 		for side, q := range sp.Ends(i) {
-			c.Ends[side] = trace.End{Addr: drive.Addr(trace.Side(side)), Port: drive.SourcePort(i), Impl: sp.Impl[side], QP: q, Known: true}
+			c.Ends[side] = trace.End{Addr: drive.Addr(trace.Side(side)), Port: drive.SourcePort(i), Impl: sp.Impl[side],
+				QP: q, Known: true}
 		}
 		h.Conns = append(h.Conns, c)
 	}

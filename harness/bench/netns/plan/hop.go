@@ -19,7 +19,8 @@ type Hop struct {
 	Seeds  [2]uint64 // of the processes of the link, by sender
 }
 
-// FrameOverhead is what a frame takes on the line at most beside its payload, in bytes: a full packet's share, and a DETH.
+// FrameOverhead is what a frame takes on the line at most beside its payload, in bytes: a full packet's share, and a
+// DETH.
 const FrameOverhead = roce.Overhead + 8
 
 // Way is the direction in which a side sends.
@@ -82,7 +83,9 @@ func (h *Hop) Ordered() bool {
 
 // HoldsBack reports whether a script holds packets back on the hop.
 func (h *Hop) HoldsBack() bool {
-	return slices.ContainsFunc(h.Faults, func(f fault.Fault) bool { return f.Action == fault.Delay || f.Action == fault.Reorder })
+	return slices.ContainsFunc(h.Faults, func(f fault.Fault) bool {
+		return f.Action == fault.Delay || f.Action == fault.Reorder
+	})
 }
 
 // window is how long a packet can be on its way over the link and through its queue.

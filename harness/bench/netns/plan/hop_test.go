@@ -8,7 +8,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// TestHopBounds: what the merger may rely on follows from the link, and from nothing when a packet can be let through or held back.
+// TestHopBounds: what the merger may rely on follows from the link, and from nothing when a packet can be let through
+// or held back.
 func TestHopBounds(t *testing.T) {
 	for text, want := range map[string]struct {
 		least   vtime.Duration

@@ -1,7 +1,7 @@
 package plan
 
-// The roles of the processes that a bench starts, by the words of the hidden commands "process ROLE". An endpoint and a box
-// belong to an implementation.
+// The roles of the processes that a bench starts, by the words of the hidden commands "process ROLE". An endpoint and a
+// box belong to an implementation.
 const (
 	RoleEndpoint = "endpoint"
 	RoleBox      = "box"

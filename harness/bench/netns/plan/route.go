@@ -22,7 +22,8 @@ func RouteOf(sp *scenario.Spec, boxed bool) Route {
 		return Route{wan}
 	}
 	wan.Part = trace.WANHop
-	lan := Hop{Part: trace.LANHop, Link: spec.Duplex{AB: sp.LAN.Link, BA: sp.LAN.Link}, Faults: sp.LAN.Faults, Seeds: sp.LANSeeds()}
+	lan := Hop{Part: trace.LANHop, Link: spec.Duplex{AB: sp.LAN.Link, BA: sp.LAN.Link}, Faults: sp.LAN.Faults,
+		Seeds: sp.LANSeeds()}
 	return Route{lan, wan}
 }
 
@@ -42,8 +43,9 @@ func (r Route) BoxLines() []unit.Rate {
 	return []unit.Rate{r.port(int(engine.LAN), trace.B), r.port(int(engine.WAN), trace.A)}
 }
 
-// headroom is how much faster than the link behind it a port into the LAN is at most. The LAN then never is what limits a
-// run, and a host that cannot send 100 Gb/s is not asked to: it would take a full queue at once and be late for all else.
+// headroom is how much faster than the link behind it a port into the LAN is at most. The LAN then never is what limits
+// a run, and a host that cannot send 100 Gb/s is not asked to: it would take a full queue at once and be late for all
+// else.
 const headroom = 2
 
 // port is the speed at which hop i is sent into by its end at a side.

@@ -13,8 +13,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// BoxMain is the body of a box process, which has been started in its namespace: it drives the box of the implementation
-// at A on two real devices, of which the first faces the LAN. find looks implementations up by name.
+// BoxMain is the body of a box process, which has been started in its namespace: it drives the box of the
+// implementation at A on two real devices, of which the first faces the LAN. find looks implementations up by name.
 func BoxMain(stdin *os.File, stdout io.Writer, name string, find func(string) (engine.Implementation, bool)) error {
 	return runProcess(plan.RoleBox, stdin, stdout, name, find, newBox)
 }

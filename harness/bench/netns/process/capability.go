@@ -8,8 +8,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 )
 
-// capabilities is what an engine declares as a program. The MTUs and operations that it refuses are found when its QPs are
-// made, or by a rule.
+// capabilities is what an engine declares as a program. The MTUs and operations that it refuses are found when its QPs
+// are made, or by a rule.
 func capabilities(impl *engine.Implementation) *contract.Capabilities {
 	var operations, params []string
 	for op := engine.OpSend; op <= engine.OpFetchAdd; op++ {
@@ -24,7 +24,8 @@ func capabilities(impl *engine.Implementation) *contract.Capabilities {
 	}
 	all := strings.Join(operations, " ")
 	return &contract.Capabilities{
-		Contract: contract.Version, Program: impl.Name, Version: "built-in", Operations: all, Serves: all, MTUs: "256 512 1024 2048 4096",
+		Contract: contract.Version, Program: impl.Name, Version: "built-in", Operations: all, Serves: all,
+		MTUs:     "256 512 1024 2048 4096",
 		Recovery: impl.Recover, Features: strings.Join(features, " "), Params: strings.Join(params, " "),
 		MaxQPs: scenario.MaxQPs, Reports: "cqe memory file",
 	}

@@ -14,10 +14,11 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// EndpointMain is the body of an endpoint process, which has been started in its namespace: it drives one side of a Spec
-// on a real device, as package contract asks of any program. An error that is contract.ErrUnsupported says that it was asked
-// for something that the implementation does not have. find looks implementations up by name.
-func EndpointMain(stdin *os.File, stdout io.Writer, name string, find func(string) (engine.Implementation, bool)) error {
+// EndpointMain is the body of an endpoint process, which has been started in its namespace: it drives one side of a
+// Spec on a real device, as package contract asks of any program. An error that is contract.ErrUnsupported says that it
+// was asked for something that the implementation does not have. find looks implementations up by name.
+func EndpointMain(stdin *os.File, stdout io.Writer, name string,
+	find func(string) (engine.Implementation, bool)) error {
 	return runProcess(plan.RoleEndpoint, stdin, stdout, name, find, newEndpoint)
 }
 

@@ -40,8 +40,9 @@ func (p *process) run(s *contract.Order, start int64) (err error) {
 		}
 	}
 	if p.tcp != nil {
-		// The loop shares its processor with the kernel's TCP and the peer: without a priority, it is as late as the host is busy.
-		// An endpoint that makes its packets itself takes more of the processor than that, and the taps would starve.
+		// The loop shares its processor with the kernel's TCP and the peer: without a priority, it is as late as the
+		// host is busy. An endpoint that makes its packets itself takes more of the processor than that, and the taps
+		// would starve.
 		_ = packetio.Realtime(packetio.OfEnd)
 	}
 	p.used = processorTime()
@@ -95,12 +96,13 @@ func (p *process) turn() error {
 	return nil
 }
 
-// receive hands every frame that waits at a device to the actor, one batch at a time so that sending is not starved. What a
-// frame causes is made before the next one is looked at, as in a NIC: a NAK that waited for the end of the batch would be
-// withdrawn when the missing packet came later in the same batch.
+// receive hands every frame that waits at a device to the actor, one batch at a time so that sending is not starved.
+// What a frame causes is made before the next one is looked at, as in a NIC: a NAK that waited for the end of the batch
+// would be withdrawn when the missing packet came later in the same batch.
 //
-// Where the kernel's TCP takes the frames, the port tells how long they waited until the loop could act on them. It acts on all of
-// them at once, so all are looked at: those left for the next turn would seem to wait when the sockets have been served.
+// Where the kernel's TCP takes the frames, the port tells how long they waited until the loop could act on them. It
+// acts on all of them at once, so all are looked at: those left for the next turn would seem to wait when the sockets
+// have been served.
 func (p *process) receive(i int) error {
 	for {
 		frames, err := p.devices[i].Receive()

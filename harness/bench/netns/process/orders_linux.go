@@ -17,8 +17,8 @@ import (
 // say writes one line.
 func (p *process) say(r contract.Report) error { return p.out.Encode(r) }
 
-// introduced reads all orders up to prepare and returns setup. An engine takes its QPs and its work from the text of the
-// Spec, which says the same as their lines.
+// introduced reads all orders up to prepare and returns setup. An engine takes its QPs and its work from the text of
+// the Spec, which says the same as their lines.
 func (p *process) introduced() (*contract.Order, error) {
 	var s *contract.Order
 	for {
@@ -28,11 +28,13 @@ func (p *process) introduced() (*contract.Order, error) {
 		}
 		switch {
 		case o.Op == contract.OpSetup && o.Contract != contract.Version:
-			return nil, fmt.Errorf("%s: contract version %d; this program speaks %d", p.role, o.Contract, contract.Version)
+			return nil, fmt.Errorf("%s: contract version %d; this program speaks %d", p.role,
+				o.Contract, contract.Version)
 		case o.Op == contract.OpSetup:
 			s = &o
 		case o.Op == contract.OpParam && !p.knows(o.Name):
-			return nil, fmt.Errorf("%s: parameter %.40q: %s has none of that name: %w", p.role, o.Name, p.impl.Name, contract.ErrUnsupported)
+			return nil, fmt.Errorf("%s: parameter %.40q: %s has none of that name: %w", p.role, o.Name, p.impl.Name,
+				contract.ErrUnsupported)
 		case o.Op == contract.OpPrepare && s == nil:
 			return nil, fmt.Errorf("%s: prepare before setup", p.role)
 		case o.Op == contract.OpPrepare:
@@ -108,7 +110,8 @@ func (p *process) stop() error {
 	}
 	p.actor.stopped(&a)
 	for _, name := range slices.Sorted(maps.Keys(a.counters)) {
-		if err := p.say(contract.Report{Event: contract.SaysCounter, Variable: name, Value: a.counters[name]}); err != nil {
+		if err := p.say(contract.Report{Event: contract.SaysCounter, Variable: name, Value: a.counters[name]}); err !=
+			nil {
 			return err
 		}
 	}
@@ -122,8 +125,8 @@ func (p *process) stop() error {
 	return errors.Join(err, p.say(a.Report))
 }
 
-// verify compares the memory with what the peer posted, in the words of its stopped, and ends the report. A peer that told
-// nothing leaves nothing to compare with.
+// verify compares the memory with what the peer posted, in the words of its stopped, and ends the report. A peer that
+// told nothing leaves nothing to compare with.
 func (p *process) verify(memory json.RawMessage) error {
 	var work [][]drive.Work
 	if len(memory) > 0 {

@@ -39,7 +39,8 @@ func TestPacer(t *testing.T) {
 	}
 }
 
-// What is starved is the time of the line that is lost for good: since the cause after a rest, and beyond what is caught up otherwise.
+// What is starved is the time of the line that is lost for good: since the cause after a rest, and beyond what is
+// caught up otherwise.
 func TestStarved(t *testing.T) {
 	const frame, takes = 1106, 88480 * vtime.Nanosecond
 	p := newPacer(100 * unit.Mbps)

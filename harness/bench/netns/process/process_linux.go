@@ -22,8 +22,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
 )
 
-// process is the body of a process of a run: one locked thread that receives, lets the actor act, and sends what it has as fast
-// as the lines allow.
+// process is the body of a process of a run: one locked thread that receives, lets the actor act, and sends what it has
+// as fast as the lines allow.
 type process struct {
 	role  string // plan.RoleEndpoint or plan.RoleBox
 	in    *bufio.Reader
@@ -47,14 +47,16 @@ type process struct {
 	stopped bool           // the run is over: frames and timers are left alone
 }
 
-// makeActor builds what the process drives, and tells the rates of its lines, by device. Path is the implementation at A,
-// which says whether there is a box.
+// makeActor builds what the process drives, and tells the rates of its lines, by device. Path is the implementation at
+// A, which says whether there is a box.
 type makeActor func(p *process, s *contract.Order, own, path *engine.Implementation) (actor, []unit.Rate, error)
 
 // runProcess is the body of a process that has been started in its namespace for the implementation of that name. find
 // looks implementations up. It returns when standard input ends.
-func runProcess(role string, stdin *os.File, stdout io.Writer, name string, find func(string) (engine.Implementation, bool), build makeActor) error {
-	p := &process{role: role, in: bufio.NewReaderSize(stdin, 1<<20), out: json.NewEncoder(stdout), stdin: int(stdin.Fd())}
+func runProcess(role string, stdin *os.File, stdout io.Writer, name string, find func(string) (engine.Implementation,
+	bool), build makeActor) error {
+	p := &process{role: role, in: bufio.NewReaderSize(stdin, 1<<20), out: json.NewEncoder(stdout),
+		stdin: int(stdin.Fd())}
 	var known bool
 	if p.impl, known = find(name); !known {
 		return fmt.Errorf("%s: implementation %q is not in this binary", role, name)
@@ -64,7 +66,8 @@ func runProcess(role string, stdin *os.File, stdout io.Writer, name string, find
 		return nil // the bench is gone or done
 	}
 	if err != nil {
-		_ = p.say(contract.Report{Event: contract.SaysError, Error: err.Error()}) // the reader may be gone, the caller gets it too
+		// the reader may be gone, the caller gets it too
+		_ = p.say(contract.Report{Event: contract.SaysError, Error: err.Error()})
 	}
 	return err
 }
@@ -81,7 +84,8 @@ func (p *process) guarded(find func(string) (engine.Implementation, bool), build
 
 // main goes through the conversation with the bench, from capabilities to the end of its input.
 func (p *process) main(find func(string) (engine.Implementation, bool), build makeActor) (err error) {
-	if err := p.say(contract.Report{Event: contract.SaysCapabilities, Capabilities: capabilities(&p.impl)}); err != nil {
+	if err := p.say(contract.Report{Event: contract.SaysCapabilities, Capabilities: capabilities(&p.impl)}); err !=
+		nil {
 		return err
 	}
 	s, err := p.introduced()

@@ -33,7 +33,8 @@ func TestEndpointRefuses(t *testing.T) {
 			return engine.Implementation{Name: "gbn", Recover: "gbn"}, true
 		})
 		r.Close()
-		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(out.String(), `"event":"error"`)) {
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(out.String(), `"event":"error"`)) {
 			t.Errorf("%q: %v, says %s", in, err, out.String())
 		}
 	}
@@ -46,7 +47,8 @@ func TestEndpointOpposite(t *testing.T) {
 	}
 	for text, want := range map[string]bool{"device B qpn=0x12 key=1 buffer=0\n": true, "": false} {
 		p := &process{role: "endpoint"}
-		s := contract.Order{Spec: "impl gbn " + dut.Name + "\n" + text + "load write msg=1024 count=5\n", Device: topology.DeviceA, Report: filepath.Join(t.TempDir(), "events")}
+		s := contract.Order{Spec: "impl gbn " + dut.Name + "\n" + text + "load write msg=1024 count=5\n",
+			Device: topology.DeviceA, Report: filepath.Join(t.TempDir(), "events")}
 		if err := p.build(&s, only, newEndpoint); (err == nil) != want {
 			t.Errorf("%q: %v", text, err)
 		}

@@ -45,12 +45,13 @@ func (c *socket) fetch() (more bool) {
 	return false
 }
 
-// acknowledged returns how much of what was written waits for no acknowledgement. The error queue holds the kernel's words
-// that something has been acknowledged, which woke the loop and say no more than this.
+// acknowledged returns how much of what was written waits for no acknowledgement. The error queue holds the kernel's
+// words that something has been acknowledged, which woke the loop and say no more than this.
 func (c *socket) acknowledged() uint64 {
 	var control [128]byte
 	for {
-		if _, _, _, _, err := unix.Recvmsg(c.fd, nil, control[:], unix.MSG_ERRQUEUE|unix.MSG_DONTWAIT); err != nil && err != unix.EINTR {
+		if _, _, _, _, err := unix.Recvmsg(c.fd, nil, control[:], unix.MSG_ERRQUEUE|unix.MSG_DONTWAIT); err != nil &&
+			err != unix.EINTR {
 			break
 		}
 	}
@@ -73,8 +74,8 @@ func (c *socket) MSS() int {
 	return c.mss
 }
 
-// Write implements drive.Socket. MSG_EOR keeps the kernel from putting what comes next into the same segment, also when it
-// sends it again, so that every segment begins with an FPDU (RFC 5044, 5).
+// Write implements drive.Socket. MSG_EOR keeps the kernel from putting what comes next into the same segment, also when
+// it sends it again, so that every segment begins with an FPDU (RFC 5044, 5).
 func (c *socket) Write(b []byte) int {
 	n, err := unix.SendmsgN(c.fd, b, nil, nil, unix.MSG_EOR|unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT)
 	if err != nil {

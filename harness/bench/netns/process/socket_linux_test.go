@@ -27,7 +27,8 @@ func TestSilence(t *testing.T) {
 			return err
 		}
 		defer unix.Close(fd)
-		return unix.Connect(fd, &unix.SockaddrInet4{Port: 9, Addr: to}) // of a datagram socket: looks for a route, sends nothing
+		// of a datagram socket: looks for a route, sends nothing
+		return unix.Connect(fd, &unix.SockaddrInet4{Port: 9, Addr: to})
 	}
 	peer, other := drive.Addr(trace.B).As4(), [4]byte{10, 77, 0, 99}
 	err = top.A.Do(func() error {

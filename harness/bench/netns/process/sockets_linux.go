@@ -16,9 +16,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
 )
 
-// sockets are the connections of an endpoint whose QPs the kernel's TCP carries, one each. They use the ports that TCP-lite
-// uses, so that a capture reads the same. The kernel repeats a SYN that is lost, and gives up after about two minutes; what
-// bounds a run is its own limit.
+// sockets are the connections of an endpoint whose QPs the kernel's TCP carries, one each. They use the ports that
+// TCP-lite uses, so that a capture reads the same. The kernel repeats a SYN that is lost, and gives up after about two
+// minutes; what bounds a run is its own limit.
 type sockets struct {
 	end      *drive.Endpoint
 	side     trace.Side
@@ -33,9 +33,9 @@ type sockets struct {
 // anyConn marks the listener among the descriptors of epoll.
 const anyConn = -1
 
-// openSockets makes the sockets of an endpoint in the namespace of the process. They listen, but connect later: the first SYN
-// belongs to the run. They share the rate of the line as that of a port: its device has none, and a window that comes at once would
-// overflow the link's queue, as no NIC on such a line could.
+// openSockets makes the sockets of an endpoint in the namespace of the process. They listen, but connect later: the
+// first SYN belongs to the run. They share the rate of the line as that of a port: its device has none, and a window
+// that comes at once would overflow the link's queue, as no NIC on such a line could.
 func openSockets(end *drive.Endpoint, sp *scenario.Spec, side trace.Side, line unit.Rate) (s *sockets, err error) {
 	s = &sockets{end: end, side: side, listener: -1, conns: make([]*socket, sp.QPs)}
 	s.pace = pacing(line/unit.Rate(sp.QPs), end.TCP(0).MSS)
@@ -60,8 +60,8 @@ func openSockets(end *drive.Endpoint, sp *scenario.Spec, side trace.Side, line u
 	return s, nil
 }
 
-// pacing returns how many bytes of data fill a line in a second, in segments of mss with the options that Linux uses. A segment has
-// 20 bytes of IP, 20 of TCP and 38 of layers 1 and 2 besides.
+// pacing returns how many bytes of data fill a line in a second, in segments of mss with the options that Linux uses. A
+// segment has 20 bytes of IP, 20 of TCP and 38 of layers 1 and 2 besides.
 func pacing(line unit.Rate, mss int) int {
 	const options, headers = 12, 78
 	return int(float64(line) / 8 * float64(mss-options) / float64(mss+headers))
@@ -83,9 +83,9 @@ func (s *sockets) bound(port uint16, o engine.TCPOptions) (int, error) {
 	return fd, nil
 }
 
-// unsentMost bounds what waits in a socket behind what TCP may send: enough for a loop that wakes a quarter of a millisecond
-// late on a line of 1 Gb/s, little enough that filling it takes the processor, on which the peer may wait, for a millisecond at
-// most.
+// unsentMost bounds what waits in a socket behind what TCP may send: enough for a loop that wakes a quarter of a
+// millisecond late on a line of 1 Gb/s, little enough that filling it takes the processor, on which the peer may wait,
+// for a millisecond at most.
 const unsentMost = 32 << 10
 
 // tune sets what a stream needs: segments that leave when they are written, and a word when they are acknowledged. An
@@ -112,7 +112,8 @@ func (s *sockets) tune(fd int, o engine.TCPOptions) error {
 		return nil
 	}
 	if err := unix.SetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION, o.Congestion); err != nil {
-		return fmt.Errorf("congestion=%s: %w; /proc/sys/net/ipv4/tcp_available_congestion_control lists what this kernel has", o.Congestion, err)
+		return fmt.Errorf("congestion=%s: %w; /proc/sys/net/ipv4/tcp_available_congestion_control lists "+
+			"what this kernel has", o.Congestion, err)
 	}
 	return nil
 }
@@ -174,8 +175,8 @@ func (s *sockets) serve(clock *packetio.Clock) error {
 	}
 }
 
-// look shows the endpoint what a socket has, as of a time after it came: what an endpoint reports must not precede, in the
-// trace, the packet that caused it.
+// look shows the endpoint what a socket has, as of a time after it came: what an endpoint reports must not precede, in
+// the trace, the packet that caused it.
 func (s *sockets) look(clock *packetio.Clock, i int) {
 	for more := true; more; {
 		more = s.conns[i].fetch()
@@ -223,8 +224,9 @@ func (s *sockets) String() string {
 	return fmt.Sprintf("%s, %s, %s", engine.KernelTCP, name, s.where)
 }
 
-// silence ends what the kernel sends: a packet after the run, be it data or the answer to what still arrives, would meet the
-// measurement of the idle link. Closing the sockets would not do, because a kernel answers segments of nobody's connection.
+// silence ends what the kernel sends: a packet after the run, be it data or the answer to what still arrives, would
+// meet the measurement of the idle link. Closing the sockets would not do, because a kernel answers segments of
+// nobody's connection.
 func (s *sockets) silence() error {
 	err := topology.Blackhole(drive.Addr(s.side.Other()).AsSlice())
 	if errors.Is(err, unix.EPERM) { // a container must leave it to the bench

@@ -11,10 +11,11 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
 )
 
-// together puts an endpoint and the TCP below it on one processor, the n-th that it may use. The kernel otherwise works where
-// a frame came from, which is the processor of the link: it would make the link late, and two processors that send at once
-// pass the tap in one order and the link in another. Where says for the report whether the kernel could be told; the
-// certificate shows what comes of it when not. It is for the loop's thread, which packetio.LockThread has locked.
+// together puts an endpoint and the TCP below it on one processor, the n-th that it may use. The kernel otherwise works
+// where a frame came from, which is the processor of the link: it would make the link late, and two processors that
+// send at once pass the tap in one order and the link in another. Where says for the report whether the kernel could be
+// told; the certificate shows what comes of it when not. It is for the loop's thread, which packetio.LockThread has
+// locked.
 func together(device string, n int) (where string, err error) {
 	allowed, err := packetio.Allowed()
 	if err != nil {
@@ -35,8 +36,8 @@ func together(device string, n int) (where string, err error) {
 	return fmt.Sprintf("on processor %d", processor), nil
 }
 
-// receiveOn lets the kernel handle what a device receives on one processor (receive packet steering). The file that says so
-// shows in a sysfs that was mounted in the device's namespace only.
+// receiveOn lets the kernel handle what a device receives on one processor (receive packet steering). The file that
+// says so shows in a sysfs that was mounted in the device's namespace only.
 func receiveOn(device string, processor int) error {
 	if err := unix.Unshare(unix.CLONE_FS | unix.CLONE_NEWNS); err != nil {
 		return fmt.Errorf("mount namespace: %w", err)

@@ -27,8 +27,8 @@ type spool struct {
 // spoolHead precedes each frame of a spool: run time in picoseconds, direction, length.
 const spoolHead = 8 + 1 + 4
 
-// spoolWrite is how much of a spool is written at once. A kernel that is not preemptible lets nobody else have the processor
-// until it has copied all of it: a megabyte takes milliseconds, which the endpoints would be late.
+// spoolWrite is how much of a spool is written at once. A kernel that is not preemptible lets nobody else have the
+// processor until it has copied all of it: a megabyte takes milliseconds, which the endpoints would be late.
 const spoolWrite = 32 << 10
 
 func newSpool(place capture.Tap, file *os.File) spool {
@@ -95,7 +95,8 @@ func (s *spool) source(zero time.Time, from vtime.Time, dropped uint64) (*Source
 	if _, err := s.file.Seek(0, io.SeekStart); err != nil {
 		return nil, s.spoilt(err)
 	}
-	return &Source{in: bufio.NewReaderSize(s.file, 1<<20), side: s.place.Side, dropped: dropped, zero: zero, from: from}, nil
+	return &Source{in: bufio.NewReaderSize(s.file, 1<<20), side: s.place.Side, dropped: dropped,
+		zero: zero, from: from}, nil
 }
 
 // Stats tells the merger what the tap lost.
@@ -111,7 +112,8 @@ func (s *Source) Next(f *capture.Frame) error {
 	}
 	next := s.ahead[0]
 	s.ahead, s.spare = append(s.ahead[:0], s.ahead[1:]...), next.raw
-	*f = capture.Frame{Wall: s.zero.Add(next.at.Sub(s.from).Std()), Raw: next.raw, Kept: len(next.raw), Tap: s.side, HasTap: true,
+	*f = capture.Frame{Wall: s.zero.Add(next.at.Sub(s.from).Std()), Raw: next.raw, Kept: len(next.raw),
+		Tap: s.side, HasTap: true,
 		Way: capture.Inward}
 	if next.out {
 		f.Way = capture.Outward

@@ -49,7 +49,8 @@ func TestSpool(t *testing.T) {
 		t.Errorf("%+v", frame)
 	}
 	must(t, src.Next(&frame))
-	if len(frame.Raw) != 9000 || frame.Raw[8999] != 7 || frame.Way != capture.Inward || frame.Wall.Sub(zero) != 2*time.Millisecond {
+	if len(frame.Raw) != 9000 || frame.Raw[8999] != 7 || frame.Way != capture.Inward ||
+		frame.Wall.Sub(zero) != 2*time.Millisecond {
 		t.Errorf("%d bytes at %s", len(frame.Raw), frame.Wall.Sub(zero))
 	}
 	must(t, src.Next(&frame))

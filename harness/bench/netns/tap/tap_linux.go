@@ -14,11 +14,12 @@ import (
 
 // Options say what a tap watches.
 type Options struct {
-	Place  capture.Tap
-	Open   func(*packetio.Clock, packetio.Options) (*packetio.Port, error) // opens the device at the place
-	Base   packetio.Timebase                                               // of the frames
-	File   *os.File                                                        // takes the spool; it stays the caller's
-	Ignore func(frame []byte) bool                                         // what is not of the run; nil ignores nothing
+	Place capture.Tap
+	Open  func(*packetio.Clock, packetio.Options) (*packetio.Port, error) // opens the device at the place
+	Base  packetio.Timebase                                               // of the frames
+	File  *os.File                                                        // takes the spool; it stays the caller's
+	// what is not of the run; nil ignores nothing
+	Ignore func(frame []byte) bool
 }
 
 // Tap watches the device at one end of a hop.
@@ -41,8 +42,8 @@ type Tap struct {
 // would take the processor from the endpoints. The time stamps are the kernel's and do not suffer.
 const gather = vtime.Millisecond
 
-// A tap that has much to take rests after each stint. It has slept for long, so the kernel's scheduler lets it finish before an
-// endpoint on the same processor that has a packet to answer.
+// A tap that has much to take rests after each stint. It has slept for long, so the kernel's scheduler lets it finish
+// before an endpoint on the same processor that has a packet to answer.
 const (
 	stint  = 500 * vtime.Microsecond
 	breath = 50 * vtime.Microsecond
@@ -145,8 +146,8 @@ func (t *Tap) Close() error {
 // Seen is how many frames it has seen so far.
 func (t *Tap) Seen() uint64 { return t.seen.Load() }
 
-// Passed is how many frames have passed the place since it watches: those that may be of the run, with what it ignores, and what the
-// kernel sent on its own account. It is for after Close.
+// Passed is how many frames have passed the place since it watches: those that may be of the run, with what it ignores,
+// and what the kernel sent on its own account. It is for after Close.
 func (t *Tap) Passed() (frames, kernel uint64) { return t.seen.Load() + t.ignored, t.kernel }
 
 // Ended is closed when the tap watches no longer.

@@ -61,7 +61,8 @@ func configureHost(n *Namespace, own, peer Host) error {
 	if err := n.Links.AddrAdd(link, address); err != nil {
 		return fmt.Errorf("netns: address %s on %s: %w", own.IP, own.Device, err)
 	}
-	neighbour := &netlink.Neigh{LinkIndex: link.Attrs().Index, State: netlink.NUD_PERMANENT, IP: peer.IP, HardwareAddr: peer.MAC}
+	neighbour := &netlink.Neigh{LinkIndex: link.Attrs().Index, State: netlink.NUD_PERMANENT, IP: peer.IP,
+		HardwareAddr: peer.MAC}
 	if err := n.Links.NeighSet(neighbour); err != nil {
 		return fmt.Errorf("netns: static neighbour %s on %s: %w", peer.IP, own.Device, err)
 	}
@@ -85,7 +86,8 @@ func (t *Topology) configureLink(o Options) error {
 		if !o.Bridge || port == LANPortA || port == LANPortBox {
 			continue
 		}
-		if err := t.M.Links.LinkSetMaster(link, &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: bridge}}); err != nil {
+		if err := t.M.Links.LinkSetMaster(link, &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: bridge}}); err !=
+			nil {
 			return fmt.Errorf("netns: put %s into bridge %s: %w", port, bridge, err)
 		}
 	}
@@ -152,8 +154,8 @@ func quiet(n *Namespace, link netlink.Link) error {
 	return n.Do(func() error { return checksumInSoftware(device) })
 }
 
-// removeDevice removes an end's device from a namespace that outlives the Topology. One of the same name and another address
-// is somebody else's, and stays.
+// removeDevice removes an end's device from a namespace that outlives the Topology. One of the same name and another
+// address is somebody else's, and stays.
 func (n *Namespace) removeDevice(h Host) error {
 	if !n.own {
 		return nil
@@ -168,8 +170,8 @@ func (n *Namespace) removeDevice(h Host) error {
 	return nil
 }
 
-// acceptLocal lets a device receive what comes from an address of its own namespace. The two ends of the link are then in
-// one, and each takes the other's packets for martians. The setting goes with the device.
+// acceptLocal lets a device receive what comes from an address of its own namespace. The two ends of the link are then
+// in one, and each takes the other's packets for martians. The setting goes with the device.
 func acceptLocal(device string) error {
 	if err := os.WriteFile("/proc/sys/net/ipv4/conf/"+device+"/accept_local", []byte("1"), 0o644); err != nil {
 		return fmt.Errorf("netns: let %s receive from its own namespace: %w; mount /proc/sys writable", device, err)

@@ -63,7 +63,8 @@ func claim(names []string) error {
 	for i, name := range names {
 		f, err := os.OpenFile(filepath.Join(runDir, name), os.O_CREATE|os.O_EXCL, 0o444)
 		if errors.Is(err, os.ErrExist) {
-			err = fmt.Errorf("netns: name clash: %s exists in %s; choose another name or remove it with ip netns del %s", name, runDir, name)
+			err = fmt.Errorf("netns: name clash: %s exists in %s; choose another name or remove it "+
+				"with ip netns del %s", name, runDir, name)
 		}
 		if err != nil {
 			return errors.Join(err, sweep(names[:i]))

@@ -72,7 +72,8 @@ func Rootless(args ...string) error {
 	err := cmd.Run()
 	var failed *exec.ExitError
 	if errors.As(err, &failed) {
-		return errors.New("netns: user namespaces grant no capabilities (Ubuntu: sysctl kernel.apparmor_restrict_unprivileged_userns=0)")
+		return errors.New("netns: user namespaces grant no capabilities (Ubuntu: sysctl " +
+			"kernel.apparmor_restrict_unprivileged_userns=0)")
 	}
 	if err != nil {
 		return forbidden(err)
@@ -99,9 +100,11 @@ func userNamespace(path string, args ...string) *exec.Cmd {
 func forbidden(err error) error {
 	switch {
 	case errors.Is(err, unix.ENOSPC):
-		return fmt.Errorf("netns: user namespaces are disabled: %w; run as root, or sysctl user.max_user_namespaces=10000", err)
+		return fmt.Errorf("netns: user namespaces are disabled: %w; run as root, or sysctl "+
+			"user.max_user_namespaces=10000", err)
 	case errors.Is(err, unix.EPERM):
-		return fmt.Errorf("netns: user namespaces are forbidden: %w; run as root, or sysctl kernel.unprivileged_userns_clone=1", err)
+		return fmt.Errorf("netns: user namespaces are forbidden: %w; run as root, or sysctl "+
+			"kernel.unprivileged_userns_clone=1", err)
 	}
 	return fmt.Errorf("netns: start in a user namespace: %w; run as root", err)
 }

@@ -153,7 +153,8 @@ func TestClashInTheMiddleKeepsForeignName(t *testing.T) {
 	must(t, os.MkdirAll(runDir, 0o755))
 	must(t, os.WriteFile(foreign, nil, 0o444))
 	defer sweep([]string{name + "-b"})
-	if _, err := Open(Options{Name: name, Janitor: janitor}); err == nil || !strings.Contains(err.Error(), "name clash") {
+	if _, err := Open(Options{Name: name, Janitor: janitor}); err == nil ||
+		!strings.Contains(err.Error(), "name clash") {
 		t.Errorf("clash on the third name: %v", err)
 	}
 	left, _ := filepath.Glob(filepath.Join(runDir, name+"*"))
@@ -208,7 +209,8 @@ func TestReexecWithoutRoot(t *testing.T) {
 		out, _ := cmd.CombinedOutput()
 		text := strings.TrimSpace(string(out))
 		if exitCode(cmd.ProcessState) != c.code || !strings.Contains(text, c.says) || strings.Count(text, "\n") > 0 {
-			t.Errorf("env %q: exit %d, output %q; want %d and %q", c.env, exitCode(cmd.ProcessState), text, c.code, c.says)
+			t.Errorf("env %q: exit %d, output %q; want %d and %q", c.env, exitCode(cmd.ProcessState),
+				text, c.code, c.says)
 		}
 	}
 }

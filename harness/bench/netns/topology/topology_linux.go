@@ -14,8 +14,8 @@ type Options struct {
 	Bridge bool // join PortA and PortB by a bridge, for tc-netem; else a relay in M has to carry the frames
 	MTU    int  // of all devices; 0 is DefaultMTU, less than MinMTU is an error
 
-	// Own leaves an endpoint in the namespace of this process instead of giving it one; its device is removed in the end. Two
-	// that are both there still talk over the link: whoever sends has to name the device, as soft-RoCE does.
+	// Own leaves an endpoint in the namespace of this process instead of giving it one; its device is removed in the
+	// end. Two that are both there still talk over the link: whoever sends has to name the device, as soft-RoCE does.
 	Own [2]bool
 
 	// Of names, by the label of a namespace, the process that it belongs to: the first of a container, which brought a
@@ -23,7 +23,8 @@ type Options struct {
 	Of map[string]int
 
 	// Name, when not empty, lets people look inside while the run lasts: `ip netns exec NAME-a …`, likewise NAME-link,
-	// NAME-b and, with a box, NAME-box. Janitor is then needed: the same binary, about to call JanitorMain with the names it is given.
+	// NAME-b and, with a box, NAME-box. Janitor is then needed: the same binary, about to call JanitorMain with the
+	// names it is given.
 	Name    string
 	Janitor func(names []string) *exec.Cmd
 }

@@ -1,9 +1,10 @@
-// Package line is what the harness and its supervisor on a far host say to each other: lines of JSON over the standard streams of
-// one ssh channel.
+// Package line is what the harness and its supervisor on a far host say to each other: lines of JSON over the standard
+// streams of one ssh channel.
 //
-// The harness sends orders, each with a number; the supervisor answers each by that number, in the order in which they are done.
-// In between it tells what happens by itself: a program writes or ends, a connection brings bytes or closes. The harness beats each
-// second. When the channel ends, or has been silent for a lease, the supervisor ends what it has started and undoes what it has changed.
+// The harness sends orders, each with a number; the supervisor answers each by that number, in the order in which they
+// are done. In between it tells what happens by itself: a program writes or ends, a connection brings bytes or closes.
+// The harness beats each second. When the channel ends, or has been silent for a lease, the supervisor ends what it has
+// started and undoes what it has changed.
 package line
 
 import (
@@ -21,8 +22,8 @@ import (
 // Version of the language. Both sides are the same program, unless somebody has put another where its hash is.
 const Version = 1
 
-// Lease is how long the supervisor waits for a line, and Beat how often the harness sends one. TCP's back-off makes ten seconds of
-// a cable that was out for four.
+// Lease is how long the supervisor waits for a line, and Beat how often the harness sends one. TCP's back-off makes ten
+// seconds of a cable that was out for four.
 const (
 	Lease = 20 * time.Second
 	Beat  = time.Second

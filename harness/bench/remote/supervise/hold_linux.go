@@ -25,7 +25,8 @@ type held struct {
 	journal *journal
 }
 
-// hold takes a network device, and gives it the address of a run and the peer's. What another supervisor left is undone before.
+// hold takes a network device, and gives it the address of a run and the peer's. What another supervisor left is undone
+// before.
 func (s *supervisor) hold(a line.Hold) (any, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -76,8 +77,8 @@ func take(network string) (*held, error) {
 	return h, nil
 }
 
-// configure sets what a run needs. Each step is in the journal before it is done. The address comes last, and goes first: with the last
-// address of a device the kernel forgets its neighbours.
+// configure sets what a run needs. Each step is in the journal before it is done. The address comes last, and goes
+// first: with the last address of a device the kernel forgets its neighbours.
 func (h *held) configure(a *line.Hold) (*line.Held, error) {
 	own, err := netip.ParsePrefix(a.Address)
 	peer, peerErr := netip.ParseAddr(a.Peer)
@@ -104,7 +105,9 @@ func (h *held) configure(a *line.Hold) (*line.Held, error) {
 		}
 	}
 	if !contains(has, own.Addr()) {
-		if err := h.change(&entry{Kind: "address", Address: own.String()}, func() error { return netlink.AddrAdd(h.link, address(own)) }); err != nil {
+		if err := h.change(&entry{Kind: "address", Address: own.String()}, func() error {
+			return netlink.AddrAdd(h.link, address(own))
+		}); err != nil {
 			return nil, fmt.Errorf("supervise: address %s on %s: %w", own, network, err)
 		}
 	}
@@ -132,7 +135,8 @@ func (h *held) undo() error {
 	var failed []error
 	for i := len(list) - 1; i >= 0; i-- {
 		if err := h.revert(&list[i]); err != nil {
-			failed = append(failed, fmt.Errorf("supervise: undo %s %s on %s: %w", list[i].Kind, list[i].Address, h.link.Attrs().Name, err))
+			failed = append(failed, fmt.Errorf("supervise: undo %s %s on %s: %w", list[i].Kind, list[i].Address,
+				h.link.Attrs().Name, err))
 		}
 	}
 	if len(failed) > 0 {
@@ -187,7 +191,8 @@ func absent(peer netip.Addr) error {
 				return fmt.Errorf("supervise: addresses: %w", err)
 			}
 			name := link.Attrs().Name
-			return fmt.Errorf("supervise: %s has %s, which is the peer's in this run; ip addr del %s dev %s, or, of two devices, put one into another host", name, peer, a.IPNet, name)
+			return fmt.Errorf("supervise: %s has %s, which is the peer's in this run; ip addr del %s dev %s, or, of "+
+				"two devices, put one into another host", name, peer, a.IPNet, name)
 		}
 	}
 	return nil
@@ -232,5 +237,6 @@ func (h *held) neighbour(a netip.Addr) (string, error) {
 }
 
 func (h *held) entry(a netip.Addr, mac net.HardwareAddr) *netlink.Neigh {
-	return &netlink.Neigh{LinkIndex: h.link.Attrs().Index, State: netlink.NUD_PERMANENT, IP: a.AsSlice(), HardwareAddr: mac}
+	return &netlink.Neigh{LinkIndex: h.link.Attrs().Index, State: netlink.NUD_PERMANENT, IP: a.AsSlice(),
+		HardwareAddr: mac}
 }

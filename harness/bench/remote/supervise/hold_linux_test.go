@@ -41,7 +41,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-var wanted = line.Hold{Place: line.Place{Device: "none0", Port: 1, Network: "test0"}, Address: "10.77.0.1/24", Peer: "10.77.0.2", PeerMAC: "02:00:00:77:00:02"}
+var wanted = line.Hold{Place: line.Place{Device: "none0", Port: 1, Network: "test0"}, Address: "10.77.0.1/24",
+	Peer: "10.77.0.2", PeerMAC: "02:00:00:77:00:02"}
 
 // state is the addresses of the device and how its peer is reached.
 func state(t *testing.T, h *held) string {
@@ -115,7 +116,8 @@ func TestHoldRefuses(t *testing.T) {
 	must(t, err)
 	must(t, netlink.AddrAdd(link, peer))
 	s := &supervisor{}
-	if _, err := s.hold(wanted); err == nil || !strings.Contains(err.Error(), "10.77.0.2, which is the peer's in this run; ip addr del 10.77.0.2/24 dev test0") {
+	if _, err := s.hold(wanted); err == nil || !strings.Contains(err.Error(),
+		"10.77.0.2, which is the peer's in this run; ip addr del 10.77.0.2/24 dev test0") {
 		t.Errorf("%v", err)
 	}
 	none := wanted

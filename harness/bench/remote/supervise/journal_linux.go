@@ -65,7 +65,8 @@ func (j *journal) note(e *entry) error {
 	return nil
 }
 
-// entries are the changes since the kernel was started, in order. A line that was not finished is of a change that was not made.
+// entries are the changes since the kernel was started, in order. A line that was not finished is of a change that was
+// not made.
 func (j *journal) entries() (list []entry, err error) {
 	if _, err = j.file.Seek(0, io.SeekStart); err != nil {
 		return nil, err

@@ -107,7 +107,8 @@ func (s *supervisor) write(a line.Data) (any, error) {
 	if !ok {
 		return nil, fmt.Errorf("supervise: no connection %d", a.Of)
 	}
-	_ = conn.SetWriteDeadline(time.Now().Add(time.Second)) // a tool reads what it is sent; this one line holds all others up
+	// a tool reads what it is sent; this one line holds all others up
+	_ = conn.SetWriteDeadline(time.Now().Add(time.Second))
 	_, err := conn.Write(a.Bytes)
 	return nil, err
 }

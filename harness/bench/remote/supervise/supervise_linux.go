@@ -20,15 +20,17 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
 )
 
-// Main serves one channel and returns when it has ended, with everything undone. Leave is the binary's own file, which is removed at
-// once with its folder; "" keeps it.
+// Main serves one channel and returns when it has ended, with everything undone. Leave is the binary's own file, which
+// is removed at once with its folder; "" keeps it.
 func Main(in io.Reader, out io.Writer, leave string) error {
 	if leave != "" { // a program that runs needs its file no more
 		_ = os.Remove(leave)
 		_ = os.Remove(filepath.Dir(leave)) // stays where it is not empty: then it is not ours
 	}
-	signal.Ignore(unix.SIGPIPE) // a channel that is gone is an error of the next line, and no reason to leave things behind
-	s := &supervisor{out: line.NewWriter(out), programs: map[uint64]*program{}, streams: map[uint64]stream{}, ended: make(chan error, 1), starts: make(chan func())}
+	// a channel that is gone is an error of the next line, and no reason to leave things behind
+	signal.Ignore(unix.SIGPIPE)
+	s := &supervisor{out: line.NewWriter(out), programs: map[uint64]*program{}, streams: map[uint64]stream{},
+		ended: make(chan error, 1), starts: make(chan func())}
 	go s.starter()
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, unix.SIGTERM, unix.SIGHUP, unix.SIGINT)
@@ -78,8 +80,8 @@ func (s *supervisor) starter() {
 	}
 }
 
-// listen does what it is told, until the channel ends. What concerns the order of a connection's bytes is done at once, the rest
-// beside each other.
+// listen does what it is told, until the channel ends. What concerns the order of a connection's bytes is done at once,
+// the rest beside each other.
 func (s *supervisor) listen(in io.Reader, lease *time.Timer) {
 	orders := line.NewReader(in)
 	for {

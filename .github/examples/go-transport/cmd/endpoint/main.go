@@ -1,6 +1,7 @@
 //go:build linux
 
-// Command endpoint is the transport as a program that keeps Gauntlet's contract: gauntlet gate runs it with real packets.
+// Command endpoint is the transport as a program that keeps Gauntlet's contract: gauntlet gate runs it with real
+// packets.
 package main
 
 import (
@@ -17,7 +18,9 @@ import (
 
 func main() {
 	impl := transport.Implementation()
-	err := process.EndpointMain(os.Stdin, os.Stdout, impl.Name, func(string) (engine.Implementation, bool) { return impl, true })
+	err := process.EndpointMain(os.Stdin, os.Stdout, impl.Name, func(string) (engine.Implementation, bool) {
+		return impl, true
+	})
 	if err == nil {
 		return
 	}
