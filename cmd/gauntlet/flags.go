@@ -207,10 +207,12 @@ type limitFlags struct {
 const longestRun = 24 * time.Hour
 
 // limitsHelp explains them where a run is the subject.
-const limitsHelp = `A run ends when all its work is done, and at --limit at the latest, in its own time. In real time it also ends when nothing has
-moved for --no-progress while work is left: nothing was sent, received, posted or completed by either end. A program or device that
-is not done then, crashes, or does not keep its contract is to blame: FAIL, exit code 1, with what it had left and the verdicts over
-what was seen. In virtual time so is an engine that never comes to its end. What breaks in the harness is an ERROR, exit code 3.`
+const limitsHelp = `A run ends when all its work is done, and at --limit at the latest, in its own time. In real time it
+also ends when nothing has moved for --no-progress while work is left: nothing was sent, received,
+posted or completed by either end. A program or device that is not done then, crashes, or does not
+keep its contract is to blame: FAIL, exit code 1, with what it had left and the verdicts over what
+was seen. In virtual time so is an engine that never comes to its end. What breaks in the harness is
+an ERROR, exit code 3.`
 
 // define declares the flags. They are kept where the options of the command are.
 func (f *limitFlags) define(c *cobra.Command, limit, still *time.Duration) {

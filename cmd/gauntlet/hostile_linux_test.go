@@ -18,7 +18,8 @@ import (
 // a browser. Told to fail by the contract's own line, it says the same there.
 const nasty = `#!/bin/sh
 trap 'exit 0' TERM
-echo '{"event":"capabilities","contract":1,"program":"nasty","version":"1","operations":"WRITE","serves":"WRITE","mtus":"1024","recovery":"other","max_qps":4}'
+echo '{"event":"capabilities","contract":1,"program":"nasty","version":"1","operations":"WRITE",` +
+	`"serves":"WRITE","mtus":"1024","recovery":"other","max_qps":4}'
 while read -r line; do
 	case $line in
 	*gauntlet_no_such_parameter*) exit 127 ;;

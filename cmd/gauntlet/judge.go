@@ -73,8 +73,9 @@ func judgeCommand() *cobra.Command {
 }
 
 // pipeHelp says how a trace can come.
-const pipeHelp = `A trace can come through a pipe, or as - from standard input: a capture or a trace.ndjson, of 16 GiB at most, which is kept in the
-folder of temporary files while it is read. One that cannot be read is exit code 2.`
+const pipeHelp = `A trace can come through a pipe, or as - from standard input: a capture or a trace.ndjson, of 16 GiB
+at most, which is kept in the folder of temporary files while it is read. One that cannot be read is
+exit code 2.`
 
 // unread is the error of a command that reads a trace: usage when the trace cannot be read, or was asked for what
 // cannot be.

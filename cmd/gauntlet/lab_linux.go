@@ -29,10 +29,12 @@ func labFetchCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "fetch [PACKAGE[=VERSION]]",
 		Short: "Download a kernel package with apt and unpack it without installing it",
-		Long: fmt.Sprintf(`Download a kernel package of Debian with apt, which checks its signature, and unpack it into the cache without installing it.
+		Long: fmt.Sprintf(`Download a kernel package of Debian with apt, which checks its signature, and unpack it into the
+cache without installing it.
 
-The default is %s, which is always the current one. Version and hash are recorded in every report. Mirrors drop old
-versions, so a version that is asked for may be gone. The kernel that was fetched last is the one that guests boot.`, lab.StockPackage),
+The default is %s, which is always the current one. Version and hash are recorded in every report. Mirrors drop
+old versions, so a version that is asked for may be gone. The kernel that was fetched last is the one that
+guests boot.`, lab.StockPackage),
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			k, err := guest.Fetch(c.Context(), append(args, lab.StockPackage)[0])

@@ -245,7 +245,8 @@ func TestMatrixNetem(t *testing.T) {
 // softRoCEScript makes a device and WRITEs over it, with the file system of the image, which is at ROOT.
 const softRoCEScript = `
 mount -t sysfs none ROOT/sys && mount -t proc none ROOT/proc && mount --bind /dev ROOT/dev || exit 1
-ip link add v0 type veth peer name v1 && ip addr add 10.0.0.1/24 dev v0 && ip link set v0 up && ip link set v1 up || exit 1
+ip link add v0 type veth peer name v1 && ip addr add 10.0.0.1/24 dev v0 && ip link set v0 up && ip link set v1 ` +
+	`up || exit 1
 softroce="chroot ROOT /usr/bin/softroce"
 $softroce rdma link add rxe0 type rxe netdev v0 && $softroce || exit 1
 sleep 1

@@ -31,7 +31,8 @@ func TestMatrixNetns(t *testing.T) {
 
 // quitter introduces itself as the contract asks, and ends as soon as there is work.
 const quitter = `#!/bin/sh
-echo '{"event":"capabilities","contract":1,"program":"quitter","version":"1","operations":"WRITE","serves":"WRITE","mtus":"1024","recovery":"gbn","max_qps":4,"reports":""}'
+echo '{"event":"capabilities","contract":1,"program":"quitter","version":"1","operations":"WRITE",` +
+	`"serves":"WRITE","mtus":"1024","recovery":"gbn","max_qps":4,"reports":""}'
 while read -r line; do
 	case $line in
 	*gauntlet_no_such_parameter*) exit 127 ;;

@@ -16,7 +16,8 @@ func onHop(v Vantage, hop trace.Hop, c *Conversation) Vantage {
 	case c.Req == trace.B && box == trace.B:
 		return v &^ (TapRequester | Fates | Completions | Done | Ordered | Flushed | Timers | Assigned)
 	case c.Req == trace.B:
-		return v &^ (TapResponder | Fates | Stores | Checked | Changes | Image | Probes | Regions | Datagrams | Receives | Posted)
+		return v &^ (TapResponder | Fates | Stores | Checked | Changes |
+			Image | Probes | Regions | Datagrams | Receives | Posted)
 	case box == trace.B:
 		return v &^ (Stores | Checked | Changes | Image | Receives | Posted)
 	}

@@ -14,7 +14,7 @@ const waiverLimit = 1000
 
 // ParseWaivers reads waivers, one a line, with comments after #:
 //
-//	waive RC-READ-002 impl=rxe kernel=5.15..6.12 owner=lab expires=2027-05-31 : a gap in READ responses waits for the timer
+//	waive RC-READ-002 impl=rxe kernel=5.15..6.12 owner=lab expires=2027-05-31 : READ gaps wait for the timer
 //
 // The words before the colon come in any order. Three may be left out: kernel, which then means every version, in,
 // which names the only scenarios that the waiver covers, with run for every run that is none, and sure, which names

@@ -24,7 +24,8 @@ func (c code) ExitCode() int { return int(c) }
 
 // What is wrong with the first line is said, and how a program ended that said none.
 func TestAskTellsWhatIsWrong(t *testing.T) {
-	const good = `{"event":"capabilities","contract":1,"program":"it","version":"1","operations":"WRITE","serves":"WRITE","mtus":"1024","recovery":"gbn","max_qps":1}` + "\n"
+	const good = `{"event":"capabilities","contract":1,"program":"it","version":"1","operations":"WRITE",` +
+		`"serves":"WRITE","mtus":"1024","recovery":"gbn","max_qps":1}` + "\n"
 	for _, c := range []struct {
 		said   string
 		ended  error

@@ -15,7 +15,8 @@ import (
 
 // said is what a good program says, line by line.
 var said = []string{
-	`{"event":"capabilities","contract":1,"program":"x","version":"1","operations":"SEND WRITE","serves":"SEND","mtus":"1024","recovery":"gbn","max_qps":4,"reports":"cqe"}`,
+	`{"event":"capabilities","contract":1,"program":"x","version":"1","operations":"SEND WRITE","serves":"SEND",` +
+		`"mtus":"1024","recovery":"gbn","max_qps":4,"reports":"cqe"}`,
 	`{"event":"ready"}`,
 	`{"event":"posted","at_ns":5,"wr":1,"operation":"WRITE","bytes":4096}`,
 	`{"event":"share","share":0.5}`,

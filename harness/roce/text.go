@@ -56,7 +56,8 @@ const (
 )
 
 // OmitForLadder leaves what a ladder shows: opcode, PSN, length, acknowledgement, irregularities and flags.
-const OmitForLadder = AttrQP | AttrQKey | AttrSrcQP | AttrVA | AttrRKey | AttrDMALen | AttrSwapAdd | AttrCompare | AttrFlush |
+const OmitForLadder = AttrQP | AttrQKey | AttrSrcQP | AttrVA | AttrRKey | AttrDMALen |
+	AttrSwapAdd | AttrCompare | AttrFlush |
 	AttrImm | AttrInvKey | AttrResult | AttrSN | AttrOffset | AttrLastLen | AttrCheck | AttrPKey | AttrData
 
 // TextOptions choose how a packet prints. The zero value prints everything, with absolute PSNs.

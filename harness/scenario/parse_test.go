@@ -149,7 +149,8 @@ func TestErrors(t *testing.T) {
 		{"link", "1: link: want fields such as rate=10G delay=20ms queue=1000"},
 		{"link delay=-1ms", "1: link: delay=-1ms is negative; use 0 or more"},
 		{"link speed=10G",
-			`1: link: unknown field "speed"; known are rate, delay, jitter, queue, port, ecn-min, ecn-max, ecn-p, reorder, duplicate, corrupt`},
+			`1: link: unknown field "speed"; known are rate, delay, jitter, queue, port, ecn-min, ecn-max, ecn-p, ` +
+				`reorder, duplicate, corrupt`},
 		{"link C>D delay=1ms", `1: link: unexpected word "C>D"; leave it out`},
 		{"link delay=1ms delay=2ms", "1: link: delay=2ms: given twice; keep one"},
 		{"loss", "1: loss: want a model, such as loss random p=1e-4, or loss none"},

@@ -87,7 +87,8 @@ func TestErrors(t *testing.T) {
 		{link, "queue=-1", "link: queue=-1; use 1 to 16777216 packets"},
 		{link, "reorder=120%", `link: reorder: ratio "120%": outside 0 to 1 (0% to 100%)`},
 		{link, "latency=5ms",
-			`link: unknown field "latency"; known are rate, delay, jitter, queue, port, ecn-min, ecn-max, ecn-p, reorder, duplicate, corrupt`},
+			`link: unknown field "latency"; known are rate, delay, jitter, queue, port, ecn-min, ecn-max, ecn-p, reorder,` +
+				` duplicate, corrupt`},
 		{link, "delay", "link: delay has no value; write delay=…"},
 		{link, "delay=5", `link: delay: duration "5": no unit; want one of ps, ns, us, ms, s`},
 		{link, "delay=5ms delay=6ms", "link: delay is given twice; keep one"},

@@ -160,7 +160,8 @@ func TestBrowserDrawsTheReport(t *testing.T) {
 const probe = `<script>
 (function () {
   var seen = [], $ = function (id) { return document.getElementById(id); };
-  var visible = function () { return Array.prototype.filter.call(document.querySelectorAll(".verdicts tbody tr"), function (r) { return getComputedStyle(r).display !== "none"; }).length; };
+  var visible = function () { return Array.prototype.filter.call(document.querySelectorAll(".verdicts tbody ` +
+	`tr"), function (r) { return getComputedStyle(r).display !== "none"; }).length; };
   var ink = function () { return document.querySelector("canvas").toDataURL(); };
   var later = function (f) { setTimeout(f, 50); };
   later(function () {
@@ -178,7 +179,8 @@ const probe = `<script>
         $("plot-in").click(); $("plot-out").click(); $("plot-all").click();
         $("plot-conn").value = "1";
         $("plot-conn").dispatchEvent(new Event("change"));
-        later(function () { seen.push("canvases=" + document.querySelectorAll("canvas").length); document.title = seen.join(" "); });
+        later(function () { seen.push("canvases=" + document.querySelectorAll("canvas").length); document.title ` +
+	`= seen.join(" "); });
       });
     });
   });

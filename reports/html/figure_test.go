@@ -141,7 +141,8 @@ func TestPlotData(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `{"name":"connection 2, requests of B","unit":"ms","window":1.5,"marks":[[[0,30],[0,2]],[null,null],[[0.0015],[1]],[null,null],[null,null]]}`
+	want := `{"name":"connection 2, requests of B","unit":"ms","window":1.5,"marks":[[[0,30],[0,2]],[null,null],` +
+		`[[0.0015],[1]],[null,null],[null,null]]}`
 	if string(got) != want {
 		t.Errorf("data %s\nwant %s", got, want)
 	}

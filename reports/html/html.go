@@ -22,7 +22,8 @@ import (
 // The assets: the page, its style and script, and uPlot (MIT, https://github.com/leeoniya/uPlot), which draws plots of
 // 10^5 points.
 //
-//go:embed assets/page.tmpl assets/contrast.tmpl assets/matrix.tmpl assets/perf.tmpl assets/atlas.tmpl assets/figures.tmpl assets/qualification.tmpl assets/rulebook.tmpl assets/passport.tmpl assets/passports.tmpl
+//go:embed assets/page.tmpl assets/contrast.tmpl assets/matrix.tmpl assets/perf.tmpl assets/atlas.tmpl
+//go:embed assets/figures.tmpl assets/qualification.tmpl assets/rulebook.tmpl assets/passport.tmpl assets/passports.tmpl
 //go:embed assets/style.css assets/plot.js assets/rulebook.js assets/uplot
 var assets embed.FS
 

@@ -14,8 +14,10 @@ import (
 const reader = `<script>
 (function () {
   var seen = [], $ = function (id) { return document.getElementById(id); };
-  var shown = function () { return document.querySelectorAll("details.entry:not([hidden])").length + "/" + document.querySelectorAll("section.family:not([hidden])").length; };
-  var search = function (s) { $("words").value = s; $("words").dispatchEvent(new Event("input")); seen.push(shown() + $("found").textContent); };
+  var shown = function () { return document.querySelectorAll("details.entry:not([hidden])").length + "/" + ` +
+	`document.querySelectorAll("section.family:not([hidden])").length; };
+  var search = function (s) { $("words").value = s; $("words").dispatchEvent(new Event("input")); ` +
+	`seen.push(shown() + $("found").textContent); };
   search("");
   search("second nak");
   search("nothing of that kind");

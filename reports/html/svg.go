@@ -20,7 +20,8 @@ func newCanvas(id, class string, width, height float64, title, desc string) *can
 	id = template.HTMLEscapeString(id)
 	c := &canvas{width: width, height: height, id: id}
 	fmt.Fprintf(&c.b,
-		`<svg class="%s" viewBox="0 0 %g %g" role="img" aria-labelledby="%s-t %s-d"><title id="%s-t">%s</title><desc id="%s-d">%s</desc>`,
+		`<svg class="%s" viewBox="0 0 %g %g" role="img" aria-labelledby="%s-t %s-d"><title id="%s-t">%s</title><desc `+
+			`id="%s-d">%s</desc>`,
 		class, width, height, id, id, id, template.HTMLEscapeString(title), id, template.HTMLEscapeString(desc))
 	return c
 }

@@ -73,7 +73,8 @@ func TestHostileTextEverywhere(t *testing.T) {
 
 // The test above can fail.
 func TestSchemaIsKept(t *testing.T) {
-	const run = `{"version":"2.1.0","runs":[{"tool":{"driver":{"name":"x"}},"results":[{"message":{"text":"x"},"level":"note"}]}]}`
+	const run = `{"version":"2.1.0","runs":[{"tool":{"driver":{"name":"x"}},"results":[{"message":{"text":"x"},` +
+		`"level":"note"}]}]}`
 	if err := valid(run); err != nil {
 		t.Error(err)
 	}

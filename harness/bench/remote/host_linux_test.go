@@ -271,14 +271,17 @@ func TestConnectFails(t *testing.T) {
 
 // A supervisor that does not keep to the language ends the channel, and takes nothing here with it.
 func TestHostileSupervisor(t *testing.T) {
-	const head = `for last; do :; done; mark=$(printf %s "$last" | sed -n 's/.*echo \(gauntlet-[0-9a-f]*\) want.*/\1/p'); echo "$mark have"; echo '{"event":"hello","version":1}'; `
+	const head = `for last; do :; done; mark=$(printf %s "$last" | sed -n 's/.*echo \(gauntlet-[0-9a-f]*\) ` +
+		`want.*/\1/p'); echo "$mark have"; echo '{"event":"hello","version":1}'; `
 	for script, want := range map[string]string{
-		`echo '{"id":77}'; exec cat >/dev/null`:                                                                          "it answers order 77, which was not given",
-		`echo '{"event":"mirth","of":1}'; exec cat >/dev/null`:                                                           "event \"mirth\": unknown",
-		`i=0; while [ $i -lt 10001 ]; do i=$((i+1)); echo "{\"event\":\"closed\",\"of\":$i}"; done; exec cat >/dev/null`: "more than 10000 programs",
-		`read x; echo '{"id":1,"result":[]}'; exec cat >/dev/null`:                                                       "its answer to free-port is none",
-		`read x; printf '{"id":1,"error":"\\u001b[2Jno\\n::error::"}\n'; exec cat >/dev/null`:                            `\x1b[2Jno\n::error::`,
-		`echo last words >&2; exit 9`:                                                                                    "exit status 9: last words",
+		`echo '{"id":77}'; exec cat >/dev/null`:                "it answers order 77, which was not given",
+		`echo '{"event":"mirth","of":1}'; exec cat >/dev/null`: "event \"mirth\": unknown",
+		`i=0; while [ $i -lt 10001 ]; do i=$((i+1)); echo "{\"event\":\"closed\",\"of\":$i}"; done; exec cat ` +
+			`>/dev/null`: "more than 10000 programs",
+		`read x; echo '{"id":1,"result":[]}'; exec cat >/dev/null`: "its answer to free-port is none",
+		`read x; printf '{"id":1,"error":"\\u001b[2Jno\\n::error::"}\n'; exec cat ` +
+			`>/dev/null`: `\x1b[2Jno\n::error::`,
+		`echo last words >&2; exit 9`: "exit status 9: last words",
 	} {
 		h, err := Connect(context.Background(), options(t, head+script))
 		must(t, err)

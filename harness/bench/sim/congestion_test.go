@@ -45,7 +45,8 @@ func (s *shares) End(vtime.Time)     {}
 // bottleneck runs two flows from a port of 40 Gb/s into a line of 10 Gb/s that marks from 100 waiting packets on.
 func bottleneck(t *testing.T, control string, bytes bool) (*shares, channel.Counters) {
 	t.Helper()
-	s, err := scenario.Parse(strings.NewReader(fmt.Sprintf(`link rate=10G delay=20us port=40G queue=4000 ecn-min=100 ecn-max=300 ecn-p=10%%
+	s, err := scenario.Parse(strings.NewReader(fmt.Sprintf(`link rate=10G delay=20us port=40G queue=4000 `+
+		`ecn-min=100 ecn-max=300 ecn-p=10%%
 qp mtu=1024 qd=64 rto=20ms ackreq=1 count=2 cc=%s
 load write msg=16KiB
 run for=40ms

@@ -9,7 +9,8 @@ import (
 // TestCompleted: the completions of one queue pair are told, unless some are missing.
 func TestCompleted(t *testing.T) {
 	const head = "# tracer: nop\n#\n# entries-in-buffer/entries-written: %d/3   #P:1\n#\n"
-	const lines = `     kworker/0:2-51      [000] d.s1.     8.203344: completion: (rxe_cq_post+0x0/0x1a0 [rdma_rxe]) status=10 qp=17
+	const lines = `     kworker/0:2-51      [000] d.s1.     8.203344: completion: (rxe_cq_post+0x0/0x1a0 ` +
+		`[rdma_rxe]) status=10 qp=17
      ib_write_bw-210     [000] d.s..     8.203351: completion: (rxe_cq_post+0x0/0x1a0 [rdma_rxe]) status=0 qp=18
      kworker/0:2-51      [000] d.s1.     8.203362: completion: (rxe_cq_post+0x0/0x1a0 [rdma_rxe]) status=5 qp=17
 `

@@ -170,7 +170,7 @@ func (x *exchange) once() {
 		x.posted++
 	}
 	if consumes(x.wr.Op) {
-		d.ends[1].resp.PostReceive(d.now, x.rr) //nolint:errcheck // a receive that is refused shows as a request that does not complete
+		d.ends[1].resp.PostReceive(d.now, x.rr) //nolint:errcheck // shows as a request that does not complete
 	}
 	for x.carry(0, 1) || x.carry(1, 0) || x.wake() {
 	}

@@ -154,7 +154,8 @@ func TestNDJSONReaderErrors(t *testing.T) {
 
 func TestNDJSONTolerance(t *testing.T) {
 	text := plainHeader +
-		`{ "pkt" : "ACK psn=1 msn=1", "new":{"a":["}"]}, "sent_ps":1 ,"cause":"a\u0020\"b\"","defect":"x","list":[1,{}] }` + "\r\n" +
+		`{ "pkt" : "ACK psn=1 msn=1", "new":{"a":["}"]}, "sent_ps":1 ,"cause":"a\u0020\"b\"","defect":"x","list":[1,{}` +
+		`] }` + "\r\n" +
 		`{"end_ps":2}` + "\n"
 	_, k := decode(t, []byte(text))
 	if len(k.Records) != 1 || k.Records[0].Cause != `a "b"` || k.Records[0].Defect != "x" || k.Ended != 2 {
