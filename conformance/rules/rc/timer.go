@@ -123,7 +123,7 @@ func timerProfile() rule.Rule {
 			Requirement: "A timer shorter than the round trip expires before any acknowledgement " +
 				"can return, so every request is sent twice."},
 		Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut | rule.ResponseIn,
-		Stimulus: "an acknowledged request, Minds: rule.Late | rule.Answer, which measures the round trip",
+		Minds: rule.Late | rule.Answer, Stimulus: "an acknowledged request, which measures the round trip",
 		BlackBox: "EMU",
 		New: func(c *rule.Context) rule.Check {
 			least := vtime.Duration(vtime.Never) // shortest round trip seen
