@@ -29,8 +29,8 @@ type flow struct {
 	sparse  bool       // one packet went before, although the queue has room for more: there was nothing more to send
 	wire    int        // layer-1 bytes of a packet, as sent
 	ends    []vtime.Time
-	every   int // depth of the queue: ends has the time of every packet that is so many after another
-	// what the newest packet took, of requests and of answers; one that overtakes may take nothing
+	every   int // depth of the queue in packets: ends has the time of every every-th packet
+	// transit of the newest request and of the newest answer; 0 for one that overtakes
 	crossed [2]vtime.Duration
 }
 
@@ -117,7 +117,7 @@ func (f *flow) packet(s *rule.Sight) {
 	f.sent++
 }
 
-// mostCycles bounds what is remembered of a flow.
+// mostCycles is the number of cycles that are remembered of a flow.
 const mostCycles = 1000
 
 // cycle returns how long a message is outstanding when nothing waits: the path, the frame, its acknowledgement.
@@ -136,11 +136,11 @@ var lineBusy = define(rule.Rule{
 	New: ended((*flow).judgeBusy),
 })
 
-// judgeBusy compares how long the line was idle with what the depth allows. The formula leaves out the serialisation of
-// one frame and of its acknowledgement, which a short queue cannot hide: the line may wait for them once in each cycle,
-// and how many of these waits a flow shows depends on where it begins and ends. With one completion in m signalled, m -
-// 1 messages may have been answered and still be in the queue; with one ACK for k messages, k - 1 may have arrived and
-// wait for the others.
+// judgeBusy compares how long the line was idle with the time that the depth allows. The formula leaves out the
+// serialisation of one frame and of its acknowledgement, which a short queue cannot hide: the line may wait for them
+// once in each cycle, and how many of these waits a flow shows depends on where it begins and ends. With one completion
+// in m signalled, m - 1 messages may have been answered and still be in the queue; with one ACK for k messages, k - 1
+// may have arrived and wait for the others.
 func (f *flow) judgeBusy() {
 	c := f.c
 	want, known := formula(c.Attr)
@@ -194,7 +194,7 @@ func (f *flow) judgeStarved() {
 	c.Met()
 }
 
-// rate is what a queue of messages per cycle amounts to at layer 1.
+// rate is the bit rate at layer 1 of a flow that sends a full queue of packets per cycle.
 func (f *flow) rate(cycle vtime.Duration) unit.Rate {
 	bits := float64(f.c.Attr.QueueDepth*f.wire) * 8
 	return unit.Rate(bits/(float64(cycle)/float64(vtime.Second))/1e3+0.5) * unit.Kbps

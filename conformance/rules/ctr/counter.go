@@ -20,13 +20,13 @@ var (
 	never   = span{}
 )
 
-// counter is a counter that a driver documents, with what moves it.
+// counter is a counter that a driver documents, with the packets or endings that move it.
 type counter struct {
 	name string // as trace.Counter has it
 	and  string // another one that counts the rest of the same; "" is none
 	with string // only a device that has this one as well is meant; "" is any
 	doc  string // where it is documented
-	says string // what it counts, by its documentation
+	says string // the documentation's definition of its count
 	open bool   // frames that are not RoCE move it as well
 	unit int64  // by how much a frame that nobody saw may have moved it; 0 is 1
 
@@ -52,7 +52,7 @@ func moved(r rule.Rule, list ...counter) rule.Rule {
 	return r
 }
 
-// ledger is what one rule keeps of one device.
+// ledger is the state of one rule for one device.
 type ledger struct {
 	c        *rule.Context
 	readings map[string]*reading
@@ -66,10 +66,10 @@ type tally struct {
 	span
 }
 
-// reading is what a counter was at first and at last.
+// reading is the first and the latest value of a counter.
 type reading struct{ first, last int64 }
 
-// flow is what is known of the device's queue pair of a connection.
+// flow is the state of the device's queue pair of a connection.
 type flow struct {
 	asks, answers *rule.Conversation // where the device is requester, and responder; nil until something was seen
 	unsure        []span             // by tally: what arrived since the queue pair was last seen to be there
@@ -123,7 +123,7 @@ func (l *ledger) sight(s *rule.Sight) {
 // settle takes what has arrived for counted: the queue pair was there.
 func (f *flow) settle() { clear(f.unsure) }
 
-// event takes the readings, and what a completion says of its queue pair.
+// event takes readings of counters, and completions, which tell how a queue pair ended.
 func (l *ledger) event(e *trace.Event) {
 	switch e.Kind {
 	case trace.Counter:
@@ -163,7 +163,7 @@ const (
 // largest is as many bytes as a frame may have.
 const largest = 1 << 14
 
-// compare holds one counter against what the trace says.
+// compare holds one counter against the interval that the trace allows.
 func (l *ledger) compare(t *tally) {
 	value, ok := l.movement(t.name)
 	if !ok || t.with != "" && l.readings[t.with] == nil {

@@ -53,7 +53,7 @@ type progress struct {
 	resending bool
 }
 
-// restarts counts the retransmissions of the device that begin, by what may have caused them.
+// restarts counts the rounds of retransmission that the device begins, by their possible causes.
 func restarts(of func(restart) span) func() func(*rule.Sight) span {
 	return func() func(*rule.Sight) span {
 		all := map[*rule.Conversation]*progress{}
@@ -74,7 +74,7 @@ func restarts(of func(restart) span) func() func(*rule.Sight) span {
 	}
 }
 
-// hear notes what asks for a retransmission.
+// hear notes a NAK, or an answer beyond a gap, that asks for a retransmission.
 func (p *progress) hear(s *rule.Sight) {
 	switch {
 	case s.Pkt.Opcode == roce.Acknowledge && s.Pkt.AETH.Syndrome.IsRNR():

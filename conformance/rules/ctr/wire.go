@@ -14,7 +14,7 @@ func isCNP(s *rule.Sight) bool     { return s.Pkt.Opcode == roce.CNP }
 
 func isSequenceNAK(code roce.Syndrome) bool { return code == roce.SyndromePSNSeqErr }
 
-// sent counts what leaves the device.
+// sent counts the packets that leave the device.
 func sent(is func(*rule.Sight) bool) func(*rule.Sight) span {
 	return func(s *rule.Sight) span {
 		if s.Out && is(s) {
@@ -24,7 +24,7 @@ func sent(is func(*rule.Sight) bool) func(*rule.Sight) span {
 	}
 }
 
-// received counts what reaches the device.
+// received counts the packets that reach the device.
 func received(is func(*rule.Sight) bool) func(*rule.Sight) span {
 	return func(s *rule.Sight) span {
 		if !s.Out && is(s) {
@@ -34,7 +34,7 @@ func received(is func(*rule.Sight) bool) func(*rule.Sight) span {
 	}
 }
 
-// frames counts what passes the port in one direction, whatever it is.
+// frames counts the frames of any kind that pass the port in one direction.
 func frames(out bool) func(*rule.Sight) span {
 	return func(s *rule.Sight) span {
 		if s.Out == out {

@@ -28,7 +28,7 @@ var wholeOnly = define(rule.Rule{
 	}),
 })
 
-// intact says what is wrong with the memory behind a completed receive, as far as placements tell.
+// intact names the fault of the memory of a completed receive, as far as placements tell.
 func (m *message) intact() string {
 	if !m.arrived.covers(0, m.length) {
 		return "it lacks bytes"

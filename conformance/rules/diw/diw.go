@@ -34,7 +34,8 @@ func Rules() []rule.Rule {
 // scheme is the feature of all three families.
 const scheme = "iwarp-ud"
 
-// define fills in what all rules share. Every check looks at packets without BTH, which belong to no class of RoCEv2.
+// define fills in the fields that all rules share. Every check looks at packets without BTH, which belong to no class
+// of RoCEv2.
 func define(r rule.Rule) rule.Rule {
 	r.Features, r.Sees = []string{scheme}, rule.Foreign
 	if r.BlackBox == "" {

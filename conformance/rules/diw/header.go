@@ -145,7 +145,7 @@ var crcChecked = define(rule.Rule{
 		"of individual packets."),
 	Needs: rule.TapResponder | rule.Stores | rule.Probes, Stimulus: "a corrupted datagram",
 	New: watching(func(w *watch) {
-		bad, damaged := map[uint32]bool{}, int64(0) // sums of what came damaged alone; how many did
+		bad, damaged := map[uint32]bool{}, int64(0) // checksums of segments that came damaged only; their number
 		w.damaged = func(d *datagram) {
 			w.Met()
 			damaged++
@@ -218,7 +218,7 @@ type progress struct {
 	open         bool   // its last segment has not been sent
 }
 
-// step moves past a segment, and says what is wrong about its place.
+// step moves past a segment, and names the fault of its place; "" when it has none.
 func (p *progress) step(number, off uint32, s *iwarp.Segment) (why string) {
 	switch same := p.open && number == p.number; {
 	case same && off < p.next:

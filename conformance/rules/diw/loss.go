@@ -12,9 +12,10 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// lossModel compares what was declared with what the paper's reasoning predicts for a link that loses each frame with
-// the same probability: a datagram of f fragments arrives with (1-p)^f; a message is declared when its last datagram
-// arrives, and then all others that did count. The probability is the one at which this very trace lost frames.
+// lossModel compares the losses that were declared with those that the paper's reasoning predicts for a link that loses
+// each frame with the same probability: a datagram of f fragments arrives with (1-p)^f; a message is declared when its
+// last datagram arrives, and then all others that did count. The probability is the one at which this very trace lost
+// frames.
 var lossModel = define(rule.Rule{
 	ID: "WREC-LOSS-001", Level: rule.Should, Rests: validity.Everything,
 	Title: "As many messages are declared, and as many bytes valid, as the loss of the link explains",
@@ -38,7 +39,7 @@ var lossModel = define(rule.Rule{
 	},
 })
 
-// expectation is what was sent, as shapes of messages, and what came of it.
+// expectation is the messages that were sent, by their shapes, and the losses that were declared of them.
 type expectation struct {
 	c            *rule.Context
 	frames, lost float64
@@ -94,7 +95,7 @@ func (x *expectation) sent(d *datagram) {
 	x.arrived(d.at)
 }
 
-// told counts what is declared.
+// told counts the declarations of the target.
 func (x *expectation) told(e *trace.Event, m *message) {
 	if e.Kind != trace.Declared {
 		return

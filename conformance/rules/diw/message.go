@@ -24,11 +24,11 @@ type part struct {
 	last     bool       // it is marked as the last of the message
 	fresh    bool       // none of its bytes had come before
 	late     bool       // it came behind the last segment
-	jumped   bool       // it is not the one that follows what came before
+	jumped   bool       // it does not begin where the message had reached
 	stored   bool       // its placement was reported
 }
 
-// message is what a target knows of a message.
+// message is a message as its target knows it.
 type message struct {
 	key
 	first    vtime.Time // arrival of its first segment

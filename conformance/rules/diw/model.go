@@ -24,12 +24,12 @@ type model struct {
 	live     []*message          // SENDs that hold a receive and have not ended
 	receives []buffer            // posted and not taken, oldest first
 	posts    [2]int              // work requests, by side
-	probes   map[string]int64    // what the target counts and declares, the latest values
+	probes   map[string]int64    // latest values of the target's probes, by name
 	reasm    vtime.Duration      // after which the target gives up a SEND that lacks something
 	rec      vtime.Duration      // after which it forgets a Write-Record
 }
 
-// step is what the latest sight or event was.
+// step is the effect of the latest sight or event; a field that it leaves alone is nil.
 type step struct {
 	sent, came *datagram  // that it completed, at the source or at the target
 	m          *message   // that it is about; nil when it is about none
@@ -161,7 +161,7 @@ func (w *model) close(m *message) {
 	w.now.closed = append(w.now.closed, m)
 }
 
-// event follows what both ends tell.
+// event takes the events of both ends.
 func (w *model) event(e *trace.Event) {
 	w.now = step{closed: w.now.closed[:0]}
 	if !w.c.Mine(e) {

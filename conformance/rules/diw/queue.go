@@ -73,7 +73,7 @@ var noConnection = define(rule.Rule{
 		"since it does not have to keep information regarding connections."),
 	Needs: rule.Both | rule.Completions, Stimulus: "any traffic",
 	New: watching(func(w *watch) {
-		var first *message // of the peer; nil when what it sent first was lost
+		var first *message // of the peer; nil when its first message was lost
 		begun := false
 		w.came = func(_ *datagram, m *message, _ *part) {
 			if begun || m == nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// watch shows one check what happens in its half-conversation. A nil hook is not called.
+// watch calls the hooks of one check for the sights and events of its half-conversation. A nil hook is not called.
 type watch struct {
 	*rule.Context
 	*model
@@ -27,7 +27,7 @@ type watch struct {
 	sights, events int // that the check has been shown
 }
 
-// watching makes the check of a rule, which says what it watches for.
+// watching makes the check of a rule, which sets the hooks that it needs.
 func watching(begin func(w *watch)) func(*rule.Context) rule.Check {
 	return func(c *rule.Context) rule.Check {
 		w := &watch{Context: c, model: c.Shared(scheme, func() any { return newModel(c.Conversation) }).(*model)}
@@ -41,7 +41,7 @@ func (w *watch) wrong(d *datagram, format string, args ...any) {
 	w.FailAt(d.at, d.record, rule.Requester, fmt.Sprintf(format, args...))
 }
 
-// broken reports what the target made of a message.
+// broken reports a violation that the target committed with a message.
 func (w *watch) broken(m *message, at vtime.Time, format string, args ...any) {
 	w.FailAt(at, m.parts[0].record, rule.Responder, fmt.Sprintf(format, args...))
 }
@@ -52,7 +52,7 @@ const lateness = 5 * rule.HostPatience
 // hadTimeFrom reports whether the target has had the time to act on what reached it then.
 func (w *watch) hadTimeFrom(then vtime.Time) bool { return w.Now().Sub(then) >= rule.HostPatience }
 
-// works reports whether the target has work of its own.
+// works reports whether the target is also a source of messages.
 func (w *watch) works() bool { return w.posts[w.Req.Other()] > 0 }
 
 func (w *watch) sight(s *rule.Sight) {

@@ -40,10 +40,10 @@ const scheme = "fasr"
 // engines are the devices that can be judged: the opcodes are this project's.
 const engines = "ENG"
 
-// maxLost is what the three bits of lost-cnt hold.
+// maxLost is the largest value of lost-cnt, which has three bits.
 const maxLost = 7
 
-// define fills in what all rules of the family share.
+// define fills in the fields that all rules of the family share.
 func define(r rule.Rule) rule.Rule {
 	r.Features, r.BlackBox = []string{scheme}, engines
 	return r

@@ -11,7 +11,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// snapshot is what an end of the QP reports of its state, after one input.
+// snapshot is the state that one end of the QP reports after one input.
 type snapshot struct {
 	at vtime.Time
 

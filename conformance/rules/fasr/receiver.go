@@ -21,7 +21,7 @@ const (
 	passes                 // the FNACK of a packet below sack-high
 )
 
-// draws is what each cause draws.
+// draws gives the kind of answer that each cause draws.
 var draws = [...]selective.Kind{voluntary: selective.MayACK, again: selective.MayName, enters: selective.Name,
 	follows: selective.Name,
 	gaps:    selective.Name, fills: selective.ACK, fillsSlow: selective.ACK, passes: selective.Name}
@@ -36,13 +36,13 @@ type counted struct {
 // recorded reports a SACK of a packet that is new out of order.
 func (s counted) recorded() bool { return s.why == enters || s.why == follows || s.why == gaps }
 
-// filled reports the ACK of what filled RCV-NXT in recovery.
+// filled reports the ACK of the packet that filled RCV-NXT in recovery.
 func (s counted) filled() bool { return s.why == fills || s.why == fillsSlow }
 
-// answer is what a receiver has to send for one arrival.
+// answer is the answer that a receiver owes for one arrival.
 type answer = selective.Answer[counted]
 
-// receiver is the reference receiver (FaSR III-B1, III-D): what the observer does not know of it.
+// receiver is the part of the reference receiver (FaSR III-B1, III-D) that the observer does not have.
 type receiver struct {
 	c *rule.Context
 	counted
@@ -109,7 +109,7 @@ func (r *receiver) fill() cause {
 	return why
 }
 
-// answers makes a check that judges each answer beside what the reference receiver gives.
+// answers makes a check that judges each answer beside that of the reference receiver.
 func answers(judge func(c *rule.Context, want *answer, sent *rule.Sight)) func(*rule.Context) rule.Check {
 	return func(c *rule.Context) rule.Check {
 		return newReceiver(c).Check(func(want *answer, sent *rule.Sight) { judge(c, want, sent) })
@@ -118,7 +118,7 @@ func answers(judge func(c *rule.Context, want *answer, sent *rule.Sight)) func(*
 
 const answersTap = rule.TapResponder | rule.Attributes
 
-// sightsOfReceiver are what the reference receiver needs to see.
+// sightsOfReceiver are the sights that the reference receiver needs.
 const sightsOfReceiver = rule.RequestIn | rule.ResponseOut
 
 // wrongCount judges the lost-cnt of the SACKs of one cause.

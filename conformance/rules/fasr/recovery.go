@@ -30,7 +30,7 @@ func (m *sender) begin(s *rule.Sight, why reason, all []psn.PSN) {
 	m.batches = append(m.batches, b)
 }
 
-// retry is what a timeout sends again (FaSR III-B2).
+// retry is the packets that a timeout retransmits (FaSR III-B2).
 func (m *sender) retry() (all []psn.PSN, why reason) {
 	switch {
 	case !m.recovering:

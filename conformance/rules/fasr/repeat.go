@@ -129,7 +129,7 @@ func sinceTimeout(now, expired vtime.Time) vtime.Duration {
 	return now.Sub(expired)
 }
 
-// end reports what was never sent although there was time.
+// end reports due retransmissions that were never sent although there was time.
 func (m *sender) end(at vtime.Time) {
 	for i := range m.batches {
 		if b := &m.batches[i]; m.c.Late(rule.Requester, b.at, rule.Patience, at) && !m.c.Failed &&

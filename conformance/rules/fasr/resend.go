@@ -134,7 +134,7 @@ type lone struct {
 	c       *rule.Context
 	open    bool       // a loss is followed
 	off     bool       // the pool was exhausted: nothing is judged any more
-	psn     psn.PSN    // what was lost
+	psn     psn.PSN    // the lost packet
 	index   uint64     // its record
 	at      vtime.Time // when it left
 	high    psn.PSN    // newest that arrived behind it

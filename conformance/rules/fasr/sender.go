@@ -27,7 +27,7 @@ const (
 	noFNACK             // a second FNACK: nothing
 )
 
-// batch is what one input makes a sender send again.
+// batch is the retransmissions that one input demands of the sender.
 type batch struct {
 	why   reason
 	at    vtime.Time // of the input
@@ -56,8 +56,8 @@ type sender struct {
 	quietUntil bool
 	quiet      psn.PSN            // newest PSN that it may send again so
 	hushed     vtime.Time         // when it began to
-	batches    []batch            // what has to be sent again, oldest first
-	forbidden  map[psn.PSN]reason // what must not be
+	batches    []batch            // retransmissions due, oldest first
+	forbidden  map[psn.PSN]reason // packets that must not be retransmitted, with the reason
 	excused    map[psn.PSN]bool   // of batches that another input replaced: some may have left the engine already
 	expired    vtime.Time         // the latest timeout, or FNACK that was acted on; Never before
 }
@@ -137,7 +137,7 @@ func (m *sender) ack(to psn.PSN) {
 	m.prune()
 }
 
-// prune drops what is acknowledged from the batches, and settles those that are complete.
+// prune drops acknowledged packets from the batches, and settles the batches that are complete.
 func (m *sender) prune() {
 	for i := 0; i < len(m.batches); {
 		b := &m.batches[i]

@@ -136,7 +136,7 @@ func runAcknowledged() rule.Rule {
 	}
 }
 
-// run follows the packet that fills a gap, and what waited for it.
+// run follows the packet that fills a gap, and the packets that waited for it.
 type run struct {
 	c      *rule.Context
 	ack    *rule.Obligation // of the end of the run

@@ -49,7 +49,7 @@ type episode struct {
 	first, end psn.PSN // [first, end) is lost
 	sent       int     // of them, sent again
 	begun      bool    // one has been
-	until      psn.PSN // what was in flight then
+	until      psn.PSN // after the last packet in flight then
 }
 
 func newEpisode(c *rule.Context, many bool) *episode { return &episode{c: c, many: many} }

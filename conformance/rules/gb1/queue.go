@@ -17,7 +17,7 @@ type model struct {
 	one  bool    // the requester was told rto=one
 	crt  psn.PSN // newest PSN that a RACK has named
 	una  psn.PSN
-	list []wanted // what is to be sent again, in the order of the queue
+	list []wanted // retransmissions due, in the order of the queue
 
 	void  bool       // go-back-N is at work,
 	until psn.PSN    // up to here
@@ -58,7 +58,7 @@ func (m *model) response(s *rule.Sight) bool {
 	return false
 }
 
-// settle forgets what has been acknowledged, which shows after the sight of the acknowledgement.
+// settle forgets the packets that have been acknowledged, which the tracker shows after the acknowledgement's sight.
 func (m *model) settle() {
 	c := m.c
 	if c.UNA == m.una {

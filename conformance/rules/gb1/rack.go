@@ -36,7 +36,7 @@ type bothNumbers struct {
 	first    *rule.Obligation     // to answer the open gap with a RACK
 }
 
-// mostRecent bounds what is remembered of RACKs.
+// mostRecent is the number of RACKs that are remembered.
 const mostRecent = 64
 
 func (b *bothNumbers) sight(s *rule.Sight) {

@@ -94,7 +94,7 @@ func firstLossQueued() rule.Rule {
 	}
 }
 
-// left finds what a RACK has shown to be missing and the timer had to bring back.
+// left finds packets that a RACK has shown to be missing and that only the timer retransmitted.
 type left struct{ m *model }
 
 func (f *left) sight(s *rule.Sight) {

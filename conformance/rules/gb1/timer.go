@@ -34,9 +34,9 @@ func timeoutGoesBack() rule.Rule {
 type timeouts struct {
 	c     *rule.Context
 	m     *model
-	again *rule.Obligation // to send once more what was lost twice
+	again *rule.Obligation // to retransmit the packets that were lost twice
 	back  bool             // go-back-N was at work already when the timer expired
-	port  []wanted         // what had been asked for then: it may be in the port
+	port  []wanted         // packets that were asked for by then, which may be in the port
 	fired bool             // the timer has,
 	since vtime.Time       // then
 	begun bool             // a packet has been sent since

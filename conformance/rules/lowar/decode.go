@@ -32,7 +32,7 @@ type repaired struct {
 	index uint64
 }
 
-// openLimit bounds what is remembered; the oldest is forgotten.
+// openLimit is the number of open entries that are remembered; beyond it the oldest is forgotten.
 const openLimit = 256
 
 func newAccuser(c *rule.Context, which func(*rule.Sight) bool) *accuser {

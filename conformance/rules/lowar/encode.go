@@ -8,7 +8,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 )
 
-// sendsRequests are what the encoder of requests needs to see.
+// sendsRequests are the sights that the encoder of requests needs.
 const sendsRequests = rule.RequestOut | rule.RepairOut
 
 // encodes makes the check of a rule about the encoder of requests. Set hooks the rule's questions to it.

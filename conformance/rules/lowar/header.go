@@ -113,7 +113,7 @@ func fields() rule.Rule {
 	})
 }
 
-// contradiction says what in a repair header cannot be; "" when nothing.
+// contradiction names the impossible field of a repair header; "" when there is none.
 func contradiction(h *roce.Repair, raw []byte) string {
 	b := rule.CodedBytes(raw)
 	const xorLen, headerLen = 18, 24

@@ -26,7 +26,7 @@ func identical() rule.Rule {
 // the next that is placed. One that is not, between two that match, was placed as something else.
 type placed struct {
 	c     *rule.Context
-	due   []expected // of what was passed up and not placed yet
+	due   []expected // packets that were passed up and not placed yet
 	other []trace.Event
 }
 

@@ -39,7 +39,7 @@ const (
 	engines = "ENG"
 )
 
-// define fills in what all rules of the family share.
+// define fills in the fields that all rules of the family share.
 func define(r rule.Rule) rule.Rule {
 	r.Features, r.BlackBox = []string{rule.CodesBlocks}, engines
 	if r.Level == "" {

@@ -119,7 +119,7 @@ type account struct {
 	c                   *rule.Context
 	data, repairs, talk int
 	longest             []int // of the packets of each unit, in the block that is being sent
-	due                 int   // what the repair packets may weigh: as much as those
+	due                 int   // bytes that the repair packets may have: as many as those
 	blocks              int
 	packets             int // repair packets
 }

@@ -208,7 +208,7 @@ func (st *stream) event(e *trace.Event) {
 	}
 }
 
-// end is the end of the trace: what is due a while ago will not come.
+// end is the end of the trace: a repair packet that is overdue will not come.
 func (st *stream) end(at vtime.Time) {
 	if st.c.Late(blame(st.reads), st.block.at, rule.Patience, at) && !st.c.Failed && !st.c.Fatal {
 		st.finish()

@@ -115,7 +115,7 @@ var wrongQKey = rule.Rule{
 	},
 }
 
-// datagrams counts what a UD QP has received against what it may deliver.
+// datagrams counts the datagrams that a UD QP has received against those that it may deliver.
 type datagrams struct {
 	c       *rule.Context
 	qkey    int64 // of the QP, as it reports; -1 when unknown

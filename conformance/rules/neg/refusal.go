@@ -55,7 +55,7 @@ func (j *refusal) sight(s *rule.Sight) {
 	}
 }
 
-// response settles the request when the responder says what it made of it.
+// response settles the request when the responder answers it.
 func (j *refusal) response(p *roce.Packet) {
 	last, ok := rule.Acknowledged(p)
 	switch {

@@ -129,7 +129,7 @@ func sameAddresses(s *rule.Sight) bool {
 		bytes.Equal(sent[:network], s.Raw[:network])
 }
 
-// legal notes what a legal request entitles the responder to say.
+// legal notes the answers that a legal request entitles the responder to send.
 func (j *silence) legal(s *rule.Sight) {
 	p, e := s.Pkt, j.expected()
 	j.window = false
@@ -156,7 +156,7 @@ func (j *silence) replace(p *roce.Packet) {
 	j.open = kept
 }
 
-// response compares a response with what legal packets have earned.
+// response compares a response with the answers that legal requests have earned.
 func (j *silence) response(p *roce.Packet) {
 	last, ok := rule.Acknowledged(p)
 	if !ok {

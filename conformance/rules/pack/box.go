@@ -9,7 +9,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// management is what set-up messages have told.
+// management is the state that the set-up messages of CM have told.
 type management struct {
 	asked, connected, left bool
 	leaving                backlog // since the DREQ went to Remote
@@ -68,7 +68,7 @@ func (p *path) managed(s *rule.Sight) {
 	}
 }
 
-// connect completes what a REQ began.
+// connect completes the connection that a REQ began.
 func (m *management) connect(rep *roce.REP) {
 	m.connected, m.repStart, m.local, m.remote = true, rep.StartingPSN, m.reqQPN, rep.QPN
 	if !m.fromA {
@@ -84,7 +84,7 @@ func (p *path) start() psn.PSN {
 	return p.cm.reqStart
 }
 
-// event takes what the box tells of itself.
+// event takes the probes and events of the box.
 func (p *path) event(e *trace.Event) {
 	p.fatal = p.fatal || e.Kind == trace.Fatal && e.Side == trace.B
 	if p.ofBox(e) && (e.Kind == trace.Probe || e.Kind == trace.Count) {

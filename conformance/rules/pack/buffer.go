@@ -103,8 +103,8 @@ func bufferFrees() rule.Rule {
 	})
 }
 
-// freeing follows what Remote has acknowledged until the box has let go of it, and Local has been told of what then
-// fits. A box that runs on a host has heard of an ACK when its process has, which is later than its tap.
+// freeing follows each ACK of Remote until the box has freed the packets that it acknowledges, and has told Local of
+// the requests that then fit. A box on a host hears of an ACK when its process does, which is later than its tap.
 type freeing struct {
 	p     *path
 	waits []freed
@@ -115,9 +115,9 @@ type freed struct {
 	psn      psn.PSN
 	at       vtime.Time
 	record   uint64
-	full     bool    // the buffer held more than it may promise
-	room     bool    // and did no longer, afterwards
-	eligible psn.PSN // behind what Local may be told of when there is room
+	full     bool    // the buffer held more bytes than its cap when the ACK came
+	room     bool    // the buffer has held no more than its cap at some time since
+	eligible psn.PSN // after the last request that Local may be told of once there is room
 }
 
 func (f *freeing) sight(s *rule.Sight, w where) {
@@ -154,7 +154,7 @@ func (f *freeing) look(now vtime.Time) {
 	}
 }
 
-// kept reports whether the buffer still has what was acknowledged, and where it begins.
+// kept reports whether the buffer still holds the packet that a acknowledges, and the first PSN that it holds.
 func (f *freeing) kept(a *freed) (first psn.PSN, kept bool) {
 	first, ok := f.p.psn("buf_first")
 	return first, ok && f.p.find(a.psn) != nil && a.psn.Less(f.p.una) && first.LessEq(a.psn)

@@ -19,7 +19,7 @@ func sameEnd() rule.Rule {
 	})
 }
 
-// finish compares what Local posted with what completed, and what memory holds in the end.
+// finish compares the requests that Local posted with their completions, and with the memory at the end.
 type finish struct {
 	p      *path
 	posted []uint64

@@ -9,23 +9,25 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// hold is a READ or atomic that is not answered: its PSNs, the response that Remote owes next, the one that Local
-// misses next, and what Local may be told of before it.
+// hold is a READ or atomic that is not answered in full.
 type hold struct {
-	first, end, got, next, asked psn.PSN
-	since                        psn.PSN // where Local's latest request for it begins
-	left                         psn.PSN // behind the data that left last for Local, missed or not
-	again                        backlog // since Local has asked again
+	first, end psn.PSN // its PSNs, [first, end)
+	got        psn.PSN // the response that Remote owes next; first <= got <= end
+	next       psn.PSN // the first response that Local lacks; first <= next <= end
+	asked      psn.PSN // Local may be told of requests before this PSN
+	since      psn.PSN // first PSN of Local's latest request for it
+	left       psn.PSN // after the latest response that left for Local, lost on the LAN or not
+	again      backlog // answers that Local's latest repetition of the request may overtake
 }
 
-// backlog is what may still wait for the line to Local from before something happened: answers to requests that had
-// come by then.
+// backlog is the answers that may still wait for the line to Local since before an instant: those to requests that had
+// arrived by then.
 type backlog struct {
-	since vtime.Time
-	end   psn.PSN // behind those requests
+	since vtime.Time // the instant
+	end   psn.PSN    // after the last request that had arrived by then
 }
 
-// outlives reports an answer that acknowledges what is before a PSN and has waited for the line since before b.
+// outlives reports whether an answer that acknowledges every PSN before covered may have waited for the line since b.
 func (p *path) outlives(b backlog, covered psn.PSN, now vtime.Time) bool {
 	return covered.LessEq(b.end) && p.c.PeerPort.Busy(b.since, now)
 }
@@ -72,7 +74,8 @@ func (p *path) owed() *hold {
 	return nil
 }
 
-// askedAgain takes a request for what is left of h. Of several, answers may wait since before the first.
+// askedAgain takes a repeated request for the rest of h. After several of them, answers may wait since before the
+// first.
 func (p *path) askedAgain(h *hold, x psn.PSN, at vtime.Time) {
 	if x.Less(h.next) {
 		h.next, h.since = x, x
@@ -93,7 +96,7 @@ func (p *path) repeated(s *rule.Sight) {
 	r.packet.Payload = nil
 }
 
-// given takes data of a READ or atomic on their way to Local, and forgets what is answered in full.
+// given takes response x of a READ or atomic on its way to Local, and forgets the holds that are answered in full.
 func (p *path) given(x psn.PSN) {
 	if h := p.held(x); h != nil {
 		if x.LessEq(h.left) {

@@ -21,12 +21,13 @@ func gapRefused() rule.Rule {
 	})
 }
 
-// gaps follows what the box says while a request is missing.
+// gaps follows the answers of the box while a request is missing on the LAN.
 type gaps struct {
 	p    *path
-	nak  *rule.Obligation // of the gap that is open
-	naks int              // that the gap has drawn
-	// at some time since the gap opened the box could not speak: a NAK acknowledges what is before it
+	nak  *rule.Obligation // the NAK that the open gap demands
+	naks int              // NAKs that the open gap has drawn
+	// unsaid: at some time since the gap opened the box could not send a NAK, which acknowledges all requests before
+	// its PSN
 	unsaid bool
 }
 
@@ -72,11 +73,11 @@ type duplicates struct {
 	p      *path
 	answer *rule.Obligation
 	begun  bool       // una is known
-	una    rule.Heard // what Remote has acknowledged, as the box knows it
-	seen   vtime.Time // the sight before: what has moved since, it moved
+	una    rule.Heard // Remote's cumulative acknowledgement, and when the box heard of it
+	seen   vtime.Time // time of the previous sight; a change of una since then is that sight's
 }
 
-// follow notes that una has moved, by what was seen last.
+// follow notes that una has moved, by the previous sight.
 func (d *duplicates) follow(now vtime.Time) {
 	switch una := d.p.una; {
 	case !d.p.begun || d.begun && una == d.una.Newest():
@@ -156,7 +157,7 @@ func readReleases() rule.Rule {
 	})
 }
 
-// releases follows what became free when a READ was answered.
+// releases follows the acknowledgements that the answer to a READ makes possible.
 type releases struct {
 	p   *path
 	ack *rule.Obligation

@@ -55,7 +55,7 @@ type check struct {
 	end   func(at vtime.Time)
 }
 
-// judged fills in what all rules of the family share.
+// judged fills in the fields that all rules of the family share.
 func judged(r rule.Rule, make func(p *path) check) rule.Rule {
 	r.Features = []string{Feature}
 	r.Sees = rule.Route

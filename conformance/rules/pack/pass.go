@@ -38,7 +38,7 @@ func requestsPass() rule.Rule {
 	})
 }
 
-// differs names what of a request is not as Local sent it.
+// differs names the field of a request that is not as Local sent it.
 func differs(r *request, s *rule.Sight) string {
 	a, b := &r.packet, s.Pkt
 	switch {

@@ -151,7 +151,7 @@ func (p *path) requested(s *rule.Sight) {
 	}
 }
 
-// aroundFrame is what layer 1 adds to the bytes of a frame: FCS, preamble and gap.
+// aroundFrame is the bytes that layer 1 adds to a frame: FCS, preamble and gap.
 const aroundFrame = 24
 
 // begin sets all PSNs to the first.

@@ -97,7 +97,7 @@ func sameAsReal() rule.Rule {
 			p.c.Met()
 			r.hasACK = false
 			real, pseudo := s.Pkt.BTH, r.ack.BTH
-			// what a router marks on the way
+			// the field that routers mark
 			real.FECN, real.BECN, pseudo.FECN, pseudo.BECN = false, false, false, false
 			if real != pseudo || !r.ack.AETH.Syndrome.IsACK() {
 				p.c.Failf(rule.Responder, "the BTH of the pseudo-ACK of %s is %+v, of the real one %+v",
@@ -150,7 +150,7 @@ func withinLAN() rule.Rule {
 	})
 }
 
-// latency follows whether the box could have promised what Local waits for.
+// latency follows whether the box could have acknowledged the requests that Local waits for.
 type latency struct {
 	p     *path
 	since vtime.Time // nothing could be promised then: no set-up and no ACK had been seen, or a READ was in the way
@@ -177,7 +177,7 @@ func (l *latency) sight(s *rule.Sight, w where) {
 	}
 }
 
-// real compares a real ACK with what Local knows by then. It must not be news.
+// real compares a real ACK with the pseudo-ACKs that Local has had by then: it must tell Local nothing new.
 func (l *latency) real(s *rule.Sight) {
 	p, x := l.p, s.Pkt.PSN
 	r := p.find(x)

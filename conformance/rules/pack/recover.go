@@ -61,7 +61,7 @@ func silenceRecovered() rule.Rule {
 // of it takes.
 type quiet struct {
 	p     *path
-	since vtime.Time // the timer was set then: what moved una, the first request out, or going back
+	since vtime.Time // when the timer was last set: by progress of una, the first request out, or going back
 	una   psn.PSN    // of the path at the latest sight
 	heard vtime.Time // the latest answer that is about something outstanding
 	last  vtime.Time // the last request left
@@ -96,7 +96,7 @@ func (q *quiet) sight(s *rule.Sight, w where) {
 	}
 }
 
-// progress notes what the latest answer has acknowledged, which shows after its sight.
+// progress notes the acknowledgement of the latest answer, which the tracker shows after its sight.
 func (q *quiet) progress() {
 	if q.una != q.p.una {
 		q.una, q.since = q.p.una, max(q.since, q.heard)
@@ -118,7 +118,7 @@ func (q *quiet) event(e *trace.Event) {
 	q.cause, q.asked, q.since = true, e.At, e.At
 }
 
-// back judges a request that leaves after a later one: what made the box go back was an answer of Remote, or silence.
+// back judges a request that leaves after a later one. The box may go back for an answer of Remote, or for silence.
 func (q *quiet) back(s *rule.Sight, rto vtime.Duration) {
 	x := s.Pkt.PSN
 	if !q.waits || !x.Less(q.next) || x.Less(q.p.una) || rto == 0 {
@@ -203,7 +203,7 @@ func brokenPromise() rule.Rule {
 	})
 }
 
-// breach follows what the box does once Remote has refused what Local was told is done.
+// breach follows the box once Remote has refused a request of which Local was told that it is done.
 type breach struct {
 	p       *path
 	open    bool

@@ -8,7 +8,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// request is one PSN that Local has used, with what is compared later.
+// request is one PSN that Local has used, with the fields that are compared later.
 type request struct {
 	used    bool
 	asked   bool // Local has sent a request with this PSN: packet and sum are its
@@ -44,7 +44,7 @@ func (p *path) slot(x psn.PSN) *request {
 	return &p.slots[int(x)&(len(p.slots)-1)]
 }
 
-// find returns what is known of a PSN; nil when nothing is.
+// find returns the request of a PSN; nil for an unknown PSN.
 func (p *path) find(x psn.PSN) *request {
 	if len(p.slots) == 0 {
 		return nil

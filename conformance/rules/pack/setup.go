@@ -116,7 +116,7 @@ type madState struct {
 	dreq   bool
 }
 
-// mostMessages bounds what is remembered of one side.
+// mostMessages is the number of set-up messages that are remembered of one side.
 const mostMessages = 256
 
 func (m *messages) sight(s *rule.Sight, w where) {
@@ -141,7 +141,7 @@ func (m *messages) sight(s *rule.Sight, w where) {
 	}
 }
 
-// end finds what never passed. A DREQ waits for data that Remote does not have yet.
+// end finds the set-up messages that never passed. A DREQ waits for data that Remote does not have yet.
 func (m *messages) end(at vtime.Time) {
 	p := m.p
 	for _, list := range m.known {

@@ -84,7 +84,7 @@ var invalidSTag = define(rule.Rule{
 // termination follows an STag that is not valid to the end of the connection.
 type termination struct {
 	*watch
-	stags       map[uint32]bool // that the peer declares, and what it has revoked stays known
+	stags       map[uint32]bool // STags that the peer has declared, revoked ones included
 	notice, end *rule.Obligation
 	want        iwarp.TerminateBody
 	said        bool // a Terminate has come

@@ -37,7 +37,7 @@ var msnCounts = define(rule.Rule{
 	}),
 })
 
-// numbering is what comes next in a queue.
+// numbering is the MSN and the MO that a queue expects next.
 type numbering struct{ msn, mo uint32 }
 
 // pass goes on from a segment as it is, so that one wrong number is found once.
@@ -90,7 +90,7 @@ var writeVisible = define(rule.Rule{
 	}),
 })
 
-// visible holds what WRITEs brought against what was placed.
+// visible compares the bytes that WRITEs carried with those that were placed.
 type visible struct {
 	*watch
 	owed  []placement // arrived and not placed, oldest first

@@ -21,11 +21,11 @@ type watch struct {
 	segment  func(s *rule.Sight, a *stream.Arrival)
 	told     func(e *trace.Event) // by the peer
 
-	now   *rule.Sight // what is being read
+	now   *rule.Sight // the packet that is being read
 	ended bool        // the peer has ended its direction with FIN or RST
 }
 
-// watching makes the check of a rule, which says what it watches for.
+// watching makes the check of a rule, which sets the hooks that it needs.
 func watching(begin func(w *watch)) func(*rule.Context) rule.Check {
 	return func(c *rule.Context) rule.Check {
 		w := &watch{Context: c}
@@ -57,7 +57,7 @@ func (w *watch) owes(missing string, unless func() bool) *rule.Obligation {
 	return o
 }
 
-// event takes what the peer tells.
+// event takes the events of the peer.
 func (w *watch) event(e *trace.Event) {
 	if !w.Mine(e) {
 		w.told(e)
@@ -102,7 +102,7 @@ func (w *watch) sight(s *rule.Sight) {
 	}
 }
 
-// tapped reports whether what a side sends was seen where it left.
+// tapped reports whether the packets of a side were captured at its own port.
 func (w *watch) tapped(side trace.Side) bool {
 	if side == w.Req {
 		return w.Offers(rule.TapRequester)
@@ -110,7 +110,7 @@ func (w *watch) tapped(side trace.Side) bool {
 	return w.Offers(rule.TapResponder)
 }
 
-// missing reports whether the peer has a hole in what the requester sent: later bytes have come, earlier ones have not.
+// missing reports a hole in the bytes that the peer has received: later bytes have come, earlier ones have not.
 func (w *watch) missing() bool { return w.in.Next(int(w.Req)) < w.in.High(int(w.Req)) }
 
 // sends counts the SENDs whose last segment a direction has shown, with their place in the stream.

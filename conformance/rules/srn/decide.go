@@ -35,7 +35,7 @@ const (
 	roomForAnswers = 4096
 )
 
-// decider runs the reference sender over the requests. What arrives is heard when it has passed the pipeline.
+// decider runs the reference sender over the requests. An answer is heard once it has passed the pipeline.
 type decider struct {
 	*selective.Sender
 	c      *rule.Context

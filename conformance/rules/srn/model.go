@@ -24,12 +24,12 @@ var throughputLoss = define(rule.Rule{
 	},
 })
 
-// What makes a flow one to be measured.
+// Conditions under which the throughput of a flow is measured.
 const (
 	leastPackets  = 64
 	leastRefilled = 4
 	tightShare    = 0.8  // of its packets are answered one behind the other at the rate of the pipeline
-	tightSlack    = 1.1  // times what a packet takes
+	tightSlack    = 1.1  // of the service time of a packet
 	tolerance     = 0.02 // of the throughput
 )
 
@@ -42,8 +42,8 @@ type flow struct {
 	high     psn.PSN        // newest packet that came out of order
 	packets  int            // that came
 	refilled int            // of them below one that is held: retransmissions
-	work     vtime.Duration // what the packets take without queries
-	each     vtime.Duration // what the latest takes
+	work     vtime.Duration // sum of the packets' service times without queries
+	each     vtime.Duration // service time of the latest packet
 
 	last    vtime.Time // of the answer before
 	answers int        // but for those after a pause
@@ -104,7 +104,7 @@ func (f *flow) end(vtime.Time) {
 	f.c.Met()
 }
 
-// percent says what was measured and what was expected.
+// percent gives the measured and the expected share as a text.
 func percent(got, want float64) string {
 	return fmt.Sprintf("the flow lost %.1f %% of its throughput, want %.1f %%, what the queries of its "+
 		"retransmissions cost", 100*got, 100*want)

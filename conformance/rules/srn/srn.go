@@ -12,7 +12,7 @@ func Rules() []rule.Rule {
 	return []rule.Rule{throughputLoss, placeable, stateSize, decisions, stalls, noStall}
 }
 
-// define fills in what all rules of the family share.
+// define fills in the fields that all rules of the family share.
 func define(r rule.Rule) rule.Rule {
 	r.Features, r.BlackBox = []string{rule.QueriesHost, rule.KeepsEarly}, "ENG"
 	return r

@@ -60,7 +60,7 @@ type stallWatch struct {
 func (w *stallWatch) sight(s *rule.Sight) {
 	c, p := w.c, s.Pkt
 	if s.Point == trace.ResponderIn {
-		// It fills the hole, and what is held behind it is what the bitmap must be asked for.
+		// It fills the hole, and the bitmap must be queried for the packets held behind it.
 		if s.Relation == rule.InOrder && s.Legal && c.Held > 0 && !w.waiting {
 			w.waiting, w.psn, w.until = true, p.PSN, s.At.Add(w.pipe.Stall())
 		}

@@ -74,7 +74,7 @@ var bthPadding = rule.Rule{
 	}),
 }
 
-// padding says what is wrong with the padding of a packet; "" when nothing is.
+// padding names the fault of a packet's padding; "" when there is none.
 func padding(s *rule.Sight) string {
 	if d := s.Defect(); d != "" {
 		if strings.Contains(d, "pad:") {

@@ -71,7 +71,7 @@ func (r *rewrite) sight(s *rule.Sight) {
 	}
 }
 
-// answer settles the request when a response shows what became of it.
+// answer settles the request when a response acknowledges or refuses it.
 func (r *rewrite) answer(p *roce.Packet) {
 	about := r.owed.Oldest()
 	switch {

@@ -31,7 +31,7 @@ var opcodeLayout = rule.Rule{
 	}),
 }
 
-// layoutLength compares the UDP length with what the decoded packet takes.
+// layoutLength compares the UDP length with the length of the decoded packet.
 func layoutLength(c *rule.Context, s *rule.Sight) {
 	ip, udp, ok := rule.Network(s.Raw)
 	if !ok {

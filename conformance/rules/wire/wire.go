@@ -50,7 +50,7 @@ func asMade(c *rule.Context, s *rule.Sight) bool {
 	return !cut && (m == rule.AtPort || m == rule.Sealed)
 }
 
-// sender says who is to blame for a packet.
+// sender returns the side that is to blame for a packet.
 func sender(s *rule.Sight) rule.Blame {
 	if s.Point == trace.ResponderOut || s.Point == trace.RequesterIn {
 		return rule.Responder
