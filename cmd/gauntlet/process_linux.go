@@ -12,6 +12,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/measure"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/process"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/topology"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/remote"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/remote/supervise"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/wire"
 	"github.com/rdma-gauntlet/gauntlet/harness/contract"
@@ -41,6 +42,9 @@ func processCommands() []*cobra.Command {
 		}},
 		&cobra.Command{Use: "relay", Args: cobra.NoArgs, RunE: func(*cobra.Command, []string) error {
 			return broken(relay.Main(os.Stdin, os.Stdout, dialect))
+		}},
+		&cobra.Command{Use: "cable", Args: cobra.NoArgs, RunE: func(*cobra.Command, []string) error {
+			return broken(remote.CableMain(os.Stdin, os.Stdout))
 		}},
 		&cobra.Command{Use: "host", Args: cobra.NoArgs, RunE: func(*cobra.Command, []string) error {
 			return broken(measure.HostMain(os.Stdout))

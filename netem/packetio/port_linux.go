@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 
 	"golang.org/x/sys/unix"
 )
@@ -122,6 +123,23 @@ func grow(fd, force, plain, size int) {
 	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, force, size) != nil {
 		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, plain, size) // the kernel caps it; Drops tells whether it sufficed
 	}
+}
+
+// File is the socket once more, for a process that inherits it. The caller closes it.
+func (p *Port) File() (*os.File, error) {
+	fd, err := unix.FcntlInt(uintptr(p.fd), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("packetio: socket on %s once more: %w", p.name, err)
+	}
+	return os.NewFile(uintptr(fd), p.name), nil
+}
+
+// Inherit makes a Port of a socket that another process has opened with these options and handed down. The Port closes
+// it.
+func Inherit(fd int, device string, clock *Clock, options Options) *Port {
+	options = options.withDefaults()
+	return &Port{name: device, fd: fd, clock: clock, options: options,
+		in: newBatch(options.Batch, options.Snap), out: newOutbox(options.Batch)}
 }
 
 // Fd returns the socket, for a Waiter.

@@ -4,15 +4,18 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"os"
 	"runtime"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/bench"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/child"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/device"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/measure"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/party"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/plan"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/topology"
 	"github.com/rdma-gauntlet/gauntlet/harness/drive"
 	"github.com/rdma-gauntlet/gauntlet/harness/quote"
@@ -154,7 +157,13 @@ func (s *session) join() error {
 		if err := s.mute(end.In); err != nil {
 			return err
 		}
-		cable, err := far.Join(device.End{Side: trace.Side(side), Open: end.Open, Base: s.base.Start})
+		launch := func(files ...*os.File) (*child.Child, error) {
+			cmd := child.Body(s.bench.Self, plan.RoleCable)
+			cmd.ExtraFiles = files
+			return child.Launch(s.network, end.In, plan.RoleCable, cmd)
+		}
+		cable, err := far.Join(device.End{Side: trace.Side(side), Device: end.Host.Device, Base: s.base.Start,
+			Launch: launch})
 		if err != nil {
 			return err
 		}

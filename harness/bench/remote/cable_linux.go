@@ -1,52 +1,39 @@
 package remote
 
 import (
-	"cmp"
-	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
-	"sync/atomic"
-	"time"
+	"sync"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/child"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/device"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/station"
 	"github.com/rdma-gauntlet/gauntlet/harness/drive"
-	"github.com/rdma-gauntlet/gauntlet/harness/psn"
-	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
-	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
 )
 
-// cable joins the device's end of a network on this machine to the real cable, both ways: what the device sends seems
-// to be sent by that end, and what arrives at the end goes to the device. Addresses of IP are those of the bench, which
-// the ICRC covers. Of the Ethernet addresses the device keeps its own, its peer has one that is only on the cable, and
-// both are exchanged here.
+// cable is the process that joins a real cable to the device's end of the network, and what both its ends have counted
+// before.
 type cable struct {
-	host         *Host
-	inner, outer *packetio.Port
-	here, there  pair // the Ethernet addresses on the link, and on the cable
-	clock        *packetio.Clock
-	stop         atomic.Bool
-	ended        chan struct{}
-	err          error
+	host    *Host
+	process *child.Child
+	answers *json.Decoder // what the process says
 
-	sent, received atomic.Uint64 // frames to the device, and from it, whatever they were
-	lost           uint64        // that one of the two ends did not take; read it after ended
-	running        atomic.Bool   // the run is: what is late counts
-	list           [][]byte
-
-	watching bool           // what is late counts, to the goroutine that carries; it alone has these until ended
-	late     vtime.Duration // how long a frame was on this machine between cable and link, at most
-	echoes   echoes
+	mu    sync.Mutex // one order at a time
+	whole *carried   // what was carried in all; nil until it has stopped
+	err   error      // why the cable broke; nil while it has not
 
 	before ends
 	soft   bool // the transport is computed by the host's kernel
 }
 
 // pair is the addresses of the device and of its peer.
-type pair struct{ device, peer [6]byte }
+type pair struct{ Device, Peer [6]byte }
 
 // peerMAC is the address of the peer of a side on the cable. It is not the bench's, which may be the device's own at
 // the other side: soft-RoCE keeps what is for its own address to itself.
@@ -64,201 +51,84 @@ func (h *Host) Join(end device.End) (device.Joined, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &cable{host: h, clock: packetio.NewClock(end.Base), ended: make(chan struct{}),
-		soft: d.Device.Driver == station.SoftRoCE}
-	c.here, c.there.peer = pair{drive.MAC(end.Side), drive.MAC(end.Side.Other())}, peerMAC(end.Side)
+	c := &cable{host: h, soft: d.Device.Driver == station.SoftRoCE}
+	l := laid{Base: end.Base, Inner: end.Device, Outer: h.At.Cable, Side: end.Side, Echo: c.soft,
+		Here: pair{drive.MAC(end.Side), drive.MAC(end.Side.Other())}, There: pair{Peer: peerMAC(end.Side)}}
 	mac, err := net.ParseMAC(d.Network.MAC)
-	if err != nil || len(mac) != len(c.there.device) {
+	if err != nil || len(mac) != len(l.There.Device) {
 		return nil, h.error(fmt.Errorf("%s has no Ethernet address", h.At.Interface))
 	}
-	copy(c.there.device[:], mac)
-	if c.soft { // a transport in hardware does not wait for its host
-		c.echoes = newEchoes(end.Side, c.there)
-	}
-	if c.inner, err = end.Open(c.clock, packetio.Options{}); err != nil {
-		return nil, err
-	}
-	if c.outer, err = packetio.Open(h.At.Cable, c.clock, packetio.Options{Promiscuous: true}); err != nil {
-		_ = c.inner.Close() // the first error says more
+	copy(l.There.Device[:], mac)
+	outer, err := packetio.Open(h.At.Cable, packetio.NewClock(end.Base), packetio.Options{Promiscuous: true})
+	if err != nil {
 		return nil, fmt.Errorf("remote: cable to %s: %w", h.At.Name, err)
 	}
-	if err = h.cabled(c.outer); err == nil {
-		c.before, err = c.counters()
+	err = h.cabled(outer)
+	if err == nil {
+		err = c.lay(end, &l, outer)
 	}
-	if err != nil {
-		return nil, errors.Join(err, c.inner.Close(), c.outer.Close())
+	if err = errors.Join(err, outer.Close()); err != nil { // the process has its own
+		return nil, err
 	}
-	go func() {
-		defer close(c.ended)
-		c.err = c.carry()
-	}()
+	if c.before, err = c.counters(); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
 	return c, nil
 }
 
-// carry carries frames until it is told to stop. It takes no real-time priority: it shares a process whose collector of
-// garbage it would wait for, and keep from the processor at the same time.
-func (c *cable) carry() error {
-	if err := packetio.LockThread(); err != nil {
+// lay starts the process, which inherits a socket on the cable, and waits until it carries.
+func (c *cable) lay(end device.End, l *laid, outer *packetio.Port) error {
+	file, err := outer.File()
+	if err != nil {
 		return err
 	}
-	wait := packetio.NewWaiter(c.clock, c.inner.Fd(), c.outer.Fd())
-	for !c.stop.Load() {
-		if err := wait.Wait(c.watch()); err != nil {
-			return err
-		}
-		if err := c.exchange(); err != nil {
-			return err
-		}
+	c.process, err = end.Launch(file)
+	if err = errors.Join(err, file.Close()); err != nil {
+		return err
 	}
-	return nil
-}
-
-// idle is how long nothing may happen before it is looked whether to stop.
-const idle = 50 * vtime.Millisecond
-
-// watch sees whether the run has begun or ended, and returns until when there is nothing to do but to wait for frames.
-func (c *cable) watch() vtime.Time {
-	now, running := c.clock.Now(), c.running.Load()
-	switch {
-	case running && !c.watching:
-		c.echoes.begin(now)
-	case !running && c.watching:
-		c.echoes.end(now)
-	}
-	if c.watching = running; running {
-		return min(now.Add(idle), c.echoes.next)
-	}
-	return now.Add(idle)
-}
-
-// exchange carries what waits, both ways.
-func (c *cable) exchange() error {
-	out, err := c.inner.Receive()
+	c.answers = json.NewDecoder(c.process.Stdout)
+	first, err := json.Marshal(l)
 	if err == nil {
-		err = c.pass(c.outer, out, c.toDevice)
-	}
-	if err == nil && c.watching {
-		err = c.ask()
+		_, err = c.order(string(first))
 	}
 	if err != nil {
-		return err
+		_ = c.process.Close() // the first error says more
 	}
-	in, err := c.outer.Receive()
-	if err != nil {
-		return err
-	}
-	c.received.Add(uint64(len(in)))
-	for i := range in {
-		c.echoes.hear(in[i].Data, c.clock.Now())
-	}
-	return c.pass(c.inner, in, c.fromDevice)
-}
-
-// ask sends an echo request, if one is due.
-func (c *cable) ask() error {
-	request, err := c.echoes.due(c.clock.Now())
-	if request == nil || err != nil {
-		return err
-	}
-	c.list = append(c.list[:0], request)
-	n, err := c.outer.Send(c.list) // one for which there is no room is asked again
-	c.sent.Add(uint64(n))
 	return err
 }
 
-// pass puts those of some frames on the other side that belong there.
-func (c *cable) pass(to *packetio.Port, frames []packetio.Packet, belongs func([]byte) bool) error {
-	list := c.list[:0]
-	for i := range frames {
-		if belongs(frames[i].Data) {
-			list = append(list, frames[i].Data)
-		}
+// order gives one order, and returns what was carried so far.
+func (c *cable) order(text string) (w carried, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil || c.whole != nil {
+		return w, c.err
 	}
-	c.list = list
-	defer c.passed(frames)
-	for patience := 0; len(list) > 0 && patience < 100; patience++ {
-		n, err := to.Send(list)
-		if err != nil {
-			return err
-		}
-		if to == c.outer {
-			c.sent.Add(uint64(n))
-		}
-		if list = list[n:]; len(list) > 0 {
-			station.Moment(100 * time.Microsecond) // its queue is full
-		}
+	if _, err = io.WriteString(c.process.Stdin, text+"\n"); err == nil {
+		err = c.answers.Decode(&w)
 	}
-	c.lost += uint64(len(list))
-	return nil
+	switch {
+	case err != nil:
+		c.err = c.host.error(c.process.Death("ended in the middle of the run"))
+	case w.Error != "":
+		c.err = c.host.error(fmt.Errorf("cable: %s", quote.Line(w.Error, quote.Sentence)))
+	case text == cableStop:
+		c.whole = &w
+	}
+	return w, c.err
 }
 
-// passed notes how late the oldest of some frames has left.
-func (c *cable) passed(frames []packetio.Packet) {
-	if len(frames) > 0 && c.watching {
-		c.late = max(c.late, c.clock.Now().Sub(frames[0].Time))
-	}
-}
-
-// Where a frame of RoCEv2 over IPv4 has what is looked at.
-const (
-	atSource   = 6
-	atType     = 12
-	atProtocol = 14 + 9
-	atPort     = 14 + 20 + 2
-	atDestQP   = 14 + 20 + 8 + 4
-	probeQP    = 0xFFFFFF // nobody's: a bench measures its link with packets to it
-)
-
-// toDevice makes a frame one for the device. What measures the link stays here.
-func (c *cable) toDevice(frame []byte) bool {
-	if !ofRoCE(frame) || binary.BigEndian.Uint32(frame[atDestQP:])&psn.Mask == probeQP {
-		return false
-	}
-	swap(frame, c.here.device, c.there.device)
-	swap(frame[atSource:], c.here.peer, c.there.peer)
-	return true
-}
-
-// fromDevice makes a frame one of the end. What the host's kernel says by itself stays out.
-func (c *cable) fromDevice(frame []byte) bool {
-	if !ofRoCE(frame) {
-		return false
-	}
-	swap(frame, c.there.peer, c.here.peer)
-	swap(frame[atSource:], c.there.device, c.here.device)
-	return true
-}
-
-// swap puts one address in place of another.
-func swap(field []byte, from, to [6]byte) {
-	if [6]byte(field) == from {
-		copy(field, to[:])
-	}
-}
-
-// ofRoCE reports whether a frame is RoCEv2 over IPv4 without options or tags, which is what a bench speaks.
-func ofRoCE(frame []byte) bool {
-	return len(frame) > atDestQP+8 && binary.BigEndian.Uint16(frame[atType:]) == 0x0800 && frame[14] == 0x45 &&
-		frame[atProtocol] == 17 &&
-		binary.BigEndian.Uint16(frame[atPort:]) == roce.Port
-}
-
-// Begin implements device.Joined.
-func (c *cable) Begin() { c.running.Store(true) }
+// Begin implements device.Joined. That the cable is broken is told when it is certified.
+func (c *cable) Begin() { _, _ = c.order(cableBegin) }
 
 // End implements device.Joined.
-func (c *cable) End() { c.running.Store(false) }
+func (c *cable) End() { _, _ = c.order(cableEnd) }
 
 // Close ends the cable; a second call does nothing but return the same error.
 func (c *cable) Close() error {
-	if c.stop.Swap(true) {
-		return c.err
+	if _, err := c.order(cableStop); err != nil {
+		_ = c.process.Close() // it has ended, or is ended now; the first error says more
+		return err
 	}
-	<-c.ended
-	for _, p := range []*packetio.Port{c.inner, c.outer} {
-		counts, err := p.Counts()
-		c.lost += uint64(counts.Dropped)
-		c.err = cmp.Or(c.err, err, p.Close())
-	}
-	return c.err
+	return c.process.Close()
 }

@@ -28,21 +28,21 @@ func frame(from trace.Side, qpn uint32) []byte {
 // frame changes.
 func TestAddressesOnTheCable(t *testing.T) {
 	for _, side := range []trace.Side{trace.A, trace.B} {
-		c := &cable{here: pair{drive.MAC(side), drive.MAC(side.Other())},
+		c := &carrier{here: pair{drive.MAC(side), drive.MAC(side.Other())},
 			there: pair{[6]byte{0xB8, 0x59, 0x9F, 0, 0, 1}, peerMAC(side)}}
-		if c.there.peer == drive.MAC(trace.A) || c.there.peer == drive.MAC(trace.B) {
+		if c.there.Peer == drive.MAC(trace.A) || c.there.Peer == drive.MAC(trace.B) {
 			t.Errorf("%s: the peer's address on the cable may be the device's own", side)
 		}
 		there := frame(side.Other(), 17)
 		was := hex.EncodeToString(there[12:])
-		if !c.toDevice(there) || [6]byte(there) != c.there.device || [6]byte(there[6:]) != c.there.peer ||
+		if !c.toDevice(there) || [6]byte(there) != c.there.Device || [6]byte(there[6:]) != c.there.Peer ||
 			hex.EncodeToString(there[12:]) != was {
 			t.Errorf("%s: to the device: %x", side, there)
 		}
 		here := frame(side, 17)
 		want := hex.EncodeToString(here)
-		copy(here, c.there.peer[:])
-		copy(here[6:], c.there.device[:])
+		copy(here, c.there.Peer[:])
+		copy(here[6:], c.there.Device[:])
 		if !c.fromDevice(here) || hex.EncodeToString(here) != want {
 			t.Errorf("%s: from the device: %x, want %s", side, here, want)
 		}
@@ -55,7 +55,7 @@ func TestAddressesOnTheCable(t *testing.T) {
 		}
 	}
 	arp := append(make([]byte, 12), 0x08, 0x06)
-	if c := (&cable{}); c.fromDevice(append(arp, make([]byte, 64)...)) {
+	if c := (&carrier{}); c.fromDevice(append(arp, make([]byte, 64)...)) {
 		t.Error("what the host's kernel says passes")
 	}
 }
@@ -77,11 +77,8 @@ func TestCableIsLate(t *testing.T) {
 		"hardware":          {4 * ms, 0, 0, false, ""},
 		"late, at hardware": {6 * ms, 0, 0, false, "cable of dut1 was late is 6ms"},
 	} {
-		cable := &cable{host: &Host{At: testbed.Host{Name: "dut1"}}, late: c.late}
-		if c.soft {
-			cable.echoes = newEchoes(trace.A, cable.there)
-			cable.echoes.longest, cable.echoes.answers = c.deaf, c.answers
-		}
+		cable := &cable{host: &Host{At: testbed.Host{Name: "dut1"}}, soft: c.soft,
+			whole: &carried{Late: c.late, Deaf: c.deaf, Answers: c.answers, Realtime: true}}
 		whole := certify.Issue("during", cable.lateness())
 		if whole.Valid != (c.want == "") || !strings.HasPrefix(whole.Reason, c.want) {
 			t.Errorf("%s: %s; want %q", name, whole.Reason, c.want)
@@ -118,8 +115,8 @@ func TestCableIsJudged(t *testing.T) {
 	} {
 		cable := &cable{host: &Host{At: testbed.Host{Name: "dut1"}}, soft: c.soft,
 			before: ends{far: counters("rx_packets", 10)}}
-		cable.sent.Store(5)
-		if got := certify.Issue("during", cable.judge(&ends{far: c.far, near: c.near})); got.Valid != (c.want == "") ||
+		items := cable.judge(&ends{far: c.far, near: c.near}, &carried{Sent: 5})
+		if got := certify.Issue("during", items); got.Valid != (c.want == "") ||
 			!strings.HasPrefix(got.Reason, c.want) {
 			t.Errorf("%s: %s; want %q", c.what, got.Reason, c.want)
 		}

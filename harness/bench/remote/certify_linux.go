@@ -33,7 +33,11 @@ func (c *cable) Certify() ([]certify.Item, error) {
 		if err != nil {
 			return nil, err
 		}
-		items = c.judge(&after)
+		now, err := c.order(cableCount)
+		if err != nil {
+			return nil, err
+		}
+		items = c.judge(&after, &now)
 		if whole := certify.Issue("", items); whole.Valid || time.Now().After(until) {
 			break
 		}
@@ -41,12 +45,12 @@ func (c *cable) Certify() ([]certify.Item, error) {
 	if err := c.Close(); err != nil {
 		return nil, err
 	}
-	return append(append(items, c.lateness()...), c.item("frames not carried", 0, c.lost,
+	return append(append(items, c.lateness()...), c.item("frames not carried", 0, c.whole.Lost,
 		"exact: frames that this machine dropped between cable and link; lower the rate")), nil
 }
 
-// judge compares what was carried with what both ends have counted since.
-func (c *cable) judge(after *ends) []certify.Item {
+// judge compares what was carried by now with what both ends have counted since.
+func (c *cable) judge(after *ends, now *carried) []certify.Item {
 	items := []certify.Item{
 		c.item("errors here", 0, grown(c.before.near, after.near), "exact: what "+c.host.At.Cable+
 			" counted as damaged or dropped"),
@@ -56,8 +60,8 @@ func (c *cable) judge(after *ends) []certify.Item {
 	if c.soft { // of an RNIC they leave out what it sends by itself
 		const why = "exact: what one end has sent the other has received; nothing else may use the cable"
 		delta := func(name string) uint64 { return after.far[name] - c.before.far[name] }
-		items = append(items, c.item("frames there", c.sent.Load(), delta("net/rx_packets"), why),
-			c.item("frames from there", delta("net/tx_packets"), c.received.Load(), why))
+		items = append(items, c.item("frames there", now.Sent, delta("net/rx_packets"), why),
+			c.item("frames from there", delta("net/tx_packets"), now.Received, why))
 	}
 	return items
 }
@@ -68,18 +72,26 @@ const mostLate = 5 * vtime.Millisecond
 // lateness judges how long frames were on this machine between the tap and the cable, and how long a host whose kernel
 // computes may have been deaf.
 func (c *cable) lateness() []certify.Item {
-	list := []certify.Item{c.timely("cable of "+c.host.At.Name+" was late", c.late,
+	list := []certify.Item{c.timely("cable of "+c.host.At.Name+" was late", c.whole.Late,
 		"leave more processor time to this machine, or lower the rate")}
-	if c.echoes.request == nil {
+	if !c.soft {
 		return list
 	}
-	deaf := c.timely("host "+c.host.At.Name+" was deaf", c.echoes.longest,
+	deaf := c.timely("host "+c.host.At.Name+" was deaf", c.whole.Deaf,
 		"leave more processor time to the host and to this machine, or lower the rate")
-	if c.echoes.answers == 0 {
+	if c.whole.Answers == 0 {
 		deaf.Got, deaf.Bound = "no answer to an echo request", "its kernel is asked to know how late it is; ssh "+
 			c.host.At.Name+" sysctl net.ipv4.icmp_echo_ignore_all=0"
 	}
 	return append(list, deaf)
+}
+
+// ordinary says that the process of a cable had to wait its turn like any other.
+func ordinary(realtime bool) string {
+	if realtime {
+		return ""
+	}
+	return "; the kernel granted the cable no real-time priority"
 }
 
 // timely judges the longest of some times.

@@ -45,7 +45,7 @@ type request struct {
 // newEchoes asks a device at a side in the name of its peer.
 func newEchoes(device trace.Side, macs pair) echoes {
 	return echoes{request: &request{
-		ether: layers.Ethernet{SrcMAC: macs.peer[:], DstMAC: macs.device[:], EthernetType: layers.EthernetTypeIPv4},
+		ether: layers.Ethernet{SrcMAC: macs.Peer[:], DstMAC: macs.Device[:], EthernetType: layers.EthernetTypeIPv4},
 		ip: layers.IPv4{Version: 4, TTL: 64, Protocol: layers.IPProtocolICMPv4,
 			SrcIP: drive.Addr(device.Other()).AsSlice(), DstIP: drive.Addr(device).AsSlice()},
 		icmp:  layers.ICMPv4{TypeCode: layers.CreateICMPv4TypeCode(layers.ICMPv4TypeEchoRequest, 0)},

@@ -30,7 +30,7 @@ func ask(t *testing.T, e *echoes, now vtime.Time) []byte {
 
 // A request is what RFC 791 and 792 say; its checksums were computed by another program.
 func TestEchoRequest(t *testing.T) {
-	e := newEchoes(trace.A, pair{device: [6]byte{2, 0, 0, 0x77, 0, 1}, peer: peerMAC(trace.A)})
+	e := newEchoes(trace.A, pair{Device: [6]byte{2, 0, 0, 0x77, 0, 1}, Peer: peerMAC(trace.A)})
 	e.begin(0)
 	got := hex.EncodeToString(ask(t, &e, 0)[:42])
 	if want := "020000770001" + "02000077ff02" + "0800" + "4500002e000000004001" + "6633" + "0a4d00020a4d0001" +

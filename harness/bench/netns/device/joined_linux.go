@@ -1,9 +1,11 @@
 package device
 
 import (
+	"os"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/child"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/netem/certify"
-	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
 )
 
 // Joiner is a place whose device is at the other end of a real cable.
@@ -14,9 +16,12 @@ type Joiner interface {
 
 // End is the device's end of the network on this machine.
 type End struct {
-	Side trace.Side
-	Open func(*packetio.Clock, packetio.Options) (*packetio.Port, error) // opens the end's network device
-	Base int64                                                           // time zero of the bench, CLOCK_MONOTONIC
+	Side   trace.Side
+	Device string // network device of the end, in the namespace of what Launch starts
+	Base   int64  // time zero of the bench, CLOCK_MONOTONIC
+
+	// Launch starts the process of a cable in the namespace of the end. It inherits the files, from descriptor 3 on.
+	Launch func(files ...*os.File) (*child.Child, error)
 }
 
 // Joined is a cable that carries frames.

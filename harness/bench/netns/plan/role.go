@@ -6,6 +6,7 @@ const (
 	RoleEndpoint = "endpoint"
 	RoleBox      = "box"
 	RoleRelay    = "relay"
+	RoleCable    = "cable"
 )
 
 // BrokePromise is the state by which a box reports a connection of which it broke a promise: its value is the number of
