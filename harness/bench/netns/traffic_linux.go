@@ -49,6 +49,9 @@ type traffic struct {
 
 // traffic lets the run begin, and waits until its work is done or its time is over.
 func (s *session) traffic(ctx context.Context) error {
+	if err := s.devices.Ready(); err != nil {
+		return err
+	}
 	for _, c := range s.cables {
 		c.Begin()
 	}

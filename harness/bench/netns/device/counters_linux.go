@@ -4,6 +4,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/station"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
@@ -16,13 +17,31 @@ type counted struct {
 	before, after station.Counters // nil when it was not read
 }
 
-// take reads it once more.
-func (c *counted) take() error {
-	now, err := c.read()
-	if c.before == nil {
-		c.before = now
-	} else {
-		c.after = now
+// How the last reading is told from one that is taken too early. A reading takes many files one after the other, and a
+// driver may add up what it has received only when it has seen to all that waits, so what a reading says is of no one
+// moment while anything moves.
+const (
+	settleRest = 20 * time.Millisecond // between two readings
+	settleMost = time.Second           // until they agree
+)
+
+// take reads it before the run.
+func (c *counted) take() (err error) {
+	c.before, err = c.read()
+	return err
+}
+
+// settle reads it after the run, until two readings agree. What still moves then is no evidence, and after stays nil.
+func (c *counted) settle() error {
+	last, err := c.read()
+	for until := time.Now().Add(settleMost); err == nil && time.Now().Before(until); {
+		time.Sleep(settleRest)
+		var now station.Counters
+		if now, err = c.read(); err == nil && maps.Equal(last, now) {
+			c.after = now
+			return nil
+		}
+		last = now
 	}
 	return err
 }
@@ -35,13 +54,13 @@ func (t *Tools) Count() error {
 	if t == nil || t.first.counted.before == nil { // it never began
 		return nil
 	}
-	return t.count()
+	return t.count((*counted).settle)
 }
 
 // count reads the counters of the devices.
-func (t *Tools) count() error {
+func (t *Tools) count(how func(*counted) error) error {
 	for _, r := range t.running() {
-		if err := r.counted.take(); err != nil {
+		if err := how(&r.counted); err != nil {
 			return err
 		}
 	}

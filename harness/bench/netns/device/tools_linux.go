@@ -117,14 +117,19 @@ func (t *Tools) introducePair(d *Device, sp *scenario.Spec) error {
 	return t.learn(passive, sp)
 }
 
-// Begin reads the counters and wakes the tools when the run begins, at epoch, and lets an active one send a little
-// later.
-func (t *Tools) Begin(ctx context.Context, clock *packetio.Clock, epoch vtime.Time) error {
+// Ready reads the counters before the run. How long a far host takes for that is not known, so the time at which the
+// run begins is chosen behind it: what passes during a reading would be on both sides of it.
+func (t *Tools) Ready() error {
 	if t == nil {
 		return nil
 	}
-	if err := t.count(); err != nil {
-		return err
+	return t.count((*counted).take)
+}
+
+// Begin wakes the tools when the run begins, at epoch, and lets an active one send a little later.
+func (t *Tools) Begin(ctx context.Context, clock *packetio.Clock, epoch vtime.Time) error {
+	if t == nil {
+		return nil
 	}
 	if err := sleep(ctx, clock, epoch); err != nil {
 		return err
