@@ -66,7 +66,7 @@ f=$d/gauntlet; leave=$f; p=$f; want=1
 		place = `d=${XDG_CACHE_HOME:-$HOME/.cache}/gauntlet; leave=
 mkdir -p "$d" || { echo MARK nowhere; exit 3; }
 f=$d/supervisor-HASH; p=$f.$$; want=1
-for o in "$d"/supervisor-*; do case "$o" in "$f"|*.*) ;; *) rm -f "$o" ;; esac; done
+for o in "$d"/supervisor-*; do case "${o##*/}" in supervisor-HASH|*.*) ;; *) rm -f "$o" ;; esac; done
 trap "rm -f $p" EXIT; trap "exit 3" HUP INT TERM
 [ -x "$f" ] && [ "$(sha256sum <"$f" | cut -c1-64)" = HASH ] && want=
 `
