@@ -1,5 +1,18 @@
 // Package linkmakers holds the makers of links against each other: the kernel's netem, the user-space relay and the
 // simulator run the same scenarios, and what each did to the packets of one direction is put into figures.
+//
+// On Linux 6.1, "gauntlet lab compare" showed, at 10 Mb/s and 10 ms, that loss, runs of loss and an overflowing queue
+// agree within what 4000 packets can tell, and that jitter does not:
+//
+//	link                netem                               relay                      simulator
+//	random 5 %          4.71 % lost                         4.77 %                     4.78 %
+//	gemodel 2 %, 25 %   7.24 % lost, runs of 4.29           7.99 %, 4.12               7.99 %, 4.12
+//	4 states            6.87 % lost, runs of 2.31           6.31 %, 2.14               6.30 %, 2.14
+//	queue of 20         65.5 % lost, median 29.5 ms         67.4 %, 28.7 ms            65.7 %, 28.8 ms
+//	jitter 2 ms         none overtakes, median 13.9 ms      36.7 % overtake, 12.0 ms   36.7 %, 10.0 ms
+//
+// Relay and simulator draw the same numbers. The simulator counts a delay from the last bit on the line, the others
+// from a frame's entry into the link; the relay also makes a frame wait for the one before.
 package linkmakers
 
 import (
