@@ -8,19 +8,19 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/rc"
 )
 
-// handleAcknowledge takes an ACK or NAK. Every kind acknowledges all PSNs before its own first; a NAK then says what is
-// wrong with its PSN (IBTA 9.7.5.1, 9.7.5.2).
+// handleAcknowledge processes an ACK or NAK. Both acknowledge all PSNs before their own; a NAK also gives the reason
+// why the packet with its own PSN was not executed (IBTA 9.7.5.1, 9.7.5.2).
 func (r *Requester) handleAcknowledge(now vtime.Time, p *roce.Packet) {
 	switch s := p.AETH.Syndrome; {
 	case s.IsACK():
-		// An ACK names the newest packet it acknowledges, a NAK the oldest that it does not.
+		// An ACK carries the newest PSN that it acknowledges, a NAK the oldest PSN that is not acknowledged.
 		if !r.advance(now, p.PSN.Next()) {
 			r.goBack(now)
 		}
 	case s.IsRNR():
 		r.handleRNR(now, p.PSN, roce.RNRTimer(s.Timer()))
 	case s == roce.SyndromePSNSeqErr:
-		// Whether or not a READ stops advance, una is what is missing first.
+		// Even if advance stops at a READ, una is the first missing PSN.
 		r.advance(now, p.PSN)
 		r.goBack(now)
 	case s == roce.SyndromeInvalidReq:
@@ -34,9 +34,9 @@ func (r *Requester) handleAcknowledge(now vtime.Time, p *roce.Packet) {
 	}
 }
 
-// advance acknowledges everything before upTo and completes the requests that end there. It stops at a READ or atomic
-// whose data has not arrived and reports false: the acknowledgement of a later request is an implied NAK of the READ
-// (IBTA 9.7.5). The caller then goes back to it.
+// advance acknowledges all PSNs before upTo and completes the requests that end before upTo. It stops at a READ or
+// atomic whose data has not arrived and reports false: the acknowledgement of a later request is an implied NAK of the
+// READ (IBTA 9.7.5). The caller then goes back to that READ.
 func (r *Requester) advance(now vtime.Time, upTo psn.PSN) bool {
 	before := r.win.una
 	for r.win.una.Less(upTo) {
@@ -57,13 +57,13 @@ func (r *Requester) advance(now vtime.Time, upTo psn.PSN) bool {
 	return !r.win.una.Less(upTo)
 }
 
-// progress follows every move of una. It reloads the retry counters (RC-TMO-002), ends what was being retried, and
-// restarts the transport timer while a packet is out, or stops it (IBTA 9.7.6.1.3; RC-TMO-003). Responses without
-// progress leave the timer alone, so that no flood of them can keep a dead request alive.
+// progress is called after every move of una. It reloads the retry counters (RC-TMO-002), ends the current recovery,
+// and restarts the transport timer while a packet is in flight, or else stops it (IBTA 9.7.6.1.3; RC-TMO-003).
+// Responses that do not move una leave the timer alone, so that no flood of them keeps a dead request alive.
 func (r *Requester) progress(now vtime.Time) {
 	r.retry = retry{Retry: rc.NewRetry(&r.qp)}
 	if r.win.nxt.Less(r.win.una) {
-		// An acknowledgement of the first transmission overtook the retransmission; the rest of it is not needed.
+		// The first transmission was acknowledged during the retransmission; skip the packets before una.
 		r.win.nxt = r.win.una
 		r.sq.seek(r.win.una)
 	}
@@ -74,8 +74,8 @@ func (r *Requester) progress(now vtime.Time) {
 	}
 }
 
-// handleFatal fails the request that owns p. When a READ before it still misses data, that is retried first; the peer,
-// which is in the error state now, will not answer, and the READ then fails for itself, in order.
+// handleFatal fails the request that owns p. If an earlier READ still misses data, that READ is retried first; the
+// peer, now in the error state, does not answer, and the READ then fails in its turn.
 func (r *Requester) handleFatal(now vtime.Time, p psn.PSN, s engine.Status) {
 	if !r.advance(now, p) {
 		r.goBack(now)

@@ -10,19 +10,20 @@ import (
 // pendingACK is the one ACK that waits to be sent. ACKs are cumulative, so a newer one replaces an older (IBTA
 // 9.7.5.1).
 //
-// With AckCoalesce above 1 an ACK is due when so many packets have asked for one. The requester may stop before that,
-// because its queue is full or it has nothing more to say; only the responder's clock can tell that the last packet in
-// flight has come. Hence ack_delay after the first unanswered request the ACK is due in any case, and nothing stalls.
+// With AckCoalesce above 1 the ACK becomes due at the AckCoalesce-th packet with AckReq. The requester may stop before
+// that packet, because its queue is full or its last request is sent, and only the responder's clock can tell that no
+// more packets come. The ACK therefore becomes due at the latest ack_delay after the first unanswered AckReq, so that
+// the connection never stalls.
 type pendingACK struct {
-	psn   psn.PSN
-	msn   psn.MSN
-	asked int  // AckReq packets since the last ACK
-	due   bool // it can go out
-	timer timer.Timer
+	psn   psn.PSN     // newest PSN that the ACK acknowledges; executed, so psn < epsn
+	msn   psn.MSN     // requests completed when psn was executed
+	asked int         // packets with AckReq executed since the last ACK
+	due   bool        // the ACK may be sent
+	timer timer.Timer // runs from the first unanswered AckReq; its period is ack_delay
 }
 
-// request notes that the packet psn, now executed, asks for an ACK. However it is delayed, an ACK with a PSN not below
-// this one will follow (RC-ACK-001), and none names a PSN that has not been executed (RC-ACK-002).
+// request records that the packet psn, now executed, asks for an ACK. An ACK with this PSN or a later one follows,
+// possibly delayed (RC-ACK-001), and no ACK names a PSN that has not been executed (RC-ACK-002).
 func (a *pendingACK) request(now vtime.Time, psn psn.PSN, msn psn.MSN, coalesce int) {
 	a.psn, a.msn = psn, msn
 	if a.asked++; a.asked >= coalesce || a.timer.Period == 0 {
@@ -38,27 +39,29 @@ func (a *pendingACK) now(psn psn.PSN, msn psn.MSN) {
 	a.timer.Stop()
 }
 
-// clear forgets the ACK.
+// clear cancels the ACK.
 func (a *pendingACK) clear() {
 	a.asked, a.due = 0, false
 	a.timer.Stop()
 }
 
-// impliedBy forgets an ACK when a response to a later packet says the same; sent after it, the ACK would go backwards.
+// impliedBy cancels the ACK when a response with the later PSN has been sent: that response acknowledges the same
+// packets, and an ACK sent after it would name an earlier PSN.
 func (a *pendingACK) impliedBy(later psn.PSN) {
 	if a.psn.Less(later) {
 		a.clear()
 	}
 }
 
-// pendingNAK is the one NAK that waits to be sent; it is always about epsn.
+// pendingNAK is the one NAK that waits to be sent.
 type pendingNAK struct {
-	psn      psn.PSN
-	syndrome roce.Syndrome
-	queued   bool
+	psn      psn.PSN       // epsn
+	syndrome roce.Syndrome // the NAK code, or RNR with its timer
+	queued   bool          // the NAK waits to be sent
 }
 
-// queueNAK queues a NAK of epsn. It acknowledges everything before, so an ACK that is not due becomes superfluous.
+// queueNAK queues a NAK of epsn. A NAK acknowledges all PSNs before its own, so an ACK that is not yet due is
+// cancelled.
 func (r *Responder) queueNAK(s roce.Syndrome) {
 	r.nak = pendingNAK{psn: r.epsn, syndrome: s, queued: true}
 	if !r.ack.due {
@@ -66,21 +69,21 @@ func (r *Responder) queueNAK(s roce.Syndrome) {
 	}
 }
 
-// sendACK makes the ACK that is due.
+// sendACK fills p with the ACK that is due.
 func (r *Responder) sendACK(p *roce.Packet) {
 	*p = r.response(roce.Acknowledge, r.ack.psn, r.ack.msn)
 	r.ack.clear()
 }
 
-// sendNAK makes the NAK. After a fatal one nothing is left to send, and the QP is silent (IBTA 10.3.1).
+// sendNAK fills p with the queued NAK. After a fatal NAK the QP sends nothing more (IBTA 10.3.1).
 func (r *Responder) sendNAK(p *roce.Packet) {
 	*p = r.response(roce.Acknowledge, r.nak.psn, r.msn)
 	p.AETH.Syndrome = r.nak.syndrome
 	r.nak.queued = false
 }
 
-// response makes the part that all responses share. The MSN is the number of requests completed up to the one that is
-// answered, and never goes backwards on the wire (IBTA 9.7.7).
+// response returns the headers that all responses share. The MSN counts the requests completed up to the one that is
+// answered, and never decreases on the wire (IBTA 9.7.7).
 func (r *Responder) response(op roce.Opcode, psn psn.PSN, msn psn.MSN) roce.Packet {
 	if r.sentMSN.Less(msn) {
 		r.sentMSN = msn

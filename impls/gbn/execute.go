@@ -7,9 +7,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/rc"
 )
 
-// accept executes the packet whose PSN is expected. The order of the checks is that of soft-RoCE: opcode sequence,
-// operation allowed, resources, length, key and bounds. It decides which error a packet with several gets, and that a
-// packet for which no receive is posted may be checked again, later, as if it were new.
+// accept executes the packet with the expected PSN. The checks run in the order of soft-RoCE: opcode sequence,
+// operation allowed, resources, length, key and bounds. The order decides which error is reported for a packet with
+// several, and lets a packet that lacks a receive be checked again from the start when it is retransmitted.
 func (r *Responder) accept(now vtime.Time, p *roce.Packet, s *rc.Shape) {
 	v := r.inbox.CheckSequence(s)
 	if v == rc.Fine {
@@ -27,15 +27,16 @@ func (r *Responder) accept(now vtime.Time, p *roce.Packet, s *rc.Shape) {
 	}
 }
 
-// notReady answers a packet for which no receive is posted. It is not executed and stays expected; what follows it is
-// dropped in silence, since the requester will send it again after the wait (IBTA 9.7.5.2.8).
+// notReady answers the expected packet with an RNR NAK because no receive is posted. The packet is not executed and
+// epsn stays. Later packets are dropped without a NAK, since the requester retransmits them after the wait (IBTA
+// 9.7.5.2.8).
 func (r *Responder) notReady(now vtime.Time) {
 	r.gap = gap{answered: true, at: now}
 	r.queueNAK(roce.SyndromeRNR | roce.Syndrome(r.qp.MinRNRTimer))
 }
 
-// refuse answers a request that must not be executed and moves the QP to the error state; the answer still goes out,
-// after those to earlier requests.
+// refuse queues a NAK of a request that must not be executed and moves the QP to the error state. The NAK is still
+// sent, after the responses to earlier requests.
 func (r *Responder) refuse(v rc.Verdict) {
 	r.state = rc.Rejected
 	r.queueNAK(v.Syndrome)
@@ -44,7 +45,7 @@ func (r *Responder) refuse(v rc.Verdict) {
 	r.inbox.Flush(r.epsn, &r.events)
 }
 
-// execute carries out the packet and, when nothing is wrong, moves epsn past it.
+// execute executes the packet and, if all checks pass, moves epsn past it.
 func (r *Responder) execute(now vtime.Time, p *roce.Packet, s *rc.Shape) rc.Verdict {
 	switch s.Kind {
 	case rc.Read:
@@ -75,8 +76,8 @@ func (r *Responder) execute(now vtime.Time, p *roce.Packet, s *rc.Shape) rc.Verd
 	return rc.Fine
 }
 
-// consume moves epsn on. The gap, if there was one, is closed, and the next draws a NAK again (GBN-NAK-003). A NAK that
-// waits for the link has become wrong: it would make the requester repeat what has arrived.
+// consume advances epsn by psns. It closes the gap, so that the next gap draws a NAK again (GBN-NAK-003). It cancels a
+// NAK that still waits for the link, which would make the requester retransmit packets that have arrived.
 func (r *Responder) consume(psns int) {
 	r.epsn = r.epsn.Add(psns)
 	r.accepted += uint64(psns)
@@ -84,7 +85,7 @@ func (r *Responder) consume(psns int) {
 	r.nak.queued = false
 }
 
-// checkFetch judges a READ or an atomic, which must also leave room to be remembered.
+// checkFetch checks a READ or an atomic, and that the replay ring has room for it.
 func (r *Responder) checkFetch(p *roce.Packet, s *rc.Shape) rc.Verdict {
 	if !r.replay.hasRoom(r.qp.MaxDestRd) {
 		return rc.Invalid
@@ -92,12 +93,13 @@ func (r *Responder) checkFetch(p *roce.Packet, s *rc.Shape) rc.Verdict {
 	return rc.CheckFetch(p, s, &r.qp, r.mem)
 }
 
-// executeRead accepts a READ. It counts now (C9-148); its responses are made one by one when the link is free.
+// executeRead accepts a READ. The MSN counts the READ now (C9-148); its responses are built one by one as the link
+// becomes free.
 func (r *Responder) executeRead(p *roce.Packet, s *rc.Shape) rc.Verdict {
 	if v := r.checkFetch(p, s); v != rc.Fine {
 		return v
 	}
-	// All PSNs of the responses are used up at once, so that the next request has the one after them (IBTA 9.7.1).
+	// The READ consumes the PSNs of all its responses now; the next request has the PSN after them (IBTA 9.7.1).
 	r.msn = r.msn.Next()
 	n := r.qp.Packets(p.RETH.DMALen)
 	r.replay.remember(resource{
@@ -108,7 +110,7 @@ func (r *Responder) executeRead(p *roce.Packet, s *rc.Shape) rc.Verdict {
 	return rc.Fine
 }
 
-// executeAtomic changes eight bytes and remembers what they were.
+// executeAtomic executes an atomic on eight bytes and saves their original value for the response.
 func (r *Responder) executeAtomic(p *roce.Packet, s *rc.Shape) rc.Verdict {
 	if v := r.checkFetch(p, s); v != rc.Fine {
 		return v

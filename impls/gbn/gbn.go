@@ -2,10 +2,10 @@
 // go-back-N. It is the baseline that every other scheme is compared with.
 //
 // The requester keeps three sequence numbers, snd_una <= snd_nxt <= snd_max, and a ring of work requests, each with its
-// first and last PSN; packets are made from them when the link is free, so nothing is kept per packet. The responder
-// keeps one, the expected PSN (epsn): what comes early is dropped and answered with one NAK, what comes late is
-// answered and not executed. Only READs and atomics leave something behind at the responder, in a short ring from which
-// they are replayed.
+// first and last PSN. Packets are built from the work requests when the link is free, so there is no state per packet.
+// The responder keeps one sequence number, the expected PSN (epsn). A packet after epsn is dropped, and each gap draws
+// one NAK; a packet before epsn is a duplicate, which is answered and not executed. Only READs and atomics leave state
+// at the responder, in a short ring from which duplicates are answered.
 //
 // Source: InfiniBand Architecture Specification Vol 1, chapter 9 (9.4 operations, 9.7 reliable service), with annex
 // A17. Start reading at requester.go and responder.go.

@@ -10,16 +10,16 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/rc"
 )
 
-// config is what the parameters of the scheme say.
+// config holds the parsed parameters of the scheme.
 type config struct {
-	infinite7    bool           // RetryCount 7 never runs out
-	waitOnGap    bool           // a gap in READ responses waits for the timer
-	nackInterval vtime.Duration // the sequence NAK repeats after this long; zero: once per gap
-	chunk        int            // go back to a multiple of so many bytes of the message; zero: to the packet
-	ackDelay     vtime.Duration // longest wait of a coalesced ACK
+	infinite7    bool           // RetryCount 7 means no limit (rxe_infinite7)
+	waitOnGap    bool           // a gap in READ responses is retried by the timer only (read_gap=wait)
+	nackInterval vtime.Duration // time after which the sequence NAK of a gap repeats; 0 sends one NAK per gap
+	chunk        int            // bytes; a rewind goes to a multiple of chunk in the message; 0 goes to una (backto0)
+	ackDelay     vtime.Duration // longest delay of a coalesced ACK
 }
 
-// params documents the parameters, with the defaults that parse starts from.
+// params returns the parameters with their defaults, from which parse starts.
 func params() []engine.Param {
 	return []engine.Param{
 		{Name: "ack_delay", Default: "4us",
@@ -45,7 +45,7 @@ func parse(given engine.Params) (config, error) {
 	return cfg, nil
 }
 
-// set gives one parameter its value.
+// set sets the parameter name.
 func (c *config) set(name, value string) (err error) {
 	switch name {
 	case "ack_delay":

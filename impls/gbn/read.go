@@ -8,16 +8,16 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// handleReadResponse places one response of a READ. Responses come in PSN order; the first that is missing is asked for
-// again as soon as a later one shows the gap (IBTA 9.7.3), or at the timer with read_gap=wait.
+// handleReadResponse places one response of a READ. Responses are accepted in PSN order. The READ is re-issued from the
+// first missing response as soon as a later response shows the gap (IBTA 9.7.3), or at the timer with read_gap=wait.
 //
 // Example, a READ of four packets at PSN 0, whose second response is lost:
 //
-//	READ_REQUEST 0 (4 packets) ->    <- 0 FIRST, 1 MIDDLE (lost), 2 MIDDLE: gap, 3 LAST: the same gap, not asked again
+//	READ_REQUEST 0 (4 packets) ->    <- 0 FIRST, 1 MIDDLE (lost), 2 MIDDLE: gap, 3 LAST: the same gap, no new request
 //	READ_REQUEST 1 (3 packets) ->    <- 1 FIRST, 2 MIDDLE, 3 LAST
 //
-// The opcode is therefore not held against the position: after a re-issue, FIRST stands inside the original READ. PSN
-// and length say all that is needed to place the data.
+// The opcode is therefore not checked against the position: after a re-issue, FIRST occurs inside the original READ.
+// The PSN and the length suffice to place the data.
 func (r *Requester) handleReadResponse(now vtime.Time, p *roce.Packet) {
 	w := r.sq.owner(p.PSN)
 	if w.Op != engine.OpRead {
@@ -27,7 +27,7 @@ func (r *Requester) handleReadResponse(now vtime.Time, p *roce.Packet) {
 	// Requests before the READ are acknowledged by its response, because the peer answers in order (C9-110).
 	first := w.first
 	if !r.advance(now, p.PSN) {
-		// A gap inside this READ is the wire's; one before it, in an older READ, is an implied NAK in any case.
+		// With read_gap=wait a gap inside this READ waits for the timer. A gap in an older request is an implied NAK.
 		inside := r.sq.At(0).first == first
 		if !inside || !r.cfg.waitOnGap {
 			r.goBack(now)
@@ -37,12 +37,12 @@ func (r *Requester) handleReadResponse(now vtime.Time, p *roce.Packet) {
 	r.placeRead(now, p)
 }
 
-// placeRead stores the response that una waits for; its request is the oldest now.
+// placeRead stores the READ response with PSN una; its request is now the oldest.
 func (r *Requester) placeRead(now vtime.Time, p *roce.Packet) {
 	w := r.sq.At(0)
 	off := p.PSN.Sub(w.first) * r.qp.MTU
 	n := min(r.qp.MTU, int(w.Len)-off)
-	// Data of another length than was asked for cannot be trusted at all, and asking again would bring the same.
+	// A response of an unexpected length is fatal: its data cannot be trusted, and a retry would bring the same length.
 	if p.Len != n || p.Payload != nil && len(p.Payload) != n {
 		r.fail(now, engine.StatusLocalLength)
 		return
@@ -54,7 +54,7 @@ func (r *Requester) placeRead(now vtime.Time, p *roce.Packet) {
 	r.receive(now, w)
 }
 
-// handleAtomicAck stores the value that the atomic found, in host order, which is little-endian here.
+// handleAtomicAck stores the original value that the atomic returned, in host order, which is little-endian here.
 func (r *Requester) handleAtomicAck(now vtime.Time, p *roce.Packet) {
 	w := r.sq.owner(p.PSN)
 	if !w.fetches() || w.Op == engine.OpRead {
@@ -74,7 +74,8 @@ func (r *Requester) handleAtomicAck(now vtime.Time, p *roce.Packet) {
 	r.receive(now, w)
 }
 
-// receive moves una past a response whose data is in memory, and completes the request with its last (IBTA 9.7.3).
+// receive moves una past a response whose data is in memory, and completes the request with its last response (IBTA
+// 9.7.3).
 func (r *Requester) receive(now vtime.Time, w *wqe) {
 	done := r.win.una == w.last
 	r.win.una = r.win.una.Next()

@@ -8,32 +8,33 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/ring"
 )
 
-// resource is what the responder remembers of a READ or atomic, so that a duplicate gets the same answer without being
-// executed again (IBTA 9.7.5.1). A READ is read from memory again; an atomic keeps its result.
+// resource is the responder's record of an executed READ or atomic, so that a duplicate is answered without being
+// executed again (IBTA 9.7.5.1). The data of a READ is read from memory again; an atomic keeps its result.
 type resource struct {
-	kind   rc.Kind
-	op     roce.Opcode // atomic: which
-	start  uint64      // PSNs accepted before its first; a position that, unlike a PSN, never repeats
-	psns   int
-	reth   roce.RETH
-	result uint64
+	kind   rc.Kind     // Read or Atomic
+	op     roce.Opcode // opcode of an atomic
+	start  uint64      // Responder.accepted before the request: its position, which, unlike a PSN, never wraps
+	psns   int         // PSNs that the request takes: the number of its responses
+	reth   roce.RETH   // address, key and length of the request
+	result uint64      // original value that an atomic returned
 
 	stream   stream
-	answered bool // a stream of it has run to its end
+	answered bool // all responses of a stream have been sent at least once
 }
 
-// stream is the run of responses that is being sent for a resource: all of them, or what a duplicate asked for.
+// stream is the sequence of responses being sent for a resource: all of its responses, or those that a duplicate asks
+// for.
 type stream struct {
-	active  bool
+	active  bool    // responses remain to be sent
 	first   psn.PSN // PSN of the first response
-	packets int
-	sent    int
-	va      uint64
-	length  uint32
-	msn     psn.MSN
+	packets int     // number of responses
+	sent    int     // responses sent; 0 <= sent < packets while active
+	va      uint64  // address of the data of the first response
+	length  uint32  // bytes of data in all responses
+	msn     psn.MSN // MSN that the responses carry
 }
 
-// nextPSN returns the PSN of the response that goes next.
+// nextPSN returns the PSN of the next response.
 func (res *resource) nextPSN() psn.PSN { return res.stream.first.Add(res.stream.sent) }
 
 // replayRing holds the newest READs and atomics, oldest first, which is PSN order.
@@ -42,16 +43,16 @@ type replayRing struct {
 	active int // resources with a running stream
 }
 
-// hasRoom reports whether one more request can be remembered. The oldest gives way, but not while its first answer is
-// still being sent: then the requester has more outstanding than was agreed.
+// hasRoom reports whether the ring can record one more request. A full ring drops its oldest request, but not before
+// all responses to that request have been sent once: until then the requester has more than depth requests outstanding.
 func (q *replayRing) hasRoom(depth int) bool {
 	return q.Len() < depth || depth > 0 && q.At(0).answered
 }
 
-// remember adds a resource with a running stream; the caller has asked hasRoom.
+// remember adds a resource with an active stream; hasRoom has reported true.
 func (q *replayRing) remember(res resource, depth int) {
 	if q.Len() == depth {
-		// A replay that still runs is of no use: the requester sends new requests only when it has the old data.
+		// A replay still active is not needed: the requester sends a new request only after it has the old data.
 		if q.At(0).stream.active {
 			q.active--
 		}
@@ -61,8 +62,8 @@ func (q *replayRing) remember(res resource, depth int) {
 	q.active++
 }
 
-// next returns the resource whose response goes next, or nil. The oldest comes first: a replay of an old READ goes
-// before what remains of a newer one, which the requester cannot use before it has the old (C9-110).
+// next returns the resource whose response is sent next, or nil. The oldest is first: the requester cannot use the
+// responses to a newer READ before it has the data of the older (C9-110).
 func (q *replayRing) next() *resource {
 	if q.active == 0 {
 		return nil
@@ -74,7 +75,8 @@ func (q *replayRing) next() *resource {
 	return q.At(i)
 }
 
-// find returns the resource that holds a position, and how many PSNs into it; nil when it is not remembered.
+// find returns the resource that contains the position pos, and the offset of pos in the resource in PSNs; or nil if no
+// recorded resource contains pos.
 func (q *replayRing) find(pos uint64) (*resource, int) {
 	for i := range q.Len() {
 		if res := q.At(i); pos-res.start < uint64(res.psns) {
@@ -84,8 +86,8 @@ func (q *replayRing) find(pos uint64) (*resource, int) {
 	return nil, 0
 }
 
-// restart runs a stream of the resource, replacing one that runs: a requester that asks again ignores what is on its
-// way, and duplicates cannot pile up.
+// restart starts a stream of the resource, and replaces an active stream: a requester that repeats a READ ignores the
+// responses in flight, and duplicates cannot pile up.
 func (q *replayRing) restart(res *resource, s stream) {
 	if !res.stream.active {
 		q.active++
@@ -94,8 +96,8 @@ func (q *replayRing) restart(res *resource, s stream) {
 	res.stream = s
 }
 
-// replayRead answers a duplicate READ when it asks for a remembered one or a part of it, with address and PSN shifted
-// alike. Anything else is dropped in silence (IBTA 9.7.5.1).
+// replayRead answers a duplicate READ that asks for a recorded READ or a part of one, whose address and PSN are
+// advanced by the same number of packets. Any other duplicate READ is dropped without an answer (IBTA 9.7.5.1).
 func (r *Responder) replayRead(p *roce.Packet, back uint64) {
 	res, k := r.replay.find(r.accepted - back)
 	if res == nil || res.kind != rc.Read {
@@ -120,7 +122,7 @@ func (r *Responder) replayAtomic(p *roce.Packet, back uint64) {
 	r.replay.restart(res, stream{first: p.PSN, packets: 1, msn: r.msn})
 }
 
-// sendResponse makes the next response of a resource.
+// sendResponse fills p with the next response of a resource.
 func (r *Responder) sendResponse(p *roce.Packet, res *resource) {
 	s := &res.stream
 	*p = r.response(roce.AtomicAck, res.nextPSN(), s.msn)
@@ -138,8 +140,8 @@ func (r *Responder) sendResponse(p *roce.Packet, res *resource) {
 	r.ack.impliedBy(p.PSN)
 }
 
-// fillRead makes a READ response: opcode by position, AETH on all but MIDDLE, data from memory as it is now (IBTA
-// 9.4.4).
+// fillRead completes p as a READ response: the opcode follows from the position, all but MIDDLE have an AETH, and the
+// data is the current content of memory (IBTA 9.4.4).
 func (r *Responder) fillRead(p *roce.Packet, s *stream) {
 	first, last := s.sent == 0, s.sent == s.packets-1
 	p.Opcode = rc.ReadOpcode(first, last)

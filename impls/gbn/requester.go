@@ -12,45 +12,48 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/timer"
 )
 
-// Requester turns work requests into request packets and recovers what the network loses.
+// Requester turns work requests into request packets and recovers lost packets.
 //
-// Its life is three loops. Transmission takes the packet under the cursor and moves the cursor on (PollTransmit).
-// Acknowledgement moves una and completes requests (ack.go, read.go). Recovery moves the cursor back to una (retry.go);
-// it never makes a packet itself, so a retransmission is a transmission like any other.
+// It has three parts. Transmission builds the packet at the cursor and advances the cursor (PollTransmit).
+// Acknowledgement advances una and completes requests (ack.go, read.go). Recovery moves the cursor back to una
+// (retry.go); it builds no packets, so a retransmission is a transmission like any other.
 //
-// What every packet needs comes first: where thousands of QPs take turns, a packet costs what the cache lines do that
-// it finds outside the caches.
+// The fields used for every packet come first: with thousands of QPs, most of the cost of a packet is cache misses.
 type Requester struct {
-	failed bool // error state: silent for ever
-	win    window
-	retry  retry
-	timer  timer.Timer // the transport timer, one per QP (IBTA 9.7.6.1.3)
-	sq     sendQueue
-	events ring.Ring[engine.Event]
-	mem    engine.Memory
-	every  int // qp.AckReqEvery, which lies far from what else is needed of qp
-	qp     engine.QP
-	cfg    config
+	failed      bool // error state: nothing is sent any more
+	win         window
+	retry       retry
+	timer       timer.Timer // the transport timer, one per QP (IBTA 9.7.6.1.3)
+	sq          sendQueue
+	events      ring.Ring[engine.Event]
+	mem         engine.Memory
+	ackReqEvery int // qp.AckReqEvery, copied next to the other fields that every packet uses
+	qp          engine.QP
+	cfg         config
 
-	ignored  int64   // responses that fit nothing outstanding
-	reserved int64   // responses with a reserved syndrome
-	word     [8]byte // the result of an atomic on its way to memory
+	ignored  int64   // packets dropped because they answer no outstanding request
+	reserved int64   // ACKs and NAKs with a reserved syndrome
+	word     [8]byte // buffer for the result of an atomic, in memory's byte order
 }
 
-// window says which PSNs are out: [una, max) was sent and is not acknowledged, and transmission goes on at nxt. While
-// nxt is before max, packets are retransmissions.
+// window is the range of unacknowledged PSNs: [una, max) is sent and not acknowledged, and nxt is transmitted next.
+// While nxt < max, transmitted packets are retransmissions.
 //
 //	   acknowledged   | sent, to be sent again | retransmissions |  never sent
 //	------------------+------------------------+-----------------+-------------
 //	                 una      (in flight)     nxt   (pending)   max
 //
-// The names una and nxt are those of RFC 9293, where they count bytes. Here they are PSNs, so "before" is serial.
+// The names una and nxt are those of RFC 9293, where they count bytes. Here they are PSNs, compared as serial numbers.
+//
+// Invariant: una <= nxt <= max, except after a rewind with backto0, which can put nxt before una; and max-una < 2^23.
 type window struct {
-	una, nxt, max psn.PSN
+	una psn.PSN // oldest PSN not acknowledged
+	nxt psn.PSN // PSN transmitted next
+	max psn.PSN // PSN after the newest PSN ever sent
 }
 
-// holds reports whether p was sent and is not acknowledged. The distance is compared, so that a PSN half the space
-// away, which is neither before nor after, stays outside.
+// holds reports whether p was sent and is not acknowledged. It compares distances from una, so that a PSN half the
+// space away, which is neither before nor after una, is outside the window.
 func (w *window) holds(p psn.PSN) bool {
 	d := p.Sub(w.una)
 	return d >= 0 && d < w.max.Sub(w.una)
@@ -58,19 +61,19 @@ func (w *window) holds(p psn.PSN) bool {
 
 func newRequester(qp engine.QP, cfg config, mem engine.Memory) *Requester {
 	return &Requester{
-		qp:    qp,
-		cfg:   cfg,
-		mem:   mem,
-		every: qp.AckReqEvery,
-		win:   window{una: qp.SendPSN, nxt: qp.SendPSN, max: qp.SendPSN},
-		retry: retry{Retry: rc.NewRetry(&qp)},
-		timer: timer.Timer{Period: qp.TransportTimer()},
+		qp:          qp,
+		cfg:         cfg,
+		mem:         mem,
+		ackReqEvery: qp.AckReqEvery,
+		win:         window{una: qp.SendPSN, nxt: qp.SendPSN, max: qp.SendPSN},
+		retry:       retry{Retry: rc.NewRetry(&qp)},
+		timer:       timer.Timer{Period: qp.TransportTimer()},
 	}
 }
 
-// Post implements engine.Requester. The request gets no PSNs yet: they are given out in the order of transmission, and
-// the span of those that are out stays below 2^23 however much is queued (RC-PSN-004). What counts against QueueDepth
-// is what has not completed, sent or not (RC-WIN-001).
+// Post implements engine.Requester. PSNs are assigned when the first packet of a request is built, so that the span of
+// unacknowledged PSNs stays below 2^23 at any queue length (RC-PSN-004). All requests that have not completed, sent or
+// not, count against QueueDepth (RC-WIN-001).
 func (r *Requester) Post(_ vtime.Time, wr engine.WorkRequest) error {
 	if r.failed {
 		return engine.ErrQPState
@@ -88,8 +91,8 @@ func (r *Requester) Post(_ vtime.Time, wr engine.WorkRequest) error {
 
 // HandlePacket implements engine.Engine.
 func (r *Requester) HandlePacket(now vtime.Time, p *roce.Packet) {
-	// A response is about a PSN that is sent and not acknowledged, or it is a ghost: a duplicate, one that is older
-	// than what acknowledged the same, or a forgery from the future (IBTA 9.7.5; RC-ACK-004, NEG-ACK-001).
+	// A response outside [una, max) is a ghost: a duplicate, a response overtaken by a later one that acknowledged the
+	// same packets, or a forgery with a PSN never sent (IBTA 9.7.5; RC-ACK-004, NEG-ACK-001).
 	if r.failed || !r.win.holds(p.PSN) {
 		r.ignored++
 		return
@@ -106,15 +109,15 @@ func (r *Requester) HandlePacket(now vtime.Time, p *roce.Packet) {
 	}
 }
 
-// PollTransmit implements engine.Engine. The transport timer runs from the first packet that asks for an answer: before
-// that none can come, and after it the last packet of the message always asks (RC-ACK-005).
+// PollTransmit implements engine.Engine. The first packet with AckReq starts the transport timer: before that packet
+// the peer sends no answer, and the last packet of every message has AckReq (RC-ACK-005).
 func (r *Requester) PollTransmit(now vtime.Time, p *roce.Packet) bool {
 	if r.failed || now < r.retry.Until || !r.mayTransmit() {
 		return false
 	}
 	w := r.sq.At(r.sq.cur)
 	r.build(p, w)
-	if r.retry.going && p.PSN == r.win.una {
+	if r.retry.nakRecovery && p.PSN == r.win.una {
 		r.retry.since = now.Add(r.qp.Path.Rate.Time(p.WireLen(false)))
 	}
 	r.step(w)
@@ -124,7 +127,8 @@ func (r *Requester) PollTransmit(now vtime.Time, p *roce.Packet) bool {
 	return true
 }
 
-// mayTransmit reports whether a packet can go, and gives the next request its PSNs when its turn has come.
+// mayTransmit reports whether a packet can be sent. It assigns PSNs to the next request when the cursor reaches that
+// request.
 func (r *Requester) mayTransmit() bool {
 	q := &r.sq
 	if q.cur == q.Len() {
@@ -134,13 +138,13 @@ func (r *Requester) mayTransmit() bool {
 		return true // a retransmission takes no new PSN
 	}
 	if q.cur < q.begun {
-		return r.room(1) // the next packet of a message that is on its way
+		return r.room(1) // the next packet of a message already begun
 	}
 	w := q.At(q.cur)
 	n := 1
 	if w.fetches() {
-		// READs and atomics outstanding are limited by what the peer can replay; requests behind one that has to
-		// wait do too, because requests go out in posting order (IBTA 9.4.4).
+		// MaxRdAtomic limits the outstanding READs and atomics to the number that the peer can replay. Requests
+		// after a READ that waits also wait, because requests are sent in posting order (IBTA 9.4.4).
 		if q.fetching == r.qp.MaxRdAtomic {
 			return false
 		}
@@ -153,16 +157,17 @@ func (r *Requester) mayTransmit() bool {
 	return true
 }
 
-// room reports whether n more PSNs keep the unacknowledged span below 2^23, where PSN order ends (IBTA 9.7.2).
+// room reports whether the unacknowledged span stays below 2^23, the limit of PSN comparison, with n more PSNs (IBTA
+// 9.7.2).
 func (r *Requester) room(n int) bool {
 	return r.win.max.Sub(r.win.una)+n < psn.Half
 }
 
-// step moves the cursor behind the packet that was made.
+// step moves the cursor past the packet just built.
 func (r *Requester) step(w *wqe) {
 	q, n := &r.sq, 1
 	if w.Op == engine.OpRead {
-		n = w.packets - q.pkt // a READ request stands for all its responses (IBTA 9.7.1)
+		n = w.packets - q.pkt // a READ request takes the PSNs of all its responses (IBTA 9.7.1)
 	}
 	if q.pkt += n; q.pkt == w.packets {
 		q.cur, q.pkt = q.cur+1, 0
@@ -174,8 +179,8 @@ func (r *Requester) step(w *wqe) {
 	}
 }
 
-// HandleTimer implements engine.Engine. The end of an RNR wait needs no action but to be noticed; PollTransmit then
-// finds the cursor where handleRNR left it.
+// HandleTimer implements engine.Engine. At the end of an RNR wait only the deadline is cleared; PollTransmit continues
+// at the cursor position that handleRNR set.
 func (r *Requester) HandleTimer(now vtime.Time) {
 	r.retry.Expire(now)
 	if r.timer.Expire(now) {
@@ -194,13 +199,13 @@ func (r *Requester) PollTimer() (vtime.Time, bool) {
 // PollEvent implements engine.Engine.
 func (r *Requester) PollEvent() (engine.Event, bool) { return r.events.Pop() }
 
-// Flush implements engine.Engine. The caller has completed the request that failed, if one did; what is left completes
-// in order, none is lost and none completes twice (RC-CQE-004).
+// Flush implements engine.Engine. The caller has completed the failed request, if any; the remaining requests complete
+// in order, each exactly once (RC-CQE-004).
 func (r *Requester) Flush(vtime.Time) {
 	r.failed = true
 	r.timer.Stop()
 	r.retry.Until = 0
-	// Requests that never began are given the PSNs they would have had, so that their completions are in order too.
+	// Requests without PSNs get the PSNs that they would have had, so that their completions are in PSN order too.
 	for next := r.win.max; r.sq.Len() > 0; {
 		if r.sq.begun == 0 {
 			r.sq.begin(next)
@@ -210,7 +215,7 @@ func (r *Requester) Flush(vtime.Time) {
 	}
 }
 
-// complete ends the oldest request. Errors are signalled even when the request asked for silence (IBTA 10.7.3).
+// complete ends the oldest request. An error is signalled even if the request is unsignalled (IBTA 10.7.3).
 func (r *Requester) complete(s engine.Status) {
 	w := r.sq.At(0)
 	if !w.Unsignal || s != engine.StatusSuccess {

@@ -12,22 +12,22 @@ import (
 
 // Responder executes requests in PSN order and answers them in PSN order.
 //
-// A packet is judged by its PSN: the expected one is executed (execute.go), an earlier one is answered again
-// (replay.go), a later one is dropped. Answers are not a queue of packets but three small facts, namely an ACK that is
-// pending, streams of READ responses, and a NAK (acknowledge.go, replay.go); PollTransmit makes the packet that comes
-// first. No input can therefore make the responder grow.
+// A packet is handled by its PSN: the expected packet is executed (execute.go), an earlier one is answered again
+// (replay.go), a later one is dropped. There is no queue of response packets. The state of the responses is one pending
+// ACK, the streams of READ responses, and one NAK (acknowledge.go, replay.go), and PollTransmit builds the first packet
+// in PSN order. The memory of the responder is therefore bounded for any input.
 //
-// As in the Requester, what every packet needs comes first.
+// As in the Requester, the fields used for every packet come first.
 type Responder struct {
 	state    rc.State
-	epsn     psn.PSN // the PSN that is executed next
+	epsn     psn.PSN // expected PSN: the PSN executed next
 	msn      psn.MSN // requests completed
-	sentMSN  psn.MSN // newest MSN on the wire
-	accepted uint64  // PSNs executed so far: the distance of epsn from the first, without wrap
+	sentMSN  psn.MSN // newest MSN sent; never decreases
+	accepted uint64  // PSNs executed: the distance of epsn from qp.RecvPSN, without wrap
 	gap      gap
 	nak      pendingNAK
 	mem      engine.Memory
-	access   engine.Access // of qp
+	access   engine.Access // qp.Access
 	coalesce int           // qp.AckCoalesce
 	ack      pendingACK
 	events   ring.Ring[engine.Event]
@@ -37,15 +37,17 @@ type Responder struct {
 	replay replayRing
 	cfg    config
 
-	duplicates, early, ignored int64   // packets before epsn, after it, and of no use
-	word                       [8]byte // the new value of an atomic on its way to memory
+	duplicates int64   // packets with a PSN before epsn
+	early      int64   // packets with a PSN after epsn
+	ignored    int64   // packets that are not requests, or arrived in the error state
+	word       [8]byte // buffer for the new value of an atomic, in memory's byte order
 }
 
-// gap says what was done about packets that came before their turn. It ends when epsn arrives.
+// gap records the NAK sent while epsn is missing. Executing a packet resets it to zero.
 type gap struct {
 	answered bool       // a NAK was queued; there is one per gap (IBTA 9.7.5.2)
-	sequence bool       // it was a sequence NAK, not an RNR NAK
-	at       vtime.Time // when
+	sequence bool       // that NAK was a sequence NAK, not an RNR NAK
+	at       vtime.Time // time when that NAK was queued
 }
 
 func newResponder(qp engine.QP, cfg config, mem engine.Memory) *Responder {
@@ -61,7 +63,7 @@ func (r *Responder) PostReceive(_ vtime.Time, rr engine.ReceiveRequest) error {
 	return r.inbox.Post(rr, &r.qp)
 }
 
-// HandlePacket implements engine.Engine. The PSN is judged before anything else (IBTA 9.7.5.2, soft-RoCE's order).
+// HandlePacket implements engine.Engine. The PSN is checked first (IBTA 9.7.5.2, soft-RoCE's order).
 func (r *Responder) HandlePacket(now vtime.Time, p *roce.Packet) {
 	s := rc.ShapeOf(p.Opcode)
 	if r.state != rc.Ready || s.Kind == rc.None {
@@ -78,10 +80,10 @@ func (r *Responder) HandlePacket(now vtime.Time, p *roce.Packet) {
 	}
 }
 
-// handleEarly drops a packet that came before its turn: its data is not kept (GBN-DRP-001). The first of a gap draws a
-// NAK with the PSN that is missing; the others draw none until it has arrived (IBTA 9.7.5.2; GBN-NAK-001 to 003),
-// because the whole rest of the window is on its way and would draw one each. With nack_interval the NAK repeats
-// (GBN-NAK-004).
+// handleEarly drops an out-of-order packet; its data is not kept (GBN-DRP-001). The first packet after a gap draws a
+// NAK with the missing PSN. Further packets draw none until the missing packet has arrived (IBTA 9.7.5.2; GBN-NAK-001
+// to 003), because the rest of the window is in flight and each packet would draw one. With nack_interval the NAK
+// repeats (GBN-NAK-004).
 func (r *Responder) handleEarly(now vtime.Time) {
 	r.early++
 	repeat := r.gap.sequence && r.cfg.nackInterval > 0 && now.Sub(r.gap.at) >= r.cfg.nackInterval
@@ -92,9 +94,10 @@ func (r *Responder) handleEarly(now vtime.Time) {
 	r.queueNAK(roce.SyndromePSNSeqErr)
 }
 
-// handleDuplicate answers a packet that was executed before and executes nothing: SEND and WRITE with an ACK of the
-// newest completed PSN (C9-105), READ and atomic from what is remembered. back is the distance behind epsn. Each
-// duplicate is answered, asked or not: the requester that sends it has lost the first answer (GBN-DUP-001).
+// handleDuplicate answers a packet that was executed before, and does not execute it again: SEND and WRITE with an ACK
+// of the newest executed PSN (C9-105), READ and atomic from the replay ring. back is the distance of the packet behind
+// epsn in PSNs. Each duplicate is answered, with or without AckReq: its requester missed the first answer
+// (GBN-DUP-001).
 func (r *Responder) handleDuplicate(p *roce.Packet, s *rc.Shape, back uint64) {
 	r.duplicates++
 	switch s.Kind {
@@ -107,8 +110,8 @@ func (r *Responder) handleDuplicate(p *roce.Packet, s *rc.Shape, back uint64) {
 	}
 }
 
-// PollTransmit implements engine.Engine. Responses go out in the order of the requests' PSNs (C9-110): an ACK waits for
-// the READ responses before it, and a NAK, which is about epsn, comes last.
+// PollTransmit implements engine.Engine. Responses are sent in the order of the requests' PSNs (C9-110): an ACK waits
+// for the READ responses before it, and a NAK, which carries epsn, is last.
 func (r *Responder) PollTransmit(_ vtime.Time, p *roce.Packet) bool {
 	if r.state == rc.Flushed {
 		return false
@@ -127,7 +130,7 @@ func (r *Responder) PollTransmit(_ vtime.Time, p *roce.Packet) bool {
 	return true
 }
 
-// HandleTimer implements engine.Engine; the responder's only timer is that of a coalesced ACK.
+// HandleTimer implements engine.Engine; the responder's only timer delays a coalesced ACK.
 func (r *Responder) HandleTimer(now vtime.Time) {
 	if r.ack.timer.Expire(now) {
 		r.ack.due = true
@@ -142,7 +145,7 @@ func (r *Responder) PollTimer() (vtime.Time, bool) {
 // PollEvent implements engine.Engine.
 func (r *Responder) PollEvent() (engine.Event, bool) { return r.events.Pop() }
 
-// Flush implements engine.Engine. When this half failed by itself, its NAK, which tells the peer, still goes out.
+// Flush implements engine.Engine. If this half has rejected a request, its NAK is still sent.
 func (r *Responder) Flush(vtime.Time) {
 	if r.state == rc.Rejected {
 		return

@@ -6,15 +6,15 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/ring"
 )
 
-// wqe is a work request in the send queue. Its packets exist only as the range of their PSNs: the state of a message of
-// two gigabytes is that of one byte, and nothing is allocated per packet.
+// wqe is a work request in the send queue. Its packets are represented by the range of their PSNs only: a message of
+// two gigabytes has the same state as one of one byte, and nothing is allocated per packet.
 type wqe struct {
-	first, last psn.PSN // set when the first packet is made
-	packets     int     // how many PSNs it takes: for a READ those of its responses
+	first, last psn.PSN // PSNs of the first and last packet, last = first+packets-1; set when the request begins
+	packets     int     // PSNs that the request takes: for a READ those of its responses
 	engine.WorkRequest
 }
 
-// fetches reports whether the request brings data back, so that it completes by data and not by an ACK.
+// fetches reports whether the request is a READ or an atomic, which response data completes and not an ACK.
 func (w *wqe) fetches() bool { return w.Op >= engine.OpRead }
 
 // sendQueue holds the work requests that have not completed, oldest first, and the cursor of transmission.
@@ -23,16 +23,18 @@ func (w *wqe) fetches() bool { return w.Op >= engine.OpRead }
 //	|  sent    |  to be sent again     |  never sent, no     |
 //	|          |                       |  PSNs yet           |
 //
-// While nothing is retransmitted, cur is begun, or the last begun request when some of its packets are still to come.
+// While nothing is retransmitted, cur is begun, or begun-1 if some packets of the last begun request were never sent.
+//
+// Invariant: 0 <= cur <= begun <= n outside a method.
 type sendQueue struct {
 	ring.Ring[wqe]
-	begun    int // requests that have PSNs; the others wait behind them
-	cur      int // index of the request whose packet goes next; n when all are sent
+	begun    int // requests that have PSNs: those with an index below begun
+	cur      int // index of the request whose packet is sent next; n when all are sent
 	pkt      int // index of that packet in its request
-	fetching int // READs and atomics among the begun ones
+	fetching int // READs and atomics with an index below begun
 }
 
-// begin gives the next request its PSNs, which follow those of its predecessor without a gap (IBTA 9.7.1).
+// begin assigns PSNs to the next request, which follow those of its predecessor without a gap (IBTA 9.7.1).
 func (q *sendQueue) begin(from psn.PSN) {
 	w := q.At(q.begun)
 	w.first, w.last = from, from.Add(w.packets-1)
@@ -49,14 +51,14 @@ func (q *sendQueue) finish() {
 	}
 	q.Drop()
 	q.begun--
-	// The cursor stands in the removed request when an ACK overtakes a retransmission; the caller then seeks.
+	// If an ACK overtakes a retransmission, the cursor is in the removed request; the caller then calls seek.
 	if q.cur > 0 {
 		q.cur--
 	}
 }
 
-// seek puts the cursor on una, the oldest PSN that is not acknowledged. It lies in the oldest request, or is the first
-// PSN of a request that has not begun; so finding it takes no search, however long the queue is.
+// seek moves the cursor to una, the oldest unacknowledged PSN. That PSN is in the oldest request, or is the first PSN
+// of a request that has not begun, so that seek takes constant time at any queue length.
 func (q *sendQueue) seek(una psn.PSN) {
 	q.cur, q.pkt = 0, 0
 	if q.begun > 0 {
@@ -64,7 +66,7 @@ func (q *sendQueue) seek(una psn.PSN) {
 	}
 }
 
-// owner returns the begun request that p belongs to; the caller has checked that p was sent and is not acknowledged.
+// owner returns the begun request that p belongs to; p is in [una, max).
 func (q *sendQueue) owner(p psn.PSN) *wqe {
 	low, high := 0, q.begun-1
 	for low < high {
