@@ -7,9 +7,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 )
 
-// ExecuteAtomic carries out an atomic, which CheckFetch has found fine, and returns the value that it found. Host order
-// is little-endian. Virtual memory reads as zero. word is where the new value stands on its way to memory; ok is false
-// when it cannot be stored.
+// ExecuteAtomic executes an atomic that has passed CheckFetch, and returns the original value. Values in memory are
+// little-endian. Virtual memory reads as zero. word is a buffer for the new value, owned by the caller; ok is false if
+// the new value cannot be stored.
 func ExecuteAtomic(p *roce.Packet, s *Shape, mem engine.Memory, word *[8]byte) (found uint64, ok bool) {
 	if b := mem.Load(p.RETH.VA, 8); b != nil {
 		found = binary.LittleEndian.Uint64(b)
@@ -22,7 +22,7 @@ func ExecuteAtomic(p *roce.Packet, s *Shape, mem engine.Memory, word *[8]byte) (
 	return found, mem.Store(p.RETH.VA, word[:], len(word))
 }
 
-// applied returns the value after the atomic, and whether it is written at all (IBTA 9.4).
+// applied returns the value after the atomic, and whether the atomic writes it (IBTA 9.4).
 func applied(p *roce.Packet, op engine.Op, old uint64) (v uint64, write bool) {
 	if op == engine.OpFetchAdd {
 		return old + p.Atomic.SwapAdd, true

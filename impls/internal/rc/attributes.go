@@ -10,10 +10,10 @@ import (
 // MaxMessage is the largest message of RC in bytes (IBTA 9.4).
 const MaxMessage = 1 << 31
 
-// maxDepth bounds every queue of a QP; it is the largest depth that NICs offer, with room to spare.
+// maxDepth bounds every queue of a QP, in entries; no NIC offers a larger depth.
 const maxDepth = 1 << 20
 
-// CheckQP rejects attributes that no QP can have. The error names the attribute.
+// CheckQP rejects attributes outside their range. The error names the attribute.
 func CheckQP(qp *engine.QP) error {
 	switch {
 	case qp.MTU < 256 || qp.MTU > 4096 || qp.MTU&(qp.MTU-1) != 0:
@@ -42,8 +42,8 @@ func CheckQP(qp *engine.QP) error {
 	return nil
 }
 
-// CheckRequest rejects a malformed work request, and returns how many packets of data a good one has: of the request,
-// or of the responses to it.
+// CheckRequest rejects a malformed work request, and returns the number of data packets of a well-formed one: request
+// packets, or for a READ or atomic response packets.
 func CheckRequest(qp *engine.QP, wr *engine.WorkRequest) (packets int, err error) {
 	packets = qp.Packets(wr.Len)
 	switch {
@@ -55,7 +55,7 @@ func CheckRequest(qp *engine.QP, wr *engine.WorkRequest) (packets int, err error
 		return 0, fmt.Errorf("work request %d: %s of %d bytes; an atomic has 8", wr.ID, wr.Op, wr.Len)
 	case wr.Op >= engine.OpRead && qp.MaxRdAtomic == 0:
 		return 0, fmt.Errorf("work request %d: %s needs MaxRdAtomic of 1 or more", wr.ID, wr.Op)
-	// All PSNs of a READ become outstanding at once, and 2^23 of them may never be (IBTA 9.7.2).
+	// All PSNs of a READ become outstanding at once, and fewer than 2^23 may be outstanding (IBTA 9.7.2).
 	case wr.Op == engine.OpRead && packets >= psn.Half:
 		return 0, fmt.Errorf("work request %d: READ of %d packets; raise the MTU or split it", wr.ID, packets)
 	}

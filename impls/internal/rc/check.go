@@ -20,7 +20,7 @@ var (
 	LocalFault = Verdict{roce.SyndromeRemoteOp, engine.StatusRemoteOp}
 )
 
-// CheckEnabled wants the operation to be among those that the QP allows.
+// CheckEnabled checks that the QP allows the operation.
 func CheckEnabled(s *Shape, allowed engine.Access) Verdict {
 	var right engine.Access
 	switch s.Kind {
@@ -37,9 +37,9 @@ func CheckEnabled(s *Shape, allowed engine.Access) Verdict {
 	return Fine
 }
 
-// CheckPayload judges the payload of a SEND or WRITE packet against the MTU and its position in the message
-// (NEG-LEN-003, NEG-LEN-004): FIRST and MIDDLE are full, LAST has a byte at least. A Pad of zero leaves the padding to
-// the encoder.
+// CheckPayload checks the payload length of a SEND or WRITE packet against the MTU and the position of the packet in
+// its message (NEG-LEN-003, NEG-LEN-004): FIRST and MIDDLE carry exactly one MTU, LAST at least one byte. A Pad of zero
+// leaves the padding to the encoder.
 func CheckPayload(p *roce.Packet, s *Shape, mtu int) Verdict {
 	n := p.Len
 	switch {
@@ -51,8 +51,8 @@ func CheckPayload(p *roce.Packet, s *Shape, mtu int) Verdict {
 	return Fine
 }
 
-// CheckFetch judges a READ or an atomic: nothing but headers, a length that a message may have or an aligned address,
-// and the right to the whole range, so that a bad request touches nothing at all.
+// CheckFetch checks a READ or an atomic: it has no payload, a READ has a valid message length, an atomic has an aligned
+// address, and the R_Key permits the whole range. An invalid request thus accesses no memory at all.
 func CheckFetch(p *roce.Packet, s *Shape, qp *engine.QP, mem engine.Memory) Verdict {
 	n, right := p.RETH.DMALen, engine.RemoteRead
 	if s.Kind == Atomic {
@@ -67,8 +67,8 @@ func CheckFetch(p *roce.Packet, s *Shape, qp *engine.QP, mem engine.Memory) Verd
 	return Fine
 }
 
-// CheckForeign refuses a READ or atomic of RC whose responses would have the PSNs of requests, at a transport where
-// they have PSNs of their own: as a bad key when it has one, else as an operation that is not supported.
+// CheckForeign rejects a READ or atomic in RC format at a transport whose responses have their own PSN space. The
+// verdict is that of CheckFetch if that check fails, else Invalid: the operation is not supported.
 func CheckForeign(p *roce.Packet, s *Shape, qp *engine.QP, mem engine.Memory) Verdict {
 	if v := CheckFetch(p, s, qp, mem); v != Fine {
 		return v

@@ -7,38 +7,39 @@ import (
 
 // Fetch is a READ or an atomic that a responder is answering: its responses have the PSNs [Data, Data+Packets).
 type Fetch struct {
-	Kind    Kind
-	Data    psn.PSN
-	Packets int
-	VA      uint64
-	Length  uint32
-	SN      uint32 // its number among READs and atomics
-	MSN     psn.MSN
-	Result  uint64 // atomic: what it found
+	Kind    Kind    // Read or Atomic
+	Data    psn.PSN // PSN of the first response
+	Packets int     // number of responses
+	VA      uint64  // remote address of the data
+	Length  uint32  // bytes of READ data
+	SN      uint32  // number of the request among READs and atomics, modulo 2^24
+	MSN     psn.MSN // MSN that the responses carry
+	Result  uint64  // original value that an atomic returned
 }
 
-// End returns the PSN behind that of the last response.
+// End returns the PSN after that of the last response.
 func (x *Fetch) End() psn.PSN { return x.Data.Add(x.Packets) }
 
 // Fetches holds the READs and atomics whose responses are not all acknowledged, oldest first.
 type Fetches struct {
 	ring.Ring[Fetch]
-	SN   uint32  // the number that the next one must bear
-	next psn.PSN // PSN of its first response
-	cur  int     // the one whose response goes next
+	SN   uint32  // number that the next READ or atomic must carry; incremented by Add, modulo 2^24
+	next psn.PSN // PSN of the first response to the next READ or atomic
+	cur  int     // index of the entry whose response is sent next; Len() when all responses have been sent
 }
 
 // NewFetches returns a queue whose responses begin with the PSN first.
 func NewFetches(first psn.PSN) Fetches { return Fetches{next: first} }
 
-// Room reports whether one more with this number of packets can be taken. When there are depth of them, as many as were
-// agreed, the requester has the data of the oldest, or would not ask; unless its responses have not all been sent,
-// which are those before sent. The PSNs from una on must be told apart (IBTA 9.7.2).
+// Room reports whether one more READ or atomic with this number of responses can be taken. depth is the agreed number
+// of outstanding requests. A requester that sends one more than depth has the data of the oldest, provided that all
+// responses to the oldest were sent, that is, have PSNs before sent. The response PSNs from una on must span fewer than
+// 2^23 (IBTA 9.7.2).
 func (q *Fetches) Room(depth, packets int, una, sent psn.PSN) bool {
 	return (q.Len() < depth || q.Len() > 0 && q.At(0).End().LessEq(sent)) && q.next.Sub(una)+packets < psn.Half
 }
 
-// Add gives one its number and its PSNs.
+// Add assigns x its number and its response PSNs, and appends it.
 func (q *Fetches) Add(x Fetch) {
 	x.SN, x.Data = q.SN, q.next
 	q.Push(x)
@@ -46,8 +47,8 @@ func (q *Fetches) Add(x Fetch) {
 	q.next = q.next.Add(x.Packets)
 }
 
-// Next returns the one that the response with PSN next belongs to, which is the next that was never sent; nil when all
-// have been sent.
+// Next returns the entry that the response with PSN next belongs to, where next is the lowest PSN never sent; or nil if
+// all responses have been sent.
 func (q *Fetches) Next(next psn.PSN) *Fetch {
 	if q.cur < q.Len() && q.At(q.cur).End() == next {
 		q.cur++
@@ -58,7 +59,7 @@ func (q *Fetches) Next(next psn.PSN) *Fetch {
 	return q.At(q.cur)
 }
 
-// Owner returns the one that response p belongs to; p is not acknowledged.
+// Owner returns the entry that response p belongs to; p is not acknowledged.
 func (q *Fetches) Owner(p psn.PSN) *Fetch {
 	i := 0
 	for q.At(i).End().LessEq(p) {
@@ -67,7 +68,7 @@ func (q *Fetches) Owner(p psn.PSN) *Fetch {
 	return q.At(i)
 }
 
-// Forget drops those whose responses are all before una.
+// Forget drops the entries whose responses all have PSNs before una.
 func (q *Fetches) Forget(una psn.PSN) {
 	for q.Len() > 0 && q.At(0).End().LessEq(una) {
 		q.Drop()
@@ -75,7 +76,7 @@ func (q *Fetches) Forget(una psn.PSN) {
 	}
 }
 
-// Clear forgets all. The next one's number and PSNs go on.
+// Clear drops all entries. The numbers and PSNs of later entries continue without a gap.
 func (q *Fetches) Clear() {
 	q.Ring.Clear()
 	q.cur = 0

@@ -7,15 +7,15 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/ring"
 )
 
-// Inbox is what a responder that executes packets in PSN order does with SENDs and WRITEs: it places them and reports
-// them. It has the receive queue and the message that is arriving. The zero Inbox is empty.
+// Inbox executes SENDs and WRITEs for a responder that executes packets in PSN order: it places their payloads and
+// reports their completions. It holds the receive queue and the message that is arriving. The zero Inbox is empty.
 type Inbox struct {
-	kind    Kind                  // of the message; None between messages
-	VA      uint64                // where the next byte goes
-	Got     uint32                // bytes of the message that have come
-	left    uint32                // bytes that may still come: of the DMALen, or of the receive buffer
-	receive engine.ReceiveRequest // SEND: the receive being filled
-	queue   ring.Ring[engine.ReceiveRequest]
+	kind    Kind                             // operation of the arriving message; None between messages
+	VA      uint64                           // address of the next byte of the message
+	Got     uint32                           // bytes of the message placed so far
+	left    uint32                           // bytes that may still arrive, by the DMALen or the receive buffer
+	receive engine.ReceiveRequest            // receive that a SEND is filling
+	queue   ring.Ring[engine.ReceiveRequest] // posted receives, oldest first
 }
 
 // Post queues a receive.
@@ -27,10 +27,11 @@ func (b *Inbox) Post(rr engine.ReceiveRequest, qp *engine.QP) error {
 	return nil
 }
 
-// Receives returns how many receives are posted and not used.
+// Receives returns the number of receives that are posted and not used.
 func (b *Inbox) Receives() int { return b.queue.Len() }
 
-// CheckSequence wants FIRST or ONLY outside a message, and MIDDLE or LAST of the same operation inside one (IBTA 9.4).
+// CheckSequence requires FIRST or ONLY outside a message, and MIDDLE or LAST of the same operation inside one (IBTA
+// 9.4).
 func (b *Inbox) CheckSequence(s *Shape) Verdict {
 	inside := b.kind != None
 	if s.First == inside || inside && s.Kind != b.kind {
@@ -39,15 +40,15 @@ func (b *Inbox) CheckSequence(s *Shape) Verdict {
 	return Fine
 }
 
-// LacksReceive reports that a packet needs a receive and none is posted: the first packet of a SEND, which is placed
-// into it, and the last of a WRITE with immediate, which is reported by it (IBTA 9.7.5.2.8).
+// LacksReceive reports whether a packet needs a receive and none is posted. The first packet of a SEND needs a receive
+// for its payload, and the last of a WRITE with immediate needs one for its completion (IBTA 9.7.5.2.8).
 func (b *Inbox) LacksReceive(s *Shape) bool {
 	needs := s.Kind == Send && s.First || s.Kind == Write && s.Imm
 	return needs && b.queue.Len() == 0
 }
 
-// Open begins the message of a first packet. A SEND takes the oldest receive before its length is known to fit, so that
-// a misfit completes that receive with the error.
+// Open begins the message of a first packet. A SEND takes the oldest receive before its length is checked, so that a
+// SEND that is too long completes that receive with the error.
 func (b *Inbox) Open(p *roce.Packet, s *Shape) {
 	b.kind, b.Got = s.Kind, 0
 	if s.Kind == Write {
@@ -58,8 +59,9 @@ func (b *Inbox) Open(p *roce.Packet, s *Shape) {
 	b.VA, b.left = b.receive.VA, b.receive.Len
 }
 
-// CheckLength judges the payload alone, and then against what may still come: the receive buffer of a SEND
-// (NEG-LEN-006), the DMALen of a WRITE (NEG-LEN-005), which its packets add up to exactly.
+// CheckLength checks the payload by itself, and then against the bytes that may still arrive: the rest of the receive
+// buffer for a SEND (NEG-LEN-006), the rest of the DMALen for a WRITE (NEG-LEN-005), whose packets add up to exactly
+// the DMALen.
 func (b *Inbox) CheckLength(p *roce.Packet, s *Shape, mtu int) Verdict {
 	if v := CheckPayload(p, s, mtu); v != Fine {
 		return v
@@ -76,8 +78,8 @@ func (b *Inbox) CheckLength(p *roce.Packet, s *Shape, mtu int) Verdict {
 	return Fine
 }
 
-// Place stores the payload. The first packet of a WRITE must have the right to the whole range, so that a bad one
-// changes no byte at all. Zero bytes are permitted with any key (IBTA 10.6.3.1).
+// Place stores the payload. The R_Key in the first packet of a WRITE must permit the whole range, so that a WRITE
+// without permission changes no byte at all. Zero bytes are permitted with any key (IBTA 10.6.3.1).
 func (b *Inbox) Place(p *roce.Packet, s *Shape, qp *engine.QP, mem engine.Memory) Verdict {
 	if s.First && s.Kind == Write && !mem.Permit(qp.PD, p.RETH.RKey, p.RETH.VA, p.RETH.DMALen, engine.RemoteWrite) {
 		return Forbidden
@@ -92,7 +94,7 @@ func (b *Inbox) Place(p *roce.Packet, s *Shape, qp *engine.QP, mem engine.Memory
 	return Fine
 }
 
-// Finish ends the message with its last packet, and completes a receive when the message has one.
+// Finish ends the message at its last packet p, and completes the receive that the message uses, if any.
 func (b *Inbox) Finish(p *roce.Packet, s *Shape, events *ring.Ring[engine.Event]) {
 	e := engine.Event{Kind: engine.ReceiveCQE, Op: s.Op, ID: b.receive.ID, Len: b.Got, PSN: p.PSN}
 	switch s.Op {
@@ -110,8 +112,8 @@ func (b *Inbox) Finish(p *roce.Packet, s *Shape, events *ring.Ring[engine.Event]
 	}
 }
 
-// EndMessage ends a message that will never be whole; the receive that it was filling completes with s. at is the PSN
-// that the event names.
+// EndMessage abandons an incomplete message; the receive that it was filling completes with status s. at is the PSN in
+// the event.
 func (b *Inbox) EndMessage(s engine.Status, at psn.PSN, events *ring.Ring[engine.Event]) {
 	if b.kind == Send {
 		endReceive(b.receive.ID, s, at, events)
@@ -119,7 +121,7 @@ func (b *Inbox) EndMessage(s engine.Status, at psn.PSN, events *ring.Ring[engine
 	b.kind = None
 }
 
-// Flush completes what is posted and not used (IBTA 10.3.1).
+// Flush completes all unused receives with StatusFlushed (IBTA 10.3.1).
 func (b *Inbox) Flush(at psn.PSN, events *ring.Ring[engine.Event]) {
 	for rr, ok := b.queue.Pop(); ok; rr, ok = b.queue.Pop() {
 		endReceive(rr.ID, engine.StatusFlushed, at, events)

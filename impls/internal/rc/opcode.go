@@ -17,12 +17,12 @@ const (
 	Atomic
 )
 
-// Shape is what a request opcode says: its operation, and where in its message the packet stands.
+// Shape is the meaning of a request opcode: the operation, and the position of the packet in its message.
 type Shape struct {
 	Kind        Kind
-	First, Last bool
-	Op          engine.Op // what a receive completion reports; meaningful on the last packet
-	Imm         bool
+	First, Last bool      // both for a message of one packet
+	Op          engine.Op // operation that a receive completion reports; set for the last packet only
+	Imm         bool      // the packet carries immediate data
 }
 
 // shapes is indexed by the opcode's five low bits; opcodes of other classes have no shape here (IBTA 9.2, table 35).
@@ -46,7 +46,7 @@ var shapes = [32]Shape{
 	roce.FetchAdd:     {Kind: Atomic, First: true, Last: true, Op: engine.OpFetchAdd},
 }
 
-// ShapeOf returns the shape of an opcode, whose kind is None when it is not an RC request.
+// ShapeOf returns the shape of an opcode; its Kind is None if the opcode is not an RC request.
 func ShapeOf(op roce.Opcode) *Shape {
 	if op >= 32 {
 		return &shapes[roce.Acknowledge]
@@ -54,7 +54,7 @@ func ShapeOf(op roce.Opcode) *Shape {
 	return &shapes[op]
 }
 
-// Completes reports a packet whose message completes a receive.
+// Completes reports whether the packet completes a receive: the last of a SEND or of a WRITE with immediate.
 func (s *Shape) Completes() bool { return s.Last && (s.Kind == Send || s.Op == engine.OpWriteImm) }
 
 // requestOpcodes gives, per operation, the opcodes FIRST, MIDDLE, ONLY and LAST. Immediate data and the key to
@@ -70,19 +70,19 @@ var requestOpcodes = [...][4]roce.Opcode{
 	engine.OpFetchAdd:    {2: roce.FetchAdd},
 }
 
-// readOpcodes are those of READ responses, in the same order.
+// readOpcodes are the opcodes of READ responses, in the order of requestOpcodes.
 var readOpcodes = [4]roce.Opcode{roce.ReadRespFirst, roce.ReadRespMiddle, roce.ReadRespOnly, roce.ReadRespLast}
 
-// RequestOpcode returns the opcode of a request packet by where it stands in its message. A READ or an atomic is one
-// packet, first and last.
+// RequestOpcode returns the opcode of a request packet by its position in the message. A READ or an atomic is one
+// packet, both first and last.
 func RequestOpcode(op engine.Op, first, last bool) roce.Opcode {
 	return requestOpcodes[op][position(first, last)]
 }
 
-// ReadOpcode returns the opcode of a READ response by where it stands among the responses.
+// ReadOpcode returns the opcode of a READ response by its position among the responses.
 func ReadOpcode(first, last bool) roce.Opcode { return readOpcodes[position(first, last)] }
 
-// position is the index of a packet's opcode among those of its operation.
+// position returns the index of a packet's opcode among the opcodes of its operation.
 func position(first, last bool) int {
 	i := 0
 	if !first {

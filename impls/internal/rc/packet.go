@@ -5,8 +5,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 )
 
-// LoadPayload gives p the next of the left bytes at va: a full packet, or what there is. They are taken by reference:
-// the application owns them again only when the request has completed.
+// LoadPayload sets the payload of p to the next min(mtu, left) bytes at va. The payload refers to memory without a
+// copy: the application may reuse the buffer only after the request has completed.
 func LoadPayload(p *roce.Packet, mem engine.Memory, va uint64, left, mtu int) {
 	n := min(mtu, left)
 	p.Len = n
@@ -15,7 +15,7 @@ func LoadPayload(p *roce.Packet, mem engine.Memory, va uint64, left, mtu int) {
 	}
 }
 
-// EndMessage adds what only the last packet of a SEND or WRITE carries.
+// EndMessage sets the fields that only the last packet of a SEND or WRITE carries.
 func EndMessage(p *roce.Packet, wr *engine.WorkRequest) {
 	switch wr.Op {
 	case engine.OpSendImm, engine.OpWriteImm:
@@ -28,5 +28,5 @@ func EndMessage(p *roce.Packet, wr *engine.WorkRequest) {
 	p.SE = wr.Solicited && wr.Op != engine.OpWrite
 }
 
-// Pad returns the bytes that fill n up to a multiple of four (IBTA 9.2).
+// Pad returns the number of pad bytes that extend n bytes to a multiple of four (IBTA 9.2).
 func Pad(n int) uint8 { return uint8(-n & 3) }

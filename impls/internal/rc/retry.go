@@ -6,20 +6,21 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// rnrForever is the RNRRetry that means without limit (IBTA 9.7.5.2.8).
+// rnrForever is the RNRRetry value that means no limit (IBTA 9.7.5.2.8).
 const rnrForever = 7
 
-// Retry counts what may still fail before the QP does, and remembers a wait. Progress starts it anew.
+// Retry holds the retry counters of a QP and the end of an RNR wait. The owner replaces it by NewRetry when an
+// acknowledgement makes progress.
 type Retry struct {
-	Until   vtime.Time // nothing is sent before, because the peer has no receive; zero when it has
-	Left    uint8      // timeouts and sequence NAKs that may still come (RC-TMO-002)
-	RNRLeft uint8      // RNR NAKs that may still come
+	Until   vtime.Time // end of the RNR wait, before which no request is sent; zero outside a wait
+	Left    uint8      // retries left for timeouts and sequence NAKs (RC-TMO-002); 0 <= Left <= RetryCount
+	RNRLeft uint8      // retries left for RNR NAKs; 0 <= RNRLeft <= RNRRetry; unused if RNRRetry is 7
 }
 
-// NewRetry returns the retries of a QP, none of them spent.
+// NewRetry returns the full retry counters of a QP.
 func NewRetry(qp *engine.QP) Retry { return Retry{Left: qp.RetryCount, RNRLeft: qp.RNRRetry} }
 
-// Spend uses up one retry and reports whether there was one (IBTA 9.7.6.1.3).
+// Spend uses one retry and reports whether one was left (IBTA 9.7.6.1.3).
 func (r *Retry) Spend() bool {
 	if r.Left == 0 {
 		return false
@@ -28,8 +29,8 @@ func (r *Retry) Spend() bool {
 	return true
 }
 
-// Wait begins the wait that an RNR NAK asks for, which lasts at least as long as the peer says (IBTA 9.7.5.2.8). It
-// reports false when no RNR NAK may come any more.
+// Wait begins the wait that an RNR NAK with timer code t asks for (IBTA 9.7.5.2.8). It reports false if no RNR retry is
+// left.
 func (r *Retry) Wait(now vtime.Time, t roce.RNRTimer, qp *engine.QP) bool {
 	if qp.RNRRetry != rnrForever {
 		if r.RNRLeft == 0 {
@@ -41,7 +42,7 @@ func (r *Retry) Wait(now vtime.Time, t roce.RNRTimer, qp *engine.QP) bool {
 	return true
 }
 
-// Expire ends the wait when its time has come.
+// Expire ends the RNR wait if now has reached its end.
 func (r *Retry) Expire(now vtime.Time) {
 	if r.Until <= now {
 		r.Until = 0

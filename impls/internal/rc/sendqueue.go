@@ -8,19 +8,19 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/ring"
 )
 
-// Request is a work request in the send queue. Its packets exist only as the range of their PSNs.
+// Request is a work request in the send queue. Its packets are represented by the range of their PSNs only.
 type Request struct {
-	First, Last psn.PSN // set when the first packet is made
-	Packets     int     // packets of data: of the request, or of the responses to it
-	SN          uint32  // its number among those that take a receive, or among READs and atomics: 24 bits
+	First, Last psn.PSN // PSNs of the first and last request packet; set when the request begins
+	Packets     int     // data packets: request packets, or for a READ or atomic response packets
+	SN          uint32  // number among the requests that take a receive, or among READs and atomics; modulo 2^24
 	engine.WorkRequest
-	Data psn.PSN // READ and atomic: the PSN of the first response
+	Data psn.PSN // PSN of the first response to a READ or atomic
 }
 
-// Fetches reports a request whose answer is data, with PSNs of its own.
+// Fetches reports whether the request is a READ or an atomic, whose responses carry data and have their own PSN space.
 func (w *Request) Fetches() bool { return w.Op >= engine.OpRead }
 
-// psns returns how many request PSNs it takes: a READ takes one, because its responses are numbered apart.
+// psns returns the number of request PSNs: one for a READ, because its responses have their own PSN space.
 func (w *Request) psns() int {
 	if w.Fetches() {
 		return 1
@@ -28,12 +28,12 @@ func (w *Request) psns() int {
 	return w.Packets
 }
 
-// takesReceive reports an operation that uses up a receive at the peer.
+// takesReceive reports whether the operation uses a receive of the peer.
 func (w *Request) takesReceive() bool { return w.Op != engine.OpWrite && !w.Fetches() }
 
-// Done reports whether a request that has PSNs is finished, where everything before una is acknowledged, and the
-// responses before data are in memory. Requests complete in posting order, so a WRITE that is acknowledged waits for a
-// READ before it (IBTA 9.7.7).
+// Done reports whether a begun request is finished, given that all request PSNs before una are acknowledged and all
+// responses before data are in memory. Requests complete in posting order, so an acknowledged WRITE waits for an
+// earlier READ (IBTA 9.7.7).
 func (w *Request) Done(una, data psn.PSN) bool {
 	return w.Last.Less(una) && (!w.Fetches() || w.Data.Add(w.Packets).LessEq(data))
 }
@@ -41,23 +41,25 @@ func (w *Request) Done(una, data psn.PSN) bool {
 // SendQueue holds the work requests that have not completed, oldest first.
 type SendQueue struct {
 	ring.Ring[Request]
-	Begun int // requests that have PSNs; the others wait behind them
-	Reads int // READs and atomics among the begun ones
+	Begun int // requests that have PSNs: those with an index below Begun; 0 <= Begun <= Len()
+	Reads int // READs and atomics with an index below Begun
 
-	recvSN, readSN uint32  // numbers of the next request that takes a receive, and of the next READ or atomic
-	data           psn.PSN // PSN of its first response
+	recvSN uint32  // number of the next request that takes a receive; modulo 2^24
+	readSN uint32  // number of the next READ or atomic; modulo 2^24
+	data   psn.PSN // PSN of the first response to the next READ or atomic
 
-	refused   engine.Status // of the request that the peer refuses; StatusSuccess while there is none
-	refusedAt psn.PSN       // one of its PSNs
+	refused   engine.Status // status of the request that the peer refused; StatusSuccess if there is none
+	refusedAt psn.PSN       // a PSN of the refused request
 }
 
 // NewSendQueue returns a queue whose READ responses begin with the PSN data.
 func NewSendQueue(data psn.PSN) SendQueue { return SendQueue{data: data} }
 
-// Next returns the request whose packet goes next, under the PSN next, or nil when none can go. It begins a request
-// whose turn has come: those outstanding among READs are limited by what the peer can serve, and by the span of
-// response PSNs from the expected one on that can be told apart. What is behind one that has to wait does too, because
-// requests go out in posting order (IBTA 9.4.4). After a refusal nothing new goes.
+// Next returns the request that the packet with PSN next belongs to, where next is the lowest PSN never sent, or nil if
+// no packet can be sent. It begins the next request when all packets of its predecessor have been sent. The number of
+// outstanding READs and atomics is limited to maxReads, which the peer can serve, and their response PSNs to a span
+// below 2^23 from expected on. Requests after one that waits also wait, because requests are sent in posting order
+// (IBTA 9.4.4). After a refusal no new packet is sent.
 func (q *SendQueue) Next(next, expected psn.PSN, maxReads int) *Request {
 	if q.refused != engine.StatusSuccess {
 		return nil
@@ -78,7 +80,7 @@ func (q *SendQueue) Next(next, expected psn.PSN, maxReads int) *Request {
 	return w
 }
 
-// begin gives the next request its PSNs and its number.
+// begin assigns the next request its PSNs and its number.
 func (q *SendQueue) begin(w *Request, from psn.PSN) {
 	w.First, w.Last = from, from.Add(w.psns()-1)
 	switch {
@@ -112,7 +114,7 @@ func (q *SendQueue) Fetch(p psn.PSN) *Request {
 	return nil
 }
 
-// Complete ends the oldest request. Errors are signalled even when the request asked for silence (IBTA 10.7.3).
+// Complete ends the oldest request. An error is signalled even if the request is unsignalled (IBTA 10.7.3).
 func (q *SendQueue) Complete(s engine.Status, events *ring.Ring[engine.Event]) {
 	w := q.At(0)
 	if !w.Unsignal || s != engine.StatusSuccess {
@@ -125,8 +127,8 @@ func (q *SendQueue) Complete(s engine.Status, events *ring.Ring[engine.Event]) {
 	q.Begun--
 }
 
-// Flush ends all requests in order. Those that never began are given the PSNs they would have had from next on, so that
-// their completions are in order too.
+// Flush ends all requests in order. Requests without PSNs get those that they would have had from next on, so that
+// their completions are in PSN order too.
 func (q *SendQueue) Flush(next psn.PSN, events *ring.Ring[engine.Event]) {
 	for q.Len() > 0 {
 		w := q.At(0)
@@ -138,11 +140,11 @@ func (q *SendQueue) Flush(next psn.PSN, events *ring.Ring[engine.Event]) {
 	}
 }
 
-// Refuse notes that the peer refuses the request that owns p. It fails in its turn: READs before it may still get their
-// data.
+// Refuse records that the peer refuses the request that owns p. That request fails when it is the oldest: the data of
+// earlier READs may still arrive.
 func (q *SendQueue) Refuse(p psn.PSN, s engine.Status) { q.refused, q.refusedAt = s, p }
 
-// Refused returns how the oldest request fails, when it is the one that the peer refuses, and else StatusSuccess.
+// Refused returns the error status of the oldest request if the peer refused it, else StatusSuccess.
 func (q *SendQueue) Refused() engine.Status {
 	if q.refused != engine.StatusSuccess && q.Begun > 0 {
 		if w := q.At(0); w.First.LessEq(q.refusedAt) && q.refusedAt.LessEq(w.Last) {

@@ -6,6 +6,6 @@ type State uint8
 // The states.
 const (
 	Ready    State = iota
-	Rejected       // error state by a request that had to be refused: queued answers, the last a NAK, still go out
-	Flushed        // error state by the other half or the application: nothing is sent
+	Rejected       // error state after a rejected request: queued answers, the last of them a NAK, are still sent
+	Flushed        // error state caused by the other half or the application: nothing is sent
 )
