@@ -8,15 +8,15 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/rc"
 )
 
-// handleAnswer takes an ACK, a NACK or a NAK of requests.
+// handleAnswer processes an ACK, a NACK or a NAK of requests.
 func (r *Requester) handleAnswer(now vtime.Time, p *roce.Packet) {
 	s := p.AETH.Syndrome
 	if p.Opcode == r.wire.Nack {
 		r.handleNack(now, p.PSN, p.SACK.PSN)
 		return
 	}
-	// An ACK is about a PSN that is sent and not acknowledged, or a ghost: but the peer's ACK of the newest one may
-	// answer a READ request that was sent once more, and shows that the peer is alive.
+	// An ACK of a PSN that is not outstanding is a ghost, with one exception: while only READ data is awaited, an ACK
+	// of the newest PSN may answer a retransmitted READ request, and shows that the peer is alive.
 	if !r.out.holds(p.PSN) {
 		if s.IsACK() && p.PSN.Next() == r.out.una && !r.out.busy() && r.sq.Reads > 0 {
 			r.retry.Left = r.qp.RetryCount
@@ -33,7 +33,7 @@ func (r *Requester) handleAnswer(now vtime.Time, p *roce.Packet) {
 	case s.IsRNR():
 		r.handleRNR(now, p.PSN, roce.RNRTimer(s.Timer()))
 	case s == roce.SyndromePSNSeqErr:
-		r.handleNack(now, p.PSN, p.PSN) // from a peer that speaks RC: it names no arrival
+		r.handleNack(now, p.PSN, p.PSN) // a sequence NAK of an RC peer, which carries no SACK
 	case s == roce.SyndromeInvalidReq:
 		r.refused(now, p.PSN, engine.StatusRemoteInvalid)
 	case s == roce.SyndromeRemoteAccess:
@@ -45,7 +45,7 @@ func (r *Requester) handleAnswer(now vtime.Time, p *roce.Packet) {
 	}
 }
 
-// handleNack takes a NACK: cum is missing and p arrived. One that was overtaken by a later acknowledgement still tells
+// handleNack processes a NACK: cum is missing and p arrived. A NACK overtaken by a later acknowledgement still shows
 // that p arrived.
 func (r *Requester) handleNack(now vtime.Time, cum, p psn.PSN) {
 	if !r.out.holds(p) || p.Less(cum) {
@@ -57,13 +57,13 @@ func (r *Requester) handleNack(now vtime.Time, cum, p psn.PSN) {
 	}
 }
 
-// progress follows every move of una: the retry counters are loaded again, and a wait for a receive is over.
+// progress is called after every move of una. It reloads the retry counters and ends an RNR wait.
 func (r *Requester) progress(now vtime.Time) {
 	r.retry = retry{Retry: rc.NewRetry(&r.qp)}
 	r.finish(now)
 }
 
-// finish completes what is done, and starts the timer again while something is awaited.
+// finish completes the finished requests, and restarts the timer while an acknowledgement or READ data is awaited.
 func (r *Requester) finish(now vtime.Time) {
 	for r.sq.Begun > 0 && r.sq.At(0).Done(r.out.una, r.in.expected) {
 		r.sq.Complete(engine.StatusSuccess, &r.events)
@@ -82,8 +82,8 @@ func (r *Requester) finish(now vtime.Time) {
 	}
 }
 
-// refused notes that the peer refuses the request that owns p. READs before it may still bring their data; the request
-// fails when its turn comes.
+// refused records that the peer refuses the request that owns p. The data of earlier READs may still arrive; the
+// request fails when it is the oldest.
 func (r *Requester) refused(now vtime.Time, p psn.PSN, s engine.Status) {
 	r.out.ack(p)
 	r.sq.Refuse(p, s)

@@ -6,15 +6,15 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 )
 
-// bitmap is one bit per PSN over a window that moves: the PSN itself, modulo the size, is the index. The size is a
-// power of two, which divides the 2^24 PSNs, so that the index runs on across the wrap. Whoever moves the window clears
-// what it leaves.
+// bitmap holds one bit per PSN of a moving window. The index of a PSN is the PSN modulo the size, a power of two that
+// divides 2^24, so that indices stay consecutive where PSNs wrap. The owner clears the bits of PSNs that leave the
+// window.
 type bitmap struct {
 	words []uint64
-	mask  uint32
+	mask  uint32 // size in bits minus one
 }
 
-// newBitmap makes a bitmap that holds n PSNs at least.
+// newBitmap returns a bitmap for a window of at least n PSNs.
 func newBitmap(n int) bitmap {
 	size := 64
 	for size < n {

@@ -6,9 +6,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/rc"
 )
 
-// build makes the packet with PSN at, the pkt-th of its request. It depends on the request and the position alone, so
-// that a retransmission equals the original. Every packet asks for an answer, because BDP-FC counts packets: one is in
-// flight until it is acknowledged.
+// build fills p with the packet of request w that has PSN at. The packet depends only on the request and its position
+// in the request, so that a retransmission equals the original. Every packet has AckReq, because BDP-FC counts packets:
+// a packet is in flight until it is acknowledged.
 func (r *Requester) build(p *roce.Packet, w *rc.Request, at psn.PSN) {
 	pkt := at.Sub(w.First)
 	first, last := pkt == 0, at == w.Last
@@ -27,9 +27,10 @@ func (r *Requester) build(p *roce.Packet, w *rc.Request, at psn.PSN) {
 	}
 }
 
-// address adds what makes the packet placeable alone, in the headers that its opcode has: for a WRITE the remote
-// address and what is left of the message from there, and for what the peer has to find an entry for its number and, of
-// a SEND, the offset in it.
+// address sets the header fields by which the peer places the packet without its predecessors, in the headers that the
+// opcode has: for a WRITE the remote address and the bytes of the message from there on; for a request that uses an
+// entry of the peer's receive queue or READ buffer, the number of that entry and, for a SEND, the offset in the
+// receive.
 func (r *Requester) address(p *roce.Packet, w *rc.Request, off uint32) {
 	l := p.Opcode.Layout()
 	if l&(roce.LayoutRETH|roce.LayoutVAETH|roce.LayoutAtomicETH) != 0 {

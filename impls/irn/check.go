@@ -6,8 +6,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/rc"
 )
 
-// checkSequence wants MIDDLE and LAST to continue a message, of their kind when it is known, and everything else to
-// stand between messages.
+// checkSequence requires MIDDLE and LAST to continue a message, of the same kind if the kind is known, and FIRST and
+// ONLY to begin one.
 func (r *Responder) checkSequence(s *rc.Shape) rc.Verdict {
 	inside := r.msg.packets > 0
 	if s.First == inside || inside && r.msg.kind != rc.None && s.Kind != r.msg.kind {
@@ -16,14 +16,14 @@ func (r *Responder) checkSequence(s *rc.Shape) rc.Verdict {
 	return rc.Fine
 }
 
-// lacksReceive reports that a packet needs a receive and none is posted: any of a SEND, which is placed into it, and
-// the last of a WRITE with immediate, which is reported by it (IBTA 9.7.5.2.8).
+// lacksReceive reports whether a packet needs a receive and none is posted. Every packet of a SEND needs one for its
+// payload, and the last packet of a WRITE with immediate for its completion (IBTA 9.7.5.2.8).
 func (r *Responder) lacksReceive(s *rc.Shape) bool {
 	return (s.Kind == rc.Send || s.Completes()) && r.receives.Len() == 0
 }
 
-// checkRest judges a WRITE packet with a RETH of its own against what it says is left of its message: a last one brings
-// all of that, another one less.
+// checkRest checks the payload length of a WRITE packet with its own RETH against the DMALen there, the remaining bytes
+// of the message: the last packet carries all of them, any other packet fewer.
 func checkRest(p *roce.Packet, s *rc.Shape) rc.Verdict {
 	left := p.RETH.DMALen
 	if left > rc.MaxMessage || s.Last && uint32(p.Len) != left || !s.Last && uint32(p.Len) >= left {
@@ -32,8 +32,8 @@ func checkRest(p *roce.Packet, s *rc.Shape) rc.Verdict {
 	return rc.Fine
 }
 
-// checkFetch judges a READ or an atomic, which must bear its number in the order of the others, and of which there are
-// not more than were agreed.
+// checkFetch checks a READ or an atomic, which must carry the next number in sequence and not exceed the agreed number
+// of outstanding requests.
 func (r *Responder) checkFetch(p *roce.Packet, s *rc.Shape) rc.Verdict {
 	if p.SO.SN != r.fetches.SN || p.SO.Offset != 0 || !r.fetches.Room(r.qp.MaxDestRd, r.responses(p, s),
 		r.out.una, r.out.next) {
@@ -42,8 +42,8 @@ func (r *Responder) checkFetch(p *roce.Packet, s *rc.Shape) rc.Verdict {
 	return rc.CheckFetch(p, s, &r.qp, r.mem)
 }
 
-// permits asks for the whole rest of a WRITE, so that a bad one changes no byte at all. Zero bytes are permitted with
-// any key (IBTA 10.6.3.1).
+// permits reports whether the R_Key permits the whole rest of a WRITE, so that a WRITE without permission changes no
+// byte at all. Zero bytes are permitted with any key (IBTA 10.6.3.1).
 func (r *Responder) permits(p *roce.Packet) bool {
 	return r.mem.Permit(r.qp.PD, p.RETH.RKey, p.RETH.VA, p.RETH.DMALen, engine.RemoteWrite)
 }

@@ -7,16 +7,16 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/rc"
 )
 
-// What the application sees follows in order here: completions, the MSN, memory read by READs and atomics. A packet in
-// order is checked against the message that it continues; one that came early was checked alone (place.go), and passes.
+// This file keeps the effects that the application sees in PSN order: completions, the MSN, and the memory accesses of
+// READs and atomics. A packet in order is checked against the message that it continues. A packet that was placed early
+// was checked by itself (place.go), and is not checked again.
 
-// message is what is known of the message whose turn it is. Packets that came early were placed and are known by their
-// code alone.
+// message is the message that the expected PSN belongs to. Of packets that were placed early only the code is known.
 type message struct {
-	kind    rc.Kind // rc.None between messages, and when the first packet came early
-	packets int     // passed
-	va      uint64
-	left    uint32 // bytes that may still come: of a WRITE
+	kind    rc.Kind // operation; rc.None between messages, and if the first packet was placed early
+	packets int     // packets of the message that expected has passed
+	va      uint64  // address of the next byte of a WRITE
+	left    uint32  // bytes of a WRITE that may still arrive
 }
 
 // open begins a message whose first packet is p.
@@ -24,13 +24,13 @@ func (m *message) open(p *roce.Packet, s *rc.Shape) {
 	*m = message{kind: s.Kind, va: p.RETH.VA, left: p.RETH.DMALen}
 }
 
-// advance passes n bytes of a WRITE.
+// advance moves the position in a WRITE past n bytes.
 func (m *message) advance(n int) {
 	m.va += uint64(n)
 	m.left -= min(m.left, uint32(n))
 }
 
-// accept executes the packet whose turn it is, and reports whether it did. The order of the checks is that of
+// accept executes the packet with the expected PSN, and reports whether it did. The checks run in the order of
 // soft-RoCE: opcode sequence, operation allowed, resources, length, key and bounds.
 func (r *Responder) accept(p *roce.Packet, s *rc.Shape) bool {
 	v := r.checkSequence(s)
@@ -38,8 +38,9 @@ func (r *Responder) accept(p *roce.Packet, s *rc.Shape) bool {
 		v = rc.CheckEnabled(s, r.qp.Access)
 	}
 	if v == rc.Fine && r.lacksReceive(s) {
-		// It acknowledges what is before it, and the packet is tried again when it comes again (IBTA 9.7.5.2.8).
-		r.say.nak(roce.SyndromeRNR|roce.Syndrome(r.qp.MinRNRTimer), p.PSN, r.msn)
+		// The RNR NAK acknowledges all earlier packets; the packet is checked again when it is retransmitted (IBTA
+		// 9.7.5.2.8).
+		r.answers.nak(roce.SyndromeRNR|roce.Syndrome(r.qp.MinRNRTimer), p.PSN, r.msn)
 		return false
 	}
 	if v == rc.Fine {
@@ -51,15 +52,16 @@ func (r *Responder) accept(p *roce.Packet, s *rc.Shape) bool {
 	return v == rc.Fine
 }
 
-// reject answers a request that must not be executed and moves the QP to the error state; answers still go out.
+// reject queues a NAK of a request that must not be executed and moves the QP to the error state, in which queued
+// answers are still sent.
 func (r *Responder) reject(v rc.Verdict, p psn.PSN) {
 	r.state = rc.Rejected
-	r.say.nak(v.Syndrome, p, r.msn)
+	r.answers.nak(v.Syndrome, p, r.msn)
 	r.events.Push(engine.Event{Kind: engine.Fatal, Status: v.Status, PSN: p})
 	r.flushReceives(v.Status)
 }
 
-// execute carries out the packet.
+// execute executes the packet, without moving expected past it.
 func (r *Responder) execute(p *roce.Packet, s *rc.Shape) rc.Verdict {
 	switch {
 	case s.Kind >= rc.Read && p.Opcode.Class() == roce.ClassRC:
@@ -86,8 +88,8 @@ func (r *Responder) execute(p *roce.Packet, s *rc.Shape) rc.Verdict {
 	return rc.Fine
 }
 
-// spot returns where the payload of the packet goes whose turn it is, by the message and, where it has such headers, by
-// its own account. The two agree unless the peer is wrong.
+// spot returns the address for the payload of the expected packet. The address follows from the message and, if the
+// packet has such headers, from the packet itself; a packet that contradicts its message is invalid.
 func (r *Responder) spot(p *roce.Packet, s *rc.Shape) (va uint64, v rc.Verdict) {
 	l := p.Opcode.Layout()
 	if l&roce.LayoutSOETH != 0 && p.SO.SN != r.recvSN {
@@ -106,8 +108,8 @@ func (r *Responder) spot(p *roce.Packet, s *rc.Shape) (va uint64, v rc.Verdict) 
 	return r.spotWrite(p, s, l)
 }
 
-// spotWrite is spot for a WRITE: with a RETH of its own a packet is judged like the first of what is left of the
-// message; without one the message must be known.
+// spotWrite is spot for a WRITE. A packet with its own RETH is checked like the first packet of a WRITE of the
+// remaining bytes; for a packet without a RETH the first packet of the message must have been received in order.
 func (r *Responder) spotWrite(p *roce.Packet, s *rc.Shape, l roce.Layout) (va uint64, v rc.Verdict) {
 	m := &r.msg
 	switch {
@@ -130,9 +132,9 @@ func (r *Responder) spotWrite(p *roce.Packet, s *rc.Shape, l roce.Layout) (va ui
 	return m.va, rc.Fine
 }
 
-// pass moves past the expected packet, which has code c: the MSN counts messages, and a message that completes a
-// receive does so now (IRN 5.3). It reports false when there is no completion to release, because a packet that came
-// early named another receive than that of its turn.
+// pass moves expected past the expected packet, which has code c. At the last packet of a message it increments the MSN
+// and releases the completion of the receive that the message uses, if any (IRN 5.3). It reports false if the oldest
+// receive has no completion, because a packet placed early named a receive out of turn.
 func (r *Responder) pass(c code) bool {
 	at := r.in.expected
 	r.in.pass()

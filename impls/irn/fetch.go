@@ -7,17 +7,18 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/rc"
 )
 
-// READ responses are a stream of their own, with the same sender as requests: rPSNs, BDP-FC, holes and a timer. The
-// responder is the source of the data, so it is the responder that has to learn what was lost (IRN 5.2).
+// READ responses have their own PSN space (rPSN), and a sender with BDP-FC, recovery and a timer like that of requests.
+// The responder is the source of the data and must therefore learn which responses were lost (IRN 5.2).
 
-// executeFetch accepts a READ, whose responses get the next rPSNs, or carries out an atomic and remembers what it found
-// until the requester has it. Both happen in the order of read_WQE_SN (IRN 5.3), which is that of their PSNs.
+// executeFetch accepts a READ, whose responses get the next rPSNs, or executes an atomic and keeps its result until the
+// requester has acknowledged it. READs and atomics execute in the order of read_WQE_SN (IRN 5.3), which is their PSN
+// order.
 func (r *Responder) executeFetch(p *roce.Packet, s *rc.Shape) rc.Verdict {
 	if v := r.checkFetch(p, s); v != rc.Fine {
 		return v
 	}
 	if r.fetches.Len() == r.qp.MaxDestRd {
-		r.out.ack(r.out.missing(r.fetches.At(0).End())) // only the READ_(N)ACKs are lost
+		r.out.ack(r.out.missing(r.fetches.At(0).End())) // the requester has the data; only its READ_(N)ACKs are lost
 		r.fetches.Forget(r.out.una)
 	}
 	x := rc.Fetch{Kind: s.Kind, Packets: r.responses(p, s), VA: p.RETH.VA, Length: p.RETH.DMALen, MSN: r.msn.Next()}
@@ -31,7 +32,7 @@ func (r *Responder) executeFetch(p *roce.Packet, s *rc.Shape) rc.Verdict {
 	return rc.Fine
 }
 
-// responses returns how many packets answer a READ or an atomic.
+// responses returns the number of responses to a READ or an atomic.
 func (r *Responder) responses(p *roce.Packet, s *rc.Shape) int {
 	if s.Kind == rc.Atomic {
 		return 1
@@ -39,7 +40,7 @@ func (r *Responder) responses(p *roce.Packet, s *rc.Shape) int {
 	return r.qp.Packets(p.RETH.DMALen)
 }
 
-// transmitRead makes the next READ response: one to be sent again before a new one.
+// transmitRead fills p with the next READ response: a retransmission, or else a new response.
 func (r *Responder) transmitRead(now vtime.Time, p *roce.Packet) bool {
 	if r.out.doRetransmit {
 		at := r.out.retransmit()
@@ -56,8 +57,8 @@ func (r *Responder) transmitRead(now vtime.Time, p *roce.Packet) bool {
 	return true
 }
 
-// buildResponse makes a READ response: opcode by position, number and offset of the READ, data from memory as it is
-// now.
+// buildResponse fills p with the response that has rPSN at: the opcode follows from the position, the number is that of
+// the READ, and the data is the current content of memory.
 func (r *Responder) buildResponse(p *roce.Packet, x *rc.Fetch, at psn.PSN) {
 	i := at.Sub(x.Data)
 	*p = roce.Packet{
@@ -76,7 +77,8 @@ func (r *Responder) buildResponse(p *roce.Packet, x *rc.Fetch, at psn.PSN) {
 	p.Pad = rc.Pad(p.Len)
 }
 
-// handleReadAck takes a READ_(N)ACK: PSN is expected, and when another one is named beside it that one arrived.
+// handleReadAck processes a READ_(N)ACK: its PSN is the rPSN that the requester expects, and with a NACK syndrome its
+// SACK is the rPSN of an out-of-order response that arrived.
 func (r *Responder) handleReadAck(now vtime.Time, p *roce.Packet) {
 	var news bool
 	switch s := p.AETH.Syndrome; {
@@ -99,19 +101,19 @@ func (r *Responder) handleReadAck(now vtime.Time, p *roce.Packet) {
 	}
 }
 
-// handleTimeout sends the oldest READ response again, as a requester does with requests: IRN's responder has a timer of
-// its own (IRN 5.2). When the retries are spent it falls silent: a requester that is alive asks again (revive), and one
-// that is not, needs nothing.
+// handleTimeout retransmits the oldest unacknowledged READ response: IRN's responder has its own timer (IRN 5.2). When
+// its retries are spent the responder stops retransmitting until the requester repeats the READ request (revive).
 func (r *Responder) handleTimeout() {
 	if r.left == 0 || !r.out.busy() {
 		return
 	}
 	r.left--
-	r.timeouts++ // and no event: a Timeout event is the requester's
+	r.timeouts++ // no Timeout event: those report the requester's timer
 	r.out.timeout()
 }
 
-// revive follows a READ request that came again: the requester misses data.
+// revive is called for a duplicate READ request, by which the requester asks for missing data. It reloads the retries,
+// and retransmits from the oldest unacknowledged response if the timer is off.
 func (r *Responder) revive() {
 	if r.out.busy() && !r.out.rto.running {
 		r.out.timeout()

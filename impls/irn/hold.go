@@ -5,25 +5,26 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 )
 
-// hold keeps packets that came early and cannot be executed before their turn, by PSN. It takes what a window holds at
-// most, grows to the most that was ever kept at once, and is used again from then on.
+// hold keeps out-of-order packets that cannot be executed before all earlier packets, by PSN. It holds at most one
+// window. Its memory grows to the largest number of packets ever held at once, and is reused.
 type hold struct {
-	reach   int
-	slots   []int32 // by PSN, modulo their number: the index of a parcel, or 0
-	parcels []parcel
-	free    int32 // first of the list of unused parcels; parcel 0 is not used
+	reach   int      // PSNs that a window spans: the BDP cap
+	slots   []int32  // index in parcels of the packet with a PSN, at the PSN modulo len(slots); 0 if none
+	parcels []parcel // parcels[0] is not used
+	free    int32    // head of the list of unused parcels; 0 if empty
 }
 
-// parcel is a kept packet with a copy of its payload.
+// parcel is a held packet with a copy of its payload.
 type parcel struct {
 	pkt   roce.Packet
-	bytes []byte
-	next  int32
+	bytes []byte // buffer for the payload, reused
+	next  int32  // next unused parcel; meaningful in the free list only
 }
 
 func (h *hold) slot(p psn.PSN) *int32 { return &h.slots[int(p)&(len(h.slots)-1)] }
 
-// put copies a packet; none with its PSN is kept, and it is less than reach ahead of the oldest.
+// put stores a copy of p. No packet with its PSN is held, and p is less than reach PSNs ahead of the oldest held
+// packet.
 func (h *hold) put(p *roce.Packet) {
 	if h.slots == nil {
 		n := 64
@@ -47,7 +48,7 @@ func (h *hold) put(p *roce.Packet) {
 	*h.slot(p.PSN) = i
 }
 
-// find returns the packet that is kept with a PSN, or nil. It is valid until the next put.
+// find returns the held packet with PSN p, or nil. The result is valid until the next put.
 func (h *hold) find(p psn.PSN) *roce.Packet {
 	if h.slots == nil || *h.slot(p) == 0 {
 		return nil
@@ -58,7 +59,7 @@ func (h *hold) find(p psn.PSN) *roce.Packet {
 	return nil
 }
 
-// drop forgets the packet that is kept with a PSN, if there is one.
+// drop removes the held packet with PSN p, if any.
 func (h *hold) drop(p psn.PSN) {
 	if h.find(p) == nil {
 		return

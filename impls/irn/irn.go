@@ -44,8 +44,9 @@ func New(qp engine.QP, cfg Config, w Wire, mem engine.Memory) (*Requester, *Resp
 	return newRequester(qp, &cfg, &w, mem), newResponder(qp, &cfg, &w, mem), nil
 }
 
-// Lookups counts the operations for which a half needs its bitmaps: arrivals below one that was recorded before, which
-// are retransmissions, and retransmissions that it decided on. A NIC that has no bitmap on its chip waits for them.
+// Lookups counts the operations for which a half reads its bitmaps. Filled counts arrivals below the highest recorded
+// PSN, which are retransmissions; Collected counts retransmissions that the half decided on from SACKs. A NIC without
+// the bitmaps on its chip must fetch them for each.
 type Lookups struct{ Filled, Collected int64 }
 
 // Lookups returns the counts of the half so far.

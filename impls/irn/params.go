@@ -6,25 +6,25 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/param"
 )
 
-// Config is the parameters of the scheme, read.
+// Config holds the parsed parameters of the scheme.
 type Config struct {
-	Cap             int            // BDP cap: packets in flight at most, and bits of a bitmap
-	RTOLow, RTOHigh vtime.Duration // 0 when not given
-	RTT             vtime.Duration // round-trip time of the path; 0 when not told
-	RTON            int            // the low timeout counts when so many packets are in flight at most
+	Cap             int            // BDP cap: maximum number of packets in flight, and minimum size of a bitmap in bits
+	RTOLow, RTOHigh vtime.Duration // low and high timeout; 0 selects the default, see timeouts
+	RTT             vtime.Duration // round-trip time of the path; 0 if unknown
+	RTON            int            // maximum number of packets in flight for which the low timeout applies
 
-	rto rto
+	rto rto // stopped timer with the timeouts of the QP; set by New
 }
 
 // maxCap bounds the cap: a quarter of the span that PSN arithmetic allows would do, and memory bounds it before.
 const maxCap = 1 << 16
 
-// Params documents the parameters.
+// Params returns the parameters with their defaults.
 //
 // The paper's network has 40 Gb/s and a longest round trip of 24 us: a cap of about 110 packets, timeouts of 100 and
-// 320 us. None of these fits another network, so the defaults are others: a cap as large as the FaSR paper's, and the
-// QP's transport timer. A cap of one BDP leaves the link idle for a round trip after each loss, because packets that a
-// NACK has named stay in flight until the hole is filled; two BDPs keep it busy.
+// 320 us. These values fit no other network, so the defaults differ: the cap is that of the FaSR paper, and the timeout
+// is the QP's transport timer. A cap of one BDP leaves the link idle for a round trip after each loss, because packets
+// that a NACK has named count as in flight until the hole is filled; two BDPs keep the link busy.
 func Params() []engine.Param {
 	return []engine.Param{
 		{Name: "cap", Default: "500",
@@ -42,7 +42,7 @@ func Params() []engine.Param {
 	}
 }
 
-// Set gives one parameter its value; known is false for a name that is not of this scheme.
+// Set sets the parameter name; known is false if the scheme has no parameter of that name.
 func (c *Config) Set(name, value string) (known bool, err error) {
 	switch name {
 	case "cap":
@@ -61,8 +61,9 @@ func (c *Config) Set(name, value string) (known bool, err error) {
 	return true, err
 }
 
-// timeouts returns the two timeouts of a QP. What is given counts; then, when the round trip is told, 3 and 1.25 of it,
-// but not more than a timer that the QP has of its own; then the QP's transport timer for both.
+// timeouts returns the two timeouts of a QP. A given parameter has precedence. The high timeout defaults to 3 RTT if
+// the RTT is known and the QP has no RTO, else to the QP's transport timer. The low timeout defaults to 1.25 RTT if the
+// RTT is known, else to the high timeout, and never exceeds the high timeout.
 func (c *Config) timeouts(qp *engine.QP) rto {
 	t := rto{low: c.RTOLow, high: c.RTOHigh, n: c.RTON}
 	if t.high == 0 {

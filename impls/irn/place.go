@@ -7,10 +7,10 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/rc"
 )
 
-// placeEarly takes a packet before its turn and reports whether it did. IRN's NIC has no buffer for packets that wait:
-// what a packet carries in its own headers must be enough to place it (IRN 5.3). A request that needs the memory as it
-// is in its turn, READ or atomic, waits in the Read WQE buffer by its number. In a dialect whose packets do not say all
-// of where they go, as FaSR's, whose later WRITE packets leave out the R_Key, all wait; so do those of RC.
+// placeEarly takes an out-of-order packet and reports whether it did. IRN's NIC has no reorder buffer: the headers of
+// each packet must suffice to place it (IRN 5.3). A READ or atomic, which needs the memory content at its place in PSN
+// order, waits in the Read WQE buffer by its number. RC packets are held until they are expected, and so are all
+// packets of a dialect without complete addresses, such as FaSR's, whose later WRITE packets have no R_Key.
 func (r *Responder) placeEarly(p *roce.Packet, s *rc.Shape) bool {
 	own := p.Opcode.Class() == r.wire.Base.Class()
 	switch {
@@ -43,7 +43,8 @@ func (r *Responder) placeSend(p *roce.Packet, s *rc.Shape) bool {
 	return true
 }
 
-// placeWrite stores a packet of a WRITE to the address in its RETH. A last one with immediate needs its receive, too.
+// placeWrite stores a packet of a WRITE at the address in its RETH. The last packet of a WRITE with immediate also
+// needs the receive with its number.
 func (r *Responder) placeWrite(p *roce.Packet, s *rc.Shape) bool {
 	if rc.CheckEnabled(s, r.qp.Access) != rc.Fine || checkRest(p, s) != rc.Fine || !r.permits(p) {
 		return false
@@ -63,7 +64,7 @@ func (r *Responder) placeWrite(p *roce.Packet, s *rc.Shape) bool {
 	return true
 }
 
-// receive returns the posted receive with a number, or nil.
+// receive returns the posted receive with number sn, or nil.
 func (r *Responder) receive(sn uint32) *receive {
 	if i := int((sn - r.recvSN) & psn.Mask); i < r.receives.Len() {
 		return r.receives.At(i)
@@ -71,7 +72,7 @@ func (r *Responder) receive(sn uint32) *receive {
 	return nil
 }
 
-// park notes the completion of a receive, for the turn of its message.
+// park stores the completion of a receive in the receive, until pass releases it in PSN order.
 func (r *Responder) park(rr *receive, p *roce.Packet, s *rc.Shape) {
 	if !rr.done {
 		r.parked++

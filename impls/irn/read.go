@@ -8,33 +8,33 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// handleReadResponse takes a READ response, or the answer to an atomic, as a responder takes a request, and answers
-// each with a READ_(N)ACK: IRN adds it so that the responder can tell what is lost and count what is in flight (IRN
-// 5.2). Data that comes early is placed at once, since the requester knows by the rPSN what it is part of.
+// handleReadResponse processes a READ response, or the response to an atomic, as a responder processes a request. It
+// answers each with a READ_(N)ACK, which IRN adds so that the responder can detect losses and count the packets in
+// flight (IRN 5.2). Out-of-order data is placed at once, since the rPSN determines the READ and the offset.
 func (r *Requester) handleReadResponse(now vtime.Time, p *roce.Packet) {
 	what := r.in.arrive(p.PSN)
 	switch {
 	case what == beyond || what == old && r.sq.Reads == 0 && r.in.expected == r.qp.SendPSN:
-		r.ignored++ // nobody asked for it: before any READ there is nothing to answer
+		r.ignored++ // not requested: no READ has been sent yet
 	case what == old:
-		r.say.ack(r.in.expected, 0)
+		r.answers.ack(r.in.expected, 0)
 	case what == repeated:
-		r.say.nack(r.in.expected, p.PSN, 0)
+		r.answers.nack(r.in.expected, p.PSN, 0)
 	case !r.place(now, p, what):
 		r.ignored++
 	case what == early:
 		r.in.record(p.PSN, partly)
-		r.say.nack(r.in.expected, p.PSN, 0)
+		r.answers.nack(r.in.expected, p.PSN, 0)
 	default:
 		for r.in.pass(); r.in.code(r.in.expected) != absent; r.in.pass() {
 		}
-		r.say.ack(r.in.expected, 0)
+		r.answers.ack(r.in.expected, 0)
 		r.received(now)
 	}
 }
 
-// received follows data in order. When nothing but data is awaited it is progress; a request that is stuck is not
-// helped by it.
+// received is called after data in order has arrived. Data counts as progress only if no request is unacknowledged, so
+// that it does not reload the retries of a request that is stuck.
 func (r *Requester) received(now vtime.Time) {
 	if r.out.busy() {
 		r.finish(now)
@@ -43,8 +43,8 @@ func (r *Requester) received(now vtime.Time) {
 	}
 }
 
-// place stores one response. It reports false when the response is not one that was asked for; data in order of another
-// length than was asked for cannot be trusted at all, and asking again would bring the same.
+// place stores one response, and reports false if no outstanding READ or atomic has requested it. In-order data of an
+// unexpected length is fatal: it cannot be trusted, and a retry would bring the same length.
 func (r *Requester) place(now vtime.Time, p *roce.Packet, what arrival) bool {
 	w := r.sq.Fetch(p.PSN)
 	if w == nil || p.SO.SN != w.SN {

@@ -5,9 +5,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/rc"
 )
 
-// code is what the receiver knows of one PSN. The responder's bitmap has two bits for it, which say beside the arrival
-// whether the packet ends its message, so that the MSN can follow, and whether that message completes a receive (IRN
-// 5.3).
+// code is the receiver's record of one PSN, two bits of the responder's 2-bitmap. It tells whether the packet arrived,
+// whether it ends its message, so that the MSN can be updated, and whether that message completes a receive (IRN 5.3).
 type code uint8
 
 const (
@@ -17,7 +16,7 @@ const (
 	waiting code = 0b11 // arrived, the last of its message, with completion: SEND, WRITE with immediate
 )
 
-// codeOf returns how the 2-bitmap records a packet.
+// codeOf returns the code that the 2-bitmap records for a packet.
 func codeOf(s *rc.Shape) code {
 	switch {
 	case !s.Last:
@@ -34,33 +33,36 @@ func codeOf(s *rc.Shape) code {
 //	code       00  10  10  01  11  10
 //	           ^expected
 //
-// When 2 comes, expected moves to 8, the MSN by two, and the completion of 6, which was parked, is released.
+// When 2 arrives, expected moves to 8, the MSN increases by two, and the parked completion of 6 is released.
 
-// receiver is the receiving side of the scheme over one sequence space: a responder has one for requests, a requester
-// one for READ responses. It records what arrived and touches no data.
+// receiver is the receiving side of the scheme over one PSN space: a responder has one for requests, a requester one
+// for READ responses. It records arrivals and does not access packet data.
+//
+// Invariant: recorded PSNs are in [expected, expected+reach). expected itself is recorded only while a held packet with
+// that PSN cannot be executed, for lack of a receive.
 type receiver struct {
-	reach    int     // packets from expected on that it records, the BDP cap
-	expected psn.PSN // expectedSeq
-	b1, b2   bitmap  // the two bits of a code
-	held     int     // packets recorded
-	high     psn.PSN // the highest of them
+	reach    int     // PSNs from expected on that are accepted: the BDP cap
+	expected psn.PSN // lowest PSN not passed yet: expectedSeq of the published logic
+	b1, b2   bitmap  // high and low bit of the code of each PSN; zero outside the window
+	held     int     // PSNs recorded in the bitmaps
+	high     psn.PSN // highest PSN recorded; meaningful while held > 0
 
-	filled int64 // arrivals below one that was recorded: retransmissions, as far as a receiver can tell
+	filled int64 // arrivals at or below high while held > 0, which are retransmissions or reordered
 }
 
 func newReceiver(cfg *Config, first psn.PSN) receiver {
 	return receiver{reach: cfg.Cap, expected: first, b1: newBitmap(cfg.Cap), b2: newBitmap(cfg.Cap)}
 }
 
-// arrival is what a packet is to a receiver.
+// arrival is the class of a packet by its PSN.
 type arrival uint8
 
 const (
-	inOrder  arrival = iota // the expected one
-	early                   // ahead of it, and new
-	repeated                // ahead of it, and recorded already
-	old                     // before it
-	beyond                  // farther ahead than a correct sender can be
+	inOrder  arrival = iota // the expected PSN
+	early                   // after the expected PSN, not recorded
+	repeated                // after the expected PSN, already recorded
+	old                     // before the expected PSN
+	beyond                  // at least reach after the expected PSN, farther than a correct sender can be
 )
 
 // arrive classifies a packet.
@@ -97,7 +99,7 @@ func (r *receiver) code(p psn.PSN) (c code) {
 	return c
 }
 
-// record notes a packet that came early.
+// record records an early packet.
 func (r *receiver) record(p psn.PSN, c code) {
 	if c&0b10 != 0 {
 		r.b1.set(p)
@@ -111,7 +113,7 @@ func (r *receiver) record(p psn.PSN, c code) {
 	r.held++
 }
 
-// pass moves past the expected packet, recorded or not.
+// pass moves expected to the next PSN and clears the record of the old one, if any.
 func (r *receiver) pass() {
 	if r.code(r.expected) != absent {
 		r.b1.clear(r.expected)

@@ -8,38 +8,38 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/ring"
 )
 
-// Requester turns work requests into request packets, and takes READ responses.
+// Requester turns work requests into request packets, and processes READ responses.
 //
-// It is the sending side for requests (out, sPSN) and the receiving side for READ responses (in, rPSN). What every
-// packet needs comes first, as in package gbn.
+// It is the sending side for requests (out, sPSN) and the receiving side for READ responses (in, rPSN). The fields used
+// for every packet come first, as in package gbn.
 type Requester struct {
-	failed bool // error state: silent for ever
-	retry  retry
-	wire   *Wire
-	mem    engine.Memory
-	sq     rc.SendQueue
-	out    sender
-	say    answers // about READ responses
-	events ring.Ring[engine.Event]
-	qp     engine.QP
-	in     receiver
-	word   [8]byte // what an atomic found, on its way to memory
+	failed  bool // error state: nothing is sent any more
+	retry   retry
+	wire    *Wire
+	mem     engine.Memory
+	sq      rc.SendQueue
+	out     sender
+	answers answers // READ_(N)ACKs to be sent
+	events  ring.Ring[engine.Event]
+	qp      engine.QP
+	in      receiver
+	word    [8]byte // buffer for the result of an atomic, in memory's byte order
 
-	ignored int64 // responses that fit nothing outstanding
+	ignored int64 // packets dropped because they answer no outstanding request
 }
 
 func newRequester(qp engine.QP, cfg *Config, w *Wire, mem engine.Memory) *Requester {
 	return &Requester{
 		wire: w, qp: qp, mem: mem,
-		sq:    rc.NewSendQueue(qp.SendPSN),
-		out:   newSender(cfg, qp.SendPSN),
-		in:    newReceiver(cfg, qp.SendPSN),
-		say:   answers{limit: cfg.Cap},
-		retry: retry{Retry: rc.NewRetry(&qp)},
+		sq:      rc.NewSendQueue(qp.SendPSN),
+		out:     newSender(cfg, qp.SendPSN),
+		in:      newReceiver(cfg, qp.SendPSN),
+		answers: answers{limit: cfg.Cap},
+		retry:   retry{Retry: rc.NewRetry(&qp)},
 	}
 }
 
-// Post implements engine.Requester. The request gets its PSNs when its first packet is made.
+// Post implements engine.Requester. PSNs are assigned when the first packet of the request is built.
 func (r *Requester) Post(_ vtime.Time, wr engine.WorkRequest) error {
 	if r.failed {
 		return engine.ErrQPState
@@ -69,13 +69,13 @@ func (r *Requester) HandlePacket(now vtime.Time, p *roce.Packet) {
 	}
 }
 
-// PollTransmit implements engine.Engine: answers first, because the peer waits for them; then what is to be sent again,
-// and then what is new.
+// PollTransmit implements engine.Engine: answers first, because the peer waits for them; then retransmissions, and then
+// new packets.
 func (r *Requester) PollTransmit(now vtime.Time, p *roce.Packet) bool {
 	if r.failed {
 		return false
 	}
-	if x, ok := r.say.queue.Pop(); ok {
+	if x, ok := r.answers.queue.Pop(); ok {
 		*p = x.readPacket(r.wire, &r.qp)
 		return true
 	}
@@ -86,19 +86,19 @@ func (r *Requester) PollTransmit(now vtime.Time, p *roce.Packet) bool {
 	return true
 }
 
-// transmit makes the next packet, if one can go.
+// transmit fills p with the next request packet, and reports false if none can be sent.
 func (r *Requester) transmit(now vtime.Time, p *roce.Packet) bool {
 	switch {
 	case r.out.doRetransmit:
 		at := r.out.retransmit()
 		r.build(p, r.sq.Owner(at), at)
 		if at == r.out.una {
-			r.out.rto.restart(now) // from here on it is this copy whose answer is awaited
+			r.out.rto.restart(now) // the timeout counts from the newest copy of the oldest packet
 		}
 		return true
-	case r.retry.ask && r.asked() != nil:
-		r.retry.ask = false
-		w := r.asked()
+	case r.retry.resendRead && r.awaitedRead() != nil:
+		r.retry.resendRead = false
+		w := r.awaitedRead()
 		r.build(p, w, w.First)
 		return true
 	case !r.out.room():
@@ -112,13 +112,13 @@ func (r *Requester) transmit(now vtime.Time, p *roce.Packet) bool {
 	return true
 }
 
-// asked returns the READ or atomic whose data is awaited next, or nil.
-func (r *Requester) asked() *rc.Request { return r.sq.Fetch(r.in.expected) }
+// awaitedRead returns the READ or atomic whose data is awaited next, or nil.
+func (r *Requester) awaitedRead() *rc.Request { return r.sq.Fetch(r.in.expected) }
 
 // PollEvent implements engine.Engine.
 func (r *Requester) PollEvent() (engine.Event, bool) { return r.events.Pop() }
 
-// Flush implements engine.Engine: what is left completes in order.
+// Flush implements engine.Engine: the remaining requests complete in order.
 func (r *Requester) Flush(vtime.Time) {
 	r.failed = true
 	r.out.rto.stop()

@@ -11,39 +11,42 @@ import (
 
 // Responder executes requests and sends READ responses.
 //
-// It is the receiving side for requests (in, sPSN) and the sending side for READ responses (out, rPSN). A packet that
-// comes early is placed in memory at once when it says where it goes (place.go), and otherwise kept until its turn;
-// what the application sees, and the MSN, follow in order (execute.go).
+// It is the receiving side for requests (in, sPSN) and the sending side for READ responses (out, rPSN). An out-of-order
+// packet is placed in memory at once if it carries its complete address (place.go), and otherwise held until it is
+// expected. Completions and the MSN follow in PSN order (execute.go).
 //
-// What every packet needs comes first, as in package gbn.
+// The fields used for every packet come first, as in package gbn.
 type Responder struct {
 	state    rc.State
 	msn      psn.MSN // requests completed
-	recvSN   uint32  // recv_WQE_SN of the oldest receive
+	recvSN   uint32  // recv_WQE_SN of the oldest receive in receives; modulo 2^24
 	wire     *Wire
 	mem      engine.Memory
 	in       receiver
 	msg      message
-	say      answers // about requests
+	answers  answers // ACKs, NACKs and NAKs of requests to be sent
 	events   ring.Ring[engine.Event]
 	qp       engine.QP
 	hold     hold
-	fetches  rc.Fetches // by read_WQE_SN
+	fetches  rc.Fetches // READs and atomics with unacknowledged responses, by read_WQE_SN
 	out      sender
-	receives ring.Ring[receive]
-	parked   int     // receives that are complete before their turn
-	left     uint8   // timeouts of READ responses that may still come before they are given up
-	word     [8]byte // the new value of an atomic on its way to memory
+	receives ring.Ring[receive] // posted receives, oldest first
+	parked   int                // receives with done set; 0 <= parked <= receives.Len()
+	left     uint8              // retries left for timeouts of READ responses; at most RetryCount
+	word     [8]byte            // buffer for the new value of an atomic, in memory's byte order
 
-	duplicates, dropped, ignored, timeouts int64
+	duplicates int64 // requests with a PSN before the expected one
+	dropped    int64 // out-of-order requests that could not be placed
+	ignored    int64 // packets of another kind, for another state, or outside the window
+	timeouts   int64 // timeouts of READ responses
 }
 
-// receive is a posted receive. Its completion is parked here when the last packet of its message came early, until the
-// messages before are complete: a premature CQE (IRN 5.3).
+// receive is a posted receive. If the last packet of its message was placed early, its completion is parked here until
+// all earlier messages are complete: a premature CQE (IRN 5.3).
 type receive struct {
 	engine.ReceiveRequest
-	done bool
-	cqe  engine.Event // Len is that of the last packet
+	done bool         // cqe is set
+	cqe  engine.Event // completion; its Len is that of the last packet until pass adds the others
 }
 
 func newResponder(qp engine.QP, cfg *Config, w *Wire, mem engine.Memory) *Responder {
@@ -51,7 +54,7 @@ func newResponder(qp engine.QP, cfg *Config, w *Wire, mem engine.Memory) *Respon
 		wire: w, qp: qp, mem: mem,
 		in:      newReceiver(cfg, qp.RecvPSN),
 		out:     newSender(cfg, qp.RecvPSN),
-		say:     answers{limit: cfg.Cap},
+		answers: answers{limit: cfg.Cap},
 		hold:    hold{reach: cfg.Cap},
 		fetches: rc.NewFetches(qp.RecvPSN),
 		left:    qp.RetryCount,
@@ -83,26 +86,26 @@ func (r *Responder) HandlePacket(now vtime.Time, p *roce.Packet) {
 	}
 }
 
-// handleRequest takes a request by its PSN. Every arrival is answered: in order by an ACK, early by a NACK, and a
-// duplicate by an ACK of what is expected (IRN 3.1).
+// handleRequest processes a request by its PSN. A packet in order is answered by an ACK, an out-of-order packet that is
+// taken by a NACK, and a duplicate by an ACK up to the expected PSN (IRN 3.1).
 func (r *Responder) handleRequest(p *roce.Packet, s *rc.Shape) {
 	switch what := r.in.arrive(p.PSN); what {
 	case inOrder:
 		r.take(p, s)
 	case early:
-		// What would not be fine in its turn is not taken out of turn either: it stays missing, comes again, and is
-		// judged then. That holds for a SEND without a receive, too, which draws an RNR NAK only in order.
+		// A packet that would be refused in order is not placed early either: it stays missing, is retransmitted, and
+		// is checked then. The same holds for a SEND without a receive, which draws an RNR NAK only in order.
 		if !r.placeEarly(p, s) {
 			r.dropped++
 			return
 		}
 		r.in.record(p.PSN, codeOf(s))
-		r.say.nack(r.in.expected, p.PSN, r.msn)
+		r.answers.nack(r.in.expected, p.PSN, r.msn)
 	case repeated:
-		r.say.nack(r.in.expected, p.PSN, r.msn)
+		r.answers.nack(r.in.expected, p.PSN, r.msn)
 	case old:
 		r.duplicates++
-		r.say.ack(r.in.expected, r.msn)
+		r.answers.ack(r.in.expected, r.msn)
 		if s.Kind >= rc.Read {
 			r.revive()
 		}
@@ -111,9 +114,9 @@ func (r *Responder) handleRequest(p *roce.Packet, s *rc.Shape) {
 	}
 }
 
-// take executes the expected packet, and then whatever came early behind it.
+// take executes the expected packet, and then the recorded packets that follow it without a gap.
 func (r *Responder) take(p *roce.Packet, s *rc.Shape) {
-	r.hold.drop(p.PSN) // a copy that was kept and could not be executed
+	r.hold.drop(p.PSN) // a held copy that could not be executed
 	if !r.accept(p, s) || !r.pass(codeOf(s)) {
 		return
 	}
@@ -130,15 +133,15 @@ func (r *Responder) take(p *roce.Packet, s *rc.Shape) {
 			return
 		}
 	}
-	r.say.ack(r.in.expected, r.msn)
+	r.answers.ack(r.in.expected, r.msn)
 }
 
-// PollTransmit implements engine.Engine: answers first, then READ responses to be sent again, then new ones.
+// PollTransmit implements engine.Engine: answers first, then retransmitted READ responses, then new ones.
 func (r *Responder) PollTransmit(now vtime.Time, p *roce.Packet) bool {
 	if r.state == rc.Flushed {
 		return false
 	}
-	if x, ok := r.say.queue.Pop(); ok {
+	if x, ok := r.answers.queue.Pop(); ok {
 		*p = x.packet(r.wire, &r.qp)
 		return true
 	}
@@ -161,7 +164,7 @@ func (r *Responder) PollTimer() (vtime.Time, bool) {
 // PollEvent implements engine.Engine.
 func (r *Responder) PollEvent() (engine.Event, bool) { return r.events.Pop() }
 
-// Flush implements engine.Engine. When this half failed by itself, its NAK, which tells the peer, still goes out.
+// Flush implements engine.Engine. If this half has rejected a request, its NAK is still sent.
 func (r *Responder) Flush(vtime.Time) {
 	if r.state == rc.Rejected {
 		return
@@ -171,8 +174,8 @@ func (r *Responder) Flush(vtime.Time) {
 	r.flushReceives(engine.StatusFlushed)
 }
 
-// flushReceives completes what is posted and not completed (IBTA 10.3.1). When a SEND was being placed its receive, the
-// oldest, completes with s.
+// flushReceives completes all posted receives with StatusFlushed (IBTA 10.3.1). If a SEND was being placed, its
+// receive, the oldest, completes with s instead.
 func (r *Responder) flushReceives(s engine.Status) {
 	if r.msg.kind != rc.Send {
 		s = engine.StatusFlushed

@@ -8,15 +8,15 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/rc"
 )
 
-// retry is how far recovery may go before the QP fails.
+// retry is the state of retries since una last moved. Every move of una resets it.
 type retry struct {
 	rc.Retry
-	ask bool // the request of the oldest READ goes once more
+	resendRead bool // the READ or atomic whose data is awaited next is to be requested again
 }
 
-// handleTimeout acts on the timer: the oldest packet goes again, and the search for holes follows from there. When all
-// is acknowledged and the data of a READ is missing, its request goes again: it is the peer that repeats data, but a
-// peer that has given up, or is gone, can only be found out by asking.
+// handleTimeout acts on an expiry of the timer: the oldest packet is retransmitted, and the search for holes continues
+// from there. If all requests are acknowledged and the data of a READ is missing, the READ request is retransmitted:
+// the peer retransmits data by its own timer, but only a request reveals a peer that has spent its retries or is gone.
 func (r *Requester) handleTimeout(now vtime.Time) {
 	if !r.retry.Spend() {
 		r.fail(now, engine.StatusRetryExceeded)
@@ -26,12 +26,12 @@ func (r *Requester) handleTimeout(now vtime.Time) {
 	if r.out.busy() {
 		r.out.timeout()
 	} else {
-		r.retry.ask = r.asked() != nil
+		r.retry.resendRead = r.awaitedRead() != nil
 	}
 }
 
-// handleRNR waits at least as long as the peer asked for and then sends p again, and what came behind it without being
-// taken. A copy of the NAK that arrives during the wait changes nothing (IBTA 9.7.5.2.8).
+// handleRNR waits at least as long as the RNR NAK of p asks for and then retransmits p and all later packets that no
+// NACK has named. A copy of the NAK that arrives during the wait is ignored (IBTA 9.7.5.2.8).
 func (r *Requester) handleRNR(now vtime.Time, p psn.PSN, t roce.RNRTimer) {
 	if r.out.ack(p) {
 		r.progress(now)

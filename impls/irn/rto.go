@@ -2,18 +2,18 @@ package irn
 
 import "github.com/rdma-gauntlet/gauntlet/harness/vtime"
 
-// rto is the retransmission timer of a sender. It has two values: the low one counts when few packets (N) are in
+// rto is the retransmission timer of a sender. It has two timeouts: the low one applies while at most n packets are in
 // flight, which may draw no NACK at all and whose spurious retransmission is cheap; the high one otherwise (IRN 3.1).
 //
-// It is armed with the low value; when more than n packets are in flight at its expiry, it goes on to the high one. The
-// zero rto never runs.
+// The timer is armed with the low timeout; if more than n packets are in flight at its expiry, it is extended to the
+// high one. The zero rto never runs.
 type rto struct {
-	low, high vtime.Duration
-	n         int
+	low, high vtime.Duration // low <= high; high is 0 if the sender has no timer
+	n         int            // maximum number of packets in flight for the low timeout
 
-	at      vtime.Time // meaningful while running
+	at      vtime.Time // deadline; meaningful while running
 	running bool
-	quick   bool // at is the low one
+	quick   bool // at is the deadline of the low timeout, and low < high
 }
 
 // start arms the timer unless it runs already.
@@ -29,7 +29,7 @@ func (t *rto) restart(now vtime.Time) {
 	t.at = now.Add(t.low)
 }
 
-// wait arms the timer for twice its time: for what the other end repeats by a timer of its own.
+// wait arms the timer with twice the high timeout, for READ data that the peer retransmits by its own timer.
 func (t *rto) wait(now vtime.Time) {
 	t.running, t.quick = t.high > 0, false
 	t.at = now.Add(2 * t.high)
@@ -38,7 +38,7 @@ func (t *rto) wait(now vtime.Time) {
 // stop turns the timer off.
 func (t *rto) stop() { t.running, t.quick = false, false }
 
-// deadline returns when expired wants to be called; Never when the timer is off.
+// deadline returns the time at which expired is to be called; Never if the timer is off.
 func (t *rto) deadline() vtime.Time {
 	if !t.running {
 		return vtime.Never
@@ -46,7 +46,7 @@ func (t *rto) deadline() vtime.Time {
 	return t.at
 }
 
-// expired reports whether a timeout has come, and turns the timer off with it.
+// expired reports whether the timer has expired at now, and if so turns it off.
 func (t *rto) expired(now vtime.Time, inFlight int) bool {
 	if t.running && t.at <= now && t.quick && inFlight > t.n {
 		t.quick = false

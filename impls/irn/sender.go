@@ -2,59 +2,61 @@ package irn
 
 import "github.com/rdma-gauntlet/gauntlet/harness/psn"
 
-// sender is the sending side of the scheme over one sequence space: a requester has one for requests (sPSN), a
-// responder one for READ responses (rPSN). It decides what is sent and makes no packet.
+// sender is the sending side of the scheme over one PSN space: a requester has one for requests (sPSN), a responder one
+// for READ responses (rPSN). It chooses the PSN to send and builds no packets.
 //
-// Every packet that arrives out of order draws a NACK, which says which packet the receiver expects and which one
-// arrived. The first NACK or a timeout makes the sender retransmit the expected packet, and with it recovery begins:
-// the lost packets are retransmitted one after the other, and when there are none left, new packets go on as BDP-FC
-// allows (IRN 3.1). A packet is lost when it is not acknowledged and a later one is. Recovery ends when everything that
-// had been sent by the last retransmission is acknowledged.
+// Every out-of-order packet draws a NACK, which carries the expected PSN and the PSN that arrived. The first NACK or a
+// timeout makes the sender retransmit the expected packet, which begins recovery: the lost packets are retransmitted
+// one after the other, and when none is left, new packets are sent as BDP-FC allows (IRN 3.1). A packet is lost if it
+// is not acknowledged and a later one is. Recovery ends when all packets sent before the last retransmission are
+// acknowledged.
 //
 // Example, packets 0 to 9 in flight of which 2, 5 and 9 are lost:
 //
 //	NACK(2, sack 3)           una 2, lost 3: 2 is retransmitted, recovery begins, recoverSN 9
-//	NACK(2, sack 4)           nothing below 4 is missing that was not sent again: new packets go on
+//	NACK(2, sack 4)           all missing packets below 4 have been retransmitted: new packets are sent
 //	NACK(2, sack 6)           lost 6: 5 is a hole and is retransmitted, recoverSN is the newest packet now
 //	NACK(2, sack 7), (2, 8)   no hole behind 5; nothing above 9 is acknowledged, so 9 is not lost yet
 //	ACK of 4                  una 5, which was retransmitted already
 //	ACK of 8                  una 9: the NACKs of newer packets find it, or the timer
 //
-// The names in the comments of the fields are those of the authors' published logic, which settles what the paper
-// leaves open.
+// The names in the comments of the fields are those of the authors' published logic, which settles questions that the
+// paper leaves open.
+//
+// Invariant: una <= next and next-una <= cap; una <= lost, searched and timedOut.
 type sender struct {
-	cap  int     // BDP-FC: packets in flight at most
-	next psn.PSN // nextSNtoSend: the next PSN never sent
-	una  psn.PSN // lastAckedPsn: in the notation of the published logic the oldest PSN that is not acknowledged
+	cap  int     // BDP-FC: maximum number of packets in flight
+	next psn.PSN // lowest PSN never sent: nextSNtoSend
+	una  psn.PSN // oldest PSN not acknowledged: lastAckedPsn
 	rto  rto
 
-	sacked bitmap
-	lost   psn.PSN // what is not in sacked and before it is lost: the highest PSN that a NACK named
-	clean  psn.PSN // where the search for the next hole goes on: between retx and it there is none
-	doubt  psn.PSN // what was sent before the last timeout, of which nothing need be known
+	sacked   bitmap  // PSNs of [una, next) that NACKs named as arrived
+	lost     psn.PSN // highest PSN that a NACK named, or una; PSNs before it that are not in sacked are lost
+	searched psn.PSN // the search for the next hole continues here; between retx and searched there is no hole
+	timedOut psn.PSN // next at the last timeout; in recovery, PSNs before it count as lost without a SACK
 
 	inRecovery   bool
-	doRetransmit bool    // retx waits to be sent
-	retx         psn.PSN // retransmitSN: the newest retransmission, sent or waiting
-	recoverSN    psn.PSN // newest PSN sent when a retransmission last left
+	doRetransmit bool    // retx is to be sent next
+	retx         psn.PSN // newest retransmission, sent or to be sent: retransmitSN
+	recoverSN    psn.PSN // newest PSN sent at the time of the last retransmission; recovery ends when una passes it
 
-	collected int64 // retransmissions that NACKs and the bitmap told
+	collected int64 // retransmissions decided on from NACKs and the bitmap
 }
 
 func newSender(cfg *Config, first psn.PSN) sender {
 	return sender{cap: cfg.Cap, next: first, una: first, rto: cfg.rto, sacked: newBitmap(cfg.Cap), lost: first,
-		clean: first.Next(),
-		doubt: first, retx: first, recoverSN: first.Prev()}
+		searched: first.Next(),
+		timedOut: first, retx: first, recoverSN: first.Prev()}
 }
 
 // busy reports whether anything is unacknowledged.
 func (s *sender) busy() bool { return s.una != s.next }
 
-// inFlight is how many packets are unacknowledged, those that a NACK named included.
+// inFlight returns the number of packets not acknowledged cumulatively, including those that a NACK named.
 func (s *sender) inFlight() int { return s.next.Sub(s.una) }
 
-// room reports whether BDP-FC takes a new packet: fewer packets are in flight than the cap, the bandwidth-delay product
-// of the longest path in packets (IRN 3.2).
+// room reports whether BDP-FC allows a new packet: fewer packets are in flight than the cap, the bandwidth-delay
+// product of the longest path in packets (IRN 3.2).
 func (s *sender) room() bool { return s.inFlight() < s.cap }
 
 // holds reports whether p was sent and is not acknowledged.
@@ -63,15 +65,15 @@ func (s *sender) holds(p psn.PSN) bool { return p.In(s.una, s.next) }
 // missing returns the first PSN from p on that no NACK has named.
 func (s *sender) missing(p psn.PSN) psn.PSN { return s.sacked.nextClear(p, s.next) }
 
-// sent notes that next has left, and returns its PSN.
+// sent returns next and advances it: the caller sends the packet with the returned PSN.
 func (s *sender) sent() psn.PSN {
 	p := s.next
 	s.next = p.Next()
 	return p
 }
 
-// retransmit returns the packet that waits to be sent again; the caller sends it. Retransmissions do not ask for room:
-// they are in flight already.
+// retransmit returns the PSN to be retransmitted; the caller sends the packet. Retransmissions do not need room: their
+// packets already count as in flight.
 func (s *sender) retransmit() psn.PSN {
 	p := s.retx
 	s.inRecovery = s.inRecovery || p == s.una
@@ -81,72 +83,73 @@ func (s *sender) retransmit() psn.PSN {
 	return p
 }
 
-// search looks for the next hole behind the newest retransmission: a packet that is not acknowledged, with one above it
-// that is. Each is found once in a recovery, because the search never turns back; and it does not go again over what it
-// has seen, or each NACK would cost a walk over the window.
+// search looks for the next hole after the newest retransmission: a packet that is not acknowledged, while a later one
+// is. The search never moves back, so that each hole is found once in a recovery, and a NACK does not cost a walk over
+// the whole window.
 func (s *sender) search() {
-	if !s.clean.Less(s.lost) {
+	if !s.searched.Less(s.lost) {
 		return
 	}
-	if s.clean = s.sacked.nextClear(s.clean, s.lost); s.clean != s.lost {
-		s.aim(s.clean)
+	if s.searched = s.sacked.nextClear(s.searched, s.lost); s.searched != s.lost {
+		s.queue(s.searched)
 		s.collected++
 	}
 }
 
-// aim makes p the one to be sent again.
-func (s *sender) aim(p psn.PSN) { s.retx, s.clean, s.doRetransmit = p, p.Next(), true }
+// queue makes p the packet to be retransmitted next.
+func (s *sender) queue(p psn.PSN) { s.retx, s.searched, s.doRetransmit = p, p.Next(), true }
 
-// head makes the oldest packet the one to be sent again.
-func (s *sender) head() { s.aim(s.una) }
+// queueUna makes the oldest unacknowledged packet the one to be retransmitted next.
+func (s *sender) queueUna() { s.queue(s.una) }
 
-// ack takes a cumulative acknowledgement of everything before cum and reports whether it was news.
+// ack processes a cumulative acknowledgement of all PSNs before cum, and reports whether it moved una.
 func (s *sender) ack(cum psn.PSN) (news bool) {
 	if news = s.advance(cum); !news {
 		return false
 	}
 	if s.leave(); !s.inRecovery {
-		s.doRetransmit = false // what a timeout or a NACK wanted has arrived
+		s.doRetransmit = false // the packet queued by a timeout or a NACK has arrived
 		return true
 	}
 	s.partial()
 	return true
 }
 
-// nack takes a NACK: everything before cum arrived, cum is missing, and p arrived. It reports whether cum was news.
+// nack processes a NACK: all PSNs before cum arrived, cum is missing, and p arrived. It reports whether it moved una.
 func (s *sender) nack(cum, p psn.PSN) (news bool) {
 	news = s.advance(cum)
 	s.mark(p)
 	s.leave()
 	switch {
 	case !s.inRecovery && cum == s.una && s.busy():
-		// The published logic waits for a second NACK when the first moves lastAckedPsn, which happens when an ACK was
-		// lost. The paper does not, and without more packets there would be none.
+		// If the first NACK moves lastAckedPsn, because an ACK was lost, the published logic waits for a second NACK.
+		// The paper does not, and without further packets there is no second NACK.
 		if !s.doRetransmit {
 			s.collected++
 		}
-		s.head()
+		s.queueUna()
 	case s.inRecovery && news:
 		s.partial()
 	}
 	return news
 }
 
-// advance moves una to cum.
+// advance moves una to cum, and reports false if cum is not in (una, next].
 func (s *sender) advance(cum psn.PSN) bool {
 	if n := cum.Sub(s.una); n <= 0 || n > s.inFlight() {
 		return false
 	}
-	if s.una.Less(s.lost) { // otherwise no NACK has named any
+	if s.una.Less(s.lost) { // otherwise sacked is empty
 		s.sacked.clearRange(s.una, cum)
 	}
 	s.una = cum
-	s.lost, s.doubt, s.clean = psn.Max(s.lost, cum), psn.Max(s.doubt, cum), psn.Max(s.clean, cum)
+	s.lost, s.timedOut, s.searched = psn.Max(s.lost, cum), psn.Max(s.timedOut, cum), psn.Max(s.searched, cum)
 	return true
 }
 
-// mark notes that p arrived, out of order. In recovery, a retransmission of p that still waits is cancelled, and the
-// hole behind it is looked for; and when nothing waits and p is the highest, the holes below it are news.
+// mark records that p arrived out of order. In recovery, if p is queued for retransmission, the retransmission is
+// cancelled and the next hole is searched; if none is queued and p is the highest PSN named so far, there may be new
+// holes below p.
 func (s *sender) mark(p psn.PSN) {
 	if !s.holds(p) || p == s.una {
 		return
@@ -165,40 +168,40 @@ func (s *sender) mark(p psn.PSN) {
 	}
 }
 
-// leave ends recovery when the cumulative acknowledgement passes the recovery sequence: the newest packet that had been
-// sent when the last retransmission left (IRN 3.1).
+// leave ends recovery if una has passed the recovery sequence: the newest packet sent before the last retransmission
+// (IRN 3.1).
 func (s *sender) leave() {
 	if s.inRecovery && s.recoverSN.Less(s.una) {
 		s.inRecovery, s.doRetransmit = false, false
 	}
 }
 
-// partial follows an acknowledgement that moves una and does not end recovery. When the new una is lost it is
-// retransmitted, unless it has been already: "Any subsequent packet is considered lost only if another packet with a
+// partial is called after an acknowledgement that moves una and does not end recovery. If the new una is lost, it is
+// retransmitted unless it has been already: "Any subsequent packet is considered lost only if another packet with a
 // higher sequence number has been selectively acked" (IRN 3.1). After a timeout there may be no such packet, because
-// all was lost, and what had been sent before it is taken for lost, too.
+// the whole window was lost, so packets sent before the timeout are taken for lost, too.
 func (s *sender) partial() {
 	known := s.una.Less(s.lost)
 	switch {
-	case (known || s.una.Less(s.doubt)) && (s.retx.Less(s.una) || s.retx == s.una && s.doRetransmit):
-		s.head()
+	case (known || s.una.Less(s.timedOut)) && (s.retx.Less(s.una) || s.retx == s.una && s.doRetransmit):
+		s.queueUna()
 		if known {
 			s.collected++
 		}
 	case s.retx.Less(s.una):
-		s.doRetransmit = false // what waited has arrived
+		s.doRetransmit = false // the queued packet has arrived
 	}
 }
 
-// timeout sends the oldest packet again.
+// timeout queues the oldest unacknowledged packet for retransmission.
 func (s *sender) timeout() {
-	s.doubt = s.next
-	s.head()
+	s.timedOut = s.next
+	s.queueUna()
 }
 
-// restart sends everything again that no NACK has named: after an RNR wait, because what came behind the refused packet
-// was dropped when it needed a receive too.
+// restart queues all packets that no NACK has named for retransmission. It is used after an RNR NAK, because packets
+// after the refused one were dropped if they needed a receive too.
 func (s *sender) restart() {
 	s.lost = s.next
-	s.head()
+	s.queueUna()
 }

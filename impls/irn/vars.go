@@ -5,10 +5,10 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/rc"
 )
 
-// rdNames are the names of what is shown of the sender of READ responses.
+// rdNames are the names of the variables of the sender of READ responses.
 var rdNames = engine.Prefixed("rd_", (&sender{}).vars(nil))
 
-// vars appends the state of a sender, by the names of the published logic.
+// vars appends the state of a sender, under the names of the published logic.
 func (s *sender) vars(list []engine.Var) []engine.Var {
 	return append(list,
 		engine.Var{Name: "next_sn_to_send", Value: int64(s.next), IsPSN: true},
@@ -20,7 +20,8 @@ func (s *sender) vars(list []engine.Var) []engine.Var {
 		engine.Var{Name: "quick_timeout", Value: engine.Flag(s.rto.quick)})
 }
 
-// Vars implements engine.Inspector. "rd_" are those of the READ responses. No name occurs in both halves.
+// Vars implements engine.Inspector. Names with the prefix "rd_" belong to READ responses. No name occurs in both
+// halves.
 func (r *Requester) Vars(list []engine.Var) []engine.Var {
 	list = r.out.vars(list)
 	return append(list,
@@ -47,10 +48,10 @@ func (r *Responder) Vars(list []engine.Var) []engine.Var {
 		engine.Var{Name: "failed", Value: engine.Flag(r.state != rc.Ready)})
 }
 
-// shownCodes is how many codes fit a variable.
+// shownCodes is the number of codes that fit into a variable.
 const shownCodes = 31
 
-// codes returns the first codes of the bitmap, two bits each, the lowest those of the expected PSN.
+// codes returns the first codes of the bitmap, two bits each, with that of the expected PSN in the lowest bits.
 func (r *receiver) codes() (v int64) {
 	if r.held == 0 {
 		return 0
