@@ -8,11 +8,11 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/rc"
 )
 
-// handleAnswer takes an ACK, a NAK, a SACK or an FNACK of requests.
+// handleAnswer processes an ACK, a NAK, a SACK or an FNACK of requests.
 func (r *Requester) handleAnswer(now vtime.Time, p *roce.Packet) {
 	s := p.AETH.Syndrome
-	// An ACK is about a PSN that is sent and not acknowledged, or a ghost: but the peer's ACK of the newest one may
-	// answer a READ request that was asked for once more, and shows that the peer is alive.
+	// An ACK of a PSN that is not outstanding is a ghost, with one exception: while only READ data is awaited, an ACK
+	// of the newest PSN may answer a retransmitted READ request, and shows that the peer is alive.
 	if !r.out.holds(p.PSN) {
 		if p.Opcode == roce.Acknowledge && s.IsACK() && p.PSN.Next() == r.out.unack && !r.out.busy() && r.sq.Reads > 0 {
 			r.retry.Left = r.qp.RetryCount
@@ -37,8 +37,8 @@ func (r *Requester) handleAnswer(now vtime.Time, p *roce.Packet) {
 	}
 }
 
-// take lets the sender act on an answer, and completes what it acknowledges. When something is to be sent again it is
-// that whose answer is awaited: the timer stands until it has left, which may be long after now when the line is busy.
+// take passes an answer to the sender, and completes the requests that the answer acknowledges. If packets are to be
+// retransmitted, the timer is stopped until the first of them is sent, which may be long after now if the link is busy.
 func (r *Requester) take(now vtime.Time, x *answer) {
 	news, again := r.out.take(x)
 	if news {
@@ -49,25 +49,26 @@ func (r *Requester) take(now vtime.Time, x *answer) {
 	}
 }
 
-// advance acknowledges everything before upTo.
+// advance acknowledges all PSNs before upTo.
 func (r *Requester) advance(now vtime.Time, upTo psn.PSN) {
 	if r.out.ack(upTo) {
 		r.progress(now)
 	}
 }
 
-// progress follows every move of UNACK: the retry counters are loaded again, and a wait for a receive is over. READ
-// responses in order do the same when nothing but their data is awaited; a request that is stuck is not helped by them.
+// progress is called after every move of UNACK. It reloads the retry counters and ends an RNR wait. READ data in order
+// also counts as progress if no request is unacknowledged, so that it does not reload the retries of a request that is
+// stuck.
 func (r *Requester) progress(now vtime.Time) {
 	r.retry = rc.NewRetry(&r.qp)
 	r.stamps.forget(r.out.unack)
 	r.finish(now)
 }
 
-// finish completes what is done, and starts the timer again while something is awaited.
+// finish completes the finished requests, and restarts the timer while an acknowledgement or READ data is awaited.
 func (r *Requester) finish(now vtime.Time) {
 	for r.sq.Begun > 0 && r.sq.At(0).Done(r.out.unack, r.placed) {
-		// a READ that was to be asked for again, and whose data have come first
+		// The request may be a READ queued for retransmission whose data has arrived meanwhile.
 		r.out.retx.forget(r.sq.At(0).Last.Next())
 		r.sq.Complete(engine.StatusSuccess, &r.events)
 	}
@@ -82,8 +83,8 @@ func (r *Requester) finish(now vtime.Time) {
 	}
 }
 
-// refused notes that the peer refuses the request that owns p. READs before it may still bring their data; the request
-// fails when its turn comes.
+// refused records that the peer refuses the request that owns p. The data of earlier READs may still arrive; the
+// request fails when it is the oldest.
 func (r *Requester) refused(now vtime.Time, p psn.PSN, s engine.Status) {
 	r.out.ack(p)
 	r.sq.Refuse(p, s)

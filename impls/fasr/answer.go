@@ -9,29 +9,29 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/timer"
 )
 
-// answer is what a receiver has to say about one arrival.
+// answer is the acknowledgement that a receiver sends for one arrival.
 type answer struct {
 	op       roce.Opcode // Acknowledge, or one of the SACK kinds
 	syndrome roce.Syndrome
-	psn      psn.PSN // ACK: the newest packet acknowledged; else RCV-NXT
-	sack     psn.PSN // SACK: the packet that arrived; FNACK: the one that was dropped
-	lost     uint8
-	msn      psn.MSN
+	psn      psn.PSN // ACK: newest PSN acknowledged; RNR NAK and refusal: PSN of the request; else RCV-NXT
+	sack     psn.PSN // SACK: PSN that arrived; FNACK: PSN that was dropped
+	lost     uint8   // lost-cnt of the receiver; SACK and FNACK only
+	msn      psn.MSN // requests completed when the answer was queued
 }
 
-// answers is what a receiver has to say, in order. SACKs are not merged: the sender infers losses from the gaps between
-// them. ACKs are cumulative, and one that waits is replaced by a newer one.
+// answers is the queue of acknowledgements to be sent, in order of arrival. SACKs are not merged: the sender infers
+// losses from the gaps between them. ACKs are cumulative, so a newer ACK replaces one that still waits at the end.
 type answers struct {
 	queue ring.Ring[answer]
-	limit int
+	limit int // maximum length of queue: the window
 
-	// The ACK that waits for more packets to answer (AckCoalesce).
-	asked int
-	timer timer.Timer
+	// State of a coalesced ACK (AckCoalesce).
+	asked int         // in-order packets to be acknowledged since the last ACK
+	timer timer.Timer // runs from the first of them; its period is ack_delay
 }
 
-// push queues an answer. Beyond a whole window the line is so far behind that the oldest answer is of no use; it is
-// dropped, as the network would, and no input can make the queue grow further.
+// push queues an answer. If the queue already holds limit answers, the oldest is dropped, as the network might drop it,
+// so that no input makes the queue grow beyond one window.
 func (a *answers) push(x answer) {
 	if n := a.queue.Len(); n > 0 && isACK(&x) && isACK(a.queue.At(n-1)) {
 		*a.queue.At(n - 1) = x
@@ -45,7 +45,8 @@ func (a *answers) push(x answer) {
 
 func isACK(a *answer) bool { return a.op == roce.Acknowledge && a.syndrome == roce.SyndromeACK }
 
-// ack answers a packet in order, now or when coalesce packets have asked.
+// ack acknowledges a packet in order: at once if it is the coalesce-th since the last ACK, else after ack_delay at the
+// latest.
 func (a *answers) ack(now vtime.Time, r *receiver, msn psn.MSN, coalesce int) {
 	if a.asked++; a.asked >= coalesce || a.timer.Period == 0 {
 		a.ackNow(r, msn)
@@ -54,7 +55,7 @@ func (a *answers) ack(now vtime.Time, r *receiver, msn psn.MSN, coalesce int) {
 	a.timer.Start(now)
 }
 
-// ackNow answers with an ACK of everything before RCV-NXT.
+// ackNow queues an ACK of all PSNs before RCV-NXT.
 func (a *answers) ackNow(r *receiver, msn psn.MSN) {
 	a.asked = 0
 	a.timer.Stop()
@@ -71,7 +72,7 @@ func (a *answers) sack(r *receiver, p psn.PSN, msn psn.MSN) {
 	a.selective(op, r, p, uint8(r.sr.lost), msn)
 }
 
-// fnack answers a packet that shows a retransmission to be lost.
+// fnack answers packet p, which shows that a retransmission was lost.
 func (a *answers) fnack(r *receiver, p psn.PSN, msn psn.MSN) {
 	a.selective(roce.FNACK, r, p, uint8(r.sr.lost), msn)
 }
@@ -80,15 +81,15 @@ func (a *answers) selective(op roce.Opcode, r *receiver, p psn.PSN, lost uint8, 
 	a.push(answer{op: op, syndrome: roce.SyndromePSNSeqErr, psn: r.next, sack: p, lost: lost, msn: msn})
 }
 
-// nak answers the first packet that fallback drops.
+// nak answers a packet dropped in fallback, once per RCV-NXT.
 func (a *answers) nak(r *receiver, msn psn.MSN) {
-	if !r.naked {
-		r.naked = true
+	if !r.nakSent {
+		r.nakSent = true
 		a.push(answer{op: roce.Acknowledge, syndrome: roce.SyndromePSNSeqErr, psn: r.next, msn: msn})
 	}
 }
 
-// respond answers an arrival that is not taken.
+// respond answers an arrival that is not in order.
 func (a *answers) respond(r *receiver, what arrival, p psn.PSN, msn psn.MSN) {
 	switch what {
 	case recorded, repeated:
@@ -102,14 +103,14 @@ func (a *answers) respond(r *receiver, what arrival, p psn.PSN, msn psn.MSN) {
 	}
 }
 
-// clear forgets all answers.
+// clear drops all answers.
 func (a *answers) clear() {
 	a.queue.Clear()
 	a.asked = 0
 	a.timer.Stop()
 }
 
-// packet makes the packet of an answer about requests.
+// packet returns the packet of an answer to a request.
 func (x *answer) packet(qp *engine.QP) roce.Packet {
 	return roce.Packet{
 		BTH:  roce.BTH{Opcode: x.op, PKey: qp.PKey, DestQP: qp.DestQPN, PSN: x.psn},
@@ -118,9 +119,10 @@ func (x *answer) packet(qp *engine.QP) roce.Packet {
 	}
 }
 
-// readPacket makes the packet of an answer about READ responses. They have PSNs of their own, so it must not be
-// mistaken for an answer about requests: all kinds go out under one opcode, which names the expected PSN, and the kind
-// is in the syndrome, a NAK whose code is the low five bits of the opcode that says the same of requests.
+// readPacket returns the packet of an answer to a READ response. READ responses have their own PSN space, so the packet
+// must be distinct from an answer to a request: all kinds of answer have one opcode and carry the expected PSN. The
+// kind is in the syndrome: ACK, sequence NAK, or, for a SACK or FNACK, a NAK whose code is the low five bits of the
+// opcode of the same answer to a request.
 func (x *answer) readPacket(qp *engine.QP) roce.Packet {
 	p := x.packet(qp)
 	p.Opcode = roce.FaSRReadAck
@@ -141,7 +143,7 @@ const (
 	codeMask roce.Syndrome = 0x1F
 )
 
-// readAnswer reads what readPacket wrote as the answer it was made of; ok is false when it is none.
+// readAnswer is the inverse of readPacket; ok is false if p is not a valid answer to a READ response.
 func readAnswer(p *roce.Packet) (x answer, ok bool) {
 	x = answer{op: roce.Acknowledge, syndrome: p.AETH.Syndrome, psn: p.PSN, sack: p.SACK.PSN, lost: p.SACK.LostCnt}
 	if s := p.AETH.Syndrome; s.IsNAK() && s != roce.SyndromePSNSeqErr {
@@ -159,7 +161,7 @@ func readAnswer(p *roce.Packet) (x answer, ok bool) {
 	return x, ok
 }
 
-// take acts on an answer, and reports whether it moved UNACK and whether something is to be sent again.
+// take processes an answer, and reports whether it moved UNACK and whether it queued retransmissions.
 func (s *sender) take(x *answer) (news, again bool) {
 	before := s.unack
 	switch x.op {

@@ -1,11 +1,12 @@
 package fasr
 
-// maxCompression is what ten bits count: "a 10-bit compression-cnt in the SR state, which can record up to 1k
+// maxCompression is the largest value of ten bits: "a 10-bit compression-cnt in the SR state, which can record up to 1k
 // consecutive OoO packets" (FaSR III-D).
 const maxCompression = 1<<compressionBits - 1
 
-// bitmap records which packets behind a missing one arrived. Position 0 is the packet right behind the missing one. The
-// first compression positions all arrived and take no bits; the others are bits in a single linked list of blocks:
+// bitmap records which packets after a missing packet have arrived. Position 0 is the packet right after the missing
+// one. The first compression positions have all arrived and take no bits; the others are bits in a singly linked list
+// of blocks:
 //
 //	 missing   compression      head block          tail block
 //	+-------+---------------+- - -+----------+----------+- - - -+
@@ -16,27 +17,27 @@ const maxCompression = 1<<compressionBits - 1
 // "OoO packets only access the linked list's end, whereas retransmitted packets access the bitmap from the head" (FaSR
 // III-D). So there are two operations, to add at the tail and to take off at the head, and neither searches.
 type bitmap struct {
-	on          bool // positions are recorded; off on the fast path
-	compression int
-	head, tail  uint16
-	blocks      int
-	first, end  int // bits, counted from the start of the head block
+	on          bool   // positions are recorded; false on the fast path
+	compression int    // leading positions that have arrived and have no bits; 0 <= compression <= maxCompression
+	head, tail  uint16 // first and last block of the list; meaningful while blocks > 0
+	blocks      int    // blocks in the list
+	first, end  int    // the recorded bits [first, end), counted from the start of the head block
 }
 
-// length returns how many positions are recorded.
+// length returns the number of recorded positions.
 func (b *bitmap) length() int { return b.compression + b.end - b.first }
 
-// need returns how many blocks have to be allocated before n more bits can be added.
+// need returns the number of blocks to be allocated before n more bits can be added.
 func (b *bitmap) need(p *pool, n int) int {
 	return max(0, (b.end+n+p.perBlock-1)/p.perBlock-b.blocks)
 }
 
-// start turns recording on with the run of packets that arrived behind the missing one. A run of a block or more
-// becomes the compression-cnt, which is "the offset value before the sack-high update"; a shorter one is written out:
-// "If the offset between RCV-NXT and sack-high is less than the size of one bitmap block when transitioning to the slow
-// path, the compression-cnt is set to zero" (FaSR III-D). What exceeds ten bits is written out too, a gap of the paper
-// closed here. It reports false, and changes nothing, when the pool cannot hold the run, gap missing packets and one
-// that arrived.
+// start turns recording on with run packets that arrived after the missing one, then gap missing packets and one that
+// arrived. A run of a block or more becomes the compression-cnt, which is "the offset value before the sack-high
+// update"; a shorter run is written as bits: "If the offset between RCV-NXT and sack-high is less than the size of one
+// bitmap block when transitioning to the slow path, the compression-cnt is set to zero" (FaSR III-D). The part of a run
+// beyond maxCompression is written as bits too, which the paper leaves open. start reports false, and changes nothing,
+// if the pool has too few blocks.
 func (b *bitmap) start(p *pool, run, gap int) bool {
 	compression := 0
 	if run >= p.perBlock {
@@ -65,8 +66,8 @@ func (b *bitmap) add(p *pool, gap, run int) bool {
 	return true
 }
 
-// append adds n equal bits at the tail; the caller has seen that there are blocks. Missing packets cost nothing but the
-// blocks, because a fresh block is all zero.
+// append adds n equal bits at the tail; the caller has checked that the pool has enough blocks. No bits are written for
+// missing packets, because a fresh block is all zero.
 func (b *bitmap) append(p *pool, n int, arrived bool) {
 	for n > 0 {
 		at := b.end % p.perBlock
@@ -83,7 +84,7 @@ func (b *bitmap) append(p *pool, n int, arrived bool) {
 	}
 }
 
-// grow takes a block and links it behind the tail.
+// grow takes a block from the pool and links it after the tail.
 func (b *bitmap) grow(p *pool) {
 	i, _ := p.blockMap.take()
 	p.blocks[i] = block{}
@@ -96,9 +97,9 @@ func (b *bitmap) grow(p *pool) {
 	b.blocks++
 }
 
-// skip takes n positions off the head, as many as there are, and returns how many of them had not arrived. "When a
-// retransmitted packet is received, the bitmap block is released from the head of the linked list" (FaSR III-C2): as
-// soon as its last bit is passed.
+// skip removes n positions, or all if there are fewer, from the head, and returns how many of them had not arrived.
+// "When a retransmitted packet is received, the bitmap block is released from the head of the linked list" (FaSR
+// III-C2): as soon as its last bit is removed.
 func (b *bitmap) skip(p *pool, n int) (missing int) {
 	k := min(n, b.compression)
 	b.compression -= k
@@ -111,8 +112,8 @@ func (b *bitmap) skip(p *pool, n int) (missing int) {
 	return missing
 }
 
-// run takes the packets off the head that arrived one after the other, and with them the missing one behind, which is
-// the one to wait for now. It returns how many arrived.
+// run removes from the head all positions up to and including the first missing packet, which RCV-NXT moves to. It
+// returns the number of positions before that packet, all of which have arrived.
 func (b *bitmap) run(p *pool) (arrived int) {
 	arrived, b.compression = b.compression, 0
 	for b.first < b.end {
@@ -126,8 +127,8 @@ func (b *bitmap) run(p *pool) (arrived int) {
 	return arrived
 }
 
-// step passes one bit, and frees the head block behind its last. The tail block goes with its last recorded bit, so
-// that an empty bitmap holds nothing.
+// step removes one bit from the head, and frees the head block after its last bit. The tail block is freed with its
+// last recorded bit, so that an empty bitmap holds no block.
 func (b *bitmap) step(p *pool) {
 	b.first++
 	if b.first == p.perBlock || b.first == b.end {

@@ -7,8 +7,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/rc"
 )
 
-// build makes the packet with PSN at. It depends on the request and the position alone, so that a retransmission equals
-// the original.
+// build fills p with the packet of request w that has PSN at. The packet depends only on the request and its position
+// in the request, so that a retransmission equals the original.
 func (r *Requester) build(p *roce.Packet, w *rc.Request, at psn.PSN) {
 	*p = roce.Packet{BTH: roce.BTH{PKey: r.qp.PKey, DestQP: r.qp.DestQPN, PSN: at}}
 	if w.Op == engine.OpRead {
@@ -31,8 +31,8 @@ func (r *Requester) build(p *roce.Packet, w *rc.Request, at psn.PSN) {
 	}
 }
 
-// address adds what makes the packet placeable alone: a WRITE packet's remote address, and for what takes a receive
-// which one it is and, of a SEND, the offset in it.
+// address sets the header fields by which the peer places the packet without its predecessors: the remote address of a
+// WRITE packet, and for a packet that uses a receive the number of the receive and the offset in the message.
 func (r *Requester) address(p *roce.Packet, w *rc.Request, off int) {
 	l := p.Opcode.Layout()
 	switch {
@@ -46,8 +46,8 @@ func (r *Requester) address(p *roce.Packet, w *rc.Request, off int) {
 	}
 }
 
-// asks reports whether a packet before the last of its message requests an ACK: every AckReqEvery-th does, and every
-// half window at least, because a window that is full could not ask later.
+// asks reports whether a packet before the last of its message has AckReq: every AckReqEvery-th packet has, and one per
+// half window of packets, because no packet with AckReq could follow when the window is full.
 func (r *Requester) asks(pkt int) bool {
 	every := r.qp.AckReqEvery
 	half := max(1, r.out.window/2)

@@ -7,8 +7,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/rc"
 )
 
-// accept executes the packet whose turn it is, and reports whether it did. The order of the checks is that of
-// soft-RoCE: opcode sequence, operation allowed, resources, length, key and bounds.
+// accept executes the packet with the lowest PSN not executed, and reports whether it did. The checks run in the order
+// of soft-RoCE: opcode sequence, operation allowed, resources, length, key and bounds.
 func (r *Responder) accept(p *roce.Packet, s *rc.Shape) bool {
 	v := r.inbox.CheckSequence(s)
 	if v == rc.Fine {
@@ -27,8 +27,8 @@ func (r *Responder) accept(p *roce.Packet, s *rc.Shape) bool {
 	return v == rc.Fine
 }
 
-// rnr answers a packet for which no receive is posted. It acknowledges what is before it, and the packet is tried again
-// when it comes again (IBTA 9.7.5.2.8).
+// rnr answers packet p with an RNR NAK because no receive is posted. The NAK acknowledges all earlier packets; p is
+// checked again when it is retransmitted (IBTA 9.7.5.2.8).
 func (r *Responder) rnr(p psn.PSN) {
 	r.notReady, r.waits = true, p
 	r.say.asked = 0
@@ -40,7 +40,8 @@ func (r *Responder) answerNAK(s roce.Syndrome, p psn.PSN) {
 	r.say.push(answer{op: roce.Acknowledge, syndrome: s, psn: p, msn: r.msn})
 }
 
-// reject answers a request that must not be executed and moves the QP to the error state; answers still go out.
+// reject queues a NAK of a request that must not be executed and moves the QP to the error state, in which queued
+// answers are still sent.
 func (r *Responder) reject(v rc.Verdict, p psn.PSN) {
 	r.state = rc.Rejected
 	r.say.timer.Stop()
@@ -50,7 +51,7 @@ func (r *Responder) reject(v rc.Verdict, p psn.PSN) {
 	r.inbox.Flush(r.in.next, &r.events)
 }
 
-// execute carries out the packet.
+// execute executes the packet, without moving RCV-NXT.
 func (r *Responder) execute(p *roce.Packet, s *rc.Shape) rc.Verdict {
 	switch {
 	case p.Opcode == roce.ReadRequest || s.Kind == rc.Atomic: // for an atomic FaSR has no packets
@@ -79,9 +80,8 @@ func (r *Responder) execute(p *roce.Packet, s *rc.Shape) rc.Verdict {
 	return rc.Fine
 }
 
-// checkPlace holds what the packet says of its own place against the place that follows from its message. They agree
-// unless the peer is wrong, because packets are executed in order here; a NIC that places them as they come relies on
-// it.
+// checkPlace requires that the address, or number and offset, in the packet's own headers equal those that follow from
+// its message. A NIC that places packets on arrival relies on these headers.
 func (r *Responder) checkPlace(p *roce.Packet) rc.Verdict {
 	l := p.Opcode.Layout()
 	switch {
@@ -92,8 +92,8 @@ func (r *Responder) checkPlace(p *roce.Packet) rc.Verdict {
 	return rc.Fine
 }
 
-// executeRead accepts a READ, which must bear the number after that of the last one, and of which there are not more
-// than were agreed. It counts now, and its responses get the next PSNs of their space.
+// executeRead accepts a READ, which must carry the next number in sequence and not exceed the agreed number of
+// outstanding READs. The MSN counts the READ now, and its responses get the next PSNs of their space.
 func (r *Responder) executeRead(p *roce.Packet, s *rc.Shape) rc.Verdict {
 	packets := r.qp.Packets(p.RETH.DMALen)
 	if p.SO.SN != r.reads.SN || p.SO.Offset != 0 || !r.reads.Room(r.qp.MaxDestRd, packets, r.out.unack, r.out.next) {
@@ -103,8 +103,8 @@ func (r *Responder) executeRead(p *roce.Packet, s *rc.Shape) rc.Verdict {
 		return v
 	}
 	if r.reads.Len() == r.qp.MaxDestRd {
-		// The requester has as many READs outstanding as were agreed, so the oldest is not one of them: its data has
-		// arrived, and only the answers are lost.
+		// The requester sends one READ more than it may have outstanding, so the oldest is not outstanding: its data
+		// has arrived, and only the answers to its responses are lost.
 		r.out.ack(r.reads.At(0).End())
 		r.reads.Forget(r.out.unack)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/timer"
 )
 
-// Host is what all QPs of an endpoint share: the SR pool, and the memory in which packets wait for their turn.
+// Host is the state that all QPs of an endpoint share: the SR pool, and the memory for out-of-order packets.
 type Host struct {
 	cfg   config
 	pool  *pool

@@ -7,19 +7,19 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/param"
 )
 
-// config is the parameters of the scheme, read.
+// config holds the parsed parameters of the scheme.
 type config struct {
 	pool     Pool
-	window   int            // packets in flight at most, and packets ahead of RCV-NXT that are taken
-	rtt      vtime.Duration // round-trip time of the path; 0 when not told
-	rate     unit.Rate      // line rate; 0 when not told
-	credit   bool
-	lc1Exact bool
-	ackDelay vtime.Duration
+	window   int            // maximum packets in flight; a receiver accepts PSNs below RCV-NXT+window
+	rtt      vtime.Duration // round-trip time of the path; 0 if unknown
+	rate     unit.Rate      // line rate; 0 if unknown
+	credit   bool           // the sender decreases lost-cnt on ACKs (lostcnt_credit)
+	lc1Exact bool           // the sender retransmits UNACK only, on a first SACK with a lost-cnt of 1 (lc1_exact)
+	ackDelay vtime.Duration // longest delay of a coalesced ACK
 }
 
-// params documents the parameters. The defaults of the pool are those of the paper's analysis (III-D), for a BDP of 500
-// packets and two per cent of loss.
+// params returns the parameters with their defaults. The defaults of the pool are those of the paper's analysis
+// (III-D), for a BDP of 500 packets and two per cent of loss.
 func params() []engine.Param {
 	return []engine.Param{
 		{Name: "ack_delay", Default: "4us",
@@ -58,7 +58,7 @@ func parse(given engine.Params) (config, error) {
 	return cfg, nil
 }
 
-// set gives one parameter its value.
+// set sets the parameter name.
 func (c *config) set(name, value string) (err error) {
 	switch name {
 	case "ack_delay":
@@ -85,9 +85,9 @@ func (c *config) set(name, value string) (err error) {
 	return err
 }
 
-// rto returns the retransmission timeout of a QP. The paper gives no value. One that is set on the QP counts; else,
-// when the RTT is told, it is max(3 RTT, RTT + half a window at line rate): a retransmission may have to wait behind
-// what is in flight. Without either it is the QP's transport timer.
+// rto returns the retransmission timeout of a QP. The paper gives no value. The RTO attribute of the QP has precedence;
+// else, if the RTT is known, the timeout is max(3 RTT, RTT + half a window at line rate), because a retransmission may
+// have to wait for packets in flight; else it is the QP's transport timer.
 func (c *config) rto(qp *engine.QP) vtime.Duration {
 	if qp.RTO != 0 || c.rtt == 0 {
 		return qp.TransportTimer()

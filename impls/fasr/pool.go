@@ -2,26 +2,26 @@ package fasr
 
 import "math/bits"
 
-// maxUnits is how many units one byte names, zero being null; maxBlocks is what two words of availability cover.
+// maxUnits is the number of units that one byte can name, zero being null; maxBlocks is the capacity of available.
 const (
 	maxUnits     = 255
 	maxBlocks    = 64 * 64
 	maxBlockBits = 64
 )
 
-// available says which of up to 4096 things are free: "Initialized with all 0, indicating that all SR state units are
-// available. When an SR state unit is assigned to a specific QP, the corresponding position in the bitmap is set to 1"
-// (FaSR III-C1; III-C2 for blocks). full has a bit for each word without a zero, so that finding one is two
-// instructions however many there are.
+// available records which of up to 4096 units or blocks are free: "Initialized with all 0, indicating that all SR state
+// units are available. When an SR state unit is assigned to a specific QP, the corresponding position in the bitmap is
+// set to 1" (FaSR III-C1; III-C2 for blocks). full has a bit for each word of used without a zero, so that a free item
+// is found with two instructions at any size.
 type available struct {
-	used  [64]uint64
-	full  uint64
-	n     int // things there are
-	taken int
-	high  int // the most that were taken at once
+	used  [64]uint64 // a bit per item, set while the item is taken
+	full  uint64     // a bit per word of used, set while all bits of the word are set
+	n     int        // number of items
+	taken int        // items taken; 0 <= taken <= n
+	high  int        // largest value of taken so far
 }
 
-// take returns the lowest free one; ok is false when there is none.
+// take takes the lowest free item and returns its index; ok is false if none is free.
 func (a *available) take() (i int, ok bool) {
 	if a.taken == a.n {
 		return 0, false
@@ -37,18 +37,17 @@ func (a *available) take() (i int, ok bool) {
 	return i, true
 }
 
-// give returns i, which is taken.
+// give frees item i, which is taken.
 func (a *available) give(i int) {
 	a.used[i>>6] &^= 1 << (i & 63)
 	a.full &^= 1 << (i >> 6)
 	a.taken--
 }
 
-// left returns how many are free.
+// left returns the number of free items.
 func (a *available) left() int { return a.n - a.taken }
 
-// pool is the two-level shared SR pool of one endpoint (FaSR III-C, Figure 5). A QP that loses nothing has no part of
-// it.
+// pool is the two-level shared SR pool of one endpoint (FaSR III-C, Figure 5). A QP outside recovery uses none of it.
 type pool struct {
 	unitMap  available
 	units    []stateUnit // level 1
@@ -56,19 +55,19 @@ type pool struct {
 	blocks   []block // level 2
 	perBlock int     // packets that a block records
 
-	exhausted int64 // how often a unit or a block was wanted and none was left
+	exhausted int64 // requests for a unit or for blocks that the pool could not satisfy
 }
 
 // stateUnit is an SR state unit: "a complete set of SR-required states and pairs of bitmap start and end pointer and
 // lost-cnts" (FaSR III-C1).
 type stateUnit struct {
-	roles uint8 // the places that are in recovery, a bit each
+	roles uint8 // bit r is set while role r is in recovery; the unit is freed when roles becomes zero
 	state [roles]state
 }
 
-// role is a place of a QP that can be in recovery. The paper has five, as IRN has five bitmaps; IRN's receiver has two,
-// because it places data before its turn and must remember where messages end. Here packets wait in the reorder store,
-// which remembers that itself, and one bitmap does.
+// role is a part of a QP that can be in recovery. The paper has five, as IRN has five bitmaps; IRN's receiver has two,
+// because it places data out of order and must record where messages end. Here out-of-order packets wait in the reorder
+// store, which keeps their headers, so that one bitmap suffices.
 type role uint8
 
 const (
@@ -93,15 +92,15 @@ func newPool(p Pool) *pool {
 	}
 }
 
-// nic is what the two halves of a QP know of the NIC that they share with all other QPs: the pool, and the QP's SR
-// state pointer. "When there is no packet loss in the QP, this pointer is set to null" (FaSR III-C1).
+// nic is the state that the two halves of a QP share: the host with the pool, and the QP's SR state pointer. "When
+// there is no packet loss in the QP, this pointer is set to null" (FaSR III-C1).
 type nic struct {
 	host    *Host
 	pointer uint8 // the unit's number plus one; 0 is null
 }
 
-// acquire returns the state of a place that enters recovery, and allocates the QP's unit for the first; nil when the
-// pool has none.
+// acquire returns the state of a role that enters recovery, and allocates a unit if the QP has none; nil if the pool is
+// exhausted.
 func (q *nic) acquire(r role) *state {
 	p := q.host.pool
 	if q.pointer == 0 {
@@ -118,7 +117,7 @@ func (q *nic) acquire(r role) *state {
 	return &u.state[r]
 }
 
-// release ends the recovery of a place. "When QP exits the loss-recovery state, the corresponding position in the SR
+// release ends the recovery of a role. "When QP exits the loss-recovery state, the corresponding position in the SR
 // states bitmap is set to 0, and can be used by other QPs" (FaSR III-C1).
 func (q *nic) release(r role) {
 	p := q.host.pool

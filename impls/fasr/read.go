@@ -6,8 +6,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// handleReadResponse takes a READ response as a responder takes a WRITE: what comes in order is placed, what does not
-// is kept and answered with a SACK, all under the opcode of READ answers.
+// handleReadResponse processes a READ response as a responder processes a WRITE: a response in order is placed, an
+// out-of-order one is stored and answered with a SACK. All answers have the opcode FaSRReadAck.
 func (r *Requester) handleReadResponse(now vtime.Time, p *roce.Packet) {
 	what := r.in.arrive(p.PSN)
 	switch what {
@@ -26,7 +26,7 @@ func (r *Requester) handleReadResponse(now vtime.Time, p *roce.Packet) {
 	r.say.respond(&r.in, what, p.PSN, 0)
 }
 
-// takeData places the response that RCV-NXT waits for, and everything behind it that had come before.
+// takeData places the response with PSN RCV-NXT, and the stored responses that follow it without a gap.
 func (r *Requester) takeData(now vtime.Time, p *roce.Packet) {
 	if !r.place(now, p) {
 		return
@@ -57,8 +57,8 @@ func (r *Requester) takeData(now vtime.Time, p *roce.Packet) {
 	}
 }
 
-// place stores one response; false when it is not the one that the oldest unfinished READ waits for, or cannot be
-// stored.
+// place stores one response in memory; it reports false if the response is not the next of the oldest unfinished READ,
+// or cannot be stored.
 func (r *Requester) place(now vtime.Time, p *roce.Packet) bool {
 	w := r.sq.Fetch(r.placed)
 	if w == nil || p.SO.SN != w.SN || p.PSN != r.placed || int(p.SO.Offset) != p.PSN.Sub(w.Data)*r.qp.MTU {

@@ -2,40 +2,39 @@ package fasr
 
 import "github.com/rdma-gauntlet/gauntlet/harness/psn"
 
-// receiver is the receiving side of the scheme over one space of PSNs (FaSR III-B1): a responder has one for requests,
-// a requester one for READ responses. It decides what a packet is and where RCV-NXT goes, and touches no data.
+// receiver is the receiving side of the scheme over one PSN space (FaSR III-B1): a responder has one for requests, a
+// requester one for READ responses. It classifies packets and moves RCV-NXT, and does not access packet data.
 //
 //	normal    nothing is missing                      no unit
 //	fast      lost-cnt 1: RCV-NXT alone is missing    a unit, no bitmap
 //	slow      lost-cnt above 1, or overflow           a unit and bitmap blocks
-//	fallback  the pool was exhausted                  what was recorded before
+//	fallback  the pool was exhausted                  the unit and blocks taken before
 type receiver struct {
 	nic    *nic
 	role   role
-	window int
-	next   psn.PSN // RCV-NXT
+	window int     // PSNs from RCV-NXT on that are accepted
+	next   psn.PSN // RCV-NXT: the lowest PSN not accepted
 	sr     *state  // nil outside recovery
 
-	// Fallback to go-back-N, until RCV-NXT has passed high: the highest PSN that was seen.
-	fallback bool
-	high     psn.PSN
-	naked    bool // RCV-NXT was NAKed
+	fallback bool    // go-back-N: out-of-order packets are dropped until RCV-NXT has passed high
+	high     psn.PSN // highest PSN dropped since fallback began
+	nakSent  bool    // a NAK of RCV-NXT was queued; cleared when RCV-NXT moves
 }
 
-// arrival is what a packet is to a receiver.
+// arrival is the class of a packet by its PSN.
 type arrival uint8
 
 const (
-	inOrder  arrival = iota // the one that RCV-NXT waits for: the caller takes it, then calls fill
-	recorded                // out of order: the caller keeps it, and answers a SACK
-	repeated                // the highest once more: a SACK again
-	refused                 // behind a lost retransmission: dropped, and answered with an FNACK
-	old                     // before RCV-NXT: an ACK again
-	fallen                  // out of order in fallback: dropped; the first one is answered with a NAK
-	beyond                  // farther ahead than a correct sender can be: dropped
+	inOrder  arrival = iota // RCV-NXT: the caller executes or places it, then calls fill
+	recorded                // out of order and recorded: the caller stores it and answers with a SACK
+	repeated                // a copy of sack-high: answered with the SACK again
+	refused                 // between RCV-NXT and sack-high: dropped and answered with an FNACK
+	old                     // before RCV-NXT: answered with an ACK
+	fallen                  // out of order in fallback: dropped; the first is answered with a NAK
+	beyond                  // outside the window, where a correct sender sends nothing: dropped
 )
 
-// arrive classifies a packet and records it when it comes out of order. The receiver "detects packet loss by comparing
+// arrive classifies a packet and records it if it is out of order. The receiver "detects packet loss by comparing
 // the PSN to the RCV-NXT".
 func (r *receiver) arrive(p psn.PSN) arrival {
 	d := p.Sub(r.next)
@@ -59,7 +58,7 @@ func (r *receiver) arrive(p psn.PSN) arrival {
 	}
 	// "If the receiver receives a packet with a PSN smaller than sack-high and larger than RCV-NXT, one retransmitted
 	// packet is considered lost. This packet will be discarded, and the PSN value is carried back in FNACK" (FaSR
-	// III-D). A list has no cheap way into its middle.
+	// III-D). The list of blocks has no cheap access to its middle.
 	return refused
 }
 
@@ -70,7 +69,7 @@ func (r *receiver) enter(p psn.PSN, missing int) arrival {
 		return r.fall(p)
 	}
 	r.sr.sackHigh = p
-	// RCV-NXT itself has no place in the bitmap; the others that are missing do.
+	// RCV-NXT itself has no position in the bitmap; the other missing packets have.
 	if !r.note(0, missing, missing-1) {
 		r.leave()
 		return r.fall(p)
@@ -78,10 +77,10 @@ func (r *receiver) enter(p psn.PSN, missing int) arrival {
 	return recorded
 }
 
-// extend follows a new highest PSN: "In the loss recovery state, lost-cnt will increase according to the interval
+// extend records a new highest PSN: "In the loss recovery state, lost-cnt will increase according to the interval
 // between PSN and sack-high". Without an interval only sack-high moves, and the bitmap when there is one.
 func (r *receiver) extend(p psn.PSN, gap int) arrival {
-	run := r.sr.sackHigh.Sub(r.next) // what a fast path that ends now knows to have arrived
+	run := r.sr.sackHigh.Sub(r.next) // packets that have arrived after RCV-NXT if the fast path ends now
 	if !r.note(run, gap, gap) {
 		return r.fall(p)
 	}
@@ -89,7 +88,8 @@ func (r *receiver) extend(p psn.PSN, gap int) arrival {
 	return recorded
 }
 
-// note counts missing packets, of which gap get a place in the bitmap; false when the pool is exhausted.
+// note adds missing packets to lost-cnt, gap of which get positions in the bitmap; it reports false if the pool is
+// exhausted.
 func (r *receiver) note(run, missing, gap int) bool {
 	was := *r.sr
 	r.sr.count(missing)
@@ -110,8 +110,8 @@ func (r *receiver) place(run, gap int) bool {
 
 // fall drops a packet because the pool is exhausted: "When the bitmap is exhausted, FaSR automatically switches to GBN.
 // After the QP returns to GBN, the recorded OoO will not be deleted, but QP will not be returned to SR until the loss
-// recovery is completed" (FaSR III-D). It is complete when RCV-NXT has passed everything that was seen, a packet that
-// was dropped included; the paper does not say.
+// recovery is completed" (FaSR III-D). The paper does not define completion; here recovery is complete when RCV-NXT has
+// passed all packets that arrived, dropped packets included.
 func (r *receiver) fall(p psn.PSN) arrival {
 	if !r.fallback {
 		r.fallback, r.high = true, p
@@ -120,9 +120,10 @@ func (r *receiver) fall(p psn.PSN) arrival {
 	return fallen
 }
 
-// fill moves RCV-NXT past the packet that it waited for, and past everything behind it that arrived.
+// fill moves RCV-NXT past the packet that has just arrived in order, and past the recorded packets that follow it
+// without a gap.
 func (r *receiver) fill() {
-	r.naked = false
+	r.nakSent = false
 	switch {
 	case r.sr == nil:
 		r.next = r.next.Next()
@@ -159,10 +160,10 @@ func (r *receiver) leave() {
 	r.nic.release(r.role)
 }
 
-// rewind forgets everything behind p, which could not be taken: RCV-NXT waits for it again.
+// rewind moves RCV-NXT back to p, a stored packet that could not be placed, and discards the record of later packets.
 func (r *receiver) rewind(p psn.PSN) {
 	if r.sr != nil {
 		r.leave()
 	}
-	r.next, r.fallback, r.naked = p, false, false
+	r.next, r.fallback, r.nakSent = p, false, false
 }

@@ -10,28 +10,28 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/timer"
 )
 
-// Requester turns work requests into request packets, and takes READ responses.
+// Requester turns work requests into request packets, and processes READ responses.
 //
-// It is the sending side for requests (out) and the receiving side for READ responses (in), which have PSNs of their
-// own: "R-READ (remote read), similar to the WRITE operation, is scheduled on the responder" (FaSR IV-D). What every
-// packet needs comes first, as in package gbn.
+// It is the sending side for requests (out) and the receiving side for READ responses (in), which have their own PSN
+// space: "R-READ (remote read), similar to the WRITE operation, is scheduled on the responder" (FaSR IV-D). The fields
+// used for every packet come first, as in package gbn.
 type Requester struct {
-	failed bool // error state: silent for ever
+	failed bool // error state: nothing is sent any more
 	retry  rc.Retry
 	timer  timer.Timer // the RTO, one per QP
 	sq     rc.SendQueue
 	out    sender
 	mem    engine.Memory
-	say    answers // about READ responses
+	say    answers // answers to READ responses to be sent
 	events ring.Ring[engine.Event]
 	qp     engine.QP
 	nic    *nic
 	in     receiver
-	store  store // READ responses that came out of order
-	stamps stamps
-	placed psn.PSN // the READ response whose data goes to memory next; those that came early are kept
+	store  store   // out-of-order READ responses
+	stamps stamps  // deadlines of unacknowledged READ requests
+	placed psn.PSN // PSN of the READ response that is placed in memory next: all before it are placed
 
-	ignored int64 // responses that fit nothing outstanding
+	ignored int64 // packets dropped because they answer no outstanding request
 }
 
 func newRequester(qp engine.QP, q *nic, mem engine.Memory) *Requester {
@@ -49,7 +49,7 @@ func newRequester(qp engine.QP, q *nic, mem engine.Memory) *Requester {
 	}
 }
 
-// Post implements engine.Requester. The request gets its PSNs when its first packet is made.
+// Post implements engine.Requester. PSNs are assigned when the first packet of the request is built.
 func (r *Requester) Post(_ vtime.Time, wr engine.WorkRequest) error {
 	if r.failed {
 		return engine.ErrQPState
@@ -79,9 +79,9 @@ func (r *Requester) HandlePacket(now vtime.Time, p *roce.Packet) {
 	}
 }
 
-// PollTransmit implements engine.Engine: answers first, because the peer waits for them; then what is to be sent again,
-// and then what is new. The paper does not order the last two; only so is a retransmission that passes another one,
-// which an FNACK takes for a loss, the network's doing and not ours.
+// PollTransmit implements engine.Engine: answers first, because the peer waits for them; then retransmissions, and then
+// new packets. The paper does not order the last two. In this order the requester itself never sends a packet before an
+// earlier retransmission, which the receiver would take for a loss and answer with an FNACK.
 func (r *Requester) PollTransmit(now vtime.Time, p *roce.Packet) bool {
 	if r.failed {
 		return false
@@ -99,8 +99,8 @@ func (r *Requester) PollTransmit(now vtime.Time, p *roce.Packet) bool {
 	case !r.transmitNew(p):
 		return false
 	}
-	// The timer runs from the first packet that is answered: one that asks for it, or one that is sent again, which
-	// fills a gap or is a duplicate.
+	// The timer runs from the first packet that draws an answer: a packet with AckReq, or a retransmission, which fills
+	// a gap or is a duplicate.
 	if again || p.AckReq {
 		r.timer.Start(now)
 	}
@@ -119,7 +119,7 @@ func (r *Requester) transmitAgain(p *roce.Packet) {
 	r.build(p, r.sq.Owner(at), at)
 }
 
-// transmitNew makes the next packet that was never sent, if one can go.
+// transmitNew fills p with the next packet never sent, and reports false if none can be sent.
 func (r *Requester) transmitNew(p *roce.Packet) bool {
 	if !r.out.room() {
 		return false
@@ -136,7 +136,7 @@ func (r *Requester) transmitNew(p *roce.Packet) bool {
 // PollEvent implements engine.Engine.
 func (r *Requester) PollEvent() (engine.Event, bool) { return r.events.Pop() }
 
-// Flush implements engine.Engine: what is left completes in order.
+// Flush implements engine.Engine: the remaining requests complete in order.
 func (r *Requester) Flush(vtime.Time) {
 	r.failed = true
 	r.timer.Stop()
@@ -160,8 +160,8 @@ func (r *Requester) fail(now vtime.Time, s engine.Status) {
 	r.Flush(now)
 }
 
-// Vars implements engine.Inspector. The names are the paper's; "rd_" are those of the READ responses. No name occurs in
-// both halves.
+// Vars implements engine.Inspector. The names are the paper's; names with the prefix "rd_" belong to READ responses. No
+// name occurs in both halves.
 func (r *Requester) Vars(list []engine.Var) []engine.Var {
 	list = append(list,
 		engine.Var{Name: "unack", Value: int64(r.out.unack), IsPSN: true},

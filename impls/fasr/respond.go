@@ -7,7 +7,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/rc"
 )
 
-// transmitRead makes the next READ response: one to be sent again before a new one.
+// transmitRead fills p with the next READ response: a retransmission, or else a new response.
 func (r *Responder) transmitRead(p *roce.Packet) bool {
 	if r.out.retx.Len() > 0 {
 		at := r.out.retx.next()
@@ -23,9 +23,10 @@ func (r *Responder) transmitRead(p *roce.Packet) bool {
 	return true
 }
 
-// buildResponse makes a READ response: opcode by position, number and offset of the READ, data from memory as it is
-// now. "SEND and WRITE header extensions can be applied to READ request and response packets" (FaSR IV-D). The last
-// response of a READ asks for an answer, and every AckReqEvery-th.
+// buildResponse fills p with the READ response that has PSN at: the opcode follows from the position, the number is
+// that of the READ, and the data is the current content of memory. "SEND and WRITE header extensions can be applied to
+// READ request and response packets" (FaSR IV-D). AckReq is set in the last response of a READ, in every
+// AckReqEvery-th, and once per half window.
 func (r *Responder) buildResponse(p *roce.Packet, x *rc.Fetch, at psn.PSN) {
 	i := at.Sub(x.Data)
 	first, last := i == 0, i == x.Packets-1
@@ -40,7 +41,7 @@ func (r *Responder) buildResponse(p *roce.Packet, x *rc.Fetch, at psn.PSN) {
 	p.Pad = rc.Pad(p.Len)
 }
 
-// handleReadAnswer takes the requester's answer about READ responses.
+// handleReadAnswer processes the requester's answer to a READ response.
 func (r *Responder) handleReadAnswer(now vtime.Time, p *roce.Packet) {
 	x, ok := readAnswer(p)
 	if !ok || !r.out.holds(x.psn) {
@@ -62,18 +63,19 @@ func (r *Responder) handleReadAnswer(now vtime.Time, p *roce.Packet) {
 	}
 }
 
-// handleTimeout sends READ responses again, as a requester does with requests. When the retries are spent the responder
-// falls silent: a requester that is alive asks again (revive), and one that is not, needs nothing.
+// handleTimeout retransmits READ responses, as a requester retransmits requests. When its retries are spent the
+// responder stops retransmitting until the requester repeats the READ request (revive).
 func (r *Responder) handleTimeout() {
 	if r.left == 0 || !r.out.busy() {
 		return
 	}
 	r.left--
-	r.timeouts++ // and no event: a Timeout event is the requester's
+	r.timeouts++ // no Timeout event: those report the requester's timer
 	r.out.again()
 }
 
-// revive follows a READ request that came again: the requester misses data.
+// revive is called for a duplicate READ request, by which the requester asks for missing data. It reloads the retries,
+// and retransmits if the timer is off.
 func (r *Responder) revive() {
 	if r.out.busy() && !r.timer.Running() {
 		r.out.again()

@@ -10,32 +10,35 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/timer"
 )
 
-// Responder executes requests in PSN order, whatever order they come in, and sends READ responses.
+// Responder executes requests in PSN order, for any order of arrival, and sends READ responses.
 //
-// It is the receiving side for requests (in) and the sending side for READ responses (out). A packet that comes out of
-// order waits in the reorder store, and is checked and executed in its turn, when those before it have been.
+// It is the receiving side for requests (in) and the sending side for READ responses (out). An out-of-order packet
+// waits in the reorder store, and is checked and executed after all earlier packets.
 //
-// What every packet needs comes first, as in package gbn.
+// The fields used for every packet come first, as in package gbn.
 type Responder struct {
 	state    rc.State
-	notReady bool    // a packet whose turn it is was answered with an RNR NAK
-	waits    psn.PSN // that packet
+	notReady bool    // an RNR NAK of packet waits was sent, and that packet has not been executed since
+	waits    psn.PSN // PSN of the packet that lacks a receive; meaningful while notReady
 	msn      psn.MSN // requests completed
-	seq      uint32  // receives taken: the number that the next SEND must bear
+	seq      uint32  // receives used, modulo 2^24: the number that the next SEND must carry
 	in       receiver
 	inbox    rc.Inbox
 	mem      engine.Memory
 	store    store
 	timer    timer.Timer // the RTO of READ responses
-	say      answers     // about requests
+	say      answers     // answers to requests to be sent
 	events   ring.Ring[engine.Event]
 	qp       engine.QP
 	out      sender
 	nic      *nic
 	reads    rc.Fetches
-	left     uint8 // timeouts of READ responses that may still come before they are given up
+	left     uint8 // retries left for timeouts of READ responses; at most RetryCount
 
-	duplicates, refused, ignored, timeouts int64
+	duplicates int64 // requests with a PSN before RCV-NXT
+	refused    int64 // requests dropped and answered with an FNACK
+	ignored    int64 // packets of another kind, for another state, outside the window, or dropped in an RNR wait
+	timeouts   int64 // timeouts of READ responses
 }
 
 func newResponder(qp engine.QP, q *nic, mem engine.Memory) *Responder {
@@ -68,7 +71,7 @@ func (r *Responder) HandlePacket(now vtime.Time, p *roce.Packet) {
 	case r.state != rc.Ready || s.Kind == rc.None || s.Op == engine.OpSendInv:
 		r.ignored++
 	case r.notReady && p.PSN != r.waits:
-		r.keepInSilence(p)
+		r.storeUnanswered(p)
 	case r.notReady && p.PSN != r.in.next:
 		r.takeKept(true)
 	default:
@@ -76,9 +79,9 @@ func (r *Responder) HandlePacket(now vtime.Time, p *roce.Packet) {
 	}
 }
 
-// keepInSilence takes what comes during an RNR wait. The requester sends it again after the wait in any case, so there
-// is nothing to answer; what is newer than all that is kept, is kept.
-func (r *Responder) keepInSilence(p *roce.Packet) {
+// storeUnanswered processes a packet that arrives during an RNR wait. The packet is not answered, because the requester
+// retransmits it after the wait in any case. It is stored if it is after all packets in the store.
+func (r *Responder) storeUnanswered(p *roce.Packet) {
 	if r.in.arrive(p.PSN) == recorded {
 		r.store.put(p)
 		return
@@ -86,7 +89,7 @@ func (r *Responder) keepInSilence(p *roce.Packet) {
 	r.ignored++
 }
 
-// handleRequest takes a request by its PSN.
+// handleRequest processes a request by its PSN.
 func (r *Responder) handleRequest(now vtime.Time, p *roce.Packet, s *rc.Shape) {
 	what := r.in.arrive(p.PSN)
 	switch what {
@@ -108,7 +111,7 @@ func (r *Responder) handleRequest(now vtime.Time, p *roce.Packet, s *rc.Shape) {
 	r.say.respond(&r.in, what, p.PSN, r.msn)
 }
 
-// takeRequest executes the packet that RCV-NXT waits for, and everything behind it that had come before.
+// takeRequest executes the packet with PSN RCV-NXT, and the stored packets that follow it without a gap.
 func (r *Responder) takeRequest(now vtime.Time, p *roce.Packet, s *rc.Shape) {
 	if !r.accept(p, s) {
 		return
@@ -121,8 +124,8 @@ func (r *Responder) takeRequest(now vtime.Time, p *roce.Packet, s *rc.Shape) {
 	}
 }
 
-// takeKept executes what waits in the store and whose turn has come, in order, and answers with an ACK if asked. It
-// reports false when a packet cannot be executed: that one is answered, and it and what is behind it stay in the store.
+// takeKept executes the stored packets before RCV-NXT, in order, and queues an ACK if answer is true. It reports false
+// if a packet cannot be executed: that packet is answered with a NAK, and stays in the store with all later packets.
 func (r *Responder) takeKept(answer bool) bool {
 	for kept := r.store.before(r.in.next); kept != nil; kept = r.store.before(r.in.next) {
 		if !r.accept(kept, shapeOf(kept.Opcode)) {
@@ -137,7 +140,7 @@ func (r *Responder) takeKept(answer bool) bool {
 	return true
 }
 
-// PollTransmit implements engine.Engine: answers first, then READ responses to be sent again, then new ones.
+// PollTransmit implements engine.Engine: answers first, then retransmitted READ responses, then new ones.
 func (r *Responder) PollTransmit(now vtime.Time, p *roce.Packet) bool {
 	if r.state == rc.Flushed {
 		return false
@@ -178,7 +181,7 @@ func (r *Responder) PollTimer() (vtime.Time, bool) {
 // PollEvent implements engine.Engine.
 func (r *Responder) PollEvent() (engine.Event, bool) { return r.events.Pop() }
 
-// Flush implements engine.Engine. When this half failed by itself, its NAK, which tells the peer, still goes out.
+// Flush implements engine.Engine. If this half has rejected a request, its NAK is still sent.
 func (r *Responder) Flush(vtime.Time) {
 	r.clear()
 	if r.state == rc.Rejected {
@@ -195,7 +198,7 @@ func (r *Responder) Flush(vtime.Time) {
 	r.inbox.Flush(r.in.next, &r.events)
 }
 
-// clear gives back what recovery of requests holds of the host.
+// clear returns the stored packets and the state of the receiver to the host.
 func (r *Responder) clear() {
 	r.store.clear()
 	if r.in.sr != nil {

@@ -8,9 +8,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/ring"
 )
 
-// handleTimeout acts on the RTO. When everything is acknowledged and the data of a READ is missing, the oldest such
-// READ is asked for once more: "If an RD request times out, it will be resubmitted" (FaSR IV-B). The peer, which has
-// it, answers with an ACK, and what of the data is lost its own RTO repairs.
+// handleTimeout acts on an expiry of the RTO. If all requests are acknowledged and the data of a READ is missing, the
+// request of the oldest such READ is retransmitted: "If an RD request times out, it will be resubmitted" (FaSR IV-B).
+// The peer has that request and answers with an ACK; lost data is retransmitted by the peer's own RTO.
 func (r *Requester) handleTimeout(now vtime.Time) {
 	if !r.retry.Spend() {
 		r.fail(now, engine.StatusRetryExceeded)
@@ -24,8 +24,8 @@ func (r *Requester) handleTimeout(now vtime.Time) {
 	}
 }
 
-// handleRNR waits at least as long as the peer asked for and then sends everything from p on: what the peer had
-// received behind it, it has thrown away. A copy of the NAK that arrives during the wait changes nothing (IBTA
+// handleRNR waits at least as long as the RNR NAK of p asks for and then retransmits all packets from p on, because a
+// peer may have dropped the packets after p. A copy of the NAK that arrives during the wait is ignored (IBTA
 // 9.7.5.2.8).
 func (r *Requester) handleRNR(now vtime.Time, p psn.PSN, t roce.RNRTimer) {
 	if r.advance(now, p); !r.out.busy() || p != r.out.unack || now < r.retry.Until {
@@ -66,19 +66,19 @@ func (r *Requester) PollTimer() (vtime.Time, bool) {
 	return at, at != vtime.Never
 }
 
-// stamps holds the READ requests that are not acknowledged: "the requester adds a timestamp to the request that has not
-// been ACKed" (FaSR IV-D). There are as many as READs may be outstanding at most, in PSN order.
+// stamps holds the deadlines of the unacknowledged READ requests, in PSN order, at most MaxRdAtomic: "the requester
+// adds a timestamp to the request that has not been ACKed" (FaSR IV-D).
 type stamps struct {
 	ring.Ring[stamp]
-	period vtime.Duration
+	period vtime.Duration // the RTO; 0 disables the deadlines
 }
 
 type stamp struct {
-	psn psn.PSN
-	due vtime.Time
+	psn psn.PSN    // PSN of the READ request
+	due vtime.Time // deadline; vtime.Never after it has expired
 }
 
-// stamp notes that a READ request went out, for the first time or again.
+// stamp sets the deadline of a READ request that is sent, for the first time or again.
 func (s *stamps) stamp(now vtime.Time, p psn.PSN) {
 	if s.period == 0 {
 		return
@@ -94,14 +94,14 @@ func (s *stamps) stamp(now vtime.Time, p psn.PSN) {
 	}
 }
 
-// forget drops what is acknowledged.
+// forget drops the READ requests before una, which are acknowledged.
 func (s *stamps) forget(una psn.PSN) {
 	for s.Len() > 0 && s.At(0).psn.Less(una) {
 		s.Drop()
 	}
 }
 
-// due returns a READ request that has timed out, once.
+// due returns the PSN of a READ request whose deadline has passed, and disarms that deadline.
 func (s *stamps) due(now vtime.Time) (psn.PSN, bool) {
 	for i := range s.Len() {
 		if e := s.At(i); e.due <= now {
@@ -112,7 +112,7 @@ func (s *stamps) due(now vtime.Time) (psn.PSN, bool) {
 	return 0, false
 }
 
-// first returns the earliest time-out.
+// first returns the earliest deadline, or vtime.Never.
 func (s *stamps) first() vtime.Time {
 	first := vtime.Never
 	for i := range s.Len() {

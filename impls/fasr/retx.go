@@ -8,11 +8,11 @@ import (
 // span is the PSNs [from, to).
 type span struct{ from, to psn.PSN }
 
-// retx is the paper's RetxQueue (Figure 6): what is to be sent again, in PSN order, as spans that do not touch. SACKs
-// name ever higher PSNs, so that spans are added at the end; a timeout makes the list anew.
+// retx is the paper's RetxQueue (Figure 6): the PSNs to be retransmitted, in order, as spans that do not touch. SACKs
+// carry increasing PSNs, so that spans are added at the end; a timeout rebuilds the queue.
 type retx struct{ ring.Ring[span] }
 
-// add appends a span that is not before what the queue holds.
+// add appends a span that does not begin before the last span of the queue.
 func (q *retx) add(from, to psn.PSN) {
 	if q.Len() > 0 {
 		if last := q.At(q.Len() - 1); from.LessEq(last.to) {
@@ -25,7 +25,7 @@ func (q *retx) add(from, to psn.PSN) {
 	}
 }
 
-// insert adds one PSN wherever it belongs.
+// insert adds one PSN at its place in the order.
 func (q *retx) insert(p psn.PSN) {
 	i := 0
 	for i < q.Len() && q.At(i).to.LessEq(p) {
@@ -40,7 +40,7 @@ func (q *retx) insert(p psn.PSN) {
 	}
 }
 
-// forget drops what is acknowledged, everything before una.
+// forget drops all PSNs before una, which are acknowledged.
 func (q *retx) forget(una psn.PSN) {
 	for q.Len() > 0 && q.At(0).to.LessEq(una) {
 		q.Drop()
@@ -50,7 +50,7 @@ func (q *retx) forget(una psn.PSN) {
 	}
 }
 
-// next takes the lowest PSN; there must be one.
+// next removes and returns the lowest PSN; the queue is not empty.
 func (q *retx) next() psn.PSN {
 	s := q.At(0)
 	p := s.from

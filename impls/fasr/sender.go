@@ -2,8 +2,8 @@ package fasr
 
 import "github.com/rdma-gauntlet/gauntlet/harness/psn"
 
-// sender is the sending side of the scheme over one space of PSNs (FaSR III-B2): a requester has one for requests, a
-// responder one for READ responses. It decides what is sent again and makes no packet.
+// sender is the sending side of the scheme over one PSN space (FaSR III-B2): a requester has one for requests, a
+// responder one for READ responses. It decides which PSNs are retransmitted and builds no packets.
 //
 // "The sender does not locally update its lost-cnt. Rather, it relies on the lost-cnt transmitted by the receiver": a
 // gap between two SACKs is a loss of data when lost-cnt has increased, else a loss of SACKs.
@@ -11,18 +11,17 @@ type sender struct {
 	nic    *nic
 	role   role
 	cfg    *config
-	window int
-	unack  psn.PSN // UNACK, the oldest PSN that is not acknowledged
-	next   psn.PSN // the next PSN never sent
+	window int     // maximum number of packets in flight
+	unack  psn.PSN // UNACK: oldest PSN not acknowledged; unack <= next and next-unack <= window
+	next   psn.PSN // lowest PSN never sent
 	sr     *state  // nil outside recovery
-	fnack  bool    // an FNACK will be acted on
-	retx   retx
+	fnack  bool    // the next FNACK is acted on; set by every move of UNACK
+	retx   retx    // PSNs to be retransmitted
 
-	// Fallback to go-back-N, until everything sent before is acknowledged.
-	fallback bool
-	high     psn.PSN
-	nak      psn.PSN // the NAK acted on
-	blind    bool    // the bitmap is not kept, because the pool had no block for it: timeouts go back N
+	fallback bool    // go-back-N: SACKs are ignored until UNACK has passed high
+	high     psn.PSN // newest PSN sent when fallback began
+	nak      psn.PSN // PSN of the last NAK acted on
+	blind    bool    // in recovery without a bitmap, because the pool had no block: timeouts go back N
 }
 
 // busy reports whether anything is unacknowledged.
@@ -37,7 +36,7 @@ func (s *sender) holds(p psn.PSN) bool {
 	return d >= 0 && d < s.next.Sub(s.unack)
 }
 
-// ack acknowledges everything before upTo and reports whether that was news: "The ACK received from the receiver
+// ack acknowledges all PSNs before upTo and reports whether UNACK moved: "The ACK received from the receiver
 // already includes the most recent UNACK value. So, if the bitmap is already in use, it's updated in parallel."
 func (s *sender) ack(upTo psn.PSN) bool {
 	n := upTo.Sub(s.unack)
@@ -58,7 +57,7 @@ func (s *sender) ack(upTo psn.PSN) bool {
 	return true
 }
 
-// pass takes n positions off the bitmap: UNACK has moved so far, and stands on a missing packet again.
+// pass removes n positions from the bitmap after UNACK has moved by n, to another missing packet.
 func (s *sender) pass(n int) {
 	p := s.nic.host.pool
 	filled := 1 // the old UNACK
@@ -66,16 +65,16 @@ func (s *sender) pass(n int) {
 		filled += s.sr.arrived.skip(p, n-1)
 		s.sr.arrived.skip(p, 1)
 	}
-	// Not in the paper: with lostcnt_credit the sender takes off lost-cnt what the ACK shows to be repaired, so that a
-	// hole that is filled does not hide a new one between two SACKs.
+	// Not in the paper: with lostcnt_credit the sender subtracts from lost-cnt the holes that the ACK shows to be
+	// filled, so that a filled hole does not hide a new one between two SACKs.
 	if s.cfg.credit && !s.sr.overflow {
 		s.sr.lost = max(1, s.sr.lost-filled)
 		s.sr.settle(p)
 	}
 }
 
-// sack takes a SACK: everything before cum arrived, cum is missing, p arrived, and the receiver's lost-cnt is lost. It
-// reports whether anything is to be sent again.
+// sack processes a SACK: all PSNs before cum arrived, cum is missing, p arrived, and lost is the receiver's lost-cnt.
+// It reports whether it queued retransmissions.
 func (s *sender) sack(cum, p psn.PSN, lost int, overflow bool) (again bool) {
 	s.ack(cum)
 	if cum != s.unack || !s.holds(p) || p == s.unack || s.fallback {
@@ -86,7 +85,7 @@ func (s *sender) sack(cum, p psn.PSN, lost int, overflow bool) (again bool) {
 	}
 	gap := p.Sub(s.sr.sackHigh) - 1
 	if gap < 0 {
-		return false // overtaken, or a copy: it says nothing that a later one did not
+		return false // overtaken by a later SACK, or a copy
 	}
 	// "During the loss recovery state, the sender will retransmit the packet between SACK and sack-high only when there
 	// is a discontinuity between the received SACK and sack-high and the lost-cnt returned by the receiver increases."
@@ -102,8 +101,8 @@ func (s *sender) sack(cum, p psn.PSN, lost int, overflow bool) (again bool) {
 // enter begins recovery: "Upon receiving the SACK, the sender will enter the loss recovery state and immediately
 // retransmit the packet between the unacknowledged PSN (UNACK) and the SACK, regardless of the value of lost-cnt."
 //
-// When an earlier SACK was lost, that sends packets again that arrived. Not in the paper: with lc1_exact a lost-cnt of
-// one, which says that UNACK alone is missing, is believed.
+// If an earlier SACK was lost, this retransmits packets that have arrived. Not in the paper: with lc1_exact and a
+// lost-cnt of one, which shows that UNACK alone is missing, only UNACK is retransmitted.
 func (s *sender) enter(p psn.PSN, lost int, overflow bool) bool {
 	if s.sr = s.nic.acquire(s.role); s.sr == nil {
 		s.goBack()
@@ -121,8 +120,8 @@ func (s *sender) enter(p psn.PSN, lost int, overflow bool) bool {
 	return true
 }
 
-// follow takes over what a SACK says: sack-high, lost-cnt, and on the slow path the gap, whose packets are missing or,
-// when only SACKs were lost, arrived.
+// follow updates the state from a SACK: sack-high, lost-cnt, and on the slow path the bitmap. The gap packets between
+// sack-high and p are missing if missing is true; else they arrived and only their SACKs were lost.
 func (s *sender) follow(p psn.PSN, gap, lost int, overflow, missing bool) {
 	run := s.sr.sackHigh.Sub(s.unack)
 	s.sr.sackHigh, s.sr.lost, s.sr.overflow = p, lost, s.sr.overflow || overflow
@@ -139,17 +138,18 @@ func (s *sender) follow(p psn.PSN, gap, lost int, overflow, missing bool) {
 	}
 }
 
-// place records p behind gap missing packets; run is how many between UNACK and the gap arrived.
+// place records in the bitmap that p arrived after gap missing packets; run is the number of packets between UNACK and
+// the gap. It reports false if the pool has too few blocks.
 func (s *sender) place(run, gap int, p psn.PSN) bool {
 	b, pool := &s.sr.arrived, s.nic.host.pool
 	if !b.on {
 		return b.start(pool, run, gap)
 	}
-	// What the bitmap does not cover yet, gap and p excluded, arrived although its SACKs did not.
+	// Packets that the bitmap does not cover yet, apart from the gap and p, arrived and only their SACKs were lost.
 	return b.add(pool, 0, run-b.length()) && b.add(pool, gap, 1)
 }
 
-// again queues everything that a timeout sends again (FaSR III-B2): "If lost-cnt is greater than 1, the UNACK will be
+// again queues the PSNs that a timeout retransmits (FaSR III-B2): "If lost-cnt is greater than 1, the UNACK will be
 // retransmitted immediately, and the bitmap will be consulted to identify any zeros between the UNACK and sack-high for
 // retransmission. If lost-cnt equals 1, only the UNACK will be retransmitted without querying the bitmap. However, if
 // lost-cnt is 0, it indicates that all packets within the entire window of the QP have been lost. In this case, the
@@ -171,7 +171,7 @@ func (s *sender) again() {
 	}
 }
 
-// early takes an FNACK: it "notif[ies] the sender to trigger RTO in advance and start retransmission from RCV-NXT
+// early processes an FNACK: it "notif[ies] the sender to trigger RTO in advance and start retransmission from RCV-NXT
 // again. The sender only responds to an FNACK once before receiving a new ACK" (FaSR III-D).
 func (s *sender) early(cum psn.PSN) (again bool) {
 	s.ack(cum)
@@ -183,7 +183,7 @@ func (s *sender) early(cum psn.PSN) (again bool) {
 	return true
 }
 
-// goBack sends the whole window again, because one end has no room to know better.
+// goBack retransmits the whole window, because the pool of one end is exhausted.
 func (s *sender) goBack() {
 	if s.sr != nil {
 		s.leave()
@@ -193,8 +193,8 @@ func (s *sender) goBack() {
 	s.retx.add(s.unack, s.next)
 }
 
-// refused takes a NAK of cum, by which a receiver in fallback asks for everything from there on. A copy of it does not
-// start that anew.
+// refused processes a NAK of cum, by which a receiver in fallback asks for all packets from cum on. A copy of that NAK
+// does not restart the retransmission.
 func (s *sender) refused(cum psn.PSN) (again bool) {
 	s.ack(cum)
 	if !s.busy() || cum != s.unack || s.fallback && s.nak == cum {
@@ -205,7 +205,7 @@ func (s *sender) refused(cum psn.PSN) (again bool) {
 	return true
 }
 
-// missing reports whether p, which is not acknowledged, may not have arrived as far as is known.
+// missing reports whether p, which is not acknowledged, is not known to have arrived.
 func (s *sender) missing(p psn.PSN) bool {
 	switch d := p.Sub(s.unack); {
 	case s.sr == nil || d == 0 || s.sr.sackHigh.Less(p):
@@ -222,7 +222,7 @@ func (s *sender) leave() {
 	s.nic.release(s.role)
 }
 
-// restart forgets all about arrivals and sends the window again.
+// restart discards the record of arrivals and retransmits the whole window.
 func (s *sender) restart() {
 	if s.sr != nil {
 		s.leave()

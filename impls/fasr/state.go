@@ -2,18 +2,18 @@ package fasr
 
 import "github.com/rdma-gauntlet/gauntlet/harness/psn"
 
-// maxLost is what the three bits of lost-cnt hold.
+// maxLost is the largest value of the three bits of lost-cnt.
 const maxLost = 1<<lostCntBits - 1
 
-// state is what a place of a QP in recovery keeps in its SR state unit.
+// state is the recovery state of one role of a QP, in the SR state unit.
 type state struct {
-	sackHigh psn.PSN // highest PSN that arrived
-	lost     int     // lost-cnt: packets below sack-high that are missing
-	overflow bool    // more were missing than lost-cnt holds
-	arrived  bitmap
+	sackHigh psn.PSN // highest PSN known to have arrived
+	lost     int     // lost-cnt: packets missing below sack-high; lost <= maxLost
+	overflow bool    // more than maxLost packets were missing; stays set until recovery ends
+	arrived  bitmap  // packets that arrived between the oldest missing packet and sack-high; slow path only
 }
 
-// slow reports whether the place is on the slow path: "If lost-cnt is greater than 1, slow path is selected" (FaSR
+// slow reports whether the role is on the slow path: "If lost-cnt is greater than 1, slow path is selected" (FaSR
 // III-B1). After an overflow it stays there, because "the RCV-NXT value must be updated through bitmap queries"
 // (III-D).
 func (s *state) slow() bool { return s.lost > 1 || s.overflow }

@@ -5,29 +5,29 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 )
 
-// shelf is the memory in which all QPs of an endpoint keep packets that came out of order, the reorder buffer in host
-// memory. It grows to the most that was ever kept at once and is used again from then on.
+// shelf is the reorder buffer in host memory, in which all QPs of an endpoint keep out-of-order packets. Its memory
+// grows to the largest number of packets ever kept at once, and is reused.
 type shelf struct {
-	parcels []parcel
-	free    int32 // first of the list of unused parcels; 0 is none, and parcel 0 is not used
+	parcels []parcel // parcels[0] is not used
+	free    int32    // head of the list of unused parcels; 0 if empty
 }
 
-// parcel is a kept packet with a copy of its payload.
+// parcel is a stored packet with a copy of its payload.
 type parcel struct {
 	pkt   roce.Packet
-	bytes []byte
-	next  int32
+	bytes []byte // buffer for the payload, reused
+	next  int32  // next parcel in the store or in the free list; 0 at the end of the free list
 }
 
-// store is the packets of one receiver that came out of order, in PSN order. What a receiver records is always the
-// highest so far, and it goes in order; so a store is a queue and needs no search.
+// store holds the out-of-order packets of one receiver, in PSN order. A receiver records only packets with a new
+// highest PSN, and executes packets in order, so a store is a queue and needs no search.
 type store struct {
 	shelf      *shelf
-	head, tail int32
-	n          int
+	head, tail int32 // oldest and newest packet in shelf.parcels; meaningful while n > 0
+	n          int   // packets in the store
 }
 
-// put copies a packet to the end.
+// put appends a copy of p.
 func (s *store) put(p *roce.Packet) {
 	i := s.shelf.take()
 	c := &s.shelf.parcels[i]
@@ -45,7 +45,7 @@ func (s *store) put(p *roce.Packet) {
 	s.n++
 }
 
-// before returns the oldest packet when its PSN is before limit, else nil. It is valid until the next put.
+// before returns the oldest packet if its PSN is before limit, else nil. The result is valid until the next put.
 func (s *store) before(limit psn.PSN) *roce.Packet {
 	if s.n == 0 {
 		return nil

@@ -2,7 +2,7 @@ package fasr
 
 import "github.com/rdma-gauntlet/gauntlet/harness/engine"
 
-// The names of what is shown of each sender and receiver; "rd_" are those of the READ responses.
+// The names of the variables of each sender and receiver; names with the prefix "rd_" belong to READ responses.
 var (
 	sndNames   = engine.Prefixed("snd_", (&sender{}).vars(nil))
 	rdSndNames = engine.Prefixed("rd_snd_", (&sender{}).vars(nil))
@@ -10,7 +10,7 @@ var (
 	rdNames    = engine.Prefixed("rd_", (&receiver{}).vars(nil))
 )
 
-// vars appends what a sender shows of its recovery.
+// vars appends the recovery state of a sender.
 func (s *sender) vars(list []engine.Var) []engine.Var {
 	list = s.sr.vars(list)
 	return append(list,
@@ -18,14 +18,14 @@ func (s *sender) vars(list []engine.Var) []engine.Var {
 		engine.Var{Name: "retx", Value: int64(s.retx.Len())})
 }
 
-// vars appends what a receiver shows of its recovery.
+// vars appends the recovery state of a receiver.
 func (r *receiver) vars(list []engine.Var) []engine.Var {
 	list = r.sr.vars(list)
 	return append(list, engine.Var{Name: "fallback", Value: engine.Flag(r.fallback)})
 }
 
-// vars appends the state of a place; all is zero outside recovery. path is 0 for normal, 1 for fast, 2 for slow.
-// arrived is how many packets the bitmap describes, the compressed ones included.
+// vars appends the state of a role; all values are zero outside recovery. path is 0 for normal, 1 for fast, 2 for slow.
+// recorded is the number of positions in the bitmap, including the compressed ones.
 func (s *state) vars(list []engine.Var) []engine.Var {
 	var z state
 	if s == nil {
