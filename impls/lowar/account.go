@@ -8,8 +8,8 @@ type Memory struct {
 	Reordering int // Reordering Buffer
 }
 
-// Bits of the fields that a NIC would keep for a stream, beside those that depend on r and c. Packed, unlike those of
-// this package.
+// Bits of the packed fields that a NIC would keep for a stream, beside those that depend on r and c. The fields of this
+// package are not packed.
 const (
 	psnBits, countBits, depthBits, epochBits, lengthBits, timeBits, flagBits = 24, 16, 8, 8, 16, 32, 8
 	encoderBits                                                              = 2*psnBits + 2*countBits + depthBits +
@@ -18,12 +18,13 @@ const (
 		epochBits + timeBits + flagBits
 )
 
-// Account returns the memory that the shim takes for so many QPs with the parameters r and c, and buffers of so many
-// units and packets. The prototype has 512 QPs, 1024 units and 2048 packets, and 0.3, 1.1, 1.1 and 2.4 MB (Table I).
+// Account returns the memory of the shim for qps QPs with the parameters r and c, units coding units in each of the two
+// buffers, and a Reordering Buffer of rob packets. The prototype has 512 QPs, 1024 units and 2048 packets, and 0.3,
+// 1.1, 1.1 and 2.4 MB (Table I).
 //
-// A QP has four streams, requests and READ responses each way. A stream that is received needs a bit and a place in the
-// ROB for each packet of a block, and a stream of either kind the numbers of its c units. A packet in the ROB takes as
-// much as a unit, and a descriptor: its QP, its PSN, its length, and the headers below the transport.
+// A QP has four streams, requests and READ responses each way. A received stream needs a bit and an index into the ROB
+// for each packet of a block, and every stream the indices of its c units. A packet in the ROB takes the size of a unit
+// and a descriptor: its QP, its PSN, its length, and the headers below the transport.
 func Account(mtu, qps, r, c, units, rob int) Memory {
 	const descriptor = 3 + 3 + 2 + 14 + 20 + 8
 	unitBits, robBits := width(units), width(rob)
@@ -36,7 +37,7 @@ func Account(mtu, qps, r, c, units, rob int) Memory {
 	}
 }
 
-// width returns the bits that number n things and none.
+// width returns the number of bits of an index with n values and null.
 func width(n int) int {
 	w := 0
 	for ; n > 0; n >>= 1 {

@@ -7,68 +7,71 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// decoder passes the packets of one stream up to the engine above in order, those that were lost and repaired among
-// them: "maintaining the sequence as if there were no losses occurred" (IV-A).
+// decoder delivers the packets of one stream to the engine above in PSN order, including the lost packets that it
+// recovers: "maintaining the sequence as if there were no losses occurred" (IV-A).
 //
-// While it tracks, next is what the engine above lacks, and the current block is [base, base+r), or shorter once its
-// end is known. Packets behind a hole wait in the ROB. When the hole cannot be filled everything goes up as it is, and
-// the decoder stops tracking (bypass) until next itself comes.
+// While the decoder tracks the stream, next is the PSN that the engine above expects, and the current block is
+// [base, base+r), or shorter once its end is known. Packets after a hole wait in the ROB. If the hole cannot be filled,
+// the waiting packets are delivered with the hole, and the decoder stops tracking (bypass) until next itself arrives.
 //
-//	packet is        tracking                                    bypass
-//	before next      up                                          up
-//	next             up, and what waits behind it                up, and track again: it begins a block
-//	in the block     wait                                        up
-//	of a later one   give up: what waits goes up, and it too     up
+//	packet with PSN    tracking                                      bypass
+//	before next        deliver                                       deliver
+//	next               deliver, with the waiting packets after it    deliver, and track again from a new block
+//	in the block       wait in the ROB                               deliver
+//	in a later block   give up: deliver the waiting packets and it   deliver
 //
-//	repair packet    tracking
-//	lacks nothing    ignored
-//	lacks one        makes that packet, which then comes as above
-//	lacks more       give up
+//	repair packet whose unit lacks    tracking
+//	no packet                         ignored
+//	one packet                        recover that packet, then as above
+//	more packets                      give up
 //
-// Whatever goes wrong here costs a repair and never the connection: each packet that comes goes up, at the latest after
-// T_rob, and a packet that is made goes up only if it is the one that was sent.
+// An error of the decoder costs a repair and never the connection: each packet that arrives is delivered, at the latest
+// after T_rob, except copies of waiting packets, and a recovered packet is delivered only if its check value matches.
 type decoder struct {
 	host  *Host
-	up    engine.Engine // above the shim
-	qpn   uint32
+	up    engine.Engine // the half of the engine above
+	qpn   uint32        // DestQP of the packets of this stream
 	pkey  uint16
 	mtu   int
-	size  int // of a unit
-	code  code
-	reads *readRanges // what is expected, in a stream of READ responses; nil for requests
-	keeps bool        // the engine above keeps what comes early
+	size  int         // bytes of a coding unit
+	code  code        // (r, c) of the current block
+	reads *readRanges // PSNs expected in a stream of READ responses; nil for requests
+	keeps bool        // the engine above keeps out-of-order packets
 
-	bypass bool
-	next   psn.PSN
+	bypass bool    // the stream is not tracked until next arrives
+	next   psn.PSN // lowest PSN not delivered in order
 	block
-	deadline vtime.Time // when the oldest packet in the ROB has waited for T_rob; counts while some wait
+	deadline vtime.Time // time at which the current block is given up; meaningful while waiting > 0
 
 	soon announced
 	tell report
 
-	recovered, failed, ignored, refused int64
+	recovered int64 // packets recovered
+	failed    int64 // blocks given up
+	ignored   int64 // shim packets without effect: malformed, in bypass, or of other parameters
+	refused   int64 // recovered packets that failed their check
 }
 
-// block is what is known of the current coding block. A decoder has one: repair packets follow their block, so when the
-// next begins nothing can be made of the last any more. That bounds what a connection keeps "since it only maps packets
-// within a coding block, rather than the entire BDP" (IV-B2).
+// block is the state of the current coding block. A decoder has only one: repair packets follow their block, so no
+// repair is possible once the next block has begun. This bounds the state of a connection "since it only maps packets
+// within a coding block, rather than the entire BDP" (IV-B2). A position is a PSN relative to base.
 type block struct {
-	base    psn.PSN
-	end     int     // packets in it; 0 until its last packet or a repair packet tells
-	top     int     // positions up to the last that came
-	arrived bitmap  // positions that came or were recovered
-	lost    bitmap  // positions that did not come
-	held    []int32 // positions to places in the ROB; none where nothing waits
-	waiting int     // places in use
-	units   []int32 // one for each residue of c that a packet came for, or lacking
+	base    psn.PSN // first PSN of the block
+	end     int     // packets in the block; 0 until its last packet or a repair packet has arrived
+	top     int     // position after the highest that arrived or was given up
+	arrived bitmap  // positions that arrived or were recovered
+	lost    bitmap  // positions that were recovered or given up
+	held    []int32 // index in the ROB of the packet at a position; none if no packet waits
+	waiting int     // packets of the block in the ROB
+	units   []int32 // decoding unit of each residue of c: its index, none before the first packet, or lacking
 }
 
-// announced is a change of r and c that takes effect with the block that begins at first or later.
+// announced is a change of r and c that takes effect with the first block that begins at first or later.
 type announced struct {
-	pending bool
+	pending bool // the change has not taken effect yet
 	code    code
 	first   psn.PSN
-	epoch   uint8 // the newest that is known
+	epoch   uint8 // newest generation of parameters received
 }
 
 func newDecoder(h *Host, up engine.Engine, qp *engine.QP, first psn.PSN, keeps bool) decoder {
@@ -90,21 +93,20 @@ func (d *decoder) resize() {
 }
 
 const (
-	none    = int32(-1) // an index that is not set
-	lacking = int32(-2) // the unit of a residue of which a packet could not be added: it can repair nothing
+	none    = int32(-1) // no index
+	lacking = int32(-2) // unit of a residue of which a packet could not be added, so that no repair is possible
 )
 
-// data takes a coded packet. "Every incoming data packet will be XORed with its decoding unit in the Decoding Buffer."
-// (IV-B2)
+// data processes a coded packet. "Every incoming data packet will be XORed with its decoding unit in the Decoding
+// Buffer." (IV-B2)
 func (d *decoder) data(now vtime.Time, p *roce.Packet) {
 	ahead, at := p.PSN.Sub(d.next), p.PSN.Sub(d.base)
 	switch {
 	case d.reads != nil && d.reads.empty():
-		// Nothing is expected: the answer of a READ that is complete comes again.
+		// No response is expected: this is a duplicate response to a completed READ.
 		d.up.HandlePacket(now, p)
 	case ahead < 0:
-		// The engine above has it, or had it and refused it. Either way what it does with a duplicate is its own
-		// affair.
+		// The packet was delivered before; the engine above handles the duplicate.
 		if !d.bypass && d.within(p, at) {
 			d.record(p, at)
 		}
@@ -117,26 +119,27 @@ func (d *decoder) data(now vtime.Time, p *roce.Packet) {
 		d.record(p, at)
 		d.advance(now, p)
 	case !d.within(p, at):
-		// Not in the paper: repair packets follow their block at once, so when a later block comes none is to be waited
-		// for.
+		// Not in the paper: repair packets follow their block at once, so after a packet of a later block none can
+		// arrive any more.
 		d.fail(now)
 		d.later(now, p)
 	case !d.arrived.has(at):
 		d.record(p, at)
 		d.hold(now, p, at)
 	default:
-		// It waits already. Passed up, the copy would look like a gap.
+		// A copy of a waiting packet. Delivered, the copy would look like a gap to the engine above.
 	}
 }
 
-// within reports whether a packet at position at belongs to the current block. A message begins a block (IV-B1).
+// within reports whether a packet at position at belongs to the current block. The first packet of a message begins a
+// new block (IV-B1).
 func (d *decoder) within(p *roce.Packet, at int) bool {
 	return at >= 0 && at < d.code.r && (d.end == 0 || at < d.end) && (at == 0 || !p.Opcode.StartsMessage())
 }
 
-// record adds a packet to its unit and marks it: update-style, so that of the packet itself nothing has to be kept.
-// When no unit is free, or the packet is longer than one of this path can be, the others of its residue cannot be
-// repaired any more, and the block is not given up for that: they may all come.
+// record marks a packet as arrived and adds it to the sum in its unit, so that no copy of the packet is needed for a
+// repair. If no unit is free, or the packet is longer than a unit, no packet of the same residue can be repaired any
+// more; the block is not given up, because its packets may all arrive.
 func (d *decoder) record(p *roce.Packet, at int) {
 	if d.arrived.has(at) {
 		return
@@ -165,7 +168,7 @@ func (d *decoder) record(p *roce.Packet, at int) {
 	}
 }
 
-// advance passes up the packet with PSN next and what waited for it.
+// advance delivers the packet with PSN next and the waiting packets that follow it without a gap.
 func (d *decoder) advance(now vtime.Time, p *roce.Packet) {
 	d.step()
 	d.up.HandlePacket(now, p)
@@ -177,14 +180,14 @@ func (d *decoder) advance(now vtime.Time, p *roce.Packet) {
 		d.step()
 		d.release(now, at)
 	}
-	d.deadline = now.Add(d.host.cfg.tRob) // for what waits behind the next hole
+	d.deadline = now.Add(d.host.cfg.tRob) // for packets that wait behind the next hole
 	if n := d.next.Sub(d.base); n >= d.code.r || d.end > 0 && n >= d.end {
 		d.open(d.next)
 	}
 }
 
-// step moves next past one packet, and in READ responses past the end of a READ to the beginning of the following:
-// between two READs there may be requests whose PSNs no response has.
+// step moves next past one packet. In a stream of READ responses it moves next from the end of a READ to the beginning
+// of the following READ, past the PSNs of requests between them.
 func (d *decoder) step() {
 	d.next = d.next.Next()
 	if d.reads != nil {
@@ -192,8 +195,8 @@ func (d *decoder) step() {
 	}
 }
 
-// hold keeps a packet in the ROB until the hole before it is filled, or T_rob is over: "Out-of-order data packets are
-// temporarily saved to the Reordering Buffer (ROB)" (IV-A).
+// hold keeps a packet in the ROB until the hole before it is filled, or T_rob has passed: "Out-of-order data packets
+// are temporarily saved to the Reordering Buffer (ROB)" (IV-A).
 func (d *decoder) hold(now vtime.Time, p *roce.Packet, at int) {
 	slot, ok := d.host.rob.put(p)
 	if !ok {
@@ -208,7 +211,7 @@ func (d *decoder) hold(now vtime.Time, p *roce.Packet, at int) {
 	d.waiting++
 }
 
-// release passes up the packet that waits at a position.
+// release delivers the packet that waits at position at.
 func (d *decoder) release(now vtime.Time, at int) {
 	slot := d.held[at]
 	d.held[at] = none
@@ -227,8 +230,9 @@ func (d *decoder) open(p psn.PSN) {
 	d.arrived.clear()
 }
 
-// dissolve ends the current block: it is counted, and what it holds is given back. Nothing waits any more when a block
-// is complete or was given up; what still does belongs to a transmission that the sender has broken off.
+// dissolve ends the current block: it counts the losses of the block and frees its units. No packet waits when a block
+// is complete or was given up; a packet that still waits belongs to a transmission that the sender has aborted, and is
+// dropped.
 func (d *decoder) dissolve() {
 	if d.top > 0 {
 		d.tell.saw(d.top, &d.lost)
@@ -250,8 +254,8 @@ func (d *decoder) dissolve() {
 	}
 }
 
-// restart begins a block with the packet that has PSN next: the retransmission that bypass waits for, or a packet that
-// says that the sender began a block here. In the second case the sender went back, and what still waits comes again.
+// restart begins a block with the packet that has PSN next: the retransmission that ends bypass, or a packet by which
+// the sender begins a block here. In the second case the sender went back, and retransmits the packets that still wait.
 func (d *decoder) restart(now vtime.Time, p *roce.Packet) {
 	d.bypass = false
 	d.open(p.PSN)
@@ -261,10 +265,10 @@ func (d *decoder) restart(now vtime.Time, p *roce.Packet) {
 
 // fail gives up the current block: "If a coding block fails to repair or triggers a timeout in ROB, LoWAR will pass it
 // to RDMA stacks to activate GBN retransmission and stop tracking the connection until its retransmission arrives."
-// (IV-B2) What waits goes up in the order of PSNs, holes and all.
+// (IV-B2) The waiting packets are delivered in PSN order, with the holes between them.
 //
-// Not in the paper: above an engine that keeps what comes early only the missing packet will be sent again, so there
-// tracking goes on behind the block.
+// Not in the paper: for an engine that keeps out-of-order packets only the missing packets are retransmitted, so that
+// tracking continues after the block.
 func (d *decoder) fail(now vtime.Time) {
 	d.failed++
 	behind := d.end
@@ -288,15 +292,15 @@ func (d *decoder) fail(now vtime.Time) {
 	d.skip(d.base.Add(behind))
 }
 
-// skip goes on at p, whatever is missing before it: the engine above has asked for that, and will get it as duplicates
-// of what the decoder takes for gone by.
+// skip continues tracking at p. The engine above asks the peer for the packets missing before p, and the decoder
+// delivers their retransmissions as packets before next.
 func (d *decoder) skip(p psn.PSN) {
 	d.next = psn.Max(d.next, p)
 	d.open(d.next)
 }
 
-// later goes on after a failure with a packet that lies behind the hole. Where tracking goes on, it begins a block
-// here; when the sender's begins elsewhere, the next repair packet tells.
+// later processes a packet after the hole of a failed block. If tracking continues, a block begins at this packet; if
+// the sender's block begins elsewhere, the next repair packet corrects that.
 func (d *decoder) later(now vtime.Time, p *roce.Packet) {
 	if !d.keeps || p.PSN.Less(d.next) {
 		d.up.HandlePacket(now, p)
@@ -307,9 +311,8 @@ func (d *decoder) later(now vtime.Time, p *roce.Packet) {
 	d.advance(now, p)
 }
 
-// uncoded takes a packet of the stream that is not coded and occupies span PSNs: a READ request or an atomic. It is a
-// message of its own, so that the block before it has ended; what is missing there, or is itself not coded, no repair
-// will bring.
+// uncoded processes a packet of the stream that is not coded and takes span PSNs: a READ request or an atomic. Such a
+// packet ends the block before it, so that packets missing before it can no longer be repaired.
 func (d *decoder) uncoded(now vtime.Time, p *roce.Packet, span int) {
 	if p.PSN.Sub(d.next) > 0 && !d.bypass {
 		d.fail(now)
@@ -325,15 +328,15 @@ func (d *decoder) uncoded(now vtime.Time, p *roce.Packet, span int) {
 	d.up.HandlePacket(now, p)
 }
 
-// expire gives up a block that has waited for T_rob. With traffic behind it a later block comes first; this is for the
-// end of it, where the transport's own timer would take much longer.
+// expire gives up a block that has waited for T_rob. With continuous traffic a packet of a later block does so first;
+// at the end of the traffic, the transport's own timer would take much longer.
 func (d *decoder) expire(now vtime.Time) {
 	if d.waiting > 0 && d.deadline <= now {
 		d.fail(now)
 	}
 }
 
-// hush forgets what waits: the QP failed.
+// hush drops all waiting packets and stops tracking, because the QP failed.
 func (d *decoder) hush() {
 	d.dissolve()
 	d.bypass = true

@@ -12,22 +12,22 @@ import (
 type encoder struct {
 	host   *Host
 	destQP uint32
-	k      bool // of READ responses
-	size   int  // of a unit
-	code   code
+	k      bool // the stream consists of READ responses
+	size   int  // bytes of a coding unit
+	code   code // (r, c) of the current block
 
-	// The block that is being sent: n packets from base on. It is open while n is not zero.
+	// The block that is being sent: the n packets from base on. It is open while n > 0; n < r.
 	base    psn.PSN
 	n       int
-	next    psn.PSN // what follows the last packet that was coded
-	first   bool    // has_First
-	bare    bool    // no unit was free: nothing protects this block
-	units   []int32 // units[j] is e_j
-	emitted []int32 // units of the block that has ended, oldest first: repair packets that wait for the link
-	header  roce.Repair
+	next    psn.PSN     // PSN after the last packet coded
+	first   bool        // has_First: the block begins with the first packet of its message
+	bare    bool        // no unit was free, so that the block has no repair packets
+	units   []int32     // units[j] is the index of e_j in the Encoding Buffer
+	emitted []int32     // units of the last ended block whose repair packets wait for the link, in order of sending
+	header  roce.Repair // header of the next repair packet
 
-	want  code // what the peer asked for last
-	epoch uint8
+	want  code  // (r, c) that the peer asked for last; applies to the next block
+	epoch uint8 // generation of code; incremented by every change
 
 	blocks, repairs, unprotected, discarded int64
 }
@@ -37,13 +37,13 @@ func newEncoder(h *Host, destQP uint32, k bool, mtu int) encoder {
 		units: make([]int32, 0, maxC), emitted: make([]int32, 0, maxC)}
 }
 
-// packet codes a packet that is about to leave: "for any outgoing data packet, the Encoding Controller selects its
+// packet codes a packet that is about to be sent: "for any outgoing data packet, the Encoding Controller selects its
 // coding unit based on its QPN and PSN (1). Then, the outgoing data packet performs XOR calculation with this coding
 // unit and updates it with the result (2). If a packet ends its corresponding message or coding block, all encoded
 // coding units of this coding block are then encapsulated and sent as repair packets (3)." (IV-B2)
 func (e *encoder) packet(p *roce.Packet) {
-	// Not in the paper: a packet that does not follow is sent again. What was coded so far protects nothing that the
-	// receiver still counts, so the block goes, and another begins here.
+	// Not in the paper: a packet that does not follow the last one is a retransmission. The receiver no longer tracks
+	// the open block, so the block is discarded, and another begins here.
 	if e.n > 0 && (p.PSN != e.next || p.Opcode.StartsMessage()) {
 		e.discard()
 	}
@@ -62,7 +62,7 @@ func (e *encoder) packet(p *roce.Packet) {
 
 // begin opens a block with its first packet: "each message begins its own encoding and decoding cycle" (IV-B1). A
 // message of one packet needs one unit. All units are bound at once, so that a block is protected as a whole or not at
-// all; the receiver could not tell a repair packet that was lost from one that was never made.
+// all; the receiver could not distinguish a lost repair packet from one that was never sent.
 func (e *encoder) begin(p *roce.Packet) {
 	n := e.code.c
 	if p.Opcode.IsOnly() {
@@ -95,7 +95,7 @@ func (e *encoder) end(ends bool, last int) {
 	e.blocks++
 }
 
-// discard drops the open block, for which nothing is sent.
+// discard drops the open block without repair packets.
 func (e *encoder) discard() {
 	if e.n == 0 {
 		return
@@ -105,8 +105,8 @@ func (e *encoder) discard() {
 	e.discarded++
 }
 
-// emit fills p with the next repair packet, if one waits. Its unit is free from here on; the driver has taken the bytes
-// before anything is bound again.
+// emit fills p with the next repair packet, if one waits. It frees the unit whose bytes are the payload; the driver
+// copies the payload before a unit is bound again.
 func (e *encoder) emit(p *roce.Packet) bool {
 	if len(e.emitted) == 0 {
 		return false
@@ -122,7 +122,7 @@ func (e *encoder) emit(p *roce.Packet) bool {
 	return true
 }
 
-// hush forgets what was coded: the QP failed.
+// hush drops the open block and all waiting repair packets, because the QP failed.
 func (e *encoder) hush() {
 	e.discard()
 	e.host.encoding.release(e.emitted)

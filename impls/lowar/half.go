@@ -6,20 +6,20 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// half is what both halves of a QP have of the shim: "the sending (TX) path and the receiving (RX) path" (IV-A). It
-// stands between the driver and the half of the engine above, sees every packet in both directions, and hands on all of
-// them: those of the engine unchanged, those that come in order.
+// half is the part of the shim that requester and responder share: "the sending (TX) path and the receiving (RX) path"
+// (IV-A). It sits between the driver and the half of the engine above. It forwards every packet of the engine
+// unchanged, and delivers arriving packets in PSN order.
 type half struct {
 	up     engine.Engine // the half of the engine above
-	failed bool
-	held   bool // behind waits
+	failed bool          // error state: the shim sends and decodes nothing any more
+	held   bool          // behind holds a packet to be sent
 	enc    encoder
 	dec    decoder
 
-	behind roce.Packet // waits behind an announcement, while held
+	behind roce.Packet // data packet to be sent after the announcement before it; meaningful while held
 }
 
-// lowar takes a packet of the shim itself.
+// lowar processes a packet of the shim itself.
 func (h *half) lowar(now vtime.Time, p *roce.Packet) {
 	if h.failed {
 		return
@@ -34,8 +34,9 @@ func (h *half) lowar(now vtime.Time, p *roce.Packet) {
 	}
 }
 
-// transmit fills p with the next packet: the rest of a block's repair packets, which "together with their corresponding
-// data packets, are then prepared and sent" (IV-A), negotiation, and what the engine above has, which it codes.
+// transmit fills p with the next packet: first the repair packets of the last block, which "together with their
+// corresponding data packets, are then prepared and sent" (IV-A), then FEEDBACK and ANNOUNCE, then the packets of the
+// engine above, which it codes.
 func (h *half) transmit(now vtime.Time, p *roce.Packet) bool {
 	switch {
 	case h.failed:
@@ -50,7 +51,7 @@ func (h *half) transmit(now vtime.Time, p *roce.Packet) bool {
 	case !h.up.PollTransmit(now, p):
 		return false
 	case coded(p.Opcode) && h.enc.changes():
-		// Only the packet itself says where the next block begins: it may be one that is sent again.
+		// Only the packet itself shows where the next block begins: it may be a retransmission.
 		h.behind, h.held = *p, true
 		*p = h.enc.change(p.PSN)
 		return true
@@ -67,7 +68,7 @@ func (h *half) HandleTimer(now vtime.Time) {
 	h.up.HandleTimer(now)
 }
 
-// PollTimer implements engine.Engine: T_rob runs beside the timers of the engine above, and only while something waits.
+// PollTimer implements engine.Engine: T_rob runs beside the timers of the engine above while packets wait in the ROB.
 func (h *half) PollTimer() (vtime.Time, bool) {
 	at, ok := h.up.PollTimer()
 	if h.dec.waiting > 0 && (!ok || h.dec.deadline < at) {
@@ -76,7 +77,8 @@ func (h *half) PollTimer() (vtime.Time, bool) {
 	return at, ok
 }
 
-// Urgent implements engine.Urgent: what the engine above sends next is a retransmission. Repair packets are none.
+// Urgent implements engine.Urgent: it reports whether the next packet is a retransmission of the engine above. Repair
+// packets are not retransmissions.
 func (h *half) Urgent() bool {
 	u, ok := h.up.(engine.Urgent)
 	return ok && len(h.enc.emitted) == 0 && !h.held && u.Urgent()
@@ -126,9 +128,9 @@ func (r *Requester) HandlePacket(now vtime.Time, p *roce.Packet) {
 	}
 }
 
-// response passes up what is not coded. An ACK, or the response of an atomic, of a later request says that all READ
-// responses before it have been sent, and their repair packets with them. Selective acknowledgements say no such thing:
-// some engines let them overtake READ data.
+// response delivers a packet that is not coded. An ACK, or the response to an atomic, with a later PSN shows that all
+// READ responses before it have been sent, and their repair packets with them. A selective acknowledgement does not:
+// some engines let it overtake READ data.
 func (r *Requester) response(now vtime.Time, p *roce.Packet) {
 	cumulative := p.Opcode == roce.Acknowledge || p.Opcode == roce.AtomicAck
 	if cumulative && r.dec.waiting > 0 && r.dec.next.LessEq(p.PSN) {
@@ -180,9 +182,9 @@ func (r *Responder) HandlePacket(now vtime.Time, p *roce.Packet) {
 // PollTransmit implements engine.Engine.
 func (r *Responder) PollTransmit(now vtime.Time, p *roce.Packet) bool { return r.transmit(now, p) }
 
-// span returns how many PSNs a request occupies: a READ as many as it has responses (IBTA 9.7.3.1). The length is the
-// peer's word; one that is too long makes the decoder expect what never comes, and pass everything up, until the engine
-// above has failed.
+// span returns the number of PSNs that a request takes: for a READ the number of its responses (IBTA 9.7.3.1). The peer
+// chooses the length; if the length is too large, the decoder expects PSNs that never arrive and works in bypass until
+// the engine above has failed the QP.
 func span(p *roce.Packet, mtu int) int {
 	if p.Opcode != roce.ReadRequest {
 		return 1

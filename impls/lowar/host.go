@@ -7,22 +7,22 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 )
 
-// Host is what all QPs of an endpoint share: the Encoding Buffer, the Decoding Buffer, the Reordering Buffer (Figure
-// 5), and what the QPs of the engine above share.
+// Host is the state that all QPs of an endpoint share: the Encoding Buffer, the Decoding Buffer, the Reordering Buffer
+// (Figure 5), and the Host of the engine above.
 type Host struct {
 	cfg      config
-	keeps    bool // the engine above keeps what comes early
-	inner    engine.Host
+	keeps    bool        // the engine above keeps out-of-order packets (feature "sr")
+	inner    engine.Host // Host of the engine above
 	encoding *units
 	decoding *units
 	rob      *reorder
 
-	scratch  []byte      // the packet that is being coded or recovered
-	repaired roce.Packet // the packet that was recovered last
+	scratch  []byte      // image of the packet that is being coded or recovered; valid until the next packet
+	repaired roce.Packet // packet recovered last
 }
 
-// newHost makes the shared part of one endpoint, and that of the engine above. The error names the parameter that is
-// rejected.
+// newHost returns the Host of one endpoint, with that of the engine above. The error names the parameter that it
+// rejects.
 func newHost(given engine.Params, inner *engine.Implementation) (*Host, error) {
 	cfg, err := parse(given, inner)
 	if err != nil {
@@ -54,8 +54,8 @@ func (h *Host) New(qp engine.QP, mem engine.Memory) (engine.Requester, engine.Re
 	return r, s, nil
 }
 
-// image returns the bytes of a packet that are coded, valid until the next call: from the BTH to the end of the
-// padding, with zero for the byte that routers may change.
+// image returns the coded bytes of a packet: from the BTH to the end of the padding, with zero for the byte that
+// routers may change. The result is valid until the next call.
 func (h *Host) image(p *roce.Packet) []byte {
 	h.scratch = p.AppendTransport(h.scratch[:0])
 	h.scratch[4] = 0

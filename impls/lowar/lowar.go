@@ -7,11 +7,11 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 )
 
-// feature is what implementations with the shim declare to rules.
+// feature is the feature that implementations with the shim declare to rules.
 const feature = "lowar"
 
-// Over returns the implementation that puts the shim under another, whose packets are of the RC class. It is called
-// "lowar" above go-back-N, which is the paper's, and "lowar-" with the name of the recovery scheme above any other.
+// Over returns inner, an implementation with packets of the RC class, with the shim below it. Its name is "lowar" for
+// go-back-N, as in the paper, and "lowar-" followed by the recovery scheme for any other.
 func Over(inner engine.Implementation) engine.Implementation {
 	out := inner
 	out.Name = "lowar"

@@ -11,22 +11,22 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/param"
 )
 
-// config is what the parameters of the shim say.
+// config holds the parsed parameters of the shim.
 type config struct {
-	send, recv code // of the blocks that this end sends, and of those that it expects
-	units      int
-	rob        int
-	tRob       vtime.Duration
-	adaptive   bool
-	bdp        int
-	window     int
-	inner      engine.Params // those of the engine above
+	send, recv code           // (r, c) of the blocks sent and expected; initial values if adaptive
+	units      int            // coding units in the Encoding Buffer, and in the Decoding Buffer
+	rob        int            // packets in the Reordering Buffer
+	tRob       vtime.Duration // time after which a block with a missing packet is given up; > 0
+	adaptive   bool           // the receiver sends FEEDBACK and the sender follows it
+	bdp        int            // packets that one go-back-N wastes, for adaptive
+	window     int            // data packets between two reports of the receiver (parameter report)
+	inner      engine.Params  // parameters of the engine above
 }
 
 // code is the pair (r, c): "r denotes the size of the coding block and c stands for the interleaving depth" (IV-B1).
 type code struct{ r, c int }
 
-// Limits. A header has 16 bits for r and 8 for c; nothing near that is of use.
+// Upper bounds of the parameters. A header has 16 bits for r and 8 for c; useful values are far below.
 const (
 	maxR     = 1024
 	maxC     = 64
@@ -36,11 +36,11 @@ const (
 	maxWin   = 1 << 20
 )
 
-// valid reports a pair that can be coded: a unit has one packet at least.
+// valid reports whether k can be used: 1 <= c <= maxC and c <= r <= maxR, so that each unit has at least one packet.
 func (k code) valid() bool { return k.c >= 1 && k.c <= maxC && k.r >= k.c && k.r <= maxR }
 
-// own documents the parameters of the shim. (32, 1) is the pair of most of the paper's experiments; units and rob are
-// those of its prototype (V).
+// own returns the parameters of the shim with their defaults. (32, 1) is the pair of most of the paper's experiments;
+// units and rob are those of its prototype (V).
 func own() []engine.Param {
 	return []engine.Param{
 		{Name: "adaptive", Default: "false",
@@ -68,14 +68,14 @@ func own() []engine.Param {
 	}
 }
 
-// params documents the parameters of the shim and those of the engine above, sorted by name.
+// params returns the parameters of the shim and those of the engine above, sorted by name.
 func params(inner *engine.Implementation) []engine.Param {
 	list := append(own(), inner.Params...)
 	slices.SortFunc(list, func(a, b engine.Param) int { return strings.Compare(a.Name, b.Name) })
 	return list
 }
 
-// parse reads the parameters over their defaults. Those of the engine above are handed on as they are given.
+// parse reads the parameters over their defaults. It passes those of the engine above on unchanged.
 func parse(given engine.Params, inner *engine.Implementation) (config, error) {
 	cfg := config{inner: engine.Params{}}
 	value := map[string]string{}
@@ -105,7 +105,7 @@ func parse(given engine.Params, inner *engine.Implementation) (config, error) {
 	return cfg, cfg.validate()
 }
 
-// validate finds values that do not go together.
+// validate checks the parameters against each other.
 func (c *config) validate() error {
 	for _, k := range [...]code{c.send, c.recv} {
 		if !k.valid() {
@@ -127,7 +127,7 @@ func names(list []engine.Param) string {
 	return strings.Join(out, ", ")
 }
 
-// set gives one parameter of the shim its value.
+// set sets the parameter name of the shim.
 func (c *config) set(name, value string) (err error) {
 	switch name {
 	case "adaptive":

@@ -5,14 +5,15 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/ring"
 )
 
-// readRanges are the PSNs of the READ responses that a requester waits for, as its READ requests told. Responses have
-// the PSNs of the requests that they answer, so between two READs there are PSNs of which no response comes.
+// readRanges holds the PSNs of the READ responses that a requester expects, from its READ requests. Responses have the
+// PSNs of the requests that they answer, so between two READs there may be PSNs without a response.
 type readRanges struct{ open ring.Ring[readRange] }
 
-// readRange is one READ. A READ that is asked for again, in whole or from somewhere on, is the same.
+// readRange is the PSNs of the responses to one READ. A re-issued READ, in whole or in part, is in the range of the
+// original.
 type readRange struct{ first, last psn.PSN }
 
-// asked notes a READ request of n responses, and reports whether it is the only one that waits for data.
+// asked records a READ request with n responses, and reports whether it is new and the only READ that waits for data.
 func (r *readRanges) asked(first psn.PSN, n int) (alone bool) {
 	last := first.Add(n - 1)
 	if k := r.open.Len(); k > 0 && last.LessEq(r.open.At(k-1).last) {
@@ -24,7 +25,7 @@ func (r *readRanges) asked(first psn.PSN, n int) (alone bool) {
 
 func (r *readRanges) empty() bool { return r.open.Len() == 0 }
 
-// after drops the READs that end before p and returns the first PSN from p on that is expected; p itself when none is.
+// after drops the READs that end before p and returns the first expected PSN from p on, or p if none is expected.
 func (r *readRanges) after(p psn.PSN) psn.PSN {
 	for r.open.Len() > 0 && r.open.At(0).last.Less(p) {
 		r.open.Drop()

@@ -5,14 +5,14 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/ring"
 )
 
-// reorder is the Reordering Buffer (ROB) of an endpoint, in which packets wait for one before them that may yet be
+// reorder is the Reordering Buffer (ROB) of an endpoint, in which packets wait for an earlier packet that may still be
 // repaired: "a shared ring reordering buffer", "configured to accommodate up to 2048 out-of-order packets" (IV-B2, V).
-// Whose a packet is, and which, is known to the decoder that put it there.
+// The decoder that put a packet there keeps its index.
 type reorder struct {
-	slots []waiting // those that were made
-	free  ring.Ring[int32]
-	most  int // how many there may be
-	high  int // the most that waited at once
+	slots []waiting        // slots allocated so far; len(slots) <= most
+	free  ring.Ring[int32] // indices of unused slots
+	most  int              // capacity in packets
+	high  int              // largest number of packets that waited at once
 }
 
 // waiting is a packet with its own copy of the payload.
@@ -25,7 +25,7 @@ func newReorder(n int) *reorder { return &reorder{most: n} }
 
 func (b *reorder) used() int { return len(b.slots) - b.free.Len() }
 
-// put keeps a copy of p and returns where; ok is false when the buffer is full.
+// put stores a copy of p and returns its index; ok is false if the buffer is full.
 func (b *reorder) put(p *roce.Packet) (at int32, ok bool) {
 	if at, ok = b.free.Pop(); !ok {
 		if len(b.slots) == b.most {
@@ -42,7 +42,7 @@ func (b *reorder) put(p *roce.Packet) (at int32, ok bool) {
 	return at, true
 }
 
-// take frees a place and returns the packet in it, which is valid until the next put.
+// take frees slot at and returns its packet, which is valid until the next put.
 func (b *reorder) take(at int32) *roce.Packet {
 	b.free.Push(at)
 	return &b.slots[at].packet

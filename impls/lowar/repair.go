@@ -19,13 +19,13 @@ func (d *decoder) repair(now vtime.Time, p *roce.Packet) {
 	}
 	behind := h.Base.Add(int(h.N))
 	switch {
-	case behind.LessEq(d.next): // nothing is missing of its block
+	case behind.LessEq(d.next): // no packet of its block is missing
 		if behind == d.next && d.base != d.next {
-			d.open(d.next) // not in the paper: the sender's block ended here, so that is where the next begins
+			d.open(d.next) // not in the paper: the sender's block ended here, so the next block begins here
 		}
 	case h.Base != d.base || d.end != 0 && d.end != int(h.N):
-		// The repair packets of a block follow it, so everything of this block has come that will, but for a block that
-		// begins elsewhere than the sender's and cannot be repaired at all.
+		// The current block differs from the sender's and cannot be repaired. The repair packets of a block follow it,
+		// so no more packets of the current block can be expected.
 		d.fail(now)
 	default:
 		d.end = int(h.N)
@@ -33,7 +33,8 @@ func (d *decoder) repair(now vtime.Time, p *roce.Packet) {
 	}
 }
 
-// plausible reports a header whose numbers agree with each other. What follows indexes by them without looking again.
+// plausible reports whether the fields of a header are consistent. The callers use them as indices without a further
+// check.
 func plausible(h *roce.Repair) bool {
 	return h.Version == roce.RepairVersion && code{int(h.R), int(h.C)}.valid() && h.N >= 1 && h.N <= h.R &&
 		int(h.ISN) < min(int(h.C), int(h.N))
@@ -56,8 +57,8 @@ func (d *decoder) agrees(h *roce.Repair) bool {
 	return false
 }
 
-// announce takes the parameters of blocks to come: "the sender notifies the receiver of the (r, c) tuple and the packet
-// number in the upcoming coding block to proactively adjust coding units for decoding" (IV-C).
+// announce processes an ANNOUNCE, the parameters of later blocks: "the sender notifies the receiver of the (r, c) tuple
+// and the packet number in the upcoming coding block to proactively adjust coding units for decoding" (IV-C).
 func (d *decoder) announce(h *roce.Repair) {
 	k := code{int(h.R), int(h.C)}
 	if h.Version != roce.RepairVersion || !k.valid() || int8(h.Epoch-d.soon.epoch) <= 0 {
@@ -70,8 +71,8 @@ func (d *decoder) announce(h *roce.Repair) {
 	}
 }
 
-// decode repairs what one repair packet can repair: nothing when no packet of its unit is missing, one packet, or, when
-// two are missing, nothing ever, so that waiting longer would only cost time.
+// decode recovers the missing packet of the unit of a repair packet, if exactly one is missing. If more are missing, no
+// later packet helps, and the block is given up at once.
 func (d *decoder) decode(now vtime.Time, p *roce.Packet) {
 	h := &p.Repair
 	lost, missing := 0, 0
@@ -92,7 +93,8 @@ func (d *decoder) decode(now vtime.Time, p *roce.Packet) {
 	}
 }
 
-// arrive treats a recovered packet as if it had come. Its unit is done with, so it is not added there.
+// arrive processes a recovered packet like an arrived one, but does not add it to its unit, which is not needed any
+// more.
 func (d *decoder) arrive(now vtime.Time, p *roce.Packet, at int) {
 	d.arrived.set(at)
 	d.lost.set(at)
@@ -104,9 +106,9 @@ func (d *decoder) arrive(now vtime.Time, p *roce.Packet, at int) {
 	}
 }
 
-// recover makes the packet at position at from a repair packet and what came of its unit, and reports whether it is one
-// that the sender can have sent. The unit keeps its sum: it may be a forged repair packet, and the true one still to
-// come.
+// recover reconstructs into out the packet at position at from a repair packet and the sum in its unit, and reports
+// whether the result passes its checks. The unit keeps its sum, because the repair packet may be forged and the genuine
+// one still arrive.
 func (d *decoder) recover(p *roce.Packet, at int, out *roce.Packet) bool {
 	raw := append(d.host.scratch[:0], p.Payload...)
 	d.host.scratch = raw
@@ -138,9 +140,9 @@ func (d *decoder) trim(h *roce.Repair, at int, o roce.Opcode) int {
 	return o.HeaderLen() + d.mtu
 }
 
-// fits reports whether a recovered packet is the one that is missing: of this QP, with the PSN of its position, and
-// with an opcode that can be there. It has not passed the checks below the transport, which the driver makes of what
-// arrives.
+// fits reports whether a recovered packet belongs at position at: it is of this QP, has the PSN of the position, and an
+// opcode that is possible there. The driver's checks below the transport apply to arriving packets only, so fits
+// repeats those that matter.
 func (d *decoder) fits(h *roce.Repair, at int, p *roce.Packet) bool {
 	o := p.Opcode
 	return p.DestQP == d.qpn && p.PKey == d.pkey && p.TVer == 0 && p.PSN == h.Base.Add(at) &&
@@ -150,7 +152,7 @@ func (d *decoder) fits(h *roce.Repair, at int, p *roce.Packet) bool {
 
 const bthLen = 12
 
-// zero reports whether b is all zeros, as the image of a packet is behind its end.
+// zero reports whether b is all zeros, as is the sum after the end of a recovered packet.
 func zero(b []byte) bool {
 	for _, x := range b {
 		if x != 0 {
@@ -160,8 +162,8 @@ func zero(b []byte) bool {
 	return true
 }
 
-// coded reports a packet that the shim protects: "mainly referring to WRITE and READ Response semantics" (IV-A), and
-// SEND.
+// coded reports whether the shim protects packets with opcode o: "mainly referring to WRITE and READ Response
+// semantics" (IV-A), and SEND.
 func coded(o roce.Opcode) bool {
 	return o.Class() == roce.ClassRC && (o.IsSend() || o.IsWrite() || o.IsReadResponse())
 }

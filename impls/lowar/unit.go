@@ -9,14 +9,15 @@ import (
 
 // unit is a coding unit: "each of which storing one such intermediate value. These coding units are essentially the
 // precursor of repair packets or recovered packets, with their size matching the maximum potential length of RoCE
-// transport packets" (IV-B2). sum[:n] is the XOR of what was added; behind it all would be zero.
+// transport packets" (IV-B2). sum[:n] is the XOR of the packets added; bytes from n on are not meaningful and count as
+// zero.
 type unit struct {
 	sum   []byte
-	n     int
-	check uint32 // of the packets that were added: see roce.Repair
+	n     int    // length of the longest packet added, in bytes
+	check uint32 // sum of the digests of the packets added: see roce.Repair
 }
 
-// add is "e_j <- e_j XOR d_i" (Alg. 1, line 3). What is longer than the sum lengthens it, since x XOR 0 is x.
+// add is "e_j <- e_j XOR d_i" (Alg. 1, line 3). A packet longer than n extends the sum, since x XOR 0 is x.
 func (u *unit) add(packet []byte) {
 	both := min(u.n, len(packet))
 	subtle.XORBytes(u.sum, u.sum[:both], packet)
@@ -34,22 +35,22 @@ func unitSize(mtu int) int {
 
 // units is the Encoding Buffer or the Decoding Buffer of an endpoint: a pool of coding units "based on a FIFO queue ….
 // In the allocation stage, free units are dequeued and binded to connections. In the release stage, they are
-// re-enqueued into the queue with binds dissolved" (Appendix). In place of "In the initialization stage, all coding
-// units are valid", a unit is made when the queue is empty for the first time, so that what is never needed takes no
-// memory.
+// re-enqueued into the queue with binds dissolved" (Appendix). Other than in the paper ("In the initialization stage,
+// all coding units are valid"), a unit is allocated when the queue is empty, so that units that are never needed take
+// no memory.
 type units struct {
-	all  []unit // those that were made
-	free ring.Ring[int32]
-	most int // how many there may be
-	high int // the most that were bound at once
+	all  []unit           // units allocated so far; len(all) <= most
+	free ring.Ring[int32] // indices of unbound units
+	most int              // capacity in units
+	high int              // largest number of units bound at once
 }
 
 func newUnits(n int) *units { return &units{most: n} }
 
-// used returns how many units are bound to connections.
+// used returns the number of units bound to connections.
 func (p *units) used() int { return len(p.all) - p.free.Len() }
 
-// bind appends n empty units of so many bytes to list, or reports that there are not so many.
+// bind appends n empty units of size bytes to list; it reports false, and binds none, if fewer are free.
 func (p *units) bind(list []int32, n, size int) ([]int32, bool) {
 	if p.used()+n > p.most {
 		return list, false
@@ -61,7 +62,7 @@ func (p *units) bind(list []int32, n, size int) ([]int32, bool) {
 	return list, true
 }
 
-// bindOne binds an empty unit of so many bytes, or reports that there is none.
+// bindOne binds an empty unit of size bytes; ok is false if none is free.
 func (p *units) bindOne(size int) (i int32, ok bool) {
 	if i, ok = p.free.Pop(); !ok {
 		if len(p.all) == p.most {
@@ -79,7 +80,7 @@ func (p *units) bindOne(size int) (i int32, ok bool) {
 	return i, true
 }
 
-// release gives units back. What they hold stays readable until they are bound again.
+// release frees units. Their sums stay readable until they are bound again.
 func (p *units) release(list []int32) {
 	for _, i := range list {
 		p.free.Push(i)

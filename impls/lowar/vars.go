@@ -2,8 +2,8 @@ package lowar
 
 import "github.com/rdma-gauntlet/gauntlet/harness/engine"
 
-// Vars implements engine.Inspector: what the engine above shows, and what the shim knows of the stream that it codes
-// and of the one that it decodes. Names that begin with r are of READ responses.
+// Vars implements engine.Inspector: the variables of the engine above, of the encoder, of the decoder, and of the host.
+// Prefixes that begin with r belong to streams of READ responses.
 func (r *Requester) Vars(list []engine.Var) []engine.Var {
 	list = inspect(r.above, list)
 	list = encNames.Rename(r.enc.vars(list))
@@ -11,14 +11,14 @@ func (r *Requester) Vars(list []engine.Var) []engine.Var {
 	return r.enc.host.vars(list)
 }
 
-// Vars implements engine.Inspector. What the endpoint shares is among the requester's.
+// Vars implements engine.Inspector. The variables of the host are among the requester's.
 func (r *Responder) Vars(list []engine.Var) []engine.Var {
 	list = inspect(r.above, list)
 	list = decNames.Rename(r.dec.vars(list))
 	return rencNames.Rename(r.enc.vars(list))
 }
 
-// The names of what is shown of each stream.
+// The names of the variables of each stream.
 var (
 	encNames  = engine.Prefixed("enc_", (&encoder{}).vars(nil))
 	rencNames = engine.Prefixed("renc_", (&encoder{}).vars(nil))
@@ -26,7 +26,7 @@ var (
 	rdecNames = engine.Prefixed("rdec_", (&decoder{}).vars(nil))
 )
 
-// inspect appends what an engine shows.
+// inspect appends the variables of an engine, if it has any.
 func inspect(above any, list []engine.Var) []engine.Var {
 	if in, ok := above.(engine.Inspector); ok {
 		return in.Vars(list)
@@ -60,7 +60,7 @@ func (d *decoder) vars(list []engine.Var) []engine.Var {
 		engine.Var{Name: "refused", Value: d.refused})
 }
 
-// vars appends the shared buffers: units and places in use, the most that were, and how many there may be.
+// vars appends the state of the shared buffers: units and slots in use, their largest number so far, and the capacity.
 func (h *Host) vars(list []engine.Var) []engine.Var {
 	return append(list,
 		engine.Var{Name: "units_encoding", Value: int64(h.encoding.used())},
