@@ -1,18 +1,18 @@
-// Package engine is the contract between a transport protocol and everything that drives it.
+// Package engine defines the contract between a transport protocol and its drivers.
 //
 // An engine is one half of one QP, requester or responder, as a pure state machine: no I/O, goroutine, clock, random
-// source or lock. The driver tells it what happened (Handle…, Post…) with the time at which it happened, and then
-// drains what follows from it (Poll…). One engine serves virtual time and real time alike, which is why its result can
-// be replayed.
+// source or lock. The driver passes inputs to the engine (Handle…, Post…) with the time at which they happened, and
+// then drains the outputs (Poll…). The same engine runs in virtual time and in real time, and its results can be
+// replayed.
 //
 // Drain order. After any call into an engine, at the same now:
 //
 //  1. PollEvent until it reports none;
-//  2. PollTransmit, one packet for each moment the link is free; it is the engine that decides what goes next;
+//  2. PollTransmit, one packet each time the link is free; the engine chooses the packet;
 //  3. PollTimer, last, because sending starts timers.
 //
-// A driver may delay step 2 for as long as it likes; that is back-pressure, and the engine must not assume that a
-// packet it could send has been sent.
+// A driver may delay step 2 without limit; that is back-pressure. An engine must not assume that a packet has been sent
+// before PollTransmit has returned that packet.
 package engine
 
 import (
@@ -20,28 +20,29 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Engine is what both halves of a QP have in common.
+// Engine is the interface that both halves of a QP share.
 //
 // Packets are passed by pointer because a Packet is 200 bytes and the call is an interface call: a value would be
-// copied twice per packet. The pointed-to Packet belongs to the driver and is valid during the call only.
+// copied twice per packet. The Packet belongs to the driver and is valid during the call only.
 type Engine interface {
-	// HandlePacket takes a packet that is addressed to this QP, passed the checks below the transport (ICRC, version,
-	// partition key, opcode class) and belongs to this half: responses go to the requester, requests to the responder.
+	// HandlePacket processes an arriving packet. The packet is addressed to this QP, has passed the checks below the
+	// transport (ICRC, version, partition key, opcode class) and belongs to this half: responses go to the requester,
+	// requests to the responder.
 	HandlePacket(now vtime.Time, p *roce.Packet)
 
-	// HandleTimer tells the engine that its deadline has come. An early call does nothing. Afterwards PollTimer is
-	// later than now, or none.
+	// HandleTimer processes the expiry of the deadline that PollTimer returned. An early call does nothing. After the
+	// call, PollTimer returns a deadline later than now, or none.
 	HandleTimer(now vtime.Time)
 
-	// PollTransmit fills p with the next packet and reports true, or reports false when there is nothing to send now.
-	// The payload may refer to registered memory, which stays unchanged until the request completes; another one is
-	// valid until the next call for any QP of the same Host.
+	// PollTransmit fills p with the next packet and reports true, or reports false if no packet can be sent now. The
+	// payload either refers to registered memory, which stays unchanged until the request completes, or is valid until
+	// the next call for any QP of the same Host.
 	PollTransmit(now vtime.Time, p *roce.Packet) bool
 
 	// PollEvent returns the next completion or state change.
 	PollEvent() (Event, bool)
 
-	// PollTimer returns the time at which HandleTimer wants to be called; ok is false when no timer runs.
+	// PollTimer returns the time at which the driver must call HandleTimer; ok is false if no timer runs.
 	PollTimer() (deadline vtime.Time, ok bool)
 
 	// Flush moves the half to the error state because the other half, or the application, failed: outstanding requests
@@ -66,9 +67,9 @@ type Responder interface {
 	PostReceive(now vtime.Time, rr ReceiveRequest) error
 }
 
-// Urgent is implemented by engines that send again before anything new, also before what the other QPs of the endpoint
-// have. Urgent reports whether the packet that PollTransmit gives next is a retransmission, as far as is known without
-// asking it; a driver serves QPs that say so before the others.
+// Urgent is implemented by engines whose retransmissions precede new packets, including the new packets of other QPs of
+// the endpoint. Urgent reports whether the next packet of PollTransmit is expected to be a retransmission; a driver
+// serves urgent QPs before the others.
 type Urgent interface {
 	Urgent() bool
 }

@@ -4,43 +4,42 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 )
 
-// Event is something that an engine tells the application: a completion, or a change of state.
+// Event is a report of an engine to the application: a completion, or a change of state.
 type Event struct {
 	Kind   EventKind
-	Status Status // CQE and ReceiveCQE
-	Op     Op     // the operation of the work request; for a ReceiveCQE what arrived (OpSend…, OpWriteImm)
-	ID     uint64 // the WorkRequest or ReceiveRequest
-	Len    uint32 // ReceiveCQE: bytes received; Declared: of the chunk
-	Imm    uint32 // ReceiveCQE of an operation with immediate
-	InvKey uint32 // ReceiveCQE of OpSendInv
-	Peer   uint16 // port of the sender, where one QP serves many; 0 elsewhere
-	VA     uint64 // Declared: where the chunk lies; ReceiveCQE and Lost: the buffer, where connections share receives
-	More   bool   // Declared: the same completion has further chunks
-	PSN    psn.PSN
+	Status Status  // status of a CQE, ReceiveCQE, Fatal or Refused
+	Op     Op      // operation of the work request; in a ReceiveCQE of the message that arrived (OpSend…, OpWriteImm)
+	ID     uint64  // ID of the WorkRequest or ReceiveRequest
+	Len    uint32  // bytes: received (ReceiveCQE), of the chunk (Declared), received before the loss (Lost)
+	Imm    uint32  // immediate data, in a ReceiveCQE of an operation with immediate
+	InvKey uint32  // invalidated key, in a ReceiveCQE of OpSendInv
+	Peer   uint16  // port of the sender if one QP serves several senders; else 0
+	VA     uint64  // address: of the chunk (Declared), of the buffer if connections share receives (ReceiveCQE, Lost)
+	More   bool    // further chunks of the same completion follow (Declared)
+	PSN    psn.PSN // PSN by kind, see EventKind
 }
 
-// EventKind tells the kinds of Event apart.
+// EventKind is the kind of an Event.
 type EventKind uint8
 
 // The kinds.
 const (
-	// CQE is the completion of a work request; PSN is its last one.
+	// CQE is the completion of a work request; PSN is the last PSN of the request.
 	CQE EventKind = iota
 	// ReceiveCQE is the completion of a receive; PSN is that of the packet that completed it.
 	ReceiveCQE
-	// Timeout says that the transport timer expired and a retransmission begins at PSN.
+	// Timeout reports that the transport timer expired and that retransmission begins at PSN.
 	Timeout
-	// Fatal says that the QP went to the error state by this half's doing; the driver then calls Flush on the other
-	// half. Status tells why.
+	// Fatal reports that this half has moved the QP to the error state; Status is the reason. The driver then calls
+	// Flush on the other half.
 	Fatal
-	// Declared is a completion at the target of a one-sided message that may have lost parts: one chunk of what is
-	// valid, VA and Len, of message ID. A completion with several chunks is several events, and More is set in all but
-	// the last.
+	// Declared reports one valid chunk, VA and Len, of one-sided message ID at its target, of which parts may be lost.
+	// A completion with several chunks is several events; More is set in all but the last.
 	Declared
-	// Lost says that a message which never became whole was given up: ID is the receive that it held, Len the bytes
-	// that had come.
+	// Lost reports that an incomplete message was given up: ID is the receive that it used, Len the bytes that had
+	// arrived.
 	Lost
-	// Refused says that something which arrived was dropped because of Status, and that the QP goes on.
+	// Refused reports that an arriving packet or message was dropped, for the reason Status; the QP stays usable.
 	Refused
 )
 

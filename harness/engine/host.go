@@ -1,22 +1,22 @@
 package engine
 
-// Host is the part of an implementation that all QPs of one endpoint share, as they share one NIC: a pool of state, for
-// example. A host that is an Inspector shows its state too; its variables are reported when a run ends. Like the
-// engines that it builds it is used by one driver at a time and needs no lock.
+// Host is the state that all QPs of one endpoint share, as they share one NIC: a pool of recovery state, for example.
+// If a Host is an Inspector, its variables are reported when a run ends. A Host, like the engines that it builds, is
+// used by one driver at a time and needs no lock.
 type Host interface {
 	// New builds both halves of one end of a QP. It returns an error that names the attribute or parameter it rejects.
 	New(qp QP, mem Memory) (Requester, Responder, error)
 }
 
-// Fragmenter is implemented by a Host whose packets are IP packets: an engine of it sends and is handed whole
-// datagrams, and the driver cuts them into fragments for the link and joins those that arrive.
+// Fragmenter is implemented by a Host whose packets are IP packets. Its engines send and receive whole datagrams; the
+// driver fragments them for the link and reassembles arriving fragments.
 type Fragmenter interface {
 	// LinkMTU returns the longest IP packet that the link takes, in bytes.
 	LinkMTU() int
 }
 
-// Host returns a new host with the parameters given: what NewHost makes, or, for an implementation whose QPs share
-// nothing, New itself.
+// Host returns a new host with the given parameters: the result of NewHost, or, for an implementation whose QPs share
+// no state, a host that calls New.
 func (im *Implementation) Host(given Params) (Host, error) {
 	if im.NewHost != nil {
 		return im.NewHost(given)
@@ -24,7 +24,7 @@ func (im *Implementation) Host(given Params) (Host, error) {
 	return apart(im.New), nil
 }
 
-// apart is the host of QPs that share nothing.
+// apart is a Host whose QPs share no state.
 type apart func(QP, Memory) (Requester, Responder, error)
 
 // New implements Host.

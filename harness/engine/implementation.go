@@ -2,8 +2,8 @@ package engine
 
 import "github.com/rdma-gauntlet/gauntlet/harness/roce"
 
-// Implementation is a transport as the registry lists it. How one that is no engine is started is not its affair: its
-// name in a Spec says that, see scenario.Party.
+// Implementation is an entry of the registry of transports. It does not describe how a transport that is no engine is
+// started: see scenario.Party.
 type Implementation struct {
 	Name    string  // short and lower case: "gbn"
 	Title   string  // one line
@@ -11,47 +11,48 @@ type Implementation struct {
 	Params  []Param // parameters of the scheme
 	Recover string  // recovery scheme, a feature name for rules: "gbn", "gb1"
 
-	// Features are the other features that it declares to rules, beside Recover: "sr" when its responder keeps what
-	// comes early, "direct" when it writes that to memory at once, and "extension" when it speaks opcodes of the
+	// Features are the features declared to rules in addition to Recover: "sr" if the responder keeps out-of-order
+	// packets, "direct" if it writes their payload to memory at once, and "extension" if the scheme uses opcodes of the
 	// manufacturer-specific classes.
 	Features []string
 
-	// Accepts reports opcodes outside the RC class that the scheme understands; a packet with any other is dropped
-	// before it reaches an engine. Nil means none. A scheme that accepts roce.UDP or roce.TCP is not RoCEv2: see
-	// Fragmenter.
+	// Accepts reports whether the scheme understands an opcode outside the RC class; packets with other opcodes are
+	// dropped before they reach an engine. Nil means that it understands none. A scheme that accepts roce.UDP or
+	// roce.TCP is not RoCEv2: see Fragmenter.
 	Accepts func(roce.Opcode) bool
 
-	// QKey is the Q_Key that datagrams must have when the scheme accepts any; 0 when it does not.
+	// QKey is the Q_Key that datagrams must have if the scheme accepts datagrams; else 0.
 	QKey uint32
 
-	// QueueDepth, when not nil, chooses the depth of the send queue, in place of the one that was asked for, from
-	// QP.Path and the parameters. A note, if not empty, says in one line what the user should know of the choice; an
-	// error names what is missing or wrong.
+	// QueueDepth, if not nil, returns the depth of the send queue that replaces qp.QueueDepth, computed from QP.Path
+	// and the parameters. The note, if not empty, is one line about the choice for the user; the error names the value
+	// that is missing or wrong.
 	QueueDepth func(qp QP) (depth int, note string, err error)
 
-	// NeedsBytes says that the scheme computes with the bytes of packets, so that they have payload also in a run that
-	// does not encode them. The payload of its SENDs and WRITEs is then what Memory.Load returned.
+	// NeedsBytes reports that the scheme computes with the bytes of packets. Packets then have a payload even in a run
+	// that does not encode them: for SENDs and WRITEs the result of Memory.Load.
 	NeedsBytes bool
 
-	// NewHost makes what the QPs of one endpoint share, from which a driver then builds each of them; see Host. Nil
-	// means that they share nothing.
+	// NewHost returns the state that the QPs of one endpoint share, from which a driver builds each QP; see Host. Nil
+	// means that QPs share no state.
 	NewHost func(given Params) (Host, error)
 
-	// NewBox makes the node that stands in the path near side A, when the implementation has one; see Middlebox. Nil
-	// means that the path is the link alone. The error names the parameter that it rejects.
+	// NewBox returns the node in the path near side A, see Middlebox. Nil means that the path is the link alone. The
+	// error names the parameter that it rejects.
 	NewBox func(BoxConfig) (Middlebox, error)
 
-	// New builds both halves of one end of a QP that is alone on its host. It returns an error that names the attribute
-	// or parameter it rejects. Nil, and NewHost too, means that what runs is no engine: a program, or the kernel.
+	// New builds both halves of one end of a QP that is the only QP of its host. The error names the attribute or
+	// parameter that it rejects. If New and NewHost are nil, the transport is not an engine but a program or the
+	// kernel.
 	New func(qp QP, mem Memory) (Requester, Responder, error)
 
-	// NewStream, when not nil, builds the same end over a TCP that the host brings; a bench that has one uses it unless
-	// TCPParam says otherwise. The error names the attribute or parameter that it rejects.
+	// NewStream, if not nil, builds the same end over the host's TCP. A bench whose host has TCP uses NewStream unless
+	// TCPParam selects otherwise. The error names the attribute or parameter that it rejects.
 	NewStream func(qp QP, mem Memory) (Stream, error)
 }
 
-// Try returns what one end of a QP would be refused for, or the box in its path. What is no engine is not tried: a
-// program says so when it is run.
+// Try returns the error with which one end of a QP, or the box in its path, would be rejected. For a transport that is
+// not an engine it returns nil: a program reports such errors when it runs.
 func (im *Implementation) Try(qp QP, mem Memory) error {
 	if im.New == nil {
 		return nil
@@ -67,11 +68,11 @@ func (im *Implementation) Try(qp QP, mem Memory) error {
 	return err
 }
 
-// Unreliable is the feature of a transport whose requester completes without knowing what arrived: the memory of its
-// peer may lack anything that was not declared.
+// Unreliable is the feature of a transport whose requester completes requests without knowing which packets arrived:
+// the memory of the peer may lack any bytes that no Declared event covers.
 const Unreliable = "unreliable"
 
-// OverIP reports whether the transport is no RoCEv2, but runs over UDP or TCP.
+// OverIP reports whether the transport is not RoCEv2, but runs over plain UDP or TCP.
 func (i *Implementation) OverIP() bool {
 	return i.Accepts != nil && (i.Accepts(roce.UDP) || i.Accepts(roce.TCP))
 }
@@ -84,8 +85,8 @@ func (i *Implementation) Declares() []string {
 	return append([]string{"rc", i.Recover}, i.Features...)
 }
 
-// DeclaresWith is Declares when parameters are given. One that is not at its default makes the scheme a variant, whose
-// rules ask for a feature of the parameter's name: with nack_interval=4us go-back-N declares "nack_interval".
+// DeclaresWith is Declares for a run with the given parameters. Each parameter that differs from its default adds a
+// feature of the same name, for rules about that variant: with nack_interval=4us go-back-N declares "nack_interval".
 func (i *Implementation) DeclaresWith(given Params) []string {
 	features := i.Declares()
 	for _, p := range i.Params {
@@ -100,5 +101,5 @@ func (i *Implementation) DeclaresWith(given Params) []string {
 type Param struct {
 	Name    string
 	Default string
-	Meaning string // with its unit
+	Meaning string // one phrase for the help text, including the unit
 }

@@ -1,10 +1,10 @@
 package engine
 
-// Inspector is implemented by engines that show their state, for ladders, probes and reports. The order of the
-// variables is fixed, names are those of the protocol's paper, and values never contain pointers or map order.
+// Inspector is implemented by engines that expose their state to ladders, probes and reports. The order of the
+// variables is fixed, names are those of the protocol's paper, and values do not depend on pointers or map order.
 type Inspector interface {
-	// Vars appends the engine's variables to list and returns it. What is in list before stays as it is. A driver calls
-	// it at every event, so it allocates nothing when list has room.
+	// Vars appends the engine's variables to list and returns the result. It does not change the elements already in
+	// list. A driver calls Vars at every event, so Vars does not allocate if list has room.
 	Vars(list []Var) []Var
 }
 
@@ -24,11 +24,11 @@ func Flag(b bool) int64 {
 	return 0
 }
 
-// Names are the names of a group of variables that an engine shows more than once, each time behind another prefix:
-// made once, and then given to the variables whenever they are shown.
+// Names are the names of a group of variables that an engine exposes several times with different prefixes. They are
+// built once by Prefixed, and set in each list of variables by Rename.
 type Names []string
 
-// Prefixed returns the names of a group behind a prefix.
+// Prefixed returns the names of the variables of group, each with the prefix.
 func Prefixed(prefix string, group []Var) Names {
 	n := make(Names, len(group))
 	for i := range group {
@@ -37,7 +37,7 @@ func Prefixed(prefix string, group []Var) Names {
 	return n
 }
 
-// Rename gives the names to the last variables of list, which are the group, and returns list.
+// Rename sets the names of the last len(n) variables of list, which are the group, and returns list.
 func (n Names) Rename(list []Var) []Var {
 	group := list[len(list)-len(n):]
 	for i := range group {

@@ -1,9 +1,10 @@
 package engine
 
-// Memory is what an engine may touch of its host: registered regions with bounds, rights and keys. It is an interface
-// so that a test can watch every placement.
+// Memory is the memory of the host that an engine may access: registered regions with bounds, rights and keys. It is an
+// interface so that a test can observe every placement.
 //
-// Virtual memory has addresses but no bytes: Load returns nil and Store takes nil, and lengths alone travel.
+// Virtual memory has addresses but no bytes: Load returns nil, Store takes nil, and packets carry only the length of
+// their payload.
 type Memory interface {
 	// Permit reports whether rkey names a live region of protection domain pd that allows want and holds
 	// [va, va+n) without wrapping. A zero n is permitted with any key (IBTA 10.6.3.1, C9-88).

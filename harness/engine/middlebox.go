@@ -17,50 +17,50 @@ const (
 // Other returns the opposite port.
 func (p Port) Other() Port { return p ^ 1 }
 
-// Middlebox is a node in the path of the connections, with a port on either side. It is as sans-IO as an engine: the
-// driver hands it the frames that arrive, with the time, and then drains PollEvent, PollTransmit of either port
-// whenever that line is free, and PollTimer last.
+// Middlebox is a node in the path of the connections, with a port on either side. Like an engine it performs no I/O:
+// the driver passes arriving frames to the box, with the time, and then drains PollEvent, PollTransmit of each port
+// when the line of that port is free, and PollTimer last.
 //
-// Frames reach it decoded, with good ICRC; what does not decode or is no RoCEv2 passes the node without it. The driver
-// encodes what it sends, so that a frame that goes out with the fields it came with is the same frame, byte for byte.
+// The box receives decoded frames with a valid ICRC; frames that do not decode or are not RoCEv2 bypass the box. The
+// driver encodes the frames that the box sends, so that a frame forwarded with unchanged fields is the same byte for
+// byte.
 type Middlebox interface {
-	// HandleFrame takes a frame that arrived at port from. The frame belongs to the driver and is valid during the call
-	// only; so is its payload.
+	// HandleFrame processes a frame that arrived at port from. The frame and its payload belong to the driver and are
+	// valid during the call only.
 	HandleFrame(now vtime.Time, from Port, f *roce.Frame)
 
-	// HandleTimer tells the box that its deadline has come. An early call does nothing.
+	// HandleTimer processes the expiry of the deadline that PollTimer returned. An early call does nothing.
 	HandleTimer(now vtime.Time)
 
-	// PollTransmit fills f with the next frame for port to and reports true, or reports false when there is none now.
+	// PollTransmit fills f with the next frame for port to and reports true, or reports false if there is none now.
 	// The payload belongs to the box and is valid until the next call of HandleFrame or PollTransmit.
 	PollTransmit(now vtime.Time, to Port, f *roce.Frame) bool
 
-	// Acts returns the attributes with which the box stands in for the end of side A, whose attributes are q: its own
-	// retransmission timer, its own depth.
+	// Acts returns the attributes with which the box acts as the end of side A towards side B, given the attributes q
+	// of that end: the box has its own retransmission timer and depth.
 	Acts(q QP) QP
 
-	// PollEvent returns the next thing that the box has to tell.
+	// PollEvent returns the next event of the box.
 	PollEvent() (BoxEvent, bool)
 
-	// PollTimer returns the time at which HandleTimer wants to be called; ok is false when no timer runs.
+	// PollTimer returns the time at which the driver must call HandleTimer; ok is false if no timer runs.
 	PollTimer() (deadline vtime.Time, ok bool)
 }
 
-// BoxEvent is something that a Middlebox tells about one connection: a variable that has a new value, or a counter that
-// advanced.
+// BoxEvent is a report of a Middlebox about one connection: a new value of a variable or of a counter.
 type BoxEvent struct {
-	QPN   uint32 // the connection's number at side B
-	Name  string // of the variable or counter
+	QPN   uint32 // QP number of the connection at side B
+	Name  string // name of the variable or counter
 	Value int64
-	Count bool // a counter of errors; otherwise a variable
+	Count bool // Name is a counter of errors, not a variable
 }
 
 // BrokenPromise is the counter of messages that a box has acknowledged and that will not be executed.
 const BrokenPromise = "broken_promise"
 
-// BoxConfig is what a Middlebox is built from.
+// BoxConfig is the configuration of a Middlebox.
 type BoxConfig struct {
 	Params Params         // parameters of the scheme, by name
-	RTT    vtime.Duration // propagation behind the WAN port, there and back, as an operator knows it
-	Detail bool           // tell every change of a variable; otherwise counters only
+	RTT    vtime.Duration // two-way propagation time beyond the WAN port, as an operator configures it
+	Detail bool           // report every change of a variable; otherwise counters only
 }

@@ -35,34 +35,35 @@ type QP struct {
 	RNRRetry    uint8           // RNR NAKs before RNR_RETRY_EXC_ERR; 7 means without limit
 	MinRNRTimer roce.RNRTimer   // code that this end's responder puts into RNR NAKs
 
-	QueueDepth   int // work requests outstanding at most (perftest's tx-depth)
-	ReceiveDepth int // posted receives at most
-	CQModeration int // one completion in so many is signalled (perftest's cq-mod); 0 and 1 mean every one
-	AckReqEvery  int // AckReq at least on every so-manieth packet besides the last of a message; 0 leaves only the last
-	AckCoalesce  int // the responder answers at the latest every so-manieth AckReq packet; 0 and 1 mean each
-	MaxRdAtomic  int // READs and atomics outstanding from this end
-	MaxDestRd    int // READs and atomics this end's responder remembers for replay
+	QueueDepth   int // maximum number of outstanding work requests (perftest's tx-depth)
+	ReceiveDepth int // maximum number of posted receives
+	CQModeration int // every CQModeration-th completion is signalled (perftest's cq-mod); 0 and 1 signal every one
+	AckReqEvery  int // AckReq at least on every AckReqEvery-th packet of a message and on the last; 0: on the last only
+	AckCoalesce  int // the responder sends an ACK at the latest every AckCoalesce-th AckReq packet; 0 and 1: for each
+	MaxRdAtomic  int // maximum number of outstanding READs and atomics of this end's requester
+	MaxDestRd    int // READs and atomics that this end's responder keeps for replay
 
 	Access Access // operations that this end's responder allows
 
-	// what the operator knows of the way to the peer, for a scheme that is configured by it
+	// Path holds the properties of the path to the peer, for schemes that are configured by them.
 	Path Path `json:",omitzero"`
 
-	// RateControl names the rate control around the transport, "dcqcn" or "dctcp"; empty is none. It is the driver's.
+	// RateControl names the rate control around the transport, "dcqcn" or "dctcp"; empty is none. The driver applies
+	// it.
 	RateControl string `json:",omitempty"`
 
 	Params Params // parameters of the scheme, by name, as given with --param
 }
 
-// Path is what an operator who sets a QP up knows of the way to the peer. A zero field is not known.
+// Path holds the properties of the path to the peer as the operator configures them. A zero field is unknown.
 type Path struct {
-	RTT     vtime.Duration // propagation, both ways
-	Rate    unit.Rate      // of the line towards the peer, layer 1
+	RTT     vtime.Duration // two-way propagation time
+	Rate    unit.Rate      // layer-1 rate of the line towards the peer
 	Message uint32         // bytes of the longest message that will be posted
 }
 
-// TransportTimer returns how long the requester waits for a response: RTO when given, else 4.096 us times two to the
-// power of the code (IBTA 9.7.6.1.3). Zero means that the timer is off.
+// TransportTimer returns the period of the transport timer: RTO if not zero, else 4.096 us times two to the power of
+// the code in Timeout (IBTA 9.7.6.1.3). Zero means that the timer is off.
 func (q *QP) TransportTimer() vtime.Duration {
 	if q.RTO != 0 {
 		return q.RTO
@@ -70,12 +71,13 @@ func (q *QP) TransportTimer() vtime.Duration {
 	return q.Timeout.Duration()
 }
 
-// Packets returns how many packets carry n bytes: one at least.
+// Packets returns the number of packets of a message of n bytes, at least one.
 func (q *QP) Packets(n uint32) int {
 	return max(1, (int(n)+q.MTU-1)/q.MTU)
 }
 
-// LineBytes returns what layer 1 carries of a message of n bytes, without the headers of single packets such as RETH.
+// LineBytes returns the layer-1 bytes of a message of n bytes, without headers that only some packets have, such as
+// RETH.
 func (q *QP) LineBytes(n uint32) int { return int(n) + q.Packets(n)*roce.Overhead }
 
 // LocalACKTimeout is the QP attribute of that name, a code of five bits.
@@ -101,12 +103,12 @@ const (
 	AllAccess = RemoteWrite | RemoteRead | RemoteAtomic | LocalWrite
 )
 
-// Params are a scheme's own parameters, name to value as written: {"cap": "500"}. An engine's constructor rejects
-// names it does not know.
+// Params are the parameters of a scheme, name to value as written: {"cap": "500"}. The constructor of an engine rejects
+// unknown names.
 type Params map[string]string
 
-// Read gives each parameter of a scheme to set, at its default unless another value was given, and refuses what the
-// scheme does not know. An error names the scheme and the parameter.
+// Read calls set for each known parameter of a scheme, with the given value or else the default, and returns an error
+// for a given parameter that is not known. An error names the scheme and the parameter.
 func (given Params) Read(scheme string, known []Param, set func(name, value string) error) error {
 	var names []string
 	for _, p := range known {
@@ -132,8 +134,8 @@ type WorkRequest struct {
 	ID        uint64
 	Op        Op
 	Len       uint32 // bytes to move; 8 for atomics
-	LocalVA   uint64 // where the data comes from (SEND, WRITE) or goes to (READ, atomics)
-	RemoteVA  uint64 // READ, WRITE, atomics
+	LocalVA   uint64 // local address of the data: source of a SEND or WRITE, destination of a READ or atomic
+	RemoteVA  uint64 // remote address of the data: READ, WRITE, atomics
 	RKey      uint32
 	Imm       uint32 // OpSendImm, OpWriteImm
 	InvKey    uint32 // OpSendInv: the remote key to invalidate
