@@ -1,17 +1,18 @@
-// Package channel is one direction of an emulated link as a state machine without I/O or a clock. The virtual-time
-// bench and the user-space relay both drive it, so a link means the same on both.
+// Package channel implements one direction of an emulated link as a state machine without I/O or a clock. The
+// virtual-time bench and the user-space relay both drive it, so that a link behaves the same on both.
 //
-// On every packet it applies, in this order: scripted faults, loss, queue (with its congestion marks), rate, delay and
-// jitter, reordering, duplication, corruption. A packet that a fault or the loss process takes is lost on the way: it
-// has used its turn in the queue and its time on the line. (Kernel netem loses it before the line, so that a lost
-// packet costs no rate.)
+// It applies to every packet, in this order: scripted faults, loss, queue (with its congestion marks), rate, delay and
+// jitter, reordering, duplication, corruption. A packet dropped by a fault or by the loss process is lost after the
+// line: it occupies the queue and the line like any other. (Kernel netem drops it before the line, so that a lost
+// packet takes no transmission time.)
 //
-// Arrivals keep the order of sending, with these exceptions: jitter lets a late packet be overtaken, as in netem; a
-// reordered packet skips the delay; a delay fault holds back one packet; a reorder fault makes it wait for successors.
+// Packets arrive in the order of sending, with these exceptions: jitter lets a late packet be overtaken, as in netem; a
+// reordered packet skips the delay; a delay fault delays one packet; a reorder fault holds a packet until its
+// successors have passed.
 //
-// Draws depend on the seed and on how many packets were offered before, not on time or on each other: the n-th packet
-// meets the same loss, jitter, reordering, duplication and corruption on every bench, whatever becomes of it and
-// whichever other impairments are on. Only a loss process with slots follows channel time instead.
+// Draws depend on the seed and on the number of packets offered before, not on time or on other draws: the n-th packet
+// gets the same draws for loss, jitter, reordering, duplication and corruption on every bench, with any other
+// impairments. Only a loss process with slots depends on channel time instead.
 package channel
 
 import (
@@ -26,13 +27,13 @@ import (
 // Channel is one direction of a link. It is not safe for concurrent use.
 type Channel struct {
 	link   spec.Link
-	faults *fault.Set // nil when nothing is scripted
+	faults *fault.Set // nil if there are no scripted faults
 	loss   losses
-	port   line // of a sender that is faster than the line; unlimited when it is not
-	line   line
+	port   line // the sender's port, if it is faster than the line (link.Port not 0); else unused
+	line   line // the queue and the line of the link
 	held   held
 	draws  draws
-	now    vtime.Time
+	now    vtime.Time // latest time passed to Offer or Release; never decreases
 	counts Counters
 }
 
@@ -47,15 +48,15 @@ func New(link spec.Link, faults *fault.Set, seed uint64) (*Channel, error) {
 		return nil, fmt.Errorf("channel: %w", err)
 	}
 	if faults != nil && len(faults.Faults()) == 0 {
-		faults = nil // it decides nothing, for every packet
+		faults = nil // an empty set never decides anything
 	}
 	return &Channel{link: link, faults: faults, loss: l, draws: d, port: line{rate: link.Port, queue: link.Queue},
 		line: line{rate: link.Rate, queue: link.Queue}}, nil
 }
 
-// Offer gives the channel one packet of wireBytes (counted at layer 1, as in unit.Rate) at time now, and returns what
-// becomes of it. Times must not decrease; an earlier one counts as the latest seen. After each Offer the driver drains
-// Release, because the packet may have let a held one go.
+// Offer passes one packet of wireBytes (counted at layer 1, as in unit.Rate) to the channel at time now, and returns
+// its verdict. Times must not decrease; an earlier time counts as the latest time seen. After each Offer the driver
+// drains Release, because the packet may release a held one.
 func (c *Channel) Offer(now vtime.Time, wireBytes int, from fault.Side, id fault.Identity) Verdict {
 	c.now = max(c.now, now)
 	n := c.counts.Offered
@@ -83,7 +84,8 @@ func (c *Channel) Offer(now vtime.Time, wireBytes int, from fault.Side, id fault
 	return v
 }
 
-// enter puts a packet on the line, behind the port if there is one, and reports whether there was room.
+// enter sends a packet through the port, if there is one, and onto the line, sets v.Sent, and reports whether the queue
+// had room.
 func (c *Channel) enter(v *Verdict, wireBytes int) bool {
 	if c.link.Port == 0 {
 		room := c.line.enter(c.now, wireBytes)
@@ -97,7 +99,7 @@ func (c *Channel) enter(v *Verdict, wireBytes int) bool {
 	return c.line.enter(c.port.free, wireBytes)
 }
 
-// travel applies what happens to the n-th packet behind the line.
+// travel applies the impairments after the line to the n-th packet.
 func (c *Channel) travel(v *Verdict, n uint64, wireBytes int, f *fault.Decision) {
 	v.Fate = Delivered
 	left := c.line.free
@@ -147,8 +149,8 @@ func (c *Channel) marked(n uint64) bool {
 	}
 }
 
-// Free returns when the sender's port is next idle, which is the line unless the port is faster; a driver that pulls
-// its packets pulls the next one then.
+// Free returns the time at which the sender's port, or the line if there is no separate port, is next idle. A driver
+// that pulls packets from engines pulls the next one then.
 func (c *Channel) Free() vtime.Time {
 	if c.link.Port != 0 {
 		return c.port.free
@@ -156,13 +158,13 @@ func (c *Channel) Free() vtime.Time {
 	return c.line.free
 }
 
-// Line returns how long wireBytes occupy the line.
+// Line returns the transmission time of wireBytes on the line.
 func (c *Channel) Line(wireBytes int) vtime.Duration { return c.link.Rate.Time(wireBytes) }
 
 // Rate returns the rate of the line; 0 is unlimited.
 func (c *Channel) Rate() unit.Rate { return c.link.Rate }
 
-// Counters returns what the channel has done so far.
+// Counters returns the sums of all verdicts so far.
 func (c *Channel) Counters() Counters {
 	n := c.counts
 	n.QueueMax, n.Early = c.line.highest, c.held.early

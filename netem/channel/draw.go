@@ -9,27 +9,28 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/spec"
 )
 
-// coin is a stream of decisions with one probability, kept as a threshold for 63-bit draws so that certainty fits.
+// coin is a stream of random decisions with one probability.
 type coin struct {
 	splitmix.Stream
-	odds uint64
+	odds uint64 // probability times 2^63: the threshold for 63-bit draws; 2^63 is certainty
 }
 
-// hit decides for the n-th packet.
+// hit returns the decision for the n-th packet.
 func (c coin) hit(n uint64) bool { return c.odds != 0 && c.At(n)>>1 < c.odds }
 
-// draws is the random side of a channel: one stream per impairment, read by the number of the packet, so that the
-// impairments do not shift each other's draws.
+// draws holds the random streams of a channel, one per impairment. Each stream is indexed by the number of the packet,
+// so that no impairment changes the draws of another.
 type draws struct {
 	lossSeed                    uint64
 	delay                       splitmix.Stream
-	spread                      uint64 // number of jitter values, 2·Jitter+1
-	half                        vtime.Duration
+	spread                      uint64         // number of jitter values, 2·Jitter+1
+	half                        vtime.Duration // Jitter: the largest deviation from the delay
 	reorder, duplicate, corrupt coin
-	bit, mark                   splitmix.Stream
+	bit, mark                   splitmix.Stream // choice of the corrupted bit; marking by the queue
 }
 
-// newDraws derives the streams from the seed. Their numbers are part of the meaning of a seed and never change.
+// newDraws derives the streams from the seed. The number of each stream must never change, because a seed would then
+// give other draws.
 func newDraws(l spec.Link, seed uint64) draws {
 	sub := splitmix.Stream(seed).Sub
 	toss := func(i uint64, p unit.Ratio) coin { return coin{sub(i), uint64(float64(p) * (1 << 63))} }

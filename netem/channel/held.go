@@ -2,38 +2,38 @@ package channel
 
 import "github.com/rdma-gauntlet/gauntlet/harness/vtime"
 
-// MaxHeld bounds the packets that wait for successors at one time; one more is not held back.
+// MaxHeld is the maximum number of packets held back at one time; a further packet is not held back.
 const MaxHeld = 64
 
-// patience is how long a held packet waits, beyond its own arrival, for successors that may never come: ten one-way
-// delays, so that a retransmission after a few RTTs still counts as a successor, and 1 ms at least.
+// patience returns the maximum time that a packet is held back after its own arrival time, since successors may never
+// come: ten one-way delays, so that a retransmission after a few RTTs still counts as a successor, but at least 1 ms.
 func patience(delay vtime.Duration) vtime.Duration { return max(10*delay, vtime.Millisecond) }
 
-// Release says when a held packet arrives.
+// Release is the arrival of a packet that was held back.
 type Release struct {
-	Ticket uint64
-	Arrive vtime.Time
+	Ticket uint64     // Verdict.Ticket of the packet
+	Arrive vtime.Time // time at which its last bit arrives
 }
 
-// held is the packets that a reorder fault keeps back, oldest first.
+// held holds the packets that reorder faults hold back, oldest first.
 type held struct {
 	waiting [MaxHeld]wait
-	n       int              // with nready, MaxHeld at most: a release always finds room
+	n       int              // packets in waiting; n+nready <= MaxHeld, so that every release finds room
 	ready   [MaxHeld]Release // ring of releases that the driver has not fetched
-	head    int
-	nready  int
-	tickets uint64
-	early   uint64
+	head    int              // first entry of the ring
+	nready  int              // entries in the ring
+	tickets uint64           // last ticket given out
+	early   uint64           // packets not held, or released before all their successors had passed
 }
 
 type wait struct {
 	ticket   uint64
-	behind   int        // successors still to pass
-	arrive   vtime.Time // not before its own arrival, nor before that of a successor that passed
-	deadline vtime.Time
+	behind   int        // successors that have not passed yet; > 0
+	arrive   vtime.Time // latest of the packet's own arrival time and those of the successors that have passed
+	deadline vtime.Time // time at which the packet is released in any case
 }
 
-// hold keeps the packet of v back behind n successors, if there is room.
+// hold holds the packet of v back until n successors have passed, and reports false if there is no room.
 func (c *Channel) hold(v *Verdict, n int) bool {
 	h := &c.held
 	if h.n+h.nready == MaxHeld {
@@ -48,9 +48,9 @@ func (c *Channel) hold(v *Verdict, n int) bool {
 	return true
 }
 
-// Release returns the next held packet that may go. Drivers drain it after every Offer and at NextRelease; releases due
-// by time alone are found then. Of events at the same time, the driver keeps the order in which it learnt of them, so
-// the packet arrives just behind its last successor.
+// Release returns the next packet to be released. Drivers drain Release after every Offer and at NextRelease, when it
+// also releases the packets whose deadline has passed. Of events at the same time, the driver keeps the order in which
+// the channel reported them, so that a released packet arrives just after its last successor.
 func (c *Channel) Release(now vtime.Time) (Release, bool) {
 	c.now = max(c.now, now)
 	h := &c.held
@@ -71,8 +71,8 @@ func (c *Channel) Release(now vtime.Time) (Release, bool) {
 	return r, true
 }
 
-// NextRelease returns when Release must be called at the latest, if no packet is offered before; Never when nothing
-// is held.
+// NextRelease returns the time at which Release must be called if no packet is offered before; Never if no packet is
+// held.
 func (c *Channel) NextRelease() vtime.Time {
 	if c.held.nready > 0 {
 		return c.now
@@ -84,7 +84,7 @@ func (c *Channel) NextRelease() vtime.Time {
 	return t
 }
 
-// pass counts a successor that arrives at t.
+// pass counts a packet that arrives at t as a successor of every waiting packet.
 func (h *held) pass(now, t vtime.Time) {
 	for i := 0; i < h.n; {
 		w := &h.waiting[i]
@@ -100,7 +100,7 @@ func (h *held) pass(now, t vtime.Time) {
 	}
 }
 
-// release moves the i-th waiting packet to those that may go.
+// release moves the i-th waiting packet to the ring of releases, with arrival time t.
 func (h *held) release(i int, t vtime.Time) {
 	h.ready[(h.head+h.nready)%MaxHeld] = Release{h.waiting[i].ticket, t}
 	h.nready++

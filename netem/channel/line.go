@@ -5,17 +5,18 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// line is the queue and the serialisation behind it: first in, first out, one packet at a time.
+// line is a FIFO queue followed by serialisation at a rate, one packet at a time.
 type line struct {
-	rate    unit.Rate
-	queue   int          // packets that may wait
-	free    vtime.Time   // when the last accepted packet has left
-	starts  []vtime.Time // ring: when each waiting packet will start; grows to the queue at most
-	head, n int
-	highest int // most packets that ever waited
+	rate    unit.Rate    // 0 is unlimited: packets leave at once and never wait
+	queue   int          // capacity of the queue in packets, without the packet being serialised
+	free    vtime.Time   // time at which the last bit of the last accepted packet leaves; never decreases
+	starts  []vtime.Time // ring of the times at which the waiting packets start; len(starts) <= queue
+	head, n int          // first entry of the ring, and number of waiting packets; n <= queue
+	highest int          // largest value of n so far
 }
 
-// enter adds a packet to the line, unless as many wait already as may; free is then the time its last bit leaves.
+// enter adds a packet to the line and sets free to the time its last bit leaves; it reports false, and changes nothing,
+// if the queue is full.
 func (l *line) enter(now vtime.Time, wireBytes int) bool {
 	if l.rate == 0 {
 		l.free = now
@@ -29,7 +30,7 @@ func (l *line) enter(now vtime.Time, wireBytes int) bool {
 	return true
 }
 
-// settle forgets the packets that no longer wait.
+// settle removes the packets whose serialisation has started from the queue.
 func (l *line) settle(now vtime.Time) {
 	for l.n > 0 && l.starts[l.head] <= now {
 		l.head = (l.head + 1) % len(l.starts)
@@ -37,7 +38,7 @@ func (l *line) settle(now vtime.Time) {
 	}
 }
 
-// wait puts one packet, which starts when the line is free, in the queue.
+// wait adds one packet to the queue, which starts at free; it reports false if the queue is full.
 func (l *line) wait() bool {
 	if l.n >= l.queue {
 		return false
@@ -51,7 +52,8 @@ func (l *line) wait() bool {
 	return true
 }
 
-// grow doubles the ring, so that an idle link with a queue of millions costs nothing.
+// grow doubles the ring. The ring is not allocated at its full size, so that an idle link with a queue of millions
+// takes little memory.
 func (l *line) grow() {
 	bigger := make([]vtime.Time, min(max(16, 2*len(l.starts)), l.queue))
 	for i := range l.n {

@@ -8,12 +8,12 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/tape"
 )
 
-// losses is the loss process of a link. A tape keyed by identity needs to know the packet; all others need only know
-// that there is one.
+// losses is the loss process of a link. A tape keyed by identity decides by the identity of the packet; every other
+// process decides without it.
 type losses struct {
-	process  loss.Process
+	process  loss.Process // nil if identity is not nil
 	identity *tape.Player // nil unless the tape is keyed by identity
-	sent     fault.Tally
+	sent     fault.Tally  // transmissions counted so far of each packet; used with identity only
 }
 
 func newLosses(l spec.Loss, seed uint64) (losses, error) {

@@ -8,14 +8,14 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/fault"
 )
 
-// Fate says whether a packet arrives.
+// Fate tells whether and when a packet arrives.
 type Fate uint8
 
 // The fates.
 const (
-	Lost      Fate = iota // it never arrives
-	Delivered             // it arrives at Arrive
-	Held                  // it arrives when Release says so
+	Lost      Fate = iota // the packet never arrives
+	Delivered             // the packet arrives at Verdict.Arrive
+	Held                  // the packet arrives at the time that Release returns
 )
 
 // String names the fate.
@@ -28,44 +28,44 @@ func (f Fate) String() string {
 
 var fates = [...]string{Lost: "lost", Delivered: "delivered", Held: "held"}
 
-// Verdict is what becomes of one packet: a flat value, so that judging a packet allocates nothing.
+// Verdict is the decision of a channel about one packet. It has no pointers to allocate.
 type Verdict struct {
 	Fate    Fate
-	Cause   Cause          // the gravest thing that happened to it; zero when it just arrived
-	Sent    vtime.Time     // its last bit leaves the line; for a packet that the queue refused, when it was refused
-	Arrive  vtime.Time     // its last bit arrives; Never unless Delivered
+	Cause   Cause          // gravest event of the packet; zero if the packet arrives without one
+	Sent    vtime.Time     // time at which the last bit leaves the port, or without a port the line; or of refusal
+	Arrive  vtime.Time     // time at which the last bit arrives; Never unless Delivered
 	Copies  int            // extra copies, each Gap after the one before
-	Gap     vtime.Duration // distance of the copies: the packet's own time on the line unless a fault says otherwise
-	Corrupt fault.Field    // flip one bit of this field; empty is none
-	Draw    uint64         // which bit: see Bit
-	Rewrite fault.Field    // set this field to Value in transit; empty is none
-	Value   int
-	Mark    bool   // set ECN to CE
-	Ticket  uint64 // Held: the number by which Release names the packet
+	Gap     vtime.Duration // interval between copies: the packet's transmission time unless a fault sets it
+	Corrupt fault.Field    // field of which one bit is flipped; empty for none
+	Draw    uint64         // random number that selects the bit, see Bit
+	Rewrite fault.Field    // field set to Value in transit; empty for none
+	Value   int            // new value of Rewrite
+	Mark    bool           // ECN is set to CE
+	Ticket  uint64         // number of a Held packet, which Release returns
 }
 
-// Intact reports whether the frame arrives as it was sent, apart from timing and copies.
+// Intact reports whether the frame arrives with unchanged bytes.
 func (v Verdict) Intact() bool { return v.Corrupt == "" && v.Rewrite == "" && !v.Mark }
 
-// Bit picks the bit to flip out of n: uniform from 0 to n-1. The channel does not know where a field lies in a frame;
-// the driver does.
+// Bit returns the number of the bit to flip in a field of n bits, uniform in [0, n). The driver, unlike the channel,
+// knows the place and the size of the field in the frame.
 func (v Verdict) Bit(n int) int {
 	hi, _ := bits.Mul64(v.Draw, uint64(max(n, 0)))
 	return int(hi)
 }
 
-// Copy returns when the i-th extra copy arrives, counted from 1, if the packet itself arrives at t.
+// Copy returns the arrival time of the i-th extra copy, counted from 1, of a packet that arrives at t.
 func (v Verdict) Copy(t vtime.Time, i int) vtime.Time { return t.Add(vtime.Duration(i) * v.Gap) }
 
-// note names a random cause unless a graver one is known.
+// note sets the cause to the random event k unless a graver cause is set.
 func (v *Verdict) note(k Kind) {
 	if k > v.Cause.Kind {
 		v.Cause = Cause{Kind: k}
 	}
 }
 
-// Kind is one thing that a channel does to a packet. Kinds are ordered by gravity, and a fault is graver than the same
-// thing at random.
+// Kind is an event that a channel causes to a packet. Kinds are ordered by gravity; a scripted event is graver than the
+// same event at random.
 type Kind uint8
 
 // The kinds.
@@ -94,13 +94,13 @@ var words = [kinds]string{
 	CorruptedAtRandom: "corrupt", CorruptedByFault: "corrupt", Queue: "queue", Loss: "loss", DroppedByFault: "drop",
 }
 
-// Cause names what a channel did to a packet.
+// Cause is the gravest event of a packet, with its origin.
 type Cause struct {
 	Kind  Kind
-	Fault int // index in the fault script when a fault did it
+	Fault int // index of the fault in the fault script; meaningful if Scripted
 }
 
-// Scripted reports whether a fault did it.
+// Scripted reports whether a fault of the script caused the event.
 func (c Cause) Scripted() bool {
 	switch c.Kind {
 	case DelayedByFault, ReorderedByFault, DuplicatedByFault, MarkedByFault, RewrittenByFault,
@@ -121,7 +121,7 @@ func (c Cause) String() string {
 	return words[c.Kind]
 }
 
-// byFault turns the gravest fault of a decision into a cause.
+// byFault returns the cause of the gravest fault of a decision.
 func byFault(d fault.Decision) Cause {
 	var k Kind
 	switch d.Action {
