@@ -1,7 +1,8 @@
-// Package loss decides which packets a channel loses: independently, in bursts of several laws, or from a tape.
+// Package loss implements the loss processes of a channel: independent losses, bursts of several distributions, and
+// recorded tapes.
 //
-// Every process is a function of its parameters and its seed alone, bit for bit the same on every machine: draws are
-// integers compared with integers. The closed forms of the rates and burst lengths are in package spec.
+// The output of a process depends only on its parameters, its seed and the calls, and is the same on every machine,
+// since draws are integers compared with integers. The closed forms of the rates and burst lengths are in package spec.
 package loss
 
 import (
@@ -14,14 +15,14 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/tape"
 )
 
-// Process decides the fate of one packet after the other. It is not safe for concurrent use.
+// Process decides packet by packet which packets are lost. It is not safe for concurrent use.
 type Process interface {
 	// Lose reports whether the packet that enters the channel at now is lost. Times never decrease from call to call.
 	Lose(now vtime.Time) bool
 }
 
-// New returns the process that l describes. A tape is read from its file; one that is keyed by identity cannot be
-// played packet by packet and is an error here, see package channel.
+// New returns the process that l describes. A tape is read from its file. A tape keyed by identity is an error, because
+// it cannot be played without the identity of the packets; see package channel.
 func New(l spec.Loss, seed uint64) (Process, error) {
 	if err := l.Validate(); err != nil {
 		return nil, err
@@ -52,10 +53,10 @@ func play(file string) (Process, error) {
 	return t.Player(), nil
 }
 
-// chain is a process that moves by steps, one per packet or slot.
+// chain is a process that takes one step per packet or slot.
 type chain interface {
 	Process
-	restart(seed uint64) // back to the first packet, in the good state
+	restart(seed uint64) // returns to the good state and to the first draw of the seed
 }
 
 func newChain(l spec.Loss) (chain, error) {
@@ -74,20 +75,21 @@ func newChain(l spec.Loss) (chain, error) {
 	return nil, fmt.Errorf("loss: no process for model %q", l.Model)
 }
 
-// chance is a probability as a threshold for 63-bit draws. Any float that the text form can hold maps to it within
-// 2^-63, and certainty, 2^63, needs no special case.
+// chance is a probability times 2^63, as a threshold for 63-bit draws. Rounding a probability of the text form to it
+// costs less than 2^-63, and certainty, 2^63, needs no special case.
 type chance uint64
 
 func odds(p unit.Ratio) chance { return chance(float64(p) * (1 << 63)) }
 
-// golden is 2^64 divided by the golden ratio: a fixed word without a pattern.
+// golden is 2^64 divided by the golden ratio: a constant with an irregular bit pattern.
 const golden = 0x9E3779B97F4A7C15
 
-// source is the random side of a chain. PCG is part of the meaning of a seed: changing it changes every recorded run.
+// source is the random generator of a chain. The generator must stay PCG, because another one would change every run of
+// every seed.
 type source struct{ pcg rand.PCG }
 
-// restart begins the stream of a seed. PCG takes its seed as its state, so that neighbouring seeds would begin with
-// almost the same state; two outputs of a first generator are far apart.
+// restart begins the stream of a seed. PCG uses its seed as its state, so that neighbouring seeds would begin with
+// almost the same state. The state is therefore two outputs of a PCG with that seed, which differ widely.
 func (s *source) restart(seed uint64) {
 	s.pcg.Seed(seed, golden)
 	a, b := s.pcg.Uint64(), s.pcg.Uint64()

@@ -2,7 +2,7 @@ package loss
 
 import "github.com/rdma-gauntlet/gauntlet/harness/vtime"
 
-// none loses nothing.
+// none loses no packet.
 type none struct{}
 
 func (none) Lose(vtime.Time) bool { return false }
@@ -16,13 +16,13 @@ type bernoulli struct {
 
 func (b *bernoulli) Lose(vtime.Time) bool { return b.hit(b.p) }
 
-// gilbert is the Gilbert-Elliott channel (Gilbert 1960, Elliott 1963) with netem's parameters: a packet meets the state
-// that the chain is in, then the chain moves. It takes two draws per packet in every state.
+// gilbert is the Gilbert-Elliott channel (Gilbert 1960, Elliott 1963) with netem's parameters: the current state
+// decides about the packet, then the chain moves. It takes two draws per packet in every state.
 type gilbert struct {
 	source
-	p, r          chance
-	inGood, inBad chance
-	bad           bool
+	p, r          chance // transition probabilities: good to bad, bad to good
+	inGood, inBad chance // loss probabilities in the two states
+	bad           bool   // current state
 }
 
 func (g *gilbert) restart(seed uint64) {
@@ -44,7 +44,8 @@ func (g *gilbert) Lose(vtime.Time) bool {
 
 // markov4 is netem's "loss state" chain (Salsano, Ludovici, Ordine, Giannuzzi, "Definition of a general and intuitive
 // loss model for packet networks and its implementation in the Netem module", 2012). The chain moves first, then the
-// packet meets the new state. The probabilities are named as in netem's manual page, p13 being the way from 1 to 3:
+// new state decides about the packet. The probabilities are named as in netem's manual page; p13 is that of the
+// transition from 1 to 3:
 //
 //	good (1)   good reception             p13 to burst, p14 to lone, else it stays
 //	calm (2)   good within a burst        p23 to burst, else it stays
@@ -75,7 +76,8 @@ func (m *markov4) Lose(vtime.Time) bool {
 	return m.state == burst || m.state == lone
 }
 
-// next moves by one draw u. In each state the first range of u is the first branch, as in the kernel.
+// next returns the state after the current one for draw u. In each state the lowest values of u select the first
+// branch, as in the kernel.
 func (m *markov4) next(u chance) state {
 	switch m.state {
 	case good:
@@ -88,7 +90,7 @@ func (m *markov4) next(u chance) state {
 	return good
 }
 
-// branch returns a when u falls in the first p, b when in the next q, and otherwise stay.
+// branch returns a if u < p, b if p <= u < p+q, and otherwise stay.
 func branch(u, p chance, a state, q chance, b, stay state) state {
 	switch {
 	case u < p:
@@ -99,15 +101,16 @@ func branch(u, p chance, a state, q chance, b, stay state) state {
 	return stay
 }
 
-// sojourn is a two-state channel whose bad periods all last equally long. Each packet of the good state begins a bad
-// period with probability p, and is then its first packet; the packet after a period may begin the next one at once.
-// The geometric sojourn of a Markov chain would mix short bursts with long ones, which hides where a code that repairs
-// bursts up to a length gives up.
+// sojourn is a two-state channel whose bad periods all have the same length. Each packet in the good state begins a bad
+// period with probability p, and is then its first packet; the packet after a period may begin the next one. The
+// geometric sojourn times of a Markov chain would mix short and long bursts, which hides the burst length beyond which
+// a code fails.
 type sojourn struct {
 	source
-	p, h   chance
-	length int
-	left   int // packets until the bad period ends
+	p      chance // probability that a packet begins a bad period
+	h      chance // probability that a packet in a bad period is lost
+	length int    // packets in a bad period
+	left   int    // packets left in the current bad period; 0 in the good state; left <= length
 }
 
 func (s *sojourn) restart(seed uint64) {
