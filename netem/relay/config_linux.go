@@ -13,20 +13,20 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/spec"
 )
 
-// Foreign says what happens to frames that the Classifier does not know.
+// Foreign is the treatment of frames that the Classifier does not know.
 type Foreign string
 
 // The choices.
 const (
-	Pass Foreign = "pass" // they cross at once, unimpaired
-	Drop Foreign = "drop"
+	Pass Foreign = "pass" // forwarded at once, without impairments
+	Drop Foreign = "drop" // dropped
 )
 
-// Injection is a crafted frame. It meets no impairment, of a qdisc behind the relay as little, and consumes no draw.
+// Injection is a crafted frame. It bypasses the channel, and a qdisc after the relay, and consumes no draw.
 type Injection struct {
-	From   fault.Side     `json:"from"`            // the endpoint that seems to have sent it; the other one receives it
-	At     vtime.Duration `json:"at_ps,omitempty"` // when it is sent to the receiver, from the epoch of RunPhase
-	AfterN uint64         `json:"after,omitempty"` // or, when not zero, right behind the n-th packet of that side
+	From   fault.Side     `json:"from"`            // apparent sender; the other side receives the frame
+	At     vtime.Duration `json:"at_ps,omitempty"` // departure time, from the epoch of RunPhase; used if AfterN is 0
+	AfterN uint64         `json:"after,omitempty"` // if not zero, sent right after the AfterN-th packet of From
 	Frame  []byte         `json:"frame"`           // from the Ethernet header, without FCS
 	Name   string         `json:"name,omitempty"`  // cause in the fate log; empty is "inject"
 }
@@ -39,55 +39,57 @@ type Device interface {
 	Fd() int
 }
 
-// Config is what a relay needs.
+// Config is the configuration of a relay.
 type Config struct {
-	Clock      *packetio.Clock // of the run; the devices must stamp with the same
-	A, B       Device          // towards the two endpoints
-	PastA      Sender          // the same past the device's qdisc, for frames that nothing must happen to; nil is A
-	PastB      Sender
+	Clock      *packetio.Clock // clock of the run, which the devices must use for their timestamps
+	A, B       Device          // devices towards the two endpoints
+	PastA      Sender          // sends to A bypassing the device's qdisc, for crafted and foreign frames; nil is A
+	PastB      Sender          // the same for B
 	Link       spec.Duplex
 	Faults     []fault.Fault
-	SeedAB     uint64 // of the channel from A to B
-	SeedBA     uint64
+	SeedAB     uint64 // seed of the channel from A to B
+	SeedBA     uint64 // seed of the channel from B to A
 	Injections []Injection
 	Classifier Classifier
 	Alter      Alter
-	Foreign    Foreign   // empty is Drop
-	Memory     int       // bytes for frames in flight; 0 is DefaultMemory
-	Log        io.Writer // the fate log; nil is none
-	Commands   <-chan Command
-	// the process is the relay's own: see packetio.Realtime and Waiter.KeepProcessor; no priority is no error
+	Foreign    Foreign        // empty is Drop
+	Memory     int            // bytes for frames in flight; 0 is DefaultMemory
+	Log        io.Writer      // fate log; nil for none
+	Commands   <-chan Command // nil: the relay is in RunPhase from its start
+	// Realtime asks for a real-time priority, and for waits that keep Go's processor, in a process that runs nothing
+	// but the relay: see packetio.Realtime and Waiter.KeepProcessor. Without the privilege the relay runs at normal
+	// priority.
 	Realtime  bool
-	Processor *int // with Realtime, the one that the loop keeps to, which others were moved off; nil is any
+	Processor *int // with Realtime, the processor of the loop, from which other tasks were moved; nil is any
 }
 
 // DefaultMemory holds 100 ms of a 10 Gb/s link.
 const DefaultMemory = 256 << 20
 
-// MaxInjections bounds a script.
+// MaxInjections is the maximum number of injections.
 const MaxInjections = 4096
 
-// wireOverhead is what a frame lacks of its length at layer 1: preamble and start delimiter 8, FCS 4, gap 12.
+// wireOverhead is the layer-1 length of a frame minus its length here: preamble and start delimiter 8, FCS 4, gap 12.
 const wireOverhead = 24
 
-// Command is an order to a running relay.
+// Command is a request to a running relay.
 type Command struct {
 	Op    Op          `json:"op"`
-	Phase Phase       `json:"phase,omitempty"`
-	Epoch vtime.Time  `json:"epoch_ps,omitempty"` // of the phase: injections count from it
-	Reply func(Stats) `json:"-"`                  // receives the Stats of the phase that ends, or of now; may be nil
+	Phase Phase       `json:"phase,omitempty"`    // phase to begin; SetPhase only
+	Epoch vtime.Time  `json:"epoch_ps,omitempty"` // zero of Injection.At in the phase; SetPhase only
+	Reply func(Stats) `json:"-"`                  // receives the Stats of the phase before the command; may be nil
 }
 
-// Op is what a Command asks for.
+// Op is the operation of a Command.
 type Op string
 
-// The orders.
+// The operations.
 const (
-	SetPhase Op = "phase" // begin a phase with fresh channels; what is in flight still arrives
-	GetStats Op = "stats"
+	SetPhase Op = "phase" // begin a phase with fresh channels; frames in flight still arrive
+	GetStats Op = "stats" // return the Stats of the phase so far
 )
 
-// validate checks an order.
+// validate checks a command.
 func (c Command) validate() error {
 	switch {
 	case c.Op == GetStats, c.Op == SetPhase && (c.Phase == ProbePhase || c.Phase == RunPhase):
@@ -96,7 +98,7 @@ func (c Command) validate() error {
 	return fmt.Errorf("relay: command %q %q; want stats, phase probe or phase run", c.Op, c.Phase)
 }
 
-// validate checks what does not depend on the machine.
+// validate sets the defaults and checks the fields, without access to the machine.
 func (c *Config) validate() error {
 	if c.Foreign == "" {
 		c.Foreign = Drop
@@ -120,10 +122,10 @@ func (c *Config) validate() error {
 	return nil
 }
 
-// memory returns the bound on frames in flight.
+// memory returns the maximum number of bytes for frames in flight.
 func (c *Config) memory() int { return cmp.Or(c.Memory, DefaultMemory) }
 
-// channels returns the two directions as a phase begins.
+// channels returns fresh channels of the two directions for a phase.
 func (c *Config) channels(p Phase) (ab, ba *channel.Channel, err error) {
 	link, faults := c.Link, c.Faults
 	link.AB.Port, link.BA.Port = 0, 0 // the endpoints' ports are real
@@ -141,8 +143,8 @@ func (c *Config) channels(p Phase) (ab, ba *channel.Channel, err error) {
 	return ab, ba, err
 }
 
-// unimpaired is what stays of a link while it is probed: nothing in it draws a random number except jitter, whose draws
-// are numbered by packet and start again with the next phase.
+// unimpaired returns the part of a link that is active in ProbePhase. Only its jitter draws random numbers; they are
+// indexed by packet and start again with the next phase.
 func unimpaired(l spec.Link) spec.Link {
 	return spec.Link{Rate: l.Rate, Delay: l.Delay, Jitter: l.Jitter, Queue: l.Queue}
 }

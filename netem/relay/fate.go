@@ -11,35 +11,35 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/fault"
 )
 
-// Fate is what the relay did with a frame.
+// Fate is the treatment of a frame by the relay.
 type Fate byte
 
 // The fates.
 const (
 	Delivered Fate = 'D'
 	Lost      Fate = 'L'
-	Overflow  Fate = 'O' // no room in the relay's memory: a fault of the bench, not of the link
-	Injected  Fate = 'I' // made by the relay
+	Overflow  Fate = 'O' // dropped for lack of memory in the relay: an error of the bench, not of the link
+	Injected  Fate = 'I' // crafted frame, sent by the relay
 )
 
-// Record is one line of the fate log. Frames are logged when their fate is known: those that a reorder fault holds back
-// come later than their At says.
+// Record is one line of the fate log. A frame is logged when its fate is known, so that the records are not sorted by
+// At: a frame held back by a reorder fault is logged at its release.
 type Record struct {
-	At     vtime.Time // when the kernel received the frame
-	From   fault.Side
-	QP     int
-	PSN    uint32
-	Offset int    // of the PSN from its start
-	Type   string // opcode name
-	Fate   Fate
-	Sent   vtime.Time     // last bit left the line of the link; Never for an injected frame
-	Arrive vtime.Time     // planned departure towards the receiver; Never when there is none
-	Copies int            // extra copies that follow
-	Gap    vtime.Duration // each of them so long after the one before
-	In     uint64         // fingerprint of the frame as it came; 0 for an injected one
-	// fingerprint of the frame as it left, and of its copies; 0 when it did not, or left as it came
+	At     vtime.Time     // time at which the kernel received the frame; due time of an injected frame
+	From   fault.Side     // side that sent the frame
+	QP     int            // number of the connection, from fault.Identity
+	PSN    uint32         // PSN of the packet
+	Offset int            // distance of PSN from the first PSN of its connection
+	Type   string         // opcode name
+	Fate   Fate           // treatment of the frame
+	Sent   vtime.Time     // time at which the last bit left the line of the link; Never for an injected frame
+	Arrive vtime.Time     // planned departure towards the receiver; Never if there is none
+	Copies int            // extra copies
+	Gap    vtime.Duration // interval between copies
+	In     uint64         // fingerprint of the frame as received; 0 for an injected frame
+	// Out is the fingerprint of the frame and its copies as sent; 0 if the frame is not sent, or is sent unchanged.
 	Out   uint64
-	Cause string // as channel.Cause prints it; empty when nothing happened
+	Cause string // as channel.Cause prints it; empty if the link did nothing to the frame
 }
 
 // append adds the record as one line: times in picoseconds, "-" for none.
@@ -72,7 +72,8 @@ func (r *Record) append(b []byte) []byte {
 	return append(b, '\n')
 }
 
-// appendTime, like the rest of the way to the log, allocates nothing: it runs once per packet.
+// appendTime appends t in picoseconds, or "-" for Never. Like all functions that run once per packet, it allocates
+// nothing.
 func appendTime(b []byte, t vtime.Time) []byte {
 	if t == vtime.Never {
 		return append(b, '-')
@@ -80,7 +81,7 @@ func appendTime(b []byte, t vtime.Time) []byte {
 	return strconv.AppendInt(b, int64(t), 10)
 }
 
-// appendWord keeps the number of fields of a line constant.
+// appendWord appends s, or "-" for an empty s, so that every line has the same number of fields.
 func appendWord(b []byte, s string) []byte {
 	if s == "" {
 		return append(b, '-')
@@ -114,7 +115,7 @@ func ParseRecord(line string) (Record, error) {
 // parser keeps the first error of a line.
 type parser struct{ err error }
 
-// number reads an integer that fits so many bits, sign included.
+// number parses a signed integer of at most bits bits.
 func (p *parser) number(s string, bits int) int64 {
 	x, err := strconv.ParseInt(s, 10, bits)
 	if err != nil && p.err == nil {

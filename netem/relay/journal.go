@@ -5,39 +5,39 @@ import (
 	"sync"
 )
 
-// The journal hands pages of this size to its writer, and holds so many of them at most. Together they bridge a stall
-// of the disk of a few hundred thousand packets.
+// pageSize is the size of a page of the journal in bytes, and pages the maximum number of pages. Together they hold the
+// records of a few hundred thousand packets, for the duration of a stall of the disk.
 const (
 	pageSize = 64 << 10
 	pages    = 256
 )
 
-// journal writes the fate log without ever keeping the thread that forwards frames waiting: a goroutine writes full
-// pages, and a record that finds no page is counted instead of written.
+// journal writes the fate log without blocking the thread that forwards frames: a goroutine writes full pages, and a
+// record that finds no free page is dropped and counted.
 type journal struct {
-	page    []byte
-	full    chan []byte
-	empty   chan []byte
-	done    sync.WaitGroup
-	err     error // of the first write; read after done
-	Dropped uint64
+	page    []byte         // page being filled; nil if there is none
+	full    chan []byte    // pages to be written
+	empty   chan []byte    // pages free for records; nil elements are pages not allocated yet
+	done    sync.WaitGroup // the writing goroutine
+	err     error          // first error of the writer; read after done
+	Dropped uint64         // records dropped for lack of a page
 }
 
-// newJournal returns nil, which swallows everything, when there is nothing to write to.
+// newJournal returns a journal that writes to w. For a nil w it returns a nil journal, which discards all records.
 func newJournal(w io.Writer) *journal {
 	if w == nil {
 		return nil
 	}
 	j := &journal{full: make(chan []byte, pages), empty: make(chan []byte, pages)}
 	for range pages {
-		j.empty <- nil // a page is made when it is first needed
+		j.empty <- nil // add allocates a page at its first use
 	}
 	j.done.Go(func() { j.drain(w) })
 	return j
 }
 
-// drain writes pages until there are no more. After an error it goes on returning pages, so that nothing blocks; the
-// error comes out of close.
+// drain writes full pages until the channel is closed. After an error it discards them, so that add and flush do not
+// block; close returns the error.
 func (j *journal) drain(w io.Writer) {
 	for page := range j.full {
 		if j.err == nil {
@@ -68,7 +68,7 @@ func (j *journal) add(r *Record) {
 	}
 }
 
-// flush gives the page to the writer. There is room: no more pages exist than the channel holds.
+// flush passes the page to the writer. It does not block, because the channel has room for all pages.
 func (j *journal) flush() {
 	if j != nil && len(j.page) > 0 {
 		j.full <- j.page
@@ -76,7 +76,7 @@ func (j *journal) flush() {
 	}
 }
 
-// close writes what is left and returns the first error of the writer.
+// close writes the remaining records and returns the first error of the writer.
 func (j *journal) close() error {
 	if j == nil {
 		return nil

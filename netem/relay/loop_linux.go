@@ -17,21 +17,21 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
 )
 
-// relay is a running one.
+// relay is a running relay.
 type relay struct {
 	config   *Config
 	ab, ba   *path
 	store    store
-	journal  *journal
-	lateness lateness
-	causes   map[channel.Cause]string
-	phase    Phase
-	from     vtime.Time
-	realtime bool
+	journal  *journal                 // nil without a fate log
+	lateness lateness                 // of the departures of the phase, both directions
+	causes   map[channel.Cause]string // texts of the causes that have occurred
+	phase    Phase                    // current phase
+	from     vtime.Time               // start of the phase
+	realtime bool                     // the kernel granted a real-time priority
 }
 
-// Run is the relay: it carries frames between A and B until the context ends, and returns the Stats of the last phase.
-// It begins in ProbePhase if there are Commands to change that, else in RunPhase with time zero as epoch.
+// Run forwards frames between A and B until the context ends, and returns the Stats of the last phase. It begins in
+// ProbePhase if Config.Commands is set, else in RunPhase with time zero as epoch.
 func Run(ctx context.Context, config Config) (Stats, error) {
 	if err := config.validate(); err != nil {
 		return Stats{}, err
@@ -93,7 +93,7 @@ func (r *relay) serve(ctx context.Context) error {
 	return nil
 }
 
-// turn does everything that can be done now, and waits if that was nothing.
+// turn does all work that is due now, and waits if no frame was received.
 func (r *relay) turn(waiter *packetio.Waiter) error {
 	busy := false
 	for _, p := range [...]*path{r.ab, r.ba} {
@@ -133,14 +133,14 @@ func (r *relay) begin(phase Phase, epoch vtime.Time) error {
 		injections = r.config.Injections
 	}
 	for _, p := range [...]*path{r.ab, r.ba} {
-		for p.nheld > 0 { // the channel that would release them is going
+		for p.nheld > 0 { // the channel that would release them is replaced
 			p.free(p.held[0].ticket, now)
 		}
 		counts, err := p.in.Counts()
 		if err != nil {
 			return err
 		}
-		// The queue stays: what is in flight was judged by the phase in which it was sent.
+		// The queues stay: frames in flight keep the verdict of the phase in which they were sent.
 		p.base, p.stats, p.script = counts, PathStats{}, newScript(injections, p.side, epoch)
 	}
 	r.ab.channel, r.ab.delay = ab, r.config.Link.AB.Delay
@@ -149,7 +149,7 @@ func (r *relay) begin(phase Phase, epoch vtime.Time) error {
 	return nil
 }
 
-// obey carries out the commands that have come.
+// obey executes the waiting commands.
 func (r *relay) obey(in *inbox) error {
 	for in.waiting.Load() > 0 {
 		c := in.next()
@@ -169,7 +169,7 @@ func (r *relay) obey(in *inbox) error {
 	return nil
 }
 
-// stats sums the phase up.
+// stats returns the Stats of the phase so far.
 func (r *relay) stats() Stats {
 	s := Stats{
 		Phase: r.phase, AB: r.ab.summary(), BA: r.ba.summary(), Lateness: r.lateness.summary(),
@@ -181,17 +181,17 @@ func (r *relay) stats() Stats {
 	return s
 }
 
-// summary adds to the counters of the path those of the channel and of the kernel.
+// summary returns the counters of the path, its channel and its device in the phase.
 func (p *path) summary() PathStats {
 	s := p.stats
 	s.Channel, s.InFlight = p.channel.Counters(), p.inFlight()
-	if c, err := p.in.Counts(); err == nil { // a device that is gone has nothing to add
+	if c, err := p.in.Counts(); err == nil { // a device that was removed has no counters
 		s.KernelDrops = c.Dropped - p.base.Dropped
 	}
 	return s
 }
 
-// cause spells a cause; each is made once.
+// cause returns the text of a cause, from a cache.
 func (r *relay) cause(c channel.Cause) string {
 	if c.Kind == channel.None {
 		return ""
@@ -204,16 +204,16 @@ func (r *relay) cause(c channel.Cause) string {
 	return s
 }
 
-// inbox brings commands and the end of the context to the loop, which sleeps in ppoll: an eventfd wakes it.
+// inbox passes commands and the end of the context to the loop. The loop sleeps in ppoll; an eventfd wakes it.
 type inbox struct {
-	event    int
-	stopped  atomic.Bool
-	waiting  atomic.Int32
-	commands chan Command
-	done     sync.WaitGroup
+	event    int            // file descriptor of the eventfd
+	stopped  atomic.Bool    // the context has ended
+	waiting  atomic.Int32   // commands in the channel that the loop has not taken
+	commands chan Command   // from listen to the loop
+	done     sync.WaitGroup // the goroutine of listen
 }
 
-// newInbox starts listening; the inbox must be closed after the context has ended.
+// newInbox returns an inbox that listens to commands; it must be closed after the context has ended.
 func newInbox(ctx context.Context, commands <-chan Command) (*inbox, error) {
 	event, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
 	if err != nil {
@@ -224,8 +224,8 @@ func newInbox(ctx context.Context, commands <-chan Command) (*inbox, error) {
 	return in, nil
 }
 
-// listen passes on commands until the context ends. A closed channel of commands is not the end of the relay: its owner
-// may have no more to say.
+// listen passes on commands until the context ends. Closing the channel of commands does not end the relay, since its
+// owner may have no further commands.
 func (in *inbox) listen(ctx context.Context, commands <-chan Command) {
 	for {
 		select {
@@ -251,7 +251,7 @@ func (in *inbox) listen(ctx context.Context, commands <-chan Command) {
 // wake makes the descriptor readable. It cannot block: the counter of an eventfd never comes near its limit here.
 func (in *inbox) wake() { _, _ = unix.Write(in.event, binary.NativeEndian.AppendUint64(nil, 1)) }
 
-// next takes a command that waits.
+// next returns the next waiting command; there is one.
 func (in *inbox) next() Command {
 	var count [8]byte
 	_, _ = unix.Read(in.event, count[:]) // rearms the event; there may be none any more

@@ -12,33 +12,33 @@ import (
 // path is one direction of the relay.
 type path struct {
 	relay   *relay
-	side    fault.Side // of the sender
-	in      Device
-	out     outlet         // of what has been through the channel
-	past    outlet         // of what nothing must happen to, behind the relay either
-	delay   vtime.Duration // of the link, for injected frames
-	channel *channel.Channel
-	held    [channel.MaxHeld]parked
-	nheld   int
+	side    fault.Side              // side of the sender
+	in      Device                  // device of the sender
+	out     outlet                  // output for frames from the channel
+	past    outlet                  // output for crafted and foreign frames, bypassing the qdisc
+	delay   vtime.Duration          // delay of the link, for injected frames
+	channel *channel.Channel        // replaced at the start of each phase
+	held    [channel.MaxHeld]parked // frames held back by reorder faults, in no order
+	nheld   int                     // frames in held
 	script  script
-	verdict channel.Verdict // of the frame at hand; a field, because Alter is unknown code and would make it escape
+	verdict channel.Verdict // verdict of the current frame; a field, because Alter would move a local one to the heap
 	stats   PathStats
-	base    packetio.Counts // kernel counters when the phase began
+	base    packetio.Counts // kernel counters at the start of the phase
 }
 
 // parked is a frame that a reorder fault holds back.
 type parked struct {
-	ticket uint64
+	ticket uint64 // channel.Verdict.Ticket
 	frame  []byte
-	record Record
+	record Record // to be logged at the release
 }
 
-// newPath returns a path without a channel; begin gives it one.
+// newPath returns a path without a channel; begin sets the channel.
 func newPath(r *relay, side fault.Side, in Device, out, past Sender) *path {
 	return &path{relay: r, side: side, in: in, out: newOutlet(out), past: newOutlet(cmp.Or(past, out))}
 }
 
-// receive takes one batch from the device and reports whether there was any.
+// receive processes one batch of frames from the device and reports whether there was any frame.
 func (p *path) receive() (bool, error) {
 	batch, err := p.in.Receive()
 	for i := range batch {
@@ -47,7 +47,7 @@ func (p *path) receive() (bool, error) {
 	return len(batch) > 0, err
 }
 
-// accept decides what becomes of one frame.
+// accept processes one frame from the device.
 func (p *path) accept(f *packetio.Packet) {
 	p.stats.Received++
 	if f.Length > len(f.Data) { // only segmentation offload makes such frames, and the topology switches it off
@@ -59,8 +59,8 @@ func (p *path) accept(f *packetio.Packet) {
 		p.foreign(f)
 		return
 	}
-	// The kernel's stamp, not the time of this call, is when the packet entered the link: what the relay is late by
-	// does not add to the delay, nor to the time on the line.
+	// The packet enters the link at the kernel's timestamp, not at the time of this call, so that the relay's own
+	// processing time adds neither to the delay nor to the time on the line.
 	v := &p.verdict
 	*v = p.channel.Offer(f.Time, f.Length+wireOverhead, p.side, id)
 	record := Record{
@@ -78,7 +78,7 @@ func (p *path) accept(f *packetio.Packet) {
 	p.injectBehind(v)
 }
 
-// foreign handles a frame that takes no part in the run.
+// foreign forwards or drops a frame that the Classifier does not know.
 func (p *path) foreign(f *packetio.Packet) {
 	p.stats.Foreign++
 	if p.relay.config.Foreign == Pass {
@@ -86,7 +86,8 @@ func (p *path) foreign(f *packetio.Packet) {
 	}
 }
 
-// keep copies a frame that will arrive, and its copies, out of the receive buffer.
+// keep copies a frame that will arrive out of the receive buffer, alters it, and queues it with its extra copies; a
+// held frame is parked instead.
 func (p *path) keep(data []byte, v *channel.Verdict, record *Record) {
 	frame := p.relay.store.get(len(data))
 	if frame == nil {
@@ -110,7 +111,7 @@ func (p *path) keep(data []byte, v *channel.Verdict, record *Record) {
 	}
 	p.relay.journal.add(record)
 	p.out.queue.push(v.Arrive, frame)
-	// Copies are copied from a queued frame: it cannot leave, and be overwritten, before this thread comes to that.
+	// The copies are made from the queued frame, which only this thread sends, after this call.
 	for i := range v.Copies {
 		p.enqueue(&p.out, v.Copy(v.Arrive, i+1), frame)
 	}
@@ -127,7 +128,7 @@ func (p *path) enqueue(o *outlet, due vtime.Time, data []byte) {
 	o.queue.push(due, frame)
 }
 
-// release lets go what the channel no longer holds back.
+// release queues the frames that the channel no longer holds back.
 func (p *path) release(now vtime.Time) {
 	for p.nheld > 0 {
 		free, ok := p.channel.Release(now)
@@ -155,7 +156,7 @@ func (p *path) free(ticket uint64, due vtime.Time) {
 	}
 }
 
-// depart sends what is due, at most one batch by each outlet.
+// depart sends the frames that are due, at most one batch per outlet.
 func (p *path) depart(now vtime.Time) error {
 	for _, o := range [...]*outlet{&p.past, &p.out} {
 		leaving := o.due(now)
@@ -180,7 +181,7 @@ func (p *path) depart(now vtime.Time) error {
 	return nil
 }
 
-// next returns when the path has something to do, frames from the device aside.
+// next returns the time of the next action of the path, apart from receiving frames.
 func (p *path) next(now vtime.Time) vtime.Time {
 	t := min(p.out.next(now), p.past.next(now), p.script.next())
 	if p.nheld > 0 {
@@ -189,5 +190,5 @@ func (p *path) next(now vtime.Time) vtime.Time {
 	return t
 }
 
-// inFlight counts the frames that wait for their time.
+// inFlight returns the number of frames that wait for their departure or release.
 func (p *path) inFlight() int { return p.out.waiting() + p.past.waiting() + p.nheld }

@@ -17,19 +17,19 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/spec"
 )
 
-// Setup is the first line that a relay process reads: a Config as far as it is data.
+// Setup is the first line that a relay process reads: the part of a Config that is data.
 type Setup struct {
-	packetio.Timebase        // of the run: link, faults and injections are in its time
-	A                 string `json:"a"` // device towards endpoint A
-	B                 string `json:"b"`
-	// a qdisc impairs what leaves the devices; what it refuses is lost in its queue
+	packetio.Timebase        // time base of the run, for link, faults and injections
+	A                 string `json:"a"` // name of the device towards endpoint A
+	B                 string `json:"b"` // name of the device towards endpoint B
+	// Qdisc tells that a qdisc on the devices impairs outgoing frames; a frame that the qdisc refuses counts as lost.
 	Qdisc      bool          `json:"qdisc,omitempty"`
 	Link       spec.Duplex   `json:"link"`
 	Faults     []fault.Fault `json:"faults,omitempty"`
 	SeedAB     uint64        `json:"seed_ab"`
 	SeedBA     uint64        `json:"seed_ba"`
 	Injections []Injection   `json:"injections,omitempty"`
-	// for the Dialect function, which alone knows what is in it
+	// Dialect is the configuration of the Dialect function, which alone interprets it.
 	Dialect   json.RawMessage `json:"dialect,omitempty"`
 	Foreign   Foreign         `json:"foreign,omitempty"`
 	Memory    int             `json:"memory,omitempty"`
@@ -38,15 +38,15 @@ type Setup struct {
 	Processor *int            `json:"processor,omitempty"`
 }
 
-// Answer is one line that a relay process writes: "ready" once it forwards, "stats" for each Command, "error" when it
-// ends for any other reason than being told to.
+// Answer is one line that a relay process writes: "ready" when it forwards frames, "stats" for each Command, "error"
+// for an invalid Command or when the process ends with an error.
 type Answer struct {
 	Event string `json:"event"`
 	Stats *Stats `json:"stats,omitempty"`
 	Error string `json:"error,omitempty"`
 }
 
-// speaker writes answers; the loop's end and a command's reply may come at the same time.
+// speaker writes answers. It is safe for concurrent use: the loop may end while a reply is written.
 type speaker struct {
 	mu  sync.Mutex
 	out *json.Encoder
@@ -59,14 +59,14 @@ func (s *speaker) say(a Answer) error {
 	return s.out.Encode(a)
 }
 
-// maxLine bounds the lines of the control protocol; a script of large injections is the longest thing in it.
+// maxLine is the maximum length of a line of the control protocol; a Setup with many large injections is the longest.
 const maxLine = 128 << 20
 
-// spareMemory is what a relay process may use beside the frames in flight before garbage is collected after all.
+// spareMemory is the memory that a relay process may use, beside the frames in flight, before garbage is collected.
 const spareMemory = 512 << 20
 
-// Main is the body of a relay process, which has been started in the network namespace of the link: it reads a Setup
-// line, then Command lines, and ends when its input does. So it never outlives the process that holds the pipe.
+// Main is the body of a relay process in the network namespace of the link. It reads a Setup line, then Command lines,
+// and ends at the end of its input, so that it never outlives the process that holds the pipe.
 func Main(stdin io.Reader, stdout io.Writer, dialect Dialect) error {
 	out := &speaker{out: json.NewEncoder(stdout)}
 	err := serveProcess(stdin, out, dialect)
@@ -99,7 +99,7 @@ func serveProcess(stdin io.Reader, out *speaker, dialect Dialect) (err error) {
 	debug.SetMemoryLimit(int64(config.memory()) + spareMemory)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	// Two goroutines and no more: one reads orders, this one forwards. The end of the input cancels the context.
+	// There are two goroutines: one reads commands, this one forwards frames. The end of the input cancels the context.
 	commands := make(chan Command)
 	config.Commands = commands
 	go func() {
@@ -113,7 +113,8 @@ func serveProcess(stdin io.Reader, out *speaker, dialect Dialect) (err error) {
 	return err
 }
 
-// readCommands passes commands on until the input ends. The reply of each is awaited, so lines never interleave.
+// readCommands passes commands on until the input ends. It waits for the reply to each command before it reads the
+// next.
 func readCommands(ctx context.Context, lines *bufio.Scanner, out *speaker, commands chan<- Command) {
 	for lines.Scan() {
 		var c Command
@@ -141,11 +142,12 @@ func readCommands(ctx context.Context, lines *bufio.Scanner, out *speaker, comma
 	}
 }
 
-// ReceiveMost is the Batch of a relay's ports: how many frames are taken from a device before what is due departs. A
-// kernel that sends a window at once would keep the loop from it for most of a millisecond otherwise.
+// ReceiveMost is the Batch of a relay's ports: the maximum number of frames received from a device before due frames
+// are sent. With larger batches, a window that a kernel sends at once would delay due frames by most of a millisecond.
 const ReceiveMost = 16
 
-// open turns the Setup into a Config. The returned function closes what has been opened, whether or not all was.
+// open returns the Config of the Setup. The release function closes all files and ports opened so far; the caller must
+// call it after an error too.
 func (s *Setup) open(dialect Dialect) (c Config, release func() error, err error) {
 	var closers []io.Closer
 	release = func() error {
@@ -194,7 +196,7 @@ func (s *Setup) open(dialect Dialect) (c Config, release func() error, err error
 	return c, release, nil
 }
 
-// Remote drives a relay process from the other side of its pipes. It serves one goroutine.
+// Remote controls a relay process through its pipes. It is not safe for concurrent use.
 type Remote struct {
 	stdin   io.WriteCloser
 	answers *bufio.Scanner
@@ -211,16 +213,16 @@ func Attach(stdin io.WriteCloser, stdout io.Reader, setup Setup) (*Remote, error
 	return r, err
 }
 
-// Phase begins a phase and returns the Stats of the one that ends.
+// Phase begins a phase and returns the Stats of the phase that ends.
 func (r *Remote) Phase(c Command) (Stats, error) {
 	c.Op = SetPhase
 	return r.order(c)
 }
 
-// Stats returns those of the phase so far.
+// Stats returns the Stats of the phase so far.
 func (r *Remote) Stats() (Stats, error) { return r.order(Command{Op: GetStats}) }
 
-// Close ends the process; the caller waits for it.
+// Close ends the process by closing its input; the caller waits for the process.
 func (r *Remote) Close() error { return r.stdin.Close() }
 
 // order sends a command and waits for its answer.

@@ -2,25 +2,26 @@ package relay
 
 import "github.com/rdma-gauntlet/gauntlet/harness/vtime"
 
-// departure is a frame and the time to send it.
+// departure is a frame and its departure time.
 type departure struct {
 	due   vtime.Time
-	seq   uint64 // of entering the queue; breaks ties
+	seq   uint64 // order of entry into the queue; breaks ties
 	frame []byte
 }
 
-// before is the order of leaving. It is total, so a run of equal times keeps its order in the ring and in the heap.
+// before reports whether d departs before e. The order is total, so departures with equal times keep their order of
+// entry.
 func (d *departure) before(e *departure) bool {
 	return d.due < e.due || d.due == e.due && d.seq < e.seq
 }
 
-// queue orders departures by time, then by entry. Those that come in order, nearly all, go through a ring; the others
-// through a heap.
+// queue orders departures by time, then by entry. Departures that enter in time order, nearly all, are in a ring; the
+// others are in a heap.
 type queue struct {
-	ring    []departure
-	head, n int
-	heap    []departure
-	seq     uint64
+	ring    []departure // sorted by before, from head on
+	head, n int         // first entry of the ring, and number of its entries
+	heap    []departure // binary heap, ordered by before
+	seq     uint64      // seq of the next departure
 }
 
 // push adds a frame.
@@ -38,7 +39,7 @@ func (q *queue) push(due vtime.Time, frame []byte) {
 	q.n++
 }
 
-// grow doubles the ring. Frames are bounded by the memory of the store, and so is the ring.
+// grow doubles the ring. The memory of the store bounds the number of frames, and thus the ring.
 func (q *queue) grow() {
 	bigger := make([]departure, max(64, 2*len(q.ring)))
 	for i := range q.n {
@@ -47,7 +48,7 @@ func (q *queue) grow() {
 	q.ring, q.head = bigger, 0
 }
 
-// next returns when the first frame is due; Never when there is none.
+// next returns the departure time of the first frame; Never if the queue is empty.
 func (q *queue) next() vtime.Time {
 	if d := q.first(); d != nil {
 		return d.due
@@ -55,7 +56,7 @@ func (q *queue) next() vtime.Time {
 	return vtime.Never
 }
 
-// first returns the earlier of the two fronts, nil when nothing waits.
+// first returns the first departure of ring and heap, or nil if the queue is empty.
 func (q *queue) first() *departure {
 	switch {
 	case len(q.heap) == 0 && q.n == 0:
@@ -83,10 +84,10 @@ func (q *queue) pop(now vtime.Time) (departure, bool) {
 	return out, true
 }
 
-// len returns how many frames wait.
+// len returns the number of frames in the queue.
 func (q *queue) len() int { return q.n + len(q.heap) }
 
-// raise adds to the heap.
+// raise adds d to the heap.
 func (q *queue) raise(d departure) {
 	q.heap = append(q.heap, d)
 	for i := len(q.heap) - 1; i > 0; {

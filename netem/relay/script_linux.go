@@ -9,14 +9,14 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/fault"
 )
 
-// script is the injections of one direction that are still to come.
+// script holds the pending injections of one direction.
 type script struct {
-	timed   []Injection // by At
-	counted []Injection // by AfterN
-	epoch   vtime.Time
+	timed   []Injection // injections with a time, sorted by At
+	counted []Injection // injections after a packet, sorted by AfterN
+	epoch   vtime.Time  // zero of Injection.At, on the clock of the run
 }
 
-// newScript picks and sorts the injections of one side.
+// newScript returns the script with the injections of one side.
 func newScript(all []Injection, side fault.Side, epoch vtime.Time) script {
 	s := script{epoch: epoch}
 	for _, in := range all {
@@ -33,7 +33,7 @@ func newScript(all []Injection, side fault.Side, epoch vtime.Time) script {
 	return s
 }
 
-// next returns when the first timed injection is due.
+// next returns the time of the first timed injection, or vtime.Never.
 func (s *script) next() vtime.Time {
 	if len(s.timed) == 0 {
 		return vtime.Never
@@ -41,7 +41,7 @@ func (s *script) next() vtime.Time {
 	return s.epoch.Add(s.timed[0].At)
 }
 
-// injectTimed queues the injections whose time has come.
+// injectTimed queues the timed injections that are due at now.
 func (p *path) injectTimed(now vtime.Time) {
 	for p.script.next() <= now {
 		p.inject(&p.script.timed[0], p.script.next())
@@ -49,8 +49,8 @@ func (p *path) injectTimed(now vtime.Time) {
 	}
 }
 
-// injectBehind queues the injections that follow the packet of verdict v, the last one that the channel was offered.
-// They arrive right behind it, or when it would have arrived without jitter had it not been lost.
+// injectBehind queues the injections that follow the packet of verdict v, the last packet offered to the channel. They
+// arrive right after that packet or, if it is lost or held, at the time at which it would have arrived without jitter.
 func (p *path) injectBehind(v *channel.Verdict) {
 	for len(p.script.counted) > 0 && p.script.counted[0].AfterN <= p.channel.Counters().Offered {
 		due := v.Arrive
@@ -62,7 +62,7 @@ func (p *path) injectBehind(v *channel.Verdict) {
 	}
 }
 
-// inject logs a crafted frame and queues it past the channel.
+// inject logs a crafted frame and queues it, bypassing the channel.
 func (p *path) inject(in *Injection, due vtime.Time) {
 	p.stats.Injected++
 	id, _ := p.relay.config.Classifier.Classify(p.side, in.Frame) // a crafted frame may well be foreign

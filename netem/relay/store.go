@@ -1,11 +1,11 @@
 package relay
 
-// store hands out buffers for frames in flight, from a bounded amount of memory. Freed buffers are kept for reuse, so a
+// store allocates buffers for frames in flight, from a bounded amount of memory. Freed buffers are kept for reuse, so a
 // relay in steady state allocates nothing.
 type store struct {
-	limit int
-	used  int // bytes of all buffers, whether lent or free
-	free  [classes][][]byte
+	limit int               // maximum of used, in bytes
+	used  int               // bytes of all buffers, in use or free; never decreases
+	free  [classes][][]byte // free buffers by size class
 }
 
 // Buffers come in sizes that quadruple from smallest to maxFrame: for acknowledgements and control, for packets of 512,
@@ -27,7 +27,7 @@ func classOf(n int) (class, size int) {
 	return class, size
 }
 
-// get returns a buffer of length n, or nil when the memory is used up.
+// get returns a buffer of length n, or nil if n is too large or the limit is reached.
 func (s *store) get(n int) []byte {
 	class, size := classOf(n)
 	if class == classes {
@@ -41,11 +41,11 @@ func (s *store) get(n int) []byte {
 	if s.used+size > s.limit {
 		return nil
 	}
-	s.used += size // never given back: free buffers of one class do not serve another, and a run's mix is steady
+	s.used += size // buffers stay in their class: the mix of frame sizes of a run is steady
 	return make([]byte, n, size)
 }
 
-// put takes a buffer back.
+// put returns a buffer to the free buffers of its class.
 func (s *store) put(b []byte) {
 	class, _ := classOf(cap(b))
 	s.free[class] = append(s.free[class], b)
