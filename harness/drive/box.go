@@ -11,19 +11,19 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Box drives the Middlebox of an implementation as Endpoint drives engines: it checks what arrives, reports what the
-// box tells, and counts. Lines, devices and the clock are its caller's.
+// Box drives the Middlebox of an implementation as Endpoint drives engines: it checks arriving frames, reports the
+// events of the box, and keeps its counters. The caller provides the lines, the devices and the clock.
 type Box struct {
 	box      engine.Middlebox
-	observer Observer
-	alter    tamper.BoxFrames
-	qps      int
-	first    uint32 // QPN of connection 0 at B
-	ready    [2]bool
-	frame    roce.Frame // that arrived
-	event    trace.Event
-	broke    map[int]bool     // connections of which the box has broken a promise
-	count    map[string]int64 // its counters as last told, and badFrames
+	observer Observer         // nil for none
+	alter    tamper.BoxFrames // nil for none
+	qps      int              // number of connections
+	first    uint32           // QPN of connection 0 at B
+	ready    [2]bool          // by engine.Port: the box may have a frame to send
+	frame    roce.Frame       // current frame, decoded
+	event    trace.Event      // current event
+	broke    map[int]bool     // connections on which the box has broken a promise
+	count    map[string]int64 // last reported values of the box's counters, and badFrames
 }
 
 // badFrames counts frames that were dropped before the box because of their ICRC or form.
@@ -43,7 +43,8 @@ func NewBox(s *scenario.Spec, impl *engine.Implementation, o Observer) (*Box, er
 // Acts returns the attributes with which the box stands in for A; see engine.Middlebox.
 func (b *Box) Acts(q engine.QP) engine.QP { return b.box.Acts(q) }
 
-// ReceiveFrame takes the bytes of a frame that arrived at a port. A frame that is not whole is dropped and counted.
+// ReceiveFrame processes the bytes of a frame that arrived at a port. A frame that does not decode or has a wrong ICRC
+// is dropped and counted.
 func (b *Box) ReceiveFrame(now vtime.Time, from engine.Port, raw []byte) {
 	if b.frame.Decode(raw) != nil || !b.frame.ICRCOK(raw) {
 		b.count[badFrames]++
@@ -52,7 +53,7 @@ func (b *Box) ReceiveFrame(now vtime.Time, from engine.Port, raw []byte) {
 	b.Receive(now, from, &b.frame)
 }
 
-// Receive takes a frame that is known to be whole, and is the caller's.
+// Receive processes a decoded frame with a valid ICRC; the frame belongs to the caller.
 func (b *Box) Receive(now vtime.Time, from engine.Port, f *roce.Frame) {
 	b.box.HandleFrame(now, from, f)
 	b.heard(now)
@@ -72,7 +73,7 @@ func (b *Box) Transmit(now vtime.Time, to engine.Port, f *roce.Frame) bool {
 // Ready reports whether Transmit may have a frame for a port.
 func (b *Box) Ready(to engine.Port) bool { return b.ready[to] }
 
-// Emit returns an encoded frame as it leaves a port; Alters tells whether that may differ from what was encoded.
+// Emit returns the bytes to be sent for an encoded frame. They differ from the encoded frame only if Alters is true.
 func (b *Box) Emit(to engine.Port, frame []byte) []byte {
 	if b.alter == nil {
 		return frame
@@ -83,7 +84,7 @@ func (b *Box) Emit(to engine.Port, frame []byte) []byte {
 // Alters reports whether Emit may change a frame.
 func (b *Box) Alters() bool { return b.alter != nil }
 
-// Deadline returns when Wake has to be called, vtime.Never when no timer runs.
+// Deadline returns the time at which Wake has to be called; vtime.Never if no timer runs.
 func (b *Box) Deadline() vtime.Time {
 	if at, ok := b.box.PollTimer(); ok {
 		return at
@@ -91,18 +92,18 @@ func (b *Box) Deadline() vtime.Time {
 	return vtime.Never
 }
 
-// Wake tells the box that its deadline has come.
+// Wake processes the expiry of the deadline.
 func (b *Box) Wake(now vtime.Time) {
 	b.box.HandleTimer(now)
 	b.heard(now)
 }
 
-// Idle reports whether the box does nothing any more unless a frame arrives.
+// Idle reports whether the box will do nothing until a frame arrives.
 func (b *Box) Idle() bool {
 	return !b.ready[engine.LAN] && !b.ready[engine.WAN] && b.Deadline() == vtime.Never
 }
 
-// heard takes what the box tells after a call, which may also have given it something to send.
+// heard drains the events of the box after a call, and marks both ports ready, because the call may have queued frames.
 func (b *Box) heard(now vtime.Time) {
 	b.ready = [2]bool{true, true}
 	for ev, ok := b.box.PollEvent(); ok; ev, ok = b.box.PollEvent() {
@@ -110,7 +111,7 @@ func (b *Box) heard(now vtime.Time) {
 	}
 }
 
-// report hands on what the box tells about a connection, as the end A of its second hop.
+// report passes an event of the box to the observer, as an event of side A on the second hop of the connection.
 func (b *Box) report(now vtime.Time, ev *engine.BoxEvent) {
 	conn := 0
 	if i := int64(ev.QPN) - int64(b.first); i >= 0 && i < int64(b.qps) {
@@ -128,14 +129,14 @@ func (b *Box) report(now vtime.Time, ev *engine.BoxEvent) {
 	}
 }
 
-// Counters returns what has been counted, by name.
+// Counters returns the counters of the box and of this driver, by name.
 func (b *Box) Counters() map[string]int64 { return b.count }
 
-// Broke reports whether the box has broken a promise of connection i. What A was told is done there need not be done:
-// see Doubt.
+// Broke reports whether the box has broken a promise on connection i. Requests of A that completed there may then not
+// have been executed: see Doubt.
 func (b *Box) Broke(i int) bool { return b.broke[i] }
 
-// Doubt takes back that requests are done, before memory is compared with them.
+// Doubt marks all requests as not known to be done, before memory is compared with them.
 func Doubt(work []Work) {
 	for k := range work {
 		work[k].Done = false

@@ -10,8 +10,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// cause is why a packet was dropped below the transport, or a post was refused. All drops are silent (IBTA 9.6): they
-// show in a counter and nowhere else.
+// cause is the reason why a packet was dropped below the transport, or a post was refused. Dropped packets are not
+// answered (IBTA 9.6); only a counter shows them.
 type cause int
 
 const (
@@ -36,20 +36,20 @@ var causeNames = [causes]string{"malformed", "opcode", "tver", "qpn", "class", "
 // classRC is the transport class of the reliable connection, the top three bits of the opcode.
 const classRC = 0
 
-// checks is what is known for judging a packet before any QP sees it, and how often each check failed.
+// checks performs the checks of a packet before it reaches a QP, and counts the failures.
 type checks struct {
-	qps     int
-	first   [2]uint32 // QPN of connection 0, here and at the peer
-	pkey    uint16    // of all QPs
-	peer    netip.Addr
-	accepts func(roce.Opcode) bool
-	qkey    uint32 // of datagrams, when any are accepted
-	cnps    bool   // the QPs are rate controlled, and hear congestion notifications
-	counts  [causes]int64
+	qps     int                    // number of connections
+	first   [2]uint32              // QPN of connection 0 at this end and at the peer
+	pkey    uint16                 // P_Key of all QPs
+	peer    netip.Addr             // address of the peer
+	accepts func(roce.Opcode) bool // Implementation.Accepts; may be nil
+	qkey    uint32                 // Q_Key of datagrams, if any are accepted
+	cnps    bool                   // the QPs are rate controlled, and process congestion notifications
+	counts  [causes]int64          // packets dropped and posts refused, by cause
 	out     *reports
 }
 
-// init takes what the checks compare with from the Spec: both sides know it, as if a connection manager had told them.
+// init sets the expected values from the Spec, which both sides know, as from a connection manager.
 func (c *checks) init(s *scenario.Spec, side trace.Side, impl *engine.Implementation, out *reports) {
 	ends := s.Ends(0)
 	own, peer := &ends[side], &ends[side.Other()]
@@ -87,10 +87,10 @@ func (c *checks) admit(p *roce.Packet) (conn int, ok bool) {
 	return int(i), true
 }
 
-// takes reports whether the implementation has an opcode beyond those of the RC class.
+// takes reports whether the implementation accepts op, an opcode outside the RC class.
 func (c *checks) takes(op roce.Opcode) bool { return c.accepts != nil && c.accepts(op) }
 
-// connOf finds the connection of a packet without BTH by its ports: by the peer's, or by that of this end.
+// connOf returns the connection of a packet without BTH, from the port of the peer or of this end.
 func (c *checks) connOf(src, dst uint16) (conn int, ok bool) {
 	port, senders := iwarp.PeerPort(src, dst)
 	first := c.first[0]
@@ -108,7 +108,7 @@ func pkeysMatch(a, b uint16) bool {
 	return a&partition == b&partition && a&partition != 0 && (a|b)&full != 0
 }
 
-// count notes one drop, and reports it when the Spec asks for detail.
+// count counts one drop, and reports it if the Spec asks for detail.
 func (c *checks) count(i int, why cause) {
 	c.counts[why]++
 	if c.out.detail {

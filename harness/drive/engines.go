@@ -8,8 +8,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// engines runs the halves of all QPs: it gives them packets, time and turns to send, takes what they tell, and hands
-// that to the parts of the endpoint that it concerns.
+// engines runs the halves of all QPs: it passes packets and time to them, lets them send in turn, and passes their
+// events to the other parts of the endpoint.
 type engines struct {
 	schedule
 	out     *reports
@@ -20,7 +20,7 @@ type engines struct {
 	memory  *verifier
 }
 
-// start lets connection i begin its work.
+// start begins the work of connection i.
 func (r *engines) start(i int) {
 	r.work.pump(i)
 	r.drain(i, requester)
@@ -28,7 +28,7 @@ func (r *engines) start(i int) {
 	r.converse()
 }
 
-// receive hands a packet to the half of connection i that it is for.
+// receive passes a packet to the requester or responder of connection i.
 func (r *engines) receive(i int, p *roce.Packet) {
 	h := responder
 	if p.ToRequester() {
@@ -41,7 +41,7 @@ func (r *engines) receive(i int, p *roce.Packet) {
 	r.converse()
 }
 
-// receiveIP hands a packet without BTH to connection i, whose halves share the state of one connection.
+// receiveIP passes a packet without BTH to connection i, whose halves share the state of one connection.
 func (r *engines) receiveIP(i int, p *roce.Packet) {
 	q := &r.qps[i]
 	q.half[responder].HandlePacket(r.out.now, p)
@@ -50,7 +50,7 @@ func (r *engines) receiveIP(i int, p *roce.Packet) {
 	r.drain(i, requester)
 }
 
-// transmit fills p with the next packet of the QP whose turn it is.
+// transmit fills p with the next packet, of the QP that the schedule selects.
 func (r *engines) transmit(p *roce.Packet) (conn int, ok bool) {
 	for {
 		i, onward, any := r.next()
@@ -63,8 +63,9 @@ func (r *engines) transmit(p *roce.Packet) (conn int, ok bool) {
 	}
 }
 
-// poll asks the responder first: acknowledgements are short and let the peer go on. After one of them the turn goes on,
-// with the requester; so does the next after a READ response, which is not short.
+// poll fills p with a packet of QP i and reports whether there was one. It polls the responder first, because
+// acknowledgements are short and let the peer continue. After an acknowledgement the turn of the QP continues with the
+// requester. After a READ response, which is not short, the next turn of the QP begins with the requester.
 func (r *engines) poll(i int, onward bool, p *roce.Packet) bool {
 	q := &r.qps[i]
 	if q.paced && q.pacing.notification(&q.attr, p) {
@@ -87,7 +88,7 @@ func (r *engines) poll(i int, onward bool, p *roce.Packet) bool {
 		default:
 			sent := q.half[h].PollTransmit(now, p)
 			q.want[h] = sent
-			r.drain(i, h) // queues the QP again, behind the others
+			r.drain(i, h) // queues the QP again, after the others
 			if sent {
 				q.answered = h == responder && p.Opcode.IsReadResponse()
 				q.control().sent(now, p)
@@ -102,10 +103,11 @@ func (r *engines) poll(i int, onward bool, p *roce.Packet) bool {
 	return false
 }
 
-// isAnswer reports a packet that answers without data.
+// isAnswer reports whether packets with opcode o are answers without READ data.
 func isAnswer(o roce.Opcode) bool { return o.IsReadAck() || o.IsResponse() && !o.IsReadResponse() }
 
-// wake runs everything that is due. An engine whose timer does not move on is woken once, not for ever.
+// wake runs all timers and posts that are due. A QP whose deadline does not advance is woken once per call, so that the
+// loop ends.
 func (r *engines) wake() {
 	now := r.out.now
 	r.soonest = now + 1
@@ -126,7 +128,7 @@ func (r *engines) wake() {
 	r.post()
 }
 
-// post posts everything of the script that is due.
+// post posts all requests of the script that are due.
 func (r *engines) post() {
 	for r.script.next() <= r.out.now {
 		i, h := r.script.post()
@@ -134,7 +136,7 @@ func (r *engines) post() {
 	}
 }
 
-// converse lets an application that takes turns do what it can after something has happened.
+// converse runs the application that takes turns, if there is one, after an event.
 func (r *engines) converse() {
 	if !r.turns.Taken() || !r.connect.Open(0) {
 		return
@@ -143,7 +145,8 @@ func (r *engines) converse() {
 	r.drain(0, requester)
 }
 
-// drain takes what one half of a QP has to say after it was called, and notes what it wants: to send, and to be woken.
+// drain processes the events of one half of a QP after a call into it, queues the QP if it may have packets to send,
+// and records its deadline.
 func (r *engines) drain(i, h int) {
 	r.events(i, h)
 	if r.out.detail {
@@ -155,7 +158,8 @@ func (r *engines) drain(i, h int) {
 	r.arm(i, h)
 }
 
-// events takes what a half has to tell. Acting on one may bring another, as a post that fails at once does.
+// events handles the events of a half until there are none. Handling an event may cause another, such as a post that
+// fails at once.
 func (r *engines) events(i, h int) {
 	for half := r.qps[i].half[h]; ; {
 		ev, ok := half.PollEvent()
@@ -166,7 +170,7 @@ func (r *engines) events(i, h int) {
 	}
 }
 
-// handle reports one event of an engine and hands it to the parts that it concerns.
+// handle reports one event of an engine and passes it to the parts of the endpoint that act on it.
 func (r *engines) handle(i int, ev *engine.Event) {
 	switch ev.Kind {
 	case engine.CQE:
@@ -192,7 +196,7 @@ func (r *engines) handle(i int, ev *engine.Event) {
 	}
 }
 
-// completed accounts for one completion, and posts what it made room for.
+// completed counts one completion, and posts further requests if the queue has room for them.
 func (r *engines) completed(i int, ev *engine.Event) {
 	switch {
 	case r.turns.Taken():
@@ -223,7 +227,7 @@ func (r *engines) allFailed() bool {
 	return true
 }
 
-// fail flushes both halves of a QP when one has failed, and hears what that completed.
+// fail flushes both halves of a QP after one has failed, and handles the completions of the flush.
 func (r *engines) fail(i int) {
 	q := &r.qps[i]
 	if q.failed {
@@ -242,7 +246,7 @@ func (r *engines) fail(i int) {
 	}
 }
 
-// arm notes when a half wants to be woken.
+// arm records the deadline of a half.
 func (r *engines) arm(i, h int) {
 	q := &r.qps[i]
 	at, ok := q.half[h].PollTimer()
@@ -264,7 +268,7 @@ func (r *engines) idle() bool {
 		(r.turns.over() || r.qps[0].failed)
 }
 
-// share is which part of the counted work is done, 0 to 1; 1 when there is none.
+// share returns the fraction of the counted work that is done, 0 to 1; 1 if there is no counted work.
 func (r *engines) share() float64 {
 	done, total := r.work.counted()
 	done, total = done+r.turns.rounds, total+r.turns.Count

@@ -2,16 +2,16 @@ package drive
 
 import "github.com/rdma-gauntlet/gauntlet/harness/vtime"
 
-// schedule is which QP is next: to send, and to be woken. QPs with something to send are served one packet each in
-// turn, and an answer without data beside it; those with a retransmission that their scheme puts first before the
-// others.
+// schedule selects the QP that sends next, and the QP whose timer expires next. QPs with packets to send are served
+// round robin, one packet per turn, plus an answer without data. QPs with urgent retransmissions (engine.Urgent) are
+// served before the others.
 type schedule struct {
 	qps     []qp
-	ready   ring // QPs with something to send
-	urgent  ring // QPs with something to send again first; they may be in ready as well
-	onward  int  // QP whose turn goes on, because all that it has sent is an answer; none when there is none
-	timers  deadlines
-	soonest vtime.Time // while QPs are being woken: the next time at which a timer may fire
+	ready   ring       // QPs that may have packets to send
+	urgent  ring       // QPs with urgent retransmissions; they may be in ready as well
+	onward  int        // QP whose turn continues, because it has sent only an answer; none if there is no such QP
+	timers  deadlines  // wake-up times of the QPs
+	soonest vtime.Time // lower bound of new wake-up times while wake runs, so that it ends; else 0
 }
 
 // none is no QP.
@@ -27,7 +27,8 @@ func (s *schedule) init(qps []qp) {
 // any reports whether a QP may have something to send.
 func (s *schedule) any() bool { return s.ready.n+s.urgent.n > 0 }
 
-// next takes the QP whose turn it is out of its ring. Onward says that its turn goes on; it stays in its ring then.
+// next returns the QP that sends next and removes it from its ring. If onward is true, the turn of the QP continues,
+// and it stays in its ring.
 func (s *schedule) next() (i int, onward, ok bool) {
 	if i, ok = s.urgent.next(); ok {
 		s.qps[i].rushed = false
@@ -42,16 +43,16 @@ func (s *schedule) next() (i int, onward, ok bool) {
 	return i, false, ok
 }
 
-// goOn lets the turn of QP i go on while others wait: answers that are asked for as fast as turns come would else keep
-// its requests from leaving. A device makes answers where it receives, and shares its line among send queues.
+// goOn continues the turn of QP i while others wait. Otherwise a QP that has an answer to send at every turn could
+// never send its requests. (A device generates answers in its receive path, and shares the line among send queues.)
 func (s *schedule) goOn(i int) {
 	if s.ready.n > 1 {
 		s.onward = i
 	}
 }
 
-// enqueue puts a QP at the end of its ring, unless it is there. One that has become urgent keeps its turn among the
-// ready as well; nothing is lost when it has nothing left by then.
+// enqueue appends a QP to the ring urgent or ready, unless it is there. A QP that has become urgent also keeps its
+// place in ready; a turn without a packet to send is harmless.
 func (s *schedule) enqueue(i int) {
 	q := &s.qps[i]
 	switch {
@@ -65,16 +66,16 @@ func (s *schedule) enqueue(i int) {
 	}
 }
 
-// arm notes when QP i wants to be woken. A deadline that moved away is left where it is in the heap: waking early is
-// harmless and cheaper than sifting the heap on every acknowledgement.
+// arm records the wake-up time of QP i. A deadline that has moved to a later time keeps its place in the heap: waking a
+// QP early is harmless, and cheaper than updating the heap on every acknowledgement.
 func (s *schedule) arm(i int) {
 	if at := s.qps[i].wake(); at != vtime.Never {
 		s.timers.atMost(i, max(at, s.soonest))
 	}
 }
 
-// settle brings the earliest deadline up to date, unless something else comes first at planned, and reports whether it
-// was.
+// settle corrects the first deadline of the heap if its QP now has a later one. It reports whether no correction was
+// needed, because the first deadline is exact or not before planned.
 func (s *schedule) settle(planned vtime.Time) bool {
 	at := s.timers.first()
 	if at >= planned {
@@ -92,12 +93,12 @@ func (s *schedule) settle(planned vtime.Time) bool {
 	return false
 }
 
-// ring is the QPs that may have something to send, in the order in which they are served. Each is in it at most once,
-// so it never holds more than there are QPs.
+// ring is a FIFO of QPs that may have packets to send. Each QP is in it at most once, so n never exceeds the number of
+// QPs.
 type ring struct {
-	at   []int32
-	head int
-	n    int
+	at   []int32 // indices of QPs
+	head int     // position of the first QP in at
+	n    int     // number of QPs in the ring; 0 <= n <= len(at)
 }
 
 func (r *ring) init(qps int) { r.at = make([]int32, qps) }
@@ -112,7 +113,7 @@ func (r *ring) push(i int) {
 	r.n++
 }
 
-// next removes the QP whose turn it is.
+// next removes and returns the first QP.
 func (r *ring) next() (int, bool) {
 	if r.n == 0 {
 		return 0, false

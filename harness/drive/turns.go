@@ -11,40 +11,40 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// turns is the application of one side that takes turns with that of the other, on connection 0.
+// turns is the application of one side that alternates with the application of the other side, on connection 0.
 //
-// What it sends lies in slots of the source region, one after the other: a request that is sent again must have the
-// bytes that it had, although the application has gone on.
+// Successive requests take their data from successive slots of the source region: a retransmitted request must have its
+// original bytes, although the application has prepared later ones.
 type turns struct {
 	scenario.Turns
-	first  bool // this side begins
-	step   step // of rping, where the round stands
-	posted int  // requests
-	done   int  // of them
-	rounds int  // that are over
-	heard  int  // messages of the peer
-	took   int  // of them, those that were acted on
-	last   []byte
-	failed string // why it cannot go on, "" while it can
+	first  bool   // this side begins
+	step   step   // next step of rping
+	posted int    // requests posted
+	done   int    // requests completed with success; done <= posted
+	rounds int    // rounds completed; at most Count
+	heard  int    // messages received from the peer
+	took   int    // messages of the peer acted on; took <= heard
+	last   []byte // newest SEND of rping received
+	failed string // reason why the application cannot continue; "" if it can
 	work   *poster
 	memory *memory.Host
 }
 
-// step is where a round of rping stands: what the side does next.
+// step is the next step of a side in a round of rping.
 type step uint8
 
 const (
-	tellSource   step = iota // the side that begins: SEND where to READ
-	awaitRead                // wait until it has been READ
-	awaitWritten             // wait until it has been WRITten back
+	tellSource   step = iota // the side that begins: SEND the buffer to be READ
+	awaitRead                // wait until the peer has READ it
+	awaitWritten             // wait until the peer has WRITten it back
 
-	awaitSource // the other: wait for where to READ
-	reading     // wait for the READ
-	awaitSink   // wait for where to WRITE
-	writing     // wait for the WRITE
+	awaitSource // the other side: wait for the SEND of the buffer to be READ
+	reading     // wait for the READ to complete
+	awaitSink   // wait for the SEND of the buffer to be WRITten
+	writing     // wait for the WRITE to complete
 )
 
-// pingLen is the length of rping's SENDs: where a buffer is (address, key, length; big-endian), or nothing that counts.
+// pingLen is the length of rping's SENDs: the address, key and length of a buffer, big-endian, or zeros.
 const pingLen = 16
 
 // init begins with the first round.
@@ -55,12 +55,12 @@ func (t *turns) init(s *scenario.Spec, side trace.Side, w *poster, m *memory.Hos
 	}
 }
 
-// over reports whether the application has nothing more to do.
+// over reports whether the application has finished or failed.
 func (t *turns) over() bool {
 	return !t.Taken() || t.failed != "" || t.rounds == t.Count && t.done == t.posted
 }
 
-// play does what the application can do now.
+// play takes all steps of the application that are possible now.
 func (t *turns) play() {
 	act := t.ping
 	if t.Kind == scenario.WriteTurns {
@@ -70,8 +70,9 @@ func (t *turns) play() {
 	}
 }
 
-// writeInTurn WRITEs when it is this side's turn: the n-th time when the peer's n-th, or of the side that begins the
-// one before, has come, and the own one before is done. It reports whether it did anything.
+// writeInTurn posts the next WRITE of this side if it is its turn. The n-th WRITE is posted when the previous WRITE of
+// this side is done and the peer's n-th WRITE has arrived, or, on the side that begins, the peer's (n-1)-th. It reports
+// whether it made progress.
 func (t *turns) writeInTurn() bool {
 	mark := t.memory.Load(Target(0)+uint64(t.Msg)-1, 1)
 	if t.heard < t.Count && mark[0] == byte(t.heard+1) {
@@ -88,7 +89,7 @@ func (t *turns) writeInTurn() bool {
 	return t.turn(engine.OpWrite, uint32(t.Msg), t.slotVA(), va, key)
 }
 
-// ping takes the next step of rping, if what it waits for has come.
+// ping takes the next step of rping, if the event that the step waits for has occurred.
 func (t *turns) ping() bool {
 	if t.first {
 		return t.pingFirst()
@@ -111,8 +112,8 @@ func (t *turns) ping() bool {
 	return false
 }
 
-// pingFirst is ping of the side that begins. What it offers is in the first slot of its target region, what it gets
-// back in the second.
+// pingFirst is ping of the side that begins. The buffer to be READ is the first slot of its target region, the buffer
+// to be WRITten the second.
 func (t *turns) pingFirst() bool {
 	switch {
 	case t.step == tellSource && t.rounds < t.Count:
@@ -134,7 +135,7 @@ func (t *turns) pingFirst() bool {
 	return false
 }
 
-// pingText fills b as rping does: text that says the round, letters, and a zero.
+// pingText fills b as rping does: text with the number of the round, letters, and a zero byte.
 func pingText(b []byte, round int) {
 	n := copy(b, fmt.Sprintf("rdma-ping-%d: ", round))
 	for i := n; i < len(b); i++ {
@@ -143,7 +144,7 @@ func pingText(b []byte, round int) {
 	b[len(b)-1] = 0
 }
 
-// take takes a message of the peer, if one has come.
+// take consumes a message of the peer, and reports whether there was one.
 func (t *turns) take() bool {
 	if t.took == t.heard {
 		return false
@@ -152,7 +153,7 @@ func (t *turns) take() bool {
 	return true
 }
 
-// tell SENDs where a buffer of this side is; zero is none.
+// tell SENDs the location of the buffer at va on this side; for a zero va it SENDs zeros.
 func (t *turns) tell(va uint64) bool {
 	out := t.outgoing(pingLen)
 	clear(out)
@@ -164,8 +165,8 @@ func (t *turns) tell(va uint64) bool {
 	return t.turn(engine.OpSend, pingLen, t.slotVA(), 0, 0)
 }
 
-// reach READs or WRITEs a buffer that the peer has told of. A READ lands in the slot from which the WRITE then takes
-// it.
+// reach posts a READ or WRITE of the buffer whose location info is the peer's SEND. The READ stores its data in the
+// slot from which the WRITE takes it.
 func (t *turns) reach(op engine.Op, info []byte) bool {
 	n := binary.BigEndian.Uint32(info[12:])
 	if unit := uint32(t.Msg); n != unit {
@@ -175,12 +176,12 @@ func (t *turns) reach(op engine.Op, info []byte) bool {
 	return t.turn(op, n, t.work.layout.land(0), binary.BigEndian.Uint64(info), binary.BigEndian.Uint32(info[8:]))
 }
 
-// slotVA is where the bytes of the next request lie.
+// slotVA returns the address of the data of the next request.
 func (t *turns) slotVA() uint64 {
 	return t.work.layout.source(0) + uint64(t.posted)%t.work.layout.slots*t.work.layout.slot
 }
 
-// outgoing is the memory of the next request.
+// outgoing returns the first n bytes of the slot of the next request, for writing.
 func (t *turns) outgoing(n int) []byte { return t.memory.Edit(t.slotVA(), n) }
 
 // turn posts the next request.
@@ -194,14 +195,14 @@ func (t *turns) turn(op engine.Op, n uint32, local, remote uint64, key uint32) b
 	return true
 }
 
-// turned notes a completion.
+// turned counts a completion.
 func (t *turns) turned(ev *engine.Event) {
 	if ev.Status == engine.StatusSuccess {
 		t.done++
 	}
 }
 
-// listened notes a message of the peer.
+// listened records a SEND of the peer.
 func (t *turns) listened(ev *engine.Event) {
 	if !t.Taken() || ev.Status != engine.StatusSuccess {
 		return
@@ -214,7 +215,7 @@ func (t *turns) listened(ev *engine.Event) {
 	t.heard++
 }
 
-// shortfall says what of the turns was not taken, "" when nothing.
+// shortfall returns the reason why not all rounds were completed; "" if all were.
 func (t *turns) shortfall() string {
 	if t.failed != "" || t.rounds == t.Count {
 		return t.failed
