@@ -1,9 +1,9 @@
 // Package memory is the memory of a simulated host: registered regions with bounds, rights and remote keys, and the
 // concrete engine.Memory of every bench whose endpoints are this project's own engines.
 //
-// Regions live in one flat 64-bit address space and never overlap, so an address alone names its bytes; a remote key
-// names the right to reach them from the wire (IBTA 10.6). A region without bytes is virtual: it has bounds and rights
-// and swallows what is stored, so that a run of terabytes needs no memory.
+// Regions are in one flat 64-bit address space and never overlap, so an address alone identifies a byte; a remote key
+// gives the right to access a region from the wire (IBTA 10.6). A region without bytes is virtual: it has bounds and
+// rights and discards stored data, so that a run of terabytes needs no memory.
 //
 // It does not do memory windows, page tables or local keys: local access is checked for bounds alone.
 package memory
@@ -23,13 +23,13 @@ type Region struct {
 	Len    uint64 // bytes; [Base, Base+Len) must not wrap
 	Access engine.Access
 	Bytes  []byte // the bytes, Len of them; nil makes the region virtual
-	Shared bool   // others have the Bytes too, so that what is written here goes to a copy
+	Shared bool   // Bytes belong to other regions too; the first write copies them and clears Shared
 }
 
-// region is a Region and whether its key still works.
+// region is a Region with the state of its key.
 type region struct {
 	Region
-	dead bool
+	dead bool // the key was invalidated
 }
 
 // holds reports whether [va, va+n) lies in the region. Comparing distances instead of ends keeps a range that wraps
@@ -45,14 +45,14 @@ type Host struct {
 	// is virtual.
 	Watch func(va uint64, data []byte, n int)
 
-	regions []*region          // by Base
-	bases   []uint64           // of the regions; side by side, so that a search among thousands stays in the cache
-	keys    map[uint32]*region // by RKey
-	last    *region            // the region of the previous access, which is mostly that of the next
-	bytes   bool               // some region is not virtual
+	regions []*region          // sorted by Base; disjoint
+	bases   []uint64           // Base of each region; contiguous, so that a search among thousands stays in the cache
+	keys    map[uint32]*region // regions by RKey
+	last    *region            // region of the last access, which is likely that of the next; nil before the first
+	bytes   bool               // at least one region is not virtual
 }
 
-// Register adds a region. It rejects a key that is taken, a range that is empty, wraps or overlaps another region, and
+// Register adds a region. It rejects a key that is in use, a range that is empty, wraps or overlaps another region, and
 // Bytes whose length differs from Len.
 func (h *Host) Register(r Region) error {
 	switch {
@@ -84,7 +84,7 @@ func (h *Host) Permit(pd, rkey uint32, va uint64, n uint32, want engine.Access) 
 	if n == 0 {
 		return true
 	}
-	r := h.find(va, int(n)) // there is no other that holds the range, whatever the key
+	r := h.find(va, int(n)) // the only region that can hold the range, for any key
 	return r != nil && r.RKey == rkey && !r.dead && r.PD == pd && r.Access&want == want
 }
 
@@ -101,8 +101,8 @@ func (h *Host) Load(va uint64, n int) []byte {
 	return r.Bytes[off : off+uint64(n) : off+uint64(n)]
 }
 
-// Store implements engine.Memory. Data without bytes changes nothing in a region that has them: its length alone
-// travelled, so nothing is known about the content.
+// Store implements engine.Memory. A nil data changes no bytes of the region: the packet carried only a length, so the
+// content is unknown.
 func (h *Host) Store(va uint64, data []byte, n int) bool {
 	r := h.find(va, n)
 	if r == nil || data != nil && len(data) != n {
@@ -118,14 +118,14 @@ func (h *Host) Store(va uint64, data []byte, n int) bool {
 	return true
 }
 
-// own gives the region bytes of its own. What was loaded before keeps what it says.
+// own replaces shared bytes of the region by a private copy. Slices that Load returned before keep their content.
 func (r *region) own() {
 	if r.Shared {
 		r.Bytes, r.Shared = slices.Clone(r.Bytes), false
 	}
 }
 
-// Edit returns the bytes of [va, va+n) for the owner of the memory to write, nil where Load does.
+// Edit returns the bytes of [va, va+n) for writing by the owner of the memory; nil in the same cases as Load.
 func (h *Host) Edit(va uint64, n int) []byte {
 	if r := h.find(va, n); r != nil {
 		r.own()
@@ -133,7 +133,7 @@ func (h *Host) Edit(va uint64, n int) []byte {
 	return h.Load(va, n)
 }
 
-// Invalidate implements engine.Memory. The region stays readable and writable by its owner; only the key dies.
+// Invalidate implements engine.Memory. It invalidates the key only; the owner can still read and write the region.
 func (h *Host) Invalidate(rkey uint32) bool {
 	r := h.keys[rkey]
 	if r == nil || r.dead {
