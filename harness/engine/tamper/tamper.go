@@ -1,27 +1,28 @@
-// Package tamper is what an implementation that is wrong on purpose does to whole frames: to what it sends when it has
-// been encoded, and to what arrives before it is checked. A transport has no business there, so that package engine
-// knows nothing of it.
+// Package tamper lets an implementation that is wrong on purpose alter whole frames: outgoing frames after they are
+// encoded, and arriving frames before they are checked. A correct transport has no access to frames, so the contract in
+// package engine does not cover this.
 //
-// Around and Box put the change behind what an implementation builds, as a Host or a Middlebox like any other; whoever
-// drives that takes it off again with Open and OpenBox.
+// Around and Box attach the functions that alter frames to a Host or a Middlebox; the driver detaches them with Open
+// and OpenBox.
 package tamper
 
 import "github.com/rdma-gauntlet/gauntlet/harness/engine"
 
-// Frames changes frames, from the Ethernet header on. What a function returns takes the place of what it was given, and
-// may be in other memory. A function that is nil leaves frames alone.
+// Frames holds functions that alter frames, from the Ethernet header on. The result of a function replaces its
+// argument, and may be in other memory. A nil function alters nothing.
 type Frames struct {
-	Out func(frame []byte) []byte // as they leave
-	In  func(frame []byte) []byte // as they arrive
+	Out func(frame []byte) []byte // called for outgoing frames
+	In  func(frame []byte) []byte // called for arriving frames
 }
 
-// host is a host with what happens to its frames.
+// host is a Host with the functions that alter its frames.
 type host struct {
 	engine.Host
 	frames Frames
 }
 
-// Around returns an implementation whose hosts change frames. What it changed before stays, but for the same direction.
+// Around returns an implementation whose hosts alter frames. A non-nil function of f replaces a function that right
+// already has for the same direction.
 func Around(right engine.Implementation, f Frames) engine.Implementation {
 	impl := right
 	impl.NewHost = func(given engine.Params) (engine.Host, error) {
@@ -41,7 +42,7 @@ func Around(right engine.Implementation, f Frames) engine.Implementation {
 	return impl
 }
 
-// Open returns a host without what happens to its frames, and that.
+// Open returns the host that h wraps, or h itself, and the functions that alter its frames.
 func Open(h engine.Host) (engine.Host, Frames) {
 	if t, ok := h.(*host); ok {
 		return t.Host, t.frames
@@ -49,19 +50,19 @@ func Open(h engine.Host) (engine.Host, Frames) {
 	return h, Frames{}
 }
 
-// BoxFrames changes a frame as it leaves a port of a box; nil leaves all alone.
+// BoxFrames alters a frame that leaves a port of a box; a nil BoxFrames alters nothing.
 type BoxFrames func(to engine.Port, frame []byte) []byte
 
-// box is a box with what happens to its frames.
+// box is a Middlebox with the function that alters its frames.
 type box struct {
 	engine.Middlebox
 	out BoxFrames
 }
 
-// Box returns a box that changes frames.
+// Box returns a box that alters outgoing frames.
 func Box(right engine.Middlebox, out BoxFrames) engine.Middlebox { return &box{right, out} }
 
-// OpenBox returns a box without what happens to its frames, and that.
+// OpenBox returns the box that b wraps, or b itself, and the function that alters its frames.
 func OpenBox(b engine.Middlebox) (engine.Middlebox, BoxFrames) {
 	if t, ok := b.(*box); ok {
 		return t.Middlebox, t.out
