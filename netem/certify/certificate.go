@@ -1,6 +1,6 @@
-// Package certify says whether a link was what its Spec says: it compares what was measured before, during and after a
-// run with what was asked for, within bounds that have reasons. What is outside them makes INVALID the rules whose
-// evidence rests on it, which is not the fault of the device under test.
+// Package certify decides whether a link conformed to its Spec: it compares measurements made before, during and after
+// a run with the Spec, within bounds that have reasons. A measurement outside its bound makes INVALID the verdicts of
+// the rules whose evidence rests on that property; the device under test is not at fault.
 package certify
 
 import (
@@ -14,18 +14,18 @@ type Item struct {
 	Name  string `json:"name"`  // "A>B delay p50"
 	Want  string `json:"want"`  // from the Spec
 	Got   string `json:"got"`   // measured
-	Bound string `json:"bound"` // what would still do, and why
+	Bound string `json:"bound"` // permitted deviation, and its reason
 	OK    bool   `json:"ok"`
 
 	Property validity.Property `json:"property,omitempty"` // what it certifies; 0 is everything
 }
 
-// String says how the item is outside its bound: "A>B delay p50 is 9.1 ms, want 5.0 ms: ± 0.5 ms".
+// String returns the item as a sentence for one outside its bound: "A>B delay p50 is 9.1 ms, want 5.0 ms: ± 0.5 ms".
 func (i *Item) String() string {
 	return fmt.Sprintf("%s is %s, want %s: %s", i.Name, i.Got, i.Want, i.Bound)
 }
 
-// Certificate is all that is known of a link at one time of a run.
+// Certificate is the set of items of a link at one time of a run.
 type Certificate struct {
 	When   string `json:"when"` // "before", "during" or "after"
 	Items  []Item `json:"items"`
@@ -33,7 +33,8 @@ type Certificate struct {
 	Reason string `json:"reason"` // the first that is not, in a sentence; "" when valid
 }
 
-// Failed returns the first item outside its bound of which evidence that rests on p depends; nil when there is none.
+// Failed returns the first item outside its bound whose property the evidence with property p depends on; nil if there
+// is none.
 func (c *Certificate) Failed(p validity.Property) *Item {
 	for i := range c.Items {
 		if item := &c.Items[i]; !item.OK && p.Fails(item.Property) {
@@ -43,8 +44,8 @@ func (c *Certificate) Failed(p validity.Property) *Item {
 	return nil
 }
 
-// Against returns why evidence that rests on p does not stand, in a sentence that says when and what; "" when it
-// stands. Where nothing was measured, only frames speak for themselves.
+// Against returns the reason why evidence that rests on p is invalid, as a sentence with the time and the item; "" if
+// the evidence is valid. If nothing was measured, only evidence that rests on frames alone is valid.
 func (c *Certificate) Against(p validity.Property) string {
 	if c.Valid {
 		return ""

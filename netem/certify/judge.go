@@ -13,8 +13,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/spec"
 )
 
-// Certify compares what was measured with what was asked for. When is "before", "during" or "after". A certificate
-// without items is invalid: nothing is known of the link then.
+// Certify compares the measurements with the Spec of the link. When is "before", "during" or "after". A certificate
+// without items is invalid.
 func Certify(when string, b Bounds, directions ...Measured) Certificate {
 	var items []Item
 	for i := range directions {
@@ -30,7 +30,7 @@ func Certify(when string, b Bounds, directions ...Measured) Certificate {
 	return Issue(when, items)
 }
 
-// parts are what is judged of each direction, each with the property that it certifies unless an item says another.
+// parts are the judging functions for a direction, with the property of their items unless an item sets another.
 var parts = []struct {
 	property validity.Property
 	judge    func(*Measured, Bounds) []Item
@@ -40,7 +40,8 @@ var parts = []struct {
 	{validity.Capture, capture}, {validity.Lateness, schedule},
 }
 
-// Issue makes a certificate of items that may come from elsewhere too, such as settings read back from the kernel.
+// Issue returns a certificate with the given items, which may include items of other sources, such as settings read
+// back from the kernel.
 func Issue(when string, items []Item) Certificate {
 	c := Certificate{When: when, Items: items, Valid: len(items) > 0}
 	if !c.Valid {

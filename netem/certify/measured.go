@@ -6,8 +6,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/spec"
 )
 
-// Measured is what was seen of one direction of a link. What was not measured is nil and yields no item; what should
-// have been measured and was not is the caller's to report.
+// Measured holds the measurements of one direction of a link. A measurement that was not made is nil and yields no
+// item; the caller reports measurements that are missing.
 type Measured struct {
 	Direction string // "A>B"
 	Link      spec.Link
@@ -20,37 +20,38 @@ type Measured struct {
 	Schedule  *Schedule
 }
 
-// Probes are lone packets on an idle link.
+// Probes are single packets on an idle link.
 type Probes struct {
-	Sent      int
-	Delays    []vtime.Duration // one way, of those that arrived, in any order
-	WireBytes int              // of each, at layer 1: its own time on the line is part of the delay
+	Sent      int              // probes sent
+	Delays    []vtime.Duration // one-way delays of the probes that arrived, in any order
+	WireBytes int              // layer-1 bytes of a probe, whose transmission time is part of the delay
 }
 
-// Burst is packets sent faster than the line drains, so that the distance of arrivals is the line's.
+// Burst is a sequence of packets sent faster than the line rate, so that the rate determines the interval of arrivals.
 type Burst struct {
-	Arrived   int
-	WireBytes int            // of each, at layer 1
+	Arrived   int            // packets that arrived
+	WireBytes int            // layer-1 bytes of each packet
 	Span      vtime.Duration // from the first arrival to the last
 }
 
-// Losses are those of the loss process alone: neither scripted drops nor a full queue's.
+// Losses are the losses of the loss process, without scripted drops and drops of a full queue.
 type Losses struct {
 	Sent    uint64
 	Lost    uint64
 	Runs    uint64         // groups of consecutive losses
 	Over    vtime.Duration // from the first packet sent to the last; needed where the process has slots
-	Decided *uint64        // what the link says that it lost, when it counts exactly
+	Decided *uint64        // losses that the link itself reports; nil if it does not count exactly
 }
 
-// Tally is something that a link which counts exactly says it did to so many packets, and in so many it was seen.
+// Tally compares the number of packets that an exactly counting link reports to have impaired with the number observed.
 // Scripted faults are in both.
 type Tally struct {
-	What          string // "corruptions"
-	Decided, Seen uint64
+	What    string // kind of impairment: "corruptions"
+	Decided uint64 // packets that the link reports
+	Seen    uint64 // packets observed at the taps
 }
 
-// Changes are what else the link did to packets, scripted faults left out.
+// Changes are the other impairments observed, without scripted faults.
 type Changes struct {
 	Delivered  uint64
 	Reordered  uint64 // overtaken by a packet that was sent later
@@ -58,27 +59,27 @@ type Changes struct {
 	Corrupted  uint64
 }
 
-// Capture is whether the taps saw everything.
+// Capture is the completeness of the capture at the taps.
 type Capture struct {
 	Frames uint64
 	Drops  uint64 // by the kernel, because a tap was slow
 }
 
-// Schedule is how well the link kept time, and whether it kept up at all.
+// Schedule is the timing accuracy and the overload of a link in software.
 type Schedule struct {
 	LateP99  vtime.Duration // departure after the planned time
 	LateMax  vtime.Duration
 	Overflow uint64 // frames for which the link's own memory was too small, or which the kernel dropped before it
 }
 
-// Bounds are how far a link may be from its Spec.
+// Bounds are the permitted deviations of a link from its Spec.
 type Bounds struct {
-	Delay      unit.Ratio     // of the delay
-	DelayLeast vtime.Duration // but never less: a wake-up of an ordinary kernel
-	Rate       unit.Ratio     // of the rate
-	Sigma      float64        // standard deviations of a random count
-	StallLeast vtime.Duration // the longest stall may be one delay, and this much in any case
-	Probes     int            // fewer say nothing
+	Delay      unit.Ratio     // deviation of the delay, relative
+	DelayLeast vtime.Duration // smallest deviation of the delay to be allowed: a wake-up of an ordinary kernel
+	Rate       unit.Ratio     // deviation of the rate, relative
+	Sigma      float64        // deviation of a random count, in standard deviations
+	StallLeast vtime.Duration // the longest stall may be one delay, or StallLeast if that is more
+	Probes     int            // minimum number of probes for a statement about the delay
 }
 
 // DefaultBounds returns the bounds of a general-purpose host.
