@@ -12,17 +12,17 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// End is one end of a QP, its memory and both halves behind shells, while a variant sets its hooks.
+// End is one end of a QP, its memory and both halves in shells, for which a variant sets the hooks.
 type End struct {
 	QP        engine.QP // the attributes that both ends agreed on
 	Mem       *Memory
 	Req, Resp *Shell
 }
 
-// Memory is the memory behind a hook, which may change what is placed; nil leaves it alone.
+// Memory is a memory with a hook that may change stored data.
 type Memory struct {
 	engine.Memory
-	Change func(data []byte) []byte
+	Change func(data []byte) []byte // returns the data to be stored instead; nil changes nothing
 }
 
 // Store implements engine.Memory.
@@ -33,8 +33,8 @@ func (m *Memory) Store(va uint64, data []byte, n int) bool {
 	return m.Memory.Store(va, data, n)
 }
 
-// Around returns an implementation whose ends are those of the right one behind shells, and run with params instead of
-// what the run says of them. Tamper, if not nil, sets the hooks of each end.
+// Around returns an implementation whose ends are those of right in shells, with params in place of the same parameters
+// of the run. Tamper, if not nil, sets the hooks of each end.
 func Around(right engine.Implementation, params engine.Params, tamper func(*End)) engine.Implementation {
 	impl := right
 	newHost := func(given engine.Params) (engine.Host, error) {
@@ -86,25 +86,25 @@ func (h *host) New(qp engine.QP, mem engine.Memory) (engine.Requester, engine.Re
 	return requester{e.Req}, responder{e.Resp}, nil
 }
 
-// Shell stands between an engine and its driver. A hook that returns false swallows what it was shown; a nil one lets
-// everything pass.
+// Shell is a wrapper between an engine and its driver. A hook that returns false drops the packet or event that it was
+// called with; a nil hook drops nothing.
 type Shell struct {
 	inner   engine.Engine
-	In, Out func(p *roce.Packet) bool
-	Event   func(ev *engine.Event) bool
-	Receive func(rr engine.ReceiveRequest) // a receive was posted
-	Report  func(v Vars)
-	packets []roce.Packet  // made up, to be sent before the engine's own
-	events  []engine.Event // made up, to be told before the engine's own
+	In, Out func(p *roce.Packet) bool      // called for arriving and for outgoing packets
+	Event   func(ev *engine.Event) bool    // called for the engine's events
+	Receive func(rr engine.ReceiveRequest) // called for posted receives
+	Report  func(v Vars)                   // called with the engine's variables, which it may change
+	packets []roce.Packet                  // packets of the variant, sent before those of the engine
+	events  []engine.Event                 // events of the variant, reported before those of the engine
 }
 
-// Send makes up a packet. It has bytes of its own: those of p may be the engine's, for a moment.
+// Send queues a packet of the variant. It copies the payload of p, which may belong to the engine.
 func (s *Shell) Send(p roce.Packet) {
 	p.Payload = slices.Clone(p.Payload)
 	s.packets = append(s.packets, p)
 }
 
-// Tell makes up an event.
+// Tell queues an event of the variant.
 func (s *Shell) Tell(ev engine.Event) { s.events = append(s.events, ev) }
 
 // HandlePacket implements engine.Engine. The hook works on a copy: the packet is the driver's.
@@ -173,7 +173,8 @@ func (s *Shell) Vars(list []engine.Var) []engine.Var {
 // Vars finds variables by name.
 type Vars []engine.Var
 
-// At returns the value of a variable, for reading and changing; a stranger's when there is none of that name.
+// At returns a pointer to the value of a variable, for reading and changing, or a pointer to a discarded zero if there
+// is no variable of that name.
 func (v Vars) At(name string) *int64 {
 	for i := range v {
 		if v[i].Name == name {
