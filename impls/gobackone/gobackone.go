@@ -1,5 +1,6 @@
-// Package gobackone is Go-Back-ONE: selective repeat added to go-back-N. The responder keeps what comes early and names
-// it in a RACK, one for each such packet; the requester sends what the RACKs show to be missing, once, before new data.
+// Package gobackone implements Go-Back-ONE: selective repeat added to go-back-N. The responder keeps out-of-order
+// packets and sends a RACK for each of them; the requester retransmits the packets that the RACKs show to be missing,
+// once, before new data.
 //
 // Source: Wang, "Research on transmission reliability of RoCEv2 protocol in WAN", IV-B and IV-C, quoted where it is
 // implemented. The paper adds to "the default Go-Back-N algorithm of HPCC", and so does this package: each half holds

@@ -10,11 +10,11 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/gbn"
 )
 
-// config is what the parameters of the scheme say.
+// config holds the parsed parameters of the scheme.
 type config struct {
 	maxOOO int           // PSNs from the expected one on that the responder keeps
-	rtoOne bool          // a timeout sends the oldest packet again, not all
-	inner  engine.Params // those of go-back-N
+	rtoOne bool          // a timeout retransmits the oldest packet only, not the whole window (rto=one)
+	inner  engine.Params // parameters of go-back-N
 }
 
 // mostOOO bounds max_ooo_psn: half of the distance at which PSN order ends.
@@ -23,7 +23,7 @@ const mostOOO = 1 << 22
 // inherited are the parameters of go-back-N that keep their meaning.
 var inherited = []string{"ack_delay", "read_gap", "rxe_infinite7"}
 
-// params documents the parameters, sorted by name, with the defaults that parse starts from.
+// params returns the parameters, sorted by name, with the defaults that parse starts from.
 func params() []engine.Param {
 	list := []engine.Param{
 		{Name: "max_ooo_psn", Default: "1048576",

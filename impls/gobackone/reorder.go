@@ -5,9 +5,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 )
 
-// reorder is what came early: "The receiver uses an array bitmap of size max_ooo_psn to record the out-of-order packet
-// information. … it calculates the offset of the current sequence number relative to the received next sequence number,
-// and stores the data size in the corresponding position in the bitmap" (IV-C1).
+// reorder holds the out-of-order packets: "The receiver uses an array bitmap of size max_ooo_psn to record the
+// out-of-order packet information. … it calculates the offset of the current sequence number relative to the received
+// next sequence number, and stores the data size in the corresponding position in the bitmap" (IV-C1).
 //
 // The position is the PSN modulo the size of a ring that doubles as gaps get wider, up to max_ooo_psn, so that a packet
 // keeps its place while the expected PSN moves. Beside the size an entry holds the headers, for the packet is executed
@@ -18,7 +18,7 @@ type reorder struct {
 	bytes payloads
 }
 
-// entry is one packet that came early.
+// entry is one out-of-order packet.
 type entry struct {
 	set    bool
 	buffer int32 // in payloads; noBuffer when the packet has no bytes
@@ -35,7 +35,8 @@ const (
 	leastWindow = 64
 )
 
-// put keeps p, which is ahead PSNs early, and reports false when it is kept already.
+// put stores p, whose PSN is ahead PSNs after the expected one, and reports false if a packet with that PSN is stored
+// already.
 func (r *reorder) put(p *roce.Packet, ahead int) bool {
 	if ahead >= len(r.slots) {
 		r.grow(ahead + 1)
@@ -48,7 +49,7 @@ func (r *reorder) put(p *roce.Packet, ahead int) bool {
 		imm: p.Imm, invKey: p.InvKey}
 	switch {
 	case p.Len < 0 || p.Len > r.bytes.size || p.Payload != nil && len(p.Payload) != p.Len:
-		e.length = -1 // what is malformed stays so, and is refused when its turn comes
+		e.length = -1 // a malformed packet stays malformed, and is refused when it is executed
 	case len(p.Payload) > 0:
 		e.buffer = r.bytes.keep(p.Payload)
 	}
@@ -74,7 +75,7 @@ func (r *reorder) take(at psn.PSN, p *roce.Packet) bool {
 	return true
 }
 
-// drop forgets what is kept in [from, to): the PSNs of a READ's responses, which no request may have.
+// drop removes the packets in [from, to): the PSNs of a READ's responses, which no request may have.
 func (r *reorder) drop(from, to psn.PSN) {
 	var p roce.Packet
 	for i := 0; i < len(r.slots) && r.n > 0 && from.Less(to); i++ {
@@ -105,10 +106,10 @@ type payloads struct {
 	free   []int32
 }
 
-// chunkPackets is how many packets a chunk holds.
+// chunkPackets is the number of packets in a chunk.
 const chunkPackets = 64
 
-// keep copies b, which is not longer than size, and returns where it is.
+// keep copies b, which is not longer than size, and returns the index of the copy.
 func (s *payloads) keep(b []byte) int32 {
 	if len(s.free) == 0 {
 		first := int32(len(s.chunks) * chunkPackets)

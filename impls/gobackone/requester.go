@@ -101,7 +101,7 @@ func (r *Requester) HandleTimer(now vtime.Time) {
 	}
 }
 
-// cursor is where transmission goes on.
+// cursor returns the PSN that is transmitted next.
 func (r *Requester) cursor() psn.PSN {
 	_, nxt, _ := r.inner.Window()
 	return nxt

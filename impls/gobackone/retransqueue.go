@@ -20,7 +20,7 @@ type retransQueue struct {
 // gap is the packets [from, to).
 type gap struct{ from, to psn.PSN }
 
-// restart forgets what is queued and what has been named, because everything from una on is sent again or was never
+// restart clears the queue and the PSNs named by RACKs, because all packets from una on are sent again or were never
 // sent.
 func (q *retransQueue) restart(una psn.PSN) {
 	for q.gaps.Len() > 0 {
@@ -70,7 +70,7 @@ func (q *retransQueue) insist(first, last psn.PSN) {
 	q.crtRACK = psn.Max(q.crtRACK, last)
 }
 
-// next returns the PSN of the packet that goes first, and leaves it in the queue. Entries before una have arrived
+// next returns the PSN of the packet to be sent first, and leaves it in the queue. Entries before una have arrived
 // since: "while seqOfPkg < qp.snd_una and not qp.retransQueue.empty()" (Algorithm 2, lines 16 to 19). Those from nxt on
 // are about to be sent by go-back-N, after a timeout.
 func (q *retransQueue) next(una, nxt psn.PSN) (p psn.PSN, ok bool) {

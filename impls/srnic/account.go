@@ -1,11 +1,11 @@
 package srnic
 
 // StateBytes is what SR takes per QP on the chip, without any bitmap: "SRNIC adds 12B of state overhead per QP to avoid
-// contention" (FaSR V-A). QPCBytes is what an RNIC needs anyway.
+// contention" (FaSR V-A). QPCBytes is the state of a QP on any RNIC.
 const (
 	StateBytes = 12
 	QPCBytes   = 256
 )
 
-// QPs returns how many QPs have their whole state on a chip with so many bytes for QPCs: 5223 in 1.4 MB.
+// QPs returns the number of QPs whose whole state fits into memory bytes on the chip: 5223 in 1.4 MB.
 func QPs(memory float64) int { return int(memory / (QPCBytes + StateBytes)) }

@@ -13,7 +13,7 @@
 // Not done here: what SRNIC is about besides, namely which state is on the chip and how work requests are fetched.
 package srnic
 
-// Where the source is silent this is what is done.
+// Choices where the source is silent, by its sections:
 //
 //	II-A  How many queries a loss costs is not said. With two of 1.4 us the loss of throughput is 24 % at 1 % loss and
 //	      100 Gb/s, and the paper measures 25 % (V-B); with one it is 13.7 %. Two is the default (queries): the

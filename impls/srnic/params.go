@@ -11,21 +11,21 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/irn"
 )
 
-// config is the parameters of the scheme, read.
+// config holds the parsed parameters of the scheme.
 type config struct {
 	irn  irn.Config
 	pipe pipeConfig
 }
 
-// pipeConfig is what the pipeline is like.
+// pipeConfig holds the parameters of the pipeline.
 type pipeConfig struct {
-	tq      vtime.Duration // what a bitmap query takes
-	queries int            // bitmap queries that a retransmitted packet costs its receiver
-	rate    unit.Rate      // at which packets pass; 0 for no limit
-	buffer  int            // packets that wait at most
+	tq      vtime.Duration // duration of a bitmap query
+	queries int            // bitmap queries of the receiver for each retransmitted packet
+	rate    unit.Rate      // rate at which packets pass; 0 is unlimited
+	buffer  int            // maximum number of waiting packets
 }
 
-// params documents the parameters: those of IRN, and the pipeline's.
+// params returns the parameters of IRN and of the pipeline, with their defaults.
 func params() []engine.Param {
 	list := append(irn.Params(),
 		engine.Param{Name: "buffer", Default: "65536",
@@ -48,7 +48,7 @@ func parse(given engine.Params) (config, error) {
 	return cfg, err
 }
 
-// set gives one parameter its value.
+// set sets the parameter name.
 func (c *config) set(name, value string) (err error) {
 	if known, err := c.irn.Set(name, value); known {
 		return err

@@ -30,7 +30,7 @@ type pipeline struct {
 // UDP, ICRC, FCS and gap.
 const overhead = 8 + 14 + 20 + 8 + 4 + 4 + 12
 
-// time is what a packet takes without queries.
+// time returns the time that a packet occupies the pipeline, without queries.
 func (l *pipeline) time(p *roce.Packet) vtime.Duration {
 	if l.cfg.rate == 0 {
 		return 0
@@ -54,7 +54,7 @@ func (l *pipeline) receive(now vtime.Time, h *half, p *roce.Packet) {
 	l.queued += l.time(p)
 }
 
-// advance takes the packets out whose time has come.
+// advance passes on the waiting packets that are due at now.
 func (l *pipeline) advance(now vtime.Time) {
 	for l.wait.n > 0 && l.free <= now {
 		x := l.wait.at(0)
@@ -90,7 +90,7 @@ func (l *pipeline) due(h *half) vtime.Time {
 	return l.free.Add(*h.turns.At(0) - l.wait.at(0).queued)
 }
 
-// The names of what is shown of each half.
+// The names of the variables of each half.
 var (
 	reqNames  = engine.Prefixed("req_", (&half{}).vars(nil))
 	respNames = engine.Prefixed("resp_", (&half{}).vars(nil))

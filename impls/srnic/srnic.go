@@ -31,7 +31,7 @@ func Implementation() engine.Implementation {
 	}
 }
 
-// Host is what all QPs of an endpoint share: the receive pipeline.
+// Host is the state that all QPs of an endpoint share: the receive pipeline.
 type Host struct {
 	cfg  config
 	pipe pipeline
