@@ -143,7 +143,15 @@ func (e *Endpoint) Start(now vtime.Time) {
 
 // ReceiveFrame decodes a frame and hands its packet on; frames that are not the transport's are none of the endpoint's
 // business.
-func (e *Endpoint) ReceiveFrame(now vtime.Time, b []byte) {
+func (e *Endpoint) ReceiveFrame(now vtime.Time, b []byte) { e.receiveFrame(now, b, nil) }
+
+// ReceiveSummed is ReceiveFrame for whoever knows the CRC-32 of the payload, so that its bytes are not read for the
+// ICRC.
+func (e *Endpoint) ReceiveSummed(now vtime.Time, b []byte, payload uint32) {
+	e.receiveFrame(now, b, &payload)
+}
+
+func (e *Endpoint) receiveFrame(now vtime.Time, b []byte, payload *uint32) {
 	e.out.now = now
 	if e.port.overIP {
 		if i, p := e.port.openIP(now, b); p != nil {
@@ -151,7 +159,7 @@ func (e *Endpoint) ReceiveFrame(now vtime.Time, b []byte) {
 		}
 		return
 	}
-	if f := e.port.open(b); f != nil {
+	if f := e.port.open(b, payload); f != nil {
 		e.receive(now, &f.Packet, f.TOS&congested == congested)
 	}
 }

@@ -58,8 +58,12 @@ func (p *port) enter(frame []byte) []byte {
 	return p.frames.In(frame)
 }
 
-// open decodes a RoCEv2 frame; nil when it is not to be looked at. The frame is valid until the next call.
-func (p *port) open(b []byte) *roce.Frame {
+// open decodes a RoCEv2 frame; nil when it is not to be looked at. The frame is valid until the next call. Payload is
+// the CRC-32 of its payload; nil where nobody knows that.
+func (p *port) open(b []byte, payload *uint32) *roce.Frame {
+	if p.frames.In != nil {
+		payload = nil
+	}
 	b = p.enter(b)
 	f := &p.frame
 	err := f.Decode(b)
@@ -71,12 +75,20 @@ func (p *port) open(b []byte) *roce.Frame {
 		p.checks.count(0, malformed)
 	case f.Src != p.checks.peer:
 		p.checks.count(0, wrongSource)
-	case !f.ICRCOK(b):
+	case !sealed(f, b, payload):
 		p.checks.count(0, badICRC)
 	default:
 		return f
 	}
 	return nil
+}
+
+// sealed reports whether the ICRC of a frame is right, of which the CRC-32 of the payload may be known.
+func sealed(f *roce.Frame, b []byte, payload *uint32) bool {
+	if payload != nil {
+		return f.ICRCOver(b, *payload)
+	}
+	return f.ICRCOK(b)
 }
 
 // congested is the ECN codepoint of a packet that met congestion: CE (RFC 3168, 5).

@@ -101,17 +101,42 @@ func (f *Frame) AppendTo(b []byte) []byte {
 	if f.Packet.Opcode.OverIP() {
 		return f.appendOverIP(b)
 	}
-	size := f.Packet.sizes()
-	at := span{l3: f.l3(), l4: f.l4(), v6: f.isIPv6()}
-	at.end = at.l4 + udpLen + size.total() + icrcLen
-	b, out := extend(b, at.end)
-	f.putBelow(out, at)
-	f.Packet.putTransport(out[at.l4+udpLen:at.end-icrcLen], size)
+	b, out, at := f.appendOpen(b)
 	putICRC(out, at)
 	if at.v6 {
 		putUDPChecksum(out[at.l3:], ipv6Len)
 	}
 	return b
+}
+
+// AppendSummed appends what AppendTo does, and returns the CRC-32 of the payload, 0 when there is none. It is for
+// packets of RoCEv2.
+func (f *Frame) AppendSummed(b []byte) (whole []byte, payload uint32) {
+	b, out, at := f.appendOpen(b)
+	size := f.Packet.sizes()
+	end := at.end - icrcLen - size.pad
+	head := out[at.l3 : end-size.payload]
+	payload = payloadSum(out[end-size.payload : end])
+	if full := fullOf(&f.Packet); full != nil && size.payload == f.Packet.Len && size.pad == 0 {
+		binary.LittleEndian.PutUint32(out[at.end-icrcLen:], payload^full.of(invariant(head, at.v6)))
+	} else {
+		putICRC(out, at)
+	}
+	if at.v6 {
+		putUDPChecksum(out[at.l3:], ipv6Len)
+	}
+	return b, payload
+}
+
+// appendOpen appends the frame of a packet with a BTH without its checksums, and returns it alone as well.
+func (f *Frame) appendOpen(b []byte) (whole, out []byte, at span) {
+	size := f.Packet.sizes()
+	at = span{l3: f.l3(), l4: f.l4(), v6: f.isIPv6()}
+	at.end = at.l4 + udpLen + size.total() + icrcLen
+	b, out = extend(b, at.end)
+	f.putBelow(out, at)
+	f.Packet.putTransport(out[at.l4+udpLen:at.end-icrcLen], size)
+	return b, out, at
 }
 
 // MaxHead is how long the headers of a frame can be, up to the payload.

@@ -397,8 +397,11 @@ func TestSums(t *testing.T) {
 		if plain := payloadSum(f.Packet.Payload); !right || sum != plain || f.PayloadSum(b) != plain {
 			t.Fatalf("CRC %#x and %#x, want %#x; ICRC right: %v", sum, f.PayloadSum(b), plain, right)
 		}
+		if whole, summed := want.AppendSummed(nil); !bytes.Equal(whole, b) || summed != sum || !f.ICRCOver(b, sum) {
+			t.Fatalf("summed: CRC %#x, want %#x, of\n%x\nwant\n%x", summed, sum, whole, b)
+		}
 		b[rapid.IntRange(len(b)-icrcLen, len(b)-1).Draw(t, "at")] ^= 1
-		if _, right := f.Sums(b); right {
+		if _, right := f.Sums(b); right || f.ICRCOver(b, sum) {
 			t.Fatal("a wrong ICRC is taken for a right one")
 		}
 	})

@@ -63,17 +63,32 @@ func (f *Frame) Sums(b []byte) (payload uint32, right bool) {
 	return payload, f.ICRCOK(b)
 }
 
+// ICRCOver does what ICRCOK does when the CRC-32 of the payload is known: that of a full packet is not read again.
+func (f *Frame) ICRCOver(b []byte, payload uint32) bool {
+	if head, at, full := f.full(b); full != nil {
+		return binary.LittleEndian.Uint32(b[at.end-icrcLen:]) == payload^full.of(invariant(head, at.v6))
+	}
+	return f.ICRCOK(b)
+}
+
 // full returns the headers of a full packet from IP on, where it lies, and the table for its payload; nil for others.
 func (f *Frame) full(b []byte) (head []byte, at span, full *advance) {
-	n := f.Packet.Len
-	if !IsPathMTU(n) || len(f.Packet.Payload) != n {
+	if full = fullOf(&f.Packet); full == nil {
 		return nil, at, nil
 	}
 	at, ok := locateIP(b, f.l3())
-	if from := at.end - icrcLen - n; ok && from > at.l4 && &b[from] == &f.Packet.Payload[0] {
-		return b[at.l3:from], at, fulls[bits.TrailingZeros(uint(n))-bits.TrailingZeros(uint(PathMTUs[0]))]()
+	if from := at.end - icrcLen - f.Packet.Len; ok && from > at.l4 && &b[from] == &f.Packet.Payload[0] {
+		return b[at.l3:from], at, full
 	}
 	return nil, at, nil
+}
+
+// fullOf returns the table for the payload of a full packet; nil for others.
+func fullOf(p *Packet) *advance {
+	if !IsPathMTU(p.Len) || len(p.Payload) != p.Len {
+		return nil
+	}
+	return fulls[bits.TrailingZeros(uint(p.Len))-bits.TrailingZeros(uint(PathMTUs[0]))]()
 }
 
 // payloadSum is the CRC-32 of a payload, and zero when there is none.

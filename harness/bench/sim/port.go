@@ -21,6 +21,8 @@ type flight struct {
 	raw       []byte      // with bytes: the frame as it will arrive; else payload that had to be copied
 	original  []byte      // the frame as it was sent, when that differs
 	wireBytes int
+	sum       uint32 // with bytes: CRC-32 of the payload as it was sent, where summed
+	summed    bool   // sum is known
 	marked    bool   // without bytes: the link marked it
 	ticket    uint64 // of a reorder fault that holds it; 0 when none does
 	copies    int    // of a held packet, which follow it when it is let go
@@ -89,7 +91,7 @@ func (p *port) take() *flight {
 	}
 	f := p.pool[len(p.pool)-1]
 	p.pool = p.pool[:len(p.pool)-1]
-	f.original, f.ticket = f.original[:0], 0
+	f.original, f.ticket, f.summed = f.original[:0], 0, false
 	return f
 }
 
@@ -99,7 +101,12 @@ func (p *port) giveBack(f *flight) { p.pool = append(p.pool, f) }
 func (p *port) encode(f *flight, end *drive.Endpoint) int {
 	p.frame.SrcPort = drive.SourcePort(f.conn)
 	if !end.Alters() {
-		f.raw = p.frame.AppendTo(f.raw[:0])
+		if p.frame.Packet.Opcode.OverIP() {
+			f.raw = p.frame.AppendTo(f.raw[:0])
+		} else {
+			f.raw, f.sum = p.frame.AppendSummed(f.raw[:0])
+			f.summed = true
+		}
 		return p.frame.WireLen()
 	}
 	// What Emit returns belongs to the implementation, which may use it again.
@@ -136,6 +143,7 @@ func (p *port) flyCopies(f *flight, copies int, gap vtime.Duration) {
 	for range copies {
 		c := p.take()
 		c.conn, c.packet, c.wireBytes, c.raw = f.conn, f.packet, f.wireBytes, append(c.raw[:0], f.raw...)
+		c.sum, c.summed = f.sum, f.summed && !f.altered()
 		c.keep()
 		at = at.Add(gap)
 		p.fly(c, at)

@@ -373,6 +373,8 @@ func (w *World) arrive(side trace.Side) {
 	}
 	f := p.land()
 	switch {
+	case f.summed && !f.altered():
+		w.end[side].ReceiveSummed(w.now, f.raw, f.sum)
 	case w.opts.Bytes:
 		w.end[side].ReceiveFrame(w.now, f.raw)
 	case f.marked:
@@ -423,7 +425,10 @@ func (w *World) record(p *port, f *flight, packet *roce.Packet, v *channel.Verdi
 
 // recordBytes adds what the two taps saw of the frame.
 func recordBytes(r *trace.Record, f *flight, v *channel.Verdict, altered bool) {
-	r.Raw, r.ICRC, r.Sum = f.sent(), trace.Good, crc32.ChecksumIEEE(r.Packet.Payload)
+	r.Raw, r.ICRC, r.Sum = f.sent(), trace.Good, f.sum
+	if !f.summed {
+		r.Sum = crc32.ChecksumIEEE(r.Packet.Payload)
+	}
 	if altered || r.Packet.Opcode.OverIP() { // whose payload is in a buffer of the engine
 		c := received(r.Raw)
 		r.Packet, r.Sum, r.ICRC, r.Defect = c.Packet, c.Sum, c.ICRC, c.Defect
