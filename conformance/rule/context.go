@@ -14,7 +14,7 @@ import (
 type Context struct {
 	*Conversation
 	*account
-	owes []*Obligation
+	owes *Obligation // the first obligation of the check; nil when it has none
 }
 
 // place is what is being looked at, shared by all checks of a Judge.

@@ -27,6 +27,7 @@ type Obligation struct {
 	by   Blame
 	text string
 	owed []Debt
+	next *Obligation // of the same check; nil when it is the last
 }
 
 // Debt is one thing that is owed.
@@ -44,7 +45,11 @@ const mostOwed = 1 << 12
 // the PSN, a %q for the opcode as well.
 func (c *Context) Owes(by Blame, missing string) *Obligation {
 	o := &Obligation{c: c, by: by, text: missing, Patience: Patience}
-	c.owes = append(c.owes, o)
+	last := &c.owes
+	for *last != nil {
+		last = &(*last).next
+	}
+	*last = o
 	return o
 }
 
@@ -164,11 +169,15 @@ func (o *Obligation) Close(now vtime.Time) {
 // expiring lets a check's obligations expire: those that are Prompt before whatever it is shown, all of them at the
 // end.
 func (c *Context) expiring(check Check) Check {
-	if len(c.owes) == 0 {
+	if c.owes == nil {
 		return check
 	}
 	sight, event, end := check.Sight, check.Event, check.End
-	if slices.ContainsFunc(c.owes, func(o *Obligation) bool { return o.Prompt }) {
+	prompt := false
+	for o := c.owes; o != nil; o = o.next {
+		prompt = prompt || o.Prompt
+	}
+	if prompt {
 		check.Sight = func(s *Sight) { c.expire(s.At, false); sight(s) }
 		if event != nil {
 			check.Event = func(e *trace.Event) { c.expire(e.At, false); event(e) }
@@ -184,7 +193,7 @@ func (c *Context) expiring(check Check) Check {
 }
 
 func (c *Context) expire(now vtime.Time, all bool) {
-	for _, o := range c.owes {
+	for o := c.owes; o != nil; o = o.next {
 		if all || o.Prompt {
 			o.Expire(now)
 		}

@@ -143,7 +143,7 @@ func heap() (bytes, mallocs uint64) {
 // included: a further 2000 of them, so that what is there once does not count.
 func TestIdleFlowIsSmall(t *testing.T) {
 	few, many := crowd{500, 1, 8}.pcap(), crowd{2500, 1, 8}.pcap()
-	for at, most := range map[string]int{"requester": 3920, "responder": 3900, "between": 2900} {
+	for at, most := range map[string]int{"requester": 3700, "responder": 3700, "between": 2770} {
 		kept := func(file []byte) int {
 			before, _ := heap()
 			j := judgeCapture(t, file, at)
