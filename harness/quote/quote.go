@@ -77,10 +77,16 @@ func Clean(s string) bool { return Line(s, len(s)) == s }
 
 // printable reports whether Text has nothing to escape.
 func printable(s string) bool {
-	for _, c := range s {
+	for i := 0; i < len(s); {
+		if ' ' <= s[i] && s[i] <= '~' { // nearly all of what is written
+			i++
+			continue
+		}
+		c, n := utf8.DecodeRuneInString(s[i:])
 		if c == utf8.RuneError || c != '\n' && c != '\t' && !Shows(c) {
 			return false
 		}
+		i += n
 	}
 	return true
 }

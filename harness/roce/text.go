@@ -2,6 +2,7 @@ package roce
 
 import (
 	"encoding/hex"
+	"math/bits"
 	"strconv"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
@@ -214,6 +215,26 @@ var attrs = [...]attr{
 		}},
 }
 
+// attrsOf are, by header of a layout, which of attrs its packets have, a bit each.
+var attrsOf = func() (sets [32]uint64) {
+	for header := range sets {
+		for i := range attrs {
+			sets[header] |= uint64(attrs[i].layout) >> header & 1 << i
+		}
+	}
+	return sets
+}()
+
+const _ = uint(64 - len(attrs)) // no more of them than a set has bits
+
+// attrsIn returns the set of attributes of a layout.
+func attrsIn(l Layout) (set uint64) {
+	for ; l != 0; l &= l - 1 {
+		set |= attrsOf[bits.TrailingZeros32(uint32(l))]
+	}
+	return set
+}
+
 // irregularPad returns the padding when it is not the right one, else zero: the right one goes without saying.
 func irregularPad(p *Packet) uint64 {
 	if s := p.sizes(); s.pad != -s.payload&3 {
@@ -268,8 +289,8 @@ func (p *Packet) String() string {
 func (p *Packet) AppendText(b []byte, opt TextOptions) []byte {
 	b = append(b, p.word()...)
 	layout := p.Layout()
-	for i := range attrs {
-		if a := &attrs[i]; a.layout&layout != 0 && a.bit&opt.Omit == 0 {
+	for set := attrsIn(layout); set != 0; set &= set - 1 {
+		if a := &attrs[bits.TrailingZeros64(set)]; a.bit&opt.Omit == 0 {
 			b = a.append(b, p, &opt)
 		}
 	}
