@@ -16,10 +16,10 @@ FUZZTIME ?= 5s
 SOAK ?= 20
 RUN_FLAGS ?= --impl gbn --bench sim --rate 10G --rtt 40ms --loss 1e-4 --msg 1MiB --duration 10s --seed 1
 
-.PHONY: build images peers peers-lab reproducible release check static fmt vet tidy cross lint lint-if-built quick test sweep less quality race netns lab lab-all slurm remote golden fuzz bench bench-ns3 soak report goodput vuln deps ci clean
+.PHONY: build images peers peers-lab reproducible release check static fmt vet tidy cross lint lint-if-built quick test sweep less quality race netns lab lab-all slurm remote golden fuzz bench bench-ns3 cost pgo soak report goodput vuln deps ci clean
 
-build: ## the program, as one static binary
-	go build -trimpath -ldflags='-s -w' -o bin/gauntlet ./cmd/gauntlet
+build: ## the program, as one static binary (PGO=out/default.pgo: with the profile that make pgo wrote)
+	go build -trimpath $(PGO:%=-pgo=%) -ldflags='-s -w' -o bin/gauntlet ./cmd/gauntlet
 
 # The context of an image is a folder with its program alone, whose time and rights are fixed: the same commit makes the same layer.
 OUT ?= out/images
@@ -162,6 +162,20 @@ fuzz: ## each fuzz target for FUZZTIME
 bench: ## benchmarks, with allocations; kept in out/ for benchstat
 	@mkdir -p out
 	go test -run '^$$' -bench . -benchmem ./... | tee out/bench.txt
+
+cost: ## what judging and simulating cost, measured, into perf/COST.md; minutes, on a quiet machine
+	.ci/cost
+
+# What a profile is made of: runs of gbn and irn with their judge, captures judged, simulators alone, and the suite.
+pgo: ## a profile of runs, captures and the suite, out/default.pgo, for make build PGO=out/default.pgo; some minutes
+	@rm -rf out/pgo && mkdir -p out/pgo
+	go test -run '^$$' -bench 'BenchmarkRun/|JudgeOneFlow|JudgeFlows/40000' -benchtime 4x \
+		-cpuprofile out/pgo/run.prof -o out/pgo/run.test ./cmd/internal/run
+	go test -run '^$$' -bench 'Scale/(gbn|irn)/100G/qps=1$$' -benchtime 1x \
+		-cpuprofile out/pgo/sim.prof -o out/pgo/sim.test ./harness/bench/sim
+	go test -short -cpuprofile out/pgo/suite.prof -o out/pgo/suite.test ./conformance/enginetest
+	go tool pprof -proto -output out/default.pgo out/pgo/*.prof
+	@rm out/pgo/*.test; ls -l out/default.pgo
 
 NS3_MODULES := core network internet traffic-control point-to-point applications
 
