@@ -1,0 +1,82 @@
+package injector
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"runtime"
+	"strings"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+	"golang.org/x/sys/unix"
+
+	"github.com/rdma-gauntlet/gauntlet/netem/tc"
+)
+
+// hook is a program on a device.
+type hook struct {
+	kind  string
+	close func() error
+}
+
+// attach puts a program where frames leave a device, before its qdisc: as a link (TCX, Linux 6.6), which goes with its
+// descriptor, or as a filter of the clsact qdisc, which goes with the device.
+func attach(namespace int, device string, p *ebpf.Program) (hook, error) {
+	index, err := deviceIndex(namespace, device)
+	if err != nil {
+		return hook{}, err
+	}
+	var l link.Link
+	err = within(namespace, func() (err error) {
+		l, err = link.AttachTCX(link.TCXOptions{Interface: index, Program: p, Attach: ebpf.AttachTCXEgress})
+		return err
+	})
+	if err == nil {
+		return hook{"TCX", l.Close}, nil
+	}
+	if !errors.Is(err, ebpf.ErrNotSupported) {
+		return hook{}, fmt.Errorf("injector: attach to %s: %w; it needs CAP_BPF and CAP_NET_ADMIN", device, err)
+	}
+	remove, err := tc.AddEgress(namespace, device, p.FD(), "gauntlet")
+	return hook{"clsact", remove}, err
+}
+
+// deviceIndex is the number of a device in a namespace.
+func deviceIndex(namespace int, device string) (index int, err error) {
+	err = within(namespace, func() error {
+		d, err := net.InterfaceByName(device)
+		if err != nil {
+			return fmt.Errorf("injector: device %s: %w", device, err)
+		}
+		index = d.Index
+		return nil
+	})
+	return index, err
+}
+
+// within runs f on a thread that is in a namespace, and ends the thread.
+func within(namespace int, f func() error) error {
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread() // and never unlocked: the thread ends with this function
+		if err := unix.Setns(namespace, unix.CLONE_NEWNET); err != nil {
+			done <- fmt.Errorf("injector: enter the namespace of the link: %w", err)
+			return
+		}
+		done <- f()
+	}()
+	return <-done
+}
+
+// verdict is what a verifier says at the end of its log: the last line that is no statistics.
+func verdict(log []string) string {
+	for n := len(log) - 1; n >= 0; n-- {
+		line := strings.TrimSpace(log[n])
+		if line != "" && !strings.HasPrefix(line, "processed ") && !strings.HasPrefix(line, "verification time") &&
+			!strings.HasPrefix(line, "stack depth") {
+			return line
+		}
+	}
+	return "no reason given"
+}

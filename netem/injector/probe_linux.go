@@ -1,0 +1,73 @@
+package injector
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/rdma-gauntlet/gauntlet/netem/fault"
+	"github.com/rdma-gauntlet/gauntlet/netem/spec"
+)
+
+// Support is what the running kernel offers to this process.
+type Support struct {
+	OK     bool
+	Hook   string // how programs hang on devices: TCX or clsact
+	Reason string // why not, with the remedy; empty when OK
+}
+
+// Probe tries, once, an injector with all that one can do, on the loopback device of a namespace that it makes and
+// drops.
+func Probe() Support { return probed() }
+
+var probed = sync.OnceValue(func() Support {
+	result := make(chan Support)
+	go func() {
+		runtime.LockOSThread() // and never unlocked: the thread, and its namespace, end with this function
+		result <- try()
+	}()
+	return <-result
+})
+
+// try makes the injector, in a namespace of this thread's own.
+func try() Support {
+	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+		return Support{Reason: fmt.Sprintf("no namespace to try in: %v; run as root", err)}
+	}
+	ns, err := unix.Open("/proc/thread-self/ns/net", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return Support{Reason: fmt.Sprintf("no namespace to try in: %v", err)}
+	}
+	defer unix.Close(ns)
+	i, err := Open(everything(ns))
+	if err == nil {
+		defer i.Close()
+		err = i.Attach()
+	}
+	switch {
+	case errors.Is(err, unix.EPERM):
+		return Support{Reason: "programs of eBPF may not be loaded (EPERM): run as root, or with CAP_BPF and CAP_NET_ADMIN"}
+	case err != nil:
+		return Support{Reason: err.Error()}
+	}
+	return Support{OK: true, Hook: i.hooks[0].kind}
+}
+
+// everything asks for all that an injector does.
+func everything(namespace int) Config {
+	loss := spec.Link{Queue: 1, Loss: spec.Loss{Model: spec.Bernoulli, P: 0.5}}
+	d := Dialect{Port: 1, Others: 2, QPs: 1, Malformed: "MALFORMED"}
+	d.Kinds[0] = Kind{Name: "PROBE", Class: fault.Data, Status: true, Setup: true, Turns: true, Words: true, Header: 12,
+		Shape: Shape{QP: 4, Number: 8, Length: 14}}
+	at := func(a fault.Action, copies int) fault.Fault {
+		return fault.Fault{Action: a, From: fault.A, QP: fault.AnyQP, PSN: fault.At(1), Tx: 1, Type: "PROBE",
+			Copies: copies}
+	}
+	return Config{Namespace: namespace, Devices: [2]string{"lo", "lo"}, Link: spec.Duplex{AB: loss, BA: loss},
+		Dialect: d, Log: io.Discard,
+		Faults: []fault.Fault{at(fault.Drop, 0), at(fault.Duplicate, 2), at(fault.Mark, 0)}}
+}
