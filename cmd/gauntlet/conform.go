@@ -59,7 +59,7 @@ func conformCommand() *cobra.Command {
 	d.StringVar(&o.Device, "dut", "", "judge a foreign device in place of an implementation: rxe, the kernel's "+
 		"soft-RoCE; needs root, perftest and rdmacm-utils; or, with --testbed, that of a host (default: the only one)")
 	d.StringVar(&o.Bench, "bench", "sim", benchHelp)
-	d.StringVar(&o.Link, "link", "auto", "netns, lab: auto, netem (the kernel's) or relay (user space)")
+	d.StringVar(&o.Link, "link", "auto", "netns, lab: "+linkHelp)
 	dilateFlag(c, &o.Dilate)
 	d.StringVar(&o.Select.LabelFilter, "label-filter", "", "select by label, such as 'family:NEG || GBN-NAK-001'")
 	d.StringArrayVar(&o.Select.Focus, "focus", nil,

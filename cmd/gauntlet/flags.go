@@ -133,6 +133,9 @@ func effortFlags(c *cobra.Command, e *claims.Effort) {
 	c.Flags().Float64Var(&e.Confidence, "confidence", 0.95, "of the intervals")
 }
 
+// linkHelp are the words for who makes a link of real packets.
+const linkHelp = "auto, netem (the kernel's), ebpf (faults and losses in the kernel) or relay (user space)"
+
 // choices are the values of flags that have few.
 var choices = map[string][]string{
 	"bench":  registry.Benches(),
@@ -141,7 +144,7 @@ var choices = map[string][]string{
 	"color":  {"auto", "always", "never"},
 	"format": {"csv", "gobench"},
 	"law":    {string(atlas.Geometric), string(atlas.Fixed)},
-	"link":   {"auto", "netem", "relay"},
+	"link":   {"auto", "netem", "ebpf", "relay"},
 	"op":     {"write", "write-imm", "send", "send-imm", "read"},
 	"mtu":    {"256", "512", "1024", "2048", "4096"},
 }

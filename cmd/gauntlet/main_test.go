@@ -176,7 +176,7 @@ func TestBadInputIsUsage(t *testing.T) {
 		{"run --color purple", 2, "want one of auto, always, never"},
 		{"run --link netem", 2, "means nothing on the sim bench"},
 		{"run --expose x", 2, "means nothing on the sim bench"},
-		{"run --bench netns --link tin", 2, "want one of auto, netem, relay"},
+		{"run --bench netns --link tin", 2, "want one of auto, netem, ebpf, relay"},
 		{"run --bench netns --codec on", 2, "means nothing on the netns bench"},
 		{"run a b", 2, "accepts at most 1"},
 		{"run nothing.txt", 2, "nothing.txt: no such file"},

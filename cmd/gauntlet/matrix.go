@@ -63,7 +63,7 @@ func matrixCommand() *cobra.Command {
 	d.StringVar(&o.Name, "bench", "sim", benchHelp)
 	d.StringVar(&f.links, "links", strings.Join(names, ","),
 		"links, separated by commas: names, or files such as ./mine.txt")
-	d.StringVar(&o.Link, "link", "auto", "netns, lab: auto, netem (the kernel's) or relay (user space)")
+	d.StringVar(&o.Link, "link", "auto", "netns, lab: "+linkHelp)
 	dilateFlag(c, &o.Dilate)
 	d.StringArrayVar(&o.More, "with", nil, "scenario line for every cell, such as 'load write msg=1MiB "+
 		"count=50'; may be repeated")

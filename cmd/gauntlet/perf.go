@@ -46,7 +46,7 @@ func perfCommand() *cobra.Command {
 		"sim (nowhere), netns, or lab (netns in a guest)")
 	d.DurationVar(&n.Budget, "budget", 0, "netns, lab: leave out there what would take longer in all, such as 1h, "+
 		"the shortest first; 0 is no limit")
-	d.StringVar(&n.Link, "link", "auto", "netns, lab: auto, netem (the kernel's) or relay (user space)")
+	d.StringVar(&n.Link, "link", "auto", "netns, lab: "+linkHelp)
 	dilateFlag(c, &n.Dilate)
 	d.IntVar(&n.Attempts, "attempts", conform.Attempts,
 		"netns, lab: runs of a Spec until one has a valid link; other outcomes are not repeated")

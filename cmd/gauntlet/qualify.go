@@ -57,7 +57,7 @@ func (f *qualifyFlags) define(c *cobra.Command) {
 	d.StringVar(&k.Device, "dut", "", "qualify a foreign device in place of an implementation: rxe, the kernel's "+
 		"soft-RoCE; or, with --testbed, that of a host (default: the only one)")
 	d.StringVar(&k.Bench, "bench", "sim", benchHelp)
-	d.StringVar(&k.Link, "link", "auto", "netns, lab: auto, netem (the kernel's) or relay (user space)")
+	d.StringVar(&k.Link, "link", "auto", "netns, lab: "+linkHelp)
 	dilateFlag(c, &k.Dilate)
 	d.StringVar(&f.options.Folder, "out", "", "report folder (default: a new one below runs/)")
 	d.IntVar(&k.Attempts, "attempts", conform.Attempts, "netns, lab: runs of a scenario until one has a valid link; "+

@@ -106,7 +106,7 @@ func (f *runFlags) define(c *cobra.Command) {
 	d.Uint64Var(&w.Seed, "seed", 1, "seed of every random stream")
 	d.StringArrayVar(&w.Params, "param", nil, "parameter of the scheme, name=value; may be repeated")
 	d.StringArrayVar(&w.Faults, "fault", nil, "scripted fault, such as 'drop A psn=+2 tx=1'; may be repeated")
-	d.StringVar(&f.link, "link", "auto", "netns, container, lab: auto, netem (the kernel's) or relay (user space)")
+	d.StringVar(&f.link, "link", "auto", "netns, container, lab: "+linkHelp)
 	dilateFlag(c, &f.dilate)
 	d.StringVar(&f.expose, "expose", "", "netns: name the namespaces NAME-a, NAME-link and NAME-b while the run lasts")
 	d.StringVar(&f.codec, "codec", "auto", "sim: encode packets, on, off or auto (on below a million packets)")

@@ -17,7 +17,7 @@ type Job struct {
 	Notes []string                 // what the user should know of their choices
 	Taps  string                   // folder for the captures; "" keeps none
 	Bytes bool                     // virtual time: encode every packet (real benches always do)
-	Link  string                   // real benches: "auto", "netem" or "relay"
+	Link  string                   // real benches: "auto", "netem", "ebpf" or "relay"
 
 	// Dilation is how many seconds of the machine a second of the Spec lasts on a real bench. It is of the bench and
 	// not of the Spec: what a trace of the run says is in the Spec's time.

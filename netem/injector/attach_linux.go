@@ -36,7 +36,7 @@ func attach(namespace int, device string, p *ebpf.Program) (hook, error) {
 		return hook{"TCX", l.Close}, nil
 	}
 	if !errors.Is(err, ebpf.ErrNotSupported) {
-		return hook{}, fmt.Errorf("injector: attach to %s: %w; it needs CAP_BPF and CAP_NET_ADMIN", device, err)
+		return hook{}, fmt.Errorf("injector: attach to %s: %w; "+remedy, device, err)
 	}
 	remove, err := tc.AddEgress(namespace, device, p.FD(), "gauntlet")
 	return hook{"clsact", remove}, err

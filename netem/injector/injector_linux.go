@@ -143,12 +143,12 @@ func reason(err error) error {
 	var refused *ebpf.VerifierError
 	switch {
 	case errors.As(err, &refused) && len(refused.Log) > 0:
-		return fmt.Errorf("injector: the kernel's verifier refuses the program: %s (%w); use --link relay, and report this",
+		return fmt.Errorf("injector: the kernel refuses the program: %s (%w); use the relay, and report this",
 			verdict(refused.Log), refused.Cause)
 	case errors.Is(err, ebpf.ErrNotSupported):
 		return fmt.Errorf("injector: this kernel takes no such program (%w): %w", err, ErrUnsupported)
 	}
-	return fmt.Errorf("injector: load the program: %w; it needs CAP_BPF and CAP_NET_ADMIN", err)
+	return fmt.Errorf("injector: load the program: %w; "+remedy, err)
 }
 
 // Attach lets the programs act on every frame that leaves the devices from now on.

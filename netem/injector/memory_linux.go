@@ -47,6 +47,9 @@ const (
 	scratchLen = recordLen + frameMost
 )
 
+// Head is how many bytes of a frame a record has at least, if there are so many.
+const Head = headLen
+
 // memory is what the programs of a hop share with this process.
 type memory struct {
 	state   *ebpf.Map // counters and the table of kinds

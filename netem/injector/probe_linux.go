@@ -20,6 +20,9 @@ type Support struct {
 	Reason string // why not, with the remedy; empty when OK
 }
 
+// remedy is for who has too few rights.
+const remedy = "run as root, or with CAP_BPF and CAP_NET_ADMIN"
+
 // Probe tries, once, an injector with all that one can do, on the loopback device of a namespace that it makes and
 // drops.
 func Probe() Support { return probed() }
@@ -50,7 +53,7 @@ func try() Support {
 	}
 	switch {
 	case errors.Is(err, unix.EPERM):
-		return Support{Reason: "programs of eBPF may not be loaded (EPERM): run as root, or with CAP_BPF and CAP_NET_ADMIN"}
+		return Support{Reason: "no right to load programs of eBPF (EPERM): " + remedy}
 	case err != nil:
 		return Support{Reason: err.Error()}
 	}

@@ -20,7 +20,7 @@ type Options struct {
 	Buffer   int  // receive and send buffer of the socket in bytes; 0 is 16 MiB, less if the kernel forbids it
 	Outgoing bool // also deliver the frames that this host sends, for taps
 	Past     bool // send past the device's qdisc, and receive nothing
-	// the device has one with a limit: a frame that it refuses is lost in its queue, and not sent again
+	// the device has one with a limit, or a program: a frame that it refuses is lost there, and not sent again
 	Qdisc bool
 	// also receive what is for other MAC addresses, on a device that filters by them; ends with the Port
 	Promiscuous bool
@@ -164,7 +164,7 @@ func (p *Port) Receive() ([]Packet, error) {
 func (p *Port) Send(frames [][]byte) (int, error) {
 	done := 0
 	for done < len(frames) {
-		n, err := p.out.send(p.fd, frames[done:])
+		n, err := p.out.send(p.fd, p.next(frames[done:]))
 		done += n
 		switch {
 		case err == nil || err == unix.EINTR:
@@ -177,6 +177,16 @@ func (p *Port) Send(frames [][]byte) (int, error) {
 		}
 	}
 	return done, nil
+}
+
+// next is what goes into one system call. The kernel does not say of a frame that it refused behind others whether it
+// had taken it, so where a frame may be lost on the way to the device each has a call of its own: it would be sent
+// again otherwise.
+func (p *Port) next(frames [][]byte) [][]byte {
+	if p.options.Qdisc {
+		return frames[:1]
+	}
+	return frames
 }
 
 // Counts are what the kernel has done for a Port since it was opened.

@@ -20,7 +20,7 @@ import (
 // Bench says on which bench numbers are measured besides virtual time.
 type Bench struct {
 	Name     string         // "netns" or "lab"
-	Link     string         // "auto", "netem" or "relay"
+	Link     string         // "auto", "netem", "ebpf" or "relay"
 	Dilate   vtime.Dilation // see run.Options
 	Attempts int            // runs of a Spec until one has a valid link, 1 at least
 	Budget   time.Duration  // how long its runs may take by estimate; 0 is without limit

@@ -46,7 +46,7 @@ type Options struct {
 	Hosted registry.Hosted             // where it is, on the remote bench
 	Open   func() (bench.Bench, error) // makes that bench; nil makes it by its name
 	Bench  string                      // name of the bench; a device takes netns in place of sim
-	Link   string                      // "auto", "netem" or "relay"
+	Link   string                      // "auto", "netem", "ebpf" or "relay"
 	Dilate vtime.Dilation              // see run.Options
 	Folder string                      // holds a run folder for each scenario; "" keeps none
 	// of each run, in its own time; 0 is what the scenario says, and so is one that a timed scenario exceeds

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,7 +34,7 @@ type File struct {
 	Impl, Peer string        // who is gated, and who is at B; "" is the same
 	Device     string        // in place of Impl
 	Benches    []string      // where; none is what the subject can run on
-	Link       string        // of benches in real time: "auto", "netem" or "relay"
+	Link       string        // of benches in real time: "auto", "netem", "ebpf" or "relay"
 	Profiles   []string      // whose core rules have to be seen to hold, and whose targets are measured
 	Scenarios  string        // label filter; "" is those of the profiles, or all
 	Links      []string      // of the matrix, names or files; "none" alone is none
@@ -122,8 +123,8 @@ func (f *File) check() error {
 		)
 	case strings.Contains(f.Impl+f.Peer, ","):
 		return fmt.Errorf("impl %s: want one implementation; one file gates one", quote.Line(f.Impl, quote.Name))
-	case f.Link != "auto" && f.Link != "netem" && f.Link != "relay":
-		return fmt.Errorf("link %s: want auto, netem or relay", quote.Line(f.Link, quote.Name))
+	case !slices.Contains([]string{"auto", "netem", "ebpf", "relay"}, f.Link):
+		return fmt.Errorf("link %s: want auto, netem, ebpf or relay", quote.Line(f.Link, quote.Name))
 	}
 	return nil
 }

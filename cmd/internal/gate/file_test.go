@@ -80,7 +80,7 @@ func TestParseRefuses(t *testing.T) {
 		"gate 1\nimpl a\nbudget 0":    "3: budget 0: want 1 to 1440",
 		"gate 1\nimpl a\nseeds many":  "3: seeds many: want 1 to 1000",
 		"gate 1\nimpl a\nmargin 200%": "outside 0 to 1",
-		"gate 1\nimpl a\nlink tcp":    "want auto, netem or relay",
+		"gate 1\nimpl a\nlink tcp":    "want auto, netem, ebpf or relay",
 		"gate 1\nimpl a\nprofile":     "3: profile: want a value behind it",
 		"gate 1\nimpl a\nfoo \x1b[2J": "3: foo: unknown; want one of baseline bench",
 		"gate 1\nimpl a\n#" + strings.Repeat("x", statement.MaxLine):               "line longer than 4096 bytes",

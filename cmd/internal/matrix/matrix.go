@@ -54,7 +54,7 @@ type Options struct {
 	Seed   uint64
 	Bench  bench.Bench
 	Name   string         // of the bench
-	Link   string         // netns: "auto", "netem" or "relay"
+	Link   string         // netns: "auto", "netem", "ebpf" or "relay"
 	Dilate vtime.Dilation // see run.Options
 	Rules  []rule.Rule
 	// of known failures: by an implementation's name, or as NAME-requester at A and NAME-responder at B

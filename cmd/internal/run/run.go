@@ -37,7 +37,7 @@ type Options struct {
 	Folder  string                      // run folder, made if it does not exist; "" keeps nothing
 	Keep    func(*scenario.Spec) string // names the run folder of the Spec as it is run, in place of Folder; may be nil
 	Codec   Codec
-	Link    string         // "auto", "netem" or "relay"
+	Link    string         // "auto", "netem", "ebpf" or "relay"
 	Still   vtime.Duration // how long nothing may move, see bench.Job.NoProgress; 0 is a default
 	Taps    bool           // in virtual time, keep captures too; on other benches they always are
 	Dilate  vtime.Dilation // real benches: seconds of the machine for a second of the Spec; 0 leaves it to the bench

@@ -119,7 +119,8 @@ func boxOf(job *bench.Job) (*drive.Box, error) {
 
 // chooseLink decides who makes the link of the Spec, of which a second lasts k seconds.
 func chooseLink(job *bench.Job, k vtime.Dilation) (link.Choice, error) {
-	return link.Choose(job.Spec, plan.RouteOf(job.Spec, boxed(job)).WAN(), job.Link, k)
+	return link.Choose(link.Request{Spec: job.Spec, Hop: plan.RouteOf(job.Spec, boxed(job)).WAN(), Wish: job.Link,
+		OverIP: job.Impls[trace.A].OverIP() || job.Impls[trace.B].OverIP(), Dilation: k})
 }
 
 // boxed reports whether a box stands in the path.

@@ -13,6 +13,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
+	"github.com/rdma-gauntlet/gauntlet/netem/spec"
 )
 
 // Chain is what makes the link of a hop during a run: its stages, in the order in which a frame meets them.
@@ -41,7 +42,7 @@ func Open(site *Site, h *plan.Hop, c Choice) (*Chain, error) {
 	if err != nil {
 		return nil, err
 	}
-	chain := &Chain{stages: stages(site, h, forged, c.Netem), forged: forged}
+	chain := &Chain{stages: stages(site, h, forged, c), forged: forged}
 	if err := chain.each(stage.open); err != nil {
 		_ = chain.Close() // what it says follows from the first error
 		return nil, err
@@ -49,18 +50,42 @@ func Open(site *Site, h *plan.Hop, c Choice) (*Chain, error) {
 	return chain, nil
 }
 
-// stages makes the stages of a hop: all that the link does is the relay's, or netem does what it can. What it cannot,
-// the relay does before it, in the order in which impairments act; without any, a bridge carries the frames.
-func stages(site *Site, h *plan.Hop, forged []merge.Forgery, netem bool) []stage {
-	if !netem || h.Part == trace.LANHop {
-		return []stage{&relayStage{site: site, hop: h, forged: forged, does: h.Link}}
+// stages makes the stages of a hop: all that the link does is the relay's, or the kernel does what it can. What netem
+// cannot, the injector does before it, or a relay, in the order in which impairments act; without a relay, a bridge
+// carries the frames.
+func stages(site *Site, h *plan.Hop, forged []merge.Forgery, c Choice) []stage {
+	switch {
+	case h.Part == trace.LANHop || !c.Netem && !c.Injector:
+		return []stage{&relayStage{site: site, hop: h, forged: forged, does: h.Link, faults: h.Faults}}
+	case c.Injector:
+		return injected(site, h, forged, c)
 	}
 	before, behind := divide(h.Link)
 	kernel := &netemStage{site: site, seeds: h.Seeds, does: behind}
 	if len(beyondNetem(h, site.Spec)) == 0 {
 		return []stage{kernel}
 	}
-	return []stage{&relayStage{site: site, hop: h, forged: forged, does: before, qdisc: true}, kernel}
+	return []stage{&relayStage{site: site, hop: h, forged: forged, does: before, faults: h.Faults, behind: true},
+		kernel}
+}
+
+// injected makes the stages of a hop whose faults and losses are the injector's. The rest is netem's behind it, or a
+// relay's before it; crafted packets need a relay in any case, and go past all that is behind that.
+func injected(site *Site, h *plan.Hop, forged []merge.Forgery, c Choice) (list []stage) {
+	losses, rest := lossless(h.Link)
+	relayed := !c.Alone
+	if relayed {
+		r := &relayStage{site: site, hop: h, forged: forged, does: rest, behind: true}
+		if c.Netem {
+			r.does = spec.Duplex{AB: spec.Link{Queue: 1}, BA: spec.Link{Queue: 1}}
+		}
+		list = append(list, r)
+	}
+	list = append(list, &injectorStage{site: site, hop: h, does: losses, every: !relayed, before: c.Netem})
+	if c.Netem {
+		list = append(list, &netemStage{site: site, seeds: h.Seeds, does: rest})
+	}
+	return list
 }
 
 // forge makes the crafted frames that enter on a hop.
@@ -134,6 +159,9 @@ func (c *Chain) Report() (sum Report, err error) {
 			sum.Lost[side], sum.Made[side] = sum.Lost[side]+r.Lost[side], sum.Made[side]+r.Made[side]
 			sum.Damaged[side], sum.Copied[side] = sum.Damaged[side]+r.Damaged[side], sum.Copied[side]+r.Copied[side]
 		}
+		for side := range sum.Tallies {
+			sum.Tallies[side] = append(sum.Tallies[side], r.Tallies[side]...)
+		}
 		sum.Underway = sum.Underway || r.Underway
 		return err
 	})
@@ -146,8 +174,38 @@ func (c *Chain) Fates() (list []merge.LinkFate, whole bool, err error) {
 	list, whole = []merge.LinkFate{}, true
 	err = c.each(func(st stage) error {
 		f, err := st.fates()
-		list, whole = append(list, f...), whole && f != nil
+		list, whole = join(list, f), whole && f != nil
 		return err
 	})
 	return list, whole, err
+}
+
+// join puts the log of a stage behind that of the stages before it. Of a frame that both name, the entry is the first
+// one's, with what the second did: frames with the same bytes keep their order from one to the other, and a log names
+// all of them or none.
+func join(first, second []merge.LinkFate) []merge.LinkFate {
+	left := map[uint64][]int{} // places in second, by content
+	for i := range second {
+		left[second[i].Key] = append(left[second[i].Key], i)
+	}
+	named := map[int]bool{}
+	for i := range first {
+		e := &first[i]
+		places := left[cmp.Or(e.Out, e.Key)]
+		if e.Fate == trace.Dropped || len(places) == 0 {
+			continue
+		}
+		left[cmp.Or(e.Out, e.Key)], named[places[0]] = places[1:], true
+		then := second[places[0]]
+		e.Due, e.Left, e.Copies, e.Gap = then.Due, then.Left, e.Copies+then.Copies, then.Gap
+		if then.Cause != "" {
+			e.Fate, e.Cause, e.Out = then.Fate, then.Cause, cmp.Or(then.Out, e.Out)
+		}
+	}
+	for i := range second {
+		if !named[i] {
+			first = append(first, second[i])
+		}
+	}
+	return first
 }

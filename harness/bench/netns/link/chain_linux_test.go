@@ -11,7 +11,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/plan"
 	"github.com/rdma-gauntlet/gauntlet/harness/merge"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/netem/injector"
 	"github.com/rdma-gauntlet/gauntlet/netem/spec"
 	"github.com/rdma-gauntlet/gauntlet/netem/tc"
 )
@@ -33,11 +35,11 @@ func TestNetemIsBehindTheRelay(t *testing.T) {
 			t.Errorf("%q: beyond netem are %q, want %q", c.text, got, c.beyond)
 		}
 		var names []string
-		for _, st := range stages(site, hop, nil, true) {
+		for _, st := range stages(site, hop, nil, Choice{Netem: true}) {
 			switch st := st.(type) {
 			case *relayStage:
 				names = append(names, "relay")
-				if d := st.does; d.AB.Rate != 0 || d.AB.Delay != 0 || d.BA.Loss != (spec.Loss{}) || !st.qdisc {
+				if d := st.does; d.AB.Rate != 0 || d.AB.Delay != 0 || d.BA.Loss != (spec.Loss{}) || !st.behind {
 					t.Errorf("%q: the relay does %+v", c.text, d)
 				}
 			case *netemStage:
@@ -51,8 +53,8 @@ func TestNetemIsBehindTheRelay(t *testing.T) {
 		if got := strings.Join(names, " "); got != c.stages {
 			t.Errorf("%q: %s, want %s", c.text, got, c.stages)
 		}
-		alone := stages(site, hop, nil, false)
-		if st, ok := alone[0].(*relayStage); !ok || len(alone) != 1 || st.qdisc || st.does != sp.Link {
+		alone := stages(site, hop, nil, Choice{})
+		if st, ok := alone[0].(*relayStage); !ok || len(alone) != 1 || st.behind || st.does != sp.Link {
 			t.Errorf("%q without netem: %+v", c.text, alone[0])
 		}
 	}
@@ -125,7 +127,7 @@ func TestChooseLink(t *testing.T) {
 		{"auto", load + "inject B at=1us : WRITE_ONLY psn=+3 len=8 dmalen=8\n",
 			"user-space relay, because netem has no crafted packets", ""},
 		{"auto", load + "loss burst p=1e-4 len=8 h=0.3\n", "user-space relay, because netem has no ", ""},
-		{"tin", load, "", `link "tin": want auto, netem or relay`},
+		{"tin", load, "", `link "tin": want auto, netem, ebpf or relay`},
 	} {
 		got, err := choose(t, c.text, c.link)
 		if c.err != "" {
@@ -140,11 +142,120 @@ func TestChooseLink(t *testing.T) {
 	}
 }
 
+// The injector is asked for by its word, and refuses by one line what it does not do.
+func TestChooseInjector(t *testing.T) {
+	const load = "load write msg=1KiB count=1\n"
+	const script = load + "drop A psn=+1\nloss B>A burst p=1e-4 len=8 h=0.3\n"
+	has, netem := injector.Probe(), tc.Probe().Netem
+	for _, c := range []struct {
+		text string
+		want Choice
+		why  string
+	}{
+		{script, Choice{Injector: true, Alone: true}, "on a link without rate or delay"},
+		{script + "inject B at=1us : WRITE_ONLY psn=+3 len=8 dmalen=8\n", Choice{Injector: true},
+			"on a link without rate or delay"},
+		{script + "link rate=50M delay=3ms\n", Choice{Injector: true, Netem: netem, Alone: netem}, map[bool]string{
+			true: "tc-netem of kernel", false: "behind the relay, which does rate, queue and delay"}[netem]},
+	} {
+		got, err := choose(t, c.text, "ebpf")
+		if !has.OK {
+			if err == nil || !strings.Contains(err.Error(), has.Reason) {
+				t.Errorf("without it: %v", err)
+			}
+			continue
+		}
+		if err != nil || !strings.Contains(got.Why, c.why) || got.String() != "ebpf" {
+			t.Errorf("%q: %+v %v", c.text, got, err)
+		}
+		if got.Why = ""; got != c.want {
+			t.Errorf("%q: %+v, want %+v", c.text, got, c.want)
+		}
+	}
+	for text, want := range map[string]string{
+		"delay A psn=+1 by=1us\n":              "the injector has no faults that hold packets back (delay)",
+		"reorder A psn=+1 behind=2\n":          "the injector has no faults that hold packets back (reorder)",
+		"corrupt A psn=+1 field=payload\n":     "the injector has no faults that change bytes (corrupt)",
+		"rewrite A psn=+1 field=ttl value=3\n": "the injector has no faults that change bytes (rewrite)",
+		"dup A psn=+1 by=1us\n":                "the injector has no copies that come later (dup by=)",
+		"loss random p=1% slot=1ms\n":          "the injector has no losses by slots of time",
+	} {
+		_, err := choose(t, load+text, "ebpf")
+		if !errors.Is(err, bench.ErrUnsupported) || !strings.Contains(err.Error(), want) ||
+			strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	sp := mustSpec(t, script)
+	_, err := Choose(Request{Spec: sp, Hop: plan.RouteOf(sp, false).WAN(), Wish: "ebpf", OverIP: true, Dilation: 1})
+	if !errors.Is(err, bench.ErrUnsupported) || !strings.Contains(err.Error(), "no RoCEv2") {
+		t.Errorf("iWARP: %v", err)
+	}
+}
+
+// Where the injector acts, no other stage has faults or losses, and crafted packets come from a relay before it.
+func TestInjectorHasFaultsAndLosses(t *testing.T) {
+	sp := mustSpec(t, "load write msg=1KiB count=1\nlink rate=50M delay=3ms\nloss A>B random p=1%\ndrop A psn=+1\n")
+	site, hop := &Site{Spec: sp}, plan.RouteOf(sp, false).WAN()
+	for _, c := range []struct {
+		choice Choice
+		want   string
+	}{
+		{Choice{Injector: true, Alone: true, Netem: true}, "injector netem=50M"}, {Choice{Injector: true},
+			"relay=50M injector"},
+		{Choice{Injector: true, Netem: true}, "relay=0 injector netem=50M"}, {Choice{Injector: true, Alone: true},
+			"injector"},
+	} {
+		var names []string
+		for _, st := range stages(site, hop, nil, c.choice) {
+			switch st := st.(type) {
+			case *relayStage:
+				names = append(names, "relay="+st.does.AB.Rate.String())
+				if st.faults != nil || st.does.AB.Loss != (spec.Loss{}) || !st.behind {
+					t.Errorf("%+v: the relay does %+v, %v", c.choice, st.does, st.faults)
+				}
+			case *netemStage:
+				names = append(names, "netem="+st.does.AB.Rate.String())
+				if st.does.AB.Loss != (spec.Loss{}) {
+					t.Errorf("%+v: netem loses too", c.choice)
+				}
+			case *injectorStage:
+				names = append(names, "injector")
+				if st.does.AB.Loss != sp.Link.AB.Loss || st.every != c.choice.Alone || st.before != c.choice.Netem {
+					t.Errorf("%+v: the injector does %+v", c.choice, st)
+				}
+			}
+		}
+		if got := strings.Join(names, " "); got != c.want {
+			t.Errorf("%+v: %s, want %s", c.choice, got, c.want)
+		}
+	}
+}
+
+// Of a frame that two logs name there is one entry: the first log's, with what the second stage did.
+func TestJoin(t *testing.T) {
+	lost := func(at vtime.Time, key uint64, cause string) merge.LinkFate {
+		return merge.LinkFate{At: at, Key: key, Fate: trace.Dropped, Cause: cause}
+	}
+	passed := func(at vtime.Time, key uint64) merge.LinkFate {
+		return merge.LinkFate{At: at, Key: key, Fate: trace.Delivered, Due: at + 5}
+	}
+	marked := merge.LinkFate{At: 24, Key: 1, Out: 9, Fate: trace.Delivered, Due: 25, Copies: 1, Cause: "mark[0]"}
+	relay := []merge.LinkFate{lost(1, 1, "queue"), passed(2, 1), passed(3, 1), lost(4, 2, "queue")}
+	kernel := []merge.LinkFate{lost(22, 1, "loss"), marked, lost(30, 3, "drop[1]")}
+	want := []merge.LinkFate{lost(1, 1, "queue"), {At: 2, Key: 1, Fate: trace.Dropped, Cause: "loss"},
+		{At: 3, Key: 1, Out: 9, Fate: trace.Delivered, Due: 25, Copies: 1, Cause: "mark[0]"}, lost(4, 2, "queue"),
+		lost(30, 3, "drop[1]")}
+	if diff := cmp.Diff(want, join(relay, kernel)); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // choose chooses the link of a Spec without a box.
 func choose(t *testing.T, text, wish string) (Choice, error) {
 	t.Helper()
 	sp := mustSpec(t, text)
-	return Choose(sp, plan.RouteOf(sp, false).WAN(), wish, 1)
+	return Choose(Request{Spec: sp, Hop: plan.RouteOf(sp, false).WAN(), Wish: wish, Dilation: 1})
 }
 
 func mustSpec(t *testing.T, text string) *scenario.Spec {

@@ -10,63 +10,175 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/netem/injector"
 	"github.com/rdma-gauntlet/gauntlet/netem/spec"
 	"github.com/rdma-gauntlet/gauntlet/netem/tc"
 )
 
 // Choice is who makes the link of a Spec.
 type Choice struct {
-	Netem bool   // the kernel's netem, else the relay alone
-	Alone bool   // netem has no relay before it, so that a bridge has to carry the frames
-	Why   string // for the report: the choice is never silent
+	Netem    bool   // the kernel's netem, else the relay where there is anything to make
+	Injector bool   // faults and losses are the injector's, in the kernel
+	Alone    bool   // no relay is in the path, so that a bridge has to carry the frames
+	Why      string // for the report: the choice is never silent
 }
 
-// The wishes of a job for its link; none, or "auto", is netem where it can do the whole link, else the relay.
+// The wishes of a job for its link; none, or "auto", is the kernel where it can do the whole link, else the relay.
 const (
-	overNetem = "netem"
-	overRelay = "relay"
+	overNetem    = "netem"
+	overRelay    = "relay"
+	overInjector = "ebpf"
 )
 
 // String is who makes the link, by the word for it on the command line.
 func (c Choice) String() string {
-	if c.Netem {
+	switch {
+	case c.Injector:
+		return overInjector
+	case c.Netem:
 		return overNetem
 	}
 	return overRelay
 }
 
-// Choose decides who makes the link of the Spec, which is that of the hop h. An error is bench.ErrUnsupported where the
-// wish asks netem for what it cannot do. A second of the Spec lasts k seconds.
-func Choose(sp *scenario.Spec, h *plan.Hop, wish string, k vtime.Dilation) (Choice, error) {
-	if wish == overRelay {
+// Request is what a link is chosen for.
+type Request struct {
+	Spec     *scenario.Spec
+	Hop      *plan.Hop      // of the link of the Spec
+	Wish     string         // of the job
+	OverIP   bool           // an implementation sends packets that are no RoCEv2
+	Dilation vtime.Dilation // how many seconds a second of the Spec lasts
+}
+
+// Choose decides who makes the link of a Spec. An error is bench.ErrUnsupported where the wish asks netem or the
+// injector for what it cannot do.
+func Choose(r Request) (Choice, error) {
+	switch r.Wish {
+	case overRelay:
 		return Choice{Why: "user-space relay, as asked for"}, nil
+	case overInjector:
+		return r.overInjector()
+	case overNetem:
+		return r.overNetem()
+	case "", "auto":
+		return r.auto(), nil
 	}
-	if wish != "" && wish != "auto" && wish != overNetem {
-		return Choice{}, fmt.Errorf("netns: link %q: want auto, netem or relay", wish)
-	}
-	lack, beyond, support := unfit(h, sp, k), strings.Join(beyondNetem(h, sp), " and "), tc.Probe()
-	if wish == overNetem {
-		switch {
-		case lack != nil:
-			return Choice{}, fmt.Errorf("netns: --link netem: %w, or leave --link out: %w", lack, bench.ErrUnsupported)
-		case !support.Netem:
-			return Choice{}, fmt.Errorf("netns: --link netem: this kernel (%s) has none (%s); use the relay",
-				support.Kernel, support.Reason)
-		case beyond != "":
-			return Choice{Netem: true, Why: fmt.Sprintf("tc-netem of kernel %s, behind the relay, which does the %s",
-				support.Kernel, beyond)}, nil
-		}
-	}
+	return Choice{}, fmt.Errorf("netns: link %q: want auto, netem, ebpf or relay", r.Wish)
+}
+
+// overNetem is netem, behind a relay where it has not all.
+func (r *Request) overNetem() (Choice, error) {
+	lack, beyond, support := unfit(r.Hop, r.Spec, r.Dilation), strings.Join(beyondNetem(r.Hop, r.Spec), " and "),
+		tc.Probe()
 	switch {
 	case lack != nil:
-		return Choice{Why: fmt.Sprintf("user-space relay, because netem has no such link (%v)", lack)}, nil
-	case beyond != "":
-		return Choice{Why: "user-space relay, because netem has no " + beyond}, nil
+		return Choice{}, fmt.Errorf("netns: --link netem: %w, or leave --link out: %w", lack, bench.ErrUnsupported)
 	case !support.Netem:
-		return Choice{Why: fmt.Sprintf("user-space relay, because kernel %s has no netem (%s)", support.Kernel,
-			support.Reason)}, nil
+		return Choice{}, fmt.Errorf("netns: --link netem: this kernel (%s) has none (%s); use the relay",
+			support.Kernel, support.Reason)
+	case beyond != "":
+		return Choice{Netem: true, Why: fmt.Sprintf("tc-netem of kernel %s, behind the relay, which does the %s",
+			support.Kernel, beyond)}, nil
 	}
 	return Choice{Netem: true, Alone: true, Why: "tc-netem of kernel " + support.Kernel}, nil
+}
+
+// auto is netem where it does all, alone or behind the injector, and else the relay.
+func (r *Request) auto() Choice {
+	lack, beyond, support := unfit(r.Hop, r.Spec, r.Dilation), beyondNetem(r.Hop, r.Spec), tc.Probe()
+	lacking := strings.Join(beyond, " and ")
+	switch {
+	case lack != nil:
+		return Choice{Why: fmt.Sprintf("user-space relay, because netem has no such link (%v)", lack)}
+	case lacking == "" && support.Netem:
+		return Choice{Netem: true, Alone: true, Why: "tc-netem of kernel " + support.Kernel}
+	case lacking == "":
+		return Choice{Why: fmt.Sprintf("user-space relay, because kernel %s has no netem (%s)", support.Kernel,
+			support.Reason)}
+	case !support.Netem:
+		return Choice{Why: "user-space relay, because netem has no " + lacking}
+	}
+	without := r.beyondInjector()
+	if without == "" {
+		return Choice{Netem: true, Injector: true, Alone: true,
+			Why: fmt.Sprintf("tc-netem of kernel %s, behind the injector (eBPF), which does the %s", support.Kernel,
+				lacking)}
+	}
+	return Choice{Why: fmt.Sprintf("user-space relay, because netem has no %s, nor does the injector (eBPF) serve: %s",
+		lacking, without)}
+}
+
+// overInjector is the injector, with netem behind it for the rest of the link; where the kernel has none, with a relay
+// before it if there is a rest.
+func (r *Request) overInjector() (Choice, error) {
+	if without := r.beyondScript(); without != "" {
+		return Choice{}, fmt.Errorf("netns: --link ebpf: the injector has no %s; leave --link out: %w", without,
+			bench.ErrUnsupported)
+	}
+	support := injector.Probe()
+	if !support.OK {
+		return Choice{}, fmt.Errorf("netns: --link ebpf: %s; or use the relay", support.Reason)
+	}
+	_, rest := lossless(r.Hop.Link)
+	crafted, c := len(r.Hop.Injections(r.Spec)) > 0, Choice{Injector: true}
+	switch {
+	case bare(rest):
+		c.Alone, c.Why = !crafted, "injector (eBPF) in the kernel, on a link without rate or delay"
+	case tc.Probe().Netem && unfit(&plan.Hop{Link: rest}, r.Spec, r.Dilation) == nil:
+		c.Netem, c.Alone, c.Why = true, !crafted,
+			"injector (eBPF) in the kernel, and tc-netem of kernel "+tc.Probe().Kernel+" behind it"
+	case !steady(rest):
+		return Choice{}, fmt.Errorf("netns: --link ebpf: without netem the relay is before the injector, and has "+
+			"no jitter, reorder, duplicate or corrupt there; leave --link out: %w", bench.ErrUnsupported)
+	default:
+		c.Why = "injector (eBPF) in the kernel, behind the relay, which does rate, queue and delay"
+	}
+	return c, nil
+}
+
+// beyondInjector says why the injector, with nothing but netem behind it, does not do what is beyond netem; empty when
+// it does.
+func (r *Request) beyondInjector() string {
+	if without := r.beyondScript(); without != "" {
+		return "it has no " + without
+	}
+	if len(r.Hop.Injections(r.Spec)) > 0 {
+		return "it has no crafted packets"
+	}
+	return injector.Probe().Reason
+}
+
+// beyondScript names what the Spec asks for that the injector never has; empty when it has all.
+func (r *Request) beyondScript() string {
+	list := injector.Beyond(r.Hop.Faults, r.Hop.Link.AB.Loss, r.Hop.Link.BA.Loss)
+	if r.OverIP && len(r.Hop.Faults) > 0 {
+		list = append(list, "faults on packets that are no RoCEv2")
+	}
+	return strings.Join(list, " and ")
+}
+
+// lossless divides a link into its losses and the rest.
+func lossless(d spec.Duplex) (losses, rest spec.Duplex) {
+	losses = spec.Duplex{AB: spec.Link{Queue: 1, Loss: d.AB.Loss}, BA: spec.Link{Queue: 1, Loss: d.BA.Loss}}
+	d.AB.Loss, d.BA.Loss = spec.Loss{}, spec.Loss{}
+	return losses, d
+}
+
+// bare reports whether a link does nothing to a packet.
+func bare(d spec.Duplex) bool {
+	d.AB.Queue, d.BA.Queue = 0, 0
+	d.AB.Port, d.BA.Port = 0, 0 // the endpoints' ports are real
+	return d == spec.Duplex{}
+}
+
+// steady reports whether a link leaves the order, the number and the bytes of packets as they are.
+func steady(d spec.Duplex) bool {
+	for _, l := range []spec.Link{d.AB, d.BA} {
+		if l.Jitter != 0 || l.Reorder != 0 || l.Duplicate != 0 || l.Corrupt != 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // beyondNetem names what happens on a hop that netem cannot do and a relay before it can.

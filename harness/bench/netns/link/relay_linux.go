@@ -25,8 +25,9 @@ type relayStage struct {
 	site   *Site
 	hop    *plan.Hop
 	forged []merge.Forgery
-	does   spec.Duplex // beside the faults of the hop
-	qdisc  bool        // netem acts behind it
+	does   spec.Duplex
+	faults []fault.Fault
+	behind bool // netem or the injector acts behind it
 	child  *child.Child
 	remote *relay.Remote
 	log    *os.File   // what became of each frame
@@ -93,8 +94,8 @@ func (l *relayStage) setup(log string) (relay.Setup, error) {
 	if err != nil {
 		return relay.Setup{}, fmt.Errorf("netns: relay: %w", err)
 	}
-	setup := relay.Setup{Timebase: l.site.Base, A: l.site.Ports[trace.A], B: l.site.Ports[trace.B], Qdisc: l.qdisc,
-		Link: l.does, Faults: l.hop.Faults,
+	setup := relay.Setup{Timebase: l.site.Base, A: l.site.Ports[trace.A], B: l.site.Ports[trace.B], Qdisc: l.behind,
+		Link: l.does, Faults: l.faults,
 		SeedAB: l.hop.Seeds[trace.A], SeedBA: l.hop.Seeds[trace.B],
 		Dialect: dialect, Foreign: relay.Drop, Log: log, Realtime: true}
 	for _, f := range l.forged {
@@ -151,7 +152,7 @@ func (l *relayStage) fates() ([]merge.LinkFate, error) {
 	out := []merge.LinkFate{} // not nil: there is a log
 	err = l.each(func(r *relay.Record) {
 		if eventful[r.In] {
-			out = append(out, fateOf(r, l.epoch, l.qdisc))
+			out = append(out, fateOf(r, l.epoch, l.behind))
 		}
 	})
 	return out, err

@@ -24,11 +24,20 @@ type stage interface {
 type Report struct {
 	LateP99  vtime.Duration // departures behind their time; 0 for netem, which does not say
 	LateMax  vtime.Duration
-	Overflow uint64    // packets for which the bench, not the emulated queue, had no room
-	Exact    bool      // the link counts its losses exactly
-	Lost     [2]uint64 // those of the loss process, by sender
-	Made     [2]uint64 // crafted packets, by the sender whose they seem to be
-	Damaged  [2]uint64 // packets that it delivered with a flipped bit, whether by a script or at random
-	Copied   [2]uint64 // extra copies that it made
-	Underway bool      // it still holds packets, so that not all of these have arrived
+	Overflow uint64     // packets for which the bench, not the emulated queue, had no room
+	Exact    bool       // the link counts its losses exactly
+	Lost     [2]uint64  // those of the loss process, by sender
+	Made     [2]uint64  // crafted packets, by the sender whose they seem to be
+	Damaged  [2]uint64  // packets that it delivered with a flipped bit, whether by a script or at random
+	Copied   [2]uint64  // extra copies that it made
+	Underway bool       // it still holds packets, so that not all of these have arrived
+	Tallies  [2][]Tally // what else it counts, by sender
+}
+
+// Tally is something that a link counts exactly, to be held against what the taps have seen.
+type Tally struct {
+	What    string
+	Cause   string  // of the records that the taps have of it; empty is all packets that the side sent
+	Decided uint64  // by the link
+	Done    *uint64 // what it did of that, where the link itself is the only witness
 }

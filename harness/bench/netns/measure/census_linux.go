@@ -21,10 +21,11 @@ type Census struct {
 type pathCount struct {
 	losses  certify.Losses
 	changes certify.Changes
-	damaged uint64 // packets that arrived with a flipped bit, of a script's too
-	copies  uint64 // of a script's too
-	unknown uint64 // packets whose fate the taps cannot tell
-	made    uint64 // packets that nobody sent
+	damaged uint64            // packets that arrived with a flipped bit, of a script's too
+	copies  uint64            // of a script's too
+	unknown uint64            // packets whose fate the taps cannot tell
+	made    uint64            // packets that nobody sent
+	causes  map[string]uint64 // packets by who changed their fate, those aside to which nothing happened
 	frames  uint64
 	first   vtime.Time
 	inRun   bool       // the packet before was lost
@@ -37,6 +38,9 @@ func (c *Census) Packet(r *trace.Record) {
 	p := &c.paths[r.From]
 	p.frames++
 	scripted := strings.HasSuffix(r.Cause, "]")
+	if scripted && !r.Copy {
+		p.caused(r.Cause)
+	}
 	switch {
 	case r.Copy:
 		p.copies++
@@ -63,6 +67,26 @@ func (c *Census) Packet(r *trace.Record) {
 		return
 	}
 	p.count(r, scripted)
+}
+
+// caused counts what a script did to a packet.
+func (p *pathCount) caused(cause string) {
+	if p.causes == nil {
+		p.causes = map[string]uint64{}
+	}
+	p.causes[cause]++
+}
+
+// tally is what the taps have seen of something that the link counts.
+func (p *pathCount) tally(t link.Tally) certify.Tally {
+	out := certify.Tally{What: t.What, Decided: t.Decided, Seen: p.frames - p.copies - p.made}
+	switch {
+	case t.Done != nil:
+		out.Seen = *t.Done
+	case t.Cause != "":
+		out.Seen = p.causes[t.Cause]
+	}
+	return out
 }
 
 // count takes a packet that only the random processes of the link have touched.
@@ -121,6 +145,9 @@ func (c *Census) Measured(h *plan.Hop, r *link.Report, dropped [2]uint64) []cert
 		if r.Exact && !r.Underway {
 			m.Tallies = []certify.Tally{{What: "corruptions", Decided: r.Damaged[side], Seen: p.damaged},
 				{What: "copies", Decided: r.Copied[side], Seen: p.copies}}
+		}
+		for _, t := range r.Tallies[side] {
+			m.Tallies = append(m.Tallies, p.tally(t))
 		}
 	}
 	return out

@@ -44,6 +44,7 @@ func TestCensus(t *testing.T) {
 		losses:  certify.Losses{Sent: 10, Lost: 2, Runs: 1, Over: 140 * us},
 		changes: certify.Changes{Delivered: 7, Reordered: 1, Duplicated: 1, Corrupted: 1},
 		damaged: 2, copies: 2, unknown: 1, made: 1, frames: 15,
+		causes: map[string]uint64{"drop[0]": 1, "delay[0]": 1, "corrupt[1]": 1},
 	}
 	got := c.paths[trace.A]
 	got.first, got.inRun, got.newest, got.seen = 0, false, 0, false

@@ -1,0 +1,182 @@
+package link
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/plan"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/wire"
+	"github.com/rdma-gauntlet/gauntlet/harness/merge"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/netem/channel"
+	"github.com/rdma-gauntlet/gauntlet/netem/fault"
+	"github.com/rdma-gauntlet/gauntlet/netem/injector"
+	"github.com/rdma-gauntlet/gauntlet/netem/spec"
+)
+
+// injectorStage plays the faults and the losses of a hop in the kernel, where frames leave the two ports of a link:
+// before the qdisc there, and behind a relay.
+type injectorStage struct {
+	site     *Site
+	hop      *plan.Hop
+	does     spec.Duplex // the losses
+	every    bool        // all that the ends send comes by here
+	before   bool        // netem acts behind it
+	injector *injector.Injector
+	log      *os.File // what became of each frame
+	acted    bool     // the injector is attached, or was
+	epoch    vtime.Time
+}
+
+// open loads the programs, so that what the kernel has against them is known before anything starts.
+func (l *injectorStage) open() (err error) {
+	if l.log, _, err = l.site.Scratch("faults"); err != nil {
+		return err
+	}
+	l.injector, err = injector.Open(injector.Config{Namespace: l.site.Namespace,
+		Devices: [2]string{l.site.Ports[trace.B], l.site.Ports[trace.A]}, Link: l.does, Faults: l.hop.Faults,
+		Seeds:   l.hop.Seeds,
+		Dialect: wire.Dialect(l.site.Spec), Log: l.log})
+	return err
+}
+
+func (l *injectorStage) close() error {
+	if l.injector == nil {
+		return nil
+	}
+	return l.injector.Close()
+}
+
+func (l *injectorStage) quiet() error {
+	if !l.acted {
+		return nil
+	}
+	return l.injector.Detach()
+}
+
+func (l *injectorStage) loud(epoch vtime.Time) error {
+	if l.acted {
+		return errors.New("netns: injector: it has acted before, and starts only once")
+	}
+	l.acted, l.epoch = true, epoch
+	if err := l.injector.Attach(); err != nil {
+		return err
+	}
+	counters, err := l.injector.Counters()
+	if err == nil {
+		l.site.Fact(l.hop.Named("injector"), counters[trace.A].Attached)
+	}
+	return err
+}
+
+func (l *injectorStage) busy() (bool, error) { return false, nil }
+
+func (l *injectorStage) ended() <-chan struct{} { return nil }
+
+func (l *injectorStage) death() error { return nil }
+
+func (l *injectorStage) report() (Report, error) {
+	r := Report{Exact: true}
+	counters, err := l.injector.Counters()
+	for side, c := range counters {
+		r.Lost[side], r.Copied[side] = c.Lost, c.Copies
+		r.Overflow += c.Missed + c.Unread
+		r.Tallies[side] = []Tally{{What: "draws of losses", Decided: c.Asked, Done: &c.Drawn}}
+		if l.every {
+			r.Tallies[side] = append(r.Tallies[side], Tally{What: "frames", Decided: c.Frames})
+		}
+		for i, f := range l.hop.Faults {
+			if f.From == wire.FaultSide(trace.Side(side)) {
+				cause := causeOf(f.Action, i)
+				r.Tallies[side] = append(r.Tallies[side], Tally{What: cause, Cause: cause, Decided: c.ByFault[i]})
+			}
+		}
+	}
+	return r, err
+}
+
+// causeOf is how a trace names a fault of a script.
+func causeOf(a fault.Action, index int) string {
+	kind := map[fault.Action]channel.Kind{fault.Drop: channel.DroppedByFault,
+		fault.Duplicate: channel.DuplicatedByFault,
+		fault.Mark:      channel.MarkedByFault}[a]
+	return channel.Cause{Kind: kind, Fault: index}.String()
+}
+
+// fates ends the injector and reads its log, twice, as that of a relay is read: what it says of the frames to which
+// something happened, and of all that look the same.
+func (l *injectorStage) fates() ([]merge.LinkFate, error) {
+	if err := l.injector.Detach(); err != nil {
+		return nil, err
+	}
+	eventful := map[uint64]uint64{} // fingerprint of the whole, by that of the head
+	err := l.each(func(r *injector.Record) {
+		if r.Cause.Kind != channel.None {
+			eventful[lookOf(r)] = roce.Fingerprint(r.Frame)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := []merge.LinkFate{} // not nil: there is a log
+	err = l.each(func(r *injector.Record) {
+		if whole, ok := eventful[lookOf(r)]; ok {
+			out = append(out, l.fateOf(r, whole))
+		}
+	})
+	return out, err
+}
+
+// each calls f with what the log says of every frame of the run.
+func (l *injectorStage) each(f func(*injector.Record)) error {
+	if _, err := l.log.Seek(0, io.SeekStart); err != nil {
+		return fmt.Errorf("netns: injector: %w", err)
+	}
+	return injector.ReadLog(l.log, func(r *injector.Record) error {
+		if l.site.Base.Time(r.At) >= l.epoch {
+			f(r)
+		}
+		return nil
+	})
+}
+
+// lookOf is what a frame looks like in the log, of which it has the head and the checksum at the end: two frames with
+// one look have the same bytes.
+func lookOf(r *injector.Record) uint64 {
+	b := append(make([]byte, 0, injector.Head+8), r.Frame[:min(len(r.Frame), injector.Head)]...)
+	b = append(b, r.Tail[:]...)
+	return roce.Fingerprint(binary.BigEndian.AppendUint32(b, uint32(r.Length)))
+}
+
+// early is how much before its time in the log a frame may arrive, by the clock of a tap.
+const early = 20 * vtime.Microsecond
+
+// fateOf is the entry of a frame for the merger; whole is the fingerprint of its bytes.
+func (l *injectorStage) fateOf(r *injector.Record, whole uint64) merge.LinkFate {
+	at := l.site.Base.Time(r.At) - l.epoch
+	f := merge.LinkFate{At: at, Fate: trace.Delivered, Copies: r.Copies, Cause: r.Cause.String()}
+	if r.From == fault.B {
+		f.From = trace.B
+	}
+	f.Key = merge.KeyOf(whole, f.From)
+	if r.Lost() {
+		f.Fate = trace.Dropped
+		return f
+	}
+	if r.Marked {
+		frame := append([]byte(nil), r.Frame...)
+		wire.Alter(frame, &channel.Verdict{Mark: true})
+		if out := merge.KeyOf(roce.Fingerprint(frame), f.From); out != f.Key {
+			f.Out = out
+		}
+	}
+	if f.Due = at.Add(-early); l.before {
+		f.Left = at
+	}
+	return f
+}
