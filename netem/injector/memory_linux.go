@@ -54,13 +54,13 @@ const Head = headLen
 type memory struct {
 	state   *ebpf.Map // counters and the table of kinds
 	fates   *ebpf.Map // of the frames to come, a bit each; nil when no process loses any
-	log     *ebpf.Map
-	scratch *ebpf.Map // where a record is put together, of each processor
+	log     *ebpf.Map // nil when nobody wants it
+	scratch *ebpf.Map // where a record is put together, of each processor; nil likewise
 	tally   *ebpf.Map // transmissions of a packet; nil when no fault asks
 }
 
 // newMemory makes the maps.
-func newMemory(d *Dialect, lossy, counted bool) (m *memory, err error) {
+func newMemory(d *Dialect, lossy, counted, logged bool) (m *memory, err error) {
 	m = &memory{}
 	make := func(at **ebpf.Map, spec ebpf.MapSpec) {
 		if err == nil {
@@ -71,9 +71,11 @@ func newMemory(d *Dialect, lossy, counted bool) (m *memory, err error) {
 	const onDemand = 1     // BPF_F_NO_PREALLOC
 	make(&m.state, ebpf.MapSpec{Name: "gauntlet_state", Type: ebpf.Array, KeySize: 4, ValueSize: stateLen,
 		MaxEntries: 1, Flags: shared})
-	make(&m.log, ebpf.MapSpec{Name: "gauntlet_log", Type: ebpf.RingBuf, MaxEntries: logLen})
-	make(&m.scratch, ebpf.MapSpec{Name: "gauntlet_work", Type: ebpf.PerCPUArray, KeySize: 4, ValueSize: scratchLen,
-		MaxEntries: 1})
+	if logged {
+		make(&m.log, ebpf.MapSpec{Name: "gauntlet_log", Type: ebpf.RingBuf, MaxEntries: logLen})
+		make(&m.scratch, ebpf.MapSpec{Name: "gauntlet_work", Type: ebpf.PerCPUArray, KeySize: 4, ValueSize: scratchLen,
+			MaxEntries: 1})
+	}
 	if lossy {
 		make(&m.fates, ebpf.MapSpec{Name: "gauntlet_fates", Type: ebpf.Array, KeySize: 4, ValueSize: 2 * ringLen,
 			MaxEntries: 1, Flags: shared})

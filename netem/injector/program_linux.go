@@ -146,7 +146,9 @@ func (w *writer) program() asm.Instructions {
 		}
 	}
 	w.settle()
-	w.record()
+	if w.memory.log != nil {
+		w.record()
+	}
 	w.act()
 	return w.code
 }

@@ -1,0 +1,261 @@
+//go:build netns
+
+package injector_test
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/topology"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/wire"
+	"github.com/rdma-gauntlet/gauntlet/harness/drive"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/netem/channel"
+	"github.com/rdma-gauntlet/gauntlet/netem/injector"
+)
+
+// scripts are what both must do alike, on a link that loses packets as well.
+var scripts = map[string][]string{
+	"drops": {"drop A psn=+7 tx=1", "drop A psn=+7 tx=2", "drop A qp=1 psn=+20..+29 tx=1",
+		"drop B type=ACK nth=3 count=4",
+		"drop A type=WRITE_LAST nth=2"},
+	"copies and marks": {"dup A psn=+3 copies=2", "dup B type=ACK nth=5", "mark A count=40", "mark A qp=2 psn=+9 tx=2",
+		"drop A psn=+11"},
+	"losses": {"loss A>B gemodel p=0.02 r=0.3", "loss B>A random p=5%", "drop A qp=0 psn=+2..+4 tx=1"},
+	"bursts": {"loss A>B burst p=0.01 len=5 h=0.8", "mark A type=DATA count=*"},
+}
+
+// traffic is what the sides of a run send, here always the same: three QPs, and every packet from the tenth on once
+// more, as after a loss. B acknowledges.
+func traffic(s *scenario.Spec, from trace.Side) (frames [][]byte) {
+	for n := range 1200 {
+		psn, qp := n/3, n%3
+		if psn%20 >= 10 {
+			psn -= 10
+		}
+		p := roce.Packet{}
+		p.Opcode, p.PKey = roce.WriteMiddle, roce.DefaultPKey
+		switch {
+		case from == trace.B:
+			p.Opcode, p.AETH.Syndrome, p.AETH.MSN = roce.Acknowledge, roce.SyndromeACK, 1
+		case psn%5 == 4:
+			p.Opcode = roce.WriteLast
+		}
+		if from == trace.A {
+			p.Payload, p.Len = bytes.Repeat([]byte{byte(psn)}, 256), 256
+		}
+		p.DestQP = s.Ends(0)[from.Other()].QPN + uint32(qp)
+		p.PSN = s.QP[trace.A].SendPSN.Add(psn)
+		var f roce.Frame
+		drive.Frame(&f, from, qp, &p)
+		frames = append(frames, f.AppendTo(nil))
+	}
+	return frames
+}
+
+// predict is what arrives of frames by package channel, which the simulator uses too.
+func (m *model) predict(from trace.Side, frames [][]byte) (got [][]byte) {
+	for _, f := range frames {
+		v := m.judge(from, f)
+		if v.Fate == channel.Lost {
+			continue
+		}
+		f = bytes.Clone(f)
+		wire.Alter(f, v)
+		for range 1 + v.Copies {
+			got = append(got, f)
+		}
+	}
+	return got
+}
+
+// Injector, relay and channel do the same to every packet: the same arrive, with the same bytes, in the same order.
+func TestFatesAreThoseOfTheRelay(t *testing.T) {
+	for name, script := range scripts {
+		t.Run(name, func(t *testing.T) {
+			s := scenario.Default()
+			for _, l := range append([]string{"qp count=3", "seed 11", "load write msg=1KiB count=1"}, script...) {
+				if err := s.Line(l); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var log bytes.Buffer
+			kernel, user, m := newRig(t, true), newRig(t, false), newModel(t, s)
+			i := kernel.inject(t, s, &log)
+			user.relay(t, s)
+			for _, side := range []trace.Side{trace.A, trace.B} {
+				frames := traffic(s, side)
+				want := m.predict(side, frames)
+				same(t, "injector", side, kernel.cross(t, side, frames), want)
+				same(t, "relay", side, user.cross(t, side, frames), want)
+			}
+			if err := i.Detach(); err != nil {
+				t.Fatal(err)
+			}
+			accounts(t, s, i, &log, m)
+		})
+	}
+}
+
+// same compares what arrived, packet by packet.
+func same(t *testing.T, who string, from trace.Side, got, want [][]byte) {
+	t.Helper()
+	if len(want) == 1200 {
+		t.Logf("%s: nothing happens to what %s sends", who, from)
+	}
+	for n := range min(len(got), len(want)) {
+		if !bytes.Equal(got[n], want[n]) {
+			t.Fatalf("%s, from %s: packet %d that arrives is\n%x, want\n%x", who, from, n, got[n], want[n])
+		}
+	}
+	if len(got) != len(want) {
+		t.Fatalf("%s, from %s: %d packets arrive, want %d", who, from, len(got), len(want))
+	}
+}
+
+// accounts holds counters and log of the injector against what package channel did.
+func accounts(t *testing.T, s *scenario.Spec, i *injector.Injector, log *bytes.Buffer, m *model) {
+	t.Helper()
+	counters, err := i.Counters()
+	if err != nil {
+		t.Fatal(err)
+	}
+	logged := [2]struct{ frames, lost, dropped, copies uint64 }{}
+	err = injector.ReadLog(log, func(r *injector.Record) error {
+		l := &logged[0]
+		if r.From == "B" {
+			l = &logged[1]
+		}
+		if r.Number != l.frames {
+			return fmt.Errorf("frame %d of %s comes in place of %d", r.Number, r.From, l.frames)
+		}
+		l.frames++
+		l.copies += uint64(r.Copies)
+		switch r.Cause.Kind {
+		case channel.Loss:
+			l.lost++
+		case channel.DroppedByFault:
+			l.dropped++
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for side, c := range counters {
+		want := m.channels[side].Counters()
+		if c.Frames != want.Offered || c.Lost != want.Lost || c.Dropped != want.Dropped || c.Copies != want.Copies ||
+			c.Missed != 0 || c.Unread != 0 || c.Drawn != c.Asked {
+			t.Errorf("side %d counts %+v, want %+v", side, c, want)
+		}
+		if l := logged[side]; l.frames != c.Frames || l.lost != c.Lost || l.dropped != c.Dropped ||
+			l.copies != c.Copies {
+			t.Errorf("side %d logs %+v, and counts %+v", side, l, c)
+		}
+	}
+	for n := range s.Faults {
+		if got := counters[0].ByFault[n] + counters[1].ByFault[n]; got > uint64(m.set.Fired(n)) {
+			t.Errorf("fault %d was the cause %d times, and fired %d times", n, got, m.set.Fired(n))
+		}
+	}
+}
+
+// Nothing stays of an injector whose process is killed: neither on the devices nor in the kernel's lists.
+func TestKilledInjectorLeavesNothing(t *testing.T) {
+	r := newRig(t, true)
+	if support := injector.Probe(); !support.OK {
+		t.Skip(support.Reason)
+	}
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Env, cmd.Stderr = append(os.Environ(), role+"=holder"), os.Stderr
+	cmd.ExtraFiles = []*os.File{os.NewFile(uintptr(r.top.M.Fd()), "namespace")}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if said, err := bufio.NewReader(out).ReadString('\n'); said != "attached\n" {
+		t.Fatalf("%q %v", said, err)
+	}
+	before := loaded(t)
+	if at := attached(t, r); at != 2 {
+		t.Errorf("%d programs on the ports, want 2", at)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	for until := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+		at, left := attached(t, r), 0
+		after := loaded(t)
+		for id := range before {
+			if after[id] {
+				left++
+			}
+		}
+		if at == 0 && left == 0 {
+			return
+		}
+		if time.Now().After(until) {
+			t.Fatalf("%d programs are still on the ports, %d of %d in the kernel", at, left, len(before))
+		}
+	}
+}
+
+// attached counts the programs where frames leave the ports.
+func attached(t *testing.T, r *rig) (n int) {
+	t.Helper()
+	err := r.top.M.Do(func() error {
+		for _, port := range []string{topology.PortA, topology.PortB} {
+			l, err := r.top.M.Links.LinkByName(port)
+			if err != nil {
+				return err
+			}
+			found, err := link.QueryPrograms(link.QueryOptions{Target: l.Attrs().Index, Attach: ebpf.AttachTCXEgress})
+			if err != nil {
+				return err
+			}
+			n += len(found.Programs)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Skipf("no list of programs: %v", err)
+	}
+	return n
+}
+
+// loaded lists the programs of injectors, by the kernel's numbers.
+func loaded(t *testing.T) map[ebpf.ProgramID]bool {
+	t.Helper()
+	list := map[ebpf.ProgramID]bool{}
+	for id, err := ebpf.ProgramGetNextID(0); err == nil; id, err = ebpf.ProgramGetNextID(id) {
+		p, err := ebpf.NewProgramFromID(id)
+		if err != nil {
+			continue // it has just gone
+		}
+		if info, err := p.Info(); err == nil && strings.HasPrefix(info.Name, "gauntlet_") {
+			list[id] = true
+		}
+		_ = p.Close()
+	}
+	return list
+}
