@@ -12,6 +12,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/lab"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/topology"
 	"github.com/rdma-gauntlet/gauntlet/netem/certify"
+	"github.com/rdma-gauntlet/gauntlet/netem/injector"
 	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
 	"github.com/rdma-gauntlet/gauntlet/netem/tc"
 )
@@ -35,7 +36,17 @@ func network() []Finding {
 		link.State, link.Found = "limited", link.Found+"; "+s.Reason
 		link.Remedy = "use --link relay for losses that repeat"
 	}
-	return append(out, link, timers())
+	return append(out, link, injects(injector.Probe()), timers())
+}
+
+// injects says whether faults and losses can be played in the kernel.
+func injects(s injector.Support) Finding {
+	if s.OK {
+		return Finding{Name: "injector", State: "ok",
+			Found: "faults and losses in the kernel (eBPF, " + s.Hook + "): --link ebpf, and by itself before netem"}
+	}
+	return Finding{Name: "injector", State: "limited", Found: "no faults and losses in the kernel: " + s.Reason,
+		Remedy: "the relay does them; the injector needs CAP_BPF and CAP_NET_ADMIN, and Linux 5.12"}
 }
 
 // timers says whether the clockwork of this machine is good enough for a link in real time.
