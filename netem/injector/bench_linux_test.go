@@ -6,10 +6,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/topology"
 	"github.com/rdma-gauntlet/gauntlet/harness/drive"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
 )
 
 // full is a full packet from A: WRITE_MIDDLE of 1024 bytes, so many after the first PSN.
@@ -67,4 +70,66 @@ func many(pattern string, n int) (list []string) {
 		list = append(list, fmt.Sprintf(pattern, 10*(i+1)))
 	}
 	return list
+}
+
+// How many full packets a second come over a link that loses one in 10 000 of them, where it can: a veth pair alone, two
+// of them with a bridge between, the injector at that, with its log and without, and the relay. A window of packets is
+// on its way at a time.
+func BenchmarkLink(b *testing.B) {
+	s := scenario.Default()
+	for _, l := range []string{"loss A>B random p=1e-4", "load write msg=1KiB count=1"} {
+		if err := s.Line(l); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		name   string
+		bridge bool
+		link   func(*rig)
+	}{
+		{"veth", false, func(r *rig) { r.ends[trace.B] = r.port(b, r.top.M, topology.PortA) }},
+		{"bridge", true, func(*rig) {}},
+		{"injector without log", true, func(r *rig) { r.inject(b, s, nil) }},
+		{"injector", true, func(r *rig) { r.inject(b, s, io.Discard) }},
+		{"relay", false, func(r *rig) { r.relay(b, s) }},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			r := newRig(b, c.bridge)
+			c.link(r)
+			r.pump(b, full(s, 1))
+		})
+	}
+}
+
+// pump sends a frame b.N times from A, some at a time, and has so many on their way at most.
+func (r *rig) pump(b *testing.B, frame []byte) {
+	b.Helper()
+	const some, window = 32, 512
+	batch := make([][]byte, some)
+	for i := range batch {
+		batch[i] = frame
+	}
+	waiter := packetio.NewWaiter(r.clock, r.ends[trace.B].Fd())
+	b.ResetTimer()
+	for sent, come, last := 0, 0, r.clock.Now(); come < b.N; {
+		if sent < b.N && sent-come < window {
+			n, err := r.ends[trace.A].Send(batch[:min(some, b.N-sent)])
+			if err != nil {
+				b.Fatal(err)
+			}
+			sent += n
+		} else if err := waiter.Wait(r.clock.Now().Add(vtime.Millisecond)); err != nil {
+			b.Fatal(err)
+		}
+		got, err := r.ends[trace.B].Receive()
+		if err != nil {
+			b.Fatal(err)
+		}
+		if come += len(got); len(got) > 0 {
+			last = r.clock.Now()
+		} else if r.clock.Now().Sub(last) > 20*vtime.Millisecond { // what is not there yet is lost
+			come, last = sent, r.clock.Now()
+		}
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "packets/s")
 }

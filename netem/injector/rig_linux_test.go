@@ -104,6 +104,17 @@ func newRig(tb testing.TB, bridge bool) *rig {
 	return r
 }
 
+// port opens a device of a namespace.
+func (r *rig) port(tb testing.TB, in *topology.Namespace, device string) *packetio.Port {
+	tb.Helper()
+	p, err := in.Open(device, r.clock, packetio.Options{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { p.Close() })
+	return p
+}
+
 // relay starts a relay on a link with the losses and faults of a Spec.
 func (r *rig) relay(tb testing.TB, s *scenario.Spec) {
 	tb.Helper()
