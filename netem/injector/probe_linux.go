@@ -47,9 +47,10 @@ func try() Support {
 	}
 	defer unix.Close(ns)
 	i, err := Open(everything(ns))
+	var h hook
 	if err == nil {
 		defer i.Close()
-		err = i.Attach()
+		h, err = attach(ns, "lo", i.programs[0])
 	}
 	switch {
 	case errors.Is(err, unix.EPERM):
@@ -57,7 +58,8 @@ func try() Support {
 	case err != nil:
 		return Support{Reason: err.Error()}
 	}
-	return Support{OK: true, Hook: i.hooks[0].kind}
+	_ = h.close() // the namespace goes anyhow
+	return Support{OK: true, Hook: h.kind}
 }
 
 // everything asks for all that an injector does.

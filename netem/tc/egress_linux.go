@@ -27,7 +27,7 @@ func AddEgress(namespace int, device string, program int, name string) (remove f
 			Parent: netlink.HANDLE_CLSACT}}
 	if err := h.QdiscAdd(act); err != nil {
 		h.Close()
-		return nil, fmt.Errorf("tc: clsact on %s: %w", device, err)
+		return nil, fmt.Errorf("tc: clsact on %s: %w", device, lacking(err, "sch_ingress"))
 	}
 	remove = func() error {
 		defer h.Close()
@@ -40,7 +40,15 @@ func AddEgress(namespace int, device string, program int, name string) (remove f
 		FilterAttrs: netlink.FilterAttrs{LinkIndex: index,
 			Parent: netlink.HANDLE_MIN_EGRESS, Handle: 1, Priority: 1, Protocol: unix.ETH_P_ALL}}
 	if err := h.FilterAdd(filter); err != nil {
-		return nil, errors.Join(fmt.Errorf("tc: program on %s: %w", device, err), remove())
+		return nil, errors.Join(fmt.Errorf("tc: program on %s: %w", device, lacking(err, "cls_bpf")), remove())
 	}
 	return remove, nil
+}
+
+// lacking names the module without which the kernel does not know what it is asked for.
+func lacking(err error, module string) error {
+	if errors.Is(err, unix.ENOENT) {
+		return fmt.Errorf("the kernel has no %s (%w): %w", module, err, ErrUnsupported)
+	}
+	return err
 }
