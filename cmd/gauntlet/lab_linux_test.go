@@ -219,6 +219,32 @@ func TestDeterministicRunRepeats(t *testing.T) {
 	}
 }
 
+// With netem in the kernel, faults and losses are the injector's by choice, no relay is in the path, and the
+// certificate has what the injector counted.
+func TestFaultsBeforeRealNetem(t *testing.T) {
+	needLab(t)
+	o := gauntlet(t, t.TempDir(), "run", "--impl", "gbn", "--bench", "lab", "--deterministic", "--rate", "20M", "--rtt",
+		"20ms", "--loss", "1e-2", "--msg", "16KiB", "--count", "40", "--seed", "7", "--fault", "drop A psn=+5 tx=1",
+		"--fault", "dup A psn=+9", "--fault", "mark A psn=+20 tx=1", "--json", "--out", "r")
+	r := o.result(t)
+	notes := strings.Join(r.Notes, " ")
+	if r.Status != "PASS" || !strings.Contains(notes, "behind the injector (eBPF), which does the scripted faults") {
+		t.Fatalf("%s %s, %s, %s", r.Status, r.Reason, notes, o.stderr)
+	}
+	counted := map[string]string{}
+	for _, i := range r.Certificates[1].Items {
+		counted[i.Name] = i.Got
+	}
+	for _, name := range []string{"A>B drop[0] seen", "A>B dup[1] seen", "A>B mark[2] seen"} {
+		if counted[name] != "1" {
+			t.Errorf("%s: %q", name, counted[name])
+		}
+	}
+	if counted["A>B frames seen"] == "" || counted["A>B draws of losses seen"] == "0" {
+		t.Errorf("counted %v", counted)
+	}
+}
+
 // Cells of the lab bench are runs of one guest, over the kernel's netem: losses and jitter are its own.
 func TestMatrixNetem(t *testing.T) {
 	needLab(t)

@@ -48,9 +48,6 @@ func BenchmarkProgram(b *testing.B) {
 			}
 			i := open(b, s, c.log)
 			defer i.Close()
-			if err := i.Feed(); err != nil {
-				b.Fatal(err)
-			}
 			frame, took := full(s, 1), time.Duration(0)
 			for b.Loop() {
 				_, each, err := i.Programs()[trace.A].Benchmark(frame, 10000, func() {})
@@ -72,9 +69,9 @@ func many(pattern string, n int) (list []string) {
 	return list
 }
 
-// How many full packets a second come over a link that loses one in 10 000 of them, where it can: a veth pair alone, two
-// of them with a bridge between, the injector at that, with its log and without, and the relay. A window of packets is
-// on its way at a time.
+// How many full packets a second come over a link that loses one in 10 000 of them, where it can: a veth pair alone,
+// two of them with a bridge between, the injector at that, with its log and without, and the relay. A window of packets
+// is on its way at a time.
 func BenchmarkLink(b *testing.B) {
 	s := scenario.Default()
 	for _, l := range []string{"loss A>B random p=1e-4", "load write msg=1KiB count=1"} {

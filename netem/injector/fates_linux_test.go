@@ -182,9 +182,6 @@ func TestFatesAreThoseOfTheChannel(t *testing.T) {
 		var log bytes.Buffer
 		i := open(t, s, &log)
 		defer i.Close()
-		if err := i.Feed(); err != nil {
-			rt.Fatal(err)
-		}
 		m := newModel(t, s)
 		for n := range 60 {
 			from := trace.Side(rapid.IntRange(0, 1).Draw(rt, "from"))

@@ -58,7 +58,7 @@ type Counters struct {
 	Attached string   // how the program hangs on the device
 }
 
-// Open loads the programs. They act from Attach on. The caller closes the Injector.
+// Open loads the programs and draws the first fates. The programs act from Attach on. The caller closes the Injector.
 func Open(c Config) (*Injector, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
@@ -101,28 +101,10 @@ func (i *Injector) load() (err error) {
 	if i.memory, err = newMemory(&c.Dialect, lossy[0] || lossy[1], counted, c.Log != nil); err != nil {
 		return err
 	}
-	for side, name := range []fault.Side{fault.A, fault.B} {
-		index, err := deviceIndex(c.Namespace, c.Devices[side])
-		if err != nil {
+	for side := range lossy {
+		if err := i.loadSide(side, lossy[side]); err != nil {
 			return err
 		}
-		w := writer{side: side, memory: i.memory, dialect: &c.Dialect, lossy: lossy[side], device: index}
-		for n, f := range c.Faults {
-			if f.From == name && c.Dialect.knows(f.Type) {
-				w.faults = append(w.faults, indexed{f, n})
-			}
-		}
-		if i.programs[side], err = insert(&w, "gauntlet_"+string('a'+rune(side))); err != nil {
-			return err
-		}
-		if !lossy[side] {
-			continue
-		}
-		p, err := channel.Losses(c.links()[side], c.Seeds[side])
-		if err != nil {
-			return err
-		}
-		i.feeders = append(i.feeders, &feeder{memory: i.memory, side: side, process: p})
 	}
 	if c.Log == nil {
 		return nil
@@ -130,6 +112,33 @@ func (i *Injector) load() (err error) {
 	i.log = bufio.NewWriterSize(c.Log, 1<<18)
 	i.reader, err = ringbuf.NewReader(i.memory.log)
 	return err
+}
+
+// loadSide makes the program for what a side sends, and draws the first fates if there are any: millions, for which
+// there is no time when the run has begun.
+func (i *Injector) loadSide(side int, lossy bool) error {
+	c := &i.config
+	index, err := deviceIndex(c.Namespace, c.Devices[side])
+	if err != nil {
+		return err
+	}
+	name := [2]fault.Side{fault.A, fault.B}[side]
+	w := writer{side: side, memory: i.memory, dialect: &c.Dialect, lossy: lossy, device: index}
+	for n, f := range c.Faults {
+		if f.From == name && c.Dialect.knows(f.Type) {
+			w.faults = append(w.faults, indexed{f, n})
+		}
+	}
+	if i.programs[side], err = insert(&w, "gauntlet_"+string('a'+rune(side))); err != nil || !lossy {
+		return err
+	}
+	p, err := channel.Losses(c.links()[side], c.Seeds[side])
+	if err != nil {
+		return err
+	}
+	f := &feeder{memory: i.memory, side: side, process: p}
+	i.feeders = append(i.feeders, f)
+	return f.feed()
 }
 
 // insert hands a program to the kernel. Its verifier's reason is the last line of a long text.
@@ -157,11 +166,6 @@ func reason(err error) error {
 
 // Attach lets the programs act on every frame that leaves the devices from now on.
 func (i *Injector) Attach() error {
-	for _, f := range i.feeders {
-		if err := f.feed(); err != nil {
-			return err
-		}
-	}
 	i.done.Go(i.serve)
 	for side, device := range i.config.Devices {
 		h, err := attach(i.config.Namespace, device, i.programs[side])
