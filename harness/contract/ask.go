@@ -17,12 +17,13 @@ var nowhere = Order{Op: OpSetup, Contract: Version, Side: "A", Device: "lo", MAC
 // NoSuch is the name of a parameter that no scheme has.
 const NoSuch = "gauntlet_no_such_parameter"
 
-// patience is how long a program may take to introduce itself, and to see that it is asked for something that it lacks.
+// patience bounds the time that a program takes to send its capabilities, and to refuse a parameter that it does not
+// have.
 const patience = 30 * time.Second
 
-// Ask hears what a program that has just been started can do, and asks it for a parameter that does not exist: what
-// accepts that would accept, and ignore, a parameter that matters. It is killed if it does not end by itself, and
-// nothing is left of it. The error ends with what it logged last.
+// Ask reads the capabilities of a program that has just been started, and sends it a parameter that does not exist: a
+// program that accepts this one would accept, and ignore, a parameter that matters. Ask kills a program that does not
+// end by itself, and returns when no process of it is left. The error ends with the last line of the program's log.
 func Ask(p *Program) (*Capabilities, error) {
 	caps, err := ask(p)
 	if err != nil {
@@ -40,7 +41,7 @@ func ask(p *Program) (*Capabilities, error) {
 	case err == nil:
 		request(p.Stdin, nowhere, Order{Op: OpParam, Name: NoSuch, Value: "1"}, Order{Op: OpPrepare})
 	case !errors.Is(err, errSilent): // which has ended, or is about to
-		// Nothing that it could say would help. A container engine kills one only while somebody hears what it says.
+		// No further report would help. A container engine kills a container only while its output is read.
 		killing.Go(func() { _ = p.Signal(os.Kill) })
 	}
 	// Its input stays open, so that it cannot mistake the end of the conversation for the reason to end.
@@ -62,10 +63,10 @@ func ask(p *Program) (*Capabilities, error) {
 	return caps, refused(ended)
 }
 
-// errSilent is the error of a program that closes its output before it has said a word.
+// errSilent is the error of a program that closes its output before its first line.
 var errSilent = errors.New("it said nothing; want capabilities as the first line")
 
-// introduce hears the first line.
+// introduce reads the first line, the capabilities.
 func introduce(d *Dialog) (*Capabilities, error) {
 	r, err := d.Next()
 	switch {
@@ -87,7 +88,7 @@ func request(in io.Writer, orders ...Order) {
 	}
 }
 
-// refused checks how a program ended that was asked for what does not exist.
+// refused checks the exit code of a program that was sent a parameter that does not exist: it must be Unsupported.
 func refused(ended error) error {
 	code, err := exitCode(ended)
 	if err != nil {

@@ -9,8 +9,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 )
 
-// Capabilities is what a program says of itself before anything is asked of it. What is not declared is not run, and
-// the rules that need it are NOT-APPLICABLE; what is declared is judged. Lists are words with a space between them.
+// Capabilities is the declaration of a program, its first line. An operation or feature that it does not declare is not
+// run, and the rules that need it are NOT-APPLICABLE; a declared one is judged. Lists are words with a space between
+// them.
 type Capabilities struct {
 	Contract int    `json:"contract"`
 	Program  string `json:"program"` // a short name for reports
@@ -25,15 +26,16 @@ type Capabilities struct {
 	Params     string `json:"params"`   // names of the parameters of its scheme
 	MaxQPs     int    `json:"max_qps"`
 
-	// Reports says what the program tells beside the wire. "cqe": posted, receive, completed and received lines.
-	// "memory": it answers verify. "file": it writes these, as a trace in NDJSON, to the file that setup names.
+	// Reports lists the reports that the program makes beside the packets on the wire. "cqe": posted, receive,
+	// completed and received lines. "memory": it answers verify. "file": it writes these reports, as a trace in NDJSON,
+	// to the file that setup names.
 	Reports string `json:"reports"`
 }
 
 // named reports whether s can be shown as a name.
 func named(s string) bool { return s != "" && len(s) <= quote.Name && quote.Clean(s) }
 
-// check finds what is wrong with the declaration.
+// check returns the first error of the declaration.
 func (c *Capabilities) check() error {
 	switch {
 	case c.Contract != Version:
@@ -88,7 +90,7 @@ func (c *Capabilities) Has(feature string) bool {
 	return slices.Contains(strings.Fields(c.Features), feature)
 }
 
-// Need is what a run asks of one side.
+// Need is the set of capabilities that a run requires of one side.
 type Need struct {
 	Operations []string // to request
 	Serves     []string // to answer
@@ -96,11 +98,11 @@ type Need struct {
 	QPs        int
 	Params     []string // parameters that are given, by name
 	Management bool     // connections are set up by messages of the communication manager
-	Turns      bool     // work depends on what comes, which work lines do not say
-	Flows      bool     // messages vary in size or arrive by the clock, which work lines do not say
+	Turns      bool     // work depends on messages received, which work lines cannot express
+	Flows      bool     // messages vary in size or arrive by the clock, which work lines cannot express
 }
 
-// Lacks names the first thing that the program does not declare, "" when it has all.
+// Lacks names the first capability in n that the program does not declare; "" when it declares all.
 func (c *Capabilities) Lacks(n Need) string {
 	for _, list := range []struct {
 		what, have string

@@ -7,27 +7,28 @@ import (
 	"io"
 )
 
-// Limits of what a program may say. A bench that met a flood would otherwise run out of memory, or of time.
+// Limits of a program's output. Without them a flood of reports would exhaust the memory or the time of the bench.
 const (
 	LineLimit  = 64 << 10 // bytes of a line
 	imageLimit = 64 << 20 // bytes of a line of a program that declares "memory"
 	lineCount  = 1 << 20  // lines of a run
 )
 
-// Dialog reads what a program says and holds it to the order of the contract. It is for one goroutine.
+// Dialog reads the reports of a program and checks that they come in the order of the contract. It is for one
+// goroutine.
 type Dialog struct {
 	in   *bufio.Reader
 	line int
 	caps *Capabilities
-	last string // the last thing said that is not a report
-	at   int64  // of the last report
+	last string // event of the last line that moved the conversation on: see before
+	at   int64  // time of the last report, in nanoseconds of CLOCK_MONOTONIC
 }
 
 // NewDialog returns the dialog with a program that has just been started.
 func NewDialog(stdout io.Reader) *Dialog { return &Dialog{in: bufio.NewReaderSize(stdout, LineLimit)} }
 
-// Next returns what the program says next. The error is io.EOF when it has closed its output between two lines, and
-// otherwise one line that names the number of the offending one.
+// Next returns the next report of the program. The error is io.EOF when the program has closed its output between two
+// lines, and otherwise one line that names the number of the offending line.
 func (d *Dialog) Next() (Report, error) {
 	line, err := d.read()
 	if err != nil {
@@ -104,10 +105,10 @@ func (d *Dialog) follow(r *Report) error {
 	return nil
 }
 
-// before is what precedes each line that moves the conversation on.
+// before maps the event of each line that moves the conversation on to the event that must precede it.
 var before = map[string]string{SaysReady: SaysCapabilities, SaysStopped: SaysReady, SaysVerified: SaysStopped}
 
-// order checks that reports come in the order of their time.
+// order checks that the times of reports do not decrease.
 func (d *Dialog) order(r *Report) error {
 	if r.Event == SaysIdle || r.Event == SaysBusy || r.Event == SaysShare {
 		return nil

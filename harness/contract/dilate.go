@@ -10,12 +10,12 @@ import (
 // FeatureDilate is declared by a program that keeps the run's time itself: see Order.Dilate.
 const FeatureDilate = "dilate"
 
-// longestTimeout is that of the largest local ACK timeout code, 31 (IBTA 9.7.6.1.3).
+// longestTimeout is the duration of the largest local ACK timeout code, 31 (IBTA 9.7.6.1.3).
 const longestTimeout = 4096 * vtime.Nanosecond << 31
 
-// Dilate puts orders, of which the first is setup, into the time of a program on a machine on which a second of the run
-// lasts k seconds. One that keeps the run's time is told k; for any other, rates and times become the machine's. The
-// error says what cannot.
+// Dilate converts orders, of which the first is setup, to the time of a program on a machine on which a second of the
+// run lasts k seconds. A program that declares FeatureDilate gets k in setup and keeps the run's time; for any other,
+// rates and times become the machine's. The error names the attribute that has no value in machine time.
 func Dilate(orders []Order, caps *Capabilities, k vtime.Dilation) error {
 	switch {
 	case !k.Dilated():

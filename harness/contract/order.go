@@ -19,8 +19,8 @@ const (
 	OpVerify  = "verify"  // compare the memory with what the peer posted; answered by verified
 )
 
-// Order is one line for a program. Which fields a line has depends on its Op; those of others are absent, and so is a
-// field that is zero, except where zero means something.
+// Order is one line for a program. Its fields depend on Op: fields of other Ops are absent, and so is a field that is
+// zero, except where zero has a meaning.
 type Order struct {
 	Op string `json:"op"`
 
@@ -33,16 +33,16 @@ type Order struct {
 	PeerMAC  string `json:"peer_mac,omitempty"` // where frames go to
 	PeerIP   string `json:"peer_ip,omitempty"`
 	QPs      int    `json:"qps,omitempty"`      // how many qp lines follow
-	Rate     int64  `json:"rate_bps,omitempty"` // of the line, layer 1; absent when it is not limited
-	RTT      int64  `json:"rtt_ns,omitempty"`   // of the path, propagation alone
+	Rate     int64  `json:"rate_bps,omitempty"` // rate of the line, bit/s at layer 1; absent when it is not limited
+	RTT      int64  `json:"rtt_ns,omitempty"`   // round trip of the path, propagation alone
 	Deadline int64  `json:"deadline_ms,omitempty"`
 	Seed     uint64 `json:"seed,omitempty"`
-	// a file for the reports of a program that has many, see Capabilities.Reports
+	// path of the file for the reports of a program that declares "file", see Capabilities.Reports
 	Report string `json:"report,omitempty"`
 	Spec   string `json:"spec,omitempty"` // the whole run as text, for a program that understands it
 
 	// Dilate is how many seconds of the machine a second of the run lasts, for a program that declares "dilate": all
-	// that it is told is in the run's time but for instants of CLOCK_MONOTONIC. Absent is 1.
+	// its orders are in the run's time, except instants of CLOCK_MONOTONIC. Absent is 1.
 	Dilate vtime.Dilation `json:"dilate,omitempty"`
 
 	Streams bool `json:"streams,omitempty"` // the kernel's TCP carries the QPs, for a program that declares "tcp"
@@ -57,7 +57,7 @@ type Order struct {
 	// Of start: nanoseconds of CLOCK_MONOTONIC.
 	At int64 `json:"at_ns,omitempty"`
 
-	// Of verify: what the peer said when it stopped, unchanged.
+	// Of verify: the field Memory of the peer's stopped report, unchanged.
 	Memory json.RawMessage `json:"memory,omitempty"`
 }
 
@@ -97,14 +97,14 @@ type QP struct {
 
 // Work is requests to post on one QP: Count of them, one after the other as Depth allows, or without end when it is 0.
 // Request k has the ID First + k and acts on the peer's region at Offset + (k mod Slots) * Stride. An offset may lie
-// outside the region, with what the peer makes of it as the purpose.
+// outside the region, to test the peer's answer.
 type Work struct {
 	OnQP      int    `json:"qp"`
 	Operation string `json:"operation"` // as engine.Op names it
 	First     uint64 `json:"wr"`
 	Bytes     uint32 `json:"bytes"`
 	Count     int    `json:"count"`
-	After     int64  `json:"after_ns"` // not before so long after the start
+	After     int64  `json:"after_ns"` // earliest time of the first request, in nanoseconds after the start
 	Offset    int64  `json:"offset"`
 	Stride    uint64 `json:"stride"`
 	Slots     uint64 `json:"slots"`
@@ -118,7 +118,7 @@ type Work struct {
 	Receive   bool   `json:"receive,omitempty"` // these are receives to post, not requests
 }
 
-// DecodeOrder reads one line of a bench. A field that it does not know is of a later bench, and ignored.
+// DecodeOrder reads one line of a bench. It ignores unknown fields, which later benches may send.
 func DecodeOrder(line []byte) (Order, error) {
 	var o Order
 	if err := json.Unmarshal(line, &o); err != nil {

@@ -14,38 +14,38 @@ import (
 )
 
 // Program is a program that a bench has started, wherever it runs: as a process, or as the first process of a
-// container. Who started it calls Wait, once.
+// container. The starter of a program calls Wait, once.
 type Program struct {
 	Name   string // for errors: its path, or its image
-	PID    int    // of its first process, as seen from here
+	PID    int    // process ID of its first process, in the PID namespace of the bench
 	Stdin  io.WriteCloser
 	Stdout io.ReadCloser
 	Log    *Log // its standard error
 
-	// Signal sends a signal to it. os.Kill ends whatever it has started as well.
+	// Signal sends a signal to the program. os.Kill ends all processes that it has started as well.
 	Signal func(os.Signal) error
 
-	// Wait returns when it has ended and nothing is left of it. The error of one that ended with a code other than 0
-	// has a method ExitCode, as that of package exec has.
+	// Wait returns when the program has ended and no process of it is left. The error of a program that ended with a
+	// code other than 0 has a method ExitCode, like exec.ExitError.
 	Wait func() error
 
-	// Report makes the file for the reports of a program that has many, and says how the program calls it. Nil says
-	// that it sees the files of this machine.
+	// Report makes the file for the reports of a program that declares "file", and returns its path in the file system
+	// of the program. Nil means that the program sees the files of this machine.
 	Report func() (file *os.File, path string, err error)
 }
 
-// Lives reports whether its first process is there. Wait may take longer: it is then the container that is being
-// removed.
+// Lives reports whether the first process of the program exists. Wait may return later, when the container has been
+// removed too.
 func (p *Program) Lives() bool {
 	_, err := os.Stat(fmt.Sprintf("/proc/%d", p.PID))
 	return err == nil
 }
 
-// EndTime is how long a program may take to end when its standard input has.
+// EndTime bounds the time from the end of a program's standard input to its exit.
 const EndTime = 2 * time.Second
 
-// EndsWith hears that a program is there, and does what is to end it. The error says how it ended instead, or that it
-// did not.
+// EndsWith waits for the first report of a program and then calls how, which is expected to end it. The error says how
+// the program ended instead, or that it did not end.
 func EndsWith(p *Program, how func(*Program) error) error {
 	defer p.Stdout.Close()
 	stuck := time.AfterFunc(patience, func() { _ = p.Signal(os.Kill) })
@@ -75,7 +75,7 @@ func EndsWith(p *Program, how func(*Program) error) error {
 	return nil
 }
 
-// exitCode is the code that a program ended with; the error of its Wait says so, unless there is another reason.
+// exitCode returns the exit code that the error of Wait carries; the error is that of Wait when it has another reason.
 func exitCode(ended error) (code int, err error) {
 	if ended == nil {
 		return 0, nil
@@ -87,10 +87,10 @@ func exitCode(ended error) (code int, err error) {
 	return 0, ended
 }
 
-// logLimit is how much of its standard error is kept of a program.
+// logLimit bounds the bytes of a program's standard error that Log keeps.
 const logLimit = 64 << 10
 
-// Log keeps the end of what a program writes on standard error, for the message that says why it failed.
+// Log keeps the end of a program's standard error, for the message that says why the program failed.
 type Log struct {
 	mu  sync.Mutex
 	buf []byte
@@ -114,8 +114,8 @@ func (l *Log) String() string {
 	return string(l.buf)
 }
 
-// Last returns the last line, or the one that says what a Go program died of, as the end of an error message. It is no
-// longer than quote.Sentence, and what of it does not print is an escape.
+// Last returns the last line, or the line with the reason of a Go program's panic, as the end of an error message. It
+// is no longer than quote.Sentence, and characters that do not print are escaped.
 func (l *Log) Last() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

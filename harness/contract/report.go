@@ -12,11 +12,11 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 )
 
-// What a program says.
+// Events of the lines that a program writes.
 const (
-	SaysCapabilities = "capabilities" // the first line: who it is and what it can do
+	SaysCapabilities = "capabilities" // the first line: the program's name, version and declared capabilities
 	SaysReady        = "ready"        // the QPs exist and answer from now on
-	SaysShare        = "share"        // now and then: which part of the work is done
+	SaysShare        = "share"        // from time to time: the part of the work that is done
 	SaysPosted       = "posted"       // a request was given to the transport
 	SaysReceive      = "receive"      // a receive was posted
 	SaysCompleted    = "completed"    // a request has completed, well or not
@@ -56,20 +56,21 @@ type Report struct {
 	Value    int64  `json:"value,omitempty"`
 
 	// Of stopped.
-	Undone string `json:"undone,omitempty"`  // what of the work was not done, in words
-	Late   int64  `json:"late_ns,omitempty"` // the longest that a packet or a timer had to wait
-	// how long its line was free with something to send, for want of a processor
+	Undone string `json:"undone,omitempty"`  // the work that was not done, in words
+	Late   int64  `json:"late_ns,omitempty"` // the longest time that a packet or a timer waited to be served
+	// time for which the line was idle with packets to send, because the process had no processor
 	Starved   int64  `json:"starved_ns,omitempty"`
 	Dropped   uint64 `json:"dropped,omitempty"`      // frames that the program was too slow to take
-	MaxMemory int64  `json:"memory_bytes,omitempty"` // the most that the process had
+	MaxMemory int64  `json:"memory_bytes,omitempty"` // peak memory of the process
 	// processor time of the process from start to stop, of all its threads
-	Processor int64           `json:"cpu_ns,omitempty"`
-	Memory    json.RawMessage `json:"memory,omitempty"` // what the peer needs for verify; the bench does not look
+	Processor int64 `json:"cpu_ns,omitempty"`
+	// the peer's input for verify, which the bench passes on unread
+	Memory json.RawMessage `json:"memory,omitempty"`
 
 	Error string `json:"error,omitempty"` // error: one line
 }
 
-// DecodeReport reads and checks one line of a program. The error says what is wrong with it and what is wanted.
+// DecodeReport reads and checks one line of a program. The error names what is wrong in the line and what is wanted.
 func DecodeReport(line []byte) (Report, error) {
 	var r Report
 	if err := decode(line, &r); err != nil {
@@ -96,7 +97,7 @@ func decode(line []byte, into any) error {
 	return nil
 }
 
-// plain says an error of encoding/json in the words of the contract.
+// plain restates an error of encoding/json in the terms of the contract.
 func plain(err error) string {
 	var wrong *json.UnmarshalTypeError
 	if !errors.As(err, &wrong) {
@@ -122,7 +123,7 @@ func wanted(k reflect.Kind) string {
 	return "a whole number in its range"
 }
 
-// check finds what is wrong with a line by itself; when it may be said is the Dialog's.
+// check returns the first error of a line by itself; the order of lines is checked by Dialog.
 func (r *Report) check() error {
 	switch r.Event {
 	case SaysCapabilities:
