@@ -1,13 +1,12 @@
-// Package quote makes text of others safe to show: what a program, a host, a tool or a file says of itself is data, and
-// must not become an order to a terminal, to a CI system or to a reader's eye.
+// Package quote makes foreign text safe to show: the text of a program, a host, a tool or a file is data, and must not
+// become a command to a terminal or a CI system, nor mislead a reader's eye.
 //
-// Text is cleaned twice. Where it enters, Line makes one line of printable characters of it, with a bound. Where it
-// leaves, each report escapes what means something in its own language, and Text, JSON and Terminal are the nets below
-// that: whatever was forgotten on the way in comes out as an escape.
+// Text is cleaned twice. On input, Line reduces it to one bounded line of printable characters. On output, each report
+// escapes the characters that are special in its own language, and Text, JSON and Terminal are the safety net: text
+// that was not cleaned on input comes out escaped.
 //
 // An escape is \n, \xNN for a byte (of control characters below U+0080, and where the text is no UTF-8) or \u{N} for a
-// character. A backslash stays one, so that cleaning twice is cleaning once; the escapes are for people, and nothing
-// reads them.
+// character. A backslash is not escaped, so cleaning is idempotent; escapes are for people, and no code decodes them.
 package quote
 
 import (
@@ -20,12 +19,12 @@ import (
 
 // Bounds of one line, in bytes.
 const (
-	Name     = 64   // of whatever has a name
-	Sentence = 1000 // what a program, a tool or a log says
-	Message  = 8192 // an error of ours, which may have several sentences of others
+	Name     = 64   // a name: of a program, a device, a host
+	Sentence = 1000 // one message of a program, a tool or a log
+	Message  = 8192 // an error of this project, which may quote several such messages
 )
 
-// left is how a line ends that was cut, and leftMax the room that this takes.
+// left is the format of the end of a line that was cut, and leftMax its largest length in bytes.
 const (
 	left    = "… (%d bytes left out)"
 	leftMax = 40
@@ -72,7 +71,7 @@ func Text(s string) string {
 	return b.String()
 }
 
-// Clean reports whether Line would leave s as it is, but for its length.
+// Clean reports whether Line would leave s unchanged, apart from its limit on length.
 func Clean(s string) bool { return Line(s, len(s)) == s }
 
 // printable reports whether Text has nothing to escape.
@@ -91,13 +90,13 @@ func printable(s string) bool {
 	return true
 }
 
-// Shows reports whether a character is what it looks like, at the place where it stands: no control character, none
-// that has no width or turns the direction of what follows, none that is not assigned. No-break spaces are ours,
+// Shows reports whether a character is displayed as itself and in place: it is no control character, has a width, does
+// not change the direction of the following text, and is assigned. No-break spaces are allowed: the reports put them
 // between a number and its unit.
 func Shows(c rune) bool { return unicode.IsPrint(c) || c == '\u00a0' }
 
-// escape appends the first character of s, or its escape, and returns how many bytes it is of. Tab is what stands for a
-// tab.
+// escape appends the first character of s, or its escape, and returns the number of bytes of s that it consumed. A tab
+// is written as the byte tab.
 func escape(b *strings.Builder, s string, tab byte) int {
 	c, n := utf8.DecodeRuneInString(s)
 	switch {
@@ -115,15 +114,15 @@ func escape(b *strings.Builder, s string, tab byte) int {
 	return n
 }
 
-// Orders to CI systems in a log. GitHub takes a line for one that begins with ::, whatever space is before it, and an
-// old form of theirs, ##[…], as Azure's ##vso[…] and TeamCity's ##teamcity[…], anywhere in a line. So no space would
-// help, and one character is escaped.
+// Workflow commands of CI systems in a log. GitHub recognises a line that begins with ::, after any white space, and an
+// older form, ##[…], anywhere in a line, as are Azure's ##vso[…] and TeamCity's ##teamcity[…]. An inserted space would
+// not disarm them, so one character is escaped.
 var (
 	command = regexp.MustCompile(`(?m)^([\s\p{Z}]*):(:)`)
 	inline  = regexp.MustCompile(`#(#[[:alpha:]]*\[)`)
 )
 
-// tame takes from lines what makes them orders to a CI system.
+// tame escapes one character of each workflow command of a CI system in s.
 func tame(s string) string {
 	if strings.Contains(s, "::") {
 		s = command.ReplaceAllString(s, `$1\x3a$2`)

@@ -2,7 +2,7 @@ package quote
 
 import "strings"
 
-// Shell writes words for a POSIX shell, each as it is where that says the same, else in single quotes.
+// Shell writes words for a POSIX shell: a word without special characters as it is, any other in single quotes.
 func Shell(words ...string) string {
 	out := make([]string, len(words))
 	for i, w := range words {

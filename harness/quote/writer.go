@@ -14,11 +14,11 @@ import (
 // tabs and the colours of our reports, and without lines that are orders to a CI system.
 func Terminal(text string) string { return tame(coloured(text)) }
 
-// Writer passes on what is written to it as Terminal has it. What an order is takes whole lines to know, so that a line
-// waits for its end, or for Flush.
+// Writer passes its input to To, cleaned by Terminal. Workflow commands are recognised in whole lines only, so a line
+// is held until its end, or until Flush.
 type Writer struct {
 	To   io.Writer
-	line []byte // what has no end yet
+	line []byte // the last line, as long as it has no end
 }
 
 // Write implements io.Writer.
@@ -64,8 +64,8 @@ func coloured(s string) string {
 	return b.String()
 }
 
-// JSON writes indented JSON, in which every character that does not show, and what would be an order in the log of a CI
-// job, is an escape of JSON: whoever reads it finds the strings unchanged.
+// JSON writes indented JSON, in which every character that does not show, and every workflow command of a CI system, is
+// written with a JSON escape: a decoder finds the strings unchanged.
 func JSON(w io.Writer, v any) error {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
