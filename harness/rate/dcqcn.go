@@ -10,7 +10,7 @@ import (
 // once. The step of hyper increase is not printed; ten times the additive one is our choice.
 const (
 	dcqcnGain   = 1.0 / 256
-	alphaPeriod = 55 * vtime.Microsecond // without a notification alpha decays once in so long (K)
+	alphaPeriod = 55 * vtime.Microsecond // period after which alpha decays once without a notification (K)
 	raisePeriod = 55 * vtime.Microsecond // the timer of rate increase (T)
 	raiseBytes  = 10 << 20               // its byte counter (B)
 	raiseSteps  = 5                      // rounds of fast recovery (F)

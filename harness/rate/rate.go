@@ -1,12 +1,12 @@
-// Package rate is congestion control as the transports of this project can have it: a small interface that turns what a
-// sender hears of congestion into the time at which its next packet may leave. It is off unless a run asks for it.
+// Package rate is the congestion control of the transports of this project: a small interface that turns congestion
+// notifications to a sender into the time at which its next packet may leave. It is off unless a run asks for it.
 //
 // Two controls are here because published figures of loss-recovery schemes were measured with them; more are not
-// wanted. Both hear of congestion by the marks that a link puts on packets where its queue is long (ECN, RFC 3168), and
-// both pace: they never hold back what a transport must send at once, such as acknowledgements.
+// wanted. Both react to the marks that a link sets on packets when its queue is long (ECN, RFC 3168), and both pace:
+// they never delay packets that a transport must send at once, such as acknowledgements.
 //
-// A Control is a state machine without a clock or timers of its own: what would have happened since the last call is
-// caught up with when the next one comes, so an idle QP costs nothing.
+// A Control is a state machine without a clock or timers of its own: each call first catches up with the timer events
+// since the previous one, so an idle QP costs nothing.
 package rate
 
 import (
@@ -32,7 +32,7 @@ type Control interface {
 	Rate(now vtime.Time) unit.Rate
 }
 
-// Path is what a control is told of its path.
+// Path describes the path of a sender to its control.
 type Path struct {
 	Line  unit.Rate      // rate of the sender's port; the control begins with it and never exceeds it
 	RTT   vtime.Duration // propagation, both ways
