@@ -6,7 +6,7 @@ const (
 	Invalid = "INVALID"
 )
 
-// State stands beside the verdict on a device and says whether link, capture and host were what the Spec says.
+// State accompanies the verdict on a device: whether link, capture and host were as the Spec says.
 type State struct {
 	// Valid or Invalid; "" where nothing is certified, as in virtual time
 	Validity string `json:"validity,omitempty"`
@@ -17,8 +17,8 @@ type State struct {
 // Doubtful reports whether a property failed.
 func (s State) Doubtful() bool { return s.Validity == Invalid }
 
-// Beside is a verdict and the link's state side by side: "FAIL (link INVALID)". A verdict that says as much itself, and
-// one over a link that is not in doubt, stands alone.
+// Beside formats a verdict with the link's state: "FAIL (link INVALID)". The verdict INVALID, and a verdict over a link
+// that is not in doubt, stand alone.
 func (s State) Beside(status string) string {
 	if s.Note(status) == "" {
 		return status
@@ -26,7 +26,7 @@ func (s State) Beside(status string) string {
 	return status + " (link INVALID)"
 }
 
-// Note says in a sentence what Beside adds to a status; "" when that is nothing.
+// Note returns the sentence that explains the addition of Beside to a status; "" when Beside adds none.
 func (s State) Note(status string) string {
 	if !s.Doubtful() || status == Invalid {
 		return ""

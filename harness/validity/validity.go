@@ -1,6 +1,6 @@
 // Package validity names what evidence rests on: the properties of link, capture and host that a bench certifies, and
-// on which a rule declares that its evidence rests. A property that fails takes the verdicts of those rules away, and
-// of no others: a frame with a wrong ICRC is wrong however late the link was.
+// on which a rule declares that its evidence rests. A property that fails makes the verdicts of those rules INVALID,
+// and of no others: a frame with a wrong ICRC is wrong however late the link was.
 package validity
 
 import (
@@ -8,37 +8,37 @@ import (
 	"strings"
 )
 
-// Property is a set of properties. The empty set stands for all of them, wherever one is declared: what nobody has
-// thought about rests on everything, and concerns everything.
+// Property is a set of properties. Wherever a set is declared, the empty set stands for all of them: a rule without a
+// declaration rests on every property, and a certificate item without one concerns every property.
 type Property uint16
 
 // The properties.
 const (
 	Frames Property = 1 << iota // a frame in the record was on the wire with these bytes; no measurement can fail it
-	// the taps show all that passed them, and what they show arriving reached the endpoint
+	// the taps show every packet that passed them, and every packet that they show arriving reached the endpoint
 	Capture
-	Accounts // the taps and the link's own counts tell the same of each packet
+	Accounts // the taps and the link's own counts agree on each packet
 	Order    // the link duplicates, damages and reorders packets as the Spec says
 	Loss     // it loses packets by the law of the Spec
 	Delay    // its delay is that of the Spec
 	Rate     // its rate is that of the Spec
-	Lateness // link and endpoints did what was due when it was due
+	Lateness // link and endpoints served each packet and timer at the time that it was due
 	Clock    // the times of all records are of one clock
 	Pace     // no endpoint left its line idle for want of a processor
 
 	end
 )
 
-// The sets that rules declare, each with what the one before has.
+// The sets that rules declare, each a superset of the one before.
 const (
-	// Sequence is for what an endpoint sends and receives, in its order.
+	// Sequence is for the packets that an endpoint sends and receives, and their order.
 	Sequence = Frames | Capture | Accounts
-	// Reaction is for when an endpoint does what it does. The rate is in it because packets wait in a port for those
+	// Reaction is for the times at which an endpoint acts. It includes Rate because packets wait in a port for those
 	// before them.
 	Reaction = Sequence | Rate | Lateness | Clock
-	// Path is for what becomes of packets between the ends, and how long it takes.
+	// Path is for the fates of packets between the ends, and their delays.
 	Path = Reaction | Delay | Order
-	// Everything is for how much of something there is, which depends on how much is lost.
+	// Everything is for amounts (of packets, bytes, work), which depend on how many packets are lost.
 	Everything = Path | Loss | Pace
 )
 
