@@ -23,21 +23,21 @@ func Sized(c CDF, fixed unit.Size, seed splitmix.Stream) Flows {
 	return Flows{sizes: seed.Sub(0), gaps: seed.Sub(1), cdf: c, fixed: fixed}
 }
 
-// Every returns the same flows with one gap between any two. The first arrives at once, at all sources that are told
-// the same: an incast.
+// Every returns the same flows with one gap between any two. The first arrives at time zero, at all sources with the
+// same flows: an incast.
 func (f Flows) Every(gap vtime.Duration) Flows {
 	f.mean, f.poisson = gap, false
 	return f
 }
 
 // Poisson returns the same flows with exponential gaps, independent of each other, of a mean. Many such sources
-// together are one of a rate as high as theirs together.
+// together are one Poisson source with the sum of their rates.
 func (f Flows) Poisson(mean vtime.Duration) Flows {
 	f.mean, f.poisson = mean, true
 	return f
 }
 
-// Open reports whether flows arrive by the clock, whatever becomes of earlier ones.
+// Open reports whether flows arrive by the clock, independently of the progress of earlier ones.
 func (f *Flows) Open() bool { return f.mean > 0 }
 
 // Size returns how large the n-th flow is, in bytes.

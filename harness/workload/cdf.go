@@ -1,5 +1,5 @@
-// Package workload is what applications ask of a transport: how large flows are and when they arrive. Both are read by
-// the number of the flow, so that the side which checks a run can tell what the other one sent.
+// Package workload is the load of applications on a transport: the sizes of flows and their arrival times. Both are
+// functions of the number of the flow, so that the side which checks a run knows what the other side sent.
 package workload
 
 import (
@@ -42,7 +42,7 @@ func Names() []string {
 	return names
 }
 
-// mostCorners bounds a CDF that somebody writes.
+// mostCorners bounds the corners of a CDF that a user writes.
 const mostCorners = 1000
 
 // ParseCDF reads a name, or corners as SIZE:SHARE with commas between them: "1KiB:50%,1MiB:1".
@@ -71,7 +71,8 @@ func ParseCDF(text string) (CDF, error) {
 	return c, c.check()
 }
 
-// check says why the corners are no distribution.
+// check returns an error when the corners are no distribution: sizes must increase, shares must not decrease, and the
+// last share must be 1.
 func (c CDF) check() error {
 	last := Corner{}
 	for _, corner := range c {
