@@ -20,19 +20,19 @@ type place struct {
 	from trace.Side
 }
 
-// portKey is the end of a connection over UDP or TCP that has a port of its own.
+// portKey identifies an end of a connection over UDP or TCP by its port.
 type portKey struct {
 	addr netip.Addr
 	port uint16
 }
 
-// endKey is an end of a connection, to which packets are addressed.
+// endKey identifies an end of a connection as the destination of packets.
 type endKey struct {
 	addr netip.Addr
 	qp   uint32
 }
 
-// datagramKey tells the fragments of one datagram from others.
+// datagramKey identifies the datagram that an IP fragment belongs to.
 type datagramKey struct {
 	src netip.Addr
 	id  uint16
@@ -41,26 +41,26 @@ type datagramKey struct {
 // fragmentLimit bounds the datagrams whose fragments can be placed.
 const fragmentLimit = 1 << 12
 
-// atlas finds the connection and the sender of a frame from its addresses and destination QP, or its ports. What few
-// frames need is indexed when the first of them comes.
+// atlas finds the connection and the sender of a frame from its addresses and destination QP, or its ports. The indexes
+// that few frames need, ports and ends, are built when the first of those frames comes.
 type atlas struct {
 	header *trace.Header
 	flows  map[flowKey]place
 	latest [64]settled // by QP number: frames of a flow come together
 	hosts  map[netip.Addr]host
-	known  map[portKey]place     // by the UDP source port that an end of ours has
-	ports  map[portKey]place     // of packets from such an end; nil until it is asked for
-	ends   map[endKey]place      // by destination alone; likewise
+	known  map[portKey]place     // by the UDP source port of an end whose port is known
+	ports  map[portKey]place     // by the source port of packets from such an end; nil until the first look-up
+	ends   map[endKey]place      // by destination alone; nil until the first look-up
 	parts  map[datagramKey]place // datagrams whose first fragment was seen
 }
 
-// host is what is known of an address: a number in its place, and its side.
+// host is a known address: the number that replaces it in flowKey, and its side.
 type host struct {
 	number int32
 	side   trace.Side
 }
 
-// settled is a flow that was looked up.
+// settled is a flow that was looked up, and its place.
 type settled struct {
 	src, dst netip.Addr
 	qp       uint32
@@ -121,8 +121,8 @@ func (a *atlas) side(addr netip.Addr) (trace.Side, bool) {
 	return h.side, ok && addr.IsValid()
 }
 
-// strangers reports a frame that is no sound RoCEv2 packet between hosts of no connection: another program's, on a port
-// that it may use.
+// strangers reports whether a frame is unrelated traffic: it belongs to no connection, and is no RoCEv2 packet with a
+// good ICRC, such as a frame of another program that uses port 4791.
 func (a *atlas) strangers(f *roce.Frame, r *trace.Record) bool {
 	if r.Conn >= 0 || r.ICRC == trace.Good || !f.Src.IsValid() {
 		return false
@@ -132,15 +132,15 @@ func (a *atlas) strangers(f *roce.Frame, r *trace.Record) bool {
 	return !from && !to
 }
 
-// crosses reports a frame from a host of one side to one of the other: damage does not make of two addresses two others
-// that fit.
+// crosses reports whether a frame goes from a host of one side to a host of the other: damage does not turn two
+// addresses into two other known ones.
 func (a *atlas) crosses(f *roce.Frame) bool {
 	from, known := a.side(f.Src)
 	to, also := a.side(f.Dst)
 	return known && also && from != to
 }
 
-// to finds an end of a connection by its address and QP number, and returns who sends to it.
+// to finds an end of a connection by its address and QP number, and returns the place of the sender to it.
 func (a *atlas) to(k endKey) (p place, ok bool) {
 	if a.ends == nil {
 		a.ends = map[endKey]place{}
@@ -164,10 +164,10 @@ func (a *atlas) at(k portKey) (p place, ok bool) {
 	return p, ok
 }
 
-// find places a frame; conn is -1 when it belongs to no connection. A set-up message, or a packet for a QP that nobody
-// has, belongs where its UDP source port says, if the port is one of ours: those of others may serve many connections.
-// One from an address that nobody has is the affair of the QP that it is for, and if nobody has that either, it is
-// taken for one from the other side than its destination.
+// find places a frame; conn is -1 when it belongs to no connection. A set-up message, or a packet for an unknown QP,
+// belongs to the connection of its UDP source port, if that port is known to belong to one end: other ports may serve
+// many connections. A packet from an unknown address belongs to the connection of its destination QP; if the QP is
+// unknown too, its sender is taken to be the side opposite to its destination.
 func (a *atlas) find(f *roce.Frame) place {
 	if f.Packet.Opcode.OverIP() {
 		if p, ok := a.findPort(f); ok {
@@ -190,8 +190,8 @@ func (a *atlas) find(f *roce.Frame) place {
 	return place{-1, trace.A}
 }
 
-// place is find of the frame of a record. One that is for nobody with a reserved opcode, and for somebody as a LoWAR
-// packet, is that.
+// place is find for the frame of a record. A frame with a reserved opcode that matches no flow, but matches one when
+// decoded as a LoWAR packet, is a LoWAR packet.
 func (a *atlas) place(f *roce.Frame, r *trace.Record) place {
 	if r.Reserved() {
 		other, headers := *r, roce.Frame{}

@@ -7,9 +7,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// strange decides about an arrival whose bytes nobody sent.
+// strange settles an arrival whose bytes match no sent frame.
 func (m *merger) strange(f *flight) {
-	if m.told && m.foreseen(f, vtime.Never) { // before it was due, by the clock of the link
+	if m.told && m.foreseen(f, vtime.Never) { // it arrived before its due time, by the clock of the link
 		return
 	}
 	f.settled = true
@@ -33,12 +33,12 @@ func (m *merger) strange(f *flight) {
 	}
 }
 
-// similarBytes is how many bytes a corrupted frame may differ in to be recognised.
+// similarBytes is the largest number of bytes in which a corrupted frame is recognised to be a sent one.
 const similarBytes = 8
 
-// damagedOf finds the packet in flight that was damaged on the way, nil when f does not look damaged or like none. What
-// differs in one byte from a packet with its own numbers is that one. Else all are compared: damage in the very fields
-// that identify a packet may give it the numbers of another.
+// damagedOf finds the packet in flight that arrived damaged as f; nil when the ICRC of f is good, or f resembles no
+// packet. If f differs in one byte from a packet with the same loose key, it is that packet. Otherwise all are
+// compared: damage in the very fields that identify a packet may give it the numbers of another.
 func (m *merger) damagedOf(f *flight) *flight {
 	if f.Rec.ICRC == trace.Good {
 		return nil
@@ -49,8 +49,7 @@ func (m *merger) damagedOf(f *flight) *flight {
 	return m.closest(f, m.similar(f, false))
 }
 
-// similar lists the frames of the length of f that are in flight, or those that have arrived. It is for a frame that
-// nothing else explains.
+// similar lists the frames in flight, or those that have arrived, as candidates for a frame that nothing else explains.
 func (m *merger) similar(f *flight, arrived bool) (list []*flight) {
 	for i := range m.sent.Len() {
 		o := m.sent.At(i)
@@ -61,8 +60,9 @@ func (m *merger) similar(f *flight, arrived bool) (list []*flight) {
 	return list
 }
 
-// nearest returns the first of the frames with the least difference to f that can have become it, and how many bytes
-// that is; nil when all differ in more than similarBytes.
+// nearest returns the frame that differs from f in the fewest bytes, and the number of those bytes; the first of
+// several. Candidates have the sender and length of f and left before f arrived. It is nil when all differ in more than
+// similarBytes.
 func nearest(f *flight, list []*flight) (best *flight, least int) {
 	least = similarBytes + 1
 	for _, o := range list {
@@ -100,7 +100,7 @@ func differing(a, b []byte, limit int) int {
 	return n
 }
 
-// etherType is where the EtherType of a frame lies; routers change the addresses before it.
+// etherType is the offset of the EtherType in a frame; routers change the addresses before it.
 const etherType = 12
 
 // change settles a packet that arrived in the form of got.
@@ -115,8 +115,9 @@ func (m *merger) change(f, got *flight) {
 	m.arrived(f)
 }
 
-// copied settles a copy of a packet that has arrived, or was to. It may arrive in another form than it was made: links
-// that do both corrupt copies like all packets. The log of a link tells whether that was damage.
+// copied settles f as a copy of original, which has arrived or was to arrive. A copy may arrive with other bytes than
+// it was made with: a link that both duplicates and corrupts corrupts copies too. If the link's log has original as
+// altered, its fate tells whether the change was damage.
 func (m *merger) copied(f, original *flight) {
 	fate := trace.Delivered
 	switch {
@@ -131,8 +132,7 @@ func (m *merger) copied(f, original *flight) {
 	m.stats.Copies++
 }
 
-// formOf gives an arrival the form in which another packet was sent, and keeps its own as that in which it was
-// received.
+// formOf gives arrival f the bytes with which o was sent, and keeps its own bytes as the form in which it was received.
 func (f *flight) formOf(o *flight) {
 	change, at := f.Rec.AsChange(), f.Rec.Recv
 	f.KeepChange(&change)

@@ -7,10 +7,10 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// choose returns the packet that left before a time and whose delay would be closest to the typical one, or the newest
-// when none is known. Where the frame is rather a copy of an original than they, they are out of the question, and
-// those that can have arrived by now, and that were sent after what has arrived where no packet overtakes another, come
-// first.
+// choose returns, of the waiting packets that left before a time, the one whose delay would be closest to the typical
+// delay, or the newest when no delay is known. Packets for which copyOf takes the frame for a copy of original are no
+// candidates. A packet that cannot have arrived by now, or that, on a link without reordering, was sent before one that
+// has arrived, is chosen only when there is no other.
 func (m *merger) choose(waiting []*flight, at vtime.Time, original *flight) *flight {
 	var best *flight
 	var least vtime.Duration
@@ -24,7 +24,8 @@ func (m *merger) choose(waiting []*flight, at vtime.Time, original *flight) *fli
 			off = max(delay-m.delay[from], m.delay[from]-delay)
 		}
 		if m.ordered && f.left() < m.latest[from] || delay < m.least[from]-slack {
-			// only when there is no other: two processors may pass a tap in one order and the link in another
+			// chosen only without another: two processors may send packets past a tap in one order and through the link
+			// in another
 			off += m.window
 		}
 		if best == nil || off < least {
@@ -34,10 +35,11 @@ func (m *merger) choose(waiting []*flight, at vtime.Time, original *flight) *fli
 	return best
 }
 
-// copyOf reports whether what arrives so long after a packet left is rather a copy of an original, nil when there is
-// none: when it arrives earlier than a packet can. Where nobody knows what that is, or packets may overtake others, it
-// is half of what is typical, and the original has arrived since the packet left. With a deep queue the typical delay
-// says little: a sender that goes back fills it, and what is sent when it has emptied takes a fraction of the time.
+// copyOf reports whether a frame that arrives at the given delay after a packet left is more likely a copy of original
+// (nil: none): its delay is below the least delay of the link. Where the least delay is not known, half of the typical
+// delay takes its place, and the original must have arrived since the packet left. With a deep queue the typical delay
+// says little: a sender that goes back fills the queue, and packets sent after it has drained take a fraction of that
+// delay.
 func (m *merger) copyOf(original *flight, at vtime.Time, delay vtime.Duration) bool {
 	if original == nil {
 		return false
@@ -49,14 +51,14 @@ func (m *merger) copyOf(original *flight, at vtime.Time, delay vtime.Duration) b
 	return m.known[from] && delay < m.delay[from]/2 && at.Sub(original.Rec.Recv) <= delay
 }
 
-// recent is what the last packets of a sender took.
+// recent holds the delays of the last packets of a sender.
 type recent struct {
 	delays [5]vtime.Duration
 	n      int
 }
 
-// typical takes one more delay and returns what is to be expected of the next: the same where no packet overtakes
-// another, and elsewhere the median, because one that overtakes says nothing of the others.
+// typical adds a delay and returns the delay to expect of the next packet: the same on a link without reordering,
+// elsewhere the median, because a packet that overtakes others says nothing about their delay.
 func (r *recent) typical(d vtime.Duration, ordered bool) vtime.Duration {
 	r.delays[r.n%len(r.delays)] = d
 	r.n++
@@ -69,10 +71,10 @@ func (r *recent) typical(d vtime.Duration, ordered bool) vtime.Duration {
 	return some[len(some)/2]
 }
 
-// straighten is told that f has arrived. Where no packet overtakes another, one that left after f and arrived before it
-// shows that equal frames were taken for one another: their delays are compared, and a link that stalls lets several go
-// at once, each after another time. So their arrivals are dealt out anew, in the order in which they left. None of them
-// has been emitted, because f or an older one was still awaited.
+// straighten corrects earlier matches when f arrives. On a link without reordering, a packet that left after f and
+// arrived before it shows that equal frames were mistaken for each other: choose compares their delays, and a link that
+// stalls releases several at once, each with another delay. So their arrivals are reassigned in the order in which they
+// left. None of them has been emitted, because f or an older packet was still awaited.
 func (m *merger) straighten(f *flight) {
 	from := f.Rec.From
 	if !m.ordered || f.left() >= m.latest[from] {

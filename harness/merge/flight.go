@@ -15,26 +15,27 @@ type flight struct {
 	progress
 }
 
-// progress is what a merge knows of a packet beside its record.
+// progress is the state of a packet in the merge, beside its record.
 type progress struct {
 	key     uint64
 	loose   looseKey
 	settled bool // its fate is known
 	matched bool
-	dead    bool // an arrival that turned out to be another record's
-	altered bool // the link's log says that it let it go in another form, whose content key then is
+	dead    bool // an arrival that was matched to the record of another flight; not emitted
+	// the link's log says that the packet left the link with other bytes; key is then the content key of those
+	altered bool
 	inOrder bool // still in merger.order
 	inSent  bool // still in merger.sent
 	inEarly bool // still in merger.early
 	cause   string
-	due     vtime.Time // when it is to arrive by the link's log
-	let     vtime.Time // when the part of the link that keeps a log let it go; zero: at once
+	due     vtime.Time // time of its arrival by the link's log
+	let     vtime.Time // time at which it left the part of the link that keeps a log; zero: at once
 }
 
 // left is when the rest of the link took the packet.
 func (f *flight) left() vtime.Time { return max(f.Rec.Sent, f.let) }
 
-// looseKey is what identifies a packet whose bytes changed.
+// looseKey identifies a packet whose bytes may have changed on the link.
 type looseKey struct {
 	from   trace.Side
 	qp     uint32
@@ -53,8 +54,8 @@ func looseOf(from trace.Side, p *roce.Packet) looseKey {
 	return k
 }
 
-// bucket holds the packets of one key: those that wait for their arrival, the last that arrived, and what the log says
-// of copies.
+// bucket holds the packets of one key: those that wait for their arrival, the last that arrived, and the copies in the
+// link's log.
 type bucket struct {
 	waiting []*flight
 	last    *flight
@@ -67,7 +68,7 @@ func (f *flight) keepBytes() {
 	f.Keep(&r)
 }
 
-// index finds the packets in flight, and those that arrived of late, by what identifies them.
+// index finds the packets in flight, and those that arrived within the window, by their keys.
 type index struct {
 	exact map[uint64]*bucket // by content
 	loose map[looseKey]*bucket

@@ -9,8 +9,8 @@ import (
 
 // Forgery is a frame that the harness made and put on the link, behind the tap of its seeming sender.
 type Forgery struct {
-	At   vtime.Time // when it was due at the receiver; it may come later, not earlier
-	From trace.Side // the sender that it seems to be of
+	At   vtime.Time // due time at the receiver; it may arrive later, not earlier
+	From trace.Side // the sender that its addresses claim
 	Raw  []byte     // from the Ethernet header on; the merger only reads it
 }
 

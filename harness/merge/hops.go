@@ -9,14 +9,14 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Span is what was seen of one hop of a path.
+// Span is the evidence of one hop of a path: its taps and the log of its link.
 type Span struct {
 	Sources []capture.Source  // the taps at its two ends
 	Fates   []LinkFate        // the log of its link; nil when there is none
 	Partial bool              // the log is of a part of the link
-	Least   [2]vtime.Duration // what a packet takes at least, by sender; zero when not known
+	Least   [2]vtime.Duration // least delay of a packet, by sender; zero when not known
 	Ordered bool              // no packet overtakes another
-	Watch   trace.Sink        // sees the records of this hop before they are put among the others'
+	Watch   trace.Sink        // gets the records of this hop before they are merged with those of other hops
 	Forged  []Forgery         // frames that were made for this hop
 }
 
@@ -84,7 +84,7 @@ type hopSink struct {
 	watch trace.Sink
 	yield func(*trace.Record) bool
 	shift int
-	done  bool // nobody wants more
+	done  bool // the consumer wants no more records
 }
 
 // Packet implements trace.Sink.

@@ -7,27 +7,27 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// LinkFate is what the emulated link says it did with one packet, for a link that keeps a log.
+// LinkFate is the entry of one packet in the log of an emulated link.
 type LinkFate struct {
 	At   vtime.Time // when the link took the packet
 	From trace.Side
 	Key  uint64 // ContentKey of the frame that it took
-	Out  uint64 // ContentKey of the frame that it let go; zero: the same
+	Out  uint64 // ContentKey of the frame as it left the link; zero: the same
 	// Dropped, Corrupted or Delivered; a packet that was rewritten or marked on purpose is Delivered
 	Fate   trace.Fate
-	Due    vtime.Time     // when it was to arrive; not needed of a partial log
-	Left   vtime.Time     // when the part of the link that the log is of let it go; zero: at once
-	Copies int            // that it made
-	Gap    vtime.Duration // each of them so long after the one before
-	Cause  string         // who changed its fate; empty when nobody did
+	Due    vtime.Time     // time at which it was to arrive; not needed in a partial log
+	Left   vtime.Time     // time at which it left the part of the link that keeps the log; zero: at once
+	Copies int            // copies that the link made
+	Gap    vtime.Duration // from each copy to the one after it, and from the packet to its first copy
+	Cause  string         // the impairment that changed its fate; empty for none
 }
 
-// ledger is what the log says of packets that have not been sent yet, by their bytes, in the order in which the link
-// took them. Frames with the same bytes keep their order on the way to the link, so that the next of them to be sent is
-// the next in the list.
+// ledger holds the log entries of packets that have not been sent yet, by content key, each list in the order in which
+// the link took them. Frames with the same bytes keep their order on the way to the link, so the next of them to be
+// sent has the first entry of the list.
 type ledger map[uint64][]LinkFate
 
-// newLedger sorts the log of the link, whose held-back packets come late in it.
+// newLedger sorts the log of the link by At: the entries of held-back packets come late in the log.
 func newLedger(list []LinkFate) ledger {
 	l := ledger{}
 	for _, e := range list {
@@ -47,8 +47,8 @@ func newLedger(list []LinkFate) ledger {
 	return l
 }
 
-// tardy is how much earlier than it was sent, by another process's clock, the link may have taken a packet. An entry
-// that is older is of one that the tap missed.
+// tardy is the most by which the time at which the link took a packet may precede the time at which it was sent, as
+// another process read the clock. An older entry belongs to a packet that the tap missed.
 const tardy = vtime.Millisecond
 
 // take returns the entry of a packet that has just been sent, nil when the log does not name it.
@@ -65,7 +65,7 @@ func (l ledger) take(f *flight) *LinkFate {
 	return &list[0]
 }
 
-// left counts the entries that fit no frame.
+// left counts the entries that matched no frame.
 func (l ledger) left() (n uint64) {
 	for _, list := range l {
 		n += uint64(len(list))
@@ -92,7 +92,7 @@ func (m *merger) account(f *flight) {
 	}
 	m.index.add(f)
 	if !m.told {
-		return // what follows may lose copies, and is not on time
+		return // the rest of the link may lose copies and delays them
 	}
 	b := m.index.exact[f.key]
 	for i := range e.Copies {
@@ -106,8 +106,8 @@ type expected struct {
 	of  *flight
 }
 
-// next returns the packet that is due first of those with one content, or what it is a copy of, if it is one. Both are
-// nil when none is to come by a time. A link lets its packets go in the order in which they are due.
+// next returns the packet of the bucket with the earliest due time, as sent, or, if that is a copy, its original. Both
+// are nil when none is due by a time. A link releases packets in the order of their due times.
 func (b *bucket) next(by vtime.Time) (sent, original *flight) {
 	at, due := -1, by
 	for _, f := range b.waiting {

@@ -1,9 +1,10 @@
-// Package merge makes one trace of what taps captured: of the two ends of a link and of the link's own log (Taps), of
-// every hop of a path with a box in it (Hops), or of one end alone (OneTap).
+// Package merge makes one trace of the frames that taps captured: of the two ends of a link and of the link's own log
+// (Taps), of every hop of a path with a box in it (Hops), or of one end alone (OneTap).
 //
-// Frames are matched by their bytes. What left and arrived is delivered, what left and never arrived is dropped, and so
-// on; Taps has the whole list. The package knows no rule of a protocol, only which bytes were seen where and when, and
-// it reports what the taps themselves lost, so that nobody is accused of it.
+// Frames are matched by their bytes. A frame that left and arrived is delivered, one that left and never arrived is
+// dropped, and so on; Taps has the whole list. The package knows no rule of a protocol, only which bytes were seen
+// where and when, and it reports the frames that the taps themselves lost, so that no endpoint is accused of losing
+// them.
 package merge
 
 import (
@@ -20,27 +21,28 @@ import (
 type Options struct {
 	Zero   time.Time      // wall-clock time of vtime 0; zero: the first frame
 	Window vtime.Duration // a packet that has not arrived for so long is dropped; zero: 500 ms
-	// the link's log, in any order: of the frames that it names, all with the same bytes; nil when there is none
+	// the link's log, in any order; of a frame that it names it has every one with the same bytes; nil when there is
+	// none
 	Fates []LinkFate
 	// the log is of a part of the link: packets may be lost and held back that it does not name
 	Partial bool
-	// what a packet takes at least, by sender; zero: nobody knows, and half of what is typical is
+	// least delay of a packet, by sender; zero: not known, and half of the typical delay takes its place
 	Least   [2]vtime.Duration
 	Ordered bool       // no packet overtakes another
-	Forged  []Forgery  // what the harness put on the link itself, in any order
-	Foreign bool       // captures of somebody else's link: what strangers send to the port of RoCEv2 is left out
+	Forged  []Forgery  // frames that the harness itself put on the link, in any order
+	Foreign bool       // captures of a foreign link: unrelated traffic to the RoCEv2 port is left out
 	Until   vtime.Time // the taps watched until then at least; zero: until the last frame
 }
 
-// Stats counts what became of the frames.
+// Stats counts the frames and their fates.
 type Stats struct {
 	Frames     [2]uint64 // frames of each tap
 	Fates      [5]uint64 // records by Fate
 	Copies     uint64
 	Explored   uint64 // entries of the link's log that were found to be of a frame
 	Unexplored uint64 // those that fit none
-	Early      uint64 // packets that arrived before they had left, by the clocks of the taps
-	Gaps       []Gap  // what the taps say they lost
+	Early      uint64 // packets with an arrival before their departure, by the clocks of the taps
+	Gaps       []Gap  // losses that the taps report
 }
 
 // causeCapture is the cause of the fate of a packet whose fate is unknown because a tap lost frames at that time, or
@@ -54,16 +56,16 @@ const defaultWindow = 500 * vtime.Millisecond
 const slack = 20 * vtime.Microsecond
 
 // Taps matches the frames of two taps and plays the resulting trace into s. Each tap's times are its own; they must
-// come from one clock. Memory holds what lies within the window.
+// come from one clock. Memory is bounded by the frames within the window.
 //
 // A frame that left is matched with one that arrived when their bytes from the EtherType on agree, TTL and header
 // checksum aside: of equal frames, with the one that was due first by the log of the link, or without a log with the
 // one whose delay is closest to that of the packet before; where no packet overtakes another, equal ones keep their
-// order too. A log tells in which form the link let a frame go. Without one, what is left is matched by similarity, and
-// by destination QP, PSN and opcode. The record of a frame that arrived in another form has that in Changed. It takes
-// any frame, malformed ones as well. A frame that arrived twice is a Copy. One that nobody sent is Injected, and one
-// that never arrived Dropped, unless the other tap lost frames about that time: then its fate is Unknown and the cause
-// "capture".
+// order too. A log tells the bytes with which a frame left the link. Without a log, the remaining frames are matched by
+// similarity, and by destination QP, PSN and opcode. The record of a frame that arrived with other bytes has those in
+// Changed. Taps accepts any frame, also malformed ones. A frame that arrived twice is a Copy. One that was never sent
+// is Injected, and one that never arrived Dropped, unless the other tap lost frames about that time: then its fate is
+// Unknown and the cause "capture".
 func Taps(h *trace.Header, sources []capture.Source, opt Options, s trace.Sink) (Stats, error) {
 	m := newMerger(h, opt, s)
 	l := capture.NewLanes(sources, opt.Zero)
@@ -92,14 +94,14 @@ type merger struct {
 	least   [2]vtime.Duration // of any packet, by sender; zero when not known
 	latest  [2]vtime.Time     // when the newest packet that has arrived had left, by sender
 	ordered bool              // no packet overtakes another
-	foreign bool              // strangers pass
-	delay   [2]vtime.Duration // that is typical now, by sender
-	known   [2]bool           // there is one
+	foreign bool              // unrelated traffic passes the taps, and is left out
+	delay   [2]vtime.Duration // typical delay at present, by sender
+	known   [2]bool           // delay is known
 	recent  [2]recent
 
-	ledger ledger    // of what is still to be sent
-	forged forgeries // still to arrive
-	told   bool      // the link keeps a log of all that it does, so what it lost does not wait for an arrival
+	ledger ledger    // entries of packets that are still to be sent
+	forged forgeries // forged frames that are still to arrive
+	told   bool      // the log covers the whole link, so a packet that the link lost does not wait for an arrival
 }
 
 // newMerger returns a merge that has not begun.
@@ -149,7 +151,7 @@ func (m *merger) step(n *capture.Lane) {
 	m.emit()
 }
 
-// flight returns one to fill; its buffers are used again.
+// flight returns an empty flight, with the buffers of a recycled one if there is one.
 func (m *merger) flight() *flight {
 	if k := len(m.free); k > 0 {
 		f := m.free[k-1]
@@ -218,7 +220,7 @@ func (m *merger) arrive(f *flight) {
 	m.copied(f, m.index.exact[f.key].last)
 }
 
-// explain decides about arrivals up to a time: no departure of the same bytes is to be expected any more.
+// explain settles the arrivals up to a time, for which no departure of the same bytes can come any more.
 func (m *merger) explain(until vtime.Time) {
 	for f := m.early.First(); f != nil && f.Rec.Recv <= until; f = m.early.First() {
 		m.early.Drop()
@@ -230,8 +232,9 @@ func (m *merger) explain(until vtime.Time) {
 	}
 }
 
-// settle settles a packet that arrived as the link let it go, which is as it was sent unless the log says otherwise. By
-// the clocks of two taps it may have arrived before it was sent, which it has not.
+// settle settles packet f that arrived as got, with the bytes with which it left the link: those with which it was
+// sent, unless altered. If the clocks of the two taps show the arrival before the departure, the arrival is set to the
+// departure.
 func (m *merger) settle(f, got *flight) {
 	if got.Rec.Recv < f.Rec.Sent {
 		got.Rec.Recv = f.Rec.Sent
@@ -249,7 +252,8 @@ func (m *merger) settle(f, got *flight) {
 
 // arrived remembers the delay, and that further frames with these bytes are copies.
 func (m *merger) arrived(f *flight) {
-	if from := f.Rec.From; f.cause == "" { // what a script held back tells nothing about the others
+	// the delay of a packet that a scripted fault held back says nothing about others
+	if from := f.Rec.From; f.cause == "" {
 		m.delay[from], m.known[from] = m.recent[from].typical(f.Rec.Recv.Sub(f.Rec.Sent), m.ordered), true
 	}
 	m.latest[f.Rec.From] = max(m.latest[f.Rec.From], f.left())
@@ -276,7 +280,7 @@ func (m *merger) expire(before vtime.Time) {
 	}
 }
 
-// giveUp decides about a packet that was not seen again. A link that keeps a log of all that it does has not lost it.
+// giveUp settles a packet that did not arrive. If the log covers the whole link, the link has not lost it: the tap has.
 func (m *merger) giveUp(f *flight) {
 	if m.told || m.gapNear(f.Rec.From.Other(), f.Rec.Sent, f.Rec.Sent.Add(m.window)) {
 		m.lose(f, trace.Unknown, causeCapture)
@@ -285,7 +289,7 @@ func (m *merger) giveUp(f *flight) {
 	m.lose(f, trace.Dropped, "loss")
 }
 
-// emit hands on what is settled, in order.
+// emit passes settled records to the sink, in order, up to the first that is not settled.
 func (m *merger) emit() {
 	for f := m.order.First(); f != nil && f.settled; f = m.order.First() {
 		m.order.Drop()
@@ -305,8 +309,8 @@ func (m *merger) recycle(f *flight) {
 	}
 }
 
-// close settles what is left. What was in flight when the taps stopped is not lost, unless it cannot be in flight any
-// more: for its age, or because what was sent later has arrived where nothing overtakes.
+// close settles the remaining packets. A packet in flight when the taps stopped is not lost, unless it cannot be in
+// flight any more: for its age, or because, on a link without reordering, a later packet has arrived.
 func (m *merger) close(sources []capture.Source) {
 	m.explain(vtime.Never)
 	m.stats.Unexplored = m.ledger.left()

@@ -9,10 +9,10 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// OneTap makes a trace of the frames of one tap and plays it into s. Nobody looked at the other end, so every packet
-// has one time, and its fate is unknown. Times count from the first frame. Of a tap between the sides, as the header
-// says, every packet is shown as sent when it passed. What strangers send to the port of RoCEv2 is left out, unless it
-// is a sound packet.
+// OneTap makes a trace of the frames of one tap and plays it into s. There is no tap at the other end, so every packet
+// has one time, and its fate is unknown. Times count from the first frame. If the header says that the tap is between
+// the sides, every packet is shown as sent when it passed. Unrelated traffic to the RoCEv2 port is left out, unless it
+// is a packet with a good ICRC.
 func OneTap(h *trace.Header, tap trace.Side, sources []capture.Source, s trace.Sink) error {
 	atlas := newAtlas(h)
 	l := capture.NewLanes(sources, time.Time{})
@@ -28,12 +28,12 @@ func OneTap(h *trace.Header, tap trace.Side, sources []capture.Source, s trace.S
 			continue
 		}
 		switch {
-		case h.Between: // which way a frame crossed the host of the tap says nothing about the sides
+		case h.Between: // the direction in which a frame crossed the host of the tap says nothing about the sides
 		case n.Frame.Way == capture.Outward:
 			r.From = tap
 		case n.Frame.Way == capture.Inward:
 			r.From = tap.Other()
-		// what is damaged may be its addresses, not in the port
+		// the damage may be in its addresses, not in the port
 		case where.conn < 0 && r.ICRC == trace.Bad && !atlas.crosses(&headers):
 			r.From = tap.Other()
 		}
