@@ -7,23 +7,23 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// Device is what stands at one end in place of an endpoint of this project: a foreign implementation, whose numbers are
-// its own choice. They are known when the two have been introduced, by a tool's exchange or by the connection manager,
-// so a Device is added to a Spec by what introduced them.
+// Device is a foreign implementation at one end, in place of an endpoint of this project. It chooses its own numbers.
+// They are known after the exchange of a tool or of the connection manager, whose code therefore adds the Device to the
+// Spec.
 type Device struct {
-	QPN    uint32 // of its queue pair; zero where there is no device
+	QPN    uint32 // number of its queue pair; zero where there is no device
 	Key    uint32 // R_Key of the buffer that it lets its peer reach
 	Buffer uint64 // address of that buffer
 
-	// Fill is what every byte is that its peer sends it, where it sends from the very memory that it receives into:
-	// what it sends again is then what it sent. Zero is anything.
+	// Fill is the value of every byte that its peer sends to it, if the device sends from the same buffer that it
+	// receives into: its retransmissions then carry the bytes of the first transmission. Zero allows any bytes.
 	Fill byte
 }
 
 // Present reports whether there is a device.
 func (d Device) Present() bool { return d.QPN != 0 }
 
-// readDevice reads what was learnt of the device at a side.
+// readDevice reads the numbers of the device at a side.
 func readDevice(s *Spec, st *statement) {
 	w, _ := st.word()
 	side, ok := parseSide(w)
@@ -38,7 +38,7 @@ func readDevice(s *Spec, st *statement) {
 	whole(st, "fill", &d.Fill, 0, 255)
 }
 
-// devices prints what readDevice reads.
+// devices prints the devices as readDevice reads them.
 func (s *Spec) devices() (text string) {
 	for side, d := range s.Devices {
 		if d.Present() {

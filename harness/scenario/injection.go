@@ -20,9 +20,9 @@ type Injection struct {
 	At vtime.Duration // when it arrives
 	// in roce's one-line form; psn=+n counts from the start of the half-conversation it belongs to
 	Packet string
-	// Cut keeps so many bytes of the transport packet, headers and payload, and makes the lengths and checksums below
-	// it right again: a sender that sends too little. Chop ends the frame after so many bytes of the IP packet and
-	// leaves everything in it as it was: a link that delivers too little. Zero keeps all.
+	// Cut truncates the transport packet, headers and payload, to this number of bytes and corrects the lengths and
+	// checksums of the layers below: a sender that sends too little. Chop truncates the frame to this number of bytes
+	// of the IP packet and leaves these unchanged: a link that delivers too little. Zero keeps all bytes.
 	Cut, Chop int
 	Raw       []Edit // changes of the encoded frame, after which the checksums are right unless said otherwise
 	BadCRC    bool   // leave the ICRC wrong

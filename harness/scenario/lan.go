@@ -10,8 +10,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/spec"
 )
 
-// LAN is the link between side A and a box near it. A run without a box has none, whatever the Spec says of it. Both
-// directions are alike.
+// LAN is the link between side A and a box near it. A run without a box has no LAN, and ignores the fields of the Spec
+// for it. Both directions are alike.
 type LAN struct {
 	Link   spec.Link
 	Faults []fault.Fault
@@ -75,7 +75,7 @@ func (l *LAN) readLink(st *statement) {
 	clear(st.keys)
 }
 
-// text prints what differs from the default, as readLAN reads it.
+// text prints the fields that differ from the default, as readLAN reads them.
 func (l *LAN) text() string {
 	var b strings.Builder
 	plain := l.Link

@@ -8,7 +8,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/spec"
 )
 
-// readSeed reads "seed 7". A seed is a word and not a key because there is nothing else to say.
+// readSeed reads "seed 7". A seed is a word and not a key because the statement has no other field.
 func readSeed(s *Spec, st *statement) {
 	w, _ := st.word()
 	x, ok := unsigned(w)

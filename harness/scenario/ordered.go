@@ -5,8 +5,9 @@ import "github.com/rdma-gauntlet/gauntlet/harness/trace"
 // Ordered is how many requests a Spec asks of one side.
 type Ordered struct {
 	Requests int64 // 0 when Endless
-	Silent   int64 // of them, those that are posted without a signal: they complete, and nobody is told
-	Endless  bool  // as many as get done in the time of the run
+	// those of Requests that are posted unsignaled, and so complete without a CQE; 0 <= Silent <= Requests
+	Silent  int64
+	Endless bool // the number of requests is limited by the time of the run alone
 }
 
 // Ordered counts the requests that the Spec asks of a side. A load that time ends asks for no number of them.
@@ -35,7 +36,8 @@ func (s *Spec) Ordered(side trace.Side) (o Ordered) {
 
 // requests is how many of them a side posts, all rounds together.
 func (t Turns) requests(side trace.Side) int64 {
-	// in a round of rping: two SENDs of who begins; a READ, a WRITE and a SEND after each of the other
+	// in a round of rping: two SENDs of the side that begins; of the other side a READ, a WRITE, and a SEND after each
+	// of the two
 	const told, answered = 2, 4
 	switch {
 	case !t.Taken():

@@ -11,8 +11,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/unit"
 )
 
-// Bounds of a Spec. They keep a mistyped number from filling a machine, and the canonical text, which may have more
-// lines and longer ones than what was read, within the bounds of Parse.
+// Bounds of a Spec. They keep a mistyped number from filling a machine, and the canonical text, which may have more and
+// longer lines than the input, within the bounds of Parse.
 const (
 	maxLines   = 10000
 	maxLine    = 4096
@@ -39,7 +39,7 @@ func ReadFile(path string) (*Spec, error) {
 }
 
 // Parse reads a whole Spec, whose title is the comment lines before the first statement. Every error is one line that
-// names the line, the field and the remedy; what is wrong with the Spec as a whole is reported at its last line.
+// names the line, the field and the remedy; an error of the Spec as a whole is reported at its last line.
 func Parse(r io.Reader) (*Spec, error) {
 	s := Default()
 	in := bufio.NewScanner(r)
@@ -109,7 +109,7 @@ func (s *Spec) Line(line string) error {
 	return s.checkEntries()
 }
 
-// checkEntries bounds what statements add up to.
+// checkEntries bounds the sum of the entries that statements add.
 func (s *Spec) checkEntries() error {
 	n := len(s.Title) + len(s.Params) + len(s.Faults) + len(s.LAN.Faults) + len(s.Injections) +
 		len(s.Loads) + len(s.Posts)

@@ -8,8 +8,8 @@ const Exec = "exec:"
 // Image begins the name of an implementation that is a container image; the image's name follows.
 const Image = "image:"
 
-// Party says what a bench starts to stand at one end of a run. Of its fields one at most is set; none means an engine,
-// which a process of our own drives.
+// Party is the program or image that a bench starts as one end of a run. At most one of its fields is set; none means
+// an engine, which a process of this project drives.
 type Party struct {
 	Program string // path of a program that keeps images/CONTRACT.md
 	Image   string // name of a container image that starts such a program

@@ -62,7 +62,7 @@ type direction struct {
 	link *spec.Link
 }
 
-// links returns both directions, so that what is true of one is not forgotten for the other.
+// links returns both directions, so that callers treat them alike.
 func (s *Spec) links() [2]direction {
 	return [2]direction{{"A>B", &s.Link.AB}, {"B>A", &s.Link.BA}}
 }

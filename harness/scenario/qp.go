@@ -31,8 +31,8 @@ func readQP(s *Spec, st *statement) {
 	}
 }
 
-// readShared reads the keys of a qp statement that are not attributes of one end. The start PSN is one of both ends:
-// what one sends first, the other expects first.
+// readShared reads the keys of a qp statement that are not attributes of one end. The start PSN belongs to both ends:
+// the first PSN that one sends is the first that the other expects.
 func readShared(s *Spec, st *statement, side trace.Side) {
 	whole(st, "count", &s.QPs, 1, MaxQPs)
 	whole(st, "receives", &s.Receives, 0, maxDepth)
@@ -47,8 +47,8 @@ func readShared(s *Spec, st *statement, side trace.Side) {
 	st.asked = append(st.asked, "start")
 }
 
-// readAttributes reads the attributes of one end. The bounds are those of the fields of IBTA 11.2.5; whether an
-// implementation has what is asked for it says itself, when the run is built.
+// readAttributes reads the attributes of one end. The bounds are those of the fields of IBTA 11.2.5; an implementation
+// refuses values that it does not support itself, when the run is built.
 func readAttributes(st *statement, q *engine.QP) {
 	whole(st, "mtu", &q.MTU, 256, 4096)
 	if q.MTU&(q.MTU-1) != 0 {
@@ -74,7 +74,7 @@ func readAttributes(st *statement, q *engine.QP) {
 	}
 }
 
-// attributes prints what readAttributes reads.
+// attributes prints the attributes of one end as readAttributes reads them.
 func attributes(q *engine.QP) string {
 	rto := ""
 	if q.RTO != 0 {
@@ -127,7 +127,7 @@ func readAccess(st *statement, q *engine.QP, v string) {
 	}
 }
 
-// accessText prints what readAccess reads.
+// accessText prints access rights as readAccess reads them.
 func accessText(a engine.Access) string {
 	text := ""
 	for _, r := range accessRights {

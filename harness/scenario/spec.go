@@ -48,14 +48,14 @@ func Default() *Spec {
 	}
 }
 
-// Spec is a whole run: who talks to whom over what, doing what, for how long, from which seed.
+// Spec is a whole run: the implementations at both ends, the link, the QPs, the workload, the time limits and the seed.
 type Spec struct {
 	Title      []string      // the prose at the top of the text
 	Seed       uint64        // every random stream of the run derives from it
 	Impl       [2]string     // implementation at A and at B
 	Params     engine.Params // parameters of the schemes
 	Link       spec.Duplex
-	LAN        LAN        // of a box near A
+	LAN        LAN        // the link between A and a box near A; unused without a box
 	CM         Management // of connections
 	Faults     []fault.Fault
 	Injections []Injection
@@ -69,15 +69,16 @@ type Spec struct {
 	Loads      []Load
 	Posts      []Post
 	Turns      Turns
-	For        vtime.Duration // the run stops here even with work outstanding; 0 runs until the work is done
-	// who is not done by then is to blame, and the run is a FAIL; an ERROR where that is the harness
+	// the run stops after this time even with work outstanding; 0 runs until the work is done
+	For vtime.Duration
+	// an end whose work is not done by then is to blame, and the run is a FAIL; an ERROR where the harness is to blame
 	Limit vtime.Duration
 }
 
 // MaxQPs bounds the connections of one run.
 const MaxQPs = 10000
 
-// Readings says how much the endpoints report beside the wire.
+// Readings selects the reports of the endpoints beside the packets on the wire.
 type Readings struct {
 	Detail bool // every placement, timer setting and counter; for scenarios, not for 10^7-packet runs
 	Fuzz   bool // a million mutated frames before the run, on an endpoint of their own; implies Detail

@@ -11,15 +11,15 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// statement is one line of scenario text, taken apart. Readers take the words and keys they know; done complains about
-// what is left over. Only the first error is kept, so that a reader can go on without looking.
+// statement is one line of scenario text, taken apart. Readers take the words and keys that they know; done returns an
+// error for any that remains. Only the first error is kept, so that a reader can go on without looking.
 type statement struct {
 	text  string // the whole line
 	verb  string
 	words []string          // words after the verb that are no key=value, in order
 	keys  map[string]string // key=value words
-	tail  string            // what follows a word ":", which is not taken apart
-	asked []string          // keys that readers looked for, for the error about one they did not
+	tail  string            // the text after the word ":", not split
+	asked []string          // keys that readers looked for, to list in the error about an unknown key
 	err   error
 }
 
@@ -56,7 +56,7 @@ func (st *statement) errorf(format string, args ...any) {
 	}
 }
 
-// shown quotes what would not print as part of one line, and cuts what is too long to read.
+// shown quotes s if it has unprintable characters or is too long, and cuts it to a readable length.
 func shown(s string) string {
 	const most = 60
 	if len(s) > most || strings.ContainsFunc(s, func(r rune) bool { return !strconv.IsPrint(r) || r == '\uFFFD' }) {
@@ -83,7 +83,7 @@ func (st *statement) word() (string, bool) {
 	return w, true
 }
 
-// choice takes a key whose value is one of two words, and sets dst when it is the second.
+// choice takes a key whose value is no or yes, two words, and sets dst to whether it is yes.
 func (st *statement) choice(key string, dst *bool, no, yes string) {
 	v, ok := st.take(key)
 	switch {
@@ -95,7 +95,7 @@ func (st *statement) choice(key string, dst *bool, no, yes string) {
 	}
 }
 
-// integer is what whole reads.
+// integer lists the types that whole reads.
 type integer interface {
 	~int | ~int64 | ~uint8 | ~uint16 | ~uint32
 }
@@ -148,7 +148,7 @@ func (st *statement) word64(key string, dst *uint64) {
 	*dst = x
 }
 
-// duration reads a time with its unit; a bare number would be taken for whatever the reader has in mind.
+// duration reads a time with its unit; a bare number is refused, because readers would assume different units.
 func (st *statement) duration(key string, dst *vtime.Duration) {
 	v, ok := st.take(key)
 	if !ok {
@@ -217,7 +217,8 @@ func parseSide(v string) (s trace.Side, ok bool) {
 	return 0, false
 }
 
-// rest returns the keys that nobody took as key=value words in order of the keys: for the parsers of other packages.
+// rest returns the keys that no reader took, as key=value words in order of the keys: for the parsers of other
+// packages.
 func (st *statement) rest() string {
 	words := make([]string, 0, len(st.keys))
 	for k, v := range st.keys {
@@ -227,13 +228,13 @@ func (st *statement) rest() string {
 	return strings.Join(words, " ")
 }
 
-// clear drops what is left, when another package has read the statement.
+// clear drops the remaining words and keys, after another package has read the statement.
 func (st *statement) clear() {
 	st.words, st.tail = nil, ""
 	clear(st.keys)
 }
 
-// done returns the first error, or one about a key, word or tail that nobody took.
+// done returns the first error, or one about a key, word or tail that no reader took.
 func (st *statement) done() error {
 	if left := st.rest(); left != "" {
 		k, _, _ := strings.Cut(left, "=")

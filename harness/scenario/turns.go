@@ -9,21 +9,22 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/unit"
 )
 
-// Turns is the work of two applications that take turns: what each posts depends on what it has received. It is the
-// only work of its run, on one connection. Without a Count there is none.
+// Turns is the work of two applications that take turns: each posts requests in answer to the messages that it has
+// received. It is the only work of its run, on one connection. Count 0 means that the Spec has no turns.
 type Turns struct {
 	Kind  TurnKind
-	From  trace.Side // begins
-	Msg   unit.Size  // of each WRITE and READ
+	From  trace.Side // the side that begins the first round
+	Msg   unit.Size  // bytes of each WRITE and READ
 	Count int        // rounds
 }
 
-// TurnKind names what happens in a round.
+// TurnKind names the sequence of requests of a round.
 type TurnKind string
 
-// The kinds. In a round of WriteTurns each side WRITEs once, when the last byte of the other's has come, as
-// ib_write_lat does. In one of PingTurns one side tells by a SEND where a buffer is, the other READs it and says so;
-// then the first tells where another is, and the second WRITEs there what it has read and says so, as rping does.
+// The kinds. In a round of WriteTurns each side WRITEs once, when the last byte of the other's WRITE has arrived, as
+// ib_write_lat does. In a round of PingTurns one side SENDs the address of a buffer, the other READs the buffer and
+// confirms by a SEND; then the first SENDs the address of another buffer, and the second WRITEs the data that it has
+// read there and confirms, as rping does.
 const (
 	WriteTurns TurnKind = "write"
 	PingTurns  TurnKind = "rping"
@@ -68,7 +69,7 @@ func readTurns(s *Spec, st *statement) {
 	s.Turns = t
 }
 
-// validate checks what only the whole Spec can tell.
+// validate checks the turns against the rest of the Spec.
 func (t Turns) validate(s *Spec) error {
 	switch {
 	case !t.Taken():
@@ -83,7 +84,7 @@ func (t Turns) validate(s *Spec) error {
 	return nil
 }
 
-// text prints what there is.
+// text prints the turns as a statement; "" for none.
 func (t Turns) text() string {
 	if !t.Taken() {
 		return ""

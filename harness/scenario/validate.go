@@ -10,7 +10,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/fault"
 )
 
-// Validate checks what no single line can: that the Spec as a whole makes sense. It returns the first problem.
+// Validate checks the consistency of the Spec as a whole, which no single line can show. It returns the first problem.
 func (s *Spec) Validate() error {
 	for _, d := range s.links() {
 		if err := d.link.Validate(); err != nil {

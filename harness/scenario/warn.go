@@ -9,7 +9,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Warnings lists what is legal and will probably disappoint, one line each, with the number that would do.
+// Warnings lists legal settings that will probably disappoint, one line each, with a value that would suffice.
 func (s *Spec) Warnings() []string {
 	var out []string
 	for _, d := range s.links() {
@@ -29,8 +29,8 @@ func (s *Spec) Warnings() []string {
 	return out
 }
 
-// timerWarning speaks up when a response cannot be back before the requester gives it up. Half an RTT of slack is for
-// what queues and serialisation add.
+// timerWarning warns of a transport timer that expires before a response can arrive. Half an RTT of slack is for queues
+// and serialisation.
 func (s *Spec) timerWarning(side trace.Side) string {
 	q := &s.QP[side]
 	t, least := q.TransportTimer(), s.RTT()*3/2

@@ -75,8 +75,8 @@ func (s *Spec) Flows(i, qp int) workload.Flows {
 	return f
 }
 
-// Ideal returns what a message of n bytes from a side takes on the link when nothing else is there and nothing is lost:
-// the time on the line, and a round trip for the acknowledgement.
+// Ideal returns the completion time of a message of n bytes from a side on an otherwise idle link without loss: the
+// time on the line, and a round trip for the acknowledgement.
 func (s *Spec) Ideal(from trace.Side, n uint32) vtime.Duration {
 	return s.RTT() + s.sends(from).Time(s.QP[from].LineBytes(n))
 }
@@ -94,7 +94,7 @@ func (s *Spec) sends(side trace.Side) unit.Rate {
 	return s.Link.BA.Rate
 }
 
-// validate checks what only the whole Spec can tell.
+// validate checks the load against the rest of the Spec.
 func (l *Load) validate(s *Spec) error {
 	switch {
 	case l.Count == 0 && s.For == 0:
@@ -120,7 +120,7 @@ func loadName(op engine.Op) string {
 // loadOps are the operations of a load; an atomic or an invalidation repeated for ever would measure nothing.
 var loadOps = []engine.Op{engine.OpSend, engine.OpSendImm, engine.OpWrite, engine.OpWriteImm, engine.OpRead}
 
-// readLoad wants the size to be said: a forgotten one would run a load of empty messages and pass for a slow link.
+// readLoad requires a size: without one, a load of empty messages would look like a slow link.
 func readLoad(s *Spec, st *statement) {
 	l := Load{Op: engine.OpWrite, Msg: -1}
 	if w, ok := st.word(); ok {
@@ -217,7 +217,7 @@ func readReceive(s *Spec, st *statement) {
 	s.Posts = append(s.Posts, p)
 }
 
-// readPlace reads what a post and a receive have in common: who, when, where, how much.
+// readPlace reads the keys that a post and a receive have in common: side, time, QP, ID and size.
 func readPlace(st *statement, p *Post) {
 	st.side("from", &p.From)
 	st.duration("at", &p.At)
@@ -300,7 +300,7 @@ func (p Post) String() string {
 	return b.String()
 }
 
-// verb is the word that the post was, or would have been, written with.
+// verb is the statement's verb that stands for the post.
 func (p Post) verb() string {
 	switch {
 	case p.Receive:
@@ -315,7 +315,7 @@ func (p Post) verb() string {
 	return "post-send"
 }
 
-// readReport says how much the endpoints tell. More costs time, and a trace that is many times as long.
+// readReport reads the level of the endpoints' reports. More reports cost time and make the trace many times as long.
 func readReport(s *Spec, st *statement) {
 	w, _ := st.word()
 	if w != "detail" && w != "completions" && w != "fuzz" {
