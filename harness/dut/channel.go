@@ -10,11 +10,11 @@ import (
 )
 
 // channel is a reliable connection for the few short messages by which a tool and this end agree, each a SEND of one
-// packet: one is sent when the one before has been acknowledged. It is an io.ReadWriter, each call of which is one
-// message.
+// packet: a message is sent when the one before has been acknowledged. It is an io.ReadWriter, each call of which is
+// one message.
 type channel struct {
 	call *call
-	next psn.PSN // of the next SEND
+	next psn.PSN // PSN of the next SEND
 	done int     // SENDs that are acknowledged
 	sent *roce.Packet
 	want psn.PSN // of the device's next SEND
@@ -22,13 +22,13 @@ type channel struct {
 	came [][]byte
 }
 
-// mostUnread bounds what a device may say that nobody wants to hear; a tool says one message at a time.
+// mostUnread bounds the messages of a device that have not been read; a tool sends one message at a time.
 const mostUnread = 16
 
 // channelQPN is this end's queue pair, apart from those of endpoints.
 const channelQPN = 0x7E570
 
-// open makes a channel of a connection that is set up. want is what the device was told to begin with.
+// open makes a channel of a connection that is set up. want is the PSN with which the device was told to begin.
 func (c *call) open(want psn.PSN) *channel {
 	c.cm.mu.Lock()
 	defer c.cm.mu.Unlock()
@@ -42,7 +42,7 @@ func (c *call) open(want psn.PSN) *channel {
 	return ch
 }
 
-// Write SENDs a message, and waits until it has been taken. A receiver that is not ready is asked again.
+// Write SENDs a message, and waits until it has been acknowledged. It is repeated to a receiver that is not ready.
 func (ch *channel) Write(b []byte) (int, error) {
 	m := ch.call.cm
 	m.mu.Lock()
@@ -62,10 +62,10 @@ func (ch *channel) Write(b []byte) (int, error) {
 	return len(b), err
 }
 
-// errGone is what is left to say when the device has ended the connection.
+// errGone is the error of a channel after the device has ended the connection.
 var errGone = errors.New("it ended the connection")
 
-// again sends the message that waits for its acknowledgement once more.
+// again retransmits the message that waits for its acknowledgement.
 func (ch *channel) again() {
 	m := ch.call.cm
 	m.mu.Lock()
@@ -103,7 +103,8 @@ func (ch *channel) hear(most time.Duration) error {
 		func() {})
 }
 
-// wait returns when the tool says anything more, and false when it hangs up instead, within any run.
+// wait returns true at the next message of the tool, and false when it ends the connection instead; its time limit
+// exceeds any run.
 func (ch *channel) wait() bool {
 	err := ch.hear(2 * longest.Std())
 	m := ch.call.cm
@@ -128,7 +129,7 @@ func (ch *channel) take(p *roce.Packet) {
 	}
 }
 
-// acknowledge says that a SEND was taken, also one that comes again.
+// acknowledge acknowledges a SEND, also a repeated one.
 func (ch *channel) acknowledge(at psn.PSN) {
 	qpn, _ := ch.call.peer()
 	p := &roce.Packet{BTH: roce.BTH{Opcode: roce.Acknowledge, PKey: roce.DefaultPKey, DestQP: qpn, PSN: at},

@@ -25,7 +25,7 @@ import (
 //	DREQ ----------------------->   either of them
 //	  <----------------------- DREP
 //
-// A message that has no answer is repeated. Whoever reads from the device hands every packet to Receive.
+// A message without an answer is repeated. The reader of packets from the device passes each of them to Receive.
 type CM struct {
 	mine, theirs netip.Addr
 	send         func(*roce.Packet) error
@@ -36,20 +36,20 @@ type CM struct {
 	sent    psn.PSN
 	channel *channel      // of an exchange; nil without one
 	early   []roce.Packet // for the channel, which came before it was opened
-	err     error         // why nothing more can be hoped for
-	news    chan struct{} // something has changed
+	err     error         // the error that ended all calls
+	news    chan struct{} // signalled when the state of a call or the channel has changed
 }
 
-// NewCM returns the manager of an end, which sends by the function it is given.
+// NewCM returns the manager of an end, which sends packets with the function send.
 func NewCM(mine, theirs netip.Addr, send func(*roce.Packet) error) *CM {
 	return &CM{mine: mine, theirs: theirs, send: send, news: make(chan struct{}, 1)}
 }
 
-// End is what this end brings into a connection.
+// End is this end's part of the parameters of a connection.
 type End struct {
 	QPN     uint32
 	PSN     psn.PSN // at which the other is to send
-	MTU     int     // path MTU, which the one who connects chooses; bytes
+	MTU     int     // path MTU, chosen by the end that connects; bytes
 	Timeout engine.LocalACKTimeout
 	Reads   int // outstanding, each way
 
@@ -63,9 +63,9 @@ type call struct {
 	tid    uint64 // of the REQ, and so of all that follows from it
 	state  callState
 	said   roce.CMMessage // last, and again when what it answers comes again
-	req    *roce.REQ      // of who connected
-	rep    *roce.REP      // of who listened
-	refuse error          // why the other does not want the connection
+	req    *roce.REQ      // REQ of the end that connected
+	rep    *roce.REP      // REP of the end that listened
+	refuse error          // reason for which the other end rejected the connection
 }
 
 // callState is where the set-up of a connection stands.
@@ -88,7 +88,7 @@ func (c *call) peer() (qpn uint32, starts psn.PSN) {
 	return c.req.QPN, c.req.StartingPSN
 }
 
-// introduce fills in what a meeting tells of the other, and refuses what this end cannot take part in.
+// introduce fills a Meeting with the parameters of the device, and refuses those that this end cannot serve.
 func (c *call) introduce(m *Meeting, t *Tool, mine Identity) error {
 	c.cm.mu.Lock()
 	defer c.cm.mu.Unlock()
@@ -124,7 +124,7 @@ const (
 	rejConsumer  = 28
 )
 
-// Connect connects to who listens on a port. One that does not listen yet is asked again.
+// Connect connects to the listener on a port. It retries as long as nothing listens there.
 func (m *CM) Connect(port uint16, e End) (*call, error) {
 	for deadline := time.Now().Add(patience); ; time.Sleep(askAgain / 10) {
 		c := m.call(port, e)
@@ -159,7 +159,7 @@ func (m *CM) call(port uint16, e End) *call {
 	return c
 }
 
-// newCall makes a call with a name of its own.
+// newCall makes a call with a communication ID that no other call has.
 func (m *CM) newCall(s callState) *call {
 	name := uint32(0x7E57_0000 + len(m.calls))
 	c := &call{cm: m, state: s, ids: roce.CommIDs{Local: name}, tid: uint64(name)}
@@ -174,7 +174,7 @@ func (m *CM) Listen(port uint16) {
 	m.mu.Unlock()
 }
 
-// Called waits until the device has connected for the n-th time. It is told to be patient.
+// Called waits until the device has connected for the n-th time. An MRA tells the device to wait for the answer.
 func (m *CM) Called(n int) (c *call, err error) {
 	err = m.until("RDMA CM", patience, func() bool {
 		seen := 0
@@ -190,7 +190,7 @@ func (m *CM) Called(n int) (c *call, err error) {
 	return c, err
 }
 
-// accept answers the device's REQ and waits until it has heard.
+// accept answers the device's REQ with a REP, and waits until the device has confirmed or rejected it.
 func (c *call) accept(e End) error {
 	c.cm.mu.Lock()
 	c.state = accepting
@@ -205,7 +205,7 @@ func (c *call) accept(e End) error {
 	return err
 }
 
-// refused is the error of a connection that the other does not want, nil when it does.
+// refused returns the error of a connection that the other end rejected, nil without a rejection.
 func (c *call) refused() error {
 	c.cm.mu.Lock()
 	defer c.cm.mu.Unlock()
@@ -230,7 +230,8 @@ func (m *CM) Close() error {
 	}
 	m.mu.Unlock()
 	for _, c := range open {
-		_ = m.until("DREQ", partMost, func() bool { return c.state == parted }, c.again) // it is going away either way
+		// the connection ends even without an answer
+		_ = m.until("DREQ", partMost, func() bool { return c.state == parted }, c.again)
 	}
 	return nil
 }
@@ -257,7 +258,7 @@ func (m *CM) until(asked string, most time.Duration, done func() bool, again fun
 	}
 }
 
-// again says the last message again.
+// again repeats the last message.
 func (c *call) again() {
 	c.cm.mu.Lock()
 	defer c.cm.mu.Unlock()
@@ -298,8 +299,8 @@ func (m *CM) tell() {
 	}
 }
 
-// Receive takes a packet from the device and reports whether it was for the manager. What is no message of the
-// communication manager, or no such one, is an error of whoever waits.
+// Receive takes a packet from the device and reports whether it was for the manager. A malformed or unexpected message
+// of the communication manager becomes the error of the waiting call.
 func (m *CM) Receive(p *roce.Packet) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -325,8 +326,8 @@ func (m *CM) Receive(p *roce.Packet) bool {
 	return true
 }
 
-// heard takes a packet for the channel. A tool may have said something before this end is ready to hear: had it to say
-// that again, it would wait for its timer several times.
+// heard takes a packet for the channel. A packet that arrives before the channel is open is kept: if the tool had to
+// retransmit it, it would wait for its timer several times.
 func (m *CM) heard(p *roce.Packet) {
 	switch {
 	case m.channel != nil:
@@ -368,7 +369,7 @@ func (m *CM) take(tid uint64, msg roce.CMMessage) {
 	}
 }
 
-// taken takes a REQ: it is answered at once by a word that the answer takes longer.
+// taken takes a REQ, and answers it at once with an MRA: the REP takes longer.
 func (m *CM) taken(tid uint64, q *roce.REQ) {
 	came := 0
 	for _, c := range m.calls {
@@ -408,7 +409,7 @@ func (m *CM) find(local uint32) *call {
 	return nil
 }
 
-// refusal is a reason in words.
+// refusal returns the error for the reason code of a REJ.
 func refusal(reason uint16) error {
 	switch reason {
 	case rejNoService:

@@ -10,7 +10,7 @@ import (
 // exchange is that of ibv_rc_pingpong.
 type udPingpong struct{ pingpong }
 
-// datagramKey is the Q_Key of its QP, and datagramLen the length of what it answers with, which the smallest MTU of
+// datagramKey is the Q_Key of its QP, and datagramLen the length of its answers in bytes, which the smallest MTU of
 // soft-RoCE holds.
 const (
 	datagramKey = 0x11111111
@@ -35,7 +35,7 @@ const InfoProgram = "ibv_devinfo"
 // InfoArgs are the arguments with which InfoProgram prints everything of a device.
 func InfoArgs(device string) []string { return []string{"-v", "-d", device} }
 
-// QKeyViolations finds in what InfoProgram printed how many datagrams with another Q_Key the port has counted.
+// QKeyViolations returns the port's count of datagrams with a wrong Q_Key, from the output of InfoProgram.
 func QKeyViolations(info string) (n int64, err error) {
 	const name = "qkey_viol_cntr:"
 	_, rest, found := strings.Cut(info, name)

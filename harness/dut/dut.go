@@ -1,11 +1,11 @@
 // Package dut makes this program the peer of a stock RDMA tool, so that the device below the tool can be tested from
-// outside: nothing runs on the device but the tool that everybody has.
+// outside: nothing but the stock tool runs on the device.
 //
-// A Tool is told by the command line what to do. Then it and the harness are introduced, over TCP by the exchange that
-// the tool has with its own kind, or by RDMA CM: each tells the other its queue pair, first PSN, key and buffer. A
-// Meeting is an exchange that has come as far as it can before packets flow.
+// A Tool gets its work from the command line. Then the tool and the harness exchange parameters, over TCP by the tool's
+// own protocol, or by RDMA CM: each sends the other its queue pair, first PSN, key and buffer. A Meeting is an exchange
+// that has been completed as far as possible before packets flow.
 //
-// Fit decides which tool does what a Spec asks for, and says so when none does.
+// Fit chooses the tool that does the work of a Spec, and returns ErrUnfit when none does.
 package dut
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 )
 
-// Identity is what one end tells the other.
+// Identity is the set of parameters that one end sends to the other.
 type Identity struct {
 	Addr   netip.Addr
 	QPN    uint32
@@ -26,8 +26,8 @@ type Identity struct {
 	Key    uint32  // R_Key of the buffer that the other may reach
 	Buffer uint64  // and its address
 
-	Reads   int     // how many READs it would have outstanding, either way; 0 where it does not say
-	Expects psn.PSN // of the other's first request, where the other lets itself be told
+	Reads   int     // READs that it may have outstanding, either way; 0 where the exchange does not carry the number
+	Expects psn.PSN // PSN of the other's first request, where the exchange lets this end choose it
 }
 
 // gid returns the address as a GID: that of a RoCEv2 end with an IPv4 address is mapped (IBTA annex A17).
@@ -39,7 +39,7 @@ type Setting struct {
 	GID    int    // index of the GID that has the device's address
 	Port   int    // of TCP, or of RDMA CM, for the exchange
 
-	Own, Peer netip.Addr // of the device, and of what it is to meet
+	Own, Peer netip.Addr // addresses of the device and of its peer
 }
 
 // Aside is the queue pairs that serve an introduction alone; zero is none.
@@ -49,12 +49,14 @@ type Aside struct {
 
 // Meeting is an exchange that waits for packets to flow.
 type Meeting struct {
-	Peer    Identity
-	Wants   psn.PSN                // of this end's first request; what the tool was told, unless it had its own mind
+	Peer Identity
+	// PSN of this end's first request: the one sent to the tool, unless the tool chose another
+	Wants   psn.PSN
 	Timeout engine.LocalACKTimeout // of the tool's transport timer
 	Aside   Aside
-	begin   func() error // lets a tool send that waits for it; nil when it waits for nothing
-	// returns when the tool has done its work, or false when it has hung up; nil when only its process tells
+	begin   func() error // starts a tool that waits for this before it sends; nil when it does not wait
+	// waits for the tool's message that its work is done; false when it has closed the exchange instead; nil when only
+	// the end of its process tells
 	ended func() bool
 	leave func() error
 }
@@ -67,7 +69,8 @@ func (m *Meeting) Begin() error {
 	return m.begin()
 }
 
-// Ended returns when the tool says that it has done its work, and false when it has hung up instead.
+// Ended waits for the tool's message that its work is done, and returns false when the tool has closed the exchange
+// instead.
 func (m *Meeting) Ended() (done bool) { return m.ended != nil && m.ended() }
 
 // Close ends the exchange, and with it most tools.

@@ -13,8 +13,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Name is what the kernel's soft-RoCE is called in Specs, verdicts and waivers, and RNIC what any other device is:
-// which one it is, is for the lab to say, so that a Spec is the same in all.
+// Name is the name of the kernel's soft-RoCE in Specs, verdicts and waivers, and RNIC that of any other device: the lab
+// says which one it is, so that a Spec is the same in all labs.
 const (
 	Name = "rxe"
 	RNIC = "rnic"
@@ -41,14 +41,14 @@ func Describe(name string) engine.Implementation {
 // Unconnected is the feature of a device under a tool for datagrams, by which rules about them apply.
 const Unconnected = "ud"
 
-// ErrUnfit is in the error of Fit when no tool does what a Spec asks for.
+// ErrUnfit is wrapped by the error of Fit when no tool does the work of a Spec.
 var ErrUnfit = errors.New("no tool does that")
 
-// Fit returns the tool that does the part of a side in a Spec, and the Spec as it runs with it: what the tool chooses
-// by itself is changed, what it leaves open stays.
+// Fit returns the tool that does the part of a side in a Spec, and the Spec as it runs with this tool: values that the
+// tool chooses by itself are changed, the others stay.
 //
-// A device that serves takes whatever its peer does, in one operation. One that sends repeats one message, five times
-// at least, and takes no part in when.
+// A device that serves accepts all requests of its peer, in one operation. One that sends repeats one message, at least
+// five times, at times of its own choice.
 func Fit(given *scenario.Spec, side trace.Side) (*Tool, *scenario.Spec, error) {
 	work, err := workOf(given, side)
 	if err != nil {
@@ -61,7 +61,7 @@ func Fit(given *scenario.Spec, side trace.Side) (*Tool, *scenario.Spec, error) {
 		return nil, nil, err
 	}
 	if t.readOnly(s.QP[side].Access) {
-		t.Op = engine.OpRead // it enables nothing else, so whatever else its peer does is refused
+		t.Op = engine.OpRead // the tool enables no other right, so all other requests of its peer are refused
 	}
 	t.choose()
 	if work.datagrams {
@@ -71,7 +71,7 @@ func Fit(given *scenario.Spec, side trace.Side) (*Tool, *scenario.Spec, error) {
 		if k, ok := t.kind.(perftest); ok {
 			t.kind = perftestCM{k}
 		}
-		s.CM = scenario.CMOff // it is done before the run, and not by the endpoint
+		s.CM = scenario.CMOff // the connection is set up before the run, and not by the endpoint
 	}
 	t.Timeout = adopt(&s, side, t)
 	switch {
@@ -109,12 +109,12 @@ func (t *Tool) receive(s *scenario.Spec) {
 	}
 }
 
-// readOnly reports whether a tool that serves READs is what a Spec asks for by the rights of its side.
+// readOnly reports whether the access rights of its side ask for a tool that serves READs only.
 func (t *Tool) readOnly(rights engine.Access) bool {
 	return rights == engine.RemoteRead|engine.LocalWrite && !t.Active && !t.Answers
 }
 
-// suits refuses what no tool of the kind can be told.
+// suits returns an error for a Spec that no tool of the kind can be configured for.
 func (t *Tool) suits(s *scenario.Spec, side trace.Side, w *work) error {
 	switch q := &s.QP[side]; {
 	case s.QPs != 1, len(s.Params) > 0:
@@ -156,7 +156,8 @@ func (t *Tool) takeTurns(s *scenario.Spec, side trace.Side, given engine.QP) {
 	t.Answers = t.Active // one that serves waits for the end of the connection
 	q := &s.QP[side]
 	q.MinRNRTimer, q.MaxRdAtomic, q.MaxDestRd = pingRNRTimer, pingReads, pingReads
-	if t.retries, t.rnrRetries = toolRetries, toolRNRRetry; !t.Active { // who connects tells the other how often to try
+	// the end that connects sends the other its retry counts
+	if t.retries, t.rnrRetries = toolRetries, toolRNRRetry; !t.Active {
 		q.RetryCount, q.RNRRetry = given.RetryCount, given.RNRRetry
 		t.retries, t.rnrRetries = uint8(q.RetryCount), uint8(q.RNRRetry)
 	}
@@ -180,8 +181,8 @@ func (t *Tool) choose() {
 	}
 }
 
-// adopt sets what the tool and the device choose, and returns the code of the timer: that next above what was asked
-// for.
+// adopt sets the attributes that the tool and the device choose, and returns the code of the transport timer: the next
+// above the requested one.
 func adopt(s *scenario.Spec, side trace.Side, t *Tool) engine.LocalACKTimeout {
 	q := &s.QP[side]
 	code := q.Timeout
@@ -237,7 +238,7 @@ func receives(posts []scenario.Post, n int) (kept []scenario.Post) {
 	return kept
 }
 
-// work is what a Spec asks for, as far as tools can do it.
+// work is the workload of a Spec, as far as tools can do it.
 type work struct {
 	from    trace.Side
 	op      engine.Op
@@ -247,7 +248,7 @@ type work struct {
 	begun   bool
 
 	bothWays bool              // each side SENDs what the other does
-	turns    scenario.TurnKind // each acts on what the other did; "" when they do not
+	turns    scenario.TurnKind // the kind of turns; "" when the sides do not take turns
 
 	datagrams bool // crafted ones, to a QP that has no connection
 }
@@ -296,7 +297,7 @@ func (w *work) serve(s *scenario.Spec, device trace.Side) {
 	}
 }
 
-// craftedOp is the operation that a crafted packet belongs to; ok is false when tools have none such.
+// craftedOp is the operation that a crafted packet belongs to; ok is false when no tool has that operation.
 func craftedOp(packet string) (op engine.Op, ok bool) {
 	switch word, _, _ := strings.Cut(packet, "_"); word {
 	case "SEND":
@@ -314,13 +315,13 @@ func craftedOp(packet string) (op engine.Op, ok bool) {
 // datagram reports whether a crafted packet is one of unreliable datagrams.
 func datagram(packet string) bool { return strings.HasPrefix(packet, "UD_SEND") }
 
-// served is the size of message that a tool serves to which nobody sends any.
+// served is the message size of a tool that serves and gets no messages, in bytes.
 const served = 4096
 
 // endless is more messages than any run has: a tool that serves ends with the run and not before.
 const endless = 100_000
 
-// mirrored reports whether each side SENDs what the other does, no more than a tool posts receives for.
+// mirrored reports whether each side SENDs the same messages as the other, no more than a tool posts receives for.
 func mirrored(s *scenario.Spec) bool {
 	if len(s.Loads) != 2 || len(s.Posts) > 0 {
 		return false

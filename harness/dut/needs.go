@@ -5,7 +5,8 @@ import (
 	"path/filepath"
 )
 
-// Modules are the modules of the kernel that soft-RoCE needs. It does not ask for its checksum by itself.
+// Modules are the modules of the kernel that soft-RoCE needs. soft-RoCE does not load the module of its checksum by
+// itself.
 func Modules() []string { return []string{"crc32_generic", "rdma_rxe", "ib_uverbs", "rdma_ucm"} }
 
 // Programs are the stock tools that drive a device.

@@ -50,7 +50,7 @@ func FitPair(given *scenario.Spec) (tools [2]*Tool, s *scenario.Spec, err error)
 type pair struct {
 	active, passive Identity
 	client, server  net.Conn
-	begin           []byte // what the active tool waits for
+	begin           []byte // the message that the active tool waits for
 }
 
 // Introduce carries the exchange of two tools, one connection each, and returns a Meeting with either. It owns the
@@ -73,7 +73,8 @@ func Introduce(t *Tool, client, server net.Conn) (active, passive *Meeting, err 
 	}}, nil
 }
 
-// exchange carries what the tools say, but for the last line of the passive one, after which the active one sends.
+// exchange forwards the messages between the tools, except the last line of the passive one, after which the active one
+// sends.
 func (p *pair) exchange(active *Tool) error {
 	k, ok := active.kind.(perftest)
 	if !ok {
@@ -136,7 +137,8 @@ func (p *pair) start() error {
 	return err
 }
 
-// ended returns when the active tool says that it has done its work, and false when it has hung up instead.
+// ended waits for the active tool's message that its work is done, and returns false when the tool has closed the
+// exchange instead.
 func (p *pair) ended() bool {
 	_ = p.client.SetDeadline(time.Time{})
 	n, _ := p.client.Read(make([]byte, 1))

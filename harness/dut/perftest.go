@@ -23,7 +23,7 @@ type perftest struct {
 	latency bool // it takes turns with its peer, one message at a time
 }
 
-// perftestVersion is what the version of the protocol has to be: others have other messages.
+// perftestVersion is the required version of the protocol: other versions have other messages.
 const perftestVersion = "6.06"
 
 // The lengths of the messages.

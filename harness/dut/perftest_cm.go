@@ -96,7 +96,7 @@ func binaryKeys(t *Tool, i *Identity) []byte {
 	return b
 }
 
-// parseBinaryKeys reads them. The GID says nothing: the addresses are those of the connection.
+// parseBinaryKeys reads them. The GID is ignored: the addresses are those of the connection.
 func parseBinaryKeys(b []byte) (i Identity, err error) {
 	be := binary.BigEndian
 	i = Identity{QPN: be.Uint32(b[8:]), PSN: psn.New(be.Uint32(b[12:])), Key: be.Uint32(b[16:]),

@@ -16,7 +16,7 @@ import (
 // Its exchange is one line each way, the client's first, and then "done" from the client.
 type pingpong struct{}
 
-// pingpongFill is what its one buffer holds at the start.
+// pingpongFill is the value of each byte of its one buffer at the start.
 const pingpongFill = 0x7b
 
 // pingpongLen is the length of the line: LID, QPN, PSN and GID in hexadecimal, and a zero.

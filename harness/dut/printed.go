@@ -10,8 +10,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// posts and completes are how the rping that serves begins a line when it has posted a request, and when one has
-// completed. Two threads print them, so each kind is in its order and the two are not in one.
+// posts and completes map the beginnings of the lines that a serving rping prints when it has posted a request, and
+// when one has completed, to the operation. Two threads print them, so each kind is in its order and the two are not in
+// one.
 var (
 	posts = map[string]engine.Op{"server posted rdma read req": engine.OpRead, "server posted go ahead": engine.OpSend,
 		"rdma write from lkey": engine.OpWrite}
@@ -19,9 +20,9 @@ var (
 		"rdma write completion": engine.OpWrite}
 )
 
-// printed reads the posts and completions of an rping that serves off what it printed. A completion names its operation
-// alone, and is that of the oldest such request: never are two outstanding that do the same. Of one that fails rping
-// tells the status alone, so it is taken for the oldest.
+// printed reads the posts and completions of a serving rping from its output. A completion names only its operation,
+// and belongs to the oldest request of that operation: two of one operation are never outstanding. A failed completion
+// has only a status, and is taken to be that of the oldest request.
 func (t *Tool) printed(e Ending) (events []trace.Event) {
 	var open []trace.Event
 	end := min(e.Gone, e.End)
@@ -67,7 +68,7 @@ func post(i int, op engine.Op, size unit.Size) trace.Event {
 		Len: uint32(size)}
 }
 
-// begins returns what the words stand for with which a line begins.
+// begins returns the operation of the words with which a line begins.
 func begins(line string, words map[string]engine.Op) (engine.Op, bool) {
 	for w, op := range words {
 		if strings.HasPrefix(line, w) {

@@ -19,15 +19,15 @@ const kernelMTU = 4096
 
 // args implements kind.
 func (rping) args(t *Tool, at Setting) []string {
-	args := []string{"-s", "-d", "-a", at.Own.String()} // told to, it prints what it posts and what completes
+	args := []string{"-s", "-d", "-a", at.Own.String()} // with -d it prints each post and each completion
 	if t.Active {
 		args = []string{"-c", "-a", at.Peer.String(), "-I", at.Own.String(), "-V", "-C", strconv.Itoa(t.Count)}
 	}
 	return append(args, "-p", strconv.Itoa(at.Port), "-S", strconv.FormatInt(int64(t.Message), 10))
 }
 
-// call implements caller. A client waits for the answer to its REQ, which is what Begin gives; a server waits for what
-// the client says in the connection.
+// call implements caller. A client waits for the answer to its REQ, which Begin sends; a server waits for the client's
+// first message in the connection.
 func (rping) call(t *Tool, cm *CM, port uint16, mine Identity) (*Meeting, error) {
 	end := End{QPN: mine.QPN, PSN: mine.Expects, MTU: t.MTU, Timeout: t.Timeout, Reads: pingReads, Retries: t.retries,
 		RNRRetries: t.rnrRetries}

@@ -3,7 +3,7 @@ package dut
 import "github.com/rdma-gauntlet/gauntlet/harness/scenario"
 
 // Split makes of each connection of a Spec a Spec of its own, because a tool has only one: connections share nothing
-// but the link. Of connections that all do the same there is one.
+// but the link. Connections that all do the same share one Spec.
 func Split(s *scenario.Spec) (list []*scenario.Spec) {
 	n := 1
 	if differ(s) {
@@ -35,7 +35,7 @@ func differ(s *scenario.Spec) bool {
 	return false
 }
 
-// alone is what connection i does; a fault may be about all.
+// alone returns the Spec of connection i alone; a fault may apply to all connections.
 func alone(given *scenario.Spec, i int) *scenario.Spec {
 	s := *given
 	s.QPs, s.Posts, s.Injections, s.Faults = 1, nil, nil, nil

@@ -11,17 +11,18 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Ending is how the work of a tool ended, as far as it was heard.
+// Ending is the end of a tool's work, as far as it was observed.
 type Ending struct {
-	Done vtime.Time // when it said that it had done all of it; vtime.Never when it did not
-	Gone vtime.Time // when its process had ended by itself; vtime.Never when it had not
-	Said string     // what it printed
+	Done vtime.Time // time of its message that all work was done; vtime.Never without one
+	Gone vtime.Time // time at which its process had ended by itself; vtime.Never when it had not
+	Said string     // its output
 
 	End        vtime.Time // of the trace
-	Changed    []Range    // of the region that it tells of, from the start to the end
-	Compared   bool       // it is known what has changed
-	Violations int64      // of its Q_Key; Unread when they could not be read
-	// the status of each completion of its queue pair, by libibverbs' numbers, in order; none when nobody saw them
+	Changed    []Range    // ranges of its region (see Tool.region) that changed between the start and the end
+	Compared   bool       // the region was read at the start and the end, so Changed is complete
+	Violations int64      // Q_Key violations; Unread when they could not be read
+	// the status of each completion of its queue pair, by libibverbs' numbers, in order; none when they were not
+	// observed
 	Completed []int
 }
 
@@ -34,7 +35,7 @@ type Range struct {
 // Unread is a counter that could not be read.
 const Unread = -1
 
-// Silent is what a tool tells of that could not be heard this time.
+// Silent is the set of the tool's reports that could not be read in this run.
 func (e *Ending) Silent() (r trace.Reports) {
 	if !e.Compared {
 		r |= trace.ReportChanges
@@ -48,10 +49,10 @@ func (e *Ending) Silent() (r trace.Reports) {
 	return r
 }
 
-// Tells is what is known of the end at which a tool is, beside the wire: by what it was told, by what it says when it
-// ends, and by what it does only when something has completed. Only rping tells in which order its requests complete.
-// No tool tells of any that follow one that failed; the kernel does, of a perftest that has posted all its requests
-// before the first can have failed. They all have the same number, so the order is not told.
+// Tells is the set of reports that a tool's end provides beside the wire: from its command line, from its output at the
+// end, and from actions that it takes only after a completion. Only rping tells in which order its requests complete.
+// No tool reports the completions after a failed one; the kernel does, for a perftest that has posted all its requests
+// before the first can have failed. These all have the same ID, so their order is not known.
 func (t *Tool) Tells() trace.Reports {
 	switch t.kind.(type) {
 	case rping:
@@ -106,8 +107,8 @@ func (t *Tool) Told(s *scenario.Spec, side trace.Side, e Ending) (events []trace
 	return events
 }
 
-// completions are what the end of the work says of each request: all had completed by then, or the first that had not
-// failed; and what was seen of all of them then.
+// completions returns the completions of the requests as the end of the work shows them: all had completed by then, or
+// the first that had not completed failed; and the completions that were observed then.
 func (t *Tool) completions(s *scenario.Spec, side trace.Side, e Ending) (events []trace.Event) {
 	q := s.QP[side]
 	packets := max(1, (int(t.Message)+q.MTU-1)/q.MTU)
@@ -147,9 +148,9 @@ func statusOf(number int) engine.Status {
 // postedReceives is how many receives perftest keeps posted for SENDs.
 const postedReceives = 512
 
-// receives are those that perftest posts before it is introduced: none but for SENDs. It posts another for each that
-// completes, which nobody sees: told to have few, it is believed to have enough. One that a SEND was too long for is
-// the last.
+// receives returns the receives that perftest posts before the exchange of parameters: none except for SENDs. For each
+// that completes it posts another, which is not observed; even when it was configured with few, it is taken to have
+// enough. A receive for which a SEND was too long is the last.
 func (t *Tool) receives(e Ending) (events []trace.Event) {
 	if !takesReceive(t.Op) {
 		return nil
@@ -170,8 +171,8 @@ func (t *Tool) Extent() int {
 	return (max(int(t.Message), page) + line - 1) / line * line
 }
 
-// region is the part of perftest's memory that it tells of and what follows: a message, or a page when that is more.
-// Its rights are those of the one operation that it is there for.
+// region is the part of perftest's memory that starts at the announced address: one message, or a page when that is
+// larger. Its rights are those of the one operation that it serves.
 func (t *Tool) region(d scenario.Device) (events []trace.Event) {
 	rights := map[engine.Op]engine.Access{engine.OpWrite: engine.RemoteWrite, engine.OpRead: engine.RemoteRead}
 	size := int64(t.Extent())
@@ -192,8 +193,8 @@ var statuses = map[int]engine.Status{0: engine.StatusSuccess, 1: engine.StatusLo
 	12: engine.StatusRetryExceeded,
 	13: engine.StatusRNRRetryExceeded}
 
-// complaint finds what a tool prints of the first completion that failed: "Failed status 12: wr_id 0" of perftest, "cq
-// completion failed status 12" of rping.
+// complaint finds the status of the first failed completion in the output of a tool: "Failed status 12: wr_id 0" of
+// perftest, "cq completion failed status 12" of rping.
 func complaint(said string) (s engine.Status, ok bool) {
 	const words = "ailed status "
 	_, rest, found := strings.Cut(said, words)
@@ -205,10 +206,10 @@ func complaint(said string) (s engine.Status, ok bool) {
 	return s, ok
 }
 
-// Witness reads off the packets of a tool what it must have seen to send them. The rping that begins SENDs again only
-// when what it waits for has come, of the length that it must have, and begins a new round only when it has found in
-// its memory what it offered in the one before. The ibv_ud_pingpong that serves SENDs when a datagram has been
-// delivered. A nil Witness sees nothing.
+// Witness infers from the packets of a tool the events that the tool must have seen to send them. The rping that begins
+// SENDs again only when the message that it waits for has arrived with the right length, and begins a new round only
+// when it has found in its memory the data that it offered in the round before. The ibv_ud_pingpong that serves SENDs
+// when a datagram has been delivered. A nil Witness sees nothing.
 type Witness struct {
 	side    trace.Side
 	sends   int
@@ -235,7 +236,7 @@ func (t *Tool) Witness(s *scenario.Spec, side trace.Side) *Witness {
 	}}
 }
 
-// Begin returns what is so before the first packet: one receive is posted.
+// Begin returns the events before the first packet: one receive is posted.
 func (w *Witness) Begin() []trace.Event {
 	if w == nil || w.answers {
 		return nil
@@ -243,7 +244,7 @@ func (w *Witness) Begin() []trace.Event {
 	return []trace.Event{{Kind: trace.Receive, Side: w.side, Len: pingLen}}
 }
 
-// Packet returns what a packet tells. Each event bears the packet's time, by which it had come about.
+// Packet returns the events that a packet implies. Each has the packet's time, by which it had happened.
 func (w *Witness) Packet(r *trace.Record) []trace.Event {
 	if w == nil || !w.next(r) {
 		return nil
@@ -258,7 +259,7 @@ func (w *Witness) Packet(r *trace.Record) []trace.Event {
 	return w.received(r.Time())
 }
 
-// End returns what the end of the tool tells: after its last round it compares like after any other.
+// End returns the events that the end of the tool implies: it compares memory after its last round as after any other.
 func (w *Witness) End(e Ending) []trace.Event {
 	if w == nil || w.answers || w.sends == 0 || e.Gone == vtime.Never {
 		return nil

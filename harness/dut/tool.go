@@ -8,7 +8,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/unit"
 )
 
-// Tool is a stock program and what it is to do.
+// Tool is a stock program and its work.
 type Tool struct {
 	Program string
 	Active  bool // it sends the requests, and connects; otherwise it serves, and listens
@@ -24,7 +24,7 @@ type Tool struct {
 	retries, rnrRetries uint8 // that RDMA CM gives to the end that is connected to
 
 	kind  kind
-	turns scenario.TurnKind // what it does by turns with its peer; "" for a tool of one direction
+	turns scenario.TurnKind // the turns that it takes with its peer; "" for a tool of one direction
 }
 
 // kind is a family of tools that have an exchange in common.
@@ -42,8 +42,8 @@ type caller interface {
 	call(t *Tool, cm *CM, port uint16, mine Identity) (*Meeting, error)
 }
 
-// Polls reports whether the tool, once it has been introduced, looks without rest for what its peer does, in its memory
-// or in its completion queue. The others sleep until something happens.
+// Polls reports whether the tool, after the exchange of parameters, busy-waits for its peer, by polling its memory or
+// its completion queue. Other tools sleep until an event.
 func (t *Tool) Polls() bool {
 	switch t.kind.(type) {
 	case perftest:
@@ -54,8 +54,8 @@ func (t *Tool) Polls() bool {
 	return false
 }
 
-// Waits reports whether the tool, once it has posted what it was told, has nothing to do but to collect completions and
-// to print a report. perftest measures the processor's clock for that, for 219 ms.
+// Waits reports whether the tool, once it has posted its requests, only collects completions and prints a report.
+// perftest measures the processor's clock for the report, for 219 ms.
 func (t *Tool) Waits() bool { return t.Active && t.turns == "" && t.Polls() }
 
 // Spins reports whether the tool polls also where it only waits for its peer to begin or to end.
@@ -65,7 +65,7 @@ func (t *Tool) Spins() bool {
 }
 
 // Buffer returns the size of message for which a tool that serves makes a buffer of n bytes. One that receives posts
-// buffers of one message each, whose size is part of what is tested.
+// buffers of one message each, whose size is part of the test.
 func (t *Tool) Buffer(n uint64) unit.Size {
 	if t.Op == engine.OpSend || t.turns != "" {
 		return t.Message
@@ -79,8 +79,8 @@ func (t *Tool) ByCM() bool {
 	return ok
 }
 
-// Fill is what every byte has to be that a tool is sent which sends from the memory that it receives into, because a
-// packet that the device sends again would have other bytes; 0 for the others.
+// Fill is the value of every byte that must be sent to a tool that sends from the buffer that it receives into, because
+// a retransmission by the device would otherwise have other bytes than the first transmission; 0 for other tools.
 func (t *Tool) Fill() byte {
 	if t.kind == (pingpong{}) {
 		return pingpongFill
@@ -88,7 +88,7 @@ func (t *Tool) Fill() byte {
 	return 0
 }
 
-// String names the adapter: the program, and what decides how it is introduced and which part it takes.
+// String names the adapter: the program, its way to exchange parameters, and its role.
 func (t *Tool) String() string {
 	switch t.kind.(type) {
 	case perftestCM:
@@ -111,7 +111,7 @@ func (t *Tool) Args(at Setting) []string {
 	return args
 }
 
-// What the tools set and cannot be told.
+// Attributes that the tools set and that no option changes.
 const (
 	toolRetries  = 7
 	toolRNRRetry = 7
