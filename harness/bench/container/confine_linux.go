@@ -16,7 +16,7 @@ import (
 
 // Confine turns this process, the first of a container, into a program: as a user who is not root, and with no
 // capability but CAP_NET_RAW, which packet sockets need. It needs CAP_SETUID and CAP_SETGID and gives them up. Name is
-// what the image calls the user. It returns only when that cannot be done.
+// the user as the image has it. Confine returns only on an error.
 func Confine(name string, argv []string) error {
 	if len(argv) == 0 {
 		return errors.New("container: confine: no program to become")
@@ -29,7 +29,7 @@ func Confine(name string, argv []string) error {
 	if err != nil {
 		return err
 	}
-	runtime.LockOSThread() // what follows is of this thread, and exec leaves no other
+	runtime.LockOSThread() // credentials belong to this thread, and exec ends all others
 	if err := stepDown(uid, gid); err != nil {
 		return fmt.Errorf("container: become user %d: %w", uid, err)
 	}

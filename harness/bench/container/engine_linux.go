@@ -38,8 +38,8 @@ const patience = 30 * time.Second
 // remedy ends the error of a machine without an engine.
 const remedy = "install Docker Engine (apt-get install docker.io) and start it, or use --bench netns"
 
-// Open finds the engine and removes what runs that were killed have left there. Self is this binary, whose version and
-// commit become labels of the image with our engines.
+// Open finds the engine and removes the containers that killed runs have left there. Self is this binary, whose version
+// and commit become labels of the image with our engines.
 func Open(ctx context.Context, self, version, commit string) (*Engine, error) {
 	if os.Geteuid() != 0 {
 		return nil, errors.New("container: needs root, because it puts devices into the namespaces of " +
@@ -79,13 +79,14 @@ func connect(ctx context.Context) (p *testcontainers.DockerProvider, version str
 	}
 	log.SetDefault(log.NewNoopLogger())
 	defer func() {
-		if v := recover(); v != nil { // what testcontainers does when an engine says one thing now and another then
+		if v := recover(); v != nil { // testcontainers panics when an engine contradicts its earlier answers
 			err = fmt.Errorf("container: no Docker Engine: %v; %s", v, remedy)
 		}
 	}()
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	// Every container is in the network "none"; with another default, a bridge may be made that nobody asked for.
+	// Every container is in the network "none"; with another default, testcontainers may make a bridge that no
+	// container uses.
 	p, err = testcontainers.NewDockerProvider(testcontainers.WithDefaultBridgeNetwork("none"),
 		testcontainers.Generic2DockerOptions(testcontainers.WithLogger(log.NewNoopLogger()))[0])
 	if err != nil {
@@ -106,8 +107,8 @@ func connect(ctx context.Context) (p *testcontainers.DockerProvider, version str
 	return p, v.Version, err
 }
 
-// Start starts what an implementation does in a role, "endpoint" or "box": the program of its image, or ours for an
-// engine.
+// Start starts an implementation in a role, "endpoint" or "box": the program of its image, or for an engine the program
+// of this repository.
 func (e *Engine) Start(ctx context.Context, role string, impl *engine.Implementation) (*contract.Program, error) {
 	if image := scenario.PartyOf(impl.Name).Image; image != "" {
 		return e.StartImage(ctx, image)
@@ -156,7 +157,7 @@ func (e *Engine) load(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("container: load %s: %w", Endpoint, err)
 		}
-		_, err = io.Copy(io.Discard, said) // it has been loaded when there is no more to say
+		_, err = io.Copy(io.Discard, said) // the image has been loaded at the end of the answer
 		if err = errors.Join(err, said.Close()); err != nil {
 			return fmt.Errorf("container: load %s: %w", Endpoint, err)
 		}

@@ -85,7 +85,7 @@ func static(path string) error {
 // id is the name that the engine gives to the image.
 func (a *archive) id() string { return digest(a.config) }
 
-// write writes what the engine loads.
+// write writes the archive in the form that the engine loads.
 func (a *archive) write(w io.Writer) error {
 	manifest, err := json.Marshal([]struct {
 		Config           string

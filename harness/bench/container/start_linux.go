@@ -23,7 +23,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 )
 
-// What a container may have at most. Reports count as memory.
+// Limits of a container, in bytes. Reports count as memory.
 const (
 	maxMemory  = 2 << 30
 	maxReports = 1 << 30
@@ -34,11 +34,11 @@ const (
 // which counts within a group only: that of four threads of nice -15, where one of an ordinary process has 1024.
 const hurry = 4 * 29154
 
-// roots are the groups at the top, by the engine's driver of groups: with a group of its own between, as Docker makes
-// one, all containers together would have the share of one process.
+// roots are the groups at the top, by the engine's driver of groups: under an intermediate group, which Docker makes by
+// default, all containers together would have the share of one process.
 var roots = map[string]string{"cgroupfs": "/", "systemd": "-.slice"}
 
-// guest is what is to run in a container.
+// guest describes the program to run in a container.
 type guest struct {
 	name    string // for messages
 	image   string // its ID
@@ -85,7 +85,7 @@ func (e *Engine) request(g *guest) testcontainers.ContainerRequest {
 	}
 }
 
-// limit is what a container may do and have.
+// limit sets the permissions and the resource limits of a container.
 func (e *Engine) limit(h *container.HostConfig) {
 	threads := int64(maxThreads)
 	h.NetworkMode = "none"
@@ -93,7 +93,7 @@ func (e *Engine) limit(h *container.HostConfig) {
 	h.ReadonlyRootfs = true
 	h.CapDrop, h.CapAdd = []string{"ALL"}, []string{"NET_RAW", "SETUID", "SETGID"} // the last two are the launcher's
 	h.SecurityOpt = []string{"no-new-privileges"}
-	h.LogConfig = container.LogConfig{Type: "none"} // what it says is read as it says it
+	h.LogConfig = container.LogConfig{Type: "none"} // its output is read from the attached streams
 	h.Resources = container.Resources{Memory: maxMemory, MemorySwap: maxMemory, PidsLimit: &threads,
 		CgroupParent: e.root, CPUShares: hurry}
 	h.Tmpfs = map[string]string{reports: fmt.Sprintf("rw,noexec,nosuid,nodev,mode=0777,size=%d", maxReports)}
@@ -105,10 +105,11 @@ type box struct {
 	client client.APIClient
 	id     string
 	ended  client.ContainerWaitResult
-	copied chan struct{} // closed when everything that it said has been taken
+	copied chan struct{} // closed when all output of the container has been read
 }
 
-// attach connects the pipes of a program, and begins to wait for its end, before it is started: nothing is missed.
+// attach connects the pipes of a program, and begins to wait for its end, before it is started, so that no output and
+// no exit is missed.
 func (b *box) attach(ctx context.Context, p *contract.Program) error {
 	streams, err := b.client.ContainerAttach(ctx, b.id, client.ContainerAttachOptions{Stream: true, Stdin: true,
 		Stdout: true, Stderr: true})
@@ -141,8 +142,8 @@ func (h halfCloser) Close() error {
 	return c.CloseWrite()
 }
 
-// pid is the first process of a running container, checked to be one of this machine: an engine in a virtual machine
-// has others.
+// pid returns the process ID of the first process of a running container, and checks that it is a process of this
+// machine: an engine in a virtual machine has other IDs.
 func (b *box) pid(ctx context.Context) (int, error) {
 	i, err := b.client.ContainerInspect(ctx, b.id, client.ContainerInspectOptions{})
 	if err != nil {
@@ -212,7 +213,7 @@ func (b *box) wait() error {
 	return nil
 }
 
-// remove removes the container, whatever it does.
+// remove removes the container, also a running one.
 func (b *box) remove() error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -236,8 +237,8 @@ func (s exitStatus) Error() string {
 // ExitCode is the code, as that of an error of package exec.
 func (s exitStatus) ExitCode() int { return int(s) }
 
-// report makes the file for the reports of a program, in its memory: nothing of it outlives the container, and it is
-// opened by the container's own idea of paths, so that no link that a program or an image has put there leads out.
+// report makes the file for the reports of a program, in its memory: the file does not outlive the container. Its path
+// is resolved inside the container's file system, so that no link of a program or an image leads out of it.
 func report(pid int) (*os.File, string, error) {
 	path := filepath.Join(reports, "report")
 	root, err := unix.Open(fmt.Sprintf("/proc/%d/root", pid), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
@@ -251,7 +252,7 @@ func report(pid int) (*os.File, string, error) {
 		return nil, "", fmt.Errorf("container: make %s: %w", path, err)
 	}
 	f := os.NewFile(uintptr(fd), path)
-	if err := f.Chmod(0o666); err != nil { // for whatever user it runs as
+	if err := f.Chmod(0o666); err != nil { // writable for the user of the program, which may be any
 		return nil, "", errors.Join(err, f.Close())
 	}
 	return f, path, nil

@@ -31,8 +31,8 @@ func (e *Engine) sweep(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// identify names a process among all that this machine has ever had: when it was booted, the namespace that the number
-// is of, the number, and when the process was started. The number may be "self".
+// identify returns a name that no other process of this machine has ever had: boot ID, PID namespace, process ID and
+// start time. pid may be "self".
 func identify(pid string) (string, error) {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
