@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// pack writes what is at the paths, files and folders, as a tar archive under their absolute names. A path that is not
-// there is left out: a command that failed early has not made all its files.
+// pack writes the files and folders at the paths as a tar archive under their absolute names. A missing path is left
+// out: a command that failed early has not made all its files.
 func pack(w io.Writer, paths []string) error {
 	out := tar.NewWriter(w)
 	for _, root := range paths {
@@ -54,8 +54,8 @@ func packOne(out *tar.Writer, path string, d fs.DirEntry) error {
 	return err
 }
 
-// unpack writes an archive to the same absolute names on this side. What is not at or below one of the paths was not
-// asked for and is refused: the guest may have run anything.
+// unpack writes an archive to the same absolute names on this side. A file that is not at or below one of the paths was
+// not requested and is refused: the guest may have run any program.
 func unpack(r io.Reader, paths []string) error {
 	in := tar.NewReader(r)
 	for {

@@ -7,7 +7,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/bench"
 )
 
-// Bench is a bench of the guest that this process runs in. It adds to the evidence what the guest is.
+// Bench is a bench of the guest that this process runs in. It adds a description of the guest to the evidence.
 type Bench struct{ bench.Bench }
 
 var (

@@ -10,8 +10,8 @@ import (
 	"slices"
 )
 
-// direct writes what a packed kernel (bzImage) unpacks itself to, when QEMU can enter that directly, so that no guest
-// has to: unpacking takes a third of the time of a boot under emulation. It needs the tool of the compression.
+// direct writes the unpacked image of a packed kernel (bzImage), if QEMU can enter it directly, so that no guest has to
+// unpack it: unpacking takes a third of the time of a boot under emulation. It needs the tool of the compression.
 func direct(image, to string) error {
 	raw, err := os.ReadFile(image)
 	if err != nil {

@@ -19,8 +19,8 @@ const StockPackage = "linux-image-amd64"
 
 // Fetch downloads a kernel package with apt, which checks its signature, and unpacks it into a folder of the cache
 // without installing it. name is a package, or package=version: mirrors keep only current versions, so a version that
-// is asked for may be gone. A package that only depends on the current kernel is followed. What is in the cache already
-// is not fetched again.
+// is asked for may be gone. A package that only depends on the current kernel is followed. A package that is in the
+// cache is not fetched again.
 func Fetch(ctx context.Context, cache, name string) (*Kernel, error) {
 	for _, tool := range []string{"apt-get", "apt-cache", "dpkg-deb"} {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -38,7 +38,7 @@ func Fetch(ctx context.Context, cache, name string) (*Kernel, error) {
 		k := &Kernel{}
 		return k, json.Unmarshal(raw, k)
 	}
-	// Whatever a run that was interrupted left is not looked at.
+	// Leftovers of an interrupted run are not used.
 	if err := os.RemoveAll(dir); err != nil {
 		return nil, fmt.Errorf("lab: %w", err)
 	}
@@ -48,7 +48,7 @@ func Fetch(ctx context.Context, cache, name string) (*Kernel, error) {
 	return download(ctx, dir, pkg, version)
 }
 
-// download gets one package into an empty folder, and notes what it is.
+// download downloads one package into an empty folder, and returns its description.
 func download(ctx context.Context, dir, pkg, version string) (*Kernel, error) {
 	if _, err := output(ctx, dir, "apt-get", "download", "-qq", pkg+"="+version); err != nil {
 		return nil, fmt.Errorf("%w; see that the network works, and run apt-get update", err)
@@ -142,7 +142,7 @@ func only(dir string, patterns ...string) (string, error) {
 	return paths[0], nil
 }
 
-// output runs a command in a folder; its error holds the last line that the command said.
+// output runs a command in a folder; its error holds the last line of the command's output.
 func output(ctx context.Context, dir, name string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = dir

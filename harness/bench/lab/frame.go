@@ -8,7 +8,7 @@ import (
 	"io"
 )
 
-// kind says what a frame holds.
+// kind is the type of a frame's payload.
 type kind byte
 
 // The kinds. A stream that does not end with a report comes from a guest that died.
@@ -21,7 +21,7 @@ const (
 )
 
 // A frame on the port is its kind, the length of its payload, the payload, and the CRC-32C of all these. The port
-// itself neither loses nor alters bytes; the checksum is for a guest whose memory is no longer what it was.
+// itself neither loses nor alters bytes; the checksum is for a guest whose memory is corrupted.
 const (
 	headBytes  = 1 + 4
 	checkBytes = 4

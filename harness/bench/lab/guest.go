@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// Guest says what to run, on which kernel, and with what.
+// Guest describes a guest: its kernel, its files, and the command to run.
 type Guest struct {
 	Kernel  *Kernel
 	Modules []string  // by name, beside those that every guest has
 	With    []string  // programs, files and folders of the host; programs bring their libraries
-	Command []string  // its program comes along by itself
+	Command []string  // the file of its program need not be in With
 	Dir     string    // absolute; where the command runs
 	Env     []string  // name=value
 	Outputs []string  // files and folders that come back, absolute
-	Stdout  io.Writer // what the command says, as it says it
+	Stdout  io.Writer // output of the command, written as it arrives
 	Stderr  io.Writer
 	Console string // keep the guest's console in this file; "" keeps it only for messages
 
@@ -24,7 +24,7 @@ type Guest struct {
 	Seed          uint64 // of everything random in a deterministic guest
 	Shell         bool   // the command talks to this terminal
 	Memory        int    // MiB; 0 is DefaultMemory
-	// after which the guest is ended, of its own time if that counts instructions, else of this machine's; 0 is
+	// time after which the guest is ended: guest time if that counts instructions, else time of this machine; 0 is
 	// DefaultLimit
 	Limit time.Duration
 }
@@ -35,8 +35,8 @@ const slowest = 50
 // limit is the Limit that applies.
 func (g *Guest) limit() time.Duration { return cmp.Or(g.Limit, DefaultLimit) }
 
-// Defaults of a Guest. Half of the memory is for its files, of which a matrix leaves a gigabyte. The machine gives what
-// is touched.
+// Defaults of a Guest. Half of the memory is for its files, of which a matrix leaves a gigabyte. Memory that the guest
+// does not touch costs the machine nothing.
 const (
 	DefaultMemory = 4096
 	DefaultLimit  = 30 * time.Minute
@@ -52,7 +52,7 @@ type Outcome struct {
 	Full         bool // no memory was left for files
 }
 
-// String says what the guest cost.
+// String reports the times and instructions that the guest took.
 func (o *Outcome) String() string {
 	s := fmt.Sprintf("%.1f guest seconds in %.1f s (%s)", o.Guest.Seconds(), o.Wall.Seconds(), o.Accelerator)
 	if o.Instructions > 0 {

@@ -23,8 +23,8 @@ import (
 // portName is how host and guest call the virtio-serial port of the results.
 const portName = "gauntlet.results"
 
-// GuestMain is the first process of a guest: it makes the kernel usable, runs the command of the Order, sends what came
-// of it, and switches the machine off. It returns only when it could not even say what is wrong; then the kernel
+// GuestMain is the first process of a guest: it makes the kernel usable, runs the command of the Order, sends its
+// outcome, and switches the machine off. It returns only when it could not report its own error; then the kernel
 // panics, because its first process has ended, and the host finds the reason on the console.
 func GuestMain() error {
 	if os.Getpid() != 1 {
@@ -58,7 +58,7 @@ func conclude(port *os.File, o *Order, failed error) error {
 	if failed == nil {
 		r.Code, failed = o.run(port)
 		r.Full = full("/")
-		// of a command that was cut short, what it had done
+		// also after a command that was cut short: the files that it had written
 		failed = cmp.Or(failed, pack(framer{port, files}, o.Outputs))
 	}
 	if failed != nil {
@@ -115,7 +115,7 @@ func loopback() error {
 }
 
 // prefer runs the kernel's network threads before all others. Netem and the virtual wires live in them, and a link that
-// waits for a processor until the endpoints have done is not the link that was asked for.
+// must wait until the endpoints leave a processor does not behave as its Spec says.
 func prefer() error {
 	names, err := filepath.Glob("/proc/[0-9]*/comm")
 	if err != nil {
@@ -124,7 +124,7 @@ func prefer() error {
 	for _, n := range names {
 		raw, err := os.ReadFile(n)
 		if err != nil || !strings.HasPrefix(string(raw), "ksoftirqd/") {
-			continue // it has ended, or is another
+			continue // the process has ended, or is another one
 		}
 		var pid int
 		if _, err := fmt.Sscanf(n, "/proc/%d/", &pid); err != nil {
@@ -192,7 +192,7 @@ func (o *Order) run(port *os.File) (int, error) {
 		then = processes()
 		return cmd.Process.Signal(unix.SIGTERM)
 	}
-	cmd.WaitDelay = farewell // whoever lives on would hold the output
+	cmd.WaitDelay = farewell // a process that outlives the command would hold its output open
 	cmd.Dir = o.Dir
 	cmd.Stdout, cmd.Stderr = framer{port, stdout}, framer{port, stderr}
 	if o.Shell {
@@ -219,12 +219,12 @@ func (o *Order) run(port *os.File) (int, error) {
 	return 0, nil
 }
 
-// farewell is how long a command that has reached its limit has to say what it had done.
+// farewell bounds the time that a command which has reached its limit has to report its work.
 const farewell = 30 * time.Second
 
-// processes names the programs that run, with their states and the processor time that each has taken: the end of a
-// guest that hung says who hung. Of the kernel's threads, which have no memory, only those are named that have taken
-// much.
+// processes lists the running programs, with their states and processor times, so that the message about a guest that
+// hung names the program that hung. Of the kernel's threads, which have no memory, it lists only those that have taken
+// much processor time.
 func processes() string {
 	const much = 10 * time.Second
 	var list []string

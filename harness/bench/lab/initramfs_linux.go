@@ -39,7 +39,7 @@ func (r *initramfs) folder(path string) {
 	}
 }
 
-// program adds an executable at a path, and where they lie the libraries that it is linked with.
+// program adds an executable at a path, and the libraries that it is linked with at their paths on the host.
 func (r *initramfs) program(at, path string) error {
 	libraries, err := ldd.List(path)
 	if err != nil {
@@ -57,7 +57,7 @@ func (r *initramfs) program(at, path string) error {
 func (r *initramfs) script(path string) error {
 	info, err := os.Stat(path)
 	if err != nil || info.Mode()&0o111 == 0 || !info.Mode().IsRegular() {
-		return nil //nolint:nilerr // it is not there, which copying it says, or is no program
+		return nil //nolint:nilerr // missing files are reported by copy; others are no programs
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -72,7 +72,7 @@ func (r *initramfs) script(path string) error {
 		return nil
 	}
 	if _, err := os.Stat(words[0]); err != nil {
-		return nil //nolint:nilerr // it does not run here either
+		return nil //nolint:nilerr // the script does not run on the host either
 	}
 	return r.bring(words[0])
 }
@@ -94,8 +94,8 @@ func (r *initramfs) copy(at, path string) error {
 	return nil
 }
 
-// bring adds what the user named: a program by name, or a file or folder by path, each where it lies on the host.
-// Programs and libraries bring what they are linked with, scripts what interprets them.
+// bring adds an item that the user named: a program by name, or a file or folder by path, at its path on the host. It
+// also adds the libraries of programs and libraries, and the interpreters of scripts.
 func (r *initramfs) bring(what string) error {
 	root := what
 	if !strings.Contains(what, "/") {

@@ -18,9 +18,9 @@ type Kernel struct {
 	Package string `json:"package,omitempty"` // of the distribution; "" for one's own
 	Version string `json:"version,omitempty"` // of the package
 	SHA256  string `json:"sha256"`            // of the package, or of the image when there is no package
-	Release string `json:"release"`           // what "uname -r" says: the name of the modules' folder
+	Release string `json:"release"`           // output of "uname -r": the name of the modules' folder
 	Image   string `json:"image"`             // path of vmlinuz
-	// path of the same unpacked, which boots sooner; "" when it could not be had
+	// path of the unpacked image, which boots sooner; "" when it could not be unpacked
 	Direct  string `json:"direct,omitempty"`
 	Modules string `json:"modules"` // path of the folder that "lib/modules/RELEASE" is
 }
@@ -33,7 +33,7 @@ func (k *Kernel) String() string {
 	return k.Package + " " + k.Version
 }
 
-// boots is what QEMU is given.
+// boots is the path of the image that QEMU boots.
 func (k *Kernel) boots() string { return cmp.Or(k.Direct, k.Image) }
 
 // record is the file that makes a folder of the cache a fetched kernel. It is written last.

@@ -16,7 +16,8 @@ import (
 // emulator is the QEMU that is run.
 const emulator = "qemu-system-x86_64"
 
-// Missing says what this machine lacks for guests, beside a kernel, and what to do about it; "" is nothing.
+// Missing names a requirement of guests, other than a kernel, that this machine lacks, and the remedy; "" means that it
+// lacks none.
 func Missing() (what, remedy string) {
 	if runtime.GOARCH != "amd64" {
 		return "guests are amd64, as the program in them must be; this machine is " + runtime.GOARCH,
@@ -36,7 +37,7 @@ type machine struct {
 	initrd  *os.File
 	console *os.File
 	results *os.File
-	said    bytes.Buffer // what QEMU says of itself
+	said    bytes.Buffer // QEMU's own messages
 	ended   chan struct{}
 	err     error // of QEMU; read it after ended
 	kill    func() error
@@ -81,13 +82,13 @@ func (m *machine) arguments() []string {
 	args := []string{"-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-machine", "pc", "-m",
 		fmt.Sprintf("%dM", g.memory())}
 	if g.Deterministic {
-		// Guest time is a count of instructions, 1 ns each; while the guest idles it jumps. What the guest takes for
-		// random, by the processor's instruction or from QEMU, comes from the seed.
+		// Guest time is a count of instructions, 1 ns each; while the guest idles it jumps. The guest's random numbers,
+		// from the processor's instruction or from QEMU, derive from the seed.
 		//
-		// QEMU is told to record, although nobody wants the record, because then its main loop and the thread that
-		// executes the guest exclude each other. Otherwise (seen in 7.2) the main loop may find the guest idle before
-		// the instructions that led there have been counted, and it advances the clock too far: on a busy machine, in
-		// one run of five.
+		// QEMU is configured to record, although the record is discarded, because then its main loop and the thread
+		// that executes the guest exclude each other. Otherwise (seen in 7.2) the main loop may find the guest idle
+		// before the instructions that led there have been counted, and it advances the clock too far: on a busy
+		// machine, in one run of five.
 		args = append(args, "-accel", "tcg", "-icount", "shift=0,sleep=off,rr=record,rrfile="+os.DevNull, "-rtc",
 			"base=2026-01-01,clock=vm", "-cpu", "qemu64,+rdrand",
 			"-seed", strconv.FormatUint(g.Seed, 10))
@@ -102,7 +103,8 @@ func (m *machine) arguments() []string {
 		"-device", "virtio-serial-pci,ioeventfd=off", "-device", "virtserialport,chardev=results,name="+portName)
 }
 
-// commandLine is that of the kernel. Whatever goes wrong there ends the guest: a guest that hangs says nothing.
+// commandLine is the command line of the kernel. Every error of the kernel ends the guest: a guest that hangs would
+// report nothing.
 func (g *Guest) commandLine() string {
 	line := "console=ttyS0 rdinit=" + initPath + " panic=-1 oops=panic softlockup_panic=1 sysctl.vm.panic_on_oom=1 " +
 		"net.ifnames=0 quiet loglevel=5 cryptomgr.notests"
@@ -118,7 +120,8 @@ func (m *machine) start() error {
 	cmd := exec.Command(emulator, m.arguments()...)
 	cmd.ExtraFiles = []*os.File{m.console, m.results, m.initrd}
 	cmd.Stdout, cmd.Stderr = &m.said, &m.said
-	// A process group of its own: an interrupt from the terminal is for this process. A shell needs the terminal.
+	// A process group of its own: an interrupt from the terminal goes to this process alone. A shell needs the
+	// terminal.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: !m.guest.Shell}
 	if m.guest.Shell {
 		cmd.Stdin, cmd.Stdout = os.Stdin, os.Stdout

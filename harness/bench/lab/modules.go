@@ -11,18 +11,18 @@ import (
 	"strings"
 )
 
-// module is a kernel module as it is loaded: its name, and its file, not compressed.
+// module is a kernel module in the form in which it is loaded: its name, and its uncompressed file.
 type module struct {
 	name string
 	file []byte
 }
 
-// moduleTree finds the modules of one kernel. It reads what they need from the modules themselves: modules.dep is made
-// by depmod when a kernel is installed, and this one is not.
+// moduleTree finds the modules of one kernel. It reads their dependencies from the modules themselves: depmod makes
+// modules.dep when a kernel is installed, and this kernel is not installed.
 type moduleTree struct {
 	release string
 	paths   map[string]string // by name
-	builtin map[string]bool   // what is in the image, and need not be loaded
+	builtin map[string]bool   // modules in the image, which need not be loaded
 	order   []module
 	placed  map[string]bool
 }
@@ -45,7 +45,7 @@ func loadOrder(k *Kernel, names []string) ([]module, error) {
 // canonical is how the kernel spells a module's name, whose file may be called either way.
 func canonical(name string) string { return strings.ReplaceAll(name, "-", "_") }
 
-// scan lists the files below the folder, and what the image has built in.
+// scan lists the module files below the folder, and the modules that are built into the image.
 func (t *moduleTree) scan(dir string) error {
 	list, err := os.ReadFile(filepath.Join(dir, "modules.builtin"))
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Where the initramfs has what is not of the host. The folder is not one that a host has.
+// Paths of the files in the initramfs that do not come from the host, in a folder that no host has.
 const (
 	labDir     = "/.lab"
 	binDir     = labDir + "/bin" // in PATH
@@ -18,7 +18,7 @@ const (
 	modulesDir = labDir + "/modules"
 )
 
-// Order is what the guest's first process is told.
+// Order is the input of the guest's first process.
 type Order struct {
 	Command []string `json:"command"`           // program and arguments; a program without a slash is looked up in PATH
 	Dir     string   `json:"dir"`               // where to run it
@@ -30,7 +30,7 @@ type Order struct {
 	Deterministic bool          `json:"deterministic,omitempty"` // time counts instructions
 	Limit         time.Duration `json:"limit_ns,omitempty"`      // of the command, by the guest's clock; 0 is none
 
-	// What reports say of the guest: [name, value].
+	// Description of the guest in reports: [name, value].
 	Facts [][2]string `json:"facts"`
 }
 

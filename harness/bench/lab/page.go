@@ -2,7 +2,7 @@ package lab
 
 import _ "embed" // of the page
 
-// Page says what a guest is for and how it is used, in Markdown.
+// Page is the documentation of guests, in Markdown: their purpose and use.
 //
 //go:embed LAB.md
 var Page string

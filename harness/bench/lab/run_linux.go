@@ -16,15 +16,15 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 )
 
-// standard are the modules of every guest: what its port and the netns bench need, the last two for the injector where
+// standard lists the modules of every guest: those that its port and the netns bench need, the last two for the injector where
 // the kernel has no TCX.
 var standard = []string{"virtio_pci", "virtio_console", "veth", "bridge", "sch_netem", "sch_ingress", "cls_bpf"}
 
 // errNoBoot says that a guest never reached its first process.
 var errNoBoot = errors.New("the guest did not boot")
 
-// Run boots the guest and returns when QEMU has ended. An error says that the guest, or what it was to be made of,
-// broke; it ends with the last lines of the console, and what the command had said until then has been written.
+// Run boots the guest and returns when QEMU has ended. An error means that the guest, or one of its ingredients, broke;
+// it ends with the last lines of the console, and the command's output until then has been written.
 func (g *Guest) Run(ctx context.Context) (*Outcome, error) {
 	if what, remedy := Missing(); what != "" {
 		return nil, fmt.Errorf("lab: %s; %s", what, remedy)
@@ -85,7 +85,7 @@ func (g *Guest) initramfs() (*os.File, error) {
 	return f, r.write(f)
 }
 
-// brought is what comes along: what was asked for, and the command itself unless it is this program.
+// brought lists the items to bring into the guest: those of With, and the command unless it is this program.
 func (g *Guest) brought() []string {
 	if g.Command[0] == "gauntlet" {
 		return g.With
@@ -133,8 +133,8 @@ func (g *Guest) boot(ctx context.Context, with accelerator, initrd *os.File) (o 
 	return m.outcome(r, time.Since(began)), nil
 }
 
-// patience is how long a guest may take from the start of QEMU to its first process. A KVM that works takes two
-// seconds, and TCG ten, or minutes where twenty others want the processor.
+// patience bounds the time from the start of QEMU to the guest's first process. A working KVM takes two seconds, and
+// TCG ten, or minutes when twenty other processes compete for the processor.
 var patience = map[accelerator]time.Duration{kvm: 20 * time.Second, tcg: 5 * time.Minute}
 
 func (m *machine) outcome(r *Report, wall time.Duration) *Outcome {
@@ -145,7 +145,7 @@ func (m *machine) outcome(r *Report, wall time.Duration) *Outcome {
 	return o
 }
 
-// receive passes on what the guest sends until the stream ends. The Report is nil when the guest ended without one.
+// receive passes on the frames of the guest until the stream ends. The Report is nil when the guest ended without one.
 func (g *Guest) receive(in io.Reader, up func()) (last *Report, err error) {
 	r, w := io.Pipe()
 	unpacked := make(chan error, 1)
@@ -166,7 +166,7 @@ func (g *Guest) receive(in io.Reader, up func()) (last *Report, err error) {
 		k, payload, err := readFrame(in)
 		switch {
 		case errors.Is(err, io.EOF):
-			return nil, nil //nolint:nilnil // the guest died, and its console says of what
+			return nil, nil //nolint:nilnil // the guest died, and its console has the reason
 		case err != nil:
 			return nil, fmt.Errorf("lab: %w", err)
 		case k == hello:
@@ -182,10 +182,10 @@ func (g *Guest) receive(in io.Reader, up func()) (last *Report, err error) {
 	}
 }
 
-// maxConsole bounds what is looked at of a console: far more than a kernel says that is not in a loop.
+// maxConsole bounds the part of a console that is read: far more than a kernel prints unless it is in a loop.
 const maxConsole = 64 << 20
 
-// death says why a guest ended without a report, with what its console showed last.
+// death returns the reason why a guest ended without a report, with the last lines of its console.
 func (m *machine) death(ctx context.Context, late *time.Timer, lived time.Duration) error {
 	why := context.Cause(ctx)
 	switch {
@@ -201,11 +201,12 @@ func (m *machine) death(ctx context.Context, late *time.Timer, lived time.Durati
 	return errors.Join(fmt.Errorf("lab: guest: %w; its console ends: %s", why, lastWords(string(said))), err)
 }
 
-// grave are the beginnings of what a kernel, or a Go program that was its first process, says before it dies. What
-// follows on the console are registers.
+// grave matches the lines that a kernel, or a Go program that was its first process, prints when it dies. The registers
+// follow on the console.
 var grave = regexp.MustCompile(`(?m)^.*(Kernel panic|Out of memory|BUG: |Oops: |panic: |fatal error: ).*$`)
 
-// lastWords returns what matters at the end of a console: from the first grave line and the two before it, some lines.
+// lastWords returns the relevant lines at the end of a console: from the first grave line and the two before it, some
+// lines.
 func lastWords(console string) string {
 	const most = 6
 	lines := strings.FieldsFunc(printable(console), func(r rune) bool { return r == '\n' })
