@@ -48,7 +48,7 @@ func bisectCommand() *cobra.Command {
 	d.StringVar(&o.Folder, "out", "", "folder of the runs (default: a new one below runs/)")
 	output.define(c, "no progress")
 	if err := c.MarkFlagRequired("build"); err != nil {
-		panic(err) // there is no such flag: a mistake above
+		panic(err) // the flag is not declared: a mistake above
 	}
 	return c
 }

@@ -81,7 +81,7 @@ func conformCommand() *cobra.Command {
 	return c
 }
 
-// execute runs the scenarios that are selected, and prints what they found.
+// execute runs the selected scenarios, and prints their findings.
 func (f *conformFlags) execute(c *cobra.Command) error {
 	ctx := c.Context()
 	if err := f.shard.open(); err != nil {

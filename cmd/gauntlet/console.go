@@ -39,12 +39,12 @@ func printResult(r *model.Result, f *outputFlags, err error) error {
 	var printErr error
 	var refused *run.Refused
 	switch {
-	case errors.As(err, &refused): // nothing ran, and the error says all
+	case errors.As(err, &refused): // nothing ran, and the error is the whole result
 	case f.json:
 		short := *r
 		short.Sequences, short.Timeline.Bytes = nil, nil // plots, for the HTML report
 		printErr = document.JSON(stdout, short)
-	case err == nil || len(r.Verdicts) > 0: // else there was nothing to judge, and the error says why
+	case err == nil || len(r.Verdicts) > 0: // otherwise there was nothing to judge, and the error has the reason
 		printErr = terminal.Write(stdout, r, terminal.Options{Color: colored(f.color, os.Stdout)})
 	}
 	if err == nil {
@@ -53,7 +53,7 @@ func printResult(r *model.Result, f *outputFlags, err error) error {
 	switch {
 	case err == nil:
 	case refused == nil && run.ExitCode(r) == exitFailure:
-		return ending(exitFailure, err) // what broke hides no failure that stands
+		return ending(exitFailure, err) // an error of the harness hides no failure that stands
 	default:
 		return blamed(err)
 	}
@@ -63,8 +63,8 @@ func printResult(r *model.Result, f *outputFlags, err error) error {
 	return nil
 }
 
-// blamed tells what the command line asks for and nobody can do from what broke: a folder that is taken, and a Spec
-// that its bench or its implementation cannot run on any machine, are usage.
+// blamed separates errors of usage from errors of the harness: a folder that is in use, and a Spec that its bench or
+// its implementation cannot run on any machine, are usage.
 func blamed(err error) error {
 	if unfit := new(bench.Unfit); errors.As(err, &unfit) || errors.Is(err, run.ErrHeld) ||
 		errors.Is(err, bench.ErrUnsupported) {

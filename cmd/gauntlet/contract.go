@@ -29,8 +29,8 @@ func checkContractCommand() *cobra.Command {
 	}
 }
 
-// failed ends with the exit code of the step that failed: it is the program's fault, unless something else was at
-// fault.
+// failed ends with the exit code of the step that failed: the program is to blame, unless the error names another
+// cause.
 func failed(err error) error {
 	switch {
 	case err == nil:

@@ -26,7 +26,7 @@ type exit struct {
 // Error implements error.
 func (e exit) Error() string { return e.text }
 
-// usage ends a command for what the user wrote.
+// usage ends a command because of an error in its command line or input.
 func usage(err error) error { return ending(exitUsage, err) }
 
 // broken ends a command for an error of the harness.
@@ -62,7 +62,7 @@ func report(err error) int {
 	if errors.As(err, &r) {
 		return r.Code
 	}
-	code := exitUsage // what cobra itself complains of is usage
+	code := exitUsage // errors of cobra itself are usage
 	var e exit
 	switch {
 	case errors.As(err, &e):

@@ -46,7 +46,8 @@ func explainCommand() *cobra.Command {
 	return c
 }
 
-// meant returns the rules that the words mean: by ID, by how IDs begin, or else those that say all the words.
+// meant returns the rules that the words select: by ID, by a prefix of IDs, or else the rules whose text has all the
+// words.
 func meant(words []string) (ids []string, err error) {
 	if len(words) == 0 {
 		return rulebook.IDs(), nil
@@ -68,7 +69,7 @@ func meant(words []string) (ids []string, err error) {
 	return ids, nil
 }
 
-// unknown says that no rule is meant, and which might be.
+// unknown returns an error for words that select no rule, with suggestions.
 func unknown(words []string) error {
 	err := fmt.Errorf("no rule is called %q, and none says that; gauntlet explain lists the families",
 		strings.Join(words, " "))

@@ -19,8 +19,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// stdout is standard output for results, which have to be the only thing there when they are for programs. What others
-// say in them cannot do anything to a terminal or to the log of a CI job: lines sees to that.
+// stdout is standard output for results; nothing else may be written there when programs read them. lines escapes
+// foreign text in results that would be a command to a terminal or to a CI system.
 var (
 	stdout = &output{Writer: lines}
 	lines  = &quote.Writer{To: os.Stdout}
@@ -41,11 +41,11 @@ func (o *output) Write(p []byte) (int, error) {
 // jsonHelp explains --json.
 const jsonHelp = "print the result as JSON; of a run that did not happen, an object with status and error"
 
-// announce writes the object of a command that failed with a text and left no result where its --json says, be it
-// standard output or a file. It does nothing for any other command.
+// announce writes the JSON object of a command that failed with a message and without a result, to the place that its
+// --json names, standard output or a file. It does nothing for any other command.
 func announce(c *cobra.Command, args []string, code int, cause error, began time.Time) {
 	f, text := c.Flags().Lookup("json"), fault.OneLine(cause)
-	// what took the place of this process has said it
+	// the program that replaced this process has reported the error
 	if f == nil || text == "" || errors.As(cause, new(*registry.Replaced)) {
 		return
 	}

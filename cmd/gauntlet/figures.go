@@ -75,7 +75,7 @@ func (f *figuresFlags) execute(c *cobra.Command, ids []string) error {
 	return f.conclude(c.Context(), m)
 }
 
-// conclude writes the files and says where they are.
+// conclude writes the files and prints their paths.
 func (f *figuresFlags) conclude(ctx context.Context, m *figures.Set) error {
 	dir := document.NewFolder(f.out, "figures")
 	err := claims.WriteFigures(dir, m)

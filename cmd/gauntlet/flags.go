@@ -55,7 +55,7 @@ func dilateFlag(c *cobra.Command, k *vtime.Dilation) {
 	complete(c, "dilate", auto, "1", "2", "4", "8", "16", "32", "64")
 }
 
-// auto is the word for a choice that is left to the bench.
+// auto is the value of a flag that leaves the choice to the bench.
 const auto = "auto"
 
 // Set implements pflag.Value.
@@ -110,7 +110,7 @@ func (f *hostedFlags) judge(ctx context.Context, o *conform.Options) (done func(
 	return done, nil
 }
 
-// open makes the remote bench around so many devices.
+// open makes the remote bench around the given number of devices.
 func (f *hostedFlags) open(ctx context.Context, b *registry.OnDemand, devices int) (done func() error, err error) {
 	if devices == 0 {
 		return nil, usage(fmt.Errorf("--bench remote: no device; have %s or %s among the implementations of --impl",
@@ -201,7 +201,7 @@ func given(names ...string) []string {
 	return slices.DeleteFunc(names, func(n string) bool { return n == "" })
 }
 
-// limitFlags bound the runs of a command. Zero leaves what the Spec says, or a default.
+// limitFlags bound the runs of a command. Zero leaves the value of the Spec, or a default.
 type limitFlags struct {
 	limit, still *time.Duration
 }

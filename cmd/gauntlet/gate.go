@@ -23,7 +23,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/terminal"
 )
 
-// gateFlags are the flags of gate. What is gated is in its file.
+// gateFlags are the flags of gate. The runs and their bounds are in its file.
 type gateFlags struct {
 	options        gate.Options
 	impl, baseline string

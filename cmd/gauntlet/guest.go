@@ -11,8 +11,8 @@ import (
 // guestFlags are the flags of every command that boots a guest.
 type guestFlags struct{ guest.Options }
 
-// again runs this command in a guest and ends with its exit code. Files are what it reads, outputs what it writes, and
-// more is appended to the command line.
+// again runs this command in a guest and ends with its exit code. Files are the paths that it reads, outputs those that
+// it writes, and more is appended to the command line.
 func (f *guestFlags) again(ctx context.Context, seed uint64, files, outputs []string, more ...string) error {
 	return ended(f.Again(ctx, guest.Command{Args: slices.Concat(os.Args[1:], more), Seed: seed, Files: files,
 		Outputs: outputs}))

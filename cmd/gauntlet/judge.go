@@ -77,8 +77,8 @@ const pipeHelp = `A trace can come through a pipe, or as - from standard input: 
 at most, which is kept in the folder of temporary files while it is read. One that cannot be read is
 exit code 2.`
 
-// unread is the error of a command that reads a trace: usage when the trace cannot be read, or was asked for what
-// cannot be.
+// unread is the error of a command that reads a trace: usage when the trace cannot be read, or the user asked for
+// something impossible.
 func unread(err error) error {
 	if errors.As(err, new(*run.Unreadable)) || fault.Of(err) == fault.User {
 		return usage(err)

@@ -1,7 +1,7 @@
 // Command gauntlet checks how RDMA transports recover from loss on wide-area links, and how fast.
 //
 // Exit codes: 0 all required rules passed; 1 a conformance or performance failure; 2 usage; 3 the link or capture was
-// not what the scenario says (INVALID), the harness broke (ERROR), or what is judged is of a run that was killed
+// not as the scenario says (INVALID), the harness broke (ERROR), or the judged folder is that of a run that was killed
 // (INCOMPLETE).
 package main
 
@@ -20,7 +20,7 @@ import (
 
 func main() { os.Exit(program()) }
 
-// program does what the command line asks for, and returns the exit code.
+// program runs the command line, and returns the exit code.
 func program() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
@@ -60,13 +60,13 @@ func root() *cobra.Command {
 	return c
 }
 
-// help is what commands say of themselves: a file for each whose help is more than a line, named after its path.
+// help holds the long help of commands: a file for each whose help is more than a line, named after its path.
 //
 //go:embed help/*.txt
 var help embed.FS
 
-// describe gives a command and those below it the text and the examples of its file. What a command itself says comes
-// behind the text.
+// describe gives a command and those below it the text and the examples of its file. The Long text of the command
+// itself follows that of the file.
 func describe(c *cobra.Command) {
 	path := strings.Split(c.CommandPath(), " ")
 	if text, err := help.ReadFile("help/" + strings.Join(path[min(1, len(path)-1):], "-") + ".txt"); err == nil {

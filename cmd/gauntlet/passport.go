@@ -23,10 +23,11 @@ func passportCommand() *cobra.Command {
 	return c
 }
 
-// passportFlags are those of whoever makes a passport.
+// passportFlags are the flags of the commands that make a passport.
 type passportFlags struct{ passport.SignOptions }
 
-// define declares the key and what is told; the file has a name of its own in each command.
+// define declares the flags for the key and for the facts about the lab; the flag for the file differs between
+// commands.
 func (f *passportFlags) define(c *cobra.Command, prefix string) {
 	c.Flags().StringVar(&f.Key, prefix+"key", "",
 		"SSH key that signs: a private key, or the public half of one that the agent has (default: the "+
@@ -36,7 +37,7 @@ func (f *passportFlags) define(c *cobra.Command, prefix string) {
 			"who answers for waivers")
 }
 
-// sign makes the passport of a report folder, and says so.
+// sign makes the passport of a report folder, and prints a line about it.
 func (f *passportFlags) sign(ctx context.Context, folder string, quiet bool) error {
 	print, err := f.Sign(ctx, folder)
 	if err == nil && !quiet {
@@ -65,7 +66,7 @@ func passportSignCommand() *cobra.Command {
 	return c
 }
 
-// checkFlags are those of whoever reads passports.
+// checkFlags are the flags of the commands that read passports.
 type checkFlags struct {
 	passport.Options
 	at     string

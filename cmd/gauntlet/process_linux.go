@@ -63,7 +63,7 @@ func processCommands() []*cobra.Command {
 	return []*cobra.Command{parent}
 }
 
-// refused tells the error of a program that lacks what it was asked for from one that broke.
+// refused gives a program that does not support its orders its own exit code, apart from one that broke.
 func refused(err error) error {
 	if errors.Is(err, contract.ErrUnsupported) {
 		return exit{contract.Unsupported, err.Error()}

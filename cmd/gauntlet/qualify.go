@@ -106,8 +106,8 @@ func (f *qualifyFlags) start(c *cobra.Command) error {
 	return f.certify(c.Context(), f.execute(c.Context(), *o))
 }
 
-// certify makes the passport of a qualification that came to a verdict, whatever that is, and returns how the command
-// ends. A passport that cannot be made hides no failure.
+// certify makes the passport of a qualification that reached a verdict, good or bad, and returns the error with which
+// the command ends. A passport that cannot be made hides no failure.
 func (f *qualifyFlags) certify(ctx context.Context, verdict error) error {
 	var ended exit
 	if f.passport.File == "" || verdict != nil && (!errors.As(verdict, &ended) || ended.text != "" ||

@@ -184,7 +184,7 @@ func (f *runFlags) execute(ctx context.Context, s *scenario.Spec) error {
 	return printResult(result, &f.output, err)
 }
 
-// open makes the bench. Done ends what it has open on a host.
+// open makes the bench. Done closes its sessions on hosts.
 func (f *runFlags) open(ctx context.Context, s *scenario.Spec) (b bench.Bench, done func() error, err error) {
 	if f.bench != "remote" {
 		b, err = registry.Open(f.bench, f.expose)

@@ -23,9 +23,9 @@ type shardFlags struct {
 	folders []string
 	costs   string
 
-	part   shard.Part    // that name says
+	part   shard.Part    // the part that name selects
 	folder *units.Folder // nil when no results are kept
-	batch  *units.Batch  // likewise
+	batch  *units.Batch  // nil when no results are kept
 }
 
 // define declares the flags.
@@ -40,8 +40,8 @@ func (f *shardFlags) define(c *cobra.Command) {
 		"divide the runs among shards by the time that those of this folder of results took (default: by an estimate)")
 }
 
-// open opens the folder of results, if there is one, for runs to be taken from and put into. What is no fault of the
-// harness is the user's.
+// open opens the folder of results, if there is one, from which runs are taken and in which they are kept. An error
+// that is not the harness's fault is usage.
 func (f *shardFlags) open() (err error) {
 	switch {
 	case f.name != "" && len(f.folders) != 1:
@@ -77,7 +77,7 @@ func (f *shardFlags) numbers(c *cobra.Command, specs []*scenario.Spec, jobs int,
 }
 
 // divide begins a batch of units when their results are kept, and when the command is a shard makes its part of them,
-// so many at once: then it has ended.
+// jobs at a time: then the command has ended.
 func (f *shardFlags) divide(c *cobra.Command, all []units.Unit, jobs int, one func(context.Context, int) (any, error),
 	bar *progress.Bar) (ended bool, err error) {
 	if err := f.begin(c, all); err != nil {
@@ -89,12 +89,12 @@ func (f *shardFlags) divide(c *cobra.Command, all []units.Unit, jobs int, one fu
 	return true, f.make(c.Context(), all, units.Work{Jobs: jobs, Make: one}, bar)
 }
 
-// unchanging are the flags that do not change what a command finds out, but who does it, where it goes and how it
-// looks.
+// unchanging lists the flags that do not change a command's result, but the machine that computes it, its place and its
+// form.
 var unchanging = []string{"shard", "units", "costs", "jobs", "out", "quiet", "color", "json", "html", "markdown",
 	"gobench", "junit"}
 
-// canonical is what a command was asked to find out: the same words for everybody who asked the same.
+// canonical identifies the question of a command: equal questions give equal words, on every machine.
 func canonical(c *cobra.Command) []string {
 	words := []string{c.Name()}
 	c.Flags().Visit(func(f *pflag.Flag) { // by name
@@ -112,15 +112,15 @@ func canonical(c *cobra.Command) []string {
 	return append(words, c.Flags().Args()...)
 }
 
-// provenance is how a result came about. What is made of results that were kept is a function of them alone: when and
-// how long somebody made it is no part of that, and neither is how the work was divided.
+// provenance sets the fields about the making of a result. A result made of kept results is a function of these alone:
+// time and duration of the command are no part of it, and neither is the division of the work.
 func (f *shardFlags) provenance(command, started *string, wall *float64) {
 	if f.batch != nil {
 		*command, *started, *wall = f.batch.CommandLine(), "", 0
 	}
 }
 
-// lasted says how long a result took, where that is known.
+// lasted formats the time that a result took; "" when it is not known.
 func lasted(seconds float64) string {
 	if seconds == 0 {
 		return ""
@@ -128,7 +128,7 @@ func lasted(seconds float64) string {
 	return fmt.Sprintf(" in %.0f s", seconds)
 }
 
-// make makes the units of the shard, and says what became of them.
+// make makes the units of the shard, and reports their outcomes.
 func (f *shardFlags) make(ctx context.Context, all []units.Unit, w units.Work, bar *progress.Bar) error {
 	var err error
 	if f.costs != "" {

@@ -45,12 +45,12 @@ func shardPlanCommand() *cobra.Command {
 	d.StringVar(&p.Program, "program", "", "slurm: path of this program on the nodes (default: its path here)")
 	d.StringVar(&p.Image, "image", "ghcr.io/rdma-gauntlet/gauntlet", "k8s: image that holds this program")
 	d.StringVar(&p.Claim, "claim", "gauntlet", "k8s: PersistentVolumeClaim for the results, writable by many pods")
-	d.SetInterspersed(false) // what follows the command is its own
+	d.SetInterspersed(false) // the words after the command are its arguments
 	c.MarkFlagsMutuallyExclusive(cluster.Names()...)
 	return c
 }
 
-// plan checks the command, which would else fail in every shard, and writes what its engine needs.
+// plan checks the command, which would else fail in every shard, and writes the files that its engine needs.
 func plan(engine string, p cluster.Plan) error {
 	c, rest, err := root().Find(p.Command)
 	switch {

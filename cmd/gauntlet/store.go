@@ -28,10 +28,10 @@ func storeCommand() *cobra.Command {
 	return c
 }
 
-// warn says something on standard error that does not end the command.
+// warn writes a line on standard error, and the command goes on.
 func warn(line string) { fmt.Fprintln(os.Stderr, "gauntlet:", quote.Line(line, quote.Sentence)) }
 
-// contents reads a store, and names what is skipped.
+// contents reads a store, and warns of the files that it skips.
 func contents(dir string) (*store.Contents, error) {
 	c, err := store.Read(dir)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/terminal"
 )
 
-// selection says which part of a store is shown.
+// selection is the part of a store that is shown.
 type selection struct{ series, since string }
 
 func (s *selection) define(c *cobra.Command) {
@@ -125,7 +125,7 @@ func storeChangesCommand() *cobra.Command {
 	return c
 }
 
-// showChanges prints what a night changed, and turns that into the exit code.
+// showChanges prints the changes of a night, and derives the exit code from them.
 func showChanges(n *model.Night, page string, output *outputFlags) (err error) {
 	if page != "" {
 		err = document.File(page, func(w io.Writer) error { return markdown.Night(w, n) })

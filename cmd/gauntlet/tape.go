@@ -120,7 +120,7 @@ func tapeInspectCommand() *cobra.Command {
 	return c
 }
 
-// open reads the scenario, and the flags that say what of it counts.
+// open reads the scenario, and applies the flags that override it.
 func (f *tapeFlags) open(c *cobra.Command, path string) (*tapes.Run, error) {
 	seed := &f.seed
 	if !c.Flags().Changed("seed") {
@@ -129,8 +129,8 @@ func (f *tapeFlags) open(c *cobra.Command, path string) (*tapes.Run, error) {
 	return tapes.Open(path, f.from, seed)
 }
 
-// play plays the tape of a file in the scenario of another, and returns what was lost. That one of its losses did not
-// come up is a failure.
+// play plays the tape of a file in the scenario of another, and returns what was lost. A loss of the tape that did not
+// occur is a failure.
 func (f *tapeFlags) play(c *cobra.Command, files []string) (*tapes.Run, *tape.Tape, error) {
 	r, err := f.open(c, files[1])
 	if err != nil {

@@ -34,7 +34,7 @@ func testbedCheckCommand() *cobra.Command {
 	return c
 }
 
-// checkTestbed prints what a check found. A host that cannot be judged on is an error of the lab.
+// checkTestbed prints what a check found. A host that is unfit for judging is an error of the lab.
 func checkTestbed(ctx context.Context, file string, keep, asJSON bool) error {
 	lab, err := testbed.ReadFile(file)
 	if err != nil {
