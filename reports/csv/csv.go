@@ -1,5 +1,5 @@
 // Package csv writes results as comma-separated values (RFC 4180), one line of names first, for spreadsheets and
-// scripts. Numbers are in base units and printed in full; what there is not is empty.
+// scripts. Numbers are in base units and printed in full; a missing value is an empty field.
 package csv
 
 import (

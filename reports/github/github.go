@@ -1,8 +1,8 @@
-// Package github writes what a step of GitHub Actions hands to the runner: annotations, which are orders in the log,
-// and outputs.
+// Package github writes the results of a step of GitHub Actions for the runner: annotations, which are workflow
+// commands in the log, and outputs.
 //
-// The texts of others are in both. They are one line of printable characters, and what has a meaning in an order is
-// escaped as the runner unescapes it.
+// Both contain foreign text, as one line of printable characters, in which the special characters of workflow commands
+// are escaped as the runner unescapes them.
 package github
 
 import (
@@ -60,8 +60,7 @@ var (
 	property = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
 )
 
-// Outputs writes the outputs of the step, a line each: none of them has text of others but the subject's name, which is
-// cleaned.
+// Outputs writes the outputs of the step, a line each: only the subject's name is foreign text, and it is cleaned.
 func Outputs(w io.Writer, g *model.Gate) error {
 	_, err := fmt.Fprintf(
 		w,

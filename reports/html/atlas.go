@@ -28,7 +28,7 @@ func AtlasSVG(w io.Writer, m *atlas.Map) error {
 	return export(w, drawing, width, height)
 }
 
-// atlasView is what the page shows.
+// atlasView is the data of the page.
 type atlasView struct {
 	*atlas.Map
 	Policy             string
@@ -170,7 +170,8 @@ func (c *canvas) panel(m *atlas.Map, p *panel, y float64) float64 {
 	return y + atlasRowTop*float64(len(rtts))
 }
 
-// link draws one cell: a bar with the colours of all that are tied, the pick, what it makes of the line, and its lead.
+// link draws one cell: a bar with the colours of all tied transports, the pick, its share of the line rate, and its
+// lead.
 func (c *canvas) link(m *atlas.Map, cell *atlas.Cell, x, y, wide float64) {
 	const bar, tall = 7.0, atlasRowTop - 4
 	if cell.Trouble != "" {
@@ -201,7 +202,7 @@ func short(s string) string {
 	return s
 }
 
-// describeAtlas says in words how often each transport is picked.
+// describeAtlas states in words how often each transport is picked.
 func describeAtlas(m *atlas.Map) string {
 	picks := map[string]int{}
 	for i := range m.Cells {

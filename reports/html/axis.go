@@ -7,7 +7,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/quantity"
 )
 
-// axis maps values onto pixels and says where the labels go. Values run from 0, which all our figures start at.
+// axis maps values onto pixels and gives the positions of labels. Values run from 0, where all these figures start.
 type axis struct {
 	max   float64 // value at the far end
 	step  float64 // between labels
@@ -17,7 +17,7 @@ type axis struct {
 	to    float64 // pixel of max
 }
 
-// unit is a name for a multiple of what is counted.
+// unit is a multiple of the base unit, with its name.
 type unit struct {
 	name  string
 	scale float64

@@ -11,12 +11,12 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// Contrast writes the page of a device and an engine side by side: pictures, the numbers, and what explains them.
+// Contrast writes the page of a device and an engine side by side: pictures, the numbers, and their explanation.
 func Contrast(w io.Writer, m *model.Contrast) error {
 	return render(w, "contrast.tmpl", newContrastView(m))
 }
 
-// contrastView is what the page shows.
+// contrastView is the data of the page.
 type contrastView struct {
 	*model.Contrast
 	Policy  string

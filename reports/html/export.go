@@ -8,17 +8,17 @@ import (
 	"strings"
 )
 
-// seriesColours is how many colours the style sheet has for transports and curves; they are told apart without colour
-// vision too (Okabe and Ito), and whatever has one is labelled where it is.
+// seriesColours is the number of colours of the style sheet for transports and curves; they are distinguishable without
+// colour vision too (Okabe and Ito), and each coloured item has a label beside it.
 const seriesColours = 8
 
 // series is the number of a colour in class names: f3 fills, l3 draws.
 func series(i int) int { return i % seriesColours }
 
-// edge is the room around a drawing in a file of its own, in pixels.
+// edge is the margin around a drawing in a separate file, in pixels.
 const edge = 16
 
-// export writes a drawing as a file of its own: the page's style for drawings, in its light colours and without
+// export writes a drawing as a separate file: the page's style for drawings, in its light colours and without
 // variables, which few programs for SVG know.
 func export(w io.Writer, drawing template.HTML, width, height float64) error {
 	tag, inner, _ := strings.Cut(string(drawing), ">")

@@ -27,7 +27,7 @@ func FigureSVG(w io.Writer, f *figures.Figure) error {
 	return export(w, drawing, width, height)
 }
 
-// figuresView is what the page shows.
+// figuresView is the data of the page.
 type figuresView struct {
 	*figures.Set
 	Policy string
@@ -101,8 +101,7 @@ const (
 	lineTall = 17.0
 )
 
-// drawFigure draws all panels, and returns the size. A drawing that stands alone says what it is and under which
-// conditions.
+// drawFigure draws all panels, and returns the size. A drawing that stands alone includes its title and its conditions.
 func drawFigure(f *figures.Figure, alone bool) (drawing template.HTML, width, height float64) {
 	columns := min(2, max(1, len(f.Panels)))
 	rows := (len(f.Panels) + columns - 1) / columns
@@ -144,7 +143,7 @@ func wrapped(s string, n int) (lines []string) {
 	return append(lines, line)
 }
 
-// key says how the three kinds of curve are drawn.
+// key draws the legend of the three kinds of curve.
 func (c *canvas) key(y float64) {
 	y += 12
 	c.circle("ink", 8, y-4, 3.5)
@@ -304,7 +303,7 @@ func (c *canvas) diamond(class string, x, y float64) {
 	c.path(class, fmt.Sprintf("M%s %sl%d %dl-%d %dl-%d -%dZ", coord(x), coord(y-r), r, r, r, r, r, r))
 }
 
-// describeFigure says in words where each curve begins and ends.
+// describeFigure states in words where each curve begins and ends.
 func describeFigure(f *figures.Figure) string {
 	var parts []string
 	for _, p := range f.Panels {

@@ -70,7 +70,7 @@ func intervals(r *model.Result) []interval {
 		from := vtime.Duration(i) * t.Step
 		to := min(from+t.Step, elapsed)
 		if to-from < t.Step/4 && i > 0 {
-			// A sliver, or bytes right on the border: a rate of its own would mean nothing.
+			// A sliver, or bytes right on the border: a separate rate for these would mean nothing.
 			last := &rows[len(rows)-1]
 			total := last.bps/8*(last.ps[1]-last.ps[0]).Seconds() + float64(n)
 			*last = newInterval(last.ps[0], max(to, last.ps[1]), int64(total+0.5))
@@ -139,7 +139,7 @@ func lineRate(r *model.Result) float64 {
 	return r.GoodputBps / r.Utilisation
 }
 
-// describe says in a sentence what the figure shows.
+// describe summarises the figure in a sentence.
 func describe(r *model.Result, rows []interval) string {
 	least, most := rows[0], rows[0]
 	for _, row := range rows {

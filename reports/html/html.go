@@ -1,8 +1,8 @@
 // Package html writes the report of a run as one self-contained HTML file. It opens from a disk, loads nothing, and
-// shows everything without scripts but the zoomable plot; what a Spec, a rule or a device says is text, never markup.
+// shows everything without scripts but the zoomable plot; text from a Spec, a rule or a device is never markup.
 //
-// A content security policy in the file allows only the two scripts that this package brings, by their hashes, so that
-// a mistake in escaping could not run anything either.
+// A content security policy in the file allows only the two scripts of this package, by their hashes, so that a mistake
+// in escaping could not run anything either.
 package html
 
 import (
@@ -32,7 +32,7 @@ func Write(w io.Writer, r *model.Result) error {
 	return render(w, "page.tmpl", newView(r))
 }
 
-// functions is what the pages call.
+// functions are the functions that the templates call.
 var functions = template.FuncMap{
 	"bytes":  quantity.Bytes,
 	"count":  count,
@@ -44,8 +44,8 @@ var functions = template.FuncMap{
 }
 
 // render writes a page by its template, which is parsed here: every process of a run would pay for one that is parsed
-// at its start. The template escapes text of others as the place where it stands needs it; characters that do not
-// print, or turn the order of what is read, mean the same anywhere in a page, and so does what takes their place.
+// at its start. The template escapes foreign text for its context; characters that do not print, or that change the
+// reading order, are the same in every context of a page, and so are their escapes.
 func render(w io.Writer, name string, v any) error {
 	t, err := template.New(name).Funcs(functions).ParseFS(assets, "assets/"+name)
 	if err != nil {
@@ -54,7 +54,7 @@ func render(w io.Writer, name string, v any) error {
 	return Page(w, t, v)
 }
 
-// Page writes a page of another package by its template, which escapes text of others likewise.
+// Page writes a page of another package by its template, which escapes foreign text likewise.
 func Page(w io.Writer, t *template.Template, v any) error {
 	var b strings.Builder
 	if err := t.Execute(&b, v); err != nil {

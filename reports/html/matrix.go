@@ -17,7 +17,7 @@ func Matrix(w io.Writer, m *model.Matrix, dir string) error {
 	return render(w, "matrix.tmpl", newMatrixView(m, dir))
 }
 
-// matrixView is what the page shows.
+// matrixView is the data of the page.
 type matrixView struct {
 	*model.Matrix
 	Policy  string
@@ -197,7 +197,7 @@ func (c *canvas) bar(cell *model.Cell, q *measure, most, x, y, wide float64) {
 	c.path(class, fmt.Sprintf("M%s %sh%sv%sh-%sZ", coord(x), coord(y+21), coord(length), coord(barTall), coord(length)))
 }
 
-// describeBars says in words what the drawing shows: for each link the implementation with the most and the least.
+// describeBars states the drawing in words: for each link the implementation with the most and the least.
 func describeBars(m *model.Matrix, q *measure) string {
 	var parts []string
 	for _, l := range m.Links {

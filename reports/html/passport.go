@@ -10,7 +10,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/passport"
 )
 
-// Passport writes the page of a passport, with what became of its check.
+// Passport writes the page of a passport, with the result of its check.
 func Passport(w io.Writer, c *passport.Checked) error {
 	v := &passportView{Passport: c.Passport, Checked: c, Policy: policy() + " 'none'",
 		Style:  template.CSS(asset("style.css")),
@@ -53,7 +53,7 @@ func Passports(w io.Writer, list []*passport.Checked, pages []string) error {
 	return render(w, "passports.tmpl", v)
 }
 
-// passportView is what the page of one shows.
+// passportView is the data of the page of one passport.
 type passportView struct {
 	*passport.Passport
 	Checked  *passport.Checked
@@ -68,7 +68,7 @@ func (v *passportView) Number(t passport.Target) [2]string {
 	return [2]string{t.String(), quantity.Bounds(t.Low, t.High)}
 }
 
-// Wire is what the wire has of what a counter counts.
+// Wire is the number of events on the wire that a counter counts.
 func (v *passportView) Wire(c passport.Counter) string {
 	switch {
 	case c.High < 0:
@@ -79,7 +79,7 @@ func (v *passportView) Wire(c passport.Counter) string {
 	return fmt.Sprintf("%d to %d", c.Low, c.High)
 }
 
-// banner is the class of colours of a check and what it is of.
+// banner is the CSS class for the result of a check.
 func banner(c *passport.Checked) string {
 	switch {
 	case !c.So():
@@ -92,7 +92,7 @@ func banner(c *passport.Checked) string {
 	return "fail"
 }
 
-// passportsView is what the page of many shows.
+// passportsView is the data of the page of many passports.
 type passportsView struct {
 	Policy                                    string
 	Style                                     template.CSS

@@ -15,7 +15,7 @@ func Perf(w io.Writer, m *suite.Result) error {
 	return render(w, "perf.tmpl", newPerfView(m))
 }
 
-// perfView is what the page shows.
+// perfView is the data of the page.
 type perfView struct {
 	*suite.Result
 	Policy string

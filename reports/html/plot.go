@@ -18,7 +18,7 @@ type scale struct {
 
 func (s *scale) px(v float64) float64 {
 	if s.log {
-		v = math.Max(v, s.low) // what is 0 or less lies at the end
+		v = math.Max(v, s.low) // values of 0 or less are drawn at the low end
 		return s.from + (s.to-s.from)*math.Log(v/s.low)/math.Log(s.high/s.low)
 	}
 	return s.from + (s.to-s.from)*(v-s.low)/(s.high-s.low)

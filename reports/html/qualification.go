@@ -18,7 +18,7 @@ func Qualification(w io.Writer, q *model.Qualification) error {
 	return render(w, "qualification.tmpl", newQualificationView(q))
 }
 
-// qualificationView is what the page shows.
+// qualificationView is the data of the page.
 type qualificationView struct {
 	*model.Qualification
 	Policy   string
@@ -26,7 +26,7 @@ type qualificationView struct {
 	Claims   []claimView
 	Runs     []string // scenarios of the targets, each once
 	Played   []playedView
-	Declared []string // what programs said of themselves
+	Declared []string // declarations of the programs
 }
 
 // playedView is one scenario.

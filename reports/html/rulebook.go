@@ -19,7 +19,7 @@ func Rulebook(w io.Writer, b *model.Rulebook) error {
 	return render(w, "rulebook.tmpl", v)
 }
 
-// rulebookView is what the page shows.
+// rulebookView is the data of the page.
 type rulebookView struct {
 	*model.Rulebook
 	Policy string

@@ -27,7 +27,7 @@ type sequence struct {
 	Counts  []model.Fact
 }
 
-// plotData is what the script reads.
+// plotData is the input of the script.
 type plotData struct {
 	Name   string       `json:"name"`
 	Unit   string       `json:"unit"`
@@ -102,7 +102,8 @@ func newSequence(r *model.Result, s *metrics.Sequence, i int) sequence {
 	return q
 }
 
-// list fills the table with what went wrong. Retransmissions, which are the many, give way to losses and NAKs.
+// list fills the table of losses, NAKs and retransmissions. If they do not all fit, no retransmission is listed: these
+// are the most numerous.
 func (q *sequence) list(r *model.Result, marks []metrics.Mark, counts *[len(kindNames)]int) {
 	wrong := counts[metrics.LostMark] + counts[metrics.NakMark]
 	all := wrong+counts[metrics.SentAgain] <= tableLimit

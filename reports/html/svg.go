@@ -15,7 +15,7 @@ type canvas struct {
 	id            string
 }
 
-// newCanvas begins a drawing with a title and a description for those who cannot see it.
+// newCanvas begins a drawing with a title and a description for readers who cannot see it.
 func newCanvas(id, class string, width, height float64, title, desc string) *canvas {
 	id = template.HTMLEscapeString(id)
 	c := &canvas{width: width, height: height, id: id}

@@ -13,7 +13,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// view is what the page shows, in its order.
+// view is the data of the page, in its order.
 type view struct {
 	*model.Result
 	Policy     string
@@ -21,7 +21,7 @@ type view struct {
 	UPlot, App template.JS
 
 	Title     string
-	Done      string // what came of the work
+	Done      string // outcome of the work
 	Headlines []headline
 	Spreads   []spread
 	Goodput   *goodput
@@ -259,8 +259,8 @@ func boolOrder(a, b bool) int {
 	return 1
 }
 
-// order lists the statuses from the least to the most urgent for a reader: after what broke comes what held, then what
-// did not arise.
+// order lists the statuses from the least to the most urgent for a reader: after the rules that were broken come those
+// that held, then those whose stimulus did not arise.
 var order = []rule.Status{rule.NotApplicable, rule.Inconclusive, rule.Pass, rule.XFail, rule.Invalid, rule.XPass,
 	rule.Error, rule.Fail}
 

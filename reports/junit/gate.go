@@ -34,7 +34,7 @@ func Gate(w io.Writer, g *model.Gate) error {
 	return write(w, &all)
 }
 
-// gateCase passes when a status does; what was left out is skipped.
+// gateCase passes when the status does; runs that were left out are skipped.
 func gateCase(name, status string, reasons []string) testcase {
 	c := testcase{Name: name, Class: "gauntlet.gate", Time: "0.000"}
 	p := &problem{

@@ -109,8 +109,8 @@ func (s *suites) add(r *model.Result, name string, cases []testcase, wall float6
 	s.Suites = append(s.Suites, u)
 }
 
-// runCase passes unless the harness broke, the link was not what the Spec says, whatever the verdict beside that is, or
-// none of the work was done.
+// runCase passes unless the harness broke, the link was not as the Spec says (for any verdict beside it), or none of
+// the work was done.
 func runCase(r *model.Result) testcase {
 	c := testcase{Name: "link and harness", Class: "gauntlet.run", Time: seconds(r.Wall)}
 	done := printable(model.Headline(&r.Work))
@@ -143,7 +143,7 @@ func ruleCase(r *model.Result, v *rule.Verdict) testcase {
 		c.Failure = &problem{Message: printable(first(v)), Type: status, Text: printable(text)}
 	case rule.XPass:
 		c.Failure = &problem{Message: printable(v.Reason), Type: status}
-	case rule.Inconclusive, rule.NotApplicable, rule.XFail, rule.Invalid: // the link is a testcase of its own
+	case rule.Inconclusive, rule.NotApplicable, rule.XFail, rule.Invalid: // the link has a separate testcase
 		c.Skipped = &problem{Message: printable(status + ": " + v.Reason)}
 	default:
 		c.Error = &problem{Message: printable(v.Reason), Type: status, Text: printable(details(r, v))}
@@ -202,8 +202,8 @@ func families(verdicts []rule.Verdict) []string {
 	return out
 }
 
-// printable escapes what XML 1.0 cannot hold, which readers of JUnit files refuse, and what does not print: many CI
-// systems show the text as it is.
+// printable escapes characters that XML 1.0 cannot hold, which readers of JUnit files refuse, and characters that do
+// not print: many CI systems show the text as it is.
 func printable(s string) string { return quote.Text(s) }
 
 func seconds(x float64) string { return strconv.FormatFloat(x, 'f', 3, 64) }

@@ -36,8 +36,8 @@ func Qualification(w io.Writer, q *model.Qualification) error {
 	return write(w, &all)
 }
 
-// write encodes the document. What an attribute has got without printable is caught here: outside of text everything
-// prints.
+// write encodes the document. It also escapes attributes that were set without printable: outside of text every
+// character must print.
 func write(w io.Writer, all *suites) error {
 	text, err := xml.MarshalIndent(all, "", "  ")
 	if err != nil {
@@ -65,7 +65,7 @@ func verdictCase(q *model.Qualification) testcase {
 	return c
 }
 
-// scenarioCases say which scenarios could be judged; what they found is with the rules.
+// scenarioCases has a testcase for each scenario: whether it could be judged; its findings are with the rules.
 func scenarioCases(q *model.Qualification) (out []testcase) {
 	for i := range q.Scenarios {
 		s := &q.Scenarios[i]

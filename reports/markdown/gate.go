@@ -12,15 +12,15 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// Bounds of the summary of a gate: GitHub shows 1 MiB of a step's, and nobody reads that much.
+// Bounds of the summary of a gate: GitHub shows 1 MiB of a step's summary, more than a reader takes in.
 const (
 	changesShown = 20
 	reasonsShown = 10
 	leftShown    = 40
 )
 
-// Gate writes what a pull request shows of a gate: the verdict, the table of stages, what changed, the rules that are
-// broken and the ladder of the first finding.
+// Gate writes the summary of a gate for a pull request: the verdict, the table of stages, the changes, the rules that
+// are broken and the ladder of the first finding.
 func Gate(w io.Writer, g *model.Gate) error {
 	var b bytes.Buffer
 	with := ""
@@ -73,7 +73,7 @@ func changed(b *bytes.Buffer, g *model.Gate) {
 	b.WriteString("\n")
 }
 
-// origin says where the baseline is from, and that another version of the tool made it where one did.
+// origin states the source of the baseline, and its version of the tool if that differs.
 func origin(g *model.Gate) string {
 	if g.Baseline == nil {
 		return "–"
@@ -116,7 +116,7 @@ func brokenRules(b *bytes.Buffer, g *model.Gate) {
 	b.WriteString("\n")
 }
 
-// stages is the table of what was run.
+// stages writes the table of the stages that were run.
 func stages(b *bytes.Buffer, g *model.Gate) {
 	b.WriteString("| stage | verdict | runs | rules | numbers | time |\n|:--|:--|--:|--:|--:|--:|\n")
 	for i := range g.Stages {
@@ -135,7 +135,8 @@ func stages(b *bytes.Buffer, g *model.Gate) {
 	b.WriteString("\n")
 }
 
-// leftOut says what was not run and why, which failures were repeated, and which waivers were used.
+// leftOut lists the runs that were left out with the reason, the failures that were repeated, and the waivers that were
+// used.
 func leftOut(b *bytes.Buffer, g *model.Gate) {
 	for i := range g.Stages {
 		s := &g.Stages[i]

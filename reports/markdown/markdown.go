@@ -1,5 +1,5 @@
-// Package markdown writes a short summary of a run, as CI systems show it beside a job: the numbers, what broke, and
-// how to run it again.
+// Package markdown writes a short summary of a run, as CI systems show it beside a job: the numbers, the broken rules,
+// and the command that repeats the run.
 package markdown
 
 import (
@@ -74,7 +74,7 @@ func numbers(b *bytes.Buffer, r *model.Result) {
 		quantity.Count(r.Lost), quantity.ShareOf(r.Lost, r.Packets))
 }
 
-// broken lists what a reader has to act on, each with its findings and the first ladder.
+// broken lists the verdicts that a reader has to act on, each with its findings, and the first ladder.
 func broken(b *bytes.Buffer, r *model.Result) {
 	shown, left := 0, 0
 	for i := range r.Verdicts {
@@ -159,7 +159,7 @@ func link(b *bytes.Buffer, r *model.Result) {
 // special are the characters with which text inside a line could become markup. The sign @ would call people.
 const special = "\\`*_[]<>|~&@#"
 
-// escape makes text of others literal, on one line.
+// escape makes foreign text literal, on one line.
 func escape(s string) string {
 	var b strings.Builder
 	for _, c := range strings.Join(strings.Fields(quote.Line(s, quote.Message)), " ") {
@@ -171,7 +171,7 @@ func escape(s string) string {
 	return links.Replace(b.String())
 }
 
-// links takes from addresses what GitHub makes links of without being asked.
+// links escapes the parts of addresses that GitHub turns into links automatically.
 var links = strings.NewReplacer("://", `:\//`, "www.", `www\.`)
 
 // code sets s in a code span when nothing in it could end one, or the cell of a table that it is in.

@@ -56,7 +56,7 @@ func overview(b *bytes.Buffer, m *model.Matrix) {
 	b.WriteString("\n")
 }
 
-// peers is a table for each link: what became of each requester with each responder.
+// peers writes a table for each link: the outcome of each requester with each responder.
 func peers(b *bytes.Buffer, m *model.Matrix) {
 	for _, l := range m.Links {
 		fmt.Fprintf(b, "| over %s: requester, with responder |", escape(l.Name))

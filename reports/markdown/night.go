@@ -12,7 +12,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// Night writes the page of a night: one sentence, what changed with its cause, what fails, and what was not run.
+// Night writes the page of a night: one sentence, the changes with their causes, the failures, and the steps that were
+// not run.
 func Night(w io.Writer, n *model.Night) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "### Night %s: %s\n\nGauntlet %s of %s on %s: %s\n\n", escape(n.Header.Night), escape(n.Status),
@@ -35,7 +36,7 @@ func Night(w io.Writer, n *model.Night) error {
 	return err
 }
 
-// entry is the table of what one cause changed.
+// entry writes the table of the changes of one cause.
 func entry(b *bytes.Buffer, e *change.Entry) {
 	if e.Segment != "" {
 		fmt.Fprintf(b, "- begun anew: %s, %s\n", escape(e.Segment), quantity.Plural(int64(len(e.Series)),
@@ -70,7 +71,7 @@ func failing(b *bytes.Buffer, n *model.Night) {
 	}
 }
 
-// steps is the table of what was run, and of what was not.
+// steps writes the table of steps, run or not.
 func steps(b *bytes.Buffer, n *model.Night) {
 	if len(n.Steps) == 0 {
 		return

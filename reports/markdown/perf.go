@@ -55,7 +55,7 @@ func claimRow(b *bytes.Buffer, c *suite.Claim, m *suite.Measured) {
 		quantity.Bounds(m.Low, m.High), escape(m.Status), escape(m.Finding))
 }
 
-// emulated is a table of what was measured with real packets too, beside virtual time.
+// emulated writes the table of the numbers that were also measured with real packets, beside those in virtual time.
 func emulated(b *bytes.Buffer, m *suite.Result) {
 	fmt.Fprintf(b, "| claim | what | paper | model | virtual time | %s | gap |\n|:--|:--|--:|--:|--:|--:|--:|\n",
 		escape(m.Emulated))

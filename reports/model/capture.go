@@ -12,43 +12,43 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/metrics"
 )
 
-// Capture is how a capture of another program was understood, and what it holds.
+// Capture describes a foreign capture: how it was interpreted, and the frames that it holds.
 type Capture struct {
 	Tap     string `json:"tap"`               // "requester", "responder", "between" or "both ports"
 	Address string `json:"address,omitempty"` // of the tapped host, where there is one
-	// the user said where the tap stands; otherwise the frames did
+	// the user stated the position of the tap; otherwise it was inferred from frames
 	Told        bool              `json:"told"`
 	Why         string            `json:"why"`
 	Connections int               `json:"connections"`
 	MTU         int               `json:"mtu"`                     // learnt path MTU; 0 when unknown
 	Frames      uint64            `json:"frames"`                  // judged
 	Skipped     uint64            `json:"skipped_frames"`          // of other protocols
-	Kinds       map[string]uint64 `json:"skipped_kinds,omitempty"` // of those, by what they are
-	// frames by what carried them to the tap, of those that a tunnel did
+	Kinds       map[string]uint64 `json:"skipped_kinds,omitempty"` // those of Skipped, by protocol
+	// frames that a tunnel carried to the tap, by the kind of tunnel
 	Tunnels map[string]uint64 `json:"tunnels,omitempty"`
-	// that a mirror showed once more, which are not judged again
+	// frames that a mirror duplicated, which are not judged again
 	Repeated uint64 `json:"repeated_frames"`
 	// with an earlier time stamp than one before them; they are judged in their order of time
 	Late uint64 `json:"late_frames"`
-	// by how much the second tap's clock was ahead, as far as it had to be set right
+	// offset by which the second tap's clock was ahead, as far as it was corrected
 	ClockNs  int64  `json:"clock_offset_ns,omitempty"`
-	Cut      uint64 `json:"cut_frames"`      // of which the capture kept a part only
+	Cut      uint64 `json:"cut_frames"`      // frames of which the capture kept only a part
 	Headless uint64 `json:"headless_frames"` // of those, without all their headers
 	Complete string `json:"completeness"`    // "certified", "incomplete" or "assumed"
 	// that the capture lacks at least, at places that other frames show
 	Missing uint64 `json:"missing_frames"`
-	// that the capturing system says it lost; null where nobody counted
+	// frames that the capturing system reports as lost; null where it did not count them
 	Dropped *uint64 `json:"dropped_frames"`
-	BadICRC uint64  `json:"bad_icrc_frames"` // whole, with a wrong ICRC, or that do not decode
-	// what became of packets is not known: no losses, and what was sent again in vain
+	BadICRC uint64  `json:"bad_icrc_frames"` // complete frames with a wrong ICRC, and frames that do not decode
+	// the fates of packets are not known: no losses, and no spurious retransmissions
 	OneTap bool `json:"one_tap"`
 }
 
-// OneTap reports whether r is of a foreign capture by one tap, to which what was lost, and what was sent again in vain,
-// is unknown.
+// OneTap reports whether r is of a foreign capture by one tap, which shows neither losses nor spurious retransmissions.
 func (r *Result) OneTap() bool { return r.Capture != nil && r.Capture.OneTap }
 
-// Lines says it for people: where the tap stands and why, and what was judged.
+// Lines describes the capture for people: the position of the tap with the reason for it, and the frames that were
+// judged.
 func (c *Capture) Lines() []string {
 	at := map[string]string{"requester": "at the requester's port", "responder": "at the responder's port",
 		"between":    "between the ports, or nobody knows where: rules that need a port are inconclusive",
@@ -89,8 +89,8 @@ func (c *Capture) Lines() []string {
 	return lines
 }
 
-// completeness says what is known of frames that the capture lacks. What is assumed is a condition of every FAIL that a
-// single frame does not prove.
+// completeness states the knowledge about frames that the capture lacks. An assumption is a condition of every FAIL
+// that a single frame does not prove.
 func (c *Capture) completeness() string {
 	counted := "lost frames are not counted"
 	if c.Dropped != nil {
@@ -105,7 +105,7 @@ func (c *Capture) completeness() string {
 // kindsMost bounds the kinds of frames that are named in a line.
 const kindsMost = 5
 
-// kinds says what frames were, the most frequent first.
+// kinds lists the kinds of frames with their counts, the most frequent first.
 func kinds(counts map[string]uint64) string {
 	var list []string
 	for i, what := range sorted(counts) {
@@ -121,7 +121,7 @@ func kinds(counts map[string]uint64) string {
 	return " (" + strings.Join(list, ", ") + ")"
 }
 
-// sorted returns what was counted, the most frequent first.
+// sorted returns the names that were counted, the most frequent first.
 func sorted(counts map[string]uint64) []string {
 	return slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
 		return cmp.Or(cmp.Compare(counts[b], counts[a]),
@@ -129,7 +129,7 @@ func sorted(counts map[string]uint64) []string {
 	})
 }
 
-// MarshalJSON implements json.Marshaler: what taps do not show is null, not zero.
+// MarshalJSON implements json.Marshaler: a number that the taps do not show is null, not zero.
 func (r Result) MarshalJSON() ([]byte, error) {
 	type known Result
 	type capture struct {

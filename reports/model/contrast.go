@@ -7,8 +7,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/metrics"
 )
 
-// Contrast is a device and an engine of this project over the same links, side by side, with what the captures say of
-// why they differ. It has no times of the wall, so that a deterministic one repeats to the byte.
+// Contrast is a device and an engine of this project over the same links, side by side, with the causes of the
+// difference that the captures show. It has no wall-clock times, so that a deterministic one repeats to the byte.
 type Contrast struct {
 	Format     int           `json:"format"`
 	Version    string        `json:"version"` // of this tool
@@ -16,8 +16,8 @@ type Contrast struct {
 	Command    string        `json:"command"`
 	Kernel     string        `json:"kernel"`
 	Seed       uint64        `json:"seed"`
-	Rate       int64         `json:"rate_bps"`   // of the line, both ways
-	Conditions string        `json:"conditions"` // what all runs have in common, in words
+	Rate       int64         `json:"rate_bps"`   // rate of the line in both directions, bit/s
+	Conditions string        `json:"conditions"` // the conditions that all runs share, in words
 	Status     string        `json:"status"`     // the worst of the runs
 	Impls      [2]string     `json:"impls"`      // the device, and the engine
 	Rows       []ContrastRow `json:"rows"`       // by RTT, then by loss
@@ -71,15 +71,15 @@ func (s *ContrastSide) Of(single bool) *ContrastRun {
 	return &s.Stream
 }
 
-// Shares says where the time of a run went, as shares of it.
+// Shares divides the time of a run into shares; all are 0 when the run has no data packets.
 type Shares struct {
 	Useful  float64 // the line carried payload for the first time
-	Again   float64 // it carried what had been sent before
+	Again   float64 // the line carried retransmissions
 	Timeout float64 // nothing was sent until a timer expired
 	Other   float64 // neither: round trips, a full window, gaps
 }
 
-// Shares estimates them from what was counted: the rate of the line, the packets, and the silences that timers ended.
+// Shares estimates the shares from the rate of the line, the counts of packets, and the silences that timers ended.
 func (r *ContrastRun) Shares(rate int64) Shares {
 	var s Shares
 	if r.ElapsedNs == 0 || rate == 0 || r.DataPackets == 0 {

@@ -9,7 +9,7 @@ import (
 type Count struct {
 	Name   string
 	Value  int64
-	Unit   string // "" of what is counted
+	Unit   string // "" for a count
 	Better history.Better
 }
 

@@ -1,7 +1,7 @@
 package model
 
-// Failure is what a command prints for programs, and nothing else, when it came to no result: the command line is
-// wrong, a file cannot be read, or a bench cannot be opened.
+// Failure is the only JSON output of a command that came to no result: the command line is wrong, a file cannot be
+// read, or a bench cannot be opened.
 type Failure struct {
 	Format  int    `json:"format"`
 	Version string `json:"version"` // of this tool

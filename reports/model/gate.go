@@ -9,8 +9,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/suite"
 )
 
-// Gate is whether a change may be merged, and everything that says so. It is written as gate.json, which is also what a
-// later gate takes for its baseline.
+// Gate is the decision whether a change may be merged, with all its evidence. It is written as gate.json, which is also
+// the baseline of later gates.
 type Gate struct {
 	Format  int     `json:"format"`
 	Version string  `json:"version"` // of this tool
@@ -18,13 +18,14 @@ type Gate struct {
 	Built   string  `json:"built,omitempty"` // when that was committed, RFC 3339; "" when unknown
 	Started string  `json:"started"`         // RFC 3339
 	Wall    float64 `json:"wall_seconds"`
-	Command string  `json:"command"` // makes it again
-	Folder  string  `json:"folder"`  // holds the run folders of what did not pass
+	Command string  `json:"command"` // command line that repeats the gate
+	Folder  string  `json:"folder"`  // folder with the run folders of the runs that did not pass
 	File    string  `json:"file,omitempty"`
 	Subject string  `json:"subject"`
-	Peer    string  `json:"peer"` // at the other end; the subject itself when nobody else was named
+	Peer    string  `json:"peer"` // implementation at the other end; the subject itself when none was named
 
-	// Status is PASS, FAIL, XPASS, INVALID, ERROR, INCONCLUSIVE, or INCOMPLETE when what was left out had to be seen.
+	// Status is PASS, FAIL, XPASS, INVALID, ERROR, INCONCLUSIVE, or INCOMPLETE when runs that are required were left
+	// out.
 	Status  string   `json:"status"`
 	Reasons []string `json:"reasons"` // why it is not PASS
 
@@ -32,11 +33,11 @@ type Gate struct {
 	Waivers []WaiverOutcome `json:"waivers"`
 
 	Baseline *GateBaseline `json:"baseline,omitempty"` // nil without one
-	Changes  []GateChange  `json:"changes"`            // since the baseline, what is worse first
+	Changes  []GateChange  `json:"changes"`            // since the baseline, regressions first
 	Ladder   *GateLadder   `json:"ladder,omitempty"`   // of the first finding that a packet shows
 }
 
-// GateStage is what was run on one bench for one purpose.
+// GateStage is the set of runs on one bench for one purpose.
 type GateStage struct {
 	Name  string  `json:"name"` // "conformance", "links" or "targets"
 	Bench string  `json:"bench"`
@@ -45,7 +46,7 @@ type GateStage struct {
 
 	Status  string   `json:"status"`
 	Reasons []string `json:"reasons"`
-	Left    []string `json:"left_out,omitempty"` // what was selected and not run, and Why
+	Left    []string `json:"left_out,omitempty"` // runs that were selected but not run; Why has the reason
 	Why     string   `json:"why,omitempty"`
 
 	Rules   []RuleOutcome `json:"rules,omitempty"` // in the order of the catalogue
@@ -57,7 +58,7 @@ type GateStage struct {
 type GateRun struct {
 	ScenarioOutcome
 	Broken  []string     `json:"broken,omitempty"`  // required rules
-	Repeats []string     `json:"repeats,omitempty"` // how the same Spec ended when it was run again
+	Repeats []string     `json:"repeats,omitempty"` // statuses of the repetitions of the same Spec
 	Numbers []GateNumber `json:"numbers,omitempty"` // of an exact run
 }
 
@@ -67,7 +68,7 @@ type GateNumber struct {
 	Value int64  `json:"value"`
 }
 
-// GateBaseline says with what was compared.
+// GateBaseline describes the result with which the gate was compared.
 type GateBaseline struct {
 	File    string `json:"file"`
 	Version string `json:"version"` // of the tool that made it
@@ -75,7 +76,7 @@ type GateBaseline struct {
 	Started string `json:"started"`
 }
 
-// GateKind says in which way something changed.
+// GateKind is the kind of a change.
 type GateKind string
 
 // The kinds, in the order in which a reader wants them.
@@ -95,7 +96,7 @@ type GateChange struct {
 	Kind  GateKind `json:"kind"`
 	Stage string   `json:"stage"` // "conformance on sim"
 	What  string   `json:"what"`  // a rule, a scenario or a number
-	Text  string   `json:"text"`  // where, or from what to what
+	Text  string   `json:"text"`  // the place of the change, or the values before and after it
 }
 
 // GateLadder is the drawing around the first finding.
@@ -129,8 +130,8 @@ func (s *GateStage) Measured() (n int) {
 	return n
 }
 
-// Flaky reports whether a run that failed ended otherwise when the same Spec was run again. It stays a failure: what
-// was seen once has happened.
+// Flaky reports whether a run that failed ended with another status when the same Spec was run again. It stays a
+// failure: one observed failure is enough.
 func (r *GateRun) Flaky() bool {
 	return slices.ContainsFunc(r.Repeats, func(s string) bool { return s != r.Status })
 }
@@ -138,7 +139,7 @@ func (r *GateRun) Flaky() bool {
 // Failed reports whether a run speaks against the subject.
 func (r *GateRun) Failed() bool { return r.Status == rule.Fail.String() }
 
-// Repeated says in words how a run that failed ended when it was repeated, "" when it was not.
+// Repeated states in words how the repetitions of a failed run ended; "" without repetitions.
 func (r *GateRun) Repeated() string {
 	failed := 1
 	for _, s := range r.Repeats {
@@ -183,7 +184,7 @@ func (g *Gate) Settle() {
 		switch s.Status {
 		case Incomplete:
 			incomplete = true
-		case rule.NotApplicable.String(): // left out, and told
+		case rule.NotApplicable.String(): // left out, and listed as such
 		default:
 			worst = max(worst, status(s.Status))
 		}

@@ -7,7 +7,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/metrics"
 )
 
-// Matrix is every implementation over every link: what the runs found, side by side. It is written as matrix.json.
+// Matrix is every implementation over every link: the results of the runs, side by side. It is written as matrix.json.
 type Matrix struct {
 	Format  int     `json:"format"`
 	Version string  `json:"version"` // of this tool
@@ -57,7 +57,7 @@ type Cell struct {
 	metrics.Summary
 }
 
-// Requests says in a line what came of the work of a cell; "" when it was not run.
+// Requests states in a line the outcome of a cell's work; "" when the cell was not run.
 func (c *Cell) Requests() string {
 	if c.Work.Known == "" {
 		return ""
@@ -69,8 +69,8 @@ func (c *Cell) Requests() string {
 type Kill struct {
 	Family string `json:"family"` // the transport that is broken
 	Name   string `json:"name"`
-	Breaks string `json:"breaks"` // what is wrong, in a sentence
-	// FAIL as it should be; PASS when it got away; ERROR when the right engine fails as well
+	Breaks string `json:"breaks"` // the defect of the engine, in a sentence
+	// FAIL as expected; PASS when the defect was not detected; ERROR when the correct engine fails as well
 	Status string   `json:"status"`
 	Caught []string `json:"caught"`           // rules that tell it from the right engine
 	Missed []string `json:"missed,omitempty"` // rules that should and do not

@@ -10,7 +10,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/history"
 )
 
-// Night is what a night ran and what it changed. It is written as night.json.
+// Night is the steps that a night ran, and the changes that it found. It is written as night.json.
 type Night struct {
 	Format  int     `json:"format"`
 	Version string  `json:"tool_version"`
@@ -38,8 +38,8 @@ type NightStep struct {
 	Points  int     `json:"points"`
 	Gaps    int     `json:"gaps"`
 	Wall    float64 `json:"wall_seconds"`
-	Trouble string  `json:"trouble,omitempty"`  // why it has no result
-	Left    string  `json:"left_out,omitempty"` // why it was not run
+	Trouble string  `json:"trouble,omitempty"`  // the reason why the step has no result
+	Left    string  `json:"left_out,omitempty"` // the reason why the step was not run
 }
 
 // NightFailure is a verdict of tonight that is a failure.
@@ -62,7 +62,7 @@ func (n *Night) Settle() {
 	}
 }
 
-// Sentence says what the night comes to.
+// Sentence summarises the night.
 func (n *Night) Sentence() string {
 	r := n.Changes
 	changes, begun := 0, 0
@@ -98,7 +98,7 @@ func (n *Night) causes() (k int) {
 	return k
 }
 
-// FromTo says from what to what a series changed.
+// FromTo states the values of a series before and after its change.
 func FromTo(x *change.Change) string {
 	side := func(s *change.Side) string {
 		switch {
@@ -116,7 +116,7 @@ func FromTo(x *change.Change) string {
 	return text
 }
 
-// By says by how much a series changed, and how probable that is by chance; "" where there is nothing to be said.
+// By states the size of a change of a series, and its probability by chance; "" where neither is known.
 func By(x *change.Change) string {
 	var parts []string
 	if e := x.Relative; e != nil {

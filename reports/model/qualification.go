@@ -11,8 +11,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/suite"
 )
 
-// Qualification is whether an implementation does what a profile asks for, and everything that says so. It is written
-// as qualification.json.
+// Qualification is the decision whether an implementation meets a profile, with all its evidence. It is written as
+// qualification.json.
 type Qualification struct {
 	Format  int     `json:"format"`
 	Version string  `json:"version"` // of this tool
@@ -23,20 +23,21 @@ type Qualification struct {
 	Bench   string  `json:"bench"`
 	Folder  string  `json:"folder"` // holds the run folders
 
-	Profile      string         `json:"profile"`
-	ProfileHash  string         `json:"profile_hash"` // see profiles.Profile.Hash
-	RulesHash    string         `json:"rules_hash"`   // see rules.Hash
-	Title        string         `json:"title"`        // of the profile
-	Subject      string         `json:"subject"`
-	Peer         string         `json:"peer"` // at the other end; the subject itself when nobody else was named
+	Profile     string `json:"profile"`
+	ProfileHash string `json:"profile_hash"` // see profiles.Profile.Hash
+	RulesHash   string `json:"rules_hash"`   // see rules.Hash
+	Title       string `json:"title"`        // of the profile
+	Subject     string `json:"subject"`
+	// implementation at the other end; the subject itself when none was named
+	Peer         string         `json:"peer"`
 	Reference    string         `json:"reference"`
 	Capabilities []Capabilities `json:"capabilities"`
 	Environment  []Fact         `json:"environment"`
 
 	Qualified      bool     `json:"qualified"`
-	Status         string   `json:"status"` // the worst of what counts: PASS and XFAIL qualify
+	Status         string   `json:"status"` // the worst status that counts: PASS and XFAIL qualify
 	validity.State          // INVALID when the link of a scenario was in doubt
-	Reasons        []string `json:"reasons"` // why it is not qualified, or what it is qualified in spite of
+	Reasons        []string `json:"reasons"` // reasons why it is not qualified, or defects in spite of which it is
 
 	Rules     []RuleOutcome     `json:"rules"` // in the order of the catalogue
 	Scenarios []ScenarioOutcome `json:"scenarios"`
@@ -46,7 +47,7 @@ type Qualification struct {
 	TargetRuns []ScenarioOutcome `json:"target_runs,omitempty"` // their last attempts; no folder is kept of them
 }
 
-// Capabilities is what an end says of itself.
+// Capabilities is the declaration of an end.
 type Capabilities struct {
 	Name     string   `json:"name"`
 	Title    string   `json:"title"`

@@ -13,8 +13,8 @@ import (
 // Benign is a text that no report has a reason to escape.
 const Benign = "benign"
 
-// Hostile are texts that a program, a host, a capture or somebody's file may have in any field. Each tries to be more
-// than text to one of the readers of a report. All have the word Benign in them, so that a test can see where they are.
+// Hostile lists texts that a program, a host, a capture or a foreign file may have in any field. Each tries to act as
+// markup or as a command in one of the readers of a report. All contain the word Benign, so that a test can find them.
 func Hostile() []string {
 	return []string{
 		Benign + "\x1b]0;owned\a", "\x1b[2J\x1b[8m\x1b[31m" + Benign, Benign + "\u009b2J\x7f", "done\r" + Benign +

@@ -7,7 +7,7 @@ import (
 )
 
 // Passport returns a new passport of a device that is not qualified: rules of several statuses in two roles, a verdict
-// that its trace does not show, a waiver of everybody's and one of somebody's, and all that tells of the lab.
+// that its trace does not show, a public waiver and a private one, and all facts about the lab.
 func Passport() *passport.Passport {
 	low, value := 0.9, 0.95
 	return &passport.Passport{
@@ -51,7 +51,7 @@ func Passport() *passport.Passport {
 	}
 }
 
-// Checked returns a new check of Passport by which it is not so.
+// Checked returns a new check of Passport that refutes it.
 func Checked() *passport.Checked {
 	return &passport.Checked{Passport: Passport(), Key: "SHA256:abc", Signer: "alice@example.com",
 		Rules: passport.OtherBuild, Evidence: true, Runs: 1, Whole: 0, Verdicts: 0,

@@ -8,7 +8,7 @@ import (
 )
 
 // Qualification returns a new qualification that was missed: rules of every status, a waiver of each fate, a scenario
-// whose link was not what it should have been, and targets.
+// with an INVALID link, and targets.
 func Qualification() *model.Qualification {
 	outcome := func(id, status string, judged, met, total int, more ...func(*model.RuleOutcome)) model.RuleOutcome {
 		r := model.RuleOutcome{Rule: id, Level: rule.Must, Title: "What " + id + " asks for",
