@@ -1,11 +1,12 @@
-// Package atlas answers which recovery a link needs: it measures transports over a grid of links, and says for each
-// which is best and by how much.
+// Package atlas answers which recovery a link needs: it measures transports over a grid of links, and determines for
+// each link which transport is best and by how much.
 //
-// All transports meet the same fades: a loss process runs in the time of the line, and a seed fixes it, so two runs of
-// one seed differ by what the transports do alone. They are compared seed by seed, by the ratio of their goodputs.
-// Transports that are not shown to be worse than the best by more than the margin are tied. Of those that are within
-// the margin as measured the atlas picks the one that the caller named first, so that whoever lists the simplest first
-// is not sold a better one for nothing; one that is merely too uncertain to be ruled out is tied but never picked.
+// All transports meet the same fades: a loss process runs in the time of the line, and a seed fixes it, so two runs
+// with one seed differ only in the behaviour of the transports. They are compared seed by seed, by the ratio of their
+// goodputs. Transports that are not shown to be worse than the best by more than the margin are tied. Of those that are
+// within the margin as measured the atlas picks the one that the caller named first, so that a caller who lists the
+// simplest first gets no more complex one without a benefit; a transport that is merely too uncertain to be ruled out
+// is tied but never picked.
 package atlas
 
 import (
@@ -42,7 +43,7 @@ func ParseTransport(s string) Transport {
 	return t
 }
 
-// Options say what to measure.
+// Options selects the measurements.
 type Options struct {
 	Rates      []unit.Rate
 	RTTs       []vtime.Duration
@@ -65,10 +66,10 @@ type Plan struct {
 	runs    *batch.Batch
 }
 
-// New lists the runs of an atlas. The error names what is wrong with the options.
+// New lists the runs of an atlas. The error names the wrong option.
 func New(o Options) (*Plan, error) {
 	p := &Plan{options: o}
-	o.Batch.InOrder = true // link by link, for whoever interrupts
+	o.Batch.InOrder = true // link by link, so that an interrupt leaves whole links
 	var err error
 	if p.runs, err = batch.New(o.Batch); err != nil {
 		return nil, fmt.Errorf("atlas: %w", err)
@@ -114,14 +115,14 @@ func (o *Options) links() ([]Link, error) {
 	return out, nil
 }
 
-// costliest sorts links by how many packets their runs have, most first: what is left for the end is then short.
+// costliest sorts links by the number of packets of their runs, largest first: the last runs are then short.
 func costliest(links []Link) []Link {
 	return slices.SortedStableFunc(slices.Values(links), func(a, b Link) int {
 		return cmp.Compare(b.packets(), a.packets())
 	})
 }
 
-// Runs returns the runs, for whoever must know their number or size beforehand.
+// Runs returns the runs, for callers that need their number or size beforehand.
 func (p *Plan) Runs() *batch.Batch { return p.runs }
 
 // Measure makes the runs. The result is complete also when ctx ends: cells that were not run say so.
@@ -142,7 +143,7 @@ func (p *Plan) Measure(ctx context.Context) *Map {
 	return m
 }
 
-// share is goodput as a share of what the line carries.
+// share is goodput as a share of the payload rate of the line.
 var share = targets.Metric{Name: "share of ceiling", Runs: 1, Of: func(r []targets.Run) float64 {
 	return targets.OfCeiling(&r[0])
 }}

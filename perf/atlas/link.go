@@ -19,7 +19,7 @@ type Link struct {
 	Burst int        // packets that are lost in a row; with LawGeometric their mean
 }
 
-// Law says how long bursts are.
+// Law is the distribution of burst lengths.
 type Law string
 
 // The laws.
@@ -28,15 +28,16 @@ const (
 	Fixed     Law = "fixed"     // all alike, as in LoWAR's Fig. 11
 )
 
-// message is what every transport sends, without a pause; mtu cuts it into packets of packet bytes on the line.
+// message is the size of the messages that every transport sends back to back; mtu cuts it into packets of packet bytes
+// on the line.
 const (
 	message = 64 << 10
 	mtu     = 1024
 	packet  = mtu + roce.Overhead
 )
 
-// The length of a run: so many round trips, that filling the pipe once does not count, and so many packets, that a loss
-// in ten thousand happens a few times.
+// The length of a run: enough round trips to make the first filling of the pipe negligible, and enough packets for
+// several losses at a probability of one in ten thousand.
 const (
 	roundTrips = 40
 	fewest     = 50_000
@@ -87,14 +88,15 @@ func (l Link) scenario(t *Transport, law Law) string {
 		fmt.Sprintf("load write msg=%d", message),
 		fmt.Sprintf("run for=%s", l.length()),
 	}
-	for _, p := range append(l.fitted(t.Impl), t.Params...) { // what is said later counts
+	for _, p := range append(l.fitted(t.Impl), t.Params...) { // later params override earlier ones
 		lines = append(lines, "param "+p)
 	}
 	return strings.Join(lines, "\n")
 }
 
-// fitted are the parameters that somebody who buys a transport for this path would set. Those of the selective schemes
-// are as large as the path needs; that their papers build smaller ones is a limit of the chip, not of the scheme.
+// fitted lists the parameters that a user who chooses a transport for this path would set. Those of the selective
+// schemes are as large as the path needs; that their papers build smaller ones is a limit of the chip, not of the
+// scheme.
 func (l Link) fitted(impl string) []string {
 	switch impl {
 	case "irn", "srnic":
@@ -109,7 +111,7 @@ func (l Link) fitted(impl string) []string {
 	return nil
 }
 
-// validate names what no run can be made of.
+// validate returns an error for a link that no run can be made of.
 func (l Link) validate() error {
 	switch {
 	case l.Rate < unit.Mbps || l.Rate > 400*unit.Gbps:

@@ -9,7 +9,7 @@ import (
 // FormatVersion is the version of Map's JSON form.
 const FormatVersion = 1
 
-// Map is which transport is best over which link, and by how much. It is written as atlas.json.
+// Map is the result of an atlas: the best transport for each link, and its lead. It is written as atlas.json.
 type Map struct {
 	Format  int     `json:"format"`
 	Version string  `json:"version"` // of this tool
@@ -34,7 +34,7 @@ type Cell struct {
 	RTTNs   int64   `json:"rtt_ns"`
 	Loss    float64 `json:"loss"`
 	Burst   int     `json:"burst"`           // packets
-	Product int     `json:"product_packets"` // what the path holds
+	Product int     `json:"product_packets"` // bandwidth-delay product of the path, packets
 
 	// the first, in the order of the transports, of those within the margin of the best
 	Pick    string          `json:"pick,omitempty"`
@@ -47,13 +47,14 @@ type Cell struct {
 
 // Entry is one transport over one link.
 type Entry struct {
-	Transport string          `json:"transport"`
-	Share     stats.Estimate  `json:"share"`            // of what the line carries without loss
-	Values    []float64       `json:"values,omitempty"` // by seed
-	Behind    *stats.Estimate `json:"behind,omitempty"` // how much more Best has
-	Tied      bool            `json:"tied"`             // for the best
-	Scenario  string          `json:"scenario"`
-	Trouble   string          `json:"trouble,omitempty"`
+	Transport string `json:"transport"`
+	// goodput as a share of the payload rate of the line without loss
+	Share    stats.Estimate  `json:"share"`
+	Values   []float64       `json:"values,omitempty"` // by seed
+	Behind   *stats.Estimate `json:"behind,omitempty"` // how much more Best has
+	Tied     bool            `json:"tied"`             // for the best
+	Scenario string          `json:"scenario"`
+	Trouble  string          `json:"trouble,omitempty"`
 }
 
 // Entry returns the entry of a transport; nil when there is none.
@@ -86,8 +87,8 @@ func (m *Map) Left() (n int) {
 	return n
 }
 
-// Verdict says how the pick stands: ahead of whom, with the interval where it is wide enough to be seen, or tied with
-// how many: "1.9 (1.7–2.1) × gbn", "3 tied, 1.2 × gbn", "all tied".
+// Verdict formats the lead of the pick: over the next transport, with the interval where it is wide enough to be
+// visible, or the number of tied transports: "1.9 (1.7–2.1) × gbn", "3 tied, 1.2 × gbn", "all tied".
 func (c *Cell) Verdict() string {
 	tied := ""
 	if n := c.Tied(); n > 1 {

@@ -19,7 +19,7 @@ import (
 type Options struct {
 	Seeds int // of a run in which chance has a part: 1 to Seeds
 	Jobs  int // runs at once
-	// InOrder makes runs in the order in which they were added, so that an interrupt leaves what was added first
+	// InOrder makes runs in the order in which they were added, so that after an interrupt those added first are
 	// complete. Otherwise the longest are first, which takes the least time.
 	InOrder bool
 
@@ -28,11 +28,11 @@ type Options struct {
 	// Cost is how much work a run is, in any unit.
 	Cost func(*scenario.Spec) float64
 	// Progress is called after each run with the share of the work that is done, and never twice at once. Nil is
-	// nobody.
+	// allowed.
 	Progress func(share float64, what string)
 }
 
-// NotRun is the trouble of what an interrupt left out, in the results of those who share a batch.
+// NotRun is the trouble of runs that an interrupt left out, in the results of the users of a batch.
 const NotRun = "not run"
 
 // MostSeeds bounds Options.Seeds.
@@ -43,7 +43,7 @@ type Batch struct {
 	options Options
 	jobs    []*job
 	runs    map[string][]*job  // by scenario, then seed
-	prices  map[string]float64 // of scenarios that somebody asked for
+	prices  map[string]float64 // cost of each scenario that was asked for
 	random  map[string]bool    // scenarios in which chance has a part
 
 	mu   sync.Mutex
@@ -66,7 +66,8 @@ func New(o Options) (*Batch, error) {
 	return &Batch{options: o, runs: map[string][]*job{}, random: map[string]bool{}, prices: map[string]float64{}}, nil
 }
 
-// Add lists the runs of one scenario, several seeds where they differ. What is there already is not listed again.
+// Add lists the runs of one scenario, several seeds where they differ. A scenario that was added before is not listed
+// again.
 func (b *Batch) Add(text string) error {
 	if b.runs[text] != nil {
 		return nil
@@ -117,7 +118,7 @@ func (b *Batch) Price(texts []string) (cost float64, err error) {
 	return cost, nil
 }
 
-// Specs returns the Specs of all runs, for whoever must know their number or size.
+// Specs returns the Specs of all runs, for callers that need their number or size.
 func (b *Batch) Specs() []*scenario.Spec {
 	out := make([]*scenario.Spec, len(b.jobs))
 	for i, j := range b.jobs {
@@ -129,7 +130,7 @@ func (b *Batch) Specs() []*scenario.Spec {
 // Seeds returns how many seeds a scenario is run with, 0 when it was not added, and whether chance has a part in it.
 func (b *Batch) Seeds(text string) (n int, random bool) { return len(b.runs[text]), b.random[text] }
 
-// Run makes all runs, so many at once. A broken one does not end the others: it is an error of its own results alone.
+// Run makes all runs, Jobs at a time. A broken run does not end the others: its error is in its own results alone.
 // Without InOrder the longest begin first, so that none of them is left for the end, when the other processors have
 // nothing to do.
 func (b *Batch) Run(ctx context.Context) {

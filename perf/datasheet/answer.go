@@ -5,14 +5,14 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// kind is what a response says.
+// kind is the meaning of a response.
 type kind uint8
 
 const (
 	positive  kind = iota
-	sequence       // a NAK: something is missing, send it and what follows
-	selective      // something is missing, and this has arrived
-	duplicate      // an acknowledgement that says nothing new: TCP's way to say that something is missing
+	sequence       // a NAK for a sequence error: retransmit from its PSN on
+	selective      // a gap, with the packets after it that have arrived
+	duplicate      // an acknowledgement that repeats the one before: TCP's indication of a gap
 	notReady       // no receive is posted
 	refusal        // a fatal NAK
 	data           // of a READ or atomic
@@ -48,7 +48,7 @@ func (a *answer) classify(p *roce.Packet) {
 	}
 }
 
-// missing reports an answer that says that something was lost.
+// missing reports whether the answer indicates a gap.
 func (a *answer) missing() bool {
 	return a.kind == sequence || a.kind == selective || a.kind == duplicate
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// readTransport lists what the device's packets belong to, the most frequent first.
+// readTransport lists the transports of the device's packets, the most frequent first.
 func readTransport(f *Findings) (r Row) {
 	var names []string
 	for name, n := range f.Transports {
@@ -30,8 +30,8 @@ func readTransport(f *Findings) (r Row) {
 	return r
 }
 
-// readRecovery concludes how the device makes good what was lost: from how much it sends again when it is told of a
-// loss, and from how it tells of one.
+// readRecovery infers the recovery scheme of the device: from the number of packets that it retransmits after an
+// indication of loss, and from the indications that it sends itself.
 func readRecovery(f *Findings) (r Row) {
 	by, repaired := f.ResentOnNAK.seen, f.Repaired
 	if f.Repairs == 0 {
@@ -57,7 +57,7 @@ func readRecovery(f *Findings) (r Row) {
 	return r
 }
 
-// tells names what the device sends when something is missing.
+// tells names the responses of the device to a gap.
 func (f *Findings) tells() string {
 	names := [kinds]string{sequence: "NAKs", selective: "selective acknowledgements",
 		duplicate: "repeated acknowledgements"}
@@ -73,7 +73,7 @@ func (f *Findings) tells() string {
 	return names[best]
 }
 
-// readNAKs says how often the device names a gap.
+// readNAKs reports the number of NAKs that the device sends for a gap.
 func readNAKs(f *Findings) Row {
 	least, median, most := f.NAKsPerGap.spread()
 	r := Row{Seen: f.NAKsPerGap.seen}
@@ -107,7 +107,7 @@ func times(s *sample) Row {
 	return r
 }
 
-// resent says how much is sent again at a time.
+// resent reports the number of packets in a round of retransmission.
 func resent(s *sample, whole int) Row {
 	_, median, _ := s.spread()
 	r := Row{Seen: s.seen}
@@ -138,7 +138,7 @@ func readLadder(f *Findings) Row {
 	return Row{Value: strings.Join(out, ", "), Seen: len(f.Ladder), Times: f.Ladder}
 }
 
-// readRetries says after how many timeouts the device gives up.
+// readRetries reports the number of timeouts after which the device gives up.
 func readRetries(f *Findings) Row {
 	r := limit(&f.Retries, "timeout", "timeouts")
 	if r.Seen == 0 && f.RetriesSurvived > 0 {
@@ -147,7 +147,7 @@ func readRetries(f *Findings) Row {
 	return r
 }
 
-// limit says after how many failures a device gives up.
+// limit reports the number of failures after which a device gives up.
 func limit(s *sample, one, many string) Row {
 	least, _, most := s.spread()
 	r := Row{Value: "gives up after " + quantity.Plural(most, one, many), Seen: s.seen}
@@ -170,7 +170,7 @@ func codes(s *sample) Row {
 	return r
 }
 
-// readRNRWait compares the wait with what the NAK asked for.
+// readRNRWait compares the wait with the timer of the RNR NAK.
 func readRNRWait(f *Findings) Row {
 	r := times(&f.RNRWait)
 	if r.Seen > 0 {
@@ -179,7 +179,7 @@ func readRNRWait(f *Findings) Row {
 	return r
 }
 
-// readAckReq says which packets ask for an acknowledgement.
+// readAckReq reports which packets ask for an acknowledgement.
 func readAckReq(f *Findings) Row {
 	_, _, most := f.AckReqEvery.spread()
 	r := Row{Seen: f.Messages}
@@ -198,7 +198,7 @@ func readAckReq(f *Findings) Row {
 	return r
 }
 
-// readCoalescing says how many requests that ask for an acknowledgement one ACK answers.
+// readCoalescing reports the number of requests with AckReq that one ACK answers.
 func readCoalescing(f *Findings) Row {
 	_, median, most := f.AskedPerAck.spread()
 	_, packets, _ := f.PacketsPerAck.spread()
@@ -213,7 +213,7 @@ func readCoalescing(f *Findings) Row {
 	return r
 }
 
-// row says how deep the device goes, and whether something holds it there.
+// row reports the largest depth of the device, and whether a limit keeps it there.
 func (d *Depth) row() Row {
 	r := Row{Value: fmt.Sprint(d.Most), Seen: d.Most}
 	if d.Held > 0 {

@@ -2,17 +2,18 @@ package datasheet
 
 import "fmt"
 
-// Counter is what a counter of the device said, over all traces, beside what passed the device's port.
+// Counter is the reading of a counter of the device, over all traces, beside the bounds from the packets at the
+// device's port.
 type Counter struct {
 	Name  string
 	Value int64
-	Low   int64 // what it must have counted at least,
-	High  int64 // and at most; below zero when nobody knows
+	Low   int64 // lower bound of the true count; Low <= High unless High < 0
+	High  int64 // upper bound of the true count; below zero when not known
 	Seen  int   // traces
-	Wrong int   // of those, in which it was outside
+	Wrong int   // traces of Seen in which the value was outside the bounds
 }
 
-// Count adds what a trace says of a counter.
+// Count adds the reading of a counter in a trace.
 func (f *Findings) Count(c Counter) {
 	for i := range f.Counters {
 		if of := &f.Counters[i]; of.Name == c.Name {

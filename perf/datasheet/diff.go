@@ -8,7 +8,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Tolerance is how far two times may lie apart and still count as the same: a tenth, or what a host's scheduler adds.
+// Tolerance is the difference up to which two times count as the same: a tenth, or the delay that a host's scheduler
+// adds.
 const (
 	Tolerance      = 0.1
 	ToleranceFloor = 50 * vtime.Microsecond

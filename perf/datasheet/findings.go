@@ -1,12 +1,12 @@
 package datasheet
 
-// Findings is what traces show of one device, in both roles. Times are nanoseconds, all else is counted.
+// Findings is the observed behaviour of one device, in both roles. Times are nanoseconds, all other numbers are counts.
 type Findings struct {
-	Transports map[string]int // packets sent, by what they belong to
-	Remote     bool           // the device's own port was not tapped: times hold the round trip to it
+	Transports map[string]int // packets sent, by transport
+	Remote     bool           // the device's own port was not tapped: times include the round trip to it
 
 	// As a requester.
-	ResendLatency   sample // from what says that something is missing to the first packet sent again
+	ResendLatency   sample // from the indication of a gap to the first retransmission
 	ResentOnNAK     sample // packets that were sent again one after the other,
 	WholeOnNAK      int    // and how often that was everything from there on
 	ResentOnTimeout sample // the same, after a timeout
@@ -14,7 +14,7 @@ type Findings struct {
 	Timeouts        sample  // every timeout, from the latest transmission or progress to the packet that it sent again
 	Ladder          []int64 // the longest row of timeouts without progress
 	Retries         sample  // timeouts after which the device gave up
-	RetriesSurvived int     // the most timeouts after which it had not
+	RetriesSurvived int     // the largest number of timeouts after which it had not given up
 	RNRWait         sample  // from an RNR NAK to the next attempt
 	RNRCode         sample  // the codes of those NAKs
 	RNRRetries      sample  // attempts after which the device gave up
@@ -38,7 +38,7 @@ type Findings struct {
 	AckDelay      sample // from the packet that an ACK names to the ACK
 	RNRSent       sample // codes
 
-	Counters []Counter // what the device counts, in the order in which they were met
+	Counters []Counter // counters of the device, in the order of their first readings
 }
 
 // ladderRungs bounds the timeouts that are remembered. No retry count is higher but TCP's.
@@ -47,7 +47,7 @@ const ladderRungs = 16
 // Depth is how much a requester has in flight.
 type Depth struct {
 	Most int `json:"most"`
-	Held int `json:"held"` // how often it waited for an acknowledgement with so much in flight
+	Held int `json:"held"` // times that it waited for an acknowledgement with Most in flight
 }
 
 // inFlight notes how much is in flight.
@@ -56,7 +56,7 @@ func (f *Findings) inFlight(packets, messages int) {
 	f.Outstanding.reach(messages)
 }
 
-// held notes that the device waited for an acknowledgement with so much in flight.
+// held records that the device waited for an acknowledgement with n in flight.
 func (f *Findings) held(n [2]int) {
 	f.Packets.hold(n[0])
 	f.Outstanding.hold(n[1])
@@ -110,7 +110,7 @@ func (f *Findings) samples() []*sample {
 		&f.AckDelay, &f.RNRSent}
 }
 
-// Add adds what another trace, or the device at the other end of the same trace, shows.
+// Add adds the findings of another trace, or of the device at the other end of the same trace.
 func (f *Findings) Add(o *Findings) {
 	if f.Transports == nil {
 		f.Transports = map[string]int{}

@@ -8,7 +8,7 @@ import (
 //go:embed probes/*.txt
 var files embed.FS
 
-// Probe is a stimulus in the language of scenarios: a situation in which a property shows itself.
+// Probe is a stimulus in the language of scenarios: a situation in which a property can be observed.
 type Probe struct{ Name, Text string }
 
 // Probes returns those that show every property of an implementation, in the order of their names.

@@ -50,7 +50,7 @@ func NewReader(h *trace.Header) *Reader {
 	return r
 }
 
-// Findings returns what was found out about a device, DeviceA, DeviceB or DeviceBox; nil when it took no part.
+// Findings returns the findings on a device, DeviceA, DeviceB or DeviceBox; nil when it took no part.
 func (r *Reader) Findings(device int) *Findings {
 	if f := &r.found[device]; len(f.Transports) > 0 {
 		return f
@@ -58,7 +58,7 @@ func (r *Reader) Findings(device int) *Findings {
 	return nil
 }
 
-// device returns what is found about the one at a side of a connection.
+// device returns the findings on the device at a side of a connection.
 func (r *Reader) device(conn int, side trace.Side) *Findings {
 	if box, ok := r.header.On(conn).Box(); ok && box == side {
 		return &r.found[DeviceBox]
@@ -79,8 +79,8 @@ func (r *Reader) half(conn int, side trace.Side) *half {
 	return h
 }
 
-// Sight implements trace.Viewer. What leaves counts where it leaves, or where it arrives when the sender's port was not
-// tapped, and likewise what arrives: with one tap a packet leaves and arrives at once.
+// Sight implements trace.Viewer. A departure is observed at the sender's port, or at the receiver's when the sender's
+// was not tapped, and likewise an arrival: with one tap a packet leaves and arrives at the same time.
 func (r *Reader) Sight(s *trace.Sight) {
 	rec, p := s.Rec, s.Pkt
 	if rec.Conn < 0 || rec.Conn >= len(r.header.Conns) || rec.Fate == trace.Injected && s.Out || !intact(s) ||
@@ -114,7 +114,7 @@ func intact(s *trace.Sight) bool {
 	return s.ICRC != trace.Bad && defect == ""
 }
 
-// transport names what a packet belongs to.
+// transport names the transport of a packet.
 func transport(p *roce.Packet) string {
 	switch o := p.Opcode; {
 	case o == roce.TCP:
@@ -212,7 +212,7 @@ func (r *Reader) segment(s *trace.Sight, sent, arrived bool) {
 	}
 }
 
-// Event implements trace.Viewer. What endpoints report is not looked at: a foreign device reports nothing.
+// Event implements trace.Viewer. Reports of endpoints are ignored: a foreign device makes none.
 func (r *Reader) Event(*trace.Event) {}
 
 // End implements trace.Viewer.

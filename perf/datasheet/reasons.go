@@ -1,6 +1,6 @@
 package datasheet
 
-// Reasons is what a trace shows of a requester that explains its goodput on a link that loses packets.
+// Reasons is the set of observations of a requester that explain its goodput on a lossy link.
 type Reasons struct {
 	Window      Depth `json:"window_packets"`             // sent and not acknowledged
 	AckReqEvery Range `json:"packets_per_ack_req"`        // packets from one AckReq to the next

@@ -5,13 +5,13 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// requester is what is seen of a device that sends requests.
+// requester is the observed state of a device that sends requests.
 type requester struct {
 	found *Findings
 	win   window
 	begun bool
 	next  int64 // first offset never sent
-	una   int64 // everything before it is acknowledged
+	una   int64 // first offset that is not acknowledged; una <= next
 
 	heard   vtime.Time // the latest response that acknowledged something
 	sent    vtime.Time // the latest first transmission
@@ -19,14 +19,14 @@ type requester struct {
 	quiet   int    // packets since the latest AckReq
 	blocked [2]int // packets and messages in flight when an acknowledgement ended a silence; zero when none did
 
-	told    *answer    // what calls for a retransmission and has not been followed by one
-	alarm   vtime.Time // the latest response that says that something is missing
-	waits   *answer    // an RNR NAK, likewise
+	told    *answer    // the response that calls for a retransmission, until one follows
+	alarm   vtime.Time // time of the latest response that indicates a gap
+	waits   *answer    // an RNR NAK, until an attempt follows
 	round   round
 	ladder  []int64    // timeouts without progress, in nanoseconds
 	refused int        // RNR NAKs without progress
-	repair  int64      // what had been sent when TCP was told of a loss by repeated acknowledgements
-	hole    vtime.Time // when a READ response came after one that is missing
+	repair  int64      // offset up to which TCP had sent when repeated acknowledgements indicated a loss
+	hole    vtime.Time // time at which a READ response arrived after a missing one
 	holed   bool
 }
 
@@ -34,8 +34,8 @@ type requester struct {
 type round struct {
 	open bool
 	last int64 // the next offset that continues it
-	goal int64 // what had been sent when it began
-	left int64 // how much that was
+	goal int64 // offset up to which had been sent when the round began
+	left int64 // amount in flight when the round began
 	runs int
 	by   *sample // of those that did not reach the goal, and
 	all  *int    // how many did
@@ -53,7 +53,7 @@ func (q *requester) send(x slot) {
 	switch {
 	case q.round.open && x.from == q.round.last:
 		q.round.runs++
-	case x.to <= q.una: // sent again although it was acknowledged: no reason is on the wire
+	case x.to <= q.una: // retransmitted although it was acknowledged: the wire shows no reason
 	default:
 		q.startRound(&x)
 	}
@@ -90,7 +90,7 @@ func (q *requester) sendFirst(x slot) {
 	q.found.inFlight(q.win.count(), q.win.messages)
 }
 
-// startRound finds out what made the device send x again, and how long that took.
+// startRound finds the cause of the retransmission of x, and the time from the cause to it.
 func (q *requester) startRound(x *slot) {
 	q.closeRound()
 	f := q.found
@@ -119,8 +119,8 @@ func (q *requester) startRound(x *slot) {
 	q.round.by, q.round.all = &f.ResentOnTimeout, &f.WholeOnTimeout
 }
 
-// stale reports that what says that x is missing is about an earlier transmission of it: no more came for most of the
-// time since the latest, so it was the timer that sent x.
+// stale reports whether the indication that x is missing refers to an earlier transmission of x: no further indication
+// came for most of the time since the latest, so the timer caused the retransmission.
 func (q *requester) stale(x *slot) bool {
 	old := q.win.find(x.from)
 	return old != nil && old.again && 2*x.first.Sub(q.alarm) > x.first.Sub(old.latest)
@@ -151,7 +151,7 @@ func (q *requester) closeRound() {
 	q.round = round{}
 }
 
-// repeats reports whether an acknowledgement says nothing new while something is outstanding.
+// repeats reports whether an acknowledgement makes no progress while packets are outstanding.
 func (q *requester) repeats(a *answer) bool { return a.upTo == q.una && q.next > q.una }
 
 // hear takes a response.

@@ -2,13 +2,13 @@ package datasheet
 
 import "github.com/rdma-gauntlet/gauntlet/harness/vtime"
 
-// responder is what is seen of a device that answers requests.
+// responder is the observed state of a device that answers requests.
 type responder struct {
 	found *Findings
 	win   window // requests that arrived and were not acknowledged
 	begun bool
-	high  int64 // one after the newest that arrived
-	acked int64 // everything before it has been acknowledged
+	high  int64 // offset after the newest packet that arrived
+	acked int64 // first offset that has not been acknowledged
 	gaps  map[int64]*gap
 	again bool // the latest request had come before, so that an acknowledgement may be about that
 }

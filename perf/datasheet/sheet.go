@@ -10,7 +10,7 @@ import (
 // Sheet is the datasheet of a device.
 type Sheet struct {
 	Device string   `json:"device"`
-	From   []string `json:"from"` // the traces that it was read off
+	From   []string `json:"from"` // the traces that it was made from
 	Rows   []Row    `json:"rows"`
 }
 
@@ -18,8 +18,8 @@ type Sheet struct {
 type Row struct {
 	Name  string  `json:"name"`
 	Value string  `json:"value"`           // for people; Absent when no trace showed the property
-	Seen  int     `json:"seen"`            // how often it was observed
-	Times []int64 `json:"times,omitempty"` // nanoseconds: the middle of each time that Value speaks of
+	Seen  int     `json:"seen"`            // number of observations
+	Times []int64 `json:"times,omitempty"` // nanoseconds: the middle of each time in Value
 
 	// of one time that was seen several times: the least and the greatest, in nanoseconds
 	Spread *[2]int64 `json:"spread,omitempty"`
@@ -28,7 +28,7 @@ type Row struct {
 // Absent is the value of a property that no trace showed.
 const Absent = "not seen"
 
-// property is how a row is read off the findings. Its value is used when it was seen.
+// property makes a row from the findings. Its value is used when it was observed.
 type property struct {
 	name string
 	read func(f *Findings) Row

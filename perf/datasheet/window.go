@@ -14,17 +14,17 @@ type slot struct {
 	ackReq   bool
 	ends     bool // last of its message
 	read     bool
-	again    bool // it was sent more than once
+	again    bool // the packet was sent more than once
 }
 
-// window is the packets between the oldest that nobody has acknowledged and the newest, in the order of their offsets.
+// window is the packets from the oldest that is not acknowledged to the newest, in the order of their offsets.
 type window struct {
 	slots    []slot
-	head     int // those before it have been acknowledged
+	head     int // index of the first slot that is not acknowledged
 	messages int // ends among the others
 }
 
-// windowLimit bounds what is remembered; beyond it the oldest are forgotten.
+// windowLimit bounds the packets of a window; beyond it the oldest are dropped.
 const windowLimit = 1 << 20
 
 // count returns the packets in the window.
@@ -35,7 +35,7 @@ func (w *window) push(s slot) {
 	if w.count() == windowLimit {
 		w.pop()
 	}
-	if w.head > len(w.slots)/2 { // so that what was acknowledged does not pile up
+	if w.head > len(w.slots)/2 { // so that acknowledged slots do not accumulate
 		w.slots = w.slots[:copy(w.slots, w.slots[w.head:])]
 		w.head = 0
 	}
@@ -53,8 +53,8 @@ func (w *window) pop() {
 	w.head++
 }
 
-// drop drops what lies wholly before an offset and returns how many packets that were, and how many of them asked for
-// an acknowledgement.
+// drop drops the packets that lie wholly before an offset, and returns their number and the number of those that asked
+// for an acknowledgement.
 func (w *window) drop(upTo int64) (packets, asked int) {
 	for w.count() > 0 && w.slots[w.head].to <= upTo {
 		packets++

@@ -5,7 +5,7 @@ import "github.com/rdma-gauntlet/gauntlet/perf/stats"
 // FormatVersion is the version of Set's JSON form.
 const FormatVersion = 1
 
-// Set is the papers' figures, drawn again: what their texts state, what the models say, and what was measured. It is
+// Set is the papers' figures, drawn again: the values of their texts, those of the models, and the measured ones. It is
 // written as figures.json.
 type Set struct {
 	Format  int     `json:"format"`
@@ -26,9 +26,9 @@ type Figure struct {
 	ID         string  `json:"id"`
 	Source     string  `json:"source"`
 	Title      string  `json:"title"`
-	Conditions string  `json:"conditions"`        // of our runs
-	Says       string  `json:"says"`              // what the paper's text says beside its points
-	Missing    string  `json:"missing,omitempty"` // what cannot be had, and why
+	Conditions string  `json:"conditions"`        // conditions of this project's runs
+	Says       string  `json:"says"`              // statements of the paper's text beside its points
+	Missing    string  `json:"missing,omitempty"` // the part of the figure that cannot be reproduced, and the reason
 	Panels     []Panel `json:"panels"`
 }
 
@@ -41,7 +41,7 @@ type Panel struct {
 	Marks  []Mark  `json:"marks,omitempty"`
 }
 
-// Axis is what an axis shows.
+// Axis describes the quantity on an axis.
 type Axis struct {
 	Name string `json:"name"`
 	Unit string `json:"unit,omitempty"` // empty for a share or a ratio
@@ -56,7 +56,7 @@ type Curve struct {
 	Paper [][2]float64 `json:"paper,omitempty"` // x and y, as the text states them
 }
 
-// Measure is what was measured at X.
+// Measure is the measured value at X.
 type Measure struct {
 	X         float64         `json:"x"`
 	Model     *float64        `json:"model,omitempty"`

@@ -1,5 +1,5 @@
-// Package link measures what a link did to the packets of a trace, whatever carried them: the kernel's netem, the relay
-// or the simulator. It knows no Spec and judges nothing; its numbers are for holding links against each other.
+// Package link measures the effects of a link on the packets of a trace, for any link: the kernel's netem, the relay or
+// the simulator. It knows no Spec and judges nothing; its numbers are for comparisons between links.
 package link
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// runLengths is how many lengths of loss runs are told apart; the last stands for all from there on.
+// runLengths is the number of lengths of loss runs that are counted apart; the last includes all longer ones.
 const runLengths = 4
 
 // Path collects one direction of a link. It is a trace.Sink, and serves one trace.
@@ -19,14 +19,14 @@ type Path struct {
 	sent, lost, overtook uint64
 	run                  int // losses since the last packet that arrived
 	runs                 [runLengths]uint64
-	latest               vtime.Time // arrival of whatever has arrived last
+	latest               vtime.Time // latest arrival of any packet
 	delays               *hdrhistogram.Histogram
 }
 
-// longest is the longest delay that is told from longer ones.
+// longest is the upper limit of recorded delays; a longer one is recorded as longest.
 const longest = 10 * vtime.Second
 
-// NewPath returns a collector of what one side sent.
+// NewPath returns a collector of the packets of one side.
 func NewPath(from trace.Side) *Path {
 	return &Path{From: from, delays: hdrhistogram.New(1, int64(longest/vtime.Nanosecond), 3)}
 }
@@ -65,13 +65,13 @@ func (p *Path) Event(*trace.Event) {}
 // End implements trace.Sink.
 func (p *Path) End(vtime.Time) { p.endRun() }
 
-// Figures are what a Path has measured.
+// Figures are the measurements of a Path.
 type Figures struct {
 	Sent     uint64              `json:"sent"`
 	Lost     float64             `json:"lost"`      // share of Sent
 	Runs     [runLengths]float64 `json:"loss_runs"` // shares of runs of 1, 2, 3, and 4 or more losses
 	MeanRun  float64             `json:"mean_run"`  // losses in a run
-	Overtook float64             `json:"overtook"`  // share of what arrived that overtook a packet sent before
+	Overtook float64             `json:"overtook"`  // share of the arrived packets that overtook one sent earlier
 	DelayNs  [5]int64            `json:"delay_ns"`  // one way: least, 5 %, median, 95 %, longest
 }
 

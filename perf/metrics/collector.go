@@ -7,14 +7,14 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Options say what the trace does not.
+// Options is the input that a trace does not have.
 type Options struct {
 	Rates [2]unit.Rate // line rate of each direction, by sender; 0 is unlimited
 	Timed bool         // the run was cut by a duration: Elapsed runs to End
-	// Orders is the work that the Spec asks of each side; none when nobody knows the Spec.
+	// Orders is the work of each side by the Spec; zero when there is no Spec.
 	Orders [2]Order
-	// Ideal is what a flow of so many bytes that come from a side takes alone on the link; nil leaves Summary.Slowdown
-	// out.
+	// Ideal returns the completion time of a flow of the given bytes from a side, alone on the link; nil leaves
+	// Summary.Slowdown out.
 	Ideal func(data trace.Side, bytes uint32) vtime.Duration
 }
 
@@ -52,11 +52,11 @@ func NewCollector(h *trace.Header, o Options) *Collector {
 }
 
 // Sight implements trace.Viewer. A packet counts as sent where it leaves, or where it arrives when the sender has no
-// tap. What the harness forged counts as nothing, and of a divided path only the last hop counts.
+// tap. Packets forged by the harness are not counted, and of a divided path only the last hop is.
 func (c *Collector) Sight(s *trace.Sight) {
 	r := s.Rec
 	if r.Fate == trace.Injected || c.header.On(r.Conn) == trace.LANHop {
-		return // of a path with a box, the hop behind it is measured: what arrives there has arrived
+		return // of a path with a box, only the hop behind it is measured
 	}
 	c.deeds.sight(r)
 	sent := s.Out || !c.header.Taps[r.From&1]
@@ -79,7 +79,7 @@ func (c *Collector) Sight(s *trace.Sight) {
 	}
 	h := c.half(r)
 	if h == nil || !intact(s) {
-		return // a receiver drops what it cannot read, so it moves nothing
+		return // a receiver drops a damaged packet, so it makes no progress
 	}
 	if s.Pkt.Opcode.IsRequest() {
 		h.request(s, sent, arrived)
@@ -88,7 +88,7 @@ func (c *Collector) Sight(s *trace.Sight) {
 	}
 }
 
-// half finds the half-conversation of a packet by what was sent; nil for what belongs to none.
+// half finds the half-conversation of a packet by its form as sent; nil for a packet without one.
 func (c *Collector) half(r *trace.Record) *half {
 	o := r.Packet.Opcode
 	if r.Conn < 0 || r.Conn >= len(c.halves) || r.Packet.DestQP == roce.CMQueuePair {
@@ -110,7 +110,7 @@ func (c *Collector) half(r *trace.Record) *half {
 	return h
 }
 
-// taken reports that the receiver cannot use a packet because of what the link did to it.
+// taken reports whether the link lost the packet or made it unusable for the receiver.
 func taken(r *trace.Record) bool {
 	ch := r.Changed
 	return r.Fate == trace.Dropped || r.Fate == trace.Corrupted && ch != nil &&
@@ -158,7 +158,7 @@ func (c *Collector) credit(at vtime.Time, from trace.Side, n int64) {
 	c.timeline.add(at, n)
 }
 
-// Summary returns the numbers of what was seen so far.
+// Summary returns the numbers of the trace so far.
 func (c *Collector) Summary() Summary {
 	s := c.sum
 	elapsed := c.elapsed()

@@ -7,8 +7,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// datagrams measures what crosses the link without BTH. Nobody acknowledges it, so it is the target that tells what
-// came of it: what it received and what it declared is goodput.
+// datagrams measures the packets without BTH. They are not acknowledged, so the reports of the target count: the bytes
+// that it received or declared are goodput.
 type datagrams struct {
 	seen    bool
 	begun   map[recordKey]vtime.Time // Write-Records that have begun to leave
@@ -44,7 +44,7 @@ func (d *datagrams) sight(c *Collector, s *trace.Sight, sent bool) {
 	d.begun[recordKey{s.Rec.Conn, s.Rec.From, uint64(seg.Record.ID)}] = s.At
 }
 
-// event takes what a target tells.
+// event takes a report of a target.
 func (d *datagrams) event(c *Collector, e *trace.Event) {
 	switch {
 	case e.Kind == trace.Declared:

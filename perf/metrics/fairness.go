@@ -15,8 +15,8 @@ func (h *half) deliver(at vtime.Time, from trace.Side, n int64) {
 
 // fairness is Jain's index over the halves that sent anything: the square of the sum of their goodputs by their number
 // times the sum of the squares (Jain, Chiu and Hawe 1984). It is 1 when all are equal and 1/n when one has everything;
-// 0 when there are fewer than two. A half's goodput is what it got by the time of its last byte, or by the end of a
-// timed run, so that halves with the same work differ by when it was done.
+// 0 when there are fewer than two. A half's goodput is its payload over the time to its last byte, or to the end of a
+// timed run, so that halves with the same work differ by the time at which they completed it.
 func (c *Collector) fairness() float64 {
 	n, sum, squares := 0, 0.0, 0.0
 	for _, pair := range c.halves {

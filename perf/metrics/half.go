@@ -12,13 +12,13 @@ import (
 // Requests and READ responses have a space each. In the RC class the PSNs of both are the same numbers, because a READ
 // claims one PSN per response (IBTA 9.4.4); in the extension classes responses are numbered apart.
 //
-// The windows are moved by what the requester knows: requests.lo is its oldest unacknowledged PSN. What the responder
-// says is known earlier, where its acknowledgement leaves, and counts for goodput alone.
+// The windows follow the requester's state: requests.lo is its oldest unacknowledged PSN. An acknowledgement counts for
+// goodput earlier, when it leaves the responder.
 type half struct {
 	c    *Collector
 	side trace.Side // the requester
 	conn *trace.End // the requester's end
-	mtu  int        // payload bytes of a full packet; 0 while neither the header nor a packet has told
+	mtu  int        // payload bytes of a full packet; 0 until the header or a packet has shown it
 
 	requests, responses space
 	credited            int64 // requests before this offset have been counted as delivered
@@ -157,7 +157,8 @@ func (h *half) transmit(s *trace.Sight, t *slot, o int64) {
 }
 
 // resend counts a further transmission. The requester's PSNs below the window are acknowledged, so an earlier copy had
-// arrived; again says that even a PSN not seen before is a repetition, such as a READ asked for from the middle on.
+// arrived; again means that even a PSN not seen before is a retransmission, such as a READ that is requested again from
+// its middle on.
 func (h *half) resend(s *trace.Sight, sp *space, o int64, again bool) {
 	c, t := h.c, sp.find(o)
 	if t != nil && !t.sent && !again {
@@ -181,7 +182,7 @@ func (h *half) resend(s *trace.Sight, sp *space, o int64, again bool) {
 	}
 }
 
-// fate notes in the slot what becomes of this transmission, and reports whether the link takes it.
+// fate records the fate of this transmission in the slot, and reports whether the link loses it.
 func (h *half) fate(s *trace.Sight, t *slot) bool {
 	lost := taken(s.Rec)
 	switch {
@@ -200,7 +201,7 @@ func (h *half) arrive(s *trace.Sight, sp *space, o int64) *slot {
 		return nil
 	}
 	if s.Out {
-		return t // departure stands for arrival because nobody looked there: nothing is known of it
+		return t // departure stands for arrival where there is no tap: the fate is not known
 	}
 	if t.lost != notLost {
 		h.c.recovery.add(s.At.Sub(t.lost))

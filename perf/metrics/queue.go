@@ -16,7 +16,7 @@ type read struct {
 
 const open = int64(-1)
 
-// queue is a ring that grows with what is outstanding.
+// queue is a ring that grows with the number of outstanding items.
 type queue[T any] struct {
 	items   []T // a power of two of them, or none
 	head, n int

@@ -39,7 +39,7 @@ func (h *half) count(a roce.Syndrome) {
 }
 
 // acknowledgement takes an ACK, a NAK or a selective acknowledgement. An ACK includes the PSN it names; the others name
-// the PSN that is expected, and so acknowledge what is before it (IBTA 9.7.5.1, 9.7.5.2).
+// the expected PSN, and so acknowledge the PSNs before it (IBTA 9.7.5.1, 9.7.5.2).
 func (h *half) acknowledgement(s *trace.Sight, sent, arrived bool) {
 	p := s.Pkt
 	positive := p.Opcode == roce.Acknowledge && p.AETH.Syndrome.IsACK()
@@ -62,8 +62,8 @@ func (h *half) acknowledgement(s *trace.Sight, sent, arrived bool) {
 	}
 }
 
-// credit counts the requests before upTo as delivered: the responder says so. An acknowledgement of what was never sent
-// is a fault that rules report; here it counts up to what was sent.
+// credit counts the requests before upTo as delivered, because the responder acknowledges them. An acknowledgement of
+// PSNs that were never sent is a fault that rules report; here it counts up to the last PSN sent.
 func (h *half) credit(at vtime.Time, upTo int64) {
 	q := &h.requests
 	upTo = min(upTo, q.next)

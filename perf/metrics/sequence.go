@@ -14,12 +14,12 @@ const (
 	otherMarks = 6_000
 )
 
-// plot collects the marks of one half-conversation. When it is full, every second mark of the kind that matters least
-// is dropped and only every second of that kind is taken from then on, and so forth: deterministic, and even over time.
+// plot collects the marks of one half-conversation. When it is full, every second mark of the least important kind is
+// dropped and only every second of that kind is taken from then on, and so on: deterministic, and even over time.
 type plot struct {
 	marks  []Mark
 	limit  int
-	stride [5]int // by kind: one mark in so many is kept
+	stride [5]int // by kind: every stride-th mark is kept
 	seen   [5]int
 }
 
@@ -86,7 +86,7 @@ func (p *plot) halve(kind MarkKind) {
 	p.stride[kind] *= 2
 }
 
-// sequence returns what was collected.
+// sequence returns the collected marks.
 func (p *plot) sequence(conn int, side trace.Side) Sequence {
 	return Sequence{Conn: conn, From: side.String(), Marks: slices.Clone(p.marks),
 		Thinned: p.stride != [5]int{1, 1, 1, 1, 1}}

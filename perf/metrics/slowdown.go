@@ -35,7 +35,7 @@ const groups = 20
 // flowLimit bounds the flows that are kept, and those that may be under way, 16 bytes each.
 const flowLimit = 1 << 20
 
-// arrivals measures the flows of a run by what endpoints report: when a request arrived and when it completed.
+// arrivals measures the flows of a run by the endpoints' reports: the times of arrival and completion of each request.
 type arrivals struct {
 	ideal func(data trace.Side, bytes uint32) vtime.Duration // nil: nothing is measured
 	begun map[flowKey]arrival
@@ -50,7 +50,7 @@ type flowKey struct {
 	id   uint64
 }
 
-// arrival is when a flow arrived, and how large it is.
+// arrival is the arrival time of a flow, and its size.
 type arrival struct {
 	at   vtime.Time
 	size uint32
@@ -63,7 +63,7 @@ type finished struct {
 	slow float32
 }
 
-// event takes what an endpoint reports.
+// event takes a report of an endpoint.
 func (f *arrivals) event(e *trace.Event) {
 	if f.ideal == nil {
 		return
@@ -94,7 +94,7 @@ func (f *arrivals) post(key flowKey, a arrival) {
 	}
 }
 
-// finish keeps what a flow took.
+// finish records the slowdown of a flow.
 func (f *arrivals) finish(size uint32, slow float32) {
 	if len(f.done) == flowLimit {
 		f.left++

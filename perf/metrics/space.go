@@ -7,14 +7,14 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// slot is what is remembered of one PSN: 16 bytes, because a window over 80 ms at 400 Gb/s holds four million.
+// slot is the state of one PSN: 16 bytes, because a window over 80 ms at 400 Gb/s holds four million.
 type slot struct {
 	lost  vtime.Time // when the first transmission that the link took was sent; notLost while there is none to recover
 	bytes int32      // payload of the first transmission
 	sent  bool       // transmitted at least once
 	safe  bool       // a copy arrives, now or later
-	here  bool       // READ responses with a sequence space of their own: it has arrived
-	ends  bool       // likewise: it is the last of its READ
+	here  bool       // READ responses with a separate sequence space: it has arrived
+	ends  bool       // READ responses with a separate sequence space: it is the last of its READ
 }
 
 const notLost vtime.Time = math.MinInt64
@@ -29,11 +29,11 @@ type space struct {
 	slots   []slot  // a power of two of them, or none
 }
 
-// Limits of the windows: the widest is half of what PSN arithmetic can tell apart, and holds 80 ms at 400 Gb/s; all
-// together take 512 MB at most.
+// Limits of the windows: the widest is half of the range that PSN arithmetic can order, and holds 80 ms at 400 Gb/s;
+// all together take 512 MB at most.
 const (
 	firstSlots = 2
-	leastSlots = 64 // that each may have, whatever all have together
+	leastSlots = 64 // slots that each window may have, whatever the total
 	mostSlots  = psn.Half / 2
 	totalSlots = 1 << 25
 )
@@ -54,7 +54,7 @@ func (s *space) find(o int64) *slot {
 	return &s.slots[int(o)&(len(s.slots)-1)]
 }
 
-// extend moves next past o, which is not below it, and returns the slot of o; what lies between is empty. Where a limit
+// extend moves next past o, where next <= o, and returns the slot of o; the slots between are empty. Where a limit
 // keeps the ring from growing, the oldest are forgotten.
 func (s *space) extend(o int64, budget *int) *slot {
 	if int(o-s.lo) >= len(s.slots) {

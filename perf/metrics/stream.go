@@ -26,15 +26,15 @@ type flowWay struct {
 	reads    queue[message] // READs of this side that are not answered
 	inside   bool           // a message has begun at begun
 	begun    vtime.Time
-	acked    int64 // as the receiver has said
-	known    int64 // as the sender has heard
+	acked    int64 // acknowledged, as the ACK left the receiver
+	known    int64 // acknowledged, as the ACK reached the sender; known <= acked
 }
 
 // segment is a stretch of the stream that was sent.
 type segment struct {
 	from, to int64
 	safe     bool       // a copy has arrived or will
-	lost     vtime.Time // when the first copy was lost; notLost when none was, or it has been made good
+	lost     vtime.Time // time of the first loss; notLost without one, or after its recovery
 }
 
 // frame is the payload of an FPDU.
@@ -70,7 +70,7 @@ func (f *flow) sight(s *trace.Sight, sent, arrived bool) {
 	}
 }
 
-// sent counts a segment, and what its acknowledgement says is delivered.
+// sent counts a segment, and the bytes that its acknowledgement shows to be delivered.
 func (f *flow) sent(s *trace.Sight, from trace.Side, a *stream.Arrival) {
 	c, w := f.c, &f.way[from]
 	f.deliver(s.At, from.Other(), f.conn.Offset(int(from.Other()), a.Header.Ack))
@@ -98,7 +98,7 @@ func (f *flow) sent(s *trace.Sight, from trace.Side, a *stream.Arrival) {
 	}
 }
 
-// fate notes what becomes of a transmission.
+// fate records the fate of a transmission.
 func (g *segment) fate(s *trace.Sight) {
 	lost := taken(s.Rec)
 	switch {
@@ -119,7 +119,8 @@ func (w *flowWay) find(at int64) *segment {
 	return nil
 }
 
-// arrived ends the recovery of a segment, and completes what an acknowledgement that reached the sender completes.
+// arrived ends the recovery of a segment, and completes the messages that an acknowledgement which reached the sender
+// covers.
 func (f *flow) arrived(s *trace.Sight, from trace.Side) {
 	a, ok := f.conn.Add(int(from), s.Pkt.Payload) // known already: nothing but its place is asked for
 	if !ok {

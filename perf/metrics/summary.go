@@ -1,17 +1,17 @@
 // Package metrics measures a run from its trace, and from nothing else: the same numbers come out of a live run, a run
 // folder and a foreign capture.
 //
-// What counts is what the wire shows. A byte is delivered when the responder acknowledges it for the first time (READ
-// data: when it arrives at the requester for the first time); a message takes from the first transmission of its first
-// packet to the arrival of the acknowledgement, or of the READ data, that completes it.
+// Only the wire counts. A byte is delivered when the responder acknowledges it for the first time (READ data: when it
+// arrives at the requester for the first time); a message takes from the first transmission of its first packet to the
+// arrival of the acknowledgement, or of the READ data, that completes it.
 package metrics
 
 import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Summary is the numbers of one run over all its connections and both directions. What a missing tap hides is zero: of
-// one tap alone, losses; and where only responders were tapped, a request counts as sent when it arrives.
+// Summary is the numbers of one run over all its connections and both directions. A number that a missing tap hides is
+// zero: with one tap alone, losses; and where only responders were tapped, a request counts as sent when it arrives.
 type Summary struct {
 	GoodputBps float64 `json:"goodput_bps"` // payload delivered once, per second of Elapsed
 	// layer-1 bits of data packets put on the link, retransmissions included, per second of Elapsed
@@ -25,13 +25,13 @@ type Summary struct {
 	Messages     int64   `json:"messages"`      // completed
 	PayloadBytes int64   `json:"payload_bytes"` // delivered once
 
-	Packets int64 `json:"packets"` // everything both sides sent
+	Packets int64 `json:"packets"` // all packets that both sides sent
 	// packets with payload, or requests, first transmissions and others
 	DataPackets   int64 `json:"data_packets"`
 	Retransmitted int64 `json:"retransmitted_packets"` // data packets sent again
 	// of those, sent although an earlier copy had arrived or was still to arrive
 	Spurious int64 `json:"spurious_packets"`
-	// taken by the link, for whatever reason, or made unreadable by it
+	// lost on the link, for any reason, or made unreadable by it
 	Lost           int64 `json:"lost_packets"`
 	Acknowledges   int64 `json:"ack_packets"`         // positive acknowledgements sent
 	NAKs           int64 `json:"nak_packets"`         // sequence NAKs sent
@@ -62,7 +62,7 @@ type Spread struct {
 }
 
 // Timeline is payload delivered per interval, over all connections. The last interval may be cut short by the end of
-// what was measured, which is Start plus Summary.ElapsedNs.
+// the measurement, at Start plus Summary.ElapsedNs.
 type Timeline struct {
 	Start vtime.Time     `json:"start_ps"` // first packet sent
 	Step  vtime.Duration `json:"step_ps"`
@@ -76,7 +76,7 @@ type Mark struct {
 	Kind   MarkKind   `json:"kind"`
 }
 
-// MarkKind says what a Mark is.
+// MarkKind is the kind of a Mark.
 type MarkKind uint8
 
 // The kinds of Mark.
@@ -89,7 +89,7 @@ const (
 )
 
 // Sequence is the PSN-against-time plot of one half-conversation: the requests of side From, the READ responses to
-// them, and the acknowledgements. It is thinned to a limit, losses and retransmissions last.
+// them, and the acknowledgements. It is thinned to a limit; losses and retransmissions are thinned last.
 type Sequence struct {
 	Conn    int    `json:"conn"`
 	From    string `json:"from"`

@@ -52,7 +52,7 @@ func (b *bins) timeline(elapsed vtime.Duration) Timeline {
 	}
 	n := min(binLimit, int((elapsed+c.step-1)/c.step))
 	if n < binLimit && c.bytes[n] > 0 {
-		n++ // what is delivered at the very end lies on the border
+		n++ // bytes delivered at the very end lie on the border
 	}
 	return Timeline{Start: c.start, Step: c.step, Bytes: slices.Clone(c.bytes[:n])}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Work is what the applications of both sides were to do, and what came of it.
+// Work is the ordered work of the applications of both sides, and its outcome.
 type Work struct {
 	Tally
 	Sides [2]Tally `json:"sides"` // at A and at B
@@ -15,13 +15,13 @@ type Work struct {
 
 // Tally counts requests. Those that were posted and are in no other count never completed.
 type Tally struct {
-	// asked for by the Spec; 0 when Endless, and when nobody knows the Spec
+	// requests that the Spec asks for; 0 when Endless, and when there is no Spec
 	Ordered int64     `json:"ordered"`
 	Endless bool      `json:"endless,omitempty"` // as many are asked for as get done in the time of the run
 	Posted  int64     `json:"posted"`            // 0 when the endpoint does not tell
 	Done    int64     `json:"done"`              // completed with success
-	Failed  []Failure `json:"failed,omitempty"`  // completed with an error of their own, in the order of the statuses
-	Flushed int64     `json:"flushed,omitempty"` // completed because of another's error
+	Failed  []Failure `json:"failed,omitempty"`  // completed with their own error, in the order of the statuses
+	Flushed int64     `json:"flushed,omitempty"` // completed because of the error of another request
 	Known   Knowledge `json:"known"`             // how Done is known
 }
 
@@ -31,21 +31,21 @@ type Failure struct {
 	Count  int64  `json:"count"`
 }
 
-// Knowledge says how the number of requests that are done is known. Of two sides the lesser holds for both.
+// Knowledge is the source of the number of completed requests. For two sides together the weaker one holds.
 type Knowledge string
 
 // The ways of knowing, the surest first.
 const (
-	ByCompletions Knowledge = "completions" // the endpoint tells of each
-	ByTool        Knowledge = "tool"        // the tool above a black box says that it has done all
-	ByWire        Knowledge = "wire"        // acknowledged, as a tap has seen; what became of the others nobody tells
-	ByNobody      Knowledge = "unknown"     // datagrams of a black box: nobody acknowledges them
+	ByCompletions Knowledge = "completions" // the endpoint reports each
+	ByTool        Knowledge = "tool"        // the tool above a black box reports that it has done all
+	ByWire        Knowledge = "wire"        // acknowledged, as a tap has seen; the outcome of the others is not known
+	ByNobody      Knowledge = "unknown"     // datagrams of a black box, which are not acknowledged
 )
 
 // Order is the work that a Spec asks of a side.
 type Order struct {
 	Requests int64
-	Silent   int64 // of them, those whose completion nobody is told of
+	Silent   int64 // those of Requests that complete without a CQE
 	Endless  bool  // Requests does not count
 }
 
@@ -54,7 +54,7 @@ func Unbegun(orders [2]Order) Work {
 	return NewCollector(&trace.Header{Reports: trace.ReportCQE}, Options{Orders: orders}).work()
 }
 
-// Failures returns how many requests completed with an error of their own.
+// Failures returns the number of requests that completed with their own error.
 func (t *Tally) Failures() (n int64) {
 	for _, f := range t.Failed {
 		n += f.Count
@@ -68,15 +68,16 @@ func (t *Tally) Idle() bool {
 	return asked && t.Known != ByNobody && t.Done+t.Flushed+t.Failures() == 0
 }
 
-// deeds counts what completes on each side.
+// deeds counts the completed requests of each side.
 type deeds struct {
 	posted       [2]int64
 	ended        [2][engine.StatusRNRRetryExceeded + 2]int64 // by status, any other in the last
 	acknowledged [2]int64                                    // messages, as the wire shows
-	unanswered   [2]bool                                     // the side has sent datagrams, which nobody acknowledges
+	// the side has sent datagrams, which are not acknowledged
+	unanswered [2]bool
 }
 
-// event takes what an endpoint tells.
+// event takes a report of an endpoint.
 func (d *deeds) event(e *trace.Event) {
 	switch e.Kind {
 	case trace.Post:
@@ -87,7 +88,7 @@ func (d *deeds) event(e *trace.Event) {
 	}
 }
 
-// sight notes whose work nobody acknowledges.
+// sight records the sides whose packets are not acknowledged.
 func (d *deeds) sight(r *trace.Record) {
 	if o := r.Packet.Opcode; o == roce.UDP || o.Class() == roce.ClassUD && r.Packet.DestQP != roce.CMQueuePair {
 		d.unanswered[r.From&1] = true
@@ -100,7 +101,7 @@ func (c *Collector) complete(side trace.Side, took vtime.Duration) {
 	c.fct.add(took)
 }
 
-// work returns what the trace shows so far.
+// work returns the Work that the trace shows so far.
 func (c *Collector) work() Work {
 	var w Work
 	w.Known = ByCompletions
@@ -121,7 +122,7 @@ func (c *Collector) work() Work {
 	return w
 }
 
-// tally counts the work of a side. What an endpoint does not tell, its acknowledgements do.
+// tally counts the work of a side: by the endpoint's reports, or without them by the acknowledgements.
 func (c *Collector) tally(side trace.Side) Tally {
 	d, order := &c.deeds, c.opts.Orders[side]
 	t := Tally{Posted: d.posted[side], Done: d.ended[side][engine.StatusSuccess],
@@ -132,7 +133,7 @@ func (c *Collector) tally(side trace.Side) Tally {
 	}
 	seen := d.acknowledged[side]
 	if t.Ordered > 0 {
-		seen = min(seen, t.Ordered) // a tool sends messages of its own beside
+		seen = min(seen, t.Ordered) // a tool also sends messages that the Spec does not count
 	}
 	switch {
 	case t.Known == ByCompletions && order.Silent > 0:
@@ -143,7 +144,7 @@ func (c *Collector) tally(side trace.Side) Tally {
 	return t
 }
 
-// knowledge says what tells of the requests of a side.
+// knowledge returns the source of the number of completed requests of a side.
 func (c *Collector) knowledge(side trace.Side) Knowledge {
 	told := c.header.Reports
 	if len(c.header.Conns) > 0 {

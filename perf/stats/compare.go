@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// Decision is what a comparison comes to.
+// Decision is the result of a comparison.
 type Decision string
 
 // The decisions.
@@ -16,16 +16,17 @@ const (
 	Inconclusive Decision = "inconclusive"
 )
 
-// Rule says when two measurements differ.
+// Rule defines when two measurements differ.
 type Rule struct {
 	// Confidence of the interval. The false-alarm rate of one comparison, improved or regressed although nothing has
 	// changed, is 1 - Confidence at most, whatever the distribution.
 	Confidence float64
-	// Margin is the relative change that matters: what lies wholly within it is the same.
+	// Margin is the smallest relative change that matters: two measurements whose interval lies wholly within it are
+	// the same.
 	Margin float64
 	// LowerIsBetter tells which direction is an improvement.
 	LowerIsBetter bool
-	// Exact says that the measurement has no random part, so that one run each decides.
+	// Exact means that the measurement has no random part, so that one run each decides.
 	Exact bool
 }
 
@@ -69,8 +70,8 @@ func (r Rule) estimate(changes []float64) Estimate {
 	return median(changes, r.Confidence)
 }
 
-// decide reads the interval. What is identical to the bit is the same, however few pairs there are: with the same seeds
-// even one packet sent at another time would show.
+// decide reads the interval. Values that are identical to the bit are the same, however few pairs there are: with the
+// same seeds even one packet sent at another time would show.
 func (r Rule) decide(e Estimate) Decision {
 	up, down := Improved, Regressed
 	if r.LowerIsBetter {

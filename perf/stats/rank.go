@@ -7,8 +7,8 @@ import (
 	"golang.org/x/perf/benchmath"
 )
 
-// SignTest returns how probable it is that pairs differ in one direction as often as these do, or more, where neither
-// direction is preferred; two-sided and exact. Pairs that are equal do not count, and without others it is 1.
+// SignTest returns the probability that pairs differ in one direction as often as these do, or more, if neither
+// direction is preferred; two-sided and exact. Equal pairs do not count; if all are equal it is 1.
 func SignTest(old, new []float64) float64 {
 	up, down := 0, 0
 	for i := range min(len(old), len(new)) {
@@ -28,14 +28,14 @@ func SignTest(old, new []float64) float64 {
 	return min(1, 2*tail)
 }
 
-// RankTest returns how probable it is that two samples of one distribution lie apart as these do, or more: the
-// two-sided test of Mann and Whitney, exact for samples of up to 25 values.
+// RankTest returns the probability that two samples of one distribution lie apart as these do, or more: the two-sided
+// test of Mann and Whitney, exact for samples of up to 25 values.
 func RankTest(old, new []float64) float64 {
 	return benchmath.AssumeNothing.Compare(sample(old), sample(new)).P
 }
 
-// Discoveries says which of several tests stand when the share of false ones among them is to be rate at most, on
-// average (Benjamini and Hochberg 1995), and the level at which each of those that stand was tested.
+// Discoveries returns which of several tests are significant at a false discovery rate of at most rate, on average
+// (Benjamini and Hochberg 1995), and the level at which each of these was tested.
 func Discoveries(p []float64, rate float64) (stand []bool, level float64) {
 	sorted := slices.Sorted(slices.Values(p))
 	for i, x := range sorted {
@@ -59,8 +59,8 @@ func Median(values []float64) float64 {
 	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
 }
 
-// Spread is how far values usually lie from their median, scaled so that it is the standard deviation of normal ones:
-// 1.4826 times the median of the distances. Half of the values may be anything without harm.
+// Spread is the typical distance of values from their median, scaled to the standard deviation of normal values: 1.4826
+// times the median of the distances. Up to half of the values may be outliers.
 func Spread(values []float64, median float64) float64 {
 	away := make([]float64, len(values))
 	for i, x := range values {

@@ -1,9 +1,9 @@
-// Package stats says how sure a measurement is, and whether two differ.
+// Package stats computes the confidence of a measurement, and whether two measurements differ.
 //
 // One measurement is a handful of runs, one per seed. Their mean comes with Student's interval: a goodput is an average
 // over many cycles already. Two measurements of the same seeds have met the same losses, so they are compared seed by
-// seed: what the losses do to both falls out of the difference. Of the differences nothing is assumed but that they are
-// independent; their median has the interval that order statistics give, which is the sign test turned around.
+// seed: the effect of the losses on both cancels in the difference. The differences are only assumed to be independent;
+// their median has the interval that order statistics give, which is the sign test turned around.
 package stats
 
 import (
@@ -42,19 +42,19 @@ func Mean(values []float64, confidence float64) (Estimate, error) {
 }
 
 // median is the median of the values with the interval of order statistics. With too few values the interval is their
-// range, and its confidence is what that has: 1 - 2^(1-n).
+// range, and its confidence is that of the range: 1 - 2^(1-n).
 func median(values []float64, confidence float64) Estimate {
 	n := len(values)
 	if n == 1 {
 		return single(values[0])
 	}
 	most := 1 - math.Pow(2, float64(1-n))
-	const slack = 1e-9 // keeps the range itself from being refused for a rounding error
+	const slack = 1e-9 // prevents a rounding error from refusing the range itself
 	s := benchmath.AssumeNothing.Summary(sample(values), min(confidence, most-slack))
 	return Estimate{s.Center, s.Lo, s.Hi, min(s.Confidence, most), n}
 }
 
-// single is what one run says: nothing about its spread.
+// single is the estimate from one run, which has no spread.
 func single(x float64) Estimate { return Estimate{Value: x, Low: x, High: x, N: 1} }
 
 // sample copies: the library sorts in place, and pairs must keep their order.
@@ -62,7 +62,7 @@ func sample(values []float64) *benchmath.Sample {
 	return benchmath.NewSample(slices.Clone(values), &benchmath.DefaultThresholds)
 }
 
-// check refuses what has no mean.
+// check returns an error for values that have no mean.
 func check(values []float64) error {
 	if len(values) == 0 {
 		return ErrEmpty

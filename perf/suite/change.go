@@ -5,7 +5,7 @@ import "github.com/rdma-gauntlet/gauntlet/perf/stats"
 // Changes is how the numbers of one Result relate to those of an earlier one.
 type Changes struct {
 	Format     int      `json:"format"`
-	Old        string   `json:"old"` // what was compared: version and commit
+	Old        string   `json:"old"` // the older program: version and commit
 	New        string   `json:"new"`
 	Confidence float64  `json:"confidence"` // of each interval
 	Margin     float64  `json:"margin"`     // relative change that is still the same
@@ -22,7 +22,7 @@ type Change struct {
 	Random   bool            `json:"random"`           // chance has a part, so that an alarm may be false
 	Relative *stats.Estimate `json:"change,omitempty"` // of new/old - 1, seed by seed
 	Decision stats.Decision  `json:"decision"`
-	Reason   string          `json:"reason,omitempty"` // why it is inconclusive
+	Reason   string          `json:"reason,omitempty"` // reason why it is inconclusive
 }
 
 // Count returns how many numbers have a decision.

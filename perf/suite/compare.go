@@ -9,8 +9,8 @@ import (
 )
 
 // Compare relates every measured number of now to the same number of before. Both must come from the same scenarios and
-// seeds: then both have met the same losses, and what is left of a difference is the program's. Numbers that only one
-// of them has are left out; those whose conditions differ are inconclusive and say so.
+// seeds: then both have met the same losses, and a remaining difference is due to the program. Numbers that only one of
+// them has are left out; those whose conditions differ are inconclusive, with that reason.
 func Compare(before, now *Result, rule stats.Rule) (*Changes, error) {
 	out := &Changes{Format: FormatVersion, Old: name(before), New: name(now), Confidence: rule.Confidence,
 		Margin: rule.Margin}

@@ -5,8 +5,7 @@ import "github.com/rdma-gauntlet/gauntlet/perf/stats"
 // FormatVersion is the version of the JSON forms of Result and Changes.
 const FormatVersion = 1
 
-// Result is the papers' claims beside what was measured. It is what "gauntlet perf --json" prints, and what perf
-// compare reads.
+// Result is the papers' claims beside the measurements. "gauntlet perf --json" prints it, and perf compare reads it.
 type Result struct {
 	Format     int     `json:"format"`
 	Version    string  `json:"version"` // of this tool
@@ -35,7 +34,7 @@ const (
 	Unknown  = "ERROR"        // a run broke, or there is no number
 )
 
-// What became of a paper's number.
+// Findings on a paper's number.
 const (
 	Reproduced    = "reproduced"
 	NotReproduced = "not reproduced"
@@ -72,7 +71,7 @@ type Measured struct {
 
 	Estimate *stats.Estimate `json:"estimate,omitempty"`
 
-	// Where the runs were made with real packets too: that number, and by which share it is above Estimate.
+	// The number from runs with real packets, if there are any, and the share by which it is above Estimate.
 	Real       *stats.Estimate `json:"real,omitempty"`
 	RealValues []float64       `json:"real_values,omitempty"` // by seed
 	Gap        *stats.Estimate `json:"gap,omitempty"`
@@ -82,7 +81,7 @@ type Measured struct {
 	Trouble string `json:"trouble,omitempty"` // why there is no number
 }
 
-// Title says what was measured: "40 ms, goodput ratio".
+// Title names the measured quantity: "40 ms, goodput ratio".
 func (m *Measured) Title() string {
 	if m.Name == "" {
 		return m.Metric
@@ -90,7 +89,7 @@ func (m *Measured) Title() string {
 	return m.Name + ", " + m.Metric
 }
 
-// severity orders the statuses; what is reported weighs nothing.
+// severity orders the statuses; Reported has no weight.
 var severity = map[string]int{Reported: 0, Holds: 1, Open: 2, Broken: 3, Unknown: 4}
 
 // Worse returns the worse of two statuses.

@@ -18,7 +18,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/targets"
 )
 
-// Options say what to measure.
+// Options selects the measurements.
 type Options struct {
 	Targets    []targets.Target
 	Seeds      int     // of a run in which chance has a part: 1 to Seeds
@@ -40,15 +40,15 @@ type Options struct {
 // Real is a bench in real time. Its runs are made one after the other, because they share the clock of the machine.
 type Real struct {
 	Bench    string          // its name
-	Classes  []targets.Class // of the numbers that are measured there
-	Budget   float64         // what the runs may cost together, the cheapest number first; 0 is without limit
+	Classes  []targets.Class // classes of the numbers that are measured on that bench
+	Budget   float64         // total cost of the runs, spent on the cheapest number first; 0 is without limit
 	Run      func(context.Context, *scenario.Spec) (targets.Run, error)
 	Cost     func(*scenario.Spec) float64
 	Progress func(share float64, what string)
 }
 
-// Measure runs what the targets need and judges them. The result is complete also when ctx ends: what was not run is an
-// ERROR that says so.
+// Measure makes the runs of the targets and judges these. The result is complete even when ctx ends: a number that was
+// not run is an ERROR with that reason.
 func Measure(ctx context.Context, o Options) (*Result, error) {
 	started := time.Now()
 	p, err := newPlan(&o)
@@ -70,7 +70,7 @@ func Measure(ctx context.Context, o Options) (*Result, error) {
 	return m, nil
 }
 
-// Specs returns the Specs of the runs that the options ask for, for whoever must know their size beforehand.
+// Specs returns the Specs of the runs that the options ask for, for callers that need their size beforehand.
 func (o *Options) Specs() ([]*scenario.Spec, error) {
 	p, err := newPlan(o)
 	if err != nil {
@@ -271,7 +271,7 @@ func verdict(e stats.Estimate, m *Measured, c *targets.Check, class targets.Clas
 // rounding is by how much a paper's number may differ from ours and still be taken for the same: they print two digits.
 const rounding = 0.05
 
-// finding says what became of the paper's number: ours is the same, or both are what the bound asks for.
+// finding compares the paper's number with ours: they are the same, or both are within the bound.
 func finding(x float64, c *targets.Check) string {
 	switch {
 	case c.Paper == 0:
@@ -282,7 +282,7 @@ func finding(x float64, c *targets.Check) string {
 	return NotReproduced
 }
 
-// known is nil for what there is not: JSON has neither infinities nor an absent number.
+// known is nil for 0, which stands for an absent number, and for infinities, which JSON cannot hold.
 func known(x float64) *float64 {
 	if x == 0 || math.IsInf(x, 0) {
 		return nil
@@ -290,7 +290,7 @@ func known(x float64) *float64 {
 	return &x
 }
 
-// Select keeps what is of the classes wanted: of each target the checks, and targets without any by their own class.
+// Select keeps the checks of the wanted classes in each target, and targets without checks by their own class.
 func Select(all []targets.Target, classes []targets.Class) []targets.Target {
 	var out []targets.Target
 	for _, t := range all {
