@@ -27,8 +27,8 @@ type Bench struct {
 	Expose string         // names the namespaces while the run lasts; "" leaves them anonymous
 	Device *device.Device // stands at one end in place of an endpoint; nil is none
 
-	// Apart starts what an implementation does in a role (endpoint or box) where there is a network namespace of its
-	// own, such as a container. Nil starts everything as processes, which a program with a path always is.
+	// Apart starts the program of an implementation in a role (endpoint or box) with a separate network namespace, such
+	// as in a container. Nil starts all as processes; a program with a path is always started as a process.
 	Apart func(ctx context.Context, role string, impl *engine.Implementation) (*contract.Program, error)
 }
 
@@ -58,8 +58,8 @@ func (b *Bench) Check(job *bench.Job) error {
 	return err
 }
 
-// Run implements bench.Bench. Once packets have been seen they are judged, whatever ends the run; the first error is
-// returned, and those that follow from it are not.
+// Run implements bench.Bench. Packets that were seen are judged even after an error; the first error is returned,
+// without its consequences.
 func (b *Bench) Run(ctx context.Context, job *bench.Job) (ev *bench.Evidence, err error) {
 	if err := job.Fitted(); err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func (b *Bench) Run(ctx context.Context, job *bench.Job) (ev *bench.Evidence, er
 	late := errors.Is(err, errLimit)
 	err = halted(err, s.halt())
 	switch {
-	// a link that was not what the Spec says may be the cause; of silence it is not
+	// a link that was not as the Spec says may be the cause; it is not the cause of silence
 	case late && bench.FaultOf(err) != nil:
 		_ = s.steps(ctx, step{"measuring the link again", s.probe(&s.after)}) // the first error says more
 	case err == nil:
@@ -117,7 +117,7 @@ func boxOf(job *bench.Job) (*drive.Box, error) {
 	return b, nil
 }
 
-// chooseLink decides who makes the link of the Spec, of which a second lasts k seconds.
+// chooseLink chooses the stages that make the link of the Spec; a second of the Spec lasts k seconds.
 func chooseLink(job *bench.Job, k vtime.Dilation) (link.Choice, error) {
 	return link.Choose(link.Request{Spec: job.Spec, Hop: plan.RouteOf(job.Spec, boxed(job)).WAN(), Wish: job.Link,
 		OverIP: job.Impls[trace.A].OverIP() || job.Impls[trace.B].OverIP(), Dilation: k})
@@ -126,7 +126,7 @@ func chooseLink(job *bench.Job, k vtime.Dilation) (link.Choice, error) {
 // boxed reports whether a box stands in the path.
 func boxed(job *bench.Job) bool { return job.Impls[trace.A].NewBox != nil }
 
-// devices says at which ends there is one.
+// devices reports, by side, whether the end is a device.
 func (b *Bench) devices() (at [2]bool) {
 	if b.Device != nil {
 		at[b.Device.Side] = true
@@ -135,7 +135,7 @@ func (b *Bench) devices() (at [2]bool) {
 	return at
 }
 
-// own says which ends are in the namespace of this process.
+// own reports, by side, whether the end is in the namespace of this process.
 func (b *Bench) own() (own [2]bool) {
 	if b.Device.Far() {
 		return own
@@ -148,13 +148,13 @@ func (b *Bench) janitor(names []string) *exec.Cmd {
 	return child.Body(b.Self, append([]string{"janitor"}, names...)...)
 }
 
-// command returns how what an implementation does in a role is started.
+// command returns the command that starts an implementation in a role.
 func (b *Bench) command(role string, impl *engine.Implementation) *exec.Cmd {
 	path := scenario.PartyOf(impl.Name).Program
 	if path == "" {
 		return child.Body(b.Self, role, impl.Name)
 	}
-	if whole, err := filepath.Abs(path); err == nil { // it is no command to be looked up
+	if whole, err := filepath.Abs(path); err == nil { // an absolute path is not looked up in PATH
 		path = whole
 	}
 	return child.Command(path)

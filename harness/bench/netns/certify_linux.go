@@ -13,11 +13,11 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/certify"
 )
 
-// certify issues the certificates of the run, as far as it got: of the idle link before and after, and of what it did
-// to the traffic.
+// certify issues the certificates of the run, as far as it got: of the idle link before and after, and of the link
+// under traffic.
 func (s *session) certify() {
 	bounds := certify.DefaultBounds()
-	if s.devices != nil { // a device that computes in the kernel takes the processor from everybody
+	if s.devices != nil { // a device that computes in the kernel takes the processor from all processes
 		bounds.DelayLeast = promptLeast
 	}
 	s.evidence.Certificates = append(s.evidence.Certificates, certify.Certify("before", bounds, s.before.Measured()...))
@@ -34,20 +34,20 @@ func (s *session) certify() {
 		bounds, s.after.Measured()...))
 }
 
-// These are how long a host may let an endpoint wait for a processor. Rules allow an endpoint as much (rule.Drain), so
-// beyond that a slow host would be taken for a slow endpoint. Over the kernel's TCP nothing waits for the endpoint but
-// what it reads and writes, for which rules allow 20 ms; half of that is left to the socket.
+// Limits of the time that an endpoint may wait for a processor. Rules allow an endpoint the same time (rule.Drain), so
+// beyond it a slow host would be taken for a slow endpoint. Over the kernel's TCP only reads and writes wait for the
+// endpoint, for which rules allow 20 ms; half of that is left to the socket.
 const (
 	promptLeast   = 5 * vtime.Millisecond
 	promptOverTCP = 10 * vtime.Millisecond
 )
 
 // starvedMost is the part of a run for which an endpoint may leave its line idle for want of a processor, so that
-// goodput is what it would be on a machine of any speed, within as much.
+// goodput differs by no more than this share from that on a faster machine.
 const starvedMost = 0.03
 
-// sent judges whether the ends that data come from filled their lines whenever they had something to send. An answer
-// that is late delays what waits for it, which is what prompt bounds; a line that is idle never gets its time back.
+// sent judges whether the ends that send data filled their lines whenever they had packets to send. A late answer
+// delays only the packets that wait for it, which prompt bounds; the time of an idle line is lost.
 func (s *session) sent() (items []certify.Item) {
 	length := vtime.Duration(s.at.cut)
 	for side, e := range s.parties.Ends {
@@ -67,7 +67,7 @@ func (s *session) sent() (items []certify.Item) {
 	return items
 }
 
-// prompt judges whether the host gave the endpoints what they needed.
+// prompt judges whether the host gave the endpoints a processor in time.
 func prompt(p *party.Parties) (items []certify.Item) {
 	for _, e := range p.All() {
 		most := promptLeast

@@ -12,8 +12,8 @@ import (
 // containers are the programs that run apart, by the label of their namespace.
 type containers map[string]*child.Child
 
-// startContainers starts what runs apart, before there is a network: each brings the namespace in which it is to find
-// its devices.
+// startContainers starts the programs that run in containers, before there is a network: each container brings the
+// namespace into which its devices are put.
 func (s *session) startContainers(ctx context.Context) (err error) {
 	if s.acts, err = boxOf(s.job); err != nil || s.bench.Apart == nil {
 		return err
@@ -44,8 +44,8 @@ func (s *session) startContainers(ctx context.Context) (err error) {
 	return nil
 }
 
-// died says that one of them has ended, and why: its namespace then cannot be had. That of a program under test is its
-// fault.
+// died returns the error of a container that has ended, whose namespace cannot be used then. A program under test is to
+// blame for the end of its container.
 func (s *session) died() error {
 	for _, side := range []trace.Side{trace.A, trace.B} {
 		p := s.containers[side.String()]

@@ -17,7 +17,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// undilatable says what in a job keeps the machine's time; "" where all keep that of the Spec.
+// undilatable names the part of a job that keeps the machine's time; "" if all parts keep that of the Spec.
 func (b *Bench) undilatable(job *bench.Job) string {
 	if b.Device != nil {
 		return "a device keeps the machine's time"
@@ -51,8 +51,8 @@ func (b *Bench) dilatable(job *bench.Job) error {
 	return nil
 }
 
-// dilate chooses how long a second of the Spec lasts: as the job says, or as long as this machine, as it is now, is
-// expected to need.
+// dilate chooses the length of a second of the Spec: that of the job, or the one that this machine, under its present
+// load, is expected to need.
 func (s *session) dilate(ctx context.Context) (vtime.Dilation, error) {
 	k, why := s.job.Dilation, "as asked for"
 	switch {
@@ -78,13 +78,13 @@ func (s *session) dilate(ctx context.Context) (vtime.Dilation, error) {
 	return k, nil
 }
 
-// What is expected of a machine on which something was measured a moment ago: it may be busier a moment later.
+// Margins between a measurement of the machine and its expected speed: it may be busier a moment later.
 const (
 	spareLate   = 2   // the longest wait of a run over that of a fifth of a second
 	spareFrames = 0.5 // of the frames that it could carry
 )
 
-// expected is the smallest factor at which a machine keeps up with so many packets in a second of the Spec.
+// expected returns the smallest factor at which a machine keeps up with the given packets in a second of the Spec.
 func expected(h measure.Host, packets float64) (vtime.Dilation, string) {
 	byRate := packets / (spareFrames * h.Packets)
 	byLate := spareLate * float64(h.Late) / float64(promptLeast)
@@ -96,9 +96,9 @@ func expected(h measure.Host, packets float64) (vtime.Dilation, string) {
 		"and lets a thread wait for %s", packets, spareFrames*h.Packets, h.Late.Short())
 }
 
-// demand is how many packets a second of the Spec has at most, both directions together: what the lines carry or the
-// queues of the connections let out in a round trip, and as many answers where the responder keeps what comes early and
-// says so for each packet; 0 of a link without a rate, of which nothing is expected.
+// demand is the largest number of packets in a second of the Spec, both directions together: the rate of the lines, or
+// the packets that the queues of the connections release in a round trip, and as many answers where the responder keeps
+// out-of-order packets and acknowledges each; 0 for a link without a rate, for which no dilation is computed.
 func demand(s *scenario.Spec, impls [2]engine.Implementation) (packets float64) {
 	for side, l := range plan.RouteOf(s, false).WAN().Ways() {
 		if l.Rate == 0 {
@@ -122,7 +122,7 @@ func demand(s *scenario.Spec, impls [2]engine.Implementation) (packets float64) 
 	return packets
 }
 
-// cost says how long the machine works at least.
+// cost states the least time that the run takes on the machine.
 func cost(s *scenario.Spec, k vtime.Dilation) string {
 	length := s.For
 	for _, l := range s.Loads {

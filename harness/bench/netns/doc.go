@@ -1,12 +1,12 @@
 // Package netns runs a Spec with real packets between network namespaces of this host.
 //
 // The endpoints are processes in namespaces A and B, the box in the path, if there is one, in X; the link is between
-// them in M. What does the impairing is a chain of stages, the relay or the kernel's netem; the endpoint's own device
-// never carries a qdisc, because a segmentation-offloaded burst would pass it as one packet.
+// them in M. The link is a chain of stages, the relay or the kernel's netem; the endpoint's own device never carries a
+// qdisc, because a segmentation-offloaded burst would pass it as one packet.
 //
-// A run (Bench.Run) measures its idle link, lets the endpoints go, watches both their ports, measures again, and then
-// makes one trace of the two captures, the link's log and what the endpoints reported. The session holds what a run has
-// open, and hands each part what it needs:
+// A run (Bench.Run) measures its idle link, starts the endpoints, captures at both their ports, measures again, and
+// then makes one trace of the two captures, the link's log and the endpoints' reports. The session holds the open
+// resources of a run, and passes each part those that it needs:
 //
 //	plan      what follows from a Spec, for parent and child alike: hops, line rates, roles, the header of the trace
 //	topology  namespaces, cables, names, privilege

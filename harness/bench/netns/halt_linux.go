@@ -12,8 +12,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// halt stops all, lets the links drain, asks them what they did, and closes the taps. It does as much as the running
-// processes allow; the first error is returned.
+// halt stops all programs, waits an RTT and 20 ms for the links to drain, collects their reports, and closes the taps.
+// It is best effort: it skips processes that have exited; the first error is returned.
 func (s *session) halt() (first error) {
 	keep := func(err error) {
 		if first == nil {
@@ -44,7 +44,7 @@ func (s *session) halt() (first error) {
 	return first
 }
 
-// silence ends what the kernel sends for an endpoint whose TCP it is, where the endpoint had not the privilege.
+// silence stops the packets of the kernel's TCP of an endpoint, where the endpoint lacks the privilege to do so itself.
 func (s *session) silence(e *party.Party) error {
 	if e.Ready.TCP == "" || e == s.parties.Box {
 		return nil
@@ -52,7 +52,7 @@ func (s *session) silence(e *party.Party) error {
 	return s.network.Ends()[e.Side].In.Blackhole(drive.Addr(e.Side.Other()).AsSlice())
 }
 
-// verify lets each side compare its memory with what the other posted.
+// verify has each side compare its memory with the requests that the other posted.
 func (s *session) verify(context.Context) error {
 	for _, side := range []trace.Side{trace.A, trace.B} {
 		s.evidence.Count(side.String()+" counts: ", s.devices.Moved(side))

@@ -12,7 +12,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// What ends a run whose ends do not come to theirs.
+// Reasons to stop a run whose endpoints do not finish.
 var (
 	errLimit = errors.New("limit reached before the work was done")
 	errStill = errors.New("nothing moved")
@@ -21,15 +21,15 @@ var (
 // overdue reports whether the bench has ended a run because an end did not.
 func overdue(err error) bool { return errors.Is(err, errLimit) || errors.Is(err, errStill) }
 
-// moved is what has happened in a run so far, and when the last of it was seen.
+// moved counts the progress of a run so far, and has the time at which it last changed.
 type moved struct {
-	frames uint64 // that the taps saw
+	frames uint64 // frames that the taps have captured
 	told   int    // reports of the programs
 	at     vtime.Time
 }
 
-// stalled returns an error when nothing has moved for longer than patience while work is left. A run of a given time
-// ends by itself.
+// stalled returns an error when there has been no progress for longer than patience while work is left. A run of a
+// given duration ends by itself.
 func (t *traffic) stalled() error {
 	now := t.now()
 	last, next := t.moved, moved{frames: t.legs.seen(), told: t.parties.Moved(), at: t.moved.at}
@@ -57,8 +57,9 @@ func planned(s *scenario.Spec) vtime.Time {
 	return last
 }
 
-// late says who is not done when the run is, with what each has left. What is under test and not done is to blame,
-// unless a process of the harness has stalled; where only the harness is not done, it is.
+// late names the parties that are not done at the end of the run, with the work that each has left. A party under test
+// that is not done is to blame, unless a process of the harness has stalled; where only the harness is not done, the
+// harness is.
 func (t *traffic) late(cause error) error {
 	list, text := t.parties.Late(), []string(nil)
 	hung := false
@@ -81,11 +82,10 @@ func (t *traffic) late(cause error) error {
 	return err
 }
 
-// mute is how long a process of the harness never says nothing while it works: it tells how far it is ten times a
-// second.
+// mute is a silence that no working process of the harness reaches: it reports its progress ten times a second.
 const mute = 2 * time.Second
 
-// remedy is what to do where the time was too short. A tool may try for ever, so that more time is of no use to it.
+// remedy is the advice where the time was too short. A tool may retry for ever, so more time does not help it.
 func (t *traffic) remedy(cause error) string {
 	switch {
 	case errors.Is(cause, errStill):
@@ -102,8 +102,8 @@ func faultAt(side trace.Side, program string, err error) error {
 	return &bench.Fault{Side: side, Program: program, Err: err}
 }
 
-// halted weighs why a run ended against what came of the order to stop. Who does not obey it has kept the other end
-// waiting, and is the cause of a run that was overdue.
+// halted combines the error of a run with that of the order to stop. An end that does not obey the order has kept the
+// other end waiting, and is the cause of a run that was overdue.
 func halted(err, halt error) error {
 	if halt == nil || err != nil && !overdue(err) {
 		return bench.Graver(err, halt)
@@ -116,7 +116,7 @@ func halted(err, halt error) error {
 	switch {
 	case f == nil:
 		return joined
-	case first != nil && first.Side == f.Side: // what it had left says more
+	case first != nil && first.Side == f.Side: // the work that it had left says more
 		joined = fmt.Errorf("%w; %s", err, strings.TrimPrefix(halt.Error(), "netns: "))
 	}
 	return faultAt(f.Side, f.Program, joined)

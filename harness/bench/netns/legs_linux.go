@@ -52,8 +52,8 @@ func (s *session) relay() (*child.Child, error) {
 	return child.Launch(s.network, s.network.M, plan.RoleRelay, child.Body(s.bench.Self, plan.RoleRelay))
 }
 
-// reserve gives the relays a processor of their own, if there are two: nil when not. They do little and are to be on
-// time, so one is enough for both.
+// reserve reserves a processor for the relays, if there are two: nil when not. Relays take little time but must be
+// punctual, so one processor is enough for both.
 func (s *session) reserve() (*int, error) {
 	if s.relays == nil {
 		reserved, err := packetio.Reserve()
@@ -66,7 +66,7 @@ func (s *session) reserve() (*int, error) {
 	return &s.relays.Processor, nil
 }
 
-// watch begins to watch both ends of every leg, and what must not end before the run.
+// watch starts the taps at both ends of every leg, and watches the processes that must not end before the run.
 func (s *session) watch(context.Context) error {
 	for _, l := range s.legs {
 		for side := range l.ends {
@@ -97,7 +97,7 @@ func (l *leg) place(side trace.Side) capture.Tap {
 	return capture.Tap{Side: side, Hop: l.hop.Part, Device: l.ends[side].Host.Device}
 }
 
-// stop asks the link what it did, and closes the taps. The first error is returned.
+// stop collects the report of the link, and closes the taps. The first error is returned.
 func (l *leg) stop() (first error) {
 	l.report, first = l.link.Report()
 	for _, t := range l.taps {
@@ -108,7 +108,7 @@ func (l *leg) stop() (first error) {
 	return first
 }
 
-// measured is what the taps and the link say of the traffic.
+// measured is the measurement of the traffic by the taps and the link.
 func (l *leg) measured() []certify.Measured {
 	return l.census.Measured(l.hop, &l.report, [2]uint64{l.taps[trace.A].Dropped(), l.taps[trace.B].Dropped()})
 }
@@ -158,7 +158,7 @@ func (l legs) seen() (n uint64) {
 
 // health collects the ends of links and taps, which have no reason to end before the run.
 func (l legs) health() <-chan error {
-	failed := make(chan error, 4*len(l)) // room for all: nobody may listen any more
+	failed := make(chan error, 4*len(l)) // room for all: the receiver may have left
 	watch := func(ended <-chan struct{}, why func() error) {
 		go func() { <-ended; failed <- why() }()
 	}

@@ -18,9 +18,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// merge makes one trace of the taps, the links' logs and what the processes reported, and plays it into the sink; the
-// captures are written on the way, when it is known what became of each packet. After a run that broke it makes do with
-// what there is.
+// merge makes one trace of the taps, the links' logs and the processes' reports, and plays it into the sink; the
+// captures are written on the way, when the fate of each packet is known. After a run that broke it uses the evidence
+// that there is.
 func (s *session) merge(whole bool) error {
 	h := plan.Header(s.spec)
 	h.Reports &= reports(&s.parties)
@@ -58,7 +58,7 @@ func (s *session) merge(whole bool) error {
 	return err
 }
 
-// reports is what all ends tell: a rule that needs more is INCONCLUSIVE.
+// reports is the set of reports that all ends make: a rule that needs more is INCONCLUSIVE.
 func reports(p *party.Parties) trace.Reports {
 	r := trace.ReportCQE | trace.ReportMemory | trace.ReportStores | trace.ReportTimers | trace.ReportProbes
 	if !p.Tells("cqe") {
@@ -73,8 +73,8 @@ func reports(p *party.Parties) trace.Reports {
 	return r
 }
 
-// reported is what the processes reported, and the tool of a device, in order of its time. B is at the end of the last
-// hop. The first error is returned with what could be read.
+// reported returns the events that the processes, and the tool of a device, reported, in order of time. B is at the end
+// of the last hop. The first error is returned with the events that could be read.
 func (s *session) reported(during device.Span) (events []trace.Event, first error) {
 	for _, e := range s.parties.All() {
 		list, err := e.Reported()
@@ -97,7 +97,8 @@ func (s *session) reported(during device.Span) (events []trace.Event, first erro
 	return events, first
 }
 
-// counted is what the devices have counted by the end of a run, of which the trace has so many packets at each side.
+// counted returns the devices' counters at the end of a run; traced is the number of packets that the trace has at each
+// side.
 func (s *session) counted(traced [2]uint64) []trace.Event {
 	_, after := s.devices.Counted(s.at.cut, func(side trace.Side) device.Passed {
 		frames, kernel := s.legs[0].taps[side].Passed()
@@ -106,7 +107,7 @@ func (s *session) counted(traced [2]uint64) []trace.Event {
 	return after
 }
 
-// spans is what was seen of each leg in a run.
+// spans returns the evidence of each leg in a run.
 func (l legs) spans(whole bool, at span) (list []merge.Span, err error) {
 	for _, leg := range l {
 		span := merge.Span{Watch: &leg.census, Forged: leg.link.Forged(), Least: leg.hop.Least()}
@@ -115,7 +116,8 @@ func (l legs) spans(whole bool, at span) (list []merge.Span, err error) {
 			return nil, err
 		}
 		span.Partial = !logged
-		span.Ordered = leg.hop.Ordered() && (span.Partial || !leg.hop.HoldsBack()) // a partial log says when it let go
+		// a partial log has the time at which each packet left
+		span.Ordered = leg.hop.Ordered() && (span.Partial || !leg.hop.HoldsBack())
 		for _, t := range leg.taps {
 			src, err := t.Source(at.wall, at.epoch)
 			if err != nil {

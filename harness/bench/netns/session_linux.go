@@ -26,16 +26,16 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
 )
 
-// session is one run in progress. What it opened is closed in the opposite order, however the run ends.
+// session is one run in progress. Its resources are closed in the opposite order of opening, however the run ends.
 type session struct {
 	undo
 	bench *Bench
 	job   *bench.Job
-	spec  *scenario.Spec // of the job, with the numbers that a device has said
+	spec  *scenario.Spec // Spec of the job, with the numbers that a device has announced
 
 	base       packetio.Timebase
 	clock      *packetio.Clock // of this goroutine; others have their own of base
-	acts       *drive.Box      // what stands in the path, for its attributes; nil when nothing does
+	acts       *drive.Box      // the box in the path, for its attributes; nil without one
 	containers containers
 	network    *topology.Topology
 	devices    *device.Tools   // nil without one
@@ -92,7 +92,7 @@ func (s *session) progress(share float64, what string) {
 	}
 }
 
-// fact notes something about the machine for the report, in the machine's words.
+// fact adds a fact about the machine to the report.
 func (s *session) fact(name, value string) {
 	s.evidence.Environment = append(s.evidence.Environment, [2]string{quote.Line(name, quote.Sentence),
 		quote.Line(value, quote.Sentence)})
@@ -182,8 +182,8 @@ func kernel() string {
 	return unix.ByteSliceToString(name.Release[:])
 }
 
-// probe measures the link of the Spec while it loses nothing. The LAN of a box is a cable in all but name, faster than
-// this host can send: it is judged by what it did to the traffic.
+// probe measures the link of the Spec while it loses nothing. The LAN of a box behaves like a cable, faster than this
+// host can send: it is judged by its effects on the traffic.
 func (s *session) probe(into **measure.Idle) func(context.Context) error {
 	return func(ctx context.Context) error {
 		if err := s.legs.quiet(); err != nil {

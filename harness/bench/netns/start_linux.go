@@ -71,7 +71,8 @@ func (s *session) startParty(n *topology.Namespace, role string, side trace.Side
 	return e, nil
 }
 
-// faultOf marks the errors for which what is at a side is to blame; nil where a program of the harness is.
+// faultOf marks the errors for which the implementation at a side is to blame; nil where that is a program of the
+// harness.
 func faultOf(side trace.Side, impl *engine.Implementation) func(error) error {
 	if !scenario.Foreign(impl.Name) {
 		return nil
@@ -79,7 +80,7 @@ func faultOf(side trace.Side, impl *engine.Implementation) func(error) error {
 	return func(err error) error { return faultAt(side, impl.Name, err) }
 }
 
-// nameOf is what errors and the report call a program.
+// nameOf is the name of a program in errors and in the report.
 func nameOf(role string, side trace.Side, impl *engine.Implementation) string {
 	name := role
 	if role == plan.RoleEndpoint {
@@ -91,17 +92,19 @@ func nameOf(role string, side trace.Side, impl *engine.Implementation) string {
 	return name
 }
 
-// program returns what does a role in a namespace: what was started apart, or a process that is started now.
+// program returns the program of a role in a namespace: a container that was started before, or a process that is
+// started now.
 func (s *session) program(n *topology.Namespace, role string, impl *engine.Implementation) (*child.Child, error) {
 	c := s.containers[n.Label]
 	if c == nil {
 		return child.Launch(s.network, n, role, s.bench.command(role, impl))
 	}
-	// What this process starts inherits its processors, which leave out the relay's.
+	// Children of this process inherit its set of processors, which leaves out the relay's.
 	return c, packetio.Share(c.PID)
 }
 
-// report makes the file for what the program in a namespace reports, and says how the program calls it.
+// report makes the file for the reports of the program in a namespace, and returns its path in the program's file
+// system.
 func (s *session) report(n *topology.Namespace) (events *os.File, path string, err error) {
 	if c := s.containers[n.Label]; c != nil && c.Report != nil {
 		if events, path, err = c.Report(); err == nil {
@@ -112,7 +115,7 @@ func (s *session) report(n *topology.Namespace) (events *os.File, path string, e
 	return s.shared("events")
 }
 
-// mute keeps the kernel of a namespace from answering what is meant for the program in it.
+// mute keeps the kernel of a namespace from answering packets that are meant for the program in it.
 func (s *session) mute(n *topology.Namespace) error {
 	return n.Do(func() error {
 		mute, err := packetio.Mute(roce.Port)

@@ -18,11 +18,11 @@ const (
 	// startDelay is a time of the machine. It leaves the processes time to be ready when the run begins.
 	startDelay = 100 * vtime.Millisecond
 
-	// maxRun bounds a run on the machine, whatever the Spec says.
+	// maxRun bounds the machine time of a run, for any Spec.
 	maxRun = 24 * 3600 * vtime.Second
 
-	// grace is how long endpoints go on after the end of the trace, so that none of its last packets lacks its answer
-	// because the endpoint had been stopped. It is above what rules allow for an answer.
+	// grace is the time for which endpoints go on after the end of the trace, so that none of its last packets lacks
+	// its answer because the endpoint had been stopped. It exceeds the time that rules allow for an answer.
 	grace = 30 * vtime.Millisecond
 
 	// settled is how long after the last completion nothing more is expected beyond the round trip.
@@ -35,7 +35,7 @@ const (
 // traffic is a run between its beginning and its end.
 type traffic struct {
 	spec     *scenario.Spec
-	settling vtime.Duration // how long it is watched when both sides are idle
+	settling vtime.Duration // time for which the run is watched after both sides are idle
 	clock    *packetio.Clock
 	at       *span
 	legs     legs
@@ -76,8 +76,8 @@ func (s *session) traffic(ctx context.Context) error {
 	return err
 }
 
-// settling is how long a run is watched when both sides are idle. The source of an unreliable transport is idle when it
-// has sent everything, and its target then waits for what it lacks.
+// settling is the time for which a run is watched after both sides are idle. The source of an unreliable transport is
+// idle when it has sent everything, and its target then waits for the missing packets.
 func settling(impls [2]engine.Implementation) vtime.Duration {
 	for _, impl := range impls {
 		if slices.Contains(impl.Features, engine.Unreliable) {
@@ -93,8 +93,8 @@ const targetWaits = 250 * vtime.Millisecond
 // now is the time of the run.
 func (t *traffic) now() vtime.Time { return t.clock.Now() - t.at.epoch }
 
-// await returns when all are idle and what they sent has had time to arrive, when the time of the Spec is over, or
-// with an error.
+// await returns when all parties are idle and their packets have had time to arrive, when the time of the Spec is over,
+// or with an error.
 func (t *traffic) await(ctx context.Context) error {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
@@ -132,7 +132,7 @@ func (t *traffic) over() bool {
 // idle reports whether all have nothing left to do.
 func (t *traffic) idle() bool { return t.devices.Idle() && t.parties.Idle() }
 
-// listen waits for whatever happens next.
+// listen waits for the next event.
 func (t *traffic) listen(ctx context.Context, tick <-chan time.Time) error {
 	select {
 	case <-ctx.Done():
@@ -151,8 +151,8 @@ func (t *traffic) listen(ctx context.Context, tick <-chan time.Time) error {
 	return nil
 }
 
-// drain lets what is on its way arrive: after a run whose work is done, all of it; after one that was cut, as much as
-// belongs to the trace.
+// drain waits for packets in flight to arrive: after a run whose work is done, all of them; after one that was cut,
+// those that belong to the trace.
 func (t *traffic) drain(ctx context.Context, tick <-chan time.Time) error {
 	until := t.now().Add(grace)
 	if t.at.cut == 0 {

@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// undo is what has to be undone when a run is over.
+// undo is the list of steps that release the resources of a run.
 type undo struct{ steps []func() error }
 
-// later registers what must be undone.
+// later registers a step.
 func (u *undo) later(f func() error) { u.steps = append(u.steps, f) }
 
 // close undoes all, the last first; the first error is returned. A second call does nothing.
@@ -41,7 +41,7 @@ func (u *undo) scratch(what string) (*os.File, error) {
 	return f, nil
 }
 
-// shared makes a scratch file, and says by which path other processes of this user can open it.
+// shared makes a scratch file, and returns the path by which other processes of this user can open it.
 func (u *undo) shared(what string) (*os.File, string, error) {
 	f, err := u.scratch(what)
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// weave puts events between records, by time, on the way to several sinks, and ends the trace at a given time: what
-// endpoints did later, while they were being stopped, is not of the run.
+// weave puts events between records, by time, on the way to several sinks, and ends the trace at a given time: later
+// actions of endpoints, while they were being stopped, are not part of the run.
 type weave struct {
 	sinks  []trace.Sink
 	events []trace.Event
@@ -16,7 +16,7 @@ type weave struct {
 	witness *dut.Witness // of a device
 	ending  dut.Ending
 	traced  [2]uint64                            // packets that passed the port of each side by the cut
-	last    func(traced [2]uint64) []trace.Event // what devices have counted when all has passed; nil is nothing
+	last    func(traced [2]uint64) []trace.Event // counters of the devices after the last packet; nil without devices
 }
 
 // Packet implements trace.Sink.
@@ -45,7 +45,7 @@ func (w *weave) tally(r *trace.Record) {
 	}
 }
 
-// tell plays what a witness says.
+// tell plays the events of a witness.
 func (w *weave) tell(events []trace.Event) {
 	for i := range events {
 		w.Event(&events[i])

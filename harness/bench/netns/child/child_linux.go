@@ -11,16 +11,16 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/contract"
 )
 
-// Child is a program under the bench's control. What it says on standard error is kept for the error message.
+// Child is a program under the bench's control. Its standard error is kept for the error message.
 type Child struct {
 	*contract.Program
 	Name   string // in errors
 	ended  chan struct{}
-	err    error // why it has ended; read it after ended
+	err    error // error with which it ended; read it after ended is closed
 	closed bool
 }
 
-// Launch starts a command in a namespace. Name is what errors call it.
+// Launch starts a command in a namespace. Name is its name in errors.
 func Launch(t *topology.Topology, n *topology.Namespace, name string, cmd *exec.Cmd) (*Child, error) {
 	p, err := piped(name, cmd, func() error { return t.StartIn(n, cmd) })
 	if err != nil {
@@ -39,7 +39,7 @@ func Adopt(name string, p *contract.Program) *Child {
 	return c
 }
 
-// Patience is how long a process may take for what it is asked to do.
+// Patience bounds the time that a process takes to obey an order.
 const Patience = 30 * time.Second
 
 // Ended is closed when the program has ended.
@@ -73,10 +73,10 @@ func (c *Child) Close() error {
 	return nil
 }
 
-// Kill ends the program and what it has started.
+// Kill ends the program and all processes that it has started.
 func (c *Child) Kill() error { return c.Signal(os.Kill) }
 
-// Death says how the program ended, after it has, in a sentence that begins with its name.
+// Death returns, after the program has ended, an error that says how, in a sentence that begins with its name.
 func (c *Child) Death(what string) error {
 	select {
 	case <-c.ended:

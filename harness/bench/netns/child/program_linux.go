@@ -14,17 +14,17 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/contract"
 )
 
-// Body returns how a process of the bench is started: self, this program's binary, with the hidden command "process". A
-// library that the binary links for containers reads of every process of the machine when it starts, which was a third
-// of a start; it is shown none.
+// Body returns the command of a process of the bench: self, this program's binary, with the hidden command "process". A
+// library that the binary links for containers reads the entries of all processes of the machine at its start, a third
+// of the time of a start; it is shown none.
 func Body(self string, args ...string) *exec.Cmd {
 	cmd := exec.Command(self, append([]string{"process"}, args...)...)
 	cmd.Env = append(os.Environ(), "HOST_PROC=/nowhere")
 	return cmd
 }
 
-// Command returns how a program from elsewhere is started: with processes of its own. What it starts, and leaves
-// behind, ends with it.
+// Command returns the command of a foreign program, in a separate PID namespace: all processes that it starts end with
+// it.
 func Command(path string) *exec.Cmd {
 	cmd := exec.Command(path)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWPID}
@@ -32,7 +32,7 @@ func Command(path string) *exec.Cmd {
 	return cmd
 }
 
-// Start starts a program from elsewhere to get to know it, in a network namespace of its own that has no device but lo.
+// Start starts a foreign program to read its capabilities, in a separate network namespace with no device but lo.
 func Start(path string) (*contract.Program, error) {
 	if err := topology.Privileged(); err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ func Start(path string) (*contract.Program, error) {
 	})
 }
 
-// notStarted says why the kernel did not start a program, and what it takes.
+// notStarted states why the kernel did not start a program, and the remedy.
 func notStarted(path string, err error) string {
 	info, statErr := os.Stat(path)
 	switch {
@@ -65,9 +65,9 @@ func notStarted(path string, err error) string {
 	return err.Error()
 }
 
-// piped starts a command with pipes, in a session of its own: an interrupt from the terminal is for the bench, which
-// then ends its children in order, and a kernel that shares processors out by session has one to prefer. How is the
-// last step.
+// piped starts a command with pipes, in a separate session: an interrupt from the terminal goes to the bench alone,
+// which then ends its children in order, and a kernel that schedules by session has one to prefer. How is the function
+// that starts the command.
 func piped(name string, cmd *exec.Cmd, how func() error) (*contract.Program, error) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}

@@ -32,8 +32,9 @@ type Site struct {
 	Relay func() (*child.Child, error) // starts a relay
 	// reserves a processor for relays; nil when there is none to spare
 	Processor func() (*int, error)
-	Scratch   func(what string) (*os.File, string, error) // makes a file, and says by which path a relay can open it
-	Fact      func(name, value string)                    // notes something for the report
+	// makes a file, and returns the path by which a relay can open it
+	Scratch func(what string) (*os.File, string, error)
+	Fact    func(name, value string) // adds a fact to the report
 }
 
 // Open makes the link of a hop. The LAN of a box is always the relay's. The caller closes the chain.
@@ -44,7 +45,7 @@ func Open(site *Site, h *plan.Hop, c Choice) (*Chain, error) {
 	}
 	chain := &Chain{stages: stages(site, h, forged, c), forged: forged}
 	if err := chain.each(stage.open); err != nil {
-		_ = chain.Close() // what it says follows from the first error
+		_ = chain.Close() // its error follows from the first
 		return nil, err
 	}
 	return chain, nil
@@ -124,7 +125,7 @@ func (c *Chain) Close() (first error) {
 	return first
 }
 
-// Watch calls f with every stage that can die: ended is closed when it has, and why says then what it died of.
+// Watch calls f with every stage that can die: ended is closed when it has died, and why then returns the reason.
 func (c *Chain) Watch(f func(ended <-chan struct{}, why func() error)) {
 	for _, st := range c.stages {
 		if ended := st.ended(); ended != nil {
@@ -148,7 +149,7 @@ func (c *Chain) Busy() (busy bool, err error) {
 	return busy, err
 }
 
-// Report adds up what the stages say. A loss is counted exactly when every stage counts its own.
+// Report adds up the reports of the stages. A loss is counted exactly when every stage counts its own.
 func (c *Chain) Report() (sum Report, err error) {
 	sum.Exact = true
 	err = c.each(func(st stage) error {
@@ -168,8 +169,8 @@ func (c *Chain) Report() (sum Report, err error) {
 	return sum, err
 }
 
-// Fates ends the link and puts the logs of its stages together. Whole says that all keep one, so that what no log names
-// has arrived.
+// Fates ends the link and puts the logs of its stages together. Whole means that all stages keep one, so that a packet
+// in no log has arrived.
 func (c *Chain) Fates() (list []merge.LinkFate, whole bool, err error) {
 	list, whole = []merge.LinkFate{}, true
 	err = c.each(func(st stage) error {

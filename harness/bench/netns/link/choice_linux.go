@@ -15,7 +15,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/tc"
 )
 
-// Choice is who makes the link of a Spec.
+// Choice is the set of stages that make the link of a Spec.
 type Choice struct {
 	Netem    bool   // the kernel's netem, else the relay where there is anything to make
 	Injector bool   // faults and losses are the injector's, in the kernel
@@ -30,7 +30,7 @@ const (
 	overInjector = "ebpf"
 )
 
-// String is who makes the link, by the word for it on the command line.
+// String is the choice as the command line has it.
 func (c Choice) String() string {
 	switch {
 	case c.Injector:
@@ -210,7 +210,7 @@ func divide(d spec.Duplex) (before, behind spec.Duplex) {
 	return before, behind
 }
 
-// unfit says what a hop asks that neither netem does nor a relay before it can; nil when nothing.
+// unfit returns an error for an impairment of a hop that neither netem nor a relay before it has; nil without one.
 func unfit(h *plan.Hop, sp *scenario.Spec, k vtime.Dilation) error {
 	_, behind := divide(h.Link)
 	for _, l := range []spec.Link{behind.AB, behind.BA} {

@@ -30,7 +30,7 @@ type relayStage struct {
 	behind bool // netem or the injector acts behind it
 	child  *child.Child
 	remote *relay.Remote
-	log    *os.File   // what became of each frame
+	log    *os.File   // the fate of each frame
 	epoch  vtime.Time // when the run began
 }
 
@@ -65,7 +65,7 @@ func (l *relayStage) close() error {
 	return l.child.Close()
 }
 
-// or prefers the relay's own last words to what its pipes say.
+// or prefers the relay's own last error to that of its pipes.
 func (l *relayStage) or(err error) error {
 	if err == nil {
 		return nil
@@ -136,10 +136,11 @@ func (l *relayStage) report() (Report, error) {
 	return r, nil
 }
 
-// fates ends the relay and reads its log: what it says of every frame to which something happened, and of all with the
-// same bytes, because frames that are equal are told by their order. A long run has many frames, and few of those.
+// fates ends the relay and reads its log: the entries of every frame that the relay changed, dropped, copied or held
+// back, and of all frames with the same bytes, because equal frames are distinguished by their order. A long run has
+// many frames, and few of those.
 func (l *relayStage) fates() ([]merge.LinkFate, error) {
-	_ = l.child.Close() // why it died, if it did, is known
+	_ = l.child.Close() // the reason of its death, if any, is known
 	eventful := map[uint64]bool{}
 	err := l.each(func(r *relay.Record) {
 		if r.Fate != relay.Delivered || r.Cause != "" {
@@ -158,7 +159,7 @@ func (l *relayStage) fates() ([]merge.LinkFate, error) {
 	return out, err
 }
 
-// each calls f with what the log says of every frame that an endpoint sent in the run.
+// each calls f with the log's record of every frame that an endpoint sent in the run.
 func (l *relayStage) each(f func(*relay.Record)) error {
 	if _, err := l.log.Seek(0, io.SeekStart); err != nil {
 		return fmt.Errorf("netns: relay: %w", err)
@@ -171,7 +172,8 @@ func (l *relayStage) each(f func(*relay.Record)) error {
 	})
 }
 
-// fateOf is the entry of a frame for the merger. Of a relay before another stage it says when the frame went there.
+// fateOf is the entry of a frame for the merger. For a relay before another stage it has the time at which the frame
+// went there.
 func fateOf(r *relay.Record, epoch vtime.Time, before bool) merge.LinkFate {
 	f := merge.LinkFate{At: r.At - epoch, Fate: trace.Delivered, Copies: r.Copies, Gap: r.Gap, Cause: r.Cause}
 	if r.From == fault.B {

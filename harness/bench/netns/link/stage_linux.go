@@ -5,9 +5,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// stage is a part of what makes a link: a frame meets the stages of a hop one after the other. The relay carries frames
-// from port to port and does to them what it is told; the kernel's netem acts where frames leave a port, whoever has
-// put them there.
+// stage is a part of a link: a frame meets the stages of a hop one after the other. The relay carries frames from port
+// to port with its configured impairments; the kernel's netem acts where frames leave a port, whatever their sender.
 type stage interface {
 	open() error
 	close() error
@@ -17,10 +16,10 @@ type stage interface {
 	report() (Report, error)          // of the traffic so far
 	fates() ([]merge.LinkFate, error) // ends the stage; nil where it keeps no log
 	ended() <-chan struct{}           // closed when the stage has died; nil where it cannot
-	death() error                     // what it died of
+	death() error                     // the reason of its death
 }
 
-// Report is what a link says of itself, for the certificate.
+// Report is the link's own account of its work, for the certificate.
 type Report struct {
 	LateP99  vtime.Duration // departures behind their time; 0 for netem, which does not say
 	LateMax  vtime.Duration

@@ -24,7 +24,7 @@ type pathCount struct {
 	damaged uint64            // packets that arrived with a flipped bit, of a script's too
 	copies  uint64            // of a script's too
 	unknown uint64            // packets whose fate the taps cannot tell
-	made    uint64            // packets that nobody sent
+	made    uint64            // packets that no endpoint sent
 	causes  map[string]uint64 // packets by who changed their fate, those aside to which nothing happened
 	frames  uint64
 	first   vtime.Time
@@ -108,7 +108,7 @@ func (p *pathCount) count(r *trace.Record, scripted bool) {
 		p.changes.Corrupted++
 	}
 	if scripted {
-		return // held back on purpose, perhaps: it is no measure for the others
+		return // possibly held back by a scripted fault: no measure for the others
 	}
 	if r.Recv < p.newest {
 		p.changes.Reordered++
@@ -125,8 +125,8 @@ func (c *Census) Event(*trace.Event) {}
 // End implements trace.Sink.
 func (c *Census) End(vtime.Time) {}
 
-// Measured is both directions of the hop, for a certificate: what the taps saw, of which each dropped some frames, by
-// side, and what the link reports of itself.
+// Measured is both directions of the hop, for a certificate: the packets at the taps, the frames that each tap dropped,
+// by side, and the link's own report.
 func (c *Census) Measured(h *plan.Hop, r *link.Report, dropped [2]uint64) []certify.Measured {
 	out := measured(h)
 	for side := range out {

@@ -17,7 +17,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
 )
 
-// Host is what a machine can do at the moment, with all that runs on it besides.
+// Host is the speed of a machine at the moment, under its other load.
 type Host struct {
 	Packets float64        // that it carries in a second from one endpoint over a relay to the other, tapped at both
 	Late    vtime.Duration // the longest that a thread waited for a processor, of some hundred times
@@ -32,8 +32,8 @@ const (
 	hops = 4
 )
 
-// HostMain is the body of a process that measures the machine as endpoints find it, in a session of its own, and says
-// so as JSON.
+// HostMain is the body of a process that measures the machine as endpoints find it, in a separate session, and writes
+// the Host as JSON.
 func HostMain(stdout io.Writer) error {
 	packetio.Prefer(os.Getpid())
 	if err := packetio.LockThread(); err != nil {
@@ -102,8 +102,8 @@ func (h *Host) sleep() error {
 	return nil
 }
 
-// work notes how many datagrams cross a pair of sockets, and for how long a thread that has much to do stands still
-// meanwhile: who sleeps is served sooner.
+// work records the number of datagrams that cross a pair of sockets, and the longest pause of a busy thread meanwhile:
+// a thread that sleeps is scheduled sooner.
 func (h *Host) work() error {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

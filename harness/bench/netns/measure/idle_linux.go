@@ -13,7 +13,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
 )
 
-// Idle is what was measured of a link without traffic.
+// Idle is the measurement of a link without traffic.
 type Idle struct {
 	hop  *plan.Hop
 	ways [2]probed // by sender
@@ -22,7 +22,7 @@ type Idle struct {
 // Opener opens the device at an end of a hop.
 type Opener func(*packetio.Clock, packetio.Options) (*packetio.Port, error)
 
-// Setup says what is measured: the link of a hop, by packets of a Spec.
+// Setup describes the measurement: the link of a hop, by packets of a Spec.
 type Setup struct {
 	Hop   *plan.Hop
 	Open  [2]Opener // by side
@@ -31,8 +31,7 @@ type Setup struct {
 	RTT   vtime.Duration // of the whole path
 }
 
-// attempts is how often an idle link is measured: a host that stood still during the first measurement says nothing
-// about the link.
+// attempts bounds the measurements of an idle link: one during which the host paused says nothing about the link.
 const attempts = 3
 
 // Probe measures an idle link, which loses nothing meanwhile: again, up to three times, while its certificate is not

@@ -17,7 +17,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
 )
 
-// probe measures one direction of the link with packets to a QP that nobody has: single ones for the delay, then a
+// probe measures one direction of the link with packets to a QP that no end has: single ones for the delay, then a
 // burst of full packets for the rate. It runs before and after the traffic, while the link loses nothing.
 type probe struct {
 	ctx      context.Context
@@ -41,7 +41,7 @@ type arrival struct {
 	at  vtime.Time
 }
 
-// probed is what was measured of one direction.
+// probed is the measurement of one direction.
 type probed struct {
 	delays []vtime.Duration // one per single probe that arrived, in order of sending
 	sent   int              // single probes
@@ -58,11 +58,11 @@ const (
 	probeFew     = 20                     // packets of a burst at least
 	probeMany    = 800                    // and at most
 
-	probeGap      = 2 * vtime.Millisecond   // of the machine: who takes one has time before the next
-	probePatience = 300 * vtime.Millisecond // of the machine: what a frame may be late by
+	probeGap      = 2 * vtime.Millisecond   // machine time; a receiver has this time between two probes
+	probePatience = 300 * vtime.Millisecond // machine time; the most that a frame may be late
 )
 
-// run sends the singles and the burst and collects what arrives.
+// run sends the single probes and the burst, and collects their arrivals.
 func (p *probe) run() error {
 	p.wait = packetio.NewWaiter(p.clock, p.tx.Fd(), p.rx.Fd())
 	gap := max(p.clock.Dilation.Spec(probeGap), 2*p.rate.Time(probeBytes)) // a probe must not wait for the one before
@@ -89,7 +89,7 @@ func (p *probe) run() error {
 	return p.listen(p.patience+vtime.Duration(n)*step, true)
 }
 
-// listen collects for so long, or until all probes have arrived if they are awaited.
+// listen collects for d, or, if all is set, until all probes have arrived.
 func (p *probe) listen(d vtime.Duration, all bool) error {
 	for until := p.clock.Now().Add(d); p.clock.Now() < until; {
 		if p.ctx.Err() != nil {
@@ -135,7 +135,7 @@ func (p *probe) send(n, payload int) error {
 	return nil
 }
 
-// collect reads both ports: outgoing probes at the sender tell when they were sent, the others when they arrived.
+// collect reads both ports: outgoing probes at the sender give the times of sending, the others those of arrival.
 func (p *probe) collect() error {
 	for _, port := range []*packetio.Port{p.tx, p.rx} {
 		frames, err := port.Receive()
@@ -158,7 +158,7 @@ func (p *probe) collect() error {
 	return nil
 }
 
-// result evaluates what was collected.
+// result evaluates the collected times.
 func (p *probe) result() probed {
 	r := probed{sent: probeSingles}
 	var train []arrival

@@ -1,6 +1,6 @@
 // Package party is the bench's end of the conversation with the programs that take part in a run: the endpoints, and
-// the box in the path, ours or another's.
+// the box in the path, of this project or foreign.
 //
-// It gives orders, takes the answers, and holds what a program says of itself; package contract has the words. How a
-// program is started is package child's business, and what a run makes of the answers is the bench's.
+// It sends orders, reads the answers, and holds the reports of a program; package contract defines both. Package child
+// starts programs, and the bench uses the answers.
 package party

@@ -7,8 +7,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/contract"
 )
 
-// blame makes an error of a program under test that program's fault. One of the harness's own programs stays the
-// harness's, and so does that of a program that was asked for what it does not have.
+// blame makes an error of a program under test that program's fault. An error of one of the harness's own programs
+// stays the harness's, and so does that of a program that was ordered to do something that it does not support.
 func (e *Party) blame(err error) error {
 	var exit interface{ ExitCode() int }
 	if err == nil || e.fault == nil || errors.As(err, &exit) && exit.ExitCode() == contract.Unsupported {
@@ -26,7 +26,7 @@ func (e *Party) UnderTest() bool { return e.fault != nil }
 // Close ends the program, and kills it when it does not end by itself. A second call does nothing.
 func (e *Party) Close() error { return e.blame(e.Child.Close()) }
 
-// moves notes that something happened, if it did.
+// moves counts a report as progress if something is set.
 func (e *Party) moves(something bool) {
 	if something {
 		e.Moved++
@@ -38,7 +38,7 @@ func requests(orders []contract.Order) (n int) {
 	for i := range orders {
 		w := orders[i].Work
 		switch {
-		case w == nil || w.Receive || w.Unsignal: // what completes in silence is not counted
+		case w == nil || w.Receive || w.Unsignal: // unsignaled requests are not counted
 		case w.Count == 0:
 			return 0
 		default:
@@ -48,7 +48,7 @@ func requests(orders []contract.Order) (n int) {
 	return n
 }
 
-// Left says what a program that is not idle has left to do, as far as it can be told.
+// Left states the work that a program which is not idle has left, as far as it is known.
 func (e *Party) Left() string {
 	switch {
 	case e.work == 0:
@@ -76,7 +76,7 @@ func (p *Parties) Late() (list []*Party) {
 	return list
 }
 
-// Moved counts what the programs say happened.
+// Moved counts the reports of progress of the programs.
 func (p *Parties) Moved() (n int) {
 	for _, e := range p.All() {
 		n += e.Moved

@@ -36,7 +36,7 @@ func (p *Parties) Begin(at int64) error {
 	return nil
 }
 
-// Idle reports whether all have nothing left to do: a box may have to do what A has been told is done.
+// Idle reports whether no party has work left: a box may still have to do work that was reported to A as done.
 func (p *Parties) Idle() bool {
 	return !slices.ContainsFunc(p.All(), func(e *Party) bool { return !e.Idle })
 }
@@ -59,7 +59,7 @@ func (p *Parties) Tells(kind string) bool {
 	})
 }
 
-// Verify has each endpoint compare its memory with what the other one posted, and ends their reports.
+// Verify has each endpoint compare its memory with the requests that the other one posted, and ends their reports.
 func (p *Parties) Verify() error {
 	if err := p.inDoubt(); err != nil {
 		return err
@@ -79,7 +79,7 @@ func (p *Parties) Verify() error {
 	if p.Box == nil {
 		return nil
 	}
-	// it has no memory, but its report ends here
+	// the box has no memory, but its report ends here
 	_, err := p.Box.Order(&contract.Order{Op: contract.OpVerify}, contract.SaysVerified)
 	return err
 }

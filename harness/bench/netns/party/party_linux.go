@@ -16,43 +16,43 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
 )
 
-// Party is a program that takes part in the run and keeps the contract, ours or another's: an endpoint or the box. What
-// it has said is in its fields.
+// Party is a program of the run that keeps the contract, of this project or foreign: an endpoint or the box. Its fields
+// hold its reports.
 type Party struct {
 	*child.Child
 	Side     trace.Side // of an endpoint
 	Caps     *contract.Capabilities
-	Share    float64         // of its work that is done, from 0 to 1
-	Idle     bool            // it has nothing left to do
-	Lines    int             // that it has said
-	Moved    int             // of them, those that say that something happened
-	Heard    time.Time       // when it said the last of them
-	Ready    contract.Report // when it could begin
+	Share    float64         // part of its work that is done, 0 <= Share <= 1
+	Idle     bool            // it has reported that it has no work left
+	Lines    int             // lines that it has written
+	Moved    int             // those of Lines that report progress; Moved <= Lines
+	Heard    time.Time       // time of its last line
+	Ready    contract.Report // its report that it is ready
 	End      contract.Report // and when it stopped
 	Late     vtime.Duration  // the longest that it let a frame or a timer wait, in the time of the run
 	Starved  vtime.Duration  // for how long its line was free with something to send, in the time of the run
 	Counters map[string]int64
-	Shared   []engine.Var // states of what its QPs share
+	Shared   []engine.Var // states that its QPs share
 
 	orders  *json.Encoder
 	answers chan Answer
-	report  *os.File // what it reports, where it has a file for that
+	report  *os.File // file of its reports, if it writes one
 	qps     int
-	fault   func(error) error // marks what the program is to blame for; nil is a program of the harness
-	base    packetio.Timebase // what its reports count from
-	told    []trace.Event     // what it reported as lines
-	since   vtime.Time        // when it became idle, of the run
-	work    int               // requests that it was told to make
-	done    int               // of them, those that it reported completed
+	fault   func(error) error // marks an error as the fault of the program; nil for a program of the harness
+	base    packetio.Timebase // base of the times in its reports
+	told    []trace.Event     // events that it reported as lines
+	since   vtime.Time        // time at which it became idle, in time of the run
+	work    int               // requests that it was ordered to make
+	done    int               // those of work that it reported completed
 }
 
-// Answer is what a program says, or why it says nothing that can be used.
+// Answer is a report of a program, or the error that ended its reports.
 type Answer struct {
 	contract.Report
 	err error
 }
 
-// Options say who a program is.
+// Options describes a program and its part in the run.
 type Options struct {
 	Name   string            // in errors
 	Side   trace.Side        // of an endpoint
@@ -62,8 +62,8 @@ type Options struct {
 	Orders []contract.Order  // the first is setup; all that comes before prepare
 }
 
-// Start tells a program that has been started what to do, and waits until it is ready. The party ends the program, also
-// when there is an error.
+// Start sends the orders to a program that has been started, and waits until it is ready. The party ends the program,
+// also on an error.
 func Start(c *child.Child, o Options) (*Party, error) {
 	c.Name = o.Name
 	e := &Party{Child: c, Side: o.Side, fault: o.Fault, work: requests(o.Orders), report: o.Report,
@@ -78,7 +78,7 @@ func Start(c *child.Child, o Options) (*Party, error) {
 	return e, nil
 }
 
-// Said is where the answers of a program come from; that of no program never speaks.
+// Said is the channel of the answers of a program; for a nil Party it never delivers one.
 func (e *Party) Said() <-chan Answer {
 	if e == nil {
 		return nil
@@ -86,7 +86,7 @@ func (e *Party) Said() <-chan Answer {
 	return e.answers
 }
 
-// prepare hears what the program is, and makes it ready.
+// prepare reads the capabilities of the program, and makes it ready.
 func (e *Party) prepare(orders []contract.Order) error {
 	first, err := e.await(contract.SaysCapabilities)
 	if err != nil {
@@ -108,7 +108,7 @@ func (e *Party) prepare(orders []contract.Order) error {
 	return err
 }
 
-// listen reads answers until the program ends or says what is not of the contract.
+// listen reads answers until the program ends or breaks the contract.
 func (e *Party) listen() {
 	defer close(e.answers)
 	d := contract.NewDialog(e.Stdout)
@@ -172,7 +172,7 @@ func (e *Party) note(a *Answer) (asked bool, err error) {
 	return false, nil
 }
 
-// await returns the wanted answer, taking notes of others. A program that does not give it in time is killed.
+// await returns the wanted answer, and records others. A program that does not give it in time is killed.
 func (e *Party) await(want string) (contract.Report, error) {
 	timer := time.AfterFunc(child.Patience, func() { _ = e.Kill() })
 	defer timer.Stop()
@@ -208,7 +208,7 @@ func (e *Party) Order(o *contract.Order, want string) (contract.Report, error) {
 	return e.await(want)
 }
 
-// Stop ends the traffic of the program, and takes what it says of it.
+// Stop ends the traffic of the program, and reads its report on it.
 func (e *Party) Stop() (err error) {
 	e.End, err = e.Order(&contract.Order{Op: contract.OpStop}, contract.SaysStopped)
 	e.Late = e.base.Dilation.Spec(vtime.Duration(e.End.Late) * vtime.Nanosecond)

@@ -13,7 +13,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
 )
 
-// AtRest is that the program has said that it has no work left; ok is false when it has not.
+// AtRest is the event that the program has no work left; ok is false when it has not reported so.
 func (e *Party) AtRest() (ev trace.Event, ok bool) {
 	if e == nil || !e.Idle {
 		return ev, false
@@ -27,8 +27,8 @@ func (e *Party) Begin(at int64) error {
 	return e.Tell(&contract.Order{Op: contract.OpStart, At: at})
 }
 
-// Reported is what the program reported, in its own order: the events of its file, or those that it told in lines.
-// Events that could be read come with an error.
+// Reported returns the reports of the program, in its own order: the events of its file, or those that it told in
+// lines. Events that could be read come with an error.
 func (e *Party) Reported() ([]trace.Event, error) {
 	if !e.Caps.Tells("file") {
 		return e.told, nil
@@ -50,7 +50,7 @@ func (e *Party) Reported() ([]trace.Event, error) {
 // slack is how far the clocks of two readers may seem apart: they are the same, and one may wait for a processor.
 const slack = int64(time.Millisecond)
 
-// plausible checks a report against what only the bench knows.
+// plausible checks a report against facts that only the bench knows.
 func (e *Party) plausible(r *contract.Report) error {
 	switch now := packetio.Monotonic(); {
 	case r.OnQP >= e.qps:
@@ -64,11 +64,11 @@ func (e *Party) plausible(r *contract.Report) error {
 	return nil
 }
 
-// kinds are what lines are in a trace.
+// kinds maps the events of lines to those of a trace.
 var kinds = map[string]trace.EventKind{contract.SaysPosted: trace.Post, contract.SaysReceive: trace.Receive,
 	contract.SaysCompleted: trace.CQE, contract.SaysReceived: trace.Recv}
 
-// event makes of a line what a trace holds.
+// event converts a line to an event of a trace.
 func (e *Party) event(r *contract.Report) trace.Event {
 	op, _ := contract.Op(r.Operation) // both have been checked
 	status, _ := contract.Status(r.Status)

@@ -6,12 +6,12 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// Header describes the trace of a Spec: that of a run, and that in which a process keeps what it reports.
+// Header describes the trace of a Spec: that of a run, and that in which a process keeps its reports.
 func Header(sp *scenario.Spec) trace.Header {
 	h := trace.Header{Version: trace.FormatVersion, Bench: "netns", Taps: [2]bool{true, true}, Bytes: true,
 		Reports: trace.ReportCQE | trace.ReportMemory}
 	if sp.Devices[trace.A].Present() || sp.Devices[trace.B].Present() {
-		h.Reports = 0 // what one end reports does not make up for the other
+		h.Reports = 0 // the reports of one end do not replace those of the other
 	} else if sp.Reads.Detail {
 		h.Reports |= trace.ReportStores | trace.ReportTimers | trace.ReportProbes
 	}

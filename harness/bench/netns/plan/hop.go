@@ -11,7 +11,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/spec"
 )
 
-// Hop is a part of the path with a link of its own: all of it, or what lies before or behind a box.
+// Hop is a part of the path with one link: the whole path, or the part on one side of a box.
 type Hop struct {
 	Part   trace.Hop
 	Link   spec.Duplex
@@ -19,8 +19,8 @@ type Hop struct {
 	Seeds  [2]uint64 // of the processes of the link, by sender
 }
 
-// FrameOverhead is what a frame takes on the line at most beside its payload, in bytes: a full packet's share, and a
-// DETH.
+// FrameOverhead is the largest number of bytes of a frame on the line beside its payload: the overhead of a full
+// packet, and a DETH.
 const FrameOverhead = roce.Overhead + 8
 
 // Way is the direction in which a side sends.
@@ -65,7 +65,7 @@ func (h *Hop) Injections(sp *scenario.Spec) (list []scenario.Injection) {
 	return list
 }
 
-// Least is what a packet takes at least over the hop, by sender; zero where one may be let through without delay.
+// Least is the least delay of a packet over the hop, by sender; zero where a packet may pass without delay.
 func (h *Hop) Least() (d [2]vtime.Duration) {
 	for side, l := range h.Ways() {
 		if l.Reorder == 0 {

@@ -14,8 +14,8 @@ import (
 // Route is the hops from A to B.
 type Route []Hop
 
-// RouteOf returns the whole path as one hop, or as two with a box between them. The link of the Spec is that behind the
-// box, so it is the same link, with the same losses, with a box and without one.
+// RouteOf returns the whole path as one hop, or as two with a box between them. The link of the Spec is the one behind
+// the box, so it has the same losses with a box and without one.
 func RouteOf(sp *scenario.Spec, boxed bool) Route {
 	wan := Hop{Link: sp.Link, Faults: sp.Faults, Seeds: sp.Seeds()}
 	if !boxed {
@@ -43,9 +43,9 @@ func (r Route) BoxLines() []unit.Rate {
 	return []unit.Rate{r.port(int(engine.LAN), trace.B), r.port(int(engine.WAN), trace.A)}
 }
 
-// headroom is how much faster than the link behind it a port into the LAN is at most. The LAN then never is what limits
-// a run, and a host that cannot send 100 Gb/s is not asked to: it would take a full queue at once and be late for all
-// else.
+// headroom bounds the rate of a port into the LAN, as a multiple of the rate of the link behind it. The LAN then never
+// limits a run, and a host that cannot send 100 Gb/s need not: it would send a full queue at once and be late with all
+// other work.
 const headroom = 2
 
 // port is the speed at which hop i is sent into by its end at a side.
@@ -66,5 +66,6 @@ func (r Route) Window(mtu int) (most vtime.Duration) {
 	return min(most, MaxWindow)
 }
 
-// MaxWindow bounds the memory of who waits for a packet on a slow link with a long queue, which is rarely full.
+// MaxWindow bounds the time for which a merge awaits a packet on a slow link with a long queue, which is rarely full,
+// and so its memory.
 const MaxWindow = 30 * vtime.Second

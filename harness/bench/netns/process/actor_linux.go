@@ -6,8 +6,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// actor is what a process of a run drives on real devices: the endpoint of a side, or the box. It has one device or
-// several, which are numbered as in the setup.
+// actor is the part that a process of a run drives on real devices: the endpoint of a side, or the box. It has one
+// device or several, which are numbered as in the setup.
 type actor interface {
 	Start(now vtime.Time)
 	Deadline() vtime.Time
@@ -20,6 +20,6 @@ type actor interface {
 	ready(device int) bool                                   // transmit may have one
 	emit(device int, frame []byte) []byte                    // the last word on the bytes of a frame
 
-	stopped(a *farewell) // adds what it has to say when the run is over
+	stopped(a *farewell) // adds its reports at the end of the run
 	verify(now vtime.Time, i int, peers []drive.Work)
 }

@@ -37,7 +37,7 @@ func newBox(p *process, _ *contract.Order, _, path *engine.Implementation) (acto
 // Start implements actor: a box does nothing until a frame arrives.
 func (b *box) Start(vtime.Time) {}
 
-// Share implements actor. A box has no work of its own.
+// Share implements actor. A box has no requests to make.
 func (b *box) Share() float64 { return 1 }
 
 func (b *box) receive(now vtime.Time, port int, frame []byte) {
@@ -52,7 +52,7 @@ func (b *box) ready(port int) bool { return b.Ready(engine.Port(port)) }
 
 func (b *box) emit(port int, frame []byte) []byte { return b.Emit(engine.Port(port), frame) }
 
-// stopped says what was counted, and of which connections a promise was broken.
+// stopped reports the counters, and the connections on which a promise was broken.
 func (b *box) stopped(a *farewell) {
 	a.counters = b.Counters()
 	for i := range b.qps {

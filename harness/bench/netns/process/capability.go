@@ -8,8 +8,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 )
 
-// capabilities is what an engine declares as a program. The MTUs and operations that it refuses are found when its QPs
-// are made, or by a rule.
+// capabilities is the declaration of an engine as a program. The MTUs and operations that it refuses are found when its
+// QPs are made, or by a rule.
 func capabilities(impl *engine.Implementation) *contract.Capabilities {
 	var operations, params []string
 	for op := engine.OpSend; op <= engine.OpFetchAdd; op++ {

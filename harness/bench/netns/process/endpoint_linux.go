@@ -15,8 +15,8 @@ import (
 )
 
 // EndpointMain is the body of an endpoint process, which has been started in its namespace: it drives one side of a
-// Spec on a real device, as package contract asks of any program. An error that is contract.ErrUnsupported says that it
-// was asked for something that the implementation does not have. find looks implementations up by name.
+// Spec on a real device, as package contract asks of any program. An error that is contract.ErrUnsupported says that an
+// order needs something that the implementation does not support. find looks implementations up by name.
 func EndpointMain(stdin *os.File, stdout io.Writer, name string,
 	find func(string) (engine.Implementation, bool)) error {
 	return runProcess(plan.RoleEndpoint, stdin, stdout, name, find, newEndpoint)
@@ -59,7 +59,7 @@ func (e *endpoint) ready(int) bool { return e.Ready() }
 
 func (e *endpoint) emit(_ int, frame []byte) []byte { return e.Emit(frame) }
 
-// stopped says what was posted.
+// stopped reports the posted requests.
 func (e *endpoint) stopped(a *farewell) {
 	a.Undone, a.counters, a.shared = e.Shortfall(), e.Counters(), e.Shared()
 	for i := range e.qps {

@@ -9,7 +9,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// eventFile keeps what a process reports as the events of an NDJSON trace.
+// eventFile keeps the reports of a process as the events of an NDJSON trace.
 type eventFile struct {
 	file *os.File
 	out  *ndjson.Writer

@@ -80,7 +80,7 @@ func (p *process) obey() error {
 	}
 }
 
-// farewell is what there is to say when the run is over: the line, and what the lines before it say.
+// farewell is the set of reports at the end of a run: the stopped line, and the contents of the lines before it.
 type farewell struct {
 	contract.Report
 	counters map[string]int64
@@ -88,7 +88,7 @@ type farewell struct {
 	work     [][]drive.Work // what was posted, by connection
 }
 
-// stop ends the traffic and says what was done.
+// stop ends the traffic and reports on it.
 func (p *process) stop() error {
 	p.stopped = true
 	if p.tcp != nil {
@@ -125,8 +125,8 @@ func (p *process) stop() error {
 	return errors.Join(err, p.say(a.Report))
 }
 
-// verify compares the memory with what the peer posted, in the words of its stopped, and ends the report. A peer that
-// told nothing leaves nothing to compare with.
+// verify compares the memory with the requests of the peer, from its stopped report, and ends the report. Without such
+// a report from the peer there is no comparison.
 func (p *process) verify(memory json.RawMessage) error {
 	var work [][]drive.Work
 	if len(memory) > 0 {

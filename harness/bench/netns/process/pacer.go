@@ -5,9 +5,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// pacer lets packets out at the line rate, as the port of a NIC does. A loop that woke up late may catch up by a few
-// packets, or a thread that sleeps in whole scheduling slots would never fill the line; what begins after a rest begins
-// at the line rate.
+// pacer releases packets at the line rate, as the port of a NIC does. A loop that woke up late may catch up by a few
+// packets, or a thread that sleeps in whole scheduling slots would never fill the line; after a rest, sending begins at
+// the line rate.
 type pacer struct {
 	rate   unit.Rate
 	free   vtime.Time
@@ -28,11 +28,11 @@ func newPacer(rate unit.Rate) pacer {
 
 func (p *pacer) ready(now vtime.Time) bool { return p.free <= now }
 
-// rest says that there was nothing to send.
+// rest records that there was nothing to send.
 func (p *pacer) rest() { p.rested = true }
 
-// spend takes the line for a packet of so many layer-1 bytes. After a rest the packet could have been sent since its
-// cause: the arrival of a frame, or the end of a timer.
+// spend occupies the line for a packet of wireBytes layer-1 bytes. After a rest the packet could have been sent since
+// its cause: the arrival of a frame, or the end of a timer.
 func (p *pacer) spend(now, cause vtime.Time, wireBytes int) {
 	earliest := now.Add(-p.credit)
 	if p.rested {

@@ -22,8 +22,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
 )
 
-// process is the body of a process of a run: one locked thread that receives, lets the actor act, and sends what it has
-// as fast as the lines allow.
+// process is the body of a process of a run: one locked thread that receives, calls the actor, and sends its packets as
+// fast as the lines allow.
 type process struct {
 	role  string // plan.RoleEndpoint or plan.RoleBox
 	in    *bufio.Reader
@@ -38,7 +38,7 @@ type process struct {
 	devices []device // numbered as in the setup
 	clock   *packetio.Clock
 	wait    *packetio.Waiter
-	events  *eventFile // what the actor reports
+	events  *eventFile // reports of the actor
 
 	late    vtime.Duration // most by which the loop was behind a frame or a timer
 	used    time.Duration  // processor time when the run began
@@ -47,8 +47,8 @@ type process struct {
 	stopped bool           // the run is over: frames and timers are left alone
 }
 
-// makeActor builds what the process drives, and tells the rates of its lines, by device. Path is the implementation at
-// A, which says whether there is a box.
+// makeActor builds the actor of the process, and returns the rates of its lines, by device. Path is the implementation
+// at A, which determines whether there is a box.
 type makeActor func(p *process, s *contract.Order, own, path *engine.Implementation) (actor, []unit.Rate, error)
 
 // runProcess is the body of a process that has been started in its namespace for the implementation of that name. find

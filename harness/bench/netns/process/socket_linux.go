@@ -17,11 +17,11 @@ type socket struct {
 	acked   uint64
 	state   drive.SocketState
 	closed  bool   // this end's half
-	buf     []byte // shared: what is fetched is used before the next call
-	got     []byte // what was fetched, in buf
+	buf     []byte // shared: the fetched bytes are used before the next call
+	got     []byte // fetched bytes, in buf
 }
 
-// fetch asks the kernel what has come, and reports whether more may wait.
+// fetch reads the bytes that have arrived, and reports whether more may wait.
 func (c *socket) fetch() (more bool) {
 	c.acked = c.acknowledged()
 	if c.state != drive.SocketOpen {

@@ -18,7 +18,7 @@ import (
 
 // sockets are the connections of an endpoint whose QPs the kernel's TCP carries, one each. They use the ports that
 // TCP-lite uses, so that a capture reads the same. The kernel repeats a SYN that is lost, and gives up after about two
-// minutes; what bounds a run is its own limit.
+// minutes; a run is bounded by its own limit.
 type sockets struct {
 	end      *drive.Endpoint
 	side     trace.Side
@@ -83,12 +83,12 @@ func (s *sockets) bound(port uint16, o engine.TCPOptions) (int, error) {
 	return fd, nil
 }
 
-// unsentMost bounds what waits in a socket behind what TCP may send: enough for a loop that wakes a quarter of a
+// unsentMost bounds the bytes in a socket that TCP may not send yet: enough for a loop that wakes a quarter of a
 // millisecond late on a line of 1 Gb/s, little enough that filling it takes the processor, on which the peer may wait,
 // for a millisecond at most.
 const unsentMost = 32 << 10
 
-// tune sets what a stream needs: segments that leave when they are written, and a word when they are acknowledged. An
+// tune sets the options of a stream: segments leave when they are written, and acknowledgements are signalled. An
 // accepted socket inherits all of it.
 func (s *sockets) tune(fd int, o engine.TCPOptions) error {
 	for _, opt := range []struct{ level, name, value int }{
@@ -211,7 +211,7 @@ func (s *sockets) accept(clock *packetio.Clock) error {
 	}
 }
 
-// String says whose TCP it is, with its congestion control and where it works.
+// String describes the TCP: its kernel, its congestion control and its processor.
 func (s *sockets) String() string {
 	fd := s.listener
 	if fd < 0 {

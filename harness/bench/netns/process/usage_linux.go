@@ -15,7 +15,7 @@ func peakMemory() int64 {
 	return int64(u.Maxrss) << 10
 }
 
-// processorTime returns what the threads of the process have used of the processors, 0 when the kernel does not tell.
+// processorTime returns the processor time of all threads of the process, 0 when it is not available.
 func processorTime() time.Duration {
 	var u unix.Rusage
 	if unix.Getrusage(unix.RUSAGE_SELF, &u) != nil {

@@ -18,7 +18,7 @@ func (t *Topology) lay(mtu int) error {
 	for _, c := range t.cables {
 		attrs := netlink.NewLinkAttrs()
 		attrs.Name, attrs.MTU, attrs.HardwareAddr = c.Host.Device, mtu, c.Host.MAC
-		if err := c.In.removeDevice(c.Host); err != nil { // what a run that was killed left
+		if err := c.In.removeDevice(c.Host); err != nil { // leftover of a killed run
 			return err
 		}
 		veth := netlink.NewVeth(attrs)

@@ -30,7 +30,8 @@ func newNamespace(label string) (*Namespace, error) {
 	return openSilent(label, inner)
 }
 
-// namespaceOf is the one that a process is in. The kernel keeps it until it is closed, also when the process ends.
+// namespaceOf returns the network namespace of a process. The kernel keeps it until it is closed, also when the process
+// ends.
 func namespaceOf(label string, pid int) (*Namespace, error) {
 	inner, err := ns.GetNS(fmt.Sprintf("/proc/%d/ns/net", pid))
 	if err != nil {
@@ -50,7 +51,7 @@ func openSilent(label string, inner ns.NetNS) (*Namespace, error) {
 	return n, nil
 }
 
-// ownNamespace is the one that this process is in. It is not ours: what is made in it has to be removed.
+// ownNamespace returns the namespace of this process. It outlives the run: devices made in it have to be removed.
 func ownNamespace(label string) (*Namespace, error) {
 	inner, err := ns.GetCurrentNS()
 	if err != nil {
@@ -81,8 +82,8 @@ func (n *Namespace) Do(f func() error) error {
 	return n.inner.Do(func(ns.NetNS) error { return f() })
 }
 
-// silence switches IPv6 off before any device exists: neighbour discovery and multicast reports would be frames that
-// nobody sent.
+// silence switches IPv6 off before any device exists: neighbour discovery and multicast reports would be frames that no
+// endpoint sent.
 func (n *Namespace) silence() error {
 	return n.Do(func() error {
 		for _, scope := range []string{"all", "default"} {
@@ -105,7 +106,7 @@ func (n *Namespace) Open(device string, clock *packetio.Clock, o packetio.Option
 	return port, err
 }
 
-// Blackhole makes the kernel of the namespace drop what is for an address. That it does so already is no error.
+// Blackhole makes the kernel of the namespace drop packets to an address. It is no error if it does so already.
 func (n *Namespace) Blackhole(to net.IP) error {
 	if err := blackhole(n.Links.RouteAdd, to); err != nil && !errors.Is(err, unix.EEXIST) {
 		return err

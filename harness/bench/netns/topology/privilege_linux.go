@@ -37,9 +37,9 @@ func Privileged() error {
 	return nil
 }
 
-// Reexec gives the process the privilege it lacks. When it has it already, replaced is false and the caller goes on.
-// Otherwise it runs the same binary with the same arguments as root of a new user namespace, passes standard streams
-// and signals through, and returns its exit code with replaced set: the caller exits with that code.
+// Reexec gives the process the privilege that it lacks. If the process has the privilege, replaced is false and the
+// caller goes on. Otherwise it runs the same binary with the same arguments as root of a new user namespace, passes
+// standard streams and signals through, and returns its exit code with replaced set: the caller exits with that code.
 func Reexec() (code int, replaced bool, err error) {
 	lack := Privileged()
 	if lack == nil {

@@ -30,8 +30,8 @@ func newSpawner() (*spawner, error) {
 	return s, <-ready
 }
 
-// run serves start requests on a thread of its own. The thread is never unlocked: it has changed namespaces and is to
-// die with the goroutine. The main thread cannot die, so it is left by holding it until another one has taken over.
+// run serves start requests on a separate thread. The thread is never unlocked: it has changed namespaces and is to die
+// with the goroutine. The main thread cannot die, so it is left by holding it until another one has taken over.
 func (s *spawner) run(ready chan<- error) {
 	runtime.LockOSThread()
 	if unix.Gettid() == unix.Getpid() {

@@ -8,23 +8,24 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
 )
 
-// Options say what to build.
+// Options describes the topology to build.
 type Options struct {
 	Box    bool // a namespace X for a box, between A and the link
 	Bridge bool // join PortA and PortB by a bridge, for tc-netem; else a relay in M has to carry the frames
 	MTU    int  // of all devices; 0 is DefaultMTU, less than MinMTU is an error
 
 	// Own leaves an endpoint in the namespace of this process instead of giving it one; its device is removed in the
-	// end. Two that are both there still talk over the link: whoever sends has to name the device, as soft-RoCE does.
+	// end. Two endpoints in that namespace still talk over the link: a sender has to name the device, as soft-RoCE
+	// does.
 	Own [2]bool
 
 	// Of names, by the label of a namespace, the process that it belongs to: the first of a container, which brought a
 	// namespace of its own and is to find its devices there. The others are made.
 	Of map[string]int
 
-	// Name, when not empty, lets people look inside while the run lasts: `ip netns exec NAME-a …`, likewise NAME-link,
-	// NAME-b and, with a box, NAME-box. Janitor is then needed: the same binary, about to call JanitorMain with the
-	// names it is given.
+	// Name, when not empty, makes the namespaces accessible during the run: `ip netns exec NAME-a …`, likewise
+	// NAME-link, NAME-b and, with a box, NAME-box. Janitor is then needed: the same binary, about to call JanitorMain
+	// with the names it is given.
 	Name    string
 	Janitor func(names []string) *exec.Cmd
 }
@@ -40,7 +41,7 @@ type Topology struct {
 	closed  bool
 }
 
-// Open builds the topology; what was built is released again when a step fails. The caller closes the Topology.
+// Open builds the topology; when a step fails, the parts built before are released. The caller closes the Topology.
 func Open(o Options) (*Topology, error) {
 	if o.MTU == 0 {
 		o.MTU = DefaultMTU
@@ -147,8 +148,8 @@ func (t *Topology) all() (list []*Namespace) {
 	return list
 }
 
-// Close kills what StartIn started and is still running, removes the exposed names and lets the namespaces go. A second
-// call does nothing.
+// Close kills the running processes that StartIn started, removes the exposed names and releases the namespaces. A
+// second call does nothing.
 func (t *Topology) Close() error {
 	if t.closed {
 		return nil
