@@ -54,7 +54,7 @@ func intact(path string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w", bare(err))
 	}
-	if !strings.HasSuffix(filepath.Base(path), "-"+hash(text)+".ndjson") {
+	if !strings.HasSuffix(filepath.Base(path), "-"+hash(text)+filepath.Ext(path)) {
 		return nil, errDamaged
 	}
 	return text, nil

@@ -138,7 +138,7 @@ func put(dir, name string, text []byte) (path string, err error) {
 			return path, nil
 		}
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return "", fmt.Errorf("store: %w", err)
 	}
 	if err := whole.Write(path, text, 0o644); err != nil {
@@ -162,8 +162,8 @@ type Merged struct {
 	Skipped     []Skipped // of the stores that were read
 }
 
-// Merge copies into a store what others have, byte by byte, also what this program cannot read because a newer one
-// wrote it. What is damaged is skipped.
+// Merge copies into a store what others have, nights and documents, byte by byte, also what this program cannot read
+// because a newer one wrote it. What is damaged is skipped.
 func Merge(into string, from []string) (*Merged, error) {
 	m := &Merged{}
 	for _, dir := range from {
@@ -172,6 +172,14 @@ func Merge(into string, from []string) (*Merged, error) {
 			return m, err
 		}
 		m.Skipped = append(m.Skipped, skipped...)
+		more, skipped, err := listDocuments(dir)
+		if err != nil {
+			return m, err
+		}
+		m.Skipped = append(m.Skipped, skipped...)
+		for _, name := range more {
+			names = append(names, filepath.Join(documents, name))
+		}
 		for _, name := range names {
 			if err := m.copy(into, dir, name); err != nil {
 				return m, err

@@ -252,3 +252,38 @@ func BenchmarkReadYear(b *testing.B) {
 		}
 	}
 }
+
+// Documents are kept by kind, once each, merged, and read around damage.
+func TestDocuments(t *testing.T) {
+	from, into := t.TempDir(), t.TempDir()
+	for _, text := range []string{"one", "two", "one"} {
+		_, err := Keep(from, "run", []byte(text))
+		must(t, err)
+	}
+	path, err := Keep(from, "bisection", []byte("three"))
+	must(t, err)
+	must(t, os.WriteFile(filepath.Join(from, documents, "notes.txt"), nil, 0o644))
+	m, err := Merge(into, []string{from, from})
+	must(t, err)
+	if m.Copied != 3 || m.Had != 3 || len(m.Skipped) != 2 {
+		t.Errorf("%+v", m)
+	}
+	texts, skipped, err := Documents(into, "run")
+	if must(t, err); len(texts) != 2 || len(skipped) != 0 {
+		t.Errorf("%q, %v", texts, skipped)
+	}
+	must(t, os.Truncate(path, 2))
+	texts, skipped, err = Documents(from, "bisection")
+	if must(t, err); len(texts) != 0 || len(Damaged(skipped)) != 1 || len(skipped) != 2 {
+		t.Errorf("%q, %v", texts, skipped)
+	}
+	if c, err := Read(into); err != nil || len(c.Nights)+len(c.Skipped) != 0 {
+		t.Errorf("documents are taken for nights: %+v, %v", c, err)
+	}
+	if _, err := Keep(into, "../x", nil); err == nil {
+		t.Error("a kind that is a path is taken")
+	}
+	if texts, _, err := Documents(t.TempDir(), "run"); err != nil || texts != nil {
+		t.Errorf("of a store without documents: %q, %v", texts, err)
+	}
+}
