@@ -25,34 +25,15 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/gbn"
 	"github.com/rdma-gauntlet/gauntlet/perf/metrics"
 	"github.com/rdma-gauntlet/gauntlet/reports/html"
+	"github.com/rdma-gauntlet/gauntlet/reports/html/htmltest"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 	"github.com/rdma-gauntlet/gauntlet/reports/model/modeltest"
 )
 
-// browser returns the Chromium to test with: that of GAUNTLET_BROWSER, which then must work, or one on the path.
-func browser(t *testing.T) string {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("-short: starts a browser")
-	}
-	if b := os.Getenv("GAUNTLET_BROWSER"); b != "" {
-		return b
-	}
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
-		if path, err := exec.LookPath(name); err == nil {
-			return path
-		}
-	}
-	const missing = "NO BROWSER: the HTML report was not opened in Chromium. Install chromium, or set GAUNTLET_BROWSER."
-	fmt.Fprintln(os.Stderr, missing)
-	t.Skip(missing)
-	return ""
-}
-
 // visit opens a page from the disk and returns what it became and what the console says.
 func visit(t *testing.T, page string) (dom, console string) {
 	t.Helper()
-	b := browser(t)
+	b := htmltest.Find(t)
 	dir, err := os.MkdirTemp("", "gauntlet-browser-")
 	if err != nil {
 		t.Fatal(err)

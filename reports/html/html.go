@@ -37,7 +37,7 @@ var functions = template.FuncMap{
 	"bytes":  quantity.Bytes,
 	"count":  count,
 	"join":   func(list []string) string { return strings.Join(list, ", ") },
-	"lines":  rungs,
+	"lines":  Rungs,
 	"list":   func(of ...any) []any { return of },
 	"plural": plural,
 	"slug":   slug,

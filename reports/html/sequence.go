@@ -168,24 +168,54 @@ func window(r *model.Result, marks []metrics.Mark) float64 {
 	return w
 }
 
-// drawSequence draws the marks as they are, those that fall on the same pixel once.
+// scene is what a drawing of marks shows and how large it is.
+type scene struct {
+	id, class, title string
+	width, height    float64
+	end              float64 // of the times, in picoseconds from the first packet
+	top              int64   // of the offsets
+	labels           int     // about so many below
+	legend           bool
+	xName, yName     string // what is counted from where
+}
+
+// drawSequence draws the marks of one plot, in the size of a page.
 func drawSequence(r *model.Result, marks []metrics.Mark, id, title string, counts [len(kindNames)]int) template.HTML {
-	top := int64(0)
+	return drawMarks(r, marks, counts, &scene{id: id, class: "static", title: title, width: 960, height: 440,
+		end: end(r, marks), top: top(marks), labels: 10, legend: true,
+		xName: fromPacket, yName: fromRequest})
+}
+
+// The axes of a whole run.
+const (
+	fromPacket  = "time since the first packet"
+	fromRequest = "PSN, counted from the first request"
+)
+
+// top is the largest offset.
+func top(marks []metrics.Mark) (most int64) {
 	for _, m := range marks {
-		top = max(top, m.Offset)
+		most = max(most, m.Offset)
 	}
-	x := newAxis(end(r, marks), 10, false, timeUnits, 64, 946)
-	y := newAxis(float64(top), 5, true, plainUnit, 396, 34)
+	return most
+}
+
+// drawMarks draws the marks as they are, those that fall on the same pixel once.
+func drawMarks(r *model.Result, marks []metrics.Mark, counts [len(kindNames)]int, s *scene) template.HTML {
+	x := newAxis(s.end, s.labels, false, timeUnits, 64, s.width-14)
+	y := newAxis(float64(s.top), 5, true, plainUnit, s.height-44, 34)
 	desc := "PSN against time. " + summary(counts)
-	c := newCanvas(id, "static", 960, 440, "PSN over time, "+title, desc)
-	c.frame(&x, &y, "time since the first packet", "PSN, counted from the first request")
+	c := newCanvas(s.id, s.class, s.width, s.height, "PSN over time, "+s.title, desc)
+	c.frame(&x, &y, s.xName, s.yName)
 	for _, k := range []metrics.MarkKind{metrics.AckMark, metrics.SentFirst, metrics.SentAgain, metrics.NakMark,
 		metrics.LostMark} {
 		if d := dots(r, marks, k, &x, &y); d != "" {
 			c.path(kindClasses[k], d)
 		}
 	}
-	c.legend(x.from+14, y.to+6)
+	if s.legend {
+		c.legend(x.from+14, y.to+6)
+	}
 	return c.done()
 }
 

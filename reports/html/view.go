@@ -177,20 +177,20 @@ type row struct {
 type finding struct {
 	rule.Finding
 	When   string
-	Ladder []rung
+	Ladder []Rung
 }
 
-// rung is a line of a ladder; Marked ones show the finding.
-type rung struct {
+// Rung is a line of a ladder; Marked ones show the finding.
+type Rung struct {
 	Text   string
 	Marked bool
 }
 
 // rows returns the verdicts, the most severe first, and the filters for the statuses that occur.
 func rows(r *model.Result) ([]row, []filter) {
-	ladders := map[string][]rung{}
+	ladders := map[string][]Rung{}
 	for _, l := range r.Ladders {
-		ladders[ladderKey(l.Rule, l.Finding)] = rungs(l.Text)
+		ladders[ladderKey(l.Rule, l.Finding)] = Rungs(l.Text)
 	}
 	out := make([]row, 0, len(r.Verdicts))
 	for _, v := range r.Verdicts {
@@ -219,9 +219,11 @@ func rows(r *model.Result) ([]row, []filter) {
 	}
 }
 
-func newRow(v rule.Verdict, ladders map[string][]rung) row {
-	out := row{Verdict: v, Open: (v.Status == rule.Fail || v.Status == rule.XPass || v.Status == rule.Error) &&
-		v.Required}
+func newRow(v rule.Verdict, ladders map[string][]Rung) row {
+	out := row{
+		Verdict: v,
+		Open:    (v.Status == rule.Fail || v.Status == rule.XPass || v.Status == rule.Error) && v.Required,
+	}
 	for i, f := range v.Findings {
 		out.Findings = append(out.Findings, finding{Finding: f, When: f.At.Micros() + " µs",
 			Ladder: ladders[ladderKey(v.Rule, i)]})
@@ -231,11 +233,11 @@ func newRow(v rule.Verdict, ladders map[string][]rung) row {
 
 func ladderKey(rule string, finding int) string { return fmt.Sprint(rule, "/", finding) }
 
-// rungs splits a ladder into lines and finds those that the drawing points at.
-func rungs(text string) []rung {
-	var out []rung
+// Rungs splits a ladder into lines and finds those that the drawing points at.
+func Rungs(text string) []Rung {
+	var out []Rung
 	for l := range strings.Lines(text) {
-		out = append(out, rung{Text: l, Marked: strings.Contains(l, "  <== ")})
+		out = append(out, Rung{Text: l, Marked: strings.Contains(l, "  <== ")})
 	}
 	return out
 }

@@ -140,7 +140,7 @@ func (d *Difference) sheets(a, b *Passport) {
 	for _, name := range union(a.Sheet, b.Sheet, property) {
 		x, y := find(a.Sheet, name, property), find(b.Sheet, name, property)
 		if x == nil || y == nil {
-			d.Sheet = changed(d.Sheet, name, shown(x), shown(y), "")
+			d.Sheet = changed(d.Sheet, name, Shown(x), Shown(y), "")
 			continue
 		}
 		if x.Same(y) {
@@ -153,8 +153,8 @@ func (d *Difference) sheets(a, b *Passport) {
 // property is the name of a row.
 func property(f *Figure) string { return f.Name }
 
-// shown is the value of a row, or of none.
-func shown(f *Figure) string {
+// Shown is the value of a row, or of none.
+func Shown(f *Figure) string {
 	if f == nil {
 		return absent
 	}
