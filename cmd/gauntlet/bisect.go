@@ -2,12 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/bisect"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/document"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/night"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/progress"
 	"github.com/rdma-gauntlet/gauntlet/perf/history"
 	"github.com/rdma-gauntlet/gauntlet/reports/terminal"
@@ -44,7 +46,8 @@ func bisectCommand() *cobra.Command {
 		"program that is built, as the command names it, such as exec:build/transport (default: this program)",
 	)
 	d.StringVar(&o.Series, "series", "", "name of the number or verdict (default: all that differ between the two)")
-	d.StringVar(&store, "store", "", "store whose nights may know commits, so that these are not run again")
+	d.StringVar(&store, "store", "", "store whose nights may know commits, so that these are not run again; "+
+		"it keeps the log, for the page of the change")
 	d.StringVar(&o.Folder, "out", "", "folder of the runs (default: a new one below runs/)")
 	output.define(c, "no progress")
 	if err := c.MarkFlagRequired("build"); err != nil {
@@ -72,6 +75,9 @@ func runBisect(ctx context.Context, o bisect.Options, from string, output *outpu
 	b, err := bisect.Run(ctx, o)
 	bar.Done()
 	if b != nil && b.Last != "" {
+		if from != "" {
+			err = errors.Join(err, broken(night.KeepBisection(from, b)))
+		}
 		if err := show(b, output, terminal.Bisection); err != nil {
 			return broken(err)
 		}

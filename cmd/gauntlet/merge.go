@@ -30,6 +30,9 @@ func mergeCommand() *cobra.Command {
 // merge looks whether everything is there, and lets the command that the shards belong to conclude it.
 func merge(c *cobra.Command, dirs, more []string) error {
 	whole, err := units.Merge(dirs)
+	if err == nil {
+		err = units.Nested(dirs)
+	}
 	if err != nil {
 		return broken(err)
 	}

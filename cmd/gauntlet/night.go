@@ -13,6 +13,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/document"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/night"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/progress"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/units"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 	"github.com/rdma-gauntlet/gauntlet/reports/terminal"
 )
@@ -20,6 +21,7 @@ import (
 func nightCommand() *cobra.Command {
 	var o night.Options
 	var output outputFlags
+	var part shardFlags
 	c := &cobra.Command{
 		Use:   "night PLAN",
 		Short: "Run a plan, add what it measured to a store, and say what changed since the nights before",
@@ -29,7 +31,7 @@ func nightCommand() *cobra.Command {
 				return usage(err)
 			}
 			o.Path = files[0]
-			return runNight(c.Context(), o, &output)
+			return runNight(c, o, &part, &output)
 		},
 	}
 	d := c.Flags()
@@ -42,16 +44,26 @@ func nightCommand() *cobra.Command {
 		"of what is measured (default: that which is checked out where the plan is, or without a subject "+
 			"that of this program)",
 	)
+	part.define(c)
 	output.define(c, "no progress")
 	return c
 }
 
 // runNight runs a plan, and turns what changed into the exit code.
-func runNight(ctx context.Context, o night.Options, output *outputFlags) (err error) {
+func runNight(c *cobra.Command, o night.Options, part *shardFlags, output *outputFlags) (err error) {
+	ctx := c.Context()
 	if o.Plan, err = night.ReadPlan(o.Path); err != nil {
 		return usage(err)
 	}
 	o.Folder, o.Command = document.NewFolder(o.Folder, "night"), build.CommandLine()
+	if err := part.open(); err != nil {
+		return usage(err)
+	}
+	if part.folder != nil {
+		if ended, err := keepNight(c, &o, part, output); ended || err != nil {
+			return err
+		}
+	}
 	s, err := night.New(ctx, o)
 	if err != nil {
 		return err
@@ -65,11 +77,41 @@ func runNight(ctx context.Context, o night.Options, output *outputFlags) (err er
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(night.Write(n), show(n, output, terminal.Night)); err != nil {
-		return broken(fmt.Errorf("night: %s: %w", filepath.Clean(n.Folder), err))
+	err = errors.Join(night.Write(n), show(n, output, terminal.Night))
+	if err != nil {
+		err = fmt.Errorf("night: %s: %w", filepath.Clean(n.Folder), err)
+	}
+	if err := errors.Join(err, s.Site(context.WithoutCancel(ctx))); err != nil {
+		return broken(err)
 	}
 	if code := model.ExitCode(n.Status); code != 0 {
 		return exit{code: code}
 	}
 	return nil
+}
+
+// keepNight begins a night whose results are kept, and when it is a shard makes its part of them: then it has ended.
+func keepNight(c *cobra.Command, o *night.Options, part *shardFlags, output *outputFlags) (ended bool, err error) {
+	all, steps, err := o.Whole()
+	if err != nil {
+		return false, err
+	}
+	o.Kept, o.Units = part.folder, part.folders
+	if err := part.begin(c, all); err != nil {
+		return false, err
+	}
+	if part.name == "" {
+		return false, nil
+	}
+	bar := progress.New(os.Stderr, !output.quiet)
+	if err := o.Divide(c.Context(), part.name, part.folders[0], part.costs, bar.Show); err != nil {
+		return true, err
+	}
+	s, err := night.New(c.Context(), *o)
+	if err != nil {
+		return true, err
+	}
+	part.costs = "" // of which the commands that divide their runs have made use
+	one := func(ctx context.Context, i int) (any, error) { return s.Make(ctx, steps[i]) }
+	return true, part.make(c.Context(), all, units.Work{Jobs: 1, Make: one}, bar)
 }

@@ -19,7 +19,7 @@ func TestNight(t *testing.T) {
 		t.Skip("-short: starts the program")
 	}
 	dir := t.TempDir()
-	plan := "night 1\nstore kept\n# fast\n" +
+	plan := "night 1\nstore kept\nsite pages\n# fast\n" +
 		"matrix --impl gbn --links clean,random --with 'load write msg=4KiB count=20'\nconform --impl gbn " +
 		"--focus 'gbn loss-tail$'\n"
 	must(t, os.WriteFile(filepath.Join(dir, "n.plan"), []byte(plan), 0o644))
@@ -56,6 +56,12 @@ func TestNight(t *testing.T) {
 		n.Changes.Entries[0].Now != "ddddddd" {
 		t.Errorf("third: exit %d, %+v", o.code, n.Changes)
 	}
+	for _, want := range []string{"2 changes of 1 cause", "matrix gbn clean goodput", `href="./change-`} {
+		if !strings.Contains(page(t, "pages/index.html"), want) {
+			t.Errorf("the pages of the night lack %q", want)
+		}
+	}
+	siteOf(t, dir, "kept", "three")
 	page, err := os.ReadFile("three/night.md")
 	if want := "| **regressed** | `matrix gbn clean goodput` |"; err != nil || !strings.Contains(string(page), want) {
 		t.Errorf("%v: %s", err, page)
@@ -150,5 +156,76 @@ func TestBisectRefuses(t *testing.T) {
 		if o.code != exitUsage || !strings.Contains(o.stderr, want) || strings.Count(o.stderr, "\n") != 1 {
 			t.Errorf("bisect %s: %+v, want %q", words, o, want)
 		}
+	}
+}
+
+// nightStore are the files of a store by name, and the bytes of all of them.
+func nightStore(t *testing.T, dir string) (all string) {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, "*"))
+	must(t, err)
+	for _, name := range names {
+		all += filepath.Base(name) + "\n" + page(t, name)
+	}
+	return all
+}
+
+// Shards of a night leave, merged, the store that one machine does, byte by byte; a result that is missing is named,
+// and what is of one host cannot be divided.
+func TestNightInShards(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: starts the program")
+	}
+	dir := t.TempDir()
+	plan := "night 1\nhost all\nstore kept\n" +
+		"matrix --impl gbn,irn --links clean,random --with 'load write msg=4KiB count=20'\n" +
+		"conform --impl gbn --focus 'gbn loss-'\nrun --impl gbn --rate 100M --msg 4KiB --count 3\n"
+	must(t, os.WriteFile(filepath.Join(dir, "n.plan"), []byte(plan), 0o644))
+	day := []string{"night", "n.plan", "--night", "2026-11-22", "--commit", "aaaaaaa", "--quiet"}
+	if o := inProcess(t, dir, append(day, "--units", "alone", "--out", "one")...); o.code != 0 {
+		t.Fatalf("alone: %+v", o)
+	}
+	want := nightStore(t, "kept")
+	if n := strings.Count(want, "\n"); n < 60 {
+		t.Fatalf("%d lines: %s", n, want)
+	}
+	must(t, os.Rename("kept", "alone-kept"))
+	for _, shard := range []string{"1/3", "3/3"} {
+		if o := inProcess(t, dir, append(day, "--shard", shard, "--units", "u"+shard[:1])...); o.code != 0 {
+			t.Fatalf("shard %s: %+v", shard, o)
+		}
+	}
+	o := inProcess(t, dir, "merge", "u1", "u3")
+	if o.code != exitBroken || !strings.Contains(o.stderr, "have no result: ") {
+		t.Errorf("without shard 2: %+v", o)
+	}
+	if _, err := os.Stat("kept"); err == nil {
+		t.Error("a store was made of a part")
+	}
+	t.Setenv("GAUNTLET_SHARD_INDEX", "1")
+	t.Setenv("GAUNTLET_SHARD_TOTAL", "3")
+	if o = inProcess(t, dir, append(day, "--shard", "auto", "--units", "u2")...); o.code != 0 {
+		t.Fatalf("shard 2: %+v", o)
+	}
+	if o = inProcess(t, dir, "merge", "u1", "u2", "u3", "--", "--out", "merged", "--quiet"); o.code != 0 {
+		t.Fatalf("merge: %+v", o)
+	}
+	if got := nightStore(t, "kept"); got != want {
+		t.Errorf("the stores differ:\n%s\n%s", got, want)
+	}
+	for text, want := range map[string]string{
+		"night 1\nmatrix --bench netns\n":   "p.plan:2: matrix: --units keeps what virtual time gives",
+		"night 1\nmatrix --units x\n":       "p.plan:2: matrix --units: leave it out",
+		"night 1\nmatrix --links nowhere\n": "nowhere",
+	} {
+		must(t, os.WriteFile("p.plan", []byte(text), 0o644))
+		o := inProcess(t, dir, "night", "p.plan", "--night", "2026-11-22", "--shard", "1/2", "--units", "v", "--quiet")
+		if o.code != exitUsage || !strings.Contains(o.stderr, want) || strings.Count(o.stderr, "\n") != 1 {
+			t.Errorf("%q: %+v, want %q", text, o, want)
+		}
+	}
+	if o = inProcess(t, dir, "night", "n.plan", "--shard", "1/2", "--units", "w"); o.code != exitUsage ||
+		!strings.Contains(o.stderr, "add --night DAY") {
+		t.Errorf("without a day: %+v", o)
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -16,10 +17,10 @@ func siteCommand() *cobra.Command {
 	var out, of string
 	c := &cobra.Command{
 		Use:   "site STORE",
-		Short: "Write a store of nights as static pages: tonight, all series, each series, each change, a feed",
+		Short: "Write a store of nights as static pages: tonight, all series, changes, failures, devices, a feed",
 		Args:  cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			return writeSite(args[0], out, of)
+		RunE: func(c *cobra.Command, args []string) error {
+			return writeSite(c.Context(), args[0], out, of)
 		},
 	}
 	c.Flags().StringVar(&out, "out", "site", "folder of the pages")
@@ -27,7 +28,7 @@ func siteCommand() *cobra.Command {
 	return c
 }
 
-func writeSite(store, out, of string) error {
+func writeSite(ctx context.Context, store, out, of string) error {
 	var tonight *model.Night
 	if of != "" {
 		text, err := os.ReadFile(filepath.Join(of, "night.json"))
@@ -42,9 +43,12 @@ func writeSite(store, out, of string) error {
 	if err != nil {
 		return err
 	}
-	n, err := night.Site(out, store, c.Nights, tonight)
+	n, skipped, err := night.Site(ctx, out, store, c.Nights, tonight)
+	for _, s := range skipped {
+		warn(s.String())
+	}
 	if err != nil {
-		return broken(err)
+		return err
 	}
 	fmt.Fprintf(stdout, "%s: %d files\n", filepath.Join(out, "index.html"), n)
 	return nil

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
 
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/night"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/points"
 	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 	"github.com/rdma-gauntlet/gauntlet/perf/history/store"
@@ -47,9 +49,15 @@ func storeAddCommand() *cobra.Command {
 	var told points.Told
 	c := &cobra.Command{
 		Use:   "add STORE RESULT...",
-		Short: "Add results of run, matrix, conform, perf or gate to a store",
+		Short: "Add results of run, matrix, conform, perf or gate to a store, and passports and logs of bisect",
 		Args:  cobra.MinimumNArgs(2),
-		RunE:  func(c *cobra.Command, args []string) error { return addToStore(args[0], args[1:], told) },
+		RunE: func(c *cobra.Command, args []string) error {
+			results, err := keepDocuments(c.Context(), args[0], args[1:])
+			if err != nil || len(results) == 0 {
+				return err
+			}
+			return addToStore(args[0], results, told)
+		},
 	}
 	d := c.Flags()
 	d.StringVar(
@@ -81,6 +89,24 @@ func storeAddCommand() *cobra.Command {
 		"result of the pinned build, measured beside; noisy numbers are shares of its",
 	)
 	return c
+}
+
+// keepDocuments puts the passports and the logs of bisect among some files into a store, and returns the others.
+func keepDocuments(ctx context.Context, dir string, files []string) (others []string, err error) {
+	for _, file := range files {
+		path, is, err := night.KeepFile(ctx, dir, file)
+		switch {
+		case err != nil && path == "":
+			return nil, usage(err)
+		case err != nil:
+			return nil, broken(err)
+		case is:
+			fmt.Fprintf(stdout, "%s: kept\n", path)
+		default:
+			others = append(others, file)
+		}
+	}
+	return others, nil
 }
 
 func addToStore(dir string, results []string, told points.Told) error {

@@ -50,7 +50,7 @@ func (p *past) feed(w io.Writer) error {
 			quantity.Plural(int64(len(c.Changes)), "change", "changes")), quote.Sentence)
 		for k := range c.Changes[:min(len(c.Changes), changesShown)] {
 			x := &c.Changes[k]
-			e.Summary += quote.Line(fmt.Sprintf("%s %s: %s", x.Kind, named(x.Name, x.Host), model.FromTo(x)),
+			e.Summary += quote.Line(fmt.Sprintf("%s %s: %s", x.Kind, named(x.Name, x.Host), fromTo(x)),
 				quote.Sentence) + "\n"
 		}
 		f.Entries = append(f.Entries, e)

@@ -28,6 +28,7 @@ type index struct {
 	Steps            []model.NightStep
 	Notes            []string
 	Earlier          []causeView // causes of the nights before
+	Devices          []*device
 	Series, Nights   int
 	AA               string
 }
@@ -46,8 +47,10 @@ type moved struct{ Name, Page, Kind, Text string }
 // failure is a verdict of tonight that is one.
 type failure struct {
 	moved
-	Run string
-	New bool
+	Run    string
+	New    bool
+	Ladder string // page that shows it
+	Since  string // night
 }
 
 // gapView is a host that has nothing to say of some series.
@@ -65,7 +68,10 @@ func newIndex(p *past) *index {
 	if v.Night == "" {
 		v.Sentence = "the store has no night yet"
 	}
-	if n := p.site.Tonight; n != nil && n.Header.Night == v.Night {
+	if n := p.site.Tonight; n != nil && n.Header.Night >= v.Night {
+		if n.Header.Night > v.Night {
+			v.Sentence = "the night " + n.Header.Night + " has no result; this is the one before: " + v.Sentence
+		}
 		v.Status, v.Notes = cmp.Or(n.Status, v.Status), n.Notes
 		for _, s := range n.Steps {
 			if s.Trouble != "" || s.Left != "" {
@@ -81,7 +87,7 @@ func newIndex(p *past) *index {
 	v.changes(p)
 	v.verdicts(p)
 	v.gaps(p.tonight.Gaps)
-	v.AA = p.aa.String()
+	v.AA, v.Devices = p.aa.String(), p.devices
 	return v
 }
 
@@ -122,7 +128,7 @@ func newCauseView(c *cause) causeView {
 	for i := range c.Changes[:min(len(c.Changes), changesShown)] {
 		x := &c.Changes[i]
 		v.Rows = append(v.Rows, moved{named(x.Name, x.Host), seriesPage(&x.Series, x.Host),
-			string(x.Kind), model.FromTo(x)})
+			string(x.Kind), fromTo(x)})
 	}
 	return v
 }
@@ -143,6 +149,9 @@ func (v *index) verdicts(p *past) {
 			continue
 		}
 		f := failure{moved: moved{Name: named(t.Name, t.Host), Page: page, Text: e.Word}, Run: p.site.link(e.Run)}
+		if x := p.failed[page]; x != nil {
+			f.Ladder, f.Since = x.page, x.at.Night
+		}
 		if m := p.marks[page]; len(m) > 0 && m[0].Night == v.Night && m[0].Kind == change.NewFailure {
 			f.New = true
 			v.Failing = append(v.Failing, f)

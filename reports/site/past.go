@@ -16,6 +16,10 @@ type past struct {
 	tonight *change.Report    // everything of the newest night
 	causes  []cause           // of all nights, the newest first
 	marks   map[string][]mark // by the page of the series, the newest first
+	runs    *runs
+	failed  map[string]*failing // by the page of the series, the last failure that began
+	list    []*failing          // those that have a page
+	devices []*device           // that have versions of firmware
 	aa      aa
 }
 
@@ -37,7 +41,7 @@ type aa struct{ Compared, Alarms int }
 
 func newPast(s *Site) *past {
 	p := &past{site: s, tracks: history.Tracks(s.Nights), started: map[string]string{}, marks: map[string][]mark{},
-		tonight: &change.Report{}}
+		tonight: &change.Report{}, runs: newRuns(s), failed: map[string]*failing{}}
 	for i := range s.Nights {
 		n := &s.Nights[i]
 		p.started[n.Night] = max(p.started[n.Night], n.Started)
@@ -60,6 +64,8 @@ func newPast(s *Site) *past {
 		p.keep(r)
 	}
 	p.count()
+	p.failures()
+	p.devices = devices(p)
 	return p
 }
 

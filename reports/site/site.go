@@ -1,6 +1,6 @@
 // Package site writes what a store of nights tells as static pages: tonight, the matrix of all series, a page for each
-// series and for each cause of changes, an Atom feed and the changes as JSON. The pages lie in one folder, load nothing
-// and need no script; the same nights give the same bytes.
+// series, for each cause of changes, for each failure and for each device over its firmware, an Atom feed and the
+// changes as JSON. The pages lie in one folder, load nothing and need no script; the same nights give the same bytes.
 package site
 
 import (
@@ -32,6 +32,7 @@ type Site struct {
 	Folder  string          // where the pages lie, from where they link to runs
 	Nights  []history.Night // of the store
 	Tonight *model.Night    // what the newest night tells of itself; nil when only its points are known
+	Evidence
 }
 
 // Page is a file of the site.
@@ -49,7 +50,10 @@ var style string
 // Pages are all files of the site, the index first.
 func (s *Site) Pages() ([]Page, error) {
 	t, err := template.New("site").Funcs(template.FuncMap{
-		"slug": slug, "short": func(c string) string { return fmt.Sprintf("%.12s", c) },
+		"slug":   slug,
+		"add":    func(a, b int) int { return a + b },
+		"list":   func(of ...any) []any { return of },
+		"short":  func(c string) string { return fmt.Sprintf("%.12s", c) },
 		"plural": func(n int, one, many string) string { return quantity.Plural(int64(n), one, many) },
 	}).Parse(pageText)
 	if err != nil {
@@ -67,6 +71,12 @@ func (s *Site) Pages() ([]Page, error) {
 	for i := range p.causes {
 		c := &p.causes[i]
 		list = append(list, page(c.Page, "change", func() any { return newDifference(p, c) }))
+	}
+	for _, f := range p.list {
+		list = append(list, page(f.page, "failure", func() any { return newFailurePage(p, f) }))
+	}
+	for _, d := range p.devices {
+		list = append(list, page(d.page, "device", func() any { return newDevicePage(p, d) }))
 	}
 	for i := range p.shown() {
 		track := &p.tracks[i]

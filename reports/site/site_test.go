@@ -3,6 +3,7 @@ package site
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -12,8 +13,11 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/quote"
+	"github.com/rdma-gauntlet/gauntlet/perf/datasheet"
 	"github.com/rdma-gauntlet/gauntlet/perf/history"
+	"github.com/rdma-gauntlet/gauntlet/reports/model"
 	"github.com/rdma-gauntlet/gauntlet/reports/model/modeltest"
+	"github.com/rdma-gauntlet/gauntlet/reports/passport"
 )
 
 // year is a store of n series over some nights: exact and noisy numbers and verdicts, a step, a new kernel, gaps,
@@ -151,6 +155,24 @@ func skeleton(t *testing.T, page string) (names []string) {
 	}
 }
 
+// evidence has a text in every field.
+func evidence(text string) Evidence {
+	e := Evidence{Bisections: []model.Bisection{*modeltest.Bisection()},
+		Passports: []*passport.Passport{modeltest.Passport(), modeltest.Passport()}}
+	e.Open = func(string) *model.KeptRun {
+		sheets := []*datasheet.Sheet{{Rows: []datasheet.Row{{Name: "a", Value: "b", Seen: 1}}}}
+		k := modeltest.Fill(&model.KeptRun{Result: modeltest.Result(), Sheets: sheets}, text, true)
+		k.Result.SpecHash = text
+		return k
+	}
+	modeltest.Fill(&e.Bisections[0], text, false)
+	for i, p := range e.Passports {
+		modeltest.Fill(p, text, true)
+		p.Subject.Kind, p.Made = passport.Device, fmt.Sprintf("2026-01-0%dT00:00:00Z", i+1)
+	}
+	return e
+}
+
 // Whatever a store has in any field, the pages have the elements and attributes that they have for other text.
 func TestHostileText(t *testing.T) {
 	pages := func(text string) map[string]string {
@@ -158,15 +180,27 @@ func TestHostileText(t *testing.T) {
 		nights := s.Nights
 		for i := range nights {
 			n := modeltest.Fill(&nights[i], text, false)
-			n.Night = fmt.Sprintf("2026-01-0%d", i+1)
+			n.Night, n.Commit = fmt.Sprintf("2026-01-0%d", i+1), strings.Repeat(fmt.Sprint(i), 40)
 			for k := range n.Points {
 				n.Points[k].Name += fmt.Sprint(" ", k) // apart, and of a class that is known
 				n.Points[k].Class = history.Exact
 			}
 		}
+		nights[1].Points[0].Word, nights[2].Points[0].Word = "PASS", "FAIL "+text
+		s.Evidence = evidence(text)
+		s.Bisections[0].Good, s.Bisections[0].Bad = nights[1].Commit, nights[2].Commit
 		s.Tonight = modeltest.Fill(s.Tonight, text, false)
 		s.Tonight.Header.Night = "2026-01-03"
 		return written(t, s)
+	}
+	files := pages(modeltest.Benign)
+	for _, kind := range []string{"change", "failure", "device"} {
+		if !slices.ContainsFunc(
+			slices.Collect(maps.Keys(files)),
+			func(n string) bool { return strings.HasPrefix(n, kind) },
+		) {
+			t.Errorf("there is no page of a %s", kind)
+		}
 	}
 	shape := func(files map[string]string) (all [][]string) {
 		for _, page := range files {
@@ -178,7 +212,7 @@ func TestHostileText(t *testing.T) {
 		slices.SortFunc(all, func(a, b []string) int { return slices.Compare(a, b) })
 		return all
 	}
-	want := shape(pages(modeltest.Benign))
+	want := shape(files)
 	for _, text := range modeltest.Hostile() {
 		if got := shape(pages(text)); !slices.EqualFunc(got, want, slices.Equal[[]string]) {
 			t.Errorf("%.60q: other elements", text)

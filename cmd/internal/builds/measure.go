@@ -22,7 +22,7 @@ import (
 var Verbs = []string{"conform", "gate", "matrix", "perf", "run"}
 
 // taken are flags that Measure gives itself.
-var taken = []string{"--json", "--out", "--quiet", "--junit", "--html", "-q", "-o"}
+var taken = []string{"--json", "--out", "--quiet", "--junit", "--html", "-q", "-o", "--units", "--shard"}
 
 // Check refuses a command that has no points, or says itself where they go.
 func Check(args []string) error {
@@ -41,8 +41,8 @@ func Check(args []string) error {
 	return nil
 }
 
-// usageCode is the exit code of a command that asks for what cannot be.
-const usageCode = 2
+// UsageCode is the exit code of a command that asks for what cannot be.
+const UsageCode = 2
 
 // Measure runs a command with a build of the subject, keeps what it leaves in a folder, which is made, and returns its
 // points. A failure that it finds is no error; that nothing came of it is, and the user's where the command asks for
@@ -61,7 +61,7 @@ func (s Subject) Measure(ctx context.Context, program string, args []string, fol
 		return nil, fault.Broken(err)
 	}
 	defer out.Close()
-	c := s.Command(ctx, program, append(slices.Clone(args), flags(args[0], folder, result)...))
+	c := s.Command(ctx, program, append(slices.Clone(args), flags(args, folder, result)...))
 	var said contract.Log
 	c.Stderr = &said
 	if args[0] != "conform" {
@@ -70,7 +70,7 @@ func (s Subject) Measure(ctx context.Context, program string, args []string, fol
 	err = c.Run()
 	var exit *exec.ExitError
 	switch {
-	case errors.As(err, &exit) && exit.ExitCode() == usageCode:
+	case errors.As(err, &exit) && exit.ExitCode() == UsageCode:
 		return nil, fault.Usage(fmt.Errorf("%s%s", args[0], said.Last()))
 	case err != nil && !errors.As(err, &exit):
 		return nil, fault.Broken(fmt.Errorf("%s: %w", args[0], err))
@@ -88,12 +88,16 @@ func (s Subject) Measure(ctx context.Context, program string, args []string, fol
 }
 
 // flags say where a command's results go.
-func flags(verb, folder, result string) []string {
+func flags(args []string, folder, result string) []string {
+	verb := args[0]
 	runs := filepath.Join(folder, verb)
-	switch verb {
-	case "conform":
+	kept := slices.Contains(args, "--units") // results of runs have no folders
+	switch {
+	case verb == "conform" && kept:
+		return []string{"--quiet", "--json", result}
+	case verb == "conform":
 		return []string{"--quiet", "--json", result, "--out", runs}
-	case "perf":
+	case verb == "perf":
 		return []string{"--quiet", "--json"}
 	}
 	return []string{"--quiet", "--json", "--out", runs}

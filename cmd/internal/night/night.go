@@ -19,6 +19,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/fault"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/points"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/run"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/units"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/perf/change"
 	"github.com/rdma-gauntlet/gauntlet/perf/history"
@@ -34,6 +35,11 @@ type Options struct {
 	Night   string // the day; "" is today, UTC
 	Commit  string // of what is measured; "" asks the repository of the plan for a subject, and this program for itself
 	Command string // for the report: how to repeat it
+
+	// Kept are results of units, which are taken from Units, the folders that it opened, and not made again; nil where
+	// none are kept. What comes of a night is then a function of them: where and when it was made is no part of that.
+	Kept  *units.Folder
+	Units []string
 }
 
 // Session is one night.
@@ -63,6 +69,9 @@ func New(ctx context.Context, o Options) (*Session, error) {
 		Commit:   cmp.Or(o.Commit, s.commit(ctx)),
 		Host:     cmp.Or(o.Host, points.Host()),
 		Firmware: o.Firmware,
+	}
+	if o.Kept != nil {
+		s.night.Started = s.night.Night + "T00:00:00Z"
 	}
 	if _, err := time.Parse(time.DateOnly, s.night.Night); err != nil {
 		return nil, fault.Usage(fmt.Errorf("--night %.40q: want a day such as 2026-11-24", s.night.Night))

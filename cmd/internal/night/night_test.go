@@ -20,13 +20,19 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// speed makes the test binary be a program: one cell of a matrix in real time, of this goodput with 1 % noise.
+// speed makes the test binary be a program: one cell of a matrix in real time, of this goodput with 1 % noise,
+// or one of this status in virtual time.
 const speed = "GAUNTLET_TEST_SPEED"
 
 func TestMain(m *testing.M) {
 	text, fake := os.LookupEnv(speed)
 	if !fake {
 		os.Exit(m.Run())
+	}
+	if slices.Contains([]string{"PASS", "FAIL", "INVALID"}, text) {
+		_ = json.NewEncoder(os.Stdout).Encode(model.Matrix{Format: 1, Bench: "sim", Started: "2026-11-24T00:00:00Z",
+			Cells: []model.Cell{leave(text)}})
+		return
 	}
 	x, err := strconv.ParseFloat(text, 64)
 	if err != nil {

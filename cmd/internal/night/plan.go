@@ -33,6 +33,7 @@ const (
 //	conform --impl gbn
 type Plan struct {
 	Store    string        // folder of earlier nights, and of this one
+	Site     string        // folder of the pages that the night writes at its end; "" writes none
 	Budget   time.Duration // nothing runs later than that; 0 is no limit
 	Host     string        // "" is this machine's name
 	Firmware string        // of the device
@@ -64,8 +65,10 @@ func ReadPlan(path string) (*Plan, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s:%w", path, err)
 	}
-	if !filepath.IsAbs(p.Store) {
-		p.Store = filepath.Join(filepath.Dir(path), p.Store)
+	for _, folder := range []*string{&p.Store, &p.Site} {
+		if *folder != "" && !filepath.IsAbs(*folder) {
+			*folder = filepath.Join(filepath.Dir(path), *folder)
+		}
 	}
 	if p.Pinned != "" && !filepath.IsAbs(p.Pinned) {
 		p.Pinned, err = filepath.Abs(filepath.Join(filepath.Dir(path), p.Pinned))
@@ -78,6 +81,7 @@ func Parse(r io.Reader) (*Plan, error) {
 	p, minutes := &Plan{Store: "nights", Repeat: 5}, 0
 	form := statement.Form{Name: "night", Version: Version, Verbs: map[string]func(string) error{
 		"store":    statement.Word(&p.Store),
+		"site":     statement.Word(&p.Site),
 		"host":     statement.Word(&p.Host),
 		"firmware": statement.Word(&p.Firmware),
 		"subject":  statement.Word(&p.Subject),

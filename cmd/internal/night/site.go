@@ -1,33 +1,93 @@
 package night
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/build"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/document"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/fault"
 	"github.com/rdma-gauntlet/gauntlet/perf/history"
+	"github.com/rdma-gauntlet/gauntlet/perf/history/store"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 	"github.com/rdma-gauntlet/gauntlet/reports/site"
 )
 
-// Site writes the pages of a store into a folder and returns how many files they are. Tonight is what the newest night
-// tells of itself, if anything is known of it.
-func Site(dir, store string, nights []history.Night, tonight *model.Night) (int, error) {
-	s := site.Site{Version: build.Version(), Store: store, Folder: here(dir), Nights: nights, Tonight: tonight}
+// Site writes the pages of a store into a folder and returns how many files they are, and what of the store could not
+// be read. Tonight is what the newest night tells of itself, if anything is known of it.
+func Site(
+	ctx context.Context,
+	dir, from string,
+	nights []history.Night,
+	tonight *model.Night,
+) (int, []store.Skipped, error) {
+	e, skipped, err := Documents(ctx, from)
+	if err != nil {
+		return 0, skipped, err
+	}
+	s := site.Site{
+		Version:  build.Version(),
+		Store:    from,
+		Folder:   here(dir),
+		Nights:   nights,
+		Tonight:  tonight,
+		Evidence: e,
+	}
+	n, err := write(dir, &s)
+	return n, skipped, err
+}
+
+// page is the name of a page that not every site has.
+var page = regexp.MustCompile(`^(series|change|failure|device)-[0-9a-f]{12}\.html$`)
+
+// write writes all files, and removes pages of before.
+func write(dir string, s *site.Site) (int, error) {
 	pages, err := s.Pages()
 	if err != nil {
 		return 0, err
 	}
+	now := map[string]bool{}
 	files := make([]document.Document, len(pages))
 	for i, p := range pages {
-		files[i] = document.Document(p)
+		files[i], now[p.Name] = document.Document(p), true
 	}
 	if err := document.Folder(dir, files); err != nil {
-		return 0, fmt.Errorf("site: %w", err)
+		return 0, fault.Broken(fmt.Errorf("site: %w", err))
 	}
-	return len(files), nil
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		if page.MatchString(e.Name()) && !now[e.Name()] {
+			err = errors.Join(err, os.Remove(filepath.Join(dir, e.Name())))
+		}
+	}
+	return len(files), fault.Broken(err)
+}
+
+// Site writes the pages that the plan asks for, with the night in them, also when it had no result at all. What they
+// show of runs goes into the store.
+func (s *Session) Site(ctx context.Context) error {
+	if s.options.Site == "" {
+		return nil
+	}
+	nights := s.before.Nights
+	if s.out.File != "" {
+		nights = append(nights[:len(nights):len(nights)], s.night)
+	}
+	e, _, err := Documents(ctx, s.options.Store)
+	if err == nil && s.options.Kept != nil {
+		err = s.repeat(ctx, &e)
+	}
+	if err == nil {
+		err = KeepRuns(s.options.Store, &site.Site{Nights: nights, Evidence: e})
+	}
+	if err == nil {
+		_, _, err = Site(ctx, s.options.Site, s.options.Store, nights, s.out)
+	}
+	return err
 }
 
 // here is a folder as seen from the working directory, from where the paths of runs begin too.

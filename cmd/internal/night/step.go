@@ -55,8 +55,11 @@ func (s *Session) late(ctx context.Context) string {
 // measured makes the points of a step. One in virtual time runs once; in real time it runs several times, in turns with
 // the pinned build.
 func (s *Session) measured(ctx context.Context, step *Step, i int) ([]history.Point, error) {
+	if s.options.Kept != nil {
+		return s.kept(ctx, step, i)
+	}
 	once := func(program string, n int) ([]history.Point, error) {
-		folder := filepath.Join(s.options.Folder, fmt.Sprintf("%02d-%s", i+1, step.Args[0]))
+		folder := filepath.Join(s.options.Folder, step.folder(i))
 		if n > 0 {
 			folder = filepath.Join(folder, fmt.Sprintf("again-%d", n))
 		}

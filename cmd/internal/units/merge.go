@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 )
 
@@ -41,6 +42,34 @@ func Merge(dirs []string) (*Whole, error) {
 		m.missing(b.Units)
 	}
 	return &Whole{b, len(m.twice)}, m.errs.join()
+}
+
+// Nested looks in the same way at the batches in folders below those of a batch, such as the commands of a night. Each
+// is in all of them.
+func Nested(dirs []string) error {
+	var errs troubles
+	seen := map[string]bool{}
+	for _, dir := range dirs {
+		files, err := filepath.Glob(filepath.Join(dir, "*", batchFile))
+		if err != nil {
+			return err
+		}
+		for _, f := range files {
+			name := filepath.Base(filepath.Dir(f))
+			if seen[name] {
+				continue
+			}
+			seen[name] = true
+			below := make([]string, len(dirs))
+			for i, d := range dirs {
+				below[i] = filepath.Join(d, name)
+			}
+			if _, err := Merge(below); err != nil {
+				errs.add(err)
+			}
+		}
+	}
+	return errs.join()
 }
 
 // oneBatch reads of which batch the folders are: the same, and of this program.

@@ -1,0 +1,161 @@
+package night
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/units"
+	"github.com/rdma-gauntlet/gauntlet/perf/history/store"
+	"github.com/rdma-gauntlet/gauntlet/reports/model"
+	"github.com/rdma-gauntlet/gauntlet/reports/model/modeltest"
+)
+
+// leave writes the run folder of a cell whose status is that of the environment, where --out says.
+func leave(status string) model.Cell {
+	out := os.Args[slices.Index(os.Args, "--out")+1]
+	r := modeltest.Result()
+	r.Folder, r.SpecHash = filepath.Join(out, "gbn", "clean"), "aa"
+	text, err := json.Marshal(r)
+	if err == nil {
+		err = os.MkdirAll(r.Folder, 0o755)
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(r.Folder, "result.json"), text, 0o644)
+	}
+	if err != nil {
+		panic(err)
+	}
+	if slices.Contains(os.Args, "--units") {
+		r.Folder = "" // results of runs that are kept have none
+	}
+	c := model.Cell{Impl: "gbn", Link: "clean", Status: status, SpecHash: r.SpecHash, Folder: r.Folder}
+	if status == "FAIL" {
+		c.Broken = []string{"RC-NAK-002"}
+	}
+	return c
+}
+
+// nightly goes through a night of a plan that asks for pages, and returns them by the beginning of their names. With
+// units its results are kept.
+func nightly(t *testing.T, dir, day, status string, dirs ...string) (*model.Night, map[string]string) {
+	t.Helper()
+	t.Setenv(speed, status)
+	plan := filepath.Join(dir, "n.plan")
+	must(t, os.WriteFile(plan, []byte("night 1\nhost h\nsite public\nmatrix --bench sim\n"), 0o644))
+	p, err := ReadPlan(plan)
+	must(t, err)
+	o := Options{Plan: p, Path: plan, Folder: filepath.Join(dir, "out", day), Night: day,
+		Commit: strings.Repeat(day[9:], 40), Units: dirs}
+	if len(dirs) > 0 {
+		o.Kept, err = units.OpenFolder(dirs...)
+		must(t, err)
+	}
+	s, err := New(t.Context(), o)
+	must(t, err)
+	must(t, s.Open())
+	n, err := s.Run(t.Context(), func(float64, string) {})
+	must(t, err)
+	must(t, s.Site(t.Context()))
+	files, err := os.ReadDir(filepath.Join(dir, "public"))
+	must(t, err)
+	pages := map[string]string{}
+	for _, f := range files {
+		text, err := os.ReadFile(filepath.Join(dir, "public", f.Name()))
+		must(t, err)
+		kind, _, _ := strings.Cut(strings.TrimSuffix(f.Name(), ".html"), "-")
+		pages[kind] += string(text)
+	}
+	return n, pages
+}
+
+// A night writes the pages with itself in them: a failure with its ladder, which stay when the folders of the runs are
+// gone, and also when the night was INVALID, or had no result at all.
+func TestSiteOfANight(t *testing.T) {
+	dir := t.TempDir()
+	says := func(page string, words ...string) {
+		t.Helper()
+		for _, w := range words {
+			if !strings.Contains(page, w) {
+				t.Errorf("no %q in %.3000s", w, page)
+			}
+		}
+	}
+	if n, pages := nightly(t, dir, "2026-11-21", "PASS"); n.Status != "PASS" || pages["failure"] != "" {
+		t.Errorf("%+v", n)
+	}
+	n, pages := nightly(t, dir, "2026-11-22", "FAIL")
+	if n.Status != "FAIL" {
+		t.Errorf("%+v", n)
+	}
+	says(pages["index"], "<strong>new</strong>", `href="./failure-`)
+	says(
+		pages["failure"],
+		"A gap is NAKed once",
+		"A paraphrase of RC-NAK-002",
+		`<pre class="ladder"`,
+		"gauntlet run --impl gbn",
+		"gauntlet explain RC-NAK-002",
+	)
+	says(pages["change"], "side by side", "connection 0, requests of A")
+	kept, _, err := store.Documents(filepath.Join(dir, "nights"), "run")
+	if must(t, err); len(kept) != 2 {
+		t.Errorf("%d runs are kept, want those before and behind the failure", len(kept))
+	}
+	must(t, os.RemoveAll(filepath.Join(dir, "out")))
+	n, pages = nightly(t, dir, "2026-11-23", "INVALID")
+	if len(n.Changes.Gaps) == 0 {
+		t.Errorf("%+v", n.Changes)
+	}
+	says(pages["index"], "h: INVALID", "Nothing changed.")
+	says(pages["failure"], `<pre class="ladder"`)
+	n, pages = nightly(t, dir, "2026-11-24", "none")
+	if n.Status != model.Incomplete || n.File != "" {
+		t.Errorf("%+v", n)
+	}
+	says(pages["index"], "INCOMPLETE", "the night 2026-11-24 has no result", "no result: ", "no link")
+	if _, pages = nightly(t, t.TempDir(), "2026-11-24", "none"); pages["index"] == "" {
+		t.Error("a night without a result, of an empty store, has no pages")
+	}
+}
+
+// Pages of before that are no longer of the site go, and what is not a page stays.
+func TestSiteRemovesOldPages(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"series-0123456789ab.html", "mine.html", "CNAME"} {
+		must(t, os.WriteFile(filepath.Join(dir, name), nil, 0o644))
+	}
+	_, _, err := Site(t.Context(), dir, filepath.Join(dir, "none"), nil, nil)
+	must(t, err)
+	for name, want := range map[string]bool{"series-0123456789ab.html": false, "mine.html": true, "CNAME": true,
+		"index.html": true} {
+		if _, err := os.Stat(filepath.Join(dir, name)); (err == nil) != want {
+			t.Errorf("%s: there %v, want %v", name, err == nil, want)
+		}
+	}
+}
+
+// A failure of a night whose results were kept is played again for its page, on the night on which it began.
+func TestSiteOfKeptResults(t *testing.T) {
+	dir := t.TempDir()
+	kept := func() int {
+		texts, _, err := store.Documents(filepath.Join(dir, "nights"), "run")
+		must(t, err)
+		return len(texts)
+	}
+	for i, night := range []struct {
+		day, status string
+		kept        int
+	}{{"2026-11-21", "PASS", 0}, {"2026-11-22", "FAIL", 1}, {"2026-11-23", "FAIL", 1}} {
+		_, pages := nightly(t, dir, night.day, night.status, filepath.Join(dir, night.day))
+		if n := kept(); n != night.kept {
+			t.Errorf("%s: %d runs are kept, want %d", night.day, n, night.kept)
+		}
+		if strings.Contains(pages["failure"], `<pre class="ladder"`) != (i > 0) {
+			t.Errorf("%s: %.2000s", night.day, pages["failure"])
+		}
+	}
+}

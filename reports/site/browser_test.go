@@ -1,0 +1,245 @@
+package site
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rdma-gauntlet/gauntlet/perf/datasheet"
+	"github.com/rdma-gauntlet/gauntlet/reports/html/htmltest"
+	"github.com/rdma-gauntlet/gauntlet/reports/model"
+	"github.com/rdma-gauntlet/gauntlet/reports/model/modeltest"
+	"github.com/rdma-gauntlet/gauntlet/reports/passport"
+)
+
+// full is a store of series over days with everything that a site can show: runs behind changes and failures, a
+// bisection, passports of two versions of firmware, and nights that name theirs.
+func full(series, days int) *Site {
+	nights := year(series, days)
+	for i := range nights {
+		nights[i].Firmware = []string{"16.35.2000", "16.36.1000"}[i*2/len(nights)]
+	}
+	s := &Site{Version: "0.1.0", Store: "nights", Nights: nights}
+	last, before := nights[len(nights)-1], nights[len(nights)-2]
+	s.Open = func(run string) *model.KeptRun {
+		r := modeltest.Result()
+		r.SpecHash, r.Spec = "aa", strings.Repeat(
+			"qp A start=0 mtu=1024 timeout=14 rto=60ms retry=7 rnr=7 min-rnr=12 qd=128 cqmod=0\n",
+			3,
+		)
+		rows := []datasheet.Row{
+			{Name: "recovery", Value: "go-back-N, told by NAKs", Seen: 12},
+			{Name: "NAK latency", Value: "about 8 µs", Seen: 12},
+		}
+		if run == "runs/"+last.Night {
+			r.Packets, rows[0].Value = r.Packets+9, "go-back-N, by timeouts alone"
+		}
+		return &model.KeptRun{Result: r, Sheets: []*datasheet.Sheet{{Device: "gbn", Rows: rows}}}
+	}
+	s.Bisections = []model.Bisection{
+		{
+			Format:  1,
+			Good:    before.Commit,
+			Bad:     last.Commit,
+			First:   last.Commit,
+			Last:    last.Commit,
+			Title:   "gbn: send less",
+			Commits: 92,
+			Runs:    8,
+			Steps: []model.BisectionStep{
+				{Commit: before.Commit, Value: "9.0e7"},
+				{Commit: last.Commit, Trouble: "exit status 2"},
+			},
+		},
+	}
+	older, newer := modeltest.Passport(), modeltest.Passport()
+	newer.Subject.Firmware, newer.Made = "16.36.1000", "2026-12-24T10:00:00Z"
+	newer.Rules = slices.Clone(newer.Rules)
+	newer.Rules[0].Status = "FAIL"
+	s.Passports = []*passport.Passport{newer, older}
+	return s
+}
+
+// examine is what a script finds wrong in a page: what is too wide, and what a screen reader would stumble over.
+const examine = `(() => {
+  const bad = [], all = (s) => [...document.querySelectorAll(s)];
+  if (document.documentElement.scrollWidth > innerWidth) {
+    bad.push("wider than the window by " + (document.documentElement.scrollWidth - innerWidth) + ": " +
+      all("main *").filter(e => !e.parentElement.closest(".scroll, pre, svg"))
+        .filter(e => e.getBoundingClientRect().right > innerWidth + 1)
+        .slice(0, 3).map(e => e.tagName + "." + (e.className.baseVal ?? e.className)).join(", "));
+  }
+  if (!document.documentElement.lang) bad.push("no language");
+  if (!document.title) bad.push("no title");
+  if (all("main").length !== 1) bad.push("not one main");
+  let level = 0;
+  for (const h of all("h1, h2, h3, h4")) {
+    const n = +h.tagName[1];
+    if (n > level + 1) bad.push("heading " + h.textContent + " skips a level");
+    if (!h.textContent.trim()) bad.push("an empty heading");
+    level = n;
+  }
+  if (all("h1").length !== 1) bad.push("not one h1");
+  for (const e of all("svg")) {
+    const named = e.getAttribute("aria-label") || e.getAttribute("aria-labelledby");
+    const shown = e.getAttribute("aria-hidden") !== "true";
+    if (shown && !(named && e.getAttribute("role") === "img")) bad.push("a drawing without a name");
+    for (const id of (e.getAttribute("aria-labelledby") || "").split(" ")) {
+      if (id && !document.getElementById(id)) bad.push("nothing is called " + id);
+    }
+  }
+  const ids = all("[id]").map(e => e.id);
+  if (new Set(ids).size !== ids.length) bad.push("two elements of one name");
+  for (const e of all("th")) if (!e.scope) bad.push("a table header without scope: " + e.textContent);
+  for (const e of all("table")) if (!e.querySelector("th")) bad.push("a table without headers");
+  for (const e of all("a")) if (!e.closest("svg") && !e.textContent.trim()) bad.push("a link without text: " + e.href);
+  for (const e of all(".scroll, pre")) {
+    if (e.scrollWidth > e.clientWidth && e.tabIndex < 0) bad.push("keys do not scroll " + e.className);
+  }
+  return [...new Set(bad)];
+})()`
+
+// faint is text whose contrast with what is behind it is under 4.5 to 1 (WCAG 2.1, 1.4.3).
+const faint = `(() => {
+  const rgb = (s) => { const m = s.match(/[\d.]+/g).map(Number); return [m[0], m[1], m[2], m.length > 3 ? m[3] : 1]; };
+  const linear = (v) => v / 255 <= 0.04045 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4;
+  const light = (c) => { const [r, g, b] = c.map(linear);
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+  const behind = (e) => {
+    for (; e; e = e.parentElement) { const c = rgb(getComputedStyle(e).backgroundColor); if (c[3] > 0.99) return c; }
+    return [255, 255, 255, 1]; };
+  const bad = new Set();
+  for (const e of document.querySelectorAll("main *, header *, footer *")) {
+    if (e.closest("svg") || ![...e.childNodes].some(n => n.nodeType === 3 && n.data.trim())) continue;
+    const a = light(rgb(getComputedStyle(e).color).slice(0, 3)), b = light(behind(e).slice(0, 3));
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (ratio < 4.5) bad.add(e.tagName + "." + e.className + " " + ratio.toFixed(2));
+  }
+  return [...bad].slice(0, 5);
+})()`
+
+// painted is when something was to be seen, in milliseconds from the beginning.
+const painted = `new Promise(done => { const look = () => {
+  const e = performance.getEntriesByName("first-contentful-paint")[0];
+  if (e) done(e.startTime); else setTimeout(look, 10); }; look(); })`
+
+// chosen are pages of every kind, the first of each.
+func chosen(pages []Page) (list []Page) {
+	seen := map[string]bool{}
+	for _, p := range pages {
+		if kind, _, _ := strings.Cut(p.Name, "-"); !seen[kind] && strings.HasSuffix(p.Name, ".html") {
+			seen[kind] = true
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// views are a desk by day and a phone at night; what is too wide does not depend on colours, nor what is faint on the
+// width. With the build tag sweep the other two are looked at as well.
+func views() []htmltest.View {
+	list := []htmltest.View{{Width: 1280, Height: 900}, {Width: 400, Height: 800, Dark: true}}
+	if everything {
+		list = append(list, htmltest.View{Width: 1280, Height: 900, Dark: true}, htmltest.View{Width: 400, Height: 800})
+	}
+	return list
+}
+
+// A year of 500 series in a browser: every kind of page, on a desk and on a phone, light and dark. With
+// GAUNTLET_SCREENSHOTS the pictures go into that folder.
+func TestBrowser(t *testing.T) {
+	b := htmltest.Start(t)
+	pages, err := full(500, 365).Pages()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	list := chosen(pages)
+	if len(list) != 6 {
+		t.Errorf("%d kinds of pages, want 6", len(list))
+	}
+	for _, p := range list {
+		path := filepath.Join(dir, p.Name)
+		if n := save(t, path, p); n > 1e6 {
+			t.Errorf("%s has %d bytes", p.Name, n)
+		}
+		for _, v := range views() {
+			t.Run(fmt.Sprintf("%.6s/%d/%v", p.Name, v.Width, v.Dark), func(t *testing.T) { look(t, b, path, v) })
+		}
+	}
+}
+
+// save writes a page, and returns its size.
+func save(t *testing.T, path string, p Page) int64 {
+	t.Helper()
+	f, err := os.Create(path)
+	if err == nil {
+		err = p.Write(f)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Size()
+}
+
+// look opens a page, and says what is wrong with it. The time is that of the processor, which others on the machine do
+// not change much.
+func look(t *testing.T, b *htmltest.Browser, path string, v htmltest.View) {
+	p := b.Open("file://"+path, v)
+	defer p.Close()
+	var wall float64
+	p.Eval(painted, &wall)
+	if m := p.Metrics(); m["TaskDuration"] > 1 {
+		t.Errorf("%.2f s of a processor until the page was there", m["TaskDuration"])
+	} else {
+		t.Logf("first paint after %.0f ms, %.2f s of a processor, %.0f nodes", wall, m["TaskDuration"], m["Nodes"])
+	}
+	var wrong, weak []string
+	p.Eval(examine, &wrong)
+	p.Eval(faint, &weak)
+	if len(wrong)+len(weak)+len(p.Console) > 0 {
+		t.Errorf("wrong: %q, faint: %q, console: %q", wrong, weak, p.Console)
+	}
+	if shots := os.Getenv("GAUNTLET_SCREENSHOTS"); shots != "" {
+		name := fmt.Sprintf("%.6s-%d-%v.png", filepath.Base(path), v.Width, v.Dark)
+		if err := os.WriteFile(filepath.Join(shots, name), p.Screenshot(v.Width, 2400), 0o644); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A page with a fault of each kind is not found to be well.
+func TestBrowserFindsFaults(t *testing.T) {
+	b := htmltest.Start(t)
+	path := filepath.Join(t.TempDir(), "bad.html")
+	bad := `<html><body><main><h1>a</h1><h3 id=x></h3><div id=x style="width:2000px">wide</div><svg></svg>
+<table><tr><th>h</table><table><tr><td>d</table><a href="y"></a><p style="color:#999;background:#fff">faint</p>
+<div class="scroll" style="width:9px;overflow:auto"><p style="width:99px">.</p></div>
+<script>missing()</script></main></body></html>`
+	if err := os.WriteFile(path, []byte(bad), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	p := b.Open("file://"+path, htmltest.View{Width: 400, Height: 800})
+	var wrong, weak []string
+	p.Eval(examine, &wrong)
+	p.Eval(faint, &weak)
+	said := strings.Join(wrong, "\n")
+	for _, want := range []string{"wider than the window", "no language", "no title", "skips a level", "an empty heading",
+		"a drawing without",
+		"two elements of", "without scope", "without headers", "a link without", "keys do not"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("nothing says %q in %s", want, said)
+		}
+	}
+	if len(weak) != 1 || !strings.Contains(strings.Join(p.Console, ""), "missing is not defined") {
+		t.Errorf("faint: %q, console: %q", weak, p.Console)
+	}
+}

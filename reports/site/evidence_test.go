@@ -1,0 +1,89 @@
+package site
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/rdma-gauntlet/gauntlet/perf/history"
+)
+
+// The page of a failure has rule, requirement, ladder and command, that of a change its runs beside each other and the
+// log of a search; where the runs are gone both say so, and how to make them again.
+func TestEvidence(t *testing.T) {
+	s := full(40, 40)
+	files := written(t, s)
+	find := func(kind, text string) string {
+		for name, page := range files {
+			if strings.HasPrefix(name, kind) && strings.Contains(page, text) {
+				return page
+			}
+		}
+		t.Errorf("no page %s has %q", kind, text)
+		return ""
+	}
+	failure := find("failure-", "the night before: PASS")
+	for _, want := range []string{"FAIL GBN-NAK-001", "A paraphrase of RC-NAK-002", "<mark>", "&lt;== RC-NAK-002",
+		"gauntlet explain RC-NAK-002",
+		"gauntlet run --impl gbn", `href="./change-`, "qp A start=0"} {
+		if !strings.Contains(failure, want) {
+			t.Errorf("the page of a failure lacks %q", want)
+		}
+	}
+	change := find("change-", "new failure")
+	for _, want := range []string{`class="aligned"`, "go-back-N, by timeouts alone",
+		"gbn: send less", "1 property is the same",
+		`href="./failure-`} {
+		if !strings.Contains(change, want) {
+			t.Errorf("the page of a change lacks %q", want)
+		}
+	}
+	find("device-", "over the nights")
+	if page := find("device-", "NOT QUALIFIED"); strings.Index(page, "16.35.2000") > strings.Index(page, "16.36.1000") {
+		t.Error("the newer firmware is on the left")
+	}
+	used := s.Uses()
+	if len(used) != 2 {
+		t.Fatalf("%d runs are used: %+v", len(used), used)
+	}
+	s.Open = nil
+	for name, page := range written(t, s) {
+		if strings.HasPrefix(name, "failure-") &&
+			(!strings.Contains(page, "no longer kept") || !strings.Contains(page, "--impl impl00")) {
+			t.Errorf("%s: a run that is gone, and how it is repeated", name)
+		}
+		if strings.HasPrefix(name, "change-") && !strings.Contains(page, "No two runs") {
+			t.Errorf("%s: runs that are gone", name)
+		}
+	}
+	for _, k := range used {
+		s.Kept = append(s.Kept, *k)
+	}
+	for name, page := range written(t, s) {
+		if strings.Contains(page, "by timeouts alone") != strings.Contains(files[name], "by timeouts alone") {
+			t.Errorf("%s: other than when the folder was there", name)
+		}
+	}
+}
+
+// A folder that a later night wrote again is no evidence for an earlier one, nor is one of another Spec.
+func TestEvidenceOfAnotherRun(t *testing.T) {
+	s := full(40, 40)
+	for i := range s.Nights {
+		for k := range s.Nights[i].Points {
+			s.Nights[i].Points[k].Run = "the same"
+		}
+	}
+	r := newRuns(s)
+	last, first := &s.Nights[len(s.Nights)-1], &s.Nights[0]
+	if r.of(&history.Entry{Header: &first.Header, Point: &first.Points[0]}) != nil {
+		t.Error("the first night shows the run of the last")
+	}
+	p := last.Points[0]
+	if r.of(&history.Entry{Header: &last.Header, Point: &p}) == nil {
+		t.Error("the last night does not show its run")
+	}
+	p.Spec = "bb"
+	if r.of(&history.Entry{Header: &last.Header, Point: &p}) != nil {
+		t.Error("a run of another Spec is shown")
+	}
+}

@@ -1,0 +1,196 @@
+package site
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/quote"
+	"github.com/rdma-gauntlet/gauntlet/perf/change"
+	"github.com/rdma-gauntlet/gauntlet/perf/history"
+	"github.com/rdma-gauntlet/gauntlet/reports/html"
+	"github.com/rdma-gauntlet/gauntlet/reports/model"
+)
+
+// Bounds of the failures that have a page, and of what each shows.
+const (
+	maxFailures = 200 // the newest
+	maxBroken   = 12  // rules
+)
+
+// failing is a verdict that is a failure, on the night on which it began.
+type failing struct {
+	page  string
+	track *history.Track
+	at    *history.Entry
+	was   string // the verdict before; "" when there was none
+	cause *cause // nil when nothing was there to be compared with
+}
+
+// failures notes those that began in the nights of the store, and those of tonight that were there from the first.
+func (p *past) failures() {
+	for i := range p.causes {
+		c := &p.causes[i]
+		for k := range c.Changes {
+			x := &c.Changes[k]
+			if t := p.find(x); t != nil && x.Kind == change.NewFailure {
+				p.fail(t, entry(t, &x.Now), x.Before.Word, c)
+			}
+		}
+	}
+	for i := range p.shown() {
+		t := &p.tracks[i]
+		if e := t.Last(); e.Night == p.tonight.Night && strings.HasPrefix(e.Word, rule.Fail.String()) {
+			p.fail(t, e, "", nil)
+		}
+	}
+}
+
+// fail gives a failure a page, unless its series has one.
+func (p *past) fail(t *history.Track, e *history.Entry, was string, c *cause) {
+	series := seriesPage(&t.Series, t.Host)
+	if e == nil || len(p.failed) == maxFailures || c == nil && p.failed[series] != nil {
+		return
+	}
+	f := &failing{page: "failure-" + digest(series, e.Night) + ".html", track: t, at: e, was: was, cause: c}
+	if slices.ContainsFunc(p.list, func(o *failing) bool { return o.page == f.page }) {
+		return
+	}
+	if p.failed[series] == nil {
+		p.failed[series] = f
+	}
+	p.list = append(p.list, f)
+}
+
+// entry is that of a side of a change; of a level that several nights have, its last.
+func entry(t *history.Track, s *change.Side) (found *history.Entry) {
+	for i := range t.Entries {
+		e := &t.Entries[i]
+		switch {
+		case e.Gap():
+		case s.Night != "" && e.Night == s.Night && e.Run == s.Run && e.Commit == s.Commit:
+			return e
+		case s.Night == "" && e.Commit == s.Commit:
+			found = e
+		}
+	}
+	return found
+}
+
+// failurePage is the page of a failure.
+type failurePage struct {
+	head
+	Series, SeriesPage, CausePage string
+	Word, Was                     string
+	At                            *history.Header
+	Bench, Run                    string
+	Kept                          *model.Result // nil when the run is gone
+	Rules                         []brokenRule
+	More                          int // rules that are left out
+	Command                       []string
+}
+
+// brokenRule is a rule with its first finding.
+type brokenRule struct {
+	*rule.Verdict
+	First  *rule.Finding
+	Ladder []html.Rung
+	Names  string // the rule, of a run that is gone
+}
+
+func newFailurePage(p *past, f *failing) *failurePage {
+	t := f.track
+	v := &failurePage{
+		head:       p.head("Failure of " + f.at.Night),
+		Series:     named(t.Name, t.Host),
+		SeriesPage: seriesPage(&t.Series, t.Host),
+		Word:       f.at.Word,
+		Was:        f.was,
+		At:         f.at.Header,
+		Bench:      t.Bench,
+		Run:        p.site.link(f.at.Run),
+	}
+	if f.cause != nil {
+		v.CausePage = f.cause.Page
+	}
+	kept := p.runs.of(f.at)
+	if kept != nil {
+		v.Kept = kept.Result
+		v.broken(kept.Result)
+	} else {
+		for _, id := range strings.Fields(f.at.Word)[1:] {
+			v.Rules = append(v.Rules, brokenRule{Names: id})
+		}
+	}
+	if v.More = max(0, len(v.Rules)-maxBroken); v.More > 0 {
+		v.Rules = v.Rules[:maxBroken]
+	}
+	v.Command = repeat(t, kept)
+	for i := range v.Rules {
+		r := &v.Rules[i]
+		if id := r.Names; r.Verdict != nil || id != "" {
+			if r.Verdict != nil {
+				id = r.Rule
+			}
+			v.Command = append(v.Command, quote.Shell("gauntlet", "explain", id))
+		}
+	}
+	return v
+}
+
+// broken takes in what a result says is broken, required rules first.
+func (v *failurePage) broken(r *model.Result) {
+	for i := range r.Verdicts {
+		x := &r.Verdicts[i]
+		if x.Status != rule.Fail && x.Status != rule.XPass {
+			continue
+		}
+		b := brokenRule{Verdict: x}
+		if len(x.Findings) > 0 {
+			b.First = &x.Findings[0]
+		}
+		for _, l := range r.Ladders {
+			if l.Rule == x.Rule && l.Finding == 0 {
+				b.Ladder = html.Rungs(l.Text)
+			}
+		}
+		v.Rules = append(v.Rules, b)
+	}
+	slices.SortStableFunc(v.Rules, func(a, b brokenRule) int {
+		required := func(r bool) int {
+			if r {
+				return 0
+			}
+			return 1
+		}
+		return cmp.Compare(required(a.Required), required(b.Required))
+	})
+}
+
+// repeat is the command that makes a run again: that of the run, or what the name of the series tells of it.
+func repeat(t *history.Track, kept *model.KeptRun) []string {
+	if kept != nil && kept.Result.Command != "" {
+		return []string{kept.Result.Command}
+	}
+	words := strings.SplitN(t.Name, " ", 4)
+	switch {
+	case words[0] == "matrix" && len(words) == 4:
+		return []string{quote.Shell("gauntlet", "matrix", "--bench", t.Bench, "--impl", words[1], "--links", words[2])}
+	case words[0] == "conform" && len(words) == 4:
+		return []string{
+			quote.Shell(
+				"gauntlet",
+				"conform",
+				"--bench",
+				t.Bench,
+				"--impl",
+				words[1],
+				"--focus",
+				fmt.Sprintf(" %s$", words[2]),
+			),
+		}
+	}
+	return nil
+}
