@@ -115,7 +115,7 @@ func (r *runner) step(s *step) error {
 		"RUNNER_TEMP="+temp,
 		"GITHUB_WORKSPACE="+r.dir,
 		"GITHUB_ACTION_PATH="+path,
-		"HOME="+filepath.Join(r.dir, ".home"),
+		"HOME="+filepath.Join(temp, "home"),
 		"GOCACHE="+caches[0],
 		"GOMODCACHE="+caches[1],
 	)
