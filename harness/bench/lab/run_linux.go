@@ -16,8 +16,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 )
 
-// standard lists the modules of every guest: those that its port and the netns bench need, the last two for the injector where
-// the kernel has no TCX.
+// standard lists the modules of every guest: those that its port and the netns bench need, the last two for the
+// injector where the kernel has no TCX.
 var standard = []string{"virtio_pci", "virtio_console", "veth", "bridge", "sch_netem", "sch_ingress", "cls_bpf"}
 
 // errNoBoot says that a guest never reached its first process.
