@@ -52,6 +52,10 @@ func (c *Context) Failf(who Blame, format string, args ...any) {
 // what was expected and what was seen; what packet it is, and that the PSNs wrap between those that the text names, is
 // added here.
 func (c *Context) FailAt(at vtime.Time, record uint64, who Blame, text string) {
+	if !proves(c, at, who) {
+		c.Doubt(unsure)
+		return
+	}
 	c.met++
 	c.total++
 	c.said++

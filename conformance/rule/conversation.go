@@ -73,6 +73,8 @@ type Conversation struct {
 	classes  uint8         // opcode classes, a bit each, that the ends have spoken
 	ofDevice bool          // it is no half-conversation but all that a device does, at the side of Req
 	behind   bool          // taps show packets when the line is done with them
+	heard    bool          // an answer was seen
+	told     vtime.Time    // when an answer has told what the responder expects, see shows; Never before that
 }
 
 // Relation is where a request stands in the PSN space at the point where it was seen.
@@ -184,6 +186,7 @@ func (c *Conversation) reset(index int, req trace.Side, conn *trace.Conn, ports 
 	for i := range c.last {
 		c.last[i] = vtime.Never
 	}
+	c.told = vtime.Never
 	c.MTU = me.QP.MTU // of a foreign capture that of its full packets, 0 when there were none
 	if !c.Known {
 		c.requester.pos.unsure, c.responder.pos.unsure = true, true
@@ -242,6 +245,7 @@ const smallestMTU = 256
 // observe fills in what is known of s from the state before it.
 func (c *Conversation) observe(s *Sight) {
 	s.clear()
+	c.heard = c.heard || s.Pkt.Opcode.IsResponse()
 	if s.Pkt.Opcode.NumberedApart() {
 		c.observeRead(s)
 		return
@@ -257,6 +261,8 @@ func (c *Conversation) observe(s *Sight) {
 		c.observeRequest(s)
 	case trace.ResponderIn:
 		c.observeArrival(s)
+	default:
+		c.shows(s)
 	}
 }
 

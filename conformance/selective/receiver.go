@@ -32,7 +32,8 @@ type Answer[Why any] struct {
 	At    vtime.Time
 	Index uint64
 
-	Homeless bool // it had no receive when it passed the tap
+	Homeless  bool // it had no receive when it passed the tap
+	Duplicate bool // it came before the expected one
 }
 
 // Named returns the PSN of what arrived.
@@ -72,12 +73,14 @@ const mostWanted = 1 << 16
 
 // OfRequests returns the receiver of requests, and OfData that of READ responses.
 func OfRequests[Why any](c *rule.Context, draws func(s *rule.Sight) (Kind, Why)) *Receiver[Why] {
-	return &Receiver[Why]{Draws: draws, c: c, blame: rule.Responder, in: trace.ResponderIn, last: vtime.Never}
+	return &Receiver[Why]{Draws: draws, c: c, Blind: !c.Known, blame: rule.Responder, in: trace.ResponderIn,
+		last: vtime.Never}
 }
 
 // OfData is OfRequests for READ responses.
 func OfData[Why any](c *rule.Context, draws func(s *rule.Sight) (Kind, Why)) *Receiver[Why] {
-	return &Receiver[Why]{Draws: draws, c: c, blame: rule.Requester, in: trace.RequesterIn, last: vtime.Never}
+	return &Receiver[Why]{Draws: draws, c: c, Blind: !c.Known, blame: rule.Requester, in: trace.RequesterIn,
+		last: vtime.Never}
 }
 
 // Check is the check that compares answers.
@@ -126,8 +129,8 @@ func (r *Receiver[_]) Forget() { r.Blind, r.open, r.Want = true, false, r.Want[:
 func (r *Receiver[Why]) arrive(s *rule.Sight) {
 	if !r.begun {
 		r.begun, r.newest = true, s.Pkt.PSN
-		// the first response that arrives need not be the first
-		r.Blind = r.in == trace.RequesterIn && !r.c.Offers(rule.TapResponder)
+		// The first response that arrives need not be the first.
+		r.Blind = r.Blind || r.in == trace.RequesterIn && !r.c.Offers(rule.TapResponder)
 	}
 	r.newest = psn.Max(r.newest, s.Pkt.PSN)
 	together := s.Together(r.last) // packets of one instant have no order that a tap can tell
@@ -139,7 +142,7 @@ func (r *Receiver[Why]) arrive(s *rule.Sight) {
 	case !r.Blind:
 		pkt := roce.Packet{BTH: s.Pkt.BTH, SO: s.Pkt.SO}
 		r.Want = append(r.Want, Answer[Why]{Kind: kind, Why: why, Pkt: pkt, At: s.At, Index: s.Index,
-			Homeless: r.c.Homeless(s.Pkt)})
+			Homeless: r.c.Homeless(s.Pkt), Duplicate: s.Relation == rule.Duplicate})
 		r.open, r.Blind = true, kind == Refusal
 	}
 }
@@ -170,17 +173,30 @@ func (r *Receiver[Why]) housed(w *Answer[Why]) bool { return w.Homeless && !r.c.
 func (r *Receiver[Why]) selective(s *rule.Sight) bool {
 	for i := range r.Want {
 		if w := r.Want[i]; w.Named() == s.Pkt.SACK.PSN && w.Kind != MayACK {
-			for k := range i {
-				if r.missing(&r.Want[k]); r.Want[k].Kind == MayACK {
-					r.more.add(r.Want[k].Next.Prev(), 1)
-				}
-			}
-			r.strike(i)
+			r.passOver(i, s)
 			r.match(&w, s)
 			return true
 		}
 	}
 	return r.Blind
+}
+
+// passOver takes out the first i+1 arrivals, of which the last is answered by name. The ACK of a duplicate, which says
+// no more than that answer, may wait for the line, and leave with a later one.
+func (r *Receiver[_]) passOver(i int, s *rule.Sight) {
+	kept := r.Want[:0]
+	for k := range r.Want[:i] {
+		w := &r.Want[k]
+		switch {
+		case w.Duplicate && w.Kind == ACK && w.Next == s.Pkt.PSN && !r.c.Late(r.blame, w.At, 0, s.At):
+			kept = append(kept, *w)
+			continue
+		case w.Kind == MayACK:
+			r.more.add(w.Next.Prev(), 1)
+		}
+		r.missing(w)
+	}
+	r.Want = append(kept, r.Want[i+1:]...)
 }
 
 // match compares an answer with what it seems to answer, or nothing.
