@@ -11,8 +11,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// KeepsEarly is the feature of transports whose responders keep requests that come before their turn, and execute them
-// when what was missing has come. Those of a transport that does not declare it discard them (IBTA 9.7.5.2).
+// KeepsEarly is the feature of transports whose responders keep requests that come before their turn, and execute
+// them when what was missing has come. Those of a transport that does not declare it discard them (IBTA 9.7.5.2).
 const KeepsEarly = "sr"
 
 // KeepsNewest is the feature of those whose responders keep such a request only when it is newer than all that they
@@ -20,8 +20,8 @@ const KeepsEarly = "sr"
 const KeepsNewest = "sr-newest"
 
 // PlacesEarly is the feature of those whose responders write such a request to memory when it comes, and not in its
-// turn: the retransmission of an older WRITE may then land on a younger one's bytes, and applications that write to the
-// same bytes twice have to wait in between (IRN 5.3.4).
+// turn: the retransmission of an older WRITE may then land on a younger one's bytes, and applications that write to
+// the same bytes twice have to wait in between (IRN 5.3.4).
 const PlacesEarly = "direct"
 
 // reachParams are the parameters by which such transports bound what they keep, PSNs from the expected one on: the
@@ -34,7 +34,8 @@ const directReach = 500
 // keepLimit bounds the PSNs that are followed behind a gap.
 const keepLimit = 1 << 22
 
-// keepBehind is how many PSNs behind the expected one are remembered at least, for an RNR NAK that refuses one of them.
+// keepBehind is how many PSNs behind the expected one are remembered at least, for an RNR NAK that refuses one of
+// them.
 const keepBehind = 64
 
 // keep is what a responder holds beyond the expected PSN, as a ring that grows with the widest gap.
@@ -91,14 +92,20 @@ func keepReach(c *Conversation, features []string) int {
 // Keeps reports whether the responder keeps what comes before its turn.
 func (c *Conversation) Keeps() bool { return c.responder.keep.reach > 0 }
 
-// Homeless reports a request that names its receive, of which a responder that places early has not so many: a SEND, or
-// a WRITE with immediate. In its turn it draws an RNR NAK; ahead of it, it is dropped (IRN 5.3). It is false when
+// Homeless reports a request that names its receive, of which a responder that places early has not so many: a SEND,
+// or a WRITE with immediate. In its turn it draws an RNR NAK; ahead of it, it is dropped (IRN 5.3). It is false when
 // receives are not reported.
 func (c *Conversation) Homeless(p *roce.Packet) bool {
 	if !c.responder.tells || !c.namesReceive(p.Opcode) {
 		return false
 	}
 	return psn.PSN(c.responder.receives & psn.Mask).LessEq(psn.PSN(p.SO.SN))
+}
+
+// Untold reports a request that names its receive, of which nobody knows whether there is one: receives are not
+// reported. Ahead of its turn it is kept or dropped, which the answers tell later.
+func (c *Conversation) Untold(p *roce.Packet) bool {
+	return !c.responder.tells && c.namesReceive(p.Opcode)
 }
 
 // namesReceive reports whether a request says which receive it is for, to a responder that places early.
@@ -223,8 +230,8 @@ func (c *Conversation) trust(p psn.PSN) bool {
 	return true
 }
 
-// release turns s into the next request whose turn has come because what it waited for has arrived; false when there is
-// none. Its packet lives in c until the next call.
+// release turns s into the next request whose turn has come because what it waited for has arrived; false when there
+// is none. Its packet lives in c until the next call.
 func (c *Conversation) release(s *Sight) bool {
 	k := &c.responder.keep
 	if c.Held == 0 || c.Fatal {
@@ -269,9 +276,9 @@ func (c *Conversation) names(p *roce.Packet) {
 	}
 }
 
-// falls follows a sequence NAK of a responder that keeps the newest: it has no room to keep more, and goes back N until
-// the expected PSN has passed all that it saw (FaSR III-D). What came early and no SACK has named was dropped. The NAK
-// names the expected PSN, so that what was accepted from there on, because it seemed to be kept, was not.
+// falls follows a sequence NAK of a responder that keeps the newest: it has no room to keep more, and goes back N
+// until the expected PSN has passed all that it saw (FaSR III-D). What came early and no SACK has named was dropped.
+// The NAK names the expected PSN, so that what was accepted from there on, because it seemed to be kept, was not.
 func (c *Conversation) falls(p *roce.Packet) {
 	k := &c.responder.keep
 	if !k.rising || !IsNAK(p) {
@@ -313,8 +320,8 @@ func (c *Conversation) accepting(s *Sight) {
 	k.fallen = k.fallen && s.Pkt.PSN.Less(k.newest)
 }
 
-// takeBack undoes the acceptance of the request with PSN p, which an RNR NAK refuses: what was accepted after it waits
-// once more, or was never kept when it names a receive, of which there was none left.
+// takeBack undoes the acceptance of the request with PSN p, which an RNR NAK refuses: what was accepted after it
+// waits once more, or was never kept when it names a receive, of which there was none left.
 func (c *Conversation) takeBack(p psn.PSN) {
 	k := &c.responder.keep
 	x := k.find(p)

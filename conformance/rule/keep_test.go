@@ -264,7 +264,8 @@ func TestWhatHasNoReceiveIsNotKept(t *testing.T) {
 	w.c.event(&trace.Event{Kind: trace.Receive, Side: w.c.Req.Other()})
 	w.want("now it has", w.see(trace.ResponderIn, sendOnly, 2, 5, number(1)).Kept, true)
 	w.c.responder.tells = false
-	w.want("nobody tells", w.see(trace.ResponderIn, sendOnly, 5, 5, number(9)).Kept, true)
+	w.want("nobody tells", w.see(trace.ResponderIn, sendOnly, 5, 5, number(9)).Kept, false)
+	w.want("which is in doubt", w.c.responder.keep.find(testStart.Add(5)).doubt, true)
 }
 
 // TestDoubtIsSettledByWhatTheResponderSays: a receive may be posted between the arrival of a request and its turn to be

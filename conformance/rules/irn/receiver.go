@@ -63,7 +63,7 @@ func newReceiver(c *rule.Context) *selective.Receiver[cause] {
 	reach := capOf(c)
 	return selective.OfRequests(c, func(s *rule.Sight) (selective.Kind, cause) {
 		why := causeOf(c, s, reach)
-		if s.Due() && !s.Legal || why == beyond && s.Kept {
+		if s.Due() && !s.Legal || why == beyond && s.Kept || why != old && c.Untold(s.Pkt) {
 			return selective.Unknown, why
 		}
 		return draws[why], why
