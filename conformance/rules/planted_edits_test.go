@@ -204,11 +204,12 @@ var planted = []edit{
 	}},
 
 	// The MSN.
-	{"MSN stuck", "ops", "RC-MSN-001", everywhere, every(acks, func(h *roce.Frame) { h.Packet.AETH.MSN = 1 })},
+	// Elsewhere nobody knows whether the MSN of an answer is wrong, or what it acknowledges.
+	{"MSN stuck", "ops", "RC-MSN-001", "RP", every(acks, func(h *roce.Frame) { h.Packet.AETH.MSN = 1 })},
 	{"MSN doubled", "ops", "RC-MSN-001", everywhere, every(acks, func(h *roce.Frame) { h.Packet.AETH.MSN *= 2 })},
 
-	{"MSN going back", "ops", "RC-MSN-001", everywhere, one(3, acks, func(h *roce.Frame) { h.Packet.AETH.MSN -= 2 })},
-	{"MSN counting down", "ops", "RC-MSN-001", everywhere,
+	{"MSN going back", "ops", "RC-MSN-001", "RP", one(3, acks, func(h *roce.Frame) { h.Packet.AETH.MSN -= 2 })},
+	{"MSN counting down", "ops", "RC-MSN-001", "RP",
 		every(acks, func(h *roce.Frame) { h.Packet.AETH.MSN = 100 - h.Packet.AETH.MSN })},
 
 	// What a retransmission repeats.

@@ -48,8 +48,8 @@ func quiescence() rule.Rule {
 		Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn,
 		Stimulus: "a run that ends, under random loss", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
-			if !c.Offers(rule.Done) {
-				a := answered{c: c}
+			a := answered{c: c, told: c.Offers(rule.Done)}
+			if !a.told {
 				return rule.Check{Sight: a.sight}
 			}
 			var q sendQueue
@@ -62,7 +62,9 @@ func quiescence() rule.Rule {
 			}
 			return rule.Check{
 				Sight: func(s *rule.Sight) {
-					if s.Point == trace.RequesterOut && quiet(s.At) {
+					if s.Point != trace.RequesterOut || !quiet(s.At) {
+						a.sight(s)
+					} else {
 						c.Failf(rule.Requester, "%v %s is sent with nothing outstanding; silence expected",
 							s.Pkt.Opcode, c.Rel(s.Pkt.PSN))
 					}
@@ -86,10 +88,11 @@ func quiescence() rule.Rule {
 	}
 }
 
-// answered follows what is acknowledged, where nobody tells what has completed: a SEND or WRITE is, when its last
+// answered follows what is acknowledged, which completes before anybody tells: a SEND or WRITE is, when its last
 // packet is acknowledged.
 type answered struct {
 	c         *rule.Context
+	told      bool // completions are reported as well, which leave nothing open
 	now, past mark // UNA as it was lately, and longer ago than the port may hold a packet back
 }
 
@@ -115,6 +118,7 @@ func (a *answered) sight(s *rule.Sight) {
 	case a.past.set && a.complete(s, a.past.una):
 		c.Failf(rule.Requester, "%v %s is sent again, whose message was acknowledged more than %v "+
 			"ago; no reason is left", s.Pkt.Opcode, c.Rel(s.Pkt.PSN), wait)
+	case a.told:
 	case s.Pkt.PSN.Less(c.UNA):
 		c.Doubt(c.Rel(s.Pkt.PSN) + " is sent again shortly after its acknowledgement came: it may " +
 			"have waited in the port")

@@ -9,20 +9,22 @@ import (
 )
 
 // msnAfar follows the MSN where the responder's port is not tapped. What a responder had completed when it answered
-// lies between the messages that the answer acknowledges and those that had been sent when it was seen. So every answer
-// bounds the MSN with which the responder met the first message, and an answer whose bounds exclude those of earlier
-// ones counts something else.
+// lies between the messages that the answer acknowledges and those that had been sent when it was seen. So every
+// answer bounds the MSN with which the responder met the first message, and an answer whose bounds exclude those of
+// earlier ones counts something else: the MSN is wrong if it says more than has been sent, and else it or what was
+// acknowledged.
 type msnAfar struct {
-	c    *rule.Context
-	any  bool
-	from psn.PSN   // since it no request is missing, and no answer to an older one is looked at
-	next psn.PSN   // what follows the latest
-	ends []psn.PSN // last PSNs of the messages of [from, next), oldest first
-	done int       // messages before from that count
+	c       *rule.Context
+	any     bool
+	bounded bool    // reference, low, high and most are known
+	from    psn.PSN // since it no request is missing, and no answer to an older one is looked at
+	next    psn.PSN // what follows the latest
 
-	bounded   bool
-	reference psn.MSN // of the first answer
-	low, high int     // the MSN before the messages that count, less the reference, is one of [low, high]
+	reference psn.MSN   // of the first answer
+	ends      []psn.PSN // last PSNs of the messages of [from, next), oldest first
+	done      int       // messages before from that count
+	low, high int       // the MSN before the messages that count, less the reference, is one of [low, high]
+	most      int       // and no more than this, if answers acknowledge what has not arrived
 }
 
 func (m *msnAfar) sight(s *rule.Sight) {
@@ -79,17 +81,23 @@ func (m *msnAfar) answer(p *roce.Packet) {
 	acked := sort.Search(len(m.ends), func(i int) bool { return last.Less(m.ends[i]) })
 	if !m.bounded {
 		m.bounded, m.reference, m.low, m.high = true, p.AETH.MSN, -psn.Half, psn.Half
+		m.most = psn.Half
 	}
 	steps := p.AETH.MSN.Sub(m.reference)
 	low, high := steps-m.done-len(m.ends), steps-m.done-acked
-	if high < m.low || m.high < low {
+	switch {
+	case steps < m.low || m.most < low:
 		m.c.Failf(rule.Responder, "MSN %d with an answer to %s: by the MSNs before it %d to %d requests are "+
-			"completed then, and %d to %d have been sent and acknowledged",
-			p.AETH.MSN, m.c.Rel(last), steps-m.high, steps-m.low, m.done+acked, m.done+len(m.ends))
+			"completed then, and %d have been sent", p.AETH.MSN, m.c.Rel(last), steps-m.high, steps-m.low,
+			m.done+len(m.ends))
+		fallthrough
+	case high < m.low || m.high < low:
+		m.c.Doubt("MSN and PSN of an answer to " + m.c.Rel(last) +
+			" contradict each other; which of them is wrong, the responder's tap tells")
 		m.any = false
 		return
 	}
-	m.low, m.high = max(m.low, low), min(m.high, high)
+	m.low, m.high, m.most = max(m.low, low), min(m.high, high), min(m.most, steps)
 	if acked > 0 && last.Less(m.c.UNA) {
 		m.from = m.ends[acked-1].Next()
 		m.ends, m.done = m.ends[:copy(m.ends, m.ends[acked:])], m.done+acked
