@@ -85,9 +85,11 @@ func TestCompleteness(t *testing.T) {
 	}
 }
 
-// What comes again at once may have been recorded twice, but for the ACKs of several duplicates.
+// What comes again at once may have been recorded twice, but for an ACK that a duplicate has drawn.
 func TestRepeatedAtOnce(t *testing.T) {
 	const text = "A>B SEND_ONLY psn=+0 len=8 A\nA>B SEND_ONLY psn=+1 len=8 A\n"
+	const acks = "B>A ACK psn=+0 msn=1\nB>A ACK psn=+1 msn=2\n"
+	const third = "A>B SEND_ONLY psn=+2 len=8 A\nB>A ACK psn=+2 msn=3\n"
 	const asked = text + "B>A NAK psn=+1 msn=1 PSN_SEQ_ERR\n"
 	for _, c := range []struct{ name, text, want string }{
 		{"nothing before", "A>B SEND_FIRST psn=+0 len=256\nA>B SEND_LAST psn=+1 len=8 A\nB>A ACK psn=+1 msn=1\n", ""},
@@ -97,7 +99,12 @@ func TestRepeatedAtOnce(t *testing.T) {
 			"psn=+1 twice within 2us"},
 		{"a NAK, later", asked + "@20 B>A NAK psn=+1 msn=1 PSN_SEQ_ERR\n@40 A>B SEND_ONLY psn=+1 len=8 " +
 			"A\nB>A ACK psn=+1 msn=2\n", ""},
-		{"an ACK", text + "B>A ACK psn=+1 msn=2\nB>A ACK psn=+1 msn=2\n", ""},
+		{"an ACK", text + acks + "B>A ACK psn=+1 msn=2\n", "psn=+1 twice within 2us"},
+		{"the ACKs of duplicates", text + acks + third + "@20 A>B SEND_ONLY psn=+0 len=8 A\n" +
+			"A>B SEND_ONLY psn=+1 len=8 A\n" +
+			"B>A ACK psn=+2 msn=3\nB>A ACK psn=+2 msn=3\n", ""},
+		{"more ACKs than duplicates", text + acks + third + "@20 A>B SEND_ONLY psn=+1 len=8 A\n" +
+			"B>A ACK psn=+2 msn=3\nB>A ACK psn=+2 msn=3\n", "psn=+2 twice within 2us"},
 		{"an ACK after another", text + "B>A ACK psn=+0 msn=1\nB>A ACK psn=+1 msn=2\nB>A ACK psn=+0 msn=1\n",
 			"psn=+0 twice within 2us"},
 	} {

@@ -20,7 +20,7 @@ func (r *Recording) learn(name string, with anew, tap Tap) (anew, error) {
 	if err != nil {
 		return nil, err
 	}
-	late := l.survey.late
+	late, distant := l.survey.late, l.survey.distant()
 	for range 3 { // what frames out of order do not show, they show in order
 		was := how
 		if how = l.survey.procedure(&was); !how.differs(&was, l.survey.tapped()) {
@@ -30,7 +30,7 @@ func (r *Recording) learn(name string, with anew, tap Tap) (anew, error) {
 			return nil, err
 		}
 	}
-	r.Capture.Late, r.Capture.Clocks = uint64(late), how.shift
+	r.Capture.Late, r.Capture.Clocks, r.Capture.Distant = uint64(late), how.shift, distant
 	switch {
 	case how.two && tap.told():
 		return nil, fmt.Errorf("trace: %s: two taps show themselves where they stand", name)

@@ -45,6 +45,23 @@ func (s samples) median() vtime.Duration {
 	return sorted[len(sorted)/2]
 }
 
+// usual returns the middle of the shortest interval in which most of the samples lie; 0 when there are none. It holds
+// where fewer than half of them are of something else, though all on one side.
+func (s samples) usual() vtime.Duration {
+	if len(s) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(s))
+	half := len(sorted)/2 + 1
+	best := 0
+	for i := range len(sorted) - half + 1 {
+		if sorted[i+half-1]-sorted[i] < sorted[best+half-1]-sorted[best] {
+			best = i
+		}
+	}
+	return sorted[best+half/2]
+}
+
 // pause is a time without requests in which an answer passed, the last of a message.
 type pause struct {
 	wait vtime.Duration // from the first answer to the next request

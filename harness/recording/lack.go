@@ -37,6 +37,7 @@ type lack struct {
 	apart *lack
 
 	requests, answers repeated
+	duplicates        copies
 }
 
 // hole is PSNs that were skipped.
@@ -120,6 +121,7 @@ func (l *lack) request(p, end psn.PSN) {
 		l.begun, l.start, l.end, l.low, l.newest = true, p, end, p, end
 		return
 	case p.Less(l.newest):
+		l.duplicates.add(p)
 		l.before(p)
 		l.older(p)
 		l.fill(p, end)

@@ -1,6 +1,8 @@
 package recording
 
 import (
+	"slices"
+
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
@@ -29,21 +31,43 @@ type glance struct {
 // because it has to hear of a loss first.
 const atOnce = 2 * vtime.Microsecond
 
-// again takes a packet and reports whether it comes again at once. The same ACK may leave for each of several
-// duplicates, one behind the other.
-func (r *repeated) again(s *sighting) bool {
+// copies are the requests that came once more, for each of which the same ACK may leave once more.
+type copies struct {
+	left   uint32
+	newest psn.PSN
+}
+
+// add takes one, up to a PSN.
+func (c *copies) add(p psn.PSN) {
+	if c.left == 0 || c.newest.Less(p) {
+		c.newest = p
+	}
+	c.left++
+}
+
+// again takes a packet and reports whether it comes again at once. The same ACK leaves once more for a duplicate, until
+// one leaves for what came later.
+func (r *repeated) again(s *sighting, of *copies) bool {
 	g := glance{true, s.at, s.psn, s.sack, s.msn, s.opcode, s.syndrome, s.ackReq}
-	found, between := false, false
-	for i := range uint8(len(r.latest)) { // the newest first
-		old := r.latest[(r.next-1-i)%uint8(len(r.latest))]
-		same := old
-		if same.at = s.at; same == g && s.at.Sub(old.at) <= atOnce {
-			found = between || s.opcode != roce.Acknowledge || !s.grants()
-			break
-		}
-		between = true
+	newest := r.latest[(r.next-1)%uint8(len(r.latest))]
+	soon := slices.ContainsFunc(r.latest[:], func(old glance) bool {
+		return old.same(g) && s.at.Sub(old.at) <= atOnce
+	})
+	switch {
+	case s.opcode != roce.Acknowledge || !s.grants():
+	case newest.same(g) && of.left > 0:
+		of.left--
+		soon = false
+	case !newest.same(g) && of.newest.Less(s.psn):
+		of.left = 0
 	}
 	r.latest[r.next%uint8(len(r.latest))] = g
 	r.next++
-	return found
+	return soon
+}
+
+// same reports whether two glances are of packets that look the same.
+func (g glance) same(o glance) bool {
+	g.at = o.at
+	return g == o
 }

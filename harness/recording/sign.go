@@ -23,9 +23,12 @@ const (
 )
 
 // sign notes one.
-func (l *lack) sign(p psn.PSN, what string) {
-	if len(l.signs) < signLimit {
-		l.signs = append(l.signs, sign{psn: p, what: what})
+func (l *lack) sign(p psn.PSN, what string) { l.note(sign{psn: p, what: what}) }
+
+// note notes one, once for each PSN.
+func (l *lack) note(x sign) {
+	if len(l.signs) < signLimit && !slices.Contains(l.signs, x) {
+		l.signs = append(l.signs, x)
 	}
 }
 
@@ -34,15 +37,13 @@ func (l *lack) sign(p psn.PSN, what string) {
 // send it again: it was acknowledged before the sender went on, or what is seen before it is one request, which a timer
 // sends again.
 func (l *lack) unseen(p psn.PSN, known bool) {
-	if len(l.signs) < signLimit {
-		l.signs = append(l.signs, sign{p, unseen, known && !(l.shown && l.first.LessEq(p))})
-	}
+	l.note(sign{p, unseen, known && !(l.shown && l.first.LessEq(p))})
 }
 
 // twice notes a packet that comes again at once.
 func (l *lack) twice(of *repeated, s *sighting) {
-	if of.again(s) && len(l.signs) < signLimit {
-		l.signs = append(l.signs, sign{psn: s.psn, what: repeat})
+	if of.again(s, &l.duplicates) {
+		l.sign(s.psn, repeat)
 	}
 }
 

@@ -25,6 +25,7 @@ type survey struct {
 	frames    [2]uint64 // by tap, of those that say at which tap they were seen
 	echoes    map[uint64]echo
 	matched   uint64 // frames that both taps saw
+	passing   map[way]*passing
 	crossings map[[2]netip.Addr]*crossing
 	twice     doubles
 	own       [2]doubles // of each tap
@@ -38,8 +39,13 @@ type echo struct {
 	at  time.Time
 }
 
+// passing is when the frames of a direction were seen at each of two taps.
+type passing [2]struct{ from, to time.Time }
+
 // crossing is how much later the second tap saw what passed between two hosts, by the clocks of the taps: what the
 // first of them sent, and the second.
+//
+// Some of the frames may be others that look the same: a request that was lost, and the same one sent again.
 type crossing [2]samples
 
 // frame takes a frame.
@@ -59,6 +65,7 @@ func (s *survey) frame(f *capture.Frame, h *roce.Frame) {
 	if sample {
 		s.own[f.Tap].frame(key, way{h.Src, h.Dst}, f.Wall)
 	}
+	s.pass(f, h)
 	e, known := s.echoes[key]
 	switch {
 	case known && e.tap != f.Tap:
@@ -71,6 +78,46 @@ func (s *survey) frame(f *capture.Frame, h *roce.Frame) {
 		}
 		s.echoes[key] = echo{f.Tap, f.Wall}
 	}
+}
+
+// pass notes when a frame was seen, as long as it does not show that there are two taps.
+func (s *survey) pass(f *capture.Frame, h *roce.Frame) {
+	if s.two() {
+		return
+	}
+	on := way{h.Src, h.Dst}
+	p := s.passing[on]
+	if p == nil {
+		if len(s.passing) == crossingLimit {
+			return
+		}
+		if s.passing == nil {
+			s.passing = map[way]*passing{}
+		}
+		p = new(passing)
+		s.passing[on] = p
+	}
+	if at := &p[f.Tap]; at.from.IsZero() {
+		at.from, at.to = f.Wall, f.Wall
+	} else if at.to = f.Wall; f.Wall.Before(at.from) {
+		at.from = f.Wall
+	}
+}
+
+// longest is what a frame takes from one tap of a link to the other, at most.
+const longest = time.Second
+
+// distant reports whether frames of one direction were seen at two taps, but not the same ones, and so shortly that all
+// of them may have passed the other tap before or after the capture. Where it lasts longer, it is one tap, whose frames
+// are in several files.
+func (s *survey) distant() bool {
+	for _, p := range s.passing {
+		a, b := p[0], p[1]
+		if !s.two() && !a.from.IsZero() && !b.from.IsZero() && max(a.to.Sub(b.from), b.to.Sub(a.from)) < longest {
+			return true
+		}
+	}
+	return false
 }
 
 // cross takes a frame that both taps saw.
@@ -115,7 +162,7 @@ func (s *survey) two() bool {
 // back. That holds however far the clocks of the taps are apart.
 func (s *survey) sides(vote func(netip.Addr, trace.Side, int)) {
 	for pair, c := range s.crossings {
-		there, back := c[0].median(), c[1].median()
+		there, back := c[0].usual(), c[1].usual()
 		n := len(c[0]) + len(c[1])
 		switch {
 		case there == back:
@@ -140,7 +187,7 @@ func (s *survey) clocks() time.Duration {
 	if most == nil {
 		return 0
 	}
-	there, back := most[0].median(), most[1].median()
+	there, back := most[0].usual(), most[1].usual()
 	if min(there, back) <= 0 && max(there, back) >= 0 {
 		return 0
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/capture"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace/tracetest"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
 // filed writes captures, one for each list, and returns what was understood of them, what a viewer sees, and where the
@@ -49,6 +50,42 @@ func inTime(lists ...[]capture.Frame) []capture.Frame {
 	all := slices.Concat(lists...)
 	slices.SortStableFunc(all, func(a, b capture.Frame) int { return a.Wall.Compare(b.Wall) })
 	return all
+}
+
+// What passed one way at two taps, none of it at both, may be of a link that is longer than the capture.
+func TestTapsFarApart(t *testing.T) {
+	f := tracetest.Parse(t, goBackRun(3, 30, true), 0)
+	list := tracetest.FramesAt(f, trace.A)
+	half := len(list) / 2
+	there := func(i int) bool { return list[i].Raw[29] == list[0].Raw[29] } // the last byte of the source
+	back := func(i int) bool { return !there(i) }
+	for name, c := range map[string]struct {
+		a, b []capture.Frame
+		far  bool
+	}{
+		"a direction each":          {later(list, 0, there), later(list, 0, back), false},
+		"a time each":               {list[:half], list[half:], true},
+		"a time each, seconds long": {list[:half], later(list[half:], 2*longest, nil), false},
+		"the same":                  {list, later(list, 10*time.Millisecond, nil), false},
+	} {
+		r, _ := filed(t, c.a, c.b)
+		if r.Capture.Distant != c.far {
+			t.Errorf("%s: far apart is %v, want %v", name, r.Capture.Distant, c.far)
+		}
+	}
+}
+
+// Some of the delays may be of frames that only look the same.
+func TestUsualDelay(t *testing.T) {
+	for _, c := range []struct {
+		of   samples
+		want vtime.Duration
+	}{{nil, 0}, {samples{7}, 7}, {samples{30, 3, 3, 50}, 3}, {samples{-9, 4}, 4},
+		{samples{4, 90, 5, 6, 60}, 5}, {samples{1, 2, 3, 4, 5}, 2}} {
+		if got := c.of.usual(); got != c.want {
+			t.Errorf("%v: %d, want %d", c.of, got, c.want)
+		}
+	}
 }
 
 // One tap is one tap, in however many files and in whatever order it was written down.
