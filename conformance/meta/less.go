@@ -76,7 +76,8 @@ func FromLess(by Judge, rules []rule.Rule, over []*Recording, ways func(i int) [
 			}
 			for _, w := range ways(i) {
 				name := fmt.Sprintf("%s, %v", r.Name, w)
-				degraded, err := r.less(by, rules, wire, w, draws(name))
+				left := w.Harm.To(w.View.Of(wire), draws(name))
+				degraded, err := r.less(by, rules, wire, w, left)
 				if err != nil {
 					return less, more, fmt.Errorf("meta: %s: %w", name, err)
 				}
@@ -85,7 +86,7 @@ func FromLess(by Judge, rules []rule.Rule, over []*Recording, ways func(i int) [
 				if err != nil {
 					return less, more, fmt.Errorf("meta: %s: %w", name, err)
 				}
-				kept.kept(name, before, degraded, w.Harm.Hides)
+				kept.kept(name, before, degraded, w.Harm.Hides || left.Conceals())
 			}
 		}
 	}
@@ -122,7 +123,7 @@ func (r *Recording) before(by Judge, rules []rule.Rule, wire *degrade.Wire, w Wa
 	if w.Told || !slices.ContainsFunc(whole, fails) {
 		return whole, nil
 	}
-	return r.less(by, rules, wire, Way{View: w.View, Harm: degrade.Harms[0]}, 0)
+	return r.less(by, rules, wire, Way{View: w.View, Harm: degrade.Harms[0]}, w.View.Of(wire))
 }
 
 // kept notes the rules that fail with all evidence and pass with less, although they saw as much and nothing is hidden,
@@ -152,8 +153,7 @@ func because(v *rule.Verdict) string {
 
 // less judges what is left of a wire; it returns no verdicts where nothing is left to judge.
 func (r *Recording) less(by Judge, rules []rule.Rule, wire *degrade.Wire, w Way,
-	random splitmix.Stream) ([]rule.Verdict, error) {
-	left := w.Harm.To(w.View.Of(wire), random)
+	left degrade.Recording) ([]rule.Verdict, error) {
 	file := left.File()
 	o := r.Options
 	if w.Told {

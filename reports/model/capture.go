@@ -76,6 +76,9 @@ func (c *Capture) Lines() []string {
 			held += fmt.Sprintf(", %s %s", quantity.Count(int64(x.n)), x.what)
 		}
 	}
+	if c.Cut > 0 {
+		held += "; what was cut is taken for undamaged"
+	}
 	for _, t := range sorted(c.Tunnels) {
 		held += fmt.Sprintf(", %s in %s", quantity.Count(int64(c.Tunnels[t])), t)
 	}

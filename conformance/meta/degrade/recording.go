@@ -11,6 +11,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
@@ -56,6 +57,20 @@ func (r Recording) misses(drop func(*Frame) bool) Recording {
 // Lacks reports whether frames that passed a tap are missing.
 func (r Recording) Lacks() bool {
 	return slices.ContainsFunc(r.Missed, func(n uint64) bool { return n > 0 })
+}
+
+// Conceals reports whether a damaged frame is cut, so that nothing shows that it is damaged: who reads the file
+// takes it for sound.
+func (r Recording) Conceals() bool {
+	for _, tap := range r.Taps {
+		for _, f := range tap {
+			var h roce.Frame
+			if f.Kept < len(f.Raw) && (h.Decode(f.Raw) != nil || !h.ICRCOK(f.Raw)) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // span returns when the first and the last frame of all taps were recorded.

@@ -188,9 +188,12 @@ func psnSameContent() rule.Rule {
 			if s.Relation != rule.Again || s.Sent == nil {
 				return
 			}
-			if what := difference(s); what != "" {
+			switch what := difference(s); {
+			case what != "":
 				c.Failf(rule.Requester, "%s is sent again with another %s", c.Rel(s.Pkt.PSN), what)
-			} else {
+			case s.Pkt.Len > 0 && (s.Sum == 0 || s.Sent.Sum == 0) && c.Offers(rule.Bytes):
+				c.Doubt("the payload of " + c.Rel(s.Pkt.PSN) + " is not in the capture")
+			default:
 				c.Met()
 			}
 		},
