@@ -311,7 +311,7 @@ func (j *Judge) Event(e *trace.Event) {
 		return
 	}
 	j.devices.tell(e)
-	if e.Kind == trace.Counter || j.partial(e) {
+	if e.Kind == trace.Counter || partial(&j.header, e) {
 		return
 	}
 	if e.Conn < 0 || e.Conn >= len(j.halves) {
@@ -333,14 +333,15 @@ func (j *Judge) Event(e *trace.Event) {
 	}
 }
 
-// partial reports whether e is a placement or a change of a timer in a trace that was not said to have all of them. Of
-// such a kind one event proves nothing alone: a rule that knows which came before is misled where one end is silent.
-func (j *Judge) partial(e *trace.Event) bool {
+// partial reports whether e is a placement or a change of a timer in a trace with header h that was not said to have
+// all of them. Of such a kind one event proves nothing alone: a rule that knows which came before is misled where one
+// end is silent.
+func partial(h *trace.Header, e *trace.Event) bool {
 	switch e.Kind {
 	case trace.Store:
-		return j.header.Reports&trace.ReportStores == 0
+		return h.Reports&trace.ReportStores == 0
 	case trace.Timer:
-		return j.header.Reports&trace.ReportTimers == 0
+		return h.Reports&trace.ReportTimers == 0
 	}
 	return false
 }
