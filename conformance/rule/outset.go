@@ -12,12 +12,13 @@ import (
 // new to it.
 
 // unsure is why nothing is proved that rests on what passed before the first answer.
-const unsure = "the capture may begin in the middle of a recovery, and no answer had told what the responder expects"
+const unsure = "no answer had told what the responder expects: the capture may begin in the middle of a recovery, or " +
+	"the requests be addressed to no QP"
 
-// certain reports whether the state of the ends was known at a time. Of a responder that never says anything it is
-// taken for that of a new connection.
+// certain reports whether the state of the ends was known at a time. Of a responder that never answers it never is: the
+// requests may be addressed to a QP that does not exist, which a responder drops in silence.
 func (c *Conversation) certain(at vtime.Time) bool {
-	return c.Index < 0 || c.Known || c.ofDevice || !c.heard || at >= c.told
+	return c.Index < 0 || c.Known || c.ofDevice || at >= c.told
 }
 
 // Heard reports whether an answer has been seen, or the connection was new: before that nobody knows which requests
