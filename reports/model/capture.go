@@ -44,8 +44,8 @@ type Capture struct {
 	OneTap bool `json:"one_tap"`
 }
 
-// OneTap reports whether r is of a foreign capture by one tap, which shows neither losses nor spurious retransmissions.
-func (r *Result) OneTap() bool { return r.Capture != nil && r.Capture.OneTap }
+// OneTap reports whether r is of a capture by one tap, which shows neither losses nor spurious retransmissions.
+func (r *Result) OneTap() bool { return r.SingleTap || r.Capture != nil && r.Capture.OneTap }
 
 // Lines describes the capture for people: the position of the tap with the reason for it, and the frames that were
 // judged.
@@ -139,19 +139,30 @@ func (r Result) MarshalJSON() ([]byte, error) {
 		known
 		Timeouts *int64 `json:"timeouts"` // endpoints report them
 	}
-	of := capture{known: known(r)}
-	switch {
-	case r.Capture == nil:
-		return json.Marshal(of.known)
-	case !r.OneTap():
-		return json.Marshal(of)
+	type run struct {
+		known
+		unfated
 	}
-	return json.Marshal(struct {
+	type foreign struct {
 		capture
-		Spurious   *int64          `json:"spurious_packets"`
-		Lost       *int64          `json:"lost_packets"`
-		Recoveries *int64          `json:"recoveries"`
-		Single     *int64          `json:"single_losses"`
-		RecoveryNs *metrics.Spread `json:"recovery_ns"`
-	}{capture: of})
+		unfated
+	}
+	switch {
+	case r.Capture == nil && r.OneTap():
+		return json.Marshal(run{known: known(r)})
+	case r.Capture == nil:
+		return json.Marshal(known(r))
+	case r.OneTap():
+		return json.Marshal(foreign{capture: capture{known: known(r)}})
+	}
+	return json.Marshal(capture{known: known(r)})
+}
+
+// unfated is the numbers that need the fates of packets, all null.
+type unfated struct {
+	Spurious   *int64          `json:"spurious_packets"`
+	Lost       *int64          `json:"lost_packets"`
+	Recoveries *int64          `json:"recoveries"`
+	Single     *int64          `json:"single_losses"`
+	RecoveryNs *metrics.Spread `json:"recovery_ns"`
 }

@@ -8,14 +8,15 @@ import (
 
 // What taps do not show is null in JSON, and zero of what was seen is zero.
 func TestUnknownIsNull(t *testing.T) {
+	const unfated = " spurious_packets lost_packets recoveries single_losses recovery_ns"
 	for _, c := range []struct {
-		capture *Capture
-		null    string
+		result Result
+		null   string
 	}{
-		{nil, ""}, {&Capture{}, "timeouts"}, {&Capture{OneTap: true},
-			"timeouts spurious_packets lost_packets recoveries single_losses recovery_ns"},
+		{Result{}, ""}, {Result{SingleTap: true}, unfated}, {Result{Capture: &Capture{}}, "timeouts"},
+		{Result{Capture: &Capture{OneTap: true}}, "timeouts" + unfated},
 	} {
-		b, err := json.Marshal(Result{Capture: c.capture})
+		b, err := json.Marshal(c.result)
 		var fields map[string]json.RawMessage
 		if err != nil || json.Unmarshal(b, &fields) != nil {
 			t.Fatal(err)
@@ -23,7 +24,7 @@ func TestUnknownIsNull(t *testing.T) {
 		for _, name := range []string{"timeouts", "spurious_packets", "lost_packets", "recoveries", "single_losses",
 			"recovery_ns", "nak_packets"} {
 			if got := string(fields[name]); (got == "null") != strings.Contains(c.null, name) {
-				t.Errorf("%+v: %s is %s", c.capture, name, got)
+				t.Errorf("%+v: %s is %s", c.result.Capture, name, got)
 			}
 		}
 	}

@@ -44,6 +44,8 @@ type Result struct {
 
 	Processor *Processor `json:"processor,omitempty"` // of runs in real time
 	Capture   *Capture   `json:"capture,omitempty"`   // of a capture of another program
+	// of one capture of a run of ours, which shows no fates of packets either
+	SingleTap bool `json:"single_tap,omitempty"`
 
 	// Status is the worst verdict of a required rule that stands; INVALID or ERROR when none fails and the run proves
 	// nothing, INCONCLUSIVE when it did none of its work. What is known of link, capture and host stands beside it.

@@ -85,6 +85,7 @@ func Judge(ctx context.Context, o JudgeOptions) (*model.Result, error) {
 		return nil, &Unreadable{o.Ports, err}
 	}
 	if r.Capture = understood(&h, in.seen); r.Capture == nil {
+		r.SingleTap = h.Taps[trace.A] != h.Taps[trace.B] && !h.Between
 		r.Notes = append(r.Notes, describe(&h))
 	} else {
 		r.Notes = append(r.Notes, r.Capture.Lines()...)
