@@ -1,6 +1,10 @@
 package capture
 
 import (
+	"errors"
+	"slices"
+	"time"
+
 	"github.com/rdma-gauntlet/gauntlet/harness/internal/ring"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
@@ -18,7 +22,29 @@ type reunion struct {
 	rec     trace.Record
 	headers roce.Frame // of the latest frame
 	end     vtime.Time
+	turns   map[place]turn
+	zero    time.Time // wall-clock time of the run's time 0, by the first frame; zero before that
 }
+
+// place is a tap of a run: one for each side of each hop.
+type place struct {
+	side trace.Side
+	hop  trace.Hop
+}
+
+// turn is which capture shows a tap. A run has one at a time; a capture that was divided has the next begin where one
+// ends.
+type turn struct {
+	source int   // of the latest frame
+	past   []int // sources before it
+}
+
+// ErrTwoRuns is the error of captures that began at different times, or that show one tap at the same times: of several
+// runs, or the same capture twice.
+var ErrTwoRuns = errors.New("these are captures of two runs, or one capture twice; judge them one by one")
+
+// sameRun is how far apart the times may be that the taps of one run take for its time 0. They are written from one.
+const sameRun = time.Second
 
 // held is a record that waits for its second frame, or for those before it.
 type held struct {
@@ -29,18 +55,46 @@ type held struct {
 }
 
 // Reunite calls yield with the records of noted captures and their positions in the stream, until it returns false. It
-// returns the time of the last frame.
+// returns the time of the last frame. The error is ErrTwoRuns where captures are not of one run.
 func Reunite(h *trace.Header, sources []Source, yield func(uint64, *trace.Record) bool) (vtime.Time, error) {
 	l := newLanes(sources, func(f *Frame) vtime.Time { return f.note.at() })
-	r := &reunion{yield: yield, taps: h.Taps}
+	r := &reunion{yield: yield, taps: h.Taps, turns: map[place]turn{}}
 	for n := l.Next(); n != nil && !r.done; n = l.Next() {
 		if n.Frame.noted && n.Frame.HasTap {
+			if !r.inTurn(place{n.Frame.Tap, h.On(n.Frame.note.conn)}, n.Index) || !r.began(&n.Frame) {
+				return r.end, ErrTwoRuns
+			}
 			r.frame(&n.Frame)
 			r.flush(n.At)
 		}
 	}
 	r.flush(vtime.Never)
 	return r.end, l.Err()
+}
+
+// inTurn reports whether a source may show a frame of a tap: another one has not begun to since it did.
+func (r *reunion) inTurn(at place, source int) bool {
+	t, seen := r.turns[at]
+	switch {
+	case seen && t.source == source:
+		return true
+	case slices.Contains(t.past, source):
+		return false
+	case seen:
+		t.past = append(t.past, t.source)
+	}
+	t.source = source
+	r.turns[at] = t
+	return true
+}
+
+// began reports whether a frame is of the run that the first one is of, by the time at which that began.
+func (r *reunion) began(f *Frame) bool {
+	zero := f.Wall.Add(-f.note.at().Sub(0).Std())
+	if r.zero.IsZero() {
+		r.zero = zero
+	}
+	return zero.Sub(r.zero).Abs() < sameRun
 }
 
 // frame takes the first frame of a record, or the second of a changed one.
