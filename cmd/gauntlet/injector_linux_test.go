@@ -65,10 +65,10 @@ func TestInjectorAccountsForEveryFrame(t *testing.T) {
 }
 
 // The simulator, the relay and the injector do the same to the same packets, as long as all send the same: here, until
-// the first NAK is back.
+// the first NAK is back, for which an endpoint that waits for a processor has 80 ms.
 func TestInjectorDoesWhatRelayAndSimulatorDo(t *testing.T) {
 	beside(t)
-	const text = "link rate=50M delay=15ms\nloss random p=0.1\nseed 9\ndrop A psn=+5 tx=1\nmark A psn=+7..+20 tx=1\n" +
+	const text = "link rate=50M delay=40ms\nloss random p=0.1\nseed 9\ndrop A psn=+5 tx=1\nmark A psn=+7..+20 tx=1\n" +
 		"dup A psn=+11 tx=1\nload write msg=64KiB count=1\n"
 	spec, virtual := filepath.Join(t.TempDir(), "s.txt"), filepath.Join(t.TempDir(), "v")
 	must(t, os.WriteFile(spec, []byte(text), 0o644))
@@ -88,16 +88,19 @@ func TestInjectorDoesWhatRelayAndSimulatorDo(t *testing.T) {
 	}
 }
 
-// message is what becomes of a first message of 64 packets, copies included, before anything is sent again.
-func message(list []line) []line {
-	sent := 0
-	for i := range list {
-		if !list[i].Copy {
-			sent++
-		}
-		if sent > 64 {
-			return list[:i]
+// message is the fates of the 64 packets of a first message, as they were sent, and behind them those of their copies:
+// how much a busy sender has sent when a copy arrives says nothing about the link.
+func message(list []line) (fates []line) {
+	var copies []line
+	for _, l := range list {
+		switch {
+		case l.Copy:
+			copies = append(copies, l)
+		case len(fates) == 64:
+			return append(fates, copies...)
+		default:
+			fates = append(fates, l)
 		}
 	}
-	return list
+	return append(fates, copies...)
 }
