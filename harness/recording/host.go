@@ -123,7 +123,7 @@ const fewest = 3
 
 // reactions returns how long h took, by kind, the best evidence first: an answer to a request and a retransmission upon
 // a NAK have a cause, and a request after a pause may have one. Where there is enough of a kind, the next ones are not
-// asked.
+// asked, and pauses are not where there is any of the others: a sender that does not wait begins by chance.
 func (h *host) reactions() (list []reaction) {
 	if len(h.answers) > 0 {
 		list = append(list, reaction{time: h.answers.median(), what: "answers"})
@@ -131,7 +131,7 @@ func (h *host) reactions() (list []reaction) {
 	if len(h.react) > 0 && len(h.answers) < fewest {
 		list = append(list, reaction{time: h.react.median(), what: "retransmissions"})
 	}
-	if len(h.idle) >= fewest && len(h.answers)+len(h.react) < fewest {
+	if len(h.idle) >= fewest && len(h.answers)+len(h.react) == 0 {
 		t := h.idle.typical()
 		list = append(list, reaction{t.wait, "new data", t.all, t.all < 4*h.spacing.median() || len(h.spacing) == 0})
 	}
