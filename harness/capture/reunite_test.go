@@ -12,8 +12,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace/tracetest"
 )
 
-// The taps of one run belong together. Those of two runs do not, though their packets and their times in the run are the
-// same, nor does one tap twice.
+// The taps of one run belong together. Those of two runs do not, though their packets and their times in the run are
+// the same, nor does one tap twice.
 func TestReuniteRefusesTwoRuns(t *testing.T) {
 	f := tracetest.Parse(t, tracetest.Gap, 0)
 	monday := time.Unix(1_000_000, 0)
