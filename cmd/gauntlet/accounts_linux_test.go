@@ -98,11 +98,11 @@ func TestLinkAccountsForEveryFrame(t *testing.T) {
 }
 
 // The same seed damages, copies and loses the same packets on both benches, as long as both send the same: here, until
-// the first NAK is back, for which an endpoint that waits for a processor has 80 ms.
+// the first NAK is back, for which an endpoint that waits for a processor has 400 ms.
 func TestBenchesDamageTheSame(t *testing.T) {
 	beside(t)
-	const text = "link rate=50M delay=40ms corrupt=0.2 duplicate=0.2\nloss random p=0.1\nseed 9\nload " +
-		"write msg=64KiB count=1\n"
+	const text = "link rate=50M delay=200ms corrupt=0.2 duplicate=0.2\nloss random p=0.1\nseed " +
+		"9\nqp timeout=20\nload write msg=64KiB count=1\n"
 	_, real := onAccount(t, text)
 	spec, virtual := filepath.Join(t.TempDir(), "s.txt"), filepath.Join(t.TempDir(), "v")
 	must(t, os.WriteFile(spec, []byte(text), 0o644))

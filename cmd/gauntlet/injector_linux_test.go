@@ -65,11 +65,11 @@ func TestInjectorAccountsForEveryFrame(t *testing.T) {
 }
 
 // The simulator, the relay and the injector do the same to the same packets, as long as all send the same: here, until
-// the first NAK is back, for which an endpoint that waits for a processor has 80 ms.
+// the first NAK is back, for which an endpoint that waits for a processor has 400 ms.
 func TestInjectorDoesWhatRelayAndSimulatorDo(t *testing.T) {
 	beside(t)
-	const text = "link rate=50M delay=40ms\nloss random p=0.1\nseed 9\ndrop A psn=+5 tx=1\nmark A psn=+7..+20 tx=1\n" +
-		"dup A psn=+11 tx=1\nload write msg=64KiB count=1\n"
+	const text = "link rate=50M delay=200ms\nloss random p=0.1\nseed 9\nqp timeout=20\ndrop A psn=+5 tx=1\nmark " +
+		"A psn=+7..+20 tx=1\ndup A psn=+11 tx=1\nload write msg=64KiB count=1\n"
 	spec, virtual := filepath.Join(t.TempDir(), "s.txt"), filepath.Join(t.TempDir(), "v")
 	must(t, os.WriteFile(spec, []byte(text), 0o644))
 	if o := gauntlet(t, t.TempDir(), "run", spec, "--codec", "on", "--out", virtual); o.code != 0 {
