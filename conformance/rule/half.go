@@ -128,10 +128,6 @@ func (h *half) showSight(list int, s *Sight, kind Kind) {
 	if fresh := kind & h.plan.wakes &^ h.roused; fresh != 0 {
 		h.rouse(fresh)
 	}
-	if calls, ok := h.plan.bound(h, list, kind); ok {
-		h.callAll(calls, s)
-		return
-	}
 	h.showAll(h.plan.menu(list, kind, h.roused), s)
 }
 
@@ -164,7 +160,6 @@ func (h *half) showFrom(list []caller, from int, s *Sight) (next int) {
 // silence notes that a check panicked, and calls it no more.
 func (h *half) silence(a *account, p any) {
 	a.panicked(&h.conv, p)
-	h.plan.bounds = nil
 	if c := h.at(a.slot); c != nil {
 		c.running = running{}
 		return

@@ -19,7 +19,6 @@ type plan struct {
 	frames  [points][]caller // the rules of frames that are called for a sight, by list
 	sights  [points][]caller // the others
 	menus   [points][]menu   // of these, those that mind a kind of sight
-	bounds  *bounds          // of these, what one half calls; nil before the first sight, and when a check was silenced
 	wakes   Kind             // what wakes a check that sleeps or dozes
 	awake   int              // checks that are made with a half
 	asleep  int              // checks that are made when a sight wakes them
