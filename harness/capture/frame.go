@@ -28,7 +28,6 @@ type Frame struct {
 	Way     Direction
 	Dropped uint64 // frames that the tap lost between the frame before and this one
 	Sound   bool   // it is known to decode, with the right ICRC
-	seal    *seal  // what is known of it from a reading before; nil when nothing is
 	note    note
 	noted   bool
 }
@@ -50,6 +49,24 @@ func (t AtTap) Next(f *Frame) error {
 	f.Tap, f.HasTap = t.Side, true
 	return err
 }
+
+// Sound is a source whose first frames have been read before, and found to have the right ICRC.
+type Sound struct {
+	Source
+	Frames uint64
+}
+
+// Next implements Source.
+func (t *Sound) Next(f *Frame) error {
+	err := t.Source.Next(f)
+	if f.Sound = t.Frames > 0; f.Sound {
+		t.Frames--
+	}
+	return err
+}
+
+// Stats returns those of the source when it has some.
+func (t *Sound) Stats() Stats { return StatsOf(t.Source) }
 
 // Stats returns those of the source when it has some.
 func (t AtTap) Stats() Stats { return StatsOf(t.Source) }
@@ -79,10 +96,7 @@ func StatsOf(s Source) Stats {
 // the headers count as far as they go; its payload and ICRC were not seen.
 func (f *Frame) Fill(r *trace.Record, headers *roce.Frame) {
 	r.Raw = f.Raw
-	switch whole := f.Kept >= len(f.Raw); {
-	case whole && f.seal != nil && r.DecodeSealed(headers, f.seal.icrc, f.seal.payload):
-		return
-	case whole && f.Sound:
+	if f.Sound && f.Kept >= len(f.Raw) {
 		r.DecodeSound(headers)
 		return
 	}

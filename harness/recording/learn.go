@@ -35,7 +35,6 @@ type learner struct {
 	limit    int                // of flows
 	beyond   uint64             // frames of flows beyond the limit
 	frames   []uint64           // by source
-	sealed   []capture.Seals    // by source, of as many frames as are seen
 	seen     sightings
 }
 
@@ -60,7 +59,7 @@ func learn(sources []capture.Source) (*learner, error) {
 
 // read takes all frames of sources.
 func (l *learner) read(sources []capture.Source) error {
-	l.frames, l.sealed = make([]uint64, len(sources)), make([]capture.Seals, len(sources))
+	l.frames = make([]uint64, len(sources))
 	lanes, err := eachFrame(sources, func(n *capture.Lane) {
 		l.frames[n.Index]++
 		l.frame(n)
@@ -73,19 +72,15 @@ func (l *learner) read(sources []capture.Source) error {
 func (l *learner) frame(n *capture.Lane) {
 	f := &n.Frame
 	var h roce.Frame
-	broken := h.Decode(f.Raw) != nil
-	payload, sealed := uint32(0), !broken
-	if f.Kept == len(f.Raw) && !broken {
-		payload, sealed = h.Sums(f.Raw)
-	}
-	if !l.seen.over() {
-		l.sealed[n.Index].Add(h.Seal(f.Raw), payload, sealed)
-	}
-	if !sealed && f.Kept == len(f.Raw) {
-		l.bad++
-	}
-	if broken {
+	if h.Decode(f.Raw) != nil {
+		if f.Kept == len(f.Raw) {
+			l.bad++
+		}
 		return
+	}
+	sealed := isSound(f, &h)
+	if !sealed {
+		l.bad++
 	}
 	w := l.find(keyOf(&h))
 	counts := l.seals.take(w, h.Src, sealed)

@@ -10,8 +10,10 @@ import (
 func TestFlowsAreLimited(t *testing.T) {
 	l := newLearner()
 	l.limit = 20
-	if err := l.read([]capture.Source{&many{conns: 100}}); err != nil {
-		t.Fatal(err)
+	m := many{conns: 100}
+	var n capture.Lane
+	for m.Next(&n.Frame) == nil {
+		l.frame(&n)
 	}
 	if len(l.order) != 20 || l.beyond != 2*exchanges*together-20*exchanges {
 		t.Errorf("%d flows and %d frames beyond, want 20 and %d", len(l.order), l.beyond,

@@ -95,15 +95,6 @@ func (f *Frame) ICRCOK(b []byte) bool {
 	return ok && at.sealed(b)
 }
 
-// Seal returns the ICRC that the bytes b bear, from which f has just been decoded; 0 when they bear none.
-func (f *Frame) Seal(b []byte) uint32 {
-	at, ok := locateIP(b, f.l3())
-	if !ok {
-		return 0
-	}
-	return binary.LittleEndian.Uint32(b[at.end-icrcLen:])
-}
-
 // sealed reports whether the ICRC behind the located packet is right.
 func (s span) sealed(frame []byte) bool {
 	return binary.LittleEndian.Uint32(frame[s.end-icrcLen:]) == icrc(frame, s)

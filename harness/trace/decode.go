@@ -32,17 +32,6 @@ func (r *Record) DecodeRepair(f *roce.Frame) {
 	r.ICRC = Bad
 }
 
-// DecodeSealed is Decode of a frame that was found to be sound when it was read before, with the CRC-32 of its payload,
-// unless it bears another ICRC: then it is another frame, and the result false.
-func (r *Record) DecodeSealed(f *roce.Frame, icrc, payload uint32) bool {
-	r.decode(f)
-	if r.Defect != "" || f.Seal(r.Raw) != icrc {
-		return false
-	}
-	r.Sum, r.ICRC = payload, Good
-	return true
-}
-
 // DecodeSound is Decode of a frame whose ICRC is known to be right.
 func (r *Record) DecodeSound(f *roce.Frame) {
 	r.decode(f)
