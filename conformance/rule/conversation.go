@@ -73,7 +73,7 @@ type Conversation struct {
 	classes  uint8         // opcode classes, a bit each, that the ends have spoken
 	ofDevice bool          // it is no half-conversation but all that a device does, at the side of Req
 	behind   bool          // taps show packets when the line is done with them
-	heard    bool          // an answer was seen
+	heard    bool          // an intact answer was seen
 	told     vtime.Time    // when an answer has told what the responder expects, see shows; Never before that
 }
 
@@ -245,7 +245,7 @@ const smallestMTU = 256
 // observe fills in what is known of s from the state before it.
 func (c *Conversation) observe(s *Sight) {
 	s.clear()
-	c.heard = c.heard || s.Pkt.Opcode.IsResponse()
+	c.heard = c.heard || s.Pkt.Opcode.IsResponse() && s.Intact()
 	if s.Pkt.Opcode.NumberedApart() {
 		c.observeRead(s)
 		return

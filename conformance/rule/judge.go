@@ -124,7 +124,8 @@ func (j *Judge) begin(i int, side trace.Side) *half {
 	c.responder.keep.rising = slices.Contains(declared, KeepsNewest)
 	c.Reads.rising = slices.Contains(j.opts.declared(side), KeepsNewest)
 	c.responder.keep.direct = slices.Contains(declared, PlacesEarly)
-	c.responder.tells = j.header.Reports&trace.ReportCQE != 0
+	c.responder.tells = (j.header.Reports|told(&j.header, c.Index, side.Other()))&
+		(trace.ReportCQE|trace.ReportReceived) != 0
 	if j.coded[side] {
 		j.interpose(h)
 	}

@@ -102,6 +102,9 @@ func (c *Conversation) Homeless(p *roce.Packet) bool {
 	return psn.PSN(c.responder.receives & psn.Mask).LessEq(psn.PSN(p.SO.SN))
 }
 
+// mayDrop reports a request that a responder drops ahead of its turn, or may drop.
+func (c *Conversation) mayDrop(p *roce.Packet) bool { return c.Homeless(p) || c.Untold(p) }
+
 // Untold reports a request that names its receive, of which nobody knows whether there is one: receives are not
 // reported. Ahead of its turn it is kept or dropped, which the answers tell later.
 func (c *Conversation) Untold(p *roce.Packet) bool {

@@ -13,7 +13,7 @@ import (
 
 // unsure is why nothing is proved that rests on what passed before the first answer.
 const unsure = "no answer had told what the responder expects: the capture may begin in the middle of a recovery, or " +
-	"the requests be addressed to no QP"
+	"the requests may be for a QP that does not exist"
 
 // certain reports whether the state of the ends was known at a time. Of a responder that never answers it never is: the
 // requests may be addressed to a QP that does not exist, which a responder drops in silence.
@@ -21,9 +21,9 @@ func (c *Conversation) certain(at vtime.Time) bool {
 	return c.Index < 0 || c.Known || c.ofDevice || at >= c.told
 }
 
-// Heard reports whether an answer has been seen, or the connection was new: before that nobody knows which requests
-// are outstanding.
-func (c *Conversation) Heard() bool { return c.Known || c.heard }
+// AnswerSeen reports whether an answer has been seen, or the connection was new: before that nobody knows which
+// requests are outstanding.
+func (c *Conversation) AnswerSeen() bool { return c.Known || c.heard }
 
 // proves reports whether a finding about something that passed at a time proves what it says.
 func proves(c *Context, at vtime.Time, who Blame) bool {

@@ -159,7 +159,7 @@ func (c *Conversation) observeArrival(s *Sight) {
 	switch d := p.PSN.Sub(c.EPSN); {
 	case d > 0:
 		s.Relation = Ahead
-		s.Kept = d < r.keep.reach && !c.Homeless(p) && !c.Untold(p) && !r.keep.fallen && !r.keep.holds(p.PSN) &&
+		s.Kept = d < r.keep.reach && !c.mayDrop(p) && !r.keep.fallen && !r.keep.holds(p.PSN) &&
 			!(r.keep.rising && c.Held > 0 && p.PSN.Less(r.keep.high))
 	case d < 0:
 		s.Relation = Duplicate
@@ -185,7 +185,7 @@ func (c *Conversation) requestArrived(s *Sight) {
 	switch {
 	case s.Kept:
 		c.early(s)
-	case s.Relation == Ahead && (c.Homeless(p) || c.Untold(p) || r.keep.fallen):
+	case s.Relation == Ahead && (c.mayDrop(p) || r.keep.fallen):
 		c.doubted(s)
 	}
 	if s.Due() {

@@ -43,8 +43,9 @@ type turn struct {
 // runs, or the same capture twice.
 var ErrTwoRuns = errors.New("these are captures of two runs, or one capture twice; judge them one by one")
 
-// sameRun is how far apart the times may be that the taps of one run take for its time 0. They are written from one.
-const sameRun = time.Second
+// sameRun is how far apart the times may be that the taps of one run take for its time 0: they are written from one,
+// and other programs round to microseconds.
+const sameRun = 2 * time.Microsecond
 
 // held is a record that waits for its second frame, or for those before it.
 type held struct {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"iter"
 	"os"
+	"reflect"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/capture"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
@@ -77,21 +78,27 @@ func (c *captureFiles) close() error {
 	return err
 }
 
-// header returns that of our own captures; ok is false when any is of other origin.
-func (c *captureFiles) header() (h trace.Header, ok bool) {
+// header returns that of our own captures; ok is false when any is of other origin. The error is capture.ErrTwoRuns
+// where their headers differ.
+func (c *captureFiles) header() (h trace.Header, ok bool, err error) {
 	for _, in := range c.captures {
 		if own := in.Header(); own == nil || len(own.Conns) == 0 {
-			return h, false
+			return h, false, nil
 		}
 	}
 	h = *c.captures[0].Header()
+	for _, in := range c.captures[1:] {
+		if !reflect.DeepEqual(in.Header(), &h) {
+			return h, true, capture.ErrTwoRuns
+		}
+	}
 	h.Bytes, h.Reports, h.Taps = true, 0, [2]bool{}
 	for _, in := range c.captures {
 		for side, tapped := range in.Taps() {
 			h.Taps[side] = h.Taps[side] || tapped
 		}
 	}
-	return h, h.Taps != [2]bool{}
+	return h, h.Taps != [2]bool{}, nil
 }
 
 // anew opens the same captures from their beginnings and runs a function on them.

@@ -51,7 +51,7 @@ func (c *Capture) Doubts() (list []trace.Doubt) {
 		doubt(validity.Capture, fmt.Sprintf("the capture lacks %d headers of frames", c.Headless))
 	}
 	if c.Distant {
-		doubt(validity.Capture, "no frame was seen at both taps, and it is not known which of them is where")
+		doubt(validity.Capture, "hardly any frame was seen at both taps, and it is not known which of them is where")
 	}
 	if c.Anew > 0 {
 		doubt(validity.Capture, "QPNs were used again for other connections")

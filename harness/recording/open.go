@@ -188,8 +188,8 @@ func learnCaptures(name string, with anew, tap Tap) (Recording, error) {
 func ownHeader(with anew) (h trace.Header, own bool, err error) {
 	err = with(func(c *captureFiles) error {
 		c.peek()
-		h, own = c.header()
-		return nil
+		h, own, err = c.header()
+		return err
 	})
 	return h, own, err
 }

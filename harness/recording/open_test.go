@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/capture"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace/tracetest"
@@ -274,3 +276,24 @@ var addrs = cmp.Comparer(func(a, b netip.Addr) bool { return a == b })
 
 // undoubted compares what connections are, and not what speaks against the evidence on them.
 var undoubted = cmpopts.IgnoreFields(trace.Conn{}, "Doubts")
+
+// Captures of runs in virtual time begin at the same time; their headers tell two runs apart.
+func TestCapturesOfTwoRuns(t *testing.T) {
+	one, other := t.TempDir(), t.TempDir()
+	f := tracetest.Parse(t, tracetest.Gap, 0)
+	tracetest.WriteTaps(t, f, one, trace.A, trace.B)
+	f.Header.Dilated = 2
+	tracetest.WriteTaps(t, f, other, trace.B)
+	for _, c := range []struct {
+		b    string
+		want error
+	}{{filepath.Join(one, "B.pcapng"), nil}, {filepath.Join(other, "B.pcapng"), capture.ErrTwoRuns}} {
+		r, err := openCaptures([]string{filepath.Join(one, "A.pcapng"), c.b}, Tap{})
+		if err == nil {
+			err = r.Play(tracetest.Discard{})
+		}
+		if !errors.Is(err, c.want) {
+			t.Errorf("with %s: %v, want %v", c.b, err, c.want)
+		}
+	}
+}

@@ -99,21 +99,26 @@ func (s *survey) pass(f *capture.Frame, h *roce.Frame) {
 	}
 	if at := &p[f.Tap]; at.from.IsZero() {
 		at.from, at.to = f.Wall, f.Wall
-	} else if at.to = f.Wall; f.Wall.Before(at.from) {
+	} else if f.Wall.Before(at.from) {
 		at.from = f.Wall
+	} else if f.Wall.After(at.to) {
+		at.to = f.Wall
 	}
 }
 
-// longest is what a frame takes from one tap of a link to the other, at most.
+// longest is the most that a frame takes from one tap of a link to the other.
 const longest = time.Second
 
 // distant reports whether frames of one direction were seen at two taps, but not the same ones, and so shortly that all
 // of them may have passed the other tap before or after the capture. Where it lasts longer, it is one tap, whose frames
 // are in several files.
 func (s *survey) distant() bool {
+	if s.two() {
+		return false
+	}
 	for _, p := range s.passing {
 		a, b := p[0], p[1]
-		if !s.two() && !a.from.IsZero() && !b.from.IsZero() && max(a.to.Sub(b.from), b.to.Sub(a.from)) < longest {
+		if !a.from.IsZero() && !b.from.IsZero() && max(a.to.Sub(b.from), b.to.Sub(a.from)) < longest {
 			return true
 		}
 	}

@@ -65,7 +65,7 @@ type Capture struct {
 	Counted  bool              // it does say how many those are
 	Located  uint64            // frames that it lost at least, at places that other frames show
 	Missing  uint64            // requests that were answered and that the capture at their sender's port does not show
-	Distant  bool              // two taps have no frame in common, and the link may be longer than the capture
+	Distant  bool              // two taps have hardly a frame in common, and the link may be longer than the capture
 	Anew     uint64            // connections that began anew between the same QPNs, as PSN and MSN show
 	// frames that arrived at one tap and that the other, at the port of their sender, does not show; known once it was
 	// played

@@ -21,8 +21,11 @@ func Repeat(ctx context.Context, most int, once func(Try) (*model.Result, error)
 			t.Number >= most || ctx.Err() != nil {
 			return r, err
 		}
-		last := most > 2 && t.Number+1 == most
-		t.Least = max(t.Least, slower(r, last))
+		k := slower(r)
+		if last := t.Number+1 == most; k > 0 && last && most > 2 {
+			k = k.Doubled()
+		}
+		t.Least = max(t.Least, k)
 	}
 }
 

@@ -10,20 +10,16 @@ import (
 // frames were dropped for that reason.
 const haste = validity.Capture | validity.Accounts | validity.Delay | validity.Rate | validity.Lateness | validity.Pace
 
-// slower is the factor that a run needs at least after one whose machine was late: twice as much, or four times before
-// the last attempt, where that is the bench's to choose; 0 where it is not, or the reason was another.
-func slower(r *model.Result, last bool) vtime.Dilation {
+// slower is the factor that a run needs at least after one whose machine was late: twice as much, where that is the
+// bench's to choose; 0 where it is not, or the reason was another.
+func slower(r *model.Result) vtime.Dilation {
 	if !r.Stretches {
 		return 0
 	}
 	for i := range r.Certificates {
 		for _, item := range r.Certificates[i].Items {
 			if !item.OK && item.Property != 0 && item.Property&haste != 0 {
-				k := vtime.Dilation(r.Dilated).Doubled()
-				if last {
-					k = k.Doubled()
-				}
-				return k
+				return vtime.Dilation(r.Dilated).Doubled()
 			}
 		}
 	}

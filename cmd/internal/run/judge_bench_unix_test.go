@@ -19,8 +19,7 @@ func used(b *testing.B) time.Duration {
 }
 
 // BenchmarkJudgeOneFlow judges the capture of one connection, with packets of 1 KiB and an answer to every 16th, and
-// reports packets per second of processor, from opening the file to the last packet: 0.8 million on a busy EPYC, of
-// which a third is learning the connections, a fifth reading the file twice and a quarter judging.
+// reports packets per second of processor, from opening the file to the last packet. Figures: perf/COST.md.
 func BenchmarkJudgeOneFlow(b *testing.B) {
 	const packets = 200_000
 	file := crowd{1, packets, 1024}.pcap()
@@ -37,8 +36,7 @@ func BenchmarkJudgeOneFlow(b *testing.B) {
 }
 
 // BenchmarkJudgeFlows judges the capture of 66 000 connections of one packet and its answer, and one of 40 000 with
-// more. It reports the memory that is kept for each: 3.8 KB with the tap at the port of either end, of which 456 bytes
-// are its two ends in the header.
+// more. It reports the memory that is kept for each. Figures: perf/COST.md.
 func BenchmarkJudgeFlows(b *testing.B) {
 	for _, c := range []crowd{{66_000, 1, 8}, {40_000, 5, 256}} {
 		file := c.pcap()

@@ -24,7 +24,7 @@ type msnAfar struct {
 	ends      []psn.PSN // last PSNs of the messages of [from, next), oldest first
 	done      int       // messages before from that count
 	low, high int       // the MSN before the messages that count, less the reference, is one of [low, high]
-	most      int       // and no more than this, if answers acknowledge what has not arrived
+	most      int       // its upper bound by the MSNs alone; answers may acknowledge what has not arrived
 }
 
 func (m *msnAfar) sight(s *rule.Sight) {
@@ -86,11 +86,16 @@ func (m *msnAfar) answer(p *roce.Packet) {
 	steps := p.AETH.MSN.Sub(m.reference)
 	low, high := steps-m.done-len(m.ends), steps-m.done-acked
 	switch {
-	case steps < m.low || m.most < low:
-		m.c.Failf(rule.Responder, "MSN %d with an answer to %s: by the MSNs before it %d to %d requests are "+
-			"completed then, and %d have been sent", p.AETH.MSN, m.c.Rel(last), steps-m.high, steps-m.low,
-			m.done+len(m.ends))
-		fallthrough
+	case m.most < low:
+		m.c.Failf(rule.Responder, "MSN %d with an answer to %s: more requests than the %d that were sent",
+			p.AETH.MSN, m.c.Rel(last), m.done+len(m.ends))
+		m.any = false
+		return
+	case steps < m.low:
+		m.c.Failf(rule.Responder, "MSN %d with an answer to %s: an earlier answer had completed %d requests more",
+			p.AETH.MSN, m.c.Rel(last), m.low-steps)
+		m.any = false
+		return
 	case high < m.low || m.high < low:
 		m.c.Doubt("MSN and PSN of an answer to " + m.c.Rel(last) +
 			" contradict each other; which of them is wrong, the responder's tap tells")

@@ -101,7 +101,7 @@ func (r *rounds) begin(s *rule.Sight) round {
 	begun := round{!asked, s.At.Sub(r.timer.touched), s.At.Sub(r.timer.latest(r.c.Port, s.At))}
 	apart := readApart(s.Pkt) // which may have a timer of its own
 	r.stuck++
-	if r.c.Heard() && (r.alive == 0 || !r.c.Port.Lags(r.alive, s.At)) && !asked && (!apart || r.fired) {
+	if r.c.AnswerSeen() && (r.alive == 0 || !r.c.Port.Lags(r.alive, s.At)) && !asked && (!apart || r.fired) {
 		r.spent++
 	}
 	r.fired = false

@@ -426,13 +426,13 @@ func (w *World) record(p *port, f *flight, packet *roce.Packet, v *channel.Verdi
 // recordBytes adds what the two taps saw of the frame.
 func recordBytes(r *trace.Record, f *flight, v *channel.Verdict, altered bool) {
 	r.Raw, r.ICRC, r.Sum = f.sent(), trace.Good, f.sum
-	if !f.summed {
-		r.Sum = crc32.ChecksumIEEE(r.Packet.Payload)
-	}
 	if altered || r.Packet.Opcode.OverIP() { // whose payload is in a buffer of the engine
 		c := received(r.Raw)
 		r.Packet, r.Sum, r.ICRC, r.Defect = c.Packet, c.Sum, c.ICRC, c.Defect
 	} else if n := len(r.Packet.Payload); n > 0 {
+		if !f.summed {
+			r.Sum = crc32.ChecksumIEEE(r.Packet.Payload)
+		}
 		const icrc = 4
 		end := len(r.Raw) - icrc - -n&3             // of the payload, which is padded to whole words
 		r.Packet.Payload = r.Raw[end-n : end : end] // so that whoever keeps the record keeps the bytes once

@@ -1,0 +1,52 @@
+package rule
+
+import (
+	"testing"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+)
+
+// What a responder expects when a capture begins is known from the first answer that acknowledges a request that was
+// seen, or refuses one, and not before. With the attributes of the connection it is known at once.
+func TestFirstAnswerTells(t *testing.T) {
+	for name, c := range map[string]struct {
+		known    bool
+		answer   int // PSN, less that of the first request seen
+		syndrome roce.Syndrome
+		told     bool
+	}{
+		"an ACK of a request that was seen":           {false, 1, roce.SyndromeACK, true},
+		"an ACK of one before the capture":            {false, -2, roce.SyndromeACK, false},
+		"a NAK of one before the capture":             {false, -2, roce.SyndromePSNSeqErr, true},
+		"a NAK of one that was seen":                  {false, 1, roce.SyndromePSNSeqErr, true},
+		"nothing new, of a connection from its start": {true, 1, roce.SyndromeACK, true},
+	} {
+		w := newWalk(t, c.known)
+		w.see(trace.ResponderIn, roce.SendOnly, 0, 8)
+		w.see(trace.ResponderIn, roce.SendOnly, 1, 8)
+		before := w.now
+		if got := w.c.certain(before); got != c.known {
+			t.Errorf("%s: before it the start was certain: %v", name, got)
+		}
+		w.see(trace.ResponderOut, roce.Acknowledge, c.answer, 0, ack(c.syndrome))
+		if got := w.c.certain(w.now); got != c.told {
+			t.Errorf("%s: after it certain is %v, want %v", name, got, c.told)
+		}
+		if !c.known && w.c.certain(before) {
+			t.Errorf("%s: it tells of what was before it", name)
+		}
+	}
+}
+
+// Requests that a first answer shows to have been received before the capture are not waited for, and none is held for
+// one of them.
+func TestFirstAnswerMovesWhatIsExpected(t *testing.T) {
+	w := newWalk(t, false)
+	w.see(trace.ResponderIn, roce.SendOnly, 0, 8) // the newest of several, of which the others were lost to the capture
+	w.see(trace.ResponderIn, roce.SendOnly, 3, 8)
+	w.see(trace.ResponderOut, roce.Acknowledge, 3, 0, ack(roce.SyndromeACK))
+	w.want("expected", w.c.EPSN, testStart.Add(4))
+	w.want("gap", w.c.GapOpen, false)
+	w.want("certain", w.c.certain(w.now), true)
+}
