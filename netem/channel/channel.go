@@ -65,7 +65,7 @@ func (c *Channel) Offer(now vtime.Time, wireBytes int, from fault.Side, id fault
 	var f fault.Decision
 	if c.faults != nil {
 		f = c.faults.Decide(from, id)
-		v.Cause = byFault(f)
+		v.Cause = ByFault(f.Action, f.Fault)
 	}
 	lost := c.loss.lose(c.now, from, &id) // drawn even for a dropped packet, so that faults do not shift the losses
 	if lost && !f.Drop {

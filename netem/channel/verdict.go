@@ -121,10 +121,10 @@ func (c Cause) String() string {
 	return words[c.Kind]
 }
 
-// byFault returns the cause of the gravest fault of a decision.
-func byFault(d fault.Decision) Cause {
+// ByFault returns the cause that a fault of the script is, by its action and its index; nothing for no action.
+func ByFault(a fault.Action, index int) Cause {
 	var k Kind
-	switch d.Action {
+	switch a {
 	case fault.Drop:
 		k = DroppedByFault
 	case fault.Duplicate:
@@ -140,7 +140,7 @@ func byFault(d fault.Decision) Cause {
 	case fault.Mark:
 		k = MarkedByFault
 	}
-	return Cause{Kind: k, Fault: d.Fault}
+	return Cause{Kind: k, Fault: index}
 }
 
 // Counters are the sums of a channel's verdicts.

@@ -83,29 +83,25 @@ func (l *injectorStage) death() error { return nil }
 func (l *injectorStage) report() (Report, error) {
 	r := Report{Exact: true}
 	counters, err := l.injector.Counters()
+	if err != nil {
+		return r, err
+	}
 	for side, c := range counters {
 		r.Lost[side], r.Copied[side] = c.Lost, c.Copies
-		r.Overflow += c.Missed + c.Unread
-		r.Tallies[side] = []Tally{{What: "draws of losses", Decided: c.Asked, Done: &c.Drawn}}
+		r.Overflow += c.Missed
+		r.Tallies[side] = []Tally{{What: "draws of losses", Decided: c.Asked, Done: &c.Drawn},
+			{What: "frames that no fault can pick", Done: &c.Unread}}
 		if l.every {
 			r.Tallies[side] = append(r.Tallies[side], Tally{What: "frames", Decided: c.Frames})
 		}
 		for i, f := range l.hop.Faults {
 			if f.From == wire.FaultSide(trace.Side(side)) {
-				cause := causeOf(f.Action, i)
+				cause := channel.ByFault(f.Action, i).String()
 				r.Tallies[side] = append(r.Tallies[side], Tally{What: cause, Cause: cause, Decided: c.ByFault[i]})
 			}
 		}
 	}
-	return r, err
-}
-
-// causeOf is how a trace names a fault of a script.
-func causeOf(a fault.Action, index int) string {
-	kind := map[fault.Action]channel.Kind{fault.Drop: channel.DroppedByFault,
-		fault.Duplicate: channel.DuplicatedByFault,
-		fault.Mark:      channel.MarkedByFault}[a]
-	return channel.Cause{Kind: kind, Fault: index}.String()
+	return r, nil
 }
 
 // fates ends the injector and reads its log, twice, as that of a relay is read: what it says of the frames to which
