@@ -63,7 +63,7 @@ func stages(site *Site, h *plan.Hop, forged []merge.Forgery, c Choice) []stage {
 	}
 	before, behind := divide(h.Link)
 	kernel := &netemStage{site: site, seeds: h.Seeds, does: behind}
-	if len(beyondNetem(h, site.Spec)) == 0 {
+	if c.Alone {
 		return []stage{kernel}
 	}
 	return []stage{&relayStage{site: site, hop: h, forged: forged, does: before, faults: h.Faults, behind: true},
@@ -78,7 +78,7 @@ func injected(site *Site, h *plan.Hop, forged []merge.Forgery, c Choice) (list [
 	if relayed {
 		r := &relayStage{site: site, hop: h, forged: forged, does: rest, behind: true}
 		if c.Netem {
-			r.does = spec.Duplex{AB: spec.Link{Queue: 1}, BA: spec.Link{Queue: 1}}
+			r.does = losing(spec.Loss{}, spec.Loss{})
 		}
 		list = append(list, r)
 	}

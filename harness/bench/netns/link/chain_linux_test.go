@@ -35,7 +35,7 @@ func TestNetemIsBehindTheRelay(t *testing.T) {
 			t.Errorf("%q: beyond netem are %q, want %q", c.text, got, c.beyond)
 		}
 		var names []string
-		for _, st := range stages(site, hop, nil, Choice{Netem: true}) {
+		for _, st := range stages(site, hop, nil, Choice{Netem: true, Alone: c.beyond == ""}) {
 			switch st := st.(type) {
 			case *relayStage:
 				names = append(names, "relay")
@@ -154,9 +154,9 @@ func TestChooseInjector(t *testing.T) {
 	}{
 		{script, Choice{Injector: true, Alone: true}, "on a link without rate or delay"},
 		{script + "inject B at=1us : WRITE_ONLY psn=+3 len=8 dmalen=8\n", Choice{Injector: true},
-			"on a link without rate or delay"},
+			"on a link without rate or delay, behind the relay, which sends the crafted packets"},
 		{script + "link rate=50M delay=3ms\n", Choice{Injector: true, Netem: netem, Alone: netem}, map[bool]string{
-			true: "tc-netem of kernel", false: "behind the relay, which does rate, queue and delay"}[netem]},
+			true: "behind it", false: "behind the relay, which does rate, queue and delay"}[netem]},
 	} {
 		got, err := choose(t, c.text, "ebpf")
 		if !has.OK {
@@ -165,7 +165,7 @@ func TestChooseInjector(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil || !strings.Contains(got.Why, c.why) || got.String() != "ebpf" {
+		if err != nil || !strings.HasSuffix(got.Why, c.why) || got.String() != "ebpf" {
 			t.Errorf("%q: %+v %v", c.text, got, err)
 		}
 		if got.Why = ""; got != c.want {

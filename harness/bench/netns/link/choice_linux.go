@@ -120,18 +120,21 @@ func (r *Request) overInjector() (Choice, error) {
 		return Choice{}, fmt.Errorf("netns: --link ebpf: %s; or use the relay", support.Reason)
 	}
 	_, rest := lossless(r.Hop.Link)
-	crafted, c := len(r.Hop.Injections(r.Spec)) > 0, Choice{Injector: true}
+	c, relay := Choice{Injector: true, Alone: true}, ""
+	if len(r.Hop.Injections(r.Spec)) > 0 {
+		c.Alone, relay = false, ", behind the relay, which sends the crafted packets"
+	}
 	switch {
 	case bare(rest):
-		c.Alone, c.Why = !crafted, "injector (eBPF) in the kernel, on a link without rate or delay"
+		c.Why = "injector (eBPF) in the kernel, on a link without rate or delay" + relay
 	case tc.Probe().Netem && unfit(&plan.Hop{Link: rest}, r.Spec, r.Dilation) == nil:
-		c.Netem, c.Alone, c.Why = true, !crafted,
-			"injector (eBPF) in the kernel, and tc-netem of kernel "+tc.Probe().Kernel+" behind it"
+		c.Netem, c.Why = true,
+			"injector (eBPF) in the kernel, and tc-netem of kernel "+tc.Probe().Kernel+" behind it"+relay
 	case !steady(rest):
 		return Choice{}, fmt.Errorf("netns: --link ebpf: without netem the relay is before the injector, and has "+
 			"no jitter, reorder, duplicate or corrupt there; leave --link out: %w", bench.ErrUnsupported)
 	default:
-		c.Why = "injector (eBPF) in the kernel, behind the relay, which does rate, queue and delay"
+		c.Alone, c.Why = false, "injector (eBPF) in the kernel, behind the relay, which does rate, queue and delay"
 	}
 	return c, nil
 }
@@ -159,9 +162,14 @@ func (r *Request) beyondScript() string {
 
 // lossless divides a link into its losses and the rest.
 func lossless(d spec.Duplex) (losses, rest spec.Duplex) {
-	losses = spec.Duplex{AB: spec.Link{Queue: 1, Loss: d.AB.Loss}, BA: spec.Link{Queue: 1, Loss: d.BA.Loss}}
+	losses = losing(d.AB.Loss, d.BA.Loss)
 	d.AB.Loss, d.BA.Loss = spec.Loss{}, spec.Loss{}
 	return losses, d
+}
+
+// losing is a link that loses packets, and does nothing else.
+func losing(ab, ba spec.Loss) spec.Duplex {
+	return spec.Duplex{AB: spec.Link{Queue: 1, Loss: ab}, BA: spec.Link{Queue: 1, Loss: ba}}
 }
 
 // bare reports whether a link does nothing to a packet.
@@ -206,8 +214,7 @@ func divide(d spec.Duplex) (before, behind spec.Duplex) {
 			drawn[i], l.Loss = l.Loss, spec.Loss{}
 		}
 	}
-	before = spec.Duplex{AB: spec.Link{Queue: 1, Loss: drawn[trace.A]}, BA: spec.Link{Queue: 1, Loss: drawn[trace.B]}}
-	return before, behind
+	return losing(drawn[trace.A], drawn[trace.B]), behind
 }
 
 // unfit returns an error for an impairment of a hop that neither netem nor a relay before it has; nil without one.
