@@ -12,5 +12,6 @@
 // RoCE; a Dialect says where a frame has what identifies it. It makes no rate, delay or queue: netem does behind it, or
 // a relay before it.
 //
-// The kernel takes the programs away when the descriptors of this process are closed, however it ends.
+// Where programs hang on devices by descriptors (TCX, Linux 6.6) the kernel takes them away when the process ends,
+// however that happens. Those of the clsact qdisc, before, go when the devices of the link do.
 package injector
