@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"runtime"
-	"strings"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
@@ -67,16 +66,4 @@ func within(namespace int, f func() error) error {
 		done <- f()
 	}()
 	return <-done
-}
-
-// verdict is what a verifier says at the end of its log: the last line that is no statistics.
-func verdict(log []string) string {
-	for n := len(log) - 1; n >= 0; n-- {
-		line := strings.TrimSpace(log[n])
-		if line != "" && !strings.HasPrefix(line, "processed ") && !strings.HasPrefix(line, "verification time") &&
-			!strings.HasPrefix(line, "stack depth") {
-			return line
-		}
-	}
-	return "no reason given"
 }

@@ -84,7 +84,7 @@ func (c *Config) validate() error {
 	return nil
 }
 
-// ErrUnsupported is what the injector cannot do, or the kernel not. Callers fall back to the relay.
+// ErrUnsupported is what the injector cannot do, or the kernel not.
 var ErrUnsupported = errors.New("not supported by the kernel's injector; use the relay")
 
 // links are the two directions.
@@ -156,8 +156,7 @@ func reason(err error) error {
 	var refused *ebpf.VerifierError
 	switch {
 	case errors.As(err, &refused) && len(refused.Log) > 0:
-		return fmt.Errorf("injector: the kernel refuses the program: %s (%w); use the relay, and report this",
-			verdict(refused.Log), refused.Cause)
+		return fmt.Errorf("injector: the kernel refuses the program: %w; use the relay, and report this", err)
 	case errors.Is(err, ebpf.ErrNotSupported):
 		return fmt.Errorf("injector: this kernel takes no such program (%w): %w", err, ErrUnsupported)
 	}
