@@ -21,7 +21,7 @@ type Support struct {
 }
 
 // remedy is for who has too few rights.
-const remedy = "run as root, or with CAP_BPF and CAP_NET_ADMIN"
+const remedy = "run as root, or with CAP_SYS_ADMIN and CAP_NET_ADMIN, in the initial user namespace"
 
 // Probe tries, once, an injector with all that one can do, on the loopback device of a namespace that it makes and
 // drops.
@@ -39,7 +39,7 @@ var probed = sync.OnceValue(func() Support {
 // try makes the injector, in a namespace of this thread's own.
 func try() Support {
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
-		return Support{Reason: fmt.Sprintf("no namespace to try in: %v; run as root", err)}
+		return Support{Reason: fmt.Sprintf("no namespace to try in: %v; "+remedy, err)}
 	}
 	ns, err := unix.Open("/proc/thread-self/ns/net", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {

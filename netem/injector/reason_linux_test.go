@@ -21,7 +21,8 @@ func TestReason(t *testing.T) {
 		!strings.Contains(got, "use the relay") {
 		t.Errorf("verifier: %q", got)
 	}
-	if got := reason(unix.EPERM).Error(); !strings.Contains(got, "CAP_BPF and CAP_NET_ADMIN") {
+	if got := reason(unix.EPERM).Error(); !strings.HasSuffix(got,
+		"CAP_SYS_ADMIN and CAP_NET_ADMIN, in the initial user namespace") {
 		t.Errorf("without rights: %q", got)
 	}
 	if !errors.Is(reason(ebpf.ErrNotSupported), ErrUnsupported) {

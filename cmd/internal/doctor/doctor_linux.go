@@ -46,7 +46,7 @@ func injects(s injector.Support) Finding {
 			Found: "faults and losses in the kernel (eBPF, " + s.Hook + "): --link ebpf, and by itself before netem"}
 	}
 	return Finding{Name: "injector", State: "limited", Found: "no faults and losses in the kernel: " + s.Reason,
-		Remedy: "the relay does them; the injector needs CAP_BPF and CAP_NET_ADMIN, and Linux 5.12"}
+		Remedy: "the relay does them; the injector needs Linux 5.12"}
 }
 
 // timers says whether the clockwork of this machine is good enough for a link in real time.
