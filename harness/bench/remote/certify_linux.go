@@ -73,7 +73,7 @@ const mostLate = 5 * vtime.Millisecond
 // computes may have been deaf.
 func (c *cable) lateness() []certify.Item {
 	list := []certify.Item{c.timely("cable of "+c.host.At.Name+" was late", c.whole.Late,
-		"leave more processor time to this machine, or lower the rate")}
+		"leave more processor time to this machine, or lower the rate"+ordinary(c.whole.Realtime))}
 	if !c.soft {
 		return list
 	}
