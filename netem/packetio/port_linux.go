@@ -134,10 +134,10 @@ func (p *Port) File() (*os.File, error) {
 	return os.NewFile(uintptr(fd), p.name), nil
 }
 
-// Inherit makes a Port of a socket that another process has opened with these options and handed down. The Port closes
-// it.
-func Inherit(fd int, device string, clock *Clock, options Options) *Port {
-	options = options.withDefaults()
+// Inherit makes a Port of a socket that another process has opened, with the default sizes of Options, and handed down.
+// The Port closes it.
+func Inherit(fd int, device string, clock *Clock) *Port {
+	options := Options{}.withDefaults()
 	return &Port{name: device, fd: fd, clock: clock, options: options,
 		in: newBatch(options.Batch, options.Snap), out: newOutbox(options.Batch)}
 }

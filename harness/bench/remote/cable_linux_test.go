@@ -1,11 +1,15 @@
 package remote
 
 import (
+	"bufio"
+	"bytes"
 	"encoding/hex"
+	"encoding/json"
 	"strings"
 	"testing"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/topology"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/station"
 	"github.com/rdma-gauntlet/gauntlet/harness/drive"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
@@ -14,6 +18,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/netem/certify"
+	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
 )
 
 // frame is a packet of a side to a queue pair.
@@ -82,7 +87,7 @@ func TestCableIsLate(t *testing.T) {
 			"the cable no real-time priority"},
 	} {
 		cable := &cable{host: &Host{At: testbed.Host{Name: "dut1"}}, soft: c.soft,
-			whole: &carried{Late: c.late, Deaf: c.deaf, Answers: c.answers, Realtime: c.realtime}}
+			whole: &carried{conduct: conduct{Late: c.late, Realtime: c.realtime}, Deaf: c.deaf, Answers: c.answers}}
 		whole := certify.Issue("during", cable.lateness())
 		if whole.Valid != (c.want == "") || !strings.HasPrefix(whole.Reason, c.want) {
 			t.Errorf("%s: %s; want %q", name, whole.Reason, c.want)
@@ -98,6 +103,26 @@ func TestCableIsLate(t *testing.T) {
 	}
 	if mostLate != rule.Drain {
 		t.Errorf("a cable may be %s late, and rules allow %s", mostLate, rule.Drain)
+	}
+}
+
+// An order that the process of a cable does not know is an error for both who speak, and no count.
+func TestUnknownOrder(t *testing.T) {
+	if err := topology.Privileged(); err != nil {
+		t.Skip(err)
+	}
+	c := &carrier{clock: packetio.NewClock(0)}
+	for _, p := range []**packetio.Port{&c.inner, &c.outer} {
+		var err error
+		*p, err = packetio.Open("lo", c.clock, packetio.Options{})
+		must(t, err)
+	}
+	ended, said := make(chan error, 1), &bytes.Buffer{}
+	ended <- nil
+	err := c.obey(bufio.NewScanner(strings.NewReader("begn\ncount\n")), json.NewEncoder(said), ended)
+	const want = "remote: cable: order begn: unknown; want begin, end, count or stop"
+	if err == nil || err.Error() != want || said.String() != `{"sent":0,"received":0,"error":"`+want+`"}`+"\n" {
+		t.Errorf("%v, and to the bench %s", err, said)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/station"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
@@ -48,14 +49,19 @@ type carried struct {
 	Sent     uint64 `json:"sent"`     // frames to the device, whatever they were
 	Received uint64 `json:"received"` // frames from it, likewise
 
-	// These are those of the whole, and 0 before it has stopped.
-	Lost     uint64         `json:"lost,omitempty"`     // that one of the two ends did not take
-	Late     vtime.Duration `json:"late,omitempty"`     // how long a frame was between cable and link, at most
-	Deaf     vtime.Duration `json:"deaf,omitempty"`     // the longest time without an answer to an echo
-	Answers  int            `json:"answers,omitempty"`  // to echo requests
-	Realtime bool           `json:"realtime,omitempty"` // it came before all ordinary threads of this machine
+	// Totals; zero until the cable has stopped.
+	conduct
+	Deaf    vtime.Duration `json:"deaf,omitempty"`    // the longest time without an answer to an echo
+	Answers int            `json:"answers,omitempty"` // to echo requests
 
 	Error string `json:"error,omitempty"`
+}
+
+// conduct is how the goroutine that carries has done so.
+type conduct struct {
+	Lost     uint64         `json:"lost,omitempty"`     // frames that one of the two ends did not take
+	Late     vtime.Duration `json:"late,omitempty"`     // how long a frame was between cable and link, at most
+	Realtime bool           `json:"realtime,omitempty"` // it came before all ordinary threads of this machine
 }
 
 // carrier joins the device's end of a network on this machine to the real cable, both ways: what the device sends seems
@@ -72,12 +78,10 @@ type carrier struct {
 	sent, received atomic.Uint64 // frames to the device, and from it, whatever they were
 
 	// The goroutine that carries has these alone until it has ended.
-	lost     uint64         // frames that one of the two ends did not take
-	list     [][]byte       // frames on their way
-	watching bool           // what is late counts
-	late     vtime.Duration // how long a frame was on this machine between cable and link, at most
+	conduct
+	list     [][]byte // frames on their way
+	watching bool     // what is late counts
 	echoes   echoes
-	realtime bool // it comes before all ordinary threads of this machine
 }
 
 // spareMemory is what the process of a cable may use before garbage is collected after all.
@@ -117,7 +121,7 @@ func (l *laid) open() (*carrier, error) {
 	if l.Echo {
 		c.echoes = newEchoes(l.Side, l.There)
 	}
-	c.outer = packetio.Inherit(atOuter, l.Outer, c.clock, packetio.Options{})
+	c.outer = packetio.Inherit(atOuter, l.Outer, c.clock)
 	var err error
 	c.inner, err = packetio.Open(l.Inner, c.clock, packetio.Options{})
 	return c, err
@@ -136,6 +140,12 @@ func (c *carrier) obey(lines *bufio.Scanner, answers *json.Encoder, ended chan e
 				whole.Error = err.Error()
 			}
 			return cmp.Or(answers.Encode(whole), err)
+		case cableCount:
+		default:
+			err := fmt.Errorf("remote: cable: order %s: unknown; want begin, end, count or stop",
+				quote.Line(order, quote.Name))
+			_ = answers.Encode(carried{Error: err.Error()}) // the caller gets it as well
+			return errors.Join(err, c.close(ended))
 		}
 		if len(ended) > 0 { // it carries no longer
 			break
@@ -153,7 +163,7 @@ func (c *carrier) count() carried { return carried{Sent: c.sent.Load(), Received
 // whole is what was carried, when it has ended.
 func (c *carrier) whole() carried {
 	w := c.count()
-	w.Lost, w.Late, w.Deaf, w.Answers, w.Realtime = c.lost, c.late, c.echoes.longest, c.echoes.answers, c.realtime
+	w.conduct, w.Deaf, w.Answers = c.conduct, c.echoes.longest, c.echoes.answers
 	return w
 }
 
@@ -163,7 +173,7 @@ func (c *carrier) close(ended chan error) error {
 	err := <-ended
 	for _, p := range []*packetio.Port{c.inner, c.outer} {
 		counts, countErr := p.Counts()
-		c.lost += counts.Dropped
+		c.Lost += counts.Dropped
 		err = cmp.Or(err, countErr, p.Close())
 	}
 	return err
@@ -174,7 +184,7 @@ func (c *carrier) carry() error {
 	if err := packetio.LockThread(); err != nil {
 		return err
 	}
-	c.realtime = packetio.Realtime(packetio.OfLink) == nil
+	c.Realtime = packetio.Realtime(packetio.OfLink) == nil
 	wait := packetio.NewWaiter(c.clock, c.inner.Fd(), c.outer.Fd())
 	wait.KeepProcessor()
 	for !c.stop.Load() {
@@ -263,14 +273,14 @@ func (c *carrier) pass(to *packetio.Port, frames []packetio.Packet, belongs func
 			station.Moment(100 * time.Microsecond) // its queue is full
 		}
 	}
-	c.lost += uint64(len(list))
+	c.Lost += uint64(len(list))
 	return nil
 }
 
 // passed notes how late the oldest of some frames has left.
 func (c *carrier) passed(frames []packetio.Packet) {
 	if len(frames) > 0 && c.watching {
-		c.late = max(c.late, c.clock.Now().Sub(frames[0].Time))
+		c.Late = max(c.Late, c.clock.Now().Sub(frames[0].Time))
 	}
 }
 
