@@ -44,18 +44,16 @@ type Injector struct {
 
 // Counters are what the injector did in one direction.
 type Counters struct {
-	Frames   uint64 // that took part
-	Foreign  uint64 // of a kernel, which pass
-	Lost     uint64 // by the loss process
-	Drawn    uint64 // that it had drawn, those included that a fault dropped
-	Asked    uint64 // that it has to draw of so many frames, counted again
-	Dropped  uint64 // by faults
-	Marked   uint64
-	Copies   uint64
-	Unread   uint64   // frames of another protocol, which no fault can pick
-	Missed   uint64   // what the injector could not do: a record, a fate, a count or a copy for which it had no room
-	ByFault  []uint64 // by place in the script: frames of which it was the gravest fault
-	Attached string   // how the program hangs on the device
+	Frames  uint64 // that took part
+	Lost    uint64 // by the loss process
+	Drawn   uint64 // that it had drawn, those included that a fault dropped
+	Asked   uint64 // that it has to draw of so many frames, counted again
+	Dropped uint64 // by faults
+	Marked  uint64 // by faults, of those that went on
+	Copies  uint64
+	Unread  uint64   // frames of another protocol, which no fault can pick
+	Missed  uint64   // what the injector could not do: a record, a fate, a count or a copy for which it had no room
+	ByFault []uint64 // by place in the script: frames of which it was the gravest fault
 }
 
 // Open loads the programs and draws the first fates. The programs act from Attach on. The caller closes the Injector.
@@ -219,13 +217,21 @@ func (i *Injector) Detach() error {
 	return errors.Join(append(errs, i.err)...)
 }
 
+// Hook says how the programs hang on the devices: TCX or clsact; nothing while they do not.
+func (i *Injector) Hook() string {
+	if len(i.hooks) == 0 {
+		return ""
+	}
+	return i.hooks[0].kind
+}
+
 // Counters returns what the injector has done so far, by sender.
 func (i *Injector) Counters() (list [2]Counters, err error) {
 	for side := range list {
 		n := func(which int) uint64 { return i.memory.counter(side, which) }
-		c := Counters{Frames: n(cOffered), Foreign: n(cForeign), Lost: n(cLost), Drawn: n(cDrawn), Dropped: n(cDropped),
-			Marked: n(cMarked),
-			Copies: n(cCopies), Unread: n(cUnread), Missed: n(cUnlogged) + n(cOverrun) + n(cUntracked) + n(cUncopied)}
+		c := Counters{Frames: n(cOffered), Lost: n(cLost), Drawn: n(cDrawn), Dropped: n(cDropped),
+			Marked: n(cMarked), Copies: n(cCopies), Unread: n(cUnread),
+			Missed: n(cUnlogged) + n(cOverrun) + n(cUntracked) + n(cUncopied)}
 		if c.Asked, err = asked(i.config.links()[side], i.config.Seeds[side], c.Frames); err != nil {
 			return list, err
 		}
@@ -235,9 +241,6 @@ func (i *Injector) Counters() (list [2]Counters, err error) {
 				hit = i.memory.word(faultsAt + at*faultLen + wordLen)
 			}
 			c.ByFault = append(c.ByFault, hit)
-		}
-		if len(i.hooks) > side {
-			c.Attached = i.hooks[side].kind
 		}
 		list[side] = c
 	}

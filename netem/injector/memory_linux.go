@@ -12,7 +12,6 @@ import (
 // The counters of a direction, each a word of the state that program and process share.
 const (
 	cOffered = iota // frames that took part: the number of the next one
-	cForeign        // frames that take no part
 	// frames of a side with faults that the dialect cannot read, and that are no malformed ones either
 	cUnread
 	cDrawn     // frames that the loss process had drawn as lost, also those that a fault dropped

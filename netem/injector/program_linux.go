@@ -206,7 +206,7 @@ const (
 // a damaged header makes look like one has the wrong header checksum, and takes part.
 func (w *writer) leaveForeign() {
 	w.add(half(asm.R2, sIP-2)...)
-	w.add(asm.JEq.Imm(asm.R2, etherARP, "foreign"))
+	w.add(asm.JEq.Imm(asm.R2, etherARP, "pass"))
 	w.add(asm.JEq.Imm(asm.R2, etherIPv6, "foreign6"), asm.JNE.Imm(asm.R2, etherIPv4, "known"))
 	w.add(load(asm.R4, sLength), asm.JLT.Imm(asm.R4, ethLen+ipv4Len, "known"))
 	w.add(asm.LoadMem(asm.R2, asm.RFP, sIP, asm.Byte), asm.Mov.Reg(asm.R3, asm.R2), asm.RSh.Imm(asm.R3, 4),
@@ -217,14 +217,12 @@ func (w *writer) leaveForeign() {
 	w.add(asm.And.Imm(asm.R2, 15), asm.LSh.Imm(asm.R2, 2), asm.JLT.Imm(asm.R2, ipv4Len, "known"))
 	w.add(asm.Sub.Imm(asm.R4, ethLen), asm.JGT.Reg(asm.R2, asm.R4, "known"), asm.Mov.Reg(asm.R4, asm.R2))
 	w.add(headerSum()...)
-	w.add(asm.JEq.Imm(asm.R0, 0xFFFF, "foreign"), asm.Ja.Label("known"))
+	w.add(asm.JEq.Imm(asm.R0, 0xFFFF, "pass"), asm.Ja.Label("known"))
 	w.label("foreign6")
 	w.add(load(asm.R4, sLength), asm.JLT.Imm(asm.R4, ethLen+ipv6Len, "known"))
 	w.add(asm.LoadMem(asm.R2, asm.RFP, sIP, asm.Byte), asm.RSh.Imm(asm.R2, 4), asm.JNE.Imm(asm.R2, 6, "known"))
-	w.add(asm.LoadMem(asm.R2, asm.RFP, sIP+6, asm.Byte), asm.JEq.Imm(asm.R2, protoIPv6, "foreign"), asm.JNE.Imm(asm.R2,
+	w.add(asm.LoadMem(asm.R2, asm.RFP, sIP+6, asm.Byte), asm.JEq.Imm(asm.R2, protoIPv6, "pass"), asm.JNE.Imm(asm.R2,
 		protoHops, "known"))
-	w.label("foreign")
-	w.add(count(cForeign)...)
 	w.label("pass")
 	w.add(asm.Mov.Imm(asm.R0, goOn), asm.Return())
 	w.label("known")

@@ -67,11 +67,8 @@ func (l *injectorStage) loud(epoch vtime.Time) error {
 	if err := l.injector.Attach(); err != nil {
 		return err
 	}
-	counters, err := l.injector.Counters()
-	if err == nil {
-		l.site.Fact(l.hop.Named("injector"), counters[trace.A].Attached)
-	}
-	return err
+	l.site.Fact(l.hop.Named("injector"), l.injector.Hook())
+	return nil
 }
 
 func (l *injectorStage) busy() (bool, error) { return false, nil }
