@@ -19,26 +19,26 @@ type hook struct {
 	close func() error
 }
 
-// attach puts a program where frames leave a device, before its qdisc: as a link (TCX, Linux 6.6), which goes with its
-// descriptor, or as a filter of the clsact qdisc, which goes with the device.
-func attach(namespace int, device string, p *ebpf.Program) (hook, error) {
-	index, err := deviceIndex(namespace, device)
-	if err != nil {
-		return hook{}, err
-	}
+// attach puts the program of a side where frames leave its device, before the qdisc: as a link (TCX, Linux 6.6), which
+// goes with its descriptor, or as a filter of the clsact qdisc, which goes with the device.
+func (i *Injector) attach(side int) (hook, error) {
+	namespace, device, p := i.config.Namespace, i.devices[side], i.programs[side]
 	var l link.Link
-	err = within(namespace, func() (err error) {
-		l, err = link.AttachTCX(link.TCXOptions{Interface: index, Program: p, Attach: ebpf.AttachTCXEgress})
+	err := within(namespace, func() (err error) {
+		l, err = link.AttachTCX(link.TCXOptions{Interface: device, Program: p, Attach: ebpf.AttachTCXEgress})
 		return err
 	})
 	if err == nil {
 		return hook{"TCX", l.Close}, nil
 	}
 	if !errors.Is(err, ebpf.ErrNotSupported) {
-		return hook{}, fmt.Errorf("injector: attach to %s: %w; "+remedy, device, err)
+		return hook{}, fmt.Errorf("injector: attach to %s: %w; "+remedy, i.config.Devices[side], err)
 	}
 	remove, err := tc.AddEgress(namespace, device, p.FD(), "gauntlet")
-	return hook{"clsact", remove}, err
+	if err != nil {
+		return hook{}, fmt.Errorf("injector: attach to %s: %w", i.config.Devices[side], err)
+	}
+	return hook{"clsact", remove}, nil
 }
 
 // deviceIndex is the number of a device in a namespace.

@@ -30,6 +30,7 @@ type Config struct {
 // Injector is a pair of programs in the kernel, one for each direction.
 type Injector struct {
 	config   Config
+	devices  [2]int // their indexes
 	memory   *memory
 	programs [2]*ebpf.Program
 	hooks    []hook
@@ -116,12 +117,12 @@ func (i *Injector) load() (err error) {
 // there is no time when the run has begun.
 func (i *Injector) loadSide(side int, lossy bool) error {
 	c := &i.config
-	index, err := deviceIndex(c.Namespace, c.Devices[side])
-	if err != nil {
+	var err error
+	if i.devices[side], err = deviceIndex(c.Namespace, c.Devices[side]); err != nil {
 		return err
 	}
 	name := [2]fault.Side{fault.A, fault.B}[side]
-	w := writer{side: side, memory: i.memory, dialect: &c.Dialect, lossy: lossy, device: index}
+	w := writer{side: side, memory: i.memory, dialect: &c.Dialect, lossy: lossy, device: i.devices[side]}
 	for n, f := range c.Faults {
 		if f.From == name && c.Dialect.knows(f.Type) {
 			w.faults = append(w.faults, indexed{f, n})
@@ -164,8 +165,8 @@ func reason(err error) error {
 // Attach lets the programs act on every frame that leaves the devices from now on.
 func (i *Injector) Attach() error {
 	i.done.Go(i.serve)
-	for side, device := range i.config.Devices {
-		h, err := attach(i.config.Namespace, device, i.programs[side])
+	for side := range i.programs {
+		h, err := i.attach(side)
 		if err != nil {
 			return err
 		}

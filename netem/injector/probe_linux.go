@@ -50,7 +50,7 @@ func try() Support {
 	var h hook
 	if err == nil {
 		defer i.Close()
-		h, err = attach(ns, "lo", i.programs[0])
+		h, err = i.attach(0)
 	}
 	switch {
 	case errors.Is(err, unix.EPERM):

@@ -9,38 +9,33 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// AddEgress puts a program of eBPF, given by a descriptor, where frames leave a device, before its root qdisc. The
-// namespace is given by a descriptor too. It returns what takes it off again; otherwise it goes with the device.
-func AddEgress(namespace int, device string, program int, name string) (remove func() error, err error) {
+// AddEgress puts a program of eBPF, given by a descriptor, where frames leave a device, given by its index, before its
+// root qdisc. The namespace is given by a descriptor too. It returns what takes the program off again; otherwise that
+// goes with the device.
+func AddEgress(namespace, device, program int, name string) (remove func() error, err error) {
 	h, err := netlink.NewHandleAt(netns.NsHandle(namespace), unix.NETLINK_ROUTE)
 	if err != nil {
-		return nil, fmt.Errorf("tc: netlink for %s: %w", device, err)
+		return nil, fmt.Errorf("tc: netlink: %w", err)
 	}
-	l, err := h.LinkByName(device)
-	if err != nil {
-		h.Close()
-		return nil, fmt.Errorf("tc: device %s: %w", device, err)
-	}
-	index := l.Attrs().Index
 	act := &netlink.GenericQdisc{QdiscType: "clsact",
-		QdiscAttrs: netlink.QdiscAttrs{LinkIndex: index, Handle: netlink.MakeHandle(0xffff, 0),
+		QdiscAttrs: netlink.QdiscAttrs{LinkIndex: device, Handle: netlink.MakeHandle(0xffff, 0),
 			Parent: netlink.HANDLE_CLSACT}}
 	if err := h.QdiscAdd(act); err != nil {
 		h.Close()
-		return nil, fmt.Errorf("tc: clsact on %s: %w", device, lacking(err, "sch_ingress"))
+		return nil, fmt.Errorf("tc: clsact: %w", lacking(err, "sch_ingress"))
 	}
 	remove = func() error {
 		defer h.Close()
 		if err := h.QdiscDel(act); err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ENODEV) {
-			return fmt.Errorf("tc: remove clsact from %s: %w", device, err)
+			return fmt.Errorf("tc: remove clsact: %w", err)
 		}
 		return nil
 	}
 	filter := &netlink.BpfFilter{Fd: program, Name: name, DirectAction: true,
-		FilterAttrs: netlink.FilterAttrs{LinkIndex: index,
+		FilterAttrs: netlink.FilterAttrs{LinkIndex: device,
 			Parent: netlink.HANDLE_MIN_EGRESS, Handle: 1, Priority: 1, Protocol: unix.ETH_P_ALL}}
 	if err := h.FilterAdd(filter); err != nil {
-		return nil, errors.Join(fmt.Errorf("tc: program on %s: %w", device, lacking(err, "cls_bpf")), remove())
+		return nil, errors.Join(fmt.Errorf("tc: program: %w", lacking(err, "cls_bpf")), remove())
 	}
 	return remove, nil
 }
