@@ -25,11 +25,12 @@ type failing struct {
 	page  string
 	track *history.Track
 	at    *history.Entry
-	was   string // the verdict before; "" when there was none
+	was   string // the verdict before, under the same conditions; "" when there was none
 	cause *cause // nil when nothing was there to be compared with
 }
 
-// failures notes those that began in the nights of the store, and those of tonight that were there from the first.
+// failures notes those that began in the nights of the store, and those of tonight that had nothing to be compared with when they
+// began.
 func (p *past) failures() {
 	for i := range p.causes {
 		c := &p.causes[i]
@@ -43,9 +44,29 @@ func (p *past) failures() {
 	for i := range p.shown() {
 		t := &p.tracks[i]
 		if e := t.Last(); e.Night == p.tonight.Night && strings.HasPrefix(e.Word, rule.Fail.String()) {
-			p.fail(t, e, "", nil)
+			first, was := since(t), ""
+			if before := t.Before(first); before != nil {
+				was = before.Word
+			}
+			p.fail(t, &t.Entries[first], was, nil)
 		}
 	}
+}
+
+// since is the index of the first night of the failure that a track ends with. Gaps do not end a failure, another
+// verdict or another Spec does.
+func since(t *history.Track) int {
+	last, first := t.Last(), len(t.Entries)-1
+	for i, e := range slices.Backward(t.Entries) {
+		switch {
+		case e.Gap():
+		case e.Word != last.Word || e.Spec != last.Spec:
+			return first
+		default:
+			first = i
+		}
+	}
+	return first
 }
 
 // fail gives a failure a page, unless its series has one.

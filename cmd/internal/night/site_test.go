@@ -2,6 +2,7 @@ package night
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -138,24 +139,34 @@ func TestSiteRemovesOldPages(t *testing.T) {
 	}
 }
 
-// A failure of a night whose results were kept is played again for its page, on the night on which it began.
+// A failure of a night whose results were kept is played again for its page, on the night on which it began. The page
+// keeps its name and its ladder while the failure lasts, also where the first night of the store has it.
 func TestSiteOfKeptResults(t *testing.T) {
-	dir := t.TempDir()
-	kept := func() int {
-		texts, _, err := store.Documents(filepath.Join(dir, "nights"), "run")
-		must(t, err)
-		return len(texts)
-	}
-	for i, night := range []struct {
-		day, status string
-		kept        int
-	}{{"2026-11-21", "PASS", 0}, {"2026-11-22", "FAIL", 1}, {"2026-11-23", "FAIL", 1}} {
-		_, pages := nightly(t, dir, night.day, night.status, filepath.Join(dir, night.day))
-		if n := kept(); n != night.kept {
-			t.Errorf("%s: %d runs are kept, want %d", night.day, n, night.kept)
-		}
-		if strings.Contains(pages["failure"], `<pre class="ladder"`) != (i > 0) {
-			t.Errorf("%s: %.2000s", night.day, pages["failure"])
+	for _, nights := range []string{"PASS FAIL FAIL", "FAIL FAIL FAIL"} {
+		dir, began := t.TempDir(), ""
+		for i, status := range strings.Fields(nights) {
+			day := fmt.Sprintf("2026-11-2%d", i+1)
+			_, pages := nightly(t, dir, day, status, filepath.Join(dir, day))
+			texts, _, err := store.Documents(filepath.Join(dir, "nights"), "run")
+			must(t, err)
+			names, err := filepath.Glob(filepath.Join(dir, "public", "failure-*"))
+			must(t, err)
+			if status == "PASS" {
+				if len(texts)+len(names) != 0 {
+					t.Errorf("%s, %s: %d runs are kept, and there are %v", nights, day, len(texts), names)
+				}
+				continue
+			}
+			if began == "" && len(names) > 0 {
+				began = names[0]
+			}
+			if len(texts) != 1 || !slices.Equal(names, []string{began}) {
+				t.Errorf("%s, %s: %d runs are kept, want 1; %v, want %q", nights, day, len(texts), names, began)
+			}
+			if !strings.Contains(pages["failure"], `<pre class="ladder"`) ||
+				strings.Contains(pages["failure"], "since the first night") != (nights[:4] == "FAIL") {
+				t.Errorf("%s, %s: %.2000s", nights, day, pages["failure"])
+			}
 		}
 	}
 }
