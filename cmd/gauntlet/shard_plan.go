@@ -57,7 +57,7 @@ func plan(engine string, p cluster.Plan) error {
 	case err != nil:
 		return usage(err)
 	case c.Flags().Lookup("shard") == nil:
-		return usage(fmt.Errorf("shard plan: %s cannot be divided; atlas, conform, figures, matrix and perf can",
+		return usage(fmt.Errorf("shard plan: %s cannot be divided; atlas, conform, figures, matrix, night and perf can",
 			p.Command[0]))
 	}
 	if err := c.ParseFlags(rest); err != nil {
