@@ -77,11 +77,12 @@ func runNight(c *cobra.Command, o night.Options, part *shardFlags, output *outpu
 	if err != nil {
 		return err
 	}
+	pages := s.Site(context.WithoutCancel(ctx)) // first, because it adds notes to the night
 	err = errors.Join(night.Write(n), show(n, output, terminal.Night))
 	if err != nil {
 		err = fmt.Errorf("night: %s: %w", filepath.Clean(n.Folder), err)
 	}
-	if err := errors.Join(err, s.Site(context.WithoutCancel(ctx))); err != nil {
+	if err := errors.Join(err, pages); err != nil {
 		return broken(err)
 	}
 	if code := model.ExitCode(n.Status); code != 0 {

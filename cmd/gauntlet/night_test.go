@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -34,6 +35,8 @@ func TestNight(t *testing.T) {
 		t.Errorf("second: %+v", o)
 	}
 	other(t, "kept")
+	must(t, os.MkdirAll("kept/documents", 0o755))
+	must(t, os.WriteFile("kept/documents/notes.txt", nil, 0o644))
 	o = inProcess(
 		t,
 		dir,
@@ -56,6 +59,11 @@ func TestNight(t *testing.T) {
 		n.Changes.Entries[0].Now != "ddddddd" {
 		t.Errorf("third: exit %d, %+v", o.code, n.Changes)
 	}
+	if want := "kept/documents/notes.txt: skipped: not a document of a store"; !slices.Contains(n.Notes, want) ||
+		!strings.Contains(page(t, "three/night.md"), "notes.txt") {
+		t.Errorf("third: the notes are %q, without %q, or night.md has none", n.Notes, want)
+	}
+	must(t, os.Remove("kept/documents/notes.txt"))
 	for _, want := range []string{"2 changes of 1 cause", "matrix gbn clean goodput", `href="./change-`} {
 		if !strings.Contains(page(t, "pages/index.html"), want) {
 			t.Errorf("the pages of the night lack %q", want)

@@ -61,6 +61,14 @@ func TestStoreKeepsDocuments(t *testing.T) {
 		!strings.Contains(o.stderr, "store: false.json: ") || strings.Count(o.stderr, "\n") != 1 {
 		t.Errorf("%+v", o)
 	}
+	must(t, os.Mkdir("full", 0o755))
+	must(t, os.WriteFile("full/documents", nil, 0o644)) // so that nothing can be written or read there
+	for _, words := range [][]string{{"store", "add", "full", "log.json"}, {"site", "full"}} {
+		if o = inProcess(t, dir, words...); o.code != exitBroken ||
+			!strings.Contains(o.stderr, "full/documents: not a directory") {
+			t.Errorf("%v: %+v", words, o)
+		}
+	}
 }
 
 func TestSiteRefuses(t *testing.T) {

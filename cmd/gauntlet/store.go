@@ -96,10 +96,8 @@ func keepDocuments(ctx context.Context, dir string, files []string) (others []st
 	for _, file := range files {
 		path, is, err := night.KeepFile(ctx, dir, file)
 		switch {
-		case err != nil && path == "":
-			return nil, usage(err)
 		case err != nil:
-			return nil, broken(err)
+			return nil, err
 		case is:
 			fmt.Fprintf(stdout, "%s: kept\n", path)
 		default:

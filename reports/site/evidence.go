@@ -77,7 +77,8 @@ func (r *runs) of(e *history.Entry) *model.KeptRun {
 
 // Uses are the runs that the pages of tonight's changes and failures read from folders.
 func (s *Site) Uses() (list []*model.KeptRun) {
-	p := newPast(s)
+	p := s.known()
+	p.runs = newRuns(s) // of which only those that are opened from here on count
 	for i := range p.causes {
 		if c := &p.causes[i]; c.Night == p.tonight.Night {
 			newDifference(p, c)

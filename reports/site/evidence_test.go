@@ -45,6 +45,7 @@ func TestEvidence(t *testing.T) {
 	if len(used) != 2 {
 		t.Fatalf("%d runs are used: %+v", len(used), used)
 	}
+	s = &Site{Version: s.Version, Store: s.Store, Nights: s.Nights, Evidence: s.Evidence}
 	s.Open = nil
 	for name, page := range written(t, s) {
 		if strings.HasPrefix(name, "failure-") &&
@@ -55,6 +56,7 @@ func TestEvidence(t *testing.T) {
 			t.Errorf("%s: runs that are gone", name)
 		}
 	}
+	s = &Site{Version: s.Version, Store: s.Store, Nights: s.Nights, Evidence: s.Evidence}
 	for _, k := range used {
 		s.Kept = append(s.Kept, *k)
 	}

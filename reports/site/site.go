@@ -25,7 +25,7 @@ const (
 	maxRows   = 1500 // of a table
 )
 
-// Site is what the pages are made of.
+// Site is what the pages are made of. Nothing of it is changed once its Pages or Uses were asked for.
 type Site struct {
 	Version string          // of this program
 	Store   string          // where the nights are kept
@@ -33,6 +33,16 @@ type Site struct {
 	Nights  []history.Night // of the store
 	Tonight *model.Night    // what the newest night tells of itself; nil when only its points are known
 	Evidence
+
+	past *past // what the nights come to; nil until somebody asks
+}
+
+// known is what the nights come to.
+func (s *Site) known() *past {
+	if s.past == nil {
+		s.past = newPast(s)
+	}
+	return s.past
 }
 
 // Page is a file of the site.
@@ -59,7 +69,7 @@ func (s *Site) Pages() ([]Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := newPast(s)
+	p := s.known()
 	page := func(name, kind string, view func() any) Page {
 		return Page{name, func(w io.Writer) error { return html.Page(w, t.Lookup(kind), view()) }}
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/fault"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/run"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules/ctr"
 	"github.com/rdma-gauntlet/gauntlet/harness/quote"
@@ -29,7 +30,7 @@ const (
 const mostResult = 256 << 20
 
 // OpenRun reads the folder of a run, with the datasheets of its trace; nil where there is none that can be read.
-func OpenRun(folder string) *model.KeptRun {
+func OpenRun(ctx context.Context, folder string) *model.KeptRun {
 	path := filepath.Join(folder, "result.json")
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > mostResult {
@@ -45,43 +46,47 @@ func OpenRun(folder string) *model.KeptRun {
 	}
 	k.Result = model.Extract(k.Result)
 	if _, err := os.Stat(filepath.Join(folder, "trace.ndjson")); err == nil {
-		k.Sheets, _ = run.Sheets(context.Background(), ctr.Rules(), folder) // without a trace there are none
+		k.Sheets, _ = run.Sheets(ctx, ctr.Rules(), folder) // without a trace there are none
 	}
 	return k
 }
 
-// Documents reads what a store keeps beside its nights, and names what it cannot read. Whose a passport is, nobody asks
-// here: its signature is checked against the key that it names.
+// Documents reads what a store keeps beside its nights, and names what it cannot read. Documents of other kinds are of
+// newer programs, and passed over. Whose a passport is, nobody asks here: its signature is checked against the key that
+// it names.
 func Documents(ctx context.Context, dir string) (e site.Evidence, skipped []store.Skipped, err error) {
-	e.Open = OpenRun
-	for _, kind := range []string{keptRun, bisection, certificate} {
-		texts, bad, err := store.Documents(dir, kind)
-		if err != nil {
-			return e, skipped, err
-		}
-		skipped = append(skipped, bad...)
-		for _, text := range texts {
-			if err := take(ctx, kind, text, &e); err != nil {
-				skipped = append(skipped, store.Skipped{File: fmt.Sprintf("%s: a %s", dir, kind), Why: err.Error()})
-			}
+	e.Open = func(run string) *model.KeptRun { return OpenRun(ctx, run) }
+	list, skipped, err := store.Documents(dir)
+	for i := range list {
+		if err := take(ctx, &list[i], &e); err != nil {
+			skipped = append(skipped, store.Skipped{File: list[i].Path, Why: err.Error()})
 		}
 	}
-	return e, skipped, nil
+	return e, skipped, err
 }
 
-// take takes a document in.
-func take(ctx context.Context, kind string, text []byte, e *site.Evidence) error {
-	switch kind {
+// take decodes a document of a kind into the evidence.
+func take(ctx context.Context, d *store.Document, e *site.Evidence) error {
+	switch d.Kind {
 	case keptRun:
-		return decoded(text, &e.Kept)
+		return decoded(d.Text, &e.Kept)
 	case bisection:
-		return decoded(text, &e.Bisections)
+		return decoded(d.Text, &e.Bisections)
+	case certificate:
+		return passported(ctx, d.Text, &e.Passports)
 	}
-	return passported(ctx, text, &e.Passports)
+	return nil
 }
 
-// decoded reads a document into a list.
+// decoded reads a document into a list, unless it has a format that this program does not know.
 func decoded[T any](text []byte, into *[]T) error {
+	var head struct{ Format int }
+	if err := json.Unmarshal(text, &head); err != nil {
+		return err
+	}
+	if err := store.Readable(head.Format, model.FormatVersion); err != nil {
+		return err
+	}
 	var x T
 	if err := json.Unmarshal(text, &x); err != nil {
 		return err
@@ -149,7 +154,7 @@ func KeepFile(ctx context.Context, dir, file string) (kept string, is bool, err 
 	switch {
 	case bytes.Contains(text, []byte(`"payloadType"`)):
 		if err := passported(ctx, text, &all); err != nil {
-			return "", true, fmt.Errorf("store: %s: %w", quote.Line(file, quote.Sentence), err)
+			return "", true, fault.Usage(fmt.Errorf("store: %s: %w", quote.Line(file, quote.Sentence), err))
 		}
 		kept, err = store.Keep(dir, certificate, text)
 	case json.Unmarshal(text, &b) == nil && b.Format == model.FormatVersion && b.Good != "" && b.Last != "":
@@ -157,5 +162,5 @@ func KeepFile(ctx context.Context, dir, file string) (kept string, is bool, err 
 	default:
 		return "", false, nil
 	}
-	return kept, true, err
+	return kept, true, fault.Broken(err)
 }

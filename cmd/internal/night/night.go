@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -174,10 +175,16 @@ func (s *Session) keep() (err error) {
 	return err
 }
 
-// tracks are those of all nights, with tonight.
-func (s *Session) tracks() []history.Track {
-	return history.Tracks(append(s.before.Nights[:len(s.before.Nights):len(s.before.Nights)], s.night))
+// nights are those of the store, with tonight if anything was measured.
+func (s *Session) nights() []history.Night {
+	if len(s.night.Points) == 0 {
+		return s.before.Nights
+	}
+	return append(slices.Clone(s.before.Nights), s.night)
 }
+
+// tracks are those of all nights.
+func (s *Session) tracks() []history.Track { return history.Tracks(s.nights()) }
 
 // conclude says what changed, and gives the night its status.
 func (s *Session) conclude(confirmed []change.Change) {

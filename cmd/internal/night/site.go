@@ -27,9 +27,15 @@ func Site(
 ) (int, []store.Skipped, error) {
 	e, skipped, err := Documents(ctx, from)
 	if err != nil {
-		return 0, skipped, err
+		return 0, skipped, fault.Broken(err)
 	}
-	s := site.Site{
+	n, err := write(dir, pages(dir, from, nights, tonight, e))
+	return n, skipped, err
+}
+
+// pages are those of a store, to be written into a folder.
+func pages(dir, from string, nights []history.Night, tonight *model.Night, e site.Evidence) *site.Site {
+	return &site.Site{
 		Version:  build.Version(),
 		Store:    from,
 		Folder:   here(dir),
@@ -37,8 +43,6 @@ func Site(
 		Tonight:  tonight,
 		Evidence: e,
 	}
-	n, err := write(dir, &s)
-	return n, skipped, err
 }
 
 // page is the name of a page that not every site has.
@@ -46,13 +50,13 @@ var page = regexp.MustCompile(`^(series|change|failure|device)-[0-9a-f]{12}\.htm
 
 // write writes all files, and removes pages of before.
 func write(dir string, s *site.Site) (int, error) {
-	pages, err := s.Pages()
+	list, err := s.Pages()
 	if err != nil {
-		return 0, err
+		return 0, fault.Broken(err)
 	}
 	now := map[string]bool{}
-	files := make([]document.Document, len(pages))
-	for i, p := range pages {
+	files := make([]document.Document, len(list))
+	for i, p := range list {
 		files[i], now[p.Name] = document.Document(p), true
 	}
 	if err := document.Folder(dir, files); err != nil {
@@ -68,25 +72,26 @@ func write(dir string, s *site.Site) (int, error) {
 }
 
 // Site writes the pages that the plan asks for, with the night in them, also when it had no result at all. What they
-// show of runs goes into the store.
+// show of runs goes into the store; documents of the store that cannot be read are notes of the night.
 func (s *Session) Site(ctx context.Context) error {
 	if s.options.Site == "" {
 		return nil
 	}
-	nights := s.before.Nights
-	if s.out.File != "" {
-		nights = append(nights[:len(nights):len(nights)], s.night)
+	e, skipped, err := Documents(ctx, s.options.Store)
+	for _, x := range skipped {
+		s.note(x.String())
 	}
-	e, _, err := Documents(ctx, s.options.Store)
 	if err == nil && s.options.Kept != nil {
 		err = s.repeat(ctx, &e)
 	}
-	if err == nil {
-		err = KeepRuns(s.options.Store, &site.Site{Nights: nights, Evidence: e})
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		_, _, err = Site(ctx, s.options.Site, s.options.Store, nights, s.out)
+	all := pages(s.options.Site, s.options.Store, s.nights(), s.out, e)
+	if err := KeepRuns(s.options.Store, all); err != nil {
+		return err
 	}
+	_, err = write(s.options.Site, all)
 	return err
 }
 

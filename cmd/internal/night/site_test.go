@@ -3,6 +3,7 @@ package night
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -102,7 +103,7 @@ func TestSiteOfANight(t *testing.T) {
 		"gauntlet explain RC-NAK-002",
 	)
 	says(pages["change"], "side by side", "connection 0, requests of A")
-	kept, _, err := store.Documents(filepath.Join(dir, "nights"), "run")
+	kept, _, err := store.Documents(filepath.Join(dir, "nights"))
 	if must(t, err); len(kept) != 2 {
 		t.Errorf("%d runs are kept, want those before and behind the failure", len(kept))
 	}
@@ -147,7 +148,7 @@ func TestSiteOfKeptResults(t *testing.T) {
 		for i, status := range strings.Fields(nights) {
 			day := fmt.Sprintf("2026-11-2%d", i+1)
 			_, pages := nightly(t, dir, day, status, filepath.Join(dir, day))
-			texts, _, err := store.Documents(filepath.Join(dir, "nights"), "run")
+			texts, _, err := store.Documents(filepath.Join(dir, "nights"))
 			must(t, err)
 			names, err := filepath.Glob(filepath.Join(dir, "public", "failure-*"))
 			must(t, err)
@@ -168,5 +169,32 @@ func TestSiteOfKeptResults(t *testing.T) {
 				t.Errorf("%s, %s: %.2000s", nights, day, pages["failure"])
 			}
 		}
+	}
+}
+
+// Documents that are damaged or of another format are named by their paths, and those of other kinds passed over.
+func TestDocumentsThatAreSkipped(t *testing.T) {
+	dir := t.TempDir()
+	want := map[string]string{}
+	for _, d := range []struct{ kind, text, why string }{
+		{"run", `{"format":1}`, ""},
+		{"run", `{"format":2}`, "format 2, and this program reads 1: a newer one wrote it"},
+		{"bisection", `{"format":3,"steps":{}}`, "format 3, and this program reads 1: a newer one wrote it"},
+		{"bisection", `{`, "unexpected end of JSON input"},
+		{"weather", `rain`, ""},
+	} {
+		path, err := store.Keep(dir, d.kind, []byte(d.text))
+		if must(t, err); d.why != "" {
+			want[path] = d.why
+		}
+	}
+	e, skipped, err := Documents(t.Context(), dir)
+	must(t, err)
+	got := map[string]string{}
+	for _, s := range skipped {
+		got[s.File] = s.Why
+	}
+	if !maps.Equal(got, want) || len(e.Kept) != 1 || len(e.Bisections) != 0 {
+		t.Errorf("%v, want %v; %+v", got, want, e)
 	}
 }

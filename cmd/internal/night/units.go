@@ -162,7 +162,7 @@ func (s *Session) repeat(ctx context.Context, e *site.Evidence) error {
 			if o := &list[k]; o.Name != p.Name || o.Spec != p.Spec || o.Word != p.Word {
 				continue
 			}
-			if run := OpenRun(list[k].Run); run != nil {
+			if run := OpenRun(ctx, list[k].Run); run != nil {
 				run.Started, run.Run = s.night.Started, site.RunName(p)
 				if err := keepRun(s.options.Store, run); err != nil {
 					return err

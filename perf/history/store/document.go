@@ -30,21 +30,25 @@ func Keep(dir, kind string, text []byte) (path string, err error) {
 	return put(filepath.Join(dir, documents), name, text)
 }
 
-// Documents returns the documents of a kind in the order of their names, and what could not be read.
-func Documents(dir, kind string) (texts [][]byte, skipped []Skipped, err error) {
+// Document is one of a store.
+type Document struct {
+	Path string // of its file
+	Kind string
+	Text []byte
+}
+
+// Documents returns the documents in the order of their names, and what could not be read.
+func Documents(dir string) (list []Document, skipped []Skipped, err error) {
 	names, skipped, err := listDocuments(dir)
 	for _, name := range names {
-		if kept.FindStringSubmatch(name)[1] != kind {
-			continue
-		}
 		path := filepath.Join(dir, documents, name)
 		if text, why := intact(path); why == nil {
-			texts = append(texts, text)
+			list = append(list, Document{path, kept.FindStringSubmatch(name)[1], text})
 		} else {
 			skipped = append(skipped, Skipped{path, why.Error(), errors.Is(why, errDamaged)})
 		}
 	}
-	return texts, skipped, err
+	return list, skipped, err
 }
 
 // listDocuments names the documents of a store, none where it has no folder for them, and what else lies there.

@@ -103,8 +103,8 @@ func decode(text []byte) (*history.Night, error) {
 	if err := json.Unmarshal(line, &h); err != nil || h.Gauntlet != kind {
 		return nil, errors.New("its first line is not that of a night")
 	}
-	if h.Format != FormatVersion {
-		return nil, fmt.Errorf("format %d, and this program reads %d: a newer one wrote it", h.Format, FormatVersion)
+	if err := Readable(h.Format, FormatVersion); err != nil {
+		return nil, err
 	}
 	n := &history.Night{Header: h.Header, Points: make([]history.Point, 0, bytes.Count(rest, []byte("\n")))}
 	for number := 2; len(rest) > 0; number++ {
@@ -116,6 +116,14 @@ func decode(text []byte) (*history.Night, error) {
 		}
 	}
 	return n, nil
+}
+
+// Readable refuses the format of a night or document that is another than this program reads.
+func Readable(format, reads int) error {
+	if format != reads {
+		return fmt.Errorf("format %d, and this program reads %d: a newer one wrote it", format, reads)
+	}
+	return nil
 }
 
 // take reads a line behind the first.

@@ -268,14 +268,15 @@ func TestDocuments(t *testing.T) {
 	if m.Copied != 3 || m.Had != 3 || len(m.Skipped) != 2 {
 		t.Errorf("%+v", m)
 	}
-	texts, skipped, err := Documents(into, "run")
-	if must(t, err); len(texts) != 2 || len(skipped) != 0 {
-		t.Errorf("%q, %v", texts, skipped)
+	list, skipped, err := Documents(into)
+	if must(t, err); len(list) != 3 || len(skipped) != 0 || list[0].Kind != "bisection" || list[1].Kind != "run" ||
+		string(list[0].Text) != "three" || filepath.Base(list[0].Path) != filepath.Base(path) {
+		t.Errorf("%q, %v", list, skipped)
 	}
 	must(t, os.Truncate(path, 2))
-	texts, skipped, err = Documents(from, "bisection")
-	if must(t, err); len(texts) != 0 || len(Damaged(skipped)) != 1 || len(skipped) != 2 {
-		t.Errorf("%q, %v", texts, skipped)
+	list, skipped, err = Documents(from)
+	if must(t, err); len(list) != 2 || len(Damaged(skipped)) != 1 || len(skipped) != 2 {
+		t.Errorf("%q, %v", list, skipped)
 	}
 	if c, err := Read(into); err != nil || len(c.Nights)+len(c.Skipped) != 0 {
 		t.Errorf("documents are taken for nights: %+v, %v", c, err)
@@ -283,7 +284,7 @@ func TestDocuments(t *testing.T) {
 	if _, err := Keep(into, "../x", nil); err == nil {
 		t.Error("a kind that is a path is taken")
 	}
-	if texts, _, err := Documents(t.TempDir(), "run"); err != nil || texts != nil {
-		t.Errorf("of a store without documents: %q, %v", texts, err)
+	if list, _, err := Documents(t.TempDir()); err != nil || list != nil {
+		t.Errorf("of a store without documents: %q, %v", list, err)
 	}
 }
