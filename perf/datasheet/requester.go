@@ -25,7 +25,7 @@ type requester struct {
 	round   round
 	ladder  []int64    // timeouts without progress, in nanoseconds
 	refused int        // RNR NAKs without progress
-	repair  int64      // offset up to which TCP had sent when repeated acknowledgements indicated a loss
+	repair  int64      // offset after the last byte that TCP had sent when repeated acknowledgements indicated a loss
 	hole    vtime.Time // time at which a READ response arrived after a missing one
 	holed   bool
 }
@@ -34,8 +34,8 @@ type requester struct {
 type round struct {
 	open bool
 	last int64 // the next offset that continues it
-	goal int64 // offset up to which had been sent when the round began
-	left int64 // amount in flight when the round began
+	goal int64 // offset after the newest packet sent when the round began
+	left int64 // length from the first packet of the round to goal
 	runs int
 	by   *sample // of those that did not reach the goal, and
 	all  *int    // how many did

@@ -13,7 +13,7 @@ import (
 // undo is the list of steps that release the resources of a run.
 type undo struct{ steps []func() error }
 
-// later registers a step.
+// later registers a step that close is to run.
 func (u *undo) later(f func() error) { u.steps = append(u.steps, f) }
 
 // close undoes all, the last first; the first error is returned. A second call does nothing.
