@@ -31,7 +31,7 @@ type doubles struct {
 
 // doubled is what was seen of a direction.
 type doubled struct {
-	// different ones; one that comes a third time counts again, because a mirror shows what is sent again twice too
+	// distinct frames; one that comes a third time counts again, because a mirror shows retransmissions twice too
 	frames int
 	after  []time.Duration // from the first sight of each to its second
 }

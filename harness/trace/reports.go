@@ -15,7 +15,7 @@ const (
 
 	ReportDone     // Post and CQE events; the time of a CQE is that by which the request had completed
 	ReportPosted   // Receive events
-	ReportReceived // Receive and Recv events; the time of a Recv likewise
+	ReportReceived // Receive and Recv events; the time of a Recv is that by which the receive had completed
 	ReportRegions  // Probe events of the memory regions: mr_rkey, mr_va, mr_len, mr_access
 	ReportChecked  // Memory events named "received": what the application found when a receive had completed
 

@@ -20,7 +20,7 @@ type Options struct {
 	Buffer   int  // receive and send buffer of the socket in bytes; 0 is 16 MiB, less if the kernel forbids it
 	Outgoing bool // also deliver the frames that this host sends, for taps
 	Past     bool // send past the device's qdisc, and receive nothing
-	// the device has one with a limit, or a program: a frame that it refuses is lost there, and not sent again
+	// the device has a qdisc with a limit, or a program: a frame that it refuses is lost there, and not sent again
 	Qdisc bool
 	// also receive what is for other MAC addresses, on a device that filters by them; ends with the Port
 	Promiscuous bool

@@ -10,9 +10,9 @@ import (
 
 // restart is a retransmission that begins.
 type restart struct {
-	// by what has arrived since the one before: a sequence NAK, or an answer beyond what a READ waits for
+	// a sequence NAK, or an answer beyond what a READ waits for, has arrived since the restart before
 	asked bool
-	waits bool           // an RNR NAK has
+	waits bool           // an RNR NAK has arrived since then
 	quiet vtime.Duration // how long the requester had sent nothing
 	timer vtime.Duration // its transport timer; 0 when not known, or off
 }

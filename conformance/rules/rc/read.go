@@ -42,7 +42,8 @@ func readReissue() rule.Rule {
 						p.RETH.DMALen, s.Sent.Len)
 				case inOldest && next.Less(p.PSN):
 					c.Failf(rule.Requester, "READ is re-issued from %s, %s is missing", c.Rel(p.PSN), c.Rel(next))
-				// whose client may have lost them
+				// a re-issue from before the first missing response; for a relayed READ the client may have lost the
+				// responses
 				case inOldest && p.PSN.Less(next) && !c.InPort(s, arrived) && !c.Relayed(s):
 					c.Failf(rule.Requester, "READ is re-issued from %s, the first missing is %s",
 						c.Rel(p.PSN), c.Rel(next))
@@ -65,7 +66,7 @@ func readReplay() rule.Rule {
 		Minds: rule.Fetch | rule.Answer, Stimulus: "a duplicate READ, a subset, a superset", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			r := replays{c: c, replay: c.Owes(rule.Responder, "no replay of READ %s")}
-			// who replays is behind it, and the path to there loses some of the data
+			// at a box: the end that replays is behind it, and the path to there loses some of the data
 			r.replay.Unless = func(rule.Debt) bool { return c.AtBox }
 			return rule.Check{Sight: r.sight, End: r.end}
 		},

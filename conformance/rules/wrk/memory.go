@@ -32,9 +32,8 @@ type content struct {
 	astray   bool // a request that was posted is not the one that was ordered
 	reads    bool // READ data go to the requester's memory
 	compared bool
-	// bytes that differ at the responder and at the requester, which have changed outside of what was named
-	wrong   [2]int64
-	outside [2]int64
+	wrong    [2]int64 // bytes that differ, at the responder and at the requester
+	outside  [2]int64 // bytes that changed although no request names them, likewise
 }
 
 func (m *content) event(e *trace.Event) {

@@ -15,9 +15,9 @@ import (
 // recipe is how a variant differs from the right engine.
 type recipe struct {
 	name, breaks, catches, scenarios string
-	// changes an FPDU that leaves or arrives; its CRC is made right after
+	// out and in change an FPDU that leaves or arrives; its CRC is made right after, unless keepCRC
 	out, in     func(fpdu []byte)
-	keepCRC     bool // it is not
+	keepCRC     bool
 	early, lazy bool
 }
 
