@@ -223,8 +223,8 @@ func (d *docked) confined(t *testing.T) {
 		}
 		mounts, err := os.ReadFile(proc + "mounts")
 		must(t, err)
-		if _, options, _ := strings.Cut(string(mounts), " / "); !strings.Contains(strings.SplitN(options, "\n", 2)[0],
-			" ro,") {
+		if _, options, _ := strings.Cut(string(mounts), " / "); !strings.Contains(
+			strings.SplitN(options, "\n", 2)[0], " ro,") {
 			t.Errorf("the root can be written: %s", mounts)
 		}
 		links, err := exec.Command("nsenter", "-n", "-t", strconv.Itoa(c.Container.State.Pid), "ls",

@@ -31,8 +31,8 @@ const starts = "host.start = number(line, \"at_ns\");\n"
 
 func badPrograms() []bad {
 	return []bad{
-		{name: "says nothing", old: begins, new: "for (;;) pause();\n" + begins, want: "1 of 5 said nothing within 30s",
-			waits: true},
+		{name: "says nothing", old: begins, new: "for (;;) pause();\n" + begins,
+			want: "1 of 5 said nothing within 30s", waits: true},
 		{name: "never ready", old: `say("{\"event\":\"ready\"}");`, new: "for (;;) pause();",
 			want: "4 of 5 did not say ready within 30s and was killed", waits: true},
 		{name: "garbage", old: begins, new: "say(\"hello\");\n" + begins,

@@ -96,9 +96,8 @@ func (f *hostedFlags) choose(c *cobra.Command, bench *string) {
 // judge opens the host of a testbed, whose device is then judged in both its roles.
 func (f *hostedFlags) judge(ctx context.Context, o *conform.Options) (done func() error, err error) {
 	if o.Impl != "" {
-		return nil,
-			usage(fmt.Errorf("--bench remote and --impl %s: a device is judged in both its roles; leave --impl out",
-				o.Impl))
+		return nil, usage(fmt.Errorf(
+			"--bench remote and --impl %s: a device is judged in both its roles; leave --impl out", o.Impl))
 	}
 	o.Hosted = f.Hosted
 	o.Hosted.Host = o.Device

@@ -291,8 +291,8 @@ func TestSoftRoCEImageInAGuest(t *testing.T) {
 	}
 	dir := t.TempDir()
 	root := filepath.Join(dir, "root")
-	unpack := exec.Command("sh", "-c", `mkdir "$0" && ../../images/softroce/pack >"$0.tar" && tar -C "$0" -xf "$0.tar"`,
-		root)
+	unpack := exec.Command("sh", "-c",
+		`mkdir "$0" && ../../images/softroce/pack >"$0.tar" && tar -C "$0" -xf "$0.tar"`, root)
 	if text, err := unpack.CombinedOutput(); err != nil {
 		if strings.Contains(string(text), "not installed") {
 			t.Skip(string(text))

@@ -41,8 +41,8 @@ func judgePeers(t *testing.T, dir string, o exited, impls []string, example stri
 		}
 	}
 	page, err := os.ReadFile(filepath.Join(dir, "m", "matrix.html"))
-	if err != nil || !strings.Contains(string(page), `id="peers"`) || !strings.Contains(string(page), example) ||
-		o.code == 0 {
+	if err != nil || !strings.Contains(string(page), `id="peers"`) ||
+		!strings.Contains(string(page), example) || o.code == 0 {
 		t.Errorf("exit %d, page of %d bytes, %v", o.code, len(page), err)
 	}
 }

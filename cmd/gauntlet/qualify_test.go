@@ -111,8 +111,8 @@ func TestListProfiles(t *testing.T) {
 			t.Errorf("%s is not listed in\n%s", name, o.stdout)
 		}
 	}
-	if o = inProcess(t, t.TempDir(), "__complete", "qualify", "--profile", ""); !strings.Contains(o.stdout,
-		"rc-gbn\n") {
+	if o = inProcess(t, t.TempDir(), "__complete", "qualify", "--profile",
+		""); !strings.Contains(o.stdout, "rc-gbn\n") {
 		t.Errorf("completion offers %q", o.stdout)
 	}
 }

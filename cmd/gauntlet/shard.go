@@ -70,8 +70,8 @@ func (f *shardFlags) begin(c *cobra.Command, all []units.Unit) error {
 }
 
 // numbers does the same as divide with runs for their numbers.
-func (f *shardFlags) numbers(c *cobra.Command, specs []*scenario.Spec, jobs int, bar *progress.Bar) (ended bool,
-	err error) {
+func (f *shardFlags) numbers(c *cobra.Command, specs []*scenario.Spec, jobs int,
+	bar *progress.Bar) (ended bool, err error) {
 	all, one := claims.Units(specs)
 	return f.divide(c, all, jobs, one, bar)
 }

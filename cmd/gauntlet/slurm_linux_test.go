@@ -29,8 +29,8 @@ func TestSlurm(t *testing.T) {
 	scripts, err := filepath.Abs("testdata/slurm")
 	must(t, err)
 	args := sharded["atlas"].args
-	plan := gauntlet(t, dir, append([]string{"shard", "plan", "--slurm", "8", "--program", scripts + "/program.sh"},
-		args...)...)
+	plan := gauntlet(t, dir,
+		append([]string{"shard", "plan", "--slurm", "8", "--program", scripts + "/program.sh"}, args...)...)
 	must(t, os.WriteFile(filepath.Join(dir, "plan.sh"), []byte(plan.stdout), 0o644))
 
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)

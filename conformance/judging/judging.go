@@ -40,8 +40,8 @@ type Waiter interface {
 // Simulate plays a Spec in virtual time with the same implementation at both ends, every packet encoded, and judges its
 // trace. The outcome holds as far as the run got, also when an error comes with
 // it, such as sim.ErrLimit of an engine that never comes to an end; it is nil when the run did not begin.
-func Simulate(ctx context.Context, spec *scenario.Spec, impl engine.Implementation, rules []rule.Rule) (*Outcome,
-	error) {
+func Simulate(ctx context.Context, spec *scenario.Spec, impl engine.Implementation,
+	rules []rule.Rule) (*Outcome, error) {
 	job, err := bench.NewJob(spec, [2]engine.Implementation{impl, impl})
 	if err != nil {
 		return nil, err

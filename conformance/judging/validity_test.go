@@ -91,8 +91,8 @@ func TestNothingHidesAFailure(t *testing.T) {
 	}{
 		{"WIRE-ICRC-001", doubtful{certificates: []certify.Certificate{failed(validity.Lateness, validity.Capture,
 			validity.Loss)}}, rule.Fail},
-		{"GBN-NAK-002", doubtful{certificates: []certify.Certificate{failed(validity.Lateness, validity.Delay)}},
-			rule.Fail},
+		{"GBN-NAK-002",
+			doubtful{certificates: []certify.Certificate{failed(validity.Lateness, validity.Delay)}}, rule.Fail},
 		{"GBN-NAK-002", doubtful{certificates: []certify.Certificate{failed(validity.Capture)}}, rule.Invalid},
 		{"GBN-NAK-001", doubtful{certificates: []certify.Certificate{failed(validity.Loss)}}, rule.Fail},
 		{"GBN-NAK-001", doubtful{certificates: []certify.Certificate{failed(validity.Lateness)}}, rule.Invalid},

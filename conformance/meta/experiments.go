@@ -123,8 +123,7 @@ func (a *account) same(name, how string, want, got []rule.Verdict) {
 		a.met++
 		if w.Status != g.Status || w.Met != g.Met || w.Total != g.Total || !slices.Equal(w.Findings, g.Findings) {
 			a.failf("%s: %s is %v (met %d, found %d), and %v (met %d, found %d) %s", name, w.Rule, w.Status, w.Met,
-				w.Total, g.Status, g.Met,
-				g.Total, how)
+				w.Total, g.Status, g.Met, g.Total, how)
 		}
 	}
 }

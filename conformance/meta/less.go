@@ -137,8 +137,7 @@ func (a *account) kept(name string, before, degraded []rule.Verdict, hidden bool
 		if !hidden && v.Status == rule.Pass && v.Met >= before[k].Met || v.Status != rule.Pass &&
 			v.Status != rule.Fail && v.Reason == "" {
 			a.failf("%s: %s is FAIL (met %d), and %v with less (met %d): %s", name, v.Rule, before[k].Met, v.Status,
-				v.Met,
-				before[k].Findings[0].Text)
+				v.Met, before[k].Findings[0].Text)
 		}
 	}
 }

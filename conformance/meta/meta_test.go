@@ -96,8 +96,8 @@ func TestSilence(t *testing.T) {
 		return rule.Check{Sight: func(*rule.Sight) {}, End: func(vtime.Time) { c.Met() }}
 	})
 	over := recorded(t, lossy)
-	started := func(h trace.Header, list []rule.Rule, o rule.Options, play func(trace.Sink) error) ([]rule.Verdict,
-		error) {
+	started := func(h trace.Header, list []rule.Rule, o rule.Options,
+		play func(trace.Sink) error) ([]rule.Verdict, error) {
 		return Judged(h, list, o, func(s trace.Sink) error {
 			// as a judge would that starts its checks before anything has happened
 			s.Event(&trace.Event{Kind: trace.Probe})
@@ -124,8 +124,8 @@ func TestOneTap(t *testing.T) {
 	both := check(rule.Both, func(c *rule.Context) rule.Check {
 		return rule.Check{Sight: func(*rule.Sight) { c.Met() }}
 	})
-	careless := func(h trace.Header, list []rule.Rule, o rule.Options, play func(trace.Sink) error) ([]rule.Verdict,
-		error) {
+	careless := func(h trace.Header, list []rule.Rule, o rule.Options,
+		play func(trace.Sink) error) ([]rule.Verdict, error) {
 		list = slices.Clone(list)
 		list[0].Needs = 0 // as a judge would that does not look
 		return Judged(h, list, o, play)
@@ -138,8 +138,8 @@ func TestOneTap(t *testing.T) {
 
 func TestCaptures(t *testing.T) {
 	calls := 0
-	forgetful := func(h trace.Header, list []rule.Rule, o rule.Options, play func(trace.Sink) error) ([]rule.Verdict,
-		error) {
+	forgetful := func(h trace.Header, list []rule.Rule, o rule.Options,
+		play func(trace.Sink) error) ([]rule.Verdict, error) {
 		if calls++; calls == 2 {
 			// as if the files had been empty
 			return Judged(h, list, o, func(s trace.Sink) error { s.End(0); return nil })

@@ -52,8 +52,8 @@ func TestObligationExpires(t *testing.T) {
 			c.turns[1].at = vtime.Time(12*ms - 400*us)
 		}, 12 * ms, 1},
 		{"the QP failed", func(c *Context, _ *Obligation) { c.Fatal = true }, 10 * ms, 0},
-		{"the rule says unless", func(_ *Context, o *Obligation) { o.Unless = func(Debt) bool { return true } },
-			10 * ms, 0},
+		{"the rule says unless",
+			func(_ *Context, o *Obligation) { o.Unless = func(Debt) bool { return true } }, 10 * ms, 0},
 	} {
 		c, o := owing()
 		o.Arise(at(0), 3)

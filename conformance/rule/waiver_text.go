@@ -53,9 +53,8 @@ func parseWaiver(line string) (w Waiver, err error) {
 		key, value, _ := strings.Cut(word, "=")
 		field := fields[key]
 		if field == nil || *field != "" || value == "" {
-			return w,
-				fmt.Errorf("%.60q: want impl=, kernel=, in=, sure=, owner= and expires=, each once and with a value",
-					word)
+			return w, fmt.Errorf(
+				"%.60q: want impl=, kernel=, in=, sure=, owner= and expires=, each once and with a value", word)
 		}
 		*field = value
 	}

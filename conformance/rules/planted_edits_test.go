@@ -106,8 +106,8 @@ func again(o roce.Opcode, change func(*roce.Frame)) func(*frames) {
 			return
 		}
 		h, _ := first.decoded()
-		if s := f.nth(1, func(_ *shot, p *roce.Packet) bool { return p.Opcode == o && p.PSN == h.Packet.PSN }); s !=
-			nil {
+		if s := f.nth(1,
+			func(_ *shot, p *roce.Packet) bool { return p.Opcode == o && p.PSN == h.Packet.PSN }); s != nil {
 			f.set(s, change)
 		}
 	}
@@ -142,8 +142,8 @@ var planted = []edit{
 		every(responses, func(h *roce.Frame) { h.Packet.PKey = 0x8123 })},
 	{"P_Keys of limited members at both ends", "ops", "WIRE-BTH-004", everywhere,
 		every(func(*shot, *roce.Packet) bool { return true }, func(h *roce.Frame) { h.Packet.PKey = 0x7FFF })},
-	{"ICRC of every frame", "ops", "WIRE-ICRC-001", "SRP", spoil(func(*shot, *roce.Packet) bool { return true },
-		noICRC)},
+	{"ICRC of every frame", "ops", "WIRE-ICRC-001", "SRP",
+		spoil(func(*shot, *roce.Packet) bool { return true }, noICRC)},
 	{"ICRC of every request", "ops", "WIRE-ICRC-001", "SP", spoil(requests, noICRC)},
 	{"ICRC of every response", "ops", "WIRE-ICRC-001", "RP", spoil(responses, noICRC)},
 	{"reserved bits of one request", "ops", "WIRE-BTH-001", everywhere,

@@ -37,8 +37,8 @@ func TestConformanceNetns(t *testing.T) {
 
 // untilValid plays a scenario up to three times until the link is what the scenario says.
 func untilValid(p player) player {
-	return func(ctx context.Context, impl string, sc *scenarios.Scenario, s *scenario.Spec) (r *suite.Result,
-		err error) {
+	return func(ctx context.Context, impl string, sc *scenarios.Scenario,
+		s *scenario.Spec) (r *suite.Result, err error) {
 		for range 3 {
 			if r, err = p(ctx, impl, sc, s); err != nil || r.Status != rule.Invalid {
 				break

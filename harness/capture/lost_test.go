@@ -76,30 +76,25 @@ func TestLosses(t *testing.T) {
 			7, true},
 		"by the system": {func(b *blocks) *blocks { return b.face().frame(0, raw).stats(0, bySystem, 4) }, 4, true},
 		"the last holds": {func(b *blocks) *blocks {
-			return b.face().stats(0, dropped, 3).frame(0, raw).stats(0,
-				dropped, 5)
+			return b.face().stats(0, dropped, 3).frame(0, raw).stats(0, dropped, 5)
 		}, 5, true},
 		"two interfaces": {func(b *blocks) *blocks {
 			return b.face().face().frame(0, raw).frame(1, raw).stats(0, dropped, 3).stats(1, dropped, 2)
 		}, 5, true},
 		"one is silent": {func(b *blocks) *blocks {
-			return b.face().face().frame(0, raw).frame(1, raw).stats(0,
-				dropped, 0)
+			return b.face().face().frame(0, raw).frame(1, raw).stats(0, dropped, 0)
 		}, 0, false},
 		"one has nothing": {func(b *blocks) *blocks { return b.face().face().frame(0, raw).stats(0, dropped, 0) },
 			0, true},
 		"fewer than accepted": {func(b *blocks) *blocks {
-			return b.face().frame(0, raw).stats(0, dropped, 0, accepted,
-				6, bySystem, 2)
+			return b.face().frame(0, raw).stats(0, dropped, 0, accepted, 6, bySystem, 2)
 		}, 5, true},
 		"as many as accepted": {func(b *blocks) *blocks {
-			return b.face().frame(0, raw).stats(0, dropped, 0,
-				accepted, 1)
+			return b.face().frame(0, raw).stats(0, dropped, 0, accepted, 1)
 		}, 0, true},
 		"no such interface": {func(b *blocks) *blocks { return b.face().frame(0, raw).stats(0, 3, 9) }, 0, false},
 		"a block of its own": {func(b *blocks) *blocks {
-			return b.face().block(0xBAD, raw).frame(0, raw).stats(0,
-				dropped, 1)
+			return b.face().block(0xBAD, raw).frame(0, raw).stats(0, dropped, 1)
 		}, 1, true},
 		"more than can be": {func(b *blocks) *blocks {
 			return b.face().frame(0, raw).stats(0, dropped,

@@ -35,8 +35,8 @@ func (o *ordered) Next(f *Frame) error {
 	}
 	for o.err == nil && (len(o.wait) == 0 || o.newest.Sub(o.wait[0].Wall) <= o.behind) {
 		if o.size > orderLimit {
-			return fmt.Errorf("capture: frames are out of time order by %v; put them in order (reordercap does)",
-				o.behind)
+			return fmt.Errorf(
+				"capture: frames are out of time order by %v; put them in order (reordercap does)", o.behind)
 		}
 		o.read()
 	}

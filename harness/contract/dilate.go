@@ -45,8 +45,8 @@ func (o *Order) stretch(k vtime.Dilation) error {
 	if o.QP != nil {
 		qp := *o.QP
 		if qp.Timeout *= int64(k); qp.Timeout > int64(longestTimeout/vtime.Nanosecond) {
-			return fmt.Errorf("a timeout of %d ns, %s times as long, is beyond code 31; lower --timeout or --dilate",
-				o.Timeout, k)
+			return fmt.Errorf(
+				"a timeout of %d ns, %s times as long, is beyond code 31; lower --timeout or --dilate", o.Timeout, k)
 		}
 		o.QP = &qp
 	}

@@ -65,9 +65,8 @@ func newHalves(impl *engine.Implementation, host engine.Host, attr engine.QP, me
 		return halves{req: req, resp: resp}, err
 	}
 	if attr.RateControl != "" {
-		return halves{},
-			fmt.Errorf("cc=%s around the kernel's TCP, which has its own: --param congestion=NAME, or tcp=lite",
-				attr.RateControl)
+		return halves{}, fmt.Errorf(
+			"cc=%s around the kernel's TCP, which has its own: --param congestion=NAME, or tcp=lite", attr.RateControl)
 	}
 	s, err := impl.NewStream(attr, mem)
 	return halves{streamHalf{s}, streamHalf{s}, &carried{stream: s}}, err

@@ -96,8 +96,8 @@ func TestVerify(t *testing.T) {
 		want  [4]int64 // mismatch and guard at B, at A
 	}{
 		{"write", []string{"load write msg=100 count=300"}, func(*pair) {}, [4]int64{}},
-		{"write, inside", []string{"load write msg=100 count=3"}, func(p *pair) { flip(p.b, Target(0)+99) },
-			[4]int64{1}},
+		{"write, inside", []string{"load write msg=100 count=3"},
+			func(p *pair) { flip(p.b, Target(0)+99) }, [4]int64{1}},
 		{"write, outside", []string{"load write msg=100 count=3"}, func(p *pair) { flip(p.b, Target(0)+100) },
 			[4]int64{0, 1}},
 		{"write, source", []string{"load write msg=100 count=3"}, func(p *pair) { flip(p.a, source(p)+5) },
@@ -110,8 +110,8 @@ func TestVerify(t *testing.T) {
 		{"read, target", []string{"load read msg=100 count=3"}, func(p *pair) { flip(p.b, Target(0)) }, [4]int64{0, 1}},
 		{"scripted read", []string{"post-read len=64"}, func(p *pair) { flip(p.a, source(p)+63) }, [4]int64{0, 0, 1}},
 		{"send", []string{"load send msg=100 count=50"}, func(*pair) {}, [4]int64{}},
-		{"send, inside", []string{"load send msg=100 count=50"}, func(p *pair) { flip(p.b, inbox(p)+128+99) },
-			[4]int64{1}},
+		{"send, inside", []string{"load send msg=100 count=50"},
+			func(p *pair) { flip(p.b, inbox(p)+128+99) }, [4]int64{1}},
 		{"send, outside", []string{"load send msg=100 count=50"}, func(p *pair) { flip(p.b, inbox(p)+128+100) },
 			[4]int64{0, 1}},
 		{"send, unused", []string{"load send msg=100 count=2"}, func(p *pair) { flip(p.b, inbox(p)+2*128) },

@@ -99,8 +99,8 @@ func (ch *channel) Read(b []byte) (int, error) {
 
 // hear returns when a message has come, or the connection has ended.
 func (ch *channel) hear(most time.Duration) error {
-	return ch.call.cm.until("a SEND", most, func() bool { return len(ch.came) > 0 || ch.call.state != connected },
-		func() {})
+	return ch.call.cm.until("a SEND", most,
+		func() bool { return len(ch.came) > 0 || ch.call.state != connected }, func() {})
 }
 
 // wait returns true at the next message of the tool, and false when it ends the connection instead; its time limit

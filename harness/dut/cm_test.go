@@ -139,8 +139,8 @@ func TestCallRefused(t *testing.T) {
 		return func(ours *CM) {
 			mad := roce.AppendCM(nil, 1, &roce.REQ{LocalCommID: 5, ServiceID: roce.IPService(7174)})
 			edit(mad)
-			p := roce.Packet{BTH: roce.BTH{Opcode: roce.UDSendOnly, DestQP: 1}, DETH: roce.DETH{QKey: roce.CMQKey},
-				Payload: mad}
+			p := roce.Packet{BTH: roce.BTH{Opcode: roce.UDSendOnly, DestQP: 1},
+				DETH: roce.DETH{QKey: roce.CMQKey}, Payload: mad}
 			ours.Receive(&p)
 		}
 	}
@@ -251,8 +251,8 @@ func FuzzCM(f *testing.F) {
 		sent := 0
 		m := NewCM(mine.Addr, theirs.Addr, func(*roce.Packet) error { sent++; return nil })
 		m.Listen(7174)
-		p := roce.Packet{BTH: roce.BTH{Opcode: roce.UDSendOnly, DestQP: 1}, DETH: roce.DETH{QKey: roce.CMQKey},
-			Payload: mad}
+		p := roce.Packet{BTH: roce.BTH{Opcode: roce.UDSendOnly, DestQP: 1},
+			DETH: roce.DETH{QKey: roce.CMQKey}, Payload: mad}
 		for range 2 {
 			if !m.Receive(&p) || sent > 2 || len(m.calls) > 1 {
 				t.Errorf("%d answers, %d calls", sent, len(m.calls))

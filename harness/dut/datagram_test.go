@@ -44,9 +44,8 @@ func TestDatagrams(t *testing.T) {
 
 // TestQKeyViolations: the counter is in what ibv_devinfo prints, or the error says that it is not.
 func TestQKeyViolations(t *testing.T) {
-	if n, err :=
-		QKeyViolations("\t\t\tbad_pkey_cntr:\t\t0x1\n\t\t\tqkey_viol_cntr:\t\t0x1f\n\t\t\tsm_sl:\t\t\t0\n"); n != 31 ||
-		err != nil {
+	if n, err := QKeyViolations(
+		"\t\t\tbad_pkey_cntr:\t\t0x1\n\t\t\tqkey_viol_cntr:\t\t0x1f\n\t\t\tsm_sl:\t\t\t0\n"); n != 31 || err != nil {
 		t.Errorf("%d, %v; want 31", n, err)
 	}
 	for _, info := range []string{"", "qkey_viol_cntr:", "qkey_viol_cntr:\tnone"} {

@@ -256,8 +256,8 @@ type work struct {
 // workOf sums the work up: it must be of one side and of one operation, or the same SENDs of both.
 func workOf(s *scenario.Spec, device trace.Side) (w work, err error) {
 	if t := s.Turns; t.Taken() {
-		return work{from: t.From, op: engine.OpWrite, message: t.Msg, count: t.Count, bothWays: true, turns: t.Kind},
-			nil
+		return work{from: t.From, op: engine.OpWrite, message: t.Msg, count: t.Count,
+			bothWays: true, turns: t.Kind}, nil
 	}
 	if mirrored(s) {
 		l := s.Loads[0]

@@ -92,8 +92,8 @@ func TestToldFlushed(t *testing.T) {
 // TestToldServing: one that serves has a region for its operation, or receives.
 func TestToldServing(t *testing.T) {
 	gone := Ending{Done: vtime.Never, Gone: 7, Said: "Failed status 1: wr_id 0"}
-	for op, rights := range map[string]engine.Access{"write": engine.RemoteWrite, "read": engine.RemoteRead,
-		"send": 0} {
+	for op, rights := range map[string]engine.Access{"write": engine.RemoteWrite,
+		"read": engine.RemoteRead, "send": 0} {
 		tool, s := fitted(t, "load "+op+" msg=5000 count=6\n", trace.B)
 		events := tool.Told(s, trace.B, gone)
 		values := map[string]int64{}

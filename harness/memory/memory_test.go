@@ -116,8 +116,8 @@ func TestShared(t *testing.T) {
 	row := []byte("0123456789abcdef")
 	var h Host
 	for i, va := range []uint64{0x1000, 0x2000, 0x3000} {
-		if err := h.Register(Region{RKey: uint32(i) + 1, Base: va, Len: 8, Bytes: row[i : i+8], Shared: true}); err !=
-			nil {
+		if err := h.Register(
+			Region{RKey: uint32(i) + 1, Base: va, Len: 8, Bytes: row[i : i+8], Shared: true}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -129,8 +129,8 @@ func TestEveryFateIsTheLinks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		some := rapid.SampledFrom([]unit.Ratio{0, 0.1, 0.5})
 		link := spec.Link{Rate: rapid.SampledFrom([]unit.Rate{0, 1e9}).Draw(t, "rate"), Queue: 1000,
-			Delay: rapid.SampledFrom([]vtime.Duration{0, 30 * vtime.Microsecond, 300 * vtime.Microsecond}).Draw(t,
-				"delay"),
+			Delay: rapid.SampledFrom(
+				[]vtime.Duration{0, 30 * vtime.Microsecond, 300 * vtime.Microsecond}).Draw(t, "delay"),
 			Corrupt: some.Draw(t, "corrupt"), Duplicate: some.Draw(t, "duplicate"), Reorder: some.Draw(t, "reorder"),
 			Loss: spec.Loss{Model: spec.Bernoulli, P: some.Draw(t, "loss")}}
 		list, log := crossings(t, link)

@@ -8,8 +8,8 @@ import (
 
 // psns draws sequence numbers, and often those beside the wrap.
 func psns() *rapid.Generator[PSN] {
-	return rapid.Map(rapid.OneOf(rapid.Uint32(), rapid.Uint32Range(Mask-3, Mask+3), rapid.Uint32Range(Half-3, Half+3)),
-		New)
+	return rapid.Map(
+		rapid.OneOf(rapid.Uint32(), rapid.Uint32Range(Mask-3, Mask+3), rapid.Uint32Range(Half-3, Half+3)), New)
 }
 
 // TestWindow compares serial arithmetic with plain integers: for a start anywhere and distances below Half, order on

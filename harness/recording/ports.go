@@ -142,9 +142,8 @@ func (c *Capture) Mirror(list []PortCount) (all []Mirrored, err error) {
 		c.Counted = true
 	}
 	if unused := len(list) - len(used); unused > 0 {
-		return nil,
-			fmt.Errorf("%d of the %d lines are of captures that are not judged; name them as they are named to judge",
-				unused, len(list))
+		return nil, fmt.Errorf("%d of the %d lines are of captures that are not judged; name them as they are named "+
+			"to judge", unused, len(list))
 	}
 	return all, nil
 }

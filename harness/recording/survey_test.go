@@ -198,8 +198,8 @@ func TestSecondTapBetween(t *testing.T) {
 		"far apart, both ports in one file": {[][]capture.Frame{inTime(a, later(b, 5*time.Millisecond, nil))}, between},
 	} {
 		r, _ := filed(t, c.lists...)
-		if got := r.Capture; got.Tap != c.want || strings.Contains(got.Why, "left out") != strings.Contains(name,
-			"between") {
+		if got := r.Capture; got.Tap != c.want ||
+			strings.Contains(got.Why, "left out") != strings.Contains(name, "between") {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}

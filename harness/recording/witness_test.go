@@ -75,8 +75,8 @@ func TestDoubtsOfTwoTaps(t *testing.T) {
 		{"acknowledged before it need be sent again",
 			begun + "B>A ACK psn=+2 msn=3\nA>B SEND_ONLY psn=+3 len=8 A\nB>A ACK psn=+3 msn=4\n",
 			"psn=+1 was acknowledged"},
-		{"skipped at the beginning", begun + "A>B SEND_ONLY psn=+2 len=8 A\n@1000 B>A SEND_ONLY psn=+0 len=8 A\n",
-			"begins when"},
+		{"skipped at the beginning",
+			begun + "A>B SEND_ONLY psn=+2 len=8 A\n@1000 B>A SEND_ONLY psn=+0 len=8 A\n", "begins when"},
 	} {
 		f := tracetest.Parse(t, c.text, 0)
 		dir := t.TempDir()

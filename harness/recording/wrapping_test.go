@@ -24,8 +24,8 @@ import (
 var be = binary.BigEndian
 
 func under(kind uint16, b ...[]byte) []byte {
-	return bytes.Join(append([][]byte{{2, 0, 0, 0, 0, 0x63, 2, 0, 0, 0, 0, 0x64}, be.AppendUint16(nil, kind)}, b...),
-		nil)
+	return bytes.Join(
+		append([][]byte{{2, 0, 0, 0, 0, 0x63, 2, 0, 0, 0, 0, 0x64}, be.AppendUint16(nil, kind)}, b...), nil)
 }
 
 func inIP(proto byte, b ...[]byte) []byte {
@@ -170,8 +170,8 @@ func tag(f []byte, kind uint16) []byte {
 
 // wrapped is what a viewer sees of frames that some link or tunnel carried to the tap, whole or cut by the capture. MAC
 // addresses, tags and trailers are those of the carrier, and are left out.
-func wrapped(t *testing.T, frames []capture.Frame, link layers.LinkType, cut int, wrap func([]byte) []byte) (Recording,
-	[]string) {
+func wrapped(t *testing.T, frames []capture.Frame, link layers.LinkType, cut int,
+	wrap func([]byte) []byte) (Recording, []string) {
 	t.Helper()
 	var b bytes.Buffer
 	w := pcapgo.NewWriterNanos(&b)

@@ -114,8 +114,8 @@ func (s *Spec) checkEntries() error {
 	n := len(s.Title) + len(s.Params) + len(s.Faults) + len(s.LAN.Faults) + len(s.Injections) +
 		len(s.Loads) + len(s.Posts)
 	if n > maxEntries {
-		return fmt.Errorf("more than %d comments, parameters, faults, injections, loads and posts; split the Spec",
-			maxEntries)
+		return fmt.Errorf(
+			"more than %d comments, parameters, faults, injections, loads and posts; split the Spec", maxEntries)
 	}
 	return nil
 }

@@ -53,8 +53,8 @@ func TestDecodeRejects(t *testing.T) {
 // TestForeignOptions reads the SYN that a Linux kernel sends: MSS, SACK permitted, timestamps, no-operation, window
 // scale.
 func TestForeignOptions(t *testing.T) {
-	b, err := hex.DecodeString("c00012b700000000" + "00000000a002faf000000000" + "020405b40402080a0000000000000000" +
-		"01030307")
+	b, err := hex.DecodeString(
+		"c00012b700000000" + "00000000a002faf000000000" + "020405b40402080a0000000000000000" + "01030307")
 	if err != nil {
 		t.Fatal(err)
 	}

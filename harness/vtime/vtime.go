@@ -113,8 +113,8 @@ func ParseDuration(s string) (Duration, error) {
 		}
 		d, ok := scale(num, u.size)
 		if !ok {
-			return 0, fmt.Errorf("duration %q: want a number and a unit, such as 40ms or 4.096us, of at most 106 days",
-				s)
+			return 0, fmt.Errorf(
+				"duration %q: want a number and a unit, such as 40ms or 4.096us, of at most 106 days", s)
 		}
 		return d, nil
 	}

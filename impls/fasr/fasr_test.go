@@ -32,8 +32,7 @@ func TestContract(t *testing.T) {
 		{"small packets", func(qp *engine.QP) { qp.MTU = 256 }},
 		{"large packets", func(qp *engine.QP) { qp.MTU = 4096; qp.AckReqEvery = 0 }},
 		{"one at a time", func(qp *engine.QP) {
-			qp.QueueDepth, qp.MaxRdAtomic, qp.MaxDestRd, qp.ReceiveDepth = 1, 1, 1,
-				1
+			qp.QueueDepth, qp.MaxRdAtomic, qp.MaxDestRd, qp.ReceiveDepth = 1, 1, 1, 1
 		}},
 		{"ACK everything", func(qp *engine.QP) { qp.AckReqEvery, qp.AckCoalesce = 1, 0 }},
 		{"ACK rarely", func(qp *engine.QP) { qp.AckReqEvery, qp.AckCoalesce = 64, 64 }},

@@ -32,8 +32,8 @@ func accepts(o roce.Opcode) bool {
 // of data packets of any other.
 func checkRequest(qp *engine.QP, wr *engine.WorkRequest) (packets int, err error) {
 	if wr.Op == engine.OpSendInv || wr.Op == engine.OpCompareSwap || wr.Op == engine.OpFetchAdd {
-		return 0, fmt.Errorf("fasr: work request %d: %s has no packet format in FaSR; use SEND, WRITE or READ", wr.ID,
-			wr.Op)
+		return 0, fmt.Errorf(
+			"fasr: work request %d: %s has no packet format in FaSR; use SEND, WRITE or READ", wr.ID, wr.Op)
 	}
 	if packets, err = rc.CheckRequest(qp, wr); err != nil {
 		return 0, fmt.Errorf("fasr: %w", err)

@@ -38,8 +38,7 @@ func TestContract(t *testing.T) {
 		{"small packets", func(qp *engine.QP) { qp.MTU = 256 }},
 		{"large packets", func(qp *engine.QP) { qp.MTU = 4096 }},
 		{"one at a time", func(qp *engine.QP) {
-			qp.QueueDepth, qp.MaxRdAtomic, qp.MaxDestRd, qp.ReceiveDepth = 1, 1, 1,
-				1
+			qp.QueueDepth, qp.MaxRdAtomic, qp.MaxDestRd, qp.ReceiveDepth = 1, 1, 1, 1
 		}},
 		{"cap of 1", set("cap", "1")},
 		{"cap of 3", set("cap", "3")},

@@ -30,8 +30,7 @@ func TestContract(t *testing.T) {
 		{"small packets", func(qp *engine.QP) { qp.MTU = 256 }},
 		{"large packets", func(qp *engine.QP) { qp.MTU = 4096; qp.AckReqEvery = 0 }},
 		{"one at a time", func(qp *engine.QP) {
-			qp.QueueDepth, qp.MaxRdAtomic, qp.MaxDestRd, qp.ReceiveDepth = 1, 1, 1,
-				1
+			qp.QueueDepth, qp.MaxRdAtomic, qp.MaxDestRd, qp.ReceiveDepth = 1, 1, 1, 1
 		}},
 		{"duplicates everything", set("r", "1", "t_rob", "20us")},
 		{"interleaved", set("r", "8", "c", "2", "t_rob", "20us")},

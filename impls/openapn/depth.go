@@ -46,8 +46,8 @@ func DepthOf(rtt vtime.Duration, rate unit.Rate, frame int) (Depth, error) {
 	case rtt <= 0:
 		return Depth{}, fmt.Errorf("openapn: RTT %s: want more than 0; the depth of a path without delay is 1", rtt)
 	case rate <= 0:
-		return Depth{}, fmt.Errorf("openapn: rate %s: want a limited line, such as 100G; an unlimited one has no depth",
-			rate)
+		return Depth{}, fmt.Errorf(
+			"openapn: rate %s: want a limited line, such as 100G; an unlimited one has no depth", rate)
 	case frame <= 0:
 		return Depth{}, fmt.Errorf("openapn: frame of %d bytes: want more than 0", frame)
 	}

@@ -34,14 +34,14 @@ func (b *busy) End(vtime.Time)     {}
 // whole round trips after the first two.
 func flow(t *testing.T, impl engine.Implementation, rtt vtime.Duration, lines ...string) (goodput, line float64) {
 	t.Helper()
-	lines = append([]string{fmt.Sprintf("link rate=100G delay=%s queue=100000", rtt/2), "qp mtu=4096 timeout=18"},
-		lines...)
+	lines = append(
+		[]string{fmt.Sprintf("link rate=100G delay=%s queue=100000", rtt/2), "qp mtu=4096 timeout=18"}, lines...)
 	return between(t, impl, 2*rtt, 10*rtt, lines...)
 }
 
 // between runs a Spec until to and returns payload and layer-1 rates in Gb/s, measured after from.
-func between(t *testing.T, impl engine.Implementation, from, to vtime.Duration, lines ...string) (goodput,
-	line float64) {
+func between(t *testing.T, impl engine.Implementation, from, to vtime.Duration,
+	lines ...string) (goodput, line float64) {
 	t.Helper()
 	s := scenario.Default()
 	for _, l := range append(lines, fmt.Sprintf("run for=%s", to)) {

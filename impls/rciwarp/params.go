@@ -82,8 +82,8 @@ func (c *config) set(name, value string) (err error) {
 func liteOnly(given engine.Params) error {
 	for _, name := range []string{"min_rto", "retries", "rwnd"} {
 		if _, ok := given[name]; ok {
-			return fmt.Errorf("rciwarp: parameter %s: the kernel's TCP has its own; leave it out, or use tcp=lite",
-				name)
+			return fmt.Errorf(
+				"rciwarp: parameter %s: the kernel's TCP has its own; leave it out, or use tcp=lite", name)
 		}
 	}
 	return nil

@@ -33,8 +33,7 @@ func TestContract(t *testing.T) {
 		{"plain", func(*engine.QP) {}},
 		{"small packets", func(qp *engine.QP) { qp.MTU = 256 }},
 		{"one at a time", func(qp *engine.QP) {
-			qp.QueueDepth, qp.MaxRdAtomic, qp.MaxDestRd, qp.ReceiveDepth = 1, 1, 1,
-				1
+			qp.QueueDepth, qp.MaxRdAtomic, qp.MaxDestRd, qp.ReceiveDepth = 1, 1, 1, 1
 		}},
 		{"cap of 3", set("cap", "3")},
 		{"no queries", set("tq", "0", "rate", "0")},

@@ -62,8 +62,8 @@ func (s *Source) PollTransmit(_ vtime.Time, p *roce.Packet) bool {
 // emit makes p the datagram of the segment that begins where the request stands.
 func (s *Source) emit(p *roce.Packet, wr *engine.WorkRequest, data []byte) {
 	seg := &s.segment
-	*seg = iwarp.Segment{DDP: iwarp.Version, RDMAP: iwarp.Version, Last: s.sent+uint32(len(data)) == wr.Len,
-		Payload: data}
+	*seg = iwarp.Segment{DDP: iwarp.Version, RDMAP: iwarp.Version,
+		Last: s.sent+uint32(len(data)) == wr.Len, Payload: data}
 	if wr.Op == engine.OpWrite {
 		seg.Opcode, seg.Tagged = iwarp.WriteRecord, true
 		seg.STag, seg.TO = wr.RKey, wr.RemoteVA+uint64(s.sent)

@@ -341,8 +341,8 @@ func FuzzTarget(f *testing.F) {
 			if len(body) > iwarp.MaxDatagram-iwarp.CRCLen {
 				return
 			}
-			d := iwarp.AppendCRC(append(iwarp.AppendUDP(nil, 1, iwarp.Port, len(body)+iwarp.CRCLen), body...),
-				len(body))
+			d := iwarp.AppendCRC(
+				append(iwarp.AppendUDP(nil, 1, iwarp.Port, len(body)+iwarp.CRCLen), body...), len(body))
 			packet := roce.Packet{Payload: d, Len: len(d)}
 			packet.Opcode = roce.UDP
 			p.target.HandlePacket(p.now, &packet)

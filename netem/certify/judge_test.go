@@ -95,12 +95,12 @@ func TestBounds(t *testing.T) {
 		{"corruption", "one unasked", Measured{Changes: &Changes{Delivered: 9, Corrupted: 1}}, false},
 		{"corruption", "as asked", Measured{Link: spec.Link{Corrupt: 0.01}, Changes: &Changes{Delivered: 1e4,
 			Corrupted: 110}}, true},
-		{"corruption", "none of many", Measured{Link: spec.Link{Corrupt: 0.01}, Changes: &Changes{Delivered: 1e4}},
-			false},
+		{"corruption", "none of many",
+			Measured{Link: spec.Link{Corrupt: 0.01}, Changes: &Changes{Delivered: 1e4}}, false},
 		{"reordering", "none", Measured{Changes: &Changes{Delivered: 9}}, true},
 		{"reordering", "one unasked", Measured{Changes: &Changes{Delivered: 9, Reordered: 1}}, false},
-		{"reordering", "asked and missing", Measured{Link: spec.Link{Reorder: 0.1}, Changes: &Changes{Delivered: 1e4}},
-			false},
+		{"reordering", "asked and missing",
+			Measured{Link: spec.Link{Reorder: 0.1}, Changes: &Changes{Delivered: 1e4}}, false},
 		{"reordering", "asked and seen", Measured{Link: spec.Link{Reorder: 0.1}, Changes: &Changes{Delivered: 1e4,
 			Reordered: 1}}, true},
 		{"capture drops", "none", Measured{Capture: &Capture{Frames: 9}}, true},
@@ -174,8 +174,8 @@ func TestAgainst(t *testing.T) {
 		good, bad := Issue("before", []Item{good}), Issue("during", c.items)
 		for rests, want := range c.want {
 			got := Against([]Certificate{good, bad}, rests)
-			if (got == "") != (want == "") || !strings.HasPrefix(got, "link certificate during the run: "+want) &&
-				want != "" {
+			if (got == "") != (want == "") ||
+				!strings.HasPrefix(got, "link certificate during the run: "+want) && want != "" {
 				t.Errorf("%s, evidence rests on %v: %q, want %q", c.name, rests, got, want)
 			}
 		}

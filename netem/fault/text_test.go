@@ -110,8 +110,8 @@ func TestValidateValues(t *testing.T) {
 func TestTextRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := Fault{
-			Action: rapid.SampledFrom([]Action{Drop, Duplicate, Delay, Reorder, Corrupt, Rewrite, Mark}).Draw(t,
-				"action"),
+			Action: rapid.SampledFrom(
+				[]Action{Drop, Duplicate, Delay, Reorder, Corrupt, Rewrite, Mark}).Draw(t, "action"),
 			From:  rapid.SampledFrom([]Side{A, B}).Draw(t, "side"),
 			QP:    rapid.IntRange(AnyQP, 5).Draw(t, "qp"),
 			Tx:    rapid.IntRange(0, 3).Draw(t, "tx"),

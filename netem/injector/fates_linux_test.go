@@ -87,11 +87,9 @@ func (m *model) judge(side trace.Side, frame []byte) *channel.Verdict {
 
 // packets has the kinds that a fault can tell apart. The PSN and the QP are drawn.
 var packets = []string{"WRITE_FIRST dmalen=4096 len=1024", "WRITE_MIDDLE len=64", "SEND_ONLY len=4", "ACK msn=1",
-	"RNR msn=1 timer=2",
-	"NAK msn=1 PSN_SEQ_ERR", "READ_REQUEST dmalen=8", "READ_RESP_ONLY msn=1 len=4", "ATOMIC_ACK msn=1", "CMP_SWAP",
-	"CNP",
-	"UD_SEND_ONLY len=256", "IRN_NACK msn=1", "SACK msn=1", "F_WRITE_MIDDLE len=8", "X_READ_RESP_ONLY msn=1 len=4",
-	"LOWAR len=9"}
+	"RNR msn=1 timer=2", "NAK msn=1 PSN_SEQ_ERR", "READ_REQUEST dmalen=8", "READ_RESP_ONLY msn=1 len=4",
+	"ATOMIC_ACK msn=1", "CMP_SWAP", "CNP", "UD_SEND_ONLY len=256", "IRN_NACK msn=1", "SACK msn=1",
+	"F_WRITE_MIDDLE len=8", "X_READ_RESP_ONLY msn=1 len=4", "LOWAR len=9"}
 
 // faults are scripts of what an injector does; offsets fall among those of the packets.
 var faults = []string{"drop %s psn=+2 tx=1", "drop %s psn=+2 tx=2", "drop %s nth=3", "dup %s psn=+1..+3 tx=1",

@@ -29,8 +29,8 @@ func (w *writer) readIP() {
 	w.add(load(asm.R4, sLength), asm.JLT.Imm(asm.R4, ethLen+ipv4Len, "identified"))
 	w.add(asm.LoadMem(asm.R2, asm.RFP, sIP, asm.Byte), asm.JNE.Imm(asm.R2, 0x45, "identified"))
 	w.add(half(transport, sIP+atLength)...)
-	w.add(asm.JLT.Imm(transport, ipv4Len, "identified"), asm.Sub.Imm(asm.R4, ethLen), asm.JGT.Reg(transport, asm.R4,
-		"identified"))
+	w.add(asm.JLT.Imm(transport, ipv4Len, "identified"), asm.Sub.Imm(asm.R4, ethLen),
+		asm.JGT.Reg(transport, asm.R4, "identified"))
 	w.add(asm.Sub.Imm(transport, ipv4Len))
 	w.add(asm.LoadMem(asm.R2, asm.RFP, sIP+atProto, asm.Byte), asm.JEq.Imm(asm.R2, protoUDP, "ip"), asm.JNE.Imm(asm.R2,
 		protoTCP, "identified"))
@@ -85,8 +85,8 @@ func (w *writer) row() {
 
 // measure holds the length of the packet against what its kind has: header, checksum, payload, padding.
 func (w *writer) measure() {
-	w.add(asm.LoadMem(asm.R3, asm.R5, 2, asm.Byte), asm.Add.Imm(asm.R3, trailer), asm.JLT.Reg(transport, asm.R3,
-		"identified"))
+	w.add(asm.LoadMem(asm.R3, asm.R5, 2, asm.Byte), asm.Add.Imm(asm.R3, trailer),
+		asm.JLT.Reg(transport, asm.R3, "identified"))
 	w.add(asm.Mov.Reg(rest, transport), asm.Sub.Reg(rest, asm.R3))
 	w.add(asm.JSet.Imm(asm.R4, kPayload, "with payload"), asm.JNE.Imm(rest, 0, "identified"))
 	w.label("with payload")

@@ -14,8 +14,8 @@ func (w *writer) fits(f *indexed, not string) {
 		w.add(load(asm.R1, sConn), asm.JNE.Imm(asm.R1, int32(f.QP), not))
 	}
 	if f.PSN.Given {
-		w.add(load(asm.R1, sOffset), asm.JSLT.Imm(asm.R1, int32(f.PSN.From), not), asm.JSGT.Imm(asm.R1, int32(f.PSN.To),
-			not))
+		w.add(load(asm.R1, sOffset), asm.JSLT.Imm(asm.R1, int32(f.PSN.From), not),
+			asm.JSGT.Imm(asm.R1, int32(f.PSN.To), not))
 		if f.Type == "" {
 			w.add(load(asm.R1, sClass), asm.JEq.Imm(asm.R1, classes[fault.FEC], not))
 		}
@@ -121,24 +121,23 @@ func (w *writer) fault(f *indexed) {
 // settle puts loss and faults together: a fault that drops comes before the loss process, and what never arrives is
 // neither marked nor doubled. It counts what the frame will be.
 func (w *writer) settle() {
-	w.add(load(asm.R1, sDrop), asm.JNE.Imm(asm.R1, 0, "dropped"), load(asm.R1, sLost), asm.JEq.Imm(asm.R1, 0,
-		"delivered"))
+	w.add(load(asm.R1, sDrop), asm.JNE.Imm(asm.R1, 0, "dropped"), load(asm.R1, sLost),
+		asm.JEq.Imm(asm.R1, 0, "delivered"))
 	w.add(asm.Mov.Imm(asm.R1, byLoss), keep(sGravity, asm.R1))
 	w.add(count(cLost)...)
 	w.add(asm.Ja.Label("gone"))
 	w.label("dropped")
 	w.add(count(cDropped)...)
 	w.label("gone")
-	w.add(asm.Mov.Imm(asm.R1, 0), keep(sMark, asm.R1), keep(sCopies, asm.R1), asm.Mov.Imm(asm.R1, 1), keep(sDrop,
-		asm.R1))
+	w.add(asm.Mov.Imm(asm.R1, 0), keep(sMark, asm.R1), keep(sCopies, asm.R1),
+		asm.Mov.Imm(asm.R1, 1), keep(sDrop, asm.R1))
 	w.label("delivered")
 	w.add(load(asm.R1, sMark), asm.AddAtomic.Mem(counters, asm.R1, asm.DWord, cMarked*wordLen))
 	w.add(load(asm.R1, sCopies), asm.AddAtomic.Mem(counters, asm.R1, asm.DWord, cCopies*wordLen))
 	w.add(load(asm.R1, sGravity), asm.JEq.Imm(asm.R1, byNobody, "settled"), asm.JEq.Imm(asm.R1, byLoss, "settled"))
 	w.stored(asm.R2, faultsAt+wordLen) // of the first fault
-	w.add(load(asm.R1, sFault), asm.JGE.Imm(asm.R1, MaxFaults, "settled"), asm.LSh.Imm(asm.R1, 4), asm.Add.Reg(asm.R2,
-		asm.R1),
-		asm.Mov.Imm(asm.R1, 1), asm.AddAtomic.Mem(asm.R2, asm.R1, asm.DWord, 0))
+	w.add(load(asm.R1, sFault), asm.JGE.Imm(asm.R1, MaxFaults, "settled"), asm.LSh.Imm(asm.R1, 4),
+		asm.Add.Reg(asm.R2, asm.R1), asm.Mov.Imm(asm.R1, 1), asm.AddAtomic.Mem(asm.R2, asm.R1, asm.DWord, 0))
 	w.label("settled")
 }
 
@@ -165,11 +164,10 @@ func (w *writer) record() {
 	w.add(load(rest, sLength), load(asm.R1, sGravity), asm.JNE.Imm(asm.R1, byNobody, "whole"))
 	w.add(asm.JLE.Imm(rest, headLen, "whole"), asm.Mov.Imm(rest, headLen))
 	w.label("whole")
-	w.add(asm.JGT.Imm(rest, frameMost, "unlogged"), asm.JLT.Imm(rest, 1, "unlogged"), asm.StoreMem(transport, 20, rest,
-		asm.Word))
+	w.add(asm.JGT.Imm(rest, frameMost, "unlogged"), asm.JLT.Imm(rest, 1, "unlogged"),
+		asm.StoreMem(transport, 20, rest, asm.Word))
 	w.add(asm.Mov.Reg(asm.R1, frame), asm.Mov.Imm(asm.R2, 0), asm.Mov.Reg(asm.R3, transport), asm.Add.Imm(asm.R3,
-		recordLen),
-		asm.Mov.Reg(asm.R4, rest), asm.FnSkbLoadBytes.Call(), asm.JNE.Imm(asm.R0, 0, "unlogged"))
+		recordLen), asm.Mov.Reg(asm.R4, rest), asm.FnSkbLoadBytes.Call(), asm.JNE.Imm(asm.R0, 0, "unlogged"))
 	w.add(asm.LoadMapPtr(asm.R1, w.memory.log.FD()), asm.Mov.Reg(asm.R2, transport), asm.Mov.Reg(asm.R3, rest),
 		asm.Add.Imm(asm.R3, recordLen),
 		// BPF_RB_NO_WAKEUP: it is emptied in time
@@ -201,21 +199,20 @@ func (w *writer) mark() {
 	w.add(asm.JNE.Imm(asm.R1, etherIPv4, "marked"), asm.LoadMem(asm.R1, asm.RFP, sIP, asm.Byte), asm.JNE.Imm(asm.R1,
 		0x45, "marked"),
 		asm.LoadMem(asm.R1, asm.RFP, sIP+atProto, asm.Byte), asm.JNE.Imm(asm.R1, protoUDP, "marked"))
-	w.add(asm.LoadMem(asm.R1, asm.RFP, sIP+1, asm.Byte), asm.Or.Imm(asm.R1, 3), asm.StoreMem(asm.RFP, sIP+1, asm.R1,
-		asm.Byte),
-		asm.Mov.Imm(asm.R1, 0), asm.StoreMem(asm.RFP, sIP+atSum, asm.R1, asm.Half), asm.Mov.Imm(asm.R4, ipv4Len))
+	w.add(asm.LoadMem(asm.R1, asm.RFP, sIP+1, asm.Byte), asm.Or.Imm(asm.R1, 3),
+		asm.StoreMem(asm.RFP, sIP+1, asm.R1, asm.Byte), asm.Mov.Imm(asm.R1, 0),
+		asm.StoreMem(asm.RFP, sIP+atSum, asm.R1, asm.Half), asm.Mov.Imm(asm.R4, ipv4Len))
 	w.add(headerSum()...)
 	w.add(asm.Xor.Imm(asm.R0, 0xFFFF), asm.StoreMem(asm.RFP, sIP+atSum, asm.R0, asm.Half))
-	w.add(asm.Mov.Reg(asm.R1, frame), asm.Mov.Imm(asm.R2, ethLen), asm.Mov.Reg(asm.R3, asm.RFP), asm.Add.Imm(asm.R3,
-		sIP),
-		asm.Mov.Imm(asm.R4, ipv4Len), asm.Mov.Imm(asm.R5, 0), asm.FnSkbStoreBytes.Call())
+	w.add(asm.Mov.Reg(asm.R1, frame), asm.Mov.Imm(asm.R2, ethLen), asm.Mov.Reg(asm.R3, asm.RFP),
+		asm.Add.Imm(asm.R3, sIP), asm.Mov.Imm(asm.R4, ipv4Len), asm.Mov.Imm(asm.R5, 0), asm.FnSkbStoreBytes.Call())
 }
 
 // copies sends so many copies as rest says past this program, which knows them by their mark. The copies are of the
 // frame as it leaves, so it does not matter which of them is first.
 func (w *writer) copies() {
-	w.add(asm.LoadMem(transport, frame, 8, asm.Word), asm.Mov.Imm32(asm.R1, ours), asm.StoreMem(frame, 8, asm.R1,
-		asm.Word))
+	w.add(asm.LoadMem(transport, frame, 8, asm.Word), asm.Mov.Imm32(asm.R1, ours),
+		asm.StoreMem(frame, 8, asm.R1, asm.Word))
 	w.label("next copy")
 	w.add(asm.Mov.Reg(asm.R1, frame), asm.Mov.Imm(asm.R2, int32(w.device)), asm.Mov.Imm(asm.R3, 0),
 		asm.FnCloneRedirect.Call(), asm.JEq.Imm(asm.R0, 0, "copied"))

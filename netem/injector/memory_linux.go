@@ -72,8 +72,8 @@ func newMemory(d *Dialect, lossy, counted, logged bool) (m *memory, err error) {
 		MaxEntries: 1, Flags: shared})
 	if logged {
 		make(&m.log, ebpf.MapSpec{Name: "gauntlet_log", Type: ebpf.RingBuf, MaxEntries: logLen})
-		make(&m.scratch, ebpf.MapSpec{Name: "gauntlet_work", Type: ebpf.PerCPUArray, KeySize: 4, ValueSize: scratchLen,
-			MaxEntries: 1})
+		make(&m.scratch, ebpf.MapSpec{Name: "gauntlet_work", Type: ebpf.PerCPUArray, KeySize: 4,
+			ValueSize: scratchLen, MaxEntries: 1})
 	}
 	if lossy {
 		make(&m.fates, ebpf.MapSpec{Name: "gauntlet_fates", Type: ebpf.Array, KeySize: 4, ValueSize: 2 * ringLen,

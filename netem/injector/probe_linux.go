@@ -69,8 +69,8 @@ func everything(namespace int) Config {
 	d.Kinds[0] = Kind{Name: "PROBE", Class: fault.Data, Status: true, Setup: true, Turns: true, Words: true, Header: 12,
 		Shape: Shape{QP: 4, Number: 8, Length: 14}}
 	at := func(a fault.Action, copies int) fault.Fault {
-		return fault.Fault{Action: a, From: fault.A, QP: fault.AnyQP, PSN: fault.At(1), Tx: 1, Type: "PROBE",
-			Copies: copies}
+		return fault.Fault{Action: a, From: fault.A, QP: fault.AnyQP, PSN: fault.At(1), Tx: 1,
+			Type: "PROBE", Copies: copies}
 	}
 	return Config{Namespace: namespace, Devices: [2]string{"lo", "lo"}, Link: spec.Duplex{AB: loss, BA: loss},
 		Dialect: d, Log: io.Discard,

@@ -177,8 +177,8 @@ func half(r asm.Register, at int16) asm.Instructions {
 
 // low24 reads a word of the head in host order and keeps its lower 24 bits.
 func low24(r asm.Register, at int16) asm.Instructions {
-	return asm.Instructions{asm.LoadMem(r, asm.RFP, at, asm.Word), asm.HostTo(asm.BE, r, asm.Word), asm.And.Imm(r,
-		0xFFFFFF)}
+	return asm.Instructions{asm.LoadMem(r, asm.RFP, at, asm.Word),
+		asm.HostTo(asm.BE, r, asm.Word), asm.And.Imm(r, 0xFFFFFF)}
 }
 
 // Ethernet, IP and their protocols.
@@ -247,17 +247,15 @@ func (w *writer) number() {
 
 // draw looks up what the loss process has drawn for that number.
 func (w *writer) draw() {
-	w.add(load(asm.R1, sNumber), asm.LoadMem(asm.R2, counters, cLimit*wordLen, asm.DWord), asm.JLT.Reg(asm.R1, asm.R2,
-		"drawn"))
+	w.add(load(asm.R1, sNumber), asm.LoadMem(asm.R2, counters, cLimit*wordLen, asm.DWord),
+		asm.JLT.Reg(asm.R1, asm.R2, "drawn"))
 	w.add(count(cOverrun)...)
 	w.add(asm.Ja.Label("loss known"))
 	w.label("drawn")
 	w.add(asm.LoadMapValue(asm.R2, w.memory.fates.FD(), uint32(w.side*ringLen)))
-	w.add(asm.Mov.Reg(asm.R3, asm.R1), asm.And.Imm(asm.R3, ringBits-64), asm.RSh.Imm(asm.R3, 3), asm.Add.Reg(asm.R2,
-		asm.R3),
-		asm.LoadMem(asm.R2, asm.R2, 0, asm.DWord), asm.And.Imm(asm.R1, 63), asm.RSh.Reg(asm.R2, asm.R1),
-		asm.And.Imm(asm.R2, 1),
-		keep(sLost, asm.R2), asm.JEq.Imm(asm.R2, 0, "loss known"))
+	w.add(asm.Mov.Reg(asm.R3, asm.R1), asm.And.Imm(asm.R3, ringBits-64), asm.RSh.Imm(asm.R3, 3),
+		asm.Add.Reg(asm.R2, asm.R3), asm.LoadMem(asm.R2, asm.R2, 0, asm.DWord), asm.And.Imm(asm.R1, 63),
+		asm.RSh.Reg(asm.R2, asm.R1), asm.And.Imm(asm.R2, 1), keep(sLost, asm.R2), asm.JEq.Imm(asm.R2, 0, "loss known"))
 	w.add(count(cDrawn)...)
 	w.label("loss known")
 }

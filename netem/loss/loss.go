@@ -47,8 +47,8 @@ func play(file string) (Process, error) {
 		return nil, err
 	}
 	if t.Key == tape.ByIdentity {
-		return nil, fmt.Errorf("loss: %s is keyed by identity; play it through a channel, which knows the packets",
-			file)
+		return nil, fmt.Errorf(
+			"loss: %s is keyed by identity; play it through a channel, which knows the packets", file)
 	}
 	return t.Player(), nil
 }

@@ -65,11 +65,11 @@ func (l Loss) Validate() error {
 	case l.Model == Sojourn && (l.Length < 1 || l.Length > MaxLength):
 		return fmt.Errorf("loss burst: len=%d; use 1 to %d packets", l.Length, MaxLength)
 	case l.Model == Markov4 && l.P13+l.P14 > 1:
-		return fmt.Errorf("loss state: p13=%s and p14=%s leave the same state; lower them to a sum of 1 at most", l.P13,
-			l.P14)
+		return fmt.Errorf(
+			"loss state: p13=%s and p14=%s leave the same state; lower them to a sum of 1 at most", l.P13, l.P14)
 	case l.Model == Markov4 && l.P31+l.P32 > 1:
-		return fmt.Errorf("loss state: p31=%s and p32=%s leave the same state; lower them to a sum of 1 at most", l.P31,
-			l.P32)
+		return fmt.Errorf(
+			"loss state: p31=%s and p32=%s leave the same state; lower them to a sum of 1 at most", l.P31, l.P32)
 	}
 	return nil
 }

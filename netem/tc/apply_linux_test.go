@@ -31,8 +31,8 @@ func TestParseQdiscMessage(t *testing.T) {
 	if diff := cmp.Diff(Stats{Bytes: 1 << 33, Packets: 100, Drops: 7, Waiting: 12}, s); diff != "" {
 		t.Error(diff)
 	}
-	if _, _, found, err := parse(nl.NewRtAttr(nl.TCA_KIND, nl.ZeroTerminated("pfifo")).Serialize()); found ||
-		err != nil {
+	if _, _, found, err := parse(
+		nl.NewRtAttr(nl.TCA_KIND, nl.ZeroTerminated("pfifo")).Serialize()); found || err != nil {
 		t.Error("another qdisc counted as netem", err)
 	}
 }

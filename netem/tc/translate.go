@@ -102,8 +102,8 @@ func (n *Netem) setLoss(l spec.Loss) error {
 // shorter.
 func Limit(l spec.Link, packet int) (uint32, error) {
 	if packet < 1 {
-		return 0, fmt.Errorf("tc: packet of %d bytes; set Options.Packet to the bytes of a full packet on the wire",
-			packet)
+		return 0, fmt.Errorf(
+			"tc: packet of %d bytes; set Options.Packet to the bytes of a full packet on the wire", packet)
 	}
 	hold := l.Delay + l.Jitter
 	flying := float64(hold.Seconds() * fastest)

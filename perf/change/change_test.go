@@ -195,8 +195,8 @@ func TestSuspicion(t *testing.T) {
 	if len(r.Suspected) != 1 || len(r.Entries) != 0 {
 		t.Fatalf("%s", said(r))
 	}
-	if s := r.Suspected[0]; s.Since != nights[30].Night || s.Before.Commit != "c0" || s.Now.Commit != "c31" ||
-		s.Score > -2 {
+	if s := r.Suspected[0]; s.Since != nights[30].Night || s.Before.Commit != "c0" ||
+		s.Now.Commit != "c31" || s.Score > -2 {
 		t.Errorf("%+v", s)
 	}
 	nights[31].Alarms = []history.Alarm{{Series: "noisy", Host: "h", Since: nights[30].Night}}

@@ -204,8 +204,8 @@ func readCoalescing(f *Findings) Row {
 	_, packets, _ := f.PacketsPerAck.spread()
 	r := Row{Value: fmt.Sprint(median), Seen: f.PacketsPerAck.seen}
 	if f.AskedPerAck.seen == 0 {
-		return Row{Value: "ACKs without being asked, " + quantity.Plural(packets, "packet", "packets") + " each",
-			Seen: r.Seen}
+		return Row{Value: "ACKs without being asked, " +
+			quantity.Plural(packets, "packet", "packets") + " each", Seen: r.Seen}
 	}
 	if most != median {
 		r.Value += fmt.Sprintf(", at most %d", most)

@@ -40,6 +40,6 @@ func (c *Counter) row() Row {
 	if c.Wrong > 0 {
 		how = fmt.Sprintf("wrong in %d of %d", c.Wrong, c.Seen)
 	}
-	return Row{Name: "counts " + c.Name, Value: fmt.Sprintf("%d, the wire has %s: %s", c.Value, wire, how),
-		Seen: c.Seen}
+	return Row{Name: "counts " + c.Name,
+		Value: fmt.Sprintf("%d, the wire has %s: %s", c.Value, wire, how), Seen: c.Seen}
 }

@@ -53,8 +53,8 @@ func TestTimelineKeepsEveryByte(t *testing.T) {
 			total += n
 			b.add(at, n)
 		}
-		got := b.timeline(vtime.Duration(at) + rapid.SampledFrom([]vtime.Duration{1, usec, vtime.Second}).Draw(t,
-			"silence"))
+		got := b.timeline(
+			vtime.Duration(at) + rapid.SampledFrom([]vtime.Duration{1, usec, vtime.Second}).Draw(t, "silence"))
 		sum := int64(0)
 		for _, n := range got.Bytes {
 			sum += n

@@ -51,8 +51,8 @@ func (r Rule) Compare(old, new []float64) (Change, error) {
 		switch {
 		case old[i] == new[i]: // also 0 and 0
 		case old[i] == 0:
-			return Change{}, fmt.Errorf("stats: value %d was 0 and is %g; a relative change needs another beginning",
-				i+1, new[i])
+			return Change{}, fmt.Errorf(
+				"stats: value %d was 0 and is %g; a relative change needs another beginning", i+1, new[i])
 		default:
 			changes[i] = (new[i] - old[i]) / math.Abs(old[i])
 		}

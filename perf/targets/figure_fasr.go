@@ -85,8 +85,8 @@ func fasr7a() Figure {
 			"go-back-N takes one (PT-FS-03)",
 		Panels: []Panel{{X: lossAxis, Y: shareAxis, Curves: []Curve{
 			curve("FaSR", withFaSR, 0.93, selective), curve("IRN", withIRN, 0.93, selective),
-			curve("SRNIC", withSRNIC, 0.75, func(p float64) float64 { return 1 - models.Stall(p, 2, t, query) },
-				"qp rto=40us"),
+			curve("SRNIC", withSRNIC, 0.75,
+				func(p float64) float64 { return 1 - models.Stall(p, 2, t, query) }, "qp rto=40us"),
 			curve("go-back-N, CX6-Dx", plain, 0.10, func(p float64) float64 { return models.GoBackN(p, b) })}}}}
 }
 

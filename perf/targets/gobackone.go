@@ -73,8 +73,7 @@ func goBackONE() []Target {
 		{ID: "PT-G1-08", Source: wang + "Table I", Class: Analytic, Claim: "flow sizes of FB_Hadoop and WebSearch",
 			Reason: "input of a workload, not a result"},
 		{ID: "PT-G1-09", Source: "for comparison; no paper", Class: Virtual,
-			Claim: fmt.Sprintf("a product of %d packets, a window of four: goodput as a share of the ceiling",
-				reduced),
+			Claim: fmt.Sprintf("a product of %d packets, a window of four: goodput as a share of the ceiling", reduced),
 			Reason: "added: what the schemes of the papers do over the same link. The timers of the selective ones " +
 				"are two and three round trips",
 			Checks: []Check{

@@ -97,8 +97,7 @@ func (t *Target) Classes() []Class {
 		out = append(out, t.Class)
 	}
 	slices.SortFunc(out, func(a, b Class) int {
-		return strings.Index("AVEHX", string(a)) - strings.Index("AVEHX",
-			string(b))
+		return strings.Index("AVEHX", string(a)) - strings.Index("AVEHX", string(b))
 	})
 	return slices.Compact(out)
 }

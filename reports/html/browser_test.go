@@ -183,8 +183,8 @@ func TestBrowserControls(t *testing.T) {
 			lost++
 		}
 	}
-	want := fmt.Sprintf("<title>rows=10 failing=2 overflow=false hidden=falsetrue Loss 1 of %d canvases=1</title>",
-		lost)
+	want := fmt.Sprintf(
+		"<title>rows=10 failing=2 overflow=false hidden=falsetrue Loss 1 of %d canvases=1</title>", lost)
 	if !strings.Contains(dom, want) {
 		t.Errorf("the page says %s, want %s", regexp.MustCompile(`<title>.*?</title>`).FindString(dom), want)
 	}
@@ -192,8 +192,8 @@ func TestBrowserControls(t *testing.T) {
 
 // The policy of the page stops a script that got into it.
 func TestBrowserPolicyStopsForeignScripts(t *testing.T) {
-	page := strings.Replace(text(t, modeltest.Result()), "</body>", `<script>document.title = "owned"</script></body>`,
-		1)
+	page := strings.Replace(text(t, modeltest.Result()), "</body>",
+		`<script>document.title = "owned"</script></body>`, 1)
 	dom, console := visit(t, page)
 	if strings.Contains(dom, "<title>owned") || !strings.Contains(console, "Content Security Policy") {
 		t.Errorf("a foreign script ran; console: %s", console)
@@ -233,8 +233,8 @@ func TestBrowserShowsTheMatrix(t *testing.T) {
 // The pages of maps and figures need no script and load nothing.
 func TestBrowserShowsTheAtlasAndFigures(t *testing.T) {
 	var atlas, figures bytes.Buffer
-	if err := errors.Join(html.Atlas(&atlas, modeltest.Atlas()), html.Figures(&figures, modeltest.Figures())); err !=
-		nil {
+	if err := errors.Join(html.Atlas(&atlas, modeltest.Atlas()),
+		html.Figures(&figures, modeltest.Figures())); err != nil {
 		t.Fatal(err)
 	}
 	for _, page := range []struct {

@@ -50,8 +50,8 @@ func newContrastView(m *model.Contrast) *contrastView {
 	v.Title = fmt.Sprintf("%s beside %s over %s", m.Impls[0], m.Impls[1],
 		quantity.Plural(int64(len(m.Rows)), "link", "links"))
 	for single, q := range []measure{
-		{"Goodput", "Payload delivered once, per second, with several messages outstanding. Longer is better.",
-			goodputOf},
+		{"Goodput",
+			"Payload delivered once, per second, with several messages outstanding. Longer is better.", goodputOf},
 		{"Flow completion time", "Mean time of a message that is alone, from its first packet to the acknowledgement " +
 			"of its last. Shorter is better.", meanOf},
 	} {

@@ -46,8 +46,8 @@ func TestAxisHoldsAnyValue(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		most := math.Exp(rapid.Float64Range(-20, 60).Draw(t, "log"))
 		n, whole := rapid.IntRange(1, 12).Draw(t, "labels"), rapid.Bool().Draw(t, "whole")
-		a := newAxis(most, n, whole, rapid.SampledFrom([][]unit{rateUnits, timeUnits, plainUnit}).Draw(t, "units"), 50,
-			900)
+		a := newAxis(most, n, whole,
+			rapid.SampledFrom([][]unit{rateUnits, timeUnits, plainUnit}).Draw(t, "units"), 50, 900)
 		count, last := 0, math.Inf(-1)
 		a.labels(func(px float64, _ string) {
 			if px < 49.9 || px > 900.1 || px <= last {

@@ -38,10 +38,10 @@ func TestBrowserSearchesTheRulebook(t *testing.T) {
 	// it would stop the reader, as it should
 	page := regexp.MustCompile(`<meta http-equiv[^>]*>`).ReplaceAllString(b.String(), "")
 	dom, console := visit(t, strings.Replace(page, "</body>", reader, 1))
-	if want := "<title>2/2 1/11 of 2 0/00 of 2 2/2openclosed overflow=false</title>"; !strings.Contains(dom, want) ||
-		console != "" {
-		t.Errorf("the page says %s, want %s; console %q", regexp.MustCompile(`<title>.*?</title>`).FindString(dom),
-			want, console)
+	if want := "<title>2/2 1/11 of 2 0/00 of 2 2/2openclosed " +
+		"overflow=false</title>"; !strings.Contains(dom, want) || console != "" {
+		t.Errorf("the page says %s, want %s; console %q",
+			regexp.MustCompile(`<title>.*?</title>`).FindString(dom), want, console)
 	}
 	if dom, console := visit(t, b.String()); console != "" || strings.Contains(dom, `id="search" hidden`) {
 		t.Errorf("as it is: the search is not shown; console %q", console)

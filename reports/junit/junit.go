@@ -129,8 +129,8 @@ func runCase(r *model.Result) testcase {
 
 // ruleCase turns a verdict into a testcase. A broken SHOULD is advice: it is reported as output and does not fail.
 func ruleCase(r *model.Result, v *rule.Verdict) testcase {
-	c := testcase{Name: printable(v.Rule + ": " + v.Title), Class: "gauntlet." + printable(family(v.Rule)),
-		Time: "0.000"}
+	c := testcase{Name: printable(v.Rule + ": " + v.Title),
+		Class: "gauntlet." + printable(family(v.Rule)), Time: "0.000"}
 	status := v.Status.String()
 	switch v.Status {
 	case rule.Pass:

@@ -69,8 +69,8 @@ func verdictCase(q *model.Qualification) testcase {
 func scenarioCases(q *model.Qualification) (out []testcase) {
 	for i := range q.Scenarios {
 		s := &q.Scenarios[i]
-		c := testcase{Name: printable(strings.TrimSpace(s.Role + " " + s.Name)), Class: "gauntlet.scenario",
-			Time: "0.000"}
+		c := testcase{Name: printable(strings.TrimSpace(s.Role + " " + s.Name)),
+			Class: "gauntlet.scenario", Time: "0.000"}
 		switch {
 		case s.Note(s.Status) != "":
 			c.Error = &problem{Message: printable(s.Note(s.Status)), Type: validity.Invalid, Text: printable(s.Again)}

@@ -145,14 +145,8 @@ func uri(name string) string {
 	var out []byte
 	for i := 0; i < len(name) && len(out) < quote.Sentence; i++ {
 		switch c := name[i]; {
-		case 'a' <= c && c <= 'z',
-			'A' <= c && c <= 'Z',
-			'0' <= c && c <= '9',
-			c == '-',
-			c == '.',
-			c == '_',
-			c == '~',
-			c == '/':
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '-', c == '.',
+			c == '_', c == '~', c == '/':
 			out = append(out, c)
 		default:
 			out = append(out, '%', hex[c>>4], hex[c&15])

@@ -118,8 +118,8 @@ func (v *index) changes(p *past) {
 	}
 	for i := range p.tonight.Suspected {
 		s := &p.tonight.Suspected[i]
-		v.Suspected = append(v.Suspected, moved{Name: named(s.Name, s.Host), Page: seriesPage(&s.Series, s.Host),
-			Text: s.Since})
+		v.Suspected = append(v.Suspected,
+			moved{Name: named(s.Name, s.Host), Page: seriesPage(&s.Series, s.Host), Text: s.Since})
 	}
 }
 

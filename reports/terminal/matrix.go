@@ -131,8 +131,8 @@ func (p *printer) kills(m *model.Matrix) {
 		}
 		return s
 	})
-	fmt.Fprintf(p, "\n%d broken engines: %d killed, %d got away\n", len(m.Kills), len(m.Kills)-m.Survivors(),
-		m.Survivors())
+	fmt.Fprintf(p, "\n%d broken engines: %d killed, %d got away\n", len(m.Kills),
+		len(m.Kills)-m.Survivors(), m.Survivors())
 }
 
 func killRow(k *model.Kill) []string {

@@ -28,8 +28,8 @@ func TestGolden(t *testing.T) {
 	datadriven.RunTest(t, "testdata/terminal.txt", func(t *testing.T, d *datadriven.TestData) string {
 		r := modeltest.Result()
 		if d.Cmd == "empty" {
-			r = &model.Result{Status: rule.Error.String(), Reason: "sim: limit reached", Impl: [2]string{"gbn", "irn"},
-				Bench: "sim"}
+			r = &model.Result{Status: rule.Error.String(), Reason: "sim: limit reached",
+				Impl: [2]string{"gbn", "irn"}, Bench: "sim"}
 		}
 		return strings.ReplaceAll(write(t, r, Options{Color: d.HasArg("color")}), "\x1b", "^")
 	})

@@ -51,9 +51,8 @@ func repository(t *testing.T, texts ...string) (o Options, commits []string) {
 	}
 	dir := t.TempDir()
 	git := func(args ...string) string {
-		out, err := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=t", "-c", "user.email=t@t"},
-			args...)...).
-			CombinedOutput()
+		out, err := exec.Command("git",
+			append([]string{"-C", dir, "-c", "user.name=t", "-c", "user.email=t@t"}, args...)...).CombinedOutput()
 		if err != nil {
 			t.Fatalf("git %v: %v: %s", args, err, out)
 		}

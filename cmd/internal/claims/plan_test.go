@@ -18,18 +18,15 @@ func TestPlansRefuse(t *testing.T) {
 		want string
 	}{
 		{"no jobs in a map", func() error {
-			_, err := Atlas(grid, Effort{Seeds: 1, Jobs: 0, Confidence: 0.95}, 0,
-				nil)
+			_, err := Atlas(grid, Effort{Seeds: 1, Jobs: 0, Confidence: 0.95}, 0, nil)
 			return err
 		}(), "--jobs 0: want 1 or more"},
 		{"no confidence in a map", func() error {
-			_, err := Atlas(grid, Effort{Seeds: 1, Jobs: 1, Confidence: 0.5}, 0,
-				nil)
+			_, err := Atlas(grid, Effort{Seeds: 1, Jobs: 1, Confidence: 0.5}, 0, nil)
 			return err
 		}(), "--confidence 0.5, --margin 0"},
 		{"a margin of all", func() error {
-			_, err := Atlas(grid, Effort{Seeds: 1, Jobs: 1, Confidence: 0.95}, 1,
-				nil)
+			_, err := Atlas(grid, Effort{Seeds: 1, Jobs: 1, Confidence: 0.95}, 1, nil)
 			return err
 		}(), "--confidence 0.95, --margin 1"},
 		{"no confidence in figures", func() error {

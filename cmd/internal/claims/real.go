@@ -28,8 +28,8 @@ type Bench struct {
 
 // Real opens the bench for the numbers of some classes. First is called before the first run on it, which comes after
 // all those in virtual time; progress hears how far it is.
-func (b Bench) Real(classes []targets.Class, first func(), progress func(share float64, what string)) (*suite.Real,
-	error) {
+func (b Bench) Real(classes []targets.Class, first func(),
+	progress func(share float64, what string)) (*suite.Real, error) {
 	opened, err := registry.Open(b.Name, "")
 	if err != nil {
 		return nil, err

@@ -128,8 +128,8 @@ func (s *Session) implementations() ([]string, error) {
 	}
 	for _, name := range append(slices.Clone(names), cmp.Or(s.Peer, names[0])) {
 		if name == dut.Name {
-			return nil, fault.Usage(fmt.Errorf("--impl %s: a device is judged in both its roles; use --dut %s", name,
-				name))
+			return nil, fault.Usage(fmt.Errorf(
+				"--impl %s: a device is judged in both its roles; use --dut %s", name, name))
 		}
 		if err := registry.Runs(s.Bench, name); err != nil {
 			return nil, fault.Usage(err)
@@ -189,8 +189,8 @@ func (s *Session) suite(waived []rule.Waiver) suite.Config {
 	}
 	cfg := suite.Config{Implementations: s.Impls, Reference: s.reference(), Scenarios: s.Scenarios, Bench: s.Bench,
 		Features: s.Declarations(), Peer: s.Peer, Lacks: s.Known.Lacks, Observe: s.Observe,
-		Run: func(ctx context.Context, impl string, sc *scenarios.Scenario, spec *scenario.Spec) (*suite.Result,
-			error) {
+		Run: func(ctx context.Context, impl string, sc *scenarios.Scenario,
+			spec *scenario.Spec) (*suite.Result, error) {
 			return s.kept(ctx, impl, sc, spec)
 		}}
 	if s.Device != "" {
@@ -246,8 +246,8 @@ func (s *Session) Play(progress func(share float64, what string)) error {
 func (s *Session) Settle() { s.Table.Expect(s.Waived, s.Kernel, run.Today()) }
 
 // run takes one scenario through the pipeline, again while its link is not what the scenario says.
-func (s *Session) run(ctx context.Context, impl string, sc *scenarios.Scenario, spec *scenario.Spec) (*model.Result,
-	error) {
+func (s *Session) run(ctx context.Context, impl string, sc *scenarios.Scenario,
+	spec *scenario.Spec) (*model.Result, error) {
 	r, err := run.Repeat(ctx, s.Attempts, func(t run.Try) (*model.Result, error) {
 		return s.once(ctx, impl, sc, spec, t)
 	})

@@ -27,9 +27,8 @@ func (o *Options) roles() ([]string, error) {
 	}
 	if o.Peer == dut.Name {
 		if o.Open != nil {
-			return nil,
-				fmt.Errorf("--peer %s: a testbed has one device between this machine and the link; leave --peer out",
-					o.Peer)
+			return nil, fmt.Errorf(
+				"--peer %s: a testbed has one device between this machine and the link; leave --peer out", o.Peer)
 		}
 		return []string{device.Both}, nil
 	}
@@ -49,8 +48,7 @@ func judgeDevice(cfg *suite.Config) {
 	open := blackBoxRules()
 	cfg.Fits = func(role string, sc *scenarios.Scenario) bool {
 		return slices.ContainsFunc(sc.Rules, func(id string) bool {
-			return open[id] != nil && about(open[id],
-				role)
+			return open[id] != nil && about(open[id], role)
 		}) && fits(role, sc) == nil
 	}
 }

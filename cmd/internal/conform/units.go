@@ -103,8 +103,8 @@ func (s *Session) made(ctx context.Context, impl string, sc *scenarios.Scenario,
 }
 
 // kept is the result of a scenario as it was kept, or as it is run.
-func (s *Session) kept(ctx context.Context, impl string, sc *scenarios.Scenario, spec *scenario.Spec) (*suite.Result,
-	error) {
+func (s *Session) kept(ctx context.Context, impl string, sc *scenarios.Scenario,
+	spec *scenario.Spec) (*suite.Result, error) {
 	if s.Kept == nil {
 		r, err := s.run(ctx, impl, sc, spec)
 		return run.ForSuite(r), err

@@ -52,8 +52,8 @@ func Pair(b bench.Bench, given *scenario.Spec) (*Job, error) {
 		active = trace.B
 	}
 	job := &Job{Spec: s, Impls: [2]engine.Implementation{dut.Describe(s.Impl[trace.A]), dut.Describe(s.Impl[trace.B])}}
-	job.Bench, err = withDevice(b, &device.Device{Side: active, Tool: tools[active], Peer: tools[active.Other()]},
-		s.Impl)
+	job.Bench, err = withDevice(b,
+		&device.Device{Side: active, Tool: tools[active], Peer: tools[active.Other()]}, s.Impl)
 	return job, err
 }
 

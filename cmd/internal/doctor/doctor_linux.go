@@ -28,8 +28,8 @@ func network() []Finding {
 		link.State, link.Found = "limited", "not looked at: trying netem needs privilege"
 		link.Remedy = "sudo gauntlet doctor"
 	case !s.Netem:
-		link.State, link.Found = "ok", "the user-space relay will be used: kernel "+s.Kernel+" has no netem ("+s.Reason+
-			")"
+		link.State, link.Found = "ok", "the user-space relay will be used: kernel "+s.Kernel+
+			" has no netem ("+s.Reason+")"
 		link.Remedy = "modprobe sch_netem, install the kernel's extra modules, or use --bench lab, if you " +
 			"want the kernel's netem"
 	case !s.Seed:

@@ -36,8 +36,8 @@ func realtime() Finding {
 	taken := make(chan error)
 	go func() {
 		runtime.LockOSThread() // and never unlocked: the thread ends with this function, and its priority with it
-		taken <- unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 1},
-			0)
+		taken <- unix.SchedSetAttr(0,
+			&unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 1}, 0)
 	}()
 	err := <-taken
 	if err == nil {

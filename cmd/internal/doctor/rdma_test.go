@@ -57,8 +57,8 @@ var devices = map[string]string{
 func TestRDMADevices(t *testing.T) {
 	const up = "bring its network device up: ip link set DEVICE up"
 	want := []Finding{
-		{"RDMA device mlx5_0", "ok", "hardware, mlx5_core; port 1 ACTIVE, Ethernet over ens1; port 2 DOWN, InfiniBand",
-			""},
+		{"RDMA device mlx5_0", "ok",
+			"hardware, mlx5_core; port 1 ACTIVE, Ethernet over ens1; port 2 DOWN, InfiniBand", ""},
 		{"RDMA device rxe0", "limited", "soft-RoCE, rdma_rxe; port 1 DOWN, Ethernet over eth0", up},
 		{"RDMA device siw0", "ok", "soft-iWARP, siw; port 1 ACTIVE, Ethernet", ""},
 	}
@@ -180,8 +180,8 @@ func TestCapacity(t *testing.T) {
 			}
 			return r, nil
 		}, func(float64, string) {})
-		if runs != c.runs || f.State != c.state || !strings.Contains(strings.ReplaceAll(f.Found, "\u00a0", " "),
-			c.found) {
+		if runs != c.runs || f.State != c.state ||
+			!strings.Contains(strings.ReplaceAll(f.Found, "\u00a0", " "), c.found) {
 			t.Errorf("%s: %d runs, %+v", c.name, runs, f)
 		}
 	}

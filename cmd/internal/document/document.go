@@ -34,8 +34,8 @@ func NewFolder(out string, words ...string) string {
 	if out != "" {
 		return out
 	}
-	return filepath.Join("runs", strings.Join(append([]string{time.Now().UTC().Format("20060102-150405")}, words...),
-		"-"))
+	return filepath.Join("runs",
+		strings.Join(append([]string{time.Now().UTC().Format("20060102-150405")}, words...), "-"))
 }
 
 // Free is dir, or when that exists dir with the first number from 2 behind it that is not taken.

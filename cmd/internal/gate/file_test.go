@@ -37,10 +37,7 @@ func TestReadFile(t *testing.T) {
 	must(t, err)
 	dir := filepath.Dir(path)
 	if f.Impl != "exec:"+dir+"/build/gbn" || f.Peer != "gbn" || f.Baseline != dir+"/main/gate.json" ||
-		f.Scenarios != "family:GBN && !random" ||
-		f.Budget != 7*time.Minute ||
-		f.Seeds != 5 ||
-		f.Margin != 0.02 {
+		f.Scenarios != "family:GBN && !random" || f.Budget != 7*time.Minute || f.Seeds != 5 || f.Margin != 0.02 {
 		t.Errorf("%+v", f)
 	}
 	if got := f.Files(); !slices.Equal(got, []string{dir + "/mine.txt", dir + "/known.txt", dir + "/main/gate.json"}) {

@@ -86,8 +86,8 @@ func readLink(path string) (model.MatrixLink, error) {
 		return model.MatrixLink{}, fmt.Errorf("link: %w", err)
 	}
 	if info.IsDir() || info.Size() > mostLink {
-		return model.MatrixLink{}, fmt.Errorf("link %s: want a file of scenario lines, %d bytes at most", path,
-			mostLink)
+		return model.MatrixLink{}, fmt.Errorf(
+			"link %s: want a file of scenario lines, %d bytes at most", path, mostLink)
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {

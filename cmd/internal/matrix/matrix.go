@@ -90,8 +90,8 @@ type Place func(*scenario.Spec, [2]engine.Implementation) (*scenario.Spec, bench
 func (o *Options) Limit(asked bool) error {
 	switch {
 	case asked && o.Name != "sim" && o.Jobs != 1:
-		return fmt.Errorf("--jobs %d: cells of the %s bench run one after the other, in real time; leave it out",
-			o.Jobs, o.Name)
+		return fmt.Errorf(
+			"--jobs %d: cells of the %s bench run one after the other, in real time; leave it out", o.Jobs, o.Name)
 	case o.Jobs < 1 || o.Attempts < 1 || o.Store < 1:
 		return fmt.Errorf("--jobs %d, --attempts %d, --store %d: want 1 or more", o.Jobs, o.Attempts, o.Store)
 	}

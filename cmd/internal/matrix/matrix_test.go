@@ -179,8 +179,8 @@ func TestInvalidRunsAreRepeatedAndNeverHidden(t *testing.T) {
 			(c.want == "PASS") != (got.Reason == "") {
 			t.Errorf("%+v: %s after %d runs (%d), reason %q", c, got.Status, runs, got.Attempts, got.Reason)
 		}
-		if folders, _ := filepath.Glob(filepath.Join(o.Folder, "gbn", "clean*", "result.json")); len(folders) !=
-			c.runs {
+		if folders, _ := filepath.Glob(filepath.Join(
+			o.Folder, "gbn", "clean*", "result.json")); len(folders) != c.runs {
 			t.Errorf("%+v: folders %v", c, folders)
 		}
 	}

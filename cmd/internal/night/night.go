@@ -114,8 +114,8 @@ func (s *Session) commit(ctx context.Context) string {
 	if err != nil {
 		return ""
 	}
-	if changes, err := builds.Git(ctx, dir, "status", "--porcelain", "--untracked-files=no"); err != nil ||
-		changes != "" {
+	if changes, err := builds.Git(ctx, dir, "status", "--porcelain",
+		"--untracked-files=no"); err != nil || changes != "" {
 		name += "+changes"
 	}
 	return name

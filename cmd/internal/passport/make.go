@@ -84,9 +84,8 @@ func readQualification(name string) (*model.Qualification, error) {
 	case err != nil || q.Subject == "" || len(q.Capabilities) == 0:
 		return nil, fmt.Errorf("passport: %s: want what qualify writes", name)
 	case q.RulesHash == "" || q.ProfileHash == "":
-		return nil, fmt.Errorf("passport: %s: it is of an earlier gauntlet, which noted neither rules nor "+
-			"profile; qualify again",
-			name)
+		return nil, fmt.Errorf(
+			"passport: %s: it is of an earlier gauntlet, which noted neither rules nor profile; qualify again", name)
 	}
 	return q, nil
 }

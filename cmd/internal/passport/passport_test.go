@@ -266,8 +266,8 @@ func TestBeyond(t *testing.T) {
 // Counters are those of the subject, whichever end it was, over all runs.
 func TestCounters(t *testing.T) {
 	dir := t.TempDir()
-	must(t, os.WriteFile(filepath.Join(dir, "spec.txt"), []byte("seed 1\nimpl gbn rxe\nload write msg=1KiB count=1\n"),
-		0o644))
+	must(t, os.WriteFile(filepath.Join(dir, "spec.txt"),
+		[]byte("seed 1\nimpl gbn rxe\nload write msg=1KiB count=1\n"), 0o644))
 	m := &maker{given: &model.Qualification{Subject: "rxe"}}
 	count := func(side string, value int64) rule.Verdict {
 		return rule.Verdict{Counts: []rule.Count{{Side: side, Name: "hw/rcvd_pkts", Value: value, Low: 5, High: 5}}}

@@ -105,8 +105,8 @@ func Verify(ctx context.Context, file string, o Options, progress func(share flo
 		return c, nil
 	}
 	if _, err := os.Stat(o.Evidence); err != nil {
-		return nil, fault.Usage(fmt.Errorf("passport: evidence: %w; name the report folder that the passport is of",
-			err))
+		return nil, fault.Usage(fmt.Errorf(
+			"passport: evidence: %w; name the report folder that the passport is of", err))
 	}
 	c.Evidence = true
 	for i := range c.Passport.Runs {
@@ -129,8 +129,8 @@ func Verify(ctx context.Context, file string, o Options, progress func(share flo
 func again(ctx context.Context, r *passport.Run, evidence string, c *passport.Checked) (doubts []string, err error) {
 	below := filepath.FromSlash(r.Folder)
 	if !filepath.IsLocal(below) {
-		return []string{fmt.Sprintf("%s: its folder %s is not below that of the qualification", r.Name(), r.Folder)},
-			nil
+		return []string{fmt.Sprintf(
+			"%s: its folder %s is not below that of the qualification", r.Name(), r.Folder)}, nil
 	}
 	dir := filepath.Join(evidence, below)
 	h, err := hashFolder(dir)

@@ -109,8 +109,8 @@ func (s *Session) Play(progress func(share float64, what string)) error {
 }
 
 // Verdict measures the targets and puts everything together. When ctx has ended, nobody is qualified.
-func (s *Session) Verdict(ctx context.Context, progress func(share float64, what string)) (*model.Qualification,
-	error) {
+func (s *Session) Verdict(ctx context.Context,
+	progress func(share float64, what string)) (*model.Qualification, error) {
 	q := s.evidence.Qualification()
 	q.Command, q.Folder = s.options.Command, s.options.Folder
 	if err := Measure(ctx, &s.options.Profile, s.session, s.options.Seeds, q, progress); err != nil {

@@ -51,8 +51,8 @@ func Runs(bench string, names ...string) error {
 	for _, name := range names {
 		switch {
 		case name == dut.RNIC && bench != "remote":
-			return fmt.Errorf("implementation %s: an RNIC is on a host of a testbed; add --bench remote --testbed FILE",
-				name)
+			return fmt.Errorf(
+				"implementation %s: an RNIC is on a host of a testbed; add --bench remote --testbed FILE", name)
 		case name == dut.Name && bench != "netns" && bench != "lab" && bench != "remote":
 			return fmt.Errorf("implementation %s: soft-RoCE is in a kernel; add --bench lab", name)
 		case strings.HasPrefix(name, scenario.Exec) && bench == "sim":

@@ -116,9 +116,8 @@ func (r *Remote) Places(impl [2]string) (places [2]station.Place, err error) {
 			continue
 		}
 		if next == len(r.hosts) {
-			return places,
-				fmt.Errorf("%s at both ends: a device stands at one end of a cable; name two hosts of the testbed",
-					name)
+			return places, fmt.Errorf(
+				"%s at both ends: a device stands at one end of a cable; name two hosts of the testbed", name)
 		}
 		h := &r.hosts[next]
 		if h.device != name {

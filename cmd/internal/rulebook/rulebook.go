@@ -54,8 +54,8 @@ func newBook() *model.Rulebook {
 func familyOf(b *model.Rulebook, id string) *model.RuleFamily {
 	name, _, _ := strings.Cut(id, "-")
 	if n := len(b.Families); n == 0 || b.Families[n-1].Name != name {
-		b.Families = append(b.Families, model.RuleFamily{Name: name, About: cmp.Or(strings.Join(rules.About(name), " "),
-			meta.About)})
+		b.Families = append(b.Families,
+			model.RuleFamily{Name: name, About: cmp.Or(strings.Join(rules.About(name), " "), meta.About)})
 	}
 	return &b.Families[len(b.Families)-1]
 }

@@ -60,8 +60,8 @@ func AttemptFolder(folder string, attempt int) string {
 
 // Attempts runs a Spec until it is not INVALID, as Repeat does, each attempt in a folder of its own. The last result
 // names those before it. Invalid hears of each attempt that is going to be repeated.
-func Attempts(ctx context.Context, o Options, most int, invalid func(attempt int, r *model.Result)) (*model.Result,
-	error) {
+func Attempts(ctx context.Context, o Options, most int,
+	invalid func(attempt int, r *model.Result)) (*model.Result, error) {
 	folder, keep, last := o.Folder, o.Keep, (*model.Result)(nil)
 	return Repeat(ctx, most, func(t Try) (*model.Result, error) {
 		attempt := t.Number

@@ -167,8 +167,8 @@ func Probe(ctx context.Context, impl engine.Implementation, params engine.Params
 }
 
 // probe runs one probe.
-func probe(ctx context.Context, impl engine.Implementation, params engine.Params, text string) (*datasheet.Reader,
-	error) {
+func probe(ctx context.Context, impl engine.Implementation, params engine.Params,
+	text string) (*datasheet.Reader, error) {
 	s, err := scenario.Parse(strings.NewReader(text))
 	if err != nil {
 		return nil, err

@@ -56,8 +56,8 @@ func captured(t *testing.T, text string) taps {
 	open := func(h trace.Header) (trace.Sink, error) {
 		var views trace.Views
 		for side := range files {
-			tap, err := capture.NewWriter(&files[side], &h, capture.Tap{Side: trace.Side(side), Device: "x"},
-				time.Time{})
+			tap, err := capture.NewWriter(&files[side], &h,
+				capture.Tap{Side: trace.Side(side), Device: "x"}, time.Time{})
 			must(t, err)
 			views = append(views, tap)
 		}

@@ -29,8 +29,8 @@ func (o *JudgeOptions) ports() ([]recording.PortCount, error) {
 }
 
 // certified adds to certificates that the captures hold what the ports of the switch counted.
-func certified(c *recording.Capture, ports []recording.PortCount, list []certify.Certificate) ([]certify.Certificate,
-	error) {
+func certified(c *recording.Capture, ports []recording.PortCount,
+	list []certify.Certificate) ([]certify.Certificate, error) {
 	if len(ports) == 0 {
 		return list, nil
 	}

@@ -46,8 +46,8 @@ func runOnce(b *testing.B, impl string, codec Codec) int64 {
 	if err != nil {
 		b.Fatal(err)
 	}
-	r, err := Execute(b.Context(), Options{Spec: s, Bench: sim.Bench{}, Name: "sim", Impls: impls, Rules: rules.All(),
-		Codec: codec})
+	r, err := Execute(b.Context(),
+		Options{Spec: s, Bench: sim.Bench{}, Name: "sim", Impls: impls, Rules: rules.All(), Codec: codec})
 	if err != nil {
 		b.Fatal(err)
 	}

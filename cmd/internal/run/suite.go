@@ -12,8 +12,7 @@ func ForSuite(r *model.Result) *suite.Result {
 		return nil
 	}
 	out := &suite.Result{Reason: r.Reason, Requests: model.Headline(&r.Work), Verdicts: r.Verdicts, Seed: r.Seed,
-		SpecHash: r.SpecHash, Folder: r.Folder,
-		State: r.State}
+		SpecHash: r.SpecHash, Folder: r.Folder, State: r.State}
 	if r.Fault != nil {
 		out.Fault = r.Fault.Side
 	}

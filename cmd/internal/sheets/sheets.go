@@ -45,8 +45,8 @@ func (o *Options) Collect(ctx context.Context, names []string) (out []*datasheet
 		})...)
 	}
 	if o.Diff && len(out) != 2 {
-		return nil, fault.Usage(fmt.Errorf("--diff: the traces show %d devices; choose one of each with --device",
-			len(out)))
+		return nil, fault.Usage(fmt.Errorf(
+			"--diff: the traces show %d devices; choose one of each with --device", len(out)))
 	}
 	return out, nil
 }

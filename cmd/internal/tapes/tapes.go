@@ -59,8 +59,8 @@ func (r *Run) Record(ctx context.Context, key, slot string) (*tape.Tape, error) 
 	return record(ctx, r.spec, r.from, tape.Key(key), length)
 }
 
-func record(ctx context.Context, s *scenario.Spec, from trace.Side, key tape.Key, slot vtime.Duration) (*tape.Tape,
-	error) {
+func record(ctx context.Context, s *scenario.Spec, from trace.Side, key tape.Key,
+	slot vtime.Duration) (*tape.Tape, error) {
 	sink, err := losstape.New(s, from, key, slot)
 	if err != nil {
 		return nil, fault.Usage(err)

@@ -60,8 +60,8 @@ func TestCables(t *testing.T) {
 	}
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
-	must(t, os.WriteFile(filepath.Join(dir, "ssh"), []byte("#!/bin/sh\nfor last; do :; done\nexec sh -c \"$last\"\n"),
-		0o755))
+	must(t, os.WriteFile(filepath.Join(dir, "ssh"),
+		[]byte("#!/bin/sh\nfor last; do :; done\nexec sh -c \"$last\"\n"), 0o755))
 	self, err := os.Executable()
 	must(t, err)
 	far, err := remote.Connect(context.Background(), remote.Options{Host: lab.Hosts[0], Self: self,

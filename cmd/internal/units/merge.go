@@ -83,9 +83,8 @@ func oneBatch(dirs []string) (*Batch, error) {
 		case err != nil:
 			return nil, err
 		case b.Maker.Program != self().Program:
-			return nil,
-				fmt.Errorf("units: %s is of another version: it was made by %s, and this is %s; merge with that one",
-					dir, b.Maker, self())
+			return nil, fmt.Errorf("units: %s is of another version: it was made by %s, and this is %s; merge with "+
+				"that one", dir, b.Maker, self())
 		}
 		if first == nil {
 			first = b

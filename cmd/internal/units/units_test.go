@@ -205,8 +205,8 @@ func TestMergeNames(t *testing.T) {
 			[]string{"of 40 units have no result", "; and "}},
 		"another result": {func(t *testing.T, j *job, dirs []string) {
 			text := `{"n":3,"half":99}`
-			must(t, write(filepath.Join(dirs[0], j.all[3].Key+endingAgain), head{Key: j.all[3].Key, Name: "unit 3"},
-				[]byte(text)))
+			must(t, write(filepath.Join(dirs[0], j.all[3].Key+endingAgain),
+				head{Key: j.all[3].Key, Name: "unit 3"}, []byte(text)))
 		}, []string{"unit 3 (unit ", "has two results, in "}},
 		"the result of another version": {func(t *testing.T, j *job, dirs []string) {
 			edit(t, first(t, dirs[1]), self().Program, other)

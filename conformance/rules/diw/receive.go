@@ -27,8 +27,8 @@ var oldestReceive = define(rule.Rule{
 				posted[e.VA] = true
 			case received(e):
 				if w.Met(); posted[e.VA] && m == nil {
-					w.Failf(rule.Responder, "completes receive %d, which was not the oldest when any message began",
-						e.Body.ID)
+					w.Failf(rule.Responder,
+						"completes receive %d, which was not the oldest when any message began", e.Body.ID)
 				}
 			}
 		}

@@ -43,8 +43,8 @@ var poolSize = state("FASR-POOL-002", "The pool is 38 bytes per unit and, per bl
 		if blocks > 255 {
 			pointer = 16
 		}
-		if want := parameter(c, "units", 20)*38*8 + blocks*(parameter(c, "block_bits", 10)+pointer); got !=
-			int64(want) {
+		if want := parameter(c, "units", 20)*38*8 +
+			blocks*(parameter(c, "block_bits", 10)+pointer); got != int64(want) {
 			fail(c, cur, rule.Responder, "the pool's size is not that of its units and blocks")
 		}
 		delete(cur.pool, "pool_bits") // once

@@ -223,8 +223,7 @@ var fillAcknowledged = define(rule.Rule{
 	ID: "FASR-ACK-001", Level: rule.Must,
 	Title: "The packet that fills RCV-NXT in recovery is answered with an ACK, not with a SACK",
 	Source: rule.Source{Ref: "FASR III-B1",
-		Requirement: "The updated RCV-NXT is then sent back to the sender through an ACK " +
-			"(AACK)."},
+		Requirement: "The updated RCV-NXT is then sent back to the sender through an ACK (AACK)."},
 	Needs: answersTap, Sees: sightsOfReceiver, Stimulus: "a lost packet that is sent again",
 	New: answers(func(c *rule.Context, want *answer, sent *rule.Sight) {
 		switch name := c.Rel(want.Named()); {

@@ -135,8 +135,8 @@ func lengthKept() rule.Rule {
 					return
 				}
 				if s.Pkt.Len != t.Len {
-					c.Failf(rule.Requester, "%s had %d bytes and is sent again with %d", c.Rel(s.Pkt.PSN), t.Len,
-						s.Pkt.Len)
+					c.Failf(rule.Requester, "%s had %d bytes and is sent again with %d",
+						c.Rel(s.Pkt.PSN), t.Len, s.Pkt.Len)
 				} else {
 					c.Met()
 				}
@@ -150,8 +150,7 @@ func oldRACKIgnored() rule.Rule {
 		ID: "GB1-RTX-007", Level: rule.MustNot,
 		Title: "A RACK that names no newer packet than the RACKs before it makes nothing be sent again",
 		Source: rule.Source{Ref: "GB1 Algorithm 1, line 36",
-			Requirement: "if seq > qp.m_crtRACK then qp.m_lastRACK ← qp.m_crtRACK, qp.m_crtRACK ← " +
-				"seq"},
+			Requirement: "if seq > qp.m_crtRACK then qp.m_lastRACK ← qp.m_crtRACK, qp.m_crtRACK ← seq"},
 		Needs: rule.TapRequester | rule.Completions, Sees: rule.RequestOut | rule.ResponseIn, Features: features,
 		Stimulus: "a RACK that comes twice, or after a newer one", BlackBox: engines,
 		New: func(c *rule.Context) rule.Check {

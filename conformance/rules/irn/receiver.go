@@ -207,8 +207,8 @@ var differential = define(rule.Rule{
 	Needs: answersTap, Sees: sightsOfReceiver, Stimulus: "losses, and packets that come twice",
 	New: func(c *rule.Context) rule.Check {
 		foreign := func(s *rule.Sight) {
-			c.Failf(rule.Responder, "%v is not an answer of the reference to anything that arrived; none expected",
-				s.Pkt.Opcode)
+			c.Failf(rule.Responder,
+				"%v is not an answer of the reference to anything that arrived; none expected", s.Pkt.Opcode)
 		}
 		r := newReceiver(c)
 		r.Match = func(want *answer, sent *rule.Sight) {

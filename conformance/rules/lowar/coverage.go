@@ -89,8 +89,8 @@ func uncoded() rule.Rule {
 				case !s.Out || !s.Intact():
 				case isRepair(p):
 					if h := &p.Repair; any[k] && bare[k].In(h.Base, h.Base.Add(max(1, int(h.N)))) {
-						c.Failf(blame(k == 1), "codes %s, which is no data; no repair packet of it expected",
-							c.Rel(bare[k]))
+						c.Failf(blame(k == 1),
+							"codes %s, which is no data; no repair packet of it expected", c.Rel(bare[k]))
 					}
 				case p.Opcode != roce.LoWAR && coded(p.Opcode):
 					any[k] = any[k] && p.PSN != bare[k]

@@ -67,8 +67,8 @@ func (a *accuser) sentAgain(s *rule.Sight) {
 			return // its repair packet has overtaken it, or may have
 		}
 		if a.c.Late(rule.Responder, r.at, rule.Patience, s.At) && !a.c.Fatal && !a.c.RNRWait {
-			a.c.Failf(rule.Responder, "sent again %v after it was recovered; its acknowledgement expected first",
-				s.At.Sub(r.at))
+			a.c.Failf(rule.Responder,
+				"sent again %v after it was recovered; its acknowledgement expected first", s.At.Sub(r.at))
 		}
 		a.open = a.open[:i+copy(a.open[i:], a.open[i+1:])]
 		return

@@ -186,9 +186,8 @@ func dataUnchanged() rule.Rule {
 					at = 4
 				}
 				if at >= 0 || len(b) != plain.TransportLen() {
-					c.Failf(blame(s.Point == trace.ResponderOut),
-						"byte %d of the transport header is not what a reliable connection sends; no change expected",
-						at)
+					c.Failf(blame(s.Point == trace.ResponderOut), "byte %d of the transport header is not what a "+
+						"reliable connection sends; no change expected", at)
 				}
 			}}
 		},

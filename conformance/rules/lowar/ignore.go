@@ -69,8 +69,8 @@ func (u *useless) response(s *rule.Sight) {
 	}
 	if e := &u.earned; e.Heard && last == e.Acked {
 		if e.Repeats == 0 && u.quiet {
-			c.Failf(rule.Responder, "repeats the ACK of %s upon a repair packet that yields nothing; silence expected",
-				c.Rel(last))
+			c.Failf(rule.Responder,
+				"repeats the ACK of %s upon a repair packet that yields nothing; silence expected", c.Rel(last))
 		}
 		e.Repeats = max(e.Repeats-1, 0)
 	}

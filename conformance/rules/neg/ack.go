@@ -66,8 +66,8 @@ var forgedNAK = rule.Rule{
 				}
 			case armed:
 				if armed = false; s.Relation == rule.Again && p.PSN == at {
-					c.Failf(rule.Requester, "a forged NAK makes the requester go back to %s; no effect expected",
-						c.Rel(at))
+					c.Failf(rule.Requester,
+						"a forged NAK makes the requester go back to %s; no effect expected", c.Rel(at))
 				}
 			}
 		}, Event: func(e *trace.Event) { armed = armed && (e.Kind != trace.Timeout || !c.Mine(e)) }}

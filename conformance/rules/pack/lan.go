@@ -115,8 +115,7 @@ func readNotCovered() rule.Rule {
 		ID: "PACK-READ-001", Level: rule.MustNot,
 		Title: "Pseudo-ACK never covers a PSN ≥ an unanswered READ/ATOMIC",
 		Source: rule.Source{Ref: "IBTA 9.7.5.1; " + ours,
-			Requirement: "An acknowledgement of a later request implies that the responses of a READ " +
-				"were lost"},
+			Requirement: "An acknowledgement of a later request implies that the responses of a READ were lost"},
 		Stimulus: "a READ between WRITEs", BlackBox: anyNIC,
 	}, func(p *path) check {
 		return check{sight: func(s *rule.Sight, w where) {

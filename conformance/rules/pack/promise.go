@@ -241,8 +241,8 @@ func weakened() rule.Rule {
 			},
 			end: func(vtime.Time) {
 				if early > 0 {
-					p.c.Failf(rule.Responder, "%d of %d completions at Local came before Remote had acknowledged",
-						early, total)
+					p.c.Failf(rule.Responder,
+						"%d of %d completions at Local came before Remote had acknowledged", early, total)
 				}
 			},
 		}

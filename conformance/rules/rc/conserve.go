@@ -43,8 +43,7 @@ func quiescence() rule.Rule {
 		ID: "RC-CNS-002", Level: rule.Must,
 		Title: "No request is sent for work that is complete",
 		Source: rule.Source{Ref: "IBTA 9.7.3",
-			Requirement: "A requester sends request packets for work requests that are not " +
-				"completed."},
+			Requirement: "A requester sends request packets for work requests that are not completed."},
 		Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn,
 		Stimulus: "a run that ends, under random loss", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {

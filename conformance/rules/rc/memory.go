@@ -114,8 +114,8 @@ func (p *placements) event(e *trace.Event) {
 	case p.kept > 0:
 		p.kept--
 	case p.duplicate && p.last[e.VA] != now:
-		p.c.Failf(rule.Responder, "a duplicate writes %d bytes at %#x that were not there; it has to change nothing",
-			e.Len, e.VA)
+		p.c.Failf(rule.Responder,
+			"a duplicate writes %d bytes at %#x that were not there; it has to change nothing", e.Len, e.VA)
 	}
 	if len(p.last) == placementLimit {
 		clear(p.last)

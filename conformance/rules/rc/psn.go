@@ -144,8 +144,8 @@ func (w *wrapCheck) request(s *rule.Sight) {
 	}
 	if s.Relation == rule.Again && wrapped(p, c.UNA) && p.Less(c.GoBackPoint(c.UNA)) {
 		if w.again++; w.again == wrapStuck {
-			c.Failf(rule.Requester, "%s is sent again and again although an acknowledgement beyond the wrap covers it",
-				c.Rel(p))
+			c.Failf(rule.Requester,
+				"%s is sent again and again although an acknowledgement beyond the wrap covers it", c.Rel(p))
 		}
 	}
 }

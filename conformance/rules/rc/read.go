@@ -223,8 +223,8 @@ func readNotAcked() rule.Rule {
 					beyond = beyond && !read.Less(c.UNA)
 					if beyond && ok && w.op == engine.OpRead && e.Body.Status == engine.StatusSuccess &&
 						!c.Answered(w.last) {
-						c.Failf(rule.Requester, "READ wr=%d completes by an ACK beyond it; its data expected first",
-							w.id)
+						c.Failf(rule.Requester,
+							"READ wr=%d completes by an ACK beyond it; its data expected first", w.id)
 					}
 				},
 			}

@@ -132,8 +132,7 @@ func rnrNotForWrite() rule.Rule {
 		ID: "RC-RNR-004", Level: rule.MustNot,
 		Title: "A WRITE without immediate never draws an RNR NAK",
 		Source: rule.Source{Ref: "IBTA 9.7.5.2.8, 9.4.3",
-			Requirement: "An RDMA WRITE without immediate data consumes no receive WQE at the " +
-				"responder."},
+			Requirement: "An RDMA WRITE without immediate data consumes no receive WQE at the responder."},
 		Needs: rule.Frames, Sees: rule.Accepts | rule.ResponseOut, Wakes: rule.Asking,
 		Stimulus: "a WRITE while no receive is posted", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {

@@ -30,8 +30,8 @@ func rnrWait() rule.Rule {
 					if reading && next.Less(s.Pkt.PSN) {
 						return // READ data before it are missing, which is seen to at once (IBTA 9.7.5)
 					}
-					if s.Intact() && s.Pkt.Opcode == roce.Acknowledge && a.IsRNR() && s.Pkt.PSN.In(c.UNA, c.MAX) &&
-						!waiting {
+					if s.Intact() && s.Pkt.Opcode == roce.Acknowledge && a.IsRNR() &&
+						s.Pkt.PSN.In(c.UNA, c.MAX) && !waiting {
 						waiting, p = true, s.Pkt.PSN
 						until = s.At.Add(roce.RNRTimer(a.Timer()).Duration())
 					}

@@ -26,8 +26,8 @@ func timeoutInterval() rule.Rule {
 				case begun.max < t-rule.TimerEarly(t):
 					c.Failf(rule.Requester, "%s is sent again after %v, T_tr is %v", c.Rel(s.Pkt.PSN), begun.max, t)
 				case c.Late(rule.Requester, s.At.Add(rule.TimerSlow*t-begun.min), rule.TimerSlack(t), s.At):
-					c.Failf(rule.Requester, "%s is sent again only after %v, T_tr is %v", c.Rel(s.Pkt.PSN), begun.min,
-						t)
+					c.Failf(rule.Requester, "%s is sent again only after %v, T_tr is %v",
+						c.Rel(s.Pkt.PSN), begun.min, t)
 				default:
 					c.Met()
 				}
@@ -90,8 +90,7 @@ func timerDisabled() rule.Rule {
 		ID: "RC-TMO-004", Level: rule.Must,
 		Title: "A timeout code of 0 turns the timer off: silence causes no retransmission",
 		Source: rule.Source{Ref: "IBTA 9.7.6.1.3, 11.2.5.2",
-			Requirement: "A local ACK timeout of zero means that the transport timer is " +
-				"disabled."},
+			Requirement: "A local ACK timeout of zero means that the transport timer is disabled."},
 		Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut | rule.ResponseIn,
 		Stimulus: "a black hole, with timeout code 0", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
@@ -149,8 +148,8 @@ func timerProfile() rule.Rule {
 					switch {
 					case least == vtime.Duration(vtime.Never) || t == 0:
 					case 2*t < 3*least:
-						c.Failf(rule.Requester, "T_tr is %v, the round trip takes %v: spurious timeouts expected", t,
-							least)
+						c.Failf(rule.Requester,
+							"T_tr is %v, the round trip takes %v: spurious timeouts expected", t, least)
 					default:
 						c.Met()
 					}

@@ -28,8 +28,8 @@ var fpduForm = define(rule.Rule{
 				w.Failf(rule.Requester, "the CRC of the FPDU at byte %d is %#08x; that of its bytes expected",
 					u.From, u.FPDU.CRCSum)
 			case u.Err != nil:
-				w.Failf(rule.Requester, "the FPDU at byte %d holds no DDP segment, which is expected: %v", u.From,
-					u.Err)
+				w.Failf(rule.Requester,
+					"the FPDU at byte %d holds no DDP segment, which is expected: %v", u.From, u.Err)
 			}
 			if slices.ContainsFunc(u.FPDU.Pad, func(b byte) bool { return b != 0 }) {
 				w.Failf(rule.Requester, "the padding of the FPDU at byte %d is % x, want zeros", u.From, u.FPDU.Pad)

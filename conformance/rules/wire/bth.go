@@ -128,8 +128,8 @@ var bthPKey = rule.Rule{
 			c.Failf(sender(s), "P_Key %#04x, that of its other packets is %#04x; one for a QP expected", key, own)
 		case sender(s) == rule.Requester: // the answer shows what the other end takes
 		case !rule.SamePartition(own, peer):
-			c.Failf(rule.Responder, "P_Key %#04x answers requests of partition %#04x; they are to be dropped", key,
-				peer)
+			c.Failf(rule.Responder,
+				"P_Key %#04x answers requests of partition %#04x; they are to be dropped", key, peer)
 		case (own|peer)&fullMember == 0:
 			c.Failf(rule.Responder, "P_Key %#04x answers %#04x: limited members cannot reach each other; the "+
 				"request is to be dropped", key, peer)

@@ -36,8 +36,8 @@ var destinationMAC = rule.Rule{
 				return
 			}
 			if to[0]&1 != 0 && !toGroup(ip) {
-				c.Failf(sender(s), "a packet for one host goes to the group %v; the address of the next hop expected",
-					to)
+				c.Failf(sender(s),
+					"a packet for one host goes to the group %v; the address of the next hop expected", to)
 				return
 			}
 			hop := &ends[s.Rec.From]

@@ -154,8 +154,8 @@ var extensionTruncation = rule.Rule{
 			if e.Kind == trace.Probe && e.Name == "truncations_accepted" && c.Mine(e) {
 				c.Met()
 				if e.Value != 0 {
-					c.Failf(rule.Requester, "the endpoint's decoder accepts %d truncated packets, none expected",
-						e.Value)
+					c.Failf(rule.Requester,
+						"the endpoint's decoder accepts %d truncated packets, none expected", e.Value)
 				}
 			}
 		}}

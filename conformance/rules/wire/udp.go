@@ -80,8 +80,8 @@ var udpSourcePort = rule.Rule{
 			case port:
 				c.Met()
 			default:
-				c.Failf(sender(s), "UDP source port %d, earlier packets had %d; one for a connection expected", port,
-					*known)
+				c.Failf(sender(s),
+					"UDP source port %d, earlier packets had %d; one for a connection expected", port, *known)
 			}
 		}}
 	},

@@ -124,17 +124,16 @@ func (e *Engine) Start(ctx context.Context, role string, impl *engine.Implementa
 func (e *Engine) StartImage(ctx context.Context, name string) (*contract.Program, error) {
 	i, err := e.client.ImageInspect(ctx, name)
 	if err != nil {
-		return nil, fmt.Errorf("container: image %s: %w; build or load it on this machine, nothing is downloaded", name,
-			err)
+		return nil, fmt.Errorf(
+			"container: image %s: %w; build or load it on this machine, nothing is downloaded", name, err)
 	}
 	g := guest{name: name, image: i.ID}
 	if i.Config != nil {
 		g.user, g.command = i.Config.User, append(i.Config.Entrypoint, i.Config.Cmd...)
 	}
 	if len(g.command) == 0 {
-		return nil,
-			fmt.Errorf("container: image %s: it has no ENTRYPOINT; want the program that keeps images/CONTRACT.md",
-				name)
+		return nil, fmt.Errorf(
+			"container: image %s: it has no ENTRYPOINT; want the program that keeps images/CONTRACT.md", name)
 	}
 	return e.start(ctx, g)
 }

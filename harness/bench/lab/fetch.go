@@ -24,9 +24,8 @@ const StockPackage = "linux-image-amd64"
 func Fetch(ctx context.Context, cache, name string) (*Kernel, error) {
 	for _, tool := range []string{"apt-get", "apt-cache", "dpkg-deb"} {
 		if _, err := exec.LookPath(tool); err != nil {
-			return nil,
-				fmt.Errorf("lab: fetch needs %s, of Debian or Ubuntu; elsewhere give --kernel vmlinuz --modules DIR",
-					tool)
+			return nil, fmt.Errorf(
+				"lab: fetch needs %s, of Debian or Ubuntu; elsewhere give --kernel vmlinuz --modules DIR", tool)
 		}
 	}
 	pkg, version, err := resolve(ctx, name)

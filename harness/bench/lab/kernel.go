@@ -109,9 +109,8 @@ func Own(image, modules string) (*Kernel, error) {
 		return nil, fmt.Errorf("lab: kernel: %w", err)
 	}
 	if _, err := os.Stat(filepath.Join(k.Modules, "kernel")); err != nil {
-		return nil,
-			fmt.Errorf("lab: modules %s: no folder \"kernel\" in it; want the one that is /lib/modules/RELEASE "+
-				"where it is installed", modules)
+		return nil, fmt.Errorf("lab: modules %s: no folder \"kernel\" in it; want the one that is "+
+			"/lib/modules/RELEASE where it is installed", modules)
 	}
 	k.Release = filepath.Base(k.Modules)
 	return k, nil

@@ -68,8 +68,8 @@ func TestOwnKernel(t *testing.T) {
 		k.String() != "6.6.6 (own)" {
 		t.Errorf("%+v", k)
 	}
-	must(t, os.WriteFile(filepath.Join(modules, "modules.builtin"), []byte("kernel/drivers/virtio/virtio-pci.ko\n"),
-		0o644))
+	must(t,
+		os.WriteFile(filepath.Join(modules, "modules.builtin"), []byte("kernel/drivers/virtio/virtio-pci.ko\n"), 0o644))
 	must(t, os.WriteFile(filepath.Join(modules, "kernel", "text.ko"), []byte("not a module"), 0o644))
 	if list, err := loadOrder(k, []string{"virtio_pci"}); err != nil || len(list) > 0 {
 		t.Error("a built-in module is loaded", list, err)

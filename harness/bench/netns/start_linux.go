@@ -38,8 +38,8 @@ func (s *session) startParties(context.Context) (err error) {
 }
 
 // startParty starts one process on its devices.
-func (s *session) startParty(n *topology.Namespace, role string, side trace.Side, devices ...string) (*party.Party,
-	error) {
+func (s *session) startParty(n *topology.Namespace, role string, side trace.Side,
+	devices ...string) (*party.Party, error) {
 	streams, err := overKernelTCP(s.job)
 	if err != nil {
 		return nil, err

@@ -132,8 +132,8 @@ func (b *executable) send(mark string, in *bufio.Reader, out io.Writer) error {
 				"are mounted noexec, or not writable")
 		}
 	}
-	return fmt.Errorf("its login printed %d KiB and did not come to an end; make it silent where there is no terminal",
-		mostNoise>>10)
+	return fmt.Errorf(
+		"its login printed %d KiB and did not come to an end; make it silent where there is no terminal", mostNoise>>10)
 }
 
 func (b *executable) copy(out io.Writer) error {

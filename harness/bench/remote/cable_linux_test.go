@@ -24,8 +24,8 @@ import (
 // frame is a packet of a side to a queue pair.
 func frame(from trace.Side, qpn uint32) []byte {
 	var f roce.Frame
-	drive.Frame(&f, from, 0, &roce.Packet{BTH: roce.BTH{Opcode: roce.UDSendOnly, PKey: roce.DefaultPKey, DestQP: qpn},
-		Len: 16})
+	drive.Frame(&f, from, 0,
+		&roce.Packet{BTH: roce.BTH{Opcode: roce.UDSendOnly, PKey: roce.DefaultPKey, DestQP: qpn}, Len: 16})
 	return f.AppendTo(nil)
 }
 

@@ -157,8 +157,8 @@ func (p *Program) Memory(va uint64, n int) ([]byte, error) {
 	for len(b) < n {
 		var d line.Data
 		want := min(n-len(b), line.Chunk)
-		if err := p.host.Call(line.OpMemory, line.Memory{Of: p.of, Address: va + uint64(len(b)), Len: want}, &d); err !=
-			nil {
+		if err := p.host.Call(line.OpMemory,
+			line.Memory{Of: p.of, Address: va + uint64(len(b)), Len: want}, &d); err != nil {
 			return nil, err
 		}
 		if len(d.Bytes) != want {

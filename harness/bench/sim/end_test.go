@@ -113,8 +113,8 @@ func TestCancel(t *testing.T) {
 	if !errors.Is(err, enough) || calls != 1 || ev == nil || !a.ended || a.sent[trace.A] == 0 {
 		t.Errorf("%v after %d calls; evidence %v, %d packets", err, calls, ev, a.sent[trace.A])
 	}
-	if _, err := run(t, ctx, gbn.Implementation(), &auditor{}, nil, "load write msg=1 count=1"); !errors.Is(err,
-		enough) {
+	if _, err := run(t, ctx, gbn.Implementation(), &auditor{}, nil,
+		"load write msg=1 count=1"); !errors.Is(err, enough) {
 		t.Errorf("a run of a cancelled context: %v", err)
 	}
 }

@@ -116,8 +116,8 @@ func TestDatagramsAreCutAndJoined(t *testing.T) {
 		var d iwarp.Datagram
 		if err := d.Decode(got[0]); err != nil || len(d.Segment.Payload) != want ||
 			d.Src != iwarp.PortOf(0x11+uint32(i)) {
-			t.Errorf("connection %d got %v of %d bytes from port %#x, %v", i, &d.Segment, len(d.Segment.Payload), d.Src,
-				err)
+			t.Errorf("connection %d got %v of %d bytes from port %#x, %v", i, &d.Segment,
+				len(d.Segment.Payload), d.Src, err)
 		}
 	}
 }

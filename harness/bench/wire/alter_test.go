@@ -50,17 +50,15 @@ func checksumOK(frame []byte) bool {
 
 // packets has every shape of header, and those with no payload, no extended header, and no BTH.
 var packets = []string{"WRITE_FIRST psn=1 dmalen=4096 len=1024", "WRITE_MIDDLE psn=2 len=1024", "SEND_ONLY psn=3",
-	"ACK psn=4 msn=1",
-	"READ_REQUEST psn=5 dmalen=8", "CMP_SWAP psn=6", "ATOMIC_ACK psn=7", "SEND_ONLY_IMM psn=8 len=3 imm=4", "CNP psn=0",
-	"LOWAR qp=5 len=9",
-	"LOWAR qp=5"}
+	"ACK psn=4 msn=1", "READ_REQUEST psn=5 dmalen=8", "CMP_SWAP psn=6", "ATOMIC_ACK psn=7",
+	"SEND_ONLY_IMM psn=8 len=3 imm=4", "CNP psn=0", "LOWAR qp=5 len=9", "LOWAR qp=5"}
 
 // A flipped bit is one bit, lies in the field that was asked for if the packet has it, and never passes the ICRC.
 func TestCorrupt(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		text := rapid.SampledFrom(packets).Draw(rt, "packet")
-		edit := rapid.SampledFrom([]func(*roce.Frame){nil, v6, func(f *roce.Frame) { f.HasVLAN = true }}).Draw(rt,
-			"frame")
+		edit := rapid.SampledFrom(
+			[]func(*roce.Frame){nil, v6, func(f *roce.Frame) { f.HasVLAN = true }}).Draw(rt, "frame")
 		field := rapid.SampledFrom(fault.CorruptFields()).Draw(rt, "field")
 		before := encode(t, text, edit)
 		v := channel.Verdict{Fate: channel.Delivered, Corrupt: field, Draw: rapid.Uint64().Draw(rt, "draw")}

@@ -82,8 +82,8 @@ const mostTries = 8
 // New prepares the set-up of all connections of a Spec by messages between two addresses. With on false there is none:
 // all connections are open from the start.
 func New(s *scenario.Spec, side trace.Side, on bool, own, peer netip.Addr) Connector {
-	c := Connector{on: on, side: side, ends: side == trace.A && s.For == 0, spec: s, gids: [2]netip.Addr{own, peer},
-		wait: 14}
+	c := Connector{on: on, side: side, ends: side == trace.A && s.For == 0, spec: s,
+		gids: [2]netip.Addr{own, peer}, wait: 14}
 	for _, l := range s.Loads {
 		c.ends = c.ends && l.From == side
 	}

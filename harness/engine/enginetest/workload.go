@@ -183,8 +183,8 @@ func (d *pair) checkImages(wrs []engine.WorkRequest, want images) error {
 		{"receive", got.receive, want.receive}} {
 		for i := 0; i < len(c.got); i += slot {
 			if !bytes.Equal(c.got[i:i+slot], c.want[i:i+slot]) {
-				return fmt.Errorf("%s memory of slot %d is not what executing every request once leaves", c.name,
-					i/slot)
+				return fmt.Errorf(
+					"%s memory of slot %d is not what executing every request once leaves", c.name, i/slot)
 			}
 		}
 	}

@@ -125,11 +125,11 @@ func (r *Rules) idle(pkgs []Package) []string {
 		for n := range rows {
 			switch row := &rows[n]; {
 			case !used[row] && !row.planned:
-				found = append(found, fmt.Sprintf("row %s matches nothing: delete it or mark it (planned)",
-					row.pattern))
+				found = append(found,
+					fmt.Sprintf("row %s matches nothing: delete it or mark it (planned)", row.pattern))
 			case used[row] && row.planned:
-				found = append(found, fmt.Sprintf("row %s is marked (planned) but exists: remove the mark",
-					row.pattern))
+				found = append(found,
+					fmt.Sprintf("row %s is marked (planned) but exists: remove the mark", row.pattern))
 			}
 		}
 	}

@@ -26,8 +26,8 @@ func newFloors(rows [][]string) ([]floor, error) {
 		f := floor{items(cells[1], nil), items(cells[2], nil)}
 		for _, folder := range f.on {
 			if !below[folder] {
-				return nil, fmt.Errorf("arch: floor %s stands on %s, which is no folder of a floor below", cells[0],
-					folder)
+				return nil, fmt.Errorf(
+					"arch: floor %s stands on %s, which is no folder of a floor below", cells[0], folder)
 			}
 		}
 		for _, folder := range f.folders {

@@ -78,8 +78,8 @@ func (r *Reader) conns(n int) error {
 			return fmt.Errorf("trace: line %d: hop %.20q; want lan, wan or none", r.n, c.Hop)
 		}
 		c.A.Impl, c.B.Impl = quote.Line(c.A.Impl, quote.Sentence), quote.Line(c.B.Impl, quote.Sentence)
-		r.header.Conns = append(r.header.Conns, trace.Conn{Ends: [2]trace.End{trace.End(c.A), trace.End(c.B)},
-			Hop: hop})
+		r.header.Conns = append(r.header.Conns,
+			trace.Conn{Ends: [2]trace.End{trace.End(c.A), trace.End(c.B)}, Hop: hop})
 	}
 	return nil
 }

@@ -88,8 +88,7 @@ func counts() []broken.Recipe {
 			}},
 		{Name: "count-one", Breaks: "counts a gap of any length as one", Catches: "FASR-LC-001", Scenarios: "burst",
 			Tamper: answering(func(_ *shell.End, p *roce.Packet) bool {
-				p.SACK.LostCnt = min(p.SACK.LostCnt,
-					1)
+				p.SACK.LostCnt = min(p.SACK.LostCnt, 1)
 				return true
 			})},
 		{Name: "sack-skipped", Breaks: "answers every second packet out of order", Catches: "FASR-LC-004",

@@ -38,8 +38,7 @@ func racks() []recipe {
 			tamper: sendsRACK},
 		{name: "rack-as-nak", breaks: "sends a NAK for each early packet", catches: "GB1-RACK-003", scenarios: "loss",
 			tamper: eachRACK(func(_ *end, p *roce.Packet) bool {
-				p.Opcode, p.SACK = roce.Acknowledge,
-					roce.SACKETH{}
+				p.Opcode, p.SACK = roce.Acknowledge, roce.SACKETH{}
 				return true
 			})},
 		{name: "rack-last", breaks: "sends RACKs when it has nothing else to say", catches: "GB1-RACK-004",

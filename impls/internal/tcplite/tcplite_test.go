@@ -134,8 +134,7 @@ func (p *pair) transmit(from int) bool {
 		p.t.Fatal(err)
 	}
 	p.log = append(p.log, fmt.Sprintf("%.2f ms  %s  %s seq=+%d ack=+%d len=%d", ms(p.now), []string{"A>B", "B>A"}[from],
-		h.Flags,
-		h.Seq.Sub(p.base[from]), h.Ack.Sub(p.base[1-from]), len(data)))
+		h.Flags, h.Seq.Sub(p.base[from]), h.Ack.Sub(p.base[1-from]), len(data)))
 	e.free = p.now.Add(gap)
 	var drop, twice bool
 	var extra vtime.Duration

@@ -86,8 +86,8 @@ func verdicts() []rule.Verdict {
 		nak, ack,
 		verdict("RC-RNR-001", rule.Must, rule.Inconclusive, "A SEND without a receive draws an RNR NAK",
 			"stimulus not seen: a SEND without a posted receive", 0, 0),
-		verdict("RC-TMO-002", rule.Must, rule.XFail, "Timeouts back off", "waived by ops until 2026-06-01: known", 1,
-			1),
+		verdict("RC-TMO-002", rule.Must, rule.XFail, "Timeouts back off",
+			"waived by ops until 2026-06-01: known", 1, 1),
 		verdict("RC-TMO-003", rule.Must, rule.XPass, "The timer restarts",
 			"waived by ops until 2026-06-01, but it holds", 1, 0),
 		verdict("RC-TMO-001", rule.Must, rule.Invalid, "The timer expires in time",
@@ -101,10 +101,10 @@ func verdicts() []rule.Verdict {
 func certificates() []certify.Certificate {
 	return []certify.Certificate{
 		{When: "before", Valid: true, Items: []certify.Item{
-			{Name: "A>B delay p50", Want: "10ms", Got: "10.02ms", Bound: "within 200us: scheduling of the relay",
-				OK: true},
-			{Name: "A>B loss", Want: "0.001", Got: "0.00104", Bound: "0.00072 to 0.00128: three standard errors",
-				OK: true},
+			{Name: "A>B delay p50", Want: "10ms", Got: "10.02ms",
+				Bound: "within 200us: scheduling of the relay", OK: true},
+			{Name: "A>B loss", Want: "0.001", Got: "0.00104",
+				Bound: "0.00072 to 0.00128: three standard errors", OK: true},
 		}},
 		{When: "after", Valid: false, Reason: "B>A delay p99 was 14ms, and at most 11ms will do", Items: []certify.Item{
 			{Name: "B>A delay p99", Want: "10ms", Got: "14ms", Bound: "at most 11ms", OK: false},

@@ -67,7 +67,7 @@ func Difference() *passport.Difference {
 	later.Sheet[1] = datasheet.Row{Name: "NAK latency", Value: "400 µs", Seen: 9, Times: []int64{400_000},
 		Spread: &[2]int64{390_000, 410_000}}
 	v := 0.5
-	later.Targets[0].Value, later.Targets[0].Least, later.Targets[0].Most, later.Targets[0].Status = &v, 0.4, 0.6,
-		"FAIL"
+	later.Targets[0].Value, later.Targets[0].Least, later.Targets[0].Most, later.Targets[0].Status = &v,
+		0.4, 0.6, "FAIL"
 	return passport.Diff(old, later)
 }

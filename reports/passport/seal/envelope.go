@@ -126,9 +126,8 @@ func (s *Sealed) Verify(ctx context.Context) error {
 		_, err = v.Verify(ctx, &s.envelope)
 	}
 	if err != nil {
-		return fmt.Errorf("the signature does not fit: the passport was changed since %s signed it, "+
-			"or that key never did",
-			Print(s.Key))
+		return fmt.Errorf("the signature does not fit: the passport was changed since %s signed it, or that key "+
+			"never did", Print(s.Key))
 	}
 	return nil
 }

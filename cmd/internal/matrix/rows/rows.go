@@ -134,9 +134,8 @@ func (r *reader) row(name string) (matrix.Row, error) {
 		case scenario.Foreign(n) && fault.Of(err) != fault.User:
 			r.wrong[n], row.Broken = err, err
 		default:
-			return row,
-				fmt.Errorf("implementation %q: unknown; known: %s, or %sPATH for a program, %sNAME for an image", n,
-					strings.Join(all.Names(), " "), scenario.Exec, scenario.Image)
+			return row, fmt.Errorf("implementation %q: unknown; known: %s, or %sPATH for a program, %sNAME for an "+
+				"image", n, strings.Join(all.Names(), " "), scenario.Exec, scenario.Image)
 		}
 	}
 	if row.Broken != nil {
@@ -169,9 +168,8 @@ func Parameters(texts []string) (map[string][]string, error) {
 	for _, p := range texts {
 		impl, assignment, ok := cutParameter(p)
 		if !ok || !isEnd(impl) {
-			return nil,
-				fmt.Errorf("--param %s: want impl:name=value, with an implementation of %s, or "+
-					"exec:PATH, or image:NAME", p, strings.Join(all.Names(), " "))
+			return nil, fmt.Errorf("--param %s: want impl:name=value, with an implementation "+
+				"of %s, or exec:PATH, or image:NAME", p, strings.Join(all.Names(), " "))
 		}
 		params[impl] = append(params[impl], assignment)
 	}

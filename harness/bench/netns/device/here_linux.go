@@ -36,9 +36,8 @@ func (h here) Attach(side trace.Side) (*station.Attached, func() error, error) {
 	name, device := rdmaDevices[side], h.network.Ends()[side].Host.Device
 	_ = netlink.RdmaLinkDel(name) // what a run that was killed left
 	if err := netlink.RdmaLinkAdd(name, rdmaDriver, device); err != nil {
-		return nil, nil, fmt.Errorf("netns: soft-RoCE on %s: %w; load rdma_rxe and crc32_generic, be in the first "+
-			"network namespace, or use --bench lab",
-			device, err)
+		return nil, nil, fmt.Errorf("netns: soft-RoCE on %s: %w; load rdma_rxe and crc32_generic, "+
+			"be in the first network namespace, or use --bench lab", device, err)
 	}
 	detach := func() error { return netlink.RdmaLinkDel(name) }
 	gid, err := station.AwaitGID(os.DirFS("/sys"), name, 1, drive.Addr(side), child.Patience)
@@ -52,12 +51,12 @@ func (h here) Attach(side trace.Side) (*station.Attached, func() error, error) {
 }
 
 // Start implements station.Place.
-func (h here) Start(side trace.Side, program string, args []string, idle bool, said io.Writer) (station.Process,
-	error) {
+func (h here) Start(side trace.Side, program string, args []string, idle bool,
+	said io.Writer) (station.Process, error) {
 	path, err := exec.LookPath(program)
 	if err != nil {
-		return nil, fmt.Errorf("netns: %s is not installed; install perftest, rdmacm-utils and ibverbs-providers",
-			program)
+		return nil, fmt.Errorf(
+			"netns: %s is not installed; install perftest, rdmacm-utils and ibverbs-providers", program)
 	}
 	p := &process{exec.Command(path, args...)}
 	p.Stdout, p.Stderr = said, said

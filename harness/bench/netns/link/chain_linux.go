@@ -66,8 +66,8 @@ func stages(site *Site, h *plan.Hop, forged []merge.Forgery, c Choice) []stage {
 	if c.Alone {
 		return []stage{kernel}
 	}
-	return []stage{&relayStage{site: site, hop: h, forged: forged, does: before, faults: h.Faults, behind: true},
-		kernel}
+	return []stage{&relayStage{site: site, hop: h, forged: forged, does: before,
+		faults: h.Faults, behind: true}, kernel}
 }
 
 // injected makes the stages of a hop whose faults and losses are the injector's. The rest is netem's behind it, or a

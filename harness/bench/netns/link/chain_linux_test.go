@@ -203,8 +203,8 @@ func TestInjectorHasFaultsAndLosses(t *testing.T) {
 	}{
 		{Choice{Injector: true, Alone: true, Netem: true}, "injector netem=50M"}, {Choice{Injector: true},
 			"relay=50M injector"},
-		{Choice{Injector: true, Netem: true}, "relay=0 injector netem=50M"}, {Choice{Injector: true, Alone: true},
-			"injector"},
+		{Choice{Injector: true, Netem: true}, "relay=0 injector netem=50M"},
+		{Choice{Injector: true, Alone: true}, "injector"},
 	} {
 		var names []string
 		for _, st := range stages(site, hop, nil, c.choice) {

@@ -68,8 +68,8 @@ func Choose(r Request) (Choice, error) {
 
 // overNetem is netem, behind a relay where it has not all.
 func (r *Request) overNetem() (Choice, error) {
-	lack, beyond, support := unfit(r.Hop, r.Spec, r.Dilation), strings.Join(beyondNetem(r.Hop, r.Spec), " and "),
-		tc.Probe()
+	lack, beyond, support := unfit(r.Hop, r.Spec, r.Dilation), strings.Join(
+		beyondNetem(r.Hop, r.Spec), " and "), tc.Probe()
 	switch {
 	case lack != nil:
 		return Choice{}, fmt.Errorf("netns: --link netem: %w, or leave --link out: %w", lack, bench.ErrUnsupported)
@@ -100,9 +100,8 @@ func (r *Request) auto() Choice {
 	}
 	without := r.beyondInjector()
 	if without == "" {
-		return Choice{Netem: true, Injector: true, Alone: true,
-			Why: fmt.Sprintf("tc-netem of kernel %s, behind the injector (eBPF), which does the %s", support.Kernel,
-				lacking)}
+		return Choice{Netem: true, Injector: true, Alone: true, Why: fmt.Sprintf(
+			"tc-netem of kernel %s, behind the injector (eBPF), which does the %s", support.Kernel, lacking)}
 	}
 	return Choice{Why: fmt.Sprintf("user-space relay, because netem has no %s, nor does the injector (eBPF) serve: %s",
 		lacking, without)}

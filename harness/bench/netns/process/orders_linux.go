@@ -110,8 +110,8 @@ func (p *process) stop() error {
 	}
 	p.actor.stopped(&a)
 	for _, name := range slices.Sorted(maps.Keys(a.counters)) {
-		if err := p.say(contract.Report{Event: contract.SaysCounter, Variable: name, Value: a.counters[name]}); err !=
-			nil {
+		if err := p.say(
+			contract.Report{Event: contract.SaysCounter, Variable: name, Value: a.counters[name]}); err != nil {
 			return err
 		}
 	}

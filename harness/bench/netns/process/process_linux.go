@@ -84,8 +84,8 @@ func (p *process) guarded(find func(string) (engine.Implementation, bool), build
 
 // main goes through the conversation with the bench, from capabilities to the end of its input.
 func (p *process) main(find func(string) (engine.Implementation, bool), build makeActor) (err error) {
-	if err := p.say(contract.Report{Event: contract.SaysCapabilities, Capabilities: capabilities(&p.impl)}); err !=
-		nil {
+	if err := p.say(
+		contract.Report{Event: contract.SaysCapabilities, Capabilities: capabilities(&p.impl)}); err != nil {
 		return err
 	}
 	s, err := p.introduced()

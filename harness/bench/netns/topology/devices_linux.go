@@ -86,8 +86,8 @@ func (t *Topology) configureLink(o Options) error {
 		if !o.Bridge || port == LANPortA || port == LANPortBox {
 			continue
 		}
-		if err := t.M.Links.LinkSetMaster(link, &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: bridge}}); err !=
-			nil {
+		if err := t.M.Links.LinkSetMaster(link,
+			&netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: bridge}}); err != nil {
 			return fmt.Errorf("netns: put %s into bridge %s: %w", port, bridge, err)
 		}
 	}

@@ -49,9 +49,8 @@ func (o *output) Write(b []byte) (int, error) {
 func (s *supervisor) start(a line.Start) (any, error) {
 	path, err := exec.LookPath(a.Program)
 	if err != nil {
-		return nil,
-			fmt.Errorf("supervise: %s is not installed; install perftest, rdmacm-utils and ibverbs-providers there",
-				a.Program)
+		return nil, fmt.Errorf(
+			"supervise: %s is not installed; install perftest, rdmacm-utils and ibverbs-providers there", a.Program)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
