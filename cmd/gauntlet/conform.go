@@ -52,8 +52,8 @@ func conformCommand() *cobra.Command {
 		},
 	}
 	d, o := c.Flags(), &f.options
-	d.StringVar(&o.Impl, "impl", "", "implementations, separated by commas (default: all that the bench can "+
-		"run; see: list impls)")
+	d.StringVar(&o.Impl, "impl", "",
+		"implementations, separated by commas (default: all that the bench can run; see: list impls)")
 	d.StringVar(&o.Peer, "peer", "", "implementation at B (default: the one at A); exec:PATH is a program of yours, "+
 		"image:NAME one in an image, there and in --impl")
 	d.StringVar(&o.Device, "dut", "", "judge a foreign device in place of an implementation: rxe, the kernel's "+

@@ -49,9 +49,8 @@ type dilation struct{ k *vtime.Dilation }
 // dilateFlag declares --dilate.
 func dilateFlag(c *cobra.Command, k *vtime.Dilation) {
 	c.Flags().Var(dilation{k}, "dilate", "netns, container, lab: a second of the Spec lasts so many of the machine, "+
-		"a power of two up to 1024, so that one that is slow or busy keeps up; auto takes what "+
-		"this machine needs now, "+
-		"and twice as much where that was too little, four times in the last attempt")
+		"a power of two up to 1024, so that one that is slow or busy keeps up; auto takes what this machine needs "+
+		"now, and twice as much where that was too little, four times in the last attempt")
 	complete(c, "dilate", auto, "1", "2", "4", "8", "16", "32", "64")
 }
 

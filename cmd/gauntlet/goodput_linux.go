@@ -45,8 +45,8 @@ func labGoodputCommand() *cobra.Command {
 	d.IntVar(&o.Singles, "singles", 30, "messages of a run for completion times")
 	d.IntVar(&o.Depth, "depth", 2, "messages outstanding in a run for goodput")
 	d.Uint64Var(&o.Seed, "seed", 1, "seed of every run")
-	d.StringVar(&o.Folder, "out", "", "keep a run folder, with the captures, for each run below this one "+
-		"(default: keep none)")
+	d.StringVar(&o.Folder, "out", "",
+		"keep a run folder, with the captures, for each run below this one (default: keep none)")
 	d.StringVar(&f.html, "html", "", "also write the page to this file")
 	f.output.define(c, "no progress")
 	f.guest.Define(c)

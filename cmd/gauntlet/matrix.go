@@ -58,15 +58,15 @@ func matrixCommand() *cobra.Command {
 	d.StringVar(&f.impl, "impl", strings.Join(all.Names(), ","),
 		"implementations, separated by commas; a+b is a at A and b at B, exec:PATH is a program of yours, rxe "+
 			"the kernel's soft-RoCE")
-	d.BoolVar(&f.peers, "peers", false, "run each implementation as requester with each as responder (default "+
-		"then: --links random)")
+	d.BoolVar(&f.peers, "peers", false,
+		"run each implementation as requester with each as responder (default then: --links random)")
 	d.StringVar(&o.Name, "bench", "sim", benchHelp)
 	d.StringVar(&f.links, "links", strings.Join(names, ","),
 		"links, separated by commas: names, or files such as ./mine.txt")
 	d.StringVar(&o.Link, "link", "auto", "netns, lab: "+linkHelp)
 	dilateFlag(c, &o.Dilate)
-	d.StringArrayVar(&o.More, "with", nil, "scenario line for every cell, such as 'load write msg=1MiB "+
-		"count=50'; may be repeated")
+	d.StringArrayVar(&o.More, "with", nil,
+		"scenario line for every cell, such as 'load write msg=1MiB count=50'; may be repeated")
 	d.StringArrayVar(&f.params, "param", nil, "parameter of a scheme, impl:name=value; may be repeated")
 	d.Uint64Var(&o.Seed, "seed", 1, "seed of every cell")
 	d.IntVar(&o.Jobs, "jobs", runtime.GOMAXPROCS(0), "sim: cells that run at once")

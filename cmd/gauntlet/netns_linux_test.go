@@ -332,9 +332,8 @@ func TestIdleCostsNothing(t *testing.T) {
 // A fast run is either seen whole or INVALID; that the host is too slow is never the fault of an endpoint.
 func TestFastRunIsWholeOrInvalid(t *testing.T) {
 	needNetns(t)
-	o := gauntlet(t, t.TempDir(),
-		strings.Fields("run --bench netns --json --attempts 1 --rate 500M --rtt 5ms --mtu 4096 "+
-			"--msg 1MiB --duration 1s")...)
+	o := gauntlet(t, t.TempDir(), strings.Fields(
+		"run --bench netns --json --attempts 1 --rate 500M --rtt 5ms --mtu 4096 --msg 1MiB --duration 1s")...)
 	r := o.result(t)
 	t.Logf("%s %s, %.0f Mb/s, %d packets", r.Status, r.Reason, r.GoodputBps/1e6, r.Packets)
 	if r.Status != "PASS" && r.Status != "INVALID" {

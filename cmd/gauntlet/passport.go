@@ -113,8 +113,8 @@ func passportVerifyCommand() *cobra.Command {
 				return usage(err)
 			}
 			if f.Signers == "" {
-				return usage(errors.New("--allowed-signers: name the file of those who may sign; " +
-					"see the help of verify"))
+				return usage(errors.New(
+					"--allowed-signers: name the file of those who may sign; see the help of verify"))
 			}
 			if err := f.check(); err != nil {
 				return err
@@ -183,8 +183,8 @@ func passportPageCommand() *cobra.Command {
 		Args:  cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if out == "" {
-				return usage(errors.New("--html: name the file of the page, or the folder of the pages " +
-					"of several passports"))
+				return usage(errors.New(
+					"--html: name the file of the page, or the folder of the pages of several passports"))
 			}
 			if err := f.check(); err != nil {
 				return err

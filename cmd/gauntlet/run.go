@@ -80,15 +80,15 @@ func (f *runFlags) define(c *cobra.Command) {
 	d.StringVar(&w.Rate, "rate", "1G", "line rate, layer 1: 100M, 10G; 0 is unlimited")
 	d.StringVar(&w.RTT, "rtt", "10ms", "round-trip propagation delay")
 	d.StringVar(&w.Jitter, "jitter", "0s", "each packet's one-way delay varies by up to this much")
-	d.StringVar(&w.Loss, "loss", "0", "loss probability (1e-4, 0.1%), or a model: 'gemodel p=1% r=30%', 'state "+
-		"p13=1%', 'tape file=F'")
+	d.StringVar(&w.Loss, "loss", "0",
+		"loss probability (1e-4, 0.1%), or a model: 'gemodel p=1% r=30%', 'state p13=1%', 'tape file=F'")
 	d.StringVar(&w.Burst, "burst", "", "burst loss: enter=1e-4,len=8,loss=0.3")
-	d.IntVar(&w.Queue, "queue", 0, "packets that may wait for the line (default: twice the bandwidth-delay "+
-		"product, 1000 at least)")
+	d.IntVar(&w.Queue, "queue", 0,
+		"packets that may wait for the line (default: twice the bandwidth-delay product, 1000 at least)")
 	d.IntVar(&w.MTU, "mtu", 1024, "path MTU: 256, 512, 1024, 2048 or 4096")
 	d.StringVar(&w.Message, "msg", "64KiB", "message size")
-	d.StringVar(&w.Sizes, "cdf", "", "sizes of messages that vary: websearch, fb-hadoop, or corners "+
-		"such as 1KiB:50%,1MiB:1")
+	d.StringVar(&w.Sizes, "cdf", "",
+		"sizes of messages that vary: websearch, fb-hadoop, or corners such as 1KiB:50%,1MiB:1")
 	d.StringVar(&w.Offered, "offered", "",
 		"messages arrive by the clock (Poisson) and offer such a share of the rate: 30%")
 	d.DurationVar(&w.Every, "every", 0, "messages arrive by the clock, on all connections at once: 10ms")

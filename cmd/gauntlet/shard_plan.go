@@ -31,8 +31,8 @@ func shardPlanCommand() *cobra.Command {
 					return plan(name, p)
 				}
 			}
-			return usage(fmt.Errorf("shard plan: say which engine: --slurm, --k8s or --github, with " +
-				"the number of shards"))
+			return usage(fmt.Errorf(
+				"shard plan: say which engine: --slurm, --k8s or --github, with the number of shards"))
 		},
 	}
 	d := c.Flags()

@@ -15,8 +15,8 @@ import (
 type waiverFlag struct{ names []string }
 
 func (f *waiverFlag) define(c *cobra.Command) {
-	c.Flags().StringArrayVar(&f.names, "waivers", nil, "file of known failures, or the name of one that comes with "+
-		"the program; may be repeated")
+	c.Flags().StringArrayVar(&f.names, "waivers", nil,
+		"file of known failures, or the name of one that comes with the program; may be repeated")
 	complete(c, "waivers", waivers.Names()...)
 }
 

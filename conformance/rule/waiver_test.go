@@ -95,8 +95,8 @@ func TestWaiversOfScenarios(t *testing.T) {
 }
 
 func TestExpired(t *testing.T) {
-	w := parseWaivers(t, "waive A impl=x owner=o expires=2026-01-31 : r\nwaive B impl=x owner=o "+
-		"expires=2026-02-01 : r\n")
+	w := parseWaivers(t,
+		"waive A impl=x owner=o expires=2026-01-31 : r\nwaive B impl=x owner=o expires=2026-02-01 : r\n")
 	if got := Expired(w, "2026-02-01"); len(got) != 1 || got[0].Rule != "A" {
 		t.Errorf("expired on 2026-02-01: %+v, want A", got)
 	}

@@ -10,8 +10,8 @@ func TestLogTellsTheCause(t *testing.T) {
 		"":                              "",
 		"one\ntwo\n":                    ": two",
 		"gauntlet: endpoint: no device": ": endpoint: no device",
-		"panic: negative bytes [recovered]\n\ngoroutine 1 [running]:\nmain.main()\n": ": panic: negative bytes " +
-			"[recovered]",
+		"panic: negative bytes [recovered]\n\n" +
+			"goroutine 1 [running]:\nmain.main()\n": ": panic: negative bytes [recovered]",
 	} {
 		var l Log
 		_, _ = l.Write([]byte(text))

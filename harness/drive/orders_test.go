@@ -92,8 +92,8 @@ func byWork(list []request) map[request]bool {
 
 // What a side needs is what its own work asks for and what the peer's work asks of it.
 func TestNeeds(t *testing.T) {
-	s, err := scenario.Parse(strings.NewReader("qp mtu=256 count=2\nparam cap=5\nload write msg=8 count=1\npost-send " +
-		"from=B len=4 imm=1\n"))
+	s, err := scenario.Parse(strings.NewReader(
+		"qp mtu=256 count=2\nparam cap=5\nload write msg=8 count=1\npost-send from=B len=4 imm=1\n"))
 	if err != nil {
 		t.Fatal(err)
 	}

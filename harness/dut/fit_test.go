@@ -28,8 +28,8 @@ func TestFit(t *testing.T) {
 	}{
 		{"load write msg=64KiB count=20\n", trace.B,
 			"ib_write_bw -F -d rxe0 -x 1 -p 99 -m 1024 -s 65536 -n 100000 -u 14 -N"},
-		{"load write msg=64KiB count=20\n", trace.A, "ib_write_bw -F -d rxe0 -x 1 -p 99 -m 1024 -s 65536 -n 20 -u 14 " +
-			"-N -Q 1 -t 20 127.0.0.1"},
+		{"load write msg=64KiB count=20\n", trace.A,
+			"ib_write_bw -F -d rxe0 -x 1 -p 99 -m 1024 -s 65536 -n 20 -u 14 -N -Q 1 -t 20 127.0.0.1"},
 		{"qp mtu=256 rto=60ms qd=4\npost-send len=300\n", trace.A,
 			"ib_send_bw -F -d rxe0 -x 1 -p 99 -m 256 -s 300 -n 5 -u 14 -N -Q 1 -t 4 127.0.0.1"},
 		{"load send msg=4KiB count=50\nload send from=B msg=4KiB count=50\n", trace.B,

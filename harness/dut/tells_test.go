@@ -53,8 +53,8 @@ func TestToldCompletions(t *testing.T) {
 		post.At != vtime.Time(Lead) {
 		t.Errorf("%d posts, the last %+v", n, post)
 	}
-	failed := Ending{Done: vtime.Never, Gone: 9, Said: " Completion with error at client\n Failed status 13: " +
-		"wr_id 0 syndrom 0x87\n"}
+	failed := Ending{Done: vtime.Never, Gone: 9,
+		Said: " Completion with error at client\n Failed status 13: wr_id 0 syndrom 0x87\n"}
 	if n, e := count(tool.Told(s, trace.A, failed), trace.CQE); n != 1 ||
 		e.Body.Status != engine.StatusRNRRetryExceeded || e.At != 9 {
 		t.Errorf("%d completions, %+v", n, e)

@@ -241,8 +241,8 @@ func TestErrors(t *testing.T) {
 		{strings.Repeat(long, 100), "1: line longer than 4096 bytes; split the statement"},
 		{"#" + long[1:], "1: line longer than 4096 bytes; split the statement"},
 		{strings.Repeat("\n", maxLines), "10001: more than 10000 lines; a Spec is one run, split it"},
-		{strings.Repeat("#\n", maxEntries+1), "9901: more than 9900 comments, parameters, faults, injections, loads " +
-			"and posts; split the Spec"},
+		{strings.Repeat("#\n", maxEntries+1),
+			"9901: more than 9900 comments, parameters, faults, injections, loads and posts; split the Spec"},
 		{strings.Repeat("drop A\n", fault.MaxFaults+1), "4099: fault: 4097 faults, want at most 4096"},
 	}
 	for _, tt := range tests {
@@ -253,8 +253,8 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%.80q: more than one line, or a control character: %q", tt.text, err)
 		}
 	}
-	if _, err := parse("# prose alone\n"); err == nil || err.Error() != "1: nothing to do; add a load, a post-…, a "+
-		"turns or an inject line" {
+	if _, err := parse("# prose alone\n"); err == nil ||
+		err.Error() != "1: nothing to do; add a load, a post-…, a turns or an inject line" {
 		t.Errorf("a Spec without work: %v", err)
 	}
 }

@@ -49,15 +49,15 @@ func TestParseRefuses(t *testing.T) {
 		"testbed 1\nhost a device=d port=0":   "port=0: want 1 to 255",
 		"testbed 1\nhost a device=d gid=x":    "gid=x: want 0 to 65535",
 		"testbed 1\nhost a device=d device=e": "device: given twice",
-		"testbed 1\nhost a device=d interface=i cable=c\nhost a device=d interface=i cable=": "cable=: want a value",
-		"testbed 1\nhost a device=d interface=i cable=c\nhost b device=d interface=i cable=c": "cable=c is that of a " +
-			"already",
-		"testbed 1\nhost a device=d interface=i cable=c\nhost a device=d interface=i cable=d": "3: host: a: given " +
-			"twice",
-		"testbed 1\nssh config=a\nssh config=b": "3: ssh: given twice",
-		"testbed 1\nhost " + strings.Repeat("x", 5000): "line longer than " +
-			"4096 bytes",
-		"testbed 1\n\x1b[2J": `2: \x1b[2J: unknown`,
+		"testbed 1\nhost a device=d interface=i cable=c\n" +
+			"host a device=d interface=i cable=": "cable=: want a value",
+		"testbed 1\nhost a device=d interface=i cable=c\n" +
+			"host b device=d interface=i cable=c": "cable=c is that of a already",
+		"testbed 1\nhost a device=d interface=i cable=c\n" +
+			"host a device=d interface=i cable=d": "3: host: a: given twice",
+		"testbed 1\nssh config=a\nssh config=b":        "3: ssh: given twice",
+		"testbed 1\nhost " + strings.Repeat("x", 5000): "line longer than 4096 bytes",
+		"testbed 1\n\x1b[2J":                           `2: \x1b[2J: unknown`,
 	} {
 		if got, err := Parse(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) ||
 			strings.Contains(err.Error(), "\n") {

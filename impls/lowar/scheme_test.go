@@ -301,10 +301,10 @@ func TestParams(t *testing.T) {
 	}{
 		{engine.Params{"r": "0"}, `lowar: parameter r: "0": want a whole number from 1 to 1024`},
 		{engine.Params{"c": "0"}, `lowar: parameter c: "0": want a whole number from 1 to 64`},
-		{engine.Params{"r": "4", "c": "8"}, "lowar: parameters r=4 c=8: a block of r packets fills c units, so " +
-			"use an r not below c"},
-		{engine.Params{"recv_c": "33"}, "lowar: parameters r=32 c=33: a block of r packets fills c units, so " +
-			"use an r not below c"},
+		{engine.Params{"r": "4", "c": "8"},
+			"lowar: parameters r=4 c=8: a block of r packets fills c units, so use an r not below c"},
+		{engine.Params{"recv_c": "33"},
+			"lowar: parameters r=32 c=33: a block of r packets fills c units, so use an r not below c"},
 		{engine.Params{"recv_r": "x"}, `lowar: parameter recv_r: "x": want a whole number from 1 to 1024`},
 		{engine.Params{"units": "4", "c": "8"}, "lowar: parameter units: 4: one block takes c=8 of them"},
 		{engine.Params{"rob": "-1"}, `lowar: parameter rob: "-1": want a whole number from 1 to 65536`},

@@ -24,15 +24,15 @@ func params() []engine.Param {
 	return []engine.Param{
 		{Name: "congestion", Default: "reno", Meaning: "congestion control of the kernel's TCP, by its name (reno, " +
 			"cubic, bbr); empty is the host's default, reno is what TCP-lite has and every kernel too"},
-		{Name: "crc", Default: "on", Meaning: "on asks for a CRC32c in every FPDU, off does without; one " +
-			"end that asks is enough"},
-		{Name: "markers", Default: "on", Meaning: "on asks the peer for a marker in every 512 bytes of the " +
-			"stream, off does without"},
+		{Name: "crc", Default: "on",
+			Meaning: "on asks for a CRC32c in every FPDU, off does without; one end that asks is enough"},
+		{Name: "markers", Default: "on",
+			Meaning: "on asks the peer for a marker in every 512 bytes of the stream, off does without"},
 		{Name: "min_rto", Default: "200ms", Meaning: "least retransmission timeout of TCP-lite"},
 		{Name: "mss", Default: "1460", Meaning: "bytes of data in a TCP segment at most, with the kernel's TCP less " +
 			"its options; an FPDU is no longer"},
-		{Name: "retries", Default: "15", Meaning: "timeouts of TCP-lite without progress before the connection " +
-			"fails, as Linux counts them"},
+		{Name: "retries", Default: "15",
+			Meaning: "timeouts of TCP-lite without progress before the connection fails, as Linux counts them"},
 		{Name: "rwnd", Default: "4194304", Meaning: "bytes of TCP-lite's receive window, which never shrinks"},
 		{Name: engine.TCPParam, Default: engine.AnyTCP, Meaning: "kernel is the TCP of the endpoint's host, lite the " +
 			"one of this implementation; auto takes the kernel's where the bench has a kernel"},

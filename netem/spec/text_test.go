@@ -80,8 +80,8 @@ func TestErrors(t *testing.T) {
 	}{
 		{link, "delay=-1ms", "link: delay=-1ms is negative; use 0 or more"},
 		{link, "delay=3601s", "link: delay=3601s; use 3600s at most"},
-		{link, "delay=1ms jitter=2ms", "link: jitter=2ms exceeds delay=1ms, so packets would arrive before they " +
-			"leave; lower the jitter"},
+		{link, "delay=1ms jitter=2ms",
+			"link: jitter=2ms exceeds delay=1ms, so packets would arrive before they leave; lower the jitter"},
 		{link, "rate=10G", "link: rate=10G needs a queue; use queue=1 or more"},
 		{link, "rate=10G queue=0", "link: rate=10G needs a queue; use queue=1 or more"},
 		{link, "queue=-1", "link: queue=-1; use 1 to 16777216 packets"},
@@ -102,10 +102,10 @@ func TestErrors(t *testing.T) {
 		{loss, "burst p=1e-4", "loss burst: len is missing; write len=…"},
 		{loss, "burst p=1e-4 len=0", "loss burst: len=0; use 1 to 1048576 packets"},
 		{loss, "burst p=1e-4 enter=1e-4 len=2", "loss burst: p is given twice; keep one"},
-		{loss, "state p13=0.6 p14=0.6", "loss state: p13=0.6 and p14=0.6 leave the same state; lower them " +
-			"to a sum of 1 at most"},
-		{loss, "state p13=0.1 p31=0.6 p32=0.6", "loss state: p31=0.6 and p32=0.6 leave the same state; lower them " +
-			"to a sum of 1 at most"},
+		{loss, "state p13=0.6 p14=0.6",
+			"loss state: p13=0.6 and p14=0.6 leave the same state; lower them to a sum of 1 at most"},
+		{loss, "state p13=0.1 p31=0.6 p32=0.6",
+			"loss state: p31=0.6 and p32=0.6 leave the same state; lower them to a sum of 1 at most"},
 		{loss, "tape", "loss tape: file is missing; write file=…"},
 		{loss, "tape file=a slot=1us", `loss tape: unknown field "slot"; known are file`},
 	}

@@ -10,8 +10,8 @@ import (
 func goBackONEFigures() []Figure {
 	return []Figure{
 		gb1Figure4(),
-		slowdowns("G1-9", "Fig. 9", "dcqcn", "below 1 MB on average go-back-N has the lower slowdown, above "+
-			"Go-Back-ONE, by about 10 %"),
+		slowdowns("G1-9", "Fig. 9", "dcqcn",
+			"below 1 MB on average go-back-N has the lower slowdown, above Go-Back-ONE, by about 10 %"),
 		slowdowns("G1-10a", "Fig. 10 (the first of two with this number)", "dctcp",
 			"long flows as with DCQCN; for short ones both are more alike, and go-back-N is only slightly better"),
 		gb1Figure10(),

@@ -173,8 +173,7 @@ func lowar13b() Figure {
 		Title: "What a recovery costs, by the length of the block",
 		Conditions: "a LAN of 10 Gb/s, one message of 1 MiB, c of 1, the first packet of the last block " +
 			"lost, or of the last two",
-		Says: "the recovering latency is roughly proportional to the block, and nearly doubles " +
-			"when two blocks lose",
+		Says: "the recovering latency is roughly proportional to the block, and nearly doubles when two blocks lose",
 		Missing: "points of the paper: the text states none, and names draining the reordering buffer as the cause. " +
 			"Draining takes no virtual time here, so a loss waits for its repair packet alone, and a block's time is " +
 			"a bound that is not reached",

@@ -150,7 +150,7 @@ func describe(r *model.Result, rows []interval) string {
 			most = row
 		}
 	}
-	return fmt.Sprintf("Payload delivered per interval of %s: %s on average, at least %s (from %s on), at "+
-		"most %s (from %s on).",
+	return fmt.Sprintf(
+		"Payload delivered per interval of %s: %s on average, at least %s (from %s on), at most %s (from %s on).",
 		ns(rows[0].ps[1]), quantity.Rate(r.GoodputBps), least.Rate, least.From, most.Rate, most.From)
 }

@@ -114,8 +114,8 @@ func Decode(payload []byte) (*Passport, error) {
 	}
 	p := s.Predicate.Passport
 	if same, err := p.Encode(); err != nil || !bytes.Equal(same, payload) {
-		return nil, errors.New("not a passport of this version: its statement says something else than " +
-			"its passport, or more")
+		return nil, errors.New(
+			"not a passport of this version: its statement says something else than its passport, or more")
 	}
 	return p, nil
 }

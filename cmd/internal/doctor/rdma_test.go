@@ -163,10 +163,10 @@ func TestCapacity(t *testing.T) {
 	}{
 		{"a fast machine", 1_000_000_000, 5, "ok", "valid up to 800 Mb/s, with 80 000 packets/s through the relay; " +
 			"at 1.60 Gb/s it is INVALID: late"},
-		{"README's rate", usualRate, 2, "ok", "valid up to 100 Mb/s, with 10 000 packets/s through the relay; at 200 " +
-			"Mb/s it is INVALID: late"},
-		{"a slow one", 30_000_000, 3, "limited", "valid up to 25 Mb/s, with 2500 packets/s through the relay; at 50 " +
-			"Mb/s it is INVALID: late"},
+		{"README's rate", usualRate, 2, "ok",
+			"valid up to 100 Mb/s, with 10 000 packets/s through the relay; at 200 Mb/s it is INVALID: late"},
+		{"a slow one", 30_000_000, 3, "limited",
+			"valid up to 25 Mb/s, with 2500 packets/s through the relay; at 50 Mb/s it is INVALID: late"},
 		{"none", 0, 4, "limited", "INVALID at 12.5 Mb/s already: late"},
 		{"whatever", 1 << 60, mostTrials, "ok", "valid up to 6.40 Gb/s"},
 	} {

@@ -77,9 +77,9 @@ func New(o Options) (*Comparison, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.Conditions = fmt.Sprintf("line of %s, messages of %s in packets of %d bytes, %d outstanding (one "+
-		"for FCT), time-out %s",
-		rate, o.Message, s.QP[0].MTU, o.Depth, quantity.Duration(int64(s.QP[0].Timeout.Duration()/vtime.Nanosecond)))
+	m.Conditions = fmt.Sprintf(
+		"line of %s, messages of %s in packets of %d bytes, %d outstanding (one for FCT), time-out %s", rate, o.Message,
+		s.QP[0].MTU, o.Depth, quantity.Duration(int64(s.QP[0].Timeout.Duration()/vtime.Nanosecond)))
 	return c, nil
 }
 

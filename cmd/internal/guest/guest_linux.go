@@ -19,8 +19,8 @@ func Elsewhere(bench string) bool { return bench == "lab" && !lab.Inside() }
 // Guest makes the guest that the options describe, which speaks on this process's standard streams.
 func (o *Options) Guest() (*lab.Guest, error) {
 	if (o.Kernel == "") != (o.Modules == "") {
-		return nil,
-			fault.Usage(fmt.Errorf("--kernel and --modules go together: an image without its modules has no netem"))
+		return nil, fault.Usage(fmt.Errorf(
+			"--kernel and --modules go together: an image without its modules has no netem"))
 	}
 	if o.Memory < 512 || o.Limit <= 0 {
 		return nil, fault.Usage(fmt.Errorf("--guest-memory %d, --guest-limit %s: want 512 MiB or more, and more than 0",

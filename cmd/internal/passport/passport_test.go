@@ -77,8 +77,8 @@ func report(t *testing.T) string {
 // certificate.
 func play(t *testing.T, dir string, taps bool) {
 	t.Helper()
-	s, err := scenario.Parse(strings.NewReader("seed 3\nlink rate=100M delay=1ms\nloss random p=2e-2\nload write " +
-		"msg=16KiB count=10\n"))
+	s, err := scenario.Parse(strings.NewReader(
+		"seed 3\nlink rate=100M delay=1ms\nloss random p=2e-2\nload write msg=16KiB count=10\n"))
 	must(t, err)
 	g := gbn.Implementation()
 	r, err := run.Execute(t.Context(), run.Options{Spec: s, Bench: sim.Bench{}, Name: "sim",

@@ -86,9 +86,8 @@ func Open(name, expose string) (bench.Bench, error) {
 		}
 		return real, nil
 	case "remote":
-		return nil,
-			fault.Usage(errors.New("--bench remote: this command has no hosts of a testbed; use run, " +
-				"conform, qualify or matrix"))
+		return nil, fault.Usage(errors.New(
+			"--bench remote: this command has no hosts of a testbed; use run, conform, qualify or matrix"))
 	}
 	return nil, unknownBench(name)
 }

@@ -38,8 +38,8 @@ var _ bench.Checker = (*Remote)(nil)
 func OpenHosted(ctx context.Context, h Hosted, devices int) (b bench.Bench, names []string,
 	done func() error, err error) {
 	if h.File == "" {
-		return nil, nil, nil,
-			fault.Usage(errors.New("--bench remote: which hosts? add --testbed FILE; see: gauntlet help testbed"))
+		return nil, nil, nil, fault.Usage(errors.New(
+			"--bench remote: which hosts? add --testbed FILE; see: gauntlet help testbed"))
 	}
 	lab, err := testbed.ReadFile(h.File)
 	if err != nil {
@@ -50,8 +50,8 @@ func OpenHosted(ctx context.Context, h Hosted, devices int) (b bench.Bench, name
 		return nil, nil, nil, fault.Usage(err)
 	}
 	if os.Geteuid() != 0 {
-		return nil, nil, nil,
-			fault.Broken(errors.New("--bench remote: frames of a real network device need root on this machine"))
+		return nil, nil, nil, fault.Broken(errors.New(
+			"--bench remote: frames of a real network device need root on this machine"))
 	}
 	self, err := os.Executable()
 	if err != nil {

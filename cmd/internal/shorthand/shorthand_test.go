@@ -32,8 +32,8 @@ func TestWordsAlone(t *testing.T) {
 
 // A given Spec keeps what the user does not say.
 func TestWordsChangeASpec(t *testing.T) {
-	given, err := scenario.Parse(strings.NewReader("link rate=20M delay=3ms queue=77\nqp timeout=9\nload " +
-		"send msg=1KiB count=3\n"))
+	given, err := scenario.Parse(strings.NewReader(
+		"link rate=20M delay=3ms queue=77\nqp timeout=9\nload send msg=1KiB count=3\n"))
 	if err != nil {
 		t.Fatal(err)
 	}

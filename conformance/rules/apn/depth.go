@@ -55,8 +55,8 @@ var printedDepth = define(rule.Rule{
 	ID: "APN-QD-001", Level: rule.Must, Rests: validity.Sequence,
 	Title: "The depth is RTT x line speed / frame: 2991 for 1 ms, 100 Gb/s and 4178 bytes, rounded down or up, or " +
 		"with the time to send and acknowledge a message",
-	Source: rule.Source{Ref: "NTT 4.1", Requirement: "For 100 km, an ideal QD is about 2991 when the " +
-		"total frame size is 4178."},
+	Source: rule.Source{Ref: "NTT 4.1",
+		Requirement: "For 100 km, an ideal QD is about 2991 when the total frame size is 4178."},
 	Stimulus: "a path of known length and rate", BlackBox: engines,
 	New: once(func(c *rule.Context) {
 		if int(c.Attr.Path.Message) <= c.Attr.MTU {

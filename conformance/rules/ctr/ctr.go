@@ -85,8 +85,8 @@ func duplicatesCounted() rule.Rule {
 	return moved(rule.Rule{
 		ID: "CTR-DUP-001", Level: rule.Must, Title: "Duplicate requests are counted: those with a PSN " +
 			"before the expected one",
-		Source: rule.Source{Ref: mlx5, Requirement: "duplicate_request: received packets of requests that had " +
-			"been executed before."},
+		Source: rule.Source{Ref: mlx5,
+			Requirement: "duplicate_request: received packets of requests that had been executed before."},
 		Stimulus: "acknowledgements are lost, and requests come again", BlackBox: both,
 	}, counter{name: "hw/duplicate_request", doc: mlx5 + "; " + softRoCE,
 		says: "received packets of requests that had been executed before", count: duplicates})

@@ -9,9 +9,8 @@ import (
 var wholeOnly = define(rule.Rule{
 	ID: "UDSR-CMP-001", Level: rule.Must,
 	Title: "A receive completes only when the whole message has arrived",
-	Source: paper("VI-A2", "We can observe that the solution of partial delivery of messages improves "+
-		"performance over the "+
-		"required full message delivery used in our send/recv method."),
+	Source: paper("VI-A2", "We can observe that the solution of partial delivery of messages improves performance "+
+		"over the required full message delivery used in our send/recv method."),
 	Needs: rule.TapResponder | rule.Completions, Stimulus: "a lost segment",
 	New: watching(func(w *watch) {
 		w.told = func(e *trace.Event, m *message) {
@@ -44,9 +43,8 @@ func (m *message) intact() string {
 var completionOrder = define(rule.Rule{
 	ID: "UDSR-CMP-002", Level: rule.Must,
 	Title: "Messages complete in the order in which they become whole, with the right contents",
-	Source: paper("IV-B1", "It does not guarantee that the order in which the incoming packets are "+
-		"completed is the order in "+
-		"which the send side actually transmitted the data."),
+	Source: paper("IV-B1", "It does not guarantee that the order in which the incoming packets are completed is the "+
+		"order in which the send side actually transmitted the data."),
 	Needs: rule.TapResponder | rule.Completions | rule.Stores, Stimulus: "segments that overtake each other",
 	New: watching(func(w *watch) {
 		newest, latest := uint32(0), vtime.Time(0) // number of a message that has completed, and when one became whole
@@ -71,8 +69,8 @@ var completionOrder = define(rule.Rule{
 var reassembles = define(rule.Rule{
 	ID: "UDSR-CMP-003", Level: rule.Must,
 	Title: "Segments of one message that arrive out of order are reassembled",
-	Source: rule.Source{Ref: "RFC 5041 5.2", Requirement: "MO says where in the message a segment lies, and the " +
-		"sink places it there"},
+	Source: rule.Source{Ref: "RFC 5041 5.2",
+		Requirement: "MO says where in the message a segment lies, and the sink places it there"},
 	Needs: rule.TapResponder | rule.Completions | rule.Stores, Stimulus: "segments that overtake each other",
 	New: watching(func(w *watch) {
 		w.over = func(m *message) {
@@ -127,9 +125,8 @@ var givenUp = define(rule.Rule{
 	ID: "UDSR-TMO-001", Level: rule.Must,
 	Title: "A message that stays incomplete releases its receive after t_reasm, is reported as " +
 		"lost, and the QP goes on",
-	Source: paper("IV-B4", "Typically, in the event of packet loss while sending large multi-packet datagram "+
-		"messages, the entire "+
-		"message must be discarded."),
+	Source: paper("IV-B4", "Typically, in the event of packet loss while sending large multi-packet "+
+		"datagram messages, the entire message must be discarded."),
 	Needs: rule.TapResponder | rule.Completions, Stimulus: "a lost segment",
 	New: watching(func(w *watch) {
 		failed := func(e *trace.Event, who rule.Blame) {

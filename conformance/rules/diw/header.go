@@ -126,8 +126,8 @@ func framed(b []byte) string {
 var crcPresent = define(rule.Rule{
 	ID: "DIW-CRC-001", Level: rule.Must, Rests: validity.Frames,
 	Title: "Every datagram ends with the CRC32c of its segment",
-	Source: paper("IV-B, 6", "Datagram-iWARP always requires the use of Cyclic Redundancy Check (CRC32) "+
-		"when sending messages."),
+	Source: paper("IV-B, 6",
+		"Datagram-iWARP always requires the use of Cyclic Redundancy Check (CRC32) when sending messages."),
 	Needs: rule.TapRequester, Stimulus: "any traffic",
 	New: watching(func(w *watch) {
 		w.sent = func(d *datagram) {
@@ -141,8 +141,8 @@ var crcPresent = define(rule.Rule{
 var crcChecked = define(rule.Rule{
 	ID: "DIW-CRC-002", Level: rule.Must,
 	Title: "A segment whose CRC is wrong is dropped and counted, and nothing of it is placed",
-	Source: paper("V", "In addition, it requires the use of CRC at the DDP layer to ensure correct reception "+
-		"of individual packets."),
+	Source: paper("V",
+		"In addition, it requires the use of CRC at the DDP layer to ensure correct reception of individual packets."),
 	Needs: rule.TapResponder | rule.Stores | rule.Probes, Stimulus: "a corrupted datagram",
 	New: watching(func(w *watch) {
 		bad, damaged := map[uint32]bool{}, int64(0) // checksums of segments that came damaged only; their number

@@ -19,9 +19,8 @@ import (
 var lossModel = define(rule.Rule{
 	ID: "WREC-LOSS-001", Level: rule.Should, Rests: validity.Everything,
 	Title: "As many messages are declared, and as many bytes valid, as the loss of the link explains",
-	Source: paper("VI-A2", "So for messages that comprise many 64KB UDP segments some of the overall message can "+
-		"be saved even if some "+
-		"64KB UDP segments are discarded."),
+	Source: paper("VI-A2", "So for messages that comprise many 64KB UDP segments some of the overall message can be "+
+		"saved even if some 64KB UDP segments are discarded."),
 	Needs: rule.Both | rule.Fates | rule.Completions, Stimulus: "random loss",
 	New: func(c *rule.Context) rule.Check {
 		x := expectation{c: c}

@@ -11,9 +11,8 @@ import (
 var lossIsNoError = define(rule.Rule{
 	ID: "DIW-QP-001", Level: rule.Must,
 	Title: "Data loss never moves the QP to the error state",
-	Source: paper("IV-B, 2", "we don't invalidate LLP streams (or QPs) when errors occur due to data "+
-		"loss, they are simply "+
-		"reported, but the QP is not forced into the error state for unreliable service."),
+	Source: paper("IV-B, 2", "we don't invalidate LLP streams (or QPs) when errors occur due to data loss, they are "+
+		"simply reported, but the QP is not forced into the error state for unreliable service."),
 	Needs: rule.Both | rule.Fates | rule.Completions, Stimulus: "random loss",
 	New: watching(func(w *watch) {
 		lost := false
@@ -37,9 +36,8 @@ var lossIsNoError = define(rule.Rule{
 var manyPeers = define(rule.Rule{
 	ID: "DIW-QP-002", Level: rule.Must, Rests: validity.Sequence,
 	Title: "One QP serves many peers: each work request has a destination, and a completion reports the source",
-	Source: paper("IV-B, 4", "In addition the completion queue elements need to be altered to include "+
-		"information concerning the "+
-		"source address and port for incoming data."),
+	Source: paper("IV-B, 4", "In addition the completion queue elements need to be altered to include information "+
+		"concerning the source address and port for incoming data."),
 	Needs: rule.TapRequester | rule.Completions, Stimulus: "three senders",
 	New: watching(func(w *watch) {
 		source := uint16(0)
@@ -68,9 +66,8 @@ var manyPeers = define(rule.Rule{
 var noConnection = define(rule.Rule{
 	ID: "DIW-QP-003", Level: rule.Must,
 	Title: "There is no connection state: the first datagram from an unknown peer is accepted",
-	Source: paper("IV-A", "It also requires a smaller memory footprint than the current connection based "+
-		"standard over TCP or SCTP, "+
-		"since it does not have to keep information regarding connections."),
+	Source: paper("IV-A", "It also requires a smaller memory footprint than the current connection based standard "+
+		"over TCP or SCTP, since it does not have to keep information regarding connections."),
 	Needs: rule.Both | rule.Completions, Stimulus: "any traffic",
 	New: watching(func(w *watch) {
 		var first *message // of the peer; nil when its first message was lost

@@ -128,8 +128,8 @@ var bufferHolds = define(rule.Rule{
 var sendIsDone = define(rule.Rule{
 	ID: "UDSR-CMP-005", Level: rule.Must,
 	Title: "A SEND completes at the source when it is handed to UDP, whatever becomes of it",
-	Source: paper("IV-B3", "The send side initiates a request, which completes as soon as the data are "+
-		"delivered to the UDP layer."),
+	Source: paper("IV-B3",
+		"The send side initiates a request, which completes as soon as the data are delivered to the UDP layer."),
 	Needs: rule.Both | rule.Fates | rule.Completions, Stimulus: "SENDs, none of which need arrive",
 	New: watching(func(w *watch) { w.handedOver(engine.OpSend, false) }),
 })

@@ -11,8 +11,8 @@ import (
 var noReceiveTaken = define(rule.Rule{
 	ID: "WREC-ONE-001", Level: rule.MustNot,
 	Title: "A Write-Record consumes no posted receive",
-	Source: paper("IV-B3", "Our proposed solution does not require a posted receive whatsoever, making it a truly "+
-		"one-sided operation."),
+	Source: paper("IV-B3",
+		"Our proposed solution does not require a posted receive whatsoever, making it a truly one-sided operation."),
 	Needs: rule.TapResponder | rule.Completions, Stimulus: "a Write-Record",
 	New: watching(func(w *watch) {
 		sends, taken := 0, 0 // segments of SENDs that came, receives that completed
@@ -37,9 +37,8 @@ var noReceiveTaken = define(rule.Rule{
 var oneEntry = define(rule.Rule{
 	ID: "WREC-ONE-002", Level: rule.Must,
 	Title: "A message of one datagram gives exactly one completion entry, or a map with one interval",
-	Source: paper("IV-B3", "For messages of a size less than or equal to the Maximum Transfer Unit "+
-		"(MTU) of the LLP, this "+
-		"notification is very simple, comprising only a single completion entry or single entry validity map."),
+	Source: paper("IV-B3", "For messages of a size less than or equal to the Maximum Transfer Unit (MTU) of the LLP, "+
+		"this notification is very simple, comprising only a single completion entry or single entry validity map."),
 	Needs: rule.TapResponder | rule.Completions, Stimulus: "a message of one datagram",
 	New: watching(func(w *watch) {
 		w.over = func(m *message) {
@@ -56,8 +55,8 @@ var oneEntry = define(rule.Rule{
 var placedOnArrival = define(rule.Rule{
 	ID: "WREC-PLC-001", Level: rule.Must,
 	Title: "Each segment is placed when it arrives, at the address that it names, in any order",
-	Source: paper("VI-A2", "Segments (64K) are placed in memory as they arrive and their reception and "+
-		"location is recorded."),
+	Source: paper("VI-A2",
+		"Segments (64K) are placed in memory as they arrive and their reception and location is recorded."),
 	Needs: rule.TapResponder | rule.Stores, Stimulus: "segments that overtake each other",
 	New: watching(func(w *watch) {
 		w.came = func(_ *datagram, m *message, p *part) {
@@ -90,9 +89,8 @@ var checkedFirst = define(rule.Rule{
 	ID: "WREC-PLC-002", Level: rule.Must,
 	Title: "Steering tag, bounds and rights are checked before placement; a violation is dropped and " +
 		"reported, and the QP goes on",
-	Source: paper("II", "The receiving machine enforces the requirement that the requested memory location "+
-		"must be registered with "+
-		"the device as a valid memory region before placing the data."),
+	Source: paper("II", "The receiving machine enforces the requirement that the requested memory location must be "+
+		"registered with the device as a valid memory region before placing the data."),
 	Needs:    rule.TapResponder | rule.Stores | rule.Probes | rule.Completions,
 	Stimulus: "a segment that reaches where it may not",
 	New: watching(func(w *watch) {
@@ -148,8 +146,8 @@ var neverAnswers = define(rule.Rule{
 var neverMixed = define(rule.Rule{
 	ID: "WREC-ID-001", Level: rule.Must,
 	Title: "Two messages under way, of one source or several, never mix in one map",
-	Source: paper("IV-B3", "RDMA Write-Record must log at the target side what data has been written to "+
-		"memory and is valid."),
+	Source: paper("IV-B3",
+		"RDMA Write-Record must log at the target side what data has been written to memory and is valid."),
 	Needs: rule.TapResponder | rule.Completions, Stimulus: "two senders, one STag",
 	New: watching(func(w *watch) {
 		var under *message // that of the latest segment

@@ -17,8 +17,8 @@ func (m *message) chunk(e *trace.Event) span {
 var mapIsUnion = define(rule.Rule{
 	ID: "WREC-LOG-001", Level: rule.Must,
 	Title: "The validity map is exactly the union of the bytes that were placed for the message",
-	Source: paper("IV-B3", "RDMA Write-Record must log at the target side what data has been written to "+
-		"memory and is valid."),
+	Source: paper("IV-B3",
+		"RDMA Write-Record must log at the target side what data has been written to memory and is valid."),
 	Needs: rule.TapResponder | rule.Completions, Stimulus: "lost segments inside a message",
 	New: watching(func(w *watch) {
 		w.over = func(m *message) {
@@ -38,9 +38,8 @@ var mapIsUnion = define(rule.Rule{
 var mapNoMore = define(rule.Rule{
 	ID: "WREC-LOG-002", Level: rule.MustNot,
 	Title: "No byte is declared valid that the message has not written",
-	Source: paper("IV-B3", "The target application can then request this information to determine what data is "+
-		"valid by reading the "+
-		"appropriate completion queue entries."),
+	Source: paper("IV-B3", "The target application can then request this information "+
+		"to determine what data is valid by reading the appropriate completion queue entries."),
 	Needs: rule.TapResponder | rule.Completions, Stimulus: "lost segments, and messages that overlap",
 	New: watching(func(w *watch) {
 		w.told = func(e *trace.Event, m *message) {
@@ -104,9 +103,8 @@ var mapModes = define(rule.Rule{
 var onLast = define(rule.Rule{
 	ID: "WREC-LAST-001", Level: rule.Must,
 	Title: "A message is declared when its last segment arrives",
-	Source: paper("VI-A2", "the final packet must arrive for the partial message to be placed into memory and "+
-		"those parts that are "+
-		"valid are declared as such"),
+	Source: paper("VI-A2", "the final packet must arrive for the partial message to be placed into memory and those "+
+		"parts that are valid are declared as such"),
 	Needs: rule.TapResponder | rule.Completions, Stimulus: "a lost segment",
 	New: watching(func(w *watch) {
 		early := map[*message]vtime.Time{} // when messages were declared whose last segment had not come
@@ -151,8 +149,8 @@ var lastLost = define(rule.Rule{
 var lateExtends = define(rule.Rule{
 	ID: "WREC-LAST-003", Level: rule.Must,
 	Title: "Segments that arrive behind the last one extend what was declared, and take nothing back",
-	Source: paper("IV-B3", "RDMA Write-Record must log at the target side what data has been written to "+
-		"memory and is valid."),
+	Source: paper("IV-B3",
+		"RDMA Write-Record must log at the target side what data has been written to memory and is valid."),
 	Needs: rule.TapResponder | rule.Completions, Stimulus: "a last segment that overtakes others",
 	New: watching(func(w *watch) {
 		w.over = func(m *message) {

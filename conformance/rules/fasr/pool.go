@@ -7,12 +7,10 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
 
-var unitsInUse = state("FASR-POOL-001", "A QP holds one SR state unit while any of its places is in "+
-	"recovery, and none otherwise",
-	"FASR III-C1", "When QP exits the loss-recovery state, the corresponding position in the SR states bitmap is "+
-		"set to 0, and can be "+
-		"used by other QPs.", "loss on several QPs",
-	func(c *rule.Context, prev, cur *snapshot) {
+var unitsInUse = state("FASR-POOL-001",
+	"A QP holds one SR state unit while any of its places is in recovery, and none otherwise", "FASR III-C1",
+	"When QP exits the loss-recovery state, the corresponding position in the SR states bitmap is set to 0, and can "+
+		"be used by other QPs.", "loss on several QPs", func(c *rule.Context, prev, cur *snapshot) {
 		recovering := false
 		for _, p := range cur.paths {
 			recovering = recovering || p != normal
@@ -28,12 +26,10 @@ var unitsInUse = state("FASR-POOL-001", "A QP holds one SR state unit while any 
 		}
 	})
 
-var poolSize = state("FASR-POOL-002", "The pool is 38 bytes per unit and, per block, its bits and a pointer: 20 and "+
-	"70 of ten bits are 917.5 bytes",
+var poolSize = state("FASR-POOL-002",
+	"The pool is 38 bytes per unit and, per block, its bits and a pointer: 20 and 70 of ten bits are 917.5 bytes",
 	"FASR III-D", "20 SR state units with a size of 38B [...] and 70 bitmap blocks with a size of 10 bits [...]. The "+
-		"total memory overhead "+
-		"is 0.92 KB.", "any run",
-	func(c *rule.Context, _, cur *snapshot) {
+		"total memory overhead is 0.92 KB.", "any run", func(c *rule.Context, _, cur *snapshot) {
 		got, reported := cur.pool["pool_bits"]
 		if !reported {
 			return

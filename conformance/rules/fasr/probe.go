@@ -134,11 +134,9 @@ var fillCounts = state("FASR-LC-003", "A retransmission that is accepted on the 
 	})
 
 var overflowFreezes = state("FASR-LC-005", "lost-cnt stays within three bits; beyond, it overflows, and does not "+
-	"change until the recovery is over",
-	"FASR III-D", "Once the receiver's lost-cnt overflows, it remains unchanged until the packet loss "+
-		"recovery is completed.",
-	"nine lost packets in a row",
-	func(c *rule.Context, prev, cur *snapshot) {
+	"change until the recovery is over", "FASR III-D",
+	"Once the receiver's lost-cnt overflows, it remains unchanged until the packet loss recovery is completed.",
+	"nine lost packets in a row", func(c *rule.Context, prev, cur *snapshot) {
 		if cur.over != 0 {
 			c.Met()
 		}
@@ -150,12 +148,10 @@ var overflowFreezes = state("FASR-LC-005", "lost-cnt stays within three bits; be
 		}
 	})
 
-var fastHoldsNoBlock = state("FASR-FAST-001", "With a lost-cnt of 1 no bitmap block is held: packets out of order "+
-	"move sack-high alone",
-	"FASR III-B1", "When lost-cnt equals 1, only RCV-NXT is lost and fast path is selected. Only sack-high "+
-		"will be updated if FaSR "+
-		"receives an OoO packet.", "one lost packet",
-	func(c *rule.Context, prev, cur *snapshot) {
+var fastHoldsNoBlock = state("FASR-FAST-001",
+	"With a lost-cnt of 1 no bitmap block is held: packets out of order move sack-high alone", "FASR III-B1",
+	"When lost-cnt equals 1, only RCV-NXT is lost and fast path is selected. Only sack-high will be updated if FaSR "+
+		"receives an OoO packet.", "one lost packet", func(c *rule.Context, prev, cur *snapshot) {
 		if cur.path == normal || cur.lost != 1 || cur.over != 0 {
 			return
 		}
@@ -165,12 +161,10 @@ var fastHoldsNoBlock = state("FASR-FAST-001", "With a lost-cnt of 1 no bitmap bl
 		}
 	})
 
-var fastJumps = state("FASR-FAST-002", "On the fast path the retransmission takes RCV-NXT behind sack-high at once, "+
-	"and recovery is over",
-	"FASR III-B1", "When a retransmission packet (PSN=RCV-NXT) is received, the loss-recovery state is exited, and "+
-		"RCV-NXT is directly "+
-		"updated to sack-high + 1.", "one lost packet",
-	func(c *rule.Context, prev, cur *snapshot) {
+var fastJumps = state("FASR-FAST-002",
+	"On the fast path the retransmission takes RCV-NXT behind sack-high at once, and recovery is over", "FASR III-B1",
+	"When a retransmission packet (PSN=RCV-NXT) is received, the loss-recovery state is exited, and RCV-NXT is "+
+		"directly updated to sack-high + 1.", "one lost packet", func(c *rule.Context, prev, cur *snapshot) {
 		if prev.path != fast || prev.next == cur.next {
 			return
 		}
@@ -180,12 +174,10 @@ var fastJumps = state("FASR-FAST-002", "On the fast path the retransmission take
 		}
 	})
 
-var slowEndsAtOne = state("FASR-SLOW-002", "The slow path ends exactly when lost-cnt is 1 again, and all "+
-	"blocks are released then",
-	"FASR III-B1", "Once lost-cnt decreases to 1 again, FaSR switches from the slow path to the fast path, and "+
-		"the bitmap is disabled.",
-	"two lost packets in a row",
-	func(c *rule.Context, prev, cur *snapshot) {
+var slowEndsAtOne = state("FASR-SLOW-002",
+	"The slow path ends exactly when lost-cnt is 1 again, and all blocks are released then", "FASR III-B1",
+	"Once lost-cnt decreases to 1 again, FaSR switches from the slow path to the fast path, and the bitmap is "+
+		"disabled.", "two lost packets in a row", func(c *rule.Context, prev, cur *snapshot) {
 		if prev.path != slow || prev.over != 0 || cur.path == normal {
 			return
 		}
@@ -196,11 +188,9 @@ var slowEndsAtOne = state("FASR-SLOW-002", "The slow path ends exactly when lost
 	})
 
 var compression = state("FASR-SLOW-003", "From fast to slow, an offset of a block or more becomes the "+
-	"compression-cnt; a shorter one makes it zero",
-	"FASR III-D", "If the offset between RCV-NXT and sack-high is less than the size of one bitmap block when "+
-		"transitioning to the slow "+
-		"path, the compression-cnt is set to zero.", "two losses, and fewer or more packets than a block between them",
-	func(c *rule.Context, prev, cur *snapshot) {
+	"compression-cnt; a shorter one makes it zero", "FASR III-D", "If the offset between RCV-NXT and sack-high is "+
+	"less than the size of one bitmap block when transitioning to the slow path, the compression-cnt is set to zero.",
+	"two losses, and fewer or more packets than a block between them", func(c *rule.Context, prev, cur *snapshot) {
 		if prev.path != fast || cur.path != slow {
 			return
 		}
@@ -215,11 +205,9 @@ var compression = state("FASR-SLOW-003", "From fast to slow, an offset of a bloc
 	})
 
 var blocksFollow = state("FASR-SLOW-004", "Blocks are taken at the tail as the list grows, and freed at the head as "+
-	"soon as they are passed",
-	"FASR III-C2", "When a retransmitted packet is received, the bitmap block is released from the "+
-		"head of the linked list.",
-	"a long burst of lost packets",
-	func(c *rule.Context, prev, cur *snapshot) {
+	"soon as they are passed", "FASR III-C2",
+	"When a retransmitted packet is received, the bitmap block is released from the head of the linked list.",
+	"a long burst of lost packets", func(c *rule.Context, prev, cur *snapshot) {
 		if cur.path != slow {
 			return
 		}

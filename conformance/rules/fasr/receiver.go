@@ -177,8 +177,8 @@ var sackCarriesCount = define(rule.Rule{
 var overflowOpcode = define(rule.Rule{
 	ID: "FASR-LC-006", Level: rule.Must,
 	Title: "After an overflow of lost-cnt, and only then, SACKs have the opcode that says so",
-	Source: rule.Source{Ref: "FASR IV-D", Requirement: "The lost-cnt overflow flag is marked using the " +
-		"unused op-type value."},
+	Source: rule.Source{Ref: "FASR IV-D",
+		Requirement: "The lost-cnt overflow flag is marked using the unused op-type value."},
 	Needs: answersTap, Sees: sightsOfReceiver, Stimulus: "nine lost packets in a row",
 	New: answers(func(c *rule.Context, want *answer, sent *rule.Sight) {
 		if sent == nil || !isSACK(sent.Pkt) || want.Why.why == passes {

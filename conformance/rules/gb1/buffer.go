@@ -18,9 +18,8 @@ func earlyKept() rule.Rule {
 		Needs: rule.TapResponder | rule.Attributes, Sees: rule.Accepts | rule.ResponseOut, Features: features,
 		Stimulus: "a lost request followed by others", BlackBox: engines,
 		New: func(c *rule.Context) rule.Check {
-			k := keeping{c: c, arrivals: arrivals{c: c},
-				ack: c.Owes(rule.Responder, "what came early up to %s is not acknowledged, although nothing "+
-					"before it is missing")}
+			k := keeping{c: c, arrivals: arrivals{c: c}, ack: c.Owes(rule.Responder,
+				"what came early up to %s is not acknowledged, although nothing before it is missing")}
 			k.ack.Prompt = true
 			return rule.Check{Sight: k.sight, End: k.arrivals.end}
 		},

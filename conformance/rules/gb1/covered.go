@@ -13,8 +13,7 @@ func rackLost() rule.Rule {
 		Title: "When a RACK is lost the next one covers its gap, and what is sent again in excess is " +
 			"acknowledged as a duplicate",
 		Source: rule.Source{Ref: "GB1 Algorithm 1, lines 39 to 47",
-			Requirement: "Everything between the last RACK and this one is put into the " +
-				"retransmission queue."},
+			Requirement: "Everything between the last RACK and this one is put into the retransmission queue."},
 		Needs: rule.Both | rule.Fates | rule.Completions, Sees: rule.RequestOut | rule.Accepts | rule.Responses,
 		Features: features,
 		Stimulus: "a lost request, and the loss of its first RACK", BlackBox: engines,

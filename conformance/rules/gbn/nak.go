@@ -27,9 +27,9 @@ func nakPerGap() rule.Rule {
 	return rule.Rule{
 		ID: "GBN-NAK-003", Level: rule.Must,
 		Title: "Once the expected packet has arrived, the next gap draws a NAK of its own",
-		Source: rule.Source{Ref: "IBTA 9.7.5.2", Requirement: "The responder that has sent a sequence NAK may " +
-			"send another only after it has received the packet with the expected PSN; from then on a " +
-			"new error is a new NAK."},
+		Source: rule.Source{Ref: "IBTA 9.7.5.2",
+			Requirement: "The responder that has sent a sequence NAK may send another only after it has received the " +
+				"packet with the expected PSN; from then on a new error is a new NAK."},
 		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut,
 		Wakes: rule.Early | rule.Faulty | rule.Asking, Dozes: true, Features: []string{scheme},
 		Stimulus: "two lost requests, the second after the first has been recovered", BlackBox: hardware,

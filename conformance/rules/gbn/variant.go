@@ -59,8 +59,7 @@ func goBackRounded() rule.Rule {
 		ID: "GBN-BT0-001", Level: rule.Observation, Rests: validity.Sequence,
 		Title: "With backto0, the requester goes back to the last multiple of the chunk before the missing packet",
 		Source: rule.Source{Ref: "HPCC ns-3 model, m_backto0",
-			Requirement: "A NACK moves the sender back to the beginning of the chunk that " +
-				"the missing byte lies in."},
+			Requirement: "A NACK moves the sender back to the beginning of the chunk that the missing byte lies in."},
 		Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut | rule.ResponseIn,
 		Features: []string{scheme, "backto0"},
 		Stimulus: "a lost request in the middle of a chunk", BlackBox: engines,

@@ -43,9 +43,9 @@ var writePlaceable = define(rule.Rule{
 var sendPlaceable = define(rule.Rule{
 	ID: "IRN-PLC-002", Level: rule.Must,
 	Title: "Every SEND packet carries the number of its receive and its offset in it, and completes that receive",
-	Source: rule.Source{Ref: early, Requirement: "Each Send packet carries the recv_WQE_SN, by which the responder " +
-		"identifies the Receive WQE, and the offset in it; a Write with Immediate carries the " +
-		"recv_WQE_SN in its last packet."},
+	Source: rule.Source{Ref: early,
+		Requirement: "Each Send packet carries the recv_WQE_SN, by which the responder identifies the Receive WQE, " +
+			"and the offset in it; a Write with Immediate carries the recv_WQE_SN in its last packet."},
 	Needs: rule.Both | rule.Completions, Sees: rule.RequestOut,
 	Stimulus: "SENDs of several packets that overtake each other",
 	New: func(c *rule.Context) rule.Check {

@@ -16,9 +16,9 @@ func isRead(o roce.Opcode) bool { return o.IsRead() || o.IsAtomic() }
 var readNumbering = define(rule.Rule{
 	ID: "IRN-RD-001", Level: rule.Must,
 	Title: "A READ request takes one PSN of the requests, and its responses are numbered apart, without a gap",
-	Source: rule.Source{Ref: transport + ", 5.4", Requirement: "IRN splits the PSN space into two different ones: " +
-		"sPSN to track the request packets sent by the requester, and rPSN to track the response packets " +
-		"received by the requester."},
+	Source: rule.Source{Ref: transport + ", 5.4",
+		Requirement: "IRN splits the PSN space into two different ones: sPSN to track the request packets sent by " +
+			"the requester, and rPSN to track the response packets received by the requester."},
 	Needs: rule.Both, Sees: rule.RequestOut | rule.ResponseOut, Stimulus: "READs of several packets",
 	New: func(c *rule.Context) rule.Check {
 		n := numbering{c: c, sent: map[psn.PSN]roce.SOETH{}}

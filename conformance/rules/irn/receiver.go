@@ -155,16 +155,16 @@ var inOrderACKed = define(rule.Rule{
 var duplicateACKed = define(rule.Rule{
 	ID: "IRN-SACK-003", Level: rule.Must,
 	Title: "A duplicate, below the expected PSN, draws an ACK of all before the expected one",
-	Source: rule.Source{Ref: hls, Requirement: "receiveData: a packet below the expected number is answered with an " +
-		"ACK of the expected number."},
+	Source: rule.Source{Ref: hls,
+		Requirement: "receiveData: a packet below the expected number is answered with an ACK of the expected number."},
 	Needs: answersTap, Sees: sightsOfReceiver, Stimulus: "a packet that comes twice", New: ackedWhen(old),
 })
 
 var earlyTwiceNACKed = define(rule.Rule{
 	ID: "IRN-SACK-004", Level: rule.Must,
 	Title: "An out-of-order packet that comes twice draws the same NACK again, and changes nothing",
-	Source: rule.Source{Ref: recovery + "; " + hls, Requirement: "Upon every out-of-order packet arrival, an IRN " +
-		"receiver sends a NACK."},
+	Source: rule.Source{Ref: recovery + "; " + hls,
+		Requirement: "Upon every out-of-order packet arrival, an IRN receiver sends a NACK."},
 	Needs: answersTap, Sees: sightsOfReceiver, Stimulus: "a lost packet, and a later one that comes twice",
 	New: nackedWhen(repeated),
 })

@@ -52,8 +52,8 @@ var partialACK = define(rule.Rule{
 var capSparesRetransmissions = define(rule.Rule{
 	ID: "IRN-FC-002", Level: rule.Must,
 	Title: "A window that is full does not hold a retransmission back",
-	Source: rule.Source{Ref: hls, Requirement: "txFree: what is to be retransmitted goes first; only new packets are " +
-		"held against the cap."},
+	Source: rule.Source{Ref: hls,
+		Requirement: "txFree: what is to be retransmitted goes first; only new packets are held against the cap."},
 	Needs: senderTap, Sees: ofSender, Stimulus: "a lost packet in a window that is full",
 	New: retransmits(selective.DespiteFull),
 })

@@ -10,9 +10,9 @@ import (
 var timeoutLowHigh = define(rule.Rule{
 	ID: "IRN-RTO-001", Level: rule.Must,
 	Title: "RTO_low is used with N packets in flight or fewer when it expires; with more the timer goes on to RTO_high",
-	Source: rule.Source{Ref: recovery + "; " + hls, Requirement: "IRN uses a low timeout value RTO_low only when " +
-		"there are a small number of packets in flight, and RTO_high otherwise; timeout: with more than N in flight " +
-		"RTO_low is only extended."},
+	Source: rule.Source{Ref: recovery + "; " + hls,
+		Requirement: "IRN uses a low timeout value RTO_low only when there are a small number of packets in flight, " +
+			"and RTO_high otherwise; timeout: with more than N in flight RTO_low is only extended."},
 	Needs: senderTap, Sees: ofSender, Stimulus: "a loss at the end of one packet, and of a long message",
 	New: func(c *rule.Context) rule.Check {
 		t := newTimers(c)

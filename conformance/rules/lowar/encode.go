@@ -28,13 +28,10 @@ func encoder(id, title, ref, requirement, stimulus string, set func(c *rule.Cont
 }
 
 func blockEnds() rule.Rule {
-	return encoder("LOWAR-ENC-001",
-		"Repair packets follow the r-th packet of a block or the end of its message, whichever comes first",
-		"LOWAR IV-B2", "If a packet ends its corresponding message or coding block, all encoded coding units of this "+
-			"coding block are then "+
-			"encapsulated and sent as repair packets.", "messages of 1, 5 and 61 packets at (8, 2): 1, 2 "+
-			"and 16 repair packets",
-		func(c *rule.Context, st *stream) {
+	return encoder("LOWAR-ENC-001", "Repair packets follow the r-th packet of a block or the end of its message, "+
+		"whichever comes first", "LOWAR IV-B2", "If a packet ends its corresponding message or coding block, all "+
+		"encoded coding units of this coding block are then encapsulated and sent as repair packets.",
+		"messages of 1, 5 and 61 packets at (8, 2): 1, 2 and 16 repair packets", func(c *rule.Context, st *stream) {
 			st.repair = func(_ *rule.Sight, h *roce.Repair, b *block) {
 				if b.complete() {
 					c.Met()
@@ -172,13 +169,10 @@ func duplicate() rule.Rule {
 }
 
 func edges() rule.Rule {
-	return encoder("LOWAR-ENC-006",
-		"has_First and has_Last say whether the block holds the ends of its message, and Last_Length how "+
-			"long the last packet is",
-		"LOWAR IV-C", "When coding blocks contain the first, last, or only packet of a message, the sender should "+
-			"send extra metadata to keep the "+
-			"decoding accurate.", "messages of every length",
-		func(c *rule.Context, st *stream) {
+	return encoder("LOWAR-ENC-006", "has_First and has_Last say whether the block holds the ends of its message, and "+
+		"Last_Length how long the last packet is", "LOWAR IV-C", "When coding blocks contain the first, last, or "+
+		"only packet of a message, the sender should send extra metadata to keep the decoding accurate.",
+		"messages of every length", func(c *rule.Context, st *stream) {
 			st.repair = func(_ *rule.Sight, h *roce.Repair, b *block) {
 				if !b.complete() || h.Base != b.base {
 					return

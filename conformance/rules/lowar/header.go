@@ -96,9 +96,9 @@ func fields() rule.Rule {
 		ID: "LOWAR-HDR-003", Rests: validity.Sequence,
 		Title: "A repair packet carries (r, c), bPSN, ISN, N and the parameters of the edges, and they " +
 			"agree with each other",
-		Source: rule.Source{Ref: "LOWAR IV-C", Requirement: "These metadata, in addition to coding block's (r, c) " +
-			"tuple, includes: (i) bPSN and ISN [...]. (ii) parameters for edge conditions, including has_First, " +
-			"has_Last and Last_Length."},
+		Source: rule.Source{Ref: "LOWAR IV-C",
+			Requirement: "These metadata, in addition to coding block's (r, c) tuple, includes: (i) bPSN and ISN " +
+				"[...]. (ii) parameters for edge conditions, including has_First, has_Last and Last_Length."},
 		Needs: rule.TapRequester | rule.Bytes, Sees: sent, Stimulus: "messages of every length",
 		New: func(c *rule.Context) rule.Check {
 			return rule.Check{Sight: func(s *rule.Sight) {
@@ -165,8 +165,8 @@ func dataUnchanged() rule.Rule {
 	return define(rule.Rule{
 		ID: "LOWAR-TRN-001", Rests: validity.Sequence,
 		Title: "Data packets leave as the transport made them: no header is added, no reserved bit is used",
-		Source: rule.Source{Ref: "LOWAR IV-C", Requirement: "We keep outgoing RDMA data packets unchanged, to keep " +
-			"LoWAR’s transparency."},
+		Source: rule.Source{Ref: "LOWAR IV-C",
+			Requirement: "We keep outgoing RDMA data packets unchanged, to keep LoWAR’s transparency."},
 		Needs: rule.TapRequester | rule.Bytes, Sees: rule.RequestOut | rule.ResponseOut,
 		Stimulus: "a run without loss, compared with go-back-N",
 		New: func(c *rule.Context) rule.Check {

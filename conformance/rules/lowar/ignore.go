@@ -107,8 +107,8 @@ func unsoundDiscarded() rule.Rule {
 	return define(rule.Rule{
 		ID:    "LOWAR-DEC-011",
 		Title: "A recovered packet that cannot be what was lost, by its QPN, PSN, opcode or length, is discarded",
-		Source: rule.Source{Ref: "LOWAR IV-C", Requirement: "These edge case parameters ensure precise trimming " +
-			"of recovered packets."},
+		Source: rule.Source{Ref: "LOWAR IV-C",
+			Requirement: "These edge case parameters ensure precise trimming of recovered packets."},
 		Needs: decodes | rule.Stores, Sees: decoded, Stimulus: "a repair packet whose XOR is wrong, with a valid ICRC",
 		New: ignores(func(c *rule.Context) func(*rule.Sight) bool {
 			return func(s *rule.Sight) bool { return c.Decoders[0].Yields(s) == rule.YieldsUnsound }

@@ -13,9 +13,9 @@ func changeAnnounced() rule.Rule {
 	return define(rule.Rule{
 		ID:    "LOWAR-NEG-001",
 		Title: "Other parameters (r, c) are announced, take effect with a block, and count the epoch on",
-		Source: rule.Source{Ref: "LOWAR IV-C", Requirement: "The sender notifies the receiver of the (r, c) tuple " +
-			"and the packet number in the upcoming coding block to proactively adjust coding units for " +
-			"decoding in the receiver."},
+		Source: rule.Source{Ref: "LOWAR IV-C",
+			Requirement: "The sender notifies the receiver of the (r, c) tuple and the packet number in the upcoming " +
+				"coding block to proactively adjust coding units for decoding in the receiver."},
 		Needs: rule.TapRequester | rule.Attributes, Sees: sendsRequests,
 		Stimulus: "a change of (r, c) in the middle of a run",
 		New: func(c *rule.Context) rule.Check {
@@ -71,9 +71,9 @@ func announcementLost() rule.Rule {
 	return define(rule.Rule{
 		ID:    "LOWAR-NEG-002",
 		Title: "Packets are recovered although announcements are lost, as long as both ends have the same parameters",
-		Source: rule.Source{Ref: "LOWAR IV-C", Requirement: "Decoding will proceed even if no leading negotiation " +
-			"packet is received, but only if the (r, c) parameters used for decoding calculation align with that " +
-			"included in repair packets."},
+		Source: rule.Source{Ref: "LOWAR IV-C",
+			Requirement: "Decoding will proceed even if no leading negotiation packet is received, but only if the " +
+				"(r, c) parameters used for decoding calculation align with that included in repair packets."},
 		Needs: decodes | rule.Fates, Sees: decoded | rule.RepairOut, Stimulus: "every ANNOUNCE lost, and a data packet",
 		New: func(c *rule.Context) rule.Check {
 			silent := false
@@ -92,9 +92,9 @@ func overhead() rule.Rule {
 	return define(rule.Rule{
 		ID:    "LOWAR-OVH-001",
 		Title: "The overhead on the wire is the repair packets: c for r data packets in a long message",
-		Source: rule.Source{Ref: "LOWAR VI-B", Requirement: "The additional latency at the receiver’s end aligns " +
-			"closely with the transmission latency of these packets, exhibiting a direct correlation with " +
-			"the redundancy rate."},
+		Source: rule.Source{Ref: "LOWAR VI-B",
+			Requirement: "The additional latency at the receiver’s end aligns closely with the transmission " +
+				"latency of these packets, exhibiting a direct correlation with the redundancy rate."},
 		Needs: rule.TapRequester | rule.Attributes, Sees: sendsRequests, Stimulus: "long messages without loss",
 		New: func(c *rule.Context) rule.Check {
 			o := account{c: c}

@@ -55,8 +55,8 @@ func bufferCap() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-BUF-002", Level: rule.MustNot,
 		Title: "Above the buffer cap no pseudo-ACK is issued (back-pressure)",
-		Source: rule.Source{Ref: ours, Requirement: "What does not fit is not promised, and Local's own " +
-			"queue depth stops it"},
+		Source: rule.Source{Ref: ours,
+			Requirement: "What does not fit is not promised, and Local's own queue depth stops it"},
 		Needs: rule.Probes, Stimulus: "a buffer smaller than the path", BlackBox: emulated,
 	}, func(p *path) check {
 		before := int64(-1)

@@ -10,8 +10,8 @@ func sameEnd() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-INT-001", Level: rule.Must,
 		Title: "End state equals the run without the box: memory, CQE count and order",
-		Source: rule.Source{Ref: ours, Requirement: "A transparent box changes when things happen, " +
-			"and not what happens"},
+		Source: rule.Source{Ref: ours,
+			Requirement: "A transparent box changes when things happen, and not what happens"},
 		Needs: rule.Completions | rule.Image, Stimulus: "random loss on the WAN", BlackBox: emulated,
 	}, func(p *path) check {
 		f := finish{p: p}

@@ -58,8 +58,8 @@ func duplicateAnswered() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-DUP-001", Level: rule.Must,
 		Title: "Duplicate request → newest pseudo-ACK again, not forwarded",
-		Source: rule.Source{Ref: ours, Requirement: "To Local the box is a responder, which answers a duplicate " +
-			"and does not execute it"},
+		Source: rule.Source{Ref: ours,
+			Requirement: "To Local the box is a responder, which answers a duplicate and does not execute it"},
 		Stimulus: "a lost pseudo-ACK", BlackBox: emulated,
 	}, func(p *path) check {
 		d := duplicates{p: p, answer: p.c.Owes(rule.Responder, "the duplicate of %s has no answer")}
@@ -146,8 +146,8 @@ func readReleases() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-READ-002", Level: rule.Must,
 		Title: "After the READ response passed, deferred pseudo-ACKs are issued",
-		Source: rule.Source{Ref: ours, Requirement: "What was held back for a READ is no longer held back when " +
-			"the READ is answered"},
+		Source: rule.Source{Ref: ours,
+			Requirement: "What was held back for a READ is no longer held back when the READ is answered"},
 		Stimulus: "a READ between WRITEs", BlackBox: emulated,
 	}, func(p *path) check {
 		r := releases{p: p, ack: p.c.Owes(rule.Responder, "the READ is answered, and Local was never told of %s")}

@@ -10,8 +10,8 @@ func requestsPass() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-TRN-001", Level: rule.Must,
 		Title: "Requests are forwarded unchanged and in order",
-		Source: rule.Source{Ref: "NTT 5.1", Requirement: "Our RDMA WAN accelerator transparently works and " +
-			"monitors RDMA messages"},
+		Source: rule.Source{Ref: "NTT 5.1",
+			Requirement: "Our RDMA WAN accelerator transparently works and monitors RDMA messages"},
 		Stimulus: "requests through the box", BlackBox: anyNIC,
 	}, func(p *path) check {
 		return check{sight: func(s *rule.Sight, w where) {

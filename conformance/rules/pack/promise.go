@@ -117,8 +117,8 @@ func goodICRC() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-ICRC-001", Level: rule.Must, Rests: validity.Frames,
 		Title: "Valid ICRC",
-		Source: rule.Source{Ref: "A17", Requirement: "Every RoCEv2 packet carries an invariant CRC over the fields " +
-			"that routers do not change"},
+		Source: rule.Source{Ref: "A17",
+			Requirement: "Every RoCEv2 packet carries an invariant CRC over the fields that routers do not change"},
 		Needs: rule.Bytes, Stimulus: "requests through the box", BlackBox: anyNIC,
 	}, func(p *path) check {
 		return check{sight: func(s *rule.Sight, w where) {
@@ -140,9 +140,9 @@ func withinLAN() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-LAT-001", Level: rule.Must,
 		Title: "Local sees the ACK after LAN RTT + box delay, independent of WAN RTT",
-		Source: rule.Source{Ref: "NTT 3, 5.1", Requirement: "another approach is needed such as accelerating the " +
-			"network performance of RDMA for long-distance communication to quickly return an ACK message to " +
-			"reduce its waiting time"},
+		Source: rule.Source{Ref: "NTT 3, 5.1",
+			Requirement: "another approach is needed such as accelerating the network performance " +
+				"of RDMA for long-distance communication to quickly return an ACK message to reduce its waiting time"},
 		Needs: rule.Probes, Stimulus: "any acknowledged request", BlackBox: emulated,
 	}, func(p *path) check {
 		l := latency{p: p}
@@ -223,8 +223,7 @@ func weakened() rule.Rule {
 		ID: "PACK-SEM-001", Level: rule.Observation,
 		Title: "Count completions at Local that precede placement at Remote (semantic weakening)",
 		Source: rule.Source{Ref: "NTT 5.1; " + ours,
-			Requirement: "Local's completion says that the box has the data, " +
-				"not that Remote has"},
+			Requirement: "Local's completion says that the box has the data, not that Remote has"},
 		Needs: rule.Completions, Stimulus: "requests through the box", BlackBox: emulated,
 	}, func(p *path) check {
 		total, early := 0, 0

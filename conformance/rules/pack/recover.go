@@ -13,8 +13,8 @@ func lossAbsorbed() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-REC-001", Level: rule.Must,
 		Title: "WAN loss: Remote's NAK is absorbed, box retransmits from its buffer; Local sees nothing",
-		Source: rule.Source{Ref: ours, Requirement: "Local has been told that the request was done, so nobody " +
-			"else can send it again"},
+		Source: rule.Source{Ref: ours,
+			Requirement: "Local has been told that the request was done, so nobody else can send it again"},
 		Stimulus: "a request lost on the WAN", BlackBox: emulated,
 	}, func(p *path) check {
 		l := losses{p: p, again: p.c.Owes(rule.Requester, "Remote misses %s, and the box never sent it again")}
@@ -47,8 +47,8 @@ func silenceRecovered() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-REC-002", Level: rule.Must,
 		Title: "Lost WAN NAK/ACK or tail loss recovers by wan_rto",
-		Source: rule.Source{Ref: ours, Requirement: "When Remote is silent for wan_rto, the box sends the " +
-			"oldest request again"},
+		Source: rule.Source{Ref: ours,
+			Requirement: "When Remote is silent for wan_rto, the box sends the oldest request again"},
 		Needs: rule.Probes, Stimulus: "the last request, or a NAK or ACK, lost on the WAN", BlackBox: emulated,
 	}, func(p *path) check {
 		q := quiet{p: p}
@@ -194,8 +194,8 @@ func brokenPromise() rule.Rule {
 		ID: "PACK-ERR-001", Level: rule.Must,
 		Title: "Fatal NAK after pseudo-ACK: Local's QP ends in error; broken_promise counted; no silent " +
 			"success of later WRs",
-		Source: rule.Source{Ref: ours, Requirement: "A promise that cannot be kept is counted, and fails " +
-			"what Local does next"},
+		Source: rule.Source{Ref: ours,
+			Requirement: "A promise that cannot be kept is counted, and fails what Local does next"},
 		Stimulus: "a request that the far end refuses", BlackBox: emulated,
 	}, func(p *path) check {
 		b := breach{p: p}

@@ -71,8 +71,8 @@ func forgets() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-LRN-003", Level: rule.Must,
 		Title: "DREQ/QP reuse clears state: no pseudo-ACK with stale QPN/MSN",
-		Source: rule.Source{Ref: ours, Requirement: "A connection that was ended has no numbers; one " +
-			"that begins has new ones"},
+		Source: rule.Source{Ref: ours,
+			Requirement: "A connection that was ended has no numbers; one that begins has new ones"},
 		Stimulus: "a connection that ends, or begins anew", BlackBox: emulated,
 	}, func(p *path) check {
 		return check{sight: func(s *rule.Sight, w where) {

@@ -188,8 +188,7 @@ func responsesInOrder() rule.Rule {
 		ID: "RC-ACK-006", Level: rule.Must, Rests: validity.Sequence,
 		Title: "Responses of a QP are sent in PSN order",
 		Source: rule.Source{Ref: "IBTA 9.7.5.1.3, C9-110",
-			Requirement: "The responder returns responses in the order in which it received " +
-				"the requests."},
+			Requirement: "The responder returns responses in the order in which it received the requests."},
 		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Minds: rule.Late | rule.Answer,
 		Stimulus: "mixed operations", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {

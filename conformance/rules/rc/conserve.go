@@ -119,8 +119,8 @@ func (a *answered) sight(s *rule.Sight) {
 			"ago; no reason is left", s.Pkt.Opcode, c.Rel(s.Pkt.PSN), wait)
 	case a.told:
 	case s.Pkt.PSN.Less(c.UNA):
-		c.Doubt(c.Rel(s.Pkt.PSN) + " is sent again shortly after its acknowledgement came: it may " +
-			"have waited in the port")
+		c.Doubt(
+			c.Rel(s.Pkt.PSN) + " is sent again shortly after its acknowledgement came: it may have waited in the port")
 	default:
 		c.Met()
 	}

@@ -96,8 +96,7 @@ func readCompletion() rule.Rule {
 		ID: "RC-CQE-003", Level: rule.Must,
 		Title: "A READ completes only after all its data have arrived and are in local memory",
 		Source: rule.Source{Ref: "IBTA 9.7.3, 10.8.6",
-			Requirement: "An RDMA READ completes when all its response data have been " +
-				"placed in the local buffer."},
+			Requirement: "An RDMA READ completes when all its response data have been placed in the local buffer."},
 		Needs: rule.TapRequester | rule.Done, Sees: rule.RequestOut, Minds: rule.Edge,
 		Stimulus: "a READ with a lost response", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {

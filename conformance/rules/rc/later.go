@@ -14,8 +14,7 @@ func laterWriteWins() rule.Rule {
 		ID: "RC-ORD-001", Level: rule.Must,
 		Title: "Of two WRITEs to the same bytes the later one's data remain after both complete",
 		Source: rule.Source{Ref: "GB1 IV-D; IBTA 9.5",
-			Requirement: "RDMA WRITEs of a connection take effect in the order in which " +
-				"they were posted."},
+			Requirement: "RDMA WRITEs of a connection take effect in the order in which they were posted."},
 		Needs: rule.TapResponder | rule.Checked, Sees: rule.Accepts, Without: rule.PlacesEarly,
 		Stimulus: "two WRITEs to one address, the first with a loss", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {

@@ -22,8 +22,7 @@ func psnIdempotent() rule.Rule {
 		ID: "RC-PSN-006", Level: rule.Must,
 		Title: "A duplicate request leaves the responder's memory as its first execution left it",
 		Source: rule.Source{Ref: "IBTA 9.7.5.1.2",
-			Requirement: "A duplicate SEND, WRITE or atomic request is acknowledged and " +
-				"not executed again."},
+			Requirement: "A duplicate SEND, WRITE or atomic request is acknowledged and not executed again."},
 		Needs: rule.TapResponder | rule.Checked, Sees: rule.RequestIn | rule.ResponseOut,
 		Stimulus: "a duplicate request, or a lost acknowledgement", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
@@ -128,8 +127,7 @@ func memoryEqual() rule.Rule {
 		ID: "RC-MEM-001", Level: rule.Must,
 		Title: "After success the target range equals the source, and bytes outside it are untouched",
 		Source: rule.Source{Ref: "IBTA 9.4, 9.7",
-			Requirement: "The reliable service delivers every message exactly once, in order " +
-				"and without error."},
+			Requirement: "The reliable service delivers every message exactly once, in order and without error."},
 		Needs: rule.Image, Sees: rule.Requests, Minds: rule.Fetch, Stimulus: "mixed operations under random loss",
 		BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {

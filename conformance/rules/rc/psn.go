@@ -180,8 +180,7 @@ func psnSameContent() rule.Rule {
 		Title: "A retransmitted PSN carries the payload, address, key, immediate, operands and position in the " +
 			"message of its first transmission",
 		Source: rule.Source{Ref: "IBTA 9.7.5.1.1",
-			Requirement: "A retried request packet has the PSN and the content of the packet " +
-				"that it repeats."},
+			Requirement: "A retried request packet has the PSN and the content of the packet that it repeats."},
 		Needs: rule.TapRequester, Sees: rule.RequestOut, Minds: rule.Late, Stimulus: "a lost request",
 		BlackBox: hardware,
 		Each: func(c *rule.Context, s *rule.Sight) {

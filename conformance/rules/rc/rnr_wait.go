@@ -14,8 +14,7 @@ func rnrWait() rule.Rule {
 		ID: "RC-RNR-002", Level: rule.Must,
 		Title: "After an RNR NAK the request is not retried before the time of the timer code",
 		Source: rule.Source{Ref: "IBTA 9.7.5.2.8, table 45",
-			Requirement: "The requester waits at least the time of the timer field before it " +
-				"retries the request."},
+			Requirement: "The requester waits at least the time of the timer field before it retries the request."},
 		Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn, Minds: rule.Late | rule.Answer,
 		Wakes: rule.Asking, Dozes: true, Stimulus: "an RNR NAK and the retry", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {

@@ -85,8 +85,8 @@ var wrongCRC = define(rule.Rule{
 				return
 			}
 			if taken++; end.Owed() && taken > before.count() {
-				w.Fail(rule.Responder, "a receive completes with what follows an FPDU whose CRC is wrong; "+
-					"nothing of that expected")
+				w.Fail(rule.Responder,
+					"a receive completes with what follows an FPDU whose CRC is wrong; nothing of that expected")
 			}
 		}
 	}),

@@ -13,8 +13,8 @@ import (
 var memoryAsOrdered = rule.Rule{
 	ID: "WRK-MEM-001", Level: rule.Must, Rests: validity.Sequence,
 	Title: "After the run the memory named by the orders has the ordered content, and no other byte of it has changed",
-	Source: rule.Source{Ref: ours, Requirement: "Work that is done has put its bytes where the order " +
-		"says, and none elsewhere."},
+	Source: rule.Source{Ref: ours,
+		Requirement: "Work that is done has put its bytes where the order says, and none elsewhere."},
 	Needs:    rule.Assigned | rule.Completions | rule.Image,
 	Stimulus: "ordered work that is done, and memory that is compared", BlackBox: telling,
 	New: func(c *rule.Context) rule.Check {

@@ -12,9 +12,9 @@ var nakHasCause = rule.Rule{
 	ID: "WRK-NAK-001", Level: rule.Must, Rests: validity.Sequence,
 	Title: "A fatal NAK has a request at fault: remote access only for a key, range or right that is wrong, invalid " +
 		"request only for an illegal one",
-	Source: rule.Source{Ref: "IBTA 9.7.5.2", Requirement: "A NAK tells of an error that the responder detected: an " +
-		"invalid request, a violation of access rights, or an error of its own that kept it from " +
-		"completing the request."},
+	Source: rule.Source{Ref: "IBTA 9.7.5.2",
+		Requirement: "A NAK tells of an error that the responder detected: an invalid request, a violation of access " +
+			"rights, or an error of its own that kept it from completing the request."},
 	Needs: rule.TapResponder | rule.Attributes, Sees: rule.RequestIn | rule.ReleaseIn | rule.ResponseOut,
 	Minds: rule.AnyKind &^ (rule.Writing | rule.Empty | rule.Asked), Stimulus: "a fatal NAK",
 	BlackBox: hardware,

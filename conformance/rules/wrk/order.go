@@ -12,8 +12,8 @@ import (
 var everythingPosted = rule.Rule{
 	ID: "WRK-POST-001", Level: rule.Must, Rests: validity.Sequence,
 	Title: "Every ordered request is posted, unless the QP failed before for a cause on the wire",
-	Source: rule.Source{Ref: ours, Requirement: "An endpoint does all the work that it is given; a queue pair in " +
-		"error takes no more of it."},
+	Source: rule.Source{Ref: ours,
+		Requirement: "An endpoint does all the work that it is given; a queue pair in error takes no more of it."},
 	Needs: rule.Assigned | rule.Completions, Sees: rule.Responses, Any: true,
 	Stimulus: "work that is counted, and an endpoint that is idle",
 	BlackBox: telling,
@@ -43,8 +43,8 @@ func (b *book) ends() bool {
 var postedAsOrdered = rule.Rule{
 	ID: "WRK-POST-002", Level: rule.Must, Rests: validity.Sequence,
 	Title: "Operation, length, address, key and immediate of what is posted are those ordered, in the order ordered",
-	Source: rule.Source{Ref: ours, Requirement: "Request k of a work line has the ID wr + k, and acts " +
-		"where the line says."},
+	Source: rule.Source{Ref: ours,
+		Requirement: "Request k of a work line has the ID wr + k, and acts where the line says."},
 	Needs: rule.Assigned | rule.Completions, Any: true, Stimulus: "a request that is posted", BlackBox: telling,
 	New: func(c *rule.Context) rule.Check {
 		b := newBook(c)

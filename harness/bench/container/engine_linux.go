@@ -42,8 +42,8 @@ const remedy = "install Docker Engine (apt-get install docker.io) and start it, 
 // and commit become labels of the image with our engines.
 func Open(ctx context.Context, self, version, commit string) (*Engine, error) {
 	if os.Geteuid() != 0 {
-		return nil, errors.New("container: needs root, because it puts devices into the namespaces of " +
-			"containers; use sudo")
+		return nil, errors.New(
+			"container: needs root, because it puts devices into the namespaces of containers; use sudo")
 	}
 	if err := static(self); err != nil {
 		return nil, err

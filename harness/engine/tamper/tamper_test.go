@@ -34,8 +34,7 @@ func TestOpen(t *testing.T) {
 		t.Errorf("of a right host: %T, %v", inner, f)
 	}
 	impl = Around(engine.Implementation{NewHost: func(engine.Params) (engine.Host, error) {
-		return nil,
-			errors.New("k: want 1")
+		return nil, errors.New("k: want 1")
 	}}, Frames{})
 	if _, err := impl.Host(nil); err == nil {
 		t.Error("the error of the right host is lost")

@@ -19,8 +19,7 @@ func Rulebook() *model.Rulebook {
 				Kept: &model.RuleExample{Name: "pass", About: "One loss.", Given: []string{"qp rate=1G"},
 					Ladder: "     sent      recv  A  B\n    1.000     1.400  |-- WRITE -->|\n"},
 				Broken: &model.RuleExample{Name: "fail",
-					Ladder: "     sent      recv  A  B\n    1.000     1.400  |<-- " +
-						"NAK --|  <== RC-NAK-002\n",
+					Ladder:   "     sent      recv  A  B\n    1.000     1.400  |<-- NAK --|  <== RC-NAK-002\n",
 					Findings: []string{"packet 3, B>A NAK psn=+0: second NAK of psn=+0"}},
 				Others: []string{"pass_twice"}, Engines: []model.Culprit{{Name: "broken-nak-always",
 					Breaks: "sends a NAK for every packet"}},

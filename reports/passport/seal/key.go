@@ -59,9 +59,8 @@ func FindKey(path string) (*Key, error) {
 		public, _, _, _, _ = ssh.ParseAuthorizedKey(beside)
 	}
 	if public == nil {
-		return nil, fmt.Errorf("seal: key %s: want a private key of OpenSSH, or the public half of one "+
-			"that the agent has; "+
-			"of one with a passphrase or of hardware have %s.pub beside it", path, path)
+		return nil, fmt.Errorf("seal: key %s: want a private key of OpenSSH, or the public half of one that the "+
+			"agent has; of one with a passphrase or of hardware have %s.pub beside it", path, path)
 	}
 	key, err := fromAgent(public)
 	if err != nil {
@@ -84,9 +83,8 @@ func readSome(path string) ([]byte, error) {
 func fromAgent(public ssh.PublicKey) (*Key, error) {
 	socket := os.Getenv("SSH_AUTH_SOCK")
 	if socket == "" {
-		return nil,
-			errors.New("seal: there is no SSH agent (SSH_AUTH_SOCK is not set); start one and ssh-add the key, " +
-				"or name the file of a key without passphrase")
+		return nil, errors.New("seal: there is no SSH agent (SSH_AUTH_SOCK " +
+			"is not set); start one and ssh-add the key, or name the file of a key without passphrase")
 	}
 	conn, err := net.Dial("unix", socket)
 	if err != nil {
