@@ -82,9 +82,8 @@ func TestLinkAccountsForEveryFrame(t *testing.T) {
 						seen[p.Fate]++
 					}
 					if seen["unknown"]+seen["injected"] > 0 || seen["corrupted"] != item(t, r,
-						way+" corruptions seen") ||
-						seen["copy"] != item(t, r, way+" copies seen") || seen["dropped"] != item(t, r,
-						way+" losses seen") {
+						way+" corruptions seen") || seen["copy"] != item(t, r, way+" copies seen") ||
+						seen["dropped"] != item(t, r, way+" losses seen") {
 						t.Errorf("%s: the trace has %v", way, seen)
 					}
 					damaged += seen["corrupted"]

@@ -50,8 +50,7 @@ func TestBoxOnNetns(t *testing.T) {
 	again := gauntlet(t, t.TempDir(), "judge", "--json", dir).result(t)
 	if again.Status != "PASS" || again.Packets != r.Packets || again.Lost != r.Lost {
 		t.Errorf("judged again: %s, %d packets, %d lost; was %d, %d\n%s", again.Status, again.Packets, again.Lost,
-			r.Packets, r.Lost,
-			strings.Join(failures(again), "\n"))
+			r.Packets, r.Lost, strings.Join(failures(again), "\n"))
 	}
 	alone := gauntlet(t, t.TempDir(), "judge", "--json", filepath.Join(dir, "taps")).result(t)
 	if alone.Status != "PASS" || alone.Packets != r.Packets {

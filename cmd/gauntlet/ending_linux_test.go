@@ -213,8 +213,8 @@ func TestFullDisk(t *testing.T) {
 			"run: write tiny/r/trace.ndjson: no space left on device", []string{"tiny/r/spec.txt"}},
 		{"run folder, netns", "1m", "--bench netns --out tiny/r",
 			"netns: write tiny/r/taps/A.pcapng: no space left on device", []string{"tiny/r/spec.txt"}},
-		{"scratch", "64k", "--bench netns --out r", "netns: spool of tap ", []string{"r/spec.txt", "r/result.json",
-			"r/report.html"}},
+		{"scratch", "64k", "--bench netns --out r", "netns: spool of tap ",
+			[]string{"r/spec.txt", "r/result.json", "r/report.html"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -222,8 +222,8 @@ func TestFullDisk(t *testing.T) {
 			script := `mount -t tmpfs -o size=` + c.size + ` none tiny && "$@"; code=$?; cp -r tiny kept; exit $code`
 			cmd := command(t, dir,
 				strings.Fields("run --rate 100M --rtt 2ms --msg 64KiB --count 100 --quiet "+c.args)...)
-			cmd.Args = append([]string{"unshare", "-m", "sh", "-c", script, "sh"}, append([]string{cmd.Path},
-				cmd.Args[1:]...)...)
+			cmd.Args = append([]string{"unshare", "-m", "sh", "-c", script, "sh"},
+				append([]string{cmd.Path}, cmd.Args[1:]...)...)
 			var err error
 			if cmd.Path, err = exec.LookPath("unshare"); err != nil {
 				t.Skip(err)

@@ -19,8 +19,8 @@ func TestExplain(t *testing.T) {
 	}{
 		{nil, 0, []string{"RC      46 rules", "gauntlet explain RC-PSN-005"}},
 		{[]string{"gbn-nak"}, 0, []string{"GBN-NAK-002", "GBN-NAK-004"}},
-		{[]string{"GBN-NAK-002"}, 0, []string{"MUST NOT", "IBTA 9.7.5.2", "the responder's tap", "<== GBN-NAK-002",
-			"broken-nak-always"}},
+		{[]string{"GBN-NAK-002"}, 0,
+			[]string{"MUST NOT", "IBTA 9.7.5.2", "the responder's tap", "<== GBN-NAK-002", "broken-nak-always"}},
 		{[]string{"--list", "GBN-NAK-002"}, 0, []string{"GBN     1 rule", "No second sequence NAK"}},
 		{[]string{"second", "sequence", "NAK"}, 0, []string{"GBN     2 rules", "GBN-NAK-002"}},
 		{[]string{"second", "sequence", "NAK", "gap", "silence"}, exitUsage, []string{"none says that"}},

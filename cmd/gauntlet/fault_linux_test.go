@@ -17,8 +17,8 @@ func harmed(t *testing.T, name, script string) string {
 	self, err := os.Executable()
 	must(t, err)
 	path := filepath.Join(t.TempDir(), name)
-	must(t, os.WriteFile(path, []byte("#!/bin/bash\nexport "+asProgram+"=1\nE='"+self+" process endpoint gbn'\n"+
-		script+"\n"), 0o755))
+	must(t, os.WriteFile(path,
+		[]byte("#!/bin/bash\nexport "+asProgram+"=1\nE='"+self+" process endpoint gbn'\n"+script+"\n"), 0o755))
 	return "exec:" + path
 }
 

@@ -14,8 +14,8 @@ type guestFlags struct{ guest.Options }
 // again runs this command in a guest and ends with its exit code. Files are the paths that it reads, outputs those that
 // it writes, and more is appended to the command line.
 func (f *guestFlags) again(ctx context.Context, seed uint64, files, outputs []string, more ...string) error {
-	return ended(f.Again(ctx, guest.Command{Args: slices.Concat(os.Args[1:], more), Seed: seed, Files: files,
-		Outputs: outputs}))
+	return ended(f.Again(
+		ctx, guest.Command{Args: slices.Concat(os.Args[1:], more), Seed: seed, Files: files, Outputs: outputs}))
 }
 
 // ended is how this process ends after another, whose exit code this is.

@@ -58,8 +58,8 @@ func TestAHostileProgramIsQuoted(t *testing.T) {
 			} {
 				o := gauntlet(t, dir, args...)
 				said := strings.ReplaceAll(o.stdout+o.stderr, `\\`, `\`) // JSON doubles them
-				if o.code == 0 || hostile(o.stdout) || hostile(o.stderr) || !strings.Contains(said,
-					`\x1b]0;owned\x07`) {
+				if o.code == 0 || hostile(o.stdout) || hostile(o.stderr) ||
+					!strings.Contains(said, `\x1b]0;owned\x07`) {
 					t.Errorf("%v: exit %d\n%q\n%q", args, o.code, o.stdout, o.stderr)
 				}
 				if strings.Contains(strings.Join(args, " "), "--json") && !json.Valid([]byte(o.stdout)) {

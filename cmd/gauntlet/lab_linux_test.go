@@ -166,9 +166,8 @@ func TestRealNetemReadsBack(t *testing.T) {
 func TestScenariosOverRealNetem(t *testing.T) {
 	needLab(t)
 	dir := t.TempDir()
-	o := gauntlet(t, dir, "conform", "--impl", "gbn", "--bench", "lab", "--deterministic", "--link",
-		"netem", "--out", "r",
-		"--focus", " (loss-middle|hostile-nak|random/burst)$")
+	o := gauntlet(t, dir, "conform", "--impl", "gbn", "--bench", "lab", "--deterministic", "--link", "netem", "--out",
+		"r", "--focus", " (loss-middle|hostile-nak|random/burst)$")
 	if o.code != 0 || !strings.Contains(o.stdout, "3 scenarios, 3 passed") {
 		t.Fatalf("exit %d\n%s%s", o.code, o.stdout, o.stderr)
 	}
@@ -176,8 +175,8 @@ func TestScenariosOverRealNetem(t *testing.T) {
 		"random/burst": "losses of this kind"} {
 		raw, err := os.ReadFile(filepath.Join(dir, "r", "gbn", scenario, "result.json"))
 		must(t, err)
-		if !strings.Contains(string(raw), "behind the relay, which does the "+does) || !strings.Contains(string(raw),
-			`"netem A\u003eB"`) {
+		if !strings.Contains(string(raw), "behind the relay, which does the "+does) ||
+			!strings.Contains(string(raw), `"netem A\u003eB"`) {
 			t.Errorf("%s: not the relay before netem, or no settings read back", scenario)
 		}
 	}

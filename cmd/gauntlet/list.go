@@ -15,15 +15,15 @@ func listCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
 	for _, l := range listing.All() {
 		var asJSON bool
-		sub := &cobra.Command{Use: l.Name, Short: l.Short, Args: cobra.NoArgs, RunE: func(c *cobra.Command,
-			_ []string) error {
-			if !asJSON {
-				w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
-				l.Print(w)
-				return w.Flush()
-			}
-			return document.JSON(c.OutOrStdout(), l.Rows())
-		}}
+		sub := &cobra.Command{Use: l.Name, Short: l.Short, Args: cobra.NoArgs,
+			RunE: func(c *cobra.Command, _ []string) error {
+				if !asJSON {
+					w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
+					l.Print(w)
+					return w.Flush()
+				}
+				return document.JSON(c.OutOrStdout(), l.Rows())
+			}}
 		sub.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
 		c.AddCommand(sub)
 	}

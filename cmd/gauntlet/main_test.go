@@ -363,8 +363,8 @@ func TestLimit(t *testing.T) {
 	dir := t.TempDir()
 	must(t, os.WriteFile(filepath.Join(dir, "s.txt"),
 		[]byte("link rate=1M delay=1ms\nload write msg=1MiB count=100\nrun limit=100ms\n"), 0o644))
-	for out, args := range map[string][]string{"r": {"s.txt"}, "f": {"--rate", "1M", "--msg", "1MiB",
-		"--limit", "100ms"}} {
+	for out, args := range map[string][]string{"r": {"s.txt"},
+		"f": {"--rate", "1M", "--msg", "1MiB", "--limit", "100ms"}} {
 		o := gauntlet(t, dir, append([]string{"run", "--json", "--out", out}, args...)...)
 		if r := o.result(t); o.code != 1 || r.Status != "FAIL" || r.Packets == 0 || !strings.Contains(r.Reason,
 			"limit reached") || r.Fault == nil {

@@ -49,8 +49,7 @@ func TestMatrixOfPrograms(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(dir, "silent"), []byte("#!/bin/sh\n"), 0o755))
 	must(t, os.WriteFile(filepath.Join(dir, "quitter"), []byte(quitter), 0o755))
 	o := gauntlet(t, dir, "matrix", "--bench", "netns", "--impl", "gbn,exec:./silent,exec:./quitter,exec:./quitter+gbn",
-		"--links", "clean",
-		"--with", "load write msg=16KiB count=10", "--quiet", "--json", "--out", "m")
+		"--links", "clean", "--with", "load write msg=16KiB count=10", "--quiet", "--json", "--out", "m")
 	m := readMatrix(t, []byte(o.stdout))
 	for row, want := range map[string][2]string{
 		"exec:./silent":      {"ERROR", "it said nothing; want capabilities as the first line"},

@@ -130,8 +130,7 @@ func dissected(t *testing.T, dir string) {
 	}
 	for _, tap := range []string{"A", "B"} {
 		out, err := exec.Command(tshark, "-r", filepath.Join(dir, "taps", tap+".pcapng"), "-T", "fields", "-e",
-			"frame.protocols",
-			"-e", "infiniband.bth.opcode", "-e", "_ws.malformed").Output()
+			"frame.protocols", "-e", "infiniband.bth.opcode", "-e", "_ws.malformed").Output()
 		must(t, err)
 		lines := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
 		for i, l := range lines {

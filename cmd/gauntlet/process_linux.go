@@ -24,9 +24,8 @@ import (
 // on their standard streams and are not for people.
 func processCommands() []*cobra.Command {
 	parent := &cobra.Command{Use: "process", Hidden: true, Short: "Bodies of the processes that a bench starts"}
-	parent.AddCommand(
-		&cobra.Command{Use: "endpoint IMPL", Args: cobra.ExactArgs(1), RunE: func(_ *cobra.Command,
-			names []string) error {
+	parent.AddCommand(&cobra.Command{Use: "endpoint IMPL", Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, names []string) error {
 			return refused(process.EndpointMain(os.Stdin, os.Stdout, names[0], all.Find))
 		}},
 		&cobra.Command{Use: "box IMPL", Args: cobra.ExactArgs(1), RunE: func(_ *cobra.Command, names []string) error {

@@ -27,8 +27,8 @@ func TestQualifyProgram(t *testing.T) {
 		t.Errorf("%d certificates, %d valid, of %d scenarios", all, valid, len(q.Scenarios))
 	}
 	said, err := os.ReadFile(filepath.Join(dir, "report", "capabilities.json"))
-	if err != nil || !strings.Contains(string(said), `"recovery": "gbn"`) || !strings.Contains(string(said),
-		`"name": "gbn"`) {
+	if err != nil || !strings.Contains(string(said), `"recovery": "gbn"`) ||
+		!strings.Contains(string(said), `"name": "gbn"`) {
 		t.Errorf("%v\n%s", err, said)
 	}
 	if q.Peer != "gbn" || len(q.Environment) == 0 {

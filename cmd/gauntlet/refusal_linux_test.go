@@ -27,8 +27,8 @@ func TestLinkNetemWithoutNetem(t *testing.T) {
 	must(t, os.WriteFile(spec,
 		[]byte("link rate=10M delay=1ms ecn-min=5 ecn-max=20 ecn-p=1%\nload write msg=1KiB count=1\n"), 0o644))
 	o = gauntlet(t, dir, "run", spec, "--bench", "netns", "--link", "netem", "--quiet")
-	if o.code != exitUsage || !strings.Contains(o.stderr, "ecn-min") || !strings.Contains(o.stderr,
-		"leave --link out") {
+	if o.code != exitUsage || !strings.Contains(o.stderr, "ecn-min") ||
+		!strings.Contains(o.stderr, "leave --link out") {
 		t.Errorf("exit %d, %q", o.code, o.stderr)
 	}
 }

@@ -57,8 +57,8 @@ func TestShardsAreOneMachine(t *testing.T) {
 				must(t, os.RemoveAll(filepath.Join(dir, "one-before")))
 				must(t, os.MkdirAll(filepath.Join(dir, "one"), 0o755))
 				must(t, os.Rename(filepath.Join(dir, "one"), filepath.Join(dir, "one-before")))
-				got := gauntlet(t, dir, append(append(append([]string{"merge"}, folders...), "--", "--quiet"),
-					c.out("one")...)...)
+				got := gauntlet(t, dir,
+					append(append(append([]string{"merge"}, folders...), "--", "--quiet"), c.out("one")...)...)
 				if got.code != want.code || got.stdout != want.stdout {
 					t.Errorf("%d shards: exit %d, want %d\n%s%s\nwant\n%s", n, got.code, want.code, got.stdout,
 						got.stderr, want.stdout)

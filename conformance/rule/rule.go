@@ -169,8 +169,8 @@ type Check struct {
 // Complete returns an error that names what the definition of a rule lacks.
 func Complete(r *Rule) error {
 	for _, f := range []struct{ name, value string }{
-		{"level", string(r.Level)}, {"title", r.Title}, {"source", r.Source.Ref}, {"requirement of the source",
-			r.Source.Requirement},
+		{"level", string(r.Level)}, {"title", r.Title}, {"source", r.Source.Ref},
+		{"requirement of the source", r.Source.Requirement},
 		{"stimulus", r.Stimulus}, {"list of black boxes", r.BlackBox},
 	} {
 		if f.value == "" {

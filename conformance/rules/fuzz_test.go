@@ -40,8 +40,8 @@ func FuzzJudge(f *testing.F) {
 		}
 		var first []rule.Verdict
 		for range 2 {
-			j := rule.NewJudge(in.Header, All(), rule.Options{Features: schemes[int(scheme)%len(schemes)],
-				BlackBox: true})
+			j := rule.NewJudge(in.Header, All(),
+				rule.Options{Features: schemes[int(scheme)%len(schemes)], BlackBox: true})
 			if err := in.Play(trace.NewTimeline(&in.Header, j)); err != nil {
 				t.Fatal(err)
 			}

@@ -159,8 +159,8 @@ var planted = []edit{
 		one(1, responses, func(h *roce.Frame) { h.DstMAC[5] ^= 1 })},
 	{"broadcast of one request", "ops", "WIRE-MAC-001", "SP",
 		one(0, requests, func(h *roce.Frame) { h.DstMAC = [6]byte{255, 255, 255, 255, 255, 255} })},
-	{"MTU of 1000 bytes", "sends", "WIRE-LEN-001", everywhere, every(of(roce.SendFirst, roce.SendMiddle),
-		func(h *roce.Frame) {
+	{"MTU of 1000 bytes", "sends", "WIRE-LEN-001", everywhere,
+		every(of(roce.SendFirst, roce.SendMiddle), func(h *roce.Frame) {
 			h.Packet.Payload = h.Packet.Payload[:1000]
 		})},
 

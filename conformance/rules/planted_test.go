@@ -296,8 +296,7 @@ func captured(at rune, shots []shot) (list []capture.Frame) {
 		}
 	}
 	slices.SortStableFunc(list, func(x, y capture.Frame) int {
-		return cmp.Compare(x.Wall.UnixNano(),
-			y.Wall.UnixNano())
+		return cmp.Compare(x.Wall.UnixNano(), y.Wall.UnixNano())
 	})
 	return list
 }

@@ -23,8 +23,8 @@ func (cfg *Config) Suits(impl string, sc *scenarios.Scenario) bool {
 		return true
 	}
 	for _, r := range rules.All() {
-		if slices.Contains(sc.Rules, r.ID) && (r.AppliesTo(declared) || slices.Contains(declared, ofRC) &&
-			!cfg.elsewhere(&r)) {
+		if slices.Contains(sc.Rules, r.ID) &&
+			(r.AppliesTo(declared) || slices.Contains(declared, ofRC) && !cfg.elsewhere(&r)) {
 			return true
 		}
 	}

@@ -160,8 +160,7 @@ func TestTsharkReadsOurCaptures(t *testing.T) {
 	tracetest.WriteTaps(t, f, dir, trace.A)
 	path := filepath.Join(dir, "A.pcapng")
 	out, err := exec.Command(tshark, "-r", path, "-T", "fields", "-e", "frame.interface_name", "-e",
-		"infiniband.bth.psn",
-		"-e", "infiniband.invariant.crc", "-e", "frame.comment").Output()
+		"infiniband.bth.psn", "-e", "infiniband.invariant.crc", "-e", "frame.comment").Output()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,8 +22,8 @@ func TestFitPair(t *testing.T) {
 		"ib_write_bw -F -d rxe0 -x 1 -p 99 -m 1024 -s 65536 -n 20 -u 15 -N -Q 1 -t 8 127.0.0.1",
 	} {
 		tool := tools[side]
-		if got := tool.Program + " " + strings.Join(tool.Args(Setting{Device: "rxe0", GID: 1, Port: 99}),
-			" "); got != want {
+		if got := tool.Program + " " +
+			strings.Join(tool.Args(Setting{Device: "rxe0", GID: 1, Port: 99}), " "); got != want {
 			t.Errorf("%s: %s\nwant %s", trace.Side(side), got, want)
 		}
 		if s.Impl[side] != Name || s.QP[side].RetryCount != toolRetries || s.QP[side].Timeout != 15 {

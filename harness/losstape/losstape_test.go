@@ -101,8 +101,8 @@ func TestConvert(t *testing.T) {
 
 // Two schemes meet the same fades on a tape keyed by time, though they send different packets.
 func TestSchemesMeetTheSameFades(t *testing.T) {
-	fades := &tape.Tape{Key: tape.ByTime, Slot: vtime.Millisecond, Length: 1000, Spans: []tape.Span{{From: 5, To: 5},
-		{From: 9, To: 9}}}
+	fades := &tape.Tape{Key: tape.ByTime, Slot: vtime.Millisecond, Length: 1000,
+		Spans: []tape.Span{{From: 5, To: 5}, {From: 9, To: 9}}}
 	path := file(t, fades)
 	for _, impl := range []string{"gbn", "irn"} {
 		got := record(t, "impl "+impl+"\n"+wan+"loss A>B tape file="+path+"\n", tape.ByTime, vtime.Millisecond)

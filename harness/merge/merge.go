@@ -108,8 +108,7 @@ type merger struct {
 func newMerger(h *trace.Header, opt Options, s trace.Sink) *merger {
 	m := &merger{sink: s, atlas: newAtlas(h), window: opt.Window, until: opt.Until, index: newIndex(),
 		forged: newForgeries(opt.Forged), ledger: newLedger(opt.Fates), told: opt.Fates != nil && !opt.Partial,
-		least: opt.Least, ordered: opt.Ordered,
-		foreign: opt.Foreign}
+		least: opt.Least, ordered: opt.Ordered, foreign: opt.Foreign}
 	if m.window == 0 {
 		m.window = defaultWindow
 	}

@@ -115,8 +115,8 @@ func TestMergeFateLog(t *testing.T) {
 @41..43 A>B SEND_ONLY psn=+1 len=4 got icrc=bad cause=corrupt[1]
 @900 A>B SEND_ONLY psn=+2 len=4
 `, psn.Mask)
-	fates := []LinkFate{logOf(f, 1, 2.1), logOf(f, 0, 1.1), logOf(f, 2, 41.1), {At: us(50), From: trace.B, Key: 7,
-		Fate: trace.Dropped}}
+	fates := []LinkFate{logOf(f, 1, 2.1), logOf(f, 0, 1.1), logOf(f, 2, 41.1),
+		{At: us(50), From: trace.B, Key: 7, Fate: trace.Dropped}}
 	k, stats := mergeAll(t, f, Options{Fates: fates})
 	if d := cmp.Diff(summary(t, &f.Header, f.Records), summary(t, &f.Header, k.Records)); d != "" ||
 		stats.Unexplored != 1 {

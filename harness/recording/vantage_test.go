@@ -72,8 +72,7 @@ func framesBetween(f *fixture.Trace) (list []capture.Frame) {
 		list = append(list, capture.Frame{Wall: time.Unix(1_700_000_000, int64(at)/1000), Raw: r.Raw})
 	}
 	slices.SortStableFunc(list, func(x, y capture.Frame) int {
-		return cmp.Compare(x.Wall.UnixNano(),
-			y.Wall.UnixNano())
+		return cmp.Compare(x.Wall.UnixNano(), y.Wall.UnixNano())
 	})
 	return list
 }

@@ -126,8 +126,8 @@ var wrappings = []struct {
 		return append(cookedHeader(under(0x0800)), inIP(17, inUDP(4789, []byte{8, 0, 0, 0, 0, 0, 7, 0}, f))...)
 	}},
 	{"Geneve", 1, func(f []byte) []byte {
-		return under(0x0800, inIP(17, inUDP(6081, []byte{2, 0, 0x65, 0x58, 0, 0, 7, 0, 1, 2, 0x80, 1, 'a',
-			'b', 'c', 'd'}, f)))
+		return under(0x0800,
+			inIP(17, inUDP(6081, []byte{2, 0, 0x65, 0x58, 0, 0, 7, 0, 1, 2, 0x80, 1, 'a', 'b', 'c', 'd'}, f)))
 	}},
 	{"Geneve, IP", 1, func(f []byte) []byte {
 		return under(0x0800, inIP(17, inUDP(6081, []byte{0, 0}, f[12:14], []byte{0, 0, 7, 0}, ip(f))))

@@ -11,8 +11,8 @@ import (
 // TestCMIPBytes holds the header of RDMA CM to bytes made by hand after IBTA A11: version 0, IPv4, source port,
 // addresses.
 func TestCMIPBytes(t *testing.T) {
-	want, err := hex.DecodeString("0040" + "c35a" + strings.Repeat("00", 12) + "0a4d0001" + strings.Repeat("00",
-		12) + "0a4d0002")
+	want, err := hex.DecodeString(
+		"0040" + "c35a" + strings.Repeat("00", 12) + "0a4d0001" + strings.Repeat("00", 12) + "0a4d0002")
 	if err != nil {
 		t.Fatal(err)
 	}

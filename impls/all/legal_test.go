@@ -131,8 +131,8 @@ func (d draw) attributes(b *strings.Builder, p path, mtu int) (qps int) {
 	qps = pick(d, 1, 1, 1, 2, 5, 20)
 	fmt.Fprintf(b, "qp mtu=%d count=%d qd=%d", mtu, qps, pick(d, 1, 2, 8, 64, 128, 512))
 	turn := 2 * p.rate.Time(mtu+roce.Overhead+64) * vtime.Duration(qps)
-	rto := turn + p.rtt*vtime.Duration(pick(d, 3, 4, 6))/2 + pick(d, 100*vtime.Microsecond, vtime.Millisecond,
-		20*vtime.Millisecond)
+	rto := turn + p.rtt*vtime.Duration(pick(d, 3, 4, 6))/2 +
+		pick(d, 100*vtime.Microsecond, vtime.Millisecond, 20*vtime.Millisecond)
 	for _, more := range []string{"ackreq=" + pick(d, "0", "1", "16"), "coalesce=" + pick(d, "4", "16"),
 		fmt.Sprintf("rto=%s", rto),
 		"rd=" + pick(d, "1", "2"), "cqmod=" + pick(d, "2", "16"), "retry=" + pick(d, "1", "3"),
@@ -184,10 +184,9 @@ var oddities = func() map[string][]oddity {
 		odd("report", "16", "256"), odd("rob", "1", "16"),
 		odd("t_rob", "100us", "1ms"), odd("units", "8", "64")}
 	return map[string][]oddity{
-		"fasr": {odd("ack_delay", "1us", "50us"), odd("block_bits", "1", "2", "16", "64"), odd("blocks", "0", "1", "5",
-			"4096"), odd("lc1_exact", "true"),
-			odd("lostcnt_credit", "true"), odd("units", "0", "1", "2", "255"), odd("window", "1", "8",
-				"5000", "65536")},
+		"fasr": {odd("ack_delay", "1us", "50us"), odd("block_bits", "1", "2", "16", "64"),
+			odd("blocks", "0", "1", "5", "4096"), odd("lc1_exact", "true"), odd("lostcnt_credit", "true"),
+			odd("units", "0", "1", "2", "255"), odd("window", "1", "8", "5000", "65536")},
 		"gbn": gbn, "gobackone": gb1, "irn": irn,
 		"lowar":     slices.Concat(gbn, lowar),
 		"lowar-gb1": slices.Concat(gb1, lowar),

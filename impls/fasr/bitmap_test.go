@@ -9,8 +9,8 @@ import (
 // TestBitmapIsAList holds the bitmap, with its compression-cnt and its blocks, against a slice of truths.
 func TestBitmapIsAList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := newPool(Pool{Units: 1, Blocks: rapid.IntRange(1, 12).Draw(t, "blocks"), BlockBits: rapid.IntRange(1,
-			16).Draw(t, "bits")})
+		p := newPool(Pool{Units: 1, Blocks: rapid.IntRange(1, 12).Draw(t, "blocks"),
+			BlockBits: rapid.IntRange(1, 16).Draw(t, "bits")})
 		var b bitmap
 		var model []bool
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {

@@ -361,8 +361,8 @@ func TestReadAnsweredLate(t *testing.T) {
 			t.Fatal(err)
 		}
 		read := func(va uint64) {
-			if err := req.Post(0, engine.WorkRequest{Op: engine.OpRead, Len: 8, LocalVA: sourceVA, RemoteVA: va,
-				RKey: 2}); err != nil {
+			if err := req.Post(0,
+				engine.WorkRequest{Op: engine.OpRead, Len: 8, LocalVA: sourceVA, RemoteVA: va, RKey: 2}); err != nil {
 				t.Fatal(err)
 			}
 		}

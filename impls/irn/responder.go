@@ -181,8 +181,8 @@ func (r *Responder) flushReceives(s engine.Status) {
 		s = engine.StatusFlushed
 	}
 	for rr, ok := r.receives.Pop(); ok; rr, ok = r.receives.Pop() {
-		r.events.Push(engine.Event{Kind: engine.ReceiveCQE, Status: s, Op: engine.OpSend, ID: rr.ID,
-			PSN: r.in.expected})
+		r.events.Push(
+			engine.Event{Kind: engine.ReceiveCQE, Status: s, Op: engine.OpSend, ID: rr.ID, PSN: r.in.expected})
 		s = engine.StatusFlushed
 	}
 	r.msg, r.parked = message{}, 0

@@ -45,12 +45,12 @@ func (h *Host) New(qp engine.QP, mem engine.Memory) (engine.Requester, engine.Re
 		return nil, nil, err
 	}
 	r := &Requester{above: req}
-	r.half = half{up: req, enc: newEncoder(h, qp.DestQPN, false, qp.MTU), dec: newDecoder(h, req, &qp,
-		qp.SendPSN, false)}
+	r.half = half{up: req, enc: newEncoder(h, qp.DestQPN, false, qp.MTU),
+		dec: newDecoder(h, req, &qp, qp.SendPSN, false)}
 	r.dec.reads = &r.reads
 	s := &Responder{above: resp}
-	s.half = half{up: resp, enc: newEncoder(h, qp.DestQPN, true, qp.MTU), dec: newDecoder(h, resp, &qp,
-		qp.RecvPSN, h.keeps)}
+	s.half = half{up: resp, enc: newEncoder(h, qp.DestQPN, true, qp.MTU),
+		dec: newDecoder(h, resp, &qp, qp.RecvPSN, h.keeps)}
 	return r, s, nil
 }
 

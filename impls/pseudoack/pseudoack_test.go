@@ -232,8 +232,8 @@ func TestLimits(t *testing.T) {
 func TestWatchedFlowsAreToldApart(t *testing.T) {
 	p := newPath(t, nil)
 	for i := range 2 {
-		f := p.frame(engine.LAN, roce.Packet{BTH: roce.BTH{Opcode: roce.SendOnly, DestQP: 0x22 + uint32(i),
-			AckReq: true}, Len: 8})
+		f := p.frame(engine.LAN,
+			roce.Packet{BTH: roce.BTH{Opcode: roce.SendOnly, DestQP: 0x22 + uint32(i), AckReq: true}, Len: 8})
 		f.SrcPort += uint16(i)
 		p.box.HandleFrame(p.now, engine.LAN, f)
 	}

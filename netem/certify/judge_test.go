@@ -101,8 +101,8 @@ func TestBounds(t *testing.T) {
 		{"reordering", "one unasked", Measured{Changes: &Changes{Delivered: 9, Reordered: 1}}, false},
 		{"reordering", "asked and missing",
 			Measured{Link: spec.Link{Reorder: 0.1}, Changes: &Changes{Delivered: 1e4}}, false},
-		{"reordering", "asked and seen", Measured{Link: spec.Link{Reorder: 0.1}, Changes: &Changes{Delivered: 1e4,
-			Reordered: 1}}, true},
+		{"reordering", "asked and seen",
+			Measured{Link: spec.Link{Reorder: 0.1}, Changes: &Changes{Delivered: 1e4, Reordered: 1}}, true},
 		{"capture drops", "none", Measured{Capture: &Capture{Frames: 9}}, true},
 		{"capture drops", "one", Measured{Capture: &Capture{Frames: 9, Drops: 1}}, false},
 		{"overflow", "none", Measured{Schedule: &Schedule{}}, true},
@@ -197,8 +197,8 @@ func TestOmissions(t *testing.T) {
 	for name, m := range map[string]Measured{
 		"rate": {Burst: &Burst{Arrived: 100, WireBytes: 1250, Span: ms}}, // unlimited
 		"loss": {Link: spec.Link{Loss: spec.Loss{Model: spec.Tape}}, Losses: &Losses{Sent: 100, Lost: 50}},
-		"loss run": {Link: spec.Link{Loss: spec.Loss{Model: spec.Bernoulli, P: 0.5}}, Losses: &Losses{Sent: 100,
-			Lost: 50, Runs: 29}},
+		"loss run": {Link: spec.Link{Loss: spec.Loss{Model: spec.Bernoulli, P: 0.5}},
+			Losses: &Losses{Sent: 100, Lost: 50, Runs: 29}},
 		"reordering": {Link: spec.Link{Delay: ms, Jitter: ms}, Changes: &Changes{Delivered: 100, Reordered: 30}},
 		"delay p50":  {Probes: &Probes{Sent: 10}},
 	} {

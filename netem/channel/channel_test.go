@@ -300,9 +300,8 @@ func TestJitterEnds(t *testing.T) {
 // Without jitter, reordering and faults, arrivals keep the order of sending, and every packet is accounted for.
 func TestOrderAndConservation(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		l := spec.Link{Rate: unit.Rate(rapid.Int64Range(0, 1e10).Draw(t, "rate")), Queue: rapid.IntRange(1,
-			5).Draw(t, "queue"),
-			Delay: vtime.Microsecond, Loss: spec.Loss{Model: spec.Bernoulli, P: 0.2}}
+		l := spec.Link{Rate: unit.Rate(rapid.Int64Range(0, 1e10).Draw(t, "rate")), Queue: rapid.IntRange(1, 5).Draw(t,
+			"queue"), Delay: vtime.Microsecond, Loss: spec.Loss{Model: spec.Bernoulli, P: 0.2}}
 		c, err := New(l, nil, rapid.Uint64().Draw(t, "seed"))
 		if err != nil {
 			t.Fatal(err)

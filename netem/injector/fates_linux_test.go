@@ -208,8 +208,7 @@ func TestFatesAreThoseOfTheChannel(t *testing.T) {
 			if lost := v != nil && v.Fate == channel.Lost; lost != (code == injector.Shot) || !lost &&
 				!bytes.Equal(want, after) {
 				rt.Fatalf("frame %d from %s answers %d, want lost %t (%v)\n%x\n%x\n%x\n%s", n, from, int32(code), lost,
-					v, frame, after, want,
-					strings.Join(faultLines(s), "\n"))
+					v, frame, after, want, strings.Join(faultLines(s), "\n"))
 			}
 		}
 		compareCounters(rt, i, m)

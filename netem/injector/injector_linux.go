@@ -142,8 +142,8 @@ func (i *Injector) loadSide(side int, lossy bool) error {
 
 // insert hands a program to the kernel. Its verifier's reason is the last line of a long text.
 func insert(w *writer, name string) (*ebpf.Program, error) {
-	p, err := ebpf.NewProgram(&ebpf.ProgramSpec{Name: name, Type: ebpf.SchedCLS, Instructions: w.program(),
-		License: "Apache-2.0"})
+	p, err := ebpf.NewProgram(
+		&ebpf.ProgramSpec{Name: name, Type: ebpf.SchedCLS, Instructions: w.program(), License: "Apache-2.0"})
 	if err == nil {
 		return p, nil
 	}

@@ -60,8 +60,7 @@ func (w *writer) transmission() {
 	}
 	w.label("tally")
 	w.add(asm.StoreImm(asm.RFP, sTally, int64(w.side), asm.Word), load(asm.R1, sConn), asm.StoreMem(asm.RFP, sTally+4,
-		asm.R1, asm.Word),
-		load(asm.R1, sKind), asm.StoreMem(asm.RFP, sTally+12, asm.R1, asm.Word))
+		asm.R1, asm.Word), load(asm.R1, sKind), asm.StoreMem(asm.RFP, sTally+12, asm.R1, asm.Word))
 	w.look("again")
 	w.add(asm.Mov.Imm(asm.R1, 1), keep(sTx, asm.R1))
 	w.add(asm.LoadMapPtr(asm.R1, w.memory.tally.FD()), asm.Mov.Reg(asm.R2, asm.RFP), asm.Add.Imm(asm.R2, sTally),
@@ -197,8 +196,7 @@ func (w *writer) mark() {
 	w.add(load(asm.R1, sLength), asm.JLT.Imm(asm.R1, least, "marked"))
 	w.add(half(asm.R1, sIP-2)...)
 	w.add(asm.JNE.Imm(asm.R1, etherIPv4, "marked"), asm.LoadMem(asm.R1, asm.RFP, sIP, asm.Byte), asm.JNE.Imm(asm.R1,
-		0x45, "marked"),
-		asm.LoadMem(asm.R1, asm.RFP, sIP+atProto, asm.Byte), asm.JNE.Imm(asm.R1, protoUDP, "marked"))
+		0x45, "marked"), asm.LoadMem(asm.R1, asm.RFP, sIP+atProto, asm.Byte), asm.JNE.Imm(asm.R1, protoUDP, "marked"))
 	w.add(asm.LoadMem(asm.R1, asm.RFP, sIP+1, asm.Byte), asm.Or.Imm(asm.R1, 3),
 		asm.StoreMem(asm.RFP, sIP+1, asm.R1, asm.Byte), asm.Mov.Imm(asm.R1, 0),
 		asm.StoreMem(asm.RFP, sIP+atSum, asm.R1, asm.Half), asm.Mov.Imm(asm.R4, ipv4Len))

@@ -121,8 +121,8 @@ func fetchAdd(dst, src asm.Register, at int16) asm.Instruction {
 
 // count adds one to a counter of the side.
 func count(which int) asm.Instructions {
-	return asm.Instructions{asm.Mov.Imm(asm.R1, 1), asm.AddAtomic.Mem(counters, asm.R1, asm.DWord,
-		int16(which*wordLen))}
+	return asm.Instructions{asm.Mov.Imm(asm.R1, 1),
+		asm.AddAtomic.Mem(counters, asm.R1, asm.DWord, int16(which*wordLen))}
 }
 
 // stored points r at a byte of the state.

@@ -132,9 +132,9 @@ func (r *rig) relay(tb testing.TB, s *scenario.Spec) {
 		tb.Fatal(err)
 	}
 	dialect, _ := json.Marshal(s.String())
-	remote, err := relay.Attach(in, out, relay.Setup{Timebase: packetio.Timebase{Start: r.start}, A: topology.PortA,
-		B: topology.PortB, Link: s.Link, Faults: s.Faults, SeedAB: s.Seeds()[0], SeedBA: s.Seeds()[1],
-		Dialect: dialect})
+	remote, err := relay.Attach(in, out,
+		relay.Setup{Timebase: packetio.Timebase{Start: r.start}, A: topology.PortA, B: topology.PortB, Link: s.Link,
+			Faults: s.Faults, SeedAB: s.Seeds()[0], SeedBA: s.Seeds()[1], Dialect: dialect})
 	if err == nil {
 		_, err = remote.Phase(relay.Command{Phase: relay.RunPhase})
 	}

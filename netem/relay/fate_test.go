@@ -49,9 +49,9 @@ func TestRecordRoundTrip(t *testing.T) {
 			QP: int(rapid.Int32().Draw(t, "qp")), PSN: rapid.Uint32Range(0, 1<<24-1).Draw(t, "psn"),
 			Offset: rapid.IntRange(-1<<23, 1<<23).Draw(t, "offset"), Type: word.Draw(t, "type"),
 			Fate: rapid.SampledFrom([]Fate{Delivered, Lost, Overflow, Injected}).Draw(t, "fate"),
-			Sent: instant.Draw(t, "sent"), Arrive: instant.Draw(t, "arrive"), Copies: rapid.IntRange(0,
-				99).Draw(t, "copies"),
-			Gap: vtime.Duration(rapid.Int64().Draw(t, "gap")), In: rapid.Uint64().Draw(t, "in"),
+			Sent: instant.Draw(t, "sent"), Arrive: instant.Draw(t, "arrive"),
+			Copies: rapid.IntRange(0, 99).Draw(t, "copies"),
+			Gap:    vtime.Duration(rapid.Int64().Draw(t, "gap")), In: rapid.Uint64().Draw(t, "in"),
 			Out: rapid.Uint64().Draw(t, "out"), Cause: word.Draw(t, "cause"),
 		}
 		got, err := ParseRecord(want.String())

@@ -12,10 +12,9 @@ func TestStats(t *testing.T) {
 		tape tape.Tape
 		want tape.Stats
 	}{
-		{tape.Tape{Key: tape.ByIndex, Length: 100, Seed: 7, Model: "burst", Spans: []tape.Span{{From: 3, To: 10},
-			{From: 20, To: 20}}},
-			tape.Stats{Key: tape.ByIndex, Seed: 7, Model: "burst", Length: 100, Lost: 9, Rate: 0.09, Bursts: 2,
-				Mean: 4.5, Longest: 8}},
+		{tape.Tape{Key: tape.ByIndex, Length: 100, Seed: 7, Model: "burst",
+			Spans: []tape.Span{{From: 3, To: 10}, {From: 20, To: 20}}}, tape.Stats{Key: tape.ByIndex, Seed: 7,
+			Model: "burst", Length: 100, Lost: 9, Rate: 0.09, Bursts: 2, Mean: 4.5, Longest: 8}},
 		{tape.Tape{Key: tape.ByTime, Slot: 10 * vtime.Microsecond, Length: 5}, tape.Stats{Key: tape.ByTime,
 			Slot: "10us", Length: 5}},
 		{tape.Tape{Key: tape.ByIdentity, IDs: []tape.ID{{QP: 0, Tx: 1}, {QP: 0, Tx: 2}, {QP: 3, Tx: 3}}},

@@ -109,19 +109,16 @@ func TestOf(t *testing.T) {
 			verdict(history.Noisy, "FAIL X-1")),
 			day(2, "c3", "h", "", verdict(history.Noisy, "FAIL X-1"))}, "c1..c3: verdict new failure;\n"},
 		{"a third one", []history.Night{day(0, "c1", "h", "", verdict(history.Noisy, "PASS")), day(1, "c2", "h", "",
-			verdict(history.Noisy, "FAIL X-1")),
-			day(2, "c3", "h", "", verdict(history.Noisy, "FAIL X-1")), day(3, "c4", "h", "", verdict(history.Noisy,
-				"FAIL X-1"))}, ""},
+			verdict(history.Noisy, "FAIL X-1")), day(2, "c3", "h", "", verdict(history.Noisy, "FAIL X-1")),
+			day(3, "c4", "h", "", verdict(history.Noisy, "FAIL X-1"))}, ""},
 	} {
 		if got := said(last(tt.nights...)); strings.ReplaceAll(got, "..:", ":") != tt.want &&
 			strings.ReplaceAll(got, "...", "..") != tt.want {
 			t.Errorf("%s:\n%swant\n%s", tt.name, got, tt.want)
 		}
 	}
-	if r := last(day(0, "c1", "h", "", exactly("a", history.Up, 5)), day(1, "c2", "h", "", exactly("a", history.Up,
-		4))); !r.Worse() ||
-		r.Compared != 1 ||
-		r.Entries[0].Changes[0].Relative.Value != -0.2 {
+	if r := last(day(0, "c1", "h", "", exactly("a", history.Up, 5)), day(1, "c2", "h", "",
+		exactly("a", history.Up, 4))); !r.Worse() || r.Compared != 1 || r.Entries[0].Changes[0].Relative.Value != -0.2 {
 		t.Errorf("%+v", r)
 	}
 }

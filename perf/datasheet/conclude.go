@@ -189,8 +189,8 @@ func readAckReq(f *Findings) Row {
 	case f.MessagesAsking == f.Messages:
 		r.Value = "last packet of every message"
 	default:
-		r.Value = fmt.Sprintf("last packet of %s of the messages", quantity.ShareOf(int64(f.MessagesAsking),
-			int64(f.Messages)))
+		r.Value = fmt.Sprintf("last packet of %s of the messages",
+			quantity.ShareOf(int64(f.MessagesAsking), int64(f.Messages)))
 	}
 	if most > 0 {
 		r.Value += fmt.Sprintf("; at most %s from one to the next", quantity.Plural(most, "packet", "packets"))

@@ -36,8 +36,8 @@ func simulate(t *testing.T, lines ...string) (*metrics.Collector, *trace.Collect
 	if err := w.Run(); err != nil {
 		t.Fatal(err)
 	}
-	c := metrics.NewCollector(&h, metrics.Options{Rates: [2]unit.Rate{s.Link.AB.Rate, s.Link.BA.Rate},
-		Timed: s.For > 0})
+	c := metrics.NewCollector(&h,
+		metrics.Options{Rates: [2]unit.Rate{s.Link.AB.Rate, s.Link.BA.Rate}, Timed: s.For > 0})
 	kept.Play(trace.NewTimeline(&h, c))
 	return c, &kept
 }

@@ -93,8 +93,8 @@ func newPlan(o *Options) (p *plan, err error) {
 	p = &plan{options: o}
 	p.runs, err = batch.New(batch.Options{Seeds: o.Seeds, Jobs: o.Jobs, Run: o.Run, Cost: o.Cost, Progress: o.Progress})
 	if r := o.Real; err == nil && r != nil {
-		p.real, err = batch.New(batch.Options{Seeds: o.Seeds, Jobs: 1, InOrder: true, Run: r.Run, Cost: r.Cost,
-			Progress: r.Progress})
+		p.real, err = batch.New(
+			batch.Options{Seeds: o.Seeds, Jobs: 1, InOrder: true, Run: r.Run, Cost: r.Cost, Progress: r.Progress})
 	}
 	if err == nil {
 		err = targets.Validate(o.Targets)
@@ -186,9 +186,8 @@ func (p *plan) claim(t *targets.Target) Claim {
 // measured reads one number and judges it.
 func (p *plan) measured(t *targets.Target, c *targets.Check) Measured {
 	m := Measured{Name: c.Name, Class: string(t.ClassOf(c)), Metric: c.Metric.Name, Unit: c.Metric.Unit,
-		LowerIsBetter: c.Metric.LowerIsBetter,
-		Paper:         known(c.Paper), Model: known(c.Model), Low: known(c.Bound.Low), High: known(c.Bound.High),
-		Scenarios: c.Runs}
+		LowerIsBetter: c.Metric.LowerIsBetter, Paper: known(c.Paper), Model: known(c.Model),
+		Low: known(c.Bound.Low), High: known(c.Bound.High), Scenarios: c.Runs}
 	values, err := p.values(c, &m)
 	var e stats.Estimate
 	if err == nil {

@@ -160,8 +160,7 @@ var lowarCoding = []Target{
 			"for its repair alone",
 		Checks: []Check{
 			{Name: "(32,1), at most a block", Metric: extra, Runs: []string{lan(code(32, 1), lastBlock(32, 1)),
-				lan(code(32, 1), "")},
-				Model: blockTime(32, 1), Bound: Bound{0.001, 1.1 * blockTime(32, 1)}},
+				lan(code(32, 1), "")}, Model: blockTime(32, 1), Bound: Bound{0.001, 1.1 * blockTime(32, 1)}},
 			{Name: "(128,16), at most a block", Metric: extra, Runs: []string{lan(code(128, 16), lastBlock(128, 1)),
 				lan(code(128, 16), "")},
 				Model: blockTime(128, 16), Bound: Bound{0.001, 1.1 * blockTime(128, 16)}},

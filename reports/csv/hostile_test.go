@@ -41,8 +41,7 @@ func TestHostileTextEverywhere(t *testing.T) {
 		return [3][][]string{
 			cells(t, func(w io.Writer) error { return Atlas(w, modeltest.Fill(modeltest.Atlas(), text, true)) }),
 			cells(t, func(w io.Writer) error {
-				return Figure(w, &modeltest.Fill(modeltest.Figures(), text,
-					true).Figures[0])
+				return Figure(w, &modeltest.Fill(modeltest.Figures(), text, true).Figures[0])
 			}),
 			cells(t, func(w io.Writer) error {
 				return Tracks(w, []history.Track{{Entries: []history.Entry{*modeltest.Fill(entry(), text, true)}}})

@@ -210,8 +210,8 @@ func describeAtlas(m *atlas.Map) string {
 	}
 	var parts []string
 	for _, name := range m.Transports {
-		parts = append(parts, fmt.Sprintf("%s is picked for %s", name, quantity.Plural(int64(picks[name]),
-			"link", "links")))
+		parts = append(parts,
+			fmt.Sprintf("%s is picked for %s", name, quantity.Plural(int64(picks[name]), "link", "links")))
 	}
 	return strings.Join(parts, "; ") + "."
 }

@@ -133,8 +133,8 @@ func hostile() *model.Result {
 	r.Ladders[0].Text, r.Sequences[0].From = nasty, nasty
 	for i := range r.Verdicts {
 		v := &r.Verdicts[i]
-		v.Title, v.Reason, v.Level, v.Source = nasty, nasty, rule.Level(nasty), rule.Source{Ref: nasty,
-			Requirement: nasty}
+		v.Title, v.Reason, v.Level, v.Source = nasty, nasty, rule.Level(nasty),
+			rule.Source{Ref: nasty, Requirement: nasty}
 		for k := range v.Findings {
 			v.Findings[k].Text, v.Findings[k].Blame = nasty, rule.Blame(nasty)
 		}
@@ -161,13 +161,13 @@ func TestOddResults(t *testing.T) {
 	for name, r := range map[string]*model.Result{
 		"nothing": {},
 		"error":   {Status: rule.Error.String(), Reason: "sim: limit reached"},
-		"no rates": {Summary: metrics.Summary{PayloadBytes: 1, ElapsedNs: 1}, Timeline: metrics.Timeline{Step: 1,
-			Bytes: []int64{1}}},
+		"no rates": {Summary: metrics.Summary{PayloadBytes: 1, ElapsedNs: 1},
+			Timeline: metrics.Timeline{Step: 1, Bytes: []int64{1}}},
 		"no marks": {Sequences: []metrics.Sequence{{}}},
 		"one mark": {Sequences: []metrics.Sequence{{Marks: []metrics.Mark{{}}}}},
 		"bad kind": {Sequences: []metrics.Sequence{{Marks: []metrics.Mark{{Kind: 200}, {At: 5, Offset: -3}}}}},
-		"bad steps": {Summary: metrics.Summary{PayloadBytes: 1, ElapsedNs: -5}, Timeline: metrics.Timeline{Step: -1,
-			Bytes: []int64{1}}},
+		"bad steps": {Summary: metrics.Summary{PayloadBytes: 1, ElapsedNs: -5},
+			Timeline: metrics.Timeline{Step: -1, Bytes: []int64{1}}},
 	} {
 		got := withoutScripts(write(t, r))
 		if strings.Contains(got, "NaN") || strings.Contains(got, "Inf") ||

@@ -13,8 +13,7 @@ import (
 // Passport writes the page of a passport, with the result of its check.
 func Passport(w io.Writer, c *passport.Checked) error {
 	v := &passportView{Passport: c.Passport, Checked: c, Policy: policy() + " 'none'",
-		Style:  template.CSS(asset("style.css")),
-		Banner: banner(c)}
+		Style: template.CSS(asset("style.css")), Banner: banner(c)}
 	v.Identity = slices.DeleteFunc(c.Passport.Identity(), func(row [2]string) bool { return row[1] == "" })
 	return render(w, "passport.tmpl", v)
 }

@@ -127,8 +127,7 @@ func kinds(counts map[string]uint64) string {
 // sorted returns the names that were counted, the most frequent first.
 func sorted(counts map[string]uint64) []string {
 	return slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
-		return cmp.Or(cmp.Compare(counts[b], counts[a]),
-			cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
 	})
 }
 

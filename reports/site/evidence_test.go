@@ -30,9 +30,8 @@ func TestEvidence(t *testing.T) {
 		}
 	}
 	change := find("change-", "new failure")
-	for _, want := range []string{`class="aligned"`, "go-back-N, by timeouts alone",
-		"gbn: send less", "1 property is the same",
-		`href="./failure-`} {
+	for _, want := range []string{`class="aligned"`, "go-back-N, by timeouts alone", "gbn: send less",
+		"1 property is the same", `href="./failure-`} {
 		if !strings.Contains(change, want) {
 			t.Errorf("the page of a change lacks %q", want)
 		}

@@ -13,8 +13,8 @@ import (
 // Changes writes a comparison: a line for each number that is not the same, and what the others come to.
 func Changes(w io.Writer, c *suite.Changes, o Options) error {
 	p := &printer{color: o.Color}
-	fmt.Fprintf(p, "%s → %s: %s\n\n", plain(c.Old), plain(c.New), quantity.Plural(int64(len(c.Numbers)),
-		"number", "numbers"))
+	fmt.Fprintf(p, "%s → %s: %s\n\n", plain(c.Old), plain(c.New),
+		quantity.Plural(int64(len(c.Numbers)), "number", "numbers"))
 	t := table{left: 2}
 	t.add("CLAIM", "DECISION", "OLD", "NEW", "CHANGE", "WHAT")
 	for i := range c.Numbers {

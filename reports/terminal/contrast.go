@@ -102,8 +102,7 @@ func (p *printer) contrastTroubles(m *model.Contrast) {
 					continue
 				}
 				fmt.Fprintf(p, "\n%s %s, RTT %s, loss %s: %s\n", p.paint(bold+";"+tone(run.Status), run.Status),
-					plain(m.Impls[side]),
-					quantity.Duration(r.RTTNs), lossOf(r),
+					plain(m.Impls[side]), quantity.Duration(r.RTTNs), lossOf(r),
 					plain(strings.TrimSpace(run.Reason+" "+strings.Join(run.Broken, " ")+" "+run.Note(run.Status))))
 			}
 		}

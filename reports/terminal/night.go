@@ -47,8 +47,8 @@ func Night(w io.Writer, n *model.Night, o Options) error {
 // nightEntry is what one cause changed.
 func nightEntry(p *printer, e *change.Entry) {
 	if e.Segment != "" {
-		fmt.Fprintf(p, "\nbegun anew: %s, %s\n", plain(e.Segment), quantity.Plural(int64(len(e.Series)),
-			"series", "series"))
+		fmt.Fprintf(p, "\nbegun anew: %s, %s\n", plain(e.Segment),
+			quantity.Plural(int64(len(e.Series)), "series", "series"))
 		return
 	}
 	fmt.Fprintf(p, "\n%.12s → %.12s: %s\n", plain(cmp.Or(e.Before, "?")), plain(cmp.Or(e.Now, "?")),

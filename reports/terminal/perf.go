@@ -23,8 +23,7 @@ func Perf(w io.Writer, m *suite.Result, o Options) error {
 	}
 	p.reasons(m)
 	fmt.Fprintf(p, "\n%d PASS, %d FAIL, %d INCONCLUSIVE, %d ERROR, %d REPORTED%s\n", m.Count(suite.Holds),
-		m.Count(suite.Broken),
-		m.Count(suite.Open), m.Count(suite.Unknown), m.Count(suite.Reported),
+		m.Count(suite.Broken), m.Count(suite.Open), m.Count(suite.Unknown), m.Count(suite.Reported),
 		lasted(time.Duration(m.Wall*float64(time.Second)).Round(time.Second).String(), m.Wall))
 	return p.show(w)
 }
@@ -132,8 +131,8 @@ func (p *printer) broken(m *suite.Measured) {
 			quantity.Interval(m.Estimate.Value, m.Estimate.Low, m.Estimate.High, m.Unit),
 			quantity.Bounds(m.Low, m.High))
 		if m.Real != nil {
-			fmt.Fprintf(p, "            with real packets: %s\n", quantity.Interval(m.Real.Value, m.Real.Low,
-				m.Real.High, m.Unit))
+			fmt.Fprintf(p, "            with real packets: %s\n",
+				quantity.Interval(m.Real.Value, m.Real.Low, m.Real.High, m.Unit))
 		}
 	}
 }

@@ -85,8 +85,8 @@ func Figures(wanted []targets.Figure, e Effort, show func(share float64, what st
 	if err := e.check(); err != nil {
 		return nil, err
 	}
-	plan, err := figures.New(figures.Options{Figures: wanted, Confidence: e.Confidence, Accounts: MemoryByQPs(),
-		Batch: e.batch(show)})
+	plan, err := figures.New(
+		figures.Options{Figures: wanted, Confidence: e.Confidence, Accounts: MemoryByQPs(), Batch: e.batch(show)})
 	if err != nil {
 		return nil, err
 	}

@@ -50,8 +50,8 @@ func Print(out io.Writer, all []Finding) error {
 // host is what the program itself runs on.
 func host() []Finding {
 	return []Finding{
-		{Name: "gauntlet", State: "ok", Found: fmt.Sprintf("%s, %s", build.Version(), cmp.Or(build.Commit(),
-			"unknown commit"))},
+		{Name: "gauntlet", State: "ok",
+			Found: fmt.Sprintf("%s, %s", build.Version(), cmp.Or(build.Commit(), "unknown commit"))},
 		{Name: "machine", State: "ok", Found: fmt.Sprintf("%s/%s, %d processors, %s", runtime.GOOS, runtime.GOARCH,
 			runtime.NumCPU(), runtime.Version())},
 		{Name: "bench sim", State: "ok", Found: "virtual time, runs everywhere"},

@@ -32,8 +32,8 @@ func TestOf(t *testing.T) {
 
 // What an error prints is one line, whatever a program or a tool has said in it.
 func TestOneLine(t *testing.T) {
-	err := errors.Join(errors.New("netns: \x1b]0;owned\a"), errors.New("::error::x "+strings.Repeat("y",
-		3*quote.Message)))
+	err := errors.Join(errors.New("netns: \x1b]0;owned\a"),
+		errors.New("::error::x "+strings.Repeat("y", 3*quote.Message)))
 	got := OneLine(err)
 	if want := `netns: \x1b]0;owned\x07; ::error::x yyy`; !strings.HasPrefix(got, want) || len(got) > quote.Message ||
 		!strings.HasSuffix(got, " bytes left out)") {

@@ -132,7 +132,6 @@ func (c *Comparison) Print(w io.Writer) error {
 		delays[i] = quantity.Duration(d)
 	}
 	_, err := fmt.Fprintf(w, "%-17s  %-5s  %7d  %5.2f %%  %8.2f  %-23s  %6.2f %%  %s\n", c.Link, c.Carrier, c.Sent,
-		100*c.Lost, c.MeanRun,
-		strings.Join(runs, " "), 100*c.Overtook, strings.Join(delays, ", "))
+		100*c.Lost, c.MeanRun, strings.Join(runs, " "), 100*c.Overtook, strings.Join(delays, ", "))
 	return err
 }

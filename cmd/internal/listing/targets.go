@@ -37,9 +37,8 @@ func targetRows() any {
 		row := targetRow{ID: t.ID, Source: t.Source, Class: string(t.Class), Claim: t.Claim, Reason: t.Reason}
 		for _, c := range t.Checks {
 			row.Checks = append(row.Checks, checkRow{Name: c.Name, Class: string(t.ClassOf(&c)), Metric: c.Metric.Name,
-				Unit: c.Metric.Unit, Paper: c.Paper,
-				Model: c.Model, Low: finite(c.Bound.Low), High: finite(c.Bound.High), Scenarios: c.Runs,
-				Account: c.Account})
+				Unit: c.Metric.Unit, Paper: c.Paper, Model: c.Model, Low: finite(c.Bound.Low),
+				High: finite(c.Bound.High), Scenarios: c.Runs, Account: c.Account})
 		}
 		rows = append(rows, row)
 	}

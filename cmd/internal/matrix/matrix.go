@@ -202,8 +202,8 @@ func (p *progress) done(i int, c *model.Cell) {
 
 // spec builds the Spec of a cell, and lets the implementations look at their attributes and parameters.
 func (o *Options) spec(row *Row, link model.MatrixLink) (*scenario.Spec, error) {
-	more := append(slices.Clone(o.More), fmt.Sprintf("seed %d", o.Seed), fmt.Sprintf("impl %s %s", row.Impls[0].Name,
-		row.Impls[1].Name))
+	more := append(slices.Clone(o.More), fmt.Sprintf("seed %d", o.Seed),
+		fmt.Sprintf("impl %s %s", row.Impls[0].Name, row.Impls[1].Name))
 	for side, impl := range row.Impls {
 		if side == 0 || impl.Name != row.Impls[0].Name {
 			for _, p := range o.Params[impl.Name] {

@@ -357,8 +357,8 @@ func TestPlace(t *testing.T) {
 	if c := m.Cell("gbn", "clean"); c.Status != "PASS" || c.Messages != 7 {
 		t.Errorf("%s %s, %d messages", c.Status, c.Reason, c.Messages)
 	}
-	if c := m.Cell("fasr", "clean"); c.Status != "NOT-APPLICABLE" || c.Attempts != 0 || !strings.Contains(c.Reason,
-		"no tool does that") {
+	if c := m.Cell("fasr", "clean"); c.Status != "NOT-APPLICABLE" || c.Attempts != 0 ||
+		!strings.Contains(c.Reason, "no tool does that") {
 		t.Errorf("%s %s, %d attempts", c.Status, c.Reason, c.Attempts)
 	}
 }

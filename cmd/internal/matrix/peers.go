@@ -56,8 +56,8 @@ func (r *Row) mixed() string {
 func meet(c *model.Cell, row *Row, s *scenario.Spec) {
 	mixed := row.mixed()
 	undone := ""
-	if wanted := posted(s); wanted > 0 && c.Messages < wanted && !slices.Contains(row.Impls[0].Features,
-		engine.Unreliable) {
+	if wanted := posted(s); wanted > 0 && c.Messages < wanted &&
+		!slices.Contains(row.Impls[0].Features, engine.Unreliable) {
 		undone = fmt.Sprintf("%d of %d messages completed", c.Messages, wanted)
 	}
 	if undone == "" && c.Status == rule.Inconclusive.String() {

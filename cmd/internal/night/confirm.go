@@ -24,8 +24,7 @@ func (s *Session) confirm(ctx context.Context, progress func(share float64, what
 		return x.Score == 0 || x.Host != s.night.Host
 	})
 	slices.SortStableFunc(list, func(a, b change.Suspicion) int {
-		return cmp.Compare(math.Abs(b.Score),
-			math.Abs(a.Score))
+		return cmp.Compare(math.Abs(b.Score), math.Abs(a.Score))
 	})
 	for i := range list {
 		x := &list[i]

@@ -60,8 +60,8 @@ func Read(ctx context.Context, file string, o Options) (*passport.Checked, error
 	if c.Passport, err = passport.Decode(s.Payload); err != nil {
 		return nil, fault.Usage(fmt.Errorf("passport: %s: %w", file, err))
 	}
-	c.Rules = c.Passport.Tool.Compare(passport.Tool{Version: build.Version(), Commit: build.Commit(),
-		Rules: rules.Hash()})
+	c.Rules = c.Passport.Tool.Compare(
+		passport.Tool{Version: build.Version(), Commit: build.Commit(), Rules: rules.Hash()})
 	return c, nil
 }
 

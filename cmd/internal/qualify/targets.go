@@ -42,8 +42,8 @@ func Measure(ctx context.Context, p *profiles.Profile, session *conform.Session,
 }
 
 // run runs the targets, the implementation and the reference in turn, and takes them into q.
-func (m *measurement) run(ctx context.Context, q *model.Qualification, progress func(share float64,
-	what string)) error {
+func (m *measurement) run(ctx context.Context, q *model.Qualification,
+	progress func(share float64, what string)) error {
 	claimed, err := m.claims()
 	if err != nil || len(claimed) == 0 {
 		return err

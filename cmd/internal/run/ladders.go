@@ -127,8 +127,8 @@ func (w *windows) drawUpTo(last uint64) {
 			First: w.first, Window: true,
 			Center: c.Record, Before: ladderBefore, After: ladderAfter, Marks: map[uint64]string{c.Record: c.Rule}})
 		if err == nil {
-			w.result.Ladders = append(w.result.Ladders, model.Ladder{Rule: c.Rule, Finding: c.Finding,
-				Text: b.String()})
+			w.result.Ladders = append(w.result.Ladders,
+				model.Ladder{Rule: c.Rule, Finding: c.Finding, Text: b.String()})
 		}
 	}
 }

@@ -30,8 +30,8 @@ func inWords(t *testing.T, change func(w *shorthand.Words)) *model.Result {
 		return nil
 	}
 	must(t, err)
-	r, err := Execute(t.Context(), Options{Spec: s, Bench: sim.Bench{}, Name: "sim", Impls: impls, Rules: rules.All(),
-		Codec: CodecAuto})
+	r, err := Execute(t.Context(),
+		Options{Spec: s, Bench: sim.Bench{}, Name: "sim", Impls: impls, Rules: rules.All(), Codec: CodecAuto})
 	if errors.As(err, new(*bench.Unfit)) || errors.Is(err, bench.ErrUnsupported) {
 		return nil
 	}

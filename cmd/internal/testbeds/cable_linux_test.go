@@ -55,8 +55,8 @@ func TestCables(t *testing.T) {
 			must(t, err)
 			must(t, netlink.LinkSetUp(link))
 		}
-		lab.Hosts = append(lab.Hosts, testbed.Host{Name: "dut" + n, Device: "none0", Port: 1, Interface: "far" + n,
-			Cable: "near" + n})
+		lab.Hosts = append(lab.Hosts,
+			testbed.Host{Name: "dut" + n, Device: "none0", Port: 1, Interface: "far" + n, Cable: "near" + n})
 	}
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)

@@ -52,13 +52,13 @@ func (j *job) run(ctx context.Context, t testing.TB, dir string, p shard.Part) (
 	if err != nil {
 		t.Fatal(err)
 	}
-	return f.Make(ctx, j.all, Work{Part: p, Jobs: 3, Progress: func(float64, string) {}, Make: func(_ context.Context,
-		i int) (any, error) {
-		j.mu.Lock()
-		defer j.mu.Unlock()
-		j.made[i]++
-		return answer{i, float64(i) / 2}, nil
-	}})
+	return f.Make(ctx, j.all,
+		Work{Part: p, Jobs: 3, Progress: func(float64, string) {}, Make: func(_ context.Context, i int) (any, error) {
+			j.mu.Lock()
+			defer j.mu.Unlock()
+			j.made[i]++
+			return answer{i, float64(i) / 2}, nil
+		}})
 }
 
 // shards makes all shards, each in a folder of its own below dir.

@@ -138,8 +138,8 @@ func damaged(s *rule.Sight) span {
 	switch {
 	case s.Out || s.ICRC != trace.Bad:
 		return never
-	case s.Defect() != "" || len(s.Raw) < headers || len(s.Rec.Raw) < headers || !bytes.Equal(s.Raw[:headers],
-		s.Rec.Raw[:headers]):
+	case s.Defect() != "" || len(s.Raw) < headers || len(s.Rec.Raw) < headers ||
+		!bytes.Equal(s.Raw[:headers], s.Rec.Raw[:headers]):
 		return perhaps
 	}
 	return surely

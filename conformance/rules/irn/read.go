@@ -123,8 +123,7 @@ var readRetransmits = define(rule.Rule{
 	New: func(c *rule.Context) rule.Check {
 		r := data{c: c, Sender: selective.NewSender(c, rule.Responder)}
 		r.Judges(selective.FirstIsHead, selective.OnlyHoles, selective.HoleOnce, selective.Partial,
-			selective.TimeoutHead,
-			selective.TimeoutHoles, selective.FromNothing)
+			selective.TimeoutHead, selective.TimeoutHoles, selective.FromNothing)
 		return rule.Check{Sight: r.sight, Event: r.event, End: r.end}
 	},
 })

@@ -33,8 +33,8 @@ type watcher struct {
 
 // newWatcher calls step for every change.
 func newWatcher(c *rule.Context, step func(w *watcher, prev, cur *snapshot)) *watcher {
-	w := &watcher{selective.NewReports(c, true, snapshot{next: c.Start, acked: c.Start, retransmit: c.Start,
-		recov: c.Start}), c}
+	w := &watcher{selective.NewReports(c, true,
+		snapshot{next: c.Start, acked: c.Start, retransmit: c.Start, recov: c.Start}), c}
 	w.Order, w.Set = order, (*snapshot).set
 	w.Step = func(prev, cur *snapshot) { step(w, prev, cur) }
 	return w
@@ -119,8 +119,7 @@ var recoveryLeft = define(rule.Rule{
 			w.Flush()
 			if s.Relation == rule.Again && w.Cur.inRecovery && w.Cur.recov.Less(c.MAX.Prev()) {
 				c.Failf(rule.Requester, "%s is sent again, and recoverSN is %s, not %s", c.Rel(s.Pkt.PSN),
-					c.Rel(w.Cur.recov),
-					c.Rel(c.MAX.Prev()))
+					c.Rel(w.Cur.recov), c.Rel(c.MAX.Prev()))
 			}
 		}}
 	},

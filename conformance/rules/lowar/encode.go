@@ -71,9 +71,8 @@ func repairCount() rule.Rule {
 			}
 			st.short = func(b *block) {
 				if b.repairs > 0 {
-					c.FailAt(b.at, b.index, rule.Requester,
-						fmt.Sprintf("ends the block at %s: got %d of %d repair packets", c.Rel(b.base),
-							b.repairs, b.want()))
+					c.FailAt(b.at, b.index, rule.Requester, fmt.Sprintf(
+						"ends the block at %s: got %d of %d repair packets", c.Rel(b.base), b.repairs, b.want()))
 				}
 			}
 		})

@@ -36,9 +36,9 @@ var corruptedIsLost = rule.Rule{
 	Wakes: rule.Odd, Dozes: true,
 	Stimulus: "packets that are corrupted on the way", BlackBox: "HW,RXE",
 	New: func(c *rule.Context) rule.Check {
-		return (&silence{c: c, what: "corrupted packet", recovery: true, bad: func(_ *rule.Context,
-			s *rule.Sight) bool {
-			return s.Rec.Fate == trace.Corrupted && !s.Intact()
-		}}).check()
+		return (&silence{c: c, what: "corrupted packet", recovery: true,
+			bad: func(_ *rule.Context, s *rule.Sight) bool {
+				return s.Rec.Fate == trace.Corrupted && !s.Intact()
+			}}).check()
 	},
 }

@@ -92,11 +92,11 @@ var wrongPartition = rule.Rule{
 	Needs: rule.TapResponder | rule.Attributes, Sees: rule.RequestIn | rule.ResponseOut, Wakes: rule.Odd, Dozes: true,
 	Stimulus: "a packet with a foreign P_Key", BlackBox: "HW,RXE",
 	New: func(c *rule.Context) rule.Check {
-		return (&silence{c: c, what: "request with a foreign P_Key", counter: "pkey", bad: func(c *rule.Context,
-			s *rule.Sight) bool {
-			return s.Intact() && s.Pkt.TVer == 0 && s.Pkt.DestQP == c.PeerAttr.QPN &&
-				!rule.SamePartition(s.Pkt.PKey, c.PeerAttr.PKey)
-		}}).check()
+		return (&silence{c: c, what: "request with a foreign P_Key", counter: "pkey",
+			bad: func(c *rule.Context, s *rule.Sight) bool {
+				return s.Intact() && s.Pkt.TVer == 0 && s.Pkt.DestQP == c.PeerAttr.QPN &&
+					!rule.SamePartition(s.Pkt.PKey, c.PeerAttr.PKey)
+			}}).check()
 	},
 }
 

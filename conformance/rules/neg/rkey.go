@@ -83,18 +83,18 @@ var withoutRight = rule.Rule{
 			"otherwise remote access error"},
 	Needs: rule.TapResponder | rule.Regions, Sees: rule.Accepts | rule.ResponseOut,
 	Stimulus: "a request without the right to its region", BlackBox: "HW,RXE",
-	New: guarded("request without the right to its region", func(c *rule.Context, r *rule.MemoryMap,
-		s *rule.Sight) int {
-		_, need, ok := reach(s)
-		m := r.Find(s.Pkt.RETH.RKey)
-		if c.Known && c.PeerAttr.Access&need == 0 {
-			return 0 // the queue pair does not allow it, which is another fault (RC-OPC-003)
-		}
-		if ok && m != nil && (m.Access&need == 0 || m.HasPD && c.Known && m.PD != c.PeerAttr.PD) {
-			return 1
-		}
-		return 0
-	}),
+	New: guarded("request without the right to its region",
+		func(c *rule.Context, r *rule.MemoryMap, s *rule.Sight) int {
+			_, need, ok := reach(s)
+			m := r.Find(s.Pkt.RETH.RKey)
+			if c.Known && c.PeerAttr.Access&need == 0 {
+				return 0 // the queue pair does not allow it, which is another fault (RC-OPC-003)
+			}
+			if ok && m != nil && (m.Access&need == 0 || m.HasPD && c.Known && m.PD != c.PeerAttr.PD) {
+				return 1
+			}
+			return 0
+		}),
 }
 
 // zeroLength prefers keys that no region has, when the regions are known, and otherwise takes any.

@@ -79,8 +79,8 @@ func forgets() rule.Rule {
 			switch {
 			case w == setUp && p.cm.left:
 				p.c.Met()
-			case w == toLocal && p.cm.left && s.Pkt.Opcode == roce.Acknowledge && !p.outlives(p.cm.leaving,
-				covers(s.Pkt), s.At):
+			case w == toLocal && p.cm.left && s.Pkt.Opcode == roce.Acknowledge &&
+				!p.outlives(p.cm.leaving, covers(s.Pkt), s.At):
 				p.c.Failf(rule.Responder, "an answer to %s after the DREQ went to Remote; silence expected",
 					p.c.Rel(s.Pkt.PSN))
 			}

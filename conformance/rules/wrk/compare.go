@@ -100,8 +100,7 @@ func unlikeAtomic(t *task, p *roce.Packet) string {
 			wr.ID, wr.RemoteVA, wr.RKey)
 	case t.whole && (p.Atomic.SwapAdd != wr.SwapAdd || swap && p.Atomic.Compare != wr.Compare):
 		return fmt.Sprintf("%v has the operands %#x and %#x, wr=%d %#x and %#x", p.Opcode, p.Atomic.SwapAdd,
-			p.Atomic.Compare, wr.ID,
-			wr.SwapAdd, wr.Compare)
+			p.Atomic.Compare, wr.ID, wr.SwapAdd, wr.Compare)
 	}
 	return ""
 }

@@ -116,8 +116,8 @@ func (e *Engine) Start(ctx context.Context, role string, impl *engine.Implementa
 	if err := e.load(ctx); err != nil {
 		return nil, err
 	}
-	return e.start(ctx, guest{name: Endpoint, image: e.image, user: Nobody, command: []string{program, "process",
-		role, impl.Name}})
+	return e.start(ctx,
+		guest{name: Endpoint, image: e.image, user: Nobody, command: []string{program, "process", role, impl.Name}})
 }
 
 // StartImage starts the program of an image, which must be on this machine: nothing is ever downloaded.

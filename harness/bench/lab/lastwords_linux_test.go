@@ -29,8 +29,8 @@ func TestParseStat(t *testing.T) {
 	if got, ok := parseStat("12 (a (b) c)" + tail); !ok || got != want {
 		t.Errorf("%+v %v, want %+v", got, ok, want)
 	}
-	for _, broken := range []string{"", "12 (a", ")(", "12 (a)" + tail[:40], "12 (a)" + strings.Replace(tail,
-		"150", "-1", 1)} {
+	for _, broken := range []string{"", "12 (a", ")(", "12 (a)" + tail[:40],
+		"12 (a)" + strings.Replace(tail, "150", "-1", 1)} {
 		if got, ok := parseStat(broken); ok {
 			t.Errorf("%q is read as %+v", broken, got)
 		}

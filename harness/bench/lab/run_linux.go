@@ -160,8 +160,8 @@ func (g *Guest) receive(in io.Reader, up func()) (last *Report, err error) {
 			err = unpackErr
 		}
 	}()
-	to := map[kind]io.Writer{stdout: cmp.Or[io.Writer](g.Stdout, io.Discard), stderr: cmp.Or[io.Writer](g.Stderr,
-		io.Discard), files: w}
+	to := map[kind]io.Writer{stdout: cmp.Or[io.Writer](g.Stdout, io.Discard),
+		stderr: cmp.Or[io.Writer](g.Stderr, io.Discard), files: w}
 	for {
 		k, payload, err := readFrame(in)
 		switch {

@@ -162,8 +162,8 @@ func (s *session) join() error {
 			cmd.ExtraFiles = files
 			return child.Launch(s.network, end.In, plan.RoleCable, cmd)
 		}
-		cable, err := far.Join(device.End{Side: trace.Side(side), Device: end.Host.Device, Base: s.base.Start,
-			Launch: launch})
+		cable, err := far.Join(
+			device.End{Side: trace.Side(side), Device: end.Host.Device, Base: s.base.Start, Launch: launch})
 		if err != nil {
 			return err
 		}

@@ -78,9 +78,8 @@ func TestRateControl(t *testing.T) {
 			got, link := bottleneck(t, control, bytes)
 			gbps := (got.bytes[0] + got.bytes[1]) * 8 / 20e-3 / 1e9
 			fair := got.bytes[0] / (got.bytes[0] + got.bytes[1])
-			t.Logf("%s, bytes %v: %.2f Gb/s, share %.2f, %d waited, %d marked, %d CNPs, %d echoes", control,
-				bytes, gbps, fair,
-				link.QueueMax, link.Marked, got.cnps, got.echoes)
+			t.Logf("%s, bytes %v: %.2f Gb/s, share %.2f, %d waited, %d marked, %d CNPs, %d echoes", control, bytes,
+				gbps, fair, link.QueueMax, link.Marked, got.cnps, got.echoes)
 			switch {
 			case got.lossy > 0 || gbps < 6:
 				t.Errorf("%s: %.2f Gb/s, %d lost; want 6 of 10 at least, and nothing lost", control, gbps, got.lossy)

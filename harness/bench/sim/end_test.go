@@ -151,8 +151,7 @@ func TestEvidence(t *testing.T) {
 		t.Fatalf("an injection of a field that no packet has: %v", ev)
 	}
 	ev, err = run(t, context.Background(), gbn.Implementation(), &auditor{}, nil, "load write msg=1024 count=3",
-		"loss random p=10%",
-		"inject B at=1us : SEND_ONLY psn=+0 qp=99", "inject B at=2us icrc=bad : SEND_ONLY psn=+0",
+		"loss random p=10%", "inject B at=1us : SEND_ONLY psn=+0 qp=99", "inject B at=2us icrc=bad : SEND_ONLY psn=+0",
 		"inject A at=2us : SEND_ONLY psn=+0 tver=1")
 	if err != nil {
 		t.Fatal(err)

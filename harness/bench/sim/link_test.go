@@ -79,8 +79,8 @@ func TestAnyLink(t *testing.T) {
 			rapid.SampledFrom([]string{"loss none", "loss random p=3%", "loss gemodel p=1% r=80%",
 				"loss A>B burst p=1% len=3"}).Draw(rt, "loss"))
 		var a retries
-		w := world(rt, spec(rt, lines...), sim.Options{Bytes: rapid.Bool().Draw(rt, "bytes"), Sink: &a,
-			Steps: 5_000_000})
+		w := world(rt, spec(rt, lines...),
+			sim.Options{Bytes: rapid.Bool().Draw(rt, "bytes"), Sink: &a, Steps: 5_000_000})
 		if err := w.Run(); err != nil {
 			rt.Fatalf("%q: %v", lines, err)
 		}
@@ -142,8 +142,7 @@ func TestFaults(t *testing.T) {
 		{"dup A psn=+1 by=1us,reorder A psn=+1 behind=1", " 0 2 1 1c 3 4 1 2 3 4"},
 	} {
 		_, c := play(t, sim.Options{Bytes: true}, append([]string{"link rate=1G delay=20us", "qp rto=200us ackreq=0",
-			"post-write len=5120"},
-			strings.Split(tt.fault, ",")...)...)
+			"post-write len=5120"}, strings.Split(tt.fault, ",")...)...)
 		if got := arrivals(c); got != tt.want {
 			t.Errorf("%s: B sees%s, want%s", tt.fault, got, tt.want)
 		}

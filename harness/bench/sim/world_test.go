@@ -139,8 +139,7 @@ func (a *auditor) balance(w *sim.World) {
 			uint64(a.copies[side]) != n.Copies ||
 			uint64(a.dropped[side]) != n.Lost+n.Overflow+n.Dropped {
 			a.errorf("%s sent %d, delivered %d, dropped %d, copies %d; the link says %+v", side, a.sent[side],
-				a.delivered[side],
-				a.dropped[side], a.copies[side], n)
+				a.delivered[side], a.dropped[side], a.copies[side], n)
 		}
 	}
 	if !a.ended {

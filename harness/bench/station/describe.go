@@ -179,8 +179,7 @@ func readNetwork(sys fs.FS, name string) (Network, error) {
 	speed, _ := strconv.Atoi(line(sys, path.Join(dir, "speed")))
 	flags, _ := strconv.ParseUint(line(sys, path.Join(dir, "flags")), 0, 32)
 	n := Network{Name: name, MAC: line(sys, path.Join(dir, "address")), MTU: mtu, Up: flags&1 != 0,
-		Carrier: line(sys, path.Join(dir, "carrier")) == "1",
-		Speed:   max(0, speed)}
+		Carrier: line(sys, path.Join(dir, "carrier")) == "1", Speed: max(0, speed)}
 	if link, err := fs.ReadLink(sys, path.Join(dir, "device/driver")); err == nil {
 		n.Driver = quote.Line(path.Base(link), quote.Name)
 	}

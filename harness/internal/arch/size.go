@@ -33,8 +33,8 @@ func Oversized(md string, sizes map[string]string) (found []string) {
 	}
 	for name, size := range sizes {
 		if stated[name] != size {
-			found = append(found, fmt.Sprintf("%s has %s: split it, or say why in the table %q", name,
-				size, sizeHeader))
+			found = append(found,
+				fmt.Sprintf("%s has %s: split it, or say why in the table %q", name, size, sizeHeader))
 		}
 	}
 	for name := range stated {

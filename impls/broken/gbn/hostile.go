@@ -161,8 +161,8 @@ func unchecked() []recipe {
 		{name: "icrc-unchecked", breaks: "accepts packets with a bad ICRC",
 			catches: "NEG-ICRC-001 NEG-ICRC-002 NEG-ACK-002", scenarios: "corrupted ghosts", impl: receiving(resealed)},
 		{name: "length-unchecked", breaks: "reads a truncated packet as if zeros followed it",
-			catches: "NEG-LEN-001 NEG-LEN-002 WIRE-EXT-003", scenarios: "strange", impl: mending(
-				func(b []byte) bool { return binary.BigEndian.Uint16(b[udpAt+4:]) != uint16(len(b)-udpAt) },
+			catches: "NEG-LEN-001 NEG-LEN-002 WIRE-EXT-003", scenarios: "strange",
+			impl: mending(func(b []byte) bool { return binary.BigEndian.Uint16(b[udpAt+4:]) != uint16(len(b)-udpAt) },
 				func(b []byte) []byte {
 					if short := bthAt + opcode(b).HeaderLen() + icrcAt - len(b); short > 0 {
 						b = append(b, make([]byte, short)...)
@@ -174,26 +174,23 @@ func unchecked() []recipe {
 				func(b []byte) bool { return !opcode(b).Known() },
 				func(b []byte) []byte { b[bthAt] = byte(roce.WriteOnly); return b })},
 		{name: "pad-unchecked", breaks: "rounds a packet of a broken word down", catches: "NEG-LEN-008",
-			scenarios: "strange", impl: mending(
-				func(b []byte) bool { return (len(b)-bthAt)&3 != 0 },
-				func(b []byte) []byte {
-					b[bthAt+1] &^= 0x30
-					return sized(b[:len(b)-(len(b)-bthAt)&3])
-				})},
+			scenarios: "strange",
+			impl: mending(func(b []byte) bool { return (len(b)-bthAt)&3 != 0 }, func(b []byte) []byte {
+				b[bthAt+1] &^= 0x30
+				return sized(b[:len(b)-(len(b)-bthAt)&3])
+			})},
 		{name: "partition-unchecked", breaks: "accepts any P_Key", catches: "NEG-PKEY-001",
 			scenarios: "strange", impl: mending(
 				func(b []byte) bool { return b[bthAt+2]|0x80 != 0xFF },
 				func(b []byte) []byte { put(b, bthAt+2, roce.DefaultPKey); return b })},
 		{name: "qp-unchecked", breaks: "hands packets for unknown QPs to its first", catches: "NEG-QPN-001",
-			scenarios: "strange", impl: mending(
-				func(b []byte) bool { return b[bthAt+6] != 0 },
-				func(b []byte) []byte {
-					b[bthAt+5], b[bthAt+6], b[bthAt+7] = 0, 0, 0x11
-					if toB(b) {
-						b[bthAt+5] = 1
-					}
-					return b
-				})},
+			scenarios: "strange", impl: mending(func(b []byte) bool { return b[bthAt+6] != 0 }, func(b []byte) []byte {
+				b[bthAt+5], b[bthAt+6], b[bthAt+7] = 0, 0, 0x11
+				if toB(b) {
+					b[bthAt+5] = 1
+				}
+				return b
+			})},
 		{name: "service-unchecked", breaks: "takes a UC packet for one of its connection", catches: "NEG-OPC-002",
 			scenarios: "strange", impl: mending(
 				func(b []byte) bool { return opcode(b).Class() == roce.ClassUC },

@@ -180,8 +180,7 @@ func payloads() []broken.Recipe {
 func blocks() []broken.Recipe {
 	return []broken.Recipe{
 		{Name: "block-goes-on", Breaks: "sends the repair packet of a block that a retransmission interrupts",
-			Catches: "LOWAR-ENC-009", Scenarios: "two",
-			Tamper: interrupted},
+			Catches: "LOWAR-ENC-009", Scenarios: "two", Tamper: interrupted},
 		{Name: "depth-literal", Breaks: "sends repair packets after every c-th packet, as line 5 of the algorithm says",
 			Catches:   "LOWAR-ENC-001",
 			Scenarios: "clean", Tamper: func(e *shell.End) {

@@ -32,8 +32,8 @@ var stimuli embed.FS
 func Family() broken.Family {
 	var list []broken.Recipe
 	for _, r := range slices.Concat(aboutAnswers(), aboutTiming(), aboutPassing(), aboutRecovery()) {
-		list = append(list, broken.Recipe{Name: r.name, Breaks: r.breaks, Catches: r.catches, Scenarios: r.scenario,
-			Change: r.change})
+		list = append(list,
+			broken.Recipe{Name: r.name, Breaks: r.breaks, Catches: r.catches, Scenarios: r.scenario, Change: r.change})
 	}
 	return broken.Make(right, stimuli, list...)
 }

@@ -144,8 +144,7 @@ func aboutTiming() []recipe {
 					g := *f
 					g.Src, g.Dst, g.SrcMAC, g.DstMAC = f.Dst, f.Src, f.DstMAC, f.SrcMAC
 					g.Packet = roce.Packet{BTH: roce.BTH{Opcode: roce.Acknowledge, PKey: f.Packet.PKey, DestQP: 0x99,
-						PSN: f.Packet.PSN},
-						AETH: roce.AETH{Syndrome: roce.SyndromeACK}}
+						PSN: f.Packet.PSN}, AETH: roce.AETH{Syndrome: roce.SyndromeACK}}
 					s.add(engine.LAN, &g)
 				}
 				return true

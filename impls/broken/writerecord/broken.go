@@ -23,8 +23,8 @@ var stimuli embed.FS
 func Family() broken.Family {
 	var list []broken.Recipe
 	for _, r := range recipes() {
-		list = append(list, broken.Recipe{Name: r.name, Breaks: r.breaks, Catches: r.catches, Scenarios: r.scenarios,
-			Change: r.change})
+		list = append(list,
+			broken.Recipe{Name: r.name, Breaks: r.breaks, Catches: r.catches, Scenarios: r.scenarios, Change: r.change})
 	}
 	return broken.Make(writerecord.Implementation, stimuli, list...)
 }

@@ -20,8 +20,7 @@ const (
 // config is one side's; mark distinguishes the sides.
 func config(active bool, iss tcp.Seq) Config {
 	c := Config{LocalPort: 7, RemotePort: 9, ISS: iss, MSS: 1000, Window: 1 << 20, MinRTO: 200 * vtime.Millisecond,
-		Retries: 8,
-		Active:  active}
+		Retries: 8, Active: active}
 	if !active {
 		c.LocalPort, c.RemotePort = 9, 7
 	}

@@ -22,9 +22,9 @@ func Figures() *figures.Set {
 									Values: []float64{5.9, 6.1}, Scenarios: []string{"impl gbn"}},
 								{X: 1e-4, Estimate: &stats.Estimate{Value: 1, Low: 1, High: 1, N: 1}},
 								{X: 1e-3, Trouble: "no memory"}}},
-						{Name: "coded", Ours: []figures.Measure{{X: 1e-5, Estimate: &stats.Estimate{Value: 8, Low: 8,
-							High: 8, N: 1}}, {X: 1e-4, Estimate: &stats.Estimate{Value: 1.1, Low: 1,
-							High: 1.2, N: 2}}}},
+						{Name: "coded", Ours: []figures.Measure{{X: 1e-5,
+							Estimate: &stats.Estimate{Value: 8, Low: 8, High: 8, N: 1}},
+							{X: 1e-4, Estimate: &stats.Estimate{Value: 1.1, Low: 1, High: 1.2, N: 2}}}},
 					}}}},
 			{ID: "XX-2", Source: "A paper, Fig. 2", Title: "A level", Conditions: "nothing is run",
 				Says: "more than 70 %", Missing: "a measurement", Panels: []figures.Panel{

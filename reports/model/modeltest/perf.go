@@ -20,9 +20,8 @@ func Perf() *suite.Result {
 					number("80 ms", suite.Holds, suite.Reproduced, 1.5, 1.52, 1.51, 0.01, 1.46, 1.58),
 					emulated("100 Mb/s", suite.Holds, 1.24, 1.25, 1.23, 1.2, 1.3)}},
 			{ID: "PT-XX-02", Source: "A paper, Fig. 2", Claim: "one connection: 11.55 times", Class: "V",
-				Reason: "its timer fires on every packet",
-				Measured: []suite.Measured{number("", suite.Holds, suite.NotReproduced, 11.55, 1.85,
-					1.84, 0.02, 1.7, 2)}},
+				Reason: "its timer fires on every packet", Measured: []suite.Measured{number("", suite.Holds,
+					suite.NotReproduced, 11.55, 1.85, 1.84, 0.02, 1.7, 2)}},
 			{ID: "PT-XX-03", Source: "A paper, Fig. 3", Claim: "two numbers", Class: "V",
 				Measured: []suite.Measured{
 					number("first", suite.Broken, "", 0, 0, 0.5, 0.01, 0.9, 1),

@@ -74,8 +74,7 @@ func mine(r *running, sp *scenario.Spec) dut.Identity {
 	if !r.tool.Active {
 		r.tool.Message = max(r.tool.Message, r.tool.Buffer(drive.RemoteLen(sp, r.side)))
 	}
-	return dut.Identity{Addr: drive.Addr(side), QPN: q.QPN, PSN: q.SendPSN, Key: key, Buffer: va,
-		Expects: q.RecvPSN}
+	return dut.Identity{Addr: drive.Addr(side), QPN: q.QPN, PSN: q.SendPSN, Key: key, Buffer: va, Expects: q.RecvPSN}
 }
 
 // learn takes the tool's numbers into the Spec.

@@ -201,8 +201,8 @@ func TestInjectorHasFaultsAndLosses(t *testing.T) {
 		choice Choice
 		want   string
 	}{
-		{Choice{Injector: true, Alone: true, Netem: true}, "injector netem=50M"}, {Choice{Injector: true},
-			"relay=50M injector"},
+		{Choice{Injector: true, Alone: true, Netem: true}, "injector netem=50M"},
+		{Choice{Injector: true}, "relay=50M injector"},
 		{Choice{Injector: true, Netem: true}, "relay=0 injector netem=50M"},
 		{Choice{Injector: true, Alone: true}, "injector"},
 	} {

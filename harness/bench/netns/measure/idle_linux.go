@@ -89,6 +89,6 @@ func (i *Idle) Measured() []certify.Measured {
 // measured is both directions of a hop, of which nothing is known yet.
 func measured(h *plan.Hop) []certify.Measured {
 	names := h.Directions()
-	return []certify.Measured{{Direction: names[trace.A], Link: h.Way(trace.A)}, {Direction: names[trace.B],
-		Link: h.Way(trace.B)}}
+	return []certify.Measured{{Direction: names[trace.A], Link: h.Way(trace.A)},
+		{Direction: names[trace.B], Link: h.Way(trace.B)}}
 }

@@ -112,9 +112,8 @@ func (s *Source) Next(f *capture.Frame) error {
 	}
 	next := s.ahead[0]
 	s.ahead, s.spare = append(s.ahead[:0], s.ahead[1:]...), next.raw
-	*f = capture.Frame{Wall: s.zero.Add(next.at.Sub(s.from).Std()), Raw: next.raw, Kept: len(next.raw),
-		Tap: s.side, HasTap: true,
-		Way: capture.Inward}
+	*f = capture.Frame{Wall: s.zero.Add(next.at.Sub(s.from).Std()), Raw: next.raw, Kept: len(next.raw), Tap: s.side,
+		HasTap: true, Way: capture.Inward}
 	if next.out {
 		f.Way = capture.Outward
 	}
