@@ -237,8 +237,8 @@ func (d *docked) confined(t *testing.T) {
 }
 
 // became waits until the first process of a container is the program.
-func (d *docked) became(t *testing.T, id, program string) (c client.ContainerInspectResult,
-	proc string, status []byte) {
+func (d *docked) became(t *testing.T,
+	id, program string) (c client.ContainerInspectResult, proc string, status []byte) {
 	t.Helper()
 	var err error
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {

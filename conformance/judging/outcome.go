@@ -63,8 +63,8 @@ const broken = validity.Everything &^ validity.Frames
 // host were not what the Spec says; FAIL when err is the fault of an end; INCONCLUSIVE when there are verdicts of which
 // none decides anything; else the worst verdict that counts. It is a function apart from Outcome because waivers may
 // have changed the verdicts meanwhile. What was wrong with the link beside a verdict is in certify.State.
-func Settle(verdicts []rule.Verdict, certificates []certify.Certificate, err error) (status rule.Status,
-	reason string) {
+func Settle(verdicts []rule.Verdict, certificates []certify.Certificate,
+	err error) (status rule.Status, reason string) {
 	for i := range verdicts {
 		if v := &verdicts[i]; fails(v) {
 			status = max(status, v.Status)

@@ -58,8 +58,8 @@ func Ways() (list []Way) {
 // with all of it (META-LESS-001), and one that fails with all of it may pass only where the evidence against it is gone
 // (META-MORE-001). Recordings without bytes are passed over, and those of which a packet was forged on the way, because
 // a tap takes it for that of an endpoint.
-func FromLess(by Judge, rules []rule.Rule, over []*Recording, ways func(i int) []Way) (less,
-	more rule.Verdict, err error) {
+func FromLess(by Judge, rules []rule.Rule, over []*Recording,
+	ways func(i int) []Way) (less, more rule.Verdict, err error) {
 	var added, kept account
 	for i, r := range over {
 		whole, err := r.judge(by, rules)

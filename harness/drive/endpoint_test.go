@@ -14,10 +14,10 @@ import (
 
 // implementation is one whose constructor fails with err.
 func implementation(err error) engine.Implementation {
-	return engine.Implementation{Name: "fake", New: func(engine.QP, engine.Memory) (engine.Requester,
-		engine.Responder, error) {
-		return &fake{}, &fake{}, err
-	}}
+	return engine.Implementation{Name: "fake",
+		New: func(engine.QP, engine.Memory) (engine.Requester, engine.Responder, error) {
+			return &fake{}, &fake{}, err
+		}}
 }
 
 func TestRejectedAttribute(t *testing.T) {

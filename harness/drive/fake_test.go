@@ -127,11 +127,11 @@ func lines(tb testing.TB, text ...string) *scenario.Spec {
 func newBed(tb testing.TB, opts Options, text ...string) *bed {
 	tb.Helper()
 	b := &bed{}
-	impl := engine.Implementation{Name: "fake", New: func(engine.QP, engine.Memory) (engine.Requester,
-		engine.Responder, error) {
-		b.req, b.resp = append(b.req, &fake{timer: vtime.Never}), append(b.resp, &fake{timer: vtime.Never})
-		return b.req[len(b.req)-1], b.resp[len(b.resp)-1], nil
-	}}
+	impl := engine.Implementation{Name: "fake",
+		New: func(engine.QP, engine.Memory) (engine.Requester, engine.Responder, error) {
+			b.req, b.resp = append(b.req, &fake{timer: vtime.Never}), append(b.resp, &fake{timer: vtime.Never})
+			return b.req[len(b.req)-1], b.resp[len(b.resp)-1], nil
+		}}
 	opts.Observer = b
 	var err error
 	if b.Endpoint, err = New(lines(tb, text...), trace.A, impl, opts); err != nil {

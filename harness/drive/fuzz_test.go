@@ -91,11 +91,11 @@ func (h half) PollTimer() (vtime.Time, bool)              { return 0, false }
 func (h half) PollTransmit(vtime.Time, *roce.Packet) bool { return false }
 
 func TestFuzzerFinds(t *testing.T) {
-	impl := engine.Implementation{New: func(qp engine.QP, mem engine.Memory) (engine.Requester,
-		engine.Responder, error) {
-		req, resp, err := gbn.New(qp, mem)
-		return req, half{&overwriter{Responder: resp, mem: mem}}, err
-	}}
+	impl := engine.Implementation{
+		New: func(qp engine.QP, mem engine.Memory) (engine.Requester, engine.Responder, error) {
+			req, resp, err := gbn.New(qp, mem)
+			return req, half{&overwriter{Responder: resp, mem: mem}}, err
+		}}
 	f := newFuzzer(impl, trace.A, 1)
 	if err := f.run(1000); err != nil || f.violations < 100 {
 		t.Errorf("%d violations, %v; want one per request that arrives and one per completion", f.violations, err)

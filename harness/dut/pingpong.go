@@ -55,8 +55,8 @@ func (pingpong) meet(t *Tool, conn net.Conn, mine Identity) (*Meeting, error) {
 func parsePingpong(line []byte) (i Identity, err error) {
 	var lid, qpn, first uint32
 	var text string
-	if n, _ := fmt.Sscanf(string(line[:len(line)-1]), "%4x:%6x:%6x:%32s", &lid, &qpn, &first,
-		&text); n != 4 || qpn == 0 {
+	if n, _ := fmt.Sscanf(string(line[:len(line)-1]), "%4x:%6x:%6x:%32s",
+		&lid, &qpn, &first, &text); n != 4 || qpn == 0 {
 		return i, fmt.Errorf("address %.60q: want LID, QPN, PSN and GID", line)
 	}
 	raw, err := hex.DecodeString(text)

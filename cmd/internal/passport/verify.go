@@ -94,8 +94,8 @@ func readSigners(name string) (seal.Signers, error) {
 
 // Verify reads a passport, holds it against itself, and where there is evidence judges that again. Progress hears after
 // each run how much of them is done.
-func Verify(ctx context.Context, file string, o Options, progress func(share float64, what string)) (
-	*passport.Checked, error) {
+func Verify(ctx context.Context, file string, o Options,
+	progress func(share float64, what string)) (*passport.Checked, error) {
 	c, err := Read(ctx, file, o)
 	if err != nil {
 		return nil, err

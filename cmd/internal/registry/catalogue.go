@@ -33,8 +33,9 @@ func (c Catalogue) Find(name string) (engine.Implementation, error) {
 	if !scenario.Foreign(name) {
 		impl, ok := all.Find(name)
 		if !ok {
-			return impl, fault.Usage(fmt.Errorf("implementation %q: unknown; known: %s, or %sPATH for a program, or "+
-				"%sNAME", name, strings.Join(all.Names(), " "), scenario.Exec, scenario.Image))
+			return impl, fault.Usage(fmt.Errorf(
+				"implementation %q: unknown; known: %s, or %sPATH for a program, or %sNAME",
+				name, strings.Join(all.Names(), " "), scenario.Exec, scenario.Image))
 		}
 		return impl, nil
 	}

@@ -35,8 +35,8 @@ var _ bench.Checker = (*Remote)(nil)
 
 // OpenHosted makes the remote bench around so many devices, and returns what they are called in Specs and waivers. Done
 // ends all on their hosts.
-func OpenHosted(ctx context.Context, h Hosted, devices int) (b bench.Bench, names []string,
-	done func() error, err error) {
+func OpenHosted(ctx context.Context, h Hosted,
+	devices int) (b bench.Bench, names []string, done func() error, err error) {
 	if h.File == "" {
 		return nil, nil, nil, fault.Usage(errors.New(
 			"--bench remote: which hosts? add --testbed FILE; see: gauntlet help testbed"))

@@ -58,8 +58,8 @@ func Sheets(ctx context.Context, counters []rule.Rule, paths ...string) ([]*data
 }
 
 // readTrace reads one trace.
-func readTrace(ctx context.Context, path string, counters []rule.Rule) (h trace.Header, reader *datasheet.Reader,
-	counts map[int][]datasheet.Counter, err error) {
+func readTrace(ctx context.Context, path string,
+	counters []rule.Rule) (h trace.Header, reader *datasheet.Reader, counts map[int][]datasheet.Counter, err error) {
 	e := endingOf(path)
 	if err := e.err(); err != nil { // what came later might say otherwise
 		return h, nil, nil, err

@@ -60,8 +60,8 @@ func Run(ctx context.Context, ids []string) (verdicts []rule.Verdict, err error)
 // experimentsOn is what judges each rule of the family. Those that need recordings share them.
 func experimentsOn(ctx context.Context) map[string]func() (rule.Verdict, error) {
 	recorded := sync.OnceValues(func() ([][2]*meta.Recording, error) { return recordings(ctx) })
-	over := func(experiment func(meta.Judge, []rule.Rule, []*meta.Recording) (rule.Verdict,
-		error)) func() (rule.Verdict, error) {
+	over := func(experiment func(
+		meta.Judge, []rule.Rule, []*meta.Recording) (rule.Verdict, error)) func() (rule.Verdict, error) {
 		return func() (rule.Verdict, error) {
 			pairs, err := recorded()
 			if err != nil {
@@ -70,8 +70,8 @@ func experimentsOn(ctx context.Context) map[string]func() (rule.Verdict, error) 
 			return experiment(meta.Judged, rules.All(), first(pairs))
 		}
 	}
-	settled := func(experiment func(meta.Judge, meta.Settler, []rule.Rule, []*meta.Recording) (rule.Verdict,
-		error)) func() (rule.Verdict, error) {
+	settled := func(experiment func(
+		meta.Judge, meta.Settler, []rule.Rule, []*meta.Recording) (rule.Verdict, error)) func() (rule.Verdict, error) {
 		return over(func(by meta.Judge, list []rule.Rule, of []*meta.Recording) (rule.Verdict, error) {
 			return experiment(by, record.Settle, list, of)
 		})

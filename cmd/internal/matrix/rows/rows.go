@@ -134,8 +134,9 @@ func (r *reader) row(name string) (matrix.Row, error) {
 		case scenario.Foreign(n) && fault.Of(err) != fault.User:
 			r.wrong[n], row.Broken = err, err
 		default:
-			return row, fmt.Errorf("implementation %q: unknown; known: %s, or %sPATH for a program, %sNAME for an "+
-				"image", n, strings.Join(all.Names(), " "), scenario.Exec, scenario.Image)
+			return row, fmt.Errorf(
+				"implementation %q: unknown; known: %s, or %sPATH for a program, %sNAME for an image",
+				n, strings.Join(all.Names(), " "), scenario.Exec, scenario.Image)
 		}
 	}
 	if row.Broken != nil {

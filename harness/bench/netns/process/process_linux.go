@@ -53,8 +53,8 @@ type makeActor func(p *process, s *contract.Order, own, path *engine.Implementat
 
 // runProcess is the body of a process that has been started in its namespace for the implementation of that name. find
 // looks implementations up. It returns when standard input ends.
-func runProcess(role string, stdin *os.File, stdout io.Writer, name string, find func(string) (engine.Implementation,
-	bool), build makeActor) error {
+func runProcess(role string, stdin *os.File, stdout io.Writer, name string,
+	find func(string) (engine.Implementation, bool), build makeActor) error {
 	p := &process{role: role, in: bufio.NewReaderSize(stdin, 1<<20), out: json.NewEncoder(stdout),
 		stdin: int(stdin.Fd())}
 	var known bool
