@@ -29,8 +29,8 @@ type failing struct {
 	cause *cause // nil when nothing was there to be compared with
 }
 
-// failures notes those that began in the nights of the store, and those of tonight that had nothing to be compared with when they
-// began.
+// failures notes those that began in the nights of the store, and those of tonight that had nothing to be compared with
+// when they began.
 func (p *past) failures() {
 	for i := range p.causes {
 		c := &p.causes[i]
