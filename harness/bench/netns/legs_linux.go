@@ -35,7 +35,8 @@ func (s *session) openLegs(choice link.Choice) error {
 	for i := range route {
 		l := &leg{hop: &route[i], ends: s.network.Hop(i)}
 		site := &link.Site{Spec: s.spec, Namespace: s.network.M.Fd(), Ports: [2]string{l.ends[trace.A].Port,
-			l.ends[trace.B].Port}, Base: s.base, Relay: s.relay, Processor: s.reserve, Scratch: s.shared, Fact: s.fact}
+			l.ends[trace.B].Port}, Base: s.base, Aside: s.devices.Ignored() != nil, Relay: s.relay,
+			Processor: s.reserve, Scratch: s.shared, Fact: s.fact}
 		var err error
 		if l.link, err = link.Open(site, l.hop, choice); err != nil {
 			return err

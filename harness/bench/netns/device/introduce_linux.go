@@ -19,7 +19,8 @@ import (
 // out.
 type introduction struct {
 	cm      *dut.CM
-	port    *packetio.Port
+	port    *packetio.Port // receives
+	past    *packetio.Port // sends, past all that acts where frames leave the device
 	clock   *packetio.Clock
 	leaving atomic.Bool
 	ended   chan struct{}
@@ -51,8 +52,12 @@ func (t *Tools) patch(side trace.Side) (*dut.CM, error) {
 	network := t.site.Network
 	in := &introduction{clock: packetio.NewClock(t.site.Base), ended: make(chan struct{})}
 	var err error
-	if in.port, err = network.M.Open(network.Ends()[side].Port, in.clock, packetio.Options{RoCE: true}); err != nil {
+	device := network.Ends()[side].Port
+	if in.port, err = network.M.Open(device, in.clock, packetio.Options{RoCE: true}); err != nil {
 		return nil, err
+	}
+	if in.past, err = network.M.Open(device, in.clock, packetio.Options{Past: true}); err != nil {
+		return nil, errors.Join(err, in.port.Close())
 	}
 	in.cm = dut.NewCM(drive.Addr(side.Other()), drive.Addr(side), func(p *roce.Packet) error {
 		return in.send(side.Other(), p)
@@ -66,7 +71,7 @@ func (t *Tools) patch(side trace.Side) (*dut.CM, error) {
 func (in *introduction) send(from trace.Side, p *roce.Packet) error {
 	var f roce.Frame
 	drive.Frame(&f, from, 0, p)
-	n, err := in.port.Send([][]byte{f.AppendTo(nil)})
+	n, err := in.past.Send([][]byte{f.AppendTo(nil)})
 	if err == nil && n == 0 {
 		err = errors.New("the device takes no more packets")
 	}
@@ -97,7 +102,7 @@ func (in *introduction) listen() {
 func (in *introduction) close() error {
 	in.leaving.Store(true)
 	<-in.ended
-	return in.port.Close()
+	return errors.Join(in.past.Close(), in.port.Close())
 }
 
 // introduces reports whether a frame is for QP 1, or for a queue pair that serves the introduction alone: by sender,

@@ -28,6 +28,7 @@ type Site struct {
 	Namespace int               // descriptor of the namespace of the ports
 	Ports     [2]string         // by side
 	Base      packetio.Timebase // of the bench
+	Aside     bool              // the ports also carry frames that the taps leave out, such as those of RDMA CM
 
 	Relay func() (*child.Child, error) // starts a relay
 	// reserves a processor for relays; nil when there is none to spare
@@ -82,7 +83,8 @@ func injected(site *Site, h *plan.Hop, forged []merge.Forgery, c Choice) (list [
 		}
 		list = append(list, r)
 	}
-	list = append(list, &injectorStage{site: site, hop: h, does: losses, every: !relayed, before: c.Netem})
+	list = append(list, &injectorStage{site: site, hop: h, does: losses, every: !relayed && !site.Aside,
+		before: c.Netem})
 	if c.Netem {
 		list = append(list, &netemStage{site: site, seeds: h.Seeds, does: rest})
 	}

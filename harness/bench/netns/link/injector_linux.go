@@ -25,7 +25,7 @@ type injectorStage struct {
 	site     *Site
 	hop      *plan.Hop
 	does     spec.Duplex // the losses
-	every    bool        // all that the ends send comes by here
+	every    bool        // what comes by here is what the ends send in the run, and nothing else
 	before   bool        // netem acts behind it
 	injector *injector.Injector
 	log      *os.File // what became of each frame
