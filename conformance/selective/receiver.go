@@ -172,7 +172,8 @@ func (r *Receiver[Why]) housed(w *Answer[Why]) bool { return w.Homeless && !r.c.
 // to go with it may follow.
 func (r *Receiver[Why]) selective(s *rule.Sight) bool {
 	for i := range r.Want {
-		if w := r.Want[i]; w.Named() == s.Pkt.SACK.PSN && w.Kind != MayACK {
+		if at := &r.Want[i]; at.Named() == s.Pkt.SACK.PSN && at.Kind != MayACK {
+			w := *at
 			r.passOver(i, s)
 			r.match(&w, s)
 			return true

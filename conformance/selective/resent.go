@@ -48,9 +48,10 @@ func (m *Sender) resent(s *rule.Sight, p psn.PSN) {
 	case p.Less(m.UNA):
 		return // the acknowledgement may have come too late
 	}
-	if at, arrived := m.sacked[p]; arrived && at.Acted(s.At, m.sent, m.Handed) {
+	v := m.packets.get(p)
+	if v.arrived && v.sacked.Acted(s.At, m.sent, m.Handed) {
 		m.Judge(m.blame(OnlyHoles), name+" is sent again although a NACK says that it arrived", s, nil)
-		if m.awaited[p] {
+		if v.awaited {
 			m.Judge(SackStops, name+" is sent again although its SACK came before its turn", s, nil)
 		}
 	}
@@ -58,11 +59,11 @@ func (m *Sender) resent(s *rule.Sight, p psn.PSN) {
 	case !m.Recovering:
 		m.first(s, p, name)
 		m.moved = false
-	case m.again[p]:
+	case v.again == m.recovery:
 		m.twice(s, p, name)
 	case p != m.UNA:
 		m.hole(s, p, name)
-	case m.timed && len(m.again) == 0:
+	case m.timed && m.repeated == 0:
 		m.Judge(TimeoutHead, "", s, nil)
 	}
 	m.follow(p)
@@ -72,8 +73,10 @@ func (m *Sender) resent(s *rule.Sight, p psn.PSN) {
 // something is again.
 func (m *Sender) follow(p psn.PSN) {
 	m.Recovering, m.recover = true, m.Next.Prev()
-	m.again[p] = true
-	delete(m.open, p)
+	m.repeated++
+	v := m.packets.at(p)
+	v.again = m.recovery
+	m.opens(v, false)
 }
 
 // blame is the aspect under which a packet that must not be sent again is judged: after a timeout that of timeouts.
@@ -101,14 +104,14 @@ func (m *Sender) first(s *rule.Sight, p psn.PSN, name string) {
 // hole judges another one.
 func (m *Sender) hole(s *rule.Sight, p psn.PSN, name string) {
 	switch {
-	case m.timed && len(m.again) == 0:
+	case m.timed && m.repeated == 0:
 		m.Judge(TimeoutHead, name+" is sent again first after the timeout, the oldest is "+m.c.Rel(m.UNA), s, nil)
 	case m.high.LessEq(p):
 		m.Judge(m.blame(OnlyHoles), name+" is sent again, and nothing above it has arrived", s, nil)
 	default:
 		m.Judge(m.blame(OnlyHoles), "", s, nil)
 		m.Judge(HoleOnce, "", s, nil)
-		if len(m.awaited) > 0 {
+		if m.awaited > 0 {
 			m.Judge(SackStops, "", s, nil) // the next hole is sought
 		}
 	}

@@ -1,8 +1,6 @@
 package selective
 
 import (
-	"maps"
-
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
@@ -26,22 +24,32 @@ type Sender struct {
 	UNA, Next  psn.PSN // oldest PSN that is not acknowledged; next never sent
 	Recovering bool    // it has sent something again, and recover is not acknowledged
 
-	c       *rule.Context
-	who     rule.Blame              // the end that sends
-	sent    int                     // packets that have left
-	sacked  map[psn.PSN]rule.Moment // acknowledged selectively, and when
-	high    psn.PSN                 // newest PSN that was; UNA when none is
-	moves   []move                  // of UNA, which the end may not have heard of yet, oldest first
-	sure    psn.PSN                 // UNA as the end certainly knows it
-	recover psn.PSN                 // newest PSN that had been sent when a packet was last sent again
-	again   map[psn.PSN]bool        // sent again in this recovery
-	open    map[psn.PSN]bool        // holes above UNA that were not
-	awaited map[psn.PSN]bool        // holes that waited for their turn when their SACK came
-	moved   bool                    // an ACK has moved UNA in this recovery
-	timed   bool                    // this recovery began with a timeout
-	expired vtime.Time              // the latest timeout, while what left then may still be seen; Never otherwise
-	until   psn.PSN                 // newest PSN that must be acknowledged before something is judged again
-	due     *Duty                   // what has to be sent again first; nil when nothing has
+	c        *rule.Context
+	who      rule.Blame    // the end that sends
+	sent     int           // packets that have left
+	packets  table[packet] // those from sure on
+	high     psn.PSN       // newest PSN that is acknowledged selectively; UNA when none is
+	moves    []move        // of UNA, which the end may not have heard of yet, oldest first
+	sure     psn.PSN       // UNA as the end certainly knows it
+	recover  psn.PSN       // newest PSN that had been sent when a packet was last sent again
+	recovery uint32        // number of the recovery, or of what led to none yet; from 1
+	repeated int           // packets sent again in it
+	open     int           // packets that are open
+	awaited  int           // packets that are awaited
+	moved    bool          // an ACK has moved UNA in this recovery
+	timed    bool          // this recovery began with a timeout
+	expired  vtime.Time    // the latest timeout, while what left then may still be seen; Never otherwise
+	until    psn.PSN       // newest PSN that must be acknowledged before something is judged again
+	due      *Duty         // what has to be sent again first; nil when nothing has
+}
+
+// packet is one that has left and that the end may not know to be acknowledged.
+type packet struct {
+	sacked  rule.Moment // when it was acknowledged selectively, if it has arrived
+	again   uint32      // number of the latest recovery in which it was sent again; 0 is none
+	arrived bool        // it was acknowledged selectively
+	open    bool        // a hole above UNA that was not sent again in this recovery
+	awaited bool        // a hole that waited for its turn when its SACK came
 }
 
 // Duty is a packet that has to be sent again.
@@ -61,27 +69,42 @@ type move struct {
 
 // NewSender returns the reference sender for the end that sends, from the first PSN on that is given to Start.
 func NewSender(c *rule.Context, who rule.Blame) *Sender {
-	return &Sender{c: c, who: who, Handed: rule.Handed, expired: vtime.Never, sacked: map[psn.PSN]rule.Moment{},
-		again: map[psn.PSN]bool{},
-		open:  map[psn.PSN]bool{}, awaited: map[psn.PSN]bool{}}
+	m := &Sender{c: c, who: who, Handed: rule.Handed, expired: vtime.Never, recovery: 1}
+	m.Start(0)
+	return m
 }
 
 // Start sets the first PSN.
-func (m *Sender) Start(p psn.PSN) { m.UNA, m.Next, m.sure, m.high = p, p, p, p }
+func (m *Sender) Start(p psn.PSN) {
+	m.UNA, m.Next, m.sure, m.high = p, p, p, p
+	m.packets.reset(p)
+}
 
 // Idle reports whether nothing is due to be sent again.
 func (m *Sender) Idle() bool { return m.due == nil }
 
 // Holes reports whether something waits to be sent again: the oldest packet, or one below the highest that arrived.
-func (m *Sender) Holes() bool { return m.Recovering && !m.again[m.UNA] || len(m.open) > 0 }
+func (m *Sender) Holes() bool { return m.Recovering && !m.again(m.UNA) || m.open > 0 }
+
+// again reports whether a packet was sent again in this recovery.
+func (m *Sender) again(p psn.PSN) bool { return m.packets.get(p).again == m.recovery }
 
 // reopen makes every hole wait to be sent again, for another recovery.
 func (m *Sender) reopen() {
-	clear(m.again)
-	clear(m.open)
+	m.recovery, m.repeated = m.recovery+1, 0
 	for p := m.UNA.Next(); p.Less(m.high); p = p.Next() {
-		if _, arrived := m.sacked[p]; !arrived {
-			m.open[p] = true
+		if v := m.packets.at(p); !v.arrived {
+			m.opens(v, true)
+		}
+	}
+}
+
+// opens notes whether a packet waits to be sent again.
+func (m *Sender) opens(v *packet, open bool) {
+	if v.open != open {
+		v.open = open
+		if m.open++; !open {
+			m.open -= 2
 		}
 	}
 }
@@ -110,7 +133,7 @@ func (m *Sender) Heard(s *rule.Sight, at vtime.Time, cum, named psn.PSN) {
 		}
 		m.owe(s, at, why)
 	case !news || !m.Recovering:
-	case m.again[m.UNA]:
+	case m.again(m.UNA):
 		m.Judge(Partial, "", s, nil)
 	case m.UNA.Less(m.high):
 		// The published logic sends it again even if nothing above it has arrived, which the paper does not call lost;
@@ -122,10 +145,10 @@ func (m *Sender) Heard(s *rule.Sight, at vtime.Time, cum, named psn.PSN) {
 // advance moves UNA, and ends recovery: "It exits loss recovery when a cumulative acknowledgement greater than the
 // recovery sequence is received."
 func (m *Sender) advance(cum psn.PSN, now rule.Moment) {
+	m.forget(cum)
 	m.UNA, m.moved = cum, true
 	m.moves = append(m.moves, move{now, cum})
 	m.high = psn.Max(m.high, cum)
-	m.forget()
 	if m.due != nil && m.due.PSN.Less(cum) {
 		m.due = nil
 	}
@@ -136,27 +159,36 @@ func (m *Sender) advance(cum psn.PSN, now rule.Moment) {
 	}
 }
 
-// forget drops what is acknowledged: what a retransmission on its way may still be about, only when that is certain.
-func (m *Sender) forget() {
-	gone := func(p psn.PSN, _ bool) bool { return p.Less(m.sure) }
-	maps.DeleteFunc(m.again, gone)
-	maps.DeleteFunc(m.awaited, gone)
-	maps.DeleteFunc(m.sacked, func(p psn.PSN, _ rule.Moment) bool { return p.Less(m.sure) })
-	maps.DeleteFunc(m.open, func(p psn.PSN, _ bool) bool { return p.LessEq(m.UNA) })
+// forget closes the holes up to cum, the new UNA. The rest of what is acknowledged goes only when the end certainly
+// knows, because a retransmission of it may be on its way until then.
+func (m *Sender) forget(cum psn.PSN) {
+	for p := m.UNA; m.open > 0 && p.LessEq(cum); p = p.Next() {
+		if m.packets.get(p).open {
+			m.opens(m.packets.at(p), false)
+		}
+	}
+	for p := m.packets.floor; m.awaited > 0 && p.Less(m.sure); p = p.Next() {
+		if m.packets.get(p).awaited {
+			m.awaited--
+		}
+	}
+	m.packets.forget(m.sure)
 }
 
 // arrived notes a selective acknowledgement.
 func (m *Sender) arrived(p psn.PSN, now rule.Moment) {
-	if _, before := m.sacked[p]; before {
+	v := m.packets.at(p)
+	if v.arrived {
 		return
 	}
-	if p.Less(m.high) && m.Recovering && !m.again[p] {
-		m.awaited[p] = true
+	if p.Less(m.high) && m.Recovering && v.again != m.recovery {
+		v.awaited = true
+		m.awaited++
 	}
-	m.sacked[p] = now
-	delete(m.open, p)
+	v.arrived, v.sacked = true, now
+	m.opens(v, false)
 	for q := psn.Max(m.high, m.UNA).Next(); q.Less(p); q = q.Next() {
-		m.open[q] = true
+		m.opens(m.packets.at(q), true)
 	}
 	m.high = psn.Max(m.high, p)
 }
@@ -230,7 +262,12 @@ func (m *Sender) Timeout(at vtime.Time) {
 func (m *Sender) Hush() {
 	m.Quiet, m.until, m.Recovering, m.timed, m.due = true, m.Next.Prev(), false, false, nil
 	m.reopen()
-	clear(m.awaited)
+	for p := m.packets.floor; m.awaited > 0 && p.Less(m.Next); p = p.Next() {
+		if v := m.packets.at(p); v.awaited {
+			v.awaited = false
+			m.awaited--
+		}
+	}
 }
 
 // End reports what was never sent although there was time.

@@ -226,12 +226,12 @@ var fillAcknowledged = define(rule.Rule{
 		Requirement: "The updated RCV-NXT is then sent back to the sender through an ACK (AACK)."},
 	Needs: answersTap, Sees: sightsOfReceiver, Stimulus: "a lost packet that is sent again",
 	New: answers(func(c *rule.Context, want *answer, sent *rule.Sight) {
-		switch name := c.Rel(want.Named()); {
+		switch {
 		case !want.Why.filled():
 		case sent == nil:
-			c.FailAt(want.At, want.Index, rule.Responder, name+" fills RCV-NXT and draws no ACK")
+			c.FailAt(want.At, want.Index, rule.Responder, c.Rel(want.Named())+" fills RCV-NXT and draws no ACK")
 		case isSACK(sent.Pkt):
-			c.Failf(rule.Responder, "a SACK answers the fill of %s; an ACK expected", name)
+			c.Failf(rule.Responder, "a SACK answers the fill of %s; an ACK expected", c.Rel(want.Named()))
 		default:
 			c.Met()
 		}

@@ -101,12 +101,12 @@ var readAcknowledged = define(rule.Rule{
 
 // dataAnswered judges what answers a READ response.
 func dataAnswered(c *rule.Context, want *answer, sent *rule.Sight) {
-	switch name := c.Rel(want.Named()); {
+	switch name := want.Named(); {
 	case sent == nil, sent.Pkt.SACK.PSN == sent.Pkt.PSN && want.Kind == selective.Name:
-		c.FailAt(want.At, want.Index, rule.Requester, "the READ response "+name+" is not answered")
+		c.FailAt(want.At, want.Index, rule.Requester, "the READ response "+c.Rel(name)+" is not answered")
 	case want.Kind != selective.Name:
 	case sent.Pkt.PSN != want.Next:
-		c.Failf(rule.Requester, "the READ_(N)ACK of %s says that %s is expected, which is %s", name,
+		c.Failf(rule.Requester, "the READ_(N)ACK of %s says that %s is expected, which is %s", c.Rel(name),
 			c.Rel(sent.Pkt.PSN), c.Rel(want.Next))
 	default:
 		c.Met()

@@ -87,14 +87,16 @@ const (
 // nackedWhen judges the NACKs of one cause.
 func nackedWhen(why cause) func(*rule.Context) rule.Check {
 	return answers(func(c *rule.Context, want *answer, sent *rule.Sight) {
-		switch name := c.Rel(want.Named()); {
-		case want.Why != why:
+		if want.Why != why {
+			return
+		}
+		switch name := want.Named(); {
 		case sent == nil:
-			c.FailAt(want.At, want.Index, rule.Responder, name+" draws no NACK")
+			c.FailAt(want.At, want.Index, rule.Responder, c.Rel(name)+" draws no NACK")
 		case sent.Pkt.Opcode != roce.IRNNack:
-			c.Failf(rule.Responder, "%s, which comes out of order, draws %v", name, sent.Pkt.Opcode)
+			c.Failf(rule.Responder, "%s, which comes out of order, draws %v", c.Rel(name), sent.Pkt.Opcode)
 		case sent.Pkt.PSN != want.Next:
-			c.Failf(rule.Responder, "the NACK of %s says that %s is expected, which is %s", name,
+			c.Failf(rule.Responder, "the NACK of %s says that %s is expected, which is %s", c.Rel(name),
 				c.Rel(sent.Pkt.PSN), c.Rel(want.Next))
 		default:
 			c.Met()
@@ -105,15 +107,15 @@ func nackedWhen(why cause) func(*rule.Context) rule.Check {
 // ackedWhen judges the ACKs of some causes.
 func ackedWhen(which ...cause) func(*rule.Context) rule.Check {
 	return answers(func(c *rule.Context, want *answer, sent *rule.Sight) {
-		switch name := c.Rel(want.Named()); {
+		switch name := want.Named(); {
 		case !slices.Contains(which, want.Why):
 		case sent == nil:
-			c.FailAt(want.At, want.Index, rule.Responder, name+" draws no ACK")
+			c.FailAt(want.At, want.Index, rule.Responder, c.Rel(name)+" draws no ACK")
 		case !acknowledges(sent.Pkt):
-			c.Failf(rule.Responder, "%s draws %v, not an ACK", name, sent.Pkt.Opcode)
+			c.Failf(rule.Responder, "%s draws %v, not an ACK", c.Rel(name), sent.Pkt.Opcode)
 		case sent.Pkt.PSN.Less(want.Next.Prev()):
-			c.Failf(rule.Responder, "the ACK for %s is of %s, not of %s", name, c.Rel(sent.Pkt.PSN),
-				c.Rel(want.Next.Prev()))
+			c.Failf(rule.Responder, "the ACK for %s is of %s, not of %s", c.Rel(name),
+				c.Rel(sent.Pkt.PSN), c.Rel(want.Next.Prev()))
 		default:
 			c.Met()
 		}

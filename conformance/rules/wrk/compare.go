@@ -37,8 +37,10 @@ func unlike(t *task, p *roce.Packet, off, span, mtu int) string {
 	case kind == rule.Atomic:
 		return unlikeAtomic(t, p)
 	}
-	if wrong := unlikePlace(t, p); off == 0 && wrong != "" {
-		return wrong
+	if off == 0 {
+		if wrong := unlikePlace(t, p); wrong != "" {
+			return wrong
+		}
 	}
 	if length := lengthAt(wr.Len, off, mtu); !whole && p.Len != length {
 		return fmt.Sprintf("%v has %d bytes, wr=%d has %d there", o, p.Len, wr.ID, length)
