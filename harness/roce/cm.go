@@ -50,14 +50,15 @@ type MADHeader struct {
 type CMMessage interface {
 	// Attribute returns the identifier under which the message travels.
 	Attribute() CMAttribute
-	put(b []byte) // into 232 zero bytes
-	get(b []byte) // from 232 bytes
+	put(b []byte) // writes the message into 232 zero bytes
+	get(b []byte) // reads the message from 232 bytes
 }
 
-// CommIDs are the names that both ends give a connection while the communication manager sets it up.
+// CommIDs are the communication IDs, one chosen by each end, by which the communication manager identifies a
+// connection.
 type CommIDs struct {
-	Local  uint32 // of the sender of the message
-	Remote uint32 // of its receiver
+	Local  uint32 // chosen by the sender of the message
+	Remote uint32 // chosen by its receiver
 }
 
 // REQ asks for a connection (IBTA 12.6.5). The alternate path is not represented: it is sent as zeros.
@@ -66,7 +67,7 @@ type REQ struct {
 	ServiceID          uint64
 	LocalCAGUID        uint64
 	QKey               uint32
-	QPN                uint32 // of the sender, 24 bits
+	QPN                uint32 // QP of the sender of the REQ, 24 bits
 	ResponderResources uint8
 	InitiatorDepth     uint8
 	LocalEECN          uint32
@@ -74,7 +75,7 @@ type REQ struct {
 	RemoteCMTimeout    uint8 // 5 bits, like a local ACK timeout
 	Service            uint8 // 0 RC, 1 UC, 2 RD
 	FlowControl        bool  // end-to-end credits
-	// StartingPSN is where the receiver of the REQ begins to send: the responder's first request PSN.
+	// StartingPSN is the PSN of the first request that the receiver of the REQ, the responder, sends.
 	StartingPSN    psn.PSN
 	LocalCMTimeout uint8 // 5 bits
 	RetryCount     uint8 // 3 bits
@@ -111,9 +112,9 @@ func (m *REQ) MTU() int {
 type REP struct {
 	CommIDs
 	QKey uint32
-	QPN  uint32 // of the sender, 24 bits
+	QPN  uint32 // QP of the sender of the REP, 24 bits
 	EECN uint32
-	// StartingPSN is where the receiver of the REP begins to send: the requester's first request PSN.
+	// StartingPSN is the PSN of the first request that the receiver of the REP, the requester, sends.
 	StartingPSN        psn.PSN
 	ResponderResources uint8
 	InitiatorDepth     uint8
@@ -126,7 +127,7 @@ type REP struct {
 	PrivateData        [196]byte
 }
 
-// RTU says that the connection is ready to use (IBTA 12.6.9).
+// RTU announces that the connection is ready to use (IBTA 12.6.9).
 type RTU struct {
 	CommIDs
 	PrivateData [224]byte
@@ -148,17 +149,17 @@ type DREP struct {
 // REJ refuses a message (IBTA 12.6.7).
 type REJ struct {
 	CommIDs
-	Rejected    uint8 // 0 REQ, 1 REP, 2 none in particular
-	InfoLen     uint8 // bytes of Info that count, 7 bits
+	Rejected    uint8 // refused message: 0 REQ, 1 REP, 2 no particular one
+	InfoLen     uint8 // valid bytes of Info, 7 bits
 	Reason      uint16
 	Info        [72]byte
 	PrivateData [148]byte
 }
 
-// MRA says that an answer will take longer (IBTA 12.6.6).
+// MRA announces that an answer will take longer (IBTA 12.6.6).
 type MRA struct {
 	CommIDs
-	Received       uint8 // 0 REQ, 1 REP, 2 LAP
+	Received       uint8 // delayed message: 0 REQ, 1 REP, 2 LAP
 	ServiceTimeout uint8 // 5 bits, like a local ACK timeout
 	PrivateData    [222]byte
 }
@@ -184,8 +185,9 @@ func AppendCM(b []byte, tid uint64, m CMMessage) []byte {
 	return b
 }
 
-// DecodeCM reads a MAD, the payload of a UD SEND to QP 1. It is an error when the MAD is not exactly 256 bytes, not of
-// the communication manager, or holds a message that is not in this package; in the last case the header is valid.
+// DecodeCM reads a MAD, the payload of a UD SEND to QP 1. It returns an error when the MAD is not exactly 256 bytes
+// long, is not one of the communication manager, or holds a message that this package does not know; in the last case
+// the header is valid.
 func DecodeCM(mad []byte) (MADHeader, CMMessage, error) {
 	if len(mad) != CMLen {
 		return MADHeader{}, nil, fmt.Errorf("cm: MAD of %d bytes, want %d", len(mad), CMLen)
@@ -250,7 +252,8 @@ func (*DREQ) Attribute() CMAttribute { return CMDREQ }
 // Attribute returns CMDREP.
 func (*DREP) Attribute() CMAttribute { return CMDREP }
 
-// putWord and getWord serve the many words of these messages that are 24 bits with a byte of something else below.
+// putWord and getWord write and read a 24-bit field and the 8-bit field below it in the same word, a pair that these
+// messages have often.
 func putWord(b []byte, high uint32, low uint8) {
 	binary.BigEndian.PutUint32(b, high<<8|uint32(low))
 }

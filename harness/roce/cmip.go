@@ -9,12 +9,12 @@ import (
 // RDMA CM connects by IP addresses and TCP ports: the port is in the service ID, the addresses are in the first bytes
 // of a REQ's private data (IBTA annex A11).
 const (
-	ipServices = 0x0000_0000_0106_0000 // service IDs of TCP ports
+	ipServices = 0x0000_0000_0106_0000 // service IDs of TCP ports, which are the low 16 bits
 	ipInfoLen  = 36
-	ipVersions = 0x40 // version 0.0 of the header is in the byte before, IPv4 in the upper half of this
+	ipVersions = 0x40 // byte 1 of the header: IPv4 in the upper half; byte 0 is the header's version, 0.0
 )
 
-// IPInfo is what a REQ of RDMA CM says of its ends.
+// IPInfo is the addressing information in the REQ of RDMA CM.
 type IPInfo struct {
 	SourcePort   uint16
 	Source, Dest netip.Addr // IPv4
@@ -34,7 +34,7 @@ func (m *REQ) SetIP(i IPInfo) {
 	copy(b[32:], dest[:])
 }
 
-// IP reads the header. It is an error when the REQ is not one of RDMA CM for a TCP port, or not of IPv4.
+// IP reads the header of RDMA CM. It returns an error when the REQ is not for a TCP port of RDMA CM, or not for IPv4.
 func (m *REQ) IP() (IPInfo, error) {
 	b := &m.PrivateData
 	switch {

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// What can be wrong with a field, for errors.Is. A receiver drops all of them without an answer; ErrNotRoCE alone is
-// normal, because other traffic shares the link.
+// Reasons of a FieldError, for errors.Is. A receiver drops such frames without an answer; only ErrNotRoCE is normal,
+// because other traffic shares the link.
 var (
 	ErrNotRoCE       = errors.New("not RoCEv2")
 	ErrTruncated     = errors.New("truncated")
@@ -19,7 +19,7 @@ var (
 type FieldError struct {
 	Field     string // header or field, such as "reth" or "udp length"
 	Reason    error  // one of the errors above
-	Got, Want int    // the value found and the one that would do; bytes when the reason is ErrTruncated
+	Got, Want int    // the value found and the one expected; bytes when the reason is ErrTruncated
 }
 
 // Error prints the field, the reason and both values.
@@ -30,7 +30,7 @@ func (e *FieldError) Error() string {
 // Unwrap returns the reason.
 func (e *FieldError) Unwrap() error { return e.Reason }
 
-// bad builds a FieldError; it stays out of line so that the good path of the decoder is short.
+// bad builds a FieldError. It is kept out of line to keep the decoder's path for valid frames short.
 //
 //go:noinline
 func bad(field string, reason error, got, want int) error {

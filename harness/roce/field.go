@@ -7,19 +7,19 @@ import (
 	"net/netip"
 )
 
-// wordLen is the least of a transport packet, before its ICRC, for which fields are looked for; with both the callers
-// index the type of a LoWAR packet freely.
+// wordLen is the minimum length of a transport packet in bytes, its ICRC excluded. With the ICRC's four bytes after it,
+// callers may index byte 4, the type of a LoWAR packet, without a check.
 const wordLen = 4
 
-// span is where the layers of a frame lie.
+// span holds the offsets of a frame's layers.
 type span struct {
 	l3, l4 int  // offsets of the IP and UDP headers
-	end    int  // offset behind the ICRC
+	end    int  // offset after the ICRC
 	v6     bool // IPv6
 }
 
-// locate finds the layers of a UDP frame. It is lenient about everything else, because it also serves frames that were
-// damaged on purpose.
+// locate finds the layers of a UDP frame. It validates nothing else, because callers also pass frames that were damaged
+// on purpose.
 func locate(frame []byte) (span, bool) {
 	if len(frame) >= ethLen+vlanLen && binary.BigEndian.Uint16(frame[12:]) == etherVLAN {
 		return locateIP(frame, ethLen+vlanLen)
@@ -27,8 +27,8 @@ func locate(frame []byte) (span, bool) {
 	return locateIP(frame, ethLen)
 }
 
-// locateIP is locate for a known offset of the IP header. The packet ends where its IP length says, or, when that
-// cannot be, with the frame.
+// locateIP is locate for a known offset of the IP header. The packet ends where the IP length says, or at the end of
+// the frame when that length is impossible.
 func locateIP(frame []byte, l3 int) (s span, ok bool) {
 	if len(frame) < l3+ipv4Len+udpLen+wordLen+icrcLen {
 		return s, false
@@ -67,7 +67,7 @@ func Source(frame []byte) (a netip.Addr, ok bool) {
 	}
 }
 
-// DestinationPort returns the port that a UDP frame is for; ok is false for others.
+// DestinationPort returns the destination port of a UDP frame; ok is false for other frames.
 func DestinationPort(frame []byte) (port uint16, ok bool) {
 	at, ok := locate(frame)
 	if !ok {
@@ -76,7 +76,7 @@ func DestinationPort(frame []byte) (port uint16, ok bool) {
 	return binary.BigEndian.Uint16(frame[at.l4+2:]), true
 }
 
-// anchor is what the offset of a field counts from, outside the transport headers.
+// anchor is the header from whose start the offset of a field counts.
 type anchor uint8
 
 const (
@@ -86,7 +86,8 @@ const (
 	inUDP
 )
 
-// field is a named part of a frame. In the transport, header is the one of Layout that holds the field.
+// field describes a named field of a frame. header, for a field in the transport, is the bit of the header that holds
+// it.
 type field struct {
 	name   string
 	in     anchor
@@ -94,7 +95,8 @@ type field struct {
 	off, n int
 }
 
-// fields lists what FieldSpan knows, besides payload and icrc. A name in several rows is in several headers.
+// fields lists the fields that FieldSpan knows, besides payload and icrc. A name has one row for each header that holds
+// it.
 var fields = []field{
 	{"tos", inIPv4, 0, 1, 1}, {"ttl", inIPv4, 0, 8, 1}, {"iplen", inIPv4, 0, 2, 2},
 	{"ipsrc", inIPv4, 0, 12, 4}, {"ipsrc", inIPv6, 0, 8, 16},
@@ -123,13 +125,13 @@ var fields = []field{
 	{"imm", inTransport, LayoutImm, 0, 4}, {"ikey", inTransport, LayoutIETH, 0, 4},
 }
 
-// FieldSpan tells where a field lies in a frame, for corruption by script and for edits by hand; Reseal makes the frame
-// valid again. Names are those of the text form and opcode, flags (the byte of SE, MigReq, pad and TVer), pkey, destqp,
-// ackreq (with its reserved bits), syndrome, payload (without padding), icrc, tos (in IPv6 the two bytes that hold the
-// traffic class), ttl, iplen, ipsrc, udpsport, udpdport and udplen; in a LoWAR packet also type, isn, r, c, n, epoch,
-// bpsn, lastlen, xorlen and check. ok is false when the frame has no such field.
+// FieldSpan returns the offset and the length of a field in a frame, for corruption by script and for edits by hand;
+// Reseal makes the frame valid again. Names are those of the text form and opcode, flags (the byte of SE, MigReq, pad
+// and TVer), pkey, destqp, ackreq (with its reserved bits), syndrome, payload (without padding), icrc, tos (in IPv6 the
+// two bytes that hold the traffic class), ttl, iplen, ipsrc, udpsport, udpdport and udplen; in a LoWAR packet also
+// type, isn, r, c, n, epoch, bpsn, lastlen, xorlen and check. ok is false when the frame has no such field.
 //
-// In a frame that only DecodeAny reads, the payload is all behind the IP header, and there is no ICRC.
+// In a frame that only DecodeAny reads, the payload is everything after the IP header, and there is no ICRC.
 func FieldSpan(frame []byte, name string) (off, n int, ok bool) {
 	if off, n, ok = OverIP(frame); ok {
 		return ipFieldSpan(off, n, name)
@@ -156,7 +158,7 @@ func FieldSpan(frame []byte, name string) (off, n int, ok bool) {
 	return 0, 0, false
 }
 
-// ipFieldSpan is FieldSpan for a packet without BTH, of which only the IPv4 header has fields here.
+// ipFieldSpan is FieldSpan for a packet without BTH, whose named fields are the payload and those of the IPv4 header.
 func ipFieldSpan(payload, n int, name string) (int, int, bool) {
 	if name == "payload" {
 		return payload, n, n > 0
@@ -180,7 +182,7 @@ func payloadSpan(frame []byte, ib, end int) (off, n int, ok bool) {
 	return off, max(n, 0), n > 0
 }
 
-// layoutAt returns the layout of the packet with which b begins.
+// layoutAt returns the layout of the packet at the start of b.
 func layoutAt(b []byte) Layout {
 	if Opcode(b[0]) == LoWAR {
 		return RepairType(b[4]).layout()
@@ -188,7 +190,8 @@ func layoutAt(b []byte) Layout {
 	return Opcode(b[0]).Layout()
 }
 
-// base returns the offset that a field counts from, if a packet of this layout has its header.
+// base returns the offset from which the field counts in a packet of layout l; ok is false when the packet lacks its
+// header.
 func (s span) base(f *field, l Layout) (off int, ok bool) {
 	switch f.in {
 	case inIPv4:
@@ -201,8 +204,8 @@ func (s span) base(f *field, l Layout) (off int, ok bool) {
 	return s.l4 + udpLen + (l & (f.header - 1)).Len(), l&f.header != 0
 }
 
-// Reseal recomputes the ICRC, the IPv4 header checksum and a UDP checksum that is in use, after an edit. It returns
-// false when the frame is not UDP over IP.
+// Reseal recomputes the ICRC, the IPv4 header checksum and, if the frame has one, the UDP checksum, after an edit. It
+// returns false when the frame is not UDP over IP.
 func Reseal(frame []byte) bool {
 	if off, end, ok := overIP(frame); ok {
 		resealOverIP(frame[ethLen:end], end-off)
@@ -225,7 +228,8 @@ func Reseal(frame []byte) bool {
 	return true
 }
 
-// resealOverIP is Reseal for a packet without BTH: the checksum of the header, and that of a whole TCP segment.
+// resealOverIP is Reseal for a packet without BTH: the IPv4 header checksum, and the checksum of an unfragmented TCP
+// segment.
 func resealOverIP(ip []byte, n int) {
 	putIPv4Checksum(ip)
 	if whole := binary.BigEndian.Uint16(ip[6:])&0x3FFF == 0; whole && ip[9] == protoTCP && n >= tcpHeader {
@@ -247,7 +251,7 @@ func putUDPChecksum(ip []byte, l4 int) {
 // UDPChecksum returns the checksum that the UDP datagram of an IPv6 packet should have.
 func UDPChecksum(ip []byte) uint16 { return udpChecksum(ip, ipv6Len) }
 
-// udpChecksum leaves out the checksum that is there.
+// udpChecksum computes the checksum of a UDP datagram; it does not read the checksum field.
 func udpChecksum(ip []byte, l4 int) uint16 {
 	addrs := ip[12:ipv4Len]
 	if l4 == ipv6Len {

@@ -5,9 +5,9 @@ import (
 	"math/bits"
 )
 
-// Fingerprint identifies a frame by its bytes from the EtherType on, except for TTL and header checksum, which every
-// router changes, and allocates nothing. It takes any frame, also one that no decoder reads. Frames that differ in one
-// word of eight bytes never have the same one; of others a pair in 2^64 does.
+// Fingerprint returns a hash of a frame's bytes from the EtherType on, without the TTL and the header checksum, which
+// every router changes. It allocates nothing and takes any frame, including one that no decoder reads. Frames that
+// differ in one word of eight bytes always have different hashes; other pairs collide with probability 2^-64.
 func Fingerprint(frame []byte) uint64 {
 	body := frame[min(ethLen, len(frame)):]
 	sum := uint64(len(frame)) << 16
@@ -26,7 +26,7 @@ func Fingerprint(frame []byte) uint64 {
 		sum = stir(sum, binary.LittleEndian.Uint64(head[at:]))
 	}
 	rest := body[n:]
-	lanes := [4]uint64{1, 2, 3, 4} // of which a processor stirs all at once
+	lanes := [4]uint64{1, 2, 3, 4} // independent, so that a processor stirs all four in parallel
 	for ; len(rest) >= 32; rest = rest[32:] {
 		for i := range lanes {
 			lanes[i] = stir(lanes[i], binary.LittleEndian.Uint64(rest[8*i:]))
@@ -46,14 +46,14 @@ func Fingerprint(frame []byte) uint64 {
 	return sum
 }
 
-// stir mixes a word into a sum: for a given sum a bijection of the word, and for a given word one of the sum.
+// stir mixes a word into a sum: a bijection of the word for a given sum, and of the sum for a given word.
 func stir(sum, word uint64) uint64 {
-	sum = (sum ^ word) * 0x9E3779B97F4A7C15 // odd, so that no product is lost
+	sum = (sum ^ word) * 0x9E3779B97F4A7C15 // an odd factor is invertible modulo 2^64
 	sum ^= sum >> 29
 	return bits.RotateLeft64(sum*0xBF58476D1CE4E5B9, 31)
 }
 
-// Of what kernels send on their own account.
+// Protocols of the frames that kernels send on their own account.
 const (
 	etherARP   = 0x0806
 	protoICMP  = 1
@@ -63,8 +63,8 @@ const (
 )
 
 // OfKernel reports whether a frame is one that a host's kernel sends on its own account: ARP, ICMP, IGMP, and their
-// like of IPv6. It is not of a run. A packet of a run that a damaged header makes look like one has the wrong header
-// checksum.
+// IPv6 counterparts. Such a frame is not part of a run. A packet of a run whose damaged header names one of these
+// protocols over IPv4 is recognised by its wrong header checksum.
 func OfKernel(frame []byte) bool {
 	if len(frame) < ethLen {
 		return false
@@ -85,7 +85,8 @@ func OfKernel(frame []byte) bool {
 	return false
 }
 
-// headerSum is the sum of an IPv4 header with its checksum, 0xFFFF when that is right (RFC 1071).
+// headerSum returns the ones'-complement sum of an IPv4 header, checksum included: 0xFFFF when the checksum is right
+// (RFC 1071).
 func headerSum(ip []byte) uint16 {
 	sum := uint32(0)
 	for ; len(ip) >= 2; ip = ip[2:] {

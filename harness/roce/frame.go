@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Bytes of the headers below the transport, and of what layer 1 adds around a frame.
+// Lengths in bytes of the headers below the transport, and of the layer 1 framing around a frame.
 const (
 	ethLen   = 14
 	vlanLen  = 4
@@ -18,9 +18,9 @@ const (
 	overhead = 8 + 12 // preamble with start delimiter, and inter-frame gap
 )
 
-// Overhead is what layer 1 carries of a packet beside its payload, in bytes, when there is no header but the BTH, over
-// IPv4 without VLAN: preamble, start delimiter and gap 20, Ethernet 14, IP 20, UDP 8, BTH 12, ICRC 4, FCS 4. A full
-// packet in the middle of a message is like that.
+// Overhead is the number of bytes that a packet occupies at layer 1 beside its payload, when the BTH is its only
+// transport header and it crosses IPv4 without VLAN: preamble, start delimiter and gap 20, Ethernet 14, IP 20, UDP 8,
+// BTH 12, ICRC 4, FCS 4. A full packet in the middle of a message is such a packet.
 const Overhead = overhead + ethLen + ipv4Len + udpLen + bthLen + icrcLen + fcsLen
 
 const (
@@ -69,7 +69,7 @@ func (f *Frame) l4() int {
 	return f.l3() + ipv4Len
 }
 
-// Len returns the bytes that AppendTo writes.
+// Len returns the number of bytes that AppendTo writes.
 func (f *Frame) Len() int {
 	if f.Packet.Opcode.OverIP() {
 		return f.l3() + ipv4Len + min(f.Packet.TransportLen(), maxIPPayload)
@@ -77,11 +77,12 @@ func (f *Frame) Len() int {
 	return f.l4() + udpLen + f.Packet.TransportLen() + icrcLen
 }
 
-// WireLen returns the bytes that the frame occupies at layer 1: Len, FCS, preamble and inter-frame gap, at least those
-// of the shortest Ethernet frame.
+// WireLen returns the number of bytes that the frame occupies at layer 1: Len, FCS, preamble and inter-frame gap, and
+// at least those of the shortest Ethernet frame.
 func (f *Frame) WireLen() int { return wireLen(f.Len()) }
 
-// WireLen returns what Frame.WireLen does for this packet without a VLAN tag: the unit in which links count time.
+// WireLen returns Frame.WireLen of this packet in a frame without VLAN tag: the size from which links compute
+// transmission time.
 func (p *Packet) WireLen(ipv6 bool) int {
 	ip := ipv4Len
 	if ipv6 {
@@ -109,8 +110,8 @@ func (f *Frame) AppendTo(b []byte) []byte {
 	return b
 }
 
-// AppendSummed appends what AppendTo does, and returns the CRC-32 of the payload, 0 when there is none. It is for
-// packets of RoCEv2.
+// AppendSummed appends the frame as AppendTo does, and also returns the CRC-32 of the payload, 0 when there is none.
+// The packet must be RoCEv2.
 func (f *Frame) AppendSummed(b []byte) (whole []byte, payload uint32) {
 	b, out, at := f.appendOpen(b)
 	size := f.Packet.sizes()
@@ -128,7 +129,7 @@ func (f *Frame) AppendSummed(b []byte) (whole []byte, payload uint32) {
 	return b, payload
 }
 
-// appendOpen appends the frame of a packet with a BTH without its checksums, and returns it alone as well.
+// appendOpen appends the frame of a packet with a BTH, its ICRC and UDP checksum left out; out is the new frame alone.
 func (f *Frame) appendOpen(b []byte) (whole, out []byte, at span) {
 	size := f.Packet.sizes()
 	at = span{l3: f.l3(), l4: f.l4(), v6: f.isIPv6()}
@@ -139,10 +140,10 @@ func (f *Frame) appendOpen(b []byte) (whole, out []byte, at span) {
 	return b, out, at
 }
 
-// MaxHead is how long the headers of a frame can be, up to the payload.
+// MaxHead is an upper bound for the length of a frame's headers in bytes, up to the payload.
 const MaxHead = 256
 
-// AppendHead appends what AppendTo does, up to the payload, with a UDP checksum of zero.
+// AppendHead appends the headers that AppendTo writes, up to the payload, with a UDP checksum of zero.
 func (f *Frame) AppendHead(b []byte) []byte {
 	size := f.Packet.sizes()
 	at := span{l3: f.l3(), l4: f.l4(), v6: f.isIPv6()}
@@ -153,7 +154,7 @@ func (f *Frame) AppendHead(b []byte) []byte {
 	return b
 }
 
-// putBelow writes the headers below the transport, of which the UDP checksum is zero.
+// putBelow writes the headers below the transport, with a UDP checksum of zero.
 func (f *Frame) putBelow(b []byte, at span) {
 	f.putEthernet(b)
 	if at.v6 {
@@ -179,8 +180,9 @@ func (f *Frame) putEthernet(b []byte) {
 	binary.BigEndian.PutUint16(b[12:], kind)
 }
 
-// putIPv4 writes the header of a packet of n bytes. The checksum is taken from the words before they are stored:
-// reading them back at once would wait for the stores. RFC 1071 lets words of 32 bits be summed and folded at the end.
+// putIPv4 writes the header of a packet of n bytes. The checksum is computed from the words before they are stored,
+// because reading them back at once would wait for the stores. RFC 1071 lets words of 32 bits be summed and folded at
+// the end.
 func (f *Frame) putIPv4(b []byte, n int) {
 	be := binary.BigEndian
 	src, dst := as4(f.Src), as4(f.Dst)
@@ -196,7 +198,7 @@ func (f *Frame) putIPv4(b []byte, n int) {
 	be.PutUint32(b[16:], w4)
 }
 
-// as4 is Addr.As4 that takes what is no IPv4 address as 0.0.0.0 instead of panicking.
+// as4 is Addr.As4, but returns 0.0.0.0 for an address that is not IPv4, for which As4 panics.
 func as4(a netip.Addr) [4]byte {
 	if !a.Is4() && !a.Is4In6() {
 		return [4]byte{}
@@ -215,7 +217,7 @@ func (f *Frame) putIPv6(b []byte, n int) {
 }
 
 // putUDP writes the header of a datagram of n bytes without a checksum. IPv4 needs none, since the ICRC covers more;
-// IPv6 gets one once everything else is in place.
+// for IPv6 the caller adds it once the rest of the packet is written.
 func (f *Frame) putUDP(b []byte, n int) {
 	port := f.DstPort
 	if port == 0 {
@@ -230,7 +232,7 @@ func (f *Frame) putUDP(b []byte, n int) {
 // Decode reads a frame from the Ethernet header on. It allocates nothing; Packet.Payload aliases b. Bytes after the end
 // of the IP packet are Ethernet padding and ignored. Checksums and ICRC are not verified: see ICRCOK.
 //
-// Errors are *FieldError. ErrNotRoCE marks traffic that is none of ours; after ErrUnknownOpcode the BTH is filled in.
+// Errors are *FieldError. ErrNotRoCE marks traffic other than RoCEv2; after ErrUnknownOpcode the BTH is filled in.
 func (f *Frame) Decode(b []byte) error {
 	*f = Frame{}
 	if len(b) < ethLen {
@@ -268,7 +270,7 @@ func (f *Frame) getIPv4(b []byte) ([]byte, error) {
 	}
 	be := binary.BigEndian
 	total, frag := int(be.Uint16(b[2:])), be.Uint16(b[6:])
-	if b[0]>>4 == 4 { // whatever else is wrong
+	if b[0]>>4 == 4 { // the addresses are filled in whatever else is wrong
 		f.Src, f.Dst = netip.AddrFrom4([4]byte(b[12:])), netip.AddrFrom4([4]byte(b[16:]))
 	}
 	switch {
@@ -307,8 +309,8 @@ func (f *Frame) getIPv6(b []byte) ([]byte, error) {
 	return b[ipv6Len : ipv6Len+n], nil
 }
 
-// getUDP reads the UDP header and the packet. The port is judged before the length: the length of foreign traffic is no
-// concern of ours.
+// getUDP reads the UDP header and the packet. The port is checked before the length, because the length of other
+// traffic does not matter here.
 func (f *Frame) getUDP(b []byte) error {
 	if len(b) < udpLen {
 		return bad("udp", ErrTruncated, len(b), udpLen)

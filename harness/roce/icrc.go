@@ -8,22 +8,26 @@ import (
 	"sync"
 )
 
-// standIn is the length of the run of ones that stands in for the InfiniBand local route header (annex A17.3.3).
+// standIn is the number of bytes of ones that the ICRC covers in place of the InfiniBand local route header (annex
+// A17.3.3).
 const standIn = 8
 
-// maskedLen is how much of a frame, stand-in included, is masked. It covers IPv6, UDP and the part of the BTH that
-// changes; and 64 bytes is where hash/crc32 starts to use carry-less multiplication.
+// maskedLen is the number of bytes at the beginning of a packet, stand-in included, that invariant copies and masks.
+// They hold IPv6, UDP and the part of the BTH that changes; and 64 bytes is where hash/crc32 starts to use carry-less
+// multiplication.
 const maskedLen = 64
 
-// masked recycles copies: crc32 is called through a function pointer, which would move one on the stack to the heap.
+// masked recycles copies: crc32 is called through a function pointer, so that a copy on the stack would escape to the
+// heap.
 var masked = sync.Pool{New: func() any { return new([maskedLen]byte) }}
 
 // icrc returns the invariant CRC of a frame.
 func icrc(frame []byte, at span) uint32 { return invariant(frame[at.l3:at.end-icrcLen], at.v6) }
 
-// invariant returns the invariant CRC of a packet as far as its bytes go, from the IP header on and beyond the BTH. It
-// must not touch them, so it masks a copy of the beginning. Zeros before that, and a sum of ones to begin with, make of
-// four ones a sum of zeros: so a short head fills the copy as well.
+// invariant returns the invariant CRC over body, which begins with the IP header and reaches beyond the BTH. It must
+// not change body, so it masks a copy of the beginning. The CRC register starts with ones, and the first four bytes of
+// ones of the stand-in bring it to zero. A register that starts at zero stays so over any number of zeros: therefore
+// zeros replace these four bytes, and more zeros before them fill up the copy when body is short.
 func invariant(body []byte, v6 bool) uint32 {
 	m := masked.Get().(*[maskedLen]byte)
 	n := min(len(body), maskedLen-standIn)
@@ -40,9 +44,9 @@ func invariant(body []byte, v6 bool) uint32 {
 	return crc32.Update(sum, crc32.IEEETable, body[n:])
 }
 
-// putICRC writes the ICRC behind a packet; alone among the fields it is little-endian. The frame is the encoder's own,
-// so it is masked in place, with the end of the Ethernet header as stand-in, and restored: one run over all bytes is
-// faster than two.
+// putICRC writes the ICRC after a packet; it is the only little-endian field. The frame belongs to the encoder, so it
+// is masked in place, with the end of the Ethernet header as stand-in, and restored: one run over all bytes is faster
+// than two.
 func putICRC(frame []byte, at span) {
 	body := frame[at.l3-standIn : at.end-icrcLen]
 	head, udp := (*[standIn + 12]byte)(body), frame[at.l4:at.end]
@@ -53,9 +57,9 @@ func putICRC(frame []byte, at span) {
 	binary.LittleEndian.PutUint32(frame[at.end-icrcLen:], sum)
 }
 
-// mask sets to ones the stand-in, with which b begins, and the fields that may change on the way: TOS, TTL and
+// mask sets to ones the stand-in, which is the beginning of b, and the fields that may change on the way: TOS, TTL and
 // checksum, their IPv6 counterparts, the UDP checksum, and BTH byte 4. In a LoWAR packet that byte is the type of a
-// repair header, which nobody changes.
+// repair header, which does not change on the way.
 func mask(b []byte, v6 bool) {
 	binary.BigEndian.PutUint64(b, math.MaxUint64)
 	ip := b[standIn:]
@@ -89,7 +93,7 @@ func CheckICRC(frame []byte) bool {
 	return ok && at.sealed(frame)
 }
 
-// ICRCOK does what CheckICRC does, for the bytes b that f has just been decoded from.
+// ICRCOK is CheckICRC for the frame b from which f has just been decoded.
 func (f *Frame) ICRCOK(b []byte) bool {
 	at, ok := locateIP(b, f.l3())
 	return ok && at.sealed(b)
@@ -100,9 +104,9 @@ func (s span) sealed(frame []byte) bool {
 	return binary.LittleEndian.Uint32(frame[s.end-icrcLen:]) == icrc(frame, s)
 }
 
-// DecodeReserved reads a frame with the opcode of LoWAR as one of a sender that does not know LoWAR, to which that
-// opcode is reserved. The ICRC tells them apart: only LoWAR leaves byte 4 of the transport header unmasked. The BTH is
-// filled in.
+// DecodeReserved reads a frame with the opcode of LoWAR as one from a sender that does not implement LoWAR, for which
+// that opcode is reserved. The ICRC distinguishes the two: only LoWAR leaves byte 4 of the transport header unmasked.
+// If the frame is such a packet, its BTH is filled in and the result is true.
 func (f *Frame) DecodeReserved(b []byte) bool {
 	at, ok := locate(b)
 	bth := at.l4 + udpLen

@@ -2,16 +2,15 @@ package roce
 
 import "strconv"
 
-// Layout is the set of headers of a packet. Its bits stand in wire order, so the headers that precede one are those
-// with lower bits.
+// Layout is the set of headers of a packet. Its bits are in wire order: the headers that precede one have lower bits.
 type Layout uint32
 
-// The headers. An opcode has LayoutBTH or, for LoWAR alone, LayoutRepair and what its type adds (see Packet.Layout);
-// UDP and TCP have LayoutIP.
+// The headers. An opcode has LayoutBTH or, for LoWAR alone, LayoutRepair and the headers of the packet's type (see
+// Packet.Layout); UDP and TCP have LayoutIP.
 const (
 	// the part of a LoWAR repair header that all types have: DestQP, type, r and c
 	LayoutRepair       Layout = 1 << iota
-	LayoutBlock               // which coding block, of a REPAIR or ANNOUNCE
+	LayoutBlock               // coding block, of a REPAIR or ANNOUNCE
 	LayoutXOR                 // lengths, of a REPAIR
 	LayoutReport              // counters, of a FEEDBACK
 	LayoutBTH                 // base transport header
@@ -27,7 +26,7 @@ const (
 	LayoutImm                 // immediate data
 	LayoutIETH                // R_Key to invalidate
 	LayoutPayload             // bytes may follow the headers
-	LayoutIP                  // no RoCEv2: fields of the IP header, and the rest as payload
+	LayoutIP                  // not RoCEv2: fields of the IP header, and the rest as payload
 )
 
 // headers names every Layout bit and gives its size in bytes, in wire order; the payload has no fixed size.
@@ -52,7 +51,7 @@ func (l Layout) Len() int {
 	return n
 }
 
-// trait is what an opcode does, apart from its layout.
+// trait is a set of properties of an opcode, apart from its layout.
 type trait uint16
 
 const (
@@ -80,7 +79,7 @@ type info struct {
 	header uint8
 }
 
-// opcodes says everything about every opcode. Rows that are absent are unknown opcodes: a BTH and nothing after it.
+// opcodes describes all opcodes. An absent row is an unknown opcode: a BTH and nothing after it.
 //
 // Sources: IBTA table 35 for RC, UC and UD; annex A17 for CNP; annex A19 for FLUSH and ATOMIC_WRITE; the classes 0xC0
 // and 0xE0 are manufacturer specific, and hold the packets of IRN, FaSR and Go-Back-ONE.
@@ -140,8 +139,8 @@ var opcodes = complete([opcodeCount]info{
 		traits: request | send | only},
 	CNP: {name: "CNP", layout: LayoutPayload},
 
-	// IRN: every WRITE packet says where it goes, and every packet that takes a receive says which one. The answer to
-	// an atomic is numbered with READ responses, and its request with READ requests.
+	// IRN: every WRITE packet carries its address, and every packet that consumes a receive carries its number. The
+	// answer to an atomic is numbered with READ responses, and its request with READ requests.
 	XSendFirst + SendFirst: {name: "X_SEND_FIRST", layout: LayoutSOETH | LayoutPayload,
 		traits: request | send | starts},
 	XSendFirst + SendMiddle: {name: "X_SEND_MIDDLE", layout: LayoutSOETH | LayoutPayload,
@@ -230,7 +229,7 @@ var opcodes = complete([opcodeCount]info{
 	TCP: {name: "TCP", layout: LayoutIP | LayoutPayload},
 })
 
-// complete fills in what the rows leave to rule: the BTH, the header length, and the mark of a known opcode.
+// complete fills in the parts of a row that follow from the others: the BTH, the header length, and the trait known.
 func complete(table [opcodeCount]info) [opcodeCount]info {
 	for i := range table {
 		row := &table[i]
@@ -245,7 +244,7 @@ func complete(table [opcodeCount]info) [opcodeCount]info {
 	return table
 }
 
-// byName finds an opcode by its name.
+// byName maps names to opcodes.
 var byName = func() map[string]Opcode {
 	m := make(map[string]Opcode, len(opcodes))
 	for i, row := range opcodes {
@@ -293,7 +292,7 @@ const (
 	ClassXRC Class = 5
 	ClassX   Class = 6 // IRN and Go-Back-ONE, over reliable connections
 	ClassF   Class = 7 // FaSR and SRNIC-like, over reliable connections
-	ClassIP  Class = 8 // no RoCEv2: UDP and TCP
+	ClassIP  Class = 8 // not RoCEv2: UDP and TCP
 )
 
 // String returns the usual abbreviation.
@@ -324,7 +323,7 @@ func (o Opcode) Known() bool { return o.has(known) }
 func (o Opcode) IsRequest() bool { return o.has(request) }
 
 // IsResponse reports a packet from a responder to a requester: READ responses, ACKNOWLEDGE, ATOMIC_ACK and every kind
-// of SACK but those of READ data. All else that belongs to a connection is for the responder.
+// of SACK but those of READ data. All other packets of a connection go to the responder.
 func (o Opcode) IsResponse() bool { return o.has(response) }
 
 // IsReadAck reports an acknowledgement of READ responses that have a sequence space of their own: the READ_(N)ACK of
@@ -367,7 +366,7 @@ func (o Opcode) IsRead() bool { return o.has(read) }
 // IsAtomic reports CMP_SWAP and FETCH_ADD, the requests that an ATOMIC_ACK answers.
 func (o Opcode) IsAtomic() bool { return o.has(atomic) }
 
-// IsReadResponse reports a packet that brings READ data; in the X class the answer to an atomic is one too.
+// IsReadResponse reports a packet that carries READ data; in the X class the answer to an atomic is one too.
 func (o Opcode) IsReadResponse() bool { return o.has(readResponse) }
 
 func (o Opcode) has(t trait) bool { return opcodes[o].traits&t != 0 }

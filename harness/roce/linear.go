@@ -7,20 +7,21 @@ import (
 	"sync"
 )
 
-// CRC-32 is linear over GF(2): that of A with B behind it is that of A, multiplied by x once for each bit of B, plus
-// that of B. So of the ICRC of a packet, the CRC of its headers, and the CRC of its payload, two tell the third, and
-// nobody reads the payload twice.
+// CRC-32 is linear over GF(2): the CRC of A followed by B is the CRC of A, multiplied by x once for each bit of B, plus
+// the CRC of B. So of the ICRC of a packet, the CRC of its headers, and the CRC of its payload, any two give the third,
+// and the payload need not be read twice.
 
-// advance multiplies CRCs by x for each bit of one number of bytes.
+// advance multiplies a CRC by x once for each bit of a fixed number of bytes: a table of products for each byte of the
+// CRC.
 type advance [4][256]uint32
 
-// of returns the product for a CRC.
+// of returns the product of a CRC.
 func (a *advance) of(sum uint32) uint32 {
 	return a[0][sum&0xFF] ^ a[1][sum>>8&0xFF] ^ a[2][sum>>16&0xFF] ^ a[3][sum>>24]
 }
 
-// newAdvance makes the table for n bytes: the products of single bits are what n zeros make of them, and sums of these
-// the rest.
+// newAdvance builds the table for n bytes. The products of single bits are computed by a CRC over n zeros, the others
+// as sums of these.
 func newAdvance(n int) *advance {
 	a, zeros := new(advance), make([]byte, n)
 	for place := range a {
@@ -36,7 +37,7 @@ func newAdvance(n int) *advance {
 	return a
 }
 
-// fulls are the tables for full packets, by path MTU.
+// fulls holds the tables for full packets, by path MTU; each is built at its first use.
 var fulls = func() (list [len(PathMTUs)]func() *advance) {
 	for i, n := range PathMTUs {
 		list[i] = sync.OnceValue(func() *advance { return newAdvance(n) })
@@ -44,8 +45,8 @@ var fulls = func() (list [len(PathMTUs)]func() *advance) {
 	return list
 }()
 
-// PayloadSum returns the CRC-32 of the payload, 0 when there is none. The bytes b are those that f has just been
-// decoded from, and their ICRC is known to be right.
+// PayloadSum returns the CRC-32 of the payload, 0 when there is none. f has just been decoded from the frame b, whose
+// ICRC is known to be right.
 func (f *Frame) PayloadSum(b []byte) uint32 {
 	if head, at, full := f.full(b); full != nil {
 		return binary.LittleEndian.Uint32(b[at.end-icrcLen:]) ^ full.of(invariant(head, at.v6))
@@ -53,8 +54,8 @@ func (f *Frame) PayloadSum(b []byte) uint32 {
 	return payloadSum(f.Packet.Payload)
 }
 
-// Sums returns the CRC-32 of the payload, 0 when there is none, and whether the ICRC is right, of the bytes b that f
-// has just been decoded from.
+// Sums returns the CRC-32 of the payload, 0 when there is none, and whether the ICRC is right. f has just been decoded
+// from the frame b.
 func (f *Frame) Sums(b []byte) (payload uint32, right bool) {
 	payload = payloadSum(f.Packet.Payload)
 	if head, at, full := f.full(b); full != nil {
@@ -63,7 +64,7 @@ func (f *Frame) Sums(b []byte) (payload uint32, right bool) {
 	return payload, f.ICRCOK(b)
 }
 
-// ICRCOver does what ICRCOK does when the CRC-32 of the payload is known: that of a full packet is not read again.
+// ICRCOver is ICRCOK for a known CRC-32 of the payload, which saves reading the payload of a full packet again.
 func (f *Frame) ICRCOver(b []byte, payload uint32) bool {
 	if head, at, full := f.full(b); full != nil {
 		return binary.LittleEndian.Uint32(b[at.end-icrcLen:]) == payload^full.of(invariant(head, at.v6))
@@ -71,7 +72,8 @@ func (f *Frame) ICRCOver(b []byte, payload uint32) bool {
 	return f.ICRCOK(b)
 }
 
-// full returns the headers of a full packet from IP on, where it lies, and the table for its payload; nil for others.
+// full returns the headers of a full packet from IP on, its offsets, and the table for its payload; a nil table for
+// other packets.
 func (f *Frame) full(b []byte) (head []byte, at span, full *advance) {
 	if full = fullOf(&f.Packet); full == nil {
 		return nil, at, nil
@@ -83,7 +85,7 @@ func (f *Frame) full(b []byte) (head []byte, at span, full *advance) {
 	return nil, at, nil
 }
 
-// fullOf returns the table for the payload of a full packet; nil for others.
+// fullOf returns the table for the payload of a full packet; nil for other packets.
 func fullOf(p *Packet) *advance {
 	if !IsPathMTU(p.Len) || len(p.Payload) != p.Len {
 		return nil
@@ -91,7 +93,7 @@ func fullOf(p *Packet) *advance {
 	return fulls[bits.TrailingZeros(uint(p.Len))-bits.TrailingZeros(uint(PathMTUs[0]))]()
 }
 
-// payloadSum is the CRC-32 of a payload, and zero when there is none.
+// payloadSum returns the CRC-32 of a payload, and zero for an empty one.
 func payloadSum(b []byte) uint32 {
 	if len(b) == 0 {
 		return 0

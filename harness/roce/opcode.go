@@ -57,16 +57,16 @@ const (
 	FNACK            Opcode = 0xFB
 )
 
-// UDP and TCP stand for packets that are no RoCEv2 at all: an IP packet of another RDMA transport, iWARP, which crosses
-// the same links and is recorded in the same traces.
+// UDP and TCP stand for IP packets that are not RoCEv2: those of another RDMA transport, iWARP, which cross the same
+// links and are recorded in the same traces.
 const (
 	UDP Opcode = 0x100
 	TCP Opcode = 0x101
 )
 
-// opcodeCount is how many opcodes there are, known and unknown.
+// opcodeCount is the number of opcodes, known and unknown.
 const opcodeCount = 0x102
 
-// OverIP reports UDP and TCP, whose packets have no transport header that this package knows: Packet.Payload is what
-// the IP header precedes, UDP or TCP header included.
+// OverIP reports UDP and TCP, whose packets have no transport header that this package reads: Packet.Payload is
+// everything after the IP header, including the UDP or TCP header.
 func (o Opcode) OverIP() bool { return o >= UDP }

@@ -6,12 +6,11 @@ import (
 	"net/netip"
 )
 
-// PortIWARP is the port by which packets of an iWARP run are told from other traffic: the destination of every
-// datagram, and the passive end of every TCP connection. No port is assigned to iWARP; this one is the project's own
-// choice.
+// PortIWARP identifies the packets of an iWARP run: it is the destination port of every datagram, and the port of the
+// passive end of every TCP connection. No port is assigned to iWARP; this one is the project's own choice.
 const PortIWARP = 4795
 
-// maxIPPayload is what fits behind an IPv4 header.
+// maxIPPayload is the largest payload of an IPv4 packet in bytes.
 const maxIPPayload = 65535 - ipv4Len
 
 // protocol returns the IP protocol number of the frame's packet.
@@ -23,8 +22,8 @@ func (f *Frame) protocol() byte {
 }
 
 // appendOverIP is AppendTo for a packet without BTH: the IPv4 header with its fragment fields, and the payload. A TCP
-// segment gets its checksum here, because it covers the addresses; a UDP datagram keeps the one it has, which may be
-// none.
+// segment gets its checksum here, because it covers the addresses; a UDP datagram keeps the checksum in its payload,
+// which may be zero, meaning none.
 func (f *Frame) appendOverIP(b []byte) []byte {
 	l3 := f.l3()
 	b, out := extend(b, f.Len())
@@ -39,7 +38,8 @@ func (f *Frame) appendOverIP(b []byte) []byte {
 	return b
 }
 
-// id is the IPv4 identification: of a packet without BTH its own, because fragments are told by it.
+// id returns the IPv4 identification. A packet without BTH has its own, because it says to which datagram a fragment
+// belongs.
 func (f *Frame) id() uint16 {
 	if f.Packet.Opcode.OverIP() {
 		return f.Packet.IP.ID
@@ -47,8 +47,8 @@ func (f *Frame) id() uint16 {
 	return f.ID
 }
 
-// fragmentWord is the second half of the second word of an IPv4 header: flags and fragment offset. Only what is never
-// fragmented may say so.
+// fragmentWord returns the second half of the second word of an IPv4 header: flags and fragment offset. DF is never set
+// in a packet without BTH, because such packets may be fragmented.
 func (f *Frame) fragmentWord() uint32 {
 	w := uint32(bit(f.DF, 6)) << 8
 	if f.Packet.Opcode.OverIP() {
@@ -57,8 +57,8 @@ func (f *Frame) fragmentWord() uint32 {
 	return w
 }
 
-// DecodeAny is Decode for links that carry more than RoCEv2: packets UDP and TCP to or from PortIWARP are read as such.
-// A fragment that is not the first has no ports; it counts, because no RoCEv2 packet is ever fragmented.
+// DecodeAny is Decode for links that carry more than RoCEv2: packets to or from PortIWARP are read as UDP or TCP. A
+// fragment other than the first has no ports; it is read so too, because RoCEv2 packets are never fragmented.
 func (f *Frame) DecodeAny(b []byte) error {
 	off, end, ok := overIP(b)
 	if !ok {
@@ -85,14 +85,14 @@ func (f *Frame) DecodeAny(b []byte) error {
 	return nil
 }
 
-// OverIP returns where the UDP datagram, its fragment, or the TCP segment lies in a frame that DecodeAny reads as one;
-// ok is false for all others.
+// OverIP returns the offset and length of the UDP datagram, its fragment, or the TCP segment in a frame that DecodeAny
+// reads as UDP or TCP; ok is false for all others.
 func OverIP(frame []byte) (off, n int, ok bool) {
 	off, end, ok := overIP(frame)
 	return off, end - off, ok
 }
 
-// overIP finds what follows the IPv4 header of an untagged frame that belongs to an iWARP run.
+// overIP finds the data after the IPv4 header in an untagged frame that belongs to an iWARP run.
 func overIP(b []byte) (off, end int, ok bool) {
 	const off4 = ethLen + ipv4Len
 	if len(b) < off4 || binary.BigEndian.Uint16(b[12:]) != etherIPv4 || b[ethLen] != 0x45 {
@@ -114,7 +114,7 @@ func overIP(b []byte) (off, end int, ok bool) {
 	return off4, ethLen + total, dst == PortIWARP || src == PortIWARP && dst != Port
 }
 
-// tcpHeader is the least length of a TCP header, and tcpChecksum where its checksum lies (RFC 9293).
+// tcpHeader is the minimum length of a TCP header, and tcpChecksum the offset of its checksum (RFC 9293).
 const (
 	tcpHeader   = 20
 	tcpChecksum = 16
@@ -126,15 +126,15 @@ func TCPChecksumOK(frame []byte) bool {
 	return ok && n >= tcpHeader && ^fold(tcpSum(frame[ethLen:off+n])) == 0
 }
 
-// MendTCP makes the checksum of a TCP segment, a frame that DecodeAny reads, right again.
+// MendTCP recomputes the checksum of a TCP segment, a frame that DecodeAny reads.
 func MendTCP(frame []byte) {
 	if off, n, ok := OverIP(frame); ok {
 		putTCPChecksum(frame[ethLen : off+n])
 	}
 }
 
-// TCPData returns where the data of a TCP segment lies in a frame that DecodeAny reads as one; ok is false for a frame
-// that is none.
+// TCPData returns the offset and length of the data of a TCP segment in a frame that DecodeAny reads as one; ok is
+// false for other frames.
 func TCPData(frame []byte) (off, n int, ok bool) {
 	off, n, ok = OverIP(frame)
 	if !ok || frame[ethLen+9] != protoTCP || n < tcpHeader {

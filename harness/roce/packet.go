@@ -23,7 +23,7 @@ type BTH struct {
 	AckReq bool    // an acknowledgement is requested
 	FECN   bool    // forward congestion notification
 	BECN   bool    // backward congestion notification
-	Pad    uint8   // bytes of padding after the payload, 0 to 3; for the encoder 0 means as many as are needed
+	Pad    uint8   // bytes of padding after the payload, 0 to 3; for the encoder 0 means as many as the payload needs
 	TVer   uint8   // transport header version, 0
 	Resv6  uint8   // the six reserved bits beside FECN and BECN
 	Resv7  uint8   // the seven reserved bits beside AckReq
@@ -32,7 +32,7 @@ type BTH struct {
 	PSN    psn.PSN // packet sequence number
 }
 
-// RETH is the RDMA extended header, 16 bytes: where an RDMA operation acts (IBTA 9.3.3).
+// RETH is the RDMA extended header, 16 bytes: the remote memory of an RDMA operation (IBTA 9.3.3).
 type RETH struct {
 	VA     uint64 // remote virtual address
 	RKey   uint32 // remote key
@@ -59,17 +59,18 @@ type DETH struct {
 
 // SACKETH is the selective-acknowledgement header of the extension opcodes, 4 bytes.
 type SACKETH struct {
-	PSN     psn.PSN // the packet that this acknowledgement names beside the cumulative one
+	PSN     psn.PSN // the packet that this acknowledgement names in addition to the cumulative PSN
 	LostCnt uint8   // FaSR's lost-cnt, 3 bits; zero in other protocols
 }
 
-// IP is what a packet of another transport keeps of its IPv4 header: enough to be one fragment of a datagram (RFC 791).
+// IP holds the fields of the IPv4 header by which a packet of another transport is a fragment of a datagram (RFC 791).
 type IP struct {
 	ID       uint16 // identification, the same in all fragments of a datagram
 	Fragment Fragment
 }
 
-// Fragment says which part of a datagram a packet is, as the IPv4 header does; zero is all of it.
+// Fragment is the position of a packet in its datagram, encoded as in the IPv4 header; zero is an unfragmented
+// datagram.
 type Fragment uint16
 
 const (
@@ -86,19 +87,20 @@ func NewFragment(off int, more bool) Fragment {
 	return f
 }
 
-// Offset returns where in its datagram the fragment begins, in bytes.
+// Offset returns the offset of the fragment in its datagram, in bytes.
 func (f Fragment) Offset() int { return int(f&fragmentOffset) << 3 }
 
-// More reports whether the datagram goes on behind the fragment.
+// More reports whether more fragments of the datagram follow.
 func (f Fragment) More() bool { return f&moreFragments != 0 }
 
-// Whole reports a packet that is no fragment.
+// Whole reports a packet that is not fragmented.
 func (f Fragment) Whole() bool { return f == 0 }
 
-// First reports a fragment that begins its datagram, or a whole one: it has the ports.
+// First reports a fragment that begins its datagram, or a whole datagram: such a packet has the ports.
 func (f Fragment) First() bool { return f&fragmentOffset == 0 }
 
-// SOETH is the sequence-and-offset header of the extension opcodes, 8 bytes: it makes a SEND packet placeable alone.
+// SOETH is the sequence-and-offset header of the extension opcodes, 8 bytes: with it a SEND packet can be placed out of
+// order.
 type SOETH struct {
 	SN     uint32 // 24-bit message or WQE sequence number
 	Offset uint32 // byte offset of this packet in its message
@@ -108,11 +110,11 @@ type SOETH struct {
 // headers that the opcode does not call for are ignored by the encoder and left zero by the decoder.
 //
 // Payload refers to memory of the sender or of the decoded frame and is never copied on the way; whoever keeps it
-// beyond a call must copy it. Large virtual-time runs carry no bytes: Payload is then nil and Len alone tells the
+// beyond a call must copy it. Large virtual-time runs carry no bytes: Payload is then nil and Len alone gives the
 // length.
 type Packet struct {
 	BTH
-	RETH    RETH // READ, WRITE FIRST and ONLY, atomics (VA and RKey); VA alone where the layout has a VAETH
+	RETH    RETH // READ, WRITE FIRST and ONLY, atomics (VA and RKey); only VA where the layout has a VAETH
 	AETH    AETH
 	Atomic  AtomicETH
 	Result  uint64 // AtomicAckETH: the value before the atomic operation
@@ -122,7 +124,7 @@ type Packet struct {
 	DETH    DETH
 	SACK    SACKETH
 	SO      SOETH
-	IP      IP     // UDP and TCP alone
+	IP      IP     // UDP and TCP only
 	Repair  Repair // LoWAR: all but the first word of the header
 	Payload []byte
 	Len     int // payload bytes, padding excluded; equals len(Payload) when Payload is not nil

@@ -10,8 +10,8 @@ import (
 )
 
 // ParsePacket reads the text form of String. Attributes that the opcode does not have, and attributes given twice, are
-// errors. The packet has a length but no payload bytes, unless it has no BTH; its padding is zero, the right one,
-// unless the text says pad=.
+// errors. The packet has a length but no payload bytes, unless it has no BTH; its Pad is zero, as many as the payload
+// needs, unless the text has pad=.
 func ParsePacket(s string) (Packet, error) {
 	return parse(s, nil)
 }
@@ -21,7 +21,7 @@ func ParsePacketAt(s string, base psn.PSN) (Packet, error) {
 	return parse(s, &base)
 }
 
-// parser holds the packet so far and what the text has said about it.
+// parser holds the packet as read so far, and which attributes the text has given.
 type parser struct {
 	p    Packet
 	base *psn.PSN // start for relative PSNs; nil forbids them
@@ -52,7 +52,7 @@ func parse(s string, base *psn.PSN) (Packet, error) {
 	return ps.p, nil
 }
 
-// opcode starts the packet with its first word and the values that a text leaves out.
+// opcode starts the packet with its first word and the defaults of attributes that a text may leave out.
 func (ps *parser) opcode(w string) error {
 	switch w {
 	case wordACK, wordNAK, wordRNR:
@@ -107,7 +107,7 @@ func (ps *parser) word(w string) error {
 	return fmt.Errorf("unknown key %s", key)
 }
 
-// syndromeKeys are the keys that say the syndrome, each as a number added to a base.
+// syndromeKeys are the keys that set the syndrome, each to a number added to a base.
 var syndromeKeys = [...]struct {
 	name  string
 	base  Syndrome
@@ -134,8 +134,8 @@ func (ps *parser) bare(w string) error {
 	return fmt.Errorf("unknown word %s", w)
 }
 
-// attr sets an attribute that the opcode has. Strictness here finds typing errors in scenarios and rule fixtures, where
-// an ignored attribute would weaken a test unseen.
+// attr sets an attribute; it is an error when the opcode lacks it. Strictness here finds typing errors in scenarios and
+// rule fixtures, where an ignored attribute would silently weaken a test.
 func (ps *parser) attr(a *attr, value string) error {
 	if a.layout&ps.p.Layout() == 0 {
 		return fmt.Errorf("%s has no %s", ps.p.Name(), a.name)
@@ -181,7 +181,7 @@ func (ps *parser) value(a *attr, s string) (uint64, error) {
 	return uint64(ps.base.Add(d)), nil
 }
 
-// syndrome sets the AETH syndrome, which several keys and words can say, but only one of them at a time.
+// syndrome sets the AETH syndrome. Several keys and words set it, but only one of them may be in a text.
 func (ps *parser) syndrome(name string, s Syndrome, err error) error {
 	if err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 // Repair is the repair header of LoWAR, which takes the place of the BTH. "It includes a target QPN field to map LoWAR
 // packets to their connections. Depending on the Type field …, the Repair Header carries different information." (Zuo
 // et al., LoWAR: Enhancing RDMA over Lossy WANs with Transparent Error Correction, IV-C, Figure 8) The paper names the
-// fields and fixes bytes 0 to 4; where the others lie is this project's choice:
+// fields and fixes bytes 0 to 4; the offsets of the others are this project's choice:
 //
 //	word 0          0x1F, DestQP
 //	word 1          Type, version (4 bits), has_First, has_Last, K, 0, ISN, c
@@ -27,21 +27,21 @@ type Repair struct {
 	HasFirst  bool  // the block holds the first packet of a message
 	HasLast   bool  // the block holds the last packet of a message
 	Responses bool  // K: the stream is that of READ responses, not that of requests
-	ISN       uint8 // interleaving sequence number: which repair packet of its block this is
-	C         uint8 // interleaving depth; in a FEEDBACK the wanted one
+	ISN       uint8 // interleaving sequence number of this repair packet in its block
+	C         uint8 // interleaving depth; in a FEEDBACK the depth asked for
 	R         uint16
-	N         uint16  // data packets in the block; 0 in an ANNOUNCE that does not know
+	N         uint16  // data packets in the block; 0 in an ANNOUNCE when it is not known
 	Epoch     uint8   // generation of the parameters r and c
-	Base      psn.PSN // bPSN: the first packet of the block
+	Base      psn.PSN // bPSN: PSN of the first packet of the block
 	LastLen   uint16  // has_Last: bytes of the block's last packet from the BTH to the end of the padding
 
-	// Check is the sum of RepairDigest over the packets of the unit. The paper has no such field. XOR alone cannot tell
-	// that the packets that came are not those that were coded: a READ response that is sent again has another MSN in
-	// its AETH, and where the AETH of one packet lies, another has data.
+	// Check is the sum of RepairDigest over the packets of the unit. The paper has no such field. XOR alone cannot
+	// detect that a received packet differs from the one that was coded: a retransmitted READ response has another MSN
+	// in its AETH, and at the offset of one packet's AETH another packet has data.
 	Check uint32
 
-	// What the receiver counted since its FEEDBACK before: packets that never came, those of them that were recovered,
-	// and those that were not.
+	// Counters of the receiver since its previous FEEDBACK: lost packets, those of them that were recovered, and those
+	// that were not.
 	Lost, Recovered, Unrecoverable uint32
 }
 
@@ -58,8 +58,8 @@ const (
 	RepairFeedback RepairType = 3 // FEEDBACK: from receiver to sender, the parameters it asks for and why
 )
 
-// repairTypes names the types and says what their headers hold; a type that is not here has words 0 to 2 and opaque
-// bytes.
+// repairTypes lists the names of the types and the headers of their packets; a packet of a type that is not listed has
+// words 0 to 2 and opaque bytes.
 var repairTypes = [...]struct {
 	name   string
 	layout Layout
@@ -73,7 +73,7 @@ var repairTypes = [...]struct {
 // Known reports whether the type is one of the three.
 func (t RepairType) Known() bool { return t != 0 && int(t) < len(repairTypes) }
 
-// layout returns the headers of a type; those of an unknown one are those of type zero.
+// layout returns the headers of a type; an unknown type has the headers of type zero.
 func (t RepairType) layout() Layout {
 	if !t.Known() {
 		t = 0
@@ -81,7 +81,7 @@ func (t RepairType) layout() Layout {
 	return repairTypes[t].layout
 }
 
-// String returns "REPAIR", "ANNOUNCE" or "FEEDBACK", and for any other type the name of the opcode.
+// String returns "REPAIR", "ANNOUNCE" or "FEEDBACK", and the name of the opcode for any other type.
 func (t RepairType) String() string {
 	if !t.Known() {
 		return LoWAR.String()
@@ -89,7 +89,8 @@ func (t RepairType) String() string {
 	return repairTypes[t].name
 }
 
-// ParseName returns the opcode of a packet that prints under a name: that of the opcode, or of a type of LoWAR packets.
+// ParseName returns the opcode of packets that print under a name: the name of an opcode, or of a type of LoWAR
+// packets.
 func ParseName(name string) (o Opcode, ok bool) {
 	if _, ok := parseRepairType(name); ok {
 		return LoWAR, true
@@ -107,7 +108,7 @@ func parseRepairType(name string) (t RepairType, ok bool) {
 	return 0, false
 }
 
-// Layout returns the headers of the packet: those that its opcode calls for, and in a LoWAR packet its type.
+// Layout returns the headers of the packet: those of its opcode, or of its type in a LoWAR packet.
 func (p *Packet) Layout() Layout {
 	if p.Opcode == LoWAR {
 		return p.Repair.Type.layout()
@@ -115,7 +116,7 @@ func (p *Packet) Layout() Layout {
 	return p.Opcode.Layout()
 }
 
-// Name returns the name of the opcode, or, for LoWAR, whose packets have one opcode, that of the type.
+// Name returns the name of the opcode, or the name of the type for LoWAR, whose packets all have one opcode.
 func (p *Packet) Name() string {
 	if p.Opcode == LoWAR {
 		return p.Repair.Type.String()
@@ -123,8 +124,8 @@ func (p *Packet) Name() string {
 	return p.Opcode.String()
 }
 
-// Number returns the PSN by which a packet is told from others of its kind: its own, or, in a LoWAR packet, which has
-// none, that of the first packet that it is about.
+// Number returns the PSN that identifies a packet among others of its kind: its own, or, in a LoWAR packet, which has
+// none, the PSN of the first packet of its block.
 func (p *Packet) Number() psn.PSN {
 	if p.Opcode == LoWAR {
 		return p.Repair.Base
@@ -132,8 +133,8 @@ func (p *Packet) Number() psn.PSN {
 	return p.PSN
 }
 
-// ToRequester reports a packet that the requester of a connection handles; all others are the responder's. Repair
-// packets and announcements go where the data of their stream go, feedback where they come from.
+// ToRequester reports a packet that the requester of a connection handles; the responder handles all others. Repair
+// packets and announcements travel in the direction of the data of their stream, feedback in the opposite one.
 func (p *Packet) ToRequester() bool {
 	if p.Opcode == LoWAR {
 		return p.Repair.Responses != (p.Repair.Type == RepairFeedback)
@@ -201,9 +202,9 @@ func (p *Packet) decodeRepair(b []byte, trailer int) error {
 	return p.getPayload(b[header:len(b)-trailer], l)
 }
 
-// RepairDigest returns the digest of a packet for Repair.Check. b are the bytes that are coded: from the BTH to the end
-// of the padding, with zero for the byte that routers may change. A CRC alone would not do, because it is as linear as
-// the code is.
+// RepairDigest returns the digest of a packet for Repair.Check. b is the part of the packet that is coded: from the BTH
+// to the end of the padding, with zero for the byte that routers may change. A CRC alone would not do, because it is
+// linear, as the code is.
 func RepairDigest(b []byte) uint32 {
 	x := uint64(crc32.Checksum(b, castagnoli)) * 0x9E3779B97F4A7C15
 	return uint32(x>>32) ^ uint32(x)>>7

@@ -9,7 +9,7 @@ type RNRTimer uint8
 var rnrHundredths = [32]int64{65536, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192,
 	256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152}
 
-// Duration returns the time that the requester must wait at least.
+// Duration returns the minimum time that the requester must wait.
 func (t RNRTimer) Duration() vtime.Duration {
 	return vtime.Duration(rnrHundredths[t&31]) * 10 * vtime.Microsecond
 }

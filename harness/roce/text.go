@@ -56,7 +56,8 @@ const (
 	attrSyndrome // printed by kind, see appendSyndrome
 )
 
-// OmitForLadder leaves what a ladder shows: opcode, PSN, length, acknowledgement, irregularities and flags.
+// OmitForLadder omits all but the parts that a ladder shows: opcode, PSN, length, acknowledgement, irregularities and
+// flags.
 const OmitForLadder = AttrQP | AttrQKey | AttrSrcQP | AttrVA | AttrRKey | AttrDMALen |
 	AttrSwapAdd | AttrCompare | AttrFlush |
 	AttrImm | AttrInvKey | AttrResult | AttrSN | AttrOffset | AttrLastLen | AttrCheck | AttrPKey | AttrData
@@ -68,7 +69,7 @@ type TextOptions struct {
 	Omit     Attr    // attributes to leave out
 }
 
-// attr is one key=value of the text form: where it lives, how wide it is, and how it is read and written.
+// attr describes one key=value of the text form: its header, its width, and how it is read and written.
 type attr struct {
 	name   string
 	bit    Attr
@@ -81,7 +82,8 @@ type attr struct {
 	set    func(p *Packet, v uint64)
 }
 
-// attrs is the grammar, in printing order. An attribute that is missing from a text is zero, but for the P_Key.
+// attrs is the grammar, in printing order. An attribute that is missing from a text is zero, except the P_Key and the
+// version of a repair header.
 var attrs = [...]attr{
 	{name: "psn", bit: AttrPSN, layout: LayoutBTH, width: 24, base: 10, always: true, serial: true,
 		get: func(p *Packet) uint64 { return uint64(p.PSN) }, set: func(p *Packet, v uint64) { p.PSN = psn.PSN(v) }},
@@ -215,7 +217,7 @@ var attrs = [...]attr{
 		}},
 }
 
-// attrsOf are, by header of a layout, which of attrs its packets have, a bit each.
+// attrsOf maps the number of a Layout bit to the attributes of packets that have it: bit i stands for attrs[i].
 var attrsOf = func() (sets [32]uint64) {
 	for header := range sets {
 		for i := range attrs {
@@ -225,7 +227,7 @@ var attrsOf = func() (sets [32]uint64) {
 	return sets
 }()
 
-const _ = uint(64 - len(attrs)) // no more of them than a set has bits
+const _ = uint(64 - len(attrs)) // a set has one bit for each attribute
 
 // attrsIn returns the set of attributes of a layout.
 func attrsIn(l Layout) (set uint64) {
@@ -235,7 +237,7 @@ func attrsIn(l Layout) (set uint64) {
 	return set
 }
 
-// irregularPad returns the padding when it is not the right one, else zero: the right one goes without saying.
+// irregularPad returns the padding when it is not what the payload needs, else zero, which does not print.
 func irregularPad(p *Packet) uint64 {
 	if s := p.sizes(); s.pad != -s.payload&3 {
 		return uint64(s.pad)
@@ -243,7 +245,7 @@ func irregularPad(p *Packet) uint64 {
 	return 0
 }
 
-// unknownType returns the type of a LoWAR packet unless the first word of its text says it.
+// unknownType returns the type of a LoWAR packet, or zero when the first word of its text names the type.
 func unknownType(p *Packet) uint64 {
 	if p.Repair.Type.Known() {
 		return 0
@@ -284,8 +286,8 @@ func (p *Packet) String() string {
 	return string(p.AppendText(make([]byte, 0, 128), TextOptions{}))
 }
 
-// AppendText appends the text form as opt asks for. With anything omitted, ParsePacket reads back only what is there.
-// It allocates only when b lacks room, so that a long trace can be printed line by line into one buffer.
+// AppendText appends the text form as opt asks for. ParsePacket restores only the attributes that are not omitted.
+// AppendText allocates only when b lacks room, so that a long trace can be printed line by line into one buffer.
 func (p *Packet) AppendText(b []byte, opt TextOptions) []byte {
 	b = append(b, p.word()...)
 	layout := p.Layout()
@@ -311,8 +313,8 @@ func (p *Packet) AppendText(b []byte, opt TextOptions) []byte {
 // wordMore says that more fragments follow, as the flag MF of the IPv4 header.
 const wordMore = "MF"
 
-// appendIP prints what a packet without BTH has beside its attributes: the flag of a fragment, and the bytes, which are
-// the only place where its transport's headers are.
+// appendIP prints the parts of a packet without BTH that are not in attrs: the flag of a fragment, and the bytes, which
+// alone hold the headers of its transport.
 func (p *Packet) appendIP(b []byte, omit Attr) []byte {
 	if p.IP.Fragment.More() {
 		b = append(b, " "+wordMore...)
@@ -323,7 +325,7 @@ func (p *Packet) appendIP(b []byte, omit Attr) []byte {
 	return b
 }
 
-// word returns what the text begins with: the kind of an ACKNOWLEDGE or LoWAR packet, or the opcode.
+// word returns the first word of the text: the kind of an ACKNOWLEDGE or LoWAR packet, or the opcode.
 func (p *Packet) word() string {
 	s := p.AETH.Syndrome
 	switch {
@@ -365,7 +367,7 @@ func (a *attr) append(b []byte, p *Packet, opt *TextOptions) []byte {
 	return strconv.AppendUint(b, v, a.base)
 }
 
-// appendSyndrome prints the kind of acknowledgement in its own terms; an ACK without credit information prints nothing.
+// appendSyndrome prints the syndrome by the key or word of its kind; an ACK without credit information prints nothing.
 func (p *Packet) appendSyndrome(b []byte) []byte {
 	s := p.AETH.Syndrome
 	low := int64(s & 0x1F)

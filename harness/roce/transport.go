@@ -23,7 +23,7 @@ const (
 	icrcLen   = 4
 )
 
-// sizes are the bytes of the parts of a packet on the wire.
+// sizes are the lengths of the parts of a packet on the wire, in bytes.
 type sizes struct{ header, payload, pad int }
 
 func (s sizes) total() int { return s.header + s.payload + s.pad }
@@ -54,11 +54,11 @@ func (p *Packet) sizes() sizes {
 	return s
 }
 
-// TransportLen returns the bytes from the BTH to the end of the padding, without ICRC.
+// TransportLen returns the number of bytes from the BTH to the end of the padding, without ICRC.
 func (p *Packet) TransportLen() int { return p.sizes().total() }
 
 // AppendTransport appends the packet from the BTH to the end of the padding, without ICRC. A nil Payload is written as
-// Len zeros; a Pad of zero as the padding that the payload needs, so that only a wrong number has to be given.
+// Len zeros. A Pad of zero means the padding that the payload needs, so that Pad is set only to send a wrong number.
 func (p *Packet) AppendTransport(b []byte) []byte {
 	size := p.sizes()
 	b, out := extend(b, size.total())
@@ -66,7 +66,7 @@ func (p *Packet) AppendTransport(b []byte) []byte {
 	return b
 }
 
-// putTransport fills b, which has old content.
+// putTransport fills b, which may hold old content.
 func (p *Packet) putTransport(b []byte, size sizes) {
 	p.putHead(b, size)
 	// Old content is cleared only where no payload covers it: a packet of 4 KiB is written once, not twice.
@@ -89,8 +89,8 @@ func (p *Packet) putHead(b []byte, size sizes) {
 	}
 }
 
-// putBTH writes the base header. QPs and PSNs of 24 bits share their words with a byte of flags, so each pair goes out
-// as one word, masked lest an overlong number spill into the flags.
+// putBTH writes the base header. QPs and PSNs of 24 bits share their words with a byte of flags, so each pair is
+// written as one word, masked so that a number of more than 24 bits does not spill into the flags.
 func (p *Packet) putBTH(b *[bthLen]byte, pad int) {
 	b[0] = byte(p.Opcode)
 	b[1] = bit(p.SE, 7) | bit(p.Mig, 6) | byte(pad)<<4 | p.TVer&15
@@ -168,8 +168,8 @@ func (p *Packet) DecodeTransport(b []byte) error {
 	return p.decode(b, 0)
 }
 
-// decode fills the zero packet p from b, whose last trailer bytes are the ICRC. The headers are judged before the
-// trailer, so that a cut packet is reported by the first thing that it lacks.
+// decode fills the zero packet p from b, whose last trailer bytes are the ICRC. The headers are checked before the
+// trailer, so that the error for a truncated packet names the first missing part.
 func (p *Packet) decode(b []byte, trailer int) error {
 	if len(b) > 0 && Opcode(b[0]) == LoWAR {
 		return p.decodeRepair(b, trailer)
@@ -272,8 +272,8 @@ func (p *Packet) getRemote(b []byte, l Layout) []byte {
 	return b[28:]
 }
 
-// getPayload takes the rest of the packet, padding included. Transport packets are whole words (IBTA 9.2.3). The slice
-// ends where the payload does, so that an append to it cannot reach into the frame.
+// getPayload reads the rest of the packet, padding included. Transport packets are whole words (IBTA 9.2.3). The
+// capacity of Payload is its length, so that an append to it cannot reach into the frame.
 func (p *Packet) getPayload(rest []byte, l Layout) error {
 	n := len(rest) - int(p.Pad)
 	switch {
