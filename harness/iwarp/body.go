@@ -7,14 +7,14 @@ import (
 
 // ReadBody is the payload of a READ request, 28 bytes (RFC 5040, 4.4).
 type ReadBody struct {
-	SinkSTag uint32 // where the response is to be placed
+	SinkSTag uint32 // destination of the response: steering tag and offset
 	SinkTO   uint64
 	Len      uint32
-	SrcSTag  uint32 // what is read
+	SrcSTag  uint32 // source of the data
 	SrcTO    uint64
 }
 
-// ReadBodyLen is its size in bytes.
+// ReadBodyLen is the size of a ReadBody in bytes.
 const ReadBodyLen = 28
 
 // Append appends the body.
@@ -35,7 +35,7 @@ func (r *ReadBody) Decode(b []byte) error {
 	return nil
 }
 
-// Layer is who reports an error in a Terminate (RFC 5040, 4.8).
+// Layer is the layer that reports an error in a Terminate (RFC 5040, 4.8).
 type Layer uint8
 
 // The layers.
@@ -45,13 +45,13 @@ const (
 	LayerLLP
 )
 
-// TerminateBody is the payload of a Terminate message: who found what wrong, and with M, D and R set as the bits say,
-// the length and the headers of the segment that was wrong (RFC 5040, 4.8).
+// TerminateBody is the payload of a Terminate message: the layer that found the error, the error, and the length and
+// the headers of the segment in error, each if its bit M, D or R is set (RFC 5040, 4.8).
 type TerminateBody struct {
 	Layer   Layer // 4 bits
 	Type    uint8 // 4 bits
 	Code    uint8
-	Bits    uint8  // M, D and R, in that order from the top of three bits: which of the following are there
+	Bits    uint8  // M, D and R, in that order from the top of three bits: which of the following are present
 	Length  uint16 // M: of the DDP segment
 	Headers []byte // D and R: DDP header, and RDMAP header
 }
@@ -63,7 +63,7 @@ const (
 	TerminateR = 1 // its RDMAP header follows
 )
 
-// terminateLen is the size of the control field, and of the length that may follow it, padded to two bytes.
+// terminateLen is the size of the control field in bytes, its reserved byte included.
 const terminateLen = 4
 
 // Append appends the body.

@@ -7,7 +7,7 @@ import (
 	"hash/crc32"
 )
 
-// Bytes of a datagram.
+// Lengths of a datagram, in bytes.
 const (
 	UDPLen = 8
 	// MaxDatagram is the longest UDP payload over IPv4: 65535 bytes less the headers of IP and UDP.
@@ -17,22 +17,22 @@ const (
 // castagnoli is the polynomial of iSCSI and of MPA (RFC 5044, 4.4).
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// CRC returns the CRC32c of b, which follows it big-endian: "Datagram-iWARP always requires the use of Cyclic
-// Redundancy Check (CRC32) when sending messages" (IV-B, 6). Of the CRC-32s it is the one that iWARP uses elsewhere.
+// CRC returns the CRC32c of b, which is sent after it in big-endian order: "Datagram-iWARP always requires the use of
+// Cyclic Redundancy Check (CRC32) when sending messages" (IV-B, 6). CRC32c is the CRC-32 that iWARP uses elsewhere.
 func CRC(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
 
-// ErrCRC says that a segment does not match its CRC.
+// ErrCRC is the error of a segment that does not match its CRC.
 var ErrCRC = errors.New("iwarp: CRC32c does not match")
 
 // AppendDatagram appends the UDP datagram that carries one segment: UDP header, segment, CRC. There is no MPA length
-// and no marker, "as they have defined message boundaries" (II), and no padding, which could not be told from payload
-// without a length. The UDP checksum is none: the CRC covers more.
+// and no marker, "as they have defined message boundaries" (II), and no padding, because without a length it could not
+// be distinguished from payload. The UDP checksum is zero, none: the CRC covers more.
 func AppendDatagram(b []byte, src, dst uint16, s *Segment) []byte {
 	b = AppendUDP(b, src, dst, s.HeaderLen()+len(s.Payload)+CRCLen)
 	return AppendCRC(s.Append(b), s.HeaderLen()+len(s.Payload))
 }
 
-// AppendUDP appends a UDP header (RFC 768) for n bytes that follow.
+// AppendUDP appends the UDP header (RFC 768) of a datagram whose data, n bytes, is to follow.
 func AppendUDP(b []byte, src, dst uint16, n int) []byte {
 	be := binary.BigEndian
 	b = be.AppendUint16(be.AppendUint16(b, src), dst)
@@ -50,7 +50,7 @@ type Datagram struct {
 	Segment  Segment
 }
 
-// Decode reads a whole datagram, UDP header included. After ErrCRC the segment is filled in as far as it can be.
+// Decode reads a whole datagram, UDP header included. After ErrCRC the segment is filled in as far as it decodes.
 func (d *Datagram) Decode(b []byte) error {
 	*d = Datagram{}
 	if len(b) < UDPLen+TaggedLen+CRCLen {

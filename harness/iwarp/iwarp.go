@@ -12,18 +12,18 @@ package iwarp
 
 import "github.com/rdma-gauntlet/gauntlet/harness/roce"
 
-// Port is the port of the passive side: every datagram is addressed to it, and every connection.
+// Port is the port of the passive side: the destination of every datagram and of every connection.
 const Port = roce.PortIWARP
 
-// firstPort begins the dynamic ports (RFC 6335), of which a sender takes one for each QP.
+// firstPort is the first dynamic port (RFC 6335); a sender uses one dynamic port for each QP.
 const firstPort = 0xC000
 
-// PortOf returns the UDP or TCP port of a QP, which its number tells: "each socket is only associated with a single QP"
-// (V-A, 1). Numbers that differ in their low 14 bits have different ports.
+// PortOf returns the UDP or TCP port of a QP, which follows from its number: "each socket is only associated with a
+// single QP" (V-A, 1). Numbers that differ in their low 14 bits have different ports.
 func PortOf(qpn uint32) uint16 { return firstPort | uint16(qpn&0x3FFF) }
 
-// PeerPort returns the port by which the connection of a packet is told, the one that is not Port, and whether it is
-// the sender's. A datagram always has its sender's.
+// PeerPort returns the port that identifies the connection of a packet, the one that is not Port, and whether it is the
+// sender's. In a datagram it is always the sender's.
 func PeerPort(src, dst uint16) (port uint16, senders bool) {
 	if dst != Port {
 		return dst, false

@@ -28,11 +28,11 @@ var opcodeNames = [16]string{Write: "WRITE", ReadRequest: "READ_REQ", ReadResp: 
 // Known reports an opcode that this package has a name for.
 func (o Opcode) Known() bool { return opcodeNames[o&15] != "" }
 
-// Tagged reports whether messages of this opcode are placed by steering tag; the others take a buffer of a queue
-// (RFC 5040, 4.3, figure 4).
+// Tagged reports whether messages of this opcode are placed by steering tag; the others use a buffer of a queue (RFC
+// 5040, 4.3, figure 4).
 func (o Opcode) Tagged() bool { return o == Write || o == ReadResp || o == WriteRecord }
 
-// IsSend reports the four kinds of SEND, which take a posted receive.
+// IsSend reports the four kinds of SEND, which consume a posted receive.
 func (o Opcode) IsSend() bool { return o >= Send && o <= SendSEInv }
 
 // String returns the name in upper case, or OP_0xd for one without.
@@ -50,41 +50,41 @@ const (
 	QueueTerminate = 2
 )
 
-// Version is the version of both protocols, in the control word twice.
+// Version is the version of DDP and of RDMAP; the control word holds both.
 const Version = 1
 
-// Bytes of the headers.
+// Lengths of the headers, in bytes.
 const (
 	TaggedLen   = 14 // control word, steering tag, tagged offset
 	UntaggedLen = 18 // control word, reserved for the protocol above, queue number, message number, message offset
-	RecordLen   = 16 // behind the tagged header of Write-Record
+	RecordLen   = 16 // header of Write-Record, after the tagged header
 	CRCLen      = 4
 )
 
-// Segment is one DDP segment. Fields that its model does not have are ignored by the encoder and left zero by the
-// decoder.
+// Segment is one DDP segment. The encoder ignores fields that its model, tagged or untagged, does not have, and the
+// decoder leaves them zero.
 type Segment struct {
 	Tagged   bool   // the model, bit 15 of the control word
 	Last     bool   // L: the last segment of its message
-	Opcode   Opcode // RDMAP
+	Opcode   Opcode // RDMAP opcode
 	DDP      uint8  // DDP version, two bits
 	RDMAP    uint8  // RDMAP version, two bits
-	Reserved uint16 // the reserved bits of the control word, in place
-	STag     uint32 // tagged: where; untagged: the tag to invalidate, or zero
-	TO       uint64 // tagged: offset of the first byte, an address here
-	QN       uint32 // untagged: queue
+	Reserved uint16 // the reserved bits of the control word, at their positions
+	STag     uint32 // tagged: steering tag of the destination; untagged: the tag to invalidate, or zero
+	TO       uint64 // tagged: offset of the first byte; in this project an address
+	QN       uint32 // untagged: queue number
 	MSN      uint32 // untagged: message number, from 1
 	MO       uint32 // untagged: offset of the first byte in the message
 	Record   Record // Write-Record
 	Payload  []byte
 }
 
-// Record is the header that Write-Record adds, 16 bytes: which message a segment is of, and where in it. With it every
-// segment can be placed and logged alone.
+// Record is the header of Write-Record, 16 bytes: the message of a segment, and the segment's place in it. With it
+// every segment can be placed and logged independently of the others.
 type Record struct {
-	ID    uint32 // of the message; counts per source and destination
-	Len   uint32 // of the whole message, bytes
-	Off   uint32 // of this segment in it
+	ID    uint32 // message number, counted per source and destination
+	Len   uint32 // length of the whole message in bytes
+	Off   uint32 // offset of this segment in the message
 	Flags uint32 // 16 reserved bits and 16 flags, none in use
 }
 
@@ -96,7 +96,7 @@ const (
 	reservedBits = 0x3C30
 )
 
-// HeaderLen returns the bytes before the payload.
+// HeaderLen returns the number of bytes before the payload.
 func (s *Segment) HeaderLen() int {
 	switch {
 	case !s.Tagged:
@@ -107,7 +107,7 @@ func (s *Segment) HeaderLen() int {
 	return TaggedLen
 }
 
-// AppendHeader appends what comes before the payload.
+// AppendHeader appends the headers before the payload.
 func (s *Segment) AppendHeader(b []byte) []byte {
 	be := binary.BigEndian
 	control := uint16(s.DDP&3)<<8 | uint16(s.RDMAP&3)<<6 | s.Reserved&reservedBits | uint16(s.Opcode&15)
@@ -133,8 +133,8 @@ func (s *Segment) AppendHeader(b []byte) []byte {
 // Append appends the whole segment, without a CRC.
 func (s *Segment) Append(b []byte) []byte { return append(s.AppendHeader(b), s.Payload...) }
 
-// Decode reads a segment, of which b is all. Only what cannot be a segment is an error: versions, reserved bits and
-// opcode are for the caller to judge, and the model is what bit T says.
+// Decode reads a segment, which must be all of b. Only bytes that cannot be a segment are an error: versions, reserved
+// bits and opcode are for the caller to check, and bit T alone decides the model.
 func (s *Segment) Decode(b []byte) error {
 	*s = Segment{}
 	if len(b) < TaggedLen {

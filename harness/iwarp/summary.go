@@ -7,8 +7,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 )
 
-// Leading reads the segment that a datagram, or the first fragment of one, begins with, as far as the fragment holds
-// it. N is the length of the segment's payload in the whole datagram; ok is false for any other packet.
+// Leading decodes the segment at the start of a datagram or of its first fragment, as far as the fragment holds it. n
+// is the length of the segment's payload in the whole datagram; ok is false for any other packet.
 func Leading(p *roce.Packet) (s Segment, n int, ok bool) {
 	if p.Opcode != roce.UDP || !p.IP.Fragment.First() || len(p.Payload) < UDPLen+TaggedLen {
 		return s, 0, false
@@ -25,11 +25,11 @@ func Leading(p *roce.Packet) (s Segment, n int, ok bool) {
 	return s, n, n >= 0
 }
 
-// KindFragment is the Kind of what follows the first fragment of a datagram.
+// KindFragment is the Kind of a fragment other than the first.
 const KindFragment = "FRAGMENT"
 
-// Kind names a packet without BTH as a fault script does: the opcode of the segment that it begins with, KindFragment
-// for what follows the first fragment, TCP for a segment of a stream.
+// Kind returns the name of a packet without BTH in fault scripts: the opcode of the segment at its start, KindFragment
+// for a fragment other than the first, TCP for a segment of a stream.
 func Kind(p *roce.Packet) string {
 	if s, _, ok := Leading(p); ok {
 		return s.Opcode.String()
@@ -40,8 +40,8 @@ func Kind(p *roce.Packet) string {
 	return p.Opcode.String()
 }
 
-// AppendSummary appends what a ladder shows of a packet without BTH: the segment that it begins with, or which part of
-// which datagram it is.
+// AppendSummary appends the form of a packet without BTH in a ladder: the segment at its start, or its position in its
+// datagram.
 func AppendSummary(b []byte, p *roce.Packet) []byte {
 	s, n, ok := Leading(p)
 	if !ok {

@@ -11,9 +11,9 @@ type attr struct {
 	name   string
 	width  int
 	base   int
-	always bool                  // print even when usual
-	of     func(*Segment) bool   // whether a segment has it
-	usual  func(*Segment) uint64 // what goes without saying
+	always bool                  // print even when it has the usual value
+	of     func(*Segment) bool   // whether a segment has the attribute
+	usual  func(*Segment) uint64 // default, which does not print
 	get    func(*Segment) uint64
 	set    func(*Segment, uint64)
 }
@@ -74,12 +74,13 @@ func (o Opcode) Queue() uint32 {
 // String returns the text form of AppendText, everything shown.
 func (s *Segment) String() string { return string(s.AppendText(nil, true)) }
 
-// AppendText appends the one-line text form that Parse reads: opcode, key=value for what is not as usual, the length of
-// the payload, and L on a last segment. Everything but the payload's bytes is told; with all false, addresses are left
-// out, as a ladder shows it. A segment whose model is not its opcode's says TAGGED or UNTAGGED.
+// AppendText appends the one-line text form that Parse reads: opcode, key=value for attributes without their usual
+// value, the length of the payload, and L on a last segment. It shows everything but the bytes of the payload; with all
+// false it leaves addresses out, as in a ladder. A segment whose model differs from that of its opcode has the word
+// TAGGED or UNTAGGED.
 func (s *Segment) AppendText(b []byte, all bool) []byte { return s.appendText(b, all, len(s.Payload)) }
 
-// appendText is AppendText for a payload of n bytes that need not be there.
+// appendText is AppendText for a payload of n bytes, which the segment need not hold.
 func (s *Segment) appendText(b []byte, all bool, n int) []byte {
 	b = append(b, s.Opcode.String()...)
 	if s.Tagged != s.Opcode.Tagged() {
@@ -104,7 +105,7 @@ func (s *Segment) appendText(b []byte, all bool, n int) []byte {
 	return b
 }
 
-// Parse reads the text form. The payload is as many zeros as len= says.
+// Parse reads the text form. The payload is len= zeros.
 func Parse(text string) (Segment, error) {
 	words := strings.Fields(text)
 	if len(words) == 0 {
@@ -123,7 +124,7 @@ func Parse(text string) (Segment, error) {
 	return s, nil
 }
 
-// ParseOpcode returns the opcode of a name as String prints it.
+// ParseOpcode returns the opcode of a name that String prints.
 func ParseOpcode(name string) (Opcode, bool) {
 	for o := range Opcode(16) {
 		if o.String() == name {

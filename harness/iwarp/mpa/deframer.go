@@ -6,47 +6,48 @@ import (
 	"hash/crc32"
 )
 
-// Errors of a stream of FPDUs. After one of them the boundaries are lost, and the stream is of no more use.
+// Errors of a stream of FPDUs. After one of them the FPDU boundaries are unknown, and the rest of the stream cannot be
+// read.
 var (
 	ErrCRC    = errors.New("mpa: CRC of an FPDU is wrong")
 	ErrMarker = errors.New("mpa: marker does not point at the FPDU that it is in")
 )
 
-// FPDU is one frame as it came from the stream.
+// FPDU is one frame, as found in the stream.
 type FPDU struct {
 	ULPDU  []byte // valid until the next call
-	Start  uint64 // where its length field is, in bytes after the start-up frames
-	Pad    []byte // what stood in the padding, which should be zeros
-	CRCOK  bool   // the CRC is right, whether or not it was asked for
-	Marks  int    // markers in it
-	CRCSum uint32 // the CRC as it was sent
+	Start  uint64 // position of its length field, in bytes after the start-up frames
+	Pad    []byte // the padding as received; it should be zeros
+	CRCOK  bool   // the CRC is right, whether or not Deframer.CRC is set
+	Marks  int    // number of markers in it and directly before it
+	CRCSum uint32 // the CRC as received
 }
 
-// Deframer finds the FPDUs in one direction of a stream that comes in pieces of any size. The zero Deframer stands at
-// the first byte after the start-up frames.
+// Deframer finds the FPDUs in one direction of a stream, from pieces of any size. The zero Deframer begins with the
+// first byte after the start-up frames.
 type Deframer struct {
-	Markers bool // the stream has them
+	Markers bool // the stream has markers
 	CRC     bool // a wrong CRC is an error
 
-	pos   uint64 // bytes of the stream so far
+	pos   uint64 // bytes of the stream so far, markers included
 	start uint64
-	body  []byte // the FPDU so far without markers
-	need  int    // bytes that body will have
+	body  []byte // bytes of the FPDU so far, without markers
+	need  int    // length that body must reach: LengthLen, then the whole FPDU
 	mark  [MarkerLen]byte
 	marks int
-	sum   uint32 // CRC over what came before the CRC
+	sum   uint32 // CRC so far, over all bytes of the FPDU, and its markers, before the CRC field
 	fpdu  FPDU
 	err   error
 }
 
-// DeframerAt returns a Deframer for a stream that is joined in the middle, pos bytes after the start-up frames, where
-// an FPDU or the marker before one begins.
+// DeframerAt returns a Deframer that begins in the middle of a stream, pos bytes after the start-up frames, where an
+// FPDU or the marker before it begins.
 func DeframerAt(pos uint64, markers, crc bool) Deframer {
 	return Deframer{Markers: markers, CRC: crc, pos: pos}
 }
 
-// Next takes bytes from b until an FPDU is complete, and returns it with the bytes that follow. It returns nil when all
-// of b is taken and more is needed, and an error when the stream is broken; that error stays.
+// Next takes bytes from b until an FPDU is complete, and returns it with the bytes that follow. It returns nil when it
+// has taken all of b and needs more, and an error when the stream is broken; all later calls return the same error.
 func (d *Deframer) Next(b []byte) (f *FPDU, rest []byte, err error) {
 	for d.err == nil {
 		if d.inMarker() {
@@ -76,8 +77,8 @@ func (d *Deframer) Next(b []byte) (f *FPDU, rest []byte, err error) {
 
 func (d *Deframer) inMarker() bool { return d.Markers && d.pos%MarkerEvery < MarkerLen }
 
-// takeMarker takes what b has of the marker at hand, and judges it when it is whole. What a marker says is checked
-// against what counting found: the reserved half is ignored.
+// takeMarker takes bytes of the current marker from b, and checks the marker when it is complete: its pointer must be
+// the distance to the start of the FPDU. The reserved half is ignored.
 func (d *Deframer) takeMarker(b []byte) []byte {
 	at := int(d.pos % MarkerEvery)
 	n := copy(d.mark[at:], b)
@@ -87,7 +88,7 @@ func (d *Deframer) takeMarker(b []byte) []byte {
 		return b[n:]
 	}
 	d.marks++
-	want := uint64(0) // before an FPDU
+	want := uint64(0) // of a marker before an FPDU
 	if len(d.body) > 0 {
 		want = d.pos - MarkerLen - d.start
 	}
@@ -97,7 +98,7 @@ func (d *Deframer) takeMarker(b []byte) []byte {
 	return b[n:]
 }
 
-// takeBody takes what b has of the current part of the FPDU, up to the next marker.
+// takeBody takes bytes of the current part of the FPDU from b, up to the next marker.
 func (d *Deframer) takeBody(b []byte) []byte {
 	if len(d.body) == 0 {
 		d.start, d.need = d.pos, LengthLen
@@ -106,7 +107,7 @@ func (d *Deframer) takeBody(b []byte) []byte {
 	if d.Markers {
 		n = min(n, MarkerEvery-int(d.pos%MarkerEvery))
 	}
-	under := n // bytes that the CRC covers: all but the CRC itself
+	under := n // number of bytes that the CRC covers: all but the CRC itself
 	if d.need > LengthLen {
 		under = max(0, min(n, d.need-CRCLen-len(d.body)))
 	}
@@ -116,7 +117,7 @@ func (d *Deframer) takeBody(b []byte) []byte {
 	return b[n:]
 }
 
-// finish makes an FPDU of the body, and starts the next.
+// finish builds the FPDU from the body, and prepares for the next.
 func (d *Deframer) finish() *FPDU {
 	n := int(binary.BigEndian.Uint16(d.body))
 	end := LengthLen + n

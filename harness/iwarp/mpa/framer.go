@@ -5,33 +5,36 @@ import (
 	"hash/crc32"
 )
 
-// Bytes around a ULPDU, and of markers.
+// Lengths around a ULPDU, and of markers, in bytes.
 const (
 	LengthLen   = 2
 	CRCLen      = 4
 	MarkerLen   = 4
-	MarkerEvery = 512 // a marker begins at every multiple of this in the stream
+	MarkerEvery = 512 // a marker begins at every multiple of this position in the stream
 	MaxULPDU    = 1<<16 - 1
-	MaxMarked   = 64768 // longest ULPDU of a stream with markers: the last must still point at its length field
+	// MaxMarked is the longest ULPDU of a stream with markers: the distance from the last marker back to the length
+	// field must fit 16 bits.
+	MaxMarked = 64768
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Pad returns the bytes of padding after a ULPDU of n bytes: length field, ULPDU and padding are a multiple of four.
+// Pad returns the number of padding bytes after a ULPDU of n bytes: length field, ULPDU and padding are a multiple of
+// four.
 func Pad(n int) int { return -(LengthLen + n) & 3 }
 
-// Framer turns ULPDUs into the FPDUs of one direction of a stream. The zero Framer stands at the first byte after the
-// start-up frames; set Markers and CRC before the first FPDU.
+// Framer turns ULPDUs into the FPDUs of one direction of a stream. The zero Framer begins with the first byte after the
+// start-up frames; Markers and CRC must be set before the first FPDU.
 type Framer struct {
-	Markers bool // the receiver wants them
-	CRC     bool // else the field is there and zero
+	Markers bool // insert markers, because the receiver asked for them
+	CRC     bool // compute the CRC; otherwise its field is zero
 
 	pos   uint64 // bytes of the stream so far, markers included
-	start uint64 // where the length field of the current FPDU is
+	start uint64 // position of the length field of the current FPDU
 }
 
-// Limit returns the longest ULPDU whose FPDU fits into one segment of emss bytes wherever it begins, so that every
-// segment begins with an FPDU (RFC 5044, 5.1: MULPDU = EMSS - (6 + 4 * Ceiling(EMSS / 512) + EMSS mod 4) with markers).
+// Limit returns the longest ULPDU whose FPDU fits into one segment of emss bytes at any position, so that every segment
+// can begin with an FPDU (RFC 5044, 5.1: MULPDU = EMSS - (6 + 4 * Ceiling(EMSS / 512) + EMSS mod 4) with markers).
 func (f *Framer) Limit(emss int) int {
 	n := emss - (LengthLen + CRCLen) - emss%4
 	if f.Markers {
@@ -52,7 +55,7 @@ func (f *Framer) Append(b, header, payload []byte) []byte {
 	b = f.put(b, payload)
 	var zero [3]byte
 	b = f.put(b, zero[:Pad(n)])
-	b = f.marker(b, false) // one that falls between the padding and the CRC is under the CRC
+	b = f.marker(b, false) // the CRC covers a marker between the padding and the CRC
 	var sum uint32
 	if f.CRC {
 		sum = crc32.Checksum(b[from:], castagnoli)
@@ -61,7 +64,7 @@ func (f *Framer) Append(b, header, payload []byte) []byte {
 	return binary.LittleEndian.AppendUint32(b, sum)
 }
 
-// marker appends a marker if the stream is at the place of one. The one before an FPDU points at it with a zero.
+// marker appends a marker if the stream is at a marker position. A marker before an FPDU has the pointer zero.
 func (f *Framer) marker(b []byte, before bool) []byte {
 	if !f.Markers || f.pos%MarkerEvery != 0 {
 		return b

@@ -1,14 +1,14 @@
-// Package mpa is the framing that lets a byte stream carry messages: Marker PDU Aligned framing over TCP. A connection
-// starts with a request and a reply frame, in which each side says whether it wants markers and a CRC; from then on
-// each direction is a sequence of FPDUs:
+// Package mpa is the framing by which a byte stream carries messages: Marker PDU Aligned framing over TCP. A connection
+// starts with a request and a reply frame, in which each side says whether it wants markers and a CRC; after that each
+// direction is a sequence of FPDUs:
 //
 //	ULPDU length (2) | ULPDU | pad to a multiple of 4 | CRC32c (4)
 //
-// With markers, four bytes stand before the first byte and then after every 508 bytes of the stream. Each tells how far
-// back the FPDU began that it stands in, so that a receiver can find a message boundary in any segment.
+// With markers, four bytes stand before the first byte and then after every 508 bytes of the stream. Each holds the
+// distance back to the start of the FPDU around it, so that a receiver can find a message boundary in any segment.
 //
-// Source: RFC 5044, sections 4 (framing, markers, CRC) and 7.1 (start-up). Revision 1; that of RFC 6581 is not here.
-// Reading order: framer.go, deframer.go.
+// Source: RFC 5044, sections 4 (framing, markers, CRC) and 7.1 (start-up). Only revision 1 is implemented, not the
+// revision of RFC 6581. Reading order: framer.go, deframer.go.
 package mpa
 
 import (
@@ -23,7 +23,7 @@ const (
 	keyReply   = "MPA ID Rep Frame"
 )
 
-// Lengths and the revision of start-up frames.
+// Lengths in bytes, and the revision, of start-up frames.
 const (
 	keyLen     = 16
 	setupLen   = keyLen + 4
@@ -31,21 +31,21 @@ const (
 	Revision   = 1
 )
 
-// The flag byte of a start-up frame.
+// Flags of a start-up frame.
 const (
 	flagMarkers = 0x80
 	flagCRC     = 0x40
 	flagReject  = 0x20
 )
 
-// ErrSetup says that a stream does not begin with a start-up frame that this package understands.
+// ErrSetup is the error of a stream that does not begin with a start-up frame of this package.
 var ErrSetup = errors.New("mpa: bad start-up frame")
 
 // Setup is a start-up frame: the request of the side that opened the connection, or the reply of the other.
 type Setup struct {
 	Reply    bool
-	Markers  bool // its sender wants markers in what it receives
-	CRC      bool // its sender wants CRCs; one such side is enough for both directions
+	Markers  bool // the sender wants to receive markers
+	CRC      bool // the sender wants CRCs; if either side does, both directions have them
 	Reject   bool // reply: the connection is refused
 	Revision uint8
 	Private  []byte // for the application, MaxPrivate bytes at most
@@ -72,12 +72,12 @@ func (s *Setup) Append(b []byte) []byte {
 	return append(b, private...)
 }
 
-// DecodeSetup reads the frame that b begins with and returns its length, or 0 without an error while bytes are missing.
-// Private data aliases b. A stream that cannot become a frame is refused at its first wrong byte.
+// DecodeSetup reads the frame at the start of b and returns its length, or 0 without an error while bytes are missing.
+// Private data aliases b. An error is returned at the first wrong byte, without waiting for a whole frame.
 func DecodeSetup(b []byte) (s Setup, n int, err error) {
 	seen := min(len(b), keyLen)
 	switch string(b[:seen]) {
-	case keyRequest[:seen]: // also a prefix that both keys share
+	case keyRequest[:seen]: // also when b is a prefix common to both keys
 	case keyReply[:seen]:
 		s.Reply = true
 	default:

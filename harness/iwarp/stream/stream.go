@@ -1,9 +1,9 @@
-// Package stream follows a TCP connection that carries iWARP, from its segments as they pass one point: it puts the
-// bytes of each direction in order and finds the start-up frames, FPDUs and DDP segments in them. Metrics and rules
-// read connections with it, whoever made them.
+// Package stream reads a TCP connection that carries iWARP from the segments that pass one point: it puts the bytes of
+// each direction in order and finds the start-up frames, FPDUs and DDP segments in them. Metrics and rules use it to
+// read the connections of any implementation.
 //
-// Memory is what is held back behind a hole, up to a limit per direction; a hole that is never filled, as when a
-// capture has lost a frame, ends the reading of that direction.
+// The memory in use is the data held back behind a hole, up to a limit per direction; a hole that is never filled, for
+// example because the capture has lost a frame, ends the reading of that direction.
 package stream
 
 import (
@@ -14,83 +14,84 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/tcp"
 )
 
-// Unit is what the stream is made of: a start-up frame or an FPDU. Pointers and slices are valid during the call only.
+// Unit is a start-up frame or an FPDU of the stream. Pointers and slices are valid during the call only.
 type Unit struct {
 	Setup   *mpa.Setup    // a start-up frame, else nil
 	FPDU    *mpa.FPDU     // an FPDU, else nil
-	Segment iwarp.Segment // of an FPDU, as far as it decodes
-	Err     error         // why the stream cannot be read on, or what is wrong with the segment
-	From    int64         // where it begins and ends, in bytes of the direction; markers before an FPDU belong to it
-	To      int64
+	Segment iwarp.Segment // the segment in the FPDU, as far as it decodes
+	Err     error         // reason why the stream cannot be read further, or why the segment does not decode
+	// From and To are the unit's range in bytes of its direction; it includes the markers before an FPDU.
+	From int64
+	To   int64
 }
 
-// Arrival is what one segment brought.
+// Arrival describes one segment that was added.
 type Arrival struct {
 	Header tcp.Header
-	From   int64 // where its data begins and ends in its direction
+	From   int64 // range of its data in bytes of its direction, [From, To)
 	To     int64
 	Again  bool // all of its data has been seen before
-	Ahead  bool // there is a hole before it
+	Ahead  bool // its data begins after a hole
 }
 
-// ErrLimit says that more is held back than the limit allows.
+// ErrLimit is the error of a direction that would hold back more data than the limit.
 var ErrLimit = errors.New("stream: too much data behind a hole")
 
-// limit is the bytes that one direction holds back.
+// limit bounds the bytes that one direction holds back.
 const limit = 64 << 20
 
-// Conn is a connection at one point. The directions are numbered 0 and 1; the zero Conn has seen nothing.
+// Conn is a connection as seen at one point. The directions are numbered 0 and 1; the zero Conn has seen nothing.
 type Conn struct {
-	// On is called for every unit as it becomes whole, in the order of its direction.
+	// On is called for every unit once it is complete, in the order of its direction.
 	On func(dir int, u *Unit)
 
 	way [2]way
 }
 
-// way is one direction.
+// way is the state of one direction.
 type way struct {
-	first   tcp.Seq // of the first byte
+	first   tcp.Seq // sequence number of the first byte
 	started bool
 	fin     bool
-	next    int64 // bytes that are in order and have been read
-	high    int64 // after the latest byte that was seen
+	next    int64 // bytes read so far, all in order; 0 <= next <= high
+	high    int64 // end of the data seen so far
 	held    []piece
-	bytes   int // in held
+	bytes   int // total length of held
 	setup   mpa.Setup
-	greeted int64  // bytes of the start-up frame, 0 while it is not whole
-	partial []byte // of it
+	greeted int64  // length of the start-up frame; 0 until it is complete
+	partial []byte // the start-up frame so far
 	frames  mpa.Deframer
-	ready   bool // frames is set up
+	ready   bool // frames is initialised
 	begin   int64
 	err     error
 }
 
-// piece is data that waits for what comes before it.
+// piece is data behind a hole.
 type piece struct {
 	at   int64
 	data []byte
 }
 
-// Next returns how far a direction is read, in bytes, and High after which byte nothing has been seen.
+// Next returns the number of bytes of a direction that have been read.
 func (c *Conn) Next(dir int) int64 { return c.way[dir&1].next }
 
-// High returns the end of what was seen of a direction.
+// High returns the end, in bytes, of the data of a direction that has been seen.
 func (c *Conn) High(dir int) int64 { return c.way[dir&1].high }
 
-// Err returns why a direction cannot be read on, nil while it can.
+// Err returns the reason why a direction cannot be read further; nil while it can.
 func (c *Conn) Err(dir int) error { return c.way[dir&1].err }
 
 // Closed reports that the FIN of a direction was seen.
 func (c *Conn) Closed(dir int) bool { return c.way[dir&1].fin }
 
-// Markers reports whether FPDUs of a direction have markers: when the other end asked for them.
+// Markers reports whether the FPDUs of a direction have markers, because the other end asked for them.
 func (c *Conn) Markers(dir int) bool { return c.way[dir&1^1].setup.Markers }
 
-// CRC reports whether FPDUs have CRCs: when either end asked for them.
+// CRC reports whether FPDUs have CRCs, because either end asked for them.
 func (c *Conn) CRC() bool { return c.way[0].setup.CRC || c.way[1].setup.CRC }
 
-// Offset returns where a number that the other direction acknowledges lies in direction dir, in bytes; -1 before its
-// SYN.
+// Offset returns the position, in bytes of direction dir, of a number that the other direction acknowledges, at most
+// High; -1 before the SYN of dir.
 func (c *Conn) Offset(dir int, ack tcp.Seq) int64 {
 	w := &c.way[dir&1]
 	if !w.started {
@@ -99,12 +100,13 @@ func (c *Conn) Offset(dir int, ack tcp.Seq) int64 {
 	return min(w.offset(ack), w.high)
 }
 
-// offset places a number near what was read last.
+// offset returns the position of the sequence number n, which must be within 2^31 of next.
 func (w *way) offset(n tcp.Seq) int64 {
 	return w.next + int64(n.Sub(w.first.Add(int(uint32(w.next)))))
 }
 
-// Add takes a segment of direction dir, header included. Before the SYN of its direction it says nothing: ok is false.
+// Add takes a segment of direction dir, header included. ok is false before the SYN of that direction, and for bytes
+// that are not a TCP segment.
 func (c *Conn) Add(dir int, segment []byte) (a Arrival, ok bool) {
 	w := &c.way[dir&1]
 	h, data, err := tcp.Decode(segment)
@@ -142,7 +144,7 @@ func (w *way) holds(from, to int64) bool {
 	return false
 }
 
-// take reads data that is in order, and what had waited for it; other data it keeps.
+// take reads data that is in order, and then the held data that follows it; other data is held.
 func (c *Conn) take(dir int, w *way, at int64, data []byte) {
 	if at > w.next {
 		w.keep(at, data)
@@ -161,7 +163,7 @@ func (c *Conn) take(dir int, w *way, at int64, data []byte) {
 	}
 }
 
-// keep holds data back, in order of its place.
+// keep holds data back, sorted by position.
 func (w *way) keep(at int64, data []byte) {
 	if w.err != nil || w.holds(at, at+int64(len(data))) {
 		return
@@ -179,7 +181,7 @@ func (w *way) keep(at int64, data []byte) {
 	w.held[i] = piece{at, append([]byte(nil), data...)}
 }
 
-// read goes on with bytes that are in order.
+// read processes bytes that are in order.
 func (c *Conn) read(dir int, w *way, data []byte) {
 	for len(data) > 0 && w.err == nil && w.greeted == 0 {
 		data = c.greeting(dir, w, data)
@@ -202,10 +204,10 @@ func (c *Conn) read(dir int, w *way, data []byte) {
 			c.tell(dir, &u)
 		}
 	}
-	w.next += int64(len(data)) // of a stream that cannot be read the bytes still count
+	w.next += int64(len(data)) // the bytes of a stream that cannot be read still count
 }
 
-// greeting goes on with the start-up frame and returns what follows it.
+// greeting processes bytes of the start-up frame and returns the bytes after it.
 func (c *Conn) greeting(dir int, w *way, data []byte) []byte {
 	known := len(w.partial)
 	w.partial = append(w.partial, data...)
