@@ -1,5 +1,5 @@
-// Package tcp is the wire format of TCP segments: the header with the two options that set a connection up, the flags,
-// the checksum, and sequence numbers with their arithmetic. What a connection does is not here.
+// Package tcp is the wire format of TCP segments: the header with the two options of connection set-up, the flags, the
+// checksum, and sequence numbers with their arithmetic. The behaviour of connections is elsewhere.
 //
 // Source: RFC 9293, sections 3.1 (header) and 3.4 (sequence numbers); RFC 7323, section 2 (window scale).
 package tcp
@@ -43,9 +43,9 @@ func (f Flags) String() string {
 
 // Lengths of the header.
 const (
-	HeaderLen  = 20            // without options
-	MaxOptions = 40            // of options
-	setupLen   = 4 + 4         // MSS, and a no-operation before window scale
+	HeaderLen  = 20            // of a header without options
+	MaxOptions = 40            // maximum length of the options
+	setupLen   = 4 + 4         // length of the options of a SYN: MSS, and a no-operation before window scale
 	MaxScale   = 14            // largest shift of a window (RFC 7323, 2.3)
 	kindEnd    = 0             // end of the options
 	kindNop    = 1             // padding between options
@@ -53,24 +53,24 @@ const (
 	kindScale  = 3             // window scale, three bytes
 	checksumAt = 16            // offset of the checksum
 	protocol   = 6             // TCP in the IP header
-	minDataOff = HeaderLen / 4 // of the field that counts words
+	minDataOff = HeaderLen / 4 // least value of the data offset, which counts words
 )
 
-// Header is the header of a segment. Options other than the two are skipped by Decode and not written.
+// Header is the header of a segment. Decode skips options other than MSS and window scale, and Put does not write them.
 type Header struct {
 	SrcPort, DstPort uint16
 	Seq, Ack         Seq
 	Flags            Flags
 	Window           uint16
-	MSS              uint16 // of a SYN: the largest segment that its sender takes; 0 when the option is absent
-	Scale            uint8  // of a SYN: how far the windows of its sender are shifted
-	HasScale         bool   // the option is there
+	MSS              uint16 // in a SYN: the largest segment that its sender accepts; 0 when the option is absent
+	Scale            uint8  // in a SYN: the shift of the windows that its sender announces
+	HasScale         bool   // the window scale option is present
 }
 
-// ErrMalformed says that bytes are not a TCP segment.
+// ErrMalformed is the error of bytes that are not a TCP segment.
 var ErrMalformed = errors.New("not a TCP segment")
 
-// Len returns the bytes of the header as Put writes it.
+// Len returns the number of header bytes that Put writes.
 func (h *Header) Len() int {
 	if h.Flags.Has(SYN) && (h.MSS != 0 || h.HasScale) {
 		return HeaderLen + setupLen
@@ -105,7 +105,7 @@ func (h *Header) Put(b []byte) {
 	}
 }
 
-// Decode reads the header of a segment and returns its data, which aliases b. The checksum is not looked at.
+// Decode reads the header of a segment and returns its data, which aliases b. It does not verify the checksum.
 func Decode(b []byte) (h Header, data []byte, err error) {
 	if len(b) < HeaderLen {
 		return h, nil, fmt.Errorf("%w: %d bytes, a header has %d", ErrMalformed, len(b), HeaderLen)
@@ -121,7 +121,8 @@ func Decode(b []byte) (h Header, data []byte, err error) {
 	return h, b[n:], nil
 }
 
-// options reads what it knows and stops at what makes no sense: options are advice, and a segment without is valid.
+// options reads the options that it knows and stops at a malformed one: options are advice, and a segment is valid
+// without.
 func (h *Header) options(b []byte) {
 	for len(b) > 0 && b[0] != kindEnd {
 		if b[0] == kindNop {
@@ -141,7 +142,7 @@ func (h *Header) options(b []byte) {
 	}
 }
 
-// Span returns how many sequence numbers a segment with n bytes of data takes: SYN and FIN take one each.
+// Span returns how many sequence numbers a segment with n bytes of data occupies: SYN and FIN take one each.
 func (h *Header) Span(n int) int {
 	if h.Flags.Has(SYN) {
 		n++
@@ -163,8 +164,8 @@ func ChecksumOK(segment []byte, src, dst [4]byte) bool {
 	return len(segment) >= HeaderLen && sum(segment, src, dst) == 0
 }
 
-// sum is the ones' complement of the ones' complement sum over the pseudo header and the segment (RFC 9293, 3.1). Words
-// of 32 bits may be added and folded at the end (RFC 1071).
+// sum returns the ones' complement of the ones' complement sum over the pseudo header and the segment (RFC 9293, 3.1).
+// Words of 32 bits may be added and folded at the end (RFC 1071).
 func sum(b []byte, src, dst [4]byte) uint16 {
 	be := binary.BigEndian
 	s := uint64(be.Uint32(src[:])) + uint64(be.Uint32(dst[:])) + protocol + uint64(len(b))

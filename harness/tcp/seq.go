@@ -4,10 +4,10 @@ package tcp
 // windows ensure (RFC 9293, 3.4).
 type Seq uint32
 
-// Add returns the number n later; n may be negative.
+// Add returns the sequence number n after s; n may be negative.
 func (s Seq) Add(n int) Seq { return s + Seq(uint32(n)) }
 
-// Sub returns how much later s is than t; negative when it is earlier.
+// Sub returns the distance from t to s; negative when s is earlier.
 func (s Seq) Sub(t Seq) int { return int(int32(s - t)) }
 
 // Less reports whether s is earlier than t.
