@@ -1,6 +1,6 @@
-// Package testbed reads the file that describes a lab with real devices: which hosts have them, and how they are
-// cabled. What is run there is no part of it, so that a Spec and its hash are the same in every lab; neither are
-// credentials, which are ssh's.
+// Package testbed reads the file that describes a lab with real devices: the hosts that have them, and their cables.
+// The runs are not part of it, so that a Spec and its hash are the same in every lab; nor are credentials, which are
+// left to ssh.
 //
 // The file is text. Its first statement is the version; then there is a line for each host, and comments begin with #:
 //
@@ -22,10 +22,10 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 )
 
-// Version is the only version of the format that there is.
+// Version is the only version of the format.
 const Version = 1
 
-// Bounds of a file.
+// Limits of a file.
 const (
 	maxLines = 1000
 	maxLine  = 4096
@@ -33,7 +33,7 @@ const (
 	maxPort  = 255
 )
 
-// File is a lab.
+// File describes a lab.
 type File struct {
 	SSHConfig string // for ssh -F; "" is the configuration of the user
 	Hosts     []Host
@@ -41,19 +41,20 @@ type File struct {
 
 // Host is a machine with a device under test.
 type Host struct {
-	Name      string // what ssh calls it: an alias of ssh_config, or a name of the network
+	Name      string // name for ssh: an alias of ssh_config, or a host name
 	Device    string // the RDMA device, "mlx5_0"
-	Port      int    // of the device, from 1
+	Port      int    // port of the device, from 1
 	Interface string // the network device of that port
-	GID       int    // index of the GID of the test's address; FindGID is whichever has it
-	Cable     string // the network device of this machine at the other end of the cable
+	GID       int    // index of the GID of the test's address; FindGID searches for it
+	Cable     string // network device of this machine at the other end of the cable
 	Sudo      bool   // the user that ssh logs in as is not root, and sudo asks it for no password
 }
 
-// FindGID stands for a GID that is found by its address.
+// FindGID means that the GID is found by its address.
 const FindGID = -1
 
-// ReadFile reads a lab; errors begin with the file's name and the line. Names of files in it begin at its folder.
+// ReadFile reads the description of a lab; errors begin with the file's name and the line. Relative names of files in
+// it start at its folder.
 func ReadFile(path string) (*File, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -72,7 +73,8 @@ func ReadFile(path string) (*File, error) {
 	return lab, nil
 }
 
-// Parse reads a lab. Every error is one line that names the line of the file, the field and the remedy.
+// Parse reads the description of a lab. Every error is one line that names the line of the file, the field and the
+// remedy.
 func Parse(r io.Reader) (*File, error) {
 	lab := &File{}
 	in := bufio.NewScanner(r)
@@ -123,7 +125,7 @@ func version(line string) error {
 	return nil
 }
 
-// statement reads any other.
+// statement reads any statement but the first.
 func (f *File) statement(line string) error {
 	words := strings.Fields(line)
 	var err error
@@ -151,7 +153,7 @@ func (f *File) ssh(words []string) error {
 	}}, "config")
 }
 
-// host reads one host, whose name must be a word that ssh does not take for an option.
+// host reads a host statement. The host's name must be a word that ssh does not take for an option.
 func (f *File) host(words []string) error {
 	if len(words) == 0 || !named(words[0]) {
 		return fmt.Errorf("want the name that ssh knows it by, of letters, digits and . _ -")
@@ -180,7 +182,7 @@ func (f *File) host(words []string) error {
 	return nil
 }
 
-// fields hands each key=value to its reader. Every one that is needed must be there, and none twice.
+// fields passes each key=value to its reader. All needed keys must be present, and no key twice.
 func fields(words []string, known map[string]func(string) error, needed ...string) error {
 	seen := map[string]bool{}
 	for _, w := range words {
@@ -238,7 +240,7 @@ func number(into *int, least, most int) func(string) error {
 	}
 }
 
-// named reports whether s can be a name: no option, no path, and nothing that a shell reads.
+// named reports whether s is safe as a name: not an option, not a path, and without characters special to a shell.
 func named(s string) bool {
 	if s == "" || len(s) > quote.Name || s[0] == '-' || s[0] == '.' {
 		return false
@@ -248,7 +250,7 @@ func named(s string) bool {
 	})
 }
 
-// Choose returns n hosts: those of names separated by commas, in that order, or without names all that there are.
+// Choose returns n hosts: those of names, separated by commas, in that order, or all hosts when names is empty.
 func (f *File) Choose(names string, n int) (chosen []*Host, err error) {
 	var all []string
 	for i := range f.Hosts {
@@ -276,7 +278,7 @@ func (f *File) Choose(names string, n int) (chosen []*Host, err error) {
 	return chosen, nil
 }
 
-// String is the text of the lab, which Parse reads.
+// String returns the text of the lab, which Parse reads.
 func (f *File) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "testbed %d\n", Version)
