@@ -9,10 +9,10 @@ type deadlines struct {
 	of   []deadline
 }
 
-// deadline is that of one QP.
+// deadline is the entry of one QP.
 type deadline struct {
-	at  vtime.Time // meaningful in the heap
-	pos int        // place in the heap, -1 when it is not there
+	at  vtime.Time // valid while the QP is in the heap
+	pos int        // index in heap, -1 when the QP is not in it
 }
 
 func (d *deadlines) init(qps int) {
@@ -31,7 +31,7 @@ func (d *deadlines) first() vtime.Time {
 	return d.of[d.heap[0]].at
 }
 
-// atMost makes QP i's deadline no later than at.
+// atMost moves QP i's deadline to at, unless it is already earlier.
 func (d *deadlines) atMost(i int, at vtime.Time) {
 	e := &d.of[i]
 	switch {
@@ -45,7 +45,7 @@ func (d *deadlines) atMost(i int, at vtime.Time) {
 	d.up(e.pos)
 }
 
-// pop removes the QP with the earliest deadline; of equal ones, the lowest number.
+// pop removes and returns the QP with the earliest deadline; of equal deadlines, the lowest QP.
 func (d *deadlines) pop() int {
 	i := d.heap[0]
 	last := len(d.heap) - 1
@@ -56,7 +56,7 @@ func (d *deadlines) pop() int {
 	return int(i)
 }
 
-// less puts the lower QP first at equal times, so that a run repeats whatever order the deadlines were set in.
+// less puts the lower QP first at equal times, so that a run does not depend on the order in which deadlines were set.
 func (d *deadlines) less(a, b int) bool {
 	i, j := d.heap[a], d.heap[b]
 	if a, b := d.of[i].at, d.of[j].at; a != b {
@@ -70,7 +70,7 @@ func (d *deadlines) swap(a, b int) {
 	d.of[d.heap[a]].pos, d.of[d.heap[b]].pos = a, b
 }
 
-// up restores the order above a place whose deadline came nearer.
+// up restores the heap order above index p after its deadline has become earlier.
 func (d *deadlines) up(p int) {
 	for p > 0 && d.less(p, (p-1)/2) {
 		d.swap(p, (p-1)/2)
@@ -78,7 +78,7 @@ func (d *deadlines) up(p int) {
 	}
 }
 
-// down restores the order below a place whose deadline went away.
+// down restores the heap order below index p after its deadline has become later.
 func (d *deadlines) down(p int) {
 	for {
 		c := 2*p + 1

@@ -1,12 +1,13 @@
-// Package drive is an endpoint: all QPs of one host around their engines, with memory, a workload and one port.
+// Package drive implements an endpoint: all QPs of one host around their engines, with memory, a workload and one port.
 //
 // An Endpoint is as sans-IO as the engines in it. A bench hands it the frames or packets that arrive, wakes it at its
 // deadline, and pulls packets from it when the line is free. The same code runs in virtual time and in a process behind
 // a real interface, so the two benches differ in the clock and the link only.
 //
-// The cost of a packet does not depend on how many other QPs are idle: QPs with something to send form a ring and are
-// served one packet each in turn, and an answer beside it, those with a retransmission that their scheme puts first in
-// a ring of their own, before the others; deadlines form a heap that is touched only when one moves nearer.
+// The cost of a packet does not depend on how many other QPs are idle. QPs with something to send form a ring and are
+// served in turn, one packet each and an answer beside it; QPs with a retransmission that their scheme sends first form
+// a ring of their own, which is served before the other. Deadlines form a heap that changes only when a deadline
+// becomes earlier.
 package drive
 
 import (
@@ -24,16 +25,16 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Options are the choices of a bench that are not part of a Spec.
+// Options are the settings of an endpoint that its bench chooses, and that are not part of a Spec.
 type Options struct {
-	Bytes    bool     // regions have bytes; otherwise packets carry lengths only
+	Bytes    bool     // regions have bytes; otherwise packets have a length but no payload
 	Observer Observer // nil discards reports
 	Managed  bool     // connections are set up and torn down by messages of the communication manager
-	Streams  bool     // the host's TCP carries the QPs of an implementation that has NewStream: see Attach
+	Streams  bool     // the host's TCP carries the QPs, for an implementation that has NewStream: see Attach
 }
 
-// Endpoint is one host of a run, as a bench sees it. Its parts each look after one concern, and engines hands them what
-// the engines tell.
+// Endpoint is one host of a run, as its bench uses it. Each part has one task; engines passes the events of the engines
+// to the parts that act on them.
 type Endpoint struct {
 	engines engines
 	port    port
@@ -51,7 +52,7 @@ type Endpoint struct {
 	impl    engine.Implementation
 }
 
-// New builds the endpoint of one side. The error names the attribute or parameter that cannot be had.
+// New builds the endpoint of one side. The error names the attribute or parameter that it rejects.
 func New(s *scenario.Spec, side trace.Side, impl engine.Implementation, opts Options) (*Endpoint, error) {
 	if s.Turns.Taken() && !opts.Bytes {
 		return nil, errors.New("drive: turns: they depend on the bytes that come; write --codec on")
@@ -77,7 +78,7 @@ func New(s *scenario.Spec, side trace.Side, impl engine.Implementation, opts Opt
 	return e, nil
 }
 
-// addParts makes what looks after the QPs.
+// addParts builds the parts of the endpoint around the QPs.
 func (e *Endpoint) addParts(mem *memory.Host, opts Options) {
 	s, qps := e.spec, e.engines.qps
 	e.checks.init(s, e.side, &e.impl, &e.out)
@@ -92,7 +93,7 @@ func (e *Endpoint) addParts(mem *memory.Host, opts Options) {
 	e.engines.script, e.engines.turns, e.engines.memory = &e.script, &e.turns, &e.memory
 }
 
-// addQPs makes the engines of all QPs, and the port that their implementation asks for.
+// addQPs builds the engines of all QPs, and the port for the packets of their implementation.
 func (e *Endpoint) addQPs(mem *memory.Host, opts Options) error {
 	refused := func(err error) error { return fmt.Errorf("%s at %s: %w", e.impl.Name, e.side, err) }
 	s := e.spec
@@ -121,8 +122,8 @@ func (e *Endpoint) addQPs(mem *memory.Host, opts Options) error {
 	return nil
 }
 
-// Start posts the first receives and work requests. Connections that have to be set up get their receives now and their
-// work when they are established.
+// Start posts the first receives and work requests. A connection that has to be set up gets its receives now and its
+// work once it is established.
 func (e *Endpoint) Start(now vtime.Time) {
 	e.out.now = now
 	if e.out.detail {
@@ -141,12 +142,11 @@ func (e *Endpoint) Start(now vtime.Time) {
 	e.engines.post()
 }
 
-// ReceiveFrame decodes a frame and hands its packet on; frames that are not the transport's are none of the endpoint's
-// business.
+// ReceiveFrame decodes a frame and processes its packet; it ignores frames that do not belong to the transport.
 func (e *Endpoint) ReceiveFrame(now vtime.Time, b []byte) { e.receiveFrame(now, b, nil) }
 
-// ReceiveSummed is ReceiveFrame for whoever knows the CRC-32 of the payload, so that its bytes are not read for the
-// ICRC.
+// ReceiveSummed is ReceiveFrame for a caller that knows the CRC-32 of the payload, so that the ICRC can be checked
+// without reading the payload.
 func (e *Endpoint) ReceiveSummed(now vtime.Time, b []byte, payload uint32) {
 	e.receiveFrame(now, b, &payload)
 }
@@ -164,10 +164,10 @@ func (e *Endpoint) receiveFrame(now vtime.Time, b []byte, payload *uint32) {
 	}
 }
 
-// Receive hands the packet to the QP that it is addressed to, if it passes the checks below the transport.
+// Receive passes the packet to the QP to which it is addressed, if it passes the checks below the transport.
 func (e *Endpoint) Receive(now vtime.Time, p *roce.Packet) { e.receive(now, p, false) }
 
-// ReceiveMarked is Receive for a packet that the link marked as having met congestion.
+// ReceiveMarked is Receive for a packet that the link has marked because of congestion.
 func (e *Endpoint) ReceiveMarked(now vtime.Time, p *roce.Packet) { e.receive(now, p, true) }
 
 func (e *Endpoint) receive(now vtime.Time, p *roce.Packet, marked bool) {
@@ -196,8 +196,8 @@ func (e *Endpoint) receive(now vtime.Time, p *roce.Packet, marked bool) {
 	e.engines.receive(i, p)
 }
 
-// Transmit fills p with the next packet of the endpoint and returns the connection it belongs to; ok is false when no
-// QP has anything to send now.
+// Transmit fills p with the next packet of the endpoint and returns its connection; ok is false when no QP has anything
+// to send now.
 func (e *Endpoint) Transmit(now vtime.Time, p *roce.Packet) (conn int, ok bool) {
 	e.out.now = now
 	if e.connect.Pending() {
@@ -213,14 +213,14 @@ func (e *Endpoint) Transmit(now vtime.Time, p *roce.Packet) (conn int, ok bool) 
 	return conn, ok
 }
 
-// Attach gives connection i its socket, before Start.
+// Attach sets the socket of connection i. It must be called before Start.
 func (e *Endpoint) Attach(i int, s Socket) { e.engines.qps[i].tcp.socket = s }
 
-// TCP returns what the stream of connection i asks of its socket.
+// TCP returns the options that the stream of connection i needs of its socket.
 func (e *Endpoint) TCP(i int) engine.TCPOptions { return e.engines.qps[i].tcp.stream.TCP() }
 
-// Serve takes what the socket of connection i has to tell: what is acknowledged completes before what arrived behind it
-// is looked at.
+// Serve processes the progress of connection i's socket. Acknowledged data complete their requests before received data
+// are processed.
 func (e *Endpoint) Serve(now vtime.Time, i int) {
 	e.out.now = now
 	q := &e.engines.qps[i]
@@ -229,8 +229,8 @@ func (e *Endpoint) Serve(now vtime.Time, i int) {
 	e.engines.drain(i, requester)
 }
 
-// Carry gives the sockets what the streams have to send, one FPDU of each in turn, until there is no more or the
-// sockets that could take it are full. One that has room again is Served, which continues.
+// Carry writes the data of the streams to their sockets, one FPDU of each in turn, until there is no more or the
+// sockets that could take it are full. When a socket has room again, Serve makes its stream ready to continue.
 func (e *Endpoint) Carry(now vtime.Time) {
 	e.out.now = now
 	for i, _, any := e.engines.next(); any; i, _, any = e.engines.next() {
@@ -241,22 +241,22 @@ func (e *Endpoint) Carry(now vtime.Time) {
 	}
 }
 
-// Ready reports whether Transmit may have something.
+// Ready reports whether Transmit may have a packet.
 func (e *Endpoint) Ready() bool {
 	return e.engines.any() || e.port.ip.Pending() || e.connect.Pending()
 }
 
-// Deadline returns when Wake wants to be called next.
+// Deadline returns the time at which Wake must be called next.
 func (e *Endpoint) Deadline() vtime.Time { return min(e.engines.timers.first(), e.planned()) }
 
-// planned returns the next thing to do that is no QP's: a scripted post, or a message to be repeated.
+// planned returns the time of the next scripted post or repeated message of the connection set-up, whichever is first.
 func (e *Endpoint) planned() vtime.Time { return min(e.script.next(), e.connect.Deadline()) }
 
-// Settle brings the earliest deadline up to date and reports whether it was: deadlines that moved away are left where
-// they were, and a clock that jumps from one to the next would stop at each for nothing.
+// Settle corrects the earliest deadline and reports whether it was correct. A deadline that becomes later keeps its
+// place until then, and a clock that jumps from deadline to deadline would stop there for nothing.
 func (e *Endpoint) Settle() bool { return e.engines.settle(e.planned()) }
 
-// Wake runs everything that is due at now.
+// Wake processes everything that is due at now.
 func (e *Endpoint) Wake(now vtime.Time) {
 	e.out.now = now
 	e.engines.wake()
@@ -270,7 +270,7 @@ func (e *Endpoint) Idle() bool { return e.engines.idle() }
 // Vars returns the variables of connection i's engines, the requester's first.
 func (e *Endpoint) Vars(i int) []engine.Var { return e.engines.qps[i].inspect(nil) }
 
-// Shared returns the variables of what the QPs share, none when they share nothing.
+// Shared returns the variables of the state that the QPs share, none when they share nothing.
 func (e *Endpoint) Shared() []engine.Var {
 	if in, ok := e.host.(engine.Inspector); ok {
 		return in.Vars(nil)
@@ -281,10 +281,11 @@ func (e *Endpoint) Shared() []engine.Var {
 // Counters returns how many packets each check dropped, by its name, without those that are zero.
 func (e *Endpoint) Counters() map[string]int64 { return e.checks.counters() }
 
-// Share returns which part of the counted work is done, 0 to 1; 1 when there is none.
+// Share returns the fraction of the counted work that is done, 0 to 1; 1 when there is no counted work.
 func (e *Endpoint) Share() float64 { return e.engines.share() }
 
-// Shortfall says what of the counted work will never be done, "" when nothing. Call it when nothing more will happen.
+// Shortfall describes the counted work that will never be done; "" when there is none. It is valid once nothing more
+// will happen.
 func (e *Endpoint) Shortfall() string {
 	if s := e.connect.Shortfall(); s != "" {
 		return s
@@ -306,26 +307,27 @@ func (e *Endpoint) TOS() uint8 {
 	return 0
 }
 
-// Emit returns an encoded frame as it leaves the endpoint, which may be in other memory. It is the frame itself unless
-// the implementation changes whole frames; Alters tells.
+// Emit returns the bytes to be sent for an encoded frame, which may be in other memory. They are the frame itself
+// unless the implementation changes whole frames: see Alters.
 func (e *Endpoint) Emit(frame []byte) []byte { return e.port.emit(frame) }
 
 // Alters reports whether Emit may change a frame.
 func (e *Endpoint) Alters() bool { return e.port.frames.Out != nil }
 
-// ConnOf finds the connection of a packet that arrives with these ports: by the peer's port, or by that of this end.
+// ConnOf returns the connection of a packet that arrives with these ports, identified by the peer's port or this end's.
 func (e *Endpoint) ConnOf(src, dst uint16) (conn int, ok bool) { return e.checks.connOf(src, dst) }
 
-// Verify compares the memory of connection i with what requests should have made of it, and reports the result as
-// Memory events: "mismatch" counts bytes inside a written range that are wrong, "guard" bytes that no request named and
-// that changed nevertheless. It looks at what the peer's requests act on here (the target, and the inbox when it is
-// clear which message took which receive) and at what this side's own READs and atomics brought.
+// Verify compares the memory of connection i with the expected effect of the requests, and reports the result as Memory
+// events: "mismatch" counts wrong bytes inside ranges that requests wrote, "guard" bytes that no request named and that
+// changed nevertheless. It covers the memory on which the peer's requests act (the target, and the inbox when it is
+// known which message took which receive) and the memory into which this side's own READs and atomics fetch.
 //
-// Bytes whose content is not determined are not judged: see package expect. Of an unreliable transport only what the
-// target declared is judged, and the guards. peers is the peer's Posted; ok is false, and nothing reported, when there
-// are no bytes.
+// Bytes whose content is not determined are not compared: see package expect. For an unreliable transport only the
+// bytes that the target declared are compared, and the guards. peers is the peer's Posted; ok is false, and nothing is
+// reported, when regions have no bytes or applications take turns.
 func (e *Endpoint) Verify(now vtime.Time, i int, peers []Work) (mismatch, guard int64, ok bool) {
-	if e.out.now = max(e.out.now, now); e.turns.Taken() { // who takes turns looks at what comes
+	// Applications that take turns check the bytes that arrive themselves.
+	if e.out.now = max(e.out.now, now); e.turns.Taken() {
 		return 0, 0, false
 	}
 	if mismatch, guard, ok = e.memory.verify(i, peers); ok {
@@ -335,6 +337,6 @@ func (e *Endpoint) Verify(now vtime.Time, i int, peers []Work) (mismatch, guard 
 	return mismatch, guard, ok
 }
 
-// Posted returns connection i's requests in posting order, as the peer needs them for Verify. Of a load it gives those
-// that no later one has overwritten.
+// Posted returns connection i's requests in posting order, as the peer needs them for Verify. Requests of a load whose
+// bytes later ones have overwritten are left out.
 func (e *Endpoint) Posted(i int) []Work { return e.memory.posted(i) }

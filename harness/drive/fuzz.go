@@ -13,7 +13,7 @@ import (
 
 const (
 	fuzzFrames = 1 << 20
-	fuzzLife   = 64 // frames that one victim gets: most die of the first fatal one
+	fuzzLife   = 64 // frames for one victim: the QPs of most fail at the first fatal frame
 )
 
 // seeds are the packets that are mutated.
@@ -26,8 +26,8 @@ var seeds = [...]string{
 	"READ_RESP_FIRST len=256", "READ_RESP_LAST len=44", "READ_RESP_ONLY len=256", "UD_SEND_ONLY len=4", "SACK sack=9",
 }
 
-// fuzzer feeds mutated frames to endpoints of its own and counts what must not happen: a panic, bytes outside the
-// regions that are open to the peer, and a READ that completes before its data are placed.
+// fuzzer feeds mutated frames to endpoints of its own, its victims, and counts violations: a panic, bytes stored
+// outside the regions that are open to the peer, and a READ that completes before its data are placed.
 type fuzzer struct {
 	impl       engine.Implementation
 	spec       *scenario.Spec
@@ -58,15 +58,15 @@ func newFuzzer(impl engine.Implementation, side trace.Side, seed uint64) *fuzzer
 	return f
 }
 
-// seed adds a packet for the victim.
+// seed adds a packet, addressed to the victim.
 func (f *fuzzer) seed(p roce.Packet) {
 	p.DestQP = f.spec.Ends(0)[f.side].QPN
 	p.RETH.VA, p.RETH.RKey = Target(0), Key(f.side, 0)
 	f.seeds = append(f.seeds, p)
 }
 
-// extend adds a packet for each opcode beyond the RC class that the scheme takes: as long as its place in a message
-// asks for, if it has a payload.
+// extend adds a packet for each opcode beyond the RC class that the scheme accepts. A packet with payload is full, and
+// a packet that ends its message announces its own length as that of the message.
 func (f *fuzzer) extend() {
 	for code := range 256 {
 		op := roce.Opcode(code)
@@ -115,11 +115,11 @@ func (f *fuzzer) run(n int) error {
 	return nil
 }
 
-// renew takes a fresh victim, whose READs are outstanding.
+// renew builds a new victim, whose READs are outstanding.
 func (f *fuzzer) renew() (err error) {
 	f.stored, f.completed = 0, 0
 	spec := *f.spec
-	spec.Reads.Detail = false // no self-test within the self-test
+	spec.Reads.Detail = false // detail would start a self-test within the self-test
 	if f.victim, err = New(&spec, f.side, f.impl, Options{Observer: f}); err != nil {
 		return err
 	}
@@ -132,8 +132,8 @@ func (f *fuzzer) renew() (err error) {
 	return nil
 }
 
-// mutate makes the next frame: a good packet with a PSN near the start, of which a few bytes are other ones. Most
-// frames are sealed again, so that they get beyond the ICRC.
+// mutate makes the next frame: a valid packet with a PSN near the start, of which up to three bytes are replaced. Most
+// frames get a valid ICRC again, so that they are not all dropped by its check.
 func (f *fuzzer) mutate() {
 	p := f.seeds[f.rng.IntN(len(f.seeds))]
 	p.PSN = psn.New(uint32(f.rng.IntN(8)))
@@ -151,12 +151,12 @@ func (f *fuzzer) mutate() {
 	}
 }
 
-// feed hands the frame to the victim and lets it answer; a panic is a violation and costs the victim its life.
+// feed passes the frame to the victim and lets it answer; a panic is a violation, after which the victim is replaced.
 func (f *fuzzer) feed(now vtime.Time) {
 	defer func() {
 		if recover() != nil {
 			f.violations++
-			_ = f.renew() // it was possible before, with the same Spec
+			_ = f.renew() // cannot fail: it succeeded before with the same Spec
 		}
 	}()
 	f.victim.ReceiveFrame(now, f.frame)

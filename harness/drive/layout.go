@@ -13,11 +13,11 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/unit"
 )
 
-// Each QP has these regions at addresses that both sides can compute: source, what its requests send and read into;
-// target, what the peer's READs, WRITEs and atomics act on; and inbox, where its receives lie. A region has a slot for
-// each message in flight, as far as memory allows. A small fourth one may be read by the peer and not written, so that
-// a WRITE without the right can be crafted. Loads that READ have a fifth, landing, so that what they read does not
-// change what other loads send.
+// Each QP has these regions at addresses that both sides can compute: source, from which its requests send and into
+// which they fetch; target, on which the peer's READs, WRITEs and atomics act; and inbox, which holds its receives. A
+// region has a slot for each message in flight, as far as memory allows. A fourth region, small, allows the peer to
+// read but not to write, so that a WRITE without the right can be crafted. Loads that READ have a fifth, landing, so
+// that the data they fetch does not change the data that other loads send.
 const (
 	sourceBase = 1 << 44
 	targetBase = 2 << 44
@@ -25,18 +25,19 @@ const (
 	lockedBase = 4 << 44
 	landBase   = 5 << 44
 	perQP      = 1 << 31 // address distance between the regions of neighbouring QPs
-	perBank    = 1 << 13 // QPs before the addresses of one kind of region would run into the next
-	bank       = 1 << 48 // distance to where they go on
-	badKey     = 0xBAD   // below every key that is given out
+	perBank    = 1 << 13 // QPs of a bank: the regions of one kind for more QPs would overlap those of the next kind
+	bank       = 1 << 48 // address distance between banks
+	badKey     = 0xBAD   // below every valid key
 )
 
-// place returns where connection i's region of a kind begins.
+// place returns the address of connection i's region of the kind that begins at base.
 func place(base uint64, i int) uint64 {
 	return base + uint64(i%perBank)*perQP + uint64(i/perBank)*bank
 }
 
-// The memory of an endpoint that has bytes. Beyond fitBytes, messages share slots; what does not fit mostBytes with a
-// slot for each QP is refused. The first is small because a run touches all of it, for the pattern and the comparison.
+// Limits of an endpoint's memory when regions have bytes. Messages share slots to stay below fitBytes; a Spec is
+// rejected when it exceeds mostBytes with one slot per QP. fitBytes is small because a run touches all of this memory,
+// to fill it and to compare it.
 const (
 	fitBytes  = 16 * unit.MiB
 	mostBytes = 1 * unit.GiB
@@ -49,24 +50,24 @@ type layout struct {
 	slots   uint64 // slots of source and target
 	inSlot  uint64
 	inSlots uint64
-	reads   bool // some load of this side READs, or its turns do
+	reads   bool // some load of this side READs, or its application takes turns
 	spec    *scenario.Spec
-	sources []byte // the row in which the sources of this side lie, once made
+	sources []byte // the row of random numbers that holds the sources of this side; nil until first used
 }
 
-// leastBytes is what regions have at least, as far as depth allows: crafted packets and scripts reach beyond the first
-// message.
+// leastBytes is the minimum size of regions, as far as the queue depth allows: crafted packets and scripts reach beyond
+// the first message.
 const leastBytes = 16 * unit.KiB
 
-// newLayout sizes the regions: a slot per message that can be outstanding while they fit, one at least. All of a region
-// is filled and compared, so that slots which no message comes to would cost as much as the others.
+// newLayout sizes the regions: a slot per message that can be outstanding while they fit, and at least one. A region is
+// filled and compared as a whole, so that slots which no message uses would cost as much as the others.
 func newLayout(s *scenario.Spec, side trace.Side) layout {
 	slot := max(uint64(s.LongestMessage()), 8)
 	slot = (slot + 63) &^ 63
 	inSlot := uint64(s.ReceiveLen)
 	switch {
 	case inSlot == 0 && s.Receives > 0 && receives(s, side) == 0:
-		inSlot = readOnlyLen // nothing will lie there, but a region has some length
+		inSlot = readOnlyLen // nothing will be received here, but a region cannot be empty
 	case inSlot == 0:
 		inSlot = slot
 	}
@@ -83,12 +84,12 @@ func newLayout(s *scenario.Spec, side trace.Side) layout {
 	}
 }
 
-// messages is how many slots the messages of a Spec come to, when each has one.
+// messages returns the number of slots that gives each message of a Spec a slot of its own.
 func messages(s *scenario.Spec, slot uint64) uint64 {
 	most := uint64(s.Turns.Count)
 	for _, l := range s.Loads {
 		if l.Count == 0 {
-			return math.MaxUint64 // it goes on for as long as the run
+			return math.MaxUint64 // the load goes on as long as the run
 		}
 		most = max(most, uint64(l.Count))
 	}
@@ -99,16 +100,16 @@ func messages(s *scenario.Spec, slot uint64) uint64 {
 	return most
 }
 
-// taken is how many slots the messages of a side that take a receive come to, when each has one: the longest of its
-// loads, as an inbox that several fill in turns is not compared, and one more, where a message is seen that took a
-// receive too many.
+// taken returns the number of slots that gives each message of a side that takes a receive a slot of its own. It is the
+// number for the longest load, because an inbox that several loads fill is not compared, and one more, in which a
+// message shows that took a receive too many.
 func taken(s *scenario.Spec, from trace.Side, slot uint64) uint64 {
 	most := uint64(s.Turns.Count)
 	for _, l := range s.Loads {
 		switch {
 		case l.From != from || !takesReceive(l.Op):
 		case l.Count == 0:
-			return math.MaxUint64 // it goes on for as long as the run
+			return math.MaxUint64 // the load goes on as long as the run
 		default:
 			most = max(most, uint64(l.Count))
 		}
@@ -130,10 +131,10 @@ func Key(side trace.Side, i int) uint32 { return 0x1000 + uint32(i)<<4 + uint32(
 // Target is the address of connection i's target region.
 func Target(i int) uint64 { return place(targetBase, i) }
 
-// ReadOnlyKey is the R_Key of connection i's region that the peer of side may read only.
+// ReadOnlyKey is the R_Key of connection i's region at side that the peer may only read.
 func ReadOnlyKey(side trace.Side, i int) uint32 { return Key(side, i) + 2 }
 
-// Remote returns the address and key of the buffer in which connection i's requests from the other side act.
+// Remote returns the address and key of the buffer on which connection i's requests from the other side act.
 func Remote(s *scenario.Spec, at trace.Side, i int) (va uint64, key uint32) {
 	if d := s.Devices[at]; d.Present() {
 		return d.Buffer, d.Key
@@ -141,7 +142,7 @@ func Remote(s *scenario.Spec, at trace.Side, i int) (va uint64, key uint32) {
 	return Target(i), Key(at, i)
 }
 
-// RemoteLen returns the bytes of that buffer.
+// RemoteLen returns the size of that buffer in bytes.
 func RemoteLen(s *scenario.Spec, at trace.Side) uint64 {
 	l := newLayout(s, at)
 	return l.size()
@@ -152,14 +153,15 @@ const readOnlyLen = 64
 
 func readOnly(i int) uint64 { return place(lockedBase, i) }
 
-// size is the bytes of a source, target or landing region.
+// size returns the size of a source, target or landing region in bytes.
 func (l *layout) size() uint64 { return l.slot * l.slots }
 
 func (l *layout) source(i int) uint64 { return place(sourceBase, i) }
 func (l *layout) land(i int) uint64   { return place(landBase, i) }
 func (l *layout) inbox(i int) uint64  { return place(inboxBase, i) }
 
-// memory is what the regions of one side take when they have bytes: those of the QPs, and the row of the sources.
+// memory returns the size of all regions of one side when they have bytes: those of the QPs, and the row of the
+// sources.
 func (l *layout) memory() unit.Size {
 	regions := uint64(1)
 	if l.reads {
@@ -168,20 +170,21 @@ func (l *layout) memory() unit.Size {
 	return unit.Size(uint64(l.qps)*(regions*l.size()+l.inSlot*l.inSlots) + l.rowLen())
 }
 
-// Memory is what the regions of both sides take when they have bytes, with what is needed to compare them at the end.
+// Memory returns the size of the regions of both sides when they have bytes, with the memory for comparing them at the
+// end.
 func Memory(s *scenario.Spec) unit.Size {
 	a, b := newLayout(s, trace.A), newLayout(s, trace.B)
 	compared := 8 * (a.size() + a.inSlot*a.inSlots) // images and states of one QP
 	return a.memory() + b.memory() + 2*unit.Size(compared)
 }
 
-// register makes the regions of all QPs, filled with a pattern that differs by side, QP and place.
+// register registers the regions of all QPs, filled with a pattern that differs by side, QP and region.
 func (l *layout) register(h *memory.Host, bytes bool) error {
 	if bytes && l.memory() > mostBytes {
 		return fmt.Errorf("drive: messages of %s on %d QPs need %s of memory; use fewer QPs or smaller messages",
 			unit.Size(l.slot), l.qps, (l.memory()+unit.MiB-1)/unit.MiB*unit.MiB)
 	}
-	// In the order of addresses, so that each registration goes to the end.
+	// In the order of addresses, so that each registration appends to the sorted list.
 	for from := 0; from < l.qps; from += perBank {
 		for kind := sourceRegion; kind < regionKinds; kind++ {
 			for i := from; i < min(from+perBank, l.qps); i++ {
@@ -194,7 +197,7 @@ func (l *layout) register(h *memory.Host, bytes bool) error {
 	return nil
 }
 
-// registerOne makes one region of connection i. Only target and locked regions have a key that the peer is told.
+// registerOne registers one region of connection i. The peer learns the keys of target and locked regions only.
 func (l *layout) registerOne(h *memory.Host, bytes bool, i, kind int) error {
 	r := memory.Region{PD: 1, Access: engine.LocalWrite, Len: l.size()}
 	switch kind {
@@ -226,10 +229,10 @@ func (l *layout) registerOne(h *memory.Host, bytes bool, i, kind int) error {
 	return h.Register(r)
 }
 
-// privateKey names the regions that no peer is told of.
+// privateKey returns the key of a region that the peer does not learn.
 func privateKey(i, n int) uint32 { return 0x80000000 + uint32(i)<<4 + uint32(n) }
 
-// request makes the next work request of a load.
+// request builds the next work request of a load.
 func (l *layout) request(i int, ld *load) engine.WorkRequest {
 	off := uint64(ld.posted) % l.slots * l.slot
 	local := l.source(i)
@@ -243,12 +246,12 @@ func (l *layout) request(i int, ld *load) engine.WorkRequest {
 	}
 }
 
-// receive makes the n-th receive of connection i.
+// receive builds the n-th receive of connection i.
 func (l *layout) receive(i, n int) engine.ReceiveRequest {
 	return engine.ReceiveRequest{ID: uint64(n), VA: l.inbox(i) + uint64(n)%l.inSlots*l.inSlot, Len: uint32(l.inSlot)}
 }
 
-// scripted completes a scripted work request with this endpoint's addresses.
+// scripted fills in this endpoint's addresses in a scripted work request.
 func (l *layout) scripted(p *scenario.Post) engine.WorkRequest {
 	wr := p.WR
 	wr.LocalVA = l.source(p.QP) + uint64(p.LocalOff)
@@ -260,7 +263,7 @@ func (l *layout) scripted(p *scenario.Post) engine.WorkRequest {
 	return wr
 }
 
-// scriptedReceive completes a scripted receive, which lies in the inbox at the place that the script says.
+// scriptedReceive fills in the address of a scripted receive, which is at the script's offset in the inbox.
 func (l *layout) scriptedReceive(p *scenario.Post) engine.ReceiveRequest {
 	return engine.ReceiveRequest{ID: p.WR.ID, VA: l.inbox(p.QP) + uint64(p.LocalOff), Len: p.WR.Len}
 }
@@ -275,20 +278,20 @@ const (
 	regionKinds
 )
 
-// stride is how many numbers of 8 bytes lie between where two neighbouring QPs begin in the row of their regions.
+// stride is the distance between the patterns of neighbouring QPs in their row, in numbers of 8 bytes.
 const stride = 9
 
-// pattern fills b with what a region holds at the start: a function of seed, side, QP and region, so that either side
-// can compute what the other has. Regions of one side and kind are stretches of one row of random numbers, each a
-// little further on.
+// pattern fills b with the initial content of a region: a function of seed, side, QP and region, so that either side
+// can compute the memory of the other. The regions of one side and kind are parts of one row of random numbers, each
+// starting stride numbers after the one before.
 func pattern(b []byte, seed uint64, side trace.Side, i, region int) {
 	memory.Pattern(b, splitmix.Stream(seed<<32+uint64(region)<<4+uint64(side)), uint64(i)*stride)
 }
 
 func (l *layout) rowLen() uint64 { return l.size() + uint64(l.qps-1)*stride*8 }
 
-// stretch is the source of connection i. Sources are mostly read, so that one row serves them all: thousands of QPs
-// with memory of their own would spend more time on missing the processor's caches than on all else.
+// stretch returns the source of connection i. Sources are mostly read, so that one row serves them all: thousands of
+// QPs with memory of their own would spend most of their time on cache misses.
 func (l *layout) stretch(i int) []byte {
 	if l.sources == nil {
 		l.sources = make([]byte, l.rowLen())

@@ -11,8 +11,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Orders returns what a program has to be told to be the endpoint of one side, after setup: parameters, QPs and work,
-// as an Endpoint of the same Spec has them.
+// Orders returns the orders by which a program becomes the endpoint of one side, after setup: the parameters, QPs and
+// work that an Endpoint of the same Spec has.
 func Orders(s *scenario.Spec, side trace.Side) []contract.Order {
 	var out []contract.Order
 	for _, name := range parameters(s) {
@@ -35,7 +35,7 @@ func Orders(s *scenario.Spec, side trace.Side) []contract.Order {
 	return out
 }
 
-// parameters lists the names of those that are given, sorted.
+// parameters lists the names of the parameters that a Spec sets, sorted.
 func parameters(s *scenario.Spec) (names []string) {
 	for name := range s.Params {
 		names = append(names, name)
@@ -60,10 +60,10 @@ func (l *layout) pair(s *scenario.Spec, i int) *contract.QP {
 	}
 }
 
-// nanoseconds is a time as the contract counts it.
+// nanoseconds converts a time to the unit of the contract.
 func nanoseconds(d vtime.Duration) int64 { return int64(d / vtime.Nanosecond) }
 
-// access spells what the responder allows.
+// access lists the rights that the responder grants, as words of the contract.
 func access(a engine.Access) (words string) {
 	for _, right := range []struct {
 		bit  engine.Access
@@ -100,7 +100,8 @@ func (l *layout) posted(p *scenario.Post) *contract.Work {
 	return w
 }
 
-// Needs returns what a program must have to be the endpoint of one side. box says that a middlebox is in the path.
+// Needs returns the features that a program must have to be the endpoint of one side. box says that a middlebox is in
+// the path.
 func Needs(s *scenario.Spec, side trace.Side, box bool) contract.Need {
 	n := contract.Need{MTU: s.QP[side].MTU, QPs: s.QPs, Params: parameters(s), Management: s.CM.Managed(box),
 		Flows: s.Flowing()}
@@ -125,8 +126,8 @@ func Needs(s *scenario.Spec, side trace.Side, box bool) contract.Need {
 	return n
 }
 
-// MeetsRNR reports whether an RNR NAK may come to the requester of a side: its requests take receives, of which there
-// may be too few, or one is crafted.
+// MeetsRNR reports whether an RNR NAK may reach the requester of a side: its requests take receives, of which there may
+// be too few, or an RNR NAK is injected.
 func MeetsRNR(s *scenario.Spec, side trace.Side) bool {
 	crafted := slices.ContainsFunc(s.Injections, func(in scenario.Injection) bool {
 		return in.To == side && strings.Contains(strings.ToUpper(in.Packet), "RNR")
@@ -134,7 +135,7 @@ func MeetsRNR(s *scenario.Spec, side trace.Side) bool {
 	return crafted || takesReceives(s, side) && (!s.Replenish || s.Receives < s.QP[side].QueueDepth)
 }
 
-// takesReceives reports whether a side is told to post requests that take receives of its peer.
+// takesReceives reports whether a side has requests to post that take receives of its peer.
 func takesReceives(s *scenario.Spec, side trace.Side) bool {
 	return slices.ContainsFunc(s.Loads, func(l scenario.Load) bool { return l.From == side && takesReceive(l.Op) }) ||
 		slices.ContainsFunc(s.Posts, func(p scenario.Post) bool {
@@ -142,15 +143,15 @@ func takesReceives(s *scenario.Spec, side trace.Side) bool {
 		})
 }
 
-// Region is memory of one side that the peer may reach.
+// Region is memory of one side that the peer may access.
 type Region struct {
 	RKey    uint32
 	VA, Len uint64
 	Access  engine.Access
 }
 
-// RegionsOf returns the memory of one side that its peer may reach on connection i; none where a device stands, which
-// says so itself.
+// RegionsOf returns the memory of one side that its peer may access on connection i; none for a device, which reports
+// its own.
 func RegionsOf(s *scenario.Spec, side trace.Side, i int) []Region {
 	if s.Devices[side].Present() {
 		return nil
@@ -159,19 +160,19 @@ func RegionsOf(s *scenario.Spec, side trace.Side, i int) []Region {
 		{ReadOnlyKey(side, i), readOnly(i), readOnlyLen, engine.RemoteRead}}
 }
 
-// Series is requests that one side is told to post on a connection, one after the other. Those of different series may
-// be mixed.
+// Series is a sequence of requests that one side is to post on a connection, in this order. Requests of different
+// series may be interleaved.
 type Series struct {
-	First    uint64 // ID of the first; the others count from there, unless Scripted
-	Count    int    // requests; 0 is without end
-	Scripted bool   // each has an ID of its own, and one that the engine refuses is not posted again
-	Abroad   bool   // the peer tells at run time where READs and WRITEs act
+	First    uint64 // ID of the first request; the IDs of the others follow, unless Scripted
+	Count    int    // number of requests; 0 is no limit
+	Scripted bool   // each request has an ID of its own, and one that the engine refuses is not posted again
+	Abroad   bool   // the peer announces at run time the addresses for READs and WRITEs
 
-	// Request returns the k-th, from 0 on. It is made anew for each call.
+	// Request returns request k, from 0 on. It is built anew for each call.
 	Request func(k int) engine.WorkRequest
 }
 
-// SeriesOf returns what a Spec tells one side to post on connection i. It takes the memory of a few words, however many
+// SeriesOf returns the requests that a Spec gives one side to post on connection i. The result is small, however many
 // requests there are.
 func SeriesOf(s *scenario.Spec, side trace.Side, i int) []Series {
 	own := newLayout(s, side)
@@ -201,18 +202,18 @@ func SeriesOf(s *scenario.Spec, side trace.Side, i int) []Series {
 	return out
 }
 
-// turnsOf is how many requests a side posts that takes turns, on connection 0.
+// turnsOf returns the number of requests that a side posts on connection 0 when applications take turns.
 func turnsOf(s *scenario.Spec, side trace.Side) int {
 	switch first := side == s.Turns.From; {
 	case s.Turns.Kind == scenario.WriteTurns:
 		return s.Turns.Count
 	case first:
-		return 2 * s.Turns.Count // where to READ, where to WRITE
+		return 2 * s.Turns.Count // SENDs of the buffer to READ and of the buffer to WRITE
 	}
-	return 4 * s.Turns.Count // the READ, that it is done, the WRITE, that it is done
+	return 4 * s.Turns.Count // the READ, the SEND that it is done, the WRITE, the SEND that it is done
 }
 
-// turning is the requests of a side that takes turns, as package drive's application posts them.
+// turning returns the requests of a side that takes turns, in the order in which turns posts them.
 func (l *layout) turning(i int) []Series {
 	if i != 0 {
 		return nil

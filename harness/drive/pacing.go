@@ -9,19 +9,19 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// pacing is the rate control of one QP, both as the sender that reacts and as the receiver that notifies. A QP without
-// rate control has none. Requests are paced, and READ responses; acknowledgements never wait.
+// pacing is the rate control of one QP, both as the sender that reacts and as the receiver that notifies; nil for a QP
+// without. It paces requests and READ responses; acknowledgements never wait.
 type pacing struct {
 	control rate.Control
-	next    vtime.Time // data may leave from here on
-	echo    bool       // a mark has come since the last acknowledgement
-	notify  bool       // a notification is to be sent
-	silent  vtime.Time // and none before this
-	cnps    bool       // marks are answered by notifications; otherwise acknowledgements echo them
+	next    vtime.Time // earliest time at which data may be sent
+	echo    bool       // a packet with a mark has arrived since the last acknowledgement
+	notify  bool       // a congestion notification is to be sent
+	silent  vtime.Time // earliest time of the next notification
+	cnps    bool       // marked packets are answered by notifications; otherwise acknowledgements echo the mark
 	bytes   bool       // packets have payload
 }
 
-// newPacing makes the rate control that the Spec asks for at one end of a QP, nil for none. With bytes its packets have
+// newPacing builds the rate control that the Spec gives one end of a QP, nil for none. bytes is set when packets have
 // payload.
 func newPacing(s *scenario.Spec, side trace.Side, q *engine.QP, bytes bool) (*pacing, error) {
 	line := q.Path.Rate
@@ -39,11 +39,11 @@ func newPacing(s *scenario.Spec, side trace.Side, q *engine.QP, bytes bool) (*pa
 	return &pacing{control: c, cnps: q.RateControl == "dcqcn", bytes: bytes}, nil
 }
 
-// capable is the ECN codepoint of a sender whose peer listens to marks: ECT(0) (RFC 3168, 5).
+// capable is the ECN codepoint of a sender that reacts to congestion: ECT(0) (RFC 3168, 5).
 const capable = 2
 
-// arrived sees a packet, which the link may have marked as having met congestion, before its engine does. It reports
-// whether a notification is owed now. A CNP is for the rate control alone.
+// arrived processes a packet before its engine does; marked means that the link has marked it because of congestion. It
+// reports whether a notification is now to be sent. A CNP is for the rate control alone.
 func (c *pacing) arrived(now vtime.Time, p *roce.Packet, marked bool) (owes bool) {
 	switch {
 	case p.Opcode == roce.CNP:
@@ -60,7 +60,7 @@ func (c *pacing) arrived(now vtime.Time, p *roce.Packet, marked bool) (owes bool
 	return owes
 }
 
-// notification fills p with the congestion notification that the QP owes, if it does: BECN, and sixteen reserved bytes
+// notification fills p with the congestion notification that is to be sent, if any: BECN, and sixteen reserved bytes
 // (annex A17).
 func (c *pacing) notification(q *engine.QP, p *roce.Packet) bool {
 	if !c.notify {
@@ -79,12 +79,12 @@ const cnpLen = 16
 
 var reserved [cnpLen]byte
 
-// waits reports whether half h of a QP must let time pass before it sends data, and when it may.
+// waits reports whether half h of a QP must wait before it sends data.
 func (c *pacing) waits(now vtime.Time, h int, answered bool) bool {
 	return c != nil && now < c.next && (h == requester || answered)
 }
 
-// sent accounts for a packet that leaves.
+// sent accounts for a packet that is sent.
 func (c *pacing) sent(now vtime.Time, p *roce.Packet) {
 	if c == nil {
 		return

@@ -13,20 +13,20 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// port is where frames enter and leave an endpoint: it opens those that arrive, and counts those that are not whole or
+// port is where frames enter and leave an endpoint: it decodes arriving frames, and counts those that are damaged or
 // not from the peer.
 type port struct {
-	frames tamper.Frames  // what the implementation makes of whole frames
-	overIP bool           // it is no RoCEv2
-	ip     fragment.Layer // below it
-	frame  roce.Frame     // that arrived
+	frames tamper.Frames  // changes of whole frames by the implementation
+	overIP bool           // the implementation is not RoCEv2
+	ip     fragment.Layer // IP layer of such an implementation
+	frame  roce.Frame     // the frame that arrived last
 	checks *checks
 }
 
-// mostPorts is how many ports QPs may have, see iwarp.PortOf.
+// mostPorts is the number of ports for QPs, see iwarp.PortOf.
 const mostPorts = 1 << 14
 
-// defaultLinkMTU is the link MTU of a transport over IP that does not say another: that of Ethernet.
+// defaultLinkMTU is the link MTU of a transport over IP that gives none: that of Ethernet.
 const defaultLinkMTU = 1500
 
 // init prepares the port for the packets of an implementation.
@@ -42,7 +42,7 @@ func (p *port) init(impl *engine.Implementation, host engine.Host, frames tamper
 	return nil
 }
 
-// emit returns an encoded frame as it leaves.
+// emit returns the bytes to be sent for an encoded frame.
 func (p *port) emit(frame []byte) []byte {
 	if p.frames.Out == nil {
 		return frame
@@ -50,7 +50,7 @@ func (p *port) emit(frame []byte) []byte {
 	return p.frames.Out(frame)
 }
 
-// enter returns an encoded frame as it arrives.
+// enter returns the bytes to be decoded for a frame that arrived.
 func (p *port) enter(frame []byte) []byte {
 	if p.frames.In == nil {
 		return frame
@@ -58,8 +58,8 @@ func (p *port) enter(frame []byte) []byte {
 	return p.frames.In(frame)
 }
 
-// open decodes a RoCEv2 frame; nil when it is not to be looked at. The frame is valid until the next call. Payload is
-// the CRC-32 of its payload; nil where nobody knows that.
+// open decodes a RoCEv2 frame; it returns nil when the frame is to be dropped. The frame is valid until the next call.
+// payload is the CRC-32 of the frame's payload, nil when it is not known.
 func (p *port) open(b []byte, payload *uint32) *roce.Frame {
 	if p.frames.In != nil {
 		payload = nil
@@ -83,7 +83,7 @@ func (p *port) open(b []byte, payload *uint32) *roce.Frame {
 	return nil
 }
 
-// sealed reports whether the ICRC of a frame is right, of which the CRC-32 of the payload may be known.
+// sealed reports whether the ICRC of a frame is right; payload is the CRC-32 of its payload, nil when it is not known.
 func sealed(f *roce.Frame, b []byte, payload *uint32) bool {
 	if payload != nil {
 		return f.ICRCOver(b, *payload)
@@ -94,7 +94,7 @@ func sealed(f *roce.Frame, b []byte, payload *uint32) bool {
 // congested is the ECN codepoint of a packet that met congestion: CE (RFC 3168, 5).
 const congested = 3
 
-// openIP is open for an implementation that is no RoCEv2. The packet is whole: fragments are joined.
+// openIP is open for an implementation that is not RoCEv2. It returns whole packets: fragments are joined first.
 func (p *port) openIP(now vtime.Time, b []byte) (conn int, whole *roce.Packet) {
 	b = p.enter(b)
 	f := &p.frame
@@ -115,8 +115,8 @@ func (p *port) openIP(now vtime.Time, b []byte) (conn int, whole *roce.Packet) {
 	return 0, nil
 }
 
-// join joins a packet without BTH and returns the connection that its ports name; nil when it is not whole, or
-// nobody's.
+// join joins a packet without BTH and returns the connection to which its ports belong; whole is nil when the packet is
+// incomplete or is dropped.
 func (p *port) join(now vtime.Time, packet *roce.Packet) (conn int, whole *roce.Packet) {
 	data, stale, ok := p.ip.Receive(now, packet)
 	for range stale {

@@ -14,9 +14,9 @@ const (
 	responder
 )
 
-// qp is one QP: its two halves and its share of the workload. With thousands of QPs each visit finds it outside the
-// processor's caches, and what that costs is counted in cache lines. So what every packet needs lies in the first, and
-// QPs are as many whole lines apart.
+// qp is one QP: its two halves and its share of the workload. With thousands of QPs a QP is rarely in the processor's
+// caches, and the cost of a visit is the number of cache lines it touches. Therefore the fields that every packet needs
+// are in the first line, and the size of a qp is a multiple of a line.
 type qp struct {
 	visited
 	rest
@@ -26,37 +26,37 @@ type qp struct {
 // line is the size of a cache line in bytes.
 const line = 64
 
-// visited is what every packet needs of its QP: a cache line.
+// visited holds the fields that every packet of the QP needs: one cache line.
 type visited struct {
 	half    [2]engine.Engine
-	due     [2]vtime.Time // when the halves want to be woken
-	arrives vtime.Time    // the next message of the loads that arrive by the clock, while the queue has room
-	// want says which half may have something to send; a half that reported nothing is not asked again before it has
-	// been given an input.
+	due     [2]vtime.Time // times at which the halves need a call of HandleTimer
+	arrives vtime.Time    // arrival of the next message of the loads with arrival times, while the queue has room
+	// want says which half may have something to send. A half that had nothing to send is not polled again before its
+	// next input.
 	want     [2]bool
-	queued   bool // in the ring of those that are ready
-	rushed   bool // in the ring of those that are urgent
-	answered bool // the packet before was a READ response
+	queued   bool // the QP is in the ring schedule.ready
+	rushed   bool // the QP is in the ring schedule.urgent
+	answered bool // the previous packet was a READ response
 	failed   bool
-	hurries  bool // a half is engine.Urgent
+	hurries  bool // a half implements engine.Urgent
 	paced    bool // pacing is not nil
 }
 
-// rest is what few packets need.
+// rest holds the fields that few packets need.
 type rest struct {
 	pacing   *pacing // rate control; nil is none
 	attr     engine.QP
 	req      engine.Requester
 	resp     engine.Responder
-	tcp      *carried    // the host's TCP below it; nil for a QP with packets of its own
+	tcp      *carried    // the host's TCP below the QP; nil for a QP that makes packets
 	declared expect.Bits // bytes of the target region that were declared valid
 	loads    []load
 	recvs    int        // receives posted so far
-	armed    vtime.Time // transport timer as last reported
+	armed    vtime.Time // deadline of the transport timer as last reported
 	vars     []int64    // values of the variables as last reported
 }
 
-// init sets a QP up whose two halves are made.
+// init sets up a QP from its two halves.
 func (q *qp) init(h halves, attr engine.QP, loads []load, pacing *pacing) {
 	q.visited = visited{half: [2]engine.Engine{h.req, h.resp}, due: [2]vtime.Time{vtime.Never, vtime.Never},
 		arrives: vtime.Never}
@@ -79,7 +79,7 @@ func (q *qp) control() *pacing {
 // wants reports whether a half may have something to send.
 func (q *qp) wants() bool { return q.want[requester] || q.want[responder] }
 
-// urgent reports whether a half has something to send that its scheme puts before everything new.
+// urgent reports whether a half has something to send that its scheme sends before all new data.
 func (q *qp) urgent() bool {
 	if !q.hurries {
 		return false
@@ -92,8 +92,8 @@ func (q *qp) urgent() bool {
 	return false
 }
 
-// wake is when a QP has to be looked at next: a timer of its halves, the end of a pause of its rate control, or the
-// arrival of a message to send.
+// wake returns the time at which the QP needs attention next: a timer of its halves, the end of a pause of its rate
+// control, or the arrival of a message to send.
 func (q *qp) wake() vtime.Time {
 	at := min(q.due[requester], q.due[responder], q.arrives)
 	if q.paced && !q.queued && !q.rushed && q.wants() {

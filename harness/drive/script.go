@@ -9,22 +9,22 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// script is the scripted posts of one side that are still to come, in order of their time.
+// script holds the scripted posts of one side that are still to come, in order of time.
 type script struct {
 	posts  []scenario.Post
-	posted []scriptedWork // what has been posted, for Endpoint.Posted
-	work   *poster        // which posts them
-	checks *checks        // which count those that are refused
+	posted []scriptedWork // requests that have been posted, for Endpoint.Posted
+	work   *poster        // posts the requests
+	checks *checks        // counts the posts that are refused
 }
 
 type scriptedWork struct {
 	Work
 	qp    int
-	ended bool // completed, well or not
+	ended bool // completed, with success or not
 }
 
-// completed notes the completion of a scripted request and reports whether it was a signalled one. Requests complete in
-// order, so it is the first of its ID that has not; when it succeeded, so have those before it on the QP.
+// completed records the completion of a scripted request and reports whether it was signalled. Requests complete in
+// order, so it is the first request with this ID that has not completed; if it succeeded, all before it on the QP did.
 func (s *script) completed(qp int, ev *engine.Event) (signalled bool) {
 	for k := range s.posted {
 		w := &s.posted[k]
@@ -42,7 +42,7 @@ func (s *script) completed(qp int, ev *engine.Event) (signalled bool) {
 	return false
 }
 
-// init sorts the posts by time; those of one moment keep the order of the text.
+// init sorts the posts by time; posts of the same time keep the order of the text.
 func (s *script) init(spec *scenario.Spec, side trace.Side) {
 	for _, p := range spec.Posts {
 		if p.From == side {
@@ -52,7 +52,7 @@ func (s *script) init(spec *scenario.Spec, side trace.Side) {
 	sort.SliceStable(s.posts, func(i, j int) bool { return s.posts[i].At < s.posts[j].At })
 }
 
-// next returns when the next post is due.
+// next returns the time of the next post.
 func (s *script) next() vtime.Time {
 	if len(s.posts) == 0 {
 		return vtime.Never
@@ -60,8 +60,8 @@ func (s *script) next() vtime.Time {
 	return vtime.Time(s.posts[0].At)
 }
 
-// post posts the next, and returns the connection and the half that it is for. One that the engine refuses, because its
-// queue is full or the QP failed, is reported as a count and not tried again: a script says what is posted when.
+// post posts the next request, and returns its connection and half. A post that the engine refuses, because its queue
+// is full or the QP failed, is counted and not tried again: a script fixes the time of each post.
 func (s *script) post() (conn, half int) {
 	p := s.posts[0]
 	s.posts = s.posts[1:]

@@ -11,7 +11,7 @@ import (
 )
 
 // vectors are two frames captured from hardware and published with their ICRC, which is left out here: a UC SEND_ONLY
-// whose two ends were one host, and a congestion notification of a ConnectX-4 Lx.
+// from a host to itself, and a congestion notification of a ConnectX-4 Lx.
 var vectors = [...]struct{ probe, frame string }{
 	{"icrc_vector_a", "0000000000000000000000000800" + "450100400478400040" + "11b4d5c0a80007c0a80007" +
 		"c00012b7002caca22460ffff000000d300cf1710" + "4630818be28935d90e9a95505401be885e500000" + "00000000"},
@@ -19,14 +19,14 @@ var vectors = [...]struct{ probe, frame string }{
 		"8100ffff4000011800000000" + "00000000000000000000000000000000" + "00000000"},
 }
 
-// samples are the packets that the decoder is given piece by piece: each has other headers.
+// samples are the packets whose truncated frames the decoder is tested with: each has other headers.
 var samples = [...]string{
 	"ACK psn=1 msn=1", "WRITE_ONLY psn=1 va=0x1000 rkey=0x7 dmalen=5 len=5", "SEND_ONLY_IMM psn=1 len=4 imm=9",
 	"READ_REQUEST psn=1 va=0x1000 rkey=0x7 dmalen=8", "FETCH_ADD psn=1 va=0x1000 rkey=0x7 swapadd=1",
 }
 
-// introduce tells a judge what it cannot see on the wire: which memory the peer may reach, what this endpoint's way of
-// sealing and opening frames makes of cases whose results are known, and what came of fuzzing.
+// introduce reports what a rule needs and cannot see on the wire: the memory that the peer may access, the ICRCs and
+// truncated frames of the codec's self-test, and the result of fuzzing.
 func (e *Endpoint) introduce() {
 	for i := range e.engines.qps {
 		e.out.region(i, Key(e.side, i), Target(i), e.layout.size(), engine.AllAccess)
@@ -41,12 +41,12 @@ func (e *Endpoint) introduce() {
 	}
 }
 
-// testCodec reports the ICRC that a port puts on each vector, and how many truncated packets it takes for whole ones.
+// testCodec reports the ICRC that a port gives each vector, and how many truncated frames it accepts.
 func testCodec(out *reports, port *port) {
 	for _, v := range vectors {
 		b, err := hex.DecodeString(v.frame)
 		if err != nil || !roce.Reseal(b) {
-			continue // cannot be: the text above is fixed
+			continue // cannot happen: the text above is fixed
 		}
 		b = port.emit(b)
 		out.probe(0, v.probe, int64(binary.LittleEndian.Uint32(b[len(b)-4:])))
@@ -60,7 +60,7 @@ func testCodec(out *reports, port *port) {
 	out.probe(0, "truncations_accepted", accepted)
 }
 
-// truncations returns how many of the beginnings of a packet's frame, sent by a side, pass for a packet.
+// truncations returns how many truncations of the frame of p, sent by from, the port accepts as a packet.
 func truncations(port *port, from trace.Side, p *roce.Packet) (accepted int64) {
 	var f roce.Frame
 	Frame(&f, from, 0, p)
@@ -74,7 +74,8 @@ func truncations(port *port, from trace.Side, p *roce.Packet) (accepted int64) {
 	return accepted
 }
 
-// testEngine runs the fuzzer against a side's engines and reports what it found; once when both sides are the same.
+// testEngine runs the fuzzer against a side's engines and reports its result; once when both sides have the same
+// implementation.
 func testEngine(out *reports, impl engine.Implementation, s *scenario.Spec) {
 	if out.side == trace.B && s.Impl[trace.A] == s.Impl[trace.B] {
 		return

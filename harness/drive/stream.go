@@ -8,49 +8,49 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Socket is one end of a connection that the host's TCP carries. No call waits for the peer.
+// Socket is one end of a connection that the host's TCP carries. No call blocks.
 type Socket interface {
-	// MSS returns how many bytes of data a segment carries at most, and 0 before the connection is established.
+	// MSS returns the largest amount of data in a segment, in bytes; 0 before the connection is established.
 	MSS() int
 
-	// Write takes the beginning of b, which is to begin a segment, and returns how much that was: all of it, unless the
-	// socket is full.
+	// Write takes data from the beginning of b, which should begin a segment, and returns the number of bytes taken:
+	// all of b, unless the socket is full.
 	Write(b []byte) int
 
-	// Read returns the bytes that arrived next, nil when none are there; they are valid until the next call.
+	// Read returns the next bytes that have arrived, nil when there are none; they are valid until the next call.
 	Read() []byte
 
 	// Acked returns how many of the bytes written the peer's TCP has acknowledged.
 	Acked() uint64
 
-	// State returns how far the connection is.
+	// State returns the state of the connection.
 	State() SocketState
 
-	// CloseWrite ends this end's half of the connection behind what was written. A second call does nothing.
+	// CloseWrite closes this end's half of the connection after all written data. A second call does nothing.
 	CloseWrite()
 }
 
-// SocketState is how far a connection is.
+// SocketState is the state of a connection.
 type SocketState uint8
 
 // The states.
 const (
-	SocketOpen       SocketState = iota // or about to be
-	SocketPeerClosed                    // the peer sends nothing more, and all that it sent has been read
-	SocketReset                         // the peer wants no more of it
-	SocketTimedOut                      // the peer was not reached, although TCP tried again
+	SocketOpen       SocketState = iota // established, or being established
+	SocketPeerClosed                    // the peer has closed its half, and all its data has been read
+	SocketReset                         // the peer has reset the connection
+	SocketTimedOut                      // the peer did not answer, although TCP tried again
 )
 
-// carried is a QP whose packets are made by the host's TCP.
+// carried is the state of a QP whose packets the host's TCP makes.
 type carried struct {
 	stream engine.Stream
 	socket Socket
 	up     bool
-	buf    []byte // what the stream gave last
-	rest   []byte // of that, what the socket had no room for
+	buf    []byte // last FPDU of the stream
+	rest   []byte // the part of buf for which the socket had no room
 }
 
-// halves are the two halves of a QP; tcp is the host's TCP below them, nil when they make packets.
+// halves are the two halves of a QP; tcp is the host's TCP below them, nil when the halves make packets.
 type halves struct {
 	req  engine.Requester
 	resp engine.Responder
@@ -72,7 +72,8 @@ func newHalves(impl *engine.Implementation, host engine.Host, attr engine.QP, me
 	return halves{streamHalf{s}, streamHalf{s}, &carried{stream: s}}, err
 }
 
-// streamHalf is either half of a QP over the host's TCP: it is posted to and heard, and has no packets and no timer.
+// streamHalf is either half of a QP over the host's TCP: it takes posts and reports events, but has no packets and no
+// timer.
 type streamHalf struct{ engine.Stream }
 
 func (streamHalf) HandlePacket(vtime.Time, *roce.Packet)      {}
@@ -80,7 +81,7 @@ func (streamHalf) HandleTimer(vtime.Time)                     {}
 func (streamHalf) PollTransmit(vtime.Time, *roce.Packet) bool { return false }
 func (streamHalf) PollTimer() (vtime.Time, bool)              { return 0, false }
 
-// serve hands the stream what the socket has to tell.
+// serve passes the progress of the socket to the stream.
 func (c *carried) serve(now vtime.Time) {
 	if mss := c.socket.MSS(); !c.up && mss > 0 {
 		c.up = true

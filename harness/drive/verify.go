@@ -13,14 +13,14 @@ import (
 // Work is one request as far as memory is concerned.
 type Work = expect.Work
 
-// verifier compares the memory of an endpoint with what requests should have made of it.
+// verifier compares the memory of an endpoint with the expected effect of the requests.
 type verifier struct {
 	memory   *memory.Host
 	qps      []qp
 	layout   *layout
 	script   *script
 	spec     *scenario.Spec
-	declares bool // the transport is unreliable: only what the target declared is judged
+	declares bool // the transport is unreliable: only bytes that the target declared are compared
 	scratch  expect.Scratch
 }
 
@@ -53,8 +53,8 @@ func (v *verifier) verify(i int, peers []Work) (mismatch, guard int64, ok bool) 
 	return mismatch, guard, true
 }
 
-// replay executes the requests that side posted on connection i. Of our own nothing is looked at but what they brought
-// back.
+// replay executes the requests that side posted on connection i. Requests of this side are executed only if they fetch
+// data, because only fetched data is compared.
 func (v *verifier) replay(side trace.Side, i int, work []Work) *expect.Replay {
 	l := newLayout(v.spec, side)
 	r := expect.NewReplay(func(region expect.Region) expect.Image {
@@ -89,8 +89,8 @@ func (v *verifier) posted(i int) []Work {
 	return out
 }
 
-// standing returns the requests of a load of which something is still to be seen. A later one of the same slot that is
-// as large wrote the same bytes to the same places.
+// standing returns the requests of a load whose effect is still visible. A later request for the same slot that is as
+// long has written the same bytes to the same places.
 func (l *layout) standing(i int, ld *load) []Work {
 	first, varied := 0, ld.flows.Varied()
 	if !varied {
@@ -102,7 +102,7 @@ func (l *layout) standing(i int, ld *load) []Work {
 		first = max(0, ld.posted-int(kept))
 	}
 	var out []Work
-	over := make([]uint32, l.slots) // bytes of each slot that a later request has written
+	over := make([]uint32, l.slots) // per slot, the bytes that a later request has written
 	for again := *ld; again.posted > first; {
 		again.posted--
 		w := Work{WR: l.request(i, &again), Done: again.posted < ld.done, Loop: true}
@@ -119,8 +119,8 @@ func (l *layout) standing(i int, ld *load) []Work {
 	return out
 }
 
-// inbox is what connection i's receives should hold, nil when that is not known: the k-th message that takes a receive
-// takes the k-th posted one, as long as all messages come from one load or all from the script.
+// inbox returns the expected content of connection i's receives, nil when it is not known. The k-th message that takes
+// a receive takes the k-th posted one, as long as all such messages come from one load or all from the script.
 func (v *verifier) inbox(i int, peer *expect.Replay, work []Work) *expect.Image {
 	l := v.layout
 	var taking []Work
@@ -141,7 +141,7 @@ func (v *verifier) inbox(i int, peer *expect.Replay, work []Work) *expect.Image 
 	pattern(m.Want, v.spec.Seed, l.side, i, inboxRegion)
 	for k, w := range taking {
 		if w.Loop {
-			k = int(w.WR.ID % perLoad) // the list holds the last messages only
+			k = int(w.WR.ID % perLoad) // taking holds the last messages only
 		}
 		if w.WR.Op != engine.OpWriteImm {
 			m.Write(l.receive(i, k).VA, peer.Image(expect.Source), w.WR.LocalVA, &w)
@@ -150,7 +150,7 @@ func (v *verifier) inbox(i int, peer *expect.Replay, work []Work) *expect.Image 
 	return &m
 }
 
-// otherReceives reports whether receives of connection i are scripted, or taken by packets that the peer never sent.
+// otherReceives reports whether receives of connection i are scripted, or may be taken by injected packets.
 func (v *verifier) otherReceives(i int) bool {
 	side := v.layout.side
 	return slices.ContainsFunc(v.spec.Posts, func(p scenario.Post) bool {
@@ -159,7 +159,7 @@ func (v *verifier) otherReceives(i int) bool {
 		slices.ContainsFunc(v.spec.Injections, func(in scenario.Injection) bool { return in.QP == i && in.To == side })
 }
 
-// takesReceive reports whether the operation consumes a receive at the peer (IBTA 9.4.1, 9.4.2).
+// takesReceive reports whether the operation consumes a receive of the peer (IBTA 9.4.1, 9.4.2).
 func takesReceive(op engine.Op) bool {
 	switch op {
 	case engine.OpSend, engine.OpSendImm, engine.OpSendInv, engine.OpWriteImm:
@@ -168,7 +168,7 @@ func takesReceive(op engine.Op) bool {
 	return false
 }
 
-// declare notes that bytes of connection i's target region are valid.
+// declare records that bytes of connection i's target region are valid.
 func (v *verifier) declare(i int, ev *engine.Event) {
 	q, size := &v.qps[i], v.layout.size()
 	if off := ev.VA - Target(i); off <= size && uint64(ev.Len) <= size-off && v.memory.Load(Target(i), 1) != nil {

@@ -11,26 +11,27 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/workload"
 )
 
-// load is one QP's share of a workload. A closed loop is perftest's: as many requests outstanding as the queue is deep,
-// a new one for each that is known to be finished. With CQ moderation m only every m-th completion is signalled, so the
-// loop learns of m at a time. Messages that arrive by the clock wait for room in the queue.
+// load is one QP's share of a workload. A closed loop works as perftest does: it keeps as many requests outstanding as
+// the queue is deep, and posts one for each that is known to be finished. With CQ moderation m only every m-th
+// completion is signalled, so the loop learns of m completions at a time. Messages with arrival times wait for room in
+// the queue.
 type load struct {
 	scenario.Load
 	flows  workload.Flows
-	due    vtime.Time // arrival of the next message, where messages arrive by the clock
-	first  uint64     // request IDs count from here
+	due    vtime.Time // arrival of the next message, where messages have arrival times
+	first  uint64     // ID of the first request; the others follow
 	posted int
-	done   int // completed
-	known  int // completed, as far as the application has been told
+	done   int // requests completed; known <= done <= posted
+	known  int // requests completed, as far as completions were signalled
 
-	refused bool // the engine takes no such request
+	refused bool // the engine has refused such a request for good
 }
 
-// perLoad is how many request IDs a load has; a scripted request has an ID below it (see package scenario).
+// perLoad is the number of request IDs of a load; a scripted request has an ID below it (see package scenario).
 const perLoad = 1e9
 
-// newLoads returns the shares of connection i in the loads of one side. Their IDs leave the first perLoad to scripted
-// requests, if there are any.
+// newLoads returns the shares of connection i in the loads of one side. If there are scripted requests, they have the
+// first perLoad IDs.
 func newLoads(s *scenario.Spec, side trace.Side, i int) []load {
 	var loads []load
 	first := uint64(0)
@@ -49,10 +50,10 @@ func newLoads(s *scenario.Spec, side trace.Side, i int) []load {
 	return loads
 }
 
-// holds reports whether the load posted the request of this ID.
+// holds reports whether the load posted the request with this ID.
 func (l *load) holds(id uint64) bool { return id >= l.first && id-l.first < uint64(l.posted) }
 
-// waited is for how long the next message has been waiting for room in the queue.
+// waited returns the time for which the next message has waited for room in the queue.
 func (l *load) waited(now vtime.Time) vtime.Duration {
 	if !l.flows.Open() {
 		return 0
@@ -60,21 +61,21 @@ func (l *load) waited(now vtime.Time) vtime.Duration {
 	return now.Sub(l.due)
 }
 
-// over reports whether the load has posted all it is to post.
+// over reports whether the load has posted all its messages.
 func (l *load) over() bool { return l.Count > 0 && l.posted >= l.Count || l.posted == perLoad }
 
-// poster posts what the application of one side asks for: the loads of all QPs, and receives.
+// poster posts the work of one side's application: the loads of all QPs, and receives.
 type poster struct {
 	qps      []qp
 	layout   *layout
 	out      *reports
-	until    vtime.Time // nothing is posted from here on; vtime.Never when the work is counted
-	replaces bool       // a receive that completed is replaced
+	until    vtime.Time // end of posting; vtime.Never when the work is counted
+	replaces bool       // a receive that completes is replaced by another
 	pending  int        // signalled work requests that have not completed
-	awaiting int        // QPs to which messages are to arrive
+	awaiting int        // QPs with messages still to arrive
 }
 
-// endOf returns when the work of a Spec ends by the clock.
+// endOf returns the time at which the work of a Spec ends; vtime.Never when the work is counted.
 func endOf(s *scenario.Spec) vtime.Time {
 	if s.For > 0 {
 		return vtime.Time(s.For)
@@ -82,7 +83,7 @@ func endOf(s *scenario.Spec) vtime.Time {
 	return vtime.Never
 }
 
-// arrival is when the next message comes by the clock for which the queue has room. A completion makes room.
+// arrival returns the time of the next message for which the queue has room. A completion makes room.
 func (w *poster) arrival(q *qp) vtime.Time {
 	at := vtime.Never
 	for k := range q.loads {
@@ -96,7 +97,7 @@ func (w *poster) arrival(q *qp) vtime.Time {
 	return at
 }
 
-// await notes when the next message arrives.
+// await records the arrival time of a QP's next message.
 func (w *poster) await(q *qp, at vtime.Time) {
 	if q.arrives != vtime.Never {
 		w.awaiting--
@@ -107,7 +108,7 @@ func (w *poster) await(q *qp, at vtime.Time) {
 	q.arrives = at
 }
 
-// pump keeps the queue of connection i full.
+// pump fills the queue of connection i.
 func (w *poster) pump(i int) {
 	q := &w.qps[i]
 	if q.failed {
@@ -136,8 +137,8 @@ func (w *poster) more(l *load) bool {
 	return w.out.now < w.until
 }
 
-// refused tells, once, of a load that the engine has no operation for, or no length: without it, work that no transport
-// does would look like work that was forgotten.
+// refused counts, once per load, that the engine does not support its operation or length. Otherwise work that a
+// transport cannot do would look like work that was forgotten.
 func (w *poster) refused(i int, l *load, err error) {
 	if !l.refused && !errors.Is(err, engine.ErrQueueFull) && !errors.Is(err, engine.ErrQPState) {
 		l.refused = true
@@ -145,8 +146,7 @@ func (w *poster) refused(i int, l *load, err error) {
 	}
 }
 
-// post hands one work request to the engine; a full queue is an error like others, after which the next completion
-// tries again.
+// post posts one work request. A full queue is an error like others; the next completion tries again.
 func (w *poster) post(i int, wr engine.WorkRequest, waited vtime.Duration) error {
 	q := &w.qps[i]
 	if err := q.req.Post(w.out.now, wr); err != nil {
@@ -160,8 +160,8 @@ func (w *poster) post(i int, wr engine.WorkRequest, waited vtime.Duration) error
 	return nil
 }
 
-// completed accounts for the completion of a request of a load, and posts what it made room for. It reports whether it
-// was one.
+// completed processes the completion of a request of a load, and posts the requests for which it made room. It reports
+// whether the request was of a load.
 func (w *poster) completed(i int, ev *engine.Event) bool {
 	q := &w.qps[i]
 	for k := range q.loads {
@@ -180,7 +180,7 @@ func (w *poster) completed(i int, ev *engine.Event) bool {
 	return false
 }
 
-// counted returns how many messages of counted loads are done, of how many.
+// counted returns how many messages of counted loads are done, and how many there are.
 func (w *poster) counted() (done, total int) {
 	for i := range w.qps {
 		for _, l := range w.qps[i].loads {
@@ -191,7 +191,7 @@ func (w *poster) counted() (done, total int) {
 	return done, total
 }
 
-// shortfall says which QP will not do all of its counted work, "" when all do.
+// shortfall names a QP that will not do all of its counted work; "" when there is none.
 func (w *poster) shortfall() string {
 	for i := range w.qps {
 		undone, total := 0, 0
@@ -205,7 +205,7 @@ func (w *poster) shortfall() string {
 	return ""
 }
 
-// offer gives connection i's responder a receive buffer and reports whether it took it.
+// offer posts a receive to connection i's responder and reports whether it was accepted.
 func (w *poster) offer(i int, rr engine.ReceiveRequest) bool {
 	if w.qps[i].resp.PostReceive(w.out.now, rr) != nil {
 		return false
@@ -214,7 +214,7 @@ func (w *poster) offer(i int, rr engine.ReceiveRequest) bool {
 	return true
 }
 
-// receive gives connection i's responder its next receive buffer.
+// receive posts connection i's next receive.
 func (w *poster) receive(i int) {
 	q := &w.qps[i]
 	if w.offer(i, w.layout.receive(i, q.recvs)) {
@@ -223,8 +223,8 @@ func (w *poster) receive(i int) {
 	}
 }
 
-// replenish posts a receive in place of one that completed. Where connections share receives the event says which
-// buffer it was: that one is free again, and its neighbours may not be.
+// replenish posts a receive in place of one that completed. Where connections share receives the event has the address
+// of the buffer: this one is free again, its neighbours may not be.
 func (w *poster) replenish(i int, ev *engine.Event) {
 	q := &w.qps[i]
 	switch {
@@ -236,14 +236,14 @@ func (w *poster) replenish(i int, ev *engine.Event) {
 	}
 }
 
-// receives is how many buffers a QP of a side is given at the start: as many as the Spec says, unless that is more than
-// manyReceives together, which with thousands of QPs is most of the memory of a run; then those that can be taken. A
-// peer that posts no SEND takes none, and one that does has no more outstanding than its queue is deep, each of which
-// is replaced when it is taken.
+// receives returns the number of receives that each QP of a side gets at the start: the number in the Spec, unless that
+// is more than manyReceives in total, which with thousands of QPs would be most of the memory of a run; then only the
+// receives that can be taken. A peer that posts no SEND takes none, and one that does has no more outstanding than its
+// queue is deep, and each receive is replaced when it is taken.
 func receives(s *scenario.Spec, side trace.Side) int {
 	peer := side.Other()
 	if s.Receives*s.QPs <= manyReceives || !s.Replenish || len(s.Injections)+len(s.Faults) > 0 {
-		return s.Receives // a crafted or changed packet may take what the peer's own do not
+		return s.Receives // an injected or changed packet may take receives that the peer's own packets do not
 	}
 	if !takesReceives(s, peer) {
 		return 0
@@ -251,5 +251,5 @@ func receives(s *scenario.Spec, side trace.Side) int {
 	return min(s.Receives, s.QP[peer].QueueDepth)
 }
 
-// manyReceives is how many buffers of all QPs cost nothing worth saving: some MB.
+// manyReceives is the number of receives of all QPs that need not be saved: they take some MB.
 const manyReceives = 1 << 16

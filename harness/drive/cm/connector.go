@@ -1,6 +1,6 @@
 // Package cm sets connections up and tears them down by messages of the communication manager (IBTA chapter 12), for
-// one endpoint. It is sans-IO: it is given messages and the time, and asked for what is to be sent and when to be
-// woken. It starts no work; whoever calls it is told which connection may carry data from now on.
+// one endpoint. It is sans-IO: the caller passes it messages and the time, and polls it for messages to send and for
+// the next deadline. It posts no work; it tells the caller which connections may carry data.
 package cm
 
 import (
@@ -15,8 +15,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Connector is one side of the set-up of all connections. A asks for all of them, and ends them when its work is done,
-// unless B has work too: then neither knows when the other is done.
+// Connector is one side of the set-up of all connections. A requests all of them, and ends them when its work is done,
+// unless B has work too: then neither side knows when the other is done.
 //
 //	A                          B
 //	REQ ------------------------>   lists A's QP, and the PSN at which B is to start
@@ -26,34 +26,35 @@ import (
 //	DREQ ----------------------->
 //	  <----------------------- DREP
 //
-// The attributes are those of the Spec, which both sides have; the messages are for whoever watches them. A message
-// without an answer is repeated, a few times.
+// The attributes are those of the Spec, which both sides have; the messages only show them to an observer. A message
+// without an answer is repeated, up to mostTries transmissions.
 type Connector struct {
 	on      bool
 	side    trace.Side
-	ends    bool // A is to end the connections
+	ends    bool // this side, which is A, ends the connections when its work is done
 	spec    *scenario.Spec
-	gids    [2]netip.Addr // own and peer's
+	gids    [2]netip.Addr // addresses of this side and of the peer
 	conns   []connection
 	out     []outgoing
-	wait    engine.LocalACKTimeout // for an answer
-	sent    psn.PSN                // MADs that were sent, the PSN of QP 1
+	wait    engine.LocalACKTimeout // time to wait for an answer
+	sent    psn.PSN                // MADs sent so far: the PSN of the next on QP 1
 	leaving bool                   // the DREQs have been sent
-	waiting int                    // messages without an answer
-	// of these, and of some that have been answered; they all wait as long, so they are in order
+	waiting int                    // messages that wait for an answer
+	// repetitions of these messages, and of some that have been answered; all wait equally long, so they are in order
+	// of time
 	due []repetition
 }
 
-// repetition is when a message of a connection is repeated, unless it is answered before.
+// repetition is the time at which a message of a connection is repeated, unless it is answered before.
 type repetition struct {
 	conn int
 	at   vtime.Time
 }
 
-// connection is where the set-up of one connection stands.
+// connection is the state of the set-up of one connection.
 type connection struct {
 	phase phase
-	again vtime.Time // when the last message is repeated
+	again vtime.Time // time at which the last message is repeated
 	tries int
 }
 
@@ -69,7 +70,7 @@ const (
 	parted
 )
 
-// outgoing is a message that waits for the line.
+// outgoing is a message that waits to be sent.
 type outgoing struct {
 	conn int
 	tid  uint64
@@ -79,8 +80,8 @@ type outgoing struct {
 // mostTries bounds the transmissions of one message (IBTA 12.7.27, Max CM Retries).
 const mostTries = 8
 
-// New prepares the set-up of all connections of a Spec by messages between two addresses. With on false there is none:
-// all connections are open from the start.
+// New prepares the set-up of all connections of a Spec by messages between two addresses. With on false there are no
+// messages, and all connections are open from the start.
 func New(s *scenario.Spec, side trace.Side, on bool, own, peer netip.Addr) Connector {
 	c := Connector{on: on, side: side, ends: side == trace.A && s.For == 0, spec: s,
 		gids: [2]netip.Addr{own, peer}, wait: 14}
@@ -108,10 +109,11 @@ func (c *Connector) Open(i int) bool { return !c.on || c.conns[i].phase >= estab
 // Waiting reports whether a message has yet to be answered.
 func (c *Connector) Waiting() bool { return c.waiting > 0 }
 
-// Pending reports whether a message waits for the line.
+// Pending reports whether a message waits to be sent.
 func (c *Connector) Pending() bool { return len(c.out) > 0 }
 
-// Deadline returns when Wake has a message to repeat. What has been answered is forgotten when it comes to the front.
+// Deadline returns the time at which Wake has a message to repeat. Repetitions of answered messages are removed when
+// they come first.
 func (c *Connector) Deadline() vtime.Time {
 	for len(c.due) > 0 {
 		if r := c.due[0]; c.conns[r.conn].again == r.at {
@@ -122,7 +124,7 @@ func (c *Connector) Deadline() vtime.Time {
 	return vtime.Never
 }
 
-// Start begins the set-up, if it is this side that does.
+// Start begins the set-up on the side that requests connections.
 func (c *Connector) Start(now vtime.Time) {
 	if c.side != trace.A {
 		return
@@ -132,7 +134,7 @@ func (c *Connector) Start(now vtime.Time) {
 	}
 }
 
-// Transmit fills p with the next message and returns the connection that it is about; ok is false when there is none.
+// Transmit fills p with the next message and returns its connection; ok is false when there is none.
 func (c *Connector) Transmit(p *roce.Packet) (conn int, ok bool) {
 	if len(c.out) == 0 {
 		return 0, false
@@ -148,13 +150,13 @@ func (c *Connector) Transmit(p *roce.Packet) (conn int, ok bool) {
 	return o.conn, true
 }
 
-// Takes reports whether p is a message of the communication manager, and connections are set up by them.
+// Takes reports whether p is a message of the communication manager and connections are set up by messages.
 func (c *Connector) Takes(p *roce.Packet) bool {
 	return c.on && p.DestQP == roce.CMQueuePair && p.Opcode == roce.UDSendOnly && p.DETH.QKey == roce.CMQKey
 }
 
-// Receive acts on a message that it Takes. It returns the connection which may carry data from now on, if that is the
-// message's doing.
+// Receive processes a message for which Takes is true. If the message opens a connection, Receive returns it and true:
+// it may carry data from now on.
 func (c *Connector) Receive(now vtime.Time, p *roce.Packet) (conn int, opened bool) {
 	h, m, err := roce.DecodeCM(p.Payload)
 	i := int(uint32(h.TID)) - 1
@@ -164,8 +166,8 @@ func (c *Connector) Receive(now vtime.Time, p *roce.Packet) (conn int, opened bo
 	return i, c.answer(now, i, m)
 }
 
-// answer acts on a message about connection i and reports whether that opened it. One that comes twice is answered
-// twice: the first answer was lost.
+// answer processes a message about connection i and reports whether the message opened it. A repeated message is
+// answered again, because its first answer was lost.
 func (c *Connector) answer(now vtime.Time, i int, m roce.CMMessage) (opened bool) {
 	at := &c.conns[i]
 	switch m.(type) {
@@ -191,11 +193,11 @@ func (c *Connector) answer(now vtime.Time, i int, m roce.CMMessage) (opened bool
 	return false
 }
 
-// Data tells the passive side that data came on connection i, which may have overtaken the RTU. It reports whether that
-// opened the connection.
+// Data reports data on connection i, which may have overtaken the RTU. On the passive side it opens the connection; the
+// result is whether it did.
 func (c *Connector) Data(i int) (opened bool) { return c.side == trace.B && c.establish(i) }
 
-// establish lets connection i carry data: for the active side with the REP, for the passive one with the RTU.
+// establish opens connection i for data: on the active side after the REP, on the passive side after the RTU.
 func (c *Connector) establish(i int) bool {
 	at := &c.conns[i]
 	if at.phase >= established || at.phase == closed {
@@ -206,7 +208,7 @@ func (c *Connector) establish(i int) bool {
 	return true
 }
 
-// Ends reports whether this side is to end the connections when its work is done, and has not yet.
+// Ends reports whether this side has yet to end the connections when its work is done.
 func (c *Connector) Ends() bool { return c.on && c.ends && !c.leaving }
 
 // Leave ends the connections.
@@ -219,7 +221,7 @@ func (c *Connector) Leave(now vtime.Time) {
 	}
 }
 
-// Wake sends again what has had no answer by now.
+// Wake repeats the messages that have not been answered in time.
 func (c *Connector) Wake(now vtime.Time) {
 	for c.Deadline() <= now {
 		i := c.due[0].conn
@@ -236,12 +238,12 @@ func (c *Connector) Wake(now vtime.Time) {
 		case parting:
 			c.part(now, i)
 		default:
-			c.expect(i, vtime.Never) // an answer is no longer wanted
+			c.expect(i, vtime.Never) // the phase no longer waits for an answer
 		}
 	}
 }
 
-// Shortfall says which connection was never set up, "" when all were.
+// Shortfall names a connection that was never set up; "" when there is none.
 func (c *Connector) Shortfall() string {
 	for i := range c.conns {
 		if c.conns[i].phase < established {
@@ -278,10 +280,10 @@ func (c *Connector) part(now vtime.Time, i int) {
 	c.say(i, parting, &roce.DREQ{CommIDs: c.ids(i), RemoteQPN: q.DestQPN}, c.patience(now))
 }
 
-// patience is until when an answer to a message that is sent now is waited for.
+// patience returns the time until which an answer to a message sent now is awaited.
 func (c *Connector) patience(now vtime.Time) vtime.Time { return now.Add(c.wait.Duration()) }
 
-// say queues a message, and sets when it is repeated: vtime.Never when it wants no answer.
+// say queues a message, and sets the time of its repetition: vtime.Never when it needs no answer.
 func (c *Connector) say(i int, p phase, m roce.CMMessage, again vtime.Time) {
 	tid := uint64(i) + 1
 	if a := m.Attribute(); a == roce.CMDREQ || a == roce.CMDREP {
@@ -292,7 +294,7 @@ func (c *Connector) say(i int, p phase, m roce.CMMessage, again vtime.Time) {
 	c.expect(i, again)
 }
 
-// expect sets when the last message of connection i is repeated.
+// expect sets the time at which the last message of connection i is repeated.
 func (c *Connector) expect(i int, at vtime.Time) {
 	was := &c.conns[i].again
 	if *was != vtime.Never {
@@ -304,15 +306,15 @@ func (c *Connector) expect(i int, at vtime.Time) {
 	}
 }
 
-// ids are the names that the two sides give connection i.
+// ids returns the communication IDs of connection i.
 func (c *Connector) ids(i int) roce.CommIDs {
 	return roce.CommIDs{Local: commID(c.side, i), Remote: commID(c.side.Other(), i)}
 }
 
-// commID is the name that a side gives connection i.
+// commID returns the communication ID that a side gives connection i.
 func commID(side trace.Side, i int) uint32 { return uint32(i)<<1 | uint32(side) + 0x100 }
 
-// mtuCode is the code of a path MTU: 1 for 256 bytes.
+// mtuCode returns the code of a path MTU: 1 for 256 bytes.
 func mtuCode(mtu int) (code uint8) {
 	for code = 1; 128<<code < mtu; code++ {
 	}

@@ -5,21 +5,20 @@ import "bytes"
 // Image is the expected content of a region.
 type Image struct {
 	Base uint64 // address of the first byte
-	Want []byte // as far as it is determined
+	Want []byte // expected content, valid where it is determined
 
-	state     []byte // of each byte; nil as long as nothing was touched
+	state     []byte // state of each byte; nil until a byte is touched
 	unordered bool
 	scratch   *Scratch
 }
 
-// NewImage returns the image of a region of n bytes at base; its Want, which is the scratch's, is for the caller to
-// fill with what the region holds at the start. unordered says that of several requests which wrote a byte any may be
-// the one that counts.
+// NewImage returns the image of a region of n bytes at base. The caller fills Want, which is borrowed from s, with the
+// initial content of the region. unordered means that the last of several requests that wrote a byte is not known.
 func NewImage(base, n uint64, unordered bool, s *Scratch) Image {
 	return Image{Base: base, Want: s.take(n), unordered: unordered, scratch: s}
 }
 
-// states returns the states for writing.
+// states returns the states, allocated if they are not yet.
 func (m *Image) states() []byte {
 	if m.state == nil {
 		m.state = m.scratch.take(uint64(len(m.Want)))
@@ -28,17 +27,17 @@ func (m *Image) states() []byte {
 	return m.state
 }
 
-// Scratch lends memory to the images of one connection, and again to those of the next: what is used again is in the
-// processor's caches, and new memory costs more than all that is done with it.
+// Scratch lends memory to the images of one connection, and then again to those of the next: reused memory is in the
+// processor's caches, and the cost of new memory would exceed that of the comparison.
 type Scratch struct {
 	blocks [][]byte
-	lent   int // of blocks
+	lent   int // number of blocks in use
 }
 
-// Reset takes everything back that was lent.
+// Reset makes all lent memory available again.
 func (s *Scratch) Reset() { s.lent = 0 }
 
-// take returns n bytes, whatever they hold.
+// take returns n bytes with arbitrary content.
 func (s *Scratch) take(n uint64) []byte {
 	if s.lent == len(s.blocks) {
 		s.blocks = append(s.blocks, nil)
@@ -51,12 +50,12 @@ func (s *Scratch) take(n uint64) []byte {
 	return (*b)[:n]
 }
 
-// The state of a byte. What a script and a load both wrote is open, unless they wrote the same.
+// The states of a byte. A byte that both a script and a load wrote is open, unless they wrote the same value.
 const (
 	untouched = iota
 	byScript
 	byLoad
-	open // its content is not determined
+	open // the content is not determined
 )
 
 // at returns the offset of [va, va+n) in the region; ok is false when the region does not hold it all.
@@ -69,7 +68,7 @@ func (m *Image) at(va, n uint64) (off uint64, ok bool) {
 // Open reports whether the content of a byte, by its offset, is not determined.
 func (m *Image) Open(at uint64) bool { return m.state != nil && m.state[at] == open }
 
-// mark is the state of what the request wrote.
+// mark returns the state of bytes that the request writes.
 func (w *Work) mark() byte {
 	if w.Loop {
 		return byLoad
@@ -77,11 +76,11 @@ func (w *Work) mark() byte {
 	return byScript
 }
 
-// blockLen is how many states are looked at together. Most ranges have one state all over, and a machine compares
-// blocks far faster than bytes.
+// blockLen is the number of bytes that are processed together. Most ranges have one state throughout, and comparing
+// blocks is far faster than comparing bytes.
 const blockLen = 4096
 
-// putAll sets bytes to what the request wrote.
+// putAll sets bytes at an offset to b, written by the request.
 func (m *Image) putAll(at uint64, b []byte, w *Work) {
 	for len(b) > 0 {
 		n := min(len(b), blockLen)
@@ -96,7 +95,7 @@ func (m *Image) putAll(at uint64, b []byte, w *Work) {
 	}
 }
 
-// uniform reports whether all states, one at least, are the same: then each equals its neighbour.
+// uniform reports whether all states, at least one, are the same: then each equals its neighbour.
 func uniform(state []byte) bool { return bytes.Equal(state[1:], state[:len(state)-1]) }
 
 // putBlock is put for bytes that are all in one state.
@@ -119,7 +118,7 @@ func (m *Image) putBlock(at uint64, b []byte, was byte, w *Work) {
 	}
 }
 
-// fill sets all bytes to one value, by copying what is filled already.
+// fill sets all bytes to one value, by copying the part that is filled already.
 func fill(b []byte, value byte) {
 	b[0] = value
 	for n := 1; n < len(b); n *= 2 {
@@ -127,7 +126,7 @@ func fill(b []byte, value byte) {
 	}
 }
 
-// put sets one byte to what the request wrote.
+// put sets one byte, written by the request.
 func (m *Image) put(at uint64, b byte, w *Work) {
 	mark, was := w.mark(), m.states()[at]
 	switch {
@@ -139,7 +138,7 @@ func (m *Image) put(at uint64, b byte, w *Work) {
 	m.Want[at], m.state[at] = b, mark
 }
 
-// OpenBut opens the bytes that were not declared valid.
+// OpenBut opens the written bytes that were not declared valid.
 func (m *Image) OpenBut(declared Bits) {
 	for at := 0; at < len(m.Want); at += 64 {
 		word := uint64(0)
@@ -152,7 +151,7 @@ func (m *Image) OpenBut(declared Bits) {
 	}
 }
 
-// openSome opens those of up to 64 bytes that have no bit.
+// openSome opens those of up to 64 bytes that were written and have no bit in declared.
 func openSome(state []byte, declared uint64) {
 	if declared == 0 && uniform(state) {
 		if state[0] != untouched {
@@ -167,7 +166,7 @@ func openSome(state []byte, declared uint64) {
 	}
 }
 
-// Bits has a bit for each byte of a region, 64 of them a word; nil is none set.
+// Bits has a bit for each byte of a region, 64 in a word; nil has no bit set.
 type Bits []uint64
 
 // NewBits returns the bits of a region of n bytes.
@@ -177,12 +176,13 @@ func NewBits(n uint64) Bits { return make(Bits, (n+63)/64) }
 func (bits Bits) Set(from, to uint64) {
 	for from < to {
 		n := min(to-from, 64-from&63)
-		bits[from>>6] |= (1<<n - 1) << (from & 63) // a shift by 64 leaves nothing, and all ones are left of it
+		bits[from>>6] |= (1<<n - 1) << (from & 63) // a shift by 64 gives 0, so that 1<<64 - 1 is all ones
 		from += n
 	}
 }
 
-// Compare counts the bytes that are not as expected: those inside a range that requests wrote, and those outside.
+// Compare counts the bytes that differ from the expected ones: those inside a range that requests wrote, and those
+// outside.
 func (m *Image) Compare(got []byte) (mismatch, guard int64) {
 	for at := 0; at < len(got); at += blockLen {
 		end := min(at+blockLen, len(got))

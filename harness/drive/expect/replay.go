@@ -1,9 +1,10 @@
-// Package expect is the memory of both ends as requests should have made it. Requests are executed on images of
-// regions, in posting order, and the images are compared with what the regions hold. Bytes whose content is not
-// determined are open, and not judged: those of requests that did not complete, and those that depend on an order that
-// is not known.
+// Package expect computes the memory that both ends should have after a set of requests. Requests are executed on
+// images of regions, in posting order, and the images are compared with the regions. Bytes whose content is not
+// determined are open, and not compared: those of requests that did not complete, and those that depend on an unknown
+// order.
 //
-// It knows no endpoint and no layout of memory: whoever asks says where a region begins and what it held.
+// The package knows neither endpoints nor memory layouts: the caller gives the address of a region and its initial
+// content.
 package expect
 
 import (
@@ -14,35 +15,35 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 )
 
-// Work is one request as far as memory is concerned: what it was, and whether it is known to be done.
+// Work is one request as far as memory is concerned, and whether it is known to be done.
 type Work struct {
 	WR   engine.WorkRequest
 	Done bool
-	Loop bool // of a load: where it stands among the requests of other loads and of the script is not known
+	Loop bool // the request is of a load; its order among the requests of other loads and of the script is not known
 }
 
-// Region is one of the regions that requests of one side act on.
+// Region is one of the regions on which the requests of one side act.
 type Region uint8
 
 // The regions.
 const (
-	Source Region = iota // the requester's, from which it sends and into which single requests fetch
-	Target               // the responder's
-	Land                 // the requester's, into which READs of loads fetch
+	Source Region = iota // of the requester: data of SENDs and WRITEs, destination of scripted READs and of atomics
+	Target               // of the responder: memory on which WRITEs, READs and atomics act
+	Land                 // of the requester: destination of the READs of loads
 	regions
 )
 
-// Replay is one half-conversation executed on expected memory: the requester's regions and the responder's target. They
-// are made when they are asked for, because most conversations leave one of them alone.
+// Replay executes the requests of one side on expected memory: the requester's regions and the responder's target.
+// Images are made at first use, because most sets of requests leave one region alone.
 type Replay struct {
 	begin  func(Region) Image
 	images [regions]*Image
 }
 
-// NewReplay returns one that has executed nothing; begin makes the image of a region as it was at the start.
+// NewReplay returns a Replay that has executed nothing; begin returns the image of a region with its initial content.
 func NewReplay(begin func(Region) Image) *Replay { return &Replay{begin: begin} }
 
-// Image returns what a region should hold.
+// Image returns the expected content of a region.
 func (r *Replay) Image(region Region) *Image {
 	m := &r.images[region]
 	if *m == nil {
@@ -55,7 +56,7 @@ func (r *Replay) Image(region Region) *Image {
 func (r *Replay) sources() *Image { return r.Image(Source) }
 func (r *Replay) targets() *Image { return r.Image(Target) }
 
-// Fetches reports whether a request brings something back.
+// Fetches reports whether a request brings data back to the requester.
 func Fetches(work []Work) bool {
 	return slices.ContainsFunc(work, func(w Work) bool { return w.WR.Op == engine.OpRead || atomic(w.WR.Op) })
 }
@@ -70,9 +71,9 @@ func (r *Replay) Run(work []Work) {
 	}
 }
 
-// hazards opens what requests both produce and consume. Its content depends on when packets were made: a WRITE is read
-// from the source again when it is retransmitted, a READ from the target again when it is repeated, and either may be
-// after a later request has changed the bytes.
+// hazards opens the bytes that requests both write and read. Their content depends on the time at which packets were
+// made: a retransmitted WRITE reads its source again, and a repeated READ its target, and either may do so after a
+// later request has changed the bytes.
 func (r *Replay) hazards(work []Work) {
 	source, target := r.sources(), r.targets()
 	sent, fetched := make([]bool, len(source.Want)), make([]bool, len(target.Want))
@@ -100,7 +101,7 @@ func (r *Replay) hazards(work []Work) {
 // atomic reports whether the operation is one of the two atomics, which read and write.
 func atomic(op engine.Op) bool { return op == engine.OpFetchAdd || op == engine.OpCompareSwap }
 
-// touch notes the bytes that a request reads.
+// touch marks the bytes that a request reads.
 func touch(m *Image, seen []bool, va uint64, n uint32) {
 	if off, ok := m.at(va, uint64(n)); ok {
 		for k := range uint64(n) {
@@ -136,8 +137,8 @@ func (r *Replay) apply(w *Work) {
 	}
 }
 
-// Write moves a request's bytes from an address of src to one of dst; what was open stays open where it goes. A range
-// outside the regions moves nothing: such a request fails.
+// Write copies a request's bytes from an address of src to one of dst; open bytes are open at the destination too. A
+// range outside the regions copies nothing: such a request fails.
 func (dst *Image) Write(dva uint64, src *Image, sva uint64, w *Work) {
 	n := uint64(w.WR.Len)
 	to, ok := dst.at(dva, n)
@@ -157,8 +158,8 @@ func (dst *Image) Write(dva uint64, src *Image, sva uint64, w *Work) {
 	}
 }
 
-// atomic executes an atomic on a number of the hosts' byte order, which is little-endian, and brings back the old
-// value.
+// atomic executes an atomic on a number in the hosts' byte order, which is little-endian, and returns the old value to
+// the source region.
 func (r *Replay) atomic(w *Work) {
 	const n = 8
 	source, target := r.sources(), r.targets()

@@ -1,5 +1,5 @@
-// Package fragment is what a host does below a transport that is not RoCEv2: it cuts packets into IP fragments that fit
-// the link, and joins those that arrive (RFC 791). It looks at no header above IP.
+// Package fragment is the IP layer of a host below a transport that is not RoCEv2: it cuts packets into IP fragments
+// that fit the link, and joins received fragments (RFC 791). It reads no header above IP.
 package fragment
 
 import (
@@ -9,14 +9,14 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Layer fragments and joins the packets of one host. One datagram is sent at a time, so its fragments follow each
-// other.
+// Layer fragments and joins the packets of one host. One datagram is sent at a time, so its fragments are sent in a
+// row.
 type Layer struct {
-	link    int    // fragment payload, bytes; a multiple of 8
+	link    int    // payload of a fragment in bytes; a multiple of 8
 	next    uint16 // identification of the next datagram
 	sending roce.Packet
-	at      int     // how much of sending has left; 0 when there is none
-	conn    int     // whose it is
+	at      int     // bytes of sending that have been sent; 0 when no datagram is being sent
+	conn    int     // connection of sending
 	joins   []*join // oldest first
 	free    []*join
 }
@@ -24,8 +24,8 @@ type Layer struct {
 // ipHeader is the length of an IPv4 header in bytes.
 const ipHeader = 20
 
-// Limits of reassembly: datagrams in progress, how long one may take (a link of 1 Mb/s sends 64 KiB in 0.5 s), and the
-// longest.
+// Limits of reassembly: datagrams in progress, time for one (a link of 1 Mb/s sends 64 KiB in 0.5 s), and longest
+// datagram.
 const (
 	joinLimit   = 64
 	joinTime    = 2 * vtime.Second
@@ -35,11 +35,11 @@ const (
 // New returns the layer of a host whose link takes IP packets of mtu bytes.
 func New(mtu int) Layer { return Layer{link: max(8, (mtu-ipHeader)&^7)} }
 
-// Pending reports whether fragments of a datagram have yet to leave.
+// Pending reports whether fragments of a datagram are still to be sent.
 func (l *Layer) Pending() bool { return l.at > 0 }
 
-// Send numbers the packet p of an engine, and when it is too long makes it the first of its fragments. The payload is
-// the engine's, which is not called again before the last one has left.
+// Send sets the identification of an engine's packet p, and replaces p by its first fragment when it is too long. The
+// payload belongs to the engine, which must not be called again before the last fragment is sent.
 func (l *Layer) Send(p *roce.Packet, conn int) {
 	p.IP = roce.IP{ID: l.next}
 	l.next++
@@ -49,7 +49,7 @@ func (l *Layer) Send(p *roce.Packet, conn int) {
 	}
 }
 
-// Next makes p the next fragment of what was sent, and returns the connection that it is of.
+// Next fills p with the next fragment of the datagram being sent, and returns its connection.
 func (l *Layer) Next(p *roce.Packet) (conn int) {
 	n := min(l.link, len(l.sending.Payload)-l.at)
 	*p = l.sending
@@ -62,25 +62,25 @@ func (l *Layer) Next(p *roce.Packet) (conn int) {
 	return l.conn
 }
 
-// join is a datagram of which fragments have come.
+// join is a datagram that is being reassembled.
 type join struct {
 	id     uint16
 	since  vtime.Time
-	data   []byte // as far as it has come, with holes
+	data   []byte // received data, with holes
 	blocks [(longestData/8 + 64) / 64]uint64
-	have   int // blocks of 8 bytes that have come
-	end    int // bytes of the whole; 0 until the last fragment has come
+	have   int // number of blocks of 8 bytes received
+	end    int // length of the datagram in bytes; 0 until the last fragment is received
 }
 
-// Receive takes a fragment, or a whole packet, and returns the whole one, which is valid until the next call; ok is
-// false until all of it has come. Stale is how many datagrams were given up meanwhile.
+// Receive takes a fragment, or a whole packet, and returns the whole datagram, which is valid until the next call; ok
+// is false until it is complete. stale is the number of datagrams that were given up.
 func (l *Layer) Receive(now vtime.Time, p *roce.Packet) (whole []byte, stale int, ok bool) {
 	if p.IP.Fragment.Whole() {
 		return p.Payload, 0, true
 	}
 	i := slices.IndexFunc(l.joins, func(j *join) bool { return j.id == p.IP.ID })
 	if i >= 0 && now.Sub(l.joins[i].since) >= joinTime {
-		i = -1 // its turn to go comes below: this is another datagram
+		i = -1 // expired, and forgotten below: this fragment belongs to another datagram
 	}
 	if i < 0 {
 		for len(l.joins) == joinLimit || len(l.joins) > 0 && now.Sub(l.joins[0].since) >= joinTime {
@@ -98,7 +98,7 @@ func (l *Layer) Receive(now vtime.Time, p *roce.Packet) (whole []byte, stale int
 	return j.data[:j.end], stale, true
 }
 
-// blank returns a join to begin with.
+// blank returns an empty join, reusing an old one if there is one.
 func (l *Layer) blank(now vtime.Time, id uint16) *join {
 	var j *join
 	if n := len(l.free); n > 0 {
@@ -110,18 +110,18 @@ func (l *Layer) blank(now vtime.Time, id uint16) *join {
 	return j
 }
 
-// forget takes a join out; joins are in the order of their beginning.
+// forget removes join i; the order of the others, by time of their first fragment, is kept.
 func (l *Layer) forget(i int) {
 	l.free = append(l.free, l.joins[i])
 	l.joins = append(l.joins[:i], l.joins[i+1:]...)
 }
 
-// add puts a fragment in its place and reports whether the datagram is whole.
+// add stores a fragment at its offset and reports whether the datagram is complete.
 func (j *join) add(p *roce.Packet) (whole bool) {
 	off := p.IP.Fragment.Offset()
 	end := off + len(p.Payload)
 	if end > longestData || p.IP.Fragment.More() && len(p.Payload)&7 != 0 {
-		return false // no such fragment: RFC 791 wants whole blocks in all but the last
+		return false // invalid: RFC 791 requires whole blocks in all fragments but the last
 	}
 	if end > len(j.data) {
 		j.data = slices.Grow(j.data, end-len(j.data))[:end]
