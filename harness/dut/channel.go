@@ -9,26 +9,26 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 )
 
-// channel is a reliable connection for the few short messages by which a tool and this end agree, each a SEND of one
-// packet: a message is sent when the one before has been acknowledged. It is an io.ReadWriter, each call of which is
-// one message.
+// channel is the reliable connection for the few short messages by which a tool and this end exchange parameters. Each
+// message is a SEND of one packet, sent after the previous one has been acknowledged. channel is an io.ReadWriter, each
+// call of which is one message.
 type channel struct {
 	call *call
 	next psn.PSN // PSN of the next SEND
-	done int     // SENDs that are acknowledged
+	done int     // SENDs that have been acknowledged
 	sent *roce.Packet
-	want psn.PSN // of the device's next SEND
+	want psn.PSN // PSN of the device's next SEND
 	msn  psn.MSN
 	came [][]byte
 }
 
-// mostUnread bounds the messages of a device that have not been read; a tool sends one message at a time.
+// mostUnread is the maximum number of unread messages of a device; a tool sends one message at a time.
 const mostUnread = 16
 
-// channelQPN is this end's queue pair, apart from those of endpoints.
+// channelQPN is the QP of this end's channel; endpoints have other numbers.
 const channelQPN = 0x7E570
 
-// open makes a channel of a connection that is set up. want is the PSN with which the device was told to begin.
+// open opens a channel on a connection that is set up. want is the starting PSN that this end has given the device.
 func (c *call) open(want psn.PSN) *channel {
 	c.cm.mu.Lock()
 	defer c.cm.mu.Unlock()
@@ -42,7 +42,7 @@ func (c *call) open(want psn.PSN) *channel {
 	return ch
 }
 
-// Write SENDs a message, and waits until it has been acknowledged. It is repeated to a receiver that is not ready.
+// Write SENDs a message, and waits until it has been acknowledged. It is retransmitted until the receiver is ready.
 func (ch *channel) Write(b []byte) (int, error) {
 	m := ch.call.cm
 	m.mu.Lock()
@@ -65,20 +65,20 @@ func (ch *channel) Write(b []byte) (int, error) {
 // errGone is the error of a channel after the device has ended the connection.
 var errGone = errors.New("it ended the connection")
 
-// again retransmits the message that waits for its acknowledgement.
+// again retransmits the message that has not been acknowledged.
 func (ch *channel) again() {
 	m := ch.call.cm
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if ch.sent == nil {
-		return // it has just been acknowledged
+		return // acknowledged since the last check
 	}
 	if err := m.send(ch.sent); err != nil {
 		m.fail(err)
 	}
 }
 
-// Read returns the next message, which b must have room for.
+// Read returns the next message, which must fit b.
 func (ch *channel) Read(b []byte) (int, error) {
 	m := ch.call.cm
 	if err := ch.hear(patience); err != nil {
@@ -97,14 +97,14 @@ func (ch *channel) Read(b []byte) (int, error) {
 	return copy(b, next), nil
 }
 
-// hear returns when a message has come, or the connection has ended.
+// hear returns when a message has arrived, or the connection has ended.
 func (ch *channel) hear(most time.Duration) error {
 	return ch.call.cm.until("a SEND", most,
 		func() bool { return len(ch.came) > 0 || ch.call.state != connected }, func() {})
 }
 
-// wait returns true at the next message of the tool, and false when it ends the connection instead; its time limit
-// exceeds any run.
+// wait returns true at the next message of the tool, and false when the tool ends the connection instead; its time
+// limit exceeds the duration of any run.
 func (ch *channel) wait() bool {
 	err := ch.hear(2 * longest.Std())
 	m := ch.call.cm
@@ -113,7 +113,7 @@ func (ch *channel) wait() bool {
 	return err == nil && len(ch.came) > 0
 }
 
-// take takes a packet for the channel's queue pair.
+// take processes a packet for the channel's QP.
 func (ch *channel) take(p *roce.Packet) {
 	switch {
 	case p.Opcode == roce.Acknowledge && ch.sent != nil && p.PSN == ch.sent.PSN && p.AETH.Syndrome.IsACK():
@@ -129,7 +129,7 @@ func (ch *channel) take(p *roce.Packet) {
 	}
 }
 
-// acknowledge acknowledges a SEND, also a repeated one.
+// acknowledge acknowledges a SEND, or a repetition of one.
 func (ch *channel) acknowledge(at psn.PSN) {
 	qpn, _ := ch.call.peer()
 	p := &roce.Packet{BTH: roce.BTH{Opcode: roce.Acknowledge, PKey: roce.DefaultPKey, DestQP: qpn, PSN: at},

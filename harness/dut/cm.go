@@ -13,8 +13,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 )
 
-// CM is the communication manager of this end. It sets connections up with that of the device's kernel, and ends them,
-// by MADs between the QPs 1 of both (IBTA chapter 12, annex A11 for what RDMA CM adds):
+// CM is the communication manager of this end. It sets up and ends connections with the one of the device's kernel, by
+// MADs between QP 1 of both (IBTA chapter 12; annex A11 for the additions of RDMA CM):
 //
 //	who connects                who listens
 //	REQ ------------------------>   its QP, and the PSN at which the other is to send
@@ -25,17 +25,17 @@ import (
 //	DREQ ----------------------->   either of them
 //	  <----------------------- DREP
 //
-// A message without an answer is repeated. The reader of packets from the device passes each of them to Receive.
+// A message without an answer is repeated. The reader of packets from the device passes each packet to Receive.
 type CM struct {
 	mine, theirs netip.Addr
 	send         func(*roce.Packet) error
 
 	mu      sync.Mutex
 	calls   []*call
-	port    uint16 // on which this end listens; zero is none
+	port    uint16 // port on which this end listens; zero is none
 	sent    psn.PSN
-	channel *channel      // of an exchange; nil without one
-	early   []roce.Packet // for the channel, which came before it was opened
+	channel *channel      // of the exchange that is in progress; nil without one
+	early   []roce.Packet // packets for the channel that arrived before it was opened
 	err     error         // the error that ended all calls
 	news    chan struct{} // signalled when the state of a call or the channel has changed
 }
@@ -45,42 +45,42 @@ func NewCM(mine, theirs netip.Addr, send func(*roce.Packet) error) *CM {
 	return &CM{mine: mine, theirs: theirs, send: send, news: make(chan struct{}, 1)}
 }
 
-// End is this end's part of the parameters of a connection.
+// End holds this end's parameters of a connection.
 type End struct {
 	QPN     uint32
-	PSN     psn.PSN // at which the other is to send
+	PSN     psn.PSN // starting PSN of the other end
 	MTU     int     // path MTU, chosen by the end that connects; bytes
 	Timeout engine.LocalACKTimeout
-	Reads   int // outstanding, each way
+	Reads   int // outstanding READs and atomics, in each direction
 
-	Retries, RNRRetries uint8 // how often the other is to try; the first counts where this end connects
+	Retries, RNRRetries uint8 // retry counts for the other end; Retries has an effect only where this end connects
 }
 
 // call is one connection.
 type call struct {
 	cm     *CM
 	ids    roce.CommIDs
-	tid    uint64 // of the REQ, and so of all that follows from it
+	tid    uint64 // transaction ID of the REQ and of all messages that follow it
 	state  callState
-	said   roce.CMMessage // last, and again when what it answers comes again
+	said   roce.CMMessage // last message sent; repeated when the message that it answers is repeated
 	req    *roce.REQ      // REQ of the end that connected
 	rep    *roce.REP      // REP of the end that listened
-	refuse error          // reason for which the other end rejected the connection
+	refuse error          // reason why the other end rejected the connection
 }
 
-// callState is where the set-up of a connection stands.
+// callState is the state of the set-up of a connection.
 type callState uint8
 
 const (
 	calling   callState = iota // REQ sent
-	called                     // REQ came
+	called                     // REQ received
 	accepting                  // REP sent
 	connected
 	parting // DREQ sent
 	parted
 )
 
-// peer returns the number of the other's queue pair, and the PSN at which this end is to send.
+// peer returns the QP number of the other end, and the starting PSN of this end.
 func (c *call) peer() (qpn uint32, starts psn.PSN) {
 	if c.rep != nil {
 		return c.rep.QPN, c.rep.StartingPSN
@@ -88,7 +88,7 @@ func (c *call) peer() (qpn uint32, starts psn.PSN) {
 	return c.req.QPN, c.req.StartingPSN
 }
 
-// introduce fills a Meeting with the parameters of the device, and refuses those that this end cannot serve.
+// introduce fills a Meeting with the parameters of the device, and rejects those that this end cannot serve.
 func (c *call) introduce(m *Meeting, t *Tool, mine Identity) error {
 	c.cm.mu.Lock()
 	defer c.cm.mu.Unlock()
@@ -108,23 +108,23 @@ func (c *call) introduce(m *Meeting, t *Tool, mine Identity) error {
 	return nil
 }
 
-// How long and how often this end asks. The answers of a kernel take milliseconds; a guest is slow.
+// Intervals and numbers of repetitions. The answers of a kernel take milliseconds, more in a guest.
 const (
 	askAgain   = 500 * time.Millisecond
 	partMost   = time.Second
 	cmTimeout  = 20 // 4.096 µs · 2^20, 4.3 s
-	mraTimeout = 24 // and 69 s: longer than measuring a link takes
+	mraTimeout = 24 // 69 s: longer than the measurement of a link takes
 	cmRetries  = 15
-	mostCalls  = 8 // that a device may make; a tool makes two
+	mostCalls  = 8 // connections that a device may request; a tool requests two
 )
 
-// The reasons of a REJ that say something of the device (IBTA table 108).
+// The reasons of a REJ that reveal something about the device (IBTA table 108).
 const (
 	rejNoService = 8
 	rejConsumer  = 28
 )
 
-// Connect connects to the listener on a port. It retries as long as nothing listens there.
+// Connect connects to the listener on a port. It retries while nothing listens there.
 func (m *CM) Connect(port uint16, e End) (*call, error) {
 	for deadline := time.Now().Add(patience); ; time.Sleep(askAgain / 10) {
 		c := m.call(port, e)
@@ -138,7 +138,7 @@ func (m *CM) Connect(port uint16, e End) (*call, error) {
 	}
 }
 
-// errNoService is how a port without a listener refuses.
+// errNoService is the error of a port without a listener.
 var errNoService = errors.New("nobody listens on the port")
 
 // call sends a REQ.
@@ -159,7 +159,7 @@ func (m *CM) call(port uint16, e End) *call {
 	return c
 }
 
-// newCall makes a call with a communication ID that no other call has.
+// newCall adds a call, with a communication ID that no other call has.
 func (m *CM) newCall(s callState) *call {
 	name := uint32(0x7E57_0000 + len(m.calls))
 	c := &call{cm: m, state: s, ids: roce.CommIDs{Local: name}, tid: uint64(name)}
@@ -174,7 +174,7 @@ func (m *CM) Listen(port uint16) {
 	m.mu.Unlock()
 }
 
-// Called waits until the device has connected for the n-th time. An MRA tells the device to wait for the answer.
+// Called waits until the device has requested its n-th connection. An MRA has told the device to wait for the answer.
 func (m *CM) Called(n int) (c *call, err error) {
 	err = m.until("RDMA CM", patience, func() bool {
 		seen := 0
@@ -205,7 +205,7 @@ func (c *call) accept(e End) error {
 	return err
 }
 
-// refused returns the error of a connection that the other end rejected, nil without a rejection.
+// refused returns an error when the other end has rejected the connection, else nil.
 func (c *call) refused() error {
 	c.cm.mu.Lock()
 	defer c.cm.mu.Unlock()
@@ -215,7 +215,7 @@ func (c *call) refused() error {
 	return fmt.Errorf("it refuses the connection: %w", c.refuse)
 }
 
-// Close ends all connections. One that does not answer is left.
+// Close ends all connections. It does not wait for ever for one that does not answer.
 func (m *CM) Close() error {
 	m.mu.Lock()
 	m.port = 0
@@ -236,7 +236,7 @@ func (m *CM) Close() error {
 	return nil
 }
 
-// until waits for something, and does something again and again meanwhile.
+// until waits until done returns true, and calls again at intervals meanwhile. asked names the message for the error.
 func (m *CM) until(asked string, most time.Duration, done func() bool, again func()) error {
 	repeat, limit := time.NewTicker(askAgain), time.NewTimer(most)
 	defer repeat.Stop()
@@ -258,14 +258,14 @@ func (m *CM) until(asked string, most time.Duration, done func() bool, again fun
 	}
 }
 
-// again repeats the last message.
+// again repeats the last message of the call.
 func (c *call) again() {
 	c.cm.mu.Lock()
 	defer c.cm.mu.Unlock()
 	c.say(c.said)
 }
 
-// say sends a message.
+// say sends a message of the call.
 func (c *call) say(msg roce.CMMessage) {
 	c.said = msg
 	c.cm.put(c.tid, msg)
@@ -284,7 +284,7 @@ func (m *CM) put(tid uint64, msg roce.CMMessage) {
 	}
 }
 
-// fail ends all waiting.
+// fail ends all waiting, with err.
 func (m *CM) fail(err error) {
 	if m.err == nil {
 		m.err = err
@@ -299,8 +299,8 @@ func (m *CM) tell() {
 	}
 }
 
-// Receive takes a packet from the device and reports whether it was for the manager. A malformed or unexpected message
-// of the communication manager becomes the error of the waiting call.
+// Receive processes a packet from the device and reports whether it was for the manager. A malformed or unexpected
+// message of the communication manager becomes the error of the waiting call.
 func (m *CM) Receive(p *roce.Packet) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -326,8 +326,8 @@ func (m *CM) Receive(p *roce.Packet) bool {
 	return true
 }
 
-// heard takes a packet for the channel. A packet that arrives before the channel is open is kept: if the tool had to
-// retransmit it, it would wait for its timer several times.
+// heard processes a packet for the channel. A packet that arrives before the channel is open is kept: if the tool had
+// to retransmit it, it would wait for its timer several times.
 func (m *CM) heard(p *roce.Packet) {
 	switch {
 	case m.channel != nil:
@@ -339,7 +339,7 @@ func (m *CM) heard(p *roce.Packet) {
 	}
 }
 
-// take acts on a message. One that comes twice is answered twice: the first answer was lost.
+// take processes a message. A repeated message is answered again, because its first answer was lost.
 func (m *CM) take(tid uint64, msg roce.CMMessage) {
 	switch msg := msg.(type) {
 	case *roce.REQ:
@@ -369,7 +369,7 @@ func (m *CM) take(tid uint64, msg roce.CMMessage) {
 	}
 }
 
-// taken takes a REQ, and answers it at once with an MRA: the REP takes longer.
+// taken processes a REQ, and answers it at once with an MRA, because the REP takes longer.
 func (m *CM) taken(tid uint64, q *roce.REQ) {
 	came := 0
 	for _, c := range m.calls {
@@ -399,7 +399,7 @@ func (m *CM) taken(tid uint64, q *roce.REQ) {
 	c.say(&roce.MRA{CommIDs: c.ids, ServiceTimeout: mraTimeout})
 }
 
-// find returns the call that this end gave a name, nil when there is none.
+// find returns the call with a communication ID of this end, nil when there is none.
 func (m *CM) find(local uint32) *call {
 	for _, c := range m.calls {
 		if c.ids.Local == local {

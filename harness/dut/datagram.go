@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// udPingpong is ibv_ud_pingpong of libibverbs, which serves: each datagram that it receives is answered by one. Its
+// udPingpong is the server of ibv_ud_pingpong of libibverbs: it answers each datagram that it receives by one. Its
 // exchange is that of ibv_rc_pingpong.
 type udPingpong struct{ pingpong }
 
-// datagramKey is the Q_Key of its QP, and datagramLen the length of its answers in bytes, which the smallest MTU of
-// soft-RoCE holds.
+// datagramKey is the Q_Key of the tool's QP, and datagramLen the length of its answers in bytes, which fits the
+// smallest MTU of soft-RoCE.
 const (
 	datagramKey = 0x11111111
 	datagramLen = 256
@@ -23,19 +23,19 @@ func (udPingpong) args(t *Tool, at Setting) []string {
 		"-s", strconv.FormatInt(int64(t.Message), 10), "-n", strconv.Itoa(t.Count)}
 }
 
-// Datagrams reports whether the tool has a QP for datagrams, and no connection.
+// Datagrams reports whether the tool has a QP for datagrams instead of a connection.
 func (t *Tool) Datagrams() bool {
 	_, ok := t.kind.(udPingpong)
 	return ok
 }
 
-// InfoProgram is the stock program that prints the counters of a device's port, and InfoArgs its arguments.
+// InfoProgram is the stock program that prints the counters of a device's port.
 const InfoProgram = "ibv_devinfo"
 
-// InfoArgs are the arguments with which InfoProgram prints everything of a device.
+// InfoArgs returns the arguments with which InfoProgram prints all properties of a device.
 func InfoArgs(device string) []string { return []string{"-v", "-d", device} }
 
-// QKeyViolations returns the port's count of datagrams with a wrong Q_Key, from the output of InfoProgram.
+// QKeyViolations returns the port's count of datagrams with a wrong Q_Key, read from the output of InfoProgram.
 func QKeyViolations(info string) (n int64, err error) {
 	const name = "qkey_viol_cntr:"
 	_, rest, found := strings.Cut(info, name)

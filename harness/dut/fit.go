@@ -13,8 +13,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Name is the name of the kernel's soft-RoCE in Specs, verdicts and waivers, and RNIC that of any other device: the lab
-// says which one it is, so that a Spec is the same in all labs.
+// Name is the name of the kernel's soft-RoCE in Specs, verdicts and waivers, and RNIC the name of any other device: the
+// testbed file says which device it is, so that a Spec is the same in all labs.
 const (
 	Name = "rxe"
 	RNIC = "rnic"
@@ -23,13 +23,13 @@ const (
 // Names returns the names of devices.
 func Names() []string { return []string{Name, RNIC} }
 
-// Known reports whether a name is a device's.
+// Known reports whether a name is that of a device.
 func Known(name string) bool { return slices.Contains(Names(), name) }
 
-// Implementation describes soft-RoCE to rules: a reliable connection with go-back-N. It has no engine here.
+// Implementation describes soft-RoCE to rules: a reliable connection with go-back-N. It has no engine.
 func Implementation() engine.Implementation { return Describe(Name) }
 
-// Describe describes a device of one of the names.
+// Describe describes the device with the given name.
 func Describe(name string) engine.Implementation {
 	title := "soft-RoCE, the Linux kernel's rdma_rxe"
 	if name == RNIC {
@@ -38,17 +38,17 @@ func Describe(name string) engine.Implementation {
 	return engine.Implementation{Name: name, Title: title, Source: "IBTA", Recover: "gbn"}
 }
 
-// Unconnected is the feature of a device under a tool for datagrams, by which rules about them apply.
+// Unconnected is the feature of a device below a tool for datagrams, to which the rules about datagrams apply.
 const Unconnected = "ud"
 
 // ErrUnfit is wrapped by the error of Fit when no tool does the work of a Spec.
 var ErrUnfit = errors.New("no tool does that")
 
-// Fit returns the tool that does the part of a side in a Spec, and the Spec as it runs with this tool: values that the
-// tool chooses by itself are changed, the others stay.
+// Fit returns the tool that does a side's part of a Spec, and the Spec as it runs with this tool: values that the tool
+// chooses itself are changed, the others stay.
 //
-// A device that serves accepts all requests of its peer, in one operation. One that sends repeats one message, at least
-// five times, at times of its own choice.
+// A device that serves accepts all requests of its peer, which must be of one operation. A device that sends repeats
+// one message, at least five times, at times that the tool chooses.
 func Fit(given *scenario.Spec, side trace.Side) (*Tool, *scenario.Spec, error) {
 	work, err := workOf(given, side)
 	if err != nil {
@@ -61,7 +61,7 @@ func Fit(given *scenario.Spec, side trace.Side) (*Tool, *scenario.Spec, error) {
 		return nil, nil, err
 	}
 	if t.readOnly(s.QP[side].Access) {
-		t.Op = engine.OpRead // the tool enables no other right, so all other requests of its peer are refused
+		t.Op = engine.OpRead // the tool enables no other right, so the device refuses all other requests of its peer
 	}
 	t.choose()
 	if work.datagrams {
@@ -71,7 +71,7 @@ func Fit(given *scenario.Spec, side trace.Side) (*Tool, *scenario.Spec, error) {
 		if k, ok := t.kind.(perftest); ok {
 			t.kind = perftestCM{k}
 		}
-		s.CM = scenario.CMOff // the connection is set up before the run, and not by the endpoint
+		s.CM = scenario.CMOff // the connection is set up before the run, not by the endpoint
 	}
 	t.Timeout = adopt(&s, side, t)
 	switch {
@@ -81,7 +81,7 @@ func Fit(given *scenario.Spec, side trace.Side) (*Tool, *scenario.Spec, error) {
 		t.repeat(&s, side)
 		delay(&s)
 	case t.Answers:
-		s.QP[side.Other()].QueueDepth = 1 // the tool counts on one message at a time, and stops for ever when two come
+		s.QP[side.Other()].QueueDepth = 1 // the tool allows for one message at a time, and hangs when two arrive
 	default:
 		t.Count = endless
 		t.receive(&s)
@@ -96,25 +96,25 @@ func Fit(given *scenario.Spec, side trace.Side) (*Tool, *scenario.Spec, error) {
 	return t, &s, nil
 }
 
-// receive makes the receives of a tool that serves SENDs those of the Spec.
+// receive adopts the Spec's receives for a tool that serves SENDs.
 func (t *Tool) receive(s *scenario.Spec) {
 	if t.Op != engine.OpSend {
 		return
 	}
 	if s.ReceiveLen > 0 {
-		t.Message = s.ReceiveLen // a longer SEND is then an error, as the Spec wants
+		t.Message = s.ReceiveLen // so that a longer SEND is an error, as in the Spec
 	}
 	if s.Receives <= fewReceives {
 		t.posted = s.Receives
 	}
 }
 
-// readOnly reports whether the access rights of its side ask for a tool that serves READs only.
+// readOnly reports whether the access rights of the tool's side require a tool that serves READs only.
 func (t *Tool) readOnly(rights engine.Access) bool {
 	return rights == engine.RemoteRead|engine.LocalWrite && !t.Active && !t.Answers
 }
 
-// suits returns an error for a Spec that no tool of the kind can be configured for.
+// suits returns an error for a Spec for which no tool of this kind can be configured.
 func (t *Tool) suits(s *scenario.Spec, side trace.Side, w *work) error {
 	switch q := &s.QP[side]; {
 	case s.QPs != 1, len(s.Params) > 0:
@@ -133,8 +133,8 @@ func (t *Tool) suits(s *scenario.Spec, side trace.Side, w *work) error {
 	return nil
 }
 
-// endlessFault reports whether all that one side sends is lost for ever. Of 7 retries, which is what tools ask for,
-// soft-RoCE makes as many as it takes.
+// endlessFault reports whether everything that one side sends is lost for ever. Tools ask for 7 retries, and soft-RoCE
+// then retries without limit.
 func endlessFault(s *scenario.Spec) bool {
 	for _, f := range s.Faults {
 		if f.Count < 0 && s.For == 0 && f.Type == "" && !f.PSN.Given {
@@ -144,8 +144,8 @@ func endlessFault(s *scenario.Spec) bool {
 	return false
 }
 
-// takeTurns makes the work of a tool that takes turns with its peer. Of two rping the one that connects begins; of two
-// ib_write_lat it is the one that listens.
+// takeTurns sets up a tool that takes turns with its peer. With rping the end that connects begins; with ib_write_lat
+// the one that listens.
 func (t *Tool) takeTurns(s *scenario.Spec, side trace.Side, given engine.QP) {
 	t.Active = (s.Turns.From == side) == (t.turns == scenario.PingTurns)
 	if t.turns == scenario.WriteTurns {
@@ -153,17 +153,17 @@ func (t *Tool) takeTurns(s *scenario.Spec, side trace.Side, given engine.QP) {
 		s.Turns.Count = t.Count
 		return
 	}
-	t.Answers = t.Active // one that serves waits for the end of the connection
+	t.Answers = t.Active // an rping that serves waits for the end of the connection
 	q := &s.QP[side]
 	q.MinRNRTimer, q.MaxRdAtomic, q.MaxDestRd = pingRNRTimer, pingReads, pingReads
-	// the end that connects sends the other its retry counts
+	// The end that connects sends its retry counts to the other.
 	if t.retries, t.rnrRetries = toolRetries, toolRNRRetry; !t.Active {
 		q.RetryCount, q.RNRRetry = given.RetryCount, given.RNRRetry
 		t.retries, t.rnrRetries = uint8(q.RetryCount), uint8(q.RNRRetry)
 	}
 }
 
-// choose picks the program.
+// choose selects the program.
 func (t *Tool) choose() {
 	switch {
 	case t.turns == scenario.PingTurns:
@@ -181,8 +181,8 @@ func (t *Tool) choose() {
 	}
 }
 
-// adopt sets the attributes that the tool and the device choose, and returns the code of the transport timer: the next
-// above the requested one.
+// adopt sets the attributes that the tool and the device choose, and returns the code of the transport timer: the
+// smallest whose time is not below the requested one.
 func adopt(s *scenario.Spec, side trace.Side, t *Tool) engine.LocalACKTimeout {
 	q := &s.QP[side]
 	code := q.Timeout
@@ -197,7 +197,7 @@ func adopt(s *scenario.Spec, side trace.Side, t *Tool) engine.LocalACKTimeout {
 	return code
 }
 
-// repeat makes the work of a tool that sends: one message, again and again.
+// repeat sets up a tool that sends: it repeats one message.
 func (t *Tool) repeat(s *scenario.Spec, side trace.Side) {
 	t.Count = max(t.Count, leastCount)
 	t.Depth = min(t.Depth, t.Count)
@@ -206,10 +206,10 @@ func (t *Tool) repeat(s *scenario.Spec, side trace.Side) {
 	s.QP[side].QueueDepth = t.Depth
 }
 
-// Lead is how long after the start of the run a tool may send: the endpoint that it sends to is then there.
+// Lead is the time after the start of the run at which a tool may send; its peer, an endpoint, is ready by then.
 const Lead = 20 * vtime.Millisecond
 
-// delay makes the times of a script count from the moment at which a tool may send.
+// delay shifts the times of a script to the time at which a tool may send.
 func delay(s *scenario.Spec) {
 	s.Posts, s.Injections = slices.Clone(s.Posts), slices.Clone(s.Injections)
 	for i := range s.Posts {
@@ -220,10 +220,11 @@ func delay(s *scenario.Spec) {
 	}
 }
 
-// fewReceives is up to how many a Spec means them to run out.
+// fewReceives is the largest number of receives in a Spec that is taken to be meant to run out.
 const fewReceives = 8
 
-// receives keeps those of a script, and repeats the last until there is one for each message: a tool does not give up.
+// receives keeps the receives of a script, and repeats the last until there is one for each message, because a tool
+// does not give up.
 func receives(posts []scenario.Post, n int) (kept []scenario.Post) {
 	for _, p := range posts {
 		if p.Receive {
@@ -238,22 +239,22 @@ func receives(posts []scenario.Post, n int) (kept []scenario.Post) {
 	return kept
 }
 
-// work is the workload of a Spec, as far as tools can do it.
+// work is the workload of a Spec, reduced to what tools can do.
 type work struct {
 	from    trace.Side
 	op      engine.Op
 	message unit.Size // the longest
 	count   int
-	mixed   bool // in size
+	mixed   bool // messages differ in size
 	begun   bool
 
-	bothWays bool              // each side SENDs what the other does
+	bothWays bool              // each side SENDs the same messages as the other
 	turns    scenario.TurnKind // the kind of turns; "" when the sides do not take turns
 
-	datagrams bool // crafted ones, to a QP that has no connection
+	datagrams bool // injected datagrams, to a QP without connection
 }
 
-// workOf sums the work up: it must be of one side and of one operation, or the same SENDs of both.
+// workOf reduces the work of a Spec: it must be of one side and one operation, or the same SENDs of both sides.
 func workOf(s *scenario.Spec, device trace.Side) (w work, err error) {
 	if t := s.Turns; t.Taken() {
 		return work{from: t.From, op: engine.OpWrite, message: t.Msg, count: t.Count,
@@ -274,7 +275,7 @@ func workOf(s *scenario.Spec, device trace.Side) (w work, err error) {
 		case p.BadKey, p.Receive && p.From == device:
 			return w, fmt.Errorf("dut: receives or keys at a time: %w", ErrUnfit)
 		case p.Receive:
-			continue // those of the endpoint are its own affair
+			continue // receives of the endpoint do not concern the tool
 		}
 		err = errors.Join(err, w.add(p.From, p.WR.Op, unit.Size(p.WR.Len), 1))
 	}
@@ -285,7 +286,7 @@ func workOf(s *scenario.Spec, device trace.Side) (w work, err error) {
 	return w, err
 }
 
-// serve makes the work of a device to which nothing but crafted packets come: it serves the operation of the first.
+// serve sets the work of a device that receives injected packets only: it serves the operation of the first.
 func (w *work) serve(s *scenario.Spec, device trace.Side) {
 	for _, in := range s.Injections {
 		if op, ok := craftedOp(in.Packet); ok && in.To == device && !w.begun {
@@ -297,7 +298,7 @@ func (w *work) serve(s *scenario.Spec, device trace.Side) {
 	}
 }
 
-// craftedOp is the operation that a crafted packet belongs to; ok is false when no tool has that operation.
+// craftedOp returns the operation of an injected packet; ok is false when no tool has that operation.
 func craftedOp(packet string) (op engine.Op, ok bool) {
 	switch word, _, _ := strings.Cut(packet, "_"); word {
 	case "SEND":
@@ -312,16 +313,16 @@ func craftedOp(packet string) (op engine.Op, ok bool) {
 	return 0, false
 }
 
-// datagram reports whether a crafted packet is one of unreliable datagrams.
+// datagram reports whether an injected packet is an unreliable datagram.
 func datagram(packet string) bool { return strings.HasPrefix(packet, "UD_SEND") }
 
-// served is the message size of a tool that serves and gets no messages, in bytes.
+// served is the message size of a tool that serves only injected packets, in bytes.
 const served = 4096
 
-// endless is more messages than any run has: a tool that serves ends with the run and not before.
+// endless exceeds the number of messages of any run: a tool that serves must not end before the run.
 const endless = 100_000
 
-// mirrored reports whether each side SENDs the same messages as the other, no more than a tool posts receives for.
+// mirrored reports whether each side SENDs the same messages as the other, no more than the tool posts receives for.
 func mirrored(s *scenario.Spec) bool {
 	if len(s.Loads) != 2 || len(s.Posts) > 0 {
 		return false
@@ -331,10 +332,10 @@ func mirrored(s *scenario.Spec) bool {
 		a.Count > 0 && a.Count <= pingpongReceives && len(a.Sizes)+len(b.Sizes) == 0 && a.Offered == 0 && b.Offered == 0
 }
 
-// pingpongReceives is how many receives ibv_rc_pingpong keeps posted.
+// pingpongReceives is the number of receives that ibv_rc_pingpong keeps posted.
 const pingpongReceives = 500
 
-// longest bounds a run with a device, which may never answer.
+// longest is the time limit of a run with a device, which may never answer.
 const longest = 20 * vtime.Second
 
 func (w *work) add(from trace.Side, op engine.Op, n unit.Size, count int) error {

@@ -5,19 +5,18 @@ import (
 	"path/filepath"
 )
 
-// Modules are the modules of the kernel that soft-RoCE needs. soft-RoCE does not load the module of its checksum by
-// itself.
+// Modules lists the kernel modules that soft-RoCE needs. soft-RoCE does not load the module of its checksum itself.
 func Modules() []string { return []string{"crc32_generic", "rdma_rxe", "ib_uverbs", "rdma_ucm"} }
 
-// Programs are the stock tools that drive a device.
+// Programs lists the stock tools that drive a device.
 func Programs() []string {
 	return []string{"ib_write_bw", "ib_read_bw", "ib_send_bw", "ib_write_lat", "ibv_rc_pingpong", "ibv_ud_pingpong",
 		InfoProgram, "rping"}
 }
 
-// Files are the programs and files that have to be where soft-RoCE is, as far as this machine has them: the tools, and
-// the driver of soft-RoCE that libibverbs loads, and the library without which a thread of rping aborts its process
-// where it should end.
+// Files lists the programs and files that a host with soft-RoCE needs, as far as this machine has them: the tools, the
+// driver of soft-RoCE that libibverbs loads, and the library without which a thread of rping aborts the process instead
+// of ending.
 func Files() (list []string) {
 	for _, program := range Programs() {
 		if _, err := exec.LookPath(program); err == nil {

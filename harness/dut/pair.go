@@ -11,8 +11,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// FitPair returns the tools that do a Spec's work when the device is at both ends, by side, and the Spec as it runs
-// with them. The errors are those of Fit.
+// FitPair returns the tools, by side, that do a Spec's work when there is a device at both ends, and the Spec as it
+// runs with them. The errors are those of Fit.
 func FitPair(given *scenario.Spec) (tools [2]*Tool, s *scenario.Spec, err error) {
 	work, err := workOf(given, trace.A)
 	if err != nil {
@@ -30,7 +30,7 @@ func FitPair(given *scenario.Spec) (tools [2]*Tool, s *scenario.Spec, err error)
 	}
 	other := work.from.Other()
 	passive := *active
-	passive.Active = false // the rest is the same, because two tools of perftest must be told the same
+	passive.Active = false // the rest is the same, because both tools of perftest need the same arguments
 	if err := passive.suits(s, other, &work); err != nil {
 		return tools, nil, err
 	}
@@ -46,15 +46,15 @@ func FitPair(given *scenario.Spec) (tools [2]*Tool, s *scenario.Spec, err error)
 	return tools, s, nil
 }
 
-// pair is two tools that are being introduced to each other.
+// pair is the exchange between two tools.
 type pair struct {
 	active, passive Identity
 	client, server  net.Conn
 	begin           []byte // the message that the active tool waits for
 }
 
-// Introduce carries the exchange of two tools, one connection each, and returns a Meeting with either. It owns the
-// connections from then on; closing the Meeting with the active one closes both.
+// Introduce forwards the exchange between two tools, one connection each, and returns a Meeting with either. It takes
+// ownership of the connections; closing the Meeting with the active one closes both.
 func Introduce(t *Tool, client, server net.Conn) (active, passive *Meeting, err error) {
 	p := &pair{client: client, server: server}
 	deadline := time.Now().Add(patience)
@@ -73,8 +73,8 @@ func Introduce(t *Tool, client, server net.Conn) (active, passive *Meeting, err 
 	}}, nil
 }
 
-// exchange forwards the messages between the tools, except the last line of the passive one, after which the active one
-// sends.
+// exchange forwards the messages between the tools, except the last one of the passive tool, after which the active
+// tool sends.
 func (p *pair) exchange(active *Tool) error {
 	k, ok := active.kind.(perftest)
 	if !ok {
@@ -106,7 +106,7 @@ func (p *pair) exchange(active *Tool) error {
 	return err
 }
 
-// swap carries a message of n bytes each way, that of the active tool first.
+// swap forwards a message of n bytes in each direction, the active tool's first.
 func (p *pair) swap(n int) (client, server []byte, err error) {
 	if client, err = carry(p.server, p.client, n); err == nil {
 		server, err = carry(p.client, p.server, n)
@@ -130,7 +130,7 @@ func hear(from io.Reader, n int) ([]byte, error) {
 	return line, nil
 }
 
-// start lets the active tool send.
+// start lets the active tool send, by forwarding the message that it waits for.
 func (p *pair) start() error {
 	_ = p.client.SetDeadline(time.Now().Add(patience)) // a closed connection shows in the next call
 	_, err := p.client.Write(p.begin)

@@ -15,9 +15,10 @@ import (
 
 // perftest is ib_write_bw, ib_read_bw, ib_send_bw and ib_write_lat of linux-rdma's perftest.
 //
-// Their exchange is a sequence of messages of fixed length each way, those of the client first: the version as text,
+// Their exchange is a sequence of messages of fixed length in each direction, the client's first: the version as text,
 // the size of the cyclic buffer and of a cache line as numbers, the code of the MTU as text, and then the same line of
-// keys a few times, which at first tells them and later only keeps the two in step. The last one lets the client send.
+// keys several times. The first carries the keys, the others only synchronise the two. The last one lets the client
+// send.
 type perftest struct {
 	syncs   int  // lines of keys after the first
 	latency bool // it takes turns with its peer, one message at a time
@@ -53,7 +54,7 @@ func (k perftest) args(t *Tool, at Setting) []string {
 	return args
 }
 
-// leastCount is how many messages perftest sends at least.
+// leastCount is the minimum number of messages that perftest sends.
 const leastCount = 5
 
 // meet implements guest.
@@ -66,7 +67,7 @@ func (k perftest) meet(t *Tool, conn net.Conn, mine Identity) (*Meeting, error) 
 	return m, k.keys(t, &x, m, pad(perftestKeys(t, &mine), keysLen), parsePerftestKeys)
 }
 
-// agree goes through the exchange up to the keys.
+// agree performs the exchange up to the keys.
 func (x *exchange) agree(mtu int) error {
 	theirs, err := x.swap(pad(perftestVersion, versionLen))
 	if err != nil {
@@ -86,7 +87,7 @@ func (x *exchange) agree(mtu int) error {
 	return nil
 }
 
-// keys tells the keys of this end as often as the tool wants, and reads the tool's into the meeting.
+// keys sends the keys of this end as often as the tool expects, and stores those of the tool in the meeting.
 func (k perftest) keys(t *Tool, x *exchange, m *Meeting, mine []byte, parse func([]byte) (Identity, error)) error {
 	theirs, err := x.swap(mine)
 	if err != nil {
@@ -101,7 +102,8 @@ func (k perftest) keys(t *Tool, x *exchange, m *Meeting, mine []byte, parse func
 		}
 	}
 	if k.latency && !t.Active {
-		m.begin = func() error { // it is the server that begins, once it has answered
+		// Here the server begins, once it has answered.
+		m.begin = func() error {
 			_, err := x.swap(mine)
 			return err
 		}
@@ -110,15 +112,15 @@ func (k perftest) keys(t *Tool, x *exchange, m *Meeting, mine []byte, parse func
 	return x.last(m, mine)
 }
 
-// mtuCode is the code of a path MTU: 1 for 256 bytes.
+// mtuCode returns the code of a path MTU: 1 for 256 bytes.
 func mtuCode(mtu int) (code int) {
 	for code = 1; 128<<code < mtu; code++ {
 	}
 	return code
 }
 
-// perftestKeys is the line of keys: LID, READs outstanding, QPN, PSN, R_Key, address, GID, and the number of a shared
-// receive queue, all in hexadecimal.
+// perftestKeys returns the line of keys: LID, outstanding READs, QPN, PSN, R_Key, address, GID, and the number of a
+// shared receive queue, all in hexadecimal.
 func perftestKeys(t *Tool, i *Identity) string {
 	line := fmt.Sprintf("%04x:%04x:%06x:%06x:%08x:%016x:", 0, t.reads(), i.QPN, uint32(i.PSN), i.Key, i.Buffer)
 	for _, b := range i.gid() {
@@ -127,10 +129,10 @@ func perftestKeys(t *Tool, i *Identity) string {
 	return line + fmt.Sprintf("%08x:", 0)
 }
 
-// toolReads is how many READs may be outstanding, each way.
+// toolReads is the number of READs that may be outstanding in each direction.
 const toolReads = 16
 
-// parsePerftestKeys reads the line.
+// parsePerftestKeys parses the line of keys.
 func parsePerftestKeys(line []byte) (i Identity, err error) {
 	const fields = 6 + 16
 	words := strings.Split(string(line), ":")
@@ -155,13 +157,13 @@ func parsePerftestKeys(line []byte) (i Identity, err error) {
 	return i, nil
 }
 
-// exchange is messages of equal length each way, those of the client first.
+// exchange is a sequence of messages of equal length in each direction, the client's first.
 type exchange struct {
 	conn   io.ReadWriter
 	serves bool // the tool is the client
 }
 
-// swap sends a message and returns the other end's.
+// swap sends a message and returns the one of the other end.
 func (x *exchange) swap(mine []byte) (theirs []byte, err error) {
 	if !x.serves {
 		if _, err := x.conn.Write(mine); err != nil {
@@ -178,7 +180,7 @@ func (x *exchange) swap(mine []byte) (theirs []byte, err error) {
 	return theirs, err
 }
 
-// last is the message after which the client sends. Where that is the tool, its answer waits for Begin.
+// last exchanges the message after which the client sends. When the tool is the client, the answer is sent by Begin.
 func (x *exchange) last(m *Meeting, mine []byte) error {
 	if !x.serves {
 		_, err := x.swap(mine)
@@ -194,7 +196,7 @@ func (x *exchange) last(m *Meeting, mine []byte) error {
 	return nil
 }
 
-// pad fills a text with zeros.
+// pad appends zeros to a text up to n bytes.
 func pad(text string, n int) []byte {
 	return append([]byte(text), bytes.Repeat([]byte{0}, n-len(text))...)
 }

@@ -9,9 +9,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 )
 
-// perftestCM is perftest with -R. The messages of its exchange are SENDs of a connection of their own, and both that
-// and the connection of the test are set up by RDMA CM, in this order. Before and after the second, the two keep in
-// step by keys.
+// perftestCM is perftest with -R. The messages of its exchange are SENDs on a connection of their own. RDMA CM sets up
+// this connection and then the connection of the test. Before and after the second, the two ends synchronise by keys.
 type perftestCM struct {
 	perftest
 }
@@ -70,7 +69,7 @@ func (k perftestCM) call(t *Tool, cm *CM, port uint16, mine Identity) (*Meeting,
 	return m, err
 }
 
-// reads is how many READs may be outstanding, each way.
+// reads returns the number of READs that may be outstanding in each direction.
 func (t *Tool) reads() int {
 	if t.Op == engine.OpRead {
 		return toolReads
@@ -78,11 +77,11 @@ func (t *Tool) reads() int {
 	return 0
 }
 
-// binaryLen is the length of the keys as numbers: the structure of perftest on a machine of 64 bits, big-endian.
+// binaryLen is the length of the binary keys: the structure of perftest on a 64-bit machine, big-endian.
 const binaryLen = 56
 
-// binaryKeys is LID, READs outstanding, QPN, PSN, R_Key, address, GID, number of a shared receive queue, and index of
-// the GID.
+// binaryKeys returns the keys as numbers: LID, outstanding READs, QPN, PSN, R_Key, address, GID, number of a shared
+// receive queue, and index of the GID.
 func binaryKeys(t *Tool, i *Identity) []byte {
 	b := make([]byte, binaryLen)
 	be := binary.BigEndian
@@ -96,7 +95,7 @@ func binaryKeys(t *Tool, i *Identity) []byte {
 	return b
 }
 
-// parseBinaryKeys reads them. The GID is ignored: the addresses are those of the connection.
+// parseBinaryKeys parses these keys.
 func parseBinaryKeys(b []byte) (i Identity, err error) {
 	be := binary.BigEndian
 	i = Identity{QPN: be.Uint32(b[8:]), PSN: psn.New(be.Uint32(b[12:])), Key: be.Uint32(b[16:]),

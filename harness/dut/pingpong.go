@@ -11,15 +11,15 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 )
 
-// pingpong is ibv_rc_pingpong of libibverbs: both ends SEND, and each receive is answered by a SEND.
+// pingpong is ibv_rc_pingpong of libibverbs: both ends SEND, and answer each received SEND by another.
 //
-// Its exchange is one line each way, the client's first, and then "done" from the client.
+// Its exchange is one line in each direction, the client's first, and then "done" from the client.
 type pingpong struct{}
 
-// pingpongFill is the value of each byte of its one buffer at the start.
+// pingpongFill is the initial value of each byte of its only buffer.
 const pingpongFill = 0x7b
 
-// pingpongLen is the length of the line: LID, QPN, PSN and GID in hexadecimal, and a zero.
+// pingpongLen is the length of the line: LID, QPN, PSN and GID in hexadecimal, and a zero byte.
 const pingpongLen = 4 + 1 + 6 + 1 + 6 + 1 + 32 + 1
 
 // args implements kind.
@@ -28,7 +28,8 @@ func (pingpong) args(t *Tool, at Setting) []string {
 		"-s", strconv.FormatInt(int64(t.Message), 10), "-n", strconv.Itoa(t.Count)}
 }
 
-// meet implements kind. A tool that is the client sends as soon as it has read the line, so that one waits for Begin.
+// meet implements guest. A tool that is the client sends as soon as it has read this end's line, so Begin sends the
+// line.
 func (pingpong) meet(t *Tool, conn net.Conn, mine Identity) (*Meeting, error) {
 	gid := mine.gid()
 	line := pad(fmt.Sprintf("%04x:%06x:%06x:%x", 0, mine.QPN, uint32(mine.PSN), gid[:]), pingpongLen)
@@ -51,7 +52,7 @@ func (pingpong) meet(t *Tool, conn net.Conn, mine Identity) (*Meeting, error) {
 	return m, err
 }
 
-// parsePingpong reads the line.
+// parsePingpong parses the line.
 func parsePingpong(line []byte) (i Identity, err error) {
 	var lid, qpn, first uint32
 	var text string

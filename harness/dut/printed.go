@@ -10,9 +10,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// posts and completes map the beginnings of the lines that a serving rping prints when it has posted a request, and
-// when one has completed, to the operation. Two threads print them, so each kind is in its order and the two are not in
-// one.
+// posts and completes map the beginnings of lines to operations: lines that a serving rping prints when it has posted a
+// request, and when a request has completed. Two threads print them, so lines are in order within each of the two
+// kinds, but not between the kinds.
 var (
 	posts = map[string]engine.Op{"server posted rdma read req": engine.OpRead, "server posted go ahead": engine.OpSend,
 		"rdma write from lkey": engine.OpWrite}
@@ -21,8 +21,8 @@ var (
 )
 
 // printed reads the posts and completions of a serving rping from its output. A completion names only its operation,
-// and belongs to the oldest request of that operation: two of one operation are never outstanding. A failed completion
-// has only a status, and is taken to be that of the oldest request.
+// and belongs to the oldest request of that operation: two requests of one operation are never outstanding. A failed
+// completion has only a status, and is assigned to the oldest request.
 func (t *Tool) printed(e Ending) (events []trace.Event) {
 	var open []trace.Event
 	end := min(e.Gone, e.End)
@@ -50,7 +50,7 @@ func (t *Tool) printed(e Ending) (events []trace.Event) {
 		}
 		i := slices.IndexFunc(open, func(e trace.Event) bool { return e.Body.Op == op })
 		if i < 0 {
-			extra := engine.Event{ID: uint64(posted), Op: op} // of nothing that was posted
+			extra := engine.Event{ID: uint64(posted), Op: op} // completes nothing that was posted
 			events = append(events, trace.Event{At: end, Kind: trace.CQE, Body: extra})
 			continue
 		}
@@ -62,13 +62,13 @@ func (t *Tool) printed(e Ending) (events []trace.Event) {
 	return events
 }
 
-// post is the event of a request that had been posted before its first packet was seen.
+// post returns the event of a request whose time is not known; it was posted before its first packet was seen.
 func post(i int, op engine.Op, size unit.Size) trace.Event {
 	return trace.Event{Kind: trace.Post, Body: engine.Event{ID: uint64(i), Op: op, Len: uint32(size)},
 		Len: uint32(size)}
 }
 
-// begins returns the operation of the words with which a line begins.
+// begins returns the operation for the beginning of a line.
 func begins(line string, words map[string]engine.Op) (engine.Op, bool) {
 	for w, op := range words {
 		if strings.HasPrefix(line, w) {

@@ -2,8 +2,8 @@ package dut
 
 import "github.com/rdma-gauntlet/gauntlet/harness/scenario"
 
-// Split makes of each connection of a Spec a Spec of its own, because a tool has only one: connections share nothing
-// but the link. Connections that all do the same share one Spec.
+// Split turns each connection of a Spec into a Spec of its own, because a tool has only one connection, and connections
+// share nothing but the link. Connections with the same work share one Spec.
 func Split(s *scenario.Spec) (list []*scenario.Spec) {
 	n := 1
 	if differ(s) {
@@ -15,7 +15,7 @@ func Split(s *scenario.Spec) (list []*scenario.Spec) {
 	return list
 }
 
-// differ reports whether a line of the Spec is about one connection other than the first.
+// differ reports whether a line of the Spec concerns one connection other than the first.
 func differ(s *scenario.Spec) bool {
 	for _, p := range s.Posts {
 		if p.QP > 0 {
@@ -35,7 +35,7 @@ func differ(s *scenario.Spec) bool {
 	return false
 }
 
-// alone returns the Spec of connection i alone; a fault may apply to all connections.
+// alone returns the Spec of connection i only; a fault may apply to all connections.
 func alone(given *scenario.Spec, i int) *scenario.Spec {
 	s := *given
 	s.QPs, s.Posts, s.Injections, s.Faults = 1, nil, nil, nil

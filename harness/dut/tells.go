@@ -13,16 +13,16 @@ import (
 
 // Ending is the end of a tool's work, as far as it was observed.
 type Ending struct {
-	Done vtime.Time // time of its message that all work was done; vtime.Never without one
-	Gone vtime.Time // time at which its process had ended by itself; vtime.Never when it had not
-	Said string     // its output
+	Done vtime.Time // time of the tool's message that all work was done; vtime.Never without one
+	Gone vtime.Time // time by which the tool's process had ended by itself; vtime.Never when it had not
+	Said string     // output of the tool
 
-	End        vtime.Time // of the trace
+	End        vtime.Time // end of the trace
 	Changed    []Range    // ranges of its region (see Tool.region) that changed between the start and the end
 	Compared   bool       // the region was read at the start and the end, so Changed is complete
 	Violations int64      // Q_Key violations; Unread when they could not be read
-	// the status of each completion of its queue pair, by libibverbs' numbers, in order; none when they were not
-	// observed
+	// Completed is the status of each completion of the tool's QP, by libibverbs' numbers, in order; empty when
+	// completions were not observed.
 	Completed []int
 }
 
@@ -32,10 +32,10 @@ type Range struct {
 	Len uint32
 }
 
-// Unread is a counter that could not be read.
+// Unread is the value of a counter that could not be read.
 const Unread = -1
 
-// Silent is the set of the tool's reports that could not be read in this run.
+// Silent returns the reports of the tool that could not be read in this run.
 func (e *Ending) Silent() (r trace.Reports) {
 	if !e.Compared {
 		r |= trace.ReportChanges
@@ -49,10 +49,10 @@ func (e *Ending) Silent() (r trace.Reports) {
 	return r
 }
 
-// Tells is the set of reports that a tool's end provides beside the wire: from its command line, from its output at the
-// end, and from actions that it takes only after a completion. Only rping tells in which order its requests complete.
-// No tool reports the completions after a failed one; the kernel does, for a perftest that has posted all its requests
-// before the first can have failed. These all have the same ID, so their order is not known.
+// Tells returns the reports that the tool provides besides the packets: from its command line, from its output at the
+// end, and from actions that it takes only after a completion. Only rping shows the order in which its requests
+// complete. No tool reports the completions after a failed one; the kernel does, for a perftest that has posted all its
+// requests before the first can have failed. These all have the same ID, so their order is not known.
 func (t *Tool) Tells() trace.Reports {
 	switch t.kind.(type) {
 	case rping:
@@ -79,7 +79,8 @@ func (t *Tool) Tells() trace.Reports {
 	return 0
 }
 
-// Told returns the events of that end, in no order, but for those that a Witness adds. The Spec is that of the run.
+// Told returns the events of the tool's reports, in no order, except those that a Witness adds. s is the Spec of the
+// run.
 func (t *Tool) Told(s *scenario.Spec, side trace.Side, e Ending) (events []trace.Event) {
 	told := t.Tells()
 	switch {
@@ -107,8 +108,8 @@ func (t *Tool) Told(s *scenario.Spec, side trace.Side, e Ending) (events []trace
 	return events
 }
 
-// completions returns the completions of the requests as the end of the work shows them: all had completed by then, or
-// the first that had not completed failed; and the completions that were observed then.
+// completions returns the completions as the end of the work shows them: all requests had completed by then, or the
+// first that had not completed has failed; and the completions that were observed at that time.
 func (t *Tool) completions(s *scenario.Spec, side trace.Side, e Ending) (events []trace.Event) {
 	q := s.QP[side]
 	packets := max(1, (int(t.Message)+q.MTU-1)/q.MTU)
@@ -137,7 +138,8 @@ func (t *Tool) completions(s *scenario.Spec, side trace.Side, e Ending) (events 
 	return events
 }
 
-// statusOf is the engine's status for one of libibverbs; one that no engine knows is an error of the device's own.
+// statusOf returns the engine's status for a status of libibverbs; an unknown one is reported as an error of the device
+// itself.
 func statusOf(number int) engine.Status {
 	if s, ok := statuses[number]; ok {
 		return s
@@ -145,12 +147,12 @@ func statusOf(number int) engine.Status {
 	return engine.StatusLocalProtection
 }
 
-// postedReceives is how many receives perftest keeps posted for SENDs.
+// postedReceives is the number of receives that perftest keeps posted for SENDs.
 const postedReceives = 512
 
-// receives returns the receives that perftest posts before the exchange of parameters: none except for SENDs. For each
-// that completes it posts another, which is not observed; even when it was configured with few, it is taken to have
-// enough. A receive for which a SEND was too long is the last.
+// receives returns the receives that perftest posts before the exchange of parameters: none except for SENDs. Perftest
+// posts another for each that completes, which is not observed; it is assumed to have enough even when it was
+// configured with few. A receive whose SEND was too long is the last.
 func (t *Tool) receives(e Ending) (events []trace.Event) {
 	if !takesReceive(t.Op) {
 		return nil
@@ -165,14 +167,14 @@ func (t *Tool) receives(e Ending) (events []trace.Event) {
 	return events
 }
 
-// Extent is the size of that part of perftest's memory, in bytes.
+// Extent returns the size of the part of perftest's memory that region reports, in bytes.
 func (t *Tool) Extent() int {
 	const page, line = 4096, 64
 	return (max(int(t.Message), page) + line - 1) / line * line
 }
 
-// region is the part of perftest's memory that starts at the announced address: one message, or a page when that is
-// larger. Its rights are those of the one operation that it serves.
+// region reports the part of perftest's memory that starts at the announced address: one message, or a page when that
+// is larger. Its rights are those of the single operation that it serves.
 func (t *Tool) region(d scenario.Device) (events []trace.Event) {
 	rights := map[engine.Op]engine.Access{engine.OpWrite: engine.RemoteWrite, engine.OpRead: engine.RemoteRead}
 	size := int64(t.Extent())
@@ -186,14 +188,14 @@ func (t *Tool) region(d scenario.Device) (events []trace.Event) {
 	return events
 }
 
-// statuses are those of libibverbs, by their numbers there, that an engine knows.
+// statuses maps status numbers of libibverbs to the statuses that an engine has.
 var statuses = map[int]engine.Status{0: engine.StatusSuccess, 1: engine.StatusLocalLength,
 	4: engine.StatusLocalProtection, 5: engine.StatusFlushed,
 	9: engine.StatusRemoteInvalid, 10: engine.StatusRemoteAccess, 11: engine.StatusRemoteOp,
 	12: engine.StatusRetryExceeded,
 	13: engine.StatusRNRRetryExceeded}
 
-// complaint finds the status of the first failed completion in the output of a tool: "Failed status 12: wr_id 0" of
+// complaint returns the status of the first failed completion in the output of a tool: "Failed status 12: wr_id 0" of
 // perftest, "cq completion failed status 12" of rping.
 func complaint(said string) (s engine.Status, ok bool) {
 	const words = "ailed status "
@@ -206,18 +208,18 @@ func complaint(said string) (s engine.Status, ok bool) {
 	return s, ok
 }
 
-// Witness infers from the packets of a tool the events that the tool must have seen to send them. The rping that begins
-// SENDs again only when the message that it waits for has arrived with the right length, and begins a new round only
-// when it has found in its memory the data that it offered in the round before. The ibv_ud_pingpong that serves SENDs
-// when a datagram has been delivered. A nil Witness sees nothing.
+// Witness infers from the packets of a tool the events that must have preceded them. The rping that begins SENDs again
+// only when the message that it waits for has arrived with the right length, and begins a new round only when it has
+// found in its memory the data that it offered in the previous round. The ibv_ud_pingpong that serves SENDs when a
+// datagram has been delivered. A nil Witness infers nothing.
 type Witness struct {
 	side    trace.Side
 	sends   int
-	next    func(*trace.Record) bool // a SEND that was not sent before
-	answers bool                     // each is for one that was received
+	next    func(*trace.Record) bool // reports a SEND that was not sent before
+	answers bool                     // each SEND answers a datagram that was received
 }
 
-// Witness returns the witness of the tool; nil when its packets tell nothing.
+// Witness returns the witness of the tool; nil when its packets imply nothing.
 func (t *Tool) Witness(s *scenario.Spec, side trace.Side) *Witness {
 	if t.Datagrams() {
 		return &Witness{side: side, answers: true,
@@ -236,7 +238,7 @@ func (t *Tool) Witness(s *scenario.Spec, side trace.Side) *Witness {
 	}}
 }
 
-// Begin returns the events before the first packet: one receive is posted.
+// Begin returns the events before the first packet: one posted receive.
 func (w *Witness) Begin() []trace.Event {
 	if w == nil || w.answers {
 		return nil
@@ -244,7 +246,7 @@ func (w *Witness) Begin() []trace.Event {
 	return []trace.Event{{Kind: trace.Receive, Side: w.side, Len: pingLen}}
 }
 
-// Packet returns the events that a packet implies. Each has the packet's time, by which it had happened.
+// Packet returns the events that a packet implies. They have the packet's time; they happened no later.
 func (w *Witness) Packet(r *trace.Record) []trace.Event {
 	if w == nil || !w.next(r) {
 		return nil
@@ -254,7 +256,7 @@ func (w *Witness) Packet(r *trace.Record) []trace.Event {
 		return []trace.Event{{At: r.Time(), Side: w.side, Kind: trace.Recv, Body: engine.Event{ID: uint64(w.sends - 1),
 			Len: uint32(r.Packet.Len)}}}
 	case w.sends == 1:
-		return nil // it begins
+		return nil // the SEND that begins implies nothing
 	}
 	return w.received(r.Time())
 }
@@ -274,7 +276,8 @@ func (w *Witness) End(e Ending) []trace.Event {
 	return w.received(e.Gone)
 }
 
-// received is a receive that has completed, and the next one posted. Every other one ends a round.
+// received returns the events of a receive that has completed, and of the next one posted. Every second receive ends a
+// round.
 func (w *Witness) received(at vtime.Time) (events []trace.Event) {
 	if w.sends%2 == 1 {
 		events = append(events, trace.Event{Kind: trace.Memory, Name: "received"})

@@ -11,33 +11,33 @@ import (
 // Tool is a stock program and its work.
 type Tool struct {
 	Program string
-	Active  bool // it sends the requests, and connects; otherwise it serves, and listens
-	Answers bool // it serves, and works as much as its peer does
+	Active  bool // sends the requests, and connects; otherwise it serves, and listens
+	Answers bool // serves, and sends as much as its peer does
 	Op      engine.Op
-	Message unit.Size              // of each message; of a tool that serves, the buffer
-	Count   int                    // messages
-	Depth   int                    // of its send queue
+	Message unit.Size              // size of each message; of the buffer for a tool that serves
+	Count   int                    // number of messages
+	Depth   int                    // depth of its send queue
 	MTU     int                    // path MTU
-	Timeout engine.LocalACKTimeout // of its transport timer
+	Timeout engine.LocalACKTimeout // its transport timer
 
-	posted              int   // receives of one that serves SENDs; 0 is as many as it wants
-	retries, rnrRetries uint8 // that RDMA CM gives to the end that is connected to
+	posted              int   // receives of a tool that serves SENDs; 0 is the tool's default
+	retries, rnrRetries uint8 // counts that RDMA CM gives to the end that is connected to
 
 	kind  kind
 	turns scenario.TurnKind // the turns that it takes with its peer; "" for a tool of one direction
 }
 
-// kind is a family of tools that have an exchange in common.
+// kind is a family of tools with the same exchange of parameters.
 type kind interface {
 	args(t *Tool, at Setting) []string
 }
 
-// guest is a kind that is introduced over TCP.
+// guest is a kind that exchanges parameters over TCP.
 type guest interface {
 	meet(t *Tool, conn net.Conn, mine Identity) (*Meeting, error)
 }
 
-// caller is a kind that is introduced by RDMA CM.
+// caller is a kind that exchanges parameters by RDMA CM.
 type caller interface {
 	call(t *Tool, cm *CM, port uint16, mine Identity) (*Meeting, error)
 }
@@ -58,14 +58,14 @@ func (t *Tool) Polls() bool {
 // perftest measures the processor's clock for the report, for 219 ms.
 func (t *Tool) Waits() bool { return t.Active && t.turns == "" && t.Polls() }
 
-// Spins reports whether the tool polls also where it only waits for its peer to begin or to end.
+// Spins reports whether the tool also polls while it only waits for its peer to begin or to end.
 func (t *Tool) Spins() bool {
 	_, exchanges := t.kind.(perftestCM)
 	return exchanges || t.turns == scenario.WriteTurns
 }
 
-// Buffer returns the size of message for which a tool that serves makes a buffer of n bytes. One that receives posts
-// buffers of one message each, whose size is part of the test.
+// Buffer returns the message size for which a tool that serves allocates a buffer of n bytes. A tool that receives
+// posts buffers of one message each, whose size is part of the test.
 func (t *Tool) Buffer(n uint64) unit.Size {
 	if t.Op == engine.OpSend || t.turns != "" {
 		return t.Message
@@ -73,14 +73,14 @@ func (t *Tool) Buffer(n uint64) unit.Size {
 	return unit.Size(n)
 }
 
-// ByCM reports whether the tool is introduced by RDMA CM, and not over TCP.
+// ByCM reports whether the tool exchanges parameters by RDMA CM instead of TCP.
 func (t *Tool) ByCM() bool {
 	_, ok := t.kind.(caller)
 	return ok
 }
 
-// Fill is the value of every byte that must be sent to a tool that sends from the buffer that it receives into, because
-// a retransmission by the device would otherwise have other bytes than the first transmission; 0 for other tools.
+// Fill is the value of every byte that must be sent to a tool that sends from the buffer into which it receives:
+// otherwise a retransmission by the device would have other bytes than the first transmission. It is 0 for other tools.
 func (t *Tool) Fill() byte {
 	if t.kind == (pingpong{}) {
 		return pingpongFill
@@ -111,7 +111,7 @@ func (t *Tool) Args(at Setting) []string {
 	return args
 }
 
-// Attributes that the tools set and that no option changes.
+// Attributes that the tools set and no option changes.
 const (
 	toolRetries  = 7
 	toolRNRRetry = 7
