@@ -13,26 +13,26 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 )
 
-// The words of the script, each behind a mark that nothing else prints.
+// Words that the script prints, each after a mark that nothing else prints.
 const (
-	wordMachine = "machine" // the host is another kind of machine
-	wordWant    = "want"    // it has not the binary
-	wordHave    = "have"    // it has
-	wordShort   = "short"   // it could not keep all of it
-	wordNowhere = "nowhere" // there is no folder for it
+	wordMachine = "machine" // the host has another architecture or system
+	wordWant    = "want"    // the host does not have the binary
+	wordHave    = "have"    // the host has the binary
+	wordShort   = "short"   // the host could not store all of the binary
+	wordNowhere = "nowhere" // the host has no folder for the binary
 )
 
-// machines are the names by which uname calls what Go calls otherwise.
+// machines maps GOARCH to the name that uname prints.
 var machines = map[string]string{"amd64": "x86_64", "arm64": "aarch64"}
 
-// executable is this program's file.
+// executable is the file of this program.
 type executable struct {
 	path string
 	size int64
 	hash string // SHA-256
 }
 
-// readSelf finds the hash of a program's file, once for a run.
+// readSelf computes the hash of a program's file, once for a run.
 func readSelf(path string) (*executable, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -47,10 +47,11 @@ func readSelf(path string) (*executable, error) {
 	return &executable{path, n, hex.EncodeToString(sum.Sum(nil))}, nil
 }
 
-// script is what ssh runs on the far side: any POSIX shell understands it, and as one quoted word it passes through
-// every login shell. The folder of the binary is the user's alone, on a file system from which programs can be started,
-// and goes with the shell; the supervisor removes it as well, as its first act. One that is kept takes the place of
-// those that were kept before: what runs of them needs its file no more.
+// script returns the command that ssh runs on the far host. Any POSIX shell understands it, and as one quoted word it
+// passes through every login shell. Without keep, the folder of the binary is accessible to the user only, is on a file
+// system from which programs can be started, and is removed with the shell; the supervisor removes it as well, as its
+// first act. With keep, the binary replaces those that earlier versions kept; a supervisor of one that still runs no
+// longer needs its file.
 func (b *executable) script(mark string, keep, sudo bool) string {
 	place := `d=
 for t in "${TMPDIR:-/tmp}" /var/tmp /dev/shm "$HOME"; do
@@ -91,20 +92,20 @@ echo MARK have
 	return "exec sh -c '" + text + "'"
 }
 
-// Bounds of what a login may print before the script does.
+// Limits of the output of a login before that of the script.
 const (
 	mostNoise = 64 << 10
 	mostWords = 4 << 10
 )
 
-// send hears what the script says, and sends the binary if it is wanted. It returns when the supervisor is about to
-// speak.
+// send reads the output of the script, and sends the binary if the host does not have it. It returns when the
+// supervisor is about to write.
 func (b *executable) send(mark string, in *bufio.Reader, out io.Writer) error {
 	for noise := 0; noise < mostNoise; {
 		text, err := in.ReadSlice('\n')
 		noise += len(text)
 		if err != nil {
-			if err == bufio.ErrBufferFull { // a long line of others
+			if err == bufio.ErrBufferFull { // a long line of another program
 				continue
 			}
 			return io.EOF
@@ -119,7 +120,7 @@ func (b *executable) send(mark string, in *bufio.Reader, out io.Writer) error {
 			return nil
 		case wordWant:
 			if err := b.copy(out); err != nil {
-				return err // of this machine; what the host has against it comes as its next word
+				return err // an error of this machine; the host's own comes as its next word
 			}
 		case wordMachine:
 			return fmt.Errorf("it is %s, and this program is for Linux/%s: use a host of that kind",
@@ -148,7 +149,7 @@ func (b *executable) copy(out io.Writer) error {
 	return nil
 }
 
-// quiet is a writer whose errors others tell.
+// quiet is a writer that hides errors, which are reported elsewhere.
 type quiet struct{ io.Writer }
 
 // Write implements io.Writer.

@@ -17,26 +17,26 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
 )
 
-// cable is the process that joins a real cable to the device's end of the network, and what both its ends have counted
-// before.
+// cable is the process that joins a real cable to the device's end of the network, and the earlier counters of both
+// ends of the cable.
 type cable struct {
 	host    *Host
 	process *child.Child
-	answers *json.Decoder // what the process says
+	answers *json.Decoder // output of the process
 
-	mu    sync.Mutex // one order at a time
-	whole *carried   // what was carried in all; nil until it has stopped
-	err   error      // why the cable broke; nil while it has not
+	mu    sync.Mutex // held during an order
+	whole *carried   // totals; nil until the process has stopped
+	err   error      // reason why the cable broke; nil while it works
 
 	before ends
-	soft   bool // the transport is computed by the host's kernel
+	soft   bool // the host's kernel computes the transport
 }
 
-// pair is the addresses of the device and of its peer.
+// pair holds the addresses of the device and of its peer.
 type pair struct{ Device, Peer [6]byte }
 
-// peerMAC is the address of the peer of a side on the cable. It is not the bench's, which may be the device's own at
-// the other side: soft-RoCE keeps what is for its own address to itself.
+// peerMAC returns the address on the cable of the peer of a side. It differs from the bench's address, which may be
+// that of the device at the other side: soft-RoCE does not send frames for its own address.
 func peerMAC(side trace.Side) [6]byte {
 	mac := drive.MAC(side.Other())
 	mac[4] = 0xFF
@@ -67,7 +67,7 @@ func (h *Host) Join(end device.End) (device.Joined, error) {
 	if err == nil {
 		err = c.lay(end, &l, outer)
 	}
-	if err = errors.Join(err, outer.Close()); err != nil { // the process has its own
+	if err = errors.Join(err, outer.Close()); err != nil { // the process has a copy
 		return nil, err
 	}
 	if c.before, err = c.counters(); err != nil {
@@ -76,7 +76,7 @@ func (h *Host) Join(end device.End) (device.Joined, error) {
 	return c, nil
 }
 
-// lay starts the process, which inherits a socket on the cable, and waits until it carries.
+// lay starts the process, which inherits a socket on the cable, and waits until it carries frames.
 func (c *cable) lay(end device.End, l *laid, outer *packetio.Port) error {
 	file, err := outer.File()
 	if err != nil {
@@ -97,7 +97,7 @@ func (c *cable) lay(end device.End, l *laid, outer *packetio.Port) error {
 	return err
 }
 
-// order gives one order, and returns what was carried so far.
+// order sends one order, and returns the counters so far.
 func (c *cable) order(text string) (w carried, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -118,7 +118,7 @@ func (c *cable) order(text string) (w carried, err error) {
 	return w, c.err
 }
 
-// Begin implements device.Joined. That the cable is broken is told when it is certified.
+// Begin implements device.Joined. Certify reports a broken cable.
 func (c *cable) Begin() { _, _ = c.order(cableBegin) }
 
 // End implements device.Joined.

@@ -22,74 +22,74 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
 )
 
-// laid is the first line that the process of a cable reads.
+// laid is the configuration of a cable, the first line that its process reads.
 type laid struct {
 	Base  int64      `json:"base_ns"` // time zero of the bench, CLOCK_MONOTONIC
 	Inner string     `json:"inner"`   // the device's end on this machine, in the namespace of the process
-	Outer string     `json:"outer"`   // the network device of the cable, whose socket is descriptor atOuter
-	Side  trace.Side `json:"side"`    // of the device
-	Here  pair       `json:"here"`    // the Ethernet addresses on the link
-	There pair       `json:"there"`   // and on the cable
-	Echo  bool       `json:"echo"`    // ask the far kernel how late it is
+	Outer string     `json:"outer"`   // network device of the cable, whose socket is descriptor atOuter
+	Side  trace.Side `json:"side"`    // side of the device
+	Here  pair       `json:"here"`    // Ethernet addresses on the link
+	There pair       `json:"there"`   // Ethernet addresses on the cable
+	Echo  bool       `json:"echo"`    // measure the delay of the far kernel by echo requests
 }
 
 // atOuter is the descriptor of the socket that the process of a cable inherits.
 const atOuter = 3
 
-// The orders for the process of a cable, a word a line; each is answered by what was carried so far.
+// The orders for the process of a cable, one word per line; each is answered by the counters so far.
 const (
-	cableBegin = "begin" // the run begins: what is late from here on is of it
-	cableEnd   = "end"   // it is over
+	cableBegin = "begin" // the run begins: from here on delays count
+	cableEnd   = "end"   // the run ends
 	cableCount = "count"
 	cableStop  = "stop"
 )
 
-// carried is what a cable has done so far.
+// carried holds the counters of a cable.
 type carried struct {
-	Sent     uint64 `json:"sent"`     // frames to the device, whatever they were
-	Received uint64 `json:"received"` // frames from it, likewise
+	Sent     uint64 `json:"sent"`     // frames to the device, of any kind
+	Received uint64 `json:"received"` // frames from the device, of any kind
 
 	// Totals; zero until the cable has stopped.
 	conduct
-	Deaf    vtime.Duration `json:"deaf,omitempty"`    // the longest time without an answer to an echo
-	Answers int            `json:"answers,omitempty"` // to echo requests
+	Deaf    vtime.Duration `json:"deaf,omitempty"`    // longest time without an answer to an echo request
+	Answers int            `json:"answers,omitempty"` // answers to echo requests
 
 	Error string `json:"error,omitempty"`
 }
 
-// conduct is how the goroutine that carries has done so.
+// conduct holds the losses and delays of the goroutine that carries.
 type conduct struct {
-	Lost     uint64         `json:"lost,omitempty"`     // frames that one of the two ends did not take
-	Late     vtime.Duration `json:"late,omitempty"`     // how long a frame was between cable and link, at most
-	Realtime bool           `json:"realtime,omitempty"` // it came before all ordinary threads of this machine
+	Lost     uint64         `json:"lost,omitempty"`     // frames that one of the two ends did not accept
+	Late     vtime.Duration `json:"late,omitempty"`     // longest time of a frame between cable and link
+	Realtime bool           `json:"realtime,omitempty"` // the goroutine had priority over ordinary threads
 }
 
-// carrier joins the device's end of a network on this machine to the real cable, both ways: what the device sends seems
-// to be sent by that end, and what arrives at the end goes to the device. Addresses of IP are those of the bench, which
-// the ICRC covers. Of the Ethernet addresses the device keeps its own, its peer has one that is only on the cable, and
-// both are exchanged here.
+// carrier joins the device's end of a network on this machine to the real cable, in both directions: frames from the
+// device appear to be sent by that end, and frames that arrive at the end go to the device. The IP addresses are those
+// of the bench, because the ICRC covers them. The device keeps its own Ethernet address, its peer has one that exists
+// on the cable only, and the carrier replaces both.
 type carrier struct {
 	inner, outer *packetio.Port
-	here, there  pair // the Ethernet addresses on the link, and on the cable
+	here, there  pair // Ethernet addresses on the link, and on the cable
 	clock        *packetio.Clock
-	stop         atomic.Bool // it is to end
-	running      atomic.Bool // the run is: what is late counts
+	stop         atomic.Bool // carry must return
+	running      atomic.Bool // a run is in progress: delays count
 
-	sent, received atomic.Uint64 // frames to the device, and from it, whatever they were
+	sent, received atomic.Uint64 // frames to the device, and from it, of any kind
 
-	// The goroutine that carries has these alone until it has ended.
+	// Only the goroutine that carries uses these fields until it has ended.
 	conduct
-	list     [][]byte // frames on their way
-	watching bool     // what is late counts
+	list     [][]byte // frames being sent
+	watching bool     // the last value of running that carry has seen
 	echoes   echoes
 }
 
-// spareMemory is what the process of a cable may use before garbage is collected after all.
+// spareMemory is the memory limit of the process of a cable, above which it collects garbage after all.
 const spareMemory = 128 << 20
 
-// CableMain is the body of the process of a cable, which was started in the namespace of the device's end. It reads a
-// line with what was laid, then orders, and ends when its input does. It is a process of its own, so that no collector
-// of garbage and no judge keeps it from carrying, and a priority delays nobody in it.
+// CableMain is the body of the process of a cable, which was started in the namespace of the device's end. It reads the
+// configuration, then orders, and ends with its input. It is a separate process so that neither the garbage collector
+// nor the checking of rules delays frames, and so that its priority delays no other goroutine.
 func CableMain(in io.Reader, out io.Writer) error {
 	lines, answers := bufio.NewScanner(in), json.NewEncoder(out)
 	var l laid
@@ -101,12 +101,12 @@ func CableMain(in io.Reader, out io.Writer) error {
 	}
 	c, err := l.open()
 	if err != nil {
-		_ = answers.Encode(carried{Error: err.Error()}) // the caller gets it as well
+		_ = answers.Encode(carried{Error: err.Error()}) // the caller returns it as well
 		return err
 	}
-	debug.SetGCPercent(-1) // what an echo request takes is little, and a run is short
+	debug.SetGCPercent(-1) // an echo request allocates little, and a run is short
 	debug.SetMemoryLimit(spareMemory)
-	runtime.GOMAXPROCS(max(2, runtime.GOMAXPROCS(0))) // the loop keeps one
+	runtime.GOMAXPROCS(max(2, runtime.GOMAXPROCS(0))) // carry occupies one
 	ended := make(chan error, 1)
 	go func() { ended <- c.carry() }()
 	if err := answers.Encode(c.count()); err != nil {
@@ -115,7 +115,7 @@ func CableMain(in io.Reader, out io.Writer) error {
 	return c.obey(lines, answers, ended)
 }
 
-// open opens both ends.
+// open opens the sockets of both ends.
 func (l *laid) open() (*carrier, error) {
 	c := &carrier{here: l.Here, there: l.There, clock: packetio.NewClock(l.Base)}
 	if l.Echo {
@@ -127,7 +127,7 @@ func (l *laid) open() (*carrier, error) {
 	return c, err
 }
 
-// obey does what it is told until it is to stop, the input ends or the cable breaks.
+// obey executes orders until the stop order, the end of the input, or the end of carry.
 func (c *carrier) obey(lines *bufio.Scanner, answers *json.Encoder, ended chan error) error {
 	for lines.Scan() {
 		switch order := lines.Text(); order {
@@ -144,10 +144,10 @@ func (c *carrier) obey(lines *bufio.Scanner, answers *json.Encoder, ended chan e
 		default:
 			err := fmt.Errorf("remote: cable: order %s: unknown; want begin, end, count or stop",
 				quote.Line(order, quote.Name))
-			_ = answers.Encode(carried{Error: err.Error()}) // the caller gets it as well
+			_ = answers.Encode(carried{Error: err.Error()}) // the caller returns it as well
 			return errors.Join(err, c.close(ended))
 		}
-		if len(ended) > 0 { // it carries no longer
+		if len(ended) > 0 { // carry has ended
 			break
 		}
 		if err := answers.Encode(c.count()); err != nil {
@@ -157,17 +157,17 @@ func (c *carrier) obey(lines *bufio.Scanner, answers *json.Encoder, ended chan e
 	return c.close(ended)
 }
 
-// count is what was carried so far.
+// count returns the counters so far.
 func (c *carrier) count() carried { return carried{Sent: c.sent.Load(), Received: c.received.Load()} }
 
-// whole is what was carried, when it has ended.
+// whole returns the totals, after carry has ended.
 func (c *carrier) whole() carried {
 	w := c.count()
 	w.conduct, w.Deaf, w.Answers = c.conduct, c.echoes.longest, c.echoes.answers
 	return w
 }
 
-// close ends the cable, and counts what the kernel has dropped.
+// close ends carry, adds the frames that the kernel has dropped, and closes both ends.
 func (c *carrier) close(ended chan error) error {
 	c.stop.Store(true)
 	err := <-ended
@@ -179,7 +179,7 @@ func (c *carrier) close(ended chan error) error {
 	return err
 }
 
-// carry carries frames until it is told to stop.
+// carry carries frames until stop is set.
 func (c *carrier) carry() error {
 	if err := packetio.LockThread(); err != nil {
 		return err
@@ -198,10 +198,10 @@ func (c *carrier) carry() error {
 	return nil
 }
 
-// idle is how long nothing may happen before it is looked whether to stop, or whether the run has begun.
+// idle is the longest interval at which carry looks whether to stop, or whether the run has begun.
 const idle = 5 * vtime.Millisecond
 
-// watch sees whether the run has begun or ended, and returns until when there is nothing to do but to wait for frames.
+// watch processes the begin or the end of the run, and returns the time until which carry need only wait for frames.
 func (c *carrier) watch() vtime.Time {
 	now, running := c.clock.Now(), c.running.Load()
 	switch {
@@ -216,7 +216,7 @@ func (c *carrier) watch() vtime.Time {
 	return now.Add(idle)
 }
 
-// exchange carries what waits, both ways.
+// exchange carries the waiting frames, in both directions.
 func (c *carrier) exchange() error {
 	out, err := c.inner.Receive()
 	if err == nil {
@@ -239,19 +239,19 @@ func (c *carrier) exchange() error {
 	return c.pass(c.inner, in, c.fromDevice)
 }
 
-// ask sends an echo request, if one is due.
+// ask sends an echo request if one is due.
 func (c *carrier) ask() error {
 	request, err := c.echoes.due(c.clock.Now())
 	if request == nil || err != nil {
 		return err
 	}
 	c.list = append(c.list[:0], request)
-	n, err := c.outer.Send(c.list) // one for which there is no room is asked again
+	n, err := c.outer.Send(c.list) // a request for which there is no room is repeated later
 	c.sent.Add(uint64(n))
 	return err
 }
 
-// pass puts those of some frames on the other side that belong there.
+// pass sends those frames that belong on the other side to it.
 func (c *carrier) pass(to *packetio.Port, frames []packetio.Packet, belongs func([]byte) bool) error {
 	list := c.list[:0]
 	for i := range frames {
@@ -270,31 +270,31 @@ func (c *carrier) pass(to *packetio.Port, frames []packetio.Packet, belongs func
 			c.sent.Add(uint64(n))
 		}
 		if list = list[n:]; len(list) > 0 {
-			station.Moment(100 * time.Microsecond) // its queue is full
+			station.Moment(100 * time.Microsecond) // the queue of the device is full
 		}
 	}
 	c.Lost += uint64(len(list))
 	return nil
 }
 
-// passed notes how late the oldest of some frames has left.
+// passed records the delay of the oldest of the frames that were sent.
 func (c *carrier) passed(frames []packetio.Packet) {
 	if len(frames) > 0 && c.watching {
 		c.Late = max(c.Late, c.clock.Now().Sub(frames[0].Time))
 	}
 }
 
-// Where a frame of RoCEv2 over IPv4 has what is looked at.
+// Offsets in a frame of RoCEv2 over IPv4.
 const (
 	atSource   = 6
 	atType     = 12
 	atProtocol = 14 + 9
 	atPort     = 14 + 20 + 2
 	atDestQP   = 14 + 20 + 8 + 4
-	probeQP    = 0xFFFFFF // nobody's: a bench measures its link with packets to it
+	probeQP    = 0xFFFFFF // no QP has this number: a bench measures its link with packets to it
 )
 
-// toDevice makes a frame one for the device. What measures the link stays here.
+// toDevice changes a frame into one for the device. Frames that measure the link are not carried.
 func (c *carrier) toDevice(frame []byte) bool {
 	if !ofRoCE(frame) || binary.BigEndian.Uint32(frame[atDestQP:])&psn.Mask == probeQP {
 		return false
@@ -304,7 +304,8 @@ func (c *carrier) toDevice(frame []byte) bool {
 	return true
 }
 
-// fromDevice makes a frame one of the end. What the host's kernel says by itself stays out.
+// fromDevice changes a frame into one on the link. Frames that the host's kernel sends on its own account are not
+// carried.
 func (c *carrier) fromDevice(frame []byte) bool {
 	if !ofRoCE(frame) {
 		return false
@@ -314,14 +315,14 @@ func (c *carrier) fromDevice(frame []byte) bool {
 	return true
 }
 
-// swap puts one address in place of another.
+// swap replaces one address by another.
 func swap(field []byte, from, to [6]byte) {
 	if [6]byte(field) == from {
 		copy(field, to[:])
 	}
 }
 
-// ofRoCE reports whether a frame is RoCEv2 over IPv4 without options or tags, which is what a bench speaks.
+// ofRoCE reports whether a frame is RoCEv2 over IPv4 without options or tags, the only frames that a bench uses.
 func ofRoCE(frame []byte) bool {
 	return len(frame) > atDestQP+8 && binary.BigEndian.Uint16(frame[atType:]) == 0x0800 && frame[14] == 0x45 &&
 		frame[atProtocol] == 17 &&

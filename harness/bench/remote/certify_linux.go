@@ -11,21 +11,21 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/certify"
 )
 
-// ends are the counters of both ends of the cable.
+// ends holds the counters of both ends of the cable.
 type ends struct{ far, near station.Counters }
 
-// counters reads those of both ends.
+// counters reads the counters of both ends.
 func (c *cable) counters() (e ends, err error) {
 	e.near = station.CountersOf(os.DirFS("/sys"), "", 0, c.host.At.Cable)
 	e.far, err = c.host.Counters()
 	return e, err
 }
 
-// settled is how long the counters of both ends may take to agree.
+// settled is the time within which the counters of both ends must agree.
 const settled = time.Second
 
-// Certify implements device.Joined: nothing was lost on the cable, by the counters of both its ends. They are compared
-// while it carries, because a device may go on sending when its tool does not.
+// Certify implements device.Joined: by the counters of both its ends, nothing was lost on the cable. The counters are
+// compared while the cable still carries, because a device may go on sending when its tool does not.
 func (c *cable) Certify() ([]certify.Item, error) {
 	var items []certify.Item
 	for until := time.Now().Add(settled); ; time.Sleep(20 * time.Millisecond) {
@@ -49,7 +49,7 @@ func (c *cable) Certify() ([]certify.Item, error) {
 		"exact: frames that this machine dropped between cable and link; lower the rate")), nil
 }
 
-// judge compares what was carried by now with what both ends have counted since.
+// judge compares the cable's own counters with the growth of the counters of both ends.
 func (c *cable) judge(after *ends, now *carried) []certify.Item {
 	items := []certify.Item{
 		c.item("errors here", 0, grown(c.before.near, after.near), "exact: what "+c.host.At.Cable+
@@ -57,7 +57,7 @@ func (c *cable) judge(after *ends, now *carried) []certify.Item {
 		c.item("errors there", 0, grown(c.before.far, after.far), "exact: what "+c.host.At.Interface+
 			" counted as damaged or dropped"),
 	}
-	if c.soft { // of an RNIC they leave out what it sends by itself
+	if c.soft { // those of an RNIC leave out the packets that it sends itself
 		const why = "exact: what one end has sent the other has received; nothing else may use the cable"
 		delta := func(name string) uint64 { return after.far[name] - c.before.far[name] }
 		items = append(items, c.item("frames there", now.Sent, delta("net/rx_packets"), why),
@@ -66,11 +66,11 @@ func (c *cable) judge(after *ends, now *carried) []certify.Item {
 	return items
 }
 
-// mostLate is what rules allow a device for a reaction beyond its own (rule.Drain).
+// mostLate is the delay that rules allow in addition to a device's reaction time (rule.Drain).
 const mostLate = 5 * vtime.Millisecond
 
-// lateness judges how long frames were on this machine between the tap and the cable, and how long a host whose kernel
-// computes may have been deaf.
+// lateness checks how long frames were on this machine between the tap and the cable, and how long a host whose kernel
+// computes the transport may have processed nothing.
 func (c *cable) lateness() []certify.Item {
 	list := []certify.Item{c.timely("cable of "+c.host.At.Name+" was late", c.whole.Late,
 		"leave more processor time to this machine, or lower the rate"+ordinary(c.whole.Realtime))}
@@ -86,7 +86,7 @@ func (c *cable) lateness() []certify.Item {
 	return append(list, deaf)
 }
 
-// ordinary says that the process of a cable had to wait its turn like any other.
+// ordinary adds to a remedy that the process of a cable had no priority over others.
 func ordinary(realtime bool) string {
 	if realtime {
 		return ""
@@ -94,7 +94,7 @@ func ordinary(realtime bool) string {
 	return "; the kernel granted the cable no real-time priority"
 }
 
-// timely judges the longest of some times.
+// timely checks a longest time against mostLate.
 func (c *cable) timely(what string, longest vtime.Duration, remedy string) certify.Item {
 	return certify.Item{Name: what, Want: "at most " + mostLate.String(),
 		Got:   longest.Std().Round(10 * time.Microsecond).String(),
@@ -106,7 +106,7 @@ func (c *cable) item(what string, want, got uint64, bound string) certify.Item {
 		Bound: bound, OK: want == got, Property: validity.Capture}
 }
 
-// grown adds up by how much the counters have grown that tell of damaged and dropped frames.
+// grown returns the growth of the counters of damaged and dropped frames.
 func grown(before, after station.Counters) (n uint64) {
 	for _, name := range []string{"rx_errors", "rx_crc_errors", "rx_missed_errors", "rx_fifo_errors", "tx_errors",
 		"tx_dropped", "tx_fifo_errors"} {

@@ -22,17 +22,17 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/testbed"
 )
 
-// Options say how a host is reached.
+// Options say how to reach a host.
 type Options struct {
 	Host   testbed.Host
-	Config string // for ssh -F; "" is the user's
-	Self   string // this program's file
-	Keep   bool   // leave the binary there, by its hash, for the next time
-	SSH    string // the program; "" is ssh
+	Config string // configuration file for ssh -F; "" is the user's
+	Self   string // file of this program
+	Keep   bool   // leave the binary there, named by its hash, for the next time
+	SSH    string // the ssh program; "" is ssh
 }
 
-// How long parts of a connection may take: until the host answers, until it has the binary, and until it has done an
-// order.
+// Time limits: for the first answer of the host, for copying the binary, for one order, and for the end of ssh; and the
+// time for its last output.
 var (
 	answerTime = 40 * time.Second
 	copyTime   = 5 * time.Minute
@@ -41,30 +41,30 @@ var (
 	rest       = 200 * time.Millisecond
 )
 
-// Host is a far host with a supervisor.
+// Host is a far host on which a supervisor runs.
 type Host struct {
 	At testbed.Host
 	*channel
 }
 
-// channel carries orders to a supervisor, and what it says.
+// channel carries orders to a supervisor, and its replies.
 type channel struct {
-	PID  int    // of the supervisor, over there
-	name string // of the host
+	PID  int    // process ID of the supervisor, on the host
+	name string // name of the host
 
 	command *exec.Cmd
-	log     *contract.Log // what ssh and the supervisor said on standard error
+	log     *contract.Log // standard error of ssh and of the supervisor
 	stdin   io.WriteCloser
 	out     *line.Writer
 	gone    chan struct{} // closed when ssh has ended
-	ended   error         // how; read it after gone
+	ended   error         // result of ssh; valid once gone is closed
 
 	mu      sync.Mutex
 	next    uint64
 	waiting map[uint64]chan *line.Reply
 	things  map[uint64]*thing
-	broken  error         // why the channel is over
-	over    chan struct{} // closed then
+	broken  error         // reason why the channel has ended; nil while it lasts
+	over    chan struct{} // closed when the channel has ended
 	closing bool
 }
 
@@ -103,12 +103,12 @@ func (h *channel) login(o *Options, script string) (*bufio.Reader, error) {
 	if o.Config != "" {
 		args = append(args, "-F", o.Config)
 	}
-	// No terminal, no questions, nothing forwarded; and a host that has vanished is noticed.
+	// No terminal, no questions, nothing forwarded; and a vanished host is detected.
 	args = append(args, "-T", "-x", "-a", "-e", "none", "-o", "BatchMode=yes", "-o", "ConnectTimeout=15", "-o",
 		"ServerAliveInterval=5",
 		"-o", "ServerAliveCountMax=3", "-o", "ClearAllForwardings=yes", "--", o.Host.Name, script)
 	h.command = exec.Command(cmp.Or(o.SSH, "ssh"), args...)
-	// an interrupt from the terminal is for this program, which then ends the channel in order
+	// An interrupt from the terminal is for this program only, which then ends the channel in order.
 	h.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	h.command.Stderr, h.command.WaitDelay = h.log, time.Second
 	var err error
@@ -119,7 +119,7 @@ func (h *channel) login(o *Options, script string) (*bufio.Reader, error) {
 	if err == nil {
 		h.command.Stdout = theirs
 		err = h.command.Start()
-		_ = theirs.Close() // ssh has its own
+		_ = theirs.Close() // ssh has a copy
 	}
 	if err != nil {
 		return nil, h.error(fmt.Errorf("%w; install OpenSSH's client", err))
@@ -127,14 +127,14 @@ func (h *channel) login(o *Options, script string) (*bufio.Reader, error) {
 	go func() {
 		h.ended = h.command.Wait()
 		close(h.gone)
-		time.Sleep(rest) // for what it has said last
-		_ = out.Close()  // something else may hold the other end
+		time.Sleep(rest) // for its last output
+		_ = out.Close()  // another process may hold the other end
 	}()
 	h.out = line.NewWriter(h.stdin)
 	return bufio.NewReaderSize(out, mostWords), nil
 }
 
-// hello hears the supervisor's first line, and from then on all others.
+// hello reads the supervisor's first line, and starts the reader of all others.
 func (h *channel) hello(in *line.Reader) error {
 	var r line.Reply
 	if err := in.Next(&r); err != nil {
@@ -149,11 +149,12 @@ func (h *channel) hello(in *line.Reader) error {
 	return nil
 }
 
-// failed is the error of a connection that came to nothing. What ssh said last says more than that it ended.
+// failed returns the error of a connection that was not established. The last output of ssh says more than that ssh
+// ended.
 func (h *channel) failed(ctx context.Context, err error, timers ...*timer) error {
 	_ = h.stdin.Close()
 	patience := endTime
-	if err != io.EOF { // it goes on, and has nothing more to say
+	if err != io.EOF { // ssh still runs, and has no more to say
 		patience = 0
 	}
 	ended := h.wait(patience)
@@ -178,10 +179,10 @@ func how(err error) string {
 	return ": " + err.Error()
 }
 
-// error names the host.
+// error adds the name of the host.
 func (h *channel) error(err error) error { return fmt.Errorf("remote: host %s: %w", h.name, err) }
 
-// wait ends ssh, which gets some time to end by itself, and returns how it ended.
+// wait ends ssh, which gets some time to end by itself, and returns its result.
 func (h *channel) wait(patience time.Duration) error {
 	kill := time.AfterFunc(patience, h.kill)
 	defer kill.Stop()
@@ -189,10 +190,10 @@ func (h *channel) wait(patience time.Duration) error {
 	return h.ended
 }
 
-// kill ends ssh and what it has started.
+// kill kills ssh and its children.
 func (h *channel) kill() { _ = syscall.Kill(-h.command.Process.Pid, syscall.SIGKILL) }
 
-// beat shows the supervisor that this program is there.
+// beat sends a sign of life to the supervisor at intervals.
 func (h *channel) beat() {
 	tick := time.NewTicker(line.Beat)
 	defer tick.Stop()
@@ -209,7 +210,7 @@ func (h *channel) beat() {
 	}
 }
 
-// listen hears what the supervisor says, until the channel ends.
+// listen processes the supervisor's replies, until the channel ends.
 func (h *channel) listen(in *line.Reader) {
 	for {
 		var r line.Reply
@@ -229,7 +230,7 @@ func (h *channel) listen(in *line.Reader) {
 	h.fail(h.error(fmt.Errorf("the channel ended%s%s", how(err), h.log.Last())))
 }
 
-// hear takes one line.
+// hear processes one reply.
 func (h *channel) hear(r *line.Reply) error {
 	if r.Event != "" {
 		t, err := h.thing(r.Of)
@@ -249,7 +250,7 @@ func (h *channel) hear(r *line.Reply) error {
 	return nil
 }
 
-// fail notes why the channel is over, and lets nobody wait any longer. The first reason counts.
+// fail records why the channel has ended, and wakes everybody who waits. The first reason counts.
 func (h *channel) fail(err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -264,7 +265,7 @@ func (h *channel) fail(err error) {
 	_ = h.stdin.Close()
 }
 
-// Err is why the channel is over; nil while it is not.
+// Err returns the reason why the channel has ended; nil while it lasts, or after Close.
 func (h *channel) Err() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -274,7 +275,7 @@ func (h *channel) Err() error {
 	return h.broken
 }
 
-// Call gives an order and waits for what comes of it; result may be nil.
+// Call sends an order and waits for its result; result may be nil.
 func (h *channel) Call(op string, args, result any) error {
 	raw, err := json.Marshal(args)
 	if err != nil {
@@ -306,7 +307,7 @@ func (h *channel) Call(op string, args, result any) error {
 	}
 }
 
-// orGone is closed when the channel is over, or a little later.
+// orGone returns a channel that is closed when h has ended, or after endTime.
 func (h *channel) orGone() <-chan struct{} {
 	c := make(chan struct{})
 	go func() {
@@ -338,14 +339,14 @@ func (h *channel) answered(op string, r *line.Reply, result any) error {
 	return nil
 }
 
-// Refused is the error of an order that a supervisor did not do. Its channel goes on.
+// Refused is the error of an order that the supervisor refused or could not carry out. The channel continues.
 type Refused struct{ Why string }
 
 // Error implements error.
 func (r *Refused) Error() string { return r.Why }
 
-// Close ends the channel and with it all that the supervisor has started and changed. The error says that it was over
-// before.
+// Close ends the channel, and with it everything that the supervisor has started and changed. The error is the reason
+// why the channel had ended before.
 func (h *channel) Close() error {
 	h.mu.Lock()
 	before := h.broken
@@ -369,7 +370,7 @@ type timer struct {
 	once  sync.Once
 }
 
-// within kills ssh when its time is over, or when the context is.
+// within kills ssh after d, or when ctx is cancelled.
 func (h *channel) within(ctx context.Context, d time.Duration) *timer {
 	t := &timer{after: d, done: make(chan struct{})}
 	t.t = time.AfterFunc(d, func() {
@@ -399,7 +400,7 @@ func (t *timer) expired() bool {
 	return t.late
 }
 
-// first calls when with the first bytes that are written: the host has answered.
+// first calls when before each write: the first write means that the host has answered.
 type first struct {
 	io.Writer
 	when func()

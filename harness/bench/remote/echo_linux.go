@@ -11,30 +11,31 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// echoes measure for how long a host that computes its device's transport in its kernel, or this machine, may have been
-// deaf. That kernel answers ICMP echo requests where it takes RoCEv2 from the cable: what holds one up holds the other
-// up. The next request follows the answer to the one before, so no answer is late because there were too many.
+// echoes measure how long a host that computes its device's transport in its kernel, or this machine, may have
+// processed no frames. That kernel answers ICMP echo requests where it takes RoCEv2 from the cable: a delay of one is a
+// delay of the other. Each request follows the answer to the previous one, so that no answer is late because there were
+// too many requests.
 type echoes struct {
-	request *request       // nil where nobody asks
-	next    vtime.Time     // when to ask: again, where an answer is missing
-	asked   bool           // and not answered
-	since   vtime.Time     // the latest answer, or the first request
-	longest vtime.Duration // between two answers
+	request *request       // nil when no requests are sent
+	next    vtime.Time     // time of the next request; of its repetition while an answer is missing
+	asked   bool           // a request has not been answered
+	since   vtime.Time     // time of the latest answer, or of the first request
+	longest vtime.Duration // longest time between two answers
 	answers int
 }
 
 const (
-	echoRest  = vtime.Millisecond      // between an answer and the next request
-	echoAgain = 50 * vtime.Millisecond // when a request is taken for lost
+	echoRest  = vtime.Millisecond      // from an answer to the next request
+	echoAgain = 50 * vtime.Millisecond // from a request to its repetition
 )
 
-// Where a frame of ICMP over IPv4 has what is looked at.
+// Offsets in a frame of ICMP over IPv4.
 const (
 	atICMP      = 14 + 20
 	atICMPOrder = atICMP + 6
 )
 
-// request makes the frames of requests, each with another number.
+// request builds the frames of requests, each with another sequence number.
 type request struct {
 	ether layers.Ethernet
 	ip    layers.IPv4
@@ -42,7 +43,7 @@ type request struct {
 	frame gopacket.SerializeBuffer
 }
 
-// newEchoes asks a device at a side in the name of its peer.
+// newEchoes returns the echoes to a device, sent with the addresses of its peer.
 func newEchoes(device trace.Side, macs pair) echoes {
 	return echoes{request: &request{
 		ether: layers.Ethernet{SrcMAC: macs.Peer[:], DstMAC: macs.Device[:], EthernetType: layers.EthernetTypeIPv4},
@@ -53,19 +54,19 @@ func newEchoes(device trace.Side, macs pair) echoes {
 	}}
 }
 
-// next returns the next request, which is valid until the one behind it.
+// next returns the next request, which is valid until the following call.
 func (r *request) next() ([]byte, error) {
-	const shortest = 46 - 20 - 8 // of the payload of a frame that needs no padding
+	const shortest = 46 - 20 - 8 // payload of a frame that needs no padding
 	r.icmp.Seq++
 	err := gopacket.SerializeLayers(r.frame, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true},
 		&r.ether, &r.ip, &r.icmp, gopacket.Payload(make([]byte, shortest)))
 	return r.frame.Bytes(), err
 }
 
-// begin begins to ask.
+// begin starts the measurement.
 func (e *echoes) begin(now vtime.Time) { e.since, e.next = now, now }
 
-// due returns the request that is due; nil when none is.
+// due returns the request that is due, nil when there is none.
 func (e *echoes) due(now vtime.Time) ([]byte, error) {
 	if e.request == nil || now < e.next {
 		return nil, nil
@@ -74,7 +75,7 @@ func (e *echoes) due(now vtime.Time) ([]byte, error) {
 	return e.request.next()
 }
 
-// hear takes a frame from the device, which may be the answer to the latest request.
+// hear processes a frame from the device, which may be the answer to the latest request.
 func (e *echoes) hear(frame []byte, now vtime.Time) {
 	if !e.asked || len(frame) < atICMPOrder+2 || frame[atProtocol] != byte(layers.IPProtocolICMPv4) ||
 		frame[atICMP] != layers.ICMPv4TypeEchoReply ||
@@ -86,5 +87,5 @@ func (e *echoes) hear(frame []byte, now vtime.Time) {
 	e.answers, e.since, e.next, e.asked = e.answers+1, now, now.Add(echoRest), false
 }
 
-// end looks at the time since the latest answer.
+// end accounts for the time since the latest answer.
 func (e *echoes) end(now vtime.Time) { e.longest = max(e.longest, now.Sub(e.since)) }

@@ -13,15 +13,15 @@ import (
 
 var _ station.Place = (*Host)(nil)
 
-// place is the device and the network device of the testbed.
+// place returns the device and the network device of the testbed.
 func (h *Host) place() line.Place {
 	return line.Place{Device: h.At.Device, Port: h.At.Port, Network: h.At.Interface}
 }
 
-// prefix is the length of that of the addresses of a run.
+// prefix is the prefix length of the addresses of a run.
 const prefix = 24
 
-// Attach implements station.Place: the network device gets the address of the side, and knows how its peer is reached.
+// Attach implements station.Place: the network device gets the address of the side, and an entry for its peer.
 func (h *Host) Attach(side trace.Side) (*station.Attached, func() error, error) {
 	d, err := h.Describe()
 	if err != nil {
@@ -46,13 +46,13 @@ func (h *Host) Attach(side trace.Side) (*station.Attached, func() error, error) 
 		MTU: d.Network.MTU, Counters: h.Counters, Identity: d.Device.Identity()}, detach, nil
 }
 
-// Describe asks what the host tells of itself and of its device.
+// Describe returns the host's description of itself and of its device.
 func (h *Host) Describe() (*station.Description, error) {
 	d := &station.Description{}
 	return d, h.Call(line.OpDescribe, h.place(), d)
 }
 
-// Counters reads those of the device and of its network device.
+// Counters reads the counters of the device and of its network device.
 func (h *Host) Counters() (c station.Counters, err error) {
 	err = h.Call(line.OpCounters, h.place(), &c)
 	return c, err
@@ -73,13 +73,13 @@ func (h *Host) Watch() (station.Watched, error) {
 	return &watched{host: h}, nil
 }
 
-// watched is the completions over there.
+// watched is a watch of completions on the host.
 type watched struct {
 	host *Host
 	told bool
 }
 
-// Of implements station.Watched. The watch is over then.
+// Of implements station.Watched. It ends the watch.
 func (w *watched) Of(qpn uint32) ([]int, error) {
 	var s line.Statuses
 	w.told = true

@@ -13,13 +13,13 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
 )
 
-// Offset is how far a host's wall clock is from this machine's, to within half the round trip of the question.
+// Offset is the difference between a host's wall clock and this machine's.
 type Offset struct {
-	Offset time.Duration // ahead of here
-	Error  time.Duration // it is this much more or less
+	Offset time.Duration // time by which the host's clock is ahead
+	Error  time.Duration // uncertainty: half the round trip of the request
 }
 
-// Clock asks for a host's clock a few times, and keeps the answer that came soonest.
+// Clock requests a host's time a few times, and uses the answer with the shortest round trip.
 func (h *Host) Clock(times int) (best Offset, err error) {
 	for i := range times {
 		var c line.Clock
@@ -35,13 +35,13 @@ func (h *Host) Clock(times int) (best Offset, err error) {
 	return best, nil
 }
 
-// SendFrames puts raw frames on the device's end of the cable.
+// SendFrames sends raw frames from the device's end of the cable.
 func (h *Host) SendFrames(frames ...[]byte) error {
 	return h.Call(line.OpSendFrame, line.Frames{Network: h.At.Interface, Frames: frames}, nil)
 }
 
-// WatchFrames counts the frames that arrive at the device's end of the cable, with a mark behind the addresses, until
-// one has come or the time is over.
+// WatchFrames counts the frames with mark after the addresses that arrive at the device's end of the cable, until one
+// has arrived or the time is over.
 func (h *Host) WatchFrames(mark []byte, patience time.Duration) (int, error) {
 	var seen line.Seen
 	err := h.Call(line.OpWatchFrames, line.Frames{Network: h.At.Interface, Mark: mark,
@@ -49,16 +49,16 @@ func (h *Host) WatchFrames(mark []byte, patience time.Duration) (int, error) {
 	return seen.Count, err
 }
 
-// Probe is an Ethernet frame of a type for local experiments (IEEE 802, 88B5), to everybody on a cable, with a number
-// that nobody else has.
+// Probe is a broadcast Ethernet frame with a type for local experiments (IEEE 802, 88B5) and a random number, so that
+// no other frame equals it.
 type Probe struct {
 	Frame []byte
-	Mark  []byte // what it begins with behind the addresses
+	Mark  []byte // first bytes after the addresses
 }
 
 const probeLength = 60
 
-// NewProbe makes one that comes from an address; nil is one of this program's.
+// NewProbe returns a probe from an address; nil is an address of this program.
 func NewProbe(from net.HardwareAddr) *Probe {
 	if from == nil {
 		from = net.HardwareAddr{2, 0, 0, 0x77, 0, 0xFF}
@@ -71,7 +71,7 @@ func NewProbe(from net.HardwareAddr) *Probe {
 	return p
 }
 
-// Seen reports whether it is among the frames that wait at a port, which are taken.
+// Seen reports whether the probe is among the frames that wait at a port, and removes these frames.
 func (p *Probe) Seen(at *packetio.Port) (bool, error) {
 	frames, err := at.Receive()
 	for i := range frames {
@@ -82,8 +82,8 @@ func (p *Probe) Seen(at *packetio.Port) (bool, error) {
 	return false, err
 }
 
-// cabled makes sure that what the host sends arrives at a port here, so that a cable in another port is not taken for a
-// silent device.
+// cabled checks that frames that the host sends arrive at a port here, so that a cable in a wrong port is not taken for
+// a silent device.
 func (h *Host) cabled(port *packetio.Port) error {
 	probe := NewProbe(nil)
 	if err := h.SendFrames(probe.Frame); err != nil {

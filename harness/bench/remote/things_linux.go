@@ -15,25 +15,24 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// Bounds of what a supervisor may tell that nobody has asked for.
+// Limits of events that nobody has asked for.
 const (
 	mostThings  = 10_000
 	mostWaiting = 4 << 20
 )
 
-// thing is a program or a connection on the far side. What happens to it may be told before the order that made it is
-// answered.
+// thing is a program or a connection on the host. Its events may arrive before the answer to the order that created it.
 type thing struct {
 	mu       sync.Mutex
 	changed  *sync.Cond
-	data     []byte // that came, and is not taken
+	data     []byte // received and not yet taken
 	out      io.Writer
 	accepted bool
 	ended    error // io.EOF for a connection that is closed, *station.Exit or nil for a program; set with done
 	done     bool
 }
 
-// thing finds one by its number, or makes it.
+// thing returns the thing with a number, and creates it at first use.
 func (h *channel) thing(of uint64) (*thing, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -52,7 +51,7 @@ func (h *channel) thing(of uint64) (*thing, error) {
 	return t, nil
 }
 
-// happened takes an event.
+// happened processes an event.
 func (t *thing) happened(r *line.Reply) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -60,7 +59,7 @@ func (t *thing) happened(r *line.Reply) error {
 	switch r.Event {
 	case line.EventOutput, line.EventData:
 		if t.out != nil {
-			_, _ = t.out.Write(r.Data) // a log takes everything
+			_, _ = t.out.Write(r.Data) // a log accepts everything
 			return nil
 		}
 		if t.data = append(t.data, r.Data...); len(t.data) > mostWaiting {
@@ -81,7 +80,7 @@ func (t *thing) happened(r *line.Reply) error {
 	return nil
 }
 
-// end is for when the channel is over.
+// end marks the thing as ended when the channel has ended.
 func (t *thing) end(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -91,14 +90,14 @@ func (t *thing) end(err error) {
 	t.changed.Broadcast()
 }
 
-// await returns when ready does, or when the thing has ended; with the lock.
+// await returns when ready does, or when the thing has ended. The caller holds the lock.
 func (t *thing) await(ready func() bool) {
 	for !t.done && !ready() {
 		t.changed.Wait()
 	}
 }
 
-// Program is a program on the far side.
+// Program is a program on the host.
 type Program struct {
 	host *channel
 	of   uint64
@@ -122,8 +121,8 @@ func (h *Host) Start(_ trace.Side, program string, args []string, idle bool, out
 	return &Program{h.channel, started.Of, t}, nil
 }
 
-// Wait returns when the program has ended: *station.Exit where that was not with code 0, another error where the
-// channel is over.
+// Wait returns when the program has ended: *station.Exit for an exit code other than 0 or a signal, another error when
+// the channel has ended.
 func (p *Program) Wait() error {
 	p.t.mu.Lock()
 	defer p.t.mu.Unlock()
@@ -131,7 +130,7 @@ func (p *Program) Wait() error {
 	return p.t.ended
 }
 
-// signal sends a signal to the program and to what it has started. It may have ended, and so may the channel.
+// signal sends a signal to the program and its children. The program may have ended, and so may the channel.
 func (p *Program) signal(number syscall.Signal) {
 	_ = p.host.Call(line.OpSignal, line.Signal{Of: p.of, Signal: int(number)}, nil)
 }
@@ -145,13 +144,13 @@ func (p *Program) Pause() { p.signal(syscall.SIGSTOP) }
 // Resume implements station.Process.
 func (p *Program) Resume() { p.signal(syscall.SIGCONT) }
 
-// Glance implements station.Process. It lasts over there until the program gets a signal or ends, which those who close
-// the channels see to.
+// Glance implements station.Process. On the host it lasts until the program gets a signal or ends, which the caller
+// that closes the channels causes.
 func (p *Program) Glance(_, _ <-chan struct{}) {
 	_ = p.host.Call(line.OpSignal, line.Signal{Of: p.of, Glance: true}, nil)
 }
 
-// Memory reads n bytes of the program's.
+// Memory reads n bytes of the program's memory.
 func (p *Program) Memory(va uint64, n int) ([]byte, error) {
 	b := make([]byte, 0, n)
 	for len(b) < n {
@@ -215,20 +214,21 @@ func (h *Host) Listen() (port int, accept func(time.Time) (net.Conn, error), sto
 		taken := t.accepted
 		t.mu.Unlock()
 		if !taken {
-			_ = h.Call(line.OpClose, line.Started{Of: s.Of}, nil) // it may be over
+			_ = h.Call(line.OpClose, line.Started{Of: s.Of}, nil) // it may have ended
 		}
 	}
 	return s.Port, accept, stop, nil
 }
 
-// carry makes a connection of a far one. The pipe's other end is served here, both ways, until either side closes.
+// carry returns a net.Conn for a connection on the host. Two goroutines serve the other end of the pipe, one for each
+// direction, until either side closes.
 func (h *Host) carry(of uint64) (net.Conn, error) {
 	t, err := h.thing(of)
 	if err != nil {
 		return nil, h.error(err)
 	}
 	mine, theirs := net.Pipe()
-	go func() { // what comes from there
+	go func() { // from the host
 		defer theirs.Close()
 		for {
 			t.mu.Lock()
@@ -245,7 +245,7 @@ func (h *Host) carry(of uint64) (net.Conn, error) {
 			}
 		}
 	}()
-	go func() { // what goes there
+	go func() { // to the host
 		b := make([]byte, 32<<10)
 		for {
 			n, err := theirs.Read(b)
@@ -257,7 +257,7 @@ func (h *Host) carry(of uint64) (net.Conn, error) {
 			}
 		}
 		_ = theirs.Close()
-		_ = h.Call(line.OpClose, line.Started{Of: of}, nil) // it may be over
+		_ = h.Call(line.OpClose, line.Started{Of: of}, nil) // it may have ended
 		t.end(io.EOF)
 	}()
 	return mine, nil

@@ -1,10 +1,10 @@
-// Package line is what the harness and its supervisor on a far host say to each other: lines of JSON over the standard
+// Package line is the protocol between the harness and its supervisor on a far host: lines of JSON over the standard
 // streams of one ssh channel.
 //
-// The harness sends orders, each with a number; the supervisor answers each by that number, in the order in which they
-// are done. In between it tells what happens by itself: a program writes or ends, a connection brings bytes or closes.
-// The harness beats each second. When the channel ends, or has been silent for a lease, the supervisor ends what it has
-// started and undoes what it has changed.
+// The harness sends orders, each with a number; the supervisor answers each with that number, in the order in which
+// they finish. In between it sends events: a program writes or ends, a connection receives bytes or closes. The harness
+// sends a sign of life each second. When the channel ends, or has been silent for a lease, the supervisor ends
+// everything that it has started and undoes its changes.
 package line
 
 import (
@@ -19,17 +19,17 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 )
 
-// Version of the language. Both sides are the same program, unless somebody has put another where its hash is.
+// Version of the protocol. Both sides are the same program, unless the file that is named by its hash was replaced.
 const Version = 1
 
-// Lease is how long the supervisor waits for a line, and Beat how often the harness sends one. TCP's back-off makes ten
-// seconds of a cable that was out for four.
+// Lease is the time after which the supervisor gives up a silent channel, and Beat the interval of signs of life. After
+// an outage of four seconds TCP's back-off can delay the next line to ten.
 const (
 	Lease = 20 * time.Second
 	Beat  = time.Second
 )
 
-// Limit is the longest line, and Chunk the most bytes that one carries.
+// Limit is the length of the longest line, and Chunk the maximum number of data bytes in one, both in bytes.
 const (
 	Limit = 1 << 20
 	Chunk = 256 << 10
@@ -45,15 +45,15 @@ const (
 	OpStart       = "start"        // Start -> Started
 	OpSignal      = "signal"       // Signal
 	OpMemory      = "memory"       // Memory -> Data
-	OpRun         = "run"          // Start -> Data: what a short program prints
+	OpRun         = "run"          // Start -> Data: the output of a short program
 	OpListen      = "listen"       // -> Port; an Accepted event follows
 	OpFreePort    = "free-port"    // -> Port
 	OpDial        = "dial"         // Port -> Stream
 	OpWrite       = "write"        // Data
 	OpClose       = "close"        // Of
-	OpWatch       = "watch"        // begins to watch completions
+	OpWatch       = "watch"        // starts to watch completions
 	OpCompletions = "completions"  // Queue -> Statuses; ends the watch
-	OpWatchFrames = "watch-frames" // Frames -> Seen: those with a mark, for a time
+	OpWatchFrames = "watch-frames" // Frames -> Seen: counts frames that begin with a mark, for a time
 	OpSendFrame   = "send-frame"   // Frames
 	OpClock       = "clock"        // -> Clock
 )
@@ -61,53 +61,53 @@ const (
 // The events.
 const (
 	EventHello    = "hello"    // the first line
-	EventOutput   = "output"   // a program wrote
-	EventExited   = "exited"   // a program has ended
-	EventAccepted = "accepted" // a listener has its connection, which is of its number
-	EventData     = "data"     // a connection brought bytes
-	EventClosed   = "closed"   // and brings no more
+	EventOutput   = "output"   // output of a program
+	EventExited   = "exited"   // end of a program
+	EventAccepted = "accepted" // a listener has its connection, which has the listener's number
+	EventData     = "data"     // bytes received on a connection
+	EventClosed   = "closed"   // end of a connection
 )
 
-// Order is what the harness sends.
+// Order is a line from the harness.
 type Order struct {
 	ID   uint64          `json:"id"`
 	Op   string          `json:"op"`
 	Args json.RawMessage `json:"args,omitempty"`
 }
 
-// Reply is what the supervisor sends: the answer to an order, or an event.
+// Reply is a line from the supervisor: the answer to an order, or an event.
 type Reply struct {
 	ID     uint64          `json:"id,omitempty"`
 	Error  string          `json:"error,omitempty"`
 	Result json.RawMessage `json:"result,omitempty"`
 
 	Event   string `json:"event,omitempty"`
-	Of      uint64 `json:"of,omitempty"` // the program or connection
+	Of      uint64 `json:"of,omitempty"` // number of the program or connection
 	Data    []byte `json:"data,omitempty"`
-	Code    int    `json:"code,omitempty"`   // with which a program ended
-	Signal  string `json:"signal,omitempty"` // by which it was ended
+	Code    int    `json:"code,omitempty"`   // exit code of a program
+	Signal  string `json:"signal,omitempty"` // signal that ended it
 	Version int    `json:"version,omitempty"`
 	PID     int    `json:"pid,omitempty"`
 }
 
-// Place is a device and its network device.
+// Place names an RDMA device and its network device.
 type Place struct {
 	Device  string `json:"device"`
 	Port    int    `json:"port"`
 	Network string `json:"network"`
 }
 
-// Hold asks for the network device of a place alone, with an address, and for what a peer needs to be reached.
+// Hold asks for exclusive use of the network device of a place, and sets its address and the peer's.
 type Hold struct {
 	Place
-	Address string `json:"address"`  // with the length of its prefix, "10.77.0.1/24"
-	Peer    string `json:"peer"`     // its address
-	PeerMAC string `json:"peer_mac"` // and how it is reached
+	Address string `json:"address"`  // address with the length of its prefix, "10.77.0.1/24"
+	Peer    string `json:"peer"`     // IP address of the peer
+	PeerMAC string `json:"peer_mac"` // Ethernet address of the peer
 }
 
-// Held is what came of it.
+// Held is the result of Hold.
 type Held struct {
-	GID int    `json:"gid"` // index of the address in the device's table
+	GID int    `json:"gid"` // index of the address in the device's GID table
 	MAC string `json:"mac"`
 }
 
@@ -115,7 +115,7 @@ type Held struct {
 type Start struct {
 	Program string   `json:"program"`
 	Args    []string `json:"args"`
-	Idle    bool     `json:"idle"` // it lets everything else go before
+	Idle    bool     `json:"idle"` // run only while the processor is otherwise idle
 }
 
 // Started names a program, a connection or a listener.
@@ -124,57 +124,57 @@ type Started struct {
 	Port int    `json:"port,omitempty"`
 }
 
-// Signal is for a program. Glance is how it is let look now and then, from this on.
+// Signal sends a signal to a program. Glance instead lets it run only at short intervals, from now on.
 type Signal struct {
 	Of     uint64 `json:"of"`
 	Signal int    `json:"signal"`
 	Glance bool   `json:"glance,omitempty"`
 }
 
-// Memory is a range of a program's.
+// Memory is a range of a program's memory.
 type Memory struct {
 	Of      uint64 `json:"of"`
 	Address uint64 `json:"address"`
 	Len     int    `json:"len"`
 }
 
-// Data is bytes, of a connection where they are written.
+// Data holds bytes, with the number of the connection in OpWrite.
 type Data struct {
 	Of    uint64 `json:"of,omitempty"`
 	Bytes []byte `json:"bytes"`
 }
 
-// Queue is a queue pair.
+// Queue names a queue pair.
 type Queue struct {
 	QPN uint32 `json:"qpn"`
 }
 
-// Statuses are those of the completions of a queue, nil when some were lost.
+// Statuses are the completion statuses of a queue pair, nil when some were lost.
 type Statuses struct {
 	Statuses []int `json:"statuses"`
 }
 
-// Frames are raw frames of a network device.
+// Frames are raw frames of a network device to send, or to watch for.
 type Frames struct {
 	Network string   `json:"network"`
-	Mark    []byte   `json:"mark,omitempty"` // what those begin with, behind the addresses, that are watched for
+	Mark    []byte   `json:"mark,omitempty"` // first bytes after the addresses of the frames to watch for
 	For     int      `json:"for_ms,omitempty"`
 	Frames  [][]byte `json:"frames,omitempty"`
 }
 
-// Seen is how many were, and the first of them.
+// Seen is the number of frames seen, and the first of them.
 type Seen struct {
 	Count int    `json:"count"`
 	First []byte `json:"first,omitempty"`
 }
 
-// Clock is a far host's, in nanoseconds.
+// Clock is the time of a far host, in nanoseconds.
 type Clock struct {
 	Wall      int64 `json:"wall"`
 	Monotonic int64 `json:"monotonic"`
 }
 
-// Reader reads lines that another side has written.
+// Reader reads the lines of the other side.
 type Reader struct{ in *bufio.Scanner }
 
 // NewReader returns a Reader.
@@ -184,13 +184,13 @@ func NewReader(r io.Reader) *Reader {
 	return &Reader{in}
 }
 
-// Next reads one line into v. At the end it is io.EOF; what is no line of the language is named in the error.
+// Next reads one line into v. It returns io.EOF at the end; the error for an invalid line quotes it.
 func (r *Reader) Next(v any) error {
 	if !r.in.Scan() {
 		if err := r.in.Err(); errors.Is(err, bufio.ErrTooLong) {
 			return fmt.Errorf("line of more than %d bytes", Limit)
 		}
-		return io.EOF // and what broke the channel is told by who carried it
+		return io.EOF // the error of the channel is reported by its owner
 	}
 	if err := json.Unmarshal(r.in.Bytes(), v); err != nil {
 		return fmt.Errorf("%q is no line of the supervisor's", quote.Line(r.in.Text(), quote.Name))
@@ -198,7 +198,7 @@ func (r *Reader) Next(v any) error {
 	return nil
 }
 
-// Writer writes lines; any goroutine may use it.
+// Writer writes lines; it is safe for concurrent use.
 type Writer struct {
 	mu  sync.Mutex
 	out io.Writer

@@ -9,13 +9,13 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
 )
 
-// behindAddresses is where a frame says what it is.
+// behindAddresses is the offset of the EtherType in a frame.
 const behindAddresses = 12
 
-// mostWatched bounds the time for which frames are watched, in milliseconds.
+// mostWatched is the longest time for which frames are watched, in milliseconds.
 const mostWatched = 10_000
 
-// watchFrames counts the frames with a mark that a network device receives, until one has come or the time is over.
+// watchFrames counts the frames with a mark that a network device receives, until one has arrived or the time is over.
 func watchFrames(a line.Frames) (any, error) {
 	if a.For <= 0 || a.For > mostWatched || len(a.Mark) == 0 {
 		return nil, fmt.Errorf("supervise: want a mark, and 1 to %d ms", mostWatched)
@@ -46,7 +46,7 @@ func watchFrames(a line.Frames) (any, error) {
 	return seen, nil
 }
 
-// sendFrames puts frames on a network device.
+// sendFrames sends frames on a network device.
 func sendFrames(a line.Frames) (any, error) {
 	port, err := packetio.Open(a.Network, packetio.NewClock(packetio.Monotonic()), packetio.Options{})
 	if err != nil {

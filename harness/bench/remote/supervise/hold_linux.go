@@ -16,17 +16,17 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/station"
 )
 
-// gidPatience is how long the GID of a new address may take to appear.
+// gidPatience is the time within which the GID of a new address must appear.
 var gidPatience = 5 * time.Second
 
-// held is a network device that is this supervisor's alone, with what was changed on it.
+// held is a network device of which this supervisor has exclusive use, and the journal of changes to it.
 type held struct {
 	link    netlink.Link
 	journal *journal
 }
 
-// hold takes a network device, and gives it the address of a run and the peer's. What another supervisor left is undone
-// before.
+// hold takes exclusive use of a network device, and sets the address of a run and an entry for the peer. Changes that
+// an earlier supervisor left are undone first.
 func (s *supervisor) hold(a line.Hold) (any, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,7 +60,7 @@ func (s *supervisor) release() error {
 	return h.giveBack()
 }
 
-// take opens the journal of a network device, and undoes what is in it.
+// take opens the journal of a network device, and undoes the changes in it.
 func take(network string) (*held, error) {
 	link, err := netlink.LinkByName(network)
 	if err != nil {
@@ -77,8 +77,8 @@ func take(network string) (*held, error) {
 	return h, nil
 }
 
-// configure sets what a run needs. Each step is in the journal before it is done. The address comes last, and goes
-// first: with the last address of a device the kernel forgets its neighbours.
+// configure makes the settings of a run. Each change is in the journal before it is made. The address is set last, and
+// so removed first: when a device loses its last address, the kernel removes its neighbours.
 func (h *held) configure(a *line.Hold) (*line.Held, error) {
 	own, err := netip.ParsePrefix(a.Address)
 	peer, peerErr := netip.ParseAddr(a.Peer)
@@ -115,7 +115,7 @@ func (h *held) configure(a *line.Hold) (*line.Held, error) {
 	return &line.Held{GID: gid, MAC: h.link.Attrs().HardwareAddr.String()}, err
 }
 
-// change notes a change and makes it.
+// change records a change in the journal and makes it.
 func (h *held) change(e *entry, do func() error) error {
 	if err := h.journal.note(e); err != nil {
 		return err
@@ -123,10 +123,10 @@ func (h *held) change(e *entry, do func() error) error {
 	return do()
 }
 
-// giveBack undoes all and lets the device go.
+// giveBack undoes all changes and ends the exclusive use of the device.
 func (h *held) giveBack() error { return errors.Join(h.undo(), h.journal.close()) }
 
-// undo undoes what is in the journal, the last first. What is gone already is undone.
+// undo undoes the changes in the journal, the last first. A change that is already undone is not an error.
 func (h *held) undo() error {
 	list, err := h.journal.entries()
 	if err != nil {
@@ -178,7 +178,7 @@ func address(p netip.Prefix) *netlink.Addr {
 	return &netlink.Addr{IPNet: &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}}
 }
 
-// absent refuses the address of a peer that this host has itself: its kernel would not ask the cable.
+// absent returns an error when this host has the address of the peer: its kernel would not send to the cable.
 func absent(peer netip.Addr) error {
 	all, err := netlink.AddrList(nil, netlink.FAMILY_V4)
 	if err != nil {
@@ -207,7 +207,7 @@ func contains(list []netip.Prefix, a netip.Addr) bool {
 	return false
 }
 
-// addresses are those that the device has.
+// addresses returns the addresses of the device.
 func (h *held) addresses() (list []netip.Prefix, err error) {
 	all, err := netlink.AddrList(h.link, netlink.FAMILY_V4)
 	if err != nil {
@@ -222,7 +222,7 @@ func (h *held) addresses() (list []netip.Prefix, err error) {
 	return list, nil
 }
 
-// neighbour is how an address is reached for good; "" when that is not set.
+// neighbour returns the permanent Ethernet address of a neighbour; "" when there is none.
 func (h *held) neighbour(a netip.Addr) (string, error) {
 	list, err := netlink.NeighList(h.link.Attrs().Index, netlink.FAMILY_V4)
 	if err != nil {

@@ -14,18 +14,19 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/station"
 )
 
-// journals is where journals are: gone with the settings themselves when the host starts anew.
+// journals is the folder of journals, which a restart of the host empties; a restart undoes the changes as well.
 var journals = "/run"
 
-// journal is the file of what was changed on a network device and is to be undone. Who has it locked has the device.
+// journal is the file of the changes on a network device that are to be undone. Its lock gives exclusive use of the
+// device.
 type journal struct{ file *os.File }
 
 // entry is one change.
 type entry struct {
-	Boot    string `json:"boot"` // in which it was made: no setting outlives it
+	Boot    string `json:"boot"` // boot in which the change was made: no change survives a restart
 	Kind    string `json:"kind"` // "address" or "neighbour"
 	Address string `json:"address"`
-	Before  string `json:"before,omitempty"` // a neighbour's, where it had one
+	Before  string `json:"before,omitempty"` // previous address of a neighbour; "" when it had none
 }
 
 // openJournal opens and locks the journal of a network device.
@@ -40,7 +41,7 @@ func openJournal(network string) (*journal, error) {
 			_ = f.Close()
 			return nil, fmt.Errorf("supervise: %s is in use by another run (%s is locked: %w)", network, path, err)
 		}
-		// Whoever had it before may have removed it since it was opened here.
+		// Its previous owner may have removed the file after it was opened here.
 		mine, err := f.Stat()
 		if there, statErr := os.Stat(path); err == nil && statErr == nil && os.SameFile(mine, there) {
 			return &journal{f}, nil
@@ -49,7 +50,7 @@ func openJournal(network string) (*journal, error) {
 	}
 }
 
-// note adds a change, for good before it is made.
+// note appends a change and syncs the file, before the change is made.
 func (j *journal) note(e *entry) error {
 	e.Boot = station.Boot()
 	b, err := json.Marshal(e)
@@ -65,8 +66,8 @@ func (j *journal) note(e *entry) error {
 	return nil
 }
 
-// entries are the changes since the kernel was started, in order. A line that was not finished is of a change that was
-// not made.
+// entries returns the changes since the kernel started, in order. An incomplete line belongs to a change that was not
+// made.
 func (j *journal) entries() (list []entry, err error) {
 	if _, err = j.file.Seek(0, io.SeekStart); err != nil {
 		return nil, err
@@ -82,13 +83,13 @@ func (j *journal) entries() (list []entry, err error) {
 	return list, err
 }
 
-// clear forgets all changes.
+// clear removes all changes from the journal.
 func (j *journal) clear() error {
 	_, err := j.file.Seek(0, io.SeekStart)
 	return errors.Join(err, j.file.Truncate(0))
 }
 
-// close removes a journal in which nothing is left, and lets it go.
+// close removes an empty journal, and releases its lock.
 func (j *journal) close() error {
 	info, err := j.file.Stat()
 	if err == nil && info.Size() == 0 {

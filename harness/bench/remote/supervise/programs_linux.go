@@ -15,27 +15,27 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/station"
 )
 
-// program is one that was started.
+// program is a program that was started.
 type program struct {
 	command *exec.Cmd
 	exited  chan struct{}
 
 	mu      sync.Mutex
-	glances chan struct{} // closed when it is no longer to be let look now and then; nil when it is not
-	glanced chan struct{} // closed when it is no longer
+	glances chan struct{} // closed to end station.Glance; nil when it does not run
+	glanced chan struct{} // closed when station.Glance has ended
 }
 
-// mostOutput is how much of what a program writes is told. A tool prints a page.
+// mostOutput is the maximum number of bytes of a program's output that are sent. A tool prints a page.
 const mostOutput = 1 << 20
 
-// output tells what a program writes.
+// output sends the output of a program to the harness.
 type output struct {
 	of   uint64
 	out  *line.Writer
 	left int
 }
 
-// Write implements io.Writer. It never fails: a program is not to see that nobody listens.
+// Write implements io.Writer. It never fails, so that a program does not notice a broken channel.
 func (o *output) Write(b []byte) (int, error) {
 	for told := b[:min(len(b), o.left)]; len(told) > 0; {
 		n := min(len(told), line.Chunk)
@@ -45,7 +45,7 @@ func (o *output) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// start starts a program, whose death signal is this process's death.
+// start starts a program, which the kernel kills when this process dies.
 func (s *supervisor) start(a line.Start) (any, error) {
 	path, err := exec.LookPath(a.Program)
 	if err != nil {
@@ -75,7 +75,7 @@ func (s *supervisor) start(a line.Start) (any, error) {
 	return line.Started{Of: of}, nil
 }
 
-// await tells how a program ended.
+// await reports how a program ended.
 func (s *supervisor) await(of uint64, p *program) {
 	err := p.command.Wait()
 	close(p.exited)
@@ -89,7 +89,7 @@ func (s *supervisor) await(of uint64, p *program) {
 
 func (p *program) kill() { kill(p.command.Process.Pid) }
 
-// find returns a program.
+// find returns a program by its number.
 func (s *supervisor) find(of uint64) (*program, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,7 +99,7 @@ func (s *supervisor) find(of uint64) (*program, error) {
 	return nil, fmt.Errorf("supervise: no program %d", of)
 }
 
-// signal sends one to a program and what it has started, which may have ended.
+// signal sends a signal to a program and its children, which may have ended.
 func (s *supervisor) signal(a line.Signal) (any, error) {
 	p, err := s.find(a.Of)
 	if err != nil {
@@ -109,7 +109,7 @@ func (s *supervisor) signal(a line.Signal) (any, error) {
 	defer p.mu.Unlock()
 	if p.glances != nil {
 		close(p.glances)
-		<-p.glanced // or it would be stopped behind the signal
+		<-p.glanced // otherwise Glance could stop the program after the signal
 		p.glances = nil
 	}
 	select {
@@ -130,7 +130,7 @@ func (s *supervisor) signal(a line.Signal) (any, error) {
 	return nil, nil
 }
 
-// memory reads a part of a program's.
+// memory reads a part of a program's memory.
 func (s *supervisor) memory(a line.Memory) (any, error) {
 	p, err := s.find(a.Of)
 	if err != nil {
@@ -143,10 +143,10 @@ func (s *supervisor) memory(a line.Memory) (any, error) {
 	return line.Data{Bytes: b}, err
 }
 
-// shortly is how long a short program may take.
+// shortly is the time limit of a short program.
 const shortly = 10 * time.Second
 
-// run returns what a short program prints.
+// run returns the output of a short program.
 func (s *supervisor) run(a line.Start) (any, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), shortly)
 	defer cancel()

@@ -10,21 +10,21 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/remote/line"
 )
 
-// stream is a connection with a tool, or who waits for one.
+// stream is a connection with a tool, or a listener that waits for one.
 type stream interface{ io.Closer }
 
 const loopback = "127.0.0.1"
 
-// patience is how long a tool may take to connect.
+// patience is the time within which a tool must connect.
 const patience = 30 * time.Second
 
-// listener waits for one connection of a tool.
+// listener opens a port for one connection of a tool.
 func (s *supervisor) listener() (any, error) {
 	l, err := net.Listen("tcp4", loopback+":0")
 	if err != nil {
 		return nil, fmt.Errorf("supervise: %w", err)
 	}
-	_ = l.(*net.TCPListener).SetDeadline(time.Now().Add(patience)) // it is open
+	_ = l.(*net.TCPListener).SetDeadline(time.Now().Add(patience)) // the listener is open, so this cannot fail
 	of, err := s.keep(l)
 	if err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func (s *supervisor) listener() (any, error) {
 	return line.Started{Of: of, Port: l.Addr().(*net.TCPAddr).Port}, nil
 }
 
-// keep numbers a connection.
+// keep gives a connection a number.
 func (s *supervisor) keep(c stream) (uint64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -62,7 +62,7 @@ func (s *supervisor) keep(c stream) (uint64, error) {
 	return of, nil
 }
 
-// freePort finds one for a tool that will listen.
+// freePort finds a port on which a tool can listen.
 func freePort() (any, error) {
 	l, err := net.Listen("tcp4", loopback+":0")
 	if err != nil {
@@ -84,7 +84,7 @@ func (s *supervisor) dial(a line.Started) (any, error) {
 	return line.Started{Of: of}, err
 }
 
-// carry tells what a connection brings.
+// carry sends the bytes received on a connection to the harness.
 func (s *supervisor) carry(of uint64, conn net.Conn) {
 	b := make([]byte, 32<<10)
 	for {
@@ -99,7 +99,7 @@ func (s *supervisor) carry(of uint64, conn net.Conn) {
 	}
 }
 
-// write puts bytes into a connection.
+// write writes bytes to a connection.
 func (s *supervisor) write(a line.Data) (any, error) {
 	s.mu.Lock()
 	conn, ok := s.streams[a.Of].(net.Conn)
@@ -107,13 +107,13 @@ func (s *supervisor) write(a line.Data) (any, error) {
 	if !ok {
 		return nil, fmt.Errorf("supervise: no connection %d", a.Of)
 	}
-	// a tool reads what it is sent; this one line holds all others up
+	// A tool reads what it receives; and a blocked write would delay all other orders.
 	_ = conn.SetWriteDeadline(time.Now().Add(time.Second))
 	_, err := conn.Write(a.Bytes)
 	return nil, err
 }
 
-// closeStream ends a connection.
+// closeStream closes a connection.
 func (s *supervisor) closeStream(a line.Started) (any, error) {
 	s.mu.Lock()
 	c := s.streams[a.Of]

@@ -20,14 +20,14 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
 )
 
-// Main serves one channel and returns when it has ended, with everything undone. Leave is the binary's own file, which
-// is removed at once with its folder; "" keeps it.
+// Main serves one channel and returns when it has ended, with all changes undone. leave is the file of this binary,
+// which is removed at once with its folder; "" keeps it.
 func Main(in io.Reader, out io.Writer, leave string) error {
-	if leave != "" { // a program that runs needs its file no more
+	if leave != "" { // a running program does not need its file
 		_ = os.Remove(leave)
-		_ = os.Remove(filepath.Dir(leave)) // stays where it is not empty: then it is not ours
+		_ = os.Remove(filepath.Dir(leave)) // fails when the folder is not empty; then it is not ours
 	}
-	// a channel that is gone is an error of the next line, and no reason to leave things behind
+	// A closed channel is an error of the next write, and must not end this process before it has undone its changes.
 	signal.Ignore(unix.SIGPIPE)
 	s := &supervisor{out: line.NewWriter(out), programs: map[uint64]*program{}, streams: map[uint64]stream{},
 		ended: make(chan error, 1), starts: make(chan func())}
@@ -51,12 +51,14 @@ func Main(in io.Reader, out io.Writer, leave string) error {
 
 // supervisor serves one channel.
 type supervisor struct {
-	out    *line.Writer
-	ended  chan error
-	starts chan func() // on a thread that stays: the kernel kills a child when the thread that started it ends
+	out   *line.Writer
+	ended chan error
+	// starts takes functions for starter, whose thread never ends: the kernel kills a child when the thread that
+	// started it ends.
+	starts chan func()
 
 	mu          sync.Mutex
-	next        uint64 // number of what is made
+	next        uint64 // last number given to a program, connection or listener
 	programs    map[uint64]*program
 	streams     map[uint64]stream
 	held        *held
@@ -64,7 +66,7 @@ type supervisor struct {
 	closed      bool
 }
 
-// end notes why the channel is over; the first reason counts.
+// end records why the channel has ended; the first reason counts.
 func (s *supervisor) end(why error) {
 	select {
 	case s.ended <- why:
@@ -72,7 +74,7 @@ func (s *supervisor) end(why error) {
 	}
 }
 
-// starter starts programs. Its thread never ends.
+// starter starts programs, on a thread that never ends.
 func (s *supervisor) starter() {
 	runtime.LockOSThread()
 	for f := range s.starts {
@@ -80,8 +82,8 @@ func (s *supervisor) starter() {
 	}
 }
 
-// listen does what it is told, until the channel ends. What concerns the order of a connection's bytes is done at once,
-// the rest beside each other.
+// listen executes orders until the channel ends. Orders whose sequence matters, such as writes to a connection, are
+// executed at once, the others concurrently.
 func (s *supervisor) listen(in io.Reader, lease *time.Timer) {
 	orders := line.NewReader(in)
 	for {
@@ -103,7 +105,7 @@ func (s *supervisor) listen(in io.Reader, lease *time.Timer) {
 	}
 }
 
-// serve does an order and answers it.
+// serve executes an order and answers it.
 func (s *supervisor) serve(o *line.Order) {
 	result, err := s.do(o)
 	r := line.Reply{ID: o.ID}
@@ -118,7 +120,7 @@ func (s *supervisor) serve(o *line.Order) {
 	}
 }
 
-// do does an order.
+// do executes an order.
 func (s *supervisor) do(o *line.Order) (any, error) {
 	switch o.Op {
 	case line.OpBeat:
@@ -165,7 +167,7 @@ func (s *supervisor) do(o *line.Order) (any, error) {
 	return nil, fmt.Errorf("supervise: order %q: unknown; it is of another version", o.Op)
 }
 
-// with reads the arguments of an order.
+// with decodes the arguments of an order and calls f with them.
 func with[T any](o *line.Order, f func(T) (any, error)) (any, error) {
 	var args T
 	if err := json.Unmarshal(o.Args, &args); err != nil {
@@ -174,13 +176,14 @@ func with[T any](o *line.Order, f func(T) (any, error)) (any, error) {
 	return f(args)
 }
 
-// number names what is made next; false when the channel is over, after which nothing is made.
+// number returns the number of the next program or connection; false when the channel has ended, and nothing may be
+// started.
 func (s *supervisor) number() (uint64, bool) {
 	s.next++
 	return s.next, !s.closed
 }
 
-// close ends what there is, and undoes what was changed.
+// close ends all programs and connections, and undoes all changes.
 func (s *supervisor) close() (first error) {
 	s.mu.Lock()
 	s.closed = true
@@ -201,7 +204,7 @@ func (s *supervisor) close() (first error) {
 	return cmp.Or(first, s.release())
 }
 
-// watch begins to watch completions.
+// watch starts to watch completions.
 func (s *supervisor) watch() error {
 	c, err := station.WatchCompletions()
 	if err == nil {
@@ -212,7 +215,7 @@ func (s *supervisor) watch() error {
 	return err
 }
 
-// completed tells the completions of a queue, and ends the watch.
+// completed returns the completions of a queue pair, and ends the watch.
 func (s *supervisor) completed(q line.Queue) (any, error) {
 	s.mu.Lock()
 	c := s.completions
@@ -228,5 +231,5 @@ func (s *supervisor) completed(q line.Queue) (any, error) {
 	return line.Statuses{Statuses: list}, nil
 }
 
-// kill ends a process and what it has started.
+// kill kills a process and its children.
 func kill(pid int) { _ = syscall.Kill(-pid, syscall.SIGKILL) }
