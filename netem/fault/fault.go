@@ -1,8 +1,9 @@
-// Package fault is scripted faults as data: which packet of which side is dropped, doubled, delayed, moved or altered.
+// Package fault describes scripted faults as data: which packet of which side is dropped, duplicated, delayed,
+// reordered or altered.
 //
-// A Fault is one line of text that parses and prints back, such as "drop A psn=+2 tx=1". A Set judges the packets of a
-// run against a list of Faults and keeps the few counters that this takes. The identity of a packet comes from outside,
-// so the package knows no wire format.
+// A Fault is one line of text that parses and prints back, such as "drop A psn=+2 tx=1". A Set decides about the
+// packets of a run by a list of Faults and keeps the few counters for that. The caller provides the identity of a
+// packet, so the package knows no wire format.
 package fault
 
 import "github.com/rdma-gauntlet/gauntlet/harness/vtime"
@@ -14,10 +15,10 @@ type Action string
 const (
 	Drop      Action = "drop"    // the packet never arrives
 	Duplicate Action = "dup"     // Copies more arrive after it, By apart
-	Delay     Action = "delay"   // it arrives By later; successors overtake it
+	Delay     Action = "delay"   // it arrives By later; successors may overtake it
 	Reorder   Action = "reorder" // it arrives after Behind successors that are not themselves held back
-	Corrupt   Action = "corrupt" // one bit of Field flips; checksums stay as they were
-	Rewrite   Action = "rewrite" // Field becomes Value as a router may do it, the ICRC stays as it was
+	Corrupt   Action = "corrupt" // one bit of Field is flipped; checksums are not updated
+	Rewrite   Action = "rewrite" // Field is set to Value, as a router may do; the ICRC is not updated
 	Mark      Action = "mark"    // ECN becomes CE
 )
 
@@ -44,10 +45,10 @@ const (
 	FEC          Class = "FEC"       // repair and negotiation packets of an error-correcting shim
 )
 
-// Identity says which packet is being judged; the caller fills it from the headers.
+// Identity identifies a packet for a decision; the caller fills it in from the headers.
 type Identity struct {
 	QP     int    // index of the connection, -1 when it is unknown
-	PSN    uint32 // as on the wire, 24 bits; of a repair packet that of the first packet that it protects
+	PSN    uint32 // PSN on the wire, 24 bits; of a repair packet the PSN of the first packet that it protects
 	Offset int    // signed distance of PSN from the start PSN of its direction
 	Type   string // opcode name such as "WRITE_MIDDLE"
 	Class  Class
@@ -66,12 +67,12 @@ const (
 	PSN      Field = "psn"    // BTH: packet sequence number
 	DestQP   Field = "qpn"    // BTH: destination QP
 	Ext      Field = "ext"    // the extended headers
-	// the payload, padding excluded; of a TCP segment the data, with the checksum made right again
+	// Payload is the payload, padding excluded; of a TCP segment the data, after which the checksum is updated.
 	Payload Field = "payload"
 	ICRC    Field = "icrc" // the invariant CRC
 )
 
-// The fields of Rewrite: those that the ICRC leaves out because routers change them (IBTA annex A17.3.3).
+// The fields of Rewrite: those that the ICRC does not cover because routers change them (IBTA annex A17.3.3).
 const (
 	TTL    Field = "ttl"    // IPv4 time to live, IPv6 hop limit
 	TOS    Field = "tos"    // the whole byte: DSCP and ECN
@@ -87,7 +88,7 @@ const (
 // AnyQP matches every connection.
 const AnyQP = -1
 
-// Every, as a Count, lets a fault fire on each match.
+// Every, as a Count, makes a fault hit every match.
 const Every = -1
 
 // Span is a range of PSN offsets, both ends included. Its zero value is any PSN.
@@ -99,27 +100,27 @@ type Span struct {
 // At returns the span of the single offset n.
 func At(n int) Span { return Span{Given: true, From: n, To: n} }
 
-// Fault is one scripted fault: what it does, and to which packets. A packet matches when every given criterion holds;
-// of the matching packets, those from the Nth on are hit, Count of them.
+// Fault is one scripted fault: its action, and the packets that it hits. A packet matches when it meets every given
+// criterion; of the matching packets, Count are hit, from the Nth on.
 type Fault struct {
 	Action Action
 	From   Side
 	QP     int    // index of the connection, or AnyQP
-	PSN    Span   // offsets from the start PSN; without a Type it never means packets of the class FEC
+	PSN    Span   // offsets from the start PSN; without a Type packets of the class FEC never match
 	Tx     int    // the n-th transmission of the same packet; 0 is any
 	Type   string // an opcode name or a Class; empty is any
 	Nth    int    // the first matching packet that is hit; 0 and 1 are the first
-	Count  int    // how many are hit; Every, or 0 for the default: see Limit
+	Count  int    // number of packets that are hit; Every, or 0 for the default: see Limit
 
-	By     vtime.Duration // Delay: how much later. Duplicate: distance of the copies, 0 is back to back
-	Behind int            // Reorder: successors to let pass
+	By     vtime.Duration // Delay: added time. Duplicate: distance of the copies, 0 is back to back
+	Behind int            // Reorder: successors that pass first
 	Copies int            // Duplicate: extra copies
 	Field  Field          // Corrupt, Rewrite
 	Value  int            // Rewrite
 }
 
-// Limit returns how many packets the fault hits at most, or Every. Without a Count, that is every match when Tx is
-// given, because Tx already picks one transmission of each packet; otherwise as many as PSN names, or one.
+// Limit returns the maximum number of packets that the fault hits, or Every. Without a Count the default is every match
+// when Tx is given, because Tx selects one transmission of each packet; otherwise as many as PSN names, or one.
 func (f Fault) Limit() int {
 	switch {
 	case f.Count != 0:
@@ -132,7 +133,7 @@ func (f Fault) Limit() int {
 	return 1
 }
 
-// fits reports whether the packet meets the criteria that need no counting.
+// fits reports whether the packet meets the criteria that need no counter.
 func (f *Fault) fits(from Side, id *Identity) bool {
 	return f.From == from &&
 		(f.QP == AnyQP || f.QP == id.QP) &&

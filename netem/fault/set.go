@@ -9,7 +9,7 @@ import (
 // MaxFaults bounds the faults of one Set.
 const MaxFaults = 4096
 
-// Set judges packets against a list of faults. One Set serves both directions of a link, so that the index of a fault
+// Set decides about packets by a list of faults. One Set serves both directions of a link, so that the index of a fault
 // is its place in the script. It is not safe for concurrent use.
 type Set struct {
 	faults []Fault
@@ -32,7 +32,7 @@ func NewSet(faults []Fault) (*Set, error) {
 	return s, nil
 }
 
-// Faults returns the list that the Set was made from.
+// Faults returns a copy of the list of faults.
 func (s *Set) Faults() []Fault { return append([]Fault(nil), s.faults...) }
 
 // Fired returns how many packets fault i has hit; a scenario whose fault never fires tests nothing.
@@ -43,10 +43,10 @@ func (s *Set) Fired(i int) int {
 	return s.fired[i]
 }
 
-// Forgotten returns how many packets fell out of the memory of transmissions; while it is 0, every Tx is exact.
+// Forgotten returns the number of packets whose transmissions are no longer counted; while it is 0, every Tx is exact.
 func (s *Set) Forgotten() int { return s.tally.Forgotten() }
 
-// Decision is what all faults together do to one packet. The zero value leaves it alone.
+// Decision is the combined effect of all faults on one packet. The zero value leaves the packet as it is.
 type Decision struct {
 	Action  Action // the gravest action that fired, empty when none did
 	Fault   int    // the index of its fault
@@ -54,19 +54,19 @@ type Decision struct {
 	Copies  int            // extra copies
 	Gap     vtime.Duration // distance of the copies; 0 is back to back
 	Delay   vtime.Duration // added to the arrival
-	Behind  int            // successors to let pass
-	Corrupt Field          // flip one bit here; empty is nowhere
-	Rewrite Field          // set this field to Value; empty is none
+	Behind  int            // successors that pass first
+	Corrupt Field          // field of which one bit is flipped; empty is none
+	Rewrite Field          // field that is set to Value; empty is none
 	Value   int
 	Mark    bool // set ECN to CE
 }
 
-// Decide judges one packet of one side; call it once per packet, in the order of sending. Every fault counts the
-// packets that match it, also those that another fault drops, so adding a fault never changes which packets the others
-// hit.
+// Decide decides about one packet of one side; it must be called once per packet, in the order of sending. Every fault
+// counts the packets that match it, including those that another fault drops, so that adding a fault never changes
+// which packets the others hit.
 func (s *Set) Decide(from Side, id Identity) Decision {
 	var d Decision
-	tx := 0 // unknown until some fault asks
+	tx := 0 // unknown until a fault needs it
 	for i := range s.faults {
 		f := &s.faults[i]
 		if !f.fits(from, &id) {
@@ -87,8 +87,8 @@ func (s *Set) Decide(from Side, id Identity) Decision {
 	return d
 }
 
-// apply adds fault f, the i-th, to the decision. Delays add up, copies too; of two faults that alter the packet in the
-// same way the earlier one stands.
+// apply adds the effect of f, the i-th fault, to the decision. Delays add up, and so do copies; of two faults that
+// alter the packet in the same way the first one has effect.
 func (d *Decision) apply(i int, f *Fault) {
 	if d.Action == "" || gravity(f.Action) > gravity(d.Action) {
 		d.Action, d.Fault = f.Action, i
@@ -115,7 +115,8 @@ func (d *Decision) apply(i int, f *Fault) {
 	}
 }
 
-// gravity ranks actions by how far they keep the packet from arriving as it was sent; the gravest one names the cause.
+// gravity ranks actions by how far they keep the packet from arriving as it was sent; the gravest one is named as the
+// cause.
 func gravity(a Action) int {
 	for i, g := range []Action{Delay, Reorder, Duplicate, Mark, Rewrite, Corrupt, Drop} {
 		if a == g {

@@ -1,7 +1,7 @@
 package fault
 
-// MaxTracked bounds the packets whose transmissions a Tally remembers: four times the bandwidth-delay product of
-// 10 Gb/s at 400 ms and 4 KiB packets. It stays below 2^23, so a PSN that comes round again counts as a new packet.
+// MaxTracked bounds the packets whose transmissions a Tally remembers: four times the bandwidth-delay product of 10
+// Gb/s at 400 ms and 4 KiB packets. It is below 2^23, so that a PSN that recurs after a wrap counts as a new packet.
 const MaxTracked = 1 << 19
 
 // Tally counts the transmissions of packets. Its memory is bounded: when it is full, the packet seen first is
@@ -31,7 +31,7 @@ func (t *Tally) Next(from Side, qp int, psn uint32, kind string) int {
 	return 1
 }
 
-// Forgotten returns how many packets had to make room for others.
+// Forgotten returns how many packets were removed to make room for others.
 func (t *Tally) Forgotten() int { return t.forgotten }
 
 func (t *Tally) remember(p packet) {

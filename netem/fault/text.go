@@ -83,7 +83,7 @@ func Parse(line string) (Fault, error) {
 
 const keys = "qp, psn, tx, type, nth, count, by, behind, copies, field, value"
 
-// set reads one key=value word. Counts must be positive here, so that what prints is what was written.
+// set reads one key=value word. Counts must be positive here, so that a fault prints as it was written.
 func (f *Fault) set(key, value string) (err error) {
 	switch key {
 	case "qp":
@@ -119,7 +119,7 @@ func (f *Fault) set(key, value string) (err error) {
 	return err
 }
 
-// whole reads a number that is at least least.
+// whole reads a number of at least least.
 func whole(key, s string, least int) (int, error) {
 	n, err := strconv.Atoi(s)
 	if err != nil || n < least {
@@ -128,7 +128,7 @@ func whole(key, s string, least int) (int, error) {
 	return n, nil
 }
 
-// number reads a decimal, or a hexadecimal with 0x.
+// number reads a decimal number, or a hexadecimal one with 0x.
 func number(key, s string) (int, error) {
 	n, err := strconv.ParseUint(s, 0, 31)
 	if err != nil {

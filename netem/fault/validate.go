@@ -10,13 +10,13 @@ import (
 
 // The limits of one fault.
 const (
-	MaxCopies = 64 // also of all faults on one packet
+	MaxCopies = 64 // for one fault, and for all faults on one packet
 	MaxBehind = 1 << 16
 	MaxBy     = 600 * vtime.Second // MaxFaults of them still fit in a vtime.Duration
 	maxOffset = 1<<23 - 1          // beyond half the PSN circle an offset has no sign
 )
 
-// Validate reports the first part of the fault that makes no sense, with the remedy.
+// Validate returns an error for the first invalid part of the fault, with the remedy.
 func (f Fault) Validate() error {
 	switch {
 	case gravity(f.Action) < 0:
@@ -40,7 +40,7 @@ func (f Fault) Validate() error {
 	return f.checkSurplus()
 }
 
-// checkOperands checks what the action itself needs.
+// checkOperands checks the operands of the action.
 func (f Fault) checkOperands() error {
 	switch {
 	case f.By > MaxBy:
@@ -65,7 +65,7 @@ func (f Fault) checkOperands() error {
 	return nil
 }
 
-// checkSurplus refuses words that the action would silently ignore.
+// checkSurplus rejects words that the action would silently ignore.
 func (f Fault) checkSurplus() error {
 	switch {
 	case f.By != 0 && f.Action != Delay && f.Action != Duplicate:
@@ -82,8 +82,8 @@ func (f Fault) checkSurplus() error {
 	return nil
 }
 
-// CheckTypes reports the first type that is neither a Class nor one of the opcode names that the caller knows. Parse
-// cannot tell, because this package knows no wire format.
+// CheckTypes returns an error for the first type that is neither a Class nor one of the given opcode names. Parse
+// cannot check this, because this package knows no wire format.
 func (s *Set) CheckTypes(opcodes []string) error {
 	for i, f := range s.faults {
 		if f.Type != "" && !slices.Contains(Classes(), Class(f.Type)) && !slices.Contains(opcodes, f.Type) {
