@@ -8,7 +8,7 @@ import (
 )
 
 // Mean returns the stationary loss rate of the process: per packet, or per slot when Slot is not zero. It is 0 for
-// Tape, whose file alone knows. With m the rate and π the stationary shares of the states:
+// Tape, whose rate only its file gives. With m the rate and π the stationary shares of the states:
 //
 //	random   m = p.
 //	gemodel  balance π_G·p = π_B·r gives π_B = p/(p+r), so m = (1-h)·π_B + (1-k)·π_G. A chain that cannot move (p=r=0)
@@ -33,7 +33,7 @@ func (l Loss) Mean() unit.Ratio {
 	return 0
 }
 
-// MeanBurst returns the mean number of consecutive losses. A run ends when a loss is followed by a packet that
+// MeanBurst returns the mean number of consecutive losses. A burst ends when a loss is followed by a packet that
 // survives, so the mean is m / (m - m2), where m2 is the probability that two successive packets are both lost. It is
 // infinite when losses never end, 0 when there are none, and 0 for Tape.
 //
@@ -65,7 +65,7 @@ func (l Loss) MeanBurst() float64 {
 // bad returns the stationary share of Gilbert's bad state.
 func (l Loss) bad() unit.Ratio {
 	if l.P == 0 {
-		return 0 // the chain starts in the good state and stays
+		return 0 // the chain never leaves the good state, in which it starts
 	}
 	return l.P / (l.P + l.R)
 }
@@ -78,7 +78,7 @@ func (l Loss) pair() float64 {
 }
 
 // shares returns the stationary shares of the states 1 to 4 of Markov4, for a chain that starts in state 1. A state
-// that cannot be left takes everything.
+// that cannot be left has the share 1.
 func (l Loss) shares() (s1, s2, s3, s4 unit.Ratio) {
 	switch {
 	case l.P13 == 0:
@@ -97,12 +97,13 @@ func (l Loss) shares() (s1, s2, s3, s4 unit.Ratio) {
 	return s1 / sum, s2 / sum, s3 / sum, s4 / sum
 }
 
-// cycle returns the mean length of Sojourn's good and bad period together, times P so that P=0 needs no case.
+// cycle returns the mean length of a good and a bad period of Sojourn, multiplied by P, which avoids a division by zero
+// for P=0.
 func (l Loss) cycle() float64 { return float64(l.P)*float64(l.Length) + 1 - float64(l.P) }
 
-// BDPPackets returns the bandwidth-delay product in packets of wireBytes (layer 1, as in Rate), rounded up: how many
-// are on their way when the line is full for one rtt. A queue much smaller drops the burst of a window-limited sender.
-// It is 0 on an unlimited line.
+// BDPPackets returns the bandwidth-delay product in packets of wireBytes (layer 1, as in Rate), rounded up: the number
+// of packets in flight when the line is full for one rtt. A queue much smaller drops the burst of a window-limited
+// sender. The result is 0 on an unlimited line.
 func (l Link) BDPPackets(rtt vtime.Duration, wireBytes int) int {
 	if l.Rate == 0 || wireBytes < 1 || rtt < 0 {
 		return 0

@@ -9,12 +9,12 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// model is what the text form knows about a loss process: its name, its probabilities in the order they print, and
-// which of its parameters have no default.
+// model describes the text form of a loss process: its name, its probabilities in printing order, and its parameters
+// without default.
 type model struct {
 	id       Model
 	word     string
-	keys     []string // the probabilities
+	keys     []string // its probabilities
 	required []string
 	defaults Loss
 }
@@ -33,7 +33,7 @@ func models() []model {
 	}
 }
 
-// findModel looks a model up by its name in text or in Go; the two differ for NoLoss only.
+// findModel returns the model with a name of the text form or of Go; the two differ for NoLoss only.
 func findModel(name string) (model, error) {
 	var names []string
 	for _, m := range models() {
@@ -47,14 +47,14 @@ func findModel(name string) (model, error) {
 
 func (m model) name() string { return "loss " + m.word }
 
-// fresh returns the process with its defaults.
+// fresh returns the process with default parameters.
 func (m model) fresh() Loss {
 	l := m.defaults
 	l.Model = m.id
 	return l
 }
 
-// ratios returns the probabilities that count in this model, with their keys.
+// ratios returns the probabilities of this model, with their keys.
 func (m model) ratios(l *Loss) []named {
 	out := make([]named, len(m.keys))
 	for i, k := range m.keys {
@@ -63,7 +63,7 @@ func (m model) ratios(l *Loss) []named {
 	return out
 }
 
-// ratio returns the place of a probability.
+// ratio returns a pointer to a probability.
 func (l *Loss) ratio(key string) *unit.Ratio {
 	return map[string]*unit.Ratio{
 		"p": &l.P, "r": &l.R, "h": &l.H, "k": &l.K,
@@ -71,7 +71,7 @@ func (l *Loss) ratio(key string) *unit.Ratio {
 	}[key]
 }
 
-// fields returns what the text form of the model may set.
+// fields returns the fields that the text form of the model may set.
 func (m model) fields(l *Loss) []field {
 	var fs []field
 	for _, k := range m.keys {
@@ -88,7 +88,7 @@ func (m model) fields(l *Loss) []field {
 	return append(fs, field{"slot", into(&l.Slot, vtime.ParseDuration)})
 }
 
-// complete reports a required parameter that the text leaves out.
+// complete returns an error for a required parameter that is missing from the text.
 func (m model) complete(args []string) error {
 	for _, want := range m.required {
 		if !given(args, want) {

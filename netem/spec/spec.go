@@ -1,7 +1,6 @@
-// Package spec describes emulated links as plain data. A Spec touches nothing: the benches apply it, and read back what
-// they applied.
+// Package spec describes emulated links as plain data. The benches apply a Spec, and read back what they have applied.
 //
-// An impairment acts in this order on every packet: scripted faults, loss, queue, rate, delay and jitter, reordering,
+// A packet passes the impairments in this order: scripted faults, loss, queue, rate, delay and jitter, reordering,
 // duplication, corruption. Sim and the relay share one implementation of that order (package channel); the kernel's
 // netem has its own, and the differences are listed in package tc.
 package spec
@@ -14,11 +13,11 @@ import (
 // Link is one direction of an emulated link.
 type Link struct {
 	Rate  unit.Rate      // layer-1 rate; 0 is unlimited
-	Delay vtime.Duration // propagation, one way
-	// each packet's delay is uniform in [Delay-Jitter, Delay+Jitter]; a late packet may be overtaken
+	Delay vtime.Duration // propagation delay, one way
+	// The delay of each packet is uniform in [Delay-Jitter, Delay+Jitter]; packets may overtake each other.
 	Jitter vtime.Duration
-	Queue  int // packets that wait for the line at most; one more is dropped. At least 1
-	// virtual time: the sender's port is faster than the line, so a queue builds up; 0 is the line's rate
+	Queue  int // maximum number of packets that wait for the line, at least 1; another is dropped
+	// In virtual time, the rate of the sender's port, which fills the queue when it exceeds Rate; 0 is Rate.
 	Port      unit.Rate
 	Mark      Mark // explicit congestion notification by the queue
 	Loss      Loss
@@ -27,11 +26,11 @@ type Link struct {
 	Corrupt   unit.Ratio // share of packets with one flipped bit
 }
 
-// Mark is how a queue marks packets (RED with ECN, RFC 3168): none when fewer than Min packets wait, all when more than
-// Max do, and between them a share that rises to P. The zero value marks nothing; Min and Max equal is a step, as
-// DCTCP's.
+// Mark describes how a queue marks packets (RED with ECN, RFC 3168): none while fewer than Min packets wait, all while
+// more than Max wait, and between them a share that rises to P. The zero value marks nothing; Min equal to Max is a
+// step, as in DCTCP.
 type Mark struct {
-	Min, Max int // packets that wait
+	Min, Max int // waiting packets
 	P        unit.Ratio
 }
 
@@ -48,7 +47,7 @@ const (
 	Tape      Model = "tape"    // recorded decisions from File
 )
 
-// Loss is a loss process and its parameters; which ones count depends on the Model.
+// Loss is a loss process and its parameters; the Model decides which of them are used.
 //
 // In Gilbert, H is the probability that a packet survives the bad state and K that it survives the good state, as in
 // netem's gemodel and in the papers that it follows, so a plain Gilbert channel has H=0 and K=1. In Sojourn, H is the
@@ -58,13 +57,13 @@ type Loss struct {
 	P, R, H, K              unit.Ratio
 	P13, P31, P32, P14, P23 unit.Ratio
 	Length                  int // Sojourn: packets in a bad period
-	// when not zero, the process advances per slot of channel time, not per packet
+	// When not zero, the process advances once per slot of channel time, not once per packet.
 	Slot vtime.Duration
-	File string // Tape
+	File string // Tape: file of the recording
 }
 
-// Dilated is the link as a machine has to make it on which a second of the Spec lasts k seconds: what carries fewer
-// packets in the same time, later. Queues and shares count packets and stay.
+// Dilated returns the link as a machine must emulate it when a second of the Spec lasts k seconds on the machine: times
+// are longer and rates lower. Queues and shares count packets and stay.
 func (l Link) Dilated(k vtime.Dilation) Link {
 	l.Rate, l.Port = l.Rate.Dilated(k), l.Port.Dilated(k)
 	l.Delay, l.Jitter, l.Loss.Slot = k.Machine(l.Delay), k.Machine(l.Jitter), k.Machine(l.Loss.Slot)

@@ -54,7 +54,7 @@ func ParseLink(line string) (Link, error) {
 	return l, nil
 }
 
-// complete fills in a step where only its place was given.
+// complete fills in the defaults of a step, of which only Min was given.
 func (m *Mark) complete() {
 	if m.Min != 0 && m.Max == 0 {
 		m.Max = m.Min
@@ -64,7 +64,7 @@ func (m *Mark) complete() {
 	}
 }
 
-// String prints the process as the one line that ParseLoss reads: "gemodel p=0.01 r=0.3 h=0.5 k=1". No loss is "none".
+// String prints the process as the one line that ParseLoss reads: "gemodel p=0.01 r=0.3 h=0.5 k=1". NoLoss is "none".
 func (l Loss) String() string {
 	m, err := findModel(string(l.Model))
 	if err != nil {
@@ -109,7 +109,7 @@ func ParseLoss(line string) (Loss, error) {
 		return Loss{}, err
 	}
 	if m.id == Markov4 && !given(args, "p31") {
-		l.P31 = 1 - l.P13 // with the other defaults, p13 alone is then independent loss
+		l.P31 = 1 - l.P13 // so that p13 alone, with the other defaults, is independent loss
 	}
 	if err := l.Validate(); err != nil {
 		return Loss{}, err
@@ -117,7 +117,7 @@ func ParseLoss(line string) (Loss, error) {
 	return l, nil
 }
 
-// unfold turns the command-line spelling of a burst into the one with blanks.
+// unfold converts the command-line spelling of a burst to the one with blanks.
 func unfold(line string) string {
 	line = strings.TrimSpace(line)
 	rest, ok := strings.CutPrefix(line, string(Sojourn))
@@ -145,7 +145,7 @@ type name string
 
 func (n name) String() string { return string(n) }
 
-// field is one key and what to do with its value.
+// field is a key and the setter of its value.
 type field struct {
 	key string
 	set func(string) error
@@ -159,7 +159,7 @@ func into[T any](p *T, read func(string) (T, error)) func(string) error {
 	}
 }
 
-// parse sets each key=value word; of names what is parsed, for errors.
+// parse sets a field for each key=value word; of names the thing being parsed, for errors.
 func parse(of string, args []string, fields []field) error {
 	seen := map[string]bool{}
 	for _, arg := range args {

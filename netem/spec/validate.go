@@ -8,14 +8,14 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// The limits of a Spec. They bound memory and work, far beyond any link that a bench can emulate.
+// The limits of a Spec. They bound memory and work, and are far beyond any link that a bench can emulate.
 const (
 	MaxQueue  = 1 << 24 // packets
 	MaxLength = 1 << 20 // packets in a bad period
 	MaxDelay  = 3600 * vtime.Second
 )
 
-// Validate reports the first field of the link, or of its loss, that makes no sense, with the remedy.
+// Validate returns an error for the first invalid field of the link, or of its loss, with the remedy.
 func (l Link) Validate() error {
 	switch {
 	case l.Rate < 0:
@@ -46,7 +46,7 @@ func (l Link) Validate() error {
 	return l.Loss.Validate()
 }
 
-// Validate reports the first parameter of the process that makes no sense, with the remedy.
+// Validate returns an error for the first invalid parameter of the process, with the remedy.
 func (l Loss) Validate() error {
 	m, err := findModel(string(l.Model))
 	if err != nil {
@@ -74,7 +74,7 @@ func (l Loss) Validate() error {
 	return nil
 }
 
-// Duplex validates both directions.
+// Validate checks both directions.
 func (d Duplex) Validate() error {
 	if err := d.AB.Validate(); err != nil {
 		return fmt.Errorf("A to B: %w", err)
@@ -90,7 +90,7 @@ type named struct {
 	value unit.Ratio
 }
 
-// ratios checks that each value is a share; the negated form catches NaN too.
+// ratios checks that each value is a share; the negated condition rejects NaN too.
 func ratios(of string, values []named) error {
 	for _, v := range values {
 		if !(v.value >= 0 && v.value <= 1) {
