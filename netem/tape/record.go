@@ -7,15 +7,15 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Recorder keeps the decisions of a run. Its memory is bounded by MaxEntries; a run that needs more is an error of
-// Tape.
+// Recorder records the losses of a run. Its memory is bounded by MaxEntries; Tape returns an error for a run that needs
+// more.
 type Recorder struct {
 	tape Tape
 	over bool
 }
 
-// NewRecorder returns an empty recorder for the key; the slot counts for ByTime only. Model and seed say what is
-// recorded, for the reader of the file.
+// NewRecorder returns an empty recorder for the key; slot is used for ByTime only. model and seed describe the recorded
+// process, for the reader of the file.
 func NewRecorder(key Key, slot vtime.Duration, model string, seed uint64) (*Recorder, error) {
 	r := &Recorder{tape: Tape{Key: key, Slot: slot, Model: model, Seed: seed}}
 	if err := r.tape.Validate(); err != nil {
@@ -24,8 +24,8 @@ func NewRecorder(key Key, slot vtime.Duration, model string, seed uint64) (*Reco
 	return r, nil
 }
 
-// Note records the fate of the next packet (ByIndex), or of the slot of now (ByTime). A slot in which any packet was
-// lost is a lost slot. Times must not decrease.
+// Note records whether the next packet (ByIndex), or the packet at now (ByTime), was lost. A slot in which any packet
+// was lost is a lost slot. Times must not decrease.
 func (r *Recorder) Note(now vtime.Time, lost bool) {
 	t := &r.tape
 	at := t.Length
@@ -61,7 +61,7 @@ func (r *Recorder) Lost(id ID) {
 	r.tape.IDs = append(r.tape.IDs, id)
 }
 
-// Tape returns what was recorded.
+// Tape returns the recorded tape.
 func (r *Recorder) Tape() (*Tape, error) {
 	if r.over {
 		return nil, fmt.Errorf("tape: more than %d entries; record a shorter run", MaxEntries)

@@ -9,11 +9,11 @@ type Stats struct {
 	Length  uint64  `json:"length,omitempty"` // packets or slots
 	Lost    uint64  `json:"lost"`
 	Rate    float64 `json:"loss_rate,omitempty"`     // Lost over Length
-	Bursts  uint64  `json:"bursts,omitempty"`        // runs of losses that follow each other
+	Bursts  uint64  `json:"bursts,omitempty"`        // runs of consecutive losses
 	Mean    float64 `json:"mean_burst,omitempty"`    // packets or slots
 	Longest uint64  `json:"longest_burst,omitempty"` // likewise
-	QPs     int     `json:"qps,omitempty"`           // ByIdentity: connections that lose something
-	Again   uint64  `json:"lost_again,omitempty"`    // ByIdentity: retransmissions that are lost
+	QPs     int     `json:"qps,omitempty"`           // ByIdentity: connections that lose a packet
+	Again   uint64  `json:"lost_again,omitempty"`    // ByIdentity: lost retransmissions
 }
 
 // Stats returns the statistics of a valid tape.
@@ -32,7 +32,7 @@ func (t *Tape) Stats() Stats {
 	if s.Bursts > 0 {
 		s.Mean = float64(s.Lost) / float64(s.Bursts)
 	}
-	for i, id := range t.IDs { // they ascend, so the QPs come together
+	for i, id := range t.IDs { // sorted, so the IDs of a QP are adjacent
 		if i == 0 || t.IDs[i-1].QP != id.QP {
 			s.QPs++
 		}

@@ -13,7 +13,7 @@
 //	lost 311
 //	end 9
 //
-// The number after end is how many packets or slots are lost, so that a truncated file is noticed. A tape keyed by
+// The number after end is the number of lost packets or slots, so that a truncated file is noticed. A tape keyed by
 // identity has no length, and lines such as "lost qp=0 psn=+2 tx=1 class=DATA".
 package tape
 
@@ -31,7 +31,7 @@ const Version = 1
 // MaxEntries bounds the lost lines of a tape, and so its memory.
 const MaxEntries = 1 << 20
 
-// Key says what the decisions of a tape are keyed by.
+// Key says how the losses of a tape are identified.
 type Key string
 
 // The keys.
@@ -52,18 +52,18 @@ type ID struct {
 	Class  string // role of the packet, such as DATA or ACK; empty is any
 }
 
-// Tape is a recorded loss process.
+// Tape is a recording of a loss process.
 type Tape struct {
 	Key    Key
-	Slot   vtime.Duration // ByTime: how long a slot is
+	Slot   vtime.Duration // ByTime: duration of a slot
 	Model  string         // the process that was recorded, as spec.Loss prints it; information only
 	Seed   uint64         // its seed; information only
-	Length uint64         // packets or slots that the tape covers; beyond it nothing is lost
-	Spans  []Span         // ByIndex, ByTime: ascending, apart from each other
+	Length uint64         // packets or slots that the tape covers; those after it are not lost
+	Spans  []Span         // ByIndex, ByTime: ascending, not overlapping
 	IDs    []ID           // ByIdentity: ascending, each once
 }
 
-// Validate reports the first thing about the tape that makes no sense.
+// Validate returns an error for the first invalid part of the tape.
 func (t *Tape) Validate() error {
 	if err := t.validateKey(); err != nil {
 		return fmt.Errorf("tape: %w", err)
@@ -80,7 +80,7 @@ func (t *Tape) Validate() error {
 	return t.validateSpans()
 }
 
-// validateKey checks the statement that all others depend on.
+// validateKey checks the key and the slot, on which the other checks depend.
 func (t *Tape) validateKey() error {
 	if t.Key != ByIndex && t.Key != ByTime && t.Key != ByIdentity {
 		return fmt.Errorf("key %q is unknown; known are index, time, identity", t.Key)
@@ -91,7 +91,7 @@ func (t *Tape) validateKey() error {
 	return nil
 }
 
-// validateIDs checks that the identities ascend and that nothing else is there.
+// validateIDs checks that the identities ascend and that there are no spans and no length.
 func (t *Tape) validateIDs() error {
 	if len(t.Spans) > 0 || t.Length > 0 {
 		return fmt.Errorf("tape: key identity with spans or a length; name transmissions instead")
@@ -107,7 +107,7 @@ func (t *Tape) validateIDs() error {
 	return nil
 }
 
-// validateSpans checks that the spans ascend, lie apart and end within the length.
+// validateSpans checks that the spans ascend, do not overlap and end within the length.
 func (t *Tape) validateSpans() error {
 	if len(t.IDs) > 0 {
 		return fmt.Errorf("tape: key %s with identities; name spans instead", t.Key)
@@ -122,7 +122,7 @@ func (t *Tape) validateSpans() error {
 	return nil
 }
 
-// Lost returns how many packets, slots or transmissions the tape loses.
+// Lost returns the number of packets, slots or transmissions that are lost.
 func (t *Tape) Lost() uint64 {
 	n := uint64(len(t.IDs))
 	for _, s := range t.Spans {
@@ -131,7 +131,7 @@ func (t *Tape) Lost() uint64 {
 	return n
 }
 
-// Player returns a player at the beginning of the tape, which must be valid and not change while it plays.
+// Player returns a player at the beginning of the tape, which must be valid and must not change while it plays.
 func (t *Tape) Player() *Player {
 	p := &Player{tape: t}
 	if t.Key == ByIdentity {
@@ -147,13 +147,13 @@ func (t *Tape) Player() *Player {
 type Player struct {
 	tape   *Tape
 	next   uint64 // ByIndex: the number of the next packet
-	span   int    // no earlier span can matter
+	span   int    // index of the first span that does not end before the current packet
 	beyond uint64
 	ids    map[ID]bool
 }
 
-// Lose decides the next packet of a tape keyed by index, or a packet at now of one keyed by time. It makes a Player a
-// loss process. A tape keyed by identity loses nothing here.
+// Lose reports whether the next packet of a tape keyed by index is lost, or the packet at now of a tape keyed by time.
+// It makes a Player a loss process. A tape keyed by identity loses nothing here.
 func (p *Player) Lose(now vtime.Time) bool {
 	at := p.next
 	switch p.tape.Key {
@@ -183,10 +183,10 @@ func (p *Player) Lost(id ID) bool {
 	return p.ids[id]
 }
 
-// Beyond returns how many packets came after the end of the tape, where nothing is lost.
+// Beyond returns the number of packets after the end of the tape, none of which is lost.
 func (p *Player) Beyond() uint64 { return p.beyond }
 
-// compare orders identities as they are written.
+// compare orders identities as in the file.
 func (id ID) compare(o ID) int {
 	return cmp.Or(cmp.Compare(id.QP, o.QP), cmp.Compare(id.Offset, o.Offset), cmp.Compare(id.Tx, o.Tx),
 		cmp.Compare(id.Class, o.Class))

@@ -32,7 +32,7 @@ func (t *Tape) WriteTo(w io.Writer) (int64, error) {
 	var n int64
 	b := bufio.NewWriter(w)
 	line := func(format string, args ...any) {
-		k, _ := fmt.Fprintf(b, format+"\n", args...) // the first error stays with b and comes back from Flush
+		k, _ := fmt.Fprintf(b, format+"\n", args...) // b keeps the first error, which Flush returns
 		n += int64(k)
 	}
 	line("%s %d", magic, Version)
@@ -94,7 +94,7 @@ type parser struct {
 	tape       *Tape
 }
 
-// at adds the number of the line that err is about.
+// at adds the number of the current line to err.
 func (p *parser) at(err error) error { return fmt.Errorf("tape: line %d: %w", p.line, err) }
 
 // next reads one line.
@@ -110,7 +110,7 @@ func (p *parser) next() error {
 	return nil
 }
 
-// expect reads the argument of a statement that must come now.
+// expect reads the next statement, which must begin with word.
 func (p *parser) expect(word string) error {
 	if err := p.next(); err != nil {
 		return err
@@ -169,7 +169,7 @@ func (p *parser) key() error {
 	return p.tape.validateKey()
 }
 
-// number reads the current line as a word and a number.
+// number reads the number in the current line, which must begin with word.
 func (p *parser) number(word string, into *uint64) error {
 	x, err := strconv.ParseUint(p.rest, 10, 64)
 	if p.word != word || err != nil {
@@ -179,7 +179,7 @@ func (p *parser) number(word string, into *uint64) error {
 	return nil
 }
 
-// entries reads the lost lines and the end, which counts them.
+// entries reads the lost lines and the end line, which has their number.
 func (p *parser) entries() error {
 	t := p.tape
 	for {
@@ -241,7 +241,7 @@ func (p *parser) lost() error {
 	return nil
 }
 
-// parseID reads what ID.String prints; printing the result again proves that nothing else was there.
+// parseID reads the form that ID.String prints; the result must print as s, which shows that s has nothing else.
 func parseID(s string) (ID, error) {
 	var id ID
 	_, err := fmt.Sscanf(s, "qp=%d psn=%d tx=%d", &id.QP, &id.Offset, &id.Tx)
