@@ -19,7 +19,7 @@ import (
 // Applied is a link as the kernel reports it.
 type Applied struct {
 	Netem  Netem
-	Values []Value // every setting, as asked for and as read back
+	Values []Value // every setting, as requested and as read back
 }
 
 // Stats are netem's counters since Apply.
@@ -27,18 +27,18 @@ type Stats struct {
 	Bytes    uint64
 	Packets  uint64 // sent on by the qdisc
 	Drops    uint64 // lost by the loss process, or refused by the limit
-	Waiting  uint32 // inside now, delayed ones included
+	Waiting  uint32 // packets inside the qdisc, delayed ones included
 	Overflow bool   // Waiting has reached the limit at the time of reading
 }
 
-// Apply puts the link on a device as its root qdisc, in place of whatever is there, and reads it back. The namespace is
-// given by a descriptor. It needs CAP_NET_ADMIN there.
+// Apply sets the link up on a device as its root qdisc, replacing any other, and reads it back. namespace is a
+// descriptor. It needs CAP_NET_ADMIN there.
 func Apply(namespace int, device string, l spec.Link, o Options) (Applied, error) {
 	want, err := Translate(l, o)
 	if err != nil {
 		return Applied{}, err
 	}
-	// Changing in place would keep the chain's state, and kernels differ in whether it reseeds.
+	// A change in place would keep the chain's state, and kernels differ in whether they reseed then.
 	if err := Remove(namespace, device); err != nil {
 		return Applied{}, err
 	}
@@ -56,7 +56,7 @@ func Apply(namespace int, device string, l spec.Link, o Options) (Applied, error
 	return a, nil
 }
 
-// add creates the qdisc; deleting and adding, rather than changing, gives fresh chains and a fresh PRNG.
+// add creates the qdisc; a new one, unlike a changed one, has fresh chains and a fresh PRNG.
 func add(namespace int, device string, n Netem) error {
 	return request(namespace, device, unix.RTM_NEWQDISC, unix.NLM_F_CREATE|unix.NLM_F_EXCL|unix.NLM_F_ACK,
 		func(req *nl.NetlinkRequest) error {
@@ -73,11 +73,11 @@ func add(namespace int, device string, n Netem) error {
 		})
 }
 
-// Remove takes the root qdisc off a device; none is not an error.
+// Remove removes the root qdisc of a device; no qdisc is not an error.
 func Remove(namespace int, device string) error {
 	return request(namespace, device, unix.RTM_DELQDISC, unix.NLM_F_ACK, func(req *nl.NetlinkRequest) error {
 		_, err := req.Execute(unix.NETLINK_ROUTE, 0)
-		if err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EINVAL) { // both say: nothing there
+		if err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EINVAL) { // both mean: no qdisc
 			return fmt.Errorf("tc: remove the qdisc of %s: %w", device, err)
 		}
 		return nil
@@ -158,15 +158,15 @@ func request(namespace int, device string, kind, flags int, send func(*nl.Netlin
 	return send(req)
 }
 
-// Support is what the running kernel offers.
+// Support describes what the running kernel supports.
 type Support struct {
-	Netem  bool   // sch_netem is there, or could be loaded
-	Seed   bool   // and its PRNG can be seeded (Linux 6.6)
-	Reason string // why not, when something is missing
+	Netem  bool   // sch_netem is available, or could be loaded
+	Seed   bool   // its PRNG can be seeded (Linux 6.6)
+	Reason string // reason why something is missing
 	Kernel string // release
 }
 
-// Probe tries netem out, once, on the loopback device of a namespace that it makes and drops.
+// Probe tests netem, once, on the loopback device of a temporary namespace.
 func Probe() Support { return probed() }
 
 var probed = sync.OnceValue(func() Support {

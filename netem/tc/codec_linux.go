@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Attributes of linux/pkt_sched.h that the netlink library has no name for, and the kinds of TCA_NETEM_LOSS.
+// Attributes of linux/pkt_sched.h that the netlink library does not name, and the kinds of TCA_NETEM_LOSS.
 const (
 	attrLatency64 = 10
 	attrJitter64  = 11
@@ -18,14 +18,14 @@ const (
 	lossGE        = 2
 )
 
-// optionsSize is the length of struct tc_netem_qopt, six u32, which the attributes follow.
+// optionsSize is the length of struct tc_netem_qopt, six u32, in bytes; attributes follow it.
 const optionsSize = 24
 
 // tick is the unit of the old 32-bit times: 64 ns (PSCHED_SHIFT is 6).
 const tick = 64
 
-// encode returns the payload of TCA_OPTIONS. Times go as ticks when that is exact, as iproute2 sends them, and as
-// nanoseconds otherwise, which takes Linux 4.15.
+// encode returns the payload of TCA_OPTIONS. Times are sent as ticks if that is exact, as iproute2 does, and otherwise
+// as nanoseconds, which needs Linux 4.15.
 func (n Netem) encode() []byte {
 	latency, latencyExact := ticks(n.Latency)
 	jitter, jitterExact := ticks(n.Jitter)
@@ -73,13 +73,13 @@ func (n Netem) encodeLoss() *nl.RtAttr {
 	return nil
 }
 
-// ticks converts nanoseconds and says whether nothing was lost.
+// ticks converts nanoseconds to ticks and reports whether the result is exact.
 func ticks(ns int64) (uint32, bool) {
 	t := ns / tick
 	return uint32(min(t, math.MaxUint32)), t*tick == ns && t <= math.MaxUint32
 }
 
-// words lays u32 values out as the kernel's structures do, in host order.
+// words encodes u32 values as the kernel's structures have them, in host order.
 func words(xs ...uint32) []byte {
 	var b []byte
 	for _, x := range xs {
@@ -88,7 +88,7 @@ func words(xs ...uint32) []byte {
 	return b
 }
 
-// decode reads the payload of TCA_OPTIONS as the kernel dumps it. Attributes that it does not know are left out.
+// decode reads the payload of TCA_OPTIONS as the kernel dumps it. It ignores unknown attributes.
 func decode(b []byte) (Netem, error) {
 	if len(b) < optionsSize {
 		return Netem{}, fmt.Errorf("tc: netem options of %d bytes; want at least %d", len(b), optionsSize)
@@ -102,7 +102,7 @@ func decode(b []byte) (Netem, error) {
 	if err != nil {
 		return Netem{}, fmt.Errorf("tc: netem attributes: %w", err)
 	}
-	var wide *uint64 // TCA_NETEM_RATE64 overrules the 32-bit rate wherever it stands
+	var wide *uint64 // TCA_NETEM_RATE64 overrides the 32-bit rate at any position
 	for _, a := range attrs {
 		if int(a.Attr.Type&^unix.NLA_F_NESTED) == nl.TCA_NETEM_RATE64 && len(a.Value) >= 8 {
 			x := binary.NativeEndian.Uint64(a.Value)
@@ -151,7 +151,7 @@ func (n *Netem) decodeAttr(kind int, v []byte) error {
 	return nil
 }
 
-// decodeLoss refuses models that it does not know: taking them for "no loss" would let Compare pass.
+// decodeLoss rejects unknown models: if it read them as no loss, Compare would find no difference.
 func (n *Netem) decodeLoss(b []byte) error {
 	attrs, err := nl.ParseRouteAttr(b)
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Value is one setting of netem, as asked for and as the kernel reports it.
+// Value is one setting of netem, as requested and as the kernel reports it.
 type Value struct {
 	Name string `json:"name"`
 	Want string `json:"want"`
@@ -13,9 +13,9 @@ type Value struct {
 	OK   bool   `json:"ok"`
 }
 
-// Compare lists every setting. All have to be equal to the last bit: the rounding is done in Translate (times to 1 ns,
-// probabilities to 2^-32, rates to 1 byte/s), and what the kernel accepts it keeps. A seed that was not asked for is
-// not compared, because the kernel then reports the one that it chose.
+// Compare compares every setting. All have to be equal to the last bit: Translate has done the rounding (times to 1 ns,
+// probabilities to 2^-32, rates to 1 byte/s), and the kernel keeps the values that it accepts. A seed that was not
+// requested is not compared, because the kernel then reports the one that it chose.
 func Compare(want, got Netem) []Value {
 	if want.Seed == nil {
 		got.Seed = nil

@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// AddEgress puts a program of eBPF, given by a descriptor, where frames leave a device, given by its index, before its
-// root qdisc. The namespace is given by a descriptor too. It returns what takes the program off again; otherwise that
-// goes with the device.
+// AddEgress attaches an eBPF program, given by a descriptor, to the egress of a device, given by its index, before its
+// root qdisc. namespace is a descriptor too. The function returned detaches the program; otherwise it is removed with
+// the device.
 func AddEgress(namespace, device, program int, name string) (remove func() error, err error) {
 	h, err := netlink.NewHandleAt(netns.NsHandle(namespace), unix.NETLINK_ROUTE)
 	if err != nil {
@@ -40,7 +40,7 @@ func AddEgress(namespace, device, program int, name string) (remove func() error
 	return remove, nil
 }
 
-// lacking names the module without which the kernel does not know what it is asked for.
+// lacking names the missing kernel module that an error implies.
 func lacking(err error, module string) error {
 	if errors.Is(err, unix.ENOENT) {
 		return fmt.Errorf("the kernel has no %s (%w): %w", module, err, ErrUnsupported)

@@ -2,8 +2,8 @@ package tc
 
 import "math"
 
-// GE is struct tc_netem_gemodel: the Gilbert-Elliott chain as the kernel wants it. The command line takes
-// "gemodel p r 1-h 1-k"; H is the complement of its third argument, K1 is its fourth as given.
+// GE is struct tc_netem_gemodel: the Gilbert-Elliott chain as the kernel takes it. The command line takes "gemodel p r
+// 1-h 1-k"; H is the complement of its third argument, K1 is its fourth as given.
 type GE struct {
 	P  Probability // from good to bad
 	R  Probability // from bad to good
@@ -29,20 +29,20 @@ func probability(x float64) Probability {
 // Ratio returns the share as a number between 0 and 1.
 func (p Probability) Ratio() float64 { return float64(p) / float64(certain) }
 
-// Netem is the configuration of a netem qdisc in the kernel's units. At most one of Loss, GE and GI counts.
+// Netem is the configuration of a netem qdisc in the kernel's units. At most one of Loss, GE and GI is used.
 type Netem struct {
 	Latency   int64       // ns
 	Jitter    int64       // ns, uniform around Latency
-	Limit     uint32      // packets inside, delayed ones included
+	Limit     uint32      // packets inside the qdisc, delayed ones included
 	Loss      Probability // independent losses
 	GE        *GE
 	GI        *GI
-	Gap       uint32 // 1 when Reorder is set: every packet is a candidate
+	Gap       uint32 // 1 when Reorder is set, which makes every packet a candidate
 	Reorder   Probability
 	Duplicate Probability
 	Corrupt   Probability
 	Rate      uint64 // bytes per second, 0 is unlimited
-	Overhead  int32  // bytes added to each packet before its time on the line is taken
-	ECN       bool   // mark instead of losing, where the packet allows it
+	Overhead  int32  // bytes added to each packet for its time on the line
+	ECN       bool   // mark packets instead of losing them, where they allow it
 	Seed      *uint64
 }

@@ -9,24 +9,26 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/spec"
 )
 
-// ErrUnsupported is what netem, or the netem of the running kernel, cannot do. Callers fall back to the relay.
+// ErrUnsupported is the error for features that netem, or that of the running kernel, lacks. Callers use the relay
+// instead.
 var ErrUnsupported = errors.New("not supported by tc-netem; use the relay")
 
-// WireOverhead is what a frame as the kernel counts it lacks of its length at layer 1: preamble and start delimiter 8,
-// FCS 4, inter-frame gap 12 bytes (IEEE 802.3).
+// WireOverhead is the difference between a frame's length at layer 1 and its length as the kernel counts it: preamble
+// and start delimiter 8, FCS 4, inter-frame gap 12 bytes (IEEE 802.3).
 const WireOverhead = 24
 
-// fastest bounds the packets per second of a link without a rate, for which a limit has to be found: two CPUs forward
-// less than half of it.
+// fastest bounds the packets per second of a link without a rate, for which a limit has to be computed: two CPUs
+// forward less than half of it.
 const fastest = 2_000_000
 
-// Options complete a spec.Link with what only netem needs.
+// Options are the settings that netem needs in addition to a spec.Link.
 type Options struct {
-	Packet int     // bytes of a full packet on the wire (layer 1); turns the delay into packets of the limit
-	Seed   *uint64 // of netem's PRNG; nil leaves it to chance, and a kernel without seeds gives ErrUnsupported
+	Packet int     // bytes of a full packet on the wire (layer 1); converts the delay to packets of the limit
+	Seed   *uint64 // seed of netem's PRNG; nil leaves it to the kernel, and a kernel without seeds gives ErrUnsupported
 }
 
-// Translate returns the netem configuration of a link. What netem cannot do gives ErrUnsupported with its name.
+// Translate returns the netem configuration of a link. For a feature that netem lacks the error names it and wraps
+// ErrUnsupported.
 func Translate(l spec.Link, o Options) (Netem, error) {
 	if err := l.Validate(); err != nil {
 		return Netem{}, fmt.Errorf("tc: %w", err)
@@ -43,7 +45,7 @@ func Translate(l spec.Link, o Options) (Netem, error) {
 		Seed:      o.Seed,
 	}
 	if n.Reorder != 0 {
-		n.Gap = 1 // 0 would switch reordering off, whatever its probability
+		n.Gap = 1 // 0 would disable reordering, whatever its probability
 	}
 	if l.Reorder > 0 && n.Latency == 0 {
 		return Netem{}, fmt.Errorf("tc: reorder without delay: %w, or set a delay", ErrUnsupported)
@@ -52,7 +54,7 @@ func Translate(l spec.Link, o Options) (Netem, error) {
 		return Netem{}, fmt.Errorf("tc: jitter %s, netem takes less than 2^31 ns: %w", l.Jitter, ErrUnsupported)
 	}
 	if l.Rate > 0 {
-		// Netem counts a frame from its Ethernet header on and without FCS; the rate of a Spec is that of layer 1.
+		// Netem counts a frame from its Ethernet header on, without FCS; the rate of a Spec is that of layer 1.
 		n.Rate, n.Overhead = uint64((l.Rate+4)/8), WireOverhead
 		if n.Rate == 0 {
 			return Netem{}, fmt.Errorf("tc: rate %s is less than a byte per second: %w", l.Rate, ErrUnsupported)
@@ -71,8 +73,8 @@ func nanoseconds(d vtime.Duration) int64 {
 	return int64((d + vtime.Nanosecond/2) / vtime.Nanosecond)
 }
 
-// setLoss translates the loss process. K1 and H go through the same complement as iproute2's, so that the bytes are the
-// same as those of `tc … gemodel p r 1-h 1-k`.
+// setLoss translates the loss process. K1 and H are complemented as by iproute2, so that the bytes are the same as
+// those of `tc … gemodel p r 1-h 1-k`.
 func (n *Netem) setLoss(l spec.Loss) error {
 	if l.Slot != 0 {
 		return fmt.Errorf("tc: loss %s with slots of channel time: %w", l.Model, ErrUnsupported)
@@ -98,8 +100,7 @@ func (n *Netem) setLoss(l spec.Loss) error {
 }
 
 // Limit returns netem's limit for a link: the packets that may wait for the line, the one on it, and the full packets
-// that are within their delay. The queue is as long as the Spec says for packets of that size; smaller ones find it
-// shorter.
+// within their delay. The queue has the length of the Spec for packets of this size; it is shorter for smaller ones.
 func Limit(l spec.Link, packet int) (uint32, error) {
 	if packet < 1 {
 		return 0, fmt.Errorf(
