@@ -8,20 +8,20 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// message is struct mmsghdr; Go pads it to the alignment of Msghdr as C does.
+// message is struct mmsghdr; Go pads it to the alignment of Msghdr, as C does.
 type message struct {
 	hdr unix.Msghdr
 	len uint32
 }
 
-// controlSpace holds a timestamp and what the kernel says beside a frame, with room to spare.
+// controlSpace is room for the control messages of a frame, such as its timestamp, with a reserve.
 const controlSpace = 128
 
 // Packet is one received frame. Data belongs to the Port and is valid until its next Receive.
 type Packet struct {
 	Data     []byte
-	Length   int        // bytes on the device; more than len(Data) when the Port keeps only the head of a frame
-	Time     vtime.Time // when the kernel took it from the device, or handed it to the device when Outgoing
+	Length   int        // bytes on the device; more than len(Data) when the frame is longer than Options.Snap
+	Time     vtime.Time // when the kernel took the frame from the device, or, when Outgoing, handed it to the device
 	Outgoing bool       // sent by this host rather than received; only with Options.Outgoing
 }
 
@@ -36,7 +36,7 @@ type batch struct {
 	snap     int
 }
 
-// newBatch allocates a batch of n frames of up to snap bytes and points the kernel's structures at it once and for all.
+// newBatch allocates a batch of n frames of up to snap bytes and points the kernel's structures at it, once.
 func newBatch(n, snap int) *batch {
 	b := &batch{
 		messages: make([]message, n),
@@ -60,7 +60,7 @@ func newBatch(n, snap int) *batch {
 	return b
 }
 
-// arm restores the lengths that the kernel overwrote in the first n messages.
+// arm restores the lengths in the first n messages, which the kernel has overwritten.
 func (b *batch) arm(n int) {
 	for i := range n {
 		h := &b.messages[i].hdr
@@ -69,9 +69,9 @@ func (b *batch) arm(n int) {
 	}
 }
 
-// receive reads what is waiting, without blocking: a raw call, which does not offer the processor to Go's scheduler,
-// because getting it back may take longer than the call. MSG_TRUNC makes the length that of the frame, not of the
-// buffer.
+// receive reads the waiting frames without blocking. It makes a raw call, which does not release the processor to Go's
+// scheduler, because getting it back may take longer than the call. MSG_TRUNC makes the reported length that of the
+// frame instead of the buffer.
 func (b *batch) receive(fd int) (int, error) {
 	n, _, errno := unix.RawSyscall6(unix.SYS_RECVMMSG, uintptr(fd), uintptr(unsafe.Pointer(&b.messages[0])),
 		uintptr(len(b.messages)), unix.MSG_DONTWAIT|unix.MSG_TRUNC, 0, 0)
@@ -81,7 +81,7 @@ func (b *batch) receive(fd int) (int, error) {
 	return int(n), nil
 }
 
-// collect turns the first n messages into packets; own frames are left out unless asked for.
+// collect turns the first n messages into packets; frames sent by this host are included if outgoing is set.
 func (b *batch) collect(n int, clock *Clock, outgoing bool) []Packet {
 	b.packets = b.packets[:0]
 	now := clock.Now()
@@ -96,7 +96,7 @@ func (b *batch) collect(n int, clock *Clock, outgoing bool) []Packet {
 		p := Packet{Data: tagged(b.buffers[i*(b.snap+tagLen):][:length], control), Outgoing: out}
 		p.Length = int(m.len) + len(p.Data) - length
 		if p.Time = now; ok {
-			p.Time = min(now, clock.At(at)) // never in the future, should the wall clock have stepped just now
+			p.Time = min(now, clock.At(at)) // not in the future, even if the wall clock has just been stepped
 		}
 		b.packets = append(b.packets, p)
 	}
@@ -129,7 +129,7 @@ func newOutbox(n int) *outbox {
 	return o
 }
 
-// send hands as many frames to the kernel as fit one call and returns how many it took.
+// send passes as many frames to the kernel as fit one call and returns how many it accepted.
 func (o *outbox) send(fd int, frames [][]byte) (int, error) {
 	n := min(len(frames), len(o.messages))
 	for i, f := range frames[:n] {
@@ -138,7 +138,7 @@ func (o *outbox) send(fd int, frames [][]byte) (int, error) {
 	}
 	sent, _, errno := unix.RawSyscall6(unix.SYS_SENDMMSG, uintptr(fd), uintptr(unsafe.Pointer(&o.messages[0])),
 		uintptr(n), unix.MSG_DONTWAIT, 0, 0)
-	clear(o.vectors[:n]) // keeps no frame alive
+	clear(o.vectors[:n]) // so that no frame is kept alive
 	if errno != 0 {
 		return 0, errno
 	}

@@ -12,16 +12,16 @@ import (
 // rocePort is the UDP destination port of RoCEv2 (IBTA annex A17).
 const rocePort = 4791
 
-// snapAll keeps the whole frame; the socket's own buffer decides how much is delivered.
+// snapAll accepts the whole frame; the socket's buffer limits what is delivered.
 const snapAll = 1 << 18
 
-// overIPMAC begins the Ethernet addresses of endpoints whose packets are no RoCEv2 (see package drive). No device has
-// one.
+// overIPMAC is the beginning of the Ethernet addresses of endpoints whose packets are not RoCEv2 (see package drive).
+// No device has such an address.
 const overIPMAC = 0x02000078
 
-// roceFilter accepts unfragmented UDP to port 4791 over IPv4 with any options, or over IPv6 without extension headers,
-// and of other transports whatever is addressed to an endpoint, and TCP over IPv4: in the namespaces of a run only the
-// kernel's TCP of an endpoint speaks it.
+// roceFilter accepts unfragmented UDP to port 4791 over IPv4 with any options, or over IPv6 without extension headers.
+// Of other transports it accepts every frame to an endpoint's overIPMAC, and TCP over IPv4: in the namespaces of a run
+// only the kernel's TCP of an endpoint uses it.
 func roceFilter() []bpf.Instruction {
 	return []bpf.Instruction{
 		bpf.LoadAbsolute{Off: 0, Size: 4}, // destination address
@@ -47,7 +47,7 @@ func roceFilter() []bpf.Instruction {
 	}
 }
 
-// attach puts a classic BPF program in front of a socket.
+// attach attaches a classic BPF program to a socket.
 func attach(fd int, program []bpf.Instruction) error {
 	raw, err := bpf.Assemble(program)
 	if err != nil {
@@ -63,11 +63,11 @@ func attach(fd int, program []bpf.Instruction) error {
 	return err
 }
 
-// Muted is a UDP port that is taken but delivers nothing.
+// Muted is a UDP port that is bound but delivers nothing.
 type Muted struct{ fd int }
 
-// Mute takes a UDP port of the calling thread's network namespace, so that its kernel does not answer frames to that
-// port with ICMP "port unreachable" behind the back of an endpoint that reads them by a Port.
+// Mute binds a UDP port of the calling thread's network namespace, so that its kernel does not answer frames to that
+// port with ICMP "port unreachable" while an endpoint reads them by a Port.
 func Mute(port int) (*Muted, error) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -85,7 +85,7 @@ func Mute(port int) (*Muted, error) {
 	return m, nil
 }
 
-// Close gives the port back; a second call does nothing.
+// Close releases the port; a second call does nothing.
 func (m *Muted) Close() error {
 	if m.fd < 0 {
 		return nil

@@ -7,9 +7,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Late measures how late this host ends waits of 200 us, n of them, for a thread with the priority of a link where the
-// kernel grants it: the median and the 99th percentile. No link can be more punctual; on a virtual machine most of it
-// is the doing of the machine's own host.
+// Late measures how late this host ends waits of 200 us, n of them, in a thread with the priority of a link if the
+// kernel grants it: the median and the 99th percentile. No link on this host can be more punctual; on a virtual machine
+// most of the delay is caused by its host.
 func Late(n int) (p50, p99 vtime.Duration, err error) {
 	defer runtime.UnlockOSThread()
 	if err := LockThread(); err != nil {

@@ -15,20 +15,20 @@ const solPacketIgnoreOutgoing = 23
 
 // Options say what a Port receives and how much it may hold. The zero value receives whole frames of up to 9 KiB.
 type Options struct {
-	Batch    int  // frames per system call at most; 0 is 64
-	Snap     int  // bytes kept of a frame; 0 is 9216
+	Batch    int  // maximum number of frames per system call; 0 is 64
+	Snap     int  // maximum number of bytes kept of a frame; 0 is 9216
 	Buffer   int  // receive and send buffer of the socket in bytes; 0 is 16 MiB, less if the kernel forbids it
 	Outgoing bool // also deliver the frames that this host sends, for taps
-	Past     bool // send past the device's qdisc, and receive nothing
-	// the device has a qdisc with a limit, or a program: a frame that it refuses is lost there, and not sent again
+	Past     bool // bypass the device's qdisc when sending, and receive nothing
+	// The device has a qdisc with a limit, or a program: a frame that it refuses is lost, and not sent again.
 	Qdisc bool
-	// also receive what is for other MAC addresses, on a device that filters by them; ends with the Port
+	// Also receive frames for other MAC addresses, on a device that filters by them; ends with the Port.
 	Promiscuous bool
-	// let only RoCEv2 packets (UDP destination port 4791 over IPv4 or IPv6) and those of other transports pass
+	// Receive only RoCEv2 packets (UDP destination port 4791 over IPv4 or IPv6) and those of other transports.
 	RoCE bool
 }
 
-// withDefaults fills in what the caller left open.
+// withDefaults replaces zeros by the defaults.
 func (o Options) withDefaults() Options {
 	if o.Batch <= 0 {
 		o.Batch = 64
@@ -57,14 +57,14 @@ type Port struct {
 // Open binds a socket to the named device of the calling thread's network namespace. Frames that arrive before Open
 // returns are not delivered. The caller closes the Port. It needs CAP_NET_RAW.
 //
-// The kernel switches stamping on in the background, some milliseconds after the first socket of the host that wants
-// it; until then a frame bears the time at which Receive took it. A run that opens its Ports first never notices.
+// The kernel enables timestamps in the background, some milliseconds after the first socket of the host that asks for
+// them; until then a frame has the time at which Receive took it. A run that opens its Ports first is not affected.
 func Open(device string, clock *Clock, options Options) (*Port, error) {
 	iface, err := net.InterfaceByName(device)
 	if err != nil {
 		return nil, fmt.Errorf("packetio: device %s: %w", device, err)
 	}
-	// Protocol 0 receives nothing until bind, so that no frame slips past the filter.
+	// With protocol 0 the socket receives nothing before bind, so that no frame passes without the filter.
 	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("packetio: packet socket on %s: %w; run as root or with CAP_NET_RAW", device, err)
@@ -91,12 +91,12 @@ func Open(device string, clock *Clock, options Options) (*Port, error) {
 	return p, nil
 }
 
-// configure sets what has to be in force before the first frame arrives.
+// configure sets the options that must be in effect before the first frame arrives.
 func (p *Port) configure() error {
 	grow(p.fd, unix.SO_RCVBUFFORCE, unix.SO_RCVBUF, p.options.Buffer)
 	grow(p.fd, unix.SO_SNDBUFFORCE, unix.SO_SNDBUF, p.options.Buffer)
 	if !p.options.Outgoing {
-		// Only saves work: collect drops own frames as well, for kernels that do not know the option.
+		// This only saves work: collect drops outgoing frames as well, for kernels that do not know the option.
 		_ = unix.SetsockoptInt(p.fd, unix.SOL_PACKET, solPacketIgnoreOutgoing, 1)
 	}
 	if p.options.Past {
@@ -118,14 +118,14 @@ func (p *Port) configure() error {
 	return nil
 }
 
-// grow asks for a buffer beyond the system's maximum and, without the privilege for that, for the maximum.
+// grow asks for a buffer beyond the system's maximum or, without the privilege for that, for the maximum.
 func grow(fd, force, plain, size int) {
 	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, force, size) != nil {
-		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, plain, size) // the kernel caps it; Drops tells whether it sufficed
+		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, plain, size) // the kernel limits it, see Counts.Dropped
 	}
 }
 
-// File is the socket once more, for a process that inherits it. The caller closes it.
+// File returns a duplicate of the socket, for a process that inherits it. The caller closes it.
 func (p *Port) File() (*os.File, error) {
 	fd, err := unix.FcntlInt(uintptr(p.fd), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
@@ -134,8 +134,8 @@ func (p *Port) File() (*os.File, error) {
 	return os.NewFile(uintptr(fd), p.name), nil
 }
 
-// Inherit makes a Port of a socket that another process has opened, with the default sizes of Options, and handed down.
-// The Port closes it.
+// Inherit returns a Port for a socket that another process has opened, with the default sizes of Options, and passed
+// on. The Port closes it.
 func Inherit(fd int, device string, clock *Clock) *Port {
 	options := Options{}.withDefaults()
 	return &Port{name: device, fd: fd, clock: clock, options: options,
@@ -145,8 +145,8 @@ func Inherit(fd int, device string, clock *Clock) *Port {
 // Fd returns the socket, for a Waiter.
 func (p *Port) Fd() int { return p.fd }
 
-// Receive returns the frames that are waiting, oldest first, at most one batch; none is not an error. They are valid
-// until the next call.
+// Receive returns the waiting frames, oldest first, at most one batch; no frame is not an error. They are valid until
+// the next call.
 func (p *Port) Receive() ([]Packet, error) {
 	n, err := p.in.receive(p.fd)
 	switch {
@@ -159,8 +159,8 @@ func (p *Port) Receive() ([]Packet, error) {
 	return nil, fmt.Errorf("packetio: receive on %s: %w", p.name, err)
 }
 
-// Send hands frames to the device in order and returns how many it took. It takes fewer than all, without an error,
-// when the socket's buffer or the device's queue is full; the caller tries again later.
+// Send passes frames to the device in order and returns how many it accepted. It accepts fewer than all, without an
+// error, when the socket's buffer or the device's queue is full; the caller tries again later.
 func (p *Port) Send(frames [][]byte) (int, error) {
 	done := 0
 	for done < len(frames) {
@@ -179,9 +179,9 @@ func (p *Port) Send(frames [][]byte) (int, error) {
 	return done, nil
 }
 
-// next is what goes into one system call. The kernel does not say of a frame that it refused behind others whether it
-// had taken it, so where a frame may be lost on the way to the device each has a call of its own: it would be sent
-// again otherwise.
+// next returns the frames for one system call. When the kernel refuses a frame behind others in the same call, it does
+// not report whether that frame was taken. Where a frame may be lost on the way to the device, each therefore has a
+// call of its own; otherwise it could be sent twice.
 func (p *Port) next(frames [][]byte) [][]byte {
 	if p.options.Qdisc {
 		return frames[:1]
@@ -189,7 +189,7 @@ func (p *Port) next(frames [][]byte) [][]byte {
 	return frames
 }
 
-// Counts are what the kernel has done for a Port since it was opened.
+// Counts are the kernel's counters of a Port since it was opened.
 type Counts struct {
 	Received uint64 // frames that passed the filter, dropped ones included
 	Dropped  uint64 // frames lost because the receive buffer was full

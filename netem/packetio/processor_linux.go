@@ -8,17 +8,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Reserved is a processor that the threads of this process, and the processes that it starts, leave alone.
+// Reserved is a processor that the threads of this process, and the processes that it starts, do not use.
 //
-// A real-time priority is not enough for a loop that has to be on time: a kernel that is not preemptible (PREEMPT_NONE,
-// as cloud machines have it) finishes the system call of an ordinary thread first, which can be milliseconds of copying
-// into a file.
+// A real-time priority is not enough for a loop with deadlines: a kernel that is not preemptible (PREEMPT_NONE, as on
+// cloud machines) first finishes the system call of an ordinary thread, which can be milliseconds of copying into a
+// file.
 type Reserved struct {
-	Processor int // its number
+	Processor int // number of the processor
 	before    unix.CPUSet
 }
 
-// Reserve takes one of the processors that this process may use; nil when there is only one. Close gives it back.
+// Reserve reserves one of the processors that this process may use; nil when there is only one. Close releases it.
 func Reserve() (*Reserved, error) {
 	var r Reserved
 	if err := unix.SchedGetaffinity(0, &r.before); err != nil {
@@ -28,7 +28,8 @@ func Reserve() (*Reserved, error) {
 	if len(allowed) < 2 {
 		return nil, nil
 	}
-	// Not the first, which serves most interrupts, and another one for each process: several may run side by side.
+	// Not the first, which serves most interrupts, and a different one for each process, because several may run side
+	// by side.
 	r.Processor = allowed[1+os.Getpid()%(len(allowed)-1)]
 	rest := r.before
 	rest.Clear(r.Processor)
@@ -47,7 +48,7 @@ func Allowed() ([]int, error) {
 	return processors(&set), nil
 }
 
-// Pin ties the calling thread, which LockThread has locked, to a processor.
+// Pin binds the calling thread, which LockThread has locked, to a processor.
 func Pin(processor int) error {
 	var set unix.CPUSet
 	set.Set(processor)
@@ -57,7 +58,7 @@ func Pin(processor int) error {
 	return nil
 }
 
-// processors lists the members of a set.
+// processors lists the processors of a set.
 func processors(set *unix.CPUSet) []int {
 	var list []int
 	for n := range len(set) * strconv.IntSize {
@@ -68,8 +69,8 @@ func processors(set *unix.CPUSet) []int {
 	return list
 }
 
-// Share lets another process use the processors that the calling thread may use, and no other. A process that this one
-// starts does so anyway.
+// Share restricts another process to the processors that the calling thread may use. A process that this one starts is
+// restricted to them anyway.
 func Share(pid int) error {
 	var set unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &set); err != nil {
@@ -78,8 +79,8 @@ func Share(pid int) error {
 	return confine(strconv.Itoa(pid), &set)
 }
 
-// confine moves every thread of a process to a set of processors. A thread starts with the set of the one that made it,
-// so a second look finds those that were made meanwhile by one that had not been moved.
+// confine moves every thread of a process to a set of processors. A new thread has the set of its creator, so a second
+// pass finds the threads that were created meanwhile by one that had not been moved.
 func confine(process string, set *unix.CPUSet) error {
 	for range 2 {
 		threads, err := threads(process)
@@ -95,7 +96,7 @@ func confine(process string, set *unix.CPUSet) error {
 	return nil
 }
 
-// threads lists those of a process, a number or "self".
+// threads lists the threads of a process, given by its number or "self".
 func threads(process string) ([]int, error) {
 	entries, err := os.ReadDir("/proc/" + process + "/task")
 	if err != nil {

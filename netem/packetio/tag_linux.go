@@ -7,14 +7,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The kernel takes the VLAN tag out of a frame that it receives and passes it beside the frame. It is put back, because
-// a frame is what was on the device.
+// The kernel removes the VLAN tag from a frame that it receives and passes it separately. It is inserted again, because
+// a frame is the bytes that were on the device.
 const (
 	tagLen = 4
-	tagAt  = 12 // behind the addresses
+	tagAt  = 12 // after the addresses
 )
 
-// tagged puts the VLAN tag of a frame back, if the control messages hold one. Behind the frame is room for it.
+// tagged inserts the VLAN tag of a frame, if the control messages hold one. The buffer has room for it after the frame.
 func tagged(frame, control []byte) []byte {
 	data, ok := find(control, unix.SOL_PACKET, unix.PACKET_AUXDATA)
 	if !ok || len(data) < int(unsafe.Sizeof(unix.TpacketAuxdata{})) || len(frame) < tagAt {

@@ -26,16 +26,17 @@ func NewWaiter(clock *Clock, fds ...int) *Waiter {
 	return w
 }
 
-// longest bounds a wait that keeps its processor, in the machine's time; Go stops the world between two of them.
+// longest bounds a wait that keeps its processor, in the machine's time; Go's runtime stops the world between two
+// waits.
 const longest = 5 * vtime.Millisecond
 
-// KeepProcessor makes waits hold on to Go's processor (GOMAXPROCS counts them). Otherwise a waiting thread has to get
-// one back, which on a busy host can take 100 ms: the thread that is in its way has no time to run. It is meant for a
-// process with one loop and two processors; waits then return after 5 ms even if nothing has happened.
+// KeepProcessor makes waits keep Go's processor (of which there are GOMAXPROCS). Otherwise a waiting thread has to get
+// a processor back, which on a busy host can take 100 ms: the thread that holds it gets no time to run. KeepProcessor
+// is meant for a process with one loop and two processors; waits then return after 5 ms even if nothing has happened.
 func (w *Waiter) KeepProcessor() { w.keeps = true }
 
-// Wait returns when a descriptor is readable or the time has come; vtime.Never waits for descriptors only. It may
-// return early: being interrupted by a signal counts as having waited.
+// Wait returns when a descriptor is readable or the time has come; with vtime.Never it waits for descriptors only. It
+// may return early, for example after a signal.
 func (w *Waiter) Wait(until vtime.Time) error {
 	d := vtime.Duration(vtime.Never)
 	if until != vtime.Never {
@@ -55,7 +56,7 @@ func (w *Waiter) Wait(until vtime.Time) error {
 	return nil
 }
 
-// poll is ppoll, with or without telling Go's scheduler that the thread blocks.
+// poll calls ppoll. Only without keeps does it tell Go's scheduler that the thread blocks.
 func (w *Waiter) poll(limit *unix.Timespec) error {
 	if !w.keeps {
 		_, err := unix.Ppoll(w.polls, limit, nil)
