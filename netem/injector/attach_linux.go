@@ -13,14 +13,14 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/tc"
 )
 
-// hook is a program on a device.
+// hook is a program that is attached to a device.
 type hook struct {
 	kind  string
 	close func() error
 }
 
-// attach puts the program of a side where frames leave its device, before the qdisc: as a link (TCX, Linux 6.6), which
-// goes with its descriptor, or as a filter of the clsact qdisc, which goes with the device.
+// attach attaches the program of a side to the egress of its device, before the qdisc: as a link (TCX, Linux 6.6),
+// which ends with its descriptor, or as a filter of the clsact qdisc, which ends with the device.
 func (i *Injector) attach(side int) (hook, error) {
 	namespace, device, p := i.config.Namespace, i.devices[side], i.programs[side]
 	var l link.Link
@@ -41,7 +41,7 @@ func (i *Injector) attach(side int) (hook, error) {
 	return hook{"clsact", remove}, nil
 }
 
-// deviceIndex is the number of a device in a namespace.
+// deviceIndex returns the index of a device in a namespace.
 func deviceIndex(namespace int, device string) (index int, err error) {
 	err = within(namespace, func() error {
 		d, err := net.InterfaceByName(device)
@@ -54,11 +54,11 @@ func deviceIndex(namespace int, device string) (index int, err error) {
 	return index, err
 }
 
-// within runs f on a thread that is in a namespace, and ends the thread.
+// within runs f on a thread that has entered a namespace and that ends with f.
 func within(namespace int, f func() error) error {
 	done := make(chan error)
 	go func() {
-		runtime.LockOSThread() // and never unlocked: the thread ends with this function
+		runtime.LockOSThread() // never unlocked, so that the thread ends with this function
 		if err := unix.Setns(namespace, unix.CLONE_NEWNET); err != nil {
 			done <- fmt.Errorf("injector: enter the namespace of the link: %w", err)
 			return

@@ -9,11 +9,12 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/tape"
 )
 
-// MaxFaults bounds a script: each fault is code that every frame of its side meets.
+// MaxFaults bounds a script: each fault is code that runs for every frame of its side.
 const MaxFaults = 256
 
-// Beyond lists what a script and two loss processes ask for that the injector does not do, each as a few words; nothing
-// when it does all. A tape that cannot be read is not beyond it: playing the tape says what is wrong.
+// Beyond lists the features of a script and two loss processes that the injector does not support, in a few words each;
+// it is empty when the injector supports all. A tape that cannot be read is not listed: opening it for the run returns
+// the error.
 func Beyond(faults []fault.Fault, losses ...spec.Loss) (list []string) {
 	add := func(what string) {
 		if !slices.Contains(list, what) {
@@ -36,7 +37,7 @@ func Beyond(faults []fault.Fault, losses ...spec.Loss) (list []string) {
 	return list
 }
 
-// beyond says what is wrong with a fault; empty when it can be played.
+// beyond describes why a fault is not supported; "" when it is.
 func beyond(f *fault.Fault) string {
 	switch {
 	case f.Action == fault.Delay, f.Action == fault.Reorder:
@@ -49,7 +50,7 @@ func beyond(f *fault.Fault) string {
 	return ""
 }
 
-// beyondLoss says what is wrong with a loss process: its fates must depend on the number of the packet alone.
+// beyondLoss describes why a loss process is not supported: the loss must depend on the number of the packet only.
 func beyondLoss(l spec.Loss) string {
 	if l.Slot != 0 {
 		return "losses by slots of time"

@@ -9,19 +9,20 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/spec"
 )
 
-// feeder draws the fates of the frames of one direction before they come. They lie in a ring, and the program takes no
-// fate that has not been drawn: a frame that comes too early passes, and is counted.
+// feeder draws the fates of the frames of one direction ahead of time. The fates are in a ring, and the program uses no
+// fate that has not been drawn: a frame that is too early passes, and is counted.
 type feeder struct {
 	memory  *memory
 	side    int
 	process loss.Process
-	drawn   uint64 // frames whose fates are in the ring, or were
+	drawn   uint64 // fates drawn since the start
 }
 
-// The feeder stays so many fates behind those that are in use, because a frame may still be looking its own up.
+// feederMargin is the number of fates that the feeder leaves unchanged behind those in use, because a program may still
+// be reading the fate of an earlier frame.
 const feederMargin = 1 << 16
 
-// feed fills the ring as far as there is room.
+// feed draws fates as long as the ring has room.
 func (f *feeder) feed() error {
 	room := f.memory.counter(f.side, cOffered) + ringBits - feederMargin
 	if f.drawn >= room {
@@ -31,7 +32,7 @@ func (f *feeder) feed() error {
 	if err != nil {
 		return fmt.Errorf("injector: fates: %w", err)
 	}
-	const page = 1 << 13 // bits; a divisor of the ring
+	const page = 1 << 13 // bits; it divides ringBits
 	for ; f.drawn+page <= room; f.drawn += page {
 		var bits [page / 64]uint64
 		for i := range page {
@@ -51,7 +52,7 @@ func (f *feeder) feed() error {
 	return f.memory.put(f.side*sideLen+cLimit*wordLen, f.drawn)
 }
 
-// asked is how many of the first n frames of a direction a loss process takes.
+// asked returns how many of the first n frames of a direction its loss process loses.
 func asked(l spec.Link, seed, n uint64) (lost uint64, err error) {
 	if l.Loss.Model == spec.NoLoss {
 		return 0, nil

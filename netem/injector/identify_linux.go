@@ -6,8 +6,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/fault"
 )
 
-// identify finds out which packet the frame is, as the Classifier of the relay does: connection, offset of the PSN,
-// kind and class. A frame that does not read is malformed, of no connection and without PSN.
+// identify identifies the packet of the frame, as the Classifier of the relay does: connection, offset of the PSN, kind
+// and class. A frame that does not decode is malformed, without connection and PSN.
 func (w *writer) identify() {
 	w.add(asm.Mov.Imm(asm.R1, -1), keep(sConn, asm.R1), asm.Mov.Imm(asm.R1, nowhere), keep(sOffset, asm.R1),
 		asm.Mov.Imm(asm.R1, malformed), keep(sKind, asm.R1))
@@ -21,7 +21,8 @@ func (w *writer) identify() {
 	w.label("identified")
 }
 
-// readIP leaves the bytes behind the IP header in transport. A protocol that has no place here makes the frame unread.
+// readIP leaves the number of bytes after the IP header in transport. A frame with a VLAN tag or of IPv6, or a later
+// fragment, is unread.
 func (w *writer) readIP() {
 	w.add(half(asm.R2, sIP-2)...)
 	w.add(asm.JEq.Imm(asm.R2, etherVLAN, "unread"), asm.JEq.Imm(asm.R2, etherIPv6, "unread"), asm.JNE.Imm(asm.R2,
@@ -36,12 +37,13 @@ func (w *writer) readIP() {
 		protoTCP, "identified"))
 	w.label("ip")
 	w.add(half(asm.R3, sIP+atFlags)...)
-	if w.dialect.Others != 0 { // only those come in fragments
+	if w.dialect.Others != 0 { // only packets of that protocol are fragmented
 		w.add(asm.Mov.Reg(asm.R5, asm.R3), asm.And.Imm(asm.R5, 0x1FFF), asm.JNE.Imm(asm.R5, 0, "unread"))
 	}
 }
 
-// readUDP leaves the bytes behind the UDP header in transport. R2 is the protocol, R3 the flags of the IP header.
+// readUDP leaves the number of bytes after the UDP header in transport. R2 is the protocol, R3 the flags of the IP
+// header.
 func (w *writer) readUDP() {
 	w.add(asm.JLT.Imm(transport, udpLen, "identified"))
 	w.add(half(asm.R4, sUDP)...)
@@ -57,7 +59,7 @@ func (w *writer) readUDP() {
 	w.add(asm.JNE.Reg(asm.R4, transport, "identified"), asm.Sub.Imm(transport, udpLen))
 }
 
-// readKind looks the kind up, and leaves its row in R5 and the flags in R4.
+// readKind looks up the kind, and leaves its row in R5 and its flags in R4.
 func (w *writer) readKind() {
 	w.add(asm.JLT.Imm(transport, StatusAt, "identified"))
 	w.add(asm.LoadMem(asm.R1, asm.RFP, sBTH, asm.Byte))
@@ -75,15 +77,14 @@ func (w *writer) readKind() {
 	w.measure()
 }
 
-// row points R5 at the row of the kind in R1, and loads its flags into R4 and onto the stack. R2 is that kind from now
-// on.
+// row points R5 at the row of the kind in R1, and loads its flags into R4 and onto the stack. It leaves the kind in R2.
 func (w *writer) row() {
 	w.add(asm.Mov.Reg(asm.R2, asm.R1), asm.LSh.Imm(asm.R1, 3))
 	w.stored(asm.R5, kindsAt)
 	w.add(asm.Add.Reg(asm.R5, asm.R1), asm.LoadMem(asm.R4, asm.R5, 0, asm.Byte), keep(sFlags, asm.R4))
 }
 
-// measure holds the length of the packet against what its kind has: header, checksum, payload, padding.
+// measure compares the length of the packet with the parts that its kind has: header, checksum, payload, padding.
 func (w *writer) measure() {
 	w.add(asm.LoadMem(asm.R3, asm.R5, 2, asm.Byte), asm.Add.Imm(asm.R3, trailer),
 		asm.JLT.Reg(transport, asm.R3, "identified"))
@@ -115,7 +116,7 @@ func (w *writer) readNumbers() {
 	w.add(asm.Mov.Imm(asm.R1, classes[fault.CM]), keep(sClass, asm.R1))
 }
 
-// class tells answers apart. R4 is the flags of the kind.
+// class sets the class of answers by their status. R4 holds the flags of the kind.
 func (w *writer) class() {
 	w.add(asm.JSet.Imm(asm.R4, kStatus, "status"), asm.Ja.Label("identified"))
 	w.label("status")
@@ -126,7 +127,7 @@ func (w *writer) class() {
 	w.add(asm.Mov.Imm(asm.R1, classes[fault.RNR]), keep(sClass, asm.R1), asm.Ja.Label("identified"))
 }
 
-// shapes reads the two numbers of a packet from where those of its kind are.
+// shapes reads the two numbers of a packet at the offsets of its kind.
 func (w *writer) shapes() {
 	list, _ := w.dialect.shapes()
 	done := w.fresh()
@@ -154,7 +155,7 @@ func (w *writer) shapes() {
 	w.label(done)
 }
 
-// conn finds the connection of the QP in R1, which is one of the side that receives.
+// conn finds the connection of the QP in R1, which is a QP of the receiving side.
 func (w *writer) conn() {
 	none := w.fresh()
 	w.add(asm.Mov.Imm32(asm.R0, int32(w.dialect.First[1-w.side])), asm.JLT.Reg(asm.R1, asm.R0, none),
@@ -163,8 +164,8 @@ func (w *writer) conn() {
 	w.label(none)
 }
 
-// offset counts the PSN in R3 from the start of its half-conversation, with the sign that half the circle of PSNs
-// leaves.
+// offset computes the distance of the PSN in R3 from the start PSN of its half-conversation, as a signed number of 24
+// bits.
 func (w *writer) offset() {
 	const circle, halfCircle = 1<<24 - 1, 1 << 23
 	w.add(load(asm.R4, sFlags), asm.Mov.Reg(asm.R1, asm.R4), asm.And.Imm(asm.R1, kBack))

@@ -16,48 +16,49 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/spec"
 )
 
-// Config is what an injector needs.
+// Config is the configuration of an injector.
 type Config struct {
 	Namespace int       // descriptor of the network namespace of the devices
-	Devices   [2]string // by which the frames of A and of B leave the link
+	Devices   [2]string // by which the frames of A, and of B, leave the link
 	Link      spec.Duplex
 	Faults    []fault.Fault
-	Seeds     [2]uint64 // of the processes of the link, by sender
+	Seeds     [2]uint64 // seeds of the link's loss processes, by sender
 	Dialect   Dialect
-	Log       io.Writer // what happened to each frame, see ReadLog; nil keeps none, which is twice as fast
+	Log       io.Writer // receives a record for each frame, see ReadLog; nil keeps no log, which is twice as fast
 }
 
 // Injector is a pair of programs in the kernel, one for each direction.
 type Injector struct {
 	config   Config
-	devices  [2]int // their indexes
+	devices  [2]int // indexes of the devices
 	memory   *memory
 	programs [2]*ebpf.Program
 	hooks    []hook
 	feeders  []*feeder
-	reader   *ringbuf.Reader // of the log; nil without one
+	reader   *ringbuf.Reader // reads the log; nil without one
 	log      *bufio.Writer   // nil without one
 
-	stop chan struct{}  // closed when the injector is to end its log
-	done sync.WaitGroup // of serve
-	err  error          // of serve; read after done
+	stop chan struct{}  // closed to end serve
+	done sync.WaitGroup // waits for serve
+	err  error          // result of serve; valid after done
 }
 
-// Counters are what the injector did in one direction.
+// Counters count the effects of the injector in one direction.
 type Counters struct {
-	Frames  uint64 // that took part
-	Lost    uint64 // by the loss process
-	Drawn   uint64 // that it had drawn, those included that a fault dropped
-	Asked   uint64 // that it has to draw of so many frames, counted again
-	Dropped uint64 // by faults
-	Marked  uint64 // by faults, of those that went on
+	Frames  uint64 // frames that were numbered
+	Lost    uint64 // frames that the loss process lost
+	Drawn   uint64 // frames that the loss process had drawn as lost, including those that a fault dropped
+	Asked   uint64 // losses that the process draws for this number of frames, computed again for comparison
+	Dropped uint64 // frames that faults dropped
+	Marked  uint64 // delivered frames that faults marked
 	Copies  uint64
-	Unread  uint64   // frames of another protocol, which no fault can pick
-	Missed  uint64   // what the injector could not do: a record, a fate, a count or a copy for which it had no room
-	ByFault []uint64 // by place in the script: frames of which it was the gravest fault
+	Unread  uint64   // frames with a VLAN tag, of IPv6 or of another protocol, which no fault can match
+	Missed  uint64   // records, fates, counts and copies for which the injector had no room
+	ByFault []uint64 // by index in the script: frames of which it was the gravest fault
 }
 
-// Open loads the programs and draws the first fates. The programs act from Attach on. The caller closes the Injector.
+// Open loads the programs and draws the first fates. The programs have no effect before Attach. The caller closes the
+// Injector.
 func Open(c Config) (*Injector, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
@@ -69,7 +70,7 @@ func Open(c Config) (*Injector, error) {
 	return i, nil
 }
 
-// validate checks what does not depend on the machine.
+// validate checks the parts that do not depend on the machine.
 func (c *Config) validate() error {
 	if err := c.Dialect.validate(); err != nil {
 		return err
@@ -83,13 +84,13 @@ func (c *Config) validate() error {
 	return nil
 }
 
-// ErrUnsupported is what the injector cannot do, or the kernel not.
+// ErrUnsupported is the error for features that the injector, or the running kernel, lacks.
 var ErrUnsupported = errors.New("not supported by the kernel's injector; use the relay")
 
-// links are the two directions.
+// links returns the two directions of the link.
 func (c *Config) links() [2]spec.Link { return [2]spec.Link{c.Link.AB, c.Link.BA} }
 
-// load makes maps and programs.
+// load creates maps and programs.
 func (i *Injector) load() (err error) {
 	c := &i.config
 	lossy := [2]bool{c.Link.AB.Loss.Model != spec.NoLoss, c.Link.BA.Loss.Model != spec.NoLoss}
@@ -113,8 +114,8 @@ func (i *Injector) load() (err error) {
 	return err
 }
 
-// loadSide makes the program for what a side sends, and draws the first fates if there are any: millions, for which
-// there is no time when the run has begun.
+// loadSide loads the program for the frames of a side, and draws the first fates if there is a loss process: millions,
+// which would take too long once the run has begun.
 func (i *Injector) loadSide(side int, lossy bool) error {
 	c := &i.config
 	var err error
@@ -140,7 +141,7 @@ func (i *Injector) loadSide(side int, lossy bool) error {
 	return f.feed()
 }
 
-// insert hands a program to the kernel. Its verifier's reason is the last line of a long text.
+// insert loads a program into the kernel.
 func insert(w *writer, name string) (*ebpf.Program, error) {
 	p, err := ebpf.NewProgram(
 		&ebpf.ProgramSpec{Name: name, Type: ebpf.SchedCLS, Instructions: w.program(), License: "Apache-2.0"})
@@ -150,7 +151,7 @@ func insert(w *writer, name string) (*ebpf.Program, error) {
 	return nil, reason(err)
 }
 
-// reason makes one line of why the kernel took no program.
+// reason turns the kernel's error for a program into one line; the last line of the verifier's long log is its reason.
 func reason(err error) error {
 	var refused *ebpf.VerifierError
 	switch {
@@ -162,7 +163,7 @@ func reason(err error) error {
 	return fmt.Errorf("injector: load the program: %w; "+remedy, err)
 }
 
-// Attach lets the programs act on every frame that leaves the devices from now on.
+// Attach attaches the programs, which from then on process every frame that leaves the devices.
 func (i *Injector) Attach() error {
 	i.done.Go(i.serve)
 	for side := range i.programs {
@@ -175,10 +176,10 @@ func (i *Injector) Attach() error {
 	return nil
 }
 
-// How often the log is emptied and fates are drawn ahead: both have room for a hundred times as long.
+// serveEvery is the interval at which the log is read and fates are drawn; both have room for a hundred intervals.
 const serveEvery = 5 * time.Millisecond
 
-// serve draws fates ahead and writes the log until the injector ends.
+// serve draws fates and writes the log until the injector ends.
 func (i *Injector) serve() {
 	tick := time.NewTicker(serveEvery)
 	defer tick.Stop()
@@ -198,7 +199,7 @@ func (i *Injector) serve() {
 	}
 }
 
-// Detach takes the programs off the devices, and ends the log. Counters stay.
+// Detach detaches the programs, and ends the log. The counters stay.
 func (i *Injector) Detach() error {
 	var errs []error
 	for _, h := range i.hooks {
@@ -218,7 +219,7 @@ func (i *Injector) Detach() error {
 	return errors.Join(append(errs, i.err)...)
 }
 
-// Hook says how the programs hang on the devices: TCX or clsact; nothing while they do not.
+// Hook returns how the programs are attached: TCX or clsact; "" while they are not.
 func (i *Injector) Hook() string {
 	if len(i.hooks) == 0 {
 		return ""
@@ -226,7 +227,7 @@ func (i *Injector) Hook() string {
 	return i.hooks[0].kind
 }
 
-// Counters returns what the injector has done so far, by sender.
+// Counters returns the counters so far, by sender.
 func (i *Injector) Counters() (list [2]Counters, err error) {
 	for side := range list {
 		n := func(which int) uint64 { return i.memory.counter(side, which) }
@@ -248,7 +249,7 @@ func (i *Injector) Counters() (list [2]Counters, err error) {
 	return list, nil
 }
 
-// Close takes everything out of the kernel. A second call does nothing.
+// Close removes programs and maps from the kernel. A second call does nothing.
 func (i *Injector) Close() error {
 	err := i.Detach()
 	if i.reader != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/fault"
 )
 
-// fits goes on when a frame meets the criteria of a fault that need no counting, and to another label when not.
+// fits continues when a frame meets the criteria of a fault that need no counter, and otherwise jumps to not.
 func (w *writer) fits(f *indexed, not string) {
 	if f.QP != fault.AnyQP {
 		w.add(load(asm.R1, sConn), asm.JNE.Imm(asm.R1, int32(f.QP), not))
@@ -37,7 +37,7 @@ func (w *writer) fits(f *indexed, not string) {
 	w.label(yes)
 }
 
-// transmission finds out for the how-manieth time the packet is sent, if a fault that asks for that fits it.
+// transmission counts the transmissions of the packet, if a fault that needs the number fits it.
 func (w *writer) transmission() {
 	if !slices.ContainsFunc(w.faults, func(f indexed) bool { return f.Tx != 0 }) {
 		return
@@ -56,7 +56,7 @@ func (w *writer) transmission() {
 		}
 	}
 	if !all {
-		w.add(asm.Ja.Label("no tally")) // an instruction that nothing reaches is refused
+		w.add(asm.Ja.Label("no tally")) // the verifier rejects unreachable instructions
 	}
 	w.label("tally")
 	w.add(asm.StoreImm(asm.RFP, sTally, int64(w.side), asm.Word), load(asm.R1, sConn), asm.StoreMem(asm.RFP, sTally+4,
@@ -67,7 +67,7 @@ func (w *writer) transmission() {
 		// BPF_NOEXIST
 		asm.Mov.Reg(asm.R3, asm.RFP), asm.Add.Imm(asm.R3, sTx), asm.Mov.Imm(asm.R4, 1), asm.FnMapUpdateElem.Call(),
 		asm.JEq.Imm(asm.R0, 0, "no tally"))
-	w.look("again") // another processor may have been first
+	w.look("again") // another processor may have added it first
 	w.add(count(cUntracked)...)
 	w.add(asm.Mov.Imm(asm.R1, 0), keep(sTx, asm.R1), asm.Ja.Label("no tally"))
 	w.label("again")
@@ -75,15 +75,15 @@ func (w *writer) transmission() {
 	w.label("no tally")
 }
 
-// look goes to a label, with R0 at its count, when the packet has been sent before.
+// look jumps to found, with R0 pointing at the count, when the packet has been sent before.
 func (w *writer) look(found string) {
 	w.add(asm.LoadMapPtr(asm.R1, w.memory.tally.FD()), asm.Mov.Reg(asm.R2, asm.RFP), asm.Add.Imm(asm.R2, sTally),
 		asm.FnMapLookupElem.Call(),
 		asm.JNE.Imm(asm.R0, 0, found))
 }
 
-// fault counts a frame that meets the criteria of a fault, and notes what the fault does to it. Of the matching frames
-// those from the Nth on are hit, up to the limit; each has a number of its own here, so that is a comparison.
+// fault counts a frame that matches a fault, and records the fault's effect on it. Of the matching frames those from
+// the Nth on are hit, up to the limit; each matching frame has a number here, which is compared with the two.
 func (w *writer) fault(f *indexed) {
 	not := w.fresh()
 	w.fits(f, not)
@@ -117,8 +117,8 @@ func (w *writer) fault(f *indexed) {
 	w.label(not)
 }
 
-// settle puts loss and faults together: a fault that drops comes before the loss process, and what never arrives is
-// neither marked nor doubled. It counts what the frame will be.
+// settle combines loss and faults: a dropping fault precedes the loss process, and a frame that does not arrive is
+// neither marked nor duplicated. It updates the counters.
 func (w *writer) settle() {
 	w.add(load(asm.R1, sDrop), asm.JNE.Imm(asm.R1, 0, "dropped"), load(asm.R1, sLost),
 		asm.JEq.Imm(asm.R1, 0, "delivered"))
@@ -134,15 +134,16 @@ func (w *writer) settle() {
 	w.add(load(asm.R1, sMark), asm.AddAtomic.Mem(counters, asm.R1, asm.DWord, cMarked*wordLen))
 	w.add(load(asm.R1, sCopies), asm.AddAtomic.Mem(counters, asm.R1, asm.DWord, cCopies*wordLen))
 	w.add(load(asm.R1, sGravity), asm.JEq.Imm(asm.R1, byNobody, "settled"), asm.JEq.Imm(asm.R1, byLoss, "settled"))
-	w.stored(asm.R2, faultsAt+wordLen) // of the first fault
+	w.stored(asm.R2, faultsAt+wordLen) // counter of the first fault
 	w.add(load(asm.R1, sFault), asm.JGE.Imm(asm.R1, MaxFaults, "settled"), asm.LSh.Imm(asm.R1, 4),
 		asm.Add.Reg(asm.R2, asm.R1), asm.Mov.Imm(asm.R1, 1), asm.AddAtomic.Mem(asm.R2, asm.R1, asm.DWord, 0))
 	w.label("settled")
 }
 
-// record logs the frame as it came: whole when something happened to it, else its head and its last bytes.
+// record logs the frame as received: the whole frame when it is lost, marked or duplicated, else its head and its last
+// bytes.
 func (w *writer) record() {
-	w.add(asm.Mov.Imm(asm.R1, 0), asm.StoreMem(asm.RFP, sTally, asm.R1, asm.Word)) // the key of the only element
+	w.add(asm.Mov.Imm(asm.R1, 0), asm.StoreMem(asm.RFP, sTally, asm.R1, asm.Word)) // key of the only element
 	w.add(asm.LoadMapPtr(asm.R1, w.memory.scratch.FD()), asm.Mov.Reg(asm.R2, asm.RFP), asm.Add.Imm(asm.R2, sTally),
 		asm.FnMapLookupElem.Call(),
 		asm.JEq.Imm(asm.R0, 0, "unlogged"), asm.Mov.Reg(transport, asm.R0))
@@ -169,14 +170,14 @@ func (w *writer) record() {
 		recordLen), asm.Mov.Reg(asm.R4, rest), asm.FnSkbLoadBytes.Call(), asm.JNE.Imm(asm.R0, 0, "unlogged"))
 	w.add(asm.LoadMapPtr(asm.R1, w.memory.log.FD()), asm.Mov.Reg(asm.R2, transport), asm.Mov.Reg(asm.R3, rest),
 		asm.Add.Imm(asm.R3, recordLen),
-		// BPF_RB_NO_WAKEUP: it is emptied in time
+		// BPF_RB_NO_WAKEUP: the reader polls
 		asm.Mov.Imm(asm.R4, 1), asm.FnRingbufOutput.Call(), asm.JEq.Imm(asm.R0, 0, "logged"))
 	w.label("unlogged")
 	w.add(count(cUnlogged)...)
 	w.label("logged")
 }
 
-// act does what was decided.
+// act carries out the decision.
 func (w *writer) act() {
 	w.add(load(asm.R1, sDrop), asm.JEq.Imm(asm.R1, 0, "goes on"), asm.Mov.Imm(asm.R0, shot), asm.Return())
 	w.label("goes on")
@@ -189,8 +190,8 @@ func (w *writer) act() {
 	w.add(asm.Mov.Imm(asm.R0, goOn), asm.Return())
 }
 
-// mark sets the ECN bits to CE and mends the header checksum, as a router does, of a frame that has an IPv4 header and
-// may be UDP.
+// mark sets the ECN bits to CE and updates the header checksum, as a router does, if the frame has an IPv4 header and
+// is long enough for UDP.
 func (w *writer) mark() {
 	const least = ethLen + ipv4Len + udpLen + 4 + trailer
 	w.add(load(asm.R1, sLength), asm.JLT.Imm(asm.R1, least, "marked"))
@@ -206,8 +207,8 @@ func (w *writer) mark() {
 		asm.Add.Imm(asm.R3, sIP), asm.Mov.Imm(asm.R4, ipv4Len), asm.Mov.Imm(asm.R5, 0), asm.FnSkbStoreBytes.Call())
 }
 
-// copies sends so many copies as rest says past this program, which knows them by their mark. The copies are of the
-// frame as it leaves, so it does not matter which of them is first.
+// copies sends the number of copies in rest. They pass this hook again, where their mark identifies them. Copies are
+// made of the frame as it is sent, so that their order does not matter.
 func (w *writer) copies() {
 	w.add(asm.LoadMem(transport, frame, 8, asm.Word), asm.Mov.Imm32(asm.R1, ours),
 		asm.StoreMem(frame, 8, asm.R1, asm.Word))

@@ -15,31 +15,32 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/fault"
 )
 
-// Record is what the injector did to one frame.
+// Record describes the effect of the injector on one frame.
 type Record struct {
-	Number uint64     // of the frame in its direction, from 0
+	Number uint64     // number of the frame in its direction, from 0
 	At     int64      // CLOCK_MONOTONIC, nanoseconds
-	From   fault.Side // that sent it
+	From   fault.Side // sender of the frame
 	Cause  channel.Cause
-	Copies int     // extra ones
+	Copies int     // extra copies
 	Marked bool    // its ECN bits were set
-	Length int     // of the frame, in bytes
-	Tail   [4]byte // its last bytes
-	// as it came: whole when something happened to it, else its head. It is valid until the next record is read
+	Length int     // length of the frame in bytes
+	Tail   [4]byte // last bytes of the frame
+	// Frame is the frame as received: whole when it was lost, marked or duplicated, else its head. It is valid until
+	// the next record is read.
 	Frame []byte
 }
 
-// Lost reports whether the frame did not go on.
+// Lost reports whether the frame was not delivered.
 func (r *Record) Lost() bool {
 	return r.Cause.Kind == channel.Loss || r.Cause.Kind == channel.DroppedByFault
 }
 
-// kinds are the causes of the program.
+// kinds maps the causes of the program to those of package channel.
 var kinds = [...]channel.Kind{byNobody: channel.None, byDuplicate: channel.DuplicatedByFault,
 	byMark: channel.MarkedByFault,
 	byDrop: channel.DroppedByFault, byLoss: channel.Loss}
 
-// decode reads a record without its frame, and says how many bytes of that follow.
+// decode reads a record without its frame, and returns the number of frame bytes that follow.
 func (r *Record) decode(b []byte) (kept int, err error) {
 	ne := binary.NativeEndian
 	*r = Record{Number: ne.Uint64(b), At: int64(ne.Uint64(b[8:])), Length: int(ne.Uint32(b[16:])), From: fault.A,
@@ -57,8 +58,8 @@ func (r *Record) decode(b []byte) (kept int, err error) {
 	return kept, nil
 }
 
-// ReadLog calls f for every record of a log. Records of one direction are in the order of their numbers, but for those
-// of two processors at once.
+// ReadLog calls f for every record of a log. Records of one direction are in the order of their numbers, except those
+// written by two processors at the same time.
 func ReadLog(r io.Reader, f func(*Record) error) error {
 	in := bufio.NewReaderSize(r, 1<<16)
 	var head [recordLen]byte
@@ -84,9 +85,9 @@ func ReadLog(r io.Reader, f func(*Record) error) error {
 	}
 }
 
-// drain writes what the kernel has logged so far.
+// drain writes the records that the kernel has logged so far.
 func drain(from *ringbuf.Reader, into io.Writer, rec *ringbuf.Record) error {
-	from.SetDeadline(time.Unix(1, 0)) // nobody is woken for a record
+	from.SetDeadline(time.Unix(1, 0)) // a time in the past: return what is there instead of waiting
 	for {
 		err := from.ReadInto(rec)
 		switch {
@@ -102,7 +103,8 @@ func drain(from *ringbuf.Reader, into io.Writer, rec *ringbuf.Record) error {
 		if recordLen+kept > len(rec.RawSample) {
 			return fmt.Errorf("injector: log: a record of %d bytes for %d of a frame", len(rec.RawSample), kept)
 		}
-		if _, err := into.Write(rec.RawSample[:recordLen+kept]); err != nil { // the kernel rounds a record up
+		// The kernel rounds the length of a record up.
+		if _, err := into.Write(rec.RawSample[:recordLen+kept]); err != nil {
 			return fmt.Errorf("injector: write the log: %w", err)
 		}
 	}

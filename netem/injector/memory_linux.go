@@ -9,56 +9,56 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/fault"
 )
 
-// The counters of a direction, each a word of the state that program and process share.
+// The counters of a direction, each a word of the state that the program and the process share.
 const (
-	cOffered = iota // frames that took part: the number of the next one
-	// frames of a side with faults that the dialect cannot read, and that are no malformed ones either
+	cOffered = iota // numbered frames: the number of the next one
+	// frames with a VLAN tag, of IPv6 or of another protocol, counted on a side with faults
 	cUnread
-	cDrawn     // frames that the loss process had drawn as lost, also those that a fault dropped
-	cLost      // frames that the loss process took
-	cDropped   // frames that faults took
-	cMarked    // frames that were delivered with a mark
+	cDrawn     // frames that the loss process has drawn as lost, including those that a fault dropped
+	cLost      // frames that the loss process lost
+	cDropped   // frames that faults dropped
+	cMarked    // delivered frames that faults marked
 	cCopies    // extra copies
 	cUnlogged  // frames for which the log had no room
-	cOverrun   // frames whose fate had not been drawn yet; they passed
+	cOverrun   // frames whose fate had not been drawn; they passed
 	cUntracked // packets whose transmissions could not be counted
 	cUncopied  // copies that the kernel had no memory for
-	cLimit     // frames whose fates have been drawn; written by the process
+	cLimit     // fates that have been drawn; written by the process
 	sideWords  = 16
 )
 
-// Where what lies in the state, in bytes.
+// Offsets and lengths in the state, in bytes.
 const (
 	wordLen    = 8
 	sideLen    = sideWords * wordLen
 	faultsAt   = 2 * sideLen
-	faultLen   = 2 * wordLen // packets that matched; packets of which it was the gravest fault
+	faultLen   = 2 * wordLen // packets that matched; packets of which the fault was the gravest
 	kindsAt    = faultsAt + MaxFaults*faultLen
 	kindLen    = 8
 	stateLen   = kindsAt + (kindCount+1)*kindLen
-	ringBits   = 1 << 21 // fates that are drawn ahead, of a direction
+	ringBits   = 1 << 21 // fates of a direction in the ring
 	ringLen    = ringBits / 8
-	frameMost  = 9216 // bytes of a frame that the log takes
+	frameMost  = 9216 // maximum length of a frame in the log, in bytes
 	logLen     = 32 << 20
-	recordLen  = 48          // of a record of the log, before the bytes of the frame
-	headLen    = ethLen + 64 // bytes of a frame that the log has in any case, and that the program reads
+	recordLen  = 48          // length of a record of the log without the bytes of the frame
+	headLen    = ethLen + 64 // bytes of a frame that the program reads, and that every record has
 	ethLen     = 14
 	scratchLen = recordLen + frameMost
 )
 
-// Head is how many bytes of a frame a record has at least, if there are so many.
+// Head is the minimum number of bytes of a frame in a record, if the frame has as many.
 const Head = headLen
 
-// memory is what the programs of a hop share with this process.
+// memory holds the maps that the programs share with this process.
 type memory struct {
 	state   *ebpf.Map // counters and the table of kinds
-	fates   *ebpf.Map // of the frames to come, a bit each; nil when no process loses any
-	log     *ebpf.Map // nil when nobody wants it
-	scratch *ebpf.Map // where a record is put together, of each processor; nil likewise
-	tally   *ebpf.Map // transmissions of a packet; nil when no fault asks
+	fates   *ebpf.Map // fates of the next frames, a bit each; nil when no process loses any
+	log     *ebpf.Map // nil without a log
+	scratch *ebpf.Map // buffer of each processor for a record; nil without a log
+	tally   *ebpf.Map // transmissions of each packet; nil when no fault needs them
 }
 
-// newMemory makes the maps.
+// newMemory creates the maps.
 func newMemory(d *Dialect, lossy, counted, logged bool) (m *memory, err error) {
 	m = &memory{}
 	make := func(at **ebpf.Map, spec ebpf.MapSpec) {
@@ -93,7 +93,7 @@ func newMemory(d *Dialect, lossy, counted, logged bool) (m *memory, err error) {
 	return m, nil
 }
 
-// The bits of the first byte of a kind in the table.
+// Flags of a kind, in the first byte of its row.
 const (
 	kKnown = 1 << iota
 	kStatus
@@ -131,7 +131,7 @@ func (m *memory) writeKinds(d *Dialect) error {
 func (m *memory) word(at int) uint64 {
 	var b [wordLen]byte
 	if memory, err := m.state.Memory(); err == nil {
-		_, _ = memory.ReadAt(b[:], int64(at)) // it is mapped, and this is within it
+		_, _ = memory.ReadAt(b[:], int64(at)) // cannot fail: the map is mapped, and this is within it
 	}
 	return binary.NativeEndian.Uint64(b[:])
 }
@@ -148,11 +148,11 @@ func (m *memory) put(at int, x uint64) error {
 // counter reads a counter of a side.
 func (m *memory) counter(side, which int) uint64 { return m.word(side*sideLen + which*wordLen) }
 
-// close gives the maps up; the kernel keeps them as long as a program has them.
+// close closes the maps; the kernel keeps them as long as a program uses them.
 func (m *memory) close() {
 	for _, one := range []*ebpf.Map{m.state, m.fates, m.log, m.scratch, m.tally} {
 		if one != nil {
-			_ = one.Close() // nothing is lost with it
+			_ = one.Close() // close has no effect on the data
 		}
 	}
 }

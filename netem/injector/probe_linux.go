@@ -13,30 +13,29 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/spec"
 )
 
-// Support is what the running kernel offers to this process.
+// Support describes what the running kernel supports for this process.
 type Support struct {
 	OK     bool
-	Hook   string // how programs hang on devices: TCX or clsact
-	Reason string // why not, with the remedy; empty when OK
+	Hook   string // how programs are attached: TCX or clsact
+	Reason string // reason why not, with the remedy; empty when OK
 }
 
-// remedy is for who has too few rights.
+// remedy is the advice for a process without the necessary rights.
 const remedy = "run as root, or with CAP_SYS_ADMIN and CAP_NET_ADMIN, in the initial user namespace"
 
-// Probe tries, once, an injector with all that one can do, on the loopback device of a namespace that it makes and
-// drops.
+// Probe tests, once, an injector with all features, on the loopback device of a temporary namespace.
 func Probe() Support { return probed() }
 
 var probed = sync.OnceValue(func() Support {
 	result := make(chan Support)
 	go func() {
-		runtime.LockOSThread() // and never unlocked: the thread, and its namespace, end with this function
+		runtime.LockOSThread() // never unlocked, so that the thread and its namespace end with this function
 		result <- try()
 	}()
 	return <-result
 })
 
-// try makes the injector, in a namespace of this thread's own.
+// try opens the injector, in a namespace of this thread.
 func try() Support {
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 		return Support{Reason: fmt.Sprintf("no namespace to try in: %v; "+remedy, err)}
@@ -58,11 +57,11 @@ func try() Support {
 	case err != nil:
 		return Support{Reason: err.Error()}
 	}
-	_ = h.close() // the namespace goes anyhow
+	_ = h.close() // the namespace ends in any case
 	return Support{OK: true, Hook: h.kind}
 }
 
-// everything asks for all that an injector does.
+// everything returns a configuration with all features.
 func everything(namespace int) Config {
 	loss := spec.Link{Queue: 1, Loss: spec.Loss{Model: spec.Bernoulli, P: 0.5}}
 	d := Dialect{Port: 1, Others: 2, QPs: 1, Malformed: "MALFORMED"}

@@ -8,49 +8,49 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/fault"
 )
 
-// What the program answers: the next program of the hook decides, or the frame is dropped.
+// Results of the program: continue with the next program of the hook, or drop the frame.
 const (
 	goOn = -1 // TCX_NEXT, TC_ACT_UNSPEC
 	shot = 2  // TCX_DROP, TC_ACT_SHOT
 )
 
-// ours is on copies that a program has made, which come by the same hook: "gnlt".
+// ours is the mark of copies that a program has made, which pass the same hook: "gnlt".
 const ours = 0x676E6C74
 
-// Where the program keeps what it knows of the frame at hand, from the frame pointer. Lengths of the head are chosen so
-// that the IP header, and with it every field of an IHL of five words, is aligned.
+// Offsets from the frame pointer of the program's values for the current frame. The length of the head is chosen so
+// that the IP header, and with it every field behind an IHL of five words, is aligned.
 const (
-	sHead     = -headLen       // the first bytes of the frame, zeros behind a shorter one
+	sHead     = -headLen       // first bytes of the frame, followed by zeros if it is shorter
 	sIP       = sHead + ethLen // -64
 	sUDP      = sIP + 20       // -44
-	sBTH      = sUDP + 8       // -36: what a Dialect counts from
-	sNumber   = -80 - 8        // of the frame in its direction
-	sLength   = sNumber - 8    // of the frame, in bytes
-	sFlags    = sLength - 8    // of its kind; afterwards free
+	sBTH      = sUDP + 8       // -36: start of the offsets in a Dialect
+	sNumber   = -80 - 8        // number of the frame in its direction
+	sLength   = sNumber - 8    // length of the frame, in bytes
+	sFlags    = sLength - 8    // flags of its kind; free afterwards
 	sConn     = sFlags - 8     // connection, -1 is none
-	sOffset   = sConn - 8      // of the PSN from its start
-	sKind     = sOffset - 8    // what a fault calls a type
+	sOffset   = sConn - 8      // offset of the PSN from its start
+	sKind     = sOffset - 8    // kind: the type in fault scripts
 	sClass    = sKind - 8      //
-	sTx       = sClass - 8     // 1 is the first transmission, 0 when nobody asked
-	sLost     = sTx - 8        // drawn by the loss process
-	sDrop     = sLost - 8      // by a fault
+	sTx       = sClass - 8     // number of the transmission, from 1; 0 when no fault needs it
+	sLost     = sTx - 8        // the loss process has drawn a loss
+	sDrop     = sLost - 8      // a fault drops the frame
 	sCopies   = sDrop - 8      //
 	sMark     = sCopies - 8    //
-	sGravity  = sMark - 8      // of the gravest fault, 0 is none
-	sFault    = sGravity - 8   // its place in the script
+	sGravity  = sMark - 8      // gravity of the gravest fault, 0 is none
+	sFault    = sGravity - 8   // index of this fault in the script
 	sTally    = sFault - 16    // key: side, connection, PSN, kind
-	sWords    = sTally         // lowest byte that is used
-	nowhere   = -(1 << 24)     // the offset of a frame without a PSN: outside of any span
-	rest      = asm.R9         // bytes behind the header
+	sWords    = sTally         // lowest offset in use
+	nowhere   = -(1 << 24)     // offset of a frame without a PSN: outside every span
+	rest      = asm.R9         // bytes after the header
 	frame     = asm.R6         // the context
-	counters  = asm.R7         // of the side
-	transport = asm.R8         // bytes behind the UDP header
+	counters  = asm.R7         // counters of the side
+	transport = asm.R8         // bytes after the UDP header
 )
 
-// tallyKeyLen is the key of a packet in the count of transmissions.
+// tallyKeyLen is the length of a packet's key in the count of transmissions.
 const tallyKeyLen = 16
 
-// Causes of a fate in the log. Those of faults are ordered by gravity, as in package fault.
+// Causes in the log. Those of faults are ordered by gravity, as in package fault.
 const (
 	byNobody    = 0
 	byDuplicate = 1
@@ -59,24 +59,24 @@ const (
 	byLoss      = 4
 )
 
-// gravity is how far an action keeps a packet from arriving as it was sent.
+// gravity ranks actions by how far they keep a packet from arriving as it was sent.
 var gravity = map[fault.Action]int32{fault.Duplicate: byDuplicate, fault.Mark: byMark, fault.Drop: byDrop}
 
-// writer assembles the program of a side.
+// writer assembles the program for one side.
 type writer struct {
-	side    int // that sends
+	side    int // the sender
 	memory  *memory
 	dialect *Dialect
-	faults  []indexed // of the side
+	faults  []indexed // faults of the side
 	lossy   bool
-	device  int // index, of the device that the frames leave by
+	device  int // index of the device by which the frames leave
 
 	code    asm.Instructions
 	pending string // label of the next instruction
-	unique  int    // labels so far
+	unique  int    // number of labels from fresh
 }
 
-// indexed is a fault and its place in the script.
+// indexed is a fault and its index in the script.
 type indexed struct {
 	fault.Fault
 	index int
@@ -94,12 +94,12 @@ func (w *writer) add(list ...asm.Instruction) {
 // label names the next instruction.
 func (w *writer) label(name string) {
 	if w.pending != "" {
-		w.add(asm.Mov.Imm(asm.R0, 0)) // R0 holds nothing from one step to the next
+		w.add(asm.Mov.Imm(asm.R0, 0)) // R0 holds no value from one step to the next
 	}
 	w.pending = name
 }
 
-// fresh makes a label that nobody has.
+// fresh returns a label that is not in use.
 func (w *writer) fresh() string {
 	w.unique++
 	return fmt.Sprintf("l%d", w.unique)
@@ -108,11 +108,11 @@ func (w *writer) fresh() string {
 // load reads a word of the stack.
 func load(r asm.Register, at int16) asm.Instruction { return asm.LoadMem(r, asm.RFP, at, asm.DWord) }
 
-// keep writes one.
+// keep writes a word of the stack.
 func keep(at int16, r asm.Register) asm.Instruction { return asm.StoreMem(asm.RFP, at, r, asm.DWord) }
 
-// fetchAdd adds src to a word and puts what was there into src. The library's own form loses the part of the
-// instruction that says so, which makes it an addition that fetches nothing.
+// fetchAdd adds src to a word and loads the previous value into src. The library's own form loses the fetch flag of the
+// instruction, which makes it an addition without result.
 func fetchAdd(dst, src asm.Register, at int16) asm.Instruction {
 	ins := asm.FetchAdd.Mem(dst, src, asm.DWord, at)
 	ins.Constant = int64(asm.FetchAdd) >> 8
@@ -130,7 +130,7 @@ func (w *writer) stored(r asm.Register, at int) {
 	w.add(asm.LoadMapValue(r, w.memory.state.FD(), uint32(at)))
 }
 
-// program is the whole.
+// program assembles the whole program.
 func (w *writer) program() asm.Instructions {
 	w.begin()
 	w.leaveForeign()
@@ -153,7 +153,7 @@ func (w *writer) program() asm.Instructions {
 	return w.code
 }
 
-// begin lets copies of its own pass, and reads the head of the frame.
+// begin lets copies made by a program pass, and reads the head of the frame.
 func (w *writer) begin() {
 	w.add(asm.Mov.Reg(frame, asm.R1), asm.LoadMem(asm.R2, frame, 8, asm.Word)) // mark
 	w.add(asm.Mov.Imm32(asm.R3, ours), asm.JEq.Reg32(asm.R2, asm.R3, "pass"))
@@ -181,7 +181,7 @@ func low24(r asm.Register, at int16) asm.Instructions {
 		asm.HostTo(asm.BE, r, asm.Word), asm.And.Imm(r, 0xFFFFFF)}
 }
 
-// Ethernet, IP and their protocols.
+// Protocol numbers, offsets and lengths of Ethernet and IP.
 const (
 	etherIPv4 = 0x0800
 	etherARP  = 0x0806
@@ -193,7 +193,7 @@ const (
 	protoTCP  = 6
 	protoUDP  = 17
 	protoIPv6 = 58 // ICMPv6
-	atLength  = 2  // in an IPv4 header
+	atLength  = 2  // this and the next three: offsets in an IPv4 header
 	atFlags   = 6
 	atProto   = 9
 	atSum     = 10
@@ -202,8 +202,8 @@ const (
 	udpLen    = 8
 )
 
-// leaveForeign lets pass what a kernel sends on its own account: ARP, ICMP, IGMP and their like of IPv6. A packet that
-// a damaged header makes look like one has the wrong header checksum, and takes part.
+// leaveForeign lets frames pass that a kernel sends on its own account: ARP, ICMP, IGMP and their IPv6 counterparts. A
+// packet whose damaged header names one of these protocols over IPv4 has the wrong header checksum, and is processed.
 func (w *writer) leaveForeign() {
 	w.add(half(asm.R2, sIP-2)...)
 	w.add(asm.JEq.Imm(asm.R2, etherARP, "pass"))
@@ -228,7 +228,7 @@ func (w *writer) leaveForeign() {
 	w.label("known")
 }
 
-// headerSum puts into R0 the folded sum of so many bytes of the IP header as R4 says.
+// headerSum computes in R0 the folded sum of the first R4 bytes of the IP header.
 func headerSum() asm.Instructions {
 	list := asm.Instructions{asm.Mov.Imm(asm.R1, 0), asm.Mov.Imm(asm.R2, 0), asm.Mov.Reg(asm.R3, asm.RFP),
 		asm.Add.Imm(asm.R3, sIP),
@@ -245,7 +245,7 @@ func (w *writer) number() {
 	w.add(asm.Mov.Imm(asm.R1, 1), fetchAdd(counters, asm.R1, cOffered*wordLen), keep(sNumber, asm.R1))
 }
 
-// draw looks up what the loss process has drawn for that number.
+// draw looks up the loss process's decision for that number.
 func (w *writer) draw() {
 	w.add(load(asm.R1, sNumber), asm.LoadMem(asm.R2, counters, cLimit*wordLen, asm.DWord),
 		asm.JLT.Reg(asm.R1, asm.R2, "drawn"))
