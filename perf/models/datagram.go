@@ -2,15 +2,15 @@ package models
 
 import "math"
 
-// Datagrams describes how a message crosses a link as datagram-iWARP: segments of at most Segment payload bytes, each a
-// UDP datagram with Header bytes of its own headers, each of those cut into IP fragments of Fragment bytes.
+// Datagrams describes how datagram-iWARP sends a message: in segments of at most Segment payload bytes, each a UDP
+// datagram with Header bytes of its own headers, each of those cut into IP fragments of Fragment bytes.
 type Datagrams struct {
 	Segment, Header, Fragment int
 }
 
-// Arrives is the probability that a datagram with n payload bytes does: it needs every fragment. "Any loss of the
-// smaller packets making up this large UDP packet results in the entire (up to 64KB) message being dropped" (Grant et
-// al., VI-A2).
+// Arrives is the probability that a datagram with n payload bytes arrives, for which it needs every fragment. "Any loss
+// of the smaller packets making up this large UDP packet results in the entire (up to 64KB) message being dropped"
+// (Grant et al., VI-A2).
 func (d Datagrams) Arrives(p float64, n int) float64 {
 	return math.Pow(1-p, math.Ceil(float64(n+d.Header)/float64(d.Fragment)))
 }
@@ -25,9 +25,9 @@ func (d Datagrams) SendReceive(p float64, size int) float64 {
 	return all
 }
 
-// WriteRecord is the mean share of a message of size bytes that RDMA Write-Record declares valid: with the last
-// segment, which carries the notification, every segment that has come counts; without it, none (Fig. 8). Deviation is
-// that of one message.
+// WriteRecord is the mean share of a message of size bytes that RDMA Write-Record declares valid: if the last segment
+// arrives, which carries the notification, every segment that has arrived counts; otherwise none (Fig. 8). deviation is
+// the standard deviation for one message.
 func (d Datagrams) WriteRecord(p float64, size int) (mean, deviation float64) {
 	share, spread, last := 0.0, 0.0, 1.0
 	for left := size; left > 0; left -= d.Segment {

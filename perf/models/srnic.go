@@ -6,8 +6,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Stall is the part of the throughput that an SRNIC-like receiver loses to its bitmaps in host memory: every packet
-// takes t on the line, and with probability p its repair queries a bitmap so many times, for tq each, while the
+// Stall is the share of the throughput that an SRNIC-like receiver loses because its bitmaps are in host memory: every
+// packet takes t on the line, and with probability p its repair queries a bitmap queries times, for tq each, while the
 // pipeline stands still (FaSR II-A, Fig. 2). One query gives the "as high as 40%" of 400 Gb/s, two the 25 % of the 100
 // Gb/s testbed.
 func Stall(p float64, queries int, t, tq vtime.Duration) float64 {
