@@ -5,9 +5,8 @@ import (
 	"math"
 )
 
-// Least is how many times the number of another implementation one has at least when both keep the bound of the check:
-// the low end over the high one. A share, or a ratio to the same without loss, is 1 at most also where the bound has no
-// high end.
+// Least returns the minimum ratio of the numbers of two implementations that both keep the bound of the check: its low
+// end over its high end. A share, or a ratio to the same without loss, is at most 1 even if the bound has no high end.
 func (c *Check) Least() (float64, error) {
 	high := c.Bound.High
 	if c.Metric.Unit == "" {
@@ -20,7 +19,7 @@ func (c *Check) Least() (float64, error) {
 	return c.Bound.Low / high, nil
 }
 
-// Find returns the check of a name; "" is the only one.
+// Find returns the check with a name; "" is the only check.
 func (t *Target) Find(name string) (*Check, error) {
 	for i := range t.Checks {
 		if c := &t.Checks[i]; c.Name == name || name == "" && len(t.Checks) == 1 {
@@ -30,10 +29,9 @@ func (t *Target) Find(name string) (*Check, error) {
 	return nil, fmt.Errorf("target %s has no check %q", t.ID, name)
 }
 
-// Beside holds an implementation to the claim over a scenario of the same proportions, in which it is to be "impl" in
-// subject and the reference in reference: it has to have what Least says of the reference's goodput, and, where the
-// claim is a share of what the line carries, the low end of its bound. Without a reference only the latter is asked
-// for.
+// Beside returns checks that hold an implementation to the claim, over a scenario of the same proportions with it as
+// "impl" in subject and the reference in reference: it must reach Least times the reference's goodput, and, where the
+// claim is a share of the line's capacity, the low end of its bound. Without a reference only the latter is checked.
 func (t *Target) Beside(c *Check, name, subject, reference string) ([]Check, error) {
 	least, err := c.Least()
 	if err != nil {

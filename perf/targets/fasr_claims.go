@@ -2,7 +2,7 @@ package targets
 
 import "github.com/rdma-gauntlet/gauntlet/perf/models"
 
-// fasrRecovery is what one QP and many carry over a link that loses packets.
+// fasrRecovery are the claims on the throughput of one and of many QPs over a link that loses packets.
 var fasrRecovery = []Target{
 	{ID: "PT-FS-01", Source: huang + "V-B, Fig. 7a", Class: Virtual,
 		Claim: "one QP, 1 % of loss: FaSR and IRN lose less than 7 %",

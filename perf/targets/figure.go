@@ -7,17 +7,18 @@ import (
 	"strings"
 )
 
-// Figure is one figure of a paper as data: what its text states, what the models say, and which runs measure it here.
+// Figure is one figure of a paper as data: the values that its text states, those of the models, and the runs that
+// measure them.
 //
-// The papers are at hand as text, so a point of a paper is one that its text states in numbers. What is only drawn
-// there is not read off, and Missing says so.
+// The papers are available as text, so a point of a paper is one that its text states in numbers. Points that are only
+// drawn are not included; Missing says so.
 type Figure struct {
-	ID         string // stable, the paper's family and number: LW-9, NT-3, FS-7b
+	ID         string // stable: the paper's family and number, such as LW-9, NT-3, FS-7b
 	Source     string // paper, and figure
 	Title      string
-	Conditions string // of our runs, and where they are shorter or smaller than the paper's
-	Says       string // what the paper's text says of it beside its points
-	Missing    string // what cannot be had, and why; "" when nothing is missing
+	Conditions string // conditions of our runs, and where these are shorter or smaller than the paper's
+	Says       string // what the paper's text says of the figure in addition to its points
+	Missing    string // what is not available, and why; "" when nothing is missing
 	Panels     []Panel
 }
 
@@ -29,7 +30,7 @@ type Panel struct {
 	Marks  []Mark
 }
 
-// Axis is what one axis of a panel shows.
+// Axis describes one axis of a panel.
 type Axis struct {
 	Name, Unit string
 	Log        bool
@@ -40,12 +41,12 @@ type Curve struct {
 	Name    string
 	Metric  Metric
 	Ours    []Point
-	Account string                  // a function of x that stands for runs, by its name
+	Account string                  // name of an accounting function of x that replaces runs
 	Model   func(x float64) float64 // nil when there is no closed form
-	Span    [2]float64              // of the model, where nothing is measured; else it is that of the points
+	Span    [2]float64              // range of the model where nothing is measured; otherwise that of the points
 	Paper   []Stated
 
-	// PerPoint, when not nil, makes the metric of the point of each index, in place of Metric: the points are parts of
+	// PerPoint, when not nil, returns the metric of the point with index n, instead of Metric: the points are parts of
 	// one run.
 	PerPoint func(n int) Metric
 }
@@ -53,13 +54,13 @@ type Curve struct {
 // Point is a measurement at X.
 type Point struct {
 	X    float64
-	Runs []string // that the metric reads; none for an account
+	Runs []string // runs for the metric; none with an Account
 }
 
 // Stated is a point that the paper's text states in numbers.
 type Stated struct{ X, Y float64 }
 
-// Mark is a value that the text states on one axis alone: a knee on the X axis, a level on the Y axis.
+// Mark is a value that the text states on one axis only: a knee on the X axis, a level on the Y axis.
 type Mark struct {
 	At    float64
 	Level bool
@@ -75,7 +76,7 @@ func Figures() []Figure {
 	return all
 }
 
-// FindFigures returns the figures that the names select: an ID, a figure with letters for its parts (FS-7 for FS-7a,
+// FindFigures returns the figures selected by names: an ID, a figure with letters for its parts (FS-7 for FS-7a,
 // FS-7b), or a paper (LW). No names select all.
 func FindFigures(names []string) ([]Figure, error) {
 	all := Figures()
@@ -97,10 +98,10 @@ func FindFigures(names []string) ([]Figure, error) {
 	return out, nil
 }
 
-// figureForm is a family of two letters, a number and a part.
+// figureForm matches a family of two letters, a number and a part.
 var figureForm = regexp.MustCompile(`^[A-Z][A-Z0-9]-[0-9]+[abc]?$`)
 
-// ValidateFigures reports everything about a list of figures that makes no sense, a line for each.
+// ValidateFigures returns an error for everything that is invalid in a list of figures, a line for each.
 func ValidateFigures(all []Figure) error {
 	var errs []error
 	seen := map[string]bool{}
@@ -138,7 +139,7 @@ func (f *Figure) validate() error {
 	return nil
 }
 
-// validate takes what the figure says is missing.
+// validate checks the curve; missing is the Missing of its figure.
 func (c *Curve) validate(missing string) error {
 	switch {
 	case c.Name == "":
@@ -167,7 +168,7 @@ func (c *Curve) validate(missing string) error {
 	return nil
 }
 
-// MetricAt returns the metric of the point of an index.
+// MetricAt returns the metric of the point with an index.
 func (c *Curve) MetricAt(n int) Metric {
 	if c.PerPoint != nil {
 		return c.PerPoint(n)
@@ -175,7 +176,7 @@ func (c *Curve) MetricAt(n int) Metric {
 	return c.Metric
 }
 
-// measured are points, each with the runs that make returns for its x.
+// measured returns points, each with the runs that make returns for its x.
 func measured(xs []float64, make func(x float64) []string) []Point {
 	var out []Point
 	for _, x := range xs {
@@ -184,10 +185,10 @@ func measured(xs []float64, make func(x float64) []string) []Point {
 	return out
 }
 
-// shorter makes a scenario run for another time.
+// shorter returns a scenario with another duration.
 func shorter(text, length string) string { return scene(text, "run for="+length) }
 
-// The axes that several figures share.
+// Axes that several figures share.
 var (
 	lossAxis    = Axis{Name: "loss", Log: true}
 	goodputAxis = Axis{Name: "goodput", Unit: "Gb/s"}

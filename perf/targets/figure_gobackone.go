@@ -44,9 +44,9 @@ func gb1Figure4() Figure {
 	return f
 }
 
-// slowdowns is the FCT slowdown of WebSearch by the size of flows.
+// slowdowns is the figure of the FCT slowdown of WebSearch by the size of flows.
 func slowdowns(id, where, control, says string) Figure {
-	const groups = 20 // that package metrics divides the flows into, as the paper
+	const groups = 20 // number of groups into which package metrics divides the flows, as the paper does
 	run := func(scheme string) string {
 		return scene(scheme, "link rate=10G delay=4ms "+deep, lossy("", 1e-4), "qp count=32 qd=4 rto=24ms cc="+control,
 			"load write cdf=websearch offered=30%", "run for=3s")
@@ -68,7 +68,7 @@ func slowdowns(id, where, control, says string) Figure {
 			"loss that it survives",
 	}
 	if err != nil {
-		return f // Validate says that there is no panel
+		return f // Validate reports that there is no panel
 	}
 	f.Panels = []Panel{{X: Axis{Name: "flow", Unit: "B", Log: true}, Y: Axis{Name: "slowdown, 95th percentile"},
 		Marks: []Mark{{1e6, false, "1 MB"}}, Curves: []Curve{curve("go-back-N", plain),

@@ -30,7 +30,7 @@ func iwarpFigures() []Figure {
 	}
 }
 
-// delivery is the share delivered by message size, a curve for each loss.
+// delivery plots the share delivered by message size, a curve for each loss.
 func delivery(op string, model func(p float64, size int) float64) Panel {
 	sizes := []float64{1 << 10, 8 << 10, 32 << 10, 64 << 10, 256 << 10, 1 << 20}
 	p := Panel{X: Axis{Name: "message", Unit: "B", Log: true}, Y: Axis{Name: "share delivered"}}

@@ -38,7 +38,7 @@ func lowar9() Figure {
 	return f
 }
 
-// goodputCurve is one scheme over the range of losses.
+// goodputCurve returns the curve of one scheme over the range of losses.
 func goodputCurve(name, scheme string, rtt vtime.Duration, conns int) Curve {
 	length := "1s"
 	switch {

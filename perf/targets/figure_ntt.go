@@ -5,11 +5,11 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/models"
 )
 
-// messageSizes are those of Figs. 4 and 6.
+// messageSizes are the message sizes of Figs. 4 and 6.
 var messageSizes = []float64{256, 512, 1024, 2048, 4096, 8192}
 
 func nttFigures() []Figure {
-	kilometre := func(km float64) vtime.Duration { return vtime.Duration(km * float64(10*us)) } // there and back
+	kilometre := func(km float64) vtime.Duration { return vtime.Duration(km * float64(10*us)) } // both directions
 	model := func(host vtime.Duration) func(float64) float64 {
 		return func(km float64) float64 {
 			return models.Moderated(128, 100, kilometre(km), host, 100*g1, 4096, 4096) / 1e9

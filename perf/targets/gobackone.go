@@ -8,19 +8,19 @@ import (
 
 const wang = "Go-Back-ONE (Wang) "
 
-// reduced is the product in packets at which the rows of random loss run: a tenth of the paper's 100 Gb/s and 4 of its
-// 40 ms, so that 10 % of loss can be followed for long enough.
+// reduced is the product in packets of the rows of random loss: that of a tenth of the paper's 100 Gb/s and 4 of its 40
+// ms, so that a run with 10 % of loss can be long enough.
 const reduced = 4770
 
-// far is a saturating load over that product with a window of at least four of it.
+// far is a saturating load over that product, with a window of at least four products.
 func far(scheme string, p float64, rto string) string {
 	return scene(scheme, "link rate=10G delay=2110us "+deep, lossy("A>B", p), "qp qd=160 rto="+rto,
 		"load write msg=128KiB", "run for=2s")
 }
 
-// knee is the link of Fig. 4 with a product of 1/p.
-func knee(p float64, rtt string) string {
-	return scene(plain, "link rate=10G delay="+rtt+" "+deep, lossy("A>B", p), "qp qd=800 rto=100ms",
+// knee is the link of Fig. 4 with loss p; delay is half the round trip.
+func knee(p float64, delay string) string {
+	return scene(plain, "link rate=10G delay="+delay+" "+deep, lossy("A>B", p), "qp qd=800 rto=100ms",
 		"load write msg=64KiB", "run for=8s")
 }
 

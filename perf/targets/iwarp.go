@@ -9,8 +9,8 @@ import (
 
 const grant = "RDMA Capable iWARP over Datagrams (Grant et al.) "
 
-// datagrams is one Write-Record or SEND after the other over a link that loses frames; the peer acknowledges nothing. A
-// message that misses a part is given up soon, so that it does not hold a receive buffer that the next one needs.
+// datagrams sends Write-Records or SENDs one after the other over a link that loses frames; the peer acknowledges
+// nothing. An incomplete message is given up soon, so that it does not hold a receive buffer that the next one needs.
 func datagrams(op string, size, count int, p float64) string {
 	return scene("impl writerecord\nparam t_reasm=2ms", "link rate=10G delay=10us "+deep, lossy("A>B", p),
 		fmt.Sprintf("load %s msg=%d count=%d", op, size, count))
@@ -47,8 +47,8 @@ func datagramIWARP() []Target {
 	}
 }
 
-// datagramChecks are the sizes and losses of Figs. 7 and 8, and one of them at a hundredth of the rate, where the loss
-// is all that matters.
+// datagramChecks are checks for the sizes and losses of Figs. 7 and 8, and for one of them at a hundredth of the rate,
+// where only the loss matters.
 func datagramChecks(op string, d models.Datagrams) []Check {
 	var out []Check
 	for _, size := range []int{64 << 10, 512 << 10, 1 << 20} {
@@ -65,13 +65,13 @@ func datagramChecks(op string, d models.Datagrams) []Check {
 		slowDatagrams(op, size, count, p)))
 }
 
-// deliveredShare is the mean share of so many messages that arrives, and three deviations of it, several seeds being
-// stricter.
+// deliveredShare returns the mean share of count messages that arrives, and three standard deviations of it, because
+// runs with several seeds are stricter than one.
 func deliveredShare(d models.Datagrams, op string, p float64, size, count int) (mean, slack float64) {
 	mean = d.SendReceive(p, size)
 	deviation := math.Sqrt(mean * (1 - mean))
 	if op == "write" {
 		mean, deviation = d.WriteRecord(p, size)
 	}
-	return mean, 3*deviation/math.Sqrt(float64(count)) + 1/float64(count) // a message more or less
+	return mean, 3*deviation/math.Sqrt(float64(count)) + 1/float64(count) // one message more or less
 }

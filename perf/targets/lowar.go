@@ -8,7 +8,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/models"
 )
 
-// lowarTestbed names where the conditions of these rows come from.
+// lowarTestbed names the source of the conditions of these rows.
 const lowarTestbed = "LoWAR (Zuo et al.) "
 
 // plain and code are the schemes of the testbed: the CX-5's go-back-N, and LoWAR with its parameters.
@@ -16,25 +16,26 @@ const plain = "impl gbn"
 
 func code(r, c int) string { return fmt.Sprintf("impl lowar\nparam r=%d c=%d", r, c) }
 
-// coded is the model of code.
+// coded is the model of the scheme code.
 func coded(r, c int) models.LoWAR { return models.LoWAR{R: r, C: c, Data: packet, Extra: 1130} }
 
-// wanProduct is the product of the emulated link, 10 Gb/s.
+// wanProduct is the bandwidth-delay product of the emulated link, 10 Gb/s.
 func wanProduct(rtt vtime.Duration) float64 { return models.BDP(rtt, 10*g1, packet) }
 
-// wanCeiling is the goodput of 64 KiB messages over it without loss, in Gb/s.
+// wanCeiling is the goodput of 64 KiB messages over this link without loss, in Gb/s.
 var wanCeiling = 10 * models.Ceiling(64<<10, 1024)
 
 // wan is a saturating load of conns connections over the emulated link: bidirectional loss, and queues of twice the
-// product, so that the line is the limit. The timer is three round trips. Go-back-N runs longer because its cycles are,
-// and because chance has more to say in each; at 1e-3 and beyond there are many, and nearly nothing is left.
+// product, so that the line is the limit. The timer is three round trips. Go-back-N runs longer because its cycles are
+// longer, and because the random losses have a greater effect on each; at 1e-3 and above there are many cycles, and the
+// goodput is near zero.
 func wan(scheme string, rtt vtime.Duration, p float64, conns int) string {
 	seconds := 2
 	switch {
 	case scheme == plain && p > 0 && p < 1e-3 && conns == 1:
 		seconds = 8
 	case p == 0:
-		seconds = 1 // nothing is left to chance
+		seconds = 1 // nothing is random
 	case scheme == plain && rtt > 40*ms:
 		seconds = 3
 	}
@@ -50,7 +51,7 @@ func megabytes(scheme string, p float64, count int) string {
 		fmt.Sprintf("load write msg=1MiB count=%d", count))
 }
 
-// lan sends one of them over 10 Gb/s without a WAN, for what coding itself costs.
+// lan sends one such message over 10 Gb/s without a WAN, to measure the cost of the coding itself.
 func lan(scheme string, drop string) string {
 	return scene(scheme, "link rate=10G delay=5us "+deep, drop, "qp qd=1 rto=20ms", "load write msg=1MiB count=1")
 }
@@ -61,7 +62,7 @@ func fades(scheme string, h float64, length int) string {
 		"qp qd=1500 rto=120ms", "load write msg=64KiB", "run for=1500ms")
 }
 
-// small is Fig. 12: 128 small messages in flight. The loss on the way back costs nothing that could be told apart.
+// small is Fig. 12: 128 small messages in flight. Loss in the reverse direction would have no measurable effect.
 func small(scheme string, p float64, msg int) string {
 	return scene(scheme, "link rate=10G delay=20ms "+deep, lossy("A>B", p), "qp qd=128 rto=120ms",
 		fmt.Sprintf("load write msg=%d", msg), "run for=20s")
@@ -72,7 +73,7 @@ func loWAR() []Target {
 	return slices.Concat(lowarGoodput, lowarTimes, lowarHarder, lowarCoding, lowarResources)
 }
 
-// lowarGains are the checks of a row that compares LoWAR(32,1) with go-back-N at both ends of the range of losses.
+// lowarGains are the checks that compare LoWAR(32,1) with go-back-N at both ends of the range of losses.
 func lowarGains(rtt vtime.Duration, at5, at4 float64) []Check {
 	var out []Check
 	for _, k := range []struct {
@@ -91,22 +92,22 @@ func lowarGains(rtt vtime.Duration, at5, at4 float64) []Check {
 	return out
 }
 
-// gain is LoWAR(32,1) over go-back-N for each of n connections that share the line.
+// gain is the goodput of LoWAR(32,1) over that of go-back-N, for each of n connections that share the line.
 func gain(p float64, rtt vtime.Duration, n int) float64 {
 	l := coded(32, 1)
 	return l.Share() * l.Kept(p, wanProduct(rtt), n) / models.GoBackN(p, wanProduct(rtt)/float64(n))
 }
 
-// slower is by how much the mean FCT of a 1 MB message grows by go-back-N: a round trip for every loss, on top of one
-// and the message's time on the line.
+// slower is the relative increase of the mean FCT of a 1 MB message with go-back-N: a round trip for every loss, in
+// addition to one round trip and the message's time on the line.
 func slower(p float64) float64 {
 	const n = 1024
 	base := 40.0 + 1e3*n*packet*8/10e9
 	return models.Rounds(n, p) * 40 / base
 }
 
-// burstChecks are Fig. 11 at lengths below, at and beyond what (64,8) interleaves. Beyond it and with most of a burst
-// lost, little is left to either scheme, and their ratio takes longer to tell.
+// burstChecks are Fig. 11 at burst lengths below, at and above the interleaving depth of (64,8). Above it, and with
+// most of a burst lost, both schemes deliver little, and their ratio needs a longer run.
 func burstChecks() []Check {
 	var out []Check
 	for _, h := range []float64{0.3, 0.7} {
@@ -126,7 +127,7 @@ func burstChecks() []Check {
 }
 
 // smallChecks are Fig. 12 for messages of 1, 4 and 16 packets, each as a share of the same without loss, and the first
-// over a slower line.
+// also over a slower line.
 func smallChecks() []Check {
 	var out []Check
 	for _, n := range []int{1, 4, 16} {
@@ -146,11 +147,12 @@ func smallChecks() []Check {
 			slowSmall(plain, 0)))
 }
 
-// repairTime is how long n repair packets take on the line of the LAN, in us; the last block's come behind the data.
+// repairTime is the time of n repair packets on the line of the LAN, in us; those of the last block are sent after the
+// data.
 func repairTime(n int) float64 { return float64(n) * 1130 * 8 / 10e9 * 1e6 }
 
-// blockTime is how long a block and its repair packets take there.
+// blockTime is the time of a block and its repair packets on that line.
 func blockTime(r, c int) float64 { return float64(r+c) * packet * 8 / 10e9 * 1e6 }
 
-// lastBlock loses n packets at the beginning of the last block of a megabyte.
+// lastBlock drops n packets at the beginning of the last block of a megabyte.
 func lastBlock(r, n int) string { return fmt.Sprintf("drop A psn=+%d..+%d tx=1", 1024-r, 1024-r+n-1) }

@@ -2,7 +2,7 @@ package targets
 
 import "github.com/rdma-gauntlet/gauntlet/perf/models"
 
-// lowarGoodput is what go-back-N and LoWAR carry over independent losses.
+// lowarGoodput are the claims on the goodput of go-back-N and LoWAR under independent losses.
 var lowarGoodput = []Target{
 	{ID: "PT-LW-01", Source: lowarTestbed + "II-C, Fig. 3a", Class: Virtual,
 		Claim: "CX-5, one connection, 10 Gb/s, 40 ms, no loss: 9.21 Gb/s",
@@ -90,7 +90,7 @@ var lowarGoodput = []Target{
 			Runs:  []string{wan(plain, 40*ms, 1e-4, 32), wan(plain, 40*ms, 1e-4, 16)}}}},
 }
 
-// lowarTimes is how long messages of 1 MB take.
+// lowarTimes are the claims on the completion times of messages of 1 MB.
 var lowarTimes = []Target{
 	{ID: "PT-LW-12", Source: lowarTestbed + "abstract, VI-A, Fig. 10a", Class: Virtual,
 		Claim: "1 MB, 40 ms: the mean FCT of the CX-5 is 12 % above LoWAR's at 1e-4",
@@ -130,7 +130,7 @@ var lowarTimes = []Target{
 		}},
 }
 
-// lowarHarder is bursts of loss, and messages too small to fill the line.
+// lowarHarder are the claims on bursts of loss, and on messages too small to fill the line.
 var lowarHarder = []Target{
 	{ID: "PT-LW-16", Source: lowarTestbed + "VI-A, Fig. 11", Class: Virtual,
 		Claim: "LoWAR(64,8), bursts entered with 1e-4: about 8 Gb/s until they are longer than 8, " +
@@ -144,7 +144,7 @@ var lowarHarder = []Target{
 		Checks: smallChecks()},
 }
 
-// lowarCoding is what coding costs where the round trip is short.
+// lowarCoding are the claims on the cost of coding where the round trip is short.
 var lowarCoding = []Target{
 	{ID: "PT-LW-18", Source: lowarTestbed + "VI-B, Fig. 13a", Class: Virtual,
 		Claim: "LAN, 1 MB without loss: the extra latency is that of sending the repair packets",
@@ -174,7 +174,7 @@ var lowarCoding = []Target{
 				lan(code(128, 16), "")}}}},
 }
 
-// lowarResources is what of the paper is hardware, software or cited.
+// lowarResources are the claims on hardware and software, and claims cited from other work.
 var lowarResources = []Target{
 	{ID: "PT-LW-21", Source: lowarTestbed + "VI-B, Fig. 13d", Class: Hardware, Claim: "CPU utilisation",
 		Reason: "a figure without numbers, of other software"},

@@ -9,7 +9,7 @@ import (
 
 const nttReview = "NTT Technical Review (Masutani et al.) "
 
-// perftest is ib_write_bw as it starts: depth 128, a completion every 100 messages, 4 KiB, over 100 Gb/s.
+// perftest is ib_write_bw with its defaults: depth 128, a completion every 100 messages, 4 KiB, over 100 Gb/s.
 func perftest(rtt vtime.Duration) string {
 	return scene(plain, fmt.Sprintf("link rate=100G delay=%s %s", rtt/2, deep),
 		fmt.Sprintf("qp mtu=4096 qd=128 cqmod=100 rto=%s", 4*rtt),
@@ -22,8 +22,8 @@ func apn(msg int) string {
 		fmt.Sprintf("load write msg=%d", msg), "run for=200ms")
 }
 
-// accelerated is one QP with and without the box near A, at the depth that perftest has. It runs long enough that
-// filling the pipe once does not count.
+// accelerated is one QP with and without the accelerator near A, at perftest's depth. It runs so long that the time to
+// fill the path once does not matter.
 func accelerated(scheme string, msg int, rtt vtime.Duration) string {
 	return scene(scheme, fmt.Sprintf("link rate=100G delay=%s %s", rtt/2, deep), "qp mtu=4096 qd=128 rto=100ms",
 		fmt.Sprintf("load write msg=%d", msg), fmt.Sprintf("run for=%s", 20*ms+100*rtt))
@@ -86,7 +86,7 @@ func ntt() []Target {
 	}
 }
 
-// apnChecks are the message sizes of Fig. 4.
+// apnChecks are checks for the message sizes of Fig. 4.
 func apnChecks() []Check {
 	var out []Check
 	for _, msg := range []int{256, 512, 1024, 2048, 4096, 8192} {

@@ -8,24 +8,24 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// scene joins scenario lines.
+// scene joins the lines of a scenario.
 func scene(lines ...string) string { return strings.Join(lines, "\n") }
 
-// Durations and rates that several papers share.
+// Durations and rates that several papers use.
 const (
 	ms = vtime.Millisecond
 	us = vtime.Microsecond
 	g1 = unit.Gbps
 )
 
-// packet is a MIDDLE packet of a path MTU of 1024 on the line, in bytes: what the products of these papers are counted
-// in.
+// packet is the length on the line of a MIDDLE packet with a path MTU of 1024, in bytes: the unit of the products in
+// these papers.
 const packet = 1106
 
-// deep is a queue that never fills: these links lose by chance, not by congestion.
+// deep is a queue that never fills: these links lose packets at random, not by congestion.
 const deep = "queue=400000"
 
-// lossy is a loss line for one direction or, with dir "", both; none without loss.
+// lossy returns the loss line for one direction or, with dir "", for both; "" without loss.
 func lossy(dir string, p float64) string {
 	if p == 0 {
 		return ""

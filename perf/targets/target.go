@@ -1,9 +1,9 @@
-// Package targets is what five papers claim in numbers, as data: one Target for each claim, with where it stands, how
-// it is measured here, what the models of package models make of it, and the bound that a measurement must keep.
+// Package targets holds the numerical claims of five papers as data: one Target for each claim, with its place in the
+// paper, how it is measured here, the prediction of package models, and the bound that a measurement must keep.
 //
-// A target's bound is what this project's engines must do by the rules of their protocols. Often that is what the paper
-// says; where it is not, Reason tells which of the two is wrong, or what the paper measured besides. No engine is tuned
-// to meet a paper's number.
+// A target's bound is what this project's engines must reach by the rules of their protocols. Often that agrees with
+// the paper; where it does not, Reason says which of the two is wrong, or what else the paper measured. No engine is
+// tuned to meet a paper's number.
 package targets
 
 import (
@@ -22,10 +22,10 @@ type Class byte
 // The classes. The first three gate: a measurement outside its bound is a failure. The others are reported.
 const (
 	Analytic  Class = 'A' // follows from a closed form
-	Virtual   Class = 'V' // at full scale in virtual time
-	Emulated  Class = 'E' // over namespaces, scaled down by the rule that the row states
-	Hardware  Class = 'H' // needs the hardware of the paper; at most its direction can be checked
-	Undefined Class = 'X' // contradicts the protocol, or does not say enough to be measured
+	Virtual   Class = 'V' // measured at full scale in virtual time
+	Emulated  Class = 'E' // measured over namespaces, scaled down by the rule that the row states
+	Hardware  Class = 'H' // needs the hardware of the paper; at most the direction of the claim can be checked
+	Undefined Class = 'X' // contradicts the protocol, or is not specific enough to be measured
 )
 
 // Gates reports whether a measurement of the class may fail a run.
@@ -43,23 +43,23 @@ func ParseClasses(s string) ([]Class, error) {
 	return out, nil
 }
 
-// Target is one claim.
+// Target is one claim of a paper.
 type Target struct {
 	ID     string // stable: PT-LW-05
 	Source string // paper, and section, figure or table
-	Claim  string // what the paper says, under which conditions
-	Class  Class  // of the checks that name none
+	Claim  string // statement of the paper, and its conditions
+	Class  Class  // class of the checks that have none
 	Reason string // why the class is H or X, or which side is wrong
 	Checks []Check
 }
 
 // Check is one number of a claim.
 type Check struct {
-	Name   string // what is measured, where the claim has several numbers
+	Name   string // name of the number, where the claim has several
 	Class  Class  // 0 is that of the target
 	Metric Metric
-	// Runs are the scenarios whose results the metric reads, in its order. Without any the number is Account's, an
-	// accounting of memory or bytes by that name, or, without that too, the model's own.
+	// Runs are the scenarios whose results the metric reads, in its order. Without runs the number is that of Account,
+	// an accounting of memory or bytes with that name, or, without that too, the model's.
 	Runs    []string
 	Account string
 	Paper   float64 // 0 when the paper gives no number
@@ -67,7 +67,7 @@ type Check struct {
 	Bound   Bound
 }
 
-// Title says what the check measures: "p99 at 1e-4, FCT p99 / RTT".
+// Title describes the number: "p99 at 1e-4, FCT p99 / RTT".
 func (c *Check) Title() string {
 	if c.Name == "" {
 		return c.Metric.Name
@@ -75,7 +75,7 @@ func (c *Check) Title() string {
 	return c.Name + ", " + c.Metric.Name
 }
 
-// Bound is what a measurement must keep. Either end may be infinite.
+// Bound is the range of a measurement that meets the target. Either end may be infinite.
 type Bound struct{ Low, High float64 }
 
 // Holds reports whether x is within the bound.
@@ -110,12 +110,12 @@ func (t *Target) ClassOf(c *Check) Class {
 	return t.Class
 }
 
-// All returns the targets of all papers in the order of their IDs' families.
+// All returns the targets of all papers, in the order of the families of their IDs.
 func All() []Target {
 	return slices.Concat(loWAR(), goBackONE(), faSR(), ntt(), datagramIWARP())
 }
 
-// Find returns the targets that the names select: an ID, or the beginning of some, such as PT-LW.
+// Find returns the targets selected by names: an ID, or the beginning of IDs, such as PT-LW.
 func Find(all []Target, names []string) ([]Target, error) {
 	var out []Target
 	for _, name := range names {
@@ -132,7 +132,7 @@ func Find(all []Target, names []string) ([]Target, error) {
 	return out, nil
 }
 
-// Random reports whether chance has a part in what a run of s does, so that one seed says little.
+// Random reports whether the results of s depend on random events, so that one seed is not enough.
 func Random(s *scenario.Spec) bool {
 	return random(s.Link.AB) || random(s.Link.BA) || random(s.LAN.Link)
 }

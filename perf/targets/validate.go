@@ -10,10 +10,10 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 )
 
-// idForm is a family of two letters and a number, PT-LW-05.
+// idForm matches PT, a family of two letters and a number: PT-LW-05.
 var idForm = regexp.MustCompile(`^PT-[A-Z][A-Z0-9]-[0-9]{2}$`)
 
-// Validate reports everything about a list of targets that makes no sense, a line for each.
+// Validate returns an error for everything that is invalid in a list of targets, a line for each.
 func Validate(all []Target) error {
 	var errs []error
 	seen := map[string]bool{}
@@ -82,7 +82,7 @@ func (c *Check) validate() error {
 	return nil
 }
 
-// Parse reads the scenario of a run. It may leave nothing to a file: targets are the same wherever they run.
+// Parse reads the scenario of a run. It must not depend on files, because targets are the same wherever they run.
 func Parse(text string) (*scenario.Spec, error) {
 	s, err := scenario.Parse(strings.NewReader(text))
 	if err != nil {
