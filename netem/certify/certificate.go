@@ -60,7 +60,7 @@ func (c *Certificate) Against(p validity.Property) string {
 	return ""
 }
 
-// State sums up certificates, for what stands beside a verdict.
+// State sums up certificates, for display beside a verdict.
 func State(all []Certificate) validity.State {
 	if len(all) == 0 {
 		return validity.State{}
@@ -73,7 +73,7 @@ func State(all []Certificate) validity.State {
 	return validity.State{Validity: validity.Valid}
 }
 
-// Against returns what the first certificate has against evidence that rests on p; "" when it stands.
+// Against returns the first objection of a certificate to evidence that rests on p; "" when there is none.
 func Against(all []Certificate, p validity.Property) string {
 	for i := range all {
 		if why := all[i].Against(p); why != "" {

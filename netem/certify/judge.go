@@ -57,7 +57,7 @@ func Issue(when string, items []Item) Certificate {
 	return c
 }
 
-// delay judges the median, which no single stall moves, and the spread.
+// delay checks the median, which a single stall does not move, and the spread.
 func delay(m *Measured, b Bounds) []Item {
 	if m.Probes == nil {
 		return nil
@@ -96,7 +96,7 @@ func delaySlack(l spec.Link, b Bounds) vtime.Duration {
 	return max(b.DelayLeast, vtime.Duration(float64(l.Delay)*float64(b.Delay)))
 }
 
-// rate judges the layer-1 rate at which a burst came out. An unlimited link has none.
+// rate checks the layer-1 rate at which a burst arrived. An unlimited link has none.
 func rate(m *Measured, b Bounds) []Item {
 	if m.Burst == nil || m.Link.Rate == 0 {
 		return nil
@@ -117,7 +117,7 @@ func rate(m *Measured, b Bounds) []Item {
 	return []Item{item}
 }
 
-// losses judges the count, the length of the runs and the link's own book-keeping.
+// losses checks the count, the length of the runs and the link's own counters.
 func losses(m *Measured, b Bounds) []Item {
 	l := m.Losses
 	if l == nil {
@@ -178,8 +178,8 @@ func share(name string, want unit.Ratio, got, of uint64, length float64, b Bound
 	}
 }
 
-// runs judges the mean number of consecutive losses, when there are enough of them. Slots have as many packets as the
-// sender pleases, so their runs follow no law.
+// runs checks the mean number of consecutive losses, when there are enough of them. The number of packets in a slot
+// depends on the sender, so the runs of a process with slots follow no law.
 func runs(loss spec.Loss, l *Losses, length float64, b Bounds) (Item, bool) {
 	const few = 30
 	want := loss.MeanBurst()
@@ -195,7 +195,7 @@ func runs(loss spec.Loss, l *Losses, length float64, b Bounds) (Item, bool) {
 	}, true
 }
 
-// changes judges reordering, duplication and corruption. With jitter any order is right.
+// changes checks reordering, duplication and corruption. With jitter every order is valid.
 func changes(m *Measured, b Bounds) []Item {
 	c := m.Changes
 	if c == nil || c.Delivered == 0 {
@@ -209,8 +209,8 @@ func changes(m *Measured, b Bounds) []Item {
 	case m.Link.Jitter > 0:
 		return items
 	case m.Link.Reorder > 0:
-		// A packet that skips the delay overtakes all that are in flight, so the reordered ones are no share of
-		// anything.
+		// A packet that skips the delay overtakes all packets in flight, so the number of reordered packets is no fixed
+		// share.
 		return append(items, Item{
 			Name: "reordering", Want: "some", Got: fmt.Sprint(c.Reordered), Bound: "it was asked for and must occur",
 			OK: c.Reordered > 0 || float64(m.Link.Reorder)*float64(c.Delivered) < 4*b.Sigma,
@@ -222,7 +222,7 @@ func changes(m *Measured, b Bounds) []Item {
 	})
 }
 
-// tallies judges what the link counts itself, beside losses.
+// tallies checks the link's own counters other than losses.
 func tallies(m *Measured, _ Bounds) (items []Item) {
 	for _, t := range m.Tallies {
 		items = append(items, Item{
@@ -233,7 +233,7 @@ func tallies(m *Measured, _ Bounds) (items []Item) {
 	return items
 }
 
-// capture demands a complete one: a packet that only the tap missed would be taken for a loss.
+// capture requires a complete capture: a packet that only the tap missed would be taken for a loss.
 func capture(m *Measured, _ Bounds) []Item {
 	c := m.Capture
 	if c == nil {
@@ -245,7 +245,7 @@ func capture(m *Measured, _ Bounds) []Item {
 	}}
 }
 
-// schedule judges the link's punctuality.
+// schedule checks the link's punctuality.
 func schedule(m *Measured, b Bounds) []Item {
 	s := m.Schedule
 	if s == nil {
