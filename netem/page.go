@@ -3,7 +3,7 @@ package netem
 
 import _ "embed" // of the page
 
-// Links is the page about what a link does, in Markdown.
+// Links is the help page about the effects of a link, in Markdown.
 //
 //go:embed LINKS.md
 var Links string
