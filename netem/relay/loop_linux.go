@@ -254,7 +254,7 @@ func (in *inbox) wake() { _, _ = unix.Write(in.event, binary.NativeEndian.Append
 // next returns the next waiting command; there is one.
 func (in *inbox) next() Command {
 	var count [8]byte
-	_, _ = unix.Read(in.event, count[:]) // rearms the event; there may be none any more
+	_, _ = unix.Read(in.event, count[:]) // rearms the event; it may have been read already
 	in.waiting.Add(-1)
 	return <-in.commands
 }
