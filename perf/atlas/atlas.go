@@ -1,12 +1,12 @@
-// Package atlas answers which recovery a link needs: it measures transports over a grid of links, and determines for
-// each link which transport is best and by how much.
+// Package atlas answers which loss recovery suits a link: it measures transports over a grid of links, and determines
+// for each link which transport is best and by how much.
 //
-// All transports meet the same fades: a loss process runs in the time of the line, and a seed fixes it, so two runs
-// with one seed differ only in the behaviour of the transports. They are compared seed by seed, by the ratio of their
-// goodputs. Transports that are not shown to be worse than the best by more than the margin are tied. Of those that are
-// within the margin as measured the atlas picks the one that the caller named first, so that a caller who lists the
-// simplest first gets no more complex one without a benefit; a transport that is merely too uncertain to be ruled out
-// is tied but never picked.
+// The loss process runs in the time of the line, and the seed determines it, so that all transports meet the same fades
+// and two runs with one seed differ only in the behaviour of the transports. They are compared seed by seed, by the
+// ratio of their goodputs. Transports that are not shown to be worse than the best by more than the margin are tied. Of
+// the transports whose measured values are within the margin, the atlas picks the one that the caller named first, so
+// that a caller who lists the simplest first gets no more complex one without a benefit; a transport that is merely too
+// uncertain to be ruled out is tied but never picked.
 package atlas
 
 import (
@@ -125,7 +125,7 @@ func costliest(links []Link) []Link {
 // Runs returns the runs, for callers that need their number or size beforehand.
 func (p *Plan) Runs() *batch.Batch { return p.runs }
 
-// Measure makes the runs. The result is complete also when ctx ends: cells that were not run say so.
+// Measure makes the runs. The result is complete even when ctx ends: cells that were not run say so.
 func (p *Plan) Measure(ctx context.Context) *Map {
 	started := time.Now()
 	p.runs.Run(ctx)
@@ -173,7 +173,7 @@ func (p *Plan) cell(l Link) Cell {
 	return c
 }
 
-// decide finds the best, those that are tied with it, and by how much it leads the next.
+// decide finds the best transport, those that are tied with it, and its lead over the next.
 func (p *Plan) decide(c *Cell) {
 	best := 0
 	for i := range c.Entries {
@@ -202,8 +202,9 @@ func (p *Plan) decide(c *Cell) {
 // least is the share that counts where nothing was delivered, so that a ratio exists.
 const least = 1e-9
 
-// Lead is by how much a is above b, 0.5 for half as much again: the geometric mean of the ratios of pairs, with
-// Student's interval of their logarithms. One pair has no interval. Both are positive shares, of the same seeds.
+// Lead returns the relative difference of a to b, 0.5 for half as much again: the geometric mean of the ratios of
+// pairs, with Student's interval of their logarithms. One pair has no interval. All values are positive shares; those
+// of a pair have the same seed.
 func Lead(a, b []float64, confidence float64) stats.Estimate {
 	logs := make([]float64, len(a))
 	for i := range a {
@@ -211,7 +212,7 @@ func Lead(a, b []float64, confidence float64) stats.Estimate {
 	}
 	e, err := stats.Mean(logs, confidence)
 	if err != nil {
-		return stats.Estimate{} // values are finite, and stats.Mean has seen them before
+		return stats.Estimate{} // values are finite, because stats.Mean has checked them before
 	}
 	e.Value, e.Low, e.High = math.Expm1(e.Value), math.Expm1(e.Low), math.Expm1(min(e.High, math.Log(1/least)))
 	return e

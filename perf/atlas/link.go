@@ -36,32 +36,32 @@ const (
 	packet  = mtu + roce.Overhead
 )
 
-// The length of a run: enough round trips to make the first filling of the pipe negligible, and enough packets for
-// several losses at a probability of one in ten thousand.
+// The minimum length of a run: enough round trips to make the first filling of the path negligible, and enough packets
+// for several losses at a probability of one in ten thousand.
 const (
 	roundTrips = 40
 	fewest     = 50_000
 )
 
-// product is how many packets fill the path.
+// product returns the bandwidth-delay product in packets.
 func (l Link) product() int { return spec.Link{Rate: l.Rate}.BDPPackets(l.RTT, packet) }
 
-// window is how many packets a transport that limits them may have in flight: four products, so that a repair that is
-// lost again does not stop it, and no more than any of them can count.
+// window returns the limit of packets in flight for transports that have one: four products, so that a repair that is
+// lost again does not stop the sender, and at most the number that every transport can count.
 func (l Link) window() int { return min(max(4*l.product(), 64), 1<<16) }
 
-// timer is the transport timer: three round trips, and on a slow line the time of enough packets that a block of a code
-// passes in a fraction of it.
+// timer returns the transport timer: three round trips, or on a slow line the time of so many packets that a block of a
+// code takes a fraction of it.
 func (l Link) timer() vtime.Duration { return max(3*l.RTT, 600*l.Rate.Time(packet)) }
 
-// length is how long a run lasts.
+// length returns the duration of a run.
 func (l Link) length() vtime.Duration { return vtime.Duration(l.packets()) * l.Rate.Time(packet) }
 
-// packets is how many packets the line could carry meanwhile.
+// packets returns the number of packets that the line could carry in a run.
 func (l Link) packets() int { return max(roundTrips*l.product(), fewest) }
 
-// loss is the line of the scenario: a process in the time of the line, so that all transports meet the same fades,
-// however many packets they send.
+// loss returns the loss line of the scenario: a process in the time of the line, so that all transports meet the same
+// fades, however many packets they send.
 func (l Link) loss(law Law) string {
 	p, slot := float64(l.Loss), l.Rate.Time(packet)
 	if p == 0 {
@@ -70,7 +70,7 @@ func (l Link) loss(law Law) string {
 	if l.Burst == 1 {
 		return fmt.Sprintf("loss random p=%g slot=%s", p, slot)
 	}
-	// The mean good period is that of the bad one times (1-p)/p.
+	// The mean length of a good period is that of a bad one times (1-p)/p.
 	n := float64(l.Burst)
 	if law == Fixed {
 		return fmt.Sprintf("loss burst p=%g len=%d slot=%s", p/(p+n*(1-p)), l.Burst, slot)
@@ -94,9 +94,8 @@ func (l Link) scenario(t *Transport, law Law) string {
 	return strings.Join(lines, "\n")
 }
 
-// fitted lists the parameters that a user who chooses a transport for this path would set. Those of the selective
-// schemes are as large as the path needs; that their papers build smaller ones is a limit of the chip, not of the
-// scheme.
+// fitted lists the parameters that a user of a transport would set for this path. Those of the selective schemes are as
+// large as the path needs; the smaller sizes of their papers are limits of a chip, not of the scheme.
 func (l Link) fitted(impl string) []string {
 	switch impl {
 	case "irn", "srnic":

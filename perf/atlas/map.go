@@ -67,7 +67,7 @@ func (c *Cell) Entry(transport string) *Entry {
 	return nil
 }
 
-// Tied returns how many transports share the best place.
+// Tied returns how many transports are tied for the best.
 func (c *Cell) Tied() (n int) {
 	for i := range c.Entries {
 		if c.Entries[i].Tied {
