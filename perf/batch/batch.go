@@ -1,5 +1,5 @@
-// Package batch makes the runs that several measurements share: each scenario and seed once, several at a time. It
-// is given the function that makes a run, and knows no bench.
+// Package batch makes the runs that several measurements share: each scenario and seed once, several at a time. The
+// caller provides the function that makes a run; the package knows no bench.
 package batch
 
 import (
@@ -17,18 +17,17 @@ import (
 
 // Options say how to make runs.
 type Options struct {
-	Seeds int // of a run in which chance has a part: 1 to Seeds
-	Jobs  int // runs at once
-	// InOrder makes runs in the order in which they were added, so that after an interrupt those added first are
-	// complete. Otherwise the longest are first, which takes the least time.
+	Seeds int // runs of a scenario with random events: seeds 1 to Seeds
+	Jobs  int // concurrent runs
+	// InOrder makes runs in the order in which they were added, so that after an interrupt the first ones are complete.
+	// Otherwise the longest are first, which takes the least time.
 	InOrder bool
 
-	// Run makes one run in virtual time. Its result depends on the Spec alone.
+	// Run makes one run in virtual time. Its result must depend on the Spec only.
 	Run func(context.Context, *scenario.Spec) (targets.Run, error)
-	// Cost is how much work a run is, in any unit.
+	// Cost returns the amount of work of a run, in any unit.
 	Cost func(*scenario.Spec) float64
-	// Progress is called after each run with the share of the work that is done, and never twice at once. Nil is
-	// allowed.
+	// Progress is called after each run with the share of the work that is done, never concurrently. It may be nil.
 	Progress func(share float64, what string)
 }
 
@@ -66,8 +65,7 @@ func New(o Options) (*Batch, error) {
 	return &Batch{options: o, runs: map[string][]*job{}, random: map[string]bool{}, prices: map[string]float64{}}, nil
 }
 
-// Add lists the runs of one scenario, several seeds where they differ. A scenario that was added before is not listed
-// again.
+// Add adds the runs of one scenario, with several seeds where they differ. A scenario is added only once.
 func (b *Batch) Add(text string) error {
 	if b.runs[text] != nil {
 		return nil
@@ -96,7 +94,7 @@ func (b *Batch) plan(text string) (jobs []*job, random bool, err error) {
 	return jobs, random, nil
 }
 
-// Price is by how much the cost of all runs grows with these scenarios.
+// Price returns the cost that these scenarios would add to all runs.
 func (b *Batch) Price(texts []string) (cost float64, err error) {
 	for i, text := range texts {
 		if b.runs[text] != nil || slices.Contains(texts[:i], text) {
@@ -127,12 +125,11 @@ func (b *Batch) Specs() []*scenario.Spec {
 	return out
 }
 
-// Seeds returns how many seeds a scenario is run with, 0 when it was not added, and whether chance has a part in it.
+// Seeds returns the number of seeds of a scenario, 0 when it was not added, and whether its runs have random events.
 func (b *Batch) Seeds(text string) (n int, random bool) { return len(b.runs[text]), b.random[text] }
 
-// Run makes all runs, Jobs at a time. A broken run does not end the others: its error is in its own results alone.
-// Without InOrder the longest begin first, so that none of them is left for the end, when the other processors have
-// nothing to do.
+// Run makes all runs, Jobs at a time. The error of a run is in its own results, and does not end the others. Without
+// InOrder the longest begin first, so that none of them runs alone at the end, while the other processors are idle.
 func (b *Batch) Run(ctx context.Context) {
 	order := slices.Clone(b.jobs)
 	if !b.options.InOrder {
@@ -166,8 +163,8 @@ func (b *Batch) ended(j *job, total float64) {
 	}
 }
 
-// Results returns the runs of the scenarios under a seed, counted from 0. One in which chance has no part stands for
-// all seeds.
+// Results returns the runs of the scenarios with a seed, counted from 0. A scenario without random events has one run
+// for all seeds.
 func (b *Batch) Results(texts []string, seed int) ([]targets.Run, error) {
 	var out []targets.Run
 	for _, text := range texts {
@@ -184,7 +181,7 @@ func (b *Batch) Results(texts []string, seed int) ([]targets.Run, error) {
 	return out, nil
 }
 
-// Values reads a metric off the runs of the scenarios, a value for each seed. Random tells whether chance had a part.
+// Values computes a metric from the runs of the scenarios, a value for each seed; random reports random events.
 func (b *Batch) Values(m *targets.Metric, texts []string) (values []float64, random bool, err error) {
 	seeds := 1
 	for _, text := range texts {
