@@ -1,16 +1,15 @@
-// Package change says what a night changed, by the class of each number:
+// Package change determines what has changed in a night, by the class of each number:
 //
-//   - Exact: any difference from the last night is a change. Of one commit there is none, and a difference is a broken
-//     promise.
-//   - Paired: seed by seed, with an interval for each series that stands out, and a bound on the share of false ones
-//     over
-//     the night.
-//   - Noisy: a number that leaves its level is suspected, and changed only when builds that are run in turns in the
-//     same
-//     night confirm it. One bad night is no change, for the other build has had it too.
+//   - Exact: any difference from the previous night is a change. Two nights of one commit must not differ; a difference
+//     means that runs cannot be repeated.
+//   - Paired: compared seed by seed, with an interval for each series that stands out, and a bound on the share of
+//     false changes among those of the night.
+//   - Noisy: a number that leaves its level is suspected. It counts as changed only when runs of both builds, made
+//     alternately in the same night, confirm it. A bad night alone is no change, because it affects both builds.
 //
-// A gap changes nothing. Whoever runs under other conditions begins a segment, and is compared with nobody. What one
-// range of commits changed is one entry, however many series it shows in. The package runs nothing and keeps nothing.
+// A gap changes nothing. A series measured under other conditions begins a segment, and is not compared with earlier
+// nights. The changes between two commits are one entry, however many series show them. The package neither makes runs
+// nor stores anything.
 package change
 
 import (
@@ -21,13 +20,13 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/stats"
 )
 
-// Kind says in which way something changed.
+// Kind is the kind of a change.
 type Kind string
 
-// The kinds, in the order in which a reader wants them.
+// The kinds, the most important first.
 const (
 	NewFailure Kind = "new failure"
-	Unstable   Kind = "not repeatable" // exact, of one commit, and yet another result
+	Unstable   Kind = "not repeatable" // another exact result of the same commit
 	Regressed  Kind = "regressed"
 	Fixed      Kind = "fixed"
 	Improved   Kind = "improved"
@@ -39,7 +38,7 @@ var kinds = []Kind{NewFailure, Unstable, Regressed, Fixed, Improved, Changed}
 // Worse reports whether a change is for the worse.
 func (k Kind) Worse() bool { return k == NewFailure || k == Unstable || k == Regressed }
 
-// Side is one of the two nights that a change is between.
+// Side is one of the two nights between which a series changed.
 type Side struct {
 	Night  string   `json:"night"`
 	Commit string   `json:"commit"`
@@ -55,33 +54,33 @@ type Change struct {
 	Kind     Kind            `json:"kind"`
 	Before   Side            `json:"before"`
 	Now      Side            `json:"now"`
-	Relative *stats.Estimate `json:"change,omitempty"` // of now/before - 1; nil of verdicts, and where it was 0
-	P        float64         `json:"p,omitempty"`      // of no change, where chance has a part
+	Relative *stats.Estimate `json:"change,omitempty"` // now/before - 1; nil for verdicts, and when before is 0
+	P        float64         `json:"p,omitempty"`      // probability without a change; 0 for exact series
 }
 
-// Entry is everything that changed for one cause.
+// Entry holds all changes with one cause.
 type Entry struct {
-	Before  string   `json:"before,omitempty"`  // commit
-	Now     string   `json:"now,omitempty"`     // likewise; the cause is behind Before, up to this one
-	Segment string   `json:"segment,omitempty"` // in place of commits: what began anew
-	Changes []Change `json:"changes,omitempty"` // what is worse first
-	Series  []string `json:"series,omitempty"`  // of a segment
+	Before  string   `json:"before,omitempty"`  // last commit without the change
+	Now     string   `json:"now,omitempty"`     // first commit with it; the cause is between the two
+	Segment string   `json:"segment,omitempty"` // instead of commits: the conditions that changed
+	Changes []Change `json:"changes,omitempty"` // the worst first
+	Series  []string `json:"series,omitempty"`  // series of the segment
 }
 
-// Gap is a series that has nothing to say of tonight.
+// Gap is a series without a result from tonight.
 type Gap struct {
 	Series string `json:"series"`
 	Host   string `json:"host"`
 	Status string `json:"status"`
 }
 
-// Report is what a night changed.
+// Report holds the changes of a night.
 type Report struct {
 	Night     string      `json:"night"`
-	Compared  int         `json:"compared"`  // series that have an earlier night to be compared with
-	First     int         `json:"first"`     // those that have none
-	Entries   []Entry     `json:"entries"`   // what is worse first, segments last
-	Suspected []Suspicion `json:"suspected"` // to be confirmed, or left
+	Compared  int         `json:"compared"`  // series with an earlier night for comparison
+	First     int         `json:"first"`     // series without one
+	Entries   []Entry     `json:"entries"`   // the worst first, segments last
+	Suspected []Suspicion `json:"suspected"` // not confirmed yet
 	Gaps      []Gap       `json:"gaps"`
 }
 
@@ -92,16 +91,16 @@ func (r *Report) Worse() bool {
 	})
 }
 
-// Rule bounds what is taken for a change.
+// Rule defines which differences count as changes.
 type Rule struct {
-	Discovery float64 // share of false ones among the paired changes of a night, on average and at most
-	Margin    float64 // relative change of a paired or noisy number that does not matter
+	Discovery float64 // upper bound of the mean share of false changes among the paired ones of a night
+	Margin    float64 // relative change of a paired or noisy number up to which it is ignored
 }
 
-// Usual is the rule where nobody asks for another.
+// Usual is the default rule.
 var Usual = Rule{Discovery: 0.05, Margin: 0.002}
 
-// Of says what a night changed, by the tracks of all nights. Confirmed are the noisy changes that were confirmed in it.
+// Of reports the changes of a night, from the tracks of all nights and the noisy changes that were confirmed in it.
 func Of(tracks []history.Track, night string, r Rule, confirmed []Change) *Report {
 	c := &comparing{rule: r, report: &Report{Night: night, Entries: []Entry{}, Suspected: []Suspicion{}, Gaps: []Gap{}}}
 	c.hosts(tracks, night)
@@ -116,16 +115,16 @@ func Of(tracks []history.Track, night string, r Rule, confirmed []Change) *Repor
 	return c.report
 }
 
-// comparing is a report in the making.
+// comparing builds a report.
 type comparing struct {
 	rule      Rule
 	report    *Report
 	pairs     []pair
-	elsewhere map[string]bool // series and hosts that had an earlier night
+	elsewhere map[string]bool // noisy series that any host measured on an earlier night
 }
 
-// track compares the entries of tonight with those before them. An exact number that several hosts measured is compared
-// each time, which is a free check.
+// track compares the entries of tonight with those before them. An exact number that several hosts have measured is
+// compared each time, which is a check at no cost.
 func (c *comparing) track(t *history.Track, night string) {
 	first := slices.IndexFunc(t.Entries, func(e history.Entry) bool { return e.Night == night })
 	for i := first; i >= 0 && i < len(t.Entries) && t.Entries[i].Night == night; i++ {
@@ -144,7 +143,7 @@ func (c *comparing) track(t *history.Track, night string) {
 	}
 }
 
-// compare relates an entry to the one before it.
+// compare compares an entry with the one before it.
 func (c *comparing) compare(t *history.Track, i int, before *history.Entry) {
 	now := &t.Entries[i]
 	switch {
@@ -161,7 +160,7 @@ func (c *comparing) compare(t *history.Track, i int, before *history.Entry) {
 	}
 }
 
-// add puts a change into the entry of its cause.
+// add adds a change to the entry of its cause.
 func (c *comparing) add(x Change) {
 	list := &c.report.Entries
 	i := slices.IndexFunc(*list, func(e Entry) bool {
@@ -174,7 +173,7 @@ func (c *comparing) add(x Change) {
 	(*list)[i].Changes = append((*list)[i].Changes, x)
 }
 
-// sort puts first what a reader wants first.
+// sort orders entries and changes by importance.
 func (r *Report) sort() {
 	rank := func(x Change) int { return slices.Index(kinds, x.Kind) }
 	for i := range r.Entries {

@@ -9,23 +9,24 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/stats"
 )
 
-// Confirmation takes runs of two builds in turns: first a few, which most false suspicions do not survive, then twelve
-// of each at a time, other ones, until the rank test of all of these decides or they no longer promise to.
+// Confirmation makes runs of two builds alternately: first a few, after which most false suspicions are dropped, then
+// rounds of turns runs of each, without the first ones, until the rank test over all rounds decides or no longer
+// promises to.
 const (
-	looks     = 4    // runs of each
-	lookLevel = 0.4  // of the rank test, two-sided
-	turns     = 12   // runs of each in a round
-	rounds    = 4    // at most
-	promising = 0.05 // what the test has to come to for another round
-	level     = 5e-5 // of all rounds together
+	looks     = 4    // runs of each build, first
+	lookLevel = 0.4  // level of the rank test for these, two-sided
+	turns     = 12   // runs of each build in a round
+	rounds    = 4    // maximum number of rounds
+	promising = 0.05 // level that the test must reach for another round
+	level     = 5e-5 // level of all rounds together
 )
 
-// ErrNotConfirmed says that two builds do not differ as was suspected.
+// ErrNotConfirmed is the result of two builds that do not differ as suspected.
 var ErrNotConfirmed = errors.New("not confirmed")
 
-// Confirm measures the build before a suspicion and tonight's in turns, so that whatever the machine does to one it
-// does to the other, and returns the change, or ErrNotConfirmed. Measure makes one run and returns its number; its
-// error ends the confirmation.
+// Confirm measures the build before a suspicion and tonight's alternately, so that disturbances of the machine affect
+// both, and returns the change, or ErrNotConfirmed. measure makes one run and returns its number; its error ends the
+// confirmation.
 func Confirm(s *Suspicion, r Rule, measure func(new bool) (float64, error)) (*Change, error) {
 	old, now, err := inTurns(looks, measure)
 	if err != nil {
@@ -51,7 +52,7 @@ func Confirm(s *Suspicion, r Rule, measure func(new bool) (float64, error)) (*Ch
 	return nil, ErrNotConfirmed
 }
 
-// confirmed is the change that two samples show, unless it does not matter.
+// confirmed returns the change that two samples show, unless it is within the margin.
 func (s *Suspicion) confirmed(r Rule, old, now []float64, p float64) (*Change, error) {
 	was, is := stats.Median(old), stats.Median(now)
 	by := (is - was) / math.Abs(was)
@@ -71,7 +72,8 @@ func (s *Suspicion) agrees(old, now []float64) bool {
 	return (stats.Median(now)-stats.Median(old))*s.Score > 0
 }
 
-// inTurns measures n times each: old, new, new, old, and so on, which a steady drift does not favour.
+// inTurns makes n measurements of each build in the order old, new, new, old, so that a steady drift affects both
+// alike.
 func inTurns(n int, measure func(new bool) (float64, error)) (old, now []float64, err error) {
 	for i := range 2 * n {
 		new := i%4 == 1 || i%4 == 2
@@ -90,7 +92,7 @@ func inTurns(n int, measure func(new bool) (float64, error)) (old, now []float64
 	return old, now, nil
 }
 
-// Alarm is a confirmed change as a store keeps it: a level begins.
+// Alarm returns the form in which a store keeps a confirmed change: the beginning of a level.
 func (x *Change) Alarm(since string) history.Alarm {
 	a := history.Alarm{Series: x.Name, Host: x.Host, Since: since, Old: x.Before.Commit, New: x.Now.Commit, P: x.P}
 	if x.Relative != nil {

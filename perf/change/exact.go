@@ -9,7 +9,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/stats"
 )
 
-// exact is the change of a number or verdict in which chance has no part.
+// exact returns the change of a number or verdict without random part.
 func exact(t *history.Track, before, now *history.Entry) Change {
 	x := between(t, before, now)
 	if now.Word != "" || before.Word != "" {
@@ -28,12 +28,12 @@ func exact(t *history.Track, before, now *history.Entry) Change {
 	return x
 }
 
-// between begins a change.
+// between returns a change without kind.
 func between(t *history.Track, before, now *history.Entry) Change {
 	return Change{Series: now.Point.Series, Host: t.Host, Before: side(before), Now: side(now)}
 }
 
-// side is an entry as one side of a change.
+// side returns the side of a change that an entry gives.
 func side(e *history.Entry) Side {
 	s := Side{Night: e.Night, Commit: e.Commit, Word: e.Word, Run: e.Run}
 	if v := e.Value(); e.Word == "" && !math.IsNaN(v) {
@@ -42,7 +42,7 @@ func side(e *history.Entry) Side {
 	return s
 }
 
-// direction is the kind of a difference.
+// direction returns the kind of a difference.
 func direction(better history.Better, by float64) Kind {
 	switch {
 	case better == "" || by == 0:
@@ -53,7 +53,7 @@ func direction(better history.Better, by float64) Kind {
 	return Regressed
 }
 
-// verdicts is the kind of a change of verdict: a rule that was not broken before is a new failure.
+// verdicts returns the kind of a change of verdict: a newly broken rule is a new failure.
 func verdicts(before, now string) Kind {
 	was, is := strings.Fields(before), strings.Fields(now)
 	failed := func(words []string) bool { return len(words) > 0 && (words[0] == "FAIL" || words[0] == "XPASS") }
@@ -67,7 +67,7 @@ func verdicts(before, now string) Kind {
 	return Changed
 }
 
-// seenTwice takes a verdict in real time for changed when two nights in a row agree.
+// seenTwice reports a verdict in real time as changed when two consecutive nights agree on it.
 func (c *comparing) seenTwice(t *history.Track, i int) {
 	now := &t.Entries[i]
 	k := i - 1

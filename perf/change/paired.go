@@ -7,15 +7,15 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/stats"
 )
 
-// pair is a number over seeds, before and tonight.
+// pair is a number over seeds, of an earlier night and of tonight.
 type pair struct {
 	track       *history.Track
 	before, now *history.Entry
 }
 
-// paired decides over all pairs of the night together. What is identical to the bit needs no test; of the others those
-// stand whose sign test does among all of them, with an interval of the level at which they do (Benjamini and Yekutieli
-// 2005), and of them those whose interval leaves the margin.
+// paired decides about all pairs of the night together. Identical pairs need no test. Of the others those count whose
+// sign test is significant among all of them, with an interval of the corresponding level (Benjamini and Yekutieli
+// 2005), and of these the ones whose interval is outside the margin.
 func (c *comparing) paired() {
 	open := slices.DeleteFunc(c.pairs, func(p pair) bool {
 		return slices.Equal(p.before.Values, p.now.Values) && slices.Equal(p.before.Seeds, p.now.Seeds)
@@ -39,12 +39,13 @@ func (c *comparing) paired() {
 	}
 }
 
-// stands adds a pair that stands, unless what it changed does not matter.
+// stands adds a significant pair, unless its change is within the margin.
 func (c *comparing) stands(p pair, chance, level float64) {
 	rule := stats.Rule{Confidence: 1 - level, Margin: c.rule.Margin, LowerIsBetter: p.track.Better == history.Down}
 	x := between(p.track, p.before, p.now)
 	x.P, x.Kind = chance, direction(p.track.Better, *x.Now.Value-*x.Before.Value)
-	if by, err := rule.Compare(p.before.Values, p.now.Values); err == nil { // else it was 0, and has no relative change
+	// An old value of 0 has no relative change, and is an error.
+	if by, err := rule.Compare(p.before.Values, p.now.Values); err == nil {
 		if by.Decision == stats.Same || by.Decision == stats.Inconclusive {
 			return
 		}

@@ -7,8 +7,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/stats"
 )
 
-// Recorded are the noisy changes that were confirmed in a night, as a store keeps them: for Of, where nothing is
-// measured any more.
+// Recorded returns the noisy changes of a night that a store has recorded as confirmed, as input of Of when nothing is
+// measured.
 func Recorded(nights []history.Night, tracks []history.Track, night string) (list []Change) {
 	for i := range nights {
 		n := &nights[i]
@@ -28,7 +28,7 @@ func Recorded(nights []history.Night, tracks []history.Track, night string) (lis
 	return list
 }
 
-// recalled is the change that an alarm of a night keeps, of the track that it is about.
+// recalled returns the change that an alarm of the track records.
 func recalled(t *history.Track, a *history.Alarm, night string) Change {
 	return Change{Series: t.Series, Host: t.Host, Kind: direction(t.Better, a.Relative), P: a.P,
 		Before: Side{Commit: a.Old}, Now: Side{Night: night, Commit: a.New},

@@ -8,7 +8,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/history"
 )
 
-// hosts notes which noisy series had been measured anywhere before tonight.
+// hosts records which noisy series any host had measured before tonight.
 func (c *comparing) hosts(tracks []history.Track, night string) {
 	c.elsewhere = map[string]bool{}
 	for i := range tracks {
@@ -18,7 +18,7 @@ func (c *comparing) hosts(tracks []history.Track, night string) {
 	}
 }
 
-// begins notes an entry that has nothing to be compared with: the first of its series, or of a segment.
+// begins records an entry that cannot be compared: the first of its series, or of a segment.
 func (c *comparing) begins(t *history.Track, i int) {
 	now := &t.Entries[i]
 	for k := i - 1; k >= 0; k-- {
@@ -34,7 +34,7 @@ func (c *comparing) begins(t *history.Track, i int) {
 	c.report.First++
 }
 
-// differences says which conditions are others than before.
+// differences describes the conditions that differ from those before.
 func differences(before, now *history.Entry) string {
 	var parts []string
 	old := before.Conditions()
@@ -54,7 +54,7 @@ func differences(before, now *history.Entry) string {
 	return text
 }
 
-// named is a condition in words.
+// named returns a condition for display.
 func named(s string) string {
 	if s == "" {
 		return "unknown"
@@ -62,7 +62,7 @@ func named(s string) string {
 	return s
 }
 
-// segment puts a series into the entry of what began anew.
+// segment adds a series to the entry of a segment.
 func (c *comparing) segment(series, what string) {
 	list := &c.report.Entries
 	i := slices.IndexFunc(*list, func(e Entry) bool { return e.Segment == what })

@@ -11,26 +11,25 @@ import (
 
 // The detector compares the newest nights with the level before them.
 const (
-	recent    = 6    // nights, of which each weighs half of the next
-	mostLevel = 60   // nights of the level
-	leastOf   = 10   // fewer show no level
-	suspected = 1.5  // spreads
-	clipped   = 4    // spreads that one night counts at most
-	least     = 1e-3 // of the level, that a spread is at least
+	recent    = 6    // newest nights, each with half the weight of the next
+	mostLevel = 60   // maximum number of nights of the level
+	leastOf   = 10   // minimum number of nights of a level
+	suspected = 1.5  // score of a suspicion, in spreads
+	clipped   = 4    // maximum deviation of one night, in spreads
+	least     = 1e-3 // minimum spread, as a share of the level
 )
 
-// Suspicion is a noisy number that seems to have left its level, or a verdict that one night gave.
+// Suspicion is a noisy number that seems to have left its level, or a verdict seen in one night only.
 type Suspicion struct {
 	history.Series
 	Host   string  `json:"host"`
 	Before Side    `json:"before"` // the first night of the level: the build to compare with
 	Now    Side    `json:"now"`
-	Since  string  `json:"since"`           // the night that seems to have begun it
-	Score  float64 `json:"score,omitempty"` // in spreads, with the direction
+	Since  string  `json:"since"`           // night that seems to begin the new level
+	Score  float64 `json:"score,omitempty"` // in spreads, with the sign of the difference
 }
 
-// suspect looks at the level that an entry belongs to: what is of its segment and not before the last change that was
-// confirmed.
+// suspect compares an entry with its level: the entries of its segment since the last confirmed change.
 func suspect(t *history.Track, i int) (s Suspicion, ok bool) {
 	now := &t.Entries[i]
 	since := ""
@@ -54,8 +53,9 @@ func suspect(t *history.Track, i int) (s Suspicion, ok bool) {
 		Since: level[first+split(values[first:])].Night, Score: score}, true
 }
 
-// Score says how far the newest nights are from the level of those before them, in robust spreads of what is compared:
-// a mean of the last nights in which each weighs half of the next. 0 is returned while there are too few nights.
+// Score returns the distance of the newest nights from the level of those before them, in robust spreads of the same
+// quantity: a mean of consecutive nights in which each has half the weight of the next. It is 0 while there are too few
+// nights.
 func Score(values []float64) float64 {
 	values = values[max(0, len(values)-mostLevel-recent):]
 	n := len(values) - recent
@@ -72,11 +72,11 @@ func Score(values []float64) float64 {
 	for end := recent; end <= n; end++ {
 		usual = append(usual, weighted(z[end-recent:end]))
 	}
-	const independent = 0.58 // the spread of such a mean where nights do not depend on each other
+	const independent = 0.58 // spread of such a mean for independent nights
 	return weighted(z[len(z)-recent:]) / max(independent, stats.Spread(usual, stats.Median(usual)))
 }
 
-// weighted is a mean in which each weighs half of the next.
+// weighted returns a mean in which each value has half the weight of the next.
 func weighted(z []float64) (mean float64) {
 	mean = z[0]
 	for _, x := range z[1:] {
@@ -85,7 +85,7 @@ func weighted(z []float64) (mean float64) {
 	return mean
 }
 
-// split is where two levels most likely meet: the index that begins the second.
+// split returns the index that most likely begins the second of two levels.
 func split(values []float64) (at int) {
 	ranks, best := ranks(values), -1.0
 	total, sum, n := 0.0, 0.0, float64(len(values))
@@ -102,8 +102,7 @@ func split(values []float64) (at int) {
 	return at
 }
 
-// ranks are the places of the values in their order, so that one that is far out counts no more than one that is the
-// last.
+// ranks returns the rank of each value, so that an outlier has no more weight than any other extreme value.
 func ranks(values []float64) []float64 {
 	order := make([]int, len(values))
 	for i := range order {
