@@ -6,14 +6,14 @@ import (
 	"slices"
 )
 
-// Entry is a point and the night that it is of.
+// Entry is a point and the header of its night.
 type Entry struct {
 	*Header
 	*Point
 }
 
-// Segment names the conditions under which a point compares with others: whoever has other ones begins anew. In virtual
-// time the machine has no part.
+// Segment returns the conditions under which points can be compared: other conditions begin another segment. In virtual
+// time the machine is not among them.
 func (e *Entry) Segment() string {
 	s := ""
 	for _, c := range e.Conditions() {
@@ -22,7 +22,7 @@ func (e *Entry) Segment() string {
 	return s
 }
 
-// Conditions are the parts of the segment by name.
+// Conditions returns the parts of the segment, each with its name.
 func (e *Entry) Conditions() (list [][2]string) {
 	if e.Bench != "sim" {
 		list = [][2]string{{"kernel", e.Kernel}, {"firmware", e.Firmware}}
@@ -30,18 +30,18 @@ func (e *Entry) Conditions() (list [][2]string) {
 	return append(list, [2]string{"Spec", fmt.Sprintf("%.12s", e.Spec)}, [2]string{"unit", e.Unit})
 }
 
-// Track is one series in time, of one host where that matters.
+// Track is one series in time, on one host if it depends on the host.
 type Track struct {
 	Series
-	Host    string // "" of an exact or paired one, which every host measures alike
+	Host    string // "" for an exact or paired series, which is the same on every host
 	Entries []Entry
-	Alarms  []Alarm // of this series and host, in time
+	Alarms  []Alarm // of this series and host, in order of time
 }
 
-// Last is the newest entry.
+// Last returns the newest entry.
 func (t *Track) Last() *Entry { return &t.Entries[len(t.Entries)-1] }
 
-// Before is the newest entry before index i that is no gap and of the same segment; nil when there is none.
+// Before returns the newest entry before index i that is not a gap and is in the same segment; nil when there is none.
 func (t *Track) Before(i int) *Entry {
 	now := t.Entries[i].Segment()
 	for k := i - 1; k >= 0; k-- {
@@ -52,15 +52,15 @@ func (t *Track) Before(i int) *Entry {
 	return nil
 }
 
-// key is what tells tracks apart.
+// key identifies a track.
 type key struct {
 	name, bench string
 	class       Class
 	host        string
 }
 
-// Tracks orders the points of all nights by series and time. A point that is there twice, because a result was added
-// twice, counts once. The order of the tracks is that of their names.
+// Tracks sorts the points of all nights by series and time. A point that occurs twice, because a result was added
+// twice, counts once. Tracks are in the order of their names.
 func Tracks(nights []Night) []Track {
 	nights = slices.Clone(nights)
 	slices.SortStableFunc(nights, func(a, b Night) int {
@@ -80,7 +80,7 @@ func Tracks(nights []Night) []Track {
 	return out
 }
 
-// gathering is the tracks while nights come in.
+// gathering collects tracks from nights.
 type gathering struct {
 	tracks map[key]*Track
 	order  []*Track
@@ -110,7 +110,7 @@ func (g *gathering) night(n *Night) {
 	}
 }
 
-// add appends an entry, unless the same measurement is there already.
+// add appends an entry, unless the track has the same measurement already.
 func (t *Track) add(e Entry) {
 	for k := len(t.Entries) - 1; k >= 0 && t.Entries[k].Started == e.Started; k-- {
 		if o := &t.Entries[k]; *o.Header == *e.Header && o.Spec == e.Spec && o.Same(e.Point) {

@@ -9,11 +9,11 @@ import (
 	"regexp"
 )
 
-// documents is the folder of a store in which documents are: what nights are about and is no number, such as the runs
-// before and behind a change. They are kept like nights: named by their content, never changed, and merged by union.
+// documents is the folder of the documents of a store: data about nights other than numbers, such as the runs before
+// and after a change. They are stored like nights: named by their content, never changed, and merged by union.
 const documents = "documents"
 
-// kept is the name of a document: its kind, and the first half of the SHA-256 of its content.
+// kept matches the name of a document: its kind, and the first half of the SHA-256 of its content.
 var kept = regexp.MustCompile(`^([a-z]+)-[0-9a-f]{32}\.json$`)
 
 // Keep puts a document of a kind, a word in lower case, into a store and returns the path of its file.
@@ -30,14 +30,14 @@ func Keep(dir, kind string, text []byte) (path string, err error) {
 	return put(filepath.Join(dir, documents), name, text)
 }
 
-// Document is one of a store.
+// Document is a document of a store.
 type Document struct {
-	Path string // of its file
+	Path string // path of its file
 	Kind string
 	Text []byte
 }
 
-// Documents returns the documents in the order of their names, and what could not be read.
+// Documents returns the documents in the order of their names, and the files that could not be read.
 func Documents(dir string) (list []Document, skipped []Skipped, err error) {
 	names, skipped, err := listDocuments(dir)
 	for _, name := range names {
@@ -51,7 +51,8 @@ func Documents(dir string) (list []Document, skipped []Skipped, err error) {
 	return list, skipped, err
 }
 
-// listDocuments names the documents of a store, none where it has no folder for them, and what else lies there.
+// listDocuments lists the names of the documents of a store, none if there is no folder, and the other files in the
+// folder.
 func listDocuments(dir string) (names []string, skipped []Skipped, err error) {
 	entries, err := os.ReadDir(filepath.Join(dir, documents))
 	switch {

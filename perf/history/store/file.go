@@ -21,27 +21,27 @@ import (
 // FormatVersion is the version of the files that this program writes.
 const FormatVersion = 1
 
-// first is the first line of a file: what it is, and the header. Each line behind it is a point, which begins with its
-// series, or an alarm; lines of other kinds are of newer programs, and passed over.
+// first is the first line of a file: its kind and the header. Each line after it is a point, which begins with its
+// series, or an alarm; lines of other kinds are from newer programs, and are skipped.
 type first struct {
 	Gauntlet string `json:"gauntlet"`
 	Format   int    `json:"format"`
 	history.Header
 }
 
-// kind is what Gauntlet says of a night.
+// kind is the value of Gauntlet for a night.
 const kind = "night"
 
-// errDamaged says that a file is not what its name says.
+// errDamaged is the error of a file whose content does not match its name.
 var errDamaged = errors.New("its content has another hash than its name: truncated, or changed")
 
-// hash is the part of a file's name that its content gives.
+// hash returns the part of a file's name that depends on its content.
 func hash(text []byte) string {
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:16])
 }
 
-// intact returns the content of a file that is what its name says.
+// intact returns the content of a file that matches its name.
 func intact(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	switch {
@@ -96,7 +96,7 @@ func encode(n *history.Night) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// decode reads a night. A field that is unknown is passed over.
+// decode reads a night. Unknown fields are ignored.
 func decode(text []byte) (*history.Night, error) {
 	line, rest, _ := bytes.Cut(text, []byte("\n"))
 	var h first
@@ -118,7 +118,7 @@ func decode(text []byte) (*history.Night, error) {
 	return n, nil
 }
 
-// Readable refuses the format of a night or document that is another than this program reads.
+// Readable returns an error for a format of a night or document that this program does not read.
 func Readable(format, reads int) error {
 	if format != reads {
 		return fmt.Errorf("format %d, and this program reads %d: a newer one wrote it", format, reads)
@@ -126,7 +126,7 @@ func Readable(format, reads int) error {
 	return nil
 }
 
-// take reads a line behind the first.
+// take reads a line after the first.
 func take(n *history.Night, line []byte) error {
 	var p history.Point
 	if err := json.Unmarshal(line, &p); err != nil {

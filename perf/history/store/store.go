@@ -1,8 +1,8 @@
-// Package store keeps nights in a folder: one file for each night and host, of lines of JSON, named by the day and the
-// hash of its content, and never changed. So two nights at once are no conflict, merging two stores is the union of
-// their files, and what a newer program has written in them stays. The folder may be a branch of a repository.
+// Package store stores nights in a folder: one file for each night and host, of lines of JSON, named by the day and the
+// hash of its content, and never changed. So two nights at the same time cause no conflict, the union of two stores'
+// files is their merge, and data from newer programs is preserved. The folder may be a branch of a repository.
 //
-// What is not such a file, or is no longer whole, is named and left alone.
+// Other files, and damaged ones, are reported and left unchanged.
 package store
 
 import (
@@ -22,29 +22,29 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/history"
 )
 
-// Bounds of a store.
+// Limits of a store.
 const (
 	maxFiles = 100_000
 	maxFile  = 64 << 20 // bytes
 	maxLine  = 1 << 20
 )
 
-// named is the name of a file: the day, and the first half of the SHA-256 of its content.
+// named matches the name of a file: the day, and the first half of the SHA-256 of its content.
 var named = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}-[0-9a-f]{32}\.ndjson$`)
 
 // Skipped is a file that was not read.
 type Skipped struct {
 	File    string
 	Why     string
-	Damaged bool // it should have been read: its name is one of ours, and its content is not what that says
+	Damaged bool // its name is that of a night or document, but its content does not match the name
 }
 
-// String is the line for people.
+// String returns the line to display.
 func (s Skipped) String() string {
 	return fmt.Sprintf("%s: skipped: %s", quote.Line(s.File, quote.Sentence), s.Why)
 }
 
-// Contents is what a store holds, the nights in the order of their files' names.
+// Contents holds the nights of a store, in the order of their files' names, and the files that were not read.
 type Contents struct {
 	Nights  []history.Night
 	Skipped []Skipped
@@ -81,7 +81,7 @@ func Read(dir string) (*Contents, error) {
 	return c, nil
 }
 
-// list names the files of a store, and what else lies there. Hidden files are nobody's business, nor are folders.
+// list lists the names of the files of a store, and other files. It ignores hidden files and folders.
 func list(dir string) (names []string, skipped []Skipped, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -102,7 +102,7 @@ func list(dir string) (names []string, skipped []Skipped, err error) {
 	return names, skipped, nil
 }
 
-// each calls f with 0 to n-1, as many at once as there are processors.
+// each calls f with 0 to n-1, as many calls at once as there are processors.
 func each(n int, f func(i int)) {
 	next := make(chan int)
 	var workers sync.WaitGroup
@@ -120,8 +120,8 @@ func each(n int, f func(i int)) {
 	workers.Wait()
 }
 
-// Add writes a night into a store, which is made when there is none, and returns the file's path. A night that is there
-// already is left as it is.
+// Add writes a night into a store, which it creates if necessary, and returns the file's path. An identical night that
+// exists is kept.
 func Add(dir string, n *history.Night) (path string, err error) {
 	text, err := encode(n)
 	if err != nil {
@@ -130,7 +130,7 @@ func Add(dir string, n *history.Night) (path string, err error) {
 	return put(dir, n.Night+"-"+hash(text)+".ndjson", text)
 }
 
-// put writes a file whole or not at all.
+// put writes a file completely or not at all.
 func put(dir, name string, text []byte) (path string, err error) {
 	path = filepath.Join(dir, name)
 	if _, err := os.Stat(path); err == nil {
@@ -147,7 +147,7 @@ func put(dir, name string, text []byte) (path string, err error) {
 	return path, nil
 }
 
-// bare strips the path that the message has already.
+// bare removes the path from an error whose message has it already.
 func bare(err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {
@@ -156,14 +156,14 @@ func bare(err error) error {
 	return err
 }
 
-// Merged is what a merge did.
+// Merged is the result of a merge.
 type Merged struct {
 	Copied, Had int
-	Skipped     []Skipped // of the stores that were read
+	Skipped     []Skipped // in the stores that were read
 }
 
-// Merge copies into a store what others have, nights and documents, byte by byte, also what this program cannot read
-// because a newer one wrote it. What is damaged is skipped.
+// Merge copies nights and documents of other stores into a store, byte by byte, including those of newer programs that
+// this one cannot read. Damaged files are skipped.
 func Merge(into string, from []string) (*Merged, error) {
 	m := &Merged{}
 	for _, dir := range from {
@@ -189,7 +189,7 @@ func Merge(into string, from []string) (*Merged, error) {
 	return m, nil
 }
 
-// copy copies a file that is whole, unless it is there.
+// copy copies an intact file, unless the store has it.
 func (m *Merged) copy(into, dir, name string) error {
 	text, why := intact(filepath.Join(dir, name))
 	if why != nil {
@@ -207,7 +207,7 @@ func (m *Merged) copy(into, dir, name string) error {
 	return err
 }
 
-// Damaged are the files that should have been read and could not.
+// Damaged returns the files that should have been read and could not.
 func Damaged(list []Skipped) []Skipped {
 	return slices.DeleteFunc(slices.Clone(list), func(s Skipped) bool { return !s.Damaged })
 }
