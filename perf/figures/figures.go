@@ -1,5 +1,5 @@
-// Package figures measures the figures of the papers that package targets describes: the runs of all of them as one
-// batch, then the points of each curve, beside the models and the papers' own points.
+// Package figures measures the figures of the papers that package targets describes: it makes the runs of all figures
+// as one batch, and then computes the points of each curve, to be shown with those of the models and of the papers.
 package figures
 
 import (
@@ -14,10 +14,10 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/targets"
 )
 
-// Options say what to measure.
+// Options select the figures and the runs.
 type Options struct {
 	Figures    []targets.Figure
-	Confidence float64                          // of the intervals
+	Confidence float64                          // confidence of the intervals
 	Accounts   map[string]func(float64) float64 // numbers that need no run, by x
 	Batch      batch.Options
 }
@@ -28,7 +28,7 @@ type Plan struct {
 	runs    *batch.Batch
 }
 
-// New lists the runs, figure by figure, so that an interrupt leaves the first ones complete.
+// New adds the runs, figure by figure, so that the first figures are complete after an interrupt.
 func New(o Options) (*Plan, error) {
 	o.Batch.InOrder = true
 	b, err := batch.New(o.Batch)
@@ -54,11 +54,11 @@ func New(o Options) (*Plan, error) {
 	return &Plan{o, b}, nil
 }
 
-// Runs returns the runs, for whoever must know their number or size beforehand.
+// Runs returns the batch, for a caller who must know the number or cost of the runs beforehand.
 func (p *Plan) Runs() *batch.Batch { return p.runs }
 
-// Measure makes the runs and reads the points. The result is complete also when ctx ends: points that were not run say
-// so.
+// Measure makes the runs and computes the points. The result is complete even when ctx ends: points that were not run
+// say so.
 func (p *Plan) Measure(ctx context.Context) *Set {
 	started := time.Now()
 	p.runs.Run(ctx)
@@ -98,7 +98,7 @@ func (p *Plan) curve(c *targets.Curve, log bool) Curve {
 	return out
 }
 
-// point reads one number.
+// point computes one number.
 func (p *Plan) point(c *targets.Curve, n int) Measure {
 	at, metric := &c.Ours[n], c.MetricAt(n)
 	m := Measure{X: at.X, Scenarios: at.Runs}
@@ -134,10 +134,10 @@ func (p *Plan) values(c *targets.Curve, metric *targets.Metric, at *targets.Poin
 	return []float64{count(at.X)}, nil
 }
 
-// samples is how many points of a model are drawn: enough that its line is smooth.
+// samples is the number of points of a model's curve: enough for a smooth line.
 const samples = 80
 
-// sampled is the model over the span of the points.
+// sampled returns the model over the span of the points.
 func sampled(c *targets.Curve, log bool) [][2]float64 {
 	if c.Model == nil {
 		return nil

@@ -5,8 +5,8 @@ import "github.com/rdma-gauntlet/gauntlet/perf/stats"
 // FormatVersion is the version of Set's JSON form.
 const FormatVersion = 1
 
-// Set is the papers' figures, drawn again: the values of their texts, those of the models, and the measured ones. It is
-// written as figures.json.
+// Set holds the papers' figures: the values in their texts, those of the models, and the measured ones. It is written
+// as figures.json.
 type Set struct {
 	Format  int     `json:"format"`
 	Version string  `json:"version"` // of this tool
@@ -27,7 +27,7 @@ type Figure struct {
 	Source     string  `json:"source"`
 	Title      string  `json:"title"`
 	Conditions string  `json:"conditions"`        // conditions of this project's runs
-	Says       string  `json:"says"`              // statements of the paper's text beside its points
+	Says       string  `json:"says"`              // statements of the paper's text in addition to its points
 	Missing    string  `json:"missing,omitempty"` // the part of the figure that cannot be reproduced, and the reason
 	Panels     []Panel `json:"panels"`
 }
@@ -66,7 +66,7 @@ type Measure struct {
 	Trouble   string          `json:"trouble,omitempty"` // why there is no number
 }
 
-// Mark is a value that the text states on one axis alone.
+// Mark is a value that the text states on one axis only.
 type Mark struct {
 	At    float64 `json:"at"`
 	Level bool    `json:"level,omitempty"` // on the Y axis; else on the X axis
