@@ -2,7 +2,7 @@ package suite
 
 import "github.com/rdma-gauntlet/gauntlet/perf/stats"
 
-// Changes is how the numbers of one Result relate to those of an earlier one.
+// Changes compares the numbers of one Result with those of an earlier one.
 type Changes struct {
 	Format     int      `json:"format"`
 	Old        string   `json:"old"` // the older program: version and commit
@@ -12,7 +12,7 @@ type Changes struct {
 	Numbers    []Change `json:"numbers"`
 }
 
-// Change is one number in both.
+// Change is a number that both results have.
 type Change struct {
 	ID       string          `json:"id"`
 	Title    string          `json:"title"`
@@ -25,7 +25,7 @@ type Change struct {
 	Reason   string          `json:"reason,omitempty"` // reason why it is inconclusive
 }
 
-// Count returns how many numbers have a decision.
+// Count returns the number of numbers with a decision.
 func (c *Changes) Count(d stats.Decision) (n int) {
 	for i := range c.Numbers {
 		if c.Numbers[i].Decision == d {
@@ -35,8 +35,8 @@ func (c *Changes) Count(d stats.Decision) (n int) {
 	return n
 }
 
-// FalseAlarms is how many numbers an unchanged program would be expected to show as improved or regressed, at most, if
-// its runs differed by chance alone.
+// FalseAlarms returns how many numbers of an unchanged program would be expected to show as improved or regressed, at
+// most, if its runs differed by chance only.
 func (c *Changes) FalseAlarms() (expected float64) {
 	for i := range c.Numbers {
 		if r := c.Numbers[i].Relative; r != nil && c.Numbers[i].Random {

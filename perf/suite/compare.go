@@ -8,9 +8,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/stats"
 )
 
-// Compare relates every measured number of now to the same number of before. Both must come from the same scenarios and
-// seeds: then both have met the same losses, and a remaining difference is due to the program. Numbers that only one of
-// them has are left out; those whose conditions differ are inconclusive, with that reason.
+// Compare compares every measured number of now with the same number of before. Both must come from the same scenarios
+// and seeds: then both have had the same losses, and a remaining difference is due to the program. Numbers that only
+// one of them has are left out; those with different conditions are inconclusive, with that reason.
 func Compare(before, now *Result, rule stats.Rule) (*Changes, error) {
 	out := &Changes{Format: FormatVersion, Old: name(before), New: name(now), Confidence: rule.Confidence,
 		Margin: rule.Margin}

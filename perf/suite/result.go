@@ -5,7 +5,7 @@ import "github.com/rdma-gauntlet/gauntlet/perf/stats"
 // FormatVersion is the version of the JSON forms of Result and Changes.
 const FormatVersion = 1
 
-// Result is the papers' claims beside the measurements. "gauntlet perf --json" prints it, and perf compare reads it.
+// Result holds the papers' claims and the measurements. "gauntlet perf --json" prints it, and perf compare reads it.
 type Result struct {
 	Format     int     `json:"format"`
 	Version    string  `json:"version"` // of this tool
@@ -47,8 +47,8 @@ type Claim struct {
 	Claim    string     `json:"claim"`
 	Class    string     `json:"class"` // letters of A V E H X
 	Reason   string     `json:"reason,omitempty"`
-	Status   string     `json:"status"`            // the worst of those that gate
-	Finding  string     `json:"finding,omitempty"` // the worst of its numbers; empty when the paper gives none
+	Status   string     `json:"status"`            // worst status of the checks that gate
+	Finding  string     `json:"finding,omitempty"` // worst finding of its numbers; empty when the paper gives none
 	Measured []Measured `json:"measured,omitempty"`
 }
 
@@ -62,10 +62,10 @@ type Measured struct {
 	Paper         *float64 `json:"paper,omitempty"`
 	Model         *float64 `json:"model,omitempty"`
 	Low           *float64 `json:"low,omitempty"`  // bound; absent when there is none at this end
-	High          *float64 `json:"high,omitempty"` // likewise
+	High          *float64 `json:"high,omitempty"` // upper bound, likewise
 
 	Scenarios []string  `json:"scenarios,omitempty"` // of the runs that the metric reads
-	Seeds     []uint64  `json:"seeds,omitempty"`     // one is enough where chance has no part
+	Seeds     []uint64  `json:"seeds,omitempty"`     // one suffices without random events
 	Random    bool      `json:"random,omitempty"`
 	Values    []float64 `json:"values,omitempty"` // by seed
 
@@ -100,7 +100,7 @@ func Worse(a, b string) string {
 	return a
 }
 
-// Settle gives the claim the worst of its numbers.
+// Settle sets the status and finding of the claim to the worst of its numbers.
 func (c *Claim) Settle() {
 	c.Status, c.Finding = Reported, ""
 	for i := range c.Measured {
@@ -112,7 +112,7 @@ func (c *Claim) Settle() {
 	}
 }
 
-// Settle gives the whole the worst of its claims.
+// Settle sets the status of the result to the worst of its claims.
 func (p *Result) Settle() {
 	p.Status = Reported
 	for i := range p.Claims {
@@ -120,7 +120,7 @@ func (p *Result) Settle() {
 	}
 }
 
-// Count returns how many claims have a status.
+// Count returns the number of claims with a status.
 func (p *Result) Count(status string) (n int) {
 	for i := range p.Claims {
 		if p.Claims[i].Status == status {

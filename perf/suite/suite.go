@@ -1,7 +1,7 @@
-// Package suite measures the targets of package targets and holds them against their bounds.
+// Package suite measures the targets of package targets and compares them with their bounds.
 //
-// Targets share runs: the go-back-N of one row is the baseline of the next. So the suite first lists the runs that its
-// targets need, makes them as one batch, and then reads every number off them.
+// Targets share runs: the go-back-N of one row is the baseline of the next. So the suite first collects the runs that
+// its targets need, makes them as one batch, and then computes all numbers from them.
 package suite
 
 import (
@@ -26,18 +26,18 @@ type Options struct {
 	Confidence float64 // of the intervals
 	Accounts   map[string]float64
 
-	// Run makes one run in virtual time. Its result depends on the Spec alone.
+	// Run makes one run in virtual time. Its result must depend on the Spec only.
 	Run func(context.Context, *scenario.Spec) (targets.Run, error)
-	// Cost is how much work a run is, in any unit.
+	// Cost returns the amount of work of a run, in any unit.
 	Cost func(*scenario.Spec) float64
-	// Progress is called after each run with the share of the work that is done, and never twice at once.
+	// Progress is called after each run with the share of the work that is done, never concurrently.
 	Progress func(share float64, what string)
 
-	// Real makes the runs of some classes once more, where packets are real; nil leaves them to virtual time.
+	// Real repeats the runs of some classes with real packets; nil for virtual time only.
 	Real *Real
 }
 
-// Real is a bench in real time. Its runs are made one after the other, because they share the clock of the machine.
+// Real is a bench in real time. It makes one run at a time, because runs share the clock of the machine.
 type Real struct {
 	Bench    string          // its name
 	Classes  []targets.Class // classes of the numbers that are measured on that bench
@@ -47,8 +47,8 @@ type Real struct {
 	Progress func(share float64, what string)
 }
 
-// Measure makes the runs of the targets and judges these. The result is complete even when ctx ends: a number that was
-// not run is an ERROR with that reason.
+// Measure makes the runs of the targets and checks the results. The result is complete even when ctx ends: a number
+// that was not run is an ERROR with that reason.
 func Measure(ctx context.Context, o Options) (*Result, error) {
 	started := time.Now()
 	p, err := newPlan(&o)
@@ -117,7 +117,7 @@ func newPlan(o *Options) (p *plan, err error) {
 	return p, p.afford()
 }
 
-// add lists the runs of one check.
+// add adds the runs of one check.
 func add(b *batch.Batch, c *targets.Check) error {
 	for _, text := range c.Runs {
 		if err := b.Add(text); err != nil {
@@ -127,9 +127,9 @@ func add(b *batch.Batch, c *targets.Check) error {
 	return nil
 }
 
-// afford lists the runs of the real bench, and leaves out the checks that its budget does not reach: in each turn the
-// cheapest is taken, whose price depends on the runs that others have brought. Without a budget the order is that of
-// the claims, of which an interrupt leaves the first complete.
+// afford adds the runs of the real bench, as far as its budget allows: it takes the cheapest remaining check in each
+// step, whose price depends on the runs that earlier ones have added. Without a budget it takes the checks in the order
+// of the claims, so that the first are complete after an interrupt.
 func (p *plan) afford() error {
 	if p.real == nil {
 		return nil
@@ -154,7 +154,7 @@ func (p *plan) afford() error {
 	return nil
 }
 
-// cheapest is the check that adds the least to the cost of the real bench, and how much.
+// cheapest returns the check that adds the least to the cost of the real bench, and this cost.
 func (p *plan) cheapest(checks []*targets.Check) (at int, price float64, err error) {
 	for i, c := range checks {
 		cost, err := p.real.Price(c.Runs)
@@ -168,7 +168,7 @@ func (p *plan) cheapest(checks []*targets.Check) (at int, price float64, err err
 	return at, price, nil
 }
 
-// claim judges the checks of one target.
+// claim computes and checks the numbers of one target.
 func (p *plan) claim(t *targets.Target) Claim {
 	c := Claim{ID: t.ID, Source: t.Source, Claim: t.Claim, Reason: t.Reason}
 	var letters []string
@@ -183,7 +183,7 @@ func (p *plan) claim(t *targets.Target) Claim {
 	return c
 }
 
-// measured reads one number and judges it.
+// measured computes one number and checks it.
 func (p *plan) measured(t *targets.Target, c *targets.Check) Measured {
 	m := Measured{Name: c.Name, Class: string(t.ClassOf(c)), Metric: c.Metric.Name, Unit: c.Metric.Unit,
 		LowerIsBetter: c.Metric.LowerIsBetter, Paper: known(c.Paper), Model: known(c.Model),
@@ -205,8 +205,8 @@ func (p *plan) measured(t *targets.Target, c *targets.Check) Measured {
 	return m
 }
 
-// emulate takes the real runs of a check into m: their number, and the gap to virtual time, seed by seed, because both
-// have met the same losses. The number has to keep the same bound.
+// emulate adds the real runs of a check to m: their number, and its difference from virtual time, seed by seed, because
+// the same seed has the same losses. The number must keep the same bound.
 func (p *plan) emulate(c *targets.Check, m *Measured) {
 	values, _, err := p.real.Values(&c.Metric, c.Runs)
 	var e, gap stats.Estimate
@@ -224,8 +224,8 @@ func (p *plan) emulate(c *targets.Check, m *Measured) {
 	m.Status = Worse(m.Status, verdict(e, m, c, targets.Emulated))
 }
 
-// gaps is by which share each real number is above that of the same seed in virtual time. One in which chance has no
-// part stands for every seed.
+// gaps returns the relative difference of each real number from that of the same seed in virtual time. A virtual run
+// without random events is compared with every seed.
 func gaps(real, virtual []float64) []float64 {
 	out := make([]float64, len(real))
 	for seed := range real {
@@ -234,7 +234,7 @@ func gaps(real, virtual []float64) []float64 {
 	return out
 }
 
-// values returns the numbers of a check: one for each seed, or the one that needs no run.
+// values returns the numbers of a check: one for each seed, or the single one of a check without runs.
 func (p *plan) values(c *targets.Check, m *Measured) ([]float64, error) {
 	switch {
 	case c.Account != "":
@@ -254,7 +254,7 @@ func (p *plan) values(c *targets.Check, m *Measured) ([]float64, error) {
 	return values, err
 }
 
-// verdict holds an estimate against the bound. One run in which chance has a part is no proof of a failure.
+// verdict compares an estimate with the bound. One run with random events does not prove a failure.
 func verdict(e stats.Estimate, m *Measured, c *targets.Check, class targets.Class) string {
 	switch {
 	case !class.Gates():
@@ -267,7 +267,8 @@ func verdict(e stats.Estimate, m *Measured, c *targets.Check, class targets.Clas
 	return Broken
 }
 
-// rounding is by how much a paper's number may differ from ours and still be taken for the same: they print two digits.
+// rounding is the relative difference within which a paper's number and ours count as the same: papers print two
+// digits.
 const rounding = 0.05
 
 // finding compares the paper's number with ours: they are the same, or both are within the bound.
@@ -281,7 +282,7 @@ func finding(x float64, c *targets.Check) string {
 	return NotReproduced
 }
 
-// known is nil for 0, which stands for an absent number, and for infinities, which JSON cannot hold.
+// known returns nil for 0, which means no number, and for infinities, which JSON cannot represent.
 func known(x float64) *float64 {
 	if x == 0 || math.IsInf(x, 0) {
 		return nil
@@ -289,7 +290,7 @@ func known(x float64) *float64 {
 	return &x
 }
 
-// Select keeps the checks of the wanted classes in each target, and targets without checks by their own class.
+// Select keeps the checks of the given classes in each target, and targets without checks by their own class.
 func Select(all []targets.Target, classes []targets.Class) []targets.Target {
 	var out []targets.Target
 	for _, t := range all {
