@@ -30,7 +30,7 @@ type Rule struct {
 	Exact bool
 }
 
-// Change is how the new measurement relates to the old.
+// Change is the difference between the new measurement and the old.
 type Change struct {
 	Estimate // of new/old - 1, the median over the pairs
 	Decision Decision
@@ -70,8 +70,8 @@ func (r Rule) estimate(changes []float64) Estimate {
 	return median(changes, r.Confidence)
 }
 
-// decide reads the interval. Values that are identical to the bit are the same, however few pairs there are: with the
-// same seeds even one packet sent at another time would show.
+// decide interprets the interval. Identical values are the same, however few pairs there are: with the same seeds a
+// single packet sent at another time would make a difference.
 func (r Rule) decide(e Estimate) Decision {
 	up, down := Improved, Regressed
 	if r.LowerIsBetter {

@@ -41,8 +41,8 @@ func Mean(values []float64, confidence float64) (Estimate, error) {
 	return Estimate{s.Center, s.Lo, s.Hi, confidence, len(values)}, nil
 }
 
-// median is the median of the values with the interval of order statistics. With too few values the interval is their
-// range, and its confidence is that of the range: 1 - 2^(1-n).
+// median returns the median of the values with the interval of order statistics. With too few values the interval is
+// their range, whose confidence is 1 - 2^(1-n).
 func median(values []float64, confidence float64) Estimate {
 	n := len(values)
 	if n == 1 {
@@ -54,10 +54,10 @@ func median(values []float64, confidence float64) Estimate {
 	return Estimate{s.Center, s.Lo, s.Hi, min(s.Confidence, most), n}
 }
 
-// single is the estimate from one run, which has no spread.
+// single returns the estimate from one run, which has no spread.
 func single(x float64) Estimate { return Estimate{Value: x, Low: x, High: x, N: 1} }
 
-// sample copies: the library sorts in place, and pairs must keep their order.
+// sample copies the values: the library sorts in place, and pairs must keep their order.
 func sample(values []float64) *benchmath.Sample {
 	return benchmath.NewSample(slices.Clone(values), &benchmath.DefaultThresholds)
 }
