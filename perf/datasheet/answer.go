@@ -12,7 +12,7 @@ const (
 	positive  kind = iota
 	sequence       // a NAK for a sequence error: retransmit from its PSN on
 	selective      // a gap, with the packets after it that have arrived
-	duplicate      // an acknowledgement that repeats the one before: TCP's indication of a gap
+	duplicate      // an acknowledgement that repeats the previous one: TCP's indication of a gap
 	notReady       // no receive is posted
 	refusal        // a fatal NAK
 	data           // of a READ or atomic
@@ -28,8 +28,8 @@ type answer struct {
 	code  uint8 // of notReady
 }
 
-// classify reads the kind off a packet. An ACK includes the PSN it names; all others name the PSN that is expected, and
-// so acknowledge what is before it (IBTA 9.7.5.1, 9.7.5.2).
+// classify determines the kind of a packet. An ACK includes the PSN it names; all others name the PSN that is expected,
+// and so acknowledge the PSNs before it (IBTA 9.7.5.1, 9.7.5.2).
 func (a *answer) classify(p *roce.Packet) {
 	a.upTo = a.named
 	switch syn := p.AETH.Syndrome; {

@@ -35,7 +35,7 @@ func readTransport(f *Findings) (r Row) {
 func readRecovery(f *Findings) (r Row) {
 	by, repaired := f.ResentOnNAK.seen, f.Repaired
 	if f.Repairs == 0 {
-		repaired = 0 // the gap was one that a forged packet made
+		repaired = 0 // without repair packets: a forged packet has caused the gap
 	}
 	r.Seen = by + repaired
 	switch {

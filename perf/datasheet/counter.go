@@ -2,8 +2,8 @@ package datasheet
 
 import "fmt"
 
-// Counter is the reading of a counter of the device, over all traces, beside the bounds from the packets at the
-// device's port.
+// Counter is the reading of a counter of the device, over all traces, with the bounds that follow from the packets at
+// the device's port.
 type Counter struct {
 	Name  string
 	Value int64

@@ -7,12 +7,12 @@ type Findings struct {
 
 	// As a requester.
 	ResendLatency   sample // from the indication of a gap to the first retransmission
-	ResentOnNAK     sample // packets that were sent again one after the other,
-	WholeOnNAK      int    // and how often that was everything from there on
+	ResentOnNAK     sample // packets retransmitted in a row,
+	WholeOnNAK      int    // and how often these were all packets from there on
 	ResentOnTimeout sample // the same, after a timeout
 	WholeOnTimeout  int
-	Timeouts        sample  // every timeout, from the latest transmission or progress to the packet that it sent again
-	Ladder          []int64 // the longest row of timeouts without progress
+	Timeouts        sample  // every timeout, from the latest transmission or progress to the retransmission
+	Ladder          []int64 // the longest series of timeouts without progress
 	Retries         sample  // timeouts after which the device gave up
 	RetriesSurvived int     // the largest number of timeouts after which it had not given up
 	RNRWait         sample  // from an RNR NAK to the next attempt
@@ -21,7 +21,7 @@ type Findings struct {
 	ReadGap         sample  // from a READ response after a missing one to the READ that asks again
 	AckReqEvery     sample  // packets from one AckReq to the next
 	Messages        int
-	MessagesAsking  int // those whose last packet asks for an acknowledgement
+	MessagesAsking  int // those whose last packet requests an acknowledgement
 	Packets         Depth
 	Outstanding     Depth // messages
 
@@ -29,10 +29,10 @@ type Findings struct {
 	NAKs          [kinds]int // sent, by kind
 	NAKLatency    sample     // from the packet that shows a gap to the first answer that names it
 	NAKsPerGap    sample
-	NAKsPerEarly  sample // per hundred packets that came early, for gaps with several of them
+	NAKsPerEarly  sample // per hundred out-of-order packets, for gaps with several of them
 	Unanswered    int    // gaps that no answer named
-	Repairs       int    // repair packets that came
-	Repaired      int    // gaps that the device filled without the packet that was missing
+	Repairs       int    // repair packets that arrived
+	Repaired      int    // gaps that the device filled without receiving the missing packet
 	PacketsPerAck sample
 	AskedPerAck   sample // packets with AckReq
 	AckDelay      sample // from the packet that an ACK names to the ACK
@@ -41,16 +41,16 @@ type Findings struct {
 	Counters []Counter // counters of the device, in the order of their first readings
 }
 
-// ladderRungs bounds the timeouts that are remembered. No retry count is higher but TCP's.
+// ladderRungs bounds the timeouts that are recorded. No retry count is higher except TCP's.
 const ladderRungs = 16
 
-// Depth is how much a requester has in flight.
+// Depth is the amount that a requester has in flight.
 type Depth struct {
 	Most int `json:"most"`
 	Held int `json:"held"` // times that it waited for an acknowledgement with Most in flight
 }
 
-// inFlight notes how much is in flight.
+// inFlight records the amount in flight.
 func (f *Findings) inFlight(packets, messages int) {
 	f.Packets.reach(packets)
 	f.Outstanding.reach(messages)
@@ -74,7 +74,7 @@ func (d *Depth) hold(n int) {
 	}
 }
 
-// climbed takes a row of timeouts, after which the device gave up or did not.
+// climbed records a series of timeouts, after which the device gave up or did not.
 func (f *Findings) climbed(ladder []int64, gaveUp bool) {
 	if len(ladder) > len(f.Ladder) {
 		f.Ladder = ladder
@@ -102,7 +102,7 @@ func (f *Findings) gap(g *gap) {
 	}
 }
 
-// samples lists every sample, so that two findings are added up without forgetting one.
+// samples lists every sample, so that adding two findings covers all of them.
 func (f *Findings) samples() []*sample {
 	return []*sample{&f.ResendLatency, &f.ResentOnNAK, &f.ResentOnTimeout, &f.Timeouts, &f.Retries, &f.RNRWait,
 		&f.RNRCode, &f.RNRRetries, &f.ReadGap,

@@ -11,7 +11,7 @@ var files embed.FS
 // Probe is a stimulus in the language of scenarios: a situation in which a property can be observed.
 type Probe struct{ Name, Text string }
 
-// Probes returns those that show every property of an implementation, in the order of their names.
+// Probes returns the probes that show every property of an implementation, in the order of their names.
 func Probes() []Probe {
 	entries, _ := files.ReadDir("probes") // embedded
 	var all []Probe

@@ -13,10 +13,11 @@ const (
 	DeviceA = iota
 	DeviceB
 	DeviceBox // in the path, if there is one
-	Devices   // how many there may be
+	Devices   // number of devices
 )
 
-// Reader reads the behaviour of the devices off one trace. It is a trace.Viewer; its memory is the packets in flight.
+// Reader determines the behaviour of the devices from one trace. It is a trace.Viewer; its memory is proportional to
+// the packets in flight.
 type Reader struct {
 	header *trace.Header
 	halves map[halfKey]*half
@@ -97,7 +98,7 @@ func (r *Reader) Sight(s *trace.Sight) {
 		r.segment(s, sent, arrived)
 	case o == roce.LoWAR && arrived:
 		r.device(rec.Conn, rec.From.Other()).Repairs++
-	case o.NumberedApart(), o.IsReadAck(): // their numbers are those of another space
+	case o.NumberedApart(), o.IsReadAck(): // their numbers are in another sequence space
 	case o.IsRequest():
 		r.half(rec.Conn, rec.From).request(s, sent, arrived)
 	case o.IsResponse():
@@ -138,7 +139,7 @@ const repairPackets = "repair packets"
 // psnDistance is the distance of two PSNs.
 func psnDistance(n, m uint32) int { return psn.New(n).Sub(psn.New(m)) }
 
-// request takes a request that is sent, that arrives, or both.
+// request processes a request that is sent, that arrives, or both.
 func (h *half) request(s *trace.Sight, sent, arrived bool) {
 	p := s.Pkt
 	if p.Opcode.HasPayload() && !p.Opcode.EndsMessage() && p.Len > 0 {
@@ -155,7 +156,7 @@ func (h *half) request(s *trace.Sight, sent, arrived bool) {
 	}
 }
 
-// span is how many PSNs a request takes: one, or for a READ one for each response.
+// span returns how many PSNs a request takes: one, or for a READ one for each response.
 func (h *half) span(p *roce.Packet) int64 {
 	if p.Opcode != roce.ReadRequest || h.mtu == 0 {
 		return 1
@@ -163,10 +164,10 @@ func (h *half) span(p *roce.Packet) int64 {
 	return int64(max(1, (int(min(p.RETH.DMALen, 1<<31))+h.mtu-1)/h.mtu))
 }
 
-// response takes a response that is sent, that arrives, or both.
+// response processes a response that is sent, that arrives, or both.
 func (h *half) response(s *trace.Sight, sent, arrived bool) {
 	if !h.numbers.begun {
-		return // to a request that was not seen
+		return // the request was not seen
 	}
 	a := answer{at: s.At, named: h.numbers.offset(uint32(s.Pkt.PSN), psnDistance)}
 	a.classify(s.Pkt)
@@ -178,7 +179,8 @@ func (h *half) response(s *trace.Sight, sent, arrived bool) {
 	}
 }
 
-// segment takes a TCP segment: its data are a request of its sender, its acknowledgement a response to the other side.
+// segment processes a TCP segment: its data are a request of its sender, its acknowledgement a response to the other
+// side.
 func (r *Reader) segment(s *trace.Sight, sent, arrived bool) {
 	hd, data, err := tcp.Decode(s.Pkt.Payload)
 	if err != nil {

@@ -4,13 +4,13 @@ package datasheet
 type Reasons struct {
 	Window      Depth `json:"window_packets"`             // sent and not acknowledged
 	AckReqEvery Range `json:"packets_per_ack_req"`        // packets from one AckReq to the next
-	Answered    Range `json:"nak_to_resend_ns"`           // from a NAK to the first packet sent again
+	Answered    Range `json:"nak_to_resend_ns"`           // from a NAK to the first retransmission
 	GoneBack    Range `json:"packets_resent_per_nak"`     // one after the other
-	Timeouts    Range `json:"timeouts_ns"`                // silences that the transport timer ended
+	Timeouts    Range `json:"timeouts_ns"`                // idle times that the transport timer ended
 	AfterTimer  Range `json:"packets_resent_per_timeout"` // likewise
 }
 
-// Range sums up values: how many there were, and the least, the middle and the greatest of them.
+// Range summarises values: their number, least, median and greatest.
 type Range struct {
 	Seen     int   `json:"seen"`
 	Least    int64 `json:"least"`

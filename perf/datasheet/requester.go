@@ -19,7 +19,7 @@ type requester struct {
 	quiet   int    // packets since the latest AckReq
 	blocked [2]int // packets and messages in flight when an acknowledgement ended a silence; zero when none did
 
-	told    *answer    // the response that calls for a retransmission, until one follows
+	told    *answer    // the response that requests a retransmission, until one follows
 	alarm   vtime.Time // time of the latest response that indicates a gap
 	waits   *answer    // an RNR NAK, until an attempt follows
 	round   round
@@ -30,18 +30,18 @@ type requester struct {
 	holed   bool
 }
 
-// round is a retransmission: packets sent again one after the other.
+// round is a retransmission: packets retransmitted in a row.
 type round struct {
 	open bool
 	last int64 // the next offset that continues it
 	goal int64 // offset after the newest packet sent when the round began
 	left int64 // length from the first packet of the round to goal
 	runs int
-	by   *sample // of those that did not reach the goal, and
-	all  *int    // how many did
+	by   *sample // sample for rounds that did not reach the goal
+	all  *int    // number of rounds that did
 }
 
-// send takes a request.
+// send processes a request that is sent.
 func (q *requester) send(x slot) {
 	if !q.begun {
 		q.begun, q.next, q.una = true, x.from, x.from
@@ -63,7 +63,7 @@ func (q *requester) send(x slot) {
 	}
 }
 
-// sendFirst takes a request that is sent for the first time.
+// sendFirst processes a request that is sent for the first time.
 func (q *requester) sendFirst(x slot) {
 	q.closeRound()
 	if q.blocked[0] > 0 {
@@ -126,8 +126,8 @@ func (q *requester) stale(x *slot) bool {
 	return old != nil && old.again && 2*x.first.Sub(q.alarm) > x.first.Sub(old.latest)
 }
 
-// expire takes a retransmission that nothing but time called for. The timer runs from the latest transmission of the
-// packet and from the latest response that acknowledged something (IBTA 9.7.6.1.3).
+// expire records a retransmission that only the timer can have caused. The timer runs from the latest transmission of
+// the packet and from the latest response that acknowledged something (IBTA 9.7.6.1.3).
 func (q *requester) expire(x *slot) {
 	since := q.heard
 	if old := q.win.find(x.from); old != nil {
@@ -139,7 +139,8 @@ func (q *requester) expire(x *slot) {
 	}
 }
 
-// closeRound counts how far a round went. A single packet in flight does not tell going back from sending one again.
+// closeRound records the length of a round. With a single packet in flight, going back and retransmitting one look
+// alike.
 func (q *requester) closeRound() {
 	r := &q.round
 	if r.open && r.by != nil && r.left > 1 {
@@ -154,7 +155,7 @@ func (q *requester) closeRound() {
 // repeats reports whether an acknowledgement makes no progress while packets are outstanding.
 func (q *requester) repeats(a *answer) bool { return a.upTo == q.una && q.next > q.una }
 
-// hear takes a response.
+// hear processes a response.
 func (q *requester) hear(a *answer) {
 	if !q.begun || a.upTo > q.next {
 		return
@@ -177,7 +178,7 @@ func (q *requester) hear(a *answer) {
 	}
 }
 
-// missed reports a READ response that comes after one that is missing, of the same READ or of an earlier one.
+// missed reports a READ response that arrives after a missing one, of the same READ or of an earlier one.
 func (q *requester) missed(a *answer) bool {
 	x := q.win.find(q.una)
 	if x == nil || !x.read || a.named <= q.una {
@@ -189,11 +190,11 @@ func (q *requester) missed(a *answer) bool {
 	return true
 }
 
-// heldPaces is how many times the usual distance of packets a sender must have been silent to be taken for one that
-// waits.
+// heldPaces is the silence, in multiples of the usual distance of packets, after which a sender is considered to be
+// waiting.
 const heldPaces = 16
 
-// progress takes an acknowledgement of something new. A sender that goes on with it after a silence had waited for it.
+// progress processes an acknowledgement of new requests. A sender that continues after a silence had waited for it.
 func (q *requester) progress(a *answer) {
 	q.found.climbed(q.ladder, false)
 	if q.blocked[0] == 0 && q.pace > 0 && a.at.Sub(q.sent) > heldPaces*q.pace && !q.round.open {

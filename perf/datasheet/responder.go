@@ -10,7 +10,7 @@ type responder struct {
 	high  int64 // offset after the newest packet that arrived
 	acked int64 // first offset that has not been acknowledged
 	gaps  map[int64]*gap
-	again bool // the latest request had come before, so that an acknowledgement may be about that
+	again bool // the latest request was a repetition, so an acknowledgement may refer to it
 }
 
 // gap is a packet that is missing, as its NAKs name it.
@@ -24,7 +24,7 @@ type gap struct {
 // gapLimit bounds the gaps that are followed at a time.
 const gapLimit = 1 << 12
 
-// arrive takes a request that arrives.
+// arrive processes a request that arrives.
 func (r *responder) arrive(x slot) {
 	if !r.begun {
 		r.begun, r.high, r.acked, r.gaps = true, x.from, x.from, map[int64]*gap{}
@@ -51,7 +51,7 @@ func (r *responder) arrive(x slot) {
 	}
 }
 
-// answer takes a response that leaves.
+// answer processes a response that is sent.
 func (r *responder) answer(a *answer) {
 	if !r.begun {
 		return
@@ -70,12 +70,12 @@ func (r *responder) answer(a *answer) {
 	r.acked = max(r.acked, a.upTo)
 }
 
-// nak counts an answer that names a gap, and how long the first one took.
+// nak counts an answer that names a gap, and measures the time to the first one.
 func (r *responder) nak(a *answer) {
 	at := a.upTo
 	g := r.gaps[at]
 	if g == nil && len(r.gaps) < gapLimit && at < r.high {
-		g = &gap{} // of a packet that came and was thrown away
+		g = &gap{} // of a packet that arrived and was discarded
 		r.gaps[at] = g
 	}
 	if g == nil {
@@ -87,7 +87,7 @@ func (r *responder) nak(a *answer) {
 	g.naks++
 }
 
-// acknowledge measures how long an acknowledgement took from the packet that it names, and how much it acknowledges.
+// acknowledge measures the time from the packet that an acknowledgement names, and how much it acknowledges.
 func (r *responder) acknowledge(a *answer) {
 	if a.upTo <= r.acked {
 		return
@@ -96,7 +96,7 @@ func (r *responder) acknowledge(a *answer) {
 		r.found.AckDelay.addTime(a.at.Sub(x.latest))
 	}
 	for at, g := range r.gaps {
-		if at < a.upTo { // it never came, and is not missing any more
+		if at < a.upTo { // it never arrived, and is no longer missing
 			r.found.gap(g)
 			r.found.Repaired++
 			delete(r.gaps, at)

@@ -12,7 +12,7 @@ type sample struct {
 	seen   int
 }
 
-// sampleLimit bounds the values that are kept. A device that behaves has shown how long before.
+// sampleLimit bounds the values that are stored. A device shows its behaviour in far fewer.
 const sampleLimit = 10_000
 
 func (s *sample) add(v int64) {
@@ -22,7 +22,7 @@ func (s *sample) add(v int64) {
 	}
 }
 
-// addTime adds a duration; one below zero, which only clocks that disagree give, counts as zero.
+// addTime adds a duration; a negative one, which results from clocks that disagree, counts as zero.
 func (s *sample) addTime(d vtime.Duration) { s.add(int64(max(0, d) / vtime.Nanosecond)) }
 
 // merge adds the values of another sample.

@@ -21,14 +21,14 @@ type Row struct {
 	Seen  int     `json:"seen"`            // number of observations
 	Times []int64 `json:"times,omitempty"` // nanoseconds: the middle of each time in Value
 
-	// of one time that was seen several times: the least and the greatest, in nanoseconds
+	// Spread is the least and the greatest of a time that was measured several times, in nanoseconds.
 	Spread *[2]int64 `json:"spread,omitempty"`
 }
 
 // Absent is the value of a property that no trace showed.
 const Absent = "not seen"
 
-// property makes a row from the findings. Its value is used when it was observed.
+// property computes a row from the findings. The row is used when the property was observed.
 type property struct {
 	name string
 	read func(f *Findings) Row
