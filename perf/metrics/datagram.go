@@ -15,7 +15,7 @@ type datagrams struct {
 	untimed int64                    // messages received, of which the event does not say when they began
 }
 
-// recordKey is a Write-Record of one source.
+// recordKey identifies a Write-Record of one source.
 type recordKey struct {
 	conn int
 	from trace.Side
@@ -25,7 +25,7 @@ type recordKey struct {
 // begunLimit bounds the messages that may be under way.
 const begunLimit = 1 << 16
 
-// sight counts a packet, and notes when a Write-Record begins.
+// sight counts a packet, and records the beginning of a Write-Record.
 func (d *datagrams) sight(c *Collector, s *trace.Sight, sent bool) {
 	d.seen = true
 	if !sent {
@@ -44,7 +44,7 @@ func (d *datagrams) sight(c *Collector, s *trace.Sight, sent bool) {
 	d.begun[recordKey{s.Rec.Conn, s.Rec.From, uint64(seg.Record.ID)}] = s.At
 }
 
-// event takes a report of a target.
+// event processes a report of a target.
 func (d *datagrams) event(c *Collector, e *trace.Event) {
 	switch {
 	case e.Kind == trace.Declared:

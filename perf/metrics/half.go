@@ -28,11 +28,11 @@ type half struct {
 	apart    queue[message] // READs of the extension classes, which complete in their own order
 	inside   bool           // the newest message has begun and not ended
 
-	losses  int   // requests that the link took in the recovery under way; 0 when none is
-	highest int64 // the last of them
+	losses  int   // requests that the link lost in the current recovery; 0 without one
+	highest int64 // the last of these
 
 	got  int64      // bytes delivered
-	last vtime.Time // when the last of them was
+	last vtime.Time // time of delivery of the last byte
 
 	plot *plot // nil beyond the first connections
 }
@@ -46,10 +46,11 @@ func newHalf(c *Collector, conn int, side trace.Side) *half {
 	return h
 }
 
-// startReach is how far the first packet seen may be from the SendPSN that the header states, to take it as the origin.
+// startReach is the distance of the first packet seen from the header's SendPSN within which SendPSN is taken as the
+// origin.
 const startReach = 1 << 16
 
-// start numbers the requests from the first PSN of the connection, or from the first that is seen.
+// start numbers the requests from the first PSN of the connection, or from the first PSN seen.
 func (h *half) start(at vtime.Time, p psn.PSN) {
 	origin := p
 	if q := h.conn.QP.SendPSN; h.conn.Known && p.Sub(q) >= 0 && p.Sub(q) < startReach {
@@ -59,13 +60,14 @@ func (h *half) start(at vtime.Time, p psn.PSN) {
 	h.c.begin(at)
 }
 
-// request takes a request that is sent, that arrives, or both at once where only the arrival was tapped.
+// request processes a request that is sent, that arrives, or both at once where only the arrival was tapped.
 func (h *half) request(s *trace.Sight, sent, arrived bool) {
 	if sent && !h.requests.started {
 		h.start(s.At, s.Pkt.PSN)
 	}
 	o := h.requests.offset(s.Pkt.PSN)
-	// A PSN below next is a repetition: requests leave in the order of their PSNs the first time (IBTA 9.7.1).
+	// A PSN below next is a repetition: the first transmissions of requests are in the order of their PSNs (IBTA
+	// 9.7.1).
 	if sent && o >= h.requests.next {
 		h.firstRequest(s, o)
 	} else if sent {
@@ -79,7 +81,7 @@ func (h *half) request(s *trace.Sight, sent, arrived bool) {
 	}
 }
 
-// firstRequest takes the first transmission of a request.
+// firstRequest processes the first transmission of a request.
 func (h *half) firstRequest(s *trace.Sight, o int64) {
 	h.transmit(s, h.requests.extend(o, &h.c.budget), o)
 	op := s.Pkt.Opcode
@@ -131,7 +133,7 @@ func (h *half) readSent(s *trace.Sight, o int64) {
 	h.reads.push(read{next: o, end: end})
 }
 
-// span is how many PSNs a READ or atomic takes; 0 when that depends on an MTU not known.
+// span returns how many PSNs a READ or atomic takes; 0 when that depends on an unknown MTU.
 func (h *half) span(p *roce.Packet) int {
 	switch n := p.RETH.DMALen; {
 	case p.Opcode.IsAtomic() || n <= 256: // the smallest path MTU
@@ -194,14 +196,15 @@ func (h *half) fate(s *trace.Sight, t *slot) bool {
 	return lost
 }
 
-// arrive ends the recovery of a PSN, and tells where fates are unknown that a copy is there.
+// arrive ends the recovery of a PSN, and records, where fates are unknown, that a copy has arrived.
 func (h *half) arrive(s *trace.Sight, sp *space, o int64) *slot {
 	t := sp.find(o)
 	if t == nil {
 		return nil
 	}
 	if s.Out {
-		return t // departure stands for arrival where there is no tap: the fate is not known
+		// Without a tap at the receiver departure is used for arrival, and the fate is not known.
+		return t
 	}
 	if t.lost != notLost {
 		h.c.recovery.add(s.At.Sub(t.lost))
@@ -211,7 +214,7 @@ func (h *half) arrive(s *trace.Sight, sp *space, o int64) *slot {
 	return t
 }
 
-// lose takes a request into the recovery under way, or begins one.
+// lose adds a request to the current recovery, or begins one.
 func (h *half) lose(o int64) {
 	h.losses++
 	h.highest = max(h.highest, o)

@@ -5,13 +5,13 @@ import "github.com/rdma-gauntlet/gauntlet/harness/vtime"
 // message is a request of one or more packets, from its first transmission on.
 type message struct {
 	first vtime.Time
-	last  int64 // offset of its last PSN; open while that has not been sent
+	last  int64 // offset of its last PSN; open until that has been sent
 }
 
 // read is an outstanding READ or atomic, whose responses take the offsets [next, end).
 type read struct {
 	next int64
-	end  int64 // open while the length in packets is not known
+	end  int64 // open until the length in packets is known
 }
 
 const open = int64(-1)

@@ -6,7 +6,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// response takes a response that is sent, that arrives, or both at once.
+// response processes a response that is sent, that arrives, or both at once.
 func (h *half) response(s *trace.Sight, sent, arrived bool) {
 	op := s.Pkt.Opcode
 	if sent && op.Layout()&roce.LayoutAETH != 0 && !op.IsReadResponse() && op != roce.AtomicAck {
@@ -38,8 +38,8 @@ func (h *half) count(a roce.Syndrome) {
 	}
 }
 
-// acknowledgement takes an ACK, a NAK or a selective acknowledgement. An ACK includes the PSN it names; the others name
-// the expected PSN, and so acknowledge the PSNs before it (IBTA 9.7.5.1, 9.7.5.2).
+// acknowledgement processes an ACK, a NAK or a selective acknowledgement. An ACK includes the PSN it names; the others
+// name the expected PSN, and so acknowledge the PSNs before it (IBTA 9.7.5.1, 9.7.5.2).
 func (h *half) acknowledgement(s *trace.Sight, sent, arrived bool) {
 	p := s.Pkt
 	positive := p.Opcode == roce.Acknowledge && p.AETH.Syndrome.IsACK()
@@ -77,8 +77,8 @@ func (h *half) credit(at vtime.Time, upTo int64) {
 	}
 }
 
-// acknowledge tells the requester that everything before upTo is done, but not past a READ whose data are missing: only
-// data complete a READ (IBTA 9.7.5.1).
+// acknowledge completes everything before upTo for the requester, but nothing after a READ with missing data: only data
+// complete a READ (IBTA 9.7.5.1).
 func (h *half) acknowledge(at vtime.Time, upTo int64) {
 	upTo = min(upTo, h.requests.next)
 	if r := h.reads.front(); r != nil {
@@ -95,8 +95,8 @@ func (h *half) acknowledge(at vtime.Time, upTo int64) {
 	}
 }
 
-// data takes a response to an RC READ or atomic. It acknowledges every request before its READ, and counts when it
-// brings the next bytes of the oldest READ; a requester has no room for those that come too early.
+// data processes a response to an RC READ or atomic. It acknowledges every request before its READ, and counts when it
+// has the next bytes of the oldest READ; a requester has no room for out-of-order data.
 func (h *half) data(s *trace.Sight, sent, arrived bool) {
 	o := h.requests.offset(s.Pkt.PSN)
 	if sent {
@@ -139,7 +139,7 @@ func (h *half) closeRead(r *read) {
 func (h *half) responseSent(s *trace.Sight, o int64) {
 	sp := &h.responses
 	if !sp.started {
-		return // the answer to an operation that is not followed, such as FLUSH
+		return // it answers an operation that is not tracked, such as FLUSH
 	}
 	if o < sp.next {
 		h.resend(s, sp, o, false)
@@ -148,8 +148,8 @@ func (h *half) responseSent(s *trace.Sight, o int64) {
 	h.transmit(s, sp.extend(o, &h.c.budget), o)
 }
 
-// dataApart takes a READ response of the extension classes, which have a sequence space for them: early ones are kept
-// by the requester, and count when nothing before them is missing.
+// dataApart processes a READ response of the extension classes, which has a sequence space of its own: the requester
+// keeps out-of-order responses, and they count when nothing before them is missing.
 func (h *half) dataApart(s *trace.Sight, sent, arrived bool) {
 	sp := &h.responses
 	if sent && !sp.started {

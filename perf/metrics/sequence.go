@@ -31,7 +31,7 @@ func newPlot(conn int) *plot {
 	return p
 }
 
-// add notes a mark; a nil plot notes nothing.
+// add records a mark; a nil plot ignores it.
 func (p *plot) add(at vtime.Time, offset int64, kind MarkKind) {
 	if p == nil {
 		return
@@ -50,8 +50,8 @@ func (p *plot) add(at vtime.Time, offset int64, kind MarkKind) {
 	p.marks = append(p.marks, Mark{At: at, Offset: offset, Kind: kind})
 }
 
-// thin makes room. First transmissions and ACKs, which form lines that the eye completes, shrink to a quarter of the
-// plot before retransmissions do, and these before losses and NAKs.
+// thin makes room. First transmissions and ACKs, which form lines that are recognisable with gaps, are reduced to a
+// quarter of the plot first, then retransmissions, and then losses and NAKs.
 func (p *plot) thin() {
 	var count [5]int
 	for i := range p.marks {

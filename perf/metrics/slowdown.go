@@ -14,9 +14,9 @@ import (
 // for a full queue counts, to its completion at the requester.
 type Slowdown struct {
 	All Group `json:"all"`
-	// as many flows in each, by size, smallest first; one when all are as large
+	// groups of equally many flows, by size, smallest first; one group when all flows have the same size
 	Groups []Group `json:"groups"`
-	Left   int64   `json:"left_out,omitempty"` // flows beyond those that are kept
+	Left   int64   `json:"left_out,omitempty"` // flows beyond those that are stored
 }
 
 // Group is the slowdown of flows of similar size.
@@ -29,10 +29,10 @@ type Group struct {
 	P99      float64 `json:"p99"`
 }
 
-// groups is how many the paper divides the flows of a run into, "20 groups on average" (V-B).
+// groups is the number of groups into which the paper divides the flows of a run, "20 groups on average" (V-B).
 const groups = 20
 
-// flowLimit bounds the flows that are kept, and those that may be under way, 16 bytes each.
+// flowLimit bounds the flows that are stored, and those in progress, 16 bytes each.
 const flowLimit = 1 << 20
 
 // arrivals measures the flows of a run by the endpoints' reports: the times of arrival and completion of each request.
@@ -54,7 +54,7 @@ type flowKey struct {
 type arrival struct {
 	at   vtime.Time
 	size uint32
-	data trace.Side // where its bytes come from
+	data trace.Side // side that sends its bytes
 }
 
 // finished is one flow: its size in bytes and its slowdown.
@@ -63,7 +63,7 @@ type finished struct {
 	slow float32
 }
 
-// event takes a report of an endpoint.
+// event processes a report of an endpoint.
 func (f *arrivals) event(e *trace.Event) {
 	if f.ideal == nil {
 		return
@@ -84,7 +84,7 @@ func (f *arrivals) event(e *trace.Event) {
 	}
 }
 
-// post notes the arrival of a flow.
+// post records the arrival of a flow.
 func (f *arrivals) post(key flowKey, a arrival) {
 	if f.begun == nil {
 		f.begun = map[flowKey]arrival{}

@@ -9,7 +9,7 @@ import (
 
 // slot is the state of one PSN: 16 bytes, because a window over 80 ms at 400 Gb/s holds four million.
 type slot struct {
-	lost  vtime.Time // when the first transmission that the link took was sent; notLost while there is none to recover
+	lost  vtime.Time // time of the first transmission that the link lost; notLost when there is none to recover
 	bytes int32      // payload of the first transmission
 	sent  bool       // transmitted at least once
 	safe  bool       // a copy arrives, now or later
@@ -20,11 +20,11 @@ type slot struct {
 const notLost vtime.Time = math.MinInt64
 
 // space is one sequence space: PSNs with the wraps undone, as offsets from the first, and a slot for each offset in the
-// window [lo, next). The slots are a ring that grows with the window and is used again and again.
+// window [lo, next). The slots are a ring that grows with the window.
 type space struct {
 	started bool
 	ref     psn.PSN // PSN of offset lo
-	lo      int64   // everything before is settled
+	lo      int64   // everything before has been acknowledged or delivered
 	next    int64   // one after the highest seen
 	slots   []slot  // a power of two of them, or none
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// exactLimit is how many durations are kept as they are. Beyond it, percentiles come from a histogram with an error of
+// exactLimit is the number of durations that are stored. Beyond it, percentiles come from a histogram with an error of
 // at most 0.1 %; count, mean, least and greatest stay exact.
 const exactLimit = 10_000
 
@@ -22,7 +22,7 @@ type sample struct {
 	min, max int64
 }
 
-// add takes one duration; one below zero, which only a foreign clock gives, counts as zero.
+// add adds a duration; a negative one, which only a foreign clock gives, counts as zero.
 func (s *sample) add(d vtime.Duration) {
 	ns := max(0, nanoseconds(d))
 	if s.count == 0 {

@@ -7,10 +7,10 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// flow is a TCP connection that carries iWARP. Its directions are the sides that send.
+// flow is a TCP connection that carries iWARP. A direction is named by the side that sends.
 //
-// A data packet is a segment with data. A byte of payload is delivered when the receiver acknowledges the FPDU that it
-// is in, a SEND or WRITE takes until that acknowledgement arrives, and a READ until its last response does.
+// A data packet is a segment with data. A byte of payload is delivered when the receiver acknowledges its FPDU; a SEND
+// or WRITE lasts until that acknowledgement arrives, and a READ until its last response does.
 type flow struct {
 	c    *Collector
 	conn stream.Conn // as sent
@@ -56,7 +56,7 @@ func (c *Collector) flow(conn int) *flow {
 	return c.flows[conn]
 }
 
-// sight takes a segment that is sent, that arrives, or both at once where only the arrival was tapped.
+// sight processes a segment that is sent, that arrives, or both at once where only the arrival was tapped.
 func (f *flow) sight(s *trace.Sight, sent, arrived bool) {
 	from := s.Rec.From & 1
 	if sent {
@@ -169,7 +169,7 @@ func (f *flow) answered(at vtime.Time, from trace.Side, to int64) {
 	}
 }
 
-// unit takes an FPDU when its last byte is sent for the first time.
+// unit processes an FPDU when its last byte is sent for the first time.
 func (f *flow) unit(dir int, u *stream.Unit) {
 	if u.FPDU == nil || u.Err != nil {
 		return
@@ -199,7 +199,7 @@ func (f *flow) unit(dir int, u *stream.Unit) {
 	}
 }
 
-// answer notes where the response to the other side's oldest open READ ends.
+// answer records the position at which the response to the other side's oldest open READ ends.
 func (f *flow) answer(dir int, end int64) {
 	reads := &f.way[dir^1].reads
 	for i := range reads.n {

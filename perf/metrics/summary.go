@@ -1,8 +1,8 @@
-// Package metrics measures a run from its trace, and from nothing else: the same numbers come out of a live run, a run
-// folder and a foreign capture.
+// Package metrics measures a run from its trace only: a live run, a run folder and a foreign capture give the same
+// numbers.
 //
-// Only the wire counts. A byte is delivered when the responder acknowledges it for the first time (READ data: when it
-// arrives at the requester for the first time); a message takes from the first transmission of its first packet to the
+// Only packets count. A byte is delivered when the responder acknowledges it for the first time (READ data: when it
+// arrives at the requester for the first time); a message lasts from the first transmission of its first packet to the
 // arrival of the acknowledgement, or of the READ data, that completes it.
 package metrics
 
@@ -10,8 +10,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Summary is the numbers of one run over all its connections and both directions. A number that a missing tap hides is
-// zero: with one tap alone, losses; and where only responders were tapped, a request counts as sent when it arrives.
+// Summary holds the numbers of one run over all its connections and both directions. A number that cannot be measured
+// for lack of a tap is zero: with a single tap, losses; and where only responders were tapped, a request counts as sent
+// when it arrives.
 type Summary struct {
 	GoodputBps float64 `json:"goodput_bps"` // payload delivered once, per second of Elapsed
 	// layer-1 bits of data packets put on the link, retransmissions included, per second of Elapsed
@@ -81,9 +82,9 @@ type MarkKind uint8
 
 // The kinds of Mark.
 const (
-	SentFirst MarkKind = iota // first transmission of a data packet that the link did not take
+	SentFirst MarkKind = iota // first transmission of a data packet that the link did not lose
 	SentAgain                 // retransmission of one, likewise
-	LostMark                  // a transmission, first or not, that the link took
+	LostMark                  // a transmission, first or not, that the link lost
 	AckMark                   // an acknowledgement arrives at the requester; Offset is the last PSN it acknowledges
 	NakMark                   // a NAK of any kind arrives at the requester; Offset is the PSN it names
 )

@@ -6,7 +6,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// binLimit is how many intervals a timeline has at most, and an even number.
+// binLimit is the maximum number of intervals of a timeline, an even number.
 const binLimit = 400
 
 // bins counts bytes per interval. Intervals begin at 1 us, and double when the run outgrows them, so that memory is

@@ -17,15 +17,15 @@ type Work struct {
 type Tally struct {
 	// requests that the Spec asks for; 0 when Endless, and when there is no Spec
 	Ordered int64     `json:"ordered"`
-	Endless bool      `json:"endless,omitempty"` // as many are asked for as get done in the time of the run
-	Posted  int64     `json:"posted"`            // 0 when the endpoint does not tell
+	Endless bool      `json:"endless,omitempty"` // no fixed number: requests are posted until the end of the run
+	Posted  int64     `json:"posted"`            // 0 when the endpoint does not report them
 	Done    int64     `json:"done"`              // completed with success
 	Failed  []Failure `json:"failed,omitempty"`  // completed with their own error, in the order of the statuses
 	Flushed int64     `json:"flushed,omitempty"` // completed because of the error of another request
 	Known   Knowledge `json:"known"`             // how Done is known
 }
 
-// Failure is how many requests completed with an error.
+// Failure is a number of requests that completed with an error.
 type Failure struct {
 	Status string `json:"status"` // "RETRY_EXC_ERR"
 	Count  int64  `json:"count"`
@@ -34,11 +34,11 @@ type Failure struct {
 // Knowledge is the source of the number of completed requests. For two sides together the weaker one holds.
 type Knowledge string
 
-// The ways of knowing, the surest first.
+// The sources, the most reliable first.
 const (
 	ByCompletions Knowledge = "completions" // the endpoint reports each
-	ByTool        Knowledge = "tool"        // the tool above a black box reports that it has done all
-	ByWire        Knowledge = "wire"        // acknowledged, as a tap has seen; the outcome of the others is not known
+	ByTool        Knowledge = "tool"        // the tool above a black box reports the end of its work
+	ByWire        Knowledge = "wire"        // acknowledged, as seen by a tap; the outcome of the others is not known
 	ByNobody      Knowledge = "unknown"     // datagrams of a black box, which are not acknowledged
 )
 
@@ -151,7 +151,7 @@ func (c *Collector) knowledge(side trace.Side) Knowledge {
 		told |= c.header.Conns[0].Ends[side].Reports
 	}
 	switch {
-	// the end that meets a black box tells, and its header does not
+	// the end whose peer is a black box reports completions, although its header does not declare so
 	case told&trace.ReportCQE != 0, told == 0 && c.deeds.posted[side] > 0:
 		return ByCompletions
 	case told&(trace.ReportDone|trace.ReportOrdered|trace.ReportFlushed) != 0:
@@ -176,7 +176,7 @@ func (d *deeds) failed(sides ...trace.Side) (list []Failure) {
 	return list
 }
 
-// lesser returns that of two ways of knowing which is less sure.
+// lesser returns the less reliable of two sources.
 func lesser(a, b Knowledge) Knowledge {
 	for _, k := range []Knowledge{ByNobody, ByWire, ByTool} {
 		if a == k || b == k {
