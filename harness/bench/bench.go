@@ -1,4 +1,4 @@
-// Package bench is what a place to run a Spec has to offer. The benches themselves are the packages below.
+// Package bench defines what a bench, a place to run a Spec, provides. The benches themselves are the packages below.
 package bench
 
 import (
@@ -16,21 +16,21 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/certify"
 )
 
-// Evidence is what a bench knows of a run beside its trace.
+// Evidence is what a bench knows about a run in addition to its trace.
 type Evidence struct {
 	Certificates []certify.Certificate // of the link, before and after
-	Notes        []string              // choices that were made, and why
+	Notes        []string              // choices that the bench made, and the reasons
 	Environment  [][2]string           // name and value: kernel, link kind, clock
-	Shared       [][2]string           // variables of what the QPs of each side share, when the run ended
+	Shared       [][2]string           // variables of the state that the QPs of each side share, at the end of the run
 	Counters     [][2]string           // of endpoints and link, those that are not zero
-	// real benches: what each endpoint used of the processors; 0 where it does not tell
+	// Real benches: processor time of each endpoint; 0 when it does not report it.
 	Processor  [2]time.Duration
-	Dilation   vtime.Dilation // real benches: how many seconds of the machine one of the Spec lasted
-	Stretches  bool           // the bench chose it, and could have chosen a greater one
-	Incomplete string         // not empty: work was outstanding when the run ended, and this is why
+	Dilation   vtime.Dilation // real benches: length of a second of the Spec, in seconds of the machine
+	Stretches  bool           // the bench chose the Dilation, and could have chosen a greater one
+	Incomplete string         // reason why work was outstanding when the run ended; "" when none was
 }
 
-// Share adds the variables of what the QPs of one side share.
+// Share adds the variables of the state that the QPs of one side share.
 func (e *Evidence) Share(side trace.Side, vars []engine.Var) {
 	for _, v := range vars {
 		e.Shared = append(e.Shared, [2]string{side.String() + " " + v.Name, strconv.FormatInt(v.Value, 10)})
@@ -44,22 +44,23 @@ func (e *Evidence) Count(who string, counts map[string]int64) {
 	}
 }
 
-// Divided notes how the connections of the trace are numbered when a box is in the path of so many QPs.
+// Divided adds a note on the numbering of the trace's connections when a box is in the path of qps QPs.
 func (e *Evidence) Divided(qps int) {
 	e.Notes = append(e.Notes, fmt.Sprintf("a box divides the path: connections from %d on are the hops behind it", qps))
 }
 
-// Bench is a place where a Spec can run. Run returns when everything it made is gone again, also when the context is
-// cancelled; the evidence gathered until then comes with the error.
+// Bench is a place where a Spec can run. Run returns when it has removed everything it made, also when the context is
+// cancelled; the evidence gathered until then is returned with the error.
 type Bench interface {
 	Run(ctx context.Context, job *Job) (*Evidence, error)
 }
 
-// ErrUnsupported is in the error of a Checker when the bench has no such thing on any machine, and another one does.
+// ErrUnsupported is wrapped by the error of a Checker when the bench lacks a feature on every machine, and another
+// bench has it.
 var ErrUnsupported = errors.New("not on this bench")
 
-// Checker is a Bench that can tell beforehand whether a Job is possible on this machine. The error says what to do
-// instead; nothing has been made when it comes.
+// Checker is a Bench that can check beforehand whether a Job is possible on this machine. The error gives an
+// alternative; a failed check leaves nothing behind.
 type Checker interface {
 	Check(job *Job) error
 }

@@ -6,23 +6,23 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// Fault is the error of a run that one of its ends kept from coming to its end: a program or device under test that
-// crashed, stalled, was not done in time or broke the contract, and in virtual time an engine that never comes to an
-// end. The end is to blame, so that the run is a FAIL, and its trace is good as far as it goes. Any other error of a
-// Bench is the harness's own.
+// Fault is the error of a run that one of its ends prevented from completing: a program or device under test that
+// crashed, stalled, was not done in time or broke the contract, and in virtual time an engine that never finishes. The
+// end is responsible, so that the run is a FAIL, and its trace is valid as far as it goes. Any other error of a Bench
+// is the harness's own.
 type Fault struct {
-	Side    trace.Side // which end
-	Program string     // what stands there, as Spec.Impl names it, or the tool of a device
-	Err     error      // what it did, in one line that names it
+	Side    trace.Side // the end that is responsible
+	Program string     // implementation at that end, as Spec.Impl names it, or the tool of a device
+	Err     error      // error of the end, in one line that names the end
 }
 
 // Error implements error.
 func (f *Fault) Error() string { return f.Err.Error() }
 
-// Unwrap returns what the end did.
+// Unwrap returns the error of the end.
 func (f *Fault) Unwrap() error { return f.Err }
 
-// FaultOf returns the fault that an error is, nil when it is none.
+// FaultOf returns the fault that err wraps, nil when there is none.
 func FaultOf(err error) *Fault {
 	var f *Fault
 	if errors.As(err, &f) {
@@ -31,8 +31,8 @@ func FaultOf(err error) *Fault {
 	return nil
 }
 
-// Graver returns the error that counts of two that came one after the other: the first, unless that blames an end and
-// the second the harness, whose failure may be the cause of both.
+// Graver returns the more important of two successive errors: the first, unless it blames an end and the second the
+// harness, whose failure may have caused both.
 func Graver(first, second error) error {
 	if first == nil || second != nil && FaultOf(first) != nil && FaultOf(second) == nil {
 		return second

@@ -7,11 +7,11 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Patience is how long a run in real time, of which a second lasts k seconds, may stand still while work is left:
-// nothing sent, received, posted or completed by either end. It is NoProgress, if that is set. Otherwise it is four
-// times what all retries of the slower end take, because a transport timer may run for four times its value (IBTA
-// 9.7.6.1.3), long enough for a slow line, for TCP, and for the gaps between messages that come by the clock, and
-// leastPatience of the machine at least.
+// Patience returns the time for which a run in real time, of which a second lasts k seconds, may be without progress
+// while work is left: nothing sent, received, posted or completed by either end. It is NoProgress, if that is set.
+// Otherwise it is four times the time of all retries of the slower end, because a transport timer may run for four
+// times its value (IBTA 9.7.6.1.3), but at least as long as a slow line, TCP, and the gaps between messages with
+// arrival times require, and at least leastPatience in the machine's time.
 func (j *Job) Patience(k vtime.Dilation) vtime.Duration {
 	if j.NoProgress > 0 {
 		return j.NoProgress
@@ -32,22 +32,22 @@ func (j *Job) Patience(k vtime.Dilation) vtime.Duration {
 }
 
 const (
-	// leastPatience is a time of the machine, far above what a busy host makes a program wait.
+	// leastPatience is in the machine's time, far above any delay that a busy host causes.
 	leastPatience = 10 * vtime.Second
 
-	// tcpPatience is above the longest that TCP waits before it sends again (RFC 6298, 2.5, and Linux: 120 s).
+	// tcpPatience exceeds the longest wait of TCP before a retransmission (RFC 6298, 2.5, and Linux: 120 s).
 	tcpPatience = 150 * vtime.Second
 
 	timerSlack = 4
 
-	// longestWait is that of the longest run.
+	// longestWait is the duration of the longest run.
 	longestWait = 24 * 3600 * vtime.Second
 
-	// gaps is how many mean gaps a gap of a Poisson process never exceeds: once in 10^13.
+	// gaps is a bound for the gaps of a Poisson process, in mean gaps; it is exceeded once in 10^13.
 	gaps = 30
 )
 
-// longestGap is how long a load that comes by the clock may leave the link idle; 0 for any other.
+// longestGap returns the longest time for which a load with arrival times may leave the link idle; 0 for other loads.
 func longestGap(s *scenario.Spec, l *scenario.Load) vtime.Duration {
 	switch {
 	case l.Every > 0:
