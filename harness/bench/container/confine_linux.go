@@ -14,9 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Confine turns this process, the first of a container, into a program: as a user who is not root, and with no
-// capability but CAP_NET_RAW, which packet sockets need. It needs CAP_SETUID and CAP_SETGID and gives them up. Name is
-// the user as the image has it. Confine returns only on an error.
+// Confine turns this process, the first of a container, into a program that runs as a user other than root, with no
+// capability but CAP_NET_RAW, which packet sockets need. It needs CAP_SETUID and CAP_SETGID and gives them up. name is
+// the user in the form of the image. Confine returns only on an error.
 func Confine(name string, argv []string) error {
 	if len(argv) == 0 {
 		return errors.New("container: confine: no program to become")
@@ -36,8 +36,8 @@ func Confine(name string, argv []string) error {
 	return fmt.Errorf("container: start %s: %w", path, syscall.Exec(path, argv, os.Environ()))
 }
 
-// identity reads the user of an image: a number or a name, and perhaps a group behind a colon. None, and root, is
-// Nobody.
+// identity parses the user of an image: a number or a name, and optionally a group after a colon. No user, and root,
+// mean Nobody.
 func identity(name string) (uid, gid int, err error) {
 	who, group, _ := strings.Cut(name, ":")
 	if who == "" || who == "0" || who == "root" {
@@ -64,8 +64,8 @@ func identity(name string) (uid, gid int, err error) {
 	return uid, gid, nil
 }
 
-// stepDown changes the user of the calling thread and keeps one capability, which an ambient set hands on to the
-// program.
+// stepDown changes the user of the calling thread and keeps one capability, which the program inherits by the ambient
+// set.
 func stepDown(uid, gid int) error {
 	if err := unix.Prctl(unix.PR_SET_KEEPCAPS, 1, 0, 0, 0); err != nil {
 		return err

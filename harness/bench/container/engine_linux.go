@@ -19,27 +19,27 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 )
 
-// Engine is the Docker Engine of this machine. It serves one run after the other.
+// Engine is the Docker Engine of this machine. It serves one run at a time.
 type Engine struct {
-	Self string // this binary, which begins every container
+	Self string // this binary, the first program of every container
 
 	provider *testcontainers.DockerProvider
 	client   client.APIClient
 	version  string
 	commit   string
 	owner    string
-	root     string // of its groups of processes; "" leaves that to the engine
+	root     string // group of processes of the containers; "" leaves it to the engine
 	image    string // with our engines, once the engine has it
 }
 
-// patience is how long the engine may take for a small thing.
+// patience is the time limit for a short operation of the engine.
 const patience = 30 * time.Second
 
 // remedy ends the error of a machine without an engine.
 const remedy = "install Docker Engine (apt-get install docker.io) and start it, or use --bench netns"
 
-// Open finds the engine and removes the containers that killed runs have left there. Self is this binary, whose version
-// and commit become labels of the image with our engines.
+// Open connects to the engine and removes the containers that killed runs have left. self is this binary; version and
+// commit become labels of the image with this repository's engines.
 func Open(ctx context.Context, self, version, commit string) (*Engine, error) {
 	if os.Geteuid() != 0 {
 		return nil, errors.New(
@@ -72,8 +72,8 @@ func Version(ctx context.Context) (string, error) {
 
 // connect finds the engine as the docker command does: DOCKER_HOST, or the usual sockets.
 func connect(ctx context.Context) (p *testcontainers.DockerProvider, version string, err error) {
-	// Ryuk, which removes what testcontainers leaves behind, is an image of a registry; sweep does that here. The
-	// variable is read once, before anything else.
+	// Ryuk, which removes what testcontainers leaves behind, is an image of a registry; sweep replaces it here. The
+	// variable must be set before anything else, because it is read once.
 	if err := os.Setenv("TESTCONTAINERS_RYUK_DISABLED", "true"); err != nil {
 		return nil, "", err
 	}
@@ -85,7 +85,7 @@ func connect(ctx context.Context) (p *testcontainers.DockerProvider, version str
 	}()
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	// Every container is in the network "none"; with another default, testcontainers may make a bridge that no
+	// Every container is in the network "none"; with another default, testcontainers may create a bridge that no
 	// container uses.
 	p, err = testcontainers.NewDockerProvider(testcontainers.WithDefaultBridgeNetwork("none"),
 		testcontainers.Generic2DockerOptions(testcontainers.WithLogger(log.NewNoopLogger()))[0])
@@ -101,14 +101,14 @@ func connect(ctx context.Context) (p *testcontainers.DockerProvider, version str
 	case !strings.HasPrefix(host, "unix://"):
 		err = fmt.Errorf("container: Docker Engine is at %s; want one of this machine, whose namespaces can be "+
 			"entered: unset DOCKER_HOST", host)
-	case asked != "" && asked != host: // testcontainers looks elsewhere then
+	case asked != "" && asked != host: // testcontainers would connect to the other host
 		err = fmt.Errorf("container: no Docker Engine at DOCKER_HOST=%s; %s", asked, remedy)
 	}
 	return p, v.Version, err
 }
 
-// Start starts an implementation in a role, "endpoint" or "box": the program of its image, or for an engine the program
-// of this repository.
+// Start starts an implementation in a role, "endpoint" or "box": the program of its image, or, for an engine, the
+// program of this repository.
 func (e *Engine) Start(ctx context.Context, role string, impl *engine.Implementation) (*contract.Program, error) {
 	if image := scenario.PartyOf(impl.Name).Image; image != "" {
 		return e.StartImage(ctx, image)
@@ -138,7 +138,7 @@ func (e *Engine) StartImage(ctx context.Context, name string) (*contract.Program
 	return e.start(ctx, g)
 }
 
-// load gives the engine the image with our engines, if it does not have it.
+// load gives the engine the image with this repository's engines, if it does not have it.
 func (e *Engine) load(ctx context.Context) error {
 	if e.image != "" {
 		return nil

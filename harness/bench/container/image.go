@@ -14,13 +14,13 @@ import (
 	"time"
 )
 
-// Nobody is the user, and the group, of a program whose image does not name another one: that of distroless images.
+// Nobody is the user and group of a program whose image names none, as in distroless images.
 const Nobody = "65532:65532"
 
-// archive is an image as `docker load` reads it. The same version and commit make the same bytes, and so the same
-// digests.
+// archive is an image in the form that `docker load` reads. The same version and commit give the same bytes, and so the
+// same digests.
 type archive struct {
-	layer  []byte // a tar of one link
+	layer  []byte // a tar with one link
 	config []byte
 }
 
@@ -40,11 +40,11 @@ type imageConfig struct {
 	} `json:"rootfs"`
 }
 
-// kind is the label of images that were made here, by which old ones are found.
+// kind is the label of images that this package has built, by which old ones are found.
 const kind = "org.rdma-gauntlet.image"
 
-// pack makes the image of our engines. Their program is this binary, which every container has already as its launcher,
-// so a link to that is all that there is in it.
+// pack builds the image of this repository's engines. Their program is this binary, which every container already has
+// as its launcher, so that the image contains only a link to it.
 func pack(version, commit string) (*archive, error) {
 	a := &archive{}
 	var err error
@@ -82,10 +82,10 @@ func static(path string) error {
 	return nil
 }
 
-// id is the name that the engine gives to the image.
+// id returns the ID that the engine gives to the image.
 func (a *archive) id() string { return digest(a.config) }
 
-// write writes the archive in the form that the engine loads.
+// write writes the archive in the form that the engine reads.
 func (a *archive) write(w io.Writer) error {
 	manifest, err := json.Marshal([]struct {
 		Config           string
@@ -105,7 +105,7 @@ func (a *archive) write(w io.Writer) error {
 
 func digest(b []byte) string { return fmt.Sprintf("sha256:%x", sha256.Sum256(b)) }
 
-// epoch is when every file was made: a clock would make two builds differ.
+// epoch is the time of every file: with the current time two builds would differ.
 var epoch = time.Unix(0, 0).UTC()
 
 type file struct {

@@ -30,11 +30,11 @@ const (
 	maxThreads = 512
 )
 
-// hurry is the share of the processors that a container has, as the bench's other programs have it by their priority,
-// which counts within a group only: that of four threads of nice -15, where one of an ordinary process has 1024.
+// hurry is the share of the processors of a container. It equals the priority of the bench's other programs, which has
+// effect only within a group: four threads of nice -15, on a scale on which an ordinary process has 1024.
 const hurry = 4 * 29154
 
-// roots are the groups at the top, by the engine's driver of groups: under an intermediate group, which Docker makes by
+// roots are the top groups, by the engine's cgroup driver: under an intermediate group, which Docker creates by
 // default, all containers together would have the share of one process.
 var roots = map[string]string{"cgroupfs": "/", "systemd": "-.slice"}
 
@@ -46,7 +46,7 @@ type guest struct {
 	command []string
 }
 
-// start makes a container, attaches to it, and starts it. It is removed when it ends, and when it cannot be started.
+// start creates a container, attaches to it, and starts it. It is removed when it ends, and when it cannot be started.
 func (e *Engine) start(ctx context.Context, g guest) (*contract.Program, error) {
 	c, err := e.provider.CreateContainer(ctx, e.request(&g))
 	if err != nil {
@@ -61,7 +61,7 @@ func (e *Engine) start(ctx context.Context, g guest) (*contract.Program, error) 
 		}
 	}
 	if err != nil {
-		_ = b.remove() // the first error tells why
+		_ = b.remove() // the first error gives the reason
 		if b.copied != nil {
 			<-b.copied
 		}
@@ -76,7 +76,7 @@ func (e *Engine) request(g *guest) testcontainers.ContainerRequest {
 		Image: g.image, Labels: map[string]string{Owner: e.owner},
 		Entrypoint: append([]string{launcher, "process", "confined", g.user}, g.command...),
 		ConfigModifier: func(c *container.Config) {
-			c.User = "0:0" // for the launcher, which becomes another one
+			c.User = "0:0" // for the launcher, which changes its user
 			c.OpenStdin, c.StdinOnce = true, true
 			c.AttachStdin, c.AttachStdout, c.AttachStderr = true, true, true
 			c.Healthcheck = &container.HealthConfig{Test: []string{"NONE"}}
@@ -166,8 +166,8 @@ func (b *box) pid(ctx context.Context) (int, error) {
 
 var errEnded = errors.New("it ended at once")
 
-// became waits until the launcher has become the program. While it does, the process may seem to have no namespaces:
-// the thread that takes over may not be the first one.
+// became waits until the launcher has become the program. During the change the process may appear to have no
+// namespaces, because the thread that takes over may not be the first one.
 func became(pid int) error {
 	path := fmt.Sprintf("/proc/%d/cmdline", pid)
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
@@ -213,7 +213,7 @@ func (b *box) wait() error {
 	return nil
 }
 
-// remove removes the container, also a running one.
+// remove removes the container, even if it is running.
 func (b *box) remove() error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -221,7 +221,7 @@ func (b *box) remove() error {
 	return err
 }
 
-// exitStatus is how a container ended, other than well.
+// exitStatus is the exit status of a container, other than 0.
 type exitStatus int
 
 // Error implements error.
@@ -234,11 +234,12 @@ func (s exitStatus) Error() string {
 	return fmt.Sprintf("exit status %d", int(s))
 }
 
-// ExitCode is the code, as that of an error of package exec.
+// ExitCode returns the code, as the errors of package exec do.
 func (s exitStatus) ExitCode() int { return int(s) }
 
-// report makes the file for the reports of a program, in its memory: the file does not outlive the container. Its path
-// is resolved inside the container's file system, so that no link of a program or an image leads out of it.
+// report creates the file for the reports of a program, in the container's memory, so that it does not outlive the
+// container. Its path is resolved inside the container's file system, so that no link of a program or an image leads
+// out of it.
 func report(pid int) (*os.File, string, error) {
 	path := filepath.Join(reports, "report")
 	root, err := unix.Open(fmt.Sprintf("/proc/%d/root", pid), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)

@@ -58,7 +58,8 @@ func identify(pid string) (string, error) {
 	return strings.Join([]string{strings.TrimSpace(string(boot)), space, number, fields[19]}, " "), nil
 }
 
-// orphaned reports whether the process that a label names has ended. Of one in another namespace nothing is known here.
+// orphaned reports whether the process that a label names has ended. It is false for a process in another namespace,
+// which cannot be seen here.
 func orphaned(owner string) bool {
 	self, err := identify("self")
 	if err != nil {
