@@ -54,14 +54,14 @@ func packOne(out *tar.Writer, path string, d fs.DirEntry) error {
 	return err
 }
 
-// unpack writes an archive to the same absolute names on this side. A file that is not at or below one of the paths was
-// not requested and is refused: the guest may have run any program.
+// unpack writes the files of an archive to the same absolute paths on this side. A file that is not at or below one of
+// the paths was not requested and is rejected: the guest may have run any program.
 func unpack(r io.Reader, paths []string) error {
 	in := tar.NewReader(r)
 	for {
 		head, err := in.Next()
 		if errors.Is(err, io.EOF) {
-			_, err = io.Copy(io.Discard, r) // the padding of the archive, so that its writer is not left hanging
+			_, err = io.Copy(io.Discard, r) // the padding of the archive, so that its writer does not block
 			return err
 		}
 		if err != nil {
@@ -93,7 +93,7 @@ func unpackOne(in io.Reader, head *tar.Header, path string) error {
 	return errors.Join(err, out.Close())
 }
 
-// below tells whether a cleaned path is one of the roots or inside one.
+// below reports whether a cleaned path is one of the roots or inside one.
 func below(path string, roots []string) bool {
 	for _, root := range roots {
 		if path == root || strings.HasPrefix(path, strings.TrimSuffix(root, "/")+"/") {

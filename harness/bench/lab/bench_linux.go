@@ -38,7 +38,7 @@ func (b Bench) Run(ctx context.Context, job *bench.Job) (*bench.Evidence, error)
 	if order.Deterministic {
 		now, nowIdle := uptime()
 		ev.Environment = append(ev.Environment, [2]string{"guest time", (now - before).String()},
-			// one takes a nanosecond
+			// an instruction takes a nanosecond of guest time
 			[2]string{"instructions", fmt.Sprintf("%.3g", float64((now-before)-(nowIdle-idle)))})
 	}
 	return ev, err

@@ -37,10 +37,10 @@ func direct(image, to string) error {
 	return os.WriteFile(to, kernel, 0o644)
 }
 
-// packing is how kernels are packed.
+// packing is a way in which kernels are compressed.
 type packing struct {
 	magic []byte   // first bytes
-	tool  []string // that unpacks standard input
+	tool  []string // program that decompresses standard input
 }
 
 var packings = []packing{
@@ -48,8 +48,8 @@ var packings = []packing{
 	{[]byte("\x28\xb5\x2f\xfd"), []string{"zstd", "-dcq"}},
 }
 
-// payload finds the packed kernel in a bzImage by the header of the boot protocol, 2.08 or later (Linux,
-// Documentation/arch/x86/boot.rst). Four bytes behind it, which count as part of it, are the length unpacked.
+// payload returns the compressed kernel in a bzImage, located by the header of the boot protocol, 2.08 or later (Linux,
+// Documentation/arch/x86/boot.rst). Its last four bytes are the decompressed length.
 func payload(image []byte) ([]byte, error) {
 	const setup, magic, version, offset, length, end = 0x1f1, 0x202, 0x206, 0x248, 0x24c, 0x250
 	const size = 4
@@ -65,7 +65,8 @@ func payload(image []byte) ([]byte, error) {
 	return image[from : from+n-size], nil
 }
 
-// entered reports whether a kernel has the note that tells where QEMU may enter it (PVH; Xen's note 18, PHYS32_ENTRY).
+// entered reports whether a kernel has the note with the address at which QEMU may enter it (PVH; Xen's note 18,
+// PHYS32_ENTRY).
 func entered(kernel []byte) bool {
 	const entry = 18
 	f, err := elf.NewFile(bytes.NewReader(kernel))

@@ -11,10 +11,10 @@
 // has ended.
 //
 // The guest has one processor of about 1 GHz, which the endpoints share with the link. A relay before netem adds about
-// 30 us. Output goes to files in memory, because QEMU waits for a pipe or a socket in the host's time. A run in which a
-// middlebox waits for the processor for more than the 5 ms that rules allow is INVALID: at 20 Mb/s it was valid, at 50
-// Mb/s over some links, at 100 Mb/s not.
+// 30 us. Output is written to files in memory, because QEMU waits for a pipe or a socket in the host's time. A run in
+// which a middlebox waits for the processor longer than the 5 ms that rules allow is INVALID: runs at 20 Mb/s were
+// valid, those at 50 Mb/s over some links and those at 100 Mb/s were not.
 //
-// Files with the suffix _linux belong to both sides, because both are Linux on the same architecture: the first process
-// of the guest is the program that started it.
+// Files with the suffix _linux run on both sides, because both are Linux on the same architecture: the first process of
+// the guest is the program that started the guest.
 package lab

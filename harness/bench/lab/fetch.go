@@ -18,9 +18,9 @@ import (
 const StockPackage = "linux-image-amd64"
 
 // Fetch downloads a kernel package with apt, which checks its signature, and unpacks it into a folder of the cache
-// without installing it. name is a package, or package=version: mirrors keep only current versions, so a version that
-// is asked for may be gone. A package that only depends on the current kernel is followed. A package that is in the
-// cache is not fetched again.
+// without installing it. name is a package, or package=version: mirrors keep only current versions, so a requested
+// version may no longer exist. For a package that only depends on the current kernel, that kernel is fetched. A package
+// that is in the cache is not fetched again.
 func Fetch(ctx context.Context, cache, name string) (*Kernel, error) {
 	for _, tool := range []string{"apt-get", "apt-cache", "dpkg-deb"} {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -108,7 +108,7 @@ func resolve(ctx context.Context, name string) (pkg, version string, err error) 
 	return pkg, version, nil
 }
 
-// show returns the fields that apt knows of a package; of several versions, those of the one that it would install.
+// show returns apt's fields of a package, for the version that apt would install.
 func show(ctx context.Context, name string) (map[string]string, error) {
 	out, err := output(ctx, "", "apt-cache", "show", "--no-all-versions", name)
 	if err != nil || len(bytes.TrimSpace(out)) == 0 {

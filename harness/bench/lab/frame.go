@@ -11,9 +11,9 @@ import (
 // kind is the type of a frame's payload.
 type kind byte
 
-// The kinds. A stream that does not end with a report comes from a guest that died.
+// The kinds. A stream that does not end with a report is from a guest that died.
 const (
-	hello  kind = 'h' // nothing: the guest is up, and reached its port
+	hello  kind = 'h' // no payload: the guest is running, and has opened the port
 	stdout kind = 'o'
 	stderr kind = 'e'
 	files  kind = 'f' // the next piece of a tar archive of the output paths
@@ -44,7 +44,7 @@ func writeFrame(w io.Writer, k kind, payload []byte) error {
 	return err
 }
 
-// readFrame reads one frame; io.EOF says that the stream ended between two.
+// readFrame reads one frame; io.EOF means that the stream ended between two frames.
 func readFrame(r io.Reader) (kind, []byte, error) {
 	var head [headBytes]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
@@ -65,7 +65,7 @@ func readFrame(r io.Reader) (kind, []byte, error) {
 	return kind(head[0]), payload, nil
 }
 
-// framer is an io.Writer whose bytes go out as frames of one kind.
+// framer is an io.Writer that writes its bytes as frames of one kind.
 type framer struct {
 	to   io.Writer
 	kind kind

@@ -10,12 +10,12 @@ import (
 // Guest describes a guest: its kernel, its files, and the command to run.
 type Guest struct {
 	Kernel  *Kernel
-	Modules []string  // by name, beside those that every guest has
+	Modules []string  // names of modules in addition to those of every guest
 	With    []string  // programs, files and folders of the host; programs bring their libraries
 	Command []string  // the file of its program need not be in With
 	Dir     string    // absolute; where the command runs
 	Env     []string  // name=value
-	Outputs []string  // files and folders that come back, absolute
+	Outputs []string  // files and folders that are copied back, absolute paths
 	Stdout  io.Writer // output of the command, written as it arrives
 	Stderr  io.Writer
 	Console string // keep the guest's console in this file; "" keeps it only for messages
@@ -29,10 +29,11 @@ type Guest struct {
 	Limit time.Duration
 }
 
-// slowest is how many nanoseconds of a processor an instruction may take that lasts one in the guest. Ten are usual.
+// slowest is the maximum processor time of an instruction, in nanoseconds; in the guest it takes one nanosecond. Ten
+// are usual.
 const slowest = 50
 
-// limit is the Limit that applies.
+// limit returns the effective Limit.
 func (g *Guest) limit() time.Duration { return cmp.Or(g.Limit, DefaultLimit) }
 
 // Defaults of a Guest. Half of the memory is for its files, of which a matrix leaves a gigabyte. Memory that the guest
@@ -42,10 +43,10 @@ const (
 	DefaultLimit  = 30 * time.Minute
 )
 
-// Outcome is how a guest ended that lived to say so.
+// Outcome is the result of a guest that ended with a report.
 type Outcome struct {
 	Code         int           // exit code of the command
-	Guest        time.Duration // from the start of its kernel, by its clock
+	Guest        time.Duration // time since the start of its kernel, by its clock
 	Wall         time.Duration // the same by the clock of this machine
 	Instructions uint64        // executed by the guest, to the 10 ms of its idle counter; 0 when they were not counted
 	Accelerator  string

@@ -20,7 +20,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 )
 
-// portName is how host and guest call the virtio-serial port of the results.
+// portName is the name of the virtio-serial port of the results, on host and guest.
 const portName = "gauntlet.results"
 
 // GuestMain is the first process of a guest: it makes the kernel usable, runs the command of the Order, sends its
@@ -78,11 +78,11 @@ func full(path string) bool {
 	return unix.Statfs(path, &s) == nil && s.Bavail < s.Blocks/100
 }
 
-// mountAll makes the file systems that programs expect. /tmp and the rest are in memory already.
+// mountAll mounts the file systems that programs expect. /tmp and the others are in memory already.
 func mountAll() error {
 	for _, m := range []struct{ kind, at string }{{"devtmpfs", "/dev"}, {"proc", "/proc"}, {"sysfs", "/sys"},
 		{"tracefs", "/sys/kernel/tracing"}} {
-		// a kernel may be made without
+		// A kernel may lack tracefs.
 		if err := unix.Mount(m.kind, m.at, m.kind, 0, ""); err != nil && m.kind != "tracefs" {
 			return fmt.Errorf("lab: mount %s: %w", m.at, err)
 		}
@@ -114,8 +114,8 @@ func loopback() error {
 	return nil
 }
 
-// prefer runs the kernel's network threads before all others. Netem and the virtual wires live in them, and a link that
-// must wait until the endpoints leave a processor does not behave as its Spec says.
+// prefer gives the kernel's network threads priority over all others. Netem and the virtual wires run in them, and a
+// link that must wait until the endpoints release a processor does not behave as its Spec says.
 func prefer() error {
 	names, err := filepath.Glob("/proc/[0-9]*/comm")
 	if err != nil {
@@ -139,7 +139,7 @@ func prefer() error {
 	return nil
 }
 
-// loadModules loads every module that it can, so that the port is there even when another one is refused.
+// loadModules loads every module that it can, so that the port exists even when another module is rejected.
 func loadModules(paths []string) error {
 	var errs []error
 	for _, p := range paths {
@@ -169,7 +169,7 @@ func openPort() (*os.File, error) {
 	return nil, errors.New("lab: the guest has no port " + portName)
 }
 
-// run runs the command and returns its exit code; an error says that it could not be run.
+// run runs the command and returns its exit code; an error means that it could not be run.
 func (o *Order) run(port *os.File) (int, error) {
 	if err := os.MkdirAll(o.Dir, 0o755); err != nil {
 		return -1, fmt.Errorf("lab: %w", err)
@@ -223,14 +223,14 @@ func (o *Order) run(port *os.File) (int, error) {
 const farewell = 30 * time.Second
 
 // processes lists the running programs, with their states and processor times, so that the message about a guest that
-// hung names the program that hung. Of the kernel's threads, which have no memory, it lists only those that have taken
+// hung names the program that hung. Of the kernel's threads, which have no memory, it lists only those that have used
 // much processor time.
 func processes() string {
 	const much = 10 * time.Second
 	var list []string
 	names, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is well formed
 	for _, n := range names {
-		raw, _ := os.ReadFile(n) // nothing of one that has ended
+		raw, _ := os.ReadFile(n) // empty for a process that has ended
 		if p, ok := parseStat(string(raw)); ok && (p.memory > 0 || p.busy >= much) {
 			list = append(list, fmt.Sprintf("%s %s %s", quote.Line(p.name, quote.Sentence), p.state, p.busy))
 		}
@@ -247,7 +247,7 @@ type stat struct {
 
 // parseStat reports whether a line is whole. A name may hold anything, so that only the last bracket ends it.
 func parseStat(line string) (stat, bool) {
-	const state, user, system, memory = 0, 11, 12, 20 // fields behind the name
+	const state, user, system, memory = 0, 11, 12, 20 // fields after the name
 	const tick = 10 * time.Millisecond                // USER_HZ is 100 on every Linux
 	open, end := strings.IndexByte(line, '('), strings.LastIndexByte(line, ')')
 	if open < 0 || end < open {
@@ -263,7 +263,7 @@ func parseStat(line string) (stat, bool) {
 	return stat{line[open+1 : end], f[state], time.Duration(u+s) * tick, m}, cmp.Or(err1, err2, err3) == nil
 }
 
-// uptime returns how long the kernel has run, and how long its processors had nothing to do.
+// uptime returns how long the kernel has run, and how long its processors were idle.
 func uptime() (up, idle time.Duration) {
 	f, err := os.Open("/proc/uptime")
 	if err != nil {

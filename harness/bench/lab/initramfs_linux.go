@@ -31,7 +31,7 @@ func (r *initramfs) add(path string, content []byte, mode fs.FileMode) {
 	r.records[name] = cpio.StaticFile(name, string(content), uint64(mode.Perm()))
 }
 
-// folder makes a folder and those above it.
+// folder adds a folder and its parents.
 func (r *initramfs) folder(path string) {
 	for ; path != "/" && path != "."; path = filepath.Dir(path) {
 		name := strings.TrimPrefix(path, "/")
@@ -53,7 +53,7 @@ func (r *initramfs) program(at, path string) error {
 	return r.copy(at, path)
 }
 
-// script adds the interpreter of an executable that is one, if this machine has it.
+// script adds the interpreter of an executable script, if this machine has it.
 func (r *initramfs) script(path string) error {
 	info, err := os.Stat(path)
 	if err != nil || info.Mode()&0o111 == 0 || !info.Mode().IsRegular() {
@@ -77,10 +77,10 @@ func (r *initramfs) script(path string) error {
 	return r.bring(words[0])
 }
 
-// maxShebang is how much of the first line of a script the kernel looks at.
+// maxShebang is the length of the part of a script's first line that the kernel reads.
 const maxShebang = 256
 
-// copy adds the content of a file of the host. A symbolic link becomes what it points to.
+// copy adds the content of a file of the host. A symbolic link is replaced by its target.
 func (r *initramfs) copy(at, path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -157,7 +157,7 @@ func (r *initramfs) write(w io.Writer) error {
 	for _, dir := range []string{"/dev", "/proc", "/sys", "/tmp", "/run"} {
 		r.folder(dir)
 	}
-	r.records["dev/console"] = cpio.CharDev("dev/console", 0o600, 5, 1) // or the first process has no output
+	r.records["dev/console"] = cpio.CharDev("dev/console", 0o600, 5, 1) // otherwise the first process has no output
 	records := make([]cpio.Record, 0, len(r.records))
 	for _, rec := range r.records {
 		records = append(records, rec)

@@ -15,7 +15,7 @@ import (
 
 // Kernel is a kernel that a guest can boot, with its modules.
 type Kernel struct {
-	Package string `json:"package,omitempty"` // of the distribution; "" for one's own
+	Package string `json:"package,omitempty"` // package of the distribution; "" for a kernel of the user
 	Version string `json:"version,omitempty"` // of the package
 	SHA256  string `json:"sha256"`            // of the package, or of the image when there is no package
 	Release string `json:"release"`           // output of "uname -r": the name of the modules' folder
@@ -36,10 +36,10 @@ func (k *Kernel) String() string {
 // boots is the path of the image that QEMU boots.
 func (k *Kernel) boots() string { return cmp.Or(k.Direct, k.Image) }
 
-// record is the file that makes a folder of the cache a fetched kernel. It is written last.
+// record is the file that marks a folder of the cache as a fetched kernel. It is written last.
 const record = "kernel.json"
 
-// Cache is the folder of fetched kernels of this user.
+// Cache returns the folder of this user's fetched kernels.
 func Cache() (string, error) {
 	dir, err := os.UserCacheDir()
 	if err != nil {
@@ -48,7 +48,7 @@ func Cache() (string, error) {
 	return filepath.Join(dir, "gauntlet", "kernels"), nil
 }
 
-// Fetched returns the kernels of a cache folder, the one that was fetched last first.
+// Fetched returns the kernels of a cache folder, the most recently fetched first.
 func Fetched(cache string) ([]*Kernel, error) {
 	paths, err := filepath.Glob(filepath.Join(cache, "*", record))
 	if err != nil {
@@ -76,10 +76,10 @@ func Fetched(cache string) ([]*Kernel, error) {
 	return kernels, nil
 }
 
-// ErrNoKernel says that no kernel has been fetched.
+// ErrNoKernel is the error when no kernel has been fetched.
 var ErrNoKernel = errors.New("lab: no kernel has been fetched; run gauntlet lab fetch, or give --kernel and --modules")
 
-// Latest returns the kernel that was fetched last.
+// Latest returns the most recently fetched kernel.
 func Latest() (*Kernel, error) {
 	cache, err := Cache()
 	if err != nil {
@@ -95,7 +95,7 @@ func Latest() (*Kernel, error) {
 	return kernels[0], nil
 }
 
-// Own describes a kernel that did not come from a package: an image, and the folder with its modules.
+// Own describes a kernel that is not from a package: an image, and the folder with its modules.
 func Own(image, modules string) (*Kernel, error) {
 	k := &Kernel{}
 	var err error

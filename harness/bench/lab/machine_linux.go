@@ -29,8 +29,8 @@ func Missing() (what, remedy string) {
 	return "", ""
 }
 
-// machine is one QEMU process and the files that it shares with this one. They are in memory and have no names, so
-// nothing of a guest outlives the two processes.
+// machine is one QEMU process and the files that it shares with this process. They are in memory and have no names, so
+// that nothing of a guest outlives the two processes.
 type machine struct {
 	guest   *Guest
 	accel   accelerator
@@ -43,7 +43,7 @@ type machine struct {
 	kill    func() error
 }
 
-// accelerator is how QEMU runs the guest's instructions.
+// accelerator is the way in which QEMU executes the guest's instructions.
 type accelerator string
 
 const (
@@ -120,8 +120,7 @@ func (m *machine) start() error {
 	cmd := exec.Command(emulator, m.arguments()...)
 	cmd.ExtraFiles = []*os.File{m.console, m.results, m.initrd}
 	cmd.Stdout, cmd.Stderr = &m.said, &m.said
-	// A process group of its own: an interrupt from the terminal goes to this process alone. A shell needs the
-	// terminal.
+	// A separate process group: an interrupt from the terminal reaches this process only. A shell needs the terminal.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: !m.guest.Shell}
 	if m.guest.Shell {
 		cmd.Stdin, cmd.Stdout = os.Stdin, os.Stdout
@@ -145,7 +144,7 @@ func (m *machine) start() error {
 	return m.bound(cmd.Process.Pid)
 }
 
-// bound ends a deterministic guest that does not come to its own limit, by the time that it takes of a processor.
+// bound ends a deterministic guest that does not reach its own limit, after a limit of processor time.
 func (m *machine) bound(pid int) error {
 	if !m.guest.Deterministic {
 		return nil
@@ -157,7 +156,7 @@ func (m *machine) bound(pid int) error {
 	return nil
 }
 
-// memory makes a file that exists only as long as it is open.
+// memory creates a file that exists only while it is open.
 func memory(name string) (*os.File, error) {
 	fd, err := unix.MemfdCreate("gauntlet-"+name, unix.MFD_CLOEXEC)
 	if err != nil {

@@ -17,7 +17,7 @@ type module struct {
 	file []byte
 }
 
-// moduleTree finds the modules of one kernel. It reads their dependencies from the modules themselves: depmod makes
+// moduleTree finds the modules of one kernel. It reads their dependencies from the modules themselves: depmod writes
 // modules.dep when a kernel is installed, and this kernel is not installed.
 type moduleTree struct {
 	release string
@@ -42,7 +42,7 @@ func loadOrder(k *Kernel, names []string) ([]module, error) {
 	return t.order, nil
 }
 
-// canonical is how the kernel spells a module's name, whose file may be called either way.
+// canonical returns the kernel's spelling of a module's name; the name of the file may have either.
 func canonical(name string) string { return strings.ReplaceAll(name, "-", "_") }
 
 // scan lists the module files below the folder, and the modules that are built into the image.

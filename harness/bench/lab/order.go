@@ -34,16 +34,16 @@ type Order struct {
 	Facts [][2]string `json:"facts"`
 }
 
-// Report is how the guest ended.
+// Report is the result of a guest.
 type Report struct {
 	Code int           `json:"code"`           // exit code of the command; 128 and the signal's number if one ended it
-	Text string        `json:"text,omitempty"` // why the command did not run
+	Text string        `json:"text,omitempty"` // reason why the command did not run
 	Up   time.Duration `json:"up_ns"`          // since the kernel began, by the guest's clock
 	Idle time.Duration `json:"idle_ns"`        // of Up, over all processors
 	Full bool          `json:"full,omitempty"` // no memory was left for files
 }
 
-// inside returns the Order of the guest that this process runs in, or nil on a machine that is not one.
+// inside returns the Order of the guest in which this process runs, or nil outside a guest.
 func inside() (*Order, error) {
 	raw, err := os.ReadFile(orderPath)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -59,7 +59,7 @@ func inside() (*Order, error) {
 	return o, nil
 }
 
-// Inside tells whether this process runs in a guest of the lab.
+// Inside reports whether this process runs in a guest of the lab.
 func Inside() bool {
 	_, err := os.Stat(orderPath)
 	return err == nil

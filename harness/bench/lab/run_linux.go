@@ -20,11 +20,11 @@ import (
 // injector where the kernel has no TCX.
 var standard = []string{"virtio_pci", "virtio_console", "veth", "bridge", "sch_netem", "sch_ingress", "cls_bpf"}
 
-// errNoBoot says that a guest never reached its first process.
+// errNoBoot is the error of a guest that did not reach its first process.
 var errNoBoot = errors.New("the guest did not boot")
 
-// Run boots the guest and returns when QEMU has ended. An error means that the guest, or one of its ingredients, broke;
-// it ends with the last lines of the console, and the command's output until then has been written.
+// Run boots the guest and returns when QEMU has ended. An error means that the guest, or one of its ingredients,
+// failed; it ends with the last lines of the console, and the command's output until then has been written.
 func (g *Guest) Run(ctx context.Context) (*Outcome, error) {
 	if what, remedy := Missing(); what != "" {
 		return nil, fmt.Errorf("lab: %s; %s", what, remedy)
@@ -34,7 +34,7 @@ func (g *Guest) Run(ctx context.Context) (*Outcome, error) {
 		return nil, err
 	}
 	defer initrd.Close()
-	if !g.Deterministic { // else the guest looks at its own clock, and a busy machine takes nothing from it
+	if !g.Deterministic { // otherwise the guest uses its own clock, which a busy host does not slow down
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, g.limit(), stillRunning(g.limit()))
 		defer cancel()
@@ -59,7 +59,7 @@ func (g *Guest) initramfs() (*os.File, error) {
 		return nil, err
 	}
 	r := newInitramfs()
-	// By number, because the dynamic linker, which is asked for the libraries, has a "self" of its own.
+	// By number, because "self" would be the dynamic linker, which is run to list the libraries.
 	if err := r.program(initPath, fmt.Sprintf("/proc/%d/exe", os.Getpid())); err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func (g *Guest) initramfs() (*os.File, error) {
 	return f, r.write(f)
 }
 
-// brought lists the items to bring into the guest: those of With, and the command unless it is this program.
+// brought lists the items to copy into the guest: those of With, and the command unless it is this program.
 func (g *Guest) brought() []string {
 	if g.Command[0] == "gauntlet" {
 		return g.With
@@ -140,7 +140,7 @@ var patience = map[accelerator]time.Duration{kvm: 20 * time.Second, tcg: 5 * tim
 func (m *machine) outcome(r *Report, wall time.Duration) *Outcome {
 	o := &Outcome{Code: r.Code, Guest: r.Up, Wall: wall, Accelerator: string(m.accel), Full: r.Full}
 	if m.guest.Deterministic {
-		o.Instructions = uint64(r.Up - r.Idle) // one takes a nanosecond
+		o.Instructions = uint64(r.Up - r.Idle) // an instruction takes a nanosecond
 	}
 	return o
 }
@@ -151,7 +151,7 @@ func (g *Guest) receive(in io.Reader, up func()) (last *Report, err error) {
 	unpacked := make(chan error, 1)
 	go func() {
 		err := unpack(r, g.Outputs)
-		r.CloseWithError(cmp.Or(err, io.ErrClosedPipe)) // the rest of a refused archive has no reader
+		r.CloseWithError(cmp.Or(err, io.ErrClosedPipe)) // nobody reads the rest of a rejected archive
 		unpacked <- err
 	}()
 	defer func() {
@@ -230,7 +230,7 @@ func printable(s string) string {
 	}, s)
 }
 
-// keepConsole writes the console where the user wants it.
+// keepConsole copies the console to the file that the user has chosen.
 func (g *Guest) keepConsole(console *os.File) error {
 	if g.Console == "" {
 		return nil
@@ -250,7 +250,7 @@ type follower struct {
 	at    int64
 }
 
-// poll is how often a follower looks for more.
+// poll is the interval at which a follower checks for more output.
 const poll = 20 * time.Millisecond
 
 // Read implements io.Reader.
