@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Where the kernel's tracing shows, and what this program calls its own there. Soft-RoCE is in one namespace, and so is
-// one run of it.
+// Paths of the kernel's tracing, and names of this program's probe and buffer there. Soft-RoCE is in one namespace, and
+// so is a single run of it.
 const (
 	tracing        = "/sys/kernel/tracing/"
 	tracingProbes  = tracing + "kprobe_events"
@@ -19,19 +19,19 @@ const (
 	completionName = "gauntlet/completion"
 )
 
-// completionProbe is at the function by which soft-RoCE puts a completion into a queue, rxe_cq_post(cq, cqe,
-// solicited). What is put there begins as struct ib_uverbs_wc of rdma/ib_user_verbs.h: its number, at byte 8 the
-// status, at byte 28 the queue pair.
+// completionProbe is at the function by which soft-RoCE adds a completion to a queue, rxe_cq_post(cq, cqe, solicited).
+// The entry begins as struct ib_uverbs_wc of rdma/ib_user_verbs.h: its number, at byte 8 the status, at byte 28 the
+// queue pair.
 const completionProbe = "p:" + completionName + " rxe_cq_post status=+8($arg2):u32 qp=+28($arg2):u32\n"
 
-// Completions is what soft-RoCE puts into completion queues, also where no program looks any more: every stock tool
-// stops at the first completion that failed.
+// Completions records the completions that soft-RoCE adds to completion queues, including those that no program reads
+// any more: every stock tool stops at the first completion that failed.
 type Completions struct{}
 
-// WatchCompletions begins to watch; an error says that this kernel does not let it.
+// WatchCompletions starts recording; an error means that this kernel does not allow it.
 func WatchCompletions() (*Completions, error) {
 	c := &Completions{}
-	if err := c.Close(); err != nil { // what a run that was killed left
+	if err := c.Close(); err != nil { // left by a run that was killed
 		return nil, err
 	}
 	if err := appendTo(tracingProbes, completionProbe); err != nil {
@@ -47,8 +47,8 @@ func WatchCompletions() (*Completions, error) {
 	return c, nil
 }
 
-// Of returns the statuses, by the numbers of libibverbs, of what was completed on a queue pair so far, in order; nil
-// when some have been lost.
+// Of returns the statuses, by the numbers of libibverbs, of the completions of a queue pair so far, in order; nil when
+// some have been lost.
 func (c *Completions) Of(qpn uint32) ([]int, error) {
 	text, err := os.ReadFile(tracingBuffer + "/trace")
 	return completed(string(text), qpn), err
@@ -74,7 +74,7 @@ func completed(text string, qpn uint32) (statuses []int) {
 	return statuses
 }
 
-// Close takes the probe away, and what it has recorded. There may be none.
+// Close removes the probe and its records, if there are any.
 func (c *Completions) Close() error {
 	var failed []error
 	for _, step := range []func() error{
@@ -89,7 +89,8 @@ func (c *Completions) Close() error {
 	return errors.Join(failed...)
 }
 
-// appendTo writes to a file of the kernel, which forgets what others wrote when it is opened to be written anew.
+// appendTo appends to a file of the kernel, which would discard the entries of others if it were opened for
+// overwriting.
 func appendTo(path, text string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {

@@ -6,14 +6,14 @@ import (
 	"strconv"
 )
 
-// Counters are what a host counts at the port of a device, by who counts and the name: "hw/out_of_sequence",
+// Counters are a host's counters for the port of a device, by source and name: "hw/out_of_sequence",
 // "port/port_rcv_packets", "net/rx_packets".
 type Counters map[string]uint64
 
-// lifespan is how long the kernel believes what it has read of the others, in milliseconds.
+// lifespan is the name of the file with the time, in milliseconds, for which the kernel caches the other counters.
 const lifespan = "lifespan"
 
-// CountersOf reads all that /sys tells. Sys is /sys.
+// CountersOf reads all counters in /sys, which sys is.
 func CountersOf(sys fs.FS, device string, port int, network string) Counters {
 	c := Counters{}
 	at := path.Join(class, device, "ports", strconv.Itoa(port))
@@ -21,7 +21,7 @@ func CountersOf(sys fs.FS, device string, port int, network string) Counters {
 		"net/": path.Join("class/net", network, "statistics")} {
 		list, err := fs.ReadDir(sys, dir)
 		if err != nil {
-			continue // it has none of that kind
+			continue // the device has none of this kind
 		}
 		for _, e := range list {
 			if e.Name() == lifespan {

@@ -10,12 +10,12 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 )
 
-// Description is what a host tells of itself and of its device. What it does not tell is "" or nil.
+// Description is a host's description of itself and of its device. Unknown values are "" or nil.
 type Description struct {
 	Kernel string `json:"kernel"`
-	Boot   string `json:"boot"` // names the time between two starts of the kernel
+	Boot   string `json:"boot"` // identifies the time between two starts of the kernel
 	Root   bool   `json:"root"`
-	Clock  string `json:"clock"` // what the kernel keeps the time by
+	Clock  string `json:"clock"` // clock source of the kernel
 
 	Device   Device   `json:"device"`
 	Network  Network  `json:"network"`
@@ -29,20 +29,20 @@ type Device struct {
 	Port     int               `json:"port"`
 	Driver   string            `json:"driver"`           // "mlx5_core"; "rdma_rxe" is the kernel's soft-RoCE
 	Firmware string            `json:"firmware"`         // "16.35.2000"
-	Vendor   string            `json:"vendor,omitempty"` // by PCI, "0x15b3"
-	Part     string            `json:"part,omitempty"`   // likewise, "0x101d"
+	Vendor   string            `json:"vendor,omitempty"` // PCI vendor ID, "0x15b3"
+	Part     string            `json:"part,omitempty"`   // PCI device ID, "0x101d"
 	Board    string            `json:"board,omitempty"`  // "MT_0000000012"
 	State    string            `json:"state"`            // "ACTIVE"
 	Layer    string            `json:"link_layer"`       // "Ethernet"
 	Rate     string            `json:"rate"`             // "100 Gb/sec (4X EDR)"
-	Counters int               `json:"counters"`         // how many the port has
+	Counters int               `json:"counters"`         // number of counters of the port
 	ECN      map[string]string `json:"ecn,omitempty"`    // of DCQCN: "np", "rp", the priorities on which it is on
 }
 
 // SoftRoCE is the driver of the kernel's soft-RoCE.
 const SoftRoCE = "rdma_rxe"
 
-// Kind is what a device is, for reports.
+// Kind returns the kind of a device, for reports.
 func (d *Device) Kind() string {
 	if d.Driver == SoftRoCE {
 		return "soft-RoCE"
@@ -54,8 +54,8 @@ func (d *Device) Kind() string {
 	return kind
 }
 
-// Identity is which device it is, as names and values; what it does not tell is left out. A board's name says more of
-// the part than PCI.
+// Identity returns the identity of the device, as names and values; unknown values are left out. The name of a board
+// identifies the part better than the PCI ID.
 func (d *Device) Identity() (facts [][2]string) {
 	for _, f := range [][2]string{{"vendor", d.Vendor}, {"part", cmp.Or(d.Board, d.Part)}, {"firmware", d.Firmware},
 		{"driver", d.Driver}} {
@@ -74,7 +74,7 @@ type Network struct {
 	MTU       int      `json:"mtu"`
 	Up        bool     `json:"up"`
 	Carrier   bool     `json:"carrier"`
-	Speed     int      `json:"speed_mbps"` // 0 where it does not tell
+	Speed     int      `json:"speed_mbps"` // 0 when unknown
 	Addresses []string `json:"addresses"`  // of IPv4, with the length of the prefix
 
 	Pause  *Pause  `json:"pause,omitempty"`
@@ -88,11 +88,11 @@ type Pause struct {
 	Obeyed bool `json:"obeyed"`
 }
 
-// Stamps is what a network device can put into its frames' time stamps.
+// Stamps describes the timestamps that a network device can give to frames.
 type Stamps struct {
-	Sent     bool `json:"sent"`     // by the hardware, raw
-	Received bool `json:"received"` // likewise
-	All      bool `json:"all"`      // every frame that arrives, not only those of PTP
+	Sent     bool `json:"sent"`     // sent frames, by the hardware, raw
+	Received bool `json:"received"` // received frames, likewise
+	All      bool `json:"all"`      // all received frames, not only those of PTP
 	Clock    int  `json:"clock"`    // index of its PTP clock, -1 without one
 }
 
@@ -105,7 +105,7 @@ func line(sys fs.FS, name string) string {
 	return quote.Line(string(b), quote.Sentence)
 }
 
-// readDevice reads what /sys tells of a port.
+// readDevice reads the description of a port from /sys.
 func readDevice(sys fs.FS, device string, port int, network string) (Device, error) {
 	dir := path.Join(class, device)
 	if _, err := fs.Stat(sys, dir); err != nil {
@@ -130,8 +130,8 @@ func readDevice(sys fs.FS, device string, port int, network string) (Device, err
 	return d, nil
 }
 
-// DriverOf names what makes an RDMA device; "" where /sys, which is given, does not tell. Only soft-RoCE has a file
-// that names the network device below it; old kernels also give it the driver of that.
+// DriverOf returns the driver of an RDMA device, from /sys, which sys is; "" when it is not known. Only soft-RoCE has a
+// file that names the network device below it; old kernels also give it the driver of that.
 func DriverOf(sys fs.FS, device string) string {
 	dir := path.Join(class, device)
 	if line(sys, path.Join(dir, "parent")) != "" {
@@ -144,8 +144,8 @@ func DriverOf(sys fs.FS, device string) string {
 	return quote.Line(path.Base(link), quote.Name)
 }
 
-// congestion reads on which priorities DCQCN is on, where the driver of ConnectX tells it; nil where it does not. The
-// notification point answers marked packets by CNPs, and the reaction point slows down for them.
+// congestion returns the priorities on which DCQCN is enabled, if the driver of ConnectX shows them; otherwise nil. The
+// notification point answers marked packets by CNPs, and the reaction point reduces its rate on them.
 func congestion(sys fs.FS, network string) map[string]string {
 	found := map[string]string{}
 	for short, name := range map[string]string{"np": "roce_np", "rp": "roce_rp"} {
@@ -168,14 +168,14 @@ func congestion(sys fs.FS, network string) map[string]string {
 	return found
 }
 
-// readNetwork reads what /sys tells of a network device.
+// readNetwork reads the description of a network device from /sys.
 func readNetwork(sys fs.FS, name string) (Network, error) {
 	dir := path.Join("class/net", name)
 	if _, err := fs.Stat(sys, dir); err != nil {
 		return Network{}, &Missing{What: "network device " + name}
 	}
 	mtu, _ := strconv.Atoi(line(sys, path.Join(dir, "mtu")))
-	// -1, or an error of the kernel, where it does not know
+	// -1, or an error of the kernel, when it is not known
 	speed, _ := strconv.Atoi(line(sys, path.Join(dir, "speed")))
 	flags, _ := strconv.ParseUint(line(sys, path.Join(dir, "flags")), 0, 32)
 	n := Network{Name: name, MAC: line(sys, path.Join(dir, "address")), MTU: mtu, Up: flags&1 != 0,
@@ -186,7 +186,7 @@ func readNetwork(sys fs.FS, name string) (Network, error) {
 	return n, nil
 }
 
-// Missing is the error of what a host does not have.
+// Missing is the error for something that a host does not have.
 type Missing struct{ What string }
 
 // Error implements error.

@@ -11,7 +11,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/dut"
 )
 
-// Describe tells of this host, and of an RDMA device with its network device.
+// Describe describes this host, and an RDMA device with its network device.
 func Describe(device string, port int, network string) (*Description, error) {
 	sys := os.DirFS("/sys")
 	d := &Description{Kernel: Kernel(), Boot: Boot(), Root: os.Geteuid() == 0,
@@ -28,7 +28,7 @@ func Describe(device string, port int, network string) (*Description, error) {
 	}
 	d.Network.Addresses = addresses(network)
 	d.Network.Pause, d.Network.PFC = pauseOf(network), pfcOf(network)
-	d.Network.Stamps, _ = StampsOf(network) // nil where it does not tell
+	d.Network.Stamps, _ = StampsOf(network) // nil when unknown
 	for _, program := range dut.Programs() {
 		if _, err := exec.LookPath(program); err == nil {
 			d.Programs = append(d.Programs, program)
@@ -55,13 +55,13 @@ func Boot() string {
 	return strings.TrimSpace(string(b))
 }
 
-// addresses are those of IPv4 that a network device has.
+// addresses returns the IPv4 addresses of a network device.
 func addresses(network string) (list []string) {
 	i, err := net.InterfaceByName(network)
 	if err != nil {
 		return nil
 	}
-	all, _ := i.Addrs() // without the right to know there are none
+	all, _ := i.Addrs() // empty without the necessary rights
 	for _, a := range all {
 		if n, ok := a.(*net.IPNet); ok && n.IP.To4() != nil {
 			list = append(list, n.String())

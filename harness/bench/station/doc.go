@@ -1,7 +1,7 @@
-// Package station is what a host shows and does by its own kernel, where an RDMA device and a stock tool are: the
-// device's GIDs, firmware and counters, the settings of its network device, the memory of a tool, the completions of
-// soft-RoCE.
+// Package station reads and changes the state of a host with an RDMA device and a stock tool, by means of its kernel:
+// the device's GIDs, firmware and counters, the settings of its network device, the memory of a tool, the completions
+// of soft-RoCE.
 //
-// It knows no run and no harness: the bench calls it where the tool is on this machine, and the supervisor of a far
-// host there.
+// It knows neither runs nor the harness: the bench calls it when the tool is on this machine, and the supervisor calls
+// it on a far host.
 package station

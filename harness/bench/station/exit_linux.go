@@ -6,7 +6,7 @@ import (
 	"syscall"
 )
 
-// ExitOf makes an *Exit of how a command ended; other errors stay as they are.
+// ExitOf converts the exit status of a command to *Exit; other errors are returned unchanged.
 func ExitOf(err error) error {
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) {

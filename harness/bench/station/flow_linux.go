@@ -12,7 +12,7 @@ import (
 // pauseParameters is struct ethtool_pauseparam.
 type pauseParameters struct{ command, auto, obeyed, sent uint32 }
 
-// pauseOf asks a network device whether it sends and obeys pause frames; nil where it has no such setting.
+// pauseOf reads whether a network device sends and obeys pause frames; nil when it has no such setting.
 func pauseOf(network string) *Pause {
 	const get = 0x12 // ETHTOOL_GPAUSEPARAM
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
@@ -21,7 +21,7 @@ func pauseOf(network string) *Pause {
 	}
 	defer unix.Close(fd)
 	p := &pauseParameters{command: get}
-	var request struct { // struct ifreq with the pointer that SIOCETHTOOL wants
+	var request struct { // struct ifreq with the pointer that SIOCETHTOOL needs
 		name [unix.IFNAMSIZ]byte
 		data unsafe.Pointer
 		_    [16]byte
@@ -36,7 +36,7 @@ func pauseOf(network string) *Pause {
 	return &Pause{Sent: p.sent != 0, Obeyed: p.obeyed != 0}
 }
 
-// What linux/dcbnl.h names.
+// Names of linux/dcbnl.h.
 const (
 	dcbIEEEGet = 21 // DCB_CMD_IEEE_GET
 	dcbIfName  = 1  // DCB_ATTR_IFNAME
@@ -53,7 +53,7 @@ func (dcbMessage) Len() int { return 4 }
 // Serialize implements nl.NetlinkRequestData.
 func (m dcbMessage) Serialize() []byte { return []byte{m.family, m.command, 0, 0} }
 
-// pfcOf asks a network device for the priorities on which priority flow control is on; nil where it does not tell.
+// pfcOf reads the priorities on which priority flow control is enabled on a network device; nil when unknown.
 func pfcOf(network string) *uint8 {
 	request := nl.NewNetlinkRequest(unix.RTM_GETDCB, 0)
 	request.AddData(dcbMessage{command: dcbIEEEGet})

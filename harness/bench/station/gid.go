@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// class is where a kernel shows its RDMA devices, below /sys.
+// class is the folder of the kernel's RDMA devices, below /sys.
 const class = "class/infiniband"
 
-// RoCEv2 is how a kernel calls the type of a GID whose packets are RoCEv2.
+// RoCEv2 is the kernel's name for the type of a GID whose packets are RoCEv2.
 const RoCEv2 = "RoCE v2"
 
 // GID is an entry of the table of a port that is in use.
@@ -61,7 +61,7 @@ func FindGID(sys fs.FS, device string, port int, a netip.Addr) (int, error) {
 	return 0, fmt.Errorf("station: device %s has no GID of %s", device, a)
 }
 
-// AwaitGID is FindGID with patience: a GID appears a little after its address.
+// AwaitGID is FindGID with a time limit: a GID appears a little after its address.
 func AwaitGID(sys fs.FS, device string, port int, a netip.Addr, patience time.Duration) (int, error) {
 	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 		gid, err := FindGID(sys, device, port, a)
@@ -71,7 +71,7 @@ func AwaitGID(sys fs.FS, device string, port int, a netip.Addr, patience time.Du
 	}
 }
 
-// parseGID reads the kernel's text, eight groups of four digits. One of zeros is not in use.
+// parseGID parses the kernel's form, eight groups of four digits. A GID of zeros is not in use.
 func parseGID(text string) (a netip.Addr, ok bool) {
 	raw, err := hex.DecodeString(strings.ReplaceAll(text, ":", ""))
 	if err != nil || len(raw) != 16 {

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Memory reads n bytes of a process at an address of its own.
+// Memory reads n bytes of a process at an address in its memory.
 func Memory(pid int, va uint64, n int) ([]byte, error) {
 	f, err := os.Open(fmt.Sprintf("/proc/%d/mem", pid))
 	if err != nil {
@@ -20,21 +20,21 @@ func Memory(pid int, va uint64, n int) ([]byte, error) {
 	return b, err
 }
 
-// StepBack lets everything else go before a program that never sleeps: where there is one processor, the endpoint and
-// the link would wait for it. What a device does for the program is the kernel's work, and goes on.
+// StepBack gives a program that never sleeps the lowest priority: on a single processor, the endpoint and the link
+// would wait for it otherwise. The work of a device for the program is done by the kernel, and goes on.
 func StepBack(pid int) {
 	_ = unix.SchedSetAttr(pid, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_IDLE}, 0)
 }
 
-// How a program that only waits is let look: for a moment every few milliseconds. That is longer than each of the steps
-// in which perftest measures the clock, so that a step ends with each look.
+// The intervals at which a program that only waits may run: look every few milliseconds. rest is longer than each of
+// the steps in which perftest measures the clock, so that a step ends in each interval.
 const (
 	look = 50 * time.Microsecond
 	rest = 2500 * time.Microsecond
 )
 
-// Glance lets a process look now and then until one of two channels is closed. It steps back as well: otherwise what
-// wakes to pause it would wait until its slice is over.
+// Glance lets a process run at short intervals only, until one of two channels is closed. It also gives the process the
+// lowest priority: otherwise the thread that wakes to stop it would wait for the end of its time slice.
 func Glance(pid int, done, over <-chan struct{}) {
 	StepBack(pid)
 	for {
