@@ -8,9 +8,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/fault"
 )
 
-// Alter applies to the frame what a channel decided short of dropping it: a rewritten field, a congestion mark, a
-// flipped bit. Checksums that a router would mend are mended (the IPv4 header's); the ICRC stays as it was, which a
-// rewrite of masked fields does not disturb (IBTA annex A17.3.3) and a flipped bit does.
+// Alter applies the channel's changes to a frame that is delivered: a rewritten field, a congestion mark, a flipped
+// bit. Checksums that a router would update are updated (the IPv4 header's); the ICRC is not, which remains right after
+// a rewrite of masked fields (IBTA annex A17.3.3) and is wrong after a flipped bit.
 func Alter(frame []byte, v *channel.Verdict) {
 	if v.Rewrite != "" {
 		rewrite(frame, v.Rewrite, v.Value)
@@ -26,9 +26,9 @@ func Alter(frame []byte, v *channel.Verdict) {
 // congestionExperienced is the ECN codepoint CE (RFC 3168, 5).
 const congestionExperienced = 3
 
-// flip inverts one bit of the field that the verdict names. A frame without that field, and a bit that the ICRC leaves
-// out, has a bit of its ICRC inverted instead, so that a corruption never passes unnoticed. It reports false for a
-// frame without either, and for one whose ICRC is wrong already.
+// flip inverts one bit of the field that the verdict names. If the frame does not have that field, or the ICRC does not
+// cover the bit, a bit of the ICRC is inverted instead, so that a corruption is always detected. The result is false
+// for a frame without either, and for one whose ICRC is wrong already.
 func flip(frame []byte, v *channel.Verdict) bool {
 	if off, n, ok := roce.OverIP(frame); ok {
 		return flipOverIP(frame, off, n, v)
@@ -45,8 +45,8 @@ func flip(frame []byte, v *channel.Verdict) bool {
 	return invert(frame, icrc, length, v)
 }
 
-// flipAnywhere inverts one bit of a malformed frame, or of another protocol's: behind what an IP header would be, as
-// far as the frame goes, because routers change bits in there.
+// flipAnywhere inverts one bit of a malformed frame, or of another protocol's: after the position of an IP header, if
+// the frame is long enough, because routers change bits of that.
 func flipAnywhere(frame []byte, v *channel.Verdict) {
 	off := ethernetLen + ipLen
 	if len(frame) <= off {
@@ -55,8 +55,8 @@ func flipAnywhere(frame []byte, v *channel.Verdict) {
 	invert(frame, off, len(frame)-off, v)
 }
 
-// flipOverIP inverts one bit of a packet without BTH, behind the header that holds its ports: a receiver finds it by
-// the CRC of iWARP, or by TCP's checksum. Every field that a fault can name is in there.
+// flipOverIP inverts one bit of a packet without BTH, after the header with its ports: a receiver detects it by the CRC
+// of iWARP, or by TCP's checksum. All fields that a fault can name are in this part.
 func flipOverIP(frame []byte, off, n int, v *channel.Verdict) bool {
 	if fragment := binary.BigEndian.Uint16(frame[ethernetLen+6:])&0x1FFF != 0; !fragment {
 		skip := min(udpLen, n)
@@ -68,9 +68,8 @@ func flipOverIP(frame []byte, off, n int, v *channel.Verdict) bool {
 	return invert(frame, off, n, v)
 }
 
-// flipBehindTCP inverts one bit of the data of a TCP segment and makes the checksum right again, so that the error
-// passes TCP and only the CRC of MPA can find it. It reports false for any other packet, and for a segment without
-// data.
+// flipBehindTCP inverts one bit of the data of a TCP segment and updates the checksum, so that TCP does not detect the
+// error and only the CRC of MPA can. The result is false for any other packet, and for a segment without data.
 func flipBehindTCP(frame []byte, v *channel.Verdict) bool {
 	off, n, ok := roce.TCPData(frame)
 	if !ok || !invert(frame, off, n, v) {
@@ -80,7 +79,7 @@ func flipBehindTCP(frame []byte, v *channel.Verdict) bool {
 	return true
 }
 
-// invert flips one bit of n bytes, the one that the channel drew.
+// invert flips one bit of n bytes, which the channel has drawn.
 func invert(frame []byte, off, n int, v *channel.Verdict) bool {
 	if n <= 0 || off+n > len(frame) {
 		return false
@@ -100,7 +99,7 @@ func region(frame []byte, f fault.Field) (off, n int) {
 	udp, _ := at("udpsport")
 	icrc, _ := at("icrc")
 	tos, n := at("tos")
-	ip := tos - 2 + n // the traffic class is in the first two bytes of an IPv6 header, and the second of an IPv4 one
+	ip := tos - 2 + n // the traffic class is in the first two bytes of an IPv6 header, the TOS in the second of an IPv4 header
 	switch f {
 	case fault.AnyField:
 		return ip, icrc + icrcLen - ip
@@ -132,7 +131,7 @@ func rewrite(frame []byte, f fault.Field, value int) {
 	case fault.ECN:
 		put(frame, "tos", 0, 0x03, value)
 	case fault.FECN:
-		put(frame, "pkey", 2, 0x80, value<<7) // the byte behind the P_Key, which a header that is no BTH lacks
+		put(frame, "pkey", 2, 0x80, value<<7) // the byte after the P_Key; a header other than a BTH has no P_Key
 	case fault.BECN:
 		put(frame, "pkey", 2, 0x40, value<<6)
 	case fault.Resv8a:
@@ -145,8 +144,8 @@ func rewrite(frame []byte, f fault.Field, value int) {
 	roce.MendIPv4(frame)
 }
 
-// put sets the bits of mask in the byte that lies behind bytes after the start of a field. IPv6 has its traffic class
-// across two bytes.
+// put sets the bits of mask in the byte behind bytes after the start of a field. In IPv6 the traffic class extends over
+// two bytes.
 func put(frame []byte, name string, behind int, mask byte, value int) {
 	off, n, ok := roce.FieldSpan(frame, name)
 	switch {

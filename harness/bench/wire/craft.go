@@ -12,10 +12,10 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 )
 
-// Craft builds the frame of an injection as the peer of in.To would have sent it. What the packet's text leaves out is
-// that of the connection: addresses, ports, DestQP, and the address and key of the target region. The key of a
-// read-only region is that of a device's only one, where there is a device. PSNs written "+n" count from the start of
-// the half-conversation. Checksums are right unless the injection wants them wrong.
+// Craft builds the frame of an injection as the peer of in.To would have sent it. Attributes that the packet's text
+// leaves out are those of the connection: addresses, ports, DestQP, and the address and key of the target region. For a
+// device, the key of a read-only region is that of its only region. PSNs written "+n" count from the start of the
+// half-conversation. Checksums are right unless the injection wants them wrong.
 //
 // The changes come in this order: cut, edits, checksums, bad ICRC, chop.
 func Craft(s *scenario.Spec, in scenario.Injection) ([]byte, error) {
@@ -44,7 +44,7 @@ func Craft(s *scenario.Spec, in scenario.Injection) ([]byte, error) {
 	return b, nil
 }
 
-// craftPacket parses twice when it must: only the packet tells whose start a relative PSN counts from.
+// craftPacket parses the text twice if necessary: only the packet shows from whose start a relative PSN counts.
 func craftPacket(s *scenario.Spec, in scenario.Injection) (roce.Packet, error) {
 	ends := s.Ends(in.QP)
 	if word, _, _ := strings.Cut(strings.TrimSpace(in.Packet), " "); isSegment(word) {
@@ -68,7 +68,7 @@ func craftPacket(s *scenario.Spec, in scenario.Injection) (roce.Packet, error) {
 		p.RETH.RKey = key
 	}
 	if s.Devices[in.To].Present() && p.RETH.RKey == drive.ReadOnlyKey(in.To, in.QP) {
-		p.RETH.VA, p.RETH.RKey = va, key // a device has one region: the tool that it is under decides for what
+		p.RETH.VA, p.RETH.RKey = va, key // a device has one region: its tool decides for which operation
 	}
 	return p, nil
 }
@@ -97,7 +97,7 @@ func craftSegment(in scenario.Injection, qpn uint32) (p roce.Packet, err error) 
 	return p, nil
 }
 
-// says reports whether the text of a packet gives an attribute.
+// says reports whether the text of a packet contains an attribute.
 func says(packet, key string) bool {
 	return slices.ContainsFunc(strings.Fields(packet), func(w string) bool { return strings.HasPrefix(w, key+"=") })
 }
@@ -111,8 +111,8 @@ const (
 	belowBTH    = ethernetLen + ipLen + udpLen
 )
 
-// cut keeps n bytes of the transport packet with an ICRC behind them, as if the sender had encoded no more: the lengths
-// and checksums of IP and UDP agree with that. Fewer than 4 bytes have no ICRC that could be right.
+// cut keeps n bytes of the transport packet followed by an ICRC, as if the sender had encoded no more: the lengths and
+// checksums of IP and UDP agree with that. With fewer than 4 bytes no ICRC can be right.
 func cut(b []byte, n int) ([]byte, error) {
 	if whole := len(b) - belowBTH - icrcLen; n >= whole {
 		return nil, fmt.Errorf("cut=%d: the packet has %d bytes; keep fewer", n, whole)
@@ -120,13 +120,13 @@ func cut(b []byte, n int) ([]byte, error) {
 	end := belowBTH + n + icrcLen
 	binary.BigEndian.PutUint16(b[ethernetLen+2:], uint16(end-ethernetLen))
 	binary.BigEndian.PutUint16(b[ethernetLen+ipLen+4:], uint16(end-ethernetLen-ipLen))
-	roce.MendIPv4(b) // needs a frame that is long enough, unlike what follows
+	roce.MendIPv4(b) // needs a frame of sufficient length, unlike the following steps
 	b = b[:end]
 	roce.Reseal(b)
 	return b, nil
 }
 
-// edit overwrites fields of the encoded frame and makes its checksums right again.
+// edit overwrites fields of the encoded frame and updates its checksums.
 func edit(b []byte, edits []scenario.Edit) error {
 	for _, e := range edits {
 		off, n, ok := roce.FieldSpan(b, e.Field)

@@ -26,7 +26,7 @@ func Dialect(s *scenario.Spec) injector.Dialect {
 	return d
 }
 
-// kindOf describes the packets with an opcode; nothing of one that nobody knows.
+// kindOf describes the packets with an opcode; the result is empty for an unknown one.
 func kindOf(o roce.Opcode) injector.Kind {
 	if !o.Known() {
 		return injector.Kind{}
@@ -39,8 +39,8 @@ func kindOf(o roce.Opcode) injector.Kind {
 		Header: uint8(o.HeaderLen()), Payload: o.HasPayload(), Words: true, Shape: injector.Shape{QP: 4, Number: 8}}
 }
 
-// repairKind describes the packets of LoWAR of one type. The two that tell of a block are numbered by its first packet;
-// who asks for parameters answers the sender, unless both are about READ responses.
+// repairKind describes the packets of LoWAR of one type. The two types that describe a block are numbered by its first
+// packet; feedback is sent towards the sender of the data, which is the responder if the data are READ responses.
 func repairKind(t roce.RepairType) injector.Kind {
 	p := roce.Packet{Repair: roce.Repair{Type: t}}
 	p.Opcode = roce.LoWAR

@@ -1,5 +1,5 @@
-// Package wire joins the emulated link, which knows no RoCE, to RoCEv2 frames: it tells the fault script which packet a
-// frame is, applies what a channel decided to the bytes, and builds crafted frames.
+// Package wire connects the emulated link, which knows no RoCE, with RoCEv2 frames: it identifies the packet in a frame
+// for fault scripts, applies a channel's changes to the bytes, and builds crafted frames.
 package wire
 
 import (
@@ -18,11 +18,11 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/fault"
 )
 
-// Classifier names packets as fault scripts address them. PSNs count from the start of the half-conversation: those of
-// A's requests and of the responses to them from A's first PSN.
+// Classifier identifies packets as fault scripts address them. PSNs count from the start of the half-conversation: for
+// A's requests and the responses to them, from A's first PSN.
 type Classifier struct {
 	first [2]uint32  // QPN of connection 0 at each side
-	start [2]psn.PSN // of the requests of each side
+	start [2]psn.PSN // start PSN of the requests of each side
 	qps   int
 	frame roce.Frame
 	parts [2]struct { // the datagram of which each side sent the first fragment last
@@ -31,8 +31,8 @@ type Classifier struct {
 	}
 }
 
-// ReadClassifier returns the classifier of a run whose configuration is a string in JSON: the text of its Spec, from
-// which its connections are known.
+// ReadClassifier returns the classifier of a run whose configuration is a string in JSON: the text of its Spec, which
+// determines its connections.
 func ReadClassifier(config json.RawMessage) (*Classifier, error) {
 	var text string
 	if err := json.Unmarshal(config, &text); err != nil {
@@ -55,13 +55,13 @@ func NewClassifier(s *scenario.Spec) *Classifier {
 	}
 }
 
-// Conn returns the connection that a packet sent by from belongs to, -1 when its DestQP is nobody's.
+// Conn returns the connection to which a packet sent by from belongs, -1 when no QP has its DestQP.
 func (c *Classifier) Conn(from trace.Side, p *roce.Packet) int {
 	return c.ConnOf(from.Other(), p.DestQP)
 }
 
-// FrameConn is Conn for a whole frame. Of set-up messages, and of packets for a QP that nobody has, the UDP source port
-// tells the connection.
+// FrameConn is Conn for a whole frame. For set-up messages, and packets to an unknown QP, the UDP source port
+// identifies the connection.
 func (c *Classifier) FrameConn(from trace.Side, f *roce.Frame) int {
 	if f.Packet.DestQP != roce.CMQueuePair {
 		if i := c.Conn(from, &f.Packet); i >= 0 {
@@ -99,8 +99,8 @@ func (c *Classifier) Packet(from trace.Side, p *roce.Packet) fault.Identity {
 		Type: p.Name(), Class: class(p)}
 }
 
-// Classify identifies a frame; ok is false for what a kernel says on its own account. A frame that is neither RoCEv2
-// nor iWARP, or a malformed one, crosses the link as any other and is of no connection.
+// Classify identifies a frame; ok is false for a frame that a kernel sends on its own account. A frame that is neither
+// RoCEv2 nor iWARP, or a malformed one, crosses the link like any other and belongs to no connection.
 func (c *Classifier) Classify(from fault.Side, frame []byte) (fault.Identity, bool) {
 	if c.frame.DecodeAny(frame) == nil {
 		return c.Packet(sideOf(from), &c.frame.Packet), true
@@ -114,8 +114,8 @@ const malformed = "MALFORMED"
 // Fingerprint identifies the bytes of a frame.
 func (c *Classifier) Fingerprint(frame []byte) uint64 { return roce.Fingerprint(frame) }
 
-// overIP identifies a packet without BTH. Its number is that of its IP packet, which counts from 0; the fragments of
-// one datagram have it in common, and differ in type: that of the segment for the first, FRAGMENT for the others.
+// overIP identifies a packet without BTH. Its number is that of its IP packet, counted from 0; the fragments of one
+// datagram have the same number and different types: that of the segment for the first, FRAGMENT for the others.
 func (c *Classifier) overIP(from trace.Side, p *roce.Packet) fault.Identity {
 	last := &c.parts[from&1]
 	conn := -1
