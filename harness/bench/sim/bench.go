@@ -52,12 +52,12 @@ func (Bench) Run(ctx context.Context, job *bench.Job) (*bench.Evidence, error) {
 	}
 	ev := w.evidence(&job.Impls)
 	if err != nil {
-		ev.Incomplete = "" // the error says why the work was not done
+		ev.Incomplete = "" // the error has the reason
 	}
 	return ev, err
 }
 
-// share estimates how much of the run is done.
+// share estimates the fraction of the run that is done.
 func (w *World) share(now vtime.Time) float64 {
 	if w.spec.For > 0 {
 		return float64(now) / float64(w.spec.For)
@@ -65,8 +65,8 @@ func (w *World) share(now vtime.Time) float64 {
 	return w.end[trace.A].Share()
 }
 
-// evidence says what stands behind the trace: above all whether there was a codec, without which no rule about bytes
-// was put to the test.
+// evidence describes the basis of the trace: above all whether there was a codec, without which no rule about bytes was
+// tested.
 func (w *World) evidence(impls *[2]engine.Implementation) *bench.Evidence {
 	ev := &bench.Evidence{Environment: [][2]string{{"clock", "virtual"}, {"events", fmt.Sprint(w.steps)}}}
 	codec := "packets crossed the link as structures with lengths: no codec, no ICRC, no payload"
@@ -94,7 +94,7 @@ func (w *World) evidence(impls *[2]engine.Implementation) *bench.Evidence {
 	return ev
 }
 
-// incomplete says what kept the work from ending.
+// incomplete returns the reason why the work did not end.
 func (w *World) incomplete() string {
 	for side := range w.end {
 		if s := w.end[side].Shortfall(); s != "" {

@@ -59,7 +59,7 @@ func (w *World) near(p engine.Port) *port {
 	return &w.port[trace.B]
 }
 
-// boxCandidates offers what may happen next at the box.
+// boxCandidates passes the next possible actions at the box to sooner.
 func (w *World) boxCandidates(sooner func(vtime.Time, action)) {
 	x := w.box
 	for p := engine.LAN; p <= engine.WAN; p++ {
@@ -75,7 +75,7 @@ func (w *World) boxCandidates(sooner func(vtime.Time, action)) {
 	}
 }
 
-// actBox does one of these things.
+// actBox performs one of these actions.
 func (w *World) actBox(a action) {
 	switch a {
 	case arriveLAN, arriveWAN:
@@ -87,7 +87,7 @@ func (w *World) actBox(a action) {
 	}
 }
 
-// arriveBox hands the frame that arrives at a port to the box.
+// arriveBox passes the frame that arrives at a port to the box.
 func (w *World) arriveBox(at engine.Port) {
 	p, x := w.near(at), w.box
 	if len(p.held) > 0 && p.channel.NextRelease() <= w.now {

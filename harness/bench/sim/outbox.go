@@ -9,17 +9,17 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// outbox puts records and events into the order of their times before they reach the sink. A record is known when its
-// first bit leaves and belongs where its last bit does, so at most one transmission per side waits, unless a reorder
-// fault holds a packet whose arrival is not known yet: then everything behind it waits too. Copies and crafted packets
-// belong where they arrive, which may be far off.
+// outbox sorts records and events by time before they reach the sink. A record is known when its first bit is sent and
+// belongs at the time of its last bit, so at most one transmission per side waits, unless a reorder fault holds a
+// packet whose arrival is not known yet: then everything after it waits too. Copies and crafted packets belong at the
+// time of their arrival, which may be much later.
 type outbox struct {
 	sink    trace.Sink // nil discards everything
-	waiting []item     // in order
+	waiting []item     // in order of time
 	later   items      // copies that are still on their way
 	spare   []*trace.Record
 	seq     uint64
-	held    bool // a held packet waits: records may wait longer than their bytes live, so they are cloned
+	held    bool // a held packet waits: records may wait longer than their bytes are valid, so they are cloned
 }
 
 // item is a record or an event.
@@ -28,8 +28,8 @@ type item struct {
 	seq    uint64 // breaks ties
 	rec    *trace.Record
 	event  *trace.Event
-	ticket uint64 // not zero: held, arrival unknown; each side counts its own
-	spare  bool   // the record goes back to the spare ones
+	ticket uint64 // not zero: held, arrival unknown; each side counts its own tickets
+	spare  bool   // the record is recycled
 }
 
 func (a *item) compare(b *item) int {
@@ -46,7 +46,8 @@ func (o *outbox) blank() *trace.Record {
 	return &trace.Record{}
 }
 
-// record takes a record, from blank, at the moment of its transmission; its bytes stay valid until it arrives.
+// record adds a record, which blank has returned, at the time of its transmission; its bytes stay valid until the
+// packet arrives.
 func (o *outbox) record(r *trace.Record, ticket uint64) {
 	if ticket != 0 && !o.held {
 		o.held = true
@@ -61,14 +62,14 @@ func (o *outbox) record(r *trace.Record, ticket uint64) {
 	o.insert(it)
 }
 
-// keep makes the item's record independent of bytes that are used again.
+// keep makes the item's record independent of bytes that are reused.
 func (it *item) keep() {
 	if it.rec != nil {
 		it.rec, it.spare = it.rec.Clone(), false
 	}
 }
 
-// unsent takes the record of a packet that no endpoint sent, a crafted one or a copy: it belongs where it arrives.
+// unsent adds the record of a packet that no endpoint sent, a crafted one or a copy, at the time of its arrival.
 func (o *outbox) unsent(r *trace.Record) {
 	if o.sink == nil {
 		return
@@ -89,7 +90,7 @@ func (o *outbox) Event(e *trace.Event) {
 	}
 }
 
-// insert sorts from the end: what comes is mostly the latest, and few wait.
+// insert searches from the end: most items are the latest, and few wait.
 func (o *outbox) insert(it item) {
 	o.seq++
 	it.seq = o.seq
@@ -101,7 +102,7 @@ func (o *outbox) insert(it item) {
 	o.waiting[i] = it
 }
 
-// copies takes the records of a packet's copies, which the sender's tap never saw.
+// copies adds the records of a packet's copies, which the sender's tap never saw.
 func (o *outbox) copies(r *trace.Record, n int, gap vtime.Duration) {
 	c := *r
 	c.Copy, c.Sent = true, vtime.Never
@@ -111,7 +112,7 @@ func (o *outbox) copies(r *trace.Record, n int, gap vtime.Duration) {
 	}
 }
 
-// resolve fills in the arrival of a packet that was held at p and now flies.
+// resolve fills in the arrival of a packet that was held at p and has been released.
 func (o *outbox) resolve(p *port, f *flight) {
 	i := slices.IndexFunc(o.waiting, func(it item) bool {
 		return it.ticket != 0 && it.ticket == f.ticket && it.rec.From == p.side && it.rec.Conn == f.conn+p.shift
@@ -143,7 +144,7 @@ func (o *outbox) next() *item {
 	return &o.later[0]
 }
 
-// flush lets out what is not later than now and not behind a held packet.
+// flush emits the items that are not later than now and not after a held packet.
 func (o *outbox) flush(now vtime.Time) {
 	if (len(o.waiting) == 0 || o.waiting[0].at > now) && (len(o.later) == 0 || o.later[0].at > now) {
 		return
@@ -170,7 +171,7 @@ func (o *outbox) flush(now vtime.Time) {
 	}
 }
 
-// emit hands an item to the sink, which must not keep it: its record is the next one's.
+// emit passes an item to the sink, which must not keep it, because its record is recycled.
 func (o *outbox) emit(it *item) {
 	if it.rec == nil {
 		o.sink.Event(it.event)
@@ -182,7 +183,7 @@ func (o *outbox) emit(it *item) {
 	}
 }
 
-// end lets out what happens until observation stops, and ends the trace. A packet that is still held never arrived.
+// end emits the items until observation stops, and ends the trace. A packet that is still held never arrived.
 func (o *outbox) end(at vtime.Time) {
 	if o.sink == nil {
 		return

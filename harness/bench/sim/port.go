@@ -12,10 +12,10 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/fault"
 )
 
-// flight is one packet on its way. Flights are recycled, so a run allocates as many as it has in the air at once.
+// flight is one packet in flight. Flights are recycled, so that a run allocates only as many as are in flight at once.
 type flight struct {
 	arrive    vtime.Time
-	seq       uint64 // order of launch, which breaks ties
+	seq       uint64 // order of launch, which decides ties
 	conn      int
 	packet    roce.Packet // without bytes
 	raw       []byte      // with bytes: the frame as it will arrive; else payload that had to be copied
@@ -24,20 +24,20 @@ type flight struct {
 	sum       uint32 // with bytes: CRC-32 of the payload as it was sent, where summed
 	summed    bool   // sum is known
 	marked    bool   // without bytes: the link marked it
-	ticket    uint64 // of a reorder fault that holds it; 0 when none does
-	copies    int    // of a held packet, which follow it when it is let go
+	ticket    uint64 // number of a packet held by a reorder fault; 0 for others
+	copies    int    // copies of a held packet, which follow it when it is released
 	gap       vtime.Duration
 }
 
-// alter makes the link's changes to the frame.
+// alter applies the link's changes to the frame.
 func (f *flight) alter(v *channel.Verdict) {
 	f.original = append(f.original[:0], f.raw...)
 	wire.Alter(f.raw, v)
 }
 
-// keep makes the payload of a packet without a frame last until it arrives. What a load writes and sends lies in memory
-// that nothing changes during a run, so it stays there. READ responses come from memory that is written, and a scheme
-// makes packets of its own in buffers that it uses again.
+// keep makes the payload of a packet without a frame last until it arrives. The payload of a WRITE or SEND of a load is
+// in memory that does not change during a run, and stays there. READ responses come from memory that is written, and a
+// scheme makes packets of its own in buffers that it reuses.
 func (f *flight) keep() {
 	if p := &f.packet; p.Payload != nil && !p.Opcode.IsWrite() && !p.Opcode.IsSend() {
 		f.raw = append(f.raw[:0], p.Payload...)
@@ -56,10 +56,10 @@ func (f *flight) sent() []byte {
 	return f.raw
 }
 
-// port is one side's way onto the link, and what it has in the air.
+// port is one side's entry to the link, with the packets in flight from it.
 type port struct {
 	side    trace.Side
-	name    fault.Side // the same, as a link spells it
+	name    fault.Side // name of the side for the link
 	channel *channel.Channel
 	shift   int     // added to connections for the trace: the second hop of a divided path has its own
 	air     fifo    // flights in order of arrival
@@ -73,15 +73,16 @@ type port struct {
 	causes  map[channel.Cause]string
 }
 
-// init makes the way into ch, on which nothing flies yet, for packets that need the same frame as like.
+// init initialises the port for the channel ch, with no packet in flight, for packets with the same lower headers as
+// like.
 func (p *port) init(side trace.Side, ch *channel.Channel, like *roce.Packet) {
 	*p = port{side: side, name: wire.FaultSide(side), channel: ch, held: map[uint64]*flight{},
 		causes: map[channel.Cause]string{}}
 	drive.Frame(&p.frame, side, 0, like)
 }
 
-// take returns a blank flight. New ones are made side by side, because they land in the order in which they are
-// launched.
+// take returns an empty flight. New ones are allocated next to each other, because they arrive in the order in which
+// they are launched.
 func (p *port) take() *flight {
 	if len(p.pool) == 0 {
 		block := make([]flight, 64)
@@ -109,16 +110,17 @@ func (p *port) encode(f *flight, end *drive.Endpoint) int {
 		}
 		return p.frame.WireLen()
 	}
-	// What Emit returns belongs to the implementation, which may use it again.
+	// The bytes that Emit returns belong to the implementation, which may reuse them.
 	p.encoded = p.frame.AppendTo(p.encoded[:0])
 	f.raw = append(f.raw[:0], end.Emit(p.encoded)...)
 	return wireLen(len(f.raw))
 }
 
-// wireLen returns what a frame of n bytes occupies at layer 1: FCS, the least length of Ethernet, preamble and gap.
+// wireLen returns the length of a frame of n bytes at layer 1: with FCS, the minimum length of Ethernet, preamble and
+// gap.
 func wireLen(n int) int { return max(n+4, 64) + 20 }
 
-// launch applies the channel's verdict: the flight goes into the air, is held, or is lost. Copies fly on their own.
+// launch applies the channel's verdict: the flight is launched, held, or lost. Copies are flights of their own.
 func (p *port) launch(f *flight, v *channel.Verdict) {
 	f.marked = v.Mark
 	switch v.Fate {
@@ -137,7 +139,7 @@ func (p *port) launch(f *flight, v *channel.Verdict) {
 	}
 }
 
-// flyCopies sends so many copies after a flight, each gap behind the one before.
+// flyCopies launches copies after a flight, each gap after the previous one.
 func (p *port) flyCopies(f *flight, copies int, gap vtime.Duration) {
 	at := f.arrive
 	for range copies {
@@ -150,7 +152,7 @@ func (p *port) flyCopies(f *flight, copies int, gap vtime.Duration) {
 	}
 }
 
-// fly puts a flight into the air. On a link that keeps order it is last in line.
+// fly launches a flight. On a link that keeps the order it is the last to arrive.
 func (p *port) fly(f *flight, arrive vtime.Time) {
 	f.arrive, f.seq = arrive, p.seq
 	p.seq++
@@ -161,7 +163,7 @@ func (p *port) fly(f *flight, arrive vtime.Time) {
 	p.air.push(f)
 }
 
-// release lets a held flight go, with its copies.
+// release launches a held flight, with its copies.
 func (p *port) release(r channel.Release) *flight {
 	f := p.held[r.Ticket]
 	if f != nil {
@@ -172,7 +174,7 @@ func (p *port) release(r channel.Release) *flight {
 	return f
 }
 
-// arrival returns when the next flight lands, or when a held one has waited long enough.
+// arrival returns the time at which the next flight arrives, or at which a held one has waited long enough.
 func (p *port) arrival() vtime.Time {
 	at := vtime.Never
 	if p.air.n > 0 {
@@ -223,11 +225,11 @@ type slot struct {
 	flight *flight
 }
 
-// first and last need a flight that is there.
+// first and last must not be called on an empty queue.
 func (q *fifo) first() *slot { return &q.at[q.head] }
 func (q *fifo) last() *slot  { return &q.at[(q.head+q.n-1)&(len(q.at)-1)] }
 
-// push adds a flight behind all others.
+// push adds a flight at the end.
 func (q *fifo) push(f *flight) {
 	if q.n == len(q.at) {
 		q.grow()

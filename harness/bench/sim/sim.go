@@ -1,11 +1,13 @@
-// Package sim runs a Spec in virtual time: two endpoints and one link in a single goroutine, bit-repeatable.
+// Package sim runs a Spec in virtual time: two endpoints and one link in a single goroutine. Runs are identical to the
+// bit.
 //
-// The world holds at most a handful of things that can happen next: a packet arrives at either side, an endpoint's
-// timer is due, a line is free and its endpoint has something to send, a crafted packet is injected. Time jumps to the
-// earliest; ties go in the order of that list, A before B, so that an effect never precedes its cause.
+// The world has at most a handful of possible next actions: a packet arrives at either side, an endpoint's timer is
+// due, a line is free and its endpoint has something to send, a crafted packet is injected. Time jumps to the earliest;
+// ties are decided by the order of that list, A before B, so that an effect never precedes its cause.
 //
 // With bytes, every packet is encoded with its ICRC, crosses the link as a frame, and is checked and decoded on
-// arrival. Without, packets cross as structures that carry lengths; large runs choose this, and the trace says so.
+// arrival. Without bytes, packets cross the link as structures that have lengths only; large runs choose this, and the
+// trace says so.
 package sim
 
 import (
@@ -26,17 +28,17 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/spec"
 )
 
-// ErrLimit says that the run did not end within Spec.Limit of virtual time, or within its step budget.
+// ErrLimit is the error of a run that did not end within Spec.Limit of virtual time, or within its step budget.
 var ErrLimit = errors.New("limit reached before the work was done")
 
-// Options are the choices that are not part of a Spec.
+// Options are the settings of a run that are not part of a Spec.
 type Options struct {
 	// encode and decode every packet; else they have lengths, and payload only for schemes that compute with it
 	Bytes bool
 	Sink  trace.Sink
-	// Steps bounds the events of the run; 0 takes a bound that no sane run reaches.
+	// Steps bounds the events of the run; 0 is a bound that no reasonable run reaches.
 	Steps uint64
-	// Progress is called now and then with the virtual time, if not nil. An error ends the run.
+	// Progress, if not nil, is called from time to time with the virtual time. Its error ends the run.
 	Progress func(now vtime.Time) error
 }
 
@@ -55,7 +57,7 @@ type World struct {
 	scripted   bool // faults or tapes address packets, so identities are needed
 	injections []crafted
 	out        outbox
-	into       [2]*port // by side: what its endpoint receives from
+	into       [2]*port // by side: the port from which its endpoint receives
 	box        *boxNode // in the path; nil when the path is the link alone
 }
 
@@ -65,7 +67,7 @@ func New(s *scenario.Spec, impls [2]engine.Implementation, opts Options) (*World
 	for _, l := range []spec.Link{s.Link.AB, s.Link.BA} {
 		w.scripted = w.scripted || l.Loss.Model == spec.Tape
 	}
-	// the headers of such packets are in their bytes
+	// The headers of such packets are part of their bytes.
 	w.opts.Bytes = w.opts.Bytes || impls[0].OverIP() || impls[1].OverIP()
 	w.payload = w.opts.Bytes || impls[0].NeedsBytes || impls[1].NeedsBytes
 	if w.opts.Steps == 0 {
@@ -128,7 +130,7 @@ func (w *World) Header() trace.Header {
 	return h
 }
 
-// Spec returns what the world was built from.
+// Spec returns the Spec from which the world was built.
 func (w *World) Spec() *scenario.Spec { return w.spec }
 
 // Now returns the virtual time.
@@ -168,9 +170,9 @@ func (w *World) Run() error {
 	return err
 }
 
-// watched returns when observation stops. A world at rest will stay so; it is watched for one more transport timer and
-// round trip, which is what it takes to see that nobody sends without a reason; with work left, for as long as shows
-// that nobody will.
+// watched returns the time at which observation stops. A world at rest stays at rest; it is observed for one more
+// transport timer and round trip, in which a packet without reason would be sent; with work left, for as many timers as
+// show that no requester will retransmit.
 func (w *World) watched(atRest bool) vtime.Time {
 	if !atRest {
 		return w.now
@@ -183,8 +185,7 @@ func (w *World) watched(atRest bool) vtime.Time {
 	return w.now.Add(timer + w.spec.RTT())
 }
 
-// stillness is for how many of its timers a world at rest is watched in which work is left. No requester waits for so
-// many.
+// stillness is the number of timers for which a world at rest with work left is observed. No requester waits longer.
 const stillness = 16
 
 // loop runs until nothing can happen any more (the world is at rest), or the run is cut.
@@ -219,7 +220,7 @@ func (w *World) loop() (atRest bool, err error) {
 	}
 }
 
-// overdue is the fault of the engine that does not come to its end: A, unless only B has work left.
+// overdue returns the fault of the engine that does not finish: A, unless only B has work left.
 func (w *World) overdue(after string) error {
 	side, text := trace.A, "all work done, and no rest"
 	for s := range w.end {
@@ -235,7 +236,7 @@ func (w *World) overdue(after string) error {
 // progressEvery is the number of events between two calls of Progress: some hundred calls per second.
 const progressEvery = 1 << 14
 
-// action is one of the things that can happen next; the order is that of ties.
+// action is one of the possible next actions; ties are decided by this order.
 type action uint8
 
 const (
@@ -253,7 +254,7 @@ const (
 	sendWAN
 )
 
-// next finds the earliest thing that can happen. A deadline may turn out to have moved away when its time has come.
+// next returns the earliest possible action. A deadline may turn out to have moved to a later time.
 func (w *World) next() (vtime.Time, action) {
 	for {
 		at, act := w.candidate()
@@ -263,7 +264,7 @@ func (w *World) next() (vtime.Time, action) {
 	}
 }
 
-// candidate finds the earliest of the things that can happen, the first of them at equal times.
+// candidate returns the earliest of the possible actions, the first of them at equal times.
 func (w *World) candidate() (vtime.Time, action) {
 	at, act := w.into[trace.A].arrival(), arriveA
 	sooner := func(t vtime.Time, a action) {
@@ -305,7 +306,7 @@ func (w *World) act(a action) {
 	}
 }
 
-// send pulls one packet from an endpoint whose line is free and puts it on the link.
+// send takes one packet from an endpoint whose line is free and puts it on the link.
 func (w *World) send(side trace.Side) {
 	p := &w.port[side]
 	f := p.take()
@@ -328,7 +329,7 @@ func (w *World) send(side trace.Side) {
 	w.offer(p, f, packet, w.end[side].Alters())
 }
 
-// offer puts a packet on the link. The frame is not what packet says when altered is set.
+// offer puts a packet on the link. altered means that the frame differs from packet.
 func (w *World) offer(p *port, f *flight, packet *roce.Packet, altered bool) {
 	var id fault.Identity
 	if w.scripted {
@@ -347,10 +348,11 @@ func (w *World) offer(p *port, f *flight, packet *roce.Packet, altered bool) {
 	}
 }
 
-// behind is how far a released packet follows its last successor, so that the times in the trace show their order.
+// behind is the time from a released packet's last successor to the packet, so that the times in the trace show their
+// order.
 const behind vtime.Duration = 1
 
-// releases lets go what a reorder fault held back.
+// releases launches the packets that a reorder fault no longer holds.
 func (w *World) releases(p *port) {
 	for {
 		r, ok := p.channel.Release(w.now)
@@ -364,7 +366,7 @@ func (w *World) releases(p *port) {
 	}
 }
 
-// arrive hands the packet that arrives at side to its endpoint.
+// arrive passes the packet that arrives at side to its endpoint.
 func (w *World) arrive(side trace.Side) {
 	p := w.into[side]
 	if len(p.held) > 0 && p.channel.NextRelease() <= w.now {
@@ -398,7 +400,7 @@ func (w *World) verify() {
 }
 
 // record emits the trace record of a packet that has just been put on the link at p, and those of its copies. It sets
-// the fields one by one: the record is used again, and a literal would be built elsewhere and copied.
+// the fields one by one: the record is recycled, and a literal would be built elsewhere and copied.
 func (w *World) record(p *port, f *flight, packet *roce.Packet, v *channel.Verdict, altered bool) {
 	r := w.out.blank()
 	r.Sent, r.Recv, r.From, r.Conn, r.Copy = v.Sent, v.Arrive, p.side, f.conn+p.shift, false
@@ -418,15 +420,15 @@ func (w *World) record(p *port, f *flight, packet *roce.Packet, v *channel.Verdi
 		r.Packet.Payload = nil // a trace without frames has lengths alone
 	}
 	w.out.record(r, f.ticket)
-	if v.Copies > 0 && v.Fate == channel.Delivered { // behind it, or they would precede it where nothing takes any time
+	if v.Copies > 0 && v.Fate == channel.Delivered { // after it, or they would precede it where nothing takes any time
 		w.out.copies(r, v.Copies, v.Gap)
 	}
 }
 
-// recordBytes adds what the two taps saw of the frame.
+// recordBytes adds the frame as captured by the two taps.
 func recordBytes(r *trace.Record, f *flight, v *channel.Verdict, altered bool) {
 	r.Raw, r.ICRC, r.Sum = f.sent(), trace.Good, f.sum
-	if altered || r.Packet.Opcode.OverIP() { // whose payload is in a buffer of the engine
+	if altered || r.Packet.Opcode.OverIP() { // their payload is in a buffer of the engine
 		c := received(r.Raw)
 		r.Packet, r.Sum, r.ICRC, r.Defect = c.Packet, c.Sum, c.ICRC, c.Defect
 	} else if n := len(r.Packet.Payload); n > 0 {
@@ -434,8 +436,8 @@ func recordBytes(r *trace.Record, f *flight, v *channel.Verdict, altered bool) {
 			r.Sum = crc32.ChecksumIEEE(r.Packet.Payload)
 		}
 		const icrc = 4
-		end := len(r.Raw) - icrc - -n&3             // of the payload, which is padded to whole words
-		r.Packet.Payload = r.Raw[end-n : end : end] // so that whoever keeps the record keeps the bytes once
+		end := len(r.Raw) - icrc - -n&3             // end of the payload, which is padded to whole words
+		r.Packet.Payload = r.Raw[end-n : end : end] // so that a reader that keeps the record keeps the bytes once
 	}
 	if f.altered() && v.Fate != channel.Lost {
 		r.Changed = received(f.raw)
@@ -457,7 +459,7 @@ func received(raw []byte) *trace.Change {
 func integrity(f *roce.Frame, raw []byte) trace.Integrity {
 	switch {
 	case f.Packet.Opcode == roce.UDP:
-		return trace.Unchecked // the CRC of iWARP is behind its own headers
+		return trace.Unchecked // the CRC of iWARP is after its own headers
 	case f.Packet.Opcode == roce.TCP && roce.TCPChecksumOK(raw), roce.CheckICRC(raw):
 		return trace.Good
 	}
