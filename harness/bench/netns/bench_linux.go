@@ -25,7 +25,7 @@ import (
 type Bench struct {
 	Self   string         // the binary that knows the hidden commands "process endpoint", box, relay, host and janitor
 	Expose string         // names the namespaces while the run lasts; "" leaves them anonymous
-	Device *device.Device // stands at one end in place of an endpoint; nil is none
+	Device *device.Device // replaces the endpoint at one end or both; nil is none
 
 	// Apart starts the program of an implementation in a role (endpoint or box) with a separate network namespace, such
 	// as in a container. Nil starts all as processes; a program with a path is always started as a process.
@@ -58,8 +58,8 @@ func (b *Bench) Check(job *bench.Job) error {
 	return err
 }
 
-// Run implements bench.Bench. Packets that were seen are judged even after an error; the first error is returned,
-// without its consequences.
+// Run implements bench.Bench. The captured packets are judged even after an error; the first error is returned, without
+// its consequences.
 func (b *Bench) Run(ctx context.Context, job *bench.Job) (ev *bench.Evidence, err error) {
 	if err := job.Fitted(); err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func (b *Bench) Run(ctx context.Context, job *bench.Job) (ev *bench.Evidence, er
 	late := errors.Is(err, errLimit)
 	err = halted(err, s.halt())
 	switch {
-	// a link that was not as the Spec says may be the cause; it is not the cause of silence
+	// A link that did not behave as its Spec says may be the cause of a late run, but not of one without any packets.
 	case late && bench.FaultOf(err) != nil:
 		_ = s.steps(ctx, step{"measuring the link again", s.probe(&s.after)}) // the first error says more
 	case err == nil:
@@ -103,8 +103,8 @@ func (b *Bench) startable(job *bench.Job) error {
 	return nil
 }
 
-// boxOf builds the box of a job, to find out whether it can be built and how it acts; nil without one. It never sees a
-// frame.
+// boxOf builds the box of a job, to check that it can be built and to get its attributes; nil without a box. This box
+// never processes a frame.
 func boxOf(job *bench.Job) (*drive.Box, error) {
 	impl := &job.Impls[trace.A]
 	if impl.NewBox == nil {
@@ -117,13 +117,13 @@ func boxOf(job *bench.Job) (*drive.Box, error) {
 	return b, nil
 }
 
-// chooseLink chooses the stages that make the link of the Spec; a second of the Spec lasts k seconds.
+// chooseLink chooses the stages of the Spec's link; a second of the Spec lasts k seconds.
 func chooseLink(job *bench.Job, k vtime.Dilation) (link.Choice, error) {
 	return link.Choose(link.Request{Spec: job.Spec, Hop: plan.RouteOf(job.Spec, boxed(job)).WAN(), Wish: job.Link,
 		OverIP: job.Impls[trace.A].OverIP() || job.Impls[trace.B].OverIP(), Dilation: k})
 }
 
-// boxed reports whether a box stands in the path.
+// boxed reports whether there is a box in the path.
 func boxed(job *bench.Job) bool { return job.Impls[trace.A].NewBox != nil }
 
 // devices reports, by side, whether the end is a device.
@@ -143,7 +143,7 @@ func (b *Bench) own() (own [2]bool) {
 	return b.devices()
 }
 
-// janitor is the command of the process that removes names when this one dies.
+// janitor returns the command of the process that removes names when this one dies.
 func (b *Bench) janitor(names []string) *exec.Cmd {
 	return child.Body(b.Self, append([]string{"janitor"}, names...)...)
 }

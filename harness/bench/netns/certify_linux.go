@@ -17,7 +17,7 @@ import (
 // under traffic.
 func (s *session) certify() {
 	bounds := certify.DefaultBounds()
-	if s.devices != nil { // a device that computes in the kernel takes the processor from all processes
+	if s.devices != nil { // a device that computes in the kernel takes processor time from all processes
 		bounds.DelayLeast = promptLeast
 	}
 	s.evidence.Certificates = append(s.evidence.Certificates, certify.Certify("before", bounds, s.before.Measured()...))
@@ -46,8 +46,8 @@ const (
 // goodput differs by no more than this share from that on a faster machine.
 const starvedMost = 0.03
 
-// sent judges whether the ends that send data filled their lines whenever they had packets to send. A late answer
-// delays only the packets that wait for it, which prompt bounds; the time of an idle line is lost.
+// sent checks whether the ends that send data used their lines whenever they had packets to send. A late answer delays
+// only the packets that wait for it, which prompt bounds; the time of an idle line is lost.
 func (s *session) sent() (items []certify.Item) {
 	length := vtime.Duration(s.at.cut)
 	for side, e := range s.parties.Ends {
@@ -67,7 +67,7 @@ func (s *session) sent() (items []certify.Item) {
 	return items
 }
 
-// prompt judges whether the host gave the endpoints a processor in time.
+// prompt checks whether the host gave the endpoints a processor in time.
 func prompt(p *party.Parties) (items []certify.Item) {
 	for _, e := range p.All() {
 		most := promptLeast

@@ -44,8 +44,8 @@ func (s *session) startContainers(ctx context.Context) (err error) {
 	return nil
 }
 
-// died returns the error of a container that has ended, whose namespace cannot be used then. A program under test is to
-// blame for the end of its container.
+// died returns the error of a container that has ended, so that its namespace cannot be used. A program under test is
+// responsible for the end of its container.
 func (s *session) died() error {
 	for _, side := range []trace.Side{trace.A, trace.B} {
 		p := s.containers[side.String()]
@@ -64,7 +64,7 @@ func (s *session) died() error {
 	return nil
 }
 
-// homes tells whose namespaces are there already, by their labels.
+// homes returns the processes whose namespaces exist already, by label.
 func (c containers) homes() map[string]int {
 	of := map[string]int{}
 	for label, p := range c {

@@ -17,7 +17,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// undilatable names the part of a job that keeps the machine's time; "" if all parts keep that of the Spec.
+// undilatable names a part of a job that runs in the machine's time; "" if all parts can run in the time of the Spec.
 func (b *Bench) undilatable(job *bench.Job) string {
 	if b.Device != nil {
 		return "a device keeps the machine's time"

@@ -16,5 +16,5 @@
 //	          ends
 //	device    soft-RoCE under a stock tool at an end, in place of an endpoint
 //
-// Nothing here impairs the link, see packages netem/tc and netem/relay, and nothing judges a packet.
+// This package does not impair the link, see packages netem/tc and netem/relay, and it judges no packet.
 package netns

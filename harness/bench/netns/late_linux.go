@@ -48,7 +48,7 @@ func (t *traffic) stalled() error {
 	return t.late(fmt.Errorf("%w for %s", errStill, still.Std().Round(100*time.Millisecond)))
 }
 
-// planned is when the last scripted thing of a Spec happens: until then there may be nothing to do.
+// planned returns the time of the last scripted event of a Spec: until then there may be no progress to make.
 func planned(s *scenario.Spec) vtime.Time {
 	last := lastInjection(s)
 	for i := range s.Posts {
@@ -102,8 +102,8 @@ func faultAt(side trace.Side, program string, err error) error {
 	return &bench.Fault{Side: side, Program: program, Err: err}
 }
 
-// halted combines the error of a run with that of the order to stop. An end that does not obey the order has kept the
-// other end waiting, and is the cause of a run that was overdue.
+// halted combines the error of a run with that of the order to stop. An end that does not obey the order has delayed
+// the other end, and is the cause of a run that was overdue.
 func halted(err, halt error) error {
 	if halt == nil || err != nil && !overdue(err) {
 		return bench.Graver(err, halt)
@@ -116,7 +116,7 @@ func halted(err, halt error) error {
 	switch {
 	case f == nil:
 		return joined
-	case first != nil && first.Side == f.Side: // the work that it had left says more
+	case first != nil && first.Side == f.Side: // its unfinished work says more
 		joined = fmt.Errorf("%w; %s", err, strings.TrimPrefix(halt.Error(), "netns: "))
 	}
 	return faultAt(f.Side, f.Program, joined)

@@ -29,7 +29,7 @@ type leg struct {
 // legs are the hops of the path, from A to B.
 type legs []*leg
 
-// openLegs makes the links. That of the Spec is netem's if so decided, the LAN of a box is always a relay's.
+// openLegs opens the links. The link of the Spec is made as chosen, the LAN of a box always by a relay.
 func (s *session) openLegs(choice link.Choice) error {
 	route := plan.RouteOf(s.spec, s.acts != nil)
 	for i := range route {
@@ -92,7 +92,7 @@ func (l *leg) openers() [2]measure.Opener {
 	return [2]measure.Opener{l.ends[trace.A].Open, l.ends[trace.B].Open}
 }
 
-// place is where the frames at one end are captured.
+// place returns the tap at one end.
 func (l *leg) place(side trace.Side) capture.Tap {
 	return capture.Tap{Side: side, Hop: l.hop.Part, Device: l.ends[side].Host.Device}
 }
@@ -113,10 +113,10 @@ func (l *leg) measured() []certify.Measured {
 	return l.census.Measured(l.hop, &l.report, [2]uint64{l.taps[trace.A].Dropped(), l.taps[trace.B].Dropped()})
 }
 
-// wan is the leg whose link is that of the Spec.
+// wan returns the leg whose link is that of the Spec.
 func (l legs) wan() *leg { return l[len(l)-1] }
 
-// quiet lets the links delay packets and do nothing else to them.
+// quiet restricts the links to their delay.
 func (l legs) quiet() error {
 	for _, leg := range l {
 		if err := leg.link.Quiet(); err != nil {
@@ -126,7 +126,7 @@ func (l legs) quiet() error {
 	return nil
 }
 
-// loud lets the links do all that they are to do, in a run that begins at epoch.
+// loud enables all impairments of the links, in a run that begins at epoch.
 func (l legs) loud(epoch vtime.Time) error {
 	for _, leg := range l {
 		if err := leg.link.Loud(epoch); err != nil {
@@ -146,7 +146,7 @@ func (l legs) busy() (bool, error) {
 	return false, nil
 }
 
-// seen counts the frames that the taps have seen so far.
+// seen returns the number of frames that the taps have captured so far.
 func (l legs) seen() (n uint64) {
 	for _, leg := range l {
 		for _, t := range leg.taps {

@@ -18,9 +18,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// merge makes one trace of the taps, the links' logs and the processes' reports, and plays it into the sink; the
-// captures are written on the way, when the fate of each packet is known. After a run that broke it uses the evidence
-// that there is.
+// merge builds one trace from the taps, the links' logs and the processes' reports, and writes it to the sink; it
+// writes the captures at the same time, when the fate of each packet is known. After a failed run it uses the evidence
+// that exists.
 func (s *session) merge(whole bool) error {
 	h := plan.Header(s.spec)
 	h.Reports &= reports(&s.parties)
@@ -159,7 +159,7 @@ func openCaptures(dir string, h *trace.Header, legs legs, zero time.Time) (*capt
 	return c, nil
 }
 
-// add begins the file of one tap.
+// add starts the file of one tap.
 func (c *captureFiles) add(dir string, h *trace.Header, tap capture.Tap, zero time.Time) error {
 	f, err := os.Create(filepath.Join(dir, tap.File()))
 	if err != nil {

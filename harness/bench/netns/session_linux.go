@@ -34,11 +34,11 @@ type session struct {
 	spec  *scenario.Spec // Spec of the job, with the numbers that a device has announced
 
 	base       packetio.Timebase
-	clock      *packetio.Clock // of this goroutine; others have their own of base
+	clock      *packetio.Clock // for this goroutine; others have a Clock of base each
 	acts       *drive.Box      // the box in the path, for its attributes; nil without one
 	containers containers
 	network    *topology.Topology
-	devices    *device.Tools   // nil without one
+	devices    *device.Tools   // nil without a device
 	cables     []device.Joined // to devices on other machines
 	legs       legs
 	parties    party.Parties
@@ -52,10 +52,10 @@ type session struct {
 	evidence *bench.Evidence
 }
 
-// span is the time of a run. Time zero of its own is the epoch.
+// span is the time of a run. Its own time zero is the epoch.
 type span struct {
 	epoch vtime.Time // on the clock of the bench
-	wall  time.Time  // the same on the wall clock
+	wall  time.Time  // the epoch on the wall clock
 	cut   vtime.Time // where the trace ends, in time of the run; 0 while it goes on
 }
 
@@ -81,7 +81,7 @@ func (s *session) steps(ctx context.Context, list ...step) error {
 	return nil
 }
 
-// interrupted is the error of a run that was told to end.
+// interrupted returns the error of a run that was cancelled.
 func interrupted(ctx context.Context) error {
 	return fmt.Errorf("netns: interrupted: %w", context.Cause(ctx))
 }
@@ -98,7 +98,7 @@ func (s *session) fact(name, value string) {
 		quote.Line(value, quote.Sentence)})
 }
 
-// build makes the namespaces and the link.
+// build creates the namespaces and the link.
 func (s *session) build(ctx context.Context) (err error) {
 	k, err := s.dilate(ctx)
 	if err != nil {
@@ -133,7 +133,7 @@ func (s *session) build(ctx context.Context) (err error) {
 	return s.openLegs(choice)
 }
 
-// factKernel notes the kernel that the device is a part of, by which waivers go; a far one tells its own.
+// factKernel reports the kernel that the device is part of, on which waivers depend; a far device reports its own.
 func (s *session) factKernel() {
 	if s.bench.Device.Far() {
 		s.fact("kernel of the harness", kernel())
@@ -183,7 +183,7 @@ func kernel() string {
 }
 
 // probe measures the link of the Spec while it loses nothing. The LAN of a box behaves like a cable, faster than this
-// host can send: it is judged by its effects on the traffic.
+// host can send: only its effects on the traffic are checked.
 func (s *session) probe(into **measure.Idle) func(context.Context) error {
 	return func(ctx context.Context) error {
 		if err := s.legs.quiet(); err != nil {

@@ -103,7 +103,7 @@ func (s *session) program(n *topology.Namespace, role string, impl *engine.Imple
 	return c, packetio.Share(c.PID)
 }
 
-// report makes the file for the reports of the program in a namespace, and returns its path in the program's file
+// report creates the file for the reports of the program in a namespace, and returns its path in the program's file
 // system.
 func (s *session) report(n *topology.Namespace) (events *os.File, path string, err error) {
 	if c := s.containers[n.Label]; c != nil && c.Report != nil {
@@ -115,7 +115,7 @@ func (s *session) report(n *topology.Namespace) (events *os.File, path string, e
 	return s.shared("events")
 }
 
-// mute keeps the kernel of a namespace from answering packets that are meant for the program in it.
+// mute keeps the kernel of a namespace from answering packets for the program in it.
 func (s *session) mute(n *topology.Namespace) error {
 	return n.Do(func() error {
 		mute, err := packetio.Mute(roce.Port)

@@ -8,8 +8,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/memory"
 )
 
-// overKernelTCP decides whether the kernel's TCP carries the QPs of a run: where both implementations take one from
-// their host, unless the run asks for TCP-lite. The error says why that cannot be done.
+// overKernelTCP decides whether the kernel's TCP carries the QPs of a run: if both implementations can use their host's
+// TCP, unless the run asks for TCP-lite. The error is the reason why that is impossible.
 func overKernelTCP(job *bench.Job) (bool, error) {
 	want := job.Spec.Params[engine.TCPParam]
 	for _, impl := range job.Impls {

@@ -43,11 +43,11 @@ type traffic struct {
 	devices  *device.Tools
 	failed   <-chan error // of links and taps that have ended
 	progress func(share float64, what string)
-	patience vtime.Duration // how long nothing may move
+	patience vtime.Duration // maximum time without progress
 	moved    moved
 }
 
-// traffic lets the run begin, and waits until its work is done or its time is over.
+// traffic starts the run, and waits until its work is done or its time is over.
 func (s *session) traffic(ctx context.Context) error {
 	if err := s.devices.Ready(); err != nil {
 		return err
@@ -115,7 +115,7 @@ func (t *traffic) await(ctx context.Context) error {
 	return t.drain(ctx, tick.C)
 }
 
-// over reports whether the run has come to its end, and notes where that is.
+// over reports whether the run has ended, and records its end.
 func (t *traffic) over() bool {
 	spec, now := t.spec, t.now()
 	limit := vtime.Time(min(spec.Limit, t.clock.Dilation.Spec(maxRun)))
@@ -179,7 +179,7 @@ func (t *traffic) underway() (bool, error) {
 	return t.parties.Box != nil && !t.parties.Box.Idle, nil
 }
 
-// lastInjection is when the last crafted packet enters the link.
+// lastInjection returns the time of the last crafted packet.
 func lastInjection(spec *scenario.Spec) (last vtime.Time) {
 	for _, in := range spec.Injections {
 		last = max(last, vtime.Time(in.At))
@@ -187,7 +187,7 @@ func lastInjection(spec *scenario.Spec) (last vtime.Time) {
 	return last
 }
 
-// share is how much of the run is done, from 0 to 1.
+// share returns the fraction of the run that is done, from 0 to 1.
 func (t *traffic) share() float64 {
 	if f := t.spec.For; f > 0 {
 		return float64(t.now()) / float64(f)

@@ -25,10 +25,10 @@ func (u *undo) close() (first error) {
 	return first
 }
 
-// scratch makes a file that has no name, so that nothing is left of it however the run ends.
+// scratch creates a file without a name, so that nothing remains of it however the run ends.
 func (u *undo) scratch(what string) (*os.File, error) {
 	f, err := os.OpenFile(os.TempDir(), unix.O_TMPFILE|os.O_RDWR, 0o600)
-	if err != nil { // a file system without unnamed files
+	if err != nil { // the file system has no unnamed files
 		if f, err = os.CreateTemp("", "gauntlet-"+what+"-*"); err == nil {
 			err = os.Remove(f.Name())
 		}

@@ -35,7 +35,7 @@ func (w *weave) Packet(r *trace.Record) {
 	}
 }
 
-// tally counts where a packet was seen, but for copies, of which only the original left.
+// tally counts the ends at which a packet was captured; of a copy, only the arrival.
 func (w *weave) tally(r *trace.Record) {
 	if r.Sent <= w.cut && !r.Copy {
 		w.traced[r.From&1]++
@@ -45,7 +45,7 @@ func (w *weave) tally(r *trace.Record) {
 	}
 }
 
-// tell plays the events of a witness.
+// tell adds the events of a witness to the trace.
 func (w *weave) tell(events []trace.Event) {
 	for i := range events {
 		w.Event(&events[i])

@@ -29,7 +29,7 @@ func Launch(t *topology.Topology, n *topology.Namespace, name string, cmd *exec.
 	return Adopt(name, p), nil
 }
 
-// Adopt takes care of a program that has been started.
+// Adopt takes control of a program that has been started.
 func Adopt(name string, p *contract.Program) *Child {
 	c := &Child{Program: p, Name: name, ended: make(chan struct{})}
 	go func() {
@@ -39,7 +39,7 @@ func Adopt(name string, p *contract.Program) *Child {
 	return c
 }
 
-// Patience bounds the time that a process takes to obey an order.
+// Patience is the time limit for a process to obey an order.
 const Patience = 30 * time.Second
 
 // Ended is closed when the program has ended.
@@ -76,11 +76,11 @@ func (c *Child) Close() error {
 // Kill ends the program and all processes that it has started.
 func (c *Child) Kill() error { return c.Signal(os.Kill) }
 
-// Death returns, after the program has ended, an error that says how, in a sentence that begins with its name.
+// Death returns, after the program has ended, an error with its exit status, in a sentence that begins with its name.
 func (c *Child) Death(what string) error {
 	select {
 	case <-c.ended:
-	case <-time.After(time.Second): // it closed its output and lives on
+	case <-time.After(time.Second): // it has closed its output but runs on
 	}
 	select {
 	case <-c.ended:

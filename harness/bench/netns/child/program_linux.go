@@ -65,9 +65,9 @@ func notStarted(path string, err error) string {
 	return err.Error()
 }
 
-// piped starts a command with pipes, in a separate session: an interrupt from the terminal goes to the bench alone,
-// which then ends its children in order, and a kernel that schedules by session has one to prefer. How is the function
-// that starts the command.
+// piped starts a command with pipes, in a session of its own: an interrupt from the terminal reaches the bench only,
+// which then ends its children in order, and a kernel that schedules by session can prefer this one. how starts the
+// command.
 func piped(name string, cmd *exec.Cmd, how func() error) (*contract.Program, error) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}

@@ -11,27 +11,28 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// counted is what a device counts, before the first packet of a run and after the last.
+// counted holds the counters of a device before the first packet of a run and after the last.
 type counted struct {
 	read          func() (station.Counters, error)
-	before, after station.Counters // nil when it was not read
+	before, after station.Counters // nil when they were not read
 }
 
-// How the last reading is told from one that is taken too early. A reading takes many files one after the other, and a
-// driver may add up what it has received only when it has seen to all that waits, so what a reading says is of no one
-// moment while anything moves.
+// When a reading is final. A reading takes many files one after the other, and a driver may update its counters only
+// after it has processed everything that waits, so that a reading taken while counters change belongs to no single
+// moment.
 const (
 	settleRest = 20 * time.Millisecond // between two readings
-	settleMost = time.Second           // until they agree
+	settleMost = time.Second           // time limit for two equal readings
 )
 
-// take reads it before the run.
+// take reads the counters before the run.
 func (c *counted) take() (err error) {
 	c.before, err = c.read()
 	return err
 }
 
-// settle reads it after the run, until two readings agree. What still moves then is no evidence, and after stays nil.
+// settle reads the counters after the run, until two readings agree. Counters that still change are no evidence, and
+// after stays nil.
 func (c *counted) settle() error {
 	last, err := c.read()
 	for until := time.Now().Add(settleMost); err == nil && time.Now().Before(until); {
@@ -67,7 +68,7 @@ func (t *Tools) count(how func(*counted) error) error {
 	return nil
 }
 
-// running are the tools, one or two.
+// running returns the tools, one or two.
 func (t *Tools) running() []*running {
 	switch {
 	case t == nil:
@@ -78,7 +79,7 @@ func (t *Tools) running() []*running {
 	return []*running{t.first, t.second}
 }
 
-// reports says in the header of the trace which ends tell their counters.
+// reports declares in the header of the trace which ends report their counters.
 func (t *Tools) reports(h *trace.Header) {
 	for _, r := range t.running() {
 		if r.counted.whole() {
@@ -87,8 +88,8 @@ func (t *Tools) reports(h *trace.Header) {
 	}
 }
 
-// Passed is what passed the port of a side while counters could move: the frames of the trace, all that may have been
-// of RoCE, and what the kernel sent on its own account.
+// Passed counts the frames that passed the port of a side while counters could change: those in the trace, all that may
+// have been RoCE, and those that the kernel sent on its own account.
 type Passed struct{ Traced, Frames, Kernel uint64 }
 
 // Counted returns the readings of all devices as events: those before the first packet, and those after the last, at
@@ -102,7 +103,7 @@ func (t *Tools) Counted(end vtime.Time, passed func(trace.Side) Passed) (before,
 		before = append(before, readings(r.side, 0, r.counted.before)...)
 		after = append(after, readings(r.side, end, r.counted.after)...)
 		more := station.Counters{"tap/aside": p.Frames - min(p.Frames, p.Traced)}
-		if _, near := r.place.(here); near { // what a far kernel sends is kept off the link
+		if _, near := r.place.(here); near { // frames of a far kernel do not reach the link
 			more["tap/other"] = p.Kernel
 		}
 		zero := maps.Clone(more)
@@ -123,7 +124,7 @@ func readings(side trace.Side, at vtime.Time, c station.Counters) (events []trac
 	return events
 }
 
-// Moved is by how much the counters of the device at a side have moved, without those that have not.
+// Moved returns the growth of the counters of the device at a side, without those that did not change.
 func (t *Tools) Moved(side trace.Side) map[string]int64 {
 	n := map[string]int64{}
 	for _, r := range t.running() {

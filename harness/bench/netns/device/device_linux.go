@@ -15,7 +15,7 @@ import (
 )
 
 // Device is a foreign implementation at one end of the link, or at both, driven by a stock tool. The Spec must be one
-// that dut.Fit made for the tool, or dut.FitPair for two.
+// that dut.Fit has returned for the tool, or dut.FitPair for two.
 type Device struct {
 	Side trace.Side
 	Tool *dut.Tool
@@ -27,10 +27,10 @@ type Device struct {
 // Far reports whether the device is on another machine: then both are, where there are two.
 func (d *Device) Far() bool { return d != nil && d.Places[d.Side] != nil }
 
-// headers is what a packet of RoCEv2 has beside its payload, from IPv4 to the ICRC, at most.
+// headers is the maximum length of a RoCEv2 packet without its payload, from IPv4 to the ICRC.
 const headers = 80
 
-// attach readies the device of a side for a tool.
+// attach prepares the device of a side for a tool.
 func (t *Tools) attach(side trace.Side, tool *dut.Tool) (*running, error) {
 	place := t.places[side]
 	a, detach, err := place.Attach(side)
@@ -54,7 +54,8 @@ func (t *Tools) attach(side trace.Side, tool *dut.Tool) (*running, error) {
 		clock: packetio.NewClock(t.site.Base), doneAt: vtime.Never, goneAt: vtime.Never}, nil
 }
 
-// noteKernels notes those of far devices. Waivers go by the one that is called "kernel": of two that differ, by none.
+// noteKernels reports the kernels of far devices. Waivers depend on the fact named "kernel"; two different kernels have
+// none.
 func (t *Tools) noteKernels() {
 	a, b := t.kernels[trace.A], t.kernels[trace.B]
 	if a != b && a != "" && b != "" {
@@ -65,8 +66,8 @@ func (t *Tools) noteKernels() {
 	}
 }
 
-// mine is what the tool is told of this program's end. A tool that serves is also told how large a buffer the Spec
-// needs.
+// mine returns the parameters of this program's end for the tool. A tool that serves also learns the size of the buffer
+// that the Spec needs.
 func mine(r *running, sp *scenario.Spec) dut.Identity {
 	side := r.side.Other()
 	q := sp.Ends(0)[side]
@@ -77,14 +78,14 @@ func mine(r *running, sp *scenario.Spec) dut.Identity {
 	return dut.Identity{Addr: drive.Addr(side), QPN: q.QPN, PSN: q.SendPSN, Key: key, Buffer: va, Expects: q.RecvPSN}
 }
 
-// learn takes the tool's numbers into the Spec.
+// learn copies the tool's parameters into the Spec.
 func (t *Tools) learn(r *running, sp *scenario.Spec) error {
 	peer := r.meeting.Peer
 	sp.Devices[r.side] = scenario.Device{QPN: peer.QPN, Key: peer.Key, Buffer: peer.Buffer, Fill: r.tool.Fill()}
 	sp.QP[r.side].SendPSN, sp.QP[r.side.Other()].RecvPSN = peer.PSN, peer.PSN
 	sp.QP[r.side.Other()].SendPSN, sp.QP[r.side].RecvPSN = r.meeting.Wants, r.meeting.Wants
 	sp.QP[r.side].Timeout = r.meeting.Timeout
-	// two tools agree on what both devices can do, and not on what this end would
+	// Two tools agree on the limit of both devices, which need not be that of this program's end.
 	if peer.Reads > 0 && t.second != nil {
 		sp.QP[r.side].MaxRdAtomic, sp.QP[r.side].MaxDestRd = peer.Reads, peer.Reads
 	}

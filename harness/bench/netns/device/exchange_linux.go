@@ -19,8 +19,8 @@ func (r *running) meet(mine dut.Identity) error {
 	return r.met(err)
 }
 
-// dial starts the tool and returns the connection for its exchange, over the loopback of where it is, whichever of the
-// two makes it.
+// dial starts the tool and returns the connection for its exchange, over the loopback device of the tool's host; either
+// of the two may open it.
 func (r *running) dial() (net.Conn, error) {
 	connect := r.connect
 	if r.tool.Active {
@@ -47,7 +47,7 @@ func (r *running) dial() (net.Conn, error) {
 	return conn, nil
 }
 
-// connect connects to a tool that listens. One that ends before has said why.
+// connect connects to a tool that listens. If the tool ends first, its output has the reason.
 func (r *running) connect(until time.Time) (net.Conn, error) {
 	for {
 		conn, err := r.place.Dial(r.at.Port)

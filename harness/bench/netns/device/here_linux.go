@@ -34,7 +34,7 @@ const rdmaDriver = "rxe"
 // Attach puts soft-RoCE on the end's device.
 func (h here) Attach(side trace.Side) (*station.Attached, func() error, error) {
 	name, device := rdmaDevices[side], h.network.Ends()[side].Host.Device
-	_ = netlink.RdmaLinkDel(name) // what a run that was killed left
+	_ = netlink.RdmaLinkDel(name) // left by a run that was killed
 	if err := netlink.RdmaLinkAdd(name, rdmaDriver, device); err != nil {
 		return nil, nil, fmt.Errorf("netns: soft-RoCE on %s: %w; load rdma_rxe and crc32_generic, "+
 			"be in the first network namespace, or use --bench lab", device, err)
@@ -114,7 +114,7 @@ func (here) Watch() (station.Watched, error) {
 	return c, nil
 }
 
-// Err implements station.Place: this machine is there.
+// Err implements station.Place: this machine is never lost.
 func (here) Err() error { return nil }
 
 // process is a tool on this machine.

@@ -10,16 +10,16 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// A device shows more than its packets by what every kernel offers: the memory of the tool by /proc, its counters by a
-// stock program, its completions by tracing. None needs the tool to do anything.
+// The state of a device beyond its packets is read by means that every kernel offers: the memory of the tool by /proc,
+// its counters by a stock program, its completions by tracing. The tool takes no part in it.
 
-// inspected is what was found in that way. What could not be read is not told.
+// inspected holds the state that was read in this way. State that could not be read is not reported.
 type inspected struct {
-	before     []byte      // the region that the tool tells of, as it was
-	compared   bool        // it could be read again
+	before     []byte      // the region that the tool reports, before the run
+	compared   bool        // the region could be read again
 	changed    []dut.Range // and is not as it was there
-	violations int64       // of the Q_Key
-	completed  []int       // statuses of its completions, nil when this kernel does not tell
+	violations int64       // Q_Key violations
+	completed  []int       // statuses of the tool's completions, nil when this kernel does not show them
 }
 
 // lookBefore reads the memory of a tool before its peer can reach it, and watches its completions.
@@ -29,12 +29,12 @@ func (r *running) lookBefore() {
 		r.found.before = r.memory()
 	}
 	if r.tool.Tells()&trace.ReportFlushed != 0 {
-		r.watched, _ = r.place.Watch() // without, nothing is told of them
+		r.watched, _ = r.place.Watch() // without it, completions are not reported
 	}
 }
 
-// lookAfter reads the same again, and the counters, when the endpoints have stopped. A tool that prints what it did
-// when it ends is ended, because no tap watches any more.
+// lookAfter reads the same state again, and the counters, when the endpoints have stopped. A tool that prints its
+// results at its end is ended now, when no tap captures any more.
 func (r *running) lookAfter() error {
 	told := r.tool.Tells()
 	if told&trace.ReportChanges != 0 {
@@ -63,7 +63,7 @@ func (r *running) lookAfter() error {
 	return nil
 }
 
-// hangUp ends the exchange, and waits for the tool to end by itself.
+// hangUp ends the exchange, and waits a second for the tool to end by itself.
 func (r *running) hangUp() error {
 	err := r.meeting.Close()
 	select {
@@ -73,7 +73,7 @@ func (r *running) hangUp() error {
 	return err
 }
 
-// memory reads the region that the tool tells of; nil when it cannot be read.
+// memory reads the region that the tool reports; nil when it cannot be read.
 func (r *running) memory() []byte {
 	b, err := r.process.Memory(r.meeting.Peer.Buffer, r.tool.Extent())
 	if err != nil {
@@ -82,14 +82,14 @@ func (r *running) memory() []byte {
 	return b
 }
 
-// compare notes what has changed in the region.
+// compare records the changes of the region.
 func (r *running) compare(after []byte) {
 	if n := len(r.found.before); n > 0 && n == len(after) {
 		r.found.compared, r.found.changed = true, changes(r.found.before, after, r.meeting.Peer.Buffer)
 	}
 }
 
-// changes are the ranges of a region at va that are not what they were.
+// changes returns the ranges of a region at va that have changed.
 func changes(before, after []byte, va uint64) (list []dut.Range) {
 	for i := range before {
 		switch n := len(list); {
@@ -103,8 +103,8 @@ func changes(before, after []byte, va uint64) (list []dut.Range) {
 	return list
 }
 
-// ending is how the tool's work ended, in the time of a run that began at epoch and ended at cut. What happens to the
-// tool later was done to it.
+// ending returns the end of the tool's work, in the time of a run that began at epoch and ended at cut. A later end was
+// caused by the bench.
 func (r *running) ending(epoch, cut vtime.Time) dut.Ending {
 	e := dut.Ending{Done: vtime.Never, Gone: vtime.Never, Said: r.said.String(), End: cut,
 		Compared: r.found.compared, Changed: r.found.changed, Violations: r.found.violations,

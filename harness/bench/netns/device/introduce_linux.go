@@ -14,19 +14,19 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
 )
 
-// introduction is this program's communication manager on the cable of a device. It stands where the cable meets the
-// link, so that what it says and hears is not of the run: the link neither delays nor loses it, and the taps leave it
-// out.
+// introduction is this program's communication manager on the cable of a device. It is attached between the cable and
+// the link, so that its messages are not part of the run: the link neither delays nor loses them, and the taps leave
+// them out.
 type introduction struct {
 	cm      *dut.CM
-	port    *packetio.Port // receives
+	port    *packetio.Port // receives frames from the device
 	past    *packetio.Port // sends, past all that acts where frames leave the device
 	clock   *packetio.Clock
 	leaving atomic.Bool
 	ended   chan struct{}
 }
 
-// rdmaPort is where the manager of who listens is found, this end's or the tool's.
+// rdmaPort is the port on which either side's manager listens, this end's or the tool's.
 const rdmaPort = 7174
 
 // call starts the tool, and meets it by RDMA CM.
@@ -67,7 +67,7 @@ func (t *Tools) patch(side trace.Side) (*dut.CM, error) {
 	return in.cm, nil
 }
 
-// send puts a packet that seems to come from a side on the cable.
+// send sends a packet on the cable that appears to come from a side.
 func (in *introduction) send(from trace.Side, p *roce.Packet) error {
 	var f roce.Frame
 	drive.Frame(&f, from, 0, p)
@@ -78,7 +78,7 @@ func (in *introduction) send(from trace.Side, p *roce.Packet) error {
 	return err
 }
 
-// listen hands what the device sends to the manager.
+// listen passes the packets of the device to the manager.
 func (in *introduction) listen() {
 	defer close(in.ended)
 	wait := packetio.NewWaiter(in.clock, in.port.Fd())
@@ -105,10 +105,10 @@ func (in *introduction) close() error {
 	return errors.Join(in.past.Close(), in.port.Close())
 }
 
-// introduces reports whether a frame is for QP 1, or for a queue pair that serves the introduction alone: by sender,
-// that of this end or the device's, because both number their own.
+// introduces reports whether a frame is for QP 1, or for a QP that serves only the exchange of parameters: this end's
+// or the device's, depending on the sender, because both assign QP numbers of their own.
 func introduces(frame []byte, aside dut.Aside, device [4]byte) bool {
-	// behind Ethernet; behind IPv4 and UDP, where a byte precedes the number
+	// after the Ethernet header; after IPv4 and UDP, where a byte precedes the number
 	const source, destQP = 14 + 12, 14 + 20 + 8 + 4
 	if len(frame) < destQP+4 {
 		return false

@@ -17,7 +17,7 @@ type Joiner interface {
 // End is the device's end of the network on this machine.
 type End struct {
 	Side   trace.Side
-	Device string // network device of the end, in the namespace of what Launch starts
+	Device string // network device of the end, in the namespace of the process that Launch starts
 	Base   int64  // time zero of the bench, CLOCK_MONOTONIC
 
 	// Launch starts the process of a cable in the namespace of the end. It inherits the files, from descriptor 3 on.
@@ -26,8 +26,8 @@ type End struct {
 
 // Joined is a cable that carries frames.
 type Joined interface {
-	Begin()                           // the run begins: what is late from here on is of it
-	End()                             // it is over: what is late from here on is not
+	Begin()                           // the run begins: from here on delays count
+	End()                             // the run ends: from here on delays do not count
 	Close() error                     // a second call does nothing
-	Certify() ([]certify.Item, error) // ends it, and says whether all frames have passed
+	Certify() ([]certify.Item, error) // closes it, and reports whether all frames have passed
 }

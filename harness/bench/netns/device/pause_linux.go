@@ -2,15 +2,15 @@ package device
 
 import "time"
 
-// pause stops a tool that polls, while nothing can happen that concerns it: the kernel answers for it, and what it
-// would burn meanwhile is most of what a run takes of a processor. One that sleeps is left alone.
+// pause stops a tool that polls while no event can concern it: the kernel answers for it, and its polling is most of
+// the processor time of a run. A tool that sleeps is not stopped.
 func (r *running) pause() {
 	if r != nil && r.tool.Polls() {
 		r.process.Pause()
 	}
 }
 
-// resume lets it go on.
+// resume continues the tool.
 func (r *running) resume() {
 	if r != nil && r.tool.Polls() {
 		r.process.Resume()
@@ -26,10 +26,10 @@ func (r *running) leave() {
 	}
 }
 
-// attentive is how long a tool that only waits looks without rest: until it has posted what it can.
+// attentive is the time for which a tool that only waits runs without pauses: until it has posted all it can.
 const attentive = 50 * time.Millisecond
 
-// glance lets a tool look now and then until it has done its work, or the run is over.
+// glance lets a tool run at short intervals only, until it has done its work or the run has ended.
 func (r *running) glance() {
 	select {
 	case <-r.done:
@@ -40,7 +40,7 @@ func (r *running) glance() {
 	}
 }
 
-// resumeWoken lets a tool go on that was stopped once more after it was woken, unless the run is over.
+// resumeWoken continues a tool that was stopped again after wake, unless the run has ended.
 func (r *running) resumeWoken() {
 	select {
 	case <-r.over:
@@ -50,12 +50,11 @@ func (r *running) resumeWoken() {
 	select {
 	case <-r.enough:
 		r.process.Resume()
-	default: // another machine looks after it
+	default: // on another machine the supervisor does it
 	}
 }
 
-// wake lets it look without rest, for as long as it lasts: on a host that is starved a glance may be too short to see
-// anything.
+// wake lets the tool run without pauses from now on: on an overloaded host a glance may be too short for any progress.
 func (r *running) wake() {
 	if r != nil && r.tool.Waits() {
 		r.calm.Do(func() {

@@ -30,10 +30,11 @@ type running struct {
 	enough  chan struct{} // closed when glances are over, which calm does
 	calm    sync.Once
 	clock   *packetio.Clock
-	// when an active tool said that it had done its work; vtime.Never until then. Set before done is closed
+	// Time at which an active tool has reported the end of its work; vtime.Never until then. It is set before done is
+	// closed.
 	doneAt  vtime.Time
-	goneAt  vtime.Time  // when it had ended, set before exited is closed
-	how     error       // how it ended, likewise
+	goneAt  vtime.Time  // time at which the process had ended, set before exited is closed
+	how     error       // result of the process, likewise
 	killed  atomic.Bool // by the bench
 	found   inspected
 	counted counted
@@ -53,7 +54,7 @@ func (r *running) start(at dut.Setting) (err error) {
 	return nil
 }
 
-// watch closes done when the tool has done its work. One that serves has none, and waits for whatever comes.
+// watch closes done when the tool has done its work. A tool that serves has no work of its own.
 func (r *running) watch() {
 	defer close(r.done)
 	switch {
@@ -67,7 +68,7 @@ func (r *running) watch() {
 	}
 }
 
-// idle reports whether the tool has done what it was told.
+// idle reports whether the tool has done its work.
 func (r *running) idle() bool {
 	select {
 	case <-r.done:
@@ -77,7 +78,7 @@ func (r *running) idle() bool {
 	}
 }
 
-// met ends the tool when an introduction came to nothing, and says what the tool said.
+// met ends the tool after a failed exchange of parameters, with an error that has the tool's output.
 func (r *running) met(err error) error {
 	if err != nil {
 		return r.fail(err)
@@ -86,14 +87,14 @@ func (r *running) met(err error) error {
 	return nil
 }
 
-// fail ends the tool, and adds what it said to the error.
+// fail ends the tool, and adds its output to the error.
 func (r *running) fail(err error) error {
 	r.kill()
 	return fmt.Errorf("netns: %w%s", err, r.said.Last())
 }
 
-// close ends the exchange, the tool if that does not, and what watches it. A tool that polls would not look, and is
-// ended first: its kernel then takes leave for it.
+// close ends the exchange, then the tool if it still runs, and its observers. A tool that polls would not notice the
+// end of the exchange, and is ended first: its kernel then closes its connection.
 func (r *running) close() error {
 	if r.tool.Polls() {
 		r.kill()
@@ -106,23 +107,23 @@ func (r *running) close() error {
 	return err
 }
 
-// kill ends the tool at once, also one that is paused.
+// kill ends the tool at once, even if it is paused.
 func (r *running) kill() {
 	r.killed.Store(true)
 	r.process.Kill()
 	<-r.exited
 }
 
-// cutShort ends a tool that is still at work when the run is over. Soft-RoCE would go on sending, and take the
-// processor from all that is left to do.
+// cutShort ends a tool that is still at work when the run has ended. Otherwise soft-RoCE would go on sending, and take
+// processor time from the rest of the run.
 func (r *running) cutShort() {
 	if r != nil && r.tool.Active && !r.idle() {
 		r.kill()
 	}
 }
 
-// crashed is the error of a tool that a signal has ended, other than by the bench; nil of any other. One that gives up
-// says so and ends with an exit code.
+// crashed returns the error of a tool that a signal has ended, unless the bench sent it; nil for any other. A tool that
+// gives up prints a message and ends with an exit code.
 func (r *running) crashed() error {
 	if r == nil {
 		return nil
@@ -140,7 +141,7 @@ func (r *running) crashed() error {
 		r.how, r.said.Last())
 }
 
-// end waits a little for the end of the tool, and ends it if it does not come.
+// end waits a little for the end of the tool, and then kills it.
 func (r *running) end() {
 	select {
 	case <-r.exited:

@@ -17,14 +17,14 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
 )
 
-// Tools are what stands at the ends of a run in place of endpoints: one tool, or two that talk to each other. No tools
-// are nil, and every method but Introduce may be called then.
+// Tools are the programs at the ends of a run that replace endpoints: one tool, or two that talk to each other. Without
+// tools the pointer is nil, for which all methods may be called.
 type Tools struct {
 	site    Site
-	places  [2]station.Place // by side
+	places  [2]station.Place // hosts of the tools, by side
 	kernels [2]string        // of devices on other machines, by side
-	first   *running         // the tool of a device; of two the active one
-	second  *running         // the passive one; nil where an endpoint is at the other end
+	first   *running         // the tool of a device; of two tools the active one
+	second  *running         // the passive one; nil when an endpoint is at the other end
 	undo    []func() error
 }
 
@@ -32,14 +32,14 @@ type Tools struct {
 type Site struct {
 	Network *topology.Topology
 	Base    int64                    // time zero of the bench, CLOCK_MONOTONIC
-	Fact    func(name, value string) // notes something for the report
+	Fact    func(name, value string) // adds a fact to the report
 
 	// Fault marks an error for which a program at a side is to blame.
 	Fault func(side trace.Side, program string, err error) error
 }
 
-// Introduce makes the RDMA devices of d, starts the tools, and returns a copy of the Spec with their numbers. The
-// caller closes the tools. Without a device there are none, and the Spec is as it was.
+// Introduce creates the RDMA devices of d, starts the tools, exchanges parameters, and returns a copy of the Spec with
+// the tools' parameters. The caller closes the tools. Without a device it returns nil tools and the unchanged Spec.
 func Introduce(d *Device, site Site, sp *scenario.Spec) (*Tools, *scenario.Spec, error) {
 	if d == nil {
 		return nil, sp, nil
@@ -55,7 +55,7 @@ func Introduce(d *Device, site Site, sp *scenario.Spec) (*Tools, *scenario.Spec,
 	err := introduce(d, &learned)
 	t.noteKernels()
 	if err != nil {
-		_ = t.Close() // what it says follows from the first error
+		_ = t.Close() // its error follows from the first
 		return nil, nil, err
 	}
 	return t, &learned, nil
@@ -82,7 +82,7 @@ func (t *Tools) introduce(d *Device, sp *scenario.Spec) error {
 	return t.learn(r, sp)
 }
 
-// introducePair lets the tools of both ends be introduced to each other.
+// introducePair performs the exchange of parameters between the tools of both ends.
 func (t *Tools) introducePair(d *Device, sp *scenario.Spec) error {
 	active, err := t.attach(d.Side, d.Tool)
 	if err != nil {
@@ -117,8 +117,8 @@ func (t *Tools) introducePair(d *Device, sp *scenario.Spec) error {
 	return t.learn(passive, sp)
 }
 
-// Ready reads the counters before the run. How long a far host takes for that is not known, so the time at which the
-// run begins is chosen behind it: what passes during a reading would be on both sides of it.
+// Ready reads the counters before the run. It takes an unknown time on a far host, so the start of the run is chosen
+// after it: a packet that passed during a reading would be counted in part.
 func (t *Tools) Ready() error {
 	if t == nil {
 		return nil
@@ -126,7 +126,7 @@ func (t *Tools) Ready() error {
 	return t.count((*counted).take)
 }
 
-// Begin wakes the tools when the run begins, at epoch, and lets an active one send a little later.
+// Begin resumes the tools when the run begins, at epoch, and lets an active tool send a little later.
 func (t *Tools) Begin(ctx context.Context, clock *packetio.Clock, epoch vtime.Time) error {
 	if t == nil {
 		return nil
@@ -156,11 +156,11 @@ func sleep(ctx context.Context, clock *packetio.Clock, until vtime.Time) error {
 	}
 }
 
-// Idle reports whether the tool has done what it was told.
+// Idle reports whether the tool has done its work.
 func (t *Tools) Idle() bool { return t == nil || t.first.idle() }
 
-// Crashed is the error of a tool that a signal has ended; nil while there is none. The tool is to blame, or the device
-// under it, unless it is the place that is lost.
+// Crashed returns the error of a tool that a signal has ended; nil when there is none. The tool, or the device below
+// it, is responsible, unless the connection to its host is lost.
 func (t *Tools) Crashed() error {
 	if t == nil {
 		return nil
@@ -181,7 +181,7 @@ func (t *Tools) Crashed() error {
 	return nil
 }
 
-// Unfinished says which tool is not done; "" when it is.
+// Unfinished names the tool that is not done; "" when all are.
 func (t *Tools) Unfinished() string {
 	if t.Idle() {
 		return ""
@@ -189,7 +189,7 @@ func (t *Tools) Unfinished() string {
 	return fmt.Sprintf("%s at %s is not done", t.first.tool.Program, t.first.side)
 }
 
-// Wake lets a tool that only waits look without rest, before it is said to have stalled.
+// Wake lets a tool that only waits run without pauses, before it is reported as stalled.
 func (t *Tools) Wake() {
 	if t != nil {
 		t.first.wake()
@@ -207,7 +207,7 @@ func (t *Tools) Leave() {
 	}
 }
 
-// Finish inspects a tool that faced an endpoint, when the endpoint has stopped, and ends one that is still at work.
+// Finish inspects a tool that faces an endpoint, when the endpoint has stopped, and ends a tool that is still at work.
 func (t *Tools) Finish() (err error) {
 	if t == nil {
 		return nil
@@ -219,7 +219,7 @@ func (t *Tools) Finish() (err error) {
 	return err
 }
 
-// Ignored is what the taps leave out, nil when they leave nothing out.
+// Ignored returns the function that selects the frames that the taps leave out; nil when there are none.
 func (t *Tools) Ignored() func(frame []byte) bool {
 	if t == nil || !t.first.tool.ByCM() {
 		return nil
@@ -234,8 +234,8 @@ type Span struct {
 	Cut   vtime.Time // where its trace ends, in time of the run
 }
 
-// Testify says in the header of the trace what the tool tells, and returns who reads the rest off its packets, and how
-// its work ended; nil where that is nobody.
+// Testify declares in the header of the trace which reports the tool provides, and returns the witness that infers
+// events from its packets, and the end of its work; nil when there is no witness.
 func (t *Tools) Testify(h *trace.Header, sp *scenario.Spec, at Span) (*dut.Witness, dut.Ending) {
 	if t == nil {
 		return nil, dut.Ending{}
@@ -250,8 +250,8 @@ func (t *Tools) Testify(h *trace.Header, sp *scenario.Spec, at Span) (*dut.Witne
 	return r.tool.Witness(sp, r.side), e
 }
 
-// Amend puts what the tool tells to what endpoints reported. A tool sends the same bytes again and again, so where an
-// endpoint placed them says nothing of which came, and is left out.
+// Amend adds the tool's reports to those of the endpoints. A tool sends the same bytes again and again, so that the
+// placement of bytes by an endpoint does not identify a message; these events are removed.
 func (t *Tools) Amend(events []trace.Event, sp *scenario.Spec, at Span) []trace.Event {
 	if t == nil {
 		return events
@@ -264,7 +264,7 @@ func (t *Tools) Amend(events []trace.Event, sp *scenario.Spec, at Span) []trace.
 	return events
 }
 
-// later registers what must be undone.
+// later registers an action that Close must perform.
 func (t *Tools) later(f func() error) { t.undo = append(t.undo, f) }
 
 // Close ends the tools and removes their devices; the first error is returned. A second call does nothing.

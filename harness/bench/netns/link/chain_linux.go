@@ -16,7 +16,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/spec"
 )
 
-// Chain is what makes the link of a hop during a run: its stages, in the order in which a frame meets them.
+// Chain makes the link of a hop during a run: its stages, in the order in which a frame passes them.
 type Chain struct {
 	stages []stage
 	forged []merge.Forgery
@@ -27,13 +27,13 @@ type Site struct {
 	Spec      *scenario.Spec
 	Namespace int               // descriptor of the namespace of the ports
 	Ports     [2]string         // by side
-	Base      packetio.Timebase // of the bench
+	Base      packetio.Timebase // time of the bench
 	Aside     bool              // the ports also carry frames that the taps leave out, such as those of RDMA CM
 
 	Relay func() (*child.Child, error) // starts a relay
 	// reserves a processor for relays; nil when there is none to spare
 	Processor func() (*int, error)
-	// makes a file, and returns the path by which a relay can open it
+	// Scratch creates a file, and returns the path by which a relay can open it.
 	Scratch func(what string) (*os.File, string, error)
 	Fact    func(name, value string) // adds a fact to the report
 }
@@ -52,9 +52,9 @@ func Open(site *Site, h *plan.Hop, c Choice) (*Chain, error) {
 	return chain, nil
 }
 
-// stages makes the stages of a hop: all that the link does is the relay's, or the kernel does what it can. What netem
-// cannot, the injector does before it, or a relay, in the order in which impairments act; without a relay, a bridge
-// carries the frames.
+// stages returns the stages of a hop: either the relay makes the whole link, or the kernel does as much as it can.
+// Impairments that netem lacks are made before it by the injector, or by a relay, in the order in which impairments
+// act; without a relay, a bridge forwards the frames.
 func stages(site *Site, h *plan.Hop, forged []merge.Forgery, c Choice) []stage {
 	switch {
 	case h.Part == trace.LANHop || !c.Netem && !c.Injector:
@@ -71,8 +71,8 @@ func stages(site *Site, h *plan.Hop, forged []merge.Forgery, c Choice) []stage {
 		faults: h.Faults, behind: true}, kernel}
 }
 
-// injected makes the stages of a hop whose faults and losses are the injector's. The rest is netem's behind it, or a
-// relay's before it; crafted packets need a relay in any case, and go past all that is behind that.
+// injected returns the stages of a hop whose faults and losses the injector makes. Netem after it, or a relay before
+// it, makes the rest; crafted packets always need a relay, and bypass the stages after it.
 func injected(site *Site, h *plan.Hop, forged []merge.Forgery, c Choice) (list []stage) {
 	losses, rest := lossless(h.Link)
 	relayed := !c.Alone
@@ -91,7 +91,7 @@ func injected(site *Site, h *plan.Hop, forged []merge.Forgery, c Choice) (list [
 	return list
 }
 
-// forge makes the crafted frames that enter on a hop.
+// forge builds the crafted frames that enter on a hop.
 func forge(sp *scenario.Spec, h *plan.Hop) (list []merge.Forgery, err error) {
 	for _, in := range h.Injections(sp) {
 		frame, err := wire.Craft(sp, in)
@@ -116,10 +116,10 @@ func (c *Chain) each(f func(stage) error) error {
 // Forged are the crafted frames that the link puts on the hop.
 func (c *Chain) Forged() []merge.Forgery { return c.forged }
 
-// Quiet leaves rate and delay only, so that measuring consumes no draws.
+// Quiet restricts the stages to rate and delay, so that measuring consumes no draws.
 func (c *Chain) Quiet() error { return c.each(stage.quiet) }
 
-// Close ends the stages. A second call does nothing.
+// Close closes the stages. A second call does nothing.
 func (c *Chain) Close() (first error) {
 	for _, st := range slices.Backward(c.stages) {
 		first = cmp.Or(first, st.close())
@@ -171,8 +171,8 @@ func (c *Chain) Report() (sum Report, err error) {
 	return sum, err
 }
 
-// Fates ends the link and puts the logs of its stages together. Whole means that all stages keep one, so that a packet
-// in no log has arrived.
+// Fates ends the link and joins the logs of its stages. whole means that all stages keep a log, so that a packet in no
+// log has arrived.
 func (c *Chain) Fates() (list []merge.LinkFate, whole bool, err error) {
 	list, whole = []merge.LinkFate{}, true
 	err = c.each(func(st stage) error {
@@ -183,11 +183,11 @@ func (c *Chain) Fates() (list []merge.LinkFate, whole bool, err error) {
 	return list, whole, err
 }
 
-// join puts the log of a stage behind that of the stages before it. Of a frame that both name, the entry is the first
-// one's, with what the second did: frames with the same bytes keep their order from one to the other, and a log names
-// all of them or none.
+// join appends the log of a stage to the log of the stages before it. A frame in both has one entry, that of the first
+// log with the effects of the second added: frames with the same bytes keep their order between the stages, and a log
+// contains either all of them or none.
 func join(first, second []merge.LinkFate) []merge.LinkFate {
-	left := map[uint64][]int{} // places in second, by content
+	left := map[uint64][]int{} // indexes in second, by content
 	for i := range second {
 		left[second[i].Key] = append(left[second[i].Key], i)
 	}

@@ -17,8 +17,8 @@ import (
 
 // Choice is the set of stages that make the link of a Spec.
 type Choice struct {
-	Netem    bool   // the kernel's netem, else the relay where there is anything to make
-	Injector bool   // faults and losses are the injector's, in the kernel
+	Netem    bool   // use the kernel's netem; otherwise the relay, where there is an impairment
+	Injector bool   // the injector, in the kernel, makes faults and losses
 	Alone    bool   // no relay is in the path, so that a bridge has to carry the frames
 	Why      string // for the report: the choice is never silent
 }
@@ -41,17 +41,17 @@ func (c Choice) String() string {
 	return overRelay
 }
 
-// Request is what a link is chosen for.
+// Request is the input of Choose.
 type Request struct {
 	Spec     *scenario.Spec
-	Hop      *plan.Hop      // of the link of the Spec
+	Hop      *plan.Hop      // hop of the link of the Spec
 	Wish     string         // of the job
-	OverIP   bool           // an implementation sends packets that are no RoCEv2
-	Dilation vtime.Dilation // how many seconds a second of the Spec lasts
+	OverIP   bool           // an implementation sends packets that are not RoCEv2
+	Dilation vtime.Dilation // length of a second of the Spec, in seconds
 }
 
-// Choose decides who makes the link of a Spec. An error is bench.ErrUnsupported where the wish asks netem or the
-// injector for what it cannot do.
+// Choose decides how the link of a Spec is made. The error wraps bench.ErrUnsupported when the wish is for netem or the
+// injector and they lack an impairment.
 func Choose(r Request) (Choice, error) {
 	switch r.Wish {
 	case overRelay:
@@ -66,7 +66,7 @@ func Choose(r Request) (Choice, error) {
 	return Choice{}, fmt.Errorf("netns: link %q: want auto, netem, ebpf or relay", r.Wish)
 }
 
-// overNetem is netem, behind a relay where it has not all.
+// overNetem chooses netem, after a relay for the impairments that netem lacks.
 func (r *Request) overNetem() (Choice, error) {
 	lack, beyond, support := unfit(r.Hop, r.Spec, r.Dilation), strings.Join(
 		beyondNetem(r.Hop, r.Spec), " and "), tc.Probe()
@@ -83,7 +83,7 @@ func (r *Request) overNetem() (Choice, error) {
 	return Choice{Netem: true, Alone: true, Why: "tc-netem of kernel " + support.Kernel}, nil
 }
 
-// auto is netem where it does all, alone or behind the injector, and else the relay.
+// auto chooses netem if it can make the whole link, alone or after the injector, and otherwise the relay.
 func (r *Request) auto() Choice {
 	lack, beyond, support := unfit(r.Hop, r.Spec, r.Dilation), beyondNetem(r.Hop, r.Spec), tc.Probe()
 	lacking := strings.Join(beyond, " and ")
@@ -107,8 +107,8 @@ func (r *Request) auto() Choice {
 		lacking, without)}
 }
 
-// overInjector is the injector, with netem behind it for the rest of the link; where the kernel has none, with a relay
-// before it if there is a rest.
+// overInjector chooses the injector, with netem after it for the rest of the link; if the kernel has no netem, with a
+// relay before it if there is a rest.
 func (r *Request) overInjector() (Choice, error) {
 	if without := r.beyondScript(); without != "" {
 		return Choice{}, fmt.Errorf("netns: --link ebpf: the injector has no %s; leave --link out: %w", without,
@@ -138,8 +138,8 @@ func (r *Request) overInjector() (Choice, error) {
 	return c, nil
 }
 
-// beyondInjector says why the injector, with nothing but netem behind it, does not do what is beyond netem; empty when
-// it does.
+// beyondInjector returns the reason why the injector, followed by nothing but netem, cannot make the impairments that
+// netem lacks; "" when it can.
 func (r *Request) beyondInjector() string {
 	if without := r.beyondScript(); without != "" {
 		return "it has no " + without
@@ -150,7 +150,7 @@ func (r *Request) beyondInjector() string {
 	return injector.Probe().Reason
 }
 
-// beyondScript names what the Spec asks for that the injector never has; empty when it has all.
+// beyondScript names the features of the Spec that the injector never supports; "" when it supports all.
 func (r *Request) beyondScript() string {
 	list := injector.Beyond(r.Hop.Faults, r.Hop.Link.AB.Loss, r.Hop.Link.BA.Loss)
 	if r.OverIP && len(r.Hop.Faults) > 0 {
@@ -159,7 +159,7 @@ func (r *Request) beyondScript() string {
 	return strings.Join(list, " and ")
 }
 
-// lossless divides a link into its losses and the rest.
+// lossless splits a link into its losses and the rest.
 func lossless(d spec.Duplex) (losses, rest spec.Duplex) {
 	losses = losing(d.AB.Loss, d.BA.Loss)
 	d.AB.Loss, d.BA.Loss = spec.Loss{}, spec.Loss{}
@@ -188,7 +188,7 @@ func steady(d spec.Duplex) bool {
 	return true
 }
 
-// beyondNetem names what happens on a hop that netem cannot do and a relay before it can.
+// beyondNetem names the features of a hop that netem lacks and a relay before it has.
 func beyondNetem(h *plan.Hop, sp *scenario.Spec) (list []string) {
 	if len(h.Faults) > 0 {
 		list = append(list, "scripted faults")
@@ -202,8 +202,7 @@ func beyondNetem(h *plan.Hop, sp *scenario.Spec) (list []string) {
 	return list
 }
 
-// divide splits a link between a relay that a frame meets first and netem behind it: the relay draws losses for which
-// netem has no process.
+// divide splits a link between a relay and netem after it: the relay draws losses for which netem has no process.
 func divide(d spec.Duplex) (before, behind spec.Duplex) {
 	behind = d
 	var drawn [2]spec.Loss

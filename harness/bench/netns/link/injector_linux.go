@@ -19,21 +19,21 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/spec"
 )
 
-// injectorStage plays the faults and the losses of a hop in the kernel, where frames leave the two ports of a link:
-// before the qdisc there, and behind a relay.
+// injectorStage applies the faults and the losses of a hop in the kernel, at the egress of the two ports of a link:
+// before the qdisc there, and after a relay.
 type injectorStage struct {
 	site     *Site
 	hop      *plan.Hop
 	does     spec.Duplex // the losses
-	every    bool        // what comes by here is what the ends send in the run, and nothing else
-	before   bool        // netem acts behind it
+	every    bool        // every frame here was sent by an end in the run
+	before   bool        // netem acts after it
 	injector *injector.Injector
-	log      *os.File // what became of each frame
+	log      *os.File // log of the frames
 	acted    bool     // the injector is attached, or was
 	epoch    vtime.Time
 }
 
-// open loads the programs, so that what the kernel has against them is known before anything starts.
+// open loads the programs, so that errors of the kernel are known before anything else starts.
 func (l *injectorStage) open() (err error) {
 	if l.log, _, err = l.site.Scratch("faults"); err != nil {
 		return err
@@ -101,13 +101,13 @@ func (l *injectorStage) report() (Report, error) {
 	return r, nil
 }
 
-// fates ends the injector and reads its log, twice, as that of a relay is read: what it says of the frames to which
-// something happened, and of all that look the same.
+// fates ends the injector and reads its log twice, as that of a relay is read: the entries of the frames that were
+// lost, marked or duplicated, and of all frames with the same look.
 func (l *injectorStage) fates() ([]merge.LinkFate, error) {
 	if err := l.injector.Detach(); err != nil {
 		return nil, err
 	}
-	eventful := map[uint64]uint64{} // fingerprint of the whole, by that of the head
+	eventful := map[uint64]uint64{} // fingerprint of the whole frame, by that of its head
 	err := l.each(func(r *injector.Record) {
 		if r.Cause.Kind != channel.None {
 			eventful[lookOf(r)] = roce.Fingerprint(r.Frame)
@@ -125,7 +125,7 @@ func (l *injectorStage) fates() ([]merge.LinkFate, error) {
 	return out, err
 }
 
-// each calls f with what the log says of every frame of the run.
+// each calls f with every record of the run.
 func (l *injectorStage) each(f func(*injector.Record)) error {
 	if _, err := l.log.Seek(0, io.SeekStart); err != nil {
 		return fmt.Errorf("netns: injector: %w", err)
@@ -138,18 +138,18 @@ func (l *injectorStage) each(f func(*injector.Record)) error {
 	})
 }
 
-// lookOf is what a frame looks like in the log, of which it has the head and the checksum at the end: two frames with
-// one look have the same bytes.
+// lookOf returns a hash of a frame's head, its checksum at the end and its length, the parts in the log: two frames
+// with the same look have the same bytes.
 func lookOf(r *injector.Record) uint64 {
 	b := append(make([]byte, 0, injector.Head+8), r.Frame[:min(len(r.Frame), injector.Head)]...)
 	b = append(b, r.Tail[:]...)
 	return roce.Fingerprint(binary.BigEndian.AppendUint32(b, uint32(r.Length)))
 }
 
-// early is how much before its time in the log a frame may arrive, by the clock of a tap.
+// early is the time by which a tap's timestamp of a frame may precede the time in the log.
 const early = 20 * vtime.Microsecond
 
-// fateOf is the entry of a frame for the merger; whole is the fingerprint of its bytes.
+// fateOf returns the entry of a frame for the merger; whole is the fingerprint of its bytes.
 func (l *injectorStage) fateOf(r *injector.Record, whole uint64) merge.LinkFate {
 	at := l.site.Base.Time(r.At) - l.epoch
 	f := merge.LinkFate{At: at, Fate: trace.Delivered, Copies: r.Copies, Cause: r.Cause.String()}

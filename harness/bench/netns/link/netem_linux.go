@@ -36,8 +36,8 @@ func (l *netemStage) loud(vtime.Time) error {
 	return l.apply(l.does)
 }
 
-// apply sets both directions, in the kernel's time, and keeps what it reports. A direction acts where its frames leave
-// the link.
+// apply sets both directions, in the kernel's time, and stores the settings as read back. A direction is set on the
+// port by which its frames leave the link.
 func (l *netemStage) apply(d spec.Duplex) error {
 	seeded := tc.Probe().Seed
 	for i, dir := range []struct {

@@ -27,7 +27,7 @@ type relayStage struct {
 	forged []merge.Forgery
 	does   spec.Duplex
 	faults []fault.Fault
-	behind bool // netem or the injector acts behind it
+	behind bool // netem or the injector acts after it
 	child  *child.Child
 	remote *relay.Remote
 	log    *os.File   // the fate of each frame
@@ -65,7 +65,7 @@ func (l *relayStage) close() error {
 	return l.child.Close()
 }
 
-// or prefers the relay's own last error to that of its pipes.
+// or replaces an error of the relay's pipes by the relay's own last error.
 func (l *relayStage) or(err error) error {
 	if err == nil {
 		return nil
@@ -138,7 +138,7 @@ func (l *relayStage) report() (Report, error) {
 
 // fates ends the relay and reads its log: the entries of every frame that the relay changed, dropped, copied or held
 // back, and of all frames with the same bytes, because equal frames are distinguished by their order. A long run has
-// many frames, and few of those.
+// many frames, but few of these.
 func (l *relayStage) fates() ([]merge.LinkFate, error) {
 	_ = l.child.Close() // the reason of its death, if any, is known
 	eventful := map[uint64]bool{}
@@ -172,8 +172,8 @@ func (l *relayStage) each(f func(*relay.Record)) error {
 	})
 }
 
-// fateOf is the entry of a frame for the merger. For a relay before another stage it has the time at which the frame
-// went there.
+// fateOf returns the entry of a frame for the merger. For a relay before another stage its time is that at which the
+// frame was passed on.
 func fateOf(r *relay.Record, epoch vtime.Time, before bool) merge.LinkFate {
 	f := merge.LinkFate{At: r.At - epoch, Fate: trace.Delivered, Copies: r.Copies, Gap: r.Gap, Cause: r.Cause}
 	if r.From == fault.B {

@@ -11,8 +11,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/channel"
 )
 
-// Census counts what the two taps saw of the link, per direction, to hold against the Spec and against the link's own
-// log. Scripted faults and what a full queue refused are not the work of random processes and count apart.
+// Census counts the packets that the two taps of the link have captured, per direction, for comparison with the Spec
+// and with the link's own log. Scripted faults and drops by a full queue are not random losses, and are counted
+// separately.
 type Census struct {
 	paths [2]pathCount // by sender
 }
@@ -22,10 +23,10 @@ type pathCount struct {
 	losses  certify.Losses
 	changes certify.Changes
 	damaged uint64            // packets that arrived with a flipped bit, of a script's too
-	copies  uint64            // of a script's too
-	unknown uint64            // packets whose fate the taps cannot tell
+	copies  uint64            // including those of a script
+	unknown uint64            // packets with unknown fate
 	made    uint64            // packets that no endpoint sent
-	causes  map[string]uint64 // packets by who changed their fate, those aside to which nothing happened
+	causes  map[string]uint64 // packets by the cause of their fate, except those with none
 	frames  uint64
 	first   vtime.Time
 	inRun   bool       // the packet before was lost
@@ -69,7 +70,7 @@ func (c *Census) Packet(r *trace.Record) {
 	p.count(r, scripted)
 }
 
-// caused counts what a script did to a packet.
+// caused counts an effect of a script on a packet.
 func (p *pathCount) caused(cause string) {
 	if p.causes == nil {
 		p.causes = map[string]uint64{}
@@ -77,7 +78,7 @@ func (p *pathCount) caused(cause string) {
 	p.causes[cause]++
 }
 
-// tally is what the taps have seen of something that the link counts.
+// tally returns the number of packets in the trace for a count of the link.
 func (p *pathCount) tally(t link.Tally) certify.Tally {
 	out := certify.Tally{What: t.What, Decided: t.Decided, Seen: p.frames - p.copies - p.made}
 	switch {
@@ -89,7 +90,7 @@ func (p *pathCount) tally(t link.Tally) certify.Tally {
 	return out
 }
 
-// count takes a packet that only the random processes of the link have touched.
+// count counts a packet that only the random processes of the link have affected.
 func (p *pathCount) count(r *trace.Record, scripted bool) {
 	p.losses.Sent++
 	lost := r.Fate == trace.Dropped
@@ -108,7 +109,7 @@ func (p *pathCount) count(r *trace.Record, scripted bool) {
 		p.changes.Corrupted++
 	}
 	if scripted {
-		return // possibly held back by a scripted fault: no measure for the others
+		return // may be held back by a scripted fault, and cannot be compared with the others
 	}
 	if r.Recv < p.newest {
 		p.changes.Reordered++

@@ -19,7 +19,7 @@ import (
 
 // Host is the speed of a machine at the moment, under its other load.
 type Host struct {
-	Packets float64        // that it carries in a second from one endpoint over a relay to the other, tapped at both
+	Packets float64        // packets per second from one endpoint over a relay to the other, with taps at both
 	Late    vtime.Duration // the longest that a thread waited for a processor, of some hundred times
 }
 
@@ -56,7 +56,7 @@ var now struct {
 	at   time.Time
 }
 
-// fresh is how long a measurement is trusted: a suite makes many short runs.
+// fresh is the time for which a measurement is reused: a suite makes many short runs.
 const fresh = 10 * time.Second
 
 // Now measures the machine, unless that was done a moment ago, by the binary that knows the hidden command "process
@@ -88,7 +88,7 @@ func ask(ctx context.Context, self string) (h Host, err error) {
 	return h, err
 }
 
-// sleep notes by how much the latest of many short waits was too long.
+// sleep records the largest delay of many short waits.
 func (h *Host) sleep() error {
 	clock := packetio.NewClock(packetio.Monotonic())
 	waiter := packetio.NewWaiter(clock)

@@ -25,7 +25,7 @@ type probe struct {
 	clock    *packetio.Clock
 	wait     *packetio.Waiter
 	mouth    *packetio.Port // sends
-	tx, rx   *packetio.Port // watch both ends; a socket does not see what it sends itself
+	tx, rx   *packetio.Port // capture at both ends; a socket does not receive frames that it has sent itself
 	mtu      int
 	rate     unit.Rate
 	queue    int
@@ -65,7 +65,7 @@ const (
 // run sends the single probes and the burst, and collects their arrivals.
 func (p *probe) run() error {
 	p.wait = packetio.NewWaiter(p.clock, p.tx.Fd(), p.rx.Fd())
-	gap := max(p.clock.Dilation.Spec(probeGap), 2*p.rate.Time(probeBytes)) // a probe must not wait for the one before
+	gap := max(p.clock.Dilation.Spec(probeGap), 2*p.rate.Time(probeBytes)) // a probe must not wait for the previous one
 	for range probeSingles {
 		if err := p.send(1, probePayload); err != nil {
 			return err
@@ -108,7 +108,7 @@ func (p *probe) listen(d vtime.Duration, all bool) error {
 	return nil
 }
 
-// send hands n probes to the device at once.
+// send passes n probes to the device at once.
 func (p *probe) send(n, payload int) error {
 	frames := make([][]byte, 0, n)
 	for range n {
@@ -176,9 +176,9 @@ func (p *probe) result() probed {
 	return r
 }
 
-// pace measures how fast a burst came out between the two packets that were least late, one of its beginning and one of
-// its end: a packet may come late, because a thread slept, but never early, so this is the line without the sleep.
-// Packets are compared by the step at which they should come; the distance of the chosen two is measured all the same.
+// pace measures the rate of a burst between the two least delayed packets, one from its beginning and one from its end:
+// a packet may be late, because a thread slept, but never early, so that this is the rate of the line without such
+// delays. Delays are estimated from the expected step between packets; the distance of the two packets is measured.
 func pace(train []arrival, step vtime.Duration) certify.Burst {
 	third := len(train) / 3
 	if third == 0 {

@@ -7,8 +7,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/contract"
 )
 
-// blame makes an error of a program under test that program's fault. An error of one of the harness's own programs
-// stays the harness's, and so does that of a program that was ordered to do something that it does not support.
+// blame turns an error of a program under test into that program's fault. An error of one of the harness's own programs
+// remains the harness's, and so does that of a program that was ordered to do something it does not support.
 func (e *Party) blame(err error) error {
 	var exit interface{ ExitCode() int }
 	if err == nil || e.fault == nil || errors.As(err, &exit) && exit.ExitCode() == contract.Unsupported {
@@ -20,20 +20,20 @@ func (e *Party) blame(err error) error {
 // Fault is an error for which the program, which is under test, is to blame.
 func (e *Party) Fault(err error) error { return e.fault(err) }
 
-// UnderTest reports whether the program is not one of the harness.
+// UnderTest reports whether the program is under test, and not part of the harness.
 func (e *Party) UnderTest() bool { return e.fault != nil }
 
 // Close ends the program, and kills it when it does not end by itself. A second call does nothing.
 func (e *Party) Close() error { return e.blame(e.Child.Close()) }
 
-// moves counts a report as progress if something is set.
+// moves counts a report as progress if progress is set.
 func (e *Party) moves(something bool) {
 	if something {
 		e.Moved++
 	}
 }
 
-// requests counts those that orders ask for; 0 where there is one without a count.
+// requests returns the number of requests in the orders; 0 if one has no count.
 func requests(orders []contract.Order) (n int) {
 	for i := range orders {
 		w := orders[i].Work
@@ -61,8 +61,8 @@ func (e *Party) Left() string {
 	return fmt.Sprintf("%.0f %% of %d requests completed, as far as it tells", 100*e.Share, e.work)
 }
 
-// Late returns the programs that are not idle. The first is the one to blame: one that is under test, and of two the
-// one at A.
+// Late returns the programs that are not idle. The first is the one to blame: a program under test, and of two the one
+// at A.
 func (p *Parties) Late() (list []*Party) {
 	for _, e := range p.All() {
 		switch {

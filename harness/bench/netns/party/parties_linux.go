@@ -12,7 +12,7 @@ import (
 
 // Parties are the programs of a run. A device has none, and few paths have a box.
 type Parties struct {
-	Ends [2]*Party // by side; nil where a device stands
+	Ends [2]*Party // by side; nil at the end of a device
 	Box  *Party    // nil without one
 }
 
@@ -26,7 +26,7 @@ func (p *Parties) All() (list []*Party) {
 	return list
 }
 
-// Begin lets all begin at a time of CLOCK_MONOTONIC.
+// Begin starts all programs at a time of CLOCK_MONOTONIC.
 func (p *Parties) Begin(at int64) error {
 	for _, e := range p.All() {
 		if err := e.Begin(at); err != nil {
@@ -41,7 +41,7 @@ func (p *Parties) Idle() bool {
 	return !slices.ContainsFunc(p.All(), func(e *Party) bool { return !e.Idle })
 }
 
-// Share is how much of the work of the endpoints is done, from 0 to 1.
+// Share returns the fraction of the endpoints' work that is done, from 0 to 1.
 func (p *Parties) Share() float64 {
 	share := 1.0
 	for _, e := range p.Ends {
@@ -59,7 +59,7 @@ func (p *Parties) Tells(kind string) bool {
 	})
 }
 
-// Verify has each endpoint compare its memory with the requests that the other one posted, and ends their reports.
+// Verify has each endpoint compare its memory with the requests of the other, and ends their reports.
 func (p *Parties) Verify() error {
 	if err := p.inDoubt(); err != nil {
 		return err
@@ -69,7 +69,7 @@ func (p *Parties) Verify() error {
 			continue
 		}
 		verify := contract.Order{Op: contract.OpVerify}
-		if peer := p.Ends[1-side]; peer != nil { // a device does not tell
+		if peer := p.Ends[1-side]; peer != nil { // a device does not report its requests
 			verify.Memory = peer.End.Memory
 		}
 		if _, err := e.Order(&verify, contract.SaysVerified); err != nil {
@@ -84,8 +84,8 @@ func (p *Parties) Verify() error {
 	return err
 }
 
-// inDoubt takes back the completions of A where the box has broken a promise, before B compares its memory with them.
-// What a box reports as shared is plan.BrokePromise.
+// inDoubt marks the completions of A as uncertain if the box has broken a promise, before B compares its memory with
+// them. The box reports this in its shared variables, as plan.BrokePromise.
 func (p *Parties) inDoubt() error {
 	if p.Box == nil || len(p.Box.Shared) == 0 {
 		return nil

@@ -22,15 +22,15 @@ type Party struct {
 	*child.Child
 	Side     trace.Side // of an endpoint
 	Caps     *contract.Capabilities
-	Share    float64         // part of its work that is done, 0 <= Share <= 1
+	Share    float64         // fraction of its work that is done, 0 <= Share <= 1
 	Idle     bool            // it has reported that it has no work left
 	Lines    int             // lines that it has written
 	Moved    int             // those of Lines that report progress; Moved <= Lines
 	Heard    time.Time       // time of its last line
 	Ready    contract.Report // its report that it is ready
 	End      contract.Report // and when it stopped
-	Late     vtime.Duration  // the longest that it let a frame or a timer wait, in the time of the run
-	Starved  vtime.Duration  // for how long its line was free with something to send, in the time of the run
+	Late     vtime.Duration  // longest time that a frame or a timer waited for the program, in the time of the run
+	Starved  vtime.Duration  // time for which its line was free with something to send, in the time of the run
 	Counters map[string]int64
 	Shared   []engine.Var // states that its QPs share
 
@@ -42,8 +42,8 @@ type Party struct {
 	base    packetio.Timebase // base of the times in its reports
 	told    []trace.Event     // events that it reported as lines
 	since   vtime.Time        // time at which it became idle, in time of the run
-	work    int               // requests that it was ordered to make
-	done    int               // those of work that it reported completed
+	work    int               // requests that the orders contain
+	done    int               // requests of these reported as completed
 }
 
 // Answer is a report of a program, or the error that ended its reports.
@@ -56,10 +56,10 @@ type Answer struct {
 type Options struct {
 	Name   string            // in errors
 	Side   trace.Side        // of an endpoint
-	Fault  func(error) error // marks an error for which the program is to blame; nil of a program of the harness
-	Dilate vtime.Dilation    // seconds of the machine for one of the run
-	Report *os.File          // where it reports, if not in lines; it stays the caller's
-	Orders []contract.Order  // the first is setup; all that comes before prepare
+	Fault  func(error) error // turns an error into a fault of the program; nil for a program of the harness
+	Dilate vtime.Dilation    // length of a second of the run, in seconds of the machine
+	Report *os.File          // file for its reports, if not in lines; the caller closes it
+	Orders []contract.Order  // the first is setup; the others are those before prepare
 }
 
 // Start sends the orders to a program that has been started, and waits until it is ready. The party ends the program,
@@ -78,7 +78,7 @@ func Start(c *child.Child, o Options) (*Party, error) {
 	return e, nil
 }
 
-// Said is the channel of the answers of a program; for a nil Party it never delivers one.
+// Said returns the channel of a program's answers; for a nil Party it never delivers one.
 func (e *Party) Said() <-chan Answer {
 	if e == nil {
 		return nil
@@ -86,7 +86,7 @@ func (e *Party) Said() <-chan Answer {
 	return e.answers
 }
 
-// prepare reads the capabilities of the program, and makes it ready.
+// prepare reads the capabilities of the program, and sends the orders up to prepare.
 func (e *Party) prepare(orders []contract.Order) error {
 	first, err := e.await(contract.SaysCapabilities)
 	if err != nil {
@@ -119,12 +119,12 @@ func (e *Party) listen() {
 		}
 		e.answers <- Answer{r, err}
 		if err != nil {
-			return // close takes what still comes
+			return // close reads the remaining answers
 		}
 	}
 }
 
-// Hear takes an answer that came while the run went on.
+// Hear processes an answer that arrived during the run.
 func (e *Party) Hear(a Answer, ok bool) error {
 	if !ok {
 		return e.blame(e.Death("ended in the middle of the run"))
@@ -133,7 +133,7 @@ func (e *Party) Hear(a Answer, ok bool) error {
 	return e.blame(err)
 }
 
-// note takes an answer that may come at any time; asked is set for one that was asked for.
+// note processes an answer that may arrive at any time; asked is set for the answer to an order.
 func (e *Party) note(a *Answer) (asked bool, err error) {
 	if a.err != nil {
 		return false, fmt.Errorf("netns: %s: %w", e.Name, a.err)

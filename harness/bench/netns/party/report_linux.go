@@ -21,14 +21,14 @@ func (e *Party) AtRest() (ev trace.Event, ok bool) {
 	return trace.Event{At: e.since, Side: e.Side, Kind: trace.Idle}, true
 }
 
-// Begin lets the program begin at a time of CLOCK_MONOTONIC.
+// Begin starts the program at a time of CLOCK_MONOTONIC.
 func (e *Party) Begin(at int64) error {
 	e.base.Start = at
 	return e.Tell(&contract.Order{Op: contract.OpStart, At: at})
 }
 
-// Reported returns the reports of the program, in its own order: the events of its file, or those that it told in
-// lines. Events that could be read come with an error.
+// Reported returns the reports of the program, in its own order: the events of its file, or those that it wrote as
+// lines. Events that could be read are returned together with an error.
 func (e *Party) Reported() ([]trace.Event, error) {
 	if !e.Caps.Tells("file") {
 		return e.told, nil
@@ -47,7 +47,8 @@ func (e *Party) Reported() ([]trace.Event, error) {
 	return c.Events, err
 }
 
-// slack is how far the clocks of two readers may seem apart: they are the same, and one may wait for a processor.
+// slack is the largest apparent difference between the clocks of two readers: the clock is the same, but one reader may
+// wait for a processor.
 const slack = int64(time.Millisecond)
 
 // plausible checks a report against facts that only the bench knows.

@@ -6,7 +6,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// Header describes the trace of a Spec: that of a run, and that in which a process keeps its reports.
+// Header describes the trace of a Spec: the trace of a run, or the trace in which a process stores its reports.
 func Header(sp *scenario.Spec) trace.Header {
 	h := trace.Header{Version: trace.FormatVersion, Bench: "netns", Taps: [2]bool{true, true}, Bytes: true,
 		Reports: trace.ReportCQE | trace.ReportMemory}

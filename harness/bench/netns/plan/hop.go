@@ -19,8 +19,8 @@ type Hop struct {
 	Seeds  [2]uint64 // of the processes of the link, by sender
 }
 
-// FrameOverhead is the largest number of bytes of a frame on the line beside its payload: the overhead of a full
-// packet, and a DETH.
+// FrameOverhead is the maximum number of bytes of a frame on the line in addition to its payload: the overhead of a
+// full packet, and a DETH.
 const FrameOverhead = roce.Overhead + 8
 
 // Way is the direction in which a side sends.
@@ -75,7 +75,7 @@ func (h *Hop) Least() (d [2]vtime.Duration) {
 	return d
 }
 
-// Ordered reports whether no packet overtakes another on the hop, those aside that a script holds back.
+// Ordered reports whether no packet overtakes another on the hop, except those that a script holds back.
 func (h *Hop) Ordered() bool {
 	ab, ba := &h.Link.AB, &h.Link.BA
 	return ab.Jitter == 0 && ba.Jitter == 0 && ab.Reorder == 0 && ba.Reorder == 0
@@ -88,7 +88,7 @@ func (h *Hop) HoldsBack() bool {
 	})
 }
 
-// window is how long a packet can be on its way over the link and through its queue.
+// window returns the maximum time that a packet can spend on the link and in its queue.
 func (h *Hop) window(mtu int) vtime.Duration {
 	d := h.Link.AB.Delay + h.Link.BA.Delay + 500*vtime.Millisecond
 	for _, l := range h.Ways() {

@@ -14,8 +14,8 @@ import (
 // Route is the hops from A to B.
 type Route []Hop
 
-// RouteOf returns the whole path as one hop, or as two with a box between them. The link of the Spec is the one behind
-// the box, so it has the same losses with a box and without one.
+// RouteOf returns the whole path as one hop, or as two with a box between them. The link of the Spec is the one after
+// the box, so that it has the same losses with a box and without one.
 func RouteOf(sp *scenario.Spec, boxed bool) Route {
 	wan := Hop{Link: sp.Link, Faults: sp.Faults, Seeds: sp.Seeds()}
 	if !boxed {
@@ -27,10 +27,10 @@ func RouteOf(sp *scenario.Spec, boxed bool) Route {
 	return Route{lan, wan}
 }
 
-// WAN is the hop whose link is that of the Spec.
+// WAN returns the hop whose link is that of the Spec.
 func (r Route) WAN() *Hop { return &r[len(r)-1] }
 
-// Line is the rate at which the endpoint of a side sends; zero is without limit.
+// Line returns the rate at which the endpoint of a side sends; zero is no limit.
 func (r Route) Line(side trace.Side) unit.Rate {
 	if side == trace.A {
 		return r.port(0, side)
@@ -43,12 +43,12 @@ func (r Route) BoxLines() []unit.Rate {
 	return []unit.Rate{r.port(int(engine.LAN), trace.B), r.port(int(engine.WAN), trace.A)}
 }
 
-// headroom bounds the rate of a port into the LAN, as a multiple of the rate of the link behind it. The LAN then never
-// limits a run, and a host that cannot send 100 Gb/s need not: it would send a full queue at once and be late with all
-// other work.
+// headroom bounds the rate of a port into the LAN, as a multiple of the rate of the link after it. The LAN then never
+// limits a run, and a host that cannot send 100 Gb/s need not try to: it would send a full queue at once and be late
+// with all other work.
 const headroom = 2
 
-// port is the speed at which hop i is sent into by its end at a side.
+// port returns the rate at which the end of a hop at a side sends into it.
 func (r Route) port(i int, side trace.Side) unit.Rate {
 	own, behind := r[i].Way(side), r.WAN().Way(side)
 	speed := cmp.Or(own.Port, own.Rate)
@@ -58,7 +58,7 @@ func (r Route) port(i int, side trace.Side) unit.Rate {
 	return speed
 }
 
-// Window is how long a packet with a payload of mtu bytes can be on its way over a hop, at most MaxWindow.
+// Window returns the maximum time that a packet with a payload of mtu bytes can spend on a hop, at most MaxWindow.
 func (r Route) Window(mtu int) (most vtime.Duration) {
 	for i := range r {
 		most = max(most, r[i].window(mtu))

@@ -6,8 +6,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// actor is the part that a process of a run drives on real devices: the endpoint of a side, or the box. It has one
-// device or several, which are numbered as in the setup.
+// actor is the part of a run that a process drives on real devices: the endpoint of a side, or the box. It has one or
+// more devices, numbered as in the setup.
 type actor interface {
 	Start(now vtime.Time)
 	Deadline() vtime.Time
@@ -17,7 +17,7 @@ type actor interface {
 
 	receive(now vtime.Time, device int, frame []byte)
 	transmit(now vtime.Time, device int, f *roce.Frame) bool // the next frame for a line that is free
-	ready(device int) bool                                   // transmit may have one
+	ready(device int) bool                                   // reports whether transmit may have a frame
 	emit(device int, frame []byte) []byte                    // the last word on the bytes of a frame
 
 	stopped(a *farewell) // adds its reports at the end of the run

@@ -25,7 +25,7 @@ type box struct {
 	qps int
 }
 
-// newBox makes the box.
+// newBox builds the box.
 func newBox(p *process, _ *contract.Order, _, path *engine.Implementation) (actor, []unit.Rate, error) {
 	b, err := drive.NewBox(p.spec, path, p.events)
 	if err != nil {

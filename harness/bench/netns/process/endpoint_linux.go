@@ -15,8 +15,8 @@ import (
 )
 
 // EndpointMain is the body of an endpoint process, which has been started in its namespace: it drives one side of a
-// Spec on a real device, as package contract asks of any program. An error that is contract.ErrUnsupported says that an
-// order needs something that the implementation does not support. find looks implementations up by name.
+// Spec on a real device, as package contract requires of any program. The error wraps contract.ErrUnsupported when an
+// order needs a feature that the implementation lacks. find looks implementations up by name.
 func EndpointMain(stdin *os.File, stdout io.Writer, name string,
 	find func(string) (engine.Implementation, bool)) error {
 	return runProcess(plan.RoleEndpoint, stdin, stdout, name, find, newEndpoint)
@@ -30,7 +30,7 @@ type endpoint struct {
 	packet roce.Packet
 }
 
-// newEndpoint makes the endpoint of the process's side.
+// newEndpoint builds the endpoint of the process's side.
 func newEndpoint(p *process, s *contract.Order, own, path *engine.Implementation) (actor, []unit.Rate, error) {
 	boxed := path.NewBox != nil
 	line := plan.RouteOf(p.spec, boxed).Line(p.side)

@@ -33,16 +33,15 @@ func (p *process) run(s *contract.Order, start int64) (err error) {
 		fds = append(fds, p.tcp.epoll)
 	}
 	p.wait = packetio.NewWaiter(p.clock, fds...)
-	p.actor.Start(0) // ahead of time: thousands of receives take longer to post than an endpoint may take to react
+	p.actor.Start(0) // before the run: posting thousands of receives takes longer than an endpoint may take to react
 	for p.clock.Now() < 0 {
 		if err := p.wait.Wait(0); err != nil {
 			return err
 		}
 	}
 	if p.tcp != nil {
-		// The loop shares its processor with the kernel's TCP and the peer: without a priority, it is as late as the
-		// host is busy. An endpoint that makes its packets itself takes more of the processor than that, and the taps
-		// would starve.
+		// The loop shares its processor with the kernel's TCP and the peer: without a priority, the load of the host
+		// delays it. An endpoint that makes its packets itself uses so much processor time that the taps would starve.
 		_ = packetio.Realtime(packetio.OfEnd)
 	}
 	p.used = processorTime()
@@ -58,7 +57,8 @@ func (p *process) run(s *contract.Order, start int64) (err error) {
 	}
 }
 
-// interest is what the ports receive: what is of the run. Of frames that the kernel's TCP takes, their times will do.
+// interest returns the options by which the ports receive the frames of the run. Of frames that the kernel's TCP
+// processes, only the times are needed.
 func (p *process) interest() packetio.Options {
 	o := packetio.Options{RoCE: true}
 	if p.tcp != nil {
@@ -96,13 +96,13 @@ func (p *process) turn() error {
 	return nil
 }
 
-// receive hands every frame that waits at a device to the actor, one batch at a time so that sending is not starved.
-// What a frame causes is made before the next one is looked at, as in a NIC: a NAK that waited for the end of the batch
-// would be withdrawn when the missing packet came later in the same batch.
+// receive passes every frame that waits at a device to the actor, one batch at a time so that sending is not starved.
+// The answer to a frame is made before the next frame is processed, as in a NIC: a NAK that waited for the end of the
+// batch would be withdrawn if the missing packet followed in the same batch.
 //
-// Where the kernel's TCP takes the frames, the port tells how long they waited until the loop could act on them. It
-// acts on all of them at once, so all are looked at: those left for the next turn would seem to wait when the sockets
-// have been served.
+// Where the kernel's TCP processes the frames, the port shows how long they waited until the loop could act on them.
+// The loop acts on all of them at once, so all are read: frames left for the next turn would appear to wait although
+// the sockets have been served.
 func (p *process) receive(i int) error {
 	for {
 		frames, err := p.devices[i].Receive()
@@ -126,7 +126,7 @@ func (p *process) receive(i int) error {
 	}
 }
 
-// send fills the outboxes and hands them to the devices, or the sockets to the kernel.
+// send fills the outboxes and passes them to the devices, or writes the streams to the sockets.
 func (p *process) send(now, cause vtime.Time) error {
 	if p.tcp != nil {
 		if !p.stopped {
@@ -147,7 +147,8 @@ func (p *process) send(now, cause vtime.Time) error {
 	return nil
 }
 
-// fill puts into the outboxes what the actor has to send, since that which caused it, and the lines have room for.
+// fill encodes the actor's packets into the outboxes, as far as the lines have room; cause is the time of the event
+// that caused the packets.
 func (p *process) fill(now, cause vtime.Time) {
 	var f roce.Frame
 	for i := range p.devices {
@@ -163,7 +164,7 @@ func (p *process) fill(now, cause vtime.Time) {
 	}
 }
 
-// next is when the loop has to turn again although nothing arrives.
+// next returns the time of the next turn if nothing arrives.
 func (p *process) next() vtime.Time {
 	if p.stopped {
 		return vtime.Never
@@ -183,8 +184,8 @@ func (p *process) next() vtime.Time {
 
 // These are times of the machine.
 const (
-	tellEvery = 100 * vtime.Millisecond // how often the bench hears how far the work is
-	drains    = 50 * vtime.Microsecond  // a device that is full takes frames again
+	tellEvery = 100 * vtime.Millisecond // interval at which the progress is reported to the bench
+	drains    = 50 * vtime.Microsecond  // interval at which a full device is tried again
 )
 
 func (p *process) tell(now vtime.Time) error {

@@ -18,7 +18,7 @@ import (
 func (p *process) say(r contract.Report) error { return p.out.Encode(r) }
 
 // introduced reads all orders up to prepare and returns setup. An engine takes its QPs and its work from the text of
-// the Spec, which says the same as their lines.
+// the Spec, which has the same content as the other orders.
 func (p *process) introduced() (*contract.Order, error) {
 	var s *contract.Order
 	for {
@@ -85,14 +85,14 @@ type farewell struct {
 	contract.Report
 	counters map[string]int64
 	shared   []engine.Var
-	work     [][]drive.Work // what was posted, by connection
+	work     [][]drive.Work // posted requests, by connection
 }
 
 // stop ends the traffic and reports on it.
 func (p *process) stop() error {
 	p.stopped = true
 	if p.tcp != nil {
-		_ = packetio.Ordinary() // what is left to do is in nobody's way, and must not be in that of the taps
+		_ = packetio.Ordinary() // the rest of the work must not delay the taps
 		if err := p.tcp.silence(); err != nil {
 			return err
 		}

@@ -5,9 +5,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
 )
 
-// outbox is the encoded frames that the device has not taken yet; its buffers are reused.
+// outbox holds the encoded frames that the device has not taken yet; its buffers are reused.
 type outbox struct {
-	emit    func(frame []byte) []byte // has the last word on the bytes of a frame
+	emit    func(frame []byte) []byte // makes the final changes to the bytes of a frame
 	buffers [][]byte
 	frames  [][]byte
 }
@@ -28,7 +28,7 @@ func (o *outbox) add(f *roce.Frame) {
 	o.frames = append(o.frames, o.emit(f.AppendTo(b[:0])))
 }
 
-// flush hands the frames to the device as far as it takes them.
+// flush passes the frames to the device as far as it takes them.
 func (o *outbox) flush(port *packetio.Port) error {
 	if len(o.frames) == 0 {
 		return nil

@@ -14,8 +14,8 @@ type pacer struct {
 	credit vtime.Duration
 	rested bool
 
-	// starved is for how long the line was free although there was something to send, because the loop waited for a
-	// processor, and will not be caught up.
+	// starved is the time for which the line was free although there was something to send, because the loop waited for
+	// a processor. This time is lost.
 	starved vtime.Duration
 }
 

@@ -40,9 +40,9 @@ type process struct {
 	wait    *packetio.Waiter
 	events  *eventFile // reports of the actor
 
-	late    vtime.Duration // most by which the loop was behind a frame or a timer
+	late    vtime.Duration // longest delay of a frame or a timer
 	used    time.Duration  // processor time when the run began
-	told    vtime.Time     // when the bench last heard how far the work is
+	told    vtime.Time     // time of the last progress report to the bench
 	idle    bool           // as the bench last heard
 	stopped bool           // the run is over: frames and timers are left alone
 }
@@ -82,7 +82,7 @@ func (p *process) guarded(find func(string) (engine.Implementation, bool), build
 	return p.main(find, build)
 }
 
-// main goes through the conversation with the bench, from capabilities to the end of its input.
+// main runs the protocol with the bench, from capabilities to the end of its input.
 func (p *process) main(find func(string) (engine.Implementation, bool), build makeActor) (err error) {
 	if err := p.say(
 		contract.Report{Event: contract.SaysCapabilities, Capabilities: capabilities(&p.impl)}); err != nil {
@@ -95,14 +95,14 @@ func (p *process) main(find func(string) (engine.Implementation, bool), build ma
 	if err := packetio.LockThread(); err != nil {
 		return err
 	}
-	runtime.GOMAXPROCS(max(2, runtime.GOMAXPROCS(0))) // one for the loop, also when the relay has taken a processor
+	runtime.GOMAXPROCS(max(2, runtime.GOMAXPROCS(0))) // one for the loop, even if the relay has reserved a processor
 	began := time.Now()
 	if err := p.build(s, find, build); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.events.file.Close()) }()
-	// Where the processors are few, collecting garbage keeps the loop from one for longer than an endpoint may take to
-	// react. A run makes little garbage; the limit is for one that goes on for hours.
+	// With few processors, garbage collection keeps the loop from running for longer than an endpoint may take to
+	// react. A run produces little garbage; the limit is for runs of hours.
 	debug.SetGCPercent(-1)
 	debug.SetMemoryLimit(peakMemory() + spareMemory)
 	ready := contract.Report{Event: contract.SaysReady, SetupTime: time.Since(began).Nanoseconds()}
@@ -120,10 +120,10 @@ func (p *process) main(find func(string) (engine.Implementation, bool), build ma
 	return p.run(s, o.At)
 }
 
-// spareMemory is how much garbage a process may leave before it collects it after all.
+// spareMemory is the amount of garbage above which a process collects it after all.
 const spareMemory = 256 << 20
 
-// build makes the actor from the setup.
+// build builds the actor from the setup.
 func (p *process) build(s *contract.Order, find func(string) (engine.Implementation, bool), build makeActor) error {
 	if s.Side == trace.B.String() {
 		p.side = trace.B
@@ -144,7 +144,7 @@ func (p *process) build(s *contract.Order, find func(string) (engine.Implementat
 	}
 	h := plan.Header(p.spec)
 	if impls[trace.A].NewBox != nil {
-		h.Divide(func(q engine.QP) engine.QP { return q }) // the bench tells how the box acts
+		h.Divide(func(q engine.QP) engine.QP { return q }) // the bench knows the attributes of the box
 	}
 	if p.events, err = newEventFile(p.role, s.Report, h); err != nil {
 		return err

@@ -6,12 +6,12 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/drive"
 )
 
-// readMost is how much is read from a socket at once.
+// readMost is the number of bytes read from a socket at once.
 const readMost = 64 << 10
 
-// socket is one connection of the kernel. It is asked by fetch, and tells the endpoint what it heard then.
+// socket is one connection of the kernel. fetch updates its state, which the methods of drive.Socket return.
 type socket struct {
-	fd      int // -1 before the peer has connected
+	fd      int // -1 until the peer has connected
 	mss     int
 	written uint64
 	acked   uint64
@@ -45,8 +45,8 @@ func (c *socket) fetch() (more bool) {
 	return false
 }
 
-// acknowledged returns how much of what was written waits for no acknowledgement. The error queue holds the kernel's
-// words that something has been acknowledged, which woke the loop and say no more than this.
+// acknowledged returns the number of written bytes that have been acknowledged. It empties the error queue, whose
+// messages only say that data has been acknowledged, to wake the loop.
 func (c *socket) acknowledged() uint64 {
 	var control [128]byte
 	for {
@@ -55,7 +55,7 @@ func (c *socket) acknowledged() uint64 {
 			break
 		}
 	}
-	waits, err := unix.IoctlGetInt(c.fd, unix.SIOCOUTQ) // bytes, and one for a FIN
+	waits, err := unix.IoctlGetInt(c.fd, unix.SIOCOUTQ) // unacknowledged bytes, and one for a FIN
 	if err != nil {
 		return c.acked
 	}
@@ -74,12 +74,12 @@ func (c *socket) MSS() int {
 	return c.mss
 }
 
-// Write implements drive.Socket. MSG_EOR keeps the kernel from putting what comes next into the same segment, also when
-// it sends it again, so that every segment begins with an FPDU (RFC 5044, 5).
+// Write implements drive.Socket. MSG_EOR keeps the kernel from adding the next data to the same segment, also in a
+// retransmission, so that every segment begins with an FPDU (RFC 5044, 5).
 func (c *socket) Write(b []byte) int {
 	n, err := unix.SendmsgN(c.fd, b, nil, nil, unix.MSG_EOR|unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT)
 	if err != nil {
-		return 0 // full, or gone: then fetch says why
+		return 0 // the socket is full, or closed, which fetch reports
 	}
 	c.written += uint64(n)
 	return n

@@ -16,13 +16,13 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
 )
 
-// sockets are the connections of an endpoint whose QPs the kernel's TCP carries, one each. They use the ports that
-// TCP-lite uses, so that a capture reads the same. The kernel repeats a SYN that is lost, and gives up after about two
-// minutes; a run is bounded by its own limit.
+// sockets are the connections of an endpoint whose QPs the kernel's TCP carries, one each. They use the ports of
+// TCP-lite, so that captures of both look the same. The kernel repeats a SYN that is lost, and gives up after about two
+// minutes; a run has a limit of its own.
 type sockets struct {
 	end      *drive.Endpoint
 	side     trace.Side
-	epoll    int    // of all of them, edge-triggered
+	epoll    int    // of all sockets, edge-triggered
 	listener int    // -1 when this end opens every connection
 	pace     int    // bytes of data in a second that a socket may send; 0 is without limit
 	where    string // which processor TCP works on
@@ -33,9 +33,9 @@ type sockets struct {
 // anyConn marks the listener among the descriptors of epoll.
 const anyConn = -1
 
-// openSockets makes the sockets of an endpoint in the namespace of the process. They listen, but connect later: the
-// first SYN belongs to the run. They share the rate of the line as that of a port: its device has none, and a window
-// that comes at once would overflow the link's queue, as no NIC on such a line could.
+// openSockets opens the sockets of an endpoint in the namespace of the process. They listen, but connect later: the
+// first SYN belongs to the run. They share the rate of the line as if it were that of a port: the device itself has no
+// rate, and a whole window sent at once would overflow the link's queue, as no NIC on such a line could do.
 func openSockets(end *drive.Endpoint, sp *scenario.Spec, side trace.Side, line unit.Rate) (s *sockets, err error) {
 	s = &sockets{end: end, side: side, listener: -1, conns: make([]*socket, sp.QPs)}
 	s.pace = pacing(line/unit.Rate(sp.QPs), end.TCP(0).MSS)
@@ -60,14 +60,14 @@ func openSockets(end *drive.Endpoint, sp *scenario.Spec, side trace.Side, line u
 	return s, nil
 }
 
-// pacing returns how many bytes of data fill a line in a second, in segments of mss with the options that Linux uses. A
-// segment has 20 bytes of IP, 20 of TCP and 38 of layers 1 and 2 besides.
+// pacing returns the number of data bytes that fill a line in a second, in segments of mss with the options that Linux
+// uses. A segment has another 20 bytes of IP, 20 of TCP and 38 of layers 1 and 2.
 func pacing(line unit.Rate, mss int) int {
 	const options, headers = 12, 78
 	return int(float64(line) / 8 * float64(mss-options) / float64(mss+headers))
 }
 
-// bound makes a socket with the options of a stream that is bound to a port of the side.
+// bound opens a socket with the options of a stream, bound to a port of the side.
 func (s *sockets) bound(port uint16, o engine.TCPOptions) (int, error) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -84,12 +84,12 @@ func (s *sockets) bound(port uint16, o engine.TCPOptions) (int, error) {
 }
 
 // unsentMost bounds the bytes in a socket that TCP may not send yet: enough for a loop that wakes a quarter of a
-// millisecond late on a line of 1 Gb/s, little enough that filling it takes the processor, on which the peer may wait,
-// for a millisecond at most.
+// millisecond late on a line of 1 Gb/s, and so few that filling the socket occupies the processor, for which the peer
+// may wait, for at most a millisecond.
 const unsentMost = 32 << 10
 
-// tune sets the options of a stream: segments leave when they are written, and acknowledgements are signalled. An
-// accepted socket inherits all of it.
+// tune sets the options of a stream: segments are sent when they are written, and acknowledgements are signalled. An
+// accepted socket inherits the options.
 func (s *sockets) tune(fd int, o engine.TCPOptions) error {
 	for _, opt := range []struct{ level, name, value int }{
 		{unix.SOL_SOCKET, unix.SO_REUSEADDR, 1},
@@ -129,7 +129,7 @@ func (s *sockets) listen(o engine.TCPOptions) (err error) {
 	return s.watch(s.listener, anyConn)
 }
 
-// watch has epoll report a descriptor under the number of its connection.
+// watch registers a descriptor with epoll under the number of its connection.
 func (s *sockets) watch(fd, conn int) error {
 	e := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | unix.EPOLLET, Fd: int32(conn)}
 	if err := unix.EpollCtl(s.epoll, unix.EPOLL_CTL_ADD, fd, &e); err != nil {
@@ -155,7 +155,7 @@ func (s *sockets) connect() error {
 	return nil
 }
 
-// serve lets the endpoint look at every socket on which something happened.
+// serve passes every socket with an event to the endpoint.
 func (s *sockets) serve(clock *packetio.Clock) error {
 	for {
 		n, err := unix.EpollWait(s.epoll, s.ready[:], 0)
@@ -175,8 +175,8 @@ func (s *sockets) serve(clock *packetio.Clock) error {
 	}
 }
 
-// look shows the endpoint what a socket has, as of a time after it came: what an endpoint reports must not precede, in
-// the trace, the packet that caused it.
+// look passes the state of a socket to the endpoint, with a time after its arrival: in the trace, a report of an
+// endpoint must not precede the packet that caused it.
 func (s *sockets) look(clock *packetio.Clock, i int) {
 	for more := true; more; {
 		more = s.conns[i].fetch()
@@ -184,7 +184,7 @@ func (s *sockets) look(clock *packetio.Clock, i int) {
 	}
 }
 
-// accept takes the connections that have been opened; the port of the peer tells whose each is.
+// accept accepts the waiting connections; the port of the peer identifies the connection.
 func (s *sockets) accept(clock *packetio.Clock) error {
 	for {
 		fd, from, err := unix.Accept4(s.listener, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
@@ -200,7 +200,7 @@ func (s *sockets) accept(clock *packetio.Clock) error {
 		peer, _ := from.(*unix.SockaddrInet4)
 		i, ok := s.end.ConnOf(uint16(peer.Port), iwarp.Port)
 		if !ok || s.conns[i].fd >= 0 {
-			unix.Close(fd) // nobody's: the kernel resets it
+			unix.Close(fd) // no connection has this port: the kernel resets it
 			continue
 		}
 		s.conns[i].fd = fd
@@ -224,12 +224,12 @@ func (s *sockets) String() string {
 	return fmt.Sprintf("%s, %s, %s", engine.KernelTCP, name, s.where)
 }
 
-// silence ends what the kernel sends: a packet after the run, be it data or the answer to what still arrives, would
-// meet the measurement of the idle link. Closing the sockets would not do, because a kernel answers segments of
-// nobody's connection.
+// silence stops everything that the kernel sends: a packet after the run, be it data or an answer, would disturb the
+// measurement of the idle link. Closing the sockets would not suffice, because a kernel answers segments without a
+// connection.
 func (s *sockets) silence() error {
 	err := topology.Blackhole(drive.Addr(s.side.Other()).AsSlice())
-	if errors.Is(err, unix.EPERM) { // a container must leave it to the bench
+	if errors.Is(err, unix.EPERM) { // a container must leave this to the bench
 		return nil
 	}
 	return err

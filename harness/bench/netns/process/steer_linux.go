@@ -11,11 +11,11 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
 )
 
-// together puts an endpoint and the TCP below it on one processor, the n-th that it may use. The kernel otherwise works
-// where a frame came from, which is the processor of the link: it would make the link late, and two processors that
-// send at once pass the tap in one order and the link in another. Where says for the report whether the kernel could be
-// told; the certificate shows what comes of it when not. It is for the loop's thread, which packetio.LockThread has
-// locked.
+// together puts an endpoint and the TCP below it on one processor, the n-th that it may use. By default the kernel
+// processes a frame on the processor where it was sent, which is that of the link: the link would be late, and two
+// processors that send at once would pass the tap in one order and the link in another. where reports whether the
+// kernel accepted the setting; if it did not, the certificate shows the effects. together must be called by the loop's
+// thread, which packetio.LockThread has locked.
 func together(device string, n int) (where string, err error) {
 	allowed, err := packetio.Allowed()
 	if err != nil {
@@ -36,8 +36,8 @@ func together(device string, n int) (where string, err error) {
 	return fmt.Sprintf("on processor %d", processor), nil
 }
 
-// receiveOn lets the kernel handle what a device receives on one processor (receive packet steering). The file that
-// says so shows in a sysfs that was mounted in the device's namespace only.
+// receiveOn makes the kernel process the frames that a device receives on one processor (receive packet steering). The
+// file of this setting is visible only in a sysfs that was mounted in the device's namespace.
 func receiveOn(device string, processor int) error {
 	if err := unix.Unshare(unix.CLONE_FS | unix.CLONE_NEWNS); err != nil {
 		return fmt.Errorf("mount namespace: %w", err)
@@ -51,7 +51,8 @@ func receiveOn(device string, processor int) error {
 	return os.WriteFile("/sys/class/net/"+device+"/queues/rx-0/rps_cpus", []byte(processorMask(processor)), 0)
 }
 
-// processorMask writes a set of one processor as sysfs does: words of 32 bits in hexadecimal, the highest first.
+// processorMask returns a set of one processor in the form of sysfs: words of 32 bits in hexadecimal, the highest
+// first.
 func processorMask(n int) string {
 	return fmt.Sprintf("%x", 1<<(n%32)) + strings.Repeat(",00000000", n/32)
 }

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// peakMemory returns the most bytes of memory that the process has had, 0 when the kernel does not tell.
+// peakMemory returns the maximum memory of the process in bytes, 0 when the kernel does not report it.
 func peakMemory() int64 {
 	var u unix.Rusage
 	if unix.Getrusage(unix.RUSAGE_SELF, &u) != nil {

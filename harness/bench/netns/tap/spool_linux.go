@@ -27,8 +27,9 @@ type spool struct {
 // spoolHead precedes each frame of a spool: run time in picoseconds, direction, length.
 const spoolHead = 8 + 1 + 4
 
-// spoolWrite is how much of a spool is written at once. A kernel that is not preemptible lets nobody else have the
-// processor until it has copied all of it: a megabyte takes milliseconds, which the endpoints would be late.
+// spoolWrite is the number of bytes of a spool that are written at once. A kernel that is not preemptible does not
+// release the processor until it has copied all of them: a megabyte takes milliseconds, by which the endpoints would be
+// late.
 const spoolWrite = 32 << 10
 
 func newSpool(place capture.Tap, file *os.File) spool {
@@ -62,11 +63,11 @@ func (s *spool) spoilt(err error) error {
 	return fmt.Errorf("netns: spool of tap %s in %s: %w; free some space or set TMPDIR", s.place, os.TempDir(), err)
 }
 
-// flush writes what waits.
+// flush writes the buffered frames.
 func (s *spool) flush() error { return s.spoilt(s.out.Flush()) }
 
-// Source reads a spool back as captured frames, in the order of their times. The order of the spool is nearly that:
-// a frame that arrives and the answer to it come from two processors, and the answer may reach the tap first.
+// Source reads a spool back as captured frames, in the order of their times. The spool is nearly in this order: an
+// arriving frame and the answer to it are captured on two processors, and the answer may reach the tap first.
 type Source struct {
 	in      *bufio.Reader
 	head    [spoolHead]byte
@@ -86,11 +87,11 @@ type spooled struct {
 	raw []byte
 }
 
-// readAhead is how many frames may pass one that came first.
+// readAhead is the number of frames by which a frame may be out of order.
 const readAhead = 64
 
-// source rewinds the spool. Frames carry wall-clock times; the run began at from on the clock of the bench, and at zero
-// on the wall. What came earlier is left out.
+// source rewinds the spool. Frames have wall-clock times; the run began at from on the clock of the bench, and at zero
+// on the wall. Earlier frames are left out.
 func (s *spool) source(zero time.Time, from vtime.Time, dropped uint64) (*Source, error) {
 	if _, err := s.file.Seek(0, io.SeekStart); err != nil {
 		return nil, s.spoilt(err)
@@ -99,7 +100,7 @@ func (s *spool) source(zero time.Time, from vtime.Time, dropped uint64) (*Source
 		zero: zero, from: from}, nil
 }
 
-// Stats tells the merger what the tap lost.
+// Stats returns the losses of the tap, for the merger.
 func (s *Source) Stats() capture.Stats { return capture.Stats{Dropped: s.dropped, Counted: true} }
 
 // Next implements capture.Source.
@@ -120,7 +121,7 @@ func (s *Source) Next(f *capture.Frame) error {
 	return nil
 }
 
-// read takes one frame of the run into the order of times. A spool that a full disk has cut ends where it was cut.
+// read inserts one frame of the run in the order of times. A spool that was cut by a full disk ends there.
 func (s *Source) read() {
 	head := &s.head
 	if _, err := io.ReadFull(s.in, head[:]); err != nil {

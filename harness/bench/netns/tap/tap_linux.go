@@ -12,20 +12,20 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
 )
 
-// Options say what a tap watches.
+// Options describe a tap.
 type Options struct {
 	Place capture.Tap
 	Open  func(*packetio.Clock, packetio.Options) (*packetio.Port, error) // opens the device at the place
-	Base  packetio.Timebase                                               // of the frames
-	File  *os.File                                                        // takes the spool; it stays the caller's
-	// what is not of the run; nil ignores nothing
+	Base  packetio.Timebase                                               // time of the run, for the frames
+	File  *os.File                                                        // file of the spool; the caller closes it
+	// Ignore selects frames that are not part of the run; nil selects none.
 	Ignore func(frame []byte) bool
 }
 
 // Tap watches the device at one end of a hop.
 type Tap struct {
 	port    *packetio.Port
-	clock   *packetio.Clock // the machine's, for the tap's own rhythm; frames bear the run's time
+	clock   *packetio.Clock // the machine's, for the tap's own waits; frames have the run's time
 	ignore  func(frame []byte) bool
 	spool   spool
 	stop    atomic.Bool
@@ -38,12 +38,12 @@ type Tap struct {
 	closing sync.Once
 }
 
-// gather is how long a tap lets frames gather in its buffer before it takes them all: a thread that woke up for each
-// would take the processor from the endpoints. The time stamps are the kernel's and do not suffer.
+// gather is the time for which a tap lets frames accumulate before it reads them all: a thread that woke up for each
+// would take processor time from the endpoints. The timestamps are the kernel's, and stay exact.
 const gather = vtime.Millisecond
 
-// A tap that has much to take rests after each stint. It has slept for long, so the kernel's scheduler lets it finish
-// before an endpoint on the same processor that has a packet to answer.
+// A tap with much to read rests after each stint. It has slept for long, so that the kernel's scheduler would otherwise
+// let it finish before an endpoint on the same processor that has a packet to answer.
 const (
 	stint  = 500 * vtime.Microsecond
 	breath = 50 * vtime.Microsecond
@@ -67,14 +67,14 @@ func Start(o Options) (*Tap, error) {
 	return t, nil
 }
 
-// run spools until it is told to stop and nothing waits any more.
+// run spools until stop is set and no frame waits.
 func (t *Tap) run() error {
 	if err := packetio.LockThread(); err != nil {
 		return err
 	}
 	arrival, pause := packetio.NewWaiter(t.clock, t.port.Fd()), packetio.NewWaiter(t.clock)
 	for {
-		last := t.stop.Load() // what comes after this is not of the run
+		last := t.stop.Load() // frames after this are not of the run
 		some, err := t.drain(pause)
 		if err != nil || !some && last {
 			return err
@@ -91,7 +91,7 @@ func (t *Tap) run() error {
 	}
 }
 
-// drain spools what waits.
+// drain spools the waiting frames.
 func (t *Tap) drain(pause *packetio.Waiter) (some bool, err error) {
 	for began := t.clock.Now(); ; {
 		frames, err := t.port.Receive()
@@ -113,7 +113,7 @@ func (t *Tap) drain(pause *packetio.Waiter) (some bool, err error) {
 	}
 }
 
-// keep spools a frame of the run: whatever an endpoint sent, and whatever the link made of it.
+// keep spools a frame of the run: sent by an endpoint, or changed by the link.
 func (t *Tap) keep(p *packetio.Packet) error {
 	switch {
 	case roce.OfKernel(p.Data):
@@ -143,23 +143,24 @@ func (t *Tap) Close() error {
 	return t.err
 }
 
-// Seen is how many frames it has seen so far.
+// Seen returns the number of frames captured so far.
 func (t *Tap) Seen() uint64 { return t.seen.Load() }
 
-// Passed is how many frames have passed the place since it watches: those that may be of the run, with what it ignores,
-// and what the kernel sent on its own account. It is for after Close.
+// Passed returns the number of frames that have passed the tap: those that may be of the run, including ignored ones,
+// and those that the kernel sent on its own account. It is valid after Close.
 func (t *Tap) Passed() (frames, kernel uint64) { return t.seen.Load() + t.ignored, t.kernel }
 
-// Ended is closed when the tap watches no longer.
+// Ended is closed when the tap has ended.
 func (t *Tap) Ended() <-chan struct{} { return t.ended }
 
-// Err is why the tap has ended; nil where it was closed. It is for after Ended.
+// Err returns the reason why the tap has ended; nil if it was closed. It is valid after Ended.
 func (t *Tap) Err() error { return t.err }
 
-// Dropped is how many frames the kernel dropped because the tap was too slow. It is for after Close.
+// Dropped returns how many frames the kernel dropped because the tap was too slow. It is valid after Close.
 func (t *Tap) Dropped() uint64 { return t.dropped }
 
-// Source returns the frames of the run, after Close. It began at from on the clock of the tap, and at zero on the wall.
+// Source returns the frames of the run, after Close. The run began at from on the clock of the tap, and at zero on the
+// wall.
 func (t *Tap) Source(zero time.Time, from vtime.Time) (*Source, error) {
 	return t.spool.source(zero, from, t.dropped)
 }

@@ -13,12 +13,12 @@ import (
 // bridge joins the ports of a link where the kernel's netem makes it.
 const bridge = "link"
 
-// lay makes the cables.
+// lay creates the cables.
 func (t *Topology) lay(mtu int) error {
 	for _, c := range t.cables {
 		attrs := netlink.NewLinkAttrs()
 		attrs.Name, attrs.MTU, attrs.HardwareAddr = c.Host.Device, mtu, c.Host.MAC
-		if err := c.In.removeDevice(c.Host); err != nil { // leftover of a killed run
+		if err := c.In.removeDevice(c.Host); err != nil { // left by a killed run
 			return err
 		}
 		veth := netlink.NewVeth(attrs)
@@ -30,7 +30,7 @@ func (t *Topology) lay(mtu int) error {
 	return nil
 }
 
-// admit lets two endpoints in one namespace hear each other.
+// admit lets two endpoints in one namespace receive each other's packets.
 func (t *Topology) admit(own [2]bool) error {
 	if !own[0] || !own[1] {
 		return nil
@@ -154,8 +154,8 @@ func quiet(n *Namespace, link netlink.Link) error {
 	return n.Do(func() error { return checksumInSoftware(device) })
 }
 
-// removeDevice removes an end's device from a namespace that outlives the Topology. One of the same name and another
-// address is somebody else's, and stays.
+// removeDevice removes an end's device from a namespace that outlives the Topology. A device of the same name with
+// another address is not ours, and stays.
 func (n *Namespace) removeDevice(h Host) error {
 	if !n.own {
 		return nil
@@ -170,8 +170,8 @@ func (n *Namespace) removeDevice(h Host) error {
 	return nil
 }
 
-// acceptLocal lets a device receive what comes from an address of its own namespace. The two ends of the link are then
-// in one, and each takes the other's packets for martians. The setting goes with the device.
+// acceptLocal lets a device receive packets from an address of its own namespace. Otherwise, with both ends of the link
+// in one namespace, each would drop the other's packets as martians. The setting ends with the device.
 func acceptLocal(device string) error {
 	if err := os.WriteFile("/proc/sys/net/ipv4/conf/"+device+"/accept_local", []byte("1"), 0o644); err != nil {
 		return fmt.Errorf("netns: let %s receive from its own namespace: %w; mount /proc/sys writable", device, err)

@@ -6,10 +6,11 @@
 //
 //	A [a0] ---- [la  M  lx] ---- [x0  X  x1] ---- [ra  M  rb] ---- [b0] B
 //
-// The namespaces are anonymous: the kernel frees them, with all that is in them, when the last process and descriptor
-// is gone, so a killed run leaves nothing. No frame crosses that no endpoint sent: IPv6, ARP, multicast snooping and
-// spanning tree are off and neighbours are static, because a stray frame would consume a draw of the loss process.
+// The namespaces are anonymous: the kernel frees them, with everything in them, when the last process and descriptor is
+// gone, so that a killed run leaves nothing. Only frames of the endpoints cross the network: IPv6, ARP, multicast
+// snooping and spanning tree are off and neighbours are static, because another frame would consume a draw of the loss
+// process.
 //
-// Everything here needs root, or a user namespace (Reexec). The package knows neither a Spec nor a packet: what goes
-// between the ports in M, and who sends, is up to the caller.
+// All functions need root, or a user namespace (Reexec). The package knows neither a Spec nor a packet: the caller
+// decides who sends, and what connects the ports in M.
 package topology

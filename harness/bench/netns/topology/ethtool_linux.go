@@ -17,7 +17,7 @@ const (
 // ethtoolValue is struct ethtool_value.
 type ethtoolValue struct{ command, data uint32 }
 
-// ethtoolRequest is struct ifreq with the pointer that SIOCETHTOOL wants, padded to the size of the union.
+// ethtoolRequest is struct ifreq with the pointer that SIOCETHTOOL needs, padded to the size of the union.
 type ethtoolRequest struct {
 	name [unix.IFNAMSIZ]byte
 	data unsafe.Pointer
@@ -42,8 +42,8 @@ func ethtool(device string, command, data uint32) (uint32, error) {
 	return value.data, nil
 }
 
-// checksumInSoftware makes a device send finished checksums. A veth otherwise hands the sum of the pseudo-header to its
-// peer and trusts memory; a relay that copies such a frame would send a wrong sum.
+// checksumInSoftware makes a device send complete checksums. By default a veth passes only the sum of the pseudo-header
+// to its peer; a relay that copies such a frame would send a wrong checksum.
 func checksumInSoftware(device string) error {
 	if _, err := ethtool(device, ethtoolSetTxChecksum, 0); err != nil {
 		return fmt.Errorf("netns: switch checksum offload of %s off: %w", device, err)
@@ -51,8 +51,8 @@ func checksumInSoftware(device string) error {
 	return nil
 }
 
-// settle makes the kernel act on a carrier that has just come. It would otherwise do so up to a second later, and until
-// then a bridge port is disabled and the device drops what is sent; asking for the link state forces its hand.
+// settle makes the kernel react at once to a carrier that has just appeared. It would otherwise take up to a second, in
+// which a bridge port is disabled and the device drops frames; a request for the link state forces the reaction.
 func settle(device string) error {
 	up, err := ethtool(device, ethtoolGetLink, 0)
 	if err == nil && up == 0 {

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// runDir is where ip-netns(8) looks for named namespaces.
+// runDir is the folder in which ip-netns(8) looks for named namespaces.
 const runDir = "/run/netns"
 
 // exposed is the set of names of a Topology, and the janitor that removes them.
@@ -97,7 +97,7 @@ func wrapShare(err error) error {
 	return fmt.Errorf("netns: share %s: %w; exposing names needs root", runDir, err)
 }
 
-// hire starts the janitor in a session of its own, where no interrupt from a terminal reaches it.
+// hire starts the janitor in a session of its own, so that no interrupt from a terminal reaches it.
 func (e *exposed) hire(janitor *exec.Cmd) (err error) {
 	if e.life, err = janitor.StdinPipe(); err != nil {
 		return fmt.Errorf("netns: janitor: %w", err)
@@ -110,7 +110,7 @@ func (e *exposed) hire(janitor *exec.Cmd) (err error) {
 	return nil
 }
 
-// close lets the janitor do its work and waits for it.
+// close makes the janitor remove the names and waits for it.
 func (e *exposed) close() error {
 	if err := errors.Join(e.life.Close(), e.janitor.Wait()); err != nil {
 		return fmt.Errorf("netns: janitor: %w", err)

@@ -19,7 +19,7 @@ type Namespace struct {
 	Label string          // "A", "M", "B" or "X"
 	Links *netlink.Handle // netlink into the namespace; usable from any goroutine
 	inner ns.NetNS
-	own   bool // that of this process
+	own   bool // it is the namespace of this process
 }
 
 func newNamespace(label string) (*Namespace, error) {
@@ -30,8 +30,8 @@ func newNamespace(label string) (*Namespace, error) {
 	return openSilent(label, inner)
 }
 
-// namespaceOf returns the network namespace of a process. The kernel keeps it until it is closed, also when the process
-// ends.
+// namespaceOf returns the network namespace of a process. The kernel keeps it until it is closed, even after the
+// process has ended.
 func namespaceOf(label string, pid int) (*Namespace, error) {
 	inner, err := ns.GetNS(fmt.Sprintf("/proc/%d/ns/net", pid))
 	if err != nil {
@@ -106,7 +106,7 @@ func (n *Namespace) Open(device string, clock *packetio.Clock, o packetio.Option
 	return port, err
 }
 
-// Blackhole makes the kernel of the namespace drop packets to an address. It is no error if it does so already.
+// Blackhole makes the kernel of the namespace drop packets to an address. A second call is not an error.
 func (n *Namespace) Blackhole(to net.IP) error {
 	if err := blackhole(n.Links.RouteAdd, to); err != nil && !errors.Is(err, unix.EEXIST) {
 		return err

@@ -96,7 +96,7 @@ func userNamespace(path string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// forbidden names the switch that keeps user namespaces away.
+// forbidden names the setting that disables user namespaces.
 func forbidden(err error) error {
 	switch {
 	case errors.Is(err, unix.ENOSPC):

@@ -14,13 +14,12 @@ type Options struct {
 	Bridge bool // join PortA and PortB by a bridge, for tc-netem; else a relay in M has to carry the frames
 	MTU    int  // of all devices; 0 is DefaultMTU, less than MinMTU is an error
 
-	// Own leaves an endpoint in the namespace of this process instead of giving it one; its device is removed in the
-	// end. Two endpoints in that namespace still talk over the link: a sender has to name the device, as soft-RoCE
-	// does.
+	// Own leaves an endpoint in the namespace of this process, and removes its device at the end. Two endpoints in that
+	// namespace still communicate over the link if the sender names the device, as soft-RoCE does.
 	Own [2]bool
 
-	// Of names, by the label of a namespace, the process that it belongs to: the first of a container, which brought a
-	// namespace of its own and is to find its devices there. The others are made.
+	// Of names, by the label of a namespace, the process that has it already: the first process of a container, in
+	// whose namespace the devices are created. The other namespaces are created.
 	Of map[string]int
 
 	// Name, when not empty, makes the namespaces accessible during the run: `ip netns exec NAME-a …`, likewise
@@ -33,7 +32,7 @@ type Options struct {
 // Topology is the built network.
 type Topology struct {
 	A, M, B *Namespace
-	X       *Namespace // of the box; nil without one
+	X       *Namespace // namespace of the box; nil without one
 
 	cables  []Cable
 	spawner *spawner
@@ -86,7 +85,7 @@ func (t *Topology) build(o Options) (err error) {
 	return err
 }
 
-// makeNamespaces makes the namespaces, or opens those that there are.
+// makeNamespaces creates the namespaces, or opens those that exist.
 func (t *Topology) makeNamespaces(o Options) (err error) {
 	for _, n := range []struct {
 		at     **Namespace
