@@ -8,24 +8,25 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/ring"
 )
 
-// Box is the accelerator: a table of flows, and for each port the frames that wait for its line.
+// Box is the accelerator: a table of flows, and for each port a queue of frames to send.
 //
-// Frames that only pass, and those that the box makes, wait in one queue per port and keep their order. Requests of
-// Local wait in the buffers of their flows, which take turns on the WAN, all of them together with the data that pass.
+// Frames that the box forwards unchanged and frames that it generates wait in one queue per port, in order. Requests of
+// Local wait in the buffers of their flows. On the WAN the flows are served round robin, and they alternate with READ
+// responses that are forwarded.
 type Box struct {
 	cfg   config
 	table table
-	line  [2]frames        // by port
-	ready ring.Ring[*flow] // flows that may have a request for the WAN
-	// the latest frame for the WAN was a READ response that passed: the next is a flow's, if one has any
+	line  [2]frames        // frames forwarded or generated, by the port that sends them
+	ready ring.Ring[*flow] // flows that may have a request to send on the WAN
+	// the latest frame sent on the WAN was a forwarded READ response: a flow is served next
 	yields  bool
 	wakes   wakes
-	soonest vtime.Time // no flow wants to be woken earlier; Never when none runs a timer
+	soonest vtime.Time // lower bound of the flows' wake-up times; Never when no flow has one
 	events  ring.Ring[engine.BoxEvent]
 	totals  [counters]int64
-	born    int   // flows so far
-	ended   int   // silent flows in the table
-	dropped int64 // frames that found the queue of their port full
+	born    int   // flows created so far
+	ended   int   // flows in the table whose state is silent
+	dropped int64 // frames dropped because the queue of their port was full
 }
 
 // New builds a box without flows. The error names the parameter that it rejects.
@@ -38,8 +39,8 @@ func New(c engine.BoxConfig) (*Box, error) {
 	return &Box{cfg: cfg, table: newTable(), soonest: vtime.Never}, nil
 }
 
-// HandleFrame implements engine.Middlebox. Requests of Local and responses of Remote are the flows' business, set-up is
-// looked at, and all else passes: the box is transparent (section 5.1).
+// HandleFrame implements engine.Middlebox. Requests of Local and responses of Remote go to their flows, CM messages are
+// read, and all other frames are forwarded: the box is transparent (section 5.1).
 func (b *Box) HandleFrame(now vtime.Time, from engine.Port, f *roce.Frame) {
 	op := f.Packet.Opcode
 	switch {
@@ -56,7 +57,7 @@ func (b *Box) HandleFrame(now vtime.Time, from engine.Port, f *roce.Frame) {
 	}
 }
 
-// fromLocal hands a request to its flow, which begins with the first one that is seen.
+// fromLocal hands a request to its flow. The first request to a QP creates the flow.
 func (b *Box) fromLocal(now vtime.Time, f *roce.Frame) {
 	fl := b.table.byRequest(f)
 	if fl == nil {
@@ -80,10 +81,10 @@ func (b *Box) fromRemote(now vtime.Time, f *roce.Frame) {
 	fl.tell()
 }
 
-// lineLimit bounds the bytes that wait for a port outside the buffers of flows.
+// lineLimit bounds the bytes in the queue of a port; the buffers of flows do not count.
 const lineLimit = 64 << 20
 
-// pass sends a frame on as it is.
+// pass queues a frame for a port, unchanged.
 func (b *Box) pass(to engine.Port, f *roce.Frame) {
 	if q := &b.line[to]; q.bytes+f.Len() <= lineLimit {
 		q.push(f)
@@ -92,9 +93,9 @@ func (b *Box) pass(to engine.Port, f *roce.Frame) {
 	b.dropped++
 }
 
-// PollTransmit implements engine.Middlebox. On the WAN, what passes goes before the flows: it is short, and it cannot
-// be had again. READ responses are not short: after one of them it is the turn of a flow, or a long READ of Remote's
-// would keep all retransmissions from leaving.
+// PollTransmit implements engine.Middlebox. On the WAN, forwarded frames go before the flows: most are short, and the
+// box cannot send them again. READ responses are not short: after one of them a flow is served, or the responses to a
+// long READ by Remote would hold up all retransmissions.
 func (b *Box) PollTransmit(now vtime.Time, to engine.Port, f *roce.Frame) bool {
 	if to == engine.LAN {
 		return b.line[to].pop(f)
@@ -112,13 +113,13 @@ func (b *Box) PollTransmit(now vtime.Time, to engine.Port, f *roce.Frame) bool {
 	return b.transmit(now, f)
 }
 
-// transmit fills f with a request of the flow whose turn it is.
+// transmit fills f with a request of the next flow that has one.
 func (b *Box) transmit(now vtime.Time, f *roce.Frame) bool {
 	for b.ready.Len() > 0 {
 		fl, _ := b.ready.Pop()
 		fl.queued = false
 		if fl.transmit(now, f) {
-			fl.wake() // behind the others
+			fl.wake() // at the end of the round
 			fl.tell()
 			return true
 		}
@@ -126,8 +127,8 @@ func (b *Box) transmit(now vtime.Time, f *roce.Frame) bool {
 	return false
 }
 
-// HandleTimer implements engine.Middlebox. Deadlines that moved away are found out here, once per period and not with
-// every acknowledgement.
+// HandleTimer implements engine.Middlebox. An entry of a deadline that has moved to a later time is corrected here,
+// once per period, and not at every acknowledgement.
 func (b *Box) HandleTimer(now vtime.Time) {
 	if now < b.soonest {
 		return
@@ -148,7 +149,7 @@ func (b *Box) HandleTimer(now vtime.Time) {
 	}
 }
 
-// wakeAt asks for a call of HandleTimer for a flow at a time, or earlier.
+// wakeAt schedules a call of HandleTimer for a flow, at the given time or earlier.
 func (b *Box) wakeAt(fl *flow, at vtime.Time) {
 	b.soonest = min(b.soonest, at)
 	b.wakes.add(fl, at)

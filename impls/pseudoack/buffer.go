@@ -5,23 +5,23 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 )
 
-// frames is a queue of frames with copies of their payloads. Slots are used again with their memory, so a queue of
-// steady length allocates nothing. The zero queue is empty.
+// frames is a queue of frames with copies of their payloads. Slots and their payload memory are reused, so a queue that
+// does not grow allocates nothing. The zero queue is empty.
 type frames struct {
 	slots []stored // its length is zero or a power of two
 	head  int
 	n     int
-	bytes int // of all frames
+	bytes int // sum of the frames' sizes
 }
 
-// stored is one frame. A request has a place in its flow besides.
+// stored is one queued frame. The fields end, count and fetch are set for requests in the buffer of a flow.
 type stored struct {
 	frame  roce.Frame
-	memory []byte // of the payload
+	memory []byte // the copy of the payload; kept when the slot is free
 	size   int
-	end    psn.PSN // behind the PSNs of this request
-	count  int     // messages of the flow that have ended with this request
-	fetch  bool    // a READ or an atomic: its answer is data
+	end    psn.PSN // first PSN after this request
+	count  int     // messages of the flow up to and including this request
+	fetch  bool    // a READ or an atomic, which is answered with data
 }
 
 // at returns the i-th frame from the oldest.
@@ -43,7 +43,7 @@ func (q *frames) push(f *roce.Frame) *stored {
 	return s
 }
 
-// drop removes the oldest frame; its slot stays as it is until the queue comes round.
+// drop removes the oldest frame. The contents of its slot stay valid until the slot is reused.
 func (q *frames) drop() {
 	q.bytes -= q.at(0).size
 	q.head = (q.head + 1) & (len(q.slots) - 1)
@@ -63,7 +63,7 @@ func (q *frames) pop(f *roce.Frame) bool {
 // clear removes all frames.
 func (q *frames) clear() { q.n, q.bytes = 0, 0 }
 
-// grow doubles the queue. Slots that lie free have memory too, which moves along.
+// grow doubles the queue. The payload memory of the frames moves with their slots.
 func (q *frames) grow() {
 	bigger := make([]stored, max(8, 2*len(q.slots)))
 	for i := range q.n {

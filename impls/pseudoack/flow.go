@@ -11,47 +11,49 @@ import (
 type state uint8
 
 const (
-	watching  state = iota // QPN and MSN are not known yet: as promising, without a promise
-	promising              // pseudo-ACKs
-	breaking               // a promise is broken, and Local is told with its next request
-	silent                 // the QP of Local or of Remote is in error
+	watching  state = iota // Local's QPN and MSN are unknown: requests are buffered and forwarded, not acknowledged
+	promising              // requests are acknowledged to Local
+	breaking               // a promise is broken; the next request of Local draws NAK 0x63
+	silent                 // the flow has ended: a QP is in error, disconnected, or given up
 )
 
-// point is a request that Local may be told of: its last PSN, and the messages that have ended with it.
+// point is a position at which a flow can be acknowledged: the PSN of a request packet, and the number of messages up
+// to and including it.
 type point struct {
 	psn   psn.PSN
 	count int
 	ok    bool
 }
 
-// flow is the requests of one QP of Local, and what has become of them. The names of PSNs are explained in doc.go.
+// flow is the requests of one QP of Local and their state. The PSNs exp, una, nxt and max are explained in doc.go.
+// Invariant: una <= nxt <= max <= exp.
 type flow struct {
 	box   *Box
 	state state
-	local qpAddr // of Local's QP, once known
-	far   qpAddr // of Remote's
+	local qpAddr // address of Local's QP; the QPN is 0 in state watching
+	far   qpAddr // address of Remote's QP
 	mtu   int
-	rnr   int        // RNR NAKs without progress that Local would bear; rnrForever without limit
-	reply roce.Frame // what the headers of Remote's responses look like
-	heard bool       // reply is taken from a real one
+	rnr   int        // RNR NAKs without progress before the flow is given up; rnrForever is no limit
+	reply roce.Frame // headers of the responses that the box generates
+	heard bool       // reply is a copy of a response of Remote, and not derived from requests
 
-	exp    psn.PSN // PSN expected from Local
-	begun  bool    // exp is known
-	count  int     // messages before exp; the MSN is base and count together
-	base   psn.MSN
-	msn    psn.MSN // newest that Local has seen
-	inside bool    // between FIRST and LAST
-	last   roce.Opcode
-	asked  point // newest request that wants an ACK
-	told   point // newest that Local has been told of
-	acked  psn.PSN
-	gap    bool // a request came ahead of exp
-	naked  bool // Local has been told so
-	holds  ring.Ring[hold]
-	replay replay
+	exp        psn.PSN // PSN expected from Local
+	begun      bool    // exp is known
+	count      int     // messages before exp; the MSN of the newest is base+count
+	base       psn.MSN // MSN of Remote before the first message of the flow
+	msn        psn.MSN // newest MSN sent to Local
+	inside     bool    // exp is inside a message
+	last       roce.Opcode
+	asked      point // newest request with AckReq
+	told       point // newest request acknowledged to Local
+	acked      psn.PSN
+	gap        bool // a request has arrived ahead of exp
+	gapNAKSent bool // the gap has been answered with a NAK
+	holds      ring.Ring[hold] // requests that only Remote can answer, oldest first
+	replay     replay
 
 	buffer  frames
-	cur     int // next request of the buffer for the WAN
+	cur     int // index in buffer of the next request to send; 0 <= cur <= buffer.n
 	una     psn.PSN
 	nxt     psn.PSN
 	max     psn.PSN
@@ -59,11 +61,11 @@ type flow struct {
 	retry   retry
 	timer   timer
 	queued  bool       // in Box.ready
-	gone    bool       // forgotten by the table
-	waits   vtime.Time // the entry of it that counts in Box.wakes; Never when none does
-	born    int        // its number among all flows
+	gone    bool       // removed from the table
+	waits   vtime.Time // time of its valid entry in Box.wakes; Never when there is none
+	born    int        // number of the flow in order of creation, from 1
 	leaving bool       // Local has sent a DREQ
-	dreq    frames
+	dreq    frames // the DREQ, while it waits
 
 	shown [variables]int64
 }
@@ -71,12 +73,12 @@ type flow struct {
 // span is a range of PSNs [first, end).
 type span struct{ first, end psn.PSN }
 
-// begin sets all PSNs to the first that Local uses.
+// begin sets all PSNs to the first PSN of Local.
 func (fl *flow) begin(p psn.PSN) {
 	fl.exp, fl.acked, fl.una, fl.nxt, fl.max, fl.begun = p, p, p, p, p, true
 }
 
-// wake lines the flow up for the WAN.
+// wake appends the flow to Box.ready if it has a request to send and is not in it.
 func (fl *flow) wake() {
 	if !fl.queued && !fl.gone && fl.cur < fl.buffer.n {
 		fl.queued = true
@@ -96,7 +98,7 @@ func (fl *flow) transmit(now vtime.Time, f *roce.Frame) bool {
 	}
 	fl.nxt = s.end
 	fl.max = psn.Max(fl.max, fl.nxt)
-	// What is sent again may be lost too, and nothing behind it ask for an answer.
+	// A retransmission may be lost too, and no later request with AckReq may follow.
 	if s.fetch || s.frame.Packet.AckReq || fl.retry.spent > 0 {
 		fl.start(now)
 	}
@@ -105,7 +107,7 @@ func (fl *flow) transmit(now vtime.Time, f *roce.Frame) bool {
 	return true
 }
 
-// deadline returns when the flow wants to be woken.
+// deadline returns the wake-up time of the flow: the earliest of the RNR wait or wan_rto, and the wait for a replay.
 func (fl *flow) deadline() vtime.Time {
 	at := vtime.Never
 	switch {

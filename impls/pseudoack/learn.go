@@ -6,17 +6,17 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 )
 
-// attempt names a connection that is being set up, as both its messages do.
+// attempt identifies a connection that is being set up by the two values that both its REQ and its REP carry.
 type attempt struct {
-	host host   // of the active side
+	host host   // the side that sent the REQ
 	id   uint32 // its communication ID
 }
 
-// request is what a REQ tells.
+// request holds the fields of a REQ that the flow needs.
 type request struct {
 	from  engine.Port
 	qpn   uint32
-	start psn.PSN // where the receiver of the REQ begins
+	start psn.PSN // first PSN of the receiver of the REQ
 	mtu   int
 	rnr   int // RNR retries of the sender
 }
@@ -35,14 +35,14 @@ func (b *Box) handleCM(from engine.Port, f *roce.Frame) {
 			delete(b.table.pending, attempt{f.Dst.As16(), m.Remote})
 		case *roce.DREQ:
 			if b.disconnecting(from, f, m) {
-				return // it goes later
+				return // it is sent later
 			}
 		}
 	}
 	b.pass(from.Other(), f)
 }
 
-// requested remembers a REQ until its REP comes. As many may be open as flows are followed.
+// requested records a REQ until its REP arrives. Their number is limited like that of the flows.
 func (b *Box) requested(from engine.Port, f *roce.Frame, m *roce.REQ) {
 	key := attempt{f.Src.As16(), m.LocalCommID}
 	if _, known := b.table.pending[key]; known || len(b.table.pending) < b.cfg.flows {
@@ -50,9 +50,9 @@ func (b *Box) requested(from engine.Port, f *roce.Frame, m *roce.REQ) {
 	}
 }
 
-// connected begins the flow that a REP completes. Either side may have asked. The Starting PSN in a message is where
-// its receiver begins to send, so Local's first PSN is in the message that Remote sent, whichever that is: the REP when
-// Local asked, and not the REQ (IBTA 12.6.5, 12.6.8).
+// connected creates the flow of a connection when its REP arrives. Either side may have sent the REQ. The Starting PSN
+// of a message is the first PSN of its receiver, so Local's first PSN is in the message that Remote sent: in the REP if
+// Local sent the REQ, otherwise in the REQ (IBTA 12.6.5, 12.6.8).
 func (b *Box) connected(from engine.Port, f *roce.Frame, m *roce.REP) {
 	key := attempt{f.Dst.As16(), m.Remote}
 	q, ok := b.table.pending[key]
@@ -82,8 +82,8 @@ func (b *Box) connected(from engine.Port, f *roce.Frame, m *roce.REP) {
 	fl.tell()
 }
 
-// disconnecting ends the flow of a DREQ. Local's waits until Remote has what Local was promised: Remote would drop what
-// comes after it. It reports whether the message is kept.
+// disconnecting ends the flow of a DREQ. A DREQ of Local is held until Remote has acknowledged the requests in the
+// buffer: Remote would drop requests that arrive after the DREQ. It reports whether the message is held.
 func (b *Box) disconnecting(from engine.Port, f *roce.Frame, m *roce.DREQ) bool {
 	if from == engine.WAN {
 		if fl := b.table.local[qpAddr{f.Dst.As16(), m.RemoteQPN}]; fl != nil {
@@ -106,8 +106,9 @@ func (b *Box) disconnecting(from engine.Port, f *roce.Frame, m *roce.DREQ) bool 
 	return true
 }
 
-// learn takes QPN and MSN from the first real ACK of a flow without set-up. The messages up to the PSN that it names
-// are known from the buffer. The ACK itself ends here as all others do: the box has one that says as much or more.
+// learn takes Local's QPN and the MSN from the first real ACK of a flow whose set-up the box has not seen. The buffer
+// shows how many messages end before the PSN of the ACK. The ACK itself is not forwarded, like all others: the box
+// sends its own, which acknowledges at least as much.
 func (fl *flow) learn(p *roce.Packet) {
 	done := fl.count
 	for i := range fl.buffer.n {

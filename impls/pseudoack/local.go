@@ -27,8 +27,9 @@ func (fl *flow) request(now vtime.Time, f *roce.Frame) {
 	}
 }
 
-// early reports a request from before the first that a flow without set-up has shown: the LAN has lost the real first
-// one, and Local sends it again. What the box took for the beginning has been dropped by Remote.
+// early reports whether the PSN is before the first one seen of a flow whose set-up the box has not seen: the LAN has
+// lost the first request, and Local retransmits it. Remote has dropped the later requests that the box forwarded, so
+// early resets the flow.
 func (fl *flow) early(p psn.PSN) bool {
 	if fl.state != watching || !p.Less(fl.una) {
 		return false
@@ -39,7 +40,8 @@ func (fl *flow) early(p psn.PSN) bool {
 	return true
 }
 
-// accept takes the expected request into the buffer, from where it goes to the WAN unchanged, and acknowledges it.
+// accept appends the expected request to the buffer, from which it is sent on the WAN unchanged, and acknowledges it if
+// it may.
 func (fl *flow) accept(f *roce.Frame) {
 	p := &f.Packet
 	if !fl.room(f) {
@@ -51,11 +53,11 @@ func (fl *flow) accept(f *roce.Frame) {
 	s := fl.buffer.push(f)
 	s.fetch = p.Opcode.IsRead() || p.Opcode.IsAtomic()
 	if p.Opcode.EndsMessage() {
-		fl.count++ // of a READ: with its request (IBTA 9.7.7)
+		fl.count++ // a READ counts with its request (IBTA 9.7.7)
 	}
 	fl.exp = p.PSN.Add(fl.span(p))
 	s.end, s.count = fl.exp, fl.count
-	fl.gap, fl.naked = false, false
+	fl.gap, fl.gapNAKSent = false, false
 	switch {
 	case s.fetch || !legal:
 		fl.holds.Push(hold{span{p.PSN, fl.exp}, p.PSN, p.PSN, p.PSN, fl.asked, fl.count, s.fetch})
@@ -66,15 +68,15 @@ func (fl *flow) accept(f *roce.Frame) {
 	fl.wake()
 }
 
-// room reports whether the flow can take one more request: within its bytes, within the PSNs that have an order, and
-// within the READs that a peer may have outstanding.
+// room reports whether the flow can accept one more request: the limits are the bytes of the buffer, half of the PSN
+// space, and mostHolds.
 func (fl *flow) room(f *roce.Frame) bool {
 	cfg := &fl.box.cfg
 	return fl.buffer.bytes+f.Len() <= cfg.buffer+cfg.overrun && fl.holds.Len() < mostHolds &&
 		fl.exp.Sub(fl.una)+fl.span(&f.Packet) < psn.Half
 }
 
-// span is how many PSNs a request takes: a READ one per response (IBTA 9.4.4).
+// span returns the number of PSNs that a request takes; a READ takes one per response (IBTA 9.4.4).
 func (fl *flow) span(p *roce.Packet) int {
 	if !p.Opcode.IsRead() {
 		return 1
@@ -82,7 +84,7 @@ func (fl *flow) span(p *roce.Packet) int {
 	return max(1, min((int(p.RETH.DMALen)+fl.mtu-1)/fl.mtu, psn.Half-1))
 }
 
-// learnMTU takes the MTU of a flow without set-up from a packet that must be full.
+// learnMTU takes the MTU of a flow whose set-up the box has not seen from a packet that must be full.
 func (fl *flow) learnMTU(p *roce.Packet) {
 	if fl.state != watching {
 		return
@@ -92,8 +94,8 @@ func (fl *flow) learnMTU(p *roce.Packet) {
 	}
 }
 
-// legal reports whether Remote will take a request in this place of its message. One that Remote must refuse is not
-// promised, and nothing behind it.
+// legal reports whether the opcode and length of a request are valid after those of the request before. Remote must
+// refuse an invalid request, so neither that request nor any later one is promised.
 func (fl *flow) legal(p *roce.Packet) bool {
 	o, was := p.Opcode, fl.last
 	ok := o.StartsMessage() != fl.inside
@@ -107,16 +109,17 @@ func (fl *flow) legal(p *roce.Packet) bool {
 	return ok && (o.IsSend() || o.IsWrite() || o.IsRead() || o.IsAtomic())
 }
 
-// ahead notes a gap on the LAN. Nothing behind it is forwarded, so that Remote sees requests in order.
+// ahead records a gap on the LAN. Requests after the gap are dropped, so that Remote sees requests in order.
 func (fl *flow) ahead() {
 	fl.advanced(lanGaps, 1)
 	fl.gap = true
 	fl.promise()
 }
 
-// duplicate answers what Local has sent before, because an acknowledgement was lost on the LAN: with the newest one
-// that was given (IBTA 9.7.5.1.2). Remote has the request, or will have it from the buffer. What Local has not been
-// told of waits for its first answer still: an older one would come behind data that have gone (IBTA 9.7.5.1).
+// duplicate handles a request that Local has sent before, because an acknowledgement was lost on the LAN. It repeats
+// the newest acknowledgement (IBTA 9.7.5.1.2); Remote has the request, or gets it from the buffer. A request that is
+// not acknowledged to Local yet gets no answer now: an older acknowledgement would follow READ responses of a later PSN
+// (IBTA 9.7.5.1).
 func (fl *flow) duplicate(now vtime.Time, f *roce.Frame) {
 	op := f.Packet.Opcode
 	switch {
@@ -130,7 +133,7 @@ func (fl *flow) duplicate(now vtime.Time, f *roce.Frame) {
 	}
 }
 
-// repeatACK says once more what Local has been told.
+// repeatACK sends the newest acknowledgement to Local again.
 func (fl *flow) repeatACK() {
 	if fl.told.ok {
 		fl.advanced(repeated, 1)

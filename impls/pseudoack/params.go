@@ -11,23 +11,22 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/param"
 )
 
-// config is what the parameters of the box say.
+// config is the parsed parameters of the box.
 type config struct {
-	buffer  int            // bytes per flow up to which packets are promised; zero keeps nothing, as the paper
-	overrun int            // bytes per flow that are taken beyond, unpromised
-	flows   int            // flows followed
-	mtu     int            // of flows that have not told theirs
-	retry   int            // timeouts and NAKs in a row without progress before a flow is given up
-	rto     vtime.Duration // of the WAN
+	buffer  int            // bytes of requests per flow that may be promised; zero keeps no copy, as in the paper
+	overrun int            // bytes of requests per flow that are accepted beyond buffer and not promised
+	flows   int            // flows in the table at most
+	mtu     int            // MTU assumed for flows that have not shown theirs
+	retry   int            // timeouts and NAKs without progress before a flow is given up
+	rto     vtime.Duration // timeout of the WAN (wan_rto)
 	detail  bool
 }
 
-// leastRTO is the shortest wan_rto that is taken from the RTT. Only the last packet of a message asks for an ACK, so
-// the time between two of them is that of a message on the line, which a link without delay may make longer than the
-// RTT.
+// leastRTO is the shortest wan_rto that is derived from the RTT. Only the last packet of a message requests an ACK, so
+// ACKs are apart by the transmission time of a message, which on a link with little delay may be longer than the RTT.
 const leastRTO = vtime.Millisecond
 
-// The bounds of parameters. They keep a mistyped number from taking all memory.
+// Upper bounds of parameters, so that a mistyped number does not exhaust the memory.
 const (
 	mostBuffer = 16 * unit.GiB
 	mostFlows  = 1 << 16

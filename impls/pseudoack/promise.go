@@ -6,9 +6,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 )
 
-// promise tells Local what may be told by now: "to quickly return an ACK message to reduce its waiting time" (section
-// 5.1). It is called whenever something has changed that may allow it: a request came, Remote acknowledged, a READ was
-// answered.
+// promise sends Local the acknowledgement or NAK that the state allows: "to quickly return an ACK message to reduce its
+// waiting time" (section 5.1). It is called after each event that may allow one: a request arrived, Remote
+// acknowledged, a READ was answered.
 func (fl *flow) promise() {
 	if !fl.mayPromise() {
 		return
@@ -16,25 +16,26 @@ func (fl *flow) promise() {
 	if t := fl.eligible(); t.ok && fl.acked.LessEq(t.psn) {
 		fl.acknowledge(t)
 	}
-	// A NAK acknowledges all before the PSN that it names, so it has to wait for the same.
-	if fl.gap && !fl.naked && fl.holds.Len() == 0 {
-		fl.naked = true
+	// A NAK acknowledges all PSNs before its own, so the same conditions hold for it.
+	if fl.gap && !fl.gapNAKSent && fl.holds.Len() == 0 {
+		fl.gapNAKSent = true
 		fl.acked, fl.told = fl.exp, point{fl.exp.Prev(), fl.count, true}
 		fl.answer(roce.SyndromePSNSeqErr, fl.exp, fl.count)
 	}
 }
 
-// mayPromise reports whether the box can keep a promise: it knows what an ACK looks like, no earlier answer is still to
-// come, and what is promised fits the buffer.
+// mayPromise reports whether the box may send a pseudo-ACK: it knows Local's QPN and MSN, no replay is being waited
+// for, and all accepted requests fit the buffer.
 func (fl *flow) mayPromise() bool {
 	return fl.state == promising && fl.replay.until == 0 && (fl.paper() || fl.buffer.bytes <= fl.box.cfg.buffer)
 }
 
-// paper reports whether the box keeps no promises, as that of the paper: what Local has been told of leaves the buffer
-// when it has been sent.
+// paper reports whether the box works as in the paper: a request that is acknowledged to Local leaves the buffer when
+// it has been sent.
 func (fl *flow) paper() bool { return fl.box.cfg.buffer == 0 }
 
-// eligible returns the newest request that Local may be told of: nothing behind a READ or atomic that is not answered.
+// eligible returns the newest request that may be acknowledged to Local: none after a READ or atomic that is not
+// answered.
 func (fl *flow) eligible() point {
 	if fl.holds.Len() > 0 {
 		return fl.holds.At(0).before
@@ -61,15 +62,15 @@ func (fl *flow) answer(s roce.Syndrome, p psn.PSN, count int) {
 	fl.box.pass(engine.LAN, f)
 }
 
-// newest keeps the MSN that Local has seen from going back: a READ response that is repeated has a later one (IBTA
-// 9.7.7).
+// newest raises the MSN of generated responses and never lowers it: a repeated READ response carries a later MSN than
+// at first (IBTA 9.7.7).
 func (fl *flow) newest(m psn.MSN) {
 	if fl.msn.Less(m) {
 		fl.msn = m
 	}
 }
 
-// mirror keeps the headers of responses as far as requests tell them, until a real response has shown them.
+// mirror derives the headers of responses from those of a request, until a response of Remote has arrived.
 func (fl *flow) mirror(f *roce.Frame) {
 	if fl.heard {
 		return
@@ -80,7 +81,7 @@ func (fl *flow) mirror(f *roce.Frame) {
 	r.ID, r.DF, r.Packet = 0, true, roce.Packet{BTH: roce.BTH{PKey: f.Packet.PKey}}
 }
 
-// hear takes the headers from a real response.
+// hear takes the headers of responses from the first response of Remote.
 func (fl *flow) hear(f *roce.Frame) {
 	if fl.heard {
 		return
@@ -89,8 +90,8 @@ func (fl *flow) hear(f *roce.Frame) {
 	fl.reply.Packet = roce.Packet{BTH: roce.BTH{PKey: f.Packet.PKey}}
 }
 
-// breakPromise ends a flow whose promised requests will not be executed. Local has been told that they were; all that
-// is left is to fail what it does next, rather than nothing (doc.go).
+// breakPromise ends a flow whose promised requests will not be executed. Local has completed them; the box can only
+// refuse the next request, so that the error does not stay silent (doc.go).
 func (fl *flow) breakPromise() {
 	fl.advanced(brokenPromise, int64(max(1, fl.told.count-fl.done)))
 	fl.stop(breaking)
@@ -99,13 +100,13 @@ func (fl *flow) breakPromise() {
 	}
 }
 
-// refuse answers the oldest request that Local has not been told of with a fatal NAK.
+// refuse answers the oldest request that is not acknowledged to Local with a fatal NAK.
 func (fl *flow) refuse() {
 	fl.answer(roce.SyndromeRemoteOp, fl.acked, fl.told.count)
 	fl.stop(silent)
 }
 
-// stop takes the flow out of service. A DREQ that waited need not wait any more.
+// stop ends the service of the flow and releases a DREQ that waited.
 func (fl *flow) stop(s state) {
 	if s == silent && fl.state != silent && !fl.gone {
 		fl.box.ended++

@@ -7,12 +7,12 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 )
 
-// Feature is what an implementation with this box declares beside what its endpoints do.
+// Feature is the feature that an implementation with this box declares in addition to those of its endpoints.
 const Feature = "pack"
 
 // Over returns the implementation whose endpoints are those of inner, unchanged, and whose path has the box in it near
-// side A: "Our RDMA WAN accelerator transparently works and monitors RDMA messages" (section 5.1). Parameters that are
-// not the box's are handed on to inner.
+// side A: "Our RDMA WAN accelerator transparently works and monitors RDMA messages" (section 5.1). Parameters that the
+// box does not have are passed to inner.
 func Over(inner engine.Implementation) engine.Implementation {
 	im := inner
 	im.Name = "pseudoack"
@@ -35,7 +35,7 @@ func Over(inner engine.Implementation) engine.Implementation {
 	return im
 }
 
-// split returns the parameters that are the box's, or those that are not.
+// split returns the parameters of the box, or all others.
 func split(given engine.Params, box bool) engine.Params {
 	out := engine.Params{}
 	for name, value := range given {

@@ -7,23 +7,23 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// hold is a request that only Remote can answer: a READ or atomic, or one that Remote has to refuse. Until Local has
-// the answer it is told of nothing from it on, because the ACK of a later request is an implied NAK of a READ (IBTA
-// 9.7.5.1).
+// hold is a request that only Remote can answer: a READ or atomic, or a request that Remote must refuse. Until Local
+// has the answer, no request from this one on is acknowledged to Local, because the ACK of a later request is an
+// implied NAK of a READ (IBTA 9.7.5.1).
 type hold struct {
 	span
-	got    psn.PSN // response that Remote owes next
-	next   psn.PSN // response that Local misses next: one before got when the LAN has lost it
-	since  psn.PSN // where Local's latest request for the data begins
-	before point   // newest request before it that wants an ACK
-	count  int     // messages that have ended with it
-	fetch  bool    // its answer is data
+	got    psn.PSN // PSN of the next response expected from Remote
+	next   psn.PSN // PSN of the next response to forward to Local; before got if the LAN lost responses
+	since  psn.PSN // first PSN of Local's latest request for the data
+	before point   // newest request with AckReq before this one
+	count  int     // messages of the flow up to and including this one
+	fetch  bool    // a READ or atomic, which is answered with data
 }
 
-// mostHolds bounds the requests of a flow that only Remote can answer. Peers agree on far fewer.
+// mostHolds bounds the holds of a flow. Peers agree on far fewer READs and atomics.
 const mostHolds = 1 << 12
 
-// owed is the oldest request whose data Remote has not sent in full; nil when there is none.
+// owed returns the oldest READ or atomic whose data has not arrived from Remote in full; nil if there is none.
 func (fl *flow) owed() *hold {
 	for i := range fl.holds.Len() {
 		if h := fl.holds.At(i); h.fetch && h.got != h.end {
@@ -33,8 +33,8 @@ func (fl *flow) owed() *hold {
 	return nil
 }
 
-// data takes a READ response or atomic acknowledgement, in order. A later one than the expected shows that the WAN
-// has lost one; the box asks for it again, and Local sees nothing of it.
+// data handles a READ response or atomic acknowledgement. A later response than the expected one shows that the WAN has
+// lost a response; the box requests it again and forwards nothing to Local.
 func (fl *flow) data(now vtime.Time, f *roce.Frame) {
 	p := f.Packet.PSN
 	if !p.In(fl.una, fl.max) {
@@ -58,7 +58,7 @@ func (fl *flow) data(now vtime.Time, f *roce.Frame) {
 	fl.progress(now)
 }
 
-// give passes data on if they are what Local misses next. Other data it would drop, and ask for again.
+// give forwards a response if it is the next one for Local. Local would drop any other and request it again.
 func (fl *flow) give(f *roce.Frame) {
 	if fl.holds.Len() == 0 || fl.replay.until != 0 {
 		return
@@ -68,7 +68,7 @@ func (fl *flow) give(f *roce.Frame) {
 		return
 	}
 	h.next = p.Next()
-	fl.acked = psn.Max(fl.acked, h.next) // data acknowledges what is before it
+	fl.acked = psn.Max(fl.acked, h.next) // a response acknowledges all PSNs before it
 	fl.position(f, h)
 	fl.box.pass(engine.LAN, f)
 	if h.next == h.end {
@@ -77,16 +77,16 @@ func (fl *flow) give(f *roce.Frame) {
 	}
 }
 
-// settle forgets the requests that are answered in full.
+// settle removes the holds that are answered in full.
 func (fl *flow) settle() {
 	for fl.holds.Len() > 0 && fl.holds.At(0).next == fl.holds.At(0).end {
 		fl.holds.Drop()
 	}
 }
 
-// again takes a READ or atomic that Local repeats. What Remote has answered goes to Remote once more, to be replayed,
-// and so does what it answers behind a replay: the first answer may come before that is over, and the box keeps no
-// data.
+// again handles a READ or atomic that Local repeats. If Remote has answered the request, it is forwarded to Remote to
+// be replayed. So is a request after one that is being replayed: its first answer may arrive before the replay ends,
+// and the box keeps no data.
 func (fl *flow) again(now vtime.Time, f *roce.Frame) {
 	p, replaying := f.Packet.PSN, fl.replay.until != 0
 	for i := range fl.holds.Len() {
@@ -106,9 +106,9 @@ func (fl *flow) again(now vtime.Time, f *roce.Frame) {
 	fl.repeatRead(now, f)
 }
 
-// position gives a READ response the opcode of its place in what Local has asked for. It has another one when the box
-// has asked for the rest of a READ again, which began with a FIRST, or when Local has, and this is still of an earlier
-// request.
+// position sets the opcode of a READ response by its place in Local's latest request for the data. The opcode differs
+// if the box has requested the rest of a READ again, which begins with a FIRST, or if Local has and this response still
+// answers an earlier request.
 func (fl *flow) position(f *roce.Frame, h *hold) {
 	p := &f.Packet
 	if !p.Opcode.IsReadResponse() {
@@ -133,7 +133,7 @@ func (fl *flow) position(f *roce.Frame, h *hold) {
 	fl.newest(p.AETH.MSN)
 }
 
-// resume makes a READ that is sent again ask for what is missing: from the expected response on (IBTA 9.7.3).
+// resume shortens a READ that is retransmitted to the missing data: from the expected response on (IBTA 9.7.3).
 func (fl *flow) resume(p *roce.Packet) {
 	h := fl.owed()
 	if !p.Opcode.IsRead() || h == nil || h.first != p.PSN || h.got == h.first {

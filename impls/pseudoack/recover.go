@@ -6,31 +6,30 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// retry is how far recovery on the WAN has got since the last progress, which resets it.
+// retry is the state of recovery on the WAN. Every move of una resets it.
 type retry struct {
-	spent int
-	rnr   int        // RNR NAKs in a row
-	going bool       // the answer to a NAK is on its way; further ones of the same gap change nothing
-	until vtime.Time // end of an RNR wait; 0 when there is none
+	spent     int        // timeouts and NAKs without progress; 0 <= spent <= config.retry
+	rnr       int        // RNR NAKs in a row
+	resending bool       // the retransmission that answers a NAK has begun; further NAKs of the same gap are ignored
+	until     vtime.Time // end of an RNR wait; 0 when there is none
 }
 
-// goBack sends everything from una on again because Remote, explicitly or by implication, says that una is missing.
+// goBack retransmits from una after an explicit or implied NAK of una by Remote.
 func (fl *flow) goBack() {
 	switch {
 	case fl.lost():
 		fl.breakPromise()
-	case fl.retry.going:
+	case fl.retry.resending:
 	case fl.spend():
-		fl.retry.going = true
+		fl.retry.resending = true
 		fl.rewind()
 	}
 }
 
-// lost reports whether the oldest request that Remote has not acknowledged is one that the box has promised and not
-// kept.
+// lost reports whether the request at una was promised and, with buffer=0, not kept.
 func (fl *flow) lost() bool { return fl.paper() && fl.una.Less(fl.acked) }
 
-// spend uses up one retry. When none is left the flow is given up.
+// spend uses one retry and reports whether one was left; if not, it gives the flow up.
 func (fl *flow) spend() bool {
 	if fl.retry.spent == fl.box.cfg.retry {
 		fl.giveUp()
@@ -41,7 +40,7 @@ func (fl *flow) spend() bool {
 	return true
 }
 
-// giveUp ends a flow whose Remote does not answer. When nothing is promised, Local's own timer will find out.
+// giveUp ends a flow whose Remote does not answer. If no promise is open, Local's own timer detects the failure.
 func (fl *flow) giveUp() {
 	if fl.una.Less(fl.acked) {
 		fl.breakPromise()
@@ -50,18 +49,18 @@ func (fl *flow) giveUp() {
 	fl.stop(silent)
 }
 
-// rewind puts the cursor on the oldest request: go-back-N.
+// rewind moves the cursor to the oldest request in the buffer: go-back-N.
 func (fl *flow) rewind() {
 	fl.timer.running = false
 	fl.nxt, fl.cur = fl.una, 0
 	fl.wake()
 }
 
-// rnrForever is the RNR retry count that means without limit (IBTA 9.7.5.2.8).
+// rnrForever is the RNR retry count that means no limit (IBTA 9.7.5.2.8).
 const rnrForever = 7
 
-// notReady waits as long as Remote asks for and then sends the request again, as often as Local would: the set-up tells
-// how often that is (IBTA 9.7.5.2.8).
+// notReady retransmits after the wait that the RNR NAK asks for, up to fl.rnr times without progress: the RNR retry
+// count that Local announced at set-up (IBTA 9.7.5.2.8).
 func (fl *flow) notReady(now vtime.Time, f *roce.Frame, t roce.RNRTimer) {
 	if !fl.advance(now, f.Packet.PSN) || fl.lost() {
 		fl.goBack()
@@ -80,8 +79,8 @@ func (fl *flow) notReady(now vtime.Time, f *roce.Frame, t roce.RNRTimer) {
 	fl.box.wakeAt(fl, fl.retry.until)
 }
 
-// handleTimer ends an RNR wait or that for a replay, or finds that Remote has been silent for wan_rto. Without a buffer
-// silence cannot be told from loss, and there is nothing to ask with: the promise counts as broken.
+// handleTimer ends an RNR wait or the wait for a replay, or handles the expiry of wan_rto. Without a buffer the box
+// cannot tell silence from loss and has nothing to retransmit: the promise counts as broken.
 func (fl *flow) handleTimer(now vtime.Time) {
 	if fl.replay.until != 0 && fl.replay.until <= now {
 		fl.replayEnds()
@@ -99,13 +98,13 @@ func (fl *flow) handleTimer(now vtime.Time) {
 		fl.breakPromise()
 	case fl.spend():
 		fl.advanced(timeouts, 1)
-		fl.retry.going = false
+		fl.retry.resending = false
 		fl.rewind()
 	}
 }
 
-// leave lets Local's DREQ go when Remote has everything that came before it. The flow stays in the table, silent, until
-// its numbers are used again: what is still in the air of it is nobody's.
+// leave forwards Local's DREQ when Remote has acknowledged every request before it. The flow stays in the table,
+// silent, until its QPNs are used again, so that late packets of the connection do not create a new flow.
 func (fl *flow) leave() {
 	if !fl.leaving || fl.state == promising && fl.una != fl.exp {
 		return

@@ -7,7 +7,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// response takes a response of Remote. Acknowledgements end here, because Local has had its own; data passes.
+// response handles a response of Remote. An ACK is not forwarded, because the box sends its own; data is.
 func (fl *flow) response(now vtime.Time, f *roce.Frame) {
 	p := &f.Packet
 	fl.hear(f)
@@ -20,8 +20,8 @@ func (fl *flow) response(now vtime.Time, f *roce.Frame) {
 	}
 }
 
-// acknowledgement takes an ACK or NAK of an outstanding request. Every kind acknowledges all PSNs before its own first
-// (IBTA 9.7.5.1, 9.7.5.2).
+// acknowledgement handles an ACK or NAK of an outstanding request. Each acknowledges all PSNs before its own (IBTA
+// 9.7.5.1, 9.7.5.2).
 func (fl *flow) acknowledgement(now vtime.Time, f *roce.Frame) {
 	p := &f.Packet
 	switch s := p.AETH.Syndrome; {
@@ -31,7 +31,7 @@ func (fl *flow) acknowledgement(now vtime.Time, f *roce.Frame) {
 		}
 		fl.done = p.AETH.MSN.Sub(fl.base)
 		if !fl.advance(now, p.PSN.Next()) {
-			fl.goBack() // the ACK of a request behind a READ without data: an implied NAK
+			fl.goBack() // an ACK of a request after a READ whose data is missing is an implied NAK
 		}
 	case s.IsRNR():
 		fl.notReady(now, f, roce.RNRTimer(s.Timer()))
@@ -43,8 +43,7 @@ func (fl *flow) acknowledgement(now vtime.Time, f *roce.Frame) {
 	}
 }
 
-// advance acknowledges everything before upTo and frees it. It stops at a READ or atomic whose data has not come and
-// reports false.
+// advance acknowledges all PSNs before upTo. It stops at a READ or atomic whose data has not arrived and reports false.
 func (fl *flow) advance(now vtime.Time, upTo psn.PSN) bool {
 	to := upTo
 	if h := fl.owed(); h != nil && h.got.Less(to) {
@@ -52,7 +51,7 @@ func (fl *flow) advance(now vtime.Time, upTo psn.PSN) bool {
 	}
 	for i := range fl.holds.Len() {
 		if h := fl.holds.At(i); !h.fetch && h.end.LessEq(to) {
-			h.next = h.end // a request that was not promised, and that Remote took all the same
+			h.next = h.end // a request that looked invalid to the box and that Remote executed
 		}
 	}
 	fl.settle()
@@ -63,8 +62,8 @@ func (fl *flow) advance(now vtime.Time, upTo psn.PSN) bool {
 	return to == upTo
 }
 
-// progress follows every move of una: it frees the buffer, reloads the retries, and restarts the timer while something
-// is out. What was waiting for room may be promised now.
+// progress is called after every move of una: it frees the buffer, reloads the retries, restarts the timer while
+// requests are outstanding, and promises requests that waited for room.
 func (fl *flow) progress(now vtime.Time) {
 	fl.release()
 	fl.retry = retry{}
@@ -79,7 +78,7 @@ func (fl *flow) progress(now vtime.Time) {
 	fl.leave()
 }
 
-// release frees the requests before una. The cursor stays on its request, or goes to the oldest that is left.
+// release frees the requests before una. The cursor stays at its request, or moves to the oldest that is left.
 func (fl *flow) release() {
 	for fl.buffer.n > 0 {
 		end := fl.buffer.at(0).end
@@ -91,8 +90,8 @@ func (fl *flow) release() {
 	}
 }
 
-// refused takes a fatal NAK. When Local has been told that the request was done, the promise is broken; otherwise the
-// NAK is for Local, unchanged. Remote is in error and answers no more.
+// refused handles a fatal NAK. If the request was acknowledged to Local, the promise is broken; otherwise the NAK is
+// forwarded unchanged. Remote's QP is now in error and answers no further request.
 func (fl *flow) refused(now vtime.Time, f *roce.Frame) {
 	if !fl.advance(now, f.Packet.PSN) {
 		fl.goBack()

@@ -6,16 +6,16 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// replay is the READs and atomics that Local has asked for again although all of their answers have passed the box: the
-// LAN has lost them. The box keeps no data, so Remote has to replay them, and until it has, Local is told of nothing
-// else: responses go out in the order of their requests (IBTA 9.7.5.1).
+// replay is the READs and atomics that Local repeats although the box has forwarded all of their responses: the LAN has
+// lost some. The box keeps no data, so Remote has to replay them. Until it has, the box sends Local no other answer:
+// responses keep the order of their requests (IBTA 9.7.5.1).
 type replay struct {
 	reads []hold     // the oldest first
-	until vtime.Time // the end of waiting; zero when nothing is waited for
-	owed  bool       // a duplicate behind them wants its ACK
+	until vtime.Time // deadline of the next replayed response; zero when none is expected
+	owed  bool       // a duplicate SEND or WRITE after them is to be acknowledged
 }
 
-// repeatRead sends such a request on to Remote, unchanged. Local goes back N: it repeats what is behind as well.
+// repeatRead forwards such a request to Remote, unchanged. Local goes back N, so it repeats all later requests as well.
 func (fl *flow) repeatRead(now vtime.Time, f *roce.Frame) {
 	p, r, n := &f.Packet, &fl.replay, 0
 	for n < len(r.reads) && r.reads[n].end.LessEq(p.PSN) {
@@ -31,7 +31,7 @@ func (fl *flow) repeatRead(now vtime.Time, f *roce.Frame) {
 	fl.box.pass(engine.WAN, f)
 }
 
-// replayed passes on what Remote replays, each response once and in order, and goes on when it was the last.
+// replayed forwards the responses that Remote replays, each once and in order, and ends the replay after the last.
 func (fl *flow) replayed(now vtime.Time, f *roce.Frame) {
 	r, p := &fl.replay, f.Packet.PSN
 	if r.until == 0 {
@@ -55,8 +55,8 @@ func (fl *flow) replayed(now vtime.Time, f *roce.Frame) {
 	}
 }
 
-// replayEnds answers what had to wait. It ends as well when Remote, which remembers only so many, has been silent for
-// wan_rto; Local asks again if it has to.
+// replayEnds sends the acknowledgements that had to wait for the replay. It is also called when Remote, which can
+// replay only a limited number, has been silent for wan_rto; Local then repeats the request if it needs to.
 func (fl *flow) replayEnds() {
 	owed := fl.replay.owed
 	fl.replay = replay{}

@@ -11,7 +11,7 @@ import (
 // host is the IP address of an end, as 16 bytes whichever version it is.
 type host [16]byte
 
-// qpAddr names a QP as the packets to it do.
+// qpAddr identifies a QP by destination address and QPN.
 type qpAddr struct {
 	host host
 	qpn  uint32
@@ -20,12 +20,12 @@ type qpAddr struct {
 // to names the QP that a frame is for.
 func to(f *roce.Frame) qpAddr { return qpAddr{f.Dst.As16(), f.Packet.DestQP} }
 
-// table is the flows, by the QP that their requests go to and by the QP that the responses go to.
+// table holds the flows, indexed by the QP that receives their requests and by the QP that receives the responses.
 type table struct {
 	remote  map[qpAddr]*flow
 	local   map[qpAddr]*flow
-	list    []*flow             // in the order of their beginning
-	pending map[attempt]request // set-ups that have begun
+	list    []*flow             // in order of creation
+	pending map[attempt]request // connections whose REP has not arrived
 }
 
 func newTable() table {
@@ -35,8 +35,8 @@ func newTable() table {
 // byRequest finds the flow of a request.
 func (t *table) byRequest(f *roce.Frame) *flow { return t.remote[to(f)] }
 
-// byResponse finds the flow of a response. One to a QP that is not known yet may be the first of a flow that is
-// watched: it names a PSN that this flow has out. Of several such flows, the one that has the same UDP port is meant.
+// byResponse finds the flow of a response. A response to an unknown QP may be the first of a flow in state watching
+// that has its PSN outstanding. If several flows have, the one with the same UDP source port is returned.
 func (t *table) byResponse(f *roce.Frame) *flow {
 	if fl := t.local[to(f)]; fl != nil {
 		return fl
@@ -60,7 +60,7 @@ func (t *table) byResponse(f *roce.Frame) *flow {
 	return found
 }
 
-// watch begins a flow whose set-up the box has not seen; nil when the table is full.
+// watch creates a flow whose set-up the box has not seen; nil if the table is full.
 func (b *Box) watch(f *roce.Frame) *flow {
 	fl := b.add(to(f))
 	if fl != nil {
@@ -70,7 +70,7 @@ func (b *Box) watch(f *roce.Frame) *flow {
 	return fl
 }
 
-// add makes a flow for the requests to a QP, in place of the one that the QP had before.
+// add creates the flow of the requests to a QP and removes an earlier flow to the same QP.
 func (b *Box) add(far qpAddr) *flow {
 	if old := b.table.remote[far]; old != nil {
 		b.forget(old)
@@ -93,8 +93,8 @@ func (b *Box) add(far qpAddr) *flow {
 	return fl
 }
 
-// evict makes room by forgetting the oldest flow that has ended. Every packet beyond the limit asks for room, so
-// nothing is looked for that is not there.
+// evict removes the oldest flow in state silent. It is called for every packet beyond the limit, so it searches only if
+// there is such a flow.
 func (b *Box) evict() {
 	if b.ended == 0 {
 		return
@@ -104,7 +104,7 @@ func (b *Box) evict() {
 	}
 }
 
-// forget ends a flow: no pseudo-ACK with its numbers will be made.
+// forget removes a flow from the table: no pseudo-ACK with its QPNs is sent any more.
 func (b *Box) forget(fl *flow) {
 	if fl.gone {
 		return
@@ -120,7 +120,7 @@ func (b *Box) forget(fl *flow) {
 	b.table.list = slices.DeleteFunc(b.table.list, func(o *flow) bool { return o == fl })
 }
 
-// know gives a flow the QP of Local, and starts promising.
+// know sets the QPN of Local and the MSN base of a flow, which may send pseudo-ACKs from then on.
 func (b *Box) know(fl *flow, qpn uint32, base psn.MSN) {
 	fl.local.qpn, fl.base, fl.state = qpn, base, promising
 	fl.msn = base

@@ -5,18 +5,18 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 )
 
-// counter is something that the box counts over all flows and reports as it happens.
+// counter is an index of the totals over all flows, each reported when it changes.
 type counter int
 
 const (
-	brokenPromise counter = iota // messages that Local was told are done and Remote will not execute
+	brokenPromise counter = iota // messages that were acknowledged to Local and that Remote will not execute
 	overrun                      // requests dropped because the buffer was full
-	lanGaps                      // requests that came ahead of their turn
+	lanGaps                      // requests that arrived ahead of the expected PSN
 	repeated                     // pseudo-ACKs repeated for duplicates
-	recoveries                   // times that the box went back on the WAN
-	timeouts                     // those that wan_rto began
+	recoveries                   // go-backs on the WAN
+	timeouts                     // go-backs after wan_rto
 	rnrWaits                     // RNR NAKs absorbed
-	learned                      // flows learnt from a real ACK
+	learned                      // flows whose QPN and MSN were learnt from a real ACK
 	refusedFlows                 // connections beyond the limit
 	counters
 )
@@ -25,7 +25,7 @@ var counterNames = [counters]string{engine.BrokenPromise, "overrun", "lan_gap", 
 	"recovery", "wan_timeout",
 	"rnr_wait", "learned", "refused_flow"}
 
-// variable is a number of a flow that is told when it changes and somebody wants to know.
+// variable is an index of the state of a flow that is reported when it changes, if BoxConfig.Detail asks for it.
 type variable int
 
 const (
@@ -47,7 +47,7 @@ const (
 var variableNames = [variables]string{"box_state", "exp_psn", "acked", "wan_una", "wan_nxt", "buf_first", "buf_end",
 	"buf_bytes", "hold", "box_msn", "buffer", "wan_rto_ps"}
 
-// advanced counts n of something and reports the total.
+// advanced adds n to a counter and reports the total.
 func (fl *flow) advanced(c counter, n int64) {
 	b := fl.box
 	b.totals[c] += n
@@ -59,10 +59,10 @@ func (b *Box) counter(qpn uint32, c counter) engine.BoxEvent {
 	return engine.BoxEvent{QPN: qpn, Name: counterNames[c], Value: b.totals[c], Count: true}
 }
 
-// untold is a value that no variable has: all are told at the beginning.
+// untold is a value that no variable has, so that all variables are reported at first.
 const untold = -2
 
-// tell reports the variables that have changed since the last time.
+// tell reports the variables that have changed since the last call.
 func (fl *flow) tell() {
 	if !fl.box.cfg.detail {
 		return
@@ -76,8 +76,8 @@ func (fl *flow) tell() {
 	fl.shown = now
 }
 
-// vars returns the variables. What the buffer holds is [buf_first, buf_end); hold is the PSN from which on nothing is
-// promised, -1 when there is none.
+// vars returns the variables. The buffer holds the PSNs [buf_first, buf_end); hold is the PSN of the oldest hold, from
+// which on no request is promised, and -1 if there is none.
 func (fl *flow) vars() [variables]int64 {
 	first, end, held := fl.exp, fl.exp, int64(-1)
 	if n := fl.buffer.n; n > 0 {

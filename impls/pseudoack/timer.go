@@ -2,13 +2,13 @@ package pseudoack
 
 import "github.com/rdma-gauntlet/gauntlet/harness/vtime"
 
-// timer is a deadline that runs or does not.
+// timer is a deadline that may be running.
 type timer struct {
 	at      vtime.Time // meaningful while running
 	running bool
 }
 
-// start sets the deadline of the flow unless it runs already.
+// start sets the deadline of the flow unless the timer runs already.
 func (fl *flow) start(now vtime.Time) {
 	if !fl.timer.running {
 		fl.restart(now)

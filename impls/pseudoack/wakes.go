@@ -2,20 +2,21 @@ package pseudoack
 
 import "github.com/rdma-gauntlet/gauntlet/harness/vtime"
 
-// wakes is a binary heap of the times at which flows want to be woken. A flow's newest entry is never later than its
-// deadline; those before it, which it no longer waits for, are dropped when they come to the top.
+// wakes is a binary heap of the wake-up times of flows. The valid entry of a flow is the one whose time equals
+// flow.waits, and it is never later than the flow's deadline. Other entries are stale and are dropped at the top of the
+// heap.
 type wakes []wake
 
-// wake is one time of a flow.
+// wake is one entry of a flow.
 type wake struct {
 	at vtime.Time
 	fl *flow
 }
 
-// before puts the younger flow first at equal times.
+// before orders entries by time and puts the newer flow first at equal times.
 func (w *wake) before(o *wake) bool { return w.at < o.at || w.at == o.at && w.fl.born > o.fl.born }
 
-// first returns the flow that waits for the earliest time, nil when none does.
+// first drops stale entries from the top and returns the flow with the earliest wake-up time, nil if there is none.
 func (h *wakes) first() *flow {
 	for len(*h) > 0 {
 		if w := (*h)[0]; w.at == w.fl.waits {
@@ -26,7 +27,7 @@ func (h *wakes) first() *flow {
 	return nil
 }
 
-// add makes a flow wait for a time, unless it waits for an earlier one.
+// add adds an entry for a flow unless its valid entry is at least as early.
 func (h *wakes) add(fl *flow, at vtime.Time) {
 	if at >= fl.waits {
 		return
@@ -38,7 +39,7 @@ func (h *wakes) add(fl *flow, at vtime.Time) {
 	}
 }
 
-// pop removes the earliest time.
+// pop removes the earliest entry.
 func (h *wakes) pop() {
 	last := len(*h) - 1
 	(*h)[0], (*h)[last] = (*h)[last], wake{}
