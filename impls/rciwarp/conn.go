@@ -10,18 +10,18 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/tcplite"
 )
 
-// conn is a stream over its own TCP. Both halves of the QP are views of it: whatever either is called with, the
-// connection sends and reports through the one that is asked first.
+// conn is a stream over a connection of TCP-lite. Both halves of the QP are views of one conn: packets and events are
+// returned by whichever half is polled first.
 type conn struct {
 	*stream
 	tcp      *tcplite.Conn
-	up       bool
+	up       bool // the stream has been told that the connection is established
 	host     *Host
-	timeouts int64 // as far as they have been reported
+	timeouts int64 // timeouts of TCP that have been reported as events
 }
 
-// newConn makes a connection that is not open. Its sequence numbers begin where those of a RoCE QP would, so that one
-// setting of the start takes either across its wrap.
+// newConn creates a connection that is not open. The initial sequence number is derived from SendPSN, so that a start
+// PSN near the wrap of PSNs is also near the wrap of sequence numbers.
 func newConn(qp *engine.QP, cfg config, mem engine.Memory, h *Host) (*conn, error) {
 	s := newStream(qp, cfg, mem)
 	own := tcplite.Config{LocalPort: iwarp.Port, RemotePort: iwarp.PortOf(qp.DestQPN), ISS: firstSeq(qp.SendPSN),
@@ -40,10 +40,11 @@ func newConn(qp *engine.QP, cfg config, mem engine.Memory, h *Host) (*conn, erro
 	return &conn{stream: s, tcp: t, host: h}, nil
 }
 
-// firstSeq stretches a PSN of 24 bits over the 32 of a sequence number.
+// firstSeq scales a PSN of 24 bits to a sequence number of 32 bits.
 func firstSeq(p psn.PSN) tcp.Seq { return tcp.Seq(p << 8) }
 
-// HandlePacket implements engine.Engine. What an ACK completes, completes before the data behind it is looked at.
+// HandlePacket implements engine.Engine. Requests completed by the ACK complete before the data of the same segment is
+// processed.
 func (c *conn) HandlePacket(now vtime.Time, p *roce.Packet) {
 	if p.Opcode != roce.TCP {
 		return
@@ -57,7 +58,7 @@ func (c *conn) HandlePacket(now vtime.Time, p *roce.Packet) {
 	c.settle()
 }
 
-// rise tells the stream once that the connection is established.
+// rise reports to the stream, once, that the connection is established.
 func (c *conn) rise() {
 	if !c.up && c.tcp.State() == tcplite.Established {
 		c.up = true
@@ -65,8 +66,8 @@ func (c *conn) rise() {
 	}
 }
 
-// settle carries the end of one layer to the other: a stream that is done closes its half of the connection, and one
-// whose connection has ended is down.
+// settle passes the end of one layer to the other: the end of the connection takes the stream down, and a stream that
+// has ended closes its half of the connection.
 func (c *conn) settle() {
 	switch c.tcp.End() {
 	case tcplite.TimedOut:
@@ -93,8 +94,8 @@ func (c *conn) HandleTimer(now vtime.Time) {
 	c.settle()
 }
 
-// PollTransmit implements engine.Engine: a segment whose payload is one FPDU or less, so that each begins with one. It
-// is valid until the next call for any QP of the host.
+// PollTransmit implements engine.Engine: a segment with one FPDU or less, so that the payload of each new segment
+// begins with an FPDU. The packet is valid until the next call for any QP of the host.
 func (c *conn) PollTransmit(now vtime.Time, p *roce.Packet) bool {
 	c.tcp.Open()
 	if c.tcp.Room() {
@@ -108,7 +109,7 @@ func (c *conn) PollTransmit(now vtime.Time, p *roce.Packet) bool {
 	return ok
 }
 
-// PollTimer implements engine.Engine. An end that is to open the connection wants to be called at once.
+// PollTimer implements engine.Engine. The end that opens the connection asks for a call at once.
 func (c *conn) PollTimer() (vtime.Time, bool) {
 	if c.active && c.tcp.State() == tcplite.Listen {
 		return 0, true
@@ -116,7 +117,7 @@ func (c *conn) PollTimer() (vtime.Time, bool) {
 	return c.tcp.PollTimer()
 }
 
-// Flush implements engine.Engine. A Terminate that is due still leaves, and so does the FIN.
+// Flush implements engine.Engine. A Terminate that is due is still sent, and so is the FIN.
 func (c *conn) Flush(now vtime.Time) {
 	c.stream.Flush(now)
 	c.settle()
@@ -140,13 +141,13 @@ func (c *conn) Vars(list []engine.Var) []engine.Var {
 		engine.Var{Name: "state_bytes", Value: int64(c.tcp.Bytes())})
 }
 
-// Requester is the half that posts.
+// Requester is the view of the connection that posts work requests.
 type Requester struct{ *conn }
 
-// Responder is the half that receives.
+// Responder is the view of the connection that posts receives.
 type Responder struct{ *conn }
 
-// Vars hides those of the connection, which the requester shows.
+// Vars hides the variables of the connection, because the requester returns them.
 func (r *Responder) Vars(list []engine.Var) []engine.Var { return list }
 
 var (

@@ -1,13 +1,13 @@
-// Package rciwarp is iWARP on a reliable connection: RDMAP over DDP over MPA over a TCP stream. It is what datagram
-// iWARP is compared with.
+// Package rciwarp is iWARP on a reliable connection: RDMAP over DDP over MPA over a TCP stream. It is the baseline to
+// which datagram-iWARP (package writerecord) is compared.
 //
-// A stream is one QP: its state machine makes FPDUs and takes bytes, and knows nothing of segments. It runs over a TCP
-// that the host brings, the kernel's on the netns bench, or over that of package tcplite, in virtual time and with
-// tcp=lite. Both make a segment of each FPDU (RFC 5044, 5: aligned). The side with the lower QPN opens the connection.
+// A stream is one QP: a state machine that produces FPDUs and consumes bytes, independent of TCP segments. On the netns
+// bench it runs over the TCP of the kernel; in virtual time and with tcp=lite it runs over package tcplite. Both send
+// each FPDU as one segment (RFC 5044, 5: aligned). The side with the lower QPN opens the connection.
 //
 // Sources: RFC 5040 (RDMAP), RFC 5041 (DDP), RFC 5044 (MPA); Grant, Rashti, Balaji and Afsahi, RDMA Capable iWARP over
-// Datagrams, IV-A, for what it is the baseline of. Start reading at stream.go; send.go, receive.go and read.go are the
-// three operations, startup.go and terminate.go the ends, conn.go the TCP below.
+// Datagrams, IV-A, which uses it as the baseline. Start reading at stream.go; send.go, receive.go and read.go are the
+// operations, startup.go and terminate.go begin and end a stream, conn.go is the connection of TCP-lite.
 //
 // Deviations and gaps that were closed:
 //

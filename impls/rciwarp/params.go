@@ -9,9 +9,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/tcplite"
 )
 
-// config is what the parameters of the scheme say.
+// config is the parsed parameters of the scheme.
 type config struct {
-	markers, crc bool // what this end asks of the other when the connection is set up
+	markers, crc bool // this end asks for markers, or for CRCs, when the connection is set up
 	mss          int
 	congestion   string
 	window       int
@@ -48,7 +48,7 @@ func parse(given engine.Params) (config, error) {
 	return cfg, nil
 }
 
-// leastMSS carries a READ request whole, with markers.
+// leastMSS is large enough for a READ request in one segment, with markers.
 const leastMSS = 128
 
 // set gives one parameter its value.
@@ -78,7 +78,7 @@ func (c *config) set(name, value string) (err error) {
 	return err
 }
 
-// liteOnly rejects parameters that only TCP-lite has: a run over the kernel's TCP would ignore what it was told.
+// liteOnly rejects the parameters of TCP-lite, which a run over the kernel's TCP would ignore.
 func liteOnly(given engine.Params) error {
 	for _, name := range []string{"min_rto", "retries", "rwnd"} {
 		if _, ok := given[name]; ok {

@@ -31,12 +31,12 @@ func Implementation() engine.Implementation {
 	}
 }
 
-// Host is what the connections over TCP-lite of one endpoint share: the room where a segment is made, one at a time. A
-// thousand of them would each be out of the caches when their turn comes.
+// Host is shared by the connections over TCP-lite of one endpoint. It holds the one buffer in which segments are built:
+// with thousands of QPs, a buffer for each would not stay in the caches.
 type Host struct{ segment []byte }
 
-// New implements engine.Host: the two halves of one end of a QP over TCP-lite, which share a connection. The error
-// names the attribute or the parameter that it rejects.
+// New implements engine.Host: it returns the two halves of one end of a QP over TCP-lite, which share a connection. The
+// error names the rejected attribute or parameter.
 func (h *Host) New(qp engine.QP, mem engine.Memory) (engine.Requester, engine.Responder, error) {
 	cfg, err := configure(&qp)
 	if err != nil {

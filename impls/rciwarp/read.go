@@ -6,20 +6,20 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/ring"
 )
 
-// reply is a READ that this end answers.
+// reply is a READ request of the peer that this end answers.
 type reply struct {
 	iwarp.ReadBody
-	sent uint32
+	sent uint32 // bytes of data handed to TCP; 0 <= sent <= Len
 }
 
-// replyQueue holds the READ requests that are not answered yet, oldest first.
+// replyQueue holds the READ requests of the peer that are not fully answered, oldest first.
 type replyQueue struct {
 	ring.Ring[reply]
-	begun bool // a segment of the oldest has been sent
+	begun bool // the oldest is partly answered: 0 < sent < Len
 }
 
-// sendReadRequest asks for the data of a READ. The steering tag of the sink is the request's number, because nothing
-// but the response to it may use it.
+// sendReadRequest sends the request of a READ. The STag of the data sink is the MSN of the request, because only the
+// response to that request may use the tag.
 func (s *stream) sendReadRequest(w *wqe) {
 	w.msn = s.sq.readMSN
 	s.sq.readMSN++
@@ -31,8 +31,8 @@ func (s *stream) sendReadRequest(w *wqe) {
 	s.sentAll(w)
 }
 
-// takeReadRequest checks a READ request and queues its answer. What it may read is judged when it comes: "Remote
-// Protection Error" (RFC 5040, 4.8).
+// takeReadRequest checks a READ request and queues its answer. Access rights are checked on arrival, with "Remote
+// Protection Error" (RFC 5040, 4.8) on failure.
 func (s *stream) takeReadRequest(seg *iwarp.Segment) {
 	var body iwarp.ReadBody
 	err := body.Decode(seg.Payload)
@@ -53,8 +53,8 @@ func (s *stream) takeReadRequest(seg *iwarp.Segment) {
 	}
 }
 
-// sendReply sends one segment of the oldest answer: "The Data Source of the RDMA Read uses the STag and TO that the
-// request named" is what makes it tagged (RFC 5040, 4.5).
+// sendReply sends one segment of the oldest answer. It is tagged with the STag and TO of the sink in the request (RFC
+// 5040, 4.5).
 func (s *stream) sendReply() {
 	r := s.replies.At(0)
 	seg := iwarp.Segment{Opcode: iwarp.ReadResp, Tagged: true, STag: r.SinkSTag, TO: r.SinkTO + uint64(r.sent)}
@@ -67,8 +67,8 @@ func (s *stream) sendReply() {
 	}
 }
 
-// takeReadResponse places data of the oldest READ. It must go on where the last segment ended, in the sink that was
-// named.
+// takeReadResponse places data of the oldest READ. A segment must begin where the one before ended, in the sink of the
+// request.
 func (s *stream) takeReadResponse(seg *iwarp.Segment) {
 	w := s.oldestRead()
 	n := uint32(len(seg.Payload))
@@ -91,7 +91,7 @@ func (s *stream) takeReadResponse(seg *iwarp.Segment) {
 	}
 }
 
-// oldestRead returns the READ whose data comes next, nil when none is outstanding.
+// oldestRead returns the oldest READ whose data is incomplete, nil if none is outstanding.
 func (s *stream) oldestRead() *wqe {
 	for i := range s.sq.next {
 		if w := s.sq.At(i); w.Op == engine.OpRead && !w.done {
@@ -101,7 +101,7 @@ func (s *stream) oldestRead() *wqe {
 	return nil
 }
 
-// blameRead ends the stream because of a response that nobody asked for.
+// blameRead ends the stream because of a response that fits no outstanding READ.
 func (s *stream) blameRead(code uint8, seg *iwarp.Segment) {
 	s.terminate(iwarp.LayerDDP, typeTagged, code, seg)
 }

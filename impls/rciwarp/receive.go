@@ -8,11 +8,11 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/ring"
 )
 
-// receiveQueue holds the posted receives, oldest first; the oldest is the one that the message at hand fills.
+// receiveQueue holds the posted receives, oldest first. The current SEND fills the oldest.
 type receiveQueue struct {
 	ring.Ring[engine.ReceiveRequest]
-	msn uint32 // of the next SEND
-	got uint32 // bytes of it that are placed
+	msn uint32 // MSN expected in the current SEND
+	got uint32 // bytes of the current SEND that are placed
 }
 
 // PostReceive implements engine.Responder.
@@ -27,7 +27,7 @@ func (s *stream) PostReceive(_ vtime.Time, rr engine.ReceiveRequest) error {
 	return nil
 }
 
-// takeFPDU takes one segment. The first one lets a responder send.
+// takeFPDU processes one segment. The first one allows the responder to send.
 func (s *stream) takeFPDU(f *mpa.FPDU) {
 	s.phase = open
 	var seg iwarp.Segment
@@ -52,7 +52,8 @@ func (s *stream) takeFPDU(f *mpa.FPDU) {
 	}
 }
 
-// wellFormed checks what DDP and RDMAP check of every segment: versions, opcode, and the queue of an untagged one.
+// wellFormed checks the versions and the opcode of a segment, and the queue of an untagged one. If one is invalid, it
+// terminates the stream.
 func (s *stream) wellFormed(seg *iwarp.Segment) bool {
 	switch {
 	case seg.DDP != iwarp.Version && seg.Tagged:
@@ -71,8 +72,8 @@ func (s *stream) wellFormed(seg *iwarp.Segment) bool {
 	return false
 }
 
-// takeWrite places a segment of a WRITE where it says. The application hears of it by a SEND that follows. An empty one
-// names no memory, so nothing is checked.
+// takeWrite places a segment of a WRITE. It completes no receive: the peer notifies the application by a SEND. An empty
+// segment accesses no memory, so its tag is not checked.
 func (s *stream) takeWrite(seg *iwarp.Segment) {
 	n := len(seg.Payload)
 	if n == 0 {
@@ -85,8 +86,9 @@ func (s *stream) takeWrite(seg *iwarp.Segment) {
 	s.mem.Store(seg.TO, seg.Payload, n)
 }
 
-// permitted reports whether a tag allows an access, and if not, which error it is. A key whose first byte may be
-// accessed is valid, and so is one that allows something else; the range or the right is then what is wrong.
+// permitted reports whether a tag allows an access, and if not, the error code. If the tag allows the access to the
+// first byte alone, the range is wrong; if it allows another access to the range, the right is wrong; otherwise the tag
+// is invalid.
 func (s *stream) permitted(stag uint32, to uint64, n uint32, want engine.Access) (code uint8, ok bool) {
 	pd := s.qp.PD
 	switch {
@@ -106,7 +108,8 @@ func (s *stream) permitted(stag uint32, to uint64, n uint32, want engine.Access)
 	return codeSTag, false
 }
 
-// takeSend places a segment of a SEND in the oldest receive, and completes it with the last one (RFC 5041, 5).
+// takeSend places a segment of a SEND in the oldest receive, and completes the receive after the last segment (RFC
+// 5041, 5).
 func (s *stream) takeSend(seg *iwarp.Segment) {
 	n := uint32(len(seg.Payload))
 	switch {
@@ -134,7 +137,7 @@ func (s *stream) takeSend(seg *iwarp.Segment) {
 	}
 }
 
-// received completes the oldest receive, after the tag that the SEND names is invalid.
+// received completes the oldest receive. A SEND with invalidate invalidates its tag first.
 func (s *stream) received(seg *iwarp.Segment) {
 	ev := engine.Event{Kind: engine.ReceiveCQE, Op: engine.OpSend, ID: s.rq.At(0).ID, Len: s.rq.got, PSN: s.qp.RecvPSN}
 	if seg.Opcode == iwarp.SendInv || seg.Opcode == iwarp.SendSEInv {

@@ -13,25 +13,25 @@ import (
 // wqe is a work request in the send queue.
 type wqe struct {
 	engine.WorkRequest
-	sent uint32 // bytes of its message that were handed to TCP
-	gone bool   // all of it was; for a READ, its request
-	end  uint64 // place in the stream after it
-	msn  uint32 // of its message; for a READ also the STag of its sink
-	got  uint32 // READ: bytes that came back
-	done bool   // READ: all came back
+	sent    uint32 // bytes of its message handed to TCP; 0 <= sent <= Len; unused for READ
+	written bool   // the whole message, or the request of a READ, is handed to TCP
+	end     uint64 // offset in the stream after the message; valid if written
+	msn     uint32 // of the message; for a READ also the STag of the data sink
+	got     uint32 // READ: bytes of data placed; 0 <= got <= Len
+	done    bool   // READ: all data is placed
 }
 
 // sendQueue holds the work requests that have not completed, oldest first.
 type sendQueue struct {
 	ring.Ring[wqe]
-	next    int    // the request whose segment goes next; those before it are gone
-	msn     uint32 // of the next SEND: "1" first, one more for each (RFC 5041, 4.3)
+	next    int    // index of the request that is sent next; all before it are written
+	msn     uint32 // of the next SEND; the first is 1 (RFC 5041, 4.3)
 	readMSN uint32 // of the next READ request
-	reading int    // READs that are gone and not done
-	acked   uint64 // bytes of the stream that the peer's TCP has
+	reading int    // READs whose request is written and whose data is incomplete; 0 <= reading <= MaxRdAtomic
+	acked   uint64 // bytes of the stream acknowledged by the peer's TCP
 }
 
-// oldest returns the request that completes next, nil when there is none.
+// oldest returns the oldest request, nil if there is none.
 func (q *sendQueue) oldest() *wqe {
 	if q.Len() == 0 {
 		return nil
@@ -55,8 +55,8 @@ func (s *stream) Post(_ vtime.Time, wr engine.WorkRequest) error {
 	return nil
 }
 
-// sendMessage sends the next segment. A message that has begun goes on to its end; between messages, READ responses and
-// requests take turns. Nothing else to send is when the initiator lets the responder begin.
+// sendMessage sends the next segment. A message is sent to its end before the next begins; READ responses and requests
+// alternate. If there is neither and the responder waits for a first FPDU, the initiator sends an empty WRITE.
 func (s *stream) sendMessage() {
 	w := s.request()
 	switch {
@@ -124,17 +124,17 @@ func sendOpcode(w *wqe) iwarp.Opcode {
 
 // sentAll moves on to the request after w.
 func (s *stream) sentAll(w *wqe) {
-	w.gone, w.end = true, s.offset+uint64(len(s.buf))
+	w.written, w.end = true, s.offset+uint64(len(s.buf))
 	s.sq.next++
 }
 
-// room returns the payload that a segment may have.
+// room returns the largest payload of a segment.
 func (s *stream) room(seg *iwarp.Segment) int { return s.framer.Limit(s.mss) - seg.HeaderLen() }
 
-// zeros is the payload of memory without bytes.
+// zeros is the payload sent from memory that has no bytes (engine.Memory.Load returns nil).
 var zeros [mpa.MaxULPDU]byte
 
-// segment frames a segment with n bytes of payload, which are zeros when there are none.
+// segment frames a segment with n bytes of payload; a nil payload is sent as zeros.
 func (s *stream) segment(seg *iwarp.Segment, payload []byte, n int) {
 	if payload == nil {
 		payload = zeros[:n]
@@ -144,9 +144,10 @@ func (s *stream) segment(seg *iwarp.Segment, payload []byte, n int) {
 	s.buf = s.framer.Append(s.buf, s.head, payload)
 }
 
-// complete ends the requests at the head of the queue whose work is done, in order.
+// complete ends, in order, the oldest requests: a READ whose data is placed, another request that the peer's TCP has
+// acknowledged.
 func (s *stream) complete() {
-	for w := s.sq.oldest(); w != nil && w.gone; w = s.sq.oldest() {
+	for w := s.sq.oldest(); w != nil && w.written; w = s.sq.oldest() {
 		if w.Op == engine.OpRead && !w.done || w.Op != engine.OpRead && w.end > s.sq.acked {
 			return
 		}
@@ -154,12 +155,12 @@ func (s *stream) complete() {
 	}
 }
 
-// finish ends the oldest request. Errors are signalled even when the request asked for silence.
+// finish ends the oldest request. An error is signalled even if the request is unsignalled.
 func (s *stream) finish(w *wqe, status engine.Status) {
 	if !w.Unsignal || status != engine.StatusSuccess {
 		s.events.Push(engine.Event{Kind: engine.CQE, Status: status, Op: w.Op, ID: w.ID, PSN: s.qp.SendPSN})
 	}
-	if w.gone {
+	if w.written {
 		s.sq.next--
 		if w.Op == engine.OpRead && !w.done {
 			s.sq.reading--

@@ -8,18 +8,20 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/ring"
 )
 
-// phase is where a stream is in its life.
+// phase is the state of a stream.
 type phase uint8
 
 const (
-	waiting phase = iota // TCP is not up, or the frame that the peer owes has not come
-	armed                // responder: the reply is sent, the initiator's first FPDU has not come (RFC 5044, 7.1)
-	open                 // both directions carry FPDUs
-	ending               // a Terminate is to be sent, and nothing else
-	ended                // nothing more is sent, and what comes is ignored
+	waiting phase = iota // the connection is not established, or the peer's start-up frame has not arrived
+	// responder: the reply is due or sent, the initiator's first FPDU has not arrived (RFC 5044, 7.1)
+	armed
+	open   // both directions carry FPDUs
+	ending // a Terminate is the last segment to send
+	ended  // nothing more is sent, except a start-up frame that is due, and received bytes are ignored
 )
 
-// stream is one end of a QP above TCP. Its bytes leave through Next and come in through Take, whole streams in order.
+// stream is one end of a QP above TCP. Next produces the bytes to send and Take consumes the bytes received, both in
+// order.
 type stream struct {
 	qp     *engine.QP
 	mem    engine.Memory
@@ -29,29 +31,29 @@ type stream struct {
 	failed bool // the QP is in the error state
 	events ring.Ring[engine.Event]
 
-	// What is sent.
-	framer  mpa.Framer
-	mss     int
-	offset  uint64 // bytes of the stream handed to TCP so far
-	buf     []byte // what Next appends to, during the call
-	head    []byte // header of the segment at hand
-	greet   bool   // a start-up frame is to be sent
-	refuse  bool   // it is a reply that refuses
-	rtr     bool   // an empty WRITE is to be sent, so that the responder may begin
-	sq      sendQueue
-	replies replyQueue
-	replied bool // the message before was a READ response
-	term    iwarp.TerminateBody
-	termBuf []byte
+	// The sending direction.
+	framer   mpa.Framer
+	mss      int
+	offset   uint64 // bytes of the stream handed to TCP
+	buf      []byte // output of Next, during the call
+	head     []byte // buffer for the header of a segment
+	setupDue bool   // the start-up frame of this end is to be sent
+	refuse   bool   // that frame is a reply with the reject bit
+	rtr      bool   // initiator: no FPDU has been sent, and the responder waits for one
+	sq       sendQueue
+	replies  replyQueue
+	replied  bool // the newest segment sent is of a READ response
+	term     iwarp.TerminateBody
+	termBuf  []byte
 
-	// What is received.
-	deframer mpa.Deframer
-	greeting []byte // the peer's start-up frame as far as it has come
-	rq       receiveQueue
-	readMSN  uint32 // of the next READ request
+	// The receiving direction.
+	deframer  mpa.Deframer
+	peerSetup []byte // received part of the peer's start-up frame
+	rq        receiveQueue
+	readMSN   uint32 // MSN expected in the peer's next READ request
 }
 
-// newStream makes the end of a QP before its connection is up.
+// newStream returns the end of a QP whose connection is not established.
 func newStream(qp *engine.QP, cfg config, mem engine.Memory) *stream {
 	s := &stream{qp: qp, mem: mem, cfg: cfg, active: qp.QPN < qp.DestQPN, mss: cfg.mss, readMSN: 1}
 	s.sq.msn, s.sq.readMSN, s.rq.msn = 1, 1, 1
@@ -70,7 +72,7 @@ func (s *stream) PollEvent() (engine.Event, bool) { return s.events.Pop() }
 func (s *stream) Next(b []byte) []byte {
 	s.buf, s.offset = b, s.offset-uint64(len(b))
 	switch {
-	case s.greet:
+	case s.setupDue:
 		s.sendSetup()
 	case s.phase == ending:
 		s.sendTerminate()
@@ -111,9 +113,9 @@ func (s *stream) Acked(n uint64) {
 }
 
 // Closing implements engine.Stream.
-func (s *stream) Closing() bool { return s.phase == ended && !s.greet }
+func (s *stream) Closing() bool { return s.phase == ended && !s.setupDue }
 
-// PeerClosed implements engine.Stream. A Terminate that is due still leaves: the other direction is open.
+// PeerClosed implements engine.Stream. A Terminate that is due is still sent: the direction to the peer is open.
 func (s *stream) PeerClosed() {
 	if s.phase != ending {
 		s.Down(engine.StatusRemoteOp)
@@ -122,11 +124,12 @@ func (s *stream) PeerClosed() {
 
 // Down implements engine.Stream.
 func (s *stream) Down(why engine.Status) {
-	s.phase, s.greet = ended, false
+	s.phase, s.setupDue = ended, false
 	s.breaks(why)
 }
 
-// breaks moves the QP to the error state because of what the peer or the connection did; the oldest request is blamed.
+// breaks moves the QP to the error state because of an error of the peer or the connection. The oldest request
+// completes with that status.
 func (s *stream) breaks(why engine.Status) {
 	if w := s.sq.oldest(); w != nil && !s.failed {
 		s.finish(w, why)
@@ -142,11 +145,11 @@ func (s *stream) fatal(why engine.Status) {
 	}
 }
 
-// Flush implements engine.Stream. A Terminate that is due still leaves, and so does a reply that refuses.
+// Flush implements engine.Stream. A Terminate that is due is still sent, and so is a reply with the reject bit.
 func (s *stream) Flush(vtime.Time) {
 	s.failed = true
 	if s.phase != ending && !s.refuse {
-		s.phase, s.greet = ended, false
+		s.phase, s.setupDue = ended, false
 	}
 	for w := s.sq.oldest(); w != nil; w = s.sq.oldest() {
 		s.finish(w, engine.StatusFlushed)

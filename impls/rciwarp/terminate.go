@@ -5,7 +5,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/iwarp"
 )
 
-// Error types (RFC 5040, 4.8, figure 9): of RDMAP, and of DDP.
+// Error types of RDMAP and of DDP (RFC 5040, 4.8, figure 9).
 const (
 	typeProtection = 1 // RDMAP: remote protection error
 	typeOperation  = 2 // RDMAP: remote operation error
@@ -13,8 +13,8 @@ const (
 	typeUntagged   = 2 // DDP: untagged buffer error
 )
 
-// Error codes (RFC 5040, 4.8; RFC 5041, 8.2). The first two mean the same for RDMAP's protection errors and DDP's
-// tagged buffers; see taggedCode.
+// Error codes (RFC 5040, 4.8; RFC 5041, 8.2). The first two are the same for protection errors of RDMAP and tagged
+// buffer errors of DDP; see taggedCode.
 const (
 	codeSTag             = 0
 	codeBounds           = 1
@@ -39,8 +39,8 @@ const (
 	codeMarker = 3
 )
 
-// taggedCode returns what DDP calls a protection error of RDMAP. It has no code for rights: such a tag is not valid for
-// this.
+// taggedCode converts the code of an RDMAP protection error to that of a DDP tagged buffer error. DDP has no code for a
+// missing right: the tag counts as invalid for the access.
 func taggedCode(code uint8) uint8 {
 	switch code {
 	case codeRights:
@@ -56,8 +56,8 @@ func (s *stream) refuseUntagged(code uint8, seg *iwarp.Segment) {
 	s.terminate(iwarp.LayerDDP, typeUntagged, code, seg)
 }
 
-// terminate ends the stream with a Terminate that says what was wrong with seg, nil when it is not known. Nothing is
-// sent after it, and what comes is ignored.
+// terminate ends the stream with a Terminate that reports the error of seg; nil if the segment is not known. Nothing is
+// sent after it, and received bytes are ignored.
 func (s *stream) terminate(layer iwarp.Layer, kind, code uint8, seg *iwarp.Segment) {
 	s.term = iwarp.TerminateBody{Layer: layer, Type: kind, Code: code}
 	if seg != nil {
@@ -70,14 +70,14 @@ func (s *stream) terminate(layer iwarp.Layer, kind, code uint8, seg *iwarp.Segme
 		}
 	}
 	s.phase = ending
-	if seg != nil && seg.Opcode == iwarp.ReadResp { // the peer answered wrongly: its request is to blame
+	if seg != nil && seg.Opcode == iwarp.ReadResp { // the peer answered a READ wrongly: the oldest request fails
 		s.breaks(engine.StatusRemoteOp)
 		return
 	}
 	s.fatal(statusOf(&s.term))
 }
 
-// sendTerminate sends it: one message, the only one of its queue (RFC 5040, 4.8).
+// sendTerminate sends the Terminate, the only message of its queue (RFC 5040, 4.8).
 func (s *stream) sendTerminate() {
 	s.phase = ended
 	s.termBuf = s.term.Append(s.termBuf[:0])
@@ -85,8 +85,8 @@ func (s *stream) sendTerminate() {
 		s.termBuf, len(s.termBuf))
 }
 
-// takeTerminate ends the stream because the peer did. The oldest request is blamed: the Terminate tells the segment,
-// but a WRITE that TCP has acknowledged has completed by then.
+// takeTerminate ends the stream after a Terminate of the peer. The oldest request completes with the error, although
+// the Terminate names the segment: a WRITE acknowledged by TCP has completed by then.
 func (s *stream) takeTerminate(seg *iwarp.Segment) {
 	var t iwarp.TerminateBody
 	status := engine.StatusRemoteOp
@@ -97,7 +97,7 @@ func (s *stream) takeTerminate(seg *iwarp.Segment) {
 	s.breaks(status)
 }
 
-// statusOf translates the error of a Terminate.
+// statusOf converts the error of a Terminate to a completion status.
 func statusOf(t *iwarp.TerminateBody) engine.Status {
 	switch {
 	case t.Layer == iwarp.LayerRDMAP && t.Type == typeProtection, t.Layer == iwarp.LayerDDP && t.Type == typeTagged:
