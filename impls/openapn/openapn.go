@@ -1,18 +1,18 @@
-// Package openapn is RDMA over Open APN: an unmodified reliable connection whose send queue is as deep as the path is
-// long.
+// Package openapn is RDMA over Open APN: an unmodified reliable connection whose send queue depth is derived from the
+// RTT and rate of the path.
 //
 // Source: Masutani et al., "Long-distance RDMA-acceleration Frameworks", NTT Technical Review, section 4. "To send
 // packets without stalling packet processing, we suggest the following formula for QD configuration" (4.1): the depth
-// is what fits into a round trip of line. The all-photonics network under it is assumed not to lose packets, so there
-// is no recovery of its own: what is lost is go-back-N's business, and costs all the more the deeper the queue is. Read
-// depth.go.
+// is the number of messages that the line carries in one RTT. The all-photonics network is assumed not to lose packets,
+// so the scheme has no recovery of its own: lost packets are recovered by go-back-N, at a cost that grows with the
+// depth. Read depth.go.
 //
-// Closed gaps. The paper rounds down in print (2991) and does not say how it configures; round=floor is the printed
-// form, and round=ceil the formula rounded up. Neither keeps the line busy when few messages fill the path, because the
-// formula leaves out how long one takes to be sent and acknowledged; the default counts that too. For messages of
-// several packets the formula counts messages, because a queue does. "It is assumed that there should be an upper bound
-// in the amount of configurable QD": the device cap is a parameter, 16384 as the paper's ConnectX-6 Dx, and a formula
-// above it is cut and reported.
+// Decisions that the paper leaves open. The paper prints the formula rounded down (2991) and does not say which value
+// it configures: round=floor rounds down, round=ceil rounds up. Neither keeps the line busy when few messages fill the
+// path, because the formula omits the time to send and to acknowledge a message; the default, round=busy, includes it.
+// A queue counts messages, so for messages of several packets the formula divides by the bytes of a message. "It is
+// assumed that there should be an upper bound in the amount of configurable QD": the cap of the device is a parameter,
+// 16384 as in the paper's ConnectX-6 Dx, and a greater depth is cut to it and reported.
 package openapn
 
 import (
@@ -29,7 +29,7 @@ import (
 // DeviceCap is the deepest send queue of the paper's device: "The QD of ConnectX-6 DX was set to 16,384" (4.2).
 const DeviceCap = 16384
 
-// mostCap bounds the cap that may be asked for; it is go-back-N's own bound.
+// mostCap is the largest cap that the parameter accepts, the bound of go-back-N on QueueDepth.
 const mostCap = 1 << 20
 
 // Implementation returns the entry of the registry.
@@ -45,8 +45,8 @@ func Implementation() engine.Implementation {
 	return im
 }
 
-// New builds the two halves of one end of a QP, which are go-back-N's. The depth of the queue is an attribute of the QP
-// by then; see Implementation.QueueDepth.
+// New returns the two halves of one end of a QP, which are those of go-back-N. The driver has set the depth of the
+// queue in qp; see Implementation.QueueDepth.
 func New(qp engine.QP, mem engine.Memory) (engine.Requester, engine.Responder, error) {
 	if _, err := parse(qp.Params); err != nil {
 		return nil, nil, err
@@ -87,10 +87,10 @@ func queueDepth(qp engine.QP) (depth int, note string, err error) {
 	return max(depth, 1), "", nil
 }
 
-// config is what the parameters of the scheme say.
+// config is the parsed parameters of the scheme.
 type config struct {
 	cap   int    // deepest queue of the device
-	round string // of the depth: "floor", "ceil" or "busy"
+	round string // rounding of the depth: "floor", "ceil" or "busy"
 }
 
 // params documents the parameters; those of go-back-N keep their meaning.
@@ -104,7 +104,7 @@ func params() []engine.Param {
 	return list
 }
 
-// parse reads the parameters of this scheme; the others are go-back-N's to judge.
+// parse reads the parameters of this scheme; go-back-N checks the others.
 func parse(given engine.Params) (config, error) {
 	cfg := config{cap: DeviceCap, round: "busy"}
 	if v, ok := given["cap"]; ok {

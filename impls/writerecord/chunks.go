@@ -3,15 +3,15 @@ package writerecord
 // chunk is a range of bytes of a message.
 type chunk struct{ from, to uint32 }
 
-// chunks is which bytes of a message have arrived: disjoint ranges in order, none touching the next. It is the log that
+// chunks is the ranges of a message that have arrived: sorted, disjoint, and not adjacent. It is the log that
 // "Write-Record must" keep "at the target side what data has been written to memory and is valid" (IV-B3).
 type chunks []chunk
 
-// chunkLimit bounds the ranges of one message. Segments in order need one range for each loss between them.
+// chunkLimit bounds the ranges of one message. Segments that arrive in order need one range for each loss between them.
 const chunkLimit = 4096
 
-// add puts [from, to) in and returns the part of the log that is new, which is empty when all was there. It refuses,
-// and changes nothing, when the log would be too long.
+// add adds [from, to) and returns its parts that were missing, none if all had arrived, in the memory of fresh. If the
+// log would exceed chunkLimit, add changes nothing and returns false.
 func (c *chunks) add(from, to uint32, fresh chunks) (chunks, bool) {
 	list, fresh := *c, fresh[:0]
 	i := 0
@@ -43,7 +43,7 @@ func (c *chunks) add(from, to uint32, fresh chunks) (chunks, bool) {
 	return fresh, true
 }
 
-// bytes returns how many bytes the ranges hold.
+// bytes returns the number of bytes in the ranges.
 func (c chunks) bytes() (n uint32) {
 	for _, x := range c {
 		n += x.to - x.from

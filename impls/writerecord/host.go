@@ -7,19 +7,20 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/ring"
 )
 
-// Host is the datagram QP of an endpoint. "We require a datagram type QP" that all peers send to (IV-B): one receive
-// queue and one table of memory regions, with each message told by its source and number. The halves that New builds
-// are how a driver reaches it, one pair for each peer; they hold nothing for a peer that is silent.
+// Host is the datagram QP of an endpoint. "We require a datagram type QP" that all peers send to (IV-B): it has one
+// receive queue and one table of memory regions, and a message is identified by its source and number. New returns one
+// pair of halves per peer, through which a driver uses the host; a pair holds no messages for a peer that has sent
+// nothing.
 type Host struct {
 	cfg      config
 	posted   ring.Ring[engine.ReceiveRequest]
-	returned []engine.ReceiveRequest // buffers of messages that were given up, the last one first
-	room     int                     // receives that may be posted
-	messages int                     // that are remembered, of all peers
-	spare    []*message
+	returned []engine.ReceiveRequest // receives of messages that were given up, the newest last; taken before posted
+	room     int                     // limit of posted and returned receives together: the sum of ReceiveDepth
+	messages int                     // messages in the tables of all targets; 0 <= messages <= config.log
+	spare    []*message              // removed messages, for reuse
 }
 
-// NewHost makes the datagram QP of one endpoint. The error names the parameter that it rejects.
+// NewHost returns the datagram QP of one endpoint. The error names the rejected parameter.
 func NewHost(given engine.Params) (*Host, error) {
 	cfg, err := parse(given)
 	if err != nil {
@@ -31,8 +32,8 @@ func NewHost(given engine.Params) (*Host, error) {
 // LinkMTU implements engine.Fragmenter.
 func (h *Host) LinkMTU() int { return h.cfg.linkMTU }
 
-// New builds the two halves for one peer. The parameters are those of the host. The error names the attribute that it
-// rejects.
+// New returns the two halves for one peer. It uses the parameters of the host, not those of qp. The error names the
+// rejected attribute.
 func (h *Host) New(qp engine.QP, mem engine.Memory) (engine.Requester, engine.Responder, error) {
 	for _, d := range []struct {
 		name        string
@@ -50,7 +51,7 @@ func (h *Host) New(qp engine.QP, mem engine.Memory) (engine.Requester, engine.Re
 // maxDepth bounds the queues of a QP.
 const maxDepth = 1 << 20
 
-// post adds a receive behind all others.
+// post appends a receive to the queue.
 func (h *Host) post(rr engine.ReceiveRequest) error {
 	if h.posted.Len()+len(h.returned) >= h.room {
 		return engine.ErrQueueFull
@@ -59,7 +60,7 @@ func (h *Host) post(rr engine.ReceiveRequest) error {
 	return nil
 }
 
-// take returns the oldest posted receive.
+// take removes and returns the first receive of the queue.
 func (h *Host) take() (rr engine.ReceiveRequest, ok bool) {
 	if n := len(h.returned); n > 0 {
 		rr, h.returned = h.returned[n-1], h.returned[:n-1]
@@ -68,5 +69,5 @@ func (h *Host) take() (rr engine.ReceiveRequest, ok bool) {
 	return h.posted.Pop()
 }
 
-// giveBack puts a receive before all others: its message was given up.
+// giveBack returns the receive of a message that was given up to the head of the queue.
 func (h *Host) giveBack(rr engine.ReceiveRequest) { h.returned = append(h.returned, rr) }

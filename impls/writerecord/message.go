@@ -6,33 +6,34 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/ring"
 )
 
-// messageKey names a message of a peer: SENDs count from 1, Write-Records on their own.
+// messageKey identifies a message of a peer. SENDs are numbered from 1; Write-Records have numbers of their own.
 type messageKey struct {
 	record bool
 	number uint32
 }
 
-// message is what a target remembers of a message, from its first segment on. Its life is t_reasm or t_rec; one that
-// ended before is kept until then, so that a copy of one of its segments is not taken for a new message.
+// message is the state of a message at the target, from its first segment until t_reasm (SEND) or t_rec (Write-Record)
+// later. A message that ends earlier is kept until then, so that a duplicate of a segment is not taken for a new
+// message.
 type message struct {
 	key     messageKey
-	until   vtime.Time
-	arrived chunks
-	length  uint32                // of the whole; of a SEND it is known when the last segment has come
-	known   bool                  // length is
-	over    bool                  // a SEND is complete, failed or given up; a Write-Record has been declared
-	receive engine.ReceiveRequest // of a SEND
-	base    uint64                // of a Write-Record: address of its first byte
+	until   vtime.Time            // end of its life
+	arrived chunks                // bytes that have arrived and are placed
+	length  uint32                // bytes of the message; of a SEND, valid if known
+	known   bool                  // length is valid: the last segment has arrived
+	over    bool                  // a SEND has completed, failed or been given up; a Write-Record has been declared
+	receive engine.ReceiveRequest // SEND: the receive that it fills
+	base    uint64                // Write-Record: address of its first byte
 	stag    uint32
 }
 
-// lifetimes is messages of one kind in the order in which their lives end, which is that in which they began.
+// lifetimes is the messages of one kind, in the order of their deadlines.
 type lifetimes struct {
 	all  ring.Ring[*message]
-	open ring.Ring[*message] // without those at its head that are over
+	open ring.Ring[*message] // the same, without the messages at the head that are over
 }
 
-// deadline returns when the life of the first message that is not over ends.
+// deadline returns the end of the life of the oldest message that is not over.
 func (l *lifetimes) deadline() (vtime.Time, bool) {
 	if l.open.Len() == 0 {
 		return 0, false
@@ -40,7 +41,8 @@ func (l *lifetimes) deadline() (vtime.Time, bool) {
 	return (*l.open.At(0)).until, true
 }
 
-// trim follows the end of a message. It must come before the message is forgotten.
+// trim removes messages that are over from the head of open. It must be called after a message ends and before it is
+// forgotten.
 func (l *lifetimes) trim() {
 	for l.open.Len() > 0 && (*l.open.At(0)).over {
 		l.open.Drop()
@@ -55,8 +57,7 @@ func (t *Target) kind(key messageKey) *lifetimes {
 	return &t.sends
 }
 
-// begin starts to remember a message. It returns nil when the endpoint remembers too many and none of this peer is
-// over.
+// begin adds a message. It returns nil if the host is at its limit and the oldest message of this peer is not over.
 func (t *Target) begin(now vtime.Time, key messageKey, life vtime.Duration) *message {
 	h := t.host
 	if h.messages >= h.cfg.log && !t.makeRoom() {
@@ -80,13 +81,13 @@ func (t *Target) begin(now vtime.Time, key messageKey, life vtime.Duration) *mes
 	return m
 }
 
-// end says that a message is over.
+// end marks a message as over.
 func (t *Target) end(m *message) {
 	m.over = true
 	t.kind(m.key).trim()
 }
 
-// makeRoom lets the oldest message go before its time, if it is over.
+// makeRoom forgets the oldest SEND or Write-Record before the end of its life, if it is over.
 func (t *Target) makeRoom() bool {
 	for _, l := range []*lifetimes{&t.sends, &t.records} {
 		if l.all.Len() > 0 && (*l.all.At(0)).over {
@@ -113,8 +114,8 @@ func (l *lifetimes) due(now vtime.Time) *message {
 	return *l.all.At(0)
 }
 
-// sweep ends the life of messages. A SEND that is not whole is given up, and remembered once more as long, so that what
-// comes late does not take a receive.
+// sweep handles the messages whose life has ended. An incomplete SEND is given up and kept for another t_reasm, so that
+// late segments do not take a receive.
 func (t *Target) sweep(now vtime.Time) {
 	for m := t.records.due(now); m != nil; m = t.records.due(now) {
 		if !m.over {

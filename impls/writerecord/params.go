@@ -9,11 +9,11 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// config is the parameters of the scheme, read.
+// config is the parsed parameters of the scheme.
 type config struct {
 	segment    int // payload bytes of a segment
 	linkMTU    int
-	log        int // messages that a host remembers
+	log        int // limit of the messages of a host
 	reassembly vtime.Duration
 	record     vtime.Duration
 	aggregate  bool
@@ -37,7 +37,7 @@ func params() []engine.Param {
 	}
 }
 
-// longestSegment fills a datagram, and longestTime bounds the timers.
+// longestSegment is the payload of a segment that fills a datagram; longestTime bounds the timers.
 const (
 	longestSegment = iwarp.MaxDatagram - iwarp.TaggedLen - iwarp.RecordLen - iwarp.CRCLen
 	longestTime    = 100 * vtime.Second
@@ -83,7 +83,7 @@ func whole(value string, least, most int) (int, error) {
 	return n, nil
 }
 
-// duration reads a time that is neither zero nor out of all proportion.
+// duration reads a positive time up to longestTime.
 func duration(value string) (vtime.Duration, error) {
 	d, err := vtime.ParseDuration(value)
 	if err != nil || d <= 0 || d > longestTime {

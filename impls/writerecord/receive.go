@@ -6,7 +6,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// receive takes a segment of a SEND. "Datagram-iWARP matches incoming packets at the DDP layer with the appropriate
+// receive processes a segment of a SEND. "Datagram-iWARP matches incoming packets at the DDP layer with the appropriate
 // receive WR. It does not guarantee that the order in which the incoming packets are completed is the order in which
 // the send side actually transmitted the data" (IV-B1).
 func (t *Target) receive(now vtime.Time, s *iwarp.Segment) {
@@ -19,12 +19,12 @@ func (t *Target) receive(now vtime.Time, s *iwarp.Segment) {
 	from, end := s.MO, uint64(s.MO)+uint64(len(s.Payload))
 	switch {
 	case m.over:
-		return // a copy, or late
+		return // a duplicate, or a late segment
 	case end > uint64(m.receive.Len):
 		t.finish(m, engine.StatusLocalLength)
 		return
 	case s.Last && m.known && m.length != uint32(end), m.known && end > uint64(m.length):
-		t.malformed++ // two ends
+		t.malformed++ // contradicts the length that another segment gave
 		return
 	case s.Last:
 		m.length, m.known = uint32(end), true
@@ -37,7 +37,8 @@ func (t *Target) receive(now vtime.Time, s *iwarp.Segment) {
 	}
 }
 
-// match gives a new message the oldest posted receive. Without one it is dropped, and nobody is told.
+// match assigns the oldest posted receive to a new message. Without a receive the segment is dropped and no event is
+// reported.
 func (t *Target) match(now vtime.Time, s *iwarp.Segment) *message {
 	rr, ok := t.host.take()
 	if !ok {
@@ -54,8 +55,8 @@ func (t *Target) match(now vtime.Time, s *iwarp.Segment) *message {
 	return m
 }
 
-// place logs a segment and stores it. What cannot be logged is not placed, since nobody could be told that it is valid;
-// what is there already is not written again.
+// place logs a segment and stores it. If the log has no room the segment is not stored, because its bytes could never
+// be declared valid. Bytes that have arrived before are not written again.
 func (t *Target) place(m *message, base uint64, from uint32, data []byte) bool {
 	if len(data) == 0 {
 		t.fresh = t.fresh[:0]
@@ -82,8 +83,8 @@ func (t *Target) finish(m *message, status engine.Status) {
 		Len: m.arrived.bytes()})
 }
 
-// giveUp ends a message that is not whole: "in the event of packet loss while sending large multi-packet datagram
-// messages, the entire message must be discarded" (IV-B4). Its receive is the next to be taken.
+// giveUp ends an incomplete message: "in the event of packet loss while sending large multi-packet datagram messages,
+// the entire message must be discarded" (IV-B4). Its receive returns to the head of the queue.
 func (t *Target) giveUp(m *message) {
 	t.end(m)
 	t.lost++

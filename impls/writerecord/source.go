@@ -10,14 +10,14 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/ring"
 )
 
-// Source is the requester: it sends each message once, in segments. An engine.OpWrite is a Write-Record.
+// Source is the requester: it sends each message once, in segments. An engine.OpWrite is sent as a Write-Record.
 type Source struct {
 	host     *Host
 	qp       engine.QP
 	mem      engine.Memory
 	queue    ring.Ring[engine.WorkRequest]
 	events   ring.Ring[engine.Event]
-	sent     uint32 // bytes of the oldest request that have left
+	sent     uint32 // bytes of the oldest request that have been sent
 	nextMSN  uint32 // of the next SEND; numbers begin with 1 (RFC 5041, 5.1)
 	nextID   uint32 // of the next Write-Record
 	datagram []byte
@@ -25,7 +25,7 @@ type Source struct {
 	failed   bool
 }
 
-// Post implements engine.Requester. Only what makes sense without a connection is taken.
+// Post implements engine.Requester. Only SEND and WRITE are accepted, because the other operations need a connection.
 func (s *Source) Post(_ vtime.Time, wr engine.WorkRequest) error {
 	switch {
 	case s.failed:
@@ -59,7 +59,7 @@ func (s *Source) PollTransmit(_ vtime.Time, p *roce.Packet) bool {
 	return false
 }
 
-// emit makes p the datagram of the segment that begins where the request stands.
+// emit builds in p the datagram of the segment that begins at s.sent.
 func (s *Source) emit(p *roce.Packet, wr *engine.WorkRequest, data []byte) {
 	seg := &s.segment
 	*seg = iwarp.Segment{DDP: iwarp.Version, RDMAP: iwarp.Version,
@@ -77,7 +77,8 @@ func (s *Source) emit(p *roce.Packet, wr *engine.WorkRequest, data []byte) {
 	p.Opcode = roce.UDP
 }
 
-// complete ends the oldest request and numbers the next one of its kind. Errors are always reported.
+// complete ends the oldest request and numbers the next one of its kind. An error is signalled even if the request is
+// unsignalled.
 func (s *Source) complete(wr *engine.WorkRequest, status engine.Status) {
 	if wr.Op == engine.OpWrite {
 		s.nextID++
@@ -97,7 +98,7 @@ func (s *Source) HandlePacket(vtime.Time, *roce.Packet) {}
 // HandleTimer implements engine.Engine.
 func (s *Source) HandleTimer(vtime.Time) {}
 
-// PollTimer implements engine.Engine: what is never sent again needs no timer.
+// PollTimer implements engine.Engine: a source does not retransmit and needs no timer.
 func (s *Source) PollTimer() (vtime.Time, bool) { return 0, false }
 
 // PollEvent implements engine.Engine.

@@ -10,7 +10,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/ring"
 )
 
-// Target is the responder: what one peer sends to the datagram QP. It never answers.
+// Target is the responder for the datagrams of one peer. It never answers.
 type Target struct {
 	host    *Host
 	qp      engine.QP
@@ -24,9 +24,9 @@ type Target struct {
 
 	datagram iwarp.Datagram
 
-	// What was dropped, and why.
+	// Segments dropped, by reason.
 	crcErrors, malformed, noReceive, refused, overflow int64
-	// What was given up: SENDs with an event, Write-Records without.
+	// Messages given up: lost SENDs, each with an event, and abandoned Write-Records, without.
 	lost, abandoned int64
 }
 
@@ -63,8 +63,8 @@ func (t *Target) refuse(why engine.Status) {
 	t.tell(engine.Event{Kind: engine.Refused, Status: why})
 }
 
-// tell reports an event about what the current datagram's sender sent: "the completion queue elements need to be
-// altered to include information concerning the source address and port for incoming data" (IV-B, 4).
+// tell reports an event with the port of the peer: "the completion queue elements need to be altered to include
+// information concerning the source address and port for incoming data" (IV-B, 4).
 func (t *Target) tell(ev engine.Event) {
 	ev.Peer = iwarp.PortOf(t.qp.DestQPN)
 	t.events.Push(ev)
@@ -78,7 +78,7 @@ func (t *Target) PostReceive(_ vtime.Time, rr engine.ReceiveRequest) error {
 	return t.host.post(rr)
 }
 
-// PollTransmit implements engine.Engine: a target has nothing to say.
+// PollTransmit implements engine.Engine: a target sends nothing.
 func (t *Target) PollTransmit(vtime.Time, *roce.Packet) bool { return false }
 
 // PollEvent implements engine.Engine.
@@ -87,7 +87,7 @@ func (t *Target) PollEvent() (engine.Event, bool) { return t.events.Pop() }
 // HandleTimer implements engine.Engine.
 func (t *Target) HandleTimer(now vtime.Time) { t.sweep(now) }
 
-// PollTimer implements engine.Engine. What is over waits for the next packet to be forgotten.
+// PollTimer implements engine.Engine. A message that is over needs no timer: the next packet removes it.
 func (t *Target) PollTimer() (vtime.Time, bool) {
 	at, ok := t.sends.deadline()
 	if record, waits := t.records.deadline(); waits && (!ok || record < at) {
