@@ -1,4 +1,4 @@
-// Package all is the list of implementations in this repository: explicit, sorted by name, in one place.
+// Package all is the registry of the implementations in this repository, sorted by name.
 package all
 
 import (
@@ -51,7 +51,7 @@ func Names() []string {
 	return names
 }
 
-// Plain returns the names of those in which every situation arises that a conformance scenario is made for. In the
-// others some never do: no atomics, READ responses numbered apart, a queue that is never short, a box that answers for
-// the peer, a loss that is repaired before anybody asks for the packet.
+// Plain returns the names of the implementations in which the situation of every conformance scenario can arise. In the
+// others some situations cannot: they have no atomics, number READ responses separately, have a queue that is never
+// full, a middlebox that answers for the peer, or repair a loss before a NAK.
 func Plain() []string { return []string{"gbn", "gobackone", "writerecord"} }

@@ -1,5 +1,5 @@
-// Package param reads the values of an implementation's parameters. An error quotes the value and says what is wanted;
-// engine.Params.Read puts the names of the implementation and of the parameter in front.
+// Package param reads the values of an implementation's parameters. An error quotes the value and the accepted values;
+// engine.Params.Read prefixes the names of the implementation and the parameter.
 package param
 
 import (

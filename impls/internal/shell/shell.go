@@ -1,6 +1,5 @@
-// Package shell puts the engines of a QP behind shells that alter, drop, repeat or make up packets, or give a wrong
-// account of the engine's variables. Nothing of the engine itself is changed: so are engines made that are wrong on
-// purpose.
+// Package shell wraps the engines of a QP in shells that alter, drop, repeat or forge packets, or report wrong
+// variables. The engine itself is unchanged. Engines that are wrong on purpose (impls/broken) are made this way.
 package shell
 
 import (
@@ -55,7 +54,7 @@ func Around(right engine.Implementation, params engine.Params, tamper func(*End)
 	return impl
 }
 
-// with returns the given parameters with others in their place.
+// with returns the given parameters, overridden by those of instead.
 func with(given, instead engine.Params) engine.Params {
 	all := engine.Params{}
 	maps.Copy(all, given)
@@ -63,7 +62,7 @@ func with(given, instead engine.Params) engine.Params {
 	return all
 }
 
-// host puts what a right host builds behind shells.
+// host wraps the engines that a correct host returns.
 type host struct {
 	inner  engine.Host
 	params engine.Params
@@ -107,7 +106,7 @@ func (s *Shell) Send(p roce.Packet) {
 // Tell queues an event of the variant.
 func (s *Shell) Tell(ev engine.Event) { s.events = append(s.events, ev) }
 
-// HandlePacket implements engine.Engine. The hook works on a copy: the packet is the driver's.
+// HandlePacket implements engine.Engine. The hook gets a copy, because the packet belongs to the driver.
 func (s *Shell) HandlePacket(now vtime.Time, p *roce.Packet) {
 	seen := *p
 	if s.In == nil || s.In(&seen) {
@@ -156,7 +155,7 @@ func (s *Shell) PollTimer() (vtime.Time, bool) { return s.inner.PollTimer() }
 // Flush implements engine.Engine.
 func (s *Shell) Flush(now vtime.Time) { s.inner.Flush(now) }
 
-// Vars implements engine.Inspector: what the engine says of itself, or what the variant makes of it.
+// Vars implements engine.Inspector: the engine's variables, as changed by the Report hook.
 func (s *Shell) Vars(list []engine.Var) []engine.Var {
 	in, ok := s.inner.(engine.Inspector)
 	if !ok {
@@ -184,7 +183,7 @@ func (v Vars) At(name string) *int64 {
 	return new(int64)
 }
 
-// requester and responder give the shell of a half the method that its kind has.
+// requester and responder add to a shell the method of engine.Requester and of engine.Responder.
 type (
 	requester struct{ *Shell }
 	responder struct{ *Shell }

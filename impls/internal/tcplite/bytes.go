@@ -2,16 +2,16 @@ package tcplite
 
 import "github.com/rdma-gauntlet/gauntlet/harness/tcp"
 
-// bytesAt holds bytes by their sequence number, from base on, in a circle that grows by doubling and never shrinks.
+// bytesAt stores bytes by sequence number, from base on, in a circular buffer that grows by doubling and never shrinks.
 type bytesAt struct {
-	buf  []byte // its length is zero or a power of two
-	base tcp.Seq
-	gone uint64 // bytes that were held and are dropped
+	buf  []byte  // its length is zero or a power of two
+	base tcp.Seq // oldest sequence number held
+	gone uint64  // number of bytes dropped since the start
 	end  tcp.Seq
-	any  bool // end means something: bytes are held up to it
+	any  bool // bytes are held, up to end
 }
 
-// put stores data at a number that is not before base.
+// put stores data at a sequence number that is not before base.
 func (s *bytesAt) put(at tcp.Seq, data []byte) {
 	end := at.Add(len(data))
 	if !s.any || s.end.Less(end) {
@@ -37,7 +37,7 @@ func (s *bytesAt) grow() {
 	}
 }
 
-// get copies bytes that are held to b.
+// get copies the bytes from a sequence number on to b; all must be held.
 func (s *bytesAt) get(at tcp.Seq, b []byte) {
 	for len(b) > 0 {
 		n := copy(b, s.buf[s.index(at):])
@@ -45,17 +45,17 @@ func (s *bytesAt) get(at tcp.Seq, b []byte) {
 	}
 }
 
-// piece returns up to n bytes that are held, as many as lie together.
+// piece returns up to n held bytes without copying: those up to the end of the circular buffer.
 func (s *bytesAt) piece(at tcp.Seq, n int) []byte {
 	i := s.index(at)
 	return s.buf[i:min(len(s.buf), i+n)]
 }
 
-// drop forgets everything before a number and returns how many bytes that was.
+// drop removes all bytes before a sequence number and returns their number.
 func (s *bytesAt) drop(to tcp.Seq) (n int) {
 	if s.any {
 		upTo := to
-		if s.end.Less(to) { // SYN and FIN have numbers and no bytes
+		if s.end.Less(to) { // SYN and FIN take a sequence number and have no bytes
 			upTo, s.any = s.end, false
 		}
 		n = max(0, upTo.Sub(s.base))
@@ -65,22 +65,22 @@ func (s *bytesAt) drop(to tcp.Seq) (n int) {
 	return n
 }
 
-// reassembly is what has arrived ahead of its turn: ranges of sequence numbers, apart from each other, in order.
+// reassembly is the ranges of data that arrived out of order: sorted, disjoint and not adjacent.
 type reassembly struct {
 	ranges []span
 }
 
 type span struct{ from, to tcp.Seq }
 
-// maxSpans bounds the holes that a receiver remembers. What would make one more is treated as lost.
+// maxSpans bounds the ranges of a receiver. Data that would need another range is dropped.
 const maxSpans = 1 << 10
 
 func (r *reassembly) empty() bool { return len(r.ranges) == 0 }
 
-// add notes a range and reports whether it is kept.
+// add adds a range and reports whether there was room for it.
 func (r *reassembly) add(from, to tcp.Seq) bool {
 	i := len(r.ranges)
-	for i > 0 && from.Less(r.ranges[i-1].from) { // what comes is mostly the latest
+	for i > 0 && from.Less(r.ranges[i-1].from) { // most data arrives in order: search from the end
 		i--
 	}
 	if i > 0 && from.AtMost(r.ranges[i-1].to) {
@@ -98,7 +98,7 @@ func (r *reassembly) add(from, to tcp.Seq) bool {
 	return true
 }
 
-// merge joins range i with those after it that it touches.
+// merge joins range i with the following ranges that it overlaps or touches.
 func (r *reassembly) merge(i int) {
 	k := i + 1
 	for k < len(r.ranges) && r.ranges[k].from.AtMost(r.ranges[i].to) {
@@ -108,7 +108,7 @@ func (r *reassembly) merge(i int) {
 	r.ranges = append(r.ranges[:i+1], r.ranges[k:]...)
 }
 
-// join returns how far the data reaches that is complete up to at, and forgets the ranges in it.
+// join returns the end of the data that is contiguous with at, and removes the ranges before it.
 func (r *reassembly) join(at tcp.Seq) tcp.Seq {
 	k := 0
 	for k < len(r.ranges) && r.ranges[k].from.AtMost(at) {

@@ -9,13 +9,13 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/ring"
 )
 
-// Config is what a connection is built from.
+// Config is the attributes of a connection.
 type Config struct {
 	LocalPort, RemotePort uint16
 	ISS                   tcp.Seq        // first sequence number of this side
 	Active                bool           // this side sends the SYN
-	MSS                   int            // most data in a segment, both ways, as long as the peer does not ask for less
-	Window                int            // bytes that this side advertises, always
+	MSS                   int            // largest data of a segment in both directions, unless the peer asks for less
+	Window                int            // receive window in bytes; constant
 	MinRTO                vtime.Duration // least retransmission timeout
 	Retries               int            // timeouts without progress before the connection fails
 }
@@ -29,16 +29,16 @@ const (
 	MaxTries  = 63
 )
 
-// State is where a connection is in its life.
+// State is the state of a connection.
 type State uint8
 
-// The states: those of RFC 9293, 3.3.2, as far as a connection that closes in order needs them.
+// The states are those of RFC 9293, 3.3.2, without the ones that only distinguish orders of closing.
 const (
 	Listen State = iota
 	SynSent
 	SynReceived
 	Established
-	FinWait // this side has closed
+	FinWait // this side has called Close
 	Closed  // reset, failed, or closed by both
 )
 
@@ -52,18 +52,18 @@ func (s State) String() string {
 	return "STATE?"
 }
 
-// End tells how a connection ended.
+// End is how a connection ended.
 type End uint8
 
 // The ends.
 const (
 	Alive    End = iota
-	Orderly      // both sides closed, and know it
-	Reset        // a RST came, or Abort was called
+	Orderly      // both FINs are received and acknowledged
+	Reset        // a RST arrived, or Abort was called
 	TimedOut     // the peer did not answer
 )
 
-// record is a segment's worth of data that has been written and not acknowledged.
+// record is the data of one segment, written and not fully acknowledged.
 type record struct {
 	seq   tcp.Seq
 	n     int       // bytes of data
@@ -81,46 +81,46 @@ type Conn struct {
 	cfg   Config
 	state State
 	ended End
-	mss   int // the smaller of both sides'
+	mss   int // largest data of a segment: the smaller of the two sides' MSS
 
-	// What is sent.
-	una    tcp.Seq           // oldest that is not acknowledged
-	sent   tcp.Seq           // after the highest that was sent (snd_max)
-	out    ring.Ring[record] // from una on
-	cursor int               // record that goes next; those before it are in flight
-	data   bytesAt           // their bytes
-	resend bool              // the first record goes again, whatever the window
+	// The sending direction. Invariant: una <= nxt() <= sent.
+	una    tcp.Seq           // oldest sequence number not acknowledged
+	sent   tcp.Seq           // sequence number after the highest sent (snd_max)
+	out    ring.Ring[record] // records not fully acknowledged, oldest first
+	cursor int               // index in out of the record sent next; the records before it are in flight
+	data   bytesAt           // bytes of the records
+	resend bool              // the first record is to be retransmitted, regardless of the windows
 	cong   newReno
 	rtt    estimator
-	timer  vtime.Time
-	tries  int // timeouts since something was acknowledged
+	timer  vtime.Time // deadline of the retransmission timer; Never when off
+	tries  int        // timeouts since the last progress of una; 0 <= tries <= Retries
 	peer   struct {
-		window int // bytes it takes
+		window int // bytes that the peer accepts after una
 		scale  uint8
 	}
 
-	// What is received.
-	rcvNxt  tcp.Seq
-	readNxt tcp.Seq // what Read returns next
-	direct  []byte  // data in order that never had to wait
+	// The receiving direction. Invariant: readNxt <= rcvNxt, but for the peer's FIN.
+	rcvNxt  tcp.Seq // next sequence number expected
+	readNxt tcp.Seq // sequence number of the next byte that Read returns
+	direct  []byte  // data of the current segment, if it arrived in order and no data waits in store
 	early   reassembly
 	store   bytesAt
-	finSeq  tcp.Seq // where the peer's FIN is
-	finSeen bool
-	gotFIN  bool
+	finSeq  tcp.Seq // sequence number of the peer's FIN, if finSeen
+	finSeen bool    // the peer's FIN has arrived
+	gotFIN  bool    // and all data before it, so that rcvNxt is after it
 
-	ackDue bool // an ACK must go, alone or with data
-	dups   int  // ACKs that must go alone: each tells of a segment out of order
-	rst    bool // a RST must go
+	ackDue bool // an ACK is to be sent, alone or with data
+	dups   int  // duplicate ACKs to be sent alone, one for each segment out of order
+	rst    bool // a RST is to be sent
 	count  Counts
 }
 
-// Counts are what a connection has done so far.
+// Counts are the event counters of a connection.
 type Counts struct {
 	Sent, Resent, Timeouts, FastRetransmits, DupACKs int64
 }
 
-// New builds a connection. The error names the attribute that it rejects.
+// New returns a connection. The error names the rejected attribute.
 func New(cfg Config) (*Conn, error) {
 	for _, c := range []struct {
 		name          string
@@ -141,7 +141,7 @@ func New(cfg Config) (*Conn, error) {
 	return c, nil
 }
 
-// Open makes an active connection want to send its SYN; later calls, and those on a passive one, do nothing.
+// Open queues the SYN of an active connection. Later calls, and calls for a passive connection, do nothing.
 func (c *Conn) Open() {
 	if c.state == Listen && c.cfg.Active {
 		c.state = SynSent
@@ -149,31 +149,31 @@ func (c *Conn) Open() {
 	}
 }
 
-// State returns where the connection is.
+// State returns the state of the connection.
 func (c *Conn) State() State { return c.state }
 
 // End returns how the connection ended, or Alive.
 func (c *Conn) End() End { return c.ended }
 
-// Counts returns what has been done so far.
+// Counts returns the event counters.
 func (c *Conn) Counts() Counts { return c.count }
 
-// MSS returns the most data that a segment carries now.
+// MSS returns the largest data of a segment.
 func (c *Conn) MSS() int { return c.mss }
 
 // Window returns the congestion window and the bytes in flight.
 func (c *Conn) Window() (cwnd, flight int) { return c.cong.cwnd, c.sent.Sub(c.una) }
 
-// Acked returns how many bytes that were written have been acknowledged.
+// Acked returns the number of written bytes that the peer has acknowledged.
 func (c *Conn) Acked() uint64 { return c.data.gone }
 
-// Bytes returns the memory that the connection takes: its state and its two buffers as they have grown.
+// Bytes returns the memory of the connection in bytes: its state and its two buffers.
 func (c *Conn) Bytes() int { return int(unsafe.Sizeof(*c)) + len(c.data.buf) + len(c.store.buf) }
 
-// PeerClosed reports that the peer sends no more, and that everything it sent can be read.
+// PeerClosed reports whether the peer's FIN and all data before it have arrived.
 func (c *Conn) PeerClosed() bool { return c.gotFIN }
 
-// Close makes this side send a FIN after what was written; then it only receives.
+// Close sends a FIN after the written data; then this side only receives.
 func (c *Conn) Close() {
 	switch c.state {
 	case Established:
@@ -184,7 +184,7 @@ func (c *Conn) Close() {
 	}
 }
 
-// Abort ends the connection at once, with a RST if the peer knows of it.
+// Abort ends the connection at once, with a RST if the peer may know the connection.
 func (c *Conn) Abort() {
 	if c.state != Closed {
 		c.rst = c.state != Listen && c.state != SynSent
@@ -192,7 +192,7 @@ func (c *Conn) Abort() {
 	}
 }
 
-// end closes the connection for a reason; the first one counts.
+// end closes the connection. The reason of the first call is kept.
 func (c *Conn) end(why End) {
 	if c.ended == Alive {
 		c.ended = why
@@ -203,10 +203,10 @@ func (c *Conn) end(why End) {
 	}
 }
 
-// PollTimer returns when HandleTimer wants to be called.
+// PollTimer returns when HandleTimer is to be called.
 func (c *Conn) PollTimer() (vtime.Time, bool) { return c.timer, c.timer != vtime.Never }
 
-// HandleTimer sends again what the peer should have acknowledged by now (RFC 6298, 5.4 to 5.7). An early call does
+// HandleTimer retransmits from una when the retransmission timer has expired (RFC 6298, 5.4 to 5.7). An early call does
 // nothing.
 func (c *Conn) HandleTimer(now vtime.Time) {
 	if now < c.timer {

@@ -6,33 +6,33 @@ import "github.com/rdma-gauntlet/gauntlet/harness/tcp"
 const (
 	initialWindow = 10 // RFC 6928
 	lossWindow    = 1  // after a timeout (RFC 5681, 3.1)
-	dupThreshold  = 3  // duplicate ACKs that show a loss (RFC 5681, 3.2)
+	dupThreshold  = 3  // duplicate ACKs that indicate a loss (RFC 5681, 3.2)
 )
 
 // newReno is congestion control: slow start and congestion avoidance (RFC 5681), fast recovery with partial
 // acknowledgements, the impatient variant (RFC 6582, 3.2).
 type newReno struct {
 	mss      int
-	cwnd     int // bytes
-	ssthresh int
-	acc      int // bytes acknowledged in congestion avoidance since cwnd grew
-	dups     int // duplicate ACKs in a row
-	recover  tcp.Seq
-	active   bool // in fast recovery
-	partials int  // partial acknowledgements of this recovery
+	cwnd     int     // bytes
+	ssthresh int     // bytes
+	acc      int     // bytes acknowledged in congestion avoidance since cwnd grew
+	dups     int     // duplicate ACKs in a row
+	recover  tcp.Seq // sent at the start of the latest recovery or timeout; recovery ends when it is acknowledged
+	active   bool    // in fast recovery
+	partials int     // partial acknowledgements of this recovery
 }
 
 func (r *newReno) init(mss int, iss tcp.Seq) {
 	*r = newReno{mss: mss, cwnd: initialWindow * mss, ssthresh: MaxWindow, recover: iss}
 }
 
-// limit takes the peer's word on how long segments may be; nothing has been sent yet.
+// limit sets the MSS that the handshake agreed on, before data is sent.
 func (r *newReno) limit(mss int) {
 	r.mss, r.cwnd = mss, min(r.cwnd, initialWindow*mss)
 }
 
-// duplicate takes a duplicate ACK and reports whether una must be sent again now. Recovery does not begin anew for what
-// was in flight when the last one began: such duplicates may come from what was sent again needlessly (RFC 6582, 4).
+// duplicate processes a duplicate ACK and reports whether una must be retransmitted now. No recovery begins while una
+// is before recover: such duplicates may be caused by needless retransmissions (RFC 6582, 4).
 func (r *newReno) duplicate(una, sent tcp.Seq) bool {
 	r.dups++
 	switch {
@@ -47,9 +47,9 @@ func (r *newReno) duplicate(una, sent tcp.Seq) bool {
 	return false
 }
 
-// acked takes an acknowledgement of newly bytes that leaves flight outstanding. Partial says that the next segment is
-// lost too and must be sent again; restart, that the retransmission timer starts anew, which in recovery the first
-// partial acknowledgement alone makes it do.
+// acked processes an acknowledgement of newly bytes, after which flight bytes are outstanding. The result partial means
+// that the segment at una is lost too and must be retransmitted; restart means that the retransmission timer restarts,
+// in recovery only at the first partial acknowledgement.
 func (r *newReno) acked(ack tcp.Seq, newly, flight int) (partial, restart bool) {
 	r.dups = 0
 	switch {
@@ -69,7 +69,8 @@ func (r *newReno) acked(ack tcp.Seq, newly, flight int) (partial, restart bool) 
 	return true, r.partials == 1
 }
 
-// open lets the window grow: by what was acknowledged in slow start, by a segment per window after it.
+// open grows the window: in slow start by the acknowledged bytes, at most a segment, afterwards by a segment per
+// window.
 func (r *newReno) open(newly int) {
 	if r.cwnd < r.ssthresh {
 		r.cwnd = min(r.cwnd+min(newly, r.mss), MaxWindow)
@@ -81,7 +82,7 @@ func (r *newReno) open(newly int) {
 	}
 }
 
-// timeout begins again with one segment. Only the first timeout of a segment halves the threshold (RFC 5681, 3.1).
+// timeout reduces the window to one segment. Only the first timeout of a segment halves the threshold (RFC 5681, 3.1).
 func (r *newReno) timeout(sent tcp.Seq, flight int, first bool) {
 	if first {
 		r.ssthresh = max(flight/2, 2*r.mss)

@@ -5,11 +5,11 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// maxDups bounds the ACKs that wait for the link. More tell nothing new: recovery begins with the third.
+// maxDups bounds the duplicate ACKs that wait for the link. More would have no effect: recovery begins at the third.
 const maxDups = 1 << 10
 
-// HandleSegment takes a segment whose checksum is right. Afterwards Read has what it brought; take all of it before the
-// next call. Bytes that are no segment of this connection are ignored.
+// HandleSegment processes a segment whose checksum is valid. Afterwards call Read until it returns nil, before the next
+// call. Segments of other connections and malformed ones are ignored.
 func (c *Conn) HandleSegment(now vtime.Time, segment []byte) {
 	c.direct = nil
 	h, data, err := tcp.Decode(segment)
@@ -21,7 +21,7 @@ func (c *Conn) HandleSegment(now vtime.Time, segment []byte) {
 		c.handshake(now, &h)
 		return
 	case Closed:
-		if c.ended == Orderly && h.Flags.Has(tcp.FIN) { // ours was the last ACK, and it was lost
+		if c.ended == Orderly && h.Flags.Has(tcp.FIN) { // our last ACK was lost
 			c.ackDue = true
 		}
 		return
@@ -35,7 +35,7 @@ func (c *Conn) HandleSegment(now vtime.Time, segment []byte) {
 	c.arrive(&h, data)
 }
 
-// handshake takes a segment while the peer's first sequence number is unknown (RFC 9293, 3.10.7.2 and 3.10.7.3).
+// handshake processes a segment while the peer's initial sequence number is unknown (RFC 9293, 3.10.7.2 and 3.10.7.3).
 func (c *Conn) handshake(now vtime.Time, h *tcp.Header) {
 	answers := h.Flags.Has(tcp.ACK) && h.Ack == c.cfg.ISS.Add(1) && c.sent == h.Ack
 	switch {
@@ -67,8 +67,8 @@ func (c *Conn) handshake(now vtime.Time, h *tcp.Header) {
 	}
 }
 
-// acceptable judges a segment by its place in the window (RFC 9293, 3.10.7.4) and deals with those that no data follows
-// from.
+// acceptable reports whether a segment is in the receive window (RFC 9293, 3.10.7.4). It handles RST and SYN itself and
+// returns false for them.
 func (c *Conn) acceptable(h *tcp.Header) bool {
 	switch limit := c.rcvNxt.Add(c.cfg.Window); {
 	case h.Flags.Has(tcp.RST):
@@ -90,7 +90,7 @@ func (c *Conn) acceptable(h *tcp.Header) bool {
 	return true
 }
 
-// arrive takes the data and the FIN of a segment.
+// arrive processes the data and the FIN of a segment.
 func (c *Conn) arrive(h *tcp.Header, data []byte) {
 	if h.Span(len(data)) == 0 {
 		return
@@ -99,14 +99,14 @@ func (c *Conn) arrive(h *tcp.Header, data []byte) {
 		c.finSeen, c.finSeq = true, h.Seq.Add(len(data))
 	}
 	seq := h.Seq
-	if skip := c.rcvNxt.Sub(seq); skip > 0 { // known already, in part or whole
+	if skip := c.rcvNxt.Sub(seq); skip > 0 { // received before, in part or in full
 		skip = min(skip, len(data))
 		seq, data = seq.Add(skip), data[skip:]
 	}
 	data = data[:min(len(data), max(0, c.rcvNxt.Add(c.cfg.Window).Sub(seq)))]
 	switch {
 	case len(data) == 0 && !(c.finSeen && c.finSeq == c.rcvNxt && !c.gotFIN):
-		c.dups = min(c.dups+1, maxDups) // a repetition, or a FIN that is early
+		c.dups = min(c.dups+1, maxDups) // a duplicate, or a FIN ahead of missing data
 	case seq == c.rcvNxt:
 		c.inOrder(data)
 		c.ackDue = true
@@ -118,7 +118,7 @@ func (c *Conn) arrive(h *tcp.Header, data []byte) {
 	}
 }
 
-// inOrder takes the data at rcvNxt, and all that it joins.
+// inOrder accepts the data at rcvNxt and the stored data that is contiguous with it.
 func (c *Conn) inOrder(data []byte) {
 	if c.early.empty() {
 		c.direct = data
@@ -137,7 +137,7 @@ func (c *Conn) inOrder(data []byte) {
 	}
 }
 
-// Read returns the next bytes of the stream, nil when there are none. They are valid until the next HandleSegment.
+// Read returns the next bytes of the stream, nil if there are none. They are valid until the next HandleSegment.
 func (c *Conn) Read() []byte {
 	if len(c.direct) > 0 {
 		b := c.direct

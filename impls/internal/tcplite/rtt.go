@@ -11,22 +11,22 @@ const (
 	maxRTO     = 60 * vtime.Second
 )
 
-// estimator measures the round trip, one segment at a time, and keeps the retransmission timeout (RFC 6298).
+// estimator measures the round-trip time of one segment at a time and computes the retransmission timeout (RFC 6298).
 type estimator struct {
-	least        vtime.Duration
+	least        vtime.Duration // lower bound of rto
 	srtt, rttvar vtime.Duration
 	rto          vtime.Duration
-	timing       bool
-	until        tcp.Seq // the acknowledgement that ends the measurement
-	since        vtime.Time
+	timing       bool       // a measurement runs
+	until        tcp.Seq    // an ACK of this sequence number ends the measurement
+	since        vtime.Time // start of the measurement
 }
 
 func (e *estimator) init(least vtime.Duration) {
 	*e = estimator{least: least, rto: max(initialRTO, least)}
 }
 
-// sending begins a measurement unless one runs. What is sent again measures nothing, since its ACK may be for either
-// copy (Karn's rule); it also spoils a measurement that it is part of.
+// sending begins a measurement unless one runs. A retransmission begins none, because its ACK may answer either copy
+// (Karn's rule), and it cancels a running measurement that includes it.
 func (e *estimator) sending(now vtime.Time, end tcp.Seq, again bool) {
 	switch {
 	case again && e.timing && end.AtMost(e.until):
@@ -36,7 +36,7 @@ func (e *estimator) sending(now vtime.Time, end tcp.Seq, again bool) {
 	}
 }
 
-// acked ends the measurement that this acknowledgement completes.
+// acked ends the measurement if the ACK covers it, and updates the timeout.
 func (e *estimator) acked(now vtime.Time, ack tcp.Seq) {
 	if !e.timing || ack.Less(e.until) {
 		return
@@ -52,7 +52,7 @@ func (e *estimator) acked(now vtime.Time, ack tcp.Seq) {
 	e.rto = min(max(e.srtt+4*e.rttvar, e.least), maxRTO)
 }
 
-// backoff doubles the timeout, and ends a measurement that the timeout has spoilt (RFC 6298, 5.5).
+// backoff doubles the timeout and cancels a running measurement (RFC 6298, 5.5).
 func (e *estimator) backoff() {
 	e.rto = min(2*e.rto, maxRTO)
 	e.timing = false

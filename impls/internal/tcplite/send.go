@@ -5,20 +5,20 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Room reports whether Write may be called: the connection is open, nothing that was written waits, and the windows of
-// congestion and of the peer let another full segment go.
+// Room reports whether Write may be called: the connection is established, all written data is sent, and the congestion
+// window and the peer's window have room for a full segment.
 func (c *Conn) Room() bool {
 	return c.state == Established && c.cursor == c.out.Len() && c.fits(c.mss)
 }
 
-// fits reports whether n more bytes may be in flight. One segment always may, or a small window would stop the flow for
-// ever.
+// fits reports whether n more bytes may be in flight. One segment is always allowed, or a small window would stop the
+// flow for ever.
 func (c *Conn) fits(n int) bool {
 	flight := c.nxt().Sub(c.una)
 	return flight == 0 || flight+n <= min(c.cong.cwnd, c.peer.window)
 }
 
-// nxt is where sending goes on (snd_nxt): earlier than sent after a timeout.
+// nxt is the sequence number sent next (snd_nxt); after a timeout it is before sent.
 func (c *Conn) nxt() tcp.Seq {
 	if c.cursor < c.out.Len() {
 		return c.out.At(c.cursor).seq
@@ -26,7 +26,7 @@ func (c *Conn) nxt() tcp.Seq {
 	return c.sent
 }
 
-// Write makes one segment of the data, which is at most MSS bytes and is copied. Call it only when there is Room.
+// Write queues the data, at most MSS bytes, as one segment. It copies the data. Call it only if Room reports true.
 func (c *Conn) Write(data []byte) {
 	if len(data) == 0 || !c.Room() {
 		return
@@ -36,7 +36,7 @@ func (c *Conn) Write(data []byte) {
 	c.push(n, 0)
 }
 
-// push queues a record behind the others.
+// push appends a record.
 func (c *Conn) push(n int, flags tcp.Flags) {
 	seq := c.sent
 	if k := c.out.Len(); k > 0 {
@@ -45,8 +45,8 @@ func (c *Conn) push(n int, flags tcp.Flags) {
 	c.out.Push(record{seq: seq, n: n, flags: flags})
 }
 
-// Poll writes the next segment into b, which has room for a header and MSS bytes, and returns its length; ok is false
-// when there is nothing to send now. The checksum is left zero: it covers addresses, which belong to those below.
+// Poll writes the next segment to b, which must have room for a header and MSS bytes, and returns its length; ok is
+// false if there is nothing to send now. The checksum is zero: it covers IP addresses, which the layer below knows.
 func (c *Conn) Poll(now vtime.Time, b []byte) (n int, ok bool) {
 	switch {
 	case c.rst:
@@ -69,7 +69,7 @@ func (c *Conn) Poll(now vtime.Time, b []byte) (n int, ok bool) {
 	return 0, false
 }
 
-// transmit writes record i, for the first time or again.
+// transmit writes record i, as a first transmission or a retransmission.
 func (c *Conn) transmit(now vtime.Time, b []byte, i int) int {
 	r := c.out.At(i)
 	flags := r.flags
@@ -91,7 +91,7 @@ func (c *Conn) transmit(now vtime.Time, b []byte, i int) int {
 	return c.emit(b, r, flags)
 }
 
-// emit writes a segment. Every one that has an ACK pays what is due.
+// emit writes a segment. A segment with the ACK flag clears ackDue.
 func (c *Conn) emit(b []byte, r *record, flags tcp.Flags) int {
 	h := tcp.Header{SrcPort: c.cfg.LocalPort, DstPort: c.cfg.RemotePort, Seq: r.seq, Flags: flags}
 	scale := c.scale()
@@ -111,7 +111,7 @@ func (c *Conn) emit(b []byte, r *record, flags tcp.Flags) int {
 	return n + r.n
 }
 
-// scale is how far the window of this side is shifted: as little as makes it fit 16 bits.
+// scale returns the window scale of this side: the smallest with which its window fits 16 bits.
 func (c *Conn) scale() (s uint8) {
 	for c.cfg.Window>>s > 0xFFFF && s < tcp.MaxScale {
 		s++
@@ -119,14 +119,14 @@ func (c *Conn) scale() (s uint8) {
 	return s
 }
 
-// acknowledge takes the acknowledgement of a segment and reports whether the rest of it is worth looking at. Duplicate
-// is what RFC 5681, 2 calls a duplicate: no data, no SYN or FIN, the same window, while something is outstanding.
+// acknowledge processes the ACK field of a segment and reports whether to process the rest. An ACK is a duplicate as in
+// RFC 5681, 2: no data, no SYN or FIN, the same window, and data outstanding.
 func (c *Conn) acknowledge(now vtime.Time, h *tcp.Header, empty bool) bool {
 	switch {
-	case c.sent.Less(h.Ack): // acknowledges what was never sent
+	case c.sent.Less(h.Ack): // acknowledges a number that was never sent
 		c.ackDue = true
 		return false
-	case h.Ack.Less(c.una): // overtaken by a later one
+	case h.Ack.Less(c.una): // overtaken by a later ACK
 		return true
 	}
 	window := int(h.Window) << c.peer.scale
@@ -145,7 +145,7 @@ func (c *Conn) acknowledge(now vtime.Time, h *tcp.Header, empty bool) bool {
 	return true
 }
 
-// advance forgets what is acknowledged. The window grows by data alone: SYN and FIN are none.
+// advance removes acknowledged records. The congestion window grows by data only, not by SYN and FIN.
 func (c *Conn) advance(now vtime.Time, ack tcp.Seq) {
 	c.una, c.tries = ack, 0
 	for c.out.Len() > 0 && c.out.At(0).end().AtMost(ack) {
@@ -170,7 +170,7 @@ func (c *Conn) advance(now vtime.Time, ack tcp.Seq) {
 	}
 }
 
-// trim cuts from the first record what is acknowledged of it.
+// trim removes the acknowledged bytes from the first record.
 func (c *Conn) trim(ack tcp.Seq) {
 	if r := c.out.At(0); r.seq.Less(ack) {
 		r.n -= ack.Sub(r.seq)

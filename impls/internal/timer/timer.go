@@ -1,10 +1,10 @@
-// Package timer is the timer of the engines: the transport timer of a QP, and the delay of an acknowledgement. It
-// measures nothing; an engine is told the time.
+// Package timer is the timer of the engines: the transport timer of a QP, and the delay of an acknowledgement. It reads
+// no clock: the caller passes the time.
 package timer
 
 import "github.com/rdma-gauntlet/gauntlet/harness/vtime"
 
-// Timer is a deadline that runs or does not. The zero Timer has no period and never runs.
+// Timer is a deadline that may be running. The zero Timer has no period and never runs.
 type Timer struct {
 	Period  vtime.Duration
 	at      vtime.Time // meaningful while running
@@ -38,7 +38,7 @@ func (t *Timer) Deadline() vtime.Time {
 	return t.at
 }
 
-// Expire turns the timer off and reports true when its deadline has come.
+// Expire reports whether the timer runs and its deadline has passed; if so, it turns the timer off.
 func (t *Timer) Expire(now vtime.Time) bool {
 	if !t.running || now < t.at {
 		return false
