@@ -1,12 +1,11 @@
-// Package broken says what an engine is that is wrong on purpose: a right one with one behaviour broken.
+// Package broken defines engines that are wrong on purpose: a correct engine with one behaviour broken.
 //
 // A conformance rule that never fails proves nothing. Every rule of the catalogue therefore names, in one of the
-// packages below, at least one engine that it must catch, and package brokentest runs them: the rule has to fail on the
-// broken engine and to pass on the right one over the same scenario. The engines are also good company while a new rule
-// is written.
+// packages below, at least one engine that it must catch, and package brokentest runs them: the rule must fail on the
+// broken engine and pass on the correct one in the same scenario. The engines also help while a new rule is written.
 //
-// Nothing of the right engine is changed for this. Most variants put it behind a shell (package shell) that alters,
-// drops, repeats or makes up packets, events and placements.
+// The correct engine itself is unchanged. Most variants wrap it in a shell (package shell) that alters, drops, repeats
+// or forges packets, events and placements.
 package broken
 
 import (
@@ -21,12 +20,12 @@ import (
 // Variant is one broken engine.
 type Variant struct {
 	Name      string   // short and lower case; the implementation is called "broken-" and this
-	Breaks    string   // what is wrong, in one sentence
+	Breaks    string   // the fault, in one sentence
 	Catches   []string // rules that must fail on it
-	Scenarios []string // scenarios that provoke it; each rule fails on one of them at least
+	Scenarios []string // scenarios that provoke the fault; each rule fails in at least one of them
 
-	// Impl is what is wrong, and Right the same as it should be: the transport, and what else the variant does that the
-	// transport does not do by itself, such as sending datagrams.
+	// Impl is the broken implementation, and Right its correct counterpart: the transport, with the additions that the
+	// scenarios need and the fault does not concern, such as sending datagrams.
 	Impl, Right engine.Implementation
 }
 
@@ -42,17 +41,17 @@ func (f *Family) Stimulus(name string) (string, error) {
 	return string(text), err
 }
 
-// Recipe is how a variant is written down. Catches and Scenarios are lists of words.
+// Recipe is the source form of a variant. Catches and Scenarios are lists of words.
 type Recipe struct {
 	Name, Breaks, Catches, Scenarios string
 
-	Right  func() engine.Implementation // what is broken; nil is the transport of the family
-	Params engine.Params                // of the endpoint, instead of those of the run
-	Tamper func(*shell.End)             // what happens to packets, events, placements and variables
-	Change func(*engine.Implementation) // frames, opcodes, boxes, and whatever else a registry entry says
+	Right  func() engine.Implementation // implementation to break; nil is the transport of the family
+	Params engine.Params                // of the endpoint; they override those of the run
+	Tamper func(*shell.End)             // sets hooks on packets, events, placements and variables
+	Change func(*engine.Implementation) // changes frames, opcodes, boxes, or other fields of the registry entry
 }
 
-// Make makes a family of recipes, in any order.
+// Make returns the family of recipes, which may be in any order.
 func Make(right func() engine.Implementation, stimuli fs.FS, recipes ...Recipe) Family {
 	f := Family{Stimuli: stimuli}
 	for _, r := range recipes {

@@ -13,7 +13,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/broken/writerecord"
 )
 
-// Families returns all of them, in the order of the packages.
+// Families returns the families of all packages.
 func Families() []broken.Family {
 	return []broken.Family{
 		gbn.Family(), fasr.Family(), irn.Family(), lowar.Family(), pseudoack.Family(), rciwarp.Family(), srnic.Family(),
@@ -21,7 +21,7 @@ func Families() []broken.Family {
 	}
 }
 
-// Uncaught are the rules that no engine can break, by ID, and why.
+// Uncaught maps the ID of each rule that no engine can break to the reason.
 var Uncaught = map[string]string{
 	"CTR-ADP-001":  noCounters,
 	"CTR-CNP-001":  noCounters,
@@ -39,13 +39,12 @@ var Uncaught = map[string]string{
 	"CTR-RNR-002":  noCounters,
 	"CTR-RTX-001":  noCounters,
 	"CTR-TMO-001":  noCounters,
-	"PACK-SEM-001": "an observation, which the right box brings about already: it acknowledges before " +
-		"the peer has the data",
-	"WRK-POST-002": "what is posted is told by whoever posts; an engine is below that, and only a program of its own " +
-		"can post something else",
-	"WRK-RATE-001": "a port of the simulator is the pace of its endpoint; only a program of its own can be faster",
+	"PACK-SEM-001": "an observation that the correct box causes already: it acknowledges before the peer has the data",
+	"WRK-POST-002": "the driver above the engine posts and reports requests; only a program of the contract can post " +
+		"other ones",
+	"WRK-RATE-001": "the simulator limits the rate of a port; only a program of the contract can exceed it",
 }
 
-// noCounters is why no engine breaks a rule of counters.
+// noCounters is the reason why no engine breaks a rule of counters.
 const noCounters = "an engine has no counters of a device; TestLies of package ctr puts go-back-N on " +
-	"devices that count, and lie"
+	"devices with wrong counters"

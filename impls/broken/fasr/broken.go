@@ -1,8 +1,8 @@
 // Package fasr is FaSR engines that are wrong on purpose, one behaviour broken in each, to prove that every rule of the
 // family can fail.
 //
-// Nothing of the right engine is changed. A variant puts it behind a shell that alters, drops, repeats or makes up
-// packets, or gives a wrong account of the engine's variables; or it runs with other parameters than the run says.
+// The correct engine itself is unchanged. A variant wraps it in a shell that alters, drops, repeats or forges packets,
+// or reports wrong variables; or it overrides parameters of the run.
 package fasr
 
 import (

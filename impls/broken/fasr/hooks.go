@@ -12,17 +12,17 @@ func isSACK(p *roce.Packet) bool {
 
 func isACK(p *roce.Packet) bool { return p.Opcode == roce.Acknowledge && p.AETH.Syndrome.IsACK() }
 
-// answering sets a hook that is shown what the responder sends.
+// answering sets a hook on the packets that the responder sends.
 func answering(hook func(e *shell.End, p *roce.Packet) bool) func(*shell.End) {
 	return func(e *shell.End) { e.Resp.Out = func(p *roce.Packet) bool { return hook(e, p) } }
 }
 
-// reporting sets a hook that changes what the responder says of itself.
+// reporting sets a hook that changes the responder's variables.
 func reporting(hook func(v shell.Vars)) func(*shell.End) {
 	return func(e *shell.End) { e.Resp.Report = hook }
 }
 
-// retrying sets a hook that is shown every request that is sent again, and keeps a copy of every request.
+// retrying sets a hook that is called with every retransmission and with copies of all requests sent.
 func retrying(again func(e *shell.End, p *roce.Packet, sent map[psn.PSN]roce.Packet) bool) func(*shell.End) {
 	return func(e *shell.End) {
 		next, sent := e.QP.SendPSN, map[psn.PSN]roce.Packet{}

@@ -8,7 +8,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/shell"
 )
 
-// paths are the receivers that recover on the wrong path, or hold what they need not.
+// paths are the receivers that recover on the wrong path, or hold state that they do not need.
 func paths() []broken.Recipe {
 	return []broken.Recipe{
 		{Name: "bitmap-for-one", Breaks: "holds a block for one missing packet", Catches: "FASR-FAST-001",
@@ -18,7 +18,8 @@ func paths() []broken.Recipe {
 					*v.At("rcv_blocks") = 1
 				}
 			})},
-		{Name: "blocks-kept", Breaks: "keeps blocks that were passed", Catches: "FASR-SLOW-004", Scenarios: "long",
+		{Name: "blocks-kept", Breaks: "keeps blocks below the expected PSN", Catches: "FASR-SLOW-004",
+			Scenarios: "long",
 			Tamper: func(e *shell.End) {
 				most := int64(0)
 				reporting(func(v shell.Vars) {
@@ -108,7 +109,8 @@ func counts() []broken.Recipe {
 // pools are the receivers that manage their SR state wrongly.
 func pools() []broken.Recipe {
 	return []broken.Recipe{
-		{Name: "fallback-forgets", Breaks: "throws away what it has when the pool runs out", Catches: "FASR-POOL-004",
+		{Name: "fallback-forgets", Breaks: "discards the packets that it has when the pool runs out",
+			Catches:   "FASR-POOL-004",
 			Scenarios: "no-blocks",
 			Tamper: func(e *shell.End) {
 				before := false
@@ -141,7 +143,7 @@ func pools() []broken.Recipe {
 	}
 }
 
-// answers are the receivers that answer a packet with something else.
+// answers are the receivers that send the wrong answer to a packet.
 func answers() []broken.Recipe {
 	return []broken.Recipe{
 		{Name: "fill-one", Breaks: "does not look into the bitmap after a fill", Catches: "FASR-SLOW-001",

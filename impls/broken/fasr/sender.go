@@ -159,7 +159,7 @@ func fnacks() []broken.Recipe {
 	}
 }
 
-// timeouts are the senders that send something else when the timer expires.
+// timeouts are the senders that retransmit the wrong packets when the timer expires.
 func timeouts() []broken.Recipe {
 	return []broken.Recipe{
 		{Name: "timeout-behind", Breaks: "does not send UNACK when the timer expires", Catches: "FASR-RTO-003",

@@ -1,9 +1,9 @@
-// Package gbn is engines of go-back-N, and of what is built on it, that are wrong on purpose.
+// Package gbn is engines of go-back-N, and of transports built on it, that are wrong on purpose.
 //
-// A variant puts its engine behind a shell that alters, drops, repeats or makes up packets, events and placements
-// (shell.go), gives it other attributes than the QP has, or changes whole frames (frame.go). The files follow the side
-// at fault: requests.go, responses.go, recovery.go, completion.go, work.go, hostile.go; what other transports than
-// go-back-N do wrong stands in a file of the transport's name, its scenarios in a folder of it.
+// A variant wraps its engine in a shell that alters, drops, repeats or forges packets, events and placements
+// (shell.go), gives it attributes that differ from those of the QP, or changes whole frames (frame.go). The variants of
+// go-back-N are in files by fault: requests.go, responses.go, recovery.go, completion.go, work.go, hostile.go. Those of
+// another transport are in a file, and their scenarios in a folder, of its name.
 package gbn
 
 import (
@@ -15,17 +15,18 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/gbn"
 )
 
-// recipe is how a variant is written down. Catches and scenarios are lists of words.
+// recipe is the source form of a variant. Catches and scenarios are lists of words.
 type recipe struct {
 	name, breaks, catches, scenarios string
 
-	right func() engine.Implementation // the transport that is broken; nil is go-back-N
+	right func() engine.Implementation // the transport to break; nil is go-back-N
 
-	attr   func(req, resp *engine.QP)   // attributes that the halves believe instead of the QP's
-	tamper func(e *end)                 // what happens to packets, events and placements
-	impl   func(*engine.Implementation) // frames, opcodes, and whatever else a registry entry says
+	attr   func(req, resp *engine.QP)   // changes the attributes with which the halves are built
+	tamper func(e *end)                 // sets hooks on packets, events and placements
+	impl   func(*engine.Implementation) // changes frames, opcodes, or other fields of the registry entry
 
-	// control makes the right counterpart when that is more than go-back-N; what it does, the variant does as well.
+	// control and controlImpl make additions to go-back-N that the scenarios need, in the variant and in its correct
+	// counterpart.
 	control     func(e *end)
 	controlImpl func(*engine.Implementation)
 }
@@ -49,20 +50,20 @@ func Family() broken.Family {
 	return broken.Make(nil, stimuli, list...)
 }
 
-// provoked are features that the scenarios ask for and the right transports do not declare.
+// provoked are features that the scenarios need and the correct transports do not declare.
 var provoked = []string{"ud", "extension", "nack_interval", "backto0"}
 
-// asItShouldBe returns the right counterpart.
+// asItShouldBe returns the correct counterpart.
 func (r *recipe) asItShouldBe() engine.Implementation {
 	impl := r.build(nil, nil)
 	impl.Title = "as it should be"
 	if r.control != nil || r.controlImpl != nil {
-		impl.Title = "what " + r.name + " gets wrong, right"
+		impl.Title = "the correct counterpart of " + r.name
 	}
 	return impl
 }
 
-// change breaks what asItShouldBe returns.
+// change breaks the implementation that asItShouldBe returns.
 func (r *recipe) change(impl *engine.Implementation) {
 	*impl = r.build(r.attr, r.tamper)
 	if r.impl != nil {
@@ -70,7 +71,7 @@ func (r *recipe) change(impl *engine.Implementation) {
 	}
 }
 
-// build makes an implementation of the transport, of the control's parts, and of the given ones.
+// build returns the transport with the hooks of control and the given ones.
 func (r *recipe) build(attr func(req, resp *engine.QP), tamper func(*end)) engine.Implementation {
 	right := gbn.Implementation
 	if r.right != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 )
 
-// hasty completes the work requests that match when they are posted, and not again later.
+// hasty completes the work requests that match when they are posted, and drops their real completions.
 func hasty(match func(op engine.Op) bool) func(*end) {
 	return func(e *end) {
 		e.req.post = func(wr *engine.WorkRequest) bool {
@@ -19,7 +19,7 @@ func hasty(match func(op engine.Op) bool) func(*end) {
 	}
 }
 
-// completions are the variants that tell the application something wrong.
+// completions are the variants that report wrong completions.
 func completions() []recipe {
 	return []recipe{
 		{name: "cqe-swapped", breaks: "completes work requests in pairs, the later one first", catches: "RC-CQE-001",
@@ -42,7 +42,7 @@ func completions() []recipe {
 					return ev.Kind != engine.CQE || ev.Status != engine.StatusFlushed
 				}
 			}},
-		{name: "read-acked", breaks: "takes an ACK beyond a READ for its completion", catches: "RC-READ-005",
+		{name: "read-acked", breaks: "completes a READ at an ACK of a later request", catches: "RC-READ-005",
 			scenarios: "read-loss",
 			tamper: func(e *end) {
 				var reads []engine.WorkRequest
@@ -100,7 +100,7 @@ func placements() []recipe {
 					return e.mem.Memory.Store(va, data, n)
 				}
 			}},
-		{name: "memory-late", breaks: "tells of a SEND before the WRITEs before it are in memory",
+		{name: "memory-late", breaks: "completes a SEND before earlier WRITEs are in memory",
 			catches: "RC-ORD-002", scenarios: "order",
 			tamper: func(e *end) {
 				flush := func() {}

@@ -6,23 +6,23 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 )
 
-// qkey is the Q_Key of the datagram QPs here.
+// qkey is the Q_Key of the datagram QPs of this file.
 const qkey = 0x11111111
 
-// accepting lets packets of a class reach the QP.
+// accepting delivers packets of a class to the QP.
 func accepting(class roce.Class) func(*engine.Implementation) {
 	return func(impl *engine.Implementation) {
 		impl.Accepts = func(o roce.Opcode) bool { return o.Class() == class }
 	}
 }
 
-// takesDatagrams makes connection 1 one that takes datagrams: it has a Q_Key, and discards what has it.
+// takesDatagrams makes the QP accept datagrams with its Q_Key, and discard them.
 func takesDatagrams(impl *engine.Implementation) {
 	accepting(roce.ClassUD)(impl)
 	impl.QKey = qkey
 }
 
-// sendsDatagram lets connection 1, which carries nothing else, begin with a datagram.
+// sendsDatagram makes connection 1, which carries no other traffic, send a datagram first.
 func sendsDatagram(e *end) {
 	if e.qp.QPN&1 == 0 {
 		e.resp.send(roce.Packet{BTH: roce.BTH{Opcode: roce.UDSendOnly, PKey: e.qp.PKey, DestQP: e.qp.DestQPN},
@@ -30,7 +30,7 @@ func sendsDatagram(e *end) {
 	}
 }
 
-// sendsRACK lets every ACK be followed by a RACK that says the same.
+// sendsRACK sends a RACK that acknowledges the same PSNs after every ACK.
 func sendsRACK(e *end) {
 	e.resp.out = func(p *roce.Packet) bool {
 		if isACK(p) {
@@ -43,7 +43,7 @@ func sendsRACK(e *end) {
 	}
 }
 
-// extensions are the variants of what go-back-N does not do by itself: datagrams and extension opcodes.
+// extensions are the variants that need datagrams or extension opcodes, which go-back-N does not use.
 func extensions() []recipe {
 	return []recipe{
 		{name: "dialect-unchecked", breaks: "executes the WRITE of another extension", catches: "NEG-EXT-002",

@@ -9,7 +9,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 )
 
-// Offsets in a frame of IPv4 without VLAN, which is what the benches make.
+// Offsets in a frame of IPv4 without VLAN, as the benches send them.
 const (
 	ipAt   = 14
 	udpAt  = ipAt + 20
@@ -17,8 +17,8 @@ const (
 	icrcAt = 4 // from the end
 )
 
-// sending makes a frame hook for frames that leave, receiving one for those that arrive. The hook gets a copy that is
-// long enough to hold a BTH, and returns it with whatever checksums it likes.
+// sending adds a hook on outgoing frames, receiving one on arriving frames. The hook gets a copy, long enough to hold a
+// BTH, and returns the frame to use; it may leave the checksums wrong.
 func sending(change func(b []byte) []byte) func(*engine.Implementation) {
 	return func(impl *engine.Implementation) {
 		*impl = tamper.Around(*impl, tamper.Frames{Out: guarded(change)})
@@ -40,7 +40,7 @@ func guarded(change func(b []byte) []byte) func([]byte) []byte {
 	}
 }
 
-// resealed makes checksums and ICRC good again.
+// resealed corrects the checksums and the ICRC.
 func resealed(b []byte) []byte {
 	roce.Reseal(b)
 	return b
@@ -51,17 +51,17 @@ func opcode(b []byte) roce.Opcode { return roce.Opcode(b[bthAt]) }
 // put writes a field of two bytes.
 func put(b []byte, at, v int) { binary.BigEndian.PutUint16(b[at:], uint16(v)) }
 
-// sized sets the length fields to what is there.
+// sized sets the length fields to the length of the frame.
 func sized(b []byte) []byte {
 	put(b, ipAt+2, len(b)-ipAt)
 	put(b, udpAt+4, len(b)-udpAt)
 	return b
 }
 
-// toB reports whether a frame is on its way to side B, by its address.
+// toB reports whether the destination address of a frame is that of side B.
 func toB(b []byte) bool { return b[ipAt+19] == 2 }
 
-// frames are the variants that get the encoding wrong.
+// frames are the variants with a wrong encoding.
 func frames() []recipe {
 	return []recipe{
 		{name: "df-clear", breaks: "clears the don't-fragment bit", catches: "WIRE-IP-001", scenarios: "mixed",

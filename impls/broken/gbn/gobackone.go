@@ -10,8 +10,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/gobackone"
 )
 
-// goBackOne are the variants of Go-Back-ONE, for the rules of its family. They are one list because each breaks what
-// only this scheme does.
+// goBackOne are the variants of Go-Back-ONE. They have a list of their own because each breaks a behaviour of this
+// scheme alone.
 func goBackOne() []recipe {
 	all := slices.Concat(racks(), kept(), gapsSent(), gapsDelayed())
 	for i := range all {
@@ -24,14 +24,14 @@ func goBackOne() []recipe {
 
 func isRACK(p *roce.Packet) bool { return p.Opcode == roce.RACK }
 
-// eachRACK changes the RACKs of a responder, or with false takes them away.
+// eachRACK calls change with every RACK of a responder; if change returns false, the RACK is dropped.
 func eachRACK(change func(e *end, p *roce.Packet) bool) func(*end) {
 	return func(e *end) {
 		e.resp.out = func(p *roce.Packet) bool { return !isRACK(p) || change(e, p) }
 	}
 }
 
-// racks are the variants that send RACKs wrongly.
+// racks are the variants that send wrong RACKs.
 func racks() []recipe {
 	return []recipe{
 		{name: "rack-always", breaks: "sends a RACK with every ACK", catches: "GB1-NRM-001", scenarios: "clean",
@@ -72,7 +72,7 @@ func racks() []recipe {
 	}
 }
 
-// kept are the variants that treat early packets wrongly.
+// kept are the variants that handle out-of-order packets wrongly.
 func kept() []recipe {
 	return []recipe{
 		{name: "early-forgotten", breaks: "names early packets and does not keep them", catches: "GB1-BUF-001",
@@ -126,7 +126,7 @@ func kept() []recipe {
 	}
 }
 
-// gapsSent are the variants that send the wrong packets again.
+// gapsSent are the variants that retransmit the wrong packets.
 func gapsSent() []recipe {
 	return []recipe{
 		{name: "back-n", breaks: "goes back N upon a RACK", catches: "GB1-RTX-001", scenarios: "loss",
@@ -152,7 +152,7 @@ func gapsSent() []recipe {
 	}
 }
 
-// gapsDelayed are the variants that send them again at the wrong time, or too often.
+// gapsDelayed are the variants that retransmit at the wrong time, or too often.
 func gapsDelayed() []recipe {
 	return []recipe{
 		{name: "new-first", breaks: "sends new data before what is missing", catches: "GB1-RTX-003", scenarios: "slow",
@@ -166,7 +166,7 @@ func gapsDelayed() []recipe {
 						return false
 					}
 					next = p.PSN.Next()
-					if fresh++; fresh == 80 { // 7 ms of the slow line, which no port holds
+					if fresh++; fresh == 80 { // 7 ms of the slow line, longer than a port can hold packets
 						e.req.packets = append(e.req.packets, held...)
 						held = nil
 					}
@@ -206,7 +206,7 @@ func gapsDelayed() []recipe {
 	}
 }
 
-// afterRACK lets a hook decide which packets go out again once a RACK has come, until the timer expires.
+// afterRACK lets a hook decide which retransmissions are sent, from the first RACK until the timer expires.
 func afterRACK(e *end, goes func(expected, p psn.PSN) bool) {
 	expected, armed := psn.PSN(0), false
 	e.req.in = func(p *roce.Packet) bool {

@@ -9,19 +9,19 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 )
 
-// arriving sets a hook that may change every request that arrives.
+// arriving sets a hook that may change every arriving request.
 func arriving(change func(e *end, p *roce.Packet)) func(*end) {
 	return func(e *end) { e.resp.in = func(p *roce.Packet) bool { change(e, p); return true } }
 }
 
-// fill gives a packet n bytes of payload, cutting or adding zeros.
+// fill gives a packet n bytes of payload: it truncates the payload or appends zeros.
 func fill(p *roce.Packet, n int) {
 	whole := make([]byte, n)
 	copy(whole, p.Payload)
 	p.Payload, p.Len, p.Pad = whole, n, uint8(-n&3)
 }
 
-// credulous are the variants that believe what nobody should have said.
+// credulous are the variants that accept packets with wrong PSNs or syndromes.
 func credulous() []recipe {
 	return []recipe{
 		{name: "duplicate-executed", breaks: "places the data of duplicates again",
@@ -78,7 +78,7 @@ func credulous() []recipe {
 	}
 }
 
-// serving are the variants that serve requests which they must refuse, or refuse one that they must serve.
+// serving are the variants that execute requests which they must refuse, or refuse one that they must execute.
 func serving() []recipe {
 	return []recipe{
 		{name: "access-unchecked", breaks: "serves operations that the QP does not allow", catches: "RC-OPC-003",
@@ -155,7 +155,7 @@ func lengths() []recipe {
 	}
 }
 
-// unchecked are the variants that leave out a check below the transport: they mend the frame before it is looked at.
+// unchecked are the variants that omit a check below the transport: they repair the frame before it is checked.
 func unchecked() []recipe {
 	return []recipe{
 		{name: "icrc-unchecked", breaks: "accepts packets with a bad ICRC",
@@ -173,7 +173,7 @@ func unchecked() []recipe {
 			scenarios: "strange", impl: mending(
 				func(b []byte) bool { return !opcode(b).Known() },
 				func(b []byte) []byte { b[bthAt] = byte(roce.WriteOnly); return b })},
-		{name: "pad-unchecked", breaks: "rounds a packet of a broken word down", catches: "NEG-LEN-008",
+		{name: "pad-unchecked", breaks: "truncates a packet to whole words", catches: "NEG-LEN-008",
 			scenarios: "strange",
 			impl: mending(func(b []byte) bool { return (len(b)-bthAt)&3 != 0 }, func(b []byte) []byte {
 				b[bthAt+1] &^= 0x30
@@ -191,7 +191,7 @@ func unchecked() []recipe {
 				}
 				return b
 			})},
-		{name: "service-unchecked", breaks: "takes a UC packet for one of its connection", catches: "NEG-OPC-002",
+		{name: "service-unchecked", breaks: "accepts a UC packet as one of its RC connection", catches: "NEG-OPC-002",
 			scenarios: "strange", impl: mending(
 				func(b []byte) bool { return opcode(b).Class() == roce.ClassUC },
 				func(b []byte) []byte { b[bthAt] &= 0x1F; return b })},
@@ -212,7 +212,7 @@ func unchecked() []recipe {
 	}
 }
 
-// mending makes a hook that mends the frames that are bad in one respect, checksums included.
+// mending adds a hook that repairs arriving frames that are bad, checksums included.
 func mending(bad func(b []byte) bool, mend func(b []byte) []byte) func(*engine.Implementation) {
 	return receiving(func(b []byte) []byte {
 		if bad(b) {

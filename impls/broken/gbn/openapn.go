@@ -5,8 +5,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/openapn"
 )
 
-// openAPN are the variants of RDMA over Open APN: queues of another depth than the path, and senders that do not use
-// theirs.
+// openAPN are the variants of RDMA over Open APN: queues whose depth does not fit the path, and senders that do not
+// fill their queue.
 func openAPN() []recipe {
 	variants := []recipe{
 		{name: "apn-payload", breaks: "counts payload bytes, without the headers", catches: "APN-QD-001",

@@ -7,7 +7,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// retries sets a hook that is shown every request that is sent again; its result says whether it is sent.
+// retries sets a hook that is called with every retransmission; a retransmission is sent if the hook returns true.
 func retries(again func(e *end, p *roce.Packet) bool) func(*end) {
 	return func(e *end) {
 		next := e.qp.SendPSN
@@ -32,7 +32,7 @@ func parameter(qp *engine.QP, name, value string) {
 	qp.Params = all
 }
 
-// retransmissions are the variants that go back to the wrong packet.
+// retransmissions are the variants that retransmit from the wrong packet.
 func retransmissions() []recipe {
 	return []recipe{
 		{name: "back-one-packet", breaks: "sends only the missing packet again", catches: "GBN-RTX-001",
@@ -84,7 +84,7 @@ func retransmissions() []recipe {
 	}
 }
 
-// repetitions are the variants whose retransmissions are not what was sent before.
+// repetitions are the variants whose retransmissions differ from the first transmission.
 func repetitions() []recipe {
 	return []recipe{
 		{name: "payload-changes", breaks: "sends other data when it sends a packet again", catches: "RC-PSN-005",
@@ -148,7 +148,8 @@ func gaps() []recipe {
 		{name: "nak-hasty", breaks: "repeats its NAK sooner than the interval", catches: "GBN-NAK-004",
 			scenarios: "nack-interval",
 			attr:      func(_, resp *engine.QP) { parameter(resp, "nack_interval", "10us") }},
-		{name: "nak-once", breaks: "sends one NAK in its life", catches: "GBN-NAK-003 GBN-NAK-001", scenarios: "loss",
+		{name: "nak-once", breaks: "sends one NAK per connection", catches: "GBN-NAK-003 GBN-NAK-001",
+			scenarios: "loss",
 			tamper: func(e *end) {
 				said := false
 				e.resp.out = func(p *roce.Packet) bool {
@@ -187,7 +188,7 @@ func gaps() []recipe {
 	}
 }
 
-// patience are the variants that wait for too short or too long.
+// patience are the variants that wait too short or too long.
 func patience() []recipe {
 	return []recipe{
 		{name: "retries-more", breaks: "retries once more than its retry count", catches: "RC-TMO-002",

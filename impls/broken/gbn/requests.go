@@ -7,7 +7,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// each sets a hook that changes every packet that a half sends.
+// eachRequest and eachResponse set a hook that changes every packet of one half.
 func eachRequest(change func(p *roce.Packet)) func(*end) {
 	return func(e *end) { e.req.out = func(p *roce.Packet) bool { change(p); return true } }
 }
@@ -56,7 +56,7 @@ func headers() []recipe {
 	}
 }
 
-// segments are the variants that cut messages into the wrong packets.
+// segments are the variants that segment messages wrongly.
 func segments() []recipe {
 	return []recipe{
 		{name: "first-short", breaks: "cuts the FIRST of a message short by four bytes", catches: "WIRE-LEN-001",
@@ -109,7 +109,7 @@ func numbers() []recipe {
 	}
 }
 
-// limits are the variants that have more outstanding than they may.
+// limits are the variants that exceed a limit of outstanding requests.
 func limits() []recipe {
 	return []recipe{
 		{name: "queue-deeper", breaks: "accepts twice as many work requests as the queue is deep",
@@ -121,7 +121,7 @@ func limits() []recipe {
 	}
 }
 
-// chatter are the variants that send when they must be silent.
+// chatter are the variants that send when they must not.
 func chatter() []recipe {
 	return []recipe{
 		{name: "talks-when-done", breaks: "repeats its last request when nothing is outstanding", catches: "RC-CNS-002",

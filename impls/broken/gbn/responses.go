@@ -9,22 +9,22 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// isACK reports a positive acknowledgement, isNAK a sequence NAK.
+// isACK reports whether a packet is an ACK, isNAK whether it is a sequence NAK.
 func isACK(p *roce.Packet) bool { return p.Opcode == roce.Acknowledge && p.AETH.Syndrome.IsACK() }
 func isNAK(p *roce.Packet) bool {
 	return p.Opcode == roce.Acknowledge && p.AETH.Syndrome == roce.SyndromePSNSeqErr
 }
 
-// answer makes an acknowledgement of request p as this end would send it.
+// answer returns an acknowledgement of request p by this end.
 func (e *end) answer(p *roce.Packet, s roce.Syndrome) roce.Packet {
 	return roce.Packet{BTH: roce.BTH{Opcode: roce.Acknowledge, PKey: e.qp.PKey, DestQP: e.qp.DestQPN, PSN: p.PSN},
 		AETH: roce.AETH{Syndrome: s}}
 }
 
-// order follows the PSN that the responder expects, as far as requests of one PSN each are concerned.
+// order tracks the PSN that the responder expects.
 type order struct{ epsn psn.PSN }
 
-// take reports the distance of p from what is expected, and moves on when that is zero.
+// take returns the distance of p from the expected PSN, and advances the expected PSN if it is zero.
 func (o *order) take(p *roce.Packet, mtu int) (distance int) {
 	d := p.PSN.Sub(o.epsn)
 	if d == 0 {
@@ -132,7 +132,7 @@ func readAnswers() []recipe {
 			scenarios: "mixed",
 			tamper: eachResponse(func(p *roce.Packet) {
 				if p.Opcode == roce.ReadRespFirst {
-					word := binary.BigEndian.Uint32(p.Payload) // a decoder takes the first word of payload for it
+					word := binary.BigEndian.Uint32(p.Payload) // a decoder reads the first word of payload as the AETH
 					p.AETH = roce.AETH{Syndrome: roce.Syndrome(word >> 24), MSN: psn.MSN(word & psn.Mask)}
 					p.Payload = p.Payload[4:]
 					p.Len -= 4

@@ -6,17 +6,17 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// end is one end of a QP, both halves behind shells, while a variant sets its hooks.
+// end is one end of a QP, both halves in shells, for which a variant sets the hooks.
 type end struct {
 	qp        engine.QP // the attributes that both ends agreed on
 	mem       *host
 	req, resp *shell
 }
 
-// halves makes both halves of one end, as the registry entry of a transport does.
+// halves is the constructor in the registry entry of a transport.
 type halves = func(engine.QP, engine.Memory) (engine.Requester, engine.Responder, error)
 
-// newEnd builds both halves; attr changes the attributes that each believes.
+// newEnd builds both halves; attr changes the attributes that each is built with.
 func newEnd(build halves, qp engine.QP, mem engine.Memory, attr func(req, resp *engine.QP)) (*end, error) {
 	e := &end{qp: qp, mem: &host{Memory: mem}}
 	req, resp := qp, qp
@@ -35,7 +35,7 @@ func newEnd(build halves, qp engine.QP, mem engine.Memory, attr func(req, resp *
 	return e, nil
 }
 
-// host is the memory behind hooks; a nil hook leaves the call alone.
+// host is the memory with hooks in place of its methods; a nil hook calls the memory.
 type host struct {
 	engine.Memory
 	permit func(rkey uint32, va uint64, n uint32) bool
@@ -56,8 +56,8 @@ func (h *host) Store(va uint64, data []byte, n int) bool {
 	return h.Memory.Store(va, data, n)
 }
 
-// shell stands between an engine and its driver. A hook that returns false swallows what it was shown; a nil one lets
-// everything pass.
+// shell is a wrapper between an engine and its driver. A hook that returns false drops the packet, event or request
+// that it was called with; a nil hook drops nothing.
 type shell struct {
 	inner engine.Engine
 	now   vtime.Time
@@ -65,27 +65,27 @@ type shell struct {
 	in, out func(p *roce.Packet) bool
 	event   func(ev *engine.Event) bool
 	post    func(wr *engine.WorkRequest) bool
-	full    func() bool // a request is not taken
+	full    func() bool // if true, Post returns ErrQueueFull
 	timer   func(at vtime.Time, ok bool) (vtime.Time, bool)
 
-	packets []roce.Packet // made up, to be sent before the engine's own
-	events  []engine.Event
-	alarm   vtime.Time // when ring is called, once
+	packets []roce.Packet  // packets of the variant, sent before those of the engine
+	events  []engine.Event // events of the variant, reported before those of the engine
+	alarm   vtime.Time     // time of the one call of ring; Never when none is due
 	ring    func()
 }
 
 func newShell(inner engine.Engine) *shell { return &shell{inner: inner, alarm: vtime.Never} }
 
-// send makes up a packet.
+// send queues a packet of the variant.
 func (s *shell) send(p roce.Packet) { s.packets = append(s.packets, p) }
 
-// report makes up an event.
+// report queues an event of the variant.
 func (s *shell) report(ev engine.Event) { s.events = append(s.events, ev) }
 
-// after calls ring once d has passed.
+// after calls ring once, d from now.
 func (s *shell) after(d vtime.Duration, ring func()) { s.alarm, s.ring = s.now.Add(d), ring }
 
-// HandlePacket implements engine.Engine. The hook works on a copy: the packet is the driver's.
+// HandlePacket implements engine.Engine. The hook gets a copy, because the packet belongs to the driver.
 func (s *shell) HandlePacket(now vtime.Time, p *roce.Packet) {
 	s.now = now
 	seen := *p
@@ -171,7 +171,7 @@ func (s *shell) Vars(list []engine.Var) []engine.Var {
 	return list
 }
 
-// requester and responder give the shell of a half the method that its kind has.
+// requester and responder add to a shell the method of engine.Requester and of engine.Responder.
 type (
 	requester struct{ *shell }
 	responder struct{ *shell }

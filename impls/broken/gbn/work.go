@@ -6,18 +6,17 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// posting makes a variant that does something else than it was asked for: change gets each request before the engine
-// does.
+// posting sets a hook that changes each work request before the engine gets it.
 func posting(change func(wr *engine.WorkRequest)) func(*end) {
 	return func(e *end) {
 		e.req.post = func(wr *engine.WorkRequest) bool { change(wr); return true }
 	}
 }
 
-// work are the variants that do not do the work that they are given, or do other work, or tell otherwise of it.
+// work are the variants that execute work requests wrongly, or report them wrongly.
 func work() []recipe { return append(misdone(), mistold()...) }
 
-// misdone are those that send something else than they were asked for, or nothing.
+// misdone are the variants that send other requests than those posted, or none.
 func misdone() []recipe {
 	return []recipe{
 		{name: "work-half", breaks: "takes ten requests and no more", catches: "WRK-POST-001 WRK-IDLE-001",
@@ -29,7 +28,7 @@ func misdone() []recipe {
 		{name: "work-short", breaks: "WRITEs 512 bytes where more are asked for", catches: "WRK-WIRE-001",
 			scenarios: "work",
 			tamper:    posting(func(wr *engine.WorkRequest) { wr.Len = min(wr.Len, 512) })},
-		{name: "work-send", breaks: "SENDs what it is to WRITE", catches: "WRK-WIRE-001", scenarios: "work",
+		{name: "work-send", breaks: "executes WRITEs as SENDs", catches: "WRK-WIRE-001", scenarios: "work",
 			tamper: posting(func(wr *engine.WorkRequest) {
 				if wr.Op == engine.OpWrite {
 					wr.Op = engine.OpSend
@@ -53,7 +52,7 @@ func misdone() []recipe {
 					if held = append(held, *wr); len(held) < 2 {
 						return false
 					}
-					_ = inner.Post(e.req.now, held[1]) // a queue that is full loses one
+					_ = inner.Post(e.req.now, held[1]) // a full queue loses this request
 					_ = inner.Post(e.req.now, held[0])
 					held = nil
 					return false
@@ -67,7 +66,7 @@ func misdone() []recipe {
 	}
 }
 
-// mistold are those that complete, refuse or count what has not happened.
+// mistold are the variants that report completions, errors or counts that are wrong.
 func mistold() []recipe {
 	return []recipe{
 		{name: "cqe-twice", breaks: "completes every fifth request twice", catches: "WRK-CQE-001", scenarios: "work",
@@ -79,7 +78,7 @@ func mistold() []recipe {
 					return true
 				}
 			}},
-		{name: "cqe-invents", breaks: "completes a refused request with an error that nobody told of",
+		{name: "cqe-invents", breaks: "completes a refused request with another error than the NAK has",
 			catches: "WRK-CQE-002", scenarios: "bad-key",
 			tamper: func(e *end) {
 				e.req.event = func(ev *engine.Event) bool {
@@ -125,7 +124,7 @@ func mistold() []recipe {
 					return true
 				}
 			}},
-		{name: "counts-too-many", breaks: "finds a wrong ICRC on frames that have a good one", catches: "WRK-COUNT-001",
+		{name: "counts-too-many", breaks: "counts a wrong ICRC on frames with a correct one", catches: "WRK-COUNT-001",
 			scenarios: "corrupted",
 			impl: func(impl *engine.Implementation) {
 				n := 0

@@ -12,14 +12,14 @@ func isACK(p *roce.Packet) bool { return p.Opcode == roce.Acknowledge && p.AETH.
 
 func isNACK(p *roce.Packet) bool { return p.Opcode == roce.IRNNack }
 
-// answers sets a hook that is shown what the responder sends about requests.
+// answers sets a hook on the acknowledgements of requests that the responder sends.
 func answers(hook func(e *shell.End, p *roce.Packet) bool) func(*shell.End) {
 	return func(e *shell.End) {
 		e.Resp.Out = func(p *roce.Packet) bool { return p.Opcode.NumberedApart() || hook(e, p) }
 	}
 }
 
-// arrivals sets a hook that is shown the requests that come, with the expected PSN as the answers tell it.
+// arrivals sets a hook on arriving requests; next is the expected PSN, taken from the responder's answers.
 func arrivals(hook func(e *shell.End, p *roce.Packet, next psn.PSN) bool) func(*shell.End) {
 	return func(e *shell.End) {
 		next := e.QP.RecvPSN
@@ -33,7 +33,7 @@ func arrivals(hook func(e *shell.End, p *roce.Packet, next psn.PSN) bool) func(*
 	}
 }
 
-// nack makes a NACK.
+// nack returns a NACK.
 func nack(e *shell.End, next, named psn.PSN) roce.Packet {
 	return roce.Packet{
 		BTH:  roce.BTH{Opcode: roce.IRNNack, PKey: e.QP.PKey, DestQP: e.QP.DestQPN, PSN: next},
@@ -41,7 +41,7 @@ func nack(e *shell.End, next, named psn.PSN) roce.Packet {
 	}
 }
 
-// reports are the variants that say wrong things of themselves.
+// reports are the variants that report wrong variables.
 func reports() []broken.Recipe {
 	report := func(hook func(v shell.Vars)) func(*shell.End) {
 		return func(e *shell.End) { e.Req.Report, e.Resp.Report = hook, hook }
@@ -79,10 +79,10 @@ func reports() []broken.Recipe {
 	}
 }
 
-// nackers are the variants that answer too much or too little.
+// nackers are the variants that send too many or too few answers.
 func nackers() []broken.Recipe {
 	return []broken.Recipe{
-		{Name: "beyond-taken", Breaks: "takes what lies beyond its bitmap", Catches: "IRN-BMP-003", Scenarios: "beyond",
+		{Name: "beyond-taken", Breaks: "accepts packets beyond its bitmap", Catches: "IRN-BMP-003", Scenarios: "beyond",
 			Tamper: arrivals(func(e *shell.End, p *roce.Packet, next psn.PSN) bool {
 				if p.PSN.Sub(next) >= 16 {
 					e.Resp.Send(nack(e, next, p.PSN))
@@ -110,7 +110,7 @@ func nackers() []broken.Recipe {
 					return !isNACK(p) || n%2 == 1
 				})(e)
 			}},
-		{Name: "repeat-silent", Breaks: "says nothing to a packet out of order that it has already",
+		{Name: "repeat-silent", Breaks: "does not answer the duplicate of an out-of-order packet",
 			Catches: "IRN-SACK-004", Scenarios: "duplicate",
 			Tamper: func(e *shell.End) {
 				seen := map[psn.PSN]bool{}
@@ -123,13 +123,13 @@ func nackers() []broken.Recipe {
 	}
 }
 
-// fillers are the variants that do not wait for the hole to be filled, or fill it wrongly.
+// fillers are the variants that act before a hole is filled, or wrongly when it is filled.
 func fillers() []broken.Recipe {
 	return []broken.Recipe{
 		{Name: "complete-early", Breaks: "completes a receive when its message is complete, whatever " +
 			"is missing before it", Catches: "IRN-CQE-001",
 			Scenarios: "messages", Tamper: completeEarly},
-		{Name: "fill-nacked", Breaks: "answers what comes in order with a NACK while more is kept",
+		{Name: "fill-nacked", Breaks: "answers a packet in order with a NACK while out-of-order packets are kept",
 			Catches: "IRN-SACK-002", Scenarios: "two",
 			Tamper: func(e *shell.End) {
 				before := false
@@ -173,7 +173,7 @@ func fillers() []broken.Recipe {
 	}
 }
 
-// completeEarly tells of a SEND of one packet as soon as it comes, and not again in its turn.
+// completeEarly completes the receive of a SEND of one packet on arrival, and drops its real completion.
 func completeEarly(e *shell.End) {
 	var receives []engine.ReceiveRequest
 	told := map[uint64]bool{}

@@ -8,26 +8,26 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/shell"
 )
 
-// watch follows a requester by what it sends and hears, so that a variant can meddle.
+// watch tracks the state of a requester by the packets that it sends and receives, for the hooks of a variant.
 type watch struct {
 	e          *shell.End
 	una, next  psn.PSN
-	sent       map[psn.PSN]roce.Packet // everything not acknowledged
-	high       psn.PSN                 // highest that a NACK named
-	told       bool                    // for a variant that meddles once
+	sent       map[psn.PSN]roce.Packet // copies of the packets not acknowledged
+	high       psn.PSN                 // highest PSN that a NACK named
+	told       bool                    // for a variant that acts once
 	recovering bool
 	recover    psn.PSN
-	again      map[psn.PSN]bool // sent again in this recovery
+	again      map[psn.PSN]bool // retransmitted in this recovery
 	timed      bool             // the timer has expired since una moved
 
-	fresh func(p *roce.Packet) bool // a request leaves for the first time
-	retry func(p *roce.Packet) bool // a request leaves again
-	// an ACK or NACK comes, and the state is the one after it; moved tells whether una moved
+	fresh func(p *roce.Packet) bool // called for a first transmission
+	retry func(p *roce.Packet) bool // called for a retransmission
+	// called for an ACK or NACK, with the state after it; moved reports whether una moved
 	heard func(p *roce.Packet) bool
 	moved bool
 }
 
-// watching sets a watch on a requester; set gives it its hooks.
+// watching puts a watch on a requester; set sets its hooks.
 func watching(set func(w *watch)) func(*shell.End) {
 	return func(e *shell.End) {
 		w := &watch{e: e, una: e.QP.SendPSN, next: e.QP.SendPSN, high: e.QP.SendPSN, sent: map[psn.PSN]roce.Packet{},
@@ -83,7 +83,7 @@ func (w *watch) in(p *roce.Packet) bool {
 	return w.heard == nil || w.heard(p)
 }
 
-// repeat sends what was sent before once more.
+// repeat retransmits a packet.
 func (w *watch) repeat(p psn.PSN) {
 	if x, ok := w.sent[p]; ok {
 		w.e.Req.Send(x)
@@ -181,7 +181,7 @@ func holes() []broken.Recipe {
 					return false
 				}
 			})},
-		{Name: "partial-twice", Breaks: "sends what an ACK makes the oldest again, though it was sent already",
+		{Name: "partial-twice", Breaks: "retransmits the packet that an ACK makes the oldest, though it was retransmitted before",
 			Catches:   "IRN-REC-008",
 			Scenarios: "two", Tamper: watching(func(w *watch) {
 				w.heard = func(*roce.Packet) bool {
@@ -199,7 +199,7 @@ func holes() []broken.Recipe {
 	}
 }
 
-// places are the variants whose packets say the wrong place.
+// places are the variants whose packets carry a wrong address or offset.
 func places() []broken.Recipe {
 	return []broken.Recipe{
 		{Name: "place-of-message", Breaks: "gives every packet of a WRITE the address of its first",
@@ -221,10 +221,10 @@ func places() []broken.Recipe {
 	}
 }
 
-// readers are the variants that do not read as they should.
+// readers are the variants that handle READs wrongly.
 func readers() []broken.Recipe {
 	return []broken.Recipe{
-		{Name: "read-gap", Breaks: "leaves a number out between the answers to two READs", Catches: "IRN-RD-001",
+		{Name: "read-gap", Breaks: "leaves a PSN out between the responses to two READs", Catches: "IRN-RD-001",
 			Scenarios: "reads",
 			Tamper: func(e *shell.End) {
 				e.Resp.Out = func(p *roce.Packet) bool {

@@ -1,9 +1,8 @@
 // Package lowar is LoWAR endpoints that are wrong on purpose, one behaviour broken in each, to prove that every rule of
 // the family can fail.
 //
-// Nothing of the right engine is changed. A variant puts it behind a shell that alters, drops, repeats or makes up
-// packets, changes what is placed in memory or whole frames, or gives a wrong account of the engine's variables; or it
-// runs with other parameters than the run says.
+// The correct engine itself is unchanged. A variant wraps it in a shell that alters, drops, repeats or forges packets,
+// changes placements or whole frames, or reports wrong variables; or it overrides parameters of the run.
 package lowar
 
 import (
@@ -26,10 +25,10 @@ func Family() broken.Family {
 		slices.Concat(headers(), payloads(), blocks(), recovering(), failing(), trusting(), accounts())...)
 }
 
-// right is what most variants break: the shim below go-back-N.
+// right returns the implementation that most variants break: the shim below go-back-N.
 func right() engine.Implementation { return lowar.Over(gbn.Implementation()) }
 
-// seesRepairs lets an endpoint without the shim see its packets.
+// seesRepairs delivers packets of the shim to an endpoint without the shim.
 func seesRepairs(impl *engine.Implementation) {
 	impl.Accepts = func(o roce.Opcode) bool { return o == roce.LoWAR }
 }

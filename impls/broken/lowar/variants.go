@@ -24,24 +24,24 @@ func isNAK(p *roce.Packet) bool {
 	return p.Opcode == roce.Acknowledge && p.AETH.Syndrome == roce.SyndromePSNSeqErr
 }
 
-// repairs sets a hook that is shown the repair packets of requests as they leave.
+// repairs sets a hook on the outgoing repair packets of requests.
 func repairs(hook func(e *shell.End, p *roce.Packet) bool) func(*shell.End) {
 	return func(e *shell.End) { e.Req.Out = func(p *roce.Packet) bool { return !isRepair(p) || hook(e, p) } }
 }
 
-// header sets a hook that changes the headers of repair packets.
+// header sets a hook that changes the headers of outgoing repair packets.
 func header(change func(h *roce.Repair)) func(*shell.End) {
 	return repairs(func(_ *shell.End, p *roce.Packet) bool { change(&p.Repair); return true })
 }
 
-// arrivals sets a hook that is shown the repair packets of requests as they arrive.
+// arrivals sets a hook on the arriving repair packets of requests.
 func arrivals(hook func(e *shell.End, h *roce.Repair) bool) func(*shell.End) {
 	return func(e *shell.End) {
 		e.Resp.In = func(p *roce.Packet) bool { return !isRepair(p) || hook(e, &p.Repair) }
 	}
 }
 
-// reports sets a hook that changes what both halves say of themselves.
+// reports sets a hook that changes the variables of both halves.
 func reports(hook func(v shell.Vars)) func(*shell.End) {
 	return func(e *shell.End) { e.Req.Report, e.Resp.Report = hook, hook }
 }
@@ -55,20 +55,20 @@ func changed(payload []byte) []byte {
 	return b
 }
 
-// answer makes a response up.
+// answer returns a forged response.
 func answer(e *shell.End, p psn.PSN, s roce.Syndrome) roce.Packet {
 	return roce.Packet{BTH: roce.BTH{Opcode: roce.Acknowledge, DestQP: e.QP.DestQPN, PKey: e.QP.PKey, PSN: p},
 		AETH: roce.AETH{Syndrome: s}}
 }
 
-// fake makes a repair packet up that nobody asked for.
+// fake returns a forged repair packet.
 func fake(e *shell.End, base psn.PSN, n int, k bool) roce.Packet {
 	return roce.Packet{BTH: roce.BTH{Opcode: roce.LoWAR, DestQP: e.QP.DestQPN}, Payload: make([]byte, 16), Len: 16,
 		Repair: roce.Repair{Type: roce.RepairData, Version: roce.RepairVersion, Base: base, N: uint16(n), R: 8,
 			C: 2, Responses: k}}
 }
 
-// shimFrame changes the frames of the shim as they leave; at is where their opcode is.
+// shimFrame sets a hook on the outgoing frames of the shim; at is the offset of the opcode.
 func shimFrame(change func(frame []byte, at int)) func(*engine.Implementation) {
 	return func(impl *engine.Implementation) {
 		*impl = tamper.Around(*impl, tamper.Frames{Out: func(frame []byte) []byte {
@@ -80,7 +80,7 @@ func shimFrame(change func(frame []byte, at int)) func(*engine.Implementation) {
 	}
 }
 
-// headers are the senders whose packets of the shim say something wrong.
+// headers are the senders whose repair packets have wrong headers.
 func headers() []broken.Recipe {
 	return []broken.Recipe{
 		{Name: "base-next", Breaks: "names the second packet of a block as its first", Catches: "LOWAR-ENC-007",
@@ -109,13 +109,13 @@ func headers() []broken.Recipe {
 					roce.Reseal(frame)
 				}
 			})},
-		{Name: "type-unknown", Breaks: "sends packets of a type that there is not", Catches: "LOWAR-HDR-001",
+		{Name: "type-unknown", Breaks: "sends packets of an undefined type", Catches: "LOWAR-HDR-001",
 			Scenarios: "clean",
 			Tamper:    repairs(func(_ *shell.End, p *roce.Packet) bool { p.Repair.Type = 9; return true })},
 		{Name: "version-two", Breaks: "sends another version of the header", Catches: "LOWAR-HDR-003",
 			Scenarios: "clean",
 			Tamper:    header(func(h *roce.Repair) { h.Version = 2 })},
-		{Name: "announces-nothing", Breaks: "changes (r, c) without a word", Catches: "LOWAR-NEG-001",
+		{Name: "announces-nothing", Breaks: "changes (r, c) without an announcement", Catches: "LOWAR-NEG-001",
 			Scenarios: "adaptive",
 			Tamper: func(e *shell.End) {
 				e.Req.Out = func(p *roce.Packet) bool {
@@ -125,10 +125,10 @@ func headers() []broken.Recipe {
 	}
 }
 
-// payloads are the senders that code something wrong, or not at all.
+// payloads are the senders that code the wrong packets, or none.
 func payloads() []broken.Recipe {
 	return []broken.Recipe{
-		{Name: "double-is-not", Breaks: "sends for a message of one packet something else than that packet",
+		{Name: "double-is-not", Breaks: "sends a repair packet for a message of one packet that is not a copy of it",
 			Catches: "LOWAR-ENC-005", Scenarios: "clean",
 			Tamper: repairs(func(_ *shell.End, p *roce.Packet) bool {
 				if p.Repair.N == 1 {
@@ -139,7 +139,7 @@ func payloads() []broken.Recipe {
 		{Name: "xor-wrong", Breaks: "sends repair packets that are not the XOR of their packets",
 			Catches: "LOWAR-ENC-003", Scenarios: "clean",
 			Tamper: repairs(func(_ *shell.End, p *roce.Packet) bool { p.Payload = changed(p.Payload); return true })},
-		{Name: "marks-data", Breaks: "says in a reserved bit of the BTH that a packet is coded",
+		{Name: "marks-data", Breaks: "marks coded packets with a reserved bit of the BTH",
 			Catches: "LOWAR-TRN-001", Scenarios: "clean",
 			Tamper: func(e *shell.End) {
 				e.Req.Out = func(p *roce.Packet) bool {
@@ -176,7 +176,7 @@ func payloads() []broken.Recipe {
 	}
 }
 
-// blocks are the senders whose repair packets come at the wrong time, or in the wrong number.
+// blocks are the senders that send repair packets at the wrong time, or in the wrong number.
 func blocks() []broken.Recipe {
 	return []broken.Recipe{
 		{Name: "block-goes-on", Breaks: "sends the repair packet of a block that a retransmission interrupts",
@@ -225,7 +225,7 @@ func blocks() []broken.Recipe {
 	}
 }
 
-// interrupted makes up the repair packet of a block that a retransmission ends.
+// interrupted forges the repair packet of a block that a retransmission ends.
 func interrupted(e *shell.End) {
 	base, next, open := psn.PSN(0), e.QP.SendPSN, false
 	e.Req.Out = func(p *roce.Packet) bool {
@@ -247,7 +247,7 @@ func interrupted(e *shell.End) {
 	}
 }
 
-// recovering are the receivers that recover too little, or something else.
+// recovering are the receivers that recover too little, or wrong data.
 func recovering() []broken.Recipe {
 	return []broken.Recipe{
 		{Name: "first-needed", Breaks: "cannot decode a block whose first packet is lost", Catches: "LOWAR-DEC-003",
@@ -273,7 +273,7 @@ func recovering() []broken.Recipe {
 		{Name: "one-of-a-block", Breaks: "recovers one packet of a block and no more", Catches: "LOWAR-DEC-004",
 			Scenarios: "burst",
 			Tamper:    arrivals(func(_ *shell.End, h *roce.Repair) bool { return h.ISN == 0 })},
-		{Name: "places-rubbish", Breaks: "places something else than what it recovered", Catches: "LOWAR-DEC-002",
+		{Name: "places-rubbish", Breaks: "places other data than it recovered", Catches: "LOWAR-DEC-002",
 			Scenarios: "single",
 			Tamper: func(e *shell.End) {
 				spoil := false
@@ -291,10 +291,10 @@ func recovering() []broken.Recipe {
 	}
 }
 
-// failing are the receivers that do not know what to do when nothing can be recovered.
+// failing are the receivers that act wrongly when a block cannot be recovered.
 func failing() []broken.Recipe {
 	return []broken.Recipe{
-		{Name: "gap-acked", Breaks: "acknowledges what could not be recovered", Catches: "LOWAR-DEC-005",
+		{Name: "gap-acked", Breaks: "acknowledges packets that could not be recovered", Catches: "LOWAR-DEC-005",
 			Scenarios: "two",
 			Tamper: func(e *shell.End) {
 				newest := e.QP.RecvPSN
@@ -311,7 +311,7 @@ func failing() []broken.Recipe {
 					return true
 				}
 			}},
-		{Name: "gap-silent", Breaks: "does not ask for what could not be recovered", Catches: "LOWAR-DEC-006",
+		{Name: "gap-silent", Breaks: "sends no NAK for packets that could not be recovered", Catches: "LOWAR-DEC-006",
 			Scenarios: "repair-too",
 			Tamper:    func(e *shell.End) { e.Resp.Out = func(p *roce.Packet) bool { return !isNAK(p) } }},
 		{Name: "gives-up-early", Breaks: "waits for a tenth of T_rob", Catches: "LOWAR-ROB-002", Scenarios: "tail",
@@ -342,7 +342,7 @@ func failing() []broken.Recipe {
 	}
 }
 
-// trusting are the receivers that act on packets of the shim that they must ignore.
+// trusting are the receivers that act on repair packets that they must ignore.
 func trusting() []broken.Recipe {
 	return []broken.Recipe{
 		{Name: "any-scheme", Breaks: "recovers with whatever (r, c) a repair packet has", Catches: "LOWAR-DEC-010",
@@ -381,7 +381,7 @@ func trusting() []broken.Recipe {
 					return true
 				})(e)
 			}},
-		{Name: "stock-answers", Breaks: "refuses the packets of a shim that it has not", Catches: "LOWAR-TRN-002",
+		{Name: "stock-answers", Breaks: "refuses repair packets although it has no shim", Catches: "LOWAR-TRN-002",
 			Scenarios: "stock",
 			Right:     gbn.Implementation, Change: seesRepairs,
 			Tamper: func(e *shell.End) {
@@ -398,16 +398,17 @@ func trusting() []broken.Recipe {
 	}
 }
 
-// accounts are the endpoints that say something wrong of themselves.
+// accounts are the endpoints that report wrong variables.
 func accounts() []broken.Recipe {
 	return []broken.Recipe{
-		{Name: "passes-early", Breaks: "shows the transport what should wait", Catches: "LOWAR-DEC-008",
+		{Name: "passes-early", Breaks: "passes packets to the transport that should wait", Catches: "LOWAR-DEC-008",
 			Scenarios: "single",
 			Tamper:    reports(func(v shell.Vars) { *v.At("early") += *v.At("dec_waiting") })},
 		{Name: "rob-overfull", Breaks: "keeps more packets than its buffer has places", Catches: "LOWAR-ROB-001",
 			Scenarios: "single",
 			Tamper:    reports(func(v shell.Vars) { *v.At("rob") *= 3000 })},
-		{Name: "unprotected-uncounted", Breaks: "does not count what it could not protect", Catches: "LOWAR-UNIT-002",
+		{Name: "unprotected-uncounted", Breaks: "does not count packets that it could not protect",
+			Catches:   "LOWAR-UNIT-002",
 			Scenarios: "exhausted",
 			Tamper:    reports(func(v shell.Vars) { *v.At("enc_unprotected") = min(*v.At("enc_unprotected"), 1) })},
 		{Name: "units-too-many", Breaks: "uses more coding units than there are", Catches: "LOWAR-UNIT-001",

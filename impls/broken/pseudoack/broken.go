@@ -1,8 +1,8 @@
 // Package pseudoack is pseudo-ACK boxes that are wrong on purpose, one behaviour broken in each, to prove that every
 // rule of the family can fail.
 //
-// Nothing of the right box is changed. A variant puts it behind a shell that alters, drops, repeats or makes up frames
-// at its ports, or gives a wrong account of its variables.
+// The correct box itself is unchanged. A variant wraps it in a shell that alters, drops, repeats or forges frames at
+// its ports, or reports wrong variables.
 package pseudoack
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/pseudoack"
 )
 
-// recipe is how a variant is written down. Tamper sets the hooks of a new shell.
+// recipe is the source form of a variant. Tamper sets the hooks of a new shell.
 type recipe struct {
 	name, breaks, catches, scenario string
 	tamper                          func(s *shell)
@@ -38,10 +38,10 @@ func Family() broken.Family {
 	return broken.Make(right, stimuli, list...)
 }
 
-// right is what the variants break: the box in front of go-back-N.
+// right returns the implementation that the variants break: the box in front of go-back-N.
 func right() engine.Implementation { return pseudoack.Over(gbn.Implementation()) }
 
-// change puts the box behind a shell.
+// change wraps the box in a shell.
 func (r *recipe) change(impl *engine.Implementation) {
 	inner := impl.NewBox
 	impl.NewBox = func(c engine.BoxConfig) (engine.Middlebox, error) {
@@ -57,18 +57,19 @@ func (r *recipe) change(impl *engine.Implementation) {
 	}
 }
 
-// shell stands around a right box. A hook that returns false keeps what it was shown; a nil hook lets everything pass.
+// shell is a wrapper around a correct box. A hook that returns false drops the frame that it was called with; a nil
+// hook drops nothing.
 type shell struct {
 	engine.Middlebox
 	in    func(from engine.Port, f *roce.Frame) bool
 	out   func(to engine.Port, f *roce.Frame) bool
 	event func(e *engine.BoxEvent)
-	still bool // no timer ever runs
-	extra [2][]roce.Frame
-	last  roce.Frame // the latest ACK for Local
+	still bool            // the box reports no deadline
+	extra [2][]roce.Frame // frames of the variant, by port, sent before those of the box
+	last  roce.Frame      // the latest ACK sent to Local
 }
 
-// add queues a frame that the box knows nothing of.
+// add queues a frame of the variant.
 func (s *shell) add(to engine.Port, f *roce.Frame) {
 	c := *f
 	c.Packet.Payload = append([]byte(nil), f.Packet.Payload...)
@@ -89,11 +90,11 @@ func (s *shell) PollTransmit(now vtime.Time, to engine.Port, f *roce.Frame) bool
 		return true
 	}
 	for s.Middlebox.PollTransmit(now, to, f) {
-		keep := s.out != nil && !s.out(to, f)
+		drop := s.out != nil && !s.out(to, f)
 		if to == engine.LAN && isACK(&f.Packet) {
 			s.last = *f
 		}
-		if !keep {
+		if !drop {
 			return true
 		}
 	}

@@ -14,7 +14,7 @@ func isNAK(p *roce.Packet) bool {
 
 func isData(o roce.Opcode) bool { return o == roce.AtomicAck || o.IsReadResponse() }
 
-// message returns which set-up message a packet is, 0 when it is none.
+// message returns the kind of a CM message, 0 if the packet is none.
 func message(p *roce.Packet) roce.CMAttribute {
 	if p.DestQP != roce.CMQueuePair {
 		return 0
@@ -26,7 +26,7 @@ func message(p *roce.Packet) roce.CMAttribute {
 	return h.Attribute
 }
 
-// acks makes a variant that changes the pseudo-ACKs.
+// acks sets a hook that changes the pseudo-ACKs.
 func acks(change func(f *roce.Frame)) func(*shell) {
 	return func(s *shell) {
 		s.out = func(to engine.Port, f *roce.Frame) bool {
@@ -38,7 +38,7 @@ func acks(change func(f *roce.Frame)) func(*shell) {
 	}
 }
 
-// requests makes a variant that changes what leaves for Remote; again tells a request that has left before.
+// requests sets a hook that changes the requests sent to Remote; again reports a retransmission.
 func requests(change func(f *roce.Frame, again bool)) func(*shell) {
 	return func(s *shell) {
 		next, begun := psn.PSN(0), false
@@ -56,14 +56,14 @@ func requests(change func(f *roce.Frame, again bool)) func(*shell) {
 	}
 }
 
-// arrivals makes a variant that acts on what arrives; the hook decides whether the box sees it.
+// arrivals sets a hook on arriving frames; if it returns false, the box does not get the frame.
 func arrivals(hook func(s *shell, from engine.Port, f *roce.Frame) bool) func(*shell) {
 	return func(s *shell) {
 		s.in = func(from engine.Port, f *roce.Frame) bool { return hook(s, from, f) }
 	}
 }
 
-// lies makes a variant that gives a wrong value of a variable.
+// lies sets a hook that changes the reported values of a variable.
 func lies(name string, change func(int64) int64) func(*shell) {
 	return func(s *shell) {
 		s.event = func(e *engine.BoxEvent) {
@@ -74,10 +74,10 @@ func lies(name string, change func(int64) int64) func(*shell) {
 	}
 }
 
-// aboutAnswers are those that tell Local something wrong.
+// aboutAnswers are the variants that send wrong answers to Local.
 func aboutAnswers() []recipe {
 	return []recipe{
-		{name: "ack-ahead", breaks: "acknowledges the request after the one that came", catches: "PACK-PSN-001",
+		{name: "ack-ahead", breaks: "acknowledges the request after the received one", catches: "PACK-PSN-001",
 			scenario: "writes",
 			tamper:   acks(func(f *roce.Frame) { f.Packet.PSN = f.Packet.PSN.Next() })},
 		{name: "ack-backwards", breaks: "repeats an older ACK after the newest", catches: "PACK-TRN-002",
@@ -97,7 +97,7 @@ func aboutAnswers() []recipe {
 				}
 				return frame
 			}},
-		{name: "ack-late", breaks: "acknowledges when Remote has", catches: "PACK-LAT-001",
+		{name: "ack-late", breaks: "acknowledges only after Remote has acknowledged", catches: "PACK-LAT-001",
 			scenario: "writes", tamper: late},
 		{name: "ack-msn", breaks: "counts one message too many", catches: "PACK-MSN-001", scenario: "writes",
 			tamper: acks(func(f *roce.Frame) { f.Packet.AETH.MSN = f.Packet.AETH.MSN.Next() })},
@@ -111,7 +111,7 @@ func aboutAnswers() []recipe {
 	}
 }
 
-// aboutTiming are those that answer Local when they should not, or not when they should.
+// aboutTiming are the variants that answer Local at the wrong time, or not at all.
 func aboutTiming() []recipe {
 	return []recipe{
 		{name: "ack-stale", breaks: "answers once more when the connection has ended", catches: "PACK-LRN-003",
@@ -129,7 +129,7 @@ func aboutTiming() []recipe {
 				}
 				return true
 			})},
-		{name: "deferred-never", breaks: "forgets what it held back for a READ", catches: "PACK-READ-002",
+		{name: "deferred-never", breaks: "never sends the ACKs that it held back for a READ", catches: "PACK-READ-002",
 			scenario: "read",
 			tamper: func(s *shell) {
 				answered := false
@@ -161,7 +161,7 @@ func aboutTiming() []recipe {
 	}
 }
 
-// late keeps each ACK until one of Remote comes.
+// late holds each pseudo-ACK until an ACK of Remote arrives.
 func late(s *shell) {
 	var kept []roce.Frame
 	s.out = func(to engine.Port, f *roce.Frame) bool {
@@ -182,7 +182,7 @@ func late(s *shell) {
 	}
 }
 
-// pastRead acknowledges whatever asks for it while a READ is out.
+// pastRead acknowledges every request with AckReq while a READ is outstanding.
 func pastRead(s *shell) {
 	reading := false
 	s.in = func(from engine.Port, f *roce.Frame) bool {
@@ -197,7 +197,7 @@ func pastRead(s *shell) {
 	}
 }
 
-// aboutPassing are those that change what only passes.
+// aboutPassing are the variants that change or forward frames wrongly.
 func aboutPassing() []recipe {
 	return []recipe{
 		{name: "passes-changed", breaks: "asks for a solicited event with every request", catches: "PACK-TRN-001",
@@ -212,7 +212,7 @@ func aboutPassing() []recipe {
 					return true
 				}
 			}},
-		{name: "passes-duplicates", breaks: "forwards what Local sends again", catches: "PACK-DUP-001",
+		{name: "passes-duplicates", breaks: "forwards Local's retransmissions", catches: "PACK-DUP-001",
 			scenario: "lan-ack-lost",
 			tamper: func(s *shell) {
 				next, begun := psn.PSN(0), false
@@ -228,7 +228,8 @@ func aboutPassing() []recipe {
 					return true
 				}
 			}},
-		{name: "passes-naks", breaks: "leaves WAN loss to Local", catches: "PACK-REC-001", scenario: "wan-loss",
+		{name: "passes-naks", breaks: "leaves the recovery from WAN loss to Local", catches: "PACK-REC-001",
+			scenario: "wan-loss",
 			tamper: arrivals(func(s *shell, from engine.Port, f *roce.Frame) bool {
 				if from == engine.WAN && isNAK(&f.Packet) {
 					s.add(engine.LAN, f)
@@ -251,7 +252,7 @@ func aboutPassing() []recipe {
 	}
 }
 
-// fromREQ shows the box a REP with the PSN of the REQ, and lets the real one pass.
+// fromREQ gives the box a REP with the PSN of the REQ, and forwards the real REP.
 func fromREQ(s *shell) {
 	var start psn.PSN
 	var real []byte
@@ -275,10 +276,10 @@ func fromREQ(s *shell) {
 	}
 }
 
-// aboutRecovery are those that do not keep what they promise.
+// aboutRecovery are the variants that break their promises.
 func aboutRecovery() []recipe {
 	return []recipe{
-		{name: "recovers-badly", breaks: "sends other bytes the second time", catches: "PACK-INT-001",
+		{name: "recovers-badly", breaks: "sends other bytes in a retransmission", catches: "PACK-INT-001",
 			scenario: "wan-loss",
 			tamper: requests(func(f *roce.Frame, again bool) {
 				if again && len(f.Packet.Payload) > 0 {
@@ -301,8 +302,9 @@ func aboutRecovery() []recipe {
 				return from != engine.WAN || p.Opcode != roce.Acknowledge ||
 					p.AETH.Syndrome != roce.SyndromeRemoteAccess
 			})},
-		{name: "buffer-short", breaks: "holds less than was promised", catches: "PACK-BUF-001", scenario: "writes",
-			tamper: lies("buf_first", func(v int64) int64 { return int64(psn.PSN(v).Next()) })},
+		{name: "buffer-short", breaks: "buffers fewer requests than it promised", catches: "PACK-BUF-001",
+			scenario: "writes",
+			tamper:   lies("buf_first", func(v int64) int64 { return int64(psn.PSN(v).Next()) })},
 		{name: "buffer-stuck", breaks: "keeps what Remote has acknowledged", catches: "PACK-BUF-003",
 			scenario: "small-buffer",
 			tamper: func(s *shell) {
@@ -315,7 +317,7 @@ func aboutRecovery() []recipe {
 					return true
 				}
 			}},
-		{name: "buffer-unbounded", breaks: "promises whatever the buffer holds", catches: "PACK-BUF-002",
+		{name: "buffer-unbounded", breaks: "promises requests beyond the size of the buffer", catches: "PACK-BUF-002",
 			scenario: "small-buffer",
 			tamper:   lies("buffer", func(int64) int64 { return 1 })},
 	}

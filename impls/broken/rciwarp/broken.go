@@ -1,5 +1,5 @@
-// Package rciwarp has engines of iWARP over TCP that are wrong in one way each, to prove that the rules of the family
-// RCIW catch it. Most alter FPDUs in the frames that leave; two deliver too early.
+// Package rciwarp is engines of iWARP over TCP that are wrong on purpose, one behaviour broken in each, to prove that
+// the rules of the family RCIW can fail. Most alter FPDUs in outgoing frames; two complete receives too early.
 package rciwarp
 
 import (
@@ -12,10 +12,10 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/rciwarp"
 )
 
-// recipe is how a variant differs from the right engine.
+// recipe is the source form of a variant.
 type recipe struct {
 	name, breaks, catches, scenarios string
-	// out and in change an FPDU that leaves or arrives; its CRC is made right after, unless keepCRC
+	// out and in change an outgoing or arriving FPDU; its CRC is then corrected, unless keepCRC
 	out, in     func(fpdu []byte)
 	keepCRC     bool
 	early, lazy bool
@@ -34,12 +34,12 @@ func recipes() []recipe {
 					b[len(b)-1] ^= 1
 				}
 			}},
-		{name: "delivers-early", breaks: "completes receives with SENDs that lie behind a hole",
+		{name: "delivers-early", breaks: "completes receives with SENDs that follow a hole in the stream",
 			catches: "RCIW-HOL-001", scenarios: "hole", early: true},
-		{name: "marker-astray", breaks: "lets the first marker point elsewhere", catches: "RCIW-MPA-002",
+		{name: "marker-astray", breaks: "sends a wrong pointer in the first marker", catches: "RCIW-MPA-002",
 			scenarios: "marked",
 			out: func(b []byte) {
-				if b[0]|b[1]|b[2]|b[3] == 0 { // a marker that stands before an FPDU
+				if b[0]|b[1]|b[2]|b[3] == 0 { // a marker before an FPDU
 					b[3] = 4
 				}
 			}},
@@ -49,7 +49,7 @@ func recipes() []recipe {
 					b[msnAt+3]++
 				}
 			}},
-		{name: "places-late", breaks: "completes receives before it places what came before", catches: "RCIW-ORD-001",
+		{name: "places-late", breaks: "completes receives before earlier data is placed", catches: "RCIW-ORD-001",
 			scenarios: "mixed", lazy: true},
 		{name: "read-astray", breaks: "answers READs with another STag", catches: "RCIW-RD-001", scenarios: "reads",
 			out: func(b []byte) {
@@ -80,9 +80,9 @@ func Family() broken.Family {
 	return broken.Make(rciwarp.Implementation, stimuli, list...)
 }
 
-// change breaks the right engine.
+// change breaks the correct engine.
 func (r *recipe) change(impl *engine.Implementation) {
-	impl.NewStream = nil // frames are altered, and packets looked at: it needs a TCP of its own
+	impl.NewStream = nil // the hooks need frames and packets, so the engine runs over TCP-lite
 	if r.early || r.lazy {
 		impl.NewHost = nil
 		impl.New = func(qp engine.QP, mem engine.Memory) (engine.Requester, engine.Responder, error) {

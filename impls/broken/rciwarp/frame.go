@@ -8,18 +8,18 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 )
 
-// Places in an FPDU without markers.
+// Offsets in an FPDU without markers.
 const (
 	stagAt = mpa.LengthLen + 2
 	msnAt  = mpa.LengthLen + 10
 	codeAt = mpa.LengthLen + iwarp.UntaggedLen + 1
 )
 
-// opcode returns that of the segment in an FPDU without markers.
+// opcode returns the opcode of the segment in an FPDU without markers.
 func opcode(fpdu []byte) iwarp.Opcode { return iwarp.Opcode(fpdu[mpa.LengthLen+1] & 15) }
 
-// editor returns what changes the FPDU in a frame. The engine puts one into each segment, so all data but the start-up
-// frames is one.
+// editor returns a frame hook that changes the FPDU in a frame. The engine sends one FPDU per TCP segment, so the data
+// of a segment is an FPDU, unless it is a start-up frame.
 func editor(change func(fpdu []byte), keepCRC bool) func([]byte) []byte {
 	const least, magic = mpa.LengthLen + iwarp.TaggedLen + mpa.CRCLen, "MPA ID"
 	return func(frame []byte) []byte {

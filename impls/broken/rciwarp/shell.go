@@ -13,26 +13,27 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/rciwarp"
 )
 
-// end is one end of a QP that delivers too early, or places too late. Both halves share it, as they share a connection.
+// end is one end of a QP that completes receives too early, or places data too late. Both halves share it, as they
+// share a connection.
 type end struct {
 	engine.Memory
 	early, lazy bool
-	peer        stream.Conn // what has arrived, in direction 0
-	posted      []uint64    // receives that have not completed, oldest first
-	ahead       int         // receives that were completed before their turn
-	events      []engine.Event
-	late        []store
-	told        bool // a receive has completed since the last placement
+	peer        stream.Conn    // the received stream, in direction 0
+	posted      []uint64       // receives that have not completed, oldest first
+	ahead       int            // receives completed too early whose real completion has not come
+	events      []engine.Event // completions of the variant
+	late        []store        // placements held back
+	told        bool           // a receive has completed since the last placement
 }
 
-// store is a placement that waits.
+// store is a placement that is held back.
 type store struct {
 	va   uint64
 	data []byte
 	n    int
 }
 
-// newEnd builds the right engine in its shell.
+// newEnd returns the correct engine in a shell.
 func newEnd(qp engine.QP, mem engine.Memory, r *recipe) (engine.Requester, engine.Responder, error) {
 	e := &end{Memory: mem, early: r.early, lazy: r.lazy}
 	req, resp, err := new(rciwarp.Host).New(qp, e)
@@ -51,7 +52,7 @@ func (e *end) Store(va uint64, data []byte, n int) bool {
 	return true
 }
 
-// place makes good what has been put off.
+// place executes the placements that were held back, once a receive has completed.
 func (e *end) place() {
 	if !e.told {
 		return
@@ -62,7 +63,7 @@ func (e *end) place() {
 	e.late, e.told = nil, false
 }
 
-// look completes a receive when a SEND arrives behind a hole.
+// look completes a receive when a SEND arrives after a hole in the stream.
 func (e *end) look(p *roce.Packet) {
 	a, ok := e.peer.Add(0, p.Payload)
 	if !e.early || !ok || !a.Ahead || a.Again || e.ahead == len(e.posted) {
@@ -78,7 +79,7 @@ func (e *end) look(p *roce.Packet) {
 	}
 }
 
-// half is one half in the shell.
+// half is one half of the end in its shell.
 type half struct {
 	engine.Engine
 	end *end
@@ -97,7 +98,7 @@ func (h *half) PollTransmit(now vtime.Time, p *roce.Packet) bool {
 	return h.Engine.PollTransmit(now, p)
 }
 
-// PollEvent implements engine.Engine. A receive that has completed before its turn does not complete again.
+// PollEvent implements engine.Engine. The real completion of a receive that was completed too early is dropped.
 func (h *half) PollEvent() (engine.Event, bool) {
 	e := h.end
 	if len(e.events) > 0 {
@@ -118,7 +119,7 @@ func (h *half) PollEvent() (engine.Event, bool) {
 	}
 }
 
-// requester is the requester in the shell.
+// requester adds the method of engine.Requester.
 type requester struct {
 	half
 	inner engine.Requester
@@ -127,7 +128,7 @@ type requester struct {
 // Post implements engine.Requester.
 func (r *requester) Post(now vtime.Time, wr engine.WorkRequest) error { return r.inner.Post(now, wr) }
 
-// responder is the responder in the shell.
+// responder adds the method of engine.Responder.
 type responder struct {
 	half
 	inner engine.Responder

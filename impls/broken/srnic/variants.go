@@ -16,17 +16,17 @@ func recipes() []broken.Recipe {
 			Catches: "SRN-MOD-001", Scenarios: "busy", Params: engine.Params{"queries": "4"}},
 		{Name: "forgets-stall", Breaks: "Half of the time that queries take is not reported.",
 			Catches: "SRN-STL-001", Scenarios: "single", Tamper: forgetsStall},
-		{Name: "never-repeats", Breaks: "What a SACK shows to be missing is not sent again.",
+		{Name: "never-repeats", Breaks: "Packets that a SACK shows to be missing are not retransmitted.",
 			Catches: "SRN-RTX-001", Scenarios: "long", Tamper: neverRepeats},
-		{Name: "no-stall", Breaks: "The bitmap is asked in no time.",
+		{Name: "no-stall", Breaks: "A bitmap query takes no time.",
 			Catches: "SRN-MOD-001 SRN-STL-001", Scenarios: "busy", Params: engine.Params{"tq": "0"}},
 		{Name: "repeats-all", Breaks: "The first SACK makes the sender go back N.",
 			Catches: "SRN-RTX-001", Scenarios: "long", Tamper: repeatsAll},
-		{Name: "same-address", Breaks: "Every packet of a WRITE says that it goes to the address of the first.",
+		{Name: "same-address", Breaks: "Every packet of a WRITE carries the address of the first.",
 			Catches: "SRN-PLC-001", Scenarios: "messages", Tamper: sameAddress},
-		{Name: "stalls-always", Breaks: "The bitmap is asked for packets in order, too.",
+		{Name: "stalls-always", Breaks: "The bitmap is queried for packets in order, too.",
 			Catches: "SRN-STL-002", Scenarios: "messages", Tamper: stallsAlways},
-		{Name: "zero-offset", Breaks: "Every packet of a SEND says that it is the first.",
+		{Name: "zero-offset", Breaks: "Every packet of a SEND carries the offset of the first.",
 			Catches: "SRN-PLC-001", Scenarios: "messages", Tamper: zeroOffset},
 	}
 }
@@ -39,7 +39,7 @@ func forgetsStall(e *shell.End) {
 	e.Resp.Report = func(v shell.Vars) { *v.At("resp_stalled_ps") /= 2 }
 }
 
-// stallsAlways reports a query for every packet.
+// stallsAlways reports a bitmap query for every packet.
 func stallsAlways(e *shell.End) {
 	arrived := int64(0)
 	e.Resp.In = func(*roce.Packet) bool { arrived++; return true }
@@ -49,7 +49,7 @@ func stallsAlways(e *shell.End) {
 	}
 }
 
-// neverRepeats swallows retransmissions.
+// neverRepeats drops retransmissions.
 func neverRepeats(e *shell.End) {
 	next := e.QP.SendPSN
 	e.Req.Out = func(p *roce.Packet) bool {
@@ -61,7 +61,7 @@ func neverRepeats(e *shell.End) {
 	}
 }
 
-// repeatsAll keeps what was sent, and sends all of it from the expected packet on when the first SACK comes.
+// repeatsAll keeps copies of all packets, and at the first SACK retransmits all of them from the expected packet on.
 func repeatsAll(e *shell.End) {
 	var sent []roce.Packet
 	done := false

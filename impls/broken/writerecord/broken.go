@@ -1,5 +1,5 @@
-// Package writerecord has engines of datagram-iWARP that are wrong in one way each, to prove that the rules of the
-// families DIW, UDSR and WREC catch it.
+// Package writerecord is engines of datagram-iWARP that are wrong on purpose, one behaviour broken in each, to prove
+// that the rules of the families DIW, UDSR and WREC can fail.
 package writerecord
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/writerecord"
 )
 
-// recipe is how a variant differs from the right engine.
+// recipe is the source form of a variant.
 type recipe struct {
 	name, breaks, catches, scenarios string
 	hooks                            func() hooks
@@ -29,7 +29,7 @@ func Family() broken.Family {
 	return broken.Make(writerecord.Implementation, stimuli, list...)
 }
 
-// change breaks the right engine.
+// change breaks the correct engine.
 func (r *recipe) change(impl *engine.Implementation) {
 	impl.NewHost = func(given engine.Params) (engine.Host, error) {
 		inner, err := writerecord.NewHost(given)

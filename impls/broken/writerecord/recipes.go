@@ -8,27 +8,27 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/iwarp"
 )
 
-// sends makes hooks of one that is shown every datagram of the source.
+// sends returns hooks of which one is called with every datagram of the source.
 func sends(hook func(e *end, d *iwarp.Datagram) bool) func() hooks {
 	return func() hooks { return hooks{send: hook} }
 }
 
-// arrives makes hooks of one that is shown every datagram for the target.
+// arrives returns hooks of which one is called with every datagram for the target.
 func arrives(hook func(e *end, d *iwarp.Datagram) bool) func() hooks {
 	return func() hooks { return hooks{arrive: hook} }
 }
 
-// tells makes hooks of one that is shown every event.
+// tells returns hooks of which one is called with every event.
 func tells(hook func(e *end, ev *engine.Event) bool) func() hooks {
 	return func() hooks { return hooks{event: hook} }
 }
 
-// silences swallows the events of a kind and operation.
+// silences returns hooks that drop the events of a kind and operation.
 func silences(kind engine.EventKind, op engine.Op) func() hooks {
 	return tells(func(_ *end, ev *engine.Event) bool { return ev.Kind != kind || ev.Op != op })
 }
 
-// place is a segment as a number: message and offset.
+// place identifies a segment by a number made of message and offset.
 func place(s *iwarp.Segment) uint64 {
 	return uint64(s.MSN+s.Record.ID+1)<<32 | uint64(s.MO+s.Record.Off)
 }
@@ -38,7 +38,7 @@ func recipes() []recipe {
 	return slices.Concat(sourceRecipes(), targetRecipes(), receiveRecipes(), recordRecipes(), mapRecipes())
 }
 
-// sourceRecipes are those of the source.
+// sourceRecipes are the variants of the source.
 func sourceRecipes() []recipe {
 	return []recipe{
 		{"leaves-out-bytes", "leaves out a byte between segments", "DIW-SEG-002", "long-messages",
@@ -85,7 +85,7 @@ func sourceRecipes() []recipe {
 	}
 }
 
-// targetRecipes are those that hear too much or too little.
+// targetRecipes are the targets that accept too many or too few segments.
 func targetRecipes() []recipe {
 	return []recipe{
 		{"crc-ignored", "takes segments whose CRC is wrong", "DIW-CRC-002", "damaged",
@@ -125,7 +125,7 @@ func targetRecipes() []recipe {
 	}
 }
 
-// receiveRecipes are those that get receives wrong.
+// receiveRecipes are the targets that complete receives wrongly.
 func receiveRecipes() []recipe {
 	return []recipe{
 		{"receive-consumed", "completes a receive for a Write-Record", "WREC-ONE-001", "records",
@@ -185,7 +185,7 @@ func receiveRecipes() []recipe {
 	}
 }
 
-// recordRecipes are those that answer, declare or forget at the wrong time.
+// recordRecipes are the targets that answer, declare or forget at the wrong time.
 func recordRecipes() []recipe {
 	return []recipe{
 		{"record-answered", "answers", "WREC-SRC-002", "records",
@@ -230,7 +230,7 @@ func recordRecipes() []recipe {
 	}
 }
 
-// mapRecipes are those that declare something else than what was placed, or report what did not happen.
+// mapRecipes are the targets that declare other bytes than were placed, or report false events.
 func mapRecipes() []recipe {
 	return []recipe{
 		{"record-map-mixed", "gives entries of their own the mark of a map", "WREC-LOG-003", "holes",

@@ -9,28 +9,28 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// hooks are what a variant does to a right engine. A hook that returns false swallows what it was shown; a nil one lets
-// everything pass.
+// hooks change the behaviour of a correct engine. A hook that returns false drops the datagram, event or receive that
+// it was called with; a nil hook drops nothing.
 type hooks struct {
-	send    func(e *end, d *iwarp.Datagram) bool // a datagram that the source made; it is encoded again, with its CRC
-	raw     func(b []byte) []byte                // the bytes of it, UDP header first
-	arrive  func(e *end, d *iwarp.Datagram) bool // a datagram for the target; it is encoded again, with its CRC
-	event   func(e *end, ev *engine.Event) bool  // what either half tells
+	send    func(e *end, d *iwarp.Datagram) bool // a datagram of the source, which is then encoded again, with its CRC
+	raw     func(b []byte) []byte                // the encoded datagram, from the UDP header on
+	arrive  func(e *end, d *iwarp.Datagram) bool // a datagram for the target, which is then encoded again, with its CRC
+	event   func(e *end, ev *engine.Event) bool  // an event of either half
 	receive func(e *end, rr *engine.ReceiveRequest) bool
 	vars    func(e *end, v *engine.Var)
 	store   func(va *uint64, data []byte) []byte
-	permit  bool // everything
+	permit  bool // Permit allows every access
 }
 
-// end is one end of a QP behind hooks, with what a variant remembers.
+// end is one end of a QP behind hooks, with the state of a variant.
 type end struct {
 	hooks
 	engine.Memory
 	qp       engine.QP
 	source   engine.Requester
 	target   engine.Responder
-	packets  [][]byte // made up, to be sent by the source
-	answers  [][]byte // and by the target
+	packets  [][]byte // datagrams of the variant, sent by the source
+	answers  [][]byte // datagrams of the variant, sent by the target
 	events   []engine.Event
 	count    int
 	last     engine.Event
@@ -77,7 +77,7 @@ func (t *target) PostReceive(now vtime.Time, rr engine.ReceiveRequest) error {
 	}
 	err := t.end.target.PostReceive(now, rr)
 	for _, held := range t.held {
-		_ = t.end.target.PostReceive(now, held) // as many as were taken away before
+		_ = t.end.target.PostReceive(now, held) // receives that the hook dropped
 	}
 	t.held = t.held[:0]
 	return err
@@ -117,7 +117,7 @@ func (h *half) PollTransmit(now vtime.Time, p *roce.Packet) bool {
 	return true
 }
 
-// tamper shows a datagram to the hooks.
+// tamper calls the hooks with an outgoing datagram.
 func (h *half) tamper(p *roce.Packet) bool {
 	if h.send != nil {
 		var d iwarp.Datagram
@@ -152,7 +152,7 @@ func (h *half) PollEvent() (engine.Event, bool) {
 	}
 }
 
-// Vars implements engine.Inspector. The hook sees what the engine appended.
+// Vars implements engine.Inspector. The hook is called with the variables of the engine.
 func (h *half) Vars(list []engine.Var) []engine.Var {
 	before := len(list)
 	list = h.Engine.(engine.Inspector).Vars(list)
@@ -164,7 +164,7 @@ func (h *half) Vars(list []engine.Var) []engine.Var {
 	return list
 }
 
-// host builds ends behind hooks around those of the right host.
+// host wraps the ends of a correct host in hooks.
 type host struct {
 	engine.Host
 	make func() hooks
