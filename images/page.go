@@ -1,9 +1,9 @@
-// Package images holds the page of the contract, which programs in images keep.
+// Package images holds the contract page, which the programs in container images keep.
 package images
 
 import _ "embed" // of the page
 
-// Contract says how a program becomes an endpoint, in Markdown.
+// Contract is the text of CONTRACT.md: how a program becomes an endpoint.
 //
 //go:embed CONTRACT.md
 var Contract string

@@ -17,7 +17,7 @@ enum {
 	PSN_MASK = 0xFFFFFF,
 };
 
-// The opcodes of RC that are spoken here (IBTA table 35).
+// The RC opcodes that the program knows (IBTA table 35).
 enum {
 	SEND_FIRST = 0, SEND_MIDDLE, SEND_LAST, SEND_LAST_IMM, SEND_ONLY, SEND_ONLY_IMM,
 	WRITE_FIRST, WRITE_MIDDLE, WRITE_LAST, WRITE_LAST_IMM, WRITE_ONLY,
@@ -27,7 +27,7 @@ enum {
 // AETH syndromes (IBTA 9.7.5.2). An RNR NAK has its timer code in the low five bits.
 enum { SYN_ACK = 0x1F, SYN_RNR = 0x20, NAK_SEQUENCE = 0x60, NAK_INVALID = 0x61, NAK_ACCESS = 0x62, NAK_OPERATION = 0x63 };
 
-// packet is what is between the UDP header and the ICRC.
+// packet is the decoded fields between the UDP header and the ICRC.
 struct packet {
 	uint8_t opcode;
 	bool solicited, ackreq;
@@ -41,7 +41,7 @@ struct packet {
 	int len;
 };
 
-// work is a work line and how far it has got.
+// work is a work line and the number of its requests posted so far.
 struct work {
 	bool send, receive, quiet, solicited; // quiet: no completion on success
 	uint64_t first, stride, slots;
@@ -50,7 +50,7 @@ struct work {
 	long count, posted;
 };
 
-// request is a posted request. Its PSNs are given when its first packet goes out.
+// request is a posted request. Its PSNs are assigned when its first packet is sent.
 struct request {
 	uint64_t wr, va;
 	uint32_t bytes, key, first;
@@ -60,24 +60,24 @@ struct request {
 
 struct requester {
 	struct request queue[MAX_DEPTH]; // a ring
-	int head, posted, begun; // oldest, how many, how many of them have PSNs
-	int at, pkt; // the next packet to send: of which request, and which of it
-	uint32_t una, next, max; // oldest unacknowledged, next to send, next never sent
-	int64_t timer, wait; // when they fire; 0 is off. wait: not ready at the peer
-	int retries, rnr;
-	bool recovering; // una was NAKed and is on its way again
+	int head, posted, begun; // index of the oldest; requests in the ring; those with PSNs; 0 <= begun <= posted
+	int at, pkt; // the packet to send next: its request, counted from the oldest, and its number in that request
+	uint32_t una, next, max; // PSNs: oldest unacknowledged, sent next, lowest never sent; una <= next <= max
+	int64_t timer, wait; // deadlines of the transport timer and of an RNR wait; 0 is off
+	int retries, rnr; // retries left for timeouts and sequence NAKs, and for RNR NAKs
+	bool recovering; // a NAK has begun the retransmission of una; further NAKs of una are ignored
 	bool failed;
 	long completed;
 };
 
 struct responder {
 	uint32_t expected, msn;
-	bool gap; // a NAK about it was sent
+	bool gap; // a request arrived out of order, or an RNR NAK was sent, and expected has not arrived since
 	bool failed;
-	bool inside, send; // in the middle of a message, and of which kind
-	uint64_t at; // where its next byte goes
-	uint32_t left; // bytes that may still come
-	long free, taken, given; // receives: posted now, used, and posted ever
+	bool inside, send; // inside a message; it is a SEND, not a WRITE
+	uint64_t at; // offset of its next byte in the buffer or region
+	uint32_t left; // bytes that it may still have
+	long free, taken, given; // receives: posted and unused, used, and reported as posted
 	uint32_t got;
 };
 

@@ -1,5 +1,5 @@
-// The lines of the contract. Each is a flat object, so a field is found by its name: inside a string every quotation mark is
-// escaped, hence "name": with its own marks cannot occur there.
+// The lines of the contract. Each is a flat object, so a field is found by searching for "name": with its quotation
+// marks. Inside a string they would be escaped.
 #include "example.h"
 
 #include <stdarg.h>
@@ -15,7 +15,7 @@ static const char *value(const char *line, const char *name)
 	return at ? at + strlen(key) : NULL;
 }
 
-// text copies a string; false when the field is absent, is no string, or is too long for us.
+// text copies a string. It returns false if the field is absent, not a string, or too long.
 bool text(const char *line, const char *name, char *into, size_t size)
 {
 	const char *v = value(line, name);
@@ -30,7 +30,7 @@ bool text(const char *line, const char *name, char *into, size_t size)
 	return true;
 }
 
-// number returns 0 for a field that is absent. Addresses and IDs have 64 bits without a sign; the bits are what counts.
+// number returns 0 for a field that is absent. Addresses and IDs are unsigned; the caller converts the 64 bits back.
 int64_t number(const char *line, const char *name)
 {
 	const char *v = value(line, name);
@@ -45,8 +45,8 @@ bool truth(const char *line, const char *name)
 	return v && !strncmp(v, "true", 4);
 }
 
-// say writes one line. It is in a buffer until flush, which is called before every wait: a write for each line would
-// wake the reader each time, and on a small machine that is where the time goes.
+// say appends one line to the buffer of standard output. flush, called before every wait, writes it: a write for each
+// line would wake the reader each time, which costs most of the time on a small machine.
 void say(const char *format, ...)
 {
 	va_list args;
@@ -58,7 +58,7 @@ void say(const char *format, ...)
 
 void flush(void) { fflush(stdout); }
 
-// unsupported ends the program as the contract asks of one that lacks something.
+// unsupported ends the program with exit code 127: it does not have what an order asks for.
 _Noreturn void unsupported(const char *what, const char *which)
 {
 	fprintf(stderr, "example-c: %s %s: not supported\n", what, which);

@@ -14,7 +14,7 @@ struct host host;
 struct qp *qps;
 int nqps;
 
-enum { BATCH = 32, LATE = 16 }; // packets: of one round, and to catch up with after a late wake-up
+enum { BATCH = 32, LATE = 16 }; // packets: per round of the loop; sent at once after a late wake-up
 
 int64_t clock_now(void)
 {
@@ -23,17 +23,17 @@ int64_t clock_now(void)
 	return t.tv_sec * 1000000000LL + t.tv_nsec;
 }
 
-static int64_t late; // the longest that a packet or a timer has waited
+static int64_t late; // longest wait of a packet or a timer to be served, in ns
 
-// note_late takes one wait in.
+// note_late records one wait.
 void note_late(int64_t waited)
 {
 	if (waited > late)
 		late = waited;
 }
 
-// order returns the next line, or NULL at the end of input, which is the request to end. It reads byte by byte around
-// stdio, so that poll sees what has not been read.
+// order returns the next line, or NULL at the end of input, which is the request to end. It reads byte by byte and
+// without stdio, so that no unread line is in a buffer that poll does not know.
 static const char *order(void)
 {
 	static char line[1 << 16];
@@ -112,7 +112,7 @@ static void new_qp(const char *line)
 	if (!q->target || !q->inbox)
 		broken("example-c: memory");
 	if (q->depth > MAX_DEPTH)
-		q->depth = MAX_DEPTH; // fewer outstanding is allowed
+		q->depth = MAX_DEPTH; // a smaller depth is allowed
 }
 
 static void new_work(const char *line)
@@ -159,7 +159,7 @@ static void prepare(void)
 	exit(0);
 }
 
-// progress says how far the work is, and once that it is done.
+// progress reports the share of the work that is done, and once that all is done.
 static void progress(int64_t now)
 {
 	static int64_t last;
@@ -184,10 +184,11 @@ static void progress(int64_t now)
 	}
 }
 
-// transmit sends what the line has time for, one packet of each QP in turn, and returns when it can go on; 0 is never.
+// transmit sends packets at the rate of the line, one of each QP in turn, and returns the time to call it again; 0 is
+// when something else has happened.
 static int64_t transmit(int64_t now)
 {
-	static int64_t line; // when it is free
+	static int64_t line; // time at which the line is free
 	static int turn;
 	int64_t credit = host.rate ? LATE * 1000000000LL * wire_bits(1024) / host.rate : 0;
 	if (credit > 1000000)
@@ -235,10 +236,11 @@ static bool nap(int64_t until, int64_t now)
 	return fds[0].revents;
 }
 
-// is_request tells the requests of RC; what is none of those, nor an ACK, is dropped in silence.
+// is_request reports whether an opcode is an RC request. Other opcodes, except ACKs, are dropped in silence.
 static bool is_request(uint8_t op) { return op <= READ_REQUEST || op == COMPARE_SWAP || op == FETCH_ADD || op == SEND_LAST_INV || op == SEND_ONLY_INV; }
 
-// run serves the device until an order comes. Packets are taken from the beginning, requests are posted from the start on.
+// run serves the device until an order comes. Before the start it only answers packets; requests are posted from the
+// start on.
 static void run(bool started)
 {
 	for (;;) {
@@ -289,7 +291,7 @@ int main(int argc, char **argv)
 {
 	host.repaired = argc > 1 && !strcmp(argv[1], "--repaired");
 	signal(SIGTERM, end);
-	setvbuf(stdout, NULL, _IOFBF, 1 << 16); // a pipe, or a person's terminal
+	setvbuf(stdout, NULL, _IOFBF, 1 << 16); // fully buffered, also on a terminal
 	say("{\"event\":\"capabilities\",\"contract\":1,\"program\":\"example-c\",\"version\":\"1%s\",\"operations\":\"SEND WRITE\","
 	    "\"serves\":\"SEND WRITE\",\"mtus\":\"256 512 1024 2048 4096\",\"recovery\":\"gbn\",\"max_qps\":%d,\"reports\":\"cqe\"}",
 		host.repaired ? "-repaired" : "", MAX_QPS);

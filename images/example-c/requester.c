@@ -1,4 +1,4 @@
-// The requester: it sends what is posted, in order, and goes back to the first packet that is missing.
+// The requester: it sends the posted requests in order, and goes back to the first missing packet.
 //
 //	   acknowledged   | sent, again to be sent  | never sent
 //	------------------+--------------+----------+-----------
@@ -8,13 +8,14 @@
 #include <inttypes.h>
 #include <string.h>
 
-static uint8_t pattern[1 << 16]; // what is sent: it depends on request and place, so a retransmission is the same
+// payload source: the bytes depend on request and offset only, so a retransmission is identical
+static uint8_t pattern[1 << 16];
 
 static struct request *at(struct requester *r, int i) { return &r->queue[(r->head + i) % MAX_DEPTH]; }
 
 static const char *name(const struct request *w) { return w->send ? "SEND" : "WRITE"; }
 
-// post_due posts what the work lines have room and time for.
+// post_due posts the requests and receives that are due, requests while fewer than depth are outstanding.
 void post_due(struct qp *q, int64_t now)
 {
 	struct requester *r = &q->req;
@@ -58,7 +59,8 @@ static void complete(struct qp *q, const char *status)
 		r->pkt = 0;
 }
 
-// fail ends the oldest request with an error and flushes the others (IBTA 10.3.1). The QP is silent from then on.
+// fail completes the oldest request with an error and flushes the others (IBTA 10.3.1). The QP sends nothing from then
+// on.
 static void fail(struct qp *q, const char *status)
 {
 	struct requester *r = &q->req;
@@ -71,7 +73,7 @@ static void fail(struct qp *q, const char *status)
 	}
 }
 
-// go_back makes una the next packet.
+// go_back makes una the next packet to send.
 static void go_back(struct requester *r)
 {
 	r->next = r->una;
@@ -84,7 +86,7 @@ static void go_back(struct requester *r)
 	r->pkt = 0;
 }
 
-// advance takes everything before psn as acknowledged.
+// advance acknowledges all packets before psn.
 static void advance(struct qp *q, uint32_t psn, int64_t now)
 {
 	struct requester *r = &q->req;
@@ -94,7 +96,7 @@ static void advance(struct qp *q, uint32_t psn, int64_t now)
 	r->retries = q->retries;
 	r->rnr = q->rnr_retries;
 	r->recovering = false;
-	bool behind = after(r->next, r->una) < 0; // it was being sent again and has arrived after all
+	bool behind = after(r->next, r->una) < 0; // packets that were to be retransmitted have arrived
 	while (r->begun && after(r->una, (at(r, 0)->first + (uint32_t)at(r, 0)->packets) & PSN_MASK) >= 0)
 		complete(q, "SUCCESS");
 	if (behind)
@@ -102,7 +104,7 @@ static void advance(struct qp *q, uint32_t psn, int64_t now)
 	r->timer = r->una == r->max || !q->timeout ? 0 : now + q->timeout;
 }
 
-// not_ready waits as long as the peer asks (IBTA table 45) and sends again.
+// not_ready waits as long as the RNR NAK asks for (IBTA table 45) and then retransmits.
 static void not_ready(struct qp *q, int code, int64_t now)
 {
 	static const int hundredths[32] = {65536, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024,
@@ -118,7 +120,7 @@ static void not_ready(struct qp *q, int code, int64_t now)
 	go_back(r);
 }
 
-// requester_receive takes an ACK or a NAK. One about a PSN that is not outstanding is a ghost.
+// requester_receive processes an ACK or a NAK. One with a PSN that is not outstanding is ignored.
 void requester_receive(struct qp *q, const struct packet *p, int64_t now)
 {
 	struct requester *r = &q->req;
@@ -161,7 +163,7 @@ void requester_receive(struct qp *q, const struct packet *p, int64_t now)
 	}
 }
 
-// requester_timer acts on the transport timer and on the end of a wait.
+// requester_timer handles the end of an RNR wait and the expiry of the transport timer.
 void requester_timer(struct qp *q, int64_t now)
 {
 	struct requester *r = &q->req;
@@ -178,7 +180,7 @@ void requester_timer(struct qp *q, int64_t now)
 	go_back(r);
 }
 
-// requester_ready tells whether a packet can go: fewer than half of all PSNs may be outstanding.
+// requester_ready reports whether a packet can be sent: fewer than half of all PSNs may be outstanding.
 bool requester_ready(const struct qp *q, int64_t now)
 {
 	const struct requester *r = &q->req;

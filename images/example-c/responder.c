@@ -1,10 +1,10 @@
-// The responder: it executes requests in the order of their PSNs and answers each that asks.
+// The responder: it executes requests in PSN order and answers each with AckReq.
 #include "example.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-// tell_receive says that a buffer was posted; those from before the start have its time.
+// tell_receive reports that a receive was posted; one posted before the start is reported with the time of the start.
 void tell_receive(struct qp *q)
 {
 	int64_t now = clock_now();
@@ -24,21 +24,22 @@ static void refuse(struct qp *q, int syndrome)
 	q->resp.failed = true;
 }
 
-// sequence tells whether the opcode may come now: FIRST and ONLY between messages, MIDDLE and LAST inside one of their kind.
+// sequence reports whether the opcode is valid here: FIRST and ONLY between messages, MIDDLE and LAST inside one of
+// their kind.
 static bool sequence(const struct responder *r, bool send, bool first) { return first ? !r->inside : r->inside && r->send == send; }
 
 static const uint32_t longest = 1u << 31; // bytes of a message (IBTA 9.4)
 
-// fits tells whether the payload has the length that its place in the message asks for.
+// fits reports whether the length of the payload is valid at its place in the message.
 static bool fits(const struct qp *q, const struct packet *p, bool first, bool last)
 {
 	const struct responder *r = &q->resp;
 	if ((uint32_t)p->len > r->left || p->len > q->mtu || (!last && p->len != q->mtu) || (last && !first && p->len == 0))
 		return false;
-	return r->send || (last ? (uint32_t)p->len == r->left : r->left <= longest); // a WRITE says how long it is
+	return r->send || (last ? (uint32_t)p->len == r->left : r->left <= longest); // a WRITE has DMALen bytes
 }
 
-// begin opens a message. A SEND goes to the oldest receive, a WRITE to where it says.
+// begin starts a message. A SEND fills the oldest receive, a WRITE the range of its RETH.
 static void begin(struct qp *q, const struct packet *p, bool send)
 {
 	struct responder *r = &q->resp;
@@ -48,14 +49,15 @@ static void begin(struct qp *q, const struct packet *p, bool send)
 	r->left = send ? (uint32_t)q->receive_len : p->dmalen;
 }
 
-// allowed tells whether the region may be written there; nothing may be written anywhere (IBTA C9-88).
+// allowed reports whether the WRITE is in the region and has its key; a WRITE of zero bytes is always allowed (IBTA
+// C9-88).
 static bool allowed(const struct qp *q, const struct packet *p)
 {
 	uint64_t off = p->va - q->va;
 	return p->dmalen == 0 || (p->rkey == q->rkey && off <= q->len && p->dmalen <= q->len - off);
 }
 
-// place stores the payload. All receives share one buffer: what arrives is judged on the wire.
+// place stores the payload. All receives share one buffer, because packets are judged and not memory.
 static void place(struct qp *q, const struct packet *p)
 {
 	struct responder *r = &q->resp;
@@ -87,7 +89,7 @@ static void finish(struct qp *q)
 		received(q, "SUCCESS");
 }
 
-// execute carries out the expected packet.
+// execute executes the expected packet.
 static void execute(struct qp *q, const struct packet *p)
 {
 	struct responder *r = &q->resp;
@@ -99,7 +101,7 @@ static void execute(struct qp *q, const struct packet *p)
 		return;
 	}
 	if (send && first && r->free <= 0) {
-		r->gap = true; // what follows is dropped in silence until this comes again
+		r->gap = true; // later requests are dropped in silence until this one comes again
 		answer(q, r->expected, SYN_RNR | q->rnr_timer);
 		return;
 	}
@@ -125,7 +127,7 @@ static void execute(struct qp *q, const struct packet *p)
 		answer(q, r->expected - 1, SYN_ACK);
 }
 
-// responder_receive judges a request by its PSN: it is the expected one, a copy of an earlier one, or too early.
+// responder_receive handles a request by its PSN: it is the expected one, a duplicate, or out of order.
 void responder_receive(struct qp *q, const struct packet *p, int64_t now)
 {
 	(void)now;

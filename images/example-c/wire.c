@@ -36,7 +36,7 @@ static uint64_t get(const uint8_t *at, int bytes)
 	return v;
 }
 
-// wire_open binds to the device and makes the table of CRC-32, reflected polynomial 0xEDB88320.
+// wire_open opens a packet socket on the device and fills the table of CRC-32, reflected polynomial 0xEDB88320.
 void wire_open(void)
 {
 	for (uint32_t i = 0; i < 256; i++) {
@@ -54,8 +54,9 @@ void wire_open(void)
 		setsockopt(wire_fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof room);
 }
 
-// icrc is the CRC over what no router changes: eight bytes of ones in place of the InfiniBand header, then the packet from
-// the IP header on, with ones for TOS, TTL, both checksums and the reserved byte of the BTH (annex A17.3.3).
+// icrc is the CRC over the fields that no router changes: eight bytes of ones in place of the InfiniBand header, then
+// the packet from the IP header on, with ones for TOS, TTL, both checksums and the reserved byte of the BTH (annex
+// A17.3.3).
 static uint32_t icrc(const uint8_t *frame, int end)
 {
 	uint8_t head[8 + IP + UDP + BTH];
@@ -73,7 +74,7 @@ static uint32_t icrc(const uint8_t *frame, int end)
 
 static bool has_reth(uint8_t op) { return op == WRITE_FIRST || op == WRITE_ONLY; }
 
-// headers writes everything before the RETH or AETH; body is the length of what follows the BTH, ICRC included.
+// headers writes the headers up to the BTH; body is the number of bytes after the BTH, ICRC included.
 static void headers(uint8_t *f, const struct qp *q, const struct packet *p, int pad, int body)
 {
 	memcpy(f, host.peer_mac, 6);
@@ -106,7 +107,7 @@ static void headers(uint8_t *f, const struct qp *q, const struct packet *p, int 
 	put(bth + 8, 4, (uint64_t)p->ackreq << 31 | p->psn);
 }
 
-// wire_send encodes and sends; false when the device has no room now.
+// wire_send encodes and sends a packet; false if the device has no room now.
 bool wire_send(const struct qp *q, const struct packet *p)
 {
 	uint8_t f[MAX_FRAME];
@@ -127,11 +128,12 @@ bool wire_send(const struct qp *q, const struct packet *p)
 	at += p->len + pad;
 	uint32_t crc = icrc(f, (int)(at - f));
 	for (int i = 0; i < ICRC; i++)
-		*at++ = (uint8_t)(crc >> 8 * i); // alone among the fields it is little-endian
+		*at++ = (uint8_t)(crc >> 8 * i); // the only little-endian field
 	return send(wire_fd, f, (size_t)(at - f), 0) >= 0 || (errno != EAGAIN && errno != ENOBUFS);
 }
 
-// decode takes a frame apart; the reason why not is counted, and all drops are silent (IBTA 9.6).
+// decode decodes a frame. If it returns false the frame is dropped in silence, and a wrong ICRC or a malformed frame is
+// counted (IBTA 9.6).
 static bool decode(const uint8_t *f, int n, struct packet *p)
 {
 	if (n < HEADERS + ICRC || f[ETH] != 0x45 || f[ETH + 9] != IPPROTO_UDP || get(f + ETH + IP + 2, 2) != ROCE_PORT)
@@ -168,18 +170,18 @@ static bool decode(const uint8_t *f, int n, struct packet *p)
 	return true;
 }
 
-// waited notes how long the frame that was just taken had to wait for us.
+// waited records the time from the kernel's stamp of the frame just received until now.
 static void waited(void)
 {
 	struct timespec in, now;
-	if (ioctl(wire_fd, SIOCGSTAMPNS, &in)) // the first call turns the stamps on
+	if (ioctl(wire_fd, SIOCGSTAMPNS, &in)) // fails at the first call, which turns the stamps on
 		return;
 	clock_gettime(CLOCK_REALTIME, &now);
 	note_late((now.tv_sec - in.tv_sec) * 1000000000LL + now.tv_nsec - in.tv_nsec);
 }
 
-// wire_receive returns 0 when nothing waits, and otherwise whether the frame (1) is for a QP or (-1) was dropped. The
-// payload is valid until the next call.
+// wire_receive returns 0 if no frame waits, 1 for a packet of a QP, -1 for a frame that was dropped. The payload is
+// valid until the next call.
 int wire_receive(struct packet *p, struct qp **q)
 {
 	static uint8_t f[1 << 16];
@@ -196,7 +198,7 @@ int wire_receive(struct packet *p, struct qp **q)
 	return -1;
 }
 
-// wire_dropped is how many frames the kernel threw away because we were too slow.
+// wire_dropped returns the number of frames that the kernel dropped because the program was too slow.
 unsigned wire_dropped(void)
 {
 	struct tpacket_stats s = {0};
@@ -204,5 +206,5 @@ unsigned wire_dropped(void)
 	return getsockopt(wire_fd, SOL_PACKET, PACKET_STATISTICS, &s, &n) ? 0 : s.tp_drops;
 }
 
-// wire_bits is what a data packet takes of the line: preamble, FCS and gap are 24 bytes.
+// wire_bits is the layer-1 length of a data packet in bits: preamble, FCS and gap are 24 bytes.
 int wire_bits(int payload) { return 8 * (HEADERS + RETH + payload + ICRC + 24); }

@@ -6,11 +6,11 @@
 // implemented. The paper adds to "the default Go-Back-N algorithm of HPCC", and so does this package: each half holds
 // one of package gbn, which does all that the paper does not speak of. Read requester.go and responder.go.
 //
-// Closed gaps. A floor of Algorithm 1 keeps the first loss from being queued, and is one packet lower here
-// (retransqueue.go; printed_test.go runs the printed form). Algorithm 2 sends a full MTU again where the packet was
-// short; the real packet is sent. READ responses and RNR NAKs are not mentioned: go-back-N's rules hold, but after an
-// RNR wait one packet is sent, because what follows it is kept. A RACK costs no retry, since each early packet brings
-// one.
+// Decisions that the paper leaves open. A floor of Algorithm 1 keeps the first loss from being queued, and is one
+// packet lower here (retransqueue.go; printed_test.go runs the printed form). Algorithm 2 sends a full MTU again where
+// the packet was short; the real packet is sent. READ responses and RNR NAKs are not mentioned: go-back-N's rules hold,
+// but after an RNR wait one packet is sent, because what follows it is kept. A RACK costs no retry, since each early
+// packet brings one.
 //
 // A lost retransmission draws no RACK and is left to the timer; the timeout goes back N, or one packet with rto=one.
 package gobackone

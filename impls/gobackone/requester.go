@@ -31,7 +31,8 @@ func newRequester(inner *gbn.Requester, qp *engine.QP, cfg config) *Requester {
 func (r *Requester) Post(now vtime.Time, wr engine.WorkRequest) error { return r.inner.Post(now, wr) }
 
 // HandlePacket implements engine.Engine: "The type of response signal received is determined based on the protocol
-// number of Layer 3 forwarding. 0xFC indicates ACK and 0xFD indicates RACK." (IV-C3) Here the opcode tells.
+// number of Layer 3 forwarding. 0xFC indicates ACK and 0xFD indicates RACK." (IV-C3) Here the opcode distinguishes
+// them.
 func (r *Requester) HandlePacket(now vtime.Time, p *roce.Packet) {
 	if p.Opcode == roce.RACK {
 		r.handleRACK(now, p)
@@ -45,11 +46,11 @@ func (r *Requester) HandlePacket(now vtime.Time, p *roce.Packet) {
 	}
 }
 
-// handleRACK takes what a RACK says: everything before its PSN has arrived, and so has the packet that it names; the
+// handleRACK processes a RACK: all packets before its PSN have arrived, and so has the packet that it names; the
 // packets between that one and the last one named have not. "The serial numbers of the packets that are not received
 // are confirmed by the serial numbers of the RACK, and these packets are placed in the retransmission queue." (IV-B)
 //
-// RACKs overtake READ responses at the responder, so one that acknowledges a READ does not say that its data are lost.
+// RACKs overtake READ responses at the responder, so a RACK that acknowledges a READ is no implied NAK of its data.
 func (r *Requester) handleRACK(now vtime.Time, p *roce.Packet) {
 	una, _, max := r.inner.Window()
 	expected, seq := p.PSN, p.SACK.PSN

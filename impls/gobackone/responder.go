@@ -26,8 +26,8 @@ type Responder struct {
 // currently received packet and the sequence number of the expected packet" (IV-B).
 type rack struct{ expected, seq psn.PSN }
 
-// rackLimit bounds the RACKs that wait. The requester infers losses from the distance between neighbours, so a RACK
-// that takes the place of an older one says no less.
+// rackLimit bounds the RACKs that wait. The requester infers losses from the distance between neighbours, so a RACK may
+// replace an older one without loss of information.
 const rackLimit = 1 << 12
 
 func newResponder(inner *gbn.Responder, qp *engine.QP, cfg config) *Responder {
@@ -39,10 +39,10 @@ func (r *Responder) PostReceive(now vtime.Time, rr engine.ReceiveRequest) error 
 	return r.inner.PostReceive(now, rr)
 }
 
-// HandlePacket implements engine.Engine. "If the values are equal, the function updates ReceiverNextExpectedSeq …
-// If the incoming seq is less than the expected packet sequence number, it indicates that a rearrival packet has been
+// HandlePacket implements engine.Engine. "If the values are equal, the function updates ReceiverNextExpectedSeq … If
+// the incoming seq is less than the expected packet sequence number, it indicates that a rearrival packet has been
 // received … If the sequence number of the incoming packet is greater …, it indicates that a packet arrived out of
-// order." (IV-C1) The first two are go-back-N's.
+// order." (IV-C1) Go-back-N handles the first two.
 func (r *Responder) HandlePacket(now vtime.Time, p *roce.Packet) {
 	expected, alive := r.inner.Expected()
 	ahead := p.PSN.Sub(expected)
@@ -56,11 +56,11 @@ func (r *Responder) HandlePacket(now vtime.Time, p *roce.Packet) {
 	}
 }
 
-// keep stores a packet that came early and reports it, as often as it comes: "The receiver does not take the operation
-// of directly discarding the out-of-order packet, but cached in its own buffer. At the same time, the receiver will
-// send a packet loss signal" (IV-B). "The array needs to be set an upper limit to prevent unrestricted buffer
-// allocation" (IV-D): what lies beyond is dropped without a RACK, for it would say that the packet need not be sent
-// again.
+// keep stores an out-of-order packet and queues a RACK for it, also for a duplicate: "The receiver does not take the
+// operation of directly discarding the out-of-order packet, but cached in its own buffer. At the same time, the
+// receiver will send a packet loss signal" (IV-B). "The array needs to be set an upper limit to prevent unrestricted
+// buffer allocation" (IV-D): a packet beyond the limit is dropped without a RACK, because a RACK would tell the
+// requester that the packet has arrived.
 func (r *Responder) keep(p *roce.Packet, expected psn.PSN, ahead int) {
 	if ahead >= r.max {
 		r.dropped++
@@ -74,9 +74,9 @@ func (r *Responder) keep(p *roce.Packet, expected psn.PSN, ahead int) {
 	r.racks.Push(rack{expected, p.PSN})
 }
 
-// release follows a packet with the expected PSN, during a recovery: it hands over what waited for it, and acknowledges
-// the whole run at once (GB1-BUF-003). It stops where something is missing again, or refused for want of a receive;
-// that packet is sent again after the wait, as in go-back-N.
+// release follows a packet with the expected PSN, during a recovery: it hands the packets that waited for it to
+// go-back-N, and acknowledges the whole run at once (GB1-BUF-003). It stops at the next missing packet, or at one that
+// is refused for want of a receive; that packet is retransmitted after the wait, as in go-back-N.
 func (r *Responder) release(now vtime.Time, p *roce.Packet) {
 	at, last := p.PSN, p.Opcode
 	for {

@@ -47,8 +47,8 @@ type flow struct {
 	asked      point // newest request with AckReq
 	told       point // newest request acknowledged to Local
 	acked      psn.PSN
-	gap        bool // a request has arrived ahead of exp
-	gapNAKSent bool // the gap has been answered with a NAK
+	gap        bool            // a request has arrived ahead of exp
+	gapNAKSent bool            // the gap has been answered with a NAK
 	holds      ring.Ring[hold] // requests that only Remote can answer, oldest first
 	replay     replay
 
@@ -65,7 +65,7 @@ type flow struct {
 	waits   vtime.Time // time of its valid entry in Box.wakes; Never when there is none
 	born    int        // number of the flow in order of creation, from 1
 	leaving bool       // Local has sent a DREQ
-	dreq    frames // the DREQ, while it waits
+	dreq    frames     // the DREQ, while it waits
 
 	shown [variables]int64
 }

@@ -1,6 +1,6 @@
 package srnic
 
-// StateBytes is what SR takes per QP on the chip, without any bitmap: "SRNIC adds 12B of state overhead per QP to avoid
+// StateBytes is the on-chip memory of SR per QP, without a bitmap: "SRNIC adds 12B of state overhead per QP to avoid
 // contention" (FaSR V-A). QPCBytes is the state of a QP on any RNIC.
 const (
 	StateBytes = 12

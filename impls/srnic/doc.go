@@ -4,13 +4,14 @@
 // "SRNIC solved this issue by uploading bitmaps to host and relying on the CPU to perform SR, which indeed saves
 // on-chip memory within the RNIC. However, its connection scalability is achieved at the expense of throughput in lossy
 // networks. Because the receiver needs to pause the pipeline to wait for the CPU's bitmap query results after receiving
-// the retransmitted packet" (FaSR II-A). The engine is that of package irn; pipeline.go is the wait, one for all QPs of
-// an endpoint.
+// the retransmitted packet" (FaSR II-A). The engine is that of package irn; pipeline.go is the waiting for queries, one
+// pipeline for all QPs of an endpoint.
 //
-// Source: what Huang et al., Fast and Scalable Selective Retransmission for RDMA (FaSR), say and measure of SRNIC (Wang
-// et al., SRNIC: A Scalable Architecture for RDMA NICs, NSDI 2023); "II-A" and the like are sections of the former.
+// Source: the statements and measurements of SRNIC in Huang et al., Fast and Scalable Selective Retransmission for RDMA
+// (FaSR) (Wang et al., SRNIC: A Scalable Architecture for RDMA NICs, NSDI 2023); "II-A" and the like are sections of
+// the former.
 //
-// Not done here: what SRNIC is about besides, namely which state is on the chip and how work requests are fetched.
+// Not implemented: the other subjects of SRNIC, that is, which state is on the chip and how work requests are fetched.
 package srnic
 
 // Choices where the source is silent, by its sections:
@@ -19,9 +20,9 @@ package srnic
 //	      100 Gb/s, and the paper measures 25 % (V-B); with one it is 13.7 %. Two is the default (queries): the
 //	      arrival of a retransmission is looked up, and RCV-NXT is updated. The sender asks once for each
 //	      retransmission that it collects.
-//	II-A  What a packet brings about, answers and completions, waits for its queries; what the QP could send meanwhile
-//	      waits with it. Packets behind it wait in a buffer of a given size, in order, whatever QP they are for.
+//	II-A  The answers and completions that a packet causes wait for its queries, and so do the other packets that the
+//	      QP could send meanwhile. Later packets, of any QP, wait in order in a buffer of a given size.
 //	V-A   "SRNIC adds 12B of state overhead per QP": the layout is not given, and not modelled beyond its size.
 //	IV-D  The wire is FaSR's with a lost-cnt of zero. A later packet of a WRITE has no R_Key, so that what comes early
 //	      waits for its turn in a reorder store, as in FaSR. There are no atomics, nor SEND with invalidate.
-//	IV-D  A READ_(N)ACK tells ACK from NACK by its syndrome, and all else as package irn says.
+//	IV-D  The syndrome distinguishes READ_ACK from READ_NACK; the rest is as in package irn.

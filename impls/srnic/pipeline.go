@@ -96,7 +96,7 @@ var (
 	respNames = engine.Prefixed("resp_", (&half{}).vars(nil))
 )
 
-// vars appends what the packets of the half cost the pipeline, in picoseconds.
+// vars appends the time that the packets of the half took in the pipeline, in picoseconds.
 func (h *half) vars(list []engine.Var) []engine.Var {
 	return append(list,
 		engine.Var{Name: "bitmap_queries", Value: h.queries},
@@ -123,8 +123,9 @@ type inner interface {
 type half struct {
 	inner inner
 	pipe  *pipeline
-	turns ring.Ring[vtime.Duration] // of its packets that wait: pipeline.queued when they came
-	until vtime.Time                // nothing is sent or told before, because a query is under way; zero when none is
+	turns ring.Ring[vtime.Duration] // per waiting packet: the value of pipeline.queued when it arrived
+	// end of the current query, before which nothing is sent and no event reported; zero if there is none
+	until vtime.Time
 
 	queries int64 // that its packets brought about
 	stalled vtime.Duration
@@ -160,7 +161,7 @@ func (h *half) PollTransmit(now vtime.Time, p *roce.Packet) bool {
 	return h.until <= now && h.inner.PollTransmit(now, p)
 }
 
-// PollEvent implements engine.Engine. What a query is under way for is told when its answer is there.
+// PollEvent implements engine.Engine. Events of a packet with a query are reported at the end of the query.
 func (h *half) PollEvent() (engine.Event, bool) {
 	if h.until != 0 {
 		return engine.Event{}, false
@@ -174,7 +175,7 @@ func (h *half) Flush(now vtime.Time) {
 	h.inner.Flush(now)
 }
 
-// Requester is IRN's behind the pipeline.
+// Requester is the requester of IRN with the pipeline before it.
 type Requester struct {
 	half
 	post engine.Requester
@@ -183,12 +184,12 @@ type Requester struct {
 // Post implements engine.Requester.
 func (r *Requester) Post(now vtime.Time, wr engine.WorkRequest) error { return r.post.Post(now, wr) }
 
-// Vars implements engine.Inspector: those of IRN, and what the answers cost.
+// Vars implements engine.Inspector: those of IRN, and the cost of the answers.
 func (r *Requester) Vars(list []engine.Var) []engine.Var {
 	return reqNames.Rename(r.vars(r.inner.Vars(list)))
 }
 
-// Responder is IRN's behind the pipeline.
+// Responder is the responder of IRN with the pipeline before it.
 type Responder struct {
 	half
 	post engine.Responder
@@ -199,7 +200,7 @@ func (r *Responder) PostReceive(now vtime.Time, rr engine.ReceiveRequest) error 
 	return r.post.PostReceive(now, rr)
 }
 
-// Vars implements engine.Inspector: those of IRN, what the requests cost, and the pipeline.
+// Vars implements engine.Inspector: those of IRN, the cost of the requests, and those of the pipeline.
 func (r *Responder) Vars(list []engine.Var) []engine.Var {
 	return r.pipe.vars(respNames.Rename(r.vars(r.inner.Vars(list))))
 }

@@ -18,7 +18,7 @@ type parcel struct {
 	pkt    roce.Packet
 	bytes  []byte
 	to     *half
-	queued vtime.Duration // pipeline.queued when it came
+	queued vtime.Duration // pipeline.queued when the packet arrived
 }
 
 // at returns the i-th parcel from the oldest.
