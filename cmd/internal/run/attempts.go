@@ -10,10 +10,11 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// Repeat makes a run until it is not INVALID, at most so often, and returns the last result. A run whose link was not
-// what the Spec says proves too little about the implementation, so it is made again; a failure that stands or an error
-// never is, nor a run in virtual time, which would end the same way, nor one that was interrupted. Where the machine
-// was late and the bench may choose, the next attempt has twice the time, and the last of three or more four times.
+// Repeat calls once, at most most times, until the result is not INVALID, and returns the last result. An INVALID run
+// proves too little about the implementation: its link, capture or host was not as the Spec says. Every other result
+// stands. Runs in virtual time are never repeated, because they would end the same way, nor are runs that were
+// interrupted. Where the host was late and the bench may choose the dilation, the next attempt has twice the dilation,
+// and the last of three or more four times.
 func Repeat(ctx context.Context, most int, once func(Try) (*model.Result, error)) (*model.Result, error) {
 	for t := (Try{Number: 1}); ; t.Number++ {
 		r, err := once(t)
@@ -29,19 +30,20 @@ func Repeat(ctx context.Context, most int, once func(Try) (*model.Result, error)
 	}
 }
 
-// Try is one of the attempts at a run.
+// Try describes one attempt at a run.
 type Try struct {
-	Number int            // from 1
-	Least  vtime.Dilation // for Options.Least: what was too little before
+	Number int // from 1
+	// least dilation, for Options.Least: twice that of an attempt whose host was late, 0 without one
+	Least vtime.Dilation
 }
 
-// UsualAttempts is how often a single run is made, unless told otherwise, whose link was not what it should have been.
+// UsualAttempts is the default limit of attempts at a single run.
 const UsualAttempts = 3
 
-// MostAttempts bounds them: a link that was never right by then needs another machine.
+// MostAttempts bounds the limit that a user may set: a link that is still not valid by then needs another machine.
 const MostAttempts = 100
 
-// AttemptFolders are those that so many attempts of a run may leave.
+// AttemptFolders lists the folders that a run of at most that many attempts may leave.
 func AttemptFolders(folder string, attempts int) (list []string) {
 	for attempt := range attempts {
 		list = append(list, AttemptFolder(folder, attempt+1))
@@ -49,8 +51,8 @@ func AttemptFolders(folder string, attempts int) (list []string) {
 	return list
 }
 
-// AttemptFolder is the run folder of an attempt: the folder itself for the first, and one beside it for each of the
-// others. "" stays "".
+// AttemptFolder returns the run folder of an attempt: the given folder for the first, a folder beside it, with the
+// suffix -attempt-N, for each of the others. Without a folder it returns "".
 func AttemptFolder(folder string, attempt int) string {
 	if folder == "" || attempt <= 1 {
 		return folder
@@ -58,8 +60,8 @@ func AttemptFolder(folder string, attempt int) string {
 	return fmt.Sprintf("%s-attempt-%d", folder, attempt)
 }
 
-// Attempts runs a Spec until it is not INVALID, as Repeat does, each attempt in a folder of its own. The last result
-// names those before it. Invalid hears of each attempt that is going to be repeated.
+// Attempts runs a Spec as Repeat does, each attempt in a folder of its own. The last result names the earlier attempts.
+// Attempts calls invalid for each attempt that it is going to repeat.
 func Attempts(ctx context.Context, o Options, most int,
 	invalid func(attempt int, r *model.Result)) (*model.Result, error) {
 	folder, keep, last := o.Folder, o.Keep, (*model.Result)(nil)
@@ -82,7 +84,7 @@ func Attempts(ctx context.Context, o Options, most int,
 	})
 }
 
-// repeated says of each attempt before this one where it is and why it did not count.
+// repeated returns a line for each earlier attempt: its status, its folder and its reason.
 func (o *Options) repeated() (out []string) {
 	for i, a := range o.Earlier {
 		out = append(out, fmt.Sprintf("attempt %d was %s%s: %s", i+1, a.Status, in(a.Folder), a.Reason))
@@ -90,7 +92,7 @@ func (o *Options) repeated() (out []string) {
 	return out
 }
 
-// in names a folder, if there is one.
+// in returns the words that name a folder, "" without a folder.
 func in(folder string) string {
 	if folder == "" {
 		return ""

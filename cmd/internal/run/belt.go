@@ -10,43 +10,44 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// belt is a Sink that carries a trace to another, on a goroutine of its own, so that judging and measuring share no
-// processor with the bench. The order is kept, and so is every result. A bench that is ahead by some batches waits.
+// belt is a Sink that forwards a trace to another sink on a goroutine of its own, so that judge and metrics run beside
+// the bench, on another processor. Records and events keep their order, so results do not change. The bench waits while
+// it is batches ahead.
 type belt struct {
-	load  *batch // being filled
+	load  *batch // being filled by the bench
 	ready chan *batch
 	empty chan *batch
 	ended chan struct{}
-	err   error // of the receiver, which panicked; read it after ended
+	err   error // a panic of the receiving sink; valid once ended is closed
 
 	to       trace.Sink
-	timeline *trace.Timeline // within to, which borrows the records; nil where none does
-	lent     []*batch        // those that it has been given and still needs, oldest first
+	timeline *trace.Timeline // the timeline within to that borrows the records; nil when none does
+	lent     []*batch        // batches that have been played and whose records the timeline still holds, oldest first
 }
 
 var _ judging.Waiter = (*belt)(nil)
 
-// The size of a batch amortises the hand-over and still fits a processor's cache.
+// A batch is large enough to amortise the hand-over between goroutines and small enough for a processor's cache.
 const (
 	batchRecords = 256
 	batchEvents  = 1024
-	batches      = 24      // by how many a bench may be ahead
-	mostEmpty    = 1 << 10 // batches that are kept for later
+	batches      = 24      // how many batches the bench may be ahead
+	mostEmpty    = 1 << 10 // how many empty batches are kept for reuse
 )
 
-// batch is a piece of a trace. Records reference memory that the bench uses again, so a batch owns copies.
+// batch is a part of a trace. The bench reuses the memory behind its records, so a batch holds copies.
 type batch struct {
 	records [batchRecords]trace.Kept
-	count   int // of them
+	count   int // of records in use
 	events  []trace.Event
-	before  []int // how many of the records precede each event
+	before  []int // for each event, the number of records before it
 	last    bool
 	end     vtime.Time
 	lease   trace.Lease
 }
 
-// newBelt starts a belt to a sink. It has to be waited for. A timeline within the sink may be named: records then wait
-// on it where they are.
+// newBelt starts a belt to a sink; the caller has to call Wait. A timeline within the sink may be given: it then
+// borrows the records from the batches in place of copying them.
 func newBelt(to trace.Sink, timeline *trace.Timeline) *belt {
 	b := &belt{ready: make(chan *batch, batches), empty: make(chan *batch, mostEmpty), ended: make(chan struct{}),
 		to: to, timeline: timeline}
@@ -79,8 +80,8 @@ func (b *belt) End(at vtime.Time) {
 	b.pass()
 }
 
-// Wait implements judging.Waiter: it stops the belt and waits until everything has been received; a bench that broke
-// may not have ended its trace. It returns the receiver's panic.
+// Wait implements judging.Waiter: it stops the belt, also when a bench that broke has not ended its trace, waits until
+// the sink has received everything, and returns the sink's panic as an error.
 func (b *belt) Wait() error {
 	b.pass()
 	close(b.ready)
@@ -94,7 +95,8 @@ func (b *belt) pass() {
 	b.load = b.take()
 }
 
-// take returns an empty batch, a new one only while every other is in use: most runs are short, and receivers keep up.
+// take returns an empty batch. It makes a new one only while all others are in use: most runs are short, and sinks keep
+// up.
 func (b *belt) take() *batch {
 	select {
 	case load := <-b.empty:
@@ -104,8 +106,8 @@ func (b *belt) take() *batch {
 	}
 }
 
-// run receives until the belt is stopped. When the receiver panics, what still comes is thrown away, so that the bench
-// can go on to clean up.
+// run plays batches until the belt is stopped. After a panic of the sink it discards the rest of the trace, so that the
+// bench can still clean up.
 func (b *belt) run() {
 	defer close(b.ended)
 	for load := range b.ready {
@@ -120,7 +122,7 @@ func (b *belt) run() {
 	}
 }
 
-// giveBack makes batches empty of which nothing is needed any more.
+// giveBack recycles the batches of which the timeline holds no record any more.
 func (b *belt) giveBack() {
 	b.lent = slices.DeleteFunc(b.lent, func(l *batch) bool {
 		if l.lease > 0 {
@@ -135,7 +137,7 @@ func (b *belt) giveBack() {
 	})
 }
 
-// play hands the batch to s.
+// play replays the batch to s, and returns a panic of s as an error.
 func (l *batch) play(s trace.Sink) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -162,13 +164,13 @@ func (l *batch) clear() {
 	l.count, l.events, l.before, l.last = 0, l.events[:0], l.before[:0], false
 }
 
-// panicked is a panic of an engine, a bench or a consumer, turned into an error so that the run still ends in order.
+// panicked is a panic of an engine, a bench or a sink as an error, so that the run still ends in order.
 type panicked struct {
 	value any
 	stack []byte
 }
 
-// Error implements error in one line; the stack goes to a file.
+// Error implements error, in one line; the stack goes to panic.txt.
 func (p *panicked) Error() string { return fmt.Sprintf("run: panic: %v", p.value) }
 
 func broken(value any, stack []byte) error { return &panicked{value, stack} }

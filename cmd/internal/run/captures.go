@@ -14,22 +14,22 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// captures are those of a run in virtual time, where somebody wants them: on other benches the bench writes them. The
-// text of a trace has no frames, so that without captures nobody can judge again what is in them. The zero captures
+// captures are the captures of a run in virtual time; on other benches the bench writes them. They are optional, but
+// without them nobody can judge the frames again, because the text of a trace does not contain them. The zero captures
 // keep nothing.
 type captures struct {
 	trace.Views
 	all []*tapFile
 }
 
-// tapFile is what one tap saw.
+// tapFile is the capture of one tap.
 type tapFile struct {
 	file   *os.File
 	buffer *bufio.Writer
 	writer *capture.Writer
 }
 
-// openTaps begins the captures in the folder of a run, one for each end of each hop.
+// openTaps creates the captures in the folder of a run, one for each end of each hop.
 func openTaps(f *folder, h *trace.Header) (t captures, err error) {
 	dir := f.path(recording.TapsName)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -49,7 +49,7 @@ func openTaps(f *folder, h *trace.Header) (t captures, err error) {
 	return t, nil
 }
 
-// add begins the capture of a tap.
+// add creates the capture of a tap.
 func (t *captures) add(dir string, h *trace.Header, tap capture.Tap) error {
 	file, err := os.Create(filepath.Join(dir, tap.File()))
 	if err != nil {
@@ -64,7 +64,7 @@ func (t *captures) add(dir string, h *trace.Header, tap capture.Tap) error {
 	return nil
 }
 
-// close flushes the files; the first error is returned.
+// close flushes and closes the files; it returns the first error.
 func (t *captures) close() (first error) {
 	for _, f := range t.all {
 		skipped, err := f.writer.Flush()

@@ -16,9 +16,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/datasheet"
 )
 
-// Sheets returns the datasheets of the devices in traces, or those that a file of JSON holds. What several traces show
-// of a device goes into one sheet, with what the rules of counters find that it counts. Devices are told apart by the
-// names of their implementations, or else by their addresses.
+// Sheets returns the datasheets of the devices in traces, or those in a file of JSON. A device that is in several
+// traces has one sheet, made from all of them. A sheet includes the counters of its device, as the given rules judge
+// them. A device is identified by the name of its implementation, or by its address when it has no name.
 func Sheets(ctx context.Context, counters []rule.Rule, paths ...string) ([]*datasheet.Sheet, error) {
 	if len(paths) == 1 && strings.HasSuffix(paths[0], ".json") {
 		return readSheets(paths[0])
@@ -57,11 +57,11 @@ func Sheets(ctx context.Context, counters []rule.Rule, paths ...string) ([]*data
 	return out, nil
 }
 
-// readTrace reads one trace.
+// readTrace reads one trace. Its counts are by device.
 func readTrace(ctx context.Context, path string,
 	counters []rule.Rule) (h trace.Header, reader *datasheet.Reader, counts map[int][]datasheet.Counter, err error) {
 	e := endingOf(path)
-	if err := e.err(); err != nil { // what came later might say otherwise
+	if err := e.err(); err != nil { // else an error of a later step would hide this one
 		return h, nil, nil, err
 	}
 	in, err := openInput(ctx, path)
@@ -79,7 +79,7 @@ func readTrace(ctx context.Context, path string,
 	return h, reader, counts, err
 }
 
-// countersOf is what verdicts say of the counters of each device.
+// countersOf returns the counters of each device that verdicts compare with the trace, by side.
 func countersOf(verdicts []rule.Verdict) map[int][]datasheet.Counter {
 	all := map[int][]datasheet.Counter{}
 	for i := range verdicts {
@@ -95,7 +95,7 @@ func countersOf(verdicts []rule.Verdict) map[int][]datasheet.Counter {
 	return all
 }
 
-// deviceName is the implementation or the address of a device, or where it is.
+// deviceName returns the implementation of a device, else its address, else its side; "box" for a box.
 func deviceName(h *trace.Header, device int) string {
 	if device == datasheet.DeviceBox || len(h.Conns) == 0 {
 		return "box"
@@ -110,10 +110,10 @@ func deviceName(h *trace.Header, device int) string {
 	return trace.Side(device).String()
 }
 
-// sheetLimit bounds a file of datasheets; a longer one is something else.
+// sheetLimit bounds a file of datasheets, in bytes; a longer file is not one.
 const sheetLimit = 1 << 20
 
-// readSheets reads what an earlier call was asked to print as JSON.
+// readSheets reads the JSON that "datasheet --json" printed.
 func readSheets(path string) ([]*datasheet.Sheet, error) {
 	out, err := parseSheets(path)
 	if err != nil {
@@ -141,8 +141,8 @@ func parseSheets(path string) ([]*datasheet.Sheet, error) {
 	return out, nil
 }
 
-// Probe returns the datasheet of an implementation: it runs through the probes in virtual time, at both ends, and what
-// both ends did counts. A box has a sheet of its own.
+// Probe returns the datasheet of an implementation. It runs each probe in virtual time with the implementation at both
+// ends, and adds up the findings on both. A box has a sheet of its own.
 func Probe(ctx context.Context, impl engine.Implementation, params engine.Params) ([]*datasheet.Sheet, error) {
 	var ends, box datasheet.Findings
 	var from []string
@@ -166,7 +166,7 @@ func Probe(ctx context.Context, impl engine.Implementation, params engine.Params
 	return out, nil
 }
 
-// probe runs one probe.
+// probe runs one probe with the implementation at both ends.
 func probe(ctx context.Context, impl engine.Implementation, params engine.Params,
 	text string) (*datasheet.Reader, error) {
 	s, err := scenario.Parse(strings.NewReader(text))

@@ -6,12 +6,12 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// haste is what fails of a link or a host that has too little time: nothing but more time helps. Accounts differ where
-// frames were dropped for that reason.
+// haste holds the properties that fail when a link or a host has too little time; only a larger dilation helps.
+// Accounts is one of them because frames that were dropped for lack of time make the counts differ.
 const haste = validity.Capture | validity.Accounts | validity.Delay | validity.Rate | validity.Lateness | validity.Pace
 
-// slower is the factor that a run needs at least after one whose machine was late: twice as much, where that is the
-// bench's to choose; 0 where it is not, or the reason was another.
+// slower returns the least dilation for the next attempt after a run whose host was late: twice the dilation of that
+// run. It returns 0 when the bench cannot choose a larger one, or when the run was INVALID for another reason.
 func slower(r *model.Result) vtime.Dilation {
 	if !r.Stretches {
 		return 0

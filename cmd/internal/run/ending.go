@@ -17,19 +17,19 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// ending is how the run behind a trace ended, as its folder tells. The result is written last and at once, so that a
-// folder without one is that of a run that was killed. The zero ending is that of a run that came to its end, and of a
-// trace in no run folder.
+// ending is how the run behind a trace ended, read from its run folder. A run writes its result last and atomically, so
+// a folder without a result is that of a run that was killed. The zero ending means that the run ended in order, or
+// that the trace is in no run folder.
 type ending struct {
-	dir   string       // the run folder, "" of a trace in none
-	cut   string       // not empty: the run or its trace was cut off, and this is how
-	broke string       // not empty: the harness broke, and this is what it said
-	fault *bench.Fault // of the end that kept the run from its end
+	dir   string       // the run folder; "" when the trace is in none
+	cut   string       // if not empty, how the run or its trace was cut off
+	broke string       // if not empty, the error with which the harness broke
+	fault *bench.Fault // of the endpoint whose fault ended the run; nil when there was none
 
-	certificates []certify.Certificate // of its link: evidence that did not stand then does not stand now
+	certificates []certify.Certificate // of the run: evidence that its link invalidated then stays invalid
 }
 
-// runFolder is the run folder that a path names or is in; "" is none.
+// runFolder returns the run folder that a path names or is in; "" when there is none.
 func runFolder(path string) string {
 	dir := filepath.Clean(path)
 	if filepath.Base(filepath.Dir(dir)) == recording.TapsName {
@@ -44,7 +44,7 @@ func runFolder(path string) string {
 	return dir
 }
 
-// endingOf reads how a run ended.
+// endingOf reads the ending of the run behind a path.
 func endingOf(path string) (e ending) {
 	if e.dir = runFolder(path); e.dir == "" {
 		return e
@@ -75,7 +75,7 @@ func endingOf(path string) (e ending) {
 	return e
 }
 
-// spec is the Spec of the run; nil of a trace in no run folder.
+// spec returns the Spec of the run; nil when the trace is in no run folder, or its Spec cannot be read.
 func (e *ending) spec() *scenario.Spec {
 	if e.dir == "" {
 		return nil
@@ -87,8 +87,8 @@ func (e *ending) spec() *scenario.Spec {
 	return s
 }
 
-// trace is what to read for a path. Of a run that was cut off the text alone is whole up to a line: captures end in
-// other places.
+// trace returns the file to read for a path. For the folder of a run that was cut off it is trace.ndjson, which is
+// complete up to a line; each capture ends at another packet.
 func (e *ending) trace(path string) string {
 	if text := filepath.Join(e.dir, recording.NDJSONName); e.cut != "" && filepath.Clean(path) == e.dir {
 		if _, err := os.Stat(text); err == nil {
@@ -98,8 +98,8 @@ func (e *ending) trace(path string) string {
 	return path
 }
 
-// tolerates reports whether an error of reading the trace is that of a run folder whose trace was cut off; what came
-// before is good.
+// tolerates reports whether err, from reading the trace, is due to a run or a trace that was cut off. The records
+// before that point are valid.
 func (e *ending) tolerates(err error) bool {
 	if e.dir == "" || err == nil {
 		return false
@@ -110,7 +110,7 @@ func (e *ending) tolerates(err error) bool {
 	return e.cut != ""
 }
 
-// err is the error of whoever needs the whole trace; nil when it is there.
+// err returns the error for a caller that needs the whole trace; nil when the trace is complete.
 func (e *ending) err() error {
 	if e.cut == "" {
 		return nil
@@ -118,15 +118,15 @@ func (e *ending) err() error {
 	return fmt.Errorf("%s: %s: %s", model.Incomplete, e.dir, e.cut)
 }
 
-// settle gives the result of a trace that is judged again its status. What has been seen to be wrong stays a FAIL;
-// nothing else can be said of a run that did not come to its end.
+// settle sets the status of a trace that is judged again. A FAIL stands also when the run was cut off or broke; every
+// other status becomes Incomplete then.
 func (e *ending) settle(r *model.Result) {
 	if e.fault != nil {
 		settle(r, e.fault)
 		return
 	}
 	settle(r, nil)
-	why := e.cut + e.broke // one of them at most
+	why := e.cut + e.broke // at most one of them is set
 	switch {
 	case why == "":
 	case r.Status != rule.Fail.String():

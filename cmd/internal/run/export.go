@@ -8,8 +8,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace/perfetto"
 )
 
-// Perfetto writes a trace in Perfetto's format. Of a run that was cut off it writes what there is, and returns an error
-// that says so.
+// Perfetto writes a trace in Perfetto's format. It writes the part that exists of a run that was cut off, and returns
+// an error that says so.
 func Perfetto(ctx context.Context, w io.Writer, path string) error {
 	e := endingOf(path)
 	in, err := openInput(ctx, e.trace(path))

@@ -20,13 +20,13 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// folder is a run folder; a nil folder keeps nothing.
+// folder is a run folder. A nil folder discards everything.
 type folder struct{ dir string }
 
-// ErrHeld is in the error of a folder that is not overwritten, because something was kept there before.
+// ErrHeld is in the error of a folder that is not overwritten because it holds an earlier result.
 var ErrHeld = errors.New("already holds")
 
-// openFolder makes the run folder. A folder that already holds a result is not overwritten.
+// openFolder makes the run folder. It refuses a folder that holds a result, see Vacant.
 func openFolder(dir string) (*folder, error) {
 	if dir == "" {
 		return nil, nil
@@ -52,7 +52,7 @@ func Vacant(folders ...string) error {
 
 func (f *folder) path(name string) string { return filepath.Join(f.dir, name) }
 
-// sub returns the path of a folder within, "" when nothing is kept.
+// sub returns the path of a folder within the run folder, "" for a nil folder.
 func (f *folder) sub(name string) string {
 	if f == nil {
 		return ""
@@ -60,7 +60,7 @@ func (f *folder) sub(name string) string {
 	return f.path(name)
 }
 
-// write replaces a file as a whole: a reader sees the old content or the new, also when the disk is full.
+// write replaces a file atomically: a reader sees the old content or the new, also when the disk is full.
 func (f *folder) write(name string, content []byte) error {
 	if f == nil {
 		return nil
@@ -71,7 +71,7 @@ func (f *folder) write(name string, content []byte) error {
 	return nil
 }
 
-// bare strips the path that the caller's message already has.
+// bare strips the path from an error, for messages that already name the path.
 func bare(err error) error {
 	var pe *os.PathError
 	if errors.As(err, &pe) {
@@ -80,8 +80,9 @@ func bare(err error) error {
 	return err
 }
 
-// finish writes the results and the reports. A file that cannot be written does not keep the others from being written;
-// the first error is returned. Of rules that are broken explain knows more, which the report links to.
+// finish writes the results and the reports. An error of one file does not keep it from writing the others; it returns
+// the first error. When the run broke rules and explain is not nil, finish also writes rulebook.html, which the report
+// links to.
 func (f *folder) finish(r *model.Result, explain func([]string) (*model.Rulebook, error)) (first error) {
 	if f == nil {
 		return nil
@@ -112,7 +113,7 @@ func (f *folder) finish(r *model.Result, explain func([]string) (*model.Rulebook
 	return first
 }
 
-// put writes a file of the folder.
+// put writes a file of the run folder.
 func (f *folder) put(name string, write func(io.Writer) error) error {
 	var b bytes.Buffer
 	if err := write(&b); err != nil {
@@ -121,14 +122,14 @@ func (f *folder) put(name string, write func(io.Writer) error) error {
 	return f.write(name, b.Bytes())
 }
 
-// store is trace.ndjson up to a number of packet records. When it cannot be written, the run goes on without it and
-// close returns why.
+// store is a Sink that writes trace.ndjson up to a limit of packet records. A write error does not stop the run; close
+// returns it.
 type store struct {
 	file          *os.File
 	out           *ndjson.Writer
-	limit         int
+	limit         int // of packet records
 	kept, dropped int
-	at            vtime.Time // of the last record that was kept
+	at            vtime.Time // of the last record that was written
 }
 
 // trace opens trace.ndjson.
@@ -148,7 +149,7 @@ func (f *folder) trace(h trace.Header, limit int) (*store, error) {
 	return &store{file: file, out: out, limit: limit}, nil
 }
 
-// full reports whether the trace takes no more, and so what comes is only counted.
+// full reports whether the store only counts further packets.
 func (s *store) full() bool { return s.out == nil || s.kept >= s.limit }
 
 // Packet implements trace.Sink.
@@ -169,7 +170,8 @@ func (s *store) Event(e *trace.Event) {
 	}
 }
 
-// End implements trace.Sink. A trace that was cut ends where it was cut, or a judge would take the rest for silence.
+// End implements trace.Sink. A trace that the limit cut ends at its last record; otherwise a judge would take the rest
+// of the run for silence.
 func (s *store) End(at vtime.Time) {
 	if s.out == nil {
 		return
@@ -180,7 +182,7 @@ func (s *store) End(at vtime.Time) {
 	s.out.End(at)
 }
 
-// close flushes the file; a write error of any moment comes out here.
+// close flushes and closes the file, and returns the first write error.
 func (s *store) close() error {
 	if s.out == nil {
 		return nil

@@ -8,8 +8,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// idle changes the status of a run that did none of its work: no rule was broken, and nothing was shown either. A
-// request that failed came to an end, so a link that swallows everything still shows that its requester gives up.
+// idle makes a run that passed and completed none of its requests INCONCLUSIVE: it broke no rule, and it showed
+// nothing. A request that failed counts as ended: on a link that drops everything it shows that the requester gives up.
 func idle(r *model.Result, status rule.Status, reason string) (rule.Status, string) {
 	t := &r.Work.Tally
 	if status != rule.Pass || !t.Idle() {

@@ -14,15 +14,16 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// Standard names standard input where a trace is asked for.
+// Standard names standard input as the path of a trace.
 const Standard = "-"
 
 // spoolLimit bounds the copy of a pipe, in bytes.
 const spoolLimit = 16 << 30
 
-// Unreadable is the error of a trace that is not there, is no trace, or breaks off. It names the file, once.
+// Unreadable is the error of a trace that does not exist, has no known format, or is truncated. Its text names the file
+// once.
 type Unreadable struct {
-	Name string // as it was given
+	Name string // as the user gave it
 	Err  error
 }
 
@@ -43,17 +44,17 @@ func (u *Unreadable) Error() string {
 // Unwrap returns the cause.
 func (u *Unreadable) Unwrap() error { return u.Err }
 
-// input is a trace that was named: a file or folder, or a pipe, of which it holds a copy, because a trace is played
-// more than once; or several captures.
+// input is a trace to read: a file, a folder, a pipe, or several captures of one traffic. A trace is played more than
+// once, so an input holds a copy of each pipe.
 type input struct {
 	name   string
 	header trace.Header
 	open   func(trace.Sink) error
-	seen   *recording.Capture // how a foreign capture was understood; nil for other traces
-	spools []*os.File         // of pipes
+	seen   *recording.Capture // how the frames of a foreign capture were interpreted; nil for other traces
+	spools []*os.File         // copies of pipes
 }
 
-// limit says what was left out of a foreign capture because there was too much.
+// limit says which part of a foreign capture was left out because it was too large; "" when none was.
 func (in *input) limit() string {
 	if in.seen == nil {
 		return ""
@@ -61,12 +62,12 @@ func (in *input) limit() string {
 	return in.seen.Limit
 }
 
-// openInput opens a trace by its name.
+// openInput opens the trace at a path.
 func openInput(ctx context.Context, path string) (*input, error) {
 	return openTapped(ctx, []string{path}, recording.Tap{})
 }
 
-// openTapped opens a trace by its name, or by the names of its captures; those of others as taken at a tap.
+// openTapped opens the trace at a path, or the captures at several paths; foreign captures are read as taken at tap.
 func openTapped(ctx context.Context, paths []string, tap recording.Tap) (*input, error) {
 	in := &input{}
 	var parts []recording.Part
@@ -92,7 +93,7 @@ func openTapped(ctx context.Context, paths []string, tap recording.Tap) (*input,
 	return in, nil
 }
 
-// part is what a path names. What can be read once only is copied.
+// part returns the part of a recording at a path. It copies a path that can be read only once.
 func (in *input) part(ctx context.Context, path string) (recording.Part, error) {
 	p := recording.Part{Name: path}
 	if path == Standard {
@@ -114,7 +115,7 @@ func (in *input) part(ctx context.Context, path string) (recording.Part, error) 
 	return p, nil
 }
 
-// piped reports whether a path can be read once only: standard input, a FIFO or a device.
+// piped reports whether a path can be read only once: standard input, a FIFO or a device.
 func piped(path string) bool {
 	if path == Standard {
 		return true
@@ -123,7 +124,7 @@ func piped(path string) bool {
 	return err == nil && !info.Mode().IsRegular() && !info.IsDir()
 }
 
-// play plays the trace; it may be called again.
+// play plays the trace to s. It may be called more than once.
 func (in *input) play(s trace.Sink) error {
 	if err := in.open(s); err != nil {
 		return &Unreadable{in.name, err}
@@ -131,17 +132,17 @@ func (in *input) play(s trace.Sink) error {
 	return nil
 }
 
-// close gives the copies back.
+// close frees the copies of pipes.
 func (in *input) close() {
 	for _, f := range in.spools {
-		_ = f.Close() // nothing is in it that is still wanted
+		_ = f.Close() // the copy was only read
 	}
 }
 
-// errSpool is in the error of a copy that could not be made, for which the trace is not to blame.
+// errSpool is in the error of a pipe that could not be copied: this machine is at fault, not the trace.
 var errSpool = errors.New("copy it to a file with more room and name that, or set TMPDIR")
 
-// blame makes an error that of the trace, unless the user or this machine is at fault.
+// blame wraps an error as Unreadable, unless the user interrupted the command or this machine is at fault.
 func (in *input) blame(ctx context.Context, err error) error {
 	if ctx.Err() != nil || errors.Is(err, errSpool) {
 		return err
@@ -149,8 +150,8 @@ func (in *input) blame(ctx context.Context, err error) error {
 	return &Unreadable{in.name, err}
 }
 
-// spool copies what can be read once only into a file without a name, so that nothing is left of it however the process
-// ends. A pipe of which nothing comes is waited for until ctx ends.
+// spool copies a path that can be read only once into an unlinked file, so that nothing is left on disk however the
+// process ends. It waits for a pipe without data until ctx ends.
 func spool(ctx context.Context, path, name string, most int64) (*os.File, error) {
 	to, err := scratch()
 	if err != nil {
@@ -160,11 +161,11 @@ func spool(ctx context.Context, path, name string, most int64) (*os.File, error)
 	go func() { copied <- copyAll(to, path, name, most) }()
 	select {
 	case err = <-copied:
-	case <-ctx.Done(): // the copy ends with the process
+	case <-ctx.Done(): // the copying goroutine ends with the process
 		err = fmt.Errorf("%s: interrupted: %w", name, context.Cause(ctx))
 	}
 	if err != nil {
-		_ = to.Close() // the copy is of no use
+		_ = to.Close() // the copy is incomplete
 		return nil, err
 	}
 	return to, nil
@@ -181,7 +182,7 @@ func copyAll(to *os.File, path, name string, most int64) error {
 		defer from.Close()
 	}
 	head := make([]byte, recording.HeadLength)
-	n, _ := io.ReadFull(from, head) // an error shows again
+	n, _ := io.ReadFull(from, head) // io.Copy returns the same error
 	head = head[:n]
 	if err := recording.Begins(head); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
@@ -199,10 +200,10 @@ func copyAll(to *os.File, path, name string, most int64) error {
 	return nil
 }
 
-// writing marks the errors of a copy's file, so that they are told from those of its source.
+// writing marks write errors of the copy, so that they can be told from read errors of its source.
 type writing struct{ *os.File }
 
-// spoolError is an error of the copy's file.
+// spoolError is a write error of the copy.
 type spoolError struct{ error }
 
 // Write implements io.Writer.
@@ -214,19 +215,19 @@ func (w writing) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// ReadFrom hides that of the file, which does not tell who is at fault.
+// ReadFrom hides os.File.ReadFrom, whose errors do not tell reading from writing.
 func (w writing) ReadFrom(r io.Reader) (int64, error) {
 	return io.Copy(struct{ io.Writer }{w}, r)
 }
 
-// scratch makes a file and takes its name away.
+// scratch creates an unlinked temporary file.
 func scratch() (*os.File, error) {
 	f, err := os.CreateTemp("", "gauntlet-spool-*")
 	if err != nil {
 		return nil, bare(err)
 	}
 	if err := os.Remove(f.Name()); err != nil {
-		_ = f.Close() // the name says more
+		_ = f.Close() // the error of Remove says more
 		return nil, err
 	}
 	return f, nil

@@ -22,19 +22,19 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// JudgeOptions say what to judge.
+// JudgeOptions configure Judge.
 type JudgeOptions struct {
-	Path    string   // run folder, trace.ndjson, pcap or pcapng, a pipe of one of the latter three, or Standard
+	Path    string   // run folder, trace.ndjson, pcap or pcapng, a pipe of one of these three formats, or Standard
 	More    []string // further captures of the same traffic
 	Rules   []rule.Rule
 	Scheme  string                           // recovery scheme whose rules apply; "" takes those of the implementations
 	Schemes map[string]engine.Implementation // by scheme, and by name
-	Tap     recording.Tap                    // where a foreign capture was taken; zero leaves that to its frames
-	// path of counters of the switch that took the captures, see recording.ParsePortCounts; "" is none
+	Tap     recording.Tap                    // where a foreign capture was taken; zero derives that from its frames
+	// path of the counters of the switch that took the captures, see recording.ParsePortCounts; "" for none
 	Ports   string
 	Waivers []rule.Waiver
-	// what waivers must name; without names, the implementations that the trace names, also as NAME-requester at A and
-	// NAME-responder at B
+	// the names that waivers must match; without names, the implementations that the trace names, also as
+	// NAME-requester at A and NAME-responder at B
 	Device  rule.Device
 	Report  string // path of an HTML report; "" writes none
 	Command string
@@ -42,12 +42,12 @@ type JudgeOptions struct {
 	Commit  string
 }
 
-// foreignScheme is what a device is taken for that this project did not make: commodity RoCEv2 recovers by go-back-N.
+// foreignScheme is the recovery scheme assumed of unknown devices: commodity RoCEv2 recovers by go-back-N.
 const foreignScheme = "gbn"
 
-// Judge judges a trace that exists already. The status of the result is that of its verdicts; that of a run folder
-// whose run did not come to its end is FAIL or model.Incomplete. An error that is Unreadable means that the trace could
-// not be read to the end.
+// Judge judges an existing trace. The status of the result follows from the verdicts; for a run folder whose run did
+// not end in order it is FAIL or model.Incomplete. An error that is Unreadable means that the trace could not be read
+// to its end.
 func Judge(ctx context.Context, o JudgeOptions) (*model.Result, error) {
 	started := time.Now()
 	ports, err := o.ports()
@@ -96,7 +96,8 @@ func Judge(ctx context.Context, o JudgeOptions) (*model.Result, error) {
 	if in.seen != nil {
 		rule.Doubt(r.Verdicts, in.seen.Doubts())
 	}
-	judging.Invalidate(r.Verdicts, r.Certificates, nil) // what a run that broke has left is good as far as it goes
+	// the error is nil also for a run that broke: the part of the trace that it left is valid
+	judging.Invalidate(r.Verdicts, r.Certificates, nil)
 	if len(o.Device.Names) == 0 {
 		o.Device.Names = named(r.Impl)
 	}
@@ -109,8 +110,9 @@ func Judge(ctx context.Context, o JudgeOptions) (*model.Result, error) {
 	return r, o.report(r)
 }
 
-// declared is what the traced implementations declare, with the parameters that the trace says they had. A device that
-// is not known is taken for one of the foreign scheme. What was ordered, the Spec of a run says; nil is none.
+// declared returns what the rules have to know about the implementations at the ends of a trace, with the parameters
+// that the trace gives. An unknown device counts as one of foreignScheme. The Spec of the run says what each end was
+// ordered to do; nil if there is none.
 func (o *JudgeOptions) declared(h *trace.Header, s *scenario.Spec) rule.Options {
 	names := [2]string{foreignScheme, foreignScheme}
 	var given engine.Params
@@ -136,14 +138,14 @@ func (o *JudgeOptions) declared(h *trace.Header, s *scenario.Spec) rule.Options 
 	d := judging.Declared(impls, given)
 	if s != nil && len(h.Conns) > 0 {
 		for side, end := range h.Conns[0].Ends {
-			s.QP[side].QueueDepth = end.QP.QueueDepth // an implementation may have chosen it
+			s.QP[side].QueueDepth = end.QP.QueueDepth // the implementation may have chosen another than the Spec's
 		}
 		d.Orders = judging.Orders(s, [2]engine.Implementation{o.Schemes[s.Impl[trace.A]], o.Schemes[s.Impl[trace.B]]})
 	}
 	return d
 }
 
-// describe says what kind of trace it is.
+// describe returns a line about the connections and the taps of a trace.
 func describe(h *trace.Header) string {
 	taps := "both ends were tapped"
 	switch h.Taps {
@@ -158,7 +160,7 @@ func describe(h *trace.Header) string {
 	return fmt.Sprintf("%d connections; %s", len(h.Conns), taps)
 }
 
-// understood is how a foreign capture was understood, as reports say it; nil for other traces.
+// understood returns how a foreign capture was interpreted, for reports; nil for other traces.
 func understood(h *trace.Header, c *recording.Capture) *model.Capture {
 	if c == nil {
 		return nil
@@ -185,15 +187,15 @@ func (o *JudgeOptions) report(r *model.Result) error {
 	}
 	r.Report = o.Report
 	if err := html.Write(f, r); err != nil {
-		_ = f.Close() // the write error says more
+		_ = f.Close() // the error of html.Write says more
 		return fmt.Errorf("judge: write %s: %w", o.Report, bare(err))
 	}
 	return f.Close()
 }
 
-// LadderOptions say what to draw.
+// LadderOptions configure Ladder.
 type LadderOptions struct {
-	Path       string // as that of JudgeOptions
+	Path       string // as JudgeOptions.Path
 	Conn       int    // -1 draws all
 	From       uint64
 	Count      int
@@ -201,10 +203,11 @@ type LadderOptions struct {
 	Everything bool
 }
 
-// ladderMost bounds a drawing; a longer one is not for people.
+// ladderMost bounds the packets of a drawing; nobody reads a longer one.
 const ladderMost = 20_000
 
-// Ladder draws a part of a trace. Of a run that was cut off it draws what there is, and returns an error that says so.
+// Ladder draws a part of a trace. It draws the part that exists of a run that was cut off, and returns an error that
+// says so.
 func Ladder(ctx context.Context, w io.Writer, o LadderOptions) error {
 	if o.Count < 1 || o.Count > ladderMost {
 		return fmt.Errorf("count %d: want 1 to %d", o.Count, ladderMost)
@@ -231,7 +234,8 @@ func Ladder(ctx context.Context, w io.Writer, o LadderOptions) error {
 	return cmp.Or(err, e.err())
 }
 
-// section collects count records of a connection from an index on, and the events between them.
+// section collects count records of a connection, or of all when conn is negative, beginning at index from of the
+// trace, and the events between them.
 type section struct {
 	trace.Collector
 	from  uint64

@@ -12,7 +12,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// Limits of what is drawn: enough to see the cause, few enough to read.
+// Limits of the ladders around findings: enough packets to see the cause, few enough to read.
 const (
 	laddersPerRule = 3
 	ladderLimit    = 24
@@ -20,8 +20,8 @@ const (
 	ladderAfter    = 6
 )
 
-// drawLadders draws the packets around the first findings of each rule, from the stored trace. A finding beyond what
-// was stored, and one that no packet shows, has no ladder.
+// drawLadders draws the packets around the first findings of each rule from the stored trace. A finding without a
+// packet, or whose packet was not stored, has no ladder.
 func drawLadders(r *model.Result, f *folder) error {
 	wanted := centres(r.Verdicts)
 	if len(wanted) == 0 || f == nil {
@@ -34,7 +34,7 @@ func drawLadders(r *model.Result, f *folder) error {
 	return Ladders(r, h, play, wanted)
 }
 
-// Centre is a finding to draw.
+// Centre is a finding to draw a ladder around.
 type Centre struct {
 	Rule    string
 	Finding int
@@ -43,7 +43,7 @@ type Centre struct {
 	Text    string
 }
 
-// centres picks the findings to draw, in the order of their records.
+// centres picks the findings to draw, sorted by record.
 func centres(verdicts []rule.Verdict) []Centre {
 	var out []Centre
 	for _, v := range verdicts {
@@ -57,7 +57,7 @@ func centres(verdicts []rule.Verdict) []Centre {
 	return out
 }
 
-// Ladders plays a trace once, if there is anything to draw, and draws around each centre.
+// Ladders plays a trace once, unless there is nothing to draw, and adds to r a ladder around each centre.
 func Ladders(r *model.Result, h trace.Header, play func(trace.Sink) error, wanted []Centre) error {
 	if len(wanted) == 0 {
 		return nil
@@ -68,7 +68,8 @@ func Ladders(r *model.Result, h trace.Header, play func(trace.Sink) error, wante
 	return err
 }
 
-// windows keeps the latest records and events and draws each centre when its last record has passed.
+// windows is a Sink that keeps the latest records and events, and draws the ladder of each centre once its last record
+// has passed.
 type windows struct {
 	header  *trace.Header
 	wanted  []Centre
@@ -78,7 +79,7 @@ type windows struct {
 	first   uint64 // index of records[0]
 }
 
-// keep is how many records are at hand; it leaves room for other connections' packets in between.
+// keep is the least number of records in a full window; the other connections' packets in between need room too.
 const keep = 512
 
 // Packet implements trace.Sink.
@@ -105,13 +106,13 @@ func (w *windows) Event(e *trace.Event) {
 // End implements trace.Sink.
 func (w *windows) End(vtime.Time) {}
 
-// forget drops events earlier than the records at hand.
+// forget drops events older than the first record in the window.
 func (w *windows) forget(before vtime.Time) {
 	n := sort.Search(len(w.events), func(i int) bool { return w.events[i].At >= before })
 	w.events = append(w.events[:0], w.events[n:]...)
 }
 
-// drawUpTo draws every centre whose window ends at or before the record with index last.
+// drawUpTo draws every centre whose ladder ends at or before the record with index last.
 func (w *windows) drawUpTo(last uint64) {
 	for len(w.wanted) > 0 {
 		c := w.wanted[0]

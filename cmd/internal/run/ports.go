@@ -11,7 +11,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/certify"
 )
 
-// ports reads the counters of the switch; none when there is no file of them.
+// ports reads the counters of the switch; nil without a file of them.
 func (o *JudgeOptions) ports() ([]recording.PortCount, error) {
 	if o.Ports == "" {
 		return nil, nil
@@ -28,7 +28,7 @@ func (o *JudgeOptions) ports() ([]recording.PortCount, error) {
 	return list, nil
 }
 
-// certified adds to certificates that the captures hold what the ports of the switch counted.
+// certified appends a certificate that compares the frames in the captures with the counters of the switch's ports.
 func certified(c *recording.Capture, ports []recording.PortCount,
 	list []certify.Certificate) ([]certify.Certificate, error) {
 	if len(ports) == 0 {

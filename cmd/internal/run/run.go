@@ -1,8 +1,8 @@
-// Package run takes a Spec through a bench, the rules and the metrics to a result and a run folder.
+// Package run plays a Spec on a bench, has it judged and measured, and leaves a result and a run folder.
 //
 // A run folder is the unit of evidence. It holds spec.txt, result.json, trace.ndjson, verdicts.json, report.html,
 // junit.xml, summary.md, rulebook.html about the rules that are broken, and on real benches taps/*.pcapng and logs.
-// What can be written early is written early, so that a run that dies leaves what it had.
+// Each file is written as early as it can be, so that a run that dies leaves what it had.
 package run
 
 import (
@@ -27,51 +27,53 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// Options say how to run a Spec.
+// Options configure Execute.
 type Options struct {
-	Spec    *scenario.Spec
-	Bench   bench.Bench
-	Name    string // of the bench: "sim", "netns"
-	Impls   [2]engine.Implementation
-	Rules   []rule.Rule
-	Folder  string                      // run folder, made if it does not exist; "" keeps nothing
-	Keep    func(*scenario.Spec) string // names the run folder of the Spec as it is run, in place of Folder; may be nil
+	Spec   *scenario.Spec
+	Bench  bench.Bench
+	Name   string // of the bench, such as "sim" or "netns"
+	Impls  [2]engine.Implementation
+	Rules  []rule.Rule
+	Folder string // run folder, made if it does not exist; "" keeps nothing
+	// chooses the run folder, in place of Folder, once the Spec is final; may be nil
+	Keep    func(*scenario.Spec) string
 	Codec   Codec
 	Link    string         // "auto", "netem", "ebpf" or "relay"
-	Still   vtime.Duration // how long nothing may move, see bench.Job.NoProgress; 0 is a default
-	Taps    bool           // in virtual time, keep captures too; on other benches they always are
-	Dilate  vtime.Dilation // real benches: seconds of the machine for a second of the Spec; 0 leaves it to the bench
-	Least   vtime.Dilation // what the bench chooses at least, see Try
+	Still   vtime.Duration // see bench.Job.NoProgress; 0 for the default
+	Taps    bool           // in virtual time, keep captures too; other benches always do
+	Dilate  vtime.Dilation // real benches: real seconds per second of the Spec; 0 leaves the choice to the bench
+	Least   vtime.Dilation // the least dilation that the bench may choose, see Try
 	Store   int            // packet records kept in trace.ndjson; 0 takes DefaultStore
-	Command string         // for the report: how to repeat the run
+	Command string         // for the report: the command that repeats the run
 	Version string         // of the tool
 	Commit  string
 
-	Earlier []model.Attempt // of this run, see Attempts
+	Earlier []model.Attempt // attempts before this one, see Attempts
 
 	Waivers []rule.Waiver
-	// what waivers must name; none is the implementations, also as NAME-requester at A and NAME-responder at B
+	// the names that waivers must match; without names, the implementations, also as NAME-requester at A and
+	// NAME-responder at B
 	Subjects []string
-	Several  bool // the run is one of several: that a waived rule passes here says nothing against the waiver
+	Several  bool // the run is one of several: that a waived rule passes in it says nothing against the waiver
 
 	Progress func(share float64, what string)
 	Chosen   func(what string) // see bench.Job.Chosen; may be nil
 
-	// Explain returns what there is to read about rules, for a page in the folder of a run that breaks some; may be
-	// nil.
+	// Explain returns the text about rules for rulebook.html, the page of a run that breaks some; may be nil.
 	Explain func(ids []string) (*model.Rulebook, error)
 
-	// Watch returns one more that sees the trace, beside rules and metrics; nil adds nobody.
+	// Watch returns a further viewer of the trace, beside rules and metrics; may be nil.
 	Watch func(h *trace.Header) trace.Viewer
 }
 
-// DefaultStore bounds trace.ndjson: about 60 MB. Rules and metrics see every packet whatever the bound.
+// DefaultStore is the default limit of packet records in trace.ndjson: about 60 MB. Rules and metrics see every packet
+// whatever the limit.
 const DefaultStore = 200_000
 
-// Codec says whether the virtual-time bench encodes packets.
+// Codec selects whether the virtual-time bench encodes packets.
 type Codec string
 
-// The choices. Auto encodes runs that are expected to stay below autoPackets, and those of schemes that need bytes.
+// Auto encodes packets when fewer than autoPackets are expected, or when the Spec or an implementation needs bytes.
 const (
 	CodecAuto Codec = "auto"
 	CodecOn   Codec = "on"
@@ -80,15 +82,16 @@ const (
 
 const autoPackets = 1_000_000
 
-// Refused is the error of a run that did not begin: of its result only what the options say means anything.
+// Refused is the error of a run that did not begin. Only those fields of its result are valid that follow from the
+// options.
 type Refused struct{ error }
 
 // Unwrap returns the cause.
 func (r *Refused) Unwrap() error { return r.error }
 
-// Execute runs a Spec and judges it. The result is complete as far as the run got, also when an error comes with it. A
-// run that an end kept from its end, see bench.Fault, is no error: its result is a FAIL with the reason. A bench that
-// cannot run the Spec on this machine is asked first; the error is then Refused, and nothing is left behind.
+// Execute runs a Spec and judges it. The result is complete as far as the run got, also when the error is not nil. A
+// fault of an endpoint (bench.Fault) is no error: the result is then a FAIL with the reason. Execute first asks the
+// bench whether it can run the Spec on this machine; if it cannot, the error is Refused and no folder is made.
 func Execute(ctx context.Context, o Options) (*model.Result, error) {
 	started := time.Now()
 	p := &pipeline{options: &o}
@@ -104,7 +107,7 @@ func Execute(ctx context.Context, o Options) (*model.Result, error) {
 	r.Wall = time.Since(started).Seconds()
 	settle(r, err)
 	if bench.FaultOf(err) != nil {
-		err = nil // the result says it, of a link that may have been the cause too
+		err = nil // the result names the fault, or says INVALID when the link may have been the cause
 	}
 	if finishErr := p.folder.finish(r, o.Explain); err == nil && finishErr != nil {
 		err = finishErr
@@ -114,7 +117,7 @@ func Execute(ctx context.Context, o Options) (*model.Result, error) {
 }
 
 // prepare lets the implementations choose their attributes, asks the bench, and opens the run folder, in this order.
-// What is run from here on is the Spec with what they chose.
+// From then on o.Spec includes the chosen attributes.
 func (o *Options) prepare(p *pipeline) (*judging.Run, error) {
 	job, err := bench.NewJob(o.Spec, o.Impls)
 	if err != nil {
@@ -135,7 +138,7 @@ func (o *Options) prepare(p *pipeline) (*judging.Run, error) {
 	return play, err
 }
 
-// openFolder opens the run folder and writes what is run.
+// openFolder opens the run folder and writes the Spec.
 func (o *Options) openFolder() (*folder, error) {
 	f, err := openFolder(o.Folder)
 	if err != nil {
@@ -144,7 +147,7 @@ func (o *Options) openFolder() (*folder, error) {
 	return f, f.write("spec.txt", []byte(o.Spec.String()))
 }
 
-// guarded is a bench on which an engine that panics breaks its own run, and not a matrix of them.
+// guarded is a bench that returns a panic of an engine as an error, so that it breaks one run and not a whole matrix.
 type guarded struct{ bench.Bench }
 
 // Check implements bench.Checker.
@@ -165,7 +168,7 @@ func (g guarded) Run(ctx context.Context, job *bench.Job) (ev *bench.Evidence, e
 	return g.Bench.Run(ctx, job)
 }
 
-// codec decides whether packets have bytes.
+// codec reports whether packets are encoded.
 func (o *Options) codec() bool {
 	switch o.Codec {
 	case CodecOn:
@@ -177,8 +180,9 @@ func (o *Options) codec() bool {
 		o.Spec.Turns.Taken() || ExpectedPackets(o.Spec) < autoPackets
 }
 
-// ExpectedPackets estimates how many packets a loss-free run of the Spec takes: what the load asks for, or what the
-// line carries in the given time, or the queues of the connections once per round trip where that is less.
+// ExpectedPackets estimates the packets of a loss-free run of the Spec: those that the loads ask for or, of a run with
+// a time limit and where that is more, those that the line carries in the time, but at most full send queues once per
+// round trip.
 func ExpectedPackets(s *scenario.Spec) float64 {
 	total, window := 0.0, 0.0
 	for _, l := range s.Loads {
@@ -197,7 +201,7 @@ func ExpectedPackets(s *scenario.Spec) float64 {
 	return total
 }
 
-// newResult fills in what is known before the run.
+// newResult returns a result with everything known before the run.
 func newResult(o *Options, started time.Time) *model.Result {
 	return &model.Result{
 		Format: model.FormatVersion, Version: o.Version, Commit: o.Commit, Started: started.UTC().Format(time.RFC3339),
@@ -208,12 +212,12 @@ func newResult(o *Options, started time.Time) *model.Result {
 	}
 }
 
-// settle gives the run its status.
+// settle sets the status of the run, the reason and the fault.
 func settle(r *model.Result, err error) {
 	status, reason := judging.Settle(r.Verdicts, r.Certificates, err)
 	status, reason = idle(r, status, reason)
 	r.Status, r.Reason, r.Fault, r.State = status.String(), reason, nil, certify.State(r.Certificates)
-	// else a link that was not what the Spec says may be the cause
+	// otherwise a link that was not as the Spec says may be the cause
 	if f := bench.FaultOf(err); f != nil && status == rule.Fail {
 		r.Fault = &model.Fault{Side: f.Side.String(), Program: f.Program, What: f.Error()}
 	}
@@ -225,7 +229,7 @@ func ExitCode(r *model.Result) int { return model.ExitCode(r.Status) }
 // rates returns the line rates by direction, for utilisation.
 func rates(s *scenario.Spec) [2]unit.Rate { return [2]unit.Rate{s.Link.AB.Rate, s.Link.BA.Rate} }
 
-// Measured is what metrics have to know of a Spec.
+// Measured returns what the metrics have to know about a Spec.
 func Measured(s *scenario.Spec) metrics.Options {
 	o := metrics.Options{Rates: rates(s), Timed: s.For > 0}
 	for side := range o.Orders {
@@ -238,7 +242,7 @@ func Measured(s *scenario.Spec) metrics.Options {
 	return o
 }
 
-// pipeline is where a bench's trace goes: over a belt to the judge, metrics and the stored trace.
+// pipeline receives the trace of a bench: over a belt to the judge, to the metrics and to the stored trace.
 type pipeline struct {
 	options *Options
 	folder  *folder
@@ -249,7 +253,7 @@ type pipeline struct {
 	belt    *belt
 }
 
-// open builds the pipeline when the bench knows what its trace is like.
+// open builds the pipeline once the bench has the header of its trace.
 func (p *pipeline) open(h trace.Header, judge trace.Viewer) (trace.Sink, error) {
 	o := p.options
 	p.metrics = metrics.NewCollector(&h, Measured(o.Spec))
@@ -273,7 +277,7 @@ func (p *pipeline) open(h trace.Header, judge trace.Viewer) (trace.Sink, error) 
 	return p.belt, nil
 }
 
-// close turns what the pipeline saw into the result. Of several errors the first says why the run broke.
+// close moves what the pipeline collected into the result. It returns the graver of err and its own errors.
 func (p *pipeline) close(r *model.Result, o *judging.Outcome, err error) error {
 	take(r, &o.Evidence)
 	if p.belt != nil {
@@ -290,7 +294,7 @@ func (p *pipeline) close(r *model.Result, o *judging.Outcome, err error) error {
 	return err
 }
 
-// fill takes what the consumers made of the trace into the result, and waives verdicts.
+// fill copies summary, timeline and warnings of the pipeline into the result, and waives verdicts.
 func (p *pipeline) fill(r *model.Result) {
 	waive := rule.Waive
 	if p.options.Several {
@@ -310,7 +314,7 @@ func (p *pipeline) fill(r *model.Result) {
 	}
 }
 
-// take takes a bench's evidence into the result.
+// take copies a bench's evidence into the result.
 func take(r *model.Result, ev *bench.Evidence) {
 	r.Certificates = ev.Certificates
 	r.Dilated, r.Stretches = int(ev.Dilation), ev.Stretches

@@ -5,7 +5,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// tee hands a trace to two sinks.
+// tee forwards a trace to two sinks.
 type tee [2]trace.Sink
 
 // Packet implements trace.Sink.

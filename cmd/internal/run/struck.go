@@ -10,10 +10,10 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// struck notes which scripted faults met a packet. One that met none is most often a mistyped PSN, and the run then
-// shows nothing of what it was made for.
+// struck records which scripted faults met a packet. A fault that met none is most often a mistyped PSN, and the run
+// then does not test what it was written for.
 type struck struct {
-	by map[string]bool // causes of packets: few, because a run has a fixed set of them
+	by map[string]bool // the causes seen; few, because a run has a fixed set of them
 }
 
 // Packet implements trace.Sink.
@@ -29,8 +29,9 @@ func (*struck) Event(*trace.Event) {}
 // End implements trace.Sink.
 func (*struck) End(vtime.Time) {}
 
-// missed names the faults of a Spec that no packet bears the mark of. A packet bears that of the gravest one only, so
-// what is said is what was seen; with faults on a LAN as well, whose marks look the same, nothing is.
+// missed returns a warning for each fault of the Spec whose mark no packet bears. A packet bears the mark of its
+// gravest fault only, so the warning claims no more than was seen. Marks of faults on a LAN look the same, so with
+// those it returns nothing.
 func (s *struck) missed(sp *scenario.Spec) (warnings []string) {
 	if len(sp.LAN.Faults) > 0 {
 		return nil

@@ -6,7 +6,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// ForSuite is what the conformance suite has to know of a result; nil of none.
+// ForSuite converts a result for the conformance suite; nil stays nil.
 func ForSuite(r *model.Result) *suite.Result {
 	if r == nil {
 		return nil

@@ -7,15 +7,16 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// Today is the day by which waivers expire, UTC, such as "2027-01-31".
+// Today returns the current UTC date, "2027-01-31": a waiver that expires before it is void.
 func Today() string { return time.Now().UTC().Format(time.DateOnly) }
 
-// named lists what waivers call the two ends of a run whose work is A's: each by itself, and in its role.
+// named lists the names under which waivers address the two ends of a run whose requester is A: each by itself and with
+// its role.
 func named(impls [2]string) []string {
 	return []string{impls[0], impls[0] + "-requester", impls[1], impls[1] + "-responder"}
 }
 
-// Device is what the verdicts of a run are about, as waivers name it.
+// Device returns the implementations and the kernel of a run, which its waivers have to match.
 func Device(r *model.Result) rule.Device {
 	d := rule.Device{Names: named(r.Impl)}
 	for _, fact := range r.Environment {
