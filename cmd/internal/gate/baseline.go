@@ -14,11 +14,11 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// mostBaseline bounds the file of a baseline, in bytes: it holds no traces.
+// mostBaseline bounds the file of a baseline, in bytes. It holds no traces, so a longer one is not a baseline.
 const mostBaseline = 64 << 20
 
-// falseAlarms is how often a gate may call a number better or worse although nothing has changed it, over all numbers
-// together.
+// falseAlarms is the probability, over all numbers of a gate together, that an unchanged number is called better or
+// worse.
 const falseAlarms = 0.01
 
 // ReadBaseline reads the gate.json of an earlier gate.
@@ -52,7 +52,8 @@ func ReadBaseline(path string) (*model.Gate, error) {
 	return &g, nil
 }
 
-// compare says what changed since a gate before. What only one of them ran is not compared.
+// compare lists the changes since an earlier gate. Stages, runs and numbers that only one of the two has are not
+// compared.
 func compare(path string, before, now *model.Gate, margin float64) (*model.GateBaseline, []model.GateChange) {
 	d := &difference{margin: margin, changes: []model.GateChange{}}
 	for i := range now.Stages {
@@ -75,7 +76,7 @@ func compare(path string, before, now *model.Gate, margin float64) (*model.GateB
 	}, d.changes
 }
 
-// difference gathers changes.
+// difference collects the changes between two gates.
 type difference struct {
 	margin  float64
 	stage   string
@@ -89,8 +90,8 @@ func (d *difference) add(k model.GateKind, what, format string, args ...any) {
 	)
 }
 
-// runs compares the scenarios of a stage that both ran under the same Spec: what failed, by rule, and the numbers of
-// exact ones.
+// runs compares a stage with the same stage of the baseline: the failures of each run, by rule, and the numbers of runs
+// with the same Spec.
 func (d *difference) runs(before, now *model.GateStage) {
 	failing, fixed := newTally(), newTally()
 	other := 0
@@ -121,7 +122,8 @@ func (d *difference) runs(before, now *model.GateStage) {
 	}
 }
 
-// failures are what speaks against the subject in a run: rules, or its own end.
+// failures lists what counts against the subject in a run: the broken rules, a fault of its end, a status ERROR or
+// INVALID.
 func failures(r *model.GateRun) []string {
 	switch {
 	case r.Fault != "":
@@ -132,7 +134,7 @@ func failures(r *model.GateRun) []string {
 	return r.Broken
 }
 
-// exact compares the numbers of a run in virtual time: any difference is a change.
+// exact compares the numbers of a run in virtual time; any difference is a change.
 func (d *difference) exact(was, now *model.GateRun) {
 	var parts []string
 	for _, n := range now.Numbers {
@@ -147,8 +149,8 @@ func (d *difference) exact(was, now *model.GateRun) {
 	}
 }
 
-// numbers compares those that have seeds. In real time they are of another hour and perhaps another machine, which
-// proves nothing.
+// numbers compares numbers that are measured over several seeds. It compares them in virtual time only: in real time
+// the baseline is of another hour and perhaps of another machine, and a difference proves nothing.
 func (d *difference) numbers(before *suite.Result, now *model.GateStage) {
 	if before == nil || now.Numbers == nil || !now.Exact {
 		return
@@ -199,7 +201,8 @@ func (d *difference) number(c *suite.Change) {
 	}
 }
 
-// tally gathers names by what they have in common, in the order of their first.
+// tally groups names by a common key, such as runs by the rule that they broke. The keys keep the order of their first
+// names.
 type tally struct {
 	order []string
 	where map[string][]string
@@ -207,7 +210,7 @@ type tally struct {
 
 func newTally() *tally { return &tally{where: map[string][]string{}} }
 
-// add notes each of list that is not in but.
+// add adds name under each key of list that is not in but.
 func (t *tally) add(list, but []string, name string) {
 	for _, what := range list {
 		if slices.Contains(but, what) {
@@ -220,7 +223,7 @@ func (t *tally) add(list, but []string, name string) {
 	}
 }
 
-// some names the first few of many.
+// some names the first three, and says how many more there are.
 func some(names []string) string {
 	const few = 3
 	if len(names) <= few {

@@ -15,43 +15,45 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/unit"
 )
 
-// Version is the only version of the format of a gate file that there is.
+// Version is the only version of the gate file format so far.
 const Version = 1
 
-// Bounds of a file.
+// Limits of a gate file.
 const (
 	maxBudget = 24 * 60 // minutes
 	maxSeeds  = 1000
 )
 
-// File is what is asked of a change before it is merged, as text in the repository of whoever owns the subject:
+// File is the text that says what a change is tested with before it is merged. It lies in the repository of the
+// subject's owner:
 //
 //	gate 1
 //	impl exec:build/transport
 //	profile rc-gbn
 //	budget 10
 type File struct {
-	Impl, Peer string        // who is gated, and who is at B; "" is the same
-	Device     string        // in place of Impl
-	Benches    []string      // where; none is what the subject can run on
+	Impl, Peer string        // names of the subject, at A, and of its peer, at B; no Peer means the subject itself
+	Device     string        // name of a device, in place of Impl
+	Benches    []string      // none means the first one that the subject can run on, see Places
 	Link       string        // of benches in real time: "auto", "netem", "ebpf" or "relay"
-	Profiles   []string      // whose core rules have to be seen to hold, and whose targets are measured
-	Scenarios  string        // label filter; "" is those of the profiles, or all
-	Links      []string      // of the matrix, names or files; "none" alone is none
-	Targets    []string      // claims of the papers
+	Profiles   []string      // profiles whose core rules have to be exercised and hold, and whose targets are measured
+	Scenarios  string        // label filter; "" selects the scenarios of the profiles, or all
+	Links      []string      // of the matrix, names or files; "none" alone means no links
+	Targets    []string      // claims of the papers to measure
 	Waivers    []string      // names or files
-	Baseline   string        // the gate.json of main; "" is none
-	Budget     time.Duration // no run begins later than that; 0 is no limit
-	Seeds      int           // of numbers in which chance has a part
-	Margin     float64       // relative change of a number that does not matter
+	Baseline   string        // path of the gate.json of main; "" for none
+	Budget     time.Duration // no run begins after this time; 0 for no limit
+	Seeds      int           // per number that depends on chance
+	Margin     float64       // the relative change of a number that is tolerated
 }
 
-// Default is what is asked where no file says otherwise.
+// Default returns the values that apply unless a gate file overrides them.
 func Default() *File {
 	return &File{Link: "auto", Budget: 15 * time.Minute, Seeds: 12, Margin: 0.01}
 }
 
-// ReadFile reads a gate file; errors begin with the file's name and the line. Names of files in it begin at its folder.
+// ReadFile reads a gate file. Errors begin with the file's name and the line. Relative paths in the file begin at its
+// folder.
 func ReadFile(path string) (*File, error) {
 	in, err := os.Open(path)
 	if err != nil {
@@ -97,7 +99,7 @@ func Parse(r io.Reader) (*File, error) {
 	return f, nil
 }
 
-// impl reads the implementation and its peer, as the Spec has them.
+// impl reads the subject and its peer, as the line impl of a Spec.
 func (f *File) impl(rest string) error {
 	words := strings.Fields(rest)
 	if len(words) > 2 {
@@ -110,7 +112,7 @@ func (f *File) impl(rest string) error {
 	return nil
 }
 
-// check finds what is missing, or cannot be together.
+// check returns an error for a subject that is missing or ambiguous, or an unknown link.
 func (f *File) check() error {
 	switch {
 	case f.Impl == "" && f.Device == "":
@@ -129,7 +131,7 @@ func (f *File) check() error {
 	return nil
 }
 
-// below lets the names of files begin at the folder of the gate file. What has neither a dot nor a slash is a name.
+// below makes the relative paths of the file begin at dir. A word without a dot or a slash is a name, not a path.
 func (f *File) below(dir string) {
 	move := func(path *string) {
 		if *path != "" && !filepath.IsAbs(*path) {
@@ -156,7 +158,7 @@ func (f *File) below(dir string) {
 	}
 }
 
-// Files are those that the gate reads, for whoever has to take them along.
+// Files lists the files that the gate reads, for callers that copy them.
 func (f *File) Files() (paths []string) {
 	for _, list := range [][]string{f.Profiles, f.Links, f.Waivers, {f.Baseline}} {
 		for _, name := range list {

@@ -1,8 +1,8 @@
-// Package gate decides whether a change may be merged: it plays what a gate file asks for in stages, the fast and exact
-// ones first, compares with the result of main, and puts all of it into one verdict and a folder.
+// Package gate decides whether a change may be merged: it plays the stages that a gate file asks for, fast and exact
+// ones first, compares the numbers with those of main, and writes one verdict and a report folder.
 //
-// Scenarios and links are played by package conform and gathered as package qualify does, targets are measured by it
-// and by package claims. A Session goes through New, Open and Run once. What a gate looks like is for reports.
+// Package conform plays scenarios and links, and package qualify gathers their outcomes; packages qualify and claims
+// measure targets. A Session goes through New, Open and Run once. The look of a gate is for package reports.
 package gate
 
 import (
@@ -30,30 +30,30 @@ import (
 // FormatVersion is the version of gate.json.
 const FormatVersion = 1
 
-// Options say what is gated, and how.
+// Options configure a Session.
 type Options struct {
 	*File
-	Path          string // of the file; "" when there is none
+	Path          string // of the gate file; "" when there is none
 	Folder        string // of the report
-	Command       string // for the report: how to repeat all of it
+	Command       string // for the report: the command that repeats the gate
 	Jobs          int    // runs at once in virtual time
-	KeepGoing     bool   // do not stop at a failure
-	Deterministic bool   // the bench lab counts instructions, so that it is exact too
+	KeepGoing     bool   // play later stages also after a failure
+	Deterministic bool   // guests of the bench lab count instructions, so that the bench is exact too
 }
 
-// Session is one gate.
+// Session is one run of a gate.
 type Session struct {
 	options Options
 	started time.Time
-	profile profiles.Profile // all that are named, as one
+	profile profiles.Profile // all named profiles merged
 	waived  []rule.Waiver
-	before  *model.Gate // the baseline; nil without
+	before  *model.Gate // the baseline; nil without one
 	stages  []*stage
 	gate    *model.Gate
 }
 
-// New finds everything that the options name. Programs are asked what they can do, which needs the bench and its
-// privilege.
+// New reads every file that the options name and plans the stages. It asks programs for their capabilities, which needs
+// the bench and its privilege.
 func New(o Options) (*Session, error) {
 	s := &Session{options: o, started: time.Now()}
 	s.gate = &model.Gate{
@@ -111,7 +111,8 @@ func (s *Session) find() (err error) {
 	return nil
 }
 
-// Places are the benches, the exact one first: those of the file, or the first that the subject can run on.
+// Places returns the names of the benches, virtual time first: those of the file, or the first bench that the subject
+// can run on.
 func (f *File) Places() []string {
 	list := slices.Clone(f.Benches)
 	names := f.Impl + " " + f.Peer
@@ -130,7 +131,7 @@ func (f *File) Places() []string {
 	return slices.Compact(list)
 }
 
-// order puts virtual time before everything else.
+// order sorts virtual time before all other benches.
 func order(bench string) int {
 	if bench == "sim" {
 		return 0
@@ -138,8 +139,8 @@ func order(bench string) int {
 	return 1
 }
 
-// together makes one profile of several: their rules have to hold, and what is core in one of them has to be seen to.
-// Without any, every binding rule has to hold.
+// together merges profiles: the rules of all of them have to hold, and the core rules of each have to be exercised.
+// Without profiles, every binding rule has to hold.
 func together(names []string) (profiles.Profile, error) {
 	all := profiles.Profile{Name: "gate", Title: "every binding rule"}
 	if len(names) == 0 {
@@ -167,7 +168,7 @@ func together(names []string) (profiles.Profile, error) {
 	return all, nil
 }
 
-// families are those of all rules.
+// families lists the families of all rules.
 func families() (all []string) {
 	for _, r := range rules.All() {
 		if family, _, _ := strings.Cut(r.ID, "-"); !slices.Contains(all, family) {
@@ -177,7 +178,7 @@ func families() (all []string) {
 	return all
 }
 
-// Open makes the report folder. One that holds a gate is not overwritten.
+// Open makes the report folder. It refuses a folder that holds a gate.
 func (s *Session) Open() error {
 	dir := s.options.Folder
 	if _, err := os.Stat(filepath.Join(dir, "gate.json")); err == nil {
@@ -186,8 +187,8 @@ func (s *Session) Open() error {
 	return fault.Broken(os.MkdirAll(dir, 0o755))
 }
 
-// Run plays the stages and concludes. It stops behind the first stage in which something failed, and begins no run when
-// the budget is used up; what is left out is told. An error is the harness's.
+// Run plays the stages and settles the verdict. It stops after the first stage that failed, unless told to keep going,
+// and begins no run after the budget; the result lists everything left out. An error is one of the harness.
 func (s *Session) Run(ctx context.Context, progress func(share float64, what string)) (*model.Gate, error) {
 	failed := ""
 	for i, st := range s.stages {
@@ -219,7 +220,8 @@ func (s *Session) Run(ctx context.Context, progress func(share float64, what str
 	return s.gate, nil
 }
 
-// takeWaivers takes what a stage says of the waivers: the worst of all stages counts.
+// takeWaivers adds the outcomes of a stage's waivers to those of the gate. A waiver keeps its first outcome that is not
+// INCONCLUSIVE.
 func (s *Session) takeWaivers(list []model.WaiverOutcome) {
 	for _, w := range list {
 		i := slices.IndexFunc(
@@ -235,7 +237,7 @@ func (s *Session) takeWaivers(list []model.WaiverOutcome) {
 	}
 }
 
-// late says why no further run may begin, "" when one may.
+// late returns the reason why no further run may begin, "" if one may.
 func (s *Session) late(ctx context.Context) string {
 	switch {
 	case ctx.Err() != nil:

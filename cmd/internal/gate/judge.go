@@ -17,28 +17,28 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// repeats is how often the same Spec is run again where time is real and it failed: what is broken fails each time.
+// repeats is how often a failed Spec is run again in real time: a defect fails each time, a flaky test does not.
 const repeats = 2
 
-// played is one scenario as it was run.
+// played is a scenario with the outcome of its run.
 type played struct {
 	outcome *suite.Outcome
-	result  *model.Result // of the last attempt; nil where nothing was run
-	repeats []string
+	result  *model.Result // of the last attempt; nil when nothing was run
+	repeats []string      // statuses of the further runs of a scenario that failed
 }
 
-// judging is a stage while its scenarios are being played.
+// judging is a stage while its scenarios are played.
 type judging struct {
 	*stage
 	evidence *qualify.Evidence
 	runs     []model.GateRun // in the order of the outcomes
 
 	mu      sync.Mutex
-	results map[string]*model.Result // of scenarios that are being played, by name and implementation
+	results map[string]*model.Result // of scenarios in progress, by implementation and name
 }
 
-// judge plays the scenarios of the stage: all of them and several at once in virtual time, else one after the other
-// until one has failed.
+// judge plays the scenarios of the stage: in virtual time all of them, several at once; otherwise one after the other,
+// until one fails.
 func (st *stage) judge(ctx context.Context, show func(float64, string)) {
 	j := &judging{
 		stage:    st,
@@ -58,7 +58,7 @@ func (st *stage) judge(ctx context.Context, show func(float64, string)) {
 	j.conclude()
 }
 
-// ended keeps what is needed of the last run of a scenario.
+// ended keeps the parts that take needs of the result of a scenario's last attempt.
 func (j *judging) ended(impl, scenario string, r *model.Result) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -70,7 +70,7 @@ func (j *judging) ended(impl, scenario string, r *model.Result) {
 	}
 }
 
-// once plays a scenario.
+// once plays a scenario once.
 func (j *judging) once(ctx context.Context, s suite.Spec) *played {
 	o := j.alone.Play(ctx, s)
 	j.mu.Lock()
@@ -80,7 +80,8 @@ func (j *judging) once(ctx context.Context, s suite.Spec) *played {
 	return p
 }
 
-// together plays scenarios in virtual time. What they are told by does not depend on how many run at once.
+// together plays all scenarios in virtual time, several at once, and returns those left out. The order of the outcomes
+// is that of the scenarios, however many run at once.
 func (j *judging) together(ctx context.Context, show func(float64, string)) (left []suite.Spec, why string) {
 	specs := j.alone.Specs
 	all := make([]*played, len(specs))
@@ -106,8 +107,8 @@ func (j *judging) together(ctx context.Context, show func(float64, string)) (lef
 	return left, j.gate.late(ctx)
 }
 
-// oneByOne plays scenarios in real time, those that show most first. A failure is repeated, so that what is flaky is
-// told from what is broken, and ends the stage.
+// oneByOne plays scenarios in real time, those first that exercise most rules, and returns those left out. It repeats a
+// scenario that fails, to tell a flaky failure from a defect, and then ends the stage.
 func (j *judging) oneByOne(ctx context.Context, show func(float64, string)) (left []suite.Spec, why string) {
 	specs := tellingFirst(j.alone.Specs)
 	for i, s := range specs {
@@ -128,19 +129,20 @@ func (j *judging) oneByOne(ctx context.Context, show func(float64, string)) (lef
 	return nil, ""
 }
 
-// again runs the same Spec once more, and returns how it ended. The run folder of the first is kept from it.
+// again runs a Spec once more and returns the status. It moves the run folder of the first run away meanwhile, so that
+// the repetition does not overwrite it.
 func (j *judging) again(ctx context.Context, s suite.Spec, folder string) string {
 	first := folder + ".first"
 	if folder != "" && os.Rename(folder, first) == nil {
 		defer func() {
-			_ = os.RemoveAll(folder) // what cannot be removed stays beside
+			_ = os.RemoveAll(folder) // a folder that cannot be removed stays
 			_ = os.Rename(first, folder)
 		}()
 	}
 	return j.once(ctx, s).outcome.Status.String()
 }
 
-// take counts what came of a scenario. The run folder of one that passed is not kept.
+// take counts the outcome of a scenario, and deletes the run folder of one that passed or did not apply.
 func (j *judging) take(p *played) {
 	o := p.outcome
 	if o.Folder != "" && (o.Passed() || o.Status == rule.NotApplicable) {
@@ -163,17 +165,16 @@ func (j *judging) take(p *played) {
 	j.session.Observe(o)
 }
 
-// forget removes the run folders of a scenario: that of the last attempt, and those whose links were not what they
-// should have been.
+// forget removes the run folders of a scenario, those of INVALID attempts included.
 func (j *judging) forget(o *suite.Outcome) {
 	first := filepath.Join(j.session.Folder, registry.Short(o.Impl), filepath.FromSlash(o.Scenario))
 	for _, dir := range run.AttemptFolders(first, j.session.Attempts) {
-		_ = os.RemoveAll(dir) // what cannot be removed stays
+		_ = os.RemoveAll(dir) // a folder that cannot be removed stays
 	}
 	o.Folder = ""
 }
 
-// draw keeps the first ladder of a required rule.
+// draw keeps the first ladder of a required rule that failed.
 func (j *judging) draw(p *played) {
 	if j.ladder != nil || p.outcome.Status != rule.Fail {
 		return
@@ -189,7 +190,7 @@ func (j *judging) draw(p *played) {
 	}
 }
 
-// conclude puts together what the scenarios said.
+// conclude sums up the outcomes of the scenarios in the result of the stage.
 func (j *judging) conclude() {
 	q := j.evidence.Qualification()
 	q.Settle()
@@ -204,7 +205,8 @@ func (j *judging) conclude() {
 	}
 }
 
-// exact are the numbers of a run in virtual time, of which any difference is a change of the program.
+// exact returns the numbers of a run in virtual time. They are reproducible, so any difference is a change of the
+// program.
 func exact(s *metrics.Summary) (out []model.GateNumber) {
 	for _, n := range model.Counts(s) {
 		out = append(out, model.GateNumber{Name: n.Name, Value: n.Value})

@@ -16,8 +16,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// measuring adds the stages of numbers: on every bench the targets of the profiles, and in virtual time the links under
-// many seeds, for what comes later to be compared with, and claims of the papers.
+// measuring adds the stages of numbers: on every bench the targets of the profiles; in virtual time also the links
+// under many seeds, for comparison with a baseline, and the claims of papers.
 func (s *Session) measuring(first *stage, links []scenarios.Scenario) error {
 	o := &s.options
 	if n := len(s.profile.Targets); n > 0 {
@@ -44,7 +44,7 @@ func (s *Session) measuring(first *stage, links []scenarios.Scenario) error {
 	return s.measuringAll("claims", first, claimed)
 }
 
-// measuringAll adds a stage of targets that are measured in virtual time.
+// measuringAll adds a stage of targets measured in virtual time.
 func (s *Session) measuringAll(name string, first *stage, wanted []targets.Target) error {
 	o := &s.options
 	run := suite.Options{Targets: wanted, Seeds: o.Seeds, Jobs: o.Jobs, Confidence: 0.95, Accounts: claims.Accounts(),
@@ -65,16 +65,16 @@ func (s *Session) measuringAll(name string, first *stage, wanted []targets.Targe
 	return nil
 }
 
-// measure adds a stage of numbers on the bench of another.
+// measure adds a stage of numbers, on the bench of the stage first.
 func (s *Session) measure(name string, first *stage, numbers []string, how measuring) {
 	out := s.empty(name, first.session.Bench)
 	s.stages = append(s.stages, &stage{gate: s, session: first.session, out: out, numbers: numbers, measure: how})
 }
 
-// measuring makes the numbers of a stage. The share of them that is done is shown.
+// measuring measures the numbers of a stage and calls show with the share done.
 type measuring func(ctx context.Context, st *stage, show func(float64, string)) error
 
-// titles are the numbers of targets, as people write them.
+// titles lists the titles of the numbers of targets.
 func titles(list []targets.Target) (out []string) {
 	for i := range list {
 		for k := range list[i].Checks {
@@ -84,7 +84,7 @@ func titles(list []targets.Target) (out []string) {
 	return out
 }
 
-// linkMetrics are the numbers of a link.
+// linkMetrics are the metrics measured on each link.
 var linkMetrics = []targets.Metric{
 	{Name: "goodput", Unit: "Mb/s", Runs: 1, Of: func(r []targets.Run) float64 { return r[0].GoodputBps / 1e6 }},
 	{
@@ -102,10 +102,11 @@ var linkMetrics = []targets.Metric{
 	},
 }
 
-// linkID is what the numbers of the links are called among the claims of papers.
+// linkID is the ID of the target whose numbers are those of the links.
 const linkID = "PT-LK-01"
 
-// linkNumbers are the links as something to measure. They have no bound: they are for comparing.
+// linkNumbers returns the target that measures every link. Its numbers have no bound: they are only compared with the
+// baseline.
 func (s *Session) linkNumbers(links []scenarios.Scenario) ([]targets.Target, error) {
 	if len(links) == 0 {
 		return nil, nil
@@ -149,10 +150,10 @@ func profileTargets(ctx context.Context, st *stage, show func(float64, string)) 
 	return err
 }
 
-// targetSeeds is how many runs the targets of a profile take, as those of qualify do.
+// targetSeeds is the number of runs per target of a profile, as in gauntlet qualify.
 const targetSeeds = 3
 
-// measured runs a stage of numbers, and leaves out what the budget did not allow.
+// measured measures the numbers of a stage, and lists those that the budget left out.
 func (st *stage) measured(ctx context.Context, show func(float64, string)) error {
 	if why := st.gate.late(ctx); why != "" {
 		st.leave(st.numbers, why)
@@ -179,7 +180,7 @@ func (st *stage) measured(ctx context.Context, show func(float64, string)) error
 
 var errLate = errors.New("the budget was used up")
 
-// unmeasured takes the numbers out of a result that were not measured, and returns their titles.
+// unmeasured removes from a result the numbers that were not measured, and returns their titles.
 func unmeasured(m *suite.Result) (left []string) {
 	for i := range m.Claims {
 		c := &m.Claims[i]

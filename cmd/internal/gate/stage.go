@@ -17,21 +17,21 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// stage is what is run on one bench for one purpose.
+// stage is a part of a gate: the scenarios or the numbers of one purpose on one bench.
 type stage struct {
 	gate    *Session
-	profile profiles.Profile // whose rules have to hold; only the first stage has core rules
-	session *conform.Session // who is judged, and on which bench
-	alone   *suite.Alone     // scenarios or links; nil of numbers
+	profile profiles.Profile // whose rules have to hold; stages after the first have no core rules
+	session *conform.Session // the implementations under test and the bench
+	alone   *suite.Alone     // scenarios or links; nil in a stage of numbers
 	measure measuring
-	numbers []string // what is measured, for when it is left out
+	numbers []string // titles of the numbers, for a stage that is left out
 
 	out     model.GateStage
 	ladder  *model.GateLadder
 	waivers []model.WaiverOutcome
 }
 
-// plan adds the stages of a bench: conformance, then links, then numbers.
+// plan adds the stages of a bench: conformance, links and numbers, in this order.
 func (s *Session) plan(bench string) error {
 	if bench == "remote" {
 		return fault.Usage(
@@ -54,7 +54,7 @@ func (s *Session) plan(bench string) error {
 	return s.measuring(first, links)
 }
 
-// filter selects the scenarios: of the families of the profiles, those that the file wants.
+// filter returns the label filter of the scenarios: those of the profiles' families that the file selects.
 func (s *Session) filter() string {
 	var parts []string
 	if len(s.options.Profiles) > 0 {
@@ -69,7 +69,7 @@ func (s *Session) filter() string {
 	return "(" + strings.Join(parts, ") && (") + ")"
 }
 
-// playing adds a stage of scenarios; nil is those that come with the program.
+// playing adds a stage of scenarios. A nil list stands for the scenarios that come with the program.
 func (s *Session) playing(name, bench string, list []scenarios.Scenario, filter string) (*stage, error) {
 	o := &s.options
 	c := conform.Options{
@@ -102,14 +102,14 @@ func (s *Session) playing(name, bench string, list []scenarios.Scenario, filter 
 	}
 	profile := s.profile
 	if len(s.stages) > 0 {
-		profile.Core = nil // the first stage has shown them
+		profile.Core = nil // the first stage has exercised them
 	}
 	st := &stage{gate: s, profile: profile, session: session, alone: alone, out: s.empty(name, session.Bench)}
 	s.stages = append(s.stages, st)
 	return st, nil
 }
 
-// overLink is the command that runs an implementation over one of the links again, on a bench.
+// overLink returns the command that repeats the run of an implementation over a link of the file on a bench.
 func (f *File) overLink(bench, impl, link string) string {
 	for _, name := range f.Links {
 		if strings.TrimSuffix(filepath.Base(name), ".txt") == link {
@@ -122,7 +122,7 @@ func (f *File) overLink(bench, impl, link string) string {
 	return fmt.Sprintf("gauntlet matrix --impl %s --links %s --bench %s", impl, link, bench)
 }
 
-// empty is a stage of which nothing has been run.
+// empty returns a stage in which nothing has been run yet.
 func (s *Session) empty(name, bench string) model.GateStage {
 	return model.GateStage{
 		Name:    name,
@@ -133,7 +133,8 @@ func (s *Session) empty(name, bench string) model.GateStage {
 	}
 }
 
-// links are the links of the file as scenarios. A device has none: it is driven by tools, whose loads are their own.
+// links returns the links of the file as scenarios. A device has none: it is driven by tools with workloads of their
+// own.
 func (s *Session) links() (list []scenarios.Scenario, err error) {
 	o := &s.options
 	names := o.Links
@@ -162,7 +163,7 @@ func (s *Session) links() (list []scenarios.Scenario, err error) {
 	return list, nil
 }
 
-// all is everything that the stage would run.
+// all returns the names of everything that the stage would run.
 func (st *stage) all() []string {
 	if st.alone == nil {
 		return st.numbers
@@ -170,7 +171,7 @@ func (st *stage) all() []string {
 	return names(st.alone.Specs)
 }
 
-// names of specs, as people write them.
+// names returns the names of the scenarios.
 func names(specs []suite.Spec) (out []string) {
 	for _, s := range specs {
 		out = append(out, s.Scenario)
@@ -178,7 +179,7 @@ func names(specs []suite.Spec) (out []string) {
 	return out
 }
 
-// leave notes what was not run. A stage that ran nothing says so by its status.
+// leave lists names as left out, with the reason. A stage in which nothing was run becomes NOT-APPLICABLE.
 func (st *stage) leave(what []string, why string) {
 	if len(what) == 0 {
 		return
