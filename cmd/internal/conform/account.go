@@ -15,18 +15,19 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/dut"
 )
 
-// account says of each rule by which soft-RoCE can be judged how the device did, or why nothing exercised the rule.
+// account lists, for each rule that soft-RoCE can be judged by, how a device did, or why no scenario exercised the
+// rule.
 type account struct {
 	scenarios []scenarios.Scenario
 	ran       map[[2]string]bool          // by role and scenario
 	adapters  map[string]map[string]*duty // by tool and role
-	marked    map[string]*rule.Rule       // by ID
+	marked    map[string]*rule.Rule       // the rules that soft-RoCE can be judged by, by ID
 }
 
-// duty is what a tool was there for in a role.
+// duty counts the work of a tool in a role.
 type duty struct {
 	scenarios int
-	rules     map[string]bool // that were exercised
+	rules     map[string]bool // IDs of the rules exercised
 }
 
 func newAccount(list []scenarios.Scenario) *account {
@@ -40,16 +41,16 @@ func newAccount(list []scenarios.Scenario) *account {
 	return a
 }
 
-// tally counts the rules by which soft-RoCE can be judged.
+// tally counts the rules that soft-RoCE can be judged by.
 type tally struct{ total, exercised int }
 
-// String is the line below the table.
+// String returns the line below the table.
 func (n tally) String() string {
 	return fmt.Sprintf("%d rules can be judged on soft-RoCE: %d were exercised, %d were not exercised", n.total,
 		n.exercised, n.total-n.exercised)
 }
 
-// print writes a line for each rule, by the cells of t. Short leaves out what passed.
+// print writes a line for each rule, from the cells of t. Short leaves out rules that passed.
 func (a *account) print(w io.Writer, t *Table, short bool) (n tally) {
 	for _, r := range rules.All() {
 		if !markedRXE(&r) {
@@ -84,11 +85,12 @@ func (a *account) print(w io.Writer, t *Table, short bool) (n tally) {
 	return n
 }
 
-// markedRXE reports whether the catalogue says that soft-RoCE can be judged by a rule.
+// markedRXE reports whether the catalogue marks a rule as one that soft-RoCE can be judged by.
 func markedRXE(r *rule.Rule) bool { return slices.Contains(strings.Split(r.BlackBox, ","), "RXE") }
 
-// about reports whether a rule binds a role: what is seen at the requester's tap alone, or in its completions, is the
-// requester's doing. What both taps have to show is either's, except that recovery by go-back-N is the requester's.
+// about reports whether a rule binds a role. A rule that needs only the requester's tap, or its completions, binds the
+// requester; one that needs only the responder's tap binds the responder. Every other rule binds both, except
+// that rules of GBN, recovery by go-back-N, which need both taps, bind the requester.
 func about(r *rule.Rule, role string) bool {
 	if role == device.Both {
 		return true
@@ -109,8 +111,8 @@ func requests(role string) bool {
 	return role == requester
 }
 
-// missing says why nothing exercised a rule that could be: no tool plays its scenarios, or they were not selected, or
-// what they are there for did not arise.
+// missing returns the reason why no scenario exercised a rule: its scenarios ran and the stimulus did not arise, they
+// were not selected, or no tool can play them.
 func (a *account) missing(r *rule.Rule, roles []string) string {
 	for _, feature := range r.Features {
 		if !slices.Contains(device.Declares(), feature) {
@@ -147,7 +149,7 @@ func (a *account) missing(r *rule.Rule, roles []string) string {
 	return "no scenario is there for " + r.Stimulus
 }
 
-// unfitness is what no tool does, of all that is wrong with a scenario.
+// unfitness lists the parts of a scenario that no tool can play, from the error of fits.
 func unfitness(err error) (list []string) {
 	for line := range strings.Lines(err.Error()) {
 		line = strings.TrimSuffix(strings.TrimSpace(line), ": "+dut.ErrUnfit.Error())
@@ -156,13 +158,13 @@ func unfitness(err error) (list []string) {
 	return list
 }
 
-// listed joins words, each once.
+// listed joins the words, sorted and without repetitions.
 func listed(words []string) string {
 	slices.Sort(words)
 	return strings.Join(slices.Compact(words), ", ")
 }
 
-// add notes that a scenario was run, and what the tool under which it ran was good for.
+// add notes that a scenario was run, and credits its tools with the rules that it exercised.
 func (a *account) add(o *suite.Outcome) {
 	a.ran[[2]string{o.Impl, o.Scenario}] = true
 	i := slices.IndexFunc(a.scenarios, func(sc scenarios.Scenario) bool { return sc.Name == o.Scenario })
@@ -188,8 +190,8 @@ func (a *account) add(o *suite.Outcome) {
 	}
 }
 
-// printAdapters writes a line for each tool: how many scenarios it played in each role, and how many rules they
-// exercised.
+// printAdapters writes a line for each tool: the number of scenarios that it played in each role, and the number of
+// rules that they exercised.
 func (a *account) printAdapters(w io.Writer, t *Table) {
 	fmt.Fprintf(w, "\nADAPTER\t%s\n", strings.Join(t.heads(), "\t"))
 	for _, tool := range slices.Sorted(maps.Keys(a.adapters)) {

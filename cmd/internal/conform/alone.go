@@ -6,8 +6,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/suite"
 )
 
-// Alone selects scenarios by their labels, as Register does, for a caller who plays them one by one and gives to
-// Observe what is to count. Ginkgo has no part in it, so that a process can do it for several sessions.
+// Alone selects scenarios by their labels, as Register does, for a caller that plays them one by one and passes to
+// Observe the outcomes that count. It does not use Ginkgo, so a process can do it for several sessions.
 func (s *Session) Alone(waived []rule.Waiver) (*suite.Alone, error) {
 	alone, err := suite.NewAlone(s.suite(waived), s.Select.LabelFilter)
 	if err != nil {

@@ -1,9 +1,9 @@
 // Package conform plays the conformance scenarios against implementations, or against a device in both its roles, and
-// puts their outcomes into one table: a line for each rule, a column for each implementation or role.
+// sums up their outcomes in one table: a line for each rule, a column for each implementation or role.
 //
-// A Session goes through its steps once: New finds who is to be judged, Register makes the scenarios known and selects
-// some of them, Play runs those. Package suite, which is Ginkgo underneath, runs and judges; package run makes each
-// run. What is selected and how it is printed is for the command to say.
+// A Session goes through its steps once: New finds the implementations to judge, Register declares the scenarios and
+// selects some of them, Play runs those. Package suite, on top of Ginkgo, runs and judges scenarios; package run makes
+// each run. The command chooses the scenarios and the form of output.
 package conform
 
 import (
@@ -38,43 +38,43 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// Options say who is judged, where and how.
+// Options configure a Session.
 type Options struct {
-	Impl   string                      // names of implementations, separated by commas; "" is all of this repository
-	Peer   string                      // name of the implementation at B; "" is the one at A
-	Device string                      // judge this device in place of implementations, one of dut.Names; "" is none
-	Hosted registry.Hosted             // where it is, on the remote bench
-	Open   func() (bench.Bench, error) // makes that bench; nil makes it by its name
+	Impl   string                      // names of implementations, separated by commas; "" for all of this repository
+	Peer   string                      // name of the implementation at B; "" for the one at A
+	Device string                      // judge this device in place of implementations, one of dut.Names; "" for none
+	Hosted registry.Hosted             // where the device is, on the remote bench
+	Open   func() (bench.Bench, error) // makes the bench; nil makes it by its name
 	Bench  string                      // name of the bench; a device takes netns in place of sim
 	Link   string                      // "auto", "netem", "ebpf" or "relay"
 	Dilate vtime.Dilation              // see run.Options
 	Folder string                      // holds a run folder for each scenario; "" keeps none
-	// of each run, in its own time; 0 is what the scenario says, and so is one that a timed scenario exceeds
+	// limit of each run in the Spec's time, raised to the duration of a timed scenario; 0 keeps the scenario's
 	Limit time.Duration
-	Still time.Duration // how long nothing of a run in real time may move; 0 is a default
-	// runs of a scenario until one has a valid link, on benches in real time; other outcomes are not repeated
+	Still time.Duration // see run.Options
+	// on benches in real time, how often a scenario is run at most until its result is not INVALID
 	Attempts int
-	Paint    bool // the table in colours
-	Taps     bool // keep captures in virtual time too, see run.Options
+	Paint    bool // print the table in colours
+	Taps     bool // see run.Options
 	Select   suite.Options
 
-	// Kept holds the results of scenarios in virtual time. Those that are there are not run, and what is run is put
-	// there. May be nil.
+	// Kept stores the results of scenarios in virtual time. A stored result is used in place of a run, and a new one is
+	// stored. May be nil.
 	Kept *units.Folder
 
-	// Scenarios are played in place of those that come with the program, and Command is what runs one of them again;
-	// nil are those of conform.
+	// Scenarios are played in place of those that come with the program, and Command returns the command that repeats
+	// one of them. Nil stands for the scenarios and the command of conform.
 	Scenarios []scenarios.Scenario
 	Command   func(impl, scenario string) string
 
-	// View changes what counts of an outcome; nil counts all of it. Judged hears of each outcome after the table has
-	// it. Ended hears of the last run of each scenario, before its outcome. Both may be nil.
+	// View may replace an outcome before it is counted. Judged is called with each outcome after the table has it,
+	// Ended with the result of the last attempt at each scenario, before its outcome. Each may be nil.
 	View   func(*suite.Outcome) *suite.Outcome
 	Judged func(*suite.Outcome)
 	Ended  func(impl, scenario string, r *model.Result)
 }
 
-// Where is the name of the bench that runs: a device is in no simulation.
+// Where returns the name of the bench to use: a device cannot run in the simulation.
 func (o *Options) Where() string {
 	if o.Device != "" && o.Bench == "sim" {
 		return "netns"
@@ -82,32 +82,33 @@ func (o *Options) Where() string {
 	return o.Bench
 }
 
-// Bound puts the limit into a Spec.
+// Bound sets the limit of a Spec.
 func (o *Options) Bound(s *scenario.Spec) {
 	if o.Limit > 0 {
 		s.Limit = max(vtime.FromStd(o.Limit), s.For)
 	}
 }
 
-// Attempts is how often a run is made, unless told otherwise, whose link was not what it should have been. Of two
-// hundred runs in a guest four are not, so that a suite of as many rarely has one that never is.
+// Attempts is the default limit of attempts at a run whose results are INVALID. Four of two hundred runs in a guest
+// are INVALID, so a suite of that size rarely has a run whose attempts all are.
 const Attempts = 5
 
-// Session is one judgement.
+// Session is one pass of the suite.
 type Session struct {
 	Options
-	Impls  []string // who is judged: implementations, or the roles of the device
+	Impls  []string // the implementations to judge, or the roles of the device
 	Known  registry.Catalogue
-	Runner *registry.OnDemand // the bench, made when something is going to run
+	Runner *registry.OnDemand // the bench, made when the first run needs it
 	Waived []rule.Waiver      // set by Register
-	Table  *Table             // likewise
-	Specs  []suite.Spec       // those selected; likewise
-	Kernel string             // of the machine that the scenarios ran on, when they did
+	Table  *Table             // set by Register
+	Specs  []suite.Spec       // those selected; set by Register
+	Kernel string             // of the machine on which the scenarios ran; "" before
 
-	mu sync.Mutex // of Kernel: scenarios in virtual time may run at once
+	mu sync.Mutex // guards Kernel: scenarios in virtual time may run at once
 }
 
-// New finds who is to be judged. Programs are asked what they can do, which needs the bench and its privilege.
+// New finds the implementations to judge. It asks programs for their capabilities, which needs the bench and its
+// privilege.
 func New(o Options) (*Session, error) {
 	o.Bench = o.Where()
 	s := &Session{Options: o, Known: registry.Catalogue{}, Runner: &registry.OnDemand{Name: o.Bench, Make: o.Open}}
@@ -120,7 +121,7 @@ func New(o Options) (*Session, error) {
 	return s, err
 }
 
-// implementations reads the names of implementations and peer.
+// implementations checks the names of the implementations and of the peer, and returns the former, sorted.
 func (s *Session) implementations() ([]string, error) {
 	names := strings.Split(s.Impl, ",")
 	if s.Impl == "" {
@@ -147,22 +148,23 @@ func (s *Session) implementations() ([]string, error) {
 	return slices.Compact(names), nil
 }
 
-// Declarations is what each implementation declares, by name; also of those that are not judged.
+// Declarations returns the features that each implementation declares, by name, also of those that are not judged.
 func (s *Session) Declarations() map[string][]string {
 	m := map[string][]string{}
 	for _, i := range all.Implementations() {
 		m[i.Name] = i.Declares()
 	}
 	for _, name := range s.Impls {
-		if i, err := s.Known.Find(name); err == nil { // the role of a device is not there
+		if i, err := s.Known.Find(name); err == nil { // a role of a device is not in the catalogue
 			m[name] = i.Declares()
 		}
 	}
 	return m
 }
 
-// reference is the implementations that have to exercise every rule that a scenario is there for. A program tells less,
-// and two different ends share fewer rules. What no scenario exercised is INCONCLUSIVE in the table, whoever it is.
+// reference lists the implementations that have to exercise every rule that a scenario names. A program reports less,
+// and two different ends share fewer rules, so neither counts. A rule that no scenario exercised is INCONCLUSIVE in the
+// table of every implementation.
 func (s *Session) reference() []string {
 	if s.Peer != "" {
 		return nil
@@ -170,7 +172,7 @@ func (s *Session) reference() []string {
 	return slices.DeleteFunc(all.Plain(), func(name string) bool { return !slices.Contains(s.Impls, name) })
 }
 
-// Register makes the scenarios known to Ginkgo, which a process can do once, and selects some of them.
+// Register declares the scenarios to Ginkgo, which a process can do only once, and selects some of them.
 func (s *Session) Register(waived []rule.Waiver) error {
 	if err := suite.Register(s.suite(waived)); err != nil {
 		return fault.Broken(err)
@@ -180,7 +182,7 @@ func (s *Session) Register(waived []rule.Waiver) error {
 	return s.chosen(err)
 }
 
-// suite is what is judged and how, by the waivers that hold.
+// suite returns the configuration of the suite under the given waivers.
 func (s *Session) suite(waived []rule.Waiver) suite.Config {
 	s.Waived, s.Table = waived, NewTable(s.Impls, s.Peer, s.Paint)
 	s.Table.again = s.Again
@@ -200,7 +202,7 @@ func (s *Session) suite(waived []rule.Waiver) suite.Config {
 	return cfg
 }
 
-// chosen is the error of a selection.
+// chosen returns the error of a selection; an empty selection is one.
 func (s *Session) chosen(err error) error {
 	if err == nil && len(s.Specs) == 0 {
 		err = fmt.Errorf("no scenario is selected; see: conform --list")
@@ -208,7 +210,7 @@ func (s *Session) chosen(err error) error {
 	return fault.Usage(err)
 }
 
-// List writes what is selected, with its labels.
+// List writes the selected scenarios with their labels.
 func (s *Session) List(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, spec := range s.Specs {
@@ -217,7 +219,7 @@ func (s *Session) List(out io.Writer) error {
 	return w.Flush()
 }
 
-// Observe takes in the outcome of a scenario.
+// Observe counts the outcome of a scenario.
 func (s *Session) Observe(o *suite.Outcome) {
 	if s.View != nil {
 		o = s.View(o)
@@ -228,7 +230,7 @@ func (s *Session) Observe(o *suite.Outcome) {
 	}
 }
 
-// Play runs the selected scenarios on the Runner, which has to be open. Progress hears after each how much of them is
+// Play runs the selected scenarios on the Runner, which has to be open. It calls progress after each with the share
 // done.
 func (s *Session) Play(progress func(share float64, what string)) error {
 	judged := s.Judged
@@ -242,10 +244,10 @@ func (s *Session) Play(progress func(share float64, what string)) error {
 	return fault.Usage(err)
 }
 
-// Settle ends the table: waived rules that no scenario broke, though one should have, are XPASS.
+// Settle completes the table: a waived rule that no scenario broke, though one should have, becomes XPASS.
 func (s *Session) Settle() { s.Table.Expect(s.Waived, s.Kernel, run.Today()) }
 
-// run takes one scenario through the pipeline, again while its link is not what the scenario says.
+// run plays one scenario, again while its result is INVALID and attempts are left.
 func (s *Session) run(ctx context.Context, impl string, sc *scenarios.Scenario,
 	spec *scenario.Spec) (*model.Result, error) {
 	r, err := run.Repeat(ctx, s.Attempts, func(t run.Try) (*model.Result, error) {
@@ -257,7 +259,7 @@ func (s *Session) run(ctx context.Context, impl string, sc *scenarios.Scenario,
 	return r, err
 }
 
-// Again is the command that runs one scenario again.
+// Again returns the command that repeats one scenario.
 func (s *Session) Again(impl, scenario string) string {
 	if s.Command != nil {
 		return s.Command(impl, scenario)
@@ -272,12 +274,12 @@ func (s *Session) Again(impl, scenario string) string {
 	return Again(impl, s.Peer, s.Bench, scenario)
 }
 
-// job puts an implementation at both ends, or a device at one.
+// job puts an implementation at both ends, or a device at one end.
 func (s *Session) job(b bench.Bench, impl string, spec *scenario.Spec) (*device.Job, error) {
 	if s.Device != "" {
 		return device.As(impl, b, spec)
 	}
-	i, _ := s.Known.Find(impl) // both have been found before
+	i, _ := s.Known.Find(impl) // New has found both
 	peer, _ := s.Known.Find(cmp.Or(s.Peer, impl))
 	return &device.Job{Spec: spec, Bench: b, Impls: [2]engine.Implementation{i, peer}}, nil
 }

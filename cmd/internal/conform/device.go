@@ -14,7 +14,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// roles checks --dut and what goes with it. A device is one thing in two roles: whoever judges it wants both.
+// roles checks --dut and the options beside it. A device is judged in both its roles, so both are returned.
 func (o *Options) roles() ([]string, error) {
 	switch {
 	case !dut.Known(o.Device) || o.Device != dut.Name && o.Open == nil:
@@ -36,8 +36,8 @@ func (o *Options) roles() ([]string, error) {
 	return []string{responder, requester}, nil
 }
 
-// judgeDevice changes a suite so that it judges a device. A rule that a scenario names may go without a verdict: it was
-// written for endpoints that do as they are told.
+// judgeDevice changes a suite so that it judges a device. A scenario need not exercise the rules that it names: it was
+// written for endpoints that follow the Spec, and a device may choose otherwise.
 func judgeDevice(cfg *suite.Config) {
 	rxe := dut.Implementation()
 	cfg.Reference = nil
@@ -53,7 +53,7 @@ func judgeDevice(cfg *suite.Config) {
 	}
 }
 
-// fits returns why a device cannot take a role in a scenario; nil when it can.
+// fits returns the reason why a device cannot take a role in a scenario, nil when it can.
 func fits(role string, sc *scenarios.Scenario) error {
 	s, err := sc.Spec()
 	if err != nil {
@@ -64,14 +64,14 @@ func fits(role string, sc *scenarios.Scenario) error {
 		return err
 	}
 	tool, _, err := dut.Fit(s, device.Side(role, s))
-	// one that tells what it received has a verdict as such
+	// a tool that reports what it received can still be judged as the responder
 	if err == nil && tool.Answers && !requests(role) && tool.Tells() == 0 {
 		return errors.New("who does as much as its peer is in both roles at once")
 	}
 	return err
 }
 
-// adapters are the tools under which a device takes a role in a scenario.
+// adapters lists the tools with which a device takes a role in a scenario.
 func adapters(role string, sc *scenarios.Scenario) []string {
 	s, err := sc.Spec()
 	if err != nil {
@@ -82,7 +82,7 @@ func adapters(role string, sc *scenarios.Scenario) []string {
 		if err != nil {
 			return nil
 		}
-		return []string{tools[trace.A].String()} // two of a kind
+		return []string{tools[trace.A].String()} // the tools of both sides are the same
 	}
 	tool, _, err := dut.Fit(s, device.Side(role, s))
 	if err != nil {
@@ -91,12 +91,13 @@ func adapters(role string, sc *scenarios.Scenario) []string {
 	return []string{tool.String()}
 }
 
-// oneByOne makes a scenario of each connection of those that have several, "hostile-lengths-qp3": a tool has one.
+// oneByOne splits a scenario of several connections into one for each, such as "hostile-lengths-qp3": a tool has one
+// connection.
 func oneByOne(all []scenarios.Scenario) (list []scenarios.Scenario) {
 	for _, sc := range all {
 		s, err := sc.Spec()
 		if err != nil || s.QPs == 1 {
-			list = append(list, sc) // what is wrong with it is told when it is registered
+			list = append(list, sc) // its registration reports the error
 			continue
 		}
 		for i, alone := range dut.Split(s) {
@@ -108,7 +109,7 @@ func oneByOne(all []scenarios.Scenario) (list []scenarios.Scenario) {
 	return list
 }
 
-// blackBoxRules are those by which soft-RoCE can be judged from outside, by their IDs.
+// blackBoxRules returns the rules that soft-RoCE can be judged by from outside, by ID.
 func blackBoxRules() map[string]*rule.Rule {
 	open := map[string]*rule.Rule{}
 	for _, r := range rules.All() {

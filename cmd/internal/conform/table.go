@@ -17,37 +17,37 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/dut"
 )
 
-// Table gathers outcomes into one line per rule: its worst status over all scenarios, by implementation.
+// Table sums up outcomes in one line per rule: the worst status over all scenarios, by implementation.
 type Table struct {
-	Impls []string    // the columns: implementations, or a device in its roles
+	Impls []string    // the columns: implementations, or the roles of a device
 	Done  int         // outcomes so far
-	Worst rule.Status // of them
+	Worst rule.Status // the greatest status of an outcome so far
 
-	doubtful int // outcomes whose link was not what it should be, whatever stands beside that
+	doubtful int // outcomes whose link was not as the Spec says, whatever their status
 
 	cells   map[[2]string]*Cell // by rule and implementation
-	bad     []*suite.Outcome    // those that did not pass
-	unfit   []*suite.Outcome    // those of scenarios that ask for what is not declared
+	bad     []*suite.Outcome    // outcomes that did not pass
+	unfit   []*suite.Outcome    // outcomes of scenarios that need features that are not declared
 	paint   bool                // in colours
-	account *account            // of a device; nil of implementations
+	account *account            // of a device; nil for implementations
 	again   func(impl, scenario string) string
 }
 
-// Cell is what all scenarios together say of a rule. A rule that one scenario did not exercise and another did is
-// exercised, so INCONCLUSIVE stands only where nothing else does. A rule without a cell applied to no scenario.
+// Cell is the result of a rule over all scenarios. A rule that at least one scenario exercised counts as exercised, so
+// INCONCLUSIVE means that none did. A rule without a cell applied to no scenario.
 type Cell struct {
 	Status rule.Status
-	Met    int      // times that its situation arose
-	Total  int      // violations
-	Passed []string // scenarios in which the rule was exercised and held
-	Broken []string // those in which it did not hold
+	Met    int      // number of times that its stimulus arose
+	Total  int      // number of violations
+	Passed []string // scenarios that exercised the rule and in which it held
+	Broken []string // scenarios in which it did not hold
 }
 
-// Judged is how many scenarios exercised the rule.
+// Judged returns the number of scenarios that exercised the rule.
 func (c *Cell) Judged() int { return len(c.Passed) + len(c.Broken) }
 
-// Stands says what the scenarios make of a waiver of the rule: XFAIL when it excused what broke in one that it covers,
-// XPASS when the rule held although the deviation had to show, and INCONCLUSIVE otherwise.
+// Stands returns the status of a waiver of the rule: XFAIL when it excused a violation in a scenario that it covers,
+// XPASS when the rule held although the deviation had to show, INCONCLUSIVE otherwise.
 func (c *Cell) Stands(w *rule.Waiver) rule.Status {
 	covered := func(scenario string) bool { return len(rule.WaivedIn(scenario, []rule.Waiver{*w})) > 0 }
 	switch {
@@ -59,7 +59,7 @@ func (c *Cell) Stands(w *rule.Waiver) rule.Status {
 	return rule.Inconclusive
 }
 
-// note says how many scenarios exercised the rule, and which it did not stand.
+// note returns the number of scenarios that exercised the rule, and the names of those in which it was broken.
 func (c *Cell) note() string {
 	note := fmt.Sprint(c.Judged())
 	if len(c.Broken) > 0 {
@@ -68,17 +68,16 @@ func (c *Cell) note() string {
 	return note
 }
 
-// NewTable makes the table of some implementations, all with the same peer ("" is the implementation itself), in
-// colours or without.
+// NewTable makes the table of some implementations, all with the same peer; "" stands for the implementation itself.
 func NewTable(impls []string, peer string, paint bool) *Table {
 	return &Table{Impls: impls, cells: map[[2]string]*Cell{}, paint: paint,
 		again: func(impl, scenario string) string { return Again(impl, peer, "sim", scenario) }}
 }
 
-// Cell is what is known of a rule and an implementation; nil when the rule applied to no scenario.
+// Cell returns the cell of a rule and an implementation; nil when the rule applied to no scenario.
 func (t *Table) Cell(id, impl string) *Cell { return t.cells[[2]string{id, impl}] }
 
-// Add takes one outcome in.
+// Add counts one outcome.
 func (t *Table) Add(o *suite.Outcome) {
 	t.Done++
 	if o.Doubtful() {
@@ -101,7 +100,7 @@ func (t *Table) Add(o *suite.Outcome) {
 		}
 		c := t.applies(v.Rule, o.Impl)
 		if o.Status == rule.Error || v.Status.Unproven() {
-			continue // what does not stand proves nothing, for a rule as little as against it
+			continue // an unproven verdict counts neither for nor against a rule
 		}
 		if c.Judged() == 0 {
 			c.Status = v.Status
@@ -119,8 +118,8 @@ func (t *Table) Add(o *suite.Outcome) {
 	}
 }
 
-// Expect marks the waived rules that no scenario broke, though one should have, as XPASS: the waiver must go. What a
-// waiver excuses is in the outcomes.
+// Expect sets to XPASS the waived rules that no scenario broke, though one should have: the waiver must be removed. The
+// outcomes already show the violations that a waiver excused.
 func (t *Table) Expect(waivers []rule.Waiver, kernel, today string) {
 	for key, c := range t.cells {
 		device := rule.Device{Names: []string{key[1]}, Kernel: kernel}
@@ -146,7 +145,7 @@ func (t *Table) applies(id, impl string) *Cell {
 	return c
 }
 
-// Print writes what failed, the table, and one line of totals. Short leaves out rules that passed.
+// Print writes the outcomes that did not pass, the table, and one line of totals. Short leaves out rules that passed.
 func (t *Table) Print(out io.Writer, short bool) error {
 	for _, o := range t.bad {
 		fmt.Fprintf(out, "%s\n  again: %s --out runs/again\n\n", o, t.again(o.Impl, o.Scenario))
@@ -171,7 +170,7 @@ func (t *Table) Print(out io.Writer, short bool) error {
 	return err
 }
 
-// rows writes the table itself, and how many rules are not in it, or were not exercised.
+// rows writes the table itself, and below it the number of rules that are not in it, or that were not exercised.
 func (t *Table) rows(out io.Writer, short bool) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "RULE\tLEVEL\t%s\tSCENARIOS\n", strings.Join(t.heads(), "\t"))
@@ -197,7 +196,7 @@ func (t *Table) rows(out io.Writer, short bool) error {
 	return err
 }
 
-// reasons yields why scenarios were not applicable, sorted, each with their names.
+// reasons yields the reasons why scenarios were not applicable, sorted, each with the names of its scenarios.
 func (t *Table) reasons() iter.Seq2[string, []string] {
 	by := map[string][]string{}
 	for _, o := range t.unfit {
@@ -212,8 +211,8 @@ func (t *Table) reasons() iter.Seq2[string, []string] {
 	}
 }
 
-// Again is the command that runs one scenario again. A device is in one of its roles; without a peer an implementation
-// meets itself.
+// Again returns the command that repeats one scenario. A device is named by its role; without a peer an implementation
+// is its own.
 func Again(impl, peer, bench, scenario string) string {
 	switch impl {
 	case device.Responder, device.Requester:
@@ -228,8 +227,8 @@ func Again(impl, peer, bench, scenario string) string {
 	return fmt.Sprintf("gauntlet conform --impl %s --bench %s --focus ' %s$'", impl, bench, scenario)
 }
 
-// heads are the names of the columns of statuses. They bear colour codes as long as those of statuses, because the
-// columns are aligned by their bytes.
+// heads returns the titles of the columns of statuses. In colours they have escape codes of the same length as the
+// statuses, because tabwriter aligns columns by bytes.
 func (t *Table) heads() []string {
 	heads := make([]string, len(t.Impls))
 	for i, impl := range t.Impls {
@@ -241,7 +240,8 @@ func (t *Table) heads() []string {
 	return heads
 }
 
-// row writes the line of one rule, and reports whether there is one: not when the rule applies to nothing here.
+// row writes the line of one rule, unless the rule applies to no implementation or short leaves it out. It reports
+// whether the rule applies to one.
 func (t *Table) row(w io.Writer, r *rule.Rule, short bool) bool {
 	var states, notes []string
 	plain, applies := true, false
@@ -261,7 +261,7 @@ func (t *Table) row(w io.Writer, r *rule.Rule, short bool) bool {
 	return applies
 }
 
-// painted colours a status on a terminal: green is good, red is bad, yellow is neither.
+// painted colours a status for a terminal: green for PASS, red for XPASS and worse, yellow for the others.
 func (t *Table) painted(s rule.Status) string {
 	if !t.paint {
 		return s.String()

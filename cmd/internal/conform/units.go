@@ -17,15 +17,15 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 )
 
-// record is what is kept of a scenario: its result, or why there is none.
+// record is the stored form of a scenario's result, or the reason why there is none.
 type record struct {
 	Result *suite.Result `json:"result,omitempty"`
-	// of each verdict: its JSON is for people, who read it in findings
+	// of each verdict: its JSON, made for people, leaves the count out
 	Against     [][2]int `json:"against,omitempty"`
-	Unsupported string   `json:"unsupported,omitempty"` // by the bench
+	Unsupported string   `json:"unsupported,omitempty"` // set when the bench cannot run the scenario
 }
 
-// recorded is a result as it is kept.
+// recorded returns the stored form of a result.
 func recorded(r *suite.Result) *record {
 	out := &record{Result: r}
 	for i := range r.Verdicts {
@@ -34,7 +34,7 @@ func recorded(r *suite.Result) *record {
 	return out
 }
 
-// result is what was kept.
+// result returns the stored result.
 func (r *record) result() (*suite.Result, error) {
 	if r.Unsupported != "" {
 		return nil, fmt.Errorf("%w: %s", bench.ErrUnsupported, r.Unsupported)
@@ -48,7 +48,7 @@ func (r *record) result() (*suite.Result, error) {
 	return r.Result, nil
 }
 
-// Divisible looks whether the scenarios can be run by several machines.
+// Divisible returns an error when the options do not allow that several machines share the scenarios.
 func (o *Options) Divisible() error {
 	if o.Where() != "sim" || o.Folder != "" {
 		return errors.New("--units keeps verdicts in virtual time: leave --bench, --dut and --out out")
@@ -56,8 +56,8 @@ func (o *Options) Divisible() error {
 	return nil
 }
 
-// Units are the selected scenarios as units of work, and what runs one of them. Those that ask for what an
-// implementation does not declare are none.
+// Units returns the selected scenarios as units of work, and the function that runs one of them. Scenarios that need
+// undeclared features are left out.
 func (s *Session) Units() (all []units.Unit, one func(ctx context.Context, i int) (any, error)) {
 	var runs []suite.Spec
 	for _, x := range s.Specs {
@@ -73,7 +73,7 @@ func (s *Session) Units() (all []units.Unit, one func(ctx context.Context, i int
 	}
 }
 
-// scenario finds a scenario that was selected, and its Spec, which was parsed before.
+// scenario returns a selected scenario and its Spec, which has been parsed before.
 func (s *Session) scenario(x suite.Spec) (*scenarios.Scenario, *scenario.Spec) {
 	i := slices.IndexFunc(s.Scenarios, func(sc scenarios.Scenario) bool { return sc.Name == x.Scenario })
 	spec, _ := s.Scenarios[i].Spec()
@@ -81,14 +81,14 @@ func (s *Session) scenario(x suite.Spec) (*scenarios.Scenario, *scenario.Spec) {
 	return &s.Scenarios[i], spec
 }
 
-// unit is a scenario as a unit of work.
+// unit returns a scenario as a unit of work.
 func (s *Session) unit(impl string, sc *scenarios.Scenario, spec *scenario.Spec) units.Unit {
-	waived, _ := json.Marshal(rule.WaivedIn(sc.Name, s.Waived)) // text alone
+	waived, _ := json.Marshal(rule.WaivedIn(sc.Name, s.Waived)) // a list of plain strings cannot fail
 	return units.New("scenario", impl+" "+sc.Name, run.ExpectedPackets(spec),
 		impl, s.Peer, sc.Name, spec.String(), s.Limit.String(), string(waived))
 }
 
-// made runs a scenario for its result alone. What an interrupt ended or the harness broke is no result.
+// made runs a scenario and returns its record. A run that was interrupted, or that the harness broke, has none.
 func (s *Session) made(ctx context.Context, impl string, sc *scenarios.Scenario, spec *scenario.Spec) (*record, error) {
 	r, err := s.run(ctx, impl, sc, spec)
 	switch {
@@ -102,7 +102,7 @@ func (s *Session) made(ctx context.Context, impl string, sc *scenarios.Scenario,
 	return recorded(run.ForSuite(r)), nil
 }
 
-// kept is the result of a scenario as it was kept, or as it is run.
+// kept returns the stored result of a scenario, or runs it.
 func (s *Session) kept(ctx context.Context, impl string, sc *scenarios.Scenario,
 	spec *scenario.Spec) (*suite.Result, error) {
 	if s.Kept == nil {
