@@ -15,7 +15,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// Prepare makes the folder of a matrix. One that holds a matrix is not overwritten.
+// Prepare makes the folder of a matrix. It refuses a folder that holds one.
 func Prepare(dir string) error {
 	if _, err := os.Stat(filepath.Join(dir, "matrix.json")); err == nil {
 		return fmt.Errorf("matrix: %s %w a matrix; choose another folder or remove it", dir, run.ErrHeld)
@@ -23,7 +23,7 @@ func Prepare(dir string) error {
 	return os.MkdirAll(dir, 0o755)
 }
 
-// Page is the file that a path means, which may be that of a folder; "" stays "".
+// Page returns the file of the HTML page for a path: of a folder, matrix.html in it. "" stays "".
 func Page(path string) string {
 	if path == "" {
 		return ""
@@ -34,10 +34,10 @@ func Page(path string) string {
 	return path
 }
 
-// Write writes matrix.json, matrix.md and matrix.html beside the run folders, and the page to a file of its own as well
+// Write writes matrix.json, matrix.md and matrix.html beside the run folders, and the HTML page also to the file page
 // unless that is "".
 func Write(m *model.Matrix, page string) error {
-	pageIn := func(dir string) func(io.Writer) error { // whose links lead to the run folders
+	pageIn := func(dir string) func(io.Writer) error { // with links relative to dir
 		return func(w io.Writer) error { return html.Matrix(w, m, dir) }
 	}
 	err := document.Folder(m.Folder, []document.Document{

@@ -15,34 +15,34 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// Broken is an engine that is wrong on purpose, the right one beside it, and what provokes the difference.
+// Broken is an engine with a deliberate defect, the correct engine beside it, and the scenarios that expose the defect.
 type Broken struct {
 	Family       string
 	Name, Breaks string
-	Catches      []string // rules that must tell Impl from Right
+	Catches      []string // rules that must fail on Impl and not on Right
 	Scenarios    []string
-	Stimulus     func(scenario string) (string, error) // its text
+	Stimulus     func(scenario string) (string, error) // returns the text of a scenario
 	Impl, Right  engine.Implementation
 }
 
-// verdicts is what the rules say of one run, by ID.
+// verdicts are the verdicts of one run, by rule ID.
 type verdicts map[string]rule.Verdict
 
-// RunAndHunt runs all cells, and then the engines that are wrong on purpose unless ctx has ended. Between the two it
-// calls turn.
+// RunAndHunt runs all cells and then, unless ctx has ended, the broken engines. Between the two it calls turn.
 func RunAndHunt(ctx context.Context, o Options, engines []Broken, turn func()) *model.Matrix {
 	m := Run(ctx, o)
 	if ctx.Err() == nil {
 		turn()
-		o.Jobs = max(o.Jobs, runtime.GOMAXPROCS(0)) // in virtual time, whatever the bench of the cells
+		// broken engines run in virtual time, whatever the bench of the cells
+		o.Jobs = max(o.Jobs, runtime.GOMAXPROCS(0))
 		m.Kills = Hunt(ctx, o, engines)
 		m.Settle()
 	}
 	return m
 }
 
-// Hunt runs every broken engine over its scenarios in virtual time, o.Jobs of them at once, and says which rules caught
-// it. An engine counts as killed when each rule that names it fails on it and passes on the right engine.
+// Hunt runs every broken engine over its scenarios in virtual time, o.Jobs of them at once, and returns which rules
+// caught it. An engine counts as killed when each rule in its Catches fails on it and passes on the correct engine.
 func Hunt(ctx context.Context, o Options, broken []Broken) []model.Kill {
 	h := &hunt{options: &o}
 	kills := make([]model.Kill, len(broken))
@@ -53,11 +53,12 @@ func Hunt(ctx context.Context, o Options, broken []Broken) []model.Kill {
 	return kills
 }
 
-// hunt is the state that the workers share.
+// hunt is the state shared by the workers of Hunt.
 type hunt struct {
 	options *Options
-	mu      sync.Mutex
-	ended   int
+	// mu guards ended and the calls of Progress.
+	mu    sync.Mutex
+	ended int // broken engines done
 }
 
 func (h *hunt) done(total int, name string) {
@@ -69,7 +70,7 @@ func (h *hunt) done(total int, name string) {
 	}
 }
 
-// kill runs one broken engine.
+// kill runs one broken engine and its correct counterpart.
 func (h *hunt) kill(ctx context.Context, b *Broken) model.Kill {
 	k := model.Kill{Family: b.Family, Name: b.Name, Breaks: b.Breaks, Status: rule.Fail.String()}
 	found := map[string]bool{}
@@ -98,8 +99,8 @@ func (h *hunt) kill(ctx context.Context, b *Broken) model.Kill {
 	return k
 }
 
-// judge runs one scenario with the same engine at both ends. A broken engine may well never finish its work: then the
-// verdicts over what it did count. No run folder is kept: there are hundreds, and all repeat exactly.
+// judge runs one scenario with the same engine at both ends. A broken engine may never finish its work; its verdicts
+// then cover the part that it did. Runs are reproducible and number in the hundreds, so no run folder is kept.
 func (h *hunt) judge(ctx context.Context, b *Broken, name string, impl engine.Implementation) (verdicts, error) {
 	o := h.options
 	text, err := b.Stimulus(name)

@@ -18,12 +18,12 @@ var files embed.FS
 //go:embed base.txt
 var base string
 
-// Links returns the links that come with the program: no loss first, then in the order of their names.
+// Links returns the links that come with the program: the one without loss first, the others by name.
 func Links() []model.MatrixLink {
-	entries, _ := files.ReadDir("links") // embedded
+	entries, _ := files.ReadDir("links") // an embedded folder can be read
 	var all []model.MatrixLink
 	for _, e := range entries {
-		text, _ := files.ReadFile("links/" + e.Name()) // likewise
+		text, _ := files.ReadFile("links/" + e.Name()) // an embedded file can be read
 		all = append(all, newLink(e.Name(), string(text)))
 	}
 	slices.SortFunc(all, func(a, b model.MatrixLink) int {
@@ -32,7 +32,7 @@ func Links() []model.MatrixLink {
 	return all
 }
 
-// LinkNames are the names of the links that come with the program.
+// LinkNames returns the names of the links that come with the program.
 func LinkNames() (names []string) {
 	for _, l := range Links() {
 		names = append(names, l.Name)
@@ -40,7 +40,7 @@ func LinkNames() (names []string) {
 	return names
 }
 
-// rank puts the link without loss first: it is what the others are compared with.
+// rank sorts the link without loss first: the others are compared with it.
 func rank(name string) string {
 	if name == "clean" {
 		return ""
@@ -48,10 +48,10 @@ func rank(name string) string {
 	return name
 }
 
-// mostLink bounds a file that defines a link; a longer one is something else.
+// mostLink bounds a file that defines a link, in bytes.
 const mostLink = 64 << 10
 
-// FindLinks returns the links of names separated by commas; see FindLink.
+// FindLinks returns the links named in a list separated by commas; see FindLink.
 func FindLinks(names string) (links []model.MatrixLink, err error) {
 	for name := range strings.SplitSeq(names, ",") {
 		l, err := FindLink(name)
@@ -63,7 +63,7 @@ func FindLinks(names string) (links []model.MatrixLink, err error) {
 	return links, nil
 }
 
-// FindLink returns the link of a name, or, for a name with a dot or a slash, the one that the file defines.
+// FindLink returns the link with a name. A name with a dot or a slash is the path of a file that defines the link.
 func FindLink(name string) (model.MatrixLink, error) {
 	if strings.ContainsAny(name, "./") {
 		return readLink(name)
@@ -79,7 +79,7 @@ func FindLink(name string) (model.MatrixLink, error) {
 		strings.Join(known, " "))
 }
 
-// readLink reads a file of scenario lines.
+// readLink reads a link from a file of scenario lines.
 func readLink(path string) (model.MatrixLink, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -100,7 +100,7 @@ func readLink(path string) (model.MatrixLink, error) {
 	return l, nil
 }
 
-// newLink takes the text of a file apart: its first comment is the title.
+// newLink parses the text of a link: the first comment is its title, the lines that are no comments its scenario text.
 func newLink(file, text string) model.MatrixLink {
 	l := model.MatrixLink{Name: strings.TrimSuffix(file, ".txt")}
 	var kept []string
@@ -118,8 +118,8 @@ func newLink(file, text string) model.MatrixLink {
 	return l
 }
 
-// Spec builds the run over a link: the lines that all links start from, then more for every cell, then those of the
-// link. Lines that post work take the place of the workload of those before.
+// Spec builds the Spec of a run over a link from base.txt, the lines more that apply to every cell, and the lines of
+// the link, in this order. Workload lines of a later part replace those of earlier parts.
 func Spec(l model.MatrixLink, more []string) (*scenario.Spec, error) {
 	s := scenario.Default()
 	if err := apply(s, strings.Split(base, "\n")); err != nil {
@@ -144,10 +144,10 @@ func Spec(l model.MatrixLink, more []string) (*scenario.Spec, error) {
 	return s, nil
 }
 
-// headers are the bytes that a full packet takes on the line beside its payload, at most.
+// headers is the upper bound of the bytes of a full packet besides its payload.
 const headers = 82
 
-// apply adds statements to a Spec.
+// apply adds lines to a Spec. If they have workload lines, these replace the workload of the Spec.
 func apply(s *scenario.Spec, lines []string) error {
 	if slices.ContainsFunc(lines, postsWork) {
 		s.Loads, s.Posts, s.Turns = nil, nil, scenario.Turns{}
@@ -165,7 +165,7 @@ func postsWork(line string) bool {
 	return strings.HasPrefix(line, "load ") || strings.HasPrefix(line, "post-") || strings.HasPrefix(line, "turns ")
 }
 
-// setsTimer reports whether a line chooses the transport timer, which is then not fitted to the round trip.
+// setsTimer reports whether a line sets the transport timer; Spec then does not fit it to the round-trip time.
 func setsTimer(lines []string) bool {
 	return slices.ContainsFunc(lines, func(line string) bool {
 		return strings.HasPrefix(line, "qp ") && (strings.Contains(line, " timeout=") ||

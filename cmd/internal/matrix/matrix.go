@@ -1,12 +1,12 @@
-// Package matrix runs every implementation over a set of links and puts the results side by side.
+// Package matrix runs every implementation over a set of links and compares the results in one table.
 //
-// A link is a few lines of scenario text in a file of links, or in one of the user's; a cell is the Spec that base.txt
-// and such a file make, run by package run like any other, with a run folder of its own. All cells have the same seed,
-// so that in virtual time every implementation meets the same losses. Cells are separate worlds: in virtual time
-// several run at once, and their results do not depend on how many.
+// A link is a few lines of scenario text, in a file of links or in a file of the user. A cell is the run of an
+// implementation over a link: base.txt and the link make the Spec, and package run plays it, in a run folder of its
+// own. All cells have the same seed, so that in virtual time every implementation meets the same losses. Cells are
+// independent: in virtual time several run at once, and their results do not depend on how many.
 //
-// The same package runs the engines that are wrong on purpose (kill.go), to show that the rules which judge the cells
-// can fail.
+// The package also runs the engines with deliberate defects (kill.go), to show that the rules which judge the cells can
+// fail.
 package matrix
 
 import (
@@ -30,63 +30,63 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// Row is one row of the matrix: what is at A and at B.
+// Row is one row of the matrix: the implementations at A and at B.
 type Row struct {
-	Name   string // that of the implementation, or "a+b"
-	Folder string // its name in paths; "" is Name
+	Name   string // of the implementation, or "a+b"
+	Folder string // the row's name in paths; "" for Name
 	Impls  [2]engine.Implementation
 
-	Ends   [2]string // of a row of Peers: the names of requester and responder
-	Unfit  string    // why the two cannot be run together: the cells are NOT-APPLICABLE
-	Broken error     // why one of them cannot be run at all: the cells are ERROR
+	Ends   [2]string // in a row of Peers, the names of requester and responder
+	Unfit  string    // the reason why the two cannot be run together: the cells are NOT-APPLICABLE
+	Broken error     // the error for which one of them cannot be run at all: the cells are ERROR
 }
 
-// Options say what to run.
+// Options configure Run and Hunt.
 type Options struct {
 	Rows   []Row
 	Links  []model.MatrixLink
 	More   []string            // scenario lines for every cell
-	Params map[string][]string // of an implementation, as name=value
-	// names what a Spec asks of an implementation that does not declare it, "" when nothing; may be nil
+	Params map[string][]string // by name of the implementation, as name=value
+	// names what a Spec needs and an implementation does not declare, "" when nothing is missing; may be nil
 	Lacks  func(*scenario.Spec) string
-	Place  Place    // may be nil: every Spec runs as it is, on Bench
-	Peers  []string // names of those whose rows Peers made, for the table of who can talk to whom
+	Place  Place    // may be nil: every Spec then runs unchanged on Bench
+	Peers  []string // names of the ends, if Peers made the rows, for the table of peers
 	Seed   uint64
 	Bench  bench.Bench
 	Name   string         // of the bench
 	Link   string         // netns: "auto", "netem", "ebpf" or "relay"
 	Dilate vtime.Dilation // see run.Options
 	Rules  []rule.Rule
-	// of known failures: by an implementation's name, or as NAME-requester at A and NAME-responder at B
+	// of known failures: of an implementation by its name, or as NAME-requester at A and NAME-responder at B
 	Waivers  []rule.Waiver
 	Folder   string         // holds the run folders; "" keeps none
-	Store    int            // packet records kept of a run; 0 takes the default of package run
-	Jobs     int            // cells at once, 1 at least
-	Still    vtime.Duration // how long nothing of a run in real time may move; 0 is a default
-	Attempts int            // runs of a cell until its link is valid, 1 at least; other outcomes are not repeated
+	Store    int            // packet records kept per run; 0 for the default of package run
+	Jobs     int            // cells that run at once, at least 1
+	Still    vtime.Duration // see run.Options
+	Attempts int            // how often a cell is run at most until its result is not INVALID, at least 1
 	Command  string
 	Version  string
 	Commit   string
 
-	// Kept holds the results of cells in virtual time. Those that are there are not run, and what is run is put there,
-	// without run folders. May be nil.
+	// Kept stores the results of cells in virtual time. A stored result is used in place of a run, and a new one is
+	// stored. There are no run folders then. May be nil.
 	Kept *units.Folder
 
-	// Explain returns what there is to read about rules that a run breaks; may be nil.
+	// Explain returns the text about the rules that a run breaks; may be nil.
 	Explain func(ids []string) (*model.Rulebook, error)
 
-	// Progress is called now and then with the share of the matrix that is done. Done is called with every cell that
-	// is. Neither is called twice at once.
+	// Progress is called with the share of the matrix done, Done with every finished cell. Calls are not concurrent.
+	// Either may be nil.
 	Progress func(share float64, what string)
 	Done     func(*model.Cell)
 }
 
-// Place says how a Spec runs with two implementations, and where. An error that is bench.ErrUnsupported says that one
-// of them cannot do it.
+// Place decides how and on which bench a Spec runs with two implementations. The error is bench.ErrUnsupported when one
+// of them cannot run it.
 type Place func(*scenario.Spec, [2]engine.Implementation) (*scenario.Spec, bench.Bench, error)
 
-// Limit looks at the numbers of jobs, attempts and records. Cells of a bench in real time run one after the other;
-// asked tells whether the user said how many at once.
+// Limit checks the numbers of jobs, attempts and records, and sets Jobs to 1 on benches in real time, whose cells run
+// one after the other. Asked tells whether the user set Jobs.
 func (o *Options) Limit(asked bool) error {
 	switch {
 	case asked && o.Name != "sim" && o.Jobs != 1:
@@ -101,7 +101,7 @@ func (o *Options) Limit(asked bool) error {
 	return nil
 }
 
-// Each returns a Done that says of each cell how it ended, and how many of all have.
+// Each returns a function for Done that reports how each cell ended, and how many of all cells have.
 func (o *Options) Each(say func(string)) func(*model.Cell) {
 	ended := 0
 	return func(cell *model.Cell) {
@@ -110,9 +110,9 @@ func (o *Options) Each(say func(string)) func(*model.Cell) {
 	}
 }
 
-// Check builds the Spec of every cell and drops it: a mistake shows before anything has run.
+// Check builds the Spec of every cell and discards it, so that a mistake shows before anything has run.
 func (o *Options) Check() error {
-	taken := map[string]bool{} // a cell has a folder of its name
+	taken := map[string]bool{} // names of cells, which are those of their folders too
 	for i := range o.Rows {
 		for _, l := range o.Links {
 			if name := o.Rows[i].Name + " over " + l.Name; taken[name] {
@@ -120,7 +120,7 @@ func (o *Options) Check() error {
 			}
 			taken[o.Rows[i].Name+" over "+l.Name] = true
 			if r := &o.Rows[i]; r.Unfit != "" || r.Broken != nil || r.Ends[0] != r.Ends[1] {
-				continue // of peers, what is wrong with a link shows where one meets itself
+				continue // with peers, an error of a link shows in the row of an end with itself
 			}
 			if _, err := o.spec(&o.Rows[i], l); err != nil {
 				return err
@@ -130,7 +130,7 @@ func (o *Options) Check() error {
 	return nil
 }
 
-// Run runs all cells. The matrix is complete also when ctx ends: cells that were not run are an ERROR that says so.
+// Run runs all cells. The matrix is complete even if ctx ends: cells that were not run are ERROR, with that reason.
 func Run(ctx context.Context, o Options) *model.Matrix {
 	started := time.Now()
 	m := &model.Matrix{Format: model.FormatVersion, Version: o.Version, Commit: o.Commit,
@@ -150,7 +150,7 @@ func Run(ctx context.Context, o Options) *model.Matrix {
 	return m
 }
 
-// Each calls f with 0 to n-1, so many of them at once.
+// Each calls f(i) for every i from 0 to n-1, at most jobs of them at once.
 func Each(n, jobs int, f func(i int)) {
 	next := make(chan int)
 	var workers sync.WaitGroup
@@ -168,14 +168,14 @@ func Each(n, jobs int, f func(i int)) {
 	workers.Wait()
 }
 
-// progress adds up what the cells report, and reports it one at a time.
+// progress sums up the progress of the cells, and calls Progress and Done under its lock.
 type progress struct {
 	sync.Mutex
 	options *Options
 	shares  []float64
 }
 
-// show notes how far cell i is.
+// show records the share done of cell i.
 func (p *progress) show(i int, share float64, what string) {
 	p.Lock()
 	defer p.Unlock()
@@ -190,7 +190,7 @@ func (p *progress) show(i int, share float64, what string) {
 	p.options.Progress(total/float64(len(p.shares)), what)
 }
 
-// done notes that cell i is finished.
+// done records that cell i is finished.
 func (p *progress) done(i int, c *model.Cell) {
 	p.show(i, 1, c.Impl+" "+c.Link)
 	p.Lock()
@@ -200,7 +200,7 @@ func (p *progress) done(i int, c *model.Cell) {
 	}
 }
 
-// spec builds the Spec of a cell, and lets the implementations look at their attributes and parameters.
+// spec builds the Spec of a cell, and has the implementations check their attributes and parameters.
 func (o *Options) spec(row *Row, link model.MatrixLink) (*scenario.Spec, error) {
 	more := append(slices.Clone(o.More), fmt.Sprintf("seed %d", o.Seed),
 		fmt.Sprintf("impl %s %s", row.Impls[0].Name, row.Impls[1].Name))
@@ -223,7 +223,7 @@ func (o *Options) spec(row *Row, link model.MatrixLink) (*scenario.Spec, error) 
 	return s, nil
 }
 
-// place builds the Spec of a cell as it runs, and finds its bench.
+// place builds the Spec of a cell as it will run, and finds its bench.
 func (o *Options) place(row *Row, link model.MatrixLink) (*scenario.Spec, bench.Bench, error) {
 	s, err := o.spec(row, link)
 	if err != nil || o.Place == nil {
@@ -232,7 +232,7 @@ func (o *Options) place(row *Row, link model.MatrixLink) (*scenario.Spec, bench.
 	return o.Place(s, row.Impls)
 }
 
-// cell runs cell i until its link is what the Spec says, or the attempts are used up.
+// cell runs cell i until its result is not INVALID, or the attempts are used up.
 func (o *Options) cell(ctx context.Context, i int, p *progress) model.Cell {
 	row, link := &o.Rows[i/len(o.Links)], o.Links[i%len(o.Links)]
 	started := time.Now()
@@ -255,7 +255,7 @@ func (o *Options) cell(ctx context.Context, i int, p *progress) model.Cell {
 	return c
 }
 
-// attempt makes the runs of a cell and takes the last into it.
+// attempt makes the runs of a cell and copies the last result into it.
 func (o *Options) attempt(ctx context.Context, c *model.Cell, row *Row, link model.MatrixLink,
 	show func(float64, string)) {
 	r, err := run.Repeat(ctx, o.Attempts, func(t run.Try) (*model.Result, error) {
@@ -271,7 +271,8 @@ func (o *Options) attempt(ctx context.Context, c *model.Cell, row *Row, link mod
 	}
 }
 
-// excused says why a cell is not run: the two do not fit together, or one was not made for such a link.
+// excused returns the reason why a cell is not run: the two ends do not fit together, or one of them does not support
+// the link.
 func (o *Options) excused(row *Row, link model.MatrixLink) (string, bool) {
 	if row.Unfit != "" {
 		return row.Unfit, true
@@ -281,7 +282,8 @@ func (o *Options) excused(row *Row, link model.MatrixLink) (string, bool) {
 	}
 	s, err := o.spec(row, link)
 	if err != nil {
-		return err.Error(), row.Ends[0] != row.Ends[1] // such as a parameter that only one of them has
+		// for two different ends, such as a parameter that only one of them has
+		return err.Error(), row.Ends[0] != row.Ends[1]
 	}
 	if o.Lacks != nil {
 		if what := o.Lacks(s); what != "" {
@@ -313,7 +315,7 @@ func (o *Options) once(ctx context.Context, row *Row, link model.MatrixLink, t r
 	})
 }
 
-// fill takes a run's result into its cell.
+// fill copies the result of a run into its cell.
 func fill(c *model.Cell, r *model.Result, err error) {
 	c.Status, c.Reason = rule.Error.String(), ""
 	if r != nil {
@@ -334,7 +336,7 @@ func fill(c *model.Cell, r *model.Result, err error) {
 	}
 }
 
-// again is the command that makes the run of a folder again.
+// again returns the command that repeats the run of a folder.
 func again(folder, bench string) string {
 	if folder == "" {
 		return ""

@@ -11,8 +11,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// Peers returns a row for each of the ends with each, itself included: the first as requester, the second as responder.
-// Unfit says why two cannot meet, "" when they can.
+// Peers returns a row for each pair of ends, each end with itself included: the first as requester, the second as
+// responder. Unfit returns the reason why a pair cannot run, "" if it can.
 func Peers(ends []Row, unfit func(requester, responder *engine.Implementation) string) []Row {
 	var rows []Row
 	for _, a := range ends {
@@ -32,7 +32,7 @@ func Peers(ends []Row, unfit func(requester, responder *engine.Implementation) s
 	return rows
 }
 
-// folder is the name of the row in a path.
+// folder returns the name of the row in paths.
 func (r *Row) folder() string {
 	if r.Folder != "" {
 		return r.Folder
@@ -40,8 +40,8 @@ func (r *Row) folder() string {
 	return r.Name
 }
 
-// mixed says that the two ends recover in different ways, "" when they do not. Of two programs that each recover in a
-// way of their own nobody knows that it is the same.
+// mixed returns a note that the two ends recover in different ways, "" if they recover in the same way. Two programs
+// whose recovery is "other" count as different, because nobody knows whether it is the same.
 func (r *Row) mixed() string {
 	a, b := r.Impls[0].Recover, r.Impls[1].Recover
 	if a == b && (a != contract.Other || r.Impls[0].Name == r.Impls[1].Name) {
@@ -50,9 +50,9 @@ func (r *Row) mixed() string {
 	return fmt.Sprintf("recovery %s of the requester meets %s of the responder", a, b)
 }
 
-// meet says of the run of two peers what the rules do not: whether the work was done. That no rule was broken proves
-// little where nothing arrived. Where the two recover in different ways that is what was to be expected, and nobody's
-// fault.
+// meet sets the status of a run of two peers by the work done, which rules do not judge: without any traffic no rule is
+// broken. When the two ends recover in different ways, undone work was to be expected and is nobody's fault: the cell
+// is then NOT-APPLICABLE.
 func meet(c *model.Cell, row *Row, s *scenario.Spec) {
 	mixed := row.mixed()
 	undone := ""
@@ -76,7 +76,7 @@ func meet(c *model.Cell, row *Row, s *scenario.Spec) {
 	}
 }
 
-// posted is how many messages a Spec's loads ask for, 0 when that is not known beforehand.
+// posted returns the number of messages of a Spec's loads, 0 when a load has no limit.
 func posted(s *scenario.Spec) (n int64) {
 	for _, l := range s.Loads {
 		if l.Count == 0 {
@@ -87,7 +87,7 @@ func posted(s *scenario.Spec) (n int64) {
 	return n
 }
 
-// join puts two remarks into one line.
+// join joins two remarks by a colon, unless one of them is "".
 func join(a, b string) string {
 	if a == "" || b == "" {
 		return a + b

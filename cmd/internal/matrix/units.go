@@ -13,7 +13,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// Units are the cells in virtual time as units of work, and what makes one of them.
+// Units returns the cells in virtual time as units of work, and the function that runs one of them.
 func (o *Options) Units() (all []units.Unit, one func(ctx context.Context, i int) (any, error)) {
 	for i := range len(o.Rows) * len(o.Links) {
 		all = append(all, o.unit(i))
@@ -24,7 +24,7 @@ func (o *Options) Units() (all []units.Unit, one func(ctx context.Context, i int
 	return all, func(ctx context.Context, i int) (any, error) { return o.made(ctx, i, p) }
 }
 
-// unit is cell i as a unit of work: what is run, who is judged, and what is excused.
+// unit returns cell i as a unit of work, named by its Spec, its implementations and the waivers.
 func (o *Options) unit(i int) units.Unit {
 	row, link := &o.Rows[i/len(o.Links)], o.Links[i%len(o.Links)]
 	text, cost := "", 1.0
@@ -36,12 +36,12 @@ func (o *Options) unit(i int) units.Unit {
 	if row.Broken != nil {
 		text += row.Broken.Error()
 	}
-	waivers, _ := json.Marshal(o.Waivers) // text alone
+	waivers, _ := json.Marshal(o.Waivers) // a list of plain strings cannot fail
 	return units.New("cell", row.Name+" over "+link.Name, cost,
 		row.Name, row.Ends[0], row.Ends[1], row.Unfit, link.Name, text, string(waivers))
 }
 
-// made runs cell i for its result alone. What the harness broke, or an interrupt ended, is no result.
+// made runs cell i and returns it. A cell that was interrupted, or that the harness broke, is an error.
 func (o *Options) made(ctx context.Context, i int, p *progress) (*model.Cell, error) {
 	c := o.cell(ctx, i, p)
 	switch {
@@ -54,7 +54,7 @@ func (o *Options) made(ctx context.Context, i int, p *progress) (*model.Cell, er
 	return &c, nil
 }
 
-// kept is cell i as it was kept, or as it is run.
+// kept returns the stored result of cell i, or runs it.
 func (o *Options) kept(ctx context.Context, i int, p *progress) model.Cell {
 	if o.Kept == nil {
 		return o.cell(ctx, i, p)
@@ -71,7 +71,8 @@ func (o *Options) kept(ctx context.Context, i int, p *progress) model.Cell {
 	return model.Cell{Impl: row.Name, Ends: row.Ends, Link: link.Name, Status: rule.Error.String(), Reason: reason}
 }
 
-// Divisible looks whether the cells can be made by several machines. Broken engines are hunted besides.
+// Divisible returns an error when the options do not allow that several machines share the cells. One machine runs all
+// broken engines.
 func (o *Options) Divisible(hunt bool) error {
 	switch {
 	case o.Name != "sim":
