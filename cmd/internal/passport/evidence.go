@@ -29,20 +29,21 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/passport"
 )
 
-// hashes are those of the evidence in a run folder, by what it is: "spec.txt", "taps/A.pcapng", "certificates". What is
-// not there has none.
+// hashes are SHA-256 sums of the evidence in a run folder, by name: "spec.txt", "taps/A.pcapng", "certificates".
+// Evidence that does not exist has no entry.
 type hashes map[string]string
 
-// The evidence beside captures.
+// Names of the evidence that is no trace or capture.
 const (
 	specName     = "spec.txt"
 	certificates = "certificates"
 )
 
-// hashFolder reads a run folder. A file that is not there is no error, nor is a result that is no JSON.
+// hashFolder hashes the evidence in a run folder. A missing file is not an error, nor is a result.json that cannot be
+// parsed.
 func hashFolder(dir string) (hashes, error) {
 	h := hashes{}
-	captures, _ := os.ReadDir(filepath.Join(dir, recording.TapsName)) // there may be none
+	captures, _ := os.ReadDir(filepath.Join(dir, recording.TapsName)) // a run need not have captures
 	names := []string{specName, recording.NDJSONName}
 	for _, c := range captures {
 		names = append(names, path.Join(recording.TapsName, c.Name()))
@@ -60,14 +61,14 @@ func hashFolder(dir string) (hashes, error) {
 	return h, nil
 }
 
-// note takes in a hash, unless it is that of nothing.
+// note adds a hash unless it is "".
 func (h hashes) note(name, sum string) {
 	if sum != "" {
 		h[name] = sum
 	}
 }
 
-// hashesOf are those that a passport has of a run.
+// hashesOf returns the hashes that a passport states for a run.
 func hashesOf(r *passport.Run) hashes {
 	h := hashes{}
 	h.note(specName, r.Spec)
@@ -79,7 +80,7 @@ func hashesOf(r *passport.Run) hashes {
 	return h
 }
 
-// into puts them into a passport.
+// into copies the hashes into the run of a passport.
 func (h hashes) into(r *passport.Run) {
 	r.Spec, r.Trace, r.Certificates = h[specName], h[recording.NDJSONName], h[certificates]
 	for name, sum := range h {
@@ -92,7 +93,7 @@ func (h hashes) into(r *passport.Run) {
 	}
 }
 
-// differ are the names of what is not the same, with how that is.
+// differ lists the names of evidence whose hashes differ, each with how: missing, altered, or not stated.
 func (h hashes) differ(found hashes) (out [][2]string) {
 	all := maps.Clone(h)
 	maps.Copy(all, found)
@@ -130,13 +131,13 @@ func hashFile(path string) (string, error) {
 // resultLimit bounds a result.json, in bytes.
 const resultLimit = 256 << 20
 
-// result is what of a result.json is needed here.
+// result holds the parts of a result.json that this package needs.
 type result struct {
 	Verdicts     []rule.Verdict
 	Certificates []certify.Certificate
 }
 
-// resultOf reads the result.json of a run folder; that of a run that was killed is empty.
+// resultOf reads the result.json of a run folder. The result is empty without one, as after a run that was killed.
 func resultOf(dir string) (r result) {
 	if info, err := os.Stat(filepath.Join(dir, "result.json")); err != nil || info.Size() > resultLimit {
 		return r
@@ -148,18 +149,18 @@ func resultOf(dir string) (r result) {
 	return r
 }
 
-// judge judges what is stored of a run by the rules of this program, without waivers.
+// judge judges the stored trace of a run by the rules of this program, without waivers.
 func judge(ctx context.Context, dir string, who *passport.Subject) (*model.Result, error) {
 	return run.Judge(ctx, run.JudgeOptions{Path: dir, Rules: rules.All(), Schemes: schemes(dir, who)})
 }
 
-// schemes are the implementations by which a trace is judged: those of this program, devices as they are known to it,
-// and of others what the subject declares.
+// schemes returns the implementations by which a trace is judged: those of this program, the devices that it knows, and
+// for any other name what the subject declares.
 func schemes(dir string, who *passport.Subject) map[string]engine.Implementation {
 	all := registry.Schemes()
 	s, err := scenario.ReadFile(filepath.Join(dir, specName))
 	if err != nil {
-		return all // and the trace says what it can
+		return all // the trace is judged without the names in the Spec
 	}
 	for _, name := range s.Impl {
 		switch _, known := all[name]; {
@@ -173,8 +174,7 @@ func schemes(dir string, who *passport.Subject) map[string]engine.Implementation
 	return all
 }
 
-// declared is an implementation of which nothing is known but the features that it declares, see
-// engine.Implementation.Declares.
+// declared returns an implementation known only by the features that it declares, see engine.Implementation.Declares.
 func declared(name string, features []string) engine.Implementation {
 	if len(features) > 0 && features[0] == "rc" {
 		features = features[1:]
@@ -186,7 +186,7 @@ func declared(name string, features []string) engine.Implementation {
 	return i
 }
 
-// decided are the verdicts of a run that decide anything, by status.
+// decided groups the IDs of rules by their verdicts in a run, without verdicts that decide nothing.
 func decided(list []rule.Verdict) map[string][]string {
 	by := map[string][]string{}
 	for i := range list {
@@ -197,7 +197,7 @@ func decided(list []rule.Verdict) map[string][]string {
 	return by
 }
 
-// statuses are verdicts that decide anything, by rule.
+// statuses returns the status of each rule, from the rules by status.
 func statuses(by map[string][]string) map[string]string {
 	out := map[string]string{}
 	for status, list := range by {

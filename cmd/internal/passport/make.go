@@ -1,6 +1,6 @@
-// Package passport makes the passport of a qualification, and finds out whether one is so. A passport is made of a
-// report folder, so that whoever holds the key need not be where the device is. What it says and how it is signed is
-// for package reports/passport.
+// Package passport makes the passport of a qualification, and verifies it. A passport is made from a report folder, so
+// the holder of the key need not be where the device is. Package reports/passport defines its content and its
+// signature.
 package passport
 
 import (
@@ -24,17 +24,18 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/passport"
 )
 
-// maker gathers a passport.
+// maker collects the content of a passport.
 type maker struct {
 	folder string
 	given  *model.Qualification
-	made   *passport.Passport
-	traces []string // of runs that came to an end
-	counts datasheet.Findings
+	made   *passport.Passport // filled by Make
+	traces []string           // run folders of runs that ended in order
+	counts datasheet.Findings // of the subject, from its counters
 }
 
-// Make makes the passport of the report folder of a qualification; with lab it also tells what others see of the lab in
-// it. The stored traces are judged again: a passport says what they show, and what the runs said beyond that.
+// Make makes the passport of the report folder of a qualification; with lab it includes the description of the lab. It
+// judges the stored traces again: a passport states what they show, and lists separately the verdicts of the runs that
+// they do not show.
 func Make(ctx context.Context, folder string, lab bool) (*passport.Passport, error) {
 	q, err := readQualification(filepath.Join(folder, "qualification.json"))
 	if err != nil {
@@ -90,7 +91,7 @@ func readQualification(name string) (*model.Qualification, error) {
 	return q, nil
 }
 
-// run takes in a run: what is in its folder, and what its trace shows.
+// run adds a run: hashes of its evidence, and the verdicts from its trace.
 func (m *maker) run(ctx context.Context, s *model.ScenarioOutcome) error {
 	r := passport.Run{Scenario: s.Name, Role: s.Role, Status: s.Status}
 	defer func() { m.made.Runs = append(m.made.Runs, r) }()
@@ -108,7 +109,7 @@ func (m *maker) run(ctx context.Context, s *model.ScenarioOutcome) error {
 		return fault.Broken(err)
 	}
 	if h[specName] == "" {
-		return nil // it broke before there was anything to keep
+		return nil // the run broke before any evidence was written
 	}
 	r.Folder = filepath.ToSlash(below)
 	if h.into(&r); r.Trace == "" {
@@ -127,7 +128,7 @@ func (m *maker) run(ctx context.Context, s *model.ScenarioOutcome) error {
 	return nil
 }
 
-// beyond notes what the run said and its trace does not show, or shows otherwise.
+// beyond lists the verdicts in a run's result that its trace does not show, or shows otherwise.
 func (m *maker) beyond(r *passport.Run, live []rule.Verdict) {
 	shown := statuses(r.Verdicts)
 	said := statuses(decided(live))
@@ -141,11 +142,11 @@ func (m *maker) beyond(r *passport.Run, live []rule.Verdict) {
 	}
 }
 
-// count adds what the counters of the subject said in a run.
+// count adds the counters of the subject in a run.
 func (m *maker) count(dir string, verdicts []rule.Verdict) {
 	s, err := scenario.ReadFile(filepath.Join(dir, specName))
 	if err != nil {
-		return // whose counters they are, nobody knows
+		return // without the Spec nobody knows whose counters they are
 	}
 	for i := range verdicts {
 		for _, n := range verdicts[i].Counts {
@@ -162,7 +163,7 @@ func (m *maker) count(dir string, verdicts []rule.Verdict) {
 	}
 }
 
-// sheet reads the datasheet of the subject off all traces.
+// sheet takes the datasheet of the subject from all traces.
 func (m *maker) sheet(ctx context.Context) error {
 	for _, c := range m.counts.Counters {
 		m.made.Counters = append(m.made.Counters, passport.Counter(c))

@@ -11,11 +11,11 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/passport"
 )
 
-// mostPages bounds a comparison: a table with more columns is not for people.
+// mostPages bounds a comparison: nobody reads a table with more columns.
 const mostPages = 50
 
-// Pages writes the page of a passport to a file, or of several to a folder: index.html, which compares them, and one
-// for each.
+// Pages writes the page of one passport to a file. Of several it writes a page each to a folder, and index.html, which
+// compares them.
 func Pages(ctx context.Context, files []string, o Options, out string) error {
 	if len(files) > mostPages {
 		return fault.Usage(fmt.Errorf("passport: %d files: want %d at most", len(files), mostPages))

@@ -12,14 +12,15 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/passport/seal"
 )
 
-// SignOptions say where a passport goes, and who signs it.
+// SignOptions say where a passport is written, and with which key it is signed.
 type SignOptions struct {
-	File string // that is made
+	File string // to be written; must not exist
 	Key  string // see seal.FindKey
-	Lab  bool   // also tell of the lab
+	Lab  bool   // include the description of the lab
 }
 
-// Ready finds out whether a passport can be signed and written, before hours have gone into what it is about.
+// Ready returns an error when the passport could not be signed and written. It is called before the hours that a
+// qualification takes.
 func (o *SignOptions) Ready() error {
 	if _, err := os.Lstat(o.File); err == nil {
 		return fault.Usage(fmt.Errorf("passport: %s is there already; choose another file or remove it", o.File))
@@ -31,7 +32,7 @@ func (o *SignOptions) Ready() error {
 	return key.Close()
 }
 
-// Sign makes the passport of a report folder, signs and writes it, and returns the fingerprint of the key.
+// Sign makes the passport of a report folder, signs it and writes it, and returns the fingerprint of the key.
 func (o *SignOptions) Sign(ctx context.Context, folder string) (print string, err error) {
 	if err := o.Ready(); err != nil {
 		return "", err

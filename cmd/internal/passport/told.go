@@ -16,7 +16,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/passport"
 )
 
-// subject is who was judged. Of the environment it takes what is the device's.
+// subject describes the implementation or device that was judged. Of the environment it includes only the facts about
+// the device.
 func subject(q *model.Qualification) passport.Subject {
 	c := &q.Capabilities[0]
 	s := passport.Subject{Name: registry.Short(q.Subject), Kind: passport.Engine, Title: c.Title, Version: q.Version,
@@ -44,14 +45,15 @@ func subject(q *model.Qualification) passport.Subject {
 	return s
 }
 
-// said is the version that a program says it has.
+// said returns the version that a program reports.
 func said(c *model.Capabilities) string {
 	m, _ := c.Said.(map[string]any)
 	version, _ := m["version"].(string)
 	return version
 }
 
-// public is the title of a profile that comes with the program; of others it is somebody's comment.
+// public returns the title of a profile that comes with the program. Any other title is its author's text and stays
+// private.
 func public(q *model.Qualification) string {
 	if p, err := profiles.Find(q.Profile); err == nil && p.Hash() == q.ProfileHash {
 		return p.Title
@@ -59,7 +61,7 @@ func public(q *model.Qualification) string {
 	return ""
 }
 
-// targets are the numbers of a qualification.
+// targets returns the measured numbers of a qualification.
 func targets(q *model.Qualification) (out []passport.Target) {
 	if q.Targets == nil {
 		return nil
@@ -76,28 +78,29 @@ func targets(q *model.Qualification) (out []passport.Target) {
 	return out
 }
 
-// waived are the waivers of a qualification. What those that come with the program say is known to everybody.
+// waived returns the waivers of a qualification. Owner and reason are included only of waivers that come with the
+// program, because those are public.
 func waived(q *model.Qualification) (out []passport.Waiver) {
-	shipped, _ := waivers.ReadAll(waivers.Names()) // tested
+	shipped, _ := waivers.ReadAll(waivers.Names()) // tests read them all
 	for _, w := range q.Waivers {
 		o := passport.Waiver{Rule: w.Rule, Expires: w.Expires, Status: w.Status}
 		same := func(s rule.Waiver) bool { return s.Rule == w.Rule && s.Owner == w.Owner && s.Reason == w.Reason }
 		if slices.ContainsFunc(shipped, same) {
 			o.Owner, o.Reason = w.Owner, w.Reason
 		} else if !clean(o.Rule) {
-			o.Rule = "" // it has words of its own between those of a rule
+			o.Rule = "" // the pattern has words that are not part of rule IDs
 		}
 		out = append(out, o)
 	}
 	return out
 }
 
-// clean reports whether a pattern of rules has only what IDs of rules and patterns of them have.
+// clean reports whether a pattern consists of the characters of rule IDs and wildcards.
 func clean(pattern string) bool {
 	return strings.Trim(pattern, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-*?[]") == ""
 }
 
-// tell is what a qualification has of the lab.
+// tell returns the description of the lab in a qualification.
 func tell(q *model.Qualification) *passport.Lab {
 	l := &passport.Lab{Command: q.Command, Folder: q.Folder, Subject: q.Subject, Reasons: q.Reasons,
 		Environment: map[string]string{}}

@@ -19,22 +19,22 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/passport/seal"
 )
 
-// Options say how a passport is checked.
+// Options say how a passport is verified.
 type Options struct {
-	Signers  string    // the file of allowed signers; "" leaves the question open, where that is allowed
-	Signer   string    // who it has to be of; "" is any of them
-	At       time.Time // when the key has to be good
-	Evidence string    // the report folder; "" looks at none
+	Signers  string    // the file of allowed signers; "" accepts any key, where that is allowed
+	Signer   string    // the signer that is required; "" accepts any in the file
+	At       time.Time // the time at which the key has to be valid
+	Evidence string    // the report folder; "" verifies no evidence
 }
 
-// Refused is the error of a passport whose signature is not to be believed.
+// Refused is the error of a passport whose signature is not valid or not by an allowed signer.
 type Refused struct{ error }
 
 // Unwrap returns the cause.
 func (r *Refused) Unwrap() error { return r.error }
 
-// Read reads a passport and says whose it is: with a file of allowed signers the error is Refused for one that none of
-// them signed, and without one the Signer is "".
+// Read reads a passport and verifies its signature. With a file of allowed signers the error is Refused for one that
+// none of them signed; without that file Signer is "".
 func Read(ctx context.Context, file string, o Options) (*passport.Checked, error) {
 	text, err := readFile(file)
 	if err != nil {
@@ -65,7 +65,7 @@ func Read(ctx context.Context, file string, o Options) (*passport.Checked, error
 	return c, nil
 }
 
-// readFile reads a file that may be a passport, up to one byte more than it can have.
+// readFile reads a file of up to one byte more than a passport can have.
 func readFile(name string) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -92,8 +92,8 @@ func readSigners(name string) (seal.Signers, error) {
 	return list, nil
 }
 
-// Verify reads a passport, holds it against itself, and where there is evidence judges that again. Progress hears after
-// each run how much of them is done.
+// Verify reads a passport, checks that it does not contradict itself, and with Evidence judges the stored traces again.
+// It calls progress after each run with the share done.
 func Verify(ctx context.Context, file string, o Options,
 	progress func(share float64, what string)) (*passport.Checked, error) {
 	c, err := Read(ctx, file, o)
@@ -125,7 +125,7 @@ func Verify(ctx context.Context, file string, o Options,
 	return c, fault.Broken(ctx.Err())
 }
 
-// again looks at the evidence of a run, and judges it once more.
+// again compares the evidence of a run with its hashes, and judges its trace again.
 func again(ctx context.Context, r *passport.Run, evidence string, c *passport.Checked) (doubts []string, err error) {
 	below := filepath.FromSlash(r.Folder)
 	if !filepath.IsLocal(below) {
@@ -151,8 +151,8 @@ func again(ctx context.Context, r *passport.Run, evidence string, c *passport.Ch
 	return differing(r, decided(result.Verdicts), c), nil
 }
 
-// differing are the verdicts of a run that are not those of the passport. What other rules say that the passport has
-// not is no doubt of it.
+// differing lists the verdicts of a run that differ from those of the passport. When the rules are other ones, it
+// compares only those that both know.
 func differing(r *passport.Run, found map[string][]string, c *passport.Checked) (doubts []string) {
 	said, now := statuses(r.Verdicts), statuses(found)
 	all := maps.Clone(said)
@@ -174,7 +174,7 @@ func differing(r *passport.Run, found map[string][]string, c *passport.Checked) 
 	return doubts
 }
 
-// open is the status of a verdict that may decide nothing.
+// open returns the status of a verdict, INCONCLUSIVE for one that decides nothing.
 func open(status string) string { return cmp.Or(status, rule.Inconclusive.String()) }
 
 // both reports whether this program and the passport know a rule.
