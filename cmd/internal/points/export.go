@@ -14,7 +14,7 @@ import (
 //	commit: 0123456789ab
 //	BenchmarkMatrix_irn_random_goodput 1 9.1e+09 bit/s
 //
-// Verdicts have no place in it.
+// Verdicts have no numbers, so they are left out.
 func GoBench(w io.Writer, tracks []history.Track) error {
 	out := benchfmt.NewWriter(w)
 	for i := range tracks {
@@ -38,14 +38,14 @@ func GoBench(w io.Writer, tracks []history.Track) error {
 	return nil
 }
 
-// configuration is what benchstat can tell nights apart by.
+// configuration returns the keys by which benchstat can group values.
 func configuration(e *history.Entry) [][2]string {
 	return [][2]string{{"night", e.Night}, {"commit", e.Commit}, {"host", e.Host}, {"kernel", e.Kernel},
 		{"bench", e.Bench}}
 }
 
-// benchmark is a series as the name of a benchmark, which has no blanks and does not begin in lower case behind
-// "Benchmark".
+// benchmark converts the name of a series to the name of a benchmark: without blanks, and with an upper-case letter
+// after "Benchmark".
 func benchmark(series string) string {
 	s := strings.Join(strings.Fields(series), "_")
 	if s == "" {
@@ -54,7 +54,7 @@ func benchmark(series string) string {
 	return strings.ToUpper(s[:1]) + s[1:]
 }
 
-// unit is a unit in one word; what is counted has the name that Go's format asks for.
+// unit converts a unit to one word; numbers without a unit have "count", because Go's format requires one.
 func unit(s string) string {
 	if s = strings.Join(strings.Fields(s), "_"); s == "" {
 		return "count"
@@ -62,7 +62,7 @@ func unit(s string) string {
 	return s
 }
 
-// Select keeps the tracks whose series a filter wants, and of them the points of nights from since on.
+// Select keeps the tracks whose series wanted accepts, and of those the points from the night since on.
 func Select(tracks []history.Track, wanted func(string) bool, since string) (out []history.Track) {
 	for _, t := range tracks {
 		first := 0

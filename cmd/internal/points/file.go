@@ -23,14 +23,15 @@ import (
 // mostResult bounds a file of results, in bytes.
 const mostResult = 256 << 20
 
-// hash names runs by their texts.
+// hash returns a name for runs that is derived from their texts.
 func hash(texts []string) string {
 	sum := sha256.Sum256([]byte(strings.Join(texts, "\n\n")))
 	return hex.EncodeToString(sum[:])
 }
 
-// Read reads the JSON of run, matrix, conform, perf or gate, or the folder that one of them wrote. Run names a run
-// whose Spec would otherwise. The header has what the file says of where it comes from.
+// Read reads the JSON of run, matrix, conform, perf or gate, or the folder that one of them wrote. Run names the series
+// of a single run; "" names them after the Spec. The header has the version, the commit and the time that the file
+// states.
 func Read(path, run string) (*history.Night, error) {
 	text, err := read(path)
 	if err == nil {
@@ -49,7 +50,7 @@ func Read(path, run string) (*history.Night, error) {
 	)
 }
 
-// read reads a file, or the result in a folder.
+// read reads a file, or the result file in a folder.
 func read(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	for _, name := range []string{"result.json", "matrix.json", "gate.json"} {
@@ -74,7 +75,7 @@ func read(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// parse finds out what a text is, and reads it.
+// parse detects the kind of a result and reads it.
 func parse(text []byte, run string) (*history.Night, error) {
 	if text = bytes.TrimSpace(text); len(text) > 0 && text[0] == '[' {
 		return parseSuite(text)
@@ -122,7 +123,7 @@ func parse(text []byte, run string) (*history.Night, error) {
 	return n, err
 }
 
-// fact is one that a run notes of the machine on which it was made, "" where it does not.
+// fact returns a fact about the machine of a run, "" if the run did not record it.
 func fact(r *model.Result, name string) string {
 	for _, f := range r.Environment {
 		if f.Name == name {
@@ -132,7 +133,7 @@ func fact(r *model.Result, name string) string {
 	return ""
 }
 
-// parseSuite reads the report of conform, which is Ginkgo's. It names neither version nor commit.
+// parseSuite reads the report of conform, in Ginkgo's format. It states neither version nor commit.
 func parseSuite(text []byte) (*history.Night, error) {
 	var reports []struct {
 		StartTime   time.Time

@@ -12,15 +12,16 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/history"
 )
 
-// Told is what the user says of results, in place of what they say themselves or of what is usual.
+// Told holds the values given by the user, which replace those stated in results or the defaults.
 type Told struct {
 	Night, Commit, Host, Kernel, Firmware string
-	Run                                   string // names a run
-	Class                                 string // of points in real time: exact where instructions are counted
-	Reference                             string // result of the pinned build, measured beside
+	Run                                   string // name of the series of a single run
+	// class of points in real time: exact when the bench counts instructions
+	Class     string
+	Reference string // path of a result of the pinned build, measured beside
 }
 
-// Gather makes one night of several results.
+// Gather makes one night from several results.
 func Gather(paths []string, t Told) (*history.Night, error) {
 	if t.Class != "" && t.Class != string(history.Exact) && t.Class != string(history.Noisy) {
 		return nil, fmt.Errorf("--class %s: want exact or noisy", quote.Line(t.Class, quote.Name))
@@ -47,7 +48,7 @@ func Gather(paths []string, t Told) (*history.Night, error) {
 	return whole, t.check(whole)
 }
 
-// together joins the headers of results of one night.
+// together merges the header of a result into that of the night.
 func together(all, one *history.Header, path, commit string) error {
 	if commit == "" && all.Commit != "" && one.Commit != "" && all.Commit != one.Commit {
 		return fmt.Errorf(
@@ -65,7 +66,7 @@ func together(all, one *history.Header, path, commit string) error {
 	return nil
 }
 
-// Refer puts beside each noisy number that of the pinned build.
+// Refer adds to each noisy point the values of the same series of the pinned build.
 func Refer(list, reference []history.Point) {
 	values := map[history.Series][]float64{}
 	for i := range reference {
@@ -78,7 +79,7 @@ func Refer(list, reference []history.Point) {
 	}
 }
 
-// Finish fills in what the results do not say.
+// Finish fills in the fields that the results do not state.
 func (t *Told) Finish(n *history.Night) {
 	h := &n.Header
 	h.Commit = cmp.Or(t.Commit, h.Commit, build.Commit())
@@ -101,7 +102,7 @@ func (t *Told) Finish(n *history.Night) {
 	}
 }
 
-// check looks at what will name the night for ever.
+// check validates the fields that identify the night in a store.
 func (t *Told) check(n *history.Night) error {
 	if _, err := time.Parse(time.RFC3339, n.Started); err != nil {
 		return fmt.Errorf("store: started %s: want a time as RFC 3339 has it", quote.Line(n.Started, quote.Name))
@@ -121,7 +122,7 @@ func (t *Told) check(n *history.Night) error {
 	return nil
 }
 
-// Host is the name of this machine without its domain.
+// Host returns the name of this machine without its domain.
 func Host() string {
 	name, err := os.Hostname()
 	if err != nil || name == "" {
@@ -131,8 +132,8 @@ func Host() string {
 	return short
 }
 
-// Backwards says that a night is older than one that the same host has in a store, "" when it is not: then a clock went
-// back, or results are added late. Nothing is lost; the order is that of the nights.
+// Backwards returns a note when a night is older than the newest of the same host in a store, "" when it is not: a
+// clock went back, or results were added late. Nothing is lost: a store sorts by night.
 func Backwards(n *history.Night, before []history.Night) string {
 	newest := ""
 	for i := range before {
@@ -147,7 +148,7 @@ func Backwards(n *history.Night, before []history.Night) string {
 		n.Night, n.Host, newest)
 }
 
-// release is that of the running kernel, "" where the system does not tell.
+// release returns the release of the running kernel, "" if the system does not report it.
 func release() string {
 	text, err := os.ReadFile("/proc/sys/kernel/osrelease")
 	if err != nil {

@@ -1,5 +1,6 @@
-// Package points turns what other commands found out into the points of a night: a run, a matrix, a conformance suite,
-// measured claims, a gate. Virtual time makes them exact, seeds make them paired, and real time noisy.
+// Package points converts the results of other commands to the points of a night: a run, a matrix, a conformance suite,
+// measured claims, a gate. Points in virtual time are exact, numbers over several seeds are paired, and points in real
+// time are noisy.
 package points
 
 import (
@@ -11,13 +12,13 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// Origin is what the points of one run have in common.
+// Origin holds what the points of one run have in common.
 type Origin struct {
 	Name string // begins the names of the series
 	history.Point
 }
 
-// origin begins the points of a run. Seed 0 is none.
+// origin makes the origin of the points of a run. Seed 0 means that there is none.
 func origin(bench, spec, run string, seed uint64, name ...string) Origin {
 	o := Origin{Name: strings.Join(name, " ")}
 	o.Bench, o.Spec, o.Run, o.Class = bench, spec, run, class(bench)
@@ -27,7 +28,7 @@ func origin(bench, spec, run string, seed uint64, name ...string) Origin {
 	return o
 }
 
-// class is that of a bench.
+// class returns the class of the points of a bench.
 func class(bench string) history.Class {
 	if bench == "sim" {
 		return history.Exact
@@ -35,14 +36,15 @@ func class(bench string) history.Class {
 	return history.Noisy
 }
 
-// about is the point of a series of this origin.
+// about returns the point of one series of this origin, without a value.
 func (o *Origin) about(name, unit string, better history.Better) history.Point {
 	p := o.Point
 	p.Name, p.Unit, p.Better = o.Name+" "+name, unit, better
 	return p
 }
 
-// verdict is the verdict of a run, with the rules that are broken. What proves nothing is a gap.
+// verdict returns the point of the verdict of a run, with the rules that were broken. A status that proves nothing is a
+// gap.
 func (o *Origin) verdict(status string, broken []string) history.Point {
 	p := o.about("verdict", "", "")
 	if unproven(status) {
@@ -53,7 +55,7 @@ func (o *Origin) verdict(status string, broken []string) history.Point {
 	return p
 }
 
-// unproven reports a status that says nothing of who was run.
+// unproven reports whether a status says nothing about the implementation.
 func unproven(status string) bool {
 	switch status {
 	case rule.Invalid.String(), rule.Error.String(), model.Incomplete, "":
@@ -62,7 +64,7 @@ func unproven(status string) bool {
 	return false
 }
 
-// numbers are those of a run, gaps where it proved nothing.
+// numbers returns the points of a run's numbers; they are gaps when the run proved nothing.
 func (o *Origin) numbers(status string, s *metrics.Summary) (list []history.Point) {
 	add := func(name, unit string, better history.Better, value float64) {
 		p := o.about(name, unit, better)
@@ -81,7 +83,7 @@ func (o *Origin) numbers(status string, s *metrics.Summary) (list []history.Poin
 	return list
 }
 
-// all are the verdict and the numbers of a run. What cannot be run there has none.
+// all returns the points of the verdict and the numbers of a run; none when the run did not apply.
 func (o *Origin) all(status string, broken []string, s *metrics.Summary) []history.Point {
 	if status == rule.NotApplicable.String() {
 		return nil

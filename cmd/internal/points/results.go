@@ -11,7 +11,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// Run are the points of one run; "" names it by its Spec.
+// Run returns the points of one run; name "" names them after the Spec.
 func Run(name string, r *model.Result) []history.Point {
 	who := r.Impl[0]
 	if r.Impl[1] != who {
@@ -21,7 +21,7 @@ func Run(name string, r *model.Result) []history.Point {
 	return o.all(r.Status, required(r.Verdicts), &r.Summary)
 }
 
-// required are the rules that a run had to keep and broke.
+// required lists the required rules that a run broke.
 func required(all []rule.Verdict) (ids []string) {
 	for i := range all {
 		if v := &all[i]; v.Status == rule.Fail && v.Required {
@@ -31,7 +31,7 @@ func required(all []rule.Verdict) (ids []string) {
 	return ids
 }
 
-// Matrix are the points of every cell that the bench can run.
+// Matrix returns the points of every cell that the bench could run.
 func Matrix(m *model.Matrix) (list []history.Point) {
 	for i := range m.Cells {
 		c := &m.Cells[i]
@@ -41,7 +41,7 @@ func Matrix(m *model.Matrix) (list []history.Point) {
 	return list
 }
 
-// Outcome is the verdict of a scenario of the conformance suite.
+// Outcome returns the point of a scenario of the conformance suite.
 func Outcome(s *suite.Outcome) []history.Point {
 	if s.Status == rule.NotApplicable {
 		return nil
@@ -56,8 +56,8 @@ func Outcome(s *suite.Outcome) []history.Point {
 	return []history.Point{o.verdict(s.Status.String(), broken)}
 }
 
-// Claims are the numbers of measured claims, those of virtual time and those of real packets. A number that needs no
-// run is no measurement.
+// Claims returns the points of measured claims, in virtual time and on the bench with real packets. A number that needs
+// no run is not a measurement and has none.
 func Claims(prefix string, m *measured.Result) (list []history.Point) {
 	for i := range m.Claims {
 		for k := range m.Claims[i].Measured {
@@ -76,7 +76,7 @@ func Claims(prefix string, m *measured.Result) (list []history.Point) {
 	return list
 }
 
-// number is a number of a claim.
+// number returns the point of one number of a claim.
 func number(name, bench string, x *measured.Measured) history.Point {
 	p := history.Point{Values: x.Values, Seeds: x.Seeds, Spec: hash(x.Scenarios)}
 	p.Name, p.Bench, p.Unit, p.Better, p.Class = name, bench, x.Unit, history.Up, class(bench)
@@ -92,7 +92,8 @@ func number(name, bench string, x *measured.Measured) history.Point {
 	return p
 }
 
-// Gate are the points of a gate: its scenarios and links with the numbers of exact ones, and its measured numbers.
+// Gate returns the points of a gate: verdicts of scenarios and links, the numbers of exact runs, and the measured
+// numbers.
 func Gate(g *model.Gate) (list []history.Point) {
 	for i := range g.Stages {
 		s := &g.Stages[i]
