@@ -13,9 +13,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/srnic"
 )
 
-// Accounts are the numbers that targets take from the implementations without running them: what the papers' tables
-// count. The sizes are those of the papers: 1.4 MB for connection state and bitmaps of 500 packets (FaSR V-A), the
-// prototype of LoWAR's Table I, and 100 km at 100 Gb/s (NTT 4.1).
+// Accounts returns the numbers of targets that follow from the implementations without a run, such as the memory that
+// the papers' tables count. The parameters are those of the papers: 1.4 MB for connection state and bitmaps of 500
+// packets (FaSR V-A), the prototype of LoWAR's Table I, and 100 km at 100 Gb/s (NTT 4.1).
 func Accounts() map[string]float64 {
 	const chip, bdp, mtu = 1.4e6, 500, 1024
 	memory := lowar.Account(mtu, 512, 32, 1, 1024, 2048)
@@ -39,8 +39,8 @@ func Accounts() map[string]float64 {
 	return out
 }
 
-// MemoryByQPs are the accounts of figures: the bytes that a number of QPs takes for selective retransmission with
-// windows of 500 packets (FaSR V-D2).
+// MemoryByQPs returns the accounts of figures: the memory, in bytes, that selective retransmission with windows of 500
+// packets needs for a number of QPs (FaSR V-D2).
 func MemoryByQPs() map[string]func(float64) float64 {
 	const bdp = 500
 	return map[string]func(float64) float64{

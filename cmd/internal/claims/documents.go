@@ -13,7 +13,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/markdown"
 )
 
-// WriteAtlas writes a map into a folder: atlas.html, .svg, .csv and .json.
+// WriteAtlas writes a map to a folder: atlas.html, .svg, .csv and .json.
 func WriteAtlas(dir string, m *atlas.Map) error {
 	return document.Folder(dir, []document.Document{
 		{Name: "atlas.json", Write: func(w io.Writer) error { return document.JSON(w, m) }},
@@ -23,8 +23,8 @@ func WriteAtlas(dir string, m *atlas.Map) error {
 	})
 }
 
-// WritePerf writes the result of perf into those files that have a name: a page, a table in markdown, and Go's
-// benchmark format, which benchstat reads.
+// WritePerf writes the result of perf to those of its files that are not "": an HTML page, a table in Markdown, and a
+// file in Go's benchmark format for benchstat.
 func WritePerf(m *suite.Result, page, table, gobench string) error {
 	var errs []error
 	for _, out := range []struct {
@@ -38,8 +38,8 @@ func WritePerf(m *suite.Result, page, table, gobench string) error {
 	return errors.Join(errs...)
 }
 
-// WriteFigures writes figures into a folder: figures.html and figures.json with all of them, and each as ID.svg and
-// ID.csv.
+// WriteFigures writes figures to a folder: figures.html and figures.json with all of them, and ID.svg and ID.csv for
+// each.
 func WriteFigures(dir string, m *figures.Set) error {
 	files := []document.Document{
 		{Name: "figures.json", Write: func(w io.Writer) error { return document.JSON(w, m) }},

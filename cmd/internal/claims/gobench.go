@@ -36,7 +36,7 @@ func GoBench(w io.Writer, m *suite.Result) error {
 	return nil
 }
 
-// word makes a benchmark's name of what is written for people: it ends at the first blank.
+// word converts a title to the name of a benchmark, which ends at the first blank.
 func word(s string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(s, " / ", "/"), " ", "_")
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/unit"
 )
 
-// availableMemory is what the kernel estimates that programs can take without swapping (proc(5), MemAvailable).
+// availableMemory returns the kernel's estimate of the memory that programs can take without swapping (proc(5),
+// MemAvailable).
 func availableMemory() (unit.Size, bool) {
 	f, err := os.Open("/proc/meminfo")
 	if err != nil {

@@ -4,5 +4,5 @@ package claims
 
 import "github.com/rdma-gauntlet/gauntlet/harness/unit"
 
-// availableMemory is not known here.
+// availableMemory reports that the size is unknown on this system.
 func availableMemory() (unit.Size, bool) { return 0, false }

@@ -15,19 +15,19 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/targets"
 )
 
-// Effort is how many runs numbers are taken from, and how sure they are to be.
+// Effort says from how many runs numbers are taken, and with which confidence.
 type Effort struct {
-	Seeds      int     // of a run in which chance has a part
-	Jobs       int     // runs at once
+	Seeds      int     // of each run that depends on chance
+	Jobs       int     // runs that are made at once
 	Confidence float64 // of the intervals
 
-	// Kept holds the results of runs in virtual time. Those that are there are not made, and what is made is put there.
-	// May be nil.
+	// Kept stores the results of runs in virtual time. A stored result is used in place of a run, and a new one is
+	// stored. May be nil.
 	Kept *units.Folder
 }
 
-// check looks at the jobs and the confidence; the seeds are for the packages below perf to check, which know what needs
-// any.
+// check checks the jobs and the confidence. The packages below perf check the seeds, because they know which numbers
+// need any.
 func (e *Effort) check() error {
 	switch {
 	case e.Jobs < 1:
@@ -40,12 +40,12 @@ func (e *Effort) check() error {
 
 func (e *Effort) sure() bool { return e.Confidence > 0.5 && e.Confidence < 1 }
 
-// batch is how the runs are made. Show hears how far they are.
+// batch returns how the runs are made. It calls show with the share of them done.
 func (e *Effort) batch(show func(share float64, what string)) batch.Options {
 	return batch.Options{Seeds: e.Seeds, Jobs: e.Jobs, Run: e.measure, Cost: Cost, Progress: show}
 }
 
-// measure makes a run, or takes it from those that are kept.
+// measure makes a run, or returns its stored result.
 func (e *Effort) measure(ctx context.Context, s *scenario.Spec) (targets.Run, error) {
 	if e.Kept == nil {
 		return Measure(ctx, s)
@@ -57,9 +57,9 @@ func (e *Effort) measure(ctx context.Context, s *scenario.Spec) (targets.Run, er
 	return r.run()
 }
 
-// Atlas plans the map of a grid, in which a relative difference in goodput below margin does not matter. Show hears how
-// far the runs are. The error is the user's: a mistake in the text, or more runs at once than the machine has memory
-// for.
+// Atlas plans the map of a grid. A relative difference in goodput below margin is tolerated. It calls show with the
+// share of the runs done. The error is the user's: a mistake in the text, or more runs at once than the memory of the
+// machine allows.
 func Atlas(g *Grid, e Effort, margin float64, show func(share float64, what string)) (*atlas.Plan, error) {
 	switch {
 	case e.Jobs < 1:
@@ -80,7 +80,7 @@ func Atlas(g *Grid, e Effort, margin float64, show func(share float64, what stri
 	return plan, enough("atlas", plan.Runs().Specs(), e.Jobs)
 }
 
-// Figures plans some figures. Show and the error are as those of Atlas.
+// Figures plans some figures. Show and the error are as in Atlas.
 func Figures(wanted []targets.Figure, e Effort, show func(share float64, what string)) (*figures.Plan, error) {
 	if err := e.check(); err != nil {
 		return nil, err
@@ -93,15 +93,15 @@ func Figures(wanted []targets.Figure, e Effort, show func(share float64, what st
 	return plan, enough("figures", plan.Runs().Specs(), e.Jobs)
 }
 
-// Claims says which claims of the papers are measured, where and how.
+// Claims says which claims of the papers are measured, on which bench and with which effort.
 type Claims struct {
 	Classes string   // such as "A,V"
-	Names   []string // of claims, such as PT-LW-05, or families, such as PT-LW; none is all
+	Names   []string // of claims, such as PT-LW-05, or of families, such as PT-LW; none for all
 	Effort
-	Bench // where class E is measured besides, or what is asked for without it; the name "sim" is nowhere
+	Bench // measures class E, or the classes asked for if E is not among them; the name "sim" stands for none
 }
 
-// Options finds the claims. Its error is the user's.
+// Options selects the claims. The error is the user's.
 func (c *Claims) Options() (*suite.Options, error) {
 	if c.Jobs < 1 || c.Attempts < 1 || c.Budget < 0 {
 		return nil, fmt.Errorf("--jobs %d, --attempts %d, --budget %s: want 1, 1 and 0 or more", c.Jobs,
@@ -118,7 +118,7 @@ func (c *Claims) Options() (*suite.Options, error) {
 		Accounts: Accounts(), Run: c.measure, Cost: Cost}, nil
 }
 
-// Check returns the runs of the options, for which there has to be memory. The error is the user's.
+// Check returns the runs of the options, after a check that the machine has memory for them. The error is the user's.
 func (c *Claims) Check(o *suite.Options) ([]*scenario.Spec, error) {
 	specs, err := o.Specs()
 	if err != nil {
@@ -127,8 +127,8 @@ func (c *Claims) Check(o *suite.Options) ([]*scenario.Spec, error) {
 	return specs, fault.Usage(enough("perf", specs, c.Jobs))
 }
 
-// Plan opens the bench when there is one: again is called before the first run on it, and show hears how far the runs
-// are.
+// Plan opens the bench, if there is one. It calls again before the first run on it, and show with the share of the runs
+// done.
 func (c *Claims) Plan(o *suite.Options, again func(), show func(share float64, what string)) (err error) {
 	o.Progress = show
 	if c.Bench.Name != "sim" {
@@ -137,7 +137,7 @@ func (c *Claims) Plan(o *suite.Options, again func(), show func(share float64, w
 	return err
 }
 
-// besides is the classes that are measured on the bench too.
+// besides returns the classes that are measured on the bench too.
 func (c *Claims) besides() []targets.Class {
 	classes, err := targets.ParseClasses(c.Classes)
 	if err != nil || slices.Contains(classes, targets.Emulated) {
@@ -146,7 +146,7 @@ func (c *Claims) besides() []targets.Class {
 	return classes
 }
 
-// enough refuses runs that take more memory than there is, as many as there are at once.
+// enough returns an error when the runs made at once need more memory than the machine has.
 func enough(command string, specs []*scenario.Spec, jobs int) error {
 	if err := EnoughMemory(specs, jobs); err != nil {
 		return fmt.Errorf("%s: %w", command, err)

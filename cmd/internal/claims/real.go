@@ -22,12 +22,12 @@ type Bench struct {
 	Name     string         // "netns" or "lab"
 	Link     string         // "auto", "netem", "ebpf" or "relay"
 	Dilate   vtime.Dilation // see run.Options
-	Attempts int            // runs of a Spec until one has a valid link, 1 at least
-	Budget   time.Duration  // how long its runs may take by estimate; 0 is without limit
+	Attempts int            // how often a Spec is run at most until its result is not INVALID, at least 1
+	Budget   time.Duration  // limit of the estimated time of its runs; 0 for no limit
 }
 
-// Real opens the bench for the numbers of some classes. First is called before the first run on it, which comes after
-// all those in virtual time; progress hears how far it is.
+// Real opens the bench for the numbers of some classes. It calls first before the first run on the bench, after all
+// runs in virtual time, and progress with the share of the runs done.
 func (b Bench) Real(classes []targets.Class, first func(),
 	progress func(share float64, what string)) (*suite.Real, error) {
 	opened, err := registry.Open(b.Name, "")
@@ -50,14 +50,14 @@ func (b Bench) Real(classes []targets.Class, first func(),
 		Progress: func(share float64, what string) { progress(share, b.Name+": "+what) }}, nil
 }
 
-// certificate is about how long a bench measures its idle link before and after a run, in seconds.
+// certificate is the approximate time, in seconds, for which a bench measures its idle link before and after a run.
 const certificate = 3
 
-// carried is about how many packets two processors carry in a second, where a second of the Spec lasts as long as they
-// need.
+// carried is the approximate number of packets that two processors carry in a second. A run with more is dilated to the
+// time that they need.
 const carried = 25e3
 
-// seconds estimates how long a run takes in real time.
+// seconds estimates the length of a run in real time.
 func seconds(s *scenario.Spec) float64 {
 	length, packets := s.For.Seconds(), run.ExpectedPackets(s)
 	if rate := float64(s.Link.AB.Rate); length == 0 && rate > 0 {
@@ -66,8 +66,8 @@ func seconds(s *scenario.Spec) float64 {
 	return max(length, packets/carried) + certificate
 }
 
-// Numbers makes a run for its numbers alone, again while its link is not what it should be, attempts times in all. It
-// keeps no folder: the captures of seconds at full rate are gigabytes. The result is that of the last attempt.
+// Numbers makes a run for its numbers alone, at most attempts times until the result is not INVALID, and returns the
+// last result. It keeps no folder: captures of a run of seconds at full rate take gigabytes.
 func Numbers(ctx context.Context, o run.Options, attempts int) (*model.Result, error) {
 	r, err := run.Repeat(ctx, attempts, func(t run.Try) (*model.Result, error) {
 		o.Least = t.Least
@@ -77,7 +77,7 @@ func Numbers(ctx context.Context, o run.Options, attempts int) (*model.Result, e
 	case err != nil:
 	case r.Doubtful():
 		err = errors.New("INVALID: " + cmp.Or(r.Reason, r.Doubt))
-	case r.Fault != nil: // there are no numbers of half a run
+	case r.Fault != nil: // half a run has no numbers
 		err = errors.New(r.Reason)
 	}
 	return r, err

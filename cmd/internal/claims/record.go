@@ -11,14 +11,14 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/targets"
 )
 
-// record is a targets.Run as it is kept.
+// record is the stored form of a targets.Run.
 type record struct {
 	Spec    string             `json:"spec"` // with the attributes that the implementations chose
 	Summary metrics.Summary    `json:"summary"`
 	Shared  map[string]float64 `json:"shared"`
 }
 
-// recorded makes the run of a Spec.
+// recorded makes the run of a Spec and returns its record.
 func recorded(ctx context.Context, s *scenario.Spec) (*record, error) {
 	r, err := Measure(ctx, s)
 	if err != nil {
@@ -27,7 +27,7 @@ func recorded(ctx context.Context, s *scenario.Spec) (*record, error) {
 	return &record{r.Spec.String(), r.Summary, r.Shared}, nil
 }
 
-// run is what was kept.
+// run returns the stored run.
 func (r *record) run() (targets.Run, error) {
 	s, err := scenario.Parse(strings.NewReader(r.Spec))
 	if err != nil {
@@ -36,13 +36,13 @@ func (r *record) run() (targets.Run, error) {
 	return targets.Run{Summary: r.Summary, Spec: s, Shared: r.Shared}, nil
 }
 
-// workOf is the run of a Spec in virtual time, for its numbers, as a unit of work.
+// workOf returns the run of a Spec in virtual time as a unit of work.
 func workOf(s *scenario.Spec) units.Unit {
 	text := s.String()
 	return units.New("numbers", fmt.Sprintf("%s, seed %d, Spec %.12s", s.Impl[0], s.Seed, s.Hash()), Cost(s), text)
 }
 
-// Units are runs in virtual time, for their numbers, as units of work, and what makes one of them.
+// Units returns runs in virtual time as units of work, and the function that makes one of them.
 func Units(specs []*scenario.Spec) (all []units.Unit, make func(ctx context.Context, i int) (any, error)) {
 	for _, s := range specs {
 		all = append(all, workOf(s))

@@ -9,7 +9,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/suite"
 )
 
-// CompareFiles reads two results of perf --json and compares them number by number.
+// CompareFiles reads two results of perf --json and compares their numbers.
 func CompareFiles(old, now string, rule stats.Rule) (*suite.Changes, error) {
 	if !(rule.Confidence > 0.5 && rule.Confidence < 1) || !(rule.Margin >= 0 && rule.Margin < 1) {
 		return nil, fmt.Errorf("--confidence %g, --margin %g: want 0.5 to 1, such as 0.95, and 0 to 1, such as 0.01",
@@ -26,10 +26,10 @@ func CompareFiles(old, now string, rule stats.Rule) (*suite.Changes, error) {
 	return suite.Compare(results[0], results[1], rule)
 }
 
-// mostPerf bounds a file of results, in bytes; one of all claims with a thousand seeds is below it.
+// mostPerf bounds a file of results, in bytes. A file of all claims with a thousand seeds is smaller.
 const mostPerf = 64 << 20
 
-// readPerf reads what perf --json wrote.
+// readPerf reads a result of perf --json.
 func readPerf(path string) (*suite.Result, error) {
 	info, err := os.Stat(path)
 	if err != nil {

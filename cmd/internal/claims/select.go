@@ -13,8 +13,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/targets"
 )
 
-// Select finds the claims of some classes, such as "A,V", among those with these names or of these families; all claims
-// when there are no names.
+// Select returns the claims of some classes, such as "A,V", among those with the given names or of the given families;
+// no names stand for all claims.
 func Select(classes string, names []string) ([]targets.Target, error) {
 	wanted, err := targets.ParseClasses(classes)
 	if err != nil {
@@ -32,17 +32,17 @@ func Select(classes string, names []string) ([]targets.Target, error) {
 	return found, nil
 }
 
-// Grid says over which links an atlas compares which transports, in text.
+// Grid is the text of the options of an atlas: over which links it compares which transports.
 type Grid struct {
 	RTTs       []string // round-trip times
-	Losses     []string // shares of the packets that are lost, both ways
-	Bursts     []int    // packets that are lost in a row
-	Law        string   // of the lengths of bursts
+	Losses     []string // loss ratios, in both directions
+	Bursts     []int    // numbers of packets lost in a row; with Law geometric, their means
+	Law        string   // the distribution of the lengths of bursts
 	Rates      []string // of the lines
 	Transports []string // the simplest first; impl:name=value sets a parameter
 }
 
-// Options reads the grid, and returns every mistake in it.
+// Options parses the grid. The error joins all mistakes in it.
 func (g *Grid) Options() (atlas.Options, error) {
 	o := atlas.Options{Bursts: g.Bursts, Law: atlas.Law(g.Law)}
 	var errs [4]error
@@ -53,7 +53,7 @@ func (g *Grid) Options() (atlas.Options, error) {
 	return o, errors.Join(errs[:]...)
 }
 
-// parsed reads every value of a flag.
+// parsed parses every value of a flag.
 func parsed[T any](flag string, texts []string, parse func(string) (T, error)) ([]T, error) {
 	var out []T
 	for _, s := range texts {
@@ -66,7 +66,7 @@ func parsed[T any](flag string, texts []string, parse func(string) (T, error)) (
 	return out, nil
 }
 
-// transport reads a transport that an engine of this repository is.
+// transport parses a transport; its engine has to be one of this repository.
 func transport(s string) (atlas.Transport, error) {
 	t := atlas.ParseTransport(s)
 	if _, ok := all.Find(t.Impl); !ok {

@@ -1,9 +1,9 @@
-// Package claims makes the runs that numbers are taken from: of the papers' claims (perf), of maps of links (atlas), of
-// figures, and of the targets of a profile. It also keeps the numbers that need no run, and reads and compares files of
-// results.
+// Package claims makes the runs from which numbers are taken: for the claims of the papers (perf), for maps of links
+// (atlas), for figures, and for the targets of a profile. It also holds the numbers that need no run, and reads and
+// compares files of results.
 //
-// What is claimed, how much is measured and what follows from it is for the packages below perf to say: they are given
-// the functions of this one.
+// The packages below perf define the claims, the number of runs and the evaluation; this package gives them the
+// functions that make runs.
 package claims
 
 import (
@@ -24,8 +24,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/targets"
 )
 
-// Measure runs a Spec in virtual time for its numbers alone: no rule, no folder, no frames but those of transports
-// whose headers are in their bytes. That is five times as fast as "gauntlet run".
+// Measure runs a Spec in virtual time for its numbers alone: no rules, no run folder, and encoded packets only for
+// transports over IP, see registry.Framed. It is five times as fast as "gauntlet run".
 func Measure(ctx context.Context, s *scenario.Spec) (targets.Run, error) {
 	out := targets.Run{Spec: s}
 	impls, err := registry.Ends(s)
@@ -55,8 +55,8 @@ func Measure(ctx context.Context, s *scenario.Spec) (targets.Run, error) {
 	return out, nil
 }
 
-// Cost estimates the time of a run in virtual time, in packets without bytes: a packet with bytes is encoded and
-// decoded, which takes five times as long.
+// Cost estimates the time of a run in virtual time, in packets that are not encoded. An encoded packet takes five times
+// as long.
 func Cost(s *scenario.Spec) float64 {
 	n := run.ExpectedPackets(s)
 	if impls, err := registry.Ends(s); err == nil && registry.Framed(impls) {
@@ -65,8 +65,8 @@ func Cost(s *scenario.Spec) float64 {
 	return n
 }
 
-// EnoughMemory compares what the largest runs take, as many as there are at once, with what the machine has. Where that
-// is not known nothing is refused.
+// EnoughMemory returns an error when the largest runs, jobs of them at once, need more memory than the machine has
+// available. It returns nil when that is unknown.
 func EnoughMemory(specs []*scenario.Spec, jobs int) error {
 	free, ok := availableMemory()
 	if !ok {
