@@ -17,24 +17,26 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// Evidence gathers what the scenarios say of the rules of a profile.
+// Evidence sums up the outcomes of scenarios by the rules of a profile.
 type Evidence struct {
 	profile   *profiles.Profile
-	session   *conform.Session // that played them
+	session   *conform.Session // the session that plays the scenarios
 	scenarios []model.ScenarioOutcome
-	findings  map[[2]string]string // by rule and implementation: the first
-	reasons   map[[2]string]string // likewise: why there is no verdict, or which waiver holds
-	results   map[[2]string]*model.Result
-	facts     []model.Fact // of the machine
+	findings  map[[2]string]string // the first finding, by rule and implementation
+	// by rule and implementation, the reason why there is no verdict, or the waiver that applies
+	reasons map[[2]string]string
+	results map[[2]string]*model.Result
+	facts   []model.Fact // about the machine, from the first run
 }
 
-// NewEvidence begins to gather, for a session whose Ended and Judged are those of the evidence.
+// NewEvidence returns empty evidence. The session must call its methods Ended and Judged.
 func NewEvidence(p *profiles.Profile, session *conform.Session) *Evidence {
 	return &Evidence{profile: p, session: session, findings: map[[2]string]string{}, reasons: map[[2]string]string{},
 		results: map[[2]string]*model.Result{}}
 }
 
-// Eligible refuses who does not declare what the profile is about: all its rules would be NOT-APPLICABLE.
+// Eligible returns an error when the subject does not declare the features of the profile: all its rules would be
+// NOT-APPLICABLE.
 func (e *Evidence) Eligible() error {
 	for _, c := range e.capabilities() {
 		if f := e.profile.Missing(c.Features); f != "" && c.Name == subject(&e.session.Options) {
@@ -45,7 +47,7 @@ func (e *Evidence) Eligible() error {
 	return nil
 }
 
-// Ended notes the last run of a scenario, which comes before its outcome.
+// Ended records the last attempt at a scenario. It is called before Judged with the outcome.
 func (e *Evidence) Ended(impl, scenario string, r *model.Result) {
 	e.results[[2]string{impl, scenario}] = &model.Result{Certificates: r.Certificates}
 	if len(e.facts) == 0 {
@@ -53,7 +55,7 @@ func (e *Evidence) Ended(impl, scenario string, r *model.Result) {
 	}
 }
 
-// Judged takes in an outcome.
+// Judged records an outcome.
 func (e *Evidence) Judged(o *suite.Outcome) {
 	s := model.ScenarioOutcome{Name: o.Scenario, Title: o.Title, Role: e.role(o.Impl), Status: o.Status.String(),
 		Reason: o.Reason, State: o.State, Fault: o.Fault, Seed: o.Seed,
@@ -63,7 +65,7 @@ func (e *Evidence) Judged(o *suite.Outcome) {
 	}
 	e.scenarios = append(e.scenarios, s)
 	if o.Status == rule.Error {
-		return // its findings prove nothing
+		return // the findings of a run that broke prove nothing
 	}
 	for _, f := range o.Findings {
 		note(e.findings, f.Rule, o.Impl, fmt.Sprintf("%s: %s (%s)", o.Scenario, f.Line(), f.Blame))
@@ -73,14 +75,14 @@ func (e *Evidence) Judged(o *suite.Outcome) {
 	}
 }
 
-// note keeps the first text for a rule.
+// note keeps the first text for a rule and an implementation.
 func note(into map[[2]string]string, id, impl, text string) {
 	if key := [2]string{id, impl}; into[key] == "" {
 		into[key] = text
 	}
 }
 
-// role is that of a device, which is judged in two; "" for an implementation.
+// role returns the role of a device, which is judged in two; "" for an implementation.
 func (e *Evidence) role(impl string) string {
 	if e.session.Device == "" {
 		return ""
@@ -88,7 +90,7 @@ func (e *Evidence) role(impl string) string {
 	return strings.TrimPrefix(impl, e.session.Device+"-")
 }
 
-// Qualification puts together what is known when the scenarios have been run.
+// Qualification returns the qualification after all scenarios have been run.
 func (e *Evidence) Qualification() *model.Qualification {
 	e.session.Settle()
 	q := &model.Qualification{Format: model.FormatVersion, Version: build.Version(), Commit: build.Commit(),
@@ -108,7 +110,7 @@ func (e *Evidence) Qualification() *model.Qualification {
 	return q
 }
 
-// outcome is what all scenarios say of a rule; nil for one that is not of the profile and was not judged.
+// outcome returns the result of a rule over all scenarios; nil for a rule that is neither required nor judged.
 func (e *Evidence) outcome(r *rule.Rule, impl string) *model.RuleOutcome {
 	core := e.profile.IsCore(r.ID)
 	required := core || e.profile.Requires(r.ID, r.Level)
@@ -139,7 +141,7 @@ func (e *Evidence) outcome(r *rule.Rule, impl string) *model.RuleOutcome {
 	return o
 }
 
-// foreign says why a rule was judged nowhere.
+// foreign returns the reason why a required rule applied to no scenario.
 func (e *Evidence) foreign(r *rule.Rule, impl string) string {
 	switch declared := e.session.Declarations()[impl]; {
 	case e.session.Device != "":
@@ -151,7 +153,7 @@ func (e *Evidence) foreign(r *rule.Rule, impl string) string {
 	return "no scenario that the implementation can take part in is about it"
 }
 
-// waivers says what became of the waivers that name the subject.
+// waivers returns the outcomes of the waivers that name the subject.
 func (e *Evidence) waivers() []model.WaiverOutcome {
 	out := []model.WaiverOutcome{}
 	for _, w := range e.session.Waived {
@@ -180,7 +182,7 @@ func (e *Evidence) waivers() []model.WaiverOutcome {
 	return out
 }
 
-// capabilities is what the ends declare, the subject first.
+// capabilities returns the declarations of the ends, the subject first.
 func (e *Evidence) capabilities() (out []model.Capabilities) {
 	if e.session.Device != "" {
 		d := dut.Describe(e.session.Device)
@@ -191,7 +193,7 @@ func (e *Evidence) capabilities() (out []model.Capabilities) {
 		names = append(names, e.session.Peer)
 	}
 	for _, name := range names {
-		if i, err := e.session.Known.Find(name); err == nil { // all have been found before
+		if i, err := e.session.Known.Find(name); err == nil { // the session has found all of them
 			var said any
 			if caps := e.session.Known[name]; caps != nil {
 				said = caps

@@ -1,8 +1,8 @@
-// Package qualify judges an implementation or a device for a profile: it plays the scenarios of the profile's families
-// by package conform, measures its targets beside a reference, and puts both into a qualification, with a folder of
-// everything that says so.
+// Package qualify judges an implementation or a device by a profile: package conform plays the scenarios of the
+// profile's families, this package measures the profile's targets beside a reference, and a qualification sums up both,
+// with a report folder as evidence.
 //
-// A Session goes through its steps once: New, Register, Open, Play, Verdict. What a qualification looks like is for
+// A Session goes through its steps once: New, Register, Open, Play, Verdict. The look of a qualification is for package
 // reports.
 package qualify
 
@@ -30,19 +30,19 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// Options say who is qualified for what.
+// Options configure a Session.
 type Options struct {
-	Conform conform.Options // one implementation, or a device; what is selected is the profile's
+	Conform conform.Options // one implementation or device; New selects the scenarios
 	Profile profiles.Profile
 	Folder  string // of the report
-	Seeds   int    // of the runs of a target
-	Command string // for the report: how to repeat all of it
+	Seeds   int    // runs per target
+	Command string // for the report: the command that repeats the qualification
 }
 
-// mostSeeds bounds the runs of a target: on a real bench each takes seconds.
+// mostSeeds bounds the runs per target: on a real bench each takes seconds.
 const mostSeeds = 100
 
-// Find looks at the options, and finds the profile of a name or a file.
+// Find checks the options, and finds the profile by a name or in a file.
 func (o *Options) Find(profile string) (err error) {
 	k := &o.Conform
 	switch {
@@ -63,11 +63,11 @@ func (o *Options) Find(profile string) (err error) {
 type Session struct {
 	options  Options
 	started  time.Time
-	session  *conform.Session // that plays the scenarios
+	session  *conform.Session // plays the scenarios
 	evidence *Evidence
 }
 
-// New finds who is to be judged.
+// New finds the implementation or device to judge.
 func New(o Options) (*Session, error) {
 	started := time.Now()
 	o.Conform.Select = suite.Options{LabelFilter: o.Profile.Filter()}
@@ -80,7 +80,7 @@ func New(o Options) (*Session, error) {
 	return &Session{options: o, started: started, session: played}, nil
 }
 
-// Register selects the scenarios of the profile, and refuses who does not declare what it is about.
+// Register selects the scenarios of the profile. It returns an error when the subject is not eligible.
 func (s *Session) Register(waived []rule.Waiver) error {
 	if err := s.session.Register(waived); err != nil {
 		return err
@@ -90,7 +90,7 @@ func (s *Session) Register(waived []rule.Waiver) error {
 	return fault.Usage(s.evidence.Eligible())
 }
 
-// Open opens the bench and makes the report folder. One that holds a qualification is not overwritten.
+// Open opens the bench and makes the report folder. It refuses a folder that holds a qualification.
 func (s *Session) Open() error {
 	if err := s.session.Runner.Open(); err != nil {
 		return err
@@ -103,12 +103,12 @@ func (s *Session) Open() error {
 	return fault.Broken(os.MkdirAll(dir, 0o755))
 }
 
-// Play runs the scenarios. Progress hears after each how much of them is done.
+// Play runs the scenarios. It calls progress after each with the share done.
 func (s *Session) Play(progress func(share float64, what string)) error {
 	return s.session.Play(progress)
 }
 
-// Verdict measures the targets and puts everything together. When ctx has ended, nobody is qualified.
+// Verdict measures the targets and settles the qualification. If ctx has ended, the subject does not qualify.
 func (s *Session) Verdict(ctx context.Context,
 	progress func(share float64, what string)) (*model.Qualification, error) {
 	q := s.evidence.Qualification()
@@ -127,8 +127,9 @@ func (s *Session) Verdict(ctx context.Context,
 	return q, nil
 }
 
-// Own is a View of a session that leaves what an outcome says of the subject alone: with another implementation at B,
-// what that breaks is not the subject's doing. The peer of a device is the reference itself, or the device again.
+// Own returns a View for a session that keeps the part of an outcome that concerns the subject: with another
+// implementation at B, violations of that one do not count against the subject. Outcomes of a device are kept whole,
+// because its peer is the reference or the device itself.
 func Own(c *conform.Options) func(*suite.Outcome) *suite.Outcome {
 	return func(o *suite.Outcome) *suite.Outcome {
 		if c.Device != "" || c.Peer == "" || c.Peer == c.Impl {
@@ -138,7 +139,7 @@ func Own(c *conform.Options) func(*suite.Outcome) *suite.Outcome {
 	}
 }
 
-// subject is the name of who is judged.
+// subject returns the name of the implementation or device that is judged.
 func subject(c *conform.Options) string { return cmp.Or(c.Impl, c.Device) }
 
 // Write writes the documents of the report folder.

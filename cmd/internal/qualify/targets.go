@@ -23,32 +23,33 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// measurement is that of the targets of a profile.
+// measurement measures the targets of a profile.
 type measurement struct {
 	profile *profiles.Profile
-	session *conform.Session // who is judged, and on which bench
+	session *conform.Session // the implementations under test and the bench
 	peer    string           // the implementation at B
 	seeds   int
 
+	// mu guards made: in virtual time several runs are made at once.
 	mu   sync.Mutex
-	made []model.ScenarioOutcome // what the runs were: many, and several at once in virtual time
+	made []model.ScenarioOutcome // one for each run made
 }
 
-// Measure runs the targets of a profile with so many seeds, and takes what came of them into q.
+// Measure measures the targets of a profile, with seeds runs each, and adds the numbers and the runs to q.
 func Measure(ctx context.Context, p *profiles.Profile, session *conform.Session, seeds int, q *model.Qualification,
 	progress func(share float64, what string)) error {
 	m := measurement{profile: p, session: session, peer: q.Peer, seeds: seeds}
 	return fault.Broken(m.run(ctx, q, progress))
 }
 
-// run runs the targets, the implementation and the reference in turn, and takes them into q.
+// run measures the targets, on the subject and the reference in turn, and adds them to q.
 func (m *measurement) run(ctx context.Context, q *model.Qualification,
 	progress func(share float64, what string)) error {
 	claimed, err := m.claims()
 	if err != nil || len(claimed) == 0 {
 		return err
 	}
-	jobs := 1 // real runs share the machine's clock
+	jobs := 1 // runs in real time would disturb each other
 	if m.session.Bench == "sim" {
 		jobs = runtime.GOMAXPROCS(0)
 	}
@@ -62,8 +63,8 @@ func (m *measurement) run(ctx context.Context, q *model.Qualification,
 	return err
 }
 
-// claims turns the targets of a profile into those of package targets, which say where each bound comes from. One claim
-// of a paper may serve several.
+// claims converts the targets of the profile to claims of package targets, which have the sources of the bounds.
+// Targets of the same claim become one.
 func (m *measurement) claims() ([]targets.Target, error) {
 	var out []targets.Target
 	p := m.profile
@@ -81,7 +82,7 @@ func (m *measurement) claims() ([]targets.Target, error) {
 	return out, nil
 }
 
-// claim is one of them. Where it cannot be measured, it says why and asks for nothing.
+// claim converts one target. A target that cannot be measured has a reason and no checks.
 func (m *measurement) claim(t *profiles.Target) (targets.Target, error) {
 	found, err := targets.Find(targets.All(), []string{t.Claim})
 	if err != nil {
@@ -102,7 +103,7 @@ func (m *measurement) claim(t *profiles.Target) (targets.Target, error) {
 		reference = fmt.Sprintf("impl %s %s\n%s", p.Reference, m.peer, t.Text)
 	}
 	if m.session.Impl == p.Reference {
-		reference = "" // beside itself nothing can be seen
+		reference = "" // compared with itself the subject would always be equal
 	}
 	if out.Checks, err = found[0].Beside(c, t.Name, fmt.Sprintf("impl %s %s\n%s", m.session.Impl, m.peer, t.Text),
 		reference); len(out.Checks) == 0 {
@@ -111,7 +112,7 @@ func (m *measurement) claim(t *profiles.Target) (targets.Target, error) {
 	return out, err
 }
 
-// unmeasurable says why a target is not run, "" when it is.
+// unmeasurable returns the reason why a target is not measured, "" when it is.
 func (m *measurement) unmeasurable(t *profiles.Target) (string, error) {
 	if m.session.Device != "" {
 		return "not measured: a device is driven by perftest, whose loads are its own", nil
@@ -127,7 +128,7 @@ func (m *measurement) unmeasurable(t *profiles.Target) (string, error) {
 	return "", nil
 }
 
-// one makes a run for its numbers.
+// one makes one run for its numbers.
 func (m *measurement) one(ctx context.Context, s *scenario.Spec) (targets.Run, error) {
 	var impls [2]engine.Implementation
 	for side, name := range s.Impl {
@@ -145,7 +146,7 @@ func (m *measurement) one(ctx context.Context, s *scenario.Spec) (targets.Run, e
 	return targets.Run{Summary: r.Summary, Spec: s}, err
 }
 
-// keep notes the last attempt of a run.
+// keep records the last attempt at a run.
 func (m *measurement) keep(r *model.Result) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
