@@ -1,5 +1,4 @@
-// Package doctor looks at what this machine can do: which benches run here, which link they will use, and what is
-// missing.
+// Package doctor examines what this machine can do: which benches run, which link they will use, and what is missing.
 package doctor
 
 import (
@@ -17,7 +16,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/build"
 )
 
-// Finding is one line of the doctor: what was looked at, what was found, and what that means.
+// Finding is one line of the report: the subject, its state, and the remedy if there is one.
 type Finding struct {
 	Name   string `json:"name"`
 	State  string `json:"state"` // ok, limited or missing
@@ -25,8 +24,8 @@ type Finding struct {
 	Remedy string `json:"remedy,omitempty"`
 }
 
-// Examine looks at everything, and with measured measures how fast a link this machine carries. Show hears how far that
-// is.
+// Examine examines everything. If measured, it also measures the capacity of a link in real time, and calls show with
+// the share of that done.
 func Examine(ctx context.Context, measured bool, show func(share float64, what string)) []Finding {
 	all := slices.Concat(host(), network(), hardware(), tools())
 	if measured {
@@ -35,7 +34,7 @@ func Examine(ctx context.Context, measured bool, show func(share float64, what s
 	return append(all, unmeasured)
 }
 
-// Print writes findings for people.
+// Print writes findings as a table for people.
 func Print(out io.Writer, all []Finding) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, f := range all {
@@ -47,7 +46,7 @@ func Print(out io.Writer, all []Finding) error {
 	return w.Flush()
 }
 
-// host is what the program itself runs on.
+// host describes the program and its machine.
 func host() []Finding {
 	return []Finding{
 		{Name: "gauntlet", State: "ok",
@@ -58,7 +57,7 @@ func host() []Finding {
 	}
 }
 
-// tools looks for programs that are not needed but useful.
+// tools looks for useful programs that are not required.
 func tools() []Finding {
 	var out []Finding
 	for _, t := range []struct{ names, use, remedy string }{

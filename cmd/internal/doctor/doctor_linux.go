@@ -17,7 +17,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/tc"
 )
 
-// network looks at what the netns bench needs.
+// network examines the requirements of the benches with real packets.
 func network() []Finding {
 	privileged := topology.Privileged() == nil
 	out := []Finding{privilege(privileged), guests(), containers()}
@@ -39,7 +39,7 @@ func network() []Finding {
 	return append(out, link, injects(injector.Probe()), timers())
 }
 
-// injects says whether faults and losses can be played in the kernel.
+// injects reports whether the kernel can play faults and losses.
 func injects(s injector.Support) Finding {
 	if s.OK {
 		return Finding{Name: "injector", State: "ok",
@@ -49,7 +49,7 @@ func injects(s injector.Support) Finding {
 		Remedy: "the relay does them; the injector needs Linux 5.12"}
 }
 
-// timers says whether the clockwork of this machine is good enough for a link in real time.
+// timers reports whether the timers of this machine are exact enough for a link in real time.
 func timers() Finding {
 	f := Finding{Name: "timers", State: "ok"}
 	p50, p99, err := packetio.Late(2000)
@@ -68,7 +68,7 @@ func timers() Finding {
 	return f
 }
 
-// containers says whether there is an engine for them.
+// containers reports whether there is a container engine.
 func containers() Finding {
 	f := Finding{Name: "bench container", State: "ok"}
 	v, err := container.Version(context.Background())
@@ -84,7 +84,7 @@ func containers() Finding {
 	return f
 }
 
-// guests says whether the lab can boot one.
+// guests reports whether the lab can boot a guest.
 func guests() Finding {
 	f := Finding{Name: "bench lab", State: "missing"}
 	if f.Found, f.Remedy = lab.Missing(); f.Found != "" {
@@ -99,7 +99,7 @@ func guests() Finding {
 	return f
 }
 
-// privilege says how the netns bench will get what it needs.
+// privilege reports how the netns bench will get its privilege.
 func privilege(have bool) Finding {
 	f := Finding{Name: "bench netns", State: "ok", Found: "root: namespaces, devices and packet sockets can be made"}
 	if have {

@@ -19,36 +19,36 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// The rates at which the doctor measures: from that of README's run upwards while it is valid, and else downwards.
+// The rates of the measurement: from that of README's run upwards while it is valid, otherwise downwards.
 const (
 	usualRate = 100_000_000 // bits per second
 	leastRate = usualRate / 8
 	mostRate  = usualRate * 64
 
-	mostTrials = 7 // between them
+	mostTrials = 7 // from leastRate to mostRate
 )
 
-// usualCount is the messages of README's run; at other rates as many more, so that it takes as long.
+// usualCount is the number of messages in README's run. It is scaled with the rate, so that every run lasts as long.
 const usualCount = 200
 
-// usualTrial is README's run at a rate.
+// usualTrial is README's run at one rate.
 type usualTrial struct {
 	rate   unit.Rate
 	result *model.Result
 }
 
-// valid reports whether the link was what the Spec says; whatever the rules found, it is then no matter of this
-// machine.
+// valid reports whether the link was as the Spec says. The verdicts of rules do not matter here: they do not depend on
+// the machine.
 func (t *usualTrial) valid() bool { return !t.result.Doubtful() }
 
 func (t *usualTrial) String() string { return quantity.Rate(float64(t.rate)) }
 
-// packetsPerSecond is what the link carried, both ways.
+// packetsPerSecond returns the rate of packets that the link carried, in both directions.
 func (t *usualTrial) packetsPerSecond() int64 {
 	return int64(float64(t.result.Packets) / (float64(max(1, t.result.ElapsedNs)) / 1e9))
 }
 
-// link names what carried the packets: the relay, or the kernel's netem.
+// link returns the kind of link that carried the packets: the relay, or the kernel's netem.
 func (t *usualTrial) link() string {
 	for _, f := range t.result.Environment {
 		if f.Name == "link" {
@@ -58,10 +58,10 @@ func (t *usualTrial) link() string {
 	return "link"
 }
 
-// capacity finds how fast a link in real time this machine carries. Run makes README's run at a rate; show hears how
-// far it is.
+// capacity finds the fastest valid link in real time on this machine. Run makes README's run at a rate; show is called
+// with the share done.
 func capacity(run func(rate unit.Rate) (*model.Result, error), show func(share float64, what string)) Finding {
-	var best, worst *usualTrial // the fastest that was valid, and the one beyond it
+	var best, worst *usualTrial // the fastest valid trial, and the slowest invalid one
 	for rate, n := unit.Rate(usualRate), 0; rate >= leastRate && rate <= mostRate &&
 		(best == nil || worst == nil); n++ {
 		t := &usualTrial{rate: rate}
@@ -80,7 +80,7 @@ func capacity(run func(rate unit.Rate) (*model.Result, error), show func(share f
 	return carries(best, worst)
 }
 
-// carries puts what was measured into words.
+// carries reports the capacity that the trials show.
 func carries(best, worst *usualTrial) Finding {
 	f := Finding{Name: "capacity", State: "limited",
 		Remedy: "stop what else runs here, or use --bench sim, or --bench lab --deterministic"}
@@ -99,11 +99,11 @@ func carries(best, worst *usualTrial) Finding {
 	return f
 }
 
-// errNoRun is the error of a run that came to no result.
+// errNoRun is the error of a run that printed no result.
 var errNoRun = errors.New("no result")
 
-// usualRun makes README's run at a rate, as a user would: in a process of its own, which gets itself the privilege that
-// it needs, and once more when its link was not right.
+// usualRun makes README's run at a rate as a user would: in a process of its own, which gets its own privilege and
+// repeats an INVALID run once.
 func usualRun(ctx context.Context, rate unit.Rate) (*model.Result, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -120,7 +120,7 @@ func usualRun(ctx context.Context, rate unit.Rate) (*model.Result, error) {
 		"--json", "--attempts", "2", "--out", filepath.Join(dir, "r"))
 	var stdout bytes.Buffer
 	c.Stdout, c.WaitDelay = &stdout, 10*time.Second
-	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) } // so that it clears up
+	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) } // an interrupt lets it clean up
 	failed := c.Run()
 	var said struct {
 		model.Result
@@ -135,12 +135,12 @@ func usualRun(ctx context.Context, rate unit.Rate) (*model.Result, error) {
 	return &said.Result, nil
 }
 
-// unmeasured stands where Measure was not asked for.
+// unmeasured is the finding in place of Measure.
 var unmeasured = Finding{Name: "capacity", State: "limited",
 	Found: "not measured: how fast a link in real time can be here", Remedy: "gauntlet doctor --measure, half a minute"}
 
-// Measure finds out how fast a link in real time this machine carries, with runs of this program. Show hears how far it
-// is.
+// Measure measures the capacity of a link in real time on this machine, by runs of this program. It calls show with the
+// share done.
 func Measure(ctx context.Context, show func(share float64, what string)) Finding {
 	return capacity(func(rate unit.Rate) (*model.Result, error) { return usualRun(ctx, rate) }, show)
 }

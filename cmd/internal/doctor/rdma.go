@@ -10,22 +10,22 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 )
 
-// machine is what the doctor looks at of the hardware, so that a test can make one up.
+// machine is the hardware that the doctor examines; a test can provide another.
 type machine struct {
 	sys     fs.FS // /sys
 	modules fs.FS // the modules of the running kernel
 	kernel  string
 	root    bool
-	program func(name string) bool                       // whether one is there to be run
-	stamps  func(device string) (*station.Stamps, error) // what a network device says of its time stamps
+	program func(name string) bool                       // reports whether a program is installed
+	stamps  func(device string) (*station.Stamps, error) // returns the time stamping capabilities of a network device
 }
 
-// hardware looks at what real devices need.
+// hardware examines the RDMA devices, soft-RoCE and the time stamps of network devices.
 func (m *machine) hardware() []Finding {
 	return append(append(m.rdmaDevices(), m.softRoCE()), m.timestamps()...)
 }
 
-// text reads a file of one line, "" when there is none.
+// text returns the content of a file of one line, "" without the file.
 func (m *machine) text(name string) string {
 	b, err := fs.ReadFile(m.sys, name)
 	if err != nil {
@@ -34,7 +34,7 @@ func (m *machine) text(name string) string {
 	return quote.Line(string(b), quote.Sentence)
 }
 
-// entries lists a folder of /sys by name; nothing when there is none.
+// entries lists a folder of /sys by name; nil without the folder.
 func (m *machine) entries(dir string) (names []string) {
 	list, err := fs.ReadDir(m.sys, dir)
 	if err != nil {
@@ -46,7 +46,7 @@ func (m *machine) entries(dir string) (names []string) {
 	return names
 }
 
-// rdmaDevices names the RDMA devices of this network namespace.
+// rdmaDevices describes the RDMA devices in this network namespace.
 func (m *machine) rdmaDevices() (out []Finding) {
 	const class = "class/infiniband"
 	for _, name := range m.entries(class) {
@@ -59,8 +59,8 @@ func (m *machine) rdmaDevices() (out []Finding) {
 	return out
 }
 
-// rdmaDevice describes one by what makes it and by its ports. Neither its addresses nor its description are looked at:
-// the latter has the name of the host.
+// rdmaDevice describes a device by its driver and its ports. It does not read the device's addresses, nor its
+// description, which contains the name of the host.
 func (m *machine) rdmaDevice(name, dir string) Finding {
 	f := Finding{Name: "RDMA device " + name, State: "limited", Found: m.maker(name),
 		Remedy: "bring its network device up: ip link set DEVICE up"}
@@ -81,7 +81,7 @@ func (m *machine) rdmaDevice(name, dir string) Finding {
 	return f
 }
 
-// maker says which driver makes a device, and whether it is software.
+// maker returns the driver of a device, and whether it is hardware or software.
 func (m *machine) maker(name string) string {
 	switch driver := station.DriverOf(m.sys, name); {
 	case driver == station.SoftRoCE:
@@ -94,10 +94,10 @@ func (m *machine) maker(name string) string {
 	return "software"
 }
 
-// softRoCETools are the stock tools that drive soft-RoCE as a device under test, by package.
+// softRoCETools are the stock tools that drive soft-RoCE as a device under test, with their Debian packages.
 var softRoCETools = []struct{ program, pack string }{{"ib_write_bw", "perftest"}, {"rping", "rdmacm-utils"}}
 
-// softRoCE says whether this machine can run the kernel's, and whether the tools are there that drive it.
+// softRoCE reports whether the kernel has soft-RoCE, and whether the tools that drive it are installed.
 func (m *machine) softRoCE() Finding {
 	f := Finding{Name: "soft-RoCE", State: "ok"}
 	var missing []string
@@ -129,14 +129,14 @@ func (m *machine) softRoCE() Finding {
 	return f
 }
 
-// loaded reports whether a module is in the kernel.
+// loaded reports whether a module is loaded.
 func (m *machine) loaded(module string) bool {
 	_, err := fs.Stat(m.sys, path.Join("module", module))
 	return err == nil
 }
 
-// loadable reports whether the kernel's modules list one. Modules that are compiled in and have no parameters are not
-// in /sys.
+// loadable reports whether the kernel has a module as a file or built in. A built-in module without parameters is not
+// in /sys/module.
 func (m *machine) loadable(module string) bool {
 	for _, list := range []string{"modules.dep", "modules.builtin"} {
 		text, err := fs.ReadFile(m.modules, list)
@@ -153,13 +153,13 @@ func (m *machine) loadable(module string) bool {
 	return false
 }
 
-// timestamps says of each physical network device whether its hardware stamps frames, which is as exact as a capture
-// gets.
+// timestamps reports for each physical network device whether its hardware stamps frames: these are the most exact
+// times that a capture can have.
 func (m *machine) timestamps() (out []Finding) {
 	const class = "class/net"
 	for _, name := range m.entries(class) {
 		if _, err := fs.Stat(m.sys, path.Join(class, name, "device")); err != nil {
-			continue // software: a bridge, a veth, lo
+			continue // a software device: bridge, veth, lo
 		}
 		out = append(out, m.stampsOf(name))
 	}
