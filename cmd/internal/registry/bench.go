@@ -18,7 +18,7 @@ func unknownBench(name string) error {
 }
 
 // Replaced is the error of a process that started itself again with the privilege of a bench. The second process did
-// all the work; this one has only to end with its exit code.
+// all the work; the first only has to exit with Code.
 type Replaced struct{ Code int }
 
 // Error implements error.
@@ -26,15 +26,15 @@ func (r *Replaced) Error() string {
 	return fmt.Sprintf("started again with privilege; that process ended with exit code %d", r.Code)
 }
 
-// OnDemand is a bench that is made when something is going to run, because making it may start this process again.
+// OnDemand is a bench that is made for its first run, because making it may start this process again.
 type OnDemand struct {
 	Name        string
 	bench.Bench // nil until Open
 
-	Make func() (bench.Bench, error) // makes it where a name is not enough; nil is Open
+	Make func() (bench.Bench, error) // makes the bench if a name is not enough; nil for Open
 }
 
-// Open makes the bench, once.
+// Open makes the bench, unless it has been made.
 func (b *OnDemand) Open() (err error) {
 	switch {
 	case b.Bench != nil:
@@ -46,7 +46,7 @@ func (b *OnDemand) Open() (err error) {
 	return err
 }
 
-// Runs refuses programs and devices on a bench that cannot start them.
+// Runs returns an error when a bench cannot start one of the implementations.
 func Runs(bench string, names ...string) error {
 	for _, name := range names {
 		switch {

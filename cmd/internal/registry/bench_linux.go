@@ -20,7 +20,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 )
 
-// Ask asks a program what it can do; see Start.
+// Ask asks a program for its capabilities; see Start.
 func Ask(name string) (*contract.Capabilities, error) {
 	p, err := Start(name)
 	if err != nil {
@@ -29,7 +29,7 @@ func Ask(name string) (*contract.Capabilities, error) {
 	return contract.Ask(p)
 }
 
-// Start starts the program of a name that begins with exec: or image:, without a network.
+// Start starts the program of a name with the prefix exec: or image:, without a network.
 func Start(name string) (*contract.Program, error) {
 	image, contained := strings.CutPrefix(name, scenario.Image)
 	if !contained {
@@ -46,7 +46,7 @@ func Start(name string) (*contract.Program, error) {
 	return e.StartImage(context.Background(), image)
 }
 
-// openContainers finds this machine's Docker Engine, within bounded time.
+// openContainers connects to this machine's Docker Engine, within bounded time.
 func openContainers() (*container.Engine, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -55,9 +55,9 @@ func openContainers() (*container.Engine, error) {
 	return container.Open(context.Background(), self, build.Version(), build.Commit())
 }
 
-// Open returns the bench of that name. The netns bench needs privilege: a process without it starts itself again as
-// root of a user namespace, waits, and returns a *Replaced. Expose names the namespaces of a netns run, NAME-a,
-// NAME-link and NAME-b; "" leaves them anonymous.
+// Open returns the bench with a name. The netns bench needs privilege: a process without it starts itself again as root
+// of a user namespace, waits, and returns a *Replaced. Expose names the namespaces of a netns run, NAME-a, NAME-link
+// and NAME-b; "" leaves them anonymous.
 func Open(name, expose string) (bench.Bench, error) {
 	switch name {
 	case "sim":

@@ -15,18 +15,18 @@ import (
 
 var errLinux = errors.New("a program as implementation needs the netns bench, and that Linux")
 
-// Ask asks no program here.
+// Ask returns an error: programs need Linux.
 func Ask(string) (*contract.Capabilities, error) { return nil, errLinux }
 
-// Start starts no program here.
+// Start returns an error: programs need Linux.
 func Start(string) (*contract.Program, error) { return nil, errLinux }
 
-// OpenHosted opens no host here.
+// OpenHosted returns an error: the remote bench needs Linux.
 func OpenHosted(context.Context, Hosted, int) (b bench.Bench, names []string, done func() error, err error) {
 	return nil, nil, nil, fault.Usage(errors.New("--bench remote: needs Linux"))
 }
 
-// Open returns the bench of that name. Benches with real packets need Linux.
+// Open returns the bench with a name. Benches with real packets need Linux.
 func Open(name, _ string) (bench.Bench, error) {
 	switch name {
 	case "sim":

@@ -1,8 +1,8 @@
-// Package registry finds what commands name: implementations and benches. An implementation is an engine of this
-// repository, a program or an image by images/CONTRACT.md, which is asked what it can do, or the kernel's soft-RoCE.
-// What cannot be is refused here, before anything runs, as the user's mistake.
+// Package registry finds implementations and benches by the names that commands take. An implementation is an engine of
+// this repository, a program or an image by images/CONTRACT.md, which is asked for its capabilities, or the kernel's
+// soft-RoCE. Names and combinations that cannot work are refused here, before any run, as the user's mistake.
 //
-// It runs no Spec: that is for package run, and for those who put several runs together.
+// It runs no Spec: package run and the packages that combine several runs do.
 package registry
 
 import (
@@ -20,12 +20,13 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/all"
 )
 
-// Catalogue finds implementations by their names: the engines of this repository, "exec:PATH" and "image:NAME",
-// programs that keep images/CONTRACT.md, and "rxe", the kernel's. A program is asked once what it can do.
+// Catalogue finds implementations by name: the engines of this repository, "exec:PATH" and "image:NAME", which are
+// programs that keep images/CONTRACT.md, and devices such as "rxe", the kernel's soft-RoCE. It holds the capabilities
+// of programs, each of which is asked once.
 type Catalogue map[string]*contract.Capabilities
 
-// Find looks an implementation up. A name that is not known is the user's fault. A program that does not keep the
-// contract is refused here, before anything counts.
+// Find looks an implementation up. An unknown name is the user's mistake. A program that does not keep the contract is
+// an error here, before any run.
 func (c Catalogue) Find(name string) (engine.Implementation, error) {
 	if dut.Known(name) {
 		return dut.Describe(name), nil
@@ -49,7 +50,7 @@ func (c Catalogue) Find(name string) (engine.Implementation, error) {
 	return declared(name, c[name]), nil
 }
 
-// declared makes an entry of the registry of what a program says of itself.
+// declared converts the capabilities of a program to an entry of the registry.
 func declared(name string, caps *contract.Capabilities) engine.Implementation {
 	impl := engine.Implementation{
 		Name: name, Title: caps.Program + " " + caps.Version, Source: "a program, by images/CONTRACT.md",
@@ -61,7 +62,7 @@ func declared(name string, caps *contract.Capabilities) engine.Implementation {
 	return impl
 }
 
-// Lacks names what a Spec needs and the program at one of its sides does not declare, "" when nothing.
+// Lacks names what a Spec needs and the program at one of its ends does not declare, "" when nothing is missing.
 func (c Catalogue) Lacks(s *scenario.Spec) string {
 	for side, name := range s.Impl {
 		if caps := c[name]; caps != nil {
@@ -73,16 +74,16 @@ func (c Catalogue) Lacks(s *scenario.Spec) string {
 	return ""
 }
 
-// Short is a name as a part of a file's name.
+// Short returns a name for use in file names.
 func Short(name string) string {
 	if scenario.Foreign(name) {
 		_, path, _ := strings.Cut(name, ":")
-		return strings.ReplaceAll(filepath.Base(path), ":", "-") // the tag of an image
+		return strings.ReplaceAll(filepath.Base(path), ":", "-") // replaces the colon before the tag of an image
 	}
 	return name
 }
 
-// Schemes lists the implementations of this repository by name, and by their recovery schemes: the first of each.
+// Schemes returns the implementations of this repository by name, and by recovery scheme the first that has it.
 func Schemes() map[string]engine.Implementation {
 	m := map[string]engine.Implementation{}
 	for _, i := range all.Implementations() {

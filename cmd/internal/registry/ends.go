@@ -9,7 +9,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 )
 
-// Ends finds the implementations at both ends of a Spec, and lets them look at their attributes and parameters.
+// Ends finds the implementations at both ends of a Spec, and has them check their attributes and parameters.
 func Ends(s *scenario.Spec) (impls [2]engine.Implementation, err error) {
 	known := Catalogue{}
 	for side, name := range s.Impl {
@@ -29,8 +29,8 @@ func Ends(s *scenario.Spec) (impls [2]engine.Implementation, err error) {
 	return impls, nil
 }
 
-// Together checks that two implementations can be at the two ends: both speak RoCEv2, whatever the scheme, or they are
-// the same.
+// Together returns an error unless two implementations can talk to each other: both speak RoCEv2, with any scheme, or
+// they are the same.
 func Together(impls [2]engine.Implementation) error {
 	a, b := &impls[0], &impls[1]
 	if a.Name != b.Name && (a.OverIP() || b.OverIP()) {
@@ -40,6 +40,6 @@ func Together(impls [2]engine.Implementation) error {
 	return nil
 }
 
-// Framed reports whether packets between two implementations have to be frames also in virtual time: the headers of
-// transports over IP are in their bytes.
+// Framed reports whether packets between two implementations must be encoded also in virtual time: headers of
+// transports over IP exist only in encoded form.
 func Framed(impls [2]engine.Implementation) bool { return impls[0].OverIP() || impls[1].OverIP() }

@@ -1,8 +1,8 @@
 package registry
 
-// Hosted says on which host of which testbed a device under test is, or on which two.
+// Hosted names the host of a testbed that has the device under test, or the two hosts that have one each.
 type Hosted struct {
-	File string // the testbed file; "" is none
-	Host string // its name there, or two, "dut1,dut2": at A and at B; "" is all that the testbed has
-	Keep bool   // leave this program on it for the next time
+	File string // the testbed file; "" for none
+	Host string // name of the host, or of two, "dut1,dut2", at A and at B; "" for all hosts of the testbed
+	Keep bool   // leave this program on the host for the next time
 }

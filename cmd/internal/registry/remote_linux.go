@@ -18,23 +18,23 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/testbed"
 )
 
-// Remote is the bench around devices on hosts of a testbed. With one this machine is the link, the peer and both taps;
-// with two it is the link between them, and both taps.
+// Remote is the bench around devices on hosts of a testbed. With one host this machine is the link, the peer and both
+// taps; with two it is the link between them, and both taps.
 type Remote struct {
 	*netns.Bench
-	hosts []hosted // one, or those at A and at B
+	hosts []hosted // one host, or those at A and at B
 }
 
-// hosted is a device on a host.
+// hosted is a host with a device.
 type hosted struct {
 	*remote.Host
-	device string // what the device is called in Specs and waivers: one of dut.Names
+	device string // name of the device in Specs and waivers, one of dut.Names
 }
 
 var _ bench.Checker = (*Remote)(nil)
 
-// OpenHosted makes the remote bench around so many devices, and returns what they are called in Specs and waivers. Done
-// ends all on their hosts.
+// OpenHosted makes the remote bench around a number of devices, and returns their names in Specs and waivers. Done ends
+// everything on their hosts.
 func OpenHosted(ctx context.Context, h Hosted,
 	devices int) (b bench.Bench, names []string, done func() error, err error) {
 	if h.File == "" {
@@ -77,7 +77,7 @@ func OpenHosted(ctx context.Context, h Hosted,
 	return r, names, r.Close, nil
 }
 
-// open logs in to a host and looks at its device.
+// open logs in to a host and examines its device.
 func (h *hosted) open(ctx context.Context, o remote.Options) (err error) {
 	if h.Host, err = remote.Connect(ctx, o); err != nil {
 		return err
@@ -97,7 +97,7 @@ func (h *hosted) open(ctx context.Context, o remote.Options) (err error) {
 	return nil
 }
 
-// Close ends the connections, and all on the hosts.
+// Close ends everything on the hosts, and the connections.
 func (r *Remote) Close() (first error) {
 	for _, h := range r.hosts {
 		if h.Host != nil {
@@ -107,8 +107,8 @@ func (r *Remote) Close() (first error) {
 	return first
 }
 
-// Places says where the devices of a Spec are, by side, whose implementations are given. One alone is on the first
-// host, whichever its side; of two, that at B is on the second.
+// Places returns the host of each side whose implementation is a device. A single device is on the first host,
+// whichever its side; of two, the one at B is on the second.
 func (r *Remote) Places(impl [2]string) (places [2]station.Place, err error) {
 	next := 0
 	for side, name := range impl {
