@@ -17,14 +17,14 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
 )
 
-// How often and how long a probe is looked for.
+// Number of probes and times to wait for them.
 const (
 	probeTimes = 3
 	probeTime  = time.Second
-	settleTime = 150 * time.Millisecond // until who watches does
+	settleTime = 150 * time.Millisecond // until the host watches for frames
 )
 
-// cable proves that a host's port and this machine's are the two ends of one cable, by frames both ways.
+// cable checks with frames in both directions that a host's port and a port of this machine are connected.
 func cable(far *remote.Host, lab *testbed.File) doctor.Finding {
 	h := far.At
 	f := doctor.Finding{Name: "cable", State: missing, Remedy: "ip link set " + h.Cable + " mtu 9000 up"}
@@ -67,7 +67,7 @@ func cable(far *remote.Host, lab *testbed.File) doctor.Finding {
 }
 
 func speed(name string) string {
-	text, _ := os.ReadFile(filepath.Join("/sys/class/net", name, "speed")) // a device may not tell
+	text, _ := os.ReadFile(filepath.Join("/sys/class/net", name, "speed")) // some devices do not report a speed
 	if n, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil && n > 0 {
 		return fmt.Sprintf(", %g Gb/s", float64(n)/1000)
 	}
@@ -82,13 +82,14 @@ func cables(lab *testbed.File) string {
 	return strings.Join(list, ", ")
 }
 
-// fromThere has a host send probes, and returns at which of the testbed's cables they arrive; "" when at none.
+// fromThere has a host send probes, and returns the cable of the testbed at which they arrive; "" if they arrive at
+// none.
 func fromThere(far *remote.Host, lab *testbed.File) (at string, err error) {
 	clock := packetio.NewClock(packetio.Monotonic())
 	ports := map[string]*packetio.Port{}
 	defer func() {
 		for _, p := range ports {
-			_ = p.Close() // it was only read
+			_ = p.Close() // the port was only read
 		}
 	}()
 	for _, h := range lab.Hosts {
@@ -97,7 +98,7 @@ func fromThere(far *remote.Host, lab *testbed.File) (at string, err error) {
 			if h.Name == far.At.Name {
 				return "", err
 			}
-			continue // the check of that host says so
+			continue // the check of that host reports the error
 		}
 		ports[h.Cable] = p
 	}
@@ -112,13 +113,13 @@ func fromThere(far *remote.Host, lab *testbed.File) (at string, err error) {
 					return name, err
 				}
 			}
-			_ = packetio.NewWaiter(clock).Wait(clock.Now().Add(5 * vtime.Millisecond)) // an early look does no harm
+			_ = packetio.NewWaiter(clock).Wait(clock.Now().Add(5 * vtime.Millisecond)) // to look early does no harm
 		}
 	}
 	return "", nil
 }
 
-// toThere sends probes to a host that watches for them.
+// toThere sends probes to a host, which watches for them.
 func toThere(far *remote.Host, near *net.Interface) error {
 	port, err := packetio.Open(near.Name, packetio.NewClock(packetio.Monotonic()), packetio.Options{})
 	if err != nil {

@@ -17,17 +17,17 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// Checked is what a check of one host found.
+// Checked is the result of the check of one host.
 type Checked struct {
 	Host     string           `json:"host"`
 	Findings []doctor.Finding `json:"findings"`
-	// nil where the host was not reached, or lacks the device
+	// nil if the host was not reached, or lacks the device
 	Description *station.Description `json:"description,omitempty"`
 }
 
-// Options say how hosts are reached.
+// Options say how hosts are accessed.
 type Options struct {
-	Keep bool // leave the binary there for the next time
+	Keep bool // leave the binary on the host for the next time
 }
 
 // Connect logs in to a host of a testbed.
@@ -40,8 +40,8 @@ func Connect(ctx context.Context, lab *testbed.File, h *testbed.Host, o Options)
 	return far, fault.Broken(err)
 }
 
-// Check looks at all hosts of a testbed at the same time. What it changes there, to find the GID of a test's address,
-// it undoes.
+// Check checks all hosts of a testbed at the same time. It undoes the changes that it makes there, such as the address
+// whose GID it looks up.
 func Check(ctx context.Context, lab *testbed.File, o Options) []Checked {
 	all := make([]Checked, len(lab.Hosts))
 	var wait sync.WaitGroup
@@ -52,7 +52,7 @@ func Check(ctx context.Context, lab *testbed.File, o Options) []Checked {
 	return all
 }
 
-// Failed is the first finding without which a host cannot be judged on; nil when there is none.
+// Failed returns the first finding that makes a host unfit for judging; nil if there is none.
 func Failed(all []Checked) error {
 	for _, c := range all {
 		for _, f := range c.Findings {
@@ -64,7 +64,7 @@ func Failed(all []Checked) error {
 	return nil
 }
 
-// The states of a finding.
+// The states of a finding, as of package doctor.
 const (
 	ok      = "ok"
 	limited = "limited"
@@ -96,7 +96,8 @@ func (c *Checked) add(name, state, found, remedy string) {
 	c.Findings = append(c.Findings, doctor.Finding{Name: name, State: state, Found: found, Remedy: remedy})
 }
 
-// clock compares a host's clock with this machine's. No packet is put in order by it.
+// clock compares a host's clock with this machine's. The result is for information: packets are ordered by the taps
+// here.
 func clock(far *remote.Host) doctor.Finding {
 	offset, err := far.Clock(20)
 	if err != nil {
@@ -107,7 +108,7 @@ func clock(far *remote.Host) doctor.Finding {
 			offset.Offset.Round(10*time.Microsecond), offset.Error.Round(10*time.Microsecond))}
 }
 
-// address finds the GID of a test's address, as either side.
+// address gives the host the address of a run, as either side, and reports its GIDs.
 func address(far *remote.Host) doctor.Finding {
 	f := doctor.Finding{Name: "address", State: ok}
 	var found []string
@@ -126,7 +127,7 @@ func address(far *remote.Host) doctor.Finding {
 	return f
 }
 
-// describe judges what a host tells of itself.
+// describe checks a host's description of itself.
 func describe(h *testbed.Host, d *station.Description) (list []doctor.Finding) {
 	add := func(name, state, found, remedy string) {
 		list = append(list, doctor.Finding{Name: name, State: state, Found: found, Remedy: remedy})
@@ -164,10 +165,10 @@ func describe(h *testbed.Host, d *station.Description) (list []doctor.Finding) {
 	return append(list, settings(h, d)...)
 }
 
-// leastMTU is what a path MTU of 4096 needs.
+// leastMTU is the interface MTU that a path MTU of 4096 needs.
 const leastMTU = 4096 + 128
 
-// settings judges those of a network device: whatever holds frames back hides what is tested.
+// settings checks the settings of a network device: a port that holds frames back hides the behaviour under test.
 func settings(h *testbed.Host, d *station.Description) (list []doctor.Finding) {
 	net := &d.Network
 	add := func(name, found, remedy string) {
@@ -232,7 +233,7 @@ func priorities(mask uint8) string {
 	return strings.Join(list, ",")
 }
 
-// lacking lists the stock tools that are not there.
+// lacking lists the stock tools that are missing.
 func lacking(have []string) (list []string) {
 	there := map[string]bool{}
 	for _, name := range have {
@@ -246,7 +247,8 @@ func lacking(have []string) (list []string) {
 	return list
 }
 
-// others names the network device of the port's GIDs, where that is not the testbed's; "" where it is, or none is told.
+// others names the network device of the port's GIDs if it is another than the testbed file says; "" if it is the same,
+// or no GID is reported.
 func others(d *station.Description) (name string) {
 	for _, g := range d.GIDs {
 		if g.Network == d.Network.Name {

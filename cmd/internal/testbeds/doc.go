@@ -1,3 +1,3 @@
-// Package testbeds opens the hosts of a testbed file, and looks at whether they are fit to be judged on: rights, tools,
-// device, settings of the port, clock, and each cable by frames sent both ways.
+// Package testbeds connects to the hosts of a testbed file, and checks whether they are fit for judging: rights, tools,
+// device, settings of the port, clock, and each cable by frames sent in both directions.
 package testbeds
