@@ -14,11 +14,11 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// Limits of what is shown of a fixture.
+// Limits of the drawing of a fixture.
 const (
 	findingsShown = 5
 	linesShown    = 32 // of a ladder
-	linesBefore   = 20 // of these, before the first finding
+	linesBefore   = 20 // of these, the lines before the first finding
 )
 
 // draw judges a fixture and draws it.
@@ -49,7 +49,7 @@ func draw(r *rule.Rule, f *rules.Fixture) (*model.RuleExample, error) {
 	return x, err
 }
 
-// drawing is the ladder of a fixture, or of the part of a long one that shows the first finding.
+// drawing returns the ladder of a fixture, or for a long one the lines around the first finding.
 func drawing(e *example.Example, text []byte, findings []rule.Finding, opt ladder.Options) (string, error) {
 	plain, err := rungs(e, e.Records, opt)
 	if err != nil {
@@ -68,19 +68,20 @@ func drawing(e *example.Example, text []byte, findings []rule.Finding, opt ladde
 		len(lines)-1), nil
 }
 
-// rungs are the lines of a ladder.
+// rungs returns the lines of a ladder.
 func rungs(e *example.Example, records []trace.Record, opt ladder.Options) ([]string, error) {
 	var b strings.Builder
 	err := ladder.Draw(&b, &e.Header, records, e.Events, opt)
 	return strings.Split(strings.TrimRight(b.String(), "\n"), "\n"), err
 }
 
-// firstEnd reports findings that begin with one that no packet shows: what is missing is missing at the end.
+// firstEnd reports whether the first finding has no packet: a packet that is missing is missed at the end of the trace.
 func firstEnd(findings []rule.Finding) bool {
 	return len(findings) > 0 && findings[0].Record == rule.NoRecord
 }
 
-// given is the lines of a fixture before its packets: attributes, taps, and what the comments for programs say.
+// given returns the lines of a fixture that set up its packets: attributes, taps, and comments that are directives,
+// except want-end.
 func given(e *example.Example, text []byte) (list []string) {
 	first := slices.Min(append(slices.Concat(e.RecordLines, e.EventLines), 1<<30))
 	for i, line := range strings.Split(string(text), "\n") {
@@ -95,7 +96,7 @@ func given(e *example.Example, text []byte) (list []string) {
 	return list
 }
 
-// annotated returns the records with what the lines of a fixture say of them and those of its ladder do not: fields of
+// annotated returns the records with the words of their lines in the fixture that its ladder does not show: fields of
 // headers, bytes, connections.
 func annotated(e *example.Example, lines, drawn []string) []trace.Record {
 	drawn = slices.DeleteFunc(drawn[1:], func(l string) bool { return strings.HasPrefix(l, "event ") })
@@ -108,7 +109,7 @@ func annotated(e *example.Example, lines, drawn []string) []trace.Record {
 	return records
 }
 
-// unseen is the words of a line that a drawing has not.
+// unseen returns the words name=value of a line whose name a drawing does not have.
 func unseen(line, drawn string) string {
 	line, _, _ = strings.Cut(line, "//")
 	line, _, _ = strings.Cut(line, " #")

@@ -1,4 +1,4 @@
-// Package rulebook gathers what there is to read about rules: their values, what usually breaks them, their fixtures as
+// Package rulebook gathers the documentation of rules: their values, the usual causes of violations, their fixtures as
 // ladders, and the broken engines that they must catch.
 package rulebook
 
@@ -15,10 +15,10 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// catalogue is every rule: those for traces, and those for the judge itself.
+// catalogue returns all rules: those about traces, and those about the judge itself.
 func catalogue() []rule.Rule { return append(rules.All(), meta.Rules()...) }
 
-// IDs are those of all rules, in the order of the catalogue.
+// IDs returns the IDs of all rules, in the order of the catalogue.
 func IDs() (ids []string) {
 	for _, r := range catalogue() {
 		ids = append(ids, r.ID)
@@ -26,7 +26,7 @@ func IDs() (ids []string) {
 	return ids
 }
 
-// Of returns the part of the rulebook that is about these rules, in the order of the catalogue.
+// Of returns a rulebook of some rules, in the order of the catalogue.
 func Of(ids []string) (*model.Rulebook, error) {
 	b := newBook()
 	caught := culprits()
@@ -45,12 +45,12 @@ func Of(ids []string) (*model.Rulebook, error) {
 	return b, nil
 }
 
-// newBook is a rulebook without rules.
+// newBook returns a rulebook without rules.
 func newBook() *model.Rulebook {
 	return &model.Rulebook{Format: model.FormatVersion, Version: build.Version(), Commit: build.Commit()}
 }
 
-// familyOf is the family of a rule, made when the rule is its first.
+// familyOf returns the family of a rule; it appends the family for the first rule of it.
 func familyOf(b *model.Rulebook, id string) *model.RuleFamily {
 	name, _, _ := strings.Cut(id, "-")
 	if n := len(b.Families); n == 0 || b.Families[n-1].Name != name {
@@ -60,7 +60,7 @@ func familyOf(b *model.Rulebook, id string) *model.RuleFamily {
 	return &b.Families[len(b.Families)-1]
 }
 
-// values is what is written down about a rule.
+// values returns the entry of a rule without its fixtures and engines.
 func values(r *rule.Rule) model.RuleEntry {
 	return model.RuleEntry{ID: r.ID, Level: r.Level, Title: r.Title, Source: r.Source, Stimulus: r.Stimulus,
 		Needs:    needs(r.Needs),
@@ -68,7 +68,7 @@ func values(r *rule.Rule) model.RuleEntry {
 		Causes: rules.About(r.ID), Uncaught: broken.Uncaught[r.ID]}
 }
 
-// entry is all of a rule but the engines that it catches.
+// entry returns the entry of a rule without the engines that it catches.
 func entry(r *rule.Rule) (model.RuleEntry, error) {
 	e := values(r)
 	for _, f := range rules.Fixtures(r.ID) {
@@ -90,7 +90,7 @@ func entry(r *rule.Rule) (model.RuleEntry, error) {
 	return e, nil
 }
 
-// needs says what must be seen, and from where.
+// needs lists what a rule has to see, and at which taps.
 func needs(v rule.Vantage) (list []string) {
 	text := (v &^ rule.Frames).String()
 	if v&rule.Frames != 0 {
@@ -106,7 +106,7 @@ func needs(v rule.Vantage) (list []string) {
 	return list
 }
 
-// devices says which foreign devices can be judged, by the words of Rule.BlackBox.
+// devices lists the kinds of foreign devices that a rule can judge, by the words of Rule.BlackBox.
 func devices(words string) (list []string) {
 	known := map[string]string{"HW": "RNICs", "RXE": "soft-RoCE", "SIW": "soft-iWARP",
 		"EMU": "standard endpoints over an emulated path",
@@ -120,7 +120,7 @@ func devices(words string) (list []string) {
 	return list
 }
 
-// culprits are the broken engines, by the rules that must catch them.
+// culprits returns the broken engines by the rules that must catch them.
 func culprits() map[string][]model.Culprit {
 	caught := map[string][]model.Culprit{}
 	for _, family := range broken.Families() {

@@ -8,8 +8,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// Match returns the IDs of the rules that a word means: the rule with this ID, or those that begin so, "RC" or
-// "RC-PSN". Case does not matter. Else it returns none.
+// Match returns the IDs of the rules that a word denotes: the rule with this ID, or all rules with this prefix, such as
+// "RC" or "RC-PSN". Case does not matter. It returns nil when there is none.
 func Match(word string) (ids []string) {
 	word = strings.TrimSuffix(strings.ToUpper(word), "-")
 	for _, id := range IDs() {
@@ -20,8 +20,8 @@ func Match(word string) (ids []string) {
 	return ids
 }
 
-// Search returns the IDs of the rules that say every one of the words, in their ID, title, requirement, stimulus or
-// causes. Case does not matter.
+// Search returns the IDs of the rules that contain every one of the words, in ID, title, source, requirement, stimulus
+// or causes. Case does not matter.
 func Search(words []string) (ids []string) {
 	for _, r := range catalogue() {
 		text := strings.ToLower(strings.Join(append(rules.About(r.ID), r.ID, r.Title, r.Source.Ref,
@@ -33,10 +33,10 @@ func Search(words []string) (ids []string) {
 	return ids
 }
 
-// nearBy is how many IDs are suggested.
+// nearBy is the largest number of IDs suggested.
 const nearBy = 5
 
-// Near returns the IDs that are most like a word that is none, the nearest first: none when nothing is like it.
+// Near returns the IDs most similar to a word that is not an ID, the nearest first; none if no ID is similar.
 func Near(word string) []string {
 	word = strings.ToUpper(word)
 	ids := IDs()
@@ -48,7 +48,7 @@ func Near(word string) []string {
 	return append([]string(nil), ids[:n]...)
 }
 
-// distance is how many letters are put in, taken out or exchanged to make b of a.
+// distance returns the Levenshtein distance of two strings: the number of letters to insert, delete or replace.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
@@ -69,7 +69,7 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// Brief is the rulebook with as much of each rule as fits in a line: nothing is drawn.
+// Brief returns a rulebook of some rules without fixtures and engines: as much as fits in a line for each.
 func Brief(ids []string) *model.Rulebook {
 	b := newBook()
 	for _, r := range catalogue() {
