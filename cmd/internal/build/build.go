@@ -1,4 +1,4 @@
-// Package build says what the running program was built from and how it was started, for reports and for the labels of
+// Package build reports the source and the command line of the running program, for reports and for the labels of
 // images.
 package build
 
@@ -15,7 +15,8 @@ import (
 // release is the version of the tool; it is set when a release is built.
 var release = "0.1.0-dev"
 
-// ReleaseFlag is what sets it, before the version: go build -ldflags "-X github.com/…/build.release=1.2.3".
+// ReleaseFlag is the linker flag that sets release; the version follows it: go build -ldflags "-X
+// github.com/…/build.release=1.2.3".
 const ReleaseFlag = "github.com/rdma-gauntlet/gauntlet/cmd/internal/build.release="
 
 // archive is the commit of an archive, such as GitHub makes of a tag, and when it was committed: git puts them into
@@ -24,13 +25,13 @@ const ReleaseFlag = "github.com/rdma-gauntlet/gauntlet/cmd/internal/build.releas
 //go:embed archive.txt
 var archive string
 
-// source is what the program was built from.
+// source identifies the source of the program.
 type source struct {
-	commit string // with "+changes" where the working tree had some; "" when unknown
+	commit string // with "+changes" if the working tree had uncommitted changes; "" when unknown
 	time   string // of the commit, RFC 3339 in UTC; "" when unknown
 }
 
-// from is read once: the program does not change.
+// from is the source of this program.
 var from = func() source {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -39,8 +40,8 @@ var from = func() source {
 	return find(info, archive)
 }()
 
-// find takes what the build recorded of the repository, else what git put into an archive, else the version of the
-// module, as go install MODULE@VERSION knows it.
+// find returns the source recorded by the build, else by git in an archive, else in the version of the module, as after
+// go install MODULE@VERSION.
 func find(info *debug.BuildInfo, archive string) (s source) {
 	dirty := ""
 	for _, x := range info.Settings {
@@ -63,8 +64,8 @@ func find(info *debug.BuildInfo, archive string) (s source) {
 	return pseudo(info.Main.Version)
 }
 
-// pseudo reads a version such as v0.1.1-0.20261124151401-1bb40af01234, which Go makes of a commit without a tag; of a
-// tag nothing is known but its name.
+// pseudo parses a pseudo-version such as v0.1.1-0.20261124151401-1bb40af01234, which Go derives from a commit without a
+// tag. The version of a tag does not state the commit.
 func pseudo(version string) source {
 	version, _, _ = strings.Cut(version, "+")
 	parts := strings.Split(version, "-")
@@ -75,7 +76,7 @@ func pseudo(version string) source {
 	return source{commit: parts[len(parts)-1], time: utc("20060102150405", stamp[strings.LastIndex(stamp, ".")+1:])}
 }
 
-// utc is a time as RFC 3339 has it; "" of what is none.
+// utc parses a time and formats it as RFC 3339 in UTC; "" if it cannot be parsed.
 func utc(layout, text string) string {
 	t, err := time.Parse(layout, text)
 	if err != nil {
@@ -84,8 +85,8 @@ func utc(layout, text string) string {
 	return t.UTC().Format(time.RFC3339)
 }
 
-// Version returns the version of the tool, such as "0.1.0"; where the time of its commit is known that stands behind it
-// as what SemVer calls build metadata, "0.1.0+20261124T151401Z", so that every result and every page has it.
+// Version returns the version of the tool, such as "0.1.0". If the time of its commit is known, it is appended as build
+// metadata of SemVer, "0.1.0+20261124T151401Z", so that every result and every page states it.
 func Version() string {
 	if from.time == "" || strings.Contains(release, "+") {
 		return release
@@ -93,16 +94,16 @@ func Version() string {
 	return release + "+" + strings.NewReplacer("-", "", ":", "").Replace(from.time)
 }
 
-// Commit returns the revision that the binary was built from, "" when nothing tells.
+// Commit returns the commit that the program was built from, "" if it is unknown.
 func Commit() string { return from.commit }
 
-// Time returns when that was committed, RFC 3339, "" when nothing tells.
+// Time returns the time of that commit, RFC 3339, "" if it is unknown.
 func Time() string { return from.time }
 
-// CommandLine is how this process was started, quoted for a shell.
+// CommandLine returns the command line of this process, quoted for a shell.
 func CommandLine() string { return Quoted(os.Args[1:]) }
 
-// Quoted is a command line of this program, quoted for a shell.
+// Quoted returns a command line of this program, quoted for a shell.
 func Quoted(args []string) string {
 	return quote.Shell(append([]string{"gauntlet"}, args...)...)
 }
