@@ -1,6 +1,5 @@
-// Package builds makes programs of commits by a command of the user's, each once, and runs commands of this program
-// with them: either the program is this one at another commit, or a transport that takes the place of another in the
-// command.
+// Package builds builds commits by a command of the user, each once, and runs commands of this program with them. The
+// result of a build is either this program at another commit, or a transport that replaces another in the command.
 package builds
 
 import (
@@ -22,17 +21,18 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/whole"
 )
 
-// Builder makes programs.
+// Builder builds the programs of commits.
 type Builder struct {
-	Repo    string // a folder of the repository
-	Command string // for a shell, which begins in a checkout of the commit and writes the program to $GAUNTLET_PROGRAM
-	Cache   string // folder of the programs; "" is that of the user
+	Repo string // folder of the repository
+	// shell command, which starts in a checkout of the commit and writes the program to $GAUNTLET_PROGRAM
+	Command string
+	Cache   string // folder of the programs; "" for the user's cache folder
 }
 
-// commit is the name of a commit in full, or the beginning of it.
+// commit matches the full name of a commit, or a prefix of it.
 var commit = regexp.MustCompile(`^[0-9a-f]{7,64}$`)
 
-// Program returns the path of the program of a commit, which is built if it was not before.
+// Program returns the path of the program of a commit. It builds the program unless the cache has it.
 func (b *Builder) Program(ctx context.Context, name string) (string, error) {
 	if !commit.MatchString(name) {
 		return "", fmt.Errorf("build: commit %s: want hexadecimal digits of a commit without changes",
@@ -54,7 +54,7 @@ func (b *Builder) Program(ctx context.Context, name string) (string, error) {
 	if _, err := Git(ctx, b.Repo, "worktree", "add", "--detach", source, name); err != nil {
 		return "", err
 	}
-	defer func() { // also when ctx has ended; a stale one is pruned by git
+	defer func() { // also after ctx has ended; git prunes a stale worktree
 		_, _ = Git(context.WithoutCancel(ctx), b.Repo, "worktree", "remove", "--force", source)
 	}()
 	if err := b.build(ctx, source, name, filepath.Join(tree, "program")); err != nil {
@@ -63,7 +63,7 @@ func (b *Builder) Program(ctx context.Context, name string) (string, error) {
 	return path, keep(filepath.Join(tree, "program"), path)
 }
 
-// place is where the program of a commit is kept.
+// place returns the path of a commit's program in the cache.
 func (b *Builder) place(name string) (string, error) {
 	cache := b.Cache
 	if cache == "" {
@@ -78,7 +78,7 @@ func (b *Builder) place(name string) (string, error) {
 	return filepath.Join(cache, hex.EncodeToString(sum[:8]), name), err
 }
 
-// build runs the command.
+// build runs the build command.
 func (b *Builder) build(ctx context.Context, source, name, program string) error {
 	c := exec.CommandContext(ctx, "sh", "-c", b.Command)
 	c.Dir, c.Env = source, append(os.Environ(), "GAUNTLET_PROGRAM="+program, "GAUNTLET_COMMIT="+name)
@@ -95,7 +95,7 @@ func (b *Builder) build(ctx context.Context, source, name, program string) error
 	return nil
 }
 
-// keep moves a program to its place, whole or not at all.
+// keep moves a program to its place atomically.
 func keep(from, to string) error {
 	text, err := os.ReadFile(from)
 	if err == nil {
@@ -110,13 +110,13 @@ func keep(from, to string) error {
 	return nil
 }
 
-// executable reports whether a path is a program.
+// executable reports whether a path is an executable file.
 func executable(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
 }
 
-// Git runs git in a repository and returns what it prints.
+// Git runs git in a repository and returns its output.
 func Git(ctx context.Context, repo string, args ...string) (string, error) {
 	c := exec.CommandContext(ctx, "git", append([]string{"-C", repo}, args...)...)
 	var said contract.Log
@@ -128,11 +128,12 @@ func Git(ctx context.Context, repo string, args ...string) (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-// Subject is what is measured: this program where Name is "", else a transport that commands call so. Commands run in
-// Dir.
+// Subject is the thing that is measured: this program if Name is "", otherwise the transport that commands call Name.
+// Commands run in Dir.
 type Subject struct{ Name, Dir string }
 
-// Command is a command of this program with another build of the subject; program "" is the one that is there.
+// Command returns a command of this program that uses another build of the subject; program "" keeps the one in the
+// command.
 func (s Subject) Command(ctx context.Context, program string, args []string) *exec.Cmd {
 	self, err := os.Executable()
 	if err != nil {
@@ -151,7 +152,8 @@ func (s Subject) Command(ctx context.Context, program string, args []string) *ex
 	c := exec.CommandContext(ctx, self, args...)
 	c.Dir = s.Dir
 	apart(c)
-	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) } // so that it writes what it has
+	// an interrupt lets it write the results that it has
+	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) }
 	c.WaitDelay = time.Minute
 	return c
 }

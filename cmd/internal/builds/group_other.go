@@ -4,5 +4,5 @@ package builds
 
 import "os/exec"
 
-// apart does nothing where there are no process groups.
+// apart does nothing: this system has no process groups.
 func apart(*exec.Cmd) {}

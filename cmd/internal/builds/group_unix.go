@@ -7,6 +7,6 @@ import (
 	"syscall"
 )
 
-// apart puts a command into a process group of its own: an interrupt at a terminal reaches the whole group, and a
-// command that is interrupted twice, by the terminal and by Cancel, would end without writing what it has.
+// apart puts a command into a process group of its own. An interrupt at the terminal would otherwise reach it too, and
+// interrupted a second time by Cancel it would end without writing its results.
 func apart(c *exec.Cmd) { c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }

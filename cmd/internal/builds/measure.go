@@ -18,13 +18,13 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/history"
 )
 
-// Verbs are the commands whose results are points.
+// Verbs are the commands whose results can be converted to points.
 var Verbs = []string{"conform", "gate", "matrix", "perf", "run"}
 
-// taken are flags that Measure gives itself.
+// taken are the flags that Measure sets.
 var taken = []string{"--json", "--out", "--quiet", "--junit", "--html", "-q", "-o", "--units", "--shard"}
 
-// Check refuses a command that has no points, or says itself where they go.
+// Check returns an error for a command without points, or with a flag that Measure sets.
 func Check(args []string) error {
 	if len(args) == 0 || !slices.Contains(Verbs, args[0]) {
 		word := ""
@@ -41,12 +41,12 @@ func Check(args []string) error {
 	return nil
 }
 
-// UsageCode is the exit code of a command that asks for what cannot be.
+// UsageCode is the exit code of a command after a mistake of the user.
 const UsageCode = 2
 
-// Measure runs a command with a build of the subject, keeps what it leaves in a folder, which is made, and returns its
-// points. A failure that it finds is no error; that nothing came of it is, and the user's where the command asks for
-// what cannot be.
+// Measure runs a command with a build of the subject, keeps its results in folder, which it creates, and returns its
+// points. A failure in the results is no error; a missing result is. The error is the user's when the command was
+// wrong.
 func (s Subject) Measure(ctx context.Context, program string, args []string, folder string) (*history.Night, error) {
 	folder, err := filepath.Abs(folder)
 	if err == nil {
@@ -77,7 +77,7 @@ func (s Subject) Measure(ctx context.Context, program string, args []string, fol
 	}
 	n, err := points.Read(result, strings.Join(args[1:], " "))
 	if err == nil && program != "" && s.Name != "" {
-		for i := range n.Points { // whose names are those of the subject, whatever its build
+		for i := range n.Points { // points are named after the subject, whatever its build
 			n.Points[i].Name = strings.ReplaceAll(n.Points[i].Name, scenario.Exec+program, s.Name)
 		}
 	}
@@ -87,11 +87,11 @@ func (s Subject) Measure(ctx context.Context, program string, args []string, fol
 	return n, fault.Broken(err)
 }
 
-// flags say where a command's results go.
+// flags returns the flags that set where a command's results go.
 func flags(args []string, folder, result string) []string {
 	verb := args[0]
 	runs := filepath.Join(folder, verb)
-	kept := slices.Contains(args, "--units") // results of runs have no folders
+	kept := slices.Contains(args, "--units") // then results of runs have no folders
 	switch {
 	case verb == "conform" && kept:
 		return []string{"--quiet", "--json", result}
