@@ -1,9 +1,10 @@
-// Package cluster writes what engines that run many tasks need to run the shards of a command and to merge them: a
-// script for Slurm, a manifest for Kubernetes, a workflow for GitHub. It talks to no engine; a person reads what it
-// writes, and submits it.
+// Package cluster writes the files with which an engine runs the shards of a command as tasks and merges them: a script
+// for Slurm, a manifest for Kubernetes, a workflow for GitHub. It does not talk to engines; the user reviews a file and
+// submits it.
 //
-// All of them read exit codes the same way: 1 and 2 end a shard for good, because another try would end so too, and 3
-// is tried again, three times in all. What is tried again goes on where it was, because results are kept.
+// All of them treat exit codes alike: 1 and 2 are final for a shard, because another try would end the same way; after
+// 3 the shard is tried again, three times in all. A new try continues where the last one stopped, because results are
+// stored.
 package cluster
 
 import (
@@ -19,39 +20,39 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/shard"
 )
 
-// Plan is what is to be divided.
+// Plan is the command to divide.
 type Plan struct {
 	Shards  int
-	Command []string // without the name of the program and the flags that divide it
-	Program string   // path of the program where the tasks run, for Slurm
-	Image   string   // that has it, for Kubernetes
-	Claim   string   // name of the PersistentVolumeClaim that all pods write results to, for Kubernetes
+	Command []string // without the program's name and without the flags that divide it
+	Program string   // for Slurm: path of the program on the machines of the tasks
+	Image   string   // for Kubernetes: image with the program
+	Claim   string   // for Kubernetes: name of the PersistentVolumeClaim to which all pods write results
 }
 
-// Tries is how often a shard is started.
+// Tries is the number of times that a shard is started at most.
 const Tries = 3
 
 //go:embed templates
 var templates embed.FS
 
-// engine is what the tasks of one can be.
+// engine holds the template of an engine and its limit.
 type engine struct {
 	file string
-	most int // shards
+	most int // largest number of shards
 }
 
-// engines by the names of their flags. A GitHub matrix of more than 256 jobs runs none; Slurm's arrays end at 1000
-// unless MaxArraySize says otherwise.
+// engines has the engines by the names of their flags. GitHub rejects a matrix of more than 256 jobs. Slurm's arrays
+// end at index 1000 unless MaxArraySize is set.
 var engines = map[string]engine{
 	"slurm":  {"slurm.sh", 1000},
 	"k8s":    {"kubernetes.yaml", shard.Most},
 	"github": {"github.yml", 255},
 }
 
-// Names are the engines, in the order of help.
+// Names returns the names of the engines, in the order of the help.
 func Names() []string { return []string{"slurm", "k8s", "github"} }
 
-// Write writes what an engine needs. The error is the user's, or that of w.
+// Write writes the file of an engine. The error is the user's, or that of w.
 func Write(w io.Writer, name string, p Plan) error {
 	e, ok := engines[name]
 	switch {
@@ -76,24 +77,24 @@ func Write(w io.Writer, name string, p Plan) error {
 	return t.Execute(w, &p)
 }
 
-// Last is the index of the last shard.
+// Last returns the index of the last shard.
 func (p *Plan) Last() int { return p.Shards - 1 }
 
-// Retries is how often a shard is started again.
+// Retries returns how often a shard is started again at most.
 func (p *Plan) Retries() int { return Tries - 1 }
 
-// Name is the name of the jobs.
+// Name returns the name of the jobs.
 func (p *Plan) Name() string { return "gauntlet-" + p.Command[0] }
 
-// Divided is the command as a pod runs it.
+// Divided returns the command as a pod runs it.
 func (p *Plan) Divided() []string {
 	return append(slices.Clone(p.Command), "--shard", shard.Auto, "--units", "/results/units")
 }
 
-// Numbers are the shards, counted from 1.
+// Numbers returns the numbers of the shards, from 1.
 func (p *Plan) Numbers() []int { return counted(p.Shards) }
 
-// Attempts are the tries, counted from 1.
+// Attempts returns the numbers of the tries, from 1.
 func (p *Plan) Attempts() []int { return counted(Tries) }
 
 func counted(n int) (out []int) {
@@ -103,7 +104,7 @@ func counted(n int) (out []int) {
 	return out
 }
 
-// shell writes a word, or several, for a POSIX shell.
+// shell quotes a word, or several, for a POSIX shell.
 func shell(words any) string {
 	list, ok := words.([]string)
 	if !ok {
@@ -112,7 +113,7 @@ func shell(words any) string {
 	return quote.Shell(list...)
 }
 
-// flow writes a value as JSON, which YAML reads.
+// flow writes a value as JSON, which is valid YAML.
 func flow(v any) (string, error) {
 	text, err := json.Marshal(v)
 	return string(text), err
