@@ -1,6 +1,6 @@
-// Package contractcheck walks a program through images/CONTRACT.md, step by step: what it says of itself, how it ends,
-// and whether it does go-back-N's work, and has its own done, over a link that loses nothing. What it does with loss is
-// for package conform.
+// Package contractcheck checks a program against images/CONTRACT.md step by step: its capabilities, how it ends, and
+// whether it serves requests of go-back-N, and has its own served, over a link without loss. Package conform tests
+// behaviour under loss.
 package contractcheck
 
 import (
@@ -23,29 +23,29 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// Options say which program, and where it runs.
+// Options name the program and the bench.
 type Options struct {
-	Name     string // as of an implementation: exec:PATH or image:NAME
+	Name     string // name of the implementation: exec:PATH or image:NAME
 	Where    string // name of the bench: netns, or container for an image
 	Bench    bench.Bench
-	Attempts int // runs of a step until one has a valid link
+	Attempts int // how often a step is run at most until its result is not INVALID
 }
 
-// Step is how one step of the walk went.
+// Step is the result of one step.
 type Step struct {
 	Number, Of int
 	Name       string
-	Note       string // what the program said, or why there was nothing to do
-	Err        error  // what is wrong with the program; a fault of package fault is the machine's or the user's
+	Note       string // capabilities of the program, or the reason why there was nothing to do
+	Err        error  // a defect of the program; an error of package fault is the machine's or the user's
 }
 
-// check is the walk of one program.
+// check is the state of the check of one program.
 type check struct {
 	Options
 	caps *contract.Capabilities
 }
 
-// Open says how to walk the program of a name: exec:PATH or PATH, between namespaces, or image:NAME, in a container.
+// Open returns the options for a program: exec:PATH or PATH runs between namespaces, image:NAME in a container.
 func Open(name string, attempts int) (Options, error) {
 	o := Options{Name: name, Where: "container", Attempts: attempts}
 	if !strings.HasPrefix(name, scenario.Image) {
@@ -56,7 +56,7 @@ func Open(name string, attempts int) (Options, error) {
 	return o, err
 }
 
-// Print writes a line of how the step went, and another of what is wrong.
+// Print writes a line with the result of the step, and after a failure another with the error.
 func (s *Step) Print(out io.Writer) {
 	if s.Err != nil {
 		fmt.Fprintf(out, "FAIL  %d of %d  %s\n      %s\n", s.Number, s.Of, s.Name, fault.OneLine(s.Err))
@@ -65,7 +65,7 @@ func (s *Step) Print(out io.Writer) {
 	fmt.Fprintf(out, "ok    %d of %d  %s%s\n", s.Number, s.Of, s.Name, s.Note)
 }
 
-// Walk takes the steps up to the first that fails, and hands on each. It returns the error of that step.
+// Walk runs the steps up to the first that fails, and calls took with each. It returns the error of that step.
 func Walk(ctx context.Context, o Options, took func(Step)) error {
 	c := &check{Options: o}
 	steps := []struct {
@@ -88,6 +88,7 @@ func Walk(ctx context.Context, o Options, took func(Step)) error {
 	return nil
 }
 
+// introduce asks the program for its capabilities.
 func (c *check) introduce(context.Context) (note string, err error) {
 	if c.caps, err = registry.Ask(c.Name); err != nil {
 		return "", err
@@ -96,6 +97,7 @@ func (c *check) introduce(context.Context) (note string, err error) {
 		c.caps.Serves), nil
 }
 
+// ends returns a step in which the program has to exit after how.
 func (c *check) ends(how func(*contract.Program) error) func(context.Context) (string, error) {
 	return func(context.Context) (string, error) {
 		p, err := registry.Start(c.Name)
@@ -106,7 +108,7 @@ func (c *check) ends(how func(*contract.Program) error) func(context.Context) (s
 	}
 }
 
-// talk runs a few messages with the program at one side, and go-back-N at the other.
+// talk returns a step that runs a few messages between the program at one side and go-back-N at the other.
 func (c *check) talk(side int) func(context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
 		list := [2]string{c.caps.Operations, c.caps.Serves}[side]
@@ -126,7 +128,7 @@ func (c *check) talk(side int) func(context.Context) (string, error) {
 	}
 }
 
-// operation is one that a load can consist of.
+// operation returns the first declared operation that a load can use, "" if there is none.
 func operation(declared string) string {
 	for _, op := range strings.Fields(declared) {
 		if op == "WRITE" || op == "SEND" {
@@ -136,7 +138,7 @@ func operation(declared string) string {
 	return ""
 }
 
-// spec is a short run over a slow line. The MTU is the first that the program has.
+// spec returns a short run over a slow link, with the first MTU of the program.
 func (c *check) spec(side int, op string) (*scenario.Spec, error) {
 	names := [2]string{"gbn", "gbn"}
 	names[side] = c.Name
@@ -155,12 +157,12 @@ func (c *check) run(ctx context.Context, s *scenario.Spec, t run.Try) (*model.Re
 		Least: t.Least, Version: build.Version(), Commit: build.Commit()})
 }
 
-// verdict is what is wrong with a run, in one line: the run itself, or the first required rule that it broke.
+// verdict returns the failure of a run: that of the run itself, or the first required rule that it broke.
 func verdict(r *model.Result, err error) error {
 	switch {
 	case err != nil:
 		return err
-	case r.Fault != nil: // one that takes the processor from the link may have spoilt it
+	case r.Fault != nil: // reported before INVALID: a program that takes the processor from the link may have spoilt it
 		return errors.New(r.Fault.What)
 	case r.Status == rule.Error.String():
 		return errors.New(r.Reason)
