@@ -1,5 +1,5 @@
-// Package device puts the kernel's soft-RoCE into a run: in which role, at which end, driven by which stock tool
-// (package dut knows the tools), and on which bench. It makes no run itself and judges nothing.
+// Package device puts a device under test into a run: in a role, at an end, driven by a stock tool (see package dut),
+// on a bench. It makes no run and judges nothing.
 package device
 
 import (
@@ -13,7 +13,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/gbn"
 )
 
-// The roles of a device under test. They are named as implementations are: in tables, scenarios' labels and waivers.
+// The roles of a device under test. They are used like names of implementations: in tables, labels of scenarios and
+// waivers.
 const (
 	Responder = dut.Name + responds
 	Requester = dut.Name + requests
@@ -23,16 +24,16 @@ const (
 	requests = "-requester"
 )
 
-// Roles are what a device of one of dut.Names is called in its two roles.
+// Roles returns the names of a device of dut.Names in its two roles.
 func Roles(name string) (responder, requester string) { return name + responds, name + requests }
 
-// Named is the device that is in a role.
+// Named returns the name of the device in a role.
 func Named(role string) string {
 	name, _, _ := strings.Cut(role, "-")
 	return name
 }
 
-// Subjects is what waivers call an implementation or a device in a role.
+// Subjects returns the names by which waivers address an implementation, or a device in a role.
 func Subjects(name string) []string {
 	if name == Both {
 		return []string{Requester, Responder}
@@ -40,7 +41,7 @@ func Subjects(name string) []string {
 	return []string{name}
 }
 
-// Count is how many of some implementations are devices.
+// Count returns how many of some implementations are devices.
 func Count(names ...string) (n int) {
 	for _, name := range names {
 		if dut.Known(name) {
@@ -50,14 +51,14 @@ func Count(names ...string) (n int) {
 	return n
 }
 
-// Declares is every feature that soft-RoCE has under one tool or another.
+// Declares returns all features that soft-RoCE has with any of the tools.
 func Declares() []string {
 	device := dut.Implementation()
 	return append(device.Declares(), dut.Unconnected)
 }
 
-// Side is where the device has to be to take a role: at the side that works as the requester. Where both do, in turns,
-// it is at A, and who begins is for the scenario to say.
+// Side returns the side of the device in a role: the requester's for the requester. If both ends send requests, in
+// turns, that is A; the scenario says which end begins.
 func Side(role string, s *scenario.Spec) trace.Side {
 	side := trace.A
 	for _, l := range s.Loads {
@@ -74,16 +75,16 @@ func Side(role string, s *scenario.Spec) trace.Side {
 	return side
 }
 
-// Job is a Spec as it can be run: changed to what the tools do, with who is at its ends, on a bench that has the
-// device.
+// Job is a Spec that can be run with a device: adapted to the tools, with the implementations at its ends, and a bench
+// that has the device.
 type Job struct {
 	Spec  *scenario.Spec
 	Bench bench.Bench
 	Impls [2]engine.Implementation
 }
 
-// As puts the device at one end of a Spec in a role, and go-back-N at the other: that is what the device speaks. The
-// Spec is changed.
+// As puts the device at one end of a Spec in a role, and go-back-N, which is the device's protocol, at the other. It
+// changes the Spec.
 func As(role string, b bench.Bench, given *scenario.Spec) (*Job, error) {
 	impls := [2]engine.Implementation{gbn.Implementation(), gbn.Implementation()}
 	for side := range given.Impl {

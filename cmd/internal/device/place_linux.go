@@ -15,8 +15,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// Place says how a Spec runs with these implementations, and where: with a device at the ends that have one. An error
-// that is dut.ErrUnfit says that no tool does what the Spec asks for.
+// Place adapts a Spec to its implementations, and returns it with a bench that has a device at the ends that need one.
+// The error is dut.ErrUnfit if no tool can do the Spec's work.
 func Place(b bench.Bench, given *scenario.Spec, impls [2]engine.Implementation) (*Job, error) {
 	var side trace.Side
 	switch is := [2]bool{dut.Known(impls[trace.A].Name), dut.Known(impls[trace.B].Name)}; {
@@ -31,7 +31,7 @@ func Place(b bench.Bench, given *scenario.Spec, impls [2]engine.Implementation) 
 	if err != nil {
 		return nil, err
 	}
-	if tool.Datagrams() { // which its peer, who crafts them, sends
+	if tool.Datagrams() { // datagrams come from the peer, which crafts them, so both ends declare them
 		for i := range impls {
 			impls[i].Features = append(slices.Clone(impls[i].Features), dut.Unconnected)
 		}
@@ -41,7 +41,7 @@ func Place(b bench.Bench, given *scenario.Spec, impls [2]engine.Implementation) 
 	return job, err
 }
 
-// Pair puts the device at both ends of a Spec.
+// Pair adapts a Spec to a device at both ends.
 func Pair(b bench.Bench, given *scenario.Spec) (*Job, error) {
 	tools, s, err := dut.FitPair(given)
 	if err != nil {
@@ -57,7 +57,7 @@ func Pair(b bench.Bench, given *scenario.Spec) (*Job, error) {
 	return job, err
 }
 
-// withDevice returns a bench like b with a device at one end or at both, by the names of who is at the ends.
+// withDevice returns a copy of a bench with a device at one end or both; impl has the names of the implementations.
 func withDevice(b bench.Bench, d *device.Device, impl [2]string) (bench.Bench, error) {
 	switch b := b.(type) {
 	case *registry.OnDemand:

@@ -10,12 +10,12 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 )
 
-// Place runs a Spec as it is: there is no device here.
+// Place returns the Spec unchanged: there are no devices on this system.
 func Place(b bench.Bench, given *scenario.Spec, impls [2]engine.Implementation) (*Job, error) {
 	return &Job{given, b, impls}, nil
 }
 
-// Pair fails: there is no device here.
+// Pair returns an error: there are no devices on this system.
 func Pair(bench.Bench, *scenario.Spec) (*Job, error) {
 	return nil, errors.New("conform: --dut rxe needs Linux")
 }
