@@ -1,4 +1,4 @@
-// Package document writes results into files and folders. What they look like is for the packages below reports to say.
+// Package document writes results to files and folders. Their content is for the packages below reports.
 package document
 
 import (
@@ -13,13 +13,13 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 )
 
-// Document is one file of a folder.
+// Document is a file to be written to a folder.
 type Document struct {
 	Name  string
 	Write func(io.Writer) error
 }
 
-// Folder writes documents into a folder, all that can be written, and returns every error.
+// Folder writes documents to a folder. An error of one does not stop the others; it returns all errors.
 func Folder(dir string, files []Document) error {
 	var errs []error
 	for _, d := range files {
@@ -28,8 +28,8 @@ func Folder(dir string, files []Document) error {
 	return errors.Join(errs...)
 }
 
-// NewFolder is where a command writes: out, or when that is "" a new folder below runs/, named after the time and these
-// words.
+// NewFolder returns the folder for the output of a command: out, or if that is "" a new name below runs/, made of the
+// time and the words.
 func NewFolder(out string, words ...string) string {
 	if out != "" {
 		return out
@@ -38,7 +38,7 @@ func NewFolder(out string, words ...string) string {
 		strings.Join(append([]string{time.Now().UTC().Format("20060102-150405")}, words...), "-"))
 }
 
-// Free is dir, or when that exists dir with the first number from 2 behind it that is not taken.
+// Free returns dir, or if that exists, the first of dir-2, dir-3 and so on that does not.
 func Free(dir string) string {
 	free := dir
 	for n := 2; ; n++ {
@@ -49,7 +49,7 @@ func Free(dir string) string {
 	}
 }
 
-// File makes a file, and the folder that it lies in.
+// File writes a file, and makes its folder if there is none.
 func File(path string, write func(io.Writer) error) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
@@ -61,5 +61,5 @@ func File(path string, write func(io.Writer) error) error {
 	return errors.Join(write(w), w.Close())
 }
 
-// JSON writes indented JSON, in which what does not print is escaped.
+// JSON writes indented JSON in which non-printable characters are escaped.
 func JSON(w io.Writer, v any) error { return quote.JSON(w, v) }
