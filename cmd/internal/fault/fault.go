@@ -1,5 +1,5 @@
-// Package fault says whose fault an error is, where the exit code of a command depends on it. It knows no exit codes: a
-// command makes them of what it finds here.
+// Package fault marks errors with who is at fault, from which a command derives its exit code. The package knows no
+// exit codes.
 package fault
 
 import (
@@ -9,17 +9,17 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 )
 
-// Kind is who is at fault.
+// Kind says who is at fault.
 type Kind int
 
-// The kinds. An error that says nothing is None: its reader knows best.
+// The kinds. An error without a mark is None; its caller decides.
 const (
 	None    Kind = iota
-	User         // what was asked for cannot be: a mistake in a flag, a name or a file
-	Harness      // the harness broke, or its link was not what it should have been
+	User         // a mistake of the user: in a flag, a name or a file
+	Harness      // the harness broke, or its link was not as the Spec says
 )
 
-// fault is an error with its kind.
+// fault is an error with a mark.
 type fault struct {
 	kind Kind
 	err  error
@@ -28,13 +28,13 @@ type fault struct {
 // Error implements error.
 func (f *fault) Error() string { return f.err.Error() }
 
-// Unwrap returns the error itself.
+// Unwrap returns the marked error.
 func (f *fault) Unwrap() error { return f.err }
 
-// Usage marks err as the user's. It is nil when err is.
+// Usage marks err as the user's. It returns nil for nil.
 func Usage(err error) error { return mark(User, err) }
 
-// Broken marks err as the harness's. It is nil when err is.
+// Broken marks err as the harness's. It returns nil for nil.
 func Broken(err error) error { return mark(Harness, err) }
 
 func mark(kind Kind, err error) error {
@@ -44,7 +44,7 @@ func mark(kind Kind, err error) error {
 	return &fault{kind, err}
 }
 
-// Of returns the kind of err: the outermost mark counts.
+// Of returns the kind of the outermost mark of err.
 func Of(err error) Kind {
 	var f *fault
 	if errors.As(err, &f) {
@@ -53,8 +53,8 @@ func Of(err error) Kind {
 	return None
 }
 
-// OneLine is an error in one line of bounded length: what was joined is set apart by semicolons. What others said in it
-// cannot do anything to a terminal or to the log of a CI job.
+// OneLine returns the text of an error as one line of bounded length, with joined errors separated by semicolons. Text
+// of others in it is escaped, so that it cannot change a terminal or the log of a CI job.
 func OneLine(err error) string {
 	return quote.Line(strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; "), quote.Message)
 }
