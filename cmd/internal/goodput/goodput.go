@@ -1,5 +1,5 @@
-// Package goodput holds the kernel's soft-RoCE and an engine of this repository against each other over the same links,
-// and reads off the captures why their goodput and completion times differ. It runs on the bench lab.
+// Package goodput compares the kernel's soft-RoCE with an engine of this repository over the same links, and derives
+// from the captures why their goodput and completion times differ. It runs on the bench lab.
 package goodput
 
 import (
@@ -33,31 +33,31 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// Options say what to compare, over which links. Values with a unit are text, as the user wrote them.
+// Options say what to compare, over which links. Values with a unit are text as the user wrote it.
 type Options struct {
-	Impl    string   // the engine beside soft-RoCE
-	Rate    string   // of the line, layer 1
+	Impl    string   // name of the engine that is compared with soft-RoCE
+	Rate    string   // of the line, at layer 1
 	Port    string   // rate of the engine's port into the link
 	Message string   // size
 	RTTs    []string // round-trip propagation delays
-	Losses  []string // probabilities, each way
+	Losses  []string // loss probabilities of each direction
 	Seed    uint64   // of every run
-	Count   int      // messages of a run for goodput
-	Singles int      // messages of a run for completion times
-	Depth   int      // messages outstanding in a run for goodput
-	Folder  string   // holds a run folder, with the captures, for each run; "" keeps none
-	Command string   // for the report: how to repeat all of it
+	Count   int      // messages per run for goodput
+	Singles int      // messages per run for completion times
+	Depth   int      // outstanding messages in a run for goodput
+	Folder  string   // holds a run folder with captures for each run; "" keeps none
+	Command string   // for the report: the command that repeats the comparison
 }
 
-// Comparison is what is to be run.
+// Comparison is the plan of the runs.
 type Comparison struct {
 	options  Options
-	contrast *model.Contrast // the rows, to be filled
+	contrast *model.Contrast // the rows, which Run fills
 	bench    bench.Bench
-	known    []rule.Waiver // of soft-RoCE
+	known    []rule.Waiver // waivers of soft-RoCE
 }
 
-// New checks the options and lists the links. Its errors are the user's.
+// New checks the options and lists the links. The error is the user's.
 func New(o Options) (*Comparison, error) {
 	m := &model.Contrast{Format: model.FormatVersion, Version: build.Version(), Commit: build.Commit(),
 		Command: o.Command, Seed: o.Seed, Impls: [2]string{dut.Name, o.Impl}}
@@ -83,7 +83,7 @@ func New(o Options) (*Comparison, error) {
 	return c, nil
 }
 
-// check looks at the engine and the numbers of messages.
+// check checks the engine and the numbers of messages.
 func (o *Options) check() error {
 	impl, ok := all.Find(o.Impl)
 	switch {
@@ -97,7 +97,7 @@ func (o *Options) check() error {
 	return nil
 }
 
-// rate reads that of the line, which that of the port must not be below.
+// rate parses the rate of the line, and checks that the port is not slower.
 func (o *Options) rate() (unit.Rate, error) {
 	rate, err := unit.ParseRate(o.Rate)
 	if err != nil || rate == 0 {
@@ -109,7 +109,7 @@ func (o *Options) rate() (unit.Rate, error) {
 	return rate, nil
 }
 
-// links makes a row for each delay with each loss.
+// links returns a row for each combination of delay and loss.
 func (o *Options) links() (rows []model.ContrastRow, err error) {
 	for _, rtt := range o.RTTs {
 		d, err := vtime.ParseDuration(rtt)
@@ -130,21 +130,21 @@ func (o *Options) links() (rows []model.ContrastRow, err error) {
 	return rows, nil
 }
 
-// one is one run of a comparison.
+// one identifies a run of a comparison.
 type one struct {
 	row  *model.ContrastRow
-	side int    // 0 is the device, 1 the engine
+	side int    // 0 for the device, 1 for the engine
 	kind string // streamed or alone
 }
 
-// The two runs of each side over each link: many messages for goodput, and one at a time for FCT.
+// The kinds of runs: many messages for goodput, and one at a time for FCT.
 const (
 	streamed = "stream"
 	alone    = "single"
 )
 
-// spec is a run of soft-RoCE's peer as much as of soft-RoCE: neither knows of the other. Code 14, 67 ms, is the
-// time-out that perftest takes by itself; the queue holds what both may have outstanding.
+// spec returns the Spec of a run. It is the same for the device and the engine: both have the time-out that perftest
+// sets, code 14, 67 ms, and the same queue depth.
 func (c *Comparison) spec(r one) (*scenario.Spec, error) {
 	o := &c.options
 	count, depth := o.Count, o.Depth
@@ -160,13 +160,14 @@ func (c *Comparison) spec(r one) (*scenario.Spec, error) {
 	return scenario.Parse(strings.NewReader(text))
 }
 
-// name names a run, in messages and as a folder.
+// name returns the name of a run, in messages and of its folder.
 func (c *Comparison) name(r one) string {
 	return fmt.Sprintf("rtt-%s-loss-%g/%s-%s", vtime.Duration(r.row.RTTNs)*vtime.Nanosecond, r.row.Loss,
 		c.contrast.Impls[r.side], r.kind)
 }
 
-// Run makes all runs and puts them side by side; said hears of each. It has to be called where the bench lab runs.
+// Run makes all runs and returns the comparison; it calls said after each. It must be called where the bench lab runs,
+// in the guest.
 func (c *Comparison) Run(ctx context.Context, said func(string)) (m *model.Contrast, err error) {
 	if c.bench, err = registry.Open("lab", ""); err != nil {
 		return nil, err
@@ -202,12 +203,12 @@ func (c *Comparison) job(r one) (*device.Job, error) {
 	if err != nil || r.side == 0 {
 		return job, err
 	}
-	impl, _ := all.Find(c.options.Impl) // it is there, check has asked
+	impl, _ := all.Find(c.options.Impl) // check has found it
 	job.Spec.Impl = [2]string{impl.Name, impl.Name}
 	return &device.Job{Spec: job.Spec, Bench: c.bench, Impls: [2]engine.Implementation{impl, impl}}, nil
 }
 
-// run makes a run.
+// run makes one run.
 func (c *Comparison) run(ctx context.Context, r one) (*model.ContrastRun, error) {
 	job, err := c.job(r)
 	if err != nil {
@@ -233,7 +234,7 @@ func (c *Comparison) run(ctx context.Context, r one) (*model.ContrastRun, error)
 	return contrastRun(result, reader), nil
 }
 
-// contrastRun is what a run showed. The requester is at A.
+// contrastRun returns the results of a run, with the reasons for the goodput of its requester, at A.
 func contrastRun(r *model.Result, reader *datasheet.Reader) *model.ContrastRun {
 	out := &model.ContrastRun{Status: r.Status, Reason: r.Reason, State: r.State, Summary: r.Summary}
 	for _, v := range r.Verdicts {
@@ -247,7 +248,7 @@ func contrastRun(r *model.Result, reader *datasheet.Reader) *model.ContrastRun {
 	return out
 }
 
-// Write writes the page of a contrast into a file; "" writes nothing.
+// Write writes the page of a contrast to a file; "" writes nothing.
 func Write(m *model.Contrast, page string) error {
 	if page == "" {
 		return nil
