@@ -1,6 +1,6 @@
-// Package guest runs a command in a guest of package lab: any command, or this program's own command line again, with
-// the files that it reads, the programs that it starts and the folders that it writes. In the guest the bench "lab" is
-// the netns bench of that kernel.
+// Package guest runs a command in a guest of package lab: any command, or this program's own command line, with the
+// files that it reads, the programs that it starts and the folders that it writes. In the guest the bench "lab" is the
+// netns bench of the guest's kernel.
 package guest
 
 import (
@@ -14,34 +14,35 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/spec"
 )
 
-// Options say what kind of guest.
+// Options configure a guest.
 type Options struct {
-	Kernel        string        // image to boot, with its Modules; "" takes the kernel that was fetched last
+	Kernel        string        // image to boot, with its Modules; "" for the kernel fetched last
 	Modules       string        // folder of that kernel's modules
-	Console       string        // file that keeps what the guest's kernel says; "" keeps nothing
+	Console       string        // file for the kernel messages of the guest; "" discards them
 	Deterministic bool          // count instructions instead of time
 	Memory        int           // MiB
-	Limit         time.Duration // after which the guest is ended, with Deterministic by its own clock
-	With          []string      // programs by name, files and folders by path, that the user wants in the guest
+	Limit         time.Duration // after which the guest is ended; with Deterministic, in guest time
+	With          []string      // programs by name, files and folders by path, that the user adds to the guest
 
-	drivers, programs []string // what the command needs beside itself: kernel modules, and programs and files
+	drivers, programs []string // what the command needs: kernel modules, and programs or files
 }
 
-// Command is this program's own command line, to be run in the guest.
+// Command is a command line of this program to be run in the guest.
 type Command struct {
-	Args    []string // behind the program's name
-	Seed    uint64   // of everything random in a deterministic guest
-	Files   []string // that it reads
-	Outputs []string // files and folders that it writes, which come back
+	Args    []string // after the program's name
+	Seed    uint64   // of all random choices in a deterministic guest
+	Files   []string // that the command reads
+	Outputs []string // files and folders that the command writes; they are copied back
 }
 
-// Carry takes along what implementations need in the guest: programs, and the modules and tools of a device.
+// Carry adds what implementations need in the guest: programs, and the modules and tools of a device.
 func (o *Options) Carry(names ...string) {
 	for _, n := range names {
 		path, program := strings.CutPrefix(n, scenario.Exec)
 		switch {
 		case program:
-			if abs, err := filepath.Abs(path); err == nil { // a path without a slash would be looked for elsewhere
+			// a path without a slash would be searched for among the programs
+			if abs, err := filepath.Abs(path); err == nil {
 				path = abs
 			}
 			o.programs = append(o.programs, path)
@@ -51,7 +52,7 @@ func (o *Options) Carry(names ...string) {
 	}
 }
 
-// Tapes lists the files of a Spec.
+// Tapes returns the paths of the loss tapes of a Spec.
 func Tapes(s *scenario.Spec) (files []string) {
 	for _, l := range []spec.Link{s.Link.AB, s.Link.BA} {
 		if l.Loss.File != "" {
@@ -61,7 +62,7 @@ func Tapes(s *scenario.Spec) (files []string) {
 	return files
 }
 
-// Existing keeps the names that are files.
+// Existing returns the names that are regular files.
 func Existing(names []string) (files []string) {
 	for _, n := range names {
 		if info, err := os.Stat(n); err == nil && info.Mode().IsRegular() {

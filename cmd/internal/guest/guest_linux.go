@@ -13,10 +13,10 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 )
 
-// Elsewhere tells whether a bench is in a guest that has yet to be booted.
+// Elsewhere reports whether a bench is in a guest that has not been booted yet.
 func Elsewhere(bench string) bool { return bench == "lab" && !lab.Inside() }
 
-// Guest makes the guest that the options describe, which speaks on this process's standard streams.
+// Guest returns a guest with the options, whose output goes to this process's standard streams.
 func (o *Options) Guest() (*lab.Guest, error) {
 	if (o.Kernel == "") != (o.Modules == "") {
 		return nil, fault.Usage(fmt.Errorf(
@@ -40,7 +40,7 @@ func (o *Options) Guest() (*lab.Guest, error) {
 	return g, fault.Broken(err)
 }
 
-// Fetch downloads a kernel package, or one version of it, into the cache.
+// Fetch downloads a kernel package, or one version of it, to the cache.
 func Fetch(ctx context.Context, name string) (*lab.Kernel, error) {
 	cache, err := lab.Cache()
 	if err != nil {
@@ -50,7 +50,7 @@ func Fetch(ctx context.Context, name string) (*lab.Kernel, error) {
 	return k, fault.Broken(err)
 }
 
-// Again runs this program in a guest, and returns the exit code that it had there.
+// Again runs a command of this program in a guest, and returns its exit code.
 func (o *Options) Again(ctx context.Context, c Command) (code int, err error) {
 	g, err := o.Guest()
 	if err != nil {
@@ -59,7 +59,7 @@ func (o *Options) Again(ctx context.Context, c Command) (code int, err error) {
 	g.Seed = c.Seed
 	g.Command = append([]string{"gauntlet"}, c.Args...)
 	g.Env = []string{"TZ=UTC"}
-	files, err := Absolute(c.Files) // a name without a slash would be looked for among the programs
+	files, err := Absolute(c.Files) // a name without a slash would be searched for among the programs
 	if err != nil {
 		return 0, fault.Usage(err)
 	}
@@ -67,14 +67,14 @@ func (o *Options) Again(ctx context.Context, c Command) (code int, err error) {
 	if g.Outputs, err = Absolute(c.Outputs); err != nil {
 		return 0, fault.Usage(err)
 	}
-	// What runs there is this program, and yet it is a guest that speaks.
+	// The output is that of this program, but a guest is not trusted: it is escaped.
 	out, log := &quote.Writer{To: g.Stdout}, &quote.Writer{To: g.Stderr}
 	g.Stdout, g.Stderr = out, log
 	code, err = Boot(ctx, g)
 	return code, errors.Join(err, out.Flush(), log.Flush())
 }
 
-// Boot runs the guest, says on its standard error what it cost, and returns the exit code of its command.
+// Boot runs the guest, writes its cost to its standard error, and returns the exit code of its command.
 func Boot(ctx context.Context, g *lab.Guest) (code int, err error) {
 	o, err := g.Run(ctx)
 	if err != nil {
@@ -84,10 +84,10 @@ func Boot(ctx context.Context, g *lab.Guest) (code int, err error) {
 	return o.Code, nil
 }
 
-// shellTools are what a shell is given, as far as this machine has them.
+// shellTools are the programs that a shell gets if this machine has them.
 var shellTools = []string{"cat", "dmesg", "ip", "ls", "lsmod", "ping", "ps", "rdma", "tc", "tshark"}
 
-// Shell turns a guest into one that opens a shell on this terminal.
+// Shell changes a guest to one that opens a shell on this terminal.
 func Shell(g *lab.Guest) {
 	g.Shell, g.Command = true, []string{"sh"}
 	g.Env = []string{"HOME=/", "PS1=lab# ", "TERM=" + os.Getenv("TERM")}

@@ -9,10 +9,10 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/fault"
 )
 
-// Elsewhere is false, because package registry says that the lab needs Linux.
+// Elsewhere returns false; package registry reports that the lab needs Linux.
 func Elsewhere(string) bool { return false }
 
-// Again fails: there are no guests here.
+// Again returns an error: there are no guests on this system.
 func (o *Options) Again(context.Context, Command) (code int, err error) {
 	return 0, fault.Usage(errors.New("--bench lab: needs Linux; use sim"))
 }
