@@ -1,8 +1,8 @@
-// Package linkmakers holds the makers of links against each other: the kernel's netem, the user-space relay and the
-// simulator run the same scenarios, and what each did to the packets of one direction is put into figures.
+// Package linkmakers compares the implementations of links: the kernel's netem, the user-space relay and the simulator
+// run the same scenarios, and figures describe what each did to the packets of one direction.
 //
-// On Linux 6.1, "gauntlet lab compare" showed, at 10 Mb/s and 10 ms, that loss, runs of loss and an overflowing queue
-// agree within what 4000 packets can tell, and that jitter does not:
+// On Linux 6.1, "gauntlet lab compare" showed, at 10 Mb/s and 10 ms, that loss, bursts of loss and an overflowing queue
+// agree within the statistical error of 4000 packets, and that jitter does not:
 //
 //	link                netem                               relay                      simulator
 //	random 5 %          4.71 % lost                         4.77 %                     4.78 %
@@ -11,8 +11,8 @@
 //	queue of 20         65.5 % lost, median 29.5 ms         67.4 %, 28.7 ms            65.7 %, 28.8 ms
 //	jitter 2 ms         none overtakes, median 13.9 ms      36.7 % overtake, 12.0 ms   36.7 %, 10.0 ms
 //
-// Relay and simulator draw the same numbers. The simulator counts a delay from the last bit on the line, the others
-// from a frame's entry into the link; the relay also makes a frame wait for the one before.
+// Relay and simulator draw the same random numbers. The simulator counts a delay from the last bit on the line, the
+// others from a frame's entry into the link; in the relay a frame also waits for the one before.
 package linkmakers
 
 import (
@@ -29,8 +29,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/link"
 )
 
-// compared are the links that are held against each other: one property each. The load keeps the line busy whatever is
-// lost.
+// compared are the links of the comparison, each with one property. The load keeps the line busy whatever the losses.
 var compared = []struct{ name, lines string }{
 	{"random 5 %", "loss A>B random p=5%"},
 	{"gemodel 2 %, 25 %", "loss A>B gemodel p=2% r=25%"},
@@ -39,36 +38,36 @@ var compared = []struct{ name, lines string }{
 	{"queue of 20", "link A>B port=40M queue=20"},
 }
 
-// base is what all have in common. IRN sends on while packets are missing; its cap is raised above the queue, so that
-// the queue is what limits.
+// base is the scenario text common to all. IRN goes on sending while packets are missing; its cap exceeds the queue, so
+// that the queue is the limit.
 const base = `impl irn irn
 link rate=10M delay=10ms queue=1000
 load write msg=64KiB count=60
 qp qd=8
 run limit=60s`
 
-// linkMakers are the makers of links. The simulator runs in virtual time anywhere.
+// linkMakers are the implementations of links. The simulator runs in virtual time on any system.
 var linkMakers = []struct{ name, bench, link string }{
 	{"netem", "lab", "netem"},
 	{"relay", "lab", "relay"},
 	{"sim", "sim", "auto"},
 }
 
-// Comparison is what one maker made of one link: a line of the table.
+// Comparison is a line of the table: the figures of one implementation and one link.
 type Comparison struct {
 	Link    string `json:"link"`
 	Carrier string `json:"carrier"`
 	link.Figures
 }
 
-// Collect makes all runs; see Compare.
+// Collect makes all runs and returns the figures; see Compare.
 func Collect(ctx context.Context, seed uint64) ([]*Comparison, error) {
 	list := []*Comparison{}
 	err := Compare(ctx, seed, func(one *Comparison) error { list = append(list, one); return nil })
 	return list, err
 }
 
-// Write makes all runs and prints the table of them, line by line, since a run takes its time; see Compare.
+// Write makes all runs and prints their table, each line when its run is done; see Compare.
 func Write(ctx context.Context, seed uint64, out io.Writer) error {
 	if _, err := fmt.Fprintln(out, head); err != nil {
 		return err
@@ -76,8 +75,8 @@ func Write(ctx context.Context, seed uint64, out io.Writer) error {
 	return Compare(ctx, seed, func(one *Comparison) error { return one.Print(out) })
 }
 
-// Compare makes all runs, and hands on what each one gave: it takes minutes. It has to be called where the bench lab
-// runs.
+// Compare makes all runs, which takes minutes, and calls found with the figures of each. It must be called where the
+// bench lab runs, in the guest.
 func Compare(ctx context.Context, seed uint64, found func(*Comparison) error) error {
 	for _, l := range compared {
 		for _, by := range linkMakers {
@@ -97,7 +96,7 @@ func Compare(ctx context.Context, seed uint64, found func(*Comparison) error) er
 	return nil
 }
 
-// measure runs a Spec and returns what the link did to what A sent.
+// measure runs a Spec and returns what the link did to the packets of A.
 func measure(ctx context.Context, s *scenario.Spec, where, by string) (link.Figures, error) {
 	impls, err := registry.Ends(s)
 	if err != nil {
@@ -117,7 +116,7 @@ func measure(ctx context.Context, s *scenario.Spec, where, by string) (link.Figu
 	return path.Figures(), err
 }
 
-// head and what Print writes are the table.
+// head is the first line of the table; Print writes the others.
 const head = "LINK               BY     PACKETS     LOST  MEAN RUN  RUNS OF 1, 2, 3, 4+      OVERTOOK  DELAY LEAST, " +
 	"5 %, MEDIAN, 95 %, LONGEST"
 
