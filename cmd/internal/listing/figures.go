@@ -8,7 +8,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/targets"
 )
 
-// FigureIDs are the names of all figures.
+// FigureIDs returns the IDs of all figures.
 func FigureIDs() (ids []string) {
 	for _, figure := range targets.Figures() {
 		ids = append(ids, figure.ID)
@@ -16,7 +16,7 @@ func FigureIDs() (ids []string) {
 	return ids
 }
 
-// Figures writes what figures there are, for people.
+// Figures writes a table of figures.
 func Figures(out io.Writer, all []targets.Figure) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, figure := range all {

@@ -1,5 +1,5 @@
-// Package listing is what the command list shows: what there is to run, to judge by and to measure, for people and as
-// JSON.
+// Package listing makes the lists of the command list: what can be run, by which rules it is judged and what is
+// measured, as tables and as JSON.
 package listing
 
 import (
@@ -16,12 +16,12 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/all"
 )
 
-// List is one thing that can be listed.
+// List is one list.
 type List struct {
 	Name  string
-	Short string          // what it lists
-	Rows  func() any      // for JSON
-	Print func(io.Writer) // lines for people, with tabs between columns
+	Short string          // what is listed
+	Rows  func() any      // returns the rows for JSON
+	Print func(io.Writer) // writes the rows for people, with tabs between columns
 }
 
 // All returns every list.
@@ -69,7 +69,7 @@ type ruleRow struct {
 	Source      string     `json:"source"`
 	Requirement string     `json:"requirement"`
 	Needs       string     `json:"needs"`
-	// the properties of link, capture and host without which its verdict is INVALID
+	// properties of link, capture and host without which a verdict of the rule is INVALID
 	RestsOn  string   `json:"rests_on"`
 	Stimulus string   `json:"stimulus"`
 	BlackBox string   `json:"black_box"`
@@ -89,7 +89,7 @@ func ruleRows() any {
 	return rows
 }
 
-// catalogued is the whole catalogue: the rules for traces, and those for the judge itself.
+// catalogued returns all rules: those about traces, and those about the judge itself.
 func catalogued() []rule.Rule { return append(rules.All(), meta.Rules()...) }
 
 func printRules(w io.Writer) {
@@ -129,7 +129,7 @@ func printMatrix(w io.Writer) {
 	}
 }
 
-// linkRow is one word of the link language.
+// linkRow describes one word of the link language.
 type linkRow struct {
 	Name    string `json:"name"`
 	Form    string `json:"form"`
@@ -137,7 +137,7 @@ type linkRow struct {
 	Netem   bool   `json:"netem"` // the kernel's netem can do it
 }
 
-// links is what a link can do.
+// links returns the words of the link language.
 func links() []linkRow {
 	return []linkRow{
 		{"rate", "link rate=10G", "layer-1 line rate, serialisation before delay", true},

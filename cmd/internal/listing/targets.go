@@ -55,7 +55,7 @@ func printTargets(w io.Writer) {
 	}
 }
 
-// finite is nil for an end of a bound that there is not.
+// finite returns nil for an infinite end of a bound.
 func finite(x float64) *float64 {
 	if math.IsInf(x, 0) {
 		return nil
