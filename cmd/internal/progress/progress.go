@@ -1,5 +1,5 @@
-// Package progress shows people how far a command is: on a terminal by a line that is rewritten in place, elsewhere by
-// lines.
+// Package progress shows the progress of a command: on a terminal by a line that is rewritten in place, elsewhere by
+// separate lines.
 package progress
 
 import (
@@ -14,23 +14,23 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 )
 
-// Bar draws one line that is rewritten in place; it draws nothing when its output is not a terminal.
+// Bar draws one line that is rewritten in place. It draws nothing if its output is not a terminal.
 type Bar struct {
 	out   io.Writer
 	on    bool
-	plain bool // not a terminal: what is said goes there line by line
+	plain bool // wanted, but not on a terminal: Say writes lines
 	began time.Time
 	last  time.Time
 	drawn bool
 }
 
-// New makes a bar on f, which draws nothing unless it is wanted.
+// New makes a bar on f. It draws nothing unless wanted.
 func New(f *os.File, wanted bool) *Bar {
 	terminal := term.IsTerminal(int(f.Fd()))
 	return &Bar{out: f, on: wanted && terminal, plain: wanted && !terminal, began: time.Now()}
 }
 
-// Show draws the line, ten times a second at most.
+// Show draws the line, at most ten times a second.
 func (p *Bar) Show(share float64, what string) {
 	now := time.Now()
 	if !p.on || now.Sub(p.last) < 100*time.Millisecond {
@@ -44,7 +44,7 @@ func (p *Bar) Show(share float64, what string) {
 		quote.Line(what, quote.Sentence))
 }
 
-// remaining estimates the time to go from the time spent.
+// remaining estimates the remaining time from the time spent.
 func remaining(spent time.Duration, share float64) string {
 	if share < 0.02 {
 		return "…"
@@ -52,14 +52,14 @@ func remaining(spent time.Duration, share float64) string {
 	return (time.Duration(float64(spent) * (1 - share) / share)).Round(time.Second).String() + " left"
 }
 
-// Say writes a line of its own where nothing is rewritten.
+// Say writes a separate line if the output is not a terminal.
 func (p *Bar) Say(what string) {
 	if p.plain {
 		fmt.Fprintln(p.out, quote.Line(what, quote.Sentence))
 	}
 }
 
-// Note writes a line that stays, on a terminal too.
+// Note writes a line that stays, also on a terminal.
 func (p *Bar) Note(what string) {
 	if p.on {
 		p.Done()
@@ -68,7 +68,7 @@ func (p *Bar) Note(what string) {
 	p.Say(what)
 }
 
-// Restart begins to estimate again, for work of another kind.
+// Restart restarts the estimate, for work of another kind.
 func (p *Bar) Restart() { p.began = time.Now() }
 
 // Done removes the line.
