@@ -15,7 +15,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/openapn"
 )
 
-// Plan is what qd prints.
+// Plan is the result of the command qd.
 type Plan struct {
 	RTT        vtime.Duration `json:"rtt_ps"`
 	Rate       unit.Rate      `json:"rate_bps"`
@@ -25,7 +25,7 @@ type Plan struct {
 	Floor      int            `json:"depth_floor"`
 	Depth      int            `json:"depth"`
 	Cap        int            `json:"device_cap"`
-	Clamped    bool           `json:"clamped"` // the device cannot be as deep as the path asks for
+	Clamped    bool           `json:"clamped"` // the device's cap is below the depth of the path
 	Ring       unit.Size      `json:"send_queue_bytes"`
 	Receives   unit.Size      `json:"receive_bytes_for_send"`
 	InFlight   unit.Size      `json:"in_flight_bytes"`
@@ -42,12 +42,12 @@ type Row struct {
 // maxMessage bounds a message: no RC message is longer (IBTA 9.4).
 const maxMessage = 1 << 31
 
-// Path is what to compute for. Values with a unit are text.
+// Path describes the path. Values with a unit are text.
 type Path struct {
 	RTT     string // round-trip propagation delay, such as "1ms"
 	Rate    string // line rate, layer 1, such as "100G"
 	MTU     int    // bytes
-	Message string // size, such as "1MiB"; "" is one MTU
+	Message string // size, such as "1MiB"; "" for one MTU
 	Cap     int    // deepest send queue of the device
 }
 
@@ -97,10 +97,11 @@ func (p *Plan) fill() error {
 	return nil
 }
 
-// perftestDepth is the depth that perftest starts with.
+// perftestDepth is the default queue depth of perftest.
 const perftestDepth = 128
 
-// rows lists the throughput of powers of two below the depth, and of the depths that have a name.
+// rows lists the throughput of powers of two below the depth, of perftest's default, of the device's cap and of the
+// path.
 func (p *Plan) rows() {
 	names := map[int]string{perftestDepth: "perftest's default"}
 	depths := []int{}
