@@ -1,5 +1,5 @@
-// Package sbom says of what a program of Go was made: a bill of materials as CycloneDX has it, from what the linker
-// leaves in every binary. Of the same binary it is the same, whenever and wherever it is written.
+// Package sbom writes a bill of materials of a Go program in the format of CycloneDX, from the information that the
+// linker leaves in every binary. It depends on the binary alone, not on the time or the machine.
 package sbom
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/build"
 )
 
-// Write writes the bill of the program in a file; "" is the one that runs.
+// Write writes the bill of the program in a file; "" for the running program.
 func Write(w io.Writer, file string) error {
 	info, ok := debug.ReadBuildInfo()
 	switch {
@@ -74,7 +74,7 @@ func bill(info *debug.BuildInfo) *cyclonedx.BOM {
 	return bom
 }
 
-// version is that of a release, which its linker flags have, or that of the module.
+// version returns the version of a release from its linker flags, else that of the module.
 func version(info *debug.BuildInfo) string {
 	for _, s := range info.Settings {
 		if _, v, ok := strings.Cut(s.Value, build.ReleaseFlag); ok && s.Key == "-ldflags" {
@@ -84,7 +84,7 @@ func version(info *debug.BuildInfo) string {
 	return info.Main.Version
 }
 
-// module is a component by the name and the version that Go gives it.
+// module returns a component with the name and version of a Go module.
 func module(kind cyclonedx.ComponentType, name, version, sum string) cyclonedx.Component {
 	c := cyclonedx.Component{Type: kind, Name: name, Version: version, PackageURL: "pkg:golang/" + name + "@" + version}
 	c.BOMRef = c.PackageURL
