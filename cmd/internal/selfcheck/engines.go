@@ -5,7 +5,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/broken/all"
 )
 
-// Engines lists the engines that are wrong on purpose, by package and then by name.
+// Engines lists the engines with deliberate defects, by package and then by name.
 func Engines() (list []matrix.Broken) {
 	for _, f := range all.Families() {
 		for _, v := range f.Variants {

@@ -9,7 +9,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 )
 
-// Print writes one line per rule, and its findings.
+// Print writes a line for each rule, and its findings.
 func Print(out io.Writer, verdicts []rule.Verdict) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, v := range verdicts {
@@ -27,7 +27,7 @@ func Print(out io.Writer, verdicts []rule.Verdict) error {
 	return w.Flush()
 }
 
-// Failed counts the rules that are broken.
+// Failed counts the rules that failed.
 func Failed(verdicts []rule.Verdict) (n int) {
 	for _, v := range verdicts {
 		if v.Status == rule.Fail {

@@ -1,5 +1,5 @@
-// Package selfcheck makes the experiments of the META rules: it runs every implementation, and every engine that is
-// wrong on purpose, in virtual time, and hands the recordings to package meta, which judges the judge.
+// Package selfcheck makes the experiments of the META rules: it runs every implementation, and every engine with a
+// deliberate defect, in virtual time, and passes the recordings to package meta, which judges the judge.
 package selfcheck
 
 import (
@@ -23,7 +23,7 @@ import (
 	wrong "github.com/rdma-gauntlet/gauntlet/impls/broken/all"
 )
 
-// IDs lists the rules of the family.
+// IDs lists the rules of the family META.
 func IDs() (ids []string) {
 	for _, r := range meta.Rules() {
 		ids = append(ids, r.ID)
@@ -31,7 +31,7 @@ func IDs() (ids []string) {
 	return ids
 }
 
-// Known refuses an ID that is not of the family.
+// Known returns an error for an ID that is not of the family.
 func Known(ids []string) error {
 	for _, id := range ids {
 		if !slices.Contains(IDs(), id) {
@@ -41,7 +41,7 @@ func Known(ids []string) error {
 	return nil
 }
 
-// Run judges the rules with these IDs, all when there are none, in the order of the catalogue.
+// Run judges the rules with the given IDs, or all rules if there are none, in the order of the catalogue.
 func Run(ctx context.Context, ids []string) (verdicts []rule.Verdict, err error) {
 	experiments := experimentsOn(ctx)
 	for _, id := range IDs() {
@@ -57,7 +57,7 @@ func Run(ctx context.Context, ids []string) (verdicts []rule.Verdict, err error)
 	return verdicts, nil
 }
 
-// experimentsOn is what judges each rule of the family. Those that need recordings share them.
+// experimentsOn returns the experiment of each rule of the family. Experiments that need recordings share them.
 func experimentsOn(ctx context.Context) map[string]func() (rule.Verdict, error) {
 	recorded := sync.OnceValues(func() ([][2]*meta.Recording, error) { return recordings(ctx) })
 	over := func(experiment func(
@@ -100,7 +100,7 @@ func experimentsOn(ctx context.Context) map[string]func() (rule.Verdict, error) 
 	}
 }
 
-// first returns the first recordings of pairs.
+// first returns the first recording of each pair.
 func first(pairs [][2]*meta.Recording) (list []*meta.Recording) {
 	for _, p := range pairs {
 		list = append(list, p[0])
@@ -108,11 +108,11 @@ func first(pairs [][2]*meta.Recording) (list []*meta.Recording) {
 	return list
 }
 
-// loss is what META-LESS-001 and META-MORE-001 say of the same recordings.
+// loss holds the verdicts of META-LESS-001 and META-MORE-001, which come from the same judgements.
 type loss struct{ less, more rule.Verdict }
 
-// lose judges with less evidence: each way to lose some once, and the recordings in turn, those of an engine that is
-// wrong last.
+// lose judges recordings with reduced evidence. Each way of reduction is applied once, and the recordings take turns;
+// the last of them is of a broken engine.
 func lose(ctx context.Context, recorded func() ([][2]*meta.Recording, error)) (l loss, err error) {
 	pairs, err := recorded()
 	if err != nil {
@@ -132,7 +132,7 @@ func lose(ctx context.Context, recorded func() ([][2]*meta.Recording, error)) (l
 	return l, err
 }
 
-// spoilt records an engine that is wrong on purpose, where that shows.
+// spoilt records a broken engine in the first scenario that exposes its defect.
 func spoilt(ctx context.Context, b *matrix.Broken) (*meta.Recording, error) {
 	text, err := b.Stimulus(b.Scenarios[0])
 	if err != nil {
@@ -141,7 +141,7 @@ func spoilt(ctx context.Context, b *matrix.Broken) (*meta.Recording, error) {
 	return tried(ctx, b.Impl, text)
 }
 
-// judgedFromFiles is meta.FromFiles with a folder that is gone afterwards.
+// judgedFromFiles is meta.FromFiles with a temporary folder.
 func judgedFromFiles(by meta.Judge, list []rule.Rule, over []*meta.Recording) (rule.Verdict, error) {
 	dir, err := os.MkdirTemp("", "gauntlet-selfcheck-")
 	if err != nil {
@@ -151,13 +151,13 @@ func judgedFromFiles(by meta.Judge, list []rule.Rule, over []*meta.Recording) (r
 	return meta.FromFiles(by, list, over, dir)
 }
 
-// waived lists deviations with the waivers that come with the program.
+// waived compares a list of deviations with the waivers that come with the program.
 func waived(device string, list func([]rule.Waiver) rule.Verdict) (rule.Verdict, error) {
 	known, err := waivers.Read(device)
 	return list(known), err
 }
 
-// scenarioText is what every implementation runs: some loss, both ways, and packets that overtake and come twice.
+// scenarioText is the scenario of every implementation: some loss, reordering and duplication in both directions.
 const scenarioText = `seed 7
 link rate=100M delay=2ms reorder=1e-2 duplicate=1e-2
 loss random p=2e-2
@@ -190,7 +190,7 @@ func tried(ctx context.Context, impl engine.Implementation, text string) (*meta.
 	return record.Run(ctx, spec, impl)
 }
 
-// caught runs engines that are wrong on purpose, and the right ones beside them, on all processors.
+// caught runs the broken engines, and their correct counterparts, on all processors.
 func caught(ctx context.Context, engines []matrix.Broken) (rule.Verdict, error) {
 	var kills []meta.Kill
 	for _, k := range matrix.Hunt(ctx, matrix.Options{Rules: rules.All(), Jobs: runtime.GOMAXPROCS(0)}, engines) {
