@@ -1,6 +1,5 @@
-// Package sheets gathers datasheets: it runs the implementations that are named, reads the traces and the saved sheets,
-// and prints all of them or what differs between two. What is read off a trace is for perf/datasheet to say, and how a
-// run is made for package run.
+// Package sheets collects datasheets: it probes implementations, reads traces and saved sheets, and prints all sheets
+// or the difference of two. Package perf/datasheet derives a sheet from a trace, and package run makes the runs.
 package sheets
 
 import (
@@ -20,16 +19,16 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/datasheet"
 )
 
-// Options say what of which sheets.
+// Options select and format the sheets.
 type Options struct {
-	Params []string // of implementations, as name=value
-	Device string   // only the device of this name; "" is every device
-	Diff   bool     // two things are compared: traces are not put together
+	Params []string // parameters of implementations, as name=value
+	Device string   // only the device with this name; "" for every device
+	Diff   bool     // compare two names: traces are not combined
 	JSON   bool
 }
 
-// Collect returns the sheets of all that is named. A name is that of an implementation, or of a trace, a run folder or
-// a file of sheets. With Diff they are two.
+// Collect returns the sheets of all names. A name is that of an implementation, a trace, a run folder or a file of
+// sheets. With Diff there must be two names.
 func (o *Options) Collect(ctx context.Context, names []string) (out []*datasheet.Sheet, err error) {
 	params, err := o.check(names)
 	if err != nil {
@@ -51,7 +50,7 @@ func (o *Options) Collect(ctx context.Context, names []string) (out []*datasheet
 	return out, nil
 }
 
-// check looks at the names, and reads the parameters.
+// check checks the names, and parses the parameters.
 func (o *Options) check(names []string) (engine.Params, error) {
 	params := engine.Params{}
 	for _, p := range o.Params {
@@ -73,7 +72,7 @@ func (o *Options) check(names []string) (engine.Params, error) {
 	return params, nil
 }
 
-// groups puts traces together, which show a device from several sides; what is to be compared stays apart.
+// groups combines traces, which show a device from several sides. With Diff it keeps them apart.
 func (o *Options) groups(names []string) (out [][]string) {
 	var traces []string
 	for _, name := range names {
@@ -89,7 +88,8 @@ func (o *Options) groups(names []string) (out [][]string) {
 	return out
 }
 
-// read returns the sheets of a group. An implementation goes before a file, which can be written ./gbn.
+// read returns the sheets of a group. A name of an implementation goes before a file of the same name, for which the
+// user writes ./gbn.
 func read(ctx context.Context, group []string, params engine.Params) ([]*datasheet.Sheet, error) {
 	if impl, known := all.Find(group[0]); known {
 		return run.Probe(ctx, impl, params)
@@ -107,7 +107,7 @@ func read(ctx context.Context, group []string, params engine.Params) ([]*datashe
 	return run.Sheets(ctx, ctr.Rules(), group...)
 }
 
-// Write prints the sheets, or with Diff what differs between two.
+// Write prints the sheets, or with Diff the difference of two.
 func (o *Options) Write(out io.Writer, sheets []*datasheet.Sheet) error {
 	switch {
 	case o.Diff && o.JSON:
