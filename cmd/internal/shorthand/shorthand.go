@@ -1,6 +1,5 @@
-// Package shorthand writes a Spec in a few words: the flags of the command run. They become scenario lines, so that a
-// word and a line of a Spec file mean the same and are checked by the same code; what they leave open is chosen to fit
-// the path.
+// Package shorthand makes a Spec from the flags of the command run. Flags become scenario lines, so that a flag and a
+// line of a Spec file mean the same and are checked by the same code. Values left open are chosen to fit the path.
 package shorthand
 
 import (
@@ -14,36 +13,36 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Words say what to run. Those with a unit are text.
+// Words are the values of the flags. Those with a unit are text.
 type Words struct {
 	Impl       string // implementation, or two separated by a comma for A and B
 	Rate       string // of the line, layer 1
 	RTT        string // round-trip propagation delay
 	Jitter     string
 	Loss       string // a probability, or a model
-	Burst      string // burst loss; "" is none
+	Burst      string // burst loss; "" for none
 	Queue      int    // packets that may wait for the line
 	MTU        int    // bytes
 	Message    string // size
-	Sizes      string // distribution of sizes in place of Message; "" is none
-	Offered    string // share of the rate at which messages arrive; "" is as fast as the queue depth allows
+	Sizes      string // distribution of sizes, in place of Message; "" for none
+	Offered    string // share of the rate at which messages arrive; "" for as fast as the queue depth allows
 	Every      time.Duration
 	Operation  string // write, send, read, ...
 	Congestion string // congestion control, or none
 	QPs        int
 	Depth      int           // requests outstanding per QP
 	CQMod      int           // one signalled completion in this many
-	Count      int           // messages per QP; 0 is a default, or none with Duration
-	Duration   time.Duration // 0 is as long as the messages take
-	// in which it has to be done; 0 is that of the Spec, or of the defaults an hour beyond Duration
+	Count      int           // messages per QP; 0 for a default, or with Duration for no limit
+	Duration   time.Duration // of the run; 0 for as long as the messages take
+	// time limit of the run; 0 keeps the Spec's, or with Duration means one hour more than that
 	Limit   time.Duration
-	Timeout int // local ACK timeout code; -1 is a default
+	Timeout int // local ACK timeout code; -1 for a default
 	Seed    uint64
 	Params  []string // name=value
 	Faults  []string // scenario lines
 }
 
-// Read makes the Spec of a file, if there is one, and the words; see Spec.
+// Read makes the Spec from the words and a file, if there is one; see Spec.
 func (w *Words) Read(file []string, said func(flag string) bool) (given *scenario.Spec, err error) {
 	if len(file) > 0 {
 		if given, err = scenario.ReadFile(file[0]); err != nil {
@@ -53,8 +52,8 @@ func (w *Words) Read(file []string, said func(flag string) bool) (given *scenari
 	return w.Spec(given, said)
 }
 
-// Spec changes a given Spec by the words that the user said, or makes one of all words when it is nil. Said reports
-// whether a word was said, by the name of its flag.
+// Spec changes the given Spec by the words whose flags the user set. If given is nil, it makes a Spec from all words.
+// Said reports whether the user set a flag, by its name.
 func (w *Words) Spec(given *scenario.Spec, said func(flag string) bool) (*scenario.Spec, error) {
 	s := given
 	if given == nil {
@@ -82,7 +81,7 @@ func (w *Words) Spec(given *scenario.Spec, said func(flag string) bool) (*scenar
 	return s, s.Validate()
 }
 
-// lines turns words into scenario lines.
+// lines converts words to scenario lines.
 func (w *Words) lines(given func(string) bool) ([]string, error) {
 	var out []string
 	add := func(name, format string, args ...any) {
@@ -124,10 +123,10 @@ func (w *Words) lines(given func(string) bool) ([]string, error) {
 	return append(out, w.Faults...), nil
 }
 
-// longest bounds --duration; a longer run is a mistyped one.
+// longest bounds --duration, in which a longer time is a mistake.
 const longest = 24 * time.Hour
 
-// lossModel reads --loss: a bare number is independent loss.
+// lossModel converts --loss: a bare number means independent loss.
 func (w *Words) lossModel() string {
 	if w.Loss == "0" {
 		return "none"
@@ -138,14 +137,14 @@ func (w *Words) lossModel() string {
 	return w.Loss
 }
 
-// allMessages bounds what all connections send when nobody says how much: 650 MB of the default size, some seconds of 1
+// allMessages bounds the default number of messages over all connections: 650 MB of the default size, some seconds at 1
 // Gb/s.
 const allMessages = 10_000
 
-// loadFlags are those that make the workload line; one of them replaces the workload of a file.
+// loadFlags are the flags that make the workload line. Any of them replaces the workload of a file.
 var loadFlags = []string{"msg", "cdf", "offered", "every", "count", "op"}
 
-// load is the workload line.
+// load returns the workload line.
 func (w *Words) load() string {
 	count := w.Count
 	if count == 0 && w.Duration == 0 {
@@ -165,8 +164,8 @@ func (w *Words) load() string {
 	return line
 }
 
-// fit chooses what the words left open from what they said: a queue that holds the bandwidth-delay product twice, and a
-// transport timer that outlasts the round trip.
+// fit chooses values that the words leave open: a queue of at least twice the bandwidth-delay product, and a transport
+// timer longer than the round trip.
 func (w *Words) fit(s *scenario.Spec, said func(string) bool, wordsOnly bool) {
 	if said("queue") {
 		s.Link.AB.Queue, s.Link.BA.Queue = w.Queue, w.Queue
