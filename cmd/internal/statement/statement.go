@@ -1,5 +1,5 @@
-// Package statement reads files that people write for commands: a statement a line, which is a verb and what is behind
-// it. # begins a comment line, and the first statement is the version of the format, such as "gate 1".
+// Package statement reads text files that users write for commands. Each line is a statement: a verb and the rest of
+// the line. Lines that begin with # are comments. The first statement is the version of the format, such as "gate 1".
 package statement
 
 import (
@@ -14,36 +14,36 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 )
 
-// Bounds of a file.
+// Limits of a file.
 const (
 	MaxLines = 1000
 	MaxLine  = 4096 // bytes
 )
 
-// Form is a format.
+// Form is a file format.
 type Form struct {
-	Name    string // of the first statement
-	Version int    // the only one that there is
+	Name    string // verb of the first statement
+	Version int    // the only version
 
-	// Verbs read what is behind each. A verb is there once.
+	// Verbs has a function for each verb, which parses the rest of the line. A verb may occur once.
 	Verbs map[string]func(rest string) error
 
-	// Also takes lines of other kinds, of which there may be many; nil is none. Kinds names them for errors: "or a
-	// command of …".
+	// Also parses lines of other kinds, which may occur more than once; nil if there are none. Kinds names them in
+	// errors: "or a command of …".
 	Also  func(verb, line string, number int) (taken bool, err error)
 	Kinds string
 
-	// Check finds what is missing, or cannot be together, at the end.
+	// Check returns an error when statements are missing or contradict each other. It is called at the end.
 	Check func() error
 }
 
-// reading is a file while it is read.
+// reading is the state of Read.
 type reading struct {
 	*Form
 	seen map[string]bool
 }
 
-// Read reads a file. Every error is one line that names the line of the file, the word and the remedy.
+// Read parses a file. Every error is one line that names the line of the file, the word and the remedy.
 func (f *Form) Read(r io.Reader) error {
 	in := bufio.NewScanner(r)
 	in.Buffer(nil, MaxLine)
@@ -74,10 +74,10 @@ func (f *Form) Read(r io.Reader) error {
 	return nil
 }
 
-// first is the first statement of a file.
+// first returns the first statement of a file.
 func (f *Form) first() string { return f.Name + " " + strconv.Itoa(f.Version) }
 
-// line takes in a statement, the version before all others.
+// line parses one statement; the version has to come first.
 func (r *reading) line(line string, n int) error {
 	verb, rest, _ := strings.Cut(line, " ")
 	rest = strings.TrimSpace(rest)
@@ -100,7 +100,7 @@ func (r *reading) line(line string, n int) error {
 	return r.verb(verb, rest)
 }
 
-// verb takes in a statement that is there once.
+// verb parses a statement of Verbs.
 func (r *reading) verb(verb, rest string) error {
 	read := r.Verbs[verb]
 	switch {
@@ -119,7 +119,7 @@ func (r *reading) verb(verb, rest string) error {
 	return nil
 }
 
-// Word reads one word.
+// Word returns a parser of one word.
 func Word(into *string) func(string) error {
 	return func(rest string) error {
 		if *into = rest; len(strings.Fields(rest)) != 1 || !quote.Clean(rest) {
@@ -129,12 +129,12 @@ func Word(into *string) func(string) error {
 	}
 }
 
-// Words reads several.
+// Words returns a parser of several words.
 func Words(into *[]string) func(string) error {
 	return func(rest string) error { *into = strings.Fields(rest); return nil }
 }
 
-// Number reads a whole number from least to most.
+// Number returns a parser of a whole number from least to most.
 func Number(into *int, least, most int) func(string) error {
 	return func(rest string) error {
 		n, err := strconv.Atoi(rest)
