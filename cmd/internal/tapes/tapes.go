@@ -1,5 +1,5 @@
-// Package tapes records loss tapes from runs in virtual time and plays them in others. What a tape is, is for
-// netem/tape to say, and what of a run goes onto it for harness/losstape.
+// Package tapes records loss tapes from runs in virtual time and plays them in other runs. Package netem/tape defines
+// the tape, and harness/losstape which losses of a run it holds.
 package tapes
 
 import (
@@ -23,14 +23,14 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/tape"
 )
 
-// Run is a scenario of which the losses of one sender count.
+// Run is a scenario whose losses in one direction are recorded.
 type Run struct {
 	spec *scenario.Spec
 	from trace.Side
 }
 
-// Open reads the file of a scenario. From is the sender, "A" or "B"; seed takes the place of the scenario's unless it
-// is nil. What is wrong with any of them is the user's fault.
+// Open reads the file of a scenario. From is the sender, "A" or "B". Seed replaces the scenario's unless it is nil.
+// Errors are the user's.
 func Open(path, from string, seed *uint64) (*Run, error) {
 	side, ok := map[string]trace.Side{"A": trace.A, "B": trace.B}[from]
 	if !ok {
@@ -46,7 +46,7 @@ func Open(path, from string, seed *uint64) (*Run, error) {
 	return &Run{s, side}, fault.Usage(s.Validate())
 }
 
-// Record runs the scenario and returns the tape of what the link lost of what the sender sent. Slot is the length of a
+// Record runs the scenario and returns the tape of the sender's packets that the link lost. Slot is the length of a
 // slot of a tape by time, such as "10us", and "" for other keys.
 func (r *Run) Record(ctx context.Context, key, slot string) (*tape.Tape, error) {
 	var length vtime.Duration
@@ -81,9 +81,9 @@ func record(ctx context.Context, s *scenario.Spec, from trace.Side, key tape.Key
 	return t, fault.Broken(err)
 }
 
-// Play runs the scenario with the tape of a file in place of its loss, and returns what was lost under the tape's key.
-// A loss of the tape that never came up is an error without a fault: the tape is of another link or workload. The
-// scenario keeps the tape.
+// Play runs the scenario with the tape in a file in place of its loss, and returns the tape of the losses. A loss of
+// the tape that did not occur is an error without a fault: the tape is of another link or workload. The scenario keeps
+// the tape.
 func (r *Run) Play(ctx context.Context, file string) (*tape.Tape, error) {
 	played, err := tape.Open(file)
 	if err != nil {
@@ -97,7 +97,7 @@ func (r *Run) Play(ctx context.Context, file string) (*tape.Tape, error) {
 	return again, losstape.Missed(played, again)
 }
 
-// Write writes a tape into a file, or for "" to standard output.
+// Write writes a tape to a file, or for "" to standard output.
 func Write(t *tape.Tape, path string) error {
 	write := func(w io.Writer) error {
 		_, err := t.WriteTo(w)
