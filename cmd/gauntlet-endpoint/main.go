@@ -1,9 +1,9 @@
 //go:build linux
 
 // Command gauntlet-endpoint is an engine of this repository as a program that keeps images/CONTRACT.md, and nothing
-// else: what an image of it needs, in a fifth of the size of the whole.
+// else. An image needs no more of the repository; it has a fifth of the size of gauntlet.
 //
-// Exit codes: 0 it did what it was told; 127 it was asked for something that it does not have; 1 it failed.
+// Exit codes: 0 it ran to the end of its orders; 127 it does not support something that was asked for; 1 it failed.
 package main
 
 import (
@@ -25,7 +25,7 @@ func main() {
 			"gauntlet run --impl\n", strings.Join(all.Names(), " "))
 		os.Exit(2)
 	}
-	// As the first process of its namespace it has no default for the signal, and Go's is exit code 2.
+	// As process 1 of its namespace it would not be ended by the signal, and Go would then exit with code 2.
 	leave := make(chan os.Signal, 1)
 	signal.Notify(leave, syscall.SIGTERM)
 	go func() {

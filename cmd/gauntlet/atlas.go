@@ -57,7 +57,7 @@ func atlasCommand() *cobra.Command {
 	return c
 }
 
-// execute measures, writes and prints.
+// execute measures the map, writes it and prints it.
 func (f *atlasFlags) execute(c *cobra.Command) error {
 	if err := oneOf(c, "color", "law"); err != nil {
 		return usage(err)
@@ -82,7 +82,7 @@ func (f *atlasFlags) execute(c *cobra.Command) error {
 	return f.conclude(c.Context(), m)
 }
 
-// conclude writes the files and prints the map.
+// conclude writes the files of the map, prints it, and returns the error for the exit code.
 func (f *atlasFlags) conclude(ctx context.Context, m *atlas.Map) error {
 	dir := document.NewFolder(f.out, "atlas")
 	err := errors.Join(claims.WriteAtlas(dir, m), show(m, &f.output, terminal.Atlas))

@@ -56,7 +56,7 @@ func bisectCommand() *cobra.Command {
 	return c
 }
 
-// runBisect searches and prints.
+// runBisect searches for the commit and prints the bisection.
 func runBisect(ctx context.Context, o bisect.Options, from string, output *outputFlags) error {
 	o.Folder = document.NewFolder(o.Folder, "bisect")
 	if from != "" {

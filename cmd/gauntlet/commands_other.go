@@ -9,16 +9,16 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// processCommands are needed by benches that need Linux.
+// processCommands returns no commands: the benches that start processes need Linux.
 func processCommands() []*cobra.Command { return nil }
 
-// testbedCommands need Linux.
+// testbedCommands returns no commands: they need Linux.
 func testbedCommands() []*cobra.Command { return nil }
 
-// checkTestbed needs Linux.
+// checkTestbed returns an error: testbeds need Linux.
 func checkTestbed(context.Context, string, bool, bool) error {
 	return usage(errors.New("--testbed: needs Linux"))
 }
 
-// labCommands need Linux.
+// labCommands returns no commands: they need Linux.
 func labCommands() []*cobra.Command { return nil }

@@ -133,12 +133,12 @@ func (f *conformFlags) execute(c *cobra.Command) error {
 	return concludeConform(ctx, stdout, s.Table, len(s.Specs), f.quiet)
 }
 
-// concludeConform prints the findings and the table, and turns the worst outcome into the exit code.
+// concludeConform prints the findings and the table, and derives the exit code from the worst outcome.
 func concludeConform(ctx context.Context, out io.Writer, t *conform.Table, selected int, short bool) error {
 	if err := t.Print(out, short); err != nil {
 		return broken(err)
 	}
-	if ctx.Err() != nil || t.Done < selected { // which hides no failure
+	if ctx.Err() != nil || t.Done < selected { // an interrupt hides no failure
 		code := exitBroken
 		if t.Worst == rule.Fail {
 			code = exitFailure

@@ -63,8 +63,8 @@ func printResult(r *model.Result, f *outputFlags, err error) error {
 	return nil
 }
 
-// blamed separates errors of usage from errors of the harness: a folder that is in use, and a Spec that its bench or
-// its implementation cannot run on any machine, are usage.
+// blamed marks an error as usage or as the harness's. Usage are a folder that is in use, and a Spec that its bench or
+// its implementation cannot run on any machine.
 func blamed(err error) error {
 	if unfit := new(bench.Unfit); errors.As(err, &unfit) || errors.Is(err, run.ErrHeld) ||
 		errors.Is(err, bench.ErrUnsupported) {

@@ -20,7 +20,8 @@ func checkContractCommand() *cobra.Command {
 			if runtime.GOOS != "linux" {
 				return usage(errors.New("check-contract: needs Linux"))
 			}
-			o, err := contractcheck.Open(args[0], 4*conform.Attempts) // its runs are short
+			// more attempts than usual, because the runs are short
+			o, err := contractcheck.Open(args[0], 4*conform.Attempts)
 			if err != nil {
 				return err
 			}
@@ -29,8 +30,8 @@ func checkContractCommand() *cobra.Command {
 	}
 }
 
-// failed ends with the exit code of the step that failed: the program is to blame, unless the error names another
-// cause.
+// failed returns the error for the exit code after a step that failed. The program is to blame, unless the error says
+// otherwise.
 func failed(err error) error {
 	switch {
 	case err == nil:

@@ -10,7 +10,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 )
 
-// The exit codes beside 0.
+// The exit codes other than 0.
 const (
 	exitFailure = 1
 	exitUsage   = 2
@@ -32,8 +32,8 @@ func usage(err error) error { return ending(exitUsage, err) }
 // broken ends a command for an error of the harness.
 func broken(err error) error { return ending(exitBroken, err) }
 
-// settled ends a command by the status of a result of several runs, as run.ExitCode does by that of one. Runs that
-// decided nothing are a failure of the whole.
+// settled derives the exit code from the status of several runs, as run.ExitCode does from that of one. INCONCLUSIVE is
+// a failure here.
 func settled(status string) error {
 	switch status {
 	case rule.Pass.String():
@@ -44,7 +44,8 @@ func settled(status string) error {
 	return exit{code: exitFailure}
 }
 
-// ending gives an error an exit code. A process that was replaced by another has that one's.
+// ending gives an error an exit code. The error of a process that was replaced keeps the exit code of the process that
+// replaced it.
 func ending(code int, err error) error {
 	var r *registry.Replaced
 	if err == nil || errors.As(err, &r) {
@@ -62,7 +63,7 @@ func report(err error) int {
 	if errors.As(err, &r) {
 		return r.Code
 	}
-	code := exitUsage // errors of cobra itself are usage
+	code := exitUsage // an error of cobra has no mark and is usage
 	var e exit
 	switch {
 	case errors.As(err, &e):

@@ -79,7 +79,7 @@ func unknown(words []string) error {
 	return err
 }
 
-// explain shows families, a line for each of several rules, or all of one.
+// explain prints the families, a line for each of several rules, or the whole entry of one rule.
 func explain(ids []string, families, list bool, output *outputFlags) error {
 	switch {
 	case families && !output.json:
@@ -100,7 +100,7 @@ func explain(ids []string, families, list bool, output *outputFlags) error {
 	return show(b, output, terminal.Rulebook)
 }
 
-// howToSearch follows the families.
+// howToSearch follows the list of families.
 const howToSearch = `
 gauntlet explain RC            the rules of a family, or RC-PSN of a topic
 gauntlet explain RC-PSN-005    all about one
@@ -109,7 +109,7 @@ gauntlet explain --list        all rules
 gauntlet explain --html FILE   all about all, as a page
 `
 
-// writeRulebook writes the page of these rules.
+// writeRulebook writes an HTML page of the rules.
 func writeRulebook(path string, ids []string) error {
 	b, err := rulebook.Of(ids)
 	if err != nil {

@@ -61,7 +61,7 @@ func announce(c *cobra.Command, args []string, code int, cause error, began time
 			err = document.File(path, func(w io.Writer) error { return document.JSON(w, failure) })
 		}
 	} else if wanted := path == "true" || !f.Changed && slices.Contains(args, "--json"); wanted && !stdout.used {
-		// a flag behind one that is wrong has not been read
+		// --json was given, but flags after one in error are not parsed
 		err = document.JSON(stdout, failure)
 	}
 	if err != nil {
@@ -69,7 +69,7 @@ func announce(c *cobra.Command, args []string, code int, cause error, began time
 	}
 }
 
-// writtenSince reports whether a file got its content after a time.
+// writtenSince reports whether a file was written after a time.
 func writtenSince(path string, began time.Time) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Size() > 0 && info.ModTime().After(began)

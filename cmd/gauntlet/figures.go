@@ -46,7 +46,7 @@ func figuresCommand() *cobra.Command {
 	return c
 }
 
-// execute measures and writes.
+// execute measures the figures and writes them.
 func (f *figuresFlags) execute(c *cobra.Command, ids []string) error {
 	wanted, err := targets.FindFigures(ids)
 	if err != nil {
@@ -75,7 +75,7 @@ func (f *figuresFlags) execute(c *cobra.Command, ids []string) error {
 	return f.conclude(c.Context(), m)
 }
 
-// conclude writes the files and prints their paths.
+// conclude writes the files, prints their paths, and returns the error for the exit code.
 func (f *figuresFlags) conclude(ctx context.Context, m *figures.Set) error {
 	dir := document.NewFolder(f.out, "figures")
 	err := claims.WriteFigures(dir, m)

@@ -24,13 +24,13 @@ import (
 const benchHelp = "where to run: sim (virtual time), netns (real packets between network namespaces), container (the " +
 	"same around containers), lab (the same on a guest's kernel) or remote (a device on a host of a --testbed)"
 
-// outputFlags are those of every command that shows a result.
+// outputFlags are the flags of every command that prints a result.
 type outputFlags struct {
 	json, quiet bool
 	color       string
 }
 
-// define declares them; quietHelp explains --quiet.
+// define declares the flags; quietHelp is the help of --quiet.
 func (f *outputFlags) define(c *cobra.Command, quietHelp string) {
 	c.Flags().BoolVar(&f.json, "json", false, jsonHelp)
 	c.Flags().BoolVar(&f.quiet, "quiet", false, quietHelp)
@@ -43,7 +43,7 @@ func colorFlag(c *cobra.Command, color *string) {
 	completeChoices(c, "color")
 }
 
-// dilation is a factor as the value of a flag; 0 is auto.
+// dilation is the value of --dilate; 0 is auto.
 type dilation struct{ k *vtime.Dilation }
 
 // dilateFlag declares --dilate.
@@ -76,16 +76,16 @@ func (f dilation) String() string {
 // Type implements pflag.Value.
 func (f dilation) Type() string { return "K" }
 
-// hostedFlags say on which host a device under test is.
+// hostedFlags select the host of the device under test.
 type hostedFlags struct{ registry.Hosted }
 
-// define declares them.
+// define declares the flags.
 func (f *hostedFlags) define(c *cobra.Command) {
 	c.Flags().StringVar(&f.File, "testbed", "", "remote: the file of the hosts and cables; see: help testbed")
 	keepFlag(c, &f.Keep)
 }
 
-// choose takes the remote bench where a testbed is given and no bench.
+// choose selects the remote bench when a testbed is given and no bench.
 func (f *hostedFlags) choose(c *cobra.Command, bench *string) {
 	if f.File != "" && !c.Flags().Changed("bench") {
 		*bench = "remote"
@@ -125,13 +125,13 @@ func keepFlag(c *cobra.Command, keep *bool) {
 			"time it is not copied")
 }
 
-// effortFlags declares how many runs numbers are taken from, beside --seeds, and how sure they are to be.
+// effortFlags declares the flags of an Effort other than --seeds.
 func effortFlags(c *cobra.Command, e *claims.Effort) {
 	c.Flags().IntVar(&e.Jobs, "jobs", runtime.GOMAXPROCS(0), "runs at once")
 	c.Flags().Float64Var(&e.Confidence, "confidence", 0.95, "of the intervals")
 }
 
-// linkHelp are the words for who makes a link of real packets.
+// linkHelp explains the values of --link.
 const linkHelp = "auto, netem (the kernel's), ebpf (faults and losses in the kernel) or relay (user space)"
 
 // choices are the values of flags that have few.
@@ -149,7 +149,7 @@ var choices = map[string][]string{
 
 // complete offers the values of a flag to the shell.
 func complete(c *cobra.Command, flag string, values ...string) {
-	// fails for a flag that is not there
+	// the error means that c has no such flag
 	_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 }
 
@@ -160,12 +160,12 @@ func completeChoices(c *cobra.Command, flags ...string) {
 	}
 }
 
-// onlyOn are the flags that mean something on one bench only.
+// onlyOn has the flags that apply to one bench only.
 var onlyOn = map[string]string{"expose": "netns", "codec": "sim", "kernel": "lab", "modules": "lab",
 	"deterministic": "lab", "guest-memory": "lab",
 	"testbed": "remote", "keep": "remote", "guest-limit": "lab", "guest-console": "lab", "guest-with": "lab"}
 
-// onBench checks flags that have few values, and all that mean something on some benches only.
+// onBench checks the flags few, which have few values, and those that do not apply to the bench.
 func onBench(c *cobra.Command, bench string, few ...string) error {
 	if err := oneOf(c, few...); err != nil {
 		return err
@@ -199,15 +199,15 @@ func given(names ...string) []string {
 	return slices.DeleteFunc(names, func(n string) bool { return n == "" })
 }
 
-// limitFlags bound the runs of a command. Zero leaves the value of the Spec, or a default.
+// limitFlags are the flags that bound the runs of a command. Zero keeps the value of the Spec, or a default.
 type limitFlags struct {
 	limit, still *time.Duration
 }
 
-// longestRun bounds both; a longer time is a mistyped one.
+// longestRun bounds both flags, in which a longer time is a mistake.
 const longestRun = 24 * time.Hour
 
-// limitsHelp explains them where a run is the subject.
+// limitsHelp explains the limits in the help of run.
 const limitsHelp = `A run ends when all its work is done, and at --limit at the latest, in its own time. In real time it
 also ends when nothing has moved for --no-progress while work is left: nothing was sent, received,
 posted or completed by either end. A program or device that is not done then, crashes, or does not
@@ -215,7 +215,7 @@ keep its contract is to blame: FAIL, exit code 1, with what it had left and the 
 was seen. In virtual time so is an engine that never comes to its end. What breaks in the harness is
 an ERROR, exit code 3.`
 
-// define declares the flags. They are kept where the options of the command are.
+// define declares the flags, whose values are stored in the options of the command.
 func (f *limitFlags) define(c *cobra.Command, limit, still *time.Duration) {
 	f.limit, f.still = limit, still
 	c.Flags().DurationVar(limit, "limit", 0, "end a run that is not done by then, in its own time (default: what the "+
@@ -224,7 +224,7 @@ func (f *limitFlags) define(c *cobra.Command, limit, still *time.Duration) {
 		"long (default: four times what all retries take, 10s at least)")
 }
 
-// check looks at them.
+// check checks the flags for a bench.
 func (f *limitFlags) check(c *cobra.Command, bench string) error {
 	for flag, value := range map[string]time.Duration{"limit": *f.limit, "no-progress": *f.still} {
 		if c.Flags().Changed(flag) && (value <= 0 || value > longestRun) {

@@ -58,7 +58,7 @@ func gateCommand() *cobra.Command {
 	return c
 }
 
-// start reads the file and the flags, and runs here or in a guest.
+// start reads the file and the flags, and runs the gate here or in a guest.
 func (f *gateFlags) start(c *cobra.Command, files []string) error {
 	if err := f.read(c, files); err != nil {
 		return usage(err)
@@ -86,7 +86,7 @@ func (f *gateFlags) start(c *cobra.Command, files []string) error {
 	)
 }
 
-// read reads the file, and the flags that take the place of its lines.
+// read reads the file, and the flags that override its lines.
 func (f *gateFlags) read(c *cobra.Command, files []string) (err error) {
 	o := &f.options
 	switch {
@@ -114,14 +114,14 @@ func (f *gateFlags) read(c *cobra.Command, files []string) (err error) {
 	if f.baseline != "" {
 		o.Baseline = f.baseline
 	}
-	if !c.Flags().Changed("deterministic") { // a gate is to say the same of the same
+	if !c.Flags().Changed("deterministic") { // so that a gate of the same commit has the same result
 		f.guest.Deterministic = true
 	}
 	o.Command, o.Deterministic = build.CommandLine(), f.guest.Deterministic
 	return nil
 }
 
-// execute plays the stages and concludes.
+// execute plays the stages and prints the verdict.
 func (f *gateFlags) execute(ctx context.Context) error {
 	s, err := gate.New(f.options)
 	if err != nil {
@@ -139,7 +139,7 @@ func (f *gateFlags) execute(ctx context.Context) error {
 	return f.conclude(g)
 }
 
-// conclude writes the folder, prints the verdict and turns it into the exit code.
+// conclude writes the report folder, prints the verdict and derives the exit code from it.
 func (f *gateFlags) conclude(g *model.Gate) error {
 	if err := errors.Join(gate.Write(g), show(g, &f.output, terminal.Gate)); err != nil {
 		return broken(fmt.Errorf("gate: %s: %w", filepath.Clean(g.Folder), err))

@@ -18,7 +18,7 @@ func (f *guestFlags) again(ctx context.Context, seed uint64, files, outputs []st
 		ctx, guest.Command{Args: slices.Concat(os.Args[1:], more), Seed: seed, Files: files, Outputs: outputs}))
 }
 
-// ended is how this process ends after another, whose exit code this is.
+// ended returns the error for the exit code of a command that ran in a guest.
 func ended(code int, err error) error {
 	if err != nil || code == 0 {
 		return err

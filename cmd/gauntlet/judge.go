@@ -72,7 +72,7 @@ func judgeCommand() *cobra.Command {
 	return c
 }
 
-// pipeHelp says how a trace can come.
+// pipeHelp explains the forms in which a trace can be read.
 const pipeHelp = `A trace can come through a pipe, or as - from standard input: a capture or a trace.ndjson, of 16 GiB
 at most, which is kept in the folder of temporary files while it is read. One that cannot be read is
 exit code 2.`

@@ -98,7 +98,7 @@ func labShellCommand() *cobra.Command {
 	return c
 }
 
-// bootFlags are the flags of the commands that boot a guest for something else than this program.
+// bootFlags are the flags of the commands that boot a guest to run any command.
 type bootFlags struct {
 	guestFlags
 	with, modules []string

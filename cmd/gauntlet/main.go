@@ -43,7 +43,7 @@ func root() *cobra.Command {
 		SilenceUsage:  true,
 	}
 	c.SetOut(stdout)
-	if len(os.Args) > 1 && os.Args[1] == "process" { // a bench starts many, which need nothing else
+	if len(os.Args) > 1 && os.Args[1] == "process" { // a bench starts many processes, which need no other command
 		c.AddCommand(processCommands()...)
 		return c
 	}
@@ -60,13 +60,13 @@ func root() *cobra.Command {
 	return c
 }
 
-// help holds the long help of commands: a file for each whose help is more than a line, named after its path.
+// help has the long help of commands, a file for each, named after the path of the command.
 //
 //go:embed help/*.txt
 var help embed.FS
 
-// describe gives a command and those below it the text and the examples of its file. The Long text of the command
-// itself follows that of the file.
+// describe sets the help and the examples of a command and of the commands below it from their files. Long text in the
+// code follows the text of the file.
 func describe(c *cobra.Command) {
 	path := strings.Split(c.CommandPath(), " ")
 	if text, err := help.ReadFile("help/" + strings.Join(path[min(1, len(path)-1):], "-") + ".txt"); err == nil {

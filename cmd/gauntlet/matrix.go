@@ -41,7 +41,7 @@ type matrixFlags struct {
 	guest             guestFlags
 	limits            limitFlags
 	hosted            hostedFlags
-	most, still       time.Duration // of a cell
+	most, still       time.Duration // of each cell
 	shard             shardFlags
 }
 
@@ -90,7 +90,7 @@ func matrixCommand() *cobra.Command {
 	return c
 }
 
-// execute runs the matrix and prints it.
+// execute runs the matrix, writes it and prints it.
 func (f *matrixFlags) execute(c *cobra.Command) error {
 	if f.peers && !c.Flags().Changed("links") {
 		f.links = "random"
@@ -135,8 +135,8 @@ func (f *matrixFlags) execute(c *cobra.Command) error {
 	return f.conclude(c.Context(), f.runAll(c.Context()))
 }
 
-// divide begins a batch of cells when their results are kept, and when the command is a shard makes its part of them:
-// then it has ended.
+// divide begins a batch of cells if their results are stored. If the command is a shard, it also runs the cells of the
+// shard, and reports that the command has ended.
 func (f *matrixFlags) divide(c *cobra.Command, b *registry.OnDemand) (ended bool, err error) {
 	o := &f.options
 	if err := f.shard.open(); err != nil || f.shard.folder == nil {
@@ -154,7 +154,7 @@ func (f *matrixFlags) divide(c *cobra.Command, b *registry.OnDemand) (ended bool
 	return f.shard.divide(c, all, o.Jobs, one, bar)
 }
 
-// read reads the flags.
+// read reads the flags into the options.
 func (f *matrixFlags) read(c *cobra.Command) (err error) {
 	o := &f.options
 	if err := onBench(c, o.Name, "bench", "color", "link"); err != nil {
@@ -182,7 +182,7 @@ func (f *matrixFlags) read(c *cobra.Command) (err error) {
 	return err
 }
 
-// runAll runs the cells, and the broken engines if they are asked for.
+// runAll runs the cells, and with --broken the broken engines.
 func (f *matrixFlags) runAll(ctx context.Context) *model.Matrix {
 	bar := progress.New(os.Stderr, !f.output.quiet)
 	defer bar.Done()
@@ -205,13 +205,13 @@ func (f *matrixFlags) again(ctx context.Context) error {
 		outputs, more...)
 }
 
-// conclude writes the files, prints the table and turns the status into an exit code.
+// conclude writes the files, prints the table and derives the exit code from the status.
 func (f *matrixFlags) conclude(ctx context.Context, m *model.Matrix) error {
 	f.shard.provenance(&m.Command, &m.Started, &m.Wall)
 	switch err := errors.Join(matrix.Write(m, matrix.Page(f.html)), show(m, &f.output, terminal.Matrix)); {
 	case err != nil:
 		return broken(err)
-	case ctx.Err() != nil && m.Status == "FAIL": // it stands
+	case ctx.Err() != nil && m.Status == "FAIL": // an interrupt hides no failure
 		return exit{exitFailure, "matrix: interrupted"}
 	case ctx.Err() != nil:
 		return exit{exitBroken, "matrix: interrupted"}

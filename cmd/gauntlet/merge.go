@@ -27,7 +27,7 @@ func mergeCommand() *cobra.Command {
 	}
 }
 
-// merge looks whether everything is there, and lets the command that the shards belong to conclude it.
+// merge checks that the units are complete, and runs the command of the shards on their results.
 func merge(c *cobra.Command, dirs, more []string) error {
 	whole, err := units.Merge(dirs)
 	if err == nil {

@@ -49,7 +49,7 @@ func nightCommand() *cobra.Command {
 	return c
 }
 
-// runNight runs a plan, and turns what changed into the exit code.
+// runNight runs a plan, and derives the exit code from the changes.
 func runNight(c *cobra.Command, o night.Options, part *shardFlags, output *outputFlags) (err error) {
 	ctx := c.Context()
 	if o.Plan, err = night.ReadPlan(o.Path); err != nil {
@@ -77,7 +77,7 @@ func runNight(c *cobra.Command, o night.Options, part *shardFlags, output *outpu
 	if err != nil {
 		return err
 	}
-	pages := s.Site(context.WithoutCancel(ctx)) // first, because it adds notes to the night
+	pages := s.Site(context.WithoutCancel(ctx)) // before night.Write, because it adds notes to the night
 	err = errors.Join(night.Write(n), show(n, output, terminal.Night))
 	if err != nil {
 		err = fmt.Errorf("night: %s: %w", filepath.Clean(n.Folder), err)
@@ -91,7 +91,8 @@ func runNight(c *cobra.Command, o night.Options, part *shardFlags, output *outpu
 	return nil
 }
 
-// keepNight begins a night whose results are kept, and when it is a shard makes its part of them: then it has ended.
+// keepNight begins a night whose results are stored. If the command is a shard, it also makes the results of the shard,
+// and reports that the command has ended.
 func keepNight(c *cobra.Command, o *night.Options, part *shardFlags, output *outputFlags) (ended bool, err error) {
 	all, steps, err := o.Whole()
 	if err != nil {
@@ -112,7 +113,7 @@ func keepNight(c *cobra.Command, o *night.Options, part *shardFlags, output *out
 	if err != nil {
 		return true, err
 	}
-	part.costs = "" // of which the commands that divide their runs have made use
+	part.costs = "" // only the commands that divide their own runs use the costs
 	one := func(ctx context.Context, i int) (any, error) { return s.Make(ctx, steps[i]) }
 	return true, part.make(c.Context(), all, units.Work{Jobs: 1, Make: one}, bar)
 }

@@ -81,7 +81,7 @@ func (f *checkFlags) define(c *cobra.Command) {
 		"time at which the key has to be good, 20270131 or 20270131235900Z (default: now)")
 }
 
-// check reads the time, and what goes with what.
+// check parses the time, and checks that flags are combined as they have to be.
 func (f *checkFlags) check() (err error) {
 	switch f.Options.At = time.Now(); {
 	case f.Signers == "" && (f.Signer != "" || f.at != ""):
@@ -94,7 +94,7 @@ func (f *checkFlags) check() (err error) {
 	return nil
 }
 
-// unbelieved is the error of a command that reads passports: a signature that is not to be believed is a failure.
+// unbelieved returns the error of a command that reads passports: a signature that is refused is a failure.
 func unbelieved(err error) error {
 	if errors.As(err, new(*passport.Refused)) {
 		return ending(exitFailure, err)

@@ -59,7 +59,7 @@ func perfCommand() *cobra.Command {
 	return c
 }
 
-// execute measures and prints.
+// execute measures the claims and prints them.
 func (f *perfFlags) execute(c *cobra.Command) error {
 	if err := f.shard.open(); err != nil {
 		return err
@@ -93,7 +93,7 @@ func (f *perfFlags) execute(c *cobra.Command) error {
 	return f.conclude(c.Context(), m)
 }
 
-// options reads the flags.
+// options reads the flags into the options of a measurement.
 func (f *perfFlags) options(c *cobra.Command) (*suite.Options, error) {
 	bench := f.claims.Bench.Name
 	if bench != "sim" && bench != "netns" && bench != "lab" {
@@ -111,7 +111,7 @@ func (f *perfFlags) options(c *cobra.Command) (*suite.Options, error) {
 	return f.claims.Options()
 }
 
-// conclude writes the files, prints the table and turns the status into an exit code.
+// conclude writes the files, prints the table and derives the exit code from the status.
 func (f *perfFlags) conclude(ctx context.Context, m *suite.Result) error {
 	err := errors.Join(claims.WritePerf(m, f.html, f.markdown, f.gobench), show(m, &f.output, terminal.Perf))
 	switch {

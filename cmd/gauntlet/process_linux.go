@@ -20,8 +20,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/relay"
 )
 
-// processCommands are the bodies of the processes that a bench starts from this same binary. They speak lines of JSON
-// on their standard streams and are not for people.
+// processCommands are the processes that a bench starts from this binary. They exchange lines of JSON on their standard
+// streams and are not for users.
 func processCommands() []*cobra.Command {
 	parent := &cobra.Command{Use: "process", Hidden: true, Short: "Bodies of the processes that a bench starts"}
 	parent.AddCommand(&cobra.Command{Use: "endpoint IMPL", Args: cobra.ExactArgs(1),
@@ -62,7 +62,7 @@ func processCommands() []*cobra.Command {
 	return []*cobra.Command{parent}
 }
 
-// refused gives a program that does not support its orders its own exit code, apart from one that broke.
+// refused returns another exit code for a program that does not support its orders than for one that broke.
 func refused(err error) error {
 	if errors.Is(err, contract.ErrUnsupported) {
 		return exit{contract.Unsupported, err.Error()}
@@ -70,7 +70,7 @@ func refused(err error) error {
 	return broken(err)
 }
 
-// dialect teaches a relay RoCEv2.
+// dialect configures a relay for RoCEv2.
 func dialect(config json.RawMessage) (relay.Classifier, relay.Alter, error) {
 	packets, err := wire.ReadClassifier(config)
 	return packets, wire.Alter, err

@@ -23,7 +23,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/terminal"
 )
 
-// qualifyFlags are the flags of qualify. The scenarios are those of conform, run by conform.
+// qualifyFlags are the flags of qualify, which plays scenarios as conform does.
 type qualifyFlags struct {
 	options qualify.Options
 	profile string
@@ -77,7 +77,7 @@ func (f *qualifyFlags) define(c *cobra.Command) {
 	complete(c, "profile", profiles.Names()...)
 }
 
-// start checks the flags, and runs here or in a guest.
+// start checks the flags, and runs the qualification here or in a guest.
 func (f *qualifyFlags) start(c *cobra.Command) error {
 	f.hosted.choose(c, &f.options.Conform.Bench)
 	if err := f.check(c); err != nil {
@@ -90,7 +90,7 @@ func (f *qualifyFlags) start(c *cobra.Command) error {
 		filepath.Base(f.profile), k.Bench)
 	o.Command = build.CommandLine()
 	if k.Bench == "lab" && !guest.Elsewhere(k.Bench) {
-		f.passport.File = "" // the key is outside
+		f.passport.File = "" // the key is outside the guest
 	}
 	if f.passport.File != "" {
 		if err := f.passport.Ready(); err != nil {
@@ -106,8 +106,8 @@ func (f *qualifyFlags) start(c *cobra.Command) error {
 	return f.certify(c.Context(), f.execute(c.Context(), *o))
 }
 
-// certify makes the passport of a qualification that reached a verdict, good or bad, and returns the error with which
-// the command ends. A passport that cannot be made hides no failure.
+// certify makes the passport of a qualification that reached a verdict, good or bad, and returns the error for the exit
+// code. An error of the passport does not hide a failure.
 func (f *qualifyFlags) certify(ctx context.Context, verdict error) error {
 	var ended exit
 	if f.passport.File == "" || verdict != nil && (!errors.As(verdict, &ended) || ended.text != "" ||
@@ -122,7 +122,7 @@ func (f *qualifyFlags) certify(ctx context.Context, verdict error) error {
 	return verdict
 }
 
-// check looks at the flags, and finds the profile.
+// check checks the flags, and finds the profile.
 func (f *qualifyFlags) check(c *cobra.Command) error {
 	if err := onBench(c, f.options.Conform.Bench, "bench", "color", "link"); err != nil {
 		return err
@@ -135,7 +135,7 @@ func (f *qualifyFlags) check(c *cobra.Command) error {
 	return f.options.Find(f.profile)
 }
 
-// execute runs the scenarios and the targets, and concludes.
+// execute runs the scenarios and the targets, and prints the verdict.
 func (f *qualifyFlags) execute(ctx context.Context, o qualify.Options) error {
 	if o.Conform.Bench == "remote" {
 		done, err := f.hosted.judge(ctx, &o.Conform)
@@ -173,7 +173,7 @@ func (f *qualifyFlags) execute(ctx context.Context, o qualify.Options) error {
 	return f.conclude(q)
 }
 
-// conclude writes the files, prints the verdict and turns it into the exit code.
+// conclude writes the files, prints the verdict and derives the exit code from it.
 func (f *qualifyFlags) conclude(q *model.Qualification) error {
 	switch err := errors.Join(qualify.Write(q), show(q, &f.output, terminal.Qualification)); {
 	case err != nil:

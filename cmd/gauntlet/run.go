@@ -125,7 +125,7 @@ func (f *runFlags) define(c *cobra.Command) {
 	complete(c, "cdf", workload.Names()...)
 }
 
-// check looks at the flags that are not of the Spec.
+// check checks the flags that are not part of the Spec.
 func (f *runFlags) check(c *cobra.Command) error {
 	if err := onBench(c, f.bench, "bench", "codec", "color", "link"); err != nil {
 		return err
@@ -147,7 +147,7 @@ func (f *runFlags) execute(ctx context.Context, s *scenario.Spec) error {
 	if err := registry.Runs(f.bench, s.Impl[:]...); err != nil {
 		return usage(err)
 	}
-	// before an hour of attempts, and not behind the first
+	// before the attempts, which may take an hour
 	if err := run.Vacant(run.AttemptFolders(f.out, f.attempts)...); err != nil {
 		return usage(err)
 	}
@@ -155,7 +155,7 @@ func (f *runFlags) execute(ctx context.Context, s *scenario.Spec) error {
 	if err != nil {
 		return usage(err)
 	}
-	b, done, err := f.open(ctx, s) // which may start this process again, with the privilege that programs need
+	b, done, err := f.open(ctx, s) // may start this process again with the privilege that programs need
 	if err != nil {
 		return err
 	}
@@ -184,7 +184,7 @@ func (f *runFlags) execute(ctx context.Context, s *scenario.Spec) error {
 	return printResult(result, &f.output, err)
 }
 
-// open makes the bench. Done closes its sessions on hosts.
+// open opens the bench. Done closes its sessions on hosts.
 func (f *runFlags) open(ctx context.Context, s *scenario.Spec) (b bench.Bench, done func() error, err error) {
 	if f.bench != "remote" {
 		b, err = registry.Open(f.bench, f.expose)
@@ -195,7 +195,7 @@ func (f *runFlags) open(ctx context.Context, s *scenario.Spec) (b bench.Bench, d
 	return r.Bench, done, err
 }
 
-// folder is where the run is kept: --out, or a new folder below runs/.
+// folder returns the run folder: --out, or a new folder below runs/.
 func (f *runFlags) folder(s *scenario.Spec) string {
 	if f.out != "" {
 		return f.out

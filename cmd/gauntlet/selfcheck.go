@@ -30,7 +30,7 @@ func selfcheckCommand() *cobra.Command {
 			} else {
 				err = selfcheck.Print(c.OutOrStdout(), verdicts)
 			}
-			if failed := selfcheck.Failed(verdicts); err == nil && failed > 0 { // which is the harness's fault
+			if failed := selfcheck.Failed(verdicts); err == nil && failed > 0 { // the harness is at fault
 				err = broken(fmt.Errorf("selfcheck: %d rules are broken, by the harness", failed))
 			}
 			return err

@@ -17,7 +17,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/shard"
 )
 
-// shardFlags say which part of its units of work a command makes, and where their results are kept.
+// shardFlags select the units of work that a command runs, and the folders of their results.
 type shardFlags struct {
 	name    string
 	folders []string
@@ -40,8 +40,8 @@ func (f *shardFlags) define(c *cobra.Command) {
 		"divide the runs among shards by the time that those of this folder of results took (default: by an estimate)")
 }
 
-// open opens the folder of results, if there is one, from which runs are taken and in which they are kept. An error
-// that is not the harness's fault is usage.
+// open opens the folders of results, if there are any: results are read from all and stored in the first. An error that
+// is not the harness's fault is usage.
 func (f *shardFlags) open() (err error) {
 	switch {
 	case f.name != "" && len(f.folders) != 1:
@@ -60,7 +60,7 @@ func (f *shardFlags) open() (err error) {
 	return err
 }
 
-// begin makes the folder one of this command's.
+// begin begins a batch of units in the folder, for this command.
 func (f *shardFlags) begin(c *cobra.Command, all []units.Unit) error {
 	if f.folder == nil {
 		return nil
@@ -69,15 +69,15 @@ func (f *shardFlags) begin(c *cobra.Command, all []units.Unit) error {
 	return f.folder.Begin(f.batch)
 }
 
-// numbers does the same as divide with runs for their numbers.
+// numbers is divide for runs that are made for their numbers.
 func (f *shardFlags) numbers(c *cobra.Command, specs []*scenario.Spec, jobs int,
 	bar *progress.Bar) (ended bool, err error) {
 	all, one := claims.Units(specs)
 	return f.divide(c, all, jobs, one, bar)
 }
 
-// divide begins a batch of units when their results are kept, and when the command is a shard makes its part of them,
-// jobs at a time: then the command has ended.
+// divide begins a batch of units if their results are stored. If the command is a shard, it also runs the units of the
+// shard, jobs at a time, and reports that the command has ended.
 func (f *shardFlags) divide(c *cobra.Command, all []units.Unit, jobs int, one func(context.Context, int) (any, error),
 	bar *progress.Bar) (ended bool, err error) {
 	if err := f.begin(c, all); err != nil {
@@ -89,12 +89,12 @@ func (f *shardFlags) divide(c *cobra.Command, all []units.Unit, jobs int, one fu
 	return true, f.make(c.Context(), all, units.Work{Jobs: jobs, Make: one}, bar)
 }
 
-// unchanging lists the flags that do not change a command's result, but the machine that computes it, its place and its
-// form.
+// unchanging lists the flags that do not change a command's result, only where and how it is computed, written and
+// printed.
 var unchanging = []string{"shard", "units", "costs", "jobs", "out", "quiet", "color", "json", "html", "markdown",
 	"gobench", "junit"}
 
-// canonical identifies the question of a command: equal questions give equal words, on every machine.
+// canonical returns words that identify the question of a command: equal questions give equal words on every machine.
 func canonical(c *cobra.Command) []string {
 	words := []string{c.Name()}
 	c.Flags().Visit(func(f *pflag.Flag) { // by name
@@ -112,15 +112,15 @@ func canonical(c *cobra.Command) []string {
 	return append(words, c.Flags().Args()...)
 }
 
-// provenance sets the fields about the making of a result. A result made of kept results is a function of these alone:
-// time and duration of the command are no part of it, and neither is the division of the work.
+// provenance sets the fields about the making of a result. A result made of stored results depends on these alone: it
+// states neither the time and duration of the command nor the division of the work.
 func (f *shardFlags) provenance(command, started *string, wall *float64) {
 	if f.batch != nil {
 		*command, *started, *wall = f.batch.CommandLine(), "", 0
 	}
 }
 
-// lasted formats the time that a result took; "" when it is not known.
+// lasted formats the time that a result took; "" if it is unknown.
 func lasted(seconds float64) string {
 	if seconds == 0 {
 		return ""
@@ -128,7 +128,7 @@ func lasted(seconds float64) string {
 	return fmt.Sprintf(" in %.0f s", seconds)
 }
 
-// make makes the units of the shard, and reports their outcomes.
+// make runs the units of the shard, and prints how many it ran.
 func (f *shardFlags) make(ctx context.Context, all []units.Unit, w units.Work, bar *progress.Bar) error {
 	var err error
 	if f.costs != "" {

@@ -50,7 +50,7 @@ func shardPlanCommand() *cobra.Command {
 	return c
 }
 
-// plan checks the command, which would else fail in every shard, and writes the files that its engine needs.
+// plan checks the command, which would otherwise fail in every shard, and writes the file for its engine.
 func plan(engine string, p cluster.Plan) error {
 	c, rest, err := root().Find(p.Command)
 	switch {

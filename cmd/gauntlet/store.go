@@ -30,10 +30,10 @@ func storeCommand() *cobra.Command {
 	return c
 }
 
-// warn writes a line on standard error, and the command goes on.
+// warn writes a warning to standard error.
 func warn(line string) { fmt.Fprintln(os.Stderr, "gauntlet:", quote.Line(line, quote.Sentence)) }
 
-// contents reads a store, and warns of the files that it skips.
+// contents reads a store, and warns about the files that it skips.
 func contents(dir string) (*store.Contents, error) {
 	c, err := store.Read(dir)
 	if err != nil {
@@ -91,7 +91,7 @@ func storeAddCommand() *cobra.Command {
 	return c
 }
 
-// keepDocuments puts the passports and the logs of bisect among some files into a store, and returns the others.
+// keepDocuments copies the passports and the logs of bisect among some files to a store, and returns the other files.
 func keepDocuments(ctx context.Context, dir string, files []string) (others []string, err error) {
 	for _, file := range files {
 		path, is, err := night.KeepFile(ctx, dir, file)
@@ -158,7 +158,7 @@ func storeMergeCommand() *cobra.Command {
 	}
 }
 
-// readable refuses folders that are not there before anything is copied.
+// readable returns an error for folders that do not exist, so that nothing is copied before all have been found.
 func readable(dirs []string) error {
 	for _, dir := range dirs {
 		info, err := os.Stat(dir)

@@ -20,7 +20,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/terminal"
 )
 
-// selection is the part of a store that is shown.
+// selection selects series and nights of a store.
 type selection struct{ series, since string }
 
 func (s *selection) define(c *cobra.Command) {
@@ -28,7 +28,7 @@ func (s *selection) define(c *cobra.Command) {
 	c.Flags().StringVar(&s.since, "since", "", "only nights from this day on, such as 2026-11-01")
 }
 
-// tracks reads the part of a store.
+// tracks reads the selected part of a store, and the number of all its nights.
 func (s *selection) tracks(dir string) ([]history.Track, int, error) {
 	wanted, err := regexp.Compile(s.series)
 	if err != nil {

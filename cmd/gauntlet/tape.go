@@ -13,7 +13,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/tape"
 )
 
-// tapeFlags are the flags of the commands that run a scenario.
+// tapeFlags are the flags of the tape commands that run a scenario.
 type tapeFlags struct {
 	from, key, slot, out string
 	seed                 uint64
@@ -30,13 +30,13 @@ func tapeCommand() *cobra.Command {
 	return c
 }
 
-// scenarioFlags are those of every command that runs a scenario.
+// scenarioFlags declares the flags of commands that run a scenario.
 func (f *tapeFlags) scenarioFlags(c *cobra.Command) {
 	c.Flags().StringVar(&f.from, "from", "A", "the sender whose losses count: A or B")
 	c.Flags().Uint64Var(&f.seed, "seed", 0, "seed of the run (default: the scenario's)")
 }
 
-// keyFlags are those of every command that writes a tape.
+// keyFlags declares the flags of commands that write a tape.
 func (f *tapeFlags) keyFlags(c *cobra.Command) {
 	c.Flags().StringVar(&f.key, "key", "identity", "how losses are named: identity, index or time")
 	c.Flags().StringVar(&f.slot, "slot", "", "length of a slot of --key time, such as 10us")
@@ -129,8 +129,8 @@ func (f *tapeFlags) open(c *cobra.Command, path string) (*tapes.Run, error) {
 	return tapes.Open(path, f.from, seed)
 }
 
-// play plays the tape of a file in the scenario of another, and returns what was lost. A loss of the tape that did not
-// occur is a failure.
+// play plays the tape in the first file in the scenario in the second, and returns the tape of the losses. A loss of
+// the tape that did not occur is a failure.
 func (f *tapeFlags) play(c *cobra.Command, files []string) (*tapes.Run, *tape.Tape, error) {
 	r, err := f.open(c, files[1])
 	if err != nil {
@@ -143,7 +143,7 @@ func (f *tapeFlags) play(c *cobra.Command, files []string) (*tapes.Run, *tape.Ta
 	return r, again, err
 }
 
-// write runs the scenario and writes the tape of it.
+// write runs the scenario and writes its tape.
 func (f *tapeFlags) write(ctx context.Context, r *tapes.Run) error {
 	t, err := r.Record(ctx, f.key, f.slot)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/testbed"
 )
 
-// testbedCommands are those about hosts with real devices.
+// testbedCommands are the commands about hosts with real devices.
 func testbedCommands() []*cobra.Command {
 	c := &cobra.Command{Use: "testbed", Short: "Look at the hosts and cables of a lab with real devices"}
 	c.AddCommand(testbedCheckCommand())
@@ -34,7 +34,7 @@ func testbedCheckCommand() *cobra.Command {
 	return c
 }
 
-// checkTestbed prints what a check found. A host that is unfit for judging is an error of the lab.
+// checkTestbed prints the findings of a check. A host that is unfit for judging is an error of the lab.
 func checkTestbed(ctx context.Context, file string, keep, asJSON bool) error {
 	lab, err := testbed.ReadFile(file)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem"
 )
 
-// topics are the help topics that several commands share; their text is that of the pages beside the code.
+// topics are the help topics shared by several commands; their texts are pages embedded in other packages.
 func topics() []*cobra.Command {
 	return []*cobra.Command{
 		{Use: "verdicts", Short: "What PASS, FAIL and INVALID mean, and the exit codes", Long: conformance.Verdicts},

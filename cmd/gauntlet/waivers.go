@@ -11,7 +11,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/waivers"
 )
 
-// waiverFlag is --waivers.
+// waiverFlag is the value of --waivers.
 type waiverFlag struct{ names []string }
 
 func (f *waiverFlag) define(c *cobra.Command) {
@@ -20,7 +20,7 @@ func (f *waiverFlag) define(c *cobra.Command) {
 	complete(c, "waivers", waivers.Names()...)
 }
 
-// read returns the waivers of all files, and complains of each that has expired: it waives nothing any more.
+// read returns the waivers of all files, and warns about each that has expired and has no effect any more.
 func (f *waiverFlag) read() ([]rule.Waiver, error) {
 	all, err := waivers.ReadAll(f.names)
 	for _, w := range rule.Expired(all, run.Today()) {
