@@ -1,6 +1,5 @@
-// Package bisect finds the commit that changed an exact number or verdict: a command of this program runs with builds
-// of commits, one run for each that is asked, and the range between one that gives the old result and one that does not
-// is halved.
+// Package bisect finds the commit that changed an exact number or verdict. It runs a command of this program with
+// builds of commits, once for each, and halves the range between a commit with the old result and one with another.
 package bisect
 
 import (
@@ -18,32 +17,32 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// mostCommits bounds a range.
+// mostCommits bounds a range, in commits.
 const mostCommits = 100_000
 
-// Options say what is searched for, and where.
+// Options say what is searched for, and in which range.
 type Options struct {
 	builds.Builder
 	Subject   builds.Subject
-	Good, Bad string // commits, or names of them
+	Good, Bad string // commits or refs; Good must be an ancestor of Bad
 	Args      []string
-	Series    string                     // "" is all that differ between the two
-	Known     map[string][]history.Point // what a store has of commits
-	Folder    string                     // of the runs
+	Series    string                     // name of the series; "" for all series that differ between the two ends
+	Known     map[string][]history.Point // points that a store has, by commit
+	Folder    string                     // for the results of the runs
 	Progress  func(share float64, what string)
 }
 
-// search is a range while it is halved.
+// search is the state of a bisection.
 type search struct {
 	Options
-	commits []string // from good to bad
-	series  []string // by which commits are told apart
-	good    map[string]string
-	broken  map[int]string // that cannot be built or run, and why
+	commits []string          // of the range, Good first, Bad last
+	series  []string          // the series that are compared
+	good    map[string]string // values of the series at Good
+	broken  map[int]string    // by index, the error of a commit that cannot be built or run
 	out     *model.Bisection
 }
 
-// Run searches. The error is the user's where the range or the command is wrong.
+// Run searches. The error is the user's when the range or the command is wrong.
 func Run(ctx context.Context, o Options) (*model.Bisection, error) {
 	if err := builds.Check(o.Args); err != nil {
 		return nil, fault.Usage(fmt.Errorf("bisect: %w", err))
@@ -59,6 +58,7 @@ func Run(ctx context.Context, o Options) (*model.Bisection, error) {
 	if err := s.ends(ctx); err != nil {
 		return nil, err
 	}
+	// Invariant: commits[low] has the values of Good, commits[high] has others.
 	low, high := 0, len(s.commits)-1
 	for {
 		mid, ok := s.middle(low, high)
@@ -83,7 +83,7 @@ func Run(ctx context.Context, o Options) (*model.Bisection, error) {
 	return s.out, s.conclude(ctx, low, high)
 }
 
-// span lists the commits from good to bad, along the first parents.
+// span lists the commits of the range, along the first parents.
 func (s *search) span(ctx context.Context) error {
 	for _, name := range []*string{&s.Good, &s.Bad} {
 		full, err := builds.Git(ctx, s.Repo, "rev-parse", "--verify", "--end-of-options", *name+"^{commit}")
@@ -110,7 +110,7 @@ func (s *search) span(ctx context.Context) error {
 	return nil
 }
 
-// ends measures both ends, and finds out in what they differ.
+// ends measures both ends, and finds the series that differ.
 func (s *search) ends(ctx context.Context) error {
 	good, err := s.measure(ctx, 0)
 	if err != nil {
@@ -147,7 +147,8 @@ func (s *search) ends(ctx context.Context) error {
 	return nil
 }
 
-// middle is the commit nearest to the middle of a range that can be asked.
+// middle returns the commit nearest to the middle of a range, without its ends and without broken commits; false if
+// there is none.
 func (s *search) middle(low, high int) (int, bool) {
 	mid := (low + high) / 2
 	for away := 0; away <= high-low; away++ {
@@ -160,7 +161,7 @@ func (s *search) middle(low, high int) (int, bool) {
 	return 0, false
 }
 
-// same reports whether a commit measures what the good one does.
+// same reports whether a commit has the values of Good.
 func (s *search) same(ctx context.Context, i int) (bool, error) {
 	is, err := s.measure(ctx, i)
 	if err != nil {
@@ -174,7 +175,7 @@ func (s *search) same(ctx context.Context, i int) (bool, error) {
 	return same, nil
 }
 
-// measure returns what a commit measures exactly, by series: from a store if that has it, else by one run.
+// measure returns the exact values of a commit, by series: from the store if it has them, else by a run.
 func (s *search) measure(ctx context.Context, i int) (map[string]string, error) {
 	commit := s.commits[i]
 	if known := exact(s.Known[commit]); s.complete(known) {
@@ -199,7 +200,7 @@ func (s *search) measure(ctx context.Context, i int) (map[string]string, error) 
 	return found, nil
 }
 
-// complete reports whether what a store has tells a commit apart from others.
+// complete reports whether the points of a store include all series that are compared.
 func (s *search) complete(known map[string]string) bool {
 	wanted := s.series
 	if len(wanted) == 0 {
@@ -208,7 +209,7 @@ func (s *search) complete(known map[string]string) bool {
 	return len(known) > 0 && !slices.ContainsFunc(wanted, func(name string) bool { _, ok := known[name]; return !ok })
 }
 
-// exact is what points say that no chance has a part in, in text.
+// exact returns the points that do not depend on chance as text, by series.
 func exact(list []history.Point) map[string]string {
 	out := map[string]string{}
 	for i := range list {
@@ -222,7 +223,7 @@ func exact(list []history.Point) map[string]string {
 	return out
 }
 
-// numbers are some values, in full.
+// numbers formats values in full precision.
 func numbers(values []float64) string {
 	words := make([]string, len(values))
 	for i, x := range values {
@@ -231,12 +232,12 @@ func numbers(values []float64) string {
 	return strings.Join(words, " ")
 }
 
-// note keeps what a commit measured.
+// note records the result of a commit as a step.
 func (s *search) note(i int, value, trouble string) {
 	s.out.Steps = append(s.out.Steps, model.BisectionStep{Commit: s.commits[i], Value: value, Trouble: trouble})
 }
 
-// conclude names the commit, or the range in which nothing could be asked.
+// conclude sets the commit that was found, or the range in which no commit could be measured, which is an error.
 func (s *search) conclude(ctx context.Context, low, high int) error {
 	s.out.First, s.out.Last = s.commits[low+1], s.commits[high]
 	title, err := builds.Git(ctx, s.Repo, "show", "--no-patch", "--format=%s", s.out.Last)
