@@ -12,27 +12,27 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/fault"
 )
 
-// batchFile is the name of the file that says of which batch a folder holds results.
+// batchFile is the name of the file in a folder of results that describes their batch.
 const batchFile = "batch.json"
 
-// mostBatch bounds it, in bytes: a hundred for each unit.
+// mostBatch bounds that file, in bytes: about a hundred for each unit.
 const mostBatch = 256 << 20
 
-// Batch is the units of a command.
+// Batch is the list of units of a command.
 type Batch struct {
 	Format  int      `json:"format"`
-	Command []string `json:"command"` // without the name of the program and what does not change the result
+	Command []string `json:"command"` // without the program's name and the flags that do not change the result
 	Maker   Maker    `json:"maker"`
 	Units   []Entry  `json:"units"`
 }
 
-// Entry is a unit in the list of a batch.
+// Entry is a unit in a batch.
 type Entry struct {
 	Key  string `json:"key"`
 	Name string `json:"name"`
 }
 
-// NewBatch lists units, each once.
+// NewBatch returns the batch of a command; equal units are listed once.
 func NewBatch(command []string, all []Unit) *Batch {
 	b := &Batch{Format: formatVersion, Command: command, Maker: self()}
 	for _, u := range distinct(all) {
@@ -41,7 +41,7 @@ func NewBatch(command []string, all []Unit) *Batch {
 	return b
 }
 
-// distinct leaves out units that are the same work as one before.
+// distinct leaves out units whose key an earlier one has.
 func distinct(all []Unit) []Unit {
 	var out []Unit
 	seen := map[string]bool{}
@@ -54,11 +54,11 @@ func distinct(all []Unit) []Unit {
 	return out
 }
 
-// CommandLine is the command as a person writes it.
+// CommandLine returns the command, quoted for a shell.
 func (b *Batch) CommandLine() string { return build.Quoted(b.Command) }
 
-// Begin makes the first folder of f one of this batch, or finds that it is. Several machines may do so at once. It is
-// the user's fault when the folder is of another batch.
+// Begin writes the batch to the first folder of f if that has none, and checks that all folders have the same batch.
+// Several machines may call it at once. The error is the user's when a folder is of another batch.
 func (f *Folder) Begin(b *Batch) error {
 	for i, dir := range f.dirs {
 		there, err := readBatch(dir)
@@ -77,7 +77,7 @@ func (f *Folder) Begin(b *Batch) error {
 	return nil
 }
 
-// same compares with the batch of a folder.
+// same returns an error unless the batch of a folder is equal to b.
 func (b *Batch) same(there *Batch, dir string) error {
 	switch ours, theirs := b.CommandLine(), there.CommandLine(); {
 	case there.Maker.Program != b.Maker.Program:
@@ -99,7 +99,7 @@ func (b *Batch) same(there *Batch, dir string) error {
 
 func (b *Batch) text() ([]byte, error) { return json.Marshal(b) }
 
-// write puts the batch into a folder at once.
+// write writes the batch to a folder atomically.
 func (b *Batch) write(dir string) error {
 	text, err := b.text()
 	if err != nil {
@@ -108,7 +108,7 @@ func (b *Batch) write(dir string) error {
 	return put(filepath.Join(dir, batchFile), append(text, '\n'))
 }
 
-// readBatch reads of which batch a folder is; os.ErrNotExist says of none.
+// readBatch reads the batch of a folder; the error is os.ErrNotExist if there is none.
 func readBatch(dir string) (*Batch, error) {
 	path := filepath.Join(dir, batchFile)
 	info, err := os.Stat(path)

@@ -13,16 +13,17 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/fault"
 )
 
-// Folder holds the results of one batch. It may consist of several: results are read from all and written to the first.
+// Folder holds the results of one batch. It may span several folders: results are read from all and written to the
+// first.
 type Folder struct {
 	dirs []string
 
 	mu    sync.Mutex
-	found int // results that were there
-	made  int
+	found int // results that were read
+	made  int // results that were made and written
 }
 
-// OpenFolder opens folders, and makes the first one if it is not there.
+// OpenFolder opens folders, and makes the first if it does not exist.
 func OpenFolder(dirs ...string) (*Folder, error) {
 	if err := os.MkdirAll(dirs[0], 0o755); err != nil {
 		return nil, fault.Broken(fmt.Errorf("units: %w", err))
@@ -35,7 +36,7 @@ func OpenFolder(dirs ...string) (*Folder, error) {
 	return &Folder{dirs: dirs}, nil
 }
 
-// get reads the result of a unit from the first folder that has one.
+// get reads the result of a unit from the first folder that has it.
 func (f *Folder) get(key, ending string) (result []byte, ok bool, err error) {
 	for _, dir := range f.dirs {
 		h, result, err := read(filepath.Join(dir, key+ending))
@@ -50,8 +51,8 @@ func (f *Folder) get(key, ending string) (result []byte, ok bool, err error) {
 	return nil, false, nil
 }
 
-// Kept returns the result of a unit from the folder, or makes and keeps it. A result that could not be made is not
-// kept. Both ways it has been through its text, so that what is made of it does not depend on where it came from.
+// Kept returns the result of a unit from the folder, or makes it and writes it. An error of make writes nothing. In
+// both cases the result has been encoded and decoded, so that its use does not depend on where it came from.
 func Kept[T any](f *Folder, u Unit, make func() (T, error)) (T, error) {
 	var out T
 	text, ok, err := f.get(u.Key, ending)
@@ -69,7 +70,7 @@ func Kept[T any](f *Folder, u Unit, make func() (T, error)) (T, error) {
 	return out, nil
 }
 
-// keep makes a result, and keeps it in a file with this ending.
+// keep makes a result, and writes it to a file with this ending.
 func keep[T any](f *Folder, u Unit, ending string, make func() (T, error)) ([]byte, error) {
 	began := time.Now()
 	x, err := make()
@@ -94,7 +95,7 @@ func (f *Folder) count(n *int) {
 	*n++
 }
 
-// paths are the files of a folder whose names end so, sorted.
+// paths lists the files of a folder with an ending, sorted.
 func paths(dir, ending string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -109,7 +110,7 @@ func paths(dir, ending string) ([]string, error) {
 	return out, nil
 }
 
-// Costs reads what units took another time, in seconds by their work.
+// Costs reads the seconds that units took, by their work, from a folder of results.
 func Costs(dir string) (map[string]float64, error) {
 	files, err := paths(dir, ending)
 	if err != nil {

@@ -14,33 +14,33 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/shard"
 )
 
-// Work is what a shard has to do.
+// Work is the work of a shard.
 type Work struct {
 	Part  shard.Part
-	Costs map[string]float64 // seconds by Unit.Work, of another time; nil when nobody knows
-	Jobs  int                // units at once
+	Costs map[string]float64 // seconds by Unit.Work, from other results; nil when unknown
+	Jobs  int                // units that are made at once
 
-	// Make makes the result of unit i, which marshals.
+	// Make makes the result of unit i, which must be encodable as JSON.
 	Make func(ctx context.Context, i int) (any, error)
-	// Progress is called after each unit with the share of the work that is done, and never twice at once.
+	// Progress is called after each unit with the share of the cost done. Calls are not concurrent.
 	Progress func(share float64, what string)
 }
 
-// Done says what became of a shard.
+// Done is the result of a shard.
 type Done struct {
 	Units, Found, Made, Left int
-	Cost                     float64 // of the shard, as a share of what all shards have on the average
+	Cost                     float64 // of the shard, relative to the mean of all shards
 }
 
-// task is a unit that this shard makes, for its own sake or as a check of another shard.
+// task is a unit that this shard makes, as its own or as a check of another shard.
 type task struct {
 	index int
-	cost  float64
-	file  string // ending of its file
+	cost  float64 // as Work.Costs or estimated
+	file  string  // ending of its file
 }
 
-// Make makes those units of a shard that have no result yet, the costliest first. It goes on when one cannot be made;
-// the error names the first of those in the order of the units, and how many there are.
+// Make makes those units of a shard that have no result yet, the costliest first. An error of one does not stop the
+// others; the returned error names the first in the order of the units, and their number.
 func (f *Folder) Make(ctx context.Context, all []Unit, w Work) (Done, error) {
 	tasks, share := assign(all, &w)
 	var group errgroup.Group
@@ -67,7 +67,7 @@ func (f *Folder) Make(ctx context.Context, all []Unit, w Work) (Done, error) {
 	return Done{len(tasks), f.found, f.made, int(left.Load()), share}, failure(all, errs)
 }
 
-// one makes a unit, unless its result is there.
+// one makes a unit, unless it has a result.
 func (f *Folder) one(ctx context.Context, u *Unit, t task, w *Work) error {
 	_, ok, err := f.get(u.Key, t.file)
 	switch {
@@ -83,7 +83,7 @@ func (f *Folder) one(ctx context.Context, u *Unit, t task, w *Work) error {
 	return err
 }
 
-// failure is the error of units that were not made.
+// failure returns the error about units that could not be made.
 func failure(all []Unit, errs []error) error {
 	first, n := -1, 0
 	for i, err := range errs {
@@ -103,8 +103,7 @@ func failure(all []Unit, errs []error) error {
 	return fmt.Errorf("%s (unit %s), and %d more: %w", all[first].Name, all[first].Key, n-1, errs[first])
 }
 
-// assign returns the tasks of a shard, the costliest first, and their cost as a share of what shards have on the
-// average.
+// assign returns the tasks of a shard, the costliest first, and their cost relative to the mean of all shards.
 func assign(all []Unit, w *Work) ([]task, float64) {
 	costs := w.costs(all)
 	items := make([]shard.Item, len(all))
@@ -137,7 +136,8 @@ func assign(all []Unit, w *Work) ([]task, float64) {
 	return tasks, mine * float64(w.Part.Of) / max(total, 1e-9)
 }
 
-// costs are what units took another time; of those that are new as much as the estimate says beside the others.
+// costs returns the cost of each unit: the time that it took before, or its estimate scaled by the ratio of time to
+// estimate of the units whose time is known.
 func (w *Work) costs(all []Unit) []float64 {
 	estimated, taken := 0.0, 0.0
 	for i := range all {

@@ -8,17 +8,17 @@ import (
 	"strings"
 )
 
-// Whole is a batch all of whose results are there.
+// Whole is a batch that has all its results.
 type Whole struct {
 	*Batch
-	Twice int // units that more than one machine has made, with the same result
+	Twice int // number of units with the same result in two or more files
 }
 
-// mostNamed is how many keys, or files, an error names.
+// mostNamed is the largest number of keys, or files, that an error names.
 const mostNamed = 5
 
-// Merge looks whether some folders together hold all results of one batch, once each or several times the same. The
-// error names folders, files and units of which that is not so.
+// Merge checks that some folders together hold all results of one batch, and that several results of a unit are equal.
+// The error names the folders, files and units for which that is not so.
 func Merge(dirs []string) (*Whole, error) {
 	b, err := oneBatch(dirs)
 	if err != nil {
@@ -30,7 +30,7 @@ func Merge(dirs []string) (*Whole, error) {
 	}
 	m := merger{names: names, files: map[string]string{}, digests: map[string]string{}, twice: map[string]bool{}}
 	for _, dir := range dirs {
-		files, err := paths(dir, ending) // that of the second results ends so too
+		files, err := paths(dir, ending) // endingAgain has the same suffix
 		if err != nil {
 			return nil, err
 		}
@@ -44,8 +44,8 @@ func Merge(dirs []string) (*Whole, error) {
 	return &Whole{b, len(m.twice)}, m.errs.join()
 }
 
-// Nested looks in the same way at the batches in folders below those of a batch, such as the commands of a night. Each
-// is in all of them.
+// Nested applies Merge to the batches in subfolders, such as those of the commands of a night. Each of them must be in
+// all folders.
 func Nested(dirs []string) error {
 	var errs troubles
 	seen := map[string]bool{}
@@ -72,7 +72,7 @@ func Nested(dirs []string) error {
 	return errs.join()
 }
 
-// oneBatch reads of which batch the folders are: the same, and of this program.
+// oneBatch returns the batch of the folders, which must be the same and of this program.
 func oneBatch(dirs []string) (*Batch, error) {
 	var first *Batch
 	for _, dir := range dirs {
@@ -96,15 +96,15 @@ func oneBatch(dirs []string) (*Batch, error) {
 	return first, nil
 }
 
-// merger takes in the files of results.
+// merger collects the files of results.
 type merger struct {
-	names          map[string]string // of the units of the batch, by key
-	files, digests map[string]string // of the results so far, likewise
-	twice          map[string]bool
+	names          map[string]string // names of the batch's units, by key
+	files, digests map[string]string // of the first result of each unit, by key
+	twice          map[string]bool   // keys of units with several equal results
 	errs           troubles
 }
 
-// take takes a file in.
+// take adds a file.
 func (m *merger) take(path string) {
 	h, _, err := read(path)
 	switch name, known := m.names[h.Key]; {
@@ -124,7 +124,7 @@ func (m *merger) take(path string) {
 	}
 }
 
-// missing names the units that have no result.
+// missing adds an error that names the units without a result.
 func (m *merger) missing(all []Entry) {
 	var left []string
 	for _, u := range all {
@@ -142,7 +142,7 @@ func (m *merger) missing(all []Entry) {
 	m.errs.add(fmt.Errorf("units: %d of %d units have no result: %s", len(left), len(all), named))
 }
 
-// troubles are errors, of which the first few are named.
+// troubles counts errors, and keeps the first few.
 type troubles struct {
 	n     int
 	named []error

@@ -9,31 +9,31 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/whole"
 )
 
-// formatVersion is that of the files of this package.
+// formatVersion is the version of the files of this package.
 const formatVersion = 1
 
 // mostResult bounds the file of a result, in bytes.
 const mostResult = 64 << 20
 
-// head is the first line of the file of a result. What is below it is the result, in one line of JSON.
+// head is the first line of the file of a result. The result follows, as one line of JSON.
 type head struct {
 	Format  int     `json:"format"`
 	Key     string  `json:"key"`
 	Work    string  `json:"work"`
 	Name    string  `json:"name"`
-	Seconds float64 `json:"seconds"` // that it took
+	Seconds float64 `json:"seconds"` // time that it took to make the result
 	Maker   Maker   `json:"maker"`
 	Bytes   int     `json:"bytes"`  // of the result
-	Digest  string  `json:"digest"` // likewise
+	Digest  string  `json:"digest"` // of the result
 }
 
-// ending of the files of results, and of those of units that a second shard has made.
+// Endings of the files of results, and of results made by a second shard.
 const (
 	ending      = ".unit"
 	endingAgain = ".again.unit"
 )
 
-// write keeps a result.
+// write writes the file of a result.
 func write(path string, h head, result []byte) error {
 	h.Format, h.Maker, h.Bytes, h.Digest = formatVersion, self(), len(result), digest(result)
 	first, err := json.Marshal(h)
@@ -43,7 +43,7 @@ func write(path string, h head, result []byte) error {
 	return put(path, bytes.Join([][]byte{first, result, nil}, []byte("\n")))
 }
 
-// put writes a file of this package.
+// put writes a file atomically.
 func put(path string, text []byte) error {
 	if err := whole.Write(path, text, 0o644); err != nil {
 		return fmt.Errorf("units: write %s: %w", path, err)
@@ -51,8 +51,8 @@ func put(path string, text []byte) error {
 	return nil
 }
 
-// read reads the file of a result; os.ErrNotExist says that there is none. The other errors name the file and what is
-// wrong with it.
+// read reads the file of a result. The error is os.ErrNotExist without a file; other errors name the file and the
+// defect.
 func read(path string) (head, []byte, error) {
 	var h head
 	info, err := os.Stat(path)
