@@ -12,8 +12,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// Stored says what a night of a store changed, all its hosts together; day "" is the newest. Nights behind it are not
-// looked at.
+// Stored returns the changes of a night of a store, over all its hosts; day "" is the newest. Later nights are left
+// out.
 func Stored(c *store.Contents, dir, day string) (*model.Night, error) {
 	if day == "" {
 		for i := range c.Nights {
