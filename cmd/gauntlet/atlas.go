@@ -39,8 +39,8 @@ func atlasCommand() *cobra.Command {
 	d, g := c.Flags(), &f.grid
 	d.StringSliceVar(&g.RTTs, "rtt", []string{"1ms", "5ms", "20ms", "80ms"}, "round-trip times")
 	d.StringSliceVar(&g.Losses, "loss", []string{"1e-4", "1e-3", "1e-2", "5e-2"},
-		"shares of the packets that are lost, both ways")
-	d.IntSliceVar(&g.Bursts, "burst", []int{1, 4, 16}, "packets that are lost in a row: a loss of 1e-3 in bursts of "+
+		"loss ratios, in both directions")
+	d.IntSliceVar(&g.Bursts, "burst", []int{1, 4, 16}, "packets lost in a row: a loss of 1e-3 in bursts of "+
 		"4 is a burst every 4000 packets")
 	d.StringVar(&g.Law, "law", string(atlas.Geometric), "lengths of bursts: geometric (--burst is the mean) or fixed")
 	d.StringSliceVar(&g.Rates, "rate", []string{"1G"}, "line rates")
@@ -48,7 +48,7 @@ func atlasCommand() *cobra.Command {
 		"transports, the simplest first; impl:name=value sets a parameter")
 	d.IntVar(&f.effort.Seeds, "seeds", 5, "seeds of each cell")
 	effortFlags(c, &f.effort)
-	d.Float64Var(&f.margin, "margin", 0.02, "relative difference in goodput that matters")
+	d.Float64Var(&f.margin, "margin", 0.02, "relative difference in goodput below which transports count as equal")
 	d.StringVar(&f.out, "out", "", "folder of the map (default: a new one below runs/)")
 	f.shard.define(c)
 	f.output.define(c, "no progress")

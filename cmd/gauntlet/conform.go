@@ -68,8 +68,8 @@ func conformCommand() *cobra.Command {
 	d.StringVar(&o.Select.JUnit, "junit", "", "write a JUnit report to this file")
 	d.StringVar(&o.Select.JSON, "json", "", "write a JSON report with all verdicts and findings to this file")
 	d.StringVar(&o.Folder, "out", "", "keep a run folder for each scenario below this one (default: keep none)")
-	d.IntVar(&o.Attempts, "attempts", conform.Attempts, "netns, lab: runs of a scenario until one has a valid link; "+
-		"other outcomes are not repeated")
+	d.IntVar(&o.Attempts, "attempts", conform.Attempts, "netns, lab: how often a scenario is run at most until "+
+		"its link is valid; other outcomes are not repeated")
 	f.limits.define(c, &o.Limit, &o.Still)
 	f.shard.define(c)
 	f.waivers.define(c)

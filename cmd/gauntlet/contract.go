@@ -14,7 +14,7 @@ import (
 func checkContractCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "check-contract PROGRAM | image:NAME",
-		Short: "Walk a program through images/CONTRACT.md, step by step",
+		Short: "Check a program against images/CONTRACT.md, step by step",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if runtime.GOOS != "linux" {

@@ -15,7 +15,7 @@ func doctorCommand() *cobra.Command {
 	var lab string
 	c := &cobra.Command{
 		Use:   "doctor",
-		Short: "Say what this machine can do, which link it will use, and why",
+		Short: "Report which benches run on this machine, which link they will use, and why",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if lab != "" {
@@ -35,9 +35,9 @@ func doctorCommand() *cobra.Command {
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
 	c.Flags().BoolVar(&measured, "measure", false,
-		"measure how fast a link this machine carries in real time; half a minute")
+		"measure the fastest link that this machine carries in real time; takes half a minute")
 	c.Flags().StringVar(&lab, "testbed", "",
-		"look at the hosts and cables of this testbed file instead: testbed check FILE")
+		"check the hosts and cables of this testbed file instead: testbed check FILE")
 	keepFlag(c, &keep)
 	return c
 }

@@ -21,7 +21,7 @@ func explainCommand() *cobra.Command {
 	var page string
 	c := &cobra.Command{
 		Use:   "explain [RULE|FAMILY|WORD...]",
-		Short: "Explain a conformance rule: what it asks for, what breaks it, and what either looks like",
+		Short: "Explain a conformance rule: its requirement, the usual violations, and an example of each",
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return rulebook.IDs(), cobra.ShellCompDirectiveNoFileComp
 		},
@@ -103,10 +103,10 @@ func explain(ids []string, families, list bool, output *outputFlags) error {
 // howToSearch follows the list of families.
 const howToSearch = `
 gauntlet explain RC            the rules of a family, or RC-PSN of a topic
-gauntlet explain RC-PSN-005    all about one
-gauntlet explain wrap-around   the rules that speak of it
+gauntlet explain RC-PSN-005    everything about one rule
+gauntlet explain wrap-around   the rules whose text has this word
 gauntlet explain --list        all rules
-gauntlet explain --html FILE   all about all, as a page
+gauntlet explain --html FILE   everything about all rules, as a page
 `
 
 // writeRulebook writes an HTML page of the rules.

@@ -18,7 +18,7 @@ func exportCommand() *cobra.Command {
 		Args:  cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if file == "" {
-				return usage(errors.New("export: --perfetto FILE says where to"))
+				return usage(errors.New("export: add --perfetto FILE, the file to write"))
 			}
 			out, err := os.Create(file)
 			if err != nil {

@@ -31,13 +31,13 @@ func figuresCommand() *cobra.Command {
 	var f figuresFlags
 	c := &cobra.Command{
 		Use:       "figures [ID…]",
-		Short:     "Draw the figures of five papers again: what they state, the models, and measurements",
+		Short:     "Draw the figures of five papers again: their values, the models and measurements",
 		ValidArgs: listing.FigureIDs(),
 		RunE:      func(c *cobra.Command, args []string) error { return f.execute(c, args) },
 	}
 	d := c.Flags()
 	d.StringVar(&f.out, "out", "", "folder of the figures (default: a new one below runs/)")
-	d.IntVar(&f.effort.Seeds, "seeds", 4, "seeds of a run in which chance has a part")
+	d.IntVar(&f.effort.Seeds, "seeds", 4, "seeds of each run that depends on chance")
 	effortFlags(c, &f.effort)
 	f.shard.define(c)
 	d.BoolVar(&f.list, "list", false, "list the figures and run nothing")

@@ -48,9 +48,9 @@ type dilation struct{ k *vtime.Dilation }
 
 // dilateFlag declares --dilate.
 func dilateFlag(c *cobra.Command, k *vtime.Dilation) {
-	c.Flags().Var(dilation{k}, "dilate", "netns, container, lab: a second of the Spec lasts so many of the machine, "+
-		"a power of two up to 1024, so that one that is slow or busy keeps up; auto takes what this machine needs "+
-		"now, and twice as much where that was too little, four times in the last attempt")
+	c.Flags().Var(dilation{k}, "dilate", "netns, container, lab: real seconds per second of the Spec, a power of "+
+		"two up to 1024, so that a slow or busy machine keeps up; auto takes the factor that this machine needs now, "+
+		"twice as much after an attempt that was late, and four times in the last attempt")
 	complete(c, "dilate", auto, "1", "2", "4", "8", "16", "32", "64")
 }
 
@@ -121,14 +121,14 @@ func (f *hostedFlags) open(ctx context.Context, b *registry.OnDemand, devices in
 // keepFlag declares --keep.
 func keepFlag(c *cobra.Command, keep *bool) {
 	c.Flags().BoolVar(keep, "keep", false,
-		"leave this program on the testbed's hosts, by its hash in ~/.cache/gauntlet, so that the next "+
-			"time it is not copied")
+		"leave this program on the testbed's hosts, by its hash in ~/.cache/gauntlet, so that it need "+
+			"not be copied the next time")
 }
 
 // effortFlags declares the flags of an Effort other than --seeds.
 func effortFlags(c *cobra.Command, e *claims.Effort) {
 	c.Flags().IntVar(&e.Jobs, "jobs", runtime.GOMAXPROCS(0), "runs at once")
-	c.Flags().Float64Var(&e.Confidence, "confidence", 0.95, "of the intervals")
+	c.Flags().Float64Var(&e.Confidence, "confidence", 0.95, "confidence of the intervals")
 }
 
 // linkHelp explains the values of --link.
@@ -218,10 +218,10 @@ an ERROR, exit code 3.`
 // define declares the flags, whose values are stored in the options of the command.
 func (f *limitFlags) define(c *cobra.Command, limit, still *time.Duration) {
 	f.limit, f.still = limit, still
-	c.Flags().DurationVar(limit, "limit", 0, "end a run that is not done by then, in its own time (default: what the "+
-		"Spec says, else 1h, or 1h more than --duration)")
-	c.Flags().DurationVar(still, "no-progress", 0, "netns, container, lab: end a run in which nothing moves for so "+
-		"long (default: four times what all retries take, 10s at least)")
+	c.Flags().DurationVar(limit, "limit", 0, "time limit of a run, in the time of the Spec (default: that of the "+
+		"Spec, else 1h, or 1h more than --duration)")
+	c.Flags().DurationVar(still, "no-progress", 0, "netns, container, lab: end a run in which nothing moves for "+
+		"this long (default: four times what all retries take, 10s at least)")
 }
 
 // check checks the flags for a bench.

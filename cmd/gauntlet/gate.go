@@ -48,10 +48,10 @@ func gateCommand() *cobra.Command {
 		"implementation to gate where there is no file (see: list impls); exec:PATH is a program of yours",
 	)
 	d.StringVar(&f.baseline, "baseline", "", "gate.json of main to compare with (default: that of the file)")
-	d.DurationVar(&f.budget, "budget", 0, "begin no run later than that (default: that of the file, else 15m)")
+	d.DurationVar(&f.budget, "budget", 0, "begin no run after this time (default: that of the file, else 15m)")
 	d.StringVar(&o.Folder, "out", "", "report folder (default: a new one below runs/)")
 	d.IntVar(&o.Jobs, "jobs", runtime.GOMAXPROCS(0), "sim: runs at once")
-	d.BoolVar(&o.KeepGoing, "keep-going", false, "run everything also when something has failed")
+	d.BoolVar(&o.KeepGoing, "keep-going", false, "run all stages also after a failure")
 	f.output.define(c, "no progress")
 	f.guest.Define(c)
 	complete(c, "impl", all.Names()...)
@@ -97,7 +97,7 @@ func (f *gateFlags) read(c *cobra.Command, files []string) (err error) {
 			o.File, err = gate.ReadFile(o.Path)
 		}
 	case f.impl == "":
-		return errors.New("gate: want a gate file, or --impl NAME for what is usual; see: gauntlet help gate")
+		return errors.New("gate: want a gate file, or --impl NAME for the defaults; see: gauntlet help gate")
 	default:
 		o.File = gate.Default()
 		o.Impl = f.impl

@@ -30,12 +30,12 @@ func labGoodputCommand() *cobra.Command {
 	var f goodputFlags
 	c := &cobra.Command{
 		Use:   "goodput",
-		Short: "Hold the kernel's soft-RoCE and an engine of this program against each other",
+		Short: "Compare the kernel's soft-RoCE with an engine of this program",
 		Args:  cobra.NoArgs,
 		RunE:  func(c *cobra.Command, _ []string) error { return f.execute(c.Context()) },
 	}
 	d, o := c.Flags(), &f.options
-	d.StringVar(&o.Impl, "impl", "gbn", "engine beside soft-RoCE (see: list impls)")
+	d.StringVar(&o.Impl, "impl", "gbn", "engine to compare with soft-RoCE (see: list impls)")
 	d.StringVar(&o.Rate, "rate", "50M", "line rate, layer 1")
 	d.StringVar(&o.Port, "port", "100M", "rate of the engine's port into the link; soft-RoCE's has none")
 	d.StringSliceVar(&o.RTTs, "rtt", []string{"1ms", "10ms"}, "round-trip propagation delays")

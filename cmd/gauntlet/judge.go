@@ -64,7 +64,7 @@ func judgeCommand() *cobra.Command {
 	colorFlag(c, &output.color)
 	known.define(c)
 	c.Flags().StringSliceVar(&device.Names, "device", nil,
-		"what the devices at the ends are called in waivers, such as rxe (default: what the trace calls them)")
+		"names of the devices at the ends in waivers, such as rxe (default: their names in the trace)")
 	c.Flags().StringVar(&device.Kernel, "kernel", "",
 		"version of the kernel that the device is a part of, for waivers, such as 6.1.0-56-amd64")
 	complete(c, "tap", recording.TapWords...)

@@ -48,7 +48,7 @@ guests boot.`, lab.StockPackage),
 			return nil
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print what was fetched as JSON")
+	c.Flags().BoolVar(&asJSON, "json", false, "print the kernel as JSON")
 	return c
 }
 
@@ -74,8 +74,8 @@ func labRunCommand() *cobra.Command {
 	}
 	d := c.Flags()
 	f.define(c)
-	d.StringArrayVar(&outputs, "output", nil, "file or folder to bring back; may be repeated")
-	d.Uint64Var(&seed, "seed", 1, "of everything that is random in a deterministic guest")
+	d.StringArrayVar(&outputs, "output", nil, "file or folder to copy back; may be repeated")
+	d.Uint64Var(&seed, "seed", 1, "seed of all random choices in a deterministic guest")
 	return c
 }
 
@@ -107,7 +107,7 @@ type bootFlags struct {
 func (f *bootFlags) define(c *cobra.Command) {
 	f.Define(c)
 	c.Flags().StringArrayVar(&f.with, "with", nil,
-		"program by name, or file or folder by path, to take along; may be repeated")
+		"program by name, or file or folder by path, to copy to the guest; may be repeated")
 	c.Flags().StringArrayVar(&f.modules, "module", nil, "kernel module to load, with those it needs; may be repeated")
 }
 
@@ -126,7 +126,7 @@ func labCompareCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "compare",
-		Short: "Hold the kernel's netem, the relay and the simulator against each other",
+		Short: "Compare the kernel's netem, the relay and the simulator",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if guest.Elsewhere("lab") {

@@ -71,9 +71,9 @@ func matrixCommand() *cobra.Command {
 	d.Uint64Var(&o.Seed, "seed", 1, "seed of every cell")
 	d.IntVar(&o.Jobs, "jobs", runtime.GOMAXPROCS(0), "sim: cells that run at once")
 	d.IntVar(&o.Attempts, "attempts", conform.Attempts,
-		"runs of a cell until its link is valid; other outcomes are not repeated")
+		"how often a cell is run at most until its link is valid; other outcomes are not repeated")
 	f.limits.define(c, &f.most, &f.still)
-	d.BoolVar(&f.broken, "broken", false, "also run the engines that are wrong on purpose; each must be FAIL")
+	d.BoolVar(&f.broken, "broken", false, "also run the engines with deliberate defects; each must be FAIL")
 	d.StringVar(&o.Folder, "out", "", "folder of the run folders (default: a new one below runs/)")
 	d.IntVar(&o.Store, "store", run.DefaultStore, "packet records of a run to keep in its trace.ndjson")
 	d.StringVar(&f.html, "html", "", "also write the page to this file, or into this folder")

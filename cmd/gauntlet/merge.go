@@ -12,7 +12,7 @@ import (
 func mergeCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "merge DIR… [-- FLAGS]",
-		Short: "Conclude what shards have made: the same bytes as one machine would",
+		Short: "Merge the results of shards: the same bytes as from one machine",
 		Args:  cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			dirs, more := args, []string{}

@@ -24,7 +24,7 @@ func nightCommand() *cobra.Command {
 	var part shardFlags
 	c := &cobra.Command{
 		Use:   "night PLAN",
-		Short: "Run a plan, add what it measured to a store, and say what changed since the nights before",
+		Short: "Run a plan, add its measurements to a store, and report changes since earlier nights",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, files []string) error {
 			if err := oneOf(c, "color"); err != nil {
@@ -41,7 +41,7 @@ func nightCommand() *cobra.Command {
 		&o.Commit,
 		"commit",
 		"",
-		"of what is measured (default: that which is checked out where the plan is, or without a subject "+
+		"commit that is measured (default: the one checked out where the plan is, or without a subject "+
 			"that of this program)",
 	)
 	part.define(c)
@@ -77,7 +77,7 @@ func runNight(c *cobra.Command, o night.Options, part *shardFlags, output *outpu
 	if err != nil {
 		return err
 	}
-	pages := s.Site(context.WithoutCancel(ctx)) // before night.Write, because it adds notes to the night
+	pages := s.Site(context.WithoutCancel(ctx)) // first, because it adds notes to the night
 	err = errors.Join(night.Write(n), show(n, output, terminal.Night))
 	if err != nil {
 		err = fmt.Errorf("night: %s: %w", filepath.Clean(n.Folder), err)

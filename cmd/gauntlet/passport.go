@@ -18,7 +18,7 @@ import (
 
 func passportCommand() *cobra.Command {
 	c := &cobra.Command{Use: "passport",
-		Short: "Sign what a qualification says, check what others signed, compare and show it"}
+		Short: "Sign the result of a qualification; verify, compare and show passports"}
 	c.AddCommand(passportSignCommand(), passportVerifyCommand(), passportDiffCommand(), passportPageCommand())
 	return c
 }
@@ -33,8 +33,8 @@ func (f *passportFlags) define(c *cobra.Command, prefix string) {
 		"SSH key that signs: a private key, or the public half of one that the agent has (default: the "+
 			"only key of the agent)")
 	c.Flags().BoolVar(&f.Lab, prefix+"lab", false,
-		"also write into the passport what tells of the lab: command, reasons, findings, environment, "+
-			"who answers for waivers")
+		"also write facts about the lab into the passport: command, reasons, findings, environment, "+
+			"owners of waivers")
 }
 
 // sign makes the passport of a report folder, and prints a line about it.
@@ -61,7 +61,7 @@ func passportSignCommand() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&f.File, "out", "", "file to write")
-	c.Flags().BoolVar(&quiet, "quiet", false, "do not say that it was written")
+	c.Flags().BoolVar(&quiet, "quiet", false, "print nothing on success")
 	f.define(c, "")
 	return c
 }
@@ -74,11 +74,11 @@ type checkFlags struct {
 }
 
 func (f *checkFlags) define(c *cobra.Command) {
-	c.Flags().StringVar(&f.Signers, "allowed-signers", "", "file of those who may sign passports, as ssh-keygen has it")
+	c.Flags().StringVar(&f.Signers, "allowed-signers", "", "file of the signers, in the format of ssh-keygen")
 	c.Flags().StringVar(&f.Signer, "signer", "",
-		"who it has to be of: a principal of the allowed signers (default: any)")
+		"required signer: a principal of the allowed signers (default: any)")
 	c.Flags().StringVar(&f.at, "at", "",
-		"time at which the key has to be good, 20270131 or 20270131235900Z (default: now)")
+		"time at which the key has to be valid, 20270131 or 20270131235900Z (default: now)")
 }
 
 // check parses the time, and checks that flags are combined as they have to be.
@@ -106,7 +106,7 @@ func passportVerifyCommand() *cobra.Command {
 	var f checkFlags
 	c := &cobra.Command{
 		Use:   "verify FILE --allowed-signers FILE",
-		Short: "Find out who signed a passport, and whether it is so",
+		Short: "Verify the signature and the content of a passport",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := oneOf(c, "color"); err != nil {

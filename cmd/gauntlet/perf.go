@@ -30,26 +30,26 @@ func perfCommand() *cobra.Command {
 	var f perfFlags
 	c := &cobra.Command{
 		Use:   "perf",
-		Short: "Hold the numbers of five papers against their models and against measurements",
+		Short: "Compare the numbers of five papers with their models and with measurements",
 		Args:  cobra.NoArgs,
 		RunE:  func(c *cobra.Command, _ []string) error { return f.execute(c) },
 	}
 	d, n := c.Flags(), &f.claims
 	d.StringVar(&n.Classes, "class", "A,V,E,H,X", "classes of claims, separated by commas")
 	d.StringSliceVar(&n.Names, "target", nil, "claims, such as PT-LW-05, or families, such as PT-LW")
-	d.IntVar(&n.Seeds, "seeds", 6, "seeds of a run in which chance has a part")
+	d.IntVar(&n.Seeds, "seeds", 6, "seeds of each run that depends on chance")
 	effortFlags(c, &n.Effort)
 	d.StringVar(&f.html, "html", "", "also write a page to this file")
 	d.StringVar(&f.markdown, "markdown", "", "also write a markdown table to this file")
 	d.StringVar(&f.gobench, "gobench", "", "also write Go's benchmark format, which benchstat reads, to this file")
-	d.StringVar(&n.Bench.Name, "bench", "sim", "where to measure class E besides, or what --class names without it: "+
-		"sim (nowhere), netns, or lab (netns in a guest)")
-	d.DurationVar(&n.Budget, "budget", 0, "netns, lab: leave out there what would take longer in all, such as 1h, "+
+	d.StringVar(&n.Bench.Name, "bench", "sim", "where to measure class E as well, or the classes of --class if E is "+
+		"not among them: sim (nowhere), netns, or lab (netns in a guest)")
+	d.DurationVar(&n.Budget, "budget", 0, "netns, lab: measure there for this long at most in all, such as 1h, "+
 		"the shortest first; 0 is no limit")
 	d.StringVar(&n.Link, "link", "auto", "netns, lab: "+linkHelp)
 	dilateFlag(c, &n.Dilate)
 	d.IntVar(&n.Attempts, "attempts", conform.Attempts,
-		"netns, lab: runs of a Spec until one has a valid link; other outcomes are not repeated")
+		"netns, lab: how often a Spec is run at most until its link is valid; other outcomes are not repeated")
 	f.shard.define(c)
 	f.output.define(c, "no progress")
 	f.guest.Define(c)

@@ -33,8 +33,8 @@ func perfCompareCommand() *cobra.Command {
 		},
 	}
 	d := c.Flags()
-	d.Float64Var(&rule.Confidence, "confidence", 0.95, "of the interval of each number")
-	d.Float64Var(&rule.Margin, "margin", 0.01, "relative change that is still the same")
+	d.Float64Var(&rule.Confidence, "confidence", 0.95, "confidence of the interval of each number")
+	d.Float64Var(&rule.Margin, "margin", 0.01, "relative change that is tolerated")
 	d.BoolVar(&output.json, "json", false, "print as JSON")
 	colorFlag(c, &output.color)
 	return c

@@ -60,8 +60,8 @@ func (f *qualifyFlags) define(c *cobra.Command) {
 	d.StringVar(&k.Link, "link", "auto", "netns, lab: "+linkHelp)
 	dilateFlag(c, &k.Dilate)
 	d.StringVar(&f.options.Folder, "out", "", "report folder (default: a new one below runs/)")
-	d.IntVar(&k.Attempts, "attempts", conform.Attempts, "netns, lab: runs of a scenario until one has a valid link; "+
-		"other outcomes are not repeated")
+	d.IntVar(&k.Attempts, "attempts", conform.Attempts, "netns, lab: how often a scenario is run at most until "+
+		"its link is valid; other outcomes are not repeated")
 	f.limits.define(c, &k.Limit, &k.Still)
 	d.IntVar(&f.options.Seeds, "seeds", 3, "seeds of the runs of a target")
 	f.waivers.define(c)

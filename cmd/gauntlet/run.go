@@ -90,17 +90,17 @@ func (f *runFlags) define(c *cobra.Command) {
 	d.StringVar(&w.Sizes, "cdf", "",
 		"sizes of messages that vary: websearch, fb-hadoop, or corners such as 1KiB:50%,1MiB:1")
 	d.StringVar(&w.Offered, "offered", "",
-		"messages arrive by the clock (Poisson) and offer such a share of the rate: 30%")
-	d.DurationVar(&w.Every, "every", 0, "messages arrive by the clock, on all connections at once: 10ms")
+		"messages arrive as a Poisson process and offer this share of the rate: 30%")
+	d.DurationVar(&w.Every, "every", 0, "messages arrive at this interval, on all connections at once: 10ms")
 	d.StringVar(&w.Operation, "op", "write", "operation: write, write-imm, send, send-imm or read")
-	d.StringVar(&w.Congestion, "cc", "none", "rate control: none, dcqcn or dctcp; it hears of congestion when the "+
-		"link marks (link ecn-min=…)")
+	d.StringVar(&w.Congestion, "cc", "none", "rate control: none, dcqcn or dctcp; it needs a link that marks "+
+		"packets (link ecn-min=…)")
 	d.IntVar(&w.QPs, "qps", 1, "connections")
 	d.IntVar(&w.Depth, "qd", 128, "queue depth: requests outstanding per connection")
-	d.IntVar(&w.CQMod, "cqmod", 1, "one signalled completion in so many")
+	d.IntVar(&w.CQMod, "cqmod", 1, "one signalled completion in this many")
 	d.IntVar(&w.Count, "count", 0, "messages per connection (default 100, or with many connections so many that all "+
 		"have 10000; none with --duration)")
-	d.DurationVar(&w.Duration, "duration", 0, "run for so long instead of a count")
+	d.DurationVar(&w.Duration, "duration", 0, "run for this long instead of a count")
 	f.limits.define(c, &w.Limit, &f.still)
 	d.IntVar(&w.Timeout, "timeout", -1, "local ACK timeout code (default: 14, or what covers 1.5 RTT)")
 	d.Uint64Var(&w.Seed, "seed", 1, "seed of every random stream")
@@ -112,7 +112,7 @@ func (f *runFlags) define(c *cobra.Command) {
 	d.StringVar(&f.codec, "codec", "auto", "sim: encode packets, on, off or auto (on below a million packets)")
 	d.StringVar(&f.out, "out", "", "run folder (default: a new one below runs/)")
 	d.IntVar(&f.attempts, "attempts", run.UsualAttempts,
-		"netns, container, lab: runs until one has a valid link; other outcomes are not repeated")
+		"netns, container, lab: how often to run at most until the link is valid; other outcomes are not repeated")
 	d.IntVar(&f.store, "store", run.DefaultStore, "packet records to keep in trace.ndjson")
 	f.output.define(c, "no progress line")
 	f.waivers.define(c)

@@ -32,10 +32,10 @@ type shardFlags struct {
 func (f *shardFlags) define(c *cobra.Command) {
 	d := c.Flags()
 	d.StringVar(&f.name, "shard", "",
-		"make only the runs of shard i of n, i/n, or of the one that the environment names, auto, and keep them in "+
+		"make only the runs of shard i of n, i/n, or of the one that the environment names, auto, and store them in "+
 			"--units; see: help shard")
 	d.StringArrayVar(&f.folders, "units", nil,
-		"keep the result of each run in this folder, and make none that is there; of further folders read them")
+		"store the result of each run in this folder, and skip runs that have one; further folders are only read")
 	d.StringVar(&f.costs, "costs", "",
 		"divide the runs among shards by the time that those of this folder of results took (default: by an estimate)")
 }

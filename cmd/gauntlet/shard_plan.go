@@ -21,7 +21,7 @@ func shardPlanCommand() *cobra.Command {
 	shards := map[string]*int{}
 	c := &cobra.Command{
 		Use:   "plan --slurm|--k8s|--github N COMMAND [FLAGS]",
-		Short: "Print what an engine needs to run a command in N shards and to merge them",
+		Short: "Print the file with which an engine runs a command in N shards and merges them",
 		Args:  cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			p.Command = args

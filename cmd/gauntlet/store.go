@@ -70,23 +70,23 @@ func storeAddCommand() *cobra.Command {
 		&told.Commit,
 		"commit",
 		"",
-		"of what was measured (default: that of the tool in the results, else of this program)",
+		"commit that was measured (default: that of the tool in the results, else of this program)",
 	)
-	d.StringVar(&told.Host, "host", "", "name of the machine that measured (default: this one)")
-	d.StringVar(&told.Kernel, "kernel", "", "its kernel (default: that of the results, else of this machine)")
-	d.StringVar(&told.Firmware, "firmware", "", "of the device (default: that of the results)")
-	d.StringVar(&told.Run, "name", "", "of a single run (default: the first digits of its Spec's hash)")
+	d.StringVar(&told.Host, "host", "", "name of the machine of the results (default: this one)")
+	d.StringVar(&told.Kernel, "kernel", "", "kernel of that machine (default: that of the results, else of this one)")
+	d.StringVar(&told.Firmware, "firmware", "", "firmware of the device (default: that of the results)")
+	d.StringVar(&told.Run, "name", "", "name of a single run (default: the first digits of its Spec's hash)")
 	d.StringVar(
 		&told.Class,
 		"class",
 		"",
-		"of numbers in real time: noisy, or exact where the guest counted instructions",
+		"class of numbers in real time: noisy, or exact if the guest counted instructions",
 	)
 	d.StringVar(
 		&told.Reference,
 		"reference",
 		"",
-		"result of the pinned build, measured beside; noisy numbers are shares of its",
+		"result of the pinned build, measured beside; noisy numbers are divided by its numbers",
 	)
 	return c
 }
@@ -136,7 +136,7 @@ func addToStore(dir string, results []string, told points.Told) error {
 func storeMergeCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "merge STORE FROM...",
-		Short: "Copy into a store what others have",
+		Short: "Copy the nights of other stores to a store",
 		Args:  cobra.MinimumNArgs(2),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := readable(args[1:]); err != nil {

@@ -100,7 +100,7 @@ func storeChangesCommand() *cobra.Command {
 	var output outputFlags
 	c := &cobra.Command{
 		Use:   "changes STORE",
-		Short: "Say what a night of a store changed",
+		Short: "Print the changes of a night of a store",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := oneOf(c, "color"); err != nil {

@@ -48,7 +48,7 @@ func tapeRecordCommand() *cobra.Command {
 	var f tapeFlags
 	c := &cobra.Command{
 		Use:     "record SCENARIO",
-		Short:   "Run a scenario in virtual time and write down what its link loses",
+		Short:   "Run a scenario in virtual time and record the losses of its link",
 		Example: `  gauntlet tape record wan.txt --key time --slot 10us --out fades.tape`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {

@@ -14,7 +14,7 @@ import (
 
 // testbedCommands are the commands about hosts with real devices.
 func testbedCommands() []*cobra.Command {
-	c := &cobra.Command{Use: "testbed", Short: "Look at the hosts and cables of a lab with real devices"}
+	c := &cobra.Command{Use: "testbed", Short: "Check the hosts and cables of a lab with real devices"}
 	c.AddCommand(testbedCheckCommand())
 	return []*cobra.Command{c}
 }
@@ -23,13 +23,13 @@ func testbedCheckCommand() *cobra.Command {
 	var asJSON, keep bool
 	c := &cobra.Command{
 		Use:   "check FILE",
-		Short: "Log in to each host of a testbed file, look at its device and prove its cable",
+		Short: "Log in to each host of a testbed file, and check its device and its cable",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return checkTestbed(c.Context(), args[0], keep, asJSON)
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print as JSON, with all that the hosts tell")
+	c.Flags().BoolVar(&asJSON, "json", false, "print as JSON, with everything that the hosts report")
 	keepFlag(c, &keep)
 	return c
 }

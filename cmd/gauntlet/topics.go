@@ -12,7 +12,7 @@ import (
 func topics() []*cobra.Command {
 	return []*cobra.Command{
 		{Use: "verdicts", Short: "What PASS, FAIL and INVALID mean, and the exit codes", Long: conformance.Verdicts},
-		{Use: "links", Short: "What a link does to packets, who makes it, and in whose time", Long: netem.Links},
+		{Use: "links", Short: "What a link does to packets, how it is made, and in which time", Long: netem.Links},
 		{Use: "contract", Short: "How a program in any language becomes an implementation", Long: images.Contract},
 	}
 }

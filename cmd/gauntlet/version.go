@@ -15,7 +15,7 @@ func versionCommand() *cobra.Command {
 	var bill bool
 	c := &cobra.Command{
 		Use:   "version [FILE]",
-		Short: "Print the version, or of what a program is made",
+		Short: "Print the version, or the bill of materials of a program",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, files []string) error {
 			switch {

@@ -77,7 +77,7 @@ func (s Subject) Measure(ctx context.Context, program string, args []string, fol
 	}
 	n, err := points.Read(result, strings.Join(args[1:], " "))
 	if err == nil && program != "" && s.Name != "" {
-		for i := range n.Points { // points are named after the subject, whatever its build
+		for i := range n.Points { // whose names are those of the subject, whatever its build
 			n.Points[i].Name = strings.ReplaceAll(n.Points[i].Name, scenario.Exec+program, s.Name)
 		}
 	}
@@ -87,7 +87,7 @@ func (s Subject) Measure(ctx context.Context, program string, args []string, fol
 	return n, fault.Broken(err)
 }
 
-// flags returns the flags that set where a command's results go.
+// flags say where a command's results go.
 func flags(args []string, folder, result string) []string {
 	verb := args[0]
 	runs := filepath.Join(folder, verb)

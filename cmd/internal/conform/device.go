@@ -66,7 +66,7 @@ func fits(role string, sc *scenarios.Scenario) error {
 	tool, _, err := dut.Fit(s, device.Side(role, s))
 	// a tool that reports what it received can still be judged as the responder
 	if err == nil && tool.Answers && !requests(role) && tool.Tells() == 0 {
-		return errors.New("who does as much as its peer is in both roles at once")
+		return errors.New("a device that sends as much as its peer is in both roles at once")
 	}
 	return err
 }

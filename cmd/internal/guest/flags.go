@@ -17,6 +17,6 @@ func (o *Options) Define(c *cobra.Command) {
 	d.DurationVar(&o.Limit, "guest-limit", lab.DefaultLimit,
 		"lab: end a guest that runs for longer, with --deterministic by its own clock")
 	d.StringArrayVar(&o.With, "guest-with", nil,
-		"lab: program by name, or file or folder by path, to take along; may be repeated")
-	d.StringVar(&o.Console, "guest-console", "", "lab: keep what the guest's kernel says in this file")
+		"lab: program by name, or file or folder by path, to copy to the guest; may be repeated")
+	d.StringVar(&o.Console, "guest-console", "", "lab: write the kernel messages of the guest to this file")
 }
