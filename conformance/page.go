@@ -1,9 +1,9 @@
-// Package conformance holds the page about verdicts; the judge is in the packages below.
+// Package conformance holds the page that defines the verdicts; the judge is in the packages below.
 package conformance
 
 import _ "embed" // of the page
 
-// Verdicts is the page about what a verdict means, in Markdown.
+// Verdicts is the page that defines the verdicts, in Markdown.
 //
 //go:embed VERDICTS.md
 var Verdicts string

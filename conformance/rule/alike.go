@@ -9,40 +9,40 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
 
-// Frames that look alike are judged once: most packets of a flow differ from the one before in their PSN, in the
-// identification and the checksum of their IP header, and in what they carry, at which no rule of frames looks.
+// Frames that look alike are judged once. Most packets of a flow differ from the one before only in their PSN, in the
+// identification and the checksum of the IP header, and in the payload, and no rule of frames reads these.
 
-// ofFrames reports a rule that judges each frame for itself by what it looks like.
+// ofFrames reports whether the rule judges each frame alone, by the fields of a look.
 func (r *Rule) ofFrames() bool { return r.Each != nil && r.Rests == validity.Frames }
 
-// look is how a frame looks to the rules of frames, in a half-conversation.
+// look holds all that the rules of frames may read of a frame in a half-conversation.
 type look struct {
 	half     *half // nil before the first
 	list     int
 	mtu      int
 	maker    Maker
 	icrc     trace.Integrity
-	bth      roce.BTH // without what differs
+	bth      roce.BTH // without PSN and AckReq
 	syndrome roce.Syndrome
 	payload  int // bytes
 	frame    int // bytes; 0 where they were not captured
 	head     [headMost]byte
 }
 
-// headMost is how long the headers of a frame with a BTH can be.
+// headMost is the greatest length of the headers of a frame with a BTH.
 const headMost = 96
 
-// alike is a look that was judged.
+// alike is a look that has been judged.
 type alike struct {
 	look
-	met   uint32 // which of the rules of frames it met, by their place in the plan
-	times int    // how often it was seen since that was counted
+	met   uint32 // rules of frames whose stimulus it is, one bit each by place in the plan
+	times int    // frames seen since the last count
 }
 
-// alikes are the latest looks, by connection and opcode.
+// alikes holds the latest looks, by connection and opcode.
 type alikes struct{ list *[256]alike }
 
-// place is where a look is remembered.
+// place returns the slot for the look of a sight.
 func (a *alikes) place(h *half, s *Sight) *alike {
 	return &a.list[(uint(h.conv.Index)*13+uint(s.Pkt.Opcode))%uint(len(a.list))]
 }
@@ -70,7 +70,7 @@ func (a *alikes) show(h *half, list int, s *Sight) {
 	before := saidBy(callers)
 	h.showAll(callers, s)
 	if saidBy(callers) != before || !l.take(h, list, s) {
-		return // it is judged again when it comes again
+		return // the next frame that looks alike is judged again
 	}
 	for i := range callers {
 		if callers[i].account.met > met[i] {
@@ -79,10 +79,10 @@ func (a *alikes) show(h *half, list int, s *Sight) {
 	}
 }
 
-// mostAlike is how many rules of frames can be called for a sight.
+// mostAlike bounds the rules of frames that are called for a sight.
 const mostAlike = 32
 
-// saidBy counts what rules have said, beside that they were met.
+// saidBy returns the number of findings and doubts that rules have reported.
 func saidBy(callers []caller) (n int) {
 	for i := range callers {
 		n += callers[i].account.said
@@ -90,7 +90,7 @@ func saidBy(callers []caller) (n int) {
 	return n
 }
 
-// count counts what was met by the frames that were not judged.
+// count adds the frames that were not judged to account.met of their rules.
 func (l *alike) count() {
 	if l.times == 0 {
 		return
@@ -101,7 +101,7 @@ func (l *alike) count() {
 	l.times = 0
 }
 
-// countAll counts what was met by all frames that were not judged.
+// countAll calls count for every look.
 func (a *alikes) countAll() {
 	if a.list == nil {
 		return
@@ -111,14 +111,14 @@ func (a *alikes) countAll() {
 	}
 }
 
-// common returns what of a BTH frames that look alike have in common.
+// common returns the fields of a BTH that frames which look alike have in common.
 func common(b roce.BTH) roce.BTH {
 	b.PSN, b.AckReq = 0, false
 	return b
 }
 
-// headers returns the headers of a frame as captured, which end with the frame but for its payload and ICRC, and where
-// its IP header begins. Ok is false for a frame in which rules of frames look at more than that.
+// headers returns the headers of a frame as captured (all but its payload and ICRC), and the offset of the IP header.
+// ok is false for a frame of which rules of frames may read more.
 func (s *Sight) headers() (head []byte, ip int, ok bool) {
 	packet, udp, ok := Network(s.Raw)
 	end := len(s.Raw) - icrcBytes - s.Pkt.Len
@@ -129,10 +129,10 @@ func (s *Sight) headers() (head []byte, ip int, ok bool) {
 	return s.Raw[:max(end, 0)], ip, end == ip+udp+8+s.Pkt.Opcode.HeaderLen()
 }
 
-// icrcBytes is how long the ICRC is.
+// icrcBytes is the length of the ICRC.
 const icrcBytes = 4
 
-// take notes how a frame looks; ok is false when rules of frames look at more.
+// take stores the look of a frame; ok is false when rules of frames may read more of it.
 func (l *alike) take(h *half, list int, s *Sight) (ok bool) {
 	p := s.Pkt
 	if s.Rec.Changed != nil || s.Rec.Defect != "" || p.Pad != 0 || p.Opcode.Layout()&roce.LayoutBTH == 0 {
@@ -152,7 +152,7 @@ func (l *alike) take(h *half, list int, s *Sight) (ok bool) {
 	return true
 }
 
-// shows reports whether a frame looks like this one.
+// shows reports whether a frame has this look.
 func (l *alike) shows(h *half, s *Sight) bool {
 	p := s.Pkt
 	if l.bth != common(p.BTH) || l.payload != p.Len || l.frame != len(s.Raw) ||
@@ -170,7 +170,7 @@ func (l *alike) shows(h *half, s *Sight) bool {
 	const id, flags, checksum, addresses, request, extended = 4, 6, 10, 12, 20 + 8 + 8, 20 + 8 + 12
 	end := ip + extended
 	if p.Opcode.Layout()&roce.LayoutAETH != 0 {
-		end += 4 // the syndrome is compared, the MSN is whatever it is
+		end += 4 // the syndrome is compared above; the MSN may differ
 	}
 	was := l.head[:len(head)]
 	return bytes.Equal(head[:ip+id], was[:ip+id]) && bytes.Equal(head[ip+flags:ip+checksum],
@@ -180,8 +180,8 @@ func (l *alike) shows(h *half, s *Sight) bool {
 		sameSum(head[ip:], was[ip:])
 }
 
-// sameSum reports whether the checksums of two IPv4 headers are both right, or both wrong by as much, when only their
-// identifications differ (RFC 1624).
+// sameSum reports whether the checksums of two IPv4 headers that differ only in their identifications are both right,
+// or wrong by the same amount (RFC 1624).
 func sameSum(a, b []byte) bool {
 	be := binary.BigEndian
 	rest := func(ip []byte) uint32 { return uint32(^be.Uint16(ip[10:])) + 0xFFFF - uint32(be.Uint16(ip[4:])) }

@@ -7,8 +7,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// This file is the one account of why an end may be late, or may not have heard yet: no rule has an allowance of its
-// own. Each is an interval, and each has its reason.
+// This file holds every reason why an end may be late, or may not yet know of a packet that its tap has seen arrive: no
+// rule has an allowance of its own. Each allowance is an interval with a reason.
 //
 //	reason                                            the end may be late by
 //	an endpoint takes time to answer                  Patience; over its host's IP or TCP HostPatience
@@ -23,42 +23,40 @@ import (
 //	a box waits for its own peer, or has given up     for ever: exempt
 const (
 	// Patience is how long an endpoint, or a box, may take to answer before silence is a violation. IBTA gives no
-	// bound; 10 ms is far above the processing time of an RNIC or a host stack, and below the transport timers in use
+	// bound; 10 ms is far above the processing time of an RNIC or a host stack, and below the transport timers used
 	// over a WAN.
 	Patience = 10 * vtime.Millisecond
 
-	// HostPatience is Patience for an endpoint whose packets pass its host's own IP or TCP as well.
+	// HostPatience is Patience for an endpoint whose packets also pass the IP or TCP stack of its host.
 	HostPatience = 2 * Patience
 
-	// Drain is how long packets that an endpoint had already handed to its port may still leave it, and thus how long
-	// it may go on as if it had not heard of what its tap has seen arrive. A NIC takes microseconds; a software
-	// endpoint may just have lost its processor for a scheduling slot. A run in which the host let an endpoint wait for
-	// longer than this is INVALID, so that no family needs to allow for more, and none may allow for less. Over the
-	// host's TCP, where only that family's rules apply and its own allowance is wider, an endpoint may wait for twice
-	// as long.
+	// Drain is how long packets that an endpoint has already handed to its port may still leave the port, and thus how
+	// long it may act as if a packet that its tap has seen arrive had not arrived. A NIC takes microseconds; a software
+	// endpoint may have been descheduled for one scheduling slot. A run in which the host delayed an endpoint for
+	// longer is INVALID, so that no family needs to allow more, and none may allow less. Over the host's TCP, where
+	// only that family's rules apply and its own allowance is wider, an endpoint may be delayed for twice as long.
 	Drain = 5 * vtime.Millisecond
 
-	// TimerSlow is how many times its nominal value a transport timer may take (IBTA 9.7.6.1.3: between T_tr and 4
-	// T_tr).
+	// TimerSlow is the longest period of a transport timer in multiples of its nominal value (IBTA 9.7.6.1.3: between
+	// T_tr and 4 T_tr).
 	TimerSlow = 4
 )
 
-// TimerSlack is how much a timer may seem to run slow because packets wait between the engine and the tap.
+// TimerSlack is how late a timer may seem to expire because packets wait between the engine and the tap.
 func TimerSlack(t vtime.Duration) vtime.Duration { return t/100 + 50*vtime.Microsecond }
 
-// TimerEarly is how much a timer may seem to run fast: the packet that it began with may have waited in the port for as
-// long as a host may let it, and the retransmission not at all. Of a short timer that is a quarter, or there would be
-// nothing to judge.
+// TimerEarly is how early a timer may seem to expire: the packet that started it may have waited in the port for up to
+// Drain, and the retransmission not at all. For a short timer it is a quarter of the period, because otherwise no early
+// expiry could be judged.
 func TimerEarly(t vtime.Duration) vtime.Duration { return max(TimerSlack(t), min(Drain, t/4)) }
 
-// turn is when one side of a connection last sent something, and what the retransmissions of all QPs had taken of its
-// line by then.
+// turn is the time of the latest packet that one side of a connection sent, and the value of Port.Again at that time.
 type turn struct {
 	at    vtime.Time
 	again vtime.Duration
 }
 
-// took notes a packet that leaves an end of c.
+// took records a packet that leaves an end of c.
 func took(c *Conversation, s *Sight) {
 	who := Requester
 	if !s.Point.AtRequester() {
@@ -70,7 +68,7 @@ func took(c *Conversation, s *Sight) {
 	*own = turn{s.At, port.Again}
 }
 
-// endOf returns the port of an end of c, and its latest turn there.
+// endOf returns the port of an end of c, and the turn of c at that port.
 func endOf(c *Conversation, who Blame) (*Port, *turn) {
 	if who == Requester {
 		return c.Port, &c.turns[c.Req&1]
@@ -78,9 +76,9 @@ func endOf(c *Conversation, who Blame) (*Port, *turn) {
 	return c.PeerPort, &c.turns[c.Req.Other()&1]
 }
 
-// Late reports whether what an end has to do from a time on should have been seen by now, when it may take its
-// patience. An answer waits for the data of READs that leave before it. While the line is busy a QP sends one packet at
-// its turn, and retransmissions of all QPs may go before it.
+// Late reports whether a packet that an end owes from due on, with patience to act, should have been seen by now. An
+// answer may wait for READ responses that leave before it. While the line is busy, a QP sends one packet per turn, and
+// retransmissions of all QPs may go first.
 func (c *Context) Late(who Blame, due vtime.Time, patience vtime.Duration, now vtime.Time) bool {
 	if who == Responder {
 		due = max(due, c.data)
@@ -93,8 +91,8 @@ func (c *Context) Late(who Blame, due vtime.Time, patience vtime.Duration, now v
 	return !port.Busy(latest, now) || now.Sub(max(due, own.at)) > port.Turn+port.Again-own.again
 }
 
-// exempt reports an end that owes nothing more: its QP is in error, or a box stands in for it that has given up, or may
-// not answer yet.
+// exempt reports whether an end owes nothing more: its QP is in error, or the box in its place has given up or need not
+// answer yet.
 func (c *Context) exempt(who Blame) bool {
 	if who == Requester {
 		return c.Failed || c.GivenUp()
@@ -102,68 +100,69 @@ func (c *Context) exempt(who Blame) bool {
 	return c.Fatal || c.BoxWaits()
 }
 
-// Wait is how long a packet may wait in the port behind others, such as READ responses of the same endpoint, or for a
-// turn of all QPs if that is longer: so much earlier its sender may have decided to send it.
+// Wait is the longest time between the decision to send a packet and the time at which it leaves the port: Drain, or
+// one turn of all QPs if that is longer. Meanwhile the packet waits behind others, such as READ responses of the same
+// endpoint.
 func (p *Port) Wait() vtime.Duration { return max(Drain, p.Turn) }
 
-// instant is the resolution of a capture's time stamps: what is closer has no order that a tap can tell.
+// instant is the resolution of a capture's time stamps: packets closer together than this have no known order.
 const instant = vtime.Nanosecond
 
-// Together reports whether a sight may have come before what was seen at last: the two are of one instant.
+// Together reports whether a sight may precede a packet seen at last: their times differ by less than an instant.
 func (s *Sight) Together(last vtime.Time) bool {
 	return last != vtime.Never && s.At.Sub(last) < instant
 }
 
-// Before reports whether a sight came before then, by more than the resolution of a capture's time stamps.
+// Before reports whether a sight precedes then by at least the resolution of a capture's time stamps.
 func (s *Sight) Before(then vtime.Time) bool { return then.Sub(s.At) >= instant }
 
-// Lags reports whether what leaves the port now may have been made before then, so that its sender had not heard of
-// what its tap saw then.
+// Lags reports whether a packet that leaves the port now may have been made before then, so that its sender did not
+// know of a packet that its tap saw arrive at then.
 func (p *Port) Lags(then, now vtime.Time) bool { return now.Sub(then) <= p.Wait() }
 
-// Handed is how many packets of a QP its end may have handed to its port before it heard of what its tap has seen
-// arrive.
+// Handed is the most packets of a QP that its end may have handed to the port before it knew of a packet that its tap
+// has seen arrive.
 const Handed = 64
 
-// Moment is when an end can have heard of something that has reached it, and how many packets of its QP had left it by
-// then.
+// Moment is the time from which an end can know of a packet that reached it (At), and the number of packets of its QP
+// that had left by then (Sent).
 type Moment struct {
 	At   vtime.Time
 	Sent int
 }
 
-// Acted reports whether an end has certainly acted on what it heard of at m when now a packet leaves, sent others
-// having left before: so many as it may have handed to its port have, or its port has had time.
+// Acted reports whether a packet that leaves at now was certainly made with knowledge of the packet of m. Sent is the
+// number of packets that left before it. It is certain when handed packets have left since m, or when Drain has passed.
 func (m Moment) Acted(now vtime.Time, sent, handed int) bool {
 	return now >= m.At && (now.Sub(m.At) >= Drain || sent-m.Sent >= handed)
 }
 
-// Heard is a PSN that acknowledgements move, as their receiver knows it: what has just arrived it may not have heard
-// of.
+// Heard is a PSN that acknowledgements advance, in two views: newest as the tap saw them arrive, and sure as their
+// receiver certainly knows. sure <= newest.
 type Heard struct {
 	sure, newest psn.PSN
 	moves        []movement
 }
 
-// movement is an acknowledgement of what is before a PSN.
+// movement is the arrival of an acknowledgement of all PSNs before to.
 type movement struct {
 	to psn.PSN
 	at vtime.Time
 }
 
-// HeardOf starts where the first PSN is known.
+// HeardOf returns a Heard at the first PSN.
 func HeardOf(p psn.PSN) Heard { return Heard{sure: p, newest: p} }
 
-// Newest returns the PSN as the tap knows it.
+// Newest returns the PSN from all acknowledgements that the tap has seen arrive.
 func (h *Heard) Newest() psn.PSN { return h.newest }
 
-// Moved notes an acknowledgement.
+// Moved records the arrival of an acknowledgement.
 func (h *Heard) Moved(to psn.PSN, at vtime.Time) {
 	h.newest = to
 	h.moves = append(h.moves, movement{to, at})
 }
 
-// Sure returns the PSN that the receiver has certainly heard of when it sends something from its port.
+// Sure returns the PSN that the receiver of the acknowledgements certainly knows when a packet leaves its port at now.
 func (h *Heard) Sure(p *Port, now vtime.Time) psn.PSN {
 	n := 0
 	for n < len(h.moves) && !p.Lags(h.moves[n].at, now) {
@@ -174,9 +173,9 @@ func (h *Heard) Sure(p *Port, now vtime.Time) psn.PSN {
 	return h.sure
 }
 
-// Began returns when a packet that leaves began to, at the earliest: what comes later cannot change it any more. It is
-// the time of the sight, but where taps are behind the line and its rate is known; a foreign capture may have been
-// taken there, whatever the rate.
+// Began returns the earliest time at which a packet that leaves may have begun to leave; packets that arrive later
+// cannot have caused it. That is the time of the sight, unless taps are behind the line, where a packet is seen when
+// its last bit has left. A foreign capture may have been taken there, and the rate of its line is estimated.
 func (c *Context) Began(s *Sight) vtime.Time {
 	if !c.Known {
 		port := c.Port
@@ -191,67 +190,68 @@ func (c *Context) Began(s *Sight) vtime.Time {
 	return s.At
 }
 
-// InPort reports whether a request that leaves may have been on its way through the port when something arrived at its
+// InPort reports whether a request that leaves may already have been in the port at since, when a packet arrived at its
 // sender.
 func (c *Context) InPort(s *Sight, since vtime.Time) bool {
 	return c.Began(s) < since || c.Port.Lags(since, s.At)
 }
 
-// Relayed reports a READ or atomic that a box sends again because its client does: it keeps no data, so the responder
-// has to replay them, and no timer or answer of the box's is behind it.
+// Relayed reports whether a READ or atomic is sent again by a box because the box's client sent it again. The box keeps
+// no data, so the responder has to replay them; no timer or answer of the box causes the retransmission.
 func (c *Context) Relayed(s *Sight) bool {
 	o := s.Pkt.Opcode
 	return c.ByBox && s.Relation == Again && (o.IsRead() || o.IsAtomic())
 }
 
-// GivenUp reports a box in the requester's place that has sent the oldest request that is not acknowledged as often as
-// it may. It tells nobody that it has given up.
+// GivenUp reports whether a box in the requester's place has sent the oldest unacknowledged request as often as
+// RetryCount allows. A box reports nothing when it gives up.
 func (c *Context) GivenUp() bool {
 	r, most := &c.requester, int(c.Attr.RetryCount)
 	return c.ByBox && c.Known && (most == 0 || r.stuck == c.UNA && r.rounds >= most)
 }
 
-// BoxWaits reports a box in the responder's place that need not answer yet: for READs or atomics that it has passed on
-// and whose data have not come, it can neither answer them nor, before them, what follows; and what it may not promise,
-// it does not answer.
+// BoxWaits reports whether a box in the responder's place need not answer yet. It cannot answer READs or atomics whose
+// data it still awaits from the far end, nor later requests before those; and it does not acknowledge requests beyond
+// its buffer.
 func (c *Context) BoxWaits() bool {
 	return c.AtBox && (c.OutstandingReads() > 0 || c.Overfills(c.unanswered()))
 }
 
-// Port is what an observer can tell of the port that all QPs of one side share. A packet that an engine wants to send
-// waits there for the line, so what leaves late may have been wanted in time.
+// Port is the state of the port that all QPs of one side share, as an observer can derive it. A packet that an engine
+// wants to send waits there for the line, so a packet that leaves late may have been made in time.
 type Port struct {
-	// Turn is how long the line takes for a full packet of every QP and one that answers for each: who is served in
-	// turn does not wait longer. It is 0 when the rate is not known.
+	// Turn is the time that the line takes for two full packets of every QP, one of requests and one of responses: with
+	// round-robin service no QP waits longer. It is 0 when the rate is not known.
 	Turn vtime.Duration
 
-	Packets uint64 // that have left so far, of all QPs
+	Packets uint64 // packets of all QPs that have left so far
 
-	// Again is how long requests that were sent again have taken the line so far. Where those go before everything
-	// else, a turn takes so much longer; 0 when the rate is not known.
+	// Again is the total time for which retransmitted requests have occupied the line. Where retransmissions go first,
+	// a turn takes that much longer; 0 when the rate is not known.
 	Again vtime.Duration
 
-	rate  unit.Rate      // of the line; 0 when not known
-	full  vtime.Duration // a full packet on the line; 0 when not known
-	since vtime.Time     // packets have left without a pause since then
-	last  vtime.Time     // the latest packet
+	rate  unit.Rate      // of the line; 0 when unknown
+	full  vtime.Duration // time of a full packet on the line; 0 when unknown
+	since vtime.Time     // start of the latest burst: packets have left without a pause since
+	last  vtime.Time     // time of the latest packet
 
-	// the shortest time per byte between two packets: the line takes no longer for them; zero when nothing is known
+	// the gap between two packets with the least time per byte, an upper bound on the line's time for that many bytes;
+	// bytes is 0 before the second packet
 	gap   vtime.Duration
 	bytes int
 
-	queries bool // its endpoint is of a transport with QueriesHost
+	queries bool // its endpoint's transport has the feature QueriesHost
 
 	shares
 }
 
 const (
-	// bytes of a full packet on the line beside its payload, at most: the RETH of a WRITE, and what a scheme adds
+	// most bytes on the line of a full packet beside its payload: with the RETH of a WRITE and the headers of a scheme
 	fullHeaders = 104
 	pauseSlack  = 100 * vtime.Microsecond
 )
 
-// newPort starts the port of a side from what the header knows of its line.
+// newPort returns the port of a side, with the line's rate when the header has it.
 func newPort(h *trace.Header, side trace.Side) Port {
 	if len(h.Conns) == 0 {
 		return Port{}
@@ -264,16 +264,16 @@ func newPort(h *trace.Header, side trace.Side) Port {
 	return Port{rate: end.QP.Path.Rate, full: full, Turn: 2 * full * vtime.Duration(len(h.Conns))}
 }
 
-// pause reports whether the port was idle between its latest packet and now. A line that is full leaves no more than a
-// packet's time between two; twice that, and what a clock may be off, is still no room for one more.
+// pause reports whether the port was idle between its latest packet and now. On a full line the gap is at most the time
+// of one full packet; up to twice that, plus pauseSlack for clock error, another packet may not have fitted.
 func (p *Port) pause(now vtime.Time) bool {
 	return p.full == 0 || now.Sub(p.last) > 2*p.full+pauseSlack
 }
 
-// slowest is the rate below which nobody puts a line under RDMA.
+// slowest is a rate below that of any line in use for RDMA.
 const slowest = 100 * unit.Mbps
 
-// atMost returns how long the line takes for a packet at most, by how fast packets have followed each other on it.
+// atMost returns an upper bound on the line's time for a packet, from the smallest gap seen between packets.
 func (p *Port) atMost(bytes int) vtime.Duration {
 	slow := slowest.Time(bytes)
 	if p.bytes == 0 {
@@ -282,7 +282,7 @@ func (p *Port) atMost(bytes int) vtime.Duration {
 	return min(slow, vtime.Duration(float64(p.gap)*float64(bytes)/float64(p.bytes)))
 }
 
-// sent notes that a packet of so many bytes leaves.
+// sent records that a packet of that many bytes leaves.
 func (p *Port) sent(at vtime.Time, bytes int) {
 	if gap := at.Sub(p.last); p.Packets > 0 && gap > 0 &&
 		(p.bytes == 0 || float64(gap)*float64(p.bytes) < float64(p.gap)*float64(bytes)) {
@@ -295,13 +295,13 @@ func (p *Port) sent(at vtime.Time, bytes int) {
 	p.Packets++
 }
 
-// again notes that a request leaves once more.
+// again records that a request is retransmitted.
 func (p *Port) again(s *Sight) {
 	if p.rate > 0 {
 		p.Again += p.rate.Time(s.Rec.WireBytes)
 	}
 }
 
-// Busy reports whether the port has sent without a pause between then and now, so that a packet wanted then may have
-// waited until now. It is false when the rate of the line is not known.
+// Busy reports whether the port has sent without a pause from then to now, so that a packet made at then may have
+// waited until now. It is false when the rate of the line is unknown.
 func (p *Port) Busy(then, now vtime.Time) bool { return p.since <= then && !p.pause(now) }

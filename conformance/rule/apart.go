@@ -8,31 +8,32 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// ReadSpace is the sequence space of READ responses in the extension classes, where a READ request takes one PSN and
-// its responses are numbered apart (IRN 5.2: "sPSN and rPSN"). The responder sends them, the requester acknowledges
-// them. It starts with the first response that is seen.
+// ReadSpace is the PSN space of READ responses in the extension classes, where a READ request takes one PSN of the
+// requests' space and its responses have PSNs of their own (IRN 5.2: "sPSN and rPSN"). The responder sends the
+// responses, and the requester acknowledges them. The space starts at the first response seen.
 type ReadSpace struct {
 	Started bool
 	Start   psn.PSN
 	MAX     psn.PSN // at the responder's tap: next PSN never sent
-	UNA     psn.PSN // at the responder's tap: oldest PSN that no acknowledgement which arrived there covers
+	UNA     psn.PSN // at the responder's tap: oldest PSN not acknowledged by a packet that arrived there
 	EPSN    psn.PSN // at the requester's tap: next PSN expected in order
 	Held    int     // at the requester's tap: responses that came before their turn
 
-	rising bool       // of these, the requester keeps one only when it is newer than all that it holds
-	high   psn.PSN    // the newest that it holds, when Held > 0
-	slots  []dataKept // at the requester's tap, a ring
-	reads  []psn.PSN  // request PSNs of the READs whose data have not all come in order, oldest first
+	rising bool       // the requester keeps an early response only if it is newer than all that it holds
+	high   psn.PSN    // newest PSN held; valid when Held > 0
+	slots  []dataKept // early responses at the requester's tap, a ring by PSN
+	reads  []psn.PSN  // request PSNs of the READs whose data have not all arrived in order, oldest first
 }
 
-// dataKept is one response that came early.
+// dataKept is a response that arrived ahead of EPSN. It waits until EPSN reaches it; ends is set for the last response
+// of a READ.
 type dataKept struct {
 	waits bool
 	ends  bool
 	psn   psn.PSN
 }
 
-// Oldest returns the PSN of the request of the oldest READ whose data have not all come.
+// Oldest returns the request PSN of the oldest READ whose data have not all arrived.
 func (r *ReadSpace) Oldest() (p psn.PSN, ok bool) {
 	if len(r.reads) == 0 {
 		return 0, false
@@ -40,7 +41,7 @@ func (r *ReadSpace) Oldest() (p psn.PSN, ok bool) {
 	return r.reads[0], true
 }
 
-// begin starts the space with its first response.
+// begin starts the space at the PSN of its first response.
 func (r *ReadSpace) begin(p psn.PSN) {
 	if !r.Started {
 		r.Started, r.Start = true, p
@@ -48,7 +49,7 @@ func (r *ReadSpace) begin(p psn.PSN) {
 	}
 }
 
-// observeRead places a READ response, or the acknowledgement of one, in the space.
+// observeRead sets the Relation of a READ response.
 func (c *Conversation) observeRead(s *Sight) {
 	r, p := &c.Reads, s.Pkt.PSN
 	if s.Pkt.Opcode.IsReadAck() || !s.Intact() {
@@ -70,13 +71,13 @@ func (c *Conversation) observeRead(s *Sight) {
 	}
 }
 
-// updateRead moves the space past s.
+// updateRead advances the space by s.
 func (c *Conversation) updateRead(s *Sight) {
 	r, p := &c.Reads, s.Pkt.PSN
 	switch {
 	case s.Pkt.Opcode.IsReadAck():
 		if !s.Out && r.Started && r.UNA.Less(p) && p.LessEq(r.MAX) {
-			r.UNA = p // it names the expected PSN
+			r.UNA = p // the acknowledgement names the expected PSN
 		}
 	case s.Point == trace.ResponderOut:
 		r.MAX = psn.Max(r.MAX, p.Next())
@@ -98,7 +99,7 @@ func (c *Conversation) updateRead(s *Sight) {
 	}
 }
 
-// dataInOrder moves past one response; the last of a READ answers the oldest that waits.
+// dataInOrder advances EPSN by one response; the last response of a READ completes the oldest open READ.
 func (c *Conversation) dataInOrder(ends bool) {
 	r := &c.Reads
 	r.EPSN = r.EPSN.Next()
@@ -127,7 +128,7 @@ func (r *ReadSpace) find(p psn.PSN) *dataKept {
 	return x
 }
 
-// slot returns the place of an early response, growing the ring to it; nil beyond the limit.
+// slot returns the slot of an early response and grows the ring to hold it; nil beyond keepLimit.
 func (r *ReadSpace) slot(p psn.PSN) *dataKept {
 	need := p.Sub(r.EPSN) + 1
 	if need > keepLimit {
@@ -149,23 +150,23 @@ func (r *ReadSpace) slot(p psn.PSN) *dataKept {
 	return &r.slots[int(p)&(len(r.slots)-1)]
 }
 
-// Answered reports, at the requester's tap, whether everything that the request with p as its last PSN asks for has
-// come: its acknowledgement, or the data of a READ.
+// Answered reports, at the requester's tap, whether the request with p as its last PSN has been answered: by an
+// acknowledgement or, for a READ, by all its data.
 func (c *Conversation) Answered(p psn.PSN) bool {
 	if t := c.requester.window.find(p); t != nil && apartRead(t.Opcode) {
 		return t.Answered
 	}
-	// The window forgets what is acknowledged when later requests need its place, a READ whose data are still awaited
-	// too.
+	// The window drops acknowledged requests when later ones need their slots, even a READ whose data are still
+	// awaited.
 	return p.Less(c.UNA) && !slices.Contains(c.Reads.reads, p)
 }
 
-// apartRead reports a READ request, or an atomic, whose responses are numbered apart.
+// apartRead reports whether an opcode is a READ request or an atomic whose responses have a PSN space of their own.
 func apartRead(o roce.Opcode) bool { return (o.IsRead() || o.IsAtomic()) && o.Class() != roce.ClassRC }
 
-// Acknowledged returns the newest request that a response acknowledges: an ACK includes the PSN that it names; a NAK
-// and a selective acknowledgement name the request that is refused or missing, and acknowledge those before (IBTA
-// 9.7.5.1, 9.7.5.2). ok is false for what counts in the sequence space of READ responses.
+// Acknowledged returns the newest request that a response acknowledges. An ACK acknowledges the PSN that it names; a
+// NAK and a selective acknowledgement name the refused or missing request, and acknowledge those before it (IBTA
+// 9.7.5.1, 9.7.5.2). ok is false for a packet in the PSN space of READ responses.
 func Acknowledged(p *roce.Packet) (last psn.PSN, ok bool) {
 	o := p.Opcode
 	switch {
@@ -177,5 +178,5 @@ func Acknowledged(p *roce.Packet) (last psn.PSN, ok bool) {
 	return p.PSN, true
 }
 
-// Selective reports an acknowledgement that names a packet beside the expected one.
+// Selective reports whether a packet is an acknowledgement that names a packet in addition to the expected one.
 func Selective(p *roce.Packet) bool { return p.Opcode.Layout()&roce.LayoutSACKETH != 0 }

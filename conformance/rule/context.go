@@ -10,32 +10,32 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Context is what a check has in hand: the half-conversation it judges, and the means to report.
+// Context is given to a check: the half-conversation that it judges, and the means to report.
 type Context struct {
 	*Conversation
 	*account
 	owes *Obligation // the first obligation of the check; nil when it has none
 }
 
-// place is what is being looked at, shared by all checks of a Judge.
+// place is the time and record of the current sight, event or end, shared by all checks of a Judge.
 type place struct {
 	at     vtime.Time
 	record uint64
-	sender trace.Side // of the packet that is being looked at, where there is one and an endpoint sent it
-	sent   bool       // there is
+	sender trace.Side // of the current packet; valid when sent is true
+	sent   bool       // there is a current packet, and an endpoint sent it
 }
 
-// DefaultFindings bounds the findings of a rule, and so what one check keeps; the count goes on.
+// DefaultFindings bounds the findings that are kept of a rule; further violations are only counted.
 const DefaultFindings = 5
 
-// Doubt says that something was seen for which another party may be to blame than the one that the rule speaks of:
-// unless it is broken elsewhere, the rule is inconclusive, and this is why.
+// Doubt records an observation for which another party may be to blame than the one that the rule judges. The rule is
+// then INCONCLUSIVE with this text as reason, unless it fails elsewhere.
 func (c *Context) Doubt(text string) {
 	c.said++
 	c.doubt.note(c.Conversation, text)
 }
 
-// Met says that the situation the rule speaks of has arisen.
+// Met records that the stimulus of the rule has arisen.
 func (c *Context) Met() { c.met++ }
 
 // Fail reports a violation shown by the current sight or event. It implies Met.
@@ -48,9 +48,9 @@ func (c *Context) Failf(who Blame, format string, args ...any) {
 	c.Fail(who, fmt.Sprintf(format, args...))
 }
 
-// FailAt reports a violation shown by an earlier record, as when something that had to follow never came. The text says
-// what was expected and what was seen; what packet it is, and that the PSNs wrap between those that the text names, is
-// added here.
+// FailAt reports a violation shown by an earlier record, such as a request whose answer never came. The text gives the
+// expectation and the observation. FailAt adds the name of the packet, and a note when the PSNs of the finding lie on
+// both sides of the wrap.
 func (c *Context) FailAt(at vtime.Time, record uint64, who Blame, text string) {
 	if !proves(c, at, who) {
 		c.Doubt(unsure)
@@ -71,9 +71,9 @@ func (c *Context) FailAt(at vtime.Time, record uint64, who Blame, text string) {
 	}
 }
 
-// atFault returns the side that is to blame; ok is false when it is neither, and when nobody knows who is the
-// requester. Of a frame that belongs to no connection it is the sender's. A box in the path is of the implementation at
-// A.
+// atFault returns the side that is to blame; ok is false when neither end is to blame, and when it is not known which
+// end is the requester. For a frame that belongs to no connection it is the side of the sender. A box in the path
+// belongs to the implementation at A.
 func (c *Context) atFault(who Blame) (side trace.Side, ok bool) {
 	if who != Requester && who != Responder || c.Index < 0 && !c.judge.here.sent && !c.ofDevice {
 		return 0, false
@@ -94,19 +94,19 @@ func (c *Context) atFault(who Blame) (side trace.Side, ok bool) {
 	return side, true
 }
 
-// hop is the part of the path that the connection is.
+// hop returns the part of the path to which the connection of the trace belongs.
 func (c *Context) hop() trace.Hop { return c.judge.header.On(c.Index) }
 
 // Now returns the time of the current sight, event or end.
 func (c *Context) Now() vtime.Time { return c.judge.here.at }
 
-// Offers reports whether the trace shows all of v, for what a check can use and does not need.
+// Offers reports whether the trace shows all of v; for evidence that a check uses but does not need.
 func (c *Context) Offers(v Vantage) bool { return c.have&v == v }
 
 // Rel prints p relative to the first PSN of the half-conversation: "psn=+2".
 func (c *Context) Rel(p psn.PSN) string { return fmt.Sprintf("psn=%+d", p.Sub(c.Start)) }
 
-// needNames says what is missing, for the verdict's reason.
+// needNames are the names of vantage points in the reason of a verdict.
 var needNames = []struct {
 	bit  Vantage
 	name string
@@ -122,19 +122,19 @@ var needNames = []struct {
 	{Bytes, "the bytes of frames"},
 	{Attributes, "the QP attributes of both ends"},
 	{Receives, "the receives of the responder"},
-	{Done, "that requests have completed"},
-	{Posted, "the receives that are posted"},
+	{Done, "the completion of requests"},
+	{Posted, "posts of receives"},
 	{Regions, "the memory regions of the responder"},
-	{Checked, "memory when a receive has completed"},
+	{Checked, "memory on completion of a receive"},
 	{Ordered, "the order of completions"},
-	{Changes, "memory as it was at the start and at the end"},
-	{Datagrams, "the Q_Key of the responder and what it delivers"},
+	{Changes, "memory at the start and at the end"},
+	{Datagrams, "the Q_Key of the responder and the datagrams that it delivers"},
 	{Flushed, "the status of all completions"},
 	{Assigned, "the Spec of the run"},
 	{AtDevice, "the tap at the port of the device"},
 }
 
-// String lists what is in v, as verdicts print it: "the responder's tap, completion events".
+// String returns the names of v as verdicts print them: "the responder's tap, completion events".
 func (v Vantage) String() string {
 	var names []string
 	for _, n := range needNames {
@@ -145,7 +145,7 @@ func (v Vantage) String() string {
 	return strings.Join(names, ", ")
 }
 
-// offered returns what a trace with header h shows of c.
+// offered returns the vantage points that a trace with header h gives on c.
 func offered(h *trace.Header, c *Conversation) (v Vantage) {
 	requester, responder := told(h, c.Index, c.Req), told(h, c.Index, c.Req.Other())
 	for _, o := range []struct {
@@ -178,13 +178,15 @@ func offered(h *trace.Header, c *Conversation) (v Vantage) {
 		}
 	}
 	if c.Decoders[0] != nil && !h.Bytes {
-		v &^= TapResponder // without bytes nobody knows what was recovered, and so what the responder received
+		// without bytes the packets that the decoder recovered are unknown, and so are the requests that the responder
+		// received
+		v &^= TapResponder
 	}
 	return v
 }
 
-// lacks returns what r needs and a trace with header h that shows have does not. Any tap will do for rules of Frames,
-// and one between the ports for no other that sees packets.
+// lacks returns the vantage points that r needs and a trace with header h, which shows have, does not give. For a rule
+// of Frames any tap is enough. A tap between the ports is enough for no other rule that sees packets.
 func lacks(h *trace.Header, r *Rule, have Vantage) Vantage {
 	missing := r.Needs &^ have
 	switch {
@@ -197,7 +199,7 @@ func lacks(h *trace.Header, r *Rule, have Vantage) Vantage {
 	return missing
 }
 
-// told is what one end of connection i reports, beside what both do.
+// told returns what one end of connection i reports in addition to the reports of both ends in the header.
 func told(h *trace.Header, i int, side trace.Side) trace.Reports {
 	if i < 0 || i >= len(h.Conns) {
 		return 0
@@ -205,15 +207,15 @@ func told(h *trace.Header, i int, side trace.Side) trace.Reports {
 	return h.Conns[i].Ends[side].Reports
 }
 
-// ofRC is the feature of implementations that speak RoCEv2 over reliable connections. A rule that asks for no feature
-// is a rule for all of them, and for no other transport.
+// ofRC is the feature of implementations of RoCEv2 reliable connections. A rule without Features applies to all of them
+// and, unless it is Any, to no other transport.
 const ofRC = "rc"
 
-// AppliesTo reports whether the rule can judge an implementation that declares these features. A rule of devices judges
-// none.
+// AppliesTo reports whether the rule can judge an implementation that declares these features. It is false for a rule
+// of devices.
 func (r *Rule) AppliesTo(declared []string) bool { return !r.Device && inapplicable(r, declared) == "" }
 
-// inapplicable says why r does not apply to an implementation that declares these features; "" when it does.
+// inapplicable returns why r does not apply to an implementation that declares these features; "" when it does.
 func inapplicable(r *Rule, declared []string) string {
 	var missing []string
 	if len(r.Features) == 0 && !r.Any && len(declared) > 0 && !slices.Contains(declared, ofRC) {

@@ -8,16 +8,16 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Conversation is what an observer can derive of one half-conversation: the requests of one side, and the responses to
-// them. It is updated after the checks have seen a sight, so a check compares the packet with the state before it; what
-// the packet itself is, relative to that state, is in Sight.
+// Conversation is the state of one half-conversation (the requests of one side, and the responses to them) as an
+// observer can derive it. It is updated after the checks have seen a sight, so a check compares a packet with the state
+// before the packet. The packet's relation to that state is in Sight.
 //
-// Requester fields come from the requester's tap, responder fields from the responder's tap; with one tap the other
-// half stays at its start.
+// Requester fields come from the requester's tap, responder fields from the responder's tap; with one tap the fields of
+// the other end keep their initial values.
 type Conversation struct {
 	Index int  // connection in the trace header; -1 for packets that belong to none
-	Alone bool // the trace has no other connection
-	// the tap stands between the ports, or nobody knows where: every packet is seen once, as its sender's
+	Alone bool // the trace has one connection only
+	// the tap is between the ports, or its place is unknown: every packet is seen once, as leaving its sender
 	Between  bool
 	ByBox    bool       // a box stands in for the requester
 	AtBox    bool       // a box stands in for the responder
@@ -26,7 +26,7 @@ type Conversation struct {
 	Attr     *engine.QP // attributes of the requester's end; Known tells whether they are in force
 	PeerAttr *engine.QP // attributes of the responder's end
 	MTU      int        // path MTU in force or learnt; 0 when unknown
-	Start    psn.PSN    // first request PSN
+	Start    psn.PSN    // PSN of the first request
 	Started  bool       // Start is known: from the attributes, or from the first request seen
 	Port     *Port      // the requester's
 	PeerPort *Port      // the responder's
@@ -40,49 +40,49 @@ type Conversation struct {
 	MSN       psn.MSN // requests completed, from what arrived in order
 	GapOpen   bool    // a packet ahead of EPSN arrived and EPSN has not arrived since
 	Fatal     bool    // a fatal NAK (0x61 to 0x63) was sent: the responder's QP is in error
-	RNRWait   bool    // an RNR NAK was sent for EPSN and EPSN has not been accepted since
+	RNRWait   bool    // an RNR NAK was sent for EPSN, and EPSN has not been accepted since
 	NAKsInGap int     // sequence NAKs sent since the gap opened
-	Held      int     // requests ahead of EPSN that the responder keeps; always 0 for one that discards them
+	Held      int     // requests ahead of EPSN that the responder keeps; 0 for a responder that discards them
 
-	Reliable bool // the QP is seen to be of a reliable connection
+	Reliable bool // a packet has shown that the QP is of a reliable connection
 	Failed   bool // the requester's QP reported Fatal, or a fatal NAK arrived there
 
-	// Earned is what the responder may say.
+	// Earned counts the answers that the responder may still send.
 	Earned Earned
 
-	// Memory is what the responder declares of its regions; nil while it has declared nothing.
+	// Memory holds the regions that the responder declares; nil before its first declaration.
 	Memory *MemoryMap
 
-	// Reads is the sequence space of READ responses that are numbered apart, in the extension classes.
+	// Reads is the PSN space of READ responses in the extension classes, which do not use the PSNs of requests.
 	Reads ReadSpace
 
-	// Decoders stand between ports and transports, of requests at the responder and of READ responses at the requester;
-	// nil for transports without.
+	// Decoders are between ports and transports: [0] of requests at the responder, [1] of READ responses at the
+	// requester; nil for a transport without them.
 	Decoders [2]*Decoder
 
 	responder responderState
 	requester requesterState
 	shares
-	opts     *Options      // what the ends declare; nil when nobody knows
-	conn     *trace.Conn   // as the header has it
-	room     *room         // for all windows; nil is without end
-	ends     *[2]End       // what they take, by side; nil when not known
-	last     [4]vtime.Time // latest sight at each point
-	turns    *[2]turn      // the latest packet of each side of the connection, of either half
-	data     vtime.Time    // the latest READ response that left the responder
-	classes  uint8         // opcode classes, a bit each, that the ends have spoken
-	ofDevice bool          // it is no half-conversation but all that a device does, at the side of Req
-	behind   bool          // taps show packets when the line is done with them
-	heard    bool          // an intact answer was seen
-	told     vtime.Time    // when an answer has told what the responder expects, see shows; Never before that
+	opts     *Options      // options of the Judge, with the features of the ends; nil when Index is -1
+	conn     *trace.Conn   // the connection in the header
+	room     *room         // shared by all windows; nil is no limit
+	ends     *[2]End       // features and opcodes of each end, by side; nil when both ends are of one kind
+	last     [4]vtime.Time // time of the latest sight at each point; Never before the first
+	turns    *[2]turn      // the latest packet that each side has sent, in either half-conversation
+	data     vtime.Time    // time of the latest READ response that left the responder
+	classes  uint8         // opcode classes seen on the connection, one bit each
+	ofDevice bool          // this is no half-conversation but all traffic of the device at side Req
+	behind   bool          // taps see a packet when its last bit has left the line
+	heard    bool          // an intact response was seen
+	told     vtime.Time    // time of the first answer that shows the responder's expected PSN, see shows; Never before
 }
 
-// Relation is where a request stands in the PSN space at the point where it was seen.
+// Relation is the position of a request in the PSN space at the point of its sight.
 type Relation uint8
 
-// At the requester: First or Again. At the responder: InOrder, Ahead, Duplicate, and Released for a request that came
-// Ahead and was kept, seen once more when its turn has come. READ responses that are numbered apart have a relation to
-// their own space, with the roles changed: First or Again at the responder, the others at the requester.
+// At the requester: First or Again. At the responder: InOrder, Ahead, Duplicate, and Released for the second sight of a
+// request that came Ahead and was kept, when its turn has come. READ responses in a PSN space of their own have a
+// relation to that space, with the roles exchanged: First or Again at the responder, the others at the requester.
 const (
 	Unrelated Relation = iota
 	First              // requester: first transmission of this PSN
@@ -93,38 +93,38 @@ const (
 	Released           // responder: PSN == EPSN, of a request that came earlier and was kept
 )
 
-// Sight is a sight with what the tracker knows of it.
+// Sight is a sight of a packet with its relation to the state of the Conversation.
 type Sight struct {
 	trace.Sight
 	Point    trace.Point
 	Relation Relation
 	// Legal is set at ResponderIn for an InOrder or Released request that a responder should execute: good ICRC, legal
-	// position in its message, legal length. Reason says what is wrong otherwise; it is one of the Fault constants.
+	// position in its message, legal length. Otherwise Reason is the fault, one of the Fault constants.
 	Legal  bool
 	Reason string
-	// Recovered is set for a packet that no wire brought: a Decoder made it.
+	// Recovered is set for a packet that did not arrive but was recovered by a Decoder.
 	Recovered bool
-	// Of is the half-conversation that the packet belongs to, for a rule of devices; that of Index -1 when it belongs
-	// to none.
+	// Of is the half-conversation of the packet, for a rule of devices; the one with Index -1 for a packet of none.
 	Of *Conversation
-	// Kept is set for what came Ahead to a receiver that keeps it and has not got it yet.
+	// Kept is set for a packet that came Ahead and that its receiver keeps, and did not hold before.
 	Kept bool
-	// Arrived is when a Released request arrived; At is when its turn came. Of such a sight Pkt, Sum and Index are the
-	// request's, without payload and Raw, and Rec is the record of the packet that it had waited for, or of the
-	// response that shows that it was kept; an empty one where a completion shows that.
+	// Arrived is the arrival time of a Released request; At is the time at which its turn came. Pkt, Sum and Index of
+	// such a sight are those of the request, without payload and Raw. Rec is the record of the packet that the request
+	// had waited for, or of the response which shows that it was kept; when a completion shows that, Rec is an empty
+	// record.
 	Arrived vtime.Time
 	// Message is the number of messages that the requester began before this request's message, at RequesterOut only,
 	// and Offset the packet's number within its message; -1 when not known.
 	Message, Offset int
-	// Sent is the first transmission of this PSN, at RequesterOut for Again; nil when it has left the window.
+	// Sent is the first transmission of this PSN, at RequesterOut for Again; nil when the window no longer holds it.
 	Sent  *Transmission
 	Since vtime.Duration // time since the previous sight at the same point; -1 for the first
 }
 
-// Due reports a request whose turn it is at the responder: it arrived in order, or was kept until now.
+// Due reports whether it is the turn of the request at the responder: it arrived in order, or was kept until now.
 func (s *Sight) Due() bool { return s.Relation == InOrder || s.Relation == Released }
 
-// Defect says why the bytes of the packet do not decode as seen here; "" when they do.
+// Defect returns why the bytes of the packet, as seen here, do not decode; "" when they do.
 func (s *Sight) Defect() string {
 	if !s.Out && s.Rec.Changed != nil {
 		return s.Rec.Changed.Defect
@@ -132,16 +132,16 @@ func (s *Sight) Defect() string {
 	return s.Rec.Defect
 }
 
-// Intact reports whether the receiver of this packet can use it: it decodes, its ICRC is not bad, and no damage to its
-// UDP port has hidden from RoCE what it is.
+// Intact reports whether the receiver of this packet can use it: it decodes, its ICRC is not bad, and its UDP port was
+// not damaged so that RoCE would not receive it.
 func (s *Sight) Intact() bool {
 	return s.ICRC != trace.Bad && s.Defect() == "" && s.Pkt.Opcode.OverIP() == s.Rec.Packet.Opcode.OverIP()
 }
 
 // Addressed reports whether a packet that arrives intact is for the QP at that end: version, QP number and partition
-// (IBTA 9.6.1), as far as the attributes are known, and for what the harness made, the peer's address and, in a
-// request, an opcode of a class that the connection speaks; where the ends are of different kinds, an opcode that this
-// one takes. What is not is dropped without an answer, so it moves nothing.
+// (IBTA 9.6.1) match as far as the attributes are known. A packet made by the harness must also have the peer's address
+// and, if a request, an opcode of a class seen on the connection. Where the ends are of different kinds, the end must
+// take the opcode. A QP drops any other packet without an answer, so such a packet changes no state.
 func (c *Conversation) Addressed(s *Sight) bool {
 	p, q := s.Pkt, c.PeerAttr
 	if s.Rec.Fate == trace.Injected && c.strange(s) || !c.taken(s) {
@@ -156,7 +156,7 @@ func (c *Conversation) Addressed(s *Sight) bool {
 // Mixed reports whether the ends are known to be of different kinds.
 func (c *Conversation) Mixed() bool { return c.ends != nil }
 
-// taken reports whether the end where a packet arrives takes its opcode.
+// taken reports whether the end at which a packet arrives accepts the opcode of the packet.
 func (c *Conversation) taken(s *Sight) bool {
 	o, side := s.Pkt.Opcode, c.Req
 	if c.ends == nil || o.Class() == roce.ClassRC {
@@ -169,7 +169,8 @@ func (c *Conversation) taken(s *Sight) bool {
 	return accepts != nil && accepts(o)
 }
 
-// strange reports a packet of the harness that bears another address than the peer, or asks in another dialect.
+// strange reports whether a packet made by the harness has a source address other than the peer's, or is a request of
+// an opcode class not seen on the connection.
 func (c *Conversation) strange(s *Sight) bool {
 	if peer := c.conn.Ends[s.Tap.Other()].Addr; peer.IsValid() && otherSource(s.Raw, peer) {
 		return true
@@ -178,7 +179,7 @@ func (c *Conversation) strange(s *Sight) bool {
 	return o.IsRequest() && c.classes != 0 && c.classes>>(o.Class()&7)&1 == 0
 }
 
-// reset starts a conversation from what the header knows of it.
+// reset sets c to the initial state of a conversation, with the attributes in the header.
 func (c *Conversation) reset(index int, req trace.Side, conn *trace.Conn, ports *[2]Port) {
 	me, peer := &conn.Ends[req], &conn.Ends[req.Other()]
 	*c = Conversation{Index: index, Req: req, Attr: &me.QP, PeerAttr: &peer.QP, Known: me.Known && peer.Known,
@@ -187,7 +188,7 @@ func (c *Conversation) reset(index int, req trace.Side, conn *trace.Conn, ports 
 		c.last[i] = vtime.Never
 	}
 	c.told = vtime.Never
-	c.MTU = me.QP.MTU // of a foreign capture that of its full packets, 0 when there were none
+	c.MTU = me.QP.MTU // in a foreign capture the length of full packets, 0 when there were none
 	if !c.Known {
 		c.requester.pos.unsure, c.responder.pos.unsure = true, true
 		return
@@ -195,10 +196,10 @@ func (c *Conversation) reset(index int, req trace.Side, conn *trace.Conn, ports 
 	c.begin(me.QP.SendPSN)
 }
 
-// shares is what the checks of a family derive together: of a half-conversation, or of a side over all QPs.
+// shares holds state that the checks of a family share: about a half-conversation, or about a side over all QPs.
 type shares map[any]any
 
-// Shared returns what make makes for the first check that asks. Key tells families apart.
+// Shared returns the state under key; the first call makes it with make. Each family has its own key.
 func (s *shares) Shared(key any, make func() any) any {
 	if *s == nil {
 		*s = shares{}
@@ -228,7 +229,7 @@ func (c *Conversation) Span(p *roce.Packet) int {
 	return c.Packets(p.RETH.DMALen)
 }
 
-// Packets returns how many packets carry n bytes, at least one; 0 when that depends on an MTU not known.
+// Packets returns the number of packets that carry n bytes, at least one; 0 when it depends on an unknown MTU.
 func (c *Conversation) Packets(n uint32) int {
 	if n <= smallestMTU {
 		return 1
@@ -239,10 +240,10 @@ func (c *Conversation) Packets(n uint32) int {
 	return (int(n) + c.MTU - 1) / c.MTU
 }
 
-// smallestMTU is the smallest path MTU there is: a message no longer than that is one packet whatever the MTU.
+// smallestMTU is the smallest path MTU of IBTA: a message no longer than this is one packet at any MTU.
 const smallestMTU = 256
 
-// observe fills in what is known of s from the state before it.
+// observe sets the fields of s that depend on the state before it.
 func (c *Conversation) observe(s *Sight) {
 	s.clear()
 	c.heard = c.heard || s.Pkt.Opcode.IsResponse() && s.Intact()
@@ -266,13 +267,13 @@ func (c *Conversation) observe(s *Sight) {
 	}
 }
 
-// clear forgets what was known of the sight before.
+// clear resets the fields that observe sets.
 func (s *Sight) clear() {
 	s.Relation, s.Legal, s.Reason, s.Kept, s.Sent = Unrelated, false, "", false, nil
 	s.Message, s.Offset, s.Since = -1, -1, -1
 }
 
-// update moves the state past s.
+// update advances the state by s.
 func (c *Conversation) update(s *Sight) {
 	apart := s.Pkt.Opcode.NumberedApart()
 	if !apart {
@@ -307,8 +308,8 @@ func (c *Conversation) update(s *Sight) {
 	}
 }
 
-// learnMTU takes the MTU from the first packet that must be full, unless there may be several connections, each with
-// its own.
+// learnMTU sets the MTU from the first packet that must be full, unless conn may stand for several connections with
+// different MTUs.
 func (c *Conversation) learnMTU(p *roce.Packet) {
 	if c.MTU != 0 || p.Len < smallestMTU || c.conn.Anew {
 		return
@@ -319,7 +320,7 @@ func (c *Conversation) learnMTU(p *roce.Packet) {
 	}
 }
 
-// event follows the state changes that endpoints report.
+// event updates the state by an event that an endpoint reports.
 func (c *Conversation) event(e *trace.Event) {
 	if e.Kind == trace.Fatal && c.Decoders[0] != nil {
 		c.decoderAt(e.Side).hush()

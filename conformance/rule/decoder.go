@@ -9,18 +9,18 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// CodesBlocks is the feature of transports that lie on an error-correcting shim: LoWAR.
+// CodesBlocks is the feature of transports above an error-correcting shim: LoWAR.
 const CodesBlocks = "lowar"
 
-// Decoder is the receiving half of a LoWAR shim, as the packets at its port determine it. What reaches the port and
-// what reaches the transport above are two different streams there: "Once the Bitmaps confirm repair completion,
+// Decoder models the receiving half of a LoWAR shim from the packets at its port. The stream that reaches the port
+// differs from the stream that the shim passes up to the transport: "Once the Bitmaps confirm repair completion,
 // packets in the ROB are seamlessly fed into the upper RDMA stack, maintaining the sequence as if there were no losses
-// occurred" (LoWAR IV-A). A judge of the transport must see the second stream, or it would demand a NAK for a packet
-// that was recovered. So arrivals go through here first, and everything else in this package sees what comes out.
+// occurred" (LoWAR IV-A). The transport is judged by the second stream; otherwise a NAK would be demanded for a packet
+// that was recovered. Arrivals therefore pass through a Decoder first, and the rest of this package sees its output.
 //
-// There is one decoder per direction of data: of requests that reach the responder, and of READ responses that reach
-// the requester. All is derived from bytes that arrived at that port, and nothing from what was sent: units are summed
-// up as a receiver sums them up, so that a forged repair packet gives here what it gives there.
+// There is one decoder per direction of data: for requests that reach the responder, and for READ responses that reach
+// the requester. It uses only bytes that arrived at the port, never bytes as they were sent. It sums coding units as a
+// receiver does, so a forged repair packet has the same result in both.
 //
 //	TRACK    In order: passed up. Behind a hole: held, while the hole may be repaired.
 //	         A repair packet that lacks one packet of its unit: that packet arrives, and what was held follows it.
@@ -28,43 +28,43 @@ const CodesBlocks = "lowar"
 //	         held, or for too long: what was held is passed up as it is, so that the transport sees the gap.
 //	BYPASS   Everything is passed up, until the packet comes that was missing.
 //
-// The paper leaves open where a receiver thinks that a block begins when the sender began it elsewhere, after a
-// timeout: here a repair packet whose block is whole shows where the next begins, and one of a block that cannot be
-// ends the waiting.
+// The paper leaves open how a receiver learns that the sender began a block elsewhere than expected, after a timeout.
+// Here a repair packet of a complete block shows where the next block begins, and a repair packet of a block that
+// contradicts the expected one ends the wait for the hole.
 //
 // A hole that has been held for T_rob fails at that moment by the clock of the tap. In virtual time that is the
-// endpoint's clock. On a real bench the endpoint decides a little later, so a repair packet that comes at that very
-// moment may be taken there and not here; that hole is then judged as one that was given up.
+// endpoint's clock. On a real bench the endpoint decides a little later, so it may still use a repair packet that
+// arrives at that moment and that the Decoder ignores; the hole then counts as given up.
 type Decoder struct {
 	Tracking  bool
 	Next      psn.PSN // next PSN that has not been passed up in order
 	Base      psn.PSN // first PSN of the current block
-	Held      int     // packets that wait for a hole before them
+	Held      int     // packets held behind a hole
 	Recovered int     // packets recovered so far
-	Failures  int     // blocks given up so far
-	Hole      psn.PSN // what was missing when the latest one was given up
-	Why       Failure // and why it was
+	Failures  int     // blocks that could not be repaired so far
+	Hole      psn.PSN // first missing PSN of the latest block that could not be repaired
+	Why       Failure // why that block could not be repaired
 
 	conv   *Conversation
-	reads  bool   // of READ responses
+	reads  bool   // the data are READ responses, not requests
 	asked  ranges // PSNs of READ responses that are expected
 	known  bool   // Next is known
 	silent bool   // the QP has failed
 	scheme scheme
 	soon   announced
 	shared *buffers
-	deep   int // the deepest interleaving that was used, which so many units are for
+	deep   int // the greatest c so far: the number of units that this decoder may want
 
-	units []codingUnit // sums of what arrived of the block, by position modulo c
-	there []bool       // packets of the block that arrived or were recovered, by position
-	size  int          // packets in the block; 0 until its end, or a repair packet, has shown it
-	held  []*arrival   // by position; nil where nothing waits
-	since vtime.Time   // when the hole began to be waited for
+	units []codingUnit // sums of the packets of the block that arrived, by position modulo c
+	there []bool       // whether the packet at a position of the block arrived or was recovered
+	size  int          // packets in the block; 0 until its last packet or a repair packet shows the number
+	held  []*arrival   // packets held behind the hole, by position; nil elsewhere
+	since vtime.Time   // when the wait for the hole began; valid when Held > 0
 	up    func(*arrival)
 }
 
-// Defaults of the parameters: (r, c) and what bounds the waiting, those of the paper's experiments and prototype where
-// it has one.
+// Defaults of the parameters: (r, c) and the bounds of the wait for a hole. They are the values of the paper's
+// experiments and prototype where it gives them.
 const (
 	BlockSize      = 32
 	Interleaving   = 1
@@ -100,18 +100,19 @@ func wholeParam(params map[string]string, name string, def int) int {
 	return def
 }
 
-// Crowded reports whether the endpoint has fewer units than its connections can have wanted at once, each with the
-// deepest interleaving that its sender has used. It holds for the other endpoint and the encoders of these streams as
-// well, which are as many and have as many units.
+// Crowded reports whether the endpoint has fewer coding units than its connections may have wanted at once, each at the
+// greatest c that its sender has used. The answer also holds for the other endpoint and for the encoders of these
+// streams: they are as many and have as many units.
 func (d *Decoder) Crowded() bool { return d.shared.wanted > d.shared.most }
 
-// deepen notes an interleaving that is used.
+// deepen records a value of c in use.
 func (d *Decoder) deepen(c int) {
 	d.shared.wanted += max(0, c-d.deep)
 	d.deep = max(d.deep, c)
 }
 
-// announces follows what leaves a sender: other parameters are in use there before the receiver hears of them.
+// announces records the parameters that an announcement gives when it leaves a sender, which uses them before the
+// receiver knows.
 func (c *Conversation) announces(p *roce.Packet) {
 	h := &p.Repair
 	switch {
@@ -126,10 +127,10 @@ func (c *Conversation) announces(p *roce.Packet) {
 // Scheme returns the (r, c) with which the current block is decoded.
 func (d *Decoder) Scheme() (r, c int) { return d.scheme.r, d.scheme.c }
 
-// Wait returns T_rob, and Waiting how long the hole has been waited for.
+// Wait returns T_rob.
 func (d *Decoder) Wait() vtime.Duration { return d.scheme.wait }
 
-// Waiting returns how long the current hole has been waited for; zero when nothing waits.
+// Waiting returns how long packets have been held for the current hole; zero when none are.
 func (d *Decoder) Waiting(now vtime.Time) vtime.Duration {
 	if d.Held == 0 {
 		return 0
@@ -137,8 +138,9 @@ func (d *Decoder) Waiting(now vtime.Time) vtime.Duration {
 	return now.Sub(d.since)
 }
 
-// decoderOf returns the decoder that a sight has to go through; nil when there is none, or when it would not look at
-// the packet: what is damaged, or not for this QP, is dropped below it, and acknowledgements pass it by.
+// decoderOf returns the decoder through which a sight passes; nil when there is none, and for a packet that the shim
+// does not process: one that is damaged or not for this QP is dropped below the shim, and packets of list listForeign
+// bypass it.
 func (c *Conversation) decoderOf(t *trace.Sight, list int) *Decoder {
 	if c.Decoders[0] == nil || t.Out || list == listForeign {
 		return nil
@@ -154,7 +156,7 @@ func (c *Conversation) decoderOf(t *trace.Sight, list int) *Decoder {
 	return d
 }
 
-// decoderAt returns the decoder that side has: of requests, or of READ responses.
+// decoderAt returns the decoder at side: of requests at the responder, of READ responses at the requester.
 func (c *Conversation) decoderAt(side trace.Side) *Decoder {
 	if side == c.Req {
 		return c.Decoders[1]
@@ -162,7 +164,7 @@ func (c *Conversation) decoderAt(side trace.Side) *Decoder {
 	return c.Decoders[0]
 }
 
-// begin finds the first PSN when the first packet comes.
+// begin sets Next at the first packet.
 func (d *Decoder) begin(p psn.PSN) {
 	if d.known {
 		return
@@ -174,14 +176,14 @@ func (d *Decoder) begin(p psn.PSN) {
 	d.open(d.Next)
 }
 
-// hush ends the decoder with its QP: what waits is dropped, and units and places in the reorder buffer are free for
-// other connections. What still comes goes up as it is.
+// hush ends the decoder when its QP fails: it drops held packets and frees its units and its slots in the reorder
+// buffer for other connections. It passes up later packets unchanged.
 func (d *Decoder) hush() {
 	d.open(d.Base)
 	d.Tracking, d.silent = false, true
 }
 
-// arrive takes a packet that the shim looks at.
+// arrive processes a packet, other than one of LoWAR itself, that reaches the shim.
 func (d *Decoder) arrive(s *trace.Sight) {
 	p := s.Pkt
 	if d.silent {
@@ -204,7 +206,7 @@ func (d *Decoder) arrive(s *trace.Sight) {
 	}
 	ahead, at := p.PSN.Sub(d.Next), p.PSN.Sub(d.Base)
 	switch {
-	case d.reads && len(d.asked) == 0: // nothing is expected
+	case d.reads && len(d.asked) == 0: // no READ response is expected
 		d.pass(s)
 	case ahead < 0:
 		if d.Tracking && d.within(p, at) {
@@ -221,18 +223,18 @@ func (d *Decoder) arrive(s *trace.Sight) {
 	case !d.within(p, at):
 		d.fail(FailedLater, s.At)
 		d.later(s, false)
-	case !d.there[at]: // otherwise it waits already
+	case !d.there[at]: // otherwise a copy is held already
 		d.record(s, at)
 		d.hold(s, at, false)
 	}
 }
 
-// within reports whether a packet at a position belongs to the current block. A message begins a block (LoWAR IV-B1).
+// within reports whether a packet at position at belongs to the current block. A message begins a block (LoWAR IV-B1).
 func (d *Decoder) within(p *roce.Packet, at int) bool {
 	return at >= 0 && at < d.scheme.r && (d.size == 0 || at < d.size) && (at == 0 || !p.Opcode.StartsMessage())
 }
 
-// advance passes up the packet at Next and what waited for it, and ends the block when it is whole.
+// advance passes up the packet at Next and the held packets that follow it, and ends the block when it is complete.
 func (d *Decoder) advance(s *trace.Sight, recovered bool) {
 	d.step(1)
 	d.up(&arrival{*s, recovered})
@@ -246,7 +248,7 @@ func (d *Decoder) advance(s *trace.Sight, recovered bool) {
 	}
 }
 
-// step moves Next on, and in READ responses past the PSNs of requests that have none.
+// step advances Next by n; a decoder of READ responses also skips PSNs of requests without READ responses.
 func (d *Decoder) step(n int) {
 	d.Next = d.Next.Add(n)
 	if d.reads {
@@ -254,8 +256,9 @@ func (d *Decoder) step(n int) {
 	}
 }
 
-// restart begins a block with the packet that is next: the retransmission that BYPASS waits for, or a block that the
-// sender began elsewhere than expected. It went back then, and what still waits comes again.
+// restart begins a block with the packet at Next: the retransmission that ends BYPASS, or the first packet of a block
+// that the sender began elsewhere than expected. In the second case the sender went back, and packets still held will
+// be sent again.
 func (d *Decoder) restart(s *trace.Sight) {
 	d.Tracking = true
 	d.open(s.Pkt.PSN)
@@ -263,5 +266,5 @@ func (d *Decoder) restart(s *trace.Sight) {
 	d.advance(s, false)
 }
 
-// pass hands one packet up as it came.
+// pass passes up one packet unchanged.
 func (d *Decoder) pass(s *trace.Sight) { d.up(&arrival{*s, false}) }

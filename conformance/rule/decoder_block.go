@@ -9,29 +9,30 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// scheme is what both ends have to agree on, and what bounds the waiting.
+// scheme is the coding scheme, on which both ends must agree, and T_rob, which bounds the wait for a hole.
 type scheme struct {
 	r, c int
 	wait vtime.Duration
 }
 
-// buffers are what all decoders of an endpoint share, as they share one NIC: coding units and the reorder buffer. The
-// numbers are those that are free.
+// buffers are the resources of a NIC that all decoders of an endpoint share: coding units and slots of the reorder
+// buffer. units and slot count the free ones.
 type buffers struct {
 	known        bool
 	units, slot  int
-	most, wanted int // units in all, and those that the decoders which share them may want at once
+	most, wanted int // all units, and the units that the decoders may want at once
 }
 
-// codingUnit is one coding unit. It takes one of the endpoint's when the first packet of its residue comes.
+// codingUnit is the unit of the packets of a block whose positions are congruent modulo c. It takes a unit of the
+// endpoint when the first of them arrives.
 type codingUnit struct {
 	bound   bool
-	lacking bool // none was free then: it can repair nothing
+	lacking bool // no unit was free then: these packets cannot be repaired
 	sum     []byte
-	check   uint32 // sum of the digests of what was added
+	check   uint32 // sum of the digests of the packets added
 }
 
-// record adds a packet to its unit. Without a free unit it is marked only.
+// record marks a packet as arrived and adds it to its unit. Without a free unit it only marks the packet.
 func (d *Decoder) record(s *trace.Sight, at int) {
 	if d.there[at] {
 		return

@@ -10,8 +10,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// recover makes the packet at a position from a repair packet and its unit; ok is false when it is none that the sender
-// can have sent.
+// recover computes the packet at position at from a repair packet and its unit; ok is false when the result is no
+// packet that the sender can have sent.
 func (d *Decoder) recover(s *trace.Sight, at int) (made *trace.Sight, ok bool) {
 	h, sum := &s.Pkt.Repair, slices.Clone(s.Pkt.Payload)
 	check := h.Check
@@ -38,7 +38,8 @@ func (d *Decoder) recover(s *trace.Sight, at int) (made *trace.Sight, ok bool) {
 	return &copied, true
 }
 
-// length trims a recovered packet: all packets of a message but the last are one MTU long (LoWAR III-C5, IV-C).
+// length returns the length of a recovered packet: all packets of a message but the last carry one MTU (LoWAR III-C5,
+// IV-C).
 func (d *Decoder) length(h *roce.Repair, sum []byte, at int) int {
 	if h.HasLast && at == int(h.N)-1 {
 		return int(h.LastLen)
@@ -49,8 +50,8 @@ func (d *Decoder) length(h *roce.Repair, sum []byte, at int) int {
 	return roce.Opcode(sum[0]).HeaderLen() + d.conv.MTU
 }
 
-// sound reports whether a recovered packet is what belongs at its place: for this QP, with its PSN, of a coded kind,
-// and beginning and ending a message where the repair packet says that the block does.
+// sound reports whether a recovered packet fits its position: it is for this QP, has the PSN of the position and a
+// coded opcode, and begins and ends a message where the repair packet says so.
 func (d *Decoder) sound(p *roce.Packet, h *roce.Repair, at int) bool {
 	q := d.conv.PeerAttr
 	if d.reads {
@@ -63,7 +64,7 @@ func (d *Decoder) sound(p *roce.Packet, h *roce.Repair, at int) bool {
 		isCoded(o) && o.IsReadResponse() == d.reads && o.StartsMessage() == first && o.EndsMessage() == last
 }
 
-// sumOf is what a record states of a payload: its CRC-32, and zero when there is none.
+// sumOf returns the Sum of a record for a payload: the CRC-32, and zero for no payload.
 func sumOf(payload []byte) uint32 {
 	if len(payload) == 0 {
 		return 0
@@ -71,13 +72,13 @@ func sumOf(payload []byte) uint32 {
 	return crc32.ChecksumIEEE(payload)
 }
 
-// isCoded reports a packet that LoWAR protects: "mainly referring to WRITE and READ Response semantics" (IV-A), and
-// SEND.
+// isCoded reports whether LoWAR protects packets of an opcode: "mainly referring to WRITE and READ Response semantics"
+// (IV-A), and SEND.
 func isCoded(o roce.Opcode) bool {
 	return o.Class() == roce.ClassRC && (o.IsSend() || o.IsWrite() || o.IsReadResponse())
 }
 
-// fold adds a packet to a sum, bit by bit, with what is missing at the end of either taken for zeros (Alg. 1).
+// fold XORs a packet into a sum; the shorter of the two is padded with zeros (Alg. 1).
 func fold(sum, packet []byte) []byte {
 	for len(sum) < len(packet) {
 		sum = append(sum, 0)
@@ -86,8 +87,8 @@ func fold(sum, packet []byte) []byte {
 	return sum
 }
 
-// CodedBytes returns what LoWAR codes of a frame: a copy of its bytes from the BTH to the end of the padding, with zero
-// for the byte that routers may change.
+// CodedBytes returns the bytes of a frame that LoWAR codes: a copy from the BTH to the end of the padding, with the
+// byte that routers may change set to zero.
 func CodedBytes(raw []byte) []byte {
 	const reserved = 4
 	from, _, ok := roce.FieldSpan(raw, "opcode")

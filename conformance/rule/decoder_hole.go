@@ -17,7 +17,8 @@ const (
 	FailedFull  Failure = "the reorder buffer is full"
 )
 
-// arrival is one packet on its way up. Those that wait are copies, because a sight is valid during a call only.
+// arrival is a packet that the decoder passes up. A held arrival is a copy, because a sight is valid only during a
+// call.
 type arrival struct {
 	sight     trace.Sight
 	recovered bool
@@ -34,13 +35,13 @@ func copyOf(s *trace.Sight, recovered bool) *arrival {
 	return a
 }
 
-// has reports whether a packet of the current block has come and waits.
+// has reports whether a packet of the current block is held.
 func (d *Decoder) has(p psn.PSN) bool {
 	at := p.Sub(d.Base)
 	return at >= 0 && at < len(d.held) && d.held[at] != nil
 }
 
-// hold keeps a packet while the hole before it may be repaired.
+// hold holds a packet while the hole before it may be repaired.
 func (d *Decoder) hold(s *trace.Sight, at int, recovered bool) {
 	if d.shared.slot == 0 {
 		d.fail(FailedFull, s.At)
@@ -55,7 +56,7 @@ func (d *Decoder) hold(s *trace.Sight, at int, recovered bool) {
 	d.Held++
 }
 
-// release passes up what waits at a position.
+// release passes up the packet held at a position.
 func (d *Decoder) release(at int, now vtime.Time) {
 	a := d.held[at]
 	d.held[at] = nil
@@ -67,7 +68,8 @@ func (d *Decoder) release(at int, now vtime.Time) {
 
 // fail gives the block up: "If a coding block fails to repair or triggers a timeout in ROB, LoWAR will pass it to RDMA
 // stacks to activate GBN retransmission and stop tracking the connection until its retransmission arrives" (LoWAR
-// IV-B2). Above a transport that keeps what comes early only the missing packet comes again, so there tracking goes on.
+// IV-B2). Below a transport that keeps packets received out of order, only the missing packet is sent again, so
+// tracking continues.
 func (d *Decoder) fail(why Failure, now vtime.Time) {
 	d.Failures++
 	d.Why, d.Hole = why, d.Next
@@ -86,13 +88,13 @@ func (d *Decoder) fail(why Failure, now vtime.Time) {
 	d.open(d.Base)
 }
 
-// skip goes on at p, whatever is missing before it.
+// skip begins a block at p or, if that is later, at Next; packets missing before it are given up.
 func (d *Decoder) skip(p psn.PSN) {
 	d.Next = psn.Max(d.Next, p)
 	d.open(d.Next)
 }
 
-// later goes on after a failure with a packet that lies behind the hole.
+// later processes a packet behind the hole after a failure.
 func (d *Decoder) later(s *trace.Sight, recovered bool) {
 	if d.reads || !d.conv.Keeps() || s.Pkt.PSN.Less(d.Next) {
 		d.up(&arrival{*s, recovered})
@@ -110,7 +112,7 @@ func (d *Decoder) expire(now vtime.Time) {
 	}
 }
 
-// expire lets time pass at both decoders.
+// expire advances the clock of both decoders.
 func (c *Conversation) expire(now vtime.Time) {
 	for _, d := range c.Decoders {
 		if d != nil {

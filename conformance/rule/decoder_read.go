@@ -6,7 +6,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// uncoded takes a READ request or an atomic. No block holds it, and it ends the one before.
+// uncoded processes a READ request or an atomic, which belongs to no block and ends the block before it.
 func (d *Decoder) uncoded(s *trace.Sight) {
 	p := s.Pkt.PSN
 	if p.Sub(d.Next) > 0 && d.Tracking {
@@ -22,7 +22,7 @@ func (d *Decoder) uncoded(s *trace.Sight) {
 	d.pass(s)
 }
 
-// ask notes a READ request that leaves the requester, whose responses this decoder is to expect.
+// ask records a READ request that leaves the requester: this decoder expects its responses.
 func (d *Decoder) ask(p *roce.Packet) {
 	if p.Opcode == roce.ReadRequest && !d.silent && d.asked.ask(p.PSN, max(1, d.conv.Span(p))) {
 		d.known, d.Tracking, d.Next = true, true, p.PSN
@@ -30,8 +30,8 @@ func (d *Decoder) ask(p *roce.Packet) {
 	}
 }
 
-// answered takes a response that is not coded. One of a later request says that all READ responses before it have been
-// sent, and their repair packets with them.
+// answered processes a response that is not coded. A response to a later request shows that all READ responses before
+// it, and their repair packets, have been sent.
 func (d *Decoder) answered(s *trace.Sight) {
 	if o := s.Pkt.Opcode; (o == roce.Acknowledge || o == roce.AtomicAck) && d.Held > 0 && s.Pkt.PSN.Sub(d.Next) >= 0 {
 		d.fail(FailedLater, s.At)
@@ -39,11 +39,12 @@ func (d *Decoder) answered(s *trace.Sight) {
 	d.pass(s)
 }
 
-// ranges are the PSNs of the READ responses that a requester waits for, as the requests told that left its port.
+// ranges are the PSNs of the READ responses that a requester expects, from the READ requests that left its port; oldest
+// first.
 type ranges []readSpan
 
-// ask notes a READ request, unless it asks once more for what is asked for already, and reports whether it is the only
-// one.
+// ask adds the range of a READ request, unless the newest range covers it, and reports whether it is now the only
+// range.
 func (r *ranges) ask(first psn.PSN, n int) (alone bool) {
 	end := first.Add(n)
 	if k := len(*r); k > 0 && end.LessEq((*r)[k-1].end) || len(*r) == readLimit {
@@ -53,7 +54,7 @@ func (r *ranges) ask(first psn.PSN, n int) (alone bool) {
 	return len(*r) == 1
 }
 
-// after drops what ends before p, and returns the first PSN from p on that is expected.
+// after drops ranges that end at or before p, and returns the first expected PSN from p on; p when none is expected.
 func (r *ranges) after(p psn.PSN) psn.PSN {
 	for len(*r) > 0 && (*r)[0].end.LessEq(p) {
 		*r = append((*r)[:0], (*r)[1:]...)

@@ -6,7 +6,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// announced is a change of (r, c) that takes effect with the block that begins at first, and the newest epoch heard of.
+// announced is a change of (r, c) that takes effect with the block at first, while pending is true, and the newest
+// epoch announced.
 type announced struct {
 	pending bool
 	r, c    int
@@ -14,7 +15,7 @@ type announced struct {
 	epoch   uint8
 }
 
-// repair takes a LoWAR packet of this stream: a repair packet, or an announcement of other parameters.
+// repair processes a LoWAR packet of this stream: a repair packet, or an announcement of new parameters.
 func (d *Decoder) repair(s *trace.Sight) {
 	h := &s.Pkt.Repair
 	if h.Type != roce.RepairData && h.Type != roce.RepairAnnounce || !d.known && d.reads || d.silent {
@@ -25,7 +26,7 @@ func (d *Decoder) repair(s *trace.Sight) {
 	case h.Type == roce.RepairAnnounce:
 		d.announce(h)
 	case !plausible(h) || !d.Tracking || !d.agrees(h):
-	case h.Base.Add(int(h.N)).LessEq(d.Next): // nothing is missing of its block
+	case h.Base.Add(int(h.N)).LessEq(d.Next): // its block is complete
 		if h.Base.Add(int(h.N)) == d.Next && d.Base != d.Next {
 			d.open(d.Next)
 		}
@@ -37,7 +38,7 @@ func (d *Decoder) repair(s *trace.Sight) {
 	}
 }
 
-// announce takes the parameters of blocks to come.
+// announce records the announced parameters of later blocks.
 func (d *Decoder) announce(h *roce.Repair) {
 	if h.Version != roce.RepairVersion || h.C == 0 || h.R < uint16(h.C) || int8(h.Epoch-d.soon.epoch) <= 0 {
 		return
@@ -49,8 +50,8 @@ func (d *Decoder) announce(h *roce.Repair) {
 }
 
 // agrees compares the parameters of a repair packet: "only if the (r, c) parameters used for decoding calculation align
-// with that included in repair packets will the recovered data packets be accepted" (LoWAR IV-C). One of a newer epoch
-// than any that was announced is as good as the announcement, for the blocks behind it.
+// with that included in repair packets will the recovered data packets be accepted" (LoWAR IV-C). A repair packet of a
+// newer epoch than any announced one counts as an announcement for the blocks after its own.
 func (d *Decoder) agrees(h *roce.Repair) bool {
 	if int(h.R) == d.scheme.r && int(h.C) == d.scheme.c {
 		return true
@@ -64,9 +65,9 @@ func (d *Decoder) agrees(h *roce.Repair) bool {
 	return false
 }
 
-// decode recovers what one repair packet can recover: "When a repair packet is received, and only one data packets that
-// encode the repair packet is lost, XORing the repair packet with its corresponding decoding units will recover the
-// lost packet" (LoWAR IV-B2).
+// decode recovers the packet that a repair packet can recover: "When a repair packet is received, and only one data
+// packets that encode the repair packet is lost, XORing the repair packet with its corresponding decoding units will
+// recover the lost packet" (LoWAR IV-B2).
 func (d *Decoder) decode(s *trace.Sight) {
 	at, n := d.missing(&s.Pkt.Repair)
 	switch n {
@@ -88,13 +89,13 @@ func (d *Decoder) decode(s *trace.Sight) {
 	}
 }
 
-// plausible reports a header whose numbers agree with each other.
+// plausible reports whether the fields of a header are consistent.
 func plausible(h *roce.Repair) bool {
 	return h.Version == roce.RepairVersion && h.C > 0 && h.R >= uint16(h.C) && h.N > 0 && h.N <= h.R &&
 		int(h.ISN) < min(int(h.C), int(h.N))
 }
 
-// missing returns how many packets of a unit have not come, and where in the block the last of them belongs.
+// missing returns the number of packets of a unit that have not arrived, and the position of the last of them.
 func (d *Decoder) missing(h *roce.Repair) (at, n int) {
 	for i := int(h.ISN); i < int(h.N); i += int(h.C) {
 		if !d.there[i] {
@@ -104,17 +105,17 @@ func (d *Decoder) missing(h *roce.Repair) (at, n int) {
 	return at, n
 }
 
-// Yield is what a decoder can make of a repair packet.
+// Yield is the result of a repair packet at a decoder.
 type Yield uint8
 
 // The yields.
 const (
-	YieldsNothing Yield = iota // it does not look at it, or lacks nothing of its unit, or too much
+	YieldsNothing Yield = iota // the decoder ignores it, or its unit lacks no packet, or more than one
 	YieldsPacket               // it recovers a packet
-	YieldsUnsound              // what it would recover is no packet that the sender can have sent
+	YieldsUnsound              // the result is no packet that the sender can have sent
 )
 
-// Yields tells what the decoder will make of a repair packet that it has not seen yet.
+// Yields returns the result that a repair packet will have, before the decoder processes it.
 func (d *Decoder) Yields(s *Sight) Yield {
 	h := &s.Pkt.Repair
 	if !d.known || !d.Tracking || !plausible(h) || h.Base != d.Base || int(h.R) != d.scheme.r ||

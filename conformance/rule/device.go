@@ -8,19 +8,19 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// A rule with Device set is not judged in half-conversations. Its check is made for the device of each end that tells
-// its counters, and is called for what passes the port of that end, of all connections and of none (Sight.Of says
-// which), and for the events of that end. Of its Context, Req is the end and Index is -1. Points are those of the
-// half-conversation of the packet.
+// A rule with Device set is not judged in half-conversations. It has one check for the device of each end that reports
+// its counters. The check is called for all packets that pass the port of that end, of any connection or none (Sight.Of
+// is their half-conversation), and for the events of that end. In its Context, Req is the end and Index is -1.
+// Sight.Point is relative to the half-conversation of the packet.
 
 // AllSights is every packet that passes a port, once.
 const AllSights = Requests | Responses | ReadAcks | Foreign
 
-// devices are what the device of each side does, as if it were a half-conversation; nil of one that does not tell its
-// counters.
+// devices holds, by side, all traffic of the side's device in the form of a half-conversation; nil for a device that
+// does not report its counters.
 type devices [2]*half
 
-// meet begins the checks of devices. Where a box divides the path nobody has counters.
+// meet starts the checks of devices. A path divided by a box has no counters.
 func (all *devices) meet(j *Judge) {
 	if j.header.Divided() || !slices.ContainsFunc(j.rules, func(r Rule) bool { return r.Device }) {
 		return
@@ -37,13 +37,13 @@ func (all *devices) meet(j *Judge) {
 	}
 }
 
-// counts reports whether a side tells what its device counts.
+// counts reports whether a side reports the counters of its device.
 func counts(h *trace.Header, side trace.Side) bool {
 	return h.Reports&trace.ReportCounters != 0 ||
 		slices.ContainsFunc(h.Conns, func(c trace.Conn) bool { return c.Ends[side].Reports&trace.ReportCounters != 0 })
 }
 
-// atDevice is what a trace shows of the device of a side.
+// atDevice returns the vantage points that a trace gives on the device of a side.
 func atDevice(h *trace.Header, side trace.Side) Vantage {
 	have := Frames
 	if h.Taps[side] {
@@ -55,7 +55,8 @@ func atDevice(h *trace.Header, side trace.Side) Vantage {
 	return have
 }
 
-// anyDoubt is what is wrong with the evidence on any connection: what a device counts is of all of them.
+// anyDoubt returns the doubts about the evidence on all connections together, because a device's counters cover all of
+// them.
 func anyDoubt(h *trace.Header) (d trace.Doubt) {
 	for i := range h.Conns {
 		for _, of := range h.Conns[i].Doubts {
@@ -68,7 +69,7 @@ func anyDoubt(h *trace.Header) (d trace.Doubt) {
 	return d
 }
 
-// show shows what a half-conversation has been shown to the device at whose port it was seen.
+// show shows a sight of half-conversation h to the check of the device at whose port it was seen.
 func (all *devices) show(h *half, list int, s *Sight) {
 	if d := all[s.Tap&1]; d != nil {
 		s.Of = &h.conv
@@ -76,7 +77,7 @@ func (all *devices) show(h *half, list int, s *Sight) {
 	}
 }
 
-// tell tells the device of a side what happened there.
+// tell passes an event to the check of the device at the event's side.
 func (all *devices) tell(e *trace.Event) {
 	if d := all[e.Side&1]; d != nil {
 		d.tell(d.events, e)
@@ -92,23 +93,23 @@ func (all *devices) finish(at vtime.Time) {
 	}
 }
 
-// Count is by how much a counter of a device has moved, and by how much it must have.
+// Count is the increase of a device's counter, and the bounds that the trace gives for it.
 type Count struct {
 	Side  string `json:"side"` // "A" or "B"
 	Name  string `json:"name"` // "hw/duplicate_request"
 	Value int64  `json:"value"`
-	Low   int64  `json:"low"`  // at least
-	High  int64  `json:"high"` // at most; Unbounded when nobody knows
+	Low   int64  `json:"low"`  // least increase that the trace allows
+	High  int64  `json:"high"` // greatest increase that the trace allows; Unbounded when unknown
 }
 
-// Unbounded is Count.High where a counter may have moved by any number.
+// Unbounded is the value of Count.High for a counter whose increase has no known upper bound.
 const Unbounded = -1
 
-// Right reports whether the counter moved as it must.
+// Right reports whether Low <= Value <= High.
 func (n *Count) Right() bool { return n.Value >= n.Low && (n.High == Unbounded || n.Value <= n.High) }
 
-// Report says to a check of a device that the counter was held against the trace: it fails the rule unless it is right.
-// What says what it counts, and where that is documented.
+// Report records in the check of a device that the counter was compared with the trace, and fails the rule unless the
+// value is right. what names the events that the counter counts, and where that is documented.
 func (n Count) Report(c *Context, what string) {
 	n.Side = c.Req.String()
 	c.counts = append(c.counts, n)
@@ -118,7 +119,7 @@ func (n Count) Report(c *Context, what string) {
 	}
 }
 
-// Want is by how much the counter must have moved, in words: "3", "1 to 3", "3 or more".
+// Want returns the bounds as text: "3", "1 to 3", "3 or more".
 func (n *Count) Want() string {
 	switch n.High {
 	case n.Low:

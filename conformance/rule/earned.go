@@ -6,23 +6,23 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// Earned is what the requests that have arrived entitle a responder to say, and what it has acknowledged. Who judges
-// what a bad packet draws goes on from here.
+// Earned counts the responses that the requests which have arrived entitle a responder to send, and holds the newest
+// PSN that it has acknowledged. Rules about the answer to a bad packet start from it.
 type Earned struct {
 	Acked   psn.PSN // newest PSN acknowledged
-	Heard   bool    // there is one
-	NAKs    int     // requests to send again
-	Repeats int     // repeated acknowledgements, which duplicates have earned
-	Loads   int     // placements, beside those that have been reported
+	Heard   bool    // Acked is valid
+	NAKs    int     // NAKs and selective acknowledgements that the responder may send
+	Repeats int     // repeated acknowledgements that the responder may send for duplicates
+	Loads   int     // placements in memory that the responder may still report
 }
 
-// Request takes a request that arrives d PSNs from the expected one, at a responder that keeps what comes early or does
-// not.
+// Request adds the responses for a request that arrives d PSNs from the expected one; keeps says whether the responder
+// keeps early requests.
 func (e *Earned) Request(d int, keeps bool) {
 	switch {
 	case d < 0:
 		e.Repeats++
-	// a packet before it may turn out to be refused, and then this one draws a selective acknowledgement
+	// a packet before this one may still be refused, and then this one draws a selective acknowledgement
 	case d > 0, keeps:
 		e.NAKs++
 	default:
@@ -30,8 +30,8 @@ func (e *Earned) Request(d int, keeps bool) {
 	}
 }
 
-// Acknowledge takes a response that acknowledges last. What a NAK acknowledges may have an ACK of its own that waits
-// for others.
+// Acknowledge records a response that acknowledges last. A NAK adds a Repeat, because a delayed ACK of the requests
+// that it acknowledges may follow.
 func (e *Earned) Acknowledge(p *roce.Packet, last psn.PSN) {
 	if Selective(p) || e.Heard && !e.Acked.Less(last) {
 		return
@@ -42,18 +42,19 @@ func (e *Earned) Acknowledge(p *roce.Packet, last psn.PSN) {
 	}
 }
 
-// AsksAgain reports a response that makes a requester send again: a sequence NAK or a selective acknowledgement.
+// AsksAgain reports whether a response makes a requester retransmit: it is a sequence NAK or a selective
+// acknowledgement.
 func AsksAgain(p *roce.Packet) bool {
 	return Selective(p) || IsNAK(p)
 }
 
-// Refusable reports whether the request with PSN p may be refused for want of a receive.
+// Refusable reports whether the request with PSN p takes a receive, and so may draw an RNR NAK.
 func Refusable(c *Conversation, p psn.PSN) bool {
 	t := c.Sent(p)
 	return t != nil && TakesReceive(t.Opcode)
 }
 
-// follow takes a sight of the responder.
+// follow updates e by a sight at the responder.
 func (e *Earned) follow(c *Conversation, s *Sight) {
 	if c.Fatal || c.Index < 0 {
 		return

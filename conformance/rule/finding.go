@@ -10,7 +10,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Blame says who broke a rule.
+// Blame is the party that broke a rule.
 type Blame string
 
 // The parties.
@@ -26,20 +26,20 @@ const (
 type Finding struct {
 	Rule  string     `json:"rule"`
 	Blame Blame      `json:"blame"`
-	Side  string     `json:"side,omitempty"` // the end that is to blame, "A" or "B"; empty when it is neither
+	Side  string     `json:"side,omitempty"` // the end to blame, "A" or "B"; empty when neither or unknown
 	Conn  int        `json:"conn"`
 	At    vtime.Time `json:"at_ps"`
-	// index of the packet record that shows it; NoRecord when an event or an absence does
+	// index of the packet record that shows the violation; NoRecord when an event or an absence shows it
 	Record uint64 `json:"record"`
-	// what that record is of, PSNs relative to the first: "A>B WRITE_ONLY psn=+2"; "" when unknown
+	// the packet of that record, its PSN relative to the first: "A>B WRITE_ONLY psn=+2"; "" when unknown
 	Packet string `json:"packet,omitempty"`
-	Text   string `json:"text"` // what was expected and what was seen
+	Text   string `json:"text"` // the expectation and the observation
 }
 
 // NoRecord is Finding.Record when no packet shows the violation.
 const NoRecord = ^uint64(0)
 
-// Line is the finding in a line: the packet that shows it, what was expected and what was seen.
+// Line returns the finding as one line: the packet that shows it, and the Text.
 func (f *Finding) Line() string {
 	switch {
 	case f.Record == NoRecord:
@@ -50,16 +50,16 @@ func (f *Finding) Line() string {
 	return fmt.Sprintf("packet %d, %s: %s", f.Record, f.Packet, f.Text)
 }
 
-// Explain is the command that explains the rule with an ID.
+// Explain returns the command that explains the rule with an ID.
 func Explain(id string) string { return "gauntlet explain " + id }
 
-// More is how many violations were found beside those of Findings.
+// More returns the number of violations that Findings leaves out.
 func (v *Verdict) More() int { return max(0, v.Total-len(v.Findings)) }
 
-// seen remembers the latest packets, so that a finding can name one that came before what shows it.
+// seen holds the names of the latest packets, so that a finding can name a packet seen earlier.
 type seen struct{ ring []glimpse }
 
-// glimpse is as much of a packet as names it.
+// glimpse holds the fields of a packet that name it.
 type glimpse struct {
 	record   uint64
 	from     trace.Side
@@ -71,11 +71,10 @@ type glimpse struct {
 	number   psn.PSN
 }
 
-// seenLimit is how many packets are remembered: what a line of 25 Gb/s carries while somebody may be silent.
+// seenLimit is the number of packets remembered: enough for a line of 25 Gb/s during Patience.
 const seenLimit = 1 << 15
 
-// note remembers a packet as it is seen, in the place of one long past. The memory is as large as the trace is long, up
-// to the limit.
+// note stores a packet in the ring, over the oldest one. The ring grows with the trace up to seenLimit.
 func (r *seen) note(t *trace.Sight) {
 	if size := max(64, len(r.ring)); t.Index >= uint64(len(r.ring)) && len(r.ring) < seenLimit {
 		for uint64(size) <= t.Index && size < seenLimit {
@@ -97,8 +96,8 @@ func (r *seen) note(t *trace.Sight) {
 	*g = glimpse{t.Index, t.Rec.From, true, t.Rec.Defect != "", p.Opcode, p.AETH.Syndrome, p.Repair.Type, p.Number()}
 }
 
-// name returns the way and the opcode of a record with its PSN, relative to start, and the PSN itself; "" of one that
-// is forgotten.
+// name returns direction, opcode and PSN of a record as text, the PSN relative to start, and the PSN itself; "" when
+// the ring no longer holds the record.
 func (r *seen) name(record uint64, start psn.PSN) (text string, number []psn.PSN) {
 	if r == nil || len(r.ring) == 0 || record == NoRecord {
 		return "", nil
@@ -129,8 +128,8 @@ func (c *Context) Request(p psn.PSN) string {
 	return c.Rel(p)
 }
 
-// wrapped says which PSN is 0 when those of a finding lie on both sides of it: the packet's and those that the text
-// names. "" when they do not.
+// wrapped returns a note that says which relative PSN is PSN 0, when the PSNs of a finding (the packet's and those that
+// the text names) lie on both sides of the wrap; "" otherwise.
 func (c *Context) wrapped(text string, shown []psn.PSN) string {
 	if c.Index < 0 || !c.Started {
 		return ""
@@ -146,7 +145,8 @@ func (c *Context) wrapped(text string, shown []psn.PSN) string {
 	return " (across the wrap: " + c.Rel(0) + " is PSN 0)"
 }
 
-// named returns the PSNs that a text names as Rel prints them. One shortly before the first stands for none.
+// named returns the PSNs that a text names in the form of Rel. It skips psn=-8 to psn=-1: a PSN just before the first
+// means that there is none.
 func (c *Context) named(text string) (list []psn.PSN) {
 	const none = -8
 	for {
@@ -162,24 +162,24 @@ func (c *Context) named(text string) (list []psn.PSN) {
 	}
 }
 
-// Maker says how well a sight shows what the sender made of a packet.
+// Maker is how far a sight proves the contents that the sender gave to a packet.
 type Maker uint8
 
-// The degrees. The ICRC covers all of a packet but the fields that the network may rewrite, so one that is right proves
-// the others wherever it is seen; what a link did to a packet whose ICRC is not right nobody can tell.
+// The degrees. The ICRC covers every field of a packet except the variant ones, which the network may rewrite. A right
+// ICRC therefore proves the covered fields at any tap. A packet with a wrong ICRC may have been damaged in any field.
 const (
-	Elsewhere Maker = iota // the port of the sender is tapped and shows the packet there, or the harness made it
-	AtPort                 // this is the port of the sender
-	// the only sight of the packet, away from that port and with a right ICRC: only variant fields may have changed
+	Elsewhere Maker = iota // this sight proves nothing: the sender's tap shows the packet, or the harness made it
+	AtPort                 // the sight is at the sender's port
+	// the only sight of the packet, elsewhere and with a right ICRC: only variant fields may have changed
 	Sealed
-	// the only sight of it, with an ICRC that is wrong or was not captured: it may have been damaged on the way
+	// the only sight of the packet, with an ICRC that is wrong or was not captured: any field may have changed
 	Doubtful
 )
 
-// Maker returns the degree for a sight.
+// Maker returns the degree of a sight.
 func (c *Context) Maker(s *Sight) Maker { return makerOf(c.Conversation, s, c.have) }
 
-// makerOf is Maker where a trace shows what have says.
+// makerOf returns the degree of a sight in a trace that shows have.
 func makerOf(c *Conversation, s *Sight, have Vantage) Maker {
 	switch {
 	case s.Out && !c.Between:
@@ -192,8 +192,8 @@ func makerOf(c *Conversation, s *Sight, have Vantage) Maker {
 	return Doubtful
 }
 
-// seen returns the points at which a rule sees packets: those that it asks for and, of a rule of Frames, where packets
-// arrive whose sender's port have does not show.
+// seen returns the classes of sights that a rule is called for: Sees and, for a rule of Frames without a tap at the
+// sender's port, the same packets at the port where they arrive.
 func (r *Rule) seen(h *trace.Header, have Vantage) Class {
 	if r.Needs&Frames == 0 || h.Between {
 		return r.Sees

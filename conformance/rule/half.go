@@ -9,12 +9,12 @@ import (
 type half struct {
 	conv   Conversation
 	plan   *plan
-	roused Kind                // the kinds of sight that have come, of those that wake a check
-	checks []check             // those that live as long as it
-	woken  []*check            // the others, once they are awake; nil before the first is
-	events []*check            // those that are told of events
-	both   []*check            // and of those, the ones that see both hops
-	wakers map[*account]func() // Check.Wake of those that doze
+	roused Kind                // the kinds of sight that have come, restricted to those that wake a check
+	checks []check             // checks constructed with the half
+	woken  []*check            // checks constructed when a sight wakes them, by slot; nil before the first
+	events []*check            // checks that events of the connection are passed to
+	both   []*check            // checks with Event that see both hops; not in events
+	wakers map[*account]func() // Check.Wake of the checks that doze
 }
 
 // check is the check of one rule in one half-conversation.
@@ -23,15 +23,14 @@ type check struct {
 	ctx Context
 }
 
-// running is a Check as it is called.
+// running holds the functions of a Check that are called repeatedly.
 type running struct {
 	Sight func(s *Sight)
 	Event func(e *trace.Event)
 	End   func(at vtime.Time)
 }
 
-// open begins the conversation with the first sight, when it is a request: whoever follows the PSNs starts where they
-// do.
+// open begins the conversation at the PSN of its first sight, when that is a request.
 func (h *half) open(s *Sight, list int) {
 	c := &h.conv
 	sent := list == int(trace.RequesterOut)
@@ -41,7 +40,7 @@ func (h *half) open(s *Sight, list int) {
 	}
 }
 
-// start makes the checks of a half that do not sleep, unless it has them.
+// start constructs the checks of a half that do not sleep, unless that has been done.
 func (j *Judge) start(h *half) {
 	if h.plan != nil {
 		return
@@ -55,7 +54,7 @@ func (j *Judge) start(h *half) {
 	}
 }
 
-// rouse wakes the checks that sleep or doze until a sight of one of these kinds comes.
+// rouse wakes the checks that sleep or doze until a sight of one of kinds.
 func (h *half) rouse(kinds Kind) {
 	for _, a := range h.plan.judged {
 		if a.wakes&kinds == 0 || a.wakes&h.roused != 0 {
@@ -70,7 +69,7 @@ func (h *half) rouse(kinds Kind) {
 	h.roused |= kinds & h.plan.wakes
 }
 
-// wake makes a check that sleeps.
+// wake constructs a check that sleeps.
 func (h *half) wake(a *account) {
 	if h.woken == nil {
 		h.woken = make([]*check, h.plan.asleep)
@@ -80,7 +79,7 @@ func (h *half) wake(a *account) {
 	h.add(a, c)
 }
 
-// at returns a check; nil while it sleeps, and where there is none.
+// at returns the check of a slot; nil while it sleeps, and for a rule that has none.
 func (h *half) at(s slot) *check {
 	switch {
 	case s.life == awake:
@@ -91,7 +90,7 @@ func (h *half) at(s slot) *check {
 	return nil
 }
 
-// add starts the check of one rule.
+// add constructs the check of one rule.
 func (h *half) add(a *account, c *check) {
 	c.ctx = Context{&h.conv, a, nil}
 	defer func() {
@@ -116,14 +115,14 @@ func (h *half) add(a *account, c *check) {
 	}
 }
 
-// show calls the checks of a list that mind a kind of sight, and wakes those that it wakes; one that panics is silenced
-// and the others go on.
+// show wakes checks by the kind of a sight, and calls the checks of a list that mind the kind. A check that panics is
+// silenced, and the others are still called.
 func (h *half) show(list int, s *Sight, kind Kind) {
 	h.showAll(h.plan.frames[list], s)
 	h.showSight(list, s, kind)
 }
 
-// showSight is show but for the rules of frames.
+// showSight is show without the rules of frames.
 func (h *half) showSight(list int, s *Sight, kind Kind) {
 	if fresh := kind & h.plan.wakes &^ h.roused; fresh != 0 {
 		h.rouse(fresh)
@@ -157,7 +156,7 @@ func (h *half) showFrom(list []caller, from int, s *Sight) (next int) {
 	return next
 }
 
-// silence notes that a check panicked, and calls it no more.
+// silence records that a check panicked, and stops calling it.
 func (h *half) silence(a *account, p any) {
 	a.panicked(&h.conv, p)
 	if c := h.at(a.slot); c != nil {
@@ -178,7 +177,7 @@ func (h *half) silence(a *account, p any) {
 	}
 }
 
-// tell calls the checks of a list; one that panics is silenced and the others go on.
+// tell passes an event to the checks of a list. A check that panics is silenced, and the others are still called.
 func (h *half) tell(list []*check, e *trace.Event) {
 	for next := 0; next < len(list); {
 		next = h.tellFrom(list, next, e)
@@ -201,7 +200,7 @@ func (h *half) tellFrom(list []*check, from int, e *trace.Event) (next int) {
 	return next
 }
 
-// finish ends the checks.
+// finish calls End of every check.
 func (h *half) finish(at vtime.Time) {
 	for _, a := range h.plan.judged {
 		if c := h.at(a.slot); c != nil && c.End != nil {

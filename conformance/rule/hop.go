@@ -2,12 +2,12 @@ package rule
 
 import "github.com/rdma-gauntlet/gauntlet/harness/trace"
 
-// A box in the path divides a connection in two hops, and each hop is a conversation of its own, judged by every rule
-// as if it were the whole path: on the LAN the box stands in for the responder, on the WAN for the requester. That
-// holds for the requests of side A. Those of B, and the responses to them, only pass the box, which is the end of
-// nobody's conversation: each hop then shows one end only.
+// A box in the path divides a connection into two hops. For requests of side A each hop is a conversation of its own,
+// judged by every rule like a whole path: on the LAN the box takes the responder's place, on the WAN the requester's.
+// Requests of side B and their responses only pass through the box, which is no end of their conversation: each hop
+// shows one end only.
 
-// onHop takes from what a trace shows of c that which its hop does not.
+// onHop removes from v, the vantage points on c over the whole path, those that the hop of c does not have.
 func onHop(v Vantage, hop trace.Hop, c *Conversation) Vantage {
 	box, divided := hop.Box()
 	switch {
@@ -24,7 +24,7 @@ func onHop(v Vantage, hop trace.Hop, c *Conversation) Vantage {
 	return v &^ (Completions | Done | Ordered | Flushed | Timers | Assigned)
 }
 
-// passing reports a sight, at the box, of what only passes it.
+// passing reports whether a sight at the box is of a packet that only passes through it.
 func (j *Judge) passing(t *trace.Sight) bool {
 	r := t.Rec
 	box, divided := j.header.On(r.Conn).Box()
@@ -38,12 +38,12 @@ func (j *Judge) passing(t *trace.Sight) bool {
 	return requester == trace.B
 }
 
-// routed reports a half whose checks may see both hops: that of A's requests on the first.
+// routed reports whether the checks of a half may see both hops: it is the half of A's requests on the first hop.
 func (j *Judge) routed(h *half) bool {
 	return h != j.stray && h.conv.Req == trace.A && j.header.On(h.conv.Index) == trace.LANHop
 }
 
-// crossing returns that half of a connection of a divided path, begun; nil when the path is whole.
+// crossing returns the routed half of a connection, started; nil when the path is not divided.
 func (j *Judge) crossing(conn int) *half {
 	if j.header.On(conn) == trace.WANHop {
 		conn = j.header.Twin(conn)
@@ -56,7 +56,7 @@ func (j *Judge) crossing(conn int) *half {
 	return h
 }
 
-// route shows a sight of either hop to the checks that see both.
+// route shows a sight on either hop to the checks that see both hops.
 func (j *Judge) route(t *trace.Sight) {
 	h := j.crossing(t.Rec.Conn)
 	if h == nil || len(h.plan.sights[listRoute]) == 0 {

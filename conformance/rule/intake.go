@@ -12,24 +12,24 @@ import (
 )
 
 // QueriesHost is the feature of transports whose receivers keep their bitmaps in host memory: SRNIC. Each query stalls
-// the receive pipeline of the endpoint, so that what passes its tap may be heard much later.
+// the receive pipeline of the endpoint, so the endpoint may process a packet long after it passed the tap.
 const QueriesHost = "srn"
 
-// The defaults of the parameters: "the latency was as high as 1.4us", two queries per loss, "100Gbps".
+// The defaults of the parameters of SRNIC: "the latency was as high as 1.4us", two queries per loss, "100Gbps".
 const (
 	defaultQuery   = 1400 * vtime.Nanosecond
 	defaultQueries = 2
 	defaultRate    = unit.Rate(100e9)
 )
 
-// Pipe is the receive pipeline as the parameters describe it.
+// Pipe holds the parameters of a receive pipeline.
 type Pipe struct {
-	Query   vtime.Duration // what a query takes
-	Queries int            // queries that a retransmission costs its receiver
+	Query   vtime.Duration // time of one query
+	Queries int            // queries per retransmission at its receiver
 	rate    unit.Rate
 }
 
-// PipeWith returns the pipeline with these parameters.
+// PipeWith returns the Pipe that parameters of an engine describe.
 func PipeWith(params engine.Params) Pipe {
 	p := Pipe{defaultQuery, defaultQueries, defaultRate}
 	if d, err := vtime.ParseDuration(params["tq"]); err == nil {
@@ -47,10 +47,10 @@ func PipeWith(params engine.Params) Pipe {
 	return p
 }
 
-// Stall is how long a retransmission stalls its receiver.
+// Stall returns how long a retransmission stalls its receiver.
 func (p *Pipe) Stall() vtime.Duration { return vtime.Duration(p.Queries) * p.Query }
 
-// Time is how long a packet takes without queries.
+// Time returns how long the pipeline takes for a packet without queries.
 func (p *Pipe) Time(pkt *roce.Packet) vtime.Duration {
 	if p.rate == 0 {
 		return 0
@@ -58,30 +58,30 @@ func (p *Pipe) Time(pkt *roce.Packet) vtime.Duration {
 	return p.rate.Time(pkt.WireLen(false))
 }
 
-// pipeline is the receive pipeline of an endpoint as its tap shows it: what arrives for any of its QPs, requests and
-// answers alike, passes it in turn.
+// pipeline models the receive pipeline of an endpoint from the packets that its tap sees: requests and responses of all
+// its QPs pass it in the order of arrival.
 type pipeline struct {
 	Pipe
-	free vtime.Time // when it has taken everything, at the latest
+	free vtime.Time // latest time at which it has processed every packet that arrived
 }
 
-// pipelineKey is the key of the pipeline that all checks of a rule share at a side.
+// pipelineKey is the key of the pipeline that all checks of a rule share on a side.
 type pipelineKey struct{ rule string }
 
-// Intake leads what arrives at either end of a half-conversation through the pipeline of that end.
+// Intake models the receive pipelines' delay of the packets that arrive at both ends of a half-conversation.
 type Intake struct {
 	c    *Context
-	ends [2]*pipeline // the requester's, the responder's
+	ends [2]*pipeline // pipelines of the requester and of the responder
 
-	requests, data         holes // what has arrived
-	ofRequests, ofReadData holes // what the answers say has arrived
+	requests, data         holes // holes below requests and READ data that arrived
+	ofRequests, ofReadData holes // holes that acknowledgements report
 }
 
-// NewIntake returns that of a check, which has to see Arrivals.
+// NewIntake returns the Intake of a check, which must see Arrivals.
 func NewIntake(c *Context) Intake { return Intake{c: c} }
 
-// Free returns when the requester's pipeline has taken all that has arrived, at the latest; zero where no query stalls
-// it.
+// Free returns the latest time at which the requester's pipeline has processed all packets that arrived; 0 for an
+// endpoint that makes no queries.
 func (i *Intake) Free() vtime.Time {
 	if l := i.end(trace.RequesterIn); l != nil {
 		return l.free
@@ -89,7 +89,7 @@ func (i *Intake) Free() vtime.Time {
 	return 0
 }
 
-// Sight takes what arrives, and returns when the pipeline has taken it at the latest.
+// Sight enters a packet that arrives, and returns the latest time at which the pipeline has processed it.
 func (i *Intake) Sight(s *Sight) vtime.Time {
 	l := i.end(s.Point)
 	if l == nil || s.Out || !s.Intact() || !i.c.Addressed(s) {
@@ -99,7 +99,7 @@ func (i *Intake) Sight(s *Sight) vtime.Time {
 	return l.free
 }
 
-// end returns the pipeline of the end where something arrives; nil where no query stalls it.
+// end returns the pipeline of the end at point; nil for an endpoint that makes no queries.
 func (i *Intake) end(point trace.Point) *pipeline {
 	n, port, qp := 0, i.c.Port, i.c.Attr
 	if !point.AtRequester() {
@@ -113,8 +113,8 @@ func (i *Intake) end(point trace.Point) *pipeline {
 	return i.ends[n]
 }
 
-// queries is how long the queries of a packet stall the pipeline, at most: those of a retransmission that arrives, or
-// the one by which an answer tells what to send again.
+// queries returns the longest time for which the queries of a packet stall the pipeline: the queries for a
+// retransmission that arrives, or the one query for a response that makes the end retransmit.
 func (i *Intake) queries(l *pipeline, s *Sight) vtime.Duration {
 	p := s.Pkt
 	o := p.Opcode
@@ -136,13 +136,13 @@ func (i *Intake) queries(l *pipeline, s *Sight) vtime.Duration {
 	return each
 }
 
-// holes tells where holes may be in a sequence space: below the newest packet that came early.
+// holes tracks whether a PSN space may have holes: those are below high, the newest packet that came early.
 type holes struct {
 	high psn.PSN
 	any  bool
 }
 
-// early notes a packet that came early, and reports whether it is the newest.
+// early records a packet that came early, and reports whether it is the newest.
 func (h *holes) early(p psn.PSN) bool {
 	newest := !h.any || h.high.Less(p)
 	if newest {
@@ -151,7 +151,7 @@ func (h *holes) early(p psn.PSN) bool {
 	return newest
 }
 
-// fills reports a packet that a receiver takes for a retransmission: it comes below one that is held.
+// fills reports whether a receiver takes a packet for a retransmission: it is below a packet that the receiver holds.
 func (h *holes) fills(s *Sight, held int) bool {
 	h.any = h.any && held > 0
 	if s.Relation == Ahead && h.early(s.Pkt.PSN) {
@@ -160,8 +160,8 @@ func (h *holes) fills(s *Sight, held int) bool {
 	return h.any && s.Relation != Duplicate
 }
 
-// collects reports an answer that may tell what to send again: it names a packet that came early, or shows less than
-// such a one.
+// collects reports whether a response may make its receiver retransmit: it names a packet that came early, or
+// acknowledges less than such a packet.
 func (h *holes) collects(p *roce.Packet, expected psn.PSN) bool {
 	if Selective(p) && !p.AETH.Syndrome.IsACK() {
 		h.early(p.SACK.PSN)

@@ -12,20 +12,20 @@ import (
 
 // Options of a Judge.
 type Options struct {
-	Features []string // what both ends declare; rules that need another feature are not applicable
-	BlackBox bool     // nothing is known of an end but its packets: what only an endpoint can tell does not apply
-	Findings int      // how many are kept of a rule; 0 is DefaultFindings
-	Orders   *Orders  // what the endpoints were told to do; nil when nobody knows
-	Ends     *[2]End  // what each end is, by side; nil when both declare Features and take every opcode
+	Features []string // features that both ends declare; rules that need another feature are NOT-APPLICABLE
+	BlackBox bool     // an end reports nothing: a rule that needs reports of an endpoint is NOT-APPLICABLE
+	Findings int      // findings kept per rule; 0 is DefaultFindings
+	Orders   *Orders  // the work that the Spec orders the endpoints to do; nil when unknown
+	Ends     *[2]End  // the ends, by side; nil when both declare Features and accept every opcode
 }
 
-// End is what one end declares for itself, where the two are different implementations.
+// End is the declaration of one end, where the two are different implementations.
 type End struct {
 	Features []string
-	Accepts  func(roce.Opcode) bool // opcodes beyond the RC class; nil is none
+	Accepts  func(roce.Opcode) bool // whether the end accepts an opcode outside the RC class; nil accepts none
 }
 
-// most bounds the findings of a rule.
+// most returns the number of findings kept per rule.
 func (j *Judge) most() int { return cmp.Or(j.opts.Findings, DefaultFindings) }
 
 // declared returns the features of one end.
@@ -38,27 +38,27 @@ func (o *Options) declared(side trace.Side) []string {
 
 // Judge runs rules over one trace. It is a trace.Viewer; trace.NewTimeline feeds it from records.
 //
-// Every connection has two half-conversations, one per requester, and every rule a check of its own in each, made when
-// the half's first packet or work request is seen. What belongs to no connection goes to a conversation with Index -1,
-// in which only rules that see Foreign have a check.
+// Every connection has two half-conversations, one per requester. In each of them every rule has its own check,
+// constructed when the first packet or work request of the half is seen. Packets and events of no connection go to a
+// conversation with Index -1, in which only rules that see Foreign have a check.
 type Judge struct {
 	header  trace.Header
 	rules   []Rule
 	opts    Options
 	halves  [][2]*half                // by connection and requester; nil until the first packet or work request
-	plans   []*plan                   // of the halves that have begun
+	plans   []*plan                   // one per set of vantage points among the halves that have started
 	ports   [trace.WANHop + 1][2]Port // by hop and side
 	stray   *half
-	devices devices // what the device of each side does, where it tells its counters and a rule is for it
-	room    room    // for the windows of all halves
+	devices devices // the devices that report counters, by side, when a rule judges devices
+	room    room    // shared by the windows of all halves
 	alikes  alikes
 	here    place
 	seen    seen
 	sight   Sight
 
-	coded   [2]bool    // a decoder lies before the transport, by requester
-	buffers [2]buffers // of the decoders, by side
-	idle    [2]bool    // sides that have said that they have no work left
+	coded   [2]bool    // by requester: decoders are in front of the transports
+	buffers [2]buffers // shared by the decoders of a side
+	idle    [2]bool    // sides that reported that they have no work left
 }
 
 // The lists of checks, one per Class bit: the four trace.Points come first.
@@ -74,7 +74,7 @@ const (
 	points         = 12
 )
 
-// NewJudge returns a judge of a trace with header h. The rules are only read, and so are the connections of the header.
+// NewJudge returns a judge of a trace with header h. It does not modify the rules or the connections of the header.
 func NewJudge(h trace.Header, rules []Rule, opts Options) *Judge {
 	j := &Judge{header: h, rules: rules, opts: opts, halves: make([][2]*half, len(h.Conns)),
 		room: room{left: windowsLimit}}
@@ -94,8 +94,8 @@ func NewJudge(h trace.Header, rules []Rule, opts Options) *Judge {
 	return j
 }
 
-// half returns the half-conversation of a connection and a requester, and begins it when nothing of it has been seen.
-// Its checks are made by start, when it is known where the PSNs begin.
+// half returns the half-conversation of a connection and a requester, and makes it when it does not exist yet. Its
+// checks are constructed later by start, when the first PSN may be known.
 func (j *Judge) half(conn int, req trace.Side) *half {
 	h := j.halves[conn][req&1]
 	if h == nil {
@@ -105,7 +105,7 @@ func (j *Judge) half(conn int, req trace.Side) *half {
 	return h
 }
 
-// begin makes a half-conversation without its checks.
+// begin makes a half-conversation without checks.
 func (j *Judge) begin(i int, side trace.Side) *half {
 	h, conn := &half{}, &j.header.Conns[i]
 	c := &h.conv
@@ -119,7 +119,7 @@ func (j *Judge) begin(i int, side trace.Side) *half {
 	first := divided && side == trace.A
 	c.ByBox, c.AtBox = first && box == trace.A, first && box == trace.B
 	c.ends, c.behind, c.room, c.opts = j.opts.Ends, j.header.BehindLine(), &j.room, &j.opts
-	declared := j.opts.declared(side.Other()) // by the responder
+	declared := j.opts.declared(side.Other()) // features of the responder
 	c.responder.keep.reach = keepReach(c, declared)
 	c.responder.keep.rising = slices.Contains(declared, KeepsNewest)
 	c.Reads.rising = slices.Contains(j.opts.declared(side), KeepsNewest)
@@ -144,7 +144,7 @@ func (j *Judge) Sight(t *trace.Sight) {
 	}
 	h, list := j.place(t)
 	if h == j.stray && t.Rec.Packet.Opcode.OverIP() {
-		return // a stream of nobody knows whom, from nobody knows where on
+		return // a segment of a TCP stream of an unknown connection, from an unknown position on
 	}
 	point := j.sight.Point
 	if h.plan == nil {
@@ -177,7 +177,7 @@ func (j *Judge) Sight(t *trace.Sight) {
 	}
 }
 
-// aside shows a sight that moves nothing.
+// aside shows a sight that does not change the state of the conversation.
 func (j *Judge) aside(h *half, list int, t *trace.Sight) {
 	j.sight.Sight = *t
 	j.here = place{t.At, t.Index, t.Rec.From, t.Rec.Fate != trace.Injected}
@@ -186,7 +186,7 @@ func (j *Judge) aside(h *half, list int, t *trace.Sight) {
 	j.devices.show(h, list, &j.sight)
 }
 
-// pass shows a sight of the transport and moves the conversation past it.
+// pass shows a sight of the transport to the checks and updates the conversation by it.
 func (j *Judge) pass(h *half, list int, t *trace.Sight, recovered bool) {
 	s := &j.sight
 	s.Sight = *t
@@ -209,7 +209,7 @@ func (j *Judge) pass(h *half, list int, t *trace.Sight, recovered bool) {
 	}
 }
 
-// release shows the requests that the responder had kept and whose turn has come.
+// release shows the requests that the responder kept out of order and whose turn has come.
 func (j *Judge) release(h *half) {
 	s := &j.sight
 	s.Point, s.Tap, s.Out = trace.ResponderIn, h.conv.Req.Other(), false
@@ -220,15 +220,15 @@ func (j *Judge) release(h *half) {
 	}
 }
 
-// showPeer shows a packet without BTH to the other half-conversation as well, if it has begun: whether it is a request
-// or an answer is for a check to say. There it passes the points of a response.
+// showPeer shows a packet without BTH to the half-conversation of the other requester as well, if it exists, because
+// only a check can tell a request from a response. There the packet has the points of a response.
 func (j *Judge) showPeer(r *trace.Record) {
 	if r.Conn < 0 || r.Conn >= len(j.halves) {
 		return
 	}
 	h := j.halves[r.Conn][r.From&1^1]
 	if h == nil && r.Packet.Opcode == roce.TCP {
-		h = j.half(r.Conn, r.From.Other()) // a connection is both directions from its first segment on
+		h = j.half(r.Conn, r.From.Other()) // a TCP connection has both directions from its first segment on
 	}
 	if h != nil {
 		j.start(h)
@@ -237,15 +237,16 @@ func (j *Judge) showPeer(r *trace.Record) {
 	}
 }
 
-// place classifies a sight: its half-conversation, and the list of checks that see it. The packet as sent decides, so
-// that a corrupted copy stays with what it was a copy of.
+// place classifies a sight: it returns the half-conversation and the list of checks that see it. It reads the packet as
+// sent, so that a corrupted copy goes to the same list as the original.
 func (j *Judge) place(t *trace.Sight) (h *half, list int) {
 	r := t.Rec
 	o := r.Packet.Opcode
 	if o == roce.LoWAR && j.speaks(r) {
 		return j.placeRepair(t)
 	}
-	management := r.Packet.DestQP == roce.CMQueuePair // between other QPs than those of the connection
+	// packets of the communication manager are between QPs 1, not those of the connection
+	management := r.Packet.DestQP == roce.CMQueuePair
 	if r.Conn < 0 || r.Conn >= len(j.halves) || r.Defect != "" || management || !OfConnection(o) {
 		j.sight.Point = trace.RequesterOut
 		if !t.Out {
@@ -272,7 +273,7 @@ func (j *Judge) place(t *trace.Sight) (h *half, list int) {
 	return h, list
 }
 
-// interpose puts decoders between the ports of a half-conversation and its transport.
+// interpose makes the decoders of a half-conversation, whose output goes to pass.
 func (j *Judge) interpose(h *half) {
 	c := &h.conv
 	c.Decoders[0] = newDecoder(c, false, &j.buffers[c.Req.Other()], func(a *arrival) {
@@ -290,7 +291,7 @@ func (j *Judge) speaks(r *trace.Record) bool {
 	return r.Conn >= 0 && r.Conn < len(j.halves) && r.Defect == "" && j.coded[trace.A]
 }
 
-// placeRepair classifies a packet of the shim: it belongs to the half-conversation whose data it protects.
+// placeRepair is place for a LoWAR packet, which belongs to the half-conversation whose data it protects.
 func (j *Judge) placeRepair(t *trace.Sight) (h *half, list int) {
 	r := t.Rec
 	req := r.From
@@ -304,8 +305,8 @@ func (j *Judge) placeRepair(t *trace.Sight) (h *half, list int) {
 	return j.half(r.Conn, req), list
 }
 
-// Event implements trace.Viewer. An event is shown to both half-conversations of its connection, as far as they have
-// begun: Conversation.Mine tells whose it is.
+// Event implements trace.Viewer. An event is passed to both half-conversations of its connection that exist;
+// Conversation.Mine tells which end reported it.
 func (j *Judge) Event(e *trace.Event) {
 	if j.here = (place{at: e.At, record: NoRecord}); e.Kind == trace.Idle {
 		j.idle[e.Side&1] = true
@@ -334,9 +335,9 @@ func (j *Judge) Event(e *trace.Event) {
 	}
 }
 
-// partial reports whether e is a placement or a change of a timer in a trace with header h that was not said to have
-// all of them. Of such a kind one event proves nothing alone: a rule that knows which came before is misled where one
-// end is silent.
+// partial reports whether e is a placement or a timer event in a trace whose header h does not declare that both ends
+// report all of them. A rule that relies on the events before e would be misled when one end reports none, so such
+// events are ignored.
 func partial(h *trace.Header, e *trace.Event) bool {
 	switch e.Kind {
 	case trace.Store:
@@ -347,8 +348,8 @@ func partial(h *trace.Header, e *trace.Event) bool {
 	return false
 }
 
-// begins reports whether e begins the half-conversation of requester side: work of its own, a receive of its peer's, or
-// what either end declares.
+// begins reports whether e begins the half-conversation of requester side: work of the requester, a receive of its
+// peer, or a Probe of either end.
 func begins(e *trace.Event, side trace.Side) bool {
 	switch e.Kind {
 	case trace.Post, trace.CQE, trace.Count:
@@ -386,7 +387,7 @@ func (j *Judge) End(at vtime.Time) {
 	j.devices.finish(at)
 }
 
-// each yields the halves that have begun, in the order of connections.
+// each yields the halves that exist, in the order of connections, then the one with Index -1.
 func (j *Judge) each(yield func(*half) bool) {
 	for i := range j.halves {
 		for _, h := range j.halves[i] {
@@ -400,13 +401,13 @@ func (j *Judge) each(yield func(*half) bool) {
 	}
 }
 
-// Limit says what was left out because there was too much; "" when nothing was.
+// Limit returns a note on comparisons left out because a limit was reached; "" when none was.
 func (j *Judge) Limit() string {
 	if !j.room.full {
 		return ""
 	}
-	return fmt.Sprintf("limit: %d requests in flight at most are remembered of all connections; what came again of "+
-		"older ones was not compared", windowsLimit)
+	return fmt.Sprintf("limit: at most %d requests in flight are remembered over all connections; retransmissions of "+
+		"older ones were not compared", windowsLimit)
 }
 
 // Verdicts returns one verdict per rule, in the order in which the rules were given.
@@ -427,7 +428,7 @@ func (j *Judge) verdict(i int) Verdict {
 		return v
 	}
 	if r.Device && j.devices == (devices{}) {
-		v.Status, v.Reason = NotApplicable, "no end tells what its device counts"
+		v.Status, v.Reason = NotApplicable, "no end reports the counters of its device"
 		return v
 	}
 	if !r.built() {
@@ -452,7 +453,7 @@ func (j *Judge) verdict(i int) Verdict {
 	}
 	v.remark(doubt, broken)
 	if seen && j.header.Divided() {
-		missing = 0 // one hop lacks what the other one shows
+		missing = 0 // the vantage points that one hop lacks, the other one has
 	}
 	v.settle(r, missing, j.most())
 	if inside := missing & Inside; j.opts.BlackBox && inside != 0 && v.Met == 0 && v.Status == Inconclusive {

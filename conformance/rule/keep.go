@@ -11,58 +11,58 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// KeepsEarly is the feature of transports whose responders keep requests that come before their turn, and execute
-// them when what was missing has come. Those of a transport that does not declare it discard them (IBTA 9.7.5.2).
+// KeepsEarly is the feature of transports whose responders keep requests received out of order, and execute them when
+// the missing requests have arrived. Responders of a transport without the feature discard them (IBTA 9.7.5.2).
 const KeepsEarly = "sr"
 
-// KeepsNewest is the feature of those whose responders keep such a request only when it is newer than all that they
-// hold: "a packet with a PSN smaller than sack-high and larger than RCV-NXT [...] will be discarded" (FaSR III-D).
+// KeepsNewest is the feature of transports whose responders keep such a request only when it is newer than all that
+// they hold: "a packet with a PSN smaller than sack-high and larger than RCV-NXT [...] will be discarded" (FaSR III-D).
 const KeepsNewest = "sr-newest"
 
-// PlacesEarly is the feature of those whose responders write such a request to memory when it comes, and not in its
-// turn: the retransmission of an older WRITE may then land on a younger one's bytes, and applications that write to
-// the same bytes twice have to wait in between (IRN 5.3.4).
+// PlacesEarly is the feature of transports whose responders write such a request to memory when it arrives, not in its
+// turn. The retransmission of an older WRITE may then overwrite the bytes of a newer one, so applications that write
+// the same bytes twice must wait in between (IRN 5.3.4).
 const PlacesEarly = "direct"
 
-// reachParams are the parameters by which such transports bound what they keep, PSNs from the expected one on: the
-// reorder buffer of Go-Back-ONE, and the cap of IRN, which is the length of its bitmap.
+// reachParams are the parameters by which such transports bound how far ahead of the expected PSN they keep requests,
+// in PSNs: the reorder buffer of Go-Back-ONE, and the cap of IRN, which is the length of its bitmap.
 var reachParams = [...]string{"max_ooo_psn", "cap"}
 
-// directReach is the cap of one that places early and is told none.
+// directReach is the default cap of transports that place early.
 const directReach = 500
 
-// keepLimit bounds the PSNs that are followed behind a gap.
+// keepLimit bounds how far ahead of the expected PSN requests are tracked, in PSNs.
 const keepLimit = 1 << 22
 
-// keepBehind is how many PSNs behind the expected one are remembered at least, for an RNR NAK that refuses one of
-// them.
+// keepBehind is the least number of PSNs before the expected one that are remembered, for an RNR NAK that refuses one
+// of them.
 const keepBehind = 64
 
-// keep is what a responder holds beyond the expected PSN, as a ring that grows with the widest gap.
+// keep holds the requests that a responder keeps ahead of the expected PSN, in a ring that grows with the widest gap.
 type keep struct {
-	rising bool // it is kept only when it is newer than all that are held
-	direct bool // it is written to memory when it comes
-	reach  int  // an early request is kept when it is less than so many PSNs ahead; 0 when the responder discards
+	rising bool // the responder has the feature KeepsNewest
+	direct bool // the responder has the feature PlacesEarly
+	reach  int  // an early request is kept when it is fewer than reach PSNs ahead; 0 when early requests are discarded
 	slots  []kept
-	high   psn.PSN // newest PSN held
+	high   psn.PSN // newest PSN held; valid while requests are held
 
-	// Of one that keeps the newest.
-	newest  psn.PSN // PSN that came early
-	fallen  bool    // it goes back N until the expected PSN has passed newest: nothing more is kept
-	assumed bool    // the expected PSN lies behind requests of which only their arrival tells that they were kept
+	// For KeepsNewest only.
+	newest  psn.PSN // newest PSN that came early
+	fallen  bool    // the responder goes back N, and keeps no requests, until the expected PSN has passed newest
+	assumed bool    // the expected PSN has passed requests that are only assumed to have been kept, because they arrived
 }
 
-// kept is one request that arrived, with all of it that a check may ask for when its turn comes, and the state before
-// it was accepted, for an RNR NAK that refuses it.
+// kept is a request that arrived: the fields that a check may read when its turn comes, and the state before it was
+// accepted, for an RNR NAK that refuses it.
 type kept struct {
-	set, waits bool // waits: it is ahead of the expected PSN
-	// it is ahead, and was homeless or met no room: what the responder says later shows whether it was kept
+	set, waits bool // set: the slot is in use; waits: the request is held ahead of the expected PSN
+	// it is ahead, and lacked a receive or room on arrival: later answers show whether it was kept
 	doubt   bool
 	told    bool // a SACK has named it
-	assumed bool // it was accepted because it was taken for kept, or what is before it was
+	assumed bool // it was accepted on the assumption that it, or a request before it, had been kept
 	msn     psn.MSN
 	pos     position
-	below   bool // when it came, something newer was held already
+	below   bool // a newer request was held when it arrived
 	index   uint64
 	at      vtime.Time
 	sum     uint32
@@ -73,7 +73,7 @@ type kept struct {
 	so      roce.SOETH
 }
 
-// keepReach returns how far ahead of the expected PSN the responder of c keeps requests.
+// keepReach returns the reach of the responder of c, see keep.
 func keepReach(c *Conversation, features []string) int {
 	if !slices.Contains(features, KeepsEarly) {
 		return 0
@@ -89,12 +89,12 @@ func keepReach(c *Conversation, features []string) int {
 	return keepLimit
 }
 
-// Keeps reports whether the responder keeps what comes before its turn.
+// Keeps reports whether the responder keeps requests received out of order.
 func (c *Conversation) Keeps() bool { return c.responder.keep.reach > 0 }
 
-// Homeless reports a request that names its receive, of which a responder that places early has not so many: a SEND,
-// or a WRITE with immediate. In its turn it draws an RNR NAK; ahead of it, it is dropped (IRN 5.3). It is false when
-// receives are not reported.
+// Homeless reports whether a request names a receive that the responder, which places early, has not posted yet: it is
+// a SEND, or a WRITE with immediate. In its turn such a request draws an RNR NAK; ahead of its turn it is dropped (IRN
+// 5.3). It is false when receives are not reported.
 func (c *Conversation) Homeless(p *roce.Packet) bool {
 	if !c.responder.tells || !c.namesReceive(p.Opcode) {
 		return false
@@ -102,24 +102,24 @@ func (c *Conversation) Homeless(p *roce.Packet) bool {
 	return psn.PSN(c.responder.receives & psn.Mask).LessEq(psn.PSN(p.SO.SN))
 }
 
-// mayDrop reports a request that a responder drops ahead of its turn, or may drop.
+// mayDrop reports whether a responder drops, or may drop, a request that arrives ahead of its turn.
 func (c *Conversation) mayDrop(p *roce.Packet) bool { return c.Homeless(p) || c.Untold(p) }
 
-// Untold reports a request that names its receive, of which nobody knows whether there is one: receives are not
-// reported. Ahead of its turn it is kept or dropped, which the answers tell later.
+// Untold reports whether a request names a receive and it is unknown whether the receive is posted, because receives
+// are not reported. Such a request is kept or dropped ahead of its turn; later answers show which.
 func (c *Conversation) Untold(p *roce.Packet) bool {
 	return !c.responder.tells && c.namesReceive(p.Opcode)
 }
 
-// namesReceive reports whether a request says which receive it is for, to a responder that places early.
+// namesReceive reports whether a request names its receive, and the responder places early.
 func (c *Conversation) namesReceive(o roce.Opcode) bool {
 	return c.Direct() && o.Layout()&roce.LayoutSOETH != 0 && (o.IsSend() || o.IsWrite())
 }
 
-// Direct reports whether the responder writes to memory what comes before its turn.
+// Direct reports whether the responder writes requests received out of order to memory on arrival.
 func (c *Conversation) Direct() bool { return c.responder.keep.direct }
 
-// Holds reports whether the responder has got p and keeps it until its turn: the transport, or the shim below it.
+// Holds reports whether the transport of the responder, or the shim below it, holds request p until its turn.
 func (c *Conversation) Holds(p psn.PSN) bool {
 	if d := c.Decoders[0]; d != nil && d.has(p) {
 		return true
@@ -127,7 +127,7 @@ func (c *Conversation) Holds(p psn.PSN) bool {
 	return c.responder.keep.holds(p)
 }
 
-// find returns what arrived with p; nil when that is not known any more.
+// find returns the request that arrived with PSN p; nil when the ring no longer holds it.
 func (k *keep) find(p psn.PSN) *kept {
 	if len(k.slots) == 0 {
 		return nil
@@ -139,13 +139,13 @@ func (k *keep) find(p psn.PSN) *kept {
 	return x
 }
 
-// holds reports whether p came early and is kept.
+// holds reports whether request p arrived ahead of its turn and is held.
 func (k *keep) holds(p psn.PSN) bool {
 	x := k.find(p)
 	return x != nil && x.waits
 }
 
-// put remembers the request of s; waits tells whether its turn is still to come.
+// put stores the request of s; waits tells whether its turn is still to come.
 func (k *keep) put(s *Sight, ahead int, waits bool) {
 	if need := ahead + keepBehind + 1; need > len(k.slots) {
 		k.grow(need)
@@ -170,7 +170,7 @@ func (k *keep) grow(need int) {
 	}
 }
 
-// early takes a request ahead of the expected PSN that the responder keeps.
+// early stores a request ahead of the expected PSN that the responder keeps.
 func (c *Conversation) early(s *Sight) {
 	k := &c.responder.keep
 	p := s.Pkt.PSN
@@ -183,8 +183,8 @@ func (c *Conversation) early(s *Sight) {
 	c.Held++
 }
 
-// doubted takes a request ahead of the expected PSN that had no receive when it passed the tap, or met no room. The
-// responder looks at it later than that, and there may be a receive or room by then.
+// doubted stores a request ahead of the expected PSN that lacked a receive or room when it passed the tap. The
+// responder processes it later, when there may be a receive or room.
 func (c *Conversation) doubted(s *Sight) {
 	k := &c.responder.keep
 	if ahead := s.Pkt.PSN.Sub(c.EPSN); ahead < k.reach && !k.holds(s.Pkt.PSN) {
@@ -193,8 +193,8 @@ func (c *Conversation) doubted(s *Sight) {
 	}
 }
 
-// attests reports what a response says of requests that are in doubt: that the one which it names has been kept, and
-// all that it acknowledges. It reports whether some are in no doubt any more.
+// attests marks requests in doubt as kept by a response: the request that it names selectively, and all that it
+// acknowledges. It reports whether it marked any.
 func (c *Conversation) attests(p *roce.Packet) bool {
 	if !c.Direct() && !c.responder.keep.rising {
 		return false
@@ -204,13 +204,14 @@ func (c *Conversation) attests(p *roce.Packet) bool {
 	return ok && c.trustUpTo(last) || named
 }
 
-// completes is attests for a receive that a responder completes.
+// completes is attests for a receive completion at the responder.
 func (c *Conversation) completes(e *trace.Event) bool {
 	return c.Direct() && e.Kind == trace.Recv && !c.Mine(e) && e.Body.Status == engine.StatusSuccess &&
 		c.trustUpTo(e.Body.PSN)
 }
 
-// trustUpTo trusts what is in doubt from the expected PSN to last, as far as all of it has arrived.
+// trustUpTo marks requests in doubt as kept, from the expected PSN to last or to the first PSN that is neither in doubt
+// nor held.
 func (c *Conversation) trustUpTo(last psn.PSN) (any bool) {
 	k := &c.responder.keep
 	for p := c.EPSN; p.LessEq(last); p = p.Next() {
@@ -223,7 +224,7 @@ func (c *Conversation) trustUpTo(last psn.PSN) (any bool) {
 	return any
 }
 
-// trust takes a request that is in doubt for kept; false when it is not in doubt.
+// trust marks a request in doubt as kept; it returns false when the request is not in doubt.
 func (c *Conversation) trust(p psn.PSN) bool {
 	x := c.responder.keep.find(p)
 	if x == nil || !x.doubt || p.Less(c.EPSN) {
@@ -233,8 +234,8 @@ func (c *Conversation) trust(p psn.PSN) bool {
 	return true
 }
 
-// release turns s into the next request whose turn has come because what it waited for has arrived; false when there
-// is none. Its packet lives in c until the next call.
+// release sets s to the next held request whose turn has come; it returns false when there is none. The packet of s is
+// valid until the next call.
 func (c *Conversation) release(s *Sight) bool {
 	k := &c.responder.keep
 	if c.Held == 0 || c.Fatal {
@@ -258,8 +259,8 @@ func (c *Conversation) release(s *Sight) bool {
 	return true
 }
 
-// forget drops what came early with p, because an FNACK says that the responder did not keep it. An FNACK of what was
-// the newest when it came is about a later copy.
+// forget drops held request p because an FNACK says that the responder did not keep it. It keeps a request that was the
+// newest on arrival: the FNACK is then about a later copy.
 func (c *Conversation) forget(p psn.PSN) {
 	if x := c.responder.keep.find(p); x != nil && x.waits && x.below {
 		x.waits = false
@@ -267,8 +268,8 @@ func (c *Conversation) forget(p psn.PSN) {
 	}
 }
 
-// names notes what a response of a responder that keeps the newest says of one request that came early, and what it
-// acknowledges.
+// names records, for KeepsNewest, that a SACK names an early request, and that an acknowledgement confirms assumed
+// ones.
 func (c *Conversation) names(p *roce.Packet) {
 	k := &c.responder.keep
 	if x := k.find(p.SACK.PSN); x != nil && Selective(p) && p.Opcode != roce.FNACK {
@@ -279,9 +280,10 @@ func (c *Conversation) names(p *roce.Packet) {
 	}
 }
 
-// falls follows a sequence NAK of a responder that keeps the newest: it has no room to keep more, and goes back N
-// until the expected PSN has passed all that it saw (FaSR III-D). What came early and no SACK has named was dropped.
-// The NAK names the expected PSN, so that what was accepted from there on, because it seemed to be kept, was not.
+// falls updates the state by a sequence NAK of a responder with KeepsNewest: it has no room to keep more requests, and
+// goes back N until the expected PSN has passed every PSN that it saw (FaSR III-D). It dropped the early requests that
+// no SACK has named. The NAK names the expected PSN, so requests from there on that were assumed kept, and so accepted,
+// were dropped too.
 func (c *Conversation) falls(p *roce.Packet) {
 	k := &c.responder.keep
 	if !k.rising || !IsNAK(p) {
@@ -307,7 +309,7 @@ func (c *Conversation) falls(p *roce.Packet) {
 	k.fallen = c.EPSN.LessEq(k.newest)
 }
 
-// accepting notes the state before the request of s is accepted.
+// accepting stores the state before the request of s is accepted.
 func (c *Conversation) accepting(s *Sight) {
 	k := &c.responder.keep
 	if k.reach == 0 {
@@ -323,8 +325,8 @@ func (c *Conversation) accepting(s *Sight) {
 	k.fallen = k.fallen && s.Pkt.PSN.Less(k.newest)
 }
 
-// takeBack undoes the acceptance of the request with PSN p, which an RNR NAK refuses: what was accepted after it
-// waits once more, or was never kept when it names a receive, of which there was none left.
+// takeBack undoes the acceptance of request p, which an RNR NAK refuses. The requests accepted after it wait again,
+// except those that name a receive: no receive was left for them, so they are in doubt.
 func (c *Conversation) takeBack(p psn.PSN) {
 	k := &c.responder.keep
 	x := k.find(p)
@@ -345,7 +347,7 @@ func (c *Conversation) takeBack(p psn.PSN) {
 	}
 }
 
-// await makes a request that arrived wait for its turn.
+// await marks a request that arrived as held until its turn.
 func (c *Conversation) await(x *kept) {
 	k := &c.responder.keep
 	x.waits, x.doubt = true, false

@@ -9,29 +9,30 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Kind is what is special about a sight of requests and responses: a set of these, empty where nothing is.
+// Kind is a set of properties of a sight of a request or response by which checks are woken and called; empty for a
+// sight with none of them.
 type Kind uint16
 
-// The kinds. What belongs to no half-conversation, what acknowledges READ data, and all that is seen of a QP in error,
-// is of every kind.
+// The kinds. A sight of a packet that belongs to no half-conversation, of an acknowledgement of READ data, or of a QP
+// in error is of every kind.
 const (
-	Odd     Kind = 1 << iota // its receiver cannot use it, or it is not as its sender sent it
-	Faulty                   // its turn has come, and it is illegal
-	Early                    // it came before its turn, or leaves so
-	Late                     // it was there before
+	Odd     Kind = 1 << iota // its receiver cannot use it, or the link or the harness altered or made it
+	Faulty                   // its turn has come, and it is not a legal request
+	Early                    // a packet that arrives or leaves before its turn
+	Late                     // a retransmission, or a duplicate at its receiver
 	Asking                   // a NAK of any kind, or a selective acknowledgement
-	Fetch                    // of a READ or atomic
-	Empty                    // a request of no bytes that names memory
-	Writing                  // of a WRITE
-	Sending                  // of a SEND
-	Edge                     // a request that begins or ends a message, or stands in none
+	Fetch                    // a packet of a READ or atomic
+	Empty                    // a request of zero bytes that names memory
+	Writing                  // a packet of a WRITE
+	Sending                  // a packet of a SEND
+	Edge                     // a request that begins or ends a message, or lies in no message
 	Asked                    // a request that asks for an acknowledgement
 	Answer                   // a response
 	AnyKind = Answer<<1 - 1
 )
 
 // Network returns a frame from the IP header on and the offset of the UDP header in it; ok is false for anything but
-// UDP over IPv4 without options or IPv6. It trusts no length field, since those are what the rules judge.
+// UDP over IPv4 without options or IPv6. It trusts no length field, because rules judge those.
 func Network(raw []byte) (ip []byte, udp int, ok bool) {
 	const ethernet, vlan = 14, 4
 	if len(raw) < ethernet+vlan {
@@ -50,13 +51,14 @@ func Network(raw []byte) (ip []byte, udp int, ok bool) {
 	return nil, 0, false
 }
 
-// otherSource reports whether a frame comes from another address than peer.
+// otherSource reports whether the source address of a frame differs from peer.
 func otherSource(raw []byte, peer netip.Addr) bool {
 	src, ok := roce.Source(raw)
 	return ok && src != peer
 }
 
-// PeerAddress returns the address that the requests so far have come from, the others being Odd; nil before the first.
+// PeerAddress returns the source address of the requests that have arrived; nil before the first. A request from any
+// other address is Odd.
 func PeerAddress(c *Context) []byte {
 	if c.last[trace.ResponderIn] == vtime.Never {
 		return nil
@@ -64,7 +66,7 @@ func PeerAddress(c *Context) []byte {
 	return c.conn.Ends[c.Req].Addr.AsSlice()
 }
 
-// kindOf returns what is special about a sight.
+// kindOf returns the kinds of a sight.
 func kindOf(c *Conversation, s *Sight) (k Kind) {
 	p := s.Pkt
 	o := p.Opcode
@@ -92,7 +94,7 @@ func kindOf(c *Conversation, s *Sight) (k Kind) {
 	return k | kindOfPacket(c, s)
 }
 
-// kindOfPacket returns what is special about a packet, wherever its PSN stands.
+// kindOfPacket returns the kinds that do not depend on the packet's place in the PSN space.
 func kindOfPacket(c *Conversation, s *Sight) (k Kind) {
 	p := s.Pkt
 	o := p.Opcode

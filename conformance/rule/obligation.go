@@ -9,18 +9,18 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Obligation is what one end owes because of what has been seen: an answer to a request, a NAK of a gap, a
-// retransmission. Most rules are of its form: when T arises (Arise), P owes A in time (Discharge), unless U (Excuse).
-// The observer keeps what is owed, oldest first. It grants the allowances of allowance.go, and reports what is overdue
-// at the end, or, of an obligation that is Prompt, as soon as it is.
+// Obligation is a duty that packets impose on one end: an answer to a request, a NAK of a gap, a retransmission. Most
+// rules have its form: when T arises (Arise), P owes A in time (Discharge), unless U (Excuse). It keeps the open debts,
+// oldest first, grants the allowances of allowance.go, and reports overdue debts at the end of the trace or, if Prompt,
+// as soon as they are overdue.
 type Obligation struct {
-	Within   vtime.Duration  // for how long its end may put it off, such as until a timer expires; 0 for an answer
-	Patience vtime.Duration  // and how long it may take then: rule.Patience for whatever costs a packet
-	Unless   func(Debt) bool // what excuses its end when it is overdue; nil is nothing beside the allowances
-	// what is overdue is reported at once; otherwise it is discharged later too, and reported when nothing more can
-	// come
+	Within   vtime.Duration  // how long the end may wait before it acts, such as a timer's period; 0 for an answer
+	Patience vtime.Duration  // time to act after Within; Patience by default
+	Unless   func(Debt) bool // reports that an overdue debt is excused; nil excuses none beyond the allowances
+	// an overdue debt is reported at once; otherwise a late discharge still counts, and the debt is reported at the end
 	Prompt bool
-	// that its QP fails frees nobody: a box has told the requester that it is done, or the failure itself asks for it
+	// the duty survives a failure of the QP: a box has already confirmed completion to the requester, or the failure
+	// itself causes the duty
 	Promised bool
 
 	c    *Context
@@ -30,19 +30,19 @@ type Obligation struct {
 	next *Obligation // of the same check; nil when it is the last
 }
 
-// Debt is one thing that is owed.
+// Debt is one open duty of an Obligation.
 type Debt struct {
-	PSN   psn.PSN    // of the packet that it is about
-	At    vtime.Time // when it arose
-	Since vtime.Time // since when the time for it runs: from At on, or from a later event
-	Index uint64     // of the record that shows it
+	PSN   psn.PSN    // of the packet that caused it
+	At    vtime.Time // when the duty arose
+	Since vtime.Time // start of the time allowed: At, or a later event
+	Index uint64     // of the record that shows that it arose
 }
 
-// mostOwed bounds what is remembered; the oldest is forgotten.
+// mostOwed bounds the open debts; beyond it the oldest is dropped.
 const mostOwed = 1 << 12
 
-// Owes begins the account of what an end owes. The text says what is missing when it is overdue; a %s in it stands for
-// the PSN, a %q for the opcode as well.
+// Owes returns a new Obligation of an end. Missing is the text of the finding for an overdue debt; %s in it stands for
+// the PSN, %q for opcode and PSN.
 func (c *Context) Owes(by Blame, missing string) *Obligation {
 	o := &Obligation{c: c, by: by, text: missing, Patience: Patience}
 	last := &c.owes
@@ -53,10 +53,10 @@ func (c *Context) Owes(by Blame, missing string) *Obligation {
 	return o
 }
 
-// Arise notes what is owed from a sight on.
+// Arise adds a debt that a sight causes, about a PSN.
 func (o *Obligation) Arise(s *Sight, about psn.PSN) { o.Owe(Debt{about, s.At, s.At, s.Index}) }
 
-// Owe is Arise for what an earlier sight shows, or from a later moment on.
+// Owe adds a debt that an earlier sight caused, or whose time runs from a later event.
 func (o *Obligation) Owe(d Debt) {
 	if len(o.owed) == mostOwed {
 		o.owed = slices.Delete(o.owed, 0, 1)
@@ -64,7 +64,7 @@ func (o *Obligation) Owe(d Debt) {
 	o.owed = append(o.owed, d)
 }
 
-// Extend is Arise for what one answer does for all: only the oldest and the newest are kept.
+// Extend is Arise for debts that one answer discharges together: it keeps only the oldest and the newest.
 func (o *Obligation) Extend(s *Sight, about psn.PSN) {
 	if len(o.owed) == 2 {
 		o.owed = o.owed[:1]
@@ -72,7 +72,7 @@ func (o *Obligation) Extend(s *Sight, about psn.PSN) {
 	o.Arise(s, about)
 }
 
-// Oldest returns the oldest debt; nil when nothing is owed.
+// Oldest returns the oldest debt; nil when there is none.
 func (o *Obligation) Oldest() *Debt {
 	if len(o.owed) == 0 {
 		return nil
@@ -80,23 +80,22 @@ func (o *Obligation) Oldest() *Debt {
 	return &o.owed[0]
 }
 
-// Owed reports whether something is owed.
+// Owed reports whether there is a debt.
 func (o *Obligation) Owed() bool { return len(o.owed) > 0 }
 
-// About reports whether something is owed about p.
+// About reports whether there is a debt about p.
 func (o *Obligation) About(p psn.PSN) bool {
 	return slices.ContainsFunc(o.owed, func(d Debt) bool { return d.PSN == p })
 }
 
-// Restart lets the time for all that is owed run from now on: what it waits for has been seen to go on.
+// Restart restarts the time of every debt at now, because the end has made progress.
 func (o *Obligation) Restart(now vtime.Time) {
 	for i := range o.owed {
 		o.owed[i].Since = now
 	}
 }
 
-// Discharge takes off what is owed and fits, which shows that the rule held; nil fits all. It reports whether there was
-// any.
+// Discharge removes the debts that fit, for which the rule held; nil fits all. It reports whether it removed any.
 func (o *Obligation) Discharge(fits func(Debt) bool) bool {
 	any := o.excuse(fits)
 	if any {
@@ -105,7 +104,7 @@ func (o *Obligation) Discharge(fits func(Debt) bool) bool {
 	return any
 }
 
-// Settle is Discharge by what is seen now, which is reported when it is overdue.
+// Settle discharges the debts that fit by a packet seen at now, and reports those that were overdue by then.
 func (o *Obligation) Settle(now vtime.Time, fits func(Debt) bool) {
 	o.excuse(func(d Debt) bool {
 		switch {
@@ -114,13 +113,13 @@ func (o *Obligation) Settle(now vtime.Time, fits func(Debt) bool) {
 		case !o.late(d, now):
 			o.c.Met()
 		case !o.excused(d):
-			o.c.Failf(o.by, "%s (only %v later)", o.missing(d), now.Sub(d.At))
+			o.c.Failf(o.by, "%s (seen %v later, which is too late)", o.missing(d), now.Sub(d.At))
 		}
 		return true
 	})
 }
 
-// Excuse takes off what fits without a judgement; nil fits all.
+// Excuse removes the debts that fit without a judgement; nil fits all.
 func (o *Obligation) Excuse(fits func(Debt) bool) { o.excuse(fits) }
 
 func (o *Obligation) excuse(fits func(Debt) bool) bool {
@@ -133,7 +132,7 @@ func (o *Obligation) excuse(fits func(Debt) bool) bool {
 	return len(o.owed) < n
 }
 
-// Expire reports, oldest first, what is overdue.
+// Expire removes and reports overdue debts, oldest first.
 func (o *Obligation) Expire(now vtime.Time) {
 	for len(o.owed) > 0 && o.late(o.owed[0], now) {
 		d := o.owed[0]
@@ -152,7 +151,7 @@ func (o *Obligation) excused(d Debt) bool {
 	return !o.Promised && o.c.exempt(o.by) || o.Unless != nil && o.Unless(d)
 }
 
-// missing is the text of a finding.
+// missing returns the text of the finding for d.
 func (o *Obligation) missing(d Debt) string {
 	if strings.Contains(o.text, "%q") {
 		return strings.ReplaceAll(o.text, "%q", o.c.Request(d.PSN))
@@ -160,14 +159,13 @@ func (o *Obligation) missing(d Debt) string {
 	return strings.ReplaceAll(o.text, "%s", o.c.Rel(d.PSN))
 }
 
-// Close reports what is overdue and forgets the rest: it can no longer be discharged.
+// Close reports overdue debts and drops the others, which nothing can discharge any more.
 func (o *Obligation) Close(now vtime.Time) {
 	o.Expire(now)
 	o.Excuse(nil)
 }
 
-// expiring lets a check's obligations expire: those that are Prompt before whatever it is shown, all of them at the
-// end.
+// expiring wraps check so that its obligations expire: Prompt ones before each sight and event, all of them at the end.
 func (c *Context) expiring(check Check) Check {
 	if c.owes == nil {
 		return check

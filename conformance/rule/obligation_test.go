@@ -77,7 +77,7 @@ func TestObligationSettles(t *testing.T) {
 	if o.Settle(vtime.Time(12*ms), nil); c.met != 2 || c.total != 1 || o.Owed() {
 		t.Fatalf("met %d, found %d, owed %v", c.met, c.total, o.owed)
 	}
-	if text := c.findings[0].Text; text != "no answer to psn=+1 (only 12ms later)" {
+	if text := c.findings[0].Text; text != "no answer to psn=+1 (seen 12ms later, which is too late)" {
 		t.Error(text)
 	}
 }

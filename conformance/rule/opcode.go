@@ -5,7 +5,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 )
 
-// Operation is the kind of operation that an opcode belongs to. All packets of a message have the same one.
+// Operation is the kind of operation that an opcode belongs to. All packets of a message have the same operation.
 type Operation uint8
 
 // The operations.
@@ -17,7 +17,7 @@ const (
 	Atomic
 )
 
-// OperationOf returns the operation that a request or READ response is a packet of.
+// OperationOf returns the operation of a request, READ response or atomic response.
 func OperationOf(o roce.Opcode) Operation {
 	switch {
 	case o.IsSend():
@@ -51,46 +51,47 @@ func TakesReceive(o roce.Opcode) bool {
 	return o.IsSend() && o.StartsMessage() || o.IsWrite() && o.HasImm()
 }
 
-// HasAETH reports whether a packet carries an AETH: every acknowledgement, and a READ response but the MIDDLE.
+// HasAETH reports whether a packet carries an AETH: every acknowledgement, and every READ response except the MIDDLE.
 func HasAETH(o roce.Opcode) bool { return o.Layout()&roce.LayoutAETH != 0 }
 
-// IsFatal reports a NAK after which the QP is in error: invalid request, remote access, remote operation (0x61 to
-// 0x63).
+// IsFatal reports whether a syndrome is a NAK after which the QP is in error: invalid request, remote access, remote
+// operation (0x61 to 0x63).
 func IsFatal(s roce.Syndrome) bool {
 	return s == roce.SyndromeInvalidReq || s == roce.SyndromeRemoteAccess || s == roce.SyndromeRemoteOp
 }
 
-// IsACK reports a positive acknowledgement, IsNAK a sequence NAK, whose PSN is missing, and IsRNR an RNR NAK.
+// IsACK reports a positive acknowledgement, IsNAK a sequence NAK (its PSN is the missing one), and IsRNR an RNR NAK.
 func IsACK(p *roce.Packet) bool { return p.Opcode == roce.Acknowledge && p.AETH.Syndrome.IsACK() }
 func IsNAK(p *roce.Packet) bool {
 	return p.Opcode == roce.Acknowledge && p.AETH.Syndrome == roce.SyndromePSNSeqErr
 }
 func IsRNR(p *roce.Packet) bool { return p.Opcode == roce.Acknowledge && p.AETH.Syndrome.IsRNR() }
 
-// IsFatalNAK reports a NAK that ends the QP.
+// IsFatalNAK reports whether a packet is a NAK after which the QP is in error.
 func IsFatalNAK(p *roce.Packet) bool { return p.Opcode == roce.Acknowledge && IsFatal(p.AETH.Syndrome) }
 
-// IsReserved reports a syndrome that tells nothing: of the kind 010, or with a NAK code above 4 (IBTA 9.3.5, table 43).
+// IsReserved reports whether a syndrome is reserved: of the kind 010, or with a NAK code above 4 (IBTA 9.3.5, table
+// 43).
 func IsReserved(s roce.Syndrome) bool {
 	return !s.IsACK() && !s.IsRNR() && (!s.IsNAK() || s > roce.SyndromeInvalidRD)
 }
 
-// SamePartition compares P_Keys without the bit that tells full from limited membership (IBTA 10.9.3).
+// SamePartition compares P_Keys without the membership bit (IBTA 10.9.3).
 func SamePartition(a, b uint16) bool { return (a^b)&0x7FFF == 0 }
 
-// IsData reports a packet of a SEND or WRITE.
+// IsData reports whether an opcode is of a SEND or WRITE.
 func IsData(o roce.Opcode) bool { return o.IsSend() || o.IsWrite() }
 
-// OfConnection reports an opcode that a reliable connection uses. A datagram or an unreliable packet that reaches one
-// is foreign to it.
+// OfConnection reports whether a reliable connection uses an opcode. A datagram or a packet of an unreliable connection
+// that reaches a reliable connection is foreign to it.
 func OfConnection(o roce.Opcode) bool {
 	c := o.Class()
 	return (c == roce.ClassRC || c == roce.ClassX || c == roce.ClassF) &&
 		(o.IsRequest() || o.IsResponse() || o.IsReadAck())
 }
 
-// Extra returns what a request asks for beside address, key and payload: the immediate or the key to invalidate, the
-// length of the WRITE that it begins, or a checksum of the operands of an atomic. ExtraName says which.
+// Extra returns the field of a request beside address, key and payload: the immediate, the key to invalidate, the
+// DMALen, or a checksum of the operands of an atomic. ExtraName names the field.
 func Extra(p *roce.Packet) uint32 {
 	switch l := p.Opcode.Layout(); {
 	case l&roce.LayoutImm != 0:
@@ -106,7 +107,7 @@ func Extra(p *roce.Packet) uint32 {
 	return 0
 }
 
-// ExtraName says what Extra returns for an opcode.
+// ExtraName returns the name of the field that Extra returns for an opcode.
 func ExtraName(o roce.Opcode) string {
 	switch l := o.Layout(); {
 	case l&roce.LayoutImm != 0:

@@ -7,30 +7,30 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Orders is what the Spec of a run tells its endpoints to do. Connections are those of the Spec: the hops of a divided
-// path have the same.
+// Orders is the work that the Spec of a run orders its endpoints to do. Connections are numbered as in the Spec: both
+// hops of a divided path have the same number.
 type Orders struct {
-	Series func(conn int, side trace.Side) []Series // what a side is to post on a connection; none for nothing
-	// the memory of a side that its peer may reach; none when not known
+	Series func(conn int, side trace.Side) []Series // the requests that a side is to post on a connection; empty for none
+	// the memory of a side that its peer may access; empty when unknown
 	Regions func(conn int, side trace.Side) []Region
-	// the run is stopped then, whatever is left; vtime.Never when it lasts as long as its work
+	// time at which the run is stopped, even with work left; vtime.Never when it ends with its work
 	Until   vtime.Time
-	Rates   [2]unit.Rate // by side, at which it may send, layer 1; 0 when it is not told
-	Managed bool         // connections are set up by messages, which may fail
+	Rates   [2]unit.Rate // by side, the rate at which it may send, layer 1; 0 when the Spec sets none
+	Managed bool         // connections are set up by messages of the communication manager, which may fail
 }
 
-// Series is requests that a side is told to post on a connection, one after the other. Those of different series may be
-// mixed.
+// Series is a sequence of requests that a side is to post on a connection, in order. Requests of different series may
+// be interleaved.
 type Series struct {
-	First    uint64 // ID of the first; the others count from there, unless Scripted
-	Count    int    // requests; 0 is without end
-	Scripted bool   // each has an ID of its own, and one that the endpoint cannot take then is left out
-	Abroad   bool   // the peer tells at run time where READs and WRITEs act
+	First    uint64 // ID of the first request; the IDs of the others count up from it, unless Scripted
+	Count    int    // number of requests; 0 is unlimited
+	Scripted bool   // each request has its own ID, and a request that the endpoint cannot take at its time is omitted
+	Abroad   bool   // the peer gives the addresses of READs and WRITEs at run time
 
-	Request func(k int) engine.WorkRequest // the k-th, from 0 on
+	Request func(k int) engine.WorkRequest // returns request k, counted from 0
 }
 
-// Ordered returns what the requester was told to post; ok is false when nobody knows.
+// Ordered returns the requests that the requester is to post; ok is false when unknown.
 func (c *Context) Ordered() (list []Series, ok bool) {
 	if c.judge.opts.Orders == nil || c.Index < 0 {
 		return nil, false
@@ -38,7 +38,7 @@ func (c *Context) Ordered() (list []Series, ok bool) {
 	return c.judge.opts.Orders.Series(c.judge.connOf(c.Index), c.Req), true
 }
 
-// Told returns the memory that the responder was told to offer; none when nobody knows.
+// Told returns the memory that the responder is to offer; empty when unknown.
 func (c *Context) Told() []Region {
 	if c.judge.opts.Orders == nil || c.Index < 0 || c.judge.opts.Orders.Regions == nil {
 		return nil
@@ -46,7 +46,7 @@ func (c *Context) Told() []Region {
 	return c.judge.opts.Orders.Regions(c.judge.connOf(c.Index), c.Req.Other())
 }
 
-// Until returns when the run is stopped by the clock; vtime.Never when it lasts as long as its work.
+// Until returns the time at which the run is stopped; vtime.Never when it ends with its work, or when that is unknown.
 func (c *Context) Until() vtime.Time {
 	if c.judge.opts.Orders == nil {
 		return vtime.Never
@@ -54,7 +54,7 @@ func (c *Context) Until() vtime.Time {
 	return c.judge.opts.Orders.Until
 }
 
-// RateOf returns the rate that a side is told; 0 when it is not told one, and behind a box.
+// RateOf returns the rate at which a side may send; 0 when the Spec sets none, and on a divided path.
 func (c *Context) RateOf(side trace.Side) unit.Rate {
 	if c.judge.opts.Orders == nil || c.hop() != trace.Whole {
 		return 0
@@ -62,13 +62,13 @@ func (c *Context) RateOf(side trace.Side) unit.Rate {
 	return c.judge.opts.Orders.Rates[side&1]
 }
 
-// Managed reports whether connections are set up by messages, so that one may never come to be.
+// Managed reports whether connections are set up by messages, so that a connection may never be established.
 func (c *Context) Managed() bool { return c.judge.opts.Orders != nil && c.judge.opts.Orders.Managed }
 
-// Idle reports whether the endpoint of the requester has said that it has no work left.
+// Idle reports whether the requester's endpoint has reported that it has no work left.
 func (c *Context) Idle() bool { return c.judge.idle[c.Req&1] }
 
-// toOrders starts the halves of which nothing was seen although they were to have work.
+// toOrders starts the halves that the Spec gives work and of which nothing was seen.
 func (j *Judge) toOrders() {
 	o := j.opts.Orders
 	for i := range j.halves {
@@ -80,7 +80,7 @@ func (j *Judge) toOrders() {
 	}
 }
 
-// connOf returns the connection of the Spec that connection i of the header is, or is a hop of.
+// connOf returns the connection of the Spec that corresponds to connection i of the header, which may be a hop.
 func (j *Judge) connOf(i int) int {
 	if n := len(j.halves) / 2; j.header.Divided() && i >= n {
 		return i - n

@@ -6,32 +6,33 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// A trace finds the ends of a half-conversation in some state. Where their attributes are in force it is that of a new
-// connection. A capture may begin anywhere: the first request in it may have been sent, received and answered before,
-// and so may those that follow it. Until an answer tells what the responder expects, nobody knows which requests are
-// new to it.
+// This file tracks whether the state of the ends at the beginning of a trace is known. If their attributes are in
+// force, it is the state of a new connection. A capture may begin anywhere: its first requests may have been sent,
+// received and answered before. Until an answer shows the expected PSN of the responder, it is unknown which requests
+// are new to the responder.
 
-// unsure is why nothing is proved that rests on what passed before the first answer.
-const unsure = "no answer had told what the responder expects: the capture may begin in the middle of a recovery, or " +
-	"the requests may be for a QP that does not exist"
+// unsure is the reason why a finding that rests on packets before the first answer proves nothing.
+const unsure = "no answer had shown the expected PSN of the responder: the capture may begin in the middle of a " +
+	"recovery, or the requests may be for a QP that does not exist"
 
-// certain reports whether the state of the ends was known at a time. Of a responder that never answers it never is: the
-// requests may be addressed to a QP that does not exist, which a responder drops in silence.
+// certain reports whether the state of the ends was known at a time. For a responder that never answers it never is:
+// the requests may be for a QP that does not exist, and such requests are dropped without an answer.
 func (c *Conversation) certain(at vtime.Time) bool {
 	return c.Index < 0 || c.Known || c.ofDevice || at >= c.told
 }
 
-// AnswerSeen reports whether an answer has been seen, or the connection was new: before that nobody knows which
-// requests are outstanding.
+// AnswerSeen reports whether a response has been seen or the connection was new; otherwise it is unknown which requests
+// are outstanding.
 func (c *Conversation) AnswerSeen() bool { return c.Known || c.heard }
 
-// proves reports whether a finding about something that passed at a time proves what it says.
+// proves reports whether a finding about an event at a time is a proof. One against a responder is not while the state
+// of the ends is unknown, if the rule rests on a complete capture.
 func proves(c *Context, at vtime.Time, who Blame) bool {
 	return who != Responder || !c.rule.RestsOn().Fails(validity.Capture) || c.certain(at)
 }
 
-// shows takes an answer, which may be the first that tells what the responder expects: one that refuses a request, or
-// acknowledges one of those that were seen.
+// shows processes a response, which may be the first that shows the expected PSN of the responder: one that refuses a
+// request, or that acknowledges a request that was seen.
 func (c *Conversation) shows(s *Sight) {
 	last, ok := Acknowledged(s.Pkt)
 	if c.Known || c.told != vtime.Never || !c.Started || !ok || !s.Intact() {
@@ -41,13 +42,13 @@ func (c *Conversation) shows(s *Sight) {
 	if d := expected.Sub(c.EPSN); d > 0 && d < windowLimit && !s.Point.AtRequester() {
 		c.skip(expected)
 	}
-	kept := c.Keeps() && (c.Held > 0 || Selective(s.Pkt)) // and who knows what else
+	kept := c.Keeps() && (c.Held > 0 || Selective(s.Pkt)) // it may hold other requests as well
 	if !kept && (c.Start.Less(expected) || IsNAK(s.Pkt)) {
 		c.told = s.At
 	}
 }
 
-// skip moves what the responder expects past requests that it received before the trace began.
+// skip advances EPSN past requests that the responder received before the trace began.
 func (c *Conversation) skip(expected psn.PSN) {
 	k := &c.responder.keep
 	for p := c.EPSN; p.Less(expected) && c.Held > 0; p = p.Next() {

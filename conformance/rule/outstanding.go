@@ -7,15 +7,14 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 )
 
-// Outstanding follows the messages that a requester began and that no response has answered yet, as its port shows
-// them.
+// Outstanding counts the messages that a requester has begun and that no response has answered, as seen at its port.
 type Outstanding struct {
-	last  []psn.PSN // ends of the messages, oldest first
-	head  int       // those before it have been answered
-	begun bool      // the newest has not ended
+	last  []psn.PSN // last PSNs of the messages that have ended, oldest first
+	head  int       // index in last of the oldest message that is not answered
+	begun bool      // a message has begun and not ended
 }
 
-// outstandingLimit bounds what is followed; no send queue is deeper.
+// outstandingLimit bounds the messages that are counted; no send queue is deeper.
 const outstandingLimit = 1 << 20
 
 // Answered drops the oldest messages that have been answered.
@@ -23,13 +22,13 @@ func (m *Outstanding) Answered(c *Context) {
 	for m.head < len(m.last) && c.Answered(m.last[m.head]) {
 		m.head++
 	}
-	if m.head > len(m.last)/2 { // so that a deep queue is not moved for each acknowledgement
+	if m.head > len(m.last)/2 { // not for each acknowledgement, since a deep queue is expensive to move
 		m.last = m.last[:copy(m.last, m.last[m.head:])]
 		m.head = 0
 	}
 }
 
-// Request takes the first transmission of a request.
+// Request counts the first transmission of a request.
 func (m *Outstanding) Request(c *Context, s *Sight) {
 	if s.Pkt.Opcode.StartsMessage() {
 		m.begun = true
@@ -40,7 +39,7 @@ func (m *Outstanding) Request(c *Context, s *Sight) {
 	}
 }
 
-// Count returns how many there are, the open one included.
+// Count returns the number of outstanding messages, including one that has not ended.
 func (m *Outstanding) Count() int {
 	n := len(m.last) - m.head
 	if m.begun {
@@ -49,12 +48,12 @@ func (m *Outstanding) Count() int {
 	return n
 }
 
-// flightParams are the parameters by which schemes whose responders keep what comes early bound the packets in flight:
-// the window of FaSR, and the cap of IRN. Elsewhere a cap is of other things.
+// flightParams are the parameters that bound the packets in flight in schemes with the feature KeepsEarly: the window
+// of FaSR, and the cap of IRN. In other schemes a cap has other meanings.
 var flightParams = [...]string{"window", "cap"}
 
-// FlightLimit returns how many requests the requester may have in flight by what its scheme was told; 0 when it was
-// told nothing.
+// FlightLimit returns the number of requests that the parameters of its scheme allow the requester to have in flight; 0
+// when they set no limit.
 func (c *Conversation) FlightLimit() int {
 	if !c.Keeps() {
 		return 0
@@ -67,9 +66,8 @@ func (c *Conversation) FlightLimit() int {
 	return 0
 }
 
-// Given returns the parameter of a scheme that an end was given; "" is its default. Where the attributes of the ends
-// are not known, an end that declares a variant by the name of the parameter was given one, and nobody knows which:
-// then it is unknown.
+// Given returns the value of a scheme's parameter at an end; "" is the default. Where the attributes of the ends are
+// not known and the end declares a feature with the name of the parameter, a value was set and unknown is true.
 func (c *Conversation) Given(who Blame, name string) (text string, unknown bool) {
 	side, attr := c.Req, c.Attr
 	if who == Responder {

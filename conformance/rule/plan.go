@@ -9,40 +9,40 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
 
-// plan is what all half-conversations of which a trace shows the same have in common: which rules are judged in them,
-// at which sights, and what was found. It is made for the first of them, so that a further one costs no more than what
-// its checks remember.
+// plan is shared by all half-conversations with the same vantage points: the rules that are judged in them, the sights
+// at which each rule is called, and the findings. It is made for the first such half-conversation, so that each further
+// one costs only the state of its checks.
 type plan struct {
 	shows   shown
-	missing []Vantage        // by rule: what is not shown of what the rule needs
-	judged  []*account       // of the rules that are judged, in their order
-	frames  [points][]caller // the rules of frames that are called for a sight, by list
-	sights  [points][]caller // the others
-	menus   [points][]menu   // of these, those that mind a kind of sight
-	wakes   Kind             // what wakes a check that sleeps or dozes
-	awake   int              // checks that are made with a half
-	asleep  int              // checks that are made when a sight wakes them
-	quiet   bool             // no endpoint reports anything, so that checks may sleep
-	doubted []bool           // by rule: it rests on what fails, and is not judged
-	doubt   remark           // why
+	missing []Vantage        // by rule: vantage points that the rule needs and the trace does not give
+	judged  []*account       // one per rule that is judged, in the order of the rules
+	frames  [points][]caller // the rules of frames (see ofFrames), by list
+	sights  [points][]caller // the other rules, by list
+	menus   [points][]menu   // subsets of sights by kind, by list
+	wakes   Kind             // kinds of sight that wake a check that sleeps or dozes
+	awake   int              // number of checks that are constructed with a half
+	asleep  int              // number of checks that are constructed when a sight wakes them
+	quiet   bool             // no endpoint reports events, so that checks may sleep
+	doubted []bool           // by rule: it rests on a property that fails, and is not judged
+	doubt   remark           // why doubted rules are not judged
 }
 
-// caller is what it takes to call a rule for a sight.
+// caller holds the fields of a rule and its account that are needed to call it for a sight.
 type caller struct {
 	slot    slot
-	wakes   Kind // 0 of a check that neither sleeps nor dozes
+	wakes   Kind // account.wakes
 	minds   Kind
-	each    func(*Context, *Sight) // of such a rule
+	each    func(*Context, *Sight) // Rule.Each; nil for a rule with checks
 	account *account
 }
 
-// menu is the callers of a list that mind a kind of sight, of those that are awake once sights of some kinds have come.
+// menu holds the callers of a list that mind sights of kind and are awake after sights of the kinds in roused.
 type menu struct {
 	kind, roused Kind
 	callers      []caller
 }
 
-// menu returns the callers of a list for a kind of sight. Of the kinds that there could be, few ever come.
+// menu returns the callers of a list for a sight of kind. It caches them, since few sets of kinds occur in a trace.
 func (p *plan) menu(list int, kind, roused Kind) []caller {
 	for i := range p.menus[list] {
 		if m := &p.menus[list][i]; m.kind == kind && m.roused == roused {
@@ -59,59 +59,59 @@ func (p *plan) menu(list int, kind, roused Kind) []caller {
 	return m.callers
 }
 
-// slot is where a half has the check of a rule.
+// slot is the place of a rule's check in a half: an index in checks or woken, by life.
 type slot struct {
 	life life
 	at   int32
 }
 
-// life is how long a check lives.
+// life is when the check of a rule is constructed.
 type life uint8
 
 const (
-	stateless life = iota // there is none: the rule judges each sight for itself
-	awake                 // as long as its half
-	asleep                // from the first sight on that wakes it
+	stateless life = iota // never: the rule has an Each instead
+	awake                 // with its half
+	asleep                // at the first sight that wakes it
 )
 
-// shown is what a trace shows of a half-conversation.
+// shown is the evidence that a trace gives on a half-conversation. Half-conversations with equal values share a plan.
 type shown struct {
-	path, hop Vantage // over the whole path; on its hop, where a box divides the path
-	told      bool    // endpoints report something
-	routed    bool    // it is the half whose checks may see both hops
-	stray     bool    // it is what belongs to no connection
-	device    bool    // it is what a device does
+	path, hop Vantage // vantage points on the whole path, and those of the hop where a box divides the path
+	told      bool    // endpoints report events
+	routed    bool    // the checks of the half may see both hops
+	stray     bool    // the half is for packets of no connection
+	device    bool    // the half is for a device
 
-	fails validity.Property // what is wrong with the evidence
+	fails validity.Property // properties that the evidence lacks
 }
 
-// account is what a rule has found in the half-conversations of a plan.
+// account holds the results of a rule over the half-conversations of a plan.
 type account struct {
 	rule  *Rule
 	judge *Judge
 	have  Vantage
 	slot  slot
-	wakes Kind    // the kinds of sight before which its check sleeps or dozes; 0 when it does neither
-	each  Context // of a rule that judges each sight for itself
+	wakes Kind    // kinds of sight that wake its check; 0 for a check that neither sleeps nor dozes
+	each  Context // the Context of a rule with an Each
 
 	met      int
 	total    int
 	said     int       // findings and doubts
-	against  [2]int    // of total, by the side that is to blame
-	findings []Finding // the first ones in time
+	against  [2]int    // violations of total, by the side to blame
+	findings []Finding // the earliest ones, in time order
 	counts   []Count
-	broken   remark // what a check panicked with
-	doubt    remark // why the rule cannot pass
+	broken   remark // the value of a panic in a check
+	doubt    remark // why the verdict cannot be PASS
 }
 
-// remark is what was said of the first half-conversation, in the order of connections.
+// remark is a text about one half-conversation: the first one, in the order of connections, that has such a text.
 type remark struct {
 	text string
 	conn int
-	rank int // of the half-conversation
+	rank int // rank of the half-conversation, see rankOf
 }
 
-// note takes a remark about c, in place of one about the same half-conversation or a later one.
+// note sets the remark to a text about c, unless it is about an earlier half-conversation.
 func (r *remark) note(c *Conversation, text string) {
 	if rank := rankOf(c); r.text == "" || rank <= r.rank {
 		*r = remark{text, c.Index, rank}
@@ -126,7 +126,7 @@ func (r remark) first(o remark) remark {
 	return r
 }
 
-// planOf returns the plan of a half-conversation.
+// planOf returns the plan of a half-conversation, and makes it when no equal one exists.
 func (j *Judge) planOf(h *half) *plan {
 	have := offered(&j.header, &h.conv)
 	if h.conv.ofDevice {
@@ -156,27 +156,27 @@ func (j *Judge) planOf(h *half) *plan {
 	return p
 }
 
-// doubt is what is wrong with the evidence on a half-conversation.
+// doubt returns the doubt about the evidence on a half-conversation.
 func (j *Judge) doubt(h *half) (d trace.Doubt) {
 	switch c := &h.conv; {
 	case h == j.stray:
 	case c.ofDevice:
 		d = anyDoubt(&j.header)
 	case c.Decoders[0] != nil && !c.Known:
-		d = trace.Doubt{Fails: validity.Capture, Why: "how the ends code their blocks is not known, so that nobody " +
-			"can tell what a decoder gives them"}
+		d = trace.Doubt{Fails: validity.Capture, Why: "the coding parameters of the ends are not known, so that the " +
+			"packets that a decoder recovers are not known"}
 	default:
 		d = j.header.Conns[c.Index].Doubts[c.Req]
 	}
 	return d
 }
 
-// tells reports whether anything is told of a connection beside what its frames show.
+// tells reports whether an endpoint reports anything about a connection.
 func (j *Judge) tells(c *Conversation) bool {
 	return j.header.Reports|told(&j.header, c.Index, trace.A)|told(&j.header, c.Index, trace.B) != 0
 }
 
-// enter enters a rule into a plan.
+// enter adds rule i to a plan, if it can be judged there.
 func (j *Judge) enter(p *plan, i int) {
 	r, have := &j.rules[i], p.shows.path
 	if r.Device != p.shows.device {
@@ -232,13 +232,13 @@ func (p *plan) of(r *Rule) *account {
 // most bounds the findings of a rule.
 func (a *account) most() int { return a.judge.most() }
 
-// keeps reports whether a finding is one of the first.
+// keeps reports whether a finding is among the earliest, which are kept.
 func (a *account) keeps(f *Finding) bool {
 	n := len(a.findings)
 	return n < a.most() || f.earlier(&a.findings[n-1])
 }
 
-// keep takes a finding, in place of the latest when there are enough.
+// keep inserts a finding in time order, and drops the latest one when there are too many.
 func (a *account) keep(f Finding) {
 	at := len(a.findings)
 	for at > 0 && f.earlier(&a.findings[at-1]) {
@@ -248,13 +248,13 @@ func (a *account) keep(f Finding) {
 	a.findings = a.findings[:min(len(a.findings), a.most())]
 }
 
-// panicked notes what a check of the rule panicked with.
+// panicked records the value of a panic in a check of the rule.
 func (a *account) panicked(c *Conversation, p any) { a.broken.note(c, fmt.Sprint(p)) }
 
 // built reports whether the rule can be judged at all.
 func (r *Rule) built() bool { return (r.New != nil || r.Each != nil) && r.Unbuilt == "" }
 
-// rankOf puts half-conversations in the order of connections, and what belongs to none behind them.
+// rankOf orders half-conversations by connection; the one with Index -1 is last.
 func rankOf(c *Conversation) int {
 	if c.Index < 0 {
 		return int(^uint(0) >> 1)

@@ -9,21 +9,22 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// requesterState is what the requester's tap has shown.
+// requesterState is the part of the state that is derived from the requester's tap.
 type requesterState struct {
 	pos      position
 	messages int  // messages begun
 	lost     bool // a READ of unknown span was sent: the next first transmission sets MAX
 	window   window
 	reads    []readSpan // READs and atomics whose responses have not all arrived, oldest first
-	stuck    psn.PSN    // the latest UNA that was sent again,
-	rounds   int        // and how often
+	stuck    psn.PSN    // the latest UNA that was retransmitted
+	rounds   int        // retransmissions of stuck
 }
 
-// readSpan is an outstanding READ or atomic: its PSNs [first, end), and the next response expected.
+// readSpan is an outstanding READ or atomic: its PSNs [first, end), and the PSN of the next response expected. first <=
+// next <= end.
 type readSpan struct{ first, next, end psn.PSN }
 
-// readLimit bounds the outstanding READs remembered, far above any negotiated depth.
+// readLimit bounds the outstanding READs that are remembered; it is far above any negotiated depth.
 const readLimit = 1 << 12
 
 // Transmission is the first transmission of one PSN, and how often the PSN has been sent.
@@ -35,20 +36,21 @@ type Transmission struct {
 	Len     int    // payload bytes; for a READ request the bytes asked for from this PSN on
 	VA      uint64 // where the packet acts: remote address of its first byte; 0 for SEND
 	Sum     uint32 // CRC-32 of the payload; 0 when there are no bytes
-	RKey    uint32 // of the region; 0 for SEND and where the packet has none
-	Extra   uint32 // what else the packet asks for, see Extra
+	RKey    uint32 // R_Key of the region; 0 for SEND and for a packet without R_Key
+	Extra   uint32 // immediate, key to invalidate, length or operands, see Extra
 	Times   int    // transmissions seen; 0 for a PSN inside a READ's range
-	// Answered is set for a READ whose responses are numbered apart when its data have come, in order.
+	// Answered is set for a READ whose responses have a PSN space of their own, when all its data have come in order.
 	Answered bool
 	First    vtime.Time
 	Latest   vtime.Time
 }
 
-// Sent returns the first transmission of p; nil when p was not sent or has left the window.
+// Sent returns the first transmission of p; nil when p was not sent or the window no longer holds it.
 func (c *Conversation) Sent(p psn.PSN) *Transmission { return c.requester.window.find(p) }
 
-// GoBackChunk returns the backto0 that the requester was given, in bytes: where it goes back is rounded down to a
-// multiple of so many bytes of the message. Zero is the packet itself. One that is unknown may be a whole message.
+// GoBackChunk returns the parameter backto0 of the requester, in bytes: the offset in the message to which it goes back
+// is rounded down to a multiple of the chunk. 0 means that it goes back to the missing packet itself. When the
+// parameter is unknown the chunk may be a whole message.
 func (c *Conversation) GoBackChunk() int {
 	text, unknown := c.Given(Requester, "backto0")
 	if unknown {
@@ -61,8 +63,8 @@ func (c *Conversation) GoBackChunk() int {
 	return int(n)
 }
 
-// GoBackPoint returns the first PSN that a requester may send again when it misses p: the beginning of the chunk of a
-// SEND or WRITE in which p lies, or p itself.
+// GoBackPoint returns the first PSN that a requester may retransmit when p is missing: the beginning of the chunk of a
+// SEND or WRITE that contains p, or p itself.
 func (c *Conversation) GoBackPoint(p psn.PSN) psn.PSN {
 	chunk, t := c.GoBackChunk(), c.Sent(p)
 	if chunk == 0 || c.MTU == 0 || t == nil || t.Opcode.IsRead() {
@@ -71,18 +73,19 @@ func (c *Conversation) GoBackPoint(p psn.PSN) psn.PSN {
 	return p.Add(t.Offset*c.MTU/chunk*chunk/c.MTU - t.Offset)
 }
 
-// Overfills reports whether so many packets may be more than a box with a buffer may promise: until its own peer has
-// acknowledged some of them, if that ever does, it says nothing of them.
+// Overfills reports whether that many packets may exceed the buffer of a box. A box does not acknowledge packets beyond
+// its buffer until its own peer has acknowledged some.
 func (c *Conversation) Overfills(packets int) bool {
 	limit, err := unit.ParseSize(c.Attr.Params["buffer"])
 	return err == nil && limit > 0 && unit.Size(packets*(c.MTU+fullHeaders)) > limit
 }
 
-// OutstandingReads returns how many READs and atomics have been sent and not wholly answered, at the requester's tap.
+// OutstandingReads returns the number of READs and atomics that were sent and are not completely answered, at the
+// requester's tap.
 func (c *Conversation) OutstandingReads() int { return len(c.requester.reads) + len(c.Reads.reads) }
 
-// OldestRead returns the PSNs [first, end) of the oldest such READ and the next response that it waits for, when READ
-// responses have the PSNs of requests: in the RC class.
+// OldestRead returns the PSNs [first, end) of the oldest such READ and the PSN of its next response. It covers the RC
+// class only, where READ responses have the PSNs of requests.
 func (c *Conversation) OldestRead() (first, next, end psn.PSN, ok bool) {
 	if len(c.requester.reads) == 0 {
 		return 0, 0, 0, false
@@ -91,8 +94,8 @@ func (c *Conversation) OldestRead() (first, next, end psn.PSN, ok bool) {
 	return r.first, r.next, r.end, true
 }
 
-// PositionUnsure reports whether the PSN of the next first transmission cannot be foretold: the trace began in the
-// middle, or a READ was sent while the MTU was unknown.
+// PositionUnsure reports whether the PSN of the next first transmission is unknown: the first PSN is not known
+// (Started), or a READ was sent while the MTU was unknown.
 func (c *Conversation) PositionUnsure() bool { return !c.Started || c.requester.lost }
 
 func (c *Conversation) observeRequest(s *Sight) {
@@ -179,7 +182,7 @@ func (c *Conversation) readSent(p *roce.Packet, t *Transmission) {
 	r.reads = append(r.reads, readSpan{first: p.PSN, next: p.PSN, end: c.MAX})
 }
 
-// responseArrived advances UNA by what a response says.
+// responseArrived advances UNA by a response that arrived.
 func (c *Conversation) responseArrived(s *Sight) {
 	p := s.Pkt
 	if !c.Started || !p.PSN.In(c.UNA, c.MAX) {
@@ -210,8 +213,8 @@ func (c *Conversation) acknowledge(p psn.PSN) {
 	}
 }
 
-// dataArrived takes one response of a READ or atomic. It acknowledges what was requested before, and completes its READ
-// only in order.
+// dataArrived takes one response of a READ or atomic. It acknowledges all requests before its READ, and completes the
+// READ only in order.
 func (c *Conversation) dataArrived(p psn.PSN, o roce.Opcode) {
 	r := &c.requester
 	for i := range r.reads {
@@ -234,26 +237,27 @@ func (c *Conversation) dataArrived(p psn.PSN, o roce.Opcode) {
 		}
 		return
 	}
-	c.acknowledge(p.Next()) // the answer to an operation that is not followed, such as ATOMIC_WRITE
+	c.acknowledge(p.Next()) // the answer to an operation without a readSpan, such as ATOMIC_WRITE
 }
 
 // window holds the transmissions that are outstanding, in a ring that grows with the span of PSNs in flight.
 type window struct{ slots []Transmission }
 
-// windowLeast is how many transmissions are remembered at least, though they be acknowledged.
+// windowLeast is the number of transmissions that a window can hold before it counts against windowsLimit, acknowledged
+// ones included.
 const windowLeast = 64
 
-// Limits of the windows: a PSN further than windowLimit behind MAX is forgotten, and all windows together grow by no
-// more than windowsLimit beyond the least.
+// Limits of the windows, in slots: one window has at most windowLimit, so that older PSNs are forgotten, and all
+// windows together have at most windowsLimit beyond windowLeast each.
 const (
 	windowLimit  = 1 << 20
 	windowsLimit = 1 << 21
 )
 
-// readFill bounds the PSNs of one READ that are remembered one by one.
+// readFill bounds the PSNs of one READ that have a slot each.
 const readFill = 1 << 16
 
-// noPSN marks an empty slot: it is no 24-bit number.
+// noPSN marks an empty slot; no PSN has this value, because PSNs have 24 bits.
 const noPSN psn.PSN = 1 << 24
 
 func (w *window) find(p psn.PSN) *Transmission {
@@ -267,8 +271,8 @@ func (w *window) find(p psn.PSN) *Transmission {
 	return t
 }
 
-// add returns the slot of p, growing the ring so that what is not acknowledged fits when the limits allow. Where no tap
-// shows what is acknowledged, no window would ever be wide enough.
+// add returns the slot of p. It grows the ring, within the limits, so that all unacknowledged PSNs fit. With a tap
+// between the ports UNA does not advance, so the ring then stays at windowLeast.
 func (w *window) add(c *Conversation, p psn.PSN) *Transmission {
 	n, span := len(w.slots), p.Sub(c.UNA)+1
 	if c.Between {
@@ -282,13 +286,13 @@ func (w *window) add(c *Conversation, p psn.PSN) *Transmission {
 	return &w.slots[int(p)&(len(w.slots)-1)]
 }
 
-// room is what the windows of all conversations may still grow by.
+// room is the number of slots by which the windows of all conversations may still grow.
 type room struct {
 	left int
-	full bool // a window was to grow and could not
+	full bool // a window had to grow and could not
 }
 
-// take takes n slots; false when there are not so many.
+// take takes n slots; it returns false when fewer are left.
 func (r *room) take(n int) bool {
 	if r == nil {
 		return true
@@ -301,7 +305,7 @@ func (r *room) take(n int) bool {
 	return true
 }
 
-// grow doubles the ring until span fits, as far as the limits go.
+// grow doubles the ring until span fits, within the limits.
 func (w *window) grow(span int, r *room) {
 	size := len(w.slots)
 	for size < min(span, windowLimit) && (size < windowLeast || r.take(size)) {

@@ -6,25 +6,25 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// responderState is what the responder's tap has shown.
+// responderState is the part of the state that is derived from the responder's tap.
 type responderState struct {
 	pos  position
 	lost bool // a READ of unknown span arrived: the next request sets EPSN
-	bad  bool // an illegal request arrived at EPSN, so a NAK of it, not a gap, is what follows
-	// undo holds the states before the latest requests that an RNR NAK may refuse, as a ring. They count as accepted
-	// when they arrive; an RNR NAK, which leaves later, takes one back. By then any number may have followed, so the
-	// ring grows rather than forget one of which no response has told.
+	bad  bool // an illegal request arrived at EPSN: a NAK of it follows, and requests Ahead open no gap
+	// undo is a ring of the states before the latest requests that an RNR NAK may refuse. A request counts as accepted
+	// when it arrives; an RNR NAK, which leaves later, restores the state before it. Any number of requests may have
+	// followed by then, so the ring grows rather than drop a request that no response has acknowledged.
 	undo     []accepted
 	next     int
-	passed   psn.PSN // newest PSN that a response has acknowledged
-	passes   bool    // there is one
+	passed   psn.PSN // PSN acknowledged by the latest response; valid when passes is true
+	passes   bool    // a response has acknowledged a PSN
 	keep     keep
 	released *roce.Packet // the packet of the Released sight; nil before the first
-	tells    bool         // receives are reported
+	tells    bool         // the trace reports posted receives
 	receives uint32       // receives posted
 }
 
-// accepted is the state before one request was accepted.
+// accepted is the state before a request was accepted, for refused to restore.
 type accepted struct {
 	valid bool
 	psn   psn.PSN
@@ -32,14 +32,14 @@ type accepted struct {
 	pos   position
 }
 
-// position is where the requests of one side stand inside a message.
+// position is the position of a side's requests within a message.
 type position struct {
 	inside  bool // a FIRST was seen and its LAST was not
-	unsure  bool // nothing is known: the trace may have begun inside a message
+	unsure  bool // the position is unknown: the trace may have begun inside a message
 	op      Operation
-	packets int    // packets taken of the message
-	bytes   int    // payload bytes taken of the message
-	total   int    // DMALen of a WRITE, else -1
+	packets int    // packets of the message so far
+	bytes   int    // payload bytes of the message so far
+	total   int    // DMALen of a WRITE; -1 for other operations
 	va      uint64 // RETH address of a WRITE
 }
 
@@ -60,8 +60,8 @@ func (m *position) take(p *roce.Packet, o roce.Opcode) {
 	}
 }
 
-// Filled returns how many bytes of its message the responder has taken before a request whose turn has come. What turns
-// out not to have been kept, and is taken once more, counts once.
+// Filled returns the payload bytes of the request's message that the responder accepted before it, for a request whose
+// turn has come. A packet whose acceptance was undone and that was accepted again counts once.
 func (c *Conversation) Filled(p *roce.Packet) int {
 	if p.Opcode.StartsMessage() {
 		return 0
@@ -70,7 +70,7 @@ func (c *Conversation) Filled(p *roce.Packet) int {
 }
 
 // The values of Sight.Reason: why a responder does not execute a request (IBTA 9.4, 9.7.4.1). The first three are
-// of packets that never reach the transport; a fault of order is one of the next three; the others are faults of
+// faults of packets that never reach the transport, the next three are faults of order, and the others are faults of
 // length.
 const (
 	FaultICRC      = "bad ICRC"
@@ -86,12 +86,12 @@ const (
 	FaultHuge      = "DMALen beyond 2^31"
 )
 
-// IsOrderFault reports a Reason that lies in the order of opcodes.
+// IsOrderFault reports whether a Reason is a fault of the order of opcodes.
 func IsOrderFault(reason string) bool {
 	return reason == FaultNoFirst || reason == FaultInside || reason == FaultOperation
 }
 
-// fault says why packet p is illegal after what m has seen; "" when it is legal.
+// fault returns why packet p is illegal at position m; "" when it is legal.
 func (m *position) fault(p *roce.Packet, o roce.Opcode, mtu int) string {
 	first := o.StartsMessage()
 	switch {
@@ -170,7 +170,7 @@ func (c *Conversation) observeArrival(s *Sight) {
 	}
 }
 
-// requestArrived accepts a request, or notes the gap that it shows.
+// requestArrived accepts a legal request in order, or records the gap before one that is Ahead.
 func (c *Conversation) requestArrived(s *Sight) {
 	if c.Fatal {
 		return
@@ -211,17 +211,17 @@ func (c *Conversation) requestArrived(s *Sight) {
 	r.lost = n == 0
 	c.EPSN = p.PSN.Add(min(max(n, 1), psn.Half-1))
 	if c.Held > 0 && c.EPSN.LessEq(r.keep.high) && !r.keep.holds(c.EPSN) {
-		c.GapOpen, c.NAKsInGap = true, 0 // the next one
+		c.GapOpen, c.NAKsInGap = true, 0 // the next gap
 	}
 }
 
-// The sizes of the ring of states to return to.
+// Sizes of the ring undo: below fewUndo it grows before it drops a state; it never exceeds mostUndo.
 const (
 	fewUndo  = 8
 	mostUndo = 1 << 12
 )
 
-// note remembers a state.
+// note adds a state to the ring undo.
 func (r *responderState) note(a accepted) {
 	if n := len(r.undo); n == 0 || n < mostUndo && r.undo[r.next].valid &&
 		(n < fewUndo || !(r.passes && r.undo[r.next].psn.LessEq(r.passed))) {
@@ -233,7 +233,7 @@ func (r *responderState) note(a accepted) {
 	r.next = (r.next + 1) % len(r.undo)
 }
 
-// unanswered returns how many PSNs the responder has taken and not acknowledged.
+// unanswered returns the number of PSNs that the responder accepted and has not acknowledged.
 func (c *Conversation) unanswered() int {
 	if r := &c.responder; r.passes {
 		return c.EPSN.Sub(r.passed.Next())
@@ -241,7 +241,7 @@ func (c *Conversation) unanswered() int {
 	return c.EPSN.Sub(c.Start)
 }
 
-// responseSent follows the NAKs of the responder.
+// responseSent updates the state by a response that leaves.
 func (c *Conversation) responseSent(s *Sight) {
 	p := s.Pkt
 	if last, ok := Acknowledged(p); ok {
@@ -266,7 +266,7 @@ func (c *Conversation) responseSent(s *Sight) {
 	}
 }
 
-// refused takes back the acceptance of the request at p, which an RNR NAK names.
+// refused undoes the acceptance of the request at p, which an RNR NAK names.
 func (c *Conversation) refused(p psn.PSN) {
 	r := &c.responder
 	if c.Keeps() {
@@ -284,11 +284,11 @@ func (c *Conversation) refused(p psn.PSN) {
 	c.RNRWait = c.RNRWait || p == c.EPSN
 }
 
-// mayWait reports a request that a responder may not be ready for: it needs a receive, or what a READ or atomic takes.
+// mayWait reports whether a responder may not be ready for a request: it takes a receive, or it is a READ or atomic,
+// which takes resources of the responder.
 func mayWait(o roce.Opcode) bool { return TakesReceive(o) || o.IsRead() || o.IsAtomic() }
 
-// MayWait reports whether request p is one that a responder may not be ready for, has arrived in its turn, and has not
-// been acknowledged.
+// MayWait reports whether the responder may not be ready for request p, which has been accepted and not acknowledged.
 func MayWait(c *Context, p psn.PSN) bool {
 	r := &c.responder
 	for i := range r.undo {

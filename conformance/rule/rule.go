@@ -1,13 +1,14 @@
-// Package rule is what a conformance rule is: a value with a stable ID, a source to quote, the vantage points it needs,
-// and a constructor of its streaming check.
+// Package rule defines a conformance rule: a value with a stable ID, the requirement that it quotes, the vantage points
+// that it needs, and a constructor of its streaming check. It also judges a trace by rules (Judge).
 //
-// A check sees sights and events of one half-conversation in time order, together with what the Conversation tracker
-// has derived from everything before. It keeps its own small state, says when its stimulus arose (Met), and reports
-// every violation it finds (Fail). A check whose stimulus never arose is inconclusive, never passed.
+// A check sees the sights and events of one half-conversation in time order, together with the state that the
+// Conversation tracker has derived from all earlier ones. It keeps its own small state, notes that its stimulus arose
+// (Met), and reports every violation (Fail). A rule whose stimulus never arose is INCONCLUSIVE, never PASS.
 //
-// Most rules are obligations: when T arises, P owes A in time, unless U. Such a check says with an Obligation when it
-// arises, when it is discharged and what excuses it, and knows nothing of ports, queues, turns or clocks: every reason
-// why an end may be late, or may not have heard yet, is in allowance.go and nowhere else.
+// Most rules are obligations: when T arises, P owes A in time, unless U. Such a check states with an Obligation when
+// the duty arises, when it is discharged and when it is excused. It knows nothing of ports, queues, turns or clocks:
+// every reason why an end may be late, or may not yet know of a packet that arrived, is in allowance.go and nowhere
+// else.
 package rule
 
 import (
@@ -19,7 +20,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Level says how binding a rule is.
+// Level is how binding a rule is.
 type Level string
 
 // The levels of the catalogue. An Observation is reported and never fails.
@@ -30,14 +31,14 @@ const (
 	Observation Level = "OBSERVATION"
 )
 
-// Vantage is the set of things a rule has to see.
+// Vantage is a set of vantage points: kinds of evidence that a rule needs or a trace shows.
 type Vantage uint32
 
 // The vantage points (S, R, C, M, T and P of the catalogue; Fates is the fault log, which needs both taps).
 const (
 	TapRequester Vantage = 1 << iota // the requester's port, both directions
 	TapResponder                     // the responder's port, both directions
-	Fates                            // what the link did to each packet
+	Fates                            // the fate of each packet on the link
 	Completions                      // posts and completions
 	Stores                           // every placement in memory
 	Image                            // the memory images compared at the end
@@ -47,50 +48,50 @@ const (
 	Attributes                       // QP attributes: timeout, retry counts, queue depth, MTU
 	Receives                         // posts and completions of receives, at the responder
 
-	Done    // that requests have completed, by when and with what status; Completions say when, and in which order
+	Done    // that requests completed, at the latest when, and their status; Completions give the exact time and the order
 	Posted  // posts of receives at the responder, a part of Receives
 	Regions // the memory regions of the responder, a part of Probes
-	// memory as the application at the responder found it when a receive had completed, which Stores tell as well
+	// memory as the responder's application found it on completion of a receive; implied by Stores
 	Checked
 
-	Ordered   // posts and completions in their order, but not when, a part of Completions
-	Changes   // which bytes of the responder's regions are not what they were at the start, which Stores tell as well
-	Datagrams // of a QP for datagrams: its Q_Key, the violations that it counts, and what it delivers
-	// how many requests were posted and how many completed, with what status, also after one that failed, a part of
+	Ordered   // the order of posts and completions without their times, a part of Completions
+	Changes   // which bytes of the responder's regions differ from their values at the start; implied by Stores
+	Datagrams // of a QP for datagrams: its Q_Key, its count of Q_Key violations, and the datagrams that it delivers
+	// the numbers of requests posted and completed, with their status, those after a failed request included; a part of
 	// Completions
 	Flushed
-	Assigned // what the Spec tells the requester to post
-	Frames   // nothing but what each frame shows, so that any tap will do: see Context.Maker
+	Assigned // the requests that the Spec orders the requester to post
+	Frames   // single frames, which any tap shows: see Context.Maker
 	AtDevice // of a rule of devices: the port of the device, both directions
 )
 
-// Both needs the two taps, and Inside is what no tap shows.
+// Both is the two taps. Inside is the evidence that only an endpoint can report: no tap shows it.
 const (
 	Both   = TapRequester | TapResponder
 	Inside = Completions | Stores | Image | Timers | Probes | Receives | Done | Posted | Regions | Checked | Ordered |
 		Changes | Datagrams | Flushed
 )
 
-// Source is where a rule comes from.
+// Source is the specification or paper that a rule comes from.
 type Source struct {
 	Ref string `json:"ref"` // "IBTA 9.7.5.2", "GB1 IV-A"
-	// Requirement is what the source asks for, in one sentence; words of the source itself stand in quotation marks.
+	// Requirement states the requirement of the source in one sentence; quotations stand in quotation marks.
 	Requirement string `json:"requirement"`
 }
 
-// Class is a set of packet classes at one or more points: which sights a check wants to be called for.
+// Class is a set of packet classes at points of observation. A check is called for the sights of its Class.
 type Class uint16
 
-// The interests. Requests and Responses are seen at both taps; Foreign are packets of the connection that belong to no
-// half-conversation: CNPs, unknown opcodes, frames that do not decode, and packets without BTH, which are shown to both
-// half-conversations: in that of the side that did not send one, its points are those of a response. ReadAcks are
-// acknowledgements of READ responses that are numbered apart, which travel with the requests. ReleaseIn is a request
-// that a responder had kept, seen again when its turn has come, after the request that it waited for; Accepts is what a
-// responder takes in order.
+// The classes. Requests and Responses are seen at both taps. Foreign are packets of the connection that belong to no
+// half-conversation: CNPs, unknown opcodes, frames that do not decode, and packets without BTH. The last are shown to
+// both half-conversations; in the half-conversation of the side that did not send the packet, its points are those of a
+// response. ReadAcks are acknowledgements of READ responses in a PSN space of their own; they travel with the requests.
+// ReleaseIn is a request that the responder had kept out of order, shown a second time when its turn has come, after
+// the request that it waited for. Accepts are the requests in the order in which the responder executes them.
 //
-// Where a Decoder lies between port and transport, RequestIn and ResponseIn are what it passes up, and CodedIn is what
-// it is given: the packets as they reach the port. RepairOut and RepairIn are its own packets, which belong to the
-// half-conversation whose data they protect.
+// Where a Decoder lies between port and transport, RequestIn and ResponseIn are the packets that it passes up, and
+// CodedIn are the packets that reach the port. RepairOut and RepairIn are repair packets and announcements of the
+// coding scheme; they belong to the half-conversation whose data they protect.
 const (
 	RequestOut  Class = 1 << iota // requests leaving the requester
 	RequestIn                     // requests arriving at the responder
@@ -103,13 +104,13 @@ const (
 	CodedIn
 	RepairOut
 	RepairIn
-	Route     // everything that is seen of the connection on both hops of a path with a box in it
+	Route     // all sights of the connection on both hops of a path with a middlebox
 	Requests  = RequestOut | RequestIn
 	Responses = ResponseOut | ResponseIn
 	ReadAcks  = ReadAckOut | ReadAckIn
 	Accepts   = RequestIn | ReleaseIn
-	Arrivals  = RequestIn | ResponseIn | ReadAckIn    // everything an endpoint receives, but for repair packets
-	Emitted   = RequestOut | ResponseOut | ReadAckOut // everything an endpoint sends, but for repair packets
+	Arrivals  = RequestIn | ResponseIn | ReadAckIn    // all packets that an endpoint receives, except repair packets
+	Emitted   = RequestOut | ResponseOut | ReadAckOut // all packets that an endpoint sends, except repair packets
 )
 
 // Rule is one rule of the catalogue.
@@ -119,54 +120,54 @@ type Rule struct {
 	Title  string // the rule itself, in one sentence
 	Source Source
 	Needs  Vantage
-	// properties of link, capture and host that the evidence rests on; 0 is by what it needs, see RestsOn
+	// properties of link, capture and host on which the evidence rests; 0 derives them from Needs, see RestsOn
 	Rests    validity.Property
-	Sees     Class    // sights that the check is called for
-	Features []string // features an implementation must declare, "gbn", "ud"; empty for all RC engines
-	Any      bool     // without Features: for every transport
-	// it is judged of each device that tells its counters, over all its connections: see Device
+	Sees     Class    // classes of the sights that the check is called for
+	Features []string // features that an implementation must declare, "gbn", "ud"; empty: every RC engine
+	Any      bool     // with empty Features: every transport, not only RC
+	// the rule judges each device that reports its counters, over all connections of the device: see Device
 	Device   bool
-	Without  string // a feature with which the rule does not apply; empty for most
+	Without  string // a feature whose implementations the rule does not apply to; mostly empty
 	Stimulus string // what must happen for the rule to be exercised, as in the catalogue
-	BlackBox string // which foreign devices can be judged: "HW,RXE", "ENG"
-	Unbuilt  string // not empty: no verdict yet, and this is why (which vantage or peer is missing)
+	BlackBox string // kinds of device that can be judged: "HW,RXE", "ENG"
+	Unbuilt  string // why there is no verdict yet: the vantage point or peer that is missing; mostly empty
 
-	// Wakes are the kinds of sight before which the check, of a trace that shows frames alone, has nothing to remember
-	// and nothing to say: it is made with the first one of them. None is any sight.
+	// Wakes are the kinds of sight that can make the check report or change its state. In a trace that shows frames
+	// alone the check is constructed at the first sight of such a kind. 0: at the first sight of any kind.
 	Wakes Kind
 
-	// Dozes says the same of a trace in which endpoints report: the check is made at once, is told of events, and is
-	// shown no sight before the first of such a kind. Check.Wake is called then.
+	// Dozes applies Wakes to a trace in which endpoints report events: the check is constructed at once and sees every
+	// event, but no sight before the first one of a kind in Wakes. Check.Wake is called before that sight.
 	Dozes bool
 
-	// Minds are the kinds of sight that the check is called for at all: one of no such kind neither shows it anything
-	// nor moves what it remembers. None is any sight.
+	// Minds are the kinds of sight that the check is called for; a sight of no such kind neither violates the rule nor
+	// changes the state of the check. 0: all kinds.
 	Minds Kind
 
-	// New starts a check for one half-conversation, which may remember what it has seen; Each judges every sight for
-	// itself. A rule has one of the two, or is Unbuilt. An Each that Rests on validity.Frames is called once for frames
-	// that look alike: all that it may go by is their headers but for PSN, AckReq and MSN, their length, padding and
-	// ICRC, and what the connection has agreed on.
+	// New constructs the check of one half-conversation, which may keep state; Each judges every sight without state. A
+	// rule has one of the two, or is Unbuilt. An Each of a rule that Rests on validity.Frames is called once for frames
+	// that look alike. It may read nothing but their headers except PSN, AckReq and MSN, their length, padding and
+	// ICRC, and the attributes of the connection.
 	New  func(c *Context) Check
 	Each func(c *Context, s *Sight)
 }
 
-// Attentive returns the rule with a check that is made at once and shown all that the rule sees. It is judged no
-// differently, which is tested.
+// Attentive returns the rule without Wakes, Dozes and Minds: its check is constructed at once and sees every sight of
+// the rule's Class. The verdict is the same, which is tested.
 func (r Rule) Attentive() Rule {
 	r.Wakes, r.Dozes, r.Minds = 0, false, 0
 	return r
 }
 
-// Check is the running form of a rule. A nil function is not called.
+// Check is the check of a rule in one half-conversation or of one device. A nil function is not called.
 type Check struct {
 	Sight func(s *Sight)
 	Event func(e *trace.Event)
 	End   func(at vtime.Time)
-	Wake  func() // of a rule that Dozes: takes what it has not seen from the Conversation
+	Wake  func() // of a rule that Dozes: initialises the state of the check from the Conversation
 }
 
-// Complete returns an error that names what the definition of a rule lacks.
+// Complete returns an error that names the field which the definition of a rule lacks.
 func Complete(r *Rule) error {
 	for _, f := range []struct{ name, value string }{
 		{"level", string(r.Level)}, {"title", r.Title}, {"source", r.Source.Ref},

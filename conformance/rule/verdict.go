@@ -8,25 +8,25 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
 
-// Status is the outcome of a rule over a run. The order is that of severity, so the worst of several is the largest.
-// Fail is the worst of all: it is a proof, and nothing hides it.
+// Status is the outcome of a rule over a run. Statuses are ordered by severity, so the worst of several is the largest.
+// Fail is the worst of all: it is a proof, and no other status hides it.
 type Status uint8
 
 // The statuses.
 const (
 	Pass          Status = iota
-	Inconclusive         // the situation never arose, or could not be seen
+	Inconclusive         // the stimulus never arose, or could not be observed
 	NotApplicable        // the implementation does not declare the feature
-	XFail                // the rule is broken, and a waiver says so
+	XFail                // the device broke the rule, and a waiver covers that
 	XPass                // a waived rule passed: the waiver is out of date
-	Invalid              // link, capture or host were not what the evidence rests on
+	Invalid              // link, capture or host lacked a property on which the evidence rests
 	Error                // the harness broke
 	Fail                 // the device broke the rule
 )
 
 var statusNames = [...]string{"PASS", "INCONCLUSIVE", "NOT-APPLICABLE", "XFAIL", "XPASS", "INVALID", "ERROR", "FAIL"}
 
-// Unproven reports a status that says nothing about the device, whatever it did: INVALID and ERROR.
+// Unproven reports whether the status proves nothing about the device: INVALID and ERROR.
 func (s Status) Unproven() bool { return s == Invalid || s == Error }
 
 // String returns the name that reports print: "NOT-APPLICABLE".
@@ -64,26 +64,26 @@ func Worst(all ...Status) Status {
 	return worst
 }
 
-// Verdict is what a rule says of a run, over all its conversations.
+// Verdict is the result of a rule for a run, over all conversations.
 type Verdict struct {
 	Rule     string `json:"rule"`
 	Level    Level  `json:"level"`
 	Title    string `json:"title"`
 	Source   Source `json:"source"`
 	Status   Status `json:"status"`
-	Required bool   `json:"required"`         // MUST or MUST NOT: its failure fails the run; a SHOULD is advice
+	Required bool   `json:"required"`         // MUST or MUST NOT: a FAIL of the rule fails the run; a SHOULD is advice
 	Reason   string `json:"reason,omitempty"` // why it is INCONCLUSIVE, NOT-APPLICABLE, INVALID, ERROR or waived
-	Met      int    `json:"met"`              // how often the rule's situation arose
-	Total    int    `json:"total"`            // violations found, those beyond the limit included
-	Against  [2]int `json:"-"`                // of Total, those for which A is to blame, and B
-	Doubt    string `json:"-"`                // why it cannot be PASS; "" when nothing speaks against that
-	// Findings are the first few violations, in time order; More counts the others. Those of an INVALID verdict prove
-	// nothing.
+	Met      int    `json:"met"`              // how often the rule's stimulus arose
+	Total    int    `json:"total"`            // violations found, including those beyond the limit of Findings
+	Against  [2]int `json:"-"`                // violations of Total for which A is to blame, and B
+	Doubt    string `json:"-"`                // why the verdict cannot be PASS; "" when it can
+	// Findings are the first violations, in time order; More counts the others. The findings of an INVALID verdict
+	// prove nothing.
 	Findings []Finding `json:"findings,omitempty"`
-	Counts   []Count   `json:"counts,omitempty"`  // of a rule of devices: what was counted, and what the trace says
-	Explain  string    `json:"explain,omitempty"` // the command that says more about the rule, where there are findings
+	Counts   []Count   `json:"counts,omitempty"`  // of a rule of devices: the counters, and the bounds from the trace
+	Explain  string    `json:"explain,omitempty"` // the command that explains the rule; "" without findings
 
-	Rests validity.Property `json:"rests_on,omitempty"` // what the evidence rests on
+	Rests validity.Property `json:"rests_on,omitempty"` // the properties on which the evidence rests
 }
 
 // newVerdict starts the verdict of r.
@@ -92,7 +92,7 @@ func newVerdict(r *Rule) Verdict {
 		Required: r.Level == Must || r.Level == MustNot, Rests: r.RestsOn()}
 }
 
-// add counts what the checks of one plan found.
+// add adds the results of one plan.
 func (v *Verdict) add(a *account) {
 	v.Met += a.met
 	v.Total += a.total
@@ -101,7 +101,7 @@ func (v *Verdict) add(a *account) {
 	v.Counts = append(v.Counts, a.counts...)
 }
 
-// remark takes what was said first of the half-conversations of all plans.
+// remark takes the first remarks over the half-conversations of all plans: a doubt and a panic.
 func (v *Verdict) remark(doubt, broken remark) {
 	v.Doubt = doubt.text
 	if broken.text != "" {
@@ -109,8 +109,8 @@ func (v *Verdict) remark(doubt, broken remark) {
 	}
 }
 
-// settle decides the status once every conversation is counted, and keeps most findings; missing is what some
-// conversation did not show.
+// settle decides the status after every conversation has been added, and keeps the first most findings. Missing is the
+// evidence that some conversation did not show.
 func (v *Verdict) settle(r *Rule, missing Vantage, most int) {
 	slices.SortStableFunc(v.Findings, func(a, b Finding) int {
 		if a.At != b.At {
@@ -138,8 +138,9 @@ func (v *Verdict) settle(r *Rule, missing Vantage, most int) {
 	}
 }
 
-// Tells reports whether a rule that says v of a broken engine tells it from the right one, of which it says right. An
-// observation never fails: it has to find something on one of them and nothing on the other.
+// Tells reports whether a rule with verdict v on a broken engine and verdict right on the correct one distinguishes
+// them: the correct one passes and the broken one fails. An Observation never fails: it must have violations on one of
+// them and none on the other.
 func (v *Verdict) Tells(right *Verdict) bool {
 	switch {
 	case right.Status != Pass:
@@ -150,8 +151,9 @@ func (v *Verdict) Tells(right *Verdict) bool {
 	return v.Status == Fail
 }
 
-// RestsOn returns what the evidence of the rule rests on. A rule that declares nothing rests, with one tap, on what
-// passed the tap and when; with both, on the path between them as well.
+// RestsOn returns the properties on which the evidence of the rule rests. The default for a rule of one tap is
+// validity.Reaction, the packets at the tap and their times; for a rule of both taps validity.Path, which adds the path
+// between them.
 func (r *Rule) RestsOn() validity.Property {
 	switch {
 	case r.Rests != 0:
@@ -162,9 +164,8 @@ func (r *Rule) RestsOn() validity.Property {
 	return validity.Reaction
 }
 
-// Invalidate makes INVALID the verdicts whose evidence does not stand: those for which against, given what the evidence
-// rests on, returns a reason. A verdict that proves nothing has nothing to lose and stays, and so does that of a check
-// that broke.
+// Invalidate makes INVALID each verdict for which against, called with the properties on which its evidence rests,
+// returns a reason. INCONCLUSIVE and NOT-APPLICABLE verdicts, which prove nothing, stay, and so do ERRORs.
 func Invalidate(verdicts []Verdict, against func(rests validity.Property) string) {
 	for i := range verdicts {
 		switch v := &verdicts[i]; v.Status {
@@ -177,13 +178,13 @@ func Invalidate(verdicts []Verdict, against func(rests validity.Property) string
 	}
 }
 
-// Doubt makes INCONCLUSIVE what a property would have to prove that does not hold: a FAIL whose evidence rests on it.
-// Its findings stay, for whoever looks for them. What was seen to hold did.
+// Doubt makes INCONCLUSIVE each FAIL whose evidence rests on a property that a doubt says does not hold. The findings
+// stay in the verdict. A PASS stays: a rule that was seen to hold did hold.
 func Doubt(verdicts []Verdict, doubts []trace.Doubt) {
 	for _, d := range doubts {
 		for i := range verdicts {
 			if v := &verdicts[i]; v.Status == Fail && v.Rests.Fails(d.Fails) {
-				v.Status, v.Reason = Inconclusive, fmt.Sprintf("%s: that may be why this was found", d.Why)
+				v.Status, v.Reason = Inconclusive, fmt.Sprintf("%s: this may be the cause of the finding", d.Why)
 			}
 		}
 	}

@@ -10,20 +10,21 @@ import (
 	"strings"
 )
 
-// Waiver says that a rule is known to be broken by a device, who answers for it, and until when.
+// Waiver records that a device is known to break a rule, with the reason, an owner and the day of expiry.
 type Waiver struct {
-	Rule   string // a rule ID, or a pattern of path.Match such as "RC-RNR-*"
-	Impl   string // the implementation or device, likewise
-	Kernel string // versions of the kernel that the device is a part of, "6.1..6.6", both included; "" is any
-	// the only scenarios that it covers, "loss-tail,random/read", "run" for what is none; "" covers everything
+	Rule   string // a rule ID, or a pattern for path.Match such as "RC-RNR-*"
+	Impl   string // the implementation or device, or a pattern for path.Match
+	Kernel string // kernel versions of the device, "6.1..6.6", both included; "" is any
+	// the scenarios that it covers, "loss-tail,random/read"; "run" covers runs of no scenario; "" covers all runs
 	In      string
-	Sure    string // of those, the scenarios in each of which the deviation is sure to show; "" is all that it covers
+	Sure    string // those of the scenarios in each of which the deviation is sure to show; "" is all that it covers
 	Reason  string
 	Owner   string
 	Expires string // the last day on which it holds, "2027-01-31"
 }
 
-// Device is what verdicts are about: what stands at the ends, and the kernel, "6.1.0-56-amd64" or "" when not known.
+// Device is the device under test: the names of the implementations at the ends, and the kernel, "6.1.0-56-amd64", or
+// "" when unknown.
 type Device struct {
 	Names  []string
 	Kernel string
@@ -56,9 +57,9 @@ func (w *Waiver) Validate() error {
 	return nil
 }
 
-// Waive applies waivers to the verdicts on a device: FAIL becomes XFAIL, PASS becomes XPASS, and the reason says by
-// whom. The first waiver that matches decides. An expired one changes nothing but is mentioned. What waivers say of
-// named scenarios does not concern a run that is none. Today is a day such as "2026-01-31".
+// Waive applies waivers to the verdicts on a device in a run of no scenario: FAIL becomes XFAIL, PASS becomes XPASS,
+// and the reason names the owner. The first waiver that matches decides. An expired waiver leaves the status and is
+// named in the reason of a FAIL. today is a day such as "2026-01-31".
 func Waive(verdicts []Verdict, waivers []Waiver, d Device, today string) {
 	waivers = WaivedIn("", waivers)
 	Excuse(verdicts, waivers, d, today)
@@ -71,7 +72,7 @@ func Waive(verdicts []Verdict, waivers []Waiver, d Device, today string) {
 	}
 }
 
-// Excuse is Waive for one of several runs: that a rule passes here says nothing against its waiver.
+// Excuse is Waive for one of several runs: it leaves a PASS, because one run that passes does not refute a waiver.
 func Excuse(verdicts []Verdict, waivers []Waiver, d Device, today string) {
 	for i := range verdicts {
 		v := &verdicts[i]
@@ -96,10 +97,10 @@ func Covering(waivers []Waiver, rule string, d Device) *Waiver {
 	return nil
 }
 
-// noScenario stands in a list of scenarios for all runs that are none.
+// noScenario stands in Waiver.In for runs of no scenario.
 const noScenario = "run"
 
-// WaivedIn returns the waivers that cover a scenario; "" is a run that is none.
+// WaivedIn returns the waivers that cover a scenario; "" is a run of no scenario.
 func WaivedIn(scenario string, waivers []Waiver) (list []Waiver) {
 	scenario = cmp.Or(scenario, noScenario)
 	for _, w := range waivers {
@@ -110,8 +111,8 @@ func WaivedIn(scenario string, waivers []Waiver) (list []Waiver) {
 	return list
 }
 
-// RefutedBy reports whether the waived rule should have failed in one of the scenarios, in all of which it passed: then
-// the waiver must go. A stimulus too short to show the deviation refutes nothing.
+// RefutedBy reports whether passed, the scenarios in which the waived rule passed, contains one in which the deviation
+// is sure to show: then the waiver must go. A stimulus too short to show the deviation refutes nothing.
 func (w *Waiver) RefutedBy(passed []string) bool {
 	shows := cmp.Or(w.Sure, w.In)
 	return slices.ContainsFunc(passed, func(name string) bool { return shows == "" || named(shows, name) })
@@ -128,7 +129,7 @@ func (w *Waiver) covers(rule string, d Device) bool {
 	})
 }
 
-// coversKernel compares a version with the bounds, as far as a bound goes: 6.6.50 is within 6.1..6.6.
+// coversKernel compares a version with the bounds in as many places as each bound has: 6.6.50 is within 6.1..6.6.
 func (w *Waiver) coversKernel(version string) bool {
 	from, to, err := w.kernels()
 	if w.Kernel == "" || err != nil {
@@ -138,8 +139,7 @@ func (w *Waiver) coversKernel(version string) bool {
 	return err == nil && compareVersions(v, from) >= 0 && compareVersions(v, to) <= 0
 }
 
-// release is the part of a version that is numbers: what distributions add begins with another letter, as in
-// "6.12.117+deb12-amd64".
+// release returns the leading numbers of a version without the suffix of a distribution, as in "6.12.117+deb12-amd64".
 func release(version string) string {
 	if i := strings.IndexFunc(version, func(r rune) bool { return r != '.' && (r < '0' || r > '9') }); i >= 0 {
 		version = version[:i]

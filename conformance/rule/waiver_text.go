@@ -9,16 +9,16 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 )
 
-// waiverLimit bounds the waivers of a file: someone who waives more has given the suite up.
+// waiverLimit bounds the waivers of a file; no device that is worth testing needs more.
 const waiverLimit = 1000
 
 // ParseWaivers reads waivers, one a line, with comments after #:
 //
 //	waive RC-READ-002 impl=rxe kernel=5.15..6.12 owner=lab expires=2027-05-31 : READ gaps wait for the timer
 //
-// The words before the colon come in any order. Three may be left out: kernel, which then means every version, in,
-// which names the only scenarios that the waiver covers, with run for every run that is none, and sure, which names
-// those in which the deviation is sure to show. Errors begin with the number of the line.
+// The words before the colon come in any order. Three may be omitted: kernel, which then means every version; in, the
+// scenarios that the waiver covers, with run for runs of no scenario; and sure, the scenarios in which the deviation is
+// sure to show. Errors begin with the number of the line.
 func ParseWaivers(r io.Reader) ([]Waiver, error) {
 	var all []Waiver
 	lines := bufio.NewScanner(r)
