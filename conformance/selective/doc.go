@@ -1,7 +1,8 @@
-// Package selective is what schemes with selective retransmission have in common, for their rules: what a receiver owes
-// for each packet that reaches it (Receiver), what a sender may and must send again after the answers that reached it
-// (Sender), where packets say that they belong (Places), and the variables that an engine reports after one input
-// (Reports).
+// Package selective holds models that the rules of schemes with selective retransmission share: the answers that a
+// receiver owes for the packets that reach it (Receiver), the packets that a sender may and must retransmit after the
+// answers that reach it (Sender), the places in memory that packets name (Places), and the variables that an engine
+// reports after one input (Reports).
 //
-// They stand on the observer of package rule, which knows the sequence spaces, and every reason why an end may be late.
+// They use the Conversation of package rule, which tracks the PSN spaces, and its allowances, which hold every reason
+// why an end may be late.
 package selective

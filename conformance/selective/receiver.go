@@ -8,10 +8,10 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Kind is what an arrival draws. ACKs may be merged: one answers for all that it covers.
+// Kind is the kind of answer that an arrival draws. ACKs may be merged: one ACK answers all arrivals that it covers.
 type Kind uint8
 
-// The kinds, those that an ACK may pass over first.
+// The kinds; a later ACK may stand in for those up to ACK.
 const (
 	Silence Kind = iota // no answer
 	MayACK              // an ACK, or nothing
@@ -19,77 +19,79 @@ const (
 	MayName             // a selective acknowledgement that names the packet, or nothing
 	Name                // a selective acknowledgement that names the packet
 	Refusal             // an RNR NAK
-	Unknown             // nobody can tell what
+	Unknown             // unknown
 )
 
-// Answer is what one arrival draws. Why is the scheme's reason.
+// Answer is the answer that one arrival draws. Why is the scheme's reason for it.
 type Answer[Why any] struct {
 	Kind  Kind
 	Why   Why
-	Pkt   roce.Packet // what arrived, without payload
-	Next  psn.PSN     // the expected PSN after it
-	MSN   psn.MSN     // after it
+	Pkt   roce.Packet // the packet that arrived, without payload
+	Next  psn.PSN     // expected PSN after the arrival
+	MSN   psn.MSN     // MSN after the arrival
 	At    vtime.Time
 	Index uint64
 
-	Homeless  bool // it had no receive when it passed the tap
-	Duplicate bool // it came before the expected one
+	Homeless  bool // no receive was posted for the packet when it passed the tap
+	Duplicate bool // the packet precedes the expected PSN
 }
 
-// Named returns the PSN of what arrived.
+// Named returns the PSN of the packet that arrived, which a selective acknowledgement names.
 func (a *Answer[_]) Named() psn.PSN { return a.Pkt.PSN }
 
-// answeredBy reports whether an ACK of everything up to last says what this arrival has to draw.
+// answeredBy reports whether an ACK of all PSNs up to last is the answer that this arrival draws.
 func (a *Answer[_]) answeredBy(last psn.PSN) bool {
 	return (a.Kind == ACK || a.Kind == MayACK) && a.Next.Prev() == last
 }
 
-// Receiver holds the answers that leave a receiver against what has reached it: requests, or READ responses that are
-// numbered apart. The observer tells where an arrival stands; what that draws is the scheme's.
+// Receiver compares the answers that leave a receiver with the packets that have reached it: requests, or READ
+// responses in a PSN space of their own. Package rule gives the Relation of an arrival; the scheme's Draws gives the
+// answer that it draws.
 //
-// After a refusal, and where a tap cannot tell in which order packets came, nothing is compared until everything is
-// acknowledged.
+// After a refusal, and after packets whose order a tap cannot tell, nothing is compared until everything that arrived
+// is acknowledged.
 type Receiver[Why any] struct {
 	Draws func(s *rule.Sight) (Kind, Why)
-	// Match is called for each answer: with what was sent, or nil when it was passed over, came too late, or never
-	// came.
+	// Match is called for each answer that was due, with the packet that was sent, or nil when the answer was skipped,
+	// came too late, or never came.
 	Match func(want *Answer[Why], sent *rule.Sight)
 
-	Blind bool          // nothing is compared
-	Want  []Answer[Why] // and has not come, oldest first
+	Blind bool          // answers are not compared at present
+	Want  []Answer[Why] // answers that are due and have not left, oldest first
 
 	c      *rule.Context
-	blame  rule.Blame  // the receiver: the responder, or of READ responses the requester
-	in     trace.Point // where what it receives arrives
-	open   bool        // Next and MSN of the newest of Want show with the next sight
-	begun  bool        // something has arrived
+	blame  rule.Blame  // the receiver: the responder, or the requester for READ responses
+	in     trace.Point // the point at which its packets arrive
+	open   bool        // Next and MSN of the newest of Want are not set yet; the next sight sets them
+	begun  bool        // a packet has arrived
 	newest psn.PSN     // newest PSN that has arrived
 	last   vtime.Time  // latest arrival
-	more   repeats     // of the latest ACK
+	more   repeats     // further ACKs that may follow the latest one
 }
 
-// mostWanted bounds the answers that are waited for.
+// mostWanted bounds Want.
 const mostWanted = 1 << 16
 
-// OfRequests returns the receiver of requests, and OfData that of READ responses.
+// OfRequests returns the Receiver of requests.
 func OfRequests[Why any](c *rule.Context, draws func(s *rule.Sight) (Kind, Why)) *Receiver[Why] {
 	return &Receiver[Why]{Draws: draws, c: c, Blind: !c.Known, blame: rule.Responder, in: trace.ResponderIn,
 		last: vtime.Never}
 }
 
-// OfData is OfRequests for READ responses.
+// OfData returns the Receiver of READ responses.
 func OfData[Why any](c *rule.Context, draws func(s *rule.Sight) (Kind, Why)) *Receiver[Why] {
 	return &Receiver[Why]{Draws: draws, c: c, Blind: !c.Known, blame: rule.Requester, in: trace.RequesterIn,
 		last: vtime.Never}
 }
 
-// Check is the check that compares answers.
+// Check returns the check that compares answers.
 func (r *Receiver[Why]) Check(match func(want *Answer[Why], sent *rule.Sight)) rule.Check {
 	r.Match = match
 	return rule.Check{Sight: func(s *rule.Sight) { r.Sight(s) }, End: r.End}
 }
 
-// Sight takes an arrival, or compares what leaves. It returns false for an answer that nothing has drawn.
+// Sight records an arrival, or compares an answer that leaves. It returns false for an answer that no arrival has
+// drawn.
 func (r *Receiver[Why]) Sight(s *rule.Sight) bool {
 	if s.Relation == rule.Released {
 		return true
@@ -108,7 +110,7 @@ func (r *Receiver[Why]) Sight(s *rule.Sight) bool {
 	return true
 }
 
-// settle notes what is expected after the newest arrival.
+// settle sets Next and MSN of the newest arrival.
 func (r *Receiver[_]) settle() {
 	if r.open {
 		w := &r.Want[len(r.Want)-1]
@@ -129,11 +131,11 @@ func (r *Receiver[_]) Forget() { r.Blind, r.open, r.Want = true, false, r.Want[:
 func (r *Receiver[Why]) arrive(s *rule.Sight) {
 	if !r.begun {
 		r.begun, r.newest = true, s.Pkt.PSN
-		// The first response that arrives need not be the first.
+		// The first response that arrives need not be the first that was sent.
 		r.Blind = r.Blind || r.in == trace.RequesterIn && !r.c.Offers(rule.TapResponder)
 	}
 	r.newest = psn.Max(r.newest, s.Pkt.PSN)
-	together := s.Together(r.last) // packets of one instant have no order that a tap can tell
+	together := s.Together(r.last) // packets of one instant have no known order
 	r.last = s.At
 	kind, why := r.Draws(s)
 	switch {
@@ -147,7 +149,7 @@ func (r *Receiver[Why]) arrive(s *rule.Sight) {
 	}
 }
 
-// answered compares what leaves.
+// answered compares an answer that leaves.
 func (r *Receiver[Why]) answered(s *rule.Sight) bool {
 	p := s.Pkt
 	apart := p.Opcode.IsReadAck()
@@ -164,12 +166,12 @@ func (r *Receiver[Why]) answered(s *rule.Sight) bool {
 	return true
 }
 
-// housed reports an arrival that had no receive when it passed the tap, and has one now: the receiver may have looked
-// at it since.
+// housed reports whether an arrival had no receive when it passed the tap and has one now: the receiver may have
+// processed it after the receive was posted.
 func (r *Receiver[Why]) housed(w *Answer[Why]) bool { return w.Homeless && !r.c.Homeless(&w.Pkt) }
 
-// selective finds the arrival that an answer names; those before it have been passed over. An ACK that waits for others
-// to go with it may follow.
+// selective finds the arrival that a selective acknowledgement names; the answers to earlier arrivals have been
+// skipped. A MayACK may still be followed by its ACK, which waits to be merged.
 func (r *Receiver[Why]) selective(s *rule.Sight) bool {
 	for i := range r.Want {
 		if at := &r.Want[i]; at.Named() == s.Pkt.SACK.PSN && at.Kind != MayACK {
@@ -182,8 +184,8 @@ func (r *Receiver[Why]) selective(s *rule.Sight) bool {
 	return r.Blind
 }
 
-// passOver takes out the first i+1 arrivals, of which the last is answered by name. The ACK of a duplicate, which says
-// no more than that answer, may wait for the line, and leave with a later one.
+// passOver removes the first i+1 arrivals, the last of which is answered by name. It keeps the ACK of a duplicate,
+// which acknowledges no more than that answer does: the ACK may wait for the line and be merged with a later one.
 func (r *Receiver[_]) passOver(i int, s *rule.Sight) {
 	kept := r.Want[:0]
 	for k := range r.Want[:i] {
@@ -200,21 +202,21 @@ func (r *Receiver[_]) passOver(i int, s *rule.Sight) {
 	r.Want = append(kept, r.Want[i+1:]...)
 }
 
-// match compares an answer with what it seems to answer, or nothing.
+// match calls Match for an answer, unless its arrival is housed.
 func (r *Receiver[Why]) match(w *Answer[Why], s *rule.Sight) {
 	if !r.housed(w) {
 		r.Match(w, s)
 	}
 }
 
-// missing reports what was passed over.
+// missing reports an answer that was skipped, unless it is optional.
 func (r *Receiver[Why]) missing(w *Answer[Why]) {
 	if w.Kind != MayACK && w.Kind != MayName {
 		r.match(w, nil)
 	}
 }
 
-// covers takes an ACK of everything up to last. One of all that has arrived ends blindness.
+// covers compares an ACK of all PSNs up to last. An ACK of everything that has arrived ends Blind.
 func (r *Receiver[_]) covers(s *rule.Sight, last psn.PSN) bool {
 	fits := r.cumulative(s, last)
 	if r.Blind && last == r.newest && r.expected() == last.Next() {
@@ -223,7 +225,7 @@ func (r *Receiver[_]) covers(s *rule.Sight, last psn.PSN) bool {
 	return fits
 }
 
-// cumulative lets an ACK of everything up to last answer the arrivals at the head.
+// cumulative finds the arrivals at the head of Want that an ACK of all PSNs up to last answers.
 func (r *Receiver[Why]) cumulative(s *rule.Sight, last psn.PSN) bool {
 	n, hit := 0, -1
 	for n < len(r.Want) && (r.Want[n].Kind <= ACK || r.Want[n].Next.LessEq(last)) {
@@ -241,8 +243,8 @@ func (r *Receiver[Why]) cumulative(s *rule.Sight, last psn.PSN) bool {
 	return true
 }
 
-// accept takes an ACK for the answer to the first i+1 arrivals, but for those that it cannot answer, or whose own
-// should have left long before.
+// accept takes an ACK as the answer to the first i+1 arrivals, except those that an ACK cannot answer and those whose
+// answer is overdue.
 func (r *Receiver[Why]) accept(i int, s *rule.Sight, last psn.PSN) {
 	alike := 0
 	for k := range r.Want[:i+1] {
@@ -260,8 +262,8 @@ func (r *Receiver[Why]) accept(i int, s *rule.Sight, last psn.PSN) {
 	r.strike(i)
 }
 
-// wrong reports an ACK that answers none of the first n arrivals, as that of the one which it seems to answer: one that
-// it covers, or the next, which wants to be named.
+// wrong reports an ACK that answers none of the first n arrivals, as the wrong answer to an arrival that it covers, or
+// to one that must be named.
 func (r *Receiver[Why]) wrong(n int, s *rule.Sight, last psn.PSN) bool {
 	for i := range r.Want[:min(n+1, len(r.Want))] {
 		w := r.Want[i]
@@ -275,7 +277,7 @@ func (r *Receiver[Why]) wrong(n int, s *rule.Sight, last psn.PSN) bool {
 	return r.Blind || last.Less(r.expected())
 }
 
-// refused compares a NAK, after which the receiver does not go on as before.
+// refused compares a NAK, after which the receiver starts anew.
 func (r *Receiver[Why]) refused(s *rule.Sight) {
 	for i := range r.Want {
 		if w := r.Want[i]; w.Named() == s.Pkt.PSN {
@@ -286,10 +288,10 @@ func (r *Receiver[Why]) refused(s *rule.Sight) {
 	r.Forget()
 }
 
-// strike takes the first i+1 answers out.
+// strike removes the first i+1 answers.
 func (r *Receiver[_]) strike(i int) { r.Want = r.Want[:copy(r.Want, r.Want[i+1:])] }
 
-// End reports what never came although there was time.
+// End reports the answers that never left although there was time.
 func (r *Receiver[Why]) End(at vtime.Time) {
 	for r.settle(); len(r.Want) > 0; r.strike(0) {
 		w := &r.Want[0]
@@ -299,12 +301,12 @@ func (r *Receiver[Why]) End(at vtime.Time) {
 	}
 }
 
-// repeats counts the ACKs of one PSN that may still come: each duplicate draws its own, unless it is merged with the
-// one before it. An ACK that answers for several may be the first of so many; by the time of the others what they name
-// may have been passed.
+// repeats counts the further ACKs of one PSN that may still leave. Each duplicate draws an ACK, which may be merged
+// with the one before. An ACK that answers several arrivals may therefore be the first of as many ACKs, and the others
+// may leave when the PSN is no longer the newest.
 type repeats struct {
-	psn  psn.PSN // newest PSN that they cover
-	left int     // how many may come
+	psn  psn.PSN // last PSN that the ACKs acknowledge
+	left int     // number of ACKs that may still leave
 }
 
 func (r *repeats) add(p psn.PSN, n int) {
@@ -314,7 +316,7 @@ func (r *repeats) add(p psn.PSN, n int) {
 	r.left += n
 }
 
-// take reports whether an ACK may be one of them, and counts it.
+// take reports whether an ACK of p may be one of them, and if so counts it.
 func (r *repeats) take(p psn.PSN) bool {
 	if p != r.psn || r.left == 0 {
 		return false

@@ -8,28 +8,28 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Reports puts the variables that one end reports after one input into a State.
+// Reports collects the variables that one end reports after one input in a State.
 type Reports[State any] struct {
-	Order []string                       // in which an end reports its variables
-	Set   func(s *State, e *trace.Event) // takes one variable
-	Step  func(prev, cur *State)         // is called for every change
-	Prev  State                          // before the latest input
-	Cur   State                          // after it
+	Order []string                       // names of the variables in the order in which an end reports them
+	Set   func(s *State, e *trace.Event) // sets one variable in s
+	Step  func(prev, cur *State)         // is called after each input with the states before and after it
+	Prev  State                          // state before the latest input
+	Cur   State                          // state after the latest input
 
 	c     *rule.Context
-	mine  bool       // it is the requester's end
+	mine  bool       // the end is the requester's
 	at    vtime.Time // of the latest report
 	dirty bool       // Step has not been called for Cur
-	rank  int        // in Order, of the latest report
+	rank  int        // index in Order of the latest report
 }
 
-// NewReports returns those of the requester's end, or of the responder's, which begin with a state.
+// NewReports returns the Reports of the requester's end (mine) or of the responder's, with begin as the first state.
 func NewReports[State any](c *rule.Context, mine bool, begin State) *Reports[State] {
 	return &Reports[State]{c: c, mine: mine, Prev: begin, Cur: begin}
 }
 
-// Event takes a variable. One that is not behind the last in the order belongs to the next input, even if that came at
-// the same instant.
+// Event records a variable. A variable that does not follow the latest one in Order belongs to the next input, even at
+// the same time.
 func (r *Reports[_]) Event(e *trace.Event) {
 	if r.dirty && e.At != r.at {
 		r.Flush()
@@ -45,7 +45,7 @@ func (r *Reports[_]) Event(e *trace.Event) {
 	r.at, r.dirty, r.rank = e.At, true, rank
 }
 
-// Flush ends an input.
+// Flush calls Step for the latest input.
 func (r *Reports[_]) Flush() {
 	if r.dirty {
 		r.dirty = false

@@ -7,23 +7,23 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 )
 
-// Aspect is what a rule asks of retransmissions.
+// Aspect is a requirement of a rule on retransmissions.
 type Aspect uint8
 
 // The aspects.
 const (
-	FirstIsHead  Aspect = iota // the first of a recovery is the cumulative value
-	OnlyHoles                  // the others are holes: not acknowledged, and something above them is
-	HoleOnce                   // each once per recovery
-	SackStops                  // one that is waited for and turns out to have arrived is left out
-	Partial                    // what an ACK in recovery makes the oldest, iff it was not sent again
-	TimeoutHead                // a timeout begins with the oldest
-	TimeoutHoles               // and holes follow
-	DespiteFull                // a window that is full does not hold the first back
-	FromNothing                // without a NACK or a timeout nothing is sent again
+	FirstIsHead  Aspect = iota // the first retransmission of a recovery is the cumulative acknowledgement value
+	OnlyHoles                  // the others are holes: unacknowledged PSNs below an acknowledged one
+	HoleOnce                   // each hole is retransmitted once per recovery
+	SackStops                  // a hole whose SACK arrives before its turn is not retransmitted
+	Partial                    // a PSN that an ACK in recovery makes the oldest is retransmitted, once
+	TimeoutHead                // after a timeout the first retransmission is the oldest unacknowledged PSN
+	TimeoutHoles               // after it, holes are retransmitted
+	DespiteFull                // a full window does not delay the first retransmission
+	FromNothing                // no retransmission without a NACK or a timeout
 )
 
-// Judges makes the sender report the problems of some aspects, and count where they hold.
+// Judges sets Judge to report the problems of the wanted aspects, and to call Met where they hold.
 func (m *Sender) Judges(wanted ...Aspect) {
 	m.Judge = func(a Aspect, problem string, s *rule.Sight, d *Duty) {
 		switch {
@@ -38,7 +38,7 @@ func (m *Sender) Judges(wanted ...Aspect) {
 	}
 }
 
-// resent judges a retransmission, and follows it.
+// resent judges a retransmission, and updates the state by it.
 func (m *Sender) resent(s *rule.Sight, p psn.PSN) {
 	name := m.c.Rel(p)
 	switch {
@@ -46,7 +46,7 @@ func (m *Sender) resent(s *rule.Sight, p psn.PSN) {
 		m.Judge(m.blame(OnlyHoles), name+" is sent again although it is acknowledged", s, nil)
 		return
 	case p.Less(m.UNA):
-		return // the acknowledgement may have come too late
+		return // the acknowledgement may have arrived too late to stop it
 	}
 	v := m.packets.get(p)
 	if v.arrived && v.sacked.Acted(s.At, m.sent, m.Handed) {
@@ -69,8 +69,7 @@ func (m *Sender) resent(s *rule.Sight, p psn.PSN) {
 	m.follow(p)
 }
 
-// follow notes a retransmission. One that leaves while nothing is judged belongs to a recovery that may go on when
-// something is again.
+// follow records a retransmission, also while Quiet, because its recovery may continue after Quiet ends.
 func (m *Sender) follow(p psn.PSN) {
 	m.Recovering, m.recover = true, m.Next.Prev()
 	m.repeated++
@@ -79,7 +78,7 @@ func (m *Sender) follow(p psn.PSN) {
 	m.opens(v, false)
 }
 
-// blame is the aspect under which a packet that must not be sent again is judged: after a timeout that of timeouts.
+// blame returns the aspect of a packet that must not be retransmitted: a, or TimeoutHoles after a timeout.
 func (m *Sender) blame(a Aspect) Aspect {
 	if m.timed {
 		return TimeoutHoles
@@ -91,36 +90,36 @@ func (m *Sender) blame(a Aspect) Aspect {
 func (m *Sender) first(s *rule.Sight, p psn.PSN, name string) {
 	switch {
 	case p != m.UNA && m.timed:
-		m.Judge(TimeoutHead, name+" is sent again first after the timeout, the oldest is "+m.c.Rel(m.UNA), s, nil)
+		m.Judge(TimeoutHead, name+" is sent again first after the timeout; the oldest, "+m.c.Rel(m.UNA)+", expected", s, nil)
 	case p != m.UNA:
-		m.Judge(FirstIsHead, name+" is sent again first, the cumulative value is "+m.c.Rel(m.UNA), s, nil)
+		m.Judge(FirstIsHead, name+" is sent again first; the cumulative value, "+m.c.Rel(m.UNA)+", expected", s, nil)
 	case m.timed:
 		m.Judge(TimeoutHead, "", s, nil)
 	case m.due == nil && len(m.moves) == 0 && m.high.LessEq(m.UNA):
-		m.Judge(FromNothing, name+" is sent again, and nothing says that it is lost", s, nil)
+		m.Judge(FromNothing, name+" is sent again without a NACK or a timeout", s, nil)
 	}
 }
 
-// hole judges another one.
+// hole judges a later retransmission of a recovery, of a PSN other than UNA.
 func (m *Sender) hole(s *rule.Sight, p psn.PSN, name string) {
 	switch {
 	case m.timed && m.repeated == 0:
-		m.Judge(TimeoutHead, name+" is sent again first after the timeout, the oldest is "+m.c.Rel(m.UNA), s, nil)
+		m.Judge(TimeoutHead, name+" is sent again first after the timeout; the oldest, "+m.c.Rel(m.UNA)+", expected", s, nil)
 	case m.high.LessEq(p):
-		m.Judge(m.blame(OnlyHoles), name+" is sent again, and nothing above it has arrived", s, nil)
+		m.Judge(m.blame(OnlyHoles), name+" is sent again although nothing above it has arrived", s, nil)
 	default:
 		m.Judge(m.blame(OnlyHoles), "", s, nil)
 		m.Judge(HoleOnce, "", s, nil)
 		if m.awaited > 0 {
-			m.Judge(SackStops, "", s, nil) // the next hole is sought
+			m.Judge(SackStops, "", s, nil) // the sender skips holes that were acknowledged meanwhile
 		}
 	}
 }
 
-// twice judges a second retransmission in one recovery.
+// twice judges a second retransmission of one PSN in a recovery.
 func (m *Sender) twice(s *rule.Sight, p psn.PSN, name string) {
 	if p == m.UNA && m.moved {
-		m.Judge(Partial, name+" is the oldest now, and is sent again a second time", s, nil)
+		m.Judge(Partial, name+" became the oldest by a partial ACK, and is sent again a second time", s, nil)
 		return
 	}
 	m.Judge(HoleOnce, name+" is sent again a second time in one recovery", s, nil)

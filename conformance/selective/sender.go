@@ -6,68 +6,68 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Sender is the reference sender (IRN 3.1): it takes what leaves one end and the acknowledgements that reach it, and
-// knows what may and what has to be sent again.
+// Sender is the reference sender (IRN 3.1): from the packets that leave one end and the acknowledgements that reach it,
+// it derives the packets that may and must be retransmitted.
 //
 // "The first packet that is retransmitted on entering loss recovery corresponds to the cumulative acknowledgement
 // value. Any subsequent packet is considered lost only if another packet with a higher sequence number has been
 // selectively acked."
 type Sender struct {
-	// Judge is called for what a rule asks of retransmissions: with a problem, or "" when it holds. The sight shows it,
-	// or, where that is nil, the duty.
+	// Judge is called when an Aspect was violated, with the problem, or held, with "". It is shown by the sight or,
+	// when that is nil, by the duty.
 	Judge func(a Aspect, problem string, s *rule.Sight, d *Duty)
 
-	Limit  int  // packets that may be in flight; 0 when there is no limit
-	Handed int  // packets that the end may have handed to its port: rule.Handed
-	Quiet  bool // nothing is judged until what has been sent is acknowledged
+	Limit  int  // most packets in flight; 0 when there is no limit
+	Handed int  // most packets that the end may have handed to its port, see rule.Handed
+	Quiet  bool // nothing is judged until everything sent before Hush is acknowledged
 
-	UNA, Next  psn.PSN // oldest PSN that is not acknowledged; next never sent
-	Recovering bool    // it has sent something again, and recover is not acknowledged
+	UNA, Next  psn.PSN // oldest unacknowledged PSN; next PSN never sent
+	Recovering bool    // the end has retransmitted, and recover is not acknowledged yet
 
 	c        *rule.Context
-	who      rule.Blame    // the end that sends
-	sent     int           // packets that have left
-	packets  table[packet] // those from sure on
-	high     psn.PSN       // newest PSN that is acknowledged selectively; UNA when none is
-	moves    []move        // of UNA, which the end may not have heard of yet, oldest first
-	sure     psn.PSN       // UNA as the end certainly knows it
-	recover  psn.PSN       // newest PSN that had been sent when a packet was last sent again
-	recovery uint32        // number of the recovery, or of what led to none yet; from 1
-	repeated int           // packets sent again in it
-	open     int           // packets that are open
-	awaited  int           // packets that are awaited
-	moved    bool          // an ACK has moved UNA in this recovery
+	who      rule.Blame    // the end whose packets are judged
+	sent     int           // number of packets that have left
+	packets  table[packet] // state of the PSNs from sure on
+	high     psn.PSN       // newest PSN acknowledged selectively; UNA when there is none above it
+	moves    []move        // advances of UNA that the end may not know of yet, oldest first
+	sure     psn.PSN       // UNA that the end certainly knows; sure <= UNA
+	recover  psn.PSN       // newest PSN sent before the latest retransmission; an ACK of it ends recovery
+	recovery uint32        // number of the current recovery, from 1; reopen begins the next
+	repeated int           // number of retransmissions in this recovery
+	open     int           // number of packets that are open
+	awaited  int           // number of packets that are awaited
+	moved    bool          // an ACK has advanced UNA in this recovery
 	timed    bool          // this recovery began with a timeout
-	expired  vtime.Time    // the latest timeout, while what left then may still be seen; Never otherwise
-	until    psn.PSN       // newest PSN that must be acknowledged before something is judged again
-	due      *Duty         // what has to be sent again first; nil when nothing has
+	expired  vtime.Time    // the latest timeout, until the first retransmission seen after it; Never otherwise
+	until    psn.PSN       // newest PSN that must be acknowledged before Quiet ends
+	due      *Duty         // the packet that must be retransmitted first; nil when there is none
 }
 
-// packet is one that has left and that the end may not know to be acknowledged.
+// packet is the state of one PSN.
 type packet struct {
-	sacked  rule.Moment // when it was acknowledged selectively, if it has arrived
-	again   uint32      // number of the latest recovery in which it was sent again; 0 is none
-	arrived bool        // it was acknowledged selectively
-	open    bool        // a hole above UNA that was not sent again in this recovery
-	awaited bool        // a hole that waited for its turn when its SACK came
+	sacked  rule.Moment // time of its selective acknowledgement; valid when arrived is true
+	again   uint32      // number of the latest recovery in which it was retransmitted; 0 for none
+	arrived bool        // acknowledged selectively
+	open    bool        // a hole above UNA that was not retransmitted in this recovery
+	awaited bool        // a hole that was still to be retransmitted when its SACK arrived
 }
 
-// Duty is a packet that has to be sent again.
+// Duty is a packet that must be retransmitted.
 type Duty struct {
-	Why   []Aspect   // for what rules
+	Why   []Aspect   // the aspects that require it
 	PSN   psn.PSN    // of the packet
-	At    vtime.Time // when its sender can have heard of it
-	Index uint64     // of the record that shows it
-	fresh int        // new packets that have left since
+	At    vtime.Time // time from which its sender can know of the duty
+	Index uint64     // of the record that shows the duty
+	fresh int        // new packets that have left since At
 }
 
-// move is UNA after an acknowledgement.
+// move is an advance of UNA to una by an acknowledgement.
 type move struct {
 	rule.Moment
 	una psn.PSN
 }
 
-// NewSender returns the reference sender for the end that sends, from the first PSN on that is given to Start.
+// NewSender returns the reference sender for the end who. Start sets its first PSN.
 func NewSender(c *rule.Context, who rule.Blame) *Sender {
 	m := &Sender{c: c, who: who, Handed: rule.Handed, expired: vtime.Never, recovery: 1}
 	m.Start(0)
@@ -80,16 +80,16 @@ func (m *Sender) Start(p psn.PSN) {
 	m.packets.reset(p)
 }
 
-// Idle reports whether nothing is due to be sent again.
+// Idle reports whether no packet is due to be retransmitted.
 func (m *Sender) Idle() bool { return m.due == nil }
 
-// Holes reports whether something waits to be sent again: the oldest packet, or one below the highest that arrived.
+// Holes reports whether a packet waits to be retransmitted: UNA, or a PSN below the newest that arrived.
 func (m *Sender) Holes() bool { return m.Recovering && !m.again(m.UNA) || m.open > 0 }
 
-// again reports whether a packet was sent again in this recovery.
+// again reports whether a packet was retransmitted in this recovery.
 func (m *Sender) again(p psn.PSN) bool { return m.packets.get(p).again == m.recovery }
 
-// reopen makes every hole wait to be sent again, for another recovery.
+// reopen makes every hole wait to be retransmitted, for the next recovery.
 func (m *Sender) reopen() {
 	m.recovery, m.repeated = m.recovery+1, 0
 	for p := m.UNA.Next(); p.Less(m.high); p = p.Next() {
@@ -99,7 +99,7 @@ func (m *Sender) reopen() {
 	}
 }
 
-// opens notes whether a packet waits to be sent again.
+// opens sets whether a packet is open.
 func (m *Sender) opens(v *packet, open bool) {
 	if v.open != open {
 		v.open = open
@@ -109,8 +109,8 @@ func (m *Sender) opens(v *packet, open bool) {
 	}
 }
 
-// Heard takes an acknowledgement of everything before cum, and of named when that is another, which the end has heard
-// of by at. The sight shows it.
+// Heard processes an acknowledgement of all PSNs before cum, and of named if it differs from cum. at is the time from
+// which the end can know of it. The sight shows it.
 func (m *Sender) Heard(s *rule.Sight, at vtime.Time, cum, named psn.PSN) {
 	if m.Next.Less(cum) {
 		return
@@ -122,7 +122,7 @@ func (m *Sender) Heard(s *rule.Sight, at vtime.Time, cum, named psn.PSN) {
 	if cum.Less(named) && named.In(m.UNA.Next(), m.Next) {
 		m.arrived(named, now)
 	}
-	if m.Quiet || m.UNA == m.Next || cum.Less(m.UNA) { // one that was overtaken tells only what arrived
+	if m.Quiet || m.UNA == m.Next || cum.Less(m.UNA) { // an acknowledgement that was overtaken only adds to sacked
 		return
 	}
 	switch {
@@ -136,14 +136,14 @@ func (m *Sender) Heard(s *rule.Sight, at vtime.Time, cum, named psn.PSN) {
 	case m.again(m.UNA):
 		m.Judge(Partial, "", s, nil)
 	case m.UNA.Less(m.high):
-		// The published logic sends it again even if nothing above it has arrived, which the paper does not call lost;
-		// a device may do either then.
+		// The published logic retransmits UNA even if nothing above it has arrived, which the paper does not call lost;
+		// a device may do either in that case.
 		m.owe(s, at, []Aspect{Partial})
 	}
 }
 
-// advance moves UNA, and ends recovery: "It exits loss recovery when a cumulative acknowledgement greater than the
-// recovery sequence is received."
+// advance sets UNA to cum, and may end recovery: "It exits loss recovery when a cumulative acknowledgement greater than
+// the recovery sequence is received."
 func (m *Sender) advance(cum psn.PSN, now rule.Moment) {
 	m.forget(cum)
 	m.UNA, m.moved = cum, true
@@ -159,8 +159,8 @@ func (m *Sender) advance(cum psn.PSN, now rule.Moment) {
 	}
 }
 
-// forget closes the holes up to cum, the new UNA. The rest of what is acknowledged goes only when the end certainly
-// knows, because a retransmission of it may be on its way until then.
+// forget closes the holes up to cum, the new UNA, and drops the PSNs below sure. The others are kept, because a
+// retransmission of them may already be on its way.
 func (m *Sender) forget(cum psn.PSN) {
 	for p := m.UNA; m.open > 0 && p.LessEq(cum); p = p.Next() {
 		if m.packets.get(p).open {
@@ -175,7 +175,7 @@ func (m *Sender) forget(cum psn.PSN) {
 	m.packets.forget(m.sure)
 }
 
-// arrived notes a selective acknowledgement.
+// arrived records a selective acknowledgement of p.
 func (m *Sender) arrived(p psn.PSN, now rule.Moment) {
 	v := m.packets.at(p)
 	if v.arrived {
@@ -193,17 +193,17 @@ func (m *Sender) arrived(p psn.PSN, now rule.Moment) {
 	m.high = psn.Max(m.high, p)
 }
 
-// owe makes UNA due.
+// owe makes UNA due, unless it is due already.
 func (m *Sender) owe(s *rule.Sight, at vtime.Time, why []Aspect) {
 	if m.due == nil || m.due.PSN != m.UNA {
 		m.due = &Duty{Why: why, PSN: m.UNA, At: at, Index: s.Index}
 	}
 }
 
-// Passes counts a packet that leaves and is not judged.
+// Passes counts a packet that leaves, without judging it.
 func (m *Sender) Passes() { m.sent++ }
 
-// Leaves takes a packet that leaves.
+// Leaves processes a packet that leaves.
 func (m *Sender) Leaves(s *rule.Sight) {
 	for len(m.moves) > 0 && m.moves[0].Acted(s.At, m.sent, m.Handed) {
 		m.sure, m.moves = m.moves[0].una, m.moves[1:]
@@ -229,17 +229,17 @@ func (m *Sender) Leaves(s *rule.Sight) {
 	}
 }
 
-// overtakes counts a new packet against the one that is to be sent again.
+// overtakes counts a new packet that leaves before the packet that is due.
 func (m *Sender) overtakes(now vtime.Time) {
 	if m.due == nil || m.Quiet || now < m.due.At {
 		return
 	}
 	if m.due.fresh++; m.due.fresh > rule.Handed {
-		m.settle(m.c.Rel(m.due.PSN)+" is not sent again, and new packets are", nil)
+		m.settle(m.c.Rel(m.due.PSN)+" is not sent again although new packets are sent", nil)
 	}
 }
 
-// settle says what has become of what is due.
+// settle ends the duty, with a problem or "".
 func (m *Sender) settle(problem string, s *rule.Sight) {
 	for _, a := range m.due.Why {
 		m.Judge(a, problem, s, m.due)
@@ -249,7 +249,7 @@ func (m *Sender) settle(problem string, s *rule.Sight) {
 
 // Timeout restarts recovery from the oldest packet.
 func (m *Sender) Timeout(at vtime.Time) {
-	// else it may be on the line, or wait for it
+	// otherwise it may be on the line or wait for it
 	if m.due != nil && !m.Quiet && m.c.Late(m.who, m.due.At, m.c.Port.Turn, at) {
 		m.settle(m.c.Rel(m.due.PSN)+" is not sent again before the timeout", nil)
 	}
@@ -270,7 +270,7 @@ func (m *Sender) Hush() {
 	}
 }
 
-// End reports what was never sent although there was time.
+// End reports a duty that was not discharged although there was time.
 func (m *Sender) End(at vtime.Time) {
 	if m.due != nil && !m.Quiet && !m.c.Failed && !m.c.Fatal && m.c.Late(m.who, m.due.At, rule.Patience, at) {
 		m.settle(m.c.Rel(m.due.PSN)+" is not sent again", nil)
