@@ -2,7 +2,7 @@ package trace
 
 import "github.com/rdma-gauntlet/gauntlet/harness/vtime"
 
-// Collector is a Sink that keeps everything, for runs known to be short: tests, ladders, small captures.
+// Collector is a Sink that keeps the whole trace in memory, for short runs: tests, ladders, small captures.
 type Collector struct {
 	Records []Record
 	Events  []Event
@@ -18,7 +18,7 @@ func (c *Collector) Event(e *Event) { c.Events = append(c.Events, *e) }
 // End implements Sink.
 func (c *Collector) End(at vtime.Time) { c.Ended = at }
 
-// Play hands everything to another sink, in time order.
+// Play passes the trace to another sink, in time order.
 func (c *Collector) Play(s Sink) {
 	k := 0
 	for i := range c.Records {

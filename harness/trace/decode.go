@@ -2,8 +2,8 @@ package trace
 
 import "github.com/rdma-gauntlet/gauntlet/harness/roce"
 
-// Decode fills in what Raw shows: the packet, its payload's checksum, its ICRC, its length at layer 1, and why it does
-// not decode. Into f go the headers below the packet as well.
+// Decode sets the fields of r that follow from Raw: Packet, Sum, ICRC, WireBytes and Defect. It decodes into f, which
+// also gets the headers below the packet.
 func (r *Record) Decode(f *roce.Frame) {
 	r.decode(f)
 	sum, sealed := f.Sums(r.Raw)
@@ -22,10 +22,11 @@ func (r *Record) Decode(f *roce.Frame) {
 // reserved is the defect of a frame whose opcode is reserved.
 var reserved = "opcode: " + roce.ErrUnknownOpcode.Error()
 
-// Reserved reports a frame that has the opcode of LoWAR and was read as one of a sender to which that is reserved.
+// Reserved reports whether the frame has the opcode of LoWAR and was decoded as a frame of a sender for which that
+// opcode is reserved.
 func (r *Record) Reserved() bool { return r.Packet.Opcode == roce.LoWAR && r.Defect == reserved }
 
-// DecodeRepair is Decode of such a frame as one of a sender that speaks LoWAR, and whose ICRC is wrong.
+// DecodeRepair is Decode of a Reserved frame as a LoWAR packet, whose ICRC is wrong.
 func (r *Record) DecodeRepair(f *roce.Frame) {
 	r.decode(f)
 	r.Sum, _ = f.Sums(r.Raw)

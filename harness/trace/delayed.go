@@ -2,8 +2,8 @@ package trace
 
 import "github.com/rdma-gauntlet/gauntlet/harness/vtime"
 
-// Delayed is a Sink that hands a whole trace on as if it had happened later: what is judged must not depend on when it
-// was.
+// Delayed is a Sink that passes a trace on with all times shifted by By, to test that verdicts do not depend on
+// absolute times.
 type Delayed struct {
 	Next Sink
 	By   vtime.Duration

@@ -7,7 +7,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Event is something that an endpoint reported.
+// Event is one report of an endpoint.
 type Event struct {
 	At   vtime.Time
 	Side Side
@@ -17,12 +17,11 @@ type Event struct {
 	// Refused.
 	Body engine.Event
 	// Name and Value: a Probe's, Count's or Counter's variable; a Memory event's check ("mismatch", "guard",
-	// "received"). Value of a Post: for how long the request had been waiting for room in the queue, as a
-	// vtime.Duration.
+	// "received"). Value of a Post: how long the request waited for room in the queue, as a vtime.Duration.
 	Name  string
 	Value int64
-	// VA, Len and Sum: a Store's or Changed's range and the CRC-32 of what was written; Post's remote address and
-	// length; the address and length of a Receive and of a Declared chunk.
+	// VA, Len and Sum: the range of a Store or Changed and the CRC-32 of its bytes; the remote address and length of a
+	// Post; the address and length of a Receive and of a Declared chunk.
 	VA  uint64
 	Len uint32
 	Sum uint32
@@ -47,14 +46,14 @@ const (
 	Timer                    // the transport timer was set or stopped
 	Probe                    // a variable of the engine has a value
 	Count                    // an error counter of the endpoint advanced to Value
-	// comparison: Name "mismatch" or "guard" (final) or "received", Value = bytes that are wrong
+	// result of a comparison: Name is "mismatch" or "guard" (final), or "received"; Value is the number of wrong bytes
 	Memory
 	Declared // a chunk of a one-sided message was declared valid: Body.ID, VA, Len, Body.More
 	Lost     // an incomplete message was given up: Body.ID, Body.Len
-	Refused  // something that arrived was dropped and reported: Body.Status
-	Changed  // bytes of a region are not what they were at the start: VA, Len
-	Idle     // the endpoint has said that it has no work left, on any connection
-	Counter  // a counter of the device at a side has Value; Name says who counts what, Conn is -1
+	Refused  // a packet that arrived was dropped: Body.Status
+	Changed  // bytes of a region differ from their values at the start: VA, Len
+	Idle     // the endpoint has no work left, on any connection
+	Counter  // a counter of the device at Side has Value; Name is its source and name, Conn is -1
 )
 
 var eventNames = [...]string{"post", "receive", "cqe", "recv", "timeout", "fatal", "store", "timer", "probe", "count",
@@ -71,13 +70,13 @@ func (k EventKind) String() string {
 // EventKinds is the number of kinds.
 const EventKinds = EventKind(len(eventNames))
 
-// ParseEventKind finds a kind by the name that it prints.
+// ParseEventKind returns the kind with a name that String returns.
 func ParseEventKind(name string) (EventKind, bool) {
 	i := slices.Index(eventNames[:], name)
 	return EventKind(max(i, 0)), i >= 0
 }
 
-// Body returns the engine's name for the kind, which Event.Body has.
+// Body returns the kind of engine event that Event.Body has for kind k.
 func (k EventKind) Body() engine.EventKind {
 	switch k {
 	case Recv:

@@ -7,23 +7,22 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
 
-// Header says what a trace is of; it precedes the stream. Fields that nobody knew are zero: a foreign capture has
-// addresses and QPNs at most.
+// Header describes the run of a trace; it precedes the stream. Unknown fields are zero: a foreign capture has at most
+// addresses, QPNs and what its frames show.
 type Header struct {
 	Version int     // of the NDJSON format
 	Bench   string  // "sim", "netns", "file", …
 	Taps    [2]bool // which sides were tapped
-	// the one tap stands between the sides, or nobody knows where: a record has Sent alone, when the packet passed the
-	// tap
+	// the only tap is between the sides, or its place is unknown: a record then has only Sent, the time at the tap
 	Between bool
 	Bytes   bool    // records carry Raw
-	Dilated int     // a second of the trace lasted so many on the machine; 0 and 1 are the same
-	Reports Reports // what the endpoints told beside the wire
+	Dilated int     // seconds of the machine per second of the trace; 0 means 1
+	Reports Reports // what both endpoints report beside the packets
 	Conns   []Conn
 }
 
-// BehindLine reports whether the taps show a packet when the line is done with it, as in virtual time. Those of real
-// interfaces show it when it is given to the line.
+// BehindLine reports whether the taps see a packet when its last bit has left the line, as in virtual time. Taps of
+// real interfaces see it when it is handed to the line.
 func (h *Header) BehindLine() bool { return h.Bench == "sim" || h.Bench == "fixture" }
 
 // FormatVersion is the version of the NDJSON form, as package ndjson writes it.
@@ -32,19 +31,20 @@ const FormatVersion = 1
 // Conn is one connection: a QP on each side.
 type Conn struct {
 	Ends [2]End // indexed by Side
-	Hop  Hop    // which part of the path it is, when a box divides the path
-	// the QPNs were used again for another connection, so that nothing, such as the MTU, holds for all packets; not
-	// written
+	Hop  Hop    // the part of the path, when a box divides it
+	// the QPNs were reused for another connection, so that no attribute, such as the MTU, holds for all packets; not
+	// written to files
 	Anew bool
 
-	// Doubts are, by requester, what is wrong with the evidence on its requests and their answers. A bench certifies
-	// its own captures; others show it themselves. It does not travel with the trace.
+	// Doubts are the defects of the evidence on the requests of each requester and their responses, by requester. They
+	// are derived from the frames of a foreign capture; a bench certifies its own captures instead. They are not
+	// written to files.
 	Doubts [2]Doubt
 }
 
-// Doubt is properties of a capture that do not hold, and the reason.
+// Doubt is a set of properties that a capture lacks, and the reason.
 type Doubt struct {
-	Fails validity.Property // 0 when nothing is wrong
+	Fails validity.Property // 0 when it lacks none
 	Why   string
 }
 
@@ -54,11 +54,11 @@ type End struct {
 	Port uint16 // UDP source port
 	Impl string // name of the implementation, "" for a foreign device
 	QP   engine.QP
-	// Misaddressed are QP numbers that single packets for this end bore, which fit nowhere but among its own.
+	// Misaddressed are other QP numbers of single packets that, by their PSNs, were meant for this end.
 	Misaddressed []uint32
-	// Known says that QP holds the attributes in force. Otherwise only QPN, and what could be learnt from the wire, is
-	// set, and rules that need an attribute are inconclusive.
+	// Known says that QP holds the attributes in force. Otherwise only QPN and the attributes learnt from the packets
+	// are set, and rules that need an attribute are INCONCLUSIVE.
 	Known bool
-	// Reports is what is known of this end beside the wire, and not of both.
+	// Reports are the reports of this end in addition to Header.Reports.
 	Reports Reports
 }

@@ -6,9 +6,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 )
 
-// Hop says which part of the path a connection of the header is. A box in the path divides every connection in two, and
-// each part is a connection of its own: it has records, taps at its two ends, and is judged by itself. The box is the
-// end B of a LAN hop and the end A of a WAN hop.
+// Hop is the part of the path to which a connection of the header belongs. A box in the path divides every connection
+// into two hops. Each hop is a connection of its own, with records, taps at its two ends, and verdicts. The box is end
+// B of a LAN hop and end A of a WAN hop.
 type Hop uint8
 
 // The hops.
@@ -28,7 +28,7 @@ func (h Hop) String() string {
 	return "hop?"
 }
 
-// ParseHop finds a hop by what it prints.
+// ParseHop returns the hop with a name that String returns.
 func ParseHop(name string) (Hop, bool) {
 	i := slices.Index(hopNames[:], name)
 	return Hop(max(i, 0)), i >= 0
@@ -69,8 +69,8 @@ func (h *Header) On(i int) Hop {
 	return h.Conns[i].Hop
 }
 
-// Divide makes two hops of every connection, for a path with a box in it. On the LAN the box stands in for B with B's
-// attributes, on the WAN for A with those that acts makes of A's.
+// Divide makes two hops of every connection, for a path with a box in it. On the LAN the box takes the place of B with
+// B's attributes, on the WAN the place of A with the attributes that acts returns for A's.
 func (h *Header) Divide(acts func(engine.QP) engine.QP) {
 	n := len(h.Conns)
 	for i := range n {

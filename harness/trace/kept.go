@@ -2,25 +2,25 @@ package trace
 
 import "github.com/rdma-gauntlet/gauntlet/harness/roce"
 
-// Kept is a copy of a record in memory that is used again and again: Clone without garbage, for a sink that holds
-// records back. The zero Kept is empty. It must not be copied while it holds a record with a change.
+// Kept is a copy of a record in reused memory: Clone without garbage, for a sink that holds records back. The zero Kept
+// is empty. It must not be copied while it holds a record with a Change.
 type Kept struct {
 	Rec Record // the copy; its bytes and its change belong to the Kept
 
 	contents *contents // nil until a record has bytes or a change; stays with the Kept
 }
 
-// contents is what few records of a large run have.
+// contents holds the bytes and the change of a record, which few records of a large run have.
 type contents struct {
 	change  Change
 	raw     [2][]byte // bytes of the record and of its change
 	payload [2][]byte // payloads that are not part of raw
 }
 
-// Empty forgets the record and keeps its memory for the next.
+// Empty drops the record and keeps its memory for the next one.
 func (k *Kept) Empty() { k.Rec = Record{} }
 
-// own returns the contents.
+// own returns the contents, and makes them if there are none.
 func (k *Kept) own() *contents {
 	if k.contents == nil {
 		k.contents = &contents{}
@@ -28,7 +28,7 @@ func (k *Kept) own() *contents {
 	return k.contents
 }
 
-// Keep copies r. Bytes are copied only when there are some: most records of a large run have none.
+// Keep copies r. Most records of a large run have no bytes to copy.
 func (k *Kept) Keep(r *Record) {
 	k.Rec = *r
 	if r.Raw != nil || r.Packet.Payload != nil {
@@ -39,7 +39,7 @@ func (k *Kept) Keep(r *Record) {
 	}
 }
 
-// KeepChange copies the form of the record at its receiver.
+// KeepChange copies the form in which the packet was received.
 func (k *Kept) KeepChange(from *Change) {
 	c := &k.own().change
 	*c = *from

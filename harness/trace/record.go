@@ -1,13 +1,13 @@
-// Package trace is what was seen of a run: one record per packet, with what became of it, and the events that the
-// endpoints reported, in time order.
+// Package trace defines the trace of a run: one record per packet, with its fate, and the events that the endpoints
+// reported, in time order.
 //
 // A trace is a stream. Records arrive ordered by Record.Time, events by Event.At, and a consumer keeps no more than its
-// own window; a run of 10^8 packets is never held. The same stream comes from a live bench, from a run folder and from
-// any pcapng file, so whatever judges or measures it cannot tell them apart.
+// own window; a run of 10^8 packets is never held. A live bench, a run folder and any pcapng file give the same kind of
+// stream, so that judging and measuring do not depend on the source.
 //
-// This package says what a trace is, and shows it to viewers in order (Timeline). Its text form is package ndjson, its
-// drawing package ladder, and the notation in which people write one is package fixture. Where records come from is not
-// known here: packages capture, merge and recording make them of what was captured.
+// This package defines the types and shows a trace to viewers in order (Timeline). Package ndjson is its text form,
+// package ladder its drawing, and package fixture the notation in which people write one. Packages capture, merge and
+// recording make records from captured frames.
 package trace
 
 import (
@@ -44,15 +44,15 @@ func ParseSide(name string) (Side, bool) {
 	return A, false
 }
 
-// Fate is what became of a packet between the two taps.
+// Fate is the fate of a packet between the two taps.
 type Fate uint8
 
 // The fates.
 const (
-	Unknown   Fate = iota // one tap only: nobody looked at the other end
-	Delivered             // seen at both taps, with the same bytes or as the link marked or rewrote them on purpose
+	Unknown   Fate = iota // one tap only: the other end was not observed
+	Delivered             // seen at both taps, unchanged or as the link marked or rewrote it on purpose
 	Dropped               // sent and never received
-	Corrupted             // received with other bytes than sent, damaged as far as anybody knows
+	Corrupted             // received with other bytes than sent, presumably damaged
 	Injected              // received and never sent: the harness made it
 )
 
@@ -75,7 +75,7 @@ func ParseFate(name string) (Fate, bool) {
 // Integrity is the state of a packet's invariant CRC.
 type Integrity uint8
 
-// The states. Unchecked means that no bytes were there to check: a large virtual-time run carries lengths only.
+// The states. Unchecked means that there were no bytes to check: a large virtual-time run carries lengths only.
 const (
 	Unchecked Integrity = iota
 	Good
@@ -84,25 +84,25 @@ const (
 
 // Record is one packet. Copies that the link made of it are records of their own with Copy set.
 //
-// Records handed to a Sink are valid during the call only; whoever keeps one copies it (Clone).
+// A record passed to a Sink is valid during the call only; a Sink that keeps it makes a copy (Clone).
 type Record struct {
 	Sent      vtime.Time // last bit left the sender's port; vtime.Never when the sender's tap did not see it
 	Recv      vtime.Time // last bit reached the receiver's port; vtime.Never when the receiver's tap did not see it
 	From      Side
-	Conn      int // index in Header.Conns, -1 when it belongs to none
+	Conn      int // index in Header.Conns; -1 for a packet of no connection
 	Fate      Fate
 	Copy      bool   // an additional copy made by the link; the original is another record
-	Cause     string // who changed its fate: "loss", "queue", "drop[0]", "corrupt[2]", ""; from a fixed set per run
+	Cause     string // what changed its fate: "loss", "queue", "drop[0]", "corrupt[2]", ""; from a fixed set per run
 	Packet    roce.Packet
 	Sum       uint32    // CRC-32 of the payload as sent; 0 when there are no bytes
 	ICRC      Integrity // as sent
 	WireBytes int       // layer-1 length: preamble, FCS and inter-frame gap included
 	Raw       []byte    // the frame as sent, from the Ethernet header, without FCS; nil when not captured
 	Defect    string    // why Raw does not decode, naming the field; "" when it does
-	Changed   *Change   // what the receiver saw, when it differs from what was sent
+	Changed   *Change   // the received form, when it differs from the sent one
 }
 
-// Change is the received form of a packet that did not arrive as sent: corrupted, or rewritten in transit.
+// Change is the received form of a packet that was corrupted or rewritten in transit.
 type Change struct {
 	Packet roce.Packet
 	Sum    uint32
@@ -111,11 +111,11 @@ type Change struct {
 	Defect string
 }
 
-// Time is the position of the record in the stream: when it was first seen at either tap.
+// Time returns the time that orders the record in the stream: when it was first seen at either tap.
 func (r *Record) Time() vtime.Time { return min(r.Sent, r.Recv) }
 
 // Lost reports whether the packet never reached its receiver in a form that its transport can use: dropped, damaged, or
-// with a port or protocol that another one listens to.
+// with a port or protocol that another transport receives.
 func (r *Record) Lost() bool {
 	if r.Changed == nil {
 		return r.Fate == Dropped
@@ -124,8 +124,8 @@ func (r *Record) Lost() bool {
 		r.Changed.Packet.Opcode.OverIP()
 }
 
-// AsChange returns the packet as r has it sent, as the form in which another record was received. Both share their
-// bytes.
+// AsChange returns the sent form of r as a Change, for a record of another packet that was received in this form. Both
+// share their bytes.
 func (r *Record) AsChange() Change { return Change{r.Packet, r.Sum, r.ICRC, r.Raw, r.Defect} }
 
 // Clone returns a copy that shares nothing with r.
@@ -150,6 +150,6 @@ type Sink interface {
 	End(at vtime.Time)
 }
 
-// ErrTruncated says that a trace or a capture ends before its end: the run or the copy was cut short. What came before
-// is good.
+// ErrTruncated means that a trace or a capture is incomplete: the run or the copy was cut short. All that was read
+// before is good.
 var ErrTruncated = errors.New("cut short")

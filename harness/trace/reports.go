@@ -2,10 +2,11 @@ package trace
 
 import "strings"
 
-// Reports is the set of things that the endpoints of a run report beside the wire.
+// Reports is a set of kinds of reports that the endpoints of a run make beside their packets.
 type Reports uint16
 
-// The reports. The last nine are parts of the others: as much as a black box tells by the stock tool above it.
+// The reports. The last ten are for black boxes: parts of the others that a stock tool above the device can report, and
+// the device's counters.
 const (
 	ReportCQE    Reports = 1 << iota // Post, Receive, CQE, Recv, Timeout, Fatal, Declared, Lost and Refused events
 	ReportStores                     // Store events: every placement in memory
@@ -13,19 +14,19 @@ const (
 	ReportProbes                     // Probe and Count events
 	ReportMemory                     // Memory events: the comparison of the images at the end
 
-	ReportDone     // Post and CQE events; the time of a CQE is that by which the request had completed
+	ReportDone     // Post and CQE events; a CQE's time is the latest time at which the request can have completed
 	ReportPosted   // Receive events
-	ReportReceived // Receive and Recv events; the time of a Recv is that by which the receive had completed
+	ReportReceived // Receive and Recv events; a Recv's time is the latest time at which the receive can have completed
 	ReportRegions  // Probe events of the memory regions: mr_rkey, mr_va, mr_len, mr_access
-	ReportChecked  // Memory events named "received": what the application found when a receive had completed
+	ReportChecked  // Memory events named "received": the memory that the application found on completion of a receive
 
-	ReportOrdered // Post and CQE events, each in its order; their times are those of ReportDone
-	ReportChanges // Changed events: the regions of ReportRegions, compared at the end with what they were
-	// of a QP for datagrams: its Q_Key as a Probe, the violations as a Count, and a Recv for each that was delivered
+	ReportOrdered // Post and CQE events, each kind in order; their times are as in ReportDone
+	ReportChanges // Changed events: bytes of the regions of ReportRegions that changed from start to end
+	// of a QP for datagrams: its Q_Key as a Probe, Q_Key violations as a Count, and a Recv for each datagram delivered
 	ReportDatagrams
-	// as many Post and CQE events as there were, with their status; the n-th CQE is taken for the n-th request
+	// all Post and CQE events, with their status; the n-th CQE counts for the n-th request
 	ReportFlushed
-	ReportCounters // Counter events: what the device counts, at the start and at the end
+	ReportCounters // Counter events: the counters of the device at the start and at the end
 )
 
 // reportNames are the words for the reports, in NDJSON and in fixtures.
@@ -63,7 +64,7 @@ func ParseReport(name string) (Reports, bool) {
 // MarshalText spells a set of reports with blanks between its words.
 func (r Reports) MarshalText() ([]byte, error) { return []byte(strings.Join(r.Names(), " ")), nil }
 
-// UnmarshalText reads the set back. What is not known is not reported.
+// UnmarshalText reads the set back. It ignores unknown words.
 func (r *Reports) UnmarshalText(text []byte) error {
 	for _, name := range strings.Fields(string(text)) {
 		bit, _ := ParseReport(name)

@@ -19,19 +19,19 @@ const (
 
 var pointNames = [...]string{"requester out", "responder in", "responder out", "requester in"}
 
-// String says where, as findings print it.
+// String returns the name that findings print.
 func (p Point) String() string { return pointNames[p&3] }
 
 // AtRequester reports whether the point belongs to the requester's tap.
 func (p Point) AtRequester() bool { return p == RequesterOut || p == RequesterIn }
 
-// Sight is one packet passing one tap: what a rule sees. Every record gives one sight where it was sent and one where
-// it was received, each at its own time.
+// Sight is one packet passing one tap. Every record gives one sight at the sender's tap and one at the receiver's, each
+// with its own time.
 type Sight struct {
 	At    vtime.Time
 	Tap   Side
 	Out   bool         // leaving the tapped endpoint
-	Rec   *Record      // the whole story, the future included: use it for fate and evidence
+	Rec   *Record      // the record, including what happens to the packet after At: for fate and evidence
 	Pkt   *roce.Packet // the packet as seen here
 	ICRC  Integrity    // as seen here
 	Sum   uint32       // payload checksum as seen here
@@ -39,14 +39,14 @@ type Sight struct {
 	Index uint64       // position of Rec in the stream
 }
 
-// Viewer takes sights and events in time order.
+// Viewer receives sights and events in time order.
 type Viewer interface {
 	Sight(*Sight)
 	Event(*Event)
 	End(at vtime.Time)
 }
 
-// Views is a Viewer that shows everything to several, in order.
+// Views is a Viewer that passes everything to several viewers, in order.
 type Views []Viewer
 
 // Sight implements Viewer.

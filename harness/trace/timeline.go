@@ -7,30 +7,30 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Timeline is a Sink that turns records into sights and hands them, with the events, to a Viewer in time order.
+// Timeline is a Sink that turns records into sights and passes them, with the events, to a Viewer in time order.
 //
-// A record gives a sight at the sender's tap when it was sent and one at the receiver's tap when it was received, as
-// far as those taps exist. The earlier sight is shown at once; the later one waits until the stream has reached its
-// time, so memory is that of the packets in flight.
+// A record gives a sight at the sender's tap when it was sent and one at the receiver's tap when it was received, if
+// those taps exist. The earlier sight is shown at once; the later one waits until the stream reaches its time, so
+// memory grows with the packets in flight.
 //
-// At equal times, what waited comes before what the stream brings: an arrival precedes the completion and the packets
-// that it causes. A copy is the exception: it is in the stream where it arrives, but the link made it when it took the
-// original, and hands it over before all that it took later. Otherwise the order is that of the stream.
+// At equal times, waiting sights come before new records and events: an arrival precedes the completion and the packets
+// that it causes. The exception is a copy. Its place in the stream is its arrival, but the link made it when it took
+// the original, and delivers it before all packets that it took later. Otherwise the order is that of the stream.
 //
 // A Sight, its Rec, Pkt and Raw are valid during the call only. The record of a waiting sight is a copy, unless its
-// owner has given a Lease, so Rec need not be the same pointer in both calls; Index tells that it is the same packet.
+// owner has given a Lease, so Rec need not be the same pointer in both calls; Index identifies the packet.
 type Timeline struct {
 	view    Viewer
 	taps    [2]bool
 	between bool
 	index   uint64
 	last    vtime.Time
-	// waiting sights that came in time order, by sender: a link without reordering needs no heap
+	// waiting sights that were added in time order, by sender: a link without reordering needs no heap
 	inOrder [2]ring.Ring[slot]
-	late    waiting // the others
+	late    waiting // the other waiting sights
 	free    []*slot
 	sight   Sight
-	lease   *Lease // of the records that come now; nil when they have to be copied
+	lease   *Lease // lease of the records passed at present; nil when they have to be copied
 }
 
 // NewTimeline returns a timeline of a trace with header h.
@@ -38,8 +38,8 @@ func NewTimeline(h *Header, v Viewer) *Timeline {
 	return &Timeline{view: v, taps: h.Taps, between: h.Between}
 }
 
-// Borrow says that the records which come from now on stay valid until the lease is zero again, so that they wait
-// without being copied; nil ends that.
+// Borrow declares that records passed from now on stay valid until the lease is zero again, so that they need not be
+// copied while they wait. Borrow(nil) ends that.
 func (t *Timeline) Borrow(l *Lease) { t.lease = l }
 
 // Packet implements Sink.
@@ -69,7 +69,7 @@ func (t *Timeline) Packet(r *Record) {
 }
 
 // sees reports whether a tap saw r leave (out) or arrive. A copy was made on the way: only the original left. A tap
-// between the sides shows every packet as its sender's.
+// between the sides shows every packet as leaving its sender.
 func (t *Timeline) sees(r *Record, out bool) bool {
 	if t.between {
 		return out && r.Sent != vtime.Never
@@ -87,7 +87,7 @@ func (t *Timeline) Event(e *Event) {
 	t.view.Event(e)
 }
 
-// End implements Sink. A packet that would arrive after the end was still in flight: nobody received it.
+// End implements Sink. A packet that would arrive after the end was still in flight: it was not received.
 func (t *Timeline) End(at vtime.Time) {
 	t.release(at)
 	t.view.End(max(at, t.last))
@@ -100,9 +100,9 @@ func (t *Timeline) release(now vtime.Time) {
 	}
 }
 
-// releaseAhead shows what precedes a copy: what waits for an earlier time, and up to its original what waits for the
-// same. One that was sent before the original, and arrives with its copy because others overtook it, should come first
-// too: nothing tells it.
+// releaseAhead shows the waiting sights that precede copy r: those of earlier times and, of its own time, those up to
+// its original. A packet that was sent before the original and arrives at the same time as the copy, because others
+// overtook it, should precede it too, but cannot be recognised.
 func (t *Timeline) releaseAhead(r *Record) {
 	t.release(r.Time() - 1)
 	for o := t.original(r); o != nil; {
@@ -114,8 +114,8 @@ func (t *Timeline) releaseAhead(r *Record) {
 	}
 }
 
-// original returns the packet that r is a copy of if it waits for the same time, as where the rate is unlimited, else
-// nil.
+// original returns the packet of which r is a copy, if its sight waits for the same time, as on a link of unlimited
+// rate; otherwise nil.
 func (t *Timeline) original(r *Record) *slot {
 	at, q := r.Time(), &t.inOrder[r.From&1]
 	for i := 0; i < q.Len() && q.At(i).at == at; i++ {
@@ -153,7 +153,7 @@ func (t *Timeline) next(now vtime.Time) *slot {
 	return best
 }
 
-// wait keeps r until its second sight is due.
+// wait keeps r until the time of its second sight.
 func (t *Timeline) wait(r *Record, index uint64, at vtime.Time, out bool) {
 	s := t.slot()
 	s.at, s.index, s.out = at, index, out
@@ -166,7 +166,7 @@ func (t *Timeline) wait(r *Record, index uint64, at vtime.Time, out bool) {
 	q.Push(s)
 }
 
-// slot returns one whose buffers have been used before, if there is any.
+// slot returns a free slot, with buffers to reuse, or a new one.
 func (t *Timeline) slot() *slot {
 	n := len(t.free)
 	if n == 0 {
@@ -184,7 +184,7 @@ func (t *Timeline) showWaiting(s *slot) {
 	t.free = append(t.free, s)
 }
 
-// show builds the sight in place; the viewer must not keep it.
+// show passes a sight, which it builds in place, to the viewer; the viewer must not keep it.
 func (t *Timeline) show(r *Record, index uint64, out bool) {
 	s := &t.sight
 	s.Out, s.Rec, s.Index = out, r, index

@@ -4,19 +4,19 @@ import "github.com/rdma-gauntlet/gauntlet/harness/vtime"
 
 // slot is a sight that waits for its time.
 type slot struct {
-	rec   *Record // the copy, or what the lease is of
+	rec   *Record // the copy in kept, or the owner's record
 	kept  *Kept   // nil until a copy was needed; stays with the slot
-	lease *Lease  // nil of a copy
+	lease *Lease  // nil when rec is a copy
 	at    vtime.Time
 	index uint64
 	out   bool
 }
 
-// Lease is how many records of an owner a Timeline has not shown yet. As long as it is not zero, the owner lets them
-// and their bytes be.
+// Lease is the number of an owner's records that a Timeline has not shown yet. While it is not zero the owner must not
+// change the records or their bytes.
 type Lease int
 
-// hold makes a record wait: the owner's, or a copy where there is no lease.
+// hold sets the record of a slot: the owner's under a lease, otherwise a copy.
 func (s *slot) hold(r *Record, l *Lease) {
 	if s.lease = l; l != nil {
 		*l++
@@ -30,7 +30,7 @@ func (s *slot) hold(r *Record, l *Lease) {
 	s.rec = &s.kept.Rec
 }
 
-// free ends the wait.
+// free releases the record of a slot.
 func (s *slot) free() {
 	if s.lease != nil {
 		*s.lease--
@@ -38,7 +38,7 @@ func (s *slot) free() {
 	s.rec, s.lease = nil, nil
 }
 
-// before orders waiting sights: by time, arrivals before departures, then by position in the stream. Nil is last.
+// before orders waiting sights: by time, arrivals before departures, then by position in the stream. nil is last.
 func (s *slot) before(o *slot) bool {
 	switch {
 	case s == nil:
@@ -53,7 +53,7 @@ func (s *slot) before(o *slot) bool {
 	return s.index < o.index
 }
 
-// originalOf reports whether s is the arrival of a packet that r is a copy of, as far as the headers tell.
+// originalOf reports whether s is the arrival of the packet of which r is a copy, by its headers.
 func (s *slot) originalOf(r *Record) bool {
 	p, c := &s.rec.Packet, &r.Packet
 	return !s.out && s.rec.From == r.From && s.rec.Conn == r.Conn && s.rec.Sum == r.Sum &&
