@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// nowhere is a setup that is complete, so that there is one thing alone that a program can refuse.
+// nowhere is a complete setup, so that the parameter is the only thing that a program can refuse.
 var nowhere = Order{Op: OpSetup, Contract: Version, Side: "A", Device: "lo", MAC: "02:00:00:77:00:01", IP: "10.77.0.1",
 	PeerMAC: "02:00:00:77:00:02", PeerIP: "10.77.0.2", QPs: 1, Deadline: 1000}
 
@@ -40,11 +40,11 @@ func ask(p *Program) (*Capabilities, error) {
 	switch {
 	case err == nil:
 		request(p.Stdin, nowhere, Order{Op: OpParam, Name: NoSuch, Value: "1"}, Order{Op: OpPrepare})
-	case !errors.Is(err, errSilent): // which has ended, or is about to
+	case !errors.Is(err, errSilent): // a silent program has ended, or is about to
 		// No further report would help. A container engine kills a container only while its output is read.
 		killing.Go(func() { _ = p.Signal(os.Kill) })
 	}
-	// Its input stays open, so that it cannot mistake the end of the conversation for the reason to end.
+	// The program's input stays open, so that it does not end because of the end of its input.
 	_, _ = io.Copy(io.Discard, p.Stdout)
 	ended := p.Wait()
 	killing.Wait()

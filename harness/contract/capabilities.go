@@ -21,8 +21,8 @@ type Capabilities struct {
 	Operations string `json:"operations"`
 	Serves     string `json:"serves"`   // as responder: the same
 	MTUs       string `json:"mtus"`     // 256 512 1024 2048 4096
-	Recovery   string `json:"recovery"` // how it recovers: one of Recoveries
-	Features   string `json:"features"` // of Features
+	Recovery   string `json:"recovery"` // recovery scheme: one of Recoveries
+	Features   string `json:"features"` // words of Features
 	Params     string `json:"params"`   // names of the parameters of its scheme
 	MaxQPs     int    `json:"max_qps"`
 

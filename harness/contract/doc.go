@@ -1,6 +1,6 @@
-// Package contract is the conversation between a bench and a program that is one endpoint of a run, written by anybody
-// in any language. images/CONTRACT.md is the page for the authors of such programs, and this package enforces it: the
-// lines, a reader with bounds on lines and reports, and the order in which reports may come.
+// Package contract defines the conversation between a bench and a program that is one endpoint of a run, written by
+// anybody in any language. images/CONTRACT.md is the page for the authors of such programs, and this package enforces
+// it: the lines, a reader with bounds on lines and reports, and the order in which reports may come.
 //
 // A bench writes orders to the program's standard input, the program answers with reports on its standard output. Each
 // is one line of JSON, an object whose values are numbers, strings and truths: no nesting, so that a program without a

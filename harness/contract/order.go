@@ -30,9 +30,9 @@ type Order struct {
 	Device   string `json:"device,omitempty"`   // the interface to send and receive on
 	MAC      string `json:"mac,omitempty"`      // of the device
 	IP       string `json:"ip,omitempty"`       // of the device, IPv4
-	PeerMAC  string `json:"peer_mac,omitempty"` // where frames go to
+	PeerMAC  string `json:"peer_mac,omitempty"` // destination MAC of frames
 	PeerIP   string `json:"peer_ip,omitempty"`
-	QPs      int    `json:"qps,omitempty"`      // how many qp lines follow
+	QPs      int    `json:"qps,omitempty"`      // number of qp lines that follow
 	Rate     int64  `json:"rate_bps,omitempty"` // rate of the line, bit/s at layer 1; absent when it is not limited
 	RTT      int64  `json:"rtt_ns,omitempty"`   // round trip of the path, propagation alone
 	Deadline int64  `json:"deadline_ms,omitempty"`
@@ -41,8 +41,8 @@ type Order struct {
 	Report string `json:"report,omitempty"`
 	Spec   string `json:"spec,omitempty"` // the whole run as text, for a program that understands it
 
-	// Dilate is how many seconds of the machine a second of the run lasts, for a program that declares "dilate": all
-	// its orders are in the run's time, except instants of CLOCK_MONOTONIC. Absent is 1.
+	// Dilate is the number of seconds of the machine per second of the run, for a program that declares "dilate": all
+	// its orders are in the run's time, except instants of CLOCK_MONOTONIC. Absent means 1.
 	Dilate vtime.Dilation `json:"dilate,omitempty"`
 
 	Streams bool `json:"streams,omitempty"` // the kernel's TCP carries the QPs, for a program that declares "tcp"
@@ -74,14 +74,14 @@ type QP struct {
 	PeerPSN     uint32 `json:"peer_psn"`       // of the first request of the peer
 	Timeout     int64  `json:"timeout_ns"`     // transport timer; 0 turns it off
 	Retries     int    `json:"retries"`        // without progress
-	RNRRetries  int    `json:"rnr_retries"`    // 7 is without limit
+	RNRRetries  int    `json:"rnr_retries"`    // 7 is unlimited
 	RNRTimer    int    `json:"rnr_timer"`      // code of the responder's RNR NAKs
-	Depth       int    `json:"depth"`          // requests outstanding at most
-	AckEvery    int    `json:"ack_every"`      // AckReq on every so-manieth packet; 0 leaves the last of a message
-	Coalesce    int    `json:"ack_coalesce"`   // answer every so-manieth AckReq at the latest
-	MaxRead     int    `json:"max_rd_atomic"`  // READs and atomics outstanding from this side
-	MaxDestRead int    `json:"max_dest_rd"`    // and from the peer
-	Access      string `json:"access"`         // what the peer may do: write read atomic
+	Depth       int    `json:"depth"`          // most requests outstanding
+	AckEvery    int    `json:"ack_every"`      // AckReq on every Nth packet; 0: on the last of a message only
+	Coalesce    int    `json:"ack_coalesce"`   // answer at the latest every Nth AckReq
+	MaxRead     int    `json:"max_rd_atomic"`  // most READs and atomics outstanding from this side
+	MaxDestRead int    `json:"max_dest_rd"`    // most READs and atomics outstanding from the peer
+	Access      string `json:"access"`         // rights of the peer: write read atomic
 	Receives    int    `json:"receives"`       // buffers to post, each used once and posted again
 	ReceiveLen  uint64 `json:"receive_len"`    // bytes of each
 	VA          uint64 `json:"va"`             // the region that the peer may write, read and do atomics on

@@ -22,12 +22,12 @@ const (
 	SaysCompleted    = "completed"    // a request has completed, well or not
 	SaysReceived     = "received"     // a receive has completed
 	SaysIdle         = "idle"         // all work has completed
-	SaysBusy         = "busy"         // there is something to do again after all
+	SaysBusy         = "busy"         // there is work again after idle
 	SaysCounter      = "counter"      // packets dropped below the transport, for a reason
 	SaysState        = "state"        // a variable that the QPs share
-	SaysStopped      = "stopped"      // nothing more will be sent
+	SaysStopped      = "stopped"      // the program sends no more packets
 	SaysVerified     = "verified"     // the memory has been compared
-	SaysError        = "error"        // it cannot go on, and why
+	SaysError        = "error"        // the program cannot go on, with the reason
 )
 
 // Report is one line of a program. As of an Order, a line has the fields of its Event.
@@ -36,8 +36,8 @@ type Report struct {
 
 	*Capabilities
 
-	SetupTime int64   `json:"setup_ns,omitempty"` // ready: how long that took
-	TCP       string  `json:"tcp,omitempty"`      // ready: whose TCP carries the QPs, and its congestion control
+	SetupTime int64   `json:"setup_ns,omitempty"` // ready: duration of the setup
+	TCP       string  `json:"tcp,omitempty"`      // ready: the TCP that carries the QPs, and its congestion control
 	Share     float64 `json:"share,omitempty"`    // share: 0 to 1
 
 	// Of posted, receive, completed and received. At is CLOCK_MONOTONIC, as that of start.
@@ -60,7 +60,7 @@ type Report struct {
 	Late   int64  `json:"late_ns,omitempty"` // the longest time that a packet or a timer waited to be served
 	// time for which the line was idle with packets to send, because the process had no processor
 	Starved   int64  `json:"starved_ns,omitempty"`
-	Dropped   uint64 `json:"dropped,omitempty"`      // frames that the program was too slow to take
+	Dropped   uint64 `json:"dropped,omitempty"`      // frames that the program was too slow to receive
 	MaxMemory int64  `json:"memory_bytes,omitempty"` // peak memory of the process
 	// processor time of the process from start to stop, of all its threads
 	Processor int64 `json:"cpu_ns,omitempty"`
@@ -84,7 +84,8 @@ func DecodeReport(line []byte) (Report, error) {
 	return r, r.check()
 }
 
-// decode reads a line into a struct that has all fields a line can have. Unknown ones are misspelt ones.
+// decode reads a line into a struct that has all fields a line can have. An unknown field is an error, because it may
+// be a misspelt one.
 func decode(line []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(line))
 	d.DisallowUnknownFields()
@@ -110,7 +111,7 @@ func plain(err error) string {
 	return fmt.Sprintf("%s: %s; want %s", field, wrong.Value, wanted(wrong.Type.Kind()))
 }
 
-// wanted is the type of a field as JSON has it.
+// wanted names the JSON type of a field.
 func wanted(k reflect.Kind) string {
 	switch k {
 	case reflect.String:
@@ -123,7 +124,7 @@ func wanted(k reflect.Kind) string {
 	return "a whole number in its range"
 }
 
-// check returns the first error of a line by itself; the order of lines is checked by Dialog.
+// check returns the first error within a line; Dialog checks the order of lines.
 func (r *Report) check() error {
 	switch r.Event {
 	case SaysCapabilities:
@@ -174,7 +175,7 @@ func (r *Report) checkWork() error {
 	return nil
 }
 
-// Op finds an operation by the name that engine.Op prints.
+// Op returns the operation with a name that engine.Op prints.
 func Op(name string) (engine.Op, bool) {
 	for op := engine.OpSend; op <= engine.OpFetchAdd; op++ {
 		if op.String() == name {
@@ -191,7 +192,7 @@ func opNames() (names []string) {
 	return names
 }
 
-// Status finds a completion status by the name that engine.Status prints.
+// Status returns the completion status with a name that engine.Status prints.
 func Status(name string) (engine.Status, bool) {
 	for s := engine.StatusSuccess; s <= engine.StatusRNRRetryExceeded; s++ {
 		if s.String() == name {

@@ -1,6 +1,6 @@
 package contract
 
-// Other is the recovery of a scheme that this program has no rules for: those of every RC transport judge it, and no
+// Other is the recovery of a scheme without rules in this repository: the rules for every RC transport judge it, and no
 // scheme's.
 const Other = "other"
 
