@@ -16,14 +16,14 @@ const (
 	recordHeader = 16
 )
 
-// classic reads the records of a pcap file (draft-ietf-opsawg-pcap) where they lie in the buffer, which holds any of
-// them: most of the time that it took to read a large capture went into copies.
+// classic reads the records of a pcap file (draft-ietf-opsawg-pcap) in place in the buffer, which is large enough for
+// any record: copying took most of the time of reading a large capture.
 type classic struct {
 	in      *bufio.Reader
-	swapped bool          // the file is of the other byte order than this code reads
-	unit    time.Duration // of the fraction of a second in a time stamp
+	swapped bool          // the byte order of the file is big-endian
+	unit    time.Duration // unit of the fraction of a second in time stamps
 	link    layers.LinkType
-	shown   int // bytes of the record before, which are still in the buffer
+	shown   int // bytes of the previous record, which are still in the buffer
 }
 
 // newClassic reads the header of a file.
@@ -67,8 +67,8 @@ func (c *classic) word(b []byte) uint32 {
 	return w
 }
 
-// next returns the bytes of the next record, which are valid until the next call, when they were captured, and how many
-// bytes the frame had. The error is io.EOF at the end of a whole file.
+// next returns the next record: its bytes, which are valid until the next call, its capture time, and the length of the
+// frame on the wire. The error is io.EOF at the end of a complete file.
 func (c *classic) next() (data []byte, at time.Time, length int, err error) {
 	_, _ = c.in.Discard(c.shown) // they are in the buffer
 	c.shown = 0
@@ -94,7 +94,7 @@ func (c *classic) next() (data []byte, at time.Time, length int, err error) {
 	return h[recordHeader:], at, length, nil
 }
 
-// errLong is the error of a frame that is longer than any.
+// errLong is the error of a record longer than frameLimit.
 type errLong struct{ bytes int }
 
 // Error implements error.

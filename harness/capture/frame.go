@@ -8,12 +8,12 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// Direction is which way a frame crossed the tap, as far as the capture says.
+// Direction is the direction in which a frame crossed the tap, if the capture records it.
 type Direction uint8
 
 // The directions.
 const (
-	AnyWay Direction = iota // the capture does not say
+	AnyWay Direction = iota // the capture does not record it
 	Inward
 	Outward
 )
@@ -21,13 +21,13 @@ const (
 // Frame is one captured frame.
 type Frame struct {
 	Wall    time.Time  // time stamp of the capture
-	Raw     []byte     // from the Ethernet header, zeros where the capture cut it; valid until the next frame
+	Raw     []byte     // from the Ethernet header, zeros for bytes that were cut off; valid until the next frame
 	Kept    int        // bytes of Raw that were captured
-	Tap     trace.Side // which tap, when HasTap
+	Tap     trace.Side // side of the tap; valid when HasTap is true
 	HasTap  bool       // the interface is named after a side: "A:a0"
 	Way     Direction
-	Dropped uint64 // frames that the tap lost between the frame before and this one
-	Sound   bool   // it is known to decode, with the right ICRC
+	Dropped uint64 // frames that the tap lost between the previous frame and this one
+	Sound   bool   // the frame is known to decode and to have the right ICRC
 	note    note
 	noted   bool
 }
@@ -37,7 +37,7 @@ type Source interface {
 	Next(f *Frame) error
 }
 
-// AtTap is a source all of whose frames were seen at one side, whatever their interface is called.
+// AtTap is a source all of whose frames were captured at Side, whatever the names of their interfaces.
 type AtTap struct {
 	Source
 	Side trace.Side
@@ -50,7 +50,7 @@ func (t AtTap) Next(f *Frame) error {
 	return err
 }
 
-// Sound is a source whose first frames have been read before, and found to have the right ICRC.
+// Sound is a source whose first Frames frames are known to have the right ICRC, from an earlier reading.
 type Sound struct {
 	Source
 	Frames uint64
@@ -71,7 +71,7 @@ func (t *Sound) Stats() Stats { return StatsOf(t.Source) }
 // Stats returns those of the source when it has some.
 func (t AtTap) Stats() Stats { return StatsOf(t.Source) }
 
-// NoTap is a source whose frames do not say where they were seen, whatever their interface is called.
+// NoTap is a source of whose frames the tap is unknown, whatever the names of their interfaces.
 type NoTap struct{ Source }
 
 // Next implements Source.
@@ -84,7 +84,7 @@ func (t NoTap) Next(f *Frame) error {
 // Stats returns those of the source when it has some.
 func (t NoTap) Stats() Stats { return StatsOf(t.Source) }
 
-// StatsOf returns the counts of a source that keeps any.
+// StatsOf returns the Stats of a source that has some; otherwise zero.
 func StatsOf(s Source) Stats {
 	if c, ok := s.(interface{ Stats() Stats }); ok {
 		return c.Stats()
@@ -92,8 +92,8 @@ func StatsOf(s Source) Stats {
 	return Stats{}
 }
 
-// Fill fills in what the frame shows of a record, and the headers below the packet. Of a frame that the capture cut,
-// the headers count as far as they go; its payload and ICRC were not seen.
+// Fill sets the fields of r that follow from the frame, and the headers below the packet. Of a frame that the capture
+// cut, the headers are decoded as far as they were kept; its payload and ICRC are unknown.
 func (f *Frame) Fill(r *trace.Record, headers *roce.Frame) {
 	r.Raw = f.Raw
 	if f.Sound && f.Kept >= len(f.Raw) {

@@ -10,33 +10,32 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Lanes puts the frames of several sources into one order of time. A source that fails ends; the first error is kept
-// for the end.
+// Lanes merges the frames of several sources in time order. A source that fails ends; Err returns the first error.
 type Lanes struct {
 	list []*Lane
-	cur  *Lane // whose frame was returned last
+	cur  *Lane // lane of the frame returned last
 	at   func(*Frame) vtime.Time
-	step vtime.Duration // by which a frame is later than the one before it at least
+	step vtime.Duration // least time between two frames of a lane
 	err  error
 }
 
 // Lane is one source with its next frame.
 type Lane struct {
 	Frame Frame
-	At    vtime.Time // of Frame; Never when the source has ended
-	Last  vtime.Time // of the frame before
+	At    vtime.Time // time of Frame; Never when the source has ended
+	Last  vtime.Time // time of the previous frame
 
-	Index  int           // of the source
-	Behind time.Duration // by how much a frame had an earlier time stamp than one before it, at most
-	Late   int           // how many frames had
+	Index  int           // index of the source
+	Behind time.Duration // most by which the time stamp of a frame preceded that of an earlier frame
+	Late   int           // frames with a time stamp that precedes that of an earlier frame
 
 	src    Source
 	newest time.Time
 }
 
-// NewLanes puts sources in order by their wall-clock times, of which zero is vtime 0; without a zero that of the first
-// frame is. Frames of one time stamp are a picosecond apart: the order in which a tap saw them is that in which its
-// endpoint did, whatever the order in which they left.
+// NewLanes merges sources by their wall-clock times. Zero is the wall-clock time of vtime 0, by default that of the
+// first frame. Frames of one tap with equal time stamps get times a picosecond apart, because the tap saw them in the
+// order in which its endpoint did.
 func NewLanes(sources []Source, zero time.Time) *Lanes {
 	l := newLanes(sources, func(*Frame) vtime.Time { return 0 })
 	if zero.IsZero() {
@@ -51,7 +50,7 @@ func NewLanes(sources []Source, zero time.Time) *Lanes {
 	return l
 }
 
-// newLanes reads the first frame of every source. Times are those that at gives.
+// newLanes reads the first frame of every source; at returns the time of a frame.
 func newLanes(sources []Source, at func(*Frame) vtime.Time) *Lanes {
 	l := &Lanes{at: at}
 	for i, src := range sources {
@@ -62,10 +61,11 @@ func newLanes(sources []Source, at func(*Frame) vtime.Time) *Lanes {
 	return l
 }
 
-// Each yields the lanes, whose sources need not have ended.
+// Each yields the lanes, also of sources that have not ended.
 func (l *Lanes) Each() iter.Seq[*Lane] { return slices.Values(l.list) }
 
-// fill reads the next frame of a lane. Captures of several queues step back by microseconds; the lane does not.
+// fill reads the next frame of a lane. Time stamps of captures from several queues may step back by microseconds; the
+// times of the lane do not.
 func (l *Lanes) fill(n *Lane) {
 	n.Last = n.At
 	if err := n.src.Next(&n.Frame); err != nil {
@@ -83,8 +83,8 @@ func (l *Lanes) fill(n *Lane) {
 	}
 }
 
-// Next returns the lane with the earliest frame, which is valid until the next call; nil at the end. Frames of one time
-// go by the records that they belong to, if that is known.
+// Next returns the lane with the earliest frame, which is valid until the next call; nil at the end. Frames of equal
+// times are in the order of their records, if their notes have it.
 func (l *Lanes) Next() *Lane {
 	if l.cur != nil {
 		l.fill(l.cur)
@@ -111,10 +111,10 @@ func (l *Lanes) earliest() (t time.Time) {
 	return t
 }
 
-// Err returns the first error of any source, but for its end.
+// Err returns the first error of any source other than io.EOF.
 func (l *Lanes) Err() error { return l.err }
 
-// since turns wall-clock times into times of a run that began at zero.
+// since returns a function from the wall-clock time of a frame to the time of a run that began at zero.
 func since(zero time.Time) func(*Frame) vtime.Time {
 	return func(f *Frame) vtime.Time {
 		return vtime.Time(max(0, vtime.FromStd(f.Wall.Sub(zero))))

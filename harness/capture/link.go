@@ -7,7 +7,7 @@ import (
 	"github.com/gopacket/gopacket/layers"
 )
 
-// Link types for which the layers package has no name, or another number than files have.
+// Link types that the layers package does not name, or names with a number other than in files.
 const (
 	linkSLL2  layers.LinkType = 276
 	linkIPv4  layers.LinkType = 228
@@ -17,7 +17,7 @@ const (
 	linkMPLS  layers.LinkType = 219
 )
 
-// knownLink refuses a file of which no frame could be read.
+// knownLink returns an error for a link type whose frames cannot be read.
 func knownLink(l layers.LinkType) error {
 	switch l {
 	case layers.LinkTypeEthernet, layers.LinkTypeLinuxSLL, linkSLL2, layers.LinkTypeRaw, linkRaw12, linkRaw14,
@@ -28,7 +28,8 @@ func knownLink(l layers.LinkType) error {
 	return fmt.Errorf("capture: link type %d; want Ethernet, Linux cooked, raw IP, BSD loopback or MPLS", int(l))
 }
 
-// ethernet gives frames of other links an Ethernet header, so that one decoder serves all.
+// ethernet returns a frame with an Ethernet header, which it adds to frames of other links, so that one decoder serves
+// all.
 func (c *Reader) ethernet(data []byte, f *Frame) ([]byte, bool) {
 	skip, kind := 0, uint16(etherIPv4)
 	switch c.link {
@@ -64,7 +65,7 @@ func (c *Reader) ethernet(data []byte, f *Frame) ([]byte, bool) {
 	return c.untagged(c.underEthernet(kind, data[skip:])), true
 }
 
-// underEthernet puts an Ethernet header without addresses before a packet.
+// underEthernet returns a packet below an Ethernet header without addresses.
 func (c *Reader) underEthernet(kind uint16, packet []byte) []byte {
 	var header [etherLen]byte
 	binary.BigEndian.PutUint16(header[etherLen-2:], kind)
@@ -72,8 +73,8 @@ func (c *Reader) underEthernet(kind uint16, packet []byte) []byte {
 	return c.buf
 }
 
-// untagged takes off all VLAN tags but the last, and that too when it is not of the customer's kind: whoever carries a
-// frame adds and removes them.
+// untagged removes all VLAN tags except the last one, and that one too when it is a service tag: networks add and
+// remove such tags in transit.
 func (c *Reader) untagged(data []byte) []byte {
 	const addresses, tag = etherLen - 2, 4
 	skip := 0
@@ -95,13 +96,13 @@ func isServiceTag(kind uint16) bool { return kind == 0x88A8 || kind == 0x9100 ||
 
 func isTag(kind uint16) bool { return kind == etherVLAN || isServiceTag(kind) }
 
-// The packet types of Linux cooked captures that say which way a frame went: to other hosts (3) does not.
+// The packet types of Linux cooked captures that give the direction of a frame. Type 3, to other hosts, does not.
 const (
 	cookedToUs, cookedMulticast = 0, 2
 	cookedFromUs                = 4
 )
 
-// cooked takes the direction from the packet type of a cooked capture.
+// cooked sets the direction from the packet type of a cooked capture.
 func (f *Frame) cooked(kind byte) {
 	switch {
 	case f.Way != AnyWay:

@@ -6,36 +6,36 @@ import (
 	"math/bits"
 )
 
-// losses follows the blocks of a pcapng file while they are read, for what each interface says that it lost. Package
-// pcapgo, which reads the frames, hands on no isb_osdrop, and no count of frames that belong to an interface.
+// losses parses the blocks of a pcapng file as they are read, to count the frames that each interface reports as lost.
+// Package pcapgo, which reads the frames, provides neither isb_osdrop nor the number of frames per interface.
 type losses struct {
 	in    io.Reader
-	order binary.ByteOrder // of the section
-	block []byte           // what has passed of the block, as far as it matters
-	want  int              // how much of it that is
-	skip  uint64           // bytes to its end that do not matter
-	lost  bool             // what follows is no block, which is for the reader to say
+	order binary.ByteOrder // byte order of the section
+	block []byte           // bytes of the block that have been read, up to want
+	want  int              // bytes of the block that are needed
+	skip  uint64           // bytes to the end of the block that are not needed
+	lost  bool             // the rest is not parsed, because it is not a block; the reader reports that
 
-	faces   []counters // of the interfaces of the section
-	earlier totals     // of the sections before
+	faces   []counters // interfaces of the section
+	earlier totals     // totals of the previous sections
 }
 
-// counters are what is counted of one interface.
+// counters are the counts of one interface.
 type counters struct {
-	frames   uint64 // in the file
-	says     bool   // there are statistics of it
+	frames   uint64 // frames of the interface in the file
+	says     bool   // its statistics have a drop count
 	dropped  uint64 // frames that interface and operating system lost (isb_ifdrop, isb_osdrop)
-	accepted uint64 // frames that passed the filter (isb_filteraccept); 0 when nobody says
-	os       uint64 // of those, the ones that the operating system lost
+	accepted uint64 // frames that passed the filter (isb_filteraccept); 0 when unknown
+	os       uint64 // frames that the operating system lost, part of dropped (isb_osdrop)
 }
 
-// totals are what is counted of several interfaces.
+// totals are the counts of several interfaces.
 type totals struct {
 	lost   uint64
-	silent bool // an interface has frames, and does not say what it lost
+	silent bool // an interface has frames and no drop count
 }
 
-// The parts of pcapng that matter (draft-ietf-opsawg-pcapng, sections 4.1 to 4.6).
+// The blocks and fields of pcapng that are parsed (draft-ietf-opsawg-pcapng, sections 4.1 to 4.6).
 const (
 	blockHead    = 8 // type and length
 	blockSection = 0x0A0D0D0A
@@ -43,7 +43,7 @@ const (
 	blockSimple  = 3
 	blockStats   = 5
 	blockPacket  = 6
-	blockLimit   = 1 << 12 // bytes of statistics that are looked at
+	blockLimit   = 1 << 12 // most bytes of statistics that are parsed
 
 	statsHead        = blockHead + 12 // interface and time stamp
 	statDropped      = 5
@@ -60,7 +60,7 @@ func (l *losses) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// pass takes the next bytes, and returns those that are of the next block.
+// pass consumes bytes of the current block, and returns the rest.
 func (l *losses) pass(b []byte) []byte {
 	if l.skip > 0 {
 		n := min(l.skip, uint64(len(b)))
@@ -84,7 +84,7 @@ func (l *losses) pass(b []byte) []byte {
 	return b[n:]
 }
 
-// matters returns how many bytes of the block have to be seen.
+// matters returns the number of bytes of the block that are needed.
 func (l *losses) matters() int {
 	kind := binary.LittleEndian.Uint32(l.block)
 	if kind == blockSection { // the same in both orders
@@ -103,7 +103,7 @@ func (l *losses) matters() int {
 	return blockHead
 }
 
-// take takes what the block says.
+// take processes the needed bytes of a block.
 func (l *losses) take() {
 	if binary.LittleEndian.Uint32(l.block) == blockSection {
 		l.section()
@@ -129,7 +129,7 @@ func (l *losses) take() {
 	}
 }
 
-// facesLimit bounds the interfaces of a section of which losses are counted.
+// facesLimit bounds the interfaces per section whose losses are counted.
 const facesLimit = 1 << 12
 
 // section begins a section.
@@ -149,8 +149,8 @@ func (l *losses) frame(of uint32) {
 	}
 }
 
-// statistics takes those of an interface, which count from the beginning of the capture: later ones hold for earlier
-// ones.
+// statistics processes the statistics of an interface. They count from the beginning of the capture, so later ones
+// replace earlier ones.
 func (l *losses) statistics() {
 	if len(l.block) < statsHead {
 		return
@@ -173,7 +173,7 @@ func (l *losses) statistics() {
 	l.faces[of] = c
 }
 
-// option takes an option of the statistics.
+// option processes an option of the statistics.
 func (c *counters) option(code uint16, n uint64) {
 	switch code {
 	case statDropped:
@@ -185,8 +185,8 @@ func (c *counters) option(code uint16, n uint64) {
 	}
 }
 
-// totals adds up what the file says so far. What passed the filter and is neither in the file nor among what the system
-// dropped is lost too.
+// totals returns the counts of the file so far. Frames that passed the filter and are neither in the file nor among
+// those that the operating system dropped count as lost.
 func (l *losses) totals() totals {
 	sum := l.earlier
 	for _, c := range l.faces {
@@ -199,7 +199,7 @@ func (l *losses) totals() totals {
 	return sum
 }
 
-// plus adds counts that anybody may have made up.
+// plus adds counts, which come from the file, without overflow.
 func plus(a, b uint64) uint64 {
 	sum, over := bits.Add64(a, b, 0)
 	return sum | -over

@@ -8,8 +8,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// note is the comment of a frame in a capture that this package wrote: what the frame alone does not tell, so that the
-// record can be put together again. It reads "#17 out delivered sent=88000 recv=5088000"; times are in picoseconds.
+// note is the comment of a frame in a capture that this package wrote. It holds the fields of the record that the frame
+// does not, so that Reunite can restore the record. Its text is "#17 out delivered sent=88000 recv=5088000"; times are
+// in picoseconds.
 type note struct {
 	index      uint64
 	out        bool
@@ -17,7 +18,7 @@ type note struct {
 	sent, recv vtime.Time
 	conn       int
 	wire       int
-	changed    bool // the other tap saw other bytes
+	changed    bool // the bytes differed at the other tap
 	copied     bool
 	cause      string
 }
@@ -43,13 +44,13 @@ func appendNote(b []byte, s *trace.Sight) []byte {
 		b = append(b, " copy"...)
 	}
 	if r.Cause != "" {
-		// The cause is last: it may be any text of the run's author.
+		// The cause is last, because it may be any text.
 		b = append(append(b, " cause="...), r.Cause...)
 	}
 	return b
 }
 
-// appendMoment writes a time, and a dash for never.
+// appendMoment writes a time, or a dash for Never.
 func appendMoment(b []byte, t vtime.Time) []byte {
 	if t == vtime.Never {
 		return append(b, '-')
@@ -57,7 +58,7 @@ func appendMoment(b []byte, t vtime.Time) []byte {
 	return strconv.AppendInt(b, int64(t), 10)
 }
 
-// parseNote reads such a comment; ok is false for comments of other programs.
+// parseNote parses the comment of a frame; ok is false for comments of other programs.
 func parseNote(text string) (n note, ok bool) {
 	rest, ok := strings.CutPrefix(text, "#")
 	if !ok {
@@ -80,7 +81,7 @@ func parseNote(text string) (n note, ok bool) {
 	return n, ok && (n.out || words[1] == "in")
 }
 
-// word takes one word of a note; a word that it does not know makes the comment a foreign one.
+// word parses one word of a note; ok is false for an unknown word, since the comment is then of another program.
 func (n *note) word(w string) (ok bool) {
 	key, value, _ := strings.Cut(w, "=")
 	switch key {
@@ -104,7 +105,7 @@ func (n *note) word(w string) (ok bool) {
 	return ok
 }
 
-// parseMoment mirrors appendMoment.
+// parseMoment parses the text of appendMoment.
 func parseMoment(s string) (vtime.Time, bool) {
 	if s == "-" {
 		return vtime.Never, true

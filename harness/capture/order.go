@@ -9,11 +9,11 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// orderLimit bounds the bytes of the frames that wait for their turn.
+// orderLimit bounds the bytes of the frames that wait to be returned.
 const orderLimit = 256 << 20
 
-// Ordered puts the frames of a source in the order of their time stamps; equal ones stay as they are. No frame may be
-// behind an earlier one by more than a time, which Lane.Behind measures.
+// Ordered returns a source that yields the frames of src in the order of their time stamps; frames of equal time stamps
+// keep their order. The time stamp of a frame may precede that of an earlier frame by at most behind, see Lane.Behind.
 func Ordered(src Source, behind time.Duration) Source { return &ordered{src: src, behind: behind} }
 
 type ordered struct {
@@ -21,11 +21,11 @@ type ordered struct {
 	behind time.Duration
 	newest time.Time
 	wait   waiting
-	size   int    // bytes that wait
-	count  uint64 // of frames read
-	shown  *Frame // the one returned last
+	size   int    // bytes of the waiting frames
+	count  uint64 // number of frames read
+	shown  *Frame // frame returned last
 	free   []*Frame
-	err    error // how the source ended
+	err    error // error with which the source ended
 }
 
 // Next implements Source.
@@ -50,7 +50,7 @@ func (o *ordered) Next(f *Frame) error {
 	return nil
 }
 
-// read takes one frame of the source.
+// read reads one frame of the source.
 func (o *ordered) read() {
 	var f Frame
 	if o.err = o.src.Next(&f); o.err != nil {
@@ -74,13 +74,13 @@ func (o *ordered) read() {
 // Stats returns those of the source.
 func (o *ordered) Stats() Stats { return StatsOf(o.src) }
 
-// queued is a frame that waits, with its place in the file.
+// queued is a waiting frame with its position in the file.
 type queued struct {
 	*Frame
 	number uint64
 }
 
-// waiting is a heap, the earliest first.
+// waiting is a heap of frames, the earliest first.
 type waiting []queued
 
 func (w waiting) Len() int      { return len(w) }
@@ -101,7 +101,7 @@ func (w *waiting) Pop() any {
 	return k
 }
 
-// Shifted moves the clock of the frames of a tap.
+// Shifted returns a source that adds by to the time stamps of the frames of one tap.
 func Shifted(src Source, tap trace.Side, by time.Duration) Source { return shifted{src, tap, by} }
 
 type shifted struct {
@@ -122,8 +122,8 @@ func (s shifted) Next(f *Frame) error {
 // Stats returns those of the source.
 func (s shifted) Stats() Stats { return StatsOf(s.Source) }
 
-// PacketKey identifies the IP packet of a frame by its bytes (roce.Fingerprint): MAC addresses, tags, TTL and what is
-// behind the packet do not count.
+// PacketKey identifies the IP packet of a frame by its bytes (roce.Fingerprint), without MAC addresses, tags, TTL and
+// bytes after the packet.
 func PacketKey(raw []byte) uint64 {
 	p := layer{kind: etherFrame, data: raw}
 	if inner, ok := p.frame(); ok {

@@ -1,9 +1,9 @@
-// Package capture reads and writes what taps capture: Ethernet frames with their times, in pcap and pcapng files or
-// from any other Source.
+// Package capture reads and writes captured frames: Ethernet frames with their times, in pcap and pcapng files or from
+// any other Source.
 //
-// Captures that this package wrote have comments that say what became of each frame, so that they give back the trace
-// from which they were written (Reunite). Captures of other programs have frames alone: package merge makes a trace of
-// those, and package recording finds out what they are of.
+// Captures that this package wrote have comments with the fate of each frame, from which Reunite restores the trace.
+// Captures of other programs have frames alone: package recording derives their connections, and package merge makes a
+// trace of them.
 package capture
 
 import (
@@ -31,27 +31,27 @@ import (
 type Reader struct {
 	ng      *pcapgo.NgReader
 	classic *classic
-	link    layers.LinkType // of the frame, or of a classic file
-	buf     []byte          // frame with an Ethernet header made up, or filled up
-	spare   []byte          // frame without VLAN tags
-	header  *trace.Header   // from the comment of our own files
+	link    layers.LinkType // link type of the frame, or of a classic file
+	buf     []byte          // a frame with an added Ethernet header, or with zeros for bytes cut off
+	spare   []byte          // a frame without VLAN tags
+	header  *trace.Header   // from the comment of files that this package wrote
 	stats   Stats
 	words   map[string]string
-	losses  *losses // of a pcapng file
+	losses  *losses // nil for a classic file
 }
 
-// Stats counts what a capture holds.
+// Stats counts the frames of a capture.
 type Stats struct {
 	Frames  uint64            // RoCEv2 frames returned
-	Foreign uint64            // other frames, skipped
-	Kinds   map[string]uint64 // of those, by what they are
-	Tunnels map[string]uint64 // RoCEv2 frames by what carried them, of those that a tunnel did
-	Cut     uint64            // RoCEv2 frames of which the capture kept a part only
-	Dropped uint64            // frames that the capturing system says it lost
-	Counted bool              // it does say: without that, none dropped means that nobody counted
+	Foreign uint64            // other frames, which are skipped
+	Kinds   map[string]uint64 // Foreign by protocol
+	Tunnels map[string]uint64 // RoCEv2 frames that a tunnel carried, by tunnel
+	Cut     uint64            // RoCEv2 frames of which the capture kept only a part
+	Dropped uint64            // frames that the capturing system counted as lost
+	Counted bool              // the capturing system counts lost frames; otherwise Dropped 0 proves nothing
 }
 
-// skip counts a frame that is not for us.
+// skip counts a foreign frame.
 func (s *Stats) skip(kind string) {
 	if _, known := s.Kinds[kind]; !known && len(s.Kinds) == kindLimit {
 		kind = "others"
@@ -59,7 +59,7 @@ func (s *Stats) skip(kind string) {
 	count(&s.Kinds, kind)
 }
 
-// count adds one to a count that may be the first.
+// count adds one to a count; it makes the map if needed.
 func count(of *map[string]uint64, what string) {
 	if *of == nil {
 		*of = map[string]uint64{}
@@ -69,10 +69,10 @@ func count(of *map[string]uint64, what string) {
 
 // Limits of a capture.
 const (
-	kindLimit  = 32        // kinds of skipped frames that are counted apart
-	frameLimit = 256 << 10 // bytes of what is taken for a frame
+	kindLimit  = 32        // kinds of skipped frames with a count of their own
+	frameLimit = 256 << 10 // most bytes of a frame
 	readAhead  = frameLimit + recordHeader
-	wordLimit  = 1 << 12 // different causes that are kept as one string each
+	wordLimit  = 1 << 12 // most causes that are interned
 )
 
 // NewReader reads the file header.
@@ -118,7 +118,7 @@ func (c *Reader) openNG(in io.Reader) (err error) {
 	return nil
 }
 
-// noEOF makes an unexpected end of a clean one, where no end is clean.
+// noEOF turns io.EOF into io.ErrUnexpectedEOF, for reads inside a record.
 func noEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
@@ -126,10 +126,10 @@ func noEOF(err error) error {
 	return err
 }
 
-// Header returns what the captured trace is of, as it stands in files that this package wrote; nil for others.
+// Header returns the header of the captured trace, from a file that this package wrote; nil for other files.
 func (c *Reader) Header() *trace.Header { return c.header }
 
-// Taps returns the sides that interfaces are named after, of those that the frames so far came with.
+// Taps returns the sides after which the interfaces known so far are named.
 func (c *Reader) Taps() (taps [2]bool) {
 	if c.ng == nil {
 		return taps
@@ -154,8 +154,8 @@ func (c *Reader) Stats() Stats {
 	return s
 }
 
-// Next reads the next RoCEv2 frame into f, out of its tunnels. The error is io.EOF at the end of a whole file, and
-// trace.ErrTruncated in the middle of a frame; what came before is good.
+// Next reads the next RoCEv2 frame into f, without its tunnels. The error is io.EOF at the end of a complete file, and
+// trace.ErrTruncated in the middle of a frame; all frames before are good.
 func (c *Reader) Next(f *Frame) error {
 	for {
 		data, length, err := c.read(f)
@@ -179,8 +179,8 @@ func (c *Reader) Next(f *Frame) error {
 	}
 }
 
-// take fills in the RoCEv2 frame that was captured, of which some bytes are missing; it reports whether there is one.
-// What a harness of ours recorded counts even when its port is wrong: that is for a rule to judge.
+// take sets f to the RoCEv2 frame in data, of which missing bytes were cut off, and reports whether there is one. A
+// frame that this harness recorded is taken even if its port is wrong: a rule judges that.
 func (c *Reader) take(f *Frame, data []byte, missing int) bool {
 	raw, ok := c.ethernet(data, f)
 	if !ok {
@@ -208,7 +208,7 @@ func (c *Reader) take(f *Frame, data []byte, missing int) bool {
 	return true
 }
 
-// filled puts zeros in place of what is missing of a frame.
+// filled returns a frame with zeros for its missing bytes.
 func (c *Reader) filled(raw []byte, missing int) []byte {
 	if missing == 0 {
 		return raw
@@ -217,10 +217,10 @@ func (c *Reader) filled(raw []byte, missing int) []byte {
 	return c.buf
 }
 
-// number is that of the frame being read, counted from 1 as Wireshark does.
+// number returns the number of the frame being read, counted from 1 as in Wireshark.
 func (c *Reader) number() uint64 { return c.stats.Frames + c.stats.Foreign + 1 }
 
-// explain names the frame at which a file broke, and keeps a clean end clean.
+// explain adds the number of the frame to an error other than io.EOF.
 func (c *Reader) explain(err error) error {
 	switch {
 	case errors.Is(err, io.EOF):
@@ -231,7 +231,7 @@ func (c *Reader) explain(err error) error {
 	return fmt.Errorf("capture: frame %d: %w", c.number(), err)
 }
 
-// read gets the next frame of any kind with its length, and from pcapng what is said about it.
+// read reads the next frame of any kind with its length, and in pcapng its options.
 func (c *Reader) read(f *Frame) (data []byte, length int, err error) {
 	*f = Frame{}
 	if c.classic != nil {
@@ -271,7 +271,7 @@ func (c *Reader) read(f *Frame) (data []byte, length int, err error) {
 	return data, ci.Length, nil
 }
 
-// intern keeps each cause once. It may be anybody's text, so it is cleaned.
+// intern returns one string for equal causes, cleaned because it comes from the file.
 func (c *Reader) intern(s string) string {
 	if known, ok := c.words[s]; ok {
 		return known

@@ -11,52 +11,52 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// reunion puts the records of our own captures together again. The note of every frame says all about its record except
-// the bytes at the other tap, so only a changed packet has to wait for its second frame.
+// reunion restores records from captures with notes. The note of a frame has all fields of its record except the bytes
+// at the other tap, so only a changed packet waits for its second frame.
 type reunion struct {
 	yield   func(index uint64, r *trace.Record) bool
-	done    bool // nobody wants more
+	done    bool // yield returned false
 	taps    [2]bool
-	queue   ring.Ring[held] // records in order, from the first that waits
+	queue   ring.Ring[held] // records in order, from the first that waits on
 	free    []*held
 	rec     trace.Record
-	headers roce.Frame // of the latest frame
+	headers roce.Frame // headers of the latest frame
 	end     vtime.Time
 	turns   map[place]turn
-	zero    time.Time // wall-clock time of the run's time 0, by the first frame; zero before that
+	zero    time.Time // wall-clock time of vtime 0, from the first frame; zero before it
 }
 
-// place is a tap of a run: one for each side of each hop.
+// place identifies a tap of a run: one side of one hop.
 type place struct {
 	side trace.Side
 	hop  trace.Hop
 }
 
-// turn is which capture shows a tap. A run has one at a time; a capture that was divided has the next begin where one
-// ends.
+// turn is the source that shows a tap at present. When the capture of a tap was split, each source begins where the one
+// before ends.
 type turn struct {
-	source int   // of the latest frame
-	past   []int // sources before it
+	source int   // source of the latest frame
+	past   []int // sources before it, which have ended
 }
 
-// ErrTwoRuns is the error of captures that began at different times, or that show one tap at the same times: of several
-// runs, or the same capture twice.
+// ErrTwoRuns is the error for captures that began at different times, or that show one tap at the same times: they are
+// of several runs, or the same capture twice.
 var ErrTwoRuns = errors.New("these are captures of two runs, or one capture twice; judge them one by one")
 
-// sameRun is how far apart the times may be that the taps of one run take for its time 0: they are written from one,
-// and other programs round to microseconds.
+// sameRun bounds the difference between the wall-clock times of vtime 0 in the captures of one run. They are written
+// with one value, but other programs may have rounded time stamps to microseconds.
 const sameRun = 2 * time.Microsecond
 
-// held is a record that waits for its second frame, or for those before it.
+// held is a record that waits for its second frame, or for the records before it.
 type held struct {
 	trace.Kept
 	index uint64
-	out   bool       // its first frame was seen where it left
-	due   vtime.Time // when its second frame is seen; zero when it waits for none
+	out   bool       // its first frame is from the sender's tap
+	due   vtime.Time // time of its second frame; zero when it waits for none
 }
 
 // Reunite calls yield with the records of noted captures and their positions in the stream, until it returns false. It
-// returns the time of the last frame. The error is ErrTwoRuns where captures are not of one run.
+// returns the time of the last frame. The error is ErrTwoRuns when the captures are not of one run.
 func Reunite(h *trace.Header, sources []Source, yield func(uint64, *trace.Record) bool) (vtime.Time, error) {
 	l := newLanes(sources, func(f *Frame) vtime.Time { return f.note.at() })
 	r := &reunion{yield: yield, taps: h.Taps, turns: map[place]turn{}}
@@ -73,7 +73,7 @@ func Reunite(h *trace.Header, sources []Source, yield func(uint64, *trace.Record
 	return r.end, l.Err()
 }
 
-// inTurn reports whether a source may show a frame of a tap: another one has not begun to since it did.
+// inTurn reports whether a source may show a frame of a tap: no other source has begun to show the tap since.
 func (r *reunion) inTurn(at place, source int) bool {
 	t, seen := r.turns[at]
 	switch {
@@ -89,7 +89,7 @@ func (r *reunion) inTurn(at place, source int) bool {
 	return true
 }
 
-// began reports whether a frame is of the run that the first one is of, by the time at which that began.
+// began reports whether a frame is of the same run as the first frame, by the wall-clock time of vtime 0.
 func (r *reunion) began(f *Frame) bool {
 	zero := f.Wall.Add(-f.note.at().Sub(0).Std())
 	if r.zero.IsZero() {
@@ -98,7 +98,7 @@ func (r *reunion) began(f *Frame) bool {
 	return zero.Sub(r.zero).Abs() < sameRun
 }
 
-// frame takes the first frame of a record, or the second of a changed one.
+// frame processes the first frame of a record, or the second frame of a changed one.
 func (r *reunion) frame(f *Frame) {
 	n := &f.note
 	r.end = max(r.end, n.at())
@@ -129,7 +129,7 @@ func (r *reunion) first(n *note) bool {
 	return n.recv < n.sent
 }
 
-// start queues a record, or hands it on when nothing waits.
+// start queues a record, or yields it when no record waits.
 func (r *reunion) start(f *Frame) {
 	n, rec := &f.note, &r.rec
 	*rec = trace.Record{}
@@ -160,7 +160,7 @@ func (r *reunion) start(f *Frame) {
 	r.queue.Push(s)
 }
 
-// oneTap leaves of a record what one tap alone can say, as of any capture.
+// oneTap removes from a record the fields that one tap alone does not show.
 func oneTap(rec *trace.Record, out bool) {
 	rec.Fate, rec.Cause = trace.Unknown, ""
 	if out {
@@ -170,7 +170,7 @@ func oneTap(rec *trace.Record, out bool) {
 	}
 }
 
-// complete adds the form at the other tap. The first frame gave the form at its own tap, as if it were the one sent.
+// complete adds the form at the other tap. The first frame set the form at its own tap as the sent form.
 func (s *held) complete(f *Frame) {
 	var other trace.Record
 	f.Fill(&other, &roce.Frame{})
@@ -187,7 +187,7 @@ func (s *held) complete(f *Frame) {
 	s.due = 0
 }
 
-// flush hands on what waits no longer: its second frame has come, or its time has passed.
+// flush yields the records at the head of the queue whose second frame has come or is overdue.
 func (r *reunion) flush(now vtime.Time) {
 	for s := r.queue.First(); s != nil && s.due < now; s = r.queue.First() {
 		r.emit(s.index, &s.Rec)
@@ -196,7 +196,7 @@ func (r *reunion) flush(now vtime.Time) {
 	}
 }
 
-// emit hands on a record as long as someone wants more.
+// emit yields a record, unless yield has returned false.
 func (r *reunion) emit(index uint64, rec *trace.Record) {
 	if !r.done {
 		r.done = !r.yield(index, rec)

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// EtherTypes, IP protocols and UDP ports of what carries frames.
+// EtherTypes, IP protocols and UDP ports of tunnels.
 const (
 	etherLen    = 14
 	etherIPv4   = 0x0800
@@ -22,20 +22,20 @@ const (
 	portVXLAN, portVXLANLinux, portVXLANGPE, portGeneve, portMPLS = 4789, 8472, 4790, 6081, 6635
 )
 
-// nesting bounds the headers that are taken off a frame.
+// nesting bounds the headers that are removed from a frame.
 const nesting = 16
 
-// layer is a part of a frame, and the EtherType of what it is.
+// layer is the rest of a frame after some of its headers, and the EtherType of that rest.
 type layer struct {
 	kind uint16
 	data []byte
-	cut  int    // bytes that its length announces and the capture has not
-	by   string // the outermost tunnel; "" for none
-	llc  bool   // behind a header of LLC
+	cut  int    // bytes that its length field announces and the capture lacks
+	by   string // name of the outermost tunnel; "" for none
+	llc  bool   // it follows an LLC header
 }
 
-// unwrap looks in tunnels for the innermost packet, of a frame of which the capture lacks some bytes. The result is as
-// far as it got, and the Ethernet frame around it; nil where it has none of its own.
+// unwrap removes the tunnels of a frame, of which the capture lacks missing bytes, down to the innermost packet that it
+// can decode. It returns that packet and the Ethernet frame around it; nil when the packet has no Ethernet header.
 func unwrap(frame []byte, missing int) (p layer, around []byte) {
 	p = layer{kind: etherFrame, data: frame, cut: missing}
 	for range nesting {
@@ -52,13 +52,13 @@ func unwrap(frame []byte, missing int) (p layer, around []byte) {
 		inner.cut = max(inner.cut, p.cut)
 		p = inner
 	}
-	if _, carried, ok := p.ip(); ok && p.by != "" { // a mirror may cut what it sends
+	if _, carried, ok := p.ip(); ok && p.by != "" { // a mirror may truncate frames
 		p.cut = max(p.cut, carried.cut)
 	}
 	return p, around
 }
 
-// open takes off the next header, or for an IP packet those up to the next packet that it carries; ok is false where
+// open removes the next header or, for an IP packet, the headers up to the packet that it carries; ok is false when
 // there is none.
 func (p *layer) open() (inner layer, ok bool) {
 	switch p.kind {
@@ -80,8 +80,7 @@ func (p *layer) open() (inner layer, ok bool) {
 	return layer{}, false
 }
 
-// frame takes off an Ethernet header with its VLAN tags, or with those of LLC and SNAP, when it holds what may be a
-// tunnel.
+// frame removes an Ethernet header with its VLAN tags, or with its LLC and SNAP headers.
 func (p *layer) frame() (inner layer, ok bool) {
 	at := etherLen - 2
 	for len(p.data) >= at+6 && isTag(binary.BigEndian.Uint16(p.data[at:])) {
@@ -97,11 +96,11 @@ func (p *layer) frame() (inner layer, ok bool) {
 	return inner, true
 }
 
-// snap is a header of LLC and SNAP before an EtherType (RFC 1042).
+// snap is the LLC and SNAP header before an EtherType (RFC 1042).
 const snap = "\xAA\xAA\x03\x00\x00\x00"
 
-// labels takes off a stack of MPLS labels. What is below does not say what it is: a packet of IP shows by its version,
-// and else it is an Ethernet frame, behind a control word perhaps (RFC 4385, 4448).
+// labels removes a stack of MPLS labels. MPLS does not give the type of its payload: an IP packet is recognised by its
+// version, and anything else is an Ethernet frame, perhaps after a control word (RFC 4385, 4448).
 func (p *layer) labels() (inner layer, ok bool) {
 	b := p.data
 	for bottom := false; !bottom; b = b[4:] {
@@ -122,13 +121,13 @@ func (p *layer) labels() (inner layer, ok bool) {
 	return inner, true
 }
 
-// isPacket reports an EtherType behind which a packet for us may be.
+// isPacket reports whether a RoCEv2 packet may follow an EtherType.
 func isPacket(kind uint16) bool {
 	return kind == etherIPv4 || kind == etherIPv6 || kind == etherMPLS || isTag(kind)
 }
 
-// ip takes off an IP header with its options, and returns what it carries without what is behind the packet; cut is
-// what is missing of it. ok is false for fragments, of which nobody has the whole, and for what is malformed.
+// ip removes an IP header with its options, and returns the payload without bytes after the packet; cut is the number
+// of its missing bytes. ok is false for fragments, which are incomplete, and for malformed packets.
 func (p *layer) ip() (proto byte, carried layer, ok bool) {
 	b := p.data
 	var from, total int
@@ -152,7 +151,7 @@ func (p *layer) ip() (proto byte, carried layer, ok bool) {
 	return proto, layer{data: b[from:min(total, len(b))], cut: max(0, total-len(b))}, true
 }
 
-// carried is what an IP packet carries, when that is another packet.
+// carried returns the packet or frame that an IP packet carries as a tunnel.
 func (p *layer) carried(proto byte) (inner layer, ok bool) {
 	switch proto {
 	case protoIPv4:
@@ -168,8 +167,8 @@ func (p *layer) carried(proto byte) (inner layer, ok bool) {
 	return inner, ok
 }
 
-// gre takes off the header of GRE (RFC 2784, 2890); with a key that is NVGRE as well. Of ERSPAN, type I has no sequence
-// number and no header of its own, type II has both.
+// gre removes a GRE header (RFC 2784, 2890); GRE with a key covers NVGRE. ERSPAN type I has no sequence number and no
+// header of its own, type II has both.
 func (p *layer) gre() (inner layer, ok bool) {
 	if len(p.data) < 4 || p.data[1]&7 != 0 {
 		return layer{}, false
@@ -194,7 +193,7 @@ func (p *layer) gre() (inner layer, ok bool) {
 	return inner, true
 }
 
-// span3 takes off the header of ERSPAN type III, which says whether more of it follows.
+// span3 removes the header of ERSPAN type III, which has a flag for an optional subheader.
 func (p *layer) span3() (inner layer, ok bool) {
 	skip := 12
 	if len(p.data) >= skip && p.data[11]&1 != 0 {
@@ -206,7 +205,7 @@ func (p *layer) span3() (inner layer, ok bool) {
 	return layer{kind: etherFrame, data: p.data[skip:]}, true
 }
 
-// udp takes off the header of UDP and that of what its port says.
+// udp removes a UDP header and the header of the tunnel that its port identifies.
 func (p *layer) udp() (inner layer, ok bool) {
 	b := p.data
 	if len(b) < 8+8 {
@@ -238,7 +237,7 @@ func (p *layer) udp() (inner layer, ok bool) {
 	return inner, true
 }
 
-// what names a packet that is not for us: "TCP", "ARP", "UDP port 53".
+// what returns the protocol of a foreign packet: "TCP", "ARP", "UDP".
 func (p *layer) what() string {
 	switch p.kind {
 	case etherIPv4, etherIPv6:
@@ -260,7 +259,7 @@ func (p *layer) what() string {
 	return fmt.Sprintf("EtherType 0x%04x", p.kind)
 }
 
-// transport names what an IP packet carries.
+// transport returns the name of the protocol that an IP packet carries.
 func (p *layer) transport() string {
 	proto, carried, ok := p.ip()
 	switch {

@@ -15,7 +15,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Tap is a place where frames were captured: the end of a hop at a side.
+// Tap is a point of capture: one side of a hop.
 type Tap struct {
 	Side   trace.Side
 	Hop    trace.Hop
@@ -30,14 +30,14 @@ func (t Tap) String() string {
 	return t.Side.String() + "-" + t.Hop.String()
 }
 
-// File returns the name of its capture in a run folder, from which package recording knows the side.
+// File returns the name of the tap's capture file in a run folder: "A.pcapng".
 func (t Tap) File() string { return t.String() + ".pcapng" }
 
-// Writer writes what one tap saw as pcapng: Ethernet frames with nanosecond time stamps, each with a comment on what
-// became of it. It is a trace.Viewer; a Timeline feeds it.
+// Writer writes the frames of one tap as pcapng: Ethernet frames with nanosecond time stamps, each with a comment that
+// holds its fate (note). It is a trace.Viewer; a Timeline feeds it.
 //
-// Sights without bytes cannot be written. They are counted, because a capture that lacks frames must not be taken for a
-// link that lost them.
+// Sights without bytes cannot be written. They are counted as lost by the capture, so that nobody takes them for frames
+// that the link lost.
 type Writer struct {
 	tap     Tap
 	header  *trace.Header
@@ -54,12 +54,11 @@ type Writer struct {
 	err     error
 }
 
-// optionLimit is the longest comment that a pcapng option holds, less some room.
+// optionLimit bounds the bytes of a comment, with some margin below the limit of a pcapng option.
 const optionLimit = 60_000
 
 // NewWriter begins the capture file of a tap. Zero is the wall-clock time of vtime 0, for a run in virtual time the
-// zero time.Time. The header travels in the comment of the file as far as it fits, so that the file alone can be
-// judged.
+// zero time.Time. The file's comment holds the header, if it fits, so that the file alone can be judged.
 func NewWriter(w io.Writer, h *trace.Header, tap Tap, zero time.Time) (*Writer, error) {
 	if zero.IsZero() {
 		zero = time.Unix(0, 0)
@@ -74,7 +73,7 @@ func NewWriter(w io.Writer, h *trace.Header, tap Tap, zero time.Time) (*Writer, 
 	return &Writer{tap: tap, header: h, zero: zero, w: out}, nil
 }
 
-// headerComment is the header in its NDJSON form, without the connections when they are too many for one comment.
+// headerComment returns the header as NDJSON, without its connections when they do not fit in a comment.
 func headerComment(h *trace.Header) string {
 	var b bytes.Buffer
 	w, err := ndjson.NewWriter(&b, h)
@@ -116,8 +115,8 @@ func (w *Writer) Sight(s *trace.Sight) {
 	w.written++
 }
 
-// Lost notes frames that passed the tap and were not captured. The file says at its end how many of those there were,
-// with what had no bytes.
+// Lost adds frames that passed the tap and were not captured. The statistics at the end of the file count them,
+// together with the sights without bytes.
 func (w *Writer) Lost(frames uint64) { w.lost += frames }
 
 // Event implements trace.Viewer; captures have no events.
@@ -136,7 +135,7 @@ func (w *Writer) End(at vtime.Time) {
 	}
 }
 
-// Flush writes what is buffered, and returns the first error and how many sights had no bytes to write.
+// Flush writes buffered data, and returns the number of sights without bytes and the first error.
 func (w *Writer) Flush() (skipped uint64, err error) {
 	w.End(0)
 	return w.skipped, w.err
