@@ -8,13 +8,14 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// flowKey is a direction of a connection as every frame shows it, with the numbers of its hosts.
+// flowKey identifies a direction of a connection by fields of every frame: the hosts, by number, and the destination
+// QP.
 type flowKey struct {
 	src, dst int32
 	qp       uint32
 }
 
-// place is where a frame belongs.
+// place is the connection and the sender of a frame.
 type place struct {
 	conn int
 	from trace.Side
@@ -46,7 +47,7 @@ const fragmentLimit = 1 << 12
 type atlas struct {
 	header *trace.Header
 	flows  map[flowKey]place
-	latest [64]settled // by QP number: frames of a flow come together
+	latest [64]settled // cache by QP number, since frames of a flow come in bursts
 	hosts  map[netip.Addr]host
 	known  map[portKey]place     // by the UDP source port of an end whose port is known
 	ports  map[portKey]place     // by the source port of packets from such an end; nil until the first look-up
@@ -115,7 +116,7 @@ func (a *atlas) flow(f *roce.Frame) (p place, ok bool) {
 	return p, true
 }
 
-// side returns that of an address.
+// side returns the side of an address.
 func (a *atlas) side(addr netip.Addr) (trace.Side, bool) {
 	h, ok := a.hosts[addr]
 	return h.side, ok && addr.IsValid()
@@ -208,8 +209,8 @@ func (a *atlas) isFlow(f *roce.Frame) bool {
 	return ok
 }
 
-// findPort places a packet without BTH by the port that is not that of all, and a fragment without ports by the first
-// fragment of its datagram.
+// findPort places a packet without BTH by the port that is specific to one end, and a fragment without ports by the
+// first fragment of its datagram.
 func (a *atlas) findPort(f *roce.Frame) (p place, ok bool) {
 	key := datagramKey{f.Src, f.Packet.IP.ID}
 	if !f.Packet.IP.Fragment.First() {

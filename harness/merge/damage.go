@@ -7,7 +7,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// strange settles an arrival whose bytes match no sent frame.
+// strange settles an arrival whose bytes match no sent frame: as a damaged packet, as a copy, as Unknown, or as
+// Injected.
 func (m *merger) strange(f *flight) {
 	if m.told && m.foreseen(f, vtime.Never) { // it arrived before its due time, by the clock of the link
 		return
@@ -49,7 +50,8 @@ func (m *merger) damagedOf(f *flight) *flight {
 	return m.closest(f, m.similar(f, false))
 }
 
-// similar lists the frames in flight, or those that have arrived, as candidates for a frame that nothing else explains.
+// similar lists the frames in flight, or those that have arrived, as candidates for the sent form of an unmatched
+// arrival.
 func (m *merger) similar(f *flight, arrived bool) (list []*flight) {
 	for i := range m.sent.Len() {
 		o := m.sent.At(i)

@@ -29,10 +29,10 @@ type progress struct {
 	inEarly bool // still in merger.early
 	cause   string
 	due     vtime.Time // time of its arrival by the link's log
-	let     vtime.Time // time at which it left the part of the link that keeps a log; zero: at once
+	let     vtime.Time // time at which it left the part of the link that keeps a log; zero: when it was sent
 }
 
-// left is when the rest of the link took the packet.
+// left returns the time at which the part of the link without a log took the packet.
 func (f *flight) left() vtime.Time { return max(f.Rec.Sent, f.let) }
 
 // looseKey identifies a packet whose bytes may have changed on the link.
@@ -59,7 +59,7 @@ func looseOf(from trace.Side, p *roce.Packet) looseKey {
 type bucket struct {
 	waiting []*flight
 	last    *flight
-	copies  []expected // that the link has made and that have not arrived
+	copies  []expected // copies that the link has made and that have not arrived
 }
 
 // keepBytes copies the bytes of the frame, which belong to the source.
@@ -82,13 +82,13 @@ func (x *index) add(f *flight) {
 	wait(x.loose, f.loose, f)
 }
 
-// remove takes f out, and buckets that nothing is left in.
+// remove removes f, and buckets that become empty.
 func (x *index) remove(f *flight) {
 	leave(x.exact, f.key, f)
 	leave(x.loose, f.loose, f)
 }
 
-// forget takes f out with the copies of it that have not arrived.
+// forget removes f and the copies of it that have not arrived.
 func (x *index) forget(f *flight) {
 	if b := x.exact[f.key]; b != nil {
 		b.copies = slices.DeleteFunc(b.copies, func(c expected) bool { return c.of == f })
@@ -104,7 +104,7 @@ func (x *index) like(k looseKey) []*flight {
 	return nil
 }
 
-// arrived notes that f is the last that arrived with its bytes.
+// arrived records f as the last arrival with its bytes.
 func (x *index) arrived(f *flight) {
 	x.remove(f)
 	if b := x.exact[f.key]; b != nil {
@@ -124,7 +124,8 @@ func wait[K comparable](m map[K]*bucket, key K, f *flight) {
 	b.waiting = append(b.waiting, f)
 }
 
-// leave takes f out of the bucket of its key; an empty bucket is removed, so that memory follows the window.
+// leave removes f from the bucket of its key, and removes the bucket when it becomes empty, so that memory is bounded
+// by the window.
 func leave[K comparable](m map[K]*bucket, key K, f *flight) {
 	b := m[key]
 	if b == nil {

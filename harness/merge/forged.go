@@ -7,7 +7,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Forgery is a frame that the harness made and put on the link, behind the tap of its seeming sender.
+// Forgery is a frame that the harness made and put on the link, behind the tap of the sender that its addresses claim.
 type Forgery struct {
 	At   vtime.Time // due time at the receiver; it may arrive later, not earlier
 	From trace.Side // the sender that its addresses claim
@@ -29,8 +29,8 @@ func newForgeries(list []Forgery) forgeries {
 	return m
 }
 
-// take reports whether a frame that arrived was forged. The first with these bytes from its time on is it: should the
-// seeming sender have sent the same just then, either may be called the forged one.
+// take reports whether a frame that arrived was forged. The first arrival with its bytes from its due time on counts as
+// the forged one, even if the claimed sender sent the same bytes at that time.
 func (m forgeries) take(key uint64, at vtime.Time) bool {
 	due := m[key]
 	if len(due) == 0 || at < due[0].Add(-slack) {

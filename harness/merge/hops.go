@@ -16,13 +16,13 @@ type Span struct {
 	Partial bool              // the log is of a part of the link
 	Least   [2]vtime.Duration // least delay of a packet, by sender; zero when not known
 	Ordered bool              // no packet overtakes another
-	Watch   trace.Sink        // gets the records of this hop before they are merged with those of other hops
+	Watch   trace.Sink        // receives the records of this hop before they are merged with those of other hops
 	Forged  []Forgery         // frames that were made for this hop
 }
 
-// Hops is Taps for a path of several hops: spans are in the order of the connections of h, so that of a path with a
-// box the LAN comes first. Each hop is merged for itself, and its records are played into s among the others', in order
-// of time. Fates, Partial, Forged, Least and Ordered of the options are those of the spans.
+// Hops is Taps for a path of several hops. Spans are in the order of the connections of h: the LAN comes before the
+// WAN. Each hop is merged separately, and the records of all hops are played into s in time order. Fates, Partial,
+// Forged, Least and Ordered are taken from the spans, not from opt.
 func Hops(h *trace.Header, spans []Span, opt Options, s trace.Sink) error {
 	b := braid{per: len(h.Conns) / len(spans)}
 	for i := range spans {
@@ -37,15 +37,15 @@ func Hops(h *trace.Header, spans []Span, opt Options, s trace.Sink) error {
 	return b.err
 }
 
-// braid is the hops of a path while they become one trace.
+// braid merges the records of the hops of a path into one trace.
 type braid struct {
-	per     int // connections of a hop
+	per     int // connections per hop
 	strands []*strand
-	end     vtime.Time // of the hop that was watched longest
+	end     vtime.Time // the latest end of a hop's trace
 	err     error
 }
 
-// strand is the records of one hop, of which the first is known.
+// strand is the records of one hop; the next record is in head.
 type strand struct {
 	next func() (*trace.Record, bool)
 	head *trace.Record // nil at the end; valid until advance
@@ -53,7 +53,7 @@ type strand struct {
 
 func (st *strand) advance() { st.head, _ = st.next() }
 
-// add begins to merge hop i; stop has to be called.
+// add starts the merge of hop i; stop must be called.
 func (b *braid) add(h *trace.Header, i int, sp *Span, opt Options) (stop func()) {
 	part := *h
 	part.Conns = h.Conns[i*b.per:][:b.per]
@@ -78,7 +78,7 @@ func (b *braid) earliest() (first *strand) {
 	return first
 }
 
-// hopSink takes the trace of one hop, whose connections it gives their numbers on the path.
+// hopSink receives the trace of one hop, and renumbers its connections as those of the path.
 type hopSink struct {
 	braid *braid
 	watch trace.Sink

@@ -73,8 +73,8 @@ func (l ledger) left() (n uint64) {
 	return n
 }
 
-// account applies the entry of a packet that has just been sent. The packet is awaited with the bytes with which the
-// link let it go.
+// account applies the entry of a packet that has just been sent. The packet is awaited with the bytes with which it
+// left the link.
 func (m *merger) account(f *flight) {
 	e := m.ledger.take(f)
 	if e == nil {
@@ -128,10 +128,10 @@ func (b *bucket) next(by vtime.Time) (sent, original *flight) {
 	return nil, original
 }
 
-// rounding is how much earlier than it happened a time stamp may be.
+// rounding is the most by which a time stamp may precede its event.
 const rounding = vtime.Nanosecond
 
-// foretold settles an arrival by the log of the link, and reports whether that names it.
+// foretold settles an arrival by the log of the link, and reports whether the log names it.
 func (m *merger) foretold(b *bucket, f *flight) bool {
 	sent, original := b.next(m.now.Add(rounding))
 	switch {
@@ -150,7 +150,7 @@ func (m *merger) foretold(b *bucket, f *flight) bool {
 	return true
 }
 
-// foreseen settles an arrival that waits for an explanation, if the log names one that was due by a time.
+// foreseen settles an arrival in early, if the log names a packet with its bytes that was due by a time.
 func (m *merger) foreseen(f *flight, by vtime.Time) bool {
 	b := m.index.exact[f.key]
 	if b == nil {

@@ -1,5 +1,5 @@
-// Package merge makes one trace of the frames that taps captured: of the two ends of a link and of the link's own log
-// (Taps), of every hop of a path with a box in it (Hops), or of one end alone (OneTap).
+// Package merge makes one trace of captured frames: from the taps at the two ends of a link and the link's own log
+// (Taps), from the taps of every hop of a path with a box in it (Hops), or from one tap alone (OneTap).
 //
 // Frames are matched by their bytes. A frame that left and arrived is delivered, one that left and never arrived is
 // dropped, and so on; Taps has the whole list. The package knows no rule of a protocol, only which bytes were seen
@@ -17,21 +17,21 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Options say how two taps become one trace.
+// Options are the parameters of a merge of two taps.
 type Options struct {
 	Zero   time.Time      // wall-clock time of vtime 0; zero: the first frame
-	Window vtime.Duration // a packet that has not arrived for so long is dropped; zero: 500 ms
-	// the link's log, in any order; of a frame that it names it has every one with the same bytes; nil when there is
-	// none
+	Window vtime.Duration // a packet that has not arrived after this time is Dropped; zero: 500 ms
+	// the link's log, in any order; if it names a frame, it names every frame with the same bytes; nil when there is no
+	// log
 	Fates []LinkFate
-	// the log is of a part of the link: packets may be lost and held back that it does not name
+	// the log covers a part of the link: packets that it does not name may be lost or delayed
 	Partial bool
 	// least delay of a packet, by sender; zero: not known, and half of the typical delay takes its place
 	Least   [2]vtime.Duration
 	Ordered bool       // no packet overtakes another
 	Forged  []Forgery  // frames that the harness itself put on the link, in any order
 	Foreign bool       // captures of a foreign link: unrelated traffic to the RoCEv2 port is left out
-	Until   vtime.Time // the taps watched until then at least; zero: until the last frame
+	Until   vtime.Time // time until which, at least, the taps captured; zero: the last frame
 }
 
 // Stats counts the frames and their fates.
@@ -39,8 +39,8 @@ type Stats struct {
 	Frames     [2]uint64 // frames of each tap
 	Fates      [5]uint64 // records by Fate
 	Copies     uint64
-	Explored   uint64 // entries of the link's log that were found to be of a frame
-	Unexplored uint64 // those that fit none
+	Explored   uint64 // entries of the link's log that match a frame
+	Unexplored uint64 // entries of the link's log that match no frame
 	Early      uint64 // packets with an arrival before their departure, by the clocks of the taps
 	Gaps       []Gap  // losses that the taps report
 }
@@ -51,21 +51,21 @@ const causeCapture = "capture"
 
 const defaultWindow = 500 * vtime.Millisecond
 
-// slack is how much later than its arrival a packet may have left by the time stamps: two taps of one host disagree by
-// the time that it takes from one to the other.
+// slack is the most by which the time stamp of a packet's departure may follow that of its arrival: the clocks of two
+// taps of one host differ by the time that a frame takes from one tap to the other.
 const slack = 20 * vtime.Microsecond
 
 // Taps matches the frames of two taps and plays the resulting trace into s. Each tap's times are its own; they must
 // come from one clock. Memory is bounded by the frames within the window.
 //
 // A frame that left is matched with one that arrived when their bytes from the EtherType on agree, TTL and header
-// checksum aside: of equal frames, with the one that was due first by the log of the link, or without a log with the
-// one whose delay is closest to that of the packet before; where no packet overtakes another, equal ones keep their
-// order too. A log tells the bytes with which a frame left the link. Without a log, the remaining frames are matched by
-// similarity, and by destination QP, PSN and opcode. The record of a frame that arrived with other bytes has those in
-// Changed. Taps accepts any frame, also malformed ones. A frame that arrived twice is a Copy. One that was never sent
-// is Injected, and one that never arrived Dropped, unless the other tap lost frames about that time: then its fate is
-// Unknown and the cause "capture".
+// checksum aside: of several frames with equal bytes, with the one that was due first by the log of the link or,
+// without a log, with the one whose delay is closest to that of the packet before; where no packet overtakes another,
+// equal frames keep their order. A log has the bytes with which a frame left the link. Without a log, the remaining
+// frames are matched by similarity, and by destination QP, PSN and opcode. The record of a frame that arrived with
+// other bytes has those in Changed. Taps accepts any frame, also malformed ones. A frame that arrived twice is a Copy.
+// One that was never sent is Injected, and one that never arrived Dropped, unless the other tap lost frames about that
+// time: then its fate is Unknown and the cause "capture".
 func Taps(h *trace.Header, sources []capture.Source, opt Options, s trace.Sink) (Stats, error) {
 	m := newMerger(h, opt, s)
 	l := capture.NewLanes(sources, opt.Zero)
@@ -80,28 +80,28 @@ func Taps(h *trace.Header, sources []capture.Source, opt Options, s trace.Sink) 
 type merger struct {
 	sink    trace.Sink
 	atlas   *atlas
-	headers roce.Frame // of the latest frame
+	headers roce.Frame // headers of the latest frame
 	window  vtime.Duration
 	until   vtime.Time
 	stats   Stats
 	now     vtime.Time
 
 	order   ring.Ring[flight] // all records, in order of time
-	sent    ring.Ring[flight] // those that may still be matched, in order of sending
-	early   ring.Ring[flight] // arrivals that nothing explains yet
+	sent    ring.Ring[flight] // sent frames that may still be matched, in order of sending
+	early   ring.Ring[flight] // arrivals without a matching departure so far
 	free    []*flight
 	index   index
 	least   [2]vtime.Duration // of any packet, by sender; zero when not known
-	latest  [2]vtime.Time     // when the newest packet that has arrived had left, by sender
+	latest  [2]vtime.Time     // departure time of the newest packet that has arrived, by sender
 	ordered bool              // no packet overtakes another
-	foreign bool              // unrelated traffic passes the taps, and is left out
+	foreign bool              // unrelated traffic may pass the taps and is left out
 	delay   [2]vtime.Duration // typical delay at present, by sender
 	known   [2]bool           // delay is known
 	recent  [2]recent
 
 	ledger ledger    // entries of packets that are still to be sent
 	forged forgeries // forged frames that are still to arrive
-	told   bool      // the log covers the whole link, so a packet that the link lost does not wait for an arrival
+	told   bool      // the log covers the whole link, so packets that it lost are not awaited
 }
 
 // newMerger returns a merge that has not begun.
@@ -115,7 +115,7 @@ func newMerger(h *trace.Header, opt Options, s trace.Sink) *merger {
 	return m
 }
 
-// step takes one frame.
+// step processes one frame.
 func (m *merger) step(n *capture.Lane) {
 	m.now = n.At
 	m.explain(n.At.Add(-slack))
@@ -162,7 +162,7 @@ func (m *merger) flight() *flight {
 	return &flight{}
 }
 
-// leave takes a frame that left its sender.
+// leave processes a frame that left its sender.
 func (m *merger) leave(f *flight) {
 	f.keepBytes()
 	f.Rec.Sent = m.now
@@ -186,7 +186,7 @@ func (m *merger) leave(f *flight) {
 	}
 }
 
-// arrive takes a frame that reached its receiver.
+// arrive processes a frame that reached its receiver.
 func (m *merger) arrive(f *flight) {
 	if m.forged.take(f.key, m.now) {
 		f.keepBytes()
@@ -219,7 +219,7 @@ func (m *merger) arrive(f *flight) {
 	m.copied(f, m.index.exact[f.key].last)
 }
 
-// explain settles the arrivals up to a time, for which no departure of the same bytes can come any more.
+// explain settles the arrivals up to a time; no departure with their bytes can follow any more.
 func (m *merger) explain(until vtime.Time) {
 	for f := m.early.First(); f != nil && f.Rec.Recv <= until; f = m.early.First() {
 		m.early.Drop()
@@ -231,9 +231,8 @@ func (m *merger) explain(until vtime.Time) {
 	}
 }
 
-// settle settles packet f that arrived as got, with the bytes with which it left the link: those with which it was
-// sent, unless altered. If the clocks of the two taps show the arrival before the departure, the arrival is set to the
-// departure.
+// settle settles packet f, which arrived as got with the bytes with which it left the link: its sent bytes, unless
+// altered. If the clocks of the two taps show the arrival before the departure, the arrival is set to the departure.
 func (m *merger) settle(f, got *flight) {
 	if got.Rec.Recv < f.Rec.Sent {
 		got.Rec.Recv = f.Rec.Sent
@@ -249,7 +248,7 @@ func (m *merger) settle(f, got *flight) {
 	m.arrived(f)
 }
 
-// arrived remembers the delay, and that further frames with these bytes are copies.
+// arrived records the delay of f, and that further frames with its bytes are copies.
 func (m *merger) arrived(f *flight) {
 	// the delay of a packet that a scripted fault held back says nothing about others
 	if from := f.Rec.From; f.cause == "" {
@@ -266,7 +265,7 @@ func (m *merger) lose(f *flight, fate trace.Fate, cause string) {
 	m.index.remove(f)
 }
 
-// expire gives up packets sent before the window, and forgets those that arrived.
+// expire drops packets sent before the window from the index, and settles those that did not arrive.
 func (m *merger) expire(before vtime.Time) {
 	for f := m.sent.First(); f != nil && f.Rec.Sent < before; f = m.sent.First() {
 		m.sent.Drop()
