@@ -193,7 +193,7 @@ func TestBadInputIsUsage(t *testing.T) {
 		{"judge --tap middle .", 2, `--tap "middle": want one of auto, requester, responder, between`},
 		{"judge --tap responder " + write("told.ndjson",
 			`{"gauntlet":"trace","version":1,"bench":"sim","taps":"AB","conns":0}`+"\n"), 2,
-			"says itself where its taps are"},
+			"its header says where its taps are"},
 		{"ladder .", 2, "holds neither"},
 		{"ladder nothing", 2, "nothing: no such file"},
 		{"ladder --count 0 .", 3, "count 0: want 1 to"},

@@ -6,43 +6,43 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 )
 
-// Limits of the requests that are remembered.
+// Limits of the requests that are remembered while a capture is read.
 const (
-	askedLimit = 1 << 16 // newest requests, of all flows, for which an answer is awaited
-	sameLimit  = 256     // of those, the ones with one PSN between two hosts that an answer is held against
+	askedLimit = 1 << 16 // newest requests of all flows
+	sameLimit  = 256     // requests with one key that an answer is compared with
 )
 
-// askedKey is what an answer shows of the request that it answers: the direction between two hosts in which that went,
-// by number, and its PSN.
+// askedKey identifies the requests that an answer may answer: the direction between two hosts, by number (learner.way),
+// and the PSN.
 type askedKey struct {
 	way int32
 	psn psn.PSN
 }
 
-// asked is a request that was seen. Numbers count from 1.
+// asked is a request that was seen. Requests are numbered from 1.
 type asked struct {
 	key   askedKey
 	flow  *flow
-	older uint64 // number of the one before in the same slot; 0 for none
-	taken bool   // an answer was for it, as far as anyone can tell
+	older uint64 // number of the previous request in the same slot; 0 for none
+	taken bool   // an answer was assigned to it, see learner.answer
 }
 
-// requests are the newest ones, found by their keys through a table of slots.
+// requests holds the newest requests in a ring, and a hash table from their keys to their numbers.
 type requests struct {
 	ring  []asked
-	last  uint64   // number of the newest
-	slots []uint64 // numbers of the newest in each slot; their number is a power of two
-	same  []*asked // of the latest look-up
+	last  uint64   // number of the newest request
+	slots []uint64 // number of the newest request per slot; 0 for none; the length is a power of two
+	same  []*asked // result of the latest call of with
 }
 
-// slot returns that of a key. The PSNs of a flow are in a row, and so are their slots.
+// slot returns the slot of a key. Consecutive PSNs of a flow have consecutive slots.
 func (q *requests) slot(k askedKey) *uint64 {
 	const spread = 0x9E3779B1
 	at := uint32(k.psn) + (uint32(k.psn)>>16+uint32(k.way))*spread
 	return &q.slots[at&uint32(len(q.slots)-1)]
 }
 
-// add remembers a request, in place of the oldest.
+// add adds a request, in place of the oldest when the ring is full.
 func (q *requests) add(k askedKey, w *flow) {
 	if n := len(q.ring); n < askedLimit {
 		q.ring = append(q.ring, asked{})
@@ -56,7 +56,7 @@ func (q *requests) add(k askedKey, w *flow) {
 	*slot = q.last
 }
 
-// grow doubles the table.
+// grow doubles the hash table.
 func (q *requests) grow() {
 	q.slots = make([]uint64, max(64, 2*len(q.slots)))
 	for i := range q.last {
@@ -66,7 +66,7 @@ func (q *requests) grow() {
 	}
 }
 
-// each yields the requests with key k, the newest first and no more than the limit.
+// each yields at most sameLimit requests with key k, the newest first.
 func (q *requests) each(k askedKey) iter.Seq[*asked] {
 	return func(yield func(*asked) bool) {
 		if len(q.slots) == 0 {
@@ -85,8 +85,7 @@ func (q *requests) each(k askedKey) iter.Seq[*asked] {
 	}
 }
 
-// with returns the requests with key k that nothing has answered, the newest first; the list is valid until the next
-// call.
+// with returns the requests with key k that have no answer, the newest first; the list is valid until the next call.
 func (q *requests) with(k askedKey) []*asked {
 	q.same = q.same[:0]
 	for a := range q.each(k) {
@@ -97,8 +96,7 @@ func (q *requests) with(k askedKey) []*asked {
 	return q.same
 }
 
-// only returns the flow that has sent a request with key k, if no other has; nil when several have, or too many to look
-// at.
+// only returns the one flow that has sent requests with key k; nil when there are several flows, or sameLimit requests.
 func (q *requests) only(k askedKey) (one *flow) {
 	seen := 0
 	for a := range q.each(k) {

@@ -18,19 +18,20 @@ import (
 type captureFiles struct {
 	files    []*os.File
 	captures []*capture.Reader
-	names    []string // of the captures
+	names    []string // names of the captures
 	sources  []capture.Source
-	twice    uint64 // frames that were left out, because they had been seen before
+	twice    uint64 // frames left out as repetitions by a mirror
 }
 
-// Part is one of the captures that are read together: a file, or the copy of what has no file of its own.
+// Part is one of several captures that are read together: a file, or a copy in memory or elsewhere of data without a
+// file of its own.
 type Part struct {
-	Name string      // the path, if there is no copy
-	Copy io.ReaderAt // nil: there is none
+	Name string      // the path of the file, or a name for messages when there is a copy
+	Copy io.ReaderAt // nil: the part is a file
 	Size int64       // bytes of the copy
 }
 
-// open returns the bytes of a part from their beginning.
+// open returns a reader of the part from its beginning.
 func (p *Part) open(c *captureFiles) (io.Reader, error) {
 	if p.Copy != nil {
 		return io.NewSectionReader(p.Copy, 0, p.Size), nil
@@ -43,7 +44,7 @@ func (p *Part) open(c *captureFiles) (io.Reader, error) {
 	return file, nil
 }
 
-// openAll opens captures; when one cannot be opened, none stays open.
+// openAll opens all parts; on an error it closes those already opened.
 func openAll(parts []Part) (*captureFiles, error) {
 	c := &captureFiles{}
 	for i := range parts {
@@ -58,7 +59,7 @@ func openAll(parts []Part) (*captureFiles, error) {
 	return c, nil
 }
 
-// add takes in a capture by its name.
+// add adds a capture under a name.
 func (c *captureFiles) add(path string, r io.Reader) error {
 	in, err := capture.NewReader(r)
 	if err != nil {
@@ -78,8 +79,8 @@ func (c *captureFiles) close() error {
 	return err
 }
 
-// header returns that of our own captures; ok is false when any is of other origin. The error is capture.ErrTwoRuns
-// where their headers differ.
+// header returns the header of captures that this program wrote; ok is false when any is of another program. The error
+// is capture.ErrTwoRuns when their headers differ.
 func (c *captureFiles) header() (h trace.Header, ok bool, err error) {
 	for _, in := range c.captures {
 		if own := in.Header(); own == nil || len(own.Conns) == 0 {
@@ -101,10 +102,10 @@ func (c *captureFiles) header() (h trace.Header, ok bool, err error) {
 	return h, h.Taps != [2]bool{}, nil
 }
 
-// anew opens the same captures from their beginnings and runs a function on them.
+// anew opens the same captures from their beginnings, calls a function with them, and closes them.
 type anew func(func(*captureFiles) error) error
 
-// again is anew for these parts.
+// again returns the anew for parts.
 func again(parts []Part) anew {
 	return func(f func(*captureFiles) error) error {
 		c, err := openAll(parts)
@@ -115,7 +116,7 @@ func again(parts []Part) anew {
 	}
 }
 
-// filesAnew is anew for files.
+// filesAnew returns the anew for files.
 func filesAnew(paths []string) anew {
 	parts := make([]Part, len(paths))
 	for i, path := range paths {
@@ -124,16 +125,16 @@ func filesAnew(paths []string) anew {
 	return again(parts)
 }
 
-// peek reads the first frame of every capture: before that, the interfaces of a pcapng file are not known.
+// peek reads the first frame of every capture, because the interfaces of a pcapng file are not known before.
 func (c *captureFiles) peek() {
 	var f capture.Frame
 	for _, src := range c.sources {
-		// An error shows again when the capture is read.
+		// An error recurs when the capture is read.
 		_ = src.Next(&f)
 	}
 }
 
-// count fills in what the captures held.
+// count sets the counts of a Capture.
 func (c *captureFiles) count(l *learner, to *Capture) {
 	to.Counted = true
 	for i, in := range c.captures {
@@ -155,7 +156,7 @@ func (c *captureFiles) count(l *learner, to *Capture) {
 	}
 }
 
-// addAll adds counts.
+// addAll adds the counts of one map to another.
 func addAll(to *map[string]uint64, counts map[string]uint64) {
 	for what, n := range counts {
 		if *to == nil {
@@ -165,7 +166,7 @@ func addAll(to *map[string]uint64, counts map[string]uint64) {
 	}
 }
 
-// counts says what the captures held.
+// counts returns a description of the frames of the captures, for an error.
 func (c *captureFiles) counts(l *learner) string {
 	var frames, foreign uint64
 	for _, in := range c.captures {
@@ -179,12 +180,13 @@ func (c *captureFiles) counts(l *learner) string {
 	return text
 }
 
-// trusting is as, but the ICRC of the frames that were read is not looked at again, when none was wrong.
+// trusting returns as without further checks of the ICRC of the frames that l has read, if the ICRC of all of them was
+// right.
 func (l *learner) trusting(as anew) anew {
 	if l.bad > 0 {
 		return as
 	}
-	frames := l.frames // and nothing else of it
+	frames := l.frames // a copy, so that the learner can be freed
 	return func(f func(*captureFiles) error) error {
 		return as(func(c *captureFiles) error {
 			for i := range c.sources {
@@ -195,7 +197,7 @@ func (l *learner) trusting(as anew) anew {
 	}
 }
 
-// dress plays in with the frames of the captures put back into its records.
+// dress plays in, with the bytes of the captured frames added to its records.
 func dress(in *ndjson.Reader, own *trace.Header, sources []capture.Source, s trace.Sink) error {
 	var broken error
 	next, stop := iter.Pull2(func(yield func(uint64, *trace.Record) bool) {
@@ -207,12 +209,12 @@ func dress(in *ndjson.Reader, own *trace.Header, sources []capture.Source, s tra
 	return errors.Join(err, broken)
 }
 
-// dresser walks a trace and its frames side by side; both are in the order of the stream.
+// dresser is a sink that adds frames to the records of a trace; both are in the order of the stream.
 type dresser struct {
 	sink  trace.Sink
 	next  func() (uint64, *trace.Record, bool)
-	index uint64 // of the next record from the trace
-	at    uint64 // of bytes
+	index uint64 // index of the next record of the trace
+	at    uint64 // index of the record in bytes
 	bytes *trace.Record
 	more  bool
 }

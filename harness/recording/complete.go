@@ -7,22 +7,22 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
 
-// Completeness is what is known of whether a capture has every frame that passed its taps while it was taken. Nothing
-// in a capture tells a frame that was never sent from one that the capture lost, unless it counts what it loses, or
-// other frames show that this one was there.
+// Completeness is the degree of certainty that a capture has every frame that passed its taps while it was taken. A
+// capture does not distinguish a frame that was never sent from a frame that the capture lost, unless it counts its
+// losses or other frames show that the frame was there.
 type Completeness string
 
 // The degrees.
 const (
-	Certified  Completeness = "certified"  // the capturing system counted what it lost: nothing
-	Incomplete Completeness = "incomplete" // it counted some, or the frames show that some are missing
-	Assumed    Completeness = "assumed"    // nobody counted, and nothing shows that one is missing
+	Certified  Completeness = "certified"  // the capturing system counted its losses: none
+	Incomplete Completeness = "incomplete" // it counted losses, or frames show that others are missing
+	Assumed    Completeness = "assumed"    // losses were not counted, and no frame shows that another is missing
 )
 
-// Lacks is how many frames are missing at least, as others show.
+// Lacks returns the least number of missing frames that other frames show.
 func (c *Capture) Lacks() uint64 { return c.Located + c.Missing + c.Injected }
 
-// Completeness returns the degree of c, once it was played.
+// Completeness returns the degree of c; it is valid after c was played.
 func (c *Capture) Completeness() Completeness {
 	switch {
 	case c.Dropped > 0 || c.Lacks() > 0:
@@ -33,15 +33,16 @@ func (c *Capture) Completeness() Completeness {
 	return Assumed
 }
 
-// scattered reports whether frames may be missing anywhere: some of those that were counted are not located, or nobody
-// counted and they are missing at several places. What is missing at a port is of no connection.
+// scattered reports whether frames may be missing anywhere: some of the counted losses are not located, or losses were
+// not counted and frames are missing at several places. Frames that are missing at a port cannot be assigned to a
+// connection.
 func (c *Capture) scattered() bool {
 	n := c.Lacks()
 	return c.Missing+c.Injected > 0 || c.Dropped > n || !c.Counted && n > 1
 }
 
-// Doubts returns what does not hold of a capture as a whole, so that nothing that rests on it is a proof. Frames that
-// are all located take the proof away where they are missing alone (trace.Conn.Doubts).
+// Doubts returns the properties that the capture as a whole lacks, so that no FAIL that rests on them is a proof.
+// Missing frames that are all located raise doubts only on their half-conversations (trace.Conn.Doubts).
 func (c *Capture) Doubts() (list []trace.Doubt) {
 	doubt := func(fails validity.Property, why string) { list = append(list, trace.Doubt{Fails: fails, Why: why}) }
 	if c.scattered() {
@@ -51,14 +52,14 @@ func (c *Capture) Doubts() (list []trace.Doubt) {
 		doubt(validity.Capture, fmt.Sprintf("the capture lacks %d headers of frames", c.Headless))
 	}
 	if c.Distant {
-		doubt(validity.Capture, "hardly any frame was seen at both taps, and it is not known which of them is where")
+		doubt(validity.Capture, "hardly any frame was seen at both taps, so that their places are unknown")
 	}
 	if c.Anew > 0 {
 		doubt(validity.Capture, "QPNs were used again for other connections")
 	}
 	if c.Early > 0 {
 		doubt(validity.Clock|validity.Accounts,
-			fmt.Sprintf("%d frames arrived before they had left, by clocks of the taps that drift", c.Early))
+			fmt.Sprintf("%d frames arrived before they had left, by the clocks of the taps, which drift", c.Early))
 	}
 	if c.Clocks != 0 {
 		doubt(validity.Clock, fmt.Sprintf("the clocks of the taps differ by about %v", c.Clocks))
@@ -66,7 +67,7 @@ func (c *Capture) Doubts() (list []trace.Doubt) {
 	return list
 }
 
-// account says how many frames are missing.
+// account returns the number of missing frames as text.
 func (c *Capture) account() string {
 	counted := "not counted"
 	if c.Counted || c.Dropped > 0 {

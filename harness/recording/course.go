@@ -6,42 +6,41 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// course is what passed the tap of one half-conversation: the requests of one end of a connection, and the answers to
-// them. From it follows where losses happened, before the tap or behind it, and how long each end took to react, as the
-// tap saw it.
+// course follows the packets of one half-conversation at the tap: the requests of one end of a connection, and the
+// answers to them. It derives on which side of the tap packets were lost, and how long each end took to react as seen
+// at the tap.
 type course struct {
 	requester, responder *host
 
 	begun    bool
-	first    psn.PSN // of the requests seen
-	newest   psn.PSN // behind the newest
-	expected psn.PSN // the request that is next for a responder at the tap, which discards what comes early
-	jump     moment  // first PSN that had not passed when a later one did
-	owed     moment  // oldest request that calls for an answer, with all before it seen
+	first    psn.PSN // PSN of the first request seen
+	newest   psn.PSN // PSN after the newest request
+	expected psn.PSN // expected PSN of a responder at the place of the tap that discards requests received out of order
+	jump     moment  // first PSN that had not passed when a later request did
+	owed     moment  // oldest request that awaits an answer, with all requests before it seen
 	nak      moment  // sequence NAK whose retransmission has not passed
 	lives    lives
 	answered bool       // a response has passed
-	awaited  moment     // request that a NAK of any kind named, and that has not passed since
+	awaited  moment     // request that a NAK of any kind named and that has not passed since
 	damaged  moment     // request that passed with a wrong ICRC
-	asked    vtime.Time // the newest request
-	heard    bool       // an answer that ends something passed since then
-	answer   vtime.Time // the first such
-	read     psn.PSN    // next response expected of a READ
+	asked    vtime.Time // time of the newest request
+	heard    bool       // an answer that ends a response has passed since asked
+	answer   vtime.Time // time of the first such answer
+	read     psn.PSN    // next READ response expected; valid when inRead is true
 	inRead   bool
 }
 
-// moment is a PSN and when it passed.
+// moment is a PSN and the time at which it passed.
 type moment struct {
 	psn   psn.PSN
 	at    vtime.Time
 	valid bool
 }
 
-// swapTime is by how much captures of several queues put frames out of order.
+// swapTime is the most by which captures of several queues put frames out of order.
 const swapTime = 20 * vtime.Microsecond
 
-// request follows a request, which takes span PSNs; exact is false when it may take more, so that nobody knows what
-// comes next.
+// request processes a request of span PSNs; exact is false when it may have more, so that the next PSN is unknown.
 func (c *course) request(s *sighting, span int, exact bool) {
 	if !exact {
 		c.begun, c.jump, c.owed, c.nak, c.awaited = false, moment{}, moment{}, moment{}, moment{}
@@ -78,7 +77,7 @@ func (c *course) request(s *sighting, span int, exact bool) {
 	}
 }
 
-// spoilt follows a request with a wrong ICRC: it passed, and whoever was to take it could not.
+// spoilt processes a request with a wrong ICRC: it passed, but its receiver had to drop it.
 func (c *course) spoilt(s *sighting) {
 	if c.begun && s.psn == c.newest && !s.opcode.IsRead() {
 		c.damaged = moment{s.psn, s.at, true}
@@ -86,7 +85,7 @@ func (c *course) spoilt(s *sighting) {
 	}
 }
 
-// again follows a request whose PSN is behind the newest: one that was missing, or a retransmission.
+// again processes a request with a PSN before the newest: a missing request or a retransmission.
 func (c *course) again(p psn.PSN, at vtime.Time) {
 	if c.nak.valid && p == c.nak.psn {
 		c.requester.react.add(at.Sub(c.nak.at))
@@ -104,7 +103,7 @@ func (c *course) again(p psn.PSN, at vtime.Time) {
 	}
 }
 
-// response follows an answer.
+// response processes an answer.
 func (c *course) response(s *sighting) {
 	if !c.begun {
 		return
@@ -138,7 +137,7 @@ func (c *course) response(s *sighting) {
 	case s.syndrome == roce.SyndromePSNSeqErr:
 		c.owed.valid = false
 		c.sequence(s.psn, s.at)
-	default: // what it names comes again, and what follows was not looked at
+	default: // the request that it names is sent again, and later ones were not processed
 		c.owed.valid = false
 		if s.psn.In(c.first, c.expected) {
 			c.expected = s.psn
@@ -152,16 +151,17 @@ func (c *course) response(s *sighting) {
 	}
 }
 
-// grants reports an answer that gives what was asked for, or acknowledges it; an answer that has no AETH does.
+// grants reports whether an answer carries the data asked for or is a positive acknowledgement; an answer without AETH
+// counts as one.
 func (s *sighting) grants() bool {
 	return s.opcode.Layout()&roce.LayoutAETH == 0 || s.syndrome.IsACK()
 }
 
-// acknowledged follows an answer that says that a request was served, and those before it.
+// acknowledged processes an answer that shows that request p and all before it were executed.
 func (c *course) acknowledged(p psn.PSN, at vtime.Time) {
 	if p.In(c.expected, c.newest) {
-		// What did not pass here in order was received: the capture lacks it. All behind it has passed, as far as is
-		// known.
+		// A request that did not pass the tap in order was received: the capture lacks it. All requests after it are
+		// taken to have passed.
 		c.requester.missing++
 		c.expected = c.newest
 		if c.jump.valid && p.Less(c.jump.psn) {
@@ -174,14 +174,14 @@ func (c *course) acknowledged(p psn.PSN, at vtime.Time) {
 	}
 }
 
-// sequence follows a sequence NAK.
+// sequence processes a sequence NAK.
 func (c *course) sequence(p psn.PSN, at vtime.Time) {
 	if c.nak.valid && c.nak.psn == p || !p.In(c.first, c.newest) {
 		return
 	}
 	c.nak = moment{p, at, true}
 	switch {
-	case c.damaged.valid && c.damaged.psn == p: // lost wherever the tap is
+	case c.damaged.valid && c.damaged.psn == p: // lost by damage, which does not depend on the place of the tap
 	case p.Less(c.expected):
 		c.responder.seen++
 	default:

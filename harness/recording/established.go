@@ -6,30 +6,30 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 )
 
-// A capture establishes of a connection what nearly all of its frames agree on: the QP numbers, the P_Key of either
-// end, the MTU, and whether a sender knows how to make an ICRC. The few frames that differ can then be judged. Nothing
-// of it is an attribute that anybody has told, so rules compare frames with it and conclude nothing else.
+// This file derives from a capture the values on which nearly all frames of a connection agree: the QP numbers, the
+// P_Key of either end, the MTU, and whether a sender makes right ICRCs. The few frames that differ can then be judged.
+// The values are not configured attributes, so rules compare frames with them and conclude nothing else.
 
-// pkey is the P_Key that most packets of a flow carry.
+// pkey returns the P_Key that most packets of a flow carry.
 func (w *flow) pkey() uint16 {
 	key, _ := w.keys.most(anyValue)
 	return uint16(key)
 }
 
-// seal counts the whole frames of a sender, by whether their ICRC is right.
+// seal counts the complete frames of a sender with a right and with a wrong ICRC.
 type seal struct{ right, wrong int }
 
-// seals has the counts of all senders.
+// seals holds the counts of all senders.
 type seals struct {
 	by    map[netip.Addr]*seal
-	never map[netip.Addr]bool // senders whose frames count although their ICRC is wrong
+	never map[netip.Addr]bool // senders whose frames are used although their ICRC is wrong
 }
 
-// unsealedLeast is how many frames a sender must have sent, all with a wrong ICRC, to be taken for one that makes them
-// so: a link that damages addresses invents senders, of one frame each.
+// unsealedLeast is the least number of frames, all with a wrong ICRC, after which the sender is taken to make wrong
+// ICRCs. Damaged addresses look like senders of one frame each.
 const unsealedLeast = 4
 
-// take reports whether a frame counts, of flow w if that is known.
+// take counts a frame, of flow w if that is known, and reports whether it may be used.
 func (s *seals) take(w *flow, from netip.Addr, sealed bool) bool {
 	switch c := s.of(w, from); {
 	case c == nil:
@@ -41,7 +41,7 @@ func (s *seals) take(w *flow, from netip.Addr, sealed bool) bool {
 	return sealed || s.never[from]
 }
 
-// of returns the counts of a sender, of flow w if that is known; nil when there are too many.
+// of returns the counts of a sender, from its flow w if that is known; nil when there are too many senders.
 func (s *seals) of(w *flow, from netip.Addr) *seal {
 	if w != nil {
 		return w.seal
@@ -71,11 +71,11 @@ func (s *seals) unsealed() (list map[netip.Addr]bool) {
 	return list
 }
 
-// tally counts values of which many are the same in a row.
+// tally counts values; it is fast for long runs of equal values.
 type tally struct {
 	counts map[int]int
-	value  int // the latest,
-	times  int // and how often it came since the one before
+	value  int // the latest value
+	times  int // length of the run of value, not yet in counts
 }
 
 // add counts a value.
@@ -87,7 +87,7 @@ func (t *tally) add(value int) {
 	t.times++
 }
 
-// flush adds up the latest values.
+// flush adds the latest run to counts.
 func (t *tally) flush() {
 	if t.counts == nil {
 		t.counts = map[int]int{}
@@ -98,8 +98,7 @@ func (t *tally) flush() {
 	}
 }
 
-// most returns the most frequent value, of several the largest, and how often it came; both are 0 when nothing was
-// counted.
+// most returns the most frequent value (of several the largest) and its count; both are 0 when nothing was counted.
 func (t *tally) most() (value, times int) {
 	t.flush()
 	for v, n := range t.counts {
@@ -110,10 +109,10 @@ func (t *tally) most() (value, times int) {
 	return value, times
 }
 
-// counts counts the values of something that should have one: a few values, with how often each was seen.
+// counts counts the values of a field that should have one value; it holds a few values with their counts.
 type counts [4]struct{ value, n int32 }
 
-// add counts a value. With no room left, the one that is rarest makes room.
+// add counts a value. When there is no room, it replaces the rarest value.
 func (z *counts) add(value int) {
 	least := 0
 	for i := range z {
@@ -129,7 +128,7 @@ func (z *counts) add(value int) {
 	z[least].value, z[least].n = int32(value), 1
 }
 
-// merge adds what another one has counted, as far as there is room for it.
+// merge adds the counts of o, as far as there is room.
 func (z *counts) merge(o *counts) {
 	for _, x := range o {
 		for i := range z {
@@ -142,8 +141,7 @@ func (z *counts) merge(o *counts) {
 	}
 }
 
-// most returns the value seen most often among those that fit, of several the largest, and how often; n is 0 when none
-// was counted.
+// most returns the most frequent value that fits (of several the largest) and its count; n is 0 when there is none.
 func (z *counts) most(fits func(value int) bool) (value, n int) {
 	for _, x := range z {
 		if x.n == 0 || !fits(int(x.value)) {
@@ -156,12 +154,12 @@ func (z *counts) most(fits func(value int) bool) (value, n int) {
 	return value, n
 }
 
-// anyValue fits whatever was counted.
+// anyValue fits every value.
 func anyValue(int) bool { return true }
 
-// mtu is the path MTU of the connection of a flow: the most frequent payload of its packets that must be full, in
-// either direction, among those that a path can have, if there is one. A connection without such packets has that of
-// the others, unless a packet of its own shows that it has another one.
+// mtu returns the path MTU of a flow's connection: the most frequent payload length of packets that must be full, in
+// either direction, preferring lengths that are path MTUs. For a connection without such packets it returns others, the
+// MTU of the other connections; 0 if a packet of the connection is longer than that.
 func (w *flow) mtu(others int) int {
 	both, largest := w.full, w.most
 	if r := w.peer; r != nil {

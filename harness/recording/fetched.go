@@ -8,27 +8,27 @@ import (
 )
 
 // fetched follows the READs and atomics of one half-conversation at a tap, and the answers to them. An answer that has
-// not passed, although a later one has, was lost before the tap or by the capture, or was never sent. When the request
-// for just that comes again, the requester has not got it either; else nobody knows.
+// not passed, although a later one has, was lost before the tap or by the capture, or was never sent. If the requester
+// requests it again, the requester lacks it too; otherwise the cause is unknown.
 type fetched struct {
-	due   []stretch // asked for at last and not answered yet, oldest first
-	asked []asking  // the newest
-	holes []stretch // answers that have not passed, although later ones have
+	due   []stretch // PSNs of the latest requests that are not answered yet, oldest first
+	asked []asking  // the newest requests
+	holes []stretch // PSNs of answers that have not passed, although later ones have
 }
 
-// asking is data that were asked for.
+// asking is a request for data.
 type asking struct {
 	stretch
-	atomic bool // of an atomic, not a READ
-	left   int  // how often they were asked for and have not begun to come
+	atomic bool // the request is an atomic, not a READ
+	left   int  // transmissions of the request minus answers that began; negative when the capture lacks a request
 }
 
-// stretch is PSNs from one up to another.
+// stretch is the PSNs [from, to).
 type stretch struct{ from, to psn.PSN }
 
 func (x stretch) has(p psn.PSN) bool { return p.In(x.from, x.to) }
 
-// fetchLimit bounds each list; the oldest is forgotten.
+// fetchLimit bounds each list; beyond it the oldest element is dropped.
 const fetchLimit = 64
 
 func remember[T any](list []T, x T) []T {
@@ -38,8 +38,8 @@ func remember[T any](list []T, x T) []T {
 	return append(list, x)
 }
 
-// request takes a READ or atomic. It returns answers that the capture lacks: the requester asks for others than those
-// that it had missed first.
+// request processes a READ or atomic. It returns the PSNs of answers that the capture lacks: holes inside the range of
+// the request that do not begin at its first PSN, so that the requester did not miss them first.
 func (f *fetched) request(p, end psn.PSN, atomic bool) (lacking []psn.PSN) {
 	x := stretch{p, end}
 	f.holes = slices.DeleteFunc(f.holes, func(h stretch) bool {
@@ -64,7 +64,7 @@ func (f *fetched) request(p, end psn.PSN, atomic bool) (lacking []psn.PSN) {
 	return lacking
 }
 
-// asking returns of the data that were asked for those that p is of; nil when they were not, as far as is remembered.
+// asking returns the newest request whose data include p; nil when none is remembered.
 func (f *fetched) asking(p psn.PSN) *asking {
 	for i := len(f.asked) - 1; i >= 0; i-- {
 		if f.asked[i].has(p) {
@@ -74,25 +74,24 @@ func (f *fetched) asking(p psn.PSN) *asking {
 	return nil
 }
 
-// refused takes an answer that asks for p and all behind it again.
+// refused processes an answer that asks for request p and all after it again.
 func (f *fetched) refused(p psn.PSN) {
 	f.due = slices.DeleteFunc(f.due, func(x stretch) bool { return p.LessEq(x.from) })
 }
 
-// acknowledged takes an ACK of p, which is no answer to what asks for data.
+// acknowledged processes an ACK of p, which is no answer to a READ or atomic.
 func (f *fetched) acknowledged(p psn.PSN) {
 	f.answered(p)
 	f.forget(p)
 }
 
-// forget gives up what was answered wrongly: that is for rules to judge.
+// forget drops a request that was answered wrongly; rules judge that.
 func (f *fetched) forget(p psn.PSN) {
 	f.due = slices.DeleteFunc(f.due, func(x stretch) bool { return x.has(p) })
 	f.asked = slices.DeleteFunc(f.asked, func(a asking) bool { return a.has(p) })
 }
 
-// answered takes a positive answer to p or what lies behind. Answers come in the order of the requests, so all before p
-// have.
+// answered processes a positive answer to p. Answers leave in the order of the requests, so all before p were answered.
 func (f *fetched) answered(p psn.PSN) {
 	f.due = slices.DeleteFunc(f.due, func(x stretch) bool {
 		if p.Less(x.to) {
@@ -103,8 +102,8 @@ func (f *fetched) answered(p psn.PSN) {
 	})
 }
 
-// data takes an answer with data to p. It reports whether the capture lacks the request: the answer came once more, and
-// nobody asked for it.
+// data processes an answer with data for p. It reports whether the capture lacks the request: the answer was repeated
+// without a repeated request.
 func (f *fetched) data(p psn.PSN, atomic bool) (unasked bool) {
 	f.answered(p)
 	if a := f.asking(p); a != nil {
@@ -118,7 +117,7 @@ func (f *fetched) data(p psn.PSN, atomic bool) (unasked bool) {
 		}
 	}
 	for i := range f.holes {
-		if f.holes[i].has(p) { // it comes late
+		if f.holes[i].has(p) { // the answer comes late
 			f.fill(i, p)
 			return unasked
 		}
@@ -135,7 +134,7 @@ func (f *fetched) data(p psn.PSN, atomic bool) (unasked bool) {
 	return unasked
 }
 
-// fill takes p out of a hole.
+// fill removes p from a hole.
 func (f *fetched) fill(i int, p psn.PSN) {
 	h := f.holes[i]
 	f.holes = slices.Delete(f.holes, i, i+1)
@@ -146,8 +145,8 @@ func (f *fetched) fill(i int, p psn.PSN) {
 	}
 }
 
-// numberedApart follows the data of a READ, or an acknowledgement of such. They are to one another what a request and
-// its answer are.
+// numberedApart processes a READ response in a PSN space of its own, or the acknowledgement of one. They are treated
+// like a request and its answer.
 func (l *lack) numberedApart(s *sighting) {
 	if l.apart == nil {
 		l.apart = new(lack)
@@ -164,7 +163,7 @@ func (l *lack) numberedApart(s *sighting) {
 	}
 }
 
-// apartOf returns what a tap lacks of the data of READs.
+// apartOf returns the lack of READ responses in a PSN space of their own; an empty one when there is none.
 func apartOf(l *lack) *lack {
 	if l == nil || l.apart == nil {
 		return &lack{}

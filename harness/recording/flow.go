@@ -9,7 +9,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// flowKey is a direction of a connection as every frame shows it.
+// flowKey identifies a direction of a connection by fields of every frame.
 type flowKey struct {
 	src, dst netip.Addr
 	qp       uint32
@@ -21,30 +21,30 @@ func keyOf(h *roce.Frame) flowKey { return flowKey{h.Src, h.Dst, h.Packet.DestQP
 // flow is one direction of a connection.
 type flow struct {
 	key      flowKey
-	index    int   // in learner.order
-	way      int32 // number of the direction between its hosts,
-	back     int32 // and of the one that its answers take
-	seal     *seal // of its sender; nil when there are too many
+	index    int   // index in learner.order
+	way      int32 // number of the direction between its hosts
+	back     int32 // number of the direction of its answers
+	seal     *seal // counts of its sender; nil when there are too many senders
 	port     uint16
 	frames   int32
 	requests int
-	first    psn.PSN     // of the requests
+	first    psn.PSN     // first PSN of the requests
 	answers  []candidate // flows whose requests this one may answer
-	settled  bool        // it is clear which flow this one answers
-	answered bool        // it is clear which flow answers this one
+	settled  bool        // the flow that this one answers is certain
+	answered bool        // the flow that answers this one is certain
 	peer     *flow
-	agreed   int    // answers that say so
-	guessed  bool   // the peer is one of several that may be it
-	placed   bool   // it is in a connection, or was no flow of its own
+	agreed   int    // votes for the peer
+	guessed  bool   // other flows fit as the peer too
+	placed   bool   // it is in a connection, or its packets belong to another flow
 	most     int    // largest payload
 	full     counts // payloads of packets that must be full
 	keys     counts // P_Keys
 	sequence sequence
-	stray    *stray // what shows that it is no flow of its own; nil while it is one
-	claim    *flow  // a flow whose latest packet may be the one that is missing here
+	stray    *stray // evidence that its packets belong to another flow; nil when there is none
+	claim    *flow  // a flow whose latest packet may be the next packet of this one
 }
 
-// find returns the flow of a key, nil when there is none.
+// find returns the flow with a key; nil when there is none.
 func (l *learner) find(k flowKey) *flow {
 	latest := &l.latest[k.qp%uint32(len(l.latest))]
 	if w := *latest; w != nil && w.key == k {
@@ -57,7 +57,7 @@ func (l *learner) find(k flowKey) *flow {
 	return w
 }
 
-// begin begins the flow of a key; nil when there are too many.
+// begin adds a flow; it returns nil when there are too many.
 func (l *learner) begin(k flowKey, port uint16) *flow {
 	if len(l.order) >= l.limit {
 		return nil
@@ -69,7 +69,7 @@ func (l *learner) begin(k flowKey, port uint16) *flow {
 	return w
 }
 
-// way numbers the directions between hosts.
+// way returns the number of a direction between two hosts.
 func (l *learner) way(from, to netip.Addr) int32 {
 	n, known := l.ways[way{from, to}]
 	if !known {
@@ -79,7 +79,7 @@ func (l *learner) way(from, to netip.Addr) int32 {
 	return n
 }
 
-// header puts together what was learnt.
+// header returns the header with the connections that were learnt.
 func (l *learner) header() trace.Header {
 	h := trace.Header{Version: trace.FormatVersion, Bench: "file", Taps: [2]bool{true, l.survey.two()}, Bytes: true}
 	if h.Taps[trace.B] {
@@ -108,8 +108,8 @@ func (l *learner) header() trace.Header {
 	return h
 }
 
-// conn is the connection of a flow and the one that answers it, as far as it was seen; the sender of the first requests
-// comes first.
+// conn returns the connection of a flow and of its peer, if that was seen; the sender of the first requests is the
+// first end.
 func (l *learner) conn(w *flow, mtu int) trace.Conn {
 	mtu = w.mtu(mtu)
 	if w.requests == 0 && w.peer != nil && w.peer.requests > 0 {
@@ -124,7 +124,7 @@ func (l *learner) conn(w *flow, mtu int) trace.Conn {
 		near.QP.RecvPSN, far.QP.SendPSN, far.Port = r.first, r.first, r.port
 	}
 	if w.requests == 0 {
-		near, far = far, near // answers alone were seen, and they go to whoever asked
+		near, far = far, near // only answers were seen; their destination is the requester
 	}
 	c := trace.Conn{Ends: [2]trace.End{near, far}}
 	if w.guessed {
@@ -133,7 +133,7 @@ func (l *learner) conn(w *flow, mtu int) trace.Conn {
 	return c
 }
 
-// sided puts the end that the taps place at A, or else the one that sent first, on side A.
+// sided puts on side A the end that the taps place there, otherwise the end that sent first.
 func (l *learner) sided(c trace.Conn) trace.Conn {
 	if l.lean(&c) < 0 {
 		c.Ends[trace.A], c.Ends[trace.B] = c.Ends[trace.B], c.Ends[trace.A]
@@ -141,8 +141,7 @@ func (l *learner) sided(c trace.Conn) trace.Conn {
 	return c
 }
 
-// lean is by how many votes the ends of a connection are on the sides where they stand; below zero, they are on the
-// others.
+// lean returns the votes of the taps for the present sides of a connection's ends, minus those for exchanged sides.
 func (l *learner) lean(c *trace.Conn) (lean int) {
 	for i, sign := range []int{1, -1} {
 		if v := l.votes[c.Ends[i].Addr]; v != nil {
@@ -152,16 +151,16 @@ func (l *learner) lean(c *trace.Conn) (lean int) {
 	return lean
 }
 
-// say describes two taps.
+// say sets the description of two taps.
 func (l *learner) say(h *trace.Header, c *Capture) {
 	c.Tap, c.Why = bothPorts, "each frame is first seen at its sender's tap"
 	if l.tied(h) {
-		c.Why = "frames do not tell which tap is whose, so A is the one of the first request: its " +
+		c.Why = "frames do not show which tap is at which end, so A is that of the first request: its " +
 			"file comes first by name"
 	}
 }
 
-// tied reports whether taps do not tell the sides of any connection.
+// tied reports whether the taps have no votes for the sides of any connection.
 func (l *learner) tied(h *trace.Header) bool {
 	for i := range h.Conns {
 		if l.lean(&h.Conns[i]) != 0 {

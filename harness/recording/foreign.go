@@ -6,8 +6,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// learn finds out what a foreign capture is of, how it has to be read, and where it was taken. It returns how to read
-// it.
+// learn derives the connections of a foreign capture, the procedure by which it has to be read, and the place of its
+// tap. It returns the anew that reads by that procedure.
 func (r *Recording) learn(name string, with anew, tap Tap) (anew, error) {
 	var how procedure
 	as := func(f func(*captureFiles) error) error {
@@ -21,7 +21,7 @@ func (r *Recording) learn(name string, with anew, tap Tap) (anew, error) {
 		return nil, err
 	}
 	late, distant := l.survey.late, l.survey.distant()
-	for range 3 { // what frames out of order do not show, they show in order
+	for range 3 { // frames put in order may show more than frames out of order
 		was := how
 		if how = l.survey.procedure(&was); !how.differs(&was, l.survey.tapped()) {
 			break
@@ -33,7 +33,7 @@ func (r *Recording) learn(name string, with anew, tap Tap) (anew, error) {
 	r.Capture.Late, r.Capture.Clocks, r.Capture.Distant = uint64(late), how.shift, distant
 	switch {
 	case how.two && tap.told():
-		return nil, fmt.Errorf("trace: %s: two taps show themselves where they stand", name)
+		return nil, fmt.Errorf("trace: %s: its frames show where its two taps are; --tap is for captures of one tap", name)
 	case !how.two:
 		return l.trusting(as), r.stand(l, as, &how, tap)
 	}
@@ -52,8 +52,8 @@ func (r *Recording) learn(name string, with anew, tap Tap) (anew, error) {
 	return l.trusting(as), err
 }
 
-// both finds out what speaks against the captures of two taps, and whether one of them is between the ports: then the
-// other one alone counts, or the first when both are.
+// both examines the captures of two taps for missing frames, and for a tap that is between the ports. It returns the
+// only tap to use in that case: the other one, or the first if both are between the ports.
 func (r *Recording) both(l *learner, as anew, how *procedure) (only *trace.Side, err error) {
 	at, w := [2]*vantage{newVantage(&r.Header), newVantage(&r.Header)}, newWitness(&r.Header)
 	err = l.show(&r.Header, as, func(s *sighting, e end) {
@@ -75,7 +75,7 @@ func (r *Recording) both(l *learner, as anew, how *procedure) (only *trace.Side,
 	return nil, nil
 }
 
-// stand finds out where the one tap stands, and what speaks against the capture.
+// stand derives the place of the only tap, and examines the capture for missing frames.
 func (r *Recording) stand(l *learner, as anew, how *procedure, tap Tap) error {
 	v, w := newVantage(&r.Header), newWitness(&r.Header)
 	err := l.show(&r.Header, as, func(s *sighting, e end) {
@@ -104,7 +104,8 @@ func (r *Recording) stand(l *learner, as anew, how *procedure, tap Tap) error {
 	return err
 }
 
-// survey reads captures once to learn their connections.
+// survey reads captures once to learn their connections. If it finds senders that never make a right ICRC, it reads the
+// captures again with their frames.
 func (r *Recording) survey(name string, as anew) (*learner, error) {
 	l := newLearner()
 	l.seals.never = r.unsealed

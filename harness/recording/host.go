@@ -7,27 +7,27 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// host is what passed the tap tells about one end: how long it took to react as the tap saw it, and what was lost
-// between the two.
+// host holds the evidence of the packets at the tap about one end: its reaction times as seen at the tap, and signs of
+// losses between the end and the tap.
 type host struct {
 	addr     netip.Addr
 	unseen   int     // sequence NAKs for requests of this host that never passed
 	seen     int     // sequence NAKs by this host for requests that had passed
-	missing  uint64  // requests of this host that were answered and had not passed in their order
-	unserved uint64  // of those to this host, answered with what only who has the request can know
-	flagged  int     // frames that came from it or went to it, as their direction flags say of the tap
-	gaps     int     // packets of this host that passed late or never, after later ones
-	silent   samples // from a request that this host did not answer to its retransmission
-	answers  samples // from a request to the answer of this host
-	react    samples // from a sequence NAK to the retransmission by this host
+	missing  uint64  // requests of this host that were answered although they had not passed in order
+	unserved uint64  // requests to this host that had not passed in order and were answered with data
+	flagged  int     // frames whose direction flag places the tap at this host
+	gaps     int     // packets of this host that passed after later ones, or never
+	silent   samples // times from a request that this host did not answer to its retransmission
+	answers  samples // times from a request to the answer of this host
+	react    samples // times from a sequence NAK to the retransmission by this host
 	idle     pauses
-	spacing  samples // from one new request to the next, with no answer between
+	spacing  samples // times between new requests of this host without an answer between them
 }
 
-// sampleLimit bounds what is kept of a kind of time.
+// sampleLimit bounds the samples kept of one kind.
 const sampleLimit = 1 << 12
 
-// samples are times of one kind, the first of them.
+// samples are the first times of one kind.
 type samples []vtime.Duration
 
 func (s *samples) add(d vtime.Duration) {
@@ -36,7 +36,7 @@ func (s *samples) add(d vtime.Duration) {
 	}
 }
 
-// median returns the middle one; 0 when there are none.
+// median returns the median; 0 when there are no samples.
 func (s samples) median() vtime.Duration {
 	if len(s) == 0 {
 		return 0
@@ -45,8 +45,8 @@ func (s samples) median() vtime.Duration {
 	return sorted[len(sorted)/2]
 }
 
-// usual returns the middle of the shortest interval in which most of the samples lie; 0 when there are none. It holds
-// where fewer than half of them are of something else, though all on one side.
+// usual returns the middle of the shortest interval that contains more than half of the samples; 0 when there are none.
+// Unlike the median it is not moved by outliers on one side, as long as they are fewer than half.
 func (s samples) usual() vtime.Duration {
 	if len(s) == 0 {
 		return 0
@@ -62,7 +62,7 @@ func (s samples) usual() vtime.Duration {
 	return sorted[best+half/2]
 }
 
-// pause is a time without requests in which an answer passed, the last of a message.
+// pause is a time between two requests in which the last answer of a message passed.
 type pause struct {
 	wait vtime.Duration // from the first answer to the next request
 	all  vtime.Duration
@@ -76,8 +76,8 @@ func (p *pauses) add(wait, all vtime.Duration) {
 	}
 }
 
-// typical returns the pause that lies in the middle of all the time that they take: few long ones weigh more than many
-// short ones.
+// typical returns a pause that is typical weighted by length, so that few long pauses count more than many short ones:
+// of the longest pauses, which make up half of the total time, the one with the median wait.
 func (p pauses) typical() (middle pause) {
 	sorted := slices.SortedFunc(slices.Values(p), func(a, b pause) int { return int(max(-1, min(1, a.all-b.all))) })
 	var total, sum vtime.Duration
@@ -97,8 +97,9 @@ func (p pauses) typical() (middle pause) {
 	return middle
 }
 
-// lost counts the signs that something was lost between the host and the tap, so that the tap is not at its port. A
-// request is unanswered when that takes much longer than answers do: the answer may have been on its way.
+// lost counts the signs of losses between the host and the tap, which show that the tap is not at its port. A
+// retransmitted request counts as unanswered only if it was sent much later than answers take, since the answer may
+// have been on its way otherwise.
 func (h *host) lost() int {
 	n := h.unseen + h.seen + h.gaps
 	late := 4 * h.answers.median()
@@ -110,20 +111,21 @@ func (h *host) lost() int {
 	return n
 }
 
-// reaction is how long a host took, as the tap saw it.
+// reaction is a reaction time of a host as seen at the tap.
 type reaction struct {
 	time   vtime.Duration
 	what   string
-	in     vtime.Duration // the pause that it is a part of, where chance may have a part in it; else zero
-	steady bool           // that pause is no longer than other times between requests
+	in     vtime.Duration // the pause that contains it, if the reaction may be a coincidence; otherwise zero
+	steady bool           // the pause is no longer than other times between requests
 }
 
-// fewest is how many pauses are worth a conclusion.
+// fewest is the least number of pauses, or of answers, for a conclusion from them.
 const fewest = 3
 
-// reactions returns how long h took, by kind, the best evidence first: an answer to a request and a retransmission upon
-// a NAK have a cause, and a request after a pause may have one. Where there is enough of a kind, the next ones are not
-// asked, and pauses are not where there is any of the others: a sender that does not wait begins by chance.
+// reactions returns the reaction times of h by kind, the best evidence first: an answer is caused by a request and a
+// retransmission by a NAK; a request after a pause may be caused by the answer before it. Retransmissions are used only
+// with few answers, and pauses only without answers and retransmissions, because a sender that does not wait for
+// answers starts at random.
 func (h *host) reactions() (list []reaction) {
 	if len(h.answers) > 0 {
 		list = append(list, reaction{time: h.answers.median(), what: "answers"})
@@ -138,28 +140,28 @@ func (h *host) reactions() (list []reaction) {
 	return list
 }
 
-// much is how many times faster the near end has to be than the far one to be told from a tap between them; some, where
-// losses say the same.
+// much is the factor by which the near end must be faster than the far end to exclude a tap between them; some is the
+// factor when losses support the same conclusion.
 const (
 	much = 8
 	some = 3
 )
 
-// Times that a host may take that is near: prompt is as long as rules allow a host to take, because a tap that makes
-// one break them is not at its port; quick holds when of the far one there are pauses only, which may be as long as it
-// likes.
+// Upper bounds of the reaction time of a near host. prompt is the time that rules allow a host, because a tap at which
+// a host breaks them is not at its port. quick is the bound when the far end has pauses only, whose length is
+// arbitrary.
 const (
 	prompt = 10 * vtime.Millisecond
 	quick  = vtime.Millisecond
 )
 
-// faster reports whether r is so much shorter than far that the tap is near. What may be chance has to be a small part
-// of its pause near, and nearly all of it far; and a near pause lasts about as long as the far end takes, or else that
-// was not what the host waited for.
+// faster reports whether r is shorter than far by enough to place the tap at the host of r. A wait that may be a
+// coincidence must be a small part of its pause at the near end, and nearly all of it at the far end. A near pause must
+// also last about as long as the far end takes; otherwise the host did not wait for the far end.
 func (r reaction) faster(far reaction, factor vtime.Duration) bool {
 	part := vtime.Duration(much)
 	if r.steady {
-		part *= 2 // all requests come at such times, whatever is answered
+		part *= 2 // all requests are so spaced, whether answers pass or not
 	}
 	switch {
 	case r.time > prompt:

@@ -9,60 +9,60 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// lack looks for requests of one half-conversation that passed a tap and are not in the capture: those with a later one
-// before them that were acknowledged, although the tap has not seen them. Of a packet that was lost nobody acknowledges
-// anything.
+// lack looks for packets of one half-conversation that passed a tap and are not in the capture. A request that is
+// acknowledged, and that the capture does not have although it has later ones, is missing from the capture: a request
+// that was lost is not acknowledged.
 type lack struct {
 	begun     bool
-	newest    psn.PSN // behind the newest request
-	start     psn.PSN // of the first
-	end       psn.PSN // behind the first
+	newest    psn.PSN // PSN after the newest request
+	start     psn.PSN // PSN of the first request
+	end       psn.PSN // PSN after the first request
 	holes     []hole  // in order
-	ahead     psn.PSN // newest that was acknowledged and not seen, when far
+	ahead     psn.PSN // newest PSN that was acknowledged and not seen; valid when far is true
 	far       bool
-	signs     []sign     // of what is missing, the first few
-	middle    bool       // what came before the first request seen was not done with
-	blind     bool       // an answer passed before any request
-	low       psn.PSN    // of the oldest request seen
-	early     psn.PSN    // newest before that which is said to be received, and has not passed
-	late      bool       // there is an answer
-	first     psn.PSN    // what the first answer that is not to something before the capture says to be expected next,
-	shown     bool       // if there is one
-	since, at vtime.Time // of the first packet, and of the latest
-	again     psn.PSN    // of the requests that a NAK asked for, the first that has not been sent since,
-	refuse    bool       // if there is one,
-	resent    bool       // and whether some of them have been
+	signs     []sign     // the first signs of missing packets, at most signLimit
+	middle    bool       // requests before the first one seen were still to be answered or sent again
+	blind     bool       // an answer passed before the first request
+	low       psn.PSN    // PSN of the oldest request seen
+	early     psn.PSN    // newest PSN before low that was acknowledged; valid when late is true
+	late      bool       // an answer has passed
+	first     psn.PSN    // expected PSN by the first answer that cannot be to a request before the capture
+	shown     bool       // first is valid
+	since, at vtime.Time // times of the first packet and of the latest
+	again     psn.PSN    // first request that a NAK asked for and that has not been sent since
+	refuse    bool       // again is valid
+	resent    bool       // a request that the NAK asked for has been sent since
 	data      *fetched   // nil before the first READ or atomic
-	// of the data of READs that are numbered apart, and of what acknowledges them; nil before the first
+	// lack of READ responses in a PSN space of their own, and of their acknowledgements; nil before the first
 	apart *lack
 
 	requests, answers repeated
 	duplicates        copies
 }
 
-// hole is PSNs that were skipped.
+// hole is the PSNs [from, to) that requests skipped.
 type hole struct {
 	from, to psn.PSN
-	passed   bool // a NAK of what is behind it says that it was received, which it was if it is not sent again
-	first    bool // it is right behind the first request seen
+	passed   bool // a NAK of a later PSN says that it was received, which is true if it is not sent again
+	first    bool // it follows the first request seen
 }
 
-// Bounds of what is remembered of a half-conversation, and of what is taken for frames that a capture missed: more are
-// a PSN that is wrong.
+// Bounds of the state of a half-conversation. A gap of skipLimit PSNs or more is not taken for missing frames but for a
+// wrong PSN.
 const (
 	holeLimit = 32
 	signLimit = 8
 	skipLimit = 1 << 15
 )
 
-// passes notes when a packet passes.
+// passes records the time of a packet.
 func (l *lack) passes(s *sighting) {
 	if l.at = s.at; l.since == 0 {
 		l.since = s.at
 	}
 }
 
-// asks follows a request of any kind, which takes the PSNs up to end.
+// asks processes a request of any kind, with the PSNs up to end.
 func (l *lack) asks(s *sighting, end psn.PSN) {
 	l.passes(s)
 	l.twice(&l.requests, s)
@@ -82,7 +82,8 @@ func (l *lack) asks(s *sighting, end psn.PSN) {
 	}
 }
 
-// fetches follows an answer to what asks for data: to whatever it is, the data that was asked for before comes first.
+// fetches processes a positive answer for the READs and atomics: whatever it answers, the data requested earlier must
+// have come first.
 func (l *lack) fetches(s *sighting) {
 	switch {
 	case l.data == nil:
@@ -93,7 +94,8 @@ func (l *lack) fetches(s *sighting) {
 	}
 }
 
-// refused follows an answer that asks for p and all behind it: nothing of that is received before it is sent again.
+// refused processes an answer that asks for p and all after it: none of those requests is received before it is sent
+// again.
 func (l *lack) refused(s *sighting) {
 	p := s.psn
 	l.served(p)
@@ -105,8 +107,8 @@ func (l *lack) refused(s *sighting) {
 	}
 }
 
-// served follows an answer that says that all requests before p were received, those that a NAK had asked for again as
-// well.
+// served processes an answer which shows that all requests before p were received, including those that a NAK had asked
+// for.
 func (l *lack) served(p psn.PSN) {
 	if l.refuse && l.resent && l.again.Less(p) && p.LessEq(l.newest) {
 		l.sign(l.again, resent)
@@ -114,7 +116,7 @@ func (l *lack) served(p psn.PSN) {
 	}
 }
 
-// request follows a request, which takes the PSNs up to end.
+// request updates the holes by a request with the PSNs up to end.
 func (l *lack) request(p, end psn.PSN) {
 	switch {
 	case !l.begun:
@@ -136,21 +138,21 @@ func (l *lack) request(p, end psn.PSN) {
 	l.newest = psn.Max(l.newest, end)
 }
 
-// before notes that a request is sent or asked for that came before the first one seen.
+// before records that a request before the first one seen is sent again or asked for.
 func (l *lack) before(p psn.PSN) {
 	if d := l.start.Sub(p); l.begun && d > 0 && d < skipLimit {
 		l.middle = true
 	}
 }
 
-// older notes a request that came before the oldest one seen.
+// older lowers low to the PSN of a request.
 func (l *lack) older(p psn.PSN) {
 	if d := l.low.Sub(p); d > 0 && d < skipLimit {
 		l.low = p
 	}
 }
 
-// fill takes a request that comes late out of the holes.
+// fill removes the PSNs [p, end) of a late request from the holes.
 func (l *lack) fill(p, end psn.PSN) {
 	if len(l.holes) == 0 {
 		return
@@ -171,7 +173,7 @@ func (l *lack) fill(p, end psn.PSN) {
 	l.holes = left
 }
 
-// acknowledged follows an answer that says that all requests before p were received.
+// acknowledged processes an answer which shows that all requests before p were received.
 func (l *lack) acknowledged(p psn.PSN) {
 	if l.newest.Less(p) && p.Sub(l.newest) < skipLimit {
 		l.ahead, l.far = p.Add(-1), true
@@ -186,7 +188,7 @@ func (l *lack) acknowledged(p psn.PSN) {
 	})
 }
 
-// asked follows an answer that asks for p: all requests before were received, or its sender is wrong.
+// asked processes an answer that asks for p: all requests before p were received, or its sender is wrong.
 func (l *lack) asked(p psn.PSN) {
 	e := l.low.Prev()
 	if p.Less(l.low) {
@@ -205,7 +207,7 @@ func (l *lack) asked(p psn.PSN) {
 	}
 }
 
-// close is called when all has been read: what was acknowledged to the end, and not seen, was missed.
+// close is called at the end of the capture. It signs requests and answers that were acknowledged and never seen.
 func (l *lack) close() {
 	if l.far {
 		l.unseen(l.newest, true)
@@ -223,7 +225,7 @@ func (l *lack) close() {
 	}
 }
 
-// received follows an answer that says that a request was received, whatever came of those before it.
+// received processes an answer which shows that request p was received, whether those before it were or not.
 func (l *lack) received(p psn.PSN) {
 	if l.newest.LessEq(p) && p.Sub(l.newest) < skipLimit {
 		l.ahead, l.far = p, true
@@ -237,7 +239,7 @@ func (l *lack) received(p psn.PSN) {
 	}
 }
 
-// response follows an answer, which may say how far its sender has received.
+// response processes an answer, which may show what its sender has received.
 func (l *lack) response(s *sighting) {
 	l.passes(s)
 	l.twice(&l.answers, s)
@@ -251,7 +253,7 @@ func (l *lack) response(s *sighting) {
 		l.before(s.psn)
 		l.asked(s.psn)
 		l.refused(s)
-	// the latter to a request that may have been sent again
+	// a READ response or atomic response may answer a request that was sent again
 	case selective, s.opcode.IsReadResponse(), s.opcode == roce.AtomicAck:
 		l.acknowledged(s.psn)
 	default:
@@ -268,8 +270,8 @@ func (l *lack) response(s *sighting) {
 	l.fetches(s)
 }
 
-// why says what l found; "" when there is nothing, or when the other tap lacks the same. Then nobody sent it. One of
-// the two is at the port of the responder.
+// why returns the reason for a doubt; "" when there is none, or when the other tap lacks the same packets, which then
+// were not sent. One of the two taps is at the port of the responder.
 func (l *lack) why(other, responder *lack) string {
 	for _, p := range l.alone(other, responder) {
 		if p.what == repeat {
@@ -280,8 +282,8 @@ func (l *lack) why(other, responder *lack) string {
 	}
 	switch {
 	case other != nil && l.late && other.begun && other.start.LessEq(l.early):
-		return fmt.Sprintf("one tap began later than the other: psn=%+d was acknowledged, and "+
-			"passed the other one alone", l.early.Sub(l.start))
+		return fmt.Sprintf("one tap began later than the other: psn=%+d was acknowledged and "+
+			"passed only the other one", l.early.Sub(l.start))
 	case other != nil && other.blind != l.blind:
 		return "one tap began later than the other"
 	case l.middle && (other == nil || other.middle):

@@ -9,36 +9,36 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// Limits of what is learnt from a capture.
+// Limits of the learner's state.
 const (
 	flowLimit  = 1 << 18
 	startLimit = 1000 // packets of a flow among which the first PSN is sought
 )
 
-// learner finds out from frames alone what a capture is of: the connections, their path MTU and start PSNs, and which
-// side each address is. All of it is a conclusion from what was seen, so no end is Known.
+// learner derives from the frames of a capture its connections, their path MTU and start PSNs, and the side of each
+// address. These are conclusions from observed frames, so no end is Known.
 type learner struct {
 	flows    map[flowKey]*flow
-	latest   [64]*flow // by QP number: frames of a flow come together
-	order    []*flow   // as they appeared
+	latest   [64]*flow // cache by QP number, since frames of a flow come in bursts
+	order    []*flow   // all flows, in the order of their first frames
 	ways     map[way]int32
 	asked    requests
-	sizes    tally // payload bytes of FIRST and MIDDLE packets, where they are a path MTU
+	sizes    tally // payload bytes of FIRST and MIDDLE packets that are a path MTU
 	reqs     map[commID]*roce.REQ
-	met      []trace.Conn // from connection management, sides not yet decided
+	met      []trace.Conn // connections from messages of the communication manager; sides not yet decided
 	survey   survey
-	votes    map[netip.Addr]*[2]int // for side A and B, from taps
-	bad      uint64                 // frames that are damaged
+	votes    map[netip.Addr]*[2]int // votes of the taps for sides A and B, by address
+	bad      uint64                 // damaged frames
 	headless uint64                 // frames of which the capture did not keep all headers
 	seals    seals
-	others   map[*flow][]uint32 // QPs that packets of a flow were for, beside its own
-	limit    int                // of flows
+	others   map[*flow][]uint32 // destination QPs of stray packets that belong to a flow, see gather
+	limit    int                // most flows
 	beyond   uint64             // frames of flows beyond the limit
-	frames   []uint64           // by source
+	frames   []uint64           // frames read, by source
 	seen     sightings
 }
 
-// commID names a connection during its set-up.
+// commID identifies a connection during its set-up.
 type commID struct {
 	from netip.Addr
 	id   uint32
@@ -51,13 +51,13 @@ func newLearner() *learner {
 	}
 }
 
-// learn reads whole sources.
+// learn returns a learner that has read the sources.
 func learn(sources []capture.Source) (*learner, error) {
 	l := newLearner()
 	return l, l.read(sources)
 }
 
-// read takes all frames of sources.
+// read processes all frames of the sources.
 func (l *learner) read(sources []capture.Source) error {
 	l.frames = make([]uint64, len(sources))
 	lanes, err := eachFrame(sources, func(n *capture.Lane) {
@@ -68,7 +68,7 @@ func (l *learner) read(sources []capture.Source) error {
 	return err
 }
 
-// frame takes what one frame shows. Damaged frames teach nothing: their fields may be anything.
+// frame processes one frame. Nothing is learnt from damaged frames, whose fields may have any value.
 func (l *learner) frame(n *capture.Lane) {
 	f := &n.Frame
 	var h roce.Frame
@@ -91,10 +91,10 @@ func (l *learner) frame(n *capture.Lane) {
 	l.seen.add(&s)
 }
 
-// isSound reports whether the ICRC of a frame is right, as far as the capture shows it.
+// isSound reports whether the ICRC of a frame is right, or was cut off by the capture.
 func isSound(f *capture.Frame, h *roce.Frame) bool { return f.Kept < len(f.Raw) || h.ICRCOK(f.Raw) }
 
-// packet takes a packet, of flow w if that is known, and returns the flow.
+// packet processes a packet, of flow w if that is known, and returns the flow.
 func (l *learner) packet(f *capture.Frame, h *roce.Frame, w *flow) *flow {
 	l.side(f, h)
 	if !f.Headed() {
@@ -127,7 +127,7 @@ func (l *learner) packet(f *capture.Frame, h *roce.Frame, w *flow) *flow {
 	return w
 }
 
-// size counts what a packet shows of the MTU, and its P_Key.
+// size counts the P_Key of a packet, and its payload length as evidence of the MTU.
 func (l *learner) size(w *flow, p *roce.Packet) {
 	if p.Opcode == roce.LoWAR { // a repair packet has no P_Key, and is longer than the packets that it protects
 		return
@@ -144,7 +144,7 @@ func (l *learner) size(w *flow, p *roce.Packet) {
 	}
 }
 
-// side collects what the taps tell about the sides of addresses: the direction of a frame where it is known.
+// side votes for the sides of a frame's addresses, if the tap and the direction of the frame are known.
 func (l *learner) side(f *capture.Frame, h *roce.Frame) {
 	l.survey.frame(f, h)
 	switch {
@@ -156,7 +156,7 @@ func (l *learner) side(f *capture.Frame, h *roce.Frame) {
 	}
 }
 
-// vote counts signs that an address is on a side; signs may contradict.
+// vote adds n votes for address a on side s; votes may contradict each other.
 func (l *learner) vote(a netip.Addr, s trace.Side, n int) {
 	v := l.votes[a]
 	if v == nil {
@@ -166,7 +166,8 @@ func (l *learner) vote(a netip.Addr, s trace.Side, n int) {
 	v[s] += n
 }
 
-// request notes a request's PSN. The first few may come out of order, so the earliest of them is the start.
+// request records the PSN of a request. The first requests may come out of order, so the earliest PSN of the first
+// startLimit is the start.
 func (l *learner) request(w *flow, p *roce.Packet) {
 	if w.requests == 0 || w.requests < startLimit && p.PSN.Less(w.first) {
 		w.first = p.PSN
@@ -175,7 +176,7 @@ func (l *learner) request(w *flow, p *roce.Packet) {
 	l.asked.add(askedKey{w.way, p.PSN}, w)
 }
 
-// management takes the QPNs, start PSNs and MTU from a REQ and the REP that accepts it.
+// management adds a connection from a REQ and the REP that accepts it: QPNs, start PSNs and MTU.
 func (l *learner) management(h *roce.Frame) {
 	_, msg, err := roce.DecodeCM(h.Packet.Payload)
 	if err != nil {
@@ -192,7 +193,7 @@ func (l *learner) management(h *roce.Frame) {
 			return
 		}
 		delete(l.reqs, commID{h.Dst, m.Remote})
-		// Each message says where its receiver begins to send.
+		// StartingPSN of each message is the start PSN of its receiver.
 		active := trace.End{Addr: h.Dst, QP: engine.QP{QPN: req.QPN, DestQPN: m.QPN, MTU: req.MTU(),
 			SendPSN: m.StartingPSN, RecvPSN: req.StartingPSN}}
 		passive := trace.End{Addr: h.Src, QP: engine.QP{QPN: m.QPN, DestQPN: req.QPN, MTU: req.MTU(),

@@ -5,23 +5,24 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 )
 
-// lives finds out whether QPNs were used again for another connection, where no set-up was captured. Its PSNs may begin
-// anywhere and its MTU may be another one; what tells it from a sender that errs is that the MSN begins again.
+// lives detects that the QPNs of a connection were reused for another one whose set-up was not captured. The PSNs of
+// the other connection may begin anywhere, and its MTU may differ. That its MSN begins again distinguishes it from a
+// faulty sender.
 type lives struct {
-	msn psn.MSN // of the newest acknowledgement
-	top psn.MSN // the largest of all answers
-	// a request had a PSN far from the others, or the first one again, and no acknowledgement has passed since
+	msn psn.MSN // MSN of the newest acknowledgement
+	top psn.MSN // largest MSN of all answers
+	// a request had a PSN far from the others, or the first PSN again, and no acknowledgement has passed since
 	leapt   bool
-	size    int  // bytes of the latest packet that had to be full; 0 when larger ones have passed since
-	largest int  // payload since packets of that size began, bytes
-	resized bool // a packet was of another MTU than those before, and no acknowledgement has passed since
-	anew    bool // the connection began again
+	size    int  // payload of the latest packet that had to be full, bytes; 0 when a larger packet has passed since
+	largest int  // largest payload since then, bytes
+	resized bool // a packet showed another MTU, and no answer has passed since
+	anew    bool // the QPNs were reused
 }
 
-// farPSN is how far ahead of the newest request another one is that a loss does not explain.
+// farPSN is the distance ahead of the newest request from which on a loss does not explain a PSN.
 const farPSN = 64
 
-// carries follows the payload of a packet.
+// carries processes the payload of a packet.
 func (l *lives) carries(s *sighting) {
 	n := int(s.payload)
 	switch full := !s.opcode.EndsMessage() && roce.IsPathMTU(n); {
@@ -36,8 +37,8 @@ func (l *lives) carries(s *sighting) {
 	}
 }
 
-// counted follows the MSN of an answer. One that begins again together with the PSNs, or the MTU, is of another
-// connection. A READ that is answered once more may have an MSN of its time, so it says nothing of PSNs that leap.
+// counted processes the MSN of an answer. If the MSN begins again together with the PSNs or the MTU, the answer is of
+// another connection. A repeated READ response may carry an old MSN, so it proves nothing when only PSNs leapt.
 func (l *lives) counted(s *sighting) {
 	n, ack := s.msn, s.opcode == roce.Acknowledge
 	if s.opcode.Layout()&roce.LayoutAETH == 0 {
@@ -50,5 +51,6 @@ func (l *lives) counted(s *sighting) {
 	}
 }
 
-// again reports whether the connection began again, or may have: nothing has answered the packets of another MTU.
+// again reports whether the QPNs were, or may have been, reused: in the second case packets of another MTU have no
+// answer yet.
 func (l *lives) again() bool { return l.anew || l.resized }

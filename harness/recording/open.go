@@ -1,5 +1,5 @@
-// Package recording opens a trace wherever it was recorded: in a run folder, in NDJSON, or in captures of our own or of
-// any other program, whose connections it learns from their frames. What opens a recording cannot tell which it was.
+// Package recording opens a trace from any source: a run folder, NDJSON, or captures of this or any other program. It
+// derives the connections of captures of other programs from their frames. Callers need not know the kind of source.
 package recording
 
 import (
@@ -25,14 +25,14 @@ const (
 )
 
 // Open finds a trace in a file or folder: NDJSON; pcap or pcapng of any origin; a run folder, which holds trace.ndjson
-// and taps/*.pcapng; or a folder of captures. It returns what the trace is of, and a function that plays it, which may
+// and taps/*.pcapng; or a folder of captures. It returns the header of the trace, and a function that plays it and may
 // be called again.
 //
-// Captures that package capture wrote give the trace from which they were written, without the events. Of others, the
-// connections, the MTU and the start PSNs are learnt from the frames. Two files, or interfaces whose names begin with
-// "A:" and "B:", are the two taps of one link when both saw the same frames; which end each is at shows in which of
-// them sees a frame first. All else is one tap, and its frames tell where that stands: side A is the end that sends the
-// first request.
+// Captures that package capture wrote give the trace from which they were written, without the events. For other
+// captures, the connections, the MTU and the start PSNs are derived from the frames. Two files, or interfaces whose
+// names begin with "A:" and "B:", are the two taps of one link if both saw the same frames; the tap that sees a frame
+// first is at its sender. Any other capture is of one tap, whose place is derived from the frames; side A is then the
+// end that sends the first request.
 func Open(path string) (trace.Header, func(trace.Sink) error, error) {
 	r, err := Read(path, Tap{})
 	return r.Header, r.Play, err
@@ -42,12 +42,12 @@ func Open(path string) (trace.Header, func(trace.Sink) error, error) {
 type Recording struct {
 	Header  trace.Header
 	Play    func(trace.Sink) error // may be called again
-	Capture *Capture               // nil for a trace whose header says what it is of
+	Capture *Capture               // description of a foreign capture; nil for a trace with a header
 
 	unsealed map[netip.Addr]bool // senders of a foreign capture that never make a right ICRC
 }
 
-// Read is Open for whoever wants to know how a foreign capture was understood, or knows where it was taken.
+// Read is Open that also returns how a foreign capture was understood, and that takes the place of its tap, if known.
 func Read(path string, tap Tap) (Recording, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -62,15 +62,15 @@ func Read(path string, tap Tap) (Recording, error) {
 	return openCaptures([]string{path}, tap)
 }
 
-// known is a trace that says itself where its taps are.
+// known returns a recording whose header gives its taps; it is an error if t is set as well.
 func (t Tap) known(h trace.Header, play func(trace.Sink) error, err error) (Recording, error) {
 	if err == nil && t.told() {
-		err = errors.New("trace: it says itself where its taps are, and nobody else can")
+		err = errors.New("trace: its header says where its taps are; --tap is for captures of other programs")
 	}
 	return Recording{Header: h, Play: play}, err
 }
 
-// openFolder prefers everything: NDJSON with the bytes of the captures, and else what there is.
+// openFolder opens NDJSON with the bytes of the captures if both exist, otherwise the one that exists.
 func openFolder(dir string, tap Tap) (Recording, error) {
 	captures := capturesIn(filepath.Join(dir, TapsName))
 	if len(captures) == 0 {
@@ -109,8 +109,8 @@ func openNDJSON(path string) (trace.Header, func(trace.Sink) error, error) {
 	return openText(func(f func(io.Reader) error) error { return reading(path, f) })
 }
 
-// openText reads the header of NDJSON now and the rest with every play. Reading runs a function on the text from its
-// beginning.
+// openText reads the header of NDJSON at once and the whole text at every play. reading calls a function with the text
+// from its beginning.
 func openText(reading func(func(io.Reader) error) error) (h trace.Header, play func(trace.Sink) error, err error) {
 	err = reading(func(r io.Reader) error {
 		in, err := ndjson.NewReader(r)
@@ -130,7 +130,7 @@ func openText(reading func(func(io.Reader) error) error) (h trace.Header, play f
 	}, err
 }
 
-// reading runs f on an open file and names the file in errors.
+// reading calls f with an open file and adds the path to errors.
 func reading(path string, f func(io.Reader) error) error {
 	file, err := os.Open(path)
 	if err != nil {
@@ -148,9 +148,8 @@ func openCaptures(paths []string, tap Tap) (Recording, error) {
 	return learnCaptures(strings.Join(paths, ", "), filesAnew(paths), tap)
 }
 
-// learnCaptures opens captures of our own or of anyone else. Those of others are read once to learn their connections
-// and where their tap stands, once more where they have to be read in another way than they lie in their files, and to
-// play.
+// learnCaptures opens captures of this or any other program. Captures of other programs are read once to derive their
+// connections and the place of the tap, again if frames have to be reordered or left out, and at every play.
 func learnCaptures(name string, with anew, tap Tap) (Recording, error) {
 	h, own, err := ownHeader(with)
 	if err != nil {
@@ -184,7 +183,7 @@ func learnCaptures(name string, with anew, tap Tap) (Recording, error) {
 	return r, nil
 }
 
-// ownHeader returns the header of captures of our own.
+// ownHeader returns the header of captures that this program wrote; own is false for others.
 func ownHeader(with anew) (h trace.Header, own bool, err error) {
 	err = with(func(c *captureFiles) error {
 		c.peek()
@@ -194,7 +193,8 @@ func ownHeader(with anew) (h trace.Header, own bool, err error) {
 	return h, own, err
 }
 
-// playForeign merges two taps, or plays one. It returns how many packets of the former arrived before they had left.
+// playForeign merges two taps, or plays one tap. Early is the number of packets of two taps that arrived before they
+// had left, by the clocks of the taps.
 func playForeign(h *trace.Header, sources []capture.Source, s trace.Sink) (early uint64, err error) {
 	if h.Taps[trace.A] && h.Taps[trace.B] {
 		stats, err := merge.Taps(h, sources, merge.Options{Foreign: true}, s)
@@ -231,7 +231,8 @@ func openBoth(text string, captures []string) (trace.Header, func(trace.Sink) er
 	}, nil
 }
 
-// injections counts the frames that arrived at one tap and that the other, at the port of their sender, does not show.
+// injections counts the frames that arrived at one tap and that the other tap, at the port of their sender, does not
+// have.
 type injections struct {
 	trace.Sink
 	count uint64

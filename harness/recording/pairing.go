@@ -8,21 +8,22 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 )
 
-// Limits of what is remembered to find out which flow answers which. Memory and work are linear in the frames and the
-// flows.
+// Limits of the state for matching flows with the flows that answer them. Memory and work are linear in the frames and
+// the flows.
 const (
-	candidateLimit = 16 // flows that a flow may answer
-	voteLimit      = 8  // answers that settle which flow answers which
+	candidateLimit = 16 // candidates per flow
+	voteLimit      = 8  // votes that settle the peer of a flow
 )
 
-// candidate is a flow that another one may answer.
+// candidate is a flow whose requests another flow may answer.
 type candidate struct {
 	flow  *flow
 	votes int
-	sure  int // answers that may be for no other flow
+	sure  int // answers that can be for no other flow
 }
 
-// vote counts one answer for r. With no room left, the candidate with the fewest votes goes.
+// vote counts one answer for r. When there is no room, r replaces the candidate with the fewest votes if that has one
+// vote.
 func (w *flow) vote(r *flow) {
 	for i := range w.answers {
 		if c := &w.answers[i]; c.flow == r {
@@ -45,7 +46,7 @@ func (w *flow) vote(r *flow) {
 	}
 }
 
-// settle decides whether the votes are clear; a settled flow needs no more of them, nor does the one that it answers.
+// settle decides whether the votes are clear. A settled flow, and the flow that it answers, need no more votes.
 func (w *flow) settle() {
 	best, second := candidate{}, 0
 	for _, c := range w.answers {
@@ -60,8 +61,8 @@ func (w *flow) settle() {
 	}
 }
 
-// answer votes for the flows that sent the request with the PSN of a response: those that have waited longest, if there
-// are many. Of their requests, the one that it is most likely for is answered then.
+// answer votes for the flows that have sent a request with the PSN of a response; if there are many, for those that
+// have waited longest. It marks the request of the likeliest flow as answered.
 func (l *learner) answer(w *flow, p psn.PSN) {
 	if w.settled {
 		return
@@ -92,7 +93,7 @@ func (l *learner) answer(w *flow, p psn.PSN) {
 	w.settle()
 }
 
-// votes returns how many answers of w may be for r.
+// votes returns the number of answers of w that may be for r.
 func (w *flow) votes(r *flow) int {
 	for _, c := range w.answers {
 		if c.flow == r {
@@ -102,7 +103,7 @@ func (w *flow) votes(r *flow) int {
 	return 0
 }
 
-// pairs counts the flows, those that answer each other as one.
+// pairs returns the number of flows, counting two that answer each other as one.
 func (l *learner) pairs() (n int) {
 	for _, w := range l.order {
 		if w.peer == nil || w.index < w.peer.index {
@@ -112,7 +113,7 @@ func (l *learner) pairs() (n int) {
 	return n
 }
 
-// surest returns the flow for which most answers of w are that may be for no other; nil when there is none.
+// surest returns the candidate of w with the most sure answers; nil when none has any.
 func (w *flow) surest() *flow {
 	var best candidate
 	for _, c := range w.answers {
@@ -123,12 +124,13 @@ func (w *flow) surest() *flow {
 	return best.flow
 }
 
-// pair decides which flow answers which: by most votes, and then, where two hosts have one flow each way left, by that.
+// pair matches each flow with its peer: first by votes, then, where two hosts have exactly one unmatched flow each way,
+// by that.
 func (l *learner) pair() {
 	type claim struct {
 		w, r  *flow
 		votes int
-		guess bool // nothing tells it from others
+		guess bool // the votes do not exclude other candidates
 	}
 	var claims []claim
 	for _, w := range l.order {
@@ -148,7 +150,7 @@ func (l *learner) pair() {
 			c.w.peer, c.r.peer = c.r, c.w
 			c.w.guessed, c.r.guessed = c.guess, c.guess
 			c.w.agreed, c.r.agreed = c.votes, c.votes
-		case c.w.peer != c.r && 2*c.votes > max(c.w.agreed, c.r.agreed): // many QPs with equal PSNs look alike
+		case c.w.peer != c.r && 2*c.votes > max(c.w.agreed, c.r.agreed): // QPs with equal PSNs cannot be distinguished
 			for _, w := range []*flow{c.w, c.w.peer, c.r, c.r.peer} {
 				if w != nil {
 					w.guessed = true
@@ -157,7 +159,7 @@ func (l *learner) pair() {
 		}
 	}
 	l.gather()
-	single := map[[2]netip.Addr]*flow{} // the flow from one host to another that is left; nil where there are several
+	single := map[[2]netip.Addr]*flow{} // the unmatched flow from one host to another; nil for several
 	for _, w := range l.order {
 		if w.peer == nil && !w.placed {
 			hosts := [2]netip.Addr{w.key.src, w.key.dst}
@@ -174,7 +176,7 @@ func (l *learner) pair() {
 	}
 	for _, w := range l.order {
 		if _, more := single[[2]netip.Addr{w.key.dst, w.key.src}]; more && w.peer == nil && !w.placed {
-			w.guessed = true // its answers may be among those that are left
+			w.guessed = true // one of the unmatched flows may answer it
 		}
 	}
 }

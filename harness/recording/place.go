@@ -10,15 +10,15 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// astray reports whether the tap at a side is not at the port of any host there: something was lost between them, and
-// the host is not seen to react at once.
+// astray reports whether the tap at a side is not at the port of the host there: packets were lost between them, and
+// the host does not react much faster than the far end.
 func (v *vantage) astray(s trace.Side) bool {
 	if len(v.header.Conns) == 0 {
 		return false
 	}
 	h := v.host(v.header.Conns[0].Ends[s].Addr)
 	if !v.common(h) {
-		return false // nobody knows
+		return false // the host is not exactly one end of every connection, so the place is unknown
 	}
 	far := v.others(h)
 	_, _, near := nearer(h, far, much)
@@ -26,14 +26,14 @@ func (v *vantage) astray(s trace.Side) bool {
 	return !near && signs > 0 && signs*2*much > far.lost()
 }
 
-// place is where the tap stands: at the port of a host, or between them when addr is not valid.
+// place is the place of the tap: at the port of a host, or between the ports when addr is not valid.
 type place struct {
 	addr netip.Addr
 	why  string
 }
 
-// decide tells where the tap stands. It is at the port of a host only if that host is an end of every connection,
-// nothing was lost between the two, and it reacts much faster than the hosts at the other ends.
+// decide returns the place of the tap. It is at the port of a host only if that host is an end of every connection,
+// nothing was lost between the host and the tap, and the host reacts much faster than the hosts at the other ends.
 func (v *vantage) decide() place {
 	if p, ok := v.flagged(); ok {
 		return p
@@ -64,8 +64,8 @@ func (v *vantage) decide() place {
 	return place{why: strings.Join(reasons, "; ")}
 }
 
-// nearer looks for a kind of reaction by which h is much faster than the hosts at the other ends. Otherwise near is its
-// first kind.
+// nearer returns a reaction of h that is faster by factor than a reaction of the hosts at the other ends. If there is
+// none, near is the first reaction of h.
 func nearer(h, far *host, factor vtime.Duration) (near, away reaction, ok bool) {
 	for i, r := range h.reactions() {
 		if i == 0 {
@@ -80,8 +80,8 @@ func nearer(h, far *host, factor vtime.Duration) (near, away reaction, ok bool) 
 	return near, away, false
 }
 
-// flagged goes by the direction of frames where the capture says it: the host that sends what leaves is the one with
-// the tap.
+// flagged decides by the direction flags of the frames, if the capture has them: the tap is at the host that sends the
+// outbound frames and receives the inbound ones.
 func (v *vantage) flagged() (p place, ok bool) {
 	total := 0
 	var most *host
@@ -100,7 +100,7 @@ func (v *vantage) flagged() (p place, ok bool) {
 	return place{most.addr, "as the direction flags of the frames say"}, true
 }
 
-// common reports whether h is an end of every connection, and of none both.
+// common reports whether h is exactly one end of every connection.
 func (v *vantage) common(h *host) bool {
 	for i := range v.header.Conns {
 		if e := &v.header.Conns[i].Ends; (e[0].Addr == h.addr) == (e[1].Addr == h.addr) {
@@ -110,7 +110,7 @@ func (v *vantage) common(h *host) bool {
 	return true
 }
 
-// others puts together all hosts but one.
+// others returns the evidence of all hosts except one as a single host.
 func (v *vantage) others(but *host) *host {
 	var all host
 	for _, h := range v.order {
@@ -125,7 +125,7 @@ func (v *vantage) others(but *host) *host {
 	return &all
 }
 
-// explain says why the tap is at the port of h.
+// explain returns why the tap is at the port of h.
 func (v *vantage) explain(h, far *host, near, away reaction) string {
 	var why []string
 	if far.seen > 0 {
@@ -142,7 +142,7 @@ func (v *vantage) explain(h, far *host, near, away reaction) string {
 		short(near), away.what, short(away))), "; ")
 }
 
-// doubt says why the tap is not known to be at the port of h.
+// doubt returns why the tap is not known to be at the port of h.
 func (v *vantage) doubt(h *host, near reaction, lost int) string {
 	switch {
 	case lost > 0:
@@ -153,7 +153,7 @@ func (v *vantage) doubt(h *host, near reaction, lost int) string {
 	return fmt.Sprintf("%s after %s from %v", near.what, short(near), h.addr)
 }
 
-// short prints how long a reaction took, to three digits.
+// short prints the time of a reaction to three digits.
 func short(r reaction) string {
 	d, digit := r.time.Std(), time.Duration(1)
 	for d/digit >= 1000 {

@@ -13,21 +13,21 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 )
 
-// PortCount is how many frames a port of a switch counted in one direction, of those that it mirrored into a capture.
+// PortCount is the counter of a switch port for one direction whose frames the switch mirrored into a capture.
 type PortCount struct {
-	File          string // the capture, as it was named to the judge, or the last part of that
+	File          string // the capture file as named on the command line, or its base name
 	Port          string
 	Way           string // "rx" or "tx"
-	Before, After uint64 // the counter, before the capture and after it
+	Before, After uint64 // values of the counter before and after the capture
 }
 
-// Frames is how many frames that were.
+// Frames returns the number of frames counted during the capture.
 func (p *PortCount) Frames() uint64 { return p.After - p.Before }
 
-// portsMagic is the first line of a file of them, with its version.
+// portsMagic begins the first line of a file of counters, before the version.
 const portsMagic = "gauntlet-counters"
 
-// Limits of such a file.
+// Version and limit of a file of counters.
 const (
 	portsVersion = 1
 	portsLimit   = 1 << 12 // lines
@@ -107,21 +107,21 @@ func portCount(words []string) (p PortCount, err error) {
 	return p, nil
 }
 
-// same reports whether another line is of the same port, direction and file.
+// same reports whether o has the same port, direction and file.
 func (p *PortCount) same(o PortCount) bool {
 	return p.File == o.File && p.Port == o.Port && p.Way == o.Way
 }
 
-// Mirrored is what a capture holds, and what the ports counted that were mirrored into it.
+// Mirrored compares the number of frames in a capture with the counters of the ports that were mirrored into it.
 type Mirrored struct {
 	File    string
-	Held    uint64   // frames of all protocols, those that a mirror showed twice included
-	Counted uint64   // by the ports
+	Held    uint64   // frames of all protocols in the capture, repetitions by the mirror included
+	Counted uint64   // frames counted by the ports
 	Ports   []string // "swp1 rx"
 }
 
-// Mirror puts counters beside the captures that they are of, which are counted when none lacks a frame. Every capture
-// must have some, and the other way round.
+// Mirror compares counters with the captures, and sets Counted if every capture has as many frames as its ports
+// counted. Every capture must have counters, and every counter a capture.
 func (c *Capture) Mirror(list []PortCount) (all []Mirrored, err error) {
 	used := map[int]bool{} // lines
 	for _, f := range c.Files {

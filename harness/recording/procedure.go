@@ -9,26 +9,26 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// procedure is how captures have to be read. The zero procedure takes them as they are.
+// procedure is the way in which captures have to be read. The zero procedure reads them unchanged.
 type procedure struct {
 	known  bool            // a survey was made
-	two    bool            // they are of two taps
-	only   *trace.Side     // of two taps, the one that counts; nil for all
-	apart  [2]bool         // by tap: it shows most frames at two places
-	behind []time.Duration // by how much the frames of each source are out of order
-	shift  time.Duration   // by how much the clock of the second tap is ahead
-	twice  [2]mirrored     // by tap
+	two    bool            // the captures are of two taps
+	only   *trace.Side     // the only tap to use of two; nil for all
+	apart  [2]bool         // by tap: the tap sees most frames at two places
+	behind []time.Duration // by source: the most by which frames are out of order
+	shift  time.Duration   // time by which the clock of the second tap is ahead
+	twice  [2]mirrored     // by tap: the directions that a mirror repeats
 }
 
-// mirrored is, by the direction of frames, within which time one that was seen before is the same one. Of one tap it is
-// the first.
+// mirrored is, by the direction of frames, the time within which a repeated frame is the same frame. For one tap the
+// first element of procedure.twice is used.
 type mirrored map[way]time.Duration
 
-// procedure is what follows from what was found out by reading captures as was.
+// procedure returns the next procedure, from a survey of captures that were read by procedure was.
 func (s *survey) procedure(was *procedure) procedure {
 	if was.known {
 		next := *was
-		s.mirrors(&next) // at the next place, if it shows frames at several
+		s.mirrors(&next) // again, since a tap may see frames at more than two places
 		for tap := range was.twice {
 			next.apart[tap] = next.apart[tap] || was.apart[tap]
 			for on, within := range was.twice[tap] {
@@ -47,7 +47,7 @@ func (s *survey) procedure(was *procedure) procedure {
 	return r
 }
 
-// mirrors says what a mirror shows twice.
+// mirrors sets twice and apart of a procedure from the frames that were seen twice.
 func (s *survey) mirrors(to *procedure) {
 	if !to.two {
 		to.twice[0], to.apart[0] = s.twice.windows(), s.twice.apart()
@@ -57,14 +57,15 @@ func (s *survey) mirrors(to *procedure) {
 	for tap := range own {
 		to.twice[tap] = maps.Clone(own[tap])
 		maps.DeleteFunc(to.twice[tap], func(on way, _ time.Duration) bool {
-			// Seen twice in one direction, and once at the other tap: the network repeats what it carries.
+			// A direction that is seen twice at this tap, and once at the other tap and in the opposite direction: the
+			// network duplicates frames.
 			return own[tap][way{on.to, on.from}] == 0 && own[1-tap][on] == 0
 		})
 		to.apart[tap] = to.twice[tap].apart()
 	}
 }
 
-// alone is p without the other one of two taps.
+// alone returns p with only one of the two taps.
 func (p *procedure) alone(tap trace.Side) procedure {
 	next := *p
 	next.two, next.only, next.shift = false, &tap, 0
@@ -72,10 +73,11 @@ func (p *procedure) alone(tap trace.Side) procedure {
 	return next
 }
 
-// tapped reports whether frames say that they were seen at two taps.
+// tapped reports whether frames name two taps.
 func (s *survey) tapped() bool { return s.frames[0] > 0 && s.frames[1] > 0 }
 
-// differs reports whether p reads captures in another way than was did, which took frames for those of two taps or not.
+// differs reports whether p reads captures in another way than was; tapped is whether the zero procedure takes the
+// frames for those of two taps.
 func (p *procedure) differs(was *procedure, tapped bool) bool {
 	if was.known {
 		return !maps.Equal(p.twice[0], was.twice[0]) || !maps.Equal(p.twice[1], was.twice[1])
@@ -84,9 +86,9 @@ func (p *procedure) differs(was *procedure, tapped bool) bool {
 	return p.two != tapped || p.shift != 0 || len(p.twice[0])+len(p.twice[1]) > 0 || late
 }
 
-// apply makes the sources of captures yield their frames so.
+// apply changes the sources of the captures so that they yield frames by the procedure.
 func (r *procedure) apply(c *captureFiles) {
-	files := len(c.captures) == 2 // each is a tap of its own, if there are two
+	files := len(c.captures) == 2 // two files are two taps
 	for i, in := range c.captures {
 		src, behind := capture.Source(in), time.Duration(0)
 		if i < len(r.behind) {
@@ -118,7 +120,7 @@ func (r *procedure) apply(c *captureFiles) {
 	}
 }
 
-// seenAt is a source without the frames of another tap.
+// seenAt is a source with the frames of one tap only.
 type seenAt struct {
 	capture.Source
 	tap trace.Side

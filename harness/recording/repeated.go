@@ -8,16 +8,16 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// repeated remembers the latest packets that one end sent for a half-conversation. One that comes again at once was
-// sent twice, or the tap has recorded it twice, and nobody can tell which unless the other tap shows it.
+// repeated holds the latest packets that one end sent in a half-conversation. A packet that repeats within atOnce was
+// sent twice or recorded twice by the tap; only the other tap can tell which.
 type repeated struct {
 	latest [4]glance
 	next   uint8
 }
 
-// glance is what tells a packet from others at a look.
+// glance holds the fields by which packets are compared.
 type glance struct {
-	any      bool // there is one
+	any      bool // the entry is used
 	at       vtime.Time
 	psn      psn.PSN
 	sack     psn.PSN
@@ -27,17 +27,17 @@ type glance struct {
 	ackReq   bool
 }
 
-// atOnce is within which time a packet comes again that a tap records twice. What an end sends again comes later,
-// because it has to hear of a loss first.
+// atOnce is the time within which a tap records a packet twice. A retransmission comes later, because its sender must
+// learn of a loss first.
 const atOnce = 2 * vtime.Microsecond
 
-// copies are the requests that came once more, for each of which the same ACK may leave once more.
+// copies counts repeated requests; for each of them the same ACK may leave once more.
 type copies struct {
 	left   uint32
 	newest psn.PSN
 }
 
-// add takes one, up to a PSN.
+// add counts a repeated request with PSN p.
 func (c *copies) add(p psn.PSN) {
 	if c.left == 0 || c.newest.Less(p) {
 		c.newest = p
@@ -45,8 +45,8 @@ func (c *copies) add(p psn.PSN) {
 	c.left++
 }
 
-// again takes a packet and reports whether it comes again at once. The same ACK leaves once more for a duplicate, until
-// one leaves for what came later.
+// again records a packet and reports whether it repeats within atOnce. An ACK may repeat once per duplicate request,
+// until an ACK of a later request leaves.
 func (r *repeated) again(s *sighting, of *copies) bool {
 	g := glance{true, s.at, s.psn, s.sack, s.msn, s.opcode, s.syndrome, s.ackReq}
 	newest := r.latest[(r.next-1)%uint8(len(r.latest))]
@@ -66,7 +66,7 @@ func (r *repeated) again(s *sighting, of *copies) bool {
 	return soon
 }
 
-// same reports whether two glances are of packets that look the same.
+// same reports whether two glances are equal except in time.
 func (g glance) same(o glance) bool {
 	g.at = o.at
 	return g == o

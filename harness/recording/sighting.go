@@ -12,36 +12,36 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// sighting is what a frame tells of the place where it was captured. It is kept until it is known whose the frame is,
-// so that the capture is not read again to find out where its tap stands.
+// sighting holds the fields of a frame from which the place of the tap is derived. Sightings are kept until the
+// connections of the frames are known, so that the capture need not be read again.
 type sighting struct {
 	at       vtime.Time
-	flow     int32 // in learner.order; below zero it is one of sightings.unplaced, counted from -1 down
+	flow     int32 // index in learner.order; below zero: -1 minus the index in sightings.unplaced
 	psn      psn.PSN
-	sack     psn.PSN // that a selective acknowledgement names
+	sack     psn.PSN // PSN that a selective acknowledgement names
 	msn      psn.MSN
-	length   uint32 // bytes that a READ asks for
-	payload  uint16 // bytes of the payload
+	length   uint32 // bytes that a READ requests
+	payload  uint16 // length of the payload in bytes
 	opcode   roce.Opcode
 	syndrome roce.Syndrome
 	way      capture.Direction
-	tap      trace.Side // A where the frame does not say
+	tap      trace.Side // A when unknown
 	ackReq   bool
 	headed   bool // the capture kept all headers
-	sound    bool // nothing shows that the frame was damaged
+	sound    bool // the frame is not known to be damaged
 }
 
 // sightingLimit bounds the sightings that are kept; the frames of larger captures are read again.
 const sightingLimit = 1 << 21
 
-// sightings are those of all frames; none where there are too many.
+// sightings holds the sightings of all frames; none when there are too many.
 type sightings struct {
 	chunks   [][]sighting
 	count    int
-	unplaced []flowKey // of frames that are of no flow, or of none yet
+	unplaced []flowKey // keys of frames of no flow at the time of the frame
 }
 
-// over reports whether there are too many.
+// over reports whether there are too many sightings.
 func (l *sightings) over() bool { return l.count > sightingLimit || len(l.unplaced) > flowLimit }
 
 // add keeps a sighting while there is room.
@@ -59,7 +59,7 @@ func (l *sightings) add(s *sighting) {
 	*last = append(*last, *s)
 }
 
-// sight notes what a frame tells, of flow w if it is of one that is known: a damaged frame begins none.
+// sight returns the sighting of a frame; w is its flow, nil if there is none, since a damaged frame begins no flow.
 func (l *learner) sight(n *capture.Lane, h *roce.Frame, w *flow, sound bool) sighting {
 	f, p := &n.Frame, &h.Packet
 	s := sighting{at: n.At, psn: p.PSN, sack: p.SACK.PSN, msn: p.AETH.MSN, length: p.RETH.DMALen,
@@ -77,8 +77,8 @@ func (l *learner) sight(n *capture.Lane, h *roce.Frame, w *flow, sound bool) sig
 	return s
 }
 
-// show shows the sightings of the frames of connections, in order of time: those that were kept, or those of the
-// frames, read again.
+// show calls to with the sightings of the frames of connections, in time order; if the sightings were not kept, it
+// reads the captures again.
 func (l *learner) show(h *trace.Header, as anew, to func(*sighting, end)) error {
 	x := l.ends(h)
 	if !l.seen.over() {
@@ -103,8 +103,8 @@ func (l *learner) show(h *trace.Header, as anew, to func(*sighting, end)) error 
 	})
 }
 
-// eachFrame shows the frames of sources in order of time, and returns how they came. A capture that is cut short is
-// good as far as it goes.
+// eachFrame calls show with the frames of the sources in time order, and returns the lanes. A capture that is cut short
+// is no error.
 func eachFrame(sources []capture.Source, show func(*capture.Lane)) (*capture.Lanes, error) {
 	lanes := capture.NewLanes(sources, time.Time{})
 	for n := lanes.Next(); n != nil; n = lanes.Next() {
@@ -116,20 +116,20 @@ func eachFrame(sources []capture.Source, show func(*capture.Lane)) (*capture.Lan
 	return lanes, nil
 }
 
-// end is where a frame belongs: its connection, and which end sent it.
+// end is the connection of a frame and the end that sent it.
 type end struct {
 	conn int32 // -1 for none
 	from trace.Side
 }
 
-// ends finds the ends of the connections of a header.
+// ends finds the connection of a sighting.
 type ends struct {
 	learner *learner
-	flows   []end           // by learner.order
-	others  map[flowKey]end // of those to which no flow is
+	flows   []end           // by index in learner.order
+	others  map[flowKey]end // ends of connections for keys without a flow
 }
 
-// ends returns those of the connections of a header.
+// ends returns the ends of the connections of a header.
 func (l *learner) ends(h *trace.Header) *ends {
 	x := &ends{l, make([]end, len(l.order)), map[flowKey]end{}}
 	for i := range x.flows {
@@ -147,7 +147,7 @@ func (l *learner) ends(h *trace.Header) *ends {
 	return x
 }
 
-// place notes where the frames with a key belong.
+// place sets the end of the frames with a key.
 func (x *ends) place(k flowKey, e end) {
 	if w := x.learner.flows[k]; w != nil {
 		x.flows[w.index] = e
@@ -156,7 +156,7 @@ func (x *ends) place(k flowKey, e end) {
 	}
 }
 
-// show shows a sighting, unless it is of no connection.
+// show calls to with a sighting, unless it is of no connection.
 func (x *ends) show(s *sighting, to func(*sighting, end)) {
 	var e end
 	known := true
@@ -172,7 +172,7 @@ func (x *ends) show(s *sighting, to func(*sighting, end)) {
 	}
 }
 
-// span is how many PSNs a request takes; exact is false for a READ whose MTU is not known.
+// span returns the number of PSNs of a request; exact is false for a READ when the MTU is unknown.
 func span(h *trace.Header, s *sighting, e end) (n int, exact bool) {
 	if s.opcode != roce.ReadRequest || s.length <= uint32(roce.PathMTUs[0]) {
 		return 1, true

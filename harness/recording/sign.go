@@ -6,48 +6,48 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 )
 
-// sign shows that something about a PSN has not passed the tap, or was not captured.
+// sign is evidence that a packet is missing from a capture, or may have been recorded twice.
 type sign struct {
 	psn   psn.PSN
-	what  string // happened to it
+	what  string // one of the constants below
 	early bool   // it may have passed before the capture began
 }
 
-// What shows that a capture lacks something.
+// The kinds of evidence, as predicates of the packet in a reason.
 const (
 	unseen     = "acknowledged and is not in it"
 	resent     = "refused and acknowledged, and was not sent again in it"
 	unanswered = "asked for, and the answer is not in it"
-	unasked    = "answered again, and the request for that is not in it"
-	repeat     = "seen again at once" // it lacks nothing
+	unasked    = "answered again, and the repeated request is not in it"
+	repeat     = "seen again at once" // no packet is missing
 )
 
-// sign notes one.
+// sign adds a sign.
 func (l *lack) sign(p psn.PSN, what string) { l.note(sign{psn: p, what: what}) }
 
-// note notes one, once for each PSN.
+// note adds a sign, unless it is known or there are signLimit.
 func (l *lack) note(x sign) {
 	if len(l.signs) < signLimit && !slices.Contains(l.signs, x) {
 		l.signs = append(l.signs, x)
 	}
 }
 
-// unseen notes a request that is not seen and was received. It may have passed before the capture began when its
-// receiver has shown at no time that it was still to come, and when its sender may have known already that it need not
-// send it again: it was acknowledged before the sender went on, or what is seen before it is one request, which a timer
-// sends again.
+// unseen adds the sign of a request that was received and not seen. The request may have passed before the capture
+// began if no answer has shown that it was still awaited, and if known is true: its sender may have known that it need
+// not send it again, because the request was acknowledged before the sender went on, or because only one request,
+// perhaps retransmitted by a timer, was seen before it.
 func (l *lack) unseen(p psn.PSN, known bool) {
 	l.note(sign{p, unseen, known && !(l.shown && l.first.LessEq(p))})
 }
 
-// twice notes a packet that comes again at once.
+// twice adds a sign for a packet that repeats at once.
 func (l *lack) twice(of *repeated, s *sighting) {
 	if of.again(s, &l.duplicates) {
 		l.sign(s.psn, repeat)
 	}
 }
 
-// missing counts the signs of packets that a capture lacks.
+// missing returns the number of signs of missing packets.
 func missing(signs []sign) (n uint64) {
 	for _, p := range signs {
 		if p.what != repeat {
@@ -57,9 +57,9 @@ func missing(signs []sign) (n uint64) {
 	return n
 }
 
-// alone returns the signs that nobody has sent what is missing does not explain: those that the other tap, if there is
-// one, does not show too, and those of what passed before the captures began, as far as the one at the port of the
-// responder tells.
+// alone returns the signs that are not explained by a packet that was never sent: those that the other tap, if there is
+// one, does not have too, and those of packets that may have passed before the captures began, by the tap at the port
+// of the responder.
 func (l *lack) alone(other *lack, responder *lack) []sign {
 	if other == nil {
 		return l.signs

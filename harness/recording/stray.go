@@ -5,30 +5,30 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 )
 
-// stray is what shows that the packets of a flow, which differ from those of another one in nothing but the QP that
-// they are for, are the other one's: each stands where a packet of that one is missing. A flow of which a packet fits
-// nowhere else has none.
+// stray is evidence that the packets of a flow belong to another flow, from which they differ only in the destination
+// QP: each of them fits where a packet of the other flow is missing. A flow with a packet that fits nowhere else has no
+// stray.
 type stray struct {
-	of   *flow // the one that the packets fit
-	open bool  // the next packet of that one shows whether the latest fits
+	of   *flow // the flow that the packets fit
+	open bool  // the next packet of that flow will show whether the latest packet fits
 }
 
-// The limits of a search for packets that went astray.
+// Limits of the search for stray packets.
 const (
-	neighbours  = 256 // newest flows that are asked whether a packet is theirs
-	strayAnswer = 4   // answers that may go astray: more of them are those of a QP that is there
+	neighbours  = 256 // newest flows with which a packet is compared
+	strayAnswer = 4   // most answers of a stray flow: a flow of more answers is of an existing QP
 )
 
-// sequence is where a flow stands: what it would send next.
+// sequence is the position of a flow: the PSN and opcode that it sends next.
 type sequence struct {
 	any    bool
-	unsure bool    // the latest was a READ of unknown length
-	inside bool    // the message goes on
-	next   psn.PSN // after the latest packet
-	msn    psn.MSN // of the latest answer that has one
+	unsure bool    // the latest packet was a READ of unknown span, so next is unknown
+	inside bool    // the next packet continues a message
+	next   psn.PSN // PSN after the latest packet
+	msn    psn.MSN // MSN of the latest answer with an AETH
 }
 
-// take moves past a packet of flow w.
+// take advances the sequence by a packet of flow w.
 func (q *sequence) take(p *roce.Packet, w *flow) {
 	n := 1
 	q.any, q.unsure, q.inside = true, false, !p.Opcode.EndsMessage()
@@ -44,20 +44,20 @@ func (q *sequence) take(p *roce.Packet, w *flow) {
 	q.next = p.PSN.Add(n)
 }
 
-// continues reports whether request p is what comes next.
+// continues reports whether request p is the next one of the sequence.
 func (q *sequence) continues(p *roce.Packet) bool {
 	return q.any && !q.unsure && p.PSN == q.next && q.inside != p.Opcode.StartsMessage()
 }
 
-// astray follows the sequence of each flow, and looks at the packets of one that has sent nothing yet but such as fit
-// another one.
+// astray advances the sequence of flow w, and looks for another flow that the packets of w fit, as long as all of them
+// do.
 func (l *learner) astray(w *flow, p *roce.Packet) {
 	o := p.Opcode
 	follows := !o.NumberedApart() && (o.IsRequest() || o.IsResponse())
 	if w.frames == 1 || w.stray != nil {
 		l.place(w, p, follows)
 	}
-	// a flow that sends what was missing itself has lost nothing to the other one
+	// a flow that sends the missing packet itself refutes the claim of the other flow
 	if c := w.claim; c != nil && o.IsRequest() {
 		if w.claim = nil; c.stray != nil && p.PSN == w.sequence.next {
 			c.stray.open = false
@@ -70,7 +70,8 @@ func (l *learner) astray(w *flow, p *roce.Packet) {
 	}
 }
 
-// place decides whether packet p of a flow whose others fit another one, if there are any, does too.
+// place decides whether packet p of flow w fits another flow, the same one as the earlier packets of w if there are
+// any.
 func (l *learner) place(w *flow, p *roce.Packet, follows bool) {
 	t := w.stray
 	if w.stray = nil; !follows || t != nil && t.open {
@@ -94,8 +95,8 @@ func (l *learner) place(w *flow, p *roce.Packet, follows bool) {
 	}
 }
 
-// owes reports whether answer p is one that flow f may send next: to a request that waits for its answer, with an MSN
-// that it can have come to, or the READ response that follows.
+// owes reports whether flow f may send answer p next: p answers a request that waits for an answer and has a possible
+// MSN, or it is the next READ response.
 func (f *flow) owes(p *roce.Packet) bool {
 	best := candidate{}
 	for _, c := range f.answers {
@@ -116,8 +117,8 @@ func (f *flow) owes(p *roce.Packet) bool {
 	return from.Less(to) && p.PSN.In(from, to) && steps >= 0 && steps <= to.Sub(from)
 }
 
-// gather gives the packets that went astray to the flows that they are of. It is for the end, when it is known which
-// flow answers which: one that another flow asks or answers is there.
+// gather assigns stray flows to the flows that their packets fit. It is called when the peers are known: a flow with a
+// peer is no stray.
 func (l *learner) gather() {
 	l.others = map[*flow][]uint32{}
 	for _, w := range l.order {

@@ -11,15 +11,15 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// HeadLength is how many bytes tell what a file is.
+// HeadLength is the number of bytes from which Begins recognises a file.
 const HeadLength = 4
 
-// magics are how captures begin: gzip, pcapng, and pcap in microseconds and nanoseconds of both byte orders.
+// magics are the first bytes of captures: gzip, pcapng, and pcap in microseconds and nanoseconds of both byte orders.
 var magics = []string{"\x1F\x8B", "\x0A\x0D\x0D\x0A", "\xA1\xB2\xC3\xD4", "\xD4\xC3\xB2\xA1", "\xA1\xB2\x3C\x4D",
 	"\x4D\x3C\xB2\xA1"}
 
-// Begins returns nil for bytes that a trace can begin with, HeadLength of them or all that there are. A pipe that
-// begins otherwise need not be read to its end, which it may not have.
+// Begins returns nil if head, the first HeadLength bytes of a file or all if it is shorter, can begin a trace. A pipe
+// for which it returns an error need not be read to its end.
 func Begins(head []byte) error {
 	switch {
 	case len(head) == 0:
@@ -30,21 +30,22 @@ func Begins(head []byte) error {
 	return errors.New("neither pcap nor pcapng, nor a trace in NDJSON")
 }
 
-// isText tells NDJSON from captures.
+// isText reports whether head begins NDJSON rather than a capture.
 func isText(head []byte) bool { return head[0] == '{' }
 
-// OpenReader finds a trace in something that has no file of its own, such as a copy of standard input: NDJSON, pcap or
-// pcapng. The name is for messages. It returns what Open returns; each play reads the first size bytes of r again.
+// OpenReader is Open for data without a file of its own, such as a copy of standard input: NDJSON, pcap or pcapng. The
+// name is for messages. It returns what Open returns; each play reads the first size bytes of r again.
 func OpenReader(name string, r io.ReaderAt, size int64) (trace.Header, func(trace.Sink) error, error) {
 	in, err := ReadFrom(name, r, size, Tap{})
 	return in.Header, in.Play, err
 }
 
-// ReadFrom is OpenReader for whoever wants to know how a foreign capture was understood, or knows where it was taken.
+// ReadFrom is OpenReader that also returns how a foreign capture was understood, and that takes the place of its tap,
+// if known.
 func ReadFrom(name string, r io.ReaderAt, size int64, tap Tap) (Recording, error) {
 	whole := func() io.Reader { return io.NewSectionReader(r, 0, size) }
 	head := make([]byte, HeadLength)
-	n, _ := io.ReadFull(whole(), head) // an error shows again when all is read
+	n, _ := io.ReadFull(whole(), head) // an error recurs when the whole is read
 	if err := Begins(head[:n]); err != nil {
 		return Recording{}, fmt.Errorf("%s: %w", name, err)
 	}

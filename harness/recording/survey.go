@@ -12,23 +12,22 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Limits of what a survey remembers.
+// Limits of a survey's state.
 const (
-	echoLimit     = 1 << 16 // frames that one tap saw and the other has not seen yet
+	echoLimit     = 1 << 16 // frames that only one tap has seen so far
 	crossingLimit = 1 << 10 // pairs of hosts
 )
 
-// survey finds out how captures have to be read: whether they are of two taps, by which of them each host is and how
-// far their clocks are apart, whether frames are in order of time, and whether a mirror shows each frame more than
-// once.
+// survey collects the evidence for a procedure: whether the captures are of two taps, at which tap each host is, how
+// far the clocks of the taps differ, whether frames are in time order, and whether a mirror repeats frames.
 type survey struct {
-	frames    [2]uint64 // by tap, of those that say at which tap they were seen
+	frames    [2]uint64 // frames with a known tap, by tap
 	echoes    map[uint64]echo
 	matched   uint64 // frames that both taps saw
 	passing   map[way]*passing
 	crossings map[[2]netip.Addr]*crossing
 	twice     doubles
-	own       [2]doubles // of each tap
+	own       [2]doubles // doubles at each tap
 	behind    []time.Duration
 	late      int
 }
@@ -39,16 +38,16 @@ type echo struct {
 	at  time.Time
 }
 
-// passing is when the frames of a direction were seen at each of two taps.
+// passing is the time span in which the frames of a direction were seen, by tap.
 type passing [2]struct{ from, to time.Time }
 
-// crossing is how much later the second tap saw what passed between two hosts, by the clocks of the taps: what the
-// first of them sent, and the second.
+// crossing holds the times by which the second tap saw frames later than the first tap, by the clocks of the taps: for
+// frames of the first host, and for frames of the second.
 //
-// Some of the frames may be others that look the same: a request that was lost, and the same one sent again.
+// Some samples may be of two equal frames, such as a lost request and its retransmission.
 type crossing [2]samples
 
-// frame takes a frame.
+// frame processes a frame.
 func (s *survey) frame(f *capture.Frame, h *roce.Frame) {
 	sample := !s.twice.enough()
 	if !sample && !f.HasTap {
@@ -80,7 +79,7 @@ func (s *survey) frame(f *capture.Frame, h *roce.Frame) {
 	}
 }
 
-// pass notes when a frame was seen, as long as it does not show that there are two taps.
+// pass records the time of a frame, until it is clear that there are two taps.
 func (s *survey) pass(f *capture.Frame, h *roce.Frame) {
 	if s.two() {
 		return
@@ -106,12 +105,11 @@ func (s *survey) pass(f *capture.Frame, h *roce.Frame) {
 	}
 }
 
-// longest is the most that a frame takes from one tap of a link to the other.
+// longest bounds the time of a frame from one tap of a link to the other.
 const longest = time.Second
 
-// distant reports whether frames of one direction were seen at two taps, but not the same ones, and so shortly that all
-// of them may have passed the other tap before or after the capture. Where it lasts longer, it is one tap, whose frames
-// are in several files.
+// distant reports whether two taps saw different frames of one direction, in a capture so short that all of them may
+// have passed the other tap before or after it. In a longer capture the frames are of one tap, in several files.
 func (s *survey) distant() bool {
 	if s.two() {
 		return false
@@ -125,7 +123,7 @@ func (s *survey) distant() bool {
 	return false
 }
 
-// cross takes a frame that both taps saw.
+// cross processes a frame that both taps saw.
 func (s *survey) cross(from, to netip.Addr, e echo, f *capture.Frame) {
 	pair, way := [2]netip.Addr{from, to}, 0
 	if to.Less(from) {
@@ -149,7 +147,7 @@ func (s *survey) cross(from, to netip.Addr, e echo, f *capture.Frame) {
 	c[way].add(later)
 }
 
-// lanes takes how far out of order the sources were.
+// lanes records how far the frames of the sources were out of order.
 func (s *survey) lanes(l *capture.Lanes) {
 	for n := range l.Each() {
 		s.behind = append(s.behind, n.Behind)
@@ -157,14 +155,14 @@ func (s *survey) lanes(l *capture.Lanes) {
 	}
 }
 
-// two reports whether there are two taps: what passed one of them passed the other too, for the most part. Captures of
-// one direction each, or of one time each, are of one tap, whatever their names say.
+// two reports whether there are two taps: most frames that passed one of them passed the other too. Captures of one
+// direction each, or of different times, are of one tap, whatever their names.
 func (s *survey) two() bool {
 	return s.matched > 0 && s.matched*3 >= min(s.frames[0], s.frames[1], echoLimit)
 }
 
-// sides counts by which tap the hosts are: the host whose frames the other tap sees later, compared with what comes
-// back. That holds however far the clocks of the taps are apart.
+// sides votes for the tap at which each host is. A host is at the tap that sees its frames first, judged by the
+// difference between both directions, which does not depend on the clocks of the taps.
 func (s *survey) sides(vote func(netip.Addr, trace.Side, int)) {
 	for pair, c := range s.crossings {
 		there, back := c[0].usual(), c[1].usual()
@@ -180,8 +178,8 @@ func (s *survey) sides(vote func(netip.Addr, trace.Side, int)) {
 	}
 }
 
-// clocks is how far the clock of the second tap is ahead of that of the first, when frames would else arrive before
-// they are sent: so much that the delay is the same both ways.
+// clocks returns the time by which the clock of the second tap is ahead of the first, assuming equal delays both ways;
+// 0 unless frames of one direction seem to arrive before they are sent.
 func (s *survey) clocks() time.Duration {
 	var most *crossing
 	for _, c := range s.sorted() {

@@ -9,8 +9,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// Tap says where the one tap of a foreign capture stands, for whoever knows better than what its frames tell. The zero
-// Tap leaves that to the frames.
+// Tap is the place of the only tap of a foreign capture, as the user states it. The zero Tap derives the place from the
+// frames.
 type Tap struct {
 	place string
 	addr  netip.Addr
@@ -24,7 +24,7 @@ const (
 	bothPorts   = "both ports"
 )
 
-// TapWords are the words that ParseTap takes.
+// TapWords are the words that ParseTap accepts.
 var TapWords = []string{"auto", atRequester, atResponder, between}
 
 // ParseTap reads one of TapWords, or the address of the tapped host.
@@ -42,47 +42,46 @@ func ParseTap(text string) (Tap, error) {
 		strings.Join(TapWords, ", "))
 }
 
-// told reports whether t says anything.
+// told reports whether the user stated a place.
 func (t Tap) told() bool { return t != Tap{} }
 
-// Capture is what was taken for granted of a foreign capture, and what it holds.
+// Capture describes a foreign capture: the conclusions that were drawn from its frames, and their numbers.
 type Capture struct {
 	Tap      string // "requester", "responder", "between" or "both ports"
-	Address  string // of the host at whose port the tap stands; "" for none or several
-	Told     bool   // the user said where; otherwise the frames did
+	Address  string // address of the host at whose port the tap is; "" for none or several
+	Told     bool   // Tap was stated by the user; otherwise derived from the frames
 	Why      string
 	MTU      int               // learnt path MTU; 0 when unknown
 	Frames   uint64            // RoCEv2 frames
 	Skipped  uint64            // frames of other protocols
-	Files    []File            // what each file holds, in the order in which they were named
-	Kinds    map[string]uint64 // of those, by what they are
-	Tunnels  map[string]uint64 // RoCEv2 frames by what carried them to the tap, of those that a tunnel did
-	Twice    uint64            // RoCEv2 frames that a mirror showed once more, which are not judged again
-	Late     uint64            // RoCEv2 frames with an earlier time stamp than one before them
-	Cut      uint64            // RoCEv2 frames of which the capture kept a part only
-	Headless uint64            // of those, without all their headers
-	Dropped  uint64            // frames that the capturing system says it lost
-	Counted  bool              // it does say how many those are
-	Located  uint64            // frames that it lost at least, at places that other frames show
+	Files    []File            // frames of each file, in the order of the arguments
+	Kinds    map[string]uint64 // Skipped by protocol
+	Tunnels  map[string]uint64 // RoCEv2 frames that a tunnel carried, by tunnel
+	Twice    uint64            // RoCEv2 frames repeated by a mirror, which are left out
+	Late     uint64            // RoCEv2 frames with an earlier time stamp than a frame before them
+	Cut      uint64            // RoCEv2 frames of which the capture kept only a part
+	Headless uint64            // frames of Cut without all their headers
+	Dropped  uint64            // frames that the capturing system counted as lost
+	Counted  bool              // the capturing system counts lost frames
+	Located  uint64            // least number of missing frames that other frames of a connection show
 	Missing  uint64            // requests that were answered and that the capture at their sender's port does not show
-	Distant  bool              // two taps have hardly a frame in common, and the link may be longer than the capture
-	Anew     uint64            // connections that began anew between the same QPNs, as PSN and MSN show
-	// frames that arrived at one tap and that the other, at the port of their sender, does not show; known once it was
-	// played
+	Distant  bool              // two taps have hardly a frame in common, and the delay of the link may exceed the capture
+	Anew     uint64            // connections that began anew between the same QPNs, by PSN and MSN
+	// frames that arrived at one tap and that the other tap, at the port of their sender, does not have; set by Play
 	Injected uint64
-	Early    uint64        // frames that by the clocks of two taps arrived before they had left; likewise
-	Limit    string        // what was left out because there was too much; "" when nothing was
-	Clocks   time.Duration // by how much the clock of tap B was ahead, as far as it had to be set right
-	BadICRC  uint64        // whole RoCEv2 frames with a wrong ICRC, or that do not decode
+	Early    uint64        // frames that arrived before they had left, by the clocks of two taps; set by Play
+	Limit    string        // note on frames left out because a limit was reached; "" for none
+	Clocks   time.Duration // correction of the clock of tap B, which was ahead; 0 when none was needed
+	BadICRC  uint64        // complete RoCEv2 frames with a wrong ICRC, or that do not decode
 }
 
 // File is a file of a capture.
 type File struct {
 	Name   string
-	Frames uint64 // of all protocols, those that a mirror showed twice included
+	Frames uint64 // of all protocols, repetitions by a mirror included
 }
 
-// settle sets the taps and sides of h as t says.
+// settle sets the taps and sides of h by t.
 func (t Tap) settle(h *trace.Header, c *Capture) error {
 	c.Told, c.Why = true, "as told"
 	switch t.place {
@@ -98,7 +97,8 @@ func (t Tap) settle(h *trace.Header, c *Capture) error {
 	return nil
 }
 
-// tapAt puts the tap at the port of a host, on the side of the requesters if it is that mostly.
+// tapAt sets the tap at the port of a host, on side A if the host is mostly end A, otherwise on side B, and exchanges
+// the sides of connections where needed.
 func tapAt(h *trace.Header, c *Capture, a netip.Addr) error {
 	var ends [2]int
 	for i := range h.Conns {

@@ -10,36 +10,35 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// Limits of what is remembered to find out whether a mirror shows frames twice, as they come into a switch and as they
-// go out.
+// Limits of the state for detecting a mirror that shows frames twice: as they enter a switch and as they leave it.
 const (
-	twiceSample = 1 << 14          // different frames among which it shows
-	twiceEnough = 4 * twiceSample  // frames after which it has shown
+	twiceSample = 1 << 14          // distinct frames that are compared
+	twiceEnough = 4 * twiceSample  // frames after which detection ends
 	twiceWays   = 1 << 10          // directions between hosts
-	twiceMost   = time.Millisecond // from one sight to the other; what is sent again after that was sent again
+	twiceMost   = time.Millisecond // most time between both sights of a frame; a later repetition is a retransmission
 )
 
 // way is a direction between two hosts.
 type way struct{ from, to netip.Addr }
 
-// doubles watches the first frames of each direction for others with the same bytes.
+// doubles compares the first frames of each direction with later frames of the same bytes.
 type doubles struct {
 	seen  int
-	first map[uint64]time.Time // when a frame was seen that may come once more; zero when it has
+	first map[uint64]time.Time // time of a frame that may be repeated; zero when it has been
 	ways  map[way]*doubled
 }
 
-// doubled is what was seen of a direction.
+// doubled holds the counts of a direction.
 type doubled struct {
-	// distinct frames; one that comes a third time counts again, because a mirror shows retransmissions twice too
+	// distinct frames; the third sight of a frame counts as a new one, because a mirror repeats retransmissions too
 	frames int
-	after  []time.Duration // from the first sight of each to its second
+	after  []time.Duration // times from the first sight of a frame to its second
 }
 
-// enough reports whether no further frames need to be shown.
+// enough reports whether no more frames are needed.
 func (d *doubles) enough() bool { return d.seen >= twiceEnough }
 
-// frame takes the sight of a frame.
+// frame processes a sight of a frame.
 func (d *doubles) frame(key uint64, on way, at time.Time) {
 	d.seen++
 	if d.first == nil {
@@ -64,10 +63,10 @@ func (d *doubles) frame(key uint64, on way, at time.Time) {
 	}
 }
 
-// windows returns the directions of which nearly every frame is seen twice, about the same time apart, and within which
-// time a frame that was seen before is the same one. Retransmissions come later, because what calls for them has to
-// cross the mirror too, and are of some frames only. A mirror that shows one direction twice shows what comes back
-// twice, of which more may be lost behind it.
+// windows returns the directions in which nearly every frame is seen twice at about the same interval, with the time
+// within which a repetition is the same frame. Retransmissions come later, because the NAK or ACK that causes them has
+// to cross the mirror too, and repeat only some frames. A mirror that repeats one direction also repeats the opposite
+// one, of which more frames may be lost behind the mirror.
 func (d *doubles) windows() mirrored {
 	list := mirrored{}
 	for on, w := range d.ways {
@@ -83,7 +82,8 @@ func (d *doubles) windows() mirrored {
 	return list
 }
 
-// window is within which time of the first sight of a frame the second one is of the same frame; 0 when there is none.
+// window returns the time within which a second sight of a frame is a repetition by the mirror; 0 when there are no
+// second sights.
 func (w *doubled) window() time.Duration {
 	slices.Sort(w.after)
 	if len(w.after) == 0 {
@@ -92,17 +92,17 @@ func (w *doubled) window() time.Duration {
 	return w.after[len(w.after)/2]*3/2 + time.Microsecond
 }
 
-// mostly reports whether so many of a hundred frames were seen again within a window.
+// mostly reports whether at least percent of the frames were seen again within a window.
 func (w *doubled) mostly(window time.Duration, percent int) bool {
 	soon, _ := slices.BinarySearch(w.after, window+1)
 	return 0 < window && window <= twiceMost && soon*100 >= w.frames*percent
 }
 
-// nearMirror is how long after one another a mirror at one place shows a frame twice, at most.
+// nearMirror is the longest time between both sights of a frame at a mirror in one place.
 const nearMirror = 10 * time.Microsecond
 
-// apart reports whether most frames of a direction are seen twice, about the same time apart, and so long that it is at
-// two places.
+// apart reports whether most frames of a direction are seen twice at about the same interval, which is so long that the
+// sights are at two places.
 func (d *doubles) apart() bool {
 	for _, w := range d.ways {
 		slices.Sort(w.after)
@@ -119,7 +119,7 @@ func (d *doubles) apart() bool {
 	return false
 }
 
-// apart reports whether what is seen twice is so long apart.
+// apart reports whether a window is so long that the sights are at two places.
 func (m mirrored) apart() bool {
 	for _, window := range m {
 		if window > 2*nearMirror {
@@ -129,18 +129,18 @@ func (m mirrored) apart() bool {
 	return false
 }
 
-// once is a source without the frames that were seen before.
+// once is a source without repetitions by a mirror.
 type once struct {
 	capture.Source
 	windows [2]mirrored
-	two     bool // frames are of two taps
+	two     bool // the source has frames of two taps
 	skipped *uint64
-	at      map[sightKey]time.Time // when they were seen
+	at      map[sightKey]time.Time // time of each frame in order
 	order   []sightKey             // a ring
 	oldest  int
 }
 
-// sightKey is a frame at a tap.
+// sightKey identifies a frame at a tap.
 type sightKey struct {
 	frame uint64
 	tap   trace.Side
@@ -168,7 +168,7 @@ func (o *once) Next(f *capture.Frame) error {
 	}
 }
 
-// seen reports whether a frame was seen within a time, and remembers those that were not.
+// seen reports whether a frame was seen within window before, and records it if not.
 func (o *once) seen(key sightKey, at time.Time, window time.Duration) bool {
 	before, known := o.at[key]
 	if known && at.Sub(before) <= window {

@@ -7,10 +7,10 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// vantage finds out where the one tap of a capture stands, when its connections are known.
+// vantage derives the place of the only tap of a capture whose connections are known.
 type vantage struct {
 	header  *trace.Header
-	courses [][2]*course // by connection and requester; nil until a packet
+	courses [][2]*course // by connection and requester; nil before the first packet
 	hosts   map[netip.Addr]*host
 	order   []*host // as they appear in the connections
 }
@@ -25,7 +25,7 @@ func newVantage(h *trace.Header) *vantage {
 	return v
 }
 
-// host returns that of an address.
+// host returns the host of an address.
 func (v *vantage) host(a netip.Addr) *host {
 	h := v.hosts[a]
 	if h == nil {
@@ -36,7 +36,7 @@ func (v *vantage) host(a netip.Addr) *host {
 	return h
 }
 
-// course returns that of a half-conversation.
+// course returns the course of a half-conversation.
 func (v *vantage) course(conn int32, requester trace.Side) *course {
 	c := v.courses[conn][requester]
 	if c == nil {
@@ -47,7 +47,7 @@ func (v *vantage) course(conn int32, requester trace.Side) *course {
 	return c
 }
 
-// follow takes what one frame shows.
+// follow processes a frame.
 func (v *vantage) follow(s *sighting, e end) {
 	conn := &v.header.Conns[e.conn]
 	switch s.way {
@@ -58,8 +58,8 @@ func (v *vantage) follow(s *sighting, e end) {
 	}
 	request := s.opcode.IsRequest()
 	switch {
-	case s.opcode.NumberedApart(): // of neither half-conversation
-	case conn.Doubts[0].Fails != 0: // whose answers these are is a guess
+	case s.opcode.NumberedApart(): // not in the PSN space of the requests
+	case conn.Doubts[0].Fails != 0: // the peer of the flow is a guess
 	case request && !s.headed:
 		v.course(e.conn, e.from).request(s, 1, false)
 	case request && !s.sound:
@@ -72,9 +72,9 @@ func (v *vantage) follow(s *sighting, e end) {
 	}
 }
 
-// missing counts what the capture lacks by its own account: requests that were answered and never passed the tap, where
-// that stands at the port of their sender; at that of their receiver, those of which the answer has data that nobody
-// else has.
+// missing returns the number of requests that the capture lacks by the frames it has: requests that were answered and
+// never passed the tap, though it is at the port of their sender, or though it is at the port of their receiver and the
+// answer has data.
 func (v *vantage) missing(h *trace.Header) (n uint64) {
 	counted := map[*host]bool{}
 	for i := range h.Conns {
@@ -88,8 +88,8 @@ func (v *vantage) missing(h *trace.Header) (n uint64) {
 	return n
 }
 
-// anew counts the connections that began again between the same QPNs. Their MTU may be another one then, so nobody
-// knows it.
+// anew returns the number of connections whose QPNs were reused, and marks them. Their MTU may have changed, so it is
+// set to 0, unknown.
 func (v *vantage) anew(h *trace.Header) (n uint64) {
 	for i := range v.courses {
 		for _, c := range v.courses[i] {

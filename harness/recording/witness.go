@@ -7,16 +7,16 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
 
-// witness finds out, for each connection, what speaks against a capture as evidence: that it lacks requests, began in
-// the middle of a recovery, or has the frames of one end alone. What it finds fails a property there (trace.Doubt), as
-// a bench's certificate does for its own captures. A capture that shows nothing of this may still lack something.
+// witness looks, in each connection, for defects of a capture as evidence: missing packets, a beginning in the middle
+// of a recovery, or frames of one end only. A defect fails a property for the half-conversation (trace.Doubt), as the
+// certificate of a bench does for its own captures. A capture without such signs may still lack frames.
 type witness struct {
 	header *trace.Header
-	lacks  [2][][2]*lack // by tap, connection and requester; that of one tap alone is the first; nil until a packet
-	passed [2]bool       // sides of which frames were seen
+	lacks  [2][][2]*lack // by tap, connection and requester; index 0 for a single tap; nil before the first packet
+	passed [2]bool       // sides whose frames were seen
 }
 
-// newWitness returns one for captures of the connections of a header.
+// newWitness returns a witness for captures of the connections of a header.
 func newWitness(h *trace.Header) *witness {
 	w := &witness{header: h}
 	for tap := range w.lacks {
@@ -30,7 +30,7 @@ func newWitness(h *trace.Header) *witness {
 // paired reports whether there are two taps.
 func (w *witness) paired() bool { return w.header.Taps == [2]bool{true, true} }
 
-// follow takes what one frame shows.
+// follow processes a frame.
 func (w *witness) follow(s *sighting, e end) {
 	tap := trace.A
 	if w.paired() {
@@ -54,7 +54,7 @@ func (w *witness) follow(s *sighting, e end) {
 	}
 }
 
-// lack returns what a tap lacks of a half-conversation.
+// lack returns the lack of a half-conversation at a tap.
 func (w *witness) lack(tap trace.Side, conn int32, requester trace.Side) *lack {
 	l := &w.lacks[tap][conn][requester]
 	if *l == nil {
@@ -63,7 +63,7 @@ func (w *witness) lack(tap trace.Side, conn int32, requester trace.Side) *lack {
 	return *l
 }
 
-// closed returns what a tap lacks of a half-conversation when all has been read.
+// closed closes and returns the lack of a half-conversation at a tap.
 func (w *witness) closed(tap trace.Side, conn, req int) *lack {
 	l := w.lacks[tap][conn][req]
 	if l == nil {
@@ -76,12 +76,11 @@ func (w *witness) closed(tap trace.Side, conn, req int) *lack {
 	return l
 }
 
-// guessedPeer is of a connection of which two flows were put together that need not be one.
+// guessedPeer is the doubt about a connection whose two flows may not belong together.
 var guessedPeer = trace.Doubt{Fails: validity.Capture,
 	Why: "several flows fit as the answers, and which one they are is a guess"}
 
-// tell says of each half-conversation what is wrong with the evidence, and returns how many frames it has found missing
-// at least.
+// tell sets the doubts of each half-conversation, and returns the least number of missing frames.
 func (w *witness) tell() (located uint64) {
 	for i := range w.header.Conns {
 		for req := range w.header.Conns[i].Doubts {
@@ -95,8 +94,7 @@ func (w *witness) tell() (located uint64) {
 	return located
 }
 
-// doubt says what is wrong with the evidence on the requests of one end, "" when nothing is known to be, and how many
-// frames are missing.
+// doubt returns the defect of the evidence on the requests of one end, "" for none, and the number of missing frames.
 func (w *witness) doubt(conn, req int) (why string, lacks uint64) {
 	a := w.closed(trace.A, conn, req)
 	if !w.paired() {
@@ -112,7 +110,8 @@ func (w *witness) doubt(conn, req int) (why string, lacks uint64) {
 	return cmp.Or(why, also), n + m
 }
 
-// pair says what is wrong with what two taps show, one of which is at the port of the receiver.
+// pair returns the defect of the evidence of two taps, one of which is at the port of the receiver, and the number of
+// missing frames.
 func pair(l [2]*lack, receiver trace.Side) (why string, lacks uint64) {
 	a, b, r := l[trace.A], l[trace.B], l[receiver&1]
 	return cmp.Or(a.why(b, r), b.why(a, r)), missing(a.alone(b, r)) + missing(b.alone(a, r))
