@@ -1,5 +1,5 @@
-// Package ladder draws a trace as a sequence diagram of text, one line per packet, for people to read and for goldens
-// to compare. It holds the whole drawing in memory, so it is for short runs and for windows of long ones.
+// Package ladder draws a trace as a sequence diagram in text, one line per packet, for readers and for golden files. It
+// holds the whole drawing in memory, so it is for short runs and for windows of long ones.
 package ladder
 
 import (
@@ -18,25 +18,25 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Options choose what a ladder shows. The zero value shows every packet and the events that an application sees.
+// Options select the contents of a ladder. The zero value shows every packet and the events that an application sees.
 type Options struct {
-	Absolute   bool // PSNs as they are; otherwise relative to the first request of their half-conversation
-	Everything bool // all attributes of packets, not just those that a reader follows
-	AllEvents  bool // stores, timers, probes and posts too
-	OneConn    bool // draw connection Conn alone
+	Absolute   bool // absolute PSNs; otherwise relative to the first request of their half-conversation
+	Everything bool // all attributes of packets, not only the most important ones
+	AllEvents  bool // also stores, timers, probes and posts
+	OneConn    bool // draw only connection Conn
 	Conn       int
 	First      uint64 // index in the stream of the first record given
 	Window     bool   // draw only Before and After records around record Center
 	Center     uint64
 	Before     int
 	After      int
-	Marks      map[uint64]string // by record index: what to write beside a packet, such as the rule it breaks
+	Marks      map[uint64]string // by record index: a note beside the packet, such as the rule that it breaks
 }
 
 // leastWidth is the width of the space between the two sides; a ladder with a longer packet is wider.
 const leastWidth = 50
 
-// missGap is how far from the side it does not touch the X of a lost or injected packet stands.
+// missGap is the distance of the X of a lost or injected packet from the side at which the packet was not seen.
 const missGap = 10
 
 // Draw draws a trace as a sequence diagram, one line per packet:
@@ -49,8 +49,8 @@ const missGap = 10
 //
 // A path with a box in it has three columns, the box in the middle.
 //
-// Times are in microseconds. A packet that the link made begins at X, one that it changed arrives with a star, and what
-// is known of the cause stands on the right. Records and events must be in time order.
+// Times are in microseconds. A packet that the link made begins at X, a packet that it changed arrives with a star, and
+// the cause, if known, is on the right. Records and events must be in time order.
 func Draw(w io.Writer, h *trace.Header, records []trace.Record, events []trace.Event, opt Options) error {
 	l := drawing{h: h, opt: opt, width: leastWidth}
 	l.draw(records, events)
@@ -58,7 +58,7 @@ func Draw(w io.Writer, h *trace.Header, records []trace.Record, events []trace.E
 	return err
 }
 
-// ladder is a drawing in progress. Lines are laid out last, when the longest packet is known.
+// drawing is a ladder in progress. Lines are laid out last, when the longest packet is known.
 type drawing struct {
 	h     *trace.Header
 	opt   Options
@@ -80,7 +80,7 @@ type rung struct {
 	note       string
 }
 
-// draw merges records and events by time. An event comes before the packets of its moment, which it caused.
+// draw merges records and events by time. An event comes before packets of the same time, which it caused.
 func (l *drawing) draw(records []trace.Record, events []trace.Event) {
 	from, to := l.window(records)
 	for i := range records {
@@ -152,7 +152,7 @@ func (l *drawing) packet(r *trace.Record, index uint64) {
 	l.rungs = append(l.rungs, g)
 }
 
-// packetText is the one-line form of a packet, with what is wrong about its bytes.
+// packetText returns the one-line form of a packet, with the defect of its bytes.
 func (l *drawing) packetText(r *trace.Record, p *roce.Packet, icrc trace.Integrity, defect string) string {
 	opt := roce.TextOptions{Relative: !l.opt.Absolute, Base: l.start(r, p)}
 	if !l.opt.Everything {
@@ -179,7 +179,8 @@ func (l *drawing) packetText(r *trace.Record, p *roce.Packet, icrc trace.Integri
 	return s
 }
 
-// setUp says which message of the communication manager a packet is, with the numbers that a QP is made from.
+// setUp returns the message of the communication manager that a packet carries, with its QPN and start PSN; "" for
+// other packets.
 func (l *drawing) setUp(r *trace.Record, p *roce.Packet) string {
 	if p.DestQP != roce.CMQueuePair || r.Conn < 0 || r.Conn >= len(l.h.Conns) {
 		return ""
@@ -188,7 +189,7 @@ func (l *drawing) setUp(r *trace.Record, p *roce.Packet) string {
 	if err != nil {
 		return ""
 	}
-	// The PSN in a message is that at which its receiver starts.
+	// The PSN in a message is the start PSN of its receiver.
 	start := func(p psn.PSN) string {
 		if l.opt.Absolute {
 			return p.String()
@@ -216,7 +217,7 @@ func (l *drawing) start(r *trace.Record, p *roce.Packet) psn.PSN {
 	return l.h.Conns[r.Conn].Ends[requester&1].QP.SendPSN
 }
 
-// events draws those that lie in the window.
+// events draws the events that lie in the window.
 func (l *drawing) events(list []trace.Event, from, to vtime.Time) {
 	for i := range list {
 		e := &list[i]
@@ -229,7 +230,7 @@ func (l *drawing) events(list []trace.Event, from, to vtime.Time) {
 	}
 }
 
-// reporter names who tells an event: a side, or the box that stands in for it on a hop.
+// reporter returns the name of the end that reported an event: a side, or the box in its place on a hop.
 func (l *drawing) reporter(e *trace.Event) string {
 	if side, ok := l.h.On(e.Conn).Box(); ok && side == e.Side {
 		return "box"
@@ -237,7 +238,7 @@ func (l *drawing) reporter(e *trace.Event) string {
 	return e.Side.String()
 }
 
-// eventText says what an event is, with the numbers that tell it from others.
+// eventText returns the text of an event, with the numbers that identify it.
 func (l *drawing) eventText(e *trace.Event) string {
 	b := &e.Body
 	switch e.Kind {
@@ -288,7 +289,7 @@ func (l *drawing) eventPSN(e *trace.Event) string {
 	return fmt.Sprintf("%+d", d)
 }
 
-// text lays the rungs out.
+// text returns the drawing of all rungs.
 func (l *drawing) text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%9s %9s  %-*s", "sent", "recv", l.width+1, trace.A)
@@ -311,7 +312,7 @@ func (l *drawing) text() string {
 	return b.String()
 }
 
-// across draws the packet on its hop, and leaves the other one blank.
+// across draws the packet on its hop, and leaves the other hop blank.
 func (g *rung) across(width int) string {
 	blank := strings.Repeat(" ", width)
 	switch g.hop {

@@ -12,8 +12,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// streams is what a ladder knows of the TCP connections it has seen: where each direction began, which makes its
-// numbers relative, and what its start-up frames said, which makes its messages readable.
+// streams holds the state of the TCP connections in a ladder: the start of each direction, to which sequence numbers
+// are relative, and the options of its start-up frames, which are needed to read its messages.
 type streams map[streamKey]*stream
 
 type streamKey struct {
@@ -23,13 +23,13 @@ type streamKey struct {
 
 // stream is one direction of a connection.
 type stream struct {
-	first   tcp.Seq // of its SYN
+	first   tcp.Seq // sequence number of its SYN
 	started bool
-	setup   int  // bytes of its start-up frame
+	setup   int  // length of its start-up frame in bytes
 	markers bool // its sender asked for markers in the other direction
 }
 
-// of returns one direction, which is made when it is new.
+// of returns one direction of a connection, and makes it if it is new.
 func (s *streams) of(conn int, from trace.Side) *stream {
 	if *s == nil {
 		*s = streams{}
@@ -41,8 +41,9 @@ func (s *streams) of(conn int, from trace.Side) *stream {
 	return (*s)[k]
 }
 
-// text draws a TCP segment: its flags, its place in the stream counted from the SYN, and the messages that it begins
-// with. A segment that begins inside a message, which a sender that aligns FPDUs never sends, shows its length alone.
+// text returns the text of a TCP segment: its flags, its position in the stream relative to the SYN, and the messages
+// that it begins with. For a segment that begins inside a message, which a sender that aligns FPDUs never sends, it
+// gives only the length.
 func (s *streams) text(r *trace.Record, p *roce.Packet) string {
 	h, data, err := tcp.Decode(p.Payload)
 	if err != nil {
@@ -69,7 +70,7 @@ func (s *streams) text(r *trace.Record, p *roce.Packet) string {
 	return strings.Join(words, " ")
 }
 
-// relative counts from the SYN.
+// relative returns a sequence number relative to the SYN.
 func relative(n tcp.Seq, of *stream) string {
 	if !of.started {
 		return strconv.FormatUint(uint64(n), 10)
@@ -80,7 +81,7 @@ func relative(n tcp.Seq, of *stream) string {
 // maxContent bounds the messages that are named on one line.
 const maxContent = 3
 
-// content names what begins at offset at of the stream.
+// content returns the names of the messages that begin at offset at of the stream.
 func (s *stream) content(at int, data []byte, markers bool) (words []string) {
 	if f, n, err := mpa.DecodeSetup(data); at == 0 && err == nil && n > 0 {
 		s.setup, s.markers = n, f.Markers
@@ -105,7 +106,7 @@ func (s *stream) content(at int, data []byte, markers bool) (words []string) {
 	return words
 }
 
-// segmentText draws a segment; of a Terminate its error too, layer, type and code.
+// segmentText returns the text of a segment; for a Terminate with layer, type and code of its error.
 func segmentText(seg *iwarp.Segment) string {
 	text := string(seg.AppendText(nil, false))
 	var t iwarp.TerminateBody
@@ -115,7 +116,7 @@ func segmentText(seg *iwarp.Segment) string {
 	return text
 }
 
-// setupText draws a start-up frame and its flags.
+// setupText returns the text of a start-up frame and its flags.
 func setupText(f *mpa.Setup) string {
 	text := "MPA_REQ"
 	if f.Reply {

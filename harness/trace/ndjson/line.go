@@ -7,18 +7,18 @@ import (
 	"strconv"
 )
 
-// errSyntax is what the scanner of a line says of anything that is not a flat JSON object.
+// errSyntax is the error of the scanner for a line that is not a flat JSON object.
 var errSyntax = errors.New("not a JSON object")
 
-// value is a value as it stands in the line. Strings are without their quotes.
+// value is the text of a value in the line. Strings are without their quotes.
 type value struct {
 	text    []byte
 	str     bool
 	escaped bool
 }
 
-// eachField calls visit for every field of a JSON object. It reads ten million lines in the time in which a general
-// decoder reads one million, and checks as much as that needs: keys without escapes, values of one line.
+// eachField calls visit for every field of a JSON object. It is ten times as fast as a general decoder, and accepts
+// only keys without escapes and values on one line.
 func eachField(line []byte, visit func(key []byte, v value) error) error {
 	s := scanner{line, 0}
 	if !s.take('{') {
@@ -46,7 +46,7 @@ func eachField(line []byte, visit func(key []byte, v value) error) error {
 	return nil
 }
 
-// jsonScanner is a position in a line.
+// scanner is a position in a line.
 type scanner struct {
 	in []byte
 	at int
@@ -58,7 +58,7 @@ func (s *scanner) skipSpace() {
 	}
 }
 
-// take accepts one character.
+// take consumes one character; it returns false if the next character is another one.
 func (s *scanner) take(c byte) bool {
 	s.skipSpace()
 	if s.at < len(s.in) && s.in[s.at] == c {
@@ -68,7 +68,7 @@ func (s *scanner) take(c byte) bool {
 	return false
 }
 
-// value accepts a string, a nested value, or a bare word.
+// value consumes a string, a nested value, or a bare word.
 func (s *scanner) value() (v value, ok bool) {
 	s.skipSpace()
 	if s.at == len(s.in) {
@@ -97,7 +97,7 @@ func (s *scanner) value() (v value, ok bool) {
 
 var bareEnd = []byte(",}] \t\r\":{[")
 
-// str passes a string that begins here.
+// str skips a string that begins here.
 func (s *scanner) str() (escaped, ok bool) {
 	for s.at++; s.at < len(s.in); s.at++ {
 		switch s.in[s.at] {
@@ -113,7 +113,7 @@ func (s *scanner) str() (escaped, ok bool) {
 	return escaped, false
 }
 
-// nested passes an object or array that begins here.
+// nested skips an object or array that begins here.
 func (s *scanner) nested() bool {
 	for depth := 0; s.at < len(s.in); {
 		switch s.in[s.at] {
@@ -135,7 +135,7 @@ func (s *scanner) nested() bool {
 	return false
 }
 
-// The conversions report bad values by the zero value and false.
+// The conversions return zero and false for bad values.
 
 func (v value) int() (int64, bool) {
 	n, err := strconv.ParseInt(string(v.text), 10, 64)

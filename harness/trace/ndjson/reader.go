@@ -20,7 +20,7 @@ import (
 const (
 	lineLimit  = 64 << 10 // bytes of a line
 	connLimit  = 1 << 20  // connections
-	causeLimit = 1 << 12  // different causes, names and defects that are kept as one string each
+	causeLimit = 1 << 12  // most causes, names and defects that are interned
 )
 
 // Reader reads a trace from NDJSON.
@@ -28,11 +28,11 @@ type Reader struct {
 	r      *bufio.Reader
 	header trace.Header
 	n      int        // line
-	last   vtime.Time // of the stream so far
+	last   vtime.Time // latest time of the stream so far
 	rec    trace.Record
 	change trace.Change
 	event  trace.Event
-	words  map[string]string // the set of causes is small; each is kept once
+	words  map[string]string // interned causes, names and defects
 }
 
 // NewReader reads the header and the connections.
@@ -84,7 +84,7 @@ func (r *Reader) conns(n int) error {
 	return nil
 }
 
-// Header returns what the trace is of.
+// Header returns the header of the trace.
 func (r *Reader) Header() *trace.Header { return &r.header }
 
 // next returns the next line without its end. A last line without a line end was cut short.
@@ -102,7 +102,7 @@ func (r *Reader) next() ([]byte, error) {
 	return nil, fmt.Errorf("trace: line %d: %w", r.n, err)
 }
 
-// unmarshal reads a line that is not on the hot path.
+// unmarshal reads a line of the header or a connection with encoding/json.
 func (r *Reader) unmarshal(v any) error {
 	line, err := r.next()
 	if err != nil {
@@ -114,8 +114,8 @@ func (r *Reader) unmarshal(v any) error {
 	return nil
 }
 
-// Play streams the trace into s. After an error s has got everything before it, and its End; trace.ErrTruncated says
-// that the trace was cut short.
+// Play plays the trace into s. On an error s has received everything before it, and End. The error is
+// trace.ErrTruncated when the trace was cut short.
 func (r *Reader) Play(s trace.Sink) error {
 	for {
 		line, err := r.next()
@@ -130,7 +130,7 @@ func (r *Reader) Play(s trace.Sink) error {
 	}
 }
 
-// line reads one line; its first key tells its kind.
+// line reads one line; its first key determines its kind.
 func (r *Reader) line(line []byte, s trace.Sink) (end bool, err error) {
 	r.rec = trace.Record{Sent: vtime.Never, Recv: vtime.Never}
 	r.event = trace.Event{}
@@ -154,7 +154,7 @@ func (r *Reader) line(line []byte, s trace.Sink) (end bool, err error) {
 	return end, nil
 }
 
-// lineKind tells lines apart: 'p' packets, 'e' events, 'z' the end, '?' others.
+// lineKind returns the kind of a line: 'p' packet, 'e' event, 'z' end, '?' other.
 func lineKind(key []byte) byte {
 	switch string(key) {
 	case "pkt":
@@ -185,7 +185,7 @@ func (r *Reader) field(kind byte, key []byte, v value) (ok bool, err error) {
 	return false, errors.New("neither a packet, an event nor the end")
 }
 
-// emit hands the line to s. Its time must not be before that of the line before it.
+// emit passes the line to s. Its time must not be before that of the previous line.
 func (r *Reader) emit(kind byte, s trace.Sink) (end bool, err error) {
 	at := r.event.At
 	if kind == 'p' {
@@ -207,7 +207,7 @@ func (r *Reader) emit(kind byte, s trace.Sink) (end bool, err error) {
 	return kind == 'z', nil
 }
 
-// packetField reads the fields that a packet has as sent and as changed.
+// packetField reads a field that the sent and the changed form of a packet have.
 func (r *Reader) packetField(key []byte, v value, p *roce.Packet, sum *uint32, icrc *trace.Integrity,
 	defect *string) (ok, known bool, err error) {
 	switch string(key) {
@@ -232,7 +232,8 @@ func (r *Reader) packetField(key []byte, v value, p *roce.Packet, sum *uint32, i
 	return false, false, nil
 }
 
-// recordField reads the fields of a record that its packet does not have. Unknown ones are of a later minor form.
+// recordField reads a field of a record that its packet does not have. Unknown fields may be of a later version and are
+// ignored.
 func (r *Reader) recordField(key []byte, v value) (ok bool, err error) {
 	rec := &r.rec
 	switch string(key) {
@@ -282,7 +283,7 @@ func (r *Reader) changed(v value) (bool, error) {
 	})
 }
 
-// eventField reads the fields of an event; Timer alone starts with a deadline of never.
+// eventField reads a field of an event; only a Timer begins with the deadline Never.
 func (r *Reader) eventField(key []byte, v value) bool {
 	e := &r.event
 	var ok bool
@@ -324,7 +325,7 @@ func (r *Reader) eventField(key []byte, v value) bool {
 	return ok
 }
 
-// numberField reads the fields that are unsigned numbers; a field that nobody knows is ignored.
+// numberField reads a field that is an unsigned number; it ignores unknown fields.
 func numberField(e *trace.Event, key string, v value) (ok bool) {
 	switch key {
 	case "wr":
@@ -361,7 +362,7 @@ func setUint32(v value, into *uint32) bool {
 	return ok
 }
 
-// word reads a string of which there are few different ones. It may be anybody's, so it is cleaned.
+// word reads and interns a string that takes few values, and cleans it, because it comes from the file.
 func (r *Reader) word(v value, into *string) bool {
 	if s, ok := r.words[string(v.text)]; ok && v.str {
 		*into = s
@@ -376,7 +377,7 @@ func (r *Reader) word(v value, into *string) bool {
 	return ok
 }
 
-// setTime reads a time; none is before the start of the run.
+// setTime reads a time, which must not be negative.
 func setTime(v value, into *vtime.Time) bool {
 	n, ok := v.int()
 	*into = vtime.Time(n)
@@ -392,7 +393,7 @@ func setSide(v value, into *trace.Side) bool {
 	return ok
 }
 
-// index finds a string among names.
+// index returns the index of a string in names.
 func index(names []string, v value) (int, bool) {
 	for i, name := range names {
 		if v.str && string(v.text) == name {
@@ -402,7 +403,7 @@ func index(names []string, v value) (int, bool) {
 	return 0, false
 }
 
-// named is index for names that a function gives.
+// named is index for names that a function returns.
 func named(v value, most int, name func(int) string) (int, bool) {
 	for i := range most + 1 {
 		if v.str && string(v.text) == name(i) {

@@ -1,7 +1,7 @@
 // Package ndjson writes a trace as lines of JSON, one per packet or event, and reads it back. FORMAT.md of package
 // trace describes the lines.
 //
-// Frames are not part of the form; they are in the captures beside it. Reading costs no general JSON decoder per line,
+// Frames are not part of the form; they are in the captures beside it. Lines are read without a general JSON decoder,
 // because a run has 10^7 of them.
 package ndjson
 
@@ -59,8 +59,8 @@ type endLine struct {
 	Reports trace.Reports `json:"reports,omitempty"`
 }
 
-// NewWriter writes the header and returns a trace.Sink for what follows. Header.Bytes is not written: frames are not
-// part of the form.
+// NewWriter writes the header and returns a trace.Sink for the stream. Header.Bytes is not written, because frames are
+// not part of the form.
 func NewWriter(w io.Writer, h *trace.Header) (*Writer, error) {
 	out := &Writer{w: bufio.NewWriterSize(w, 1<<16)}
 	first := headerLine{Gauntlet: "trace", Version: trace.FormatVersion, Bench: h.Bench, Taps: tapNames(h),
@@ -73,7 +73,7 @@ func NewWriter(w io.Writer, h *trace.Header) (*Writer, error) {
 	return out, out.err
 }
 
-// between is how a header says that the tap stands between the sides.
+// between is the value of taps for a tap between the sides.
 const between = "between"
 
 // tapNames spells a set of taps: "A", "B", "AB" or "between".
@@ -90,7 +90,7 @@ func tapNames(h *trace.Header) string {
 	return s
 }
 
-// marshal writes a line that is not on the hot path.
+// marshal writes a line of the header or a connection with encoding/json.
 func (w *Writer) marshal(v any) {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -100,14 +100,14 @@ func (w *Writer) marshal(v any) {
 	w.line(append(b, '\n'))
 }
 
-// fail keeps the first error: what follows it is a consequence.
+// fail keeps the first error; later ones are consequences.
 func (w *Writer) fail(err error) {
 	if w.err == nil {
 		w.err = fmt.Errorf("trace: write NDJSON: %w", err)
 	}
 }
 
-// line writes a line unless an earlier one failed, so that a trace never has a hole.
+// line writes a line unless an earlier one failed, so that no line is missing inside a trace.
 func (w *Writer) line(b []byte) {
 	if w.err != nil {
 		return
@@ -117,7 +117,7 @@ func (w *Writer) line(b []byte) {
 	}
 }
 
-// Flush writes what is buffered and returns the first error there was.
+// Flush writes buffered data and returns the first error.
 func (w *Writer) Flush() error {
 	if w.err == nil {
 		if err := w.w.Flush(); err != nil {
@@ -200,7 +200,7 @@ func (w *Writer) End(at vtime.Time) {
 // icrcNames spell Integrity; Unchecked is not written.
 var icrcNames = [...]string{"", "good", "bad"}
 
-// appendPacket writes the fields that a packet has as sent and as changed, the first without a comma.
+// appendPacket writes the fields that the sent and the changed form of a packet have, the first without a comma.
 func appendPacket(b []byte, p *roce.Packet, sum uint32, icrc trace.Integrity, defect string) []byte {
 	b = append(b, `"pkt":"`...)
 	b = p.AppendText(b, roce.TextOptions{})
@@ -224,7 +224,7 @@ func appendInt(b []byte, key string, n int64) []byte {
 	return strconv.AppendInt(appendKey(b, key), n, 10)
 }
 
-// appendNonZero leaves a zero out.
+// appendNonZero writes a field unless it is zero.
 func appendNonZero(b []byte, key string, n int64) []byte {
 	if n == 0 {
 		return b
@@ -232,7 +232,7 @@ func appendNonZero(b []byte, key string, n int64) []byte {
 	return appendInt(b, key, n)
 }
 
-// appendUint leaves a zero out.
+// appendUint writes a field unless it is zero.
 func appendUint(b []byte, key string, n uint64) []byte {
 	if n == 0 {
 		return b
@@ -240,7 +240,7 @@ func appendUint(b []byte, key string, n uint64) []byte {
 	return strconv.AppendUint(appendKey(b, key), n, 10)
 }
 
-// appendString writes a string of this package, which needs no escapes.
+// appendString writes a constant of this package, which needs no escapes.
 func appendString(b []byte, key, s string) []byte {
 	b = append(appendKey(b, key), '"')
 	b = append(b, s...)
@@ -254,7 +254,7 @@ func appendText(b []byte, key, s string) []byte {
 	}
 	for i := range len(s) {
 		if s[i] < ' ' || s[i] > '~' || s[i] == '"' || s[i] == '\\' {
-			// A string always marshals.
+			// Marshalling a string never fails.
 			text, _ := json.Marshal(s)
 			return append(appendKey(b, key), text...)
 		}

@@ -46,10 +46,10 @@ const (
 	counter
 )
 
-// track is the number of a track in the file; 0 is that of the whole trace.
+// track is the number of a track in the file; 0 is the track of the whole trace.
 type track uint64
 
-// message is one protobuf message in the making.
+// message is the encoding of a protobuf message.
 type message []byte
 
 func (m *message) number(field protowire.Number, v uint64) {
@@ -68,7 +68,7 @@ func (m *message) message(field protowire.Number, inner message) {
 	*m = protowire.AppendBytes(protowire.AppendTag(*m, field, protowire.BytesType), inner)
 }
 
-// note attaches a number to an event, by name.
+// note attaches a named number to an event.
 func (m *message) note(name string, v int64) {
 	var a message
 	a.text(annotationName, name)
@@ -76,7 +76,7 @@ func (m *message) note(name string, v int64) {
 	m.message(eventAnnotation, a)
 }
 
-// say attaches a text to an event, by name; "" is left out.
+// say attaches a named text to an event; it omits "".
 func (m *message) say(name, text string) {
 	if text == "" {
 		return
@@ -87,7 +87,7 @@ func (m *message) say(name, text string) {
 	m.message(eventAnnotation, a)
 }
 
-// event is an event of a kind on a track. What ends a slice has no name.
+// event returns an event of a kind on a track. The end of a slice has no name.
 func event(k kind, on track, name string) message {
 	var m message
 	m.number(eventType, uint64(k))
@@ -98,5 +98,5 @@ func event(k kind, on track, name string) message {
 	return m
 }
 
-// nanoseconds is a time of the run as Perfetto counts it.
+// nanoseconds converts a time of the run to Perfetto's unit.
 func nanoseconds(at vtime.Time) uint64 { return uint64(max(0, at) / vtime.Time(vtime.Nanosecond)) }

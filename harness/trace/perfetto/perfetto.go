@@ -1,8 +1,8 @@
 // Package perfetto writes a trace in the native format of Perfetto, a stream of protobuf messages, for its viewer
 // (ui.perfetto.dev) and its trace processor. Each side is a process; each of its QPs has its requests and its timer as
-// slices, what leaves and arrives as instants with an arrow from the sender to the receiver, and what its engine counts
-// as counters. What the link takes is on a track of the link, and a recovery is a slice from the first packet that is
-// lost until all that are lost have arrived.
+// slices, packets that leave and arrive as instants with an arrow from the sender to the receiver, and variables of its
+// engine as counters. Lost packets are on a track of the link. A recovery is a slice from the first lost packet until a
+// copy of every lost packet has arrived.
 package perfetto
 
 import (
@@ -17,14 +17,13 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Writer is a trace.Sink that writes what it is shown. Records may overlap in time, as they do in a trace. Its memory
-// grows with the connections and with what is open at a time: requests, and packets that are lost and have not arrived
-// since.
+// Writer is a trace.Sink that writes the trace. Its memory grows with the connections, the open requests, and the lost
+// packets of which no copy has arrived yet.
 type Writer struct {
 	w       *bufio.Writer
 	err     error
 	header  *trace.Header
-	tracks  track // that there are
+	tracks  track // number of tracks so far
 	sides   [2]track
 	link    track
 	halves  map[half]*tracks
@@ -48,7 +47,7 @@ func New(w io.Writer, h *trace.Header) *Writer {
 	return p
 }
 
-// impl names what is at a side.
+// impl returns the name of the implementation at a side.
 func (p *Writer) impl(side trace.Side) string {
 	if len(p.header.Conns) == 0 {
 		return ""
@@ -87,7 +86,7 @@ func (p *Writer) Packet(r *trace.Record) {
 	p.recover(from, r)
 }
 
-// described attaches what a reader looks for in a packet.
+// described attaches the main fields of a packet.
 func described(e *message, r *trace.Record) {
 	if r.Packet.Opcode.OverIP() {
 		e.note("bytes", int64(r.WireBytes))
@@ -97,8 +96,8 @@ func described(e *message, r *trace.Record) {
 	e.note("bytes", int64(r.WireBytes))
 }
 
-// recover keeps the recovery of what a half sends: it begins with a packet that is lost, and ends when of each PSN that
-// was lost a packet has arrived. One that another packet is lost in before it ends goes on.
+// recover follows the recovery of the packets that a half sends: it begins with a lost packet, and ends when a packet
+// of every lost PSN has arrived. Another loss before the end extends it.
 func (p *Writer) recover(h *tracks, r *trace.Record) {
 	switch lost := r.Lost(); {
 	case r.Packet.Opcode.OverIP() || r.Conn < 0:
@@ -146,7 +145,7 @@ func (p *Writer) Event(ev *trace.Event) {
 	}
 }
 
-// timer shows for how long the transport timer runs.
+// timer draws the time for which the transport timer runs.
 func (p *Writer) timer(h *tracks, ev *trace.Event) {
 	if h.running {
 		p.put(ev.At, event(end, h.timer(p), ""))
@@ -161,7 +160,7 @@ func (p *Writer) timer(h *tracks, ev *trace.Event) {
 // End implements trace.Sink.
 func (p *Writer) End(at vtime.Time) { p.ended = at }
 
-// Close ends what is open at the end of the trace, and returns the first error of writing.
+// Close ends the open slices at the end of the trace, and returns the first error of writing.
 func (p *Writer) Close() error {
 	for _, h := range p.ordered() {
 		if h.recovering && len(h.lost) == 0 {

@@ -11,26 +11,26 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// tracks are those of one side of a connection. A track is made when it is first needed, but for the packets'.
+// tracks are the tracks of one side of a connection. A track is made when it is first needed, except those of packets.
 type tracks struct {
 	parent        track
 	sent, arrived track
 	counters      map[string]track
 
-	// Slices of a track nest, and requests overlap: each takes a track of its own while it is open, of those called
-	// "requests", which the viewer shows as one.
-	requests map[uint64]track // that are open, by their number
+	// Slices of a track must nest, but requests overlap: each open request has a track of its own, named "requests";
+	// the viewer shows tracks of equal names as one.
+	requests map[uint64]track // tracks of the open requests, by request ID
 	free     []track
 
 	timerTrack, recoveryTrack track
-	running                   bool // the timer is
+	running                   bool // the timer is running
 
 	recovering bool
-	lost       map[psn.PSN]struct{} // of which no packet has arrived since one was lost
-	recovered  vtime.Time           // when the last of them had arrived, while there are none
+	lost       map[psn.PSN]struct{} // PSNs of which a packet was lost and none has arrived since
+	recovered  vtime.Time           // time at which the last lost PSN arrived; valid while lost is empty
 }
 
-// of returns the tracks of one side of a connection; those of no connection are the side's.
+// of returns the tracks of one side of a connection; packets of no connection have tracks per side.
 func (p *Writer) of(side trace.Side, conn int) *tracks {
 	k := half{side, conn}
 	if h := p.halves[k]; h != nil {
@@ -50,7 +50,7 @@ func (p *Writer) of(side trace.Side, conn int) *tracks {
 	return h
 }
 
-// ordered is the tracks of all sides of connections, in a fixed order.
+// ordered returns the tracks of all sides of connections, in a fixed order.
 func (p *Writer) ordered() (list []*tracks) {
 	keys := slices.SortedFunc(maps.Keys(p.halves), func(a, b half) int {
 		return cmp.Or(cmp.Compare(a.side, b.side), cmp.Compare(a.conn, b.conn))
@@ -61,7 +61,7 @@ func (p *Writer) ordered() (list []*tracks) {
 	return list
 }
 
-// open takes a track for a request.
+// open returns a track for a request.
 func (h *tracks) open(p *Writer, id uint64) track {
 	var on track
 	if n := len(h.free); n > 0 {
@@ -73,7 +73,7 @@ func (h *tracks) open(p *Writer, id uint64) track {
 	return on
 }
 
-// close gives the track of a request back; ok is false of one that was never posted.
+// close frees the track of a request and returns it; ok is false for a request that was never posted.
 func (h *tracks) close(id uint64) (on track, ok bool) {
 	if on, ok = h.requests[id]; ok {
 		delete(h.requests, id)
@@ -82,7 +82,7 @@ func (h *tracks) close(id uint64) (on track, ok bool) {
 	return on, ok
 }
 
-// unfinished is the tracks whose slices are open.
+// unfinished returns the tracks with an open slice.
 func (h *tracks) unfinished(p *Writer) (list []track) {
 	list = slices.Sorted(maps.Values(h.requests))
 	if h.running {
@@ -98,7 +98,7 @@ func (h *tracks) timer(p *Writer) track { return p.once(&h.timerTrack, h.parent,
 
 func (h *tracks) recovery(p *Writer) track { return p.once(&h.recoveryTrack, h.parent, "recovery") }
 
-// counter is the track of a variable.
+// counter returns the track of a variable.
 func (h *tracks) counter(p *Writer, name string) track {
 	on, ok := h.counters[name]
 	if !ok {
@@ -108,7 +108,7 @@ func (h *tracks) counter(p *Writer, name string) track {
 	return on
 }
 
-// once makes a track when it is first asked for.
+// once returns the track on, and makes it if it does not exist.
 func (p *Writer) once(on *track, parent track, name string) track {
 	if *on == 0 {
 		*on = p.track(parent, name, false)
@@ -116,7 +116,7 @@ func (p *Writer) once(on *track, parent track, name string) track {
 	return *on
 }
 
-// track describes a new track below another.
+// track makes a new track below another.
 func (p *Writer) track(parent track, name string, counts bool) track {
 	p.tracks++
 	var d, m message
@@ -132,7 +132,7 @@ func (p *Writer) track(parent track, name string, counts bool) track {
 	return p.tracks
 }
 
-// process describes a new process, below which the tracks of a side are.
+// process makes a new process, the parent of the tracks of a side.
 func (p *Writer) process(pid int, name string) track {
 	p.tracks++
 	var who, d, m message

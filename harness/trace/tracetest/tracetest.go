@@ -1,5 +1,5 @@
-// Package tracetest is what the tests of the forms of a trace share: fixtures that have everything, and what taps would
-// have captured of them, as frames and as files.
+// Package tracetest is shared by the tests of the forms of a trace: it has fixtures that cover all kinds of records and
+// events, and makes the frames and capture files of taps from fixtures.
 package tracetest
 
 import (
@@ -25,7 +25,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Bases are the starts at which everything relative must look the same: none, the serial half, and the wrap.
+// Bases are the start PSNs at which everything relative must look the same: zero, before the sign change of serial
+// arithmetic, and before the wrap.
 var Bases = []psn.PSN{0, psn.Half - 2, psn.Mask - 2}
 
 // Parse reads a fixture.
@@ -38,7 +39,7 @@ func Parse(t testing.TB, text string, base psn.PSN) *fixture.Trace {
 	return f
 }
 
-// Gap is a lost packet, with a NAK, a copy, and packets that nobody sent so.
+// Gap has a lost packet, a NAK, a copy, and packets that were injected or changed.
 const Gap = `
 # B repeats its NAK while the missing packet is still on its way.
 qp mtu=1024 timeout=14 retry=7 rnr=7 qd=16 rd=4
@@ -147,7 +148,7 @@ func LossyRun(seed uint64, n int) string {
 // Frames is a capture.Source.
 type Frames struct {
 	List []capture.Frame // the next first
-	Lost uint64          // frames that the source says it lost
+	Lost uint64          // frames that the source reports as lost
 }
 
 // Next implements capture.Source.
@@ -161,7 +162,7 @@ func (l *Frames) Next(f *capture.Frame) error {
 	return nil
 }
 
-// Stats tells what was lost.
+// Stats returns the number of lost frames.
 func (l *Frames) Stats() capture.Stats { return capture.Stats{Dropped: l.Lost} }
 
 // Epoch is vtime 0 in the frames of FramesAt.
@@ -210,7 +211,7 @@ func WritePcap(t testing.TB, path string, snap int, frames []capture.Frame) {
 	}
 }
 
-// FramesAt collects what a tap sees of a fixture.
+// FramesAt returns the frames of a fixture that a tap sees.
 func FramesAt(f *fixture.Trace, tap trace.Side) (list []capture.Frame) {
 	f.Play(trace.NewTimeline(&f.Header, SightFunc(func(s *trace.Sight) {
 		if s.Tap == tap {
@@ -269,7 +270,7 @@ func (Discard) Event(*trace.Event) {}
 // End implements trace.Sink.
 func (Discard) End(vtime.Time) {}
 
-// Playing is a fixture as what recording.Open returns.
+// Playing returns the play function of a fixture, as recording.Open does.
 func Playing(f *fixture.Trace) func(trace.Sink) error {
 	return func(s trace.Sink) error { f.Play(s); return nil }
 }
