@@ -1,5 +1,5 @@
-// Package brokentest proves the rules of a family by engines that are wrong on purpose: each rule fails on the engines
-// that name it, and on the right engine none does, whatever the link.
+// Package brokentest tests the rules of a family on broken engines: each rule fails on the broken engines that name it,
+// and no rule fails on the correct engine, whatever the link.
 package brokentest
 
 import (
@@ -16,14 +16,14 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 )
 
-// Outcome is a run that has been judged.
+// Outcome is the result of a judged run.
 type Outcome struct {
 	Verdicts map[string]rule.Verdict // of every rule, by ID
 	declared []string                // features, with those that the parameters of the run add
 }
 
-// Judged runs a Spec in virtual time with the same implementation at both ends. A broken engine may well never finish
-// its work: then the verdicts over what it did count.
+// Judged runs a Spec in virtual time with the same implementation at both ends. A broken engine may never finish its
+// work; the verdicts are then about the run up to its limit.
 func Judged(t *testing.T, spec *scenario.Spec, impl engine.Implementation) *Outcome {
 	t.Helper()
 	o, err := judging.Simulate(t.Context(), spec, impl, rules.All())
@@ -33,8 +33,8 @@ func Judged(t *testing.T, spec *scenario.Spec, impl engine.Implementation) *Outc
 	return &Outcome{o.ByRule(), o.Features}
 }
 
-// Clean fails for each of the rules that a right engine breaks, and for one that judges it although it needs a feature
-// that the engine does not declare. What names the run.
+// Clean fails for each rule of list that the engine breaks, and for each that judges the engine although it needs a
+// feature that the engine does not declare. what names the run.
 func (o *Outcome) Clean(t *testing.T, what string, list []rule.Rule) {
 	t.Helper()
 	for _, r := range list {
@@ -49,7 +49,7 @@ func (o *Outcome) Clean(t *testing.T, what string, list []rule.Rule) {
 	}
 }
 
-// describe gives a verdict and its first findings, one to a line.
+// describe returns a verdict and its first findings, one per line.
 func describe(v *rule.Verdict) string {
 	text := fmt.Sprintf("%s (met %d, found %d) %s", v.Status, v.Met, v.Total, v.Reason)
 	for _, f := range v.Findings[:min(3, len(v.Findings))] {

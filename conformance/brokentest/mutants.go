@@ -15,8 +15,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/broken"
 )
 
-// starts returns the PSNs from which an implementation runs: as the scenario has it, which 0 stands for, and, where
-// there are PSNs, across the sign change and the wrap.
+// starts returns the start PSNs of the runs of an implementation: 0, which stands for the scenario's own, and, for a
+// transport with PSNs, one before the sign change of serial arithmetic and one before the wrap.
 func starts(impl *engine.Implementation) []psn.PSN {
 	if impl.OverIP() {
 		return []psn.PSN{0}
@@ -24,7 +24,7 @@ func starts(impl *engine.Implementation) []psn.PSN {
 	return []psn.PSN{0, psn.Half - 2, psn.Mask - 2}
 }
 
-// inTurn returns the start whose turn it is, or all of them.
+// inTurn returns the start with number turn, modulo their number, or all of them with the build tag sweep.
 func inTurn(all []psn.PSN, turn int) []psn.PSN {
 	if everything {
 		return all
@@ -33,14 +33,14 @@ func inTurn(all []psn.PSN, turn int) []psn.PSN {
 	return all[turn : turn+1]
 }
 
-// movable reports whether a scenario may start from any PSN: it names none itself, and has no frames that do.
+// movable reports whether a scenario may start from any PSN: it sets no start PSN, and has no fuzzed frames with PSNs.
 func movable(s *scenario.Spec) bool {
 	return !s.Reads.Fuzz && s.QP[0].SendPSN == 0 && s.QP[1].SendPSN == 0
 }
 
-// Mutants runs every variant over its scenarios: each rule that it names must fail on it and pass on the right engine,
-// which must break no rule at all. It does so from one PSN after the other with the build tag sweep, otherwise from
-// one, and with -short for every fourth variant, without the million frames of the scenario fuzz.
+// Mutants runs every variant over its scenarios. Each rule that a variant names must fail on it and pass on the correct
+// engine, which must break no rule at all. It runs from every start PSN with the build tag sweep, otherwise from one;
+// with -short it runs every fourth variant, without the million frames of the scenario fuzz.
 func Mutants(t *testing.T, f broken.Family) {
 	m := mutants{family: f, right: map[string]*Outcome{}}
 	for i, v := range f.Variants {
@@ -53,19 +53,19 @@ func Mutants(t *testing.T, f broken.Family) {
 	}
 }
 
-// mutants is a family on trial, with what the rules say of the right engines.
+// mutants is a family under test, with the outcomes of the correct engines.
 type mutants struct {
 	family broken.Family
 	right  map[string]*Outcome
 }
 
-// starts returns the PSNs from which a variant runs: all, or the one whose turn it is, if its scenarios can begin
-// there.
+// starts returns the start PSNs of a variant: all with the build tag sweep, otherwise one at which its scenarios can
+// start.
 func (m *mutants) starts(t *testing.T, v *broken.Variant, turn int) []psn.PSN {
 	t.Helper()
 	for _, name := range v.Scenarios {
 		if !movable(m.spec(t, name)) {
-			turn = 0 // of those that it cannot begin at there is nothing to see
+			turn = 0 // a scenario that is not movable starts at its own PSN only
 		}
 	}
 	return inTurn(starts(&v.Right), turn)
@@ -92,7 +92,7 @@ func (m *mutants) try(t *testing.T, v *broken.Variant, start psn.PSN) {
 	}
 }
 
-// judged runs a scenario of the family; it returns nil when that cannot begin at start.
+// judged runs a scenario of the family; it returns nil when the scenario cannot start at start.
 func (m *mutants) judged(t *testing.T, name string, impl engine.Implementation, start psn.PSN) *Outcome {
 	t.Helper()
 	spec := m.spec(t, name)
@@ -115,7 +115,7 @@ func (m *mutants) spec(t *testing.T, name string) *scenario.Spec {
 	return parse(t, text)
 }
 
-// control runs a scenario with the right engine, once for all variants that share it.
+// control runs a scenario with the correct engine, once for all variants that share both.
 func (m *mutants) control(t *testing.T, name string, impl engine.Implementation, start psn.PSN) *Outcome {
 	t.Helper()
 	key := fmt.Sprintf("%s, %s, over %s from %d", impl.Name, impl.Title, name, start)
@@ -130,8 +130,8 @@ func (m *mutants) control(t *testing.T, name string, impl engine.Implementation,
 	return o
 }
 
-// Complete holds a family against the rules that are its own, all of which its variants must catch and no others,
-// unless there are none, and its scenarios against the variants that use them.
+// Complete checks the lists of a family: its variants must name every rule of own and, unless own is nil, no other
+// rule, and every scenario must be used by a variant.
 func Complete(t *testing.T, f broken.Family, own []rule.Rule) {
 	catches, used, names := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, v := range f.Variants {

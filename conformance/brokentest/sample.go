@@ -2,5 +2,5 @@
 
 package brokentest
 
-// everything makes tests run all that there is, at every start: with the build tag sweep, as `make sweep` has it.
+// everything makes tests run all cases from every start PSN. It is true with the build tag sweep (`make sweep`).
 const everything = false

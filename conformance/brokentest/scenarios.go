@@ -11,9 +11,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 )
 
-// Scenarios runs the right engine over the conformance scenarios of a family, whose names contain its own: each rule
-// that one is there for must pass, and none may fail. Each runs from one PSN after the other with the build tag sweep,
-// otherwise from the one whose turn it is.
+// Scenarios runs the correct engine over the conformance scenarios whose names contain the name of the family. Each
+// rule that a scenario names must pass, and no rule may fail. A scenario runs from every start PSN with the build tag
+// sweep, otherwise from one.
 func Scenarios(t *testing.T, family string, right engine.Implementation) {
 	n := 0
 	for _, s := range scenarios.All() {

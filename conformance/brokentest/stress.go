@@ -8,16 +8,16 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 )
 
-// Ordeal is what a right engine has to stand: each of the hurts, on each link, under each work, as statements of a
-// scenario.
+// Ordeal is a set of stress runs for a correct engine: each impairment of Hurts on each link under each work, as
+// statements of a scenario.
 type Ordeal struct {
 	Links, Hurts, Works []string
-	Before              int  // seeds that are left to others
-	Sparse              bool // each hurt comes once; all come with the build tag sweep
+	Before              int  // first seed minus one; smaller seeds are left to other ordeals
+	Sparse              bool // each impairment runs once; all combinations run with the build tag sweep
 }
 
-// Usual is the ordeal of most families: links that lose, jitter, repeat and damage packets, with traffic both ways, and
-// what hurts one family more than others.
+// Usual returns the ordeal of most families: links that lose, delay, duplicate and corrupt packets, with traffic both
+// ways, and more impairments that matter for one family.
 func Usual(more ...string) Ordeal {
 	return Ordeal{
 		Links: []string{"rate=10G delay=10us queue=1000", "rate=100G delay=10us queue=1000",
@@ -32,9 +32,10 @@ func Usual(more ...string) Ordeal {
 	}
 }
 
-// Stress puts a right engine through an ordeal, which is where a rule that is too strict shows: none of those given may
-// find anything. Without the build tag sweep each pair of a link, a hurt and a work meets once, and with -short each
-// hurt comes once at most, on the first two links.
+// Stress runs a correct engine through an ordeal, to find rules that are too strict: no rule of list may have a
+// finding. Without the build tag sweep only one in len(Works) of the combinations of link, impairment and work runs, so
+// that each link still meets each impairment once, and with -short each impairment runs at most once, on the first two
+// links.
 func Stress(t *testing.T, right engine.Implementation, list []rule.Rule, o Ordeal) {
 	seed, from, sparse := o.Before, starts(&right), o.Sparse || testing.Short()
 	for l, link := range o.Links {

@@ -2,5 +2,5 @@
 
 package brokentest
 
-// everything makes tests run all that there is, at every start.
+// everything makes tests run all cases from every start PSN.
 const everything = true
