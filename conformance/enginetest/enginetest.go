@@ -1,12 +1,12 @@
-// Package enginetest is the conformance suite for a Go test: a transport that is written as an engine is played in
-// virtual time against itself, in a subtest for each scenario, and what breaks a rule fails the subtest.
+// Package enginetest is the conformance suite for a Go test: it plays a transport that is written as an engine against
+// itself in virtual time, in a subtest per scenario. A subtest fails when the transport breaks a rule.
 //
 //	func TestTransport(t *testing.T) {
 //		enginetest.Run(t, enginetest.Config{Engine: transport.Implementation()})
 //	}
 //
-// Nothing runs in real time and nothing needs a privilege, so the same commit gives the same result everywhere. A
-// program that is no Go engine is judged by the command, gauntlet conform --impl exec:PATH.
+// Nothing runs in real time or needs privileges, so a commit gives the same result everywhere. A program that is no Go
+// engine is judged by the command gauntlet conform --impl exec:PATH.
 package enginetest
 
 import (
@@ -25,16 +25,16 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/all"
 )
 
-// Config says what to judge, and how.
+// Config is the engine to judge, and the parameters of the suite.
 type Config struct {
 	Engine    engine.Implementation // at both ends of every run
-	Scenarios []scenarios.Scenario  // nil is scenarios.All; those of another transport than the engine's are left out
-	Waivers   []rule.Waiver         // deviations that are known: they do not fail a subtest until they expire
+	Scenarios []scenarios.Scenario  // nil is scenarios.All; scenarios of other transports are left out
+	Waivers   []rule.Waiver         // known deviations, which do not fail a subtest until their waivers expire
 }
 
-// Run plays the scenarios as parallel subtests that have their names. A subtest fails on a broken rule, with every
-// finding and the command that explains the rule, and on a run that does not come to its end. It is skipped, with the
-// reason, where the engine does not support what the scenario asks for.
+// Run plays the scenarios as parallel subtests with their names. A subtest fails on a broken rule, with every finding
+// and the command that explains the rule, and on a run that does not end. It is skipped, with the reason, if the engine
+// does not support the scenario.
 func Run(t *testing.T, cfg Config) {
 	t.Helper()
 	list := cfg.suitable()
@@ -56,8 +56,8 @@ func Run(t *testing.T, cfg Config) {
 	}
 }
 
-// suitable returns the scenarios for the transport of the engine. What is of another one, the engines of this
-// repository tell.
+// suitable returns the scenarios for the transport of the engine. The engines of this repository define which scenarios
+// are for other transports.
 func (cfg *Config) suitable() []scenarios.Scenario {
 	list := slices.Clone(cfg.Scenarios)
 	if list == nil {
@@ -71,7 +71,7 @@ func (cfg *Config) suitable() []scenarios.Scenario {
 	return slices.DeleteFunc(list, func(sc scenarios.Scenario) bool { return !known.Suits(cfg.Engine.Name, &sc) })
 }
 
-// play runs a scenario and says what came of it.
+// play runs a scenario and returns its outcome.
 func (cfg *Config) play(ctx context.Context, sc *scenarios.Scenario, book []rule.Rule) *suite.Outcome {
 	const where = "sim"
 	name := cfg.Engine.Name
@@ -91,5 +91,5 @@ func (cfg *Config) play(ctx context.Context, sc *scenarios.Scenario, book []rule
 	if f := bench.FaultOf(err); f != nil {
 		r.Fault = f.Side.String()
 	}
-	return suite.Judge(name, where, sc, r, nil, false) // Settle has weighed the error
+	return suite.Judge(name, where, sc, r, nil, false) // Settle has taken the error into account
 }

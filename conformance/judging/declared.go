@@ -7,20 +7,20 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 )
 
-// Declared is what a judge has to know of the implementations at A and B under the parameters given: the features that
-// both declare, and of two different ones what each declares for itself.
+// Declared returns the options of a Judge for the implementations at A and B with the given parameters: the features
+// that both declare and, for two different implementations, the declaration of each.
 func Declared(impls [2]engine.Implementation, given engine.Params) rule.Options {
 	return rule.Options{Features: shared(impls, given), Ends: ends(impls, given)}
 }
 
-// shared is what both implementations declare.
+// shared returns the features that both implementations declare.
 func shared(impls [2]engine.Implementation, given engine.Params) []string {
 	other := impls[1].DeclaresWith(given)
 	return slices.DeleteFunc(impls[0].DeclaresWith(given), func(f string) bool { return !slices.Contains(other, f) })
 }
 
-// ends is what each of two different implementations declares; nil when they are the same one, and for a path with a
-// middlebox, which is an end as well.
+// ends returns the declaration of each of two different implementations; nil when they are the same, and for a path
+// with a middlebox, which is an end as well.
 func ends(impls [2]engine.Implementation, given engine.Params) *[2]rule.End {
 	if impls[0].Name == impls[1].Name || impls[0].NewBox != nil {
 		return nil
@@ -32,6 +32,6 @@ func ends(impls [2]engine.Implementation, given engine.Params) *[2]rule.End {
 	return &out
 }
 
-// foreign reports an implementation that this program describes and does not have: nothing is known of it but its
-// packets.
+// foreign reports whether this program only describes an implementation and cannot run it, so that only its packets are
+// known.
 func foreign(i *engine.Implementation) bool { return i.New == nil && i.NewHost == nil }

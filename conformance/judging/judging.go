@@ -1,11 +1,11 @@
 // Package judging plays a Spec on a bench and judges its trace by rules: the shortest way from an implementation to
 // verdicts. A Go test that checks an engine needs Simulate and the list of package rules; see its example.
 //
-// A Run is the same with every choice open: the bench, two different implementations, and who else sees the trace. The
-// conformance suite, the tests of broken engines, the ladders and the program's own pipeline all stand on it.
+// A Run leaves every choice open: the bench, two different implementations, and further consumers of the trace. The
+// conformance suite, the tests of broken engines, the ladders and the program's own pipeline all use it.
 //
-// It keeps no files and measures nothing: a run folder, metrics and reports are the caller's, who gets the trace
-// through Run.Sink. It applies no waivers either.
+// The package writes no files, measures nothing and applies no waivers. Run folders, metrics and reports are made by
+// the caller, which gets the trace through Run.Sink.
 package judging
 
 import (
@@ -19,27 +19,27 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// Run is a job on a bench, and the rules that judge its trace. Check it, then Play it once.
+// Run is a job on a bench, and the rules that judge its trace. Call Check, then Play once.
 type Run struct {
-	Job   *bench.Job // what bench.NewJob made, and how the bench is to play it; Play sets Open
+	Job   *bench.Job // from bench.NewJob, with the options of the bench; Play sets Open
 	Bench bench.Bench
 	Rules []rule.Rule
 
-	// Sink returns where the trace goes: to the judge, which has to see all of it through a trace.Timeline, and to
-	// whoever else wants it. Nil shows it to the judge alone, on the goroutine of the bench.
+	// Sink returns the sink of the trace. It must pass the whole trace to the judge through a trace.Timeline, and may
+	// pass it to other consumers. Nil passes it to the judge alone, on the goroutine of the bench.
 	Sink func(h trace.Header, judge trace.Viewer) (trace.Sink, error)
 }
 
-// Waiter is a Sink that may be behind the bench. Play waits for it before it asks the judge, and returns its error when
-// the bench has none.
+// Waiter is a Sink that may lag behind the bench. Play calls Wait before it asks the judge for verdicts, and returns
+// the error of Wait when the bench has none.
 type Waiter interface {
 	trace.Sink
 	Wait() error
 }
 
 // Simulate plays a Spec in virtual time with the same implementation at both ends, every packet encoded, and judges its
-// trace. The outcome holds as far as the run got, also when an error comes with
-// it, such as sim.ErrLimit of an engine that never comes to an end; it is nil when the run did not begin.
+// trace. The outcome covers the run up to its end, also with an error, such as sim.ErrLimit for an engine that never
+// finishes; it is nil when the run did not begin.
 func Simulate(ctx context.Context, spec *scenario.Spec, impl engine.Implementation,
 	rules []rule.Rule) (*Outcome, error) {
 	job, err := bench.NewJob(spec, [2]engine.Implementation{impl, impl})
@@ -54,8 +54,7 @@ func Simulate(ctx context.Context, spec *scenario.Spec, impl engine.Implementati
 	return r.Play(ctx)
 }
 
-// Check asks the bench whether it can play the job. Nothing has been made when it returns. The error may be
-// bench.ErrUnsupported.
+// Check returns an error if the bench cannot play the job; it may be bench.ErrUnsupported. Check creates nothing.
 func (r *Run) Check() error {
 	if c, ok := r.Bench.(bench.Checker); ok {
 		return c.Check(r.Job)
@@ -63,8 +62,8 @@ func (r *Run) Check() error {
 	return nil
 }
 
-// Play plays a Run, and judges its trace. The outcome is never nil and holds as far as the run got, also
-// when an error comes with it. It has no verdicts when the bench broke before its trace began.
+// Play plays a Run, and judges its trace. The outcome is never nil; it covers the run up to its end, also with an
+// error. It has no verdicts when the bench failed before the trace began.
 func (r *Run) Play(ctx context.Context) (*Outcome, error) {
 	var judge *rule.Judge
 	var sink trace.Sink
@@ -90,7 +89,7 @@ func (r *Run) Play(ctx context.Context) (*Outcome, error) {
 	return o, err
 }
 
-// open returns where the trace goes.
+// open returns the sink of the trace.
 func (r *Run) open(h trace.Header, judge *rule.Judge) (trace.Sink, error) {
 	if r.Sink != nil {
 		return r.Sink(h, judge)
@@ -98,7 +97,7 @@ func (r *Run) open(h trace.Header, judge *rule.Judge) (trace.Sink, error) {
 	return trace.NewTimeline(&h, judge), nil
 }
 
-// declared is what the rules are told of the implementations.
+// declared returns the options of the Judge.
 func (r *Run) declared() rule.Options {
 	o := Declared(r.Job.Impls, r.Job.Spec.Params)
 	o.Orders = Orders(r.Job.Spec, r.Job.Impls)

@@ -12,9 +12,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Orders is what a judge has to know of the work that a Spec gives to implementations. Requests and regions are made
-// when they are asked for, so that it costs nothing to keep, however large the Spec is. Of a device nothing is known: a
-// stock tool has arguments, posts what it likes, and has memory where it likes.
+// Orders returns the work that a Spec orders implementations to do. Requests and regions are computed on demand, so the
+// result is small however large the Spec is. For a device there are no orders: a stock tool chooses its own requests
+// and memory.
 func Orders(s *scenario.Spec, impls [2]engine.Implementation) *rule.Orders {
 	o := &rule.Orders{Until: vtime.Never, Managed: s.CM.Managed(impls[trace.A].NewBox != nil)}
 	o.Rates = [2]unit.Rate{cmp.Or(s.Link.AB.Port, s.Link.AB.Rate), cmp.Or(s.Link.BA.Port, s.Link.BA.Rate)}

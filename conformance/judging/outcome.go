@@ -10,11 +10,11 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/certify"
 )
 
-// Outcome is a run that has been judged.
+// Outcome is the result of a judged run.
 type Outcome struct {
 	Verdicts []rule.Verdict // one for each rule, in the order of the rules
-	Features []string       // what both implementations declare, with those that the parameters of the run add
-	Evidence bench.Evidence // what the bench knows of the run: the certificates of its link, notes, counters
+	Features []string       // features that both implementations declare, with those that the parameters of the run add
+	Evidence bench.Evidence // evidence of the bench: the certificates of its link, notes, counters
 }
 
 // ByRule returns the verdicts by the IDs of their rules.
@@ -26,8 +26,8 @@ func (o *Outcome) ByRule() map[string]rule.Verdict {
 	return m
 }
 
-// Failed returns the verdicts that fail the run, in the order of the rules: of required rules that were broken, and of
-// checks that broke. A SHOULD that was not followed is advice.
+// Failed returns the verdicts that fail the run, in the order of the rules: FAIL of a required rule, XPASS, and ERROR
+// of a check. A SHOULD that was not followed is advice.
 func (o *Outcome) Failed() (failed []rule.Verdict) {
 	for _, v := range o.Verdicts {
 		if fails(&v) {
@@ -42,9 +42,9 @@ func fails(v *rule.Verdict) bool {
 	return v.Status == rule.XPass || v.Status == rule.Error || v.Status == rule.Fail && v.Required
 }
 
-// Invalidate makes INVALID what does not stand: verdicts whose evidence rests on a property that failed; and, when the
-// bench broke with err, all but those of frames that speak for themselves, because nobody knows what else it did. The
-// fault of an end takes nothing away: the trace is good as far as it goes.
+// Invalidate makes INVALID the verdicts whose evidence rests on a property that failed and, when the bench failed with
+// err, all except those that rest on single frames, because other effects of the failure are unknown. The fault of an
+// end changes no verdict: the trace up to it is good.
 func Invalidate(verdicts []rule.Verdict, certificates []certify.Certificate, err error) {
 	rule.Invalidate(verdicts, func(rests validity.Property) string {
 		why := certify.Against(certificates, rests)
@@ -55,14 +55,14 @@ func Invalidate(verdicts []rule.Verdict, certificates []certify.Certificate, err
 	})
 }
 
-// broken is what cannot be relied on when a bench broke.
+// broken is the set of properties that are unknown when a bench failed.
 const broken = validity.Everything &^ validity.Frames
 
-// Settle returns the status of a run and, unless it passed or failed, the reason: FAIL when the verdict of a required
-// rule stands that fails it, whatever else went wrong; ERROR when the run broke with err; INVALID when link, capture or
-// host were not what the Spec says; FAIL when err is the fault of an end; INCONCLUSIVE when there are verdicts of which
-// none decides anything; else the worst verdict that counts. It is a function apart from Outcome because waivers may
-// have changed the verdicts meanwhile. What was wrong with the link beside a verdict is in certify.State.
+// Settle returns the status of a run and, unless it passed or failed, the reason: FAIL when a required rule has a FAIL
+// that stands, whatever else went wrong; ERROR when the run failed with err; INVALID when link, capture or host did not
+// match the Spec; FAIL when err is the fault of an end; INCONCLUSIVE when there are verdicts and none is decided; else
+// the worst verdict that counts. It is a function apart from Outcome because waivers may have changed the verdicts.
+// certify.State tells what was wrong with the link.
 func Settle(verdicts []rule.Verdict, certificates []certify.Certificate,
 	err error) (status rule.Status, reason string) {
 	for i := range verdicts {
@@ -88,10 +88,10 @@ func Settle(verdicts []rule.Verdict, certificates []certify.Certificate,
 	return status, line(err)
 }
 
-// decided reports a verdict that says something of a device.
+// decided reports whether a verdict states anything about a device.
 func decided(v rule.Verdict) bool {
 	return v.Status != rule.Inconclusive && v.Status != rule.NotApplicable
 }
 
-// line is an error in one line, joined ones set apart.
+// line returns an error on one line; joined errors are separated by semicolons.
 func line(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
