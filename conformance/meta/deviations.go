@@ -6,14 +6,14 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 )
 
-// Deviation is what a device is known to do differently.
+// Deviation is a known deviation of a device from the specification.
 type Deviation struct {
 	What    string
-	Rules   []string // that it breaks where they can be judged; none when the rules allow it
-	Allowed string   // otherwise, why they do
+	Rules   []string // rules that it breaks where they can be judged; none when the rules allow it
+	Allowed string   // why the rules allow it; "" when they do not
 }
 
-// ofSoftRoCE were read in the code of the kernel's rdma_rxe (Linux 6.1).
+// ofSoftRoCE are from the code of the kernel's rdma_rxe (Linux 6.1).
 var ofSoftRoCE = []Deviation{
 	{What: "the requester has 128 PSNs unacknowledged at most", Allowed: "no rule asks for more in flight"},
 	{What: "AckReq is set at the end of a message and on every 64th packet only",
@@ -29,7 +29,7 @@ var ofSoftRoCE = []Deviation{
 	{What: "an ACK has no upper bound", Rules: []string{"RC-ACK-004", "NEG-ACK-001"}},
 }
 
-// ofDevices are of commodity RNICs, by their vendors' documents and by measurements of others. None was seen here.
+// ofDevices are of commodity RNICs, from documents of vendors and published measurements. None was observed here.
 var ofDevices = []Deviation{
 	{What: "adaptive retransmission repeats before T_tr", Rules: []string{"RC-TMO-001"}},
 	{What: "CNPs come with NAKs (DCQCN)", Allowed: "a CNP belongs to no half-conversation"},
@@ -37,16 +37,15 @@ var ofDevices = []Deviation{
 	{What: "the timer takes up to 4 T_tr", Allowed: "so does RC-TMO-001 (IBTA 9.7.6.1.3)"},
 }
 
-// SoftRoCEDeviations lists what soft-RoCE is known to do differently, and by what it is waived (META-RXE-001).
+// SoftRoCEDeviations lists the known deviations of soft-RoCE, and their waivers (META-RXE-001).
 func SoftRoCEDeviations(waivers []rule.Waiver) rule.Verdict {
 	return list(SoftRoCE, ofSoftRoCE, waivers)
 }
 
-// DeviceDeviations lists what RNICs are known to do differently (META-HW-001). No waivers come with the program for
-// them.
+// DeviceDeviations lists the known deviations of RNICs (META-HW-001). The program has no waivers for them.
 func DeviceDeviations() rule.Verdict { return list(Devices, ofDevices, nil) }
 
-// list makes a finding of each deviation: an observation fails nobody.
+// list returns the verdict of an Observation with a finding per deviation.
 func list(id string, known []Deviation, waivers []rule.Waiver) rule.Verdict {
 	var a account
 	for _, d := range known {
@@ -63,7 +62,7 @@ func list(id string, known []Deviation, waivers []rule.Waiver) rule.Verdict {
 	return a.verdict(id)
 }
 
-// waived says until when a rule is waived.
+// waived returns the waiver of a rule as text.
 func waived(id string, waivers []rule.Waiver) string {
 	for _, w := range waivers {
 		if w.Rule == id {

@@ -17,7 +17,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Repeated holds two runs of the same Spec against each other (META-DET-001).
+// Repeated compares two runs of the same Spec (META-DET-001).
 func Repeated(pairs [][2]*Recording) (rule.Verdict, error) {
 	var a account
 	for _, p := range pairs {
@@ -37,7 +37,7 @@ func Repeated(pairs [][2]*Recording) (rule.Verdict, error) {
 	return a.verdict(Seed), nil
 }
 
-// written is the text of a trace.
+// written returns the NDJSON of a trace.
 func written(r *Recording) ([]byte, error) {
 	var b bytes.Buffer
 	w, err := ndjson.NewWriter(&b, &r.Header)
@@ -51,7 +51,7 @@ func written(r *Recording) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// difference is the number of the first line in which two texts differ, from 1 on.
+// difference returns the number, from 1, of the first line in which two texts differ.
 func difference(a, b []byte) int {
 	x, y := strings.Split(string(a), "\n"), strings.Split(string(b), "\n")
 	n := 0
@@ -61,8 +61,7 @@ func difference(a, b []byte) int {
 	return n + 1
 }
 
-// Silent judges traces in which nothing happens (META-INC-001): the connections of the recordings, without a packet or
-// an event.
+// Silent judges empty traces (META-INC-001): the connections of the recordings, without packets or events.
 func Silent(by Judge, rules []rule.Rule, over []*Recording) (rule.Verdict, error) {
 	var a account
 	for _, r := range over {
@@ -70,7 +69,7 @@ func Silent(by Judge, rules []rule.Rule, over []*Recording) (rule.Verdict, error
 		h.Taps, h.Bytes, h.Reports = [2]bool{true, true}, true, h.Reports|trace.ReportCounters
 		nothing := func(s trace.Sink) error { s.End(r.ended); return nil }
 		for i := range rules {
-			if rules[i].Device && h.Divided() { // where a box divides the path nobody has counters
+			if rules[i].Device && h.Divided() { // a path divided by a box has no counters
 				continue
 			}
 			features := rules[i].Features
@@ -89,10 +88,10 @@ func Silent(by Judge, rules []rule.Rule, over []*Recording) (rule.Verdict, error
 	return a.verdict(Silence), nil
 }
 
-// delay is by how much Later delays a trace: no round number of anything.
+// delay is the time by which Later delays a trace; it is no multiple of any unit.
 const delay = 12_345_678_901 * vtime.Nanosecond
 
-// Later judges each recording once more at another time (META-CLK-001).
+// Later judges each recording again with all times shifted (META-CLK-001).
 func Later(by Judge, rules []rule.Rule, over []*Recording) (rule.Verdict, error) {
 	var a account
 	for _, r := range over {
@@ -116,7 +115,7 @@ func Later(by Judge, rules []rule.Rule, over []*Recording) (rule.Verdict, error)
 	return a.verdict(Clock), nil
 }
 
-// same notes every verdict that differs between two judgements of one run.
+// same records every verdict that differs between two judgements of one run.
 func (a *account) same(name, how string, want, got []rule.Verdict) {
 	for i := range want {
 		w, g := &want[i], &got[i]
@@ -128,7 +127,7 @@ func (a *account) same(name, how string, want, got []rule.Verdict) {
 	}
 }
 
-// FromOneTap judges each recording from the taps of one side alone (META-TAP-001).
+// FromOneTap judges each recording with the tap of one side only (META-TAP-001).
 func FromOneTap(by Judge, rules []rule.Rule, over []*Recording) (rule.Verdict, error) {
 	var a account
 	for _, r := range over {
@@ -152,9 +151,9 @@ func FromOneTap(by Judge, rules []rule.Rule, over []*Recording) (rule.Verdict, e
 	return a.verdict(OneTap), nil
 }
 
-// FromFiles writes each recording to the files of a run folder below dir, opens it again and judges that
-// (META-PCAP-001). A recording must hold the bytes of frames; a path with a box has captures of each hop, which is the
-// run's business, and is passed over.
+// FromFiles writes each recording to the files of a run folder below dir, opens it again and judges the result
+// (META-PCAP-001). It skips recordings without the bytes of frames, and divided paths, whose captures per hop the run
+// writes.
 func FromFiles(by Judge, rules []rule.Rule, over []*Recording, dir string) (rule.Verdict, error) {
 	var a account
 	for i, r := range over {
@@ -204,7 +203,7 @@ func (r *Recording) keep(folder string) error {
 	return nil
 }
 
-// capture writes what one tap saw.
+// capture writes the capture file of one tap.
 func (r *Recording) capture(path string, tap capture.Tap) error {
 	f, err := os.Create(path)
 	if err != nil {
@@ -224,14 +223,15 @@ func (r *Recording) capture(path string, tap capture.Tap) error {
 	return f.Close()
 }
 
-// Kill is which of the rules that a broken engine breaks tell it from the right one, and which do not.
+// Kill lists the rules that a broken engine breaks: those that distinguish it from the correct engine, and those that
+// do not.
 type Kill struct {
-	Engine         string // the broken one
+	Engine         string // the broken engine
 	Caught, Missed []string
 }
 
-// Caught holds every rule against the broken engines that it is to catch (META-MUT-001). Excused are the rules that no
-// engine can break, with the reasons.
+// Caught checks that every rule catches a broken engine (META-MUT-001). excused are the rules that no engine can break,
+// with the reasons.
 func Caught(rules []rule.Rule, kills []Kill, excused map[string]string) rule.Verdict {
 	var a account
 	caught, missed := map[string]bool{}, map[string]string{}

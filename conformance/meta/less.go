@@ -16,16 +16,16 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
 
-// Way is one way to lose evidence: to see a run from a place, to have what was recorded there harmed, and, unless Told,
-// to know of the connections what the frames tell alone.
+// Way is one way to lose evidence: a run is seen from one View, its recording there is damaged by a Harm, and, unless
+// Told, the connections are known only from the frames.
 type Way struct {
 	View degrade.View
 	Harm degrade.Harm
-	// the attributes of the QPs are known, where the tap stands, and what is wrong with what was recorded there
+	// the attributes of the QPs, the place of the tap and the properties that the recording lacks are known
 	Told bool
 }
 
-// String names the way.
+// String returns the name of the way.
 func (w Way) String() string {
 	if w.Told {
 		return w.View.Name + ", " + w.Harm.Name + ", told"
@@ -33,7 +33,7 @@ func (w Way) String() string {
 	return w.View.Name + ", " + w.Harm.Name
 }
 
-// broken is the reason why evidence does not stand that a bench has certified not to; "" when it does.
+// broken returns the reason for which a bench's certificate would make verdicts INVALID; "" when it would not.
 func (w Way) broken(rests validity.Property) string {
 	if w.Harm.Breaks != 0 && rests.Fails(w.Harm.Breaks) {
 		return w.Harm.Name
@@ -41,7 +41,7 @@ func (w Way) broken(rests validity.Property) string {
 	return ""
 }
 
-// Ways returns all of them.
+// Ways returns all ways.
 func Ways() (list []Way) {
 	for _, v := range degrade.Views {
 		for _, h := range degrade.Harms {
@@ -54,10 +54,10 @@ func Ways() (list []Way) {
 	return list
 }
 
-// FromLess judges each recording with less evidence, in the ways that are given for it. No rule may fail that holds
-// with all of it (META-LESS-001), and one that fails with all of it may pass only where the evidence against it is gone
-// (META-MORE-001). Recordings without bytes are passed over, and those of which a packet was forged on the way, because
-// a tap takes it for that of an endpoint.
+// FromLess judges each recording with less evidence, in the ways that are given for it. No rule that does not fail with
+// all evidence may fail with less (META-LESS-001), and a rule that fails with all evidence may pass with less only
+// where the evidence against it is gone (META-MORE-001). Recordings with a packet that was forged on the path are
+// skipped, because a tap takes it for a packet of an endpoint, and so are divided paths.
 func FromLess(by Judge, rules []rule.Rule, over []*Recording,
 	ways func(i int) []Way) (less, more rule.Verdict, err error) {
 	var added, kept account
@@ -93,14 +93,14 @@ func FromLess(by Judge, rules []rule.Rule, over []*Recording,
 	return added.verdict(LessEvidence), kept.verdict(MoreEvidence), nil
 }
 
-// draws are the random numbers of one way and recording, whatever was judged before.
+// draws returns the random numbers of one way and recording; they do not depend on what was judged before.
 func draws(name string) splitmix.Stream {
 	h := fnv.New64a()
 	h.Write([]byte(name))
 	return splitmix.Stream(h.Sum64())
 }
 
-// added notes the rules that fail with less evidence alone.
+// added records the rules that fail with less evidence only.
 func (a *account) added(name string, whole, degraded []rule.Verdict) {
 	for k, v := range degraded {
 		if v.Met > 0 {
@@ -115,8 +115,8 @@ func (a *account) added(name string, whole, degraded []rule.Verdict) {
 	}
 }
 
-// before returns what is lost in a way: all that was recorded or, where nothing is told, all that was seen from the
-// place without being told.
+// before returns the verdicts with which those of way w are compared: the verdicts on the whole run or, unless Told,
+// those on the undamaged recording from the same View.
 func (r *Recording) before(by Judge, rules []rule.Rule, wire *degrade.Wire, w Way,
 	whole []rule.Verdict) ([]rule.Verdict, error) {
 	fails := func(v rule.Verdict) bool { return v.Status == rule.Fail }
@@ -126,8 +126,8 @@ func (r *Recording) before(by Judge, rules []rule.Rule, wire *degrade.Wire, w Wa
 	return r.less(by, rules, wire, Way{View: w.View, Harm: degrade.Harms[0]}, w.View.Of(wire))
 }
 
-// kept notes the rules that fail with all evidence and pass with less, although they saw as much and nothing is hidden,
-// and those that are undecided without a reason.
+// kept records the rules that fail with all evidence and pass with less although they met as many stimuli and no
+// evidence is hidden, and those that are undecided without a reason.
 func (a *account) kept(name string, before, degraded []rule.Verdict, hidden bool) {
 	for k, v := range degraded {
 		if len(before) == 0 || before[k].Status != rule.Fail {
@@ -142,7 +142,7 @@ func (a *account) kept(name string, before, degraded []rule.Verdict, hidden bool
 	}
 }
 
-// because is a status with its reason.
+// because returns a status with its reason.
 func because(v *rule.Verdict) string {
 	if v.Reason == "" {
 		return v.Status.String()
@@ -150,7 +150,7 @@ func because(v *rule.Verdict) string {
 	return fmt.Sprintf("%v (%s)", v.Status, v.Reason)
 }
 
-// less judges what is left of a wire; it returns no verdicts where nothing is left to judge.
+// less judges a damaged recording of a wire; it returns no verdicts when the recording cannot be opened.
 func (r *Recording) less(by Judge, rules []rule.Rule, wire *degrade.Wire, w Way,
 	left degrade.Recording) ([]rule.Verdict, error) {
 	file := left.File()
@@ -165,7 +165,7 @@ func (r *Recording) less(by Judge, rules []rule.Rule, wire *degrade.Wire, w Way,
 	o.Orders = nil
 	in, err := recording.ReadFrom("degraded", bytes.NewReader(file), int64(len(file)), recording.Tap{})
 	if err != nil {
-		return nil, nil // too little to know what it is of
+		return nil, nil // too few frames to derive a connection
 	}
 	verdicts, err := by(in.Header, rules, o, in.Play)
 	rule.Doubt(verdicts, in.Capture.Doubts())
@@ -175,11 +175,11 @@ func (r *Recording) less(by Judge, rules []rule.Rule, wire *degrade.Wire, w Way,
 	return verdicts, err
 }
 
-// untrue takes away what is proved of a capture on the condition alone that nothing is missing in it, as it is said of
-// one that does not count what it lost, where something is.
+// untrue is the doubt about a capture that was assumed to be complete, because it does not count losses, and that lacks
+// frames.
 var untrue = []trace.Doubt{{Fails: validity.Capture, Why: "the capture was assumed to be complete, and is not"}}
 
-// told plays a file of which the header is known.
+// told plays a file whose header is known.
 func told(h *trace.Header, file []byte, s trace.Sink) error {
 	in, err := capture.NewReader(bytes.NewReader(file))
 	if err != nil {

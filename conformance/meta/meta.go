@@ -1,7 +1,7 @@
-// Package meta is the rules that the harness itself keeps (META): that a seed repeats, that a rule can fail, that it
-// says nothing where nothing happened, and that a verdict does not depend on the clock, on the second tap or on the
-// file that it was read from. Such a rule is judged by an experiment on the judge and not by one trace; the experiments
-// are the functions of this package, and what they are made on is given to them.
+// Package meta holds the rules that the harness itself must keep (META): that a seed repeats a run, that a rule can
+// fail, that a rule is INCONCLUSIVE on an empty trace, and that a verdict does not depend on absolute time, on the
+// second tap or on the file from which a trace was read. Such a rule is judged by an experiment on the judge and not by
+// one trace. The experiments are the functions of this package; their callers give them recordings.
 package meta
 
 import (
@@ -10,18 +10,18 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 )
 
-// About says what the family is about.
+// About is the description of the family.
 const About = "The judge itself: that a verdict repeats, that every rule can fail, and that less " +
 	"evidence accuses nobody."
 
 // ours is the source of every rule here.
 const ours = "harness"
 
-// BlackBox of these rules: they judge no device.
+// noDevice is the BlackBox of these rules, which judge no device.
 const noDevice = "ENG"
 
-// Rules returns the rules of the family, in the order of their IDs. They have no check of traces: see the functions of
-// this package.
+// Rules returns the rules of the family, in the order of their IDs. They have no checks of traces: the functions of
+// this package judge them.
 func Rules() []rule.Rule {
 	list := []rule.Rule{
 		{ID: Clock, Level: rule.Must, Title: "Rules take time from the trace alone",
@@ -98,22 +98,22 @@ const (
 	Validity     = "META-VAL-001"
 )
 
-// account collects what an experiment shows.
+// account collects the results of an experiment.
 type account struct {
 	met      int
 	problems []string
 }
 
-// failf notes a violation.
+// failf records a violation.
 func (a *account) failf(format string, args ...any) {
 	a.met++
 	a.problems = append(a.problems, fmt.Sprintf(format, args...))
 }
 
-// most bounds the findings that a verdict keeps; the count goes on.
+// most bounds the findings that a verdict keeps; further ones are only counted.
 const most = 64
 
-// verdict makes the verdict of the rule with an ID.
+// verdict returns the verdict of the rule with an ID.
 func (a *account) verdict(id string) rule.Verdict {
 	for _, r := range Rules() {
 		if r.ID != id {

@@ -6,12 +6,12 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Recording is a run that is kept in memory, as a trace.Sink that can be played again: in the very order in which it
-// came, ties included. It is for short runs.
+// Recording is a trace.Sink that keeps a short run in memory and plays it again in the same order, including the order
+// of records and events of equal times.
 type Recording struct {
-	Name    string // what was run, for findings
+	Name    string // name of the run, for findings
 	Header  trace.Header
-	Options rule.Options // with which it is judged
+	Options rule.Options // options of the judge
 	steps   []step
 	ended   vtime.Time
 }
@@ -34,7 +34,7 @@ func (r *Recording) Event(x *trace.Event) {
 // End implements trace.Sink.
 func (r *Recording) End(at vtime.Time) { r.ended = at }
 
-// Play hands everything to another sink.
+// Play plays the recording into another sink.
 func (r *Recording) Play(s trace.Sink) error {
 	for _, x := range r.steps {
 		if x.record != nil {
@@ -47,17 +47,17 @@ func (r *Recording) Play(s trace.Sink) error {
 	return nil
 }
 
-// Judge is what judges a trace: rule.NewJudge, but for the tests of this package.
+// Judge judges a trace. It is Judged, except in the tests of this package.
 type Judge func(h trace.Header, rules []rule.Rule, o rule.Options, play func(trace.Sink) error) ([]rule.Verdict, error)
 
-// Judged is the Judge of the product.
+// Judged is the Judge of the program, which uses rule.NewJudge.
 func Judged(h trace.Header, rules []rule.Rule, o rule.Options, play func(trace.Sink) error) ([]rule.Verdict, error) {
 	j := rule.NewJudge(h, rules, o)
 	err := play(trace.NewTimeline(&h, j))
 	return j.Verdicts(), err
 }
 
-// judge judges the recording as it is.
+// judge judges the unchanged recording.
 func (r *Recording) judge(by Judge, rules []rule.Rule) ([]rule.Verdict, error) {
 	return by(r.Header, rules, r.Options, r.Play)
 }

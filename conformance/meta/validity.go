@@ -9,13 +9,13 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
 
-// Settler makes one status of the verdicts of a run, as judging.Settle does, with properties of link, capture or host
-// that failed; 0 is none. The verdicts are changed as the failure demands.
+// Settler returns the status of a run from its verdicts, as judging.Settle does, when properties of link, capture or
+// host failed; 0 is none. It changes the verdicts that rest on failed properties.
 type Settler func(verdicts []rule.Verdict, failed validity.Property) rule.Status
 
-// Unproven judges each recording and lets one property after the other fail (META-VAL-001): verdicts of rules that rest
-// on it become INVALID where a bench has measured the failure, and INCONCLUSIVE where a capture shows it; all others
-// stay as they are.
+// Unproven judges each recording with each property failing in turn (META-VAL-001). Verdicts of rules that rest on the
+// property must become INVALID when a bench measures the failure, and INCONCLUSIVE when a capture shows it; all others
+// must not change.
 func Unproven(by Judge, settle Settler, rules []rule.Rule, over []*Recording) (rule.Verdict, error) {
 	var a account
 	for _, r := range over {
@@ -50,9 +50,8 @@ func doubted(h trace.Header, p validity.Property) trace.Header {
 	return h
 }
 
-// taken notes the verdicts that a property which fails has changed although nothing rests on it, and those that it has
-// left although something does: as is what they should have become. A doubt leaves a PASS, because what was seen to
-// hold did.
+// taken records the verdicts that changed although their rules do not rest on property p, and those that did not become
+// as although their rules rest on it. A doubt does not change a PASS, because a rule that was seen to hold did hold.
 func (a *account) taken(name string, p validity.Property, rules []rule.Rule, before,
 	after []rule.Verdict, as rule.Status) {
 	for i, was := range before {
@@ -73,8 +72,8 @@ func (a *account) taken(name string, p validity.Property, rules []rule.Rule, bef
 	}
 }
 
-// Undecided settles what the rules say of traces in which nothing happens (META-VAC-001): the connections of the
-// recordings, without a packet or an event.
+// Undecided settles the verdicts on empty traces (META-VAC-001): the connections of the recordings, without packets or
+// events.
 func Undecided(by Judge, settle Settler, rules []rule.Rule, over []*Recording) (rule.Verdict, error) {
 	var a account
 	for _, r := range over {

@@ -7,16 +7,17 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Form is how a file is written.
+// Form is the form of a capture file.
 type Form struct {
-	Micro bool // its times are in microseconds
-	RawIP bool // its frames have no Ethernet header
-	Ways  bool // it says which way each frame crossed the port
+	Micro bool // times are in microseconds
+	RawIP bool // frames have no Ethernet header
+	Ways  bool // frames have their direction at the port
 
-	Uncounted bool // it does not say how many frames each tap has missed
+	Uncounted bool // the numbers of missed frames are not written
 }
 
-// File returns the recording as a pcapng file: an interface for each tap, named after its side where there are two.
+// File returns the recording as a pcapng file with an interface per tap; with two taps they are named after their
+// sides.
 func (r Recording) File() []byte {
 	w := writer{form: r.Form}
 	w.block(0x0A0D0D0A, func() {
@@ -48,7 +49,7 @@ func (r Recording) File() []byte {
 	return w.b
 }
 
-// missed is how many frames a tap has missed.
+// missed returns the number of frames that a tap missed.
 func (r Recording) missed(tap int) uint64 {
 	if r.Missed == nil {
 		return 0
@@ -83,7 +84,7 @@ func (w *writer) bytes(b []byte) {
 	w.b = append(w.b, make([]byte, -len(b)&3)...)
 }
 
-// block writes one block around what body writes.
+// block writes one block whose contents body writes.
 func (w *writer) block(kind uint32, body func()) {
 	start := len(w.b)
 	w.u32(kind)
@@ -119,7 +120,7 @@ func (w *writer) tap(name string) {
 	})
 }
 
-// missed writes how many frames a tap has missed, as dumpcap does at its end.
+// missed writes the number of frames that a tap missed, as dumpcap does at the end of a file.
 func (w *writer) missed(tap int, frames uint64) {
 	w.block(5, func() {
 		w.u32(uint32(tap))
@@ -131,10 +132,10 @@ func (w *writer) missed(tap int, frames uint64) {
 	})
 }
 
-// ethernet is the length of the header that a capture of raw IP lacks.
+// ethernet is the length of the Ethernet header, which a capture of raw IP lacks.
 const ethernet = 14
 
-// epoch is the wall-clock time of vtime 0, in seconds, so that a clock may be wrong by some time either way.
+// epoch is the wall-clock time of vtime 0 in seconds; it leaves room for clocks that are early.
 const epoch = 1_700_000_000
 
 // frame writes one frame.

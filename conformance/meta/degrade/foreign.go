@@ -7,8 +7,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 )
 
-// foreign returns a frame of somebody else: an ARP request, a datagram of a name server, or a notification of
-// congestion between other hosts.
+// foreign returns a frame of unrelated traffic: an ARP request, a datagram to a name server, or a CNP between other
+// hosts.
 func foreign(draw uint64) []byte {
 	switch draw % 3 {
 	case 0:
@@ -25,7 +25,7 @@ func foreign(draw uint64) []byte {
 	return other(draw)
 }
 
-// other returns one between hosts that have nothing to do with the run.
+// other returns a CNP between hosts that are not part of the run.
 func other(draw uint64) []byte {
 	f := roce.Frame{SrcMAC: [6]byte{2, 0, 0, 0, 9, 1}, DstMAC: [6]byte{2, 0, 0, 0, 9, 2},
 		Src: netip.MustParseAddr("192.0.2.77"),

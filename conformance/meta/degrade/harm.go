@@ -10,21 +10,20 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Harm is what happens to a recording. What is random is drawn from the stream.
+// Harm is a kind of damage to a recording. Random choices are drawn from the stream.
 type Harm struct {
 	Name string
 	To   func(Recording, splitmix.Stream) Recording
 
-	// Breaks is what does not hold any more of a capture that a bench would certify; 0 when every frame is there, and
-	// its time is right.
+	// Breaks are the properties that a bench would no longer certify; 0 when every frame is present with its right
+	// time.
 	Breaks validity.Property
 
-	// Hides says that frames, or digits of their times, are gone: with them may be what showed that something was
-	// wrong.
+	// Hides is true when frames, or digits of their times, are lost, and perhaps with them the evidence of a violation.
 	Hides bool
 }
 
-// Harms are all of them; the first is none.
+// Harms are all kinds of damage; the first is none.
 var Harms = []Harm{
 	{Name: "none", To: func(r Recording, _ splitmix.Stream) Recording { return r }},
 	{Name: "no head", Hides: true, Breaks: validity.Capture,
@@ -80,7 +79,7 @@ var Harms = []Harm{
 		To: func(r Recording, _ splitmix.Stream) Recording { return r.without(ofSetUp) }},
 }
 
-// window keeps what was recorded between two shares of the time.
+// window keeps the frames between two points in time, given as fractions of the duration.
 func (r Recording) window(from, to float64) Recording {
 	first, last := r.span()
 	length := float64(last.Sub(first))
@@ -88,7 +87,7 @@ func (r Recording) window(from, to float64) Recording {
 	return r.without(func(f *Frame) bool { return f.At < begin || f.At > end })
 }
 
-// late cuts the head of one tap alone.
+// late removes the first frames of one tap only.
 func (r Recording) late(s splitmix.Stream) Recording {
 	which := int(s.At(1) % uint64(max(1, len(r.Taps))))
 	cut := r.window(0.5*s.Uniform(0), 1)
@@ -100,20 +99,20 @@ func (r Recording) late(s splitmix.Stream) Recording {
 	})
 }
 
-// without drops frames.
+// without removes the frames for which drop returns true.
 func (r Recording) without(drop func(*Frame) bool) Recording {
 	return r.each(func(_ int, frames []Frame) []Frame {
 		return slices.DeleteFunc(slices.Clone(frames), func(f Frame) bool { return drop(&f) })
 	})
 }
 
-// ofSetUp tells the frames of connection management.
+// ofSetUp reports whether a frame is of connection management.
 func ofSetUp(f *Frame) bool {
 	var h roce.Frame
 	return h.Decode(f.Raw) == nil && h.Packet.DestQP == roce.CMQueuePair
 }
 
-// cut keeps so many bytes of each frame.
+// cut keeps at most most bytes of each frame.
 func (r Recording) cut(most int) Recording {
 	return r.each(func(_ int, frames []Frame) []Frame {
 		frames = slices.Clone(frames)
@@ -124,13 +123,13 @@ func (r Recording) cut(most int) Recording {
 	})
 }
 
-// miss drops a share of the frames of some senders, each for itself.
+// miss removes each frame of the senders in from with probability share.
 func (r Recording) miss(s splitmix.Stream, share float64, from ...trace.Side) Recording {
 	n := uint64(0)
 	return r.misses(func(f *Frame) bool { n++; return slices.Contains(from, f.From) && s.Below(n, share) })
 }
 
-// bursts drops 1 to 32 frames in a row, with 2 % of all frames to begin with.
+// bursts removes runs of 1 to 32 frames; 2 % of the frames begin a run.
 func (r Recording) bursts(s splitmix.Stream) Recording {
 	n, left := uint64(0), uint64(0)
 	return r.misses(func(*Frame) bool {
@@ -143,13 +142,13 @@ func (r Recording) bursts(s splitmix.Stream) Recording {
 	})
 }
 
-// shift puts the clock of the last tap wrong, by up to 5 ms either way.
+// shift shifts the clock of the last tap by up to 5 ms either way.
 func (r Recording) shift(s splitmix.Stream) Recording {
 	by := vtime.Duration((s.Uniform(0) - 0.5) * float64(10*vtime.Millisecond))
 	return r.clock(func(d vtime.Duration) vtime.Duration { return d + by })
 }
 
-// drift lets the clock of the last tap go wrong by up to 200 ppm.
+// drift makes the clock of the last tap drift by up to 200 ppm either way.
 func (r Recording) drift(s splitmix.Stream) Recording {
 	rate := 1 + (s.Uniform(0)-0.5)*400e-6
 	return r.clock(func(d vtime.Duration) vtime.Duration { return vtime.Duration(float64(d) * rate) })
@@ -170,7 +169,7 @@ func (r Recording) clock(f func(vtime.Duration) vtime.Duration) Recording {
 	})
 }
 
-// disorder puts frames into the file as captures of several queues do: each up to 10 µs later than others, with its own
+// disorder puts frames out of order, as in captures from several queues: each is written up to 10 µs late, with its own
 // time.
 func (r Recording) disorder(s splitmix.Stream) Recording {
 	const most = 10 * vtime.Microsecond
@@ -194,8 +193,8 @@ func (r Recording) disorder(s splitmix.Stream) Recording {
 	})
 }
 
-// twice records 5 % of the frames of the last tap a second time, a microsecond later. What both taps show twice was
-// sent twice.
+// twice repeats 5 % of the frames of the last tap, a microsecond later. Only one tap is changed, because a frame that
+// both taps show twice was sent twice.
 func (r Recording) twice(s splitmix.Stream) Recording {
 	n := uint64(0)
 	return r.each(func(tap int, frames []Frame) []Frame {
@@ -213,7 +212,7 @@ func (r Recording) twice(s splitmix.Stream) Recording {
 	})
 }
 
-// among puts frames of others between.
+// among inserts frames of foreign traffic.
 func (r Recording) among(s splitmix.Stream) Recording {
 	n := uint64(0)
 	return r.each(func(_ int, frames []Frame) []Frame {

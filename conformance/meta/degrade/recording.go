@@ -1,10 +1,9 @@
-// Package degrade takes evidence away from a run: it looks at it from fewer or other places (View), and harms what was
-// recorded there as captures are harmed everywhere (Harm). All are pure functions, from what passed on a path to a
-// recording and from a recording to a recording; what is random is a function of a seed. What is left is a file as
-// another program would have written it (Recording.File), which knows no attribute of a QP and no name of an
-// implementation.
+// Package degrade takes evidence away from a run: it records the run from fewer or other places (View), and damages the
+// recording as captures are damaged in practice (Harm). A View is a pure function from the packets on a path to a
+// recording, a Harm one from a recording to a recording; randomness comes from a seed. The result is a capture file as
+// another program would write it (Recording.File), without attributes of QPs and names of implementations.
 //
-// A verdict of FAIL is a proof only if no such loss of evidence can bring one about.
+// A FAIL is a proof only if no such loss of evidence can cause one.
 package degrade
 
 import (
@@ -25,16 +24,17 @@ type Frame struct {
 	Out  bool // it left the port of the tap
 }
 
-// Recording is what was recorded of a path.
+// Recording holds the frames that taps recorded on a path.
 type Recording struct {
 	Taps    [][]Frame // the frames of each tap, in the order of its file
-	Place   [2]bool   // which ports have one, as trace.Header.Taps
-	Between bool      // the one tap is at neither
-	Missed  []uint64  // by tap: frames that passed it and that its tool could not take; nil is none
+	Place   [2]bool   // which ports have a tap, as in trace.Header.Taps
+	Between bool      // the only tap is between the ports
+	Missed  []uint64  // by tap: frames that passed the tap and that its program did not record, but counted; nil is none
 	Form    Form
 }
 
-// each returns the recording with the frames of every tap as f makes them; f may not change those that it is given.
+// each returns the recording with the frames of every tap replaced by the result of f, which must not change its
+// argument.
 func (r Recording) each(f func(tap int, frames []Frame) []Frame) Recording {
 	taps := make([][]Frame, len(r.Taps))
 	for i := range taps {
@@ -44,7 +44,7 @@ func (r Recording) each(f func(tap int, frames []Frame) []Frame) Recording {
 	return r
 }
 
-// misses returns the recording without some frames, which its tools know to have missed.
+// misses returns the recording without some frames, which Missed counts.
 func (r Recording) misses(drop func(*Frame) bool) Recording {
 	left := r.without(drop)
 	left.Missed = make([]uint64, len(r.Taps))
@@ -59,8 +59,7 @@ func (r Recording) Lacks() bool {
 	return slices.ContainsFunc(r.Missed, func(n uint64) bool { return n > 0 })
 }
 
-// Conceals reports whether a damaged frame is cut, so that nothing shows that it is damaged: who reads the file
-// takes it for sound.
+// Conceals reports whether a damaged frame is cut, so that a reader of the file cannot tell that it is damaged.
 func (r Recording) Conceals() bool {
 	for _, tap := range r.Taps {
 		for _, f := range tap {
@@ -73,7 +72,7 @@ func (r Recording) Conceals() bool {
 	return false
 }
 
-// span returns when the first and the last frame of all taps were recorded.
+// span returns the times of the first and the last frame of all taps.
 func (r Recording) span() (first, last vtime.Time) {
 	first = vtime.Never
 	for _, tap := range r.Taps {
@@ -84,25 +83,25 @@ func (r Recording) span() (first, last vtime.Time) {
 	return first, last
 }
 
-// Wire is all that passed on one path between two ports.
+// Wire holds the packets that passed on one path between two ports.
 type Wire struct {
 	Header trace.Header // of the connections of this path alone
-	// the harness made a packet itself, or another of one, so that a tap takes it for that of an endpoint
+	// the harness made or changed a packet so that a tap takes it for a packet of an endpoint
 	Forged bool
 
 	packets []passed
 }
 
-// passed is a packet with the times at which it passed the ports; Never where it did not.
+// passed is a packet with the times at which it passed the ports; Never for a port that it did not pass.
 type passed struct {
 	sent, recv vtime.Time
 	from       trace.Side
 	raw, got   []byte // as sent, and as received
-	twin       bool   // the link made it of another
+	twin       bool   // it is a copy that the link made
 }
 
-// Wires returns the paths of a trace with header h: one, or the hops of a path with a box in it. Records must have
-// their bytes.
+// Wires returns the paths of a trace with header h: one, or the two hops of a divided path. Records must have their
+// bytes.
 func Wires(h trace.Header, play func(trace.Sink) error) ([]*Wire, error) {
 	c := &collector{header: &h}
 	hops := []trace.Hop{trace.Whole}
@@ -138,7 +137,7 @@ type collector struct {
 // Packet implements trace.Sink.
 func (c *collector) Packet(r *trace.Record) {
 	w := c.wires[c.header.On(r.Conn)]
-	if w == nil { // it belongs to no connection, and so to no hop that is known
+	if w == nil { // a packet of no connection, whose hop is unknown
 		w = c.wires[trace.WANHop]
 	}
 	p := passed{sent: r.Sent, recv: r.Recv, from: r.From, raw: slices.Clone(r.Raw), twin: r.Copy}
@@ -150,7 +149,7 @@ func (c *collector) Packet(r *trace.Record) {
 	w.packets = append(w.packets, p)
 }
 
-// forged reports a packet that no tap can tell from that of an endpoint, and that none sent like this.
+// forged reports whether no endpoint sent the packet in this form although it looks like a packet of an endpoint.
 func forged(r *trace.Record) bool {
 	c := r.Changed
 	if r.Fate == trace.Injected || c == nil || c.ICRC == trace.Bad {
@@ -162,13 +161,13 @@ func forged(r *trace.Record) bool {
 		sent.RETH != got.RETH || sent.AckReq != got.AckReq
 }
 
-// Event implements trace.Sink: what endpoints know no tap shows.
+// Event implements trace.Sink; taps do not show events.
 func (c *collector) Event(*trace.Event) {}
 
 // End implements trace.Sink.
 func (c *collector) End(vtime.Time) {}
 
-// inOrder sorts frames by their times, those of one time as they come.
+// inOrder sorts frames by time; frames of equal times keep their order.
 func inOrder(frames []Frame) []Frame {
 	slices.SortStableFunc(frames, func(a, b Frame) int { return cmp.Compare(a.At, b.At) })
 	return frames

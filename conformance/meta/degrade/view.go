@@ -8,16 +8,16 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// View is a place to record at.
+// View is a place of recording.
 type View struct {
 	Name string
 	Of   func(*Wire) Recording
 
-	// the frames of one end are missing altogether, which nobody may be told of who takes the port for tapped
+	// all frames of one end are missing, so the view cannot be Told as a tapped port
 	OneWay bool
 }
 
-// Views are all of them. A is the port of the end that begins, mostly the requester.
+// Views are all views. A is the port of the end that begins, mostly the requester.
 var Views = []View{
 	{Name: "both", Of: func(w *Wire) Recording { return w.at(w.port(trace.A), w.port(trace.B)) }},
 	{Name: "requester", Of: func(w *Wire) Recording { return w.alone(trace.A, w.port(trace.A)) }},
@@ -40,19 +40,19 @@ var Views = []View{
 	}},
 }
 
-// at is a recording at both ports.
+// at returns a recording at both ports.
 func (w *Wire) at(taps ...[]Frame) Recording {
 	return Recording{Taps: taps, Place: [2]bool{true, true}}
 }
 
-// alone is a recording at one port.
+// alone returns a recording at one port.
 func (w *Wire) alone(side trace.Side, frames []Frame) Recording {
 	r := Recording{Taps: [][]Frame{frames}}
 	r.Place[side] = true
 	return r
 }
 
-// port returns what passed the port of a side.
+// port returns the frames that passed the port of a side.
 func (w *Wire) port(side trace.Side) []Frame {
 	var list []Frame
 	for _, p := range w.packets {
@@ -66,11 +66,11 @@ func (w *Wire) port(side trace.Side) []Frame {
 	return inOrder(list)
 }
 
-// between is a recording half way between the ports. Behind says of each packet that the link has done to it there
-// whatever it does.
+// between returns a recording half way between the ports. behind tells for each packet whether the tap sees it after
+// the link has lost or changed it.
 func (w *Wire) between(behind func(n uint64, p passed) bool) Recording {
 	var list []Frame
-	var half [2]vtime.Duration // what a packet takes to the tap, by sender
+	var half [2]vtime.Duration // time from the sender to the tap, by sender
 	for n, p := range w.packets {
 		if p.sent != vtime.Never && p.recv != vtime.Never {
 			half[p.from] = p.recv.Sub(p.sent) / 2
@@ -92,7 +92,8 @@ func (w *Wire) between(behind func(n uint64, p passed) bool) Recording {
 	return Recording{Taps: [][]Frame{inOrder(list)}, Between: true}
 }
 
-// mirrored is what a switch writes that mirrors both ports into one file: every packet that it carried comes twice.
+// mirrored returns the recording of a switch that mirrors both ports into one file: it has every packet that crossed
+// the switch twice.
 func (w *Wire) mirrored() Recording {
 	return Recording{Taps: [][]Frame{inOrder(slices.Concat(w.port(trace.A), w.port(trace.B)))}, Between: true}
 }

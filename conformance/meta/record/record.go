@@ -1,4 +1,4 @@
-// Package record makes the recordings that the experiments of package meta are made on: runs in virtual time.
+// Package record makes recordings of runs in virtual time for the experiments of package meta.
 package record
 
 import (
@@ -15,8 +15,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// Run records a Spec that is run with the same implementation at both ends, every packet encoded. An engine that is
-// wrong may never come to its end: then the recording is what it did.
+// Run records a run of a Spec with the same implementation at both ends and every packet encoded. A broken engine may
+// never finish; the recording then ends at the limit of the run.
 func Run(ctx context.Context, spec *scenario.Spec, impl engine.Implementation) (*meta.Recording, error) {
 	job, err := bench.NewJob(spec, [2]engine.Implementation{impl, impl})
 	if err != nil {

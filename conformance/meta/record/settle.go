@@ -7,7 +7,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/certify"
 )
 
-// Settle is the meta.Settler of the product: a bench measures that the properties failed, and says so in a certificate.
+// Settle is the meta.Settler of the program: the failed properties are measured by a bench and stated in a certificate.
 func Settle(verdicts []rule.Verdict, failed validity.Property) rule.Status {
 	var certificates []certify.Certificate
 	if failed != 0 {
