@@ -1,6 +1,6 @@
-// Package profiles is what an implementation can be qualified for, as text: the features that it has to declare, the
-// families of rules that must hold, those of them that must have been seen to hold, and targets of performance beside a
-// reference.
+// Package profiles holds the profiles for which an implementation can qualify, as text: the features that it must
+// declare, the families of rules that it must not break, the core rules that must PASS, and performance targets
+// relative to a reference.
 //
 //	# Go-back-N over RoCEv2
 //	declares rc gbn
@@ -11,8 +11,8 @@
 //	link rate=100M delay=20ms
 //	loss A>B random p=1e-3
 //
-// A target says in which check of package perf/targets its bound has its origin, "PT-G1-09 : IRN at 1e-3" where a claim
-// has several; the lines below it, to the next target, are the scenario of its runs.
+// A target names the claim of package perf/targets from which its bound comes, and its check, "PT-G1-09 : IRN at 1e-3",
+// if the claim has several; the lines below it, up to the next target, are the scenario of its runs.
 package profiles
 
 import (
@@ -33,22 +33,22 @@ import (
 //go:embed *.txt
 var files embed.FS
 
-// Profile is one thing to be qualified for.
+// Profile is one profile.
 type Profile struct {
 	Name      string   `json:"name"`      // "rc-gbn": the file without .txt
 	Title     string   `json:"title"`     // its first comment
-	Declares  []string `json:"declares"`  // features without which nobody qualifies
-	Reference string   `json:"reference"` // the implementation that targets compare with
-	Families  []string `json:"families"`  // of rules: GBN
-	Core      []string `json:"core"`      // rules that must pass: INCONCLUSIVE is not enough
+	Declares  []string `json:"declares"`  // features that an implementation must declare
+	Reference string   `json:"reference"` // the implementation with which targets compare
+	Families  []string `json:"families"`  // families of rules: GBN
+	Core      []string `json:"core"`      // rules that must PASS: INCONCLUSIVE is not enough
 	Targets   []Target `json:"targets"`
 }
 
-// Target is one number of an implementation beside that of the reference.
+// Target is a comparison of one number of an implementation with that of the reference.
 type Target struct {
 	Name  string `json:"name"`
-	Claim string `json:"claim"`           // ID of the target that the bound comes from: PT-LW-02
-	Check string `json:"check,omitempty"` // its check, where there are several
+	Claim string `json:"claim"`           // ID of the claim from which the bound comes: PT-LW-02
+	Check string `json:"check,omitempty"` // check of the claim, if it has several
 	Text  string `json:"text"`            // scenario lines of the runs
 }
 
@@ -61,23 +61,22 @@ func (t *Target) Spec() (*scenario.Spec, error) {
 	return s, nil
 }
 
-// Requires reports whether a rule has to hold: it is binding, and of a family of the profile.
+// Requires reports whether the profile requires a rule: it is a MUST or MUST NOT, and of a family of the profile.
 func (p *Profile) Requires(id string, level rule.Level) bool {
 	family, _, _ := strings.Cut(id, "-")
 	return (level == rule.Must || level == rule.MustNot) && slices.Contains(p.Families, family)
 }
 
-// Hash is the SHA-256 of all that a profile asks for, in hexadecimal; its name and its comments are not of it.
+// Hash returns the SHA-256 of the requirements of a profile in hexadecimal; name and comments do not count.
 func (p *Profile) Hash() string {
 	plain := *p
 	plain.Name, plain.Title = "", ""
-	text, _ := json.Marshal(&plain) // strings alone
+	text, _ := json.Marshal(&plain) // it has strings only, so it always marshals
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
 }
 
-// Missing returns the first feature that the profile asks for and an implementation does not declare, "" when it
-// declares all.
+// Missing returns the first feature that the profile asks for and that is not declared; "" when all are.
 func (p *Profile) Missing(declared []string) string {
 	for _, f := range p.Declares {
 		if !slices.Contains(declared, f) {
@@ -87,15 +86,15 @@ func (p *Profile) Missing(declared []string) string {
 	return ""
 }
 
-// IsCore reports whether a rule must have been seen to hold.
+// IsCore reports whether a rule must PASS.
 func (p *Profile) IsCore(id string) bool { return slices.Contains(p.Core, id) }
 
-// Filter selects the scenarios of the profile, in the language of labels of package conformance/suite.
+// Filter returns the label filter of package conformance/suite that selects the scenarios of the profile.
 func (p *Profile) Filter() string {
 	return "family:" + strings.Join(p.Families, " || family:")
 }
 
-// All returns the profiles that come with the program, in the order of their names.
+// All returns the profiles of the program, in the order of their names.
 func All() []Profile {
 	names, _ := fs.Glob(files, "*.txt") // the pattern is well-formed
 	all := make([]Profile, 0, len(names))
@@ -107,7 +106,7 @@ func All() []Profile {
 	return all
 }
 
-// Names lists them.
+// Names returns the names of the profiles of the program.
 func Names() (names []string) {
 	for _, p := range All() {
 		names = append(names, p.Name)
@@ -115,10 +114,10 @@ func Names() (names []string) {
 	return names
 }
 
-// mostText bounds the file of a profile; a longer one is something else.
+// mostText bounds the bytes of the file of a profile.
 const mostText = 64 << 10
 
-// Find returns the profile of a name, or, for a name with a dot or a slash, the one that the file defines.
+// Find returns the profile with a name or, for a name with a dot or a slash, the profile in that file.
 func Find(name string) (Profile, error) {
 	if strings.ContainsAny(name, "./") {
 		return read(name)
@@ -148,7 +147,7 @@ func read(path string) (Profile, error) {
 	return Parse(strings.TrimSuffix(name, ".txt"), string(text))
 }
 
-// Parse reads the text of a profile. The error names the line, or what is missing.
+// Parse reads the text of a profile. The error names the line, or the missing part.
 func Parse(name, text string) (Profile, error) {
 	p := Profile{Name: name}
 	for i, line := range strings.Split(text, "\n") {
@@ -162,7 +161,7 @@ func Parse(name, text string) (Profile, error) {
 	return p, nil
 }
 
-// line takes in one line: once a target has begun, it is of its scenario.
+// line parses one line. After a target line, lines are of the target's scenario.
 func (p *Profile) line(line string) error {
 	if line == "" || line[0] == '#' {
 		if p.Title == "" && line != "" && len(p.Targets) == 0 {
@@ -196,7 +195,7 @@ func (p *Profile) line(line string) error {
 	return nil
 }
 
-// begin starts a target: its name, and where its bound comes from.
+// begin parses a target line: the name of the target, and the claim of its bound.
 func (p *Profile) begin(line string, words []string) error {
 	if len(words) < 3 || len(words) > 3 && words[3] != ":" {
 		return fmt.Errorf("%.60q: want target NAME CLAIM, or target NAME CLAIM : CHECK", line)
@@ -206,7 +205,7 @@ func (p *Profile) begin(line string, words []string) error {
 	return nil
 }
 
-// check finds what is missing.
+// check returns an error that names a missing or wrong part.
 func (p *Profile) check() error {
 	switch {
 	case p.Title == "" || len(p.Declares) == 0 || p.Reference == "":

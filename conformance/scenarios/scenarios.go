@@ -1,5 +1,5 @@
-// Package scenarios is the stimuli of the conformance suite: what to post, what to lose and what to inject, for any
-// implementation. It holds no expected times and no ladders; whether an implementation behaves is for the rules to say.
+// Package scenarios holds the stimuli of the conformance suite: requests, losses and injected packets, for any
+// implementation. It holds no expected times and no ladders; the rules judge the behaviour.
 //
 // A file is scenario text with prose on top, whose first line is the title, and with two more verbs:
 //
@@ -10,10 +10,10 @@
 //	drop A psn=+2 tx=1
 //	post-write wr=1 len=5120
 //
-// The rules after judge are those that the file is there for: a run that leaves one of them unexercised missed its
-// purpose. All other rules are judged too. An implementation that declares a feature after without has nothing to do
-// there: it takes none of the requests, or what is lost includes the set-up of its connection. Links are slow, round
-// trips short and packets few, so that a scenario lasts about a second in real time.
+// The rules after judge are those that the scenario must exercise. All other rules are judged too. The scenario does
+// not apply to an implementation that declares a feature after without: it takes none of the requests, or the losses
+// include its connection set-up. Links are slow, round trips short and packets few, so that a scenario lasts about a
+// second in real time.
 package scenarios
 
 import (
@@ -33,18 +33,18 @@ var files embed.FS
 type Scenario struct {
 	Name    string   // the file without .txt: "loss-middle", "random/burst"
 	Title   string   // first line of the prose
-	Text    string   // scenario text, with the lines of judge and without blanked
+	Text    string   // scenario text, in which the lines of judge and without are empty
 	Rules   []string // rules that must be exercised, in the order of the file
-	Without []string // features of implementations that would do none of its work
-	// addresses single packets or needs a loss model of this project, so the kernel's netem cannot do it
+	Without []string // features of implementations to which it does not apply
+	// it addresses single packets or needs a loss model of this project, so that the kernel's netem cannot run it
 	NeedsFaults bool
 }
 
-// All returns every scenario for implementations in the order of names. The caller may keep and change the slice.
+// All returns all scenarios for implementations, in the order of names. The caller may keep and change the slice.
 func All() []Scenario { return matching("*.txt", "random/*.txt") }
 
-// Device returns those that are for foreign devices alone, likewise: they count on how the tool above one works, or ask
-// of it what every implementation is asked in a way that no tool can follow.
+// Device returns the scenarios for foreign devices only, in the order of names: they rely on the behaviour of the tool
+// above a device, or replace a scenario of All that no tool can run.
 func Device() []Scenario { return matching("device/*.txt") }
 
 // matching returns the scenarios whose files match.
@@ -61,7 +61,7 @@ func matching(patterns ...string) []Scenario {
 	return all
 }
 
-// New takes the text of a file apart.
+// New parses the text of a file.
 func New(name, text string) Scenario {
 	s := Scenario{Name: name}
 	var kept []string
@@ -84,7 +84,7 @@ func New(name, text string) Scenario {
 	return s
 }
 
-// needsRelay reports whether a statement is one that only this project's own link can carry out.
+// needsRelay reports whether only this project's own link can carry out a statement.
 func needsRelay(words []string) bool {
 	if len(words) == 0 {
 		return false

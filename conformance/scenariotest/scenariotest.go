@@ -1,5 +1,5 @@
-// Package scenariotest runs ladder files: scenario text whose expected output is the packets, events and variables that
-// an implementation must produce in virtual time.
+// Package scenariotest runs ladder files: scenario text with the packets, events and variables that an implementation
+// must produce in virtual time.
 //
 // Every file runs at three start PSNs, 0, 2^23-2 and 2^24-3, and must give the same text, because ladders print PSNs
 // relative to the start. Ladders over-specify on purpose: they are for this project's own engines, where a change of
@@ -35,7 +35,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Starts are the PSNs at which every ladder must look the same: plain, across the sign change, across the wrap.
+// Starts are the start PSNs at which every ladder must be the same: zero, before the sign change of serial arithmetic,
+// and before the wrap.
 var Starts = []psn.PSN{0, psn.Half - 2, psn.Mask - 2}
 
 // Run runs every ladder file below dir against impl.
@@ -64,14 +65,14 @@ func rewriting() bool {
 	return f != nil && f.Value.String() == "true"
 }
 
-// runner is one file in progress.
+// runner is the state of one file.
 type runner struct {
 	spec   *scenario.Spec
 	impl   engine.Implementation
 	start  psn.PSN
 	world  *sim.World
 	trace  trace.Collector
-	judged trace.Sink // shows the run to the rules as it goes
+	judged trace.Sink // passes the run to the rules
 	played *judging.Outcome
 }
 
@@ -81,8 +82,8 @@ func (r *runner) Packet(p *trace.Record) {
 	r.judged.Packet(p)
 }
 
-// Event implements trace.Sink. What the harness says about itself is for the rules and not for the drawing: its
-// regions, and memory that is as it should be.
+// Event implements trace.Sink. Reports of the harness about itself go to the rules but not into the drawing: memory
+// regions, and comparisons of memory without errors.
 func (r *runner) Event(e *trace.Event) {
 	if e.Kind != trace.Probe && (e.Kind != trace.Memory || e.Value != 0) {
 		r.trace.Event(e)
@@ -93,11 +94,11 @@ func (r *runner) Event(e *trace.Event) {
 // End implements trace.Sink.
 func (r *runner) End(at vtime.Time) { r.judged.End(at) }
 
-// steps bounds the events of a run: one that takes more is no drawing for people.
+// steps bounds the events of a run; a longer one is too long to draw.
 const steps = 1_000_000
 
 // stage is the simulator as a bench for ladders: the runner keeps its world, for the variables of the engines, and sees
-// its trace before the rules do.
+// the trace before the rules.
 type stage struct{ *runner }
 
 // Run implements bench.Bench.
@@ -134,7 +135,7 @@ func (r *runner) command(t *testing.T, d *datadriven.TestData) string {
 	return ""
 }
 
-// statement puts the command of a block back together.
+// statement returns the command line of a block.
 func statement(d *datadriven.TestData) string {
 	words := []string{d.Cmd}
 	for _, a := range d.CmdArgs {
@@ -168,14 +169,14 @@ func (r *runner) run(d *datadriven.TestData) string {
 	}
 	r.world = nil
 	outcome, failure := play.Play(context.Background())
-	if r.world == nil { // it did not begin
+	if r.world == nil { // the run did not begin
 		return "error: " + failure.Error() + "\n"
 	}
 	r.played = outcome
 	return r.draw(detail, failure)
 }
 
-// draw draws what was played, with the error that ended it, if any.
+// draw draws the run, with the error that ended it, if any.
 func (r *runner) draw(detail bool, failure error) string {
 	var out strings.Builder
 	h := r.world.Header()

@@ -11,11 +11,11 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/scenarios"
 )
 
-// Alone is a suite whose specs are run one by one, in any order, as often as somebody wants and several at once if Run
-// can do that. It is not in Ginkgo's tree, which a process has once.
+// Alone is a suite whose specs are run one by one, in any order, any number of times, and concurrently if Run allows
+// it. It does not use Ginkgo's tree, which exists once per process.
 type Alone struct {
 	cfg   Config
-	Specs []Spec // that the filter selects, in the order of implementations and scenarios
+	Specs []Spec // the specs that the filter selects, in the order of implementations and scenarios
 }
 
 // NewAlone plans the specs that a label filter selects; "" selects all. The errors are those of Register and List.
@@ -38,7 +38,7 @@ func NewAlone(cfg Config, filter string) (*Alone, error) {
 	return a, nil
 }
 
-// Play runs a spec within the suite's limit of real time, and judges it. Nobody observes it.
+// Play runs a spec within the suite's limit of real time, and judges it. It does not call Observe.
 func (a *Alone) Play(ctx context.Context, s Spec) *Outcome {
 	ctx, cancel := context.WithTimeout(ctx, a.cfg.Timeout)
 	defer cancel()

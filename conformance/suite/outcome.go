@@ -16,25 +16,24 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Result is what the suite has to know of a run: how it went as a whole, what every rule says of it, and how to find it
-// again.
+// Result is the result of a run: its status, the verdicts of every rule, and the data to find or repeat it.
 type Result struct {
-	// Status is INVALID or ERROR when the run proves nothing but what stands in the verdicts, INCONCLUSIVE when it did
-	// none of its work; else the verdicts decide.
+	// Status is INVALID or ERROR when the run proves nothing beyond verdicts that stand, and INCONCLUSIVE when it did
+	// none of its work; otherwise the verdicts decide.
 	Status   rule.Status
-	Reason   string         // of such a status
-	Requests string         // what came of its work: "96 of 100 requests done"; "" when nobody says
-	Verdicts []rule.Verdict // of every rule that judged the run
+	Reason   string         // reason of such a status
+	Requests string         // progress of its work: "96 of 100 requests done"; "" when unknown
+	Verdicts []rule.Verdict // verdicts of all rules that judged the run
 	Seed     uint64
 	SpecHash string
 	Folder   string // run folder, "" when nothing was kept
-	// side of the end that kept the run from its end, and so failed whatever the verdicts; "" of a run that came to it
+	// side of the end that kept the run from finishing, and so failed whatever the verdicts; "" when the run finished
 	Fault string
 
 	validity.State
 }
 
-// Outcome is what a spec found out, and what its report entry holds.
+// Outcome is the outcome of a spec, and the contents of its report entry.
 type Outcome struct {
 	Impl     string      `json:"impl"`
 	Scenario string      `json:"scenario"`
@@ -42,18 +41,19 @@ type Outcome struct {
 	Bench    string      `json:"bench"`
 	Status   rule.Status `json:"status"` // PASS, NOT-APPLICABLE, INCONCLUSIVE, FAIL, INVALID or ERROR
 	Reason   string      `json:"reason,omitempty"`
-	Requests string      `json:"requests,omitempty"` // what came of the work: "96 of 100 requests done"
+	Requests string      `json:"requests,omitempty"` // progress of the work: "96 of 100 requests done"
 	validity.State
 	Seed     uint64 `json:"seed"`
 	SpecHash string `json:"spec_hash,omitempty"`
 	Folder   string `json:"folder,omitempty"` // run folder, "" when nothing was kept
 
-	// Verdicts are those of the rules that the scenario names and of all others that had something to judge.
+	// Verdicts are the verdicts of the rules that the scenario names, and of all other rules that are neither
+	// INCONCLUSIVE nor NOT-APPLICABLE.
 	Verdicts []Verdict      `json:"verdicts"`
 	Findings []rule.Finding `json:"findings"`
-	// rules that apply to the implementation and had nothing to judge here
+	// rules that apply to the implementation and are INCONCLUSIVE here
 	Unseen []string `json:"-"`
-	// side of the end that crashed, stalled or was not done; "" where none did
+	// side of the end that crashed, stalled or did not finish; "" when none did
 	Fault string `json:"fault,omitempty"`
 }
 
@@ -62,21 +62,21 @@ type Verdict struct {
 	Rule     string      `json:"rule"`
 	Level    rule.Level  `json:"level"`
 	Status   rule.Status `json:"status"`
-	Named    bool        `json:"named,omitempty"` // the scenario is there for this rule
+	Named    bool        `json:"named,omitempty"` // the scenario names the rule
 	Required bool        `json:"required"`
 	Reason   string      `json:"reason,omitempty"`
 	Met      int         `json:"met"`
 	Total    int         `json:"violations"`
-	// the command that says more about the rule, where there are findings
+	// the command that explains the rule; "" without findings
 	Explain string `json:"explain,omitempty"`
-	Against [2]int `json:"-"` // of Total, those for which A is to blame, and B
+	Against [2]int `json:"-"` // violations of Total for which A is to blame, and B
 }
 
 // Passed reports whether the spec passes.
 func (o *Outcome) Passed() bool { return o.Status == rule.Pass }
 
 // Judge turns the result of a run into the outcome of a spec. Either of r and err may be nil, as Config.Run returns
-// them. Strict says that a rule which the scenario names and the run did not exercise counts against it.
+// them. If strict, a rule that the scenario names and the run did not exercise makes the outcome INCONCLUSIVE.
 func Judge(impl, where string, sc *scenarios.Scenario, r *Result, err error, strict bool) *Outcome {
 	o := &Outcome{Impl: impl, Scenario: sc.Name, Title: sc.Title, Bench: where}
 	if err == nil && r == nil {
@@ -98,7 +98,7 @@ func Judge(impl, where string, sc *scenarios.Scenario, r *Result, err error, str
 	return o
 }
 
-// take keeps the verdicts that say something, and every finding that stands.
+// take sets Verdicts, Unseen, and Findings, without the findings of INVALID verdicts.
 func (o *Outcome) take(all []rule.Verdict, named []string) {
 	for i := range all {
 		v := &all[i]
@@ -116,8 +116,8 @@ func (o *Outcome) take(all []rule.Verdict, named []string) {
 	}
 }
 
-// settle gives the outcome its status: FAIL when one stands, else that of the run when it proves nothing, else the
-// worst of the verdicts that count. Advice that was not followed (SHOULD) is reported and does not count.
+// settle sets the status of the outcome: FAIL when a FAIL stands, else the status of the run when it proves nothing,
+// else the worst of the verdicts that count. A broken SHOULD is reported and does not count.
 func (o *Outcome) settle(r *Result, named []string, strict bool) {
 	o.State = r.State
 	var failed, unseen []string
@@ -147,7 +147,7 @@ func (o *Outcome) settle(r *Result, named []string, strict bool) {
 		o.Status, o.Reason = r.Status, r.Reason
 	case len(failed) > 0:
 		o.Status, o.Reason = rule.Fail, "broken: "+strings.Join(failed, " ")
-	// of a lost request without a timer nothing is ever done, and that is the point
+	// a scenario without a timer may never complete its lost request and still exercise its rules
 	case r.Status == rule.Inconclusive && !o.shown():
 		o.Status, o.Reason = r.Status, r.Reason
 	case len(unseen) > 0 && strict:
@@ -155,12 +155,12 @@ func (o *Outcome) settle(r *Result, named []string, strict bool) {
 	}
 }
 
-// shown reports whether a rule that the scenario is there for was seen to hold.
+// shown reports whether a rule that the scenario names is PASS.
 func (o *Outcome) shown() bool {
 	return slices.ContainsFunc(o.Verdicts, func(v Verdict) bool { return v.Named && v.Status == rule.Pass })
 }
 
-// Of returns the outcome as it counts for what is at one side: what its peer alone broke is no verdict on it.
+// Of returns the outcome for the implementation at one side: rules that only its peer broke do not count.
 func (o *Outcome) Of(side trace.Side) *Outcome {
 	of, peer := *o, side.Other()
 	of.Verdicts, of.Findings = nil, nil
@@ -193,7 +193,7 @@ func (o *Outcome) Of(side trace.Side) *Outcome {
 	return &of
 }
 
-// missing returns the named rules that nobody judged, because no such rule was given to the run.
+// missing returns the named rules without a verdict, because the run was not given them.
 func missing(all []rule.Verdict, named []string) (out []string) {
 	for _, id := range named {
 		if !slices.ContainsFunc(all, func(v rule.Verdict) bool { return v.Rule == id }) {
@@ -203,7 +203,7 @@ func missing(all []rule.Verdict, named []string) (out []string) {
 	return out
 }
 
-// String says what went wrong in lines for people: the status, the verdicts that decided it, and every finding.
+// String returns the outcome as text: the status, the verdicts that decided it, and every finding.
 func (o *Outcome) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s on %s: %s", o.Scenario, o.Impl, o.Bench, o.Status)
@@ -230,7 +230,7 @@ func (o *Outcome) String() string {
 	return b.String()
 }
 
-// more says how many violations of a rule are not among the findings, "" when none.
+// more returns a line with the number of violations of a rule that are not among the findings; "" for none.
 func (o *Outcome) more(id string) string {
 	n := 0
 	for _, v := range o.Verdicts {
@@ -249,13 +249,13 @@ func (o *Outcome) more(id string) string {
 	return fmt.Sprintf("\n  %s … and %d more", id, n)
 }
 
-// encoded is a value whose JSON form exists already.
+// encoded is a value with its JSON form.
 type encoded struct {
 	json json.RawMessage
 	text string
 }
 
-// encode encodes v; what cannot be encoded becomes the text of the error.
+// encode encodes v; if that fails, the JSON form holds the error and the text of v.
 func encode(v fmt.Stringer) encoded {
 	b, err := json.Marshal(v)
 	if err != nil {

@@ -12,16 +12,16 @@ import (
 	"github.com/onsi/ginkgo/v2/types"
 )
 
-// Options of Run and List: which specs, and where reports go.
+// Options of Run and List: the selection of specs, and the files of reports.
 type Options struct {
 	LabelFilter string   // Ginkgo's label language: "family:GBN && !random"
-	Focus       []string // regular expressions, of which a spec's "conformance IMPL SCENARIO" must match one
-	Skip        []string // and none of these
+	Focus       []string // regular expressions; a spec's "conformance IMPL SCENARIO" must match one
+	Skip        []string // regular expressions; a spec must match none
 	JUnit       string   // paths of reports; "" writes none
 	JSON        string
 }
 
-// check refuses what Ginkgo would end the process for.
+// check returns an error for options for which Ginkgo would end the process.
 func (o *Options) check() error {
 	if _, err := types.ParseLabelFilter(o.LabelFilter); err != nil {
 		return fmt.Errorf("label filter %q: want labels joined by && || ! and brackets, such as "+
@@ -59,8 +59,8 @@ func List(o Options) ([]Spec, error) {
 	return out, nil
 }
 
-// Run runs the registered specs that the options select and reports whether all passed. It prints nothing: what happens
-// is told through Config.Observe. A process can call it once, because Ginkgo's tree is the process's.
+// Run runs the registered specs that the options select and reports whether all passed. It prints nothing;
+// Config.Observe is called with each outcome. A process can call it once, because Ginkgo has one tree per process.
 func Run(o Options) (passed bool, err error) {
 	if err := errors.Join(o.check(), writable(o.JUnit), writable(o.JSON)); err != nil {
 		return false, err
@@ -72,8 +72,8 @@ func Run(o Options) (passed bool, err error) {
 	return ginkgo.RunSpecs(&flag{}, "conformance", suiteConfig, reporterConfig), nil
 }
 
-// writable empties the file of a report, so that a path that cannot be written is found before the run and not after
-// it.
+// writable truncates the file of a report, so that a path that cannot be written is an error before the run and not
+// after it.
 func writable(path string) error {
 	if path == "" {
 		return nil
@@ -85,8 +85,8 @@ func writable(path string) error {
 	return f.Close()
 }
 
-// ginkgo returns the configuration: specs in the order of registration, one at a time. It does not begin from what
-// Ginkgo holds, because that is what the run before it asked for.
+// ginkgo returns the configuration: specs in the order of registration, one at a time. It begins from Ginkgo's
+// defaults, because Ginkgo's current configuration is that of the run before.
 func (o *Options) ginkgo() (types.SuiteConfig, types.ReporterConfig) {
 	suiteConfig, reporterConfig := types.NewDefaultSuiteConfig(), types.NewDefaultReporterConfig()
 	suiteConfig.LabelFilter, suiteConfig.FocusStrings, suiteConfig.SkipStrings = o.LabelFilter, o.Focus, o.Skip
@@ -96,7 +96,7 @@ func (o *Options) ginkgo() (types.SuiteConfig, types.ReporterConfig) {
 	return suiteConfig, reporterConfig
 }
 
-// flag takes the place of a *testing.T: RunSpecs returns what it would be told.
+// flag takes the place of a *testing.T; RunSpecs also returns whether all passed.
 type flag struct{}
 
 // Fail implements ginkgo.GinkgoTestingT.

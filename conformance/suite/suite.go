@@ -1,9 +1,9 @@
 // Package suite is the conformance suite as Ginkgo specs: one per implementation and scenario of its transport, so that
 // it can be filtered by label, focused, and reported as JUnit.
 //
-// It is given the function that runs a scenario, and so knows neither implementations nor benches. A spec fails when
-// the implementation broke a required rule, when a rule that the scenario is there for was not exercised, and when the
-// run itself cannot be trusted; every finding is reported, not the first.
+// Its caller provides the function that runs a scenario, so the package knows neither implementations nor benches. A
+// spec fails when the implementation broke a required rule, when a rule that the scenario names was not exercised, and
+// when the run is invalid or failed; every finding is reported, not the first only.
 package suite
 
 import (
@@ -25,29 +25,29 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 )
 
-// Config says what to run, where, and how.
+// Config is the parameters of the suite.
 type Config struct {
 	Implementations []string // under test
-	Reference       []string // those of which every rule that a scenario names must get a verdict
+	Reference       []string // implementations for which every rule that a scenario names must be exercised
 	Scenarios       []scenarios.Scenario
-	// what implementations declare, those not under test included; nil runs every scenario for all
+	// features that implementations declare, also those not under test; nil runs every scenario for all
 	Features map[string][]string
 	Peer     string // at side B; "" is the implementation under test
-	Bench    string // where Run runs, for labels and reports
-	// leaves scenarios out that an implementation cannot take part in; nil leaves none
+	Bench    string // name of the bench of Run, for labels and reports
+	// reports whether an implementation can take part in a scenario; nil is always true
 	Fits    func(impl string, sc *scenarios.Scenario) bool
-	Timeout time.Duration // of one spec, in real time; 0 takes DefaultTimeout
+	Timeout time.Duration // of one spec, in real time; 0 is DefaultTimeout
 
-	// Lacks names what a Spec asks of an implementation that does not declare it, "" when nothing. Such a scenario is
-	// NOT-APPLICABLE and not run. Nil means that everything can be asked of everybody.
+	// Lacks names a capability that a Spec needs and its implementations do not declare; "" for none. Such a scenario
+	// is NOT-APPLICABLE and not run. Nil is no check.
 	Lacks func(spec *scenario.Spec) string
 
 	// Run runs a scenario; spec is its parsed text with impl and its peer at the sides. An error means that the harness
-	// broke, or with bench.ErrUnsupported that the bench has no such thing: then the scenario is NOT-APPLICABLE. A
-	// result that comes with it is reported as far as it got.
+	// failed; bench.ErrUnsupported means that the bench cannot run the scenario, which is then NOT-APPLICABLE. A result
+	// may be returned with an error; it covers the run up to the error.
 	Run func(ctx context.Context, impl string, sc *scenarios.Scenario, spec *scenario.Spec) (*Result, error)
 
-	// Observe is called with the outcome of each spec when it is known, if not nil.
+	// Observe, if not nil, is called with the outcome of each spec.
 	Observe func(*Outcome)
 }
 
@@ -55,7 +55,7 @@ type Config struct {
 const DefaultTimeout = 2 * time.Minute
 
 // Register adds the specs to the Ginkgo tree; RunSpecs then runs them. The error names the scenario that does not parse
-// or the field that is missing, and nothing is registered then.
+// or the missing field; on an error nothing is registered.
 func Register(cfg Config) error {
 	if err := cfg.check(); err != nil {
 		return err
@@ -82,7 +82,7 @@ func (cfg *Config) verify(ctx ginkgo.SpecContext, impl string, sc *scenarios.Sce
 	cfg.conclude(cfg.play(ctx, impl, sc))
 }
 
-// play runs a scenario with an implementation, unless it asks for what is not declared, and judges it.
+// play runs a scenario with an implementation, unless it lacks a capability, and judges it.
 func (cfg *Config) play(ctx context.Context, impl string, sc *scenarios.Scenario) *Outcome {
 	spec, err := sc.Spec()
 	var r *Result
@@ -97,7 +97,7 @@ func (cfg *Config) play(ctx context.Context, impl string, sc *scenarios.Scenario
 	return Judge(impl, cfg.Bench, sc, r, err, slices.Contains(cfg.Reference, impl))
 }
 
-// lack is what a Spec asks of an implementation that does not declare it.
+// lack calls Lacks if it is set.
 func (cfg *Config) lack(spec *scenario.Spec) string {
 	if cfg.Lacks == nil {
 		return ""
@@ -105,8 +105,7 @@ func (cfg *Config) lack(spec *scenario.Spec) string {
 	return cfg.Lacks(spec)
 }
 
-// conclude reports an outcome and ends the spec by it: a scenario that is not applicable is skipped, for the reason
-// given.
+// conclude reports an outcome and ends the spec: a scenario that is NOT-APPLICABLE is skipped with its reason.
 func (cfg *Config) conclude(o *Outcome) {
 	ginkgo.GinkgoHelper()
 	attach("verdicts", o)
@@ -119,7 +118,7 @@ func (cfg *Config) conclude(o *Outcome) {
 	gomega.NewGomega(ginkgo.Fail).Expect(o).To(keepTheRules())
 }
 
-// check looks at what is given, and at every scenario.
+// check returns an error for a missing field or a scenario that does not parse, and sets the default Timeout.
 func (cfg *Config) check() error {
 	if cfg.Run == nil || len(cfg.Implementations) == 0 || len(cfg.Scenarios) == 0 {
 		return errors.New("suite: give Run, and at least one implementation and one scenario")
@@ -145,12 +144,12 @@ func (cfg *Config) suiting(impl string) iter.Seq[*scenarios.Scenario] {
 	}
 }
 
-// common are the labels of all specs of an implementation.
+// common returns the labels of all specs of an implementation.
 func (cfg *Config) common(impl string) ginkgo.Labels {
 	return ginkgo.Label("impl:"+labelOf(impl), cfg.Bench)
 }
 
-// labelOf is an implementation in a label, which holds no path: of a program its last part.
+// labelOf returns an implementation as a label, which holds no path: for a program the last part of its path.
 func labelOf(impl string) string { return impl[strings.LastIndexAny(impl, "/:")+1:] }
 
 // levelsOfRules maps a rule to the label of its level.
@@ -162,8 +161,8 @@ func levelsOfRules() map[string]string {
 	return out
 }
 
-// labels are what a spec can be filtered by: the rules that the scenario names, their families and levels, its folder,
-// and whether it needs scripted faults.
+// labels returns the labels of a spec: the rules that the scenario names, their families and levels, its folder, and
+// whether it needs scripted faults.
 func labels(sc *scenarios.Scenario, levels map[string]string) ginkgo.Labels {
 	var out ginkgo.Labels
 	add := func(label string) {
@@ -188,8 +187,8 @@ func labels(sc *scenarios.Scenario, levels map[string]string) ginkgo.Labels {
 	return out
 }
 
-// attach adds a report entry. A value that JSON cannot hold, such as a NaN, would spoil the whole report, so what is
-// attached has been encoded before.
+// attach adds a report entry. The value is encoded here, because one that JSON cannot hold, such as a NaN, would spoil
+// the whole report.
 func attach(name string, v fmt.Stringer) {
 	ginkgo.AddReportEntry(name, encode(v), ginkgo.ReportEntryVisibilityNever)
 }

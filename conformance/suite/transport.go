@@ -8,12 +8,12 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/scenarios"
 )
 
-// ofRC is the feature of implementations that speak RoCEv2 over reliable connections.
+// ofRC is the feature of implementations of RoCEv2 reliable connections.
 const ofRC = "rc"
 
-// Suits reports whether a scenario is for the transport of an implementation. What exercises one scheme of RoCEv2
-// exercises the others as well, and is run for them all; what exercises another transport has other parameters, other
-// packets, and no rule that could judge.
+// Suits reports whether a scenario is for the transport of an implementation. A scenario for one scheme of RoCEv2
+// exercises the other schemes as well and is run for all of them; a scenario for another transport has other parameters
+// and packets, and no rule would judge it.
 func (cfg *Config) Suits(impl string, sc *scenarios.Scenario) bool {
 	declared := cfg.Features[impl]
 	if slices.ContainsFunc(sc.Without, func(feature string) bool { return slices.Contains(declared, feature) }) {

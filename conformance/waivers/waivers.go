@@ -1,4 +1,4 @@
-// Package waivers is the waivers that come with the program: the known deviations of devices that everybody has.
+// Package waivers holds the waivers of the program: known deviations of widely available devices.
 package waivers
 
 import (
@@ -14,8 +14,8 @@ import (
 //go:embed *.txt
 var files embed.FS
 
-// Read returns the waivers of a file, or, for a name without a dot or a slash such as "rxe", those that come with the
-// program. The error names the file and the line.
+// Read returns the waivers of a file or, for a name without a dot or a slash such as "rxe", the program's waivers of
+// that name. The error names the file and the line.
 func Read(name string) ([]rule.Waiver, error) {
 	var in io.ReadCloser
 	var err error
@@ -48,7 +48,7 @@ func ReadAll(names []string) (all []rule.Waiver, err error) {
 	return all, nil
 }
 
-// Names lists the waivers that come with the program.
+// Names returns the names of the waivers of the program.
 func Names() (names []string) {
 	entries, _ := files.ReadDir(".") // embedded
 	for _, e := range entries {
