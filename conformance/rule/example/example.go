@@ -1,5 +1,5 @@
-// Package example reads a fixture together with what it says beyond its trace, and lets a rule judge it: for the tests
-// of rules, and for whoever explains one.
+// Package example reads a fixture of a rule, with the directives in its comments, and judges it by the rule. The tests
+// of rules and gauntlet explain use it.
 package example
 
 import (
@@ -19,7 +19,7 @@ import (
 // Example is a fixture of one rule.
 type Example struct {
 	*fixture.Trace
-	Options rule.Options // that the rule judges it with: features declared, and what was ordered
+	Options rule.Options // options of the Judge: features and orders of the fixture
 	rule    *rule.Rule
 }
 
@@ -36,7 +36,7 @@ func Parse(r *rule.Rule, text []byte, base psn.PSN) (*Example, error) {
 	return &Example{f, rule.Options{Features: featuresOf(r, text), Orders: orders, Findings: allFindings}, r}, nil
 }
 
-// Start returns the PSN at which a fixture has to start, and whether there is one: most make sense at any start.
+// Start returns the start PSN that a fixture requires; only is false for a fixture that may start at any PSN.
 func Start(text []byte) (start psn.PSN, only bool, err error) {
 	m := atStart.FindSubmatch(text)
 	if m == nil {
@@ -46,17 +46,17 @@ func Start(text []byte) (start psn.PSN, only bool, err error) {
 	return psn.New(uint32(n)), true, err
 }
 
-// atStart is the line of a fixture that makes sense at one start only, because it speaks of the wrap itself.
+// atStart is the line of a fixture that may start at one PSN only, because its PSNs are at the wrap.
 var atStart = regexp.MustCompile(`(?m)^# at-start (\d+)$`)
 
-// allFindings is as many as no fixture has.
+// allFindings is more findings than any fixture has.
 const allFindings = 1000
 
 // declares is the line of a fixture that names features of the endpoints.
 var declares = regexp.MustCompile(`(?m)^# features (.+)$`)
 
-// featuresOf returns the features that a fixture is judged with: those that the rule needs, which for a rule that names
-// none is a reliable connection, and those that the fixture names.
+// featuresOf returns the features with which a fixture is judged: those that the rule needs ("rc" for a rule that names
+// none), and those that the fixture names.
 func featuresOf(r *rule.Rule, text []byte) []string {
 	all := slices.Clone(r.Features)
 	if len(all) == 0 {
@@ -68,7 +68,7 @@ func featuresOf(r *rule.Rule, text []byte) []string {
 	return all
 }
 
-// Judge lets the rule judge the fixture as if it happened later by shift.
+// Judge judges the fixture with all times later by shift.
 func (e *Example) Judge(shift vtime.Duration) rule.Verdict {
 	opts := e.Options
 	if o := opts.Orders; o != nil && o.Until != vtime.Never && shift > 0 {
@@ -81,13 +81,13 @@ func (e *Example) Judge(shift vtime.Duration) rule.Verdict {
 	return j.Verdicts()[0]
 }
 
-// shifter delays a whole trace.
+// shifter delays a trace, and its end by one picosecond more.
 type shifter struct{ trace.Delayed }
 
-// End is a little later than the last entry, so that a finding at the end is told from one at that entry.
+// End is later than the last entry, so that a finding at the end can be distinguished from one at that entry.
 func (s *shifter) End(at vtime.Time) { s.Delayed.End(at + 1) }
 
-// Prose returns the comment with which a fixture begins: what happens in it, in a sentence or two. "" when it has none.
+// Prose returns the comment at the beginning of a fixture, a description in a sentence or two; "" when there is none.
 func Prose(text []byte) string {
 	var words []string
 	for line := range strings.Lines(string(text)) {
@@ -100,7 +100,7 @@ func Prose(text []byte) string {
 	return strings.Join(words, " ")
 }
 
-// Directive reports a comment that is meant for a program.
+// Directive reports whether a comment is a directive for a program.
 func Directive(comment string) bool { return directive.MatchString(comment) }
 
 var directive = regexp.MustCompile(`^(features|want-end|at-start|order [AB]|region [AB]|rate [AB]|until \d)`)

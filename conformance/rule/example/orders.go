@@ -13,24 +13,24 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// ordered is the lines of a fixture that say what the endpoints were told:
+// ordered matches the lines of a fixture with the orders of the endpoints:
 //
 //	# order A WRITE wr=1 count=3 len=64 va=0x1000 rkey=0x7 stride=64
 //	# region B rkey=0x7 va=0x1000 len=4096 access=1
 //	# rate A 1G
 //	# until 100us
 //
-// A count of 0 is without end. "script=1" makes it a scripted request.
+// A count of 0 is unlimited. "script=1" makes it a scripted request.
 var ordered = regexp.MustCompile(`(?m)^# (order|region|rate|until) ([AB] .+|\d\S*)$`)
 
-// assigned is the orders of connection 0, by side.
+// assigned holds the orders of connection 0, by side.
 type assigned struct {
 	series  [2][]rule.Series
 	regions [2][]rule.Region
 	orders  rule.Orders
 }
 
-// ordersOf returns what a fixture says that was ordered; nil when it says nothing.
+// ordersOf returns the orders in a fixture; nil when there are none.
 func ordersOf(text []byte) (*rule.Orders, error) {
 	lines := ordered.FindAllSubmatch(text, -1)
 	if len(lines) == 0 {
@@ -53,7 +53,7 @@ func ordersOf(text []byte) (*rule.Orders, error) {
 	return &a.orders, nil
 }
 
-// line takes one of them.
+// line parses one line of orders.
 func (a *assigned) line(verb string, words []string) error {
 	if verb == "until" {
 		d, err := vtime.ParseDuration(words[0])
@@ -88,7 +88,7 @@ func (a *assigned) line(verb string, words []string) error {
 	return a.order(side, words[1], values)
 }
 
-// order takes one series.
+// order adds one series.
 func (a *assigned) order(side trace.Side, name string, v map[string]uint64) error {
 	for op := engine.OpSend; op <= engine.OpFetchAdd; op++ {
 		if op.String() != name {

@@ -11,8 +11,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// between judges a fixture as a tap between the ports shows it, once before what the link does to its packets and once
-// behind. It returns the failures: a tap there shows less than those at the ports, so a rule that held must not fail.
+// between judges a fixture as seen by a tap between the ports, once before the link loses and changes packets and once
+// behind. It returns the failures: such a tap shows less than taps at the ports, so a rule that held must not fail.
 func between(f *example.Example, r *rule.Rule) (problems []string) {
 	for _, behind := range []bool{false, true} {
 		h := f.Header
@@ -35,10 +35,11 @@ func between(f *example.Example, r *rule.Rule) (problems []string) {
 	return problems
 }
 
-// middle shows what passes a tap between the ports. What the harness made is left out: there it is the sender's.
+// middle shows the packets that pass a tap between the ports, without those that the harness made, which would look
+// like the sender's there.
 type middle struct {
 	next   trace.Sink
-	behind bool // of what the link does
+	behind bool // the tap is behind the losses and changes of the link
 }
 
 // Packet implements trace.Sink.
@@ -54,7 +55,7 @@ func (m *middle) Packet(r *trace.Record) {
 	m.next.Packet(c)
 }
 
-// Event implements trace.Sink: nobody tells a tap what endpoints know.
+// Event implements trace.Sink; a tap has no events.
 func (m *middle) Event(*trace.Event) {}
 
 // End implements trace.Sink.

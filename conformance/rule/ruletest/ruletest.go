@@ -1,19 +1,19 @@
-// Package ruletest runs a family's rules over fixtures: hand-written traces that say, beside each line, what a rule
-// should find there.
+// Package ruletest runs a family's rules over fixtures: hand-written traces in which comments state the findings that a
+// rule should make.
 //
-// Fixtures lie in testdata/<RULE-ID>/ and are named pass*.trace, fail*.trace and, for what the rule has nothing to say
-// of, inconclusive*.trace. Only the rule that names the folder is judged. A finding must be claimed by a comment on the
-// line of its packet or event,
+// Fixtures are in testdata/<RULE-ID>/ and are named pass*.trace, fail*.trace and, for traces without the rule's
+// stimulus, inconclusive*.trace. Only the rule with the name of the folder is judged. A finding must be claimed by a
+// comment on the line of its packet or event,
 //
 //	B>A NAK psn=+1 msn=0 PSN_SEQ_ERR   // want "second NAK"
 //
-// and every comment must be matched; a finding that no line shows, such as a reply that never came, is claimed by a
-// line "# want-end "…"". Each fixture runs at three start PSNs, so that no rule survives the wrap by luck, unless a
-// line "# at-start 16777213" asks for one; and a second later, so that none reads a clock. A rule without a passing and
-// a failing fixture fails the test, so does one that passes an empty trace, and one that a tap between the ports makes
-// fail where it held, or that says something else when its check is shown every sight. A line "# features sr" declares
-// features beyond those that the rule needs, and one such as "# order A WRITE count=3 len=64" says what an endpoint was
-// told to do (see package example).
+// and every comment must match a finding. A finding that no line shows, such as a reply that never came, is claimed by
+// a line "# want-end "…"". Each fixture runs at three start PSNs, so that errors at the wrap show, unless a line "#
+// at-start 16777213" selects one; and with all times a second later, so that no rule depends on absolute time. The test
+// fails for a rule without a passing and a failing fixture, for one that passes an empty trace, for one that held and
+// fails from a tap between the ports, and for one whose verdict changes when its check is shown every sight. A line "#
+// features sr" declares features beyond those that the rule needs, and a line such as "# order A WRITE count=3 len=64"
+// orders work of an endpoint (see package example).
 package ruletest
 
 import (
@@ -35,7 +35,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// bases are the start PSNs: the plain one, one that crosses the sign of the serial arithmetic, one that wraps.
+// bases are the start PSNs: zero, before the sign change of serial arithmetic, and before the wrap.
 var bases = []psn.PSN{0, psn.Half - 2, psn.Mask - 2}
 
 // Run runs the fixtures of every rule under dir, the family's testdata folder.
@@ -47,7 +47,7 @@ func Run(t *testing.T, rules []rule.Rule, dir string) {
 		known[r.ID] = true
 		t.Run(r.ID, func(t *testing.T) {
 			if r.Unbuilt != "" {
-				return // listed as such in its verdict; Catalogue checks that the reason is given
+				return // its verdict gives the reason; Catalogue checks that there is one
 			}
 			empty(t, r)
 			fixtures(t, r, filepath.Join(dir, r.ID))
@@ -70,7 +70,7 @@ func orphans(t *testing.T, known map[string]bool, dir string) {
 	}
 }
 
-// empty runs a rule over a trace in which nothing happens: it must not pass.
+// empty runs a rule over an empty trace: it must be INCONCLUSIVE.
 func empty(t *testing.T, r *rule.Rule) {
 	t.Helper()
 	e, err := example.Parse(r, nil, 0)
@@ -82,7 +82,7 @@ func empty(t *testing.T, r *rule.Rule) {
 	}
 }
 
-// kinds are what the name of a fixture begins with, which is what the rule should say of it.
+// kinds are the first words of the names of fixtures, with the status that the rule must have.
 var kinds = []struct {
 	name   string
 	status rule.Status
@@ -115,7 +115,7 @@ func fixtures(t *testing.T, r *rule.Rule, dir string) {
 	}
 }
 
-// startsOf returns the PSNs at which a fixture is to start.
+// startsOf returns the start PSNs of a fixture.
 func startsOf(t *testing.T, text []byte) []psn.PSN {
 	t.Helper()
 	start, only, err := example.Start(text)
@@ -128,7 +128,7 @@ func startsOf(t *testing.T, text []byte) []psn.PSN {
 	return bases
 }
 
-// try runs one rule over one fixture and compares verdict and findings with what the fixture says.
+// try runs one rule over one fixture and compares verdict and findings with the fixture's comments.
 func try(t *testing.T, r *rule.Rule, text []byte, base psn.PSN, want rule.Status) {
 	t.Helper()
 	problems, err := check(r, text, base, want)
@@ -140,7 +140,7 @@ func try(t *testing.T, r *rule.Rule, text []byte, base psn.PSN, want rule.Status
 	}
 }
 
-// check returns in what a rule and a fixture disagree.
+// check returns the differences between a rule's findings and a fixture.
 func check(r *rule.Rule, text []byte, base psn.PSN, want rule.Status) (problems []string, err error) {
 	e, err := example.Parse(r, text, base)
 	if err != nil {
@@ -175,7 +175,7 @@ func check(r *rule.Rule, text []byte, base psn.PSN, want rule.Status) (problems 
 	return append(problems, unclaimed...), err
 }
 
-// claim matches findings with the fixture's comments and returns what is left over of either.
+// claim matches findings with the fixture's comments and returns those of either without a match.
 func claim(f *fixture.Trace, text []byte, findings []rule.Finding) (problems []string, err error) {
 	const end = 0 // no line has this number
 	wants := map[int][]*regexp.Regexp{}
