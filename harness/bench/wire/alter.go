@@ -99,7 +99,8 @@ func region(frame []byte, f fault.Field) (off, n int) {
 	udp, _ := at("udpsport")
 	icrc, _ := at("icrc")
 	tos, n := at("tos")
-	ip := tos - 2 + n // the traffic class is in the first two bytes of an IPv6 header, the TOS in the second of an IPv4 header
+	// The traffic class is in the first two bytes of an IPv6 header, the TOS in the second of an IPv4 header.
+	ip := tos - 2 + n
 	switch f {
 	case fault.AnyField:
 		return ip, icrc + icrcLen - ip

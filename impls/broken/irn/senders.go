@@ -181,7 +181,8 @@ func holes() []broken.Recipe {
 					return false
 				}
 			})},
-		{Name: "partial-twice", Breaks: "retransmits the packet that an ACK makes the oldest, though it was retransmitted before",
+		{Name: "partial-twice",
+			Breaks:    "retransmits the packet that an ACK makes the oldest, though it was retransmitted before",
 			Catches:   "IRN-REC-008",
 			Scenarios: "two", Tamper: watching(func(w *watch) {
 				w.heard = func(*roce.Packet) bool {
