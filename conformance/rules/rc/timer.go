@@ -44,7 +44,8 @@ func timeoutRetries() rule.Rule {
 		Source: rule.Source{Ref: "IBTA 9.9.2.1, 9.7.6.1.3",
 			Requirement: "The retry counter is decremented for each retry and reloaded on progress; when " +
 				"it is exhausted the request completes in error."},
-		Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn, Wakes: rule.Late, Stimulus: "a black hole",
+		Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn,
+		Wakes: rule.Late | rule.Asking | rule.Fetch, Stimulus: "a black hole",
 		BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			r, limit := newRounds(c), int(c.Attr.RetryCount)
