@@ -21,6 +21,7 @@ type captureFiles struct {
 	names    []string // names of the captures
 	sources  []capture.Source
 	twice    uint64 // frames left out as repetitions by a mirror
+	alone    uint64 // frames that a mirror showed again, and not twice
 }
 
 // Part is one of several captures that are read together: a file, or a copy in memory or elsewhere of data without a
@@ -146,7 +147,7 @@ func (c *captureFiles) count(l *learner, to *Capture) {
 		addAll(&to.Kinds, s.Kinds)
 		addAll(&to.Tunnels, s.Tunnels)
 	}
-	to.Twice = c.twice
+	to.Twice, to.Alone = c.twice, c.alone
 	to.Frames -= c.twice
 	to.MTU, _ = l.sizes.most()
 	to.BadICRC, to.Headless = l.bad, l.headless

@@ -51,6 +51,10 @@ func (c *Capture) Doubts() (list []trace.Doubt) {
 	if c.Headless > 0 {
 		doubt(validity.Capture, fmt.Sprintf("the capture lacks %d headers of frames", c.Headless))
 	}
+	if c.Alone > 0 {
+		doubt(validity.Capture, fmt.Sprintf("a mirror shows frames twice, and %d frames once more alone: late second "+
+			"sights, or retransmissions that were lost behind it", c.Alone))
+	}
 	if c.Distant {
 		doubt(validity.Capture, "hardly any frame was seen at both taps, so that their places are unknown")
 	}

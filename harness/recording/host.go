@@ -141,7 +141,7 @@ func (h *host) reactions() (list []reaction) {
 }
 
 // much is the factor by which the near end must be faster than the far end to exclude a tap between them; some is the
-// factor when losses support the same conclusion.
+// factor when losses support the same conclusion and none contradicts it.
 const (
 	much = 8
 	some = 3

@@ -46,7 +46,7 @@ func (v *vantage) decide() place {
 		far := v.others(h)
 		lost, beyond := h.lost(), far.lost()
 		factor := vtime.Duration(much)
-		if beyond > 0 {
+		if beyond > 0 && lost == 0 {
 			factor = some
 		}
 		near, away, ok := nearer(h, far, factor)

@@ -168,6 +168,29 @@ func TestTwoTapsThatSeeTwice(t *testing.T) {
 	}
 }
 
+// A mirror whose second sight of a frame is late now and then, because it waited in a queue or was overtaken, raises a
+// doubt: the late sight looks like a retransmission. A frame that the network repeats does not hide the mirror.
+func TestMirrorThatIsLate(t *testing.T) {
+	f := tracetest.Parse(t, goBackRun(3, 40, true), 0)
+	a := tracetest.FramesAt(f, trace.A)
+	late := func(i int) bool { return i%16 == 3 }
+	fifth := func(i int) bool { return i%5 == 0 }
+	for name, c := range map[string]struct {
+		frames []capture.Frame
+		alone  bool
+	}{
+		"in time": {inTime(a, later(a, 700, nil)), false},
+		"late": {inTime(inTime(a, later(a, 700, func(i int) bool { return !late(i) })),
+			later(a, 50*time.Microsecond, late)), true},
+		"repeated": {inTime(inTime(a, later(a, 700, nil)), later(a, 1000, fifth)), false},
+	} {
+		r, _ := filed(t, c.frames)
+		if got := r.Capture; got.Twice == 0 || (got.Alone > 0) != c.alone || (len(got.Doubts()) > 0) != c.alone {
+			t.Errorf("%s: %+v, doubts %v", name, got, got.Doubts())
+		}
+	}
+}
+
 // What arrives twice and left once was repeated by the network.
 func TestTheNetworkRepeats(t *testing.T) {
 	f := tracetest.Parse(t, goBackRun(3, 40, false), 0)

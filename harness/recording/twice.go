@@ -24,13 +24,21 @@ type way struct{ from, to netip.Addr }
 // doubles compares the first frames of each direction with later frames of the same bytes.
 type doubles struct {
 	seen  int
-	first map[uint64]time.Time // time of a frame that may be repeated; zero when it has been
+	first map[uint64]double // by frame
 	ways  map[way]*doubled
+}
+
+// double is the latest sights of a frame.
+type double struct {
+	at    time.Time     // the first of them
+	after time.Duration // from it to the second; valid when both is true
+	both  bool          // there was a second
 }
 
 // doubled holds the counts of a direction.
 type doubled struct {
-	// distinct frames; the third sight of a frame counts as a new one, because a mirror repeats retransmissions too
+	// distinct frames; the third sight of a frame counts as a new one, because a mirror repeats retransmissions too,
+	// unless it comes as soon as the second: the network duplicates frames
 	frames int
 	after  []time.Duration // times from the first sight of a frame to its second
 }
@@ -42,7 +50,7 @@ func (d *doubles) enough() bool { return d.seen >= twiceEnough }
 func (d *doubles) frame(key uint64, on way, at time.Time) {
 	d.seen++
 	if d.first == nil {
-		d.first, d.ways = map[uint64]time.Time{}, map[way]*doubled{}
+		d.first, d.ways = map[uint64]double{}, map[way]*doubled{}
 	}
 	w := d.ways[on]
 	if w == nil && len(d.ways) < twiceWays {
@@ -52,14 +60,16 @@ func (d *doubles) frame(key uint64, on way, at time.Time) {
 	if w == nil {
 		return
 	}
-	first, seen := d.first[key]
+	p, seen := d.first[key]
+	since := at.Sub(p.at).Abs()
 	switch {
-	case seen && first.IsZero(), !seen && len(d.first) < twiceSample:
-		d.first[key] = at
+	case seen && p.both && since <= 3*p.after:
+	case seen && p.both, !seen && len(d.first) < twiceSample:
+		d.first[key] = double{at: at}
 		w.frames++
 	case seen:
-		w.after = append(w.after, at.Sub(first).Abs())
-		d.first[key] = time.Time{}
+		w.after = append(w.after, since)
+		d.first[key] = double{p.at, since, true}
 	}
 }
 
@@ -135,9 +145,17 @@ type once struct {
 	windows [2]mirrored
 	two     bool // the source has frames of two taps
 	skipped *uint64
-	at      map[sightKey]time.Time // time of each frame in order
-	order   []sightKey             // a ring
+	alone   *uint64            // frames seen again beyond the window, and then not twice
+	at      map[sightKey]sight // the latest sight of each frame in order
+	order   []sightKey         // a ring
 	oldest  int
+}
+
+// sight is the latest sight of a frame that was not left out.
+type sight struct {
+	at    time.Time
+	again bool // it was seen before, longer than a window ago
+	twice bool // the mirror repeated it
 }
 
 // sightKey identifies a frame at a tap.
@@ -168,16 +186,26 @@ func (o *once) Next(f *capture.Frame) error {
 	}
 }
 
-// seen reports whether a frame was seen within window before, and records it if not.
+// seen reports whether a frame was seen within window before, and records it if not. A frame that is seen again later
+// is a retransmission, which the mirror repeats too. Once more alone it may be the late second sight of the frame
+// before, which waited in a queue or overtook others, or a retransmission that was lost behind the mirror.
 func (o *once) seen(key sightKey, at time.Time, window time.Duration) bool {
 	before, known := o.at[key]
-	if known && at.Sub(before) <= window {
+	if known && at.Sub(before.at) <= window {
+		if before.again && !before.twice {
+			*o.alone--
+		}
+		before.twice = true
+		o.at[key] = before
 		return true
 	}
-	if o.at == nil {
-		o.at = map[sightKey]time.Time{}
+	if known {
+		*o.alone++
 	}
-	o.at[key] = at
+	if o.at == nil {
+		o.at = map[sightKey]sight{}
+	}
+	o.at[key] = sight{at: at, again: known}
 	switch {
 	case known:
 	case len(o.order) < echoLimit:

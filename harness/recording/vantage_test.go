@@ -187,3 +187,20 @@ func TestAnswersAlone(t *testing.T) {
 		t.Errorf("%+v", h.Conns)
 	}
 }
+
+// A host that is three times as fast as the other is at the tap if losses beyond the tap say so too, and none says
+// otherwise.
+func TestPlaceByLosses(t *testing.T) {
+	near, far := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
+	for _, c := range []struct {
+		before, beyond int // NAKs for packets of the near host that never passed, and for those that had
+		at             bool
+	}{{0, 0, false}, {0, 63, true}, {3, 63, false}} {
+		v := newVantage(&trace.Header{Conns: []trace.Conn{{Ends: [2]trace.End{{Addr: near}, {Addr: far}}}}})
+		v.host(near).react, v.host(near).unseen = samples{8 * vtime.Microsecond}, c.before
+		v.host(far).answers, v.host(far).seen = samples{26 * vtime.Microsecond}, c.beyond
+		if p := v.decide(); (p.addr == near) != c.at {
+			t.Errorf("%+v: %+v", c, p)
+		}
+	}
+}
