@@ -8,14 +8,13 @@ import (
 	"strings"
 )
 
-// book is what there is to read about rules: what people have written down, and the fixtures. Nothing of it is parsed
-// before it is asked for.
+// book holds the texts about rules: the about.txt files and the fixtures. They are parsed when they are asked for.
 //
 //go:embed */about.txt */testdata/*/pass*.trace */testdata/*/fail*.trace
 var book embed.FS
 
-// About returns what people have written down about a rule or a family: of a rule what usually makes a device break it,
-// a line for each cause; of a family whose behaviour it is about. In about.txt each has a paragraph, headed by its ID.
+// About returns the paragraph about a rule or a family in an about.txt, headed by its ID: for a rule the usual causes
+// of a violation, a line each; for a family the behaviour that it judges. It returns nil for an unknown ID.
 func About(id string) []string {
 	files, _ := fs.Glob(book, "*/about.txt") // the pattern is a constant and right
 	for _, name := range files {
@@ -28,14 +27,13 @@ func About(id string) []string {
 	return nil
 }
 
-// Fixture is a trace written by hand that shows a rule kept or broken.
+// Fixture is a trace written by hand that keeps or breaks a rule.
 type Fixture struct {
-	Name string // "pass_crossing"; what begins with fail breaks the rule
+	Name string // "pass_crossing"; a name that begins with fail breaks the rule
 	Text []byte
 }
 
-// Fixtures returns those of the rule with this ID. Of those that keep the rule and of those that break it, the plainest
-// comes first.
+// Fixtures returns the fixtures of the rule with this ID, the plainest passing and failing ones first.
 func Fixtures(id string) (list []Fixture) {
 	files, _ := fs.Glob(book, "*/testdata/"+id+"/*.trace")
 	for _, name := range files {
@@ -46,8 +44,7 @@ func Fixtures(id string) (list []Fixture) {
 	return list
 }
 
-// size orders fixtures by how much there is to read: those that are called by nothing but their verdict show the rule
-// itself.
+// size orders fixtures by their length, with those named pass and fail before all others.
 func (f *Fixture) size() int {
 	if f.Name == "pass" || f.Name == "fail" {
 		return 0

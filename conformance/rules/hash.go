@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// Hash is the SHA-256 of the catalogue, in hexadecimal: what every rule asks for, by what right, and what it needs to
-// see. Two builds of this program may have the same and yet judge differently, where a mistake was mended between them.
+// Hash returns the SHA-256 of the catalogue, in hexadecimal: of the title, source and needs of every rule. Two builds
+// with the same hash may still judge differently if a defect of a check was fixed between them.
 func Hash() string {
 	sum := sha256.New()
 	for _, r := range All() {

@@ -10,7 +10,7 @@ import (
 func earlyDiscarded() rule.Rule {
 	return rule.Rule{
 		ID: "GBN-DRP-001", Level: rule.Must,
-		Title: "Data that comes before its turn is discarded: neither placed in memory nor acknowledged " +
+		Title: "An out-of-order request is discarded: neither placed in memory nor acknowledged " +
 			"until it is sent again",
 		Source: rule.Source{Ref: "IBTA 9.7.5.2, LOWAR II-A, FASR II-A",
 			Requirement: "Packets after a missing one are dropped by the receiver, " +
@@ -30,7 +30,7 @@ func earlyDiscarded() rule.Rule {
 					case s.Point == trace.ResponderIn && s.Legal && c.Offers(rule.Stores):
 						placed.Due(s)
 					case s.Point == trace.ResponderOut && rule.IsACK(p) && placed.CameEarly(p.PSN, c.EPSN):
-						c.Failf(rule.Responder, "ACK of %s, which came before its turn and was not sent again; "+
+						c.Failf(rule.Responder, "ACK of %s, which arrived out of order and was not sent again; "+
 							"it has to be discarded", c.Rel(p.PSN))
 					}
 				},
@@ -39,7 +39,7 @@ func earlyDiscarded() rule.Rule {
 						return
 					}
 					if p, ok := placed.TooSoon(e, c.EPSN); ok {
-						c.Failf(rule.Responder, "the payload of %s is placed although it came before its turn; "+
+						c.Failf(rule.Responder, "the payload of %s is placed although it arrived out of order; "+
 							"it has to be discarded", c.Rel(p))
 					}
 				},
@@ -51,7 +51,7 @@ func earlyDiscarded() rule.Rule {
 func wasteBounded() rule.Rule {
 	return rule.Rule{
 		ID: "GBN-EFF-001", Level: rule.Must,
-		Title: "An isolated loss costs what was in flight when the NAK came, give or take one message: about one BDP",
+		Title: "An isolated loss costs the packets in flight when the NAK came, within one message: about one BDP",
 		Source: rule.Source{Ref: "GB1 IV-A", Requirement: "With go-back-N, one lost packet makes the receiver " +
 			"discard all that is in flight behind it, a bandwidth-delay product."},
 		Needs: rule.Both | rule.Fates | rule.Attributes, Sees: rule.Requests | rule.ResponseIn,
@@ -64,20 +64,21 @@ func wasteBounded() rule.Rule {
 	}
 }
 
-// waste counts what the responder throws away because of one loss: what comes early, and what comes twice.
+// waste counts the packets that the responder discards because of one loss: out-of-order packets and duplicates.
 type waste struct {
-	c         *rule.Context
-	open      bool // a lone loss is being followed
-	psn       psn.PSN
-	inFlight  int        // requests sent behind it when the NAK came, and those that still left the port; -1 before
+	c    *rule.Context
+	open bool    // an isolated loss is being tracked
+	psn  psn.PSN // the lost packet
+	// requests sent after the loss until the NAK came, and those that left the port after that; -1 before the NAK
+	inFlight  int
 	asked     vtime.Time // when the NAK came
 	back      bool       // the requester has gone back
-	end       psn.PSN
-	discarded int
-	granule   int // packets of the longest message
+	end       psn.PSN    // PSN after the latest of inFlight
+	discarded int        // packets the responder discarded
+	granule   int        // packets of the longest message, granuleLeast at least
 }
 
-// granuleLeast allows for packets that had left the send queue and not the port when the NAK came.
+// granuleLeast allows for packets that were out of the send queue and not out of the port when the NAK came.
 const granuleLeast = 16
 
 func (w *waste) sight(s *rule.Sight) {
@@ -92,20 +93,20 @@ func (w *waste) sight(s *rule.Sight) {
 		case rule.IsNAK(p) && p.PSN == w.psn && w.inFlight < 0:
 			w.inFlight, w.end, w.asked, w.back = c.MAX.Sub(p.PSN)-1, c.MAX, s.At, false
 		case p.Opcode.IsReadResponse() || endsRecovery(p) || rule.IsNAK(p) && (p.PSN != w.psn || interval(c) > 0):
-			w.open = false // another reason to go back; packets out of order on the link are one too
+			w.open = false // another reason to go back, which may be packets out of order on the link
 		}
 	default:
 		w.arrival(s)
 	}
 }
 
-// request starts with a first transmission that is lost. A second loss on the way, a READ, whose PSNs are not packets,
-// or a second retransmission ends it without a judgement.
+// request starts at a first transmission that is lost. A second loss, a READ, whose PSNs are not packets, or a
+// retransmission by the timer ends the tracking without a judgement.
 func (w *waste) request(s *rule.Sight) {
 	gone := s.Rec.Lost()
 	switch {
 	case w.open && (gone || !rule.IsData(s.Pkt.Opcode) || w.byTimer(s)):
-		w.open = false // the latter: the timer has gone back as well
+		w.open = false // byTimer: the timer has gone back as well
 	case w.open && s.Relation == rule.Again:
 		w.back = w.back || s.Pkt.PSN == w.psn
 	case w.open && w.inFlight >= 0 && !w.back && w.c.Port.Lags(w.asked, s.At):
@@ -116,7 +117,7 @@ func (w *waste) request(s *rule.Sight) {
 	}
 }
 
-// byTimer reports whether s is the lost packet, sent again for a second time after so long that the timer did it.
+// byTimer reports whether s retransmits the lost packet for a second time, so late that the timer was the cause.
 func (w *waste) byTimer(s *rule.Sight) bool {
 	t := w.c.Attr.TransportTimer()
 	return s.Pkt.PSN == w.psn && s.Sent != nil && s.Sent.Times > 1 && t != 0 && s.At.Sub(s.Sent.Latest) >= t/2
@@ -127,7 +128,7 @@ func (w *waste) arrival(s *rule.Sight) {
 		return
 	}
 	switch {
-	case s.Pkt.PSN.Less(w.psn): // another loss, before it, is why this is discarded
+	case s.Pkt.PSN.Less(w.psn): // discarded because of an earlier loss
 	case s.Relation == rule.Ahead, s.Relation == rule.Duplicate:
 		w.discarded++
 	case s.Relation == rule.InOrder && w.inFlight >= 0 && w.end.LessEq(s.Pkt.PSN.Next()):

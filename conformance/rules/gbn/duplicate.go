@@ -26,23 +26,23 @@ func duplicateAnswered() rule.Rule {
 	}
 }
 
-// duplicates follows the oldest duplicate that waits for its answer. Only one that requests an ACK does: the answer to
-// the others may be coalesced with it. And only one that had been acknowledged: the acknowledgement of another is still
-// to come, and may take its time, as that of a box whose buffer is full does.
+// duplicates tracks the oldest duplicate that waits for its answer. Only a duplicate that requests an ACK is owed one,
+// because answers to others may be coalesced with it. It must also have been acknowledged before: its first
+// acknowledgement may be delayed, as by a box whose buffer is full.
 type duplicates struct {
 	c      *rule.Context
 	answer *rule.Obligation // to the duplicate, about the newest PSN acknowledged when it came
-	acked  psn.PSN          // the newest PSN acknowledged so far,
-	any    bool             // if any was
-	latest rule.Payload     // the newest arrival, when it was a duplicate
-	credit int              // packets executed whose placement has not been reported
+	acked  psn.PSN          // the newest PSN acknowledged, if any is set
+	any    bool
+	latest rule.Payload // the newest arrival, when it was a duplicate
+	credit int          // packets executed whose placement has not been reported
 }
 
 func (d *duplicates) sight(s *rule.Sight) {
 	c, p := d.c, s.Pkt
 	switch {
 	case c.Fatal || c.RNRWait:
-		d.answer.Excuse(nil) // nothing, or something else, has to be said now
+		d.answer.Excuse(nil) // the QP is in error, or waits for a receive
 	case s.Point == trace.ResponderOut:
 		d.answered(p)
 	case !s.Intact() || !rule.IsData(p.Opcode):
@@ -59,7 +59,7 @@ func (d *duplicates) sight(s *rule.Sight) {
 	}
 }
 
-// answered takes a response: everything from the newest PSN on says that the duplicate had arrived before.
+// answered processes a response: a PSN from the newest acknowledged one on answers the duplicate.
 func (d *duplicates) answered(p *roce.Packet) {
 	if last, ok := rule.Acknowledged(p); ok && (!d.any || d.acked.Less(last)) {
 		d.any, d.acked = true, last
@@ -67,7 +67,7 @@ func (d *duplicates) answered(p *roce.Packet) {
 	d.answer.Discharge(func(o rule.Debt) bool { return !p.PSN.Less(o.PSN) })
 }
 
-// event counts placements: there is one for each executed packet, and one too many is the duplicate's.
+// event counts placements: there is one for each executed packet, and any other is the duplicate's.
 func (d *duplicates) event(e *trace.Event) {
 	if e.Kind != trace.Store || d.c.Mine(e) {
 		return

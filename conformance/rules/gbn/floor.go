@@ -17,24 +17,24 @@ func nakAcknowledges() rule.Rule {
 		Wakes: rule.Odd | rule.Late | rule.Asking | rule.Fetch, Features: []string{scheme},
 		Stimulus: "a lost request after requests whose ACK is lost", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
-			f := floor{c: c, flow: flow{c.MAX, c.Started}} // so far all was sent once, in order
+			f := floor{c: c, flow: flow{c.MAX, c.Started}} // every request so far was sent once, in order
 			return rule.Check{Sight: f.sight, Event: f.event}
 		},
 	}
 }
 
-// floor is the PSN of the latest NAK that acknowledged something.
+// floor is the PSN of the latest NAK that acknowledged requests.
 type floor struct {
 	c     *rule.Context
 	flow  flow
-	known bool
-	psn   psn.PSN
-	at    vtime.Time
-	// A response or a timeout may have made the requester go back, or skip what is acknowledged, and that has not been
-	// seen yet. A NAK that comes now crosses it, and is not judged.
+	known bool       // psn and at are set
+	psn   psn.PSN    // of the NAK
+	at    vtime.Time // its arrival
+	// A response or a timeout may have made the requester go back, or skip acknowledged packets, and no request shows
+	// that yet. A NAK that arrives meanwhile is not judged.
 	due    bool
-	target psn.PSN // where it goes
-	since  vtime.Time
+	target psn.PSN    // the PSN that it goes to
+	since  vtime.Time // when it was told to
 }
 
 func (f *floor) sight(s *rule.Sight) {
@@ -63,7 +63,7 @@ func (f *floor) response(s *rule.Sight) {
 	if rule.IsNAK(s.Pkt) && p != c.UNA {
 		f.known, f.psn, f.at = !f.due, p, s.At
 	}
-	// An ACK moves the requester only while it retransmits, or when it says that READ data are missing.
+	// An ACK moves the requester only while it retransmits, or when the ACK shows that READ data are missing.
 	if rule.IsNAK(s.Pkt) || f.flow.next != c.MAX || c.OutstandingReads() > 0 {
 		f.due, f.target, f.since = true, p, s.At
 	}

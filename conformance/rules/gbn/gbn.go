@@ -1,14 +1,14 @@
-// Package gbn holds the rules of go-back-N: what RoCEv2 reliable connections do when a packet is missing.
+// Package gbn holds the rules of go-back-N, the recovery of RoCEv2 reliable connections.
 //
-// The responder discards what comes early and asks once, with a NAK, for what is missing; the requester goes back to it
-// and sends everything from there on again. Whatever the one NAK cannot repair is left to the transport timer.
+// The responder discards out-of-order packets and sends one NAK for the missing one; the requester retransmits
+// everything from there on. The transport timer repairs every loss that the NAK cannot.
 //
 // Devices are judged at their ports. A requester that receives a NAK may have handed packets to its port before, and
-// these still leave: packets that merely continue the sequence within Port.Wait of the NAK are not held against it.
+// these still leave. So packets that continue the sequence within Port.Wait of the NAK are allowed.
 // Bounds on timers are those of IBTA 9.7.6.1.3, up to four times the nominal value.
 //
-// Two switches of the ns-3 models of HPCC change what is right; a run that turns one on is judged by the observations
-// made for it, and the rules that it contradicts stay silent: see variant.go.
+// Two switches of the ns-3 models of HPCC change the expected behaviour. A run that turns one on is judged by the
+// observations made for it, and the rules that it contradicts judge nothing: see variant.go.
 package gbn
 
 import (
@@ -27,7 +27,7 @@ func Rules() []rule.Rule {
 	}
 }
 
-// scheme is the feature of the whole family.
+// scheme is the feature of all rules of the family.
 const scheme = "gbn"
 
 const (
@@ -35,8 +35,7 @@ const (
 	engines  = "ENG"    // needs a switch, or a report, that only an engine has
 )
 
-// endsRecovery reports a response after which the requester does something else than go back at once: wait for a
-// receive, or fail.
+// endsRecovery reports whether the requester does not go back at once after p: it waits for a receive, or fails.
 func endsRecovery(p *roce.Packet) bool {
 	return rule.IsRNR(p) || rule.IsFatalNAK(p)
 }

@@ -37,19 +37,19 @@ func nakPerGap() rule.Rule {
 	}
 }
 
-// gaps follows the gaps at the responder: each owes a NAK, unless the missing packet was late and not lost, so that the
-// gap closes before the NAK is overdue. A box has more reasons to be silent: a NAK acknowledges what is before it
+// gaps tracks the gaps at the responder. Each gap owes a NAK, unless the missing packet was late and not lost, so that
+// the gap closes before the NAK is overdue. A box owes none, because a NAK acknowledges the PSNs before it
 // (PACK-GAP-001).
 type gaps struct {
 	c     *rule.Context
-	nak   *rule.Obligation // of the open gap
-	later bool             // only gaps after one that has drawn its NAK are judged
-	drawn bool             // an earlier gap has
-	bad   bool             // an illegal request stands at the expected PSN: its own NAK is what follows
-	past  rule.Latest[psn.PSN]
+	nak   *rule.Obligation     // of the open gap
+	later bool                 // only gaps after one that drew its NAK are judged
+	drawn bool                 // an earlier gap drew its NAK
+	bad   bool                 // an illegal request has the expected PSN, and draws another NAK
+	past  rule.Latest[psn.PSN] // missing PSNs of the latest gaps
 }
 
-// pastGaps is of how many gaps the NAKs may leave after they have closed.
+// pastGaps is the number of gaps whose NAKs may leave after they have closed.
 const pastGaps = 8
 
 func newGaps(c *rule.Context, later bool) rule.Check {
@@ -78,7 +78,7 @@ func (g *gaps) sight(s *rule.Sight) {
 	}
 }
 
-// named takes the PSN of a NAK. A repetition is judged by GBN-NAK-002, and the NAK of a gap may leave after it has
+// named judges the PSN of a NAK. GBN-NAK-002 judges repetitions, and the NAK of a gap may leave after the gap has
 // closed.
 func (g *gaps) named(p psn.PSN) {
 	g.nak.Discharge(func(d rule.Debt) bool { return d.PSN == p })
@@ -86,13 +86,13 @@ func (g *gaps) named(p psn.PSN) {
 	case shown:
 		g.drawn = true
 	case g.later:
-	// what the responder waits for was sent before the capture began, or lost before the tap
+	// the missing packet was sent before the capture began, or lost before the tap
 	case !g.c.Known && p.Less(g.c.Start):
 	case g.c.RNRWait:
 		g.c.Failf(rule.Responder, "NAK of %s after an RNR NAK of %s; silence expected until that request comes again",
 			g.c.Rel(p), g.c.Rel(g.c.EPSN))
 	default:
-		g.c.Failf(rule.Responder, "NAK names %s, which nothing showed to be missing; expected is %s", g.c.Rel(p),
+		g.c.Failf(rule.Responder, "NAK names %s, which is not missing; %s expected", g.c.Rel(p),
 			g.c.Rel(g.c.EPSN))
 	}
 }
@@ -108,7 +108,7 @@ func nakOnce() rule.Rule {
 		Stimulus: "a lost request followed by many", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			var named psn.PSN
-			sent := false // a NAK of named left, and named has not arrived since
+			sent := false // a NAK of named was sent, and named has not arrived since
 			return rule.Check{Sight: func(s *rule.Sight) {
 				switch {
 				case interval(c) != 0:

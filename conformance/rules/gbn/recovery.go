@@ -12,8 +12,8 @@ func oneRecovery() rule.Rule {
 		ID: "GBN-RTX-005", Level: rule.MustNot,
 		Title: "A second NAK of P while P is being recovered does not restart the retransmission",
 		Source: rule.Source{Ref: "IBTA 9.7.5.2, soft-RoCE",
-			Requirement: "A NAK for a PSN that is being retried already says nothing new, so " +
-				"the requester goes on with its retry."},
+			Requirement: "A NAK for a PSN that is already being retried is no new error, so " +
+				"the requester continues its retry."},
 		Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut | rule.ResponseIn, Features: []string{scheme},
 		Stimulus: "a duplicated NAK", BlackBox: "RXE,ENG",
 		New: func(c *rule.Context) rule.Check {
@@ -23,16 +23,16 @@ func oneRecovery() rule.Rule {
 	}
 }
 
-// recovery counts how often the head of one recovery is sent. The timer may restart it as well, but not before it has
-// run out, and it was not running before the head was first sent.
+// recovery counts how often the head of one recovery is sent. The timer may restart it, but only after its full
+// interval, which begins no earlier than the first transmission of the head.
 type recovery struct {
 	c      *rule.Context
-	active bool
-	second bool // the NAK has come again
-	head   psn.PSN
-	since  vtime.Time // when the timer can have started
-	at     vtime.Time // when the NAK came
-	sent   int
+	active bool       // a NAK of head has not been repaired
+	second bool       // the NAK arrived again
+	head   psn.PSN    // PSN of the NAK
+	since  vtime.Time // the earliest start of the timer
+	at     vtime.Time // when the NAK arrived
+	sent   int        // transmissions of head since
 	flow   flow
 }
 
@@ -61,7 +61,7 @@ func (r *recovery) response(s *rule.Sight) {
 	switch {
 	case !s.Intact():
 	case endsRecovery(p), p.Opcode.IsReadResponse(), rule.IsACK(p) && r.head.LessEq(p.PSN):
-		r.active = false // what goes back now may do so for a READ whose data are missing
+		r.active = false // a READ whose data are missing may now make the requester go back
 	case !rule.IsNAK(p) || !p.PSN.In(c.UNA, c.MAX) || interval(c) != 0:
 	case r.active && p.PSN == r.head:
 		r.second = true

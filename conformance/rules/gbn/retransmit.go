@@ -10,16 +10,16 @@ import (
 
 // flow is the sequence of requests that leave the requester.
 type flow struct {
-	next psn.PSN // what follows the latest request
-	any  bool
+	next psn.PSN // PSN after the latest request
+	any  bool    // next is set
 }
 
 func (f *flow) sent(c *rule.Context, s *rule.Sight) {
 	f.next, f.any = s.Pkt.PSN.Add(max(1, c.Span(s.Pkt))), true
 }
 
-// drains reports whether s may have been in the port already when something arrived at since: it was leaving, or it
-// continues what was being sent, and soon.
+// drains reports whether s may have been in the port when a packet arrived at since: it was leaving then, or it
+// continues the sequence shortly after.
 func (f *flow) drains(c *rule.Context, s *rule.Sight, since vtime.Time) bool {
 	return c.Began(s) < since || f.any && s.Pkt.PSN == f.next && c.Port.Lags(since, s.At)
 }
@@ -27,7 +27,7 @@ func (f *flow) drains(c *rule.Context, s *rule.Sight, since vtime.Time) bool {
 func goBackContiguous() rule.Rule {
 	return rule.Rule{
 		ID: "GBN-RTX-001", Level: rule.Must,
-		Title: "After a NAK of P the requester sends P, P+1 and so on, without a gap, up to what it had sent before",
+		Title: "After a NAK of P the requester sends P, P+1 and so on, without a gap, up to the last PSN sent before",
 		Source: rule.Source{Ref: "IBTA 9.7.5.2, GB1 IV-A",
 			Requirement: "On a NAK for PSN sequence error the requester resends all requests " +
 				"beginning with the PSN that the NAK carries."},
@@ -35,28 +35,28 @@ func goBackContiguous() rule.Rule {
 		Wakes: rule.Odd | rule.Late | rule.Asking | rule.Fetch, Features: []string{scheme},
 		Stimulus: "a lost request", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
-			g := goBack{c: c, una: c.UNA, flow: flow{c.MAX, c.Started}} // so far all was sent once, in order
+			g := goBack{c: c, una: c.UNA, flow: flow{c.MAX, c.Started}} // every request so far was sent once, in order
 			return rule.Check{Sight: g.sight}
 		},
 	}
 }
 
-// goBack follows one retransmission at a time. What an acknowledgement has covered meanwhile may be skipped, and a
-// restart at the oldest unacknowledged packet is the timer's right; GBN-RTX-003 and 005 judge that.
+// goBack tracks one retransmission at a time. The requester may skip packets acknowledged meanwhile, and the timer may
+// restart it at the oldest unacknowledged packet; GBN-RTX-003 and 005 judge that.
 type goBack struct {
 	c       *rule.Context
 	flow    flow
-	known   bool // a NAK has arrived
-	nak     psn.PSN
-	at      vtime.Time
+	known   bool       // a NAK has arrived
+	nak     psn.PSN    // its PSN
+	at      vtime.Time // its arrival
 	armed   bool       // the retransmission has not begun
-	running bool       // it has
-	end     psn.PSN    // where it ends: what was sent before the NAK
-	una     psn.PSN    // UNA as last seen
-	moved   vtime.Time // since when
-	left    vtime.Time // the latest request
-	aside   bool       // a READ that a box passes on has come between,
-	resume  psn.PSN    // where the retransmission had come to then
+	running bool       // the retransmission has begun
+	end     psn.PSN    // PSN at which the retransmission ends: MAX at the NAK
+	una     psn.PSN    // UNA at the latest sight
+	moved   vtime.Time // when UNA last moved
+	left    vtime.Time // when the latest request left
+	aside   bool       // a READ that a box relays has interrupted the retransmission
+	resume  psn.PSN    // the PSN at which the retransmission continues then
 }
 
 func (g *goBack) sight(s *rule.Sight) {
@@ -72,7 +72,7 @@ func (g *goBack) sight(s *rule.Sight) {
 	switch fits := p.LessEq(c.UNA); {
 	case g.armed && g.late(s):
 		g.armed, g.running = false, fits || p == g.nak
-		c.Failf(rule.Requester, "%s is sent %v after a NAK of %s, and nothing since; it is expected at once, "+
+		c.Failf(rule.Requester, "%s is sent only %v after a NAK of %s; it is expected at once, "+
 			"and not by the timer", c.Rel(p), s.At.Sub(g.at), c.Rel(g.nak))
 	case g.armed && (fits || p == g.nak):
 		g.armed, g.running = false, true
@@ -86,13 +86,14 @@ func (g *goBack) sight(s *rule.Sight) {
 		g.running = false
 	case g.running && !fits && p != g.flow.next:
 		g.running = false
-		c.Failf(rule.Requester, "%s is sent where the retransmission had come to %s", c.Rel(p), c.Rel(g.flow.next))
+		c.Failf(rule.Requester, "%s is sent in a retransmission; %s is next", c.Rel(p), c.Rel(g.flow.next))
 	}
 	g.flow.sent(c, s)
 	g.left = s.At
 }
 
-// asides goes on behind READs that a box passes on for its client, unless it starts over with them.
+// asides continues the retransmission behind READs that a box relays for its client, unless the box starts over with
+// them.
 func (g *goBack) asides(s *rule.Sight) {
 	switch p := s.Pkt.PSN; {
 	case !g.running:
@@ -109,8 +110,8 @@ func (g *goBack) asides(s *rule.Sight) {
 	}
 }
 
-// late reports whether a request follows a NAK, or what was in the port then, after a silence for which the NAK gave no
-// reason.
+// late reports whether a request follows the NAK, or the packets in the port then, after a silence that the NAK does
+// not explain.
 func (g *goBack) late(s *rule.Sight) bool {
 	c, since := g.c, max(g.at, g.left)
 	return c.Began(s).Sub(since) > max(rule.Patience, c.Port.Wait()) && !c.Port.Busy(since, s.At) &&
@@ -130,9 +131,9 @@ func (g *goBack) response(s *rule.Sight) {
 	}
 }
 
-// recovering reports whether a NAK of p says nothing new. Either p has been sent again since it became the oldest
-// unacknowledged PSN, because a gap in READ responses, or the timer, has made the requester go back already; or a READ
-// before it waits for its data, and the requester goes back to that, or is doing so.
+// recovering reports whether a NAK of p is no news. Either p was retransmitted since it became the oldest
+// unacknowledged PSN, because READ data were missing or the timer expired; or a READ before p waits for its data, and
+// the requester goes back to that READ.
 func (g *goBack) recovering(p psn.PSN) bool {
 	if _, next, _, ok := g.c.OldestRead(); ok && next.Less(p) {
 		return true
@@ -151,7 +152,8 @@ func timeoutFromUNA() rule.Rule {
 		Stimulus: "every ACK lost", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
 			var f flow
-			heard, asked := vtime.Never, false // the latest response, or the first request; it asks for something again
+			// arrival of the latest response, or departure of the first request; it asked for a retransmission
+			heard, asked := vtime.Never, false
 			return rule.Check{Sight: func(s *rule.Sight) {
 				if s.Point == trace.RequesterIn || heard == vtime.Never {
 					heard, asked = s.At, s.Point == trace.RequesterIn && rule.AsksAgain(s.Pkt)
@@ -159,11 +161,11 @@ func timeoutFromUNA() rule.Rule {
 				if s.Point == trace.RequesterIn {
 					return
 				}
-				// A step back after such a silence is nobody's doing but the timer's, which began when the packet was
-				// handed to the port and not when the tap saw it.
+				// Only the timer causes a step back after such a silence. It began when the packet was handed to the
+				// port, not when the tap saw the packet.
 				p, t := s.Pkt.PSN, c.Attr.TransportTimer()
 				silent := s.At.Sub(heard) >= t-rule.TimerEarly(t)
-				// the timer is not known, nor UNA until an answer has shown it, nor how slowly a NAK is obeyed
+				// Neither the timer is known, nor UNA before a response, nor how late a NAK is obeyed.
 				if !c.Known {
 					t, silent = 1, !c.Port.Lags(heard, s.At) && c.UNA != c.Start && !asked
 				}

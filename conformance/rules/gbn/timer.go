@@ -6,31 +6,31 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// onlyTimer follows a packet that nothing but the transport timer can bring back: it has to be sent again, and within
-// four times the timer's value after what started it last (IBTA 9.7.6.1.3): its loss, a response, a retransmission, or
-// starts.
+// onlyTimer tracks a packet that only the transport timer can recover. It must be sent again within four times the
+// timer's value (IBTA 9.7.6.1.3) after the timer's latest start: at the loss, a response, a retransmission, or a
+// request for which starts is true.
 type onlyTimer struct {
 	c     *rule.Context
 	again *rule.Obligation // to send the lost packet again
-	asks  bool             // a request has asked for an answer,
-	asked psn.PSN          // up to here
+	asks  bool             // asked is set
+	asked psn.PSN          // last PSN of the requests that ask for a response
 }
 
 func newOnlyTimer(c *rule.Context, lost string) *onlyTimer {
 	o := &onlyTimer{c: c, again: c.Owes(rule.Requester, "%s is not sent again in time after "+lost)}
 	o.again.Within = rule.TimerSlow * c.Attr.TransportTimer()
-	o.again.Unless = func(d rule.Debt) bool { return d.PSN.Less(c.UNA) } // it had arrived after all
+	o.again.Unless = func(d rule.Debt) bool { return d.PSN.Less(c.UNA) } // it had arrived
 	return o
 }
 
-// lose starts the wait for p, whose loss s shows.
+// lose starts the wait for p, whose loss s shows. It drops an earlier wait.
 func (o *onlyTimer) lose(s *rule.Sight, p psn.PSN) {
 	if o.again.Excuse(nil); o.c.Attr.TransportTimer() != 0 {
 		o.again.Arise(s, p)
 	}
 }
 
-// see takes every request that leaves the requester and every response that reaches it.
+// see processes every request that leaves the requester and every response that reaches it.
 func (o *onlyTimer) see(s *rule.Sight) {
 	c := o.c
 	starts := o.starts(s)
@@ -40,16 +40,15 @@ func (o *onlyTimer) see(s *rule.Sight) {
 		o.again.Restart(s.At)
 	case s.Relation == rule.Again:
 		o.again.Settle(s.At, func(d rule.Debt) bool { return s.Pkt.PSN.LessEq(d.PSN) })
-		// What is left is of the burst that the lost one was in, which may wait for the line in its midst, and restarts
-		// the timer.
+		// The rest of the lost packet's burst may wait for the line in between, and restarts the timer.
 		o.again.Restart(s.At)
 	case starts:
 		o.again.Restart(s.At)
 	}
 }
 
-// starts reports a request that asks for an answer while no other waits for one: before that no answer can come, and no
-// timer runs.
+// starts reports whether s asks for a response while no other request waits for one: before that no response can come,
+// and no timer runs.
 func (o *onlyTimer) starts(s *rule.Sight) bool {
 	if s.Point != trace.RequesterOut || !s.Pkt.AckReq {
 		return false
@@ -75,8 +74,8 @@ func headLost() rule.Rule {
 		New: func(c *rule.Context) rule.Check {
 			o := newOnlyTimer(c, "the loss of its retransmission")
 			var head psn.PSN
-			known := false  // head was NAKed
-			second := false // and NAKed again since the loss
+			known := false  // head was named by a NAK
+			second := false // and again since the loss
 			return rule.Check{Sight: func(s *rule.Sight) {
 				p := s.Pkt.PSN
 				if s.Point == trace.RequesterIn {
@@ -140,7 +139,7 @@ func tailLost() rule.Rule {
 					return
 				}
 				if s.Relation == rule.First {
-					o.again.Excuse(nil) // it was not the last: what follows it can draw a NAK
+					o.again.Excuse(nil) // it was not the last: a later request can draw a NAK
 				}
 				next := s.Pkt.PSN.Add(max(1, c.Span(s.Pkt)))
 				if s.Pkt.Opcode.EndsMessage() && c.MAX.LessEq(next) && s.Rec.Lost() {

@@ -8,14 +8,14 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// interval returns the nack_interval that the responder was given: how long after a sequence NAK it repeats it. Zero,
-// the default and the standard, is one NAK per gap.
+// interval returns the nack_interval of the responder: the time after which it repeats a sequence NAK. Zero, the
+// default and the standard, means one NAK per gap.
 func interval(c *rule.Context) vtime.Duration {
 	text, unknown := c.Given(rule.Responder, "nack_interval")
 	if unknown {
-		return vtime.Nanosecond // it repeats NAKs, and may do so as often as it likes
+		return vtime.Nanosecond // it repeats NAKs, at an unknown interval
 	}
-	if text == "" {
+	if text == "" { // return early: interval is called for every packet
 		return 0 // at once: this is asked for every packet
 	}
 	d, err := vtime.ParseDuration(text)

@@ -43,16 +43,16 @@ var newDataInRecovery = define(rule.Rule{
 	},
 })
 
-// flow watches a sender in recovery that has nothing to send again, room in its window, and work: it may be silent for
-// as long as its host may, and not longer. Work is counted in packets; READs wait for others, so a requester that posts
-// any is left alone.
+// flow checks that a sender in recovery does not idle while it has no hole to retransmit, room in its window, and work.
+// It may be silent for as long as its host may. Work is counted in packets; a requester that posts READs or atomics is
+// not judged, because they may wait for others.
 type flow struct {
 	*requests
 	c     *rule.Context
 	posts int        // packets posted
-	other bool       // a READ or atomic was, or it has been reported: nothing is judged any more
-	idle  vtime.Time // since when it could send and did not; Never when it could not
-	index uint64     // of the record since when
+	other bool       // a READ or atomic was posted, or a finding was made: nothing is judged any more
+	idle  vtime.Time // since when it could send and did not; Never while it could not
+	index uint64     // of the record at idle
 }
 
 func (f *flow) event(e *trace.Event) {
@@ -80,7 +80,7 @@ func (f *flow) sight(s *rule.Sight) {
 	}
 }
 
-// able reports whether something new can be sent in recovery.
+// able reports whether a new packet can be sent in recovery.
 func (f *flow) able() bool {
 	work := f.posts - f.Next.Sub(f.c.Start)
 	return f.Recovering && !f.Quiet && !f.other && work > 0 && f.Next.Sub(f.UNA) < f.Limit && !f.Holes()
@@ -89,7 +89,7 @@ func (f *flow) able() bool {
 func (f *flow) stalled(at vtime.Time) {
 	if f.idle != vtime.Never && f.c.Late(rule.Requester, f.idle, rule.Drain, at) && !f.c.Failed {
 		f.c.FailAt(f.idle, f.index, rule.Requester,
-			"no hole is left and the cap allows more, and nothing new is sent in recovery")
+			"no hole is left and the cap allows more, but no new packet is sent in recovery")
 		f.other = true // once
 	}
 	if f.other {

@@ -7,15 +7,15 @@ import (
 
 var holeFilled = define(rule.Rule{
 	ID: "IRN-BMP-002", Level: rule.Must,
-	Title: "What fills the hole moves the expected PSN over the run behind it, the MSN by the messages that end " +
-		"in it, and completes the receives of those that have one",
+	Title: "The packet that fills the hole moves the expected PSN over the run behind it, the MSN by the messages that " +
+		"end in it, and completes the receives of those that have one",
 	Source: rule.Source{Ref: early, Requirement: "The MSN is advanced by the number of packets of the run that are " +
 		"the last of their message, and the CQEs of those that have one are released."},
 	Needs: answersTap | rule.Completions, Sees: sightsOfReceiver | rule.ReleaseIn,
 	Stimulus: "a lost packet with messages that end behind it",
 	New: func(c *rule.Context) rule.Check {
 		r, done := newReceiver(c), c.Owes(rule.Responder,
-			"a hole is filled, and not all receives behind it complete: that of %s is missing")
+			"a hole is filled, but the receive of %s behind it does not complete")
 		done.Unless = func(rule.Debt) bool { return c.Failed || r.Blind }
 		r.Match = func(want *answer, sent *rule.Sight) { ranOver(c, want, sent) }
 		var filled rule.Debt // by the latest request in order
@@ -37,7 +37,7 @@ var holeFilled = define(rule.Rule{
 	},
 })
 
-// ranOver judges the ACK of what filled a hole.
+// ranOver judges the ACK of a packet that filled a hole.
 func ranOver(c *rule.Context, want *answer, sent *rule.Sight) {
 	if want.Why != fills || sent == nil || !acknowledges(sent.Pkt) {
 		return

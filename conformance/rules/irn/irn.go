@@ -1,10 +1,11 @@
 // Package irn holds the rules of IRN (Mittal et al., Revisiting Network Support for RDMA, SIGCOMM 2018), with the logic
 // of the hardware that its authors published (IRNH) where the paper is short.
 //
-// Two reference machines are derived from the wire: the receiver says what every arrival must draw (package selective),
-// and the sender what may and what must be sent again after the answers that reached it (sender.go). Both run over the
-// requests, and over the READ responses, which have PSNs of their own and the roles changed (read.go). What no packet
-// shows, the 2-bitmap and recoverSN, is read from the variables that an engine reports (state.go).
+// Two reference machines are derived from the wire. The receiver gives the answer that every arrival must draw (package
+// selective); the sender gives the packets that may and must be retransmitted after the answers that reached it
+// (sender.go). Both run over the requests, and over the READ responses, which have PSNs of their own and the roles
+// exchanged (read.go). The 2-bitmap and recoverSN, which no packet shows, are read from the variables that an engine
+// reports (state.go).
 package irn
 
 import (
@@ -37,10 +38,10 @@ const (
 	// engines are the devices that can be judged: the opcodes are this project's.
 	engines = "ENG"
 
-	// defaultCap is the cap of a QP that is told none.
+	// defaultCap is the cap of a QP without the parameter cap.
 	defaultCap = 500
 
-	// longest bounds the gap that the machines follow; the cap of a QP is far below.
+	// longest bounds the gap that the machines track; the cap of a QP is far below.
 	longest = 1 << 16
 )
 
@@ -53,13 +54,13 @@ const (
 	hls       = "IRNH"
 )
 
-// define fills in what all rules of the family share.
+// define sets the fields that all rules of the family share.
 func define(r rule.Rule) rule.Rule {
 	r.Features, r.BlackBox = features, engines
 	return r
 }
 
-// acknowledges reports an answer that acknowledges what it names: an ACK, or the result of an atomic.
+// acknowledges reports whether p acknowledges its own PSN: an ACK, or the result of an atomic.
 func acknowledges(p *roce.Packet) bool { return rule.IsACK(p) || p.Opcode == roce.AtomicAck }
 
 // parameter returns a whole-number parameter of the scheme; both ends have the same.
@@ -68,7 +69,7 @@ func parameter(c *rule.Context, name string) (n int, ok bool) {
 	return n, err == nil
 }
 
-// capOf returns how many packets a QP may have in flight, which is the length of its peer's bitmap too.
+// capOf returns how many packets a QP may have in flight, which is also the length of its peer's bitmap.
 func capOf(c *rule.Context) int {
 	if n, ok := parameter(c, "cap"); ok {
 		return n

@@ -30,7 +30,7 @@ var writePlaceable = define(rule.Rule{
 			case p.Opcode.StartsMessage():
 				va = p.RETH.VA
 			case inside && p.RETH.VA != va:
-				c.Failf(rule.Requester, "%s says that it belongs at %#x, which is %#x", c.Rel(p.PSN), p.RETH.VA, va)
+				c.Failf(rule.Requester, "the RETH of %s has address %#x; %#x expected", c.Rel(p.PSN), p.RETH.VA, va)
 			case inside:
 				c.Met()
 			}
@@ -54,12 +54,12 @@ var sendPlaceable = define(rule.Rule{
 	},
 })
 
-// places follows the numbers of receives: as the requester counts them, and as the responder completes them.
+// places tracks the numbers of receives, as the requester counts them and as the responder completes them.
 type places struct {
 	c        *rule.Context
 	next     uint32             // number of the next message that takes a receive
 	known    bool               // a message has named its receive
-	offset   uint32             // of the next packet in its message, bytes
+	offset   uint32             // of the next packet in its message, in bytes
 	sn       map[psn.PSN]uint32 // by the PSN of the packet that completes it
 	receives []uint64           // posted, by number
 }
@@ -71,7 +71,7 @@ func (x *places) sight(s *rule.Sight) {
 		return
 	}
 	if p.Opcode.Layout()&roce.LayoutSOETH == 0 {
-		c.Failf(rule.Requester, "%v %s does not say which receive it is for", p.Opcode, c.Rel(p.PSN))
+		c.Failf(rule.Requester, "%v %s does not name its receive", p.Opcode, c.Rel(p.PSN))
 		return
 	}
 	if p.Opcode.IsSend() {
@@ -90,13 +90,13 @@ func (x *places) sight(s *rule.Sight) {
 	}
 }
 
-// packet compares the offset of a packet of a SEND.
+// packet judges the offset of a packet of a SEND.
 func (x *places) packet(p *roce.Packet) {
 	if p.Opcode.StartsMessage() {
 		x.offset = 0
 	}
 	if p.SO.Offset != x.offset {
-		x.c.Failf(rule.Requester, "%s says that its offset is %d, which is %d", x.c.Rel(p.PSN), p.SO.Offset, x.offset)
+		x.c.Failf(rule.Requester, "%s has offset %d; %d expected", x.c.Rel(p.PSN), p.SO.Offset, x.offset)
 	}
 	x.offset += uint32(p.Len)
 }

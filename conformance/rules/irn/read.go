@@ -10,7 +10,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// isRead reports a request whose answers are numbered apart: a READ, or an atomic.
+// isRead reports whether the responses of a request are numbered apart: it is a READ or an atomic.
 func isRead(o roce.Opcode) bool { return o.IsRead() || o.IsAtomic() }
 
 var readNumbering = define(rule.Rule{
@@ -26,11 +26,11 @@ var readNumbering = define(rule.Rule{
 	},
 })
 
-// numbering follows the PSNs of requests behind READs, and remembers what each rPSN was given to.
+// numbering tracks the PSNs of requests after READs, and holds the place of every rPSN in its READ.
 type numbering struct {
 	c    *rule.Context
-	read bool // the latest request was a READ
-	sent map[psn.PSN]roce.SOETH
+	read bool                   // the latest request was a READ
+	sent map[psn.PSN]roce.SOETH // by rPSN
 }
 
 func (n *numbering) sight(s *rule.Sight) {
@@ -69,7 +69,7 @@ func (n *numbering) first(p *roce.Packet) {
 
 var readAcknowledged = define(rule.Rule{
 	ID: "IRN-RD-002", Level: rule.Must,
-	Title: "The requester answers READ responses with READ_(N)ACKs: each that comes out of order by name",
+	Title: "The requester answers READ responses with READ_(N)ACKs; each out-of-order response is named",
 	Source: rule.Source{Ref: transport, Requirement: "IRN introduces packets for read (N)ACKs that are sent by a " +
 		"requester for each Read response packet."},
 	Needs: rule.TapRequester, Sees: rule.ResponseIn | rule.ReadAckOut, Stimulus: "a READ, and a lost response",
@@ -77,7 +77,7 @@ var readAcknowledged = define(rule.Rule{
 		r := selective.OfData(c, func(s *rule.Sight) (selective.Kind, cause) {
 			switch {
 			case s.Rec.Fate == trace.Injected:
-				return selective.Unknown, plain // what the harness makes answers no READ
+				return selective.Unknown, plain // packets that the harness makes answer no READ
 			case s.Relation == rule.Ahead:
 				return selective.Name, ahead
 			}
@@ -89,7 +89,7 @@ var readAcknowledged = define(rule.Rule{
 			switch pure := p.SACK.PSN == p.PSN; {
 			case !p.Opcode.IsReadAck() || r.Blind:
 			case pure && c.Reads.EPSN.Less(p.PSN):
-				c.Failf(rule.Requester, "a READ_ACK says that %s is expected, which is %s", c.Rel(p.PSN),
+				c.Failf(rule.Requester, "READ_ACK of %s, %s is expected next", c.Rel(p.PSN),
 					c.Rel(c.Reads.EPSN))
 			case !pure && !fits:
 				c.Failf(rule.Requester, "a READ_(N)ACK of %s, expecting %s, answers no response",
@@ -99,14 +99,14 @@ var readAcknowledged = define(rule.Rule{
 	},
 })
 
-// dataAnswered judges what answers a READ response.
+// dataAnswered judges the answer to a READ response.
 func dataAnswered(c *rule.Context, want *answer, sent *rule.Sight) {
 	switch name := want.Named(); {
 	case sent == nil, sent.Pkt.SACK.PSN == sent.Pkt.PSN && want.Kind == selective.Name:
 		c.FailAt(want.At, want.Index, rule.Requester, "the READ response "+c.Rel(name)+" is not answered")
 	case want.Kind != selective.Name:
 	case sent.Pkt.PSN != want.Next:
-		c.Failf(rule.Requester, "the READ_(N)ACK of %s says that %s is expected, which is %s", c.Rel(name),
+		c.Failf(rule.Requester, "the READ_(N)ACK of %s expects %s; %s is expected next", c.Rel(name),
 			c.Rel(sent.Pkt.PSN), c.Rel(want.Next))
 	default:
 		c.Met()
@@ -128,8 +128,8 @@ var readRetransmits = define(rule.Rule{
 	},
 })
 
-// data runs the reference sender over the READ responses. How often the timer expired is read from the variable
-// rd_timeouts when there are variables.
+// data runs the reference sender over the READ responses. Where variables are reported, timeouts are read from the
+// variable rd_timeouts.
 type data struct {
 	*selective.Sender
 	c      *rule.Context
@@ -147,7 +147,7 @@ func (d *data) sight(s *rule.Sight) {
 			d.Start(p.PSN)
 		}
 		if p.PSN == d.UNA && s.Relation == rule.Again && d.Idle() && !d.c.Offers(rule.Probes) {
-			d.Timeout(d.c.Began(s)) // nobody tells: what nothing has asked for is the timer's doing
+			d.Timeout(d.c.Began(s)) // without reports a retransmission that nothing asked for is a timeout
 		}
 		d.latest, d.index = s.At, s.Index
 		d.Leaves(s)
@@ -156,11 +156,11 @@ func (d *data) sight(s *rule.Sight) {
 		d.latest = s.At
 		d.Heard(s, s.At, p.PSN, p.SACK.PSN)
 	case isRead(p.Opcode) && s.Relation == rule.Duplicate:
-		d.Hush() // it may be answered once more
+		d.Hush() // it may be answered again
 	}
 }
 
-// event follows the timeouts of READ responses, which are counted: a Timeout event is the requester's.
+// event processes the timeouts of READ responses, which are counted: a Timeout event is the requester's.
 func (d *data) event(e *trace.Event) {
 	if e.Kind == trace.Probe && e.Name == "rd_timeouts" && !d.c.Mine(e) && d.UNA != d.Next {
 		d.Timeout(e.At)
@@ -192,13 +192,13 @@ var readOrder = define(rule.Rule{
 	},
 })
 
-// execution follows the answers to READs and atomics by the number of what they answer.
+// execution tracks the answers to READs and atomics by the read_WQE_SN of their requests.
 type execution struct {
 	c         *rule.Context
 	known     bool   // next is known
-	next      uint32 // read_WQE_SN of the next answer, or of the one that is incomplete
-	inside    bool   // it is incomplete
-	overtaken bool   // a request came out of order
+	next      uint32 // read_WQE_SN of the next answer, or of the incomplete one
+	inside    bool   // the answer is incomplete
+	overtaken bool   // a request arrived out of order
 }
 
 func (e *execution) sight(s *rule.Sight) {
@@ -212,7 +212,7 @@ func (e *execution) sight(s *rule.Sight) {
 		return
 	case !p.Opcode.IsReadResponse() || !p.Opcode.NumberedApart() || s.Relation != rule.First || s.Defect() != "":
 		return
-	// the capture may have begun in the middle of an answer, or missed some of it
+	// the capture may have begun inside an answer, or missed part of it
 	case !e.known && !c.Known, p.PSN != c.Reads.MAX:
 		e.next = p.SO.SN
 	case p.SO.SN != e.next:

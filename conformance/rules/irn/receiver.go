@@ -8,30 +8,30 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 )
 
-// cause is why a receiver answers as it does (IRNH receiveData).
+// cause is the reason of a receiver's answer (IRNH receiveData).
 type cause uint8
 
 const (
 	plain    cause = iota // in order with nothing missing: the ACK may be merged with later ones
-	ordered               // in order with packets kept behind it that are not next: an ACK
-	fills                 // in order, and what was kept behind it is next: an ACK of all of it
-	old                   // before the expected one: an ACK
+	ordered               // in order with packets kept behind it, but not the next one: an ACK
+	fills                 // in order with the next packet kept: an ACK of the whole run
+	old                   // before the expected PSN: an ACK
 	ahead                 // out of order and new: a NACK
-	repeated              // out of order and kept already: the NACK again
+	repeated              // out of order and already kept: the NACK again
 	notReady              // in order, but without its receive: an RNR NAK
 	homeless              // out of order, and without its receive: nothing
 	beyond                // farther ahead than the bitmap reaches: nothing
 )
 
-// draws is what each cause draws.
+// draws is the kind of answer that each cause draws.
 var draws = [...]selective.Kind{plain: selective.MayACK, ordered: selective.ACK, fills: selective.ACK,
 	old: selective.ACK, ahead: selective.Name,
 	repeated: selective.Name, notReady: selective.Refusal, homeless: selective.Silence, beyond: selective.Silence}
 
-// answer is what a receiver has to send for one arrival.
+// answer is the answer that a receiver owes for an arrival.
 type answer = selective.Answer[cause]
 
-// causeOf says why a request that arrives is answered.
+// causeOf returns why a request that arrives is answered; reach is the length of the bitmap, in PSNs.
 //
 // "Upon every out-of-order packet arrival, an IRN receiver sends a NACK, which carries both the cumulative
 // acknowledgment (indicating its expected sequence number) and the sequence number of the packet that triggered the
@@ -70,7 +70,7 @@ func newReceiver(c *rule.Context) *selective.Receiver[cause] {
 	})
 }
 
-// answers makes a check that judges each answer beside what the reference receiver gives.
+// answers makes a check that judges each answer against the answer of the reference receiver.
 func answers(judge func(c *rule.Context, want *answer, sent *rule.Sight)) func(*rule.Context) rule.Check {
 	return func(c *rule.Context) rule.Check {
 		return newReceiver(c).Check(func(want *answer, sent *rule.Sight) { judge(c, want, sent) })
@@ -80,7 +80,7 @@ func answers(judge func(c *rule.Context, want *answer, sent *rule.Sight)) func(*
 const (
 	answersTap = rule.TapResponder | rule.Attributes
 
-	// sightsOfReceiver are what the reference receiver needs to see.
+	// sightsOfReceiver are the sights that the reference receiver needs.
 	sightsOfReceiver = rule.RequestIn | rule.ResponseOut
 )
 
@@ -94,9 +94,10 @@ func nackedWhen(why cause) func(*rule.Context) rule.Check {
 		case sent == nil:
 			c.FailAt(want.At, want.Index, rule.Responder, c.Rel(name)+" draws no NACK")
 		case sent.Pkt.Opcode != roce.IRNNack:
-			c.Failf(rule.Responder, "%s, which comes out of order, draws %v", c.Rel(name), sent.Pkt.Opcode)
+			c.Failf(rule.Responder, "%s arrives out of order and draws %v; a NACK expected", c.Rel(name),
+				sent.Pkt.Opcode)
 		case sent.Pkt.PSN != want.Next:
-			c.Failf(rule.Responder, "the NACK of %s says that %s is expected, which is %s", c.Rel(name),
+			c.Failf(rule.Responder, "the NACK of %s expects %s; %s is expected next", c.Rel(name),
 				c.Rel(sent.Pkt.PSN), c.Rel(want.Next))
 		default:
 			c.Met()
@@ -104,7 +105,7 @@ func nackedWhen(why cause) func(*rule.Context) rule.Check {
 	})
 }
 
-// ackedWhen judges the ACKs of some causes.
+// ackedWhen judges the ACKs of the given causes.
 func ackedWhen(which ...cause) func(*rule.Context) rule.Check {
 	return answers(func(c *rule.Context, want *answer, sent *rule.Sight) {
 		switch name := want.Named(); {
@@ -114,7 +115,7 @@ func ackedWhen(which ...cause) func(*rule.Context) rule.Check {
 		case !acknowledges(sent.Pkt):
 			c.Failf(rule.Responder, "%s draws %v, not an ACK", c.Rel(name), sent.Pkt.Opcode)
 		case sent.Pkt.PSN.Less(want.Next.Prev()):
-			c.Failf(rule.Responder, "the ACK for %s is of %s, not of %s", c.Rel(name),
+			c.Failf(rule.Responder, "the ACK after %s is of %s; %s expected", c.Rel(name),
 				c.Rel(sent.Pkt.PSN), c.Rel(want.Next.Prev()))
 		default:
 			c.Met()
@@ -130,7 +131,7 @@ func droppedWhen(why cause) func(c *rule.Context, want *answer, sent *rule.Sight
 		case sent == nil:
 			c.Met()
 		default:
-			c.Failf(rule.Responder, "%s is to be dropped in silence and draws %v; silence expected",
+			c.Failf(rule.Responder, "%s draws %v; silence expected",
 				c.Rel(want.Named()), sent.Pkt.Opcode)
 		}
 	}
@@ -182,7 +183,7 @@ var beyondDropped = define(rule.Rule{
 
 var homelessDropped = define(rule.Rule{
 	ID: "IRN-PLC-003", Level: rule.Must,
-	Title: "An out-of-order SEND without a posted receive is dropped in silence; the one whose turn " +
+	Title: "An out-of-order SEND without a posted receive is dropped in silence; the in-order " +
 		"it is draws an RNR NAK",
 	Source: rule.Source{Ref: "IRN 5", Requirement: "An out-of-order Send packet that finds no Receive WQE is dropped " +
 		"silently; the in-order one draws the RNR NACK."},

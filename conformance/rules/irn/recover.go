@@ -7,7 +7,7 @@ import (
 
 var headFirst = define(rule.Rule{
 	ID: "IRN-REC-002", Level: rule.Must,
-	Title: "The first packet that is sent again is the one of the cumulative value",
+	Title: "The first packet retransmitted in a recovery is that of the cumulative acknowledgement",
 	Source: rule.Source{Ref: recovery, Requirement: "The first packet that is retransmitted on entering loss " +
 		"recovery corresponds to the cumulative acknowledgement value."},
 	Needs: senderTap, Sees: ofSender, Stimulus: "a lost packet", New: retransmits(selective.FirstIsHead),
@@ -42,7 +42,7 @@ var sackCancels = define(rule.Rule{
 
 var partialACK = define(rule.Rule{
 	ID: "IRN-REC-008", Level: rule.Must,
-	Title: "What an ACK in recovery makes the oldest packet, and is lost, is sent again if, and only if, it was not",
+	Title: "A lost packet that an ACK in recovery makes the oldest is sent again if, and only if, it was not before",
 	Source: rule.Source{Ref: recovery + "; " + hls, Requirement: "Any subsequent packet is considered lost only if " +
 		"another packet with a higher sequence number has been selectively acked; receiveAck: a new ACK in recovery " +
 		"makes lastAcked the next to retransmit, only if it has not already been."},

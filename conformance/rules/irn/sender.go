@@ -18,10 +18,10 @@ type requests struct {
 	*selective.Sender
 	c     *rule.Context
 	begun bool       // the first PSN is known
-	data  vtime.Time // when data of a READ came last; Never before
+	data  vtime.Time // arrival of the latest READ data; Never before
 }
 
-// newRequests returns one that judges some aspects of what is sent again.
+// newRequests returns a sender that judges some aspects of retransmissions.
 func newRequests(c *rule.Context, wanted ...selective.Aspect) *requests {
 	r := &requests{Sender: selective.NewSender(c, rule.Requester), c: c, data: vtime.Never}
 	r.Limit = capOf(c)
@@ -29,7 +29,7 @@ func newRequests(c *rule.Context, wanted ...selective.Aspect) *requests {
 	return r
 }
 
-// retransmits makes a check of some aspects.
+// retransmits makes a check of some aspects of retransmissions.
 func retransmits(wanted ...selective.Aspect) func(*rule.Context) rule.Check {
 	return func(c *rule.Context) rule.Check {
 		r := newRequests(c, wanted...)
@@ -49,7 +49,7 @@ func (r *requests) sight(s *rule.Sight) {
 			r.data = s.At
 		}
 	case s.Point == trace.RequesterOut && isRead(p.Opcode) && p.PSN.Less(r.UNA) && (!r.c.Answered(p.PSN) || r.late(s)):
-		r.Passes() // it asks for data that do not come, which is a matter of the READ responses
+		r.Passes() // it asks for missing data, which the rules of READ responses judge
 	case s.Point == trace.RequesterOut:
 		r.Leaves(s)
 	case !s.Intact() || !r.c.Addressed(s):
@@ -59,19 +59,19 @@ func (r *requests) sight(s *rule.Sight) {
 		r.Heard(s, s.At, p.PSN.Next(), p.PSN.Next())
 	case p.Opcode == roce.Acknowledge && p.PSN.In(r.UNA, r.Next):
 		r.Heard(s, s.At, p.PSN, p.PSN)
-		r.Hush() // no receive, or an error
+		r.Hush() // the receive is missing, or there is an error
 	}
 }
 
-// late reports a READ that may have been on its way through the port when its data came.
+// late reports whether a READ may have waited in the port when its data arrived.
 func (r *requests) late(s *rule.Sight) bool { return r.data != vtime.Never && r.c.InPort(s, r.data) }
 
-// event follows timeouts. One of READ responses, which the same side may send, names another PSN.
+// event processes timeouts. A timeout of READ responses, which the same side may report, names another PSN.
 func (r *requests) event(e *trace.Event) {
 	switch {
 	case e.Kind != trace.Timeout || !r.c.Mine(e) || r.UNA == r.Next:
 	case e.Body.PSN != r.UNA:
-		r.Hush() // an ACK was at the port and not heard yet, or it is the other timer
+		r.Hush() // an ACK was at the port and not processed yet, or the timer is that of READ responses
 	default:
 		r.Timeout(e.At)
 	}

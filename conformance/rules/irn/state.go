@@ -11,27 +11,27 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// order is that in which an engine reports the variables of its sender, by IRNH's names.
+// order is the order in which an engine reports the variables of its sender, named as in IRNH.
 var order = []string{"next_sn_to_send", "last_acked_psn", "retransmit_sn", "recover_sn", "in_recovery", "do_retransmit"}
 
-// snapshot is what the sender of requests reports of its state, after one input.
+// snapshot is the reported state of the sender of requests after one input.
 type snapshot struct {
 	at         vtime.Time // of the latest report
-	next       psn.PSN    // nextSNtoSend: never sent
-	acked      psn.PSN    // lastAcked: the oldest that is not acknowledged
-	retransmit psn.PSN    // retransmitSN: the next hole to send again
-	recov      psn.PSN    // recoverSN: the newest sent at the latest retransmission
-	inRecovery bool
-	pending    bool // doRetransmit: retransmit is due
+	next       psn.PSN    // nextSNtoSend: the lowest PSN never sent
+	acked      psn.PSN    // lastAcked: the oldest unacknowledged PSN
+	retransmit psn.PSN    // retransmitSN: the next hole to retransmit
+	recov      psn.PSN    // recoverSN: the newest PSN sent at the latest retransmission
+	inRecovery bool       // inRecovery
+	pending    bool       // doRetransmit: the retransmission of retransmit is due
 }
 
-// watcher is what the sender of requests reports.
+// watcher collects the reports of the sender of requests.
 type watcher struct {
 	*selective.Reports[snapshot]
 	c *rule.Context
 }
 
-// newWatcher calls step for every change.
+// newWatcher returns a watcher that calls step for every change.
 func newWatcher(c *rule.Context, step func(w *watcher, prev, cur *snapshot)) *watcher {
 	w := &watcher{selective.NewReports(c, true,
 		snapshot{next: c.Start, acked: c.Start, retransmit: c.Start, recov: c.Start}), c}
@@ -40,7 +40,7 @@ func newWatcher(c *rule.Context, step func(w *watcher, prev, cur *snapshot)) *wa
 	return w
 }
 
-// set takes one variable.
+// set sets one variable.
 func (s *snapshot) set(e *trace.Event) {
 	p := psn.New(uint32(e.Value))
 	switch s.at = e.At; e.Name {
@@ -59,14 +59,14 @@ func (s *snapshot) set(e *trace.Event) {
 	}
 }
 
-// fail reports a violation that the reports at a moment show.
+// fail reports a violation that the reports show at their latest time.
 func (w *watcher) fail(text string) { w.c.FailAt(w.Cur.at, rule.NoRecord, rule.Requester, text) }
 
 const senderState = rule.TapRequester | rule.Probes | rule.Attributes
 
 var recoveryEntered = define(rule.Rule{
 	ID: "IRN-REC-001", Level: rule.Must,
-	Title: "Recovery is entered when the oldest packet is sent again, after a NACK or a timeout, and by nothing else",
+	Title: "Recovery is entered by a retransmission of the oldest packet after a NACK or a timeout, and by nothing else",
 	Source: rule.Source{Ref: recovery + "; " + hls, Requirement: "When a NACK is received or when a timeout occurs, " +
 		"the sender enters loss recovery mode; txFree: sending the retransmission of lastAcked sets inRecovery."},
 	Needs: senderState | rule.Completions, Sees: ofSender, Stimulus: "a lost packet",
@@ -108,9 +108,9 @@ var recoveryLeft = define(rule.Rule{
 			left := prev.inRecovery && !cur.inRecovery
 			switch {
 			case left && cur.acked.LessEq(prev.recov):
-				w.fail("recovery is left, and " + c.Rel(prev.recov) + ", which is recoverSN, is not acknowledged")
+				w.fail("recovery ends while " + c.Rel(prev.recov) + ", which is recoverSN, is not acknowledged")
 			case cur.inRecovery && cur.recov.Less(cur.acked):
-				w.fail("recovery goes on, and " + c.Rel(cur.recov) + ", which is recoverSN, is acknowledged")
+				w.fail("recovery continues after " + c.Rel(cur.recov) + ", which is recoverSN, is acknowledged")
 			case left:
 				c.Met()
 			}
@@ -127,7 +127,7 @@ var recoveryLeft = define(rule.Rule{
 
 var bitmapEncoding = define(rule.Rule{
 	ID: "IRN-BMP-001", Level: rule.Must,
-	Title: "The 2-bitmap says of each packet whether it arrived, whether it ends a message, and whether a " +
+	Title: "The 2-bitmap holds for each packet whether it arrived, whether it ends a message, and whether a " +
 		"receive completes with it",
 	Source: rule.Source{Ref: early, Requirement: "A 2-bitmap tracks whether a packet arrived or not, and whether it " +
 		"is the last packet of a message that will trigger an MSN update and in certain cases, in addition, a CQE."},
@@ -140,8 +140,8 @@ var bitmapEncoding = define(rule.Rule{
 	},
 })
 
-// kind is what the two bits of the 2-bitmap say of a packet: "the 2-bitmap tracks whether a packet arrived and whether
-// it is the last packet of a message that will trigger (1) an MSN update and in certain cases (2) a CQE" (IRN 5.3.3).
+// kind is the value of a packet in the 2-bitmap: "the 2-bitmap tracks whether a packet arrived and whether it is the
+// last packet of a message that will trigger (1) an MSN update and in certain cases (2) a CQE" (IRN 5.3.3).
 type kind uint8
 
 const (
@@ -152,7 +152,7 @@ const (
 )
 
 // kindOf returns the kind of a request: WRITE_LAST, WRITE_ONLY and READ_REQUEST count messages; the end of a SEND, and
-// an immediate, complete a receive too.
+// an immediate, also complete a receive.
 func kindOf(o roce.Opcode) kind {
 	switch {
 	case !o.EndsMessage():
@@ -163,21 +163,21 @@ func kindOf(o roce.Opcode) kind {
 	return last
 }
 
-// shown is how many PSNs the variable rcv_bitmap describes, and recentLimit how many arrivals a report may be late: a
-// real endpoint takes what has piled up at its port at once.
+// shown is the number of PSNs in the variable rcv_bitmap. recentLimit is the number of arrivals that a report may lag,
+// as a real endpoint takes all packets waiting at its port at once.
 const (
 	shown       = 31
 	recentLimit = 1024
 )
 
-// bitmaps compares what is reported with what the reference has had lately. A bitmap that several arrivals leave alone
-// is reported once.
+// bitmaps compares each reported bitmap with the recent bitmaps of the reference. A bitmap that several arrivals do not
+// change is reported once.
 type bitmaps struct {
 	c      *rule.Context
 	r      *selective.Receiver[cause]
-	kinds  map[psn.PSN]kind // of the requests that are kept
+	kinds  map[psn.PSN]kind // of the requests kept
 	behind bool             // the latest arrival is not in recent yet
-	recent []int64          // bitmaps that may be reported still, oldest first
+	recent []int64          // bitmaps that may still be reported, oldest first
 }
 
 func (b *bitmaps) sight(s *rule.Sight) {
@@ -188,7 +188,7 @@ func (b *bitmaps) sight(s *rule.Sight) {
 	}
 }
 
-// settle notes the bitmap after the latest arrival: two bits of each PSN, the expected one in the lowest.
+// settle appends the bitmap after the latest arrival: two bits for each PSN, the expected one in the lowest.
 func (b *bitmaps) settle() {
 	if !b.behind {
 		return
@@ -222,7 +222,7 @@ func (b *bitmaps) event(e *trace.Event) {
 		return
 	}
 	if len(b.recent) > 0 {
-		b.c.Failf(rule.Responder, "the 2-bitmap is %#b, and what has arrived makes it %#b", uint64(e.Value),
+		b.c.Failf(rule.Responder, "the 2-bitmap is %#b; %#b expected from the arrivals", uint64(e.Value),
 			uint64(b.recent[len(b.recent)-1]))
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 var timeoutLowHigh = define(rule.Rule{
 	ID: "IRN-RTO-001", Level: rule.Must,
-	Title: "RTO_low is used with N packets in flight or fewer when it expires; with more the timer goes on to RTO_high",
+	Title: "RTO_low is used with N packets in flight or fewer when it expires; with more the timer runs to RTO_high",
 	Source: rule.Source{Ref: recovery + "; " + hls,
 		Requirement: "IRN uses a low timeout value RTO_low only when there are a small number of packets in flight, " +
 			"and RTO_high otherwise; timeout: with more than N in flight RTO_low is only extended."},
@@ -20,16 +20,16 @@ var timeoutLowHigh = define(rule.Rule{
 	},
 })
 
-// timers measures how long the timer of the requests had run when it expired. What restarts it beside an
-// acknowledgement differs between devices, so the wait has two bounds.
+// timers measures how long the timer of the requests had run when it expired. Devices differ in the packets beside
+// acknowledgements that restart it, so the wait has two bounds.
 type timers struct {
 	c         *rule.Context
 	low, high vtime.Duration // RTO_low and RTO_high
-	few       int            // N: packets in flight
-	known     bool           // low and high are known
-	una       psn.PSN        // of the requester, at the latest packet
-	restarted vtime.Time     // for certain: the first packet after idleness, a new ACK, a timeout
-	touched   vtime.Time     // the latest packet either way
+	few       int            // N, in packets in flight
+	known     bool           // low is known and not above high
+	una       psn.PSN        // UNA of the requester at the latest packet
+	restarted vtime.Time     // the latest certain restart: the first packet after idleness, a new ACK, a timeout
+	touched   vtime.Time     // the latest packet sent or received
 }
 
 func newTimers(c *rule.Context) *timers {
@@ -58,7 +58,7 @@ func (t *timers) sight(s *rule.Sight) {
 	t.touched = s.At
 }
 
-// moved notes that the latest packet was an ACK that moved UNA, which shows after its sight.
+// moved records that the latest packet was an ACK that moved UNA, which shows after its sight.
 func (t *timers) moved() {
 	if t.una != t.c.UNA {
 		t.una, t.restarted = t.c.UNA, t.touched
@@ -78,10 +78,10 @@ func (t *timers) event(e *trace.Event) {
 	}
 	switch {
 	case longest < least-tolerance(least):
-		t.c.Failf(rule.Requester, "the timer expires after %v with %d packets in flight, it is %v then",
+		t.c.Failf(rule.Requester, "the timer expires after %v with %d packets in flight; not before %v expected",
 			longest, flight, least)
 	case shortest > most+tolerance(most):
-		t.c.Failf(rule.Requester, "the timer expires after %v with %d packets in flight, it is %v then",
+		t.c.Failf(rule.Requester, "the timer expires after %v with %d packets in flight; at %v expected",
 			shortest, flight, most)
 	default:
 		t.c.Met()
@@ -89,5 +89,5 @@ func (t *timers) event(e *trace.Event) {
 	t.restarted, t.touched = e.At, e.At
 }
 
-// tolerance is how much a timer may seem to run fast or slow because packets wait between the engine and the tap.
+// tolerance returns how much a timer may seem fast or slow because packets wait between the engine and the tap.
 func tolerance(d vtime.Duration) vtime.Duration { return d/10 + 20*vtime.Microsecond }

@@ -25,7 +25,7 @@ func ackCoversRequests() rule.Rule {
 	}
 }
 
-// ackDemand follows the requests that wait for an acknowledgement.
+// ackDemand tracks the accepted requests with AckReq that are not yet acknowledged.
 type ackDemand struct {
 	c   *rule.Context
 	ack *rule.Obligation
@@ -40,7 +40,7 @@ func (a *ackDemand) sight(s *rule.Sight) {
 		return
 	}
 	upTo, ok := rule.Acknowledged(p)
-	refused := rule.IsRNR(p) // with all that follows it: they come again
+	refused := rule.IsRNR(p) // this request and all later ones, which are sent again
 	if rule.IsFatalNAK(p) {
 		upTo = p.PSN // the QP is in error
 	}
@@ -103,7 +103,7 @@ func ackMonotonic() rule.Rule {
 func ackOutsideIgnored() rule.Rule {
 	return rule.Rule{
 		ID: "RC-ACK-004", Level: rule.Must,
-		Title: "The requester ignores acknowledgements of PSNs that it has not outstanding",
+		Title: "The requester ignores acknowledgements of PSNs that are not outstanding",
 		Source: rule.Source{Ref: "IBTA 9.7.5.1.1, 9.7.6",
 			Requirement: "A response whose PSN is outside the range of outstanding requests is a " +
 				"ghost and is dropped."},
@@ -116,12 +116,12 @@ func ackOutsideIgnored() rule.Rule {
 	}
 }
 
-// ghost watches what the requester does between a response outside [UNA, MAX) and the next one inside.
+// ghost is the latest response outside [UNA, MAX), until one inside arrives.
 type ghost struct {
 	c          *rule.Context
-	armed, nak bool
-	psn        psn.PSN
-	at         vtime.Time
+	armed, nak bool       // a ghost response was the latest to arrive; it was a PSN sequence error NAK
+	psn        psn.PSN    // of the ghost response
+	at         vtime.Time // its arrival
 }
 
 func (g *ghost) sight(s *rule.Sight) {
@@ -130,7 +130,7 @@ func (g *ghost) sight(s *rule.Sight) {
 		switch {
 		case !g.armed, c.Began(s) < g.at:
 		case s.Relation == rule.First && p.PSN != c.MAX:
-			c.Failf(rule.Requester, "goes on with %s after a ghost acknowledgement of %s; no effect expected",
+			c.Failf(rule.Requester, "%s is sent first after a ghost acknowledgement of %s; no effect expected",
 				c.Rel(p.PSN), c.Rel(g.psn))
 		case s.Relation == rule.Again && g.nak && p.PSN == g.psn && p.PSN.Less(c.GoBackPoint(c.UNA)):
 			c.Failf(rule.Requester, "sends %s again for a ghost NAK, though it was acknowledged", c.Rel(p.PSN))
@@ -172,7 +172,7 @@ func ackRequested() rule.Rule {
 			return rule.Check{Sight: func(s *rule.Sight) {
 				o := s.Pkt.Opcode
 				switch {
-				case s.Pkt.AckReq, o.IsRead(), o.IsAtomic(): // the latter two are always answered
+				case s.Pkt.AckReq, o.IsRead(), o.IsAtomic(): // READs and atomics are always answered
 					asks.Excuse(nil)
 					c.Met()
 				case o.EndsMessage() && !asks.Owed():
@@ -198,13 +198,14 @@ func responsesInOrder() rule.Rule {
 	}
 }
 
-// replyOrder lets the responses go back once for every duplicate READ or atomic, because its replay carries old PSNs.
+// replyOrder checks the order of responses. It allows one step back for every duplicate READ or atomic, whose replay
+// carries old PSNs.
 type replyOrder struct {
 	c       *rule.Context
-	any     bool
-	last    psn.PSN
-	replays int
-	floor   psn.PSN // the oldest PSN that a replay may begin with
+	any     bool    // last is set
+	last    psn.PSN // of the latest response
+	replays int     // duplicate READs and atomics not yet replayed
+	floor   psn.PSN // the lowest PSN of a duplicate, with which a replay may begin
 }
 
 func (r *replyOrder) sight(s *rule.Sight) {
@@ -220,7 +221,7 @@ func (r *replyOrder) sight(s *rule.Sight) {
 	}
 	newest, ok := rule.Acknowledged(p)
 	switch {
-	case !ok || rule.Selective(p): // it reports a packet that came early, and answers no request
+	case !ok || rule.Selective(p): // a selective acknowledgement reports an out-of-order packet and answers no request
 		return
 	case !r.any || r.last.LessEq(newest):
 		if r.any {

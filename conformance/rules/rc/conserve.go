@@ -10,7 +10,7 @@ import (
 func conservation() rule.Rule {
 	return rule.Rule{
 		ID: "RC-CNS-001", Level: rule.Must,
-		Title: "What is delivered was sent, and what is acknowledged was delivered",
+		Title: "Every packet delivered was sent, and every packet acknowledged was delivered",
 		Source: rule.Source{Ref: "IBTA 9.7", Requirement: "The reliable service neither loses, invents nor repeats " +
 			"messages: each arrives exactly once."},
 		Needs: rule.Both | rule.Fates, Sees: rule.RequestIn | rule.ResponseOut,
@@ -19,7 +19,7 @@ func conservation() rule.Rule {
 			return rule.Check{
 				Sight: func(s *rule.Sight) {
 					if s.Point == trace.ResponderOut || !s.Intact() || s.Rec.Fate == trace.Injected {
-						return // what the harness made was never sent
+						return // packets that the harness injected are not of the requester
 					}
 					if !c.PositionUnsure() && !s.Pkt.PSN.Less(c.MAX) {
 						c.Failf(rule.Channel, "%v %s arrives and was never sent", s.Pkt.Opcode, c.Rel(s.Pkt.PSN))
@@ -52,7 +52,7 @@ func quiescence() rule.Rule {
 				return rule.Check{Sight: a.sight}
 			}
 			var q sendQueue
-			idle := vtime.Never // since when nothing is outstanding
+			idle := vtime.Never // since when nothing is outstanding; Never while something is
 			quiet := func(now vtime.Time) bool { return idle != vtime.Never && !c.Port.Lags(idle, now) }
 			settle := func(now vtime.Time) {
 				if quiet(now) {
@@ -87,15 +87,15 @@ func quiescence() rule.Rule {
 	}
 }
 
-// answered follows what is acknowledged, which completes before anybody tells: a SEND or WRITE is, when its last
-// packet is acknowledged.
+// answered checks that no SEND or WRITE is sent again after its last packet was acknowledged, with or without reports
+// of completions.
 type answered struct {
 	c         *rule.Context
-	told      bool // completions are reported as well, which leave nothing open
-	now, past mark // UNA as it was lately, and longer ago than the port may hold a packet back
+	told      bool // completions are reported, so every retransmission can be judged
+	now, past mark // the latest sample of UNA, and the one before, older than a packet may wait in the port
 }
 
-// mark is UNA at a time.
+// mark is a sample of UNA.
 type mark struct {
 	una psn.PSN
 	at  vtime.Time
@@ -126,7 +126,7 @@ func (a *answered) sight(s *rule.Sight) {
 	}
 }
 
-// complete reports whether the message of a retransmission was acknowledged as a whole when UNA was there.
+// complete reports whether the whole message of a retransmission was acknowledged when UNA was una.
 func (a *answered) complete(s *rule.Sight, una psn.PSN) bool {
 	t := a.c.Sent(una)
 	return s.Pkt.PSN.Less(una) && (una == a.c.MAX || t != nil && t.Message > s.Message)

@@ -188,11 +188,11 @@ func receiveCompletion() rule.Rule {
 	}
 }
 
-// arrivals are the messages that arrived whole and must complete a receive.
+// arrivals tracks the messages that arrived whole and must complete a receive.
 type arrivals struct {
 	c     *rule.Context
-	first psn.PSN // of the open message
-	due   []arrival
+	first psn.PSN   // first PSN of the open message
+	due   []arrival // in the order of arrival, queueLimit at most
 }
 
 type arrival struct {
@@ -217,9 +217,9 @@ func (a *arrivals) sight(s *rule.Sight) {
 	}
 }
 
-// settle forgets the messages that were not taken after all: an RNR NAK refuses them, or they were not kept until their
-// turn. They come again, of the first of them perhaps only the last packet, which alone needs a receive in a WRITE with
-// immediate.
+// settle removes the messages that were not accepted after all: an RNR NAK refused them, or the responder did not keep
+// them until their turn. They are sent again, the first of them perhaps only from its last packet on, which alone needs
+// a receive in a WRITE with immediate.
 func (a *arrivals) settle() {
 	for i := range a.due {
 		if m := &a.due[i]; a.c.EPSN.LessEq(m.last) {
@@ -236,7 +236,7 @@ func (a *arrivals) event(e *trace.Event) {
 	}
 	a.settle()
 	if len(a.due) == 0 {
-		if e.Body.Status == engine.StatusSuccess { // a message that is refused ends its receive in error
+		if e.Body.Status == engine.StatusSuccess { // a refused message ends its receive in error
 			a.c.Failf(rule.Responder, "receive wr=%d completes without a message", e.Body.ID)
 		}
 		return

@@ -22,15 +22,15 @@ func errorIsSilent() rule.Rule {
 	}
 }
 
-// silence watches both ends of a connection after each has failed.
+// silence checks that each end of a connection sends nothing after it has failed.
 type silence struct {
 	c       *rule.Context
-	reply   vtime.Time // latest response to arrive
-	failed  vtime.Time // since when the requester is in error
-	ignored vtime.Time // when the responder, in error, first got a request
-	// since when the responder is, for a reason of its QP's other half; what its port had then may still leave
+	reply   vtime.Time // arrival of the latest response
+	failed  vtime.Time // when the requester entered the error state
+	ignored vtime.Time // when the first request reached the failed responder
+	// time of the fatal event of the responder's QP; packets that its port held then may still leave
 	broken  vtime.Time
-	refused bool // the responder has sent a fatal NAK, behind which nothing does
+	refused bool // the responder has sent a fatal NAK; no packet may follow
 }
 
 func (e *silence) sight(s *rule.Sight) {
@@ -42,7 +42,7 @@ func (e *silence) sight(s *rule.Sight) {
 func (e *silence) judge(s *rule.Sight) {
 	c := e.c
 	if c.Failed && e.failed == vtime.Never {
-		e.failed = e.reply // the state moves after a sight, so it was the response before this one
+		e.failed = e.reply // the state changes after a sight, so the previous response was the fatal one
 	}
 	switch {
 	case s.Point == trace.RequesterIn:
@@ -121,22 +121,22 @@ func accessError() rule.Rule {
 	}
 }
 
-// disabled reports whether the responder's QP does not take the operation at all, which RC-OPC-003 is about.
+// disabled reports whether the responder's QP does not allow the operation at all, which RC-OPC-003 judges.
 func disabled(c *rule.Context, p *roce.Packet) bool {
 	need, ok := rule.AccessOf(p.Opcode)
 	return ok && c.Known && c.PeerAttr.Access&need == 0
 }
 
-// written is the ranges that WRITEs may have changed, as they follow from the packets.
+// written is the set of ranges that accepted WRITEs may have changed.
 type written struct {
 	ranges []extent
-	next   uint64 // where the open message goes on
+	next   uint64 // address of the next packet of the open message
 }
 
 // extent is a range of memory.
 type extent struct{ from, to uint64 }
 
-// add takes a packet that was accepted.
+// add adds the range of an accepted packet.
 func (w *written) add(p *roce.Packet) {
 	if !p.Opcode.IsWrite() {
 		return
@@ -154,7 +154,7 @@ func (w *written) add(p *roce.Packet) {
 	}
 }
 
-// outside returns how many bytes of a range lie in none of those, and the first of them.
+// outside returns how many bytes of a range lie outside all written ranges, and the first such address.
 func (w *written) outside(va uint64, size uint32) (first uint64, n int) {
 	for at, end := va, va+uint64(size); at < end; {
 		to := at

@@ -24,11 +24,11 @@ func laterWriteWins() rule.Rule {
 	}
 }
 
-// overwrites remembers, for every address written twice or more, what the latest WRITE brought and what was stored.
+// overwrites holds the last WRITE and the last store at every address that a WRITE packet began at.
 type overwrites struct {
 	c     *rule.Context
-	va    uint64 // where the next packet of the open WRITE acts
-	index map[uint64]int
+	va    uint64         // target address of the next packet of the open WRITE
+	index map[uint64]int // of spots, by address
 	spots []spot
 }
 
@@ -74,7 +74,7 @@ func (o *overwrites) event(e *trace.Event) {
 	}
 }
 
-// found judges what the application found where a WRITE had replaced another.
+// found judges the application's report on bytes that a later WRITE replaced; wrong is the number of wrong bytes.
 func (o *overwrites) found(wrong int64) {
 	if !slices.ContainsFunc(o.spots, func(x spot) bool { return x.writes > 1 }) {
 		return
@@ -114,25 +114,26 @@ func sendAfterWrite() rule.Rule {
 	}
 }
 
-// visibility compares the payload that must have been stored when a receive completes with what was.
+// visibility compares the bytes stored with the bytes accepted when a receive completes.
 type visibility struct {
 	c        *rule.Context
-	accepted uint64  // payload bytes accepted in order
-	counted  bool    // some are,
-	next     psn.PSN // up to here: what turns out not to have been kept, and is accepted once more, counts once
-	stored   uint64
-	wrote    bool // a WRITE was accepted since the latest receive was taken
+	accepted uint64 // payload bytes accepted in order
+	counted  bool   // next is set
+	// end of the accepted PSNs; a packet that was accepted, not kept, and accepted once more counts once
+	next     psn.PSN
+	stored   uint64 // payload bytes in memory
+	wrote    bool   // a WRITE was accepted since the latest receive was consumed
 	receives []receive
-	found    bool // the application has looked since the latest receive completed, and found what was written
+	found    bool // the application has checked its memory since the latest receive completed, and found it right
 }
 
-// receive is an accepted message that completes a receive.
+// receive is an accepted message that consumes a receive.
 type receive struct {
-	first  psn.PSN // the packet that took the receive
+	first  psn.PSN // PSN of the packet that consumed the receive
 	before uint64  // bytes accepted before that packet
 	until  uint64  // bytes accepted when the message ended
-	done   bool
-	after  bool // a WRITE preceded it
+	done   bool    // until is known
+	after  bool    // a WRITE preceded it
 }
 
 func (v *visibility) sight(s *rule.Sight) {
@@ -158,7 +159,7 @@ func (v *visibility) sight(s *rule.Sight) {
 	}
 }
 
-// refuse takes back what an RNR NAK refused, and everything after it.
+// refuse withdraws the request that an RNR NAK refused, and all later ones.
 func (v *visibility) refuse(p psn.PSN) {
 	for i, r := range v.receives {
 		if p.LessEq(r.first) {

@@ -8,13 +8,12 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// asReceived returns how many bytes an application found wrong when a receive had completed; ok is false for other
-// events.
+// asReceived returns how many bytes an application found wrong when a receive completed; ok is false for other events.
 func asReceived(c *rule.Context, e *trace.Event) (wrong int64, ok bool) {
 	return e.Value, e.Kind == trace.Memory && e.Name == "received" && !c.Mine(e)
 }
 
-// placementLimit bounds the placements that a check remembers; beyond it the oldest are forgotten all at once.
+// placementLimit bounds the placements that a check remembers; at the limit a check forgets all or adds none.
 const placementLimit = 1 << 16
 
 func psnIdempotent() rule.Rule {
@@ -35,7 +34,7 @@ func psnIdempotent() rule.Rule {
 	}
 }
 
-// duplicatesFound waits for what the application finds after a WRITE has come again.
+// duplicatesFound judges the application's check of its memory after a duplicate WRITE.
 func duplicatesFound(c *rule.Context) rule.Check {
 	duplicate := false
 	return rule.Check{
@@ -70,7 +69,7 @@ type placements struct {
 	last      map[uint64]placement
 }
 
-// placement is what was written at an address.
+// placement is the length and checksum of the bytes written at an address.
 type placement struct{ size, sum uint32 }
 
 func (p *placements) sight(s *rule.Sight) {
@@ -78,14 +77,14 @@ func (p *placements) sight(s *rule.Sight) {
 	switch {
 	case s.Point == trace.ResponderOut:
 		if s.Pkt.AETH.Syndrome.IsRNR() {
-			p.owed = 0 // what was refused is not stored; what is kept behind it may be, later
+			p.owed = 0 // refused requests are not stored; kept ones may be stored later
 		}
 	case s.Pkt.Len == 0 && !o.IsAtomic(), o.IsSend() && p.regions.Known():
 	case s.Relation == rule.Duplicate:
 		p.duplicate = true
 		p.c.Met()
 	default:
-		// What is kept may be stored at once or when its turn comes; what comes again while it is kept, never.
+		// A packet that is kept may be stored at once or at its turn; a duplicate of a kept packet is never stored.
 		p.duplicate = s.Relation == rule.Ahead && !s.Kept && p.c.Keeps()
 		switch {
 		case s.Kept:
@@ -158,20 +157,20 @@ func memoryEqual() rule.Rule {
 	}
 }
 
-// rewrites finds WRITEs to bytes of another one that was not complete when they were posted: of a responder that places
-// what comes early nobody can say what those bytes are in the end.
+// rewrites finds a WRITE to bytes of another one that was not complete when it was posted. A responder that places
+// out-of-order packets may leave either of them in those bytes.
 type rewrites struct {
 	c     *rule.Context
-	open  []span
-	found bool
+	open  []span // WRITEs not yet complete, openLimit at most
+	found bool   // two open WRITEs overlapped
 }
 
-// span is the range of a WRITE that is not complete.
+// span is the range [va, end) of a WRITE that is not complete.
 type span struct {
 	id, va, end uint64
 }
 
-// openLimit bounds the WRITEs that are compared with a new one.
+// openLimit bounds the open WRITEs that a new one is compared with.
 const openLimit = 1024
 
 func (r *rewrites) event(e *trace.Event) {

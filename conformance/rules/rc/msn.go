@@ -10,21 +10,23 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
 
-// msnBase converts the MSN on the wire to requests completed since the trace began. It is zero when the attributes are
-// known, because the count starts with the connection; otherwise the first exact acknowledgement shows it.
+// msnBase converts the MSN of a packet to requests completed since the trace began. Its base is zero when the
+// attributes are known, because the count starts with the connection; otherwise the first exact acknowledgement sets
+// it.
 type msnBase struct {
 	known bool
 	base  psn.MSN
 }
 
-// exact reports whether s acknowledges just what has arrived in order, so that its MSN must be the current one.
+// exact reports whether s acknowledges exactly the requests that arrived in order, so that its MSN must be the current
+// one.
 func exact(c *rule.Context, s *rule.Sight) bool {
 	a := s.Pkt.AETH.Syndrome
 	return s.Pkt.Opcode == roce.Acknowledge && (a.IsACK() && s.Pkt.PSN.Next() == c.EPSN ||
 		a == roce.SyndromePSNSeqErr && s.Pkt.PSN == c.EPSN)
 }
 
-// count returns how many requests s says are completed; ok is false while that cannot be known.
+// count returns the number of completed requests that s reports; ok is false while it cannot be known.
 func (m *msnBase) count(c *rule.Context, s *rule.Sight) (n psn.MSN, ok bool) {
 	if !m.known && (c.Known || exact(c, s)) {
 		m.known = true
@@ -54,12 +56,12 @@ func msnCounts() rule.Rule {
 	}
 }
 
-// msnCount compares each MSN with what has arrived.
+// msnCount compares each MSN with the number of requests that arrived.
 type msnCount struct {
 	c    *rule.Context
 	base msnBase
-	last psn.MSN
-	any  bool
+	last psn.MSN // of the latest acknowledgement, less base
+	any  bool    // last is set
 }
 
 func (m *msnCount) sight(s *rule.Sight) {
@@ -72,7 +74,7 @@ func (m *msnCount) sight(s *rule.Sight) {
 	case !ok:
 		return
 	case m.any && n.Less(m.last):
-		c.Fail(rule.Responder, fmt.Sprintf("MSN goes back from %d to %d", m.last, n)+acrossWrap(m.last, n))
+		c.Fail(rule.Responder, fmt.Sprintf("MSN decreases from %d to %d", m.last, n)+acrossWrap(m.last, n))
 	case c.MSN.Less(n):
 		c.Fail(rule.Responder, fmt.Sprintf("MSN says %d requests are completed, %d have arrived", n, c.MSN)+
 			acrossWrap(n, c.MSN))
@@ -100,18 +102,18 @@ func msnOperations() rule.Rule {
 	}
 }
 
-// msnMoments checks the MSN where the moment of counting shows: inside a message, and in the first READ response.
+// msnMoments checks the MSN where the moment of counting is visible: inside a message, and in the first READ response.
 type msnMoments struct {
 	c      *rule.Context
 	base   msnBase
-	inside bool      // the latest request accepted did not end its message
-	reads  []msnRead // the latest ones, msnReads at most
-	next   int       // the oldest of so many
+	inside bool      // the latest accepted request packet did not end its message
+	reads  []msnRead // the latest accepted READs, msnReads at most
+	next   int       // index of the oldest once reads is full
 }
 
-// msnRead is a READ that was accepted.
+// msnRead is an accepted READ.
 type msnRead struct {
-	psn psn.PSN
+	psn psn.PSN // the first
 	msn psn.MSN // requests completed, the READ included
 }
 
@@ -151,7 +153,7 @@ func (m *msnMoments) judge(good bool, format string, n, want psn.MSN) {
 	}
 }
 
-// read remembers a READ.
+// read stores a READ, over the oldest when reads is full.
 func (m *msnMoments) read(r msnRead) {
 	if len(m.reads) < msnReads {
 		m.reads = append(m.reads, r)
@@ -205,7 +207,7 @@ func msnDuplicate() rule.Rule {
 	}
 }
 
-// acrossWrap ends a text about two MSNs that lie on both sides of the wrap.
+// acrossWrap returns the end of a finding about two MSNs on both sides of the wrap, and "" for other MSNs.
 func acrossWrap(a, b psn.MSN) string {
 	if b.Sub(a) == int(b)-int(a) {
 		return ""

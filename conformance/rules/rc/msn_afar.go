@@ -8,28 +8,27 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 )
 
-// msnAfar follows the MSN where the responder's port is not tapped. What a responder had completed when it answered
-// lies between the messages that the answer acknowledges and those that had been sent when it was seen. So every
-// answer bounds the MSN with which the responder met the first message, and an answer whose bounds exclude those of
-// earlier ones counts something else: the MSN is wrong if it says more than has been sent, and else it or what was
-// acknowledged.
+// msnAfar checks the MSN where the responder's port is not tapped. When a responder answered, it had completed at least
+// the messages that the answer acknowledges, and at most those sent by the time the answer was seen. So every answer
+// bounds the MSN before the first message. An answer whose bounds exclude those of earlier ones is wrong: its MSN if
+// that exceeds the messages sent, otherwise its MSN or its PSN.
 type msnAfar struct {
 	c       *rule.Context
-	any     bool
+	any     bool    // from and next are set
 	bounded bool    // reference, low, high and most are known
-	from    psn.PSN // since it no request is missing, and no answer to an older one is looked at
-	next    psn.PSN // what follows the latest
+	from    psn.PSN // first PSN after which no request is missing; answers to older ones are not judged
+	next    psn.PSN // PSN after the latest request
 
-	reference psn.MSN   // of the first answer
+	reference psn.MSN   // MSN of the first answer
 	ends      []psn.PSN // last PSNs of the messages of [from, next), oldest first
-	done      int       // messages before from that count
-	low, high int       // the MSN before the messages that count, less the reference, is one of [low, high]
-	most      int       // its upper bound by the MSNs alone; answers may acknowledge what has not arrived
+	done      int       // messages before from that were forgotten
+	low, high int       // bounds of the MSN before the counted messages, less the reference
+	most      int       // upper bound from the MSNs alone; answers may acknowledge packets that have not arrived
 }
 
 func (m *msnAfar) sight(s *rule.Sight) {
 	switch p := s.Pkt; {
-	case !s.Intact() || m.c.Failed || m.c.Fatal: // what a QP in error says is for other rules
+	case !s.Intact() || m.c.Failed || m.c.Fatal: // other rules judge responses of a QP in error
 	case p.Opcode.IsRequest():
 		m.request(s)
 	case p.Opcode == roce.Acknowledge && m.any && m.c.Maker(s) == rule.Sealed:
@@ -37,12 +36,12 @@ func (m *msnAfar) sight(s *rule.Sight) {
 	}
 }
 
-// request takes one that is sent for the first time. Behind a PSN that was not seen the count begins anew.
+// request counts a new request. After a PSN that was not seen the count starts again.
 func (m *msnAfar) request(s *rule.Sight) {
 	p, n := s.Pkt, m.c.Span(s.Pkt)
 	switch {
 	case s.Relation != rule.First:
-		// A requester that sends something else under a PSN has lost count, and with it whoever counts its messages.
+		// A requester that sends another operation under a PSN has lost count, so its messages cannot be counted.
 		m.any = m.any && s.Sent != nil && rule.OperationOf(s.Sent.Opcode) == rule.OperationOf(p.Opcode)
 		return
 	case n == 0:
@@ -59,10 +58,10 @@ func (m *msnAfar) request(s *rule.Sight) {
 	}
 }
 
-// afarMost is how many messages are remembered although they are acknowledged.
+// afarMost bounds the acknowledged messages that are remembered.
 const afarMost = 1 << 12
 
-// forget forgets the older half of many, when they have long been acknowledged: answers to them come no more.
+// forget drops the older half of the messages when they have long been acknowledged: no answers to them come any more.
 func (m *msnAfar) forget() {
 	n := len(m.ends) / 2
 	if len(m.ends) < afarMost || !m.ends[n].Less(m.c.UNA) {
@@ -72,7 +71,7 @@ func (m *msnAfar) forget() {
 	m.ends = m.ends[:copy(m.ends, m.ends[n:])]
 }
 
-// answer takes an ACK or NAK.
+// answer judges the MSN of an ACK or NAK.
 func (m *msnAfar) answer(p *roce.Packet) {
 	last, ok := rule.Acknowledged(p)
 	if !ok || !last.In(m.from, m.next) {

@@ -76,8 +76,8 @@ func operationRefused() rule.Rule {
 	}
 }
 
-// refusing is a check that the first request which is bad, arriving in order, is answered with a NAK of this code and
-// that nothing is served after it.
+// refusing returns a check that the first bad request to arrive in order is answered by a NAK with this code, and that
+// nothing is served after it.
 func refusing(c *rule.Context, code roce.Syndrome, bad func(*rule.Sight) bool) rule.Check {
 	r := refusal{c: c, code: code, bad: bad, answer: c.Owes(rule.Responder,
 		"no answer to a request that must be refused")}
@@ -89,8 +89,8 @@ type refusal struct {
 	code    roce.Syndrome
 	bad     func(*rule.Sight) bool
 	answer  *rule.Obligation // to the bad request
-	refused bool             // it has been, with the code
-	psn     psn.PSN          // of it
+	refused bool             // the bad request was answered with code
+	psn     psn.PSN          // of the bad request
 }
 
 func (r *refusal) sight(s *rule.Sight) {

@@ -61,8 +61,8 @@ func psnStart() rule.Rule {
 	}
 }
 
-// wrapStuck is how often an acknowledged PSN from before the wrap may be sent again: bursts that cross with the
-// acknowledgement are short, an endpoint that compares PSNs as integers never stops.
+// wrapStuck is how often an acknowledged PSN from before the wrap may be sent again. A burst that crosses the
+// acknowledgement is shorter; an endpoint that compares PSNs as integers never stops.
 const wrapStuck = 64
 
 func psnWrap() rule.Rule {
@@ -81,12 +81,12 @@ func psnWrap() rule.Rule {
 	}
 }
 
-// wrapCheck follows a conversation over the wrap.
+// wrapCheck tracks a conversation across the wrap.
 type wrapCheck struct {
 	c       *rule.Context
-	again   int              // acknowledged PSNs from before the wrap sent since
-	answer  *rule.Obligation // to the first request after the wrap that wants one
-	arrived [64]lastSeen     // the latest requests that arrived in order
+	again   int              // retransmissions of acknowledged PSNs from before the wrap
+	answer  *rule.Obligation // to the first request after the wrap that asks for one
+	arrived [64]lastSeen     // the latest requests that arrived in order, by PSN modulo 64
 }
 
 // lastSeen is when a PSN arrived in order.
@@ -95,14 +95,14 @@ type lastSeen struct {
 	at  vtime.Time
 }
 
-// late reports whether a NAK for p leaves at a time when its sender had long had p: one that waits in the port while p
-// arrives was right when it was made, however many answers wait there before it.
+// late reports whether a NAK for p leaves so long after p arrived that it was made after that. A NAK that waited in the
+// port while p arrived was right when it was made, however many responses waited before it.
 func (w *wrapCheck) late(p psn.PSN, now vtime.Time) bool {
 	a := w.arrived[p%64]
 	return p.Less(w.c.EPSN) && (a.psn != p || !w.c.PeerPort.Lags(a.at, now) && !w.c.PeerPort.Busy(a.at, now))
 }
 
-// wrapped reports whether p lies after the latest wrap when looked at from q: q counts from 0 and p before it does not.
+// wrapped reports whether p lies before the latest wrap and q after it.
 func wrapped(p, q psn.PSN) bool { return p.Less(q) && uint32(p) > uint32(q) }
 
 func (w *wrapCheck) sight(s *rule.Sight) {
@@ -124,12 +124,12 @@ func (w *wrapCheck) sight(s *rule.Sight) {
 		if uint32(p) < psn.Half && !s.Pkt.AETH.Syndrome.IsNAK() {
 			w.answer.Discharge(nil)
 		}
-		// A selective acknowledgement says what was so when its packet came; it may have waited since.
+		// A selective acknowledgement reports the state when its packet arrived; it may have waited in the port since.
 		if w.answer.Owed() && s.Pkt.AETH.Syndrome == roce.SyndromePSNSeqErr && w.late(p, s.At) &&
 			!rule.Selective(s.Pkt) {
 			c.Failf(rule.Responder, "NAK asks for %s, which arrived in order across the wrap", c.Rel(p))
 		}
-		last, ok := rule.Acknowledged(s.Pkt) // a NAK too acknowledges what is before its PSN
+		last, ok := rule.Acknowledged(s.Pkt) // a NAK also acknowledges the PSNs before its own
 		w.answer.Discharge(func(d rule.Debt) bool { return ok && d.PSN.LessEq(last) })
 	}
 }
@@ -199,8 +199,8 @@ func psnSameContent() rule.Rule {
 	}
 }
 
-// difference names what of a retransmission is not as it was; "" when nothing is. A READ may ask for the rest only, so
-// RC-READ-002 judges its address and length.
+// difference names the part in which a retransmission differs from the first transmission; "" when none does. A READ
+// may ask for the remaining data only, so RC-READ-002 judges its address and length.
 func difference(s *rule.Sight) string {
 	p, was := s.Pkt, s.Sent
 	o := p.Opcode

@@ -40,7 +40,7 @@ const (
 	engines  = "ENG"    // needs what only an instrumented engine reports, or what no device can be driven to
 )
 
-// event is something to come back to: where and when it was seen.
+// event is a sight that a later finding refers to.
 type event struct {
 	at     vtime.Time
 	record uint64

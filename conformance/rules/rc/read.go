@@ -19,7 +19,7 @@ func readReissue() rule.Rule {
 		Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn, Minds: rule.Fetch, Wakes: rule.Fetch,
 		Stimulus: "a lost READ response", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
-			var arrived vtime.Time // when the latest response of a READ came
+			var arrived vtime.Time // arrival of the latest READ response
 			return rule.Check{Sight: func(s *rule.Sight) {
 				p := s.Pkt
 				if s.Point == trace.RequesterIn {
@@ -73,17 +73,17 @@ func readReplay() rule.Rule {
 	}
 }
 
-// replays remembers as many READs as the responder must, and the duplicates that wait for an answer.
+// replays holds the READs and atomics that the responder must remember, and the duplicates that wait for an answer.
 type replays struct {
 	c       *rule.Context
-	kept    []readRequest // at most MaxDestRd, oldest first
-	started psn.PSN       // newest PSN with which a response run began
-	any     bool
+	kept    []readRequest    // at most MaxDestRd, oldest first
+	started psn.PSN          // newest PSN with which a response run began
+	any     bool             // started is set
 	replay  *rule.Obligation // of covered duplicates, by PSN
 	barred  []psn.PSN        // PSNs of duplicates that must not be answered
 }
 
-// replayLimit bounds the list.
+// replayLimit bounds barred.
 const replayLimit = 256
 
 func (r *replays) sight(s *rule.Sight) {
@@ -105,20 +105,20 @@ func (r *replays) sight(s *rule.Sight) {
 
 func (r *replays) duplicate(s *rule.Sight) {
 	p := s.Pkt
-	// the requester starts over, so the later ones will come again
+	// The requester starts over at p, so it repeats the later READs.
 	r.replay.Excuse(func(d rule.Debt) bool { return p.PSN.LessEq(d.PSN) })
 	if k, ok := r.covered(p); ok {
-		r.forget(k) // one stream per remembered READ: this one replaces it
+		r.forget(k) // one replay per remembered READ: this one replaces it
 		r.replay.Arise(s, p.PSN)
 		return
 	}
-	// While the original is being answered its response could be taken for one to the duplicate.
+	// While the original is being answered, its response could be taken for an answer to the duplicate.
 	if r.any && p.PSN.LessEq(r.started) && len(r.barred) < replayLimit {
 		r.barred = append(r.barred, p.PSN)
 	}
 }
 
-// forget excuses the duplicates of a READ that wait for an answer: the READ makes room for another, or they do.
+// forget excuses the replays of a remembered READ: another READ or a newer duplicate takes its place.
 func (r *replays) forget(k readRequest) {
 	r.replay.Excuse(func(d rule.Debt) bool { return d.PSN.In(k.psn, k.psn.Add(k.n)) })
 }

@@ -25,8 +25,8 @@ func readResponses() rule.Rule {
 	}
 }
 
-// readStream follows the responses to the READs and atomics that have arrived. A READ that arrived again is answered
-// again from its start, and what that interrupted may go on afterwards.
+// readStream tracks the responses to the READs and atomics that arrived. A duplicate READ is answered again from its
+// start; the interrupted run may continue afterwards.
 type readStream struct {
 	c     *rule.Context
 	reads readRing
@@ -34,23 +34,23 @@ type readStream struct {
 	owed  []dataOwed
 }
 
-// readRun is a run of responses from a FIRST on.
+// readRun is a run of responses that began with a FIRST or ONLY.
 type readRun struct {
-	next psn.PSN
-	left int // bytes still to come
+	next psn.PSN // PSN of the next response
+	left int     // bytes still to come
 }
 
-// dataOwed is a READ or atomic that was accepted and whose data have not all left: those of PSNs [next, end).
+// dataOwed is the range [next, end) of response PSNs that an accepted READ or atomic still owes.
 type dataOwed struct{ next, end psn.PSN }
 
 // runLimit bounds the interrupted runs that are remembered.
 const runLimit = 16
 
-// readRing holds the latest requests for data that arrived; a link that repeats packets brings many before one is
+// readRing holds the latest requests for data that arrived; a link that duplicates packets brings many before one is
 // answered.
 type readRing struct {
 	at   []readRequest // readsKept at most
-	next int
+	next int           // index of the oldest once at is full
 }
 
 const readsKept = 1024
@@ -90,13 +90,13 @@ func (r *readStream) sight(s *rule.Sight) {
 		r.afar(s)
 	case s.Point == trace.ResponderIn:
 		r.request(s)
-	case o.NumberedApart(): // IRN and FaSR say what numbers apart mean
+	case o.NumberedApart(): // the rules of IRN and FaSR judge responses numbered apart
 	case o == roce.Acknowledge:
 		r.acknowledged(p)
 	case o == roce.AtomicAck:
 		r.atomic(p)
 	case !o.IsReadResponse():
-	case c.MTU == 0: // how long each has to be is not known
+	case c.MTU == 0: // the expected lengths are not known
 		r.deliver(p)
 	case o.StartsMessage():
 		r.deliver(p)
@@ -107,8 +107,8 @@ func (r *readStream) sight(s *rule.Sight) {
 	}
 }
 
-// afar looks at answers where the responder's port is not tapped: what a response is an answer to shows there as well,
-// but not whether one that is missing was ever sent.
+// afar judges responses where the responder's port is not tapped: their requests are known, but not whether a missing
+// response was sent.
 func (r *readStream) afar(s *rule.Sight) {
 	c, p := r.c, s.Pkt
 	want := rule.OperationOf(p.Opcode)
@@ -116,17 +116,17 @@ func (r *readStream) afar(s *rule.Sight) {
 		return
 	}
 	t := c.Sent(p.PSN)
-	// of a READ, as the requester has said: it may have meant another length
+	// p.PSN is inside a READ, by the length in its request; the requester may have meant another length.
 	inside := t != nil && t.Opcode.IsRead() && t.Offset > 0
 	if t != nil && !inside && rule.OperationOf(t.Opcode) != want && rule.OperationOf(t.Opcode) != rule.NoOperation {
 		c.Failf(rule.Responder, "%v %s answers a %v, which asks for no such data", p.Opcode, c.Rel(p.PSN), t.Opcode)
 		return
 	}
-	c.Doubt("the data that came fit their requests; whether all left, and in order, the responder's tap tells")
+	c.Doubt("the data that came fit their requests; only a tap at the responder shows whether all were sent, in order")
 }
 
-// request takes one that is answered by data. Another answer for it is owed once, when its turn has come; when the
-// requester starts over, nobody knows how far the responder follows.
+// request adds a request that is answered by data. Its data are owed once, from its turn on. After a duplicate nothing
+// is owed, because it is not known how far the responder starts over.
 func (r *readStream) request(s *rule.Sight) {
 	c, p := r.c, s.Pkt
 	again := s.Relation == rule.Duplicate
@@ -144,13 +144,14 @@ func (r *readStream) request(s *rule.Sight) {
 	}
 }
 
-// answeredByData reports READs, atomics, and what annex A19 answers like a READ without data.
+// answeredByData reports whether o is a READ, an atomic, or an operation of annex A19 that is answered like a READ
+// without data.
 func answeredByData(o roce.Opcode) bool {
 	return o.IsRead() || o.IsAtomic() || o == roce.AtomicWrite || o == roce.Flush
 }
 
-// acknowledged takes an ACK or NAK. What a NAK asks for again has not been accepted; an ACK must not pass data that are
-// owed.
+// acknowledged judges an ACK or NAK. A NAK shows that requests from its PSN on were not accepted; an ACK must not
+// overtake owed data.
 func (r *readStream) acknowledged(p *roce.Packet) {
 	c, a := r.c, p.AETH.Syndrome
 	if !a.IsACK() {
@@ -173,7 +174,7 @@ func (r *readStream) acknowledged(p *roce.Packet) {
 	r.owed = r.owed[:0]
 }
 
-// deliver counts a response off what is owed.
+// deliver removes a response from the owed data.
 func (r *readStream) deliver(p *roce.Packet) {
 	for i := range r.owed {
 		if o := &r.owed[i]; p.PSN.In(o.next, o.end) {
@@ -187,7 +188,7 @@ func (r *readStream) deliver(p *roce.Packet) {
 	}
 }
 
-// seen reports whether the capture shows every request that a response of p can be an answer to.
+// seen reports whether the capture holds every request that a response with PSN p can answer.
 func (r *readStream) seen(p psn.PSN) bool {
 	return r.c.Known || r.c.Started && p.In(r.c.Start, r.c.EPSN) && len(r.reads.at) < readsKept
 }
@@ -202,7 +203,7 @@ func (r *readStream) atomic(p *roce.Packet) {
 	}
 }
 
-// start takes a FIRST or ONLY.
+// start begins a run with a FIRST or ONLY.
 func (r *readStream) start(p *roce.Packet) {
 	switch read, ok := r.reads.find(p.PSN); {
 	case ok && read.opcode.IsRead():
@@ -217,7 +218,7 @@ func (r *readStream) start(p *roce.Packet) {
 	}
 }
 
-// proceed finds the run that a MIDDLE or LAST belongs to: the newest that waits for its PSN, else the newest.
+// proceed finds the run of a MIDDLE or LAST: the newest that expects its PSN, else the newest.
 func (r *readStream) proceed(p *roce.Packet) {
 	for i := len(r.runs) - 1; i >= 0; i-- {
 		if r.runs[i].next == p.PSN {

@@ -18,7 +18,7 @@ func timerRestarts() rule.Rule {
 		New: func(c *rule.Context) rule.Check {
 			switch {
 			case !c.Offers(rule.Timers) && c.Offers(rule.Completions):
-				return rule.Check{} // an endpoint that could report its timer, and was not asked to
+				return rule.Check{} // the endpoint could report its timer, but was not asked to
 			case !c.Offers(rule.Timers):
 				return restartsSeen(c)
 			}
@@ -28,8 +28,8 @@ func timerRestarts() rule.Rule {
 	}
 }
 
-// restartsSeen judges by what a timer that nobody reports does: it must not expire sooner than T_tr after the
-// acknowledgement that restarts it, and not at all when nothing is outstanding.
+// restartsSeen judges an unreported timer by its effect: it must not expire sooner than T_tr after the acknowledgement
+// that restarts it, and not at all when nothing is outstanding.
 func restartsSeen(c *rule.Context) rule.Check {
 	r, t := newRounds(c), period(c)
 	return rule.Check{
@@ -63,24 +63,25 @@ func restartsSeen(c *rule.Context) rule.Check {
 	}
 }
 
-// timerWatch compares the reported timer with what the responses ask for. It judges plain acknowledgements only: after
-// a NAK or a timeout nothing is in flight until the retransmission leaves, and the timer may stand still until one is
-// sent that expects a response.
+// timerWatch compares the reported timer with the restarts that the responses require. It judges plain acknowledgements
+// only: after a NAK or a timeout nothing is in flight until the retransmission leaves, and the timer may stand still
+// until a request that expects a response is sent.
 type timerWatch struct {
 	c      *rule.Context
 	intake rule.Intake
-	// of the timer, by an acknowledgement while requests that expect a response are outstanding
+	// the restart of the timer, by an acknowledgement while requests that expect a response are outstanding
 	restart *rule.Obligation
-	stop    *rule.Obligation // of the timer, by one that leaves nothing outstanding
+	stop    *rule.Obligation // the stop of the timer, by an acknowledgement that leaves nothing outstanding
 	una     psn.PSN          // UNA at the latest sight
 	reply   rule.Debt        // the latest response
-	plain   bool             // it only acknowledges
-	pending int              // a retransmission was asked for: 2 until it begins, 1 until it expects a response, 0
-	asked   bool             // a request that expects a response was sent,
-	newest  psn.PSN          // and this is the newest
-	runs    bool             // the timer does
-	posted  vtime.Time       // the latest request
-	// there was a READ with a timer of its own: what is told is the earlier of two, or the READ's
+	plain   bool             // reply only acknowledges, or is the READ response expected next
+	// 2 from a request for a retransmission until it begins, 1 until a packet of it expects a response, then 0
+	pending int
+	asked   bool       // a request that expects a response was sent
+	newest  psn.PSN    // PSN of the newest such request
+	runs    bool       // the timer runs, as reported
+	posted  vtime.Time // the latest post
+	// a READ with a timer of its own was sent: the reported timer is the earlier of two, or the READ's
 	apart bool
 }
 
@@ -88,7 +89,7 @@ func newTimerWatch(c *rule.Context) *timerWatch {
 	t := &timerWatch{c: c, intake: rule.NewIntake(c), una: c.Start, newest: c.Start, posted: vtime.Never,
 		restart: c.Owes(rule.Requester, "the timer is not restarted by this acknowledgement"),
 		stop:    c.Owes(rule.Requester, "the timer goes on with nothing outstanding")}
-	t.restart.Patience, t.stop.Patience = c.Port.Wait(), c.Port.Wait() // what a report is about may wait for the line
+	t.restart.Patience, t.stop.Patience = c.Port.Wait(), c.Port.Wait() // the packet of a report may wait in the port
 	return t
 }
 
@@ -99,11 +100,11 @@ func (t *timerWatch) sight(s *rule.Sight) {
 		return
 	}
 	if s.Point == trace.RequesterOut {
-		t.moved(t.c.Began(s)) // it was no longer in the port since then, and the timer may have run for it
+		t.moved(t.c.Began(s)) // the request was no longer in the port since then, and the timer may have run for it
 		t.stop.Excuse(nil)
 		t.apart = t.apart || readApart(p)
 		if t.pending == 2 && s.Relation == rule.Again && p.PSN.LessEq(t.c.UNA) { // not a packet of an older burst
-			t.pending, t.asked = 1, false // what was asked before is asked again, or not awaited
+			t.pending, t.asked = 1, false // earlier requests for a response are repeated, or no longer awaited
 		}
 		if p.AckReq || p.Opcode.IsRead() || p.Opcode.IsAtomic() {
 			if !t.asked {
@@ -126,7 +127,7 @@ func (t *timerWatch) sight(s *rule.Sight) {
 	}
 }
 
-// moved notes that the latest response has moved UNA, which shows after its sight.
+// moved creates the obligations of the latest response if it moved UNA, which shows after its sight.
 func (t *timerWatch) moved(now vtime.Time) {
 	c := t.c
 	judged := !c.Failed && t.pending == 0 && !t.apart
@@ -166,7 +167,7 @@ func (t *timerWatch) event(e *trace.Event) {
 	case trace.Timer:
 		if t.runs = e.Deadline != vtime.Never; t.runs {
 			t.restart.Discharge(nil)
-			// perhaps for what is in the port
+			// The timer may run for a request in the port.
 			if t.stop.Excuse(nil); t.idle() && t.plain && t.pending == 0 && !t.apart {
 				t.stop.Owe(rule.Debt{At: t.reply.At, Since: max(e.At, t.reply.Since), Index: t.reply.Index})
 			}

@@ -28,7 +28,7 @@ func rnrSent() rule.Rule {
 	}
 }
 
-// rnrNamed judges an RNR NAK by what it names, where nobody tells which receives are posted.
+// rnrNamed judges an RNR NAK by the request that it names, where posted receives are not reported.
 func rnrNamed(c *rule.Context, s *rule.Sight) {
 	p := s.Pkt
 	switch {
@@ -41,12 +41,12 @@ func rnrNamed(c *rule.Context, s *rule.Sight) {
 	}
 }
 
-// receiver counts posted receives, and knows which requests must be refused for want of one.
+// receiver counts posted receives and finds the requests that must be refused for want of one.
 type receiver struct {
 	c      *rule.Context
 	nak    *rule.Obligation // of a request that found no receive
 	posted int              // receives that are left
-	takers []psn.PSN        // requests that needed a receive and that no response has passed, oldest first
+	takers []psn.PSN        // requests that need a receive and that no response covers yet, oldest first
 }
 
 func (r *receiver) event(e *trace.Event) {
@@ -94,7 +94,8 @@ func (r *receiver) response(p *roce.Packet) {
 		named := c.Rel(d.PSN)
 		r.nak.Excuse(nil)
 		if r.posted > 0 {
-			// one was posted since, and the request has come again: the NAK had waited behind other responses
+			// A receive was posted since, and the retransmitted request took it: the NAK had waited behind other
+			// responses.
 			r.posted--
 			return
 		}
@@ -113,17 +114,17 @@ func (r *receiver) refused(p *roce.Packet) {
 	default:
 		c.Met()
 	}
-	r.takers = r.takers[:max(i, 0)] // they come again
+	r.takers = r.takers[:max(i, 0)] // the refused requests are sent again
 	if r.nak.About(p.PSN) {
 		r.nak.Excuse(nil)
 	} else if p.PSN.Less(c.EPSN) {
-		r.posted++ // it had been counted as taken
+		r.posted++ // the refused request had been counted as taking one
 	}
 }
 
-// taken is a request that was accepted, or would be.
+// taken is the latest request of a slot.
 type taken struct {
-	set bool
+	set bool // it is a WRITE without immediate
 	psn psn.PSN
 }
 
@@ -169,7 +170,7 @@ func rnrNotForWrite() rule.Rule {
 	}
 }
 
-// rnrAnswered judges an RNR NAK by the request that it answers, as the requester's tap or one between the ports shows
+// rnrAnswered judges an RNR NAK by the request that it answers, as a tap at the requester or between the ports shows
 // it.
 func rnrAnswered(c *rule.Context, s *rule.Sight) {
 	p, made := s.Pkt, c.Maker(s)

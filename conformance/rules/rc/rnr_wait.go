@@ -27,7 +27,7 @@ func rnrWait() rule.Rule {
 				case s.Point == trace.RequesterIn:
 					_, next, _, reading := c.OldestRead()
 					if reading && next.Less(s.Pkt.PSN) {
-						return // READ data before it are missing, which is seen to at once (IBTA 9.7.5)
+						return // READ data before it are missing and are asked for at once (IBTA 9.7.5)
 					}
 					if s.Intact() && s.Pkt.Opcode == roce.Acknowledge && a.IsRNR() &&
 						s.Pkt.PSN.In(c.UNA, c.MAX) && !waiting {
@@ -71,7 +71,7 @@ func rnrRetries() rule.Rule {
 type rnrCount struct {
 	c       *rule.Context
 	psn     psn.PSN
-	naked   bool // an RNR NAK of psn came since its latest transmission
+	refused bool // an RNR NAK of psn came since its latest transmission
 	retries int
 }
 
@@ -83,18 +83,18 @@ func (r *rnrCount) sight(s *rule.Sight) {
 			if p.PSN != r.psn {
 				r.retries = 0
 			}
-			r.psn, r.naked = p.PSN, true
+			r.psn, r.refused = p.PSN, true
 		}
 		return
 	}
-	if !r.naked || p.PSN != r.psn {
+	if !r.refused || p.PSN != r.psn {
 		return
 	}
-	r.naked = false
+	r.refused = false
 	r.retries++
 	switch {
 	case limit != rnrUnlimited && r.retries > limit:
-		c.Failf(rule.Requester, "%s is retried %d times, rnr_retry is %d; so many at most expected",
+		c.Failf(rule.Requester, "%s is retried %d times, rnr_retry is %d",
 			c.Rel(p.PSN), r.retries, limit)
 	case limit == rnrUnlimited && r.retries > limit:
 		c.Met()

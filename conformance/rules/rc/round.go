@@ -10,46 +10,46 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// round is the beginning of a retransmission: a step back that no burst goes on with.
+// round is a round of retransmission; it begins with a retransmission that continues no burst.
 type round struct {
 	byTimer  bool           // no response asked for it
-	min, max vtime.Duration // what the timer measured lies between the two
+	min, max vtime.Duration // bounds of the time since the timer's restart
 }
 
 // rounds finds the rounds of a requester, and counts those without progress.
 type rounds struct {
 	c     *rule.Context
-	burst burst      // the requests as they leave
+	burst burst      // the latest burst of requests
 	timer restarts   // of the transport timer
-	cause cause      // a response that asked for a round
+	cause cause      // the latest response that asked for a round
 	una   psn.PSN    // UNA at the latest sight
-	data  psn.PSN    // the READ response expected then, where those are numbered apart
+	data  psn.PSN    // the READ response expected at the latest sight, where those are numbered apart
 	reply vtime.Time // the latest response
-	// the newest packet when something was sent again last: a partial ACK leaves some of what is before it missing
+	// newest PSN sent when something was last retransmitted; an acknowledgement that leaves it outstanding is partial
 	repair psn.PSN
-	again  bool // something was
-	// rounds since UNA moved, at most: data of a READ that is not acknowledged need be no progress, nor its answer once
-	// more
+	again  bool // repair is set
+	// rounds without progress, at most: those since UNA moved, as new READ data and repeated answers need not be
+	// progress
 	stuck int
-	spent int        // rounds since any progress that count for retry_cnt: no response asked for them
+	spent int        // rounds since any progress that no response asked for, which count for retry_cnt
 	fired bool       // the transport timer has expired since the latest round
-	alive vtime.Time // the peer answered a READ once more
+	alive vtime.Time // when the peer last repeated an answer to a READ
 
-	latest int64 // record of the latest sight, -1 before the first,
-	point  trace.Point
-	begun  round // and what it began
+	latest int64       // record of the latest sight; -1 before the first
+	point  trace.Point // of the latest sight
+	begun  round       // the round that it began, if begins
 	begins bool
 }
 
 type roundsKey struct{}
 
-// newRounds returns those of a half-conversation, which the rules of timers follow together from when the first of them
-// is judged.
+// newRounds returns the rounds of a half-conversation, which the rules of timers share from when the first of them is
+// judged.
 func newRounds(c *rule.Context) *rounds {
 	return c.Shared(roundsKey{}, func() any { return &rounds{c: c, una: c.Start, latest: -1} }).(*rounds)
 }
 
-// sight takes a request out or a response in, and reports whether a round begins with it.
+// sight processes a request sent or a response received, and reports whether a round begins with it.
 func (r *rounds) sight(s *rule.Sight) (begun round, ok bool) {
 	if int64(s.Index) != r.latest || s.Point != r.point {
 		r.latest, r.point = int64(s.Index), s.Point
@@ -58,7 +58,7 @@ func (r *rounds) sight(s *rule.Sight) (begun round, ok bool) {
 	return r.begun, r.begins
 }
 
-// take is sight for a sight that no rule has taken yet.
+// take processes a sight that no rule has passed to sight yet.
 func (r *rounds) take(s *rule.Sight) (begun round, ok bool) {
 	c, p := r.c, s.Pkt.PSN
 	r.progress()
@@ -79,13 +79,12 @@ func (r *rounds) take(s *rule.Sight) (begun round, ok bool) {
 		}
 	case follows || !r.oldest(p):
 		if follows && r.fired && r.oldest(p) {
-			// its endpoint says that the timer has expired: the burst goes on in the port, or a round begins where it
-			// would
+			// The endpoint reported a timeout: the burst continues in the port, or a round begins at the same packet.
 			r.stuck++
 			r.fired = false
 		}
 		r.again, r.repair = true, c.MAX.Prev()
-		r.cause.open = r.cause.open && (r.cause.single || p != c.UNA) // with it goes what was asked for
+		r.cause.open = r.cause.open && (r.cause.single || p != c.UNA) // the packet asked for was sent
 	default:
 		r.again, r.repair = true, c.MAX.Prev()
 		return r.begin(s), true
@@ -94,12 +93,12 @@ func (r *rounds) take(s *rule.Sight) (begun round, ok bool) {
 	return round{}, false
 }
 
-// begin is the beginning of a round. Of two reasons that come close together one may have been at work in the port
-// already.
+// begin begins a round. A recent response counts as its cause even when a retransmission followed it already, because
+// that may have waited in the port since before the response.
 func (r *rounds) begin(s *rule.Sight) round {
 	asked := r.cause.open || r.cause.at > 0 && r.c.Port.Lags(r.cause.at, s.At)
 	begun := round{!asked, s.At.Sub(r.timer.touched), s.At.Sub(r.timer.latest(r.c.Port, s.At))}
-	apart := readApart(s.Pkt) // which may have a timer of its own
+	apart := readApart(s.Pkt) // it may have a timer of its own
 	r.stuck++
 	if r.c.AnswerSeen() && (r.alive == 0 || !r.c.Port.Lags(r.alive, s.At)) && !asked && (!apart || r.fired) {
 		r.spent++
@@ -112,7 +111,7 @@ func (r *rounds) begin(s *rule.Sight) round {
 	return begun
 }
 
-// progress notes what the latest response has acknowledged, which shows after its sight.
+// progress processes the acknowledgements of the latest response, which show after its sight.
 func (r *rounds) progress() {
 	c := r.c
 	moved := c.UNA != r.una
@@ -124,19 +123,18 @@ func (r *rounds) progress() {
 	}
 	r.una, r.data, r.spent = c.UNA, c.Reads.EPSN, 0
 	r.timer.progress(c.Port, r.reply)
-	// progress answers what was asked for longer ago
+	// Progress settles an older cause.
 	r.cause.open = r.cause.open && (!moved || c.Port.Lags(r.cause.at, r.reply))
 	if c.Keeps() && r.again && c.UNA.LessEq(r.repair) {
-		// A partial ACK: what had been sent by the last retransmission is still missing, and the oldest of it goes
-		// again.
+		// A partial ACK: packets sent before the latest retransmission are still missing, and the oldest is sent again.
 		r.cause.open, r.cause.at = true, r.reply
 	}
 }
 
-// follows reports a request with which a burst goes on: the next packet, or one beyond what was acknowledged in the
-// meantime, of which more may have been acknowledged while that packet was in the port. The oldest packet begins a
-// round of its own when the timer may have expired since, or a NAK asks for it while a burst passes; with backto0 only
-// if it begins a chunk, as a round does.
+// follows reports whether a request continues the burst: it is the next packet, or one beyond PSNs acknowledged in the
+// meantime, perhaps while it was in the port. The oldest packet begins a round of its own when the timer may have
+// expired since the burst's latest packet, or a NAK asks for it during the burst; with backto0 only if it begins a
+// chunk.
 func (r *rounds) follows(s *rule.Sight) bool {
 	c, p, t := r.c, s.Pkt.PSN, r.c.Attr.TransportTimer()
 	skips := r.burst.next.Less(p) && (p == c.UNA || p.Less(c.UNA) && c.Port.Lags(r.timer.acked, s.At))
@@ -148,7 +146,7 @@ func (r *rounds) follows(s *rule.Sight) bool {
 }
 
 // oldest reports whether a round begins with p: the oldest unacknowledged packet, one before it with backto0, or the
-// request of the READ whose data, numbered apart, do not come.
+// request of a READ whose data, numbered apart, are missing.
 func (r *rounds) oldest(p psn.PSN) bool {
 	c := r.c
 	if read, ok := c.Reads.Oldest(); ok && p == read {
@@ -164,7 +162,7 @@ func (r *rounds) response(s *rule.Sight) {
 	}
 	r.reply, r.timer.touched = s.At, s.At
 	if _, awaited := c.Reads.Oldest(); awaited && rule.IsACK(p) && c.UNA == c.MAX && p.PSN == c.UNA.Prev() {
-		// The answer to a READ that was asked for once more: its data wait at a peer that is alive.
+		// A repeated answer to a READ: its data are missing, but the peer is alive.
 		r.spent, r.alive = 0, s.At
 	}
 	ack := p.Opcode == roce.Acknowledge
@@ -176,11 +174,11 @@ func (r *rounds) response(s *rule.Sight) {
 	}
 }
 
-// burst is the requests as they leave.
+// burst is the latest run of consecutive requests.
 type burst struct {
-	any  bool       // one has
-	next psn.PSN    // what follows the latest if the burst goes on
-	left vtime.Time // when that left
+	any  bool       // a request has left
+	next psn.PSN    // PSN after the latest request
+	left vtime.Time // when the latest request left
 }
 
 func (b *burst) sent(c *rule.Context, s *rule.Sight) {
@@ -189,21 +187,22 @@ func (b *burst) sent(c *rule.Context, s *rule.Sight) {
 
 // cause is a response that asks for a retransmission: a NAK, a selective acknowledgement, a gap in READ data.
 type cause struct {
-	open bool // nothing has been sent again for it
-	at   vtime.Time
-	// single is of one that asks for single packets, which need not start the timer again: a RACK that acknowledges
-	// nothing does not (GB1, Algorithm 1).
+	open bool       // no retransmission has followed it
+	at   vtime.Time // its arrival
+	// single marks a response that asks for single packets. Their retransmission need not restart the timer: a RACK
+	// that acknowledges nothing does not (GB1, Algorithm 1).
 	single bool
 }
 
-// restarts is what a tap shows of the restarts of a timer. It restarts with every response that acknowledges something
-// and with every round, so the earliest bounds the wait from above and the latest possible one from below.
+// restarts holds the restarts of a timer that a tap shows. The timer restarts with every response that acknowledges
+// something and with every round. So the earliest possible restart bounds the wait from above, and the latest from
+// below.
 type restarts struct {
-	begun   vtime.Time // the latest round
-	roused  vtime.Time // the latest first request after idleness, as far as the tap shows that
+	begun   vtime.Time // beginning of the latest round
+	roused  vtime.Time // the latest first transmission after idleness, as far as the tap shows that
 	acked   vtime.Time // the latest progress
-	before  vtime.Time // earlier progress
-	touched vtime.Time // the latest that may restart it: any response, any request
+	before  vtime.Time // an earlier progress
+	touched vtime.Time // the latest event that may restart the timer: any response, any request
 }
 
 func (t *restarts) progress(port *rule.Port, at vtime.Time) {
@@ -213,8 +212,9 @@ func (t *restarts) progress(port *rule.Port, at vtime.Time) {
 	t.acked = at
 }
 
-// latest returns when the timer that a round at now obeys was last restarted for certain. It may have expired before
-// progress of which its end had not heard, and what was sent first after that progress was then outstanding.
+// latest returns the latest certain restart of the timer whose expiry begins a round at now. The requester may not have
+// processed the latest progress when the timer expired; then a request sent after that progress did not follow
+// idleness.
 func (t *restarts) latest(port *rule.Port, now vtime.Time) vtime.Time {
 	switch {
 	case !port.Lags(t.acked, now):
@@ -225,11 +225,11 @@ func (t *restarts) latest(port *rule.Port, now vtime.Time) vtime.Time {
 	return max(t.begun, t.roused, t.before)
 }
 
-// readApart reports a READ request whose responses are numbered apart. A scheme may give each of them a timer of its
-// own: "If an RD request times out, it will be resubmitted" (FaSR IV-B).
+// readApart reports whether p is a READ request whose responses are numbered apart. A scheme may give each of them a
+// timer of its own: "If an RD request times out, it will be resubmitted" (FaSR IV-B).
 func readApart(p *roce.Packet) bool { return p.Opcode.IsRead() && p.Opcode.Class() != roce.ClassRC }
 
-// period returns the transport timer; 0 of a scheme that was given timeouts beside it, which its family judges.
+// period returns the transport timer, or 0 for a scheme with timeout parameters of its own, which its family judges.
 func period(c *rule.Context) vtime.Duration {
 	if slices.ContainsFunc([]string{"rto_low", "rto_high", "rtt"}, func(name string) bool {
 		_, given := c.Attr.Params[name]

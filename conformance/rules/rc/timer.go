@@ -53,7 +53,7 @@ func timeoutRetries() rule.Rule {
 			case !c.Known:
 				limit = mostRetries
 			case !c.Offers(rule.Done):
-				return rule.Check{} // how it ends decides
+				return rule.Check{} // only the completion of the last request decides
 			}
 			return rule.Check{
 				Sight: func(s *rule.Sight) {
@@ -66,8 +66,8 @@ func timeoutRetries() rule.Rule {
 					if e.Kind != trace.CQE || !c.Mine(e) || e.Body.Status != engine.StatusRetryExceeded {
 						return
 					}
-					// Progress that it has not heard of yet did not load the counter again. Whether a round that a NAK
-					// asked for counts depends on what it acknowledged.
+					// Progress that the requester has not processed yet did not reload the counter. Whether a round
+					// that a NAK asked for counts depends on the PSNs that the NAK acknowledged.
 					if c.UNA != c.Start && c.Port.Lags(max(r.reply, r.timer.acked), e.At) {
 						return
 					}
@@ -137,7 +137,8 @@ func timerProfile() rule.Rule {
 						return
 					}
 					// A retransmitted request gives no sample: which copy was acknowledged is not known (Karn and
-					// Partridge 1987). Nor does one that was outstanding then: its ACK may be the answer to the other.
+					// Partridge 1987). Nor does a request outstanding at a retransmission: its ACK may answer the
+					// retransmitted one.
 					if t := c.Sent(s.Pkt.PSN); s.Intact() && !s.Pkt.Opcode.NumberedApart() && t != nil &&
 						t.Times == 1 && t.First > again &&
 						s.Pkt.PSN.In(c.UNA, c.MAX) {

@@ -51,19 +51,19 @@ func queueStall() rule.Rule {
 	}
 }
 
-// stall follows a full queue until its next message.
+// stall tracks a full send queue until the next message.
 type stall struct {
-	c      *rule.Context
-	m      rule.Outstanding
-	long   bool       // a message had several packets: the rule does not apply
-	full   bool       // the queue was full after the latest message
-	freed  vtime.Time // when the first message has been answered since
-	reply  vtime.Time // latest response
-	posted vtime.Time // latest post
-	narrow bool       // as many READs and atomics were outstanding as may be
-	read   vtime.Time // when there was room for one again
-	tight  bool       // as many packets were in flight as the scheme was told to allow
-	flight vtime.Time // when there was room for one more again
+	c           *rule.Context
+	m           rule.Outstanding
+	long        bool       // a message had several packets: the rule does not apply
+	full        bool       // the queue was full after the latest message
+	freed       vtime.Time // when a message was first answered since; Never before
+	reply       vtime.Time // arrival of the latest response
+	posted      vtime.Time // the latest post
+	readsFull   bool       // the READs and atomics outstanding reached their limit
+	readsFreed  vtime.Time // when one more was allowed again
+	flightFull  bool       // the packets in flight reached the scheme's limit
+	flightFreed vtime.Time // when one more was allowed again
 }
 
 func (w *stall) sight(s *rule.Sight) {
@@ -73,17 +73,17 @@ func (w *stall) sight(s *rule.Sight) {
 	}
 	w.m.Answered(c)
 	if w.full && w.freed == vtime.Never && w.m.Count() < c.Attr.QueueDepth {
-		w.freed = w.reply // the state moves after a sight, so it was the response before this one
+		w.freed = w.reply // the state changes after a sight, so the previous response freed it
 	}
-	if was := w.narrow; c.Attr.MaxRdAtomic > 0 {
-		if w.narrow = c.OutstandingReads() >= c.Attr.MaxRdAtomic; was && !w.narrow {
-			w.read = w.reply
+	if was := w.readsFull; c.Attr.MaxRdAtomic > 0 {
+		if w.readsFull = c.OutstandingReads() >= c.Attr.MaxRdAtomic; was && !w.readsFull {
+			w.readsFreed = w.reply
 		}
 	}
 	if limit := c.FlightLimit(); limit > 0 {
-		was := w.tight
-		if w.tight = c.MAX.Sub(c.UNA) >= limit; was && !w.tight {
-			w.flight = w.reply
+		was := w.flightFull
+		if w.flightFull = c.MAX.Sub(c.UNA) >= limit; was && !w.flightFull {
+			w.flightFreed = w.reply
 		}
 	}
 	if s.Point == trace.RequesterIn {
@@ -103,21 +103,21 @@ func (w *stall) sight(s *rule.Sight) {
 	w.full, w.freed = w.m.Count() >= c.Attr.QueueDepth, vtime.Never
 }
 
-// resume judges the message that follows a stall. A READ waits for those before it, too, when no more may be
-// outstanding (RC-READ-004); and any message waits for a packet to be acknowledged when no more may be in flight, as
-// where READs are acknowledged before their data come, or the data are there and the acknowledgement was lost.
+// resume judges the message that follows a stall. A READ also waits until fewer READs are outstanding (RC-READ-004).
+// Any message also waits for an acknowledgement while the packets in flight are at their limit, as when READ data
+// arrived and their acknowledgement was lost.
 func (w *stall) resume(s *rule.Sight) {
 	c, o := w.c, s.Pkt.Opcode
-	able := max(w.freed, w.posted, w.flight)
+	able := max(w.freed, w.posted, w.flightFreed)
 	if o.IsRead() || o.IsAtomic() {
-		able = max(able, w.read)
+		able = max(able, w.readsFreed)
 	}
 	switch {
 	case w.freed == vtime.Never:
 		c.Failf(rule.Requester, "%s is sent while %d messages are outstanding", c.Rel(s.Pkt.PSN), w.m.Count())
 	case !c.Late(rule.Requester, able, rule.Patience, s.At):
 		c.Met()
-	case c.Offers(rule.Completions): // else nobody knows whether there was work to go on with
+	case c.Offers(rule.Completions): // otherwise it is not known whether work was posted
 		c.Failf(rule.Requester, "%s is sent %v after the acknowledgement that made room",
 			c.Rel(s.Pkt.PSN), s.At.Sub(able))
 	}

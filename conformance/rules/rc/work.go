@@ -7,12 +7,12 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// sendQueue is the requester's send queue as its posts, requests and completions show it. It gives every work request
-// its last PSN from the wire, so that a completion is not believed on its own word.
+// sendQueue is the requester's send queue as its posts, requests and completions show it. Each work request gets its
+// last PSN from the wire, so that its completion can be checked.
 type sendQueue struct {
 	posted []wqe
-	head   int // oldest not completed
-	unsent int // oldest whose last packet has not been sent; not below head
+	head   int // index of the oldest not completed
+	unsent int // index of the oldest whose last packet was not sent; at least head
 }
 
 // wqe is one posted work request.
@@ -20,11 +20,11 @@ type wqe struct {
 	id   uint64
 	op   engine.Op
 	len  uint32
-	last psn.PSN
-	sent bool
+	last psn.PSN // if sent
+	sent bool    // its last packet was sent
 }
 
-// queueLimit bounds the work requests remembered; posts beyond it are not followed.
+// queueLimit bounds the work requests remembered; later posts are not tracked.
 const queueLimit = 1 << 18
 
 func (q *sendQueue) post(e *trace.Event) {
@@ -38,8 +38,7 @@ func (q *sendQueue) post(e *trace.Event) {
 	}
 }
 
-// request takes a sight of a request leaving: the first transmission of a message's end belongs to the oldest work
-// request not yet sent.
+// request gives the oldest unsent work request its last PSN when the last packet of a message is first transmitted.
 func (q *sendQueue) request(c *rule.Context, s *rule.Sight) {
 	if s.Relation != rule.First || !s.Pkt.Opcode.EndsMessage() || q.unsent >= len(q.posted) {
 		return
@@ -49,7 +48,7 @@ func (q *sendQueue) request(c *rule.Context, s *rule.Sight) {
 	q.unsent++
 }
 
-// complete takes work request id out, and those before it, of which there are skipped.
+// complete removes work request id, and the skipped ones before it.
 func (q *sendQueue) complete(id uint64) (w wqe, skipped int, ok bool) {
 	for i := q.head; i < len(q.posted); i++ {
 		if q.posted[i].id == id {
@@ -62,8 +61,8 @@ func (q *sendQueue) complete(id uint64) (w wqe, skipped int, ok bool) {
 	return wqe{}, 0, false
 }
 
-// outstanding returns how many work requests are posted and not completed.
+// outstanding returns the number of work requests posted and not completed.
 func (q *sendQueue) outstanding() int { return len(q.posted) - q.head }
 
-// oldest returns the oldest of them; there must be one.
+// oldest returns the oldest outstanding work request; there must be one.
 func (q *sendQueue) oldest() wqe { return q.posted[q.head] }

@@ -8,14 +8,14 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// book is the orders of one requester, with what has been posted of them.
+// book is the orders of one requester, and their progress.
 type book struct {
 	list []rule.Series
-	next []int // by series: the first request that has not been posted
-	some bool  // anything has been posted
+	next []int // by series: index of the first request that was not posted
+	some bool  // a request has been posted
 }
 
-// seriesKey is what the books of a half-conversation share.
+// seriesKey identifies the orders that the books of a half-conversation share.
 type seriesKey struct{}
 
 func newBook(c *rule.Context) *book {
@@ -23,24 +23,24 @@ func newBook(c *rule.Context) *book {
 	return &book{list: list, next: make([]int, len(list))}
 }
 
-// idsOf is how many request IDs a series may have.
-const idsOf = 1e9
+// idsPerSeries is the number of request IDs that a series may have.
+const idsPerSeries = 1e9
 
-// series returns the series of a request, -1 when it is of none.
+// series returns the index of the series of a request; -1 when it belongs to none.
 func (b *book) series(id uint64) int {
 	scripted := -1
 	for i := range b.list {
 		switch s := &b.list[i]; {
 		case s.Scripted:
 			scripted = i
-		case id >= s.First && id-s.First < idsOf:
+		case id >= s.First && id-s.First < idsPerSeries:
 			return i
 		}
 	}
 	return scripted
 }
 
-// post takes a request that was posted, and returns what was ordered in its place; wrong says in what it differs.
+// post records a posted request and returns the request ordered in its place; wrong tells how they differ.
 func (b *book) post(e *trace.Event) (want engine.WorkRequest, wrong string) {
 	b.some = true
 	i := b.series(e.Body.ID)
@@ -63,7 +63,7 @@ func (b *book) post(e *trace.Event) (want engine.WorkRequest, wrong string) {
 	return want, differs(e, &want, s.Abroad)
 }
 
-// scripted is post for a series of requests with IDs of their own, of which some may have been left out.
+// scripted is post for a script: requests with IDs of their own, of which some may be left out.
 func (b *book) scripted(i int, e *trace.Event) (want engine.WorkRequest, wrong string) {
 	wrong = "was not ordered"
 	s := &b.list[i]
@@ -84,8 +84,8 @@ func (b *book) scripted(i int, e *trace.Event) (want engine.WorkRequest, wrong s
 	return want, wrong
 }
 
-// differs says in what a posted request is not the one that was ordered; "" when it is. What the endpoint did not tell
-// is not compared.
+// differs tells how a posted request differs from the ordered one; "" when it does not. Fields that the endpoint did
+// not report are not compared.
 func differs(e *trace.Event, want *engine.WorkRequest, abroad bool) string {
 	remote := want.Op != engine.OpSend && want.Op != engine.OpSendImm && want.Op != engine.OpSendInv && !abroad &&
 		(e.VA != 0 || e.RKey != 0)
@@ -106,8 +106,8 @@ func differs(e *trace.Event, want *engine.WorkRequest, abroad bool) string {
 
 func hasImm(op engine.Op) bool { return op == engine.OpSendImm || op == engine.OpWriteImm }
 
-// counted returns how many of the requests that must be posted have been, of how many. Those of a script may be left
-// out, and those without end are never all posted.
+// counted returns how many requests of the counted series were posted, and their total. It leaves out scripts, whose
+// requests may be skipped, and endless series.
 func (b *book) counted() (posted, total int) {
 	for i := range b.list {
 		if s := &b.list[i]; !s.Scripted && s.Count > 0 {
@@ -117,7 +117,7 @@ func (b *book) counted() (posted, total int) {
 	return posted, total
 }
 
-// scripts returns how many scripted requests have been left out so far.
+// scripts returns how many requests of scripts follow the latest one posted.
 func (b *book) scripts() (left int) {
 	for i := range b.list {
 		if s := &b.list[i]; s.Scripted {
@@ -130,14 +130,14 @@ func (b *book) scripts() (left int) {
 // open is the requests that have been posted and not completed, oldest first.
 type open struct {
 	list []request
-	head int
+	head int  // index of the oldest
 	full bool // a request was not remembered
 }
 
-// request is one of them.
+// request is a posted request.
 type request struct {
 	id       uint64
-	unsignal bool // it completes without telling
+	unsignal bool // it completes without a report
 }
 
 func (o *open) post(id uint64, unsignal bool) {
@@ -150,8 +150,8 @@ func (o *open) post(id uint64, unsignal bool) {
 	}
 }
 
-// complete takes a request out, with those before it that tell nothing, or all of those, and reports whether it was
-// there.
+// complete removes a request with the unsignalled ones before it, or with every one before it if all is set, and
+// reports whether it was found.
 func (o *open) complete(id uint64, all bool) bool {
 	for i := o.head; i < len(o.list); i++ {
 		if o.list[i].id != id {
@@ -170,7 +170,7 @@ func (o *open) complete(id uint64, all bool) bool {
 	return false
 }
 
-// owed returns how many of them still have to complete, and the oldest.
+// owed returns how many signalled requests have not completed, and the oldest.
 func (o *open) owed() (n int, oldest uint64) {
 	for i := len(o.list) - 1; i >= o.head; i-- {
 		if !o.list[i].unsignal {

@@ -7,17 +7,17 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// failures is which connections of a side have a queue pair in error because of a fatal NAK: one that it got, or one
-// that it sent as the responder of the other half.
+// failures holds, by connection, whether the queue pair of a side is in error because of a fatal NAK: one that it
+// received, or one that it sent as the responder of the other half.
 type failures map[int]bool
 
-// failuresKey is what the checks of this package share of a port.
+// failuresKey identifies the failures that the checks of this package share for a port.
 type failuresKey struct{}
 
-// causes follows why the requester's queue pair may be in error.
+// causes tracks why the requester's queue pair may be in error.
 type causes struct {
 	c      *rule.Context
-	failed bool // it said so, or a request failed
+	failed bool // the endpoint reported an error, or a request failed
 
 	refused bool // the transport has no such operation, or no room for a scripted one
 }
@@ -27,7 +27,7 @@ func at(p *rule.Port) failures {
 	return p.Shared(failuresKey{}, func() any { return failures{} }).(failures)
 }
 
-// sight takes a response. Who sends a fatal NAK is in error, and so is who gets it.
+// sight processes a response. Both the sender and the receiver of a fatal NAK are in error.
 func (f *causes) sight(s *rule.Sight) {
 	if !rule.IsFatalNAK(s.Pkt) {
 		return
@@ -40,7 +40,7 @@ func (f *causes) sight(s *rule.Sight) {
 	}
 }
 
-// event takes what the requester's side tells of failures.
+// event processes the reports of failures at the requester's side.
 func (f *causes) event(e *trace.Event) {
 	if !f.c.Mine(e) {
 		return

@@ -8,7 +8,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 )
 
-// operationOf returns what the packets of a request are of.
+// operationOf returns the operation of a request's packets.
 func operationOf(op engine.Op) rule.Operation {
 	switch op {
 	case engine.OpWrite, engine.OpWriteImm:
@@ -21,11 +21,11 @@ func operationOf(op engine.Op) rule.Operation {
 	return rule.Send
 }
 
-// unlike says in what a packet is not number off of the span packets of a request; "" when it is.
+// unlike tells how a packet differs from packet number off of the span packets of a request; "" when it does not.
 func unlike(t *task, p *roce.Packet, off, span, mtu int) string {
 	o, wr := p.Opcode, &t.wr
 	kind := operationOf(wr.Op)
-	whole := kind == rule.Read || kind == rule.Atomic // one packet asks for all
+	whole := kind == rule.Read || kind == rule.Atomic // one packet asks for all of its data
 	last := off == span-1 || whole
 	switch {
 	case rule.OperationOf(o) != kind:
@@ -73,7 +73,7 @@ func unlikePlace(t *task, p *roce.Packet) string {
 	return ""
 }
 
-// unlikeEnd compares what only the last packet of a SEND or WRITE has.
+// unlikeEnd compares the headers that only the last packet of a SEND or WRITE has.
 func unlikeEnd(t *task, p *roce.Packet, last bool) string {
 	wr, o := &t.wr, p.Opcode
 	switch {

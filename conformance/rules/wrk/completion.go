@@ -30,7 +30,8 @@ var completesOnce = rule.Rule{
 			},
 			End: func(vtime.Time) {
 				if n, oldest := l.open.owed(); n > 0 && !l.open.full && c.Idle() && c.Until() == vtime.Never {
-					c.Failf(rule.Requester, "it is idle and %d requests never complete, the oldest is wr=%d", n, oldest)
+					c.Failf(rule.Requester, "the endpoint is idle and %d requests never complete, the oldest is wr=%d",
+						n, oldest)
 				}
 			},
 		}
@@ -50,17 +51,17 @@ var errorHasCause = rule.Rule{
 	},
 }
 
-// reasons is what the requester's tap has shown that may end a request.
+// reasons holds the events at the requester's tap that may end a request in error.
 type reasons struct {
 	c    *rule.Context
-	naks [256]bool // syndromes that came
-	// something was sent again since the latest request that succeeded: a READ may try often, and get some data each
-	// time
+	naks [256]bool // syndromes received
+	// a retransmission was sent since the latest request that succeeded; a READ may be retried often and get some data
+	// each time
 	again  bool
 	rnr    bool       // an RNR NAK came since then
-	since  vtime.Time // of the first request, or of the latest that succeeded
-	begun  bool
-	failed bool // an error has been told; what follows is flushed
+	since  vtime.Time // time of the first request, or of the latest success
+	begun  bool       // a request was sent
+	failed bool       // an error completion was seen; later requests are flushed
 }
 
 func (r *reasons) sight(s *rule.Sight) {
@@ -105,7 +106,7 @@ func (r *reasons) event(e *trace.Event) {
 	}
 }
 
-// fatalOf is the NAK that a status tells of.
+// fatalOf maps a status to the NAK that causes it.
 var fatalOf = map[engine.Status]roce.Syndrome{engine.StatusRemoteInvalid: roce.SyndromeInvalidReq,
 	engine.StatusRemoteAccess: roce.SyndromeRemoteAccess, engine.StatusRemoteOp: roce.SyndromeRemoteOp}
 
@@ -125,10 +126,10 @@ var flushHasCause = rule.Rule{
 // flushes judges the first requests that a queue pair flushes.
 type flushes struct {
 	causes
-	came    bool // a fatal NAK came for a request of this half, before any other cause
-	flushed vtime.Time
-	id      uint64 // of the request that was flushed then, without a cause so far
-	told    bool   // the status of the request that failed, or that the QP did
+	came    bool       // a fatal NAK came for a request of this half, before any other cause
+	flushed vtime.Time // when the first request was flushed without a cause; Never before
+	id      uint64     // of that request
+	told    bool       // the failure was reported: by the status of a request, or as a finding
 }
 
 func (f *flushes) sight(s *rule.Sight) {
@@ -161,7 +162,7 @@ func (f *flushes) event(e *trace.Event) {
 	}
 }
 
-// end blames a flush without a cause unless it was the end of the run that flushed.
+// end reports a flush without a cause, unless the end of the run flushed the request.
 func (f *flushes) end(vtime.Time) {
 	until := f.c.Until()
 	if f.flushed == vtime.Never || f.any() || until == vtime.Never && !f.c.Idle() || f.flushed >= until {

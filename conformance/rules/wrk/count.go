@@ -23,27 +23,27 @@ var countsAgree = rule.Rule{
 				}
 			},
 			Event: func(e *trace.Event) {
-				// Both halves are told: the one whose requester counts speaks.
+				// Both halves see the event; the half whose requester counts judges it.
 				if e.Kind != trace.Count || e.Name != "icrc" || !c.Mine(e) || told {
 					return
 				}
 				switch came := *damaged(c, e.Side); {
 				case e.Value <= came:
 					c.Met()
-				// else some may have come for another connection, of which this one is told before they are seen
+				// otherwise a frame of another connection may be counted before its tap record is read
 				case c.Alone:
 					told = true
-					c.Failf(rule.Requester, "it counts %d frames with a wrong ICRC, and %d came", e.Value, came)
+					c.Failf(rule.Requester, "the endpoint counts %d frames with a wrong ICRC; %d came", e.Value, came)
 				}
 			},
 		}
 	},
 }
 
-// damagedKey is what the checks of a port share.
+// damagedKey identifies the count that the checks of a port share.
 type damagedKey struct{}
 
-// damaged is how many frames reached a side that its ICRC check may drop, on all connections.
+// damaged returns the number of frames, on all connections, that reached a side and that its ICRC check may drop.
 func damaged(c *rule.Context, side trace.Side) *int64 {
 	port := c.Port
 	if side != c.Req {

@@ -6,8 +6,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// ledger is the work of a requester: what was ordered, what was posted of that, what has not completed, and why that
-// may be so.
+// ledger is the work of a requester: the orders, the posts, the requests outstanding, and the causes that excuse them.
 type ledger struct {
 	*book
 	causes
@@ -18,7 +17,7 @@ type ledger struct {
 
 func newLedger(c *rule.Context) *ledger { return &ledger{book: newBook(c), causes: causes{c: c}} }
 
-// event takes what the requester's side tells; all says that a completion stands for all requests before it.
+// event processes an event of the requester's side; all reports whether a completion stands for all requests before it.
 func (l *ledger) event(e *trace.Event, all bool) {
 	l.causes.event(e)
 	l.lost = false

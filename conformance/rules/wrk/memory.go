@@ -23,15 +23,16 @@ var memoryAsOrdered = rule.Rule{
 	},
 }
 
-// content is what the comparison of memory at the end says of work that was posted as ordered.
+// content compares the memory at the end with the work posted as ordered.
 type content struct {
-	c        *rule.Context
-	book     *book
-	open     []extent
-	twice    bool // a WRITE was posted over one that had not completed: who places what comes early may leave either
-	astray   bool // a request that was posted is not the one that was ordered
-	reads    bool // READ data go to the requester's memory
-	compared bool
+	c    *rule.Context
+	book *book
+	open []extent
+	// a WRITE was posted over one that had not completed, to a responder that may leave either of them in memory
+	twice    bool
+	astray   bool     // a posted request differs from the ordered one
+	reads    bool     // READ data go to the requester's memory
+	compared bool     // the memory was compared
 	wrong    [2]int64 // bytes that differ, at the responder and at the requester
 	outside  [2]int64 // bytes that changed although no request names them, likewise
 }
@@ -60,13 +61,13 @@ func (m *content) event(e *trace.Event) {
 	}
 }
 
-// extent is what a WRITE that has not completed names.
+// extent is the target range of a WRITE that has not completed.
 type extent struct{ id, from, to uint64 }
 
-// extentLimit bounds the WRITEs that are compared with a new one.
+// extentLimit bounds the open WRITEs that a new one is compared with.
 const extentLimit = 1 << 10
 
-// posted looks for WRITEs that overlap, where that matters.
+// posted looks for overlapping WRITEs, if the responder places out-of-order packets.
 func (m *content) posted(e *trace.Event) {
 	if m.twice || !m.c.Direct() || e.Body.Op != engine.OpWrite && e.Body.Op != engine.OpWriteImm {
 		return
@@ -89,7 +90,7 @@ func (m *content) end(vtime.Time) {
 	case m.outside[0]+m.outside[1] > 0:
 		c.Failf(rule.Responder, "%d bytes changed that no request names", m.outside[0]+m.outside[1])
 	case failed || m.twice:
-		// of what is half done, or done in any order, nobody can say what it left
+		// The content is not defined after a failure, nor after overlapping WRITEs.
 	case m.wrong[0]+m.wrong[1] > 0:
 		c.Failf(rule.Responder, "%d bytes are not what was ordered", m.wrong[0]+m.wrong[1])
 	case m.book.some && !m.astray && posted == total && m.book.scripts() == 0:

@@ -24,18 +24,18 @@ var nakHasCause = rule.Rule{
 	},
 }
 
-// guilt is what could be wrong with the requests that have arrived. It is not forgotten: a NAK may be late, and one
-// without any request at fault before it is the only one that is surely wrong.
+// guilt holds the faults of the requests that arrived. They are never forgotten, because a NAK may be late: only a NAK
+// without any faulty request before it is surely wrong.
 type guilt struct {
 	c        *rule.Context
 	memory   rule.MemoryMap // of the responder
-	shortest uint64         // receive
+	shortest uint64         // length of the shortest receive
 	access   bool           // a request asked for memory that it may not reach
 	illegal  bool           // a request was not legal, or may not have been
-	other    bool           // the harness made or changed one, or it is not known what the responder makes of it
+	other    bool           // the harness made or changed a request, or the responder's treatment of one is not known
 	fault    bool           // the responder reports an error of its own
-	unsure   bool           // a request was for a receive that nobody tells of, which may have been too short
-	refused  bool
+	unsure   bool           // a request took a receive that is not reported, and may have been too short
+	refused  bool           // a fatal NAK was sent
 }
 
 func (g *guilt) event(e *trace.Event) {
@@ -70,7 +70,7 @@ func (g *guilt) sight(s *rule.Sight) {
 	g.access = g.access || g.memory.Forbids(p)
 }
 
-// shapeless reports a request that may be refused as invalid, as far as its packet tells.
+// shapeless reports whether a request may be refused as invalid, as far as its packet shows.
 func (g *guilt) shapeless(s *rule.Sight) bool {
 	c, p := g.c, s.Pkt
 	o := p.Opcode
@@ -98,17 +98,17 @@ func (g *guilt) answer(s *rule.Sight) {
 	switch a := p.AETH.Syndrome; {
 	case g.other || c.AtBox || c.Mixed():
 	case !p.PSN.Less(c.EPSN) && !g.illegal && !g.access:
-		// the request that it names has not been seen
+		// The request that it names has not been seen.
 	case a == roce.SyndromeRemoteAccess && !g.memory.Known(), a == roce.SyndromeInvalidReq && g.unsure && !g.illegal,
 		a == roce.SyndromeInvalidReq && g.access, a == roce.SyndromeRemoteAccess && g.illegal:
-		// nobody knows, or it is for others to say which of two faults comes first
+		// The cause is not known, or other rules judge which of two faults comes first.
 	case a == roce.SyndromeRemoteAccess && !g.access:
 		c.Failf(rule.Responder, "NAK %#02x for %s: every request that came asks for memory that it may reach",
 			code, c.Rel(p.PSN))
 	case a == roce.SyndromeInvalidReq && !g.illegal:
 		c.Failf(rule.Responder, "NAK %#02x for %s: every request that came is legal", code, c.Rel(p.PSN))
 	case a == roce.SyndromeRemoteOp && !g.fault && !g.illegal && !g.access && c.Offers(rule.Probes):
-		c.Failf(rule.Responder, "NAK %#02x for %s: the responder tells of no error", code, c.Rel(p.PSN))
+		c.Failf(rule.Responder, "NAK %#02x for %s: the responder reports no error", code, c.Rel(p.PSN))
 	case a == roce.SyndromeRemoteOp && !g.fault:
 	default:
 		c.Met()

@@ -28,14 +28,14 @@ var everythingPosted = rule.Rule{
 					l.scripts() == 0 && l.ends():
 					c.Met()
 				case posted < total && c.Idle() && !l.excused() && (l.some || !c.Managed()):
-					c.Failf(rule.Requester, "it is idle with %d of %d requests posted", posted, total)
+					c.Failf(rule.Requester, "the endpoint is idle with %d of %d requests posted", posted, total)
 				}
 			},
 		}
 	},
 }
 
-// ends reports whether no series goes on without end.
+// ends reports whether every series ends.
 func (b *book) ends() bool {
 	return !slices.ContainsFunc(b.list, func(s rule.Series) bool { return s.Count == 0 })
 }
@@ -78,9 +78,10 @@ var idleIsDone = rule.Rule{
 				}
 				posted, total := l.counted()
 				if n, oldest := l.open.owed(); n > 0 {
-					c.Failf(rule.Requester, "it is idle with %d requests outstanding, the oldest wr=%d", n, oldest)
+					c.Failf(rule.Requester, "the endpoint is idle with %d requests outstanding, the oldest wr=%d",
+						n, oldest)
 				} else if posted < total {
-					c.Failf(rule.Requester, "it is idle with %d of %d requests done", l.done, total)
+					c.Failf(rule.Requester, "the endpoint is idle with %d of %d requests done", l.done, total)
 				} else if l.some {
 					c.Met()
 				}

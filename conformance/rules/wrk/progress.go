@@ -13,8 +13,8 @@ const boxes = "pack"
 var makesProgress = rule.Rule{
 	ID: "WRK-PROG-001", Level: rule.Must,
 	Title: "An endpoint with work left makes progress within its retry limits, or reports failure",
-	Source: rule.Source{Ref: ours, Requirement: "A request is answered, sent again, or given up: the timer of the " +
-		"transport expires, so many times and no more."},
+	Source: rule.Source{Ref: ours, Requirement: "A request is answered, sent again, or given up: the " +
+		"transport timer expires a limited number of times."},
 	Needs:    rule.TapRequester | rule.Attributes | rule.Completions,
 	Sees:     rule.Requests | rule.Responses | rule.ReadAcks | rule.RepairOut | rule.RepairIn,
 	Stimulus: "requests of which nothing is heard until the transport timer expires", BlackBox: telling, Without: boxes,
@@ -24,20 +24,20 @@ var makesProgress = rule.Rule{
 	},
 }
 
-// progress is for how long nothing has been heard or seen of a requester with work outstanding.
+// progress measures the silence of a requester with work outstanding.
 type progress struct {
 	c      *rule.Context
 	causes causes
 	open   open
-	last   vtime.Time
+	last   vtime.Time // when the requester last sent, received or completed something
 }
 
 // patience returns for how long a requester with requests outstanding may neither send nor complete anything: four
-// times the timer (IBTA 9.7.6.1.3), and as much again for schemes that wait for longer the more often they have tried.
+// times the timer (IBTA 9.7.6.1.3), doubled for schemes whose timeouts grow.
 func (p *progress) patience() vtime.Duration {
 	a := p.c.Attr
 	timer := a.TransportTimer()
-	for _, value := range a.Params { // such as a timer of its own
+	for _, value := range a.Params { // a scheme may have a longer timer
 		if d, err := vtime.ParseDuration(value); err == nil {
 			timer = max(timer, d)
 		}
@@ -54,16 +54,16 @@ func (p *progress) sight(s *rule.Sight) {
 	}
 }
 
-// alive notes that the requester sends, hears or completes something.
+// alive records that the requester sent, received or completed something.
 func (p *progress) alive(at vtime.Time) {
 	p.judge(at)
 	p.last = at
 }
 
-// judge looks at the silence that ends now.
+// judge judges the silence that ends at at.
 func (p *progress) judge(at vtime.Time) {
 	silent, timer := at.Sub(p.last), p.c.Attr.TransportTimer()
-	if timer == 0 || silent < timer/2 { // it runs from when a packet was ready to leave, or was answered
+	if timer == 0 || silent < timer/2 { // the timer starts when a packet is ready to leave or is answered
 		return
 	}
 	n, oldest := p.open.owed()
@@ -71,10 +71,10 @@ func (p *progress) judge(at vtime.Time) {
 		return
 	}
 	p.c.Met()
-	// its turns may have gone to answers
+	// The requester may have spent its turns on responses.
 	if silent > p.patience() && p.c.Late(rule.Requester, p.last, p.patience(), at) {
-		p.c.Failf(rule.Requester, "%d requests are outstanding, the oldest wr=%d, and it has neither sent nor "+
-			"completed anything for %s", n, oldest, silent.Short())
+		p.c.Failf(rule.Requester, "%d requests are outstanding, the oldest wr=%d, and the endpoint has neither sent "+
+			"nor completed anything for %s", n, oldest, silent.Short())
 	}
 }
 
@@ -97,32 +97,32 @@ func (p *progress) end(at vtime.Time) { p.judge(at) }
 
 var keepsRate = rule.Rule{
 	ID: "WRK-RATE-001", Level: rule.Should,
-	Title:  "An endpoint that is told a rate does not exceed it over one bandwidth-delay product",
+	Title:  "An endpoint that is configured with a rate does not exceed it over one bandwidth-delay product",
 	Source: rule.Source{Ref: ours, Requirement: "rate_bps: send no faster."},
 	Needs:  rule.Assigned | rule.Attributes, Sees: rule.Emitted | rule.RepairOut,
-	Stimulus: "traffic of an endpoint that is told a rate", BlackBox: telling,
+	Stimulus: "traffic of an endpoint that is configured with a rate", BlackBox: telling,
 	New: func(c *rule.Context) rule.Check {
 		return rule.Check{Sight: func(s *rule.Sight) { bucketOf(c, s).send(c, s) }}
 	},
 }
 
-// bucketKey is what the checks of a port share.
+// bucketKey identifies the bucket that the checks of a port share.
 type bucketKey struct{}
 
-// bucket holds what a side has sent beyond its rate.
+// bucket holds the bytes that a side has sent beyond its rate.
 type bucket struct {
 	rate  unit.Rate
-	depth float64 // bytes that it may be ahead
-	level float64
-	last  vtime.Time
-	told  bool
-	since uint64 // bytes since the latest verdict
+	depth float64    // bytes that the side may be ahead
+	level float64    // bytes ahead of the rate
+	last  vtime.Time // of the latest packet
+	told  bool       // the excess was reported
+	since uint64     // bytes since the latest verdict
 }
 
 // burst is how far ahead of its rate an endpoint may be however short the path is: a scheduling slot of its host.
 const burst = rule.Drain
 
-// bucketOf returns that of the side that sent.
+// bucketOf returns the bucket of the side that sent s.
 func bucketOf(c *rule.Context, s *rule.Sight) *bucket {
 	port, side := c.Port, c.Req
 	if !s.Point.AtRequester() {
@@ -135,7 +135,7 @@ func bucketOf(c *rule.Context, s *rule.Sight) *bucket {
 	}).(*bucket)
 }
 
-// send takes a packet that leaves.
+// send adds a packet that leaves, and judges the level.
 func (b *bucket) send(c *rule.Context, s *rule.Sight) {
 	if b.rate == 0 || s.Rec.Fate == trace.Injected {
 		return
@@ -152,7 +152,7 @@ func (b *bucket) send(c *rule.Context, s *rule.Sight) {
 			who = rule.Responder
 		}
 		b.told = true
-		c.Failf(who, "it is %.0f bytes ahead of %v, more than %.0f", b.level, b.rate, b.depth)
+		c.Failf(who, "the endpoint is %.0f bytes ahead of %v, more than %.0f", b.level, b.rate, b.depth)
 	case float64(b.since) > b.depth:
 		b.since = 0
 		c.Met()

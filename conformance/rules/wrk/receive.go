@@ -19,8 +19,8 @@ var receivesMatch = rule.Rule{
 	BlackBox: hardware,
 	New: func(c *rule.Context) rule.Check {
 		m := messages{c: c, owed: c.Owes(rule.Responder, "the message that ends here completes no receive")}
-		// Neither is seen whether a responder that keeps what comes early had room, nor, without attributes, what it
-		// drops.
+		// The trace does not show whether a responder that keeps out-of-order packets had room nor, without attributes,
+		// which packets it drops.
 		m.owed.Unless = func(d rule.Debt) bool {
 			return m.failed || m.over || !c.Known || c.Keeps() || c.EPSN.LessEq(d.PSN) || at(c.PeerPort)[c.Index]
 		}
@@ -28,19 +28,19 @@ var receivesMatch = rule.Rule{
 	},
 }
 
-// messages are those that arrived whole and must complete a receive, and the receives that wait for them.
+// messages holds the messages that arrived whole and must complete a receive, and the posted receives.
 type messages struct {
 	c      *rule.Context
-	first  psn.PSN          // of the open message
+	first  psn.PSN          // first PSN of the open message
 	owed   *rule.Obligation // the completions, by the last PSN of the messages
-	due    []message        // those that are owed one, oldest first
+	due    []message        // the messages that are owed a completion, oldest first
 	posted []uint64         // IDs of receives, oldest first
-	shared bool             // a receive is of several queue pairs
+	shared bool             // receives are shared by several queue pairs
 	failed bool             // the responder's queue pair is in error, for whatever reason
-	over   bool             // more is to be remembered than there is room for, or what comes cannot be told
+	over   bool             // a limit was reached, or the order is lost: nothing more is judged
 }
 
-// message is one that arrived whole.
+// message is a message that arrived whole.
 type message struct {
 	first, last psn.PSN
 	bytes, imm  uint32
@@ -65,8 +65,8 @@ func (m *messages) sight(s *rule.Sight) {
 	}
 }
 
-// settle forgets the messages that were not taken after all: an RNR NAK refuses them, or they were not kept until their
-// turn.
+// settle removes the messages that were not accepted after all: an RNR NAK refused them, or the responder did not keep
+// them until their turn.
 func (m *messages) settle() {
 	for i := range m.due {
 		if d := &m.due[i]; m.c.EPSN.LessEq(d.last) {
@@ -122,7 +122,7 @@ func (m *messages) received(e *trace.Event) {
 	switch send := op == engine.OpSend || op == engine.OpSendImm || op == engine.OpSendInv; {
 	case e.Body.Status != engine.StatusSuccess:
 	case send != d.send, d.tells != hasImm(op):
-		c.Failf(rule.Responder, "receive wr=%d tells of a %v, which is not what arrived", e.Body.ID, op)
+		c.Failf(rule.Responder, "receive wr=%d reports a %v, which is not what arrived", e.Body.ID, op)
 	case e.Body.Len != d.bytes:
 		c.Failf(rule.Responder, "receive wr=%d has %d bytes, %d arrived", e.Body.ID, e.Body.Len, d.bytes)
 	case d.tells && e.Body.Imm != d.imm:
@@ -132,8 +132,8 @@ func (m *messages) received(e *trace.Event) {
 	}
 }
 
-// without judges a receive for which no message is there: a violation only if all that was sent has been seen to
-// arrive, as a tap may have missed what the responder got.
+// without judges a receive completed without a message. It is a violation only if all requests sent were seen to
+// arrive, as a tap may have missed some that the responder received.
 func (m *messages) without(e *trace.Event) {
 	c := m.c
 	m.over = true
@@ -142,7 +142,7 @@ func (m *messages) without(e *trace.Event) {
 	}
 }
 
-// older takes a receive out and returns how many were posted before it and have not completed; 0 when it is not known.
+// older removes a receive, and returns how many posted before it have not completed; 0 when that is not known.
 func (m *messages) older(id uint64) int {
 	for i, p := range m.posted {
 		if p == id {

@@ -49,28 +49,28 @@ var sentInOrder = rule.Rule{
 	},
 }
 
-// sending follows the requests of a queue pair from where they are posted to where they leave. Every request has PSNs
-// of its own, which follow from what was posted before, so that a packet which no tap has seen moves nothing.
+// sending matches the packets that leave with the posted requests of a queue pair. Every request has PSNs of its own,
+// which follow from the earlier posts, so a packet that no tap has seen shifts nothing.
 type sending struct {
 	c      *rule.Context
 	book   *book
-	posted bool // posts are told; otherwise the orders stand for them
+	posted bool // posts are reported; otherwise the orders stand for them
 	queue  []task
 	head   int
-	made   int     // of the orders, where those stand for posts
-	at     psn.PSN // of the oldest that has not left whole
-	begun  bool
+	made   int     // number of orders queued, where they stand for posts
+	at     psn.PSN // first PSN of queue[head]
+	begun  bool    // at is set
 	now    departure
-	early  []departure // of requests that have not been posted yet
-	lost   bool        // it is not known any more which packet is of which request, or a finding has been made
+	early  []departure // packets whose requests have not been posted yet
+	lost   bool        // the requests of later packets are not known, or a finding has been made
 	apart  bool        // READs take one PSN
 	reads  bool        // a READ has been seen
 
-	judges []judgement // of the rules that go by it
+	judges []judgement // of the rules that share the queue
 }
 
-// judgement is what a rule makes of a departure: wrong says in what it is not what was posted, and later that it is a
-// later request.
+// judgement judges a departure: wrong tells how it differs from the oldest posted request, and later that it belongs to
+// a later one.
 type judgement func(d *departure, wrong string, later bool)
 
 type sendingKey struct{}
@@ -79,7 +79,7 @@ type sendingKey struct{}
 type task struct {
 	wr    engine.WorkRequest
 	place bool // its address and key are known
-	whole bool // so is everything else about it
+	whole bool // all its other fields are known
 }
 
 // departure is a request packet that left for the first time.
@@ -89,13 +89,15 @@ type departure struct {
 	pkt    *roce.Packet
 }
 
-// earlyLimit bounds the packets that are kept until their request is posted, as endpoints tell of it.
+// earlyLimit bounds the packets that are kept until the post of their request is reported.
 const earlyLimit = 1 << 12
 
-// lookAhead is how many orders are compared with a packet that is not of the oldest, far above any queue depth in use.
+// lookAhead is how many orders are compared with a packet that is not of the oldest one; it is far above any queue
+// depth in use.
 const lookAhead = 1 << 10
 
-// judgeSending makes the check of a rule. That of the first rule of a half-conversation follows the requests for both.
+// judgeSending makes the check of a rule. The check of the first rule of a half-conversation tracks the requests for
+// both.
 func judgeSending(c *rule.Context, judge judgement) rule.Check {
 	w := c.Shared(sendingKey{}, func() any {
 		return &sending{c: c, book: newBook(c), posted: c.Offers(rule.Completions)}
@@ -106,7 +108,7 @@ func judgeSending(c *rule.Context, judge judgement) rule.Check {
 	return rule.Check{Sight: w.sight, Event: w.event, End: w.end}
 }
 
-// judge tells the rules of a departure.
+// judge passes a departure to the rules.
 func (w *sending) judge(d *departure, wrong string, later bool) {
 	for _, j := range w.judges {
 		j(d, wrong, later)
@@ -143,7 +145,8 @@ func (w *sending) push(t task) {
 	}
 }
 
-// order takes the next of the orders where those stand for posts: of one series, as nobody knows how several are mixed.
+// order queues the next order where orders stand for posts. It returns false if there are several series, because their
+// interleaving is not known.
 func (w *sending) order() bool {
 	if w.posted || len(w.book.list) != 1 {
 		return false
@@ -175,7 +178,7 @@ func (w *sending) sight(s *rule.Sight) {
 	}
 }
 
-// take finds the request of a packet, and judges that; it is false while none has been posted.
+// take finds the request of a packet, and judges the packet; it returns false while the request has not been posted.
 func (w *sending) take(d *departure) bool {
 	for !w.lost {
 		if w.head == len(w.queue) && !w.order() {
@@ -201,7 +204,7 @@ func (w *sending) take(d *departure) bool {
 	return true
 }
 
-// span returns how many PSNs a request takes. It is lost when that depends on what has not been seen.
+// span returns how many PSNs a request takes. It sets lost when that depends on packets that were not seen.
 func (w *sending) span(wr *engine.WorkRequest, p *roce.Packet) int {
 	switch wr.Op {
 	case engine.OpRead:
@@ -222,7 +225,7 @@ func (w *sending) span(wr *engine.WorkRequest, p *roce.Packet) int {
 	return max(1, n)
 }
 
-// compare judges a packet that is number off of the request's.
+// compare judges packet number off of a request.
 func (w *sending) compare(t *task, d *departure, off, span int) {
 	wrong := unlike(t, d.pkt, off, span, w.c.MTU)
 	if wrong == "" {
@@ -248,6 +251,6 @@ func (w *sending) end(at vtime.Time) {
 		return
 	}
 	if known := w.book.some || w.made > 0; len(w.early) > 0 && known && at.Sub(w.early[0].at) > rule.Patience {
-		w.judge(&w.early[0], "it was not posted: "+w.early[0].pkt.Opcode.String(), false)
+		w.judge(&w.early[0], w.early[0].pkt.Opcode.String()+" was not posted", false)
 	}
 }

@@ -1,9 +1,9 @@
-// Package wrk holds the rules of ordered work: what the Spec orders, what the endpoint says that it posted, what the
-// wire carries, what completes and what is in memory at the end are one and the same.
+// Package wrk holds the rules of ordered work: the work that the Spec orders, the posts that the endpoint reports, the
+// packets, the completions and the memory at the end must agree.
 //
-// A rule finds a fault only where every account that is consistent with the trace has it. A run that is stopped by the
-// clock owes no work, and neither does a queue pair that failed for a cause that can be seen; what is undone when an
-// endpoint has not said that it is idle is undone because the run was cut. Then the rules are INCONCLUSIVE.
+// A rule fails only where every reading of the trace breaks it. A run that the clock stops owes no work, and neither
+// does a queue pair that failed for a visible cause. Work left undone by an endpoint that did not report idle was cut
+// off by the end of the run. Then the rules are INCONCLUSIVE.
 package wrk
 
 import (
@@ -28,10 +28,10 @@ func Rules() []rule.Rule {
 
 const (
 	hardware = "HW,RXE" // can be judged on an RNIC and on soft-RoCE
-	// needs an endpoint that tells what it posts and what completes: engines, and programs that keep the contract
+	// needs an endpoint that reports its posts and completions: engines, and programs that keep the contract
 	telling = "ENG"
-	ours    = "OC" // our choice: no standard speaks of orders
+	ours    = "OC" // our choice: no standard defines orders
 )
 
-// queueLimit bounds the work requests remembered; posts beyond it are not followed.
+// queueLimit bounds the work requests remembered; later posts are not tracked.
 const queueLimit = 1 << 18
