@@ -10,32 +10,32 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// span is by how much a counter must have moved: at least low, and high at most.
+// span is the interval of a counter's change, [low, high].
 type span struct{ low, high int64 }
 
-// The spans of one thing that a device must count, of one that it may count or not, and of one that it does not.
+// The spans of an event that a device must count, may count, and must not count.
 var (
 	surely  = span{1, 1}
 	perhaps = span{0, 1}
 	never   = span{}
 )
 
-// counter is a counter that a driver documents, with the packets or endings that move it.
+// counter is a counter that a driver documents, with the packets or completions that change it.
 type counter struct {
-	name string // as trace.Counter has it
-	and  string // another one that counts the rest of the same; "" is none
-	with string // only a device that has this one as well is meant; "" is any
+	name string // name in trace.Counter
+	and  string // another counter of the same quantity, to add; "" for none
+	with string // only devices that also have this counter are judged; "" for all
 	doc  string // where it is documented
 	says string // the documentation's definition of its count
-	open bool   // frames that are not RoCE move it as well
-	unit int64  // by how much a frame that nobody saw may have moved it; 0 is 1
+	open bool   // frames that are not RoCE also change it
+	unit int64  // largest change by a frame outside the trace; 0 means 1
 
-	count  func(*rule.Sight) span        // by how much a packet at the port moves it
-	start  func() func(*rule.Sight) span // makes such a function, where it has to remember what it has seen
-	ending func(*ledger) span            // by how much it has moved when all has been seen
+	count  func(*rule.Sight) span        // its change by a packet at the port
+	start  func() func(*rule.Sight) span // makes count, if it has state
+	ending func(*ledger) span            // its change, computed at the end
 }
 
-// moved makes the rule that some counters move as their definitions say.
+// moved makes the rule that counters change as their definitions require.
 func moved(r rule.Rule, list ...counter) rule.Rule {
 	r.Device, r.Needs, r.Sees = true, rule.AtDevice, rule.AllSights
 	r.Rests |= validity.Sequence
@@ -60,7 +60,7 @@ type ledger struct {
 	tallies  []tally
 }
 
-// tally is by how much a counter must have moved so far.
+// tally is the expected change of a counter so far.
 type tally struct {
 	counter
 	span
@@ -71,12 +71,12 @@ type reading struct{ first, last int64 }
 
 // flow is the state of the device's queue pair of a connection.
 type flow struct {
-	asks, answers *rule.Conversation // where the device is requester, and responder; nil until something was seen
-	unsure        []span             // by tally: what arrived since the queue pair was last seen to be there
-	gaveUp        map[engine.Status]bool
+	asks, answers *rule.Conversation     // halves with the device as requester and as responder; nil until seen
+	unsure        []span                 // by tally: low of the packets received since the queue pair was last known to exist
+	gaveUp        map[engine.Status]bool // statuses of completions that ended the queue pair
 }
 
-// dead reports whether the queue pair has failed for a cause that was seen.
+// dead reports whether the queue pair has failed for a visible cause.
 func (f *flow) dead() bool {
 	return f.asks != nil && f.asks.Failed || f.answers != nil && f.answers.Fatal
 }
@@ -91,8 +91,8 @@ func (l *ledger) of(conn int) *flow {
 	return f
 }
 
-// sight adds what a packet moves. What arrives is counted by a queue pair that is there: one that sends something later
-// was.
+// sight adds the changes by a packet. A queue pair counts received packets only while it exists; that it sends
+// something later shows that it did.
 func (l *ledger) sight(s *rule.Sight) {
 	f := l.of(s.Of.Index)
 	if s.Of.Req == l.c.Req {
@@ -120,10 +120,10 @@ func (l *ledger) sight(s *rule.Sight) {
 	}
 }
 
-// settle takes what has arrived for counted: the queue pair was there.
+// settle accepts the packets received so far as counted: the queue pair existed.
 func (f *flow) settle() { clear(f.unsure) }
 
-// event takes readings of counters, and completions, which tell how a queue pair ended.
+// event processes readings of counters, and completions, which show how a queue pair ended.
 func (l *ledger) event(e *trace.Event) {
 	switch e.Kind {
 	case trace.Counter:
@@ -142,7 +142,7 @@ func (l *ledger) event(e *trace.Event) {
 	}
 }
 
-// end compares.
+// end judges the counters.
 func (l *ledger) end(vtime.Time) {
 	for _, f := range l.flows {
 		for i := range l.tallies {
@@ -154,16 +154,16 @@ func (l *ledger) end(vtime.Time) {
 	}
 }
 
-// What of the frames at the port is not in the trace, by trace.Counter.
+// Names, in trace.Counter, of the frames at the port that are not in the trace.
 const (
 	aside  = "tap/aside"
 	others = "tap/other"
 )
 
-// largest is as many bytes as a frame may have.
+// largest is the maximum size of a frame, in bytes.
 const largest = 1 << 14
 
-// compare holds one counter against the interval that the trace allows.
+// compare compares one counter with the interval that the trace allows.
 func (l *ledger) compare(t *tally) {
 	value, ok := l.movement(t.name)
 	if !ok || t.with != "" && l.readings[t.with] == nil {
@@ -191,7 +191,7 @@ func (l *ledger) compare(t *tally) {
 	n.Report(l.c, t.says+": "+t.doc)
 }
 
-// movement returns by how much a counter has moved; ok is false of one that was not read before and after.
+// movement returns the change of a counter; ok is false if it was not read.
 func (l *ledger) movement(name string) (n int64, ok bool) {
 	r := l.readings[name]
 	if r == nil {
@@ -200,8 +200,8 @@ func (l *ledger) movement(name string) (n int64, ok bool) {
 	return r.last - r.first, true
 }
 
-// extra is by how much more a counter may have moved, because of frames that are not in the trace; known is false when
-// nobody knows.
+// extra returns how much more a counter may have changed because of frames outside the trace; known is false when that
+// is unknown.
 func (l *ledger) extra(t *tally) (n int64, known bool) {
 	n, _ = l.movement(aside)
 	known = true

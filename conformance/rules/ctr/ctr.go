@@ -1,12 +1,11 @@
-// Package ctr holds the rules of counters: what a device counts, held against what passed its port.
+// Package ctr holds the rules of counters: they compare a device's counters with the packets at its port.
 //
-// A device tells its counters before the first packet and after the last (trace.Counter). Each rule has the counters
-// that drivers document for one thing, with their definitions, and adds up from the trace by how much each must have
-// moved: an interval, because a tap does not know what a device makes of a packet that it may ignore. A counter that
-// moved by a number outside is wrong in every history that fits the trace. What the documentation leaves open is an
-// OBSERVATION.
-//
-// A device that others use as well counts what is not in the trace. That is for whoever runs it to prevent.
+// A device reports its counters before the first packet and after the last (trace.Counter). Each rule has the counters
+// that drivers document for one quantity, with their definitions. From the trace it derives an interval for the change
+// of each counter, because a tap does not show how a device treats a packet that it may ignore. A change outside the
+// interval is wrong in every history that fits the trace. Where the documentation is open, the rule is an OBSERVATION.
+// A device that others use at the same time counts packets that are not in the trace; whoever runs the test must
+// prevent that.
 package ctr
 
 import (

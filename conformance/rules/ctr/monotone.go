@@ -22,7 +22,7 @@ func neverBack() rule.Rule {
 				last[e.Name] = e.Value
 				switch {
 				case read && e.Value < before:
-					c.Failf(rule.Requester, "%s goes down from %d to %d", e.Name, before, e.Value)
+					c.Failf(rule.Requester, "%s decreases from %d to %d", e.Name, before, e.Value)
 				case read:
 					c.Met()
 				}

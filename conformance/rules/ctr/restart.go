@@ -8,17 +8,17 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// restart is a retransmission that begins.
+// restart is the beginning of a retransmission.
 type restart struct {
-	// a sequence NAK, or an answer beyond what a READ waits for, has arrived since the restart before
+	// a sequence NAK, or a response beyond the one that a READ waits for, arrived since the previous restart
 	asked bool
-	waits bool           // an RNR NAK has arrived since then
-	quiet vtime.Duration // how long the requester had sent nothing
-	timer vtime.Duration // its transport timer; 0 when not known, or off
+	waits bool           // an RNR NAK arrived since then
+	quiet vtime.Duration // time since the requester's latest request
+	timer vtime.Duration // its transport timer; 0 when unknown or off
 }
 
-// byTimer counts restarts that only the transport timer explains, and perhaps the others: it may expire at the same
-// time.
+// byTimer counts restarts that only the transport timer explains. The others count perhaps, because the timer may
+// expire at the same time.
 func byTimer(r restart) span {
 	if r.asked || r.waits || r.timer == 0 || r.quiet < r.timer {
 		return perhaps
@@ -26,7 +26,7 @@ func byTimer(r restart) span {
 	return surely
 }
 
-// byAny counts all of them, and perhaps those at the end of an RNR wait.
+// byAny counts every restart, and perhaps those at the end of an RNR wait.
 func byAny(r restart) span {
 	if r.waits {
 		return perhaps
@@ -34,7 +34,7 @@ func byAny(r restart) span {
 	return surely
 }
 
-// byAdaption counts restarts that nothing asks for and for which it is too early for the transport timer.
+// byAdaption counts restarts that no response asks for and that come too early for the transport timer.
 func byAdaption(r restart) span {
 	switch {
 	case r.asked, r.waits:
@@ -45,15 +45,15 @@ func byAdaption(r restart) span {
 	return surely
 }
 
-// progress is how far one requester is.
+// progress is the state of one requester.
 type progress struct {
 	restart
-	last      psn.PSN // of the latest request
-	at        vtime.Time
-	resending bool
+	last      psn.PSN    // PSN of the latest request
+	at        vtime.Time // of the latest request
+	resending bool       // it was a retransmission
 }
 
-// restarts counts the rounds of retransmission that the device begins, by their possible causes.
+// restarts counts the rounds of retransmission that the device begins; of maps a restart to its span.
 func restarts(of func(restart) span) func() func(*rule.Sight) span {
 	return func() func(*rule.Sight) span {
 		all := map[*rule.Conversation]*progress{}
@@ -74,7 +74,7 @@ func restarts(of func(restart) span) func() func(*rule.Sight) span {
 	}
 }
 
-// hear notes a NAK, or an answer beyond a gap, that asks for a retransmission.
+// hear records a NAK, or a response beyond a gap, that asks for a retransmission.
 func (p *progress) hear(s *rule.Sight) {
 	switch {
 	case s.Pkt.Opcode == roce.Acknowledge && s.Pkt.AETH.Syndrome.IsRNR():
@@ -84,7 +84,7 @@ func (p *progress) hear(s *rule.Sight) {
 	}
 }
 
-// send takes a request that leaves.
+// send processes a request that leaves.
 func (p *progress) send(s *rule.Sight, of func(restart) span) (n span) {
 	again := s.Relation == rule.Again
 	if again && (!p.resending || s.Pkt.PSN.LessEq(p.last)) {

@@ -44,14 +44,14 @@ func frames(out bool) func(*rule.Sight) span {
 	}
 }
 
-// What a frame takes on the wire beside its bytes (FCS, preamble and gap), and the bytes of the shortest, which stands
-// for all below.
+// around is the size in bytes of FCS, preamble and gap on the wire. shortest is the size of the shortest frame;
+// WireBytes of all shorter ones is the same.
 const (
 	around   = 24
 	shortest = 60
 )
 
-// octets counts the bytes of the same.
+// octets counts the bytes of the frames in one direction.
 func octets(out bool) func(*rule.Sight) span {
 	return func(s *rule.Sight) span {
 		n := int64(s.Rec.WireBytes - around)
@@ -67,8 +67,8 @@ func octets(out bool) func(*rule.Sight) span {
 	}
 }
 
-// duplicates counts requests that were executed before. Of a READ that is asked for again, and while a request waits
-// for a receive, nobody but the device knows what was; what the harness made may be out of any window.
+// duplicates counts requests that were executed before. For a repeated READ or atomic, and while a request waits for a
+// receive, only the device knows whether it was executed; injected packets may be outside any window.
 func duplicates(s *rule.Sight) span {
 	switch {
 	case s.Point != trace.ResponderIn || s.Relation != rule.Duplicate:
@@ -79,7 +79,7 @@ func duplicates(s *rule.Sight) span {
 	return surely
 }
 
-// outOfSequence counts packets beyond the one expected: requests, and perhaps answers.
+// outOfSequence counts requests beyond the expected PSN, and perhaps responses beyond a READ's.
 func outOfSequence(s *rule.Sight) span {
 	switch {
 	case s.Point == trace.RequesterIn && beyondRead(s):
@@ -108,7 +108,7 @@ func answers(is func(roce.Syndrome) bool) func(*rule.Sight) span {
 	return sent(func(s *rule.Sight) bool { return s.Pkt.Opcode == roce.Acknowledge && is(s.Pkt.AETH.Syndrome) })
 }
 
-// answered counts those that it receives. One that is of no request in flight may be ignored.
+// answered counts the acknowledgements of a kind that the device receives. One for no request in flight may be ignored.
 func answered(is func(roce.Syndrome) bool) func(*rule.Sight) span {
 	return func(s *rule.Sight) span {
 		switch p := s.Pkt; {
@@ -121,7 +121,7 @@ func answered(is func(roce.Syndrome) bool) func(*rule.Sight) span {
 	}
 }
 
-// lackingReceive counts RNR NAKs that leave, and perhaps datagrams, for which there is none.
+// lackingReceive counts RNR NAKs sent, and perhaps datagrams received, for which no receive may be posted.
 func lackingReceive(s *rule.Sight) span {
 	if !s.Out && s.Pkt.Opcode.Class() == roce.ClassUD {
 		return perhaps
@@ -129,11 +129,11 @@ func lackingReceive(s *rule.Sight) span {
 	return answers(roce.Syndrome.IsRNR)(s)
 }
 
-// headers are the bytes of a frame before the transport's own.
+// headers is the size in bytes of the headers before the transport's.
 const headers = 14 + 20 + 8
 
-// damaged counts frames with a wrong ICRC. One whose lower headers are damaged may not have got so far, and what does
-// not decode neither.
+// damaged counts frames with a wrong ICRC. A frame with damaged lower headers, or one that does not decode, may be
+// dropped before the ICRC check.
 func damaged(s *rule.Sight) span {
 	switch {
 	case s.Out || s.ICRC != trace.Bad:
@@ -145,14 +145,13 @@ func damaged(s *rule.Sight) span {
 	return surely
 }
 
-// beyondRead reports an answer beyond the one that the oldest READ waits for.
+// beyondRead reports whether a response is beyond the one that the oldest READ waits for.
 func beyondRead(s *rule.Sight) bool {
 	_, next, _, ok := s.Of.OldestRead()
 	return ok && next.Less(s.Pkt.PSN) && s.Pkt.PSN.Less(s.Of.MAX)
 }
 
-// impliedNAKs counts answers beyond the one that a READ waits for: the first for each gap, and perhaps those that
-// follow it.
+// impliedNAKs counts responses beyond the one that a READ waits for: the first for each gap, and perhaps later ones.
 func impliedNAKs() func(*rule.Sight) span {
 	type gap struct {
 		of   *rule.Conversation
@@ -177,8 +176,8 @@ func impliedNAKs() func(*rule.Sight) span {
 // gapLimit bounds the gaps remembered.
 const gapLimit = 1 << 16
 
-// gaveUp counts the queue pairs of the device whose completions say that they gave up, and perhaps those with requests
-// that nobody answered.
+// gaveUp counts the queue pairs of the device with a completion of this status, and perhaps those with unanswered
+// requests and no such completion.
 func gaveUp(status engine.Status) func(*ledger) span {
 	return func(l *ledger) (n span) {
 		for _, f := range l.flows {

@@ -23,7 +23,7 @@ var countIsReceivers = define(rule.Rule{
 					return
 				}
 			}
-			fail(c, cur, rule.Requester, "the sender's lost-cnt is not that of a SACK")
+			fail(c, cur, rule.Requester, "the sender's lost-cnt differs from those of the SACKs")
 		})
 		return rule.Check{Event: w.Event, End: w.End, Sight: func(s *rule.Sight) {
 			if isSACK(s.Pkt) && s.Intact() {

@@ -1,13 +1,13 @@
 // Package fasr holds the rules of FaSR (Huang et al., Fast and Scalable Selective Retransmission for RDMA).
 //
-// Two reference machines are derived from the wire alone: what a receiver must answer to the packets that reached it
-// (package selective), and what a sender must send again after the answers that reached it (sender.go). Rules compare a
-// device with them. Where the paper speaks of state that no packet shows, such as the pool, the rules read the
+// Two reference machines are derived from the wire alone: the answers that a receiver owes to the packets that reached
+// it (package selective), and the packets that a sender must send again after the answers that reached it (sender.go).
+// Rules compare a device with them. State of the paper that no packet shows, such as the pool, is read from the
 // variables that an engine reports, by the paper's names (probe.go).
 //
-// Devices are judged at their ports, so packets that had left the engine before it heard of a loss still leave:
-// rule.Handed new packets are allowed. A device whose pool is exhausted goes back N, which is right; from then on,
-// until the recovery is over, its answers are not compared, and its retransmissions never again.
+// Devices are judged at their ports. Packets that left the engine before it processed a loss still leave, so
+// rule.Handed new packets are allowed. A device whose pool is exhausted correctly goes back N. From then on its answers
+// are not compared until the recovery ends, and its retransmissions are never compared again.
 package fasr
 
 import (
@@ -34,10 +34,10 @@ func Rules() []rule.Rule {
 	}
 }
 
-// scheme is the feature of the whole family.
+// scheme is the feature of all rules of the family.
 const scheme = "fasr"
 
-// engines are the devices that can be judged: the opcodes are this project's.
+// engines are the devices that can be judged: this project defines the opcodes.
 const engines = "ENG"
 
 // maxLost is the largest value of lost-cnt, which has three bits.
@@ -49,12 +49,12 @@ func define(r rule.Rule) rule.Rule {
 	return r
 }
 
-// isSACK reports a SACK, with overflow or without.
+// isSACK reports whether p is a SACK, with overflow or without.
 func isSACK(p *roce.Packet) bool {
 	return p.Opcode == roce.FaSRSack || p.Opcode == roce.FaSRSackOverflow
 }
 
-// parameter returns a whole-number parameter of the scheme at the responder's end; both ends have the same.
+// parameter returns an integer parameter of the scheme at the responder's end, or def; both ends have the same.
 func parameter(c *rule.Context, name string, def int) int {
 	if n, err := strconv.Atoi(c.PeerAttr.Params[name]); err == nil {
 		return n
@@ -62,7 +62,7 @@ func parameter(c *rule.Context, name string, def int) int {
 	return def
 }
 
-// switched reports a parameter of the scheme that is true.
+// switched reports whether a boolean parameter of the scheme is true.
 func switched(c *rule.Context, name string) bool {
 	on, err := strconv.ParseBool(c.PeerAttr.Params[name])
 	return err == nil && on

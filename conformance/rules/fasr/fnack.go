@@ -21,7 +21,8 @@ var fnackNames = define(rule.Rule{
 		case sent == nil:
 			c.FailAt(want.At, want.Index, rule.Responder, c.Rel(want.Named())+" is below sack-high and draws no FNACK")
 		case sent.Pkt.Opcode != roce.FNACK:
-			c.Failf(rule.Responder, "%s is below sack-high and draws %v", c.Rel(want.Named()), sent.Pkt.Opcode)
+			c.Failf(rule.Responder, "%s is below sack-high and draws %v; an FNACK expected",
+				c.Rel(want.Named()), sent.Pkt.Opcode)
 		default:
 			c.Met()
 		}

@@ -31,12 +31,12 @@ var readAcknowledged = define(rule.Rule{
 	},
 })
 
-// requests follows one READ request at a time, from its arrival to its acknowledgement, or from its loss to its
-// repetition.
+// requests tracks one READ request at a time, from its arrival to its acknowledgement, or from its loss to its
+// retransmission.
 type requests struct {
 	c     *rule.Context
-	ack   *rule.Obligation // of one that has arrived
-	again *rule.Obligation // to send one that was lost
+	ack   *rule.Obligation // of a request that arrived
+	again *rule.Obligation // to send a lost request
 }
 
 func newRequests(c *rule.Context) *requests {

@@ -19,10 +19,10 @@ var unitsInUse = state("FASR-POOL-001",
 			c.Met()
 		}
 		if recovering != (cur.unit != 0) {
-			fail(c, cur, rule.Responder, "the SR state pointer does not say whether the QP is in recovery")
+			fail(c, cur, rule.Responder, "the SR state pointer contradicts the paths of the QP")
 		}
 		if cur.unit != 0 && cur.pool["pool_units"] < 1 {
-			fail(c, cur, rule.Responder, "a unit is held that the pool does not count")
+			fail(c, cur, rule.Responder, "the QP holds a unit that the pool does not count")
 		}
 	})
 
@@ -41,13 +41,13 @@ var poolSize = state("FASR-POOL-002",
 		}
 		if want := parameter(c, "units", 20)*38*8 +
 			blocks*(parameter(c, "block_bits", 10)+pointer); got != int64(want) {
-			fail(c, cur, rule.Responder, "the pool's size is not that of its units and blocks")
+			fail(c, cur, rule.Responder, "the pool's size does not match its units and blocks")
 		}
 		delete(cur.pool, "pool_bits") // once
 	})
 
 var recordedKept = state("FASR-POOL-004",
-	"What was recorded before the pool was exhausted is kept: recovery ends behind it",
+	"Packets recorded before the pool was exhausted are kept: recovery ends behind them",
 	"FASR III-D", "After the QP returns to GBN, the recorded OoO will not be deleted.",
 	"a pool without blocks and two losses in one recovery",
 	func(c *rule.Context, prev, cur *snapshot) {
@@ -56,7 +56,7 @@ var recordedKept = state("FASR-POOL-004",
 		}
 		c.Met()
 		if cur.path == normal && cur.next.LessEq(prev.high) {
-			fail(c, cur, rule.Responder, "recorded packets up to "+c.Rel(prev.high)+" are given up, RCV-NXT is "+
+			fail(c, cur, rule.Responder, "recorded packets up to "+c.Rel(prev.high)+" are discarded, RCV-NXT is "+
 				c.Rel(cur.next))
 		}
 	})
@@ -76,7 +76,7 @@ var poolSuffices = advice(state("FASR-POOL-005",
 		}
 	}))
 
-// advice makes a rule one of how much there is, which nobody has to keep.
+// advice makes a rule advice about quantities.
 func advice(r rule.Rule) rule.Rule {
 	r.Level, r.Rests = rule.Should, validity.Everything
 	return r
@@ -95,8 +95,8 @@ var exhaustedGoesBack = define(rule.Rule{
 			p := s.Pkt
 			switch {
 			case s.Point == trace.ResponderIn && s.Intact() && s.Relation == rule.Ahead:
-				// What comes in its turn behind them is no part of the recovery. Nor is what comes ahead when all of
-				// them have come: that begins another, although the answers of the one before may still be in the port.
+				// In-order packets behind them are no part of the recovery. An out-of-order packet after all of them
+				// arrived begins another recovery, although answers of the previous one may still be in the port.
 				if !seen || newest.Less(c.EPSN) {
 					seen, back, begun, newest = true, false, c.EPSN, p.PSN
 				}

@@ -11,7 +11,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// snapshot is the state that one end of the QP reports after one input.
+// snapshot is the reported state of one end of the QP after one input.
 type snapshot struct {
 	at vtime.Time
 
@@ -20,10 +20,10 @@ type snapshot struct {
 	path, lost, over, compression, blocks int64
 	recorded, fallback                    int64
 
-	sndLost int64    // the sender's lost-cnt
-	paths   [4]int64 // of the four places of a QP: snd_, rcv_, rd_, rd_snd_
-	unit    int64
-	pool    map[string]int64
+	sndLost int64            // lost-cnt of the sender
+	paths   [4]int64         // path of the four places of a QP: snd_, rcv_, rd_, rd_snd_
+	unit    int64            // SR state pointer; 0 is null
+	pool    map[string]int64 // by variable
 }
 
 // The values of path.
@@ -33,7 +33,7 @@ const (
 	slow
 )
 
-// order is that in which an engine reports its variables.
+// order is the order in which an engine reports its variables.
 var order = []string{"snd_path", "snd_lost_cnt", "rd_path", "sr_unit", "rcv_nxt", "rcv_path",
 	"rcv_sack_high", "rcv_lost_cnt",
 	"rcv_overflow", "rcv_compression_cnt", "rcv_blocks", "rcv_recorded", "rcv_fallback", "rd_snd_path", "pool_units",
@@ -47,14 +47,14 @@ func watch(step func(c *rule.Context, prev, cur *snapshot)) func(*rule.Context) 
 	}
 }
 
-// newReports calls step for every change of state at the requester, if it is mine, or the responder.
+// newReports calls step for every change of state at the requester if mine is set, otherwise at the responder.
 func newReports(c *rule.Context, mine bool, step func(prev, cur *snapshot)) *selective.Reports[snapshot] {
 	w := selective.NewReports(c, mine, snapshot{next: c.Start, pool: map[string]int64{}})
 	w.Order, w.Set, w.Step = order, (*snapshot).set, step
 	return w
 }
 
-// set takes one variable.
+// set sets one variable.
 func (s *snapshot) set(e *trace.Event) {
 	name, v := e.Name, e.Value
 	s.at = e.At
@@ -80,7 +80,7 @@ func (s *snapshot) set(e *trace.Event) {
 	}
 }
 
-// fail reports a violation that the reports at a moment show.
+// fail reports a violation that the reports show at their latest time.
 func fail(c *rule.Context, s *snapshot, who rule.Blame, text string) {
 	c.FailAt(s.at, rule.NoRecord, who, text)
 }
@@ -107,7 +107,7 @@ var nothingWithoutLoss = define(rule.Rule{
 			switch {
 			case early:
 			case cur.path != normal || cur.blocks != 0:
-				fail(c, cur, rule.Responder, "SR state is held although every packet came in its turn")
+				fail(c, cur, rule.Responder, "SR state is held although every packet arrived in order")
 			case arrived:
 				c.Met()
 			}
@@ -129,7 +129,7 @@ var fillCounts = state("FASR-LC-003", "A retransmission that is accepted on the 
 		}
 		c.Met()
 		if cur.lost != prev.lost-1 {
-			fail(c, cur, rule.Responder, "RCV-NXT is filled and lost-cnt does not go down by one")
+			fail(c, cur, rule.Responder, "RCV-NXT is filled, but lost-cnt does not decrease by one")
 		}
 	})
 
@@ -170,7 +170,7 @@ var fastJumps = state("FASR-FAST-002",
 		}
 		c.Met()
 		if cur.next != prev.high.Next() || cur.path != normal {
-			fail(c, cur, rule.Responder, "RCV-NXT goes to "+c.Rel(cur.next)+", sack-high was "+c.Rel(prev.high))
+			fail(c, cur, rule.Responder, "RCV-NXT becomes "+c.Rel(cur.next)+"; sack-high was "+c.Rel(prev.high))
 		}
 	})
 
@@ -183,7 +183,7 @@ var slowEndsAtOne = state("FASR-SLOW-002",
 		}
 		c.Met()
 		if one := cur.lost == 1 && cur.over == 0; one != (cur.path == fast) || one && cur.blocks != 0 {
-			fail(c, cur, rule.Responder, "lost-cnt and path do not agree, or blocks are kept")
+			fail(c, cur, rule.Responder, "lost-cnt and path contradict each other, or blocks are kept")
 		}
 	})
 
@@ -200,7 +200,7 @@ var compression = state("FASR-SLOW-003", "From fast to slow, an offset of a bloc
 			want = 0
 		}
 		if cur.compression != min(want, 1023) {
-			fail(c, cur, rule.Responder, "the compression-cnt is not the old offset, or not zero below a block")
+			fail(c, cur, rule.Responder, "the compression-cnt is neither the old offset nor zero below a block")
 		}
 	})
 
@@ -213,13 +213,13 @@ var blocksFollow = state("FASR-SLOW-004", "Blocks are taken at the tail as the l
 		}
 		bits := int64(parameter(c, "block_bits", 10))
 		n := cur.recorded - cur.compression
-		// n bits that begin anywhere in a block lie in so many blocks at least and at most.
+		// n bits that begin anywhere in a block occupy least to most blocks.
 		least, most := (n+bits-1)/bits, (n+2*bits-2)/bits
 		if cur.blocks < prev.blocks {
 			c.Met()
 		}
 		if cur.blocks < least || cur.blocks > most {
-			fail(c, cur, rule.Responder, "the blocks held are not those of the packets between RCV-NXT and sack-high")
+			fail(c, cur, rule.Responder, "the blocks do not match the packets between RCV-NXT and sack-high")
 		}
 		if cur.recorded != int64(cur.high.Sub(cur.next)) {
 			fail(c, cur, rule.Responder, "the bitmap does not reach from RCV-NXT to sack-high")

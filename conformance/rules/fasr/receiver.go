@@ -7,7 +7,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 )
 
-// cause is why a receiver answers as it does.
+// cause is the reason of a receiver's answer.
 type cause uint8
 
 const (
@@ -21,32 +21,32 @@ const (
 	passes                 // the FNACK of a packet below sack-high
 )
 
-// draws gives the kind of answer that each cause draws.
+// draws is the kind of answer that each cause draws.
 var draws = [...]selective.Kind{voluntary: selective.MayACK, again: selective.MayName, enters: selective.Name,
 	follows: selective.Name,
 	gaps:    selective.Name, fills: selective.ACK, fillsSlow: selective.ACK, passes: selective.Name}
 
-// counted is why a receiver answers, and its lost-cnt after the arrival.
+// counted is the reason of an answer, and lost-cnt after the arrival.
 type counted struct {
 	why  cause
-	lost int  // packets missing below sack-high, as far as three bits count
-	over bool // it overflowed
+	lost int  // packets missing below sack-high, maxLost at most
+	over bool // lost has overflowed
 }
 
-// recorded reports a SACK of a packet that is new out of order.
+// recorded reports whether the answer is a SACK of a new out-of-order packet.
 func (s counted) recorded() bool { return s.why == enters || s.why == follows || s.why == gaps }
 
-// filled reports the ACK of the packet that filled RCV-NXT in recovery.
+// filled reports whether the answer is the ACK of a packet that filled RCV-NXT in recovery.
 func (s counted) filled() bool { return s.why == fills || s.why == fillsSlow }
 
 // answer is the answer that a receiver owes for one arrival.
 type answer = selective.Answer[counted]
 
-// receiver is the part of the reference receiver (FaSR III-B1, III-D) that the observer does not have.
+// receiver is the part of the reference receiver (FaSR III-B1, III-D) that the conversation does not hold.
 type receiver struct {
 	c *rule.Context
 	counted
-	high   psn.PSN // sack-high: the newest packet that is kept
+	high   psn.PSN // sack-high: the newest packet kept
 	window int     // packets from RCV-NXT on that a requester may have in flight
 }
 
@@ -55,7 +55,7 @@ func newReceiver(c *rule.Context) *selective.Receiver[counted] {
 	return selective.OfRequests(c, r.draws)
 }
 
-// draws moves lost-cnt past a request.
+// draws updates lost-cnt with a request, and returns the answer that it draws.
 func (r *receiver) draws(s *rule.Sight) (selective.Kind, counted) {
 	if s.Pkt.Opcode.Class() != roce.ClassF || s.Pkt.PSN.Sub(r.c.EPSN) >= r.window {
 		return selective.Unknown, r.counted
@@ -90,14 +90,14 @@ func (r *receiver) next(s *rule.Sight) cause {
 	return follows
 }
 
-// add counts missing packets.
+// add adds missing packets to lost-cnt.
 func (r *receiver) add(missing int) {
 	if r.lost += missing; r.over || r.lost > maxLost {
 		r.lost, r.over = maxLost, true
 	}
 }
 
-// fill counts a packet that was missing and has come.
+// fill subtracts a missing packet that arrived.
 func (r *receiver) fill() cause {
 	why := fills
 	if r.lost > 1 || r.over {
@@ -109,7 +109,7 @@ func (r *receiver) fill() cause {
 	return why
 }
 
-// answers makes a check that judges each answer beside that of the reference receiver.
+// answers makes a check that judges each answer against that of the reference receiver.
 func answers(judge func(c *rule.Context, want *answer, sent *rule.Sight)) func(*rule.Context) rule.Check {
 	return func(c *rule.Context) rule.Check {
 		return newReceiver(c).Check(func(want *answer, sent *rule.Sight) { judge(c, want, sent) })
@@ -129,7 +129,7 @@ func wrongCount(which func(cause) bool) func(*rule.Context) rule.Check {
 		}
 		c.Met()
 		if got := int(sent.Pkt.SACK.LostCnt); got != want.Why.lost {
-			c.Failf(rule.Responder, "SACK of %s has lost-cnt %d; missing below it are %d", c.Rel(want.Named()),
+			c.Failf(rule.Responder, "SACK of %s has lost-cnt %d; %d expected", c.Rel(want.Named()),
 				got, want.Why.lost)
 		}
 	})
@@ -146,7 +146,7 @@ var enterCounts = define(rule.Rule{
 
 var gapCounts = define(rule.Rule{
 	ID: "FASR-LC-002", Level: rule.Must,
-	Title: "In recovery, a new highest PSN adds to lost-cnt what lies between it and sack-high",
+	Title: "In recovery, a new highest PSN adds to lost-cnt the packets between it and sack-high",
 	Source: rule.Source{Ref: "FASR III-B1", Requirement: "In the loss recovery state, lost-cnt will increase " +
 		"according to the interval between PSN and sack-high."},
 	Needs: answersTap, Sees: sightsOfReceiver, Stimulus: "two separate losses in one recovery",
@@ -168,7 +168,7 @@ var sackCarriesCount = define(rule.Rule{
 		case sent == nil:
 			c.FailAt(want.At, want.Index, rule.Responder, c.Rel(want.Named())+" draws no SACK")
 		case isSACK(sent.Pkt) && int(sent.Pkt.SACK.LostCnt) != want.Why.lost:
-			c.Failf(rule.Responder, "SACK of %s has lost-cnt %d; after it %d are missing", c.Rel(want.Named()),
+			c.Failf(rule.Responder, "SACK of %s has lost-cnt %d; %d expected", c.Rel(want.Named()),
 				sent.Pkt.SACK.LostCnt, want.Why.lost)
 		}
 	}),
@@ -176,7 +176,7 @@ var sackCarriesCount = define(rule.Rule{
 
 var overflowOpcode = define(rule.Rule{
 	ID: "FASR-LC-006", Level: rule.Must,
-	Title: "After an overflow of lost-cnt, and only then, SACKs have the opcode that says so",
+	Title: "After an overflow of lost-cnt, and only then, SACKs have the overflow opcode",
 	Source: rule.Source{Ref: "FASR IV-D",
 		Requirement: "The lost-cnt overflow flag is marked using the unused op-type value."},
 	Needs: answersTap, Sees: sightsOfReceiver, Stimulus: "nine lost packets in a row",
@@ -189,8 +189,8 @@ var overflowOpcode = define(rule.Rule{
 			c.Met()
 		}
 		if over != want.Why.over {
-			c.Failf(rule.Responder, "%v of %s; missing are %d, overflow is %v", sent.Pkt.Opcode, c.Rel(want.Named()),
-				want.Why.lost, want.Why.over)
+			c.Failf(rule.Responder, "%v of %s; lost-cnt is %d, overflow is %v", sent.Pkt.Opcode,
+				c.Rel(want.Named()), want.Why.lost, want.Why.over)
 		}
 	}),
 })
@@ -213,7 +213,7 @@ var slowRecords = define(rule.Rule{
 			return
 		}
 		if c.Met(); said.Less(is) || isSACK(sent.Pkt) && said != is {
-			c.Failf(rule.Responder, "the answer to %s says %s; RCV-NXT makes it %s", c.Rel(want.Named()),
+			c.Failf(rule.Responder, "the answer to %s has PSN %s; RCV-NXT requires %s", c.Rel(want.Named()),
 				c.Rel(said), c.Rel(is))
 		}
 	}),

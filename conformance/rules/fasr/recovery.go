@@ -8,7 +8,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 )
 
-// replace drops the batches, because a new one says all that is to be sent again.
+// replace drops the batches, because a new input determines all retransmissions.
 func (m *sender) replace() {
 	for i := range m.batches {
 		for _, p := range m.batches[i].wait {
@@ -18,7 +18,7 @@ func (m *sender) replace() {
 	m.batches = nil
 }
 
-// begin notes a batch.
+// begin adds a batch.
 func (m *sender) begin(s *rule.Sight, why reason, all []psn.PSN) {
 	b := batch{why: why, at: m.c.Now(), index: rule.NoRecord, all: all, wait: slices.Clone(all)}
 	if s != nil {
@@ -54,7 +54,7 @@ func (m *sender) fnack(s *rule.Sight) {
 	case s.Pkt.PSN != m.una || m.una == m.c.MAX:
 		return
 	case m.quietUntil:
-		m.hush() // it goes back once more
+		m.hush() // go-back-N restarts
 		return
 	case m.deaf:
 		for _, p := range between(m.una, m.c.MAX) {

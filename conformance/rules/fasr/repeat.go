@@ -8,7 +8,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// event follows timeouts, and what the pool reports. A timeout of READ responses, which the same side may send to its
+// event processes timeouts and reports of the pool. A timeout of READ responses, which the same side may send to its
 // peer, names another PSN.
 func (m *sender) event(e *trace.Event) {
 	switch {
@@ -17,7 +17,7 @@ func (m *sender) event(e *trace.Event) {
 		m.off, m.batches = true, nil
 	case e.Kind != trace.Timeout, m.off, m.c.UNA == m.c.MAX:
 	case e.Body.PSN != m.c.UNA, m.quietUntil:
-		// an ACK was at the port and not heard yet, it is the timer of READ responses, or it goes back once more
+		// An ACK was at the port and not processed, the timer is that of READ responses, or go-back-N restarts.
 		m.hush()
 	default:
 		m.timeout()
@@ -36,7 +36,7 @@ func (m *sender) timeout() {
 	m.expired = m.c.Now()
 	for i := range m.batches {
 		b, port := &m.batches[i], m.c.Port
-		// else it may be on the line, or wait for it
+		// Otherwise it may be on the line, or wait for it.
 		if m.expired.Sub(b.at) > port.Turn && !(b.begun && port.Busy(b.at, m.expired)) {
 			m.settle(b, m.c.Rel(b.wait[0])+" was not sent again before the timeout", nil)
 		}
@@ -53,7 +53,7 @@ func (m *sender) timeout() {
 	}
 }
 
-// sentAgain holds a retransmission against the batches. READ requests time out one by one and are left alone.
+// sentAgain compares a retransmission with the batches. READ requests time out one by one and are not judged.
 func (m *sender) sentAgain(s *rule.Sight) {
 	p := s.Pkt.PSN
 	if p.Less(m.c.UNA) || m.quietUntil {
@@ -67,7 +67,7 @@ func (m *sender) sentAgain(s *rule.Sight) {
 		}
 		if k > 0 || i > 0 {
 			if s.Pkt.Opcode.IsRead() && m.c.InPort(s, b.at) {
-				return // by its own timer; it was on its way when the batch began
+				return // it was sent by its own timer, and waited in the port when the batch began
 			}
 			if m.excused[p] {
 				delete(m.excused, p)
@@ -76,7 +76,7 @@ func (m *sender) sentAgain(s *rule.Sight) {
 			problem := m.c.Rel(p) + " is sent again before " + m.c.Rel(m.batches[0].wait[0])
 			m.judge(&batch{why: nothing}, problem, s)
 			if b.why == onTimeoutAll && !b.told {
-				m.settle(b, problem, s) // it does not begin with UNACK
+				m.settle(b, problem, s) // the batch does not begin with UNACK
 			}
 		}
 		b.wait, b.begun = slices.Delete(b.wait, k, k+1), true
@@ -88,13 +88,13 @@ func (m *sender) sentAgain(s *rule.Sight) {
 		return
 	}
 	if why, ok := m.forbidden[p]; ok {
-		m.judge(&batch{why: why}, m.c.Rel(p)+" is sent again, which nothing asks for", s)
+		m.judge(&batch{why: why}, m.c.Rel(p)+" is sent again, but no answer asks for it", s)
 		return
 	}
-	m.judge(&batch{why: m.latest()}, m.c.Rel(p)+" is sent again and belongs to no gap", s)
+	m.judge(&batch{why: m.latest()}, m.c.Rel(p)+" is sent again, but is in no gap", s)
 }
 
-// latest is the reason of the newest batch; what is sent beyond it is its doing. After a first SACK that is the gap.
+// latest returns the reason that an unexpected retransmission is attributed to. After a first SACK that is the gap.
 func (m *sender) latest() reason {
 	if m.recovering {
 		return onGap
@@ -102,11 +102,11 @@ func (m *sender) latest() reason {
 	return onTimeoutAll
 }
 
-// sentNew counts new packets that pass what is to be sent again. One that was on the line when the timer expired is
-// sent again as well.
+// sentNew counts the new packets that overtake due retransmissions. A new packet on the line at a timeout is sent again
+// as well.
 func (m *sender) sentNew(s *rule.Sight) {
 	if m.quietUntil && m.c.Port.Lags(m.hushed, s.At) {
-		m.quiet = s.Pkt.PSN // it may have been in the port then
+		m.quiet = s.Pkt.PSN // it may have been in the port when hush was called
 	}
 	if sinceTimeout(s.At, m.expired) <= m.c.Port.Turn {
 		m.excused[s.Pkt.PSN] = true
@@ -114,14 +114,14 @@ func (m *sender) sentNew(s *rule.Sight) {
 	for i := range m.batches {
 		b := &m.batches[i]
 		if b.fresh++; b.fresh == rule.Handed+1 {
-			m.judge(&batch{why: nothing}, m.c.Rel(s.Pkt.PSN)+" is new and passes "+m.c.Rel(b.wait[0])+
-				", which is to be sent again", s)
+			m.judge(&batch{why: nothing}, m.c.Rel(s.Pkt.PSN)+" is new and overtakes "+m.c.Rel(b.wait[0])+
+				", which is due again", s)
 			m.settle(b, m.c.Rel(b.wait[0])+" is not sent again", nil)
 		}
 	}
 }
 
-// sinceTimeout is the time since the latest timeout; the longest there is when there was none.
+// sinceTimeout returns the time since the latest timeout, the maximum if there was none.
 func sinceTimeout(now, expired vtime.Time) vtime.Duration {
 	if expired == vtime.Never {
 		return vtime.Duration(vtime.Never)
@@ -129,7 +129,7 @@ func sinceTimeout(now, expired vtime.Time) vtime.Duration {
 	return now.Sub(expired)
 }
 
-// end reports due retransmissions that were never sent although there was time.
+// end reports due retransmissions that were not sent in time.
 func (m *sender) end(at vtime.Time) {
 	for i := range m.batches {
 		if b := &m.batches[i]; m.c.Late(rule.Requester, b.at, rule.Patience, at) && !m.c.Failed &&

@@ -8,8 +8,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// The rules of this file are about what a requester sends again, and why: the reference sender of sender.go knows what
-// has to be.
+// The rules of this file judge retransmissions and their causes against the reference sender of sender.go.
 
 func only(want reason) func(reason) bool { return func(r reason) bool { return r == want } }
 
@@ -51,7 +50,7 @@ var overflowGap = define(rule.Rule{
 
 var retransmissionsFirst = define(rule.Rule{
 	ID: "FASR-SND-006", Level: rule.Must,
-	Title: "Retransmissions leave in PSN order, and before new data",
+	Title: "Retransmissions leave in PSN order and before new data",
 	Source: rule.Source{Ref: "FASR III-B2, III-D",
 		Requirement: "The sender will immediately retransmit the packet; a packet behind RCV-NXT shows that one " +
 			"retransmitted packet is lost, which holds only when they leave in order."},
@@ -128,18 +127,18 @@ var isolatedCostsOne = define(rule.Rule{
 	},
 })
 
-// lone follows a loss from its first transmission to its acknowledgement. Whatever else is lost or overtakes, a
-// timeout, and a pool that is exhausted end it without a judgement.
+// lone tracks an isolated loss from its first transmission to its acknowledgement. Another loss, a reordering, a
+// timeout or an exhausted pool ends it without a judgement.
 type lone struct {
 	c       *rule.Context
-	open    bool       // a loss is followed
+	open    bool       // a loss is tracked
 	off     bool       // the pool was exhausted: nothing is judged any more
 	psn     psn.PSN    // the lost packet
-	index   uint64     // its record
+	index   uint64     // record of the loss
 	at      vtime.Time // when it left
-	high    psn.PSN    // newest that arrived behind it
-	sacked  bool       // a SACK has shown the loss
-	sent    int        // retransmissions since
+	high    psn.PSN    // newest packet that arrived behind it
+	sacked  bool       // a SACK reported the loss
+	sent    int        // retransmissions since the loss
 	expired vtime.Time // the latest timeout; Never before
 }
 
@@ -171,7 +170,7 @@ func (l *lone) sight(s *rule.Sight) {
 	case s.Point == trace.RequesterOut && s.Relation == rule.Again:
 		l.sent++
 	case s.Point == trace.RequesterIn && isSACK(p):
-		// else the first SACK has been overtaken
+		// Otherwise another SACK has overtaken the first.
 		l.open = !p.PSN.Less(l.psn) && (l.sacked || p.SACK.PSN == l.psn.Next())
 		l.sacked = l.sacked || p.PSN == l.psn
 	case s.Point == trace.RequesterIn && rule.IsACK(p) && !p.PSN.Less(l.psn):
@@ -182,11 +181,11 @@ func (l *lone) sight(s *rule.Sight) {
 func (l *lone) close() {
 	l.open = false
 	if !l.sacked {
-		return // nothing behind it has shown the loss
+		return // no SACK reported the loss
 	}
 	l.c.Met()
 	if l.sent != 1 {
 		l.c.FailAt(l.at, l.index, rule.Requester,
-			l.c.Rel(l.psn)+" is lost alone, and other than one packet is sent again")
+			l.c.Rel(l.psn)+" is lost alone, but the number of retransmissions is not one")
 	}
 }

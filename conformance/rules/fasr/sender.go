@@ -11,32 +11,32 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// reason is why something has to be sent again.
+// reason is the cause of a retransmission, or of a demand not to retransmit.
 type reason uint8
 
 const (
 	nothing      reason = iota
 	onFirstSACK         // [UNACK, SACK)
-	onGap               // lost-cnt increased: the gap
-	onOverflow          // overflow: the gap, whatever lost-cnt says
-	onTimeout           // lost-cnt above 1: UNACK and the zeros
-	onTimeoutOne        // lost-cnt 1: UNACK
-	onTimeoutAll        // no recovery: the window
-	onFNACK             // as a timeout, early
-	noGap               // a gap that is the loss of SACKs: nothing
+	onGap               // a gap with an increased lost-cnt: the gap
+	onOverflow          // a gap after an overflow: the gap, whatever lost-cnt is
+	onTimeout           // timeout with lost-cnt above 1: UNACK and the zeros
+	onTimeoutOne        // timeout with lost-cnt 1: UNACK
+	onTimeoutAll        // timeout outside recovery: the window
+	onFNACK             // FNACK: as a timeout
+	noGap               // a gap caused by lost SACKs: nothing
 	noFNACK             // a second FNACK: nothing
 )
 
-// batch is the retransmissions that one input demands of the sender.
+// batch is the set of retransmissions that one input demands.
 type batch struct {
 	why   reason
 	at    vtime.Time // of the input
 	index uint64     // of its record
 	all   []psn.PSN  // in order
-	wait  []psn.PSN  // of all, not sent yet
-	fresh int        // new packets sent meanwhile
-	begun bool       // one of it has been sent
-	told  bool       // it has been judged
+	wait  []psn.PSN  // not yet sent, in order
+	fresh int        // new packets sent since
+	begun bool       // a packet of it has been sent
+	told  bool       // judge was called for it
 }
 
 // sender is the reference sender (FaSR III-B2): it takes the answers that reach the requester, and knows what has to be

@@ -9,16 +9,17 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// arrivals are the early packets whose RACKs have not left, oldest first.
+// arrivals holds the out-of-order packets whose RACKs have not left, oldest first.
 type arrivals struct {
-	c       *rule.Context
-	list    []arrival
-	refused bool // the latest NAK was for want of a receive, and what came after the packet that it names is early too
+	c    *rule.Context
+	list []arrival
+	// the latest NAK was an RNR NAK of psn, so packets after psn count as out of order
+	refused bool
 	psn     psn.PSN
-	doubts  []doubt
+	doubts  []doubt // oldest first
 }
 
-// doubt is a RACK that is wrong unless the packet that it says is expected has come and is about to be refused.
+// doubt is a RACK that is wrong unless the packet that it expects has arrived and is about to be refused.
 type doubt struct {
 	psn    psn.PSN
 	at     vtime.Time
@@ -26,8 +27,8 @@ type doubt struct {
 	text   string
 }
 
-// doubted notes a RACK that seems wrong. When the packet that it says is expected takes a receive, it may have come and
-// be refused, and the NAK that says so may be superseded by its retry and never leave: that is nobody's fault.
+// doubted stores a RACK that seems wrong. If the packet that the RACK expects takes a receive, the packet may have
+// arrived and be refused, and its RNR NAK may be superseded by the retry and never leave. Then the RACK is not judged.
 func (a *arrivals) doubted(s *rule.Sight, text string) {
 	if rule.Refusable(a.c.Conversation, s.Pkt.PSN) {
 		return
@@ -37,7 +38,7 @@ func (a *arrivals) doubted(s *rule.Sight, text string) {
 	}
 }
 
-// settle reports the doubts that no refusal has removed in time; at the end all of them.
+// settle reports the doubts that no refusal has removed in time.
 func (a *arrivals) settle(now vtime.Time) {
 	for len(a.doubts) > 0 && a.c.Late(rule.Responder, a.doubts[0].at, rule.Patience, now) {
 		a.report()
@@ -58,8 +59,7 @@ func (a *arrivals) report() {
 	}
 }
 
-// refuse takes an RNR NAK. Until it leaves, the packet that it refuses seems to have been accepted, and not to be
-// expected any more.
+// refuse processes an RNR NAK. Until it leaves, the refused packet seems accepted, and not expected any more.
 func (a *arrivals) refuse(p *roce.Packet) {
 	a.refused, a.psn = true, p.PSN
 	a.doubts = slices.DeleteFunc(a.doubts, func(x doubt) bool { return x.psn == p.PSN })
@@ -70,20 +70,20 @@ func (a *arrivals) refuse(p *roce.Packet) {
 	}
 }
 
-// excused reports whether a RACK may be of a packet that came after a refused one.
+// excused reports whether a RACK may name a packet that arrived after a refused one.
 func (a *arrivals) excused(p *roce.Packet) bool { return a.refused && p.PSN == a.psn }
 
-// arrival is one early packet.
+// arrival is an out-of-order packet.
 type arrival struct {
 	psn, expected psn.PSN
 	at            vtime.Time
 	record        uint64
 }
 
-// arrivalLimit bounds them; the oldest is forgotten.
+// arrivalLimit bounds the arrivals; the oldest is forgotten.
 const arrivalLimit = 1 << 12
 
-// early takes a request that arrives, and reports whether it has to draw a RACK: it is ahead, and not too far.
+// early stores an arrival that must draw a RACK, one ahead within reach, and reports whether it is one.
 func (a *arrivals) early(s *rule.Sight) bool {
 	if s.Relation != rule.Ahead || a.c.Fatal || s.Pkt.PSN.Sub(a.c.EPSN) >= reach(a.c) {
 		return false
@@ -95,7 +95,7 @@ func (a *arrivals) early(s *rule.Sight) bool {
 	return true
 }
 
-// named takes off the arrival that a RACK reports; ok is false when none waits for it.
+// named removes the arrival that a RACK names; ok is false when there is none.
 func (a *arrivals) named(p *roce.Packet) (x arrival, ok bool) {
 	for i := range a.list {
 		if a.list[i].psn == p.SACK.PSN {

@@ -19,19 +19,19 @@ func earlyKept() rule.Rule {
 		Stimulus: "a lost request followed by others", BlackBox: engines,
 		New: func(c *rule.Context) rule.Check {
 			k := keeping{c: c, arrivals: arrivals{c: c}, ack: c.Owes(rule.Responder,
-				"what came early up to %s is not acknowledged, although nothing before it is missing")}
+				"the packets kept up to %s are not acknowledged, although nothing before them is missing")}
 			k.ack.Prompt = true
 			return rule.Check{Sight: k.sight, End: k.arrivals.end}
 		},
 	}
 }
 
-// keeping follows a run of kept packets until the responder acknowledges it.
+// keeping tracks a run of kept packets until the responder acknowledges it.
 type keeping struct {
 	c        *rule.Context
 	arrivals arrivals
-	ack      *rule.Obligation // of the run that the latest gap let go, up to its newest packet
-	from     psn.PSN          // its oldest
+	ack      *rule.Obligation // of the run that the latest gap released, up to its newest packet
+	from     psn.PSN          // oldest PSN of the run
 }
 
 func (k *keeping) sight(s *rule.Sight) {
@@ -39,7 +39,7 @@ func (k *keeping) sight(s *rule.Sight) {
 	k.arrivals.settle(s.At)
 	switch {
 	case p.Opcode.IsRead() || p.Opcode.IsAtomic() || c.OutstandingReads() > 0:
-		k.ack.Excuse(nil) // answered with data, before which nothing is acknowledged
+		k.ack.Excuse(nil) // the response is data, before which nothing is acknowledged
 		k.arrivals.early(s)
 	case s.Relation == rule.Released && s.Legal:
 		if !k.ack.Owed() {
@@ -55,11 +55,11 @@ func (k *keeping) sight(s *rule.Sight) {
 		k.arrivals.refuse(p)
 		k.answer(s)
 	case isRACK(p):
-		// A RACK says what was expected when its packet came, which may have been before the run was let go.
+		// A RACK holds the PSN expected when its packet arrived, perhaps before the run was released.
 		x, ok := k.arrivals.named(p)
 		if run := k.ack.Oldest(); run != nil && p.PSN.In(k.from, run.PSN.Next()) && (!ok && !k.arrivals.excused(p) ||
 			ok && p.PSN.Less(x.expected)) {
-			k.arrivals.doubted(s, c.Rel(p.PSN)+" is asked for again, although it had come")
+			k.arrivals.doubted(s, c.Rel(p.PSN)+" is asked for again, although it had arrived")
 			k.ack.Excuse(nil)
 		}
 	default:
@@ -70,7 +70,7 @@ func (k *keeping) sight(s *rule.Sight) {
 func (k *keeping) answer(s *rule.Sight) {
 	last, ok := rule.Acknowledged(s.Pkt)
 	if ok && s.Pkt.AETH.Syndrome.IsRNR() {
-		// refused for want of a receive, which is another matter
+		// Refused for want of a receive, which other rules judge.
 		k.ack.Excuse(func(d rule.Debt) bool { return s.Pkt.PSN.LessEq(d.PSN) })
 	}
 	k.ack.Discharge(func(d rule.Debt) bool { return ok && d.PSN.LessEq(last) })
@@ -79,7 +79,7 @@ func (k *keeping) answer(s *rule.Sight) {
 func tooEarlyDropped() rule.Rule {
 	return rule.Rule{
 		ID: "GB1-BUF-002", Level: rule.Must,
-		Title: "A packet max_ooo_psn or more ahead is dropped without a RACK",
+		Title: "A packet that is max_ooo_psn or more ahead is dropped without a RACK",
 		Source: rule.Source{Ref: "GB1 IV-D", Requirement: "The array needs to be set an upper limit to prevent " +
 			"unrestricted buffer allocation."},
 		Needs: rule.TapResponder | rule.Attributes, Sees: rule.RequestIn | rule.ResponseOut, Features: features,
@@ -90,7 +90,7 @@ func tooEarlyDropped() rule.Rule {
 				p := s.Pkt
 				if s.Point == trace.ResponderIn {
 					switch ahead := p.PSN.Sub(c.EPSN); {
-					case ahead < reach(c): // it may have come before, out of reach
+					case ahead < reach(c): // it may have arrived before, out of reach
 						far = slices.DeleteFunc(far, func(x arrival) bool { return x.psn == p.PSN })
 					case s.Relation == rule.Ahead:
 						c.Met()
@@ -135,17 +135,17 @@ func runAcknowledged() rule.Rule {
 	}
 }
 
-// run follows the packet that fills a gap, and the packets that waited for it.
+// run tracks the packet that fills a gap, and the kept packets behind it.
 type run struct {
 	c      *rule.Context
 	ack    *rule.Obligation // of the end of the run
-	fill   rule.Debt        // what is owed of it: from the expected packet on
-	from   psn.PSN          // that packet
-	filled bool             // it came with others kept
-	whole  bool             // the next packet in order has come, so the run does not go on
+	fill   rule.Debt        // the debt, which begins at the expected packet
+	from   psn.PSN          // PSN of the expected packet
+	filled bool             // it arrived while others were kept
+	whole  bool             // the next packet in order arrived, so the run is complete
 
-	short bool // an ACK stopped inside the run, which is right when what follows it is refused next
-	said  arrival
+	short bool    // an ACK stopped inside the run, which is right if the next packet is refused
+	said  arrival // that ACK, and the end of the run
 }
 
 func (r *run) sight(s *rule.Sight) {
@@ -158,7 +158,7 @@ func (r *run) sight(s *rule.Sight) {
 	case s.Relation == rule.Released:
 		r.ack.Excuse(nil)
 		if p.Opcode.IsRead() || p.Opcode.IsAtomic() {
-			r.filled = false // its data answer
+			r.filled = false // READ data or an atomic result answers
 		} else if s.Legal && r.filled {
 			r.fill.PSN = p.PSN.Add(max(1, c.Span(p)) - 1)
 			r.ack.Owe(r.fill)
@@ -198,7 +198,7 @@ func (r *run) stopped(refused bool) {
 func memoryInOrder() rule.Rule {
 	return rule.Rule{
 		ID: "GB1-BUF-004", Level: rule.Must,
-		Title: "What is kept reaches memory only when its turn has come",
+		Title: "A kept packet is placed in memory only at its turn",
 		Source: rule.Source{Ref: "GB1 IV-C1",
 			Requirement: "In order to solve the problem of not caching out-of-order packages but " +
 				"writing them directly to user memory, we need to consider the problem of WQE matching …"},

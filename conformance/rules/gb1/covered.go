@@ -10,7 +10,7 @@ import (
 func rackLost() rule.Rule {
 	return rule.Rule{
 		ID: "GB1-RTX-008", Level: rule.Must,
-		Title: "When a RACK is lost the next one covers its gap, and what is sent again in excess is " +
+		Title: "When a RACK is lost the next one covers its gap, and an excess retransmission is " +
 			"acknowledged as a duplicate",
 		Source: rule.Source{Ref: "GB1 Algorithm 1, lines 39 to 47",
 			Requirement: "Everything between the last RACK and this one is put into the retransmission queue."},
@@ -19,7 +19,7 @@ func rackLost() rule.Rule {
 		Stimulus: "a lost request, and the loss of its first RACK", BlackBox: engines,
 		New: func(c *rule.Context) rule.Check {
 			r := covered{c: c, m: newModel(c), answer: c.Owes(rule.Responder,
-				"%s came again and is not answered; an ACK expected")}
+				"duplicate %s is not answered; an ACK expected")}
 			r.answer.Unless = func(rule.Debt) bool { return c.RNRWait }
 			r.answer.Prompt = true
 			return rule.Check{Sight: r.sight, Event: r.event}
@@ -27,19 +27,19 @@ func rackLost() rule.Rule {
 	}
 }
 
-// covered follows the packet that a lost RACK asked for, and the duplicates that its successor brings about.
+// covered tracks the packet that a lost RACK asked for, and the duplicates that the next RACK causes.
 type covered struct {
 	c       *rule.Context
 	m       *model
-	waiting bool // a RACK of missing was lost, and missing has not been sent again
+	waiting bool // a RACK that expects missing was lost, and missing has not been retransmitted
 	missing psn.PSN
-	next    bool // another RACK has come since
-	at      vtime.Time
-	record  uint64
+	next    bool       // another RACK has arrived since
+	at      vtime.Time // when the lost RACK left
+	record  uint64     // of the lost RACK
 
 	answer *rule.Obligation // to a duplicate
-	told   bool             // something has been acknowledged,
-	// up to here: the first acknowledgement of what is behind waits for the data of READs before it
+	told   bool             // acked is set
+	// newest PSN acknowledged; the first acknowledgement of a later PSN waits for READ data before it
 	acked psn.PSN
 }
 
@@ -54,7 +54,7 @@ func (r *covered) sight(s *rule.Sight) {
 			r.acknowledged(last)
 		}
 		if p.AETH.Syndrome.IsRNR() {
-			// it was not a duplicate: nothing from the packet on that found no receive was taken
+			// It was not a duplicate: nothing from the refused packet on was accepted.
 			r.answer.Excuse(func(d rule.Debt) bool { return p.PSN.LessEq(d.PSN) })
 		}
 	case trace.RequesterIn:
@@ -76,7 +76,7 @@ func (r *covered) sight(s *rule.Sight) {
 	r.waiting = r.waiting && !r.missing.Less(c.UNA)
 }
 
-// acknowledged takes an acknowledgement that leaves.
+// acknowledged processes an acknowledgement that leaves.
 func (r *covered) acknowledged(last psn.PSN) {
 	if !r.told || r.acked.Less(last) {
 		r.told, r.acked = true, last
@@ -84,7 +84,7 @@ func (r *covered) acknowledged(last psn.PSN) {
 	r.answer.Excuse(func(d rule.Debt) bool { return d.PSN.LessEq(last) })
 }
 
-// event notices that the timer had to bring the packet back.
+// event reports a packet that only the timer retransmitted.
 func (r *covered) event(e *trace.Event) {
 	if e.Kind == trace.Timeout && r.c.Mine(e) {
 		if r.waiting && r.next && !r.m.void && !r.c.Port.Lags(r.at, e.At) {

@@ -24,7 +24,7 @@ func oneForOne() rule.Rule {
 func gapForGap() rule.Rule {
 	return rule.Rule{
 		ID: "GB1-RTX-002", Level: rule.Must,
-		Title: "The loss of n requests in a row makes exactly these n be sent again, in ascending order",
+		Title: "The loss of n requests in a row causes n retransmissions, of these requests in ascending order",
 		Source: rule.Source{Ref: "GB1 IV-C3, Algorithm 1",
 			Requirement: "If a RACK is received, the sender senses that a packet loss has occurred and passes " +
 				"the unreceived packets to the retransQueue."},
@@ -35,21 +35,21 @@ func gapForGap() rule.Rule {
 	}
 }
 
-// episode follows one gap, from the loss of its first packet until what was in flight when it was mended has been
-// acknowledged. Whatever else goes wrong on the way ends it without a judgement, and until all that was in flight then
-// has been acknowledged too, no other begins.
+// episode tracks one gap, from the loss of its first packet until the packets in flight at its repair are acknowledged.
+// Any other disturbance ends it without a judgement; no other episode begins before the packets in flight then are
+// acknowledged.
 type episode struct {
 	c     *rule.Context
 	many  bool     // judge gaps of several packets, not of one
 	order [2]order // of requests and of responses
-	busy  bool     // something went wrong before,
-	calm  psn.PSN  // and is over here
+	busy  bool     // a disturbance is not over
+	calm  psn.PSN  // UNA at which it is over
 
 	open       bool
-	first, end psn.PSN // [first, end) is lost
-	sent       int     // of them, sent again
-	begun      bool    // one has been
-	until      psn.PSN // after the last packet in flight then
+	first, end psn.PSN // lost PSNs [first, end)
+	sent       int     // retransmissions of lost PSNs, in order
+	begun      bool    // a retransmission was sent
+	until      psn.PSN // MAX at the first retransmission
 }
 
 func newEpisode(c *rule.Context, many bool) *episode { return &episode{c: c, many: many} }
@@ -82,16 +82,16 @@ func (e *episode) sight(s *rule.Sight) {
 	}
 }
 
-// mended reports whether something lost is acknowledged, or named by a RACK, without being sent again: a shim below,
-// which codes, repaired it.
+// mended reports whether a lost packet is acknowledged, or named by a RACK, before its retransmission: a coding shim
+// below recovered it.
 func (e *episode) mended(p *roce.Packet) bool {
 	next := e.first.Add(e.sent)
 	named := isRACK(p) && p.SACK.PSN.In(next, e.end)
 	return e.open && (named || next.Less(e.end) && next.Less(e.c.UNA))
 }
 
-// abandon ends the episode without a judgement: what is in flight, and what leaves now, may be sent again for another
-// cause. s is nil where what leaves now has no part in it.
+// abandon ends the episode without a judgement: packets in flight, and the one that leaves now, may be retransmitted
+// for another cause. s is nil if no packet leaves now.
 func (e *episode) abandon(s *rule.Sight) {
 	e.open, e.busy, e.calm = false, true, e.c.MAX
 	if s != nil && s.Point == trace.RequesterOut {
@@ -120,7 +120,7 @@ func (e *episode) request(s *rule.Sight) {
 	}
 }
 
-// again takes a retransmission that the link delivers.
+// again judges a retransmission that the link delivers.
 func (e *episode) again(s *rule.Sight) {
 	c, p := e.c, s.Pkt.PSN
 	if !e.begun {
@@ -134,14 +134,14 @@ func (e *episode) again(s *rule.Sight) {
 	switch {
 	case e.many != (e.end.Sub(e.first) > 1):
 	case p.In(e.first, e.end):
-		c.Failf(rule.Requester, "%s is sent again, the next that is missing is %s", c.Rel(p), c.Rel(want))
+		c.Failf(rule.Requester, "%s is sent again; %s is the next missing", c.Rel(p), c.Rel(want))
 	default:
-		c.Failf(rule.Requester, "%s is sent again, and was not lost; nothing expected", c.Rel(p))
+		c.Failf(rule.Requester, "%s is sent again, but was not lost", c.Rel(p))
 	}
 	e.abandon(s)
 }
 
-// finish judges an episode that has come to its end.
+// finish judges an episode that is complete.
 func (e *episode) finish() {
 	if !e.open || !e.begun || e.c.UNA.Less(e.until) {
 		return
@@ -152,7 +152,7 @@ func (e *episode) finish() {
 	}
 }
 
-// event ends the episode when the timer takes over, as it must when the last packets are lost.
+// event ends the episode at a timeout, which is due when the last packets are lost.
 func (e *episode) event(ev *trace.Event) {
 	if ev.Kind == trace.Timeout && e.c.Mine(ev) {
 		e.abandon(nil)

@@ -1,14 +1,15 @@
-// Package gb1 holds the rules of Go-Back-ONE: a responder that keeps what comes early and names each such packet in a
-// RACK, and a requester that sends what the RACKs show to be missing, once and before new data.
+// Package gb1 holds the rules of Go-Back-ONE: a responder that keeps out-of-order packets and names each in a RACK, and
+// a requester that retransmits the packets that RACKs show to be missing, once and before new data.
 //
-// How far ahead a responder keeps is an attribute (max_ooo_psn), and when a timer expires only its endpoint tells:
-// rules that rest on either need it.
+// The number of packets that a responder keeps is an attribute (max_ooo_psn), and only the endpoint reports when a
+// timer expires: rules that rest on either need it.
 //
-// Devices are judged at their ports. What a requester had handed to its port before a RACK reached it still leaves, so
-// packets within Port.Wait of the RACK are not held against it. Where the paper's algorithm is repaired, the rules ask
-// for the repaired form; GB1-RTX-005 is the one that tells the two apart.
+// Devices are judged at their ports. Packets that a requester had handed to its port before a RACK arrived still leave,
+// so packets within Port.Wait of the RACK are allowed. Where the paper's algorithm is repaired, the rules require the
+// repaired form; GB1-RTX-005 tells the two apart.
 //
-// GB1-NRM-001 speaks of two traces, with and without the scheme; it is judged from one, by what could make them differ.
+// GB1-NRM-001 compares two traces, with and without the scheme; it is judged from one, by the differences that it could
+// show.
 package gb1
 
 import (
@@ -32,19 +33,19 @@ func Rules() []rule.Rule {
 	}
 }
 
-// features of the whole family: the scheme, and what its responder does.
+// features of all rules of the family: the scheme, and the responder's behaviour.
 var features = []string{"gb1", rule.KeepsEarly}
 
-// engines says that only engines speak Go-Back-ONE.
+// engines: only engines implement Go-Back-ONE.
 const engines = "ENG"
 
-// isRACK reports the packet that names an early arrival.
+// isRACK reports whether p is a RACK, which names an out-of-order packet.
 func isRACK(p *roce.Packet) bool { return p.Opcode == roce.RACK }
 
 // defaultReach is the engine's default of max_ooo_psn.
 const defaultReach = 1 << 20
 
-// reach returns how many PSNs, from the expected one on, the responder was told to keep.
+// reach returns how many PSNs, from the expected one on, the responder is configured to keep.
 func reach(c *rule.Context) int {
 	if n, err := strconv.Atoi(c.PeerAttr.Params["max_ooo_psn"]); err == nil && n > 0 {
 		return n
@@ -52,11 +53,11 @@ func reach(c *rule.Context) int {
 	return defaultReach
 }
 
-// order notices packets that arrive in another order than they are sent in: what is then sent again was not lost, and
-// the requester is not to blame.
+// order detects packets that overtake each other on the link. Their retransmission follows no loss, and the requester
+// is not to blame.
 type order struct{ latest vtime.Time }
 
-// broken takes a packet that leaves, and looks ahead to its arrival.
+// broken reports whether a packet that leaves arrives before an earlier one.
 func (o *order) broken(r *trace.Record) bool {
 	if r.Recv == vtime.Never {
 		return false

@@ -9,31 +9,31 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// model is the queue of retransmissions that a requester has to have, from the RACKs that reached it: Algorithm 1 with
-// the floor where it belongs. A timeout, an RNR NAK or missing READ data make go-back-N's rules hold, and void it until
-// everything that was in flight is acknowledged. With rto=one a timeout puts the oldest packet first, and no more.
+// model is the retransmission queue that a requester must have after the RACKs that reached it: Algorithm 1 with its
+// floor repaired. After a timeout, an RNR NAK or missing READ data the rules of go-back-N hold, and the model is void
+// until everything in flight then is acknowledged. With rto=one a timeout only puts the oldest packet first.
 type model struct {
 	c    *rule.Context
-	one  bool    // the requester was told rto=one
-	crt  psn.PSN // newest PSN that a RACK has named
-	una  psn.PSN
-	list []wanted // retransmissions due, in the order of the queue
+	one  bool     // the requester is configured with rto=one
+	crt  psn.PSN  // newest PSN that a RACK has named, or UNA-1
+	una  psn.PSN  // UNA at the latest sight
+	list []wanted // retransmissions due, in queue order
 
-	void  bool       // go-back-N is at work,
-	until psn.PSN    // up to here
-	stale bool       // the latest RACK named nothing new
-	heard rule.Heard // UNA, as the requester knows it
-	reply vtime.Time // the latest response
+	void  bool       // go-back-N is in force
+	until psn.PSN    // PSN at which it ends
+	stale bool       // the latest RACK named no newer packet
+	heard rule.Heard // UNA, as far as the requester knows it
+	reply vtime.Time // arrival of the latest response
 }
 
-// wanted is one packet that is to be sent again.
+// wanted is a packet that must be sent again.
 type wanted struct {
 	psn   psn.PSN
-	since vtime.Time // when the RACK came
-	head  bool       // it was the oldest unacknowledged one then
+	since vtime.Time // arrival of the RACK
+	head  bool       // it was the oldest unacknowledged packet then
 }
 
-// wantedLimit bounds the list; a requester that owes more is not followed.
+// wantedLimit bounds the list; further retransmissions are not tracked.
 const wantedLimit = 1 << 16
 
 func newModel(c *rule.Context) *model {
@@ -41,7 +41,7 @@ func newModel(c *rule.Context) *model {
 		heard: rule.HeardOf(c.Start)}
 }
 
-// response takes a response that arrives, and reports whether it is a RACK that the model believes.
+// response processes a response that arrives, and reports whether it is a valid RACK.
 func (m *model) response(s *rule.Sight) bool {
 	p := s.Pkt
 	if !s.Intact() {
@@ -58,7 +58,7 @@ func (m *model) response(s *rule.Sight) bool {
 	return false
 }
 
-// settle forgets the packets that have been acknowledged, which the tracker shows after the acknowledgement's sight.
+// settle removes acknowledged packets, which the tracker shows after the acknowledgement's sight.
 func (m *model) settle() {
 	c := m.c
 	if c.UNA == m.una {
@@ -73,8 +73,7 @@ func (m *model) settle() {
 	m.void = m.void && c.UNA.Less(m.until)
 }
 
-// settled returns what the requester knows to be acknowledged: all packets before it have left the port, if they ever
-// do.
+// settled returns the PSN up to which the requester knows packets to be acknowledged and none is left in its port.
 func (m *model) settled(now vtime.Time) psn.PSN { return m.heard.Sure(m.c.Port, now) }
 
 // goBack voids the model.
@@ -89,7 +88,7 @@ func (m *model) rack(s *rule.Sight) bool {
 	floor := psn.Max(c.UNA, e)
 	crt := psn.Max(m.crt, floor.Prev())
 	if m.void {
-		m.until = psn.Max(m.until, seq) // what it makes be queued is not followed
+		m.until = psn.Max(m.until, seq) // retransmissions that it queues are not tracked
 	}
 	m.stale = seq.LessEq(crt)
 	if m.stale {
@@ -97,14 +96,14 @@ func (m *model) rack(s *rule.Sight) bool {
 	}
 	m.crt = m.lastOf(seq)
 	for p := crt.Next(); p.Less(seq) && !m.void && len(m.list) < wantedLimit; p = p.Next() {
-		if t := c.Sent(p); t != nil && t.Times > 0 { // not a PSN inside a READ
+		if t := c.Sent(p); t != nil && t.Times > 0 { // false for a PSN inside a READ
 			m.list = append(m.list, wanted{p, s.At, p == floor})
 		}
 	}
 	return true
 }
 
-// sent takes a request that leaves, and returns the entry that it serves.
+// sent removes and returns the entry that a request serves.
 func (m *model) sent(s *rule.Sight) (w wanted, ok bool) {
 	m.settle()
 	for i := range m.list {
@@ -117,7 +116,7 @@ func (m *model) sent(s *rule.Sight) (w wanted, ok bool) {
 	return wanted{}, false
 }
 
-// lastOf returns the last PSN of the request that begins at p: that of its last response for a READ.
+// lastOf returns the last PSN of the request that begins at p; for a READ that of its last response.
 func (m *model) lastOf(p psn.PSN) psn.PSN {
 	if t := m.c.Sent(p); t != nil && t.Opcode.IsRead() {
 		return p.Add(max(1, m.c.Packets(uint32(t.Len))) - 1)
@@ -125,7 +124,7 @@ func (m *model) lastOf(p psn.PSN) psn.PSN {
 	return p
 }
 
-// event takes an event of the requester: a timeout.
+// event processes a timeout of the requester.
 func (m *model) event(e *trace.Event) {
 	if e.Kind != trace.Timeout || !m.c.Mine(e) {
 		return
@@ -140,5 +139,5 @@ func (m *model) event(e *trace.Event) {
 	m.crt = psn.Max(m.crt, m.lastOf(m.c.UNA))
 }
 
-// covers reports whether a RACK has already asked for p.
+// covers reports whether a RACK has asked for p.
 func (m *model) covers(p psn.PSN) bool { return p.LessEq(m.crt) }

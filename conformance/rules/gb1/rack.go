@@ -27,16 +27,16 @@ func rackNamesBoth() rule.Rule {
 	}
 }
 
-// bothNumbers compares RACKs with the early arrivals that they report. A gap that draws none at all is judged when it
+// bothNumbers compares RACKs with the out-of-order packets that they name. A gap that draws no RACK is judged when it
 // closes, or at the end.
 type bothNumbers struct {
 	c        *rule.Context
 	arrivals arrivals
-	recent   rule.Latest[psn.PSN] // reported already: RACKs that repeat them are GB1-RACK-002's
+	recent   rule.Latest[psn.PSN] // PSNs named already; GB1-RACK-002 judges RACKs that repeat them
 	first    *rule.Obligation     // to answer the open gap with a RACK
 }
 
-// mostRecent is the number of RACKs that are remembered.
+// mostRecent bounds the RACKs remembered.
 const mostRecent = 64
 
 func (b *bothNumbers) sight(s *rule.Sight) {
@@ -64,12 +64,12 @@ func (b *bothNumbers) rack(s *rule.Sight) {
 	x, ok := b.arrivals.named(p)
 	switch {
 	case !ok && !slices.Contains(b.recent.List(), p.SACK.PSN) && !b.arrivals.excused(p):
-		b.arrivals.doubted(s, "RACK names "+c.Rel(p.SACK.PSN)+", which did not come early")
+		b.arrivals.doubted(s, "RACK names "+c.Rel(p.SACK.PSN)+", which did not arrive out of order")
 		return
 	case !ok:
 		return
 	case p.PSN.Less(x.expected) || c.EPSN.Less(p.PSN):
-		b.arrivals.doubted(s, "RACK of "+c.Rel(x.psn)+" says that "+c.Rel(p.PSN)+" is expected, it was "+
+		b.arrivals.doubted(s, "RACK of "+c.Rel(x.psn)+" expects "+c.Rel(p.PSN)+"; expected was "+
 			c.Rel(x.expected))
 	default:
 		c.Met()
@@ -80,7 +80,7 @@ func (b *bothNumbers) rack(s *rule.Sight) {
 func rackEach() rule.Rule {
 	return rule.Rule{
 		ID: "GB1-RACK-002", Level: rule.Must,
-		Title: "Each early arrival draws one RACK, and none is suppressed",
+		Title: "Each out-of-order packet draws one RACK, and none is suppressed",
 		Source: rule.Source{Ref: "GB1 IV-C2, Algorithm 1",
 			Requirement: "If the signal value returned is the signal value of out-of-order and packet " +
 				"loss, a custom response packet RACK is constructed."},
@@ -93,11 +93,11 @@ func rackEach() rule.Rule {
 	}
 }
 
-// each counts RACKs against early arrivals.
+// each matches RACKs with out-of-order packets, one to one.
 type each struct {
 	c        *rule.Context
 	arrivals arrivals
-	second   bool // a gap has shown more than one early packet
+	second   bool // a gap had more than one out-of-order packet
 }
 
 func (e *each) sight(s *rule.Sight) {
@@ -120,7 +120,7 @@ func (e *each) sight(s *rule.Sight) {
 	}
 }
 
-// overdue judges the oldest arrivals whose RACKs should have left.
+// overdue judges the oldest packets whose RACKs should have left.
 func (e *each) overdue(now vtime.Time) {
 	e.arrivals.settle(now)
 	for len(e.arrivals.list) > 0 && e.c.Late(rule.Responder, e.arrivals.list[0].at, rule.Patience, now) {
@@ -135,7 +135,7 @@ func (e *each) overdue(now vtime.Time) {
 func rackOpcode() rule.Rule {
 	return rule.Rule{
 		ID: "GB1-RACK-003", Level: rule.Must, Rests: validity.Sequence,
-		Title: "A RACK is told from an ACK by its opcode; no sequence NAK stands in for it",
+		Title: "A RACK differs from an ACK by its opcode; no sequence NAK replaces it",
 		Source: rule.Source{Ref: "GB1 IV-C2", Requirement: "The value of the protocol field is set to 0xFD, so that " +
 			"the sender can distinguish ACK and RACK."},
 		Needs: rule.TapResponder, Sees: rule.ResponseOut, Features: features,
@@ -157,7 +157,7 @@ func rackOpcode() rule.Rule {
 	}
 }
 
-// portPackets is how many packets an endpoint may have handed to its port already when a RACK is made.
+// portPackets is how many packets an endpoint may have handed to its port when a RACK is made.
 const portPackets = 16
 
 func rackFirst() rule.Rule {
@@ -170,7 +170,7 @@ func rackFirst() rule.Rule {
 		Stimulus: "a lost request while READ data are being sent", BlackBox: engines,
 		New: func(c *rule.Context) rule.Check {
 			a := arrivals{c: c}
-			// responses that left before the oldest RACK that waits; READ data are being sent
+			// Responses that left before the oldest waiting RACK; READ data are being sent.
 			passed, reading := 0, false
 			return rule.Check{Sight: func(s *rule.Sight) {
 				p := s.Pkt
@@ -180,7 +180,7 @@ func rackFirst() rule.Rule {
 						passed = 0
 					}
 				case p.AETH.Syndrome.IsRNR():
-					a.list, passed = nil, 0 // about the packet that the RACKs say is expected, so it goes first
+					a.list, passed = nil, 0 // the RNR NAK is of the PSN that the RACKs expect, so it goes first
 				case isRACK(p):
 					_, ok := a.named(p)
 					switch {

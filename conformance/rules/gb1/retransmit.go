@@ -10,7 +10,7 @@ import (
 func resentFirst() rule.Rule {
 	return rule.Rule{
 		ID: "GB1-RTX-003", Level: rule.Must,
-		Title: "What a RACK shows to be missing is sent again before any new data",
+		Title: "A packet that a RACK shows to be missing is sent again before any new data",
 		Source: rule.Source{Ref: "GB1 IV-C3, Algorithm 2",
 			Requirement: "… the function that obtains the next packet to be sent must be modified synchronously, " +
 				"and the packets in the retransQueue are preferentially sent."},
@@ -45,7 +45,7 @@ func resentFirst() rule.Rule {
 func acknowledgedSkipped() rule.Rule {
 	return rule.Rule{
 		ID: "GB1-RTX-004", Level: rule.Must,
-		Title: "What has been acknowledged by the time its turn in the queue comes is not sent again",
+		Title: "A queued packet that is acknowledged before its turn is not sent again",
 		Source: rule.Source{Ref: "GB1 Algorithm 2, lines 16 to 19",
 			Requirement: "while seqOfPkg < qp.snd_una and not qp.retransQueue.empty() do seqOfPkg ← " +
 				"qp.retransQueue.front()"},
@@ -94,7 +94,7 @@ func firstLossQueued() rule.Rule {
 	}
 }
 
-// left finds packets that a RACK has shown to be missing and that only the timer retransmitted.
+// left finds packets that a RACK showed to be missing and that only the timer retransmitted.
 type left struct{ m *model }
 
 func (f *left) sight(s *rule.Sight) {
@@ -112,7 +112,7 @@ func (f *left) event(e *trace.Event) {
 	if e.Kind == trace.Timeout && c.Mine(e) {
 		f.m.settle()
 		if l := f.m.list; len(l) > 0 && l[0].head && !c.Port.Lags(l[0].since, e.At) {
-			c.Failf(rule.Requester, "%s, which a RACK has shown to be missing, is left to the timer", c.Rel(l[0].psn))
+			c.Failf(rule.Requester, "a RACK showed that %s is missing, but only the timer recovers it", c.Rel(l[0].psn))
 		}
 	}
 	f.m.event(e)
@@ -148,14 +148,14 @@ func lengthKept() rule.Rule {
 func oldRACKIgnored() rule.Rule {
 	return rule.Rule{
 		ID: "GB1-RTX-007", Level: rule.MustNot,
-		Title: "A RACK that names no newer packet than the RACKs before it makes nothing be sent again",
+		Title: "A RACK that names no newer packet than earlier RACKs causes no retransmission",
 		Source: rule.Source{Ref: "GB1 Algorithm 1, line 36",
 			Requirement: "if seq > qp.m_crtRACK then qp.m_lastRACK ← qp.m_crtRACK, qp.m_crtRACK ← seq"},
 		Needs: rule.TapRequester | rule.Completions, Sees: rule.RequestOut | rule.ResponseIn, Features: features,
 		Stimulus: "a RACK that comes twice, or after a newer one", BlackBox: engines,
 		New: func(c *rule.Context) rule.Check {
 			m := newModel(c)
-			armed := vtime.Never // when such a RACK came
+			armed := vtime.Never // arrival of such a RACK
 			return rule.Check{Event: m.event, Sight: func(s *rule.Sight) {
 				if s.Point == trace.RequesterIn {
 					if believed := m.response(s); believed && m.stale && !m.void {
@@ -166,7 +166,7 @@ func oldRACKIgnored() rule.Rule {
 					}
 					return
 				}
-				// What the model does not want, and the timer has not asked for, is the old RACK's doing.
+				// A retransmission that neither the model nor the timer asks for is caused by the old RACK.
 				if _, ok := m.sent(s); !ok && !m.void && !s.Pkt.PSN.Less(c.UNA) && armed != vtime.Never &&
 					s.Relation == rule.Again && s.At.Sub(armed) <= rule.Patience {
 					c.Failf(rule.Requester, "%s is sent again upon a RACK that names nothing new", c.Rel(s.Pkt.PSN))

@@ -30,17 +30,17 @@ func timeoutGoesBack() rule.Rule {
 	}
 }
 
-// timeouts follows the requester from a lost retransmission over the timeout until it sends something new.
+// timeouts tracks the requester from a lost retransmission over the timeout until it sends something new.
 type timeouts struct {
 	c     *rule.Context
 	m     *model
 	again *rule.Obligation // to retransmit the packets that were lost twice
-	back  bool             // go-back-N was at work already when the timer expired
-	port  []wanted         // packets that were asked for by then, which may be in the port
-	fired bool             // the timer has,
-	since vtime.Time       // then
-	begun bool             // a packet has been sent since
-	next  psn.PSN          // what follows it
+	back  bool             // go-back-N was in force when the timer expired
+	port  []wanted         // packets that RACKs had asked for then, which may be in the port
+	fired bool             // the timer expired, and no RACK has arrived since
+	since vtime.Time       // when it expired
+	begun bool             // the retransmission has begun
+	next  psn.PSN          // PSN after the latest request
 }
 
 func (t *timeouts) sight(s *rule.Sight) {
@@ -48,7 +48,7 @@ func (t *timeouts) sight(s *rule.Sight) {
 	t.again.Excuse(func(d rule.Debt) bool { return d.PSN.Less(c.UNA) })
 	if s.Point == trace.RequesterIn {
 		t.m.response(s)
-		t.fired = t.fired && !isRACK(p) // from here on RACKs say what is sent
+		t.fired = t.fired && !isRACK(p) // from now on RACKs decide what is sent
 		t.again.Restart(s.At)
 		return
 	}
@@ -63,7 +63,7 @@ func (t *timeouts) sight(s *rule.Sight) {
 	}
 }
 
-// follow judges a request that leaves after the timeout.
+// follow judges a request that leaves after a timeout.
 func (t *timeouts) follow(s *rule.Sight) {
 	c, p := t.c, s.Pkt.PSN
 	switch {
@@ -75,7 +75,7 @@ func (t *timeouts) follow(s *rule.Sight) {
 	case !t.begun && c.Port.Lags(t.since, s.At) && (s.Relation == rule.First || t.asked(p) || t.back && p == t.next):
 		return // it was in the port already
 	case !t.begun && p.Less(c.UNA) && !p.Less(t.m.settled(s.At)):
-		t.begun = true // it was the oldest when it was handed to the port
+		t.begun = true // it was the oldest when it entered the port
 	case s.Relation == rule.First:
 		t.fired = false
 		if !t.begun {
@@ -86,14 +86,15 @@ func (t *timeouts) follow(s *rule.Sight) {
 	case !t.begun:
 		t.fired = false
 		c.Failf(rule.Requester, "after a timeout %s is sent, unacknowledged since %s", c.Rel(p), c.Rel(c.UNA))
-	case t.m.one && t.asked(p): // the timer brings back the oldest alone, and RACKs may have asked for this one
-	case p != t.next && (c.UNA.Less(p) || p.Less(t.m.settled(s.At))): // a READ response that is missing begins it anew
+	case t.m.one && t.asked(p): // the timer sends only the oldest again, and RACKs may have asked for p
+	// p.Less(c.UNA) is right for a READ whose response is missing
+	case p != t.next && (c.UNA.Less(p) || p.Less(t.m.settled(s.At))):
 		t.fired = false
-		c.Failf(rule.Requester, "%s follows a timeout, %s was to be next", c.Rel(p), c.Rel(t.next))
+		c.Failf(rule.Requester, "%s is sent after a timeout; %s is next", c.Rel(p), c.Rel(t.next))
 	}
 }
 
-// asked reports whether RACKs had asked for p when the timer expired, or may have where the model did not follow them.
+// asked reports whether RACKs had asked for p when the timer expired, or may have while the model was void.
 func (t *timeouts) asked(p psn.PSN) bool {
 	return t.back && p.Less(t.m.crt) || slices.ContainsFunc(t.port, func(w wanted) bool { return w.psn == p })
 }
@@ -110,7 +111,7 @@ func (t *timeouts) event(e *trace.Event) {
 func lossFree() rule.Rule {
 	return rule.Rule{
 		ID: "GB1-NRM-001", Level: rule.Must,
-		Title: "Without loss nothing tells the scheme from go-back-N: no RACK, and nothing sent again",
+		Title: "Without loss the scheme behaves as go-back-N: no RACK, and nothing sent again",
 		Source: rule.Source{Ref: "GB1 IV-B", Requirement: "If a normal ACK is received, the minimum transmission " +
 			"unit is added to the serial number of the sent packet according to the normal sending process."},
 		Needs: rule.Both | rule.Fates, Sees: rule.Requests | rule.Responses | rule.RepairOut, Features: features,
@@ -126,14 +127,14 @@ func lossFree() rule.Rule {
 					switch calm = calm && !disturbed; {
 					case !calm:
 					case s.Point == trace.ResponderOut && isRACK(s.Pkt):
-						c.Failf(rule.Responder, "RACK of %s, and nothing is lost", c.Rel(s.Pkt.SACK.PSN))
+						c.Failf(rule.Responder, "RACK of %s, but nothing is lost", c.Rel(s.Pkt.SACK.PSN))
 					case s.Relation == rule.Again && s.Point == trace.RequesterOut:
-						c.Failf(rule.Requester, "%s is sent again, and nothing is lost", c.Rel(s.Pkt.PSN))
+						c.Failf(rule.Requester, "%s is sent again, but nothing is lost", c.Rel(s.Pkt.PSN))
 					case s.Point == trace.ResponderOut:
 						any = true
 					}
 				},
-				// A timeout of a path that is slower than the timer is go-back-N's too.
+				// A path slower than the timer also causes timeouts in go-back-N.
 				Event: func(e *trace.Event) { calm = calm && e.Kind != trace.Timeout },
 				End: func(vtime.Time) {
 					if any {
@@ -145,8 +146,8 @@ func lossFree() rule.Rule {
 	}
 }
 
-// mayBeTimer reports a retransmission that the timer may have sent, where nobody tells when it expires: a path may be
-// slower than it.
+// mayBeTimer reports whether the timer may have caused a retransmission, where timeouts are not reported: the path may
+// be slower than the timer.
 func mayBeTimer(c *rule.Context, s *rule.Sight) bool {
 	if c.Offers(rule.Timers) || s.Point != trace.RequesterOut || s.Relation != rule.Again {
 		return false

@@ -9,29 +9,31 @@ import (
 
 // block is one coding block.
 type block struct {
-	base        psn.PSN
-	r, c        int
-	n           int // data packets so far
-	first, last bool
-	again       bool // it began with a retransmission
-	lastLen     int
-	units       [][]byte // their sums, when wanted
-	checks      []uint32 // the sums of their digests
-	repairs     int      // repair packets so far
-	at          vtime.Time
-	index       uint64 // of its last packet
-	wire        int    // bytes on the wire
-	drops       []bool // of data and repair packets in the order in which they left: whether the link lost them
+	base        psn.PSN    // PSN of its first packet
+	r, c        int        // its size and interleaving depth, in packets
+	n           int        // data packets so far
+	first, last bool       // it holds the first and the last packet of its message
+	again       bool       // it began with a retransmission
+	lastLen     int        // length of the transport packet that ends the message, in bytes; 0 without last
+	units       [][]byte   // their XOR sums, if a rule needs them
+	checks      []uint32   // sums of the packets' digests, by unit
+	repairs     int        // repair packets so far
+	at          vtime.Time // of its last data packet; 0 once reported
+	index       uint64     // record of its last data packet
+	wire        int        // bytes of its data packets on the wire
+	// by data and repair packet, in the order of sending: the link lost it
+	drops []bool
 }
 
 // complete reports whether repair packets are due.
 func (b *block) complete() bool { return b.n > 0 && (b.n == b.r || b.last) }
 
-// want is how many: "If a message has packets equal to or fewer than the interleaving depth, LoWAR first guarantees
-// interleaving and generates repair packets [...] as duplicates of original packets" (LoWAR IV-B1).
+// want returns the number of repair packets due: "If a message has packets equal to or fewer than the interleaving
+// depth, LoWAR first guarantees interleaving and generates repair packets [...] as duplicates of original packets"
+// (LoWAR IV-B1).
 func (b *block) want() int { return min(b.c, b.n) }
 
-// end is the PSN behind the block.
+// end returns the PSN after the block.
 func (b *block) end() psn.PSN { return b.base.Add(b.n) }
 
 // add puts a packet into the block.

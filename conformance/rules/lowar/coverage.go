@@ -22,12 +22,12 @@ func freshBlock() rule.Rule {
 				switch {
 				case st.broken && h.Base == st.interrupted && h.Base != b.base:
 					c.Failf(rule.Requester,
-						"codes the block at %s, which the retransmission from %s interrupted; none expected of it",
+						"codes the block at %s, which the retransmission from %s interrupted; none expected",
 						c.Rel(h.Base), c.Rel(b.base))
 				case !b.again || !b.complete():
 				case h.Base != b.base && h.Base.Less(b.end()):
 					c.Failf(rule.Requester,
-						"codes the block at %s; one from %s expected, where the retransmission begins",
+						"codes the block at %s; the block of the retransmission at %s expected",
 						c.Rel(h.Base), c.Rel(b.base))
 				default:
 					c.Met()
@@ -39,7 +39,7 @@ func freshBlock() rule.Rule {
 func responsesCoded() rule.Rule {
 	return define(rule.Rule{
 		ID:    "LOWAR-ENC-010",
-		Title: "READ responses are coded by the responder, and their repair packets say so",
+		Title: "READ responses are coded by the responder, and their repair packets are marked as such",
 		Source: rule.Source{Ref: "LOWAR IV-A", Requirement: "In the TX path (in this paper, mainly referring to " +
 			"WRITE and READ Response semantics), [...] the Encoding Controller identifies messages and routes them " +
 			"to the Encoding Buffer for FEC calculation."},
@@ -90,7 +90,7 @@ func uncoded() rule.Rule {
 				case isRepair(p):
 					if h := &p.Repair; any[k] && bare[k].In(h.Base, h.Base.Add(max(1, int(h.N)))) {
 						c.Failf(blame(k == 1),
-							"codes %s, which is no data; no repair packet of it expected", c.Rel(bare[k]))
+							"codes %s, which is not data; no repair packet expected", c.Rel(bare[k]))
 					}
 				case p.Opcode != roce.LoWAR && coded(p.Opcode):
 					any[k] = any[k] && p.PSN != bare[k]

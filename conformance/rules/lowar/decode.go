@@ -8,31 +8,31 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// decodes is the vantage of rules about the decoder of requests: the responder's port, with bytes.
+// decodes are the needs of rules about the decoder of requests: the responder's port, with bytes.
 const decodes = rule.TapResponder | rule.Attributes | rule.Bytes
 
-// decoded are what they see.
+// decoded are the sights that those rules need.
 const decoded = rule.RequestIn | rule.ResponseOut | rule.RepairIn
 
-// accuser watches packets that were recovered: the transport above has them, so it must not ask for them again, nor
-// wait for them to be sent again before it acknowledges them. "Lost packets are recovered, mitigating retransmissions
-// and the associated inefficiency" (LoWAR I).
+// accuser tracks recovered packets. The transport above has them, so it must neither ask for them again nor delay their
+// acknowledgement until they are retransmitted. "Lost packets are recovered, mitigating retransmissions and the
+// associated inefficiency" (LoWAR I).
 type accuser struct {
 	c     *rule.Context
-	which func(s *rule.Sight) bool // the recovered packets that the rule is about
-	open  []repaired
+	which func(s *rule.Sight) bool // the recovered packets that the rule judges
+	open  []repaired               // recovered and not acknowledged, oldest first
 	acked psn.PSN
 	heard bool
 }
 
-// repaired is one of them, until it is acknowledged.
+// repaired is a recovered packet that is not acknowledged.
 type repaired struct {
 	psn   psn.PSN
 	at    vtime.Time
 	index uint64
 }
 
-// openLimit is the number of open entries that are remembered; beyond it the oldest is forgotten.
+// openLimit bounds the open entries; the oldest is forgotten.
 const openLimit = 256
 
 func newAccuser(c *rule.Context, which func(*rule.Sight) bool) *accuser {
@@ -56,15 +56,15 @@ func (a *accuser) sight(s *rule.Sight) {
 	}
 }
 
-// sentAgain takes a packet that comes although it was recovered. That alone may be the timer's doing, or another
-// loss's; that nothing acknowledged it meanwhile, although there was time, is the responder's.
+// sentAgain judges a recovered packet that arrives again. The timer or another loss may have caused that. It is the
+// responder's fault if no acknowledgement was sent meanwhile, although there was time.
 func (a *accuser) sentAgain(s *rule.Sight) {
 	for i, r := range a.open {
 		if r.psn != s.Pkt.PSN {
 			continue
 		}
 		if s.Rec.Sent == vtime.Never || s.Rec.Sent <= r.at {
-			return // its repair packet has overtaken it, or may have
+			return // it may have left before the repair packet arrived
 		}
 		if a.c.Late(rule.Responder, r.at, rule.Patience, s.At) && !a.c.Fatal && !a.c.RNRWait {
 			a.c.Failf(rule.Responder,
@@ -99,7 +99,7 @@ func (a *accuser) response(s *rule.Sight) {
 	a.open = kept
 }
 
-// check ends without a word: what was not acknowledged may not have asked for it.
+// check reports nothing at the end: packets that are not acknowledged may not have requested it.
 func (a *accuser) check() rule.Check { return rule.Check{Sight: a.sight} }
 
 func recovered() rule.Rule {
@@ -141,7 +141,7 @@ func firstRecovered() rule.Rule {
 func burstRecovered() rule.Rule {
 	return define(rule.Rule{
 		ID:    "LOWAR-DEC-004",
-		Title: "A burst of up to c losses in a row within a block and its repair packets is recovered whole",
+		Title: "A burst of up to c losses in a row within a block and its repair packets is recovered completely",
 		Source: rule.Source{Ref: "LOWAR III, VI-A", Requirement: "The interleaved XOR-based code can create multiple " +
 			"repair packets from one single coding block, showing loss tolerance for bursty losses as well."},
 		Needs: decodes | rule.Both | rule.Fates, Sees: decoded | rule.RequestOut | rule.RepairOut,
@@ -160,17 +160,17 @@ func burstRecovered() rule.Rule {
 	})
 }
 
-// bursts knows which lost packets the repair packets cover, from the sender's side and the fates alone.
+// bursts finds the lost packets that repair packets cover, from the sender's side and the fates alone.
 type bursts struct {
 	c        *rule.Context
 	st       *stream
 	a        *accuser
-	last     map[psn.PSN]bool // lost, and the block not complete
-	owed     map[psn.PSN]bool // lost in a burst that can be repaired
-	failures int
+	last     map[psn.PSN]bool // lost packets of the incomplete block
+	owed     map[psn.PSN]bool // lost packets of a burst that can be recovered
+	failures int              // of the decoder, at the latest sight
 }
 
-// repair looks at a block when its last repair packet has left.
+// repair processes the last repair packet of a block.
 func (b *bursts) repair(s *rule.Sight, h *roce.Repair, k *block) {
 	if !k.complete() || h.Base != k.base || k.repairs != k.want()-1 {
 		return
@@ -201,7 +201,7 @@ func (b *bursts) sight(s *rule.Sight) {
 	clear(b.owed)
 }
 
-// run returns the length of the one run of losses; 0 when there is none or there are several.
+// run returns the length of the losses if they form one run; otherwise 0.
 func run(drops []bool) int {
 	first, last, n := -1, -1, 0
 	for i, gone := range drops {

@@ -11,7 +11,7 @@ import (
 // sendsRequests are the sights that the encoder of requests needs.
 const sendsRequests = rule.RequestOut | rule.RepairOut
 
-// encodes makes the check of a rule about the encoder of requests. Set hooks the rule's questions to it.
+// encodes makes the check of a rule about the encoder of requests; set installs the rule's hooks.
 func encodes(set func(c *rule.Context, st *stream)) func(*rule.Context) rule.Check {
 	return func(c *rule.Context) rule.Check {
 		st := newStream(c, false)
@@ -94,10 +94,10 @@ func xorPayload() rule.Rule {
 				c.Met()
 				switch at := unequal(b.units[h.ISN], s.Pkt.Payload); {
 				case at < 0 && h.Check != b.checks[h.ISN]:
-					c.Failf(rule.Requester, "check %#x, want %#x, that of unit %d of the block at %s", h.Check,
+					c.Failf(rule.Requester, "check %#x, want %#x for unit %d of the block at %s", h.Check,
 						b.checks[h.ISN], h.ISN, c.Rel(b.base))
 				case at >= 0:
-					c.Failf(rule.Requester, "byte %d of the payload is not the XOR that is expected, of unit "+
+					c.Failf(rule.Requester, "byte %d of the payload differs from the XOR of unit "+
 						"%d of the block at %s", at, h.ISN, c.Rel(b.base))
 				}
 			}
@@ -106,7 +106,7 @@ func xorPayload() rule.Rule {
 	return r
 }
 
-// unequal returns the first place where two units differ, with what one lacks taken for zeros; -1 when they are equal.
+// unequal returns the first place where two units differ, the shorter padded with zeros; -1 when they are equal.
 func unequal(a, b []byte) int {
 	if len(a) < len(b) {
 		a, b = b, a
@@ -158,7 +158,7 @@ func duplicate() rule.Rule {
 				}
 				c.Met()
 				if !bytes.Equal(last, s.Pkt.Payload) {
-					c.Failf(rule.Requester, "other bytes than %s; its double expected, as it is all of its message",
+					c.Failf(rule.Requester, "the bytes differ from %s, all of its message; a duplicate expected",
 						c.Request(b.base))
 				}
 			}
@@ -168,8 +168,8 @@ func duplicate() rule.Rule {
 }
 
 func edges() rule.Rule {
-	return encoder("LOWAR-ENC-006", "has_First and has_Last say whether the block holds the ends of its message, and "+
-		"Last_Length how long the last packet is", "LOWAR IV-C", "When coding blocks contain the first, last, or "+
+	return encoder("LOWAR-ENC-006", "has_First and has_Last tell whether the block holds the ends of its message, and "+
+		"Last_Length is the length of its last packet", "LOWAR IV-C", "When coding blocks contain the first, last, or "+
 		"only packet of a message, the sender should send extra metadata to keep the decoding accurate.",
 		"messages of every length", func(c *rule.Context, st *stream) {
 			st.repair = func(_ *rule.Sight, h *roce.Repair, b *block) {

@@ -8,19 +8,19 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// hole watches a packet that could not be recovered, from the failure of its block until it comes: the transport above
-// sees the gap, asks once, and must not take the packet for received.
+// hole tracks a packet that could not be recovered, from the failure of its block until it arrives. The transport above
+// sees the gap, sends one NAK, and must not acknowledge the packet.
 type hole struct {
 	c     *rule.Context
-	which func(why rule.Failure, p psn.PSN) bool // the failures that the rule is about
-	quiet bool                                   // it is met by something else
+	which func(why rule.Failure, p psn.PSN) bool // the failures that the rule judges
+	quiet bool                                   // naks alone do not meet the rule
 
-	failures int // of the decoder, as far as followed
-	open     bool
-	missing  rule.Debt        // the packet
-	nak      *rule.Obligation // once the transport has seen a packet behind it
-	ahead    bool             // it has
-	naks     int
+	failures int              // of the decoder, at the latest sight
+	open     bool             // missing has not arrived
+	missing  rule.Debt        // the missing packet
+	nak      *rule.Obligation // owed once the transport has seen a later packet
+	ahead    bool             // the transport has seen a later packet
+	naks     int              // of the missing packet
 }
 
 // holes makes the check of a rule about failures.
@@ -61,14 +61,14 @@ func (h *hole) arrived(s *rule.Sight) {
 	switch {
 	case s.Pkt.PSN == h.missing.PSN, h.missing.PSN.Less(h.c.EPSN):
 		h.close(s.At)
-	// beyond its reach it says nothing
+	// a packet beyond the reach of the transport draws no NAK
 	case s.Relation == rule.Ahead && (s.Kept || !h.c.Keeps()) && h.missing.PSN.Less(s.Pkt.PSN) && !h.ahead:
 		h.ahead, h.missing.Since = true, s.At
 		h.nak.Owe(h.missing)
 	}
 }
 
-// close judges when the packet has come at last.
+// close judges the NAKs when the packet has arrived.
 func (h *hole) close(now vtime.Time) {
 	h.open = false
 	if h.naks > 0 && !h.quiet {
@@ -77,8 +77,8 @@ func (h *hole) close(now vtime.Time) {
 	h.nak.Close(now)
 }
 
-// repeatsNAKs reports a responder that was asked to repeat the NAK of a gap (nack_interval of go-back-N); GBN-NAK-004
-// says how often.
+// repeatsNAKs reports whether the responder is configured to repeat the NAK of a gap (nack_interval of go-back-N),
+// which GBN-NAK-004 judges.
 func repeatsNAKs(c *rule.Context) bool {
 	text, unknown := c.Given(rule.Responder, "nack_interval")
 	return unknown || text != "" && text != "0"
@@ -90,27 +90,27 @@ func (h *hole) response(s *rule.Sight) {
 	switch {
 	case !ok:
 	case rule.Selective(s.Pkt) && s.Pkt.PSN.LessEq(missing) && missing.Less(s.Pkt.SACK.PSN):
-		// The transport above acknowledges selectively, as often as it likes, and may still lack something older.
+		// The transport above may acknowledge selectively as often as it likes, and may lack an older packet.
 		h.naks = max(h.naks, 1)
 	case rule.IsNAK(s.Pkt) && s.Pkt.PSN == missing:
 		if h.naks++; h.naks > 1 && !repeatsNAKs(c) {
 			c.Failf(rule.Responder, "asks for %s a second time; once expected", c.Request(missing))
 		}
 	case missing.LessEq(last):
-		c.Failf(rule.Responder, "acknowledges up to %s; less than %s expected, which neither came nor can be recovered",
+		c.Failf(rule.Responder, "acknowledges up to %s; %s neither arrived nor can be recovered",
 			c.Rel(last), c.Request(missing))
 		h.open = false
 		h.nak.Excuse(nil)
 	}
 }
 
-// repairsLost remembers which units had their repair packet lost on the way.
+// repairsLost holds the repair packets that the link lost.
 type repairsLost struct {
 	c    *rule.Context
 	gone rule.Latest[roce.Repair]
 }
 
-// mostGone bounds them.
+// mostGone bounds the repair packets remembered.
 const mostGone = 64
 
 func (r *repairsLost) sight(s *rule.Sight) {
@@ -119,7 +119,7 @@ func (r *repairsLost) sight(s *rule.Sight) {
 	}
 }
 
-// covered reports whether the lost ones include that of p's unit.
+// covered reports whether the repair packet of p's unit was lost.
 func (r *repairsLost) covered(p psn.PSN) bool {
 	for _, h := range r.gone.List() {
 		if p.In(h.Base, h.Base.Add(int(h.N))) && p.Sub(h.Base)%max(1, int(h.C)) == int(h.ISN) {
@@ -161,12 +161,12 @@ func repairAlsoLost() rule.Rule {
 func repairLost() rule.Rule {
 	return define(rule.Rule{
 		ID:    "LOWAR-DEC-007",
-		Title: "When repair packets alone are lost nothing happens",
+		Title: "The loss of repair packets alone has no effect",
 		Source: rule.Source{Ref: "LOWAR IV-A", Requirement: "LoWAR works transparently [...]: repair packets are " +
 			"generated beside the data packets, which stay as they are."},
 		Needs: decodes | rule.Both | rule.Fates, Sees: decoded | rule.RepairOut, Stimulus: "a repair packet lost",
 		New: func(c *rule.Context) rule.Check {
-			var blocks []roce.Repair // whose repair packets were lost and whose data came
+			var blocks []roce.Repair // whose repair packets were lost and whose data arrived
 			return rule.Check{Sight: func(s *rule.Sight) {
 				switch {
 				case s.Point == trace.RequesterOut && isRepair(s.Pkt) && s.Rec.Lost():
@@ -189,7 +189,7 @@ func repairLost() rule.Rule {
 				case s.Point == trace.ResponderOut && rule.IsNAK(s.Pkt):
 					for _, h := range blocks {
 						if end := h.Base.Add(int(h.N)); s.Pkt.PSN.In(h.Base, end) && end.LessEq(c.EPSN) {
-							c.Failf(rule.Responder, "asks for %s, which has come: only repair packets of its block "+
+							c.Failf(rule.Responder, "asks for %s, which has arrived: only repair packets of its block "+
 								"were lost; no NAK expected", c.Request(s.Pkt.PSN))
 						}
 					}

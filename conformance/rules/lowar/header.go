@@ -10,10 +10,10 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
 
-// sent are the packets of the shim that leave a port, wherever they belong.
+// sent are the packets of the shim that leave a port, of any connection or none.
 const sent = rule.RepairOut | rule.Foreign
 
-// ofShim reports a packet of the shim that leaves a port, even one that does not decode.
+// ofShim reports whether s is a packet of the shim that leaves a port, even one that does not decode.
 func ofShim(s *rule.Sight) bool {
 	b := rule.CodedBytes(s.Raw)
 	return s.Out && len(b) > 0 && roce.Opcode(b[0]) == roce.LoWAR
@@ -36,7 +36,7 @@ func header() rule.Rule {
 				p := s.Pkt
 				switch {
 				case s.Rec.Conn < 0, peer(c, s) != 0 && p.DestQP != peer(c, s):
-					c.Failf(rule.Requester, "goes to QP %#x; that of the peer expected", p.DestQP)
+					c.Failf(rule.Requester, "DestQP %#x; the peer's expected", p.DestQP)
 				case !p.Repair.Type.Known():
 					c.Failf(rule.Requester, "type %d, want 1 to 3", p.Repair.Type)
 				case s.Defect() != "":
@@ -64,7 +64,7 @@ func ports() rule.Rule {
 		Needs: rule.TapRequester | rule.Bytes, Sees: rule.RepairOut | rule.RequestOut | rule.ResponseOut,
 		Stimulus: "a write",
 		New: func(c *rule.Context) rule.Check {
-			var known [2][4]byte // by sender, of data and acknowledgements
+			var known [2][4]byte // UDP ports of data and acknowledgements, by sender
 			var heard [2]bool
 			return rule.Check{Sight: func(s *rule.Sight) {
 				off, _, ok := roce.FieldSpan(s.Raw, "udpsport")
@@ -81,7 +81,7 @@ func ports() rule.Rule {
 				}
 				c.Met()
 				if got != known[side] {
-					c.Failf(rule.Requester, "UDP ports %d to %d, want those of the connection, %d to %d",
+					c.Failf(rule.Requester, "UDP ports %d to %d, want %d to %d as on the connection",
 						binary.BigEndian.Uint16(got[:]),
 						binary.BigEndian.Uint16(got[2:]), binary.BigEndian.Uint16(known[side][:]),
 						binary.BigEndian.Uint16(known[side][2:]))
@@ -113,7 +113,7 @@ func fields() rule.Rule {
 	})
 }
 
-// contradiction names the impossible field of a repair header; "" when there is none.
+// contradiction returns the impossible field of a repair header; "" when there is none.
 func contradiction(h *roce.Repair, raw []byte) string {
 	b := rule.CodedBytes(raw)
 	const xorLen, headerLen = 18, 24
@@ -154,7 +154,7 @@ func sealed() rule.Rule {
 				c.Met()
 				if !roce.CheckICRC(s.Raw) {
 					c.Failf(rule.Requester,
-						"the ICRC of this %s is wrong; that of its bytes expected, byte 4 among them", s.Pkt.Name())
+						"the ICRC of this %s is wrong; it must cover byte 4", s.Pkt.Name())
 				}
 			}}
 		},
@@ -186,8 +186,8 @@ func dataUnchanged() rule.Rule {
 					at = 4
 				}
 				if at >= 0 || len(b) != plain.TransportLen() {
-					c.Failf(blame(s.Point == trace.ResponderOut), "byte %d of the transport header is not what a "+
-						"reliable connection sends; no change expected", at)
+					c.Failf(blame(s.Point == trace.ResponderOut), "byte %d of the transport header is not that of a "+
+						"reliable connection; no change expected", at)
 				}
 			}}
 		},
@@ -216,10 +216,10 @@ func stockIgnores() rule.Rule {
 		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut | rule.Foreign, Wakes: rule.Odd, Dozes: true,
 		Stimulus: "LoWAR at one end and go-back-N at the other",
 		New: func(c *rule.Context) rule.Check {
-			fresh := false // a packet of the shim has come, and no request since
+			fresh := false // a packet of the shim has arrived, and no request since
 			return rule.Check{Sight: func(s *rule.Sight) {
 				switch {
-				case c.Decoders[0] != nil || c.Index < 0: // this end has the shim, or is none
+				case c.Decoders[0] != nil || c.Index < 0: // this end has the shim, or the packet is of no connection
 				case s.Pkt.Opcode == roce.LoWAR && !s.Out && s.Intact():
 					fresh = true
 					c.Met()
@@ -236,7 +236,7 @@ func stockIgnores() rule.Rule {
 	return r
 }
 
-// refuses reports a NAK: of a sequence, or one after which the QP is in error.
+// refuses reports whether p is a sequence NAK or a fatal NAK.
 func refuses(p *roce.Packet) bool {
 	return rule.IsNAK(p) || rule.IsFatalNAK(p)
 }

@@ -11,7 +11,7 @@ import (
 func identical() rule.Rule {
 	return define(rule.Rule{
 		ID:    "LOWAR-DEC-002",
-		Title: "What is recovered is what was lost: its payload is placed as if it had come",
+		Title: "A recovered packet equals the lost one: its payload is placed as if it had arrived",
 		Source: rule.Source{Ref: "LOWAR IV-A", Requirement: "Packets in the ROB are seamlessly fed into the upper " +
 			"RDMA stack, maintaining the sequence as if there were no losses occurred."},
 		Needs: decodes | rule.TapRequester | rule.Stores, Sees: decoded, Stimulus: "a packet of each kind lost",
@@ -22,15 +22,15 @@ func identical() rule.Rule {
 	})
 }
 
-// placed compares placements with what was passed up, in order and whatever the clocks say. A recovered packet must be
-// the next that is placed. One that is not, between two that match, was placed as something else.
+// placed compares placements with the packets passed up, in order and independent of clocks. A recovered packet must be
+// placed next. A placement that matches no packet, between two that do, was made from a wrong recovered packet.
 type placed struct {
 	c     *rule.Context
-	due   []expected // packets that were passed up and not placed yet
-	other []trace.Event
+	due   []expected    // packets that were passed up and not placed yet
+	other []trace.Event // placements that match none of due
 }
 
-// expected is one placement.
+// expected is a placement that is due.
 type expected struct {
 	*rule.Transmission
 	recovered bool
@@ -63,11 +63,11 @@ func (k *placed) event(e *trace.Event) {
 		}
 	}
 	if len(k.other) < openLimit {
-		k.other = append(k.other, *e) // of a READ of the responder's own, perhaps
+		k.other = append(k.other, *e) // perhaps data of a READ by the responder's side
 	}
 }
 
-// settle judges the n placements that were passed over.
+// settle judges the first n of due, which were skipped.
 func (k *placed) settle(n int) {
 	if n == 1 && k.due[0].recovered && len(k.other) == 1 {
 		t, e := k.due[0], &k.other[0]

@@ -10,19 +10,19 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// useless watches repair packets that a decoder must not act on. A decoder that does makes up a packet: one that is
-// missing is then acknowledged without having come, or one that came is handed up twice and drawn an ACK that nothing
-// earned.
+// useless tracks repair packets that a decoder must not act on. A decoder that does so makes up a packet: it then
+// acknowledges a missing packet that did not arrive, or passes up a second copy of one that did, which draws an ACK
+// without cause.
 type useless struct {
 	c     *rule.Context
-	which func(s *rule.Sight) bool // repair packets that the rule is about; asked before the decoder has seen them
+	which func(s *rule.Sight) bool // repair packets that the rule judges; called before the decoder sees them
 
-	open    bool       // one has come, and the packet that is missing has not
-	missing psn.PSN    // the next packet in order, when it came
-	at      vtime.Time // when
-	quiet   bool       // no request has come since, nor at the same instant
-	asked   vtime.Time // when the latest request came; Never before the first
-	earned  rule.Earned
+	open    bool        // such a packet arrived, and missing has not
+	missing psn.PSN     // the expected PSN when the repair packet arrived
+	at      vtime.Time  // arrival of the repair packet
+	quiet   bool        // no request arrived since, nor at the same instant
+	asked   vtime.Time  // arrival of the latest request; Never before
+	earned  rule.Earned // ACKs that the requests explain
 }
 
 func ignores(which func(c *rule.Context) func(*rule.Sight) bool) func(*rule.Context) rule.Check {
@@ -60,8 +60,8 @@ func (u *useless) response(s *rule.Sight) {
 		return
 	}
 	if u.open && u.missing.LessEq(last) && u.missing == c.EPSN {
-		c.Failf(rule.Responder, "acknowledges up to %s; less than %s expected, of which nothing has come but a "+
-			"repair packet that yields nothing", c.Rel(last), c.Request(u.missing))
+		c.Failf(rule.Responder, "acknowledges up to %s; less than %s expected, of which only a useless "+
+			"repair packet arrived", c.Rel(last), c.Request(u.missing))
 		u.open = false
 	}
 	if !rule.IsACK(s.Pkt) {
@@ -70,17 +70,17 @@ func (u *useless) response(s *rule.Sight) {
 	if e := &u.earned; e.Heard && last == e.Acked {
 		if e.Repeats == 0 && u.quiet {
 			c.Failf(rule.Responder,
-				"repeats the ACK of %s upon a repair packet that yields nothing; silence expected", c.Rel(last))
+				"repeats the ACK of %s after a useless repair packet; silence expected", c.Rel(last))
 		}
 		e.Repeats = max(e.Repeats-1, 0)
 	}
 	u.earned.Acked, u.earned.Heard = last, true
 }
 
-// event watches placements: at the instant when such a packet comes, and nothing else, there is nothing to be placed.
+// event judges placements: when only such a packet arrives, nothing may be placed at that instant.
 func (u *useless) event(e *trace.Event) {
 	if e.Kind == trace.Store && !u.c.Mine(e) && u.quiet && u.open && e.At == u.at {
-		u.c.Failf(rule.Responder, "%d bytes are placed upon a repair packet that yields nothing; none expected", e.Len)
+		u.c.Failf(rule.Responder, "%d bytes are placed after a useless repair packet; none expected", e.Len)
 		u.quiet = false
 	}
 }
@@ -106,7 +106,7 @@ func mismatchIgnored() rule.Rule {
 func unsoundDiscarded() rule.Rule {
 	return define(rule.Rule{
 		ID:    "LOWAR-DEC-011",
-		Title: "A recovered packet that cannot be what was lost, by its QPN, PSN, opcode or length, is discarded",
+		Title: "A recovered packet that cannot be the lost one, by its QPN, PSN, opcode or length, is discarded",
 		Source: rule.Source{Ref: "LOWAR IV-C",
 			Requirement: "These edge case parameters ensure precise trimming of recovered packets."},
 		Needs: decodes | rule.Stores, Sees: decoded, Stimulus: "a repair packet whose XOR is wrong, with a valid ICRC",
@@ -119,7 +119,7 @@ func unsoundDiscarded() rule.Rule {
 func repeatIgnored() rule.Rule {
 	return define(rule.Rule{
 		ID:    "LOWAR-DEC-012",
-		Title: "A repair packet that comes twice, or late, is ignored",
+		Title: "A repair packet that arrives twice, or late, is ignored",
 		Source: rule.Source{Ref: "LOWAR IV-B2", Requirement: "When a repair packet is received, and only one data " +
 			"packets that encode the repair packet is lost."},
 		Needs: decodes | rule.Stores, Sees: decoded, Stimulus: "a repair packet doubled, and one delayed",
@@ -128,15 +128,15 @@ func repeatIgnored() rule.Rule {
 			return func(s *rule.Sight) bool {
 				h := s.Pkt.Repair
 				if h.Type != roce.RepairData {
-					return false // only a repair packet has a block to be late for
+					return false // other packets of the shim have no block
 				}
 				nothing := c.Decoders[0].Yields(s) == rule.YieldsNothing
 				if slices.Contains(seen.List(), h) {
 					return nothing
 				}
 				seen.Add(h, 64)
-				// Late: the transport has had a packet behind its block.
-				// Before the first of all packets nothing is late.
+				// A repair packet is late when the transport has had a packet behind its block. Before the first packet
+				// of all, none is late.
 				return nothing && c.EPSN != c.Start && h.Base.Add(int(h.N)).Less(c.Decoders[0].Next)
 			}
 		}),
@@ -146,8 +146,8 @@ func repeatIgnored() rule.Rule {
 func holeExpires() rule.Rule {
 	return define(rule.Rule{
 		ID: "LOWAR-ROB-002",
-		Title: "A hole that is older than T_rob is given up: what waited is passed up, and the transport " +
-			"asks for what is missing",
+		Title: "A hole that is older than T_rob is given up: the waiting packets are passed up, and the transport " +
+			"asks for the missing one",
 		Source: rule.Source{Ref: "LOWAR IV-B2", Requirement: "If a coding block fails to repair or triggers a " +
 			"timeout in ROB, LoWAR will pass it to RDMA stacks to activate GBN retransmission."},
 		Needs: decodes, Sees: decoded | rule.CodedIn,
@@ -155,12 +155,12 @@ func holeExpires() rule.Rule {
 		New: func(c *rule.Context) rule.Check {
 			h := newHole(c, func(why rule.Failure, _ psn.PSN) bool { return why == rule.FailedTime })
 			return rule.Check{Sight: func(s *rule.Sight) {
-				// Passed up by the clock: the mirror has just done so, or is about to.
+				// After a timeout the reference decoder has just passed the packets up, or is about to.
 				d := c.Decoders[0]
 				if s.Point == trace.ResponderOut && rule.IsNAK(s.Pkt) && d.Held > 0 && d.Tracking &&
 					s.Pkt.PSN == d.Next && d.Waiting(s.At) < d.Wait()-tolerance(d) {
-					c.Failf(rule.Responder, "asks for %s when others have waited %v for it; %v expected first, in "+
-						"which a repair packet may come", c.Request(s.Pkt.PSN), d.Waiting(s.At), d.Wait())
+					c.Failf(rule.Responder, "asks for %s after others waited %v for it; a wait of %v expected, in "+
+						"which a repair packet may arrive", c.Request(s.Pkt.PSN), d.Waiting(s.At), d.Wait())
 				}
 				h.sight(s)
 			}}
@@ -168,5 +168,5 @@ func holeExpires() rule.Rule {
 	})
 }
 
-// tolerance is by how much the clock of an endpoint may be ahead of that of its tap.
+// tolerance returns how far the clock of an endpoint may be ahead of that of its tap.
 func tolerance(d *rule.Decoder) vtime.Duration { return d.Wait() / 4 }

@@ -1,13 +1,13 @@
 // Package lowar holds the rules of LoWAR (Zuo et al., LoWAR: Enhancing RDMA over Lossy WANs with Transparent Error
-// Correction): a shim below a reliable connection that sends XOR repair packets, and recovers from them what is lost.
+// Correction): a shim below a reliable connection that sends XOR repair packets and recovers lost packets from them.
 //
-// Both halves of the shim have a reference machine. The encoder (stream.go) follows the packets that leave a port and
-// knows the repair packets that are due; the decoder (package rule, Decoder) follows what reaches a port and knows what
-// the transport above is given. Rules compare a device with them. What happens inside an endpoint and shows on no wire,
-// such as coding units, is judged by the variables that an engine reports.
+// Both halves of the shim have a reference machine. The encoder (stream.go) tracks the packets that leave a port and
+// computes the repair packets that are due. The decoder (package rule, Decoder) tracks the packets that reach a port
+// and computes those passed to the transport above. Rules compare a device with them. The inside of an endpoint, such
+// as its coding units, is judged by the variables that an engine reports.
 //
-// The layout of the repair header beyond its first five bytes, the span of the XOR and the treatment of retransmissions
-// are not in the paper; the rules about them quote what it says and hold this project's choice.
+// The paper does not define the repair header beyond its first five bytes, the span of the XOR, or the treatment of
+// retransmissions; the rules about them quote the paper and follow this project's choice.
 package lowar
 
 import (
@@ -35,7 +35,7 @@ func Rules() []rule.Rule {
 }
 
 const (
-	// engines are the devices that can be judged: the layout of the repair header is this project's.
+	// engines are the devices that can be judged: this project defines the layout of the repair header.
 	engines = "ENG"
 )
 
@@ -48,17 +48,17 @@ func define(r rule.Rule) rule.Rule {
 	return r
 }
 
-// coded reports a packet that LoWAR protects.
+// coded reports whether LoWAR protects packets with this opcode.
 func coded(o roce.Opcode) bool {
 	return o.Class() == roce.ClassRC && (o.IsSend() || o.IsWrite() || o.IsReadResponse())
 }
 
-// isRepair reports a repair packet.
+// isRepair reports whether p is a repair packet.
 func isRepair(p *roce.Packet) bool {
 	return p.Opcode == roce.LoWAR && p.Repair.Type == roce.RepairData
 }
 
-// blame names the end that sends a stream.
+// blame returns the end that sends a stream: of READ responses, or of requests.
 func blame(reads bool) rule.Blame {
 	if reads {
 		return rule.Responder
@@ -66,7 +66,7 @@ func blame(reads bool) rule.Blame {
 	return rule.Requester
 }
 
-// together runs several checks side by side.
+// together combines checks into one.
 func together(checks ...rule.Check) rule.Check {
 	return rule.Check{
 		Sight: func(s *rule.Sight) {

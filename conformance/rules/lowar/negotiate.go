@@ -12,7 +12,7 @@ import (
 func changeAnnounced() rule.Rule {
 	return define(rule.Rule{
 		ID:    "LOWAR-NEG-001",
-		Title: "Other parameters (r, c) are announced, take effect with a block, and count the epoch on",
+		Title: "New parameters (r, c) are announced, take effect with a block, and increment the epoch",
 		Source: rule.Source{Ref: "LOWAR IV-C",
 			Requirement: "The sender notifies the receiver of the (r, c) tuple and the packet number in the upcoming " +
 				"coding block to proactively adjust coding units for decoding in the receiver."},
@@ -30,9 +30,9 @@ func changeAnnounced() rule.Rule {
 type negotiation struct {
 	c      *rule.Context
 	st     *stream
-	known  bool
+	known  bool        // latest is set
 	latest roce.Repair // of the latest block
-	told   bool
+	told   bool        // said is set
 	said   roce.Repair // the latest announcement
 }
 
@@ -46,17 +46,17 @@ func (n *negotiation) sight(s *rule.Sight) {
 
 func (n *negotiation) repair(_ *rule.Sight, h *roce.Repair, b *block) {
 	c, before := n.c, n.latest
-	early := h.Base.Less(n.said.Base) && !b.again // a retransmission may slip in behind the announcement
+	early := h.Base.Less(n.said.Base) && !b.again // a retransmission may come between
 	changed := n.known && (h.R != before.R || h.C != before.C)
 	switch {
-	case changed && h.Base == before.Base && b.repairs > 0: // else the block has begun anew
+	case changed && h.Base == before.Base && b.repairs > 0: // otherwise the block has begun again
 		c.Failf(rule.Requester, "(r, c) changes from (%d, %d) to (%d, %d) inside the block at %s; with "+
 			"a new block expected", before.R, before.C, h.R, h.C, c.Rel(h.Base))
 	case changed && h.Epoch != before.Epoch+1:
 		c.Failf(rule.Requester, "epoch %d, want %d: (r, c) changes with the block at %s", h.Epoch,
 			before.Epoch+1, c.Rel(h.Base))
 	case changed && (!n.told || n.said.R != h.R || n.said.C != h.C || n.said.Epoch != h.Epoch || early):
-		c.Failf(rule.Requester, "the block at %s has (%d, %d) in epoch %d; an announcement of that expected first",
+		c.Failf(rule.Requester, "the block at %s has (%d, %d) in epoch %d; an announcement expected first",
 			c.Rel(h.Base), h.R, h.C, h.Epoch)
 	case changed:
 		c.Met()
@@ -110,33 +110,33 @@ func overhead() rule.Rule {
 	})
 }
 
-// negotiates reports what the ends of adaptive coding tell each other, which is one small packet in a while and buys
-// fewer repair packets (IV-C): it is no overhead of coding.
+// negotiates reports whether a packet of the shim adapts the coding: a small packet now and then that saves repair
+// packets (IV-C). It is no overhead of coding.
 func negotiates(t roce.RepairType) bool { return t == roce.RepairAnnounce || t == roce.RepairFeedback }
 
 // account adds up bytes on the wire over full blocks.
 type account struct {
+	// bytes on the wire of data packets, repair packets and other packets of the shim
 	c                   *rule.Context
 	data, repairs, talk int
-	longest             []int // of the packets of each unit, in the block that is being sent
-	due                 int   // bytes that the repair packets may have: as many as those
-	blocks              int
-	packets             int // repair packets
+	longest             []int // length of the longest packet of each unit in the open block
+	due                 int   // sum of these lengths: the bytes that repair packets may have
+	blocks              int   // full blocks judged
+	packets             int   // repair packets
 }
 
-// fullBlocks are enough to judge by.
+// fullBlocks is the number of full blocks needed for a verdict.
 const fullBlocks = 4
 
-// The weight of repair packets may differ by slack from that of as many data packets, and may be more by their headers
-// where these weigh more, at a small MTU: a repair packet has one of 12 bytes of its own, and codes in its payload the
-// BTH, the address and the immediate data of what it repairs.
+// The size of repair packets may differ by slack from due. It may also be larger by their headers, which matter at a
+// small MTU: a repair packet has a header of 12 bytes of its own, and its payload covers the BTH, the address and the
+// immediate of the packets.
 const (
 	slack   = 0.1
 	headers = 12 + 12 + 16 + 4
 )
 
-// coded takes a data packet: a unit is as long as the longest of its packets, so that the last of a message may be
-// short for nothing.
+// coded adds a data packet: a unit is as long as its longest packet, so a short last packet saves nothing.
 func (o *account) coded(s *rule.Sight, b *block) {
 	if b.n == 1 {
 		o.longest = slices.Grow(o.longest[:0], max(b.c, 1))[:max(b.c, 1)]
@@ -168,6 +168,6 @@ func (o *account) end(vtime.Time) {
 	o.c.Met()
 	off := int(slack * float64(o.due))
 	if got := o.repairs + o.talk; got > o.due+max(off, headers*o.packets) || got < o.due-off {
-		o.c.Failf(rule.Requester, "got %d bytes of repair packets beside %d of data, want about %d", got, o.data, o.due)
+		o.c.Failf(rule.Requester, "got %d bytes of repair packets for %d of data, want about %d", got, o.data, o.due)
 	}
 }

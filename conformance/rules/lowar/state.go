@@ -10,14 +10,14 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// Capacities of the paper's prototype, for a device that was given no others.
+// Capacities of the paper's prototype, the defaults of a device.
 const (
 	// "The shared Reordering Buffer is configured to accommodate up to 2048 out-of-order packets" (LoWAR V)
 	paperROB   = 2048
 	paperUnits = 1024 // "1024 coding units we set" (LoWAR V)
 )
 
-// capacity returns a parameter of the responder's end; both ends have the same.
+// capacity returns a parameter of the responder's end, or the paper's value; both ends have the same.
 func capacity(c *rule.Context, name string, paper int64) int64 {
 	if n, err := strconv.ParseInt(c.PeerAttr.Params[name], 10, 64); err == nil {
 		return n
@@ -25,14 +25,14 @@ func capacity(c *rule.Context, name string, paper int64) int64 {
 	return paper
 }
 
-// bounded makes the check of a rule about a variable that has a limit.
+// bounded makes the check of a rule about a variable with a limit; what names it in findings.
 func bounded(what string, limit func(c *rule.Context) int64, names ...string) func(*rule.Context) rule.Check {
 	return func(c *rule.Context) rule.Check {
 		return rule.Check{Event: func(e *trace.Event) {
 			if e.Kind != trace.Probe || !slices.Contains(names, e.Name) {
 				return
 			}
-			// Once, by the half of the connection that it is about: what is coded is sent, what is decoded is received.
+			// Each report is judged once: encoding by the sender's half of the connection, decoding by the receiver's.
 			if encoding := strings.HasSuffix(e.Name, "encoding"); c.Mine(e) == encoding {
 				c.Met()
 				if e.Value > limit(c) || e.Value < 0 {
@@ -54,7 +54,7 @@ func state(id, title, requirement, stimulus string, sees rule.Class, check func(
 
 func reorderBuffer() rule.Rule {
 	r := state("LOWAR-ROB-001",
-		"The reorder buffer holds no more packets than it has places; when it is full the block is given up",
+		"The reorder buffer never exceeds its capacity; when it is full the block is given up",
 		"The shared Reordering Buffer is configured to accommodate up to 2048 out-of-order packets.",
 		"a reorder buffer of two packets, and a loss",
 		decoded, func(c *rule.Context) rule.Check {
@@ -68,7 +68,7 @@ func reorderBuffer() rule.Rule {
 
 func unitsBounded() rule.Rule {
 	return state("LOWAR-UNIT-001",
-		"The coding units in use, by all connections of an endpoint, are no more than there are",
+		"The coding units in use by all connections of an endpoint never exceed their number",
 		"LoWAR dynamically assigns these units to different connections. [...] In the release stage, they are "+
 			"re-enqueued into the queue with "+
 			"binds dissolved (Appendix).", "a run with loss", 0,
@@ -78,7 +78,7 @@ func unitsBounded() rule.Rule {
 
 func unitsExhausted() rule.Rule {
 	r := state("LOWAR-UNIT-002",
-		"Without a free coding unit a block is sent all the same, without repair packets, and is counted",
+		"Without a free coding unit a block is still sent, without repair packets, and is counted",
 		"The introduction of coding units allows shared and reusable storage across multiple connections.",
 		"one coding unit and several QPs",
 		sendsRequests, func(c *rule.Context) rule.Check {
@@ -87,7 +87,7 @@ func unitsExhausted() rule.Rule {
 			st.short = func(b *block) {
 				if b.repairs == 0 {
 					c.FailAt(b.at, b.index, rule.Requester, "ends the block at "+c.Rel(b.base)+
-						": repair packets expected, or that it is counted as unprotected; neither came")
+						": repair packets or a count as unprotected expected; neither came")
 				}
 			}
 			check := st.check()
@@ -106,7 +106,7 @@ func unitsExhausted() rule.Rule {
 
 func inOrder() rule.Rule {
 	r := state("LOWAR-DEC-008",
-		"While it tracks, the shim passes packets up strictly in order: the transport sees none before its turn",
+		"While it tracks, the shim passes packets up strictly in order: the transport sees none out of order",
 		"Once the Bitmaps confirm repair completion, packets in the ROB are seamlessly fed into the upper RDMA stack.",
 		"each packet of a block lost in turn",
 		rule.RequestIn, func(c *rule.Context) rule.Check {
@@ -123,7 +123,7 @@ func inOrder() rule.Rule {
 					}
 					if d := c.Decoders[0]; e.Value > early && d.Tracking && d.Held > 0 {
 						c.FailAt(e.At, rule.NoRecord, rule.Responder,
-							"the transport sees a packet before its turn; nothing expected while "+c.Request(d.Next)+
+							"the transport sees a packet out of order; none expected while "+c.Request(d.Next)+
 								" may be recovered")
 					}
 					early = e.Value
@@ -138,7 +138,7 @@ func inOrder() rule.Rule {
 func tracksAgain() rule.Rule {
 	return define(rule.Rule{
 		ID: "LOWAR-DEC-009",
-		Title: "After a failure packets are passed through until the missing one comes; then " +
+		Title: "After a failure packets are passed through until the missing one arrives; then " +
 			"losses are recovered again",
 		Source: rule.Source{Ref: "LOWAR IV-B2", Requirement: "LoWAR will pass it to RDMA stacks to activate GBN " +
 			"retransmission and stop tracking the connection until its retransmission arrives."},

@@ -11,40 +11,39 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// stream is the reference encoder: it takes the data packets that leave a port, and knows which repair packets have to
-// follow them. There is one for the requests of a half-conversation and one for its READ responses.
+// stream is the reference encoder. It processes the data packets that leave a port, and knows the repair packets that
+// must follow them. A half-conversation has one for its requests and one for its READ responses.
 //
 // "LoWAR aligns the packets within each message with the predefined coding block size for each connection, ensuring
 // each message begins its own encoding and decoding cycle to prevent cross-message coding" (LoWAR IV-B1). A block
-// therefore ends with its r-th packet or with its message. One that a retransmission interrupts ends without repair
+// therefore ends with its r-th packet or with its message. A block that a retransmission interrupts ends without repair
 // packets, and the retransmission begins another.
 type stream struct {
 	c     *rule.Context
-	reads bool // of READ responses
+	reads bool // it encodes READ responses
 
-	// Hooks; nil ones are not called. Repair is called for every repair packet, with the block that was sent last,
-	// which need not be the one that the packet says it is of; ready tells that it is complete. Short is called for a
-	// complete block without all of its repair packets when it is too late for them; short.repairs is how many there
-	// were.
+	// Hooks; nil ones are not called. data is called for every data packet. repair is called for every repair packet,
+	// with the block sent last, which need not be the one that the packet names. short is called for a complete block
+	// when its missing repair packets are too late; repairs of the block is the number sent.
 	data   func(s *rule.Sight, b *block)
 	repair func(s *rule.Sight, h *roce.Repair, b *block)
 	short  func(b *block)
-	sums   bool // the rule wants the units of a block
+	sums   bool // the hooks need the units of a block
 
-	r, depth    int
-	next        announced
-	started     bool
+	r, depth    int       // parameters (r, c) of the next block
+	next        announced // parameters announced for a later block
+	started     bool      // a data packet was sent
 	block       block
-	interrupted psn.PSN // base of the block that the latest retransmission ended, when broken is set
+	interrupted psn.PSN // base of the block that the latest retransmission interrupted, if broken is set
 	broken      bool
-	begun       psn.PSN // first packet of the latest message, when inMessage is set
+	begun       psn.PSN // first packet of the latest message, if inMessage is set
 	inMessage   bool
-	unprotected int64 // blocks that the device says it had no units for
-	excused     int64
-	behind      int // repair packets since the data packet before
+	unprotected int64 // blocks that the device reported to have had no units for
+	excused     int64 // of these, attributed to a block
+	behind      int   // repair packets since the latest data packet
 }
 
-// announced is a change of parameters that is to take effect with the block at first.
+// announced is a change of parameters that takes effect with the block at first.
 type announced struct {
 	set   bool
 	r, c  int
@@ -66,7 +65,7 @@ func (st *stream) sender() *engine.QP {
 	return st.c.Attr
 }
 
-// scheme returns the parameters (r, c) that an end was given.
+// scheme returns the parameters (r, c) that an end is configured with.
 func scheme(q *engine.QP) (r, c int) {
 	r, c = rule.BlockSize, rule.Interleaving
 	if n, err := strconv.Atoi(q.Params["r"]); err == nil {
@@ -78,7 +77,7 @@ func scheme(q *engine.QP) (r, c int) {
 	return r, c
 }
 
-// mine reports whether a sight is of this stream and leaving its sender.
+// mine reports whether s shows a packet that leaves the stream's sender.
 func (st *stream) mine(s *rule.Sight) bool {
 	if st.reads {
 		return s.Point == trace.ResponderOut
@@ -86,7 +85,7 @@ func (st *stream) mine(s *rule.Sight) bool {
 	return s.Point == trace.RequesterOut
 }
 
-// sight takes whatever leaves the sender's port.
+// sight processes a packet; packets that do not leave the stream's sender are ignored.
 func (st *stream) sight(s *rule.Sight) {
 	p := s.Pkt
 	switch {
@@ -96,11 +95,11 @@ func (st *stream) sight(s *rule.Sight) {
 	case coded(p.Opcode) && p.Opcode.IsReadResponse() == st.reads:
 		st.send(s)
 	case !st.reads:
-		st.finish() // an uncoded request: no packet of the block before can follow it
+		st.finish() // an uncoded request: no packet of the previous block can follow it
 	}
 }
 
-// shim takes a packet of the shim itself.
+// shim processes a packet of the shim.
 func (st *stream) shim(s *rule.Sight) {
 	h := &s.Pkt.Repair
 	switch h.Type {
@@ -116,7 +115,7 @@ func (st *stream) shim(s *rule.Sight) {
 	}
 }
 
-// send takes a data packet.
+// send processes a data packet.
 func (st *stream) send(s *rule.Sight) {
 	p, b := s.Pkt, &st.block
 	follows := st.started && p.PSN == b.end()
@@ -146,7 +145,7 @@ func (st *stream) send(s *rule.Sight) {
 	st.behind = 0
 }
 
-// high is the PSN behind everything that was sent before.
+// high returns the PSN after all packets sent before.
 func (st *stream) high() psn.PSN {
 	if st.reads {
 		return st.block.end()
@@ -154,7 +153,7 @@ func (st *stream) high() psn.PSN {
 	return st.c.MAX
 }
 
-// begin opens a block at p.
+// begin begins a block at p.
 func (st *stream) begin(p psn.PSN) {
 	if st.next.set && st.next.first.LessEq(p) {
 		st.r, st.depth, st.next.set = st.next.r, st.next.c, false
@@ -173,7 +172,7 @@ func (st *stream) begin(p psn.PSN) {
 	}
 }
 
-// finish tells of repair packets that never came, when the next data packet shows it.
+// finish reports missing repair packets, when the next data packet shows that they are late.
 func (st *stream) finish() {
 	b := &st.block
 	if !st.started || !b.complete() || b.repairs >= b.want() || b.at == 0 {
@@ -189,15 +188,15 @@ func (st *stream) finish() {
 		peer = st.c.Decoders[1]
 	}
 	if b.repairs == 0 && !st.c.Offers(rule.Probes) && peer.Crowded() {
-		return // nobody says whether there was a unit for it
+		return // it is not known whether a unit was free
 	}
 	if st.short != nil {
 		st.short(b)
 	}
-	b.at = 0 // told once
+	b.at = 0 // reported once
 }
 
-// event hears of blocks for which the sender had no coding units.
+// event counts blocks for which the sender reports no coding units.
 func (st *stream) event(e *trace.Event) {
 	name := "enc_unprotected"
 	if st.reads {
@@ -208,7 +207,7 @@ func (st *stream) event(e *trace.Event) {
 	}
 }
 
-// end is the end of the trace: a repair packet that is overdue will not come.
+// end reports overdue repair packets at the end of the trace.
 func (st *stream) end(at vtime.Time) {
 	if st.c.Late(blame(st.reads), st.block.at, rule.Patience, at) && !st.c.Failed && !st.c.Fatal {
 		st.finish()

@@ -9,7 +9,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
 
-// aethPresence remembers the READs that arrived, since only their length tells how long a response has to be.
+// aethPresence remembers the READs that arrived: only their lengths give the expected lengths of the responses.
 var aethPresence = rule.Rule{
 	ID: "WIRE-AETH-001", Level: rule.Must, Rests: validity.Frames,
 	Title: "An AETH is on ACK and on READ_RESP FIRST, LAST and ONLY, and absent on READ_RESP MIDDLE of the RC class",
@@ -35,8 +35,8 @@ var aethPresence = rule.Rule{
 	},
 }
 
-// judgeAETH infers from the length whether the header is there: a header too few leaves four bytes too few for the
-// payload, one too many four bytes too many.
+// judgeAETH infers from the length whether the header is there: a missing header makes the payload four bytes too
+// short, an extra one four bytes too long.
 func judgeAETH(c *rule.Context, p *roce.Packet, known *reads) {
 	const aeth = 4
 	if !p.Opcode.IsReadResponse() {
@@ -74,8 +74,8 @@ var aethSyndrome = rule.Rule{
 	}),
 }
 
-// cutAt reports whether a frame's defect is that a header is missing in whole or in part. Missing in whole, the ICRC
-// stands in its place and is what the decoder misses.
+// cutAt reports whether the defect of a frame is that a header is missing in whole or in part. If the whole header is
+// missing, the ICRC is in its place, and the decoder reports a missing ICRC.
 func cutAt(defect, header string) bool {
 	return strings.Contains(defect, " "+header+":") || strings.Contains(defect, " icrc:")
 }

@@ -5,7 +5,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
 
-// atomicAligned is the requester's whoever chose the address: what its application asks for it need not send.
+// atomicAligned blames the requester whoever chose the address: it need not send a request that its application asks
+// for.
 var atomicAligned = rule.Rule{
 	ID: "WIRE-ATOMIC-001", Level: rule.Must, Rests: validity.Frames,
 	Title: "The address of an atomic is a multiple of eight",

@@ -19,14 +19,14 @@ var bthReserved = rule.Rule{
 	Each: sent(func(c *rule.Context, s *rule.Sight) {
 		p := s.Pkt
 		if s.Defect() != "" || p.Opcode.OverIP() || p.Opcode == roce.LoWAR {
-			return // there is no BTH
+			return // no BTH
 		}
 		c.Met()
 		if p.Opcode == roce.CNP && slices.ContainsFunc(p.Payload, func(b byte) bool { return b != 0 }) {
-			c.Fail(sender(s), "the bytes behind the BTH of a CNP are reserved; zeros expected")
+			c.Fail(sender(s), "the bytes after the BTH of a CNP are not zero; they are reserved")
 		}
 		if c.Maker(s) != rule.AtPort && p.Resv6 != 0 && p.TVer|p.Resv7 == 0 {
-			c.Doubt("a frame passed with reserved bits beside FECN and BECN: sent so, or rewritten before the " +
+			c.Doubt("a frame passed with reserved bits next to FECN and BECN: sent so, or rewritten before the " +
 				"tap, as the ICRC allows")
 			return
 		}
@@ -36,7 +36,7 @@ var bthReserved = rule.Rule{
 	}),
 }
 
-// bthDestQP needs no attributes but the numbers, which a bench learns even of foreign devices.
+// bthDestQP needs no attributes except the QP numbers, which a bench learns even of foreign devices.
 var bthDestQP = rule.Rule{
 	ID: "WIRE-BTH-002", Level: rule.Must, Rests: validity.Frames,
 	Title: "DestQP is the QP number of the peer, learnt at set-up",
@@ -49,7 +49,7 @@ var bthDestQP = rule.Rule{
 			peer = c.Attr.QPN
 		}
 		if peer == 0 {
-			return // nobody knew it
+			return // not known
 		}
 		c.Met()
 		if s.Pkt.DestQP != peer {
@@ -102,8 +102,8 @@ func padding(s *rule.Sight) string {
 // icrcLen is the length of the invariant CRC behind the padding.
 const icrcLen = 4
 
-// bthPKey judges both directions against the sender's own partition table, not the receiver's. Of a foreign capture
-// that table holds what nearly all packets of the sender carry.
+// bthPKey judges both directions by the sender's partition, not the receiver's. In a foreign capture that is the P_Key
+// of nearly all packets of the sender.
 var bthPKey = rule.Rule{
 	ID: "WIRE-BTH-004", Level: rule.Must, Rests: validity.Frames,
 	Title: "P_Key matches the partition of the QP in its low 15 bits",
@@ -117,7 +117,7 @@ var bthPKey = rule.Rule{
 			own, peer = peer, own
 		}
 		if own == 0 {
-			return // nobody knew it
+			return // not known
 		}
 		c.Met()
 		switch key := s.Pkt.PKey; {
@@ -125,8 +125,8 @@ var bthPKey = rule.Rule{
 			c.Failf(sender(s), "P_Key %#04x, the QP's partition is %#04x", key, own)
 		case c.Known || peer == 0:
 		case key != own:
-			c.Failf(sender(s), "P_Key %#04x, that of its other packets is %#04x; one for a QP expected", key, own)
-		case sender(s) == rule.Requester: // the answer shows what the other end takes
+			c.Failf(sender(s), "P_Key %#04x, its other packets have %#04x; one per QP expected", key, own)
+		case sender(s) == rule.Requester: // the responder's answer shows which P_Key it accepts
 		case !rule.SamePartition(own, peer):
 			c.Failf(rule.Responder,
 				"P_Key %#04x answers requests of partition %#04x; they are to be dropped", key, peer)
@@ -137,10 +137,10 @@ var bthPKey = rule.Rule{
 	}),
 }
 
-// fullMember is the bit of a P_Key that tells a full member from a limited one.
+// fullMember is the bit of a P_Key that marks a full member.
 const fullMember = 0x8000
 
-// bthSolicited is met by packets on which the bit must be clear; those on which it may be set prove nothing.
+// bthSolicited is met by packets on which the bit must be clear; a packet on which it may be set shows nothing.
 var bthSolicited = rule.Rule{
 	ID: "WIRE-BTH-005", Level: rule.Must, Rests: validity.Frames,
 	Title: "SE is set only on packets that can cause a solicited event: the LAST or ONLY of a SEND, or of a " +

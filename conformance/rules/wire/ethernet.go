@@ -8,17 +8,18 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// destinationMAC judges frames at the port of their sender alone: whoever forwards one writes addresses of its own.
+// destinationMAC judges frames at the port of their sender only: a device that forwards a frame writes its own
+// addresses.
 var destinationMAC = rule.Rule{
 	ID: "WIRE-MAC-001", Level: rule.Must, Rests: validity.Sequence,
-	Title: "A frame goes to the MAC address of its next hop: to no group, and where those before and behind it go",
+	Title: "A frame goes to the MAC address of its next hop: to no group, and to the same one as its neighbours",
 	Source: rule.Source{Ref: "RFC 826, RFC 1122 3.3.6",
 		Requirement: "A packet for one host is sent to the hardware address of its next hop; group addresses " +
 			"are for IP groups alone"},
 	Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "frames at the port of their sender",
 	BlackBox: "HW,RXE",
 	New: func(c *rule.Context) rule.Check {
-		var ends [2]nextHop // by side: datagrams that set connections up are requests in both directions
+		var ends [2]nextHop // by side, because datagrams that set up connections are requests in both directions
 		return rule.Check{Sight: func(s *rule.Sight) {
 			ip, _, ok := rule.Network(s.Raw)
 			made := c.Maker(s)
@@ -26,8 +27,8 @@ var destinationMAC = rule.Rule{
 				return
 			}
 			if made != rule.AtPort {
-				c.Doubt("frames of an end are seen away from its port alone, where they bear the addresses of " +
-					"whoever forwarded them")
+				c.Doubt("frames of an end are seen away from its port only, with the addresses of " +
+					"the device that forwarded them")
 				return
 			}
 			to := mac(s.Raw[:6])
@@ -52,12 +53,12 @@ var destinationMAC = rule.Rule{
 // mac is the address of an Ethernet port.
 type mac [6]byte
 
-// String prints it as is usual: "02:00:00:00:00:0b".
+// String returns the usual form, "02:00:00:00:00:0b".
 func (m mac) String() string {
 	return fmt.Sprintf("%02x:%02x:%02x:%02x:%02x:%02x", m[0], m[1], m[2], m[3], m[4], m[5])
 }
 
-// toGroup reports an IP packet for many hosts.
+// toGroup reports whether an IP packet is for many hosts.
 func toGroup(ip []byte) bool {
 	if ip[0]>>4 == 6 {
 		return ip[24] == 0xFF
@@ -65,7 +66,7 @@ func toGroup(ip []byte) bool {
 	return ip[16] >= 0xE0
 }
 
-// destination returns the address that an IP packet is for, an IPv4 address at its beginning.
+// destination returns the destination address of an IP packet; an IPv4 address is in the first four bytes.
 func destination(ip []byte) (host [16]byte) {
 	if ip[0]>>4 == 6 {
 		copy(host[:], ip[24:40])
@@ -75,22 +76,22 @@ func destination(ip []byte) (host [16]byte) {
 	return host
 }
 
-// nextHop is where one end sends its frames. A route that changes moves all that follows, so that a single frame for
-// another address has gone astray.
+// nextHop holds the destinations of the frames of one end. A route change moves all later frames, so a single frame for
+// another address is a fault.
 type nextHop struct {
-	host         [16]byte // to which the frames go at last: of frames that belong to no connection, they may be several
-	before, last heading  // of the newest two frames, without those that went astray
+	host         [16]byte // destination host; frames of no connection may have several
+	before, last heading  // of the latest two frames, without single frames for another address
 }
 
-// heading is where one frame goes.
+// heading is the destination of a frame.
 type heading struct {
 	to     mac
 	at     vtime.Time
 	record uint64
-	known  bool // there is one
+	known  bool // it is set
 }
 
-// judge holds the newest frame but one against those on its sides. No route changes there and back within rule.Drain.
+// judge compares the previous frame with its neighbours. A route does not change there and back within rule.Drain.
 func (h *nextHop) judge(c *rule.Context, s *rule.Sight, to mac) {
 	now := heading{to, s.At, s.Index, true}
 	switch {
@@ -99,7 +100,7 @@ func (h *nextHop) judge(c *rule.Context, s *rule.Sight, to mac) {
 		c.Met()
 	case h.before.known && h.before.to == to && s.At.Sub(h.before.at) <= rule.Drain:
 		c.FailAt(h.last.at, h.last.record, sender(s),
-			fmt.Sprintf("goes to %v; %v expected, as the frames before and behind it", h.last.to, to))
+			fmt.Sprintf("goes to %v; %v expected, as for the frames before and after it", h.last.to, to))
 	default:
 		h.before = h.last
 	}

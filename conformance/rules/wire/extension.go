@@ -10,14 +10,14 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
 
-// extension is the feature of transports that speak opcodes of the manufacturer-specific classes.
+// extension is the feature of transports with opcodes of the manufacturer-specific classes.
 const extension = "extension"
 
-// spare is a part of a header that must be zero, by the name of a field in it as roce.FieldSpan has it.
+// spare is a part of a header that must be zero, next to a field named as in roce.FieldSpan.
 type spare struct {
 	layout roce.Layout
 	field  string
-	off    int // from the field
+	off    int // from the field, in bytes
 	mask   byte
 }
 
@@ -57,8 +57,8 @@ var spares = []spare{
 	{roce.LayoutSOETH, "sn", -1, 0xFF},    // the byte before the sequence number
 }
 
-// extensionIdentity runs the codec of the harness over whatever the devices send: a bit that a device sets and the
-// codec does not know is a fault of either, and shows here.
+// extensionIdentity runs the codec of the harness over every frame that devices send. A bit that a device sets and the
+// codec does not know is a fault of one of them.
 var extensionIdentity = rule.Rule{
 	ID: "WIRE-EXT-002", Level: rule.Must, Rests: validity.Frames,
 	Title: "Decoding a frame and encoding it again is the identity",
@@ -74,16 +74,16 @@ var extensionIdentity = rule.Rule{
 		}
 		c.Met()
 		if at := difference(s.Raw, &f); at >= 0 {
-			c.Failf(sender(s), "%v: byte %d does not survive decoding and encoding; the same bytes expected",
+			c.Failf(sender(s), "%v: byte %d changes by decoding and encoding; the same bytes expected",
 				f.Packet.Opcode, at)
 		}
 	}),
 }
 
-// difference returns the first byte in which a frame differs from what was decoded of it, -1 when there is none. The
-// payload is taken as it is, and an ICRC that is good is that of the same bytes. Ethernet padding behind the packet is
-// not compared, nor is a UDP checksum that the encoder leaves out, as it may over IPv4, or that the sender has left
-// out, nor the traffic class and the flow label of IPv6, which are the network's.
+// difference returns the first byte in which a frame differs from its decoded form encoded again, -1 when there is
+// none. The payload is not compared, and a good ICRC is taken as equal. Not compared are the Ethernet padding behind
+// the packet, a UDP checksum that the encoder or the sender leaves out over IPv4, and the traffic class and flow label
+// of IPv6, which the network may change.
 func difference(raw []byte, f *roce.Frame) int {
 	var room [roce.MaxHead]byte
 	head := f.AppendHead(room[:0])
@@ -113,7 +113,7 @@ func headDifference(raw, head []byte) int {
 		binary.BigEndian.PutUint16(head[checksum:], roce.UDPChecksum(ip[:min(total(ip), len(ip))]))
 	}
 	for i := range head {
-		label := udp == 40 && i >= len(raw)-len(ip) && i < len(raw)-len(ip)+4 // class and flow label of IPv6
+		label := udp == 40 && i >= len(raw)-len(ip) && i < len(raw)-len(ip)+4 // traffic class and flow label of IPv6
 		without := (i == checksum || i == checksum+1) && (udp == 20 || raw[checksum]|raw[checksum+1] == 0)
 		if raw[i] != head[i] && !label && !without {
 			return i
@@ -131,11 +131,11 @@ var extensionTruncation = rule.Rule{
 	Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted, Stimulus: "an endpoint that reports what its decoder makes " +
 		"of truncated packets", BlackBox: "ENG",
 	New: func(c *rule.Context) rule.Check {
-		var sides [2]*opcodes // what the requester's side has tried, and the responder's
+		var sides [2]*opcodes // opcodes tried by the requester's side, and by the responder's
 		return rule.Check{Sight: func(s *rule.Sight) {
 			tried := triedBy(c, s, &sides)
 			if tried.n == samples || s.Pkt.Opcode.OverIP() || tried.set[s.Pkt.Opcode] {
-				return // without BTH, as a box passes on what lost its UDP port on the way, it has no opcode
+				return // a frame without BTH, which a box relays after it lost its UDP port, has no opcode
 			}
 			ip, _, ok := rule.Network(s.Raw)
 			if !ok || s.Defect() != "" {
@@ -150,7 +150,7 @@ var extensionTruncation = rule.Rule{
 				}
 			}
 		}, Event: func(e *trace.Event) {
-			// An endpoint that tries its own decoder says how many truncations it took for packets.
+			// An endpoint that tests its own decoder reports how many truncations it accepted.
 			if e.Kind == trace.Probe && e.Name == "truncations_accepted" && c.Mine(e) {
 				c.Met()
 				if e.Value != 0 {
@@ -162,19 +162,19 @@ var extensionTruncation = rule.Rule{
 	},
 }
 
-// samples is how many frames of a side are tried: one costs as many decodings as it has bytes.
+// samples is the number of frames tried per side: each costs one decoding per byte.
 const samples = 24
 
-// triedKey is the key of the opcodes that have been tried at a port.
+// triedKey identifies the opcodes tried at a port.
 type triedKey struct{}
 
-// opcodes is a set of them.
+// opcodes is a set of opcodes.
 type opcodes struct {
 	set [256]bool
 	n   int
 }
 
-// triedBy returns the opcodes that the side of a sender has tried.
+// triedBy returns the set of opcodes tried for the sender of s.
 func triedBy(c *rule.Context, s *rule.Sight, sides *[2]*opcodes) *opcodes {
 	i, port := 0, c.Port
 	if sender(s) == rule.Responder {

@@ -7,7 +7,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
 
-// icrcValue trusts the observer's own computation, which icrcVectors and the tests of package roce hold to captures.
+// icrcValue relies on the observer's own computation, which icrcVectors and the tests of package roce check against
+// captures.
 var icrcValue = rule.Rule{
 	ID: "WIRE-ICRC-001", Level: rule.Must, Rests: validity.Frames,
 	Title: "The ICRC is right: CRC-32 over eight bytes of ones and the packet with its variant fields " +
@@ -20,7 +21,7 @@ var icrcValue = rule.Rule{
 	Each: func(c *rule.Context, s *rule.Sight) {
 		made := c.Maker(s)
 		switch {
-		case made == rule.Elsewhere, s.Defect() != "": // where the ICRC lies is then anybody's guess
+		case made == rule.Elsewhere, s.Defect() != "": // the place of the ICRC is not known
 		case s.ICRC == trace.Good:
 			c.Met()
 		case s.ICRC == trace.Bad && made == rule.Doubtful:
@@ -31,11 +32,11 @@ var icrcValue = rule.Rule{
 	},
 }
 
-// icrcRewritten compares the two forms of a packet that arrived changed. It is met when the packet is seen to be
-// served: an ICRC that stays good is worth nothing if the receiver drops the packet.
+// icrcRewritten compares the two forms of a packet that the network changed. It is met only when the packet is served,
+// because a valid ICRC is of no use if the receiver drops the packet.
 var icrcRewritten = rule.Rule{
 	ID: "WIRE-ICRC-002", Level: rule.Must,
-	Title: "The ICRC holds whatever the network makes of TTL, DSCP, ECN, UDP checksum, FECN and BECN, and " +
+	Title: "The ICRC stays valid when the network changes TTL, DSCP, ECN, UDP checksum, FECN and BECN, and " +
 		"the packet is served",
 	Source: rule.Source{Ref: "IBTA A17.3.3",
 		Requirement: "Fields that routers and switches may rewrite are outside the invariant CRC, so rewriting them " +
@@ -44,18 +45,18 @@ var icrcRewritten = rule.Rule{
 	Stimulus: "fields that the network rewrites on the way", BlackBox: "HW,RXE",
 	New: func(c *rule.Context) rule.Check {
 		r := rewrite{c: c, owed: c.Owes(rule.Responder,
-			"a packet that was rewritten in transit is never acknowledged; the ICRC leaves that field "+
-				"out, so an ACK expected")}
+			"a packet that was rewritten in transit is never acknowledged; the ICRC does not cover "+
+				"that field, so an ACK is expected")}
 		r.owed.Unless = func(rule.Debt) bool { return !r.asked }
 		return rule.Check{Sight: r.sight}
 	},
 }
 
-// rewrite follows the oldest rewritten request that has not been answered.
+// rewrite tracks the oldest rewritten request that has no answer.
 type rewrite struct {
 	c     *rule.Context
 	owed  *rule.Obligation // its answer
-	asked bool             // it asked for an acknowledgement
+	asked bool             // the request asked for an acknowledgement
 }
 
 func (r *rewrite) sight(s *rule.Sight) {
@@ -77,16 +78,16 @@ func (r *rewrite) answer(p *roce.Packet) {
 	switch {
 	case about == nil || p.PSN.Less(about.PSN):
 	case rule.IsNAK(p) && p.PSN == about.PSN:
-		r.c.Failf(rule.Responder, "%s was rewritten in transit and then asked for again; the ICRC leaves that field "+
-			"out, so an ACK expected", r.c.Rel(p.PSN))
+		r.c.Failf(rule.Responder, "%s was rewritten in transit and then asked for again; the ICRC does not "+
+			"cover that field, so an ACK is expected", r.c.Rel(p.PSN))
 		r.owed.Excuse(nil)
 	default:
 		r.owed.Discharge(nil)
 	}
 }
 
-// rewritten reports whether two forms of a frame differ, and only in fields outside the ICRC: TOS, TTL and checksum or
-// their IPv6 counterparts, the UDP checksum, and the BTH byte of FECN and BECN.
+// rewritten reports whether two forms of a frame differ only in fields outside the ICRC: TOS, TTL and header checksum
+// or their IPv6 counterparts, the UDP checksum, and the BTH byte of FECN and BECN.
 func rewritten(sent, got []byte) bool {
 	a, udp, ok := rule.Network(sent)
 	b, _, also := rule.Network(got)
@@ -108,7 +109,7 @@ func rewritten(sent, got []byte) bool {
 
 // variant reports whether byte i of a packet may change in transit, given where its UDP header begins.
 func variant(i, udp int) bool {
-	const checksum, bthFlags = 6, 8 + 4 // after the UDP header begins
+	const checksum, bthFlags = 6, 8 + 4 // from the beginning of the UDP header
 	switch i - udp {
 	case checksum, checksum + 1, bthFlags:
 		return true
@@ -119,8 +120,8 @@ func variant(i, udp int) bool {
 	return i == 1 || i == 8 || i == 10 || i == 11
 }
 
-// icrcVectors reads what an endpoint computed with its own code: probes icrc_vector_a and icrc_vector_b, the four bytes
-// on the wire taken as a little-endian number.
+// icrcVectors judges ICRCs that an endpoint computed with its own code: probes icrc_vector_a and icrc_vector_b, the
+// four bytes on the wire as a little-endian number.
 var icrcVectors = rule.Rule{
 	ID: "WIRE-ICRC-003", Level: rule.Must, Rests: validity.Frames,
 	Title: "Two frames captured from hardware reproduce their ICRC bit for bit",

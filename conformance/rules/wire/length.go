@@ -46,8 +46,8 @@ var payloadLength = rule.Rule{
 	}),
 }
 
-// datagramLength judges a datagram, which has the MTU of the port for its limit: nobody tells it, and it may be larger
-// than that of a path.
+// datagramLength judges a datagram, whose limit is the MTU of the port. That is not reported, and may be larger than
+// the MTU of a path.
 func datagramLength(c *rule.Context, s *rule.Sight) {
 	switch n, most := s.Pkt.Len, slices.Max(roce.PathMTUs[:]); {
 	case s.Defect() != "":
@@ -58,7 +58,7 @@ func datagramLength(c *rule.Context, s *rule.Sight) {
 	}
 }
 
-// packetCount counts first transmissions, so that recovery is not taken for segmentation.
+// packetCount counts first transmissions only, so that retransmissions do not count as packets of the message.
 var packetCount = rule.Rule{
 	ID: "WIRE-LEN-002", Level: rule.Must, Rests: validity.Sequence,
 	Title: "A message has as many packets as its length needs, one at least",
@@ -73,12 +73,12 @@ var packetCount = rule.Rule{
 	},
 }
 
-// counting counts the packets of the message being sent, and of READ responses by their PSNs.
+// counting counts the packets of the open message, and those of READ responses by their PSNs.
 type counting struct {
 	c     *rule.Context
-	open  bool
-	n     int
-	bytes int // of a WRITE what its RETH announces, of a SEND the payload so far
+	open  bool // the first packet of the message was seen
+	n     int  // packets so far
+	bytes int  // length of the message: the DMALen of a WRITE, the payload of a SEND so far
 	known reads
 }
 
@@ -119,8 +119,8 @@ func (k *counting) request(p *roce.Packet) {
 	}
 }
 
-// response judges the end of a READ's response: nothing of what was asked for may remain. The extension classes number
-// responses in a space of their own.
+// response judges the last response of a READ: no requested bytes may remain. Responses of the extension classes are
+// numbered apart.
 func (k *counting) response(p *roce.Packet) {
 	if p.Opcode.Class() != roce.ClassRC || !p.Opcode.IsReadResponse() || !p.Opcode.EndsMessage() {
 		return

@@ -9,11 +9,11 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
 
-// opcodeLayout covers frames that do not decode for a reason of layout. Wrong lengths of IP and UDP are WIRE-UDP-003's,
-// unknown opcodes WIRE-OPC-002's.
+// opcodeLayout judges frames that do not decode because of their layout. WIRE-UDP-003 judges the lengths of IP and UDP,
+// WIRE-OPC-002 unknown opcodes.
 var opcodeLayout = rule.Rule{
 	ID: "WIRE-OPC-001", Level: rule.Must, Rests: validity.Frames,
-	Title: "The length of a packet is that of the headers its opcode calls for, payload, padding and ICRC",
+	Title: "The length of a packet is that of the headers of its opcode, payload, padding and ICRC",
 	Source: rule.Source{Ref: "IBTA 9.2, table 35",
 		Requirement: "The opcode determines which extended headers follow the base transport header, " +
 			"and whether payload may"},
@@ -45,7 +45,7 @@ func layoutLength(c *rule.Context, s *rule.Sight) {
 }
 
 // opcodeRegistered learns the transport from its first packet that is not plain RC, because a foreign capture does not
-// say which opcodes were agreed. Where the ends are known to be of different kinds, each has its own.
+// hold the agreed opcodes. Ends known to be of different kinds each have a transport.
 var opcodeRegistered = rule.Rule{
 	ID: "WIRE-OPC-002", Level: rule.MustNot, Rests: validity.Frames,
 	Title: "No opcode outside the registered set of the transport is emitted",
@@ -59,11 +59,11 @@ var opcodeRegistered = rule.Rule{
 	},
 }
 
-// vocabulary is the opcodes that a connection has been heard to speak.
+// vocabulary is the set of opcodes seen on a connection.
 type vocabulary struct {
 	c    *rule.Context
-	ends [2]struct{ dialect, reliable string } // the family spoken beside the common ones, and "RC" once that was
-	data [2]string                             // the family of the packets of messages, of requests and of responses
+	ends [2]struct{ dialect, reliable string } // the family used beside the common ones, and "RC" once that was used
+	data [2]string                             // the family of the packets of messages, for requests and responses
 }
 
 func (v *vocabulary) sight(s *rule.Sight) {
@@ -86,17 +86,17 @@ func (v *vocabulary) sight(s *rule.Sight) {
 	case f != "CNP" && end.dialect == "":
 		end.dialect = f
 	case f != "CNP" && f != end.dialect:
-		c.Failf(sender(s), "%v is of the %s opcodes, the connection speaks %s", o, f, end.dialect)
+		c.Failf(sender(s), "%v is of the %s opcodes, the connection uses those of %s", o, f, end.dialect)
 	}
 	if end.reliable != "" && (end.dialect == "UC" || end.dialect == "UD") {
-		c.Failf(sender(s), "%v: a QP of %s service does not speak RC", o, end.dialect)
+		c.Failf(sender(s), "%v: a QP of %s service does not use RC opcodes", o, end.dialect)
 		end.dialect, end.reliable = "", ""
 		return
 	}
 	v.message(s, f)
 }
 
-// message holds a packet of a message against those before: a QP has one family for all of them.
+// message compares a packet of a message with earlier ones: a QP uses one family for all of them.
 func (v *vocabulary) message(s *rule.Sight, f string) {
 	o, spoken := s.Pkt.Opcode, &v.data[0]
 	if o.IsReadResponse() {
@@ -111,8 +111,8 @@ func (v *vocabulary) message(s *rule.Sight, f string) {
 	}
 }
 
-// family names the set of opcodes that o belongs to; "" when o is reserved. One connection speaks CNP, RC, and one of
-// the others.
+// family names the set of opcodes that o belongs to; "" when o is reserved. A connection uses CNP, RC, and one of the
+// others.
 func family(o roce.Opcode) string {
 	switch {
 	case !o.Known():

@@ -11,20 +11,20 @@ import (
 // asked is a READ request as the responder received it.
 type asked struct {
 	first psn.PSN
-	n     int // response packets
-	bytes int
+	n     int // number of response packets
+	bytes int // length of the READ
 }
 
-// reads remembers the latest READ requests, more than a responder serves at a time.
+// reads holds the latest READ requests, more than a responder serves at a time.
 type reads struct{ rule.Latest[asked] }
 
-// add remembers a READ request.
+// add adds a READ request.
 func (r *reads) add(c *rule.Context, p *roce.Packet) {
 	const served = 32
 	r.Add(asked{p.PSN, c.Packets(p.RETH.DMALen), int(p.RETH.DMALen)}, served)
 }
 
-// payload returns how many bytes the response with this PSN must bring; ok is false when no known READ asked for it.
+// payload returns the payload length of the response with this PSN; ok is false when no known READ asked for it.
 func (r *reads) payload(at psn.PSN, mtu int) (want int, ok bool) {
 	for a := range r.Newest {
 		if k := at.Sub(a.first); a.n > 0 && k >= 0 && k < a.n {

@@ -11,7 +11,7 @@ import (
 var rethLength = rule.Rule{
 	ID: "WIRE-RETH-001", Level: rule.Must, Rests: validity.Sequence,
 	Title: "A RETH is on WRITE FIRST and ONLY and on READ_REQUEST; its DMALen is the length of the message, on a " +
-		"READ retry what remains",
+		"READ retry the length that remains",
 	Source: rule.Source{Ref: "IBTA 9.3.3",
 		Requirement: "The RETH of the first or only packet gives address, key and the length in bytes " +
 			"of the whole operation"},
@@ -23,7 +23,7 @@ var rethLength = rule.Rule{
 	},
 }
 
-// postedLimit bounds the work requests remembered, far above any queue depth.
+// postedLimit bounds the work requests remembered; it is far above any queue depth.
 const postedLimit = 1 << 16
 
 // announced compares the lengths that RETHs announce with the work requests, where reported, and with the payload.
@@ -61,7 +61,7 @@ func (r *announced) sight(s *rule.Sight) {
 	}
 }
 
-// again judges the retry of a READ, which asks for the bytes from its new PSN on.
+// again judges the retry of a READ, which asks for the bytes from its PSN on.
 func (r *announced) again(s *rule.Sight) {
 	if !s.Pkt.Opcode.IsRead() || s.Sent == nil || !s.Sent.Opcode.IsRead() {
 		return
@@ -72,7 +72,7 @@ func (r *announced) again(s *rule.Sight) {
 	}
 }
 
-// begin compares a RETH with the work request that it is for.
+// begin compares a RETH with its work request.
 func (r *announced) begin(p *roce.Packet) {
 	r.open, r.want, r.sum = p.Opcode.IsWrite(), int(p.RETH.DMALen), 0
 	if len(r.posted) == 0 {
@@ -85,7 +85,7 @@ func (r *announced) begin(p *roce.Packet) {
 	r.posted = r.posted[:copy(r.posted, r.posted[1:])]
 }
 
-// add counts the payload of a WRITE and compares the sum at its end.
+// add adds the payload of a WRITE packet, and compares the sum at the end.
 func (r *announced) add(p *roce.Packet) {
 	r.sum += p.Len
 	if !p.Opcode.EndsMessage() {
@@ -119,7 +119,7 @@ var rethAbsent = rule.Rule{
 				return
 			}
 			sum += p.Len
-			// A header that does not belong there shows as sixteen bytes of payload too many.
+			// An extra header shows as sixteen bytes too many of payload.
 			tooLong := p.Opcode.IsMiddle() && c.MTU > 0 && p.Len == c.MTU+reth
 			if tooLong || p.Opcode.IsLast() && want >= 0 && sum == want+reth {
 				c.Failf(rule.Requester, "%v has the %d bytes of a RETH more than its payload", p.Opcode, reth)

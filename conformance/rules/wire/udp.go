@@ -10,7 +10,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
 
-// notIP reports whether a frame is of another protocol than IP, and of which.
+// notIP reports whether a frame is not IP, and its EtherType.
 func notIP(raw []byte) (kind uint16, other bool) {
 	const at, vlan = 12, 4
 	if len(raw) < at+2 {
@@ -22,7 +22,7 @@ func notIP(raw []byte) (kind uint16, other bool) {
 	return kind, kind != 0x0800 && kind != 0x86DD
 }
 
-// total returns how long the IP packet says it is.
+// total returns the length of an IP packet by its header.
 func total(ip []byte) int {
 	if ip[0]>>4 == 6 {
 		return 40 + int(binary.BigEndian.Uint16(ip[4:]))
@@ -30,8 +30,8 @@ func total(ip []byte) int {
 	return int(binary.BigEndian.Uint16(ip[2:]))
 }
 
-// udpPort looks at frames that do not decode too: to the decoder, another port is other traffic. What is not even IP
-// has no port; an endpoint has nothing to say in it, and what a kernel says is not captured.
+// udpPort also judges frames that do not decode, because for the decoder another port is other traffic. A frame that is
+// not IP has no port; endpoints send none, and those of a kernel are not captured.
 var udpPort = rule.Rule{
 	ID: "WIRE-UDP-001", Level: rule.Must, Rests: validity.Frames,
 	Title: "The UDP destination port is 4791 for every RoCEv2 packet",
@@ -40,7 +40,7 @@ var udpPort = rule.Rule{
 	Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "any traffic", BlackBox: "HW,RXE",
 	Each: sent(func(c *rule.Context, s *rule.Sight) {
 		if kind, other := notIP(s.Raw); other {
-			c.Failf(sender(s), "no UDP packet at all: EtherType 0x%04x", kind)
+			c.Failf(sender(s), "not a UDP packet: EtherType 0x%04x", kind)
 			return
 		}
 		ip, udp, ok := rule.Network(s.Raw)
@@ -54,8 +54,8 @@ var udpPort = rule.Rule{
 	}),
 }
 
-// udpSourcePort compares with the first packet of the same kind, so a port that changes and stays is reported for every
-// packet from then on, and not for every change.
+// udpSourcePort compares with the first packet of the same direction. A port that changes once is reported for every
+// later packet, not for every change.
 var udpSourcePort = rule.Rule{
 	ID: "WIRE-UDP-002", Level: rule.Should, Rests: validity.Frames,
 	Title: "The UDP source port is constant per QP and direction",
@@ -64,7 +64,7 @@ var udpSourcePort = rule.Rule{
 			"the network keeps their order"},
 	Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted, Stimulus: "any traffic", BlackBox: "HW,RXE",
 	New: func(c *rule.Context) rule.Check {
-		var first [2]int // by whether responses; 0 is no port of ours
+		var first [2]int // by direction: requests, responses; 0 is not a valid port
 		return rule.Check{Sight: func(s *rule.Sight) {
 			ip, udp, ok := rule.Network(s.Raw)
 			if !ok || !asMade(c, s) {
@@ -87,9 +87,9 @@ var udpSourcePort = rule.Rule{
 	},
 }
 
-// udpLength takes the frame as captured for the bytes present, less the fill of the shortest Ethernet frame. What is
-// behind a packet that all lengths and its ICRC prove to be whole is not of it: switches and taps add trailers, and
-// leave the fill when they add or remove a tag.
+// udpLength compares with the captured frame, less the padding of the shortest Ethernet frame. Bytes behind a packet
+// that its lengths and its ICRC prove complete are allowed: switches and taps add trailers, and keep the padding when
+// they add or remove a tag.
 var udpLength = rule.Rule{
 	ID: "WIRE-UDP-003", Level: rule.Must, Rests: validity.Frames,
 	Title: "UDP length and IP total length agree with the bytes present, ICRC included",
@@ -115,7 +115,7 @@ var udpLength = rule.Rule{
 	}),
 }
 
-// shortest is the least that Ethernet fills a frame up to, without FCS.
+// shortest is the minimum size of an Ethernet frame in bytes, without FCS.
 const shortest = 60
 
 // checked reports whether a frame was captured with its frame check sequence.
@@ -124,7 +124,7 @@ func checked(raw []byte) bool {
 	return n > 0 && crc32.ChecksumIEEE(raw[:n]) == binary.LittleEndian.Uint32(raw[n:])
 }
 
-// ipFragments judges the flags alone. A later fragment has no UDP header, but its first four bytes are read as one.
+// ipFragments judges the flags only. A later fragment has no UDP header, but its first four bytes are read as one.
 var ipFragments = rule.Rule{
 	ID: "WIRE-IP-001", Level: rule.Should, Rests: validity.Frames,
 	Title: "IPv4 DF is set and no fragments are produced",
@@ -140,7 +140,7 @@ var ipFragments = rule.Rule{
 		c.Met()
 		flags := binary.BigEndian.Uint16(ip[6:])
 		switch {
-		case udp == 40: // IPv6 routers do not fragment, and a fragment of the sender's is not plain UDP
+		case udp == 40: // IPv6 routers do not fragment, and a fragment by the sender is not plain UDP
 		case flags&fragment != 0:
 			c.Failf(sender(s), "a fragment (flags and offset %#04x); whole packets expected", flags)
 		case flags&dontFragment == 0:
@@ -149,6 +149,5 @@ var ipFragments = rule.Rule{
 	}),
 }
 
-// The bits of an IPv4 header that say what may become of the packet, and what has: more fragments follow, or this is
-// not the first.
+// Bits of an IPv4 header: do not fragment; and those of a fragment, more fragments or a nonzero offset.
 const dontFragment, fragment = 0x4000, 0x3FFF

@@ -1,9 +1,9 @@
 // Package wire holds the rules of the packet format: addresses, headers, lengths, padding, opcodes and the invariant
 // CRC.
 //
-// Most rules look at each packet alone, where it leaves its sender; what the link did to it afterwards is nobody's
-// fault. They apply to both ends of a connection: the requests of a half-conversation are the requester's, the
-// responses the responder's, and frames that belong to neither count as the requester's.
+// Most rules judge each packet alone, where it leaves its sender; changes by the link are not judged. The rules apply
+// to both ends of a connection: the requests of a half-conversation are attributed to the requester, the responses to
+// the responder, and frames that belong to neither to the requester.
 //
 // Sources: IBTA Vol 1 chapter 9, annex A17 (RoCEv2), RFC 768, 791, 826 and 1122.
 package wire
@@ -31,7 +31,7 @@ func Rules() []rule.Rule {
 	}
 }
 
-// sent looks at each packet as its sender made it.
+// sent makes a check that calls judge for packets as their senders made them.
 func sent(judge func(c *rule.Context, s *rule.Sight)) func(c *rule.Context, s *rule.Sight) {
 	return func(c *rule.Context, s *rule.Sight) {
 		switch {
@@ -43,14 +43,14 @@ func sent(judge func(c *rule.Context, s *rule.Sight)) func(c *rule.Context, s *r
 	}
 }
 
-// asMade reports a sight that shows a packet as its sender made it, but for what the network may rewrite. A frame of
-// which the capture kept too little to decode it does not.
+// asMade reports whether a sight shows a packet as its sender made it, except for fields that the network may rewrite.
+// It is false if the capture kept too little of the frame to decode it.
 func asMade(c *rule.Context, s *rule.Sight) bool {
 	m, cut := c.Maker(s), s.Raw == nil && s.Defect() != ""
 	return !cut && (m == rule.AtPort || m == rule.Sealed)
 }
 
-// sender returns the side that is to blame for a packet.
+// sender returns the side that sent a packet.
 func sender(s *rule.Sight) rule.Blame {
 	if s.Point == trace.ResponderOut || s.Point == trace.RequesterIn {
 		return rule.Responder
