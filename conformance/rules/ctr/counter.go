@@ -72,7 +72,7 @@ type reading struct{ first, last int64 }
 // flow is the state of the device's queue pair of a connection.
 type flow struct {
 	asks, answers *rule.Conversation     // halves with the device as requester and as responder; nil until seen
-	unsure        []span                 // by tally: low of the packets received since the queue pair was last known to exist
+	unsure        []span                 // by tally: low since the queue pair was last known to exist
 	gaveUp        map[engine.Status]bool // statuses of completions that ended the queue pair
 }
 
