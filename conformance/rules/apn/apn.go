@@ -1,9 +1,9 @@
-// Package apn holds the rules of RDMA over Open APN: a send queue as deep as the path is long.
+// Package apn holds the rules of RDMA over Open APN: the depth of the send queue matches the length of the path.
 //
-// The depth in force, the path that it was computed from and the device's cap are attributes of the QP; the formula is
-// written down here once more, so that a wrong one is not compared with itself. Rules about throughput look at flows of
-// messages of one packet over a path that loses nothing: there the closed form has no free parameter but how long the
-// hosts take, for which there is an allowance (hosts).
+// The depth in force, the path that it was computed from and the device's cap are attributes of the QP. The formula is
+// implemented here again, so that a wrong implementation is not compared with itself. Rules about throughput judge
+// flows of messages of one packet over a path without loss: there the only free parameter of the closed form is the
+// time that the hosts take, for which there is an allowance (hosts).
 package apn
 
 import (
@@ -22,8 +22,8 @@ func Rules() []rule.Rule {
 	}
 }
 
-// define fills in what all rules share: the feature of the family, and attributes beside what leaves the requester, or
-// more.
+// define sets the fields that all rules share: the feature of the family, the needs, and the sights of requests unless
+// more are set.
 func define(r rule.Rule) rule.Rule {
 	r.Features, r.Needs = []string{"openapn"}, rule.TapRequester|rule.Attributes
 	if r.Sees == 0 {
@@ -32,25 +32,26 @@ func define(r rule.Rule) rule.Rule {
 	return r
 }
 
-// Who can be judged beside our engines: standard endpoints over an emulated path, and hardware.
+// The devices that can be judged: our engines, also standard endpoints over an emulated path, and also hardware.
 const (
 	engines  = "ENG"
 	emulated = "ENG,EMU"
 	hardware = "ENG,EMU,HW"
 )
 
-// hosts is how long both hosts together may take to turn a message around, beyond the path and the line.
+// hosts is the time that both hosts together may take to turn a message around, beyond the path and the line.
 const hosts = 250 * vtime.Microsecond
 
-// overhead is the layer-1 length of a packet without its payload; the formula leaves RETH and AETH out.
+// overhead is the layer-1 length of a packet without payload, in bytes; the formula leaves RETH and AETH out.
 const overhead = 82
 
-// frame returns the layer-1 bytes of a message.
+// frame returns the layer-1 length of a message in bytes.
 func frame(message uint32, mtu int) int {
 	return int(message) + overhead*max(1, (int(message)+mtu-1)/mtu)
 }
 
-// frameOf returns the layer-1 bytes of the messages of a QP; of one packet where their length is not known.
+// frameOf returns the layer-1 length of the messages of a QP in bytes; that of one packet when their length is not
+// known.
 func frameOf(q *engine.QP) int {
 	message := q.Path.Message
 	if message == 0 {
@@ -59,7 +60,7 @@ func frameOf(q *engine.QP) int {
 	return frame(message, q.MTU)
 }
 
-// formula returns RTT x rate / frame for the path of a QP, and whether the path is known.
+// formula returns RTT x rate / frame for the path of a QP; known is false when the path is not known.
 func formula(q *engine.QP) (depth float64, known bool) {
 	if q.Path.RTT <= 0 || q.Path.Rate <= 0 || q.MTU <= 0 {
 		return 0, false

@@ -8,8 +8,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
 
-// judgeDepth compares the depth in force with the formula, once per QP. A depth that the device does not have is
-// APN-QD-005's affair.
+// judgeDepth compares the depth in force with the formula. APN-QD-005 judges a depth that the device does not have.
 func judgeDepth(c *rule.Context, unit string) {
 	want, known := formula(c.Attr)
 	if !known || want > float64(capOf(c.Attr)) {
@@ -23,9 +22,9 @@ func judgeDepth(c *rule.Context, unit string) {
 	c.Met()
 }
 
-// deepest is how deep a queue may be when the formula says want. A message is outstanding while it crosses the path,
-// and also while it is sent and acknowledged; a queue may count that too, unless it is declared to be the formula
-// rounded.
+// deepest returns the largest right depth when the formula gives want. A message is outstanding while it crosses the
+// path, and also while it is sent and acknowledged; a queue may count that too, unless it is declared as the rounded
+// formula.
 func deepest(q *engine.QP, want float64) float64 {
 	switch q.Params["round"] {
 	case "ceil", "floor":
@@ -34,11 +33,11 @@ func deepest(q *engine.QP, want float64) float64 {
 	return math.Ceil(want+float64(answer)/float64(frameOf(q))) + 1
 }
 
-// answer is the layer-1 length of the longest packet without payload for which a message waits in the other direction:
-// a READ request.
+// answer is the layer-1 length in bytes of the longest packet without payload that an acknowledgement may wait for in
+// the other direction: a READ request.
 const answer = overhead + 16
 
-// once makes a check that judges at the first request.
+// once makes a check that judges at the first request only.
 func once(judge func(c *rule.Context)) func(*rule.Context) rule.Check {
 	return func(c *rule.Context) rule.Check {
 		done := false
@@ -65,7 +64,7 @@ var printedDepth = define(rule.Rule{
 	}),
 })
 
-// mistakes are the factors by which a depth is wrong when a unit is.
+// mistakes are the factors of a depth with a wrong unit.
 var mistakes = []struct {
 	factor float64
 	what   string
@@ -84,7 +83,7 @@ var unitsOfDepth = define(rule.Rule{
 	New: once(judgeUnits),
 })
 
-// judgeUnits looks for a depth that is wrong by the factor of a unit.
+// judgeUnits judges whether the depth is wrong by the factor of a unit.
 func judgeUnits(c *rule.Context) {
 	want, known := formula(c.Attr)
 	if !known {
@@ -106,7 +105,7 @@ func judgeUnits(c *rule.Context) {
 
 var deviceCap = define(rule.Rule{
 	ID: "APN-QD-005", Level: rule.MustNot, Rests: validity.Sequence,
-	Title: "Outstanding work requests never exceed the device's cap; a formula above the cap is cut",
+	Title: "Outstanding work requests never exceed the device's cap; a depth above the cap is cut to the cap",
 	Source: rule.Source{Ref: "NTT 4.1", Requirement: "Since memory resources on a SmartNIC are limited, it is " +
 		"assumed that there should be an upper bound in the amount of configurable QD."},
 	Stimulus: "a path longer than the device is deep", BlackBox: engines,

@@ -8,33 +8,33 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// ackWire is the layer-1 length of an acknowledgement: the headers of a packet, and the AETH.
+// ackWire is the layer-1 length of an acknowledgement in bytes: the headers of a packet, and the AETH.
 const ackWire = overhead + 4
 
-// flow follows a QP that sends messages of one packet, each acknowledged, over a path that loses nothing and lines that
-// nobody else uses, there and back. What is not such a flow spoils it, and the rule has nothing to say.
+// flow tracks a QP that sends messages of one packet, each acknowledged, over a path without loss and lines that carry
+// no other traffic in either direction. A QP that does something else is spoilt, and not judged.
 type flow struct {
 	c       *rule.Context
-	spoilt  bool
-	begin   vtime.Time // first bit of the first packet
-	last    vtime.Time // last bit of the newest one
-	sent    int        // packets
-	posted  int        // messages, where that is reported
-	port    uint64     // those of the port, by then
-	back    uint64     // those of the peer's port, by the newest answer
-	heard   vtime.Time // when that came, 0 before any
-	idle    vtime.Duration
-	warm    bool       // one RTT has passed since the beginning
-	settled vtime.Time // when it had
-	sparse  bool       // one packet went before, although the queue has room for more: there was nothing more to send
-	wire    int        // layer-1 bytes of a packet, as sent
-	ends    []vtime.Time
-	every   int // depth of the queue in packets: ends has the time of every every-th packet
-	// transit of the newest request and of the newest answer; 0 for one that overtakes
+	spoilt  bool           // the QP is not such a flow
+	begin   vtime.Time     // first bit of the first packet
+	last    vtime.Time     // last bit of the latest packet
+	sent    int            // packets sent
+	posted  int            // messages posted, if reported
+	port    uint64         // packets that the port has sent, at the latest one of the flow
+	back    uint64         // packets that the peer's port has sent, at the latest answer
+	heard   vtime.Time     // arrival of the latest answer; 0 before the first
+	idle    vtime.Duration // time that the line was idle while warm
+	warm    bool           // one RTT has passed since begin
+	settled vtime.Time     // when warm was set
+	sparse  bool           // one packet was sent in the first RTT with room for more: no work was left
+	wire    int            // layer-1 bytes of a packet, as sent
+	ends    []vtime.Time   // departure of every every-th packet
+	every   int            // depth of the queue in packets
+	// transit time of the latest request and of the latest answer
 	crossed [2]vtime.Duration
 }
 
-// ended makes a check that judges a flow when it has ended.
+// ended makes a check that judges a flow at its end.
 func ended(judge func(*flow)) func(*rule.Context) rule.Check {
 	return func(c *rule.Context) rule.Check {
 		f := flow{c: c, every: c.Attr.QueueDepth}
@@ -45,7 +45,7 @@ func ended(judge func(*flow)) func(*rule.Context) rule.Check {
 // judged are the sights of a flow.
 const judged = rule.RequestOut | rule.ResponseOut | rule.ResponseIn
 
-// sight takes a request that leaves, or an answer to one.
+// sight processes a request that leaves, or an answer to one.
 func (f *flow) sight(s *rule.Sight) {
 	if lostOnTheWay(s) || f.hastened(s) {
 		f.spoilt = true
@@ -61,8 +61,8 @@ func (f *flow) sight(s *rule.Sight) {
 	}
 }
 
-// hastened reports a packet and an answer, the newest of each, that together took less than the path's RTT: on a link
-// where packets overtake others the formula's time is not the one that counts.
+// hastened reports whether the latest packet and the latest answer together took less than the path's RTT: on a link
+// where packets overtake others the formula does not apply.
 func (f *flow) hastened(s *rule.Sight) bool {
 	if s.Rec.Sent == vtime.Never || s.Rec.Recv == vtime.Never {
 		return false
@@ -75,8 +75,8 @@ func (f *flow) hastened(s *rule.Sight) bool {
 	return f.crossed[other] > 0 && f.crossed[way]+f.crossed[other] < f.c.Attr.Path.RTT/100*99
 }
 
-// event notices work that is posted long after there was room for it: the queue waits for its user then. Before the
-// first answer there is room from the beginning, so that a user who lets the line fall idle has had nothing to send.
+// event detects work that is posted long after there was room for it, so that the queue waits for its user. Before the
+// first answer there is room from the beginning, so a user that lets the line idle has nothing to send.
 func (f *flow) event(e *trace.Event) {
 	switch {
 	case e.Kind != trace.Post || !f.c.Mine(e):
@@ -89,8 +89,7 @@ func (f *flow) event(e *trace.Event) {
 	f.posted++
 }
 
-// packet takes a request that leaves. The line sends bits at the rate of the path; Sent is the time of the last of
-// them.
+// packet processes a request that leaves. The line sends at the rate of the path; Sent is the time of the last bit.
 func (f *flow) packet(s *rule.Sight) {
 	c := f.c
 	if f.spoilt = f.spoilt || s.Relation != rule.First || !s.Pkt.Opcode.IsOnly() || s.Pkt.Opcode.IsRead() ||
@@ -117,10 +116,10 @@ func (f *flow) packet(s *rule.Sight) {
 	f.sent++
 }
 
-// mostCycles is the number of cycles that are remembered of a flow.
+// mostCycles bounds the cycles remembered.
 const mostCycles = 1000
 
-// cycle returns how long a message is outstanding when nothing waits: the path, the frame, its acknowledgement.
+// cycle returns how long a message is outstanding without waiting: the path, the frame, its acknowledgement.
 func (f *flow) cycle() vtime.Duration {
 	p := &f.c.Attr.Path
 	return p.RTT + p.Rate.Time(f.wire) + p.Rate.Time(ackWire)
@@ -136,11 +135,11 @@ var lineBusy = define(rule.Rule{
 	New: ended((*flow).judgeBusy),
 })
 
-// judgeBusy compares how long the line was idle with the time that the depth allows. The formula leaves out the
+// judgeBusy compares the idle time of the line with the time that the depth allows. The formula leaves out the
 // serialisation of one frame and of its acknowledgement, which a short queue cannot hide: the line may wait for them
-// once in each cycle, and how many of these waits a flow shows depends on where it begins and ends. With one completion
-// in m signalled, m - 1 messages may have been answered and still be in the queue; with one ACK for k messages, k - 1
-// may have arrived and wait for the others.
+// once per cycle, and the number of these waits in a flow depends on its beginning and end. With one completion in m
+// signalled, m - 1 answered messages may still be in the queue; with one ACK for k messages, k - 1 may have arrived and
+// wait for the others.
 func (f *flow) judgeBusy() {
 	c := f.c
 	want, known := formula(c.Attr)
@@ -151,7 +150,7 @@ func (f *flow) judgeBusy() {
 	ready := vtime.Duration(depth - max(0, c.PeerAttr.AckCoalesce-1))
 	stall := max(0, f.cycle()+hostsOf(c)-ready*c.Attr.Path.Rate.Time(f.wire))
 	switch most := span/1000 + (span/f.cycle()+1)*stall; {
-	case most >= span: // so short a queue says nothing
+	case most >= span: // so short a queue shows nothing
 	case f.idle > most:
 		c.Failf(rule.Requester, "the line is busy for %.2f %% of the time after the first RTT, want %.2f "+
 			"%% with a queue of %d",
@@ -163,8 +162,8 @@ func (f *flow) judgeBusy() {
 
 func percent(part, whole vtime.Duration) float64 { return 100 * float64(part) / float64(whole) }
 
-// hostsOf is the allowance for the hosts: none in virtual time would be exact, but a trace does not say what clock it
-// has, so it is a hundredth of the path at most.
+// hostsOf is the allowance for the hosts: a hundredth of the path at most. In virtual time zero would be exact, but a
+// trace does not tell which clock it has.
 func hostsOf(c *rule.Context) vtime.Duration { return min(hosts, c.Attr.Path.RTT/100) }
 
 var starvedQueue = define(rule.Rule{
@@ -176,7 +175,7 @@ var starvedQueue = define(rule.Rule{
 	New: ended((*flow).judgeStarved),
 })
 
-// judgeStarved compares the time between a message and the one that is q later with the closed form.
+// judgeStarved compares the time from a message to the message q later with the closed form.
 func (f *flow) judgeStarved() {
 	c := f.c
 	want, known := formula(c.Attr)
@@ -194,7 +193,7 @@ func (f *flow) judgeStarved() {
 	c.Met()
 }
 
-// rate is the bit rate at layer 1 of a flow that sends a full queue of packets per cycle.
+// rate returns the layer-1 bit rate of a flow that sends a full queue of packets per cycle.
 func (f *flow) rate(cycle vtime.Duration) unit.Rate {
 	bits := float64(f.c.Attr.QueueDepth*f.wire) * 8
 	return unit.Rate(bits/(float64(cycle)/float64(vtime.Second))/1e3+0.5) * unit.Kbps

@@ -7,7 +7,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// futureACK leaves retransmissions alone: they waste time and complete nothing.
+// futureACK does not judge retransmissions: they waste time, but complete nothing.
 var futureACK = rule.Rule{
 	ID: "NEG-ACK-001", Level: rule.Must,
 	Title: "An ACK of packets that were never sent completes nothing",
@@ -45,7 +45,7 @@ var reservedSyndrome = rule.Rule{
 	}),
 }
 
-// forgedNAK reports, and never fails, what every RC transport does; the remedy is outside the transport.
+// forgedNAK reports the behaviour of every RC transport, and never fails; the remedy is outside the transport.
 var forgedNAK = rule.Rule{
 	ID: "NEG-ACK-004", Level: rule.Observation,
 	Title: "A forged sequence NAK inside the window, with a valid ICRC, makes the requester go back",

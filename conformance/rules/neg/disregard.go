@@ -9,29 +9,29 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// disregard judges responses that a requester must not believe: nothing completes because of them, and, where obeys is
-// not set, nothing is sent again.
+// disregard judges responses that a requester must not believe: they complete nothing and, unless obeys is set, cause
+// no retransmission.
 type disregard struct {
 	c    *rule.Context
-	what string // the response, as findings name it
-	bad  func(c *rule.Context, s *rule.Sight) bool
-	// obeys says that sending again because of the response is another rule's matter.
+	what string                                    // name of the response in findings
+	bad  func(c *rule.Context, s *rule.Sight) bool // reports such a response
+	// obeys: another rule judges retransmissions because of the response
 	obeys bool
 
-	seen    bool // a bad response has arrived
-	asked   bool // the latest one asked for psn, and nothing else can be the reason to send it again
-	psn     psn.PSN
-	excused bool // a good response has asked for something, and the requester has not gone on since
-	since   vtime.Time
-	latest  vtime.Time
-	heard   bool // latest is the time of the last good response
+	seen    bool       // a bad response has arrived
+	asked   bool       // the latest one asked for psn, and no other reason to send it again is known
+	psn     psn.PSN    // of the latest bad response
+	excused bool       // a good response has asked for a retransmission, and the requester has sent nothing new since
+	since   vtime.Time // arrival of that good response
+	latest  vtime.Time // arrival of the latest good response, if heard
+	heard   bool       // latest is set
 }
 
 func (j *disregard) check() rule.Check {
 	return rule.Check{Sight: j.sight, Event: j.event, End: nil}
 }
 
-// disregards makes the check for responses that change nothing.
+// disregards makes the check for responses that have no effect.
 func disregards(what string, obeys bool, bad func(*rule.Context, *rule.Sight) bool) func(*rule.Context) rule.Check {
 	return func(c *rule.Context) rule.Check {
 		return (&disregard{c: c, what: what, bad: bad, obeys: obeys}).check()
@@ -63,11 +63,11 @@ func (j *disregard) response(s *rule.Sight) {
 	}
 }
 
-// request looks whether a retransmission is what the bad response asked for, and came before any timer could expire.
+// request judges a retransmission that the bad response asked for, if no timer can have expired.
 func (j *disregard) request(s *rule.Sight) {
 	if s.Relation == rule.First {
 		j.asked = false
-		j.excused = j.excused && j.c.Port.Lags(j.since, s.At) // else it was in the port when it was asked
+		j.excused = j.excused && j.c.Port.Lags(j.since, s.At) // otherwise it was in the port when the response came
 		return
 	}
 	if j.asked && s.Pkt.PSN == j.psn && j.beforeTimer(s) {
@@ -76,8 +76,8 @@ func (j *disregard) request(s *rule.Sight) {
 	j.asked = false
 }
 
-// beforeTimer reports whether the transport timer cannot have expired: less time than it takes has passed since the
-// latest good response, or since the oldest outstanding request was sent, whichever is later.
+// beforeTimer reports whether the transport timer cannot have expired: less than its value has passed since the latest
+// good response or the first transmission of the oldest outstanding request, whichever is later.
 func (j *disregard) beforeTimer(s *rule.Sight) bool {
 	since := j.latest
 	if t := j.c.Sent(j.c.UNA); t != nil && (!j.heard || since < t.First) {
@@ -89,7 +89,7 @@ func (j *disregard) beforeTimer(s *rule.Sight) bool {
 	return j.c.Known && (timer == 0 || s.At.Sub(since) < timer)
 }
 
-// event looks for completions that no good response has earned.
+// event judges completions that no good response has earned.
 func (j *disregard) event(e *trace.Event) {
 	switch {
 	case !j.c.Mine(e):
@@ -97,13 +97,13 @@ func (j *disregard) event(e *trace.Event) {
 		j.asked = false
 	case e.Kind == trace.CQE && e.Body.Status == engine.StatusSuccess && j.seen && j.unearned(e.Body.PSN):
 		j.seen = false
-		j.c.Failf(rule.Requester, "%s completes work request %d, whose last packet %s nobody acknowledged",
+		j.c.Failf(rule.Requester, "%s completes work request %d, whose last packet %s is not acknowledged",
 			j.what, e.Body.ID, j.c.Rel(e.Body.PSN))
 	}
 }
 
-// unearned reports whether nothing has acknowledged p. Of READs of the extension classes it cannot be told: their data
-// have PSNs of their own.
+// unearned reports whether p is not acknowledged. It is false for READs of the extension classes, whose data have PSNs
+// of their own.
 func (j *disregard) unearned(p psn.PSN) bool {
 	if t := j.c.Sent(p); t != nil && t.Opcode.IsRead() && t.Opcode.Class() != roce.ClassRC {
 		return false

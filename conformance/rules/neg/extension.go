@@ -6,13 +6,13 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// extension is the feature of transports that speak opcodes of the manufacturer-specific classes.
+// extension is the feature of transports with opcodes of the manufacturer-specific classes.
 const extension = "extension"
 
 var bogusSACK = rule.Rule{
 	ID: "NEG-EXT-001", Level: rule.Must,
-	Title: "A selective acknowledgement of a PSN before or at the expected one, or never sent, counts for its " +
-		"cumulative part alone",
+	Title: "A selective acknowledgement of a PSN before or at the expected one, or never sent, counts only for its " +
+		"cumulative part",
 	Source: rule.Source{Ref: "package roce, extension opcodes",
 		Requirement: "A SACK names a packet after the expected one; anything else it names is no " +
 			"information about losses"},
@@ -48,7 +48,7 @@ var foreignDialect = rule.Rule{
 	},
 }
 
-// dialect is the class of opcodes in which a QP's own requests are.
+// dialect is the opcode class of a QP's own requests.
 type dialect struct {
 	class roce.Class
 	known bool
@@ -60,8 +60,8 @@ func (d *dialect) learn(s *rule.Sight) {
 	}
 }
 
-// isForeign reports an intact extension packet that the harness made and that is not of the QP's dialect. Go-Back-ONE
-// adds its RACK to the RC class, so a RACK is foreign to the other extensions only.
+// isForeign reports whether s is an intact extension packet that the harness made and that is not of the QP's dialect.
+// Go-Back-ONE adds its RACK to the RC class, so a RACK is foreign only to the other extensions.
 func (d *dialect) isForeign(s *rule.Sight) bool {
 	o := s.Pkt.Opcode
 	extended := o.Class() == roce.ClassX || o.Class() == roce.ClassF

@@ -6,7 +6,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// fuzz reads the result of an endpoint's own fuzzing: probes fuzz_packets and fuzz_violations.
+// fuzz judges the result of an endpoint's own fuzzing: probes fuzz_packets and fuzz_violations.
 var fuzz = rule.Rule{
 	ID: "NEG-FUZZ-001", Level: rule.Must,
 	Title: "A million random mutations cause no panic, no write outside the memory regions and no " +

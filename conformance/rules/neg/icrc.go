@@ -5,7 +5,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// damaged reports a request that decodes and whose ICRC is wrong.
+// damaged reports whether a request decodes but has a wrong ICRC.
 func damaged(_ *rule.Context, s *rule.Sight) bool {
 	return s.Defect() == "" && s.ICRC == trace.Bad && s.Pkt.Opcode.IsRequest()
 }
@@ -24,11 +24,11 @@ var badICRC = rule.Rule{
 	},
 }
 
-// corruptedIsLost judges the responder's part of the equivalence, in the same run: nothing that it says until a good
-// copy arrives may differ from what it would say had nothing arrived. It is met by the good copy.
+// corruptedIsLost judges the responder's part of the equivalence, in the same run: until a good copy arrives, its
+// responses must be those to a lost packet. The good copy meets the rule.
 var corruptedIsLost = rule.Rule{
 	ID: "NEG-ICRC-002", Level: rule.Must,
-	Title: "A corrupted packet is equivalent to a lost one: the trace goes on in the same way",
+	Title: "A corrupted packet is equivalent to a lost one: the trace continues in the same way",
 	Source: rule.Source{Ref: "IBTA 7.8, 9.7.5",
 		Requirement: "A discarded packet is recovered like one that never arrived: it is not acknowledged, and the " +
 			"requester sends it again"},

@@ -29,8 +29,8 @@ var unknownQP = rule.Rule{
 	},
 }
 
-// strangers judges packets whose QP number is nobody's, which belong to no connection: an acknowledgement to nobody may
-// only follow a request to nobody.
+// strangers judges packets with an unknown QP number, which belong to no connection: an acknowledgement of no
+// connection must not follow such a request.
 func strangers(c *rule.Context) rule.Check {
 	var asked [2]bool // by the side that received such a request
 	return rule.Check{Sight: func(s *rule.Sight) {
@@ -56,7 +56,7 @@ var wrongSource = rule.Rule{
 	Wakes: rule.Odd, Dozes: true,
 	Stimulus: "a packet from another address", BlackBox: "RXE,ENG",
 	New: func(c *rule.Context) rule.Check {
-		peer := rule.PeerAddress(c) // or learnt from the first request that was not made by the harness
+		peer := rule.PeerAddress(c) // otherwise learnt from the first request that the harness did not make
 		check := silently("packet from another address", func(_ *rule.Context, s *rule.Sight) bool {
 			src := source(s.Raw)
 			if src == nil || s.Out || !s.Intact() {
@@ -73,7 +73,7 @@ var wrongSource = rule.Rule{
 	},
 }
 
-// source returns the source address in a frame; nil when it is not IP.
+// source returns the source address in a frame; nil when the frame is not IP.
 func source(raw []byte) []byte {
 	if ip, udp, ok := rule.Network(raw); ok && udp == 40 {
 		return ip[8:24]
@@ -100,7 +100,7 @@ var wrongPartition = rule.Rule{
 	},
 }
 
-// wrongQKey cannot wait for a reply, since UD has none: what is delivered must have been earned.
+// wrongQKey cannot wait for a response, since UD has none: it counts deliveries against good datagrams.
 var wrongQKey = rule.Rule{
 	ID: "NEG-QKEY-001", Level: rule.Must,
 	Title: "A datagram whose Q_Key does not match is dropped silently, and the violation counter advances",
@@ -115,13 +115,13 @@ var wrongQKey = rule.Rule{
 	},
 }
 
-// datagrams counts the datagrams that a UD QP has received against those that it may deliver.
+// datagrams counts the deliveries of a UD QP against the good datagrams that it received.
 type datagrams struct {
 	c       *rule.Context
-	qkey    int64 // of the QP, as it reports; -1 when unknown
+	qkey    int64 // Q_Key of the QP, as it reports; -1 when unknown
 	earned  int   // good datagrams not delivered yet
-	bad     int64
-	counted int64
+	bad     int64 // datagrams with a wrong Q_Key
+	counted int64 // latest value of the counter qkey
 }
 
 func (g *datagrams) sight(s *rule.Sight) {

@@ -9,14 +9,14 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// defective reports a packet that arrives and whose bytes do not decode for this reason.
+// defective reports whether a packet arrives whose bytes do not decode for the given reason.
 func defective(s *rule.Sight, reason string) bool {
 	d := s.Defect()
 	return d != "" && !s.Out && strings.Contains(d, reason)
 }
 
-// truncated counts the bytes that are there. A frame cut on the way still announces its old length, and then fails
-// NEG-LEN-002's check before its own.
+// truncated counts the bytes present. A frame cut by the link still has its old length fields, and so fails the check
+// of NEG-LEN-002 first.
 var truncated = rule.Rule{
 	ID: "NEG-LEN-001", Level: rule.Must,
 	Title: "A packet shorter than BTH and ICRC, or than the headers of its opcode, is dropped silently",
@@ -30,7 +30,7 @@ var truncated = rule.Rule{
 	}),
 }
 
-// holdsTooLittle reports whether the bytes behind the UDP header, whatever the length fields say, cannot hold BTH and
+// holdsTooLittle reports whether the bytes after the UDP header, whatever the length fields are, cannot hold BTH and
 // ICRC, or the headers of the opcode.
 func holdsTooLittle(raw []byte) bool {
 	const bth, icrc = 12, 4
@@ -41,7 +41,7 @@ func holdsTooLittle(raw []byte) bool {
 
 var lengthFields = rule.Rule{
 	ID: "NEG-LEN-002", Level: rule.Must,
-	Title: "A packet whose UDP or IP length does not agree with the bytes present is dropped",
+	Title: "A packet whose UDP or IP length differs from the bytes present is dropped",
 	Source: rule.Source{Ref: "IBTA A17.3.1, RFC 768, RFC 791",
 		Requirement: "The lengths of IP and UDP determine how many bytes the InfiniBand packet has; one that " +
 			"contradicts them is discarded"},
@@ -91,7 +91,7 @@ var wrongDMALen = rule.Rule{
 	}),
 }
 
-// longSend follows the receives that the responder's application posted, in their order.
+// longSend tracks the receives that the responder's application posted, in order.
 var longSend = rule.Rule{
 	ID: "NEG-LEN-006", Level: rule.Must,
 	Title: "A SEND longer than the receive WQE draws NAK 0x61, and the receive completes with a local length error",
@@ -113,15 +113,15 @@ var longSend = rule.Rule{
 	},
 }
 
-// buffers are the receives posted at the responder, of which every SEND and every immediate takes the oldest.
+// buffers holds the receives posted at the responder; every SEND and every immediate takes the oldest.
 type buffers struct {
 	c       *rule.Context
-	posted  []uint32
-	current int              // length of the buffer that the SEND in progress fills; -1 when none is known
+	posted  []uint32         // lengths, oldest first
+	current int              // length of the buffer that the open SEND fills; -1 when not known
 	owed    *rule.Obligation // the completion of the receive that a SEND overran
 }
 
-// overrun tells whether a request overflows its buffer; the NAK names that request.
+// overrun returns 1 if a request overflows its buffer, because the NAK names that request; otherwise 0.
 func (b *buffers) overrun(s *rule.Sight) int {
 	size := b.current
 	if s.Pkt.Opcode.StartsMessage() {
@@ -136,7 +136,7 @@ func (b *buffers) overrun(s *rule.Sight) int {
 	return 0
 }
 
-// sight lets the refusal judge first, then fills the buffer.
+// sight passes a sight to the refusal first, and then fills the buffer.
 func (b *buffers) sight(s *rule.Sight, refused rule.Check) {
 	refused.Sight(s)
 	if s.Point != trace.ResponderIn || !s.Due() || !s.Legal || b.c.Fatal {
@@ -154,7 +154,7 @@ func (b *buffers) sight(s *rule.Sight, refused rule.Check) {
 	}
 }
 
-// event follows the receives, and judges how the overrun one completes.
+// event tracks the receives, and judges the completion of one that was overrun.
 func (b *buffers) event(e *trace.Event) {
 	switch {
 	case b.c.Mine(e):
@@ -181,8 +181,8 @@ var hugeDMALen = rule.Rule{
 	}),
 }
 
-// wrongPadding: a PadCnt that fits a packet of whole words only makes the payload shorter, which is a matter of
-// NEG-LEN-003 to 005. What remains are packets that are not whole words.
+// wrongPadding judges packets that are not whole words. A wrong PadCnt in a packet of whole words only changes the
+// length of the payload, which NEG-LEN-003 to 005 judge.
 var wrongPadding = rule.Rule{
 	ID: "NEG-LEN-008", Level: rule.Must,
 	Title: "A packet whose PadCnt contradicts its length is refused with NAK 0x61 or dropped, and never executed",

@@ -1,9 +1,9 @@
-// Package neg holds the rules for malformed and hostile input: what a QP must not believe, execute or answer.
+// Package neg holds the rules for malformed and hostile input, which a QP must not believe, execute or answer.
 //
-// The rules find their stimulus in the trace itself: a packet that arrives damaged, truncated, forged, or addressed to
-// somebody else. They come in four kinds. Some packets are dropped silently (silence), some are refused with a fatal
-// NAK (refusal), some a requester disregards (disregard), and a few are served (RKEY-004). What a response answers is
-// told by its PSN and by what else was there to answer, because several packets may be in flight.
+// The rules find their stimulus in the trace: a packet that arrives damaged, truncated, forged, or for another QP. They
+// are of four kinds: packets are dropped silently (silence), refused with a fatal NAK (refusal), disregarded by a
+// requester (disregard), or served (NEG-RKEY-004). Several packets may be in flight, so a response is attributed by its
+// PSN and by the other packets that could have drawn it.
 //
 // Sources: IBTA Vol 1 sections 9.6, 9.7 and 10.2 to 10.9; the order of checks is that of soft-RoCE.
 package neg
@@ -31,7 +31,7 @@ func Rules() []rule.Rule {
 	}
 }
 
-// both runs two checks side by side.
+// both combines two checks into one.
 func both(a, b rule.Check) rule.Check {
 	return rule.Check{
 		Sight: func(s *rule.Sight) { a.Sight(s); b.Sight(s) },

@@ -17,7 +17,7 @@ var undefinedOpcode = rule.Rule{
 	}),
 }
 
-// wrongService waits until the QP has been seen to serve a reliable connection; a datagram is no stranger to a UD QP.
+// wrongService waits until the QP is seen to serve a reliable connection; datagrams are legal at a UD QP.
 var wrongService = rule.Rule{
 	ID: "NEG-OPC-002", Level: rule.Must,
 	Title: "A packet of another service type than the QP's is dropped silently",
@@ -27,7 +27,7 @@ var wrongService = rule.Rule{
 	Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut | rule.Foreign, Wakes: rule.Odd, Dozes: true,
 	Stimulus: "a packet of another service type", BlackBox: "HW,RXE",
 	New: func(c *rule.Context) rule.Check {
-		connected := c.Reliable // the QP is known to be of a reliable connection
+		connected := c.Reliable // the QP is known to serve a reliable connection
 		j := silence{c: c, what: "packet of another service type", bad: func(_ *rule.Context, s *rule.Sight) bool {
 			class := s.Pkt.Opcode.Class()
 			return connected && !s.Out && s.Intact() && s.Pkt.Opcode.Known() &&

@@ -12,7 +12,7 @@ var farFuture = rule.Rule{
 	Title: "A PSN far in the future is a sequence error: one NAK, and the packet is not received",
 	Source: rule.Source{Ref: "IBTA 9.7.4.1.4",
 		Requirement: "A request whose PSN lies after the expected one is out of sequence: it is not executed, and " +
-			"one NAK tells the expected PSN"},
+			"one NAK carries the expected PSN"},
 	Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Wakes: rule.Early, Dozes: true,
 	Stimulus: "a request far in the future", BlackBox: "HW,RXE",
 	New: func(c *rule.Context) rule.Check {
@@ -21,17 +21,17 @@ var farFuture = rule.Rule{
 	},
 }
 
-// distant is how far ahead a packet must be that no window of outstanding requests explains.
+// distant is how far ahead a packet must be so that no window of outstanding requests explains it, in PSNs.
 const distant = 1 << 22
 
-// future follows one far packet until the request in order comes. A responder that stores packets out of order may drop
-// what its store cannot hold without a NAK, so that silence proves nothing.
+// future tracks one far packet until the request in order arrives. A responder that keeps out-of-order packets may drop
+// one without a NAK, so its silence is right.
 type future struct {
 	c        *rule.Context
-	open     bool
+	open     bool    // a far packet is tracked
 	psn      psn.PSN // of the far packet
-	expected psn.PSN // when it came
-	allowed  int     // requests to send again that packets out of order earn
+	expected psn.PSN // expected PSN when it arrived
+	allowed  int     // retransmission requests that out-of-order packets allow
 }
 
 func (j *future) sight(s *rule.Sight) {
@@ -41,7 +41,7 @@ func (j *future) sight(s *rule.Sight) {
 	case j.c.Fatal || s.Relation == rule.Unrelated:
 	case s.Relation == rule.InOrder:
 		if j.open && j.c.Keeps() {
-			j.c.Met() // it was dropped, or is kept, without harm
+			j.c.Met() // it was dropped or kept without harm
 		}
 		j.open = false
 	case s.Relation == rule.Ahead && s.Pkt.PSN.Sub(j.c.EPSN) >= distant && !j.open && !j.c.GapOpen:
@@ -63,7 +63,7 @@ func (j *future) response(p *roce.Packet) {
 		j.fail("makes the responder acknowledge " + j.c.Rel(last))
 	case rule.AsksAgain(p):
 		j.allowed--
-		repeated := p.Opcode == roce.Acknowledge && j.c.NAKsInGap > 0 // one NAK for a gap, however many packets show it
+		repeated := p.Opcode == roce.Acknowledge && j.c.NAKsInGap > 0 // one NAK per gap, however many packets show it
 		if repeated || j.allowed < 0 {
 			j.fail("draws a second NAK")
 			return

@@ -7,25 +7,25 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// refusal judges requests that a responder answers with a fatal NAK, after which its QP is in error and says nothing
-// more (IBTA 9.9.3). Only requests in order are judged, because others meet another check first.
+// refusal judges requests that a responder must answer with a fatal NAK, after which its QP is in error and sends
+// nothing more (IBTA 9.9.3). Only requests in order are judged, because other checks come first for the rest.
 type refusal struct {
 	c    *rule.Context
-	what string        // the request, as findings name it
-	code roce.Syndrome // the NAK it deserves
+	what string        // name of the request in findings
+	code roce.Syndrome // the expected NAK
 	// bad returns how many PSNs, from that of the request on, the NAK may name; 0 when the request is not at fault.
 	bad func(s *rule.Sight) int
-	// untouched says that memory must stay as it is.
+	// untouched: memory must not change
 	untouched bool
 
-	owed    *rule.Obligation // the NAK of the oldest such request
-	refused bool             // it has been sent
+	owed    *rule.Obligation // the NAK for the oldest such request
+	refused bool             // the NAK was sent
 	psn     psn.PSN          // of the request
-	span    int              // PSNs that the NAK may name, from that one on
-	loads   int              // placements that legal packets have earned
+	span    int              // number of PSNs that the NAK may name, from psn on
+	loads   int              // placements that legal packets explain
 }
 
-// invalid makes the check for requests that deserve NAK 0x61.
+// invalid makes the check for requests that must draw NAK 0x61.
 func invalid(what string, bad func(*rule.Sight) bool) func(*rule.Context) rule.Check {
 	return func(c *rule.Context) rule.Check {
 		return (&refusal{c: c, what: what, code: roce.SyndromeInvalidReq, bad: func(s *rule.Sight) int {
@@ -55,7 +55,7 @@ func (j *refusal) sight(s *rule.Sight) {
 	}
 }
 
-// response settles the request when the responder answers it.
+// response judges the answer to the request.
 func (j *refusal) response(p *roce.Packet) {
 	last, ok := rule.Acknowledged(p)
 	switch {
@@ -68,14 +68,14 @@ func (j *refusal) response(p *roce.Packet) {
 		j.owed.Excuse(nil)
 		j.named(p)
 	case rule.IsRNR(p) && p.PSN == j.psn:
-		j.owed.Excuse(nil) // the want of a receive is found before the fault
+		j.owed.Excuse(nil) // the missing receive is found before the fault
 	case !last.Less(j.psn.Add(j.span - 1)):
 		j.owed.Excuse(nil)
 		j.c.Failf(rule.Responder, "%s at %s is acknowledged; NAK %#02x expected", j.what, j.c.Rel(j.psn), uint8(j.code))
 	}
 }
 
-// named judges code and PSN of the NAK.
+// named judges the code and the PSN of the NAK.
 func (j *refusal) named(p *roce.Packet) {
 	switch {
 	case !p.PSN.In(j.psn, j.psn.Add(j.span)):
@@ -93,7 +93,7 @@ func (j *refusal) event(e *trace.Event) {
 	case j.c.Mine(e):
 	case e.Kind == trace.Store && j.c.Memory.Gets(e.VA):
 		if j.loads--; j.loads < 0 && j.untouched && (j.owed.Owed() || j.refused) && j.span == 1 {
-			j.c.Failf(rule.Responder, "%s at %s: %d bytes are placed at %#x; none expected to be", j.what,
+			j.c.Failf(rule.Responder, "%s at %s: %d bytes are placed at %#x; none expected", j.what,
 				j.c.Rel(j.psn), e.Len, e.VA)
 		}
 		j.loads = max(j.loads, 0)

@@ -8,8 +8,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// reach returns the bytes that a request wants to touch and the right it needs; ok is false when it names no memory, or
-// none of its bytes.
+// reach returns how many bytes a request accesses and the right that it needs; ok is false when it names no memory or
+// no byte.
 func reach(s *rule.Sight) (n uint64, need engine.Access, ok bool) {
 	p := s.Pkt
 	switch {
@@ -23,8 +23,8 @@ func reach(s *rule.Sight) (n uint64, need engine.Access, ok bool) {
 	return uint64(p.RETH.DMALen), engine.RemoteWrite, p.RETH.DMALen > 0 && p.Opcode.StartsMessage()
 }
 
-// guarded makes the check for requests that violate a declared region. While none is declared, no key can be said to be
-// bad.
+// guarded makes the check for requests that violate a declared region. While no region is declared, no key is known to
+// be wrong.
 func guarded(what string, bad func(c *rule.Context, r *rule.MemoryMap,
 	s *rule.Sight) int) func(*rule.Context) rule.Check {
 	return func(c *rule.Context) rule.Check {
@@ -88,7 +88,7 @@ var withoutRight = rule.Rule{
 			_, need, ok := reach(s)
 			m := r.Find(s.Pkt.RETH.RKey)
 			if c.Known && c.PeerAttr.Access&need == 0 {
-				return 0 // the queue pair does not allow it, which is another fault (RC-OPC-003)
+				return 0 // the queue pair does not allow the operation, which RC-OPC-003 judges
 			}
 			if ok && m != nil && (m.Access&need == 0 || m.HasPD && c.Known && m.PD != c.PeerAttr.PD) {
 				return 1
@@ -97,7 +97,7 @@ var withoutRight = rule.Rule{
 		}),
 }
 
-// zeroLength prefers keys that no region has, when the regions are known, and otherwise takes any.
+// zeroLength judges requests with keys of no region when the regions are known, and otherwise with any key.
 var zeroLength = rule.Rule{
 	ID: "NEG-RKEY-004", Level: rule.Must,
 	Title: "A WRITE or READ of no bytes succeeds whatever its R_Key",

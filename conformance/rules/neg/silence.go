@@ -11,42 +11,43 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// silence judges packets that a responder drops without an answer. Until the next legal request it may say only what
-// earlier packets have earned; and as long as no legal packet with the same PSN has come, it must not count the bad one
-// as received, whether by an acknowledgement, by a NAK for a later PSN or by placing its payload.
+// silence judges packets that a responder must drop without an answer. Until the next legal request the responder may
+// send only the responses that earlier packets explain. Until a legal packet with the PSN of the bad one arrives, the
+// responder must not count the bad one as received: by an acknowledgement, by a NAK for a later PSN, or by placing its
+// payload.
 type silence struct {
 	c    *rule.Context
-	what string // the bad packet, as findings name it
-	bad  func(c *rule.Context, s *rule.Sight) bool
-	// allow is a fatal NAK that may name the bad packet all the same.
+	what string                                    // name of the bad packet in findings
+	bad  func(c *rule.Context, s *rule.Sight) bool // reports a bad packet
+	// allow is a fatal NAK that may name the bad packet.
 	allow roce.Syndrome
-	// answered says that a bad packet earns the newest acknowledgement once more, as a duplicate does.
+	// answered: a bad packet draws the newest acknowledgement again, as a duplicate does.
 	answered bool
-	// recovery says that the rule has been met only when a legal packet has taken the place of the bad one.
+	// recovery: the rule is met only when a legal packet replaces the bad one.
 	recovery bool
-	// counter is the error counter that has to count the bad packets; "" when none does.
+	// counter is the error counter that must count the bad packets; "" for none.
 	counter string
 
-	rule.Earned           // by legal packets
-	open        []suspect // bad packets whose PSN no legal one has brought since
-	window      bool      // no legal request has arrived since the last bad one
-	size        int       // payload of the last bad packet
-	owed        int64     // bad packets that the counter must have counted
-	counted     int64     // its latest value
-	counts      bool      // it has been reported
+	rule.Earned           // responses that legal packets explain
+	open        []suspect // bad packets whose PSNs no legal packet has brought since
+	window      bool      // no legal request has arrived since the latest bad packet
+	size        int       // payload of the latest bad packet, in bytes
+	owed        int64     // bad packets that counter must have counted
+	counted     int64     // latest value of counter
+	counts      bool      // counter was reported
 }
 
-// suspect is a bad packet. Of some the PSN cannot be read.
+// suspect is a bad packet.
 type suspect struct {
 	psn   psn.PSN
-	known bool
-	fresh bool // not a PSN that had been received before
+	known bool // psn could be read
+	fresh bool // psn was not received before
 }
 
 // suspectLimit bounds the bad packets remembered; the oldest is forgotten.
 const suspectLimit = 64
 
-// silently makes the check for bad packets that are dropped.
+// silently makes the check for bad packets that must be dropped.
 func silently(what string, bad func(*rule.Context, *rule.Sight) bool) func(*rule.Context) rule.Check {
 	return func(c *rule.Context) rule.Check { return (&silence{c: c, what: what, bad: bad}).check() }
 }
@@ -59,7 +60,7 @@ func (j *silence) check() rule.Check {
 
 func (j *silence) sight(s *rule.Sight) {
 	switch {
-	case j.c.Index < 0 || j.c.Fatal: // nobody's packet; a QP that answers nothing anyway
+	case j.c.Index < 0 || j.c.Fatal: // the packet is of no connection, or the QP answers nothing
 	case s.Point == trace.ResponderOut:
 		j.response(s.Pkt)
 	case s.Point != trace.ResponderIn:
@@ -70,7 +71,7 @@ func (j *silence) sight(s *rule.Sight) {
 	}
 }
 
-// expected is the next PSN that the responder can have in order: the tracker's, unless what brought it there was bad.
+// expected returns the expected PSN of the responder: the tracker's, unless a bad packet advanced that.
 func (j *silence) expected() psn.PSN {
 	e := j.c.EPSN
 	for _, x := range j.open {
@@ -100,7 +101,8 @@ func (j *silence) stimulus(s *rule.Sight) {
 	}
 }
 
-// sentPSN returns the PSN of a bad request: as it was sent, when the link damaged it, else as far as it can be read.
+// sentPSN returns the PSN of a bad request: the PSN sent if the link damaged the request, else the PSN that can be
+// read.
 func (j *silence) sentPSN(s *rule.Sight) (p psn.PSN, known bool) {
 	sent := &s.Rec.Packet
 	if !j.c.Started || s.Pkt.Opcode.IsResponse() {
@@ -120,8 +122,8 @@ func (j *silence) sentPSN(s *rule.Sight) (p psn.PSN, known bool) {
 	return psn.New(uint32(b[0])<<16 | uint32(b[1])<<8 | uint32(b[2])), true
 }
 
-// sameAddresses reports whether the headers below UDP arrived as they were sent: otherwise the packet may have failed
-// a check, and advanced a counter, that comes before the one in question.
+// sameAddresses reports whether the headers below UDP arrived as sent. Otherwise the packet may have failed an earlier
+// check, and advanced another counter.
 func sameAddresses(s *rule.Sight) bool {
 	const network = 34
 	sent := s.Rec.Raw
@@ -129,7 +131,7 @@ func sameAddresses(s *rule.Sight) bool {
 		bytes.Equal(sent[:network], s.Raw[:network])
 }
 
-// legal notes the answers that a legal request entitles the responder to send.
+// legal records the responses that a legal request allows.
 func (j *silence) legal(s *rule.Sight) {
 	p, e := s.Pkt, j.expected()
 	j.window = false
@@ -142,7 +144,7 @@ func (j *silence) legal(s *rule.Sight) {
 	j.Request(p.PSN.Sub(e), j.c.Keeps())
 }
 
-// replace takes the bad packets off whose PSNs a legal request has brought.
+// replace removes the bad packets whose PSNs a legal request brings.
 func (j *silence) replace(p *roce.Packet) {
 	span := j.c.Span(p)
 	kept := j.open[:0]
@@ -156,7 +158,7 @@ func (j *silence) replace(p *roce.Packet) {
 	j.open = kept
 }
 
-// response compares a response with the answers that legal requests have earned.
+// response compares a response with those that legal requests explain.
 func (j *silence) response(p *roce.Packet) {
 	last, ok := rule.Acknowledged(p)
 	if !ok {
@@ -166,13 +168,13 @@ func (j *silence) response(p *roce.Packet) {
 		j.c.Failf(rule.Responder, "%s: %s", j.what, why)
 		j.window = false
 		if !last.Less(j.expected()) {
-			j.open = j.open[:0] // said once
+			j.open = j.open[:0] // reported once
 		}
 	}
 	j.Acknowledge(p, last)
 }
 
-// accuse says why a response can only be the doing of a bad packet; "" when it need not be.
+// accuse returns how a response shows that a bad packet caused it; "" when it need not.
 func (j *silence) accuse(p *roce.Packet, last psn.PSN) string {
 	a := p.AETH.Syndrome
 	plain := p.Opcode == roce.Acknowledge
@@ -182,13 +184,13 @@ func (j *silence) accuse(p *roce.Packet, last psn.PSN) string {
 			return "answered with a NAK that names " + j.c.Rel(p.PSN)
 		}
 	case rule.AsksAgain(p) && j.c.Keeps() && rule.Refusable(j.c.Conversation, p.PSN):
-		// What it says is missing may have come and been refused for want of a receive.
+		// The packet that it asks for may have arrived and been refused for want of a receive.
 	case rule.AsksAgain(p):
 		if j.NAKs == 0 && j.window {
 			return "answered with a NAK for " + j.c.Rel(p.PSN)
 		}
 		j.NAKs = max(j.NAKs-1, 0)
-		if rule.Selective(p) && p.Opcode != roce.FNACK && j.isFresh(p.SACK.PSN) { // an FNACK names what is dropped
+		if rule.Selective(p) && p.Opcode != roce.FNACK && j.isFresh(p.SACK.PSN) { // an FNACK names a dropped packet
 			return "selectively acknowledged"
 		}
 	case plain && j.Heard && last == j.Acked:
@@ -203,13 +205,12 @@ func (j *silence) accuse(p *roce.Packet, last psn.PSN) string {
 	return ""
 }
 
-// isFresh reports whether p is the PSN of a bad packet that brought something new.
+// isFresh reports whether p is the PSN of a bad packet that was not received before.
 func (j *silence) isFresh(p psn.PSN) bool {
 	return slices.ContainsFunc(j.open, func(x suspect) bool { return x.fresh && x.psn == p })
 }
 
-// names reports whether a NAK for p can only mean a bad packet: p came with none but bad ones, or had been
-// acknowledged.
+// names reports whether a NAK for p can only mean a bad packet: only bad packets had PSN p, or p had been acknowledged.
 func (j *silence) names(p psn.PSN) bool {
 	return slices.ContainsFunc(j.open, func(x suspect) bool {
 		return x.known && x.psn == p && (x.fresh || j.Heard && !j.Acked.Less(p)) || !x.known && j.window &&
@@ -217,7 +218,7 @@ func (j *silence) names(p psn.PSN) bool {
 	})
 }
 
-// event watches placements and the error counter of the responder.
+// event judges the placements of the responder, and reads its error counter.
 func (j *silence) event(e *trace.Event) {
 	switch {
 	case j.c.Mine(e):
@@ -225,13 +226,13 @@ func (j *silence) event(e *trace.Event) {
 		j.counted, j.counts = e.Value, true
 	case e.Kind == trace.Store && j.c.Memory.Gets(e.VA):
 		if j.Loads--; j.Loads < 0 && j.window && int(e.Len) == j.size {
-			j.c.Failf(rule.Responder, "%s: its %d bytes are placed at %#x; none expected to be", j.what, e.Len, e.VA)
+			j.c.Failf(rule.Responder, "%s: its %d bytes are placed at %#x; none expected", j.what, e.Len, e.VA)
 		}
 		j.Loads = max(j.Loads, 0)
 	}
 }
 
-// end compares the counter. An endpoint has one for all its QPs and reports it with the first of them.
+// end judges the counter. An endpoint has one for all its QPs and reports it with the first of them.
 func (j *silence) end(vtime.Time) {
 	reported := j.counts || j.c.Index == 0 && j.c.Offers(rule.Probes)
 	if j.counter != "" && reported && j.counted < j.owed {
