@@ -9,20 +9,20 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// management is the state that the set-up messages of CM have told.
+// management is the state that the set-up messages of CM carry.
 type management struct {
-	asked, connected, left bool
-	leaving                backlog // since the DREQ went to Remote
-	fromA                  bool    // A asked
-	reqStart, repStart     psn.PSN // as in the messages
-	local, remote          uint32
-	reqQPN                 uint32
+	asked, connected, left bool    // REQ, REP and DREQ were seen
+	leaving                backlog // since the DREQ left for Remote
+	fromA                  bool    // side A sent the REQ
+	reqStart, repStart     psn.PSN // Starting PSNs of REQ and REP
+	local, remote          uint32  // QPNs
+	reqQPN                 uint32  // QPN in the REQ
 }
 
-// paper reports a box that keeps nothing, which the rules about its buffer do not fit.
+// paper reports whether the box keeps nothing, so that the rules about its buffer do not apply.
 func (p *path) paper() bool { return p.c.Attr.Params["buffer"] == "0" }
 
-// spent reports whether the box has sent the oldest request that Remote has not acknowledged again as often as it may.
+// spent reports whether the box has retransmitted the oldest unacknowledged request as often as it may.
 func (p *path) spent() bool {
 	most := retries
 	if n, err := strconv.Atoi(p.c.Attr.Params["wan_retry"]); err == nil {
@@ -31,11 +31,11 @@ func (p *path) spent() bool {
 	return most == 0 || p.stuck == p.una && p.tries >= most
 }
 
-// retries is how often the box sends a request again when it is not told.
+// retries is the default of wan_retry.
 const retries = 7
 
-// mayBeFull reports whether the buffer may hold more than the box may promise: as it tells, or where it does not by
-// what Remote has not acknowledged.
+// mayBeFull reports whether the buffer may hold more than the box may promise: by the box's report, or else by the
+// requests that Remote has not acknowledged.
 func (p *path) mayBeFull() bool {
 	if p.told["buf_bytes"] {
 		return p.probe["buf_bytes"] > p.probe["buffer"]
@@ -43,11 +43,11 @@ func (p *path) mayBeFull() bool {
 	return p.c.Overfills(p.exp.Sub(p.una))
 }
 
-// managed takes a set-up message where it enters or leaves the box.
+// managed processes a set-up message that enters or leaves the box.
 func (p *path) managed(s *rule.Sight) {
 	_, m, err := roce.DecodeCM(s.Pkt.Payload)
 	if err != nil {
-		p.cm.asked = true // a message whose content this trace does not keep
+		p.cm.asked = true // the trace does not keep the content of the message
 		return
 	}
 	switch m := m.(type) {
@@ -76,7 +76,7 @@ func (m *management) connect(rep *roce.REP) {
 	}
 }
 
-// start is the first PSN of Local: in the message that Remote sent (IBTA 12.6.5, 12.6.8).
+// start returns the first PSN of Local, from the message that Remote sent (IBTA 12.6.5, 12.6.8).
 func (p *path) start() psn.PSN {
 	if p.cm.fromA {
 		return p.cm.repStart
@@ -84,7 +84,7 @@ func (p *path) start() psn.PSN {
 	return p.cm.reqStart
 }
 
-// event takes the probes and events of the box.
+// event processes the probes and counts of the box, and the fatal events of Remote.
 func (p *path) event(e *trace.Event) {
 	p.fatal = p.fatal || e.Kind == trace.Fatal && e.Side == trace.B
 	if p.ofBox(e) && (e.Kind == trace.Probe || e.Kind == trace.Count) {
@@ -92,10 +92,10 @@ func (p *path) event(e *trace.Event) {
 	}
 }
 
-// ofBox reports an event of the box: of the end A of the second hop.
+// ofBox reports whether an event is of the box: of side A on the second hop.
 func (p *path) ofBox(e *trace.Event) bool { return e.Side == trace.A && e.Conn != p.c.Index }
 
-// psn returns a variable of the box that is a PSN.
+// psn returns a variable of the box that is a PSN; ok is false if it was not reported.
 func (p *path) psn(name string) (psn.PSN, bool) {
 	return psn.New(uint32(p.probe[name])), p.told[name]
 }

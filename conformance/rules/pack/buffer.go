@@ -9,7 +9,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// settled calls f when all that the box tells of one moment has been told: at the next thing that happens later.
+// settled calls f when all reports of one instant have been read: at the first event after that instant.
 type settled struct {
 	f       func()
 	pending bool
@@ -28,8 +28,8 @@ func (s *settled) pass(at vtime.Time) {
 func bufferHolds() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-BUF-001", Level: rule.Must,
-		Title:  "Every pseudo-ACKed, not really ACKed packet is in the box buffer",
-		Source: rule.Source{Ref: ours, Requirement: "What Local has been told of, nobody else can send again"},
+		Title:  "Every request with a pseudo-ACK and no real ACK is in the buffer of the box",
+		Source: rule.Source{Ref: ours, Requirement: "After a pseudo-ACK only the box can retransmit the request"},
 		Needs:  rule.Probes, Stimulus: "requests through the box", BlackBox: engines,
 	}, func(p *path) check {
 		return check{sight: func(s *rule.Sight, w where) {
@@ -54,9 +54,9 @@ func bufferHolds() rule.Rule {
 func bufferCap() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-BUF-002", Level: rule.MustNot,
-		Title: "Above the buffer cap no pseudo-ACK is issued (back-pressure)",
+		Title: "Above the cap of its buffer the box sends no pseudo-ACK (back-pressure)",
 		Source: rule.Source{Ref: ours,
-			Requirement: "What does not fit is not promised, and Local's own queue depth stops it"},
+			Requirement: "Requests that do not fit are not promised, so Local's queue depth stops it"},
 		Needs: rule.Probes, Stimulus: "a buffer smaller than the path", BlackBox: emulated,
 	}, func(p *path) check {
 		before := int64(-1)
@@ -94,8 +94,8 @@ func bufferCap() rule.Rule {
 func bufferFrees() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-BUF-003", Level: rule.Must,
-		Title:  "Real ACK frees everything ≤ its PSN and resumes pseudo-ACKs",
-		Source: rule.Source{Ref: ours, Requirement: "Remote has it, so nobody will ask for it again"},
+		Title:  "A real ACK frees every request up to its PSN and resumes pseudo-ACKs",
+		Source: rule.Source{Ref: ours, Requirement: "Remote has these requests, so they need no retransmission"},
 		Needs:  rule.Probes, Stimulus: "a buffer smaller than the path", BlackBox: emulated,
 	}, func(p *path) check {
 		f := freeing{p: p}
@@ -103,8 +103,8 @@ func bufferFrees() rule.Rule {
 	})
 }
 
-// freeing follows each ACK of Remote until the box has freed the packets that it acknowledges, and has told Local of
-// the requests that then fit. A box on a host hears of an ACK when its process does, which is later than its tap.
+// freeing tracks each ACK of Remote until the box has freed the packets that it acknowledges, and has sent Local the
+// pseudo-ACKs of the requests that then fit. A box on a host processes an ACK later than its tap shows it.
 type freeing struct {
 	p     *path
 	waits []freed
@@ -115,9 +115,9 @@ type freed struct {
 	psn      psn.PSN
 	at       vtime.Time
 	record   uint64
-	full     bool    // the buffer held more bytes than its cap when the ACK came
-	room     bool    // the buffer has held no more than its cap at some time since
-	eligible psn.PSN // after the last request that Local may be told of once there is room
+	full     bool    // the buffer held more bytes than its cap when the ACK arrived
+	room     bool    // the buffer has held no more than its cap since
+	eligible psn.PSN // PSN after the last request that may be promised once there is room
 }
 
 func (f *freeing) sight(s *rule.Sight, w where) {
@@ -133,7 +133,7 @@ func (f *freeing) sight(s *rule.Sight, w where) {
 	f.waits = append(f.waits, freed{psn: s.Pkt.PSN, at: s.At, record: s.Index, full: full, eligible: p.eligible()})
 }
 
-// look forgets ACKs that have had their effect, and judges those that should have had it by now.
+// look removes ACKs that have had their effect, and judges those that should have.
 func (f *freeing) look(now vtime.Time) {
 	for len(f.waits) > 0 {
 		a := &f.waits[0]
@@ -146,15 +146,15 @@ func (f *freeing) look(now vtime.Time) {
 		case f.p.c.PeerPort.Lags(a.at, now):
 			return
 		case kept:
-			f.fail(a, "Remote has acknowledged %s, and the buffer begins at %s", a.psn, first)
+			f.fail(a, "Remote has acknowledged %s, but the buffer begins at %s", a.psn, first)
 		case a.room:
-			f.fail(a, "there is room again, and Local is not told of %s", a.eligible.Prev())
+			f.fail(a, "there is room again, but Local got no pseudo-ACK of %s", a.eligible.Prev())
 		}
 		f.waits = f.waits[:copy(f.waits, f.waits[1:])]
 	}
 }
 
-// kept reports whether the buffer still holds the packet that a acknowledges, and the first PSN that it holds.
+// kept reports whether the buffer still holds the acknowledged packet, and returns the first PSN in the buffer.
 func (f *freeing) kept(a *freed) (first psn.PSN, kept bool) {
 	first, ok := f.p.psn("buf_first")
 	return first, ok && f.p.find(a.psn) != nil && a.psn.Less(f.p.una) && first.LessEq(a.psn)

@@ -9,9 +9,9 @@ import (
 func sameEnd() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-INT-001", Level: rule.Must,
-		Title: "End state equals the run without the box: memory, CQE count and order",
+		Title: "Memory, and the number and order of CQEs, are at the end as without the box",
 		Source: rule.Source{Ref: ours,
-			Requirement: "A transparent box changes when things happen, and not what happens"},
+			Requirement: "A transparent box changes times, but no results"},
 		Needs: rule.Completions | rule.Image, Stimulus: "random loss on the WAN", BlackBox: emulated,
 	}, func(p *path) check {
 		f := finish{p: p}
@@ -19,14 +19,14 @@ func sameEnd() rule.Rule {
 	})
 }
 
-// finish compares the requests that Local posted with their completions, and with the memory at the end.
+// finish compares the requests that Local posted with their completions, and judges the memory at the end.
 type finish struct {
 	p      *path
-	posted []uint64
-	lossy  bool
+	posted []uint64 // IDs of requests not completed, oldest first
+	lossy  bool     // the WAN lost a packet
 }
 
-// mostPosted bounds the requests whose completion is waited for.
+// mostPosted bounds the requests remembered.
 const mostPosted = 1 << 16
 
 func (f *finish) sight(s *rule.Sight, _ where) {
@@ -47,14 +47,15 @@ func (f *finish) event(e *trace.Event) {
 	case e.Kind == trace.Memory && f.lossy:
 		c.Met()
 		if e.Value != 0 {
-			c.Failf(rule.Responder, "%d bytes of memory at %v are not as without the box (%s)", e.Value, e.Side, e.Name)
+			c.Failf(rule.Responder, "%d bytes of memory at %v differ from those without the box (%s)",
+				e.Value, e.Side, e.Name)
 		}
 	case e.Kind == trace.Count && f.p.ofBox(e) && e.Name == engine.BrokenPromise && f.lossy && !f.p.fatal:
-		c.Failf(rule.Responder, "%d messages that Local was told are done will not be executed", e.Value)
+		c.Failf(rule.Responder, "%d messages that Local got pseudo-ACKs of will not be executed", e.Value)
 	}
 }
 
-// completed takes a completion: those before it that had none were not signalled.
+// completed removes a request, and the unsignalled ones before it.
 func (f *finish) completed(id uint64) {
 	for i, x := range f.posted {
 		if x == id {

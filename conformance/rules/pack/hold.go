@@ -9,22 +9,22 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// hold is a READ or atomic that is not answered in full.
+// hold is a READ or atomic that is not fully answered.
 type hold struct {
 	first, end psn.PSN // its PSNs, [first, end)
 	got        psn.PSN // the response that Remote owes next; first <= got <= end
 	next       psn.PSN // the first response that Local lacks; first <= next <= end
-	asked      psn.PSN // Local may be told of requests before this PSN
+	asked      psn.PSN // requests before this PSN may be acknowledged to Local
 	since      psn.PSN // first PSN of Local's latest request for it
-	left       psn.PSN // after the latest response that left for Local, lost on the LAN or not
-	again      backlog // answers that Local's latest repetition of the request may overtake
+	left       psn.PSN // PSN after the latest response that left for Local
+	again      backlog // answers that may leave after Local's latest repetition of the request
 }
 
-// backlog is the answers that may still wait for the line to Local since before an instant: those to requests that had
-// arrived by then.
+// backlog is the answers that may wait for the line to Local since an instant: those to requests that had arrived by
+// then.
 type backlog struct {
 	since vtime.Time // the instant
-	end   psn.PSN    // after the last request that had arrived by then
+	end   psn.PSN    // PSN after the last request that had arrived by then
 }
 
 // outlives reports whether an answer that acknowledges every PSN before covered may have waited for the line since b.
@@ -41,12 +41,12 @@ type answer struct {
 	at     vtime.Time
 }
 
-// same reports equal data.
+// same reports whether two answers have equal data.
 func (a *answer) same(b *answer) bool {
 	return a.len == b.len && a.sum == b.sum && a.result == b.result
 }
 
-// held returns the READ or atomic whose PSNs hold x.
+// held returns the READ or atomic that x is a PSN of; nil when there is none.
 func (p *path) held(x psn.PSN) *hold {
 	for i := range p.holds {
 		if h := &p.holds[i]; x.In(h.first, h.end) {
@@ -56,7 +56,7 @@ func (p *path) held(x psn.PSN) *hold {
 	return nil
 }
 
-// eligible returns the PSN behind the newest request that Local may be told of.
+// eligible returns the PSN after the newest request that may be acknowledged to Local.
 func (p *path) eligible() psn.PSN {
 	if len(p.holds) > 0 {
 		return p.holds[0].asked
@@ -64,7 +64,7 @@ func (p *path) eligible() psn.PSN {
 	return p.asked
 }
 
-// owed is the first READ or atomic whose data have not all come; nil when there is none.
+// owed returns the first READ or atomic whose data have not all arrived; nil when there is none.
 func (p *path) owed() *hold {
 	for i := range p.holds {
 		if h := &p.holds[i]; h.got != h.end {
@@ -74,7 +74,7 @@ func (p *path) owed() *hold {
 	return nil
 }
 
-// askedAgain takes a repeated request for the rest of h. After several of them, answers may wait since before the
+// askedAgain processes a repeated request for the rest of h. After several, answers may have waited since before the
 // first.
 func (p *path) askedAgain(h *hold, x psn.PSN, at vtime.Time) {
 	if x.Less(h.next) {
@@ -86,7 +86,7 @@ func (p *path) askedAgain(h *hold, x psn.PSN, at vtime.Time) {
 	h.again.end = p.exp
 }
 
-// repeated notes a READ that Local sends again, perhaps for the rest of its data alone.
+// repeated stores a READ that Local sends again, perhaps for the rest of its data only.
 func (p *path) repeated(s *rule.Sight) {
 	r := p.slot(s.Pkt.PSN)
 	if !r.used || r.psn != s.Pkt.PSN {
@@ -96,7 +96,7 @@ func (p *path) repeated(s *rule.Sight) {
 	r.packet.Payload = nil
 }
 
-// given takes response x of a READ or atomic on its way to Local, and forgets the holds that are answered in full.
+// given processes response x of a READ or atomic that leaves for Local, and removes the holds that are fully answered.
 func (p *path) given(x psn.PSN) {
 	if h := p.held(x); h != nil {
 		if x.LessEq(h.left) {
@@ -112,13 +112,14 @@ func (p *path) given(x psn.PSN) {
 	}
 }
 
-// skips reports an acknowledgement of x that leaves a READ before it without its data: an implied NAK (IBTA 9.7.5.1).
+// skips reports whether an acknowledgement of x shows that the data of an earlier READ are missing: an implied NAK
+// (IBTA 9.7.5.1).
 func (p *path) skips(x psn.PSN) bool {
 	h := p.owed()
 	return h != nil && h.got.LessEq(x)
 }
 
-// slotData remembers the latest data of Remote for a PSN.
+// slotData stores the latest data of Remote for a PSN.
 func (p *path) slotData(s *rule.Sight) {
 	r := p.slot(s.Pkt.PSN)
 	if !r.used || r.psn != s.Pkt.PSN {
@@ -136,8 +137,8 @@ func (p *path) slotData(s *rule.Sight) {
 	r.data = append(r.data, answer{s.Pkt.Opcode, s.Pkt.Len, s.Sum, s.Pkt.Result, s.At})
 }
 
-// passed finds the response of Remote that a response for Local passes on: the latest, or one that has waited for the
-// line since.
+// passed reports whether a response for Local matches a response of Remote: the latest, or one that may have waited for
+// the line since.
 func (p *path) passed(r *request, now vtime.Time, match func(*answer) bool) bool {
 	for i := range r.data {
 		if a := &r.data[i]; (i == len(r.data)-1 || p.c.PeerPort.Busy(a.at, now)) && match(a) {
@@ -147,5 +148,5 @@ func (p *path) passed(r *request, now vtime.Time, match func(*answer) bool) bool
 	return false
 }
 
-// mostAnswers bounds the responses with one PSN that are remembered.
+// mostAnswers bounds the responses remembered per PSN.
 const mostAnswers = 16

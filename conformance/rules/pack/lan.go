@@ -10,9 +10,9 @@ import (
 func gapRefused() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-GAP-001", Level: rule.MustNot,
-		Title: "No pseudo-ACK beyond a LAN-side gap; pseudo-NAK 0x60(expPSN) once",
-		Source: rule.Source{Ref: ours, Requirement: "To Local the box is a responder, which refuses what comes " +
-			"before its turn with one NAK"},
+		Title: "Beyond a gap on the LAN the box sends no pseudo-ACK, and one NAK 0x60 of the expected PSN",
+		Source: rule.Source{Ref: ours, Requirement: "To Local the box is a responder, which refuses out-of-order " +
+			"requests with one NAK"},
 		Stimulus: "a request lost on the LAN", BlackBox: emulated,
 	}, func(p *path) check {
 		g := gaps{p: p, nak: p.c.Owes(rule.Responder, "no NAK although %s is missing")}
@@ -21,13 +21,13 @@ func gapRefused() rule.Rule {
 	})
 }
 
-// gaps follows the answers of the box while a request is missing on the LAN.
+// gaps tracks the responses of the box while a request is missing on the LAN.
 type gaps struct {
 	p    *path
-	nak  *rule.Obligation // the NAK that the open gap demands
-	naks int              // NAKs that the open gap has drawn
-	// unsaid: at some time since the gap opened the box could not send a NAK, which acknowledges all requests before
-	// its PSN
+	nak  *rule.Obligation // due for the open gap
+	naks int              // sent for the open gap
+	// unsaid: at some time since the gap opened the box could not send a NAK, because a NAK acknowledges all requests
+	// before its PSN
 	unsaid bool
 }
 
@@ -44,10 +44,10 @@ func (g *gaps) sight(s *rule.Sight, w where) {
 	case w == fromLocal && p.gap && x == p.exp:
 		g.nak.Close(s.At)
 	case w == toLocal && rule.IsACK(s.Pkt) && p.gap && p.exp.LessEq(x):
-		p.c.Failf(rule.Responder, "ACK of %s, and %s has not come", p.c.Rel(x), p.c.Rel(p.exp))
+		p.c.Failf(rule.Responder, "ACK of %s, but %s has not arrived", p.c.Rel(x), p.c.Rel(p.exp))
 	case w == toLocal && rule.IsNAK(s.Pkt) && p.gap && !p.waited(s):
 		if g.naks++; x != p.exp {
-			p.c.Failf(rule.Responder, "NAK of %s, missing is %s", p.c.Rel(x), p.c.Rel(p.exp))
+			p.c.Failf(rule.Responder, "NAK of %s; %s is missing", p.c.Rel(x), p.c.Rel(p.exp))
 		} else if g.naks > 1 {
 			p.c.Failf(rule.Responder, "NAK of %s for the second time; one expected", p.c.Rel(x))
 		}
@@ -57,7 +57,7 @@ func (g *gaps) sight(s *rule.Sight, w where) {
 func duplicateAnswered() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-DUP-001", Level: rule.Must,
-		Title: "Duplicate request → newest pseudo-ACK again, not forwarded",
+		Title: "A duplicate request draws the newest pseudo-ACK again, and is not forwarded",
 		Source: rule.Source{Ref: ours,
 			Requirement: "To Local the box is a responder, which answers a duplicate and does not execute it"},
 		Stimulus: "a lost pseudo-ACK", BlackBox: emulated,
@@ -68,21 +68,21 @@ func duplicateAnswered() rule.Rule {
 	})
 }
 
-// duplicates are the requests of Local that the box has acknowledged before.
+// duplicates tracks requests of Local that the box has acknowledged before.
 type duplicates struct {
 	p      *path
-	answer *rule.Obligation
-	begun  bool       // una is known
-	una    rule.Heard // Remote's cumulative acknowledgement, and when the box heard of it
-	seen   vtime.Time // time of the previous sight; a change of una since then is that sight's
+	answer *rule.Obligation // to a duplicate
+	begun  bool             // una is set
+	una    rule.Heard       // Remote's cumulative acknowledgement, as far as the box knows it
+	seen   vtime.Time       // time of the previous sight, which is the time of a change of una since
 }
 
-// follow notes that una has moved, by the previous sight.
+// follow records that the previous sight moved una.
 func (d *duplicates) follow(now vtime.Time) {
 	switch una := d.p.una; {
 	case !d.p.begun || d.begun && una == d.una.Newest():
 	case !d.begun || una.Less(d.una.Newest()):
-		d.begun, d.una = true, rule.HeardOf(una) // the flow has begun, or begun anew
+		d.begun, d.una = true, rule.HeardOf(una) // the flow has begun, or begun again
 	default:
 		d.una.Moved(una, d.seen)
 	}
@@ -102,18 +102,18 @@ func (d *duplicates) sight(s *rule.Sight, w where) {
 	case w == toLocal && d.answer.Owed() && o == roce.Acknowledge:
 		d.answer.Excuse(nil)
 		if rule.IsACK(s.Pkt) && x.Next().Less(p.acked) {
-			p.c.Failf(rule.Responder, "a duplicate is answered with an ACK of %s, the newest was of %s", p.c.Rel(x),
+			p.c.Failf(rule.Responder, "a duplicate is answered with an ACK of %s; the newest was of %s", p.c.Rel(x),
 				p.c.Rel(p.acked.Prev()))
 		}
 	case w == toRemote && data && p.begun && x.Less(p.una) && x.Less(d.una.Sure(p.c.Port, s.At)):
-		p.c.Failf(rule.Requester, "%s leaves again, and Remote has acknowledged it; nothing expected", p.c.Rel(x))
+		p.c.Failf(rule.Requester, "%s leaves again, but Remote has acknowledged it", p.c.Rel(x))
 	}
 }
 
 func readNotCovered() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-READ-001", Level: rule.MustNot,
-		Title: "Pseudo-ACK never covers a PSN ≥ an unanswered READ/ATOMIC",
+		Title: "A pseudo-ACK never covers an unanswered READ or atomic, nor a later PSN",
 		Source: rule.Source{Ref: "IBTA 9.7.5.1; " + ours,
 			Requirement: "An acknowledgement of a later request implies that the responses of a READ were lost"},
 		Stimulus: "a READ between WRITEs", BlackBox: anyNIC,
@@ -136,7 +136,7 @@ func readNotCovered() rule.Rule {
 	})
 }
 
-// followsData reports an answer that stands in the line behind all data of a READ, which Local asked for again
+// followsData reports whether an answer waits in the line behind all data of a READ, which Local has asked for again
 // meanwhile.
 func (p *path) followsData(h *hold, covered psn.PSN, now vtime.Time) bool {
 	return h.left == h.end && p.outlives(h.again, covered, now)
@@ -145,18 +145,18 @@ func (p *path) followsData(h *hold, covered psn.PSN, now vtime.Time) bool {
 func readReleases() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-READ-002", Level: rule.Must,
-		Title: "After the READ response passed, deferred pseudo-ACKs are issued",
+		Title: "After the READ response has passed, the deferred pseudo-ACKs are sent",
 		Source: rule.Source{Ref: ours,
-			Requirement: "What was held back for a READ is no longer held back when the READ is answered"},
+			Requirement: "Acknowledgements deferred for a READ are sent when the READ is answered"},
 		Stimulus: "a READ between WRITEs", BlackBox: emulated,
 	}, func(p *path) check {
-		r := releases{p: p, ack: p.c.Owes(rule.Responder, "the READ is answered, and Local was never told of %s")}
+		r := releases{p: p, ack: p.c.Owes(rule.Responder, "the READ is answered, but Local got no pseudo-ACK of %s")}
 		r.ack.Unless = func(rule.Debt) bool { return p.fatal }
 		return check{sight: r.sight}
 	})
 }
 
-// releases follows the acknowledgements that the answer to a READ makes possible.
+// releases tracks the acknowledgements that the answer to a READ makes possible.
 type releases struct {
 	p   *path
 	ack *rule.Obligation

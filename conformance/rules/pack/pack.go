@@ -1,9 +1,9 @@
 // Package pack holds the rules of the pseudo-ACK WAN accelerator: a box in the path near side A ("Local") that
 // acknowledges for side B ("Remote").
 //
-// They see both hops of the path at once, at the ports of the box. That each end sees a legal conversation is judged
-// besides by all rules of RC, on each hop by itself. Where a rule needs to know what the box keeps, it asks the
-// variables that the box reports.
+// The rules see both hops of the path at once, at the ports of the box. In addition, all rules of RC judge each hop by
+// itself, so that each end sees a legal conversation. The contents of the box are read from the variables that it
+// reports.
 package pack
 
 import (
@@ -38,24 +38,24 @@ func Rules() []rule.Rule {
 	}
 }
 
-// Feature is what the implementation declares whose path has the box.
+// Feature is the feature of an implementation whose path has the box.
 const Feature = "pack"
 
-// The devices that can be judged: standard endpoints around an emulated WAN, real NICs, and our box alone.
+// The devices that can be judged: standard endpoints around an emulated WAN, real NICs, and our box only.
 const (
 	emulated = "EMU"
 	anyNIC   = "EMU,HW"
 	engines  = "ENG"
 )
 
-// check is a rule's own part; path is followed for it.
+// check is the part of a rule; path tracks the flow for it.
 type check struct {
-	sight func(s *rule.Sight, w where) // before the path moves past the packet
-	event func(e *trace.Event)         // before the path notes it
+	sight func(s *rule.Sight, w where) // called before path processes the packet
+	event func(e *trace.Event)         // called before path processes the event
 	end   func(at vtime.Time)
 }
 
-// judged fills in the fields that all rules of the family share.
+// judged makes a rule of the family from its part: it sets the fields that all rules share.
 func judged(r rule.Rule, make func(p *path) check) rule.Rule {
 	r.Features = []string{Feature}
 	r.Sees = rule.Route
@@ -83,7 +83,7 @@ func judged(r rule.Rule, make func(p *path) check) rule.Rule {
 	return r
 }
 
-// covers returns the PSN before which an ACK or NAK acknowledges everything.
+// covers returns the first PSN that an ACK or NAK does not acknowledge.
 func covers(p *roce.Packet) psn.PSN {
 	if rule.IsACK(p) {
 		return p.PSN.Next()
@@ -91,5 +91,5 @@ func covers(p *roce.Packet) psn.PSN {
 	return p.PSN
 }
 
-// ours says that the source is this project's decision where the paper says nothing.
+// ours is the source of a decision of this project where the paper is silent.
 const ours = "this project; the paper is silent"

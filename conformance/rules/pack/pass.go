@@ -22,23 +22,23 @@ func requestsPass() rule.Rule {
 			r := p.find(x)
 			switch {
 			case s.Pkt.Opcode.IsRead() && p.held(x) != nil && p.held(x).first != x:
-				return // the rest of a READ is asked for again
+				return // the rest of a READ is requested again
 			case p.max.Less(x):
-				p.c.Failf(rule.Requester, "%s leaves for Remote, %s has not, which is expected first",
+				p.c.Failf(rule.Requester, "%s leaves for Remote; %s expected first",
 					p.c.Rel(x), p.c.Rel(p.max))
 			case r == nil && p.una.LessEq(x):
-				p.c.Failf(rule.Requester, "%s leaves for Remote, and Local has not sent it", p.c.Rel(x))
+				p.c.Failf(rule.Requester, "%s leaves for Remote, but Local has not sent it", p.c.Rel(x))
 			case r != nil && r.asked:
 				p.c.Met()
 				if d := differs(r, s); d != "" {
-					p.c.Failf(rule.Requester, "%s leaves with another %s than Local gave it", p.c.Rel(x), d)
+					p.c.Failf(rule.Requester, "%s leaves with another %s than Local sent", p.c.Rel(x), d)
 				}
 			}
 		}}
 	})
 }
 
-// differs names the field of a request that is not as Local sent it.
+// differs returns the field of a request that differs from Local's; "" when there is none.
 func differs(r *request, s *rule.Sight) string {
 	a, b := &r.packet, s.Pkt
 	switch {
@@ -54,7 +54,7 @@ func differs(r *request, s *rule.Sight) string {
 	return ""
 }
 
-// marked reports headers that differ in the bits that routers and congestion control may set.
+// marked reports whether headers differ only in the bits that routers and congestion control may set.
 func marked(a, b roce.BTH) bool {
 	a.FECN, a.BECN, b.FECN, b.BECN = false, false, false, false
 	return a == b
@@ -63,7 +63,7 @@ func marked(a, b roce.BTH) bool {
 func bothLegal() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-TRN-002", Level: rule.Must,
-		Title: "Local and Remote engines need no change; both see legal RC traces (all RC-* rules hold on both sides)",
+		Title: "Local and Remote each see a legal RC trace, so that all RC rules hold on both sides",
 		Source: rule.Source{Ref: "NTT 5.1", Requirement: "Our RDMA WAN accelerator transparently works and monitors " +
 			"RDMA messages, which are exchanged between Local and Remote"},
 		Stimulus: "every operation and length", BlackBox: anyNIC,
@@ -73,16 +73,16 @@ func bothLegal() rule.Rule {
 	})
 }
 
-// legality is the order that each end relies on: acknowledgements and MSNs that never go back, messages from FIRST to
-// LAST. Everything else about a legal trace is what the rules of RC say, which judge either hop.
+// legality tracks the order that each end relies on: acknowledgements and MSNs never decrease, and messages run from
+// FIRST to LAST. The rules of RC judge the rest of a legal trace on each hop.
 type legality struct {
 	p      *path
-	ack    psn.PSN
-	msn    psn.MSN
-	acked  bool
-	inside bool
-	fresh  psn.PSN
-	any    bool
+	ack    psn.PSN // newest acknowledged to Local
+	msn    psn.MSN // of the latest ACK
+	acked  bool    // ack and msn are set
+	inside bool    // the latest new request did not end its message
+	fresh  psn.PSN // PSN after the latest new request
+	any    bool    // fresh is set
 }
 
 func (l *legality) sight(s *rule.Sight, w where) {
@@ -105,7 +105,7 @@ func (l *legality) sight(s *rule.Sight, w where) {
 	case w == toRemote && (!l.any || l.fresh.LessEq(x)):
 		o := s.Pkt.Opcode
 		if l.any && o.StartsMessage() == l.inside {
-			c.Failf(rule.Requester, "%v at %s stands in the wrong place of its message", o, c.Rel(x))
+			c.Failf(rule.Requester, "%v at %s is at the wrong place in its message", o, c.Rel(x))
 		}
 		l.inside, l.fresh, l.any = !o.EndsMessage(), x.Next(), true
 	}
@@ -115,7 +115,7 @@ func readPasses() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-READ-003", Level: rule.Must,
 		Title:    "READ responses and atomic ACKs pass unchanged",
-		Source:   rule.Source{Ref: ours, Requirement: "Only Remote has the data"},
+		Source:   rule.Source{Ref: ours, Requirement: "Only Remote has these data"},
 		Stimulus: "every operation and length", BlackBox: emulated,
 	}, func(p *path) check {
 		return check{sight: func(s *rule.Sight, w where) {
@@ -126,7 +126,7 @@ func readPasses() rule.Rule {
 			r := p.find(s.Pkt.PSN)
 			if r == nil || len(r.data) == 0 {
 				if p.begun && p.una.LessEq(s.Pkt.PSN) {
-					p.c.Failf(rule.Responder, "data for %s, which Remote has not sent; none expected",
+					p.c.Failf(rule.Responder, "data for %s, which Remote has not sent",
 						p.c.Rel(s.Pkt.PSN))
 				}
 				return
@@ -136,12 +136,12 @@ func readPasses() rule.Rule {
 			again := p.held(s.Pkt.PSN) != nil || r.asked && (o == roce.ReadRespFirst || o == roce.ReadRespOnly)
 			switch {
 			case !p.passed(r, s.At, got.same):
-				p.c.Failf(rule.Responder, "the data for %s are not those of Remote", p.c.Rel(s.Pkt.PSN))
+				p.c.Failf(rule.Responder, "the data for %s differ from Remote's", p.c.Rel(s.Pkt.PSN))
 			case !p.passed(r, s.At, func(a *answer) bool {
-				// The rest of a READ that the box or Local has asked for again has the opcodes of a READ of its own.
+				// The rest of a READ that the box or Local requests again has the opcodes of a READ of its own.
 				return got.same(a) && (o == a.opcode || again && a.opcode.EndsMessage() == o.EndsMessage())
 			}):
-				p.c.Failf(rule.Responder, "%v for %s, Remote sent %v", o, p.c.Rel(s.Pkt.PSN),
+				p.c.Failf(rule.Responder, "%v for %s; Remote sent %v", o, p.c.Rel(s.Pkt.PSN),
 					r.data[len(r.data)-1].opcode)
 			}
 		}}

@@ -10,8 +10,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// where says at which port of the box a packet was seen, and which way it went. Requests are those of side A, which the
-// box accelerates; what B asks for, and the answers to it, are elsewhere.
+// where is the port of the box at which a packet was seen, and its direction. Requests are those of side A, which the
+// box accelerates; requests of B, and their answers, are elsewhere.
 type where uint8
 
 const (
@@ -23,42 +23,41 @@ const (
 	setUp            // a message of the communication manager, at the box
 )
 
-// path follows one flow through the box by its four kinds of packets. A check sees a packet before path has moved past
-// it.
+// path tracks one flow through the box by its four kinds of packets. A check sees a packet before path processes it.
 type path struct {
-	c     *rule.Context
-	begun bool
-	first psn.PSN // of Local's requests
-	exp   psn.PSN // next in order from Local
-	max   psn.PSN // next that never left for Remote
-	una   psn.PSN // oldest that Remote has not acknowledged, at the box
-	acked psn.PSN // oldest that Local has not been told of
-	count int     // messages before exp
-	base  psn.MSN // of the responder when the flow began
-	based bool    // base is known
-	shown psn.MSN // newest MSN that Local was shown
-	asked psn.PSN // behind the newest request that wants an ACK and may be told of
-	gap   bool    // a request came ahead of exp and exp has not come
-	naked bool    // and Local has been told so
-	late  []late  // gaps that have closed before their NAK has left
-	real  bool    // Remote has answered something
-	stuck psn.PSN // the latest una that left for Remote again,
-	tries int     // and how often
-	fatal bool    // a fatal NAK went either way, or Remote's QP failed by requests of its own
-	holds []hold
-	slots []request
-	cm    management
-	probe map[string]int64
-	told  map[string]bool
+	c       *rule.Context
+	begun   bool      // the first request was seen
+	first   psn.PSN   // first PSN of Local's requests
+	exp     psn.PSN   // next PSN expected from Local
+	max     psn.PSN   // PSN after the latest that left for Remote
+	una     psn.PSN   // oldest PSN that Remote has not acknowledged, at the box
+	acked   psn.PSN   // oldest PSN that was not acknowledged to Local
+	count   int       // messages that end before exp
+	base    psn.MSN   // MSN of the responder when the flow began
+	based   bool      // base is known
+	shown   psn.MSN   // newest MSN sent to Local
+	asked   psn.PSN   // PSN after the newest request that wants an ACK and may get one
+	gap     bool      // a request arrived ahead of exp, and exp has not arrived
+	nakSent bool      // and a NAK of exp was sent to Local
+	late    []late    // gaps that closed before their NAK left
+	real    bool      // Remote has answered a request
+	stuck   psn.PSN   // value of una that was last sent to Remote again
+	tries   int       // number of those retransmissions
+	fatal   bool      // a fatal NAK was sent by either end, or Remote's QP failed because of its own requests
+	holds   []hold    // oldest first
+	slots   []request // by PSN, modulo their number
+	cm      management
+	probe   map[string]int64 // latest values of the box's variables, by name
+	told    map[string]bool  // the variable was reported
 }
 
-// late is a gap that has closed, and when: its NAK may be waiting for the line to Local.
+// late is a gap that has closed, whose NAK may still wait for the line to Local.
 type late struct {
 	psn psn.PSN
-	at  vtime.Time
+	at  vtime.Time // when it closed
 }
 
-// mostLate bounds the gaps whose NAKs are looked out for.
+// mostLate bounds the closed gaps remembered.
 const mostLate = 64
 
 func newPath(c *rule.Context) *path {
@@ -91,7 +90,7 @@ func (p *path) at(s *rule.Sight) where {
 	return elsewhere
 }
 
-// update moves past a packet.
+// update processes a packet.
 func (p *path) update(s *rule.Sight, w where) {
 	switch w {
 	case fromLocal:
@@ -107,7 +106,7 @@ func (p *path) update(s *rule.Sight, w where) {
 	}
 }
 
-// requested takes a request of Local.
+// requested processes a request of Local.
 func (p *path) requested(s *rule.Sight) {
 	x := s.Pkt.PSN
 	if !p.begun || !p.cm.connected && !p.based && x.Less(p.first) {
@@ -115,7 +114,7 @@ func (p *path) requested(s *rule.Sight) {
 	}
 	switch d := x.Sub(p.exp); {
 	case d > 0:
-		p.naked = p.naked && p.gap
+		p.nakSent = p.nakSent && p.gap
 		p.gap = true
 		return
 	case d < 0:
@@ -127,7 +126,7 @@ func (p *path) requested(s *rule.Sight) {
 		}
 		return
 	}
-	if p.gap && !p.naked && len(p.late) < mostLate {
+	if p.gap && !p.nakSent && len(p.late) < mostLate {
 		p.late = append(p.late, late{x, s.At})
 	}
 	p.gap = false
@@ -151,16 +150,16 @@ func (p *path) requested(s *rule.Sight) {
 	}
 }
 
-// aroundFrame is the bytes that layer 1 adds to a frame: FCS, preamble and gap.
+// aroundFrame is the length that layer 1 adds to a frame, in bytes: FCS, preamble and gap.
 const aroundFrame = 24
 
-// begin sets all PSNs to the first.
+// begin sets all PSNs to the first one.
 func (p *path) begin(x psn.PSN) {
 	p.begun, p.first, p.exp, p.max, p.una, p.acked, p.asked = true, x, x, x, x, x, x
 	p.count, p.tries, p.holds, p.gap, p.late, p.slots = 0, 0, nil, false, nil, nil
 }
 
-// answered takes a response on its way to Local.
+// answered processes a response that leaves for Local.
 func (p *path) answered(s *rule.Sight) {
 	if !p.begun {
 		return
@@ -183,19 +182,19 @@ func (p *path) answered(s *rule.Sight) {
 		p.fatal = true
 	case a == roce.SyndromePSNSeqErr:
 		p.acked = psn.Max(p.acked, x)
-		p.naked = p.naked || p.gap && x == p.exp
+		p.nakSent = p.nakSent || p.gap && x == p.exp
 		p.late = slices.DeleteFunc(p.late, func(l late) bool { return l.psn == x })
 	}
 }
 
-// waited reports a NAK that leaves after what it asks for has come: the line was busy all the while, and it is said
+// waited reports whether a NAK may leave after its gap has closed, because the line was busy since. Each NAK is allowed
 // once.
 func (p *path) waited(s *rule.Sight) bool {
 	p.late = slices.DeleteFunc(p.late, func(l late) bool { return !p.c.PeerPort.Busy(l.at, s.At) })
 	return slices.ContainsFunc(p.late, func(l late) bool { return l.psn == s.Pkt.PSN })
 }
 
-// forwarded takes a request on its way to Remote.
+// forwarded processes a request that leaves for Remote.
 func (p *path) forwarded(s *rule.Sight) {
 	x := s.Pkt.PSN
 	if x == p.una && x.Less(p.max) {
@@ -210,7 +209,7 @@ func (p *path) forwarded(s *rule.Sight) {
 	}
 }
 
-// acknowledged takes a response of Remote.
+// acknowledged processes a response of Remote.
 func (p *path) acknowledged(s *rule.Sight) {
 	x, o := s.Pkt.PSN, s.Pkt.Opcode
 	p.real = true
@@ -221,7 +220,7 @@ func (p *path) acknowledged(s *rule.Sight) {
 		return
 	}
 	if o != roce.Acknowledge {
-		if h := p.owed(); h != nil && x == h.got { // data of a later READ tell that this one's are lost
+		if h := p.owed(); h != nil && x == h.got { // data of a later READ show that this one's are lost
 			h.got = x.Next()
 			p.una = psn.Max(p.una, h.got)
 		}
@@ -241,7 +240,7 @@ func (p *path) acknowledged(s *rule.Sight) {
 	}
 }
 
-// reach moves una, but not past a READ whose data have not come.
+// reach moves una to x, but not past a READ whose data have not arrived.
 func (p *path) reach(x psn.PSN) {
 	if h := p.owed(); h != nil && h.got.Less(x) {
 		x = h.got

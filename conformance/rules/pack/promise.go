@@ -9,14 +9,14 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// three is the sentence of the paper about what a pseudo-ACK holds.
+// three is the sentence of the paper about the fields of a pseudo-ACK.
 const three = "three parameters have to be accurately reproduced, i.e., packet sequence number (PSN), " +
 	"destination QP number (dstQPN), and message sequence number (MSN)"
 
 func psnReceived() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-PSN-001", Level: rule.Must,
-		Title:    "Pseudo-ACK PSN = PSN of a request already received in order by the box",
+		Title:    "The PSN of a pseudo-ACK is that of a request that the box has received in order",
 		Source:   rule.Source{Ref: "NTT 5.2", Requirement: three},
 		Stimulus: "requests through the box", BlackBox: anyNIC,
 	}, func(p *path) check {
@@ -35,7 +35,7 @@ func psnReceived() rule.Rule {
 func qpnOfLocal() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-QPN-001", Level: rule.Must, Rests: validity.Sequence,
-		Title:    "DestQP = Local's QPN as in CM REQ",
+		Title:    "DestQP is Local's QPN, as in the REQ of CM",
 		Source:   rule.Source{Ref: "NTT 5.2", Requirement: three},
 		Stimulus: "set-up by the communication manager", BlackBox: anyNIC,
 	}, func(p *path) check {
@@ -54,7 +54,7 @@ func qpnOfLocal() rule.Rule {
 func msnAsReal() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-MSN-001", Level: rule.Must,
-		Title:    "MSN equals what Remote's real ACK for the same PSN carries",
+		Title:    "The MSN equals that of Remote's real ACK of the same PSN",
 		Source:   rule.Source{Ref: "NTT 5.2", Requirement: three},
 		Stimulus: "every operation and length", BlackBox: anyNIC,
 	}, func(p *path) check {
@@ -62,8 +62,7 @@ func msnAsReal() rule.Rule {
 			if w != fromRemote || !rule.IsACK(s.Pkt) {
 				return
 			}
-			// Only an ACK that says what its PSN says is compared: behind a READ that was repeated a later MSN is
-			// right.
+			// An ACK whose MSN does not match its PSN is not compared: after a repeated READ a later MSN is right.
 			r := p.find(s.Pkt.PSN)
 			if r == nil || !r.hasACK || p.based && s.Pkt.AETH.MSN != p.base.Add(r.count) {
 				return
@@ -81,8 +80,8 @@ func msnAsReal() rule.Rule {
 func sameAsReal() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-EQ-001", Level: rule.Must,
-		Title: "Pseudo-ACK vs real ACK of equal PSN: identical BTH/AETH except credit field; " +
-			"addresses and ports equal",
+		Title: "A pseudo-ACK equals the real ACK of the same PSN in BTH, AETH except credits, " +
+			"addresses and ports",
 		Source:   rule.Source{Ref: "NTT 5.2", Requirement: "To emulate the original ACK message, " + three},
 		Stimulus: "requests through the box", BlackBox: anyNIC,
 	}, func(p *path) check {
@@ -97,10 +96,10 @@ func sameAsReal() rule.Rule {
 			p.c.Met()
 			r.hasACK = false
 			real, pseudo := s.Pkt.BTH, r.ack.BTH
-			// the field that routers mark
+			// the bits that routers mark
 			real.FECN, real.BECN, pseudo.FECN, pseudo.BECN = false, false, false, false
 			if real != pseudo || !r.ack.AETH.Syndrome.IsACK() {
-				p.c.Failf(rule.Responder, "the BTH of the pseudo-ACK of %s is %+v, of the real one %+v",
+				p.c.Failf(rule.Responder, "the BTH of the pseudo-ACK of %s is %+v; the real one has %+v",
 					p.c.Rel(s.Pkt.PSN), pseudo, real)
 			}
 			if a := addressOf(s.Raw); a != r.address && a != (address{}) && r.address != (address{}) {
@@ -116,7 +115,7 @@ func sameAsReal() rule.Rule {
 func goodICRC() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-ICRC-001", Level: rule.Must, Rests: validity.Frames,
-		Title: "Valid ICRC",
+		Title: "The ICRC of a pseudo-ACK is valid",
 		Source: rule.Source{Ref: "A17",
 			Requirement: "Every RoCEv2 packet carries an invariant CRC over the fields that routers do not change"},
 		Needs: rule.Bytes, Stimulus: "requests through the box", BlackBox: anyNIC,
@@ -129,7 +128,7 @@ func goodICRC() rule.Rule {
 			}
 			p.c.Met()
 			if s.ICRC == trace.Bad {
-				p.c.Failf(rule.Responder, "the ICRC of the answer to %s is wrong; that of its bytes expected",
+				p.c.Failf(rule.Responder, "the ICRC of the response to %s is wrong",
 					p.c.Rel(s.Pkt.PSN))
 			}
 		}}
@@ -139,7 +138,7 @@ func goodICRC() rule.Rule {
 func withinLAN() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-LAT-001", Level: rule.Must,
-		Title: "Local sees the ACK after LAN RTT + box delay, independent of WAN RTT",
+		Title: "Local receives the ACK after the RTT of the LAN and the delay of the box, independent of the WAN",
 		Source: rule.Source{Ref: "NTT 3, 5.1",
 			Requirement: "another approach is needed such as accelerating the network performance " +
 				"of RDMA for long-distance communication to quickly return an ACK message to reduce its waiting time"},
@@ -150,12 +149,12 @@ func withinLAN() rule.Rule {
 	})
 }
 
-// latency follows whether the box could have acknowledged the requests that Local waits for.
+// latency tracks whether the box could have acknowledged the requests that Local waits for.
 type latency struct {
 	p     *path
-	since vtime.Time // nothing could be promised then: no set-up and no ACK had been seen, or a READ was in the way
-	full  bool       // at some time since the last promise the buffer was over its cap
-	until psn.PSN
+	since vtime.Time // the latest time when nothing could be promised: before set-up and first ACK, or during a READ
+	full  bool       // since the latest promise the buffer was at some time over its cap
+	until psn.PSN    // exp at that time
 }
 
 func (l *latency) event(e *trace.Event) {
@@ -177,7 +176,7 @@ func (l *latency) sight(s *rule.Sight, w where) {
 	}
 }
 
-// real compares a real ACK with the pseudo-ACKs that Local has had by then: it must tell Local nothing new.
+// real judges a real ACK: it must acknowledge nothing that Local has no pseudo-ACK of.
 func (l *latency) real(s *rule.Sight) {
 	p, x := l.p, s.Pkt.PSN
 	r := p.find(x)
@@ -187,20 +186,20 @@ func (l *latency) real(s *rule.Sight) {
 	able := max(r.at, l.since)
 	if l.full && x.Less(l.until) || p.eligible().LessEq(x) || !p.based && !p.cm.connected ||
 		p.c.PeerPort.Lags(able, s.At) {
-		return // it could not be promised, or there was no time to
+		return // it could not be promised, or there was no time
 	}
-	p.c.Failf(rule.Responder, "Remote has acknowledged %s, and Local, who sent it %s ago, has not been told",
+	p.c.Failf(rule.Responder, "Remote has acknowledged %s, but Local, which sent it %s ago, has no pseudo-ACK",
 		p.c.Rel(x), s.At.Sub(r.at))
 }
 
 func realAbsorbed() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-SUP-001", Level: rule.MustNot,
-		Title:    "Real ACK for an already pseudo-ACKed PSN is not forwarded",
-		Source:   rule.Source{Ref: ours, Requirement: "Local has had its ACK; a second one says nothing new"},
+		Title:    "The real ACK of a PSN with a pseudo-ACK is not forwarded",
+		Source:   rule.Source{Ref: ours, Requirement: "Local has its ACK; a second one is redundant"},
 		Stimulus: "requests through the box", BlackBox: emulated,
 	}, func(p *path) check {
-		due := 0 // duplicates of Local that may be answered once more
+		due := 0 // duplicates of Local that may be answered again
 		return check{sight: func(s *rule.Sight, w where) {
 			switch {
 			case w == fromLocal && p.begun && s.Pkt.PSN.Less(p.exp):
@@ -209,7 +208,7 @@ func realAbsorbed() rule.Rule {
 				p.c.Met()
 			case w == toLocal && rule.IsACK(s.Pkt) && p.begun && s.Pkt.PSN.Less(p.acked):
 				if due == 0 {
-					p.c.Failf(rule.Responder, "ACK of %s, which Local has been told of and has not asked about again",
+					p.c.Failf(rule.Responder, "ACK of %s, which Local has already got and not asked for again",
 						p.c.Rel(s.Pkt.PSN))
 				}
 				due = max(0, due-1)
@@ -221,7 +220,7 @@ func realAbsorbed() rule.Rule {
 func weakened() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-SEM-001", Level: rule.Observation,
-		Title: "Count completions at Local that precede placement at Remote (semantic weakening)",
+		Title: "Completions at Local that precede placement at Remote are counted (semantic weakening)",
 		Source: rule.Source{Ref: "NTT 5.1; " + ours,
 			Requirement: "Local's completion says that the box has the data, not that Remote has"},
 		Needs: rule.Completions, Stimulus: "requests through the box", BlackBox: emulated,
@@ -241,7 +240,7 @@ func weakened() rule.Rule {
 			end: func(vtime.Time) {
 				if early > 0 {
 					p.c.Failf(rule.Responder,
-						"%d of %d completions at Local came before Remote had acknowledged", early, total)
+						"%d of %d completions at Local came before Remote's acknowledgement", early, total)
 				}
 			},
 		}

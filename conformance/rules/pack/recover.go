@@ -12,18 +12,18 @@ import (
 func lossAbsorbed() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-REC-001", Level: rule.Must,
-		Title: "WAN loss: Remote's NAK is absorbed, box retransmits from its buffer; Local sees nothing",
+		Title: "After a loss on the WAN the box absorbs Remote's NAK and retransmits; Local sees nothing",
 		Source: rule.Source{Ref: ours,
-			Requirement: "Local has been told that the request was done, so nobody else can send it again"},
+			Requirement: "Local has an ACK of the request, so only the box can retransmit it"},
 		Stimulus: "a request lost on the WAN", BlackBox: emulated,
 	}, func(p *path) check {
-		l := losses{p: p, again: p.c.Owes(rule.Requester, "Remote misses %s, and the box never sent it again")}
+		l := losses{p: p, again: p.c.Owes(rule.Requester, "Remote misses %s, but the box never sent it again")}
 		l.again.Promised, l.again.Unless = true, func(d rule.Debt) bool { return d.PSN.Less(p.una) }
 		return check{sight: l.sight}
 	})
 }
 
-// losses follows the NAK of a request until it has been sent again.
+// losses tracks the NAK of a request until the request is retransmitted.
 type losses struct {
 	p     *path
 	again *rule.Obligation
@@ -39,14 +39,15 @@ func (l *losses) sight(s *rule.Sight, w where) {
 	case w == toRemote:
 		l.again.Excuse(func(d rule.Debt) bool { return x.LessEq(d.PSN) })
 	case w == toLocal && rule.IsNAK(s.Pkt) && p.begun && !p.gap && x.In(p.first, p.exp) && !p.waited(s):
-		p.c.Failf(rule.Responder, "NAK of %s, which the box has: Local is bothered with a loss on the WAN", p.c.Rel(x))
+		p.c.Failf(rule.Responder, "NAK of %s, which the box has received; none expected for a loss on the WAN",
+			p.c.Rel(x))
 	}
 }
 
 func silenceRecovered() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-REC-002", Level: rule.Must,
-		Title: "Lost WAN NAK/ACK or tail loss recovers by wan_rto",
+		Title: "The box recovers from the loss of a NAK, an ACK or the last request on the WAN after wan_rto",
 		Source: rule.Source{Ref: ours,
 			Requirement: "When Remote is silent for wan_rto, the box sends the oldest request again"},
 		Needs: rule.Probes, Stimulus: "the last request, or a NAK or ACK, lost on the WAN", BlackBox: emulated,
@@ -56,19 +57,18 @@ func silenceRecovered() rule.Rule {
 	})
 }
 
-// quiet follows how long Remote has been silent while something waits for its answer. An answer that acknowledges
-// nothing new does not set the timer: data of a READ behind the response that is missing go on for as long as the rest
-// of it takes.
+// quiet measures the silence of Remote while a request waits for its answer. An answer that acknowledges nothing new
+// does not restart the timer: data of a READ behind a missing response continue until the READ ends.
 type quiet struct {
 	p     *path
 	since vtime.Time // when the timer was last set: by progress of una, the first request out, or going back
-	una   psn.PSN    // of the path at the latest sight
-	heard vtime.Time // the latest answer that is about something outstanding
-	last  vtime.Time // the last request left
-	waits bool
-	cause bool       // something but silence lets the box go back
-	asked vtime.Time // when it came
-	next  psn.PSN    // behind the request that left last
+	una   psn.PSN    // of path at the latest sight
+	heard vtime.Time // arrival of the latest answer to an outstanding request
+	last  vtime.Time // departure of the latest request
+	waits bool       // a request has left
+	cause bool       // an event other than silence lets the box go back
+	asked vtime.Time // time of that event
+	next  psn.PSN    // PSN after the latest request
 	wait  vtime.Time // end of an RNR wait
 }
 
@@ -96,15 +96,14 @@ func (q *quiet) sight(s *rule.Sight, w where) {
 	}
 }
 
-// progress notes the acknowledgement of the latest answer, which the tracker shows after its sight.
+// progress processes the acknowledgement of the latest answer, which the tracker shows after its sight.
 func (q *quiet) progress() {
 	if q.una != q.p.una {
 		q.una, q.since = q.p.una, max(q.since, q.heard)
 	}
 }
 
-// event takes a timeout that the box reports. It is judged then: by the time that the request leaves, an answer may
-// have come.
+// event judges a timeout at the time of its report: an answer may arrive before the retransmission leaves.
 func (q *quiet) event(e *trace.Event) {
 	rto := vtime.Duration(q.p.probe["wan_rto_ps"])
 	if !q.p.ofBox(e) || e.Kind != trace.Count || e.Name != "wan_timeout" || rto == 0 || !q.waits {
@@ -113,12 +112,12 @@ func (q *quiet) event(e *trace.Event) {
 	q.p.c.Met()
 	q.progress()
 	if silent := e.At.Sub(q.since); silent < rto-rule.TimerEarly(rto) {
-		q.p.c.Failf(rule.Requester, "the box counts a timeout after a silence of %s, wan_rto is %s", silent, rto)
+		q.p.c.Failf(rule.Requester, "the box counts a timeout after a silence of %s; wan_rto is %s", silent, rto)
 	}
 	q.cause, q.asked, q.since = true, e.At, e.At
 }
 
-// back judges a request that leaves after a later one. The box may go back for an answer of Remote, or for silence.
+// back judges a retransmission. The box may go back because of an answer of Remote, or after silence.
 func (q *quiet) back(s *rule.Sight, rto vtime.Duration) {
 	x := s.Pkt.PSN
 	if !q.waits || !x.Less(q.next) || x.Less(q.p.una) || rto == 0 {
@@ -126,14 +125,14 @@ func (q *quiet) back(s *rule.Sight, rto vtime.Duration) {
 	}
 	began := q.p.c.Began(s)
 	if q.cause {
-		q.cause = began < q.asked // it was leaving already, for an earlier cause
+		q.cause = began < q.asked // it was already leaving, for an earlier cause
 		return
 	}
 	q.p.c.Met()
 	since := s.At.Sub(q.since)
 	q.since = began
 	if since < rto-rule.TimerEarly(rto) {
-		q.p.c.Failf(rule.Requester, "%s leaves again after a silence of %s, wan_rto is %s", q.p.c.Rel(x), since, rto)
+		q.p.c.Failf(rule.Requester, "%s leaves again after a silence of %s; wan_rto is %s", q.p.c.Rel(x), since, rto)
 	}
 }
 
@@ -146,7 +145,7 @@ func (q *quiet) end(at vtime.Time) {
 	}
 	if last := p.find(p.max.Prev()); at.Sub(max(q.since, q.heard, q.last)) > 2*rto && last != nil &&
 		last.packet.AckReq {
-		p.c.Failf(rule.Requester, "Remote has been silent about %s for %s, and the box has sent nothing again",
+		p.c.Failf(rule.Requester, "Remote has been silent about %s for %s, but the box has retransmitted nothing",
 			p.c.Rel(p.una), at.Sub(q.since).Short())
 	}
 }
@@ -154,7 +153,7 @@ func (q *quiet) end(at vtime.Time) {
 func rnrAbsorbed() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-REC-003", Level: rule.Must,
-		Title: "RNR NAK absorbed; retry after the coded time",
+		Title: "The box absorbs an RNR NAK and retries after the coded time",
 		Source: rule.Source{Ref: "IBTA 9.7.5.2.8; " + ours,
 			Requirement: "The requester waits for the time that the RNR NAK names and sends the request again"},
 		Stimulus: "an RNR NAK of the far end", BlackBox: emulated,
@@ -171,7 +170,7 @@ func rnrAbsorbed() rule.Rule {
 					psnOf, open = s.Pkt.PSN, true
 					until = s.At.Add(roce.RNRTimer(s.Pkt.AETH.Syndrome.Timer()).Duration())
 				case w == toLocal && rnr:
-					p.c.Failf(rule.Responder, "an RNR NAK of %s reaches Local; the box is expected to deal with it",
+					p.c.Failf(rule.Responder, "an RNR NAK of %s reaches Local; the box must absorb it",
 						p.c.Rel(s.Pkt.PSN))
 				case w == toRemote && open && s.Pkt.PSN == psnOf:
 					if open = false; s.At < until {
@@ -192,8 +191,8 @@ func rnrAbsorbed() rule.Rule {
 func brokenPromise() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-ERR-001", Level: rule.Must,
-		Title: "Fatal NAK after pseudo-ACK: Local's QP ends in error; broken_promise counted; no silent " +
-			"success of later WRs",
+		Title: "After a fatal NAK of a request with a pseudo-ACK, broken_promise is counted, " +
+			"Local's QP ends in error, and no later request succeeds",
 		Source: rule.Source{Ref: ours,
 			Requirement: "A promise that cannot be kept is counted, and fails what Local does next"},
 		Stimulus: "a request that the far end refuses", BlackBox: emulated,
@@ -203,16 +202,16 @@ func brokenPromise() rule.Rule {
 	})
 }
 
-// breach follows the box once Remote has refused a request of which Local was told that it is done.
+// breach tracks the box after Remote has refused a request that Local has a pseudo-ACK of.
 type breach struct {
 	p       *path
-	open    bool
-	psn     psn.PSN
-	counted bool
-	failed  bool // Local's next request has been refused
-	asked   bool // Local has sent one
-	record  uint64
-	at      vtime.Time
+	open    bool       // such a request was refused
+	psn     psn.PSN    // of the request
+	counted bool       // broken_promise was reported since
+	failed  bool       // Local's next request was refused
+	asked   bool       // Local has sent a later request
+	record  uint64     // of the refusal
+	at      vtime.Time // of the refusal
 }
 
 func (b *breach) sight(s *rule.Sight, w where) {
@@ -228,7 +227,7 @@ func (b *breach) sight(s *rule.Sight, w where) {
 	case w == toLocal && rule.IsFatalNAK(s.Pkt):
 		b.failed = true
 	case w == toLocal && rule.IsACK(s.Pkt) && p.acked.LessEq(x) && !p.c.PeerPort.Lags(b.at, s.At):
-		p.c.Failf(rule.Responder, "ACK of %s, and Remote has refused %s", p.c.Rel(x), p.c.Rel(b.psn))
+		p.c.Failf(rule.Responder, "ACK of %s, but Remote has refused %s", p.c.Rel(x), p.c.Rel(b.psn))
 	}
 }
 
@@ -244,10 +243,10 @@ func (b *breach) end(at vtime.Time) {
 	}
 	if !b.counted {
 		b.p.c.FailAt(b.at, b.record, rule.Responder, "Remote has refused "+b.p.c.Rel(b.psn)+
-			", which was promised, and nothing is counted")
+			", which was promised, but broken_promise is not counted")
 	}
 	if b.asked && !b.failed {
 		b.p.c.FailAt(b.at, b.record, rule.Responder, "Remote has refused "+b.p.c.Rel(b.psn)+
-			", which was promised, and Local's next request did not fail")
+			", which was promised, but Local's next request did not fail")
 	}
 }

@@ -8,29 +8,29 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// request is one PSN that Local has used, with the fields that are compared later.
+// request is one PSN that Local has used, with the fields to compare later.
 type request struct {
 	used    bool
-	asked   bool // Local has sent a request with this PSN: packet and sum are its
+	asked   bool // Local has sent a request with this PSN; packet and sum are its
 	psn     psn.PSN
-	end     psn.PSN
+	end     psn.PSN     // PSN after the request
 	packet  roce.Packet // without payload
 	sum     uint32
-	count   int // messages that have ended with it
-	sent    int // times that it left for Remote
-	at      vtime.Time
-	size    int         // bytes of the frame
-	ack     roce.Packet // the pseudo-ACK that named it, when hasACK
+	count   int         // number of messages that end with it or before
+	sent    int         // how often it left for Remote
+	at      vtime.Time  // its arrival
+	size    int         // length of the frame, in bytes
+	ack     roce.Packet // the pseudo-ACK of this PSN, if hasACK is set
 	hasACK  bool
-	floor   psn.MSN  // newest MSN that Local had seen before it
-	address address  // of that
-	data    []answer // of Remote with this PSN: the latest, behind others that may still wait for the line to Local
+	floor   psn.MSN  // newest MSN that Local had received before ack
+	address address  // of ack
+	data    []answer // responses of Remote with this PSN: the latest, after others that may wait for the line to Local
 }
 
-// slotLimit bounds the PSNs that are remembered.
+// slotLimit bounds the PSNs remembered.
 const slotLimit = 1 << 18
 
-// slot returns the place of a PSN in a ring that grows with the span in flight.
+// slot returns the entry of a PSN in a ring that grows with the span in flight.
 func (p *path) slot(x psn.PSN) *request {
 	for need := x.Sub(p.una) + 64; need > len(p.slots) && len(p.slots) < slotLimit; {
 		old := p.slots
@@ -55,13 +55,13 @@ func (p *path) find(x psn.PSN) *request {
 	return nil
 }
 
-// address is where a frame comes from and goes to.
+// address is the source and the destination of a frame.
 type address struct {
 	src, dst     netip.Addr
 	sport, dport uint16
 }
 
-// addressOf returns the addresses of a frame, zeros when there are no bytes.
+// addressOf returns the addresses of a frame; zero without bytes.
 func addressOf(raw []byte) (a address) {
 	var f roce.Frame
 	if raw == nil || f.Decode(raw) != nil {

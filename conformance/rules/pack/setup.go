@@ -10,7 +10,7 @@ import (
 func startFromREP() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-LRN-001", Level: rule.Must,
-		Title: "Starting PSN Local→Remote taken from REP, not REQ",
+		Title: "The starting PSN from Local to Remote is that of the REP, not of the REQ",
 		Source: rule.Source{Ref: "IBTA 12.6.5, 12.6.8", Requirement: "The Starting PSN of a message is that at which " +
 			"the receiver of the message begins to send"},
 		Needs: rule.Probes, Stimulus: "Starting PSNs that differ in REQ and REP", BlackBox: engines,
@@ -22,7 +22,7 @@ func startFromREP() rule.Rule {
 				case w == setUp && !s.Out && isREP(s.Pkt):
 					waits = true
 				case w == fromLocal:
-					waits = false // the variable moves on with it
+					waits = false // the variable changes with the request
 				}
 			},
 			event: func(e *trace.Event) {
@@ -32,7 +32,7 @@ func startFromREP() rule.Rule {
 				waits = false
 				p.c.Met()
 				if want := p.start(); uint32(e.Value) != uint32(want) {
-					p.c.Failf(rule.Responder, "the box expects PSN %d of Local, the REP says %d (the REQ %d)", e.Value,
+					p.c.Failf(rule.Responder, "the box expects PSN %d of Local; the REP has %d (the REQ %d)", e.Value,
 						want, p.cm.reqStart)
 				}
 			},
@@ -40,7 +40,7 @@ func startFromREP() rule.Rule {
 	})
 }
 
-// isREP reports the message that completes a set-up.
+// isREP reports whether p is the message that completes a set-up.
 func isREP(p *roce.Packet) bool {
 	_, m, err := roce.DecodeCM(p.Payload)
 	return err == nil && m.Attribute() == roce.CMREP
@@ -49,9 +49,9 @@ func isREP(p *roce.Packet) bool {
 func learnsFirst() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-LRN-002", Level: rule.Must,
-		Title: "Flow without CM: no pseudo-ACK until QPN and MSN were learned from a real ACK",
+		Title: "Without CM the box sends no pseudo-ACK until it has learned QPN and MSN from a real ACK",
 		Source: rule.Source{Ref: ours, Requirement: "dstQPN and MSN are not incorporated in a request; without " +
-			"set-up messages only a real ACK tells them"},
+			"set-up messages only a real ACK carries them"},
 		Stimulus: "a connection whose set-up is not seen", BlackBox: emulated,
 	}, func(p *path) check {
 		return check{sight: func(s *rule.Sight, w where) {
@@ -70,9 +70,9 @@ func learnsFirst() rule.Rule {
 func forgets() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-LRN-003", Level: rule.Must,
-		Title: "DREQ/QP reuse clears state: no pseudo-ACK with stale QPN/MSN",
+		Title: "A DREQ or the reuse of a QP clears the state: no pseudo-ACK has an old QPN or MSN",
 		Source: rule.Source{Ref: ours,
-			Requirement: "A connection that was ended has no numbers; one that begins has new ones"},
+			Requirement: "A connection that has ended has no numbers; a new one has new numbers"},
 		Stimulus: "a connection that ends, or begins anew", BlackBox: emulated,
 	}, func(p *path) check {
 		return check{sight: func(s *rule.Sight, w where) {
@@ -91,7 +91,7 @@ func forgets() rule.Rule {
 func managementPasses() rule.Rule {
 	return judged(rule.Rule{
 		ID: "PACK-CM-001", Level: rule.Must,
-		Title: "CM MADs pass unchanged",
+		Title: "Messages of CM pass unchanged",
 		Source: rule.Source{Ref: "NTT 5.2", Requirement: "our RDMA WAN accelerator traces and estimates them by " +
 			"analyzing the setup messages of RDMA CM (communication management) before RDMA message transmission"},
 		Stimulus: "set-up by the communication manager", BlackBox: emulated,
@@ -101,8 +101,8 @@ func managementPasses() rule.Rule {
 	})
 }
 
-// messages are the set-up messages that the box has and has not passed on, by sender and content. One that is repeated
-// may pass once.
+// messages holds the set-up messages that the box received, by sender and content, and whether it passed them on. A
+// repetition may pass or not.
 type messages struct {
 	p     *path
 	known [2][]madState
@@ -116,7 +116,7 @@ type madState struct {
 	dreq   bool
 }
 
-// mostMessages is the number of set-up messages that are remembered of one side.
+// mostMessages bounds the set-up messages remembered per side.
 const mostMessages = 256
 
 func (m *messages) sight(s *rule.Sight, w where) {
@@ -131,7 +131,7 @@ func (m *messages) sight(s *rule.Sight, w where) {
 		}
 	}
 	if s.Out {
-		m.p.c.Fail(rule.Responder, "a set-up message leaves the box that did not come in like this")
+		m.p.c.Fail(rule.Responder, "a set-up message leaves the box that did not arrive with this content")
 		return
 	}
 	m.p.c.Met()
@@ -141,7 +141,7 @@ func (m *messages) sight(s *rule.Sight, w where) {
 	}
 }
 
-// end finds the set-up messages that never passed. A DREQ waits for data that Remote does not have yet.
+// end judges the set-up messages that never passed. A DREQ waits for data that Remote does not have yet.
 func (m *messages) end(at vtime.Time) {
 	p := m.p
 	for _, list := range m.known {

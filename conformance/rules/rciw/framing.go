@@ -13,7 +13,7 @@ import (
 
 var fpduForm = define(rule.Rule{
 	ID: "RCIW-MPA-001", Level: rule.Must, Rests: validity.Sequence,
-	Title: "An FPDU is length, ULPDU, padding to a multiple of four, and a CRC32c over all of it",
+	Title: "An FPDU is length, ULPDU, padding to a multiple of four, and a CRC32c over them",
 	Source: rule.Source{Ref: "RFC 5044 4", Requirement: "Length field, ULPDU and padding together are a multiple of " +
 		"four bytes, the padding is zeros, and the CRC32c that follows covers them and the markers among them."},
 	Needs: rule.TapRequester, Stimulus: "messages of several lengths",
@@ -25,11 +25,11 @@ var fpduForm = define(rule.Rule{
 			w.Met()
 			switch {
 			case w.out.CRC() && !u.FPDU.CRCOK:
-				w.Failf(rule.Requester, "the CRC of the FPDU at byte %d is %#08x; that of its bytes expected",
+				w.Failf(rule.Requester, "the CRC of the FPDU at byte %d is %#08x, which does not match its bytes",
 					u.From, u.FPDU.CRCSum)
 			case u.Err != nil:
 				w.Failf(rule.Requester,
-					"the FPDU at byte %d holds no DDP segment, which is expected: %v", u.From, u.Err)
+					"the FPDU at byte %d holds no DDP segment: %v", u.From, u.Err)
 			}
 			if slices.ContainsFunc(u.FPDU.Pad, func(b byte) bool { return b != 0 }) {
 				w.Failf(rule.Requester, "the padding of the FPDU at byte %d is % x, want zeros", u.From, u.FPDU.Pad)
@@ -40,7 +40,7 @@ var fpduForm = define(rule.Rule{
 
 var markersPlaced = define(rule.Rule{
 	ID: "RCIW-MPA-002", Level: rule.Must, Rests: validity.Sequence,
-	Title: "When the receiver asked for markers, one stands at every 512th byte and points back to " +
+	Title: "When the receiver asked for markers, there is one at every 512th byte, which points back to " +
 		"the length of its FPDU",
 	Source: rule.Source{Ref: "RFC 5044 4.3", Requirement: "Markers are inserted every 512 bytes of the stream, the " +
 		"first before the first FPDU; FPDUPTR is the number of bytes from the ULPDU length field to the marker, and " +
@@ -50,8 +50,8 @@ var markersPlaced = define(rule.Rule{
 		w.sent = func(u *stream.Unit) {
 			switch {
 			case errors.Is(u.Err, mpa.ErrMarker):
-				w.Failf(rule.Requester, "a marker near byte %d points elsewhere than to byte %d, where its FPDU "+
-					"begins; that expected", u.To, u.From)
+				w.Failf(rule.Requester, "a marker near byte %d does not point to byte %d, where its FPDU "+
+					"begins", u.To, u.From)
 			case u.FPDU != nil && u.FPDU.Marks > 0:
 				w.Met()
 			}
@@ -61,15 +61,15 @@ var markersPlaced = define(rule.Rule{
 
 var wrongCRC = define(rule.Rule{
 	ID: "RCIW-MPA-003", Level: rule.Must,
-	Title: "A receiver that finds a wrong CRC takes nothing more from the stream and ends it",
+	Title: "A receiver that finds a wrong CRC accepts nothing more from the stream and closes it",
 	Source: rule.Source{Ref: "RFC 5044 4.4, 8", Requirement: "When the CRC of an FPDU is wrong, neither it nor " +
 		"anything behind it may reach DDP, and the connection is closed with an error."},
 	Needs: rule.TapResponder | rule.Completions, Stimulus: "an FPDU arrives with a CRC that is wrong",
 	New: watching(func(w *watch) {
-		end := w.owes("the CRC of an FPDU is wrong: the end of the stream expected, and it goes on",
+		end := w.owes("the CRC of an FPDU is wrong, but the stream does not end",
 			func() bool { return w.ended })
-		var before sends // that came before such an FPDU
-		taken := 0       // receives that completed
+		var before sends // SENDs that arrived before such an FPDU
+		taken := 0       // number of receives that completed
 		w.arrived = func(u *stream.Unit) {
 			switch {
 			case end.Owed():
@@ -86,7 +86,7 @@ var wrongCRC = define(rule.Rule{
 			}
 			if taken++; end.Owed() && taken > before.count() {
 				w.Fail(rule.Responder,
-					"a receive completes with what follows an FPDU whose CRC is wrong; nothing of that expected")
+					"a receive completes with data after an FPDU whose CRC is wrong; none expected")
 			}
 		}
 	}),

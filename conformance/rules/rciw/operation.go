@@ -9,7 +9,7 @@ import (
 
 var readForm = define(rule.Rule{
 	ID: "RCIW-RD-001", Level: rule.Must,
-	Title: "A READ request has 28 bytes, and the response goes to the sink that it names, in order and no further",
+	Title: "A READ request has 28 bytes, and the response fills the sink that it names, in order and not beyond",
 	Source: rule.Source{Ref: "RFC 5040 4.4, 4.5", Requirement: "The request names sink STag and offset, size, source " +
 		"STag and offset; the response is tagged with the sink's."},
 	Needs: rule.TapRequester | rule.TapResponder, Stimulus: "READs",
@@ -19,11 +19,11 @@ var readForm = define(rule.Rule{
 	}),
 })
 
-// reads are the READ requests that are not answered, oldest first.
+// reads holds the READ requests that are not answered, oldest first.
 type reads struct {
 	*watch
 	open []iwarp.ReadBody
-	got  uint32 // of the oldest
+	got  uint32 // bytes of the response to the oldest
 }
 
 func (r *reads) request(u *stream.Unit) {
@@ -65,29 +65,29 @@ func (r *reads) response(u *stream.Unit) {
 
 var invalidSTag = define(rule.Rule{
 	ID: "RCIW-TERM-001", Level: rule.Must,
-	Title: "An STag that is not valid is answered by a Terminate with the right layer, type and code, and then " +
+	Title: "An invalid STag is answered by a Terminate with the right layer, type and code, and then " +
 		"the connection closes",
 	Source: rule.Source{Ref: "RFC 5040 4.8; RFC 5041 8.2",
 		Requirement: "Of a WRITE, DDP reports a tagged buffer error, of a READ request, RDMAP a remote " +
 			"protection error; both have the code invalid STag."},
-	Needs: rule.Both | rule.Probes, Stimulus: "a WRITE or a READ request with an STag that nobody has",
+	Needs: rule.Both | rule.Probes, Stimulus: "a WRITE or a READ request with an invalid STag",
 	New: watching(func(w *watch) {
 		t := termination{watch: w, stags: map[uint32]bool{}}
-		t.notice = w.owes("an STag that nobody has: a Terminate expected, none came", func() bool { return t.said })
-		t.end = w.owes("an STag that nobody has: the end of the connection expected behind the "+
-			"Terminate, and it stays open",
+		t.notice = w.owes("an invalid STag drew no Terminate", func() bool { return t.said })
+		t.end = w.owes("an invalid STag: the connection stays open after the "+
+			"Terminate",
 			func() bool { return !t.said || w.ended })
 		w.arrived, w.answered, w.told = t.arrived, t.answered, t.told
 	}),
 })
 
-// termination follows an STag that is not valid to the end of the connection.
+// termination tracks an invalid STag until the connection ends.
 type termination struct {
 	*watch
-	stags       map[uint32]bool // STags that the peer has declared, revoked ones included
-	notice, end *rule.Obligation
-	want        iwarp.TerminateBody
-	said        bool // a Terminate has come
+	stags       map[uint32]bool     // STags that the peer has declared, revoked ones included
+	notice, end *rule.Obligation    // owed by the peer: a Terminate, and the end of the connection
+	want        iwarp.TerminateBody // the expected Terminate
+	said        bool                // a Terminate was sent
 }
 
 func (t *termination) told(e *trace.Event) {

@@ -12,7 +12,7 @@ import (
 
 var msnCounts = define(rule.Rule{
 	ID: "RCIW-DDP-001", Level: rule.Must, Rests: validity.Sequence,
-	Title: "The messages of each untagged queue are numbered from 1, one by one, and their segments follow each other",
+	Title: "The messages of each untagged queue have consecutive MSNs from 1, and consecutive MOs",
 	Source: rule.Source{Ref: "RFC 5041 4.3", Requirement: "The MSN of a queue begins with 1 and grows by one for " +
 		"each message; MO is the place of a segment in its message."},
 	Needs: rule.TapRequester, Stimulus: "SENDs and READs",
@@ -37,10 +37,10 @@ var msnCounts = define(rule.Rule{
 	}),
 })
 
-// numbering is the MSN and the MO that a queue expects next.
+// numbering is the next MSN and MO of a queue.
 type numbering struct{ msn, mo uint32 }
 
-// pass goes on from a segment as it is, so that one wrong number is found once.
+// pass moves past a segment, whatever its numbers, so that one wrong number gives one finding.
 func (q *numbering) pass(s *iwarp.Segment) {
 	q.msn, q.mo = s.MSN, s.MO+uint32(len(s.Payload))
 	if s.Last {
@@ -50,7 +50,7 @@ func (q *numbering) pass(s *iwarp.Segment) {
 
 var headOfLine = define(rule.Rule{
 	ID: "RCIW-HOL-001", Level: rule.Must,
-	Title: "One lost TCP segment delays every later delivery until it has come again",
+	Title: "One lost TCP segment delays every later delivery until it is retransmitted",
 	Source: rule.Source{Ref: "DIW IV-A",
 		Requirement: "in the case of packet loss, there can be a significant delay in delivering data that have " +
 			"already arrived but is blocked by an incomplete message at the head of the receive queue"},
@@ -58,7 +58,7 @@ var headOfLine = define(rule.Rule{
 	BlackBox: "SIW,HW,ENG",
 	New: watching(func(w *watch) {
 		var sent sends
-		taken := 0 // receives that completed
+		taken := 0 // number of receives that completed
 		w.sent = func(u *stream.Unit) { sent.add(u) }
 		w.segment = func(s *rule.Sight, a *stream.Arrival) {
 			if !s.Out && s.Rec.From == w.Req && a.Ahead && !a.Again {
@@ -71,8 +71,8 @@ var headOfLine = define(rule.Rule{
 			}
 			end, have := sent.end(taken), w.in.Next(int(w.Req))
 			if taken++; w.missing() && end > have {
-				w.Failf(rule.Responder, "a receive completes with bytes of the stream up to %d; none beyond byte %d "+
-					"expected, which is missing", end, have)
+				w.Failf(rule.Responder, "a receive completes with bytes of the stream up to %d; none beyond byte %d, "+
+					"which is missing, expected", end, have)
 			}
 		}
 	}),
@@ -80,7 +80,7 @@ var headOfLine = define(rule.Rule{
 
 var writeVisible = define(rule.Rule{
 	ID: "RCIW-ORD-001", Level: rule.Must,
-	Title: "When a receive completes, every WRITE that was sent before its SEND is in memory",
+	Title: "When a receive completes, every WRITE sent before its SEND is in memory",
 	Source: rule.Source{Ref: "RFC 5040 5.5", Requirement: "A WRITE that precedes a SEND on the stream is placed " +
 		"before the SEND is delivered, which is how the peer learns of it."},
 	Needs: rule.TapResponder | rule.Completions | rule.Stores, Stimulus: "a WRITE and a SEND after it",
@@ -90,28 +90,28 @@ var writeVisible = define(rule.Rule{
 	}),
 })
 
-// visible compares the bytes that WRITEs carried with those that were placed.
+// visible compares the bytes that WRITEs carried with the bytes placed.
 type visible struct {
 	*watch
 	owed  []placement // arrived and not placed, oldest first
-	wrote bool        // a WRITE came since the last SEND
-	sends []send      // arrived, their receives have not completed
+	wrote bool        // a WRITE arrived since the latest SEND
+	sends []send      // arrived SENDs whose receives have not completed
 }
 
-// placement is a range of memory that a WRITE fills.
+// placement is a range of memory that a WRITE segment fills.
 type placement struct {
 	va uint64
 	n  int
-	to int64 // where its segment ends in the stream
+	to int64 // end of the segment in the stream
 }
 
-// send is a SEND that has arrived.
+// send is a SEND that arrived.
 type send struct {
-	end   int64
-	after bool // a WRITE came before it
+	end   int64 // of its last segment in the stream
+	after bool  // a WRITE arrived before it
 }
 
-// owedLimit bounds the placements that are remembered; an endpoint that owes more places nothing.
+// owedLimit bounds the placements remembered; later ones are not judged.
 const owedLimit = 1 << 16
 
 func (v *visible) arrived(u *stream.Unit) {
@@ -147,7 +147,7 @@ func (v *visible) told(e *trace.Event) {
 	}
 }
 
-// place takes note of a placement.
+// place removes a placement that was made.
 func (v *visible) place(va uint64, n int) {
 	if i := slices.IndexFunc(v.owed, func(p placement) bool { return p.va == va && p.n == n }); i >= 0 {
 		v.owed = slices.Delete(v.owed, i, i+1)

@@ -2,8 +2,8 @@
 // Terminate, and the order in which TCP makes messages visible.
 //
 // A check reads the connection twice (watch.go): as each end sends it, and as it arrives at each end, where a lost
-// segment is a hole. It judges the stream of one side, the requester of its half-conversation, and how the other end
-// takes it. What an end does with its memory and queues is read from the events that it reports.
+// segment is a hole. It judges the stream of one side, the requester of its half-conversation, and the other end's
+// treatment of it. The use of memory and queues is read from the events that an end reports.
 package rciw
 
 import "github.com/rdma-gauntlet/gauntlet/conformance/rule"

@@ -10,18 +10,18 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// watch reads a connection for a check: what the requester of the half-conversation sends and the peer receives, and
-// what the peer sends. A nil function is not called.
+// watch reads a connection for a check: the stream that the requester of the half-conversation sends and the peer
+// receives, and the peer's own stream. A nil hook is not called.
 type watch struct {
 	*rule.Context
-	out, in  stream.Conn // as sent, and as it arrives
-	sent     func(u *stream.Unit)
-	arrived  func(u *stream.Unit)
-	answered func(u *stream.Unit) // sent by the peer
-	segment  func(s *rule.Sight, a *stream.Arrival)
-	told     func(e *trace.Event) // by the peer
+	out, in  stream.Conn                            // the streams as sent, and as they arrive
+	sent     func(u *stream.Unit)                   // a unit left the requester
+	arrived  func(u *stream.Unit)                   // a unit reached the peer
+	answered func(u *stream.Unit)                   // a unit left the peer
+	segment  func(s *rule.Sight, a *stream.Arrival) // a TCP segment was seen
+	told     func(e *trace.Event)                   // an event of the peer
 
-	now   *rule.Sight // the packet that is being read
+	now   *rule.Sight // the packet being read
 	ended bool        // the peer has ended its direction with FIN or RST
 }
 
@@ -50,21 +50,21 @@ func watching(begin func(w *watch)) func(*rule.Context) rule.Check {
 	}
 }
 
-// owes begins the account of what the peer owes, with what there is to be said when it does not come.
+// owes returns the obligation of the peer; its finding is missing.
 func (w *watch) owes(missing string, unless func() bool) *rule.Obligation {
 	o := w.Owes(rule.Responder, missing)
 	o.Patience, o.Unless = rule.HostPatience, func(rule.Debt) bool { return unless() }
 	return o
 }
 
-// event takes the events of the peer.
+// event processes the events of the peer.
 func (w *watch) event(e *trace.Event) {
 	if !w.Mine(e) {
 		w.told(e)
 	}
 }
 
-// received reports the completion of a receive without an error.
+// received reports whether e is the completion of a receive without an error.
 func received(e *trace.Event) bool {
 	return e.Kind == trace.Recv && e.Body.Status == engine.StatusSuccess
 }
@@ -75,8 +75,8 @@ func call(f func(*stream.Unit), u *stream.Unit) {
 	}
 }
 
-// sight takes a packet where it leaves, and where it arrives if its receiver can use it. Where an end has no tap, what
-// arrives at the other stands for what it sent.
+// sight processes a packet where it leaves, and where it arrives if its receiver can use it. Where an end has no tap,
+// its stream is read at the other end's port.
 func (w *watch) sight(s *rule.Sight) {
 	if s.Pkt.Opcode != roce.TCP {
 		return
@@ -110,19 +110,19 @@ func (w *watch) tapped(side trace.Side) bool {
 	return w.Offers(rule.TapResponder)
 }
 
-// missing reports a hole in the bytes that the peer has received: later bytes have come, earlier ones have not.
+// missing reports a hole in the bytes that the peer has received.
 func (w *watch) missing() bool { return w.in.Next(int(w.Req)) < w.in.High(int(w.Req)) }
 
-// sends counts the SENDs whose last segment a direction has shown, with their place in the stream.
+// sends counts the SENDs whose last segment was seen in a direction, with their ends in the stream.
 type sends struct {
 	ends  []int64
-	first int // number of the first in ends
+	first int // number of the SEND at ends[0]
 }
 
-// sendLimit bounds the SENDs that a check remembers.
+// sendLimit bounds the SENDs remembered.
 const sendLimit = 1 << 16
 
-// add takes a unit.
+// add counts the SEND that a unit ends, if any.
 func (l *sends) add(u *stream.Unit) bool {
 	if !whole(u) || !u.Segment.Opcode.IsSend() || !u.Segment.Last {
 		return false
@@ -134,7 +134,7 @@ func (l *sends) add(u *stream.Unit) bool {
 	return true
 }
 
-// end returns where the n-th SEND ends, -1 when it has not been seen.
+// end returns the end of the n-th SEND in the stream; -1 when it was not seen.
 func (l *sends) end(n int) int64 {
 	if n -= l.first; n < 0 || n >= len(l.ends) {
 		return -1
@@ -142,13 +142,13 @@ func (l *sends) end(n int) int64 {
 	return l.ends[n]
 }
 
-// count returns how many SENDs there were.
+// count returns the number of SENDs.
 func (l *sends) count() int { return l.first + len(l.ends) }
 
-// whole reports an FPDU with a segment that decodes.
+// whole reports whether a unit is an FPDU with a segment that decodes.
 func whole(u *stream.Unit) bool { return u.FPDU != nil && u.Err == nil }
 
-// terminate reads the body of a Terminate.
+// terminate returns the body of a Terminate.
 func terminate(u *stream.Unit) (t iwarp.TerminateBody, ok bool) {
 	if !whole(u) || u.Segment.Opcode != iwarp.Terminate {
 		return t, false

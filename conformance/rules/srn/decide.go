@@ -11,7 +11,7 @@ import (
 
 var decisions = define(rule.Rule{
 	ID: "SRN-RTX-001", Level: rule.Must,
-	Title: "Recovery decides as IRN does: the expected packet first, then what is missing below one " +
+	Title: "Recovery decides as IRN does: the expected packet first, then the packets missing below one " +
 		"that arrived, each once",
 	Source: rule.Source{Ref: "FASR V-A, IRN 3.1",
 		Requirement: "We implement IRN and SRNIC based on the FaSR protocol stack on the same FPGA."},
@@ -28,14 +28,14 @@ var decisions = define(rule.Rule{
 })
 
 const (
-	// handed is how many packets a requester may have handed to its port: less than others, as what makes it late is
-	// its pipeline.
+	// handed is how many packets a requester may have handed to its port: fewer than in other schemes, because its
+	// pipeline makes the port late.
 	handed = 8
-	// roomForAnswers is more than any window of tests has, so that no answer finds the buffer full.
+	// roomForAnswers is more than any window in tests, so that no answer finds the buffer full.
 	roomForAnswers = 4096
 )
 
-// decider runs the reference sender over the requests. An answer is heard once it has passed the pipeline.
+// decider runs the reference sender over the requests. It processes an answer when that has passed the pipeline.
 type decider struct {
 	*selective.Sender
 	c      *rule.Context
@@ -43,7 +43,7 @@ type decider struct {
 	begun  bool // the first PSN is known
 }
 
-// dropsAnswers reports a requester whose pipeline has so little room that answers may be dropped there, which no tap
+// dropsAnswers reports whether the requester's pipeline has so little room that it may drop answers, which no tap
 // shows.
 func dropsAnswers(c *rule.Context) bool {
 	n, err := strconv.Atoi(c.Attr.Params["buffer"])
@@ -60,7 +60,7 @@ func (d *decider) sight(s *rule.Sight) {
 	switch {
 	case p.Opcode.NumberedApart() || c.Failed || s.Point == trace.ResponderIn:
 	case s.Point == trace.RequesterOut && p.Opcode.IsRead() && p.PSN.Less(d.UNA):
-		d.Passes() // it asks once more for data that do not come
+		d.Passes() // it asks again for missing data
 	case s.Point == trace.RequesterOut:
 		d.Leaves(s)
 	case !s.Intact() || !c.Addressed(s):
@@ -75,7 +75,7 @@ func (d *decider) sight(s *rule.Sight) {
 	}
 }
 
-// event takes a timeout, after which everything may go again, the expected packet first.
+// event processes a timeout, after which any packet may be sent again, the expected one first.
 func (d *decider) event(e *trace.Event) {
 	switch {
 	case e.Kind != trace.Timeout || !d.c.Mine(e) || d.UNA == d.Next:

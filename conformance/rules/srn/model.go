@@ -28,27 +28,27 @@ var throughputLoss = define(rule.Rule{
 const (
 	leastPackets  = 64
 	leastRefilled = 4
-	tightShare    = 0.8  // of its packets are answered one behind the other at the rate of the pipeline
+	tightShare    = 0.8  // of the packets are answered at the rate of the pipeline, one directly after the other
 	tightSlack    = 1.1  // of the service time of a packet
 	tolerance     = 0.02 // of the throughput
 )
 
-// flow measures the throughput of one QP by its answers, one for each packet that has passed the pipeline, and what its
-// retransmissions must cost by its arrivals.
+// flow measures the throughput of one QP by its answers, one for each packet that passed the pipeline. The cost of
+// retransmissions is computed from its arrivals.
 type flow struct {
 	c    *rule.Context
 	pipe rule.Pipe
 
-	high     psn.PSN        // newest packet that came out of order
-	packets  int            // that came
-	refilled int            // of them below one that is held: retransmissions
+	high     psn.PSN        // newest packet that arrived out of order
+	packets  int            // that arrived
+	refilled int            // retransmissions: packets below one that is held
 	work     vtime.Duration // sum of the packets' service times without queries
 	each     vtime.Duration // service time of the latest packet
 
-	last    vtime.Time // of the answer before
-	answers int        // but for those after a pause
-	tight   int        // right behind the one before
-	span    vtime.Duration
+	last    vtime.Time     // departure of the previous answer
+	answers int            // answers without a pause before them
+	tight   int            // answers directly after the previous one
+	span    vtime.Duration // sum of the times between answers
 }
 
 func (f *flow) sight(s *rule.Sight) {
@@ -74,14 +74,14 @@ func (f *flow) arrived(s *rule.Sight) {
 	}
 }
 
-// answered takes the time between two answers: one packet, one packet and its queries, or a pause.
+// answered adds the time between two answers: one packet, one packet and its queries, or a pause.
 func (f *flow) answered(at vtime.Time) {
 	gap := at.Sub(f.last)
 	first := f.last == vtime.Never
 	f.last = at
 	switch {
 	case first || gap > 3*(f.pipe.Stall()+f.each):
-		return // the flow stood still: a timeout, or nothing to send
+		return // a pause: a timeout, or nothing to send
 	case gap <= vtime.Duration(tightSlack*float64(f.each)):
 		f.tight++
 	}
@@ -104,8 +104,8 @@ func (f *flow) end(vtime.Time) {
 	f.c.Met()
 }
 
-// percent gives the measured and the expected share as a text.
+// percent returns the finding about a measured and an expected share.
 func percent(got, want float64) string {
-	return fmt.Sprintf("the flow lost %.1f %% of its throughput, want %.1f %%, what the queries of its "+
-		"retransmissions cost", 100*got, 100*want)
+	return fmt.Sprintf("the flow lost %.1f %% of its throughput, want %.1f %%, the cost of the queries of its "+
+		"retransmissions", 100*got, 100*want)
 }

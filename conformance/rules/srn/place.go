@@ -8,7 +8,7 @@ import (
 
 var placeable = define(rule.Rule{
 	ID: "SRN-PLC-001", Level: rule.Must, Rests: validity.Sequence,
-	Title: "Packets say where they go as those of FaSR do: WRITE by address, SEND by the number of the " +
+	Title: "Packets carry their place as those of FaSR do: WRITE by address, SEND by the number of the " +
 		"receive and the offset",
 	Source: rule.Source{Ref: "FASR IV-D", Requirement: "All SEND packets carry the 3 bytes size send message " +
 		"sequence number (MSN) and 3 bytes for the payload offset [...]. All WRITE packets carry their target remote " +

@@ -1,8 +1,8 @@
 // Package srn holds the rules of the SRNIC-like baseline: IRN's recovery on FaSR's wire, with bitmaps in host memory
 // whose queries stall the receive pipeline (FaSR II-A, V).
 //
-// What a stall does is seen on the wire, where the answer to a retransmission is late, and in the variables that an
-// engine reports: queries and stalls of either half of a QP, and the state on the chip.
+// A stall is visible on the wire, where the answer to a retransmission is late, and in the variables that an engine
+// reports: queries and stalls of either half of a QP, and the state on the chip.
 package srn
 
 import "github.com/rdma-gauntlet/gauntlet/conformance/rule"

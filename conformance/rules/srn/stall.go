@@ -45,22 +45,22 @@ var stalls = define(rule.Rule{
 	},
 })
 
-// stallWatch holds the answer to a retransmission against the time that its queries take, and the stalls that an engine
-// reports against its queries.
+// stallWatch compares the time of the answer to a retransmission with the time of its queries, and the stalls that an
+// engine reports with its queries.
 type stallWatch struct {
 	c       *rule.Context
 	pipe    rule.Pipe
-	queries map[string]int64 // reported, by the prefix of the half
+	queries map[string]int64 // by the prefix of the half, as reported
 
-	waiting bool // for the answer to
+	waiting bool // for the answer to psn
 	psn     psn.PSN
-	until   vtime.Time // before which it cannot leave
+	until   vtime.Time // earliest time of the answer
 }
 
 func (w *stallWatch) sight(s *rule.Sight) {
 	c, p := w.c, s.Pkt
 	if s.Point == trace.ResponderIn {
-		// It fills the hole, and the bitmap must be queried for the packets held behind it.
+		// The request fills the hole, and the bitmap must be queried for the packets held behind it.
 		if s.Relation == rule.InOrder && s.Legal && c.Held > 0 && !w.waiting {
 			w.waiting, w.psn, w.until = true, p.PSN, s.At.Add(w.pipe.Stall())
 		}
@@ -70,13 +70,13 @@ func (w *stallWatch) sight(s *rule.Sight) {
 	switch {
 	case !w.waiting || !ok:
 	case p.Opcode == roce.Acknowledge && !p.AETH.Syndrome.IsACK():
-		w.waiting = false // it was refused, or has to wait for a receive
+		w.waiting = false // the request was refused, or waits for a receive
 	case last.Less(w.psn):
 	default:
 		w.waiting = false
 		if s.At < w.until {
-			c.Failf(rule.Responder, "acknowledges %s, which fills a hole, %v too early: the end of %d queries "+
-				"of %v expected first",
+			c.Failf(rule.Responder, "acknowledges %s, which fills a hole, %v too early, before the end of %d queries "+
+				"of %v",
 				c.Request(w.psn), w.until.Sub(s.At), w.pipe.Queries, w.pipe.Query)
 			return
 		}
@@ -84,10 +84,11 @@ func (w *stallWatch) sight(s *rule.Sight) {
 	}
 }
 
-// halves are the prefixes by which the halves of a QP report, the requester's first.
+// halves are the prefixes of the variables of a QP's halves, the requester's first.
 var halves = [2]string{"req_", "resp_"}
 
-// reported returns the half that a variable is about, when it is the one of its side in this half-conversation.
+// reported returns the half and the name of a variable; ok is false when it is not of its side's half in this
+// half-conversation.
 func reported(c *rule.Context, e *trace.Event) (half, name string, ok bool) {
 	half = halves[1]
 	if c.Mine(e) {
@@ -132,11 +133,11 @@ var noStall = define(rule.Rule{
 	},
 })
 
-// lossWatch notes whether anything came out of order, and wants no stall before.
+// lossWatch records whether a packet came out of order; before that there must be no stall.
 type lossWatch struct {
 	c       *rule.Context
-	lost    bool
-	arrived int // requests in order
+	lost    bool // a packet came out of order
+	arrived int  // number of requests that arrived in order
 }
 
 func (w *lossWatch) sight(s *rule.Sight) {
@@ -152,7 +153,7 @@ func (w *lossWatch) sight(s *rule.Sight) {
 func (w *lossWatch) event(e *trace.Event) {
 	half, name, ok := reported(w.c, e)
 	if ok && name == "stalled_ps" && !w.lost {
-		w.c.Failf(blame(half), "the pipeline has stalled for %v, want 0: everything came in order",
+		w.c.Failf(blame(half), "the pipeline has stalled for %v, want 0: every packet came in order",
 			vtime.Duration(e.Value))
 	}
 }
