@@ -17,25 +17,25 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/rciwarp"
 )
 
-// some are a few scenarios of the suite, so that the tests of this package are short.
+// some returns a few scenarios of the suite, so that the tests of this package are short.
 func some() []scenarios.Scenario {
 	return slices.DeleteFunc(scenarios.All(), func(sc scenarios.Scenario) bool {
 		return !strings.HasPrefix(sc.Name, "loss-")
 	})
 }
 
-// TestRun is what the test of a transport looks like.
+// TestRun is an example of the test of a transport.
 func TestRun(t *testing.T) {
 	enginetest.Run(t, enginetest.Config{Engine: gbn.Implementation(), Scenarios: some()})
 }
 
-// TestOtherTransport has nothing to do with RoCEv2: its scenarios are others.
+// TestOtherTransport: a transport other than RoCEv2 has other scenarios.
 func TestOtherTransport(t *testing.T) {
 	enginetest.Run(t, enginetest.Config{Engine: rciwarp.Implementation()})
 }
 
-// TestJudged runs this test in a process of its own over what fails or has nothing to run, because a subtest that fails
-// fails its test.
+// TestJudged runs this test in a process of its own with engines that fail or have nothing to run, because a failing
+// subtest fails its test.
 func TestJudged(t *testing.T) {
 	const which = "ENGINETEST_CASE"
 	cases := []struct {
@@ -75,7 +75,7 @@ func TestJudged(t *testing.T) {
 	}
 }
 
-// breaking is an engine that is wrong on purpose.
+// breaking returns a broken engine.
 func breaking(id string) engine.Implementation {
 	list := brokengbn.Family().Variants
 	return list[slices.IndexFunc(list, func(v broken.Variant) bool { return slices.Contains(v.Catches, id) })].Impl

@@ -11,7 +11,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/gbn"
 )
 
-// A Go test that checks an engine: one per cent of the packets are lost each way, and no rule may be broken.
+// A Go test of an engine: one per cent of the packets are lost each way, and no rule may be broken.
 func ExampleSimulate() {
 	spec, err := scenario.Parse(strings.NewReader(
 		"seed 1\nlink rate=1G delay=1ms\nloss random p=1e-2\nload write msg=64KiB count=20"))

@@ -52,7 +52,7 @@ func play(t *testing.T, r *judging.Run) (*judging.Outcome, error) {
 	return r.Play(t.Context())
 }
 
-// TestSimulate tells a right engine from a wrong one.
+// TestSimulate judges a correct and a broken engine.
 func TestSimulate(t *testing.T) {
 	right, err := judging.Simulate(t.Context(), parse(t, lossy), gbn.Implementation(), rules.All())
 	if err != nil || len(right.Failed()) > 0 || len(right.Verdicts) != len(rules.All()) {
@@ -74,7 +74,7 @@ func TestSimulate(t *testing.T) {
 	t.Fatal("no engine breaks GBN-NAK-002")
 }
 
-// late is a sink that has everything when it is waited for, and an error then.
+// late is a sink that passes everything on in Wait, and then returns an error.
 type late struct {
 	trace.Collector
 	to  trace.Sink
@@ -88,7 +88,7 @@ func (l *late) Wait() error {
 	return l.err
 }
 
-// TestSinkIsWaitedFor judges what a sink passes on after the bench has ended.
+// TestSinkIsWaitedFor: records that a sink passes on after the bench has ended are judged.
 func TestSinkIsWaitedFor(t *testing.T) {
 	r := onSim(t)
 	l := &late{err: errors.New("disk full")}
@@ -105,7 +105,7 @@ func TestSinkIsWaitedFor(t *testing.T) {
 	}
 }
 
-// failing is a bench that breaks, before its trace begins or after.
+// failing is a bench that fails before its trace begins, or after.
 type failing struct{ open bool }
 
 var errBench = errors.New("no such device")
@@ -119,7 +119,7 @@ func (f failing) Run(_ context.Context, job *bench.Job) (*bench.Evidence, error)
 	return nil, errBench
 }
 
-// TestBrokenBench returns what there is: verdicts when the trace had begun, and never none in place of an outcome.
+// TestBrokenBench: the outcome is never nil, and has verdicts if the trace had begun.
 func TestBrokenBench(t *testing.T) {
 	for _, open := range []bool{false, true} {
 		r := onSim(t)
@@ -136,7 +136,7 @@ func TestBrokenBench(t *testing.T) {
 	}
 }
 
-// TestCheckAsksTheBench refuses what the simulator has not, before anything is made.
+// TestCheckAsksTheBench: a job that the simulator cannot play is refused before anything is created.
 func TestCheckAsksTheBench(t *testing.T) {
 	r := onSim(t)
 	r.Job.Spec.Params = engine.Params{engine.TCPParam: engine.KernelTCP}
@@ -148,7 +148,7 @@ func TestCheckAsksTheBench(t *testing.T) {
 	}
 }
 
-// TestDeclared takes what both ends declare, and tells two different ones apart.
+// TestDeclared returns the features that both ends declare, and the declarations of two different ends.
 func TestDeclared(t *testing.T) {
 	find := func(name string) engine.Implementation {
 		i, ok := all.Find(name)
@@ -193,7 +193,7 @@ func TestSettle(t *testing.T) {
 		{verdict(rule.Error, false), nil, nil, rule.Error, ""},
 		{verdict(rule.Invalid, true), bad, nil, rule.Invalid, "link certificate after the run: rate"},
 		{verdict(rule.XPass, true), bad, nil, rule.Invalid, "link certificate after the run: rate"},
-		{verdict(rule.Fail, true), bad, nil, rule.Fail, ""}, // it stands, or it would be INVALID
+		{verdict(rule.Fail, true), bad, nil, rule.Fail, ""}, // the FAIL stands, or it would be INVALID
 		{verdict(rule.Invalid, true), bad, errors.Join(errBench, errBench), rule.Error,
 			"no such device; no such device"},
 		{verdict(rule.Fail, true), bad, errors.Join(errBench, errBench), rule.Fail, "no such device; no such device"},

@@ -18,7 +18,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/certify"
 )
 
-// doubtful is the simulator with certificates, and an error, that somebody else made.
+// doubtful is the simulator with certificates and an error that a test sets.
 type doubtful struct {
 	certificates []certify.Certificate
 	err          error
@@ -36,7 +36,7 @@ func (d doubtful) Run(ctx context.Context, job *bench.Job) (*bench.Evidence, err
 	return ev, err
 }
 
-// judged is a run of an engine with itself, as its bench sees it.
+// judged returns the outcome of a run of an engine with itself on d.
 func judged(t *testing.T, spec *scenario.Spec, impl engine.Implementation, d doubtful) (*judging.Outcome, error) {
 	t.Helper()
 	job, err := bench.NewJob(spec, [2]engine.Implementation{impl, impl})
@@ -47,7 +47,7 @@ func judged(t *testing.T, spec *scenario.Spec, impl engine.Implementation, d dou
 	return (&judging.Run{Job: job, Bench: d, Rules: rules.All()}).Play(t.Context())
 }
 
-// failed returns a certificate of which the items of some properties failed, and another one holds.
+// failed returns a certificate whose items of some properties failed, and another one that holds.
 func failed(properties ...validity.Property) certify.Certificate {
 	items := []certify.Item{{Name: "the rest", OK: true, Property: validity.Everything}}
 	for _, p := range properties {
@@ -56,7 +56,7 @@ func failed(properties ...validity.Property) certify.Certificate {
 	return certify.Issue("during", items)
 }
 
-// trial is an engine and a run in which it is judged.
+// trial is an engine and a run to judge it in.
 type trial struct {
 	name string
 	impl engine.Implementation
@@ -81,7 +81,7 @@ func breaking(t *testing.T, id string) trial {
 	return trial{}
 }
 
-// TestNothingHidesAFailure settles runs whose engine is wrong and whose link or bench is too.
+// TestNothingHidesAFailure settles runs in which the engine is wrong and so is the link or the bench.
 func TestNothingHidesAFailure(t *testing.T) {
 	crash := errors.New("tap: read: bad file descriptor")
 	for _, c := range []struct {
@@ -97,7 +97,7 @@ func TestNothingHidesAFailure(t *testing.T) {
 		{"GBN-NAK-001", doubtful{certificates: []certify.Certificate{failed(validity.Loss)}}, rule.Fail},
 		{"GBN-NAK-001", doubtful{certificates: []certify.Certificate{failed(validity.Lateness)}}, rule.Invalid},
 		{"WIRE-ICRC-001", doubtful{certificates: []certify.Certificate{certify.Issue("before", nil)}}, rule.Fail},
-		// nobody knows what failed
+		// it is not known what failed
 		{"WIRE-ICRC-001", doubtful{certificates: []certify.Certificate{failed(0)}}, rule.Invalid},
 		{"WIRE-ICRC-001", doubtful{err: crash}, rule.Fail},
 		{"GBN-NAK-002", doubtful{err: crash}, rule.Error},

@@ -2,5 +2,5 @@
 
 package meta
 
-// everything makes tests lose evidence in every way that there is.
+// everything makes tests remove evidence in every way.
 const everything = true

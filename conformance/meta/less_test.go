@@ -19,14 +19,14 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// TestLessOfFixtures loses evidence of every fixture, in one way each; with the build tag less in every way
+// TestLessOfFixtures removes evidence from every fixture, in one way each; with the build tag less in every way
 // (META-LESS-001, META-MORE-001).
 func TestLessOfFixtures(t *testing.T) {
 	paths, err := filepath.Glob("../rules/*/testdata/*/*.trace")
 	if err != nil || len(paths) == 0 {
 		t.Fatal("no fixtures", err)
 	}
-	// What a fixture tells of the ends is no more than its rule asks for.
+	// A fixture's reports of the ends are those that its rule needs.
 	ways := slices.DeleteFunc(Ways(), func(w Way) bool { return w.Told })
 	for n, path := range paths {
 		if testing.Short() && n%4 != 0 {
@@ -38,7 +38,7 @@ func TestLessOfFixtures(t *testing.T) {
 		}
 		r := fixtureAt(t, path)
 		if rate := r.Header.Conns[0].Ends[0].QP.Path.Rate; rate > 0 && rate < 100*unit.Mbps {
-			continue // a capture tells no slow line from a slow device
+			continue // a capture does not distinguish a slow line from a slow device
 		}
 		less, more, err := FromLess(Judged, rules.All(), []*Recording{r}, func(int) []Way { return of })
 		if err != nil {
@@ -50,7 +50,7 @@ func TestLessOfFixtures(t *testing.T) {
 	}
 }
 
-// fixtureAt reads a fixture with the features that its rule and itself name.
+// fixtureAt reads a fixture, with the features that its rule and the fixture name.
 func fixtureAt(t *testing.T, path string) *Recording {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -82,7 +82,7 @@ func fixtureAt(t *testing.T, path string) *Recording {
 // declares is the line of a fixture that names features of the endpoints.
 var declares = regexp.MustCompile(`(?m)^# features (.+)$`)
 
-// TestLessIsNoticed: a rule that takes what it does not see for what did not happen is caught.
+// TestLessIsNoticed: a rule that takes an unseen event for one that did not happen fails.
 func TestLessIsNoticed(t *testing.T) {
 	hasty := check(0, func(c *rule.Context) rule.Check {
 		sent := 0
@@ -96,7 +96,7 @@ func TestLessIsNoticed(t *testing.T) {
 	status(t, "counts", v, err, rule.Fail, "X-Y-001 is PASS, and FAIL with less: too few")
 }
 
-// TestMoreIsNoticed: a rule that passes where it cannot see what it fails for is caught.
+// TestMoreIsNoticed: a rule that passes where it cannot see the event that it fails for fails the test.
 func TestMoreIsNoticed(t *testing.T) {
 	blind := check(0, func(c *rule.Context) rule.Check {
 		whole := false

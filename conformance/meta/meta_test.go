@@ -38,7 +38,7 @@ func recorded(t *testing.T, text string) *Recording {
 	return r
 }
 
-// check makes a rule of a check.
+// check returns a rule that makes this check.
 func check(needs rule.Vantage, make func(*rule.Context) rule.Check) []rule.Rule {
 	return []rule.Rule{{ID: "X-Y-001", Level: rule.Must, Needs: needs, Sees: rule.RequestOut | rule.RequestIn,
 		Stimulus: "any", New: make}}
@@ -99,7 +99,7 @@ func TestSilence(t *testing.T) {
 	started := func(h trace.Header, list []rule.Rule, o rule.Options,
 		play func(trace.Sink) error) ([]rule.Verdict, error) {
 		return Judged(h, list, o, func(s trace.Sink) error {
-			// as a judge would that starts its checks before anything has happened
+			// as a judge would do that starts its checks before the first sight
 			s.Event(&trace.Event{Kind: trace.Probe})
 			return play(s)
 		})
@@ -127,7 +127,7 @@ func TestOneTap(t *testing.T) {
 	careless := func(h trace.Header, list []rule.Rule, o rule.Options,
 		play func(trace.Sink) error) ([]rule.Verdict, error) {
 		list = slices.Clone(list)
-		list[0].Needs = 0 // as a judge would that does not look
+		list[0].Needs = 0 // as a judge would do that ignores needs
 		return Judged(h, list, o, play)
 	}
 	v, err := FromOneTap(Judged, both, []*Recording{recorded(t, lossy)})

@@ -2,5 +2,5 @@
 
 package meta
 
-// everything makes tests lose evidence in every way that there is: with the build tag less, as `make less` has it.
+// everything makes tests remove evidence in every way; it is set by the build tag less (`make less`).
 const everything = false

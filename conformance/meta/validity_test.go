@@ -7,7 +7,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
 
-// demanding is a rule that fails, or passes, on every trace, and rests on the order of packets.
+// demanding returns a rule that fails, or passes, on every trace and rests on the order of packets.
 func demanding(fails bool) []rule.Rule {
 	list := check(0, func(c *rule.Context) rule.Check {
 		return rule.Check{Sight: func(*rule.Sight) {
@@ -20,7 +20,7 @@ func demanding(fails bool) []rule.Rule {
 	return list
 }
 
-// settler settles as the product does where only and all verdicts that rest on what failed are taken.
+// settler settles as the product does, but invalidates the verdicts for which takes is true.
 func settler(takes func(rests, failed validity.Property) bool) Settler {
 	return func(verdicts []rule.Verdict, failed validity.Property) rule.Status {
 		rule.Invalidate(verdicts, func(rests validity.Property) string {

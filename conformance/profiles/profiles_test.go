@@ -13,8 +13,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/targets"
 )
 
-// Whatever a profile names is there: rules that can be judged, a reference that would qualify, and a claim whose bound
-// says how far apart two implementations may be.
+// The objects that a profile names exist: rules that can be judged, a reference that would qualify, and a claim whose
+// bound limits the difference of two implementations.
 func TestProfilesOfTheProgram(t *testing.T) {
 	known := map[string]rule.Rule{}
 	families := map[string]bool{}
@@ -137,7 +137,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// No text makes the parser panic, and what it accepts says what counts.
+// The parser panics on no text, and an accepted text has rules that count.
 func FuzzParse(f *testing.F) {
 	f.Add(good)
 	f.Add("target\n")

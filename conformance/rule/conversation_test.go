@@ -16,7 +16,7 @@ import (
 
 const testStart = psn.PSN(psn.Mask - 2) // so that every test of this file crosses the wrap
 
-// walk is a conversation under test, moved by packets at one point after another.
+// walk is a conversation under test, moved by single packets at its points.
 type walk struct {
 	t   *testing.T
 	c   Conversation
@@ -36,7 +36,7 @@ func newWalk(t *testing.T, known bool) *walk {
 	return w
 }
 
-// see shows one packet, PSN relative to the start, and returns what was known of it.
+// see processes one packet, with its PSN relative to the start, and returns its sight.
 func (w *walk) see(point trace.Point, op roce.Opcode, rel, size int, change ...func(*roce.Packet)) *Sight {
 	w.now = w.now.Add(vtime.Microsecond)
 	w.rec = trace.Record{ICRC: trace.Good}
@@ -139,7 +139,7 @@ func TestRNRTakesBackTheAcceptance(t *testing.T) {
 	w.want("EPSN after the retry", w.c.EPSN, testStart.Add(1))
 }
 
-// A responder may be long in refusing: whatever has come by then is taken back, and what a response has passed needs no
+// A responder may refuse late: everything accepted since is withdrawn, and a PSN that a response has passed needs no
 // memory.
 func TestRNRTakesBackLate(t *testing.T) {
 	w := newWalk(t, true)
@@ -280,7 +280,7 @@ func TestForeignDialectMovesNothing(t *testing.T) {
 	}
 }
 
-// Where the ends are of different kinds, each takes what it declares: what the other speaks besides moves nothing.
+// Where the ends are of different kinds, each accepts the features that it declares; other packets have no effect.
 func TestEndsOfDifferentKinds(t *testing.T) {
 	isF := func(o roce.Opcode) bool { return o.Class() == roce.ClassF }
 	for _, c := range []struct {
@@ -299,7 +299,7 @@ func TestEndsOfDifferentKinds(t *testing.T) {
 	}
 }
 
-// What is kept before its turn is for the responder to say, whatever the requester does.
+// The responder, not the requester, declares whether out-of-order packets are kept.
 func TestRespondersDeclareWhatTheyKeep(t *testing.T) {
 	h := testHeader(1)
 	j := NewJudge(h, nil, Options{Ends: &[2]End{{Features: []string{"rc"}},

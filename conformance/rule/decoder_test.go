@@ -10,8 +10,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace/fixture"
 )
 
-// decoded plays a fixture and writes down what the transport at the receiving end is shown: "+0" in order, "+1*"
-// recovered, "+3>" ahead, "+2<" again, with the time in microseconds of those that did not come as they arrived.
+// decoded plays a fixture and returns the packets passed to the transport at the receiving end: "+0" in order, "+1*"
+// recovered, "+3>" ahead, "+2<" again, with the time in microseconds if a packet was passed on after its arrival.
 func decoded(t *testing.T, text string, class Class, base psn.PSN) string {
 	t.Helper()
 	f, err := fixture.Parse(strings.NewReader(text), base)
@@ -139,8 +139,8 @@ func TestDecoderOfReadResponses(t *testing.T) {
 	}
 }
 
-// TestDecoderLacksUnit: there is a unit for the packets at even positions and none for the others, which alone cannot
-// be repaired.
+// TestDecoderLacksUnit: there is a unit for the packets at even positions and none for the others, so that only the
+// others cannot be recovered.
 func TestDecoderLacksUnit(t *testing.T) {
 	const text = `qp param.units=1 param.r=4 param.c=2
 @1 A>B WRITE_FIRST psn=+0 len=1024

@@ -9,7 +9,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace/fixture"
 )
 
-// findings judges a fixture, which begins at a PSN, by a rule that is broken by every answer.
+// findings judges a fixture, which begins at a PSN, by a rule that reports at every answer.
 func findings(t *testing.T, start psn.PSN, text string, report func(c *Context, s *Sight)) []Finding {
 	t.Helper()
 	f, err := fixture.Parse(strings.NewReader(text), start)
@@ -27,7 +27,7 @@ func findings(t *testing.T, start psn.PSN, text string, report func(c *Context, 
 const twoNAKs = "A>B WRITE_FIRST psn=+0 len=1024 dmalen=3072\nA>B WRITE_MIDDLE psn=+1 len=1024\nB>A ACK psn=+0 " +
 	"msn=0\nB>A NAK psn=+1 msn=0 PSN_SEQ_ERR\n"
 
-// TestLine: a finding begins with the packet that shows it, whether it is the one at hand or an earlier one.
+// TestLine: a finding begins with the packet that shows it, the current one or an earlier one.
 func TestLine(t *testing.T) {
 	got := findings(t, 7, twoNAKs, func(c *Context, s *Sight) {
 		if s.Pkt.AETH.Syndrome.IsNAK() {
@@ -46,7 +46,7 @@ func TestLine(t *testing.T) {
 	}
 }
 
-// TestWrapped: the wrap is named where PSNs of a finding lie on both sides of it, and nowhere else.
+// TestWrapped: a finding names the wrap if its PSNs lie on both sides of it, and only then.
 func TestWrapped(t *testing.T) {
 	const zero = " (across the wrap: psn=+2 is PSN 0)"
 	for _, c := range []struct {
@@ -70,7 +70,7 @@ func TestWrapped(t *testing.T) {
 	}
 }
 
-// TestSeenForgets: the memory of packets has a limit, and what it has forgotten has no name.
+// TestSeenForgets: the memory of packets is bounded, and a forgotten packet has no name.
 func TestSeenForgets(t *testing.T) {
 	var s seen
 	var r trace.Record

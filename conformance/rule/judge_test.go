@@ -13,7 +13,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// testHeader is a trace of n connections with both taps, every report, and attributes known.
+// testHeader returns a header of n connections with both taps, every report and known attributes.
 func testHeader(n int) trace.Header {
 	h := trace.Header{Taps: [2]bool{true, true}, Bytes: true, Conns: make([]trace.Conn, n),
 		Reports: trace.ReportCQE | trace.ReportStores | trace.ReportTimers | trace.ReportProbes | trace.ReportMemory}
@@ -25,7 +25,7 @@ func testHeader(n int) trace.Header {
 	return h
 }
 
-// play shows packets of connection conn, 1 us apart.
+// play passes packets of connection conn to a judge, 1 us apart.
 func play(j *Judge, conn int, from trace.Side, ops ...roce.Opcode) {
 	t := trace.NewTimeline(&j.header, j)
 	for i, op := range ops {
@@ -37,7 +37,7 @@ func play(j *Judge, conn int, from trace.Side, ops ...roce.Opcode) {
 	t.End(vtime.Time(vtime.Second))
 }
 
-// counting is a rule that meets its situation at every sight it is shown.
+// counting is a rule that is met at every sight.
 func counting(sees Class) Rule {
 	return Rule{ID: "T-A-001", Level: Must, Sees: sees, Stimulus: "any", New: func(c *Context) Check {
 		return Check{Sight: func(*Sight) { c.Met() }}
@@ -113,8 +113,8 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// TestBlackBox: of a device that reports nothing, what only its inside shows does not apply; what its packets may show
-// yet is inconclusive.
+// TestBlackBox: for a device without reports, rules that need its inside do not apply; rules that packets may still
+// decide are inconclusive.
 func TestBlackBox(t *testing.T) {
 	inside, outside := counting(Responses), counting(Responses)
 	inside.Needs, outside.Needs = Completions, TapResponder
@@ -212,8 +212,7 @@ func TestEventsReachBothHalves(t *testing.T) {
 	}
 }
 
-// TestChecksOfACaptureKnowTheFirstPSN: where no attributes are known, a check is made when the first request has been
-// seen.
+// TestChecksOfACaptureKnowTheFirstPSN: where no attributes are known, a check is made after the first request.
 func TestChecksOfACaptureKnowTheFirstPSN(t *testing.T) {
 	h := testHeader(1)
 	h.Conns[0] = trace.Conn{}
@@ -263,8 +262,8 @@ func benchmarkJudge(b *testing.B, n int) {
 	}
 }
 
-// flow shows the i-th packet of a flow and its answer, at both taps, to a judge with n rules that has seen 4096 of
-// them.
+// flow returns a function that passes the i-th packet of a flow and its answer, at both taps, to a judge with n rules
+// that has seen 4096 of them.
 func flow(n int) (step func(i int)) {
 	rules := make([]Rule, n)
 	for i := range rules {
@@ -299,7 +298,7 @@ func flow(n int) (step func(i int)) {
 	return func(i int) { show(4096 + i) }
 }
 
-// TestJudgeAllocatesNothing: a run of 10^7 packets is judged while it happens.
+// TestJudgeAllocatesNothing: a run of 10^7 packets is judged while it is played.
 func TestJudgeAllocatesNothing(t *testing.T) {
 	step, i := flow(60), 0
 	if n := testing.AllocsPerRun(10_000, func() { step(i); i++ }); n != 0 {
@@ -307,7 +306,7 @@ func TestJudgeAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestBlameHasASide: a finding says which end is to blame, and a box in the path is of what is at A.
+// TestBlameHasASide: a finding names the end to blame, and a box in the path counts as side A.
 func TestBlameHasASide(t *testing.T) {
 	for _, c := range []struct {
 		who   Blame
@@ -337,7 +336,7 @@ func TestBlameHasASide(t *testing.T) {
 	}
 }
 
-// A property that does not hold takes away the proof of a FAIL that rests on it, and nothing else.
+// A property that does not hold invalidates a FAIL that rests on it, and nothing else.
 func TestDoubt(t *testing.T) {
 	list := []Verdict{{Status: Fail, Rests: validity.Sequence, Total: 2}, {Status: Fail, Rests: validity.Frames},
 		{Status: Pass, Rests: validity.Sequence}, {Status: Fail}}

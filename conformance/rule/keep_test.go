@@ -10,14 +10,14 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// newKeeper is a walk whose responder keeps what comes early.
+// newKeeper returns a walk whose responder keeps out-of-order packets.
 func newKeeper(t *testing.T) *walk {
 	w := newWalk(t, true)
 	w.c.responder.keep.reach = keepReach(&w.c, []string{KeepsEarly})
 	return w
 }
 
-// released moves past everything whose turn has come and lists it: "+2 +3!", with a mark on what is illegal.
+// released processes every request whose turn has come, and lists them: "+2 +3!", with a mark on an illegal one.
 func (w *walk) released() string {
 	var list []string
 	for w.c.release(&w.s) {
@@ -65,7 +65,7 @@ func TestKeepingOnlyTheNewest(t *testing.T) {
 	w.want("released", w.released(), "+2 +3")
 }
 
-// TestWhatNoSACKNamesWasDroppedWhenANAKComes: +2 was kept, for +3 and what follows there was no room (FaSR III-D).
+// TestWhatNoSACKNamesWasDroppedWhenANAKComes: +2 was kept; +3 and later packets found no room (FaSR III-D).
 func TestWhatNoSACKNamesWasDroppedWhenANAKComes(t *testing.T) {
 	w := newKeeper(t)
 	w.c.responder.keep.rising = true
@@ -93,8 +93,8 @@ func TestWhatNoSACKNamesWasDroppedWhenANAKComes(t *testing.T) {
 	w.want("kept behind all that was seen", w.see(trace.ResponderIn, roce.SendOnly, 8, 5).Kept, true)
 }
 
-// TestANAKTakesBackWhatOnlySeemedToBeKept: +1 and what follows; but not what came in its turn when no response was in
-// doubt.
+// TestANAKTakesBackWhatOnlySeemedToBeKept: a NAK withdraws +1 and later packets, but not packets in order while no
+// response was in doubt.
 func TestANAKTakesBackWhatOnlySeemedToBeKept(t *testing.T) {
 	w := newKeeper(t)
 	w.c.responder.keep.rising = true
@@ -217,8 +217,7 @@ func TestReadsNumberedApart(t *testing.T) {
 	w.want("EPSN of the requests", w.c.EPSN, testStart)
 }
 
-// TestReadDataOfARequesterThatKeepsTheNewest: what comes below the newest that it holds is dropped, and has to come
-// again.
+// TestReadDataOfARequesterThatKeepsTheNewest: responses below the newest kept one are dropped, and must be sent again.
 func TestReadDataOfARequesterThatKeepsTheNewest(t *testing.T) {
 	w := newWalk(t, true)
 	w.c.Reads.rising = true
@@ -232,8 +231,7 @@ func TestReadDataOfARequesterThatKeepsTheNewest(t *testing.T) {
 	w.want("EPSN of the responses", w.c.Reads.EPSN, testStart.Add(4))
 }
 
-// TestReadIsAwaitedHoweverMuchFollows acknowledges so many requests behind a READ that the window has used its place
-// again.
+// TestReadIsAwaitedHoweverMuchFollows acknowledges so many requests after a READ that the window has reused its entry.
 func TestReadIsAwaitedHoweverMuchFollows(t *testing.T) {
 	w := newWalk(t, true)
 	w.see(trace.RequesterOut, roce.XReadRequest, 0, 0, dmaLen(3000))
@@ -248,8 +246,8 @@ func TestReadIsAwaitedHoweverMuchFollows(t *testing.T) {
 	w.want("answered by its data", w.c.Answered(testStart), true)
 }
 
-// TestWhatHasNoReceiveIsNotKept: "tells" is set when receives are reported, "direct" when early packets are placed at
-// once.
+// TestWhatHasNoReceiveIsNotKept: "tells" is set when receives are reported, "direct" when out-of-order packets are
+// placed at once.
 func TestWhatHasNoReceiveIsNotKept(t *testing.T) {
 	const sendOnly, writeImm = roce.XSendFirst + roce.SendOnly, roce.XSendFirst + roce.WriteOnlyImm
 	number := func(sn uint32) func(*roce.Packet) { return func(p *roce.Packet) { p.SO.SN = sn } }
@@ -268,8 +266,7 @@ func TestWhatHasNoReceiveIsNotKept(t *testing.T) {
 	w.want("which is in doubt", w.c.responder.keep.find(testStart.Add(5)).doubt, true)
 }
 
-// TestDoubtIsSettledByWhatTheResponderSays: a receive may be posted between the arrival of a request and its turn to be
-// looked at.
+// TestDoubtIsSettledByWhatTheResponderSays: a receive may be posted between the arrival of a request and its turn.
 func TestDoubtIsSettledByWhatTheResponderSays(t *testing.T) {
 	const sendOnly = roce.XSendFirst + roce.SendOnly
 	newDirect := func() *walk {
@@ -300,7 +297,7 @@ func TestDoubtIsSettledByWhatTheResponderSays(t *testing.T) {
 	w.want("released", w.released(), "+1")
 }
 
-// TestWhatNamesAReceiveIsInDoubtBehindARefusal: the one behind has no receive either, but a WRITE needs none.
+// TestWhatNamesAReceiveIsInDoubtBehindARefusal: a later SEND has no receive either, but a WRITE needs none.
 func TestWhatNamesAReceiveIsInDoubtBehindARefusal(t *testing.T) {
 	w := newKeeper(t)
 	w.c.responder.keep.direct = true

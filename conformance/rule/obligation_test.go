@@ -20,8 +20,7 @@ func owing() (*Context, *Obligation) {
 
 func at(d vtime.Duration) *Sight { return &Sight{Sight: trace.Sight{At: vtime.Time(d), Index: 7}} }
 
-// TestObligationExpires lets an answer that is owed since 0 become overdue, or not, for each reason in the account of
-// allowances.
+// TestObligationExpires: an answer owed since 0 is overdue or not, for each allowance.
 func TestObligationExpires(t *testing.T) {
 	const ms, us = vtime.Millisecond, vtime.Microsecond
 	busy := func(c *Context, until vtime.Duration) {
@@ -67,8 +66,7 @@ func TestObligationExpires(t *testing.T) {
 	}
 }
 
-// TestObligationSettles counts what is done in time as a proof that the rule held, and reports what comes late where it
-// comes.
+// TestObligationSettles: an obligation met in time meets the rule, and one met late is reported when it is met.
 func TestObligationSettles(t *testing.T) {
 	const ms = vtime.Millisecond
 	c, o := owing()
@@ -82,7 +80,7 @@ func TestObligationSettles(t *testing.T) {
 	}
 }
 
-// TestObligationIsBounded forgets the oldest of what is owed and never reported.
+// TestObligationIsBounded: the oldest obligation is forgotten and never reported.
 func TestObligationIsBounded(t *testing.T) {
 	_, o := owing()
 	for i := range mostOwed + 5 {
@@ -93,7 +91,7 @@ func TestObligationIsBounded(t *testing.T) {
 	}
 }
 
-// TestExpiringChecks shows a check what is Prompt as soon as it is overdue, and the rest at the end.
+// TestExpiringChecks: a Prompt obligation is reported as soon as it is overdue, others at the end.
 func TestExpiringChecks(t *testing.T) {
 	c, o := owing()
 	p := c.Owes(Responder, "promptly")

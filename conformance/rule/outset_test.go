@@ -7,8 +7,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// What a responder expects when a capture begins is known from the first answer that acknowledges a request that was
-// seen, or refuses one, and not before. With the attributes of the connection it is known at once.
+// The PSN that a responder expects at the beginning of a capture is known from the first answer that acknowledges or
+// refuses a request of the capture. With attributes it is known at once.
 func TestFirstAnswerTells(t *testing.T) {
 	for name, c := range map[string]struct {
 		known    bool
@@ -39,11 +39,11 @@ func TestFirstAnswerTells(t *testing.T) {
 	}
 }
 
-// Requests that a first answer shows to have been received before the capture are not waited for, and none is held for
-// one of them.
+// Requests that a first answer shows to have been received before the capture are not awaited, and no later request is
+// mistaken for one of them.
 func TestFirstAnswerMovesWhatIsExpected(t *testing.T) {
 	w := newWalk(t, false)
-	w.see(trace.ResponderIn, roce.SendOnly, 0, 8) // the newest of several, of which the others were lost to the capture
+	w.see(trace.ResponderIn, roce.SendOnly, 0, 8) // the newest of several requests; the capture missed the others
 	w.see(trace.ResponderIn, roce.SendOnly, 3, 8)
 	w.see(trace.ResponderOut, roce.Acknowledge, 3, 0, ack(roce.SyndromeACK))
 	w.want("expected", w.c.EPSN, testStart.Add(4))

@@ -2,7 +2,7 @@ package rule
 
 import "testing"
 
-// All windows together are bounded, and the judge says when that mattered.
+// The memory of all windows together is bounded, and the judge reports when the bound mattered.
 func TestWindowsShareTheirRoom(t *testing.T) {
 	j := NewJudge(testHeader(2), nil, Options{})
 	j.room.left = 100

@@ -43,7 +43,7 @@ func TestWaivers(t *testing.T) {
 	}
 }
 
-// TestExcuse: one run of several may pass what another breaks.
+// TestExcuse: a rule may pass in one run and break in another.
 func TestExcuse(t *testing.T) {
 	w := parseWaivers(t, "waive RC-RNR-* impl=* owner=net expires=2027-01-31 : code 25\n")
 	v := []Verdict{{Rule: "RC-RNR-002", Status: Pass}, {Rule: "RC-RNR-003", Status: Fail}}
@@ -53,8 +53,8 @@ func TestExcuse(t *testing.T) {
 	}
 }
 
-// TestWaiversOfScenarios: a waiver may be for named scenarios, and only a scenario that would show the deviation tells
-// that it is gone.
+// TestWaiversOfScenarios: a waiver may name scenarios, and only a scenario that would show the deviation shows that it
+// is gone.
 func TestWaiversOfScenarios(t *testing.T) {
 	const rest = " owner=o expires=2027-01-31 : r\n"
 	w := parseWaivers(t, "waive A impl=x in=loss-tail,random/read"+rest+"waive B impl=x sure=loss-tail"+rest+

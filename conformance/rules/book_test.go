@@ -6,11 +6,11 @@ import (
 	"testing"
 )
 
-// longestCause is how long a cause may be: it is read in a list.
+// longestCause bounds a cause in bytes, because causes are shown in a list.
 const longestCause = 190
 
-// TestEveryRuleSaysWhatBreaksIt wants the usual causes of each rule that can fail, as short sentences, and of nothing
-// else.
+// TestEveryRuleSaysWhatBreaksIt checks that about.txt has the usual causes of each rule that can fail, as short
+// sentences, and no paragraph about anything else.
 func TestEveryRuleSaysWhatBreaksIt(t *testing.T) {
 	known := map[string]bool{}
 	for _, r := range All() {

@@ -13,12 +13,12 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// schemes are features of endpoints, as a fuzzer picks them.
+// schemes are the features of endpoints that a fuzzer chooses from.
 var schemes = [][]string{{"rc", "gbn"}, {"rc", "gb1"}, {"rc", "irn"}, {"rc", "fasr"}, {"rc", "gbn", "lowar"}, {"iwarp"}}
 
-// FuzzJudge judges conversations that nobody has: whatever packets two hosts exchange, no check panics, and what is
-// judged twice is judged alike. Each packet is seven bytes: who sends it and what is wrong with it, opcode, PSN in
-// steps from the latest, payload, syndrome, QP, and how long after the one before.
+// FuzzJudge judges arbitrary conversations: whatever packets two hosts exchange, no check panics, and two judgements
+// are equal. Each packet is seven bytes: its sender and its defects, opcode, PSN relative to the latest, payload,
+// syndrome, QP, and the time since the previous packet.
 func FuzzJudge(f *testing.F) {
 	f.Add(byte(0),
 		[]byte("\x00\x06\x00\x40\x00\x00\x01\x00\x07\x01\x40\x00\x00\x01"+
@@ -57,7 +57,7 @@ func FuzzJudge(f *testing.F) {
 	})
 }
 
-// conversation makes a pcap file of the packets of two hosts.
+// conversation returns a pcap file of the packets of two hosts.
 func conversation(b []byte) []byte {
 	file := []byte("\xd4\xc3\xb2\xa1\x02\x00\x04\x00\x00\x00\x00\x00\x00\x00\x00\x00\xff\xff\x00\x00\x01\x00\x00\x00")
 	hosts := [2]netip.Addr{netip.AddrFrom4([4]byte{10, 0, 0, 1}), netip.AddrFrom4([4]byte{10, 0, 0, 2})}
@@ -68,7 +68,7 @@ func conversation(b []byte) []byte {
 		p := &h.Packet
 		p.Opcode, p.DestQP, p.PKey, p.AckReq = roce.Opcode(b[1]), 17+uint32(from^1)<<8+uint32(b[5]&3),
 			roce.DefaultPKey, b[0]&2 != 0
-		space := from ^ b[0]>>2&1 // of its own requests, or of those of the peer
+		space := from ^ b[0]>>2&1 // PSNs of the sender's requests, or of the peer's
 		latest[space] = latest[space].Add(int(int8(b[2])))
 		p.PSN, p.Payload = latest[space], make([]byte, int(b[3])*16)
 		p.Len = len(p.Payload)

@@ -8,7 +8,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// plantedRuns are the recordings, each with what its edits need. A is the requester.
+// plantedRuns are the recordings, by name, each with the traffic that its edits need. A is the requester.
 var plantedRuns = map[string]string{
 	// Every operation, nothing lost.
 	"ops": `seed 1
@@ -47,14 +47,14 @@ post-atomic wr=6 op=add value=1 remote=8 local=8
 post-atomic wr=7 op=swap compare=1 value=2 remote=16 local=16
 post-send wr=8 len=300 inv=4097
 `,
-	// Answers are lost until the timer runs out.
+	// Responses are lost until the timer expires.
 	"timer": `seed 1
 link rate=1G delay=500us
 qp rto=20ms
 drop B type=ACK count=12
 load write msg=1000 count=8
 `,
-	// No receive is there at first.
+	// At first no receive is posted.
 	"rnr": `seed 1
 link rate=1G delay=500us
 qp rto=20ms
@@ -66,7 +66,7 @@ post-write wr=3 len=64 at=30ms
 `,
 }
 
-// The picks.
+// Functions that select packets.
 func of(ops ...roce.Opcode) which {
 	return func(_ *shot, p *roce.Packet) bool {
 		for _, o := range ops {
@@ -84,7 +84,7 @@ func acks(_ *shot, p *roce.Packet) bool {
 	return p.Opcode == roce.Acknowledge && p.AETH.Syndrome.IsACK()
 }
 
-// one changes the nth packet that w picks.
+// one changes the nth packet that w selects.
 func one(n int, w which, change func(*roce.Frame)) func(*frames) {
 	return func(f *frames) {
 		if s := f.nth(n, w); s != nil {
@@ -93,12 +93,12 @@ func one(n int, w which, change func(*roce.Frame)) func(*frames) {
 	}
 }
 
-// every changes all that w picks.
+// every changes all packets that w selects.
 func every(w which, change func(*roce.Frame)) func(*frames) {
 	return func(f *frames) { f.all(w, change) }
 }
 
-// again picks the retransmissions of an opcode: what was seen twice of a recording in which everything goes again.
+// again changes the first retransmission of an opcode, in a recording in which every packet is retransmitted.
 func again(o roce.Opcode, change func(*roce.Frame)) func(*frames) {
 	return func(f *frames) {
 		first := f.nth(0, of(o))
@@ -113,7 +113,7 @@ func again(o roce.Opcode, change func(*roce.Frame)) func(*frames) {
 	}
 }
 
-// spoil writes bytes into frames without making the ICRC right.
+// spoil writes bytes into frames and leaves the ICRC wrong.
 func spoil(w which, change func(raw []byte)) func(*frames) {
 	return func(f *frames) {
 		for _, s := range f.list {
@@ -127,9 +127,9 @@ func spoil(w which, change func(raw []byte)) func(*frames) {
 
 func noICRC(raw []byte) { copy(raw[len(raw)-4:], []byte{0, 0, 0, 0}) }
 
-// planted are the violations.
+// planted are the edits, one per violation.
 var planted = []edit{
-	// What is the same in all packets of a connection.
+	// Fields that are the same in all packets of a connection.
 	{"DestQP of one request", "ops", "WIRE-BTH-002", everywhere,
 		one(2, requests, func(h *roce.Frame) { h.Packet.DestQP ^= 0x1000 })},
 	{"DestQP of one response", "ops", "WIRE-BTH-002", everywhere,
@@ -168,7 +168,7 @@ var planted = []edit{
 	{"opcode of LoWAR in a message", "ops", "WIRE-OPC-002", everywhere, func(f *frames) {
 		s := f.nth(0, of(roce.SendMiddle))
 		at, _, _ := roce.FieldSpan(s.raw, "opcode")
-		s.raw[at], s.raw[at+4] = byte(roce.LoWAR), 0xFF // the byte that every ICRC but LoWAR's leaves out
+		s.raw[at], s.raw[at+4] = byte(roce.LoWAR), 0xFF // the byte that every ICRC except LoWAR's leaves out
 		sum, _ := roce.ICRC(s.raw)
 		s.raw[at+4] = 0
 		binary.LittleEndian.PutUint32(s.raw[len(s.raw)-4:], sum)
@@ -204,7 +204,7 @@ var planted = []edit{
 	}},
 
 	// The MSN.
-	// Elsewhere nobody knows whether the MSN of an answer is wrong, or what it acknowledges.
+	// Other views do not show whether the MSN of a response or its PSN is wrong.
 	{"MSN stuck", "ops", "RC-MSN-001", "RP", every(acks, func(h *roce.Frame) { h.Packet.AETH.MSN = 1 })},
 	{"MSN doubled", "ops", "RC-MSN-001", everywhere, every(acks, func(h *roce.Frame) { h.Packet.AETH.MSN *= 2 })},
 
@@ -212,7 +212,7 @@ var planted = []edit{
 	{"MSN counting down", "ops", "RC-MSN-001", "RP",
 		every(acks, func(h *roce.Frame) { h.Packet.AETH.MSN = 100 - h.Packet.AETH.MSN })},
 
-	// What a retransmission repeats.
+	// Fields that a retransmission repeats.
 	{"R_Key of a retransmitted WRITE", "again", "RC-PSN-005", "SP", again(roce.WriteFirst, func(h *roce.Frame) {
 		h.Packet.RETH.RKey ^= 1
 	})},
@@ -242,7 +242,7 @@ var planted = []edit{
 	{"R_Key of a retransmitted READ", "again", "RC-PSN-005 RC-READ-002", "SP", again(roce.ReadRequest,
 		func(h *roce.Frame) { h.Packet.RETH.RKey ^= 1 })},
 
-	// When, and from where, something is sent again.
+	// Time and first PSN of retransmissions.
 	{"acknowledged data again", "ops", "RC-CNS-002", "SP", func(f *frames) {
 		f.at(f.nth(0, of(roce.WriteFirst)), 15*vtime.Millisecond, func(*roce.Frame) {})
 	}},

@@ -27,7 +27,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/gbn"
 )
 
-// The views from which a planted edit is judged, as captures of somebody else: nothing is known but frames.
+// The views from which a planted edit is judged, as foreign captures: only frames are known.
 const (
 	atRequester = 'S'
 	atResponder = 'R'
@@ -36,8 +36,9 @@ const (
 	everywhere  = "SRPM"
 )
 
-// TestPlanted takes recordings of our own engine, plants a violation in the frames, and judges what each tap would have
-// captured. A view that shows the violation must FAIL by one of the edit's rules; in any other none of them may PASS.
+// TestPlanted records our own engine, plants a violation in the frames, and judges the frames that each tap would have
+// captured. A view that shows the violation must FAIL by one of the edit's rules; in any other view none of them may
+// PASS.
 func TestPlanted(t *testing.T) {
 	recorded := map[string][]shot{}
 	for name, spec := range plantedRuns {
@@ -65,8 +66,8 @@ func TestPlanted(t *testing.T) {
 // edit is a violation to plant.
 type edit struct {
 	name  string
-	run   string // of plantedRuns
-	rules string // any of them has to FAIL; separated by spaces
+	run   string // name in plantedRuns
+	rules string // one of them must FAIL; separated by spaces
 	seen  string // the views that can show it
 	edit  func(*frames)
 }
@@ -90,7 +91,7 @@ func (e *edit) plant(t *testing.T, shots []shot) []shot {
 	return out
 }
 
-// judge holds the verdicts of a view against what the edit has to cause.
+// judge compares the verdicts of a view with those that the edit must cause.
 func (e *edit) judge(t *testing.T, view rune, verdicts []rule.Verdict) {
 	var failed, passed, other []string
 	for _, v := range verdicts {
@@ -116,7 +117,7 @@ func (e *edit) judge(t *testing.T, view rune, verdicts []rule.Verdict) {
 // shot is one packet of a recording.
 type shot struct {
 	raw        []byte
-	sent, recv vtime.Time // vtime.Never when it did not arrive
+	sent, recv vtime.Time // recv is vtime.Never if the packet did not arrive
 	from       trace.Side
 }
 
@@ -126,13 +127,13 @@ type frames struct {
 	edits int
 }
 
-// decoded is the packet of a shot.
+// decoded returns the frame of a shot.
 func (s *shot) decoded() (f roce.Frame, ok bool) {
 	err := f.Decode(s.raw)
 	return f, err == nil
 }
 
-// set replaces the packet of a shot; the encoder makes lengths and ICRC right.
+// set replaces the packet of a shot; the encoder sets lengths and ICRC.
 func (f *frames) set(s *shot, change func(*roce.Frame)) {
 	h, ok := s.decoded()
 	if !ok {
@@ -145,10 +146,10 @@ func (f *frames) set(s *shot, change func(*roce.Frame)) {
 	f.edits++
 }
 
-// which picks packets.
+// which selects packets.
 type which func(s *shot, p *roce.Packet) bool
 
-// nth returns the nth packet, from 0 on, that w picks; nil when there is none.
+// nth returns the nth packet, from 0 on, that w selects; nil when there is none.
 func (f *frames) nth(n int, w which) *shot {
 	for _, s := range f.list {
 		if h, ok := s.decoded(); ok && w(s, &h.Packet) {
@@ -161,7 +162,7 @@ func (f *frames) nth(n int, w which) *shot {
 	return nil
 }
 
-// all changes every packet that w picks.
+// all changes every packet that w selects.
 func (f *frames) all(w which, change func(*roce.Frame)) {
 	for _, s := range f.list {
 		if h, ok := s.decoded(); ok && w(s, &h.Packet) {
@@ -170,7 +171,7 @@ func (f *frames) all(w which, change func(*roce.Frame)) {
 	}
 }
 
-// after puts another packet behind a shot, made of it.
+// after inserts a changed copy of a shot after it.
 func (f *frames) after(s *shot, change func(*roce.Frame)) {
 	c := *s
 	c.raw = bytes.Clone(s.raw)
@@ -182,7 +183,7 @@ func (f *frames) after(s *shot, change func(*roce.Frame)) {
 	f.list = slices.Insert(f.list, slices.Index(f.list, s)+1, &c)
 }
 
-// at puts another packet, made of a shot, so much after its time.
+// at adds a changed copy of a shot, later by the given time.
 func (f *frames) at(s *shot, later vtime.Duration, change func(*roce.Frame)) {
 	c := *s
 	if c.recv == vtime.Never {
@@ -201,7 +202,7 @@ func (f *frames) shift(s *shot, by vtime.Duration) {
 	}
 }
 
-// drop takes packets out of the recording.
+// drop removes packets from the recording.
 func (f *frames) drop(w which) {
 	f.list = slices.DeleteFunc(f.list, func(s *shot) bool {
 		h, ok := s.decoded()
@@ -210,7 +211,7 @@ func (f *frames) drop(w which) {
 	f.edits++
 }
 
-// record plays a Spec in virtual time and keeps the packets.
+// record plays a Spec in virtual time and returns the packets.
 func record(t *testing.T, text string) (list []shot) {
 	t.Helper()
 	spec, err := scenario.Parse(strings.NewReader(text))
@@ -246,7 +247,7 @@ func (*keeper) Event(*trace.Event) {}
 // End implements trace.Sink.
 func (*keeper) End(vtime.Time) {}
 
-// judgeView judges what a view shows.
+// judgeView judges the frames that a view shows.
 func judgeView(t *testing.T, view rune, shots []shot) []rule.Verdict {
 	t.Helper()
 	path, taps := t.TempDir(), []rune{view}
@@ -279,7 +280,7 @@ func judgeView(t *testing.T, view rune, shots []shot) []rule.Verdict {
 	return j.Verdicts()
 }
 
-// captured is what a tap sees, in the order of time.
+// captured returns the frames that a tap sees, in the order of time.
 func captured(at rune, shots []shot) (list []capture.Frame) {
 	for i := range shots {
 		s := &shots[i]

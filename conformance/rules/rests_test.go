@@ -20,8 +20,8 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write testdata/rests.txt anew")
 
-// TestRestsGolden is the table to review: what the evidence of each rule rests on. Rewrite it with
-// go test ./conformance/rules -run TestRestsGolden -rewrite, and read the difference.
+// TestRestsGolden is the table of the properties that each rule rests on, for review. Rewrite it with go test
+// ./conformance/rules -run TestRestsGolden -rewrite, and read the difference.
 func TestRestsGolden(t *testing.T) {
 	const path = "testdata/rests.txt"
 	var b strings.Builder
@@ -38,10 +38,10 @@ func TestRestsGolden(t *testing.T) {
 	}
 }
 
-// TestNeedsAndRests holds what rules rest on against what they need: who follows packets between the taps rests on both
-// taps.
+// TestNeedsAndRests compares the properties that rules rest on with their needs: a rule that follows packets between
+// the taps rests on both taps.
 func TestNeedsAndRests(t *testing.T) {
-	alone := []string{"PACK-ICRC-001"} // looks at frames alone, on either hop
+	alone := []string{"PACK-ICRC-001"} // judges single frames on either hop
 	for _, r := range All() {
 		rests := r.RestsOn()
 		if !rests.Has(validity.Frames) {
@@ -57,8 +57,8 @@ func TestNeedsAndRests(t *testing.T) {
 	}
 }
 
-// TestRestsOnWhatMovesIt spoils the fixtures of each rule. One that finds more or less in a trace whose times are
-// stretched rests on lateness and clock; one that finds more when the capture misses a frame, or shows one that did not
+// TestRestsOnWhatMovesIt changes the fixtures of each rule. A rule that finds more or less in a trace with stretched
+// times rests on lateness and clock. A rule that finds more when the capture misses a frame, or shows one that did not
 // reach the endpoint, rests on the capture.
 func TestRestsOnWhatMovesIt(t *testing.T) {
 	for _, r := range All() {
@@ -88,7 +88,7 @@ func TestRestsOnWhatMovesIt(t *testing.T) {
 	}
 }
 
-// spoiled is a fixture of a rule, to be judged in other forms.
+// spoiled is a fixture of a rule, to be judged in changed forms.
 type spoiled struct {
 	name    string
 	rule    *rule.Rule
@@ -98,7 +98,7 @@ type spoiled struct {
 	end     vtime.Time
 }
 
-// entry is a record, or an event.
+// entry is a record or an event.
 type entry struct {
 	record *trace.Record
 	event  *trace.Event
@@ -123,7 +123,7 @@ func (s *spoiled) Event(e *trace.Event) {
 // End implements trace.Sink.
 func (s *spoiled) End(at vtime.Time) { s.end = at + 1 }
 
-// spoilable reads the fixtures of a rule.
+// spoilable returns the fixtures of a rule.
 func spoilable(t *testing.T, r *rule.Rule) (list []*spoiled) {
 	t.Helper()
 	if r.New == nil {
@@ -158,7 +158,7 @@ func spoilable(t *testing.T, r *rule.Rule) (list []*spoiled) {
 	return list
 }
 
-// judge returns how many findings the rule has.
+// judge returns the number of findings.
 func (s *spoiled) judge(entries []entry) int {
 	j := rule.NewJudge(s.header, []rule.Rule{*s.rule}, s.options)
 	line, end := trace.NewTimeline(&s.header, j), s.end
@@ -175,7 +175,7 @@ func (s *spoiled) judge(entries []entry) int {
 	return j.Verdicts()[0].Total
 }
 
-// stretched returns the entries with all times factor as long.
+// stretched returns the entries with all times multiplied by factor.
 func (s *spoiled) stretched(factor float64) []entry {
 	stretch := func(at vtime.Time) vtime.Time {
 		if at == vtime.Never {
@@ -197,7 +197,7 @@ func (s *spoiled) stretched(factor float64) []entry {
 	return out
 }
 
-// misseen returns the entries as they are when the taps do not tell the truth about one record, by what is wrong.
+// misseen returns, by the kind of error, the entries with one record that the taps report wrongly.
 func (s *spoiled) misseen(i int) map[string][]entry {
 	r := s.entries[i].record
 	if r == nil {

@@ -26,8 +26,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestScenarios holds every file to what makes it usable on a real bench: it parses, says what it is, names rules, and
-// is slow and short enough for real time.
+// TestScenarios checks that every file is usable on a real bench: it parses, begins with a text, names rules, and is
+// slow and short enough for real time.
 func TestScenarios(t *testing.T) {
 	for _, s := range scenarios.All() {
 		spec, err := s.Spec()

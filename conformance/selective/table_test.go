@@ -8,7 +8,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 )
 
-// TestTableIsAMap holds a table against a map from which the PSNs below the window are deleted.
+// TestTableIsAMap compares a table with a map from which the PSNs below the window are deleted.
 func TestTableIsAMap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		floor := psn.New(rapid.Uint32().Draw(t, "start"))

@@ -27,7 +27,7 @@ import (
 	brokengbn "github.com/rdma-gauntlet/gauntlet/impls/broken/gbn"
 )
 
-// breaker returns an engine that is there to break a rule, as the registry would list it.
+// breaker returns the broken engine that breaks a rule.
 func breaker(t *testing.T, id string) engine.Implementation {
 	t.Helper()
 	for _, v := range brokengbn.Family().Variants {
@@ -39,7 +39,7 @@ func breaker(t *testing.T, id string) engine.Implementation {
 	return engine.Implementation{}
 }
 
-// TestBrokenEnginesFail runs the suite on engines with one fault each: the spec must fail, and for the right rule.
+// TestBrokenEnginesFail runs the suite on engines with one fault each: the spec must fail, by the right rule.
 func TestBrokenEnginesFail(t *testing.T) {
 	for _, c := range []struct{ rule, scenario string }{
 		{"GBN-NAK-002", "loss-many-follow"},
@@ -66,7 +66,7 @@ func TestBrokenEnginesFail(t *testing.T) {
 	}
 }
 
-// outcomes runs one configuration alone and checks what Run says of it.
+// outcomes runs one configuration and checks the result of Run.
 func outcomes(t *testing.T, cfg suite.Config, o suite.Options, want bool) (out []*suite.Outcome) {
 	t.Helper()
 	globals.Reset()
@@ -114,7 +114,7 @@ func read(t *testing.T, path string) []byte {
 	return b
 }
 
-// TestUntrustworthyRunsFail feeds the suite results that no rule failed, and that prove nothing all the same.
+// TestUntrustworthyRunsFail passes runs to the suite in which no rule failed, but which prove nothing.
 func TestUntrustworthyRunsFail(t *testing.T) {
 	named := pick(t, "loss-middle")
 	judged := func(status rule.Status) []rule.Verdict {
@@ -168,8 +168,8 @@ func TestUntrustworthyRunsFail(t *testing.T) {
 	}
 }
 
-// TestForeignDevice does not hold a device to the scenarios' promise: what it could not be driven to is no failure of
-// its.
+// TestForeignDevice: a rule that a scenario promises to exercise, and does not on a foreign device, is no failure of
+// the device.
 func TestForeignDevice(t *testing.T) {
 	out := outcomes(t, suite.Config{Implementations: []string{"x"}, Bench: "none", Scenarios: pick(t, "loss-middle"),
 		Run: func(context.Context, string, *scenarios.Scenario, *scenario.Spec) (*suite.Result, error) {
@@ -236,7 +236,7 @@ func TestRegisterRefuses(t *testing.T) {
 	}
 }
 
-// TestEntriesSurviveNaN attaches what JSON cannot hold. Ginkgo would write an empty report of it.
+// TestEntriesSurviveNaN attaches a value that JSON cannot hold, for which Ginkgo would write an empty report.
 func TestEntriesSurviveNaN(t *testing.T) {
 	if text, err := json.Marshal(suite.Encode(unencodable{math.NaN()})); err != nil ||
 		!strings.Contains(string(text), "a text") {

@@ -9,7 +9,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// TestOutcomeOfOneSide: what the peer alone broke is left out, what both broke is not.
+// TestOutcomeOfOneSide: rules that only the peer broke are left out, rules that both broke are kept.
 func TestOutcomeOfOneSide(t *testing.T) {
 	o := &Outcome{Impl: "x", Scenario: "one", Status: rule.Fail, Reason: "broken: R-1 R-2",
 		Verdicts: []Verdict{
@@ -37,7 +37,7 @@ func TestOutcomeOfOneSide(t *testing.T) {
 	}
 }
 
-// TestOutcomeOfIdleRun: a run that did none of its work passes no scenario, and what was broken in it counts for more.
+// TestOutcomeOfIdleRun: a run without any work passes no scenario, but a broken rule in it counts for more.
 func TestOutcomeOfIdleRun(t *testing.T) {
 	sc := &scenarios.Scenario{Name: "one"}
 	r := &Result{Status: rule.Inconclusive, Reason: "none of its 3 requests was done", Requests: "0 of 3 requests done",
@@ -59,7 +59,7 @@ func TestOutcomeOfIdleRun(t *testing.T) {
 	}
 }
 
-// TestFaultOfAnEnd: an end that kept the run from its end has failed, whatever the verdicts; its peer has not.
+// TestFaultOfAnEnd: an end that kept the run from finishing has failed, whatever the verdicts; its peer has not.
 func TestFaultOfAnEnd(t *testing.T) {
 	broken := rule.Verdict{Rule: "R-1", Status: rule.Fail, Required: true, Total: 1, Against: [2]int{1, 0}}
 	for _, c := range []struct {

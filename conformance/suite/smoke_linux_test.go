@@ -35,7 +35,7 @@ func TestConformanceNetns(t *testing.T) {
 	}
 }
 
-// untilValid plays a scenario up to three times until the link is what the scenario says.
+// untilValid plays a scenario up to three times, until the link matches the scenario.
 func untilValid(p player) player {
 	return func(ctx context.Context, impl string, sc *scenarios.Scenario,
 		s *scenario.Spec) (r *suite.Result, err error) {

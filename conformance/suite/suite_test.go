@@ -70,8 +70,8 @@ func declared() map[string][]string {
 	return m
 }
 
-// fromFlags returns what -ginkgo.* flags say. Ginkgo keeps the configuration of the latest run of the process in their
-// place, so it is asked before any.
+// fromFlags returns the configuration in -ginkgo.* flags. It is called before the first run, because Ginkgo replaces it
+// with that of the latest run.
 var fromFlags = sync.OnceValues(ginkgo.GinkgoConfiguration)
 
 func TestMain(m *testing.M) {

@@ -53,7 +53,7 @@ func TestReadNamesTheLine(t *testing.T) {
 	}
 }
 
-// Files are read in their order, and the first that cannot be is the error.
+// Files are read in order, and the first that cannot be read is the error.
 func TestReadAll(t *testing.T) {
 	mine := filepath.Join(t.TempDir(), "mine.txt")
 	if err := os.WriteFile(mine, []byte("waive GBN-NAK-002 impl=x owner=o expires=9999-12-31 : r\n"),

@@ -2,5 +2,5 @@
 
 package all
 
-// everything makes tests lose evidence of every scenario, in more ways.
+// everything makes tests remove evidence from every scenario, in more ways.
 const everything = true

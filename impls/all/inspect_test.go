@@ -8,8 +8,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/memory"
 )
 
-// TestInspection wants every part of a fresh end to append its variables without a change to what is in the list and,
-// when that has room, without an allocation: a driver asks at every event.
+// TestInspection checks that every part of a fresh end appends its variables, changes nothing else in the list and,
+// when the list has room, does not allocate: a driver asks at every event.
 func TestInspection(t *testing.T) {
 	for _, impl := range Implementations() {
 		shown := 0
@@ -31,7 +31,7 @@ func TestInspection(t *testing.T) {
 	}
 }
 
-// inspectors returns what shows its state of a fresh end: the halves of a QP, and the host.
+// inspectors returns the parts of a fresh end that have variables: the halves of a QP, and the host.
 func inspectors(t *testing.T, impl *engine.Implementation) map[string]engine.Inspector {
 	t.Helper()
 	h, err := impl.Host(nil)

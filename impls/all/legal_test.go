@@ -16,9 +16,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// TestAnyLegalSpec runs every implementation over links and work that nobody chose: whatever a legal Spec asks for, no
-// rule may find anything. What fails here is an engine that is wrong, or a rule that is too strict; the Spec is
-// printed, for "gauntlet run". With -short each implementation runs over every third of its Specs.
+// TestAnyLegalSpec runs every implementation over random legal links and work: no rule may find anything. A failure is
+// a wrong engine, or a rule that is too strict; the Spec is printed, for "gauntlet run". With -short each
+// implementation runs over every third of its Specs.
 func TestAnyLegalSpec(t *testing.T) {
 	impls := Implementations()
 	for _, seed := range seeds(t, *from, *specs) {
@@ -37,22 +37,22 @@ func TestAnyLegalSpec(t *testing.T) {
 	}
 }
 
-// required returns the rules that bind: an observation, and advice, may well find something in a Spec that asks for it.
+// required returns the rules that bind: observations and advice may have findings in a legal Spec.
 func required() []rule.Rule {
 	return slices.DeleteFunc(rules.All(), func(r rule.Rule) bool {
 		return r.Level == rule.Observation || r.Level == rule.Should
 	})
 }
 
-// draw makes the choices of one Spec.
+// draw makes the random choices of one Spec.
 type draw struct{ *rand.Rand }
 
 func pick[T any](d draw, of ...T) T { return of[d.IntN(len(of))] }
 
-// chance is true in so many of a hundred.
+// chance is true with a probability of percent in a hundred.
 func (d draw) chance(percent int) bool { return d.IntN(100) < percent }
 
-// legal returns the Spec of a seed, small enough to run in a moment: no more packets in flight than a few thousand.
+// legal returns the Spec of a seed, with at most a few thousand packets in flight, so that it runs in a moment.
 func legal(seed uint64, impl string) string {
 	d := draw{rand.New(rand.NewPCG(seed, 0))}
 	var b strings.Builder
@@ -76,7 +76,7 @@ func legal(seed uint64, impl string) string {
 	}
 	if text := b.String(); impl == "pseudoack" && (strings.Contains(text, "gemodel") ||
 		strings.Contains(text, "burst")) {
-		// The box cannot take back what it has promised, so it gets more retries than a run of losses takes.
+		// The box cannot withdraw a pseudo-ACK, so it gets more retries than a run of losses takes.
 		fmt.Fprintln(&b, "param wan_retry=100")
 	}
 	if d.chance(50) {
@@ -86,7 +86,7 @@ func legal(seed uint64, impl string) string {
 	return b.String()
 }
 
-// path is a line and its length.
+// path is the rate and the length of a link.
 type path struct {
 	rate unit.Rate
 	rtt  vtime.Duration
@@ -111,7 +111,7 @@ func (d draw) link(b *strings.Builder) (p path, mtu int) {
 	return p, mtu
 }
 
-// losses draws what is lost, on the whole or by direction.
+// losses draws the packets that the link loses, of all or of a direction.
 func (d draw) losses(b *strings.Builder, verb string) {
 	directions := []string{"", "A>B ", "B>A "}[:1]
 	if d.chance(50) {
@@ -125,8 +125,8 @@ func (d draw) losses(b *strings.Builder, verb string) {
 	}
 }
 
-// attributes draws the QPs, and returns how many there are. Their timers are longer than the path and than a turn of
-// all QPs on the line, as anyone's who set them.
+// attributes draws the QPs, and returns their number. Their timers are longer than the path and than a turn of all QPs
+// on the line, as a user would set them.
 func (d draw) attributes(b *strings.Builder, p path, mtu int) (qps int) {
 	qps = pick(d, 1, 1, 1, 2, 5, 20)
 	fmt.Fprintf(b, "qp mtu=%d count=%d qd=%d", mtu, qps, pick(d, 1, 2, 8, 64, 128, 512))
@@ -145,7 +145,7 @@ func (d draw) attributes(b *strings.Builder, p path, mtu int) (qps int) {
 	return qps
 }
 
-// work draws a load of so many bytes at most.
+// work draws a load of at most most bytes.
 func (d draw) work(b *strings.Builder, impl string, most int) {
 	ops := []string{"write", "write", "send", "write-imm", "send-imm", "read"}
 	if impl == "writerecord" {
@@ -162,10 +162,10 @@ func (d draw) work(b *strings.Builder, impl string, most int) {
 	fmt.Fprintln(b)
 }
 
-// oddity is a parameter of a scheme, with values that few would choose. Left out is what makes a device break rules on
-// purpose (rxe_infinite7, and the buffer=0 of pseudoack, which breaks its promises as its paper does), and what leaves
-// it no room for what the Spec sends, so that it drops packets behind the tap: a box with fewer flows than connections
-// or a small overrun, a short pipeline, a log of few messages.
+// oddity is a parameter of a scheme, with unusual values. Left out are values with which a device breaks rules on
+// purpose (rxe_infinite7, and buffer=0 of pseudoack), and values that leave too little room for the Spec, so that the
+// device drops packets behind the tap: a box with fewer flows than connections or a small overrun, a short pipeline, a
+// log of few messages.
 type oddity struct {
 	name   string
 	values []string

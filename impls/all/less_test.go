@@ -19,11 +19,11 @@ import (
 // To hunt for longer: go test ./impls/all -run LessOfAnyLegalSpec -args -from=1000 -specs=5000 -ways=6
 var perSpec = flag.Int("ways", 1, "ways to lose evidence of a random Spec")
 
-// mostLess is for how many of the random Specs evidence is lost, unless -ways asks for more of it.
+// mostLess is the number of random Specs from which evidence is removed, unless -ways asks for more.
 const mostLess = 22
 
-// TestLessOfAnyLegalSpec loses evidence of runs over random Specs, each in a few ways that its seed draws: no rule may
-// fail that holds with all of it (META-LESS-001).
+// TestLessOfAnyLegalSpec removes evidence from runs over random Specs, each in a few ways drawn from its seed: no rule
+// may fail that passes with all evidence (META-LESS-001).
 func TestLessOfAnyLegalSpec(t *testing.T) {
 	impls, all, n := Implementations(), meta.Ways(), *specs
 	if *perSpec == 1 {
@@ -50,9 +50,9 @@ func TestLessOfAnyLegalSpec(t *testing.T) {
 	}
 }
 
-// TestLessOfScenarios loses evidence of the runs of the conformance suite (META-LESS-001): a sample of the pairs of
-// implementation and scenario in one way each, and with the build tag less all of them in more. With the tag some pairs
-// still fail, which are rules that are too strict; the stride of the sample leaves those out.
+// TestLessOfScenarios removes evidence from the runs of the conformance suite (META-LESS-001): from a sample of the
+// pairs of implementation and scenario in one way each, and with the build tag less from all pairs in more. With the
+// tag some pairs still fail because of rules that are too strict; the stride of the sample avoids them.
 func TestLessOfScenarios(t *testing.T) {
 	all, every, each := meta.Ways(), 41, 1
 	if everything {
@@ -93,7 +93,7 @@ func suits(s *scenarios.Scenario, features []string) bool {
 		})
 }
 
-// recorded records a run in virtual time with the same implementation at both ends, as far as it comes.
+// recorded records a run in virtual time with the same implementation at both ends, up to its end.
 func recorded(t *testing.T, text string, impl engine.Implementation) *meta.Recording {
 	t.Helper()
 	spec, err := scenario.Parse(strings.NewReader(text))

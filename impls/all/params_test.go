@@ -11,14 +11,13 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 )
 
-// values are what somebody may write for a parameter: nothing, nonsense, and the ends of what numbers, sizes, times,
-// rates and names can be.
+// values are texts for a parameter: nothing, nonsense, and the limits of numbers, sizes, times, rates and names.
 var values = []string{"", " ", "x", "0", "-1", "1", "2", "1.5", "NaN", "1e99", "4096", "65536", "2147483648",
 	"9223372036854775807",
 	"99999999999999999999", "0s", "-1ms", "1ps", "1s", "9223372s", "0B", "1B", "16GiB", "8388607TiB", "1bps", "1G",
 	"9223372036G", "true", "off", "lite"}
 
-// TestEveryParameterIsTakenOrRefused: whatever is written for a parameter is refused with one line that names it,
+// TestEveryParameterIsTakenOrRefused: any text for a parameter is refused with one line that names the parameter,
 // before anything runs; or the implementation works with it, which with -short is tried for one of the values.
 func TestEveryParameterIsTakenOrRefused(t *testing.T) {
 	for _, impl := range Implementations() {
@@ -30,7 +29,7 @@ func TestEveryParameterIsTakenOrRefused(t *testing.T) {
 						accepted++
 					}
 				}
-				if accepted == len(values) && p.Name != "congestion" { // which is a name that only a kernel knows
+				if accepted == len(values) && p.Name != "congestion" { // a name that only a kernel knows
 					t.Errorf("%s takes anything", p.Name)
 				}
 			})
@@ -38,7 +37,7 @@ func TestEveryParameterIsTakenOrRefused(t *testing.T) {
 	}
 }
 
-// taken reports whether a value is not refused, and may run the implementation with it then.
+// taken reports whether a value is accepted, and may then run the implementation with it.
 func taken(t *testing.T, impl engine.Implementation, name, value string, run bool) bool {
 	t.Helper()
 	text := fmt.Sprintf("impl %s\nlink rate=1G delay=50us\nloss random p=1%%\nqp mtu=1024 qd=8\n", impl.Name) +

@@ -17,8 +17,8 @@ var (
 	part  = flag.String("shard", "", "run those of shard i of n, i/n, or of the one that the environment names, auto")
 )
 
-// seeds returns those of the random Specs from first on that are of this shard. All shards have as many of each
-// implementation.
+// seeds returns the seeds of random Specs from first on that belong to this shard. All shards have equally many seeds
+// of each implementation.
 func seeds(t *testing.T, first, n uint64) []uint64 {
 	t.Helper()
 	mine := shard.Whole
@@ -34,7 +34,7 @@ func seeds(t *testing.T, first, n uint64) []uint64 {
 	return divided(first, n, uint64(len(Implementations())), mine)
 }
 
-// divided deals seeds out in rounds, in each of which every implementation has one.
+// divided distributes seeds in rounds, in each of which every implementation has one.
 func divided(first, n, round uint64, mine shard.Part) (out []uint64) {
 	for seed := first; seed < first+n; seed++ {
 		if (seed-first)/round%uint64(mine.Of) == uint64(mine.Index) {
@@ -44,7 +44,7 @@ func divided(first, n, round uint64, mine shard.Part) (out []uint64) {
 	return out
 }
 
-// Every seed is of one shard.
+// Every seed belongs to one shard.
 func TestSeedsAreDivided(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 8} {
 		var all []uint64

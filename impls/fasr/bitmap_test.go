@@ -6,7 +6,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestBitmapIsAList holds the bitmap, with its compression-cnt and its blocks, against a slice of truths.
+// TestBitmapIsAList compares the bitmap, with its compression-cnt and its blocks, with a slice of booleans.
 func TestBitmapIsAList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := newPool(Pool{Units: 1, Blocks: rapid.IntRange(1, 12).Draw(t, "blocks"),
@@ -79,8 +79,8 @@ func check(t *rapid.T, p *pool, b *bitmap, model []bool) {
 	}
 }
 
-// TestCompression wants a run of a block or more to take no bits, a shorter one to be written out, and what exceeds ten
-// bits to be written out too (FaSR III-D).
+// TestCompression: a run of a block or more takes no bits; a shorter run, and the part of a run beyond ten bits, is
+// written as bits (FaSR III-D).
 func TestCompression(t *testing.T) {
 	for _, tc := range []struct{ run, compression, blocks int }{
 		{0, 0, 1}, {9, 0, 2}, {10, 10, 1}, {25, 25, 1}, {1023, 1023, 1}, {1024, 1023, 1}, {1050, 1023, 3},

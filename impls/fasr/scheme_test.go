@@ -26,20 +26,20 @@ func host(t testing.TB, params engine.Params) *Host {
 	return h
 }
 
-// TestReceiverCountsWhatIsMissing lets packets arrive at random and holds lost-cnt, RCV-NXT and the pool against a set
-// of what has arrived.
+// TestReceiverCountsWhatIsMissing lets packets arrive at random and compares lost-cnt, RCV-NXT and the pool with a set
+// of the arrivals.
 func TestReceiverCountsWhatIsMissing(t *testing.T) {
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 0))
 		start := starts[seed%3]
 		h := host(t, engine.Params{"block_bits": fmt.Sprint(1 + seed%16), "blocks": "4096"})
 		r := (&nic{host: h}).newReceiver(requestReceiver, start)
-		arrived := map[int]bool{} // offsets that were taken
-		next, high := 0, -1       // the model's RCV-NXT, and the newest taken
+		arrived := map[int]bool{} // offsets that were accepted
+		next, high := 0, -1       // the model's RCV-NXT, and the newest accepted offset
 		for range 400 {
 			off := next + rng.IntN(12)
 			if rng.IntN(3) > 0 {
-				off = max(next, high) + rng.IntN(3) // mostly the front moves on, with gaps
+				off = max(next, high) + rng.IntN(3) // mostly new packets, with gaps
 			}
 			switch what := r.arrive(start.Add(off)); what {
 			case inOrder:
@@ -98,8 +98,8 @@ func compare(t *testing.T, seed uint64, r *receiver, start psn.PSN, arrived map[
 	}
 }
 
-// TestTinyPool lets 40 QPs lose at once over a pool for three: every message arrives as it was sent, the pool is never
-// overdrawn, and nothing of it is kept in the end.
+// TestTinyPool lets 40 QPs lose packets at the same time with a pool for three: every message arrives as sent, and the
+// pool is never overdrawn and empty at the end.
 func TestTinyPool(t *testing.T) {
 	for _, params := range []engine.Params{
 		{"units": "3", "blocks": "4"}, {"units": "0"}, {"units": "255", "blocks": "1"}, {"units": "3", "blocks": "4",
@@ -121,7 +121,7 @@ func TestTinyPool(t *testing.T) {
 	}
 }
 
-// line is many QPs between two hosts, with a wire that loses packets and keeps their order.
+// line is a set of QPs between two hosts, with a wire that loses packets and keeps their order.
 type line struct {
 	hosts [2]*Host
 	mem   [2]*memory.Host
@@ -207,7 +207,7 @@ func (l *line) run(t *testing.T) {
 	l.settle(t)
 }
 
-// settle lets what is still on its way arrive, so that nothing of the pool is in use.
+// settle delivers the packets in flight, so that the pool is not in use.
 func (l *line) settle(t *testing.T) {
 	l.loss = 0
 	for range 5_000_000 {
@@ -253,7 +253,7 @@ func (l *line) step(t *testing.T) {
 	l.events(t)
 }
 
-// deadline calls the timers that are due, and returns the next moment at which something may happen.
+// deadline calls the timers that are due, and returns the next time at which something may happen.
 func (l *line) deadline() vtime.Time {
 	next := vtime.Never
 	for side := range 2 {
@@ -261,7 +261,7 @@ func (l *line) deadline() vtime.Time {
 			for _, e := range []engine.Engine{l.req[side][i], l.resp[side][i]} {
 				if at, ok := e.PollTimer(); ok && at <= l.now {
 					e.HandleTimer(l.now)
-					next = l.now // it may have something to send
+					next = l.now // it may have a packet to send
 				}
 				if at, ok := e.PollTimer(); ok {
 					next = min(next, at)
@@ -320,7 +320,7 @@ func TestNewRejects(t *testing.T) {
 	}
 }
 
-// TestRTO wants the timer of the QP when it is set or nothing is known of the path, else max(3 RTT, RTT + W/2).
+// TestRTO: the timeout is the QP's timer if that is set or the path is not known, else max(3 RTT, RTT + W/2).
 func TestRTO(t *testing.T) {
 	for _, tc := range []struct {
 		params engine.Params
@@ -341,8 +341,8 @@ func TestRTO(t *testing.T) {
 	}
 }
 
-// TestReadAnsweredLate lets the data of a READ come between its RTO and the port: it must not be asked for again, nor
-// may the next READ go under its PSN.
+// TestReadAnsweredLate: data of a READ arrive after its RTO, before the request leaves the port. The READ must not be
+// requested again, and the next READ must not use its PSN.
 func TestReadAnsweredLate(t *testing.T) {
 	for _, start := range starts {
 		var mem memory.Host

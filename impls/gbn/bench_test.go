@@ -10,7 +10,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// benchPair returns a requester and the responder that it talks to, over 16 MiB of memory at either end.
+// benchPair returns a requester and its responder, with 16 MiB of memory each.
 func benchPair(b *testing.B) (*Requester, *Responder) {
 	b.Helper()
 	const size = 16 << 20

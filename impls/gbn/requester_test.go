@@ -531,8 +531,8 @@ func TestRequester(t *testing.T) {
 	play(t, requesterScripts, func(a *actor) engine.Engine { return a.req })
 }
 
-// TestUnacknowledgedSpan sends the largest message there is in the smallest packets: it stops below 2^23 packets, with
-// a request for an ACK, and goes on when that comes (IBTA 9.7.2).
+// TestUnacknowledgedSpan sends the largest message in the smallest packets: the requester stops below 2^23 packets,
+// with AckReq, and continues after the ACK (IBTA 9.7.2).
 func TestUnacknowledgedSpan(t *testing.T) {
 	qp := scriptQP(1<<24 - 3)
 	req, _, err := New(qp, &memory.Host{})

@@ -309,8 +309,8 @@ func TestResponder(t *testing.T) {
 	play(t, responderScripts, func(a *actor) engine.Engine { return a.resp })
 }
 
-// TestRefusals sends one request that must not be executed, after a good beginning, and wants the NAK, the silence and
-// an untouched memory.
+// TestRefusals sends one request that must not be executed, after a legal beginning, and checks the NAK, the silence
+// and the memory.
 func TestRefusals(t *testing.T) {
 	without := func(right engine.Access) func(*engine.QP) {
 		return func(qp *engine.QP) { qp.Access &^= right }
@@ -319,7 +319,7 @@ func TestRefusals(t *testing.T) {
 	for _, tc := range []struct {
 		name     string
 		qp       func(*engine.QP)
-		first    string // a packet that is fine, or none
+		first    string // a legal packet, or none
 		bad      string // the rest of the bad packet after its PSN
 		syndrome string
 		status   string
@@ -382,7 +382,7 @@ func TestRefusals(t *testing.T) {
 	play(t, scripts, func(a *actor) engine.Engine { return a.resp })
 }
 
-// TestZeroLength wants WRITE and READ of nothing to succeed with any key (NEG-RKEY-004; IBTA 10.6.3.1).
+// TestZeroLength: WRITE and READ of zero bytes succeed with any key (NEG-RKEY-004; IBTA 10.6.3.1).
 func TestZeroLength(t *testing.T) {
 	play(t, []script{{"any key", nil, `
 		< WRITE_ONLY psn=+0 rkey=0x77 va=0x1 A
@@ -410,7 +410,7 @@ func TestFlush(t *testing.T) {
 	}
 }
 
-// TestFatalNAKSurvivesFlush: a driver that flushes both halves on Fatal must not take the NAK away from the peer.
+// TestFatalNAKSurvivesFlush: the NAK is sent even if the driver flushes both halves on Fatal.
 func TestFatalNAKSurvivesFlush(t *testing.T) {
 	a := newActor(t, scriptQP(0))
 	a.half = a.resp
@@ -439,7 +439,7 @@ func TestReceiveDepth(t *testing.T) {
 	}
 }
 
-// TestRememberedPSNsDoNotAlias: what was remembered 2^24 PSNs ago must not answer for today's duplicate.
+// TestRememberedPSNsDoNotAlias: a resource recorded 2^24 PSNs ago must not answer a new duplicate.
 func TestRememberedPSNsDoNotAlias(t *testing.T) {
 	a := newActor(t, scriptQP(0))
 	a.half = a.resp

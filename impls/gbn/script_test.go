@@ -134,7 +134,7 @@ func (a *actor) step(line string) {
 	}
 }
 
-// expect compares something that the half shows with the line.
+// expect compares a variable or output of the half with the line.
 func (a *actor) expect(line, verb, rest string) {
 	a.t.Helper()
 	got := ""
@@ -181,7 +181,7 @@ func (a *actor) variable(name string) int64 {
 	return 0
 }
 
-// post reads "ID OP LEN" and, after reject, what the error says.
+// post parses "ID OP LEN" and, after reject, the text of the error.
 func (a *actor) post(verb string, f []string) {
 	a.t.Helper()
 	wr := engine.WorkRequest{ID: uint64(a.number(f[0])), Len: uint32(a.number(f[2])), LocalVA: localVA,
@@ -234,8 +234,8 @@ func (a *actor) mustParse(text string) roce.Packet {
 	return p
 }
 
-// transmit wants the next packet to be text, or none when text is empty. Of the headers it compares what a ladder
-// shows, and the address and length of READs.
+// transmit checks that the next packet is text, or that there is none if text is empty. It compares the headers that a
+// ladder shows, and the address and length of READs.
 func (a *actor) transmit(text string) {
 	a.t.Helper()
 	var p roce.Packet
@@ -252,7 +252,7 @@ func (a *actor) transmit(text string) {
 	}
 }
 
-// eventText prints what matters of an event.
+// eventText returns the text of an event.
 func (a *actor) eventText(ev engine.Event) string {
 	psn := ev.PSN.Sub(a.base)
 	switch ev.Kind {

@@ -12,8 +12,7 @@ import (
 // write is a request of 64 KiB.
 var write = engine.WorkRequest{Op: engine.OpWrite, Len: 64 << 10, LocalVA: 1 << 30, RemoteVA: 1 << 40, RKey: 2}
 
-// lossy is a requester and a responder that talk to each other without delay but for one round trip; every so-manieth
-// data packet is lost.
+// lossy is a requester and a responder without delay except for one round trip; every n-th data packet is lost.
 type lossy struct {
 	req   *Requester
 	resp  *Responder
@@ -44,7 +43,7 @@ func newLossy(t testing.TB, every int) *lossy {
 	return &lossy{req: req, resp: resp, every: every, back: make([]roce.Packet, 0, 4096)}
 }
 
-// message writes one message and carries packets until nothing moves. It reports how many data packets that took.
+// message writes one message and carries packets until none is left. It returns the number of data packets.
 func (l *lossy) message(t testing.TB) (sent int) {
 	if err := l.req.Post(l.now, write); err != nil {
 		t.Fatal(err)
@@ -89,7 +88,7 @@ func TestRecoveryAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestOneLossCostsOnePacket counts: a message of 64 packets, one lost, takes 65.
+// TestOneLossCostsOnePacket: a message of 64 packets of which two are lost takes 66.
 func TestOneLossCostsOnePacket(t *testing.T) {
 	l := newLossy(t, 30)
 	if sent := l.message(t); sent != 64+2 { // the 30th and the 60th

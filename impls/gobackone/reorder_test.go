@@ -61,7 +61,7 @@ func TestReorderOddities(t *testing.T) {
 	if r.n != 11 || len(r.bytes.chunks) != 1 {
 		t.Errorf("%d kept in %d chunks after the drop, want 11 in 1", r.n, len(r.bytes.chunks))
 	}
-	r.drop(0, psn.Half-1) // bounded, however far
+	r.drop(0, psn.Half-1) // bounded, however far ahead
 	if r.n != 0 {
 		t.Errorf("%d kept, want none", r.n)
 	}

@@ -11,8 +11,8 @@ import (
 // starts put a run at zero, across the sign of the serial comparison, and across the wrap.
 var starts = []psn.PSN{0, 1<<23 - 2, 1<<24 - 3}
 
-// printed is Algorithm 1, lines 29 to 47, as the paper prints it, in PSNs: what a RACK of seq queues while una is
-// snd_una.
+// printed is Algorithm 1, lines 29 to 47, as printed in the paper, in PSNs: the packets that a RACK of seq queues while
+// una is snd_una.
 type printed struct{ crt, last psn.PSN }
 
 func (a *printed) rack(una, seq psn.PSN) (queued []int) {
@@ -33,7 +33,7 @@ func (a *printed) rack(una, seq psn.PSN) (queued []int) {
 }
 
 // TestPrintedAlgorithmNeverQueuesTheFirstLoss shows why the floor is one packet lower here. Numbers are relative to the
-// oldest packet that is missing.
+// oldest missing packet.
 func TestPrintedAlgorithmNeverQueuesTheFirstLoss(t *testing.T) {
 	for _, tc := range []struct {
 		name              string
@@ -63,7 +63,7 @@ func TestPrintedAlgorithmNeverQueuesTheFirstLoss(t *testing.T) {
 	}
 }
 
-// drain lists what would be sent, relative to base.
+// drain returns the packets that would be sent, relative to base.
 func (q *retransQueue) drain(una, nxt, base psn.PSN) string {
 	var list []string
 	for p, ok := q.next(una, nxt); ok; p, ok = q.next(una, nxt) {
@@ -104,12 +104,12 @@ func TestRetransQueue(t *testing.T) {
 		}
 		q.rack(at(23), at(26), at(26))
 		q.rack(at(23), at(28), at(28))
-		q.insist(at(24), at(24)) // it waits
+		q.insist(at(24), at(24)) // it is queued
 		if got := q.drain(at(24), at(25), base); got != "[24]" {
 			t.Errorf("sent %s after insisting on what waits first", got)
 		}
 		q.rack(at(25), at(32), at(32))
-		q.insist(at(25), at(25)) // a timeout, and others wait
+		q.insist(at(25), at(25)) // a timeout while others are queued
 		if got := q.drain(at(25), at(50), base); got != "[25 29 30 31]" {
 			t.Errorf("sent %s after insisting while others wait", got)
 		}

@@ -83,7 +83,7 @@ func TestNewRejects(t *testing.T) {
 	}
 }
 
-// TestTimeouts: what is given counts, then the round trip, then the QP.
+// TestTimeouts: the order of precedence is parameters, round-trip time, QP.
 func TestTimeouts(t *testing.T) {
 	const us = vtime.Microsecond
 	for _, tc := range []struct {
@@ -113,7 +113,7 @@ func TestTimeouts(t *testing.T) {
 	}
 }
 
-// The numbers that the FaSR paper counts against IRN (II-A, V-A, V-C).
+// The numbers that the FaSR paper gives for IRN (II-A, V-A, V-C).
 func TestAccounting(t *testing.T) {
 	for _, tc := range []struct {
 		what      string
@@ -130,8 +130,8 @@ func TestAccounting(t *testing.T) {
 	}
 }
 
-// TestReadSpan: READs whose responses could not be told apart are not outstanding together; a peer that asks for them
-// regardless is refused.
+// TestReadSpan: READs whose responses would span too many PSNs are not outstanding together; a peer that requests them
+// is refused.
 func TestReadSpan(t *testing.T) {
 	qp := engine.QP{MTU: 256, QueueDepth: 4, MaxRdAtomic: 4, MaxDestRd: 4, Access: engine.AllAccess}
 	const gib = 1 << 30 // 2^22 responses

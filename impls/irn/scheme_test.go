@@ -13,7 +13,7 @@ import (
 
 var starts = []psn.PSN{0, psn.Half - 2, psn.Mask - 2}
 
-// TestBitmap holds every operation against a set of offsets, over windows that move and wrap.
+// TestBitmap compares every operation with a set of offsets, over windows that move and wrap.
 func TestBitmap(t *testing.T) {
 	for seed := range uint64(60) {
 		rng := rand.New(rand.NewPCG(seed, 0))
@@ -51,7 +51,8 @@ func TestBitmap(t *testing.T) {
 	}
 }
 
-// TestReceiver lets packets arrive at random and holds expectedSeq, the codes and what is held against a map.
+// TestReceiver lets packets arrive at random and compares expectedSeq, the codes and the number of held packets with a
+// map.
 func TestReceiver(t *testing.T) {
 	cfg := Config{Cap: 64}
 	codes := []code{partly, whole, waiting}
@@ -99,7 +100,7 @@ func TestReceiver(t *testing.T) {
 }
 
 // TestSenderSendsHolesOnce plays windows with random losses whose retransmissions all arrive, over a line that keeps
-// order: each lost packet goes again once, no other does, and recovery ends.
+// order: each lost packet is retransmitted once, no other is, and recovery ends.
 func TestSenderSendsHolesOnce(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 2))
@@ -172,7 +173,7 @@ const (
 	size     = 1 << 20
 )
 
-// ends returns a requester and the responder that it talks to.
+// ends returns a requester and its responder.
 func ends(t testing.TB) (engine.Requester, engine.Responder) {
 	t.Helper()
 	var mem memory.Host
@@ -193,7 +194,7 @@ func ends(t testing.TB) (engine.Requester, engine.Responder) {
 	return req, resp
 }
 
-// carry takes every packet from one half to the other and back, but for the n-th of them that lose names.
+// carry passes every packet from one half to the other and back, except those with a number in lose.
 func carry(p *roce.Packet, req engine.Requester, resp engine.Responder, lose map[int]bool) (completed int) {
 	n := 0
 	for moved := true; moved; {
@@ -228,7 +229,7 @@ func TestRecoveryAllocatesNothing(t *testing.T) {
 			completed += carry(&p, req, resp, lose)
 		}
 		if op == engine.OpRead {
-			clear(lose) // a request and READ_ACKs, whose loss the timer would have to find
+			clear(lose) // a request and READ_ACKs, whose loss only the timer would find
 		}
 		for range 20 {
 			once()

@@ -2,8 +2,8 @@ package lowar
 
 import "testing"
 
-// TestTableI holds the accounting to the memory of the prototype (Table I): state 0.3 MB, encoding and decoding 1.1 MB
-// each, reordering 2.4 MB, which are rounded and of hardware that keeps fields that are not named.
+// TestTableI compares the accounting with the memory of the prototype (Table I): state 0.3 MB, encoding and decoding
+// 1.1 MB each, reordering 2.4 MB. These values are rounded, and the hardware keeps further fields.
 func TestTableI(t *testing.T) {
 	const MB = 1e6
 	m := Account(1024, 512, 64, 8, 1024, 2048)
@@ -27,7 +27,7 @@ func TestTableI(t *testing.T) {
 	}
 }
 
-// TestBuffersAreBounded shows that the buffers of an endpoint never take more than the account says.
+// TestBuffersAreBounded: the buffers of an endpoint never take more than the account gives.
 func TestBuffersAreBounded(t *testing.T) {
 	p := newUnits(4)
 	var mine []int32

@@ -2,10 +2,10 @@ package lowar
 
 import "testing"
 
-// stream is packets in blocks of 64, of which every so-manieth begins a burst of losses.
+// stream is packets in blocks of 64, of which every n-th begins a burst of losses.
 type stream struct{ every, burst, at int }
 
-// window reports so many packets.
+// window reports a number of packets.
 func (s *stream) window(r *report, n int) {
 	var marks bitmap
 	for range n / 64 {
@@ -19,8 +19,8 @@ func (s *stream) window(r *report, n int) {
 	}
 }
 
-// TestControllerWants holds the wanted parameters to the formula: m is the largest power of two with m²p²·bdp <= 2, and
-// c covers the bursts.
+// TestControllerWants compares the wanted parameters with the formula: m is the largest power of two with m²p²·bdp <=
+// 2, and c covers the bursts.
 func TestControllerWants(t *testing.T) {
 	for _, tt := range []struct {
 		name         string
@@ -56,7 +56,7 @@ func TestControllerWants(t *testing.T) {
 		if tt.every > 0 {
 			p = float64(tt.burst) / float64(tt.every)
 		}
-		// The neighbours of what is wanted must not cost clearly less.
+		// The neighbours of the wanted parameters must not cost clearly less.
 		cost := func(m float64) float64 { return 1/m + float64(tt.bdp)*m*p*p/2 }
 		m := float64(got.r / got.c)
 		for _, other := range []float64{m / 2, 2 * m} {
@@ -67,8 +67,7 @@ func TestControllerWants(t *testing.T) {
 	}
 }
 
-// TestControllerForgets shows that redundancy falls when losses end: the rate within some windows, the depth more
-// slowly.
+// TestControllerForgets: redundancy decreases when losses end, the rate within some windows, the depth more slowly.
 func TestControllerForgets(t *testing.T) {
 	r := report{on: true, bdp: 32768, window: 4096, depth: 1}
 	in := stream{every: 200, burst: 4}

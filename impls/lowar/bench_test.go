@@ -16,7 +16,7 @@ func every(n int) func(int) bool { return func(i int) bool { return i%n == n-1 }
 
 func never(int) bool { return false }
 
-// TestRecoveryAllocatesNothing repairs losses, and gives up blocks.
+// TestRecoveryAllocatesNothing recovers losses, and gives up blocks.
 func TestRecoveryAllocatesNothing(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

@@ -12,7 +12,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/gbn"
 )
 
-// arrival notes when the receiver had everything of a WRITE with immediate.
+// arrival is the time at which the receiver had all data of a WRITE with immediate.
 type arrival struct{ at vtime.Time }
 
 func (*arrival) Packet(*trace.Record) {}
@@ -53,9 +53,9 @@ func megabyte(t *testing.T, impl engine.Implementation, statements ...string) vt
 	return vtime.Duration(a.at)
 }
 
-// TestLosslessLatency: without loss the repair packets alone take time. "the additional latency at the receiver's end
+// TestLosslessLatency: without loss only the repair packets add latency. "the additional latency at the receiver's end
 // aligns closely with the transmission latency of these packets, exhibiting a direct correlation with the redundancy
-// rate" (VI-B). The last block's come behind the data and cost nothing.
+// rate" (VI-B). Those of the last block follow the data and add none.
 func TestLosslessLatency(t *testing.T) {
 	plain := megabyte(t, gbn.Implementation())
 	for _, k := range []struct{ r, c int }{{8, 1}, {32, 1}, {64, 8}, {128, 16}} {
@@ -71,11 +71,11 @@ func TestLosslessLatency(t *testing.T) {
 	}
 }
 
-// TestRecoveringLatency: what a loss costs, compared with the same without loss. The paper measures a time "roughly
-// proportional to the size of the coding block" and finds it in "the reordering and draining of out-of-order packets"
-// (VI-B). Here draining takes no time, so a loss costs the wait for its repair packet alone: nothing when other blocks
-// follow, for they take longer, and in the last block the repair packets up to that one. It is never more than a block
-// lasts.
+// TestRecoveringLatency compares the latency of a run with a loss and one without. The paper measures a time "roughly
+// proportional to the size of the coding block" and attributes it to "the reordering and draining of out-of-order
+// packets" (VI-B). Here draining takes no time, so a loss costs only the wait for its repair packet: nothing when other
+// blocks follow, because they take longer, and in the last block the repair packets up to that one. It is never more
+// than the duration of a block.
 func TestRecoveringLatency(t *testing.T) {
 	const packet = 8848 * vtime.Duration(100) // a MIDDLE packet of 1106 bytes at 10 Gb/s, in picoseconds
 	for _, k := range []struct{ r, c int }{{8, 1}, {32, 1}, {128, 16}} {

@@ -46,7 +46,7 @@ func TestContract(t *testing.T) {
 	}
 }
 
-// TestContractOverSelectiveRepeat is the same above an engine that keeps what comes early.
+// TestContractOverSelectiveRepeat is TestContract over an engine that keeps out-of-order packets.
 func TestContractOverSelectiveRepeat(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: TestContract runs the same suite over go-back-N")

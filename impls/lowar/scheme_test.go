@@ -18,7 +18,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/lowar"
 )
 
-// lines is a scenario of the tests: a fast, short link, unless they say otherwise.
+// lines is a scenario of the tests, with a fast, short link unless the test sets another.
 func lines(t testing.TB, statements ...string) *scenario.Spec {
 	t.Helper()
 	s := scenario.Default()
@@ -34,16 +34,16 @@ func lines(t testing.TB, statements ...string) *scenario.Spec {
 	return s
 }
 
-// record is what a run showed.
+// record is the result of a run.
 type record struct {
 	packets    []roce.Packet // what A sent, with bytes, lost or not
 	back       []roce.Packet // what B sent
 	naks       int
-	again      int // requests that A sent again
+	again      int // requests that A retransmitted
 	next       psn.PSN
 	timeouts   int
 	completed  int
-	mismatched int64 // bytes of memory that are not as they should be
+	mismatched int64 // bytes of memory that are wrong
 }
 
 // Packet implements trace.Sink.
@@ -82,7 +82,7 @@ func (r *record) Event(e *trace.Event) {
 // End implements trace.Sink.
 func (*record) End(vtime.Time) {}
 
-// play runs a scenario with bytes and returns what it showed.
+// play runs a scenario with bytes and returns its record.
 func play(t testing.TB, s *scenario.Spec, a, b engine.Implementation) (*record, *sim.World) {
 	t.Helper()
 	var r record
@@ -101,15 +101,15 @@ func play(t testing.TB, s *scenario.Spec, a, b engine.Implementation) (*record, 
 
 func overGBN() engine.Implementation { return lowar.Over(gbn.Implementation()) }
 
-// image is what the code covers of a packet.
+// image returns the bytes of a packet that the code covers.
 func image(p *roce.Packet) []byte {
 	b := p.AppendTransport(nil)
 	b[4] = 0
 	return b
 }
 
-// TestFigure6 sends the three messages of the paper's figure, 1, 5 and 61 packets at (8,2), and holds every repair
-// packet to the XOR of the packets that the figure puts into it.
+// TestFigure6 sends the three messages of the paper's figure, 1, 5 and 61 packets at (8,2), and compares every repair
+// packet with the XOR of the packets in the figure.
 func TestFigure6(t *testing.T) {
 	r, _ := play(t, lines(t, "param r=8 c=2", "post-write wr=1 len=1000",
 		"post-write wr=2 len=5120 local=4096 remote=4096",
@@ -181,9 +181,9 @@ func TestDataPacketsAreThoseOfGBN(t *testing.T) {
 	}
 }
 
-// TestBursts loses n consecutive packets at every place of a block of LoWAR(64,8) and its repair packets: bursts of up
-// to 8 are repaired without a trace, wherever they begin. Longer ones may fall on two blocks, or on repair packets that
-// were not needed, so that some are repaired: "the bursty losses may fall into different coding blocks" (VI-A).
+// TestBursts loses n consecutive packets at every place of a block of LoWAR(64,8) and its repair packets. All bursts of
+// up to 8 are recovered, wherever they begin. Longer ones may hit two blocks, or repair packets that were not needed,
+// so that some are recovered: "the bursty losses may fall into different coding blocks" (VI-A).
 func TestBursts(t *testing.T) {
 	const slots = 72 // 64 packets and 8 repair packets
 	for n := 1; n <= 12; n++ {
@@ -208,8 +208,7 @@ func TestBursts(t *testing.T) {
 	}
 }
 
-// TestMemoryUnderLoss moves every kind of message over links that lose at random and in bursts, and looks at the
-// memory.
+// TestMemoryUnderLoss sends every kind of message over links with random losses and bursts, and checks the memory.
 func TestMemoryUnderLoss(t *testing.T) {
 	for _, loss := range []string{"random p=1e-3", "random p=0.02", "random p=0.1", "burst enter=0.005 len=3 loss=0.7",
 		"burst enter=0.002 len=12 loss=0.7"} {
@@ -229,8 +228,8 @@ func TestMemoryUnderLoss(t *testing.T) {
 	}
 }
 
-// TestStockEndpointIgnoresRepairs puts the shim at one end alone. The other drops what is not a packet of RC without a
-// word, and the connection works: "operating transparently" (I).
+// TestStockEndpointIgnoresRepairs has the shim at one end only. The other end silently drops packets that are not RC,
+// and the connection works: "operating transparently" (I).
 func TestStockEndpointIgnoresRepairs(t *testing.T) {
 	s := lines(t, "loss A>B random p=0.01", "load write msg=20000 count=50", "qp qd=8")
 	r, w := play(t, s, overGBN(), gbn.Implementation())
@@ -249,8 +248,8 @@ func TestStockEndpointIgnoresRepairs(t *testing.T) {
 	}
 }
 
-// TestCodecChangesNothing shows that a run without frames has the same packets at the same times as one with them, and
-// codes and recovers the same bytes: payload travels by reference, copied only where it must be.
+// TestCodecChangesNothing: a run without frames has the same packets at the same times as one with frames, and codes
+// and recovers the same bytes, although payload is passed by reference and copied only where necessary.
 func TestCodecChangesNothing(t *testing.T) {
 	for _, code := range []string{"param r=8 c=1", "param r=32 c=4"} {
 		s := lines(t, code, "seed 3", "link duplicate=1%", "loss random p=2%", "qp count=2 qd=8",
@@ -275,7 +274,7 @@ func TestCodecChangesNothing(t *testing.T) {
 	}
 }
 
-// story is what a trace tells beside the bytes of frames. Memory has to be right at the end.
+// story returns the records of a trace without the bytes of frames. Memory must be right at the end.
 func story(t *testing.T, c *trace.Collector) string {
 	var b strings.Builder
 	for i := range c.Records {
@@ -292,7 +291,7 @@ func story(t *testing.T, c *trace.Collector) string {
 	return b.String()
 }
 
-// TestParams holds every parameter to its range, and the errors to one line that names the parameter.
+// TestParams checks the range of every parameter, and that an error is one line that names the parameter.
 func TestParams(t *testing.T) {
 	impl := overGBN()
 	for _, tt := range []struct {
@@ -342,8 +341,8 @@ func varOf(t *testing.T, half any, name string) int64 {
 	return 0
 }
 
-// TestAdaptiveFollows runs without loss, then with bursts of four, then without again. Redundancy is as low as it gets,
-// then enough that nothing is sent again, then low again; a fixed (32,1) goes back N for every burst.
+// TestAdaptiveFollows runs without loss, then with bursts of four, then without again. Redundancy is at its minimum,
+// then high enough to avoid retransmissions, then at its minimum; a fixed (32,1) goes back N for every burst.
 func TestAdaptiveFollows(t *testing.T) {
 	bursts := false
 	lose := func(i int) bool { return bursts && i%409 < 4 }
@@ -380,9 +379,8 @@ func TestAdaptiveFollows(t *testing.T) {
 	}
 }
 
-// TestRefusesAMixture delivers a block in which one packet is not the one that was coded, as when it is of another
-// transmission. XOR puts the difference into the packet that is missing, where no header shows it; the check value
-// does.
+// TestRefusesAMixture delivers a block in which one packet differs from the coded one, as if from another transmission.
+// XOR puts the difference into the recovered packet, where no header shows it; the check value does.
 func TestRefusesAMixture(t *testing.T) {
 	for _, altered := range []bool{false, true} {
 		w := newWire(t, overGBN(), engine.Params{"r": "8"}, never)
@@ -409,8 +407,8 @@ func TestRefusesAMixture(t *testing.T) {
 	}
 }
 
-// TestSharedBuffersComeBack runs many QPs of one endpoint over a bad link with few units and places, and finds all of
-// them free at the end.
+// TestSharedBuffersComeBack runs many QPs of one endpoint over a bad link with few units and places, and checks that
+// all of them are free at the end.
 func TestSharedBuffersComeBack(t *testing.T) {
 	s := lines(t, "param r=16 c=2 units=12 rob=20", "loss random p=0.03", "load write msg=20000 count=20",
 		"load read msg=20000 count=20",

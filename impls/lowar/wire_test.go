@@ -10,15 +10,15 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// wire is one end that writes to another without delay but for one round trip. It is much faster than the simulator,
-// for tests that take many runs, and for benchmarks.
+// wire is one end that writes to another without delay except for one round trip. It is much faster than the simulator,
+// for tests with many runs, and for benchmarks.
 type wire struct {
 	req  engine.Requester
 	resp engine.Responder
-	lose func(n int) bool // whether the n-th packet to the responder is lost, from 0
+	lose func(n int) bool // reports whether the n-th packet to the responder is lost, from 0
 	now  vtime.Time
 	back []roce.Packet
-	q, p roce.Packet // on their way there and back
+	q, p roce.Packet // packets in flight to the responder and back
 
 	sent, data, naks, again, timeouts int
 	next                              psn.PSN
@@ -85,7 +85,7 @@ func (w *wire) message(t testing.TB) {
 	}
 }
 
-// count notes a packet that leaves.
+// count counts a packet that leaves.
 func (w *wire) count(p *roce.Packet) {
 	w.sent++
 	if p.Opcode == roce.LoWAR {
@@ -98,7 +98,7 @@ func (w *wire) count(p *roce.Packet) {
 	w.next = psn.Max(w.next, p.PSN.Next())
 }
 
-// answers takes what the responder has to say.
+// answers collects the packets of the responder.
 func (w *wire) answers() {
 	p := &w.p
 	for w.resp.PollTransmit(w.now, p) {
@@ -109,7 +109,7 @@ func (w *wire) answers() {
 	}
 }
 
-// wake moves time to the first timer.
+// wake advances time to the first timer.
 func (w *wire) wake() {
 	at := vtime.Never
 	if d, ok := w.req.PollTimer(); ok {

@@ -31,7 +31,7 @@ func TestDepthOf(t *testing.T) {
 		{vtime.Millisecond, 100 * unit.Gbps, 4178, 2991, 2992, 2993}, // "about 2991" (NTT 4.1)
 		{100 * vtime.Microsecond, 100 * unit.Gbps, 4178, 299, 300, 301},
 		{10 * vtime.Millisecond, 100 * unit.Gbps, 4178, 29918, 29919, 29920},
-		{8 * vtime.Microsecond, unit.Gbps, 1000, 1, 1, 3},           // whole: both are the same
+		{8 * vtime.Microsecond, unit.Gbps, 1000, 1, 1, 3},           // an integer: both are the same
 		{10 * vtime.Millisecond, 100 * unit.Gbps, 1 << 30, 0, 1, 2}, // the longest message
 		{vtime.Second, 400 * unit.Gbps, 4 << 20, 11920, 11921, 11922},
 		{vtime.Nanosecond, unit.Mbps, 9000, 0, 1, 2},
@@ -65,8 +65,8 @@ func TestDepthOfRejects(t *testing.T) {
 	}
 }
 
-// TestThroughput compares with what the paper's Fig. 3 shows for a standard queue, in which 90 messages of 4 KiB are in
-// flight, and with the ceiling of the line.
+// TestThroughput compares with the paper's Fig. 3 for a standard queue, in which 90 messages of 4 KiB are in flight,
+// and with the limit of the line.
 func TestThroughput(t *testing.T) {
 	for _, tc := range []struct {
 		depth int

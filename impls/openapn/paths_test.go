@@ -15,7 +15,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/openapn"
 )
 
-// busy measures a one-way flow between two moments: payload delivered and layer-1 bytes sent.
+// busy measures a one-way flow in an interval: payload delivered and layer-1 bytes sent.
 type busy struct {
 	from, to     vtime.Time
 	payload, all float64
@@ -79,8 +79,8 @@ func TestFillsThePath(t *testing.T) {
 	}
 }
 
-// TestDefaultKeepsTheLineBusy: with the depth that the scheme chooses by itself a flow has the goodput of go-back-N
-// with more queue than it can use, whatever its messages are long.
+// TestDefaultKeepsTheLineBusy: with the default depth a flow of any message length has the goodput of go-back-N with a
+// deeper queue than it can use.
 func TestDefaultKeepsTheLineBusy(t *testing.T) {
 	paths := []struct {
 		rate unit.Rate
@@ -92,7 +92,7 @@ func TestDefaultKeepsTheLineBusy(t *testing.T) {
 			for _, msg := range []unit.Size{256, 1000, 4 * unit.KiB, 8 * unit.KiB, 64 * unit.KiB, 300_000,
 				unit.MiB, 16 * unit.MiB} {
 				if mtu < 4096 && msg == 16*unit.MiB && p.rate != 10*unit.Gbps {
-					continue // 16 384 packets a message and more, once
+					continue // once for messages of 16 384 packets and more
 				}
 				took := p.rate.Time(openapn.Frame(uint32(msg), mtu))
 				from := 2*p.rtt + took
@@ -111,8 +111,8 @@ func TestDefaultKeepsTheLineBusy(t *testing.T) {
 	}
 }
 
-// TestStandardQueue: what the paper measured without the formula (NTT 2.2, Fig. 3) is perftest's queue of 128 with one
-// completion in 100 signalled, on hosts that take 4 us at each end. It says 25, 3.0 and 0.3 Gb/s.
+// TestStandardQueue: the paper's measurement without the formula (NTT 2.2, Fig. 3) is perftest's queue of 128 with one
+// completion in 100 signalled, on hosts that take 4 us at each end. The paper gives 25, 3.0 and 0.3 Gb/s.
 func TestStandardQueue(t *testing.T) {
 	for _, tc := range []struct {
 		rtt    vtime.Duration

@@ -55,7 +55,7 @@ func TestParameters(t *testing.T) {
 	}
 }
 
-// path drives a box by hand. Local's QP is 0x11 and Remote's 0x22, unless a packet says otherwise.
+// path drives a box step by step. Local's QP is 0x11 and Remote's 0x22, unless a packet has another.
 type path struct {
 	t   *testing.T
 	box *Box
@@ -73,13 +73,13 @@ func newPath(t *testing.T, params engine.Params) *path {
 
 var hosts = [2]netip.Addr{netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("10.0.0.2")}
 
-// frame puts a packet into a frame that arrives at port from.
+// frame returns a frame with a packet that arrives at port from.
 func (p *path) frame(from engine.Port, pkt roce.Packet) *roce.Frame {
 	return &roce.Frame{Src: hosts[from], Dst: hosts[from.Other()], TTL: 64, DF: true, SrcPort: 0xC000,
 		DstPort: roce.Port, Packet: pkt}
 }
 
-// put hands in a packet written as text.
+// put passes a packet, given as text, to the box.
 func (p *path) put(from engine.Port, text string) {
 	p.t.Helper()
 	pkt, err := roce.ParsePacket(text)
@@ -92,7 +92,7 @@ func (p *path) put(from engine.Port, text string) {
 	p.box.HandleFrame(p.now, from, p.frame(from, pkt))
 }
 
-// cm hands in a set-up message.
+// cm passes a set-up message to the box.
 func (p *path) cm(from engine.Port, m roce.CMMessage) {
 	p.box.HandleFrame(p.now, from, p.frame(from, roce.Packet{
 		BTH:  roce.BTH{Opcode: roce.UDSendOnly, DestQP: roce.CMQueuePair},
@@ -100,7 +100,7 @@ func (p *path) cm(from engine.Port, m roce.CMMessage) {
 	}))
 }
 
-// connect sets a connection up that Local asked for: Local starts at a, Remote at b.
+// connect sets up a connection that Local requested: Local starts at a, Remote at b.
 func (p *path) connect(local, remote uint32, a, b psn.PSN) {
 	p.cm(engine.LAN, &roce.REQ{LocalCommID: local, QPN: local, StartingPSN: b, PathMTU: 3, RNRRetryCount: 7})
 	p.cm(engine.WAN, &roce.REP{CommIDs: roce.CommIDs{Local: remote, Remote: local}, QPN: remote, StartingPSN: a})
@@ -108,7 +108,7 @@ func (p *path) connect(local, remote uint32, a, b psn.PSN) {
 	p.drain(engine.WAN)
 }
 
-// drain takes everything that waits for a port, and returns it as text.
+// drain returns the packets that wait for a port, as text.
 func (p *path) drain(to engine.Port) string {
 	var f roce.Frame
 	var out []string
@@ -118,7 +118,7 @@ func (p *path) drain(to engine.Port) string {
 	return strings.Join(out, "; ")
 }
 
-// want compares what waits for a port.
+// want compares the packets that wait for a port.
 func (p *path) want(to engine.Port, want string) {
 	p.t.Helper()
 	if got := p.drain(to); got != want {
@@ -126,8 +126,8 @@ func (p *path) want(to engine.Port, want string) {
 	}
 }
 
-// The Starting PSN of a message is where its receiver begins, so Local's is in the REP, or in the REQ when Remote
-// asked.
+// The starting PSN in a message is that of the message's receiver, so Local's is in the REP, or in the REQ when Remote
+// sent it.
 func TestStartingPSN(t *testing.T) {
 	p := newPath(t, nil)
 	p.connect(0x11, 0x22, 100, 900)
@@ -142,7 +142,7 @@ func TestStartingPSN(t *testing.T) {
 	p.want(engine.LAN, "ACK psn=100 msn=1")
 }
 
-// A QP number that is used again begins anew, whatever was left of its last life.
+// A reused QP number starts with new state.
 func TestReuse(t *testing.T) {
 	p := newPath(t, nil)
 	p.connect(0x11, 0x22, 100, 900)
@@ -166,7 +166,7 @@ func TestReuse(t *testing.T) {
 	}
 }
 
-// What Remote has to refuse is forwarded and not promised, nor is anything behind it.
+// A request that Remote must refuse is forwarded and not promised, nor is any later one.
 func TestIllegalRequests(t *testing.T) {
 	for _, tc := range []string{
 		"SEND_MIDDLE psn=0 len=1024 A",
@@ -185,8 +185,8 @@ func TestIllegalRequests(t *testing.T) {
 	}
 }
 
-// A duplicate of what Local has not been told of has no answer yet: the newest one there is would come behind data that
-// have gone.
+// A duplicate of a request without a pseudo-ACK has no answer yet: the newest pseudo-ACK would follow data with later
+// PSNs.
 func TestDuplicateBehindRead(t *testing.T) {
 	p := newPath(t, nil)
 	p.connect(0x11, 0x22, 0, 0)
@@ -205,7 +205,7 @@ func TestDuplicateBehindRead(t *testing.T) {
 	p.want(engine.LAN, "ACK psn=3 msn=3")
 }
 
-// Beyond its limits the box takes no more: requests of a flow, and flows.
+// Beyond its limits the box accepts no more requests of a flow, and no more flows.
 func TestLimits(t *testing.T) {
 	p := newPath(t, engine.Params{"buffer": "2KiB", "overrun": "64KiB", "flows": "2"})
 	p.connect(0x11, 0x22, 0, 0)
@@ -228,7 +228,7 @@ func TestLimits(t *testing.T) {
 	p.want(engine.WAN, "SEND_ONLY psn=0 len=8 A")
 }
 
-// Two flows without set-up have the same PSNs out; the UDP port tells whose the ACK is.
+// Two flows without set-up have the same PSNs in flight; the UDP port identifies the flow of an ACK.
 func TestWatchedFlowsAreToldApart(t *testing.T) {
 	p := newPath(t, nil)
 	for i := range 2 {
@@ -251,7 +251,7 @@ func TestWatchedFlowsAreToldApart(t *testing.T) {
 	}
 }
 
-// A steady flow allocates nothing: a request, its pseudo-ACK, its way to the WAN, and the real ACK.
+// A steady flow allocates nothing: a request, its pseudo-ACK, its forwarding, and the real ACK.
 func TestNoAllocationPerPacket(t *testing.T) {
 	p := newPath(t, nil)
 	p.connect(0x11, 0x22, 0, 0)
@@ -285,7 +285,7 @@ func TestNoAllocationPerPacket(t *testing.T) {
 	}
 }
 
-// Whatever comes from either side, the box neither panics nor grows beyond its limits, and its timer moves on.
+// With any input from either side the box neither panics nor exceeds its limits, and its timer advances.
 func FuzzBox(f *testing.F) {
 	f.Add(uint64(1))
 	f.Add(uint64(2))
@@ -330,7 +330,7 @@ func storm(p *path, r *rand.Rand) {
 	}
 }
 
-// check looks at what must hold of every flow at any time.
+// check checks the invariants of every flow.
 func check(p *path) {
 	p.t.Helper()
 	ended := 0
@@ -357,8 +357,8 @@ func check(p *path) {
 	}
 }
 
-// A long answer of Local's to a READ of Remote's shares the line with the requests that wait for the WAN;
-// acknowledgements go first.
+// A long response of Local to a READ of Remote shares the line with the requests for the WAN; acknowledgements go
+// first.
 func TestPassingDataTakeTurns(t *testing.T) {
 	p := newPath(t, nil)
 	p.connect(0x11, 0x22, 100, 900)

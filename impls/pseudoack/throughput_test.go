@@ -30,7 +30,7 @@ func (a *arrivals) Packet(r *trace.Record) {
 func (a *arrivals) Event(*trace.Event) {}
 func (a *arrivals) End(vtime.Time)     {}
 
-// goodput returns what reaches B per second, in bit, once the connection is set up and the pipe is full.
+// goodput returns the payload rate at B in bit/s, once the connection is set up and the pipe is full.
 func goodput(t *testing.T, impl engine.Implementation, rtt vtime.Duration, lines ...string) float64 {
 	t.Helper()
 	measured := max(4*vtime.Millisecond, 2*rtt) // whole round trips, because a full window comes in bursts
@@ -58,7 +58,7 @@ func goodput(t *testing.T, impl engine.Implementation, rtt vtime.Duration, lines
 }
 
 // With the box, throughput does not depend on the RTT of the WAN while the buffer holds a bandwidth-delay product;
-// without it, the queue depth bounds what is in flight.
+// without it, the queue depth limits the packets in flight.
 func TestThroughputIsIndependentOfRTT(t *testing.T) {
 	lines := []string{"link rate=10G queue=100000", "lan rate=10G", "qp mtu=4096 qd=128", "load write msg=4KiB"}
 	box := pseudoack.Over(gbn.Implementation())
@@ -76,7 +76,7 @@ func TestThroughputIsIndependentOfRTT(t *testing.T) {
 	}
 }
 
-// A buffer below the bandwidth-delay product bounds what is promised, and so the throughput.
+// A buffer below the bandwidth-delay product limits the promised requests, and so the throughput.
 func TestBufferBoundsThroughput(t *testing.T) {
 	lines := []string{"link rate=10G queue=100000", "lan rate=10G", "qp mtu=4096 qd=16", "load write msg=4KiB",
 		"param buffer=1MiB"}

@@ -15,7 +15,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/models"
 )
 
-// clock notes when the last completion came.
+// clock holds the time of the last completion.
 type clock struct{ last vtime.Time }
 
 func (c *clock) Packet(*trace.Record) {}
@@ -26,11 +26,12 @@ func (c *clock) Event(e *trace.Event) {
 	}
 }
 
-// messages of 8 KiB that a run moves, as in the paper's test: "a single QP continuously sending 8KB" (FaSR V-B).
+// messages is the number of messages of 8 KiB in a run, as in the paper's test: "a single QP continuously sending 8KB"
+// (FaSR V-B).
 const messages = 6000
 
-// lasts returns how long the messages take over 100 Gb/s and 6 us when each packet is lost with probability p the first
-// time it is sent. Retransmissions arrive: one that is lost costs a timeout, which is not the pipeline's doing.
+// lasts returns how long the messages take over 100 Gb/s and 6 us when each first transmission is lost with probability
+// p. Retransmissions arrive, because a lost one costs a timeout, which the pipeline does not cause.
 func lasts(t *testing.T, p float64) float64 {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(3, 0))
@@ -58,8 +59,8 @@ func lasts(t *testing.T, p float64) float64 {
 	return vtime.Duration(c.last).Seconds()
 }
 
-// TestThroughputLoss holds what the stalls cost against the model, k p Tq / (t + k p Tq), within two points: "a single
-// SRNIC connection only reaches about 75% throughput at 1% loss rate" (FaSR I).
+// TestThroughputLoss compares the cost of the stalls with the model, k p Tq / (t + k p Tq), within two points: "a
+// single SRNIC connection only reaches about 75% throughput at 1% loss rate" (FaSR I).
 func TestThroughputLoss(t *testing.T) {
 	packet := unit.Rate(100e9).Time(1106)
 	clean := lasts(t, 0)

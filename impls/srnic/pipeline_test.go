@@ -25,7 +25,7 @@ type table struct {
 	now  vtime.Time
 	p    roce.Packet
 	next psn.PSN
-	lose map[int]bool // of a message's packets, when they are sent first
+	lose map[int]bool // packets of a message whose first transmission is lost
 }
 
 func newTable(t testing.TB, params engine.Params) *table {
@@ -83,7 +83,7 @@ func (x *table) write(t testing.TB) bool {
 	return false
 }
 
-// TestStalls counts: no loss, no query; a retransmission costs two at the receiver, and one at the sender.
+// TestStalls: without loss there is no query; a retransmission costs two queries at the receiver and one at the sender.
 func TestStalls(t *testing.T) {
 	x := newTable(t, nil)
 	if !x.write(t) || x.host.pipe.queries != 0 || x.host.pipe.stalled != 0 {
@@ -127,7 +127,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// recorder is a half that notes its packets.
+// recorder is a half that records its packets.
 type recorder struct {
 	inner
 	i   int

@@ -15,7 +15,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/models"
 )
 
-// valid sums up what a target may read.
+// valid sums up the bytes that a target may read.
 type valid struct{ bytes float64 }
 
 func (v *valid) Packet(*trace.Record) {}
@@ -26,7 +26,7 @@ func (v *valid) Event(e *trace.Event) {
 	}
 }
 
-// fraction is the mean and the deviation of the valid part of a message whose every frame is lost with probability p.
+// fraction returns the mean and the deviation of the valid share of a message whose frames are lost with probability p.
 // The headers of a segment are those of UDP, of DDP and RDMAP, and the CRC.
 func fraction(op engine.Op, size int, p float64) (mean, deviation float64) {
 	d := models.Datagrams{Segment: 65000, Header: 8 + 18 + 4, Fragment: 1480}
@@ -38,8 +38,8 @@ func fraction(op engine.Op, size int, p float64) (mean, deviation float64) {
 	return d.WriteRecord(p, size)
 }
 
-// TestDeliveredFraction holds what is delivered against the model, over the losses and sizes of the paper's figures 7
-// and 8. At 512 KiB and half a per cent a fifth of the SENDs arrives, and four fifths of what is recorded.
+// TestDeliveredFraction compares the delivered share with the model, over the losses and sizes of the paper's figures 7
+// and 8. At 512 KiB and half a per cent a fifth of the SENDs arrives, and four fifths of the recorded bytes.
 func TestDeliveredFraction(t *testing.T) {
 	for _, size := range []int{64 << 10, 512 << 10, 1 << 20} {
 		if testing.Short() && size > 64<<10 {
@@ -81,7 +81,7 @@ func TestDeliveredFraction(t *testing.T) {
 	}
 }
 
-// TestModel holds the model against the numbers that follow from the paper's sizes, rounded to three places.
+// TestModel compares the model with the numbers that follow from the paper's sizes, rounded to three places.
 func TestModel(t *testing.T) {
 	for _, tt := range []struct {
 		op   engine.Op

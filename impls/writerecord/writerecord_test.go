@@ -63,7 +63,7 @@ func newPairOf(t testing.TB, given engine.Params, n int) *pair {
 	return p
 }
 
-// carry posts a request and hands over the datagrams that keep picks.
+// carry posts a request and passes the datagrams that keep selects to the target.
 func (p *pair) carry(t testing.TB, wr engine.WorkRequest, keep func(n int) bool) {
 	if err := p.source.Post(p.now, wr); err != nil {
 		t.Fatal(err)
@@ -88,7 +88,7 @@ func (p *pair) events(e engine.Engine) (list []engine.Event) {
 var write = engine.WorkRequest{Op: engine.OpWrite, Len: 200_000, LocalVA: from, RemoteVA: to, RKey: tag}
 var send = engine.WorkRequest{Op: engine.OpSend, Len: 200_000, LocalVA: from}
 
-// A failed half takes nothing, sends nothing, and completes what was outstanding, in order.
+// A failed half accepts nothing, sends nothing, and completes the outstanding requests in order.
 func TestFlush(t *testing.T) {
 	p := newPair(t, nil)
 	for i := range 5 {
@@ -162,8 +162,8 @@ func TestParamsAreChecked(t *testing.T) {
 	}
 }
 
-// Whatever arrives of whatever was sent, in whatever order and however often: what is declared holds what was sent,
-// what is not declared and was never in a segment that arrived is untouched, and a received message is whole.
+// With any loss, order and duplication of segments: declared bytes hold the data sent, bytes that are not declared and
+// were in no segment that arrived are unchanged, and a received message is complete.
 func TestDeclaredIsValid(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		p := newPair(t, engine.Params{"segment": "1000",
@@ -199,7 +199,7 @@ func TestDeclaredIsValid(t *testing.T) {
 	})
 }
 
-// judge compares events and memory with which bytes arrived.
+// judge compares events and memory with the bytes that arrived.
 func (p *pair) judge(rt *rapid.T, wr *engine.WorkRequest, arrived []bool, last bool) {
 	want, base := p.mem.Load(from, len(arrived)), uint64(to)
 	if wr.Op == engine.OpSend {
@@ -249,7 +249,7 @@ func (p *pair) judge(rt *rapid.T, wr *engine.WorkRequest, arrived []bool, last b
 	}
 }
 
-// However many messages lose their end, the log is bounded, and empty when t_rec is over.
+// With any number of messages without their end the log is bounded, and empty after t_rec.
 func TestLogIsBounded(t *testing.T) {
 	p := newPair(t, engine.Params{"segment": "64", "log": "100"})
 	wr := write
@@ -270,8 +270,8 @@ func TestLogIsBounded(t *testing.T) {
 	}
 }
 
-// "It does not have to keep information regarding connections" (IV-A): ten thousand peers that are silent share what
-// one has.
+// "It does not have to keep information regarding connections" (IV-A): ten thousand silent peers share the state of
+// one.
 func TestSilentPeersCostNothing(t *testing.T) {
 	h, err := NewHost(nil)
 	if err != nil {
@@ -316,8 +316,8 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// FuzzTarget hands datagrams with right CRCs and any content to a target: it must neither panic nor write where the tag
-// does not reach.
+// FuzzTarget passes datagrams with good CRCs and any content to a target: it must neither panic nor write where the tag
+// does not allow.
 func FuzzTarget(f *testing.F) {
 	for _, text := range []string{"WREC msg=0 off=0 mlen=20 stag=0x2 to=0x10000000000 len=20 L",
 		"SEND msn=1 mo=0 len=20 L", "SEND msn=1 mo=4294967295 len=9",

@@ -8,7 +8,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// noSend is a rule against SENDs; asked at the end it also wants a WRITE.
+// noSend is a rule against SENDs; at the end it also requires a WRITE.
 func noSend() *rule.Rule {
 	return &rule.Rule{ID: "T-A-001", Level: rule.MustNot, Sees: rule.RequestOut, Stimulus: "a request",
 		New: func(c *rule.Context) rule.Check {
@@ -32,7 +32,7 @@ func noSend() *rule.Rule {
 		}}
 }
 
-// TestTheRunnerFails: every way in which a rule and a fixture can disagree is noticed.
+// TestTheRunnerFails: every disagreement of a rule and a fixture fails.
 func TestTheRunnerFails(t *testing.T) {
 	const (
 		write = "A>B WRITE_ONLY psn=+0 len=8\n"
@@ -71,7 +71,7 @@ func TestTheRunnerFails(t *testing.T) {
 	}
 }
 
-// TestAClockIsNoticed: a rule whose verdict depends on when the trace began is caught.
+// TestAClockIsNoticed: a rule whose verdict depends on the start time of the trace fails.
 func TestAClockIsNoticed(t *testing.T) {
 	r := noSend()
 	r.New = func(c *rule.Context) rule.Check {

@@ -17,10 +17,10 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/gbn"
 )
 
-// device is an end that counts what its engines are given and give, and knows neither tap nor rule.
+// device is an end that counts the packets of its engines, independent of taps and rules.
 type device map[string]int64
 
-// requester and responder count as a device does.
+// requester and responder count for a device.
 type requester struct {
 	engine.Requester
 	device
@@ -103,7 +103,7 @@ func counting(devices map[uint32]device) engine.Implementation {
 	return impl
 }
 
-// run plays a scenario, and returns its trace with what each end counted.
+// run plays a scenario, and returns its trace and the counts of each end.
 func run(t *testing.T, text string) (h trace.Header, all *trace.Collector, counts [2]device) {
 	t.Helper()
 	devices := map[uint32]device{}
@@ -128,7 +128,7 @@ func run(t *testing.T, text string) (h trace.Header, all *trace.Collector, count
 	return h, all, counts
 }
 
-// judge judges a trace whose ends tell these counters.
+// judge judges a trace with the counters that its ends report.
 func judge(h trace.Header, all *trace.Collector, counts [2]device) map[string]rule.Verdict {
 	j := rule.NewJudge(h, Rules(), rule.Options{Features: []string{"rc", "gbn"}})
 	tell := func(at vtime.Time, after int64) (events []trace.Event) {
@@ -150,8 +150,8 @@ func judge(h trace.Header, all *trace.Collector, counts [2]device) map[string]ru
 	return of
 }
 
-// TestLies runs go-back-N on devices that count, over links that hurt: what they count passes, and each counter that is
-// one off fails, by its rule and no other.
+// TestLies runs go-back-N on counting devices over impaired links: correct counts pass, and a counter that is off by
+// one fails its rule only.
 func TestLies(t *testing.T) {
 	const load = "link rate=100M delay=2ms\nqp rto=60ms\n"
 	for _, c := range []struct {
@@ -177,7 +177,7 @@ func TestLies(t *testing.T) {
 		for name, id := range c.moves {
 			side := 0
 			if honest[0][name] == 0 || name == "hw/rcvd_pkts" {
-				side = 1 // the last that A receives may be too late to be counted
+				side = 1 // the last packet that A receives may be too late to be counted
 			}
 			if honest[side][name] == 0 {
 				t.Errorf("%q: %s does not move", c.text, name)

@@ -15,7 +15,7 @@ var wholeOnly = define(rule.Rule{
 	New: watching(func(w *watch) {
 		w.told = func(e *trace.Event, m *message) {
 			if received(e) && (m == nil || m.whole == vtime.Never || m.length != e.Body.Len) {
-				w.Failf(rule.Responder, "receive %d completes with %d bytes, and no such message has arrived whole",
+				w.Failf(rule.Responder, "receive %d completes with %d bytes, but no such message has arrived whole",
 					e.Body.ID, e.Body.Len)
 			}
 		}
@@ -27,7 +27,7 @@ var wholeOnly = define(rule.Rule{
 	}),
 })
 
-// intact names the fault of the memory of a completed receive, as far as placements tell.
+// intact returns the fault in the memory of a completed receive, as reported placements show it; "" for none.
 func (m *message) intact() string {
 	if !m.arrived.covers(0, m.length) {
 		return "it lacks bytes"
@@ -47,7 +47,8 @@ var completionOrder = define(rule.Rule{
 		"order in which the send side actually transmitted the data."),
 	Needs: rule.TapResponder | rule.Completions | rule.Stores, Stimulus: "segments that overtake each other",
 	New: watching(func(w *watch) {
-		newest, latest := uint32(0), vtime.Time(0) // number of a message that has completed, and when one became whole
+		// number of the newest completed message, and the latest time at which a completed message became whole
+		newest, latest := uint32(0), vtime.Time(0)
 		w.told = func(e *trace.Event, m *message) {
 			if !received(e) || m == nil || m.whole == vtime.Never || !m.matched {
 				return
@@ -56,7 +57,7 @@ var completionOrder = define(rule.Rule{
 				w.Met()
 			}
 			if why := m.intact(); why != "" {
-				w.Failf(rule.Responder, "%v completes, and %s", m, why)
+				w.Failf(rule.Responder, "%v completes, but %s", m, why)
 			}
 			if m.whole < latest {
 				w.Failf(rule.Responder, "%v completes after a message that became whole later", m)
@@ -83,13 +84,13 @@ var reassembles = define(rule.Rule{
 				why = "its receive does not complete"
 			}
 			if why != "" {
-				w.broken(m, m.whole, "%v arrived out of order and whole, and %s", m, why)
+				w.broken(m, m.whole, "%v arrived whole and out of order, but %s", m, why)
 			}
 		}
 	}),
 })
 
-// shuffled reports whether a segment came before one that precedes it in the message.
+// shuffled reports whether a segment arrived after one behind it in the message.
 func (m *message) shuffled() bool {
 	for i := 1; i < len(m.parts); i++ {
 		if m.parts[i].off < m.parts[i-1].off && m.parts[i].fresh {
@@ -101,7 +102,7 @@ func (m *message) shuffled() bool {
 
 var copiesHarmless = define(rule.Rule{
 	ID: "UDSR-CMP-004", Level: rule.Must,
-	Title:  "A copy of a segment neither completes a receive again nor changes what was placed",
+	Title:  "A copy of a segment neither completes a receive again nor changes placed bytes",
 	Source: paper("IV-B1", "the applications must be able to handle out of order data"),
 	Needs:  rule.TapResponder | rule.Completions | rule.Stores, Stimulus: "a segment that comes twice",
 	New: watching(func(w *watch) {
@@ -115,7 +116,7 @@ var copiesHarmless = define(rule.Rule{
 		w.told = func(e *trace.Event, m *message) {
 			if copies && received(e) && m == nil {
 				w.Failf(rule.Responder,
-					"receive %d completes, and every whole message has completed already", e.Body.ID)
+					"receive %d completes, but every whole message has completed already", e.Body.ID)
 			}
 		}
 	}),
@@ -124,14 +125,14 @@ var copiesHarmless = define(rule.Rule{
 var givenUp = define(rule.Rule{
 	ID: "UDSR-TMO-001", Level: rule.Must,
 	Title: "A message that stays incomplete releases its receive after t_reasm, is reported as " +
-		"lost, and the QP goes on",
+		"lost, and leaves the QP working",
 	Source: paper("IV-B4", "Typically, in the event of packet loss while sending large multi-packet "+
 		"datagram messages, the entire message must be discarded."),
 	Needs: rule.TapResponder | rule.Completions, Stimulus: "a lost segment",
 	New: watching(func(w *watch) {
 		failed := func(e *trace.Event, who rule.Blame) {
 			if e.Kind == trace.Fatal {
-				w.Failf(who, "the QP fails; it is expected to go on")
+				w.Failf(who, "the QP fails; it must keep working")
 			}
 		}
 		w.tells = func(e *trace.Event) { failed(e, rule.Requester) }

@@ -11,22 +11,22 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// datagram is a UDP datagram that passed a tap, joined from its fragments. It is valid during a call.
+// datagram is a UDP datagram that passed a tap, joined from its fragments. It is valid during a call only.
 type datagram struct {
 	iwarp.Datagram
-	bytes     []byte
-	at        vtime.Time // of its last fragment
-	record    uint64     // of its first
-	fragments int
+	bytes     []byte     // UDP header and payload
+	at        vtime.Time // when its last fragment passed
+	record    uint64     // of its first fragment
+	fragments int        // number of IP fragments, 1 at least
 	lost      bool       // at the sender's tap: a fragment will not arrive
-	due       vtime.Time // at the sender's tap: when the last of its fragments that arrives does so
-	err       error      // why it is no segment
+	due       vtime.Time // at the sender's tap: arrival of the last of its fragments
+	err       error      // why it does not decode as a segment
 }
 
-// damaged reports a datagram whose CRC is wrong.
+// damaged reports whether the CRC of the datagram is wrong.
 func (d *datagram) damaged() bool { return errors.Is(d.err, iwarp.ErrCRC) }
 
-// place returns the number of its message and the offset in that.
+// place returns the number of the datagram's message and its offset there.
 func (d *datagram) place() (number, off uint32) {
 	if s := &d.Segment; !s.Tagged {
 		return s.MSN, s.MO
@@ -34,25 +34,26 @@ func (d *datagram) place() (number, off uint32) {
 	return d.Segment.Record.ID, d.Segment.Record.Off
 }
 
-// reader joins fragments at one tap. A datagram that lacks one stays until its number comes again, or too many do.
+// reader joins fragments at one tap. A datagram that lacks a fragment stays until its identification is used again, or
+// jointLimit is reached.
 type reader struct {
 	parts map[uint16]*joint // by IP identification
-	order []uint16          // their numbers, oldest first
-	whole datagram          // the latest that was completed
+	order []uint16          // IP identifications, oldest first
+	whole datagram          // the latest completed
 }
 
-// joint is a datagram of which fragments have passed.
+// joint is a datagram of which not all fragments have passed.
 type joint struct {
-	data      []byte       // as far as it has come, with holes
-	got       map[int]bool // offsets of fragments that have come
-	have, end int          // bytes that have come, and of the whole; 0 while that is not known
+	data      []byte       // payload so far, with holes
+	got       map[int]bool // offsets of the fragments that passed
+	have, end int          // bytes that passed, and length of the whole; 0 while unknown
 	record    uint64       // of its first fragment
-	fragments int          // that have come
-	lost      bool         // one of them will not arrive
-	due       vtime.Time   // when the last of those that arrive does
+	fragments int          // number of fragments that passed
+	lost      bool         // a fragment will not arrive
+	due       vtime.Time   // arrival of the last of its fragments
 }
 
-// due is when a packet arrives, or for one that does not, when it was sent.
+// due returns the arrival time of a packet; the time of s for a packet that does not arrive.
 func due(s *rule.Sight) vtime.Time {
 	if s.Rec.Recv == vtime.Never {
 		return s.At
@@ -60,10 +61,10 @@ func due(s *rule.Sight) vtime.Time {
 	return s.Rec.Recv
 }
 
-// jointLimit bounds the datagrams in progress.
+// jointLimit bounds the incomplete datagrams; the oldest is forgotten.
 const jointLimit = 64
 
-// read takes a packet and returns the datagram that it completes, nil when there is none.
+// read adds a packet and returns the datagram that it completes, or nil.
 func (r *reader) read(s *rule.Sight) *datagram {
 	p := s.Pkt
 	lost := s.Rec.Fate == trace.Dropped
@@ -73,7 +74,7 @@ func (r *reader) read(s *rule.Sight) *datagram {
 	j := r.joint(p.IP.ID, s.Index)
 	at := p.IP.Fragment.Offset()
 	if at == 0 && j.fragments > 0 && j.have > 0 && j.got[0] && s.Out {
-		r.forget(p.IP.ID) // the number is used again
+		r.forget(p.IP.ID) // the identification is used again
 		j = r.joint(p.IP.ID, s.Index)
 	}
 	j.due = max(j.due, due(s))
@@ -85,7 +86,7 @@ func (r *reader) read(s *rule.Sight) *datagram {
 	return r.done(s, j.data[:j.end], j.record, j.fragments, j.lost, j.due)
 }
 
-// joint returns the datagram of a number, a new one when there is none.
+// joint returns the incomplete datagram with an identification, a new one when there is none.
 func (r *reader) joint(id uint16, record uint64) *joint {
 	if r.parts == nil {
 		r.parts = map[uint16]*joint{}
@@ -102,7 +103,7 @@ func (r *reader) joint(id uint16, record uint64) *joint {
 	return j
 }
 
-// forget takes a datagram out.
+// forget removes an incomplete datagram.
 func (r *reader) forget(id uint16) {
 	delete(r.parts, id)
 	if i := slices.Index(r.order, id); i >= 0 {
@@ -110,7 +111,7 @@ func (r *reader) forget(id uint16) {
 	}
 }
 
-// take puts a fragment in its place.
+// take adds a fragment.
 func (j *joint) take(p *roce.Packet, at int, lost bool) {
 	end := at + len(p.Payload)
 	if end > len(j.data) {
@@ -128,7 +129,7 @@ func (j *joint) take(p *roce.Packet, at int, lost bool) {
 	j.lost = j.lost || lost
 }
 
-// done decodes a whole datagram.
+// done decodes a complete datagram.
 func (r *reader) done(s *rule.Sight, b []byte, record uint64, fragments int, lost bool, due vtime.Time) *datagram {
 	d := &r.whole
 	*d = datagram{bytes: b, at: s.At, record: record, fragments: fragments, lost: lost, due: due}

@@ -8,7 +8,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// TestReaderKeepsWhatIsInProgress: a fragment may be late by many datagrams that are whole in the meantime.
+// TestReaderKeepsWhatIsInProgress: a fragment may be late by many complete datagrams.
 func TestReaderKeepsWhatIsInProgress(t *testing.T) {
 	var r reader
 	read := func(id uint16, at int) *datagram {

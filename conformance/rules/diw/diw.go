@@ -1,9 +1,9 @@
-// Package diw holds the rules of datagram-iWARP (Grant et al., RDMA Capable iWARP over Datagrams): DIW for what its
-// datagrams and QPs are, UDSR for send/receive, WREC for RDMA Write-Record.
+// Package diw holds the rules of datagram-iWARP (Grant et al., RDMA Capable iWARP over Datagrams): DIW for its
+// datagrams and QPs, UDSR for send/receive, WREC for RDMA Write-Record.
 //
-// A check joins the IP fragments that pass a tap to datagrams (datagram.go) and follows, message by message, what a
-// target that saw them must do (watch.go). What it did is read from the events that it reports: placements,
-// completions, declarations, losses. A device that reports nothing can be judged by what its datagrams look like alone.
+// A check joins the IP fragments that pass a tap to datagrams (datagram.go), and derives from each message what a
+// target that received it must do (watch.go). The target's behaviour is read from the events that it reports:
+// placements, completions, declarations, losses. Of a device that reports nothing, only the datagrams can be judged.
 package diw
 
 import (

@@ -13,7 +13,7 @@ import (
 
 var controlWord = define(rule.Rule{
 	ID: "DIW-HDR-001", Level: rule.Must, Rests: validity.Sequence,
-	Title: "Control word: DDP version 1, RDMAP version 1, reserved bits zero, T per model, L on the last segment only",
+	Title: "Control word: DDP version 1, RDMAP version 1, reserved bits zero, T for tagged, L on the last segment",
 	Source: rule.Source{Ref: "RFC 5041 4, RFC 5040 4.1",
 		Requirement: "The DDP and RDMAP versions are 1, reserved bits are set to " +
 			"zero, and L is set in the last segment of a message"},
@@ -33,12 +33,12 @@ var controlWord = define(rule.Rule{
 			case s.Reserved != 0:
 				w.wrong(d, "reserved bits are set: %s", s.String())
 			case s.Tagged != s.Opcode.Tagged():
-				w.wrong(d, "bit T is not that of the operation: %s", s.String())
+				w.wrong(d, "bit T does not match the operation: %s", s.String())
 			case s.Opcode == iwarp.WriteRecord &&
 				s.Last != (uint64(s.Record.Off)+uint64(len(s.Payload)) == uint64(s.Record.Len)):
-				w.wrong(d, "bit L is not that of the last segment: %s", s.String())
+				w.wrong(d, "bit L does not match the segment's place: %s", s.String())
 			case send && before != nil && before.Last == (before.MSN == s.MSN):
-				w.wrong(d, "bit L of the segment before was not that of a last one: %s", before.String())
+				w.wrong(d, "bit L of the previous segment did not match its place: %s", before.String())
 			}
 			if s.Payload = nil; send {
 				before = &s
@@ -54,12 +54,12 @@ var headerFields = define(rule.Rule{
 		"one QN, MSN and MO; the first message of a queue has MSN 1"},
 	Needs: rule.TapRequester, Stimulus: "every operation and length", BlackBox: "SIW,ENG",
 	New: watching(func(w *watch) {
-		sends, to := uint32(0), map[uint32]uint64{} // the latest MSN; where the Write-Records begin in memory
+		sends, to := uint32(0), map[uint32]uint64{} // the latest MSN of a SEND; start addresses of Write-Records, by ID
 		w.sent = func(d *datagram) {
 			s := &d.Segment
 			if d.err != nil {
 				if !d.damaged() {
-					w.wrong(d, "no segment: %v", d.err)
+					w.wrong(d, "not a segment: %v", d.err)
 				}
 				return
 			}
@@ -67,7 +67,7 @@ var headerFields = define(rule.Rule{
 			switch base, known := to[s.Record.ID]; {
 			case s.Tagged && s.Opcode == iwarp.WriteRecord:
 				if known && base != s.TO-uint64(s.Record.Off) {
-					w.wrong(d, "TO does not move with the offset in the message: %s", s.String())
+					w.wrong(d, "TO does not advance with the offset in the message: %s", s.String())
 				}
 				if len(to) == keep {
 					clear(to)
@@ -104,7 +104,7 @@ var noFraming = define(rule.Rule{
 	}),
 })
 
-// framed says which part of MPA a datagram carries, "" when it has none.
+// framed returns the part of MPA that a datagram carries; "" when there is none.
 func framed(b []byte) string {
 	if len(b) < iwarp.UDPLen+2+iwarp.TaggedLen+iwarp.CRCLen {
 		return ""
@@ -132,7 +132,7 @@ var crcPresent = define(rule.Rule{
 	New: watching(func(w *watch) {
 		w.sent = func(d *datagram) {
 			if w.Met(); d.damaged() {
-				w.wrong(d, "the CRC is missing or wrong; that of the segment expected")
+				w.wrong(d, "the CRC of the segment is missing or wrong")
 			}
 		}
 	}),
@@ -140,12 +140,13 @@ var crcPresent = define(rule.Rule{
 
 var crcChecked = define(rule.Rule{
 	ID: "DIW-CRC-002", Level: rule.Must,
-	Title: "A segment whose CRC is wrong is dropped and counted, and nothing of it is placed",
+	Title: "A segment whose CRC is wrong is dropped and counted, and none of its bytes is placed",
 	Source: paper("V",
 		"In addition, it requires the use of CRC at the DDP layer to ensure correct reception of individual packets."),
 	Needs: rule.TapResponder | rule.Stores | rule.Probes, Stimulus: "a corrupted datagram",
 	New: watching(func(w *watch) {
-		bad, damaged := map[uint32]bool{}, int64(0) // checksums of segments that came damaged only; their number
+		// checksums of segments that arrived damaged only; number of damaged segments
+		bad, damaged := map[uint32]bool{}, int64(0)
 		w.damaged = func(d *datagram) {
 			w.Met()
 			damaged++
@@ -173,7 +174,7 @@ var crcChecked = define(rule.Rule{
 
 var datagramLimit = define(rule.Rule{
 	ID: "DIW-SEG-001", Level: rule.Must, Rests: validity.Frames,
-	Title: "A UDP payload has 65507 bytes at most; longer messages are segmented by the stack",
+	Title: "A UDP payload has at most 65507 bytes; the stack segments longer messages",
 	Source: paper("IV-B", "Although for UD RDMA operations it is possible to perform reassembly of larger "+
 		"messages in the iWARP stack."),
 	Needs: rule.TapRequester, Stimulus: "messages of 64 KiB and more",
@@ -190,7 +191,7 @@ var datagramLimit = define(rule.Rule{
 
 var coverOnce = define(rule.Rule{
 	ID: "DIW-SEG-002", Level: rule.Must, Rests: validity.Sequence,
-	Title: "The segments of a message cover it exactly once, in ascending order when they are sent",
+	Title: "The segments of a message cover it exactly once, in ascending order of sending",
 	Source: rule.Source{Ref: "RFC 5041 5.1", Requirement: "The data source segments the message in ascending order " +
 		"of offset, and every byte is in one segment"},
 	Needs: rule.TapRequester, Stimulus: "messages of 1 MB",
@@ -212,13 +213,13 @@ var coverOnce = define(rule.Rule{
 	}),
 })
 
-// progress is where the source of one kind of message is.
+// progress is the position of the source in one kind of message.
 type progress struct {
-	number, next uint32 // the message of the latest segment, and the offset behind that
+	number, next uint32 // message of the latest segment, and offset after it
 	open         bool   // its last segment has not been sent
 }
 
-// step moves past a segment, and names the fault of its place; "" when it has none.
+// step processes a segment and returns the fault of its place; "" when there is none.
 func (p *progress) step(number, off uint32, s *iwarp.Segment) (why string) {
 	switch same := p.open && number == p.number; {
 	case same && off < p.next:
@@ -226,7 +227,7 @@ func (p *progress) step(number, off uint32, s *iwarp.Segment) (why string) {
 	case same && off > p.next, !same && off > 0:
 		why = "bytes are left out"
 	case !same && p.open:
-		why = "the message before has no last segment"
+		why = "the previous message has no last segment"
 	}
 	p.number, p.next, p.open = number, off+uint32(len(s.Payload)), !s.Last
 	return why

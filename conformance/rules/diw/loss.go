@@ -12,13 +12,13 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// lossModel compares the losses that were declared with those that the paper's reasoning predicts for a link that loses
-// each frame with the same probability: a datagram of f fragments arrives with (1-p)^f; a message is declared when its
-// last datagram arrives, and then all others that did count. The probability is the one at which this very trace lost
-// frames.
+// lossModel compares the declared messages with the number that the paper's reasoning predicts for a link that loses
+// frames independently with probability p. A datagram of f fragments arrives with probability (1-p)^f. A message is
+// declared when its last datagram arrives, with the bytes of the other datagrams that did. For p the model uses the
+// share of frames lost in this trace.
 var lossModel = define(rule.Rule{
 	ID: "WREC-LOSS-001", Level: rule.Should, Rests: validity.Everything,
-	Title: "As many messages are declared, and as many bytes valid, as the loss of the link explains",
+	Title: "The numbers of messages declared and of bytes valid match the loss of the link",
 	Source: paper("VI-A2", "So for messages that comprise many 64KB UDP segments some of the overall message can be "+
 		"saved even if some 64KB UDP segments are discarded."),
 	Needs: rule.Both | rule.Fates | rule.Completions, Stimulus: "random loss",
@@ -38,29 +38,29 @@ var lossModel = define(rule.Rule{
 	},
 })
 
-// expectation is the messages that were sent, by their shapes, and the losses that were declared of them.
+// expectation counts the messages sent, by shape, and the messages and bytes declared.
 type expectation struct {
 	c            *rule.Context
-	frames, lost float64
-	runs         float64 // lost frames that follow a lost frame
-	before       bool
-	shape        []size    // of the message that is being sent
-	under        []waiting // messages that may be on their way, oldest first
-	shapes       map[string]*shapes
-	declared     float64
-	bytes        float64
+	frames, lost float64            // frames on the link, and those lost
+	runs         float64            // lost frames after a lost frame
+	before       bool               // the latest frame was lost
+	shape        []size             // datagrams of the open message
+	under        []waiting          // messages that may be in flight, oldest first
+	shapes       map[string]*shapes // by their text
+	declared     float64            // messages
+	bytes        float64            // declared
 }
 
-// size is a datagram: its payload and its fragments.
+// size is the payload in bytes and the number of fragments of a datagram.
 type size struct{ bytes, fragments int }
 
-// shapes is messages that were cut alike.
+// shapes counts the messages with equal datagrams.
 type shapes struct {
-	list []size
-	n    float64
+	list []size  // datagrams
+	n    float64 // messages that arrived or were lost
 }
 
-// frame counts one frame on the link.
+// frame counts a frame on the link.
 func (x *expectation) frame(lost bool) {
 	x.frames++
 	if lost {
@@ -104,14 +104,14 @@ func (x *expectation) told(e *trace.Event, m *message) {
 	}
 }
 
-// waiting is a message on its way.
+// waiting is a message in flight.
 type waiting struct {
-	due   vtime.Time
+	due   vtime.Time // arrival of its last datagram
 	shape *shapes
 }
 
-// arrived counts the messages of which the end has come, or was lost, before now: those that are under way when
-// observation stops do not count.
+// arrived counts the messages whose last datagram arrived, or was lost, before now. Messages in flight at the end do
+// not count.
 func (x *expectation) arrived(now vtime.Time) {
 	n := 0
 	for n < len(x.under) && x.under[n].due <= now {
@@ -121,10 +121,10 @@ func (x *expectation) arrived(now vtime.Time) {
 	x.under = append(x.under[:0], x.under[n:]...)
 }
 
-// enough is how many messages say something about a probability.
+// enough is the number of messages needed for a verdict.
 const enough = 100
 
-// judge compares, with three standard deviations on both sides.
+// judge compares the counts with the prediction, within three standard deviations.
 func (x *expectation) judge() {
 	x.arrived(x.c.Now())
 	p := x.lost / max(1, x.frames)
@@ -146,7 +146,7 @@ func (x *expectation) judge() {
 	x.compare("bytes declared", x.bytes, bytes, spread)
 }
 
-// moments returns the probability that a message is declared, and the mean of the bytes that are and of their square.
+// moments returns the probability that a message is declared, and the mean and the mean square of its declared bytes.
 func (s *shapes) moments(p float64) (arrives, first, second float64) {
 	last := s.list[len(s.list)-1]
 	arrives = math.Pow(1-p, float64(last.fragments))
@@ -159,10 +159,10 @@ func (s *shapes) moments(p float64) (arrives, first, second float64) {
 	return arrives, arrives * mean, arrives * (mean*mean + variance)
 }
 
-// compare fails when a number is off by more than three standard deviations.
+// compare reports a count that is off by more than three standard deviations.
 func (x *expectation) compare(what string, got, want, variance float64) {
 	if sigma := math.Sqrt(variance); math.Abs(got-want) > 3*sigma {
-		x.c.Failf(rule.Responder, "%.0f %s, and the loss of the link explains %.0f, with a deviation of %.0f", got,
+		x.c.Failf(rule.Responder, "%.0f %s; %.0f expected from the loss of the link, with a deviation of %.0f", got,
 			what, want, sigma)
 	}
 }

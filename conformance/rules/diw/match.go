@@ -17,15 +17,15 @@ func (w *model) match(m *message) {
 	w.holders[m.buf.id] = m
 }
 
-// leave notes that a message has ended.
+// leave removes a message that has ended from live.
 func (w *model) leave(m *message) {
 	if i := slices.Index(w.live, m); i >= 0 {
 		w.live = slices.Delete(w.live, i, i+1)
 	}
 }
 
-// giveBack puts a receive before all others. A SEND that began at that instant and of which the target has told nothing
-// has not taken its own yet: in what order the target does things its events tell, and the tap does not.
+// giveBack puts a receive before all others. A SEND that began at that instant, and for which no placement was
+// reported, has not taken its receive yet: the order of the target's actions shows in its events, not at the tap.
 func (w *model) giveBack(b buffer, now vtime.Time) {
 	first := len(w.order)
 	for first > 0 && w.order[first-1].first == now {
@@ -44,8 +44,8 @@ func (w *model) giveBack(b buffer, now vtime.Time) {
 	}
 }
 
-// holding finds the SEND that an event about a receive is about: the one that holds the buffer, and where that is not
-// known the oldest that fits.
+// holding returns the SEND that an event of a receive concerns: the holder of the buffer, or where that is not known
+// the oldest that fits.
 func (w *model) holding(e *trace.Event) *message {
 	if m := w.holders[e.Body.ID]; m != nil {
 		delete(w.holders, e.Body.ID)

@@ -11,43 +11,43 @@ import (
 // buffer is a posted receive.
 type buffer struct {
 	id  uint64 // of its work request
-	va  uint64 // where it begins in memory
-	len uint32 // bytes
+	va  uint64 // address of its first byte
+	len uint32 // length in bytes
 }
 
 // part is a segment that reached the target.
 type part struct {
-	off, len uint32     // in the message, bytes
-	sum      uint32     // CRC-32 of the payload, as placements have it
-	at       vtime.Time // when it came
-	record   uint64     // that shows it
-	last     bool       // it is marked as the last of the message
-	fresh    bool       // none of its bytes had come before
-	late     bool       // it came behind the last segment
-	jumped   bool       // it does not begin where the message had reached
+	off, len uint32     // in the message, in bytes
+	sum      uint32     // CRC-32 of the payload, as in placements
+	at       vtime.Time // its arrival
+	record   uint64     // its record
+	last     bool       // it is marked as the last segment of the message
+	fresh    bool       // none of its bytes had arrived before
+	late     bool       // it arrived after the last segment
+	jumped   bool       // it does not continue the previous segment
 	stored   bool       // its placement was reported
 }
 
-// message is a message as its target knows it.
+// message is a message as its target receives it.
 type message struct {
 	key
 	first    vtime.Time // arrival of its first segment
 	parts    []part     // in the order of arrival
-	arrived  spans      // bytes that have come
-	length   uint32     // bytes of the whole
-	known    bool       // length is
-	last     vtime.Time // arrival of the last segment; Never when it has not come
-	whole    vtime.Time // when all had come; Never when it has not
-	base     uint64     // of a Write-Record, and of a SEND whose receive is known
-	buf      buffer     // a SEND: the receive that it took
-	matched  bool       // buf is known
+	arrived  spans      // bytes that have arrived
+	length   uint32     // length of the message in bytes
+	known    bool       // length is set
+	last     vtime.Time // arrival of the last segment; Never before
+	whole    vtime.Time // when all bytes had arrived; Never before
+	base     uint64     // target address: of a Write-Record, and of a SEND with a known receive
+	buf      buffer     // of a SEND: the receive that it took
+	matched  bool       // buf is set
 	declared spans      // bytes that were declared valid
-	entries  int        // declarations
-	again    bool       // some byte was declared twice
-	ended    bool       // a SEND: completed or given up
+	entries  int        // number of declarations
+	again    bool       // a byte was declared twice
+	ended    bool       // of a SEND: it was completed or given up
 }
 
-// add notes a segment.
+// add adds a segment.
 func (m *message) add(d *datagram, off, n uint32) *part {
 	p := part{off: off, len: n, sum: crc32.ChecksumIEEE(d.Segment.Payload), at: d.at, record: d.record,
 		last: d.Segment.Last,
@@ -63,8 +63,8 @@ func (m *message) add(d *datagram, off, n uint32) *part {
 	return &m.parts[len(m.parts)-1]
 }
 
-// waiting returns the segment that a placement may be of and that has not been placed; nil when there is none. The
-// first of several copies is the one that is placed.
+// waiting returns the segment that a placement may be of, and that has not been placed; nil when there is none. Of
+// several copies the first is placed.
 func (m *message) waiting(e *trace.Event) *part {
 	if e.VA < m.base || m.known && e.VA-m.base > uint64(m.length) {
 		return nil
@@ -77,7 +77,7 @@ func (m *message) waiting(e *trace.Event) *part {
 	return nil
 }
 
-// reach is the offset behind the latest segment.
+// reach returns the offset after the latest segment.
 func (m *message) reach() uint32 {
 	if len(m.parts) == 0 {
 		return 0
@@ -86,13 +86,13 @@ func (m *message) reach() uint32 {
 	return p.off + p.len
 }
 
-// bytes are those that a segment brought.
+// bytes returns the range of a segment.
 func (p *part) bytes() spans { return spans{{p.off, p.off + p.len}} }
 
-// latest is when the newest segment came.
+// latest returns the arrival of the newest segment.
 func (m *message) latest() vtime.Time { return m.parts[len(m.parts)-1].at }
 
-// String says which message it is, as findings print it.
+// String names the message as in findings.
 func (m *message) String() string {
 	if m.record {
 		return fmt.Sprintf("Write-Record %d", m.number)

@@ -8,43 +8,43 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// model follows one half-conversation for all checks of the families: what its source sent, what reached the target,
-// and what a target must make of it. The checks are shown the same things one after the other; the first that is shown
-// something takes the step, and the others find its result.
+// model tracks one half-conversation for all checks of the families: the messages of its source, those that reached the
+// target, and the events that these require. All checks see the same sights and events, one after the other; the first
+// check makes the step, and the others find its result.
 type model struct {
 	c              *rule.Conversation
-	sights, events int  // taken so far
-	now            step // the latest of them
+	sights, events int  // numbers processed so far
+	now            step // effect of the latest of them
 
-	out, in  reader              // at the source's port, and at the target's
+	out, in  reader              // datagrams at the source's port, and at the target's
 	memory   rule.MemoryMap      // of the target
-	table    map[key]*message    // those that go on
-	holders  map[uint64]*message // SENDs by their receive; buffers may overlap
-	order    []*message          // all that are remembered, by their beginning
+	table    map[key]*message    // messages not closed
+	holders  map[uint64]*message // SENDs by the ID of their receive, because buffers may overlap
+	order    []*message          // messages remembered, by their beginning
 	live     []*message          // SENDs that hold a receive and have not ended
 	receives []buffer            // posted and not taken, oldest first
-	posts    [2]int              // work requests, by side
+	posts    [2]int              // number of work requests, by side
 	probes   map[string]int64    // latest values of the target's probes, by name
-	reasm    vtime.Duration      // after which the target gives up a SEND that lacks something
-	rec      vtime.Duration      // after which it forgets a Write-Record
+	reasm    vtime.Duration      // t_reasm: time after which the target gives up an incomplete SEND
+	rec      vtime.Duration      // t_rec: time after which it forgets a Write-Record
 }
 
-// step is the effect of the latest sight or event; a field that it leaves alone is nil.
+// step is the effect of the latest sight or event; nil fields have none.
 type step struct {
-	sent, came *datagram  // that it completed, at the source or at the target
-	m          *message   // that it is about; nil when it is about none
-	p          *part      // that it added to it
-	closed     []*message // of which nothing more can come
+	sent, came *datagram  // datagram completed at the source, or at the target
+	m          *message   // the message concerned
+	p          *part      // the segment added to m
+	closed     []*message // messages that can get no more segments
 }
 
-// key tells the messages of a source apart.
+// key identifies a message of a source.
 type key struct {
 	record bool   // a Write-Record; otherwise a SEND
 	number uint32 // its ID, or MSN
 }
 
-// keep bounds the messages that a check remembers; the oldest is closed when there are more. Scan is among how many of
-// the latest an event looks for its own.
+// keep bounds the messages remembered; the oldest is closed at the limit. scan is the number of latest messages that an
+// event is matched with.
 const (
 	keep = 1 << 14
 	scan = 1 << 10
@@ -55,7 +55,7 @@ func newModel(c *rule.Conversation) *model {
 		reasm: duration(c.PeerAttr.Params, "t_reasm"), rec: duration(c.PeerAttr.Params, "t_rec")}
 }
 
-// duration reads a parameter of the target's; the default of both timers is 100 ms.
+// duration returns a parameter of the target; the default of both timers is 100 ms.
 func duration(given engine.Params, name string) vtime.Duration {
 	if d, err := vtime.ParseDuration(given[name]); err == nil {
 		return d
@@ -63,7 +63,7 @@ func duration(given engine.Params, name string) vtime.Duration {
 	return 100 * vtime.Millisecond
 }
 
-// sight takes a packet.
+// sight processes a packet.
 func (w *model) sight(s *rule.Sight) {
 	w.now = step{closed: w.now.closed[:0]}
 	switch s.Point {
@@ -76,7 +76,7 @@ func (w *model) sight(s *rule.Sight) {
 	}
 }
 
-// take adds a segment to its message. Both results are nil for one that a target must not take.
+// take adds a segment to its message. Both results are nil for a segment that the target must not accept.
 func (w *model) take(d *datagram) (*message, *part) {
 	s := &d.Segment
 	if s.DDP != iwarp.Version || s.RDMAP != iwarp.Version || s.Tagged != s.Opcode.Tagged() {
@@ -123,7 +123,7 @@ func (w *model) takeSend(d *datagram, n uint32) (*message, *part) {
 	return m, m.add(d, s.MO, n)
 }
 
-// message returns the message of a key, a new one when the life of the one before has ended.
+// message returns the message of a key, a new one when the time of the previous one is over.
 func (w *model) message(now vtime.Time, k key) *message {
 	m := w.table[k]
 	if m != nil {
@@ -146,13 +146,13 @@ func (w *model) message(now vtime.Time, k key) *message {
 	return m
 }
 
-// forget takes back the newest message.
+// forget removes the newest message.
 func (w *model) forget(m *message) {
 	delete(w.table, m.key)
 	w.order = w.order[:len(w.order)-1]
 }
 
-// close ends the story of a message.
+// close closes a message.
 func (w *model) close(m *message) {
 	if w.table[m.key] == m {
 		delete(w.table, m.key)
@@ -161,7 +161,7 @@ func (w *model) close(m *message) {
 	w.now.closed = append(w.now.closed, m)
 }
 
-// event takes the events of both ends.
+// event processes an event of either end.
 func (w *model) event(e *trace.Event) {
 	w.now = step{closed: w.now.closed[:0]}
 	if !w.c.Mine(e) {
@@ -171,7 +171,7 @@ func (w *model) event(e *trace.Event) {
 	}
 }
 
-// ofTarget follows an event of the target and returns the message that it is about.
+// ofTarget processes an event of the target and returns the message that it concerns.
 func (w *model) ofTarget(e *trace.Event) (m *message) {
 	switch e.Kind {
 	case trace.Post:
@@ -202,9 +202,9 @@ func (w *model) ofTarget(e *trace.Event) (m *message) {
 	return m
 }
 
-// stored finds the segment that was placed, and the message that it is of. SENDs may lie in buffers that overlap, and
-// be alike: what came first is placed first, and what has completed was placed before. Of Write-Records it is the
-// latest that has a segment like it.
+// stored finds the segment that was placed, and returns its message. SENDs may be equal and in overlapping buffers:
+// then the segment that arrived first is placed first, and completed messages were placed before. Among Write-Records
+// it is the latest with such a segment.
 func (w *model) stored(e *trace.Event) *message {
 	var of *message
 	var first *part

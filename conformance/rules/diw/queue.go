@@ -25,7 +25,7 @@ var lossIsNoError = define(rule.Rule{
 		failed := func(e *trace.Event, who rule.Blame) {
 			flushed := e.Body.Status == engine.StatusFlushed && (e.Kind == trace.CQE || e.Kind == trace.Recv)
 			if lost && (e.Kind == trace.Fatal || flushed) {
-				w.Failf(who, "%v %v after a loss; success expected of what arrived", e.Kind, e.Body.Status)
+				w.Failf(who, "%v %v after a loss; success of the messages that arrived expected", e.Kind, e.Body.Status)
 			}
 		}
 		w.told = func(e *trace.Event, _ *message) { failed(e, rule.Responder) }
@@ -46,7 +46,7 @@ var manyPeers = define(rule.Rule{
 				source = d.Src
 			}
 			if d.Dst != iwarp.Port || d.Src != source {
-				w.wrong(d, "not from the QP's own port to that of the peer's one QP")
+				w.wrong(d, "the ports are not the QP's own and that of the peer's only QP")
 			}
 		}
 		w.told = func(e *trace.Event, _ *message) {
@@ -57,7 +57,7 @@ var manyPeers = define(rule.Rule{
 				w.Met()
 			}
 			if e.Body.Peer != source {
-				w.Failf(rule.Responder, "the completion of what port %d sent reports port %d", source, e.Body.Peer)
+				w.Failf(rule.Responder, "the completion of a message from port %d reports port %d", source, e.Body.Peer)
 			}
 		}
 	}),
@@ -70,7 +70,7 @@ var noConnection = define(rule.Rule{
 		"over TCP or SCTP, since it does not have to keep information regarding connections."),
 	Needs: rule.Both | rule.Completions, Stimulus: "any traffic",
 	New: watching(func(w *watch) {
-		var first *message // of the peer; nil when its first message was lost
+		var first *message // first message of the peer; nil if it was lost
 		begun := false
 		w.came = func(_ *datagram, m *message, _ *part) {
 			if begun || m == nil {
@@ -85,7 +85,8 @@ var noConnection = define(rule.Rule{
 				return
 			}
 			if w.Met(); m.entries == 0 && !m.ended {
-				w.broken(m, m.first, "the first message of the peer arrived whole and nothing came of it")
+				w.broken(m, m.first, "the first message of the peer arrived whole, but is neither completed nor "+
+					"declared")
 			}
 		}
 	}),
@@ -93,11 +94,11 @@ var noConnection = define(rule.Rule{
 
 var neverAgain = define(rule.Rule{
 	ID: "DIW-QP-004", Level: rule.MustNot,
-	Title:  "A sender never sends anything again",
+	Title:  "A sender never retransmits",
 	Source: paper("IV-B3", "no further communication is required between the source and target"),
 	Needs:  rule.Both | rule.Fates, Stimulus: "random loss",
 	New: watching(func(w *watch) {
-		var next [2]uint64 // the least message and offset that the next SEND may have, and the next Write-Record
+		var next [2]uint64 // the lowest message and offset of the next SEND, and of the next Write-Record
 		w.sent = func(d *datagram) {
 			if d.err != nil {
 				return

@@ -8,7 +8,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// received reports the completion of a receive without an error.
+// received reports whether e is the completion of a receive without an error.
 func received(e *trace.Event) bool {
 	return e.Kind == trace.Recv && e.Body.Status == engine.StatusSuccess
 }
@@ -19,7 +19,7 @@ var oldestReceive = define(rule.Rule{
 	Source: paper("IV-B1", "Datagram-iWARP matches incoming packets at the DDP layer with the appropriate receive WR."),
 	Needs:  rule.TapResponder | rule.Completions | rule.Stores, Stimulus: "interleaved messages",
 	New: watching(func(w *watch) {
-		posted := map[uint64]bool{} // addresses of the receives that were ever posted
+		posted := map[uint64]bool{} // addresses of all receives posted
 		w.told = func(e *trace.Event, m *message) {
 			switch {
 			case !w.Alone:
@@ -41,7 +41,7 @@ var noReceive = define(rule.Rule{
 	Source: paper("IV-B1", "This allows for the failure to receive a given packet."),
 	Needs:  rule.Both | rule.Completions | rule.Probes, Stimulus: "a SEND without a posted receive",
 	New: watching(func(w *watch) {
-		due := int64(0) // segments that found no receive
+		due := int64(0) // number of segments that found no receive
 		w.came = func(d *datagram, m *message, _ *part) {
 			if s := &d.Segment; w.Alone && m == nil && !s.Tagged && s.Opcode == iwarp.Send && s.DDP == iwarp.Version &&
 				s.RDMAP == iwarp.Version {
@@ -57,12 +57,12 @@ var noReceive = define(rule.Rule{
 		}
 		w.told = func(e *trace.Event, m *message) {
 			if received(e) && due > 0 && m == nil {
-				w.Failf(rule.Responder, "completes receive %d for a message that found none", e.Body.ID)
+				w.Failf(rule.Responder, "completes receive %d for a message that found no receive", e.Body.ID)
 			}
 		}
 		w.end = func() {
 			if counted := w.probes["no_receive"]; counted < due {
-				w.Failf(rule.Responder, "counts %d segments without a receive of %d", counted, due)
+				w.Failf(rule.Responder, "counts %d of %d segments without a receive", counted, due)
 			}
 		}
 	}),
@@ -98,12 +98,12 @@ var silentPoll = define(rule.Rule{
 var bufferHolds = define(rule.Rule{
 	ID: "UDSR-LEN-001", Level: rule.Must,
 	Title: "A message longer than its receive ends it with an error or is dropped; nothing is placed beyond " +
-		"it, and the QP goes on",
+		"it, and the QP keeps working",
 	Source: rule.Source{Ref: "RFC 5041 7.1", Requirement: "A segment that does not fit the untagged buffer is not " +
 		"placed, and the error is surfaced"},
 	Needs: rule.TapResponder | rule.Completions | rule.Stores, Stimulus: "a message longer than its receive",
 	New: watching(func(w *watch) {
-		long, bounds := false, map[uint64]uint32{} // such a message has come; lengths of receives by address
+		long, bounds := false, map[uint64]uint32{} // such a message has arrived; lengths of receives by address
 		w.came = func(_ *datagram, m *message, p *part) {
 			if p != nil && m.matched && uint64(p.off)+uint64(p.len) > uint64(m.buf.len) {
 				long = true
@@ -115,7 +115,7 @@ var bufferHolds = define(rule.Rule{
 			case e.Kind == trace.Receive:
 				bounds[e.VA] = e.Len
 			case e.Kind == trace.Fatal && long:
-				w.Failf(rule.Responder, "the QP fails; it is expected to go on")
+				w.Failf(rule.Responder, "the QP fails; it must keep working")
 			case e.Kind == trace.Store && m != nil && !m.record && e.VA+uint64(e.Len) > m.buf.va+uint64(m.buf.len):
 				w.Failf(rule.Responder, "places %d bytes at %#x, beyond receive %d", e.Len, e.VA, m.buf.id)
 			case received(e) && e.Body.Len > bounds[e.VA] && long:
@@ -127,7 +127,7 @@ var bufferHolds = define(rule.Rule{
 
 var sendIsDone = define(rule.Rule{
 	ID: "UDSR-CMP-005", Level: rule.Must,
-	Title: "A SEND completes at the source when it is handed to UDP, whatever becomes of it",
+	Title: "A SEND completes at the source when it is handed to UDP, whether it arrives or not",
 	Source: paper("IV-B3",
 		"The send side initiates a request, which completes as soon as the data are delivered to the UDP layer."),
 	Needs: rule.Both | rule.Fates | rule.Completions, Stimulus: "SENDs, none of which need arrive",
@@ -143,10 +143,10 @@ var recordIsDone = define(rule.Rule{
 	New: watching(func(w *watch) { w.handedOver(engine.OpWrite, true) }),
 })
 
-// handedOver checks that requests of an operation complete when their last segment leaves. Always says that each counts
-// as the stimulus, not only one that lost something.
+// handedOver checks that requests of an operation complete when their last segment leaves. With always set every
+// request is the stimulus, otherwise only one with a loss.
 func (w *watch) handedOver(op engine.Op, always bool) {
-	var left, done []vtime.Time // when last segments left, and when requests completed, in order
+	var left, done []vtime.Time // departures of last segments, and times of completions, in order
 	lost := false
 	w.sent = func(d *datagram) {
 		if d.err != nil || d.Segment.Tagged != (op == engine.OpWrite) {
@@ -170,7 +170,7 @@ func (w *watch) handedOver(op engine.Op, always bool) {
 	w.end = func() {
 		for i, at := range left {
 			if w.Attr.CQModeration <= 1 && i >= len(done) && w.hadTimeFrom(at) {
-				w.Failf(rule.Requester, "%d messages have left, and %d completed", len(left), len(done))
+				w.Failf(rule.Requester, "%d messages have left, but only %d have completed", len(left), len(done))
 				return
 			}
 			if i < len(done) && done[i].Sub(at) > rule.HostPatience {

@@ -15,7 +15,7 @@ var noReceiveTaken = define(rule.Rule{
 		"Our proposed solution does not require a posted receive whatsoever, making it a truly one-sided operation."),
 	Needs: rule.TapResponder | rule.Completions, Stimulus: "a Write-Record",
 	New: watching(func(w *watch) {
-		sends, taken := 0, 0 // segments of SENDs that came, receives that completed
+		sends, taken := 0, 0 // numbers of segments of SENDs that arrived, and of receives that completed
 		w.came = func(d *datagram, m *message, _ *part) {
 			if m != nil && m.record {
 				w.Met()
@@ -28,7 +28,7 @@ var noReceiveTaken = define(rule.Rule{
 				return
 			}
 			if taken++; taken > sends {
-				w.Failf(rule.Responder, "receive %d completes, and no SEND has arrived for it", e.Body.ID)
+				w.Failf(rule.Responder, "receive %d completes, but no SEND has arrived for it", e.Body.ID)
 			}
 		}
 	}),
@@ -88,14 +88,14 @@ var placedOnArrival = define(rule.Rule{
 var checkedFirst = define(rule.Rule{
 	ID: "WREC-PLC-002", Level: rule.Must,
 	Title: "Steering tag, bounds and rights are checked before placement; a violation is dropped and " +
-		"reported, and the QP goes on",
+		"reported, and the QP keeps working",
 	Source: paper("II", "The receiving machine enforces the requirement that the requested memory location must be "+
 		"registered with the device as a valid memory region before placing the data."),
 	Needs:    rule.TapResponder | rule.Stores | rule.Probes | rule.Completions,
-	Stimulus: "a segment that reaches where it may not",
+	Stimulus: "a segment that violates its memory region",
 	New: watching(func(w *watch) {
-		due, reported := 0, 0     // such segments
-		where := map[uint64]int{} // bytes that must not be placed, by address
+		due, reported := 0, 0     // numbers of such segments that arrived, and that the target reported
+		where := map[uint64]int{} // lengths of segments that must not be placed, by address
 		w.came = func(d *datagram, m *message, _ *part) {
 			s := &d.Segment
 			if m == nil && s.Tagged && w.memory.Known() && !permits(&w.memory, s.STag, s.TO, uint32(len(s.Payload))) {
@@ -109,14 +109,14 @@ var checkedFirst = define(rule.Rule{
 			case e.Kind == trace.Refused && e.Body.Status == engine.StatusRemoteAccess:
 				reported++
 			case e.Kind == trace.Store && m == nil && where[e.VA] == int(e.Len) && e.Len > 0:
-				w.Failf(rule.Responder, "places %d bytes at %#x, where the steering tag does not reach", e.Len, e.VA)
+				w.Failf(rule.Responder, "places %d bytes at %#x, which the steering tag does not allow", e.Len, e.VA)
 			case e.Kind == trace.Fatal && due > 0:
-				w.Failf(rule.Responder, "the QP fails; it is expected to go on")
+				w.Failf(rule.Responder, "the QP fails; it must keep working")
 			}
 		}
 		w.end = func() {
 			if reported < due {
-				w.Failf(rule.Responder, "reports %d of %d segments that reach where they may not", reported, due)
+				w.Failf(rule.Responder, "reports %d of %d segments that violate their memory region", reported, due)
 			}
 		}
 	}),
@@ -137,7 +137,7 @@ var neverAnswers = define(rule.Rule{
 		}
 		w.back = func(s *rule.Sight) {
 			if came && !w.works() {
-				w.FailAt(s.At, s.Index, rule.Responder, "sends a packet, and has no work of its own; silence expected")
+				w.FailAt(s.At, s.Index, rule.Responder, "sends a packet, but has no work of its own; silence expected")
 			}
 		}
 	}),
@@ -145,13 +145,13 @@ var neverAnswers = define(rule.Rule{
 
 var neverMixed = define(rule.Rule{
 	ID: "WREC-ID-001", Level: rule.Must,
-	Title: "Two messages under way, of one source or several, never mix in one map",
+	Title: "Two open messages, of one source or several, never mix in one map",
 	Source: paper("IV-B3",
 		"RDMA Write-Record must log at the target side what data has been written to memory and is valid."),
 	Needs: rule.TapResponder | rule.Completions, Stimulus: "two senders, one STag",
 	New: watching(func(w *watch) {
-		var under *message // that of the latest segment
-		both := false      // another one began before it had ended
+		var under *message // message of the latest segment
+		both := false      // another message began before it had ended
 		w.came = func(_ *datagram, m *message, _ *part) {
 			if m == nil || !m.record {
 				return
@@ -168,7 +168,7 @@ var neverMixed = define(rule.Rule{
 			if m == nil {
 				w.Failf(rule.Responder, "declares message %d, of which nothing has arrived", e.Body.ID)
 			} else if x := m.chunk(e); !m.arrived.covers(x.from, x.to) {
-				w.Failf(rule.Responder, "%v declares %v, and what arrived of it is %v", m, spans{x}, m.arrived)
+				w.Failf(rule.Responder, "%v declares %v, but %v arrived", m, spans{x}, m.arrived)
 			}
 		}
 	}),
@@ -181,7 +181,7 @@ var logBounded = define(rule.Rule{
 		"to be held in memory on the RNIC"),
 	Needs: rule.TapResponder | rule.Completions | rule.Probes, Stimulus: "a lost last segment",
 	New: watching(func(w *watch) {
-		open, ended := 0, int64(0) // messages that were never declared, others
+		open, ended := 0, int64(0) // numbers of messages that were never declared, and of others
 		w.over = func(m *message) {
 			if m.record && m.last == vtime.Never && w.Now().Sub(m.first) >= w.rec+rule.HostPatience {
 				open++
@@ -192,7 +192,7 @@ var logBounded = define(rule.Rule{
 		}
 		w.end = func() {
 			if kept := w.probes["messages"]; open > 0 && w.Alone && kept > ended {
-				w.Failf(rule.Responder, "%d messages are remembered, and only %d of them may be", kept, ended)
+				w.Failf(rule.Responder, "%d messages are remembered; %d at most expected", kept, ended)
 			}
 		}
 	}),

@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// spans is a set of bytes: disjoint ranges in order, none touching the next.
+// spans is a set of bytes: disjoint ranges in ascending order that do not touch.
 type spans []span
 
 type span struct{ from, to uint32 }
 
-// add puts [from, to) in.
+// add adds [from, to).
 func (s *spans) add(from, to uint32) {
 	if from == to {
 		return
@@ -28,17 +28,17 @@ func (s *spans) add(from, to uint32) {
 	*s = slices.Insert(*s, i, span{from, to})
 }
 
-// without reports whether no byte of [from, to) is in.
+// without reports whether no byte of [from, to) is in s.
 func (s spans) without(from, to uint32) bool {
 	return !slices.ContainsFunc(s, func(x span) bool { return x.from < to && from < x.to })
 }
 
-// covers reports whether all bytes of [from, to) are in.
+// covers reports whether all bytes of [from, to) are in s.
 func (s spans) covers(from, to uint32) bool {
 	return from == to || slices.ContainsFunc(s, func(x span) bool { return x.from <= from && to <= x.to })
 }
 
-// String prints the ranges: "0..1000 2000..2500", or "nothing".
+// String returns the ranges: "0..1000 2000..2500", or "nothing".
 func (s spans) String() string {
 	if len(s) == 0 {
 		return "nothing"

@@ -8,7 +8,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// chunk is the part of a message that a declaration is about.
+// chunk returns the range of a message that a declaration is about.
 func (m *message) chunk(e *trace.Event) span {
 	off := uint32(e.VA - m.base)
 	return span{off, off + e.Len}
@@ -29,7 +29,7 @@ var mapIsUnion = define(rule.Rule{
 				w.Met()
 			}
 			if !slices.Equal(m.declared, m.arrived) {
-				w.broken(m, m.last, "%v declares %v, and what arrived is %v", m, m.declared, m.arrived)
+				w.broken(m, m.last, "%v declares %v, but %v arrived", m, m.declared, m.arrived)
 			}
 		}
 	}),
@@ -50,7 +50,7 @@ var mapNoMore = define(rule.Rule{
 				w.Met()
 			}
 			if x := m.chunk(e); !m.arrived.covers(x.from, x.to) {
-				w.Failf(rule.Responder, "%v declares %v, and what arrived is %v", m, spans{x}, m.arrived)
+				w.Failf(rule.Responder, "%v declares %v, but %v arrived", m, spans{x}, m.arrived)
 			}
 		}
 	}),
@@ -66,7 +66,7 @@ var mapModes = define(rule.Rule{
 	Needs: rule.TapResponder | rule.Completions | rule.Attributes, Stimulus: "lost segments inside a message",
 	New: watching(func(w *watch) {
 		aggregate := w.PeerAttr.Params["map"] == "aggregate"
-		var open *message // whose map goes on
+		var open *message // the message whose map is not complete
 		w.told = func(e *trace.Event, m *message) {
 			if e.Kind != trace.Declared || m == nil {
 				return
@@ -107,7 +107,7 @@ var onLast = define(rule.Rule{
 		"parts that are valid are declared as such"),
 	Needs: rule.TapResponder | rule.Completions, Stimulus: "a lost segment",
 	New: watching(func(w *watch) {
-		early := map[*message]vtime.Time{} // when messages were declared whose last segment had not come
+		early := map[*message]vtime.Time{} // when messages were declared whose last segment had not arrived
 		w.told = func(e *trace.Event, m *message) {
 			if e.Kind == trace.Declared && m != nil && m.last == vtime.Never && len(early) < keep {
 				early[m] = e.At
@@ -131,7 +131,7 @@ var onLast = define(rule.Rule{
 
 var lastLost = define(rule.Rule{
 	ID: "WREC-LAST-002", Level: rule.Must,
-	Title:  "A message whose last segment is lost has no completion entry at all",
+	Title:  "A message whose last segment is lost has no completion entry",
 	Source: paper("VI-A2", "Loss of this final packet results in the loss of the entire message."),
 	Needs:  rule.TapResponder | rule.Completions, Stimulus: "a lost last segment",
 	New: watching(func(w *watch) {
@@ -140,7 +140,7 @@ var lastLost = define(rule.Rule{
 				return
 			}
 			if w.Met(); m.entries > 0 {
-				w.broken(m, m.first, "%v is declared, and its last segment never arrived", m)
+				w.broken(m, m.first, "%v is declared, but its last segment never arrived", m)
 			}
 		}
 	}),
@@ -148,7 +148,7 @@ var lastLost = define(rule.Rule{
 
 var lateExtends = define(rule.Rule{
 	ID: "WREC-LAST-003", Level: rule.Must,
-	Title: "Segments that arrive behind the last one extend what was declared, and take nothing back",
+	Title: "Segments that arrive after the last one extend the declared bytes, and remove none",
 	Source: paper("IV-B3",
 		"RDMA Write-Record must log at the target side what data has been written to memory and is valid."),
 	Needs: rule.TapResponder | rule.Completions, Stimulus: "a last segment that overtakes others",
@@ -161,7 +161,7 @@ var lateExtends = define(rule.Rule{
 				}
 				if w.Met(); !m.declared.covers(p.off, p.off+p.len) {
 					w.FailAt(p.at, p.record, rule.Responder, m.String()+": bytes "+p.bytes().String()+
-						" came late and were not declared")
+						" arrived late and were not declared")
 				}
 			}
 		}

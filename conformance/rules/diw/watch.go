@@ -15,16 +15,16 @@ type watch struct {
 	*model
 
 	sent func(d *datagram) // a datagram has left the source
-	// an intact segment has reached the target; m is nil when it is none to take
+	// an intact segment has reached the target; m is nil for one that the target must not accept
 	came    func(d *datagram, m *message, p *part)
-	damaged func(d *datagram)                // a datagram reached the target whose CRC is wrong
+	damaged func(d *datagram)                // a datagram with a wrong CRC reached the target
 	back    func(s *rule.Sight)              // a packet left the target
-	told    func(e *trace.Event, m *message) // an event of the target, and the message that it is about, if any
+	told    func(e *trace.Event, m *message) // an event of the target, and the message that it concerns, or nil
 	tells   func(e *trace.Event)             // an event of the source
-	over    func(m *message)                 // nothing more can come of a message
-	end     func()
+	over    func(m *message)                 // a message can get no more segments
+	end     func()                           // the trace has ended
 
-	sights, events int // that the check has been shown
+	sights, events int // numbers of those that the check has seen
 }
 
 // watching makes the check of a rule, which sets the hooks that it needs.
@@ -36,20 +36,20 @@ func watching(begin func(w *watch)) func(*rule.Context) rule.Check {
 	}
 }
 
-// wrong reports a datagram of the source.
+// wrong reports a fault of a datagram of the source.
 func (w *watch) wrong(d *datagram, format string, args ...any) {
 	w.FailAt(d.at, d.record, rule.Requester, fmt.Sprintf(format, args...))
 }
 
-// broken reports a violation that the target committed with a message.
+// broken reports a fault of the target with a message.
 func (w *watch) broken(m *message, at vtime.Time, format string, args ...any) {
 	w.FailAt(at, m.parts[0].record, rule.Responder, fmt.Sprintf(format, args...))
 }
 
-// lateness is how much later than it should have an endpoint acts when it waited for more than its turn.
+// lateness is how much later than expected an endpoint may act after a wait longer than its turn.
 const lateness = 5 * rule.HostPatience
 
-// hadTimeFrom reports whether the target has had the time to act on what reached it then.
+// hadTimeFrom reports whether the target has had time to act on a packet that arrived then.
 func (w *watch) hadTimeFrom(then vtime.Time) bool { return w.Now().Sub(then) >= rule.HostPatience }
 
 // works reports whether the target is also a source of messages.
@@ -82,7 +82,7 @@ func (w *watch) sight(s *rule.Sight) {
 	}
 }
 
-// closing shows messages of which nothing more can come.
+// closing passes closed messages to the hook over.
 func (w *watch) closing(list []*message) {
 	for _, m := range list {
 		if w.over != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Packets whose QP number is nobody's belong to no connection, which fixtures cannot say.
+// Packets with an unknown QP number belong to no connection, which fixtures cannot express.
 func TestStrangers(t *testing.T) {
 	request := trace.Record{Sent: vtime.Never, Recv: 1000, From: trace.A, Conn: -1,
 		Fate: trace.Injected, ICRC: trace.Good}

@@ -9,7 +9,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// TestAtTheRequester judges answers as the requester's port alone shows them, in the order in which they come there.
+// TestAtTheRequester judges responses as the requester's port alone shows them, in the order of arrival there.
 func TestAtTheRequester(t *testing.T) {
 	for name, c := range map[string]struct {
 		rule, text string
@@ -40,7 +40,7 @@ B>A ACK psn=+2 msn=5
 	}
 }
 
-// atRequester lets a rule judge a fixture of which the requester's port alone is known.
+// atRequester judges a fixture by a rule with the records of the requester's port only.
 func atRequester(t *testing.T, id, text string) rule.Verdict {
 	t.Helper()
 	for _, r := range Rules() {
@@ -61,7 +61,7 @@ func atRequester(t *testing.T, id, text string) rule.Verdict {
 	return rule.Verdict{}
 }
 
-// atA shows what the tap at A knows of a packet.
+// atA passes on the part of each record that a tap at A shows.
 type atA struct{ trace.Sink }
 
 // Packet implements trace.Sink.

@@ -13,7 +13,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// single are the rules that judge each frame for itself.
+// single returns the rules that judge each frame by itself.
 func single() (list []rule.Rule) {
 	for _, r := range Rules() {
 		if r.Each != nil && r.Rests == validity.Frames {
@@ -23,8 +23,7 @@ func single() (list []rule.Rule) {
 	return list
 }
 
-// judgeFrames shows frames of A or their answers, one after the other, and returns how often each rule was met and how
-// often broken.
+// judgeFrames passes frames of A or their answers to a judge, and returns how often each rule was met and broken.
 func judgeFrames(rules []rule.Rule, taps [2]bool, from trace.Side, frames ...[]byte) (n [][2]int) {
 	h := trace.Header{Taps: taps, Bytes: true, Conns: make([]trace.Conn, 1)}
 	for i := range h.Conns[0].Ends {
@@ -49,7 +48,7 @@ func judgeFrames(rules []rule.Rule, taps [2]bool, from trace.Side, frames ...[]b
 	return n
 }
 
-// frameAt is the frame of a packet, with another identification for each PSN.
+// frameAt returns the frame of a packet, with an IP identification that depends on the PSN.
 func frameAt(o roce.Opcode, p psn.PSN, payload int) []byte {
 	f := roce.Frame{Src: netip.MustParseAddr("10.0.0.1"), Dst: netip.MustParseAddr("10.0.0.2"), SrcPort: 50000,
 		TTL: 64, DF: true, ID: 0xFFF0 + uint16(p)}
@@ -59,9 +58,8 @@ func frameAt(o roce.Opcode, p psn.PSN, payload int) []byte {
 	return f.AppendTo(nil)
 }
 
-// TestAlike: a frame is judged the same whatever came before it, although frames that look alike are judged once.
-// Every bit of the headers is turned over in a frame among others, with an ICRC that is right and with one that is
-// not.
+// TestAlike: the verdict on a frame does not depend on earlier frames, although equal frames are judged once. Every bit
+// of the headers is inverted in a frame among others, with a good ICRC and with a bad one.
 func TestAlike(t *testing.T) {
 	rules, step := single(), 1
 	if testing.Short() {
@@ -84,7 +82,7 @@ func TestAlike(t *testing.T) {
 						roce.Reseal(edited)
 					}
 					if _, _, fragment := roce.OverIP(edited); fragment {
-						continue // nobody's, so that both halves of the connection are shown it once they have begun
+						continue // of no connection, so both halves see it once they have begun
 					}
 					alone := judgeFrames(rules, taps, c.from, edited)
 					among := judgeFrames(rules, taps, c.from, plain(7), plain(8), edited, plain(10), edited,

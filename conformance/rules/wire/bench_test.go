@@ -10,7 +10,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// stream is a run without bytes as the judge of these rules sees it: WRITE_MIDDLEs that arrive, every 16th
+// stream is a run without bytes, as the judge of these rules sees it: WRITE_MIDDLEs that arrive, every 16th
 // acknowledged.
 type stream struct {
 	judge *rule.Judge
@@ -42,7 +42,7 @@ func (s *stream) step() {
 	}
 }
 
-// see shows a packet at both taps.
+// see passes a packet to the judge at both taps.
 func (s *stream) see(o roce.Opcode, from trace.Side) {
 	s.pkt = roce.Packet{BTH: roce.BTH{Opcode: o, PKey: roce.DefaultPKey, DestQP: 7, PSN: s.next}}
 	if o == roce.Acknowledge {
@@ -65,7 +65,7 @@ func TestNoAllocations(t *testing.T) {
 	}
 }
 
-// BenchmarkPacket is the cost of all rules of the family that need no bytes, and of the tracker, for one packet.
+// BenchmarkPacket measures all rules of the family that need no bytes, and the tracker, per packet.
 func BenchmarkPacket(b *testing.B) {
 	s := newStream()
 	b.ReportAllocs()

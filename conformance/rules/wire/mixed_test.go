@@ -9,7 +9,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace/fixture"
 )
 
-// Two ends of different kinds have a dialect each; one end has one, and two ends of one kind share it.
+// Two ends of different kinds each have a dialect; an end has only one, and two ends of one kind share it.
 func TestDialectsOfTwoEnds(t *testing.T) {
 	const (
 		each = "A>B F_WRITE_ONLY psn=+0 len=8 A\nB>A RACK psn=+0 msn=0 sack=+1 PSN_SEQ_ERR\n"

@@ -19,14 +19,14 @@ import (
 	brokengbn "github.com/rdma-gauntlet/gauntlet/impls/broken/gbn"
 )
 
-// evidence is a run, as a judge is given it.
+// evidence is a run as passed to a judge.
 type evidence struct {
 	trace.Collector
 	header trace.Header
 	opts   rule.Options
 }
 
-// record plays a Spec with one implementation at both ends.
+// record plays a Spec with one implementation at both ends and returns the evidence.
 func record(t *testing.T, text string, impl engine.Implementation) *evidence {
 	t.Helper()
 	spec, err := scenario.Parse(strings.NewReader(text))
@@ -51,7 +51,7 @@ func record(t *testing.T, text string, impl engine.Implementation) *evidence {
 	return e
 }
 
-// failed returns the rules of the family that are broken, with their first findings.
+// failed returns the rules of the family that fail, with their first findings.
 func (e *evidence) failed() map[string]string {
 	j := rule.NewJudge(e.header, wrk.Rules(), e.opts)
 	e.Play(trace.NewTimeline(&e.header, j))
@@ -64,7 +64,7 @@ func (e *evidence) failed() map[string]string {
 	return out
 }
 
-// without returns the evidence without the events of some kinds, and what the header says that is reported of them.
+// without returns the evidence without the events of some kinds, and with these reports in the header.
 func (e *evidence) without(reports trace.Reports, kinds ...trace.EventKind) *evidence {
 	c := *e
 	c.header.Reports &^= reports
@@ -74,7 +74,7 @@ func (e *evidence) without(reports trace.Reports, kinds ...trace.EventKind) *evi
 	return &c
 }
 
-// less is the ways in which evidence is taken away.
+// less is the ways in which evidence is removed.
 var less = map[string]func(e *evidence) *evidence{
 	"no posts": func(e *evidence) *evidence {
 		return e.without(trace.ReportCQE, trace.Post, trace.CQE, trace.Receive, trace.Recv, trace.Fatal, trace.Timeout)
@@ -111,8 +111,8 @@ const lossy = "seed 5\nlink rate=1G delay=200us queue=1000\nloss random p=2e-2\n
 	"qd=16\nreport detail\nload write msg=9000 count=20\nload send msg=3000 count=20\nload send " +
 	"from=B msg=500 count=10\n"
 
-// TestLessEvidenceAddsNoFailure takes evidence away from runs of right engines and of wrong ones: what fails then has
-// failed before.
+// TestLessEvidenceAddsNoFailure removes evidence from runs of correct and broken engines: only rules that failed before
+// may fail.
 func TestLessEvidenceAddsNoFailure(t *testing.T) {
 	for _, impl := range all.Implementations() {
 		e := record(t, lossy, impl)

@@ -8,7 +8,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/ring"
 )
 
-// post queues a request, which has the attributes of a QP with the smallest packets.
+// post queues a request of a QP with the smallest packets.
 func post(t *testing.T, q *SendQueue, wr engine.WorkRequest) {
 	t.Helper()
 	packets, err := CheckRequest(&engine.QP{MTU: 256, MaxRdAtomic: 8}, &wr)
@@ -18,7 +18,7 @@ func post(t *testing.T, q *SendQueue, wr engine.WorkRequest) {
 	q.Push(Request{WorkRequest: wr, Packets: packets})
 }
 
-// TestLargestMessage sends 2^31 bytes in 2^23 packets, half the PSN space, and what comes behind them.
+// TestLargestMessage sends 2^31 bytes in 2^23 packets, half the PSN space, and another message.
 func TestLargestMessage(t *testing.T) {
 	const start = psn.PSN(1<<24 - 3)
 	q := NewSendQueue(0)
@@ -38,8 +38,8 @@ func TestLargestMessage(t *testing.T) {
 	}
 }
 
-// TestReadSpan holds back a READ whose responses would reach 2^23 PSNs beyond the expected one, where PSN order ends,
-// and the SEND behind it.
+// TestReadSpan: a READ whose responses would reach 2^23 PSNs beyond the expected one, where PSN order ends, is delayed,
+// and so is the SEND after it.
 func TestReadSpan(t *testing.T) {
 	q := NewSendQueue(7)
 	for id := range uint64(4) {
@@ -63,7 +63,7 @@ func TestReadSpan(t *testing.T) {
 	}
 }
 
-// TestRefused fails a request in its turn and sends nothing new before that.
+// TestRefused: a request fails in its turn, and no new packet is sent before.
 func TestRefused(t *testing.T) {
 	var events ring.Ring[engine.Event]
 	q := NewSendQueue(0)
@@ -96,8 +96,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestFetches takes as many READs as were agreed, and one more when the oldest has been answered; and no more PSNs than
-// can be told apart.
+// TestFetches accepts the agreed number of READs, and one more when the oldest has been answered, but no more PSNs than
+// the half space.
 func TestFetches(t *testing.T) {
 	q := NewFetches(100)
 	q.Add(Fetch{Packets: 3})

@@ -22,7 +22,7 @@ func TestRing(t *testing.T) {
 	if q.Len() != next-want || *q.At(0) != want {
 		t.Errorf("%d left from %d, want %d from %d", q.Len(), *q.At(0), next-want, want)
 	}
-	for i := range 100 { // past the size, in front of what is there
+	for i := range 100 { // beyond the size, before the first element
 		if q.PushFront(-i); *q.At(0) != -i || *q.At(q.Len() - 1) != next-1 {
 			t.Fatalf("the ends are %d and %d, want %d and %d", *q.At(0), *q.At(q.Len() - 1), -i, next-1)
 		}

@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	gap   = 10 * vtime.Microsecond // a segment occupies the wire
+	gap   = 10 * vtime.Microsecond // time that a segment occupies the wire
 	delay = 5 * vtime.Millisecond
 )
 
-// config is one side's; mark distinguishes the sides.
+// config returns the configuration of one side; mark distinguishes the sides.
 func config(active bool, iss tcp.Seq) Config {
 	c := Config{LocalPort: 7, RemotePort: 9, ISS: iss, MSS: 1000, Window: 1 << 20, MinRTO: 200 * vtime.Millisecond,
 		Retries: 8, Active: active}
@@ -27,7 +27,7 @@ func config(active bool, iss tcp.Seq) Config {
 	return c
 }
 
-// end is one side of a connection with what its application sent and got.
+// end is one side of a connection, with the bytes that its application sent and received.
 type end struct {
 	conn  *Conn
 	tx    []byte // still to be written
@@ -43,7 +43,7 @@ type flight struct {
 	data []byte
 }
 
-// pair is a connection over a wire that does what fate says with the n-th segment.
+// pair is a connection over a wire that applies fate to the n-th segment.
 type pair struct {
 	t    testing.TB
 	now  vtime.Time
@@ -73,7 +73,7 @@ func newPair(t testing.TB, change func(*Config), iss ...tcp.Seq) *pair {
 	return p
 }
 
-// run drives the connection until nothing moves.
+// run drives the connection until no event is left.
 func (p *pair) run() {
 	p.t.Helper()
 	p.ends[0].conn.Open()
@@ -172,10 +172,10 @@ func (p *pair) deliver() {
 	}
 }
 
-// ms is a time in milliseconds.
+// ms returns a time in milliseconds.
 func ms(t vtime.Time) float64 { return float64(t) / float64(vtime.Millisecond) }
 
-// text is n bytes in which every place is different for a while.
+// text returns n bytes that differ between nearby positions.
 func text(n int) []byte {
 	b := make([]byte, n)
 	for i := range b {
@@ -233,7 +233,7 @@ func nth(drop ...int) func(int, int, tcp.Header, []byte) (bool, bool, vtime.Dura
 	}
 }
 
-// TestOneLossOneFastRetransmit: three duplicates bring one retransmission, without a timeout.
+// TestOneLossOneFastRetransmit: three duplicate ACKs cause one retransmission, without a timeout.
 func TestOneLossOneFastRetransmit(t *testing.T) {
 	p := newPair(t, nil)
 	p.ends[0].tx = text(40_000)
@@ -257,7 +257,7 @@ func TestPartialACKsRepairOneHolePerRoundTrip(t *testing.T) {
 	}
 }
 
-// TestTailLossWaitsForTheTimer: the last segment leaves nothing that draws duplicates.
+// TestTailLossWaitsForTheTimer: after the last segment none draws duplicate ACKs.
 func TestTailLossWaitsForTheTimer(t *testing.T) {
 	p := newPair(t, nil)
 	p.ends[0].tx = text(5000)
@@ -272,7 +272,7 @@ func TestTailLossWaitsForTheTimer(t *testing.T) {
 	}
 }
 
-// TestWindowAfterLossIsHalf follows cwnd: ten segments and one for each ACK, half of the flight after the loss.
+// TestWindowAfterLossIsHalf checks cwnd: ten segments and one for each ACK, half of the flight after the loss.
 func TestWindowAfterLossIsHalf(t *testing.T) {
 	p := newPair(t, nil)
 	p.ends[0].tx = text(30_000)
@@ -296,7 +296,7 @@ func TestWindowAfterLossIsHalf(t *testing.T) {
 	}
 }
 
-// TestDeadWireTimesOut: backoff doubles, and the connection fails after the tries it has.
+// TestDeadWireTimesOut: the backoff doubles, and the connection fails after its retries.
 func TestDeadWireTimesOut(t *testing.T) {
 	p := newPair(t, func(c *Config) { c.Retries = 3 })
 	p.ends[0].tx = text(500)
@@ -311,7 +311,7 @@ func TestDeadWireTimesOut(t *testing.T) {
 	}
 }
 
-// TestLostHandshake loses each segment of it in turn.
+// TestLostHandshake loses each segment of the handshake in turn.
 func TestLostHandshake(t *testing.T) {
 	for lost := range 3 {
 		p := newPair(t, nil)
@@ -343,8 +343,8 @@ func TestAbortResetsThePeer(t *testing.T) {
 	}
 }
 
-// TestBadWireDeliversTheStream is the promise of TCP: whatever is lost, doubled and overtaken, both streams arrive as
-// they were sent, at starts that wrap.
+// TestBadWireDeliversTheStream: with losses, duplicates and reordering both streams arrive as sent, from start numbers
+// that wrap.
 func TestBadWireDeliversTheStream(t *testing.T) {
 	for seed := range uint64(40) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -367,7 +367,7 @@ func TestBadWireDeliversTheStream(t *testing.T) {
 	}
 }
 
-// TestWindowIsNeverExceeded: nothing is in flight that the peer does not take.
+// TestWindowIsNeverExceeded: no byte is in flight beyond the peer's window.
 func TestWindowIsNeverExceeded(t *testing.T) {
 	p := newPair(t, func(c *Config) { c.Window = 8 << 10 })
 	p.ends[0].tx = text(200_000)
@@ -398,7 +398,7 @@ func TestNewRejects(t *testing.T) {
 	}
 }
 
-// TestSteadyStateAllocatesNothing moves segments both ways with a loss now and then.
+// TestSteadyStateAllocatesNothing moves segments both ways with occasional losses.
 func TestSteadyStateAllocatesNothing(t *testing.T) {
 	p := newPair(t, nil)
 	p.run()
@@ -439,7 +439,7 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 	}
 }
 
-// FuzzSegment: no segment makes a connection panic, grow without bound or deliver what is not in its window.
+// FuzzSegment: no segment makes a connection panic, grow without bound or deliver data outside its window.
 func FuzzSegment(f *testing.F) {
 	h := tcp.Header{SrcPort: 9, DstPort: 7, Seq: 5001, Ack: 101, Flags: tcp.ACK, Window: 10}
 	b := make([]byte, h.Len())
