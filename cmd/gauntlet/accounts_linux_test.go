@@ -18,7 +18,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// accounted is what a certificate says of frames rather than of times, which a busy host spoils.
+// accounted are the certificate items that count frames. A busy host changes times, not counts.
 var accounted = []string{"losses seen", "corruptions seen", "copies seen", "capture drops", "overflow", "loss",
 	"corruption", "duplication", "reordering"}
 
@@ -43,7 +43,7 @@ func onAccount(t *testing.T, text string, args ...string) (*model.Result, string
 	return r, r.Folder
 }
 
-// item is the number that a certificate of the traffic gives.
+// item returns the value of an item of the traffic's certificate.
 func item(t *testing.T, r *model.Result, name string) int {
 	t.Helper()
 	for _, i := range r.Certificates[1].Items {
@@ -57,7 +57,7 @@ func item(t *testing.T, r *model.Result, name string) int {
 	return 0
 }
 
-// What a link loses, damages, copies and lets overtake is in the trace as that, and as often as the link says.
+// Frames that the link loses, damages, copies or reorders have these fates in the trace, as often as the link counts.
 func TestLinkAccountsForEveryFrame(t *testing.T) {
 	beside(t)
 	for name, text := range map[string]string{
@@ -96,8 +96,8 @@ func TestLinkAccountsForEveryFrame(t *testing.T) {
 	}
 }
 
-// The same seed damages, copies and loses the same packets on both benches, as long as both send the same: here, until
-// the first NAK is back, for which an endpoint that waits for a processor has 400 ms.
+// The same seed damages, copies and loses the same packets on both benches while both send the same packets: here,
+// until the first NAK arrives, which leaves an endpoint 400 ms to get a processor.
 func TestBenchesDamageTheSame(t *testing.T) {
 	beside(t)
 	const text = "link rate=50M delay=200ms corrupt=0.2 duplicate=0.2\nloss random p=0.1\nseed " +
@@ -117,7 +117,7 @@ func TestBenchesDamageTheSame(t *testing.T) {
 	}
 }
 
-// A frame that a program malformed crosses the link as any other, and is a finding about its sender, on either side.
+// A frame that a program malformed crosses the link like any other and is a finding about its sender, on either side.
 func TestMalformedFramesAreTheirSenders(t *testing.T) {
 	beside(t)
 	program := "exec:" + malformer(t)
@@ -158,7 +158,7 @@ func TestMalformedFramesAreTheirSenders(t *testing.T) {
 	}
 }
 
-// malformer builds the example with a send that malforms frames.
+// malformer builds the example with a send function that malforms frames.
 func malformer(t *testing.T) string {
 	t.Helper()
 	needExample(t)

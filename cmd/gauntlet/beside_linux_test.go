@@ -4,13 +4,13 @@ package main
 
 import "testing"
 
-// beside lets a test run beside others like it, after those that need the machine for themselves: it waits most of the
-// time, and nothing that it asserts depends on how late a link is.
+// beside runs a test in parallel with similar ones, after the tests that need the machine for themselves. Such a test
+// mostly waits, and its assertions do not depend on the delay of the host.
 func beside(t *testing.T) {
 	t.Helper()
 	t.Parallel()
 }
 
-// attempts is the most times that a run is made while it is INVALID. One that was late is made again with twice the
-// time, so that the last of them has sixteen times as much as was expected to be enough.
+// attempts is the largest number of times that an INVALID run is made. A run that was late is repeated with twice the
+// time, so the last attempt has 32 times the expected time.
 const attempts = "5"

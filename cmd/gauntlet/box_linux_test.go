@@ -13,7 +13,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// family maps the rules of a family to their verdicts.
+// family returns the verdicts of a family of rules by rule ID.
 func family(r *model.Result, prefix string) map[string]rule.Status {
 	out := map[string]rule.Status{}
 	for _, v := range r.Verdicts {
@@ -24,8 +24,8 @@ func family(r *model.Result, prefix string) map[string]rule.Status {
 	return out
 }
 
-// A box in the path of real frames keeps its promises over a link that loses some, as in virtual time: the same rules
-// of its family are put to the test and hold, and the captures of both hops say so again.
+// A middlebox in the path of real frames keeps its promises over a lossy link, as in virtual time: the same rules of
+// its family are exercised and hold, also when judged from the captures of both hops.
 func TestBoxOnNetns(t *testing.T) {
 	args := strings.Fields("--impl pseudoack --rate 50M --rtt 40ms --loss 1e-2 --msg 64KiB --count 20 --seed 3")
 	virtual := gauntlet(t, t.TempDir(), append([]string{"run", "--json"}, args...)...).result(t)
@@ -59,8 +59,8 @@ func TestBoxOnNetns(t *testing.T) {
 	}
 }
 
-// A box that keeps nothing breaks its promise when the WAN loses a packet. That is counted, the rules say so, and what
-// was promised is not held against the memory of B.
+// A middlebox without a buffer breaks its promise when the WAN loses a packet. The break is counted, the rules report
+// it, and B's memory is not blamed for the promise.
 func TestBoxBreaksItsPromise(t *testing.T) {
 	args := strings.Fields("--impl pseudoack --param buffer=0 --rate 20M --rtt 20ms --msg 16KiB --count 20 --fault")
 	r, _ := onNetns(t, append(args, "drop A psn=+4 tx=1")...)
@@ -78,7 +78,7 @@ func TestBoxBreaksItsPromise(t *testing.T) {
 	}
 }
 
-// What a box does with READs, SENDs and several connections, it does with real frames.
+// A middlebox handles READs, SENDs and several connections of real frames.
 func TestBoxOperationsOnNetns(t *testing.T) {
 	for _, args := range []string{
 		"--op read --count 20 --rate 20M --rtt 40ms --loss 1e-2",

@@ -4,7 +4,7 @@ package main
 
 import "testing"
 
-// Every engine that is wrong on purpose is caught, and every package of them is in the list.
+// Every broken engine is caught, and every package of broken engines is in the list.
 func TestMatrixOfBrokenEngines(t *testing.T) {
 	o := gauntlet(t, t.TempDir(), "matrix", "--impl", "gbn", "--links", "clean", "--broken", "--json", "--quiet")
 	m := readMatrix(t, []byte(o.stdout))

@@ -24,7 +24,7 @@ func TestConformExitCodes(t *testing.T) {
 		}
 		want := exitBroken
 		if c.status == rule.Fail {
-			want = exitFailure // it stands, whatever else would have been run
+			want = exitFailure // the failure stands whatever the remaining scenarios would give
 		}
 		if got := report(concludeConform(context.Background(), io.Discard, table, 3, false)); got != want {
 			t.Errorf("%v, one scenario missing: exit code %d, want %d", c.status, got, want)

@@ -326,8 +326,8 @@ func (d *docked) empty(t *testing.T) string {
 	return strings.TrimPrefix(d.image(t, "empty", folder), "image:")
 }
 
-// A run that is killed cannot clean up. Containers end with it; those of programs that do not are removed by the next
-// one.
+// A run that is killed cannot clean up. Its containers end with it, except those of programs that ignore the end of
+// their input; the next run removes these.
 func (d *docked) killed(t *testing.T) {
 	stubborn := bad{old: begins, new: "int s = 0; if (fork()) { wait(&s); if (s == 127 << 8) _exit(127); " +
 		"for (;;) pause(); }\n" + begins}
@@ -344,7 +344,7 @@ func (d *docked) killed(t *testing.T) {
 				t.Fatalf("%s: no containers after 30 s: %s", c.impl, &said)
 			}
 		}
-		time.Sleep(2 * time.Second) // what has been made has been started
+		time.Sleep(2 * time.Second) // until the created containers have started
 		must(t, p.Process.Kill())
 		_ = p.Wait() // killed
 		for deadline := time.Now().Add(5 * time.Second); len(d.left(t)) > 0 &&

@@ -13,20 +13,20 @@ import (
 	"testing"
 )
 
-// bad is one way in which a program can break the contract: a change of the example.
+// bad is a change of the example that breaks the contract in one way.
 type bad struct {
 	name     string
-	old, new string // in main.c unless file says otherwise
+	old, new string // in main.c, or in file if set
 	file     string
-	want     string // in the one line that says what is wrong
-	busy     string // the pattern of what is in that line where the host had no time to read as far; "" is the same
-	waits    bool   // half a minute passes before that is said, with nothing to do
+	want     string // "STEP of 5 TEXT": the failed step of check-contract, and a part of its line
+	busy     string // pattern of the line on a host too busy to read all output; "" means the same as want
+	waits    bool   // the failure takes half a minute of idle waiting
 }
 
 // begins is the first statement of the example.
 const begins = `host.repaired = argc > 1`
 
-// starts is where it has just been told to start.
+// starts is the statement after which the example starts its work.
 const starts = "host.start = number(line, \"at_ns\");\n"
 
 func badPrograms() []bad {
@@ -68,11 +68,11 @@ func badPrograms() []bad {
 	}
 }
 
-// A program that breaks the contract is told so in one line, within bounded time, and leaves nothing behind.
+// A fault against the contract is reported in one line, within bounded time, and leaves nothing behind.
 func TestCheckContractNamesWhatIsWrong(t *testing.T) {
 	beside(t)
 	needExample(t)
-	begun := map[string]walk{} // those that wait do so while the others have their turns
+	begun := map[string]walk{} // programs that wait do so while the others are checked
 	for _, b := range badPrograms() {
 		if b.waits {
 			begun[b.name] = b.walk(t)
@@ -95,7 +95,7 @@ func TestCheckContractNamesWhatIsWrong(t *testing.T) {
 	}
 }
 
-// walk is a check of a program under way.
+// walk is a running check-contract of a program.
 type walk struct {
 	path  string
 	ended func() exited
@@ -107,19 +107,19 @@ func (b *bad) walk(t *testing.T) walk {
 	return walk{path, started(t, command(t, t.TempDir(), "check-contract", path))}
 }
 
-// started starts a command, and returns what waits for its end.
+// started starts a command and returns a function that waits for its end.
 func started(t *testing.T, c *exec.Cmd) func() exited {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	c.Stdout, c.Stderr = &stdout, &stderr
 	must(t, c.Start())
 	return func() exited {
-		_ = c.Wait() // the exit code is what it says
+		_ = c.Wait() // exited has the exit code
 		return exited{c.ProcessState.ExitCode(), stdout.String(), stderr.String()}
 	}
 }
 
-// named checks that the last step and the line below it say what is wrong.
+// named checks that the failed step and the line below it name the fault.
 func (b *bad) named(t *testing.T, o exited) {
 	t.Helper()
 	told(t, o)
@@ -132,7 +132,7 @@ func (b *bad) named(t *testing.T, o exited) {
 	}
 }
 
-// told fails where the host was too busy for the check to tell anything.
+// told ends the test if the host was too busy for the check to decide.
 func told(t *testing.T, o exited) {
 	t.Helper()
 	if _, why, invalid := strings.Cut(o.stdout, "INVALID: "); invalid && o.code == exitBroken {
@@ -140,11 +140,11 @@ func told(t *testing.T, o exited) {
 	}
 }
 
-// forking is the example with children that do what they can to outlive it.
+// forking is the example with children that try to outlive it.
 var forking = bad{name: "forks", old: begins,
 	new: "if (!fork()) { setsid(); if (!fork()) for (;;) sleep(1000); _exit(0); }\n" + begins}
 
-// A program that starts others keeps the contract; they end with it, whatever they did to escape.
+// A program that starts others keeps the contract. They end with it, also when they leave its session.
 func TestWhatAProgramStartsEndsWithIt(t *testing.T) {
 	beside(t)
 	needExample(t)
@@ -157,7 +157,7 @@ func TestWhatAProgramStartsEndsWithIt(t *testing.T) {
 	}
 }
 
-// build makes the example with the change. More is for the compiler.
+// build compiles the example with the change; more are arguments of the compiler.
 func (b *bad) build(t *testing.T, more ...string) string {
 	t.Helper()
 	dir, path := t.TempDir(), filepath.Join(t.TempDir(), "bad")
@@ -188,7 +188,7 @@ func (b *bad) build(t *testing.T, more ...string) string {
 	return path
 }
 
-// gone checks that no process of a program is left.
+// gone checks that no process of the program at path is left.
 func gone(t *testing.T, path string) {
 	t.Helper()
 	running, err := filepath.Glob("/proc/[0-9]*/exe")

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// The kernel's soft-RoCE and a program that shares no code with it or with this repository do each other's work, in
-// either direction, in a guest that has both.
+// The kernel's soft-RoCE and the C example, which share no code with each other or with this repository, work with each
+// other in either direction, in a guest that has both.
 func TestMatrixOfPeersWithSoftRoCE(t *testing.T) {
 	needLab(t)
 	if _, err := exec.LookPath("ib_write_bw"); err != nil {
@@ -33,7 +33,7 @@ func TestMatrixOfPeersWithSoftRoCE(t *testing.T) {
 	}
 }
 
-// What soft-RoCE sends, seen from either port and from the middle, is judged as it is in its own run.
+// Packets of soft-RoCE, captured at either port and in the middle, are judged as in the run itself.
 func TestSoftRoCEFromPositions(t *testing.T) {
 	needLab(t)
 	if _, err := exec.LookPath("ib_write_bw"); err != nil {

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// A run of which a second lasts eight is that of virtual time in its own time: the same Spec with the same hash,
-// goodput and recovery, and everything that is kept of it says how long a second was.
+// A dilated run, in which a second lasts eight, equals the run in virtual time: the same Spec with the same hash,
+// goodput and recovery. Every file of its folder states the dilation.
 func TestDilatedRun(t *testing.T) {
 	args := strings.Fields("--impl gbn --rate 200M --rtt 20ms --loss 1e-3 --msg 64KiB --count 40 --seed 3")
 	r, dir := onNetns(t, append([]string{"--dilate", "8"}, args...)...)
@@ -32,7 +32,7 @@ func TestDilatedRun(t *testing.T) {
 	}
 }
 
-// A program that knows nothing of it is told rates and times of the machine, and is as good as in real time.
+// A program that does not know of dilation receives rates and times of the machine, and passes as in real time.
 func TestDilatedProgram(t *testing.T) {
 	program := example(t) + "/gbn-repaired"
 	work := strings.Fields("--dilate 4 --rate 20M --rtt 10ms --msg 64KiB --count 5")
@@ -43,7 +43,7 @@ func TestDilatedProgram(t *testing.T) {
 	}
 }
 
-// What keeps the machine's time is refused, unless the bench may choose.
+// An implementation that keeps the machine's time is refused with --dilate, unless the bench may choose the dilation.
 func TestKernelTCPIsNotDilated(t *testing.T) {
 	needNetns(t)
 	args := strings.Fields("run --bench netns --impl rciwarp --rate 20M --rtt 10ms --count 2")

@@ -17,7 +17,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/recording"
 )
 
-// descendants lists the processes below pid with their command lines.
+// descendants returns the command lines of the processes below pid.
 func descendants(pid int) map[int]string {
 	out := map[int]string{}
 	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
@@ -35,7 +35,7 @@ func descendants(pid int) map[int]string {
 	return out
 }
 
-// alive tells whether a process is there and not just waiting to be reaped.
+// alive reports whether a process exists and is no zombie.
 func alive(pid int) bool {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -54,7 +54,7 @@ type pending struct {
 	links          []string
 }
 
-// begin starts a run that would take long, and waits until its endpoints run.
+// begin starts a long run and waits until ready of its processes run and, for more than one, until there is traffic.
 func begin(t *testing.T, impl string, ready int) *pending {
 	t.Helper()
 	needNetns(t)
@@ -80,8 +80,8 @@ func begin(t *testing.T, impl string, ready int) *pending {
 	return p
 }
 
-// roles counts the processes that the run has started for a role. Beside them the Go runtime has a child for an instant
-// when it starts, before the program can take a signal.
+// roles counts the processes that the run has started for a role. It leaves out the short-lived child of the Go runtime
+// at the start of each, before the program can handle a signal.
 func (p *pending) roles() (n int) {
 	for _, line := range p.processes {
 		if strings.Contains(line, " process ") {
@@ -91,7 +91,7 @@ func (p *pending) roles() (n int) {
 	return n
 }
 
-// spooled tells whether a tap has written a piece of its spool, a file that has no name.
+// spooled reports whether a tap has written at least 1 MiB of its spool, a file without a name.
 func (p *pending) spooled() bool {
 	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", p.cmd.Process.Pid))
 	for _, f := range files {
@@ -103,7 +103,7 @@ func (p *pending) spooled() bool {
 	return false
 }
 
-// find returns the process of a role.
+// find returns the process ID of a role.
 func (p *pending) find(t *testing.T, role string) int {
 	t.Helper()
 	for pid, line := range p.processes {
@@ -115,7 +115,7 @@ func (p *pending) find(t *testing.T, role string) int {
 	return 0
 }
 
-// gone checks that nothing of the run is left beside its folder.
+// gone checks that only the folder of the run is left.
 func (p *pending) gone(t *testing.T) {
 	t.Helper()
 	for pid, line := range p.processes {
@@ -134,15 +134,15 @@ func (p *pending) gone(t *testing.T) {
 	}
 }
 
-// Whatever ends a run, nothing of it lives on, one line says what it was, and what was seen until then is kept.
+// Whatever ends a run, none of its processes is left, one line states the reason, and the trace up to then is kept.
 func TestEndings(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		impl  string
-		ready int // processes to wait for: the relays come first, then the endpoints and the box
+		ready int // processes to wait for, in order of their start: relays, then endpoints and middlebox
 		kill  func(t *testing.T, p *pending)
 		says  string
-		whole bool // there was traffic, so there is a trace
+		whole bool // there was traffic, so a trace must be left
 	}{
 		{"interrupt", "gbn", 3, signalled(syscall.SIGINT), "interrupt", true},
 		{"terminate", "gbn", 3, signalled(syscall.SIGTERM), "interrupted: terminated", true},
@@ -188,7 +188,7 @@ func killed(role string) func(*testing.T, *pending) {
 	return func(t *testing.T, p *pending) { must(t, syscall.Kill(p.find(t, role), syscall.SIGKILL)) }
 }
 
-// The kernel ends the children of a process that could not, and its run is known as one that was killed.
+// The kernel ends the children of a process that was killed, and its run folder is recognised as that of a killed run.
 func TestNothingSurvivesSIGKILL(t *testing.T) {
 	for impl, processes := range map[string]int{"gbn": 3, "pseudoack": 5} {
 		p := begin(t, impl, processes)
@@ -199,7 +199,7 @@ func TestNothingSurvivesSIGKILL(t *testing.T) {
 	}
 }
 
-// A full disk is said in one line, and what was written before can be read.
+// A full disk is reported in one line, and what was written before can be read.
 func TestFullDisk(t *testing.T) {
 	if topology.Privileged() != nil || os.Getuid() != 0 {
 		t.Skip("a small file system needs root")

@@ -15,7 +15,7 @@ func TestExplain(t *testing.T) {
 	for _, c := range []struct {
 		args []string
 		code int
-		want []string // on either stream
+		want []string // texts on either stream
 	}{
 		{nil, 0, []string{"RC      46 rules", "gauntlet explain RC-PSN-005"}},
 		{[]string{"gbn-nak"}, 0, []string{"GBN-NAK-002", "GBN-NAK-004"}},

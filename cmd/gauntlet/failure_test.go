@@ -11,7 +11,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// documents reads the JSON documents of a text, and fails on anything else in it.
+// documents returns the JSON documents of a text, and ends the test on anything else in it.
 func documents(t *testing.T, text string) (all []map[string]any) {
 	t.Helper()
 	for in := json.NewDecoder(strings.NewReader(text)); ; {
@@ -27,7 +27,7 @@ func documents(t *testing.T, text string) (all []map[string]any) {
 	}
 }
 
-// A command that comes to no result prints one object for programs, whatever was wrong.
+// With --json, a command that fails before it has a result prints one JSON object, whatever the failure.
 func TestNoResultIsAnObject(t *testing.T) {
 	dir := t.TempDir()
 	must(t, os.MkdirAll(filepath.Join(dir, "held"), 0o755))
@@ -58,7 +58,7 @@ func TestNoResultIsAnObject(t *testing.T) {
 		{"list impls --json x", 2, "unknown command"},
 	} {
 		start := inProcess
-		if strings.HasSuffix(c.says, "a qualification") { // which reaches the scenarios
+		if strings.HasSuffix(c.says, "a qualification") { // reading a qualification registers the scenarios
 			start = gauntlet
 		}
 		o := start(t, dir, strings.Fields(c.args)...)
@@ -81,7 +81,7 @@ func TestNoResultIsAnObject(t *testing.T) {
 	}
 }
 
-// A result that was printed stays alone when something fails afterwards.
+// A result that was printed is the only document also when something fails afterwards.
 func TestAResultStaysAlone(t *testing.T) {
 	dir := t.TempDir()
 	must(t, os.WriteFile(filepath.Join(dir, "short.txt"),
@@ -103,7 +103,7 @@ func TestAResultStaysAlone(t *testing.T) {
 	}
 }
 
-// The report of conform is a file: an old one does not pass for that of a run that did not happen.
+// With --json FILE, conform removes an old report when the run fails, so that it is not taken for the new one.
 func TestNoReportIsAnObject(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "report.json")

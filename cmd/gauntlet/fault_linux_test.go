@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// harmed writes a program: this repository's engine in the hands of a shell. $E is the engine's command, to be started
-// in a script that passes on that it refuses what it does not have.
+// harmed writes a program: a shell script around an engine of this repository, whose command is in $E. The script must
+// pass on exit code 127, with which the engine refuses what it does not support.
 func harmed(t *testing.T, name, script string) string {
 	t.Helper()
 	self, err := os.Executable()
@@ -22,7 +22,7 @@ func harmed(t *testing.T, name, script string) string {
 	return "exec:" + path
 }
 
-// The ways to go wrong: after some seconds of work, or when all of it is done.
+// Scripts that fail after some seconds of work or when the work is done, and one that does not.
 const (
 	unharmed  = "exec $E"
 	crashes   = "$E <&0 & P=$!; (sleep 3; kill -KILL $P) & wait $P; exit $?"
@@ -31,7 +31,8 @@ const (
 	neverIdle = `$E | grep --line-buffered -v '"idle"'; exit ${PIPESTATUS[0]}`
 )
 
-// What a program does is its fault, at either end and beside another program; nobody else's cell or run fails by it.
+// A failure of a program is the fault of its end, at either end and beside another program, and of no other cell or
+// run.
 func TestProgramAtFault(t *testing.T) {
 	needNetns(t)
 	for _, c := range []struct {
@@ -51,7 +52,7 @@ func TestProgramAtFault(t *testing.T) {
 			"of 400 requests completed, as far as it tells, "},
 	} {
 		t.Run(c.name+" "+c.side, func(t *testing.T) {
-			if c.name != "late" { // which rests on how late the endpoints are
+			if c.name != "late" { // its result depends on the delay of the endpoints
 				beside(t)
 			}
 			bad := harmed(t, "bad", c.script)
@@ -81,7 +82,7 @@ func TestProgramAtFault(t *testing.T) {
 	}
 }
 
-// The harness's own processes are the harness's fault, also where a program waits for them.
+// The failure of a harness process is the harness's fault, also when a program waits for that process.
 func TestHarnessAtFault(t *testing.T) {
 	p := begin(t, "gbn,"+harmed(t, "fine", unharmed), 3)
 	must(t, syscall.Kill(p.find(t, "relay"), syscall.SIGKILL))
@@ -93,7 +94,7 @@ func TestHarnessAtFault(t *testing.T) {
 	}
 }
 
-// A program that crashes fails its cells of a matrix, and no other.
+// A program that crashes fails its own cells of a matrix and no others.
 func TestCrashFailsItsCellsOnly(t *testing.T) {
 	beside(t)
 	needNetns(t)

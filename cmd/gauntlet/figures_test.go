@@ -12,7 +12,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/targets"
 )
 
-// Three cheap figures, with runs and with accounts, whose models are close.
+// The curves of three cheap figures are within 5 % of their models.
 func TestFigures(t *testing.T) {
 	dir := t.TempDir()
 	o := gauntlet(t, dir, "figures", "NT-3", "FS-8b", "LW-13a", "--out", "f")

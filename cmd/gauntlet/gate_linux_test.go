@@ -13,7 +13,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// gated runs a gate of real packets, again while its links are not what they should be.
+// gated runs a gate on real packets, at most five times while the exit code is 3, as for a link unlike its Spec.
 func gated(t *testing.T, text string) (*model.Gate, exited, string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -34,7 +34,8 @@ func gated(t *testing.T, text string) (*model.Gate, exited, string) {
 	return &g, o, string(summary)
 }
 
-// The gate fails on the example's planted fault, which is broken each time, and passes on the repair.
+// The gate fails on the example's planted fault, which breaks its rule in every run, and passes on the repaired
+// example.
 func TestGateOfTheExample(t *testing.T) {
 	beside(t)
 	program := example(t)
@@ -55,7 +56,7 @@ func TestGateOfTheExample(t *testing.T) {
 	}
 }
 
-// The example in Go is a module of its own: go test plays the scenarios, and its program passes its gate.
+// The Go example is a module of its own: its go test plays the scenarios, and its program passes its gate.
 func TestGateOfTheGoExample(t *testing.T) {
 	beside(t)
 	needNetns(t)
@@ -80,7 +81,7 @@ func TestGateOfTheGoExample(t *testing.T) {
 	}
 }
 
-// goModule makes the go.mod and go.sum of a module that uses this tree, as go mod tidy would, without the network.
+// goModule writes the go.mod and go.sum of a module that uses this tree, as go mod tidy would, without the network.
 func goModule(t *testing.T, dir string) {
 	t.Helper()
 	here, err := filepath.Abs("../..")

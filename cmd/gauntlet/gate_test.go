@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A command line or a file that asks for what cannot be is refused in one line before anything runs.
+// Impossible demands of a command line or a file are refused in one line before anything runs.
 func TestGateRefuses(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"good.gate": "gate 1\nimpl gbn\n", "new.gate": "gate 2\nimpl gbn\n",

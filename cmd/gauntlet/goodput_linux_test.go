@@ -13,7 +13,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// needSoftRoCE skips where a guest would have no soft-RoCE, or no tool that drives it.
+// needSoftRoCE skips the test, with the reason, where guests lack soft-RoCE or perftest.
 func needSoftRoCE(t *testing.T) {
 	t.Helper()
 	needLab(t)
@@ -23,11 +23,11 @@ func needSoftRoCE(t *testing.T) {
 	}
 }
 
-// A small cell, made twice: the same bytes, and in them what is known of soft-RoCE.
+// A small cell, measured twice, gives the same bytes, which include the known properties of soft-RoCE.
 func TestGoodputRepeats(t *testing.T) {
 	needSoftRoCE(t)
 	var said, pages [2]string
-	// the same for both: the guest has a folder of this name, and where its kernel keeps a name depends on the name
+	// both runs use the same folder name, because the guest has it too and its kernel hashes names
 	dir := t.TempDir()
 	for n := range said {
 		o := gauntlet(t, dir,

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// eachCommand calls visit for every command that people call.
+// eachCommand calls visit for every command that is not hidden.
 func eachCommand(c *cobra.Command, visit func(*cobra.Command)) {
 	for _, below := range c.Commands() {
 		if below.Hidden || below.Name() == "help" || below.Name() == "completion" {
@@ -20,8 +20,7 @@ func eachCommand(c *cobra.Command, visit func(*cobra.Command)) {
 	}
 }
 
-// Every command shows an example, and each line of it that calls the program has flags and arguments that this command
-// takes.
+// Every command shows an example, and the flags and arguments of each call in it are valid.
 func TestExamplesAreTaken(t *testing.T) {
 	eachCommand(root(), func(c *cobra.Command) {
 		if c.Example == "" {
@@ -52,7 +51,7 @@ func taken(t *testing.T, of *cobra.Command, line string) {
 	}
 }
 
-// words splits a line as a shell does whose quotes are single ones, up to a redirection.
+// words splits a line like a shell, with single quotes only, up to a redirection.
 func words(line string) (list []string) {
 	for i, part := range strings.Split(line, "'") {
 		if i%2 == 1 {
@@ -69,7 +68,7 @@ func words(line string) (list []string) {
 	return list
 }
 
-// A page about what commands share is one screen of help, and a name that nothing is called by is refused.
+// A help topic does not run, has a short description, and begins with a heading.
 func TestTopics(t *testing.T) {
 	for _, c := range topics() {
 		if c.Runnable() || c.Short == "" || !strings.HasPrefix(c.Long, "# ") {

@@ -14,8 +14,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 )
 
-// nasty introduces itself as the contract asks, and ends with a last line that orders about a terminal, a CI system and
-// a browser. Told to fail by the contract's own line, it says the same there.
+// nasty declares itself as the contract asks. Asked to prepare, it fails with a last line that has commands for a
+// terminal, a CI system and a browser; named "says", it also sends them in an error event.
 const nasty = `#!/bin/sh
 trap 'exit 0' TERM
 echo '{"event":"capabilities","contract":1,"program":"nasty","version":"1","operations":"WRITE",` +
@@ -33,14 +33,13 @@ while read -r line; do
 done
 `
 
-// hostile is what must be nowhere: a control character, one that turns the direction of text, no UTF-8, and orders to
-// CI systems.
+// hostile reports whether a text has a part that no output may have: a control character, one that changes the
+// direction of text, invalid UTF-8, or a command for a CI system.
 func hostile(s string) bool {
 	return quote.Text(s) != s || regexp.MustCompile(`(?m)^[\s\p{Z}]*::|##[[:alpha:]]*\[`).MatchString(s)
 }
 
-// What a program says last is shown, and does nothing: on a terminal, in the log of a CI job, in JSON and in every
-// report.
+// The last line of a program is shown and has no effect on a terminal, in the log of a CI job, in JSON or in a report.
 func TestAHostileProgramIsQuoted(t *testing.T) {
 	beside(t)
 	needNetns(t)
@@ -57,7 +56,7 @@ func TestAHostileProgramIsQuoted(t *testing.T) {
 					"load write msg=1KiB count=1", "--out", "m"},
 			} {
 				o := gauntlet(t, dir, args...)
-				said := strings.ReplaceAll(o.stdout+o.stderr, `\\`, `\`) // JSON doubles them
+				said := strings.ReplaceAll(o.stdout+o.stderr, `\\`, `\`) // JSON doubles backslashes
 				if o.code == 0 || hostile(o.stdout) || hostile(o.stderr) ||
 					!strings.Contains(said, `\x1b]0;owned\x07`) {
 					t.Errorf("%v: exit %d\n%q\n%q", args, o.code, o.stdout, o.stderr)

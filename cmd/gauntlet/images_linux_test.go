@@ -23,8 +23,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/container"
 )
 
-// What `make images` builds is the same each time, whoever builds it, and as small, as restricted and as well labelled
-// as images/ says. What no Docker Engine is needed for is in .ci/reproducible.
+// make images builds the same images each time, whoever builds them, and they are as small, as restricted and as well
+// labelled as images/ says. Tests that need no Docker Engine are in .ci/reproducible.
 func (d *docked) madeByMake(t *testing.T) {
 	for _, program := range []string{"docker", "make", "cc", "dpkg-query"} {
 		if _, err := exec.LookPath(program); err != nil {
@@ -65,8 +65,8 @@ func imageName(set, name string) string {
 	return fmt.Sprintf("gauntlet-test/%d/%s/%s", os.Getpid(), set, name)
 }
 
-// makeImages begins to make the images of this folder under names that the test removes. What it returns waits, and
-// tells which there are.
+// makeImages starts make images with names that the test removes. The function that it returns waits for the end and
+// returns the images that were made.
 func (d *docked) makeImages(t *testing.T, set, umask string) func() map[string]bool {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), "sh", "-c", `umask "$0" && exec make images OUT="$1" IMAGES="$2"`, umask,
@@ -83,7 +83,7 @@ func (d *docked) makeImages(t *testing.T, set, umask string) func() map[string]b
 	}
 }
 
-// made tells which images there are after make has said a text.
+// made returns the images that exist after make printed text, which must mention those that were left out.
 func (d *docked) made(t *testing.T, set, text string) map[string]bool {
 	t.Helper()
 	made := map[string]bool{}
@@ -96,7 +96,7 @@ func (d *docked) made(t *testing.T, set, text string) map[string]bool {
 		}
 		made[name] = true
 		t.Cleanup(func() {
-			// it has been listed
+			// the image exists
 			_, _ = d.engine.Client().ImageRemove(context.Background(), imageName(set, name),
 				client.ImageRemoveOptions{Force: true, PruneChildren: true})
 		})
@@ -104,7 +104,8 @@ func (d *docked) made(t *testing.T, set, text string) map[string]bool {
 	return made
 }
 
-// softRoCE starts the image without a command: the tools are there and start, and what the kernel lacks is said.
+// softRoCE starts the image without a command: the tools are there and start, and missing parts of the kernel are
+// named.
 func (d *docked) softRoCE(t *testing.T, image string) {
 	t.Helper()
 	c, err := d.engine.CreateContainer(t.Context(), testcontainers.ContainerRequest{Image: image,

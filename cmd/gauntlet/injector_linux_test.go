@@ -15,7 +15,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// injected runs a Spec with the injector, and checks that it was there and that its counters are those of the taps.
+// injected runs a Spec with the injector, and checks that it was used and that its counters agree with the taps.
 func injected(t *testing.T, text string) (*model.Result, string) {
 	t.Helper()
 	if support := injector.Probe(); !support.OK {
@@ -33,8 +33,8 @@ func injected(t *testing.T, text string) (*model.Result, string) {
 	return r, dir
 }
 
-// On a link without rate and delay there is no process between the ends, and behind a relay that delays it is the same:
-// the certificate has what the injector counted, and the trace each fate with its cause.
+// The certificate has the injector's counts, and the trace each fate with its cause: on a link without rate and delay,
+// which needs no process between the ends, and before a relay that adds them.
 func TestInjectorAccountsForEveryFrame(t *testing.T) {
 	for name, link := range map[string]string{"bare": "", "relay": "link rate=20M delay=10ms\n"} {
 		t.Run(name, func(t *testing.T) {
@@ -64,8 +64,8 @@ func TestInjectorAccountsForEveryFrame(t *testing.T) {
 	}
 }
 
-// The simulator, the relay and the injector do the same to the same packets, as long as all send the same: here, until
-// the first NAK is back, for which an endpoint that waits for a processor has 400 ms.
+// The simulator, the relay and the injector do the same to the same packets while all ends send the same: here, until
+// the first NAK arrives, which leaves an endpoint 400 ms to get a processor.
 func TestInjectorDoesWhatRelayAndSimulatorDo(t *testing.T) {
 	beside(t)
 	const text = "link rate=50M delay=200ms\nloss random p=0.1\nseed 9\nqp timeout=20\ndrop A psn=+5 tx=1\nmark " +
@@ -88,8 +88,8 @@ func TestInjectorDoesWhatRelayAndSimulatorDo(t *testing.T) {
 	}
 }
 
-// message is the fates of the 64 packets of a first message, as they were sent, and behind them those of their copies:
-// how much a busy sender has sent when a copy arrives says nothing about the link.
+// message returns the fates of the 64 packets of a first message in the order of sending, and then those of their
+// copies. The position of a copy among the packets depends on the sender's progress and not on the link.
 func message(list []line) (fates []line) {
 	var copies []line
 	for _, l := range list {

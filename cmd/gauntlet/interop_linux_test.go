@@ -4,7 +4,7 @@ package main
 
 import "testing"
 
-// The same on real devices.
+// Go-back-N ignores the extensions of other schemes on real devices as well.
 func TestGoBackNIgnoresExtensionsNetns(t *testing.T) {
 	path, each := foreigners(t)
 	r, _ := onNetns(t, path)

@@ -14,7 +14,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// extensions are the opcodes of the manufacturer-specific classes, and LoWAR's repair packets.
+// extensions returns the opcodes of the manufacturer-specific classes and that of LoWAR's repair packets.
 func extensions() (ops []roce.Opcode) {
 	for code := range 256 {
 		op := roce.Opcode(code)
@@ -25,7 +25,7 @@ func extensions() (ops []roce.Opcode) {
 	return ops
 }
 
-// foreigners is a Spec of go-back-N in which each extension opcode comes once to each side, in the midst of its own
+// foreigners returns a Spec of go-back-N in which each side receives each extension opcode once, during its own
 // traffic.
 func foreigners(t *testing.T) (path string, each int) {
 	var b strings.Builder
@@ -48,7 +48,7 @@ func foreigners(t *testing.T) (path string, each int) {
 	return path, len(extensions())
 }
 
-// dropped reads a counter of a side.
+// dropped returns the value of a counter.
 func dropped(r *model.Result, name string) string {
 	for _, f := range r.Counters {
 		if f.Name == name {
@@ -58,7 +58,7 @@ func dropped(r *model.Result, name string) string {
 	return "0"
 }
 
-// undisturbed checks that nothing came of the foreigners: each was counted, and the traffic is what it is without them.
+// undisturbed checks that the foreign packets had no effect but to be counted.
 func undisturbed(t *testing.T, r *model.Result, each int) {
 	t.Helper()
 	for _, side := range []string{"A", "B"} {
@@ -72,7 +72,8 @@ func undisturbed(t *testing.T, r *model.Result, each int) {
 	}
 }
 
-// Stock go-back-N ignores the packets of other schemes: dropped, counted, not answered, and nothing changes.
+// Stock go-back-N ignores packets of other schemes: it drops and counts them, sends no answer, and its traffic is the
+// same.
 func TestGoBackNIgnoresExtensions(t *testing.T) {
 	path, each := foreigners(t)
 	o := gauntlet(t, t.TempDir(), "run", path, "--json")

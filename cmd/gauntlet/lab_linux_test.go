@@ -17,8 +17,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/lab"
 )
 
-// needLab skips where no guest can be booted, with the reason. A machine with apt gets its kernel here. A guest has one
-// processor and its own time, so tests with guests run side by side.
+// needLab skips the test, with the reason, where no guest can boot. On a machine with apt it downloads a kernel. A
+// guest has one processor and its own time, so tests with guests run in parallel.
 var needLab = func() func(*testing.T) {
 	fetch := sync.OnceValue(func() error {
 		_, err := lab.Latest()
@@ -42,7 +42,7 @@ var needLab = func() func(*testing.T) {
 	}
 }()
 
-// Whatever ends a guest, the exit code and one line say what it was.
+// Whatever ends a guest, the exit code and one line state the reason.
 func TestGuestEndings(t *testing.T) {
 	needLab(t)
 	for _, c := range []struct {
@@ -57,7 +57,7 @@ func TestGuestEndings(t *testing.T) {
 		{"panic", "", "echo before; sleep 1; echo c > /proc/sysrq-trigger", exitBroken, "before\n",
 			"sysrq triggered crash"},
 		{"hangs", "--guest-limit 45s", "echo before; sleep 9999d", exitBroken, "before\n", "still running after 45s"},
-		// Ten minutes of sleep are nothing to wait for: the time is the guest's own. What holds the output is ended as
+		// Ten minutes of the guest's own time pass at once. The background process, which holds the output open, is ended as
 		// well.
 		{"sleeps", "--guest-limit 10m --deterministic", "echo before; sleep 9999d & sleep 9999d", exitBroken,
 			"before\n", "still running after 10m0s of its time; processes then: "},
@@ -77,7 +77,7 @@ func TestGuestEndings(t *testing.T) {
 	}
 }
 
-// What is missing is named before anything boots, with the remedy.
+// A missing part is named before anything boots, with the remedy.
 func TestGuestRefusals(t *testing.T) {
 	needLab(t)
 	dir := t.TempDir()
@@ -117,7 +117,7 @@ func TestGuestRefusals(t *testing.T) {
 	})
 }
 
-// QEMU dies with the program, however that ends.
+// QEMU ends with the program, however the program ends.
 func TestNoOrphanedGuest(t *testing.T) {
 	needLab(t)
 	for _, how := range []syscall.Signal{syscall.SIGKILL, syscall.SIGINT} {
@@ -147,7 +147,7 @@ func TestNoOrphanedGuest(t *testing.T) {
 	}
 }
 
-// The kernel's netem, in the guest: everything that the project sets reads back.
+// Every setting of the project reads back from the kernel's netem in the guest.
 func TestRealNetemReadsBack(t *testing.T) {
 	needLab(t)
 	dir := t.TempDir()
@@ -161,8 +161,8 @@ func TestRealNetemReadsBack(t *testing.T) {
 	}
 }
 
-// Scripted faults, crafted packets and losses that netem has no process for happen before the real netem, in scenarios
-// that pass.
+// Scripted faults, crafted packets, and losses that netem has no process for take effect before the kernel's netem, in
+// scenarios that pass.
 func TestScenariosOverRealNetem(t *testing.T) {
 	needLab(t)
 	dir := t.TempDir()
@@ -182,13 +182,13 @@ func TestScenariosOverRealNetem(t *testing.T) {
 	}
 }
 
-// Two deterministic runs over the kernel's netem leave the same bytes: trace, captures, verdicts, samples and report.
-// Files are named as on any other bench, plainly or by a path; what is in them decides.
+// Two deterministic runs over the kernel's netem write the same bytes: trace, captures, verdicts, samples and report.
+// Files may be named without a directory or by a path.
 func TestDeterministicRunRepeats(t *testing.T) {
 	needLab(t)
 	var said [2]string
 	var kept [2]string
-	// the same for both: the guest has a folder of this name, and where its kernel keeps a name depends on the name
+	// both runs use the same folder name, because the guest has it too and its kernel hashes names
 	dir := t.TempDir()
 	must(t, os.WriteFile(filepath.Join(dir, "d.txt"),
 		[]byte("link rate=50M delay=5ms\nload write msg=64KiB count=11\n"), 0o644))
@@ -218,8 +218,8 @@ func TestDeterministicRunRepeats(t *testing.T) {
 	}
 }
 
-// With netem in the kernel, faults and losses are the injector's by choice, no relay is in the path, and the
-// certificate has what the injector counted.
+// Where the kernel has netem, the bench chooses the injector for faults and losses: no relay is in the path, and the
+// certificate has the counts of the injector.
 func TestFaultsBeforeRealNetem(t *testing.T) {
 	needLab(t)
 	o := gauntlet(t, t.TempDir(), "run", "--impl", "gbn", "--bench", "lab", "--deterministic", "--rate", "20M", "--rtt",
@@ -244,7 +244,7 @@ func TestFaultsBeforeRealNetem(t *testing.T) {
 	}
 }
 
-// Cells of the lab bench are runs of one guest, over the kernel's netem: losses and jitter are its own.
+// Cells of the lab bench are runs in one guest over the kernel's netem, which makes their losses and jitter.
 func TestMatrixNetem(t *testing.T) {
 	needLab(t)
 	dir := t.TempDir()
@@ -267,7 +267,7 @@ func TestMatrixNetem(t *testing.T) {
 	}
 }
 
-// softRoCEScript makes a device and WRITEs over it, with the file system of the image, which is at ROOT.
+// softRoCEScript makes a device and WRITEs over it, with the file system of the image at ROOT.
 const softRoCEScript = `
 mount -t sysfs none ROOT/sys && mount -t proc none ROOT/proc && mount --bind /dev ROOT/dev || exit 1
 ip link add v0 type veth peer name v1 && ip addr add 10.0.0.1/24 dev v0 && ip link set v0 up && ip link set v1 ` +
@@ -280,9 +280,9 @@ sleep 3
 $softroce ib_write_bw -d rxe0 -n 200 -s 4096 127.0.0.1
 `
 
-// The same tools find soft-RoCE where a kernel has it, and work over it, in the file system of the image and nothing
-// else. On a busy machine perftest cannot measure the clock of the processor, and reports nothing, unless time is a
-// count of instructions.
+// In a guest whose kernel has soft-RoCE, the tools of the image find it and work over it with only the file system of
+// the image. Time is a count of instructions, because on a busy machine perftest cannot measure the clock of the
+// processor and reports nothing.
 func TestSoftRoCEImageInAGuest(t *testing.T) {
 	needLab(t)
 	if os.Getuid() != 0 {

@@ -8,8 +8,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 )
 
-// lies are programs that keep the contract to the letter and do not do the work that they are given, with the rule that
-// says so.
+// lies are programs that keep the form of the contract and do not do the work, each with the rule that it breaks.
 var lies = []struct {
 	bad
 	rule string
@@ -32,10 +31,10 @@ var lies = []struct {
 	{bad{name: "sends faster than it is told", old: `number(line, "rate_bps")`, new: "0"}, "WRK-RATE-001"},
 }
 
-// toldPost is the end of the statement with which the example says that a request is posted.
+// toldPost is the end of the statement with which the example reports a posted request.
 const toldPost = "clock_now(), q->n, n->wr, name(n), n->bytes, n->va, n->key);"
 
-// A program that says what the contract wants and does something else is found out, by the rule that names it.
+// A program that keeps the form of the contract and does other work fails by the rule that names the lie.
 func TestALieIsFoundOut(t *testing.T) {
 	needExample(t)
 	for _, l := range lies {

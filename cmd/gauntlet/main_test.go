@@ -18,7 +18,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// asProgram makes the test binary be the program: tests start it as a user does, and so do the benches that it runs.
+// asProgram is the environment variable with which the test binary acts as the program, for tests and for benches.
 const asProgram = "GAUNTLET_TEST_PROGRAM"
 
 func TestMain(m *testing.M) {
@@ -31,21 +31,21 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// exited is what the program left when it exited.
+// exited is the exit code and the output of a program that ended.
 type exited struct {
 	code           int
 	stdout, stderr string
 }
 
-// gauntlet runs the program in dir.
+// gauntlet runs the program in dir to its end.
 func gauntlet(t *testing.T, dir string, args ...string) exited {
 	t.Helper()
 	return finish(t, command(t, dir, args...))
 }
 
-// inProcess does what the program does in dir, in the process of the test, which must not be parallel. It is for
-// command lines that end before anything runs, of which there are many; those that reach the conformance scenarios,
-// which a process can register once, start the program.
+// inProcess runs a command line in dir in the process of the test, which must not be parallel. It is for command lines
+// that end before anything runs. A process can register the conformance scenarios once, so command lines that do need
+// gauntlet.
 func inProcess(t *testing.T, dir string, args ...string) exited {
 	t.Helper()
 	t.Chdir(dir)
@@ -101,7 +101,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// result reads what run --json and judge --json print.
+// result parses the output of run --json and judge --json.
 func (o exited) result(t *testing.T) *model.Result {
 	t.Helper()
 	var r model.Result
@@ -111,7 +111,7 @@ func (o exited) result(t *testing.T) *model.Result {
 	return &r
 }
 
-// left lists a folder.
+// left lists the entries of a folder.
 func left(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -230,7 +230,7 @@ func TestBadInputIsUsage(t *testing.T) {
 	}
 }
 
-// A file of help belongs to a command, which shows it.
+// Each file of help belongs to a command, which shows it.
 func TestHelpFiles(t *testing.T) {
 	files, err := help.ReadDir("help")
 	must(t, err)
@@ -255,7 +255,7 @@ func TestHelpFiles(t *testing.T) {
 	}
 }
 
-// inFolder is what a run on the sim bench leaves. One that breaks a rule leaves rulebook.html as well.
+// inFolder lists the files that a run on the sim bench leaves. A run that breaks a rule leaves rulebook.html as well.
 var inFolder = []string{"junit.xml", "report.html", "result.json", "spec.txt", "summary.md",
 	"trace.ndjson", "verdicts.json"}
 
@@ -288,7 +288,7 @@ func TestRunSim(t *testing.T) {
 	}
 }
 
-// Rules about an option of a scheme judge the runs that have it, also when the trace is judged later.
+// Rules about an option of a scheme judge only the runs with that option, also when the trace is judged later.
 func TestVariantsAreDeclared(t *testing.T) {
 	status := func(r *model.Result, id string) string {
 		for _, v := range r.Verdicts {
@@ -317,7 +317,7 @@ func TestVariantsAreDeclared(t *testing.T) {
 	}
 }
 
-// A flag changes what the file says and leaves the rest.
+// A flag changes one setting of the file and keeps the others.
 func TestFlagsChangeASpecFile(t *testing.T) {
 	dir := t.TempDir()
 	must(t, os.WriteFile(filepath.Join(dir, "s.txt"),
@@ -335,7 +335,7 @@ func TestFlagsChangeASpecFile(t *testing.T) {
 	}
 }
 
-// Flows of varied sizes that arrive by the clock leave the right image, and their slowdown is measured.
+// Flows of varied sizes with an arrival process leave the right memory image, and their slowdown is measured.
 func TestFlowsThatArrive(t *testing.T) {
 	o := gauntlet(t, t.TempDir(),
 		strings.Fields("run --json --codec on --impl gobackone --rate 1G --rtt 4ms --qps 8 --loss 1e-3 --offered 50% "+
@@ -358,7 +358,7 @@ func TestWarnsOfASmallQueue(t *testing.T) {
 	}
 }
 
-// A run whose work is not done within its limit, of the Spec or of a flag, is a FAIL that keeps what it has.
+// A run that reaches the limit of its Spec or of a flag with unfinished work is a FAIL and keeps its files.
 func TestLimit(t *testing.T) {
 	dir := t.TempDir()
 	must(t, os.WriteFile(filepath.Join(dir, "s.txt"),
@@ -370,7 +370,7 @@ func TestLimit(t *testing.T) {
 			"limit reached") || r.Fault == nil {
 			t.Errorf("exit %d, %s, %d packets, %q", o.code, r.Status, r.Packets, r.Reason)
 		}
-		broken := func(name string) bool { return name == "rulebook.html" } // where a rule says what is missing as well
+		broken := func(name string) bool { return name == "rulebook.html" } // if a rule reports the lack
 		if names := slices.DeleteFunc(left(t, filepath.Join(dir, out)), broken); !slices.Equal(names, inFolder) {
 			t.Errorf("folder: %v", names)
 		}
@@ -380,7 +380,7 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// killedRun checks that a folder is known as that of a run that was killed.
+// killedRun checks that a folder is recognised as that of a killed run.
 func killedRun(t *testing.T, dir string) {
 	t.Helper()
 	o := gauntlet(t, filepath.Dir(dir), "judge", dir, "--json")
@@ -400,7 +400,7 @@ func killedRun(t *testing.T, dir string) {
 	}
 }
 
-// A run in virtual time that is killed in the middle leaves a part of its trace, which is judged and is no PASS.
+// A killed run in virtual time leaves a part of its trace, which is judged and is no PASS.
 func TestKilledRun(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "r")
@@ -489,7 +489,7 @@ func TestHelpAndCompletion(t *testing.T) {
 	}
 }
 
-// The line that repeats a run survives a shell.
+// The command line that repeats a run is quoted for a shell.
 func TestCommandLineIsQuoted(t *testing.T) {
 	r := gauntlet(t, t.TempDir(), "run", "--fault", "drop A psn=+2 tx=1", "--count", "1", "--json").result(t)
 	if r.Command != "gauntlet run --fault 'drop A psn=+2 tx=1' --count 1 --json" {

@@ -29,7 +29,7 @@ func TestMatrixNetns(t *testing.T) {
 	}
 }
 
-// quitter introduces itself as the contract asks, and ends as soon as there is work.
+// quitter declares itself as the contract asks, and ends as soon as it gets work.
 const quitter = `#!/bin/sh
 echo '{"event":"capabilities","contract":1,"program":"quitter","version":"1","operations":"WRITE",` +
 	`"serves":"WRITE","mtus":"1024","recovery":"gbn","max_qps":4,"reports":""}'
@@ -41,8 +41,8 @@ while read -r line; do
 done
 `
 
-// A program that does not keep the contract, and one that breaks in the run, are the trouble of their own rows and
-// columns; what a program does not declare is not asked of it.
+// A program that breaks the contract, and one that fails in the run, fail only their own rows and columns. A program is
+// not run with operations that it does not declare.
 func TestMatrixOfPrograms(t *testing.T) {
 	needNetns(t)
 	dir := t.TempDir()

@@ -46,7 +46,7 @@ func TestMatrix(t *testing.T) {
 	}
 	for _, c := range m.Cells {
 		impl, _ := all.Find(c.Impl)
-		lossy := c.Lost > 0 && slices.Contains(impl.Features, engine.Unreliable) // what is lost there stays lost
+		lossy := c.Lost > 0 && slices.Contains(impl.Features, engine.Unreliable) // lost messages are not sent again
 		if c.Messages != 20 && !lossy || c.Messages > 20 || (c.Lost > 0) != (c.Link == "mine") {
 			t.Errorf("%s over %s: %d messages, %d lost", c.Impl, c.Link, c.Messages, c.Lost)
 		}
@@ -66,7 +66,7 @@ func TestMatrix(t *testing.T) {
 	}
 }
 
-// Two implementations at the two ends, and a result for programs only.
+// Two implementations at the two ends, with the result as JSON.
 func TestMatrixOfPairsAsJSON(t *testing.T) {
 	dir := t.TempDir()
 	o := gauntlet(t, dir, "matrix", "--impl", "gbn+gobackone", "--links", "random", "--json", "--quiet", "--out", "m")
@@ -79,7 +79,7 @@ func TestMatrixOfPairsAsJSON(t *testing.T) {
 	}
 }
 
-// A cell that cannot finish fails the matrix, and is in the table.
+// A cell that cannot finish fails the matrix and is in the table.
 func TestMatrixExitCodes(t *testing.T) {
 	dir := t.TempDir()
 	o := gauntlet(t, dir, "matrix", "--impl", "gbn", "--links", "clean", "--limit", "20ms", "--out", "m")

@@ -6,7 +6,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/topology"
 )
 
-// needNetns skips where no namespaces can be had, with the reason.
+// needNetns skips the test, with the reason, where it cannot make namespaces.
 func needNetns(t *testing.T) {
 	t.Helper()
 	if testing.Short() {

@@ -26,9 +26,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// onNetns runs on the netns bench in a new folder, which it returns. A host that was too busy to emulate the link
-// proves nothing, so the run is repeated. Whoever runs these tests gives them the machine: that no run was valid is a
-// failure.
+// onNetns runs on the netns bench and returns the result and its new folder. A run on a host too busy to emulate the
+// link is INVALID and is repeated. The test fails if no run was valid, because it needs an idle machine.
 func onNetns(t *testing.T, args ...string) (*model.Result, string) {
 	t.Helper()
 	needNetns(t)
@@ -88,7 +87,7 @@ func TestRunNetns(t *testing.T) {
 	t.Run("tshark", func(t *testing.T) { dissected(t, dir) })
 }
 
-// judgedAgain holds the verdicts of the run against those of what it left (META-PCAP-001).
+// judgedAgain compares the verdicts of the run with those from each recording in its folder (META-PCAP-001).
 func judgedAgain(t *testing.T, r *model.Result, dir string) {
 	for _, path := range []string{"", "trace.ndjson", "taps"} {
 		again := gauntlet(t, t.TempDir(), "judge", "--json", filepath.Join(dir, path)).result(t)
@@ -122,7 +121,7 @@ func judgedAgain(t *testing.T, r *model.Result, dir string) {
 	}
 }
 
-// dissected lets another program read the captures.
+// dissected reads the captures with tshark.
 func dissected(t *testing.T, dir string) {
 	tshark, err := exec.LookPath("tshark")
 	if err != nil {
@@ -179,7 +178,7 @@ func TestBothWays(t *testing.T) {
 	}
 }
 
-// line is a packet of trace.ndjson, times aside.
+// line is a packet of trace.ndjson without its times.
 type line struct {
 	Pkt   string `json:"pkt"`
 	From  string `json:"from"`
@@ -191,7 +190,7 @@ type line struct {
 	Got   any    `json:"changed"`
 }
 
-// packets reads the packets that each side sent on each connection, in order.
+// packets returns the packets that each side sent on each connection, in order.
 func packets(t *testing.T, dir string) map[string][]line {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(dir, "trace.ndjson"))
@@ -208,10 +207,10 @@ func packets(t *testing.T, dir string) map[string][]line {
 	return out
 }
 
-// boxed puts a box into the path, behind a LAN on which an answer takes longer than a message.
+// boxed puts a middlebox into the path, behind a LAN with a round trip longer than a message.
 const boxed = "impl pseudoack pseudoack\nlan rate=100M delay=5ms\n"
 
-// The same text is the same run on both benches: the packets, what the link did to them, and the answers.
+// The same Spec is the same run on both benches: packets, their fates, and the answers.
 func TestBenchesAgreeOnPackets(t *testing.T) {
 	for name, text := range map[string]string{
 		"nothing":  "",
@@ -248,8 +247,7 @@ func TestBenchesAgreeOnPackets(t *testing.T) {
 				wantPass(t, r)
 				longest := waited(t, r)
 				if d = godiff.Diff(want, packets(t, real)); d == "" || longest < slotOf50M {
-					// else several packets waited for an endpoint, which answers duplicates that wait together by one
-					// ACK
+					// else packets waited for an endpoint, which answers duplicates that wait together with one ACK
 					break
 				}
 			}
@@ -260,10 +258,10 @@ func TestBenchesAgreeOnPackets(t *testing.T) {
 	}
 }
 
-// slotOf50M is how far apart full packets arrive over 50 Mb/s.
+// slotOf50M is the time between arrivals of full packets at 50 Mb/s.
 const slotOf50M = 177 * vtime.Microsecond
 
-// waited returns for how long a packet or a timer had to wait for an endpoint at most, as the certificate tells.
+// waited returns the longest time that a packet or a timer waited for an endpoint, according to the certificate.
 func waited(t *testing.T, r *model.Result) (longest vtime.Duration) {
 	t.Helper()
 	for _, c := range r.Certificates {
@@ -278,8 +276,7 @@ func waited(t *testing.T, r *model.Result) (longest vtime.Duration) {
 	return longest
 }
 
-// The same seed loses the same packets on both benches, as long as both send the same: here, until the first NAK is
-// back.
+// The same seed loses the same packets on both benches while both send the same: here, until the first NAK arrives.
 func TestBenchesLoseTheSame(t *testing.T) {
 	args := strings.Fields("--rate 50M --rtt 30ms --loss 0.1 --msg 64KiB --count 1 --seed 4")
 	virtual := filepath.Join(t.TempDir(), "v")
@@ -297,8 +294,8 @@ func TestBenchesLoseTheSame(t *testing.T) {
 	}
 }
 
-// The two benches run the same engines over the same link: their goodput differs by the timers and processors of the
-// host, which is allowed to cost 15 %.
+// Both benches run the same engines over the same link. Their goodput may differ by 15 %, for the timers and processors
+// of the host.
 func TestBenchesAgreeOnGoodput(t *testing.T) {
 	args := strings.Fields("--rate 100M --rtt 20ms --loss 1e-3 --msg 64KiB --count 60 --seed 5")
 	v := gauntlet(t, t.TempDir(), append([]string{"run", "--json"}, args...)...).result(t)
@@ -310,7 +307,7 @@ func TestBenchesAgreeOnGoodput(t *testing.T) {
 	}
 }
 
-// A link that idles for most of its round trip costs its processes next to nothing.
+// A link that is idle for most of its round trip costs at most a fifth of a processor.
 func TestIdleCostsNothing(t *testing.T) {
 	needNetns(t)
 	c := command(t, t.TempDir(),
@@ -320,7 +317,7 @@ func TestIdleCostsNothing(t *testing.T) {
 		t.Fatal(o.stdout, o.stderr)
 	}
 	usage := c.ProcessState.SysUsage().(*syscall.Rusage)
-	spent := time.Duration(usage.Utime.Nano() + usage.Stime.Nano()) // of the children that were waited for, too
+	spent := time.Duration(usage.Utime.Nano() + usage.Stime.Nano()) // with that of its children
 	wall := time.Duration(o.result(t).Wall * float64(time.Second))
 	if wall < 1600*time.Millisecond || spent > wall/5 {
 		t.Errorf("%s of processor time in %s", spent, wall)
@@ -328,7 +325,7 @@ func TestIdleCostsNothing(t *testing.T) {
 	t.Logf("%s of processor time in %s", spent, wall)
 }
 
-// A fast run is either seen whole or INVALID; that the host is too slow is never the fault of an endpoint.
+// A fast run is either captured completely or INVALID. A slow host is never the fault of an endpoint.
 func TestFastRunIsWholeOrInvalid(t *testing.T) {
 	needNetns(t)
 	o := gauntlet(t, t.TempDir(), strings.Fields(
@@ -369,7 +366,7 @@ func TestExpose(t *testing.T) {
 	}
 }
 
-// nobody is a user without privilege.
+// nobody is the user ID of a user without privileges.
 const nobody = 65534
 
 func TestRootless(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/passport/seal"
 )
 
-// sshKey makes the files key, and allowed with options for alice, in dir, and returns the key.
+// sshKey writes the files key and allowed, which has options for alice, into dir and returns the key.
 func sshKey(t *testing.T, dir, options string) ssh.Signer {
 	t.Helper()
 	private := ed25519.NewKeyFromSeed([]byte("a seed that everybody knows: 32B"))
@@ -30,7 +30,7 @@ func sshKey(t *testing.T, dir, options string) ssh.Signer {
 	return key
 }
 
-// writePassport signs a passport into a file of dir.
+// writePassport writes a signed passport into a file of dir.
 func writePassport(t *testing.T, dir, name string, key ssh.Signer, p *passport.Passport) {
 	t.Helper()
 	payload, err := p.Encode()
@@ -40,8 +40,8 @@ func writePassport(t *testing.T, dir, name string, key ssh.Signer, p *passport.P
 	must(t, os.WriteFile(filepath.Join(dir, name), text, 0o644))
 }
 
-// A qualification with a passport is verified from its folder, and not when that is another's; what was changed is told
-// from what nobody can read.
+// verify checks the passport of a qualification against its folder and refuses it beside another folder. It tells a
+// changed file from an unreadable one.
 func TestPassport(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -73,7 +73,7 @@ func TestPassport(t *testing.T) {
 	}
 }
 
-// Whatever is wrong with a passport is one line, and the exit code says whether it was read.
+// Any fault of a passport is one line, and the exit code tells whether the passport was read.
 func TestPassportRefused(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("SSH_AUTH_SOCK", "")
@@ -125,7 +125,7 @@ func TestPassportRefused(t *testing.T) {
 	}
 }
 
-// Passports beside each other: in the terminal, and as pages that link to each other.
+// Passports are compared in the terminal and as pages that link to each other.
 func TestPassportCompared(t *testing.T) {
 	dir := t.TempDir()
 	key := sshKey(t, dir, "")

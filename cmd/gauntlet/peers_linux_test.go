@@ -12,17 +12,17 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// gapLink loses one packet with many behind it: what a responder with the planted fault answers too often.
+// gapLink loses one packet with many behind it, to which a responder with the planted fault sends too many NAKs.
 const gapLink = "# One packet of a long message is lost.\nlink rate=20M\ndrop A psn=+70 tx=1\n"
 
-// peersArgs are the arguments of a matrix in which implementations meet each other.
+// peersArgs returns the arguments of a matrix in which implementations meet each other.
 func peersArgs(bench string, impls []string) []string {
 	return []string{"matrix", "--peers", "--bench", bench, "--impl", strings.Join(impls, ","), "--links", "./gap.txt",
 		"--with", "load write msg=64KiB count=5", "--attempts", attempts, "--quiet", "--out", "m"}
 }
 
-// judgePeers checks the table and its page: everybody does everybody's work, and the planted fault is found wherever
-// the example is the responder, by its rule and by no other.
+// judgePeers checks the table and its page: every pair completes its work, and the planted fault is found by its rule
+// alone wherever the example is the responder.
 func judgePeers(t *testing.T, dir string, o exited, impls []string, example string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, "m", "matrix.json"))
@@ -59,7 +59,7 @@ func checkPeers(t *testing.T, c *model.Cell, faulty bool) {
 	}
 }
 
-// As processes, on any machine with namespaces.
+// Peers meet as processes on any machine with namespaces.
 func TestPeersAsProcesses(t *testing.T) {
 	beside(t)
 	programs, dir := example(t), t.TempDir()
@@ -68,7 +68,7 @@ func TestPeersAsProcesses(t *testing.T) {
 	judgePeers(t, dir, gauntlet(t, dir, peersArgs("netns", impls)...), impls, impls[1])
 }
 
-// In containers: programs from images. What go-back-N does with them there is seen by the other tests.
+// Peers from images meet in containers. Other tests run go-back-N against them there.
 func (d *docked) peers(t *testing.T) {
 	example := d.exampleImage(t, harmless)
 	impls := []string{example, d.repairedImage(t, example)}
@@ -77,7 +77,7 @@ func (d *docked) peers(t *testing.T) {
 	judgePeers(t, c.Dir, finish(t, c), impls, example)
 }
 
-// repairedImage is the example without its fault: the flag is the CMD of an image made from its own.
+// repairedImage builds an image from the example's with the flag that turns its fault off as CMD.
 func (d *docked) repairedImage(t *testing.T, example string) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -86,7 +86,7 @@ func (d *docked) repairedImage(t *testing.T, example string) string {
 	return d.image(t, "repaired", folder)
 }
 
-// Without an engine the tests of containers are skipped with the reason and what to install, and never pass in silence.
+// Without a Docker Engine the tests of containers are skipped with the reason and the remedy, and do not pass.
 func TestContainersAreSkippedAloud(t *testing.T) {
 	needNetns(t)
 	if os.Geteuid() != 0 {

@@ -28,7 +28,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/all"
 )
 
-// taped makes a run in virtual time and returns its trace, and what a capture of A's port would hold.
+// taped makes a run in virtual time and returns its trace and a capture of A's port.
 func taped(t *testing.T, dir string) (text, capture []byte) {
 	t.Helper()
 	if o := gauntlet(t, dir, "run", "--rate", "100M", "--rtt", "2ms", "--loss", "2e-2", "--count", "3", "--quiet",
@@ -52,7 +52,7 @@ func taped(t *testing.T, dir string) (text, capture []byte) {
 	return text, portOf(t, trace.A, c.Records)
 }
 
-// portOf writes the frames that cross the port of a side as a classic capture, which says nothing about the run.
+// portOf returns the frames that cross the port of a side as a classic capture, which has no description of the run.
 func portOf(t *testing.T, side trace.Side, records []trace.Record) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -75,7 +75,7 @@ func portOf(t *testing.T, side trace.Side, records []trace.Record) []byte {
 	return b.Bytes()
 }
 
-// What comes through a pipe is judged, drawn and measured as the file is.
+// A trace or capture from a pipe is judged, drawn and measured like the file.
 func TestPipes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -103,7 +103,7 @@ func TestPipes(t *testing.T) {
 	}
 }
 
-// packed compresses.
+// packed returns content compressed by gzip.
 func packed(t *testing.T, content []byte) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -114,21 +114,21 @@ func packed(t *testing.T, content []byte) []byte {
 	return b.Bytes()
 }
 
-// throughFIFO runs a command on a FIFO that content goes into.
+// throughFIFO runs a command on a FIFO that delivers content.
 func throughFIFO(t *testing.T, dir string, content []byte, args ...string) exited {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "pipe")
 	must(t, syscall.Mkfifo(path, 0o600))
 	go func() {
 		if w, err := os.OpenFile(path, os.O_WRONLY, 0); err == nil {
-			_, _ = w.Write(content) // whoever has read enough closes it
+			_, _ = w.Write(content) // fails when the reader has read enough and closes the FIFO
 			w.Close()
 		}
 	}()
 	return gauntlet(t, dir, append(args, path)...)
 }
 
-// A pipe that breaks off, that nothing comes from, or that holds something else is usage, in a line that names it.
+// A pipe that breaks off, delivers nothing or holds something else is an error of usage, in a line that names the pipe.
 func TestBadPipesAreUsage(t *testing.T) {
 	dir := t.TempDir()
 	text, capture := taped(t, dir)
@@ -160,7 +160,7 @@ func TestBadPipesAreUsage(t *testing.T) {
 	}
 }
 
-// The result of a foreign capture begins with where it was taken, and the user may know better.
+// The result of a foreign capture begins with the place of its tap, which a flag can set.
 func TestJudgeSaysWhereTheTapIs(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

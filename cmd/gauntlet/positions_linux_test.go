@@ -14,10 +14,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// fromPositions judges what each port of a run showed, and the middle of its path, from a file as another program would
-// have captured it there. No rule fails from there that held in the run, and the place is found, or taken for one
-// between the ends, where fewer rules can tell: what comes late in real time, or a NAK without need, looks like a loss
-// beyond the tap.
+// fromPositions judges a run from captures of each port and of the middle of its path, in files like those of other
+// programs. No rule that held in the run fails from there. The place of the tap is recognised, or taken for one between
+// the ends, from which fewer rules decide, because a late packet or a needless NAK looks like a loss beyond the tap.
 func fromPositions(t *testing.T, r *model.Result) {
 	t.Helper()
 	h, play, err := recording.Open(r.Folder)

@@ -11,8 +11,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// A program that shares no code with this repository is judged like an engine, at either end: as it is, by the one rule
-// that its planted fault breaks, and repaired by none.
+// A program that shares no code with this repository is judged like an engine, at either end: with its planted fault it
+// breaks one rule, and repaired none.
 func TestForeignProgram(t *testing.T) {
 	beside(t)
 	dir := example(t)
@@ -24,7 +24,7 @@ func TestForeignProgram(t *testing.T) {
 	}{
 		{dir + "/gbn," + dir + "/gbn", []string{"GBN-NAK-002"}},
 		{"gbn," + dir + "/gbn", []string{"GBN-NAK-002"}},
-		{dir + "/gbn,gbn", nil}, // its requester is right
+		{dir + "/gbn,gbn", nil}, // the fault is in its responder
 		{"gbn," + dir + "/gbn-repaired", nil},
 		{dir + "/gbn-repaired," + dir + "/gbn-repaired", nil},
 	} {
@@ -42,7 +42,7 @@ func TestForeignProgram(t *testing.T) {
 	}
 }
 
-// brokenRules lists the required rules that failed.
+// brokenRules returns the IDs of the required rules that failed.
 func brokenRules(r *model.Result) (ids []string) {
 	for _, v := range r.Verdicts {
 		if v.Status == rule.Fail && v.Required {
@@ -61,7 +61,7 @@ func judgedRules(r *model.Result) (n int) {
 	return n
 }
 
-// What a program does not declare is not run, and said to be so; what it does declare is.
+// A program runs the operations that it declares. Any other is NOT-APPLICABLE, with the reason.
 func TestForeignProgramIsAskedForWhatItHas(t *testing.T) {
 	beside(t)
 	repaired := example(t) + "/gbn-repaired"

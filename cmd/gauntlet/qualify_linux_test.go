@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// A program qualifies with real packets: every link has certificates, and what the program said of itself is in the
-// report.
+// A program qualifies with real packets: every link has certificates, and the report has the program's description of
+// itself.
 func TestQualifyProgram(t *testing.T) {
 	beside(t)
 	repaired := example(t) + "/gbn-repaired"

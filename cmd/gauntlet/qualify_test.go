@@ -20,7 +20,7 @@ func readQualification(t *testing.T, path string) *model.Qualification {
 	return &q
 }
 
-// An engine qualifies for what it is, and the folder says by what.
+// An engine qualifies for its own profile, and the folder holds the evidence.
 func TestQualify(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -51,8 +51,8 @@ func TestQualify(t *testing.T) {
 	}
 }
 
-// A profile of one's own is a file. A bound that cannot be kept and a core rule that never arises are reasons, and a
-// waiver without need is one as well.
+// A profile may be a file of the user. An unattainable bound, a core rule without its stimulus and a needless waiver
+// are reasons not to qualify.
 func TestQualifyMisses(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -91,7 +91,7 @@ func TestQualifyUsage(t *testing.T) {
 		"--profile irn --impl irn --bench tin": "want one of sim",
 	} {
 		start := inProcess
-		if args == "--profile rc-gbn --impl irn" { // which reaches the scenarios
+		if args == "--profile rc-gbn --impl irn" { // this one registers the scenarios
 			start = gauntlet
 		}
 		o := start(t, dir, append([]string{"qualify"}, strings.Fields(args)...)...)

@@ -9,7 +9,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/topology"
 )
 
-// A kernel without netem says so before anything is made.
+// On a kernel without netem, --link netem is refused before anything is made.
 func TestLinkNetemWithoutNetem(t *testing.T) {
 	if topology.Privileged() != nil {
 		t.Skip("looking for netem needs root")
@@ -33,7 +33,7 @@ func TestLinkNetemWithoutNetem(t *testing.T) {
 	}
 }
 
-// What the chosen TCP cannot do is said in one line.
+// A demand that the chosen TCP cannot meet is refused in one line.
 func TestTCPRefusals(t *testing.T) {
 	t.Parallel()
 	needNetns(t)
@@ -56,7 +56,7 @@ func TestTCPRefusals(t *testing.T) {
 	}
 }
 
-// What cannot be run is refused before anything boots.
+// An impossible cell is refused before anything boots.
 func TestGoodputRefusals(t *testing.T) {
 	for args, says := range map[string]string{
 		"--impl nonesuch":  "nonesuch",

@@ -2,5 +2,5 @@
 
 package main
 
-// everything makes tests look at all that there is: with the build tag sweep, as `make sweep` has it.
+// everything makes tests cover all cases, not a sample; the build tag sweep of make sweep sets it.
 const everything = false

@@ -10,7 +10,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// Hundreds of QPs on real devices: what their endpoints cost, and what they share, is in the result.
+// The result of hundreds of QPs on real devices has their fairness and the memory units that they share.
 func TestManyQPsNetns(t *testing.T) {
 	r, _ := onNetns(t, "--impl", "fasr", "--qps", "400", "--rate", "20M", "--rtt", "20ms", "--loss", "1%", "--msg",
 		"2KiB", "--count", "1", "--qd", "1")
@@ -27,7 +27,7 @@ func TestManyQPsNetns(t *testing.T) {
 	t.Errorf("no fact about the endpoint in %v", r.Environment)
 }
 
-// shared finds what the QPs of a side share; -1 when it is not there.
+// shared returns the value of a resource that the QPs of a side share; -1 when there is none.
 func shared(r *model.Result, name string) int {
 	for _, f := range r.Shared {
 		if f.Name == name {

@@ -2,7 +2,7 @@ package main
 
 import "testing"
 
-// Many QPs are a matter of one flag.
+// One flag sets the number of QPs.
 func TestManyQPs(t *testing.T) {
 	r := gauntlet(t, t.TempDir(), "run", "--impl", "fasr", "--qps", "200", "--loss", "1%", "--msg", "4KiB", "--count",
 		"2", "--qd", "2", "--rate", "1G", "--json").result(t)

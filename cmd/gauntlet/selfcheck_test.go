@@ -11,7 +11,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 )
 
-// TestSelfcheck leaves out the broken engines, which packages below impls/broken run at three starts each.
+// TestSelfcheck leaves out the broken engines, which the tests below impls/broken run from three start PSNs.
 func TestSelfcheck(t *testing.T) {
 	ids := slices.DeleteFunc(selfcheck.IDs(), func(id string) bool { return id == meta.Mutants })
 	o := gauntlet(t, t.TempDir(), append([]string{"selfcheck", "--json"}, ids...)...)

@@ -13,15 +13,15 @@ import (
 	"time"
 )
 
-// A job array of Slurm's own ends with the bytes of one machine, although it lost the machine of one task, one task
-// ended with code 3 and was tried again, and one failed, which the merge named; the same script made what was missing.
+// A job array of Slurm gives the bytes of one machine, although a task lost its machine, a task ended with exit code 3
+// and was tried again, and a task failed. The merge names the failed task, and the same script runs it again.
 func TestSlurm(t *testing.T) {
 	for _, tool := range []string{"slurmctld", "slurmd", "munged", "unshare"} {
 		if _, err := exec.LookPath(tool); err != nil || os.Getuid() != 0 {
 			t.Skipf("needs root and %s (apt-get install slurm-wlm munge)", tool)
 		}
 	}
-	dir, err := os.MkdirTemp("", "slurm") // a short path: there are sockets in it
+	dir, err := os.MkdirTemp("", "slurm") // a short path, because paths of sockets are limited
 	must(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	self, err := os.Executable()
@@ -72,7 +72,7 @@ func written(t *testing.T, dir, name string) string {
 	return string(text)
 }
 
-// logs is what the tasks of the array said.
+// logs returns the output of the tasks of the array and of slurmctld.
 func logs(dir string) string {
 	files, _ := filepath.Glob(filepath.Join(dir, "results/logs/*"))
 	var b strings.Builder

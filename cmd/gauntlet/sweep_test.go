@@ -2,5 +2,5 @@
 
 package main
 
-// everything makes tests look at all that there is.
+// everything makes tests cover all cases, not a sample.
 const everything = true

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A tape is recorded, inspected, played, converted and played again; each step is a process of its own.
+// A tape is recorded, inspected, played, converted and played again, each in a process of its own.
 func TestTape(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -15,13 +15,13 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// iwarpRun is a run of iWARP over TCP that ends within a second.
+// iwarpRun returns the arguments of a run of iWARP over TCP that ends within a second.
 func iwarpRun(more ...string) []string {
 	return append([]string{"--impl", "rciwarp", "--rate", "50M", "--rtt", "20ms", "--msg", "64KiB", "--count", "20",
 		"--seed", "3"}, more...)
 }
 
-// carriers returns what the run says of the TCPs that carried it.
+// carriers returns the facts of the run about its TCPs.
 func carriers(r *model.Result) (list []string) {
 	for _, f := range r.Environment {
 		if strings.HasSuffix(f.Name, " TCP") {
@@ -31,7 +31,7 @@ func carriers(r *model.Result) (list []string) {
 	return list
 }
 
-// On netns iWARP runs over the kernel's TCP unless it is told otherwise; a run that passes has compared memory.
+// On netns iWARP runs over the kernel's TCP by default. A run that passes has compared memory.
 func TestIWARPOverTCP(t *testing.T) {
 	for _, c := range []struct {
 		name, tcp string
@@ -58,8 +58,8 @@ func TestIWARPOverTCP(t *testing.T) {
 	}
 }
 
-// segmentsAligned reads the trace of a run: no packet is longer than Ethernet's 1500 bytes, and each segment with data
-// begins with an FPDU or start-up frame, also one that is sent again (RFC 5044, 5).
+// segmentsAligned checks the trace of a run: no packet is longer than Ethernet's 1500 bytes, and each segment with
+// data, also a retransmitted one, begins with an FPDU or start-up frame (RFC 5044, 5).
 func segmentsAligned(t *testing.T, dir string) {
 	t.Helper()
 	_, play, err := recording.Open(filepath.Join(dir, "trace.ndjson"))

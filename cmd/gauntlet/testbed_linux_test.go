@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// What is wrong with the file is the user's fault; a host that cannot be had is the lab's, in one line with its last
-// word.
+// An error in the file is the user's (exit code 2). A host that cannot be reached is the lab's, in one line with the
+// host's last output.
 func TestTestbedCheck(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "lab")

@@ -40,7 +40,8 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// What is built sets the variable that is named, and it has the time of its commit behind it.
+// ReleaseFlag names the variable of this package. The version of a build from a commit ends with the time of that
+// commit.
 func TestVersion(t *testing.T) {
 	if !strings.HasSuffix(ReleaseFlag, reflect.TypeFor[source]().PkgPath()+".release=") {
 		t.Error(ReleaseFlag)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Only commands that have points are run, and only those that do not say where their results go.
+// A bisection runs only commands whose results have points, and only those that do not choose a folder.
 func TestCheck(t *testing.T) {
 	for line, want := range map[string]string{
 		"matrix --impl gbn":  "",
@@ -23,7 +23,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// A build takes the place of the program that a command names, and without a subject of this program.
+// A build replaces the program that a command names as subject; without a subject it replaces this program.
 func TestCommand(t *testing.T) {
 	args := []string{"run", "--impl", "exec:build/t+gbn"}
 	c := Subject{Name: "exec:build/t"}.Command(t.Context(), "/cache/t", args)
@@ -36,7 +36,7 @@ func TestCommand(t *testing.T) {
 	}
 }
 
-// A store is others' text: what is no commit never reaches git or a path.
+// The text of a store is untrusted: only the name of a commit reaches git or a path.
 func TestProgramOfNoCommit(t *testing.T) {
 	for _, name := range []string{"", "HEAD", "--help", "../../x", "abc", "0123456+changes", "0123456\nx"} {
 		if _, err := (&Builder{Command: "true", Cache: t.TempDir()}).Program(t.Context(), name); err == nil ||

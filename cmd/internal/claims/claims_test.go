@@ -20,7 +20,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// Every account that a target names is kept.
+// Every account that a target names exists.
 func TestAccounts(t *testing.T) {
 	kept := Accounts()
 	for _, target := range targets.All() {
@@ -32,7 +32,7 @@ func TestAccounts(t *testing.T) {
 	}
 }
 
-// Every account that a figure names is kept.
+// Every account that a figure names exists.
 func TestFigureAccounts(t *testing.T) {
 	kept := MemoryByQPs()
 	for _, f := range targets.Figures() {
@@ -63,8 +63,8 @@ func TestMeasureRepeats(t *testing.T) {
 	}
 }
 
-// trial measures FaSR over a lossy link, with the given window where the scenario says 500. Each trial loses other
-// packets.
+// trial measures FaSR over a lossy link with the given window in place of 500. The loss rate, and so the losses, differ
+// from trial to trial.
 func trial(t *testing.T, n int, window string) *suite.Result {
 	t.Helper()
 	text := fmt.Sprintf("impl fasr\nparam window=500\nlink rate=100G delay=3us queue=400000\nloss A>B random "+
@@ -84,8 +84,8 @@ func trial(t *testing.T, n int, window string) *suite.Result {
 	return m
 }
 
-// An engine with a smaller window, which is some per cent slower, is found 20 times out of 20; the same engine never
-// is.
+// The comparison finds an engine with a smaller window, which is some per cent slower, in all trials, and the same
+// engine in none.
 func TestCompareFindsASlowerEngine(t *testing.T) {
 	trials := 20
 	if testing.Short() {

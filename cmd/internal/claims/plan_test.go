@@ -7,7 +7,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/targets"
 )
 
-// What a plan refuses it names by the flag.
+// A refused value of a plan is named with its flag.
 func TestPlansRefuse(t *testing.T) {
 	grid := &Grid{RTTs: []string{"1ms"}, Losses: []string{"1e-2"}, Bursts: []int{1}, Law: "geometric",
 		Rates: []string{"1G"}, Transports: []string{"gbn", "irn"}}

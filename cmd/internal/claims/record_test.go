@@ -10,7 +10,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/targets"
 )
 
-// mostCost bounds the runs of this test, which are made twice.
+// mostCost returns bounds of the cost and the number of runs in this test, which makes each twice.
 func mostCost() (cost float64, transports int) {
 	if everything {
 		return 20_000, 3
@@ -18,8 +18,7 @@ func mostCost() (cost float64, transports int) {
 	return 8000, 2
 }
 
-// A run that was kept is the run that was made, to the last bit: of every transport in a claim with a short run, the
-// shortest.
+// A recorded run equals the run that was made, bit for bit: the shortest run of every transport in a claim.
 func TestRunsAreKept(t *testing.T) {
 	specs, err := (&suite.Options{Targets: targets.All(), Seeds: 1, Cost: Cost}).Specs()
 	if err != nil {

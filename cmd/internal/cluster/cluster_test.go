@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// hostile is a command with whatever a shell or YAML could take for its own.
+// hostile returns a plan whose command has every character that a shell or YAML treats specially.
 func hostile(shards int) Plan {
 	return Plan{Shards: shards, Command: []string{"atlas", "--impl=gbn,irn", "it's", `$(id) "x" \ ; # : {a} *`, ""},
 		Program: "/opt/a b/gauntlet",
@@ -31,7 +31,7 @@ func written(t *testing.T, name string, p Plan) string {
 	return b.String()
 }
 
-// jobs decodes the manifests, strictly: a field that Kubernetes does not know, or that is there twice, is an error.
+// jobs decodes the manifests strictly: an unknown or repeated field is an error.
 func jobs(t *testing.T, p Plan) (shards, merge batchv1.Job) {
 	t.Helper()
 	parts := strings.Split(written(t, "k8s", p), "\n---\n")
@@ -79,7 +79,7 @@ func TestKubernetes(t *testing.T) {
 	}
 }
 
-// A field that is not one of Kubernetes would be found.
+// The strict decoder finds a misspelt field.
 func TestStrictness(t *testing.T) {
 	text := strings.Replace(written(t, "k8s", hostile(2)), "backoffLimitPerIndex", "backofLimitPerIndex", 1)
 	if err := yaml.UnmarshalStrict([]byte(strings.Split(text, "\n---\n")[0]), &batchv1.Job{}); err == nil ||
@@ -88,7 +88,7 @@ func TestStrictness(t *testing.T) {
 	}
 }
 
-// GitHub's workflow is one that actionlint, which knows GitHub's syntax and expressions, finds nothing wrong with.
+// actionlint, which knows the syntax and expressions of GitHub, finds no fault in the workflow.
 func TestGitHub(t *testing.T) {
 	for _, n := range []int{1, 255} {
 		text := written(t, "github", hostile(n))
@@ -117,8 +117,7 @@ func TestGitHub(t *testing.T) {
 	}
 }
 
-// Slurm's script is one that a shell reads, also inside its tasks, in which the words of the command arrive as they
-// were.
+// A shell parses the script for Slurm and the scripts of its tasks, in which the words of the command arrive unchanged.
 func TestSlurm(t *testing.T) {
 	text := written(t, "slurm", hostile(8))
 	parses(t, text)
@@ -140,7 +139,7 @@ func parses(t *testing.T, script string) {
 	}
 }
 
-// Words reach a program through a shell as they are.
+// Words reach a program through a shell unchanged.
 func TestShell(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		words := rapid.SliceOfN(rapid.StringMatching(`[ -~]{0,12}`), 1, 4).Draw(t, "words")

@@ -20,8 +20,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// TestDeviceTakesPart: there are scenarios for soft-RoCE in both roles, and together they name most rules of the
-// families that it can be judged by from outside.
+// TestDeviceTakesPart: soft-RoCE has scenarios in both roles, and together they name most rules of the families that
+// can judge it from outside.
 func TestDeviceTakesPart(t *testing.T) {
 	s, err := New(Options{Device: "rxe", Bench: "sim"})
 	must(t, err)
@@ -60,7 +60,7 @@ func TestDeviceTakesPart(t *testing.T) {
 	}
 }
 
-// TestAccount: each rule has a line, that of the role which it is about, or the reason why nothing exercised it.
+// TestAccount: each rule has a line with the role that it is about, or with the reason why no scenario exercised it.
 func TestAccount(t *testing.T) {
 	list := append(oneByOne(scenarios.All()), scenarios.Device()...)
 	tab := NewTable([]string{device.Responder, device.Requester}, "", false)
@@ -75,7 +75,7 @@ func TestAccount(t *testing.T) {
 	for _, want := range []string{
 		`GBN-RTX-001 +MUST +- +PASS +1\n`,
 		`NEG-PSN-001 +MUST +XFAIL +- +1, broken in hostile-psn\n`,
-		// what the peer of the device did is not the device's
+		// actions of the peer are not the device's
 		`GBN-NAK-001 +MUST +INCONCLUSIVE +- +not selected: .*loss-middle`,
 		`GBN-DUP-001 +MUST +INCONCLUSIVE +- +did not arise in timer-silent-peer\n`,
 		`RC-CQE-004 +MUST +- +INCONCLUSIVE +not selected: device/nak-flushes`,
@@ -99,7 +99,8 @@ func TestAccount(t *testing.T) {
 	}
 }
 
-// TestDeviceAtBothEnds: it is one thing then, in both roles at once, and takes part in what two stock tools can do.
+// TestDeviceAtBothEnds: a device at both ends is one subject in both roles, and takes part in scenarios that two stock
+// tools can do.
 func TestDeviceAtBothEnds(t *testing.T) {
 	o := Options{Device: "rxe", Peer: "rxe", Bench: "netns"}
 	s, err := New(o)

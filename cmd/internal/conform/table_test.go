@@ -12,7 +12,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
 
-// outcome makes what a spec would report: pairs of a rule and its status.
+// outcome returns the outcome of a scenario with the given verdicts.
 func outcome(impl, scenario string, status rule.Status, verdicts map[string]rule.Status) *suite.Outcome {
 	o := &suite.Outcome{Impl: impl, Scenario: scenario, Bench: "sim", Status: status}
 	for id, s := range verdicts {
@@ -50,8 +50,8 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestTableOfInvalidRuns: what does not stand counts neither for a rule nor against it, and what stands over a bad link
-// counts.
+// TestTableOfInvalidRuns: an INVALID verdict counts neither for nor against a rule, and a valid one counts also over a
+// bad link.
 func TestTableOfInvalidRuns(t *testing.T) {
 	table := NewTable([]string{"x"}, "", false)
 	table.Add(outcome("x", "one", rule.Invalid, map[string]rule.Status{"RC-ACK-001": rule.Invalid,

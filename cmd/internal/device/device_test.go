@@ -8,7 +8,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// TestSide: as the requester it is where the work is, as the responder at the other end.
+// TestSide: a device as requester is at the end that posts the work, and as responder at the other end.
 func TestSide(t *testing.T) {
 	for _, sc := range scenarios.All() {
 		if sc.Name != "loss-middle" {
@@ -27,7 +27,7 @@ func TestSide(t *testing.T) {
 	}
 }
 
-// A device at both ends is excused by the waivers of both roles.
+// The waivers of both roles apply to a device at both ends.
 func TestSubjects(t *testing.T) {
 	if got := Subjects(Both); !slices.Contains(got, Requester) || !slices.Contains(got, Responder) {
 		t.Errorf("waivers of %q; want those of both roles", got)

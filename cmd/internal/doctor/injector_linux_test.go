@@ -7,7 +7,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/injector"
 )
 
-// Whoever cannot have the injector is told the reason, and who plays them then; the rights are in the reason.
+// A user without the injector gets the reason, such as missing rights, and the alternative.
 func TestInjects(t *testing.T) {
 	if f := injects(injector.Support{OK: true, Hook: "TCX"}); f.State != "ok" || f.Remedy != "" ||
 		!strings.Contains(f.Found, "TCX") {

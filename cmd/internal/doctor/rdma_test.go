@@ -16,7 +16,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// made is a machine of files and links: a name that ends with @ is a link.
+// made returns a machine with the given files; a name that ends with @ is a symbolic link.
 func made(files map[string]string) *machine {
 	sys := fstest.MapFS{}
 	for name, text := range files {
@@ -31,8 +31,8 @@ func made(files map[string]string) *machine {
 		stamps:  func(string) (*station.Stamps, error) { return &station.Stamps{Clock: -1}, nil }}
 }
 
-// devices is a machine with a NIC, soft-RoCE over another interface, whose kernel is old and gives it the driver of
-// that, and soft-iWARP.
+// devices is a machine with a NIC, soft-RoCE over another interface, and soft-iWARP. Its old kernel reports for
+// soft-RoCE the driver of that interface.
 var devices = map[string]string{
 	"class/infiniband/mlx5_0/device/driver@":            "../../../../bus/pci/drivers/mlx5_core",
 	"class/infiniband/mlx5_0/node_type":                 "1: CA\n",
@@ -141,7 +141,7 @@ func TestTimestamps(t *testing.T) {
 	}
 }
 
-// Addresses and the name of the host stay on the machine: what the doctor says is sent around.
+// Addresses and the name of the host stay on the machine, because users publish the doctor's output.
 func TestDoctorKeepsAddressesToItself(t *testing.T) {
 	for _, f := range made(devices).hardware() {
 		for _, secret := range []string{"secret-host", "5254", "fe12"} {
@@ -152,11 +152,11 @@ func TestDoctorKeepsAddressesToItself(t *testing.T) {
 	}
 }
 
-// The doctor doubles the rate until the link is INVALID, or halves it until it is not.
+// The doctor doubles the rate until the link is INVALID, or halves it until the link is valid.
 func TestCapacity(t *testing.T) {
 	for _, c := range []struct {
 		name  string
-		holds unit.Rate // the highest rate that is valid
+		holds unit.Rate // highest valid rate
 		runs  int
 		state string
 		found string

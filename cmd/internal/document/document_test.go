@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// What can be written is written, also when something else cannot.
+// A failed document does not prevent the others from being written.
 func TestFolder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new", "folder")
 	torn := errors.New("torn")
@@ -24,7 +24,7 @@ func TestFolder(t *testing.T) {
 	}
 }
 
-// A folder is the one that was asked for, or a new one whose name tells what wrote it.
+// A folder has the name that was asked for, or a new name that tells which command wrote it.
 func TestNewFolder(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if got := NewFolder("mine", "atlas"); got != "mine" {

@@ -30,7 +30,7 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// What an error prints is one line, whatever a program or a tool has said in it.
+// An error is printed as one line, whatever text of a program or tool is in it.
 func TestOneLine(t *testing.T) {
 	err := errors.Join(errors.New("netns: \x1b]0;owned\a"),
 		errors.New("::error::x "+strings.Repeat("y", 3*quote.Message)))

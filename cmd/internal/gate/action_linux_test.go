@@ -19,7 +19,7 @@ import (
 
 const root = "../../.."
 
-// action is a composite action, as far as it is used here.
+// action has the fields of a composite action that the tests use.
 type action struct {
 	Inputs  map[string]struct{ Description, Default string }
 	Outputs map[string]struct{ Description, Value string }
@@ -49,7 +49,7 @@ func theAction(t *testing.T) (a action) {
 	return a
 }
 
-// lint returns what actionlint says of a workflow.
+// lint returns the findings of actionlint in a workflow.
 func lint(t *testing.T, name, text string) (all []string) {
 	t.Helper()
 	l, err := actionlint.NewLinter(io.Discard, &actionlint.LinterOptions{})
@@ -64,8 +64,8 @@ func lint(t *testing.T, name, text string) (all []string) {
 	return all
 }
 
-// The workflows of this repository and those of the examples are as GitHub wants them. The examples use the action of
-// this tree, so that its inputs and outputs are checked too.
+// actionlint finds no fault in the workflows of this repository and of the examples. The examples use the action of
+// this tree, so its inputs and outputs are checked too.
 func TestWorkflows(t *testing.T) {
 	files, err := filepath.Glob(root + "/.github/workflows/*.yml")
 	must(t, err)
@@ -84,7 +84,7 @@ func TestWorkflows(t *testing.T) {
 	}
 }
 
-// The steps of the action are linted as those of a workflow whose inputs are the action's.
+// The steps of the action are linted as steps of a workflow that has the inputs of the action.
 func TestActionIsLinted(t *testing.T) {
 	a := theAction(t)
 	var b strings.Builder
@@ -122,7 +122,8 @@ func TestActionIsLinted(t *testing.T) {
 	careful(t, "action.yml", a.Runs.Steps)
 }
 
-// careful finds steps that use an action by a name that moves, or whose script the shell would read otherwise.
+// careful reports steps that use an action by a name that can move, or whose script has an expression, which the shell
+// would read.
 func careful(t *testing.T, where string, steps []step) {
 	t.Helper()
 	for _, s := range steps {
@@ -135,7 +136,7 @@ func careful(t *testing.T, where string, steps []step) {
 	}
 }
 
-// repository is one with a gate file.
+// repository makes a Git repository with the given files.
 func repository(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -147,8 +148,8 @@ func repository(t *testing.T, files map[string]string) string {
 
 const small = "gate 1\nimpl gbn\nscenarios GBN-NAK-002 && !random\nlinks none\n"
 
-// What a pull request shows of a gate that passes, of one that fails, and of one without a verdict; and main's result
-// is the next baseline.
+// A pull request shows a gate that passes, one that fails, and one without a verdict; the result of main is the next
+// baseline.
 func TestActionSteps(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the program and runs it: not with -short")
@@ -194,7 +195,7 @@ func TestActionSteps(t *testing.T) {
 	gitLab(t, r.outputs["key.program"])
 }
 
-// gitLab runs the job of GitLab with the variables that GitLab documents, and a program that is there.
+// gitLab runs the job for GitLab with the documented variables and a program that is already built.
 func gitLab(t *testing.T, program string) {
 	var jobs map[string]struct {
 		Variables map[string]string

@@ -13,7 +13,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// before is a gate that passed but for a rule, with a number over twelve seeds.
+// before returns a gate that passed except for a rule, with a number over twelve seeds.
 func before() *model.Gate {
 	run := func(name string, packets int64, broken ...string) model.GateRun {
 		return model.GateRun{
@@ -52,7 +52,7 @@ func before() *model.Gate {
 	}}
 }
 
-// lines are the changes from a baseline, as a reader gets them.
+// lines returns the changes from the baseline as they are printed.
 func lines(now *model.Gate) (out []string) {
 	_, changes := compare("main.json", before(), now, 0.01)
 	for _, c := range changes {
@@ -105,7 +105,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// What got worse fails the gate, what got better does not; a failure that main has is a failure.
+// A regression fails the gate and an improvement does not. A failure that main has too is a failure.
 func TestChangesInTheVerdict(t *testing.T) {
 	for kind, want := range map[model.GateKind]string{model.Regressed: "FAIL", model.Improved: "PASS",
 		model.Changed: "PASS", model.Uncompared: "PASS"} {

@@ -90,7 +90,7 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// Whatever is in a file, it is read or refused in one line that shows.
+// Any file is either parsed or refused in one printable line.
 func TestParseAnything(t *testing.T) {
 	word := rapid.OneOf(rapid.SampledFrom(strings.Fields(full+" \x1b 1e999 NaN -1 exec: / ..")), rapid.String())
 	rapid.Check(t, func(t *rapid.T) {

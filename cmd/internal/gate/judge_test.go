@@ -16,7 +16,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 )
 
-// scripted is a stage in real time whose runs break a rule or do not, in the order of the letters F and P.
+// scripted returns a stage in real time whose runs break a rule or not, in the order of the letters F and P.
 func scripted(t *testing.T, o Options, script string) *stage {
 	t.Helper()
 	o.File = Default()
@@ -63,7 +63,7 @@ func scripted(t *testing.T, o Options, script string) *stage {
 	return st
 }
 
-// A failure in real time is repeated: what is flaky is told from what is broken, and both fail. The rest is left out.
+// A failure in real time is repeated, which tells flaky from broken; both fail. The remaining runs are left out.
 func TestRepeats(t *testing.T) {
 	for script, want := range map[string]string{
 		"FFF": "broken: FAIL in all 3 runs of the same Spec",
@@ -88,7 +88,7 @@ func TestRepeats(t *testing.T) {
 	}
 }
 
-// The order puts first what shows most, and keeps everything.
+// The order puts the runs with the most labels not yet seen first, and keeps all runs.
 func TestTellingFirst(t *testing.T) {
 	specs := []suite.Spec{
 		{Scenario: "a", Labels: []string{"x"}},
@@ -101,7 +101,7 @@ func TestTellingFirst(t *testing.T) {
 	}
 }
 
-// options are those of a small gate in virtual time.
+// options returns the options of a small gate in virtual time.
 func options(t *testing.T, text string) Options {
 	t.Helper()
 	f, err := Parse(strings.NewReader("gate 1\n" + text))
@@ -109,7 +109,7 @@ func options(t *testing.T, text string) Options {
 	return Options{File: f, Folder: filepath.Join(t.TempDir(), "out"), Jobs: 2}
 }
 
-// One gate is the baseline of the next, which has nothing to say; how many runs there are at once makes no difference.
+// A gate with itself as baseline reports no changes, whatever the number of parallel runs.
 func TestSilence(t *testing.T) {
 	o := options(t, "impl gbn\nscenarios GBN-NAK-002 && !random\nlinks burst\nseeds 2")
 	for _, jobs := range []int{2, 1} {
@@ -132,7 +132,7 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// A budget that is used up leaves out what has not begun, and is no PASS where that had to be seen.
+// When the budget is used up, the remaining runs are left out, and the gate is no PASS if one of them is required.
 func TestBudget(t *testing.T) {
 	o := options(t, "impl gbn\nprofile rc-gbn\nscenarios GBN-NAK-002 && !random\nlinks burst\nseeds 2")
 	o.Budget = 1

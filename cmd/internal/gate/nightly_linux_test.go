@@ -10,13 +10,13 @@ import (
 	"testing"
 )
 
-// job is one of a workflow, as far as it is used here.
+// job has the fields of a job that the tests use.
 type job struct {
 	Permissions map[string]string
 	Steps       []step
 }
 
-// workflow is the nightly one, as far as it is used here.
+// workflow has the fields of the nightly workflow that the tests use.
 type workflow struct {
 	Permissions string
 	Jobs        map[string]job
@@ -28,7 +28,7 @@ func nightlyWorkflow(t *testing.T) (w workflow) {
 	return w
 }
 
-// One job of the night may write to the repository and another to the pages, and every action is pinned.
+// Only one job of the night may write to the repository and another to the pages, and every action is pinned.
 func TestNightlyMayDoLittle(t *testing.T) {
 	writers, w := map[string]string{}, nightlyWorkflow(t)
 	if w.Permissions != "read-all" {
@@ -67,8 +67,8 @@ func nightly(t *testing.T, name, dir, temp string, event map[string]string) *run
 	return r
 }
 
-// Two nights by the steps of the workflow, in two shards, around a repository that is a folder: the first begins the
-// branch of the store, the second finds what it left.
+// Two nights run by the steps of the workflow, in two shards, with a local folder as the remote repository. The first
+// creates the branch of the store, and the second finds its data.
 func TestNightlySteps(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the program and runs it: not with -short")

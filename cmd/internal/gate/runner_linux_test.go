@@ -10,17 +10,17 @@ import (
 	"testing"
 )
 
-// runner does what GitHub's does with the shell steps of the action: it gives each the environment that is documented,
-// and reads what they leave.
+// runner runs the shell steps of the action like GitHub's runner: it gives each step the documented environment, and
+// reads the files that the step writes.
 type runner struct {
 	t       *testing.T
 	inputs  map[string]string
-	dir     string // the repository that is checked out
+	dir     string // the checked-out repository
 	event   map[string]string
 	outputs map[string]string // by step and name
 	log     strings.Builder
 	summary string
-	failed  string // the step that failed
+	failed  string // ID of the failed step
 }
 
 func newRunner(t *testing.T, dir string, inputs map[string]string) *runner {
@@ -42,7 +42,7 @@ func newRunner(t *testing.T, dir string, inputs map[string]string) *runner {
 
 var expression = regexp.MustCompile(`\$\{\{ (.*?) \}\}`)
 
-// value is what the expressions in a text come to.
+// value replaces the expressions in a text by their values.
 func (r *runner) value(text string) string {
 	return expression.ReplaceAllStringFunc(text, func(x string) string {
 		name := expression.FindStringSubmatch(x)[1]
@@ -60,7 +60,7 @@ func (r *runner) value(text string) string {
 	})
 }
 
-// wanted evaluates the conditions of the action: comparisons that are all to hold.
+// wanted evaluates a condition of the action: comparisons joined by &&.
 func (r *runner) wanted(condition string) bool {
 	if condition == "" {
 		return true
@@ -102,7 +102,7 @@ func (r *runner) step(s *step) error {
 	must(r.t, os.WriteFile(script, []byte(s.Run), 0o644))
 	path, err := filepath.Abs(root + "/.github/actions/gate")
 	must(r.t, err)
-	c := exec.Command("bash", "--noprofile", "--norc", "-eo", "pipefail", script) // as shell: bash is documented
+	c := exec.Command("bash", "--noprofile", "--norc", "-eo", "pipefail", script) // as documented for bash
 	c.Dir = r.dir
 	cache, err := exec.Command("go", "env", "GOCACHE", "GOMODCACHE").Output()
 	must(r.t, err)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Every delay meets every loss, and a run for completion times has one message outstanding.
+// Every delay is combined with every loss, and a run for completion times has one outstanding message.
 func TestNew(t *testing.T) {
 	o := Options{Impl: "gbn", Rate: "50M", Port: "100M", Message: "128KiB", RTTs: []string{"1ms", "10ms"},
 		Losses: []string{"0", "1e-2"}, Seed: 1, Count: 9, Singles: 3, Depth: 2}

@@ -11,7 +11,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 )
 
-// A program comes along by its absolute path; an engine is in this binary.
+// A program is copied into the guest by its absolute path; an engine is part of the binary.
 func TestCarry(t *testing.T) {
 	var o Options
 	o.Carry("gbn", "exec:mine", "")
@@ -24,7 +24,7 @@ func TestCarry(t *testing.T) {
 	}
 }
 
-// What a command reads is its tapes and the names that are files.
+// The files of a command are its tapes and the arguments that name files.
 func TestFiles(t *testing.T) {
 	s, err := scenario.Parse(strings.NewReader("loss A>B tape file=./fades.tape\nload write msg=1KiB count=1\n"))
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// The scenarios of the comparison do what their names say, in the simulator, whose link is exact.
+// The scenarios of the comparison have the link effects of their names in the simulator, whose link is exact.
 func TestComparedLinks(t *testing.T) {
 	for _, l := range compared {
 		s, err := scenario.Parse(strings.NewReader("seed 1\n" + base + "\n" + l.lines + "\n"))

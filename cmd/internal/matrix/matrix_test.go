@@ -29,7 +29,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// options is a small matrix in virtual time.
+// options returns the options of a small matrix in virtual time.
 func options(t *testing.T, links ...string) Options {
 	t.Helper()
 	o := Options{Seed: 3, Bench: sim.Bench{}, Name: "sim", Rules: rules.All(), Jobs: 1,
@@ -66,7 +66,7 @@ func TestLinksOfTheProgram(t *testing.T) {
 	}
 }
 
-// What a link says comes last: it may change the workload, the timer and the queue.
+// The statements of a link come last: they may change the workload, the timer and the queue.
 func TestLinkOverridesAll(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "mine.txt")
 	text := "# Mine.\nlink rate=1G queue=7\n# not the title\nqp rto=3ms\nload send msg=4KiB count=5\n"
@@ -109,7 +109,7 @@ func TestBadLinks(t *testing.T) {
 	}
 }
 
-// However many cells run at once, each finds the same, in the same place.
+// The number of parallel cells changes neither results nor their order.
 func TestJobsChangeNothing(t *testing.T) {
 	serial := Run(t.Context(), options(t, "clean", "burst", "random"))
 	o := options(t, "clean", "burst", "random")
@@ -128,7 +128,7 @@ func TestJobsChangeNothing(t *testing.T) {
 	}
 }
 
-// A cell is a run like any other: its folder can be judged again, with the same result.
+// The folder of a cell can be judged again, with the same result.
 func TestFoldersCanBeJudgedAgain(t *testing.T) {
 	o := options(t, "random")
 	o.Folder = t.TempDir()
@@ -148,7 +148,7 @@ func TestFoldersCanBeJudgedAgain(t *testing.T) {
 	}
 }
 
-// moody is a bench whose link is invalid for the first runs.
+// moody is a bench whose link is INVALID in its first bad runs.
 type moody struct {
 	sim.Bench
 	bad  int
@@ -197,7 +197,7 @@ func TestInterruptedCellsAreErrors(t *testing.T) {
 	}
 }
 
-// A parameter is for the implementation that it names; what an implementation rejects shows before anything runs.
+// A parameter is for the implementation that it names; Check returns the parameters that an implementation rejects.
 func TestParametersAndCheck(t *testing.T) {
 	o := options(t, "clean")
 	o.Params = map[string][]string{"fasr": {"window=64"}}
@@ -221,7 +221,7 @@ func TestParametersAndCheck(t *testing.T) {
 	}
 }
 
-// A broken engine is killed by the rules that name it; a right one under a broken one's name gets away, and shows.
+// A broken engine is killed by the rules that it names; a correct engine under its name is reported as a survivor.
 func TestHunt(t *testing.T) {
 	f := brokengbn.Family()
 	v := f.Variants[0]
@@ -245,8 +245,8 @@ func TestHunt(t *testing.T) {
 	}
 }
 
-// Whether two can work together shows in their cell: what they have in common passes, what they have not is nobody's
-// fault, and what cannot be run at all leaves the others alone.
+// A pair that can work together passes in its cell, one that lacks something in common is NOT-APPLICABLE, and one that
+// cannot run does not affect the others.
 func TestPeers(t *testing.T) {
 	o := options(t, "random")
 	ends := append(o.Rows, Row{Name: "exec:./x", Folder: "exec-x", Broken: errors.New("contract: it said\nnothing")})
@@ -279,7 +279,8 @@ func TestPeers(t *testing.T) {
 	}
 }
 
-// A parameter that only one of two has keeps them from each other, and neither from itself.
+// A parameter that only one of two implementations has makes their pair NOT-APPLICABLE, and not the pair of that one
+// with itself.
 func TestParametersOfPeers(t *testing.T) {
 	o := options(t, "clean")
 	o.Params = map[string][]string{"fasr": {"window=64"}}
@@ -298,7 +299,7 @@ func TestParametersOfPeers(t *testing.T) {
 	}
 }
 
-// A pair of a kind that breaks no rule and gets nothing done proves nothing.
+// A pair of one implementation that breaks no rule and completes nothing is INCONCLUSIVE.
 func TestPeersThatDoNothing(t *testing.T) {
 	o := options(t, "clean")
 	o.Rows = Peers(o.Rows[:1], func(_, _ *engine.Implementation) string { return "" })
@@ -314,7 +315,7 @@ func TestPeersThatDoNothing(t *testing.T) {
 	}
 }
 
-// A known failure is waived where who has it is in the role that the waiver names, and counts everywhere else.
+// A waiver for a role applies where its implementation has that role, and nowhere else.
 func TestWaiversOfARole(t *testing.T) {
 	v := brokengbn.Family().Variants[slices.IndexFunc(brokengbn.Family().Variants, func(v broken.Variant) bool {
 		return v.Name == "nak-always"
@@ -340,7 +341,7 @@ func TestWaiversOfARole(t *testing.T) {
 	}
 }
 
-// A Spec is run where and how its place says, and what cannot be had is said in the cell without a run.
+// Place chooses the Spec and the bench of a cell; a cell for which it returns an error has no run and shows the error.
 func TestPlace(t *testing.T) {
 	o := options(t, "clean")
 	o.Place = func(s *scenario.Spec, impls [2]engine.Implementation) (*scenario.Spec, bench.Bench, error) {

@@ -7,7 +7,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 )
 
-// Two programs that each recover in a way of their own recover in different ways; one with itself does not.
+// Two programs that each declare a recovery of their own count as different schemes; a program with itself does not.
 func TestOthersAreMixed(t *testing.T) {
 	mine, theirs := engine.Implementation{Name: "exec:./mine", Recover: contract.Other},
 		engine.Implementation{Name: "exec:./theirs", Recover: contract.Other}

@@ -16,7 +16,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// write writes a result as commands do.
+// write writes a result as JSON, like the commands.
 func write(t *testing.T, name string, v any) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -30,7 +30,7 @@ func write(t *testing.T, name string, v any) string {
 	return path
 }
 
-// point finds a series by the end of its name.
+// point returns the point of the series whose name ends with name.
 func point(t *testing.T, n *history.Night, name string) *history.Point {
 	t.Helper()
 	for i := range n.Points {
@@ -63,7 +63,7 @@ func aRun(bench string, goodput float64) *model.Result {
 	}
 }
 
-// In virtual time a run is exact, in real time noisy; a failure is a verdict, and its numbers are numbers.
+// A run is exact in virtual time and noisy in real time. A failure is a verdict, and its numbers remain.
 func TestRun(t *testing.T) {
 	n, err := Gather([]string{write(t, "result.json", aRun("sim", 5e9))}, Told{Host: "a"})
 	if err != nil {
@@ -93,7 +93,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// What proves nothing is a gap with its status, what cannot be run is not there.
+// An INVALID cell is a gap with its status; a cell that is NOT-APPLICABLE has no point.
 func TestMatrixGaps(t *testing.T) {
 	m := &model.Matrix{Format: 1, Started: "2026-11-24T19:09:42Z", Bench: "netns", Seed: 1, Cells: []model.Cell{
 		{
@@ -119,7 +119,7 @@ func TestMatrixGaps(t *testing.T) {
 	}
 }
 
-// Seeds make a number paired, real packets noisy; a closed form is no measurement, and an error a gap.
+// Seeds make a number paired, and real packets make it noisy. A closed form is no measurement, and an error is a gap.
 func TestClaims(t *testing.T) {
 	x := func(name string) measured.Measured {
 		return measured.Measured{
@@ -194,7 +194,7 @@ func TestGate(t *testing.T) {
 	}
 }
 
-// Results of two commits are not one night, unless somebody says so.
+// Results of two commits are one night only if the caller names the commit.
 func TestOneCommit(t *testing.T) {
 	other := aRun("sim", 1)
 	other.Commit, other.Started = "def", "2026-11-24T18:00:00Z"

@@ -19,7 +19,7 @@ func TestTimeLeft(t *testing.T) {
 	}
 }
 
-// What is not a terminal is told in lines, and only when it is wanted.
+// A bar on a file, which is no terminal, writes lines, and only those of Say.
 func TestBarOfAFile(t *testing.T) {
 	var out bytes.Buffer
 	b := &Bar{out: &out, plain: true, began: time.Now()}

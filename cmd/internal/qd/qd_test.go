@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestQD: the paper's path (NTT 4.1), with what a device below it gives.
+// TestQD: the path of the paper (NTT 4.1), with the throughput at lower depths.
 func TestQD(t *testing.T) {
 	f := Path{RTT: "1ms", Rate: "100G", MTU: 4096, Cap: 1000}
 	p, err := New(f)

@@ -20,7 +20,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// What the scenarios say of a rule is put together as in the table of conform, with the reason of every verdict.
+// The verdicts of the scenarios about a rule are combined as in the table of conform, with the reason of each.
 func TestEvidence(t *testing.T) {
 	p, err := profiles.Find("rc-gbn")
 	must(t, err)
@@ -64,7 +64,7 @@ func TestEvidence(t *testing.T) {
 	}
 }
 
-// What the peer broke is not counted against the subject, and a waiver is judged by the scenarios that it names.
+// Failures of the peer do not count against the subject, and a waiver is judged by the scenarios that it names.
 func TestQualifyCountsTheSubject(t *testing.T) {
 	p, err := profiles.Find("rc-gbn")
 	must(t, err)

@@ -12,7 +12,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/all"
 )
 
-// A name that is not known is the user's mistake; a program that does not speak is not.
+// An unknown name is the user's mistake (exit code 2); a program that does not answer is not.
 func TestFind(t *testing.T) {
 	for _, name := range []string{"gbn", "rxe", "rnic"} {
 		if impl, err := (Catalogue{}).Find(name); err != nil || impl.Name != name {
@@ -26,7 +26,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// What a program said once is what it declares, and what it lacks.
+// The declaration that a program made once gives its implementation, including the options that it lacks.
 func TestCatalogueKeepsWhatAProgramSaid(t *testing.T) {
 	c := Catalogue{"exec:./mine": &contract.Capabilities{Program: "mine", Version: "1", Recovery: "gbn",
 		Features: "rc gbn", Params: "window", Operations: "WRITE", Serves: "WRITE", MTUs: "1024", MaxQPs: 1}}
@@ -62,7 +62,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// A bench refuses what it cannot start.
+// Runs is false for a bench that cannot start the implementation.
 func TestRuns(t *testing.T) {
 	for name, benches := range map[string][]string{"gbn": {"sim", "netns", "container", "lab", "remote"},
 		"rnic": {"remote"}, "exec:./a": {"netns", "container", "lab"}, "image:a": {"container"},
@@ -76,7 +76,7 @@ func TestRuns(t *testing.T) {
 	}
 }
 
-// Two that speak RoCEv2 can meet, whatever their schemes; one over IP meets itself.
+// Any two schemes over RoCEv2 can meet; a scheme over IP meets only itself.
 func TestTogether(t *testing.T) {
 	for pair, want := range map[[2]string]bool{{"gbn", "irn"}: true, {"gbn", "rciwarp"}: false,
 		{"rciwarp", "rciwarp"}: true} {

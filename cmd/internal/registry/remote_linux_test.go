@@ -10,7 +10,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// A device alone is on the first host at whichever end; of two each has its own host, and each is called what it is.
+// A single device is on the first host, at either end. Two devices are on different hosts, each with its kind of
+// device.
 func TestPlaces(t *testing.T) {
 	at := func(name, device string) hosted {
 		return hosted{&remote.Host{At: testbed.Host{Name: name}}, device}

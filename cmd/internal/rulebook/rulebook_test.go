@@ -9,8 +9,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
 )
 
-// TestEveryRuleIsExplained wants of every rule that can fail what a reader needs: its sentence, the requirement, a
-// trace that keeps it, one that breaks it with the findings, and the engine that proves it.
+// TestEveryRuleIsExplained: every rule that can fail has its sentence, the requirement, a trace that keeps it, a trace
+// that breaks it with the findings, and the broken engine that proves it.
 func TestEveryRuleIsExplained(t *testing.T) {
 	b, err := Of(IDs())
 	if err != nil {
@@ -45,8 +45,8 @@ func TestEveryRuleIsExplained(t *testing.T) {
 	}
 }
 
-// TestExamplesAreWhole wants of an example what its fixture says: its comment, what is given, and the words that no
-// ladder draws, each once.
+// TestExamplesAreWhole: an example has the comment of its fixture, the given features and orders, and the text lines
+// that a ladder does not draw, each once.
 func TestExamplesAreWhole(t *testing.T) {
 	b, err := Of([]string{"RC-PSN-005", "GBN-NAK-002", "WRK-WIRE-001"})
 	if err != nil {
@@ -64,7 +64,7 @@ func TestExamplesAreWhole(t *testing.T) {
 	}
 }
 
-// TestExamplesFollowTheirNames wants the book to hold only what can be shown as kept or as broken.
+// TestExamplesFollowTheirNames: the book holds only examples of keeping or of breaking a rule.
 func TestExamplesFollowTheirNames(t *testing.T) {
 	for _, r := range rules.All() {
 		for _, f := range rules.Fixtures(r.ID) {

@@ -23,7 +23,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// late is a bench whose first runs have a link that is not what the Spec says, and end with an error.
+// late is a bench whose first bad runs have a link that is not as in the Spec, and end with err.
 type late struct {
 	sim.Bench
 	bad  int
@@ -90,8 +90,7 @@ func TestAttempts(t *testing.T) {
 	}
 }
 
-// TestFaultOverABadLinkIsRepeated makes a run again whose end was not done in time over a link that may have been the
-// cause.
+// TestFaultOverABadLinkIsRepeated: a run whose end was not done in time is repeated when the link may be the cause.
 func TestFaultOverABadLinkIsRepeated(t *testing.T) {
 	runs := 0
 	o := options(t, lossy)
@@ -103,8 +102,8 @@ func TestFaultOverABadLinkIsRepeated(t *testing.T) {
 	}
 }
 
-// TestFailureOverABadLinkIsNotRepeated keeps the first run of an engine that breaks rules which do not rest on the
-// link.
+// TestFailureOverABadLinkIsNotRepeated: the first run of an engine that breaks rules which do not rest on the link is
+// kept.
 func TestFailureOverABadLinkIsNotRepeated(t *testing.T) {
 	runs := 0
 	o := options(t, lossy)
@@ -134,7 +133,7 @@ func TestFailureOverABadLinkIsNotRepeated(t *testing.T) {
 	}
 }
 
-// TestJudgedAgain holds the verdicts of a run over a bad link against those of its run folder, which has the
+// TestJudgedAgain: the verdicts of a run over a bad link agree with those of its run folder, which has the
 // certificates.
 func TestJudgedAgain(t *testing.T) {
 	runs := 0
@@ -151,7 +150,7 @@ func TestJudgedAgain(t *testing.T) {
 				r.Status, r.Reason, r.State)
 		}
 		for i := range r.Verdicts {
-			// the file has no frames
+			// the file may have no frames
 			if v, was := &again.Verdicts[i], &r.Verdicts[i]; v.Status != was.Status && v.Status != rule.Inconclusive {
 				t.Errorf("%s: %s is %s, and was %s in the run", path, v.Rule, v.Status, was.Status)
 			}
@@ -188,8 +187,8 @@ func TestOnlyInvalidIsRepeated(t *testing.T) {
 	}
 }
 
-// After a run for which the machine was late the next has twice the time, and the last four times, where the bench may
-// choose; after any other the same.
+// A run for which the machine was late is repeated with twice its dilation, and the last attempt has four times the
+// dilation before, where the bench may choose the dilation. After any other run the dilation is the same.
 func TestLateRunsAreSlower(t *testing.T) {
 	late := certify.Item{Name: "endpoint A waited", Property: validity.Lateness}
 	lost := certify.Item{Name: "A>B loss", Property: validity.Loss}

@@ -11,8 +11,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/datasheet"
 )
 
-// TestProbeShows checks that the probes show what every implementation has: a probe that stopped to provoke its
-// situation would leave a row empty.
+// TestProbeShows: the probes fill the rows that every implementation has. A probe that does not provoke its situation
+// any more leaves a row empty.
 func TestProbeShows(t *testing.T) {
 	always := []string{"transport", "recovery", "NAKs per gap", "NAK latency", "retransmission latency",
 		"resent on NAK", "timeouts",
@@ -36,7 +36,7 @@ func TestProbeShows(t *testing.T) {
 	}
 }
 
-// TestSheets reads the same sheet off a run folder, off its captures and out of a file of JSON.
+// TestSheets: a run folder, its captures and a JSON file give the same sheet.
 func TestSheets(t *testing.T) {
 	o := options(t, lossy)
 	execute(t, o)

@@ -36,16 +36,16 @@ type shot struct {
 	p    roce.Packet
 }
 
-// taps are the captures of both sides, without a word of what the harness knows, as any program would make them.
+// taps are captures of both sides without the harness's own notes, like those of any program.
 type taps [2][]shot
 
-// flushing completes the captures when the trace ends.
+// flushing flushes the captures when the trace ends.
 type flushing struct{ trace.Views }
 
 func (f flushing) End(at vtime.Time) {
 	f.Views.End(at)
 	for _, v := range f.Views {
-		_, _ = v.(*capture.Writer).Flush() // into memory
+		_, _ = v.(*capture.Writer).Flush() // writes to memory cannot fail
 	}
 }
 
@@ -89,7 +89,7 @@ func captured(t *testing.T, text string) taps {
 	return out
 }
 
-// folder writes the captures as files that name their side and nothing else.
+// folder writes the captures as files in which only the names tell the side.
 func (c *taps) folder(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -126,7 +126,7 @@ func failed(r *model.Result) (ids []string) {
 	return ids
 }
 
-// find returns the n-th frame at a tap that fits.
+// find returns the index of the n-th frame at a tap for which fits returns true.
 func (c *taps) find(t *testing.T, side trace.Side, n int, fits func(*roce.Packet) bool) int {
 	t.Helper()
 	for i := range c[side] {
@@ -140,7 +140,7 @@ func (c *taps) find(t *testing.T, side trace.Side, n int, fits func(*roce.Packet
 	return 0
 }
 
-// A capture that somebody edited by hand is judged by what it shows: each edit breaks the rule that it should.
+// An edited capture is judged by its frames: each edit breaks the rule that it should.
 func TestEditedCaptures(t *testing.T) {
 	const text = "link rate=100M delay=5ms queue=1000\nload write msg=16KiB count=10\ndrop A psn=+20 tx=1\n"
 	isNAK := func(p *roce.Packet) bool {
@@ -165,7 +165,7 @@ func TestEditedCaptures(t *testing.T) {
 			for side := range c {
 				s := &c[side][c.find(t, trace.Side(side), 1, data(10))]
 				off, _, _ := roce.FieldSpan(s.raw, "psn")
-				s.raw[off] = 9 // some 590 000 ahead
+				s.raw[off] = 9 // about 590 000 PSNs ahead
 				roce.Reseal(s.raw)
 			}
 		}, []string{"RC-PSN-001"}},
@@ -201,8 +201,8 @@ func TestEditedCaptures(t *testing.T) {
 	}
 }
 
-// The same for the text form, which knows the attributes of the QPs: nothing but the timer, which has not expired,
-// could have sent the oldest packet again.
+// An edited trace in text form, which has the attributes of the QPs: the retransmission of the oldest packet before its
+// timer expires has no cause.
 func TestEditedTrace(t *testing.T) {
 	o := options(t, "link rate=100M delay=5ms queue=1000\nload write msg=16KiB count=10\n")
 	execute(t, o)

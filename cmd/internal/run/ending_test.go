@@ -25,7 +25,7 @@ var strict = rule.Rule{ID: "X-X-002", Level: rule.Must, Sees: rule.RequestOut, N
 	}}
 }}
 
-// A run that did not come to its end is never a PASS, whatever is left of it, and what it broke until then stays
+// A run that did not end is never a PASS, whatever is left of its trace, and the rules that it broke before stay
 // broken.
 func TestRunsThatDidNotEnd(t *testing.T) {
 	cut := func(name string, keep float64) func(*testing.T, string) {
@@ -54,8 +54,8 @@ func TestRunsThatDidNotEnd(t *testing.T) {
 		name    string
 		harm    []func(*testing.T, string)
 		says    string
-		packets bool // there is something to judge
-		whole   bool // and all of the trace is there
+		packets bool // there are packets to judge
+		whole   bool // the trace is complete
 	}{
 		{"killed", []func(*testing.T, string){killed}, "the run was killed before it ended", true, false},
 		{"killed, and the trace cut", []func(*testing.T, string){killed, cut("trace.ndjson", 0.5)},
@@ -98,7 +98,7 @@ func TestRunsThatDidNotEnd(t *testing.T) {
 	}
 }
 
-// Wherever the trace of a right run is cut, no rule takes the cut for a fault.
+// No rule fails because the trace of a correct run is cut, at any place.
 func TestNoRuleFailsAtACut(t *testing.T) {
 	o := options(t, lossy)
 	execute(t, o)
@@ -115,7 +115,7 @@ func TestNoRuleFailsAtACut(t *testing.T) {
 	}
 }
 
-// The paths that belong to a run folder, and some that do not.
+// The paths that belong to a run folder, and other paths.
 func TestRunFolderOfAPath(t *testing.T) {
 	dir := t.TempDir()
 	must(t, os.WriteFile(filepath.Join(dir, "spec.txt"), nil, 0o644))
@@ -128,8 +128,8 @@ func TestRunFolderOfAPath(t *testing.T) {
 	}
 }
 
-// A run that an end kept from its end is a FAIL and no error; it is one again when its folder is judged. What the
-// harness itself breaks goes before.
+// A run that an end stopped is a FAIL and no error, also when its folder is judged. A failure of the harness takes
+// precedence.
 func TestFaultOfAnEnd(t *testing.T) {
 	crash := &bench.Fault{Side: trace.B, Program: "exec:./mine",
 		Err: errors.New("netns: endpoint B (exec:./mine) ended in the middle of the run")}
@@ -161,7 +161,7 @@ func TestFaultOfAnEnd(t *testing.T) {
 	}
 }
 
-// An engine that never comes to an end is at fault in virtual time.
+// An engine that never finishes is at fault in virtual time.
 func TestEngineThatNeverEnds(t *testing.T) {
 	o := options(t, "link rate=1M delay=1ms\nload write msg=1MiB count=100\nrun limit=100ms\n")
 	r := execute(t, o)

@@ -8,7 +8,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// TestIdle: no rule was broken by a run that did nothing, which is no pass; a request that failed has come to an end.
+// TestIdle: a run without a completed request is INCONCLUSIVE unless a rule failed; a failed request counts as
+// completed.
 func TestIdle(t *testing.T) {
 	failed := []metrics.Failure{{Status: "RETRY_EXC_ERR", Count: 1}}
 	for _, c := range []struct {
@@ -38,7 +39,7 @@ func TestIdle(t *testing.T) {
 	}
 }
 
-// The status of a black hole is that of what its requester makes of it.
+// A run through a black hole has the status that the reaction of its requester earns.
 func TestBlackHole(t *testing.T) {
 	o := options(t, "link delay=1ms\ndrop A count=*\nqp timeout=8 retry=1\nload write msg=1KiB count=3\n")
 	r := execute(t, o)

@@ -12,14 +12,14 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// pipe is the reading end of a pipe that is given content and closed, as a path.
+// pipe returns the path of a pipe with content.
 func pipe(t *testing.T, content []byte) string {
 	t.Helper()
 	r, w, err := os.Pipe()
 	must(t, err)
 	t.Cleanup(func() { r.Close() })
 	go func() {
-		_, _ = w.Write(content) // a reader that wants no more closes it
+		_, _ = w.Write(content) // a reader may close the pipe early
 		w.Close()
 	}()
 	return filepath.Join("/dev/fd", itoa(r.Fd()))
@@ -33,7 +33,7 @@ func itoa(fd uintptr) string {
 	return string(digits)
 }
 
-// A copy has no name, may be played as often as one likes, and is bounded.
+// A spooled copy has no name, can be played repeatedly, and is bounded.
 func TestSpool(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	content := []byte(`{"a trace":1}` + strings.Repeat("\n", 1<<20))
@@ -53,7 +53,7 @@ func TestSpool(t *testing.T) {
 	}
 }
 
-// A pipe that cannot be spooled is nobody's trace: what is wrong is this machine, or the user ended it.
+// When a pipe cannot be spooled, the error is not Unreadable, because the machine failed or the user interrupted.
 func TestSpoolThatCannotBeMade(t *testing.T) {
 	var u *Unreadable
 	t.Run("no folder", func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestSpoolThatCannotBeMade(t *testing.T) {
 	})
 }
 
-// The message names the trace once, whatever the cause says.
+// The message names the trace once, also when the cause names it too.
 func TestUnreadable(t *testing.T) {
 	for _, c := range []struct{ name, cause, want string }{
 		{"f", "capture: frame 2: bad", "f: capture: frame 2: bad"},

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// used is the processor time that this process has taken. Other processes of a busy machine do not count in it.
+// used returns the processor time of this process, which other processes of a busy machine do not change.
 func used(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -18,8 +18,8 @@ func used(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkJudgeOneFlow judges the capture of one connection, with packets of 1 KiB and an answer to every 16th, and
-// reports packets per second of processor, from opening the file to the last packet. Figures: perf/COST.md.
+// BenchmarkJudgeOneFlow judges the capture of one connection, with packets of 1 KiB and an answer to every 16th. It
+// reports packets per second of processor time, from opening the file to the last packet. Figures: perf/COST.md.
 func BenchmarkJudgeOneFlow(b *testing.B) {
 	const packets = 200_000
 	file := crowd{1, packets, 1024}.pcap()
@@ -35,8 +35,8 @@ func BenchmarkJudgeOneFlow(b *testing.B) {
 	}
 }
 
-// BenchmarkJudgeFlows judges the capture of 66 000 connections of one packet and its answer, and one of 40 000 with
-// more. It reports the memory that is kept for each. Figures: perf/COST.md.
+// BenchmarkJudgeFlows judges a capture of 66 000 connections with one packet and its answer each, and one of 40 000
+// with five. It reports the memory per connection. Figures: perf/COST.md.
 func BenchmarkJudgeFlows(b *testing.B) {
 	for _, c := range []crowd{{66_000, 1, 8}, {40_000, 5, 256}} {
 		file := c.pcap()

@@ -17,16 +17,16 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/metrics"
 )
 
-// crowd is a capture of many connections: each sends packets in messages of 64, and gets an answer to every 16th and to
-// the last. A hundred connections are busy at a time.
+// crowd describes a capture of many connections: each sends packets in messages of 64, with an answer to every 16th and
+// to the last. A hundred connections are active at a time.
 type crowd struct {
 	conns, packets, size int
 }
 
-// pcap writes the capture as a file, of a tap at the port of the requesters.
+// pcap returns the capture as a file, from a tap at the port of the requesters.
 func (c crowd) pcap() []byte { return c.pcapAt(0, 0) }
 
-// pcapAt writes it as of a tap that packets pass so many nanoseconds later, and answers.
+// pcapAt returns the capture with packets and answers later by the given nanoseconds, as another tap would see them.
 func (c crowd) pcapAt(packets, answers uint64) []byte {
 	var out bytes.Buffer
 	// nanoseconds, Ethernet
@@ -60,7 +60,7 @@ func (c crowd) pcapAt(packets, answers uint64) []byte {
 	return out.Bytes()
 }
 
-// exchange writes packet k of a connection, and its answer where there is one.
+// exchange writes packet k of a connection, and its answer if it has one.
 func (c crowd) exchange(conn, k int, payload []byte, write func(*roce.Frame)) {
 	const message = 64
 	last := k == c.packets-1
@@ -92,7 +92,7 @@ func (c crowd) exchange(conn, k int, payload []byte, write func(*roce.Frame)) {
 	write(&a)
 }
 
-// judged is a capture judged, with everything that is kept for it.
+// judged is a judged capture with all state that was kept for it.
 type judged struct {
 	in    recording.Recording
 	judge *rule.Judge
@@ -131,7 +131,7 @@ func (j *judged) verdicts(t testing.TB) map[rule.Status]int {
 	return n
 }
 
-// heap returns the bytes that are in use, and how often memory was asked for.
+// heap returns the bytes in use and the number of allocations so far.
 func heap() (bytes, mallocs uint64) {
 	var m runtime.MemStats
 	runtime.GC()
@@ -139,8 +139,8 @@ func heap() (bytes, mallocs uint64) {
 	return m.HeapAlloc, m.Mallocs
 }
 
-// TestIdleFlowIsSmall: a connection that does nothing special costs little, the two ends in the header and the metrics
-// included: a further 2000 of them, so that what is there once does not count.
+// TestIdleFlowIsSmall: an ordinary connection uses little memory, with its two ends in the header and its metrics. It
+// is measured on 2000 further connections, to leave out memory that is used once.
 func TestIdleFlowIsSmall(t *testing.T) {
 	few, many := crowd{500, 1, 8}.pcap(), crowd{2500, 1, 8}.pcap()
 	for at, most := range map[string]int{"requester": 3700, "responder": 3700, "between": 2770} {
@@ -154,7 +154,7 @@ func TestIdleFlowIsSmall(t *testing.T) {
 			runtime.KeepAlive(j)
 			return int(after - before)
 		}
-		kept(few) // whatever is made once
+		kept(few) // allocates memory that is used once
 		n := (kept(many) - kept(few)) / 2000
 		t.Logf("tap %s: %d bytes a connection", at, n)
 		if n > most {
@@ -163,8 +163,7 @@ func TestIdleFlowIsSmall(t *testing.T) {
 	}
 }
 
-// TestPacketsAllocateNothing: twice as many packets of a connection take no more allocations, from the file to the
-// verdict.
+// TestPacketsAllocateNothing: twice the packets of a connection need no more allocations, from the file to the verdict.
 func TestPacketsAllocateNothing(t *testing.T) {
 	const packets = 4096
 	short, long := crowd{1, packets, 256}.pcap(), crowd{1, 2 * packets, 256}.pcap()
@@ -175,7 +174,7 @@ func TestPacketsAllocateNothing(t *testing.T) {
 			_, after := heap()
 			return int(after - before)
 		}
-		count(short) // whatever is made once
+		count(short) // allocates memory that is used once
 		if more := count(long) - count(short); more > packets/32 {
 			t.Errorf("tap %s: %d packets more take %d allocations more", at, packets, more)
 		}

@@ -15,8 +15,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// inWords does what the command run does with flags, but for the run folder: change is what they change. It is nil of a
-// run that is refused as the user's mistake.
+// inWords acts like the command run with the flags that change sets, without a run folder. It returns nil for a run
+// that is refused as the user's mistake.
 func inWords(t *testing.T, change func(w *shorthand.Words)) *model.Result {
 	t.Helper()
 	w := shorthand.Words{Impl: "gbn", Rate: "1G", RTT: "10ms", Jitter: "0s", Loss: "0", MTU: 1024, Message: "64KiB",
@@ -38,21 +38,21 @@ func inWords(t *testing.T, change func(w *shorthand.Words)) *model.Result {
 	return r
 }
 
-// Two schemes at the two ends either do all the work or say that they cannot. Neither hangs or panics, and no rule
-// accuses one of what only the other does.
+// Two schemes at the two ends either complete all work or are refused. No pair hangs or panics, and no rule blames an
+// end for the scheme of the other.
 func TestPairsOfSchemes(t *testing.T) {
 	t.Parallel()
 	played := 0
 	for _, a := range all.Implementations() {
 		for _, b := range all.Implementations() {
-			if a.Name == b.Name || a.NewBox != nil { // what a box and the end behind it declare is not told apart yet
+			if a.Name == b.Name || a.NewBox != nil { // a middlebox declares the same as the end behind it so far
 				continue
 			}
 			r := inWords(t, func(w *shorthand.Words) {
 				w.Impl, w.Loss, w.Message, w.Count, w.Rate = a.Name+","+b.Name, "1%", "8KiB", 10, "100M"
 			})
 			if r == nil {
-				continue // one of them says that it cannot be had with the other
+				continue // the pair is refused
 			}
 			played++
 			complete := len(r.Warnings) == 0 && r.Messages >= 10

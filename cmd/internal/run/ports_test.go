@@ -17,8 +17,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// TestPortsCertify: a capture that holds as many frames as the mirrored ports counted stands, and of another one the
-// verdicts that rest on its completeness do not, and no others.
+// TestPortsCertify: a capture with as many frames as the mirrored ports counted is valid. Any other number makes
+// INVALID the verdicts that rest on the completeness of the capture, and no others.
 func TestPortsCertify(t *testing.T) {
 	const held = 64 + 4 // a flow of 64 packets, with an answer to every 16th
 	capture := filepath.Join(t.TempDir(), "left.pcap")

@@ -12,9 +12,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/sim"
 )
 
-// BenchmarkRun makes whole runs in virtual time, judged and measured, without a folder: 10 Gb/s, 40 ms and a loss in
-// 10 000 for a fifth of a second, over which go-back-N sends most packets again. It reports data packets per second of
-// processor, first transmissions or not.
+// BenchmarkRun makes whole runs in virtual time, judged and measured, without a folder: 10 Gb/s, 40 ms and a loss rate
+// of 1e-4 for 200 ms, in which go-back-N retransmits most packets. It reports data packets per second of processor
+// time, including retransmissions.
 func BenchmarkRun(b *testing.B) {
 	for _, impl := range []string{"gbn", "irn"} {
 		for _, codec := range []Codec{CodecOn, CodecOff} {
@@ -29,14 +29,14 @@ func BenchmarkRun(b *testing.B) {
 	}
 }
 
-// runOnce makes a run, and returns how many data packets it put on the link.
+// runOnce makes a run and returns the number of data packets that it put on the link.
 func runOnce(b *testing.B, impl string, codec Codec) int64 {
 	b.Helper()
 	w := shorthand.Words{Impl: impl, Rate: "10G", RTT: "40ms", Jitter: "0s", Loss: "1e-4", MTU: 1024, Message: "1MiB",
 		Operation: "write", Congestion: "none", QPs: 1, Depth: 128, CQMod: 1, Timeout: -1, Seed: 1,
 		Duration: 200 * time.Millisecond}
 	if impl == "irn" {
-		w.Params = []string{"cap=65536", "rtt=40ms"} // as much as the path needs
+		w.Params = []string{"cap=65536", "rtt=40ms"} // enough for the path
 	}
 	s, err := w.Spec(nil, func(name string) bool { return name == "duration" })
 	if err != nil {

@@ -61,7 +61,7 @@ func execute(t *testing.T, o Options) *model.Result {
 	return r
 }
 
-// statuses are the verdicts in short.
+// statuses returns the statuses of the verdicts by rule ID.
 func statuses(verdicts []rule.Verdict) map[string]string {
 	out := map[string]string{}
 	for _, v := range verdicts {
@@ -93,7 +93,7 @@ func TestExecute(t *testing.T) {
 	}
 }
 
-// What a run leaves is judged as the run was, and as often as one likes.
+// The folder and the trace of a run are judged like the run itself, any number of times.
 func TestJudgeAgreesWithTheRun(t *testing.T) {
 	o := options(t, lossy)
 	r := execute(t, o)
@@ -101,7 +101,7 @@ func TestJudgeAgreesWithTheRun(t *testing.T) {
 		again := judgeFolder(t, path)
 		want, got := statuses(r.Verdicts), statuses(again.Verdicts)
 		for id, status := range got {
-			if want[id] != status && status != "INCONCLUSIVE" { // bytes are not in NDJSON
+			if want[id] != status && status != "INCONCLUSIVE" { // NDJSON has no bytes
 				t.Errorf("%s: %s is %s, was %s", filepath.Base(path), id, status, want[id])
 			}
 		}
@@ -111,7 +111,7 @@ func TestJudgeAgreesWithTheRun(t *testing.T) {
 	}
 }
 
-// Nothing is kept, the same comes out; and with and without bytes.
+// A run gives the same result without a folder, and without bytes.
 func TestResultDoesNotDependOnHowItIsKept(t *testing.T) {
 	want := execute(t, options(t, lossy))
 	for name, change := range map[string]func(*Options){
@@ -128,7 +128,7 @@ func TestResultDoesNotDependOnHowItIsKept(t *testing.T) {
 	}
 }
 
-// A trace that was cut is said to be, and judging it does not take the rest for silence.
+// A cut trace is reported as such, and the judge does not take the missing part for silence.
 func TestStoreLimit(t *testing.T) {
 	for _, limit := range []int{1, 100, 1000, 1600} {
 		o := options(t, lossy)
@@ -140,7 +140,7 @@ func TestStoreLimit(t *testing.T) {
 		again := judgeFolder(t, o.Folder)
 		want := "PASS"
 		if again.Work.Done == 0 {
-			want = "INCONCLUSIVE" // what is left shows nothing that was done
+			want = "INCONCLUSIVE" // no work was done in the remaining trace
 		}
 		if again.Packets > int64(limit) || again.Status != want {
 			t.Errorf("of %d: %s with %d packets, %v", limit, again.Status, again.Packets, failed(again))
@@ -176,8 +176,8 @@ func TestFailureHasALadder(t *testing.T) {
 	}
 }
 
-// TestFailureIsExplained wants the command that explains a rule once in each report, and the report to link to the
-// page.
+// TestFailureIsExplained: each report has the command that explains a rule once, and the HTML report links to the page
+// of the rule.
 func TestFailureIsExplained(t *testing.T) {
 	o := options(t, lossy)
 	o.Rules = []rule.Rule{{ID: "X-X-001", Level: rule.Must, Sees: rule.RequestOut,
@@ -203,12 +203,12 @@ func TestFailureIsExplained(t *testing.T) {
 	}
 }
 
-// benchFunc is a Bench that breaks as it is told.
+// benchFunc is a Bench that runs a function.
 type benchFunc func(*bench.Job) (*bench.Evidence, error)
 
 func (f benchFunc) Run(_ context.Context, j *bench.Job) (*bench.Evidence, error) { return f(j) }
 
-// picky is a Bench that cannot run here.
+// picky is a Bench whose Check refuses every job.
 type picky struct{ benchFunc }
 
 func (picky) Check(*bench.Job) error { return errors.New("not on this machine") }
@@ -329,9 +329,9 @@ func TestCodecChoice(t *testing.T) {
 	}
 	for text, want := range map[string]float64{
 		"qp count=3 mtu=256\nload write msg=1000 count=10\nload send from=B msg=1 count=5\n": 3 * (10*4 + 5),
-		// the window is the limit
+		// the window limits
 		"link rate=10G delay=20ms\nqp qd=128\nload write msg=4KiB\nrun for=1s\n": 26 * 128 * 4,
-		// the line is
+		// the line rate limits
 		"link rate=1106M delay=20ms\nqp qd=128\nload write msg=4MiB\nrun for=1s\n": 125_000,
 	} {
 		if n := ExpectedPackets(mustSpec(t, text)); math.Abs(n/want-1) > 0.03 {
@@ -340,7 +340,7 @@ func TestCodecChoice(t *testing.T) {
 	}
 }
 
-// A belt brings everything in its order, and what it brings does not change when the bench uses its memory again.
+// A belt delivers everything in order, and its records do not change when the bench reuses its memory.
 func TestBeltKeepsOrderAndBytes(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var direct, carried trace.Collector
@@ -387,7 +387,7 @@ func TestBeltKeepsOrderAndBytes(t *testing.T) {
 	}
 }
 
-// sinkFunc panics on the n-th packet.
+// sinkFunc is a Sink that calls a function for each packet.
 type sinkFunc func(*trace.Record)
 
 func (f sinkFunc) Packet(r *trace.Record) { f(r) }
@@ -409,7 +409,7 @@ func TestBeltReportsAPanic(t *testing.T) {
 	}
 }
 
-// Large runs have no bytes; a record then costs a copy and nothing else.
+// Large runs have no bytes, and a record then costs a copy and no allocation.
 func TestBeltAllocatesNothing(t *testing.T) {
 	b := newBelt(sinkFunc(func(*trace.Record) {}), nil)
 	r := &trace.Record{}
@@ -429,7 +429,7 @@ func BenchmarkBelt(b *testing.B) {
 	_ = belt.Wait()
 }
 
-// A waiver may name a device in its role, whether the run is made or judged again.
+// A waiver may name a device in its role, in the run and in its judgement later.
 func TestDeviceHasRoles(t *testing.T) {
 	r := &model.Result{Impl: [2]string{"a", "b"}, Environment: []model.Fact{{Name: "kernel", Value: "6.1"}}}
 	d := Device(r)

@@ -10,7 +10,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// shared finds what the QPs of a side share; -1 when it is not there.
+// shared returns the value of a resource that the QPs of a side share; -1 when there is none.
 func shared(r *model.Result, name string) int {
 	for _, f := range r.Shared {
 		if f.Name == name {
@@ -21,14 +21,14 @@ func shared(r *model.Result, name string) int {
 	return -1
 }
 
-// Hundreds of QPs finish their work with the same share of the line each, whatever the scheme.
+// Hundreds of QPs finish their work with equal shares of the line, whatever the scheme.
 func TestManyQPs(t *testing.T) {
 	t.Parallel()
 	const qps = 300
 	for _, i := range all.Implementations() {
 		impl := i.Name
 		if i.NewBox != nil || testing.Short() && impl != "gbn" && impl != "fasr" {
-			continue // the metrics measure the hop behind the box
+			continue // the metrics measure the hop behind the middlebox
 		}
 		r := inWords(t, func(w *shorthand.Words) {
 			w.Impl, w.QPs, w.Loss, w.Message, w.Count, w.Depth = impl, qps, "1%", "4KiB", 2, 2
@@ -37,7 +37,7 @@ func TestManyQPs(t *testing.T) {
 			t.Errorf("%s: refused", impl)
 			continue
 		}
-		// what is lost there stays lost
+		// unreliable implementations do not send lost messages again
 		all := r.Messages == int64(2*qps) || slices.Contains(i.Features, "unreliable") && r.Messages > int64(19*qps/10)
 		if ExitCode(r) != 0 || !all || r.Lost == 0 || r.Fairness < 0.9 && !i.OverIP() {
 			t.Errorf("%s: %s %s, %d messages, %d lost, fairness %.3f", impl, r.Status, r.Reason, r.Messages,

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A fault that met no packet is named, and one that did is not.
+// A fault that met no packet is named in a warning, and one that met a packet is not.
 func TestMissedFaultIsNamed(t *testing.T) {
 	o := options(t, lossy+"drop A psn=+1 tx=1\ndrop A psn=+700000 tx=1\n")
 	r := execute(t, o)

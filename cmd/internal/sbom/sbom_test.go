@@ -25,7 +25,7 @@ func TestWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	if all := *bom.Components; all[0].Name != "std" || bom.Metadata.Component.Name == "" ||
-		texts[0].String() != texts[1].String() { // of a test Go notes no modules
+		texts[0].String() != texts[1].String() { // Go records no modules in a test binary
 		t.Error(texts[0].String())
 	}
 	text := filepath.Join(t.TempDir(), "text")

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestDiff compares an implementation with another one, and with what was saved of itself.
+// TestDiff compares an implementation with another one, and with its own saved sheet.
 func TestDiff(t *testing.T) {
 	must := func(err error) {
 		t.Helper()

@@ -9,14 +9,14 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 )
 
-// common are the defaults of the flags.
+// common returns the defaults of the flags.
 func common() Words {
 	return Words{Impl: "gbn", Rate: "1G", RTT: "10ms", Jitter: "0s", Loss: "0", MTU: 1024, Message: "64KiB",
 		Operation: "write", Congestion: "none",
 		QPs: 1, Depth: 128, CQMod: 1, Timeout: -1, Seed: 1}
 }
 
-// A Spec of words alone has a queue for the path and a workload that ends.
+// A Spec from flags alone has a queue that suits the path and a workload that ends.
 func TestWordsAlone(t *testing.T) {
 	w := common()
 	w.Impl, w.RTT, w.QPs, w.Loss = "gbn,irn", "40ms", 1000, "0.1%"
@@ -30,7 +30,7 @@ func TestWordsAlone(t *testing.T) {
 	}
 }
 
-// A given Spec keeps what the user does not say.
+// A given Spec keeps the settings that no flag changes.
 func TestWordsChangeASpec(t *testing.T) {
 	given, err := scenario.Parse(strings.NewReader(
 		"link rate=20M delay=3ms queue=77\nqp timeout=9\nload send msg=1KiB count=3\n"))

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// form is a format with one statement of each kind, which tells what it has read.
+// form returns a format with one statement of each kind, which records its arguments in said.
 func form(said *string) *Form {
 	var word string
 	var words []string

@@ -21,7 +21,7 @@ func write(t *testing.T, name, text string) string {
 
 const lossy = "seed 3\nlink rate=1G delay=1ms\nloss A>B random p=1%\nqp rto=10ms qd=8\nload write msg=16KiB count=100\n"
 
-// A seed takes the place of the scenario's, and what is wrong is the user's fault.
+// A seed replaces that of the scenario, and errors in the file are the user's.
 func TestOpen(t *testing.T) {
 	path := write(t, "wan.txt", lossy)
 	seed := uint64(9)
@@ -46,8 +46,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// What a tape says is lost again, and a tape of another workload has no fault of package fault: its reader knows what
-// that means.
+// Play loses the packets of the tape again. For a tape of another workload its error has no fault of package fault.
 func TestPlay(t *testing.T) {
 	r, err := Open(write(t, "wan.txt", lossy), "A", nil)
 	if err != nil {

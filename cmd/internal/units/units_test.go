@@ -23,7 +23,7 @@ type answer struct {
 	Half float64 `json:"half"`
 }
 
-// job is n units of work, and counts how often each is made.
+// job is a list of units of work, with the number of times that each was made.
 type job struct {
 	all  []Unit
 	mu   sync.Mutex
@@ -42,7 +42,7 @@ func (j *job) batch() *Batch {
 	return NewBatch([]string{"test", "--n=" + fmt.Sprint(len(j.all))}, j.all)
 }
 
-// run makes a shard of the job in a folder.
+// run makes one shard of the job in a folder.
 func (j *job) run(ctx context.Context, t testing.TB, dir string, p shard.Part) (Done, error) {
 	t.Helper()
 	f, err := OpenFolder(dir)
@@ -73,7 +73,7 @@ func (j *job) shards(t testing.TB, dir string, n int) (dirs []string) {
 	return dirs
 }
 
-// answers reads all results from some folders.
+// answers reads all results in the folders.
 func (j *job) answers(t testing.TB, dirs ...string) (out []answer) {
 	t.Helper()
 	f, err := OpenFolder(dirs...)
@@ -90,7 +90,7 @@ func (j *job) answers(t testing.TB, dirs ...string) (out []answer) {
 	return out
 }
 
-// However work is divided, all of it is there in the end, and none of it was made oftener than as a check.
+// However the units are divided, every result exists in the end, and only checks are made more than once.
 func TestAnyDivisionIsWhole(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		n, shards := rapid.IntRange(1, 60).Draw(r, "units"), rapid.IntRange(1, 6).Draw(r, "shards")
@@ -125,7 +125,7 @@ func TestAnyDivisionIsWhole(t *testing.T) {
 	})
 }
 
-// Shards may share a folder; what is there is not made again, not even by another number of shards.
+// Shards may share a folder. Existing results are not made again, not even with another number of shards.
 func TestWhatIsThereIsSkipped(t *testing.T) {
 	j, dir := newJob(120), t.TempDir()
 	for _, n := range []int{3, 3, 5} {
@@ -145,7 +145,7 @@ func TestWhatIsThereIsSkipped(t *testing.T) {
 	}
 }
 
-// An interrupt leaves what was made, and the same shard goes on there.
+// An interrupt keeps the results so far, and the same shard continues from them.
 func TestInterruptedGoesOn(t *testing.T) {
 	j, dir := newJob(50), t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -170,7 +170,7 @@ func TestInterruptedGoesOn(t *testing.T) {
 	}
 }
 
-// A unit that cannot be made is named and keeps nobody else; nothing is kept of it.
+// A unit that fails is named, leaves no result, and does not stop the others.
 func TestFailureIsNamed(t *testing.T) {
 	j, dir := newJob(10), t.TempDir()
 	f, err := OpenFolder(dir)
@@ -194,7 +194,7 @@ func TestFailureIsNamed(t *testing.T) {
 	}
 }
 
-// What is wrong with the folders of shards is named: the unit, or the file.
+// An error in the folders of shards names the unit or the file.
 func TestMergeNames(t *testing.T) {
 	other := strings.Repeat("f", 32)
 	for name, c := range map[string]struct {
@@ -245,7 +245,7 @@ func TestMergeNames(t *testing.T) {
 	}
 }
 
-// Wherever the file of a result ends too early, it is named and never taken for a result.
+// The truncated file of a result is named and never taken for a result, wherever it ends.
 func TestTruncated(t *testing.T) {
 	j := newJob(1)
 	dir := j.shards(t, t.TempDir(), 1)[0]
@@ -279,7 +279,7 @@ func TestFolderOfAnotherBatch(t *testing.T) {
 	}
 }
 
-// Units are divided by what they took another time where that is known, and by estimates of the same scale where not.
+// Units are divided by their measured times where these are known, and by estimates on the same scale elsewhere.
 func TestKnownCosts(t *testing.T) {
 	j := newJob(4) // estimates 1 2 3 4
 	w := Work{Costs: map[string]float64{j.all[0].Work: 20, j.all[1].Work: 10}}
@@ -304,7 +304,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// first is a file of results.
+// first returns the path of a file of results.
 func first(t *testing.T, dir string) string {
 	t.Helper()
 	files, err := paths(dir, ending)
@@ -322,7 +322,7 @@ func empty(t *testing.T, dir string) {
 	}
 }
 
-// edit changes the first place where a file says so.
+// edit replaces the first occurrence of old in a file.
 func edit(t *testing.T, path, old, now string) {
 	t.Helper()
 	text, err := os.ReadFile(path)

@@ -16,14 +16,14 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/all"
 )
 
-// Placed puts the device where its name is, and what no tool does is not applicable rather than an error.
+// Placed puts the device at the end of its name. A Spec that no tool can run is NOT-APPLICABLE rather than an error.
 func TestDeviceInItsPlace(t *testing.T) {
 	gbn, _ := all.Find("gbn")
 	rxe := dut.Implementation()
 	for _, c := range []struct {
 		load  string
 		impls [2]engine.Implementation
-		want  *device.Device // nil is none
+		want  *device.Device // nil for no device
 		unfit bool
 	}{
 		{"write", [2]engine.Implementation{gbn, gbn}, nil, false},

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A plus joins two implementations, and may be in a path.
+// A plus joins two implementations, and may also be a part of a path.
 func TestEndsOfARow(t *testing.T) {
 	for name, want := range map[string][]string{
 		"gbn": {"gbn"}, "gbn+irn": {"gbn", "irn"}, "gbn+": {"gbn", ""}, "exec:./a": {"exec:./a"},
