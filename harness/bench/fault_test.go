@@ -12,7 +12,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Of two errors that of the harness counts, and of two alike the first.
+// Of two errors, that of the harness is graver, and of two of a kind the first.
 func TestGraver(t *testing.T) {
 	end := fmt.Errorf("while running: %w", &Fault{Program: "mine", Err: errors.New("it ended")})
 	late, own := &Fault{Err: errors.New("late")}, errors.New("the relay died")
@@ -29,7 +29,7 @@ func TestGraver(t *testing.T) {
 	}
 }
 
-// A run may stand still for as long as its slowest timer can explain, ten seconds at least.
+// A run may make no progress for as long as its slowest timer explains, at least ten seconds.
 func TestPatience(t *testing.T) {
 	for _, c := range []struct {
 		name   string

@@ -8,14 +8,14 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 )
 
-// choosing is an implementation that takes one more than it was asked for.
+// choosing is an implementation that raises its queue depth by one.
 func choosing(note string, err error) engine.Implementation {
 	return engine.Implementation{QueueDepth: func(q engine.QP) (int, string, error) {
 		return q.QueueDepth + 1, note, err
 	}}
 }
 
-// Each implementation chooses for its own end, once, in a Spec of the job's own; a note that both have is told once.
+// Each implementation chooses for its own end, once, in the job's copy of the Spec; a note of both ends appears once.
 func TestNewJob(t *testing.T) {
 	s := scenario.Default()
 	s.QP[0].QueueDepth, s.QP[1].QueueDepth = 5, 7

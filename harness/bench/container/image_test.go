@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// The same version makes the same image, whenever; another version or commit another one, with the same layer.
+// The same version and commit always give the same image. Another version or commit gives another image with the same
+// layer.
 func TestPackIsReproducible(t *testing.T) {
 	first := packed(t, "1", "abc")
 	if again := packed(t, "1", "abc"); again.id() != first.id() {
@@ -33,8 +34,8 @@ func packed(t *testing.T, version, commit string) *archive {
 	return a
 }
 
-// What is written is what an engine looks for: a manifest that names a configuration, whose digest is the ID, and a
-// layer of the digest that the configuration says.
+// The written archive has the parts that an engine wants: a manifest that names a configuration whose digest is the ID,
+// and a layer with the digest in the configuration.
 func TestWrite(t *testing.T) {
 	a := packed(t, "1", "abc")
 	var out bytes.Buffer
@@ -75,7 +76,7 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// The layer is a link to this binary, and no copy of it.
+// The layer is a link to this binary and not a copy.
 func TestLayer(t *testing.T) {
 	h, err := tar.NewReader(bytes.NewReader(packed(t, "1", "abc").layer)).Next()
 	if err != nil || "/"+h.Name != program || h.Typeflag != tar.TypeSymlink || h.Linkname != launcher ||
@@ -84,7 +85,8 @@ func TestLayer(t *testing.T) {
 	}
 }
 
-// A binary that needs libraries would not start in a container, with a message that names neither.
+// A binary that needs libraries is refused, because it would not start in a container and the message would not tell
+// why.
 func TestDynamicIsRefused(t *testing.T) {
 	for path, want := range map[string]string{"/bin/sh": "build it with CGO_ENABLED=0", "image.go": "bad magic number",
 		"/nowhere": "no such file"} {

@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// Only what certainly belongs to nobody any more is swept.
+// A container is orphaned only if its owner has certainly ended.
 func TestOrphaned(t *testing.T) {
-	living := exec.Command("sleep", "60")
-	if err := living.Start(); err != nil {
+	sleeper := exec.Command("sleep", "60")
+	if err := sleeper.Start(); err != nil {
 		t.Fatal(err)
 	}
-	owner, err := identify(strconv.Itoa(living.Process.Pid))
+	owner, err := identify(strconv.Itoa(sleeper.Process.Pid))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,25 +28,25 @@ func TestOrphaned(t *testing.T) {
 		owner:                         false,
 		with(0, "another-boot"):       true,
 		with(1, "pid:[1]"):            false,
-		with(2, "4194305"):            true, // above all numbers that there can be
-		with(3, "1"):                  true, // the number is another process's now
+		with(2, "4194305"):            true, // larger than any process ID
+		with(3, "1"):                  true, // the process ID was reused
 		"":                            false,
 		"of another version":          false,
-		with(2, "../self"):            true, // nobody's number
+		with(2, "../self"):            true, // no process ID
 		with(2, "self") + " and more": false,
 	} {
 		if got := orphaned(text); got != want {
 			t.Errorf("%q: %v, want %v", text, got, want)
 		}
 	}
-	_ = living.Process.Kill()
+	_ = sleeper.Process.Kill()
 	for deadline := time.Now().Add(10 * time.Second); !orphaned(owner) &&
 		time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 	}
 	if !orphaned(owner) {
 		t.Errorf("%q has ended, nobody has waited for it, and it is not missed", owner)
 	}
-	_ = living.Wait() // killed
+	_ = sleeper.Wait() // its error is that it was killed
 	if !orphaned(owner) {
 		t.Errorf("%q has ended and is not missed", owner)
 	}

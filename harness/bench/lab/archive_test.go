@@ -34,7 +34,7 @@ func TestArchiveRoundTrip(t *testing.T) {
 	}
 }
 
-// A guest cannot write where it was not asked to.
+// A guest cannot write outside the folder of the host that it was given.
 func TestUnpackRefusesOtherPaths(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{dir + "/outer", dir + "/out/../x", "out/a", "/etc/x"} {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// packed is a bzImage around a payload, as far as its header goes.
+// packed returns a bzImage with a payload and the header fields that are read.
 func packed(payload []byte) []byte {
 	image := make([]byte, 2*512)
 	image[0x1f1] = 1
@@ -19,7 +19,7 @@ func packed(payload []byte) []byte {
 	return append(append(image, payload...), 1, 2, 3, 4)
 }
 
-// A stock kernel becomes what QEMU can enter.
+// A stock kernel is converted to a form that QEMU can start.
 func TestDirect(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: unpacks a kernel")
@@ -33,7 +33,7 @@ func TestDirect(t *testing.T) {
 	}
 }
 
-// What is no kernel that QEMU can enter is refused with the reason, and nothing is written.
+// A file that is no such kernel is refused with the reason, and nothing is written.
 func TestDirectRefuses(t *testing.T) {
 	c := exec.Command("xz", "-zc")
 	c.Stdin = strings.NewReader("text")

@@ -31,7 +31,7 @@ func TestFramesRoundTrip(t *testing.T) {
 	}
 }
 
-// Every bit of a frame is covered, and a stream that stops within one is not taken for its end.
+// A flip of any bit of a frame is detected, and a stream that ends within a frame is an error.
 func TestDamagedFrames(t *testing.T) {
 	var wire bytes.Buffer
 	must(t, writeFrame(&wire, stderr, []byte("abc")))

@@ -11,7 +11,7 @@ import (
 	"github.com/u-root/u-root/pkg/cpio"
 )
 
-// built writes an initramfs and reads its names back.
+// built writes an initramfs and returns its bytes and the names in it.
 func built(t *testing.T, r *initramfs) (raw []byte, names []string) {
 	t.Helper()
 	var b bytes.Buffer
@@ -50,7 +50,7 @@ func TestInitramfsHasWhatWasNamed(t *testing.T) {
 	}
 }
 
-// The same content gives the same bytes, whatever the order in which it was added and the times of the files.
+// The same content gives the same bytes, whatever the order of adding and the times of the files.
 func TestInitramfsIsReproducible(t *testing.T) {
 	make := func(order ...string) []byte {
 		r := newInitramfs()

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// fetched is the kernel that was fetched last on this machine.
+// fetched returns the latest kernel that was downloaded to this machine.
 func fetched(t *testing.T) *Kernel {
 	t.Helper()
 	k, err := Latest()
@@ -50,7 +50,7 @@ func TestUnknownModule(t *testing.T) {
 	}
 }
 
-// A kernel of one's own is an image and the folder of its modules, and mistakes in them are said before anything boots.
+// A kernel of the user is an image and the folder of its modules. Mistakes in them are reported before anything boots.
 func TestOwnKernel(t *testing.T) {
 	dir := t.TempDir()
 	image, modules := filepath.Join(dir, "vmlinuz"), filepath.Join(dir, "6.6.6")
@@ -79,7 +79,7 @@ func TestOwnKernel(t *testing.T) {
 	}
 }
 
-// The kernel that was fetched last comes first, and a folder without its record is not a kernel.
+// The latest downloaded kernel is the first, and a folder without its record is no kernel.
 func TestFetchedOrder(t *testing.T) {
 	cache := t.TempDir()
 	for _, name := range []string{"old", "new", "cut short"} {
@@ -102,7 +102,7 @@ func TestFetchedOrder(t *testing.T) {
 	}
 }
 
-// Distributions that compress their modules are read with the tools that they compress with.
+// Compressed modules are read with the tools that distributions compress them with.
 func TestCompressedModules(t *testing.T) {
 	for tool, suffix := range map[string]string{"gzip": ".gz", "xz": ".xz", "zstd": ".zst"} {
 		if _, err := exec.LookPath(tool); err != nil {

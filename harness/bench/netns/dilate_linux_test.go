@@ -13,13 +13,14 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// What keeps the machine's time is refused above a factor of 1, with the reason; whoever keeps the run's time is not.
+// An implementation that keeps the machine's time is refused above a factor of 1, with the reason; one that keeps the
+// run's time is not.
 func TestWhatCannotBeDilated(t *testing.T) {
 	mine := func(features ...string) [2]engine.Implementation {
 		return [2]engine.Implementation{{Name: "exec:./mine", Features: features}, {Name: "gbn"}}
 	}
 	for _, c := range []struct {
-		spec, want string // "" is not refused
+		spec, want string // "" for accepted
 		impls      [2]engine.Implementation
 		device     *device.Device
 	}{
@@ -52,7 +53,7 @@ func TestWhatCannotBeDilated(t *testing.T) {
 	}
 }
 
-// The factor is the smallest power of two with which there is time for all packets, and for the longest wait.
+// The factor is the smallest power of two that gives time for all packets and for the longest wait.
 func TestExpectedDilation(t *testing.T) {
 	for _, c := range []struct {
 		carries, packets float64
@@ -68,7 +69,7 @@ func TestExpectedDilation(t *testing.T) {
 	}
 }
 
-// A link carries what its line does, or what the queues let out in a round trip.
+// The demand is the rate of the line in packets, or the packets that the queue depths allow per round trip.
 func TestDemand(t *testing.T) {
 	for text, want := range map[string]float64{
 		"link rate=10G delay=20ms\nload write msg=1MiB count=1":           1.121e6,

@@ -9,7 +9,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// Who does not even stop is why a run was overdue, and a process of the harness before a program under test.
+// A party that does not even stop is the cause of an overdue run, a harness process before a program under test.
 func TestWhoIsToBlame(t *testing.T) {
 	crash := faultAt(trace.A, "a", errors.New("netns: A ended"))
 	lateA := faultAt(trace.A, "a", fmt.Errorf("netns: A: 1 of 9; %w", errStill))
@@ -19,7 +19,7 @@ func TestWhoIsToBlame(t *testing.T) {
 	relay := errors.New("netns: relay did not answer")
 	for _, c := range []struct {
 		err, halt error
-		program   string // "" is the harness
+		program   string // "" for the harness
 		says      string
 	}{
 		{crash, nil, "a", "netns: A ended"},

@@ -10,7 +10,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// The trace ends at the cut: nothing later is in it, except the comparison of memory, which then happens at the cut.
+// The trace ends at the cut: no later entry is in it, except the comparison of memory, which gets the time of the cut.
 func TestWeaveEndsAtTheCut(t *testing.T) {
 	var cut trace.Collector
 	w := &weave{sinks: []trace.Sink{&cut}, cut: 100, events: []trace.Event{
@@ -33,8 +33,7 @@ func TestWeaveEndsAtTheCut(t *testing.T) {
 	}
 }
 
-// A host that lets an endpoint wait for longer than the rules allow makes the run INVALID, and no host that keeps
-// within it.
+// An endpoint may wait for exactly as long as the rules allow before the run is INVALID.
 func TestHostIsJudgedByWhatRulesAllow(t *testing.T) {
 	if promptLeast != rule.Drain {
 		t.Errorf("an endpoint may wait for %v, and rules allow it %v", promptLeast, rule.Drain)

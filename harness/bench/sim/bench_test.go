@@ -7,9 +7,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/sim"
 )
 
-// BenchmarkWorld measures simulated packets per second with the whole engine, ACKs counted in: 10 Gb/s and 40 ms RTT,
-// so that 22 600 packets are in the air, with and without the codec, and with 1 to 5 000 QPs. Building the world is not
-// counted.
+// BenchmarkWorld measures simulated packets per second with whole engines, including ACKs: 10 Gb/s and 40 ms RTT, so
+// that 22 600 packets are in flight, with and without the codec, and with 1 to 5000 QPs. It does not time the building
+// of the world.
 func BenchmarkWorld(b *testing.B) {
 	for _, c := range []struct {
 		bytes   bool

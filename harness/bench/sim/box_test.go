@@ -22,13 +22,13 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/pseudoack"
 )
 
-// divided is a path on which both hops lose packets, in both directions, with more than one connection.
+// divided is a path with a middlebox on which both hops lose packets in both directions, with several connections.
 var divided = []string{"seed 7", "link rate=1G delay=100us queue=1000", "loss random p=1%", "lan rate=1G",
 	"lan loss random p=0.5%",
 	"lan drop A psn=+3 tx=1", "drop A psn=+4 tx=1", "qp count=3 qd=8 rto=5ms", "load write msg=5KiB count=20",
 	"load read msg=3000 count=10", "load send msg=100 from=B count=10"}
 
-// through plays lines over a path with a box in it.
+// through plays lines over a path with a middlebox.
 func through(t *testing.T, opts sim.Options, lines ...string) (*sim.World, *trace.Collector) {
 	t.Helper()
 	var c trace.Collector
@@ -48,7 +48,8 @@ func through(t *testing.T, opts sim.Options, lines ...string) (*sim.World, *trac
 	return w, &c
 }
 
-// A path with a box runs the same with the codec and without, so the box changes no byte that it only passes on.
+// A path with a middlebox runs the same with and without the codec, so the middlebox does not change the frames that it
+// forwards.
 func TestBoxWithAndWithoutCodec(t *testing.T) {
 	_, with := through(t, sim.Options{Bytes: true}, divided...)
 	_, without := through(t, sim.Options{}, divided...)
@@ -70,7 +71,7 @@ func TestBoxWithAndWithoutCodec(t *testing.T) {
 	}
 }
 
-// Every frame that crosses both hops is the same on both, byte for byte from the IP header on.
+// Every frame that crosses both hops is the same on both, byte by byte from the IP header on.
 func TestBoxForwardsFrames(t *testing.T) {
 	w, c := through(t, sim.Options{Bytes: true}, divided...)
 	h := w.Header()
@@ -96,7 +97,7 @@ func TestBoxForwardsFrames(t *testing.T) {
 	}
 }
 
-// The trace of a divided path survives being stored.
+// The stored trace of a divided path reads back.
 func TestDividedTraceRoundTrip(t *testing.T) {
 	w, c := through(t, sim.Options{}, divided...)
 	h := w.Header()
@@ -152,7 +153,7 @@ func tapped(t *testing.T, w *sim.World, c *trace.Collector) (dir string) {
 	return dir
 }
 
-// The captures of both hops, one per tap, give the trace back, of which they show every frame twice.
+// The captures of both hops, one per tap, read back as the trace; they have every frame twice.
 func TestDividedCapturesRoundTrip(t *testing.T) {
 	w, c := through(t, sim.Options{Bytes: true}, divided...)
 	h, play, err := recording.Open(tapped(t, w, c))
@@ -171,8 +172,8 @@ func TestDividedCapturesRoundTrip(t *testing.T) {
 	}
 }
 
-// The frames of four taps alone, without what the captures say about them, merge to the trace of both hops:
-// connections, also of set-up messages, order and fates.
+// The frames of four taps, without the notes in the captures, merge to the trace of both hops: connections, including
+// those of set-up messages, order and fates.
 func TestMergeHops(t *testing.T) {
 	w, c := through(t, sim.Options{Bytes: true}, divided...)
 	h, dir := w.Header(), tapped(t, w, c)
@@ -222,7 +223,7 @@ func perConn(c *trace.Collector) map[string][]string {
 	return out
 }
 
-// A box that cannot be built is an error that names the parameter.
+// A middlebox that cannot be built is an error that names the parameter.
 func TestBoxRefusals(t *testing.T) {
 	_, err := sim.New(spec(t, "param buffer=lots", "load write msg=1 count=1"),
 		both(pseudoack.Over(gbn.Implementation())), sim.Options{})

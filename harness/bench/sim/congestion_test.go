@@ -15,7 +15,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/channel"
 )
 
-// shares counts what each connection delivers in the second half of a run, and what was told of congestion.
+// shares counts the bytes that each connection delivers in the second half of a run, and the packets with signs of
+// congestion.
 type shares struct {
 	from          vtime.Time
 	bytes         [2]float64
@@ -66,8 +67,8 @@ run for=40ms
 	return got, w.Channel(trace.A).Counters()
 }
 
-// TestRateControl: with a control the queue stays short, the line full and the shares fair; without one the queue is as
-// long as what is outstanding. Packets without bytes meet the same congestion as frames.
+// TestRateControl: with a rate control the queue stays short, the line full and the shares fair; without one the
+// outstanding packets fill the queue. Packets without bytes meet the same congestion as frames.
 func TestRateControl(t *testing.T) {
 	_, without := bottleneck(t, "none", false)
 	if without.QueueMax < 1500 {

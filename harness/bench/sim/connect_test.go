@@ -11,7 +11,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/gbn"
 )
 
-// setUp lists the set-up messages of a run that left their sender, in order, and when the first request did.
+// setUp plays a Spec and returns the set-up messages in the order of sending, and the number of them before the first
+// request.
 func setUp(t *testing.T, lines ...string) (names []string, data int, w *sim.World) {
 	t.Helper()
 	var c trace.Collector
@@ -39,7 +40,7 @@ func setUp(t *testing.T, lines ...string) (names []string, data int, w *sim.Worl
 	return names, data, w
 }
 
-// Connections are set up before data flows, and ended when A's work is done.
+// Connections are set up before data flows, and torn down when A's work is done.
 func TestSetUp(t *testing.T) {
 	names, before, w := setUp(t, "cm on", "link rate=1G delay=10us", "load write msg=100 count=3")
 	if got := strings.Join(names, " "); got != "A:REQ B:REP A:RTU A:DREQ B:DREP" || before != 3 {
@@ -50,7 +51,7 @@ func TestSetUp(t *testing.T) {
 	}
 }
 
-// A message without an answer is repeated; one that comes twice is answered twice.
+// A message without an answer is sent again, and a repeated message is answered again.
 func TestSetUpSurvivesLoss(t *testing.T) {
 	names, _, w := setUp(t, "cm on", "link rate=1G delay=10us", "load write msg=100 count=3",
 		"drop A type=CM nth=1", "drop B type=CM nth=1", "drop A type=CM nth=4")
@@ -62,7 +63,7 @@ func TestSetUpSurvivesLoss(t *testing.T) {
 	}
 }
 
-// A connection that nobody accepts is what keeps the work from being done, and the run says so.
+// A connection that is never accepted prevents the work, and the shortfall says so.
 func TestSetUpWithoutAnswer(t *testing.T) {
 	names, _, w := setUp(t, "cm on", "link rate=1G delay=10us", "load write msg=100 count=3", "drop B type=CM count=*")
 	if s := w.Endpoint(trace.A).Shortfall(); !strings.Contains(s, "connection 0 of A was never set up") ||
@@ -71,7 +72,7 @@ func TestSetUpWithoutAnswer(t *testing.T) {
 	}
 }
 
-// Both ends have work: neither knows when the other has done it, and the connection stays.
+// With work at both ends neither end knows when the other is done, so the connection is not torn down.
 func TestNoTearDownWithWorkAtBothEnds(t *testing.T) {
 	names, _, _ := setUp(t, "cm on", "link rate=1G delay=10us", "load write msg=100 count=3",
 		"load write from=B msg=100 count=3")
@@ -80,7 +81,7 @@ func TestNoTearDownWithWorkAtBothEnds(t *testing.T) {
 	}
 }
 
-// Transports that are not RoCEv2 have no such messages.
+// Transports other than RoCEv2 have no set-up messages.
 func TestSetUpOverIP(t *testing.T) {
 	for _, impl := range all.Implementations() {
 		if !impl.OverIP() {

@@ -14,7 +14,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/gbn"
 )
 
-// A run ends when the work is done, its time is over, or a limit is reached, and the trace says when.
+// A run ends when the work is done, its time is over, or a limit is reached, and the trace has the time of the end.
 func TestEndings(t *testing.T) {
 	const ms = vtime.Time(vtime.Millisecond)
 	tests := []struct {
@@ -22,7 +22,7 @@ func TestEndings(t *testing.T) {
 		lines []string
 		steps uint64
 		err   bool
-		end   vtime.Time // 0 is not checked
+		end   vtime.Time // 0 for any
 	}{
 		{"done", []string{"load write msg=1024 count=1"}, 0, false, 0},
 		{"time over", []string{"load write msg=64KiB", "run for=3ms"}, 0, false, 3 * ms},
@@ -50,7 +50,7 @@ func TestEndings(t *testing.T) {
 	}
 }
 
-// A run that is cut leaves packets in the air: they were sent, and arrive after the end.
+// A run that ends early leaves packets in flight, which were sent and arrive after the end.
 func TestInTheAir(t *testing.T) {
 	w, c := play(t, sim.Options{}, "link rate=10G delay=1ms queue=9999", "qp qd=64",
 		"load write msg=64KiB", "run for=5ms")
@@ -66,7 +66,7 @@ func TestInTheAir(t *testing.T) {
 	}
 }
 
-// The clock of a world at rest does not run on to deadlines that moved away.
+// Timers that were moved do not advance the clock of a world at rest.
 func TestRest(t *testing.T) {
 	w, c := play(t, sim.Options{}, "link rate=10G delay=1ms", "qp rto=500ms", "load write msg=1024 count=50")
 	last := c.Records[len(c.Records)-1].Recv
@@ -78,7 +78,7 @@ func TestRest(t *testing.T) {
 	}
 }
 
-// The last packet is lost, and nothing happens any more: its record comes all the same.
+// The record of a lost last packet reaches the trace although nothing else happens.
 func TestLastPacketLost(t *testing.T) {
 	_, c := play(t, sim.Options{}, "link rate=1M", "loss A>B random p=1", "qp timeout=0", "post-write len=1024")
 	if len(c.Records) != 1 || c.Records[0].Fate != trace.Dropped || c.Records[0].Sent > c.Ended {
@@ -86,7 +86,7 @@ func TestLastPacketLost(t *testing.T) {
 	}
 }
 
-// run takes a Spec through the bench.
+// run plays a Spec on the bench.
 func run(t *testing.T, ctx context.Context, impl engine.Implementation, sink trace.Sink, progress func(float64, string),
 	lines ...string) (*bench.Evidence, error) {
 	t.Helper()
@@ -119,7 +119,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// A world in which nothing is left to happen and work is outstanding is reported as such.
+// A run that stops with outstanding work and no further event is reported as incomplete.
 func TestStalled(t *testing.T) {
 	for _, tt := range []struct {
 		lines []string
@@ -132,7 +132,7 @@ func TestStalled(t *testing.T) {
 			"QP 0 of A failed with 9 of its 9 messages undone, and nothing was left to happen"},
 		{[]string{"loss random p=1", "qp timeout=0", "load write msg=1 count=1 from=B", "run limit=5s"},
 			"1 requests of B never completed, and nothing was left to happen"},
-		// time was over; that is what was asked for
+		// the time asked for is over
 		{[]string{"loss A>B random p=1", "load write msg=1024", "run for=5ms"}, ""},
 	} {
 		ev, err := run(t, context.Background(), gbn.Implementation(), &auditor{}, nil, tt.lines...)
@@ -142,7 +142,7 @@ func TestStalled(t *testing.T) {
 	}
 }
 
-// The evidence has the drops that the trace shows nowhere else.
+// The evidence has drops of the endpoints, which the trace does not show.
 func TestEvidence(t *testing.T) {
 	ev, err := run(t, context.Background(), gbn.Implementation(), &auditor{}, nil, "load write msg=1024 count=3",
 		"inject B at=1us : SEND_ONLY psn=+0 qp=99", "inject B at=2us icrc=bad : SEND_ONLY psn=+0",
@@ -194,7 +194,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// Without a sink a run leaves its counters.
+// A run without a sink keeps its counters.
 func TestNoSink(t *testing.T) {
 	w := world(t, spec(t, "link rate=1G delay=1ms", "loss random p=1%", "dup A nth=3", "load write msg=64KiB count=9",
 		"inject B at=1us icrc=bad : SEND_ONLY psn=+0"), sim.Options{})

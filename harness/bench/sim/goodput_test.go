@@ -12,10 +12,10 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/models"
 )
 
-// goodput runs a saturating WRITE load with 40 ms RTT and returns payload bits per second, what the formula says, and
-// how far from it chance may lead: each cycle from one loss to the next is as long as a geometric number of packets, so
-// the standard deviation is (1-η) of the mean over the root of the losses; three of them, and 3 % for the formula,
-// which knows no lost retransmissions.
+// goodput runs a saturating WRITE load over 40 ms RTT. It returns the payload rate in bit/s, that of the formula, and
+// the tolerance. A cycle from one loss to the next is a geometric number of packets, so the standard deviation is (1-η)
+// of the mean over the root of the number of losses. The tolerance is three of them, and 3 % for lost retransmissions,
+// which the formula does not model.
 func goodput(tb fataler, rate unit.Rate, p float64, seconds int) (got, want, tolerance float64) {
 	var n tally
 	const msg = 16 << 10
@@ -44,9 +44,9 @@ func goodput(tb fataler, rate unit.Rate, p float64, seconds int) (got, want, tol
 	return got, line * share, 0.03 + 3*(1-share)/math.Sqrt(losses)
 }
 
-// Loss and bandwidth-delay product matter through their product: a hundredth of the rate with a hundred times the loss
-// gives a hundredth of the goodput. These are the full-scale points of BenchmarkGoodput, reduced until they take a
-// second.
+// Goodput depends on the product of loss rate and bandwidth-delay product: a hundredth of the rate with a hundred times
+// the loss rate gives a hundredth of the goodput. These are the full-scale points of BenchmarkGoodput, scaled down to a
+// second each.
 func TestGoodputOfGoBackN(t *testing.T) {
 	for _, tt := range []struct {
 		p       float64 // at 10 Gb/s
@@ -54,7 +54,7 @@ func TestGoodputOfGoBackN(t *testing.T) {
 		seconds int
 	}{{0, 100, 10}, {1e-5, 100, 100}, {1e-4, 50, 60}, {1e-3, 10, 10}} {
 		if raceEnabled && tt.p > 1e-5 {
-			break // one goroutine has no races to find, and takes ten times as long
+			break // ten times as slow, and one goroutine has no races
 		}
 		if testing.Short() && tt.scale < 50 {
 			break
@@ -68,7 +68,7 @@ func TestGoodputOfGoBackN(t *testing.T) {
 	}
 }
 
-// BenchmarkGoodput is the same at full scale, 10 Gb/s and 40 ms for 20 s of virtual time, and fails like the test.
+// BenchmarkGoodput makes the same test at full scale: 10 Gb/s and 40 ms for 20 s of virtual time.
 func BenchmarkGoodput(b *testing.B) {
 	for _, p := range []float64{0, 1e-5, 1e-4, 1e-3} {
 		b.Run(fmt.Sprintf("p=%g", p), func(b *testing.B) {

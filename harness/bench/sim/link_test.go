@@ -14,13 +14,13 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// retries is an auditor that also checks that a QP gives up only after each of its attempts, one and seven more, has
-// cost a packet.
+// retries is an auditor that also checks that a QP gives up only after a loss in each of its attempts: the first and
+// seven more.
 type retries struct {
 	auditor
-	spoilt [2]int           // by QP, packets of both ends that were lost, corrupt or overtaken
-	last   [2][2]vtime.Time // by side and QP, the latest arrival
-	ended  [2][2]bool       // by side and QP: it gave up, and its peer can only do the same
+	spoilt [2]int           // by QP: packets of both ends that were lost, corrupted or overtaken
+	last   [2][2]vtime.Time // by side and QP: the latest arrival
+	ended  [2][2]bool       // by side and QP: it failed, after which its peer fails too
 }
 
 func (c *retries) Packet(r *trace.Record) {
@@ -44,7 +44,7 @@ func (c *retries) Event(e *trace.Event) {
 	}
 }
 
-// check takes what a side has not done: only a QP that gave up may leave work, and it leaves none open.
+// check takes a side's shortfall, which must be of a QP that failed or empty.
 func (c *retries) check(side trace.Side, undone string) {
 	var qp int
 	if _, err := fmt.Sscanf(undone, "QP %d of "+side.String()+" failed", &qp); undone != "" &&
@@ -53,8 +53,8 @@ func (c *retries) check(side trace.Side, undone string) {
 	}
 }
 
-// Whatever the link does, the trace is in order and balanced, memory is as it should be, and the work gets done, unless
-// the link takes every attempt that a QP has.
+// Whatever the link does, the trace is in order and balanced, memory is right, and the work gets done, unless the link
+// spoils every attempt of a QP.
 func TestAnyLink(t *testing.T) {
 	loads := []string{"load write msg=5000 count=9", "load send msg=700 count=9", "load read msg=3000 count=9",
 		"load write-imm msg=100 count=9 from=B",
@@ -94,7 +94,7 @@ func TestAnyLink(t *testing.T) {
 	})
 }
 
-// arrivals returns the PSNs of A's packets as they arrive at B, and how each fared: c is a copy, x lost.
+// arrivals returns the PSNs of A's packets in the order of arrival at B; c marks a copy, x a lost packet.
 func arrivals(c *trace.Collector) string {
 	type arrival struct {
 		at   vtime.Time
@@ -128,16 +128,16 @@ func arrivals(c *trace.Collector) string {
 	return out
 }
 
-// Each fault does to the packets of one WRITE what it says.
+// Each fault has the effect of its name on the packets of one WRITE.
 func TestFaults(t *testing.T) {
 	for _, tt := range []struct{ fault, want string }{
-		{"drop B", " 0 1 2 3 4 0 1 2 3 4"},            // the ACK is lost, and everything sent again
+		{"drop B", " 0 1 2 3 4 0 1 2 3 4"},            // the ACK is lost, and all packets are sent again
 		{"dup A psn=+1 copies=2", " 0 1 2 1c 3 1c 4"}, // a copy takes as long as a packet,
 		{"dup A psn=+1 by=20us", " 0 1 2 3 1c 4"},
 		{"delay A psn=+4 by=5us", " 0 1 2 3 4"},
 		{"reorder A psn=+0 behind=4", " 1 2 3 4 0 0 1 2 3 4"},
 		{"drop A psn=+4 tx=1", " 0 1 2 3 0 1 2 3 4 4x"},
-		{"inject B at=1us : WRITE_MIDDLE psn=+9 len=1024", " 9 0 1 2 0 1 2 3 4"}, // is taken for a gap, and A goes back
+		{"inject B at=1us : WRITE_MIDDLE psn=+9 len=1024", " 9 0 1 2 0 1 2 3 4"}, // B sees a gap, and A goes back
 		{"dup A psn=+1 copies=2 by=1us", " 0 1 1c 1c 2 3 4"},
 		{"dup A psn=+1 by=1us,reorder A psn=+1 behind=1", " 0 2 1 1c 3 4 1 2 3 4"},
 	} {
@@ -149,7 +149,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// Copies were sent by nobody, and stand in the trace where they arrive.
+// A copy has no time of sending, and is in the trace where it arrives.
 func TestCopies(t *testing.T) {
 	_, c := play(t, sim.Options{Bytes: true}, "link rate=1G delay=1ms", "dup A count=* copies=3 by=7us", "qp rto=9ms",
 		"load write msg=3000 count=20")
@@ -169,7 +169,7 @@ func TestCopies(t *testing.T) {
 	}
 }
 
-// A packet that is held for longer than there is anything to do arrives when the link loses patience.
+// A held packet that nothing overtakes any more arrives when the hold ends.
 func TestHeldToTheEnd(t *testing.T) {
 	_, c := play(t, sim.Options{Bytes: true}, "link rate=1G delay=20us", "reorder A psn=+4 behind=9", "qp timeout=0",
 		"post-write len=5120", "run limit=10s")
@@ -184,7 +184,7 @@ func TestHeldToTheEnd(t *testing.T) {
 	}
 }
 
-// A tape that is keyed by identity finds its packets.
+// A tape with identity keys loses the packets that it names.
 func TestTape(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "x.tape")
 	text := "gauntlet-tape 1\nkey identity\nmodel none\nseed 0\nlost qp=0 psn=+2 tx=1 class=DATA\nend 1\n"

@@ -9,7 +9,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/gbn"
 )
 
-// The estimate is above what a run holds when its pipe is full, and not by an order of magnitude where that is much.
+// The estimate is above the memory of a run with a full pipe and, for large runs, less than ten times that.
 func TestMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: fills thousands of queues")

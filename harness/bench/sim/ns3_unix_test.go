@@ -12,15 +12,16 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// besideFor is the virtual time for which both simulators send, in seconds; besideRounds is how often each does.
+// besideFor is the virtual time of each simulation, in seconds; besideRounds is the number of simulations by each
+// simulator.
 const (
 	besideFor    = 0.5
 	besideRounds = 3
 )
 
-// contender is a simulation of 10 Gb/s, 20 ms one way and a loss in 10 000, whose sender fills the line with packets of
-// 1 KiB. run returns the packets that the sender put on the link per second of processor time, and those with what came
-// back.
+// contender is a simulation of 10 Gb/s, 20 ms one way and a loss rate of 1e-4, whose sender fills the line with packets
+// of 1 KiB. run returns packets per second of processor time: those that the sender put on the link, and those in both
+// directions.
 type contender struct {
 	name              string
 	run               func(b *testing.B) (data, all float64)
@@ -28,12 +29,12 @@ type contender struct {
 }
 
 // BenchmarkBesideNS3 runs a flow in ns-3 and in this simulator, in turns, and reports the best of each: the fastest run
-// is the one that other programs of the machine disturbed least. What it counts are packets that the sender puts on the
-// link, first transmissions or not; what comes back is work that is done and not counted, but reported beside.
+// is the one that other programs disturbed least. It counts the packets that the sender puts on the link, including
+// retransmissions; packets in both directions are reported beside.
 //
-// It is not the same work. The flow of ns-3 is datagrams that nobody answers, without bytes or checksums; ours are
-// whole engines, and with codec every packet is encoded, sealed with its ICRC, checked and decoded. ns-3's packets
-// cross a socket, an IP layer and a queueing discipline, which its helpers put there; ns-3-bare is without the last.
+// The work differs. The flow of ns-3 is datagrams without answers, bytes or checksums. Ours is of whole engines, and
+// with the codec every packet is encoded, sealed with its ICRC, checked and decoded. ns-3's packets cross a socket, an
+// IP layer and the queueing discipline of its helpers; ns-3-bare has no queueing discipline.
 func BenchmarkBesideNS3(b *testing.B) {
 	program := os.Getenv("GAUNTLET_NS3")
 	if program == "" {
@@ -64,7 +65,7 @@ func BenchmarkBesideNS3(b *testing.B) {
 	}
 }
 
-// runNS3 runs perf/ns3/flow.cc, built as program.
+// runNS3 runs program, which is built from perf/ns3/flow.cc.
 func runNS3(program, option string) func(*testing.B) (float64, float64) {
 	return func(b *testing.B) (float64, float64) {
 		out, err := exec.CommandContext(b.Context(), program, fmt.Sprintf("--seconds=%g", besideFor),
@@ -102,7 +103,7 @@ func runBeside(name string, codec bool) func(*testing.B) (float64, float64) {
 	}
 }
 
-// sides counts what each side puts on the link.
+// sides counts the packets that each side puts on the link.
 type sides struct {
 	tally
 	sent [2]int

@@ -14,7 +14,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/gbn"
 )
 
-// inbox is the frames that each side received, in order: as a Viewer, those that rules see.
+// inbox holds the frames that each side received, in order; as a Viewer, those that rules see.
 type inbox [2][]string
 
 func (b *inbox) Sight(s *trace.Sight) {
@@ -29,7 +29,7 @@ func (b *inbox) Sight(s *trace.Sight) {
 func (*inbox) Event(*trace.Event) {}
 func (*inbox) End(vtime.Time)     {}
 
-// listener is go-back-N that writes down what its side is handed.
+// listener is go-back-N that records the frames that its side is handed.
 func (b *inbox) listener(side trace.Side) engine.Implementation {
 	return tamper.Around(gbn.Implementation(), tamper.Frames{In: func(frame []byte) []byte {
 		b[side] = append(b[side], string(frame))
@@ -37,10 +37,9 @@ func (b *inbox) listener(side trace.Side) engine.Implementation {
 	}})
 }
 
-// Rules see packets in the order in which the endpoints were handed them, also those that arrive at the same
-// picosecond: a copy takes as long on the line as the next packet, and on one without a rate everything arrives at
-// once. Where packets overtake others, the trace does not tell which of them left before the original of a copy, and
-// this holds but for such coincidences.
+// Rules see packets in the order in which the endpoints are handed them, also at equal times: a copy takes as long on
+// the line as the next packet, and without a rate all packets arrive at once. Not checked are equal times with
+// overtaking packets, where the trace does not tell which packet left before the original of a copy.
 func TestOrderOfArrivals(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		lines := []string{

@@ -20,7 +20,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// blast is a transport over UDP in its simplest form: a message is one datagram, complete when it is sent.
+// blast is a minimal transport over UDP: a message is one datagram, complete when it is sent.
 type blast struct {
 	engine.Engine
 	qp     engine.QP
@@ -63,7 +63,7 @@ func (b *blast) PollTransmit(_ vtime.Time, p *roce.Packet) bool {
 	return true
 }
 
-// blasts builds the transport and keeps its responders in the order of New.
+// blasts returns the transport, which adds its responders to list in the order of New.
 func blasts(list *[]*blast) engine.Implementation {
 	return engine.Implementation{Name: "blast", Accepts: func(o roce.Opcode) bool { return o == roce.UDP },
 		New: func(qp engine.QP, mem engine.Memory) (engine.Requester, engine.Responder, error) {
@@ -90,7 +90,7 @@ func blastWorld(t *testing.T, text string, sink trace.Sink) (*World, []*blast) {
 
 const blastSpec = "link rate=1G delay=1ms\nqp count=2\npost-send wr=1 len=5000\npost-send wr=2 len=100 qp=1\n"
 
-// Datagrams cross the link in fragments, reach the QP that their port names whole, and cost one frame each.
+// Datagrams cross the link in fragments, reach the QP of their port whole, and cost one frame per fragment.
 func TestDatagramsAreCutAndJoined(t *testing.T) {
 	var c trace.Collector
 	w, made := blastWorld(t, blastSpec+"drop A type=FRAGMENT nth=20\n", &c)
@@ -122,7 +122,7 @@ func TestDatagramsAreCutAndJoined(t *testing.T) {
 	}
 }
 
-// Without one of its fragments a datagram never arrives, and the next one does.
+// A datagram that loses a fragment never arrives, and the next one does.
 func TestLostFragment(t *testing.T) {
 	w, made := blastWorld(t, blastSpec+"drop A psn=+0 type=FRAGMENT nth=2\n", &trace.Collector{})
 	if err := w.Run(); err != nil {
@@ -133,7 +133,7 @@ func TestLostFragment(t *testing.T) {
 	}
 }
 
-// A trace of datagrams reads back from NDJSON, from the captures, and from the captures alone.
+// A trace of datagrams reads back from NDJSON, from the captures, and from the captures without their notes.
 func TestOverIPTraceReadsBack(t *testing.T) {
 	var want trace.Collector
 	w, _ := blastWorld(t, blastSpec+"drop A psn=+0 type=FRAGMENT nth=1\ncorrupt A psn=+1\n", &want)

@@ -2,5 +2,5 @@
 
 package sim_test
 
-// raceEnabled says that sync.Pool throws away a part of what it is given, on purpose, and that time is no measure.
+// raceEnabled reports the race detector, with which sync.Pool drops some items on purpose and durations mean nothing.
 const raceEnabled = true

@@ -15,13 +15,13 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/all"
 )
 
-// scaled is a run of so many packet times over 1 ms of round trip, so that the line alone decides how many packets are
-// in the air: 11 at 100 Mb/s, 45 000 at 400 Gb/s.
+// scaled is a run of the given number of packet times over 1 ms RTT. The line rate alone decides the number of packets
+// in flight: 11 at 100 Mb/s, 45 000 at 400 Gb/s.
 func scaled(name string, rate unit.Rate, qps, packets int) []string {
 	window := min(max(2*product(rate), 64), 1<<16)
 	depth := max(2, window/qps/64+2) // messages of 64 packets
 	lasts := vtime.Duration(packets) * rate.Time(wire)
-	if name == "rciwarp" && qps == 1 { // TCP has some 120 packets in the air at this loss, on a line however fast
+	if name == "rciwarp" && qps == 1 { // about 120 packets are in flight at this loss rate, whatever the line rate
 		lasts = max(lasts, vtime.Second)
 	}
 	lines := []string{fmt.Sprintf("link rate=%s delay=500us queue=400000", rate), "loss random p=1e-4",
@@ -30,26 +30,26 @@ func scaled(name string, rate unit.Rate, qps, packets int) []string {
 	return append(lines, windowed(name, max(64, window/qps))...)
 }
 
-// wire is what a full packet takes of the line, and product how many are on the path when it is full.
+// wire is the bytes of a full packet on the line, and product the packets in flight on a full path.
 const wire = 1106
 
 func product(rate unit.Rate) int { return int(float64(rate) / 1000 / 8 / wire) }
 
-// windowed is the parameter by which a selective scheme is given as much as the path needs, and no more, and a box all
+// windowed returns the parameters for a window of packets: of a selective scheme, and of a middlebox, which keeps all
 // flows.
 func windowed(name string, window int) []string {
 	switch name {
 	case "irn", "srnic":
 		return []string{fmt.Sprintf("param cap=%d rtt=1ms", window)}
 	case "pseudoack":
-		return []string{"param flows=8192"} // else most pass by
+		return []string{"param flows=8192"} // else most bypass it
 	case "fasr":
 		return []string{fmt.Sprintf("param window=%d blocks=4096 units=255", window)}
 	}
 	return nil
 }
 
-// used is the processor time that this process has taken. Other processes of a busy machine do not count in it.
+// used returns the processor time of this process, which other processes of a busy machine do not change.
 func used(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -58,10 +58,9 @@ func used(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkScale measures simulated packets per second of one core, with whole engines, ACKs counted in, by processor
-// time: from 100 Mb/s to 400 Gb/s with one QP, and from 1 to 5000 QPs at 100 Gb/s. A packet should cost as much at any
-// rate; with many QPs it costs what missing the processor's caches does. Of schemes with bytes the comparison of memory
-// at the end is counted in.
+// BenchmarkScale measures simulated packets per second of processor time with whole engines, including ACKs: from 100
+// Mb/s to 400 Gb/s with one QP, and from 1 to 5000 QPs at 100 Gb/s. A packet should cost the same at any rate; many QPs
+// add cache misses. For schemes with bytes it includes the comparison of memory.
 func BenchmarkScale(b *testing.B) {
 	for _, name := range all.Names() {
 		for _, c := range []struct {
@@ -70,7 +69,7 @@ func BenchmarkScale(b *testing.B) {
 		}{{100 * unit.Mbps, 1}, {unit.Gbps, 1}, {10 * unit.Gbps, 1}, {100 * unit.Gbps, 1}, {400 * unit.Gbps, 1},
 			{100 * unit.Gbps, 100}, {100 * unit.Gbps, 1000}, {100 * unit.Gbps, 5000}} {
 			b.Run(fmt.Sprintf("%s/%s/qps=%d", name, c.rate, c.qps), func(b *testing.B) {
-				packets := max(200_000, 400*c.qps, 20*product(c.rate)) // so that starting is a small part
+				packets := max(200_000, 400*c.qps, 20*product(c.rate)) // so many that the start is a small part
 				total, spent := 0, time.Duration(0)
 				for b.Loop() {
 					var n tally
@@ -102,9 +101,8 @@ func scaledWorld(b *testing.B, name string, lines []string, o sim.Options) *sim.
 	return w
 }
 
-// BenchmarkHeld measures the memory that a packet of the path takes: what a world with a full pipe holds beyond one
-// whose pipe is short, over the packets between that a round trip holds. With few ACKs half as many are on their way at
-// once.
+// BenchmarkHeld measures the memory per packet in flight: the difference between worlds with a long and a short pipe,
+// divided by the difference in packets of a round trip. With few ACKs half as many packets are in flight.
 func BenchmarkHeld(b *testing.B) {
 	for _, name := range []string{"gbn", "irn", "fasr"} {
 		b.Run(name, func(b *testing.B) {
@@ -117,7 +115,7 @@ func BenchmarkHeld(b *testing.B) {
 	}
 }
 
-// held is the most that a world holds while it runs, and how many packets its path does.
+// held returns the largest heap use of a world in bytes, and the packets in flight on its full path.
 func held(b *testing.B, name string, rate unit.Rate) (most, path int) {
 	heap := func() int {
 		runtime.GC()
@@ -128,7 +126,7 @@ func held(b *testing.B, name string, rate unit.Rate) (most, path int) {
 	before, calls := heap(), 0
 	w := scaledWorld(b, name, scaled(name, rate, 1, 200_000), sim.Options{Sink: &tally{},
 		Progress: func(vtime.Time) error {
-			if calls++; calls%8 == 0 { // a collection is slow
+			if calls++; calls%8 == 0 { // garbage collection is slow
 				most = max(most, heap()-before)
 			}
 			return nil

@@ -45,7 +45,7 @@ func world(tb fataler, s *scenario.Spec, opts sim.Options) *sim.World {
 	return w
 }
 
-// play runs a Spec and returns what it did.
+// play runs a Spec and returns its world and trace.
 func play(tb fataler, opts sim.Options, lines ...string) (*sim.World, *trace.Collector) {
 	var c trace.Collector
 	opts.Sink = &c
@@ -56,7 +56,7 @@ func play(tb fataler, opts sim.Options, lines ...string) (*sim.World, *trace.Col
 	return w, &c
 }
 
-// tally counts what a run puts on the link.
+// tally counts the packets and events of a run.
 type tally struct{ packets, events, completed int }
 
 func (c *tally) Packet(*trace.Record) { c.packets++ }
@@ -68,17 +68,17 @@ func (c *tally) Event(e *trace.Event) {
 }
 func (c *tally) End(vtime.Time) {}
 
-// auditor is a Sink that checks what is true of every trace.
+// auditor is a Sink that checks invariants of every trace.
 type auditor struct {
 	errs      []string
 	now       vtime.Time
 	ended     bool
 	sent      [2]int // by sender
-	delivered [2]int // fates of what was sent
+	delivered [2]int // by sender, as the next two
 	dropped   [2]int
 	copies    [2]int
 	injected  int
-	memory    int64 // bytes that are wrong at the end
+	memory    int64 // bytes that differ at the end
 }
 
 func (a *auditor) errorf(format string, args ...any) {
@@ -131,7 +131,7 @@ func (a *auditor) End(at vtime.Time) {
 	a.ended = true
 }
 
-// balance checks that the trace and the link agree on what was sent, lost, delivered and doubled.
+// balance checks that the trace and the link agree on packets sent, lost, delivered and copied.
 func (a *auditor) balance(w *sim.World) {
 	for side := trace.A; side <= trace.B; side++ {
 		n := w.Channel(side).Counters()
@@ -147,7 +147,7 @@ func (a *auditor) balance(w *sim.World) {
 	}
 }
 
-// written returns the trace of a run in its stored form.
+// written returns the trace of a run as NDJSON.
 func written(tb fataler, opts sim.Options, lines ...string) []byte {
 	s := spec(tb, lines...)
 	var b bytes.Buffer
@@ -166,7 +166,7 @@ func written(tb fataler, opts sim.Options, lines ...string) []byte {
 	return b.Bytes()
 }
 
-// rough is a link on which everything happens.
+// rough is a link with every impairment.
 var rough = []string{"seed 7", "link rate=1G delay=200us jitter=50us queue=100 reorder=1% duplicate=2% corrupt=1%",
 	"loss random p=2%",
 	"drop A psn=+2 tx=1", "reorder A psn=+9 behind=4", "dup B nth=3 copies=2", "corrupt A psn=+20 field=payload",
@@ -190,7 +190,7 @@ func TestRunsRepeat(t *testing.T) {
 	}
 }
 
-// Scripts that do not alter packets give the same trace with and without the codec, but for the bytes.
+// Scripts that do not alter packets give the same trace with and without the codec, except for the bytes.
 func TestCodecChangesNothing(t *testing.T) {
 	lines := []string{"link rate=1G delay=200us jitter=50us queue=100 reorder=1% duplicate=2%", "loss random p=2%",
 		"drop A psn=+2 tx=1",
@@ -242,7 +242,7 @@ func TestManyQPs(t *testing.T) {
 	}
 }
 
-// In steady state a packet costs no allocation, with and without bytes.
+// In steady state a packet needs no allocation, with and without bytes.
 func TestNoAllocationPerPacket(t *testing.T) {
 	for _, opts := range []sim.Options{{}, {Bytes: true}} {
 		run := func(duration string) (mallocs float64, packets int) {
@@ -269,7 +269,7 @@ func TestNoAllocationPerPacket(t *testing.T) {
 
 var _ trace.Sink = (*auditor)(nil)
 
-// The tap of the sender sees what left it, the tap of the receiver what arrived.
+// The sender's tap sees a packet as it was sent, the receiver's tap as it arrived.
 func TestAlteredPackets(t *testing.T) {
 	_, c := play(t, sim.Options{Bytes: true}, "link rate=1G delay=10us", "corrupt A psn=+1 tx=1 field=payload",
 		"rewrite A psn=+2 tx=1 field=ttl value=3",
@@ -296,7 +296,7 @@ func TestAlteredPackets(t *testing.T) {
 	}
 }
 
-// An implementation that changes whole frames may return memory that it uses again.
+// An implementation that changes whole frames may reuse the memory that it returns.
 func TestFramesOfAnImplementation(t *testing.T) {
 	var shared []byte
 	sent := 0

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestCompleted: the completions of one queue pair are told, unless some are missing.
+// TestCompleted: completed returns the completions of one queue pair, unless some are missing.
 func TestCompleted(t *testing.T) {
 	const head = "# tracer: nop\n#\n# entries-in-buffer/entries-written: %d/3   #P:1\n#\n"
 	const lines = `     kworker/0:2-51      [000] d.s1.     8.203344: completion: (rxe_cq_post+0x0/0x1a0 ` +

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// nested is a netlink attribute.
+// nested returns a netlink attribute.
 func nested(kind uint16, value []byte) []byte {
 	b := binary.NativeEndian.AppendUint16(nil, uint16(4+len(value)))
 	b = binary.NativeEndian.AppendUint16(b, kind)
@@ -14,7 +14,7 @@ func nested(kind uint16, value []byte) []byte {
 	return append(b, make([]byte, (4-len(b)%4)%4)...)
 }
 
-// The mask is found behind what else a driver tells, and an answer that is cut tells nothing.
+// parsePFC finds the mask behind the other attributes of a driver, and returns nil for a truncated answer.
 func TestParsePFC(t *testing.T) {
 	head := []byte{0, dcbIEEEGet, 0, 0}
 	table := append(nested(1, make([]byte, 5)), nested(dcbPFC, []byte{8, 0x08, 0})...)

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// sys is a host with a ConnectX port and soft-RoCE.
+// sys is the /sys of a host with a ConnectX port and soft-RoCE.
 func sys() fstest.MapFS {
 	const mlx, rxe = "class/infiniband/mlx5_0/", "class/infiniband/rxe0/"
 	m := fstest.MapFS{}
@@ -77,7 +77,7 @@ func TestReadNetwork(t *testing.T) {
 	}
 }
 
-// Of two GIDs of one address that of RoCEv2 is meant, and an empty entry is none.
+// FindGID returns the RoCEv2 entry of two GIDs with one address, and skips empty entries.
 func TestFindGID(t *testing.T) {
 	a := netip.MustParseAddr("10.77.0.1")
 	if i, err := FindGID(sys(), "mlx5_0", 1, a); err != nil || i != 2 {

@@ -16,7 +16,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/fault"
 )
 
-// encode makes a frame of a packet that A sends.
+// encode returns the frame of a packet that A sends.
 func encode(tb testing.TB, text string, edit func(*roce.Frame)) []byte {
 	tb.Helper()
 	p, err := roce.ParsePacket(text)
@@ -48,12 +48,12 @@ func checksumOK(frame []byte) bool {
 	return sum>>16+sum&0xFFFF == 0xFFFF
 }
 
-// packets has every shape of header, and those with no payload, no extended header, and no BTH.
+// packets has every layout of headers, including those without payload, extended header, or BTH.
 var packets = []string{"WRITE_FIRST psn=1 dmalen=4096 len=1024", "WRITE_MIDDLE psn=2 len=1024", "SEND_ONLY psn=3",
 	"ACK psn=4 msn=1", "READ_REQUEST psn=5 dmalen=8", "CMP_SWAP psn=6", "ATOMIC_ACK psn=7",
 	"SEND_ONLY_IMM psn=8 len=3 imm=4", "CNP psn=0", "LOWAR qp=5 len=9", "LOWAR qp=5"}
 
-// A flipped bit is one bit, lies in the field that was asked for if the packet has it, and never passes the ICRC.
+// A corruption flips one bit, in the field asked for if the packet has it, and the packet never passes the ICRC.
 func TestCorrupt(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		text := rapid.SampledFrom(packets).Draw(rt, "packet")
@@ -82,7 +82,7 @@ func TestCorrupt(t *testing.T) {
 	})
 }
 
-// Where each field lies in a WRITE_FIRST of 1024 bytes.
+// Regions of each field in a WRITE_FIRST of 1024 bytes.
 func TestRegions(t *testing.T) {
 	frame := encode(t, packets[0], nil)
 	for _, tt := range []struct {
@@ -100,7 +100,7 @@ func TestRegions(t *testing.T) {
 	}
 }
 
-// Rewriting a masked field sets it, keeps its neighbours and the ICRC, and mends the IPv4 checksum.
+// Rewriting a masked field sets it, keeps its neighbours and the ICRC, and updates the IPv4 checksum.
 func TestRewrite(t *testing.T) {
 	tests := []struct {
 		field fault.Field
@@ -160,7 +160,7 @@ func TestUDPChecksumAndMark(t *testing.T) {
 	}
 }
 
-// What has no such field, or is not ours, stays as it is.
+// Alter leaves a frame alone that lacks the field or is not RoCEv2, or if the verdict has no change.
 func TestAlterLeavesAlone(t *testing.T) {
 	for _, tt := range []struct {
 		frame []byte
@@ -181,7 +181,7 @@ func TestAlterLeavesAlone(t *testing.T) {
 	}
 }
 
-// A malformed frame, and one of another protocol, is corrupted as any other: in one bit, which no router changes.
+// A malformed frame, and one of another protocol, is corrupted like any other: in one bit that no router changes.
 func TestCorruptMalformed(t *testing.T) {
 	badICRC := encode(t, packets[0], nil)
 	badICRC[len(badICRC)-1] ^= 0xFF
@@ -202,7 +202,7 @@ func TestCorruptMalformed(t *testing.T) {
 	}
 }
 
-// Nothing that a channel can decide makes Alter panic, whatever the frame.
+// Alter does not panic for any decision of a channel and any frame.
 func FuzzAlter(f *testing.F) {
 	for i, text := range packets {
 		f.Add(encode(f, text, nil), i, uint64(i)<<60)

@@ -12,7 +12,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/topology"
 )
 
-// A program that is only asked sees no device of this machine.
+// A program that is started for its capabilities alone sees no device of this machine.
 func TestStartGivesNoDeviceButLo(t *testing.T) {
 	if err := topology.Privileged(); err != nil {
 		t.Skip(err)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Why a program cannot be started is said in words that tell what to do.
+// The error of a program that cannot be started has the reason and the remedy.
 func TestProgramsThatDoNotStart(t *testing.T) {
 	dir := t.TempDir()
 	for _, c := range []struct {

@@ -7,13 +7,13 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/station"
 )
 
-// A reading that was taken while the device still counted is not the last, and what never stands still is no evidence.
+// Counters are read until two readings agree; counters that never settle are no evidence.
 func TestCountersSettle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for name, c := range map[string]struct {
-			says []uint64 // by reading; from the last one on it goes on by step
+			says []uint64 // values by reading; after the last one each is larger by step
 			step uint64
-			want uint64 // 0 is no evidence
+			want uint64 // 0 for no evidence
 		}{
 			"at once": {[]uint64{7, 7}, 0, 7},
 			"later":   {[]uint64{58, 70, 80, 80}, 0, 80},

@@ -15,8 +15,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// TestPausedTool: a tool that polls burns nothing while it is paused, goes on after, and can be ended meanwhile. One
-// that sleeps by itself is left alone.
+// TestPausedTool: a paused tool that polls uses no processor time, continues later, and can be ended while paused. A
+// tool that sleeps by itself is not paused.
 func TestPausedTool(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: runs in real time")
@@ -47,8 +47,8 @@ func TestPausedTool(t *testing.T) {
 	}
 }
 
-// TestWokenTool: a tool that is let look now and then is no longer stopped when it is woken, and is when the run is
-// over.
+// TestWokenTool: a tool that is paused between looks is not stopped any more after it is woken, and is stopped when the
+// run is over.
 func TestWokenTool(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: runs in real time")
@@ -82,8 +82,7 @@ func TestWokenTool(t *testing.T) {
 	_ = p.Wait()
 }
 
-// comesTo reports whether a process comes to a state, as /proc names it, within the time that a machine with other work
-// may take.
+// comesTo reports whether a process comes to a state, as in /proc, within the time that a busy machine may take.
 func comesTo(pid int, state string) bool {
 	for range 50 {
 		raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
@@ -102,8 +101,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// TestCrashedTool: a tool that a signal has ended is to blame, at its side. One that gives up, one that is at work and
-// one that the bench has ended are not.
+// TestCrashedTool: a tool that a signal ended is at fault, at its side. One that gave up, one that runs and one that
+// the bench ended are not.
 func TestCrashedTool(t *testing.T) {
 	tools := func(script string) *Tools {
 		p := &process{exec.Command("sh", "-c", script)}

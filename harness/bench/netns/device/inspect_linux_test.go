@@ -9,7 +9,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// TestChanges: bytes that differ make ranges.
+// TestChanges: adjacent bytes that differ make one range.
 func TestChanges(t *testing.T) {
 	got := changes([]byte("abcdefgh"), []byte("aXXdefgX"), 0x1000)
 	if want := []dut.Range{{VA: 0x1001, Len: 2}, {VA: 0x1007, Len: 1}}; !slices.Equal(got, want) {
@@ -20,12 +20,12 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// TestEnding: what happens to a tool after the end of the trace is none of the run, and memory that was read once only
+// TestEnding: the end of a tool after the end of the trace is not part of the run, and memory that was read only once
 // is not compared.
 func TestEnding(t *testing.T) {
 	r := &running{exited: make(chan struct{}), done: make(chan struct{}), said: &contract.Log{},
 		meeting: &dut.Meeting{}}
-	_, _ = r.said.Write([]byte("it ends")) // never fails
+	_, _ = r.said.Write([]byte("it ends")) // always succeeds
 	r.doneAt, r.goneAt = vtime.Time(15), vtime.Time(30)
 	close(r.exited)
 	close(r.done)

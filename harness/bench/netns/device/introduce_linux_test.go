@@ -9,7 +9,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// TestIntroductionIsLeftOut: a number that means the exchange at one end may be the connection's at the other.
+// TestIntroductionIsLeftOut: one QP number may be that of the exchange at one end and of the connection at the other.
 func TestIntroductionIsLeftOut(t *testing.T) {
 	aside, device := dut.Aside{Own: 0x7E570, Device: 0x11}, drive.Addr(trace.B).As4()
 	for _, c := range []struct {

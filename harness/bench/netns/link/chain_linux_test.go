@@ -18,7 +18,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/tc"
 )
 
-// Where netem makes the link, the relay before it does what netem cannot, and nothing twice.
+// Where netem makes the link, the relay before it makes the impairments that netem lacks, and no others.
 func TestNetemIsBehindTheRelay(t *testing.T) {
 	const load = "link rate=50M delay=3ms\nload write msg=1KiB count=1\n"
 	for _, c := range []struct{ text, beyond, stages string }{
@@ -60,7 +60,7 @@ func TestNetemIsBehindTheRelay(t *testing.T) {
 	}
 }
 
-// A link that neither of the two can make is told from one that this kernel cannot.
+// The error tells a link that neither relay nor netem can make from one that this kernel lacks.
 func TestLinkBeyondNetem(t *testing.T) {
 	const load = "load write msg=1KiB count=1\n"
 	_, err := choose(t, load+"link ecn-min=5 ecn-max=20 ecn-p=1%\n", "netem")
@@ -77,7 +77,7 @@ func TestLinkBeyondNetem(t *testing.T) {
 	}
 }
 
-// told is a stage that says what it is given.
+// told is a stage with a given report and log.
 type told struct {
 	stage
 	Report
@@ -89,7 +89,7 @@ func (s *told) report() (Report, error)          { return s.Report, s.failed }
 func (s *told) fates() ([]merge.LinkFate, error) { return s.log, s.failed }
 func (s *told) busy() (bool, error)              { return s.Overflow > 0, s.failed }
 
-// A chain is as late as its latest stage, and knows what became of every packet when all stages do.
+// A chain is as late as its latest stage, and has the fate of every packet if all stages have.
 func TestChainAddsUp(t *testing.T) {
 	relay := &told{Report: Report{LateMax: 5 * vtime.Millisecond, Overflow: 1, Exact: true, Lost: [2]uint64{3, 0},
 		Made: [2]uint64{0, 2}, Damaged: [2]uint64{5, 6}, Underway: true}, log: []merge.LinkFate{}}
@@ -118,7 +118,7 @@ func TestChainAddsUp(t *testing.T) {
 	}
 }
 
-// The choice of the link is never silent, and a wish that cannot be fulfilled names the remedy.
+// The choice of the link has a reason, and an impossible wish is an error with the remedy.
 func TestChooseLink(t *testing.T) {
 	const load = "load write msg=1KiB count=1\n"
 	for _, c := range []struct{ link, text, why, err string }{
@@ -142,7 +142,7 @@ func TestChooseLink(t *testing.T) {
 	}
 }
 
-// The injector is asked for by its word, and refuses by one line what it does not do.
+// The injector is chosen by name, and refuses in one line a Spec that it cannot play.
 func TestChooseInjector(t *testing.T) {
 	const load = "load write msg=1KiB count=1\n"
 	const script = load + "drop A psn=+1\nloss B>A burst p=1e-4 len=8 h=0.3\n"
@@ -193,7 +193,7 @@ func TestChooseInjector(t *testing.T) {
 	}
 }
 
-// Where the injector acts, no other stage has faults or losses, and crafted packets come from a relay before it.
+// With the injector no other stage has faults or losses, and a relay before it sends the crafted packets.
 func TestInjectorHasFaultsAndLosses(t *testing.T) {
 	sp := mustSpec(t, "load write msg=1KiB count=1\nlink rate=50M delay=3ms\nloss A>B random p=1%\ndrop A psn=+1\n")
 	site, hop := &Site{Spec: sp}, plan.RouteOf(sp, false).WAN()
@@ -232,7 +232,7 @@ func TestInjectorHasFaultsAndLosses(t *testing.T) {
 	}
 }
 
-// Of a frame that two logs name there is one entry: the first log's, with what the second stage did.
+// A frame in both logs gets one entry: that of the first log with the changes of the second stage.
 func TestJoin(t *testing.T) {
 	lost := func(at vtime.Time, key uint64, cause string) merge.LinkFate {
 		return merge.LinkFate{At: at, Key: key, Fate: trace.Dropped, Cause: cause}
@@ -251,7 +251,7 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// choose chooses the link of a Spec without a box.
+// choose chooses the link of a Spec without a middlebox.
 func choose(t *testing.T, text, wish string) (Choice, error) {
 	t.Helper()
 	sp := mustSpec(t, text)

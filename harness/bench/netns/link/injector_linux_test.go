@@ -37,7 +37,7 @@ func injectorOn(t *testing.T, in ns.NetNS, text string) *injectorStage {
 	return st
 }
 
-// scratch is a namespace with a loopback device that is up, where the injector can be had.
+// scratch returns a namespace with a loopback device that is up, and skips the test where there is no injector.
 func scratch(t *testing.T) ns.NetNS {
 	t.Helper()
 	if support := injector.Probe(); !support.OK {
@@ -61,7 +61,7 @@ func scratch(t *testing.T) ns.NetNS {
 	return in
 }
 
-// A frame that the injector cannot read passes: it is no loss of the bench's, and the certificate has it by itself.
+// A frame that the injector cannot parse passes. It is no loss of the bench, and the certificate counts it separately.
 func TestUnreadFrameIsNotLost(t *testing.T) {
 	in := scratch(t)
 	st := injectorOn(t, in, "load write msg=1KiB count=1\ndrop A psn=+1\n")
@@ -94,7 +94,7 @@ func TestUnreadFrameIsNotLost(t *testing.T) {
 	}
 }
 
-// Where the losses of a run cannot be drawn again there is an error in place of a report.
+// When the losses of a run cannot be drawn again, the report is an error.
 func TestReportWithoutTape(t *testing.T) {
 	tape := filepath.Join(t.TempDir(), "x.tape")
 	const text = "gauntlet-tape 1\nkey index\nseed 7\nlength 9\nlost 3\nend 1\n"

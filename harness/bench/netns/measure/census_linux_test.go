@@ -28,10 +28,10 @@ func TestCensus(t *testing.T) {
 	see(trace.Delivered, ms, nil)
 	see(trace.Dropped, 0, cause("loss"))
 	see(trace.Dropped, 0, cause("loss"))
-	see(trace.Dropped, 0, cause("drop[0]")) // scripted: not the work of the loss process
+	see(trace.Dropped, 0, cause("drop[0]")) // scripted, not by the loss process
 	see(trace.Dropped, 0, cause("queue"))
 	see(trace.Delivered, ms, nil)
-	see(trace.Delivered, 5*ms, cause("delay[0]")) // overtaken on purpose
+	see(trace.Delivered, 5*ms, cause("delay[0]")) // late by a fault
 	see(trace.Delivered, ms, nil)
 	see(trace.Delivered, ms-15*us, nil) // overtakes
 	see(trace.Corrupted, ms, cause("corrupt"))

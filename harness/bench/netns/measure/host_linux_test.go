@@ -2,7 +2,7 @@ package measure
 
 import "testing"
 
-// A machine that runs this test carries packets, and lets a thread wait for longer than not at all.
+// A machine that runs this test carries packets, and its threads wait for a positive time.
 func TestHostCanDoSomething(t *testing.T) {
 	var h Host
 	if err := h.sleep(); err != nil {

@@ -11,7 +11,7 @@ const us, ms = vtime.Microsecond, vtime.Millisecond
 
 func at(d vtime.Duration) vtime.Time { return vtime.Time(d) }
 
-// A stall of the host does not hide the rate of the line, and a wrong rate does not look right.
+// Pace measures the rate of the line in spite of a stall of the host, and does not take a wrong rate for the right one.
 func TestPaceSeesThroughStalls(t *testing.T) {
 	train := func(n int, step vtime.Duration, late func(i int) vtime.Duration) (list []arrival) {
 		for i := range n {
@@ -19,7 +19,7 @@ func TestPaceSeesThroughStalls(t *testing.T) {
 		}
 		return list
 	}
-	stall := func(from, n int) func(int) vtime.Duration { // a thread slept, and caught up
+	stall := func(from, n int) func(int) vtime.Duration { // the thread sleeps and then catches up
 		return func(i int) vtime.Duration {
 			if i >= from && i < from+n {
 				return vtime.Duration(from+n-i) * 10 * us

@@ -14,7 +14,7 @@ var errFault = errors.New("its fault")
 
 func blamed(err error) error { return fmt.Errorf("%w: %w", errFault, err) }
 
-// What a program under test does is its fault, but for refusing what it has not; what a program of ours does is not.
+// A failure of a program under test is its fault unless it refused an option; a failure of an own program is not.
 func TestBlame(t *testing.T) {
 	refusal, crash := exec.Command("sh", "-c", "exit 127").Run(), exec.Command("sh", "-c", "kill -SEGV $$").Run()
 	theirs, ours := named("endpoint A (exec:./mine)"), named("endpoint A")
@@ -29,7 +29,7 @@ func TestBlame(t *testing.T) {
 	}
 }
 
-// Of those that are not done the one under test comes first, and each says what it has left.
+// Late lists the parties that are not done, those under test first, and Left tells the work that each has left.
 func TestLate(t *testing.T) {
 	for _, c := range []struct {
 		reports    string

@@ -9,7 +9,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
 )
 
-// What programs say adds up: the run is as far as the slower endpoint, and is done when the box is, too.
+// The progress of a run is that of the slower endpoint, and a run is done when its middlebox is idle, too.
 func TestPartiesAddUp(t *testing.T) {
 	a, b, box := named("endpoint A"), named("endpoint B"), named("box")
 	p := &Parties{Ends: [2]*Party{a, b}, Box: box}
@@ -44,7 +44,7 @@ func TestPartiesAddUp(t *testing.T) {
 	}
 }
 
-// A report that cannot be true is refused in a sentence, and a true one is kept as an event in the time of the run.
+// An impossible report is refused in a sentence, and a possible one becomes an event in the time of the run.
 func TestReportsAreHeldToTheRun(t *testing.T) {
 	start := packetio.Monotonic() - 1000
 	for _, c := range []struct {

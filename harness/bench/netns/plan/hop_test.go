@@ -8,8 +8,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// TestHopBounds: what the merger may rely on follows from the link, and from nothing when a packet can be let through
-// or held back.
+// TestHopBounds: the bounds that the merger relies on follow from the link. There are none when a fault can pass or
+// hold a packet.
 func TestHopBounds(t *testing.T) {
 	for text, want := range map[string]struct {
 		least   vtime.Duration
@@ -33,7 +33,7 @@ func TestHopBounds(t *testing.T) {
 	}
 }
 
-// The window of the merger covers the way over the link and through its queue, within reason.
+// The window of the merger covers the delay of the link and the time in its queue, up to a limit.
 func TestWindow(t *testing.T) {
 	const ms, us = vtime.Millisecond, vtime.Microsecond
 	for text, want := range map[string]vtime.Duration{

@@ -11,7 +11,7 @@ const us, ms = vtime.Microsecond, vtime.Millisecond
 
 func at(d vtime.Duration) vtime.Time { return vtime.Time(d) }
 
-// The line is never faster than its rate, catches up after a late wake-up, and not after a rest.
+// The line is never faster than its rate, catches up after a late wake-up, and does not catch up after a rest.
 func TestPacer(t *testing.T) {
 	p := newPacer(100 * unit.Mbps)
 	const frame = 1106 // 88.48 us
@@ -39,8 +39,7 @@ func TestPacer(t *testing.T) {
 	}
 }
 
-// What is starved is the time of the line that is lost for good: since the cause after a rest, and beyond what is
-// caught up otherwise.
+// Starved is the time of the line that is lost: after a rest since the cause, else beyond the time that is caught up.
 func TestStarved(t *testing.T) {
 	const frame, takes = 1106, 88480 * vtime.Nanosecond
 	p := newPacer(100 * unit.Mbps)
@@ -51,9 +50,9 @@ func TestStarved(t *testing.T) {
 	}{
 		{true, 3 * ms, 1 * ms, 2 * ms},
 		{false, 4 * ms, 4 * ms, 2 * ms},                  // the line was free for 0.9 ms, which is caught up
-		{false, 10 * ms, 10 * ms, 2*ms + 6*ms - 2*takes}, // but for the last of 6.8
-		{true, 50 * ms, 50 * ms, 2*ms + 6*ms - 2*takes},  // nothing to send is no want of a processor
-		{true, 50*ms + takes/2, 50 * ms, 8*ms - 2*takes}, // nor is a line that is busy
+		{false, 10 * ms, 10 * ms, 2*ms + 6*ms - 2*takes}, // except the last of 6.8 ms
+		{true, 50 * ms, 50 * ms, 2*ms + 6*ms - 2*takes},  // a sender without packets is not starved
+		{true, 50*ms + takes/2, 50 * ms, 8*ms - 2*takes}, // nor is one whose line is busy
 	} {
 		if c.rest {
 			p.rest()

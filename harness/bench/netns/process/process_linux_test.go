@@ -14,7 +14,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/gbn"
 )
 
-// An endpoint process refuses what it cannot run in a sentence, and ends with its input.
+// An endpoint process refuses an impossible order in a sentence, and ends with its input.
 func TestEndpointRefuses(t *testing.T) {
 	for in, want := range map[string]string{
 		"":                                       "",
@@ -40,7 +40,7 @@ func TestEndpointRefuses(t *testing.T) {
 	}
 }
 
-// TestEndpointOpposite: the process of an endpoint whose peer is a device needs no implementation of that.
+// TestEndpointOpposite: an endpoint process whose peer is a device needs no implementation of the device.
 func TestEndpointOpposite(t *testing.T) {
 	only := func(name string) (engine.Implementation, bool) {
 		return gbn.Implementation(), name == gbn.Implementation().Name

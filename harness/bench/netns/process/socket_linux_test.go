@@ -11,7 +11,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// A silenced kernel finds no way to the peer, and to nobody else does anything change.
+// A silenced kernel has no route to the peer, and its routes to others remain.
 func TestSilence(t *testing.T) {
 	if err := topology.Privileged(); err != nil {
 		t.Skip(err)
@@ -27,7 +27,7 @@ func TestSilence(t *testing.T) {
 			return err
 		}
 		defer unix.Close(fd)
-		// of a datagram socket: looks for a route, sends nothing
+		// connects a datagram socket, which looks up a route and sends nothing
 		return unix.Connect(fd, &unix.SockaddrInet4{Port: 9, Addr: to})
 	}
 	peer, other := drive.Addr(trace.B).As4(), [4]byte{10, 77, 0, 99}
@@ -48,7 +48,7 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// A socket that is paced leaves room on the line for headers, whatever the size of its segments.
+// A paced socket leaves room on the line for headers, whatever the size of its segments.
 func TestPacing(t *testing.T) {
 	for _, c := range []struct{ mss, want int }{{1460, 11768530}, {128, 7038834}} {
 		if got := pacing(100_000_000, c.mss); got != c.want {

@@ -18,7 +18,7 @@ const ms = vtime.Millisecond
 
 func at(d vtime.Duration) vtime.Time { return vtime.Time(d) }
 
-// A spool comes back as it was written, without what came before the run, up to where a full disk cut it.
+// A spool is read as it was written, without the frames before the run, up to where a full disk cut it.
 func TestSpool(t *testing.T) {
 	f, err := os.CreateTemp(t.TempDir(), "spool")
 	must(t, err)
@@ -26,7 +26,7 @@ func TestSpool(t *testing.T) {
 	s := newSpool(capture.Tap{Side: trace.B}, f)
 	for i, p := range []packetio.Packet{
 		{Time: at(5 * ms), Data: []byte("early")}, {Time: at(10 * ms), Data: []byte("first"), Outgoing: true},
-		{Time: at(14 * ms), Data: []byte("answer"), Outgoing: true}, // it overtook what it answers
+		{Time: at(14 * ms), Data: []byte("answer"), Outgoing: true}, // earlier than the packet that it answers
 		{Time: at(12 * ms), Data: bytes.Repeat([]byte{7}, 9000)}, {Time: at(15 * ms), Data: []byte("cut")},
 	} {
 		if err := s.write(&p); err != nil {

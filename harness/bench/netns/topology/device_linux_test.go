@@ -9,22 +9,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// apart moves the test's thread into a namespace of its own, which stands for that of a machine.
+// apart moves the test's thread into a new namespace, which represents the machine's.
 func apart(t *testing.T) {
 	t.Helper()
 	if err := Privileged(); err != nil {
 		t.Skip(err)
 	}
-	runtime.LockOSThread() // and never unlocked: the thread dies with the test
+	runtime.LockOSThread() // never unlocked, so that the thread ends with the test
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 		t.Skip("no namespace for the test: ", err)
 	}
 }
 
-// TestOwnNamespaceIsLeftAsItWas: an end in the namespace of the process takes its device along when it goes.
+// TestOwnNamespaceIsLeftAsItWas: an end in the namespace of the process removes its device at the end.
 func TestOwnNamespaceIsLeftAsItWas(t *testing.T) {
 	apart(t)
-	for range 2 { // the second finds no trace of the first
+	for range 2 { // the second finds nothing of the first
 		top, err := Open(Options{Own: [2]bool{false, true}})
 		must(t, err)
 		if _, err := netlink.LinkByName(DeviceB); err != nil {
@@ -40,7 +40,7 @@ func TestOwnNamespaceIsLeftAsItWas(t *testing.T) {
 	}
 }
 
-// TestSomebodyElsesDeviceStays: a device that only has the name is not touched, and the topology is refused.
+// TestSomebodyElsesDeviceStays: a foreign device with the same name is not touched, and the topology is refused.
 func TestSomebodyElsesDeviceStays(t *testing.T) {
 	apart(t)
 	attrs := netlink.NewLinkAttrs()

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestBothEndsInOneNamespace: what is sent through the device of one end arrives through that of the other, over the
-// link, and the namespace is left as it was.
+// TestBothEndsInOneNamespace: a frame sent through the device of one end arrives over the link at the device of the
+// other, and the namespace is left as it was.
 func TestBothEndsInOneNamespace(t *testing.T) {
 	apart(t)
 	top, err := Open(Options{Own: [2]bool{true, true}, Bridge: true})

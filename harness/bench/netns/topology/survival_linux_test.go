@@ -14,7 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// playVictim opens an exposed topology with a child in each namespace, reports what must disappear, and hangs.
+// playVictim opens an exposed topology with a child in each namespace, reports what must disappear, and waits to be
+// killed.
 func playVictim() {
 	top, err := Open(Options{Name: os.Getenv("NETNS_TEST_NAME"), Janitor: janitor, Bridge: true})
 	if err != nil {
@@ -31,11 +32,11 @@ func playVictim() {
 	}
 	fmt.Println("ready")
 	for {
-		time.Sleep(time.Hour) // without a timer the runtime would see that nothing can happen any more
+		time.Sleep(time.Hour) // a timer, because the runtime would report a deadlock
 	}
 }
 
-// victim starts one and returns it with the namespaces and children it reported.
+// victim starts a process that runs playVictim and returns it with the namespaces and children that it reported.
 func victim(t *testing.T, name string) (cmd *exec.Cmd, spaces, children []string) {
 	t.Helper()
 	if err := Privileged(); err != nil {
@@ -61,7 +62,7 @@ func victim(t *testing.T, name string) (cmd *exec.Cmd, spaces, children []string
 	return cmd, spaces, children
 }
 
-// remains lists what is left of a victim: its processes, its names, and processes that hold its namespaces.
+// remains lists what is left of a victim: its processes, its names, and processes in its namespaces.
 func remains(name string, spaces, children []string) (left []string) {
 	names, _ := filepath.Glob(filepath.Join(runDir, name+"*"))
 	left = append(left, names...)
@@ -163,7 +164,7 @@ func TestClashInTheMiddleKeepsForeignName(t *testing.T) {
 	}
 }
 
-// playRootless is a program that lacks privilege at first.
+// playRootless is a program that starts without privileges and gets them by Reexec.
 func playRootless() {
 	code, replaced, err := Reexec()
 	if err != nil {
@@ -215,7 +216,7 @@ func TestReexecWithoutRoot(t *testing.T) {
 	}
 }
 
-// copyOfSelf puts the test binary where nobody may execute it from.
+// copyOfSelf copies the test binary into a folder where the user nobody may execute it.
 func copyOfSelf(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "netns-rootless") //nolint:usetesting // nobody may not enter t.TempDir

@@ -15,7 +15,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
 )
 
-// TestMain lets the test binary play the other processes of a run.
+// TestMain runs the test binary as one of the other processes of a run if the environment asks for one.
 func TestMain(m *testing.M) {
 	switch os.Getenv("NETNS_TEST_ROLE") {
 	case "janitor":
@@ -41,7 +41,7 @@ func self(role string, args ...string) *exec.Cmd {
 
 func janitor(names []string) *exec.Cmd { return self("janitor", names...) }
 
-// open builds a topology or skips where the machine forbids it, saying why.
+// open builds a topology, or skips the test, with the reason, where the machine forbids it.
 func open(t *testing.T, o Options) *Topology {
 	t.Helper()
 	if err := Privileged(); err != nil {
