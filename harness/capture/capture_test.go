@@ -57,7 +57,7 @@ func TestCaptureTruncatedAnywhere(t *testing.T) {
 				t.Fatalf("cut at %d of %d: %v", cut, len(whole), err)
 			}
 		}
-		// Between two frames nothing shows that there were more.
+		// a cut between two frames cannot be noticed
 		if n := len(tracetest.FramesAt(f, trace.A)); clean > n+2 {
 			t.Errorf("%d cuts went unnoticed, with %d frames", clean, n)
 		}
@@ -112,7 +112,7 @@ func TestCaptureErrors(t *testing.T) {
 	}
 }
 
-// Frames of a cooked capture and of raw IP are the same frames without Ethernet.
+// Frames of a cooked capture and of raw IP are the same frames without Ethernet header.
 func TestCaptureOtherLinks(t *testing.T) {
 	raw := tracetest.FramesAt(tracetest.Parse(t, "A>B SEND_ONLY psn=+7 len=4\n", 0), trace.A)[0].Raw
 	sll := append(make([]byte, 16), raw[14:]...)
@@ -146,7 +146,7 @@ func TestCaptureOtherLinks(t *testing.T) {
 	}
 }
 
-// Wireshark is an independent reader of what is written: no malformed packet, right ICRCs, and the comments.
+// Wireshark reads written captures: no malformed packet, right ICRCs, and the comments.
 func TestTsharkReadsOurCaptures(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: starts tshark")

@@ -11,7 +11,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace/tracetest"
 )
 
-// The comments of a capture may be anybody's: what they say was the cause of a fate is cleaned when it is read.
+// Comments of a capture are untrusted: a cause of a fate in them is cleaned when it is read.
 func TestForeignCommentIsCleaned(t *testing.T) {
 	const nasty = "\x1b]0;a\a\u202e"
 	dir := t.TempDir()

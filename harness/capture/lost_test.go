@@ -15,7 +15,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace/tracetest"
 )
 
-// blocks writes pcapng in one byte order.
+// blocks writes pcapng in the given byte order.
 type blocks struct {
 	bytes.Buffer
 	order binary.AppendByteOrder
@@ -52,7 +52,7 @@ func (b *blocks) frame(face uint32, raw []byte) *blocks {
 	return b.block(6, face, uint64(0), uint32(len(raw)), uint32(len(raw)), raw)
 }
 
-// stats writes statistics: pairs of an option and its value.
+// stats writes a block of statistics: pairs of an option and its value.
 func (b *blocks) stats(face uint32, options ...uint64) *blocks {
 	body := []any{face, uint64(0), uint16(1), uint16(3), []byte("why")}
 	for i := 0; i < len(options); i += 2 {
@@ -61,7 +61,8 @@ func (b *blocks) stats(face uint32, options ...uint64) *blocks {
 	return b.block(5, append(body, uint32(0))...)
 }
 
-// A pcapng file says what each of its interfaces lost: at last, in sum, and only when all say it that have frames.
+// Losses are the sum over the interfaces of their last statistics, and are known only if every interface with frames
+// has some.
 func TestLosses(t *testing.T) {
 	raw := tracetest.FramesAt(tracetest.Parse(t, "A>B SEND_ONLY psn=+0 len=40\n", 0), trace.A)[0].Raw
 	const dropped, accepted, bySystem = 5, 6, 7
@@ -122,7 +123,7 @@ func TestLosses(t *testing.T) {
 	}
 }
 
-// Our own captures say what their taps lost.
+// A written capture has the losses of its tap.
 func TestWriterCounts(t *testing.T) {
 	f := tracetest.Parse(t, "A>B SEND_ONLY psn=+0 len=40\n", 0)
 	var file bytes.Buffer

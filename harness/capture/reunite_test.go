@@ -12,8 +12,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace/tracetest"
 )
 
-// The taps of one run belong together. Those of two runs do not, though their packets and their times in the run are
-// the same, nor does one tap twice.
+// The taps of one run belong together. The taps of two runs do not, even with the same packets and times in the run,
+// nor do two captures of one tap.
 func TestReuniteRefusesTwoRuns(t *testing.T) {
 	f := tracetest.Parse(t, tracetest.Gap, 0)
 	monday := time.Unix(1_000_000, 0)
@@ -45,7 +45,7 @@ func TestReuniteRefusesTwoRuns(t *testing.T) {
 	}
 }
 
-// tapped returns the captures of a run that began at zero.
+// tapped returns the captures of a run that began at the time zero.
 func tapped(t *testing.T, f *fixture.Trace, zero time.Time) (files [2]*bytes.Buffer) {
 	t.Helper()
 	for _, side := range []trace.Side{trace.A, trace.B} {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// scripted is a program that has said all that it says, and has ended.
+// scripted is a program that has written said and has ended with the error ended.
 func scripted(said string, ended error) (p *Program, killed *bool) {
 	killed = new(bool)
 	in, out := io.Pipe()
@@ -22,14 +22,14 @@ type code int
 func (c code) Error() string { return "exit status" }
 func (c code) ExitCode() int { return int(c) }
 
-// What is wrong with the first line is said, and how a program ended that said none.
+// Ask reports what is wrong with the first line, or how a program ended without one.
 func TestAskTellsWhatIsWrong(t *testing.T) {
 	const good = `{"event":"capabilities","contract":1,"program":"it","version":"1","operations":"WRITE",` +
 		`"serves":"WRITE","mtus":"1024","recovery":"gbn","max_qps":1}` + "\n"
 	for _, c := range []struct {
 		said   string
 		ended  error
-		want   string // in the error; "" is none
+		want   string // a part of the error; "" for none
 		killed bool
 	}{
 		{good, code(127), "", false},

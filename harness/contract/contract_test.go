@@ -13,7 +13,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 )
 
-// said is what a good program says, line by line.
+// said is the output of a correct program, line by line.
 var said = []string{
 	`{"event":"capabilities","contract":1,"program":"x","version":"1","operations":"SEND WRITE","serves":"SEND",` +
 		`"mtus":"1024","recovery":"gbn","max_qps":4,"reports":"cqe"}`,
@@ -26,7 +26,7 @@ var said = []string{
 	`{"event":"stopped"}`,
 }
 
-// hear returns what a dialog makes of lines: how many it took, and why it took no more.
+// hear returns the number of lines that a dialog accepts, and the error of the next line.
 func hear(lines ...string) (n int, err error) {
 	d := NewDialog(strings.NewReader(strings.Join(lines, "\n") + "\n"))
 	for {
@@ -43,11 +43,11 @@ func TestDialog(t *testing.T) {
 	}
 }
 
-// Each thing that a program can get wrong is one line that names the line, what is wrong and what is wanted.
+// Each error of a program is reported in one line with the line number, the fault and the remedy.
 func TestDialogRefuses(t *testing.T) {
 	for _, c := range []struct {
-		at   int    // which line of a good program is replaced
-		line string // by what
+		at   int    // index of the replaced line of a correct program
+		line string // its replacement
 		want string
 	}{
 		{0, `hello`, `line 1: "hello" is no line of the contract: invalid character`},
@@ -106,14 +106,14 @@ func TestDialogRefuses(t *testing.T) {
 	}
 }
 
-// A program may recover in a way of its own.
+// A program may declare a recovery of its own.
 func TestOtherRecovery(t *testing.T) {
 	if n, err := hear(strings.Replace(said[0], `"gbn"`, `"other"`, 1)); n != 1 || !errors.Is(err, io.EOF) {
 		t.Errorf("took %d lines: %v", n, err)
 	}
 }
 
-// What a program says in words is one line that can be shown, and no longer than a sentence.
+// Text of a program is cleaned to one printable line of bounded length.
 func TestWordsOfAProgramAreCleaned(t *testing.T) {
 	for in, want := range map[string]string{
 		`\u001b]0;mine\u0007done`: `\x1b]0;mine\x07done`,
@@ -140,7 +140,7 @@ func TestWordsOfAProgramAreCleaned(t *testing.T) {
 	}
 }
 
-// A flood of good lines ends as well.
+// Dialog ends after too many lines, also when all are valid.
 func TestDialogEndsAFlood(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: reads a million lines")
@@ -156,7 +156,7 @@ func TestDialogEndsAFlood(t *testing.T) {
 	}
 }
 
-// repeat is a reader without end.
+// repeat is an endless reader.
 type repeat struct{ once, again []byte }
 
 func (r *repeat) Read(p []byte) (n int, err error) {
@@ -191,7 +191,7 @@ func TestLacks(t *testing.T) {
 	}
 }
 
-// What a bench writes, a program reads.
+// A program reads the orders that a bench writes.
 func TestOrderRoundTrip(t *testing.T) {
 	for _, o := range []Order{
 		{Op: OpSetup, Contract: Version, Side: "B", Device: "b0", QPs: 1, Spec: "seed 1\n"},
@@ -216,7 +216,7 @@ func TestOrderRoundTrip(t *testing.T) {
 	}
 }
 
-// Nothing that a program can write does more than end its own dialog, in one line.
+// No input of a program does more than end its dialog with an error of one line.
 func FuzzDialog(f *testing.F) {
 	f.Add(strings.Join(said, "\n"))
 	for _, line := range said {

@@ -8,7 +8,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// told is one order of each kind that bears a time.
+// told returns one order of each kind that has a time.
 func told() []Order {
 	return []Order{
 		{Op: OpSetup, Rate: 10_000_000_000, RTT: 40_000_000, Deadline: 60_000},
@@ -19,7 +19,7 @@ func told() []Order {
 	}
 }
 
-// A program that knows nothing of it is given rates and times of the machine; what it was told before stays as it was.
+// A program without the feature dilate gets rates and times of the machine; the given orders are not changed.
 func TestDilateScales(t *testing.T) {
 	orders, again := told(), told()
 	qp, work := orders[4].QP, orders[5].Work
@@ -41,7 +41,8 @@ func TestDilateScales(t *testing.T) {
 	}
 }
 
-// A program that declares dilate is told the factor and nothing else changes; without a factor nobody hears of it.
+// A program with the feature dilate gets the factor and orders that are else the same; without a factor no program gets
+// one.
 func TestDilateTells(t *testing.T) {
 	for k, want := range map[vtime.Dilation]vtime.Dilation{0: 0, 1: 0, 8: 8} {
 		orders, same := told(), told()

@@ -11,8 +11,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/all"
 )
 
-// The words that a program may declare are those that rules ask for and implementations declare: a new one that is not
-// in the list could not be declared, and one that nobody asks for would say nothing.
+// The words that a program may declare are exactly those that rules need and implementations declare. Without a listed
+// word a rule could not be met; a listed word that no rule needs would mean nothing.
 func TestWordsAreThoseOfRulesAndImplementations(t *testing.T) {
 	recoveries := map[string]bool{contract.Other: true}
 	features := map[string]bool{"cm": true, contract.FeatureDilate: true, "spec": true, "tcp": true}
@@ -46,7 +46,7 @@ func TestWordsAreThoseOfRulesAndImplementations(t *testing.T) {
 	}
 }
 
-// No scheme's rules apply to a program that recovers in a way of its own, and those of every RC transport do.
+// The rules of no scheme apply to a program with a recovery of its own; the rules for every RC transport do.
 func TestOtherIsNoScheme(t *testing.T) {
 	general := 0
 	for _, r := range rules.All() {
@@ -62,7 +62,7 @@ func TestOtherIsNoScheme(t *testing.T) {
 	}
 }
 
-// The page lists them all.
+// The page of the contract lists all words.
 func TestWordsAreInTheContract(t *testing.T) {
 	page, err := os.ReadFile("../../images/CONTRACT.md")
 	if err != nil {

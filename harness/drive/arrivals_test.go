@@ -10,8 +10,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Messages that arrive by the clock are posted when they arrive, and those for which the queue has no room when there
-// is, with a note of how long they waited.
+// Messages with an arrival process are posted when they arrive. A message that finds the queue full is posted when
+// there is room, and the time that it waited is reported.
 func TestArrivalsWaitForRoom(t *testing.T) {
 	const ms = vtime.Time(vtime.Millisecond)
 	b := newBed(t, Options{}, "qp qd=2", "load write msg=100 every=1ms count=4")
@@ -44,8 +44,8 @@ func TestArrivalsWaitForRoom(t *testing.T) {
 	}
 }
 
-// What is still to come keeps an endpoint from being idle, a failed QP has nothing to come, and the end of a timed run
-// ends arrivals.
+// An endpoint with messages still to arrive is not idle. A failed QP has none, and the end of a timed run ends
+// arrivals.
 func TestArrivalsEnd(t *testing.T) {
 	b := newBed(t, Options{}, "load write msg=1 every=1ms count=2")
 	b.Start(0)

@@ -10,13 +10,13 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// Each check drops in silence, before any engine, and counts.
+// Each check drops the packet without an answer, before any engine, and counts it.
 func TestChecks(t *testing.T) {
 	tests := []struct {
 		name string
 		edit func(*roce.Frame)
 		raw  func([]byte) []byte
-		want string // counter; empty when the packet passes
+		want string // name of the counter; "" when the packet passes
 	}{
 		{"good", nil, nil, ""},
 		{"request", func(f *roce.Frame) { f.Packet.Opcode = roce.SendOnly }, nil, ""},
@@ -32,7 +32,7 @@ func TestChecks(t *testing.T) {
 		{"source", func(f *roce.Frame) { f.Src = netip.MustParseAddr("10.77.0.9") }, nil, "source"},
 		{"ICRC", nil, func(b []byte) []byte { b[len(b)-1]++; return b }, "icrc"},
 		{"truncated", nil, func(b []byte) []byte { return b[:len(b)-1] }, "malformed"},
-		{"port", func(f *roce.Frame) { f.DstPort = 9 }, nil, "-"}, // somebody else's traffic is not counted
+		{"port", func(f *roce.Frame) { f.DstPort = 9 }, nil, "-"}, // foreign traffic is not counted
 	}
 	for _, tt := range tests {
 		b := newBed(t, Options{}, "qp count=2", "load write msg=1 count=1", "report detail")
@@ -61,7 +61,7 @@ func TestChecks(t *testing.T) {
 	}
 }
 
-// Datagrams pass when the implementation takes them, with its Q_Key.
+// Datagrams pass when the implementation accepts them and they have its Q_Key.
 func TestDatagrams(t *testing.T) {
 	b := newBed(t, Options{}, "load write msg=1 count=1")
 	b.checks.accepts, b.checks.qkey = func(o roce.Opcode) bool { return o == roce.UDSendOnly }, 7
@@ -95,7 +95,7 @@ func TestPartitionKeys(t *testing.T) {
 	}
 }
 
-// Drops of packets for no connection of ours are reported all the same.
+// Drops of packets for an unknown connection are reported too.
 func TestCountOfNobody(t *testing.T) {
 	b := newBed(t, Options{}, "qp count=2", "load write msg=1 count=1", "report detail")
 	for _, qpn := range []uint32{0, 1<<24 - 1} {

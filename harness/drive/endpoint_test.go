@@ -12,7 +12,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// implementation is one whose constructor fails with err.
+// implementation returns an Implementation whose constructor fails with err.
 func implementation(err error) engine.Implementation {
 	return engine.Implementation{Name: "fake",
 		New: func(engine.QP, engine.Memory) (engine.Requester, engine.Responder, error) {
@@ -27,7 +27,7 @@ func TestRejectedAttribute(t *testing.T) {
 	}
 }
 
-// 5 000 QPs that all have something to send get the same number of turns, one packet at a time.
+// 5 000 QPs with packets to send get the same number of turns, one packet each.
 func TestFairness(t *testing.T) {
 	const qps, rounds = 5000, 3
 	b := newBed(t, Options{}, fmt.Sprintf("qp count=%d qd=1", qps), "load write msg=1 count=1")
@@ -43,8 +43,8 @@ func TestFairness(t *testing.T) {
 	}
 }
 
-// What a QP has to send again goes before what is new, also before what other QPs have, who then go on where they were;
-// several such QPs take turns.
+// Retransmissions go before new packets, also those of other QPs, which then continue in their order. Several QPs with
+// retransmissions take turns.
 func TestUrgentFirst(t *testing.T) {
 	b := newBed(t, Options{}, "qp count=4 qd=1", "load write msg=1 count=1")
 	for _, f := range b.req {
@@ -77,7 +77,7 @@ func TestUrgentFirst(t *testing.T) {
 	}
 }
 
-// A QP that was urgent has its turn among the others once, also when it has nothing left by then.
+// A QP that was urgent keeps its one turn among the others, and is then asked even if it has nothing left.
 func TestUrgentLeavesNoTrace(t *testing.T) {
 	b := newBed(t, Options{}, "qp count=2 qd=1", "load write msg=1 count=1")
 	b.Start(0)
@@ -97,7 +97,7 @@ func TestUrgentLeavesNoTrace(t *testing.T) {
 	}
 }
 
-// A QP that becomes ready waits for those that are; one that had nothing is not asked again before something happens.
+// A QP that becomes ready waits for the QPs before it. A QP without packets is not asked again before an event.
 func TestOnlyReadyQPsAreAsked(t *testing.T) {
 	b := newBed(t, Options{}, "qp count=3 qd=1", "load write msg=1 count=1")
 	b.req[1].packets = 1
@@ -121,7 +121,7 @@ func TestOnlyReadyQPsAreAsked(t *testing.T) {
 	}
 }
 
-// Acknowledgements go before requests; READ responses take turns with them, or either half could starve the other.
+// Acknowledgements go before requests. READ responses take turns with requests, so that neither half starves the other.
 func TestTurnsOfTheHalves(t *testing.T) {
 	for _, tt := range []struct {
 		answer roce.Opcode
@@ -148,7 +148,7 @@ func TestTurnsOfTheHalves(t *testing.T) {
 	}
 }
 
-// What happens while a packet is made is reported at once, and may give the QP something new to send.
+// An event of sending a packet is reported at once, and may give the QP a new packet to send.
 func TestEventsOfSending(t *testing.T) {
 	b := newBed(t, Options{}, "qp qd=1", "load write msg=1 count=2")
 	b.Start(0)
@@ -173,7 +173,7 @@ func TestTimers(t *testing.T) {
 		t.Errorf("woken %d, %d and %d; deadline %d", b.req[0].woken, b.resp[1].woken, b.req[2].woken, b.Deadline())
 	}
 	ack := b.good(2)
-	for _, at := range []vtime.Time{90, vtime.Never} { // it moves away, and the heap is not sifted
+	for _, at := range []vtime.Time{90, vtime.Never} { // later, without an update of the heap
 		b.req[2].timer = at
 		b.Receive(35, &ack)
 		if b.Settle() || b.Deadline() != at || !b.Settle() {
@@ -182,7 +182,7 @@ func TestTimers(t *testing.T) {
 	}
 }
 
-// An engine whose timer stands still does not hang the endpoint.
+// An engine whose timer does not advance does not hang the endpoint.
 func TestStuckTimer(t *testing.T) {
 	b := newBed(t, Options{}, "qp count=2 qd=1", "load write msg=1 count=1")
 	b.req[0].timer, b.req[0].stuck, b.req[1].timer = 5, true, 6
@@ -194,7 +194,7 @@ func TestStuckTimer(t *testing.T) {
 	}
 }
 
-// The cost of a packet does not grow with the number of QPs that are idle.
+// BenchmarkIdleQPs measures that the cost of a packet does not grow with the number of idle QPs.
 func BenchmarkIdleQPs(b *testing.B) {
 	for _, qps := range []int{1, 100, 10000} {
 		b.Run(fmt.Sprintf("qps=%d", qps), func(b *testing.B) {
@@ -220,7 +220,7 @@ func BenchmarkIdleQPs(b *testing.B) {
 	}
 }
 
-// Receiving and sending allocate nothing.
+// Receiving and sending a packet need no allocation.
 func TestNoAllocation(t *testing.T) {
 	b := newBed(t, Options{}, "qp qd=1", "load write msg=1 count=1")
 	b.out.observer = nil
@@ -244,7 +244,7 @@ func TestVars(t *testing.T) {
 	}
 }
 
-// What leaves and what arrives is the implementation's to change; Alters tells.
+// The implementation may change every frame that is sent or received, and Alters reports that it does.
 func TestEmit(t *testing.T) {
 	b := newBed(t, Options{}, "load write msg=1 count=1")
 	if got := string(b.Emit([]byte("x"))); got != "x" || b.Alters() {
@@ -262,8 +262,8 @@ func TestEmit(t *testing.T) {
 	}
 }
 
-// While others wait, an answer does not take a QP's turn: it would never send a request if one were asked for in every
-// lap.
+// While other QPs wait, an answer does not use the turn of its QP, which else would never send a request if a packet
+// needed an answer in every round.
 func TestAnswersLeaveRequestsTheirTurn(t *testing.T) {
 	b := newBed(t, Options{}, "qp count=2 qd=1", "load write msg=1 count=1")
 	for i := range 2 {

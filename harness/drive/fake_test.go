@@ -10,18 +10,18 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// fake is half a QP that does what a test tells it.
+// fake is half a QP whose actions a test sets.
 type fake struct {
 	posted   []engine.WorkRequest
 	receives []engine.ReceiveRequest
-	depth    int            // requests that Post takes; 0 is any number
+	depth    int            // requests that Post accepts; 0 for any number
 	events   []engine.Event // to be polled
 	onSend   *engine.Event  // becomes an event when a packet is sent
-	packets  int            // to be sent; negative is without end
-	again    int            // of these, so many are retransmissions and urgent
+	packets  int            // left to send; negative for endless
+	again    int            // the first of these are retransmissions and urgent
 	out      roce.Opcode
 	timer    vtime.Time
-	stuck    bool // the timer does not move when it fires
+	stuck    bool // the timer keeps its time when it fires
 	handled  int
 	woken    int
 	polled   int
@@ -85,7 +85,7 @@ func (f *fake) Vars(list []engine.Var) []engine.Var {
 	return append(list, engine.Var{Name: "handled", Value: int64(f.handled)})
 }
 
-// complete makes the request of an ID complete.
+// complete completes the request with an ID.
 func (f *fake) complete(id uint64, s engine.Status) {
 	f.events = append(f.events, engine.Event{Kind: engine.CQE, ID: id, Status: s})
 }
@@ -99,7 +99,7 @@ type bed struct {
 
 func (b *bed) Event(e *trace.Event) { b.seen = append(b.seen, *e) }
 
-// count returns how many events of a kind were reported.
+// count returns the number of reported events of a kind.
 func (b *bed) count(k trace.EventKind) int {
 	n := 0
 	for i := range b.seen {
@@ -140,7 +140,7 @@ func newBed(tb testing.TB, opts Options, text ...string) *bed {
 	return b
 }
 
-// good is a packet that passes all checks: an ACK for connection i of side A.
+// good returns a packet that passes all checks: an ACK for connection i of side A.
 func (b *bed) good(i int) roce.Packet {
 	p, err := roce.ParsePacket("ACK psn=0 msn=1")
 	if err != nil {
@@ -150,7 +150,7 @@ func (b *bed) good(i int) roce.Packet {
 	return p
 }
 
-// frame encodes a packet that the peer sends on connection 0.
+// frameOf encodes a packet that the peer sends on connection 0.
 func (b *bed) frameOf(p roce.Packet) []byte {
 	var f roce.Frame
 	Frame(&f, trace.B, 0, &p)

@@ -12,8 +12,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/gbn"
 )
 
-// Forged, malformed and stale frames, of the RC class and of whatever a scheme takes beside it, neither panic nor place
-// a byte where the peer may not write, at either side of any implementation.
+// Forged, malformed and stale frames, of the RC class and of a scheme's extensions, do not panic at either side of any
+// implementation, and place no byte where the peer may not write.
 func TestFuzzerFindsNothing(t *testing.T) {
 	frames := 30_000
 	if testing.Short() {
@@ -38,7 +38,8 @@ func TestFuzzerFindsNothing(t *testing.T) {
 	}
 }
 
-// The frames of its own get through to the engine: without them the fuzzer would test what every transport drops.
+// Frames of the scheme's extensions reach the engine; else the fuzzer would test only packets that every transport
+// drops.
 func TestFuzzerReachesExtensions(t *testing.T) {
 	f := newFuzzer(fasr.Implementation(), trace.B, 1)
 	taken := map[roce.Opcode]bool{}
@@ -54,7 +55,7 @@ func TestFuzzerReachesExtensions(t *testing.T) {
 	}
 }
 
-// watched notes what a responder is given.
+// watched records the opcodes that a responder is given.
 type watched struct {
 	engine.Responder
 	taken map[roce.Opcode]bool
@@ -65,7 +66,8 @@ func (w watched) HandlePacket(now vtime.Time, p *roce.Packet) {
 	w.Responder.HandlePacket(now, p)
 }
 
-// overwriter stores what arrives at the beginning of its own source region, and completes READs that never were.
+// overwriter is a faulty engine: on each packet it stores a byte outside what the peer may write, and completes a READ
+// that was not posted.
 type overwriter struct {
 	engine.Requester
 	engine.Responder

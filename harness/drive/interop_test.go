@@ -12,8 +12,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/gbn"
 )
 
-// foreign are the opcodes that are none of an RC QP's: other services, the manufacturer-specific classes, and LoWAR's
-// repair packets, whose first byte lies in the RC class.
+// foreign returns the opcodes that an RC QP does not use: other services, the manufacturer-specific classes, and
+// LoWAR's repair packets, whose first byte is in the RC class.
 func foreign() (ops []roce.Opcode) {
 	for code := range 256 {
 		op := roce.Opcode(code)
@@ -24,8 +24,8 @@ func foreign() (ops []roce.Opcode) {
 	return ops
 }
 
-// Stock go-back-N drops what it does not speak as if nothing had come (IBTA 9.6.1): each is counted, none is answered,
-// and no variable, timer, event or byte of memory changes, whatever the packet says of itself.
+// Stock go-back-N drops foreign packets without effect (IBTA 9.6.1): each is counted, none is answered, and no
+// variable, timer, event or byte of memory changes, whatever the fields of the packet.
 func TestForeignOpcodesAreDroppedInSilence(t *testing.T) {
 	ops := foreign()
 	for _, want := range []roce.Opcode{roce.LoWAR, roce.XSendFirst, roce.IRNNack, roce.IRNReadAck, roce.RACK,
@@ -75,7 +75,7 @@ func TestForeignOpcodesAreDroppedInSilence(t *testing.T) {
 	}
 }
 
-// events collects what an endpoint reports.
+// events collects the events that an endpoint reports.
 type events []trace.Event
 
 func (l *events) Event(e *trace.Event) { *l = append(*l, *e) }

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// request is what a program needs to know to post one.
+// request has the fields that a program needs to post a request.
 type request struct {
 	QP   int
 	WR   uint64
@@ -22,7 +22,7 @@ type request struct {
 	RKey uint32
 }
 
-// posts collects what an endpoint posts.
+// posts collects the requests that an endpoint posts.
 type posts struct{ list []request }
 
 func (p *posts) Event(e *trace.Event) {
@@ -31,7 +31,7 @@ func (p *posts) Event(e *trace.Event) {
 	}
 }
 
-// worked are Specs whose work an endpoint posts at once, as far as its queue is deep.
+// worked are Specs whose requests an endpoint posts at once, up to its queue depth.
 var worked = []string{
 	"load write msg=1000 count=5\n",
 	"qp count=3 qd=4\nload send msg=64KiB count=4\n",
@@ -42,7 +42,7 @@ var worked = []string{
 		"write msg=16 count=2\n",
 }
 
-// A program that follows its orders posts what an Endpoint of the same Spec does, request by request.
+// A program that follows its orders posts the requests of an Endpoint with the same Spec, one by one.
 func TestOrdersAreWhatAnEndpointDoes(t *testing.T) {
 	for _, text := range worked {
 		s, err := scenario.Parse(strings.NewReader(text))
@@ -63,7 +63,7 @@ func TestOrdersAreWhatAnEndpointDoes(t *testing.T) {
 	}
 }
 
-// follow posts what orders say, in the arithmetic of images/CONTRACT.md.
+// follow returns the requests of orders, by the arithmetic of images/CONTRACT.md.
 func follow(orders []contract.Order) map[request]bool {
 	out, qps := map[request]bool{}, map[int]*contract.QP{}
 	for _, o := range orders {
@@ -90,7 +90,7 @@ func byWork(list []request) map[request]bool {
 	return out
 }
 
-// What a side needs is what its own work asks for and what the peer's work asks of it.
+// Needs of a side come from its own work and from the work of its peer.
 func TestNeeds(t *testing.T) {
 	s, err := scenario.Parse(strings.NewReader(
 		"qp mtu=256 count=2\nparam cap=5\nload write msg=8 count=1\npost-send from=B len=4 imm=1\n"))

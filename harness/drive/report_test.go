@@ -9,7 +9,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// pipe is a host whose QPs share what hands packets over: a packet of one QP moves those of all.
+// pipe is a host whose QPs share a buffer, so that a packet of one QP causes placements of all.
 type pipe struct{ mems []engine.Memory }
 
 func (p *pipe) New(_ engine.QP, mem engine.Memory) (engine.Requester, engine.Responder, error) {
@@ -17,7 +17,7 @@ func (p *pipe) New(_ engine.QP, mem engine.Memory) (engine.Requester, engine.Res
 	return &fake{timer: vtime.Never}, &pushed{fake{timer: vtime.Never}, p}, nil
 }
 
-// pushed is a responder that stores something for every QP of its host when a packet comes.
+// pushed is a responder that stores something for every QP of its host when a packet arrives.
 type pushed struct {
 	fake
 	host *pipe
@@ -29,7 +29,7 @@ func (r *pushed) HandlePacket(vtime.Time, *roce.Packet) {
 	}
 }
 
-// A placement is told of the QP whose it is, and not of the one whose packet made it happen.
+// A placement is reported for the QP that owns the memory, and not for the QP whose packet caused it.
 func TestPlacementsAreTheirQPs(t *testing.T) {
 	s := lines(t, "qp count=3", "report detail")
 	var seen events

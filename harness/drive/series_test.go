@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What a Spec orders is what an Endpoint posts at first, as far as its queue is deep.
+// SeriesOf returns the requests that an Endpoint posts first, up to its queue depth.
 func TestSeriesAreWhatAnEndpointPosts(t *testing.T) {
 	for _, text := range append([]string{"load write msg=1000 count=5\nload write msg=77 count=3\n",
 		"load write cdf=100:0.5,9000:1 count=20\n"}, worked...) {
@@ -37,7 +37,7 @@ func TestSeriesAreWhatAnEndpointPosts(t *testing.T) {
 	}
 }
 
-// followSeries returns the requests of all series, and how many there are.
+// followSeries returns the requests of all series, and their number.
 func followSeries(s *scenario.Spec, side trace.Side) (all map[request]bool, n int64) {
 	all = map[request]bool{}
 	for i := range s.QPs {

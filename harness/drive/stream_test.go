@@ -12,13 +12,13 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/rciwarp"
 )
 
-// pipe is one end of a connection that exists in memory only: it takes what it has room for and gives away a few bytes
-// at a time, as a kernel may.
+// pipe is one end of a connection in memory. It accepts as many bytes as it has room for and delivers a few at a time,
+// as a kernel may.
 type pipe struct {
 	peer    *pipe
 	rng     *rand.Rand
-	room    int    // bytes that may wait for the peer
-	wire    []byte // written, not yet read by the peer
+	room    int    // capacity of wire, in bytes
+	wire    []byte // written, and not yet read by the peer
 	written uint64
 	state   drive.SocketState
 	closed  bool
@@ -101,7 +101,7 @@ func join(tb testing.TB, seed uint64, room int, text ...string) *joined {
 	return j
 }
 
-// run goes on until both sides have nothing left to do, or for so many rounds.
+// run serves both sides until they have nothing left to do, at most for the given number of rounds.
 func (j *joined) run(rounds int) {
 	for _, e := range j.end {
 		e.Start(0)
@@ -120,7 +120,7 @@ func (j *joined) run(rounds int) {
 	j.tb.Error("the work never ended: ", j.end[0].Shortfall(), j.end[1].Shortfall())
 }
 
-// TestStreams runs every operation of iWARP over sockets that split what they are given anywhere, and compares memory.
+// TestStreams runs every operation of iWARP over sockets that split and join their bytes anywhere, and compares memory.
 func TestStreams(t *testing.T) {
 	for seed := range uint64(20) {
 		j := join(t, seed, 500+int(seed)*700, "qp count=3", "load write msg=5000 count=6", "load send msg=1500 count=4",
@@ -141,17 +141,17 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// TestStreamEnds lets the connection end under a request: the socket's state decides how that fails.
+// TestStreamEnds ends the connection under a request, which fails with the status for the state of the socket.
 func TestStreamEnds(t *testing.T) {
 	for state, want := range map[drive.SocketState]engine.Status{
 		drive.SocketPeerClosed: engine.StatusRemoteOp, drive.SocketReset: engine.StatusRemoteOp,
 		drive.SocketTimedOut: engine.StatusRetryExceeded,
 	} {
-		j := join(t, 1, 0, "load write msg=100 count=2") // nothing ever gets through
+		j := join(t, 1, 0, "load write msg=100 count=2") // a pipe without capacity
 		j.end[0].Start(0)
 		j.end[0].Serve(1, 0)
 		j.pipes[0][0].state = state
-		for range 2 { // and it is said again
+		for range 2 { // the second time changes nothing
 			j.end[0].Serve(2, 0)
 			j.end[0].Carry(2)
 		}
@@ -161,7 +161,7 @@ func TestStreamEnds(t *testing.T) {
 	}
 }
 
-// TestTerminateLeaves lets a request be refused: the Terminate reaches the peer, and both halves are closed.
+// TestTerminateLeaves makes the peer refuse a request: the Terminate arrives, and both halves are closed.
 func TestTerminateLeaves(t *testing.T) {
 	j := join(t, 1, 4000, "post-write wr=1 len=64 rkey=bad")
 	j.run(1000)

@@ -41,7 +41,7 @@ func TestRing(t *testing.T) {
 	})
 }
 
-// The heap gives out the earliest deadline first, and of equal ones the lowest QP.
+// The heap returns the earliest deadline first, and of equal ones that of the lowest QP.
 func TestDeadlines(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		qps := rapid.IntRange(1, 20).Draw(t, "qps")
@@ -84,7 +84,7 @@ func TestDeadlines(t *testing.T) {
 	})
 }
 
-// No two regions of an endpoint overlap, however many QPs there are, and each lies where the peer computes it.
+// No two regions of an endpoint overlap, however many QPs there are, and each is at the address that the peer computes.
 func TestRegionsOfManyQPs(t *testing.T) {
 	for _, op := range []string{"write", "read"} {
 		b := newBed(t, Options{}, "qp count=10000 mtu=256", "load "+op+" msg=1GiB count=1")

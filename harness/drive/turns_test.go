@@ -13,7 +13,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/gbn"
 )
 
-// TestTurns: the two applications do what perftest and rping do, with losses and without, whoever begins.
+// TestTurns: both applications act like perftest and rping, with and without losses, whichever end begins.
 func TestTurns(t *testing.T) {
 	for _, c := range []struct {
 		text string
@@ -54,7 +54,7 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// TestTurnsNeedBytes: without bytes nobody could see what has come.
+// TestTurnsNeedBytes: without bytes no end could see that a message has arrived.
 func TestTurnsNeedBytes(t *testing.T) {
 	s, err := scenario.Parse(strings.NewReader("turns write from=A msg=1 count=3\n"))
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// pair is both endpoints of a Spec with bytes, whose requests a test executes by hand.
+// pair is both endpoints of a Spec with bytes, whose requests the test executes in place of engines.
 type pair struct {
 	a, b *Endpoint
 	req  *fake // of A
@@ -35,7 +35,7 @@ func newPair(tb testing.TB, text ...string) *pair {
 	return p
 }
 
-// execute does what requester and responder would have done for the k-th posted request.
+// execute acts like requester and responder for the k-th posted request.
 func (p *pair) execute(k, receive int) {
 	wr := p.req.posted[k]
 	n := int(wr.Len)
@@ -51,7 +51,7 @@ func (p *pair) execute(k, receive int) {
 		}
 		p.a.memory.memory.Store(wr.LocalVA, old, 8)
 		if wr.Op == engine.OpFetchAdd {
-			old[0]++ // the tests add one, to a first byte that is not 255
+			old[0]++ // FETCH_ADD of one, to a first byte below 255
 			p.b.memory.memory.Store(wr.RemoteVA, old, 8)
 		}
 	default:
@@ -59,7 +59,7 @@ func (p *pair) execute(k, receive int) {
 	}
 }
 
-// run executes and completes everything that is posted.
+// run executes and completes all posted requests.
 func (p *pair) run() {
 	receive := 0
 	for k := 0; k < len(p.req.posted); k++ {
@@ -72,7 +72,7 @@ func (p *pair) run() {
 	}
 }
 
-// verify returns what both endpoints find, B's first.
+// verify returns the results of both endpoints, B's first.
 func (p *pair) verify(tb testing.TB) (found [4]int64) {
 	tb.Helper()
 	m, g, ok := p.b.Verify(0, 0, p.a.Posted(0))
@@ -93,7 +93,7 @@ func TestVerify(t *testing.T) {
 		name  string
 		text  []string
 		spoil func(*pair)
-		want  [4]int64 // mismatch and guard at B, at A
+		want  [4]int64 // mismatch and guard at B, then at A
 	}{
 		{"write", []string{"load write msg=100 count=300"}, func(*pair) {}, [4]int64{}},
 		{"write, inside", []string{"load write msg=100 count=3"},
@@ -158,7 +158,7 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// The requests that did not complete may have been executed, or not, or in part.
+// Requests that did not complete may have been executed, or not, or in part.
 func TestVerifyUnfinished(t *testing.T) {
 	for _, op := range []string{"write", "read", "send", "write-imm"} {
 		for executed := range 4 {
@@ -178,7 +178,8 @@ func TestVerifyUnfinished(t *testing.T) {
 	}
 }
 
-// Whatever is posted and executed in order is found right; a flipped byte is found unless it is open.
+// The comparison accepts requests that were posted and executed in order, and finds a flipped byte unless the byte is
+// open.
 func TestVerifyProperty(t *testing.T) {
 	verbs := []string{"post-write len=40", "post-write len=8", "post-read len=24", "post-atomic value=1",
 		"post-send len=30"}
@@ -207,7 +208,7 @@ func TestVerifyProperty(t *testing.T) {
 	})
 }
 
-// Without bytes there is nothing to compare, and nothing is reported.
+// Without bytes there is nothing to compare, and no result is reported.
 func TestVerifyVirtual(t *testing.T) {
 	b := newBed(t, Options{}, "load write msg=1 count=1")
 	b.seen = nil
@@ -216,7 +217,7 @@ func TestVerifyVirtual(t *testing.T) {
 	}
 }
 
-// The result is reported as two events.
+// The result of the comparison is reported as two events.
 func TestVerifyReports(t *testing.T) {
 	b := newBed(t, Options{Bytes: true}, "qp qd=1", "load write msg=1 count=1")
 	b.Start(0)
@@ -229,7 +230,7 @@ func TestVerifyReports(t *testing.T) {
 	}
 }
 
-// A load's requests are listed as far back as any slot still shows them: here 2 of the target and 4 of the inbox.
+// Posted lists the requests of a load that are still in a slot: here 2 of the target and 4 of the inbox.
 func TestPosted(t *testing.T) {
 	for op, want := range map[string]int{"write": 2, "send": 4} {
 		p := newPair(t, "qp qd=2", "load "+op+" msg=64 count=9")
@@ -238,7 +239,7 @@ func TestPosted(t *testing.T) {
 			p.a.engines.drain(0, requester)
 		}
 		work := p.a.Posted(0)
-		first, done := 7-want, want-2 // 7 have been posted, the last 2 are not done
+		first, done := 7-want, want-2 // of 7 posted requests the last 2 are not done
 		if len(work) != want || int(work[0].WR.ID) != first || !work[0].Loop {
 			t.Fatalf("%s: listed %+v", op, work)
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// tell lets the endpoint hear of completions, as an ACK would.
+// tell completes requests as an ACK would.
 func (b *bed) tell(status engine.Status, ids ...uint64) {
 	for _, id := range ids {
 		b.req[0].complete(id, status)
@@ -22,14 +22,14 @@ func (b *bed) tell(status engine.Status, ids ...uint64) {
 	b.Receive(b.out.now, &p)
 }
 
-// ask hands the responder a request, after which it is heard.
+// ask gives the responder a request, after which its events are polled.
 func (b *bed) ask() {
 	p := b.good(0)
 	p.Opcode = roce.SendOnly
 	b.Receive(b.out.now, &p)
 }
 
-// ids returns the requests posted on connection 0.
+// ids returns the IDs of the requests posted on connection 0.
 func (b *bed) ids() []uint64 {
 	var out []uint64
 	for _, wr := range b.req[0].posted {
@@ -38,7 +38,7 @@ func (b *bed) ids() []uint64 {
 	return out
 }
 
-// The loop keeps the queue full, one new request for each that completed, until the count is reached.
+// The loop keeps the queue full: it posts a new request for each completion until the count is reached.
 func TestClosedLoop(t *testing.T) {
 	b := newBed(t, Options{}, "qp qd=3", "load write msg=100 count=5", "load send from=B msg=1 count=9")
 	b.Start(0)
@@ -57,7 +57,7 @@ func TestClosedLoop(t *testing.T) {
 	}
 }
 
-// With CQ moderation the application hears of every m-th completion, and of the last of what it posted.
+// With CQ moderation the application gets every m-th completion, and the last of the posted requests.
 func TestCQModeration(t *testing.T) {
 	for _, tt := range []struct {
 		qp    string
@@ -66,7 +66,7 @@ func TestCQModeration(t *testing.T) {
 	}{
 		{"qp qd=4 cqmod=2", "8", []int{4, 6, 6, 8, 8, 8, 8, 8}},
 		{"qp qd=4 cqmod=0", "6", []int{5, 6, 6, 6, 6, 6}},
-		// as many as the queue holds; else nothing would go on
+		// at most the queue depth, or the loop would stop
 		{"qp qd=4 cqmod=100", "8", []int{4, 4, 4, 8, 8, 8, 8, 8}},
 		{"qp qd=4 cqmod=3", "5", []int{4, 4, 5, 5, 5}},
 	} {
@@ -84,7 +84,7 @@ func TestCQModeration(t *testing.T) {
 	}
 }
 
-// After a fatal error both halves are flushed, once, and nothing more is posted.
+// After a fatal error both halves are flushed once, and nothing more is posted.
 func TestFailedQP(t *testing.T) {
 	b := newBed(t, Options{}, "qp qd=2 receives=3", "load write msg=1 count=9")
 	b.Start(0)
@@ -106,7 +106,7 @@ func TestFailedQP(t *testing.T) {
 	}
 }
 
-// When the responder fails, what that completes at the requester is heard although nobody called it.
+// When the responder fails, the completions of the requester are polled although it was not called.
 func TestFailedResponder(t *testing.T) {
 	b := newBed(t, Options{}, "qp qd=1", "load write msg=1 count=9")
 	b.Start(0)
@@ -131,7 +131,7 @@ func TestTimedLoad(t *testing.T) {
 	}
 }
 
-// Scripted requests keep their IDs, loads count from beyond them, and neither is taken for the other.
+// Scripted requests keep their IDs, loads use higher IDs, and completions go to the right one.
 func TestScriptAndLoads(t *testing.T) {
 	b := newBed(t, Options{}, "qp qd=1", "load write msg=1 count=2", "load send msg=1 count=1",
 		"post-write wr=0 len=8", "post-write wr=1 len=8 at=5us", "post-write wr=1 at=1us len=8")
@@ -156,7 +156,7 @@ func TestScriptAndLoads(t *testing.T) {
 	}
 }
 
-// Requests without a signal are not waited for; when they fail they complete all the same.
+// Unsignalled requests are not waited for, but complete when they fail.
 func TestUnsignalled(t *testing.T) {
 	b := newBed(t, Options{}, "post-write wr=1 signal=0", "post-write wr=2", "post-write wr=3 signal=0",
 		"post-write wr=4")
@@ -179,7 +179,7 @@ func TestUnsignalled(t *testing.T) {
 	}
 }
 
-// Of requests with one ID the first that has not completed is the one that does.
+// A completion belongs to the first uncompleted request with its ID.
 func TestRequestsOfOneID(t *testing.T) {
 	b := newBed(t, Options{}, "post-write", "post-write", "post-write")
 	b.Start(0)
@@ -189,7 +189,7 @@ func TestRequestsOfOneID(t *testing.T) {
 	}
 }
 
-// A post that the engine refuses is counted and not tried again; a load tries again when there is room.
+// A scripted post that the engine refuses is counted and not tried again; a load tries again when there is room.
 func TestFullQueue(t *testing.T) {
 	b := newBed(t, Options{}, "qp qd=2", "load write msg=1 count=2", "post-write wr=7", "post-receive from=A len=5",
 		"post-receive from=A len=6",
@@ -206,7 +206,7 @@ func TestFullQueue(t *testing.T) {
 	}
 }
 
-// Receives are kept at their number as long as the QP lives and the Spec says so.
+// A receive that completes is replaced, unless the Spec says replenish=0.
 func TestReceives(t *testing.T) {
 	for _, tt := range []struct {
 		qp   string
@@ -226,7 +226,7 @@ func TestReceives(t *testing.T) {
 	}
 }
 
-// Few QPs get all the receives that the Spec says; with thousands, those that can be taken.
+// A few QPs get all the receives of the Spec; of thousands, each gets the receives that its peer can use.
 func TestReceivesOfManyQPs(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -251,7 +251,7 @@ func TestReceivesOfManyQPs(t *testing.T) {
 	}
 }
 
-// An inbox has room for a message wherever one may come to lie, scripted receives included.
+// A slot of the inbox has room for a message wherever messages or scripted receives use it.
 func TestInboxOfManyQPs(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -272,7 +272,7 @@ func TestInboxOfManyQPs(t *testing.T) {
 	}
 }
 
-// TestFill: what is sent to a device that sends from where it receives is what that memory holds already.
+// TestFill: a device that sends from the memory in which it receives must get the bytes that are already there.
 func TestFill(t *testing.T) {
 	for line, plain := range map[string]bool{"device B qpn=7 fill=0x7b": true, "device B qpn=7": false} {
 		l := newLayout(lines(t, line, "load send msg=4KiB count=9"), trace.A)

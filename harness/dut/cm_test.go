@@ -12,7 +12,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 )
 
-// cable joins two managers. What lose names is lost the first time.
+// cable joins two managers. It loses the first message of the kind lose.
 type cable struct {
 	ours, kernel *CM
 	lose         roce.CMAttribute
@@ -46,24 +46,24 @@ func newCable(t *testing.T, lose roce.CMAttribute) *cable {
 	return c
 }
 
-// ping returns the tool at the kernel's end.
+// ping returns the tool at the end of the kernel.
 func ping(active bool) *Tool {
 	return &Tool{Program: "rping", Active: active, Op: engine.OpWrite, MTU: 1024, Timeout: 14,
 		turns: scenario.PingTurns, kind: rping{},
 		retries: toolRetries, rnrRetries: toolRNRRetry}
 }
 
-// kernelEnd is what the tool brings into the connection.
+// kernelEnd is the end of the connection at the tool.
 var kernelEnd = End{QPN: theirs.QPN, PSN: 0x123456, MTU: 1024, Timeout: 18, Reads: 1}
 
-// gone reports whether the connection of a manager is at its end.
+// gone reports whether the only connection of a manager has ended.
 func gone(m *CM) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return len(m.calls) == 1 && m.calls[0].state == parted
 }
 
-// TestCallActive: this end connects to a tool that listens, whatever message is lost.
+// TestCallActive: this end connects to a listening tool, whichever message is lost.
 func TestCallActive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, lose := range []roce.CMAttribute{0, roce.CMREQ, roce.CMREP, roce.CMRTU, roce.CMDREQ, roce.CMDREP} {
@@ -100,7 +100,7 @@ func TestCallActive(t *testing.T) {
 	})
 }
 
-// TestCallPassive: a tool connects to this end, and goes on when Begin lets it.
+// TestCallPassive: a tool connects to this end, and the connection completes at Begin.
 func TestCallPassive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, lose := range []roce.CMAttribute{0, roce.CMREQ, roce.CMMRA, roce.CMREP} {
@@ -133,7 +133,7 @@ func TestCallPassive(t *testing.T) {
 	})
 }
 
-// TestCallRefused: what cannot become a connection is one line at once, and nothing is waited for.
+// TestCallRefused: an impossible connection is an error of one line at once, without a wait.
 func TestCallRefused(t *testing.T) {
 	bad := func(edit func(mad []byte)) func(*CM) {
 		return func(ours *CM) {
@@ -184,7 +184,7 @@ func TestCallRefused(t *testing.T) {
 	}
 }
 
-// TestCallRejected: a tool that says no is not asked again; one that does not listen yet is.
+// TestCallRejected: a tool that rejects is not asked again; one that does not listen yet is.
 func TestCallRejected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for reason, want := range map[uint16]string{rejConsumer: "the tool says no (REJ reason 28)",
@@ -217,7 +217,7 @@ func TestCallRejected(t *testing.T) {
 	})
 }
 
-// TestCallsAreBounded: a device that connects for ever is refused.
+// TestCallsAreBounded: a device that connects without end is refused.
 func TestCallsAreBounded(t *testing.T) {
 	var last roce.CMAttribute
 	m := NewCM(mine.Addr, theirs.Addr, func(p *roce.Packet) error {
@@ -240,7 +240,7 @@ func TestCallsAreBounded(t *testing.T) {
 	}
 }
 
-// FuzzCM: whatever comes to QP 1, it is taken or refused.
+// FuzzCM: any packet to QP 1 is handled or refused.
 func FuzzCM(f *testing.F) {
 	q := &roce.REQ{LocalCommID: 5, ServiceID: roce.IPService(7174), QPN: 0x12, PathMTU: 3}
 	q.SetIP(roce.IPInfo{Source: theirs.Addr, Dest: mine.Addr})

@@ -12,8 +12,8 @@ import (
 
 const datagrams = "inject B at=5ms : UD_SEND_ONLY psn=+0 qkey=0x11111111 len=64\n"
 
-// TestDatagrams: crafted datagrams are for the tool that has a QP for them, and each that it sends answers one that it
-// got.
+// TestDatagrams: crafted datagrams need a tool with a UD QP, and each datagram of the tool answers one that it
+// received.
 func TestDatagrams(t *testing.T) {
 	tool, s := fitted(t, datagrams, trace.B)
 	want := []string{"-e", "-d", "rxe0", "-g", "1", "-p", "99", "-s", "256", "-n", "100000"}
@@ -42,7 +42,7 @@ func TestDatagrams(t *testing.T) {
 	}
 }
 
-// TestQKeyViolations: the counter is in what ibv_devinfo prints, or the error says that it is not.
+// TestQKeyViolations: the counter is in the output of ibv_devinfo, or the error says that it is missing.
 func TestQKeyViolations(t *testing.T) {
 	if n, err := QKeyViolations(
 		"\t\t\tbad_pkey_cntr:\t\t0x1\n\t\t\tqkey_viol_cntr:\t\t0x1f\n\t\t\tsm_sl:\t\t\t0\n"); n != 31 || err != nil {
@@ -55,7 +55,7 @@ func TestQKeyViolations(t *testing.T) {
 	}
 }
 
-// TestSilent: what could not be read is not told.
+// TestSilent: a value that could not be read is not reported.
 func TestSilent(t *testing.T) {
 	e := Ending{Violations: Unread}
 	if got, want := e.Silent(), trace.ReportChanges|trace.ReportDatagrams|trace.ReportFlushed; got != want {
@@ -66,7 +66,7 @@ func TestSilent(t *testing.T) {
 	}
 }
 
-// TestToldChanges: what changed in the memory of a tool that serves is told at the end.
+// TestToldChanges: changes in the memory of a passive tool are reported at the end.
 func TestToldChanges(t *testing.T) {
 	tool, s := fitted(t, "load write msg=5000 count=6\n", trace.B)
 	events := tool.Told(s, trace.B, Ending{Done: vtime.Never, Gone: vtime.Never, End: 8,
@@ -77,12 +77,12 @@ func TestToldChanges(t *testing.T) {
 	}
 }
 
-// round is what the rping that serves prints of a round, its two threads as they like.
+// round is the output of a passive rping in one round; its two threads interleave in any order.
 const round = "server posted rdma read req \nrdma read completion\nserver received read complete\nserver posted go " +
 	"ahead\nrecv completion\nrdma write from lkey 47b laddr 560943a9adc0 len 900\nsend completion\nrdma write " +
 	"completion\nsend completion\nserver posted go ahead\n"
 
-// TestPrinted: the completions that rping prints are those of its requests, in the order in which it prints them.
+// TestPrinted: the completions that rping prints belong to its requests in the order of printing.
 func TestPrinted(t *testing.T) {
 	tool, s := fitted(t, "turns rping from=A msg=900 count=2\n", trace.B)
 	for _, c := range []struct {
@@ -92,7 +92,7 @@ func TestPrinted(t *testing.T) {
 	}{
 		{round, vtime.Never, []engine.Event{{ID: 0, Op: engine.OpRead}, {ID: 1, Op: engine.OpSend},
 			{ID: 2, Op: engine.OpWrite}, {ID: 3, Op: engine.OpSend}}},
-		// in the wrong order
+		// in another order
 		{"rdma write from lkey 1\nserver posted go ahead\nsend completion\nrdma write completion\n", vtime.Never,
 			[]engine.Event{{ID: 1, Op: engine.OpSend}, {ID: 0, Op: engine.OpWrite}}},
 		{"server posted go ahead\nsend completion\nsend completion\n", vtime.Never, // one too many

@@ -21,7 +21,8 @@ var (
 		Buffer: 0x7f3a_1c00_2000}
 )
 
-// What the stock tools were seen to say: perftest 6.06 and libibverbs 44, of a soft-RoCE device at 10.77.0.2.
+// Lines that the stock tools were observed to send: perftest 6.06 and libibverbs 44, about a soft-RoCE device at
+// 10.77.0.2.
 const (
 	perftestLine = "0000:0010:000012:34d1f2:000008f1:00007f3a1c002000:" +
 		"00:00:00:00:00:00:00:00:00:00:ff:ff:0a:4d:00:02:00000000:"
@@ -30,15 +31,15 @@ const (
 	pingpongLine = "0000:000012:34d1f2:00000000000000000000ffff0a4d0002"
 )
 
-// fake plays a tool: its steps are what it says and how long what it hears is.
+// fake plays a tool: each of its steps sends a text and receives one of a given length.
 type fake struct {
 	conn  net.Conn
-	first bool // it is the client, and speaks first
+	first bool // the client, which sends first
 	keys  string
 	heard []string
 }
 
-// trade sends a message and takes one, in the order of its role.
+// trade sends a message and receives one of n bytes, in the order of its role.
 func (f *fake) trade(say string, n int) {
 	out := append([]byte(say), make([]byte, n-len(say))...)
 	in := make([]byte, n)
@@ -52,7 +53,7 @@ func (f *fake) trade(say string, n int) {
 	f.heard = append(f.heard, strings.TrimRight(string(in), "\x00"))
 }
 
-// perftest plays the exchange.
+// perftest plays the exchange of perftest.
 func (f *fake) perftest(version string, syncs int) {
 	f.trade(version, 16)
 	f.trade("\x00\x00\x10\x00", 4)
@@ -63,7 +64,7 @@ func (f *fake) perftest(version string, syncs int) {
 	}
 }
 
-// meet lets a tool be introduced to a fake one.
+// meet introduces a tool to a fake one.
 func meet(t *testing.T, tool Tool, play func(*fake)) (*Meeting, *fake, chan struct{}, error) {
 	t.Helper()
 	here, there := net.Pipe()
@@ -89,7 +90,7 @@ func TestPerftestExchange(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if active { // the tool sends when it has heard the last line
+			if active { // the tool starts to send when it has the last line
 				select {
 				case <-done:
 					t.Errorf("%s: the tool may send before Begin", c.op)
@@ -113,8 +114,7 @@ func TestPerftestExchange(t *testing.T) {
 	}
 }
 
-// TestLatencyExchange: ib_write_lat tells its keys four times, and the one that listens begins. It is Begin that lets
-// it.
+// TestLatencyExchange: ib_write_lat sends its keys four times, and the passive end begins after Begin.
 func TestLatencyExchange(t *testing.T) {
 	for _, active := range []bool{false, true} {
 		tool := Tool{Op: engine.OpWrite, MTU: 1024, Active: active, Answers: true, turns: scenario.WriteTurns}
@@ -188,7 +188,7 @@ func TestPingpongExchange(t *testing.T) {
 	}
 }
 
-// FuzzKeys: whatever a tool says, it is read or refused.
+// FuzzKeys: any line of a tool is parsed or refused.
 func FuzzKeys(f *testing.F) {
 	f.Add([]byte(perftestLine + "\x00"))
 	f.Add([]byte(pingpongLine + "\x00"))
@@ -201,7 +201,7 @@ func FuzzKeys(f *testing.F) {
 	})
 }
 
-// told is theirs as perftest tells it, with the READs that its device can have outstanding.
+// told is the identity theirs as perftest sends it, with the number of READs that its device can have outstanding.
 var told = func() Identity {
 	i := theirs
 	i.Reads = 16

@@ -67,7 +67,7 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// TestFitRepeats: a tool that sends knows one message and no script.
+// TestFitRepeats: a tool that sends has one message and no script.
 func TestFitRepeats(t *testing.T) {
 	given := parse(t, "post-write len=5120\npost-write at=5ms len=5120\n")
 	_, s, err := Fit(given, trace.A)
@@ -82,7 +82,7 @@ func TestFitRepeats(t *testing.T) {
 	}
 }
 
-// TestFitKeepsReceives: an endpoint without receives gets them when the script says, one for each message of the tool.
+// TestFitKeepsReceives: an endpoint without receives gets them by the script, one for each message of the tool.
 func TestFitKeepsReceives(t *testing.T) {
 	_, s, err := Fit(parse(t, "qp receives=0\npost-send len=100\npost-receive wr=1 at=10ms len=128\n"), trace.A)
 	if err != nil {
@@ -117,7 +117,7 @@ func TestFitRefuses(t *testing.T) {
 	}
 }
 
-// rnrTimer is the code that a tool, or the kernel for it, chooses.
+// rnrTimer is the timer code that a tool, or the kernel for the tool, chooses.
 func rnrTimer(t *Tool) roce.RNRTimer {
 	if t.Program == "rping" {
 		return 0

@@ -36,7 +36,7 @@ func TestFitPair(t *testing.T) {
 	}
 }
 
-// TestFitPairReceives: what a Spec says of receives is so for the tool that receives.
+// TestFitPairReceives: the receives of a Spec are those of the tool that receives.
 func TestFitPairReceives(t *testing.T) {
 	tools, _, err := FitPair(parse(t, "qp receives=2 receive-len=1500\nload send msg=2048 count=9\n"))
 	if err != nil {
@@ -55,8 +55,8 @@ func TestFitPairRefuses(t *testing.T) {
 		"load send msg=4KiB count=50\nload send from=B msg=4KiB count=50\n",
 		"load write msg=1024 count=9\nload read msg=1024 count=9\n",
 		"post-write len=8\npost-write len=16\n",
-		"qp B access=r\npost-write len=64\n",          // the tool that is written to lets itself be written to
-		"qp receives=0\nload send msg=1024 count=9\n", // and one that receives posts receives
+		"qp B access=r\npost-write len=64\n",          // a passive tool always permits WRITEs
+		"qp receives=0\nload send msg=1024 count=9\n", // and a tool that receives always posts receives
 	} {
 		if _, _, err := FitPair(parse(t, text)); !errors.Is(err, ErrUnfit) {
 			t.Errorf("%s: %v; want that no tool does that", text, err)
@@ -64,7 +64,7 @@ func TestFitPairRefuses(t *testing.T) {
 	}
 }
 
-// TestIntroduce lets two fakes meet through the exchange: both are learnt, and the active one waits for Begin.
+// TestIntroduce introduces two fakes to each other: both identities are learnt, and the active one waits for Begin.
 func TestIntroduce(t *testing.T) {
 	tool := Tool{Op: engine.OpWrite, MTU: 1024, Active: true}
 	tool.choose()

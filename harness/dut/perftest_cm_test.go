@@ -16,7 +16,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 )
 
-// TestBinaryKeys holds the structure to bytes made by hand after perftest's, on a machine of 64 bits.
+// TestBinaryKeys compares the structure with bytes made by hand, as perftest sends them on a 64-bit machine.
 func TestBinaryKeys(t *testing.T) {
 	want, err := hex.DecodeString("00000000" + "00000010" + "00000012" + "0034d1f2" + "000008f1" + "00000000" +
 		"00007f3a1c00200000000000000000000000ffff0a4d0002" + "00000000" + "00000000")
@@ -35,8 +35,8 @@ func TestBinaryKeys(t *testing.T) {
 	}
 }
 
-// far plays the tool's end of the exchange's connection: a responder that takes every SEND, the second time it comes,
-// and SENDs what it is given, twice.
+// far plays the tool's end of the exchange's connection: a responder that accepts every SEND at its second
+// transmission, and sends each of its own SENDs twice.
 type far struct {
 	ours *CM
 	mu   sync.Mutex
@@ -67,8 +67,8 @@ func (f *far) say(text string) {
 	f.next = f.next.Next()
 }
 
-// TestChannel: messages arrive once and in order, whatever has to be sent again, and the end of the connection ends the
-// waiting.
+// TestChannel: messages arrive once and in order with any retransmissions, and the end of the connection ends a pending
+// Read.
 func TestChannel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &far{next: 0xFFFFFF, seen: map[psn.PSN]int{}}
@@ -116,8 +116,8 @@ func TestChannel(t *testing.T) {
 	})
 }
 
-// TestChannelHearsWhatCameEarly: a tool speaks as soon as its end of the connection is up, and is not made to say that
-// again. What is kept does not change with the buffer in which it came, and there is an end to it.
+// TestChannelHearsWhatCameEarly: a tool sends as soon as its end of the connection is up. Its first messages are
+// acknowledged and kept in copies, up to a limit.
 func TestChannelHearsWhatCameEarly(t *testing.T) {
 	var acked []psn.PSN
 	ours := NewCM(mine.Addr, theirs.Addr, func(p *roce.Packet) error {
@@ -182,12 +182,12 @@ func TestPerftestByCM(t *testing.T) {
 			if err := m.Close(); err != nil {
 				t.Error(err)
 			}
-			m.Ended() // the connection is gone
+			m.Ended() // the connection has ended
 		}
 	})
 }
 
-// playPerftest is the tool: what it says and hears, in its order.
+// playPerftest sends and receives the messages of the tool, in its order.
 func playPerftest(cm *CM, tool *Tool) error {
 	meet := func(n int, e End) (*call, error) {
 		if tool.Active {
@@ -214,7 +214,7 @@ func playPerftest(cm *CM, tool *Tool) error {
 	if _, err := meet(2, kernelEnd); err != nil {
 		return err
 	}
-	for range 4 { // in step, the keys, and twice in step
+	for range 4 { // a synchronisation, the keys, and two synchronisations
 		heard, err := x.swap(keys)
 		if err != nil {
 			return err

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestSplit: each connection takes its own lines along, and those that are about all.
+// TestSplit: each connection keeps its own statements and those for all connections.
 func TestSplit(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"qp count=3\nload write msg=1024 count=9\n", "load"},
@@ -28,7 +28,7 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// lines is what a Spec's text does, in short. Nothing in it may name another connection than the first.
+// lines abbreviates the statements of a Spec. None may name another connection than the first.
 func lines(text string) string {
 	var list []string
 	for line := range strings.Lines(text) {
@@ -51,7 +51,7 @@ func lines(text string) string {
 	return strings.Join(list, ", ")
 }
 
-// TestFitServes: crafted packets alone say which operation a device has to serve.
+// TestFitServes: without a workload, the crafted packets determine the operation that a device has to serve.
 func TestFitServes(t *testing.T) {
 	for packet, want := range map[string]string{"WRITE_MIDDLE psn=+0 len=1024": "ib_write_bw",
 		"SEND_LAST psn=+0":             "ib_send_bw",

@@ -12,7 +12,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// fitted is the tool and the Spec that a text becomes, with the numbers of a device.
+// fitted returns the tool and the Spec for a scenario text, with the numbers of a device.
 func fitted(t *testing.T, text string, side trace.Side) (*Tool, *scenario.Spec) {
 	t.Helper()
 	tool, s, err := Fit(parse(t, text), side)
@@ -24,7 +24,7 @@ func fitted(t *testing.T, text string, side trace.Side) (*Tool, *scenario.Spec) 
 	return tool, s
 }
 
-// count counts the events of a kind, and returns the last.
+// count returns the number of events of a kind, and the last of them.
 func count(events []trace.Event, kind trace.EventKind) (n int, last trace.Event) {
 	for _, e := range events {
 		if e.Kind == kind {
@@ -34,8 +34,7 @@ func count(events []trace.Event, kind trace.EventKind) (n int, last trace.Event)
 	return n, last
 }
 
-// TestToldCompletions: a tool that says that it is done has completed everything by then, and one that complains
-// nothing.
+// TestToldCompletions: a tool that ends well has completed all requests by then; one that fails, none that are known.
 func TestToldCompletions(t *testing.T) {
 	tool, s := fitted(t, "load write msg=3000 count=6\n", trace.A)
 	never := Ending{Done: vtime.Never, Gone: vtime.Never}
@@ -61,7 +60,7 @@ func TestToldCompletions(t *testing.T) {
 	}
 }
 
-// TestToldFlushed: of a tool that has posted everything at once the kernel tells each completion, when it was watched.
+// TestToldFlushed: for a tool that posted all requests at once, the kernel's trace gives each completion.
 func TestToldFlushed(t *testing.T) {
 	tool, s := fitted(t, "load write msg=3000 count=6\n", trace.A)
 	failed := Ending{Done: vtime.Never, Gone: 9, Said: "Failed status 10: wr_id 0",
@@ -89,7 +88,7 @@ func TestToldFlushed(t *testing.T) {
 	}
 }
 
-// TestToldServing: one that serves has a region for its operation, or receives.
+// TestToldServing: a passive tool has a region for its operation, or receives.
 func TestToldServing(t *testing.T) {
 	gone := Ending{Done: vtime.Never, Gone: 7, Said: "Failed status 1: wr_id 0"}
 	for op, rights := range map[string]engine.Access{"write": engine.RemoteWrite,
@@ -115,7 +114,7 @@ func TestToldServing(t *testing.T) {
 	}
 }
 
-// TestWitness: rping SENDs again when what it waited for has come, and compares after every second receive.
+// TestWitness: rping SENDs again when the data that it waited for has arrived, and compares after every second receive.
 func TestWitness(t *testing.T) {
 	tool, s := fitted(t, "turns rping from=B msg=900 count=2\n", trace.B)
 	w := tool.Witness(s, trace.B)

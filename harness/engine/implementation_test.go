@@ -7,7 +7,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 )
 
-// A parameter makes a variant when it is given and not at its default; the implementation's own list stays as it is.
+// A parameter declares a variant when it is given and differs from its default; the implementation's own list is not
+// changed.
 func TestDeclaresWith(t *testing.T) {
 	impl := engine.Implementation{Recover: "x", Features: make([]string, 1, 8),
 		Params: []engine.Param{{Name: "a", Default: "0"}, {Name: "b", Default: "none"}}}

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A group is renamed where it stands at the end of a list, and nothing else is.
+// Only the variables of the group at the end of a list are renamed.
 func TestNames(t *testing.T) {
 	group := func(list []Var) []Var {
 		return append(list, Var{Name: "next", Value: 7, IsPSN: true}, Var{Name: "held", Value: 2})

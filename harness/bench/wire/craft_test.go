@@ -16,7 +16,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/fault"
 )
 
-// craft builds the frame of one inject statement in a run of three connections that start at +10 and +20.
+// craft builds the frame of an inject statement in a run of three connections, two of which start at +10 and +20.
 func craft(tb testing.TB, start psn.PSN, line string) ([]byte, error) {
 	tb.Helper()
 	s := scenario.Default()
@@ -31,7 +31,7 @@ func craft(tb testing.TB, start psn.PSN, line string) ([]byte, error) {
 
 var starts = []psn.PSN{0, psn.Half - 12, psn.Mask - 14}
 
-// A crafted frame is what the peer would have sent, but for what the text says.
+// A crafted frame is a packet of the peer with the fields that the statement sets.
 func TestCraft(t *testing.T) {
 	for _, start := range starts {
 		for _, tt := range []struct {
@@ -111,7 +111,8 @@ func TestCraftDamage(t *testing.T) {
 	}
 }
 
-// A cut packet says that it is as long as it is, whatever is left of it, so it gets as far as the transport headers.
+// A cut packet has the length of its remaining bytes in its headers, so it is dropped at the transport headers at the
+// earliest.
 func TestCut(t *testing.T) {
 	for _, text := range []string{"WRITE_ONLY psn=+3 len=8", "FETCH_ADD psn=+0", "ACK psn=+0 msn=1"} {
 		whole, err := craft(t, 0, "inject B : "+text)
@@ -162,7 +163,7 @@ func TestCraftErrors(t *testing.T) {
 	}
 }
 
-// Offsets count from the start of the half-conversation that a packet belongs to, at every start.
+// Offsets count from the start PSN of the packet's half-conversation, whatever that is.
 func TestClassifier(t *testing.T) {
 	for _, start := range starts {
 		s := scenario.Default()

@@ -9,7 +9,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 )
 
-// A relay's configuration is the text of a Spec, from which its connections are known.
+// The configuration of a relay is the text of a Spec, which determines its connections.
 func TestReadClassifier(t *testing.T) {
 	s, err := scenario.Parse(strings.NewReader("seed 5\nqp count=3\nload write msg=1KiB count=1\n"))
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// The next repetition is that of the message that has waited longest for its answer, whichever have been answered.
+// The next retransmission is that of the message that has waited longest for its answer, whichever were answered.
 func TestRepetitions(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := Connector{conns: make([]connection, 4)}

@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// What is done with blocks of bytes is what would be done with each of them.
+// An operation on a block equals the operation on each of its bytes.
 func TestBlocks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var s Scratch
@@ -35,7 +35,7 @@ func TestBlocks(t *testing.T) {
 	})
 }
 
-// Bits are set by words, and bytes whose bits are set stay as they are.
+// OpenBut sets the state of all bytes except those in bits.
 func TestDeclaredBits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const size = 512

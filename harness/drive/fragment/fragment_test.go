@@ -11,7 +11,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// cut returns the fragments in which a layer sends a datagram.
+// cut returns the fragments of a datagram that a layer sends.
 func cut(l *Layer, data []byte) (list []roce.Packet) {
 	p := roce.Packet{Payload: data, Len: len(data)}
 	p.Opcode = roce.UDP
@@ -31,8 +31,8 @@ func noise(n int, seed uint64) []byte {
 	return b
 }
 
-// Whatever the sizes, the order and the copies: all fragments make the datagram again, and without one of them nothing
-// comes.
+// All fragments of a datagram join to it, whatever their sizes, order and copies. Without one of them nothing is
+// delivered.
 func TestFragmentsJoin(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		link := rapid.IntRange(1, 190).Draw(rt, "link/8") * 8
@@ -68,7 +68,7 @@ func TestFragmentsJoin(t *testing.T) {
 	})
 }
 
-// Datagrams that never become whole make room, by number and by time.
+// The datagrams that wait for fragments are bounded by number and by time.
 func TestJoinsAreBounded(t *testing.T) {
 	from, to := Layer{link: 1480}, Layer{}
 	stale := 0
@@ -83,7 +83,7 @@ func TestJoinsAreBounded(t *testing.T) {
 	if _, n, _ := to.Receive(vtime.Time(joinTime), &last[0]); n != joinLimit || len(to.joins) != 1 {
 		t.Errorf("%d given up for their time, %d in progress", n, len(to.joins))
 	}
-	from.next-- // the number comes again when the datagram before has long been lost
+	from.next-- // the same number again, long after its datagram was given up
 	again, now := cut(&from, noise(3000, 5)), vtime.Time(3*joinTime)
 	for i := range again {
 		if whole, _, ok := to.Receive(now, &again[i]); ok != (i == len(again)-1) || ok &&
@@ -93,8 +93,8 @@ func TestJoinsAreBounded(t *testing.T) {
 	}
 }
 
-// What no sender makes is dropped: a fragment beyond the longest datagram, and one of broken blocks that is not the
-// last.
+// Impossible fragments are dropped: one beyond the longest datagram, and one that is not the last and has a broken
+// block.
 func TestImpossibleFragments(t *testing.T) {
 	for _, p := range []roce.Packet{
 		{IP: roce.IP{Fragment: roce.NewFragment(65528, false)}, Payload: make([]byte, 1000)},

@@ -11,15 +11,15 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/gbn"
 )
 
-// toy is a good implementation with one thing broken.
+// toy is a good implementation with one fault.
 type toy struct {
 	name  string
-	check string // the check that must see it
-	want  string // what its error says
+	check string // the check that must fail
+	want  string // a part of its error
 	build func() broken
 }
 
-// broken wraps the parts of an implementation; nil leaves a part alone.
+// broken wraps the parts of an implementation; a nil field leaves its part alone.
 type broken struct {
 	req  func(engine.Requester) engine.Requester
 	resp func(engine.Responder, engine.Memory) engine.Responder
@@ -85,7 +85,7 @@ func (r *requester) PollEvent() (engine.Event, bool) {
 	return r.event()
 }
 
-// onRequester makes a broken from what is done to the requester.
+// onRequester returns a broken that changes the requester.
 func onRequester(f func(r *requester)) func() broken {
 	return func() broken {
 		return broken{req: func(good engine.Requester) engine.Requester {
@@ -96,7 +96,7 @@ func onRequester(f func(r *requester)) func() broken {
 	}
 }
 
-// responder is a Responder that does something before each packet.
+// responder is a Responder with a function that is called before each packet.
 type responder struct {
 	engine.Responder
 	before func(p *roce.Packet)
@@ -107,7 +107,7 @@ func (r *responder) HandlePacket(now vtime.Time, p *roce.Packet) {
 	r.Responder.HandlePacket(now, p)
 }
 
-// host is a Memory whose Store is replaced.
+// host is a Memory with another Store.
 type host struct {
 	engine.Memory
 	store func(va uint64, data []byte, n int) bool
@@ -115,7 +115,7 @@ type host struct {
 
 func (h *host) Store(va uint64, data []byte, n int) bool { return h.store(va, data, n) }
 
-// onStore makes a broken from what is done to stores.
+// onStore returns a broken that changes stores.
 func onStore(f func(good engine.Memory, va uint64, data []byte, n int) bool) func() broken {
 	return func() broken {
 		return broken{mem: func(good engine.Memory) engine.Memory {
@@ -126,7 +126,7 @@ func onStore(f func(good engine.Memory, va uint64, data []byte, n int) bool) fun
 
 var sink []byte
 
-// toys has a breakage for every check.
+// toys returns a fault for every check.
 func toys() []toy {
 	return []toy{
 		{"loses the last byte of a message", "clean", "memory of slot", onStore(
@@ -283,12 +283,12 @@ func toys() []toy {
 	}
 }
 
-// deaf is a requester without timer.
+// deaf is a requester without a timer.
 type deaf struct{ engine.Requester }
 
 func (deaf) PollTimer() (vtime.Time, bool) { return 0, false }
 
-// candid is a requester with variables of its own.
+// candid is a requester with other variables.
 type candid struct {
 	engine.Requester
 	vars func(list []engine.Var) []engine.Var
@@ -296,7 +296,7 @@ type candid struct {
 
 func (c candid) Vars(list []engine.Var) []engine.Var { return c.vars(list) }
 
-// showing makes a broken from how the requester shows its state.
+// showing returns a broken that changes the variables that the requester shows.
 func showing(vars func(list []engine.Var) []engine.Var) func() broken {
 	return func() broken {
 		return broken{req: func(good engine.Requester) engine.Requester { return candid{good, vars} }}

@@ -7,7 +7,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 )
 
-// plain is a host that tells something of itself.
+// plain is a host with an optional method.
 type plain struct{ engine.Host }
 
 func (plain) Vars(list []engine.Var) []engine.Var {
@@ -18,7 +18,7 @@ func saying(word string) func([]byte) []byte {
 	return func([]byte) []byte { return []byte(word) }
 }
 
-// What was put around a host comes off again, and the host is the one that was there, with all that it offers.
+// Open removes all wrappers and returns the original host with its optional methods.
 func TestOpen(t *testing.T) {
 	right := engine.Implementation{NewHost: func(engine.Params) (engine.Host, error) { return plain{}, nil }}
 	impl := Around(Around(right, Frames{Out: saying("first"), In: saying("in")}), Frames{Out: saying("second")})

@@ -13,7 +13,7 @@ const (
 	module = "github.com/rdma-gauntlet/gauntlet"
 )
 
-// TestTree holds the project's source to the project's document.
+// TestTree checks the source of the project against its document.
 func TestTree(t *testing.T) {
 	md, err := os.ReadFile(root + "/ARCHITECTURE.md")
 	if err != nil {
@@ -35,7 +35,7 @@ func TestTree(t *testing.T) {
 	}
 }
 
-// healthy is a document, and sources its source tree, that agree. The cases below break one thing each.
+// healthy is a document that agrees with the source tree sources. Each case below breaks one thing.
 const healthy = `
 | Floor | Folders | Stands on |
 |---|---|---|
@@ -83,7 +83,7 @@ func sources() map[string]string {
 	}
 }
 
-// TestCheck breaks the healthy case in every way the rules know; a checker that never complains fails here.
+// TestCheck breaks the healthy case in every way that the rules cover; a checker that never complains fails here.
 func TestCheck(t *testing.T) {
 	tests := []struct {
 		name     string
@@ -176,7 +176,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestParse shows that a document which cannot be meant is refused.
+// TestParse refuses documents that cannot be parsed.
 func TestParse(t *testing.T) {
 	tests := []struct{ name, old, new, want string }{
 		{"no table", "| Module | Imported by | Why |", "| Module | Importers | Why |",
@@ -217,7 +217,7 @@ func TestReadRefusesBrokenSource(t *testing.T) {
 	}
 }
 
-// document returns the healthy document with one replacement and with backquotes in their place.
+// document returns the healthy document after one replacement, with backquotes in place of ¤.
 func document(from, to string) string {
 	return strings.ReplaceAll(strings.Replace(healthy, from, to, 1), "¤", "`")
 }

@@ -10,11 +10,11 @@ import (
 	"unicode/utf8"
 )
 
-// widest is the number of columns that a line of a kind of file may have, a tab counted as one.
+// widest is the largest width of a line by kind of file, in columns; a tab counts as one.
 var widest = map[string]int{".go": 120, ".md": 140}
 
-// README.md is read in one sitting, and no file has a line that a screen cuts off. Rows of tables and what programs say
-// cannot be wrapped.
+// README.md has a bounded length, and no line of a file is wider than a screen. Rows of tables and output of programs
+// are exempt, because they cannot be wrapped.
 func TestLinesFitTheScreen(t *testing.T) {
 	tree := os.DirFS("../../..")
 	must := func(text []byte, err error) string {
@@ -28,7 +28,7 @@ func TestLinesFitTheScreen(t *testing.T) {
 	}
 	err := fs.WalkDir(tree, ".", func(path string, d fs.DirEntry, err error) error {
 		switch {
-		// what the program and make write
+		// files that the program and make write
 		case err == nil && d.IsDir() && (path == "runs" || path == "out" || path == ".git"):
 			return fs.SkipDir
 		case err != nil || d.IsDir() || widest[filepath.Ext(path)] == 0:
@@ -44,7 +44,7 @@ func TestLinesFitTheScreen(t *testing.T) {
 	}
 }
 
-// wide is the numbers of the lines of a text that are too wide for their kind of file.
+// wide returns the numbers of the lines of a text that are too wide for their kind of file.
 func wide(text, kind string) []int {
 	var lines []int
 	code := false

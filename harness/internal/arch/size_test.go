@@ -9,7 +9,7 @@ import (
 	"testing/fstest"
 )
 
-// TestSizes holds the project's source to the sizes that the document accounts for.
+// TestSizes checks the source of the project against the sizes in the document.
 func TestSizes(t *testing.T) {
 	md, err := os.ReadFile(root + "/ARCHITECTURE.md")
 	if err != nil {
@@ -28,7 +28,7 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// TestOversized breaks each promise of the table.
+// TestOversized breaks each limit of the table.
 func TestOversized(t *testing.T) {
 	tree := fstest.MapFS{"a/x_test.go": {Data: []byte("package a")}}
 	for n := range mostFiles + 1 {

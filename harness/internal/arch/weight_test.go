@@ -7,11 +7,10 @@ import (
 	"testing"
 )
 
-// heaviest bounds a file of the tree, in bytes: larger than any source or fixture, smaller than any program that was
-// built by hand.
+// heaviest is the largest size of a file of the tree, in bytes: above any source or fixture, and below a built program.
 const heaviest = 256 << 10
 
-// TestWeight refuses a file that nobody reads, such as a program that was added by mistake.
+// TestWeight refuses large files, such as a program that was added by mistake.
 func TestWeight(t *testing.T) {
 	tree := os.DirFS(root)
 	err := fs.WalkDir(tree, ".", func(path string, entry fs.DirEntry, err error) error {
@@ -36,7 +35,7 @@ func TestWeight(t *testing.T) {
 	}
 }
 
-// ignored reports what .gitignore keeps out of the tree.
+// ignored reports whether .gitignore excludes a path.
 func ignored(path string) bool {
 	switch path {
 	case ".git", "bin", "out", "runs", "gauntlet", "images/example-c/gbn":

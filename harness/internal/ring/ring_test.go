@@ -2,7 +2,7 @@ package ring
 
 import "testing"
 
-// A queue that fills and empties by turns gives back what it was given, in order, and keeps nothing alive.
+// A queue that fills and empties in turns returns its items in order, and keeps none alive.
 func TestRing(t *testing.T) {
 	var q Ring[int]
 	next, want := 0, 0
