@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// golden are segments with their bytes, by hand from the figures of RFC 5040 and 5041, and of this package for
+// golden are segments with their bytes, derived by hand from the figures of RFC 5040 and 5041, and of this package for
 // Write-Record.
 var golden = []struct{ text, header string }{
 	{"SEND msn=1 mo=0 len=3 L", "4143 00000000 00000000 00000001 00000000"},
@@ -72,7 +72,7 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
-// The check value of CRC-32C that RFC 3720 gives for 32 zeros, and the customary one of "123456789".
+// CRC returns the CRC-32C that RFC 3720 gives for 32 zeros, and the customary check value of "123456789".
 func TestCRC(t *testing.T) {
 	if got := CRC(make([]byte, 32)); got != 0x8A9136AA {
 		t.Errorf("32 zeros: %#x", got)
@@ -167,7 +167,7 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// What decodes encodes to the same bytes, its text parses, and nothing panics.
+// A decoded segment encodes to the same bytes, its text parses, and nothing panics.
 func FuzzSegment(f *testing.F) {
 	for _, tt := range golden {
 		s, _ := Parse(tt.text)

@@ -22,7 +22,7 @@ import (
 
 const wan = "link rate=1G delay=1ms\nqp rto=10ms qd=8 count=2\nload write msg=16KiB count=100\n"
 
-// record runs a scenario and returns the tape of what A's direction lost.
+// record runs a scenario and returns the tape of the losses from A to B.
 func record(t *testing.T, text string, key tape.Key, slot vtime.Duration) *tape.Tape {
 	t.Helper()
 	s, err := scenario.Parse(strings.NewReader(text))
@@ -49,7 +49,7 @@ func record(t *testing.T, text string, key tape.Key, slot vtime.Duration) *tape.
 	return out
 }
 
-// file writes a tape for a scenario to play.
+// file writes a tape to a file, for a scenario to play.
 func file(t *testing.T, x *tape.Tape) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "x.tape")
@@ -66,8 +66,7 @@ func file(t *testing.T, x *tape.Tape) string {
 	return path
 }
 
-// What is recorded and played again is lost again, whatever the key: by index and identity to the packet, and by time
-// in the same slots.
+// A recorded tape loses the same again: by index and by identity the same packets, and by time in the same slots.
 func TestReplayLosesTheSame(t *testing.T) {
 	const losses = wan + "loss A>B random p=1%\n"
 	for key, slot := range map[tape.Key]vtime.Duration{tape.ByIndex: 0, tape.ByIdentity: 0,
@@ -86,7 +85,7 @@ func TestReplayLosesTheSame(t *testing.T) {
 	}
 }
 
-// A tape by index, converted by playing it, names the same losses.
+// A tape by index that is played and recorded by identity has the same losses.
 func TestConvert(t *testing.T) {
 	index := record(t, wan+"loss A>B random p=1%\n", tape.ByIndex, 0)
 	identity := record(t, wan+"loss A>B tape file="+file(t, index)+"\n", tape.ByIdentity, 0)
@@ -99,7 +98,7 @@ func TestConvert(t *testing.T) {
 	}
 }
 
-// Two schemes meet the same fades on a tape keyed by time, though they send different packets.
+// Two schemes have the same fades from a tape by time, although they send different packets.
 func TestSchemesMeetTheSameFades(t *testing.T) {
 	fades := &tape.Tape{Key: tape.ByTime, Slot: vtime.Millisecond, Length: 1000,
 		Spans: []tape.Span{{From: 5, To: 5}, {From: 9, To: 9}}}
@@ -112,7 +111,7 @@ func TestSchemesMeetTheSameFades(t *testing.T) {
 	}
 }
 
-// A tape that names what is never sent is of another link or workload, and does not pass for a clean run.
+// A tape that names packets never sent is of another link or workload, and playing it is an error.
 func TestTapeOfAnotherRun(t *testing.T) {
 	for _, foreign := range []*tape.Tape{
 		{Key: tape.ByIdentity, IDs: []tape.ID{{QP: 0, Offset: 3, Tx: 1}, {QP: 7, Offset: 3, Tx: 1}}},

@@ -9,7 +9,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 )
 
-// twoRegions is a host with a byte region at 0x1000 and a virtual one that ends at the top of the address space.
+// twoRegions returns a host with a region of bytes at 0x1000 and a virtual one that ends at the top of the address
+// space.
 func twoRegions(t testing.TB) *Host {
 	t.Helper()
 	h := new(Host)
@@ -110,7 +111,7 @@ func TestLoadStore(t *testing.T) {
 	}
 }
 
-// What is written to a region with shared bytes is seen there and nowhere else, and what was loaded before does not
+// Bytes written to a region with shared bytes are visible there and in no other region, and bytes loaded before do not
 // change.
 func TestShared(t *testing.T) {
 	row := []byte("0123456789abcdef")

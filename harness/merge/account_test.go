@@ -24,17 +24,17 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/spec"
 )
 
-// crossing is what happened to one frame on its way over a link.
+// crossing is the history of one frame on a link.
 type crossing struct {
 	sent   vtime.Time
 	raw    []byte
 	fate   trace.Fate
 	cause  string
-	arrive []vtime.Time // the packet, then its copies
-	got    []byte       // as it arrives
+	arrive []vtime.Time // of the packet, then of its copies
+	got    []byte       // bytes on arrival
 }
 
-// crossings sends frames over a channel: few different ones, so that many are equal, and some malformed.
+// crossings sends frames over a channel: copies of few different frames, some of them malformed.
 func crossings(t *rapid.T, link spec.Link) (list []crossing, log []LinkFate) {
 	t.Helper()
 	c, err := channel.New(link, nil, rapid.Uint64().Draw(t, "seed"))
@@ -68,8 +68,8 @@ func crossings(t *rapid.T, link spec.Link) (list []crossing, log []LinkFate) {
 	return list, log
 }
 
-// testFrame is one of a few: packets with consecutive PSNs and no payload to tell them apart, and then frames that no
-// decoder reads.
+// testFrame returns one of a few frames: packets that differ only in consecutive PSNs, and then frames that do not
+// decode.
 func testFrame(i int) []byte {
 	var f roce.Frame
 	p := roce.Packet{BTH: roce.BTH{Opcode: roce.SendOnly, PKey: roce.DefaultPKey, DestQP: 0x10011, PSN: 4}, Len: 64,
@@ -79,16 +79,16 @@ func testFrame(i int) []byte {
 	b := f.AppendTo(nil)
 	switch i {
 	case 3:
-		b[len(b)-1] ^= 0xFF // a wrong ICRC
+		b[len(b)-1] ^= 0xFF // wrong ICRC
 	case 4:
-		b = b[:50] // shorter than it says
+		b = b[:50] // shorter than its length fields
 	case 5:
-		b[12], b[13] = 0x88, 0xB5 // not IP
+		b[12], b[13] = 0x88, 0xB5 // no IP
 	}
 	return b
 }
 
-// tapped is what two taps see of the crossings; times have the resolution of a time stamp.
+// tapped returns the captures of the crossings at two taps, with the resolution of their time stamps.
 func tapped(list []crossing) []capture.Source {
 	type arrival struct {
 		at  vtime.Time
@@ -111,7 +111,7 @@ func tapped(list []crossing) []capture.Source {
 		capture.AtTap{Source: &taps[1], Side: trace.B}}
 }
 
-// joined merges the taps of crossings.
+// joined merges the captures of crossings.
 func joined(t *rapid.T, list []crossing, opt Options) ([]trace.Record, Stats) {
 	t.Helper()
 	var k trace.Collector
@@ -123,8 +123,7 @@ func joined(t *rapid.T, list []crossing, opt Options) ([]trace.Record, Stats) {
 	return k.Records, stats
 }
 
-// With a log, whatever a link does to its packets, equal ones among them, the trace says of each what the link did to
-// it.
+// With a log, the trace has the fate of every packet as the link made it, also among equal packets.
 func TestEveryFateIsTheLinks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		some := rapid.SampledFrom([]unit.Ratio{0, 0.1, 0.5})
@@ -177,8 +176,8 @@ func TestEveryFateIsTheLinks(t *testing.T) {
 	})
 }
 
-// Without a log, as of a kernel's netem, what the taps see adds up: as many are lost and corrupted as the link lost and
-// corrupted, wherever in the frame, and nothing comes from nowhere.
+// Without a log, as with the kernel's netem, the counts agree: the trace has as many lost and corrupted packets as the
+// link, wherever in the frame the corruption is, and no packet without a sender.
 func TestAccountAddsUpWithoutALog(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		some := rapid.SampledFrom([]unit.Ratio{0, 0.1, 0.3})

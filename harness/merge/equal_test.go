@@ -12,7 +12,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// wantMerged checks that a merge of its taps gives the records of a fixture, and so many copies.
+// wantMerged checks that a merge of its taps gives the records of a fixture and the given number of copies.
 func wantMerged(t *testing.T, f *fixture.Trace, opt Options, copies uint64) {
 	t.Helper()
 	k, stats := mergeAll(t, f, opt)
@@ -42,7 +42,7 @@ func TestMergeCopies(t *testing.T) {
 	}
 }
 
-// What has one time stamp is in the order in which the tap saw it, not in that in which it left.
+// Frames with one time stamp are in the order of the tap, not in the order of sending.
 func TestMergeKeepsTheOrderOfOneTimeStamp(t *testing.T) {
 	for name, text := range map[string]string{
 		"copy at once": `
@@ -80,8 +80,8 @@ func TestMergeKeepsTheOrderOfOneTimeStamp(t *testing.T) {
 	}
 }
 
-// Where packets overtake others, what arrives as soon as it has left is no copy of one that arrived long ago, and what
-// one that overtook took says nothing of those after it.
+// On a link that reorders, a frame that arrives soon after it was sent is no copy of a frame that arrived long before,
+// and the short delay of a packet that overtook is no measure for those after it.
 func TestMergeOvertakers(t *testing.T) {
 	f := tracetest.Parse(t, `
 @1..301 A>B SEND_ONLY psn=+0 len=4
@@ -100,8 +100,8 @@ func TestMergeOvertakers(t *testing.T) {
 	wantMerged(t, f, Options{}, 1)
 }
 
-// A sender that goes back while its queue is long sends again what has arrived, and the queue is empty by then: what
-// takes a third of the time is no copy.
+// A sender that goes back while its queue is long sends packets again that have arrived. The queue is empty by then,
+// and a packet with a third of the delay is no copy.
 func TestMergeQueueThatEmpties(t *testing.T) {
 	f := tracetest.Parse(t, `
 @1..20 A>B SEND_ONLY psn=+0 len=4
@@ -112,8 +112,8 @@ func TestMergeQueueThatEmpties(t *testing.T) {
 	wantMerged(t, f, Options{Least: [2]vtime.Duration{5 * vtime.Microsecond, 0}}, 0)
 }
 
-// A packet is lost and sent again while others with the same bytes wait in the queue. Where nothing overtakes, what
-// arrives after them is the newer one, whatever its delay.
+// A lost packet is sent again while packets with the same bytes wait in the queue. On a link that keeps the order, the
+// last to arrive is the newer one, whatever its delay.
 func TestMergeKeepsOrder(t *testing.T) {
 	f := tracetest.Parse(t, `
 @0.5..39.5 A>B SEND_ONLY psn=+3 len=4
@@ -131,9 +131,9 @@ func TestMergeKeepsOrder(t *testing.T) {
 	}
 }
 
-// A link that stalls lets go of what it held at once, after the one time or the other. Where nothing overtakes, equal
-// frames keep their order all the same: each has the arrival that comes next, and of two around another packet it is
-// the first that has arrived before that, also when the second never does.
+// A link that stalls delivers the packets that it held at once. On a link that keeps the order, equal frames keep
+// theirs: each has the next arrival. Of two equal frames before and after another packet, the arrival before that
+// packet's is the first one's, also when the second is lost.
 func TestMergeKeepsTheOrderOfEqualFramesOverAStall(t *testing.T) {
 	for _, text := range []string{`
 @10..60 A>B SEND_ONLY psn=+0 len=4
@@ -172,7 +172,7 @@ func TestMergeKeepsTheOrderOfEqualFramesOverAStall(t *testing.T) {
 }
 
 // With a log, equal frames keep their order however their delays vary: a packet that was sent twice is not taken for
-// one that overtook. An entry may bear a time a little before its packet's.
+// one that overtook. The time of an entry may be a little before its packet's.
 func TestMergeKeepsTheOrderOfEqualFrames(t *testing.T) {
 	f := tracetest.Parse(t, `
 @1..11 A>B SEND_ONLY psn=+0 len=4

@@ -23,13 +23,14 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// tapsOf is what two taps without any comment hold of a fixture.
+// tapsOf returns the captures of a fixture at two taps, without notes.
 func tapsOf(f *fixture.Trace) []capture.Source {
 	return []capture.Source{capture.AtTap{Source: &tracetest.Frames{List: tracetest.FramesAt(f, trace.A)},
 		Side: trace.A}, capture.AtTap{Source: &tracetest.Frames{List: tracetest.FramesAt(f, trace.B)}, Side: trace.B}}
 }
 
-// summary says what a merge must get right: one line per record, its rung of a ladder with what that does not show.
+// summary returns the parts of the records that a merge must reproduce: a line for each, its rung of a ladder and the
+// fields that a ladder does not show.
 func summary(t *testing.T, h *trace.Header, records []trace.Record) (lines []string) {
 	t.Helper()
 	for i := range records {
@@ -57,7 +58,7 @@ func mergeAll(t *testing.T, f *fixture.Trace, opt Options) (*trace.Collector, St
 
 func us(x float64) vtime.Time { return vtime.Time(x * 1e6) }
 
-// logOf is what the log of a link says of record i, which it took at a time in microseconds: what became of it.
+// logOf returns the link's log entry for record i, taken at a time in microseconds.
 func logOf(f *fixture.Trace, i int, at float64) LinkFate {
 	r := &f.Records[i]
 	e := LinkFate{At: us(at), From: r.From, Key: ContentKey(r.Raw, r.From), Fate: r.Fate, Cause: r.Cause, Due: r.Recv}
@@ -93,7 +94,7 @@ A>X SEND_ONLY psn=+1 len=4
 		"two connections": "qp conn=1 start=99\nA>B SEND_ONLY psn=+0 len=4\nB>A SEND_ONLY psn=+0 len=4 " +
 			"conn=1\nA>X ACK psn=+0 msn=1 conn=1\n@90 B>A SEND_ONLY psn=+0 len=4 conn=1\n",
 	} {
-		// Something must follow, or what is in flight at the end is of unknown fate.
+		// a later packet, or packets in flight at the end have an unknown fate
 		text += "@900000 A>B SEND_ONLY psn=+70 len=1\n@900000.1 B>A SEND_ONLY psn=+70 len=1\n"
 		for _, base := range tracetest.Bases {
 			f := tracetest.Parse(t, text, base)
@@ -107,7 +108,7 @@ A>X SEND_ONLY psn=+1 len=4
 	}
 }
 
-// The link's log tells apart what the taps cannot, and names the cause.
+// The log of the link distinguishes packets that the taps cannot, and has the causes.
 func TestMergeFateLog(t *testing.T) {
 	f := tracetest.Parse(t, `
 @1 A>X SEND_ONLY psn=+0 len=4 cause=drop[0]
@@ -124,8 +125,8 @@ func TestMergeFateLog(t *testing.T) {
 	}
 }
 
-// A log of a part of the link tells its own, and nothing of the rest: what it does not name may be lost all the same,
-// and equal frames need not keep their order. What cannot have arrived yet has not.
+// A partial log is of one part of the link. A packet without an entry may still be lost, equal frames need not keep
+// their order, and a packet cannot arrive before the least delay.
 func TestMergePartialLog(t *testing.T) {
 	f := tracetest.Parse(t, `
 @1 A>X SEND_ONLY psn=+0 len=4 cause=drop[0]
@@ -148,8 +149,8 @@ func TestMergePartialLog(t *testing.T) {
 	}
 }
 
-// What a part of the link held back on purpose took the rest of the way from then on: neither does what was sent again
-// meanwhile, with the same bytes, take its place, nor has it overtaken anything.
+// A packet that a part of the link delayed continues at its time of leaving. An equal packet sent meanwhile does not
+// take its arrival, and the packet has not overtaken others.
 func TestMergePartialLogLetsGo(t *testing.T) {
 	f := tracetest.Parse(t, `
 @1..21 A>B SEND_ONLY psn=+0 len=4
@@ -173,8 +174,8 @@ func TestMergePartialLogLetsGo(t *testing.T) {
 	}
 }
 
-// A part of the link that keeps a log damages, marks and copies, and the rest, which keeps none, loses and damages what
-// comes out of it.
+// The part of the link with a log corrupts, marks and copies; the rest has no log, and loses and corrupts packets
+// behind it.
 func TestMergePartialLogAlters(t *testing.T) {
 	f := tracetest.Parse(t, `
 @1..31 A>B SEND_ONLY psn=+0 len=64 got byte=60:9 icrc=bad cause=corrupt[0]
@@ -185,9 +186,9 @@ func TestMergePartialLogAlters(t *testing.T) {
 @6..36 A>B SEND_ONLY psn=+3 len=64 got byte=52:77 icrc=bad cause=corrupt
 @700..730 A>B SEND_ONLY psn=+9 len=4
 `, 0)
-	f.Records[4].Fate = trace.Delivered // as sent but for the mark
+	f.Records[4].Fate = trace.Delivered // as sent except for the mark
 	fates := []LinkFate{logOf(f, 0, 1.1), logOf(f, 1, 2.1), logOf(f, 2, 3.1), logOf(f, 3, 4.1), logOf(f, 4, 5.1)}
-	// damaged, and then lost by the rest
+	// corrupted, and then lost by the rest
 	fates[2].Fate, fates[2].Cause, fates[2].Out = trace.Corrupted, "corrupt[2]", 12345
 	k, stats := mergeAll(t, f, Options{Fates: fates, Partial: true, Ordered: true, Window: 300 * vtime.Microsecond,
 		Least: [2]vtime.Duration{30 * vtime.Microsecond, 0}})
@@ -197,8 +198,8 @@ func TestMergePartialLogAlters(t *testing.T) {
 	}
 }
 
-// What the harness forged is not taken for what the link did to a packet on its way: neither a NAK for the ACK with its
-// PSN, nor an ACK with the same bytes, whichever of them arrives first.
+// A packet forged by the harness is not taken for a changed packet of an end: neither a NAK for the ACK with its PSN,
+// nor an ACK with equal bytes, whichever arrives first.
 func TestMergeForged(t *testing.T) {
 	f := tracetest.Parse(t, `
 @1..3 A>B SEND_ONLY psn=+0 len=4
@@ -228,7 +229,7 @@ func TestMergeForged(t *testing.T) {
 	}
 }
 
-// What was sent last and has not arrived is lost when the taps watched for long enough after it, and else in doubt.
+// A last packet without arrival is lost if the taps watched for long enough after it; else its fate is unknown.
 func TestMergeLastPackets(t *testing.T) {
 	f := tracetest.Parse(t, "@1..9 A>B SEND_ONLY psn=+0 len=4\n@20 A>X SEND_ONLY psn=+1 len=4\n", 0)
 	for until, want := range map[vtime.Time]trace.Fate{0: trace.Unknown, 30e6: trace.Unknown, 40e6: trace.Dropped} {
@@ -239,7 +240,7 @@ func TestMergeLastPackets(t *testing.T) {
 	}
 }
 
-// A packet that the link held back on purpose is no measure for those that follow: their retransmissions are no copies.
+// The delay of a packet that a fault delayed is no measure for those after it: their retransmissions are no copies.
 func TestMergeIgnoresScriptedDelay(t *testing.T) {
 	f := tracetest.Parse(t, `
 @1..41 A>B SEND_ONLY psn=+0 len=4 cause=delay[0]
@@ -255,7 +256,7 @@ func TestMergeIgnoresScriptedDelay(t *testing.T) {
 	}
 }
 
-// A frame that is missing because a tap lost it says nothing about the link or the sender.
+// A frame that a tap lost is no fault of the link or of the sender.
 func TestMergeCaptureGaps(t *testing.T) {
 	f := tracetest.Parse(t, "@1 A>B SEND_ONLY psn=+0 len=4\n@2 A>B SEND_ONLY psn=+1 len=4\n@3 A>B SEND_ONLY psn=+2 "+
 		"len=4\n@900000 A>B SEND_ONLY psn=+3 len=4\n", 0)
@@ -283,7 +284,7 @@ func TestMergeCaptureGaps(t *testing.T) {
 	}
 }
 
-// What two taps of one host disagree about the time is not an injection.
+// A frame that arrives before it was sent, because two taps of one host disagree on the time, is not injected.
 func TestMergeArrivalBeforeDeparture(t *testing.T) {
 	f := tracetest.Parse(t, "@1..1 A>B SEND_ONLY psn=+0 len=4\n@1..1 B>A SEND_ONLY psn=+0 len=4\n@5..3 B>A SEND_ONLY "+
 		"psn=+1 len=4\n@9 B>A SEND_ONLY psn=+2 len=4\n", 0)
@@ -311,7 +312,7 @@ func TestMergeLongRun(t *testing.T) {
 	}
 }
 
-// pipe is the frames of one tap of an endless run, made as they are read.
+// pipe is the frames of one tap of a run, made as they are read.
 type pipe struct {
 	frame []byte
 	n     int
@@ -344,7 +345,7 @@ func BenchmarkMerge(b *testing.B) {
 	}
 }
 
-// A packet from an address that nobody has is the affair of the QP that it is for.
+// A packet from an unknown address belongs to the connection of its destination QP.
 func TestAtlasOfStrangers(t *testing.T) {
 	f := tracetest.Parse(t, "qp conn=1 start=9\nA>B SEND_ONLY psn=+0 len=4\n", 0)
 	a := newAtlas(&f.Header)
@@ -362,13 +363,13 @@ func TestAtlasOfStrangers(t *testing.T) {
 	}
 }
 
-// What other programs send to the port of RoCEv2 is nobody's packet, if it is no sound one.
+// A frame of other programs to the port of RoCEv2 is left out unless one of its addresses is an end's or it has none.
 func TestStrangersAreLeftOut(t *testing.T) {
 	f := tracetest.Parse(t, "A>B SEND_ONLY psn=+0 len=4\nB>A ACK psn=+0 msn=1\n", 0)
 	foreign := bytes.Clone(tracetest.FramesAt(f, trace.A)[0].Raw)
 	copy(foreign[26:], netip.MustParseAddr("9.9.9.9").AsSlice())
 	damaged := bytes.Clone(foreign)
-	copy(damaged[30:], netip.MustParseAddr("9.9.9.8").AsSlice()) // and with the addresses the ICRC
+	copy(damaged[30:], netip.MustParseAddr("9.9.9.8").AsSlice()) // the ICRC becomes wrong with the addresses
 	for name, c := range map[string]struct {
 		raw  []byte
 		want int
@@ -391,7 +392,7 @@ func TestStrangersAreLeftOut(t *testing.T) {
 	}
 }
 
-// A frame that does not decode left the port of its sender, if its addresses are those of two ends.
+// A frame that does not decode was sent at the port of its sender if its addresses are those of two ends.
 func TestMalformedAtItsPort(t *testing.T) {
 	f := tracetest.Parse(t, "A>B SEND_ONLY psn=+0 len=4\nB>A ACK psn=+0 msn=1\n", 0)
 	for name, c := range map[string]struct {
@@ -401,8 +402,8 @@ func TestMalformedAtItsPort(t *testing.T) {
 		list := tracetest.FramesAt(f, trace.A)
 		raw := bytes.Clone(list[0].Raw)
 		raw[29] ^= c.change
-		raw[17] -= 4  // of the length of the IP packet
-		raw[47] ^= 64 // of the QP
+		raw[17] -= 4  // of the IP length
+		raw[47] ^= 64 // of the destination QP
 		var one trace.Collector
 		if err := OneTap(&f.Header, trace.A,
 			[]capture.Source{&tracetest.Frames{List: []capture.Frame{{Raw: raw, Kept: len(raw),
@@ -415,7 +416,7 @@ func TestMalformedAtItsPort(t *testing.T) {
 	}
 }
 
-// Two packets that pass the tap in one order and the link in the other have arrived all the same.
+// Two packets in one order at the tap and in another on the link have both arrived.
 func TestMergeOrderOfTheTapDiffers(t *testing.T) {
 	f := tracetest.Parse(t, `
 @1..40 A>B SEND_ONLY psn=+0 len=4
@@ -429,8 +430,7 @@ func TestMergeOrderOfTheTapDiffers(t *testing.T) {
 	}
 }
 
-// A loss shortly before the end of the capture is one if what was sent later has arrived, however long packets take
-// there.
+// A loss shortly before the end of the capture is a loss if a packet sent later has arrived, whatever the delay then.
 func TestMergeLossNearTheEnd(t *testing.T) {
 	f := tracetest.Parse(t, `
 @1 A>X SEND_ONLY psn=+0 len=4

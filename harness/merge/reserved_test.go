@@ -12,8 +12,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace/tracetest"
 )
 
-// A repair packet whose sender masks its type in the ICRC, as if that were a BTH, is one with a wrong ICRC where its QP
-// is known. Where it is not, nobody knows LoWAR, and the opcode is reserved.
+// A repair packet whose sender masks its type in the ICRC, like the reserved bits of a BTH, has a wrong ICRC if its QP
+// is known. If not, its opcode is a reserved one.
 func TestRepairPacketWithMaskedType(t *testing.T) {
 	for known, want := range map[bool]trace.Integrity{true: trace.Bad, false: trace.Good} {
 		f := tracetest.Parse(t, "A>B SEND_ONLY psn=+0 len=64 A\nA>B REPAIR bpsn=+0 isn=0 n=1 r=4 c=2 FIRST LAST\n", 0)
@@ -33,7 +33,7 @@ func TestRepairPacketWithMaskedType(t *testing.T) {
 	}
 }
 
-// masked gives a frame the ICRC that masks the byte at which a BTH has its reserved bits (IBTA A17.3.3).
+// masked gives a frame the ICRC with the masked byte of the reserved bits of a BTH (IBTA A17.3.3).
 func masked(raw []byte) {
 	const ip, udp, bth = 14, 34, 42
 	b := append(make([]byte, 8, 8+len(raw)), raw[ip:len(raw)-4]...)

@@ -6,14 +6,14 @@ import (
 	"pgregory.net/rapid"
 )
 
-// psns draws sequence numbers, and often those beside the wrap.
+// psns draws sequence numbers, often close to the wrap.
 func psns() *rapid.Generator[PSN] {
 	return rapid.Map(
 		rapid.OneOf(rapid.Uint32(), rapid.Uint32Range(Mask-3, Mask+3), rapid.Uint32Range(Half-3, Half+3)), New)
 }
 
-// TestWindow compares serial arithmetic with plain integers: for a start anywhere and distances below Half, order on
-// the circle is order of the distances.
+// TestWindow compares serial arithmetic with integers: for any start and distances below Half, the order on the circle
+// is the order of the distances.
 func TestWindow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		start := psns().Draw(t, "start")
@@ -58,7 +58,7 @@ func TestWrap(t *testing.T) {
 		{0, Mask, 1},
 		{Mask, 0, -1},
 		{Half - 1, 0, Half - 1},
-		{Half, 0, -Half}, // undefined order: both ways negative
+		{Half, 0, -Half}, // undefined order: negative both ways
 		{0, Half, -Half},
 		{Half + 1, 0, -Half + 1},
 		{5, 5, 0},

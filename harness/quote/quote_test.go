@@ -54,7 +54,7 @@ func TestLineIsCut(t *testing.T) {
 	}
 }
 
-// Whatever comes in, what comes out shows, is short, and is not changed by being cleaned again.
+// For any input Line returns printable text of bounded length, which it does not change again.
 func TestLineOfAnything(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in, limit := string(rapid.SliceOf(rapid.Byte()).Draw(t, "bytes"))+rapid.String().Draw(t, "text"),
@@ -73,7 +73,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// A terminal gets the colours of reports, and nothing else that it obeys; the log of a CI job no orders, however they
+// Writer passes the colours of reports and no other control sequence, and escapes commands for CI systems however they
 // are written.
 func TestWriter(t *testing.T) {
 	in := "\x1b[1;31mFAIL\x1b[0m \x1b[8mx\x1b[2J\n  \t::error::a\n:\x1b[0m:stop\n##vso[x]\n::end"
@@ -93,7 +93,7 @@ func TestWriter(t *testing.T) {
 	}
 }
 
-// Readers of JSON get the strings as they were.
+// Readers of JSON get the original strings.
 func TestJSON(t *testing.T) {
 	want := []string{"\x1b]0;a\a", "\u009b\u202e\x7f\U000e0041", "##vso[task] ###", "<é>\u2028\n"}
 	var b bytes.Buffer

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What a shell makes of the words is the words.
+// A shell splits the quoted text into the original words.
 func TestShell(t *testing.T) {
 	words := []string{"run", "--fault", "drop A psn=+2 tx=1", "it's", "", "a`b`", "$HOME", "[a-z]*", "~", "!x",
 		"two\nlines", "{1,2}", "#"}

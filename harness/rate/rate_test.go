@@ -37,7 +37,7 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// TestPacing: packets leave one after the other at the rate in force, and an idle time is not made up for.
+// TestPacing: packets leave in sequence at the current rate, and an idle time is not made up for.
 func TestPacing(t *testing.T) {
 	for _, name := range Names() {
 		c := make1(t, name)
@@ -59,7 +59,7 @@ func TestDCQCNCut(t *testing.T) {
 	if d.rc != 20e9 || d.rt != 40e9 || d.alpha != 1 {
 		t.Errorf("RC %g, RT %g, alpha %g; want 20e9, 40e9, 1", d.rc, d.rt, d.alpha)
 	}
-	now := vtime.Time(alphaPeriod) // alpha decays, and the timer raises, once
+	now := vtime.Time(alphaPeriod) // alpha decays once, and the timer raises the rate once
 	if got := d.Rate(now); got != 30*unit.Gbps {
 		t.Errorf("after one round %v, want 30G: half way to the target", got)
 	}
@@ -72,7 +72,7 @@ func TestDCQCNCut(t *testing.T) {
 	}
 }
 
-// TestDCQCNRecovers: without notifications the rate comes back to the line, and an idle QP then has nothing to do.
+// TestDCQCNRecovers: without notifications the rate returns to that of the line, and an idle QP then has no timer.
 func TestDCQCNRecovers(t *testing.T) {
 	d := make1(t, "dcqcn").(*dcqcn)
 	for i := range 100 {
@@ -103,7 +103,7 @@ func TestDCQCNByteCounter(t *testing.T) {
 	}
 }
 
-// TestDCTCP follows equations 1 and 2 over rounds of which a quarter, none and all is marked.
+// TestDCTCP follows equations 1 and 2 over rounds with a quarter, none and all of the packets marked.
 func TestDCTCP(t *testing.T) {
 	d := make1(t, "dctcp").(*dctcp)
 	now := vtime.Time(0)

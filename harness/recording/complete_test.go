@@ -13,7 +13,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace/tracetest"
 )
 
-// counted writes what passed a tap as pcapng, with how many frames it lost; below zero nobody counts.
+// counted returns a pcapng file of the frames at a tap, with the number of lost frames; a negative number writes none.
 func counted(t *testing.T, text string, lost int) *bytes.Reader {
 	t.Helper()
 	var b bytes.Buffer
@@ -39,8 +39,8 @@ func counted(t *testing.T, text string, lost int) *bytes.Reader {
 	return bytes.NewReader(b.Bytes())
 }
 
-// A capture is complete by its own count, or assumed to be, and what it lacks is doubted there, if all of it is known
-// to be there.
+// A capture is complete by its own count, or assumed to be. Missing frames are doubts on their connection if all of
+// them are located there.
 func TestCompleteness(t *testing.T) {
 	const whole = "A>B SEND_ONLY psn=+0 len=8 A\nB>A ACK psn=+0 msn=1\nB>A SEND_ONLY psn=+0 len=8 " +
 		"A\nA>B ACK psn=+0 msn=1\n"
@@ -50,7 +50,7 @@ func TestCompleteness(t *testing.T) {
 		name, text string
 		lost       int
 		want       Completeness
-		all, there string // what is doubted of the whole capture, and of A's requests
+		all, there string // doubts on the whole capture, and on A's requests
 	}{
 		{"nobody counts", whole, -1, Assumed, "", ""},
 		{"none lost", whole, 0, Certified, "", ""},
@@ -85,7 +85,7 @@ func TestCompleteness(t *testing.T) {
 	}
 }
 
-// What comes again at once may have been recorded twice, but for an ACK that a duplicate has drawn.
+// A frame that is repeated at once may have been recorded twice, unless it is an ACK for a duplicate.
 func TestRepeatedAtOnce(t *testing.T) {
 	const text = "A>B SEND_ONLY psn=+0 len=8 A\nA>B SEND_ONLY psn=+1 len=8 A\n"
 	const acks = "B>A ACK psn=+0 msn=1\nB>A ACK psn=+1 msn=2\n"

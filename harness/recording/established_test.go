@@ -8,8 +8,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace/tracetest"
 )
 
-// Connections of one capture may have different path MTUs, and one that shows none may not be given a smaller one than
-// it uses.
+// Connections of one capture may have different path MTUs. A connection that shows none must not be given one smaller
+// than its packets.
 func TestEachConnectionHasItsMTU(t *testing.T) {
 	f := tracetest.Parse(t, `
 qp A conn=1 mtu=4096

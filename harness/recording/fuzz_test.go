@@ -9,8 +9,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace/tracetest"
 )
 
-// FuzzRecording reads frames of any bytes, in a file of any link type: whatever is learnt of them, nothing panics, and
-// a play ends. The bytes are frames, each behind its length in two bytes; the time of each is a step of its third byte.
+// FuzzRecording reads frames of any bytes in a file of any link type: nothing panics, and every play ends. The input is
+// frames, each after its length in two bytes; the third byte of a frame is the time after the one before.
 func FuzzRecording(f *testing.F) {
 	fx := tracetest.Parse(f, goBackRun(1, 3, true), 0)
 	for _, w := range wrappings {

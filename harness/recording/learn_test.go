@@ -9,7 +9,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace/tracetest"
 )
 
-// Connection management tells what traffic cannot: the other QPN before it is used, the MTU, and the start PSNs.
+// Connection management gives values that traffic does not show early: the other QPN, the MTU, and the start PSNs.
 func TestLearnFromConnectionManagement(t *testing.T) {
 	f := tracetest.Parse(t, "A>B SEND_ONLY psn=+7 len=8\n", 100)
 	a, b := f.Header.Conns[0].Ends[trace.A], f.Header.Conns[0].Ends[trace.B]

@@ -6,7 +6,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/capture"
 )
 
-// Flows beyond the limit are not learnt, and their frames counted.
+// Flows beyond the limit are not learnt, and their frames are counted.
 func TestFlowsAreLimited(t *testing.T) {
 	l := newLearner()
 	l.limit = 20

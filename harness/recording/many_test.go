@@ -14,7 +14,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace/tracetest"
 )
 
-// many is a capture of many connections between two hosts: each sends five requests and gets five answers, a hundred
+// many is a capture of many connections between two hosts. Each sends five requests and gets five answers, a hundred
 // connections at a time. Every other connection starts with the same PSN.
 type many struct {
 	conns, next int
@@ -52,11 +52,11 @@ func (m *many) Next(f *capture.Frame) error {
 	return nil
 }
 
-// askerQP is the QP number of the requester of a connection.
+// askerQP returns the QP number of the requester of a connection.
 func askerQP(conn int) uint32 { return uint32(conn)*7%(1<<20) + 16 }
 
-// A capture of many connections is learnt in memory and time that are linear in their number, and each is put together
-// right: those with one start PSN by the order of their answers.
+// A capture of many connections is learnt in linear memory and time. Each connection is paired correctly, those with
+// equal start PSNs by the order of their answers.
 func TestManyConnections(t *testing.T) {
 	conns := 40_000
 	if testing.Short() {

@@ -20,7 +20,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// sights keeps everything that a viewer can see of packets.
+// sights records all fields of packets that a viewer sees.
 type sights struct{ list []string }
 
 func (v *sights) Sight(s *trace.Sight) {
@@ -43,7 +43,7 @@ func sightsOf(t *testing.T, h *trace.Header, play func(trace.Sink) error) []stri
 	return v.list
 }
 
-// exactTimes has picoseconds that no capture format holds, ties between taps, and every fate.
+// exactTimes has times in picoseconds, which no capture format holds, ties between taps, and every fate.
 const exactTimes = `qp conn=1 start=70
 @0.000001..0.000002 A>B WRITE_FIRST psn=+0 len=1024
 @0.000001 B>A SEND_ONLY psn=+0 len=3
@@ -62,7 +62,7 @@ const exactTimes = `qp conn=1 start=70
 A post wr=1 SEND len=4
 `
 
-// The trace from a pair of captures is the trace from which they were written, to the picosecond (META-PCAP-001).
+// A pair of captures gives the trace from which it was written, to the picosecond (META-PCAP-001).
 func TestCapturesGiveTheSameSights(t *testing.T) {
 	for _, text := range []string{exactTimes, tracetest.Gap, tracetest.Everything,
 		strings.ReplaceAll(tracetest.BrokenFrames, " raw=off sum=9", "")} {
@@ -86,7 +86,7 @@ func TestCapturesGiveTheSameSights(t *testing.T) {
 	}
 }
 
-// fate is what one tap cannot know of a sight.
+// fate matches the fields of a sight that one tap cannot know.
 var fate = regexp.MustCompile(`#.* conn=\d+ \w+ copy=\w+ "[^"]*"`)
 
 func TestOneCaptureGivesItsSights(t *testing.T) {
@@ -117,7 +117,7 @@ func TestOneCaptureGivesItsSights(t *testing.T) {
 	}
 }
 
-// A run folder has events in NDJSON and bytes in captures; together they are the whole trace.
+// A run folder has events in NDJSON and bytes in captures; together they give the whole trace.
 func TestRunFolder(t *testing.T) {
 	f := tracetest.Parse(t, exactTimes, 0)
 	dir := t.TempDir()
@@ -164,7 +164,7 @@ func TestOpenNothing(t *testing.T) {
 	}
 }
 
-// A capture of headers only tells headers, and neither payload nor ICRC.
+// A capture that keeps only headers gives headers, and neither payload nor ICRC.
 func TestCaptureCutByLength(t *testing.T) {
 	dir := t.TempDir()
 	f := tracetest.Parse(t, "A>B WRITE_ONLY psn=+0 len=100\nB>A ACK psn=+0 msn=1\n", 0)
@@ -190,7 +190,7 @@ func TestCaptureCutByLength(t *testing.T) {
 	}
 }
 
-// withPKeys gives all ends the default P_Key, as their frames do.
+// withPKeys sets the default P_Key at all ends, as in their frames.
 func withPKeys(conns []trace.Conn) []trace.Conn {
 	for i := range conns {
 		for s := range conns[i].Ends {
@@ -200,7 +200,7 @@ func withPKeys(conns []trace.Conn) []trace.Conn {
 	return conns
 }
 
-// A pair of captures of any tool: the connection is learnt, and the frames are matched.
+// A pair of captures of any tool: the connection is learnt, and the frames are paired.
 func TestOpenForeignPair(t *testing.T) {
 	f := tracetest.Parse(t, "qp A start=77\nqp B start=500\n"+tracetest.LossyRun(1,
 		200)+"@3000000 B>A WRITE_FIRST psn=+0 len=1024\n@3000001 B>A WRITE_LAST psn=+1 len=3 A\n@3000009 "+
@@ -212,7 +212,7 @@ func TestOpenForeignPair(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The packet before the start, which ends the run, is the first request as far as anyone can see.
+	// the packet before the start PSN, at the end of the run, is the first known request
 	want := withPKeys(tracetest.Parse(t, "unknown\nqp A start=76\nqp B start=500\n", 0).Header.Conns)
 	if d := cmp.Diff(want, h.Conns, addrs, undoubted); d != "" {
 		t.Errorf("connections (-want +learnt)\n%s", d)
@@ -271,13 +271,13 @@ B>A ACK psn=+2 msn=1
 	}
 }
 
-// addrs2 compares addresses, whose fields cmp does not see.
+// addrs compares addresses, whose fields cmp cannot read.
 var addrs = cmp.Comparer(func(a, b netip.Addr) bool { return a == b })
 
-// undoubted compares what connections are, and not what speaks against the evidence on them.
+// undoubted compares connections without their doubts.
 var undoubted = cmpopts.IgnoreFields(trace.Conn{}, "Doubts")
 
-// Captures of runs in virtual time begin at the same time; their headers tell two runs apart.
+// Captures of runs in virtual time begin at the same time; their headers distinguish two runs.
 func TestCapturesOfTwoRuns(t *testing.T) {
 	one, other := t.TempDir(), t.TempDir()
 	f := tracetest.Parse(t, tracetest.Gap, 0)

@@ -38,7 +38,7 @@ func TestParsePortCounts(t *testing.T) {
 	}
 }
 
-// lines are so many different ones.
+// lines returns n different lines.
 func lines(n int) (all []string) {
 	for i := range n {
 		all = append(all, fmt.Sprintf("a swp%d rx 1 2\n", i))

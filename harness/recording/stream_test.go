@@ -27,7 +27,7 @@ func TestBegins(t *testing.T) {
 	}
 }
 
-// What is read without a file plays as the file does, as often as one likes, and up to its size.
+// A recording read from a stream plays like its file, repeatedly, and has a limit of size.
 func TestOpenReader(t *testing.T) {
 	var b bytes.Buffer
 	h := trace.Header{Version: trace.FormatVersion, Bench: "sim", Taps: [2]bool{true, true}}

@@ -18,8 +18,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// filed writes captures, one for each list, and returns what was understood of them, what a viewer sees, and where the
-// taps are.
+// filed writes captures, one for each list, and returns their recording and the frames that a viewer sees.
 func filed(t *testing.T, lists ...[]capture.Frame) (Recording, []string) {
 	t.Helper()
 	var parts []Part
@@ -35,7 +34,7 @@ func filed(t *testing.T, lists ...[]capture.Frame) (Recording, []string) {
 	return r, sightsOf(t, &r.Header, r.Play)
 }
 
-// later returns frames with later time stamps, those of which keep says so.
+// later returns the frames for which keep is true, with later time stamps.
 func later(list []capture.Frame, by time.Duration, keep func(i int) bool) (out []capture.Frame) {
 	for i, f := range list {
 		if keep == nil || keep(i) {
@@ -52,7 +51,7 @@ func inTime(lists ...[]capture.Frame) []capture.Frame {
 	return all
 }
 
-// What passed one way at two taps, none of it at both, may be of a link that is longer than the capture.
+// Two captures that share no frame of either direction may be from taps on a link with a delay longer than the capture.
 func TestTapsFarApart(t *testing.T) {
 	f := tracetest.Parse(t, goBackRun(3, 30, true), 0)
 	list := tracetest.FramesAt(f, trace.A)
@@ -75,7 +74,7 @@ func TestTapsFarApart(t *testing.T) {
 	}
 }
 
-// Some of the delays may be of frames that only look the same.
+// The usual delay is robust against delays between frames that only look the same.
 func TestUsualDelay(t *testing.T) {
 	for _, c := range []struct {
 		of   samples
@@ -88,7 +87,7 @@ func TestUsualDelay(t *testing.T) {
 	}
 }
 
-// One tap is one tap, in however many files and in whatever order it was written down.
+// The frames of one tap give one tap, in any number of files and in any order.
 func TestOneTapInAnyForm(t *testing.T) {
 	f := tracetest.Parse(t, goBackRun(3, 30, true), 0)
 	list := tracetest.FramesAt(f, trace.A)
@@ -123,7 +122,7 @@ func TestOneTapInAnyForm(t *testing.T) {
 	}
 }
 
-// Two taps whose clocks differ are put on one clock, whichever file is first.
+// Two taps with different clocks get one clock, whichever file is first.
 func TestClocksOfTwoTaps(t *testing.T) {
 	f := tracetest.Parse(t, goBackRun(3, 30, true), 0)
 	a, b := tracetest.FramesAt(f, trace.A), tracetest.FramesAt(f, trace.B)
@@ -143,7 +142,7 @@ func TestClocksOfTwoTaps(t *testing.T) {
 	}
 }
 
-// A mirror at each of two taps shows frames twice there, which is not what one tap sees of the other.
+// A mirror that shows each frame twice at both taps is recognised and does not hide that there are two taps.
 func TestTwoTapsThatSeeTwice(t *testing.T) {
 	f := tracetest.Parse(t, goBackRun(3, 40, true), 0)
 	a, b := tracetest.FramesAt(f, trace.A), tracetest.FramesAt(f, trace.B)
@@ -191,7 +190,7 @@ func TestMirrorThatIsLate(t *testing.T) {
 	}
 }
 
-// What arrives twice and left once was repeated by the network.
+// Frames that arrive twice and left once were repeated by the network and not by a mirror.
 func TestTheNetworkRepeats(t *testing.T) {
 	f := tracetest.Parse(t, goBackRun(3, 40, false), 0)
 	a, b := tracetest.FramesAt(f, trace.A), tracetest.FramesAt(f, trace.B)
@@ -204,8 +203,8 @@ func TestTheNetworkRepeats(t *testing.T) {
 	}
 }
 
-// Of two taps, one that frames are lost behind on both sides is between the ports: it is left out. What both show in
-// one file is of no port.
+// Of two taps, the one behind which frames are lost in both directions is between the ports and is left out. A file
+// with the frames of both ports is of neither port.
 func TestSecondTapBetween(t *testing.T) {
 	f := tracetest.Parse(t, goBackRun(3, 40, true), 0)
 	a, b, mid := tracetest.FramesAt(f, trace.A), tracetest.FramesAt(f, trace.B), framesBetween(f)
@@ -228,7 +227,7 @@ func TestSecondTapBetween(t *testing.T) {
 	}
 }
 
-// What a capture lacks shows in the answers to it, and a whole capture lacks nothing.
+// Frames that a capture lacks show in the answers to them, and a complete capture lacks none.
 func TestWhatACaptureLacks(t *testing.T) {
 	f := tracetest.Parse(t, goBackRun(3, 40, true), 0)
 	a, b := tracetest.FramesAt(f, trace.A), tracetest.FramesAt(f, trace.B)
@@ -257,8 +256,8 @@ func TestWhatACaptureLacks(t *testing.T) {
 	}
 }
 
-// A QPN that is used again shows in PSN and MSN that begin anew, or in an MTU that changes and an MSN that does, and
-// equal PSNs of many QPs in that nothing tells them apart.
+// A QPN that is used again shows in a PSN and an MSN that begin again, or in another MTU with an MSN that begins again.
+// QPs with equal PSNs show in that nothing tells them apart.
 func TestConnectionsThatLookAlike(t *testing.T) {
 	again := "@1..9 A>B SEND_ONLY psn=+4 len=1 A\n@10..19 B>A ACK psn=+4 msn=9\n@30..39 A>B SEND_ONLY psn=+70000 " +
 		"len=1 A\n@40..49 B>A ACK psn=+70000 msn=1\n"
@@ -296,8 +295,8 @@ func TestConnectionsThatLookAlike(t *testing.T) {
 	}
 }
 
-// TestMirrorOfLosses: of one direction little comes twice, because the rest is lost behind the mirror; the other shows
-// that it is one.
+// TestMirrorOfLosses: few frames of one direction come twice, because the others are lost behind the mirror. The other
+// direction decides that it is a mirror.
 func TestMirrorOfLosses(t *testing.T) {
 	var d doubles
 	there, back := way{netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")},

@@ -18,8 +18,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// goBackRun is a run of go-back-N by the book over a path of 100 us each way: bursts of eight, of which every tenth
-// packet or so is lost, a NAK 2 us after the gap, and the retransmission 1 us after the NAK.
+// goBackRun is a correct run of go-back-N over 100 us each way: bursts of eight packets of which about one in ten is
+// lost, a NAK 2 us after the gap, and the retransmission 1 us after the NAK.
 func goBackRun(seed uint64, bursts int, loss bool) string {
 	rng := rand.New(rand.NewPCG(seed, 2))
 	var b strings.Builder
@@ -58,7 +58,7 @@ func goBackRun(seed uint64, bursts int, loss bool) string {
 	return b.String()
 }
 
-// framesBetween collects what a tap in the middle of the path sees; every other loss is before it.
+// framesBetween returns the frames at a tap in the middle of the path; every other loss is before it.
 func framesBetween(f *fixture.Trace) (list []capture.Frame) {
 	lost := 0
 	for i := range f.Records {
@@ -77,7 +77,7 @@ func framesBetween(f *fixture.Trace) (list []capture.Frame) {
 	return list
 }
 
-// Where a capture was taken shows in its frames, and never in the name of its file.
+// The place of a tap is found from its frames, and never from the name of the file.
 func TestWhereTheTapStands(t *testing.T) {
 	for _, loss := range []bool{false, true} {
 		for seed := range uint64(20) {
@@ -108,7 +108,7 @@ func TestWhereTheTapStands(t *testing.T) {
 	}
 }
 
-// Two files are two taps whatever their names are, and the one that sees the first request first is A's.
+// Two files are two taps whatever their names. The tap that sees the first request first is A's.
 func TestPairWithoutNames(t *testing.T) {
 	f := tracetest.Parse(t, goBackRun(3, 30, true), 0)
 	for _, names := range [][2]string{{"A.pcap", "B.pcap"}, {"left.pcap", "right.pcap"}} {
@@ -126,7 +126,7 @@ func TestPairWithoutNames(t *testing.T) {
 	}
 }
 
-// What the user says counts, unless it cannot be.
+// The place that the user states is used, unless it is impossible.
 func TestTapAsTold(t *testing.T) {
 	f := tracetest.Parse(t, goBackRun(1, 10, true), 0)
 	path := filepath.Join(t.TempDir(), "x.pcap")
@@ -158,7 +158,7 @@ func TestTapAsTold(t *testing.T) {
 	}
 }
 
-// Direction flags tell which host has the tap; where frames pass through it, it is between.
+// Direction flags tell the host that has the tap; a tap that frames pass through is between.
 func TestTapByDirectionFlags(t *testing.T) {
 	a, b := netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("10.0.0.2")
 	h := &trace.Header{Conns: []trace.Conn{{Ends: [2]trace.End{{Addr: a}, {Addr: b}}}}}
@@ -174,7 +174,7 @@ func TestTapByDirectionFlags(t *testing.T) {
 	}
 }
 
-// Of a connection of which only answers were seen, the end that they go to is the requester.
+// If only answers of a connection were seen, the end that receives them is the requester.
 func TestAnswersAlone(t *testing.T) {
 	f := tracetest.Parse(t, "B>A ACK psn=+0 msn=1\n", 0)
 	l, err := learn([]capture.Source{&tracetest.Frames{List: tracetest.FramesAt(f, trace.A)}})

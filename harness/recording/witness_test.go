@@ -9,7 +9,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace/tracetest"
 )
 
-// TestDoubts: captures that show themselves what they lack, and captures of losses and errors that lack nothing.
+// TestDoubts: captures whose frames show what they lack, and captures of losses and errors that lack nothing.
 func TestDoubts(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"complete", "A>B WRITE_FIRST psn=+0 len=1024\nA>B WRITE_LAST psn=+1 len=8 A\nB>A ACK psn=+1 msn=1\n", ""},
@@ -58,7 +58,7 @@ func TestDoubts(t *testing.T) {
 	}
 }
 
-// TestDoubtsOfTwoTaps: what one tap lacks shows by the other; what neither has seen, nobody sent.
+// TestDoubtsOfTwoTaps: frames missing at one tap show at the other; a frame that neither tap has was not sent.
 func TestDoubtsOfTwoTaps(t *testing.T) {
 	const text, begun = "A>X SEND_ONLY psn=+0 len=8 A\nA>B SEND_ONLY psn=+1 len=8 A\n", "A>B SEND_ONLY psn=+0 len=8 A\n"
 	for _, c := range []struct{ name, text, want string }{

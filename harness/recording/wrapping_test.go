@@ -20,7 +20,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace/tracetest"
 )
 
-// The headers of tunnels, as their documents draw them; none of it is code of the product.
+// be and the functions below write the headers of tunnels as in their specifications, without code of the product.
 var be = binary.BigEndian
 
 func under(kind uint16, b ...[]byte) []byte {
@@ -59,7 +59,7 @@ func inGRE(flags byte, kind uint16, b ...[]byte) []byte {
 	return append(h, bytes.Join(b, nil)...)
 }
 
-// ip is the packet of a frame without VLAN tag, kind its EtherType and family its number of the BSDs.
+// ip returns the packet of a frame without VLAN tag, kind its EtherType, and family its address family on BSD.
 func ip(f []byte) []byte { return f[14:] }
 
 func kind(f []byte) uint16 { return be.Uint16(f[12:]) }
@@ -71,7 +71,7 @@ func family(f []byte) byte {
 	return 2
 }
 
-// proto is the IP protocol of a frame's packet inside another.
+// proto returns the IP protocol number of a frame's packet inside another.
 func proto(f []byte) byte {
 	if kind(f) == 0x86DD {
 		return 41
@@ -163,13 +163,13 @@ var wrappings = []struct {
 	}},
 }
 
-// tag puts a VLAN tag before the others of a frame.
+// tag inserts a VLAN tag before the others of a frame.
 func tag(f []byte, kind uint16) []byte {
 	return bytes.Join([][]byte{f[:12], be.AppendUint16(nil, kind), {0x60, 0x64}, f[12:]}, nil)
 }
 
-// wrapped is what a viewer sees of frames that some link or tunnel carried to the tap, whole or cut by the capture. MAC
-// addresses, tags and trailers are those of the carrier, and are left out.
+// wrapped returns the recording and the sights of frames that a link or tunnel carried to the tap, possibly cut by the
+// capture. It leaves out MAC addresses, tags and trailers, which are the carrier's.
 func wrapped(t *testing.T, frames []capture.Frame, link layers.LinkType, cut int,
 	wrap func([]byte) []byte) (Recording, []string) {
 	t.Helper()
@@ -202,7 +202,7 @@ func wrapped(t *testing.T, frames []capture.Frame, link layers.LinkType, cut int
 	return r, list
 }
 
-// lengths leaves out the length on the wire where tags and trailers are a part of it.
+// lengths leaves out the length on the wire, which includes tags and trailers.
 func lengths(list []string, name string) (out []string) {
 	for _, s := range list {
 		if !strings.HasPrefix(name, "VXLAN,") {
@@ -213,7 +213,7 @@ func lengths(list []string, name string) (out []string) {
 	return out
 }
 
-// A frame shows the same whatever carried it to the tap.
+// A frame has the same sights whatever carried it to the tap.
 func TestWrappings(t *testing.T) {
 	for _, addr := range []string{"", "qp A addr=2001:db8::1\nqp B addr=2001:db8::2\n"} {
 		f := tracetest.Parse(t, addr+tracetest.Gap, 0)
@@ -231,7 +231,7 @@ func TestWrappings(t *testing.T) {
 	}
 }
 
-// A mirror that cuts what it sends, and a capture that cuts what it keeps, leave the same of a frame.
+// A mirror that truncates frames and a capture that truncates frames give the same part of a frame.
 func TestCutByTheMirror(t *testing.T) {
 	f := tracetest.Parse(t, "A>B SEND_FIRST psn=+0 len=1024\nA>B SEND_LAST psn=+1 len=800 A\nB>A ACK psn=+1 msn=1\n", 0)
 	frames := tracetest.FramesAt(f, trace.A)[:2]

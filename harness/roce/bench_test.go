@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// writeFrame is the WRITE packet that most of a long transfer consists of.
+// writeFrame returns a WRITE MIDDLE packet, the most frequent one of a long transfer.
 func writeFrame(payload int) *Frame {
 	f := &Frame{
 		DstMAC: [6]byte{2, 0, 0, 0, 0, 2}, SrcMAC: [6]byte{2, 0, 0, 0, 0, 1},
@@ -31,7 +31,7 @@ func overIPv6(f *Frame) *Frame {
 
 var benchSizes = []int{1024, 4096}
 
-// BenchmarkCRC32 is the floor for encoding: the bare CRC over the bytes that the ICRC covers.
+// BenchmarkCRC32 is the lower bound for encoding: the CRC over the bytes that the ICRC covers.
 func BenchmarkCRC32(b *testing.B) {
 	for _, n := range benchSizes {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -44,7 +44,7 @@ func BenchmarkCRC32(b *testing.B) {
 				sum += crc32.ChecksumIEEE(ip)
 			}
 			if sum == 1 {
-				b.Log(sum) // keeps the loop
+				b.Log(sum) // keeps the loop from being removed
 			}
 		})
 	}

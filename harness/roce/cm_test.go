@@ -51,7 +51,7 @@ func TestCMRoundTrip(t *testing.T) {
 	}
 }
 
-// TestCMOffsets holds the fields that a middlebox reads to their places in IBTA 12.6.5 and 12.6.8.
+// TestCMOffsets checks the positions of the fields that a middlebox reads (IBTA 12.6.5 and 12.6.8).
 func TestCMOffsets(t *testing.T) {
 	req := AppendCM(nil, 0, &REQ{LocalCommID: 1, ServiceID: 2, QKey: 3, QPN: 4, StartingPSN: 5, RetryCount: 6,
 		PKey: 7, PathMTU: 3,
@@ -87,7 +87,7 @@ func TestCMOffsets(t *testing.T) {
 	}
 }
 
-// TestCMWidths: what does not fit its field must not spill into the neighbours.
+// TestCMWidths: a value too large for its field does not change the fields beside it.
 func TestCMWidths(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &REQ{QPN: rapid.Uint32().Draw(t, "qpn"), StartingPSN: psn.PSN(rapid.Uint32().Draw(t, "psn")),

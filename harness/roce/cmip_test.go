@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestCMIPBytes holds the header of RDMA CM to bytes made by hand after IBTA A11: version 0, IPv4, source port,
+// TestCMIPBytes compares the header of RDMA CM with bytes made by hand from IBTA A11: version 0, IPv4, source port,
 // addresses.
 func TestCMIPBytes(t *testing.T) {
 	want, err := hex.DecodeString(

@@ -19,7 +19,7 @@ func TestFieldSpan(t *testing.T) {
 	for _, tt := range []struct {
 		of     *Frame
 		name   string
-		off, n int // n zero: the frame has no such field
+		off, n int // n is 0 for a field that the frame lacks
 	}{
 		{write, "tos", 15, 1}, {write, "ttl", 22, 1}, {write, "iplen", 16, 2},
 		{write, "udpsport", 34, 2}, {write, "udplen", 38, 2},
@@ -45,7 +45,7 @@ func TestFieldSpan(t *testing.T) {
 	}
 }
 
-// TestReseal edits any field by hand: the ICRC fails unless the field is exempt, and after Reseal it passes.
+// TestReseal edits any field by hand: the ICRC fails unless it does not cover the field, and passes after Reseal.
 func TestReseal(t *testing.T) {
 	names := []string{"psn", "destqp", "pkey", "va", "rkey", "msn", "imm", "payload", "ttl", "tos", "udpsport"}
 	rapid.Check(t, func(t *rapid.T) {
@@ -68,7 +68,7 @@ func TestReseal(t *testing.T) {
 	})
 }
 
-// present returns the names of fields that the frame has.
+// present returns the names of the fields that the frame has.
 func present(frame []byte, names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 		_, _, ok := FieldSpan(frame, name)
@@ -76,7 +76,7 @@ func present(frame []byte, names []string) []string {
 	})
 }
 
-// TestResealUDPChecksum shows that a UDP checksum in use is kept right, as in the public UC capture.
+// TestResealUDPChecksum: Reseal updates a UDP checksum that is in use, as in the public UC capture.
 func TestResealUDPChecksum(t *testing.T) {
 	b := ucSendOnly(t)
 	b[50] ^= 0x80
@@ -89,7 +89,7 @@ func TestResealUDPChecksum(t *testing.T) {
 	}
 }
 
-// TestUDPChecksumNotZero takes a packet whose sum comes out as zero, which would mean "no checksum" (RFC 768).
+// TestUDPChecksumNotZero encodes a packet whose checksum is zero, which would mean "no checksum" (RFC 768).
 func TestUDPChecksumNotZero(t *testing.T) {
 	f := overIPv6(writeFrame(4))
 	f.Packet.DestQP = 10081 // found by search
@@ -98,7 +98,7 @@ func TestUDPChecksumNotZero(t *testing.T) {
 	}
 }
 
-// TestMendIPv4 changes the hop count as a router does: the ICRC stays good, the header checksum needs mending.
+// TestMendIPv4 changes the TTL as a router does: the ICRC stays good, and the header checksum must be updated.
 func TestMendIPv4(t *testing.T) {
 	b := writeFrame(4).AppendTo(nil)
 	b[22]--
@@ -110,7 +110,7 @@ func TestMendIPv4(t *testing.T) {
 	}
 }
 
-// TestForeignBytes shows that the functions on raw frames refuse what is not UDP over IP, at any length.
+// TestForeignBytes: the functions on raw frames refuse frames other than UDP over IP, of any length.
 func TestForeignBytes(t *testing.T) {
 	for _, f := range []*Frame{writeFrame(4), overIPv6(writeFrame(4))} {
 		whole := f.AppendTo(nil)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A fingerprint is that of the bytes that no router changes, and of all of them.
+// A fingerprint covers all bytes that no router changes, and only those.
 func TestFingerprint(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, n := range []int{0, 13, 14, 15, 33, 54, 60, 61, 1102} {
@@ -21,7 +21,7 @@ func TestFingerprint(t *testing.T) {
 		was := Fingerprint(frame)
 		for i := range frame {
 			changed := bytes.Clone(frame)
-			changed[i] ^= 1 << (i % 8 & 3) // not the version
+			changed[i] ^= 1 << (i % 8 & 3) // never the version
 			routed := i < ethLen-2 || n > ethLen && (i == ethLen+8 || i == ethLen+10 || i == ethLen+11)
 			if same := Fingerprint(changed) == was; same != (routed || n < ethLen) {
 				t.Errorf("%d bytes, byte %d changed: same fingerprint %v", n, i, same)
@@ -37,7 +37,7 @@ func TestFingerprint(t *testing.T) {
 	}
 }
 
-// What a kernel says is told from a packet of the run whose header was damaged into its like.
+// Frames of the kernel are distinguished from packets of the run with a corrupted header.
 func TestOfKernel(t *testing.T) {
 	ip := func(protocol byte) []byte {
 		f := append(make([]byte, 12), 8, 0, 0x45, 0, 0, 28, 0, 0, 0, 0, 64, protocol, 0, 0, 10, 77, 0, 1, 10, 77, 0, 2,

@@ -34,7 +34,7 @@ func TestFrameRoundTrip(t *testing.T) {
 	})
 }
 
-// TestICRCDefinition computes the ICRC as the annex words it, from a copy with everything in place.
+// TestICRCDefinition computes the ICRC as the annex defines it, from a masked copy.
 func TestICRCDefinition(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := frames().Draw(t, "frame")
@@ -58,7 +58,7 @@ func TestICRCDefinition(t *testing.T) {
 	})
 }
 
-// internetSum is RFC 1071 word by word, over what must then be 0xFFFF in all.
+// internetSum is the sum of RFC 1071, computed word by word; over a correct header it is 0xFFFF.
 func internetSum(b []byte) uint16 {
 	var sum uint32
 	for i, x := range b {
@@ -118,7 +118,7 @@ func TestWireLen(t *testing.T) {
 	}
 }
 
-// TestNilPayload shows that a packet without bytes encodes as one of zeros, into a buffer with old content.
+// TestNilPayload: a packet without payload bytes is encoded with zeros, also into a buffer with old content.
 func TestNilPayload(t *testing.T) {
 	f := writeFrame(101)
 	buf := f.AppendTo(nil)
@@ -130,7 +130,7 @@ func TestNilPayload(t *testing.T) {
 	}
 }
 
-// TestOddFrames shows that the encoder takes whatever it is given.
+// TestOddFrames: the encoder accepts any frame.
 func TestOddFrames(t *testing.T) {
 	var f Frame
 	if got := f.AppendTo(nil); len(got) != f.Len() || !CheckICRC(got) {
@@ -176,7 +176,7 @@ func TestEthernetPaddingTolerated(t *testing.T) {
 	}
 }
 
-// TestDecodeErrors damages a good frame in one place each.
+// TestDecodeErrors changes a good frame in one place each.
 func TestDecodeErrors(t *testing.T) {
 	put16 := func(off int, v uint16) func([]byte) []byte {
 		return func(b []byte) []byte { binary.BigEndian.PutUint16(b[off:], v); return b }
@@ -253,8 +253,8 @@ func TestUnexpectedPayload(t *testing.T) {
 	}
 }
 
-// TestTruncation cuts a packet of every type at every byte, once as it is, when the IP length betrays the cut, and once
-// with lengths that agree, when only the headers can.
+// TestTruncation cuts a packet of every type at every byte: once as it is, when the IP length shows the cut, and once
+// with adjusted lengths, when only the headers can show it.
 func TestTruncation(t *testing.T) {
 	for _, op := range knownOpcodes() {
 		f := writeFrame(0)
@@ -270,7 +270,7 @@ func TestTruncation(t *testing.T) {
 	}
 }
 
-// shorten cuts a frame to n bytes and makes the IP and UDP lengths agree.
+// shorten cuts a frame to n bytes and adjusts the IP and UDP lengths.
 func shorten(frame []byte, n int) []byte {
 	b := slices.Clone(frame[:n])
 	binary.BigEndian.PutUint16(b[16:], uint16(n-14))
@@ -287,8 +287,8 @@ func wantFieldError(t *testing.T, op Opcode, b []byte) {
 	}
 }
 
-// wantTruncatedHeader checks that the named header is the first whose end lies beyond the bytes. Where the payload
-// begins, a cut is a shorter payload, so that only an odd size or the ICRC can be wrong.
+// wantTruncatedHeader checks that the error names the first header that ends beyond the bytes. A cut in the payload is
+// a shorter payload, which shows only in an odd size or in the ICRC.
 func wantTruncatedHeader(t *testing.T, p *Packet, b []byte) {
 	t.Helper()
 	op, layout := p.Opcode, p.Layout()
@@ -298,7 +298,7 @@ func wantTruncatedHeader(t *testing.T, p *Packet, b []byte) {
 	if have >= layout.Len()+icrcLen {
 		wrong := have%4 != 0
 		if op == LoWAR {
-			wrong = true // its header says how long the payload is
+			wrong = true // its header has the length of the payload
 		}
 		if wrong != (err != nil) {
 			t.Errorf("%v with %d bytes: err = %v", op, have, err)
@@ -317,7 +317,7 @@ func wantTruncatedHeader(t *testing.T, p *Packet, b []byte) {
 		}
 	}
 	if have == 0 && op == LoWAR {
-		want = "bth" // nothing says yet that it is not one
+		want = "bth" // no byte shows yet that it has no BTH
 	}
 	if fe := new(FieldError); !errors.As(err, &fe) || fe.Field != want || !errors.Is(err, ErrTruncated) {
 		t.Errorf("%v with %d bytes: err = %v, want %s truncated", op, have, err, want)
@@ -339,7 +339,7 @@ func TestPayloadAliases(t *testing.T) {
 	}
 }
 
-// TestICRCCoverage flips every bit of a frame: the ICRC must notice all but those that may change on the way.
+// TestICRCCoverage flips every bit of a frame: the ICRC detects all except those that may change on the way.
 func TestICRCCoverage(t *testing.T) {
 	for _, f := range []*Frame{writeFrame(16), overIPv6(writeFrame(16))} {
 		b := f.AppendTo(nil)
@@ -381,8 +381,7 @@ func TestNoAllocations(t *testing.T) {
 	}
 }
 
-// TestSums: the CRC of a payload that the ICRC tells is the one that its bytes give, and the ICRC that it tells is
-// right or wrong as it is.
+// TestSums: the payload CRC derived from the ICRC equals the CRC of the bytes, and a wrong ICRC is reported as wrong.
 func TestSums(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := frames().Draw(t, "frame")
@@ -407,7 +406,7 @@ func TestSums(t *testing.T) {
 	})
 }
 
-// TestFrameAddresses: what is read without a decoder is what the decoder reads.
+// TestFrameAddresses: the addresses read without a decoder are those of the decoder.
 func TestFrameAddresses(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := frames().Draw(t, "frame")

@@ -38,8 +38,8 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// checkReencode demands that a decoded frame encodes to a fixed point, and to the same bytes when it was canonical:
-// right ICRC and checksums, zeros where nothing is defined, nothing after the end.
+// checkReencode requires that the encoding of a decoded frame is a fixed point, and that a canonical frame encodes to
+// the same bytes: right ICRC and checksums, zeros in undefined bits, nothing after the end.
 func checkReencode(t *testing.T, fr *Frame, b []byte) {
 	t.Helper()
 	out := fr.AppendTo(nil)
@@ -61,8 +61,8 @@ func checkReencode(t *testing.T, fr *Frame, b []byte) {
 	}
 }
 
-// canonicalBytes reports whether b has no freedom that a Frame does not represent: the reserved IPv4 flag, the IPv4 UDP
-// checksum, bytes of padding, and reserved bits of extended headers.
+// canonicalBytes reports whether b has the canonical values where a Frame keeps none: the reserved IPv4 flag, the IPv4
+// UDP checksum, padding, and reserved bits of extended headers.
 func canonicalBytes(fr *Frame, b []byte) bool {
 	if fr.Len() != len(b) {
 		return false
@@ -97,7 +97,7 @@ func canonicalBytes(fr *Frame, b []byte) bool {
 	return bytes.Equal(clean, b)
 }
 
-// FuzzParse feeds arbitrary text: what parses prints to a text that parses to the same packet.
+// FuzzParse parses any text: the String of a parsed packet parses to the same packet.
 func FuzzParse(f *testing.F) {
 	for _, op := range knownOpcodes() {
 		p := canonical(randomPacket(op, 5, uint64(op)))

@@ -9,8 +9,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 )
 
-// canonical returns p as the decoder leaves it: only fields that the opcode calls for, every field within its width,
-// and the padding that goes on the wire.
+// canonical returns p as decoded: only the fields of its opcode, each within its width, and the padding on the wire.
 func canonical(p Packet) Packet {
 	var out Packet
 	b := p.AppendTransport(nil)
@@ -29,7 +28,7 @@ func packets() *rapid.Generator[Packet] {
 	})
 }
 
-// randomPacket fills every field of a packet, whether or not the opcode calls for it.
+// randomPacket fills every field of a packet, also those that its opcode lacks.
 func randomPacket(op Opcode, n int, seed uint64) Packet {
 	r := rand.New(rand.NewPCG(seed, 0))
 	u32, u64, yes := r.Uint32, r.Uint64, func() bool { return r.Uint32()&1 == 0 }

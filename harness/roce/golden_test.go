@@ -21,8 +21,8 @@ func unhex(t *testing.T, s string) []byte {
 	return b
 }
 
-// ucSendOnly is the first public ICRC vector, a captured UC SEND_ONLY that two ends on one host exchanged. Its UDP
-// checksum is in use. The publication gives no MAC addresses, and the ICRC does not cover them.
+// ucSendOnly is the first public ICRC vector, a captured UC SEND_ONLY between two ends on one host. Its UDP checksum is
+// in use. The publication has no MAC addresses, which the ICRC does not cover.
 func ucSendOnly(t *testing.T) []byte {
 	t.Helper()
 	return unhex(t, "000000000000000000000000"+"0800"+
@@ -33,7 +33,7 @@ func ucSendOnly(t *testing.T) []byte {
 		"78f353f3")
 }
 
-// cnpCapture is the second public ICRC vector, a congestion notification from a ConnectX-4 Lx, whole.
+// cnpCapture is the second public ICRC vector, a complete CNP from a ConnectX-4 Lx.
 func cnpCapture(t *testing.T) []byte {
 	t.Helper()
 	return unhex(t,
@@ -67,7 +67,7 @@ func TestICRCVectors(t *testing.T) {
 				t.Errorf("text %q, want %q", got, tt.text)
 			}
 			out := f.AppendTo(nil)
-			Reseal(tt.frame) // leaves a right frame alone
+			Reseal(tt.frame) // does not change a correct frame
 			copy(out[40:42], tt.frame[40:42])
 			if diff := cmp.Diff(tt.frame, out); diff != "" {
 				t.Errorf("encoded again (-want +got):\n%s", diff)

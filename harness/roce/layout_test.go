@@ -8,9 +8,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// registry is the opcode table once more, in the words of the standard and of the extension registry: code, header
-// bytes (BTH included), and a letter for each predicate that holds: Q request, R response, K acknowledgement of READ
-// data, F first, M middle, L last, O only, S send, W write, D read request, A atomic, r read response, I immediate, P
+// registry repeats the opcode table in the terms of the standard and of the extension registry: code, bytes of headers
+// including the BTH, and a letter for each predicate that holds: Q request, R response, K acknowledgement of READ data,
+// F first, M middle, L last, O only, S send, W write, D read request, A atomic, r read response, I immediate, P
 // payload.
 const registry = `
 00 12 QFSP SEND_FIRST
@@ -100,7 +100,7 @@ fa 20 RO SACK_OVERFLOW
 fb 20 RO FNACK
 `
 
-// letters says which predicates hold for o.
+// letters returns the letters of the predicates that hold for o.
 func letters(o Opcode) string {
 	var b strings.Builder
 	for _, q := range []struct {
@@ -180,7 +180,7 @@ func TestClassString(t *testing.T) {
 	}
 }
 
-// TestRNRTimer holds the table to IBTA table 45, in milliseconds.
+// TestRNRTimer compares the table with IBTA table 45, in milliseconds.
 func TestRNRTimer(t *testing.T) {
 	want := [32]float64{655.36, 0.01, 0.02, 0.03, 0.04, 0.06, 0.08, 0.12, 0.16, 0.24, 0.32, 0.48,
 		0.64, 0.96, 1.28, 1.92,

@@ -2,7 +2,7 @@ package roce
 
 import "testing"
 
-// TestNames reads back every name that a packet prints under, and the number by which a log tells it from others.
+// TestNames reads back every name that a packet prints, and the number that a log prints with it.
 func TestNames(t *testing.T) {
 	for _, tt := range []struct {
 		text   string

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// datagram is a frame to the port of iWARP with so many bytes behind the UDP header.
+// datagram returns a frame to the port of iWARP with n bytes after the UDP header.
 func datagram(n int) Frame {
 	payload := append([]byte{0xC0, 0x11, PortIWARP >> 8, PortIWARP & 0xFF, 0, byte(8 + n), 0, 0},
 		bytes.Repeat([]byte{0xA5}, n)...)
@@ -40,7 +40,7 @@ func TestDatagramGolden(t *testing.T) {
 	}
 }
 
-// A fragment without ports is one of ours; a first fragment to another port, and a fragment to the port of RoCEv2, are
+// A fragment without ports is accepted; a first fragment to another port, and a fragment to the port of RoCEv2, are
 // not.
 func TestFragments(t *testing.T) {
 	f := datagram(40)
@@ -62,7 +62,7 @@ func TestFragments(t *testing.T) {
 	}
 }
 
-// The checksum of a segment is right, as is that of a SYN captured elsewhere.
+// The checksum of a segment is right, and so is that of a SYN captured elsewhere.
 func TestTCPChecksum(t *testing.T) {
 	f := datagram(0)
 	f.Packet.Opcode = TCP
@@ -104,7 +104,7 @@ func TestOverIPText(t *testing.T) {
 	}
 }
 
-// Opcodes beyond a byte are told from those that a BTH can hold, and have no BTH.
+// Opcodes beyond a byte are distinct from those of a BTH, and have no BTH.
 func TestOverIPOpcodes(t *testing.T) {
 	for _, o := range []Opcode{UDP, TCP} {
 		if !o.OverIP() || !o.Known() || o.IsRequest() || o.IsResponse() || o.HeaderLen() != 0 || o.Class() != ClassIP {
@@ -132,7 +132,7 @@ func TestOverIPAllocations(t *testing.T) {
 	}
 }
 
-// Whatever decodes encodes to the same bytes, but for header fields that no packet keeps.
+// A decoded frame encodes to the same bytes, except for header fields that a packet does not keep.
 func FuzzDecodeAny(f *testing.F) {
 	d := datagram(40)
 	f.Add(d.AppendTo(nil))

@@ -76,7 +76,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// TestTextRoundTrip: the text says all of a packet but its bytes, whatever the start of relative PSNs.
+// TestTextRoundTrip: the text has every field of a packet except its bytes, whatever the base of relative PSNs.
 func TestTextRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := canonical(packets().Draw(t, "packet"))
@@ -104,7 +104,7 @@ func TestTextRoundTrip(t *testing.T) {
 }
 
 func TestRelativeText(t *testing.T) {
-	const base = psn.Mask // the largest: +2 is psn 1
+	const base = psn.Mask // the largest PSN, so that +2 is psn 1
 	opt := TextOptions{Relative: true, Base: base, Omit: OmitForLadder}
 	for _, tt := range []struct{ absolute, ladder string }{
 		{"WRITE_FIRST psn=1 qp=18 va=0x1000 rkey=0x5 dmalen=5120 len=1024 A", "WRITE_FIRST psn=+2 len=1024 A"},

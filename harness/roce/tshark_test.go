@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// tsharkFields are what an independent dissector must read as this package wrote it.
+// tsharkFields are the fields that tshark must read as this package wrote them.
 var tsharkFields = []string{
 	"infiniband.bth.opcode", "infiniband.bth.se", "infiniband.bth.m", "infiniband.bth.padcnt", "infiniband.bth.p_key",
 	"infiniband.bth.destqp", "infiniband.bth.a", "infiniband.bth.psn",
@@ -21,7 +21,7 @@ var tsharkFields = []string{
 	"ip.checksum.status", "udp.checksum.status",
 }
 
-// tsharkRow is the line that tshark should print for a frame, its fields separated by semicolons.
+// tsharkRow is the expected line of tshark for a frame, its fields separated by semicolons.
 func tsharkRow(f *Frame, frame []byte) string {
 	p := &f.Packet
 	num := func(b bool) int {
@@ -44,7 +44,7 @@ func tsharkRow(f *Frame, frame []byte) string {
 	if l&LayoutImm != 0 {
 		imm = fmt.Sprintf("%08x", p.Imm)
 	}
-	ip, udp := "1", "3" // good; not present
+	ip, udp := "1", "3" // good; absent
 	if f.isIPv6() {
 		ip, udp = "", "1"
 	}
@@ -53,7 +53,7 @@ func tsharkRow(f *Frame, frame []byte) string {
 		p.DestQP, num(p.AckReq), p.PSN, reth, msn, imm, binary.BigEndian.Uint32(frame[len(frame)-4:]), ip, udp)
 }
 
-// pcapOf returns a capture file of the frames, all at time zero.
+// pcapOf returns a capture file of the frames, all with time zero.
 func pcapOf(frames [][]byte) []byte {
 	le := binary.LittleEndian
 	b := le.AppendUint32(nil, 0xA1B2C3D4)
@@ -70,7 +70,7 @@ func pcapOf(frames [][]byte) []byte {
 	return b
 }
 
-// runTshark returns the rows that tshark prints for the frames. Without one the test is skipped.
+// runTshark returns the rows that tshark prints for the frames. It skips the test where tshark is not installed.
 func runTshark(t *testing.T, frames [][]byte, fields ...string) []string {
 	t.Helper()
 	if testing.Short() {
@@ -96,8 +96,9 @@ func runTshark(t *testing.T, frames [][]byte, fields ...string) []string {
 	return strings.Split(strings.TrimRight(string(out), "\n"), "\n")
 }
 
-// TestTsharkAgrees writes every standard packet and has tshark read it. The extension opcodes are this project's own,
-// the annex A19 operations are younger than the dissector, and of a CNP it does not show the ICRC.
+// TestTsharkAgrees compares every standard packet with tshark's reading. Left out are the extension opcodes, which are
+// this project's own, the annex A19 operations, which tshark does not know, and the ICRC of a CNP, which it does not
+// show.
 func TestTsharkAgrees(t *testing.T) {
 	var frames [][]byte
 	var want []string
@@ -118,7 +119,7 @@ func TestTsharkAgrees(t *testing.T) {
 	}
 }
 
-// TestTsharkReadsCM has tshark read a REQ and a REP, whose offsets it knows on its own.
+// TestTsharkReadsCM compares a REQ and a REP with tshark, which has its own offsets.
 func TestTsharkReadsCM(t *testing.T) {
 	ids := CommIDs{Local: 0x11, Remote: 0x22}
 	var frames [][]byte

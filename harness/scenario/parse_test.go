@@ -17,7 +17,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/spec"
 )
 
-// work makes any text a whole Spec.
+// work is a workload that makes any statement a whole Spec.
 const work = "load write msg=1 count=1\n"
 
 func parse(text string) (*Spec, error) { return Parse(strings.NewReader(text)) }
@@ -123,7 +123,7 @@ func TestStatements(t *testing.T) {
 	}
 }
 
-// A user meets these lines: each names the line, the field and the remedy.
+// Each error names the line, the field and the remedy.
 func TestErrors(t *testing.T) {
 	long := strings.Repeat("x", maxLine)
 	tests := []struct{ text, want string }{
@@ -259,7 +259,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// What is just within a bound is taken.
+// A value just within a bound is accepted.
 func TestWithinBounds(t *testing.T) {
 	for _, text := range []string{
 		"# " + strings.Repeat("x", maxLine-2), strings.Repeat("\n", maxLines-2), strings.Repeat("#\n", maxEntries-1),

@@ -20,7 +20,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/spec"
 )
 
-// The generators draw every field that the text can say.
+// The generators draw every field that the text has.
 var (
 	sides     = rapid.SampledFrom([]trace.Side{trace.A, trace.B})
 	durations = rapid.Custom(func(t *rapid.T) vtime.Duration {
@@ -110,7 +110,7 @@ func genPost(t *rapid.T) Post {
 	return p
 }
 
-// orNil draws a list whose empty form is nil, as Parse makes it.
+// orNil draws a list that is nil when empty, as Parse returns it.
 func orNil[T any](t *rapid.T, name string, gen func(*rapid.T) T) []T {
 	list := rapid.SliceOfN(rapid.Custom(gen), 0, 4).Draw(t, name)
 	if len(list) == 0 {
@@ -119,7 +119,7 @@ func orNil[T any](t *rapid.T, name string, gen func(*rapid.T) T) []T {
 	return list
 }
 
-// genLAN draws the default, or any link that has no overridden field.
+// genLAN draws the default, or a link without inherited fields.
 func genLAN(t *rapid.T) LAN {
 	l := defaultLAN()
 	if rapid.Bool().Draw(t, "lan") {
@@ -173,7 +173,7 @@ func TestTextRoundTrip(t *testing.T) {
 	})
 }
 
-// Two Specs that differ have two hashes, and a hash does not depend on how the text was written.
+// Specs that differ have different hashes, and the hash does not depend on the form of the text.
 func TestHash(t *testing.T) {
 	hash := func(text string) string {
 		s, err := parse(text + "\n" + work)
@@ -219,7 +219,7 @@ func TestLanguage(t *testing.T) {
 	}
 }
 
-// Whatever parses prints to a text that parses to the same; nothing panics, and an error is one line.
+// A parsed text prints to a text that parses to the same Spec; nothing panics, and an error is one line.
 func FuzzParse(f *testing.F) {
 	for _, v := range verbs {
 		f.Add(v.example + "\n" + work)
@@ -253,7 +253,7 @@ func ExampleLanguage() {
 	// seed 7                                                     the seed of every random stream
 }
 
-// genFlows draws a load of messages that vary in size or arrive by the clock.
+// genFlows draws a load of messages that vary in size or have an arrival process.
 func genFlows(t *rapid.T) Load {
 	l := Load{Op: engine.OpRead, Count: 1, Sizes: workload.CDF{{Size: 10, Most: 0.25}, {Size: 1000, Most: 1}}}
 	if rapid.Bool().Draw(t, "regular") {
@@ -264,7 +264,7 @@ func genFlows(t *rapid.T) Load {
 	return l
 }
 
-// TestTurnsText: turns cannot be drawn with the rest, because they want the connection to themselves.
+// TestTurnsText: turns have a test of their own, because they exclude other work.
 func TestTurnsText(t *testing.T) {
 	for _, line := range []string{"turns write from=A msg=1 count=300", "turns rping from=B msg=65535 count=2"} {
 		s, err := parse(line)
@@ -278,7 +278,7 @@ func TestTurnsText(t *testing.T) {
 	}
 }
 
-// TestTurnsAlone: what does not go with turns is refused.
+// TestTurnsAlone: statements that exclude turns are refused.
 func TestTurnsAlone(t *testing.T) {
 	for line, want := range map[string]string{
 		"post-send len=8": "leave out load and post-", "qp count=2": "leave out qp count=",

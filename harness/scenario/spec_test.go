@@ -21,7 +21,7 @@ func lineByLine(t *testing.T, lines ...string) *Spec {
 	return s
 }
 
-// Both sides of each bound: what is just right brings no warning, one less brings one with the number that would do.
+// Both sides of each bound: the smallest sufficient value has no warning, and one less has a warning with that value.
 func TestWarnings(t *testing.T) {
 	tests := []struct {
 		lines []string
@@ -52,7 +52,7 @@ func TestWarnings(t *testing.T) {
 		{[]string{"link delay=3600s", "qp B timeout=0"}, []string{
 			"qp A: transport timer 67108864ns is below 1.5 RTT (10800s); expect spurious timeouts, " +
 				"use rto=10800s or more"}},
-		{[]string{"link delay=1s", "qp timeout=0"}, nil}, // no timer, so none that is too short
+		{[]string{"link delay=1s", "qp timeout=0"}, nil}, // no timer that could be too short
 	}
 	for _, tt := range tests {
 		if d := cmp.Diff(tt.want, lineByLine(t, tt.lines...).Warnings()); d != "" {
@@ -77,7 +77,7 @@ func TestFitTimeout(t *testing.T) {
 	}
 }
 
-// The numbers of all connections differ, within a side and between the sides, so that one capture cannot confuse them.
+// The numbers of all connections and sides differ, so that no two look the same in a capture.
 func TestEnds(t *testing.T) {
 	s := lineByLine(t, "qp count=10000 receives=600", "post-receive len=5", "param cap=3")
 	seen := map[uint32]bool{}
@@ -95,7 +95,7 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// TestDevice: a device brings its own numbers, and everything is addressed by them.
+// TestDevice: a device has its own numbers, and packets to it use them.
 func TestDevice(t *testing.T) {
 	const line = "device B qpn=0x12 key=0x8f1 buffer=0x7f3a1c002000 fill=0x7b"
 	s := lineByLine(t, line)

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// environment is a getenv over "NAME=value …".
+// environment returns a getenv for "NAME=value …".
 func environment(text string) func(string) string {
 	return func(name string) string {
 		for _, v := range strings.Fields(text) {
@@ -37,12 +37,12 @@ func TestParse(t *testing.T) {
 		{"auto", fmt.Sprintf(array, 0, 7, 1, 8, 7), "8/8"},
 		{"auto", fmt.Sprintf(array, 10, 16, 2, 4, 14), "3/4"},
 		{"auto", fmt.Sprintf(array, 5, 5, 1, 1, 5), "1/1"},
-		{"auto", fmt.Sprintf(array, 2, 5, 1, 2, 5), "2/2"}, // --array=2,5: two tasks, whatever the step is said to be
+		{"auto", fmt.Sprintf(array, 2, 5, 1, 2, 5), "2/2"}, // --array=2,5: two tasks, whatever the step variable
 		{"auto", fmt.Sprintf(array, 2, 5, 1, 2, 5) + " GAUNTLET_SHARD_TOTAL=8", "6/8"},
 		{"auto", "GAUNTLET_SHARD_INDEX=4 GAUNTLET_SHARD_TOTAL=9 CI_NODE_INDEX=3 CI_NODE_TOTAL=4", "5/9"},
 
 		{"auto", "", "none of GAUNTLET_SHARD_INDEX, CI_NODE_INDEX"},
-		{"auto", "CI_NODE_TOTAL=1", "none of"}, // GitLab sets it always
+		{"auto", "CI_NODE_TOTAL=1", "none of"}, // GitLab always sets it
 		{"auto", "CI_NODE_INDEX=1 CI_NODE_TOTAL=2 TEST_SHARD_INDEX=1 TEST_TOTAL_SHARDS=2",
 			"both CI_NODE_INDEX and TEST_SHARD_INDEX"},
 		{"auto", "JOB_COMPLETION_INDEX=7", `GAUNTLET_SHARD_TOTAL is ""`},
@@ -76,8 +76,8 @@ func TestAcknowledge(t *testing.T) {
 	}
 }
 
-// The heaviest shard is above the mean by the costliest item at most, so by 15 % when no item is more than that of a
-// shard.
+// The heaviest shard exceeds the mean by at most the costliest item, and so by at most 15 % when no item is more than
+// 15 % of a shard.
 func TestPackIsEven(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		items, n := drawItems(t, 1), rapid.IntRange(1, 40).Draw(t, "n")
@@ -95,7 +95,7 @@ func TestPackIsEven(t *testing.T) {
 	})
 }
 
-// Whoever packs the same items has the same shards, and copies are in shards of their own.
+// Packing the same items gives the same shards, and copies of an item are in different shards.
 func TestPackAgrees(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		items, n := drawItems(t, 3), rapid.IntRange(1, 10).Draw(t, "n")

@@ -50,8 +50,7 @@ func TestDecodeRejects(t *testing.T) {
 	}
 }
 
-// TestForeignOptions reads the SYN that a Linux kernel sends: MSS, SACK permitted, timestamps, no-operation, window
-// scale.
+// TestForeignOptions parses the SYN of a Linux kernel: MSS, SACK permitted, timestamps, no-operation, window scale.
 func TestForeignOptions(t *testing.T) {
 	b, err := hex.DecodeString(
 		"c00012b700000000" + "00000000a002faf000000000" + "020405b40402080a0000000000000000" + "01030307")
@@ -64,7 +63,7 @@ func TestForeignOptions(t *testing.T) {
 	}
 }
 
-// TestChecksum uses an example that can be done by hand: the words of the pseudo header and of the segment, added.
+// TestChecksum compares with a sum by hand over the words of the pseudo header and of the segment.
 func TestChecksum(t *testing.T) {
 	src, dst := [4]byte{10, 77, 0, 1}, [4]byte{10, 77, 0, 2}
 	h := Header{SrcPort: 1, DstPort: 2, Seq: 3, Ack: 4, Flags: ACK, Window: 5}

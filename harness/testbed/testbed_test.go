@@ -33,7 +33,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// What is wrong is named with its line, and no name can be taken for an option, a path or an order to a shell.
+// An error is named with its line, and no name can be taken for an option, a path or a shell command.
 func TestParseRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                    "0: no statement",
@@ -78,7 +78,7 @@ func TestReadFile(t *testing.T) {
 	}
 }
 
-// One device or two are on the hosts that are named, in that order, or on all that there are.
+// One or two devices are on the named hosts in that order, or on all hosts of the file.
 func TestChoose(t *testing.T) {
 	both, err := Parse(strings.NewReader(lab))
 	if err != nil {
@@ -89,7 +89,7 @@ func TestChoose(t *testing.T) {
 		lab   *File
 		names string
 		n     int
-		want  string // names of hosts, or a part of the error
+		want  string // names of the hosts, or a part of the error
 	}{
 		{one, "", 1, "dut1"}, {both, "dut-2.lab", 1, "dut-2.lab"}, {both, "", 2, "dut1 dut-2.lab"},
 		{both, "dut-2.lab,dut1", 2, "dut-2.lab dut1"},
@@ -110,7 +110,7 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// Whatever is read is printed as what reads the same.
+// A parsed testbed prints to a text that parses to the same.
 func FuzzParse(f *testing.F) {
 	f.Add(lab)
 	f.Fuzz(func(t *testing.T, text string) {

@@ -13,7 +13,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// watcher writes down what a viewer is shown.
+// watcher records the sights that a viewer is shown.
 type watcher struct{ lines []string }
 
 func (w *watcher) Sight(s *Sight) {
@@ -34,7 +34,7 @@ func rec(sent, recv vtime.Time, from Side, n uint32) *Record {
 	return r
 }
 
-// copied is a copy of what rec makes.
+// copied returns a copy of the record that rec makes.
 func copied(recv vtime.Time, from Side, n uint32) *Record {
 	r := rec(vtime.Never, recv, from, n)
 	r.Copy = true
@@ -123,7 +123,7 @@ func TestTimelineOrder(t *testing.T) {
 	}
 }
 
-// A record is the caller's again after the call: what waits must not change with it.
+// A record belongs to the caller again after the call: waiting sights must not change with it.
 func TestTimelineKeepsWaitingBytes(t *testing.T) {
 	for _, shared := range []bool{true, false} {
 		var got string
@@ -149,8 +149,7 @@ func TestTimelineKeepsWaitingBytes(t *testing.T) {
 	}
 }
 
-// What waits on records that are lent is what waits on copies, although their owner uses them again once the lease is
-// over.
+// Sights of borrowed records are those of copied records, although the owner reuses the records after the lease.
 func TestTimelineBorrows(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var copied, borrowed watcher
@@ -163,7 +162,7 @@ func TestTimelineBorrows(t *testing.T) {
 		now := vtime.Time(0)
 		for i := range rapid.IntRange(0, 100).Draw(t, "n") {
 			batch := &batches[i%len(batches)]
-			if batch.lease > 0 { // as many more are made as are needed
+			if batch.lease > 0 { // the batch is still lent
 				batch = new(struct {
 					records [4]Record
 					lease   Lease
@@ -197,7 +196,7 @@ func (f sightFunc) Sight(s *Sight) { f(s) }
 func (sightFunc) Event(*Event)     {}
 func (sightFunc) End(vtime.Time)   {}
 
-// Every sight is shown once, in time order, however the link reorders.
+// Every sight is shown once and in time order, however the link reorders.
 func TestTimelineIsASort(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 200).Draw(t, "n")
@@ -241,7 +240,7 @@ func TestTimelineDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// The path holds 500 packets, or as many as 400 Gb/s do in 1 ms.
+// The path holds 500 packets, or 45 000, which is 1 ms at 400 Gb/s.
 func BenchmarkTimeline(b *testing.B) {
 	for _, held := range []int{500, 45_000} {
 		b.Run(fmt.Sprint(held), func(b *testing.B) {

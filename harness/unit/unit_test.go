@@ -11,14 +11,14 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// rates and durations cover all magnitudes alike, which uniform numbers do not.
+// rates draws rates of all magnitudes equally often, which uniform numbers would not.
 func rates() *rapid.Generator[Rate] {
 	return rapid.Custom(func(t *rapid.T) Rate {
 		return Rate(rapid.Int64Range(1, math.MaxInt64).Draw(t, "rate") >> rapid.IntRange(0, 62).Draw(t, "shift"))
 	})
 }
 
-// capped is x as an int64, or the largest one.
+// capped returns x as an int64, or the largest one.
 func capped(x *big.Int) int64 {
 	if !x.IsInt64() {
 		return math.MaxInt64
@@ -26,7 +26,7 @@ func capped(x *big.Int) int64 {
 	return x.Int64()
 }
 
-// TestRateTime compares with unlimited integers: round(8·10^12·n / r).
+// TestRateTime compares with big integers: round(8·10^12·n / r).
 func TestRateTime(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r, n := rates().Draw(t, "r"), rapid.IntRange(0, 1<<40).Draw(t, "n")
@@ -42,7 +42,7 @@ func TestRateTime(t *testing.T) {
 	})
 }
 
-// TestRateBytes compares with unlimited integers: floor(r·d / 8·10^12).
+// TestRateBytes compares with big integers: floor(r·d / 8·10^12).
 func TestRateBytes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r, d := rates().Draw(t, "r"), rapid.Int64Min(0).Draw(t, "d")

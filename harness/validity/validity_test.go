@@ -12,13 +12,13 @@ func TestFails(t *testing.T) {
 	}{
 		{Frames, Lateness, false},
 		{Frames, Everything &^ Frames, false},
-		{Frames, 0, true}, // something failed, and nobody said what
+		{Frames, 0, true}, // an unknown property failed
 		{Sequence, Capture, true},
 		{Sequence, Lateness | Loss, false},
 		{Reaction, Delay | Order | Loss, false},
 		{Path, Loss, false},
 		{Path, Order, true},
-		{0, Loss, true}, // nobody said what it rests on
+		{0, Loss, true}, // it is unknown what the evidence rests on
 		{0, 0, true},
 	} {
 		if got := c.rests.Fails(c.failed); got != c.want {
@@ -59,7 +59,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// TestSetsGrow holds each of the sets of rules against the one before.
+// TestSetsGrow checks that each set of properties includes the one before.
 func TestSetsGrow(t *testing.T) {
 	sets := []Property{Frames, Sequence, Reaction, Path, Everything}
 	for i := 1; i < len(sets); i++ {
@@ -72,7 +72,7 @@ func TestSetsGrow(t *testing.T) {
 	}
 }
 
-// TestBeside says what is wrong with the link next to a verdict, and not twice.
+// TestBeside: the state of the link is named beside a verdict, unless the verdict has it.
 func TestBeside(t *testing.T) {
 	late := State{Invalid, "during the run: late"}
 	for _, c := range []struct {

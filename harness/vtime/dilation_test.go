@@ -7,8 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A time of the Spec comes back from the machine's as it was; one of the machine's loses less than a picosecond of the
-// Spec's.
+// A time of the Spec survives conversion to the machine's time and back; a time of the machine loses less than a
+// picosecond of the Spec's time.
 func TestDilationMapsBothWays(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		k := Dilation(1) << rapid.IntRange(0, 10).Draw(t, "doublings")

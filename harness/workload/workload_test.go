@@ -12,7 +12,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Flows fall between the corners of Table I of the Go-Back-ONE paper as often as it says.
+// The shares of flow sizes between the corners of Table I of the Go-Back-ONE paper are those of the table.
 func TestSizesFollowTheTable(t *testing.T) {
 	const count = 200_000
 	for _, name := range Names() {
@@ -85,7 +85,7 @@ func TestBadCDF(t *testing.T) {
 	}
 }
 
-// Poisson arrivals have gaps of the mean asked for, and as much spread.
+// The gaps of Poisson arrivals have the given mean and a standard deviation equal to it.
 func TestPoisson(t *testing.T) {
 	const count = 100_000
 	f := Sized(nil, 1, 3).Poisson(vtime.Millisecond)

@@ -7,13 +7,13 @@ import (
 	"testing"
 )
 
-// modes are the four ways to frame.
+// modes are the combinations of markers and CRC.
 var modes = []struct {
 	name         string
 	markers, crc bool
 }{{"plain", false, false}, {"crc", false, true}, {"markers", true, false}, {"markers and crc", true, true}}
 
-// ulpdu is n bytes that are never twice the same.
+// ulpdu returns n bytes that differ with n and salt.
 func ulpdu(n, salt int) []byte {
 	b := make([]byte, n)
 	for i := range b {
@@ -22,12 +22,12 @@ func ulpdu(n, salt int) []byte {
 	return b
 }
 
-// edges are lengths around everything that matters: padding, the distance of markers, the longest.
+// edges are lengths around the limits: padding, distance of markers, longest ULPDU.
 var edges = []int{0, 1, 2, 3, 4, 5, 17, 18, 498, 499, 500, 501, 502, 503, 504, 505, 506, 507, 508, 509,
 	510, 1014, 1015, 1444,
 	MaxMarked - 1, MaxMarked}
 
-// stream frames all lengths one after the other.
+// stream returns FPDUs of all lengths in sequence.
 func stream(f *Framer, lens []int) []byte {
 	var b []byte
 	for i, n := range lens {
@@ -86,7 +86,7 @@ func TestRoundTripInPiecesOfAnySize(t *testing.T) {
 	}
 }
 
-// TestLengths checks the frame against the arithmetic of RFC 5044, 4: length, ULPDU and padding are a multiple of four.
+// TestLengths checks the frame against RFC 5044, 4: length field, ULPDU and padding are a multiple of four bytes.
 func TestLengths(t *testing.T) {
 	for n := range 2000 {
 		f := Framer{CRC: true}
@@ -97,7 +97,7 @@ func TestLengths(t *testing.T) {
 	}
 }
 
-// TestMarkersStandEvery512 looks for markers where they must be and follows each back to a length field.
+// TestMarkersStandEvery512 checks that markers are at multiples of 512 and that each points to a length field.
 func TestMarkersStandEvery512(t *testing.T) {
 	lens := []int{700, 3, 502, 502, 498, 2000, 0, 0, MaxMarked}
 	f := Framer{Markers: true, CRC: true}
@@ -128,12 +128,12 @@ func TestMarkersStandEvery512(t *testing.T) {
 	}
 }
 
-// TestMarkerOverhead is exact: four bytes of every 512 on the stream are markers, 0.78125 %.
+// TestMarkerOverhead: exactly four bytes of every 512 on the stream are markers, 0.78125 %.
 func TestMarkerOverhead(t *testing.T) {
 	with, without := Framer{Markers: true}, Framer{}
 	var a, b int
 	buf := make([]byte, 0, 4096)
-	for range 508 * 128 { // any number of FPDUs whose bytes are a multiple of 508
+	for range 508 * 128 { // N FPDUs of a multiple of 508 bytes together
 		a += len(with.Append(buf, nil, ulpdu(1000, 0)))
 		b += len(without.Append(buf, nil, ulpdu(1000, 0)))
 	}
@@ -142,7 +142,7 @@ func TestMarkerOverhead(t *testing.T) {
 	}
 }
 
-// TestLimitFitsOneSegment tries every place in the stream at which an FPDU may begin.
+// TestLimitFitsOneSegment tries every position in the stream at which an FPDU can begin.
 func TestLimitFitsOneSegment(t *testing.T) {
 	for _, emss := range []int{536, 1220, 1447, 1448, 1459, 1460, 8960} {
 		for _, markers := range []bool{false, true} {
@@ -162,14 +162,14 @@ func TestLimitFitsOneSegment(t *testing.T) {
 	}
 }
 
-// TestEveryFlippedBitIsSeen corrupts each byte after the length field: CRC and markers see all of them.
+// TestEveryFlippedBitIsSeen corrupts each byte after the length field: CRC and markers detect every change.
 func TestEveryFlippedBitIsSeen(t *testing.T) {
 	for _, markers := range []bool{false, true} {
 		f := Framer{Markers: markers, CRC: true}
 		b := f.Append(nil, nil, ulpdu(1200, 0))
 		for i := range b {
 			if at := i - 4; !markers && i < 2 || markers && (at == 0 || at == 1 || i < 2) {
-				continue // another length makes another FPDU, which need not be complete
+				continue // another length is another FPDU, which may be incomplete
 			}
 			b[i] ^= 0x40
 			d := Deframer{Markers: markers, CRC: true}
@@ -252,7 +252,7 @@ func TestFramingAllocatesNothing(t *testing.T) {
 	}
 }
 
-// FuzzDeframer: whatever the bytes and the pieces, no panic, and the same result as in one piece.
+// FuzzDeframer: any bytes in any pieces do not panic, and give the same result as in one piece.
 func FuzzDeframer(f *testing.F) {
 	f.Add(stream(&Framer{Markers: true, CRC: true}, []int{3, 600, 0}), 7, true)
 	f.Add(stream(&Framer{CRC: true}, []int{3, 600, 0}), 1, false)
@@ -280,7 +280,7 @@ func FuzzDeframer(f *testing.F) {
 	})
 }
 
-// FuzzSetup: no bytes make it panic, and what decodes encodes to the same frame but for the reserved bits.
+// FuzzSetup: no bytes panic, and a decoded frame encodes to the same frame except for the reserved bits.
 func FuzzSetup(f *testing.F) {
 	f.Add((&Setup{Revision: 1, Markers: true, Private: []byte("x")}).Append(nil))
 	f.Fuzz(func(t *testing.T, b []byte) {

@@ -13,13 +13,13 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/tcp"
 )
 
-// talk is a TCP connection as a capture shows it.
+// talk is a TCP connection as captured frames.
 type talk struct {
 	frames [][]byte
 	seq    [2]tcp.Seq
 }
 
-// say adds a segment from one of the two ends, with everything before acknowledged.
+// say adds a segment from one end, which acknowledges everything before.
 func (c *talk) say(from int, flags tcp.Flags, data []byte) {
 	addr := [2][4]byte{{10, 77, 0, 1}, {10, 77, 0, 2}}
 	port := [2]uint16{49152, 4792}
@@ -54,8 +54,8 @@ func (c *talk) pcap() []byte {
 	return b
 }
 
-// TestTsharkAgrees has an independent dissector read streams of this package: the lengths of the ULPDUs, the pointers
-// of the markers, and that every CRC is good.
+// TestTsharkAgrees compares this package with tshark: the lengths of the ULPDUs, the pointers of the markers, and good
+// CRCs.
 func TestTsharkAgrees(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: starts tshark")
@@ -91,7 +91,7 @@ func TestTsharkAgrees(t *testing.T) {
 	}
 }
 
-// dissect returns what tshark reads in each FPDU: ULPDU length, pointers of the markers, and the verdict on the CRC.
+// dissect returns tshark's line for each FPDU: ULPDU length, pointers of the markers, and the verdict on the CRC.
 func dissect(t *testing.T, tshark string, c *talk) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "mpa.pcap")
@@ -118,7 +118,7 @@ func dissect(t *testing.T, tshark string, c *talk) string {
 	return strings.Join(lines, "\n")
 }
 
-// row is what dissect should return for an FPDU whose first byte is at from of the stream.
+// row is the expected line of dissect for an FPDU at offset from of the stream.
 func row(f *Framer, from uint64, n int, fpdu []byte) string {
 	text := fmt.Sprintf("%d bytes, 0x%08x", n, binary.BigEndian.Uint32(fpdu[len(fpdu)-CRCLen:]))
 	if f.CRC {

@@ -11,7 +11,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/tcp"
 )
 
-// script is a connection as segments: handshake, start-up frames, and FPDUs of direction 0 cut at odd places.
+// script returns a connection as segments (handshake, start-up frames, and FPDUs of direction 0 cut anywhere) and the
+// text of the FPDUs.
 func script(first tcp.Seq, markers bool) (segs []sent, want []string) {
 	add := func(dir int, seq tcp.Seq, flags tcp.Flags, data []byte) {
 		h := tcp.Header{Seq: seq, Flags: flags}
@@ -48,7 +49,7 @@ type sent struct {
 	seg []byte
 }
 
-// TestUnitsComeInOrder plays the segments in order, twice each, and shuffled behind the set-up.
+// TestUnitsComeInOrder plays the segments in order, twice each, and shuffled after the start-up frames.
 func TestUnitsComeInOrder(t *testing.T) {
 	for _, first := range []tcp.Seq{0, 0x7FFFFF00, 0xFFFFFF00} {
 		for _, markers := range []bool{false, true} {
@@ -95,7 +96,7 @@ func TestUnitsComeInOrder(t *testing.T) {
 	}
 }
 
-// TestHoleHoldsBack: nothing behind a hole is told.
+// TestHoleHoldsBack: no unit after a hole is reported until it is filled.
 func TestHoleHoldsBack(t *testing.T) {
 	segs, want := script(7, true)
 	got := 0
@@ -121,7 +122,7 @@ func TestHoleHoldsBack(t *testing.T) {
 	}
 }
 
-// TestBrokenStreamIsToldOnce: garbage where a start-up frame should be, and a marker that points nowhere.
+// TestBrokenStreamIsToldOnce: a stream with garbage and a wrong marker is one error.
 func TestBrokenStreamIsToldOnce(t *testing.T) {
 	segs, _ := script(7, true)
 	segs[5].seg[len(segs[5].seg)-150] ^= 0x55 // a marker is at 512 of the stream

@@ -44,7 +44,7 @@ func draw(t *testing.T, f *fixture.Trace, opt ladder.Options) string {
 	return b.String()
 }
 
-// The drawing of a lost packet, as every document of the project shows it.
+// The ladder of a lost packet, as in the documents of the project.
 func TestLadderForm(t *testing.T) {
 	want := `     sent      recv  A                                                  B
     0.088     5.088  |-- WRITE_FIRST psn=+0 len=1024 ------------------>|
@@ -75,7 +75,7 @@ func TestLadderGoldens(t *testing.T) {
 	}
 }
 
-// A ladder whose PSNs are relative is the same wherever the PSNs start.
+// A ladder with relative PSNs is the same for every start PSN.
 func TestLadderSameAtEveryStart(t *testing.T) {
 	want := draw(t, tracetest.Parse(t, tracetest.Everything, 0), ladder.Options{})
 	for _, base := range append(tracetest.Bases, psn.Mask) {

@@ -11,7 +11,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace/tracetest"
 )
 
-// A trace may be anybody's: the names, causes and defects in it are cleaned when it is read.
+// The text of a trace is untrusted: names, causes and defects in it are cleaned when it is read.
 func TestForeignTextIsCleaned(t *testing.T) {
 	const nasty = "\x1b]0;a\a\u202e"
 	f := tracetest.Parse(t, tracetest.Gap, 0)

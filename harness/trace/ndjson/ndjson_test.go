@@ -23,7 +23,7 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write the golden files of this package anew")
 
-// golden2 compares got with a file of testdata.
+// golden compares got with a file of testdata.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
@@ -41,7 +41,7 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// addrs compares addresses, whose fields cmp does not see.
+// addrs compares addresses, whose fields cmp cannot read.
 var addrs = cmp.Comparer(func(a, b netip.Addr) bool { return a == b })
 
 func decode(t testing.TB, b []byte) (*trace.Header, *trace.Collector) {
@@ -57,7 +57,7 @@ func decode(t testing.TB, b []byte) (*trace.Header, *trace.Collector) {
 	return r.Header(), &k
 }
 
-// withoutBytes is what remains of a record in NDJSON.
+// withoutBytes returns records with the fields that NDJSON has.
 func withoutBytes(records []trace.Record) []trace.Record {
 	var out []trace.Record
 	for i := range records {
@@ -95,7 +95,7 @@ func TestNDJSONRoundTrip(t *testing.T) {
 	}
 }
 
-// The form is a contract with other programs: a change of this file needs a new FormatVersion.
+// Other programs read this format: a change of the file needs a new FormatVersion.
 func TestNDJSONGolden(t *testing.T) {
 	f := tracetest.Parse(t, "qp rto=3ms param.cap=9\n"+tracetest.Everything, 1000)
 	golden(t, "trace.ndjson", string(tracetest.NDJSON(t, f)))
@@ -163,7 +163,7 @@ func TestNDJSONTolerance(t *testing.T) {
 	}
 }
 
-// failing is a writer that breaks after a while.
+// failing is a writer that fails after left bytes.
 type failing struct{ left int }
 
 func (f *failing) Write(b []byte) (int, error) {
@@ -198,7 +198,7 @@ func FuzzReader(f *testing.F) {
 		}
 		var k trace.Collector
 		broken := r.Play(&k)
-		// What was read can be written, and reads back the same.
+		// a trace that was read can be written, and reads back the same
 		var out bytes.Buffer
 		w, err := ndjson.NewWriter(&out, r.Header())
 		if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace/tracetest"
 )
 
-// seen is an event as a reader of the file finds it.
+// seen is an event as read from the file.
 type seen struct {
 	at         uint64
 	kind       kind
@@ -52,7 +52,7 @@ func fields(t *testing.T, m []byte, visit func(field protowire.Number, number ui
 	}
 }
 
-// read takes a file apart: the names of its tracks with those above them, and its events in order of time.
+// read parses a file: the names of its tracks with those of their parents, and its events in order of time.
 func read(t *testing.T, file []byte) (names map[track]string, events []seen) {
 	t.Helper()
 	names = map[track]string{}
@@ -128,7 +128,7 @@ func eventOf(t *testing.T, at uint64, m []byte) seen {
 	return e
 }
 
-// written is a fixture as a file.
+// written returns a fixture as a file.
 func written(t *testing.T, text string) []byte {
 	t.Helper()
 	f := tracetest.Parse(t, text, psn.Mask-2)
@@ -141,8 +141,8 @@ func written(t *testing.T, text string) []byte {
 	return b.Bytes()
 }
 
-// What a reader must find in any trace: tracks that are described, slices that begin and end and never overlap on a
-// track, and arrows from what was sent to what arrived later.
+// Any trace is well formed: its tracks are described, slices begin and end and do not overlap on a track, and arrows go
+// from a packet that was sent to its later arrival.
 func TestWellFormed(t *testing.T) {
 	for name, text := range map[string]string{"gap": tracetest.Gap, "everything": tracetest.Everything,
 		"lossy": tracetest.LossyRun(3, 2000)} {
@@ -178,7 +178,7 @@ func TestWellFormed(t *testing.T) {
 	}
 }
 
-// The events of a short trace, by track.
+// The events of a short trace by track.
 func TestGap(t *testing.T) {
 	names, events := read(t, written(t, tracetest.Gap))
 	var got []string
@@ -195,7 +195,7 @@ func TestGap(t *testing.T) {
 	}
 }
 
-// What cannot be written is an error at the end, once.
+// A write error is returned once, at the end.
 func TestFullDisk(t *testing.T) {
 	f := tracetest.Parse(t, tracetest.LossyRun(1, 500), 0)
 	full := errors.New("no space left")
