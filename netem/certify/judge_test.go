@@ -16,7 +16,7 @@ import (
 
 const us, ms = vtime.Microsecond, vtime.Millisecond
 
-// item certifies one direction and returns the named item, nil when there is none.
+// item returns the named item of a certificate for one direction, or nil.
 func item(m Measured, name string) *Item {
 	m.Direction = "A>B"
 	for _, i := range Certify("before", DefaultBounds(), m).Items {
@@ -27,7 +27,7 @@ func item(m Measured, name string) *Item {
 	return nil
 }
 
-// delays are n equal ones, the last of them replaced.
+// delays returns n equal delays, the last of them replaced.
 func delays(n int, d, last vtime.Duration) *Probes {
 	p := &Probes{Sent: n, WireBytes: 1250}
 	for range n - 1 {
@@ -37,7 +37,7 @@ func delays(n int, d, last vtime.Duration) *Probes {
 	return p
 }
 
-// Every bound, from both sides.
+// Each bound is tested on both sides.
 func TestBounds(t *testing.T) {
 	wan := spec.Link{Rate: 100e6, Delay: 20 * ms} // 5 % are 1 ms; a probe of 1250 bytes takes 100 us
 	near := spec.Link{Rate: 100e6, Delay: 1 * ms} // 5 % are less than the 500 us that are always allowed
@@ -77,7 +77,7 @@ func TestBounds(t *testing.T) {
 		{"corruptions seen", "one more", Measured{Tallies: []Tally{{"corruptions", 31, 32}}}, false},
 		{"copies seen", "one less", Measured{Tallies: []Tally{{"copies", 31, 30}}}, false},
 		{"losses seen", "one less", Measured{Losses: &Losses{Sent: 100, Lost: 6, Decided: &seven}}, false},
-		// 10^6 packets at 1 %: 10000 ± 5·99.5·sqrt(2/0.99-1) ± 5/0.99, which is 508
+		// 10^6 packets at 1 %: 10000 ± 5·99.5·sqrt(2/0.99-1) ± 5/0.99, which is ± 508
 		{"loss", "upper end", Measured{Link: random, Losses: &Losses{Sent: 1e6, Lost: 10507}}, true},
 		{"loss", "above", Measured{Link: random, Losses: &Losses{Sent: 1e6, Lost: 10509}}, false},
 		{"loss", "lower end", Measured{Link: random, Losses: &Losses{Sent: 1e6, Lost: 9493}}, true},
@@ -125,8 +125,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// A link that is slower than it should be has its remedy in the item, and one that is faster has another cause.
-// TestProperties holds each item against what it certifies: none is left to concern everything.
+// TestProperties checks the property that each item certifies; no item is left to certify everything.
 func TestProperties(t *testing.T) {
 	seven := uint64(7)
 	m := Measured{
@@ -152,14 +151,14 @@ func TestProperties(t *testing.T) {
 	}
 }
 
-// TestAgainst says what a certificate has against evidence, by what the evidence rests on.
+// TestAgainst: a certificate counts against evidence that rests on a failed property.
 func TestAgainst(t *testing.T) {
 	late, lossy := Item{Name: "late", Property: validity.Lateness}, Item{Name: "lossy", Property: validity.Loss}
 	good, vague := Item{Name: "good", OK: true, Property: validity.Capture}, Item{Name: "vague"}
 	for _, c := range []struct {
 		name  string
 		items []Item
-		want  map[validity.Property]string // the item that is named, by what the evidence rests on
+		want  map[validity.Property]string // by the property on which the evidence rests: the item that is named
 	}{
 		{"valid", []Item{good}, map[validity.Property]string{0: "", validity.Frames: "", validity.Everything: ""}},
 		{"late and lossy", []Item{good, late, lossy}, map[validity.Property]string{
@@ -182,6 +181,7 @@ func TestAgainst(t *testing.T) {
 	}
 }
 
+// The item of a link that is too slow has the remedy; that of a link that is too fast has another cause.
 func TestSlowLinkNamesTheRemedy(t *testing.T) {
 	for arrived, slow := range map[int]bool{95: true, 101: false, 107: false} {
 		i := item(Measured{Link: spec.Link{Rate: 100e6}, Burst: &Burst{Arrived: arrived, WireBytes: 1250,
@@ -192,7 +192,7 @@ func TestSlowLinkNamesTheRemedy(t *testing.T) {
 	}
 }
 
-// What says nothing yields no item.
+// A measurement without a statement about the link yields no item.
 func TestOmissions(t *testing.T) {
 	for name, m := range map[string]Measured{
 		"rate": {Burst: &Burst{Arrived: 100, WireBytes: 1250, Span: ms}}, // unlimited
@@ -208,8 +208,8 @@ func TestOmissions(t *testing.T) {
 	}
 }
 
-// The bounds hold for the real processes: of 20 seeded runs of each, all are valid, and a process of twice the loss
-// rate is not.
+// The bounds fit the loss processes: of 20 seeded runs of each all are valid, and a process with twice the loss rate is
+// not.
 func TestRealProcessesPass(t *testing.T) {
 	const packets = 200_000
 	seeds := uint64(20)
@@ -241,7 +241,7 @@ func TestRealProcessesPass(t *testing.T) {
 	}
 }
 
-// observe runs a process and measures it as if it were another one.
+// observe runs the loss process real and returns the measurement as if the Spec had said want.
 func observe(t *testing.T, want, real spec.Loss, seed uint64, packets int) Measured {
 	t.Helper()
 	p, err := loss.New(real, rand.NewPCG(seed, 1).Uint64())
@@ -263,7 +263,7 @@ func observe(t *testing.T, want, real spec.Loss, seed uint64, packets int) Measu
 	return Measured{Link: spec.Link{Loss: want}, Losses: l}
 }
 
-// Slots make losses come in groups as large as the traffic of a slot.
+// With slots losses come in groups as large as the traffic of a slot.
 func TestSlotsWidenTheBound(t *testing.T) {
 	slotted := spec.Link{Loss: spec.Loss{Model: spec.Bernoulli, P: 0.1, Slot: ms}}
 	dense := Measured{Link: slotted, Losses: &Losses{Sent: 10000, Lost: 2000, Over: 100 * ms}} // 100 slots

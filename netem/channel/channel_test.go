@@ -16,13 +16,13 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/spec"
 )
 
-// us is one microsecond: how long 1250 bytes last at 10 Gb/s.
+// us is one microsecond, which is the time of 1250 bytes at 10 Gb/s.
 const (
 	us    = vtime.Time(vtime.Microsecond)
 	bytes = 1250
 )
 
-// open returns a channel for a link, its loss and its faults, all as text.
+// open returns a channel for a link, its loss and its faults, all given as text.
 func open(t testing.TB, link, loss string, script ...string) *Channel {
 	t.Helper()
 	l, err := spec.ParseLink(link)
@@ -76,7 +76,7 @@ func show(t vtime.Time) string {
 	return fmt.Sprint(float64(t) / float64(us))
 }
 
-// Packets offered together, one line per impairment, so that the order of the impairments can be read off.
+// Packets offered together show the order of the impairments, with a line for each.
 func TestVerdicts(t *testing.T) {
 	tests := []struct {
 		link, loss string
@@ -126,7 +126,7 @@ func TestLineDrains(t *testing.T) {
 		{us - 1, 1, "0.999999>- queue"},
 		{us, 2, "4>4, 1>- queue"},
 		{10 * us, 1, "11>11"},
-		{9 * us, 1, "12>12"}, // an earlier time counts as the latest
+		{9 * us, 1, "12>12"}, // an earlier time counts as the latest so far
 	}
 	for _, s := range steps {
 		if got := send(c, s.at, s.n); got != s.want {
@@ -165,7 +165,7 @@ func TestInstructions(t *testing.T) {
 	}
 }
 
-// all offers n packets far apart and returns the verdicts.
+// all offers n packets at a distance of gap and returns the verdicts.
 func all(c *Channel, n int, gap vtime.Duration) []Verdict {
 	out := make([]Verdict, n)
 	now := vtime.Time(0)
@@ -176,7 +176,7 @@ func all(c *Channel, n int, gap vtime.Duration) []Verdict {
 	return out
 }
 
-// Switching one impairment on, or offering the packets at other times, never changes what another one draws.
+// Neither a further impairment nor other times of the packets change the draws of another impairment.
 func TestStreamsAreIndependent(t *testing.T) {
 	const n = 20000
 	const every = "rate=10G queue=9 delay=5us jitter=2us reorder=0.1 duplicate=0.1 corrupt=0.1"
@@ -222,7 +222,7 @@ func TestStreamsAreIndependent(t *testing.T) {
 	}
 }
 
-// Shares and the jitter have the law that the Spec says, within five standard deviations.
+// Shares and jitter have the distribution of the Spec, within five standard deviations.
 func TestShares(t *testing.T) {
 	const n = 200000
 	near := func(name string, got, want, deviation float64) {
@@ -262,7 +262,7 @@ func TestShares(t *testing.T) {
 // Impairments of equal probability do not hit the same packets.
 func TestStreamsDiffer(t *testing.T) {
 	const n = 40000
-	var both [4]int // loss with each of the others; the last is reordering with duplication
+	var both [4]int // loss with each of the others; last, reordering with duplication
 	lossless := all(open(t, "delay=5us reorder=0.5 duplicate=0.5 corrupt=0.5", "none"), n, vtime.Microsecond)
 	for i, v := range all(open(t, "rate=0", "random p=0.5"), n, vtime.Microsecond) {
 		o := lossless[i]
@@ -282,7 +282,7 @@ func TestStreamsDiffer(t *testing.T) {
 	}
 }
 
-// Both ends of the jitter are reached, each as often as any value between.
+// Both ends of the jitter are reached as often as any value between.
 func TestJitterEnds(t *testing.T) {
 	const n = 30000
 	count := map[vtime.Duration]int{}
@@ -297,7 +297,7 @@ func TestJitterEnds(t *testing.T) {
 	}
 }
 
-// Without jitter, reordering and faults, arrivals keep the order of sending, and every packet is accounted for.
+// Without jitter, reordering and faults, packets arrive in the order of sending, and every packet is accounted for.
 func TestOrderAndConservation(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := spec.Link{Rate: unit.Rate(rapid.Int64Range(0, 1e10).Draw(t, "rate")), Queue: rapid.IntRange(1, 5).Draw(t,

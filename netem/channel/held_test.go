@@ -8,8 +8,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/fault"
 )
 
-// drive offers packets 0 to n-1 as the line takes them, and lists the packets in the order in which they arrive. It
-// follows the contract of drivers: Release after every Offer and at NextRelease, ties in the order of learning.
+// drive offers packets 0 to n-1 at the rate of the line and returns them in the order of arrival. It follows the
+// contract of drivers: Release after every Offer and at NextRelease, ties in the order of learning.
 func drive(c *Channel, n int) string {
 	type arrival struct {
 		at   vtime.Time
@@ -60,17 +60,17 @@ func TestReorderBehind(t *testing.T) {
 		{"reorder A psn=+2 behind=1", "013245", 0},
 		{"reorder A psn=+2 behind=3", "013452", 0},
 		{"reorder A psn=+0 behind=2", "120345", 0},
-		{"reorder A psn=+2 behind=9", "013452", 1},                           // too few successors
+		{"reorder A psn=+2 behind=9", "013452", 1},                           // too few packets behind it
 		{"reorder A psn=+5 behind=1", "012345", 1},                           // none
-		{"reorder A psn=+2 behind=2,drop A psn=+3", "01452", 0},              // a lost packet passes nobody
-		{"reorder A psn=+1 behind=1,reorder A psn=+2 behind=1", "031245", 0}, // nor does a held one
+		{"reorder A psn=+2 behind=2,drop A psn=+3", "01452", 0},              // a lost packet does not pass it
+		{"reorder A psn=+1 behind=1,reorder A psn=+2 behind=1", "031245", 0}, // nor does a held packet
 		{"reorder A psn=+1 behind=3,reorder A psn=+2 behind=1", "032451", 0}, //
-		// it waits for the delayed one, behind it
+		// the held packet waits for the delayed one and follows it
 		{"reorder A psn=+2 behind=1,delay A psn=+3 by=1500ns", "014325", 0},
-		{"reorder A psn=+2 behind=1,delay A psn=+3 by=5ms", "014523", 1},         // but not for ever
-		{"reorder A psn=+2 behind=1,delay A psn=+2 by=2500ns", "013425", 0},      // its own delay counts
+		{"reorder A psn=+2 behind=1,delay A psn=+3 by=5ms", "014523", 1},         // only for a bounded time
+		{"reorder A psn=+2 behind=1,delay A psn=+2 by=2500ns", "013425", 0},      // the delay of the held packet counts
 		{"reorder A psn=+2..+4 behind=1 count=2,drop A psn=+5", "01423", 0},      //
-		{"dup A psn=+2 copies=1,reorder A psn=+2 behind=2 count=*", "013425", 0}, // its copies follow it
+		{"dup A psn=+2 copies=1,reorder A psn=+2 behind=2 count=*", "013425", 0}, // copies follow their packet
 	}
 	for _, tt := range tests {
 		var script []string
@@ -85,11 +85,11 @@ func TestReorderBehind(t *testing.T) {
 	}
 }
 
-// A held packet whose successors never come arrives a stated time after its own arrival.
+// A held packet without enough successors arrives a fixed time after its own arrival.
 func TestPatience(t *testing.T) {
 	tests := []struct {
 		link string
-		want vtime.Duration // after its own arrival
+		want vtime.Duration // after the packet's own arrival
 	}{
 		{"delay=5us", vtime.Millisecond},
 		{"delay=20ms", 200 * vtime.Millisecond},
@@ -116,7 +116,7 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-// A driver that looks too late is not told of an arrival in the past.
+// A driver that asks too late gets no arrival in the past.
 func TestReleaseIsNeverInThePast(t *testing.T) {
 	c := open(t, "delay=5us", "none", "reorder A psn=+0 behind=1")
 	c.Offer(0, bytes, fault.A, packet(0))
@@ -130,7 +130,7 @@ func TestReleaseIsNeverInThePast(t *testing.T) {
 	}
 }
 
-// No more than MaxHeld packets wait, releases that nobody fetches included; the rest pass at once and are counted.
+// At most MaxHeld packets wait, including releases that were not fetched; the others pass at once and are counted.
 func TestHeldIsBounded(t *testing.T) {
 	c := open(t, "delay=5us", "none", "reorder A behind=60000 count=*")
 	for i := range MaxHeld + 2 {

@@ -8,7 +8,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/spec"
 )
 
-// burst offers n packets of 1000 bytes at once to a line of 8 Mb/s (1 ms each) and returns which were marked.
+// burst offers n packets of 1000 bytes at once to a line of 8 Mb/s (1 ms each) and reports which were marked.
 func burst(t *testing.T, m spec.Mark, n int) []bool {
 	t.Helper()
 	c, err := New(spec.Link{Rate: 8_000_000, Queue: 1000, Mark: m}, nil, 1)
@@ -22,16 +22,16 @@ func burst(t *testing.T, m spec.Mark, n int) []bool {
 	return marks
 }
 
-// TestMarkStep: with a step every packet is marked from the place where so many wait.
+// TestMarkStep: with a step every packet is marked that finds at least Min packets waiting.
 func TestMarkStep(t *testing.T) {
 	for i, marked := range burst(t, spec.Mark{Min: 10, Max: 10, P: 1}, 30) {
-		if marked != (i >= 10) { // the first is on the line, the eleventh is the tenth to wait
+		if marked != (i >= 10) { // the first is on the line, and the eleventh finds ten
 			t.Errorf("packet %d: marked %v", i, marked)
 		}
 	}
 }
 
-// TestMarkRises: between the thresholds the share rises to P, beyond them all are marked.
+// TestMarkRises: between the thresholds the share of marks rises to P, and beyond them all packets are marked.
 func TestMarkRises(t *testing.T) {
 	marks := burst(t, spec.Mark{Min: 100, Max: 900, P: 0.5}, 950)
 	share := func(from, to int) float64 {
@@ -53,7 +53,7 @@ func TestMarkRises(t *testing.T) {
 	}
 }
 
-// TestPort: a port that is faster than the line lets packets go at its own rate; the line delivers them at its own.
+// TestPort: a port that is faster than the line sends packets at its own rate; the line delivers them at its own.
 func TestPort(t *testing.T) {
 	c, err := New(spec.Link{Rate: 8_000_000, Port: 80_000_000, Queue: 10}, nil, 1)
 	if err != nil {

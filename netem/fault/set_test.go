@@ -38,8 +38,8 @@ func nak(offset int) Identity {
 	return Identity{PSN: uint32(start+offset) & (1<<24 - 1), Offset: offset, Type: "NAK", Class: NAK}
 }
 
-// Each character of packets is one packet: a digit is the data packet of that offset, n a NAK. The one below it in want
-// is the index of the fault that named the cause, or a dot.
+// Each character of packets is one packet: a digit is the data packet with that offset, n a NAK. The character below it
+// in want is the index of the fault that is the cause, or a dot.
 func TestWhichPackets(t *testing.T) {
 	tests := []struct{ script, packets, want string }{
 		{"drop A psn=+2 tx=1", "01234234", "..0....."},
@@ -64,8 +64,8 @@ func TestWhichPackets(t *testing.T) {
 		{"drop A qp=1", "012", "..."},
 		{"drop B count=*", "0n1", "..."},
 		{"drop A psn=+1,mark A psn=+2", "012", ".01"},
-		{"mark A count=*,drop A psn=+1", "012", "010"},            // the gravest action names the cause
-		{"drop A psn=+1 tx=1,drop A psn=+1 tx=2", "0111", ".01."}, // both count what the other drops
+		{"mark A count=*,drop A psn=+1", "012", "010"},            // the gravest action is the cause
+		{"drop A psn=+1 tx=1,drop A psn=+1 tx=2", "0111", ".01."}, // both count packets that the other drops
 		{"drop A nth=2,drop A nth=2", "0123", ".0.."},
 	}
 	for _, tt := range tests {
@@ -88,7 +88,7 @@ func TestWhichPackets(t *testing.T) {
 	}
 }
 
-// Every QP has its own transmissions, and so have the two sides and the types.
+// Every QP, side and type has transmission counts of its own.
 func TestTransmissionsAreKeptApart(t *testing.T) {
 	s := set(t, "drop A psn=+2 tx=1", "drop B psn=+2 tx=2")
 	for i, tt := range []struct {
@@ -124,7 +124,7 @@ func TestDecision(t *testing.T) {
 	}
 }
 
-// As many faults as a Set takes, each as long as it may be, still make a delay and a number of copies that fit.
+// The largest number of faults, each of the largest size, gives a delay and a number of copies within bounds.
 func TestDecisionIsBounded(t *testing.T) {
 	script := []string{"dup A copies=64", "dup A copies=64"}
 	for len(script) < MaxFaults {
@@ -157,7 +157,7 @@ func TestCheckTypes(t *testing.T) {
 	}
 }
 
-// The memory of transmissions is bounded, says when it forgets, and forgets the oldest.
+// A Tally is bounded, reports when it forgets, and forgets the oldest transmission.
 func TestTallyIsBounded(t *testing.T) {
 	var y Tally
 	for i := range MaxTracked + 1 {
@@ -174,7 +174,7 @@ func TestTallyIsBounded(t *testing.T) {
 	}
 }
 
-// Packets that no fault could match leave no trace in memory.
+// Packets that no fault can match are not stored.
 func TestOnlyCandidatesAreTracked(t *testing.T) {
 	s := set(t, "drop A psn=+2 tx=3")
 	for i := range 1000 {
@@ -202,7 +202,7 @@ func BenchmarkDecide(b *testing.B) {
 	}
 }
 
-// BenchmarkDecideTracked counts the transmissions of every packet, as "drop A tx=2" needs it.
+// BenchmarkDecideTracked counts the transmissions of every packet, as "drop A tx=2" requires.
 func BenchmarkDecideTracked(b *testing.B) {
 	s := set(b, "drop A tx=1000000")
 	b.ReportAllocs()

@@ -13,7 +13,7 @@ func TestText(t *testing.T) {
 	tests := []struct {
 		in   string
 		want Fault
-		text string // canonical; empty when it is in
+		text string // canonical; "" if equal to in
 	}{
 		{"drop A psn=+2 tx=1", Fault{Action: Drop, From: A, QP: AnyQP, PSN: At(2), Tx: 1}, ""},
 		{"drop A psn=+2..+5 tx=1", Fault{Action: Drop, From: A, QP: AnyQP, PSN: Span{true, 2, 5}, Tx: 1}, ""},
@@ -94,7 +94,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// A Fault built in Go passes the same checks as one that was written.
+// A Fault built in Go passes the same checks as a parsed one.
 func TestValidateValues(t *testing.T) {
 	for _, f := range []Fault{
 		{}, {Action: Drop}, {Action: Drop, From: A, QP: -2}, {Action: Drop, From: A, Tx: -1},

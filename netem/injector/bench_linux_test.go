@@ -15,7 +15,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
 )
 
-// full is a full packet from A: WRITE_MIDDLE of 1024 bytes, so many after the first PSN.
+// full returns a full packet from A: a WRITE_MIDDLE of 1024 bytes, psn after the start PSN.
 func full(s *scenario.Spec, psn int) []byte {
 	p := roce.Packet{Payload: make([]byte, 1024), Len: 1024}
 	p.Opcode, p.PKey, p.DestQP, p.PSN = roce.WriteMiddle, roce.DefaultPKey, s.Ends(0)[trace.B].QPN,
@@ -25,7 +25,7 @@ func full(s *scenario.Spec, psn int) []byte {
 	return f.AppendTo(nil)
 }
 
-// What the program costs a packet, without devices around it.
+// BenchmarkProgram measures the cost of the program per packet, without devices.
 func BenchmarkProgram(b *testing.B) {
 	for _, c := range []struct {
 		name  string
@@ -61,7 +61,7 @@ func BenchmarkProgram(b *testing.B) {
 	}
 }
 
-// many makes so many lines of a pattern.
+// many returns n lines with a pattern.
 func many(pattern string, n int) (list []string) {
 	for i := range n {
 		list = append(list, fmt.Sprintf(pattern, 10*(i+1)))
@@ -69,9 +69,9 @@ func many(pattern string, n int) (list []string) {
 	return list
 }
 
-// How many full packets a second come over a link that loses one in 10 000 of them, where it can: a veth pair alone,
-// two of them with a bridge between, the injector at that, with its log and without, and the relay. A window of packets
-// is on its way at a time.
+// BenchmarkLink measures full packets per second over a link with a loss rate of 1e-4, where the link has losses: a
+// veth pair, two veth pairs and a bridge, these with the injector, with and without its log, and the relay. A window of
+// packets is in flight.
 func BenchmarkLink(b *testing.B) {
 	s := scenario.Default()
 	for _, l := range []string{"loss A>B random p=1e-4", "load write msg=1KiB count=1"} {
@@ -98,7 +98,7 @@ func BenchmarkLink(b *testing.B) {
 	}
 }
 
-// pump sends a frame b.N times from A, some at a time, and has so many on their way at most.
+// pump sends a frame b.N times from A, with at most window in flight.
 func (r *rig) pump(b *testing.B, frame []byte) {
 	b.Helper()
 	const some, window = 32, 512
@@ -124,7 +124,7 @@ func (r *rig) pump(b *testing.B, frame []byte) {
 		}
 		if come += len(got); len(got) > 0 {
 			last = r.clock.Now()
-		} else if r.clock.Now().Sub(last) > 20*vtime.Millisecond { // what is not there yet is lost
+		} else if r.clock.Now().Sub(last) > 20*vtime.Millisecond { // frames not received by then are lost
 			come, last = sent, r.clock.Now()
 		}
 	}

@@ -4,8 +4,8 @@ import (
 	"github.com/cilium/ebpf"
 )
 
-// Programs are those of A and of B, to be run on frames without a device.
+// Programs returns the programs for frames from A and from B, to be run on frames without a device.
 func (i *Injector) Programs() [2]*ebpf.Program { return i.programs }
 
-// Shot is what a program answers when the frame is dropped.
+// Shot is the result of a program that drops the frame.
 const Shot = shot

@@ -25,7 +25,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/spec"
 )
 
-// open loads an injector for a Spec on the loopback device, which it is not attached to.
+// open loads an injector for a Spec on the loopback device, without attaching it.
 func open(tb testing.TB, s *scenario.Spec, log io.Writer) *injector.Injector {
 	tb.Helper()
 	if support := injector.Probe(); !support.OK {
@@ -45,12 +45,12 @@ func open(tb testing.TB, s *scenario.Spec, log io.Writer) *injector.Injector {
 	return i
 }
 
-// model is what the relay and the simulator would do to the same frames.
+// model is the relay's and the simulator's treatment of the same frames.
 type model struct {
 	channels   [2]*channel.Channel
 	classifier *wire.Classifier
-	marked     [2]uint64   // frames that go on with a mark of a fault, by sender
-	byFault    [2][]uint64 // frames of which a fault is the cause, by sender and place in the script
+	marked     [2]uint64   // by sender: frames that pass with a mark of a fault
+	byFault    [2][]uint64 // by sender and fault: frames of which the fault is the cause
 }
 
 func newModel(tb testing.TB, s *scenario.Spec) *model {
@@ -69,7 +69,7 @@ func newModel(tb testing.TB, s *scenario.Spec) *model {
 	return m
 }
 
-// judge says what becomes of a frame; nil when it takes no part.
+// judge returns the verdict on a frame; nil for a frame that is not of the run.
 func (m *model) judge(side trace.Side, frame []byte) *channel.Verdict {
 	id, known := m.classifier.Classify(wire.FaultSide(side), frame)
 	if !known {
@@ -85,13 +85,13 @@ func (m *model) judge(side trace.Side, frame []byte) *channel.Verdict {
 	return &v
 }
 
-// packets has the kinds that a fault can tell apart. The PSN and the QP are drawn.
+// packets has the kinds that faults distinguish. The PSN and the QP are drawn.
 var packets = []string{"WRITE_FIRST dmalen=4096 len=1024", "WRITE_MIDDLE len=64", "SEND_ONLY len=4", "ACK msn=1",
 	"RNR msn=1 timer=2", "NAK msn=1 PSN_SEQ_ERR", "READ_REQUEST dmalen=8", "READ_RESP_ONLY msn=1 len=4",
 	"ATOMIC_ACK msn=1", "CMP_SWAP", "CNP", "UD_SEND_ONLY len=256", "IRN_NACK msn=1", "SACK msn=1",
 	"F_WRITE_MIDDLE len=8", "X_READ_RESP_ONLY msn=1 len=4", "LOWAR len=9"}
 
-// faults are scripts of what an injector does; offsets fall among those of the packets.
+// faults are scripts that an injector supports; their offsets are among those of the packets.
 var faults = []string{"drop %s psn=+2 tx=1", "drop %s psn=+2 tx=2", "drop %s nth=3", "dup %s psn=+1..+3 tx=1",
 	"dup %s copies=3 count=4", "mark %s count=*",
 	"drop %s type=ACK nth=2", "drop %s type=NAK", "mark %s type=RNR count=*", "drop %s qp=1 psn=-1",
@@ -101,7 +101,7 @@ var faults = []string{"drop %s psn=+2 tx=1", "drop %s psn=+2 tx=2", "drop %s nth
 	"drop %s type=FEC", "mark %s type=REPAIR count=*", "dup %s type=FEC psn=+2", "drop %s qp=2 tx=2 nth=2",
 	"drop %s count=2"}
 
-// drawSpec draws a script and a link.
+// drawSpec draws a fault script and the loss of a link.
 func drawSpec(rt *rapid.T) *scenario.Spec {
 	lines := []string{"qp count=3", fmt.Sprintf("seed %d", rapid.Uint32().Draw(rt, "seed")),
 		rapid.SampledFrom([]string{"loss A>B random p=20%", "loss A>B gemodel p=0.1 r=0.3",
@@ -121,7 +121,7 @@ func drawSpec(rt *rapid.T) *scenario.Spec {
 	return s
 }
 
-// drawFrame draws a frame that a side sends, as it should be or damaged.
+// drawFrame draws a frame from a side, correct or damaged.
 func drawFrame(rt *rapid.T, s *scenario.Spec, from trace.Side) []byte {
 	p, err := roce.ParsePacket(rapid.SampledFrom(packets).Draw(rt, "packet"))
 	if err != nil {
@@ -147,17 +147,17 @@ func drawFrame(rt *rapid.T, s *scenario.Spec, from trace.Side) []byte {
 	return damage(rt, f.AppendTo(nil))
 }
 
-// damage makes some frames malformed, or of another protocol.
+// damage makes some frames malformed or of another protocol.
 func damage(rt *rapid.T, b []byte) []byte {
 	switch rapid.IntRange(0, 19).Draw(rt, "damage") {
 	case 0:
-		return b[:rapid.IntRange(34, len(b)).Draw(rt, "cut")] // the kernel tries no program on less than an IP header
+		return b[:rapid.IntRange(34, len(b)).Draw(rt, "cut")] // the kernel runs no program on less than an IP header
 	case 1:
 		b[rapid.IntRange(12, min(len(b), 60)-1).Draw(rt, "byte")] ^= 1 << rapid.IntRange(0, 7).Draw(rt, "bit")
 	case 2:
 		b[12], b[13] = 0x08, 0x06 // ARP
 	case 3:
-		b[23] = 1 // ICMP, if the sum is right
+		b[23] = 1 // ICMP, if the checksum is right
 		if rapid.Bool().Draw(rt, "mend") {
 			b[24], b[25] = 0, 0
 			sum := uint32(0)
@@ -173,7 +173,7 @@ func damage(rt *rapid.T, b []byte) []byte {
 	return b
 }
 
-// readable reports whether a frame is one that the injector reads, if only as malformed: not another protocol's.
+// readable reports whether the injector parses a frame, if only as malformed: it is not of another protocol.
 func readable(frame []byte) bool {
 	if _, _, ok := roce.OverIP(frame); ok {
 		return false
@@ -182,12 +182,12 @@ func readable(frame []byte) bool {
 	return kind != 0x8100 && kind != 0x86DD
 }
 
-// The kernel does to every frame what package channel does, which the relay and the simulator share: for drawn scripts
-// and losses, and for frames of every kind, one after the other.
+// The injector treats every frame like package channel, which the relay and the simulator share: for drawn scripts and
+// losses, and for sequences of frames of every kind.
 func TestFatesAreThoseOfTheChannel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := drawSpec(rt)
-		i := open(t, s, io.Discard) // each frame has a record, or is counted as missed
+		i := open(t, s, io.Discard) // each frame has a record or is counted as missed
 		defer i.Close()
 		m := newModel(t, s)
 		for n := range 60 {
@@ -222,7 +222,7 @@ func faultLines(s *scenario.Spec) (list []string) {
 	return list
 }
 
-// compareCounters holds the injector's counters against those of the channels.
+// compareCounters compares the injector's counters with those of the channels.
 func compareCounters(tb rapid.TB, i *injector.Injector, m *model) [2]injector.Counters {
 	tb.Helper()
 	counters, err := i.Counters()

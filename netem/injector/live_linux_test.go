@@ -27,7 +27,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/injector"
 )
 
-// scripts are what both must do alike, on a link that loses packets as well.
+// scripts are faults on a lossy link that injector and relay must treat alike.
 var scripts = map[string][]string{
 	"drops": {"drop A psn=+7 tx=1", "drop A psn=+7 tx=2", "drop A qp=1 psn=+20..+29 tx=1",
 		"drop B type=ACK nth=3 count=4",
@@ -38,8 +38,8 @@ var scripts = map[string][]string{
 	"bursts": {"loss A>B burst p=0.01 len=5 h=0.8", "mark A type=DATA count=*"},
 }
 
-// traffic is what the sides of a run send, here always the same: three QPs, and every packet from the tenth on once
-// more, as after a loss. B acknowledges.
+// traffic returns the frames that a side of the run sends: three QPs, and every packet from the tenth on twice, as
+// after a loss. B sends ACKs.
 func traffic(s *scenario.Spec, from trace.Side) (frames [][]byte) {
 	for n := range 1200 {
 		psn, qp := n/3, n%3
@@ -66,7 +66,7 @@ func traffic(s *scenario.Spec, from trace.Side) (frames [][]byte) {
 	return frames
 }
 
-// predict is what arrives of frames by package channel, which the simulator uses too.
+// predict returns the frames that arrive according to package channel, which the simulator uses too.
 func (m *model) predict(from trace.Side, frames [][]byte) (got [][]byte) {
 	for _, f := range frames {
 		v := m.judge(from, f)
@@ -82,7 +82,8 @@ func (m *model) predict(from trace.Side, frames [][]byte) (got [][]byte) {
 	return got
 }
 
-// Injector, relay and channel do the same to every packet: the same arrive, with the same bytes, in the same order.
+// Injector, relay and channel treat every packet alike: the same packets arrive, with the same bytes, in the same
+// order.
 func TestFatesAreThoseOfTheRelay(t *testing.T) {
 	for name, script := range scripts {
 		t.Run(name, func(t *testing.T) {
@@ -115,7 +116,7 @@ func TestFatesAreThoseOfTheRelay(t *testing.T) {
 	}
 }
 
-// same compares what arrived, packet by packet.
+// same compares the arrivals packet by packet.
 func same(t *testing.T, who string, from trace.Side, got, want [][]byte) {
 	t.Helper()
 	for n := range min(len(got), len(want)) {
@@ -128,12 +129,12 @@ func same(t *testing.T, who string, from trace.Side, got, want [][]byte) {
 	}
 }
 
-// accounts holds counters and log of the injector against what package channel did.
+// accounts compares counters and log of the injector with package channel.
 func accounts(t *testing.T, i *injector.Injector, log *bytes.Buffer, m *model) {
 	t.Helper()
 	counters := compareCounters(t, i, m)
 	var logged [2]injector.Counters
-	for side, c := range counters { // what was drawn is not in the log
+	for side, c := range counters { // the log has no losses that were drawn
 		logged[side] = injector.Counters{Drawn: c.Drawn, Asked: c.Asked, ByFault: make([]uint64, len(c.ByFault))}
 	}
 	err := injector.ReadLog(log, func(r *injector.Record) error {
@@ -168,7 +169,7 @@ func accounts(t *testing.T, i *injector.Injector, log *bytes.Buffer, m *model) {
 	}
 }
 
-// Nothing stays of an injector whose process is killed: neither on the devices nor in the kernel's lists.
+// An injector whose process is killed leaves nothing on the devices or in the kernel.
 func TestKilledInjectorLeavesNothing(t *testing.T) {
 	r := newRig(t, true)
 	if support := injector.Probe(); !support.OK {
@@ -211,7 +212,7 @@ func TestKilledInjectorLeavesNothing(t *testing.T) {
 	}
 }
 
-// attached lists the programs where frames leave the ports.
+// attached lists the programs at the egress of the ports.
 func attached(t *testing.T, r *rig) (list []ebpf.ProgramID) {
 	t.Helper()
 	err := r.top.M.Do(func() error {
@@ -239,7 +240,7 @@ func attached(t *testing.T, r *rig) (list []ebpf.ProgramID) {
 	return list
 }
 
-// loaded counts those of some programs that are in the kernel.
+// loaded counts the programs of a list that are in the kernel.
 func loaded(t *testing.T, list []ebpf.ProgramID) (n int) {
 	t.Helper()
 	for _, id := range list {

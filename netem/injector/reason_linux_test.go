@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What the kernel has against a program is one line, with what to do.
+// The kernel's reason against a program is one line with the remedy.
 func TestReason(t *testing.T) {
 	if s := Probe(); !s.OK {
 		t.Skip(s.Reason)

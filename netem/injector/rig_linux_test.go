@@ -20,10 +20,11 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/relay"
 )
 
-// role is the variable by which the test binary learns which process of a test it is.
+// role is the environment variable that selects the process of a test which the test binary plays.
 const role = "INJECTOR_TEST_ROLE"
 
-// TestMain lets the test binary play the relay, and a process that holds an injector until it is killed.
+// TestMain runs the test binary as the relay, or as a process that holds an injector until it is killed, if role says
+// so.
 func TestMain(m *testing.M) {
 	var err error
 	switch os.Getenv(role) {
@@ -43,7 +44,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// namespaceOfLink is the descriptor that a holder finds the namespace of the link at.
+// namespaceOfLink is the file descriptor of the link's namespace in a process that plays a role.
 const namespaceOfLink = 3
 
 // hold attaches an injector and waits to be killed.
@@ -63,7 +64,7 @@ func hold() error {
 	return err
 }
 
-// configOf is an injector between the two ports of a link.
+// configOf returns the configuration of an injector between the two ports of a link.
 func configOf(s *scenario.Spec, namespace int, log io.Writer) injector.Config {
 	return injector.Config{Namespace: namespace, Devices: [2]string{topology.PortB, topology.PortA}, Link: s.Link,
 		Faults: s.Faults, Seeds: s.Seeds(), Dialect: wire.Dialect(s), Log: log}
@@ -77,7 +78,7 @@ type rig struct {
 	ends  [2]*packetio.Port
 }
 
-// newRig builds one whose link is a bridge, or waits for a relay.
+// newRig builds a rig with a bridge as link, or one that waits for a relay.
 func newRig(tb testing.TB, bridge bool) *rig {
 	tb.Helper()
 	if err := topology.Privileged(); err != nil {
@@ -95,7 +96,7 @@ func newRig(tb testing.TB, bridge bool) *rig {
 			tb.Fatal(err)
 		}
 		tb.Cleanup(func() { r.ends[side].Close() })
-		var mute io.Closer // no kernel answers that nobody listens
+		var mute io.Closer // keeps the kernel from answering with port unreachable
 		if err := c.In.Do(func() (err error) { mute, err = packetio.Mute(roce.Port); return err }); err != nil {
 			tb.Fatal(err)
 		}
@@ -104,7 +105,7 @@ func newRig(tb testing.TB, bridge bool) *rig {
 	return r
 }
 
-// port opens a device of a namespace.
+// port opens a device in a namespace.
 func (r *rig) port(tb testing.TB, in *topology.Namespace, device string) *packetio.Port {
 	tb.Helper()
 	p, err := in.Open(device, r.clock, packetio.Options{})
@@ -115,7 +116,7 @@ func (r *rig) port(tb testing.TB, in *topology.Namespace, device string) *packet
 	return p
 }
 
-// relay starts a relay on a link with the losses and faults of a Spec.
+// relay starts a relay with the losses and faults of a Spec.
 func (r *rig) relay(tb testing.TB, s *scenario.Spec) {
 	tb.Helper()
 	cmd := exec.Command("/proc/self/exe")
@@ -161,7 +162,8 @@ func (r *rig) inject(tb testing.TB, s *scenario.Spec, log io.Writer) *injector.I
 	return i
 }
 
-// cross sends frames from a side, some at a time, and returns what the other receives until nothing more comes.
+// cross sends frames from a side, some at a time, and returns the frames that the other side receives until no more
+// come.
 func (r *rig) cross(tb testing.TB, from trace.Side, frames [][]byte) (got [][]byte) {
 	tb.Helper()
 	const some = 8
@@ -176,7 +178,7 @@ func (r *rig) cross(tb testing.TB, from trace.Side, frames [][]byte) (got [][]by
 	return append(got, r.received(tb, from.Other(), 300*vtime.Millisecond)...)
 }
 
-// received is what a side receives until nothing has come for so long.
+// received returns the frames that a side receives until none has come for the time still.
 func (r *rig) received(tb testing.TB, side trace.Side, still vtime.Duration) (got [][]byte) {
 	tb.Helper()
 	waiter := packetio.NewWaiter(r.clock, r.ends[side].Fd())
@@ -196,5 +198,5 @@ func (r *rig) received(tb testing.TB, side trace.Side, still vtime.Duration) (go
 	return got
 }
 
-// patience is how long a test waits for what the kernel does at once.
+// patience is the time limit for actions that the kernel usually completes at once.
 const patience = 5 * time.Second

@@ -7,14 +7,14 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/spec"
 )
 
-// law is a process written as a Markov chain in which each state loses with a probability of its own. It is what the
-// processes are compared with; nothing of it comes from their code.
+// law is a loss process as a Markov chain in which each state has a loss probability. The processes are compared with
+// it, and it uses none of their code.
 type law struct {
 	move [][]float64 // move[i][j]: from state i to state j between two packets
 	lose []float64
 }
 
-// lawOf writes a process as a law, from the definitions in package spec.
+// lawOf returns the law of a process from the definitions in package spec.
 func lawOf(t *testing.T, l spec.Loss) law {
 	t.Helper()
 	p, r, h, k := float64(l.P), float64(l.R), float64(l.H), float64(l.K)
@@ -49,7 +49,7 @@ func lawOf(t *testing.T, l spec.Loss) law {
 	return law{}
 }
 
-// step returns v after one move.
+// step returns the distribution v after one transition.
 func (w law) step(v []float64) []float64 {
 	out := make([]float64, len(v))
 	for i, x := range v {
@@ -60,7 +60,7 @@ func (w law) step(v []float64) []float64 {
 	return out
 }
 
-// only returns v weighted with the probability that its state loses, or survives.
+// only returns v weighted with the probability that a packet is lost, or survives, in each state.
 func (w law) only(lost bool, v []float64) []float64 {
 	out := make([]float64, len(v))
 	for i, x := range v {
@@ -71,7 +71,7 @@ func (w law) only(lost bool, v []float64) []float64 {
 	return out
 }
 
-// stationary finds the stationary shares by iterating the average of staying and moving, which cannot oscillate.
+// stationary returns the stationary distribution by iterating the mean of staying and moving, which cannot oscillate.
 func (w law) stationary() []float64 {
 	v := make([]float64, len(w.lose))
 	v[0] = 1
@@ -115,8 +115,8 @@ func (w law) runs(n int) []float64 {
 	return out
 }
 
-// chiSquare returns how many standard deviations the counts lie above what the law expects, by Wilson and Hilferty's
-// cube-root approximation. Cells are merged until each expects ten.
+// chiSquare returns the deviation of the counts from the law in standard deviations, by Wilson and Hilferty's cube-root
+// approximation. It merges cells until each expects ten.
 func chiSquare(counts []int, law []float64) float64 {
 	total := 0
 	for _, c := range counts {

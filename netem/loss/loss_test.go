@@ -50,7 +50,7 @@ func decisions(p Process, n int) []bool {
 	return out
 }
 
-// The laws below are the oracle; the closed forms that users see must agree with them.
+// The closed forms that users see agree with the laws, which the other tests use.
 func TestClosedFormsAgree(t *testing.T) {
 	for _, m := range models {
 		l := parse(t, m)
@@ -99,7 +99,7 @@ func TestRateAndCorrelation(t *testing.T) {
 	}
 }
 
-// runLengths counts runs of consecutive losses by length; the last cell takes all longer ones.
+// runLengths counts runs of consecutive losses by length; the last cell counts all longer ones.
 func runLengths(lost []bool, n int) []int {
 	counts := make([]int, n+1)
 	run := 0
@@ -124,7 +124,7 @@ func TestBurstLengthLaw(t *testing.T) {
 	}
 }
 
-// The tests above can fail: a process with slightly other parameters is told apart by each of them.
+// The tests above can fail: each of them rejects a process with slightly different parameters.
 func TestLawsTellModelsApart(t *testing.T) {
 	counts := runLengths(decisions(process(t, "gemodel p=0.01 r=0.33", 2), 1<<20), 40)
 	if z := chiSquare(counts, lawOf(t, parse(t, "gemodel p=0.01 r=0.3")).runs(40)); z < 4 {
@@ -132,7 +132,7 @@ func TestLawsTellModelsApart(t *testing.T) {
 	}
 }
 
-// With h=1 every run is one bad period, or several that follow each other at once.
+// With h=1 every run is one bad period, or several without a gap.
 func TestSojournLastsExactly(t *testing.T) {
 	for _, length := range []int{1, 2, 8, 13} {
 		l := spec.Loss{Model: spec.Sojourn, P: 0.01, H: 1, Length: length}
@@ -151,14 +151,14 @@ func TestSojournLastsExactly(t *testing.T) {
 func TestCertainties(t *testing.T) {
 	tests := []struct {
 		loss string
-		want string // the first packets, X is lost
+		want string // the first packets; X is lost
 	}{
 		{"none", "........"},
 		{"random p=0", "........"},
 		{"random p=1", "XXXXXXXX"},
-		{"gemodel p=1 r=1", ".X.X.X.X"}, // starts good, judged before it moves
+		{"gemodel p=1 r=1", ".X.X.X.X"}, // starts good, and decides before the transition
 		{"gemodel p=0 r=1 k=0", "XXXXXXXX"},
-		{"state p13=1 p31=1", "X.X.X.X."}, // moves before it is judged
+		{"state p13=1 p31=1", "X.X.X.X."}, // makes the transition before it decides
 		{"state p13=0 p14=1", "X.X.X.X."},
 		{"state p13=1 p31=0 p32=1 p23=1", "X.X.X.X."},
 		{"state p13=1 p31=0 p32=1 p23=0", "X......."},
@@ -202,7 +202,7 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
-// A seed means the same losses for ever: recorded runs and goldens depend on it.
+// The losses of a seed never change, because recorded runs and golden files depend on them.
 func TestSeedKeepsItsMeaning(t *testing.T) {
 	golden, err := os.ReadFile("testdata/seed42.txt")
 	if err != nil {
@@ -225,7 +225,7 @@ func TestSeedKeepsItsMeaning(t *testing.T) {
 
 const slot = 10 * vtime.Microsecond
 
-// Fades are a function of channel time: packets that come rarely see the same slots as those that come often.
+// Fades are a function of channel time: rare packets meet the same slots as frequent ones.
 func TestSlotsDoNotDependOnPackets(t *testing.T) {
 	for _, m := range []string{"gemodel p=0.01 r=0.1 slot=10us", "burst p=0.01 len=20 slot=10us",
 		"random p=0.1 slot=10us"} {
@@ -246,7 +246,7 @@ func TestSlotsDoNotDependOnPackets(t *testing.T) {
 	}
 }
 
-// Neither the next epoch nor the next seed repeats the fades of an epoch.
+// The fades of an epoch differ from those of the next epoch and of the next seed.
 func TestEpochsDiffer(t *testing.T) {
 	const m, n = "random p=0.5 slot=10us", 10000
 	epochs := make([][]bool, 3)
@@ -267,7 +267,7 @@ func TestEpochsDiffer(t *testing.T) {
 	}
 }
 
-// After years of idling the next decision takes a bounded number of steps, and is the same however one gets there.
+// After years without packets the next decision takes a bounded number of steps and does not depend on earlier packets.
 func TestSlotsAfterIdling(t *testing.T) {
 	const m = "gemodel p=0.3 r=0.3 slot=1us"
 	a, b := process(t, m, 5), process(t, m, 5)
@@ -337,7 +337,7 @@ func BenchmarkLose(b *testing.B) {
 	}
 }
 
-// BenchmarkIdle is the worst case of slots: every packet comes after an epoch of idling.
+// BenchmarkIdle is the worst case of slots: every packet comes after an epoch without packets.
 func BenchmarkIdle(b *testing.B) {
 	p, now := process(b, "gemodel p=0.01 r=0.3 slot=1us", 1), vtime.Time(0)
 	for b.Loop() {

@@ -10,7 +10,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Two clocks of the same start, as two processes would have them, agree; so do the kernel's wall-clock stamps.
+// Two clocks with the same start, as in two processes, agree with each other and with the kernel's wall-clock stamps.
 func TestClocksAgree(t *testing.T) {
 	start := Monotonic() - int64(time.Hour)
 	a, b := NewClock(start), NewClock(start)
@@ -31,7 +31,7 @@ func TestClocksAgree(t *testing.T) {
 	}
 }
 
-// A step of the wall clock is forgotten within wallEvery.
+// A step of the wall clock has no effect after wallEvery.
 func TestClockFollowsWallSteps(t *testing.T) {
 	c := NewClock(Monotonic())
 	c.wall += int64(time.Hour) // as if the wall clock had been set back
@@ -60,7 +60,7 @@ func TestWaitEnds(t *testing.T) {
 	if err := kept.Wait(vtime.Never); err != nil || kept.Ready(0) {
 		t.Errorf("a kept wait did not give up: %v", err)
 	}
-	unix.Close(fds[1]) // the other end dies
+	unix.Close(fds[1]) // the other end closes
 	if err := w.Wait(vtime.Never); err != nil || !w.Ready(0) {
 		t.Errorf("the end of a pipe: %v, ready %v", err, w.Ready(0))
 	}
@@ -93,8 +93,7 @@ func TestLateIsAboveNothing(t *testing.T) {
 	}
 }
 
-// A dilated clock goes slower by its factor, at whatever instant it is asked, and so do the kernel's stamps; a wait
-// takes longer by it.
+// A dilated clock and the kernel's stamps run slower by its factor at every instant, and a wait takes longer by it.
 func TestDilatedClock(t *testing.T) {
 	start := Monotonic() - int64(64*time.Second)
 	c, b := Timebase{start, 64}.Clock(), Timebase{start, 64}
@@ -115,7 +114,7 @@ func TestDilatedClock(t *testing.T) {
 	}
 }
 
-// An instant of the machine and the time of the run at it are the same to the nanosecond.
+// The conversion between an instant of the machine and the time of the run is exact to the nanosecond.
 func TestTimebaseMapsBothWays(t *testing.T) {
 	for _, k := range []vtime.Dilation{0, 1, 2, 1024} {
 		b := Timebase{Start: 77, Dilation: k}

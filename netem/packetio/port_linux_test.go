@@ -66,7 +66,7 @@ func newPair(tb testing.TB) *pair {
 	return p
 }
 
-// awaitCarrier waits until the kernel has noticed that the pair is up; it may take a second.
+// awaitCarrier waits until the kernel reports the carrier of the pair, which may take a second.
 func (p *pair) awaitCarrier(tb testing.TB, h *netlink.Handle) {
 	tb.Helper()
 	for range 300 {
@@ -100,7 +100,7 @@ func (p *pair) open(tb testing.TB, device string, o Options) (port *Port) {
 	return port
 }
 
-// receive waits up to a second for the wanted number of frames and returns copies.
+// receive waits up to a second for the wanted number of frames and returns copies of them.
 func (p *pair) receive(tb testing.TB, port *Port, want int) (got []Packet) {
 	tb.Helper()
 	w := NewWaiter(p.clock, port.Fd())
@@ -127,7 +127,7 @@ func (p *pair) send(tb testing.TB, port *Port, frames ...[]byte) {
 	}
 }
 
-// test frames carry a number behind a local experimental ethertype.
+// numbered returns a test frame with a number after a local experimental EtherType.
 func numbered(n, size int) []byte {
 	f := make([]byte, size)
 	f[0] = 2 // no broadcast
@@ -169,8 +169,8 @@ func TestFramesCrossInOrder(t *testing.T) {
 	}
 }
 
-// A qdisc refuses what leaves through it: a Port that knows of it counts that as gone, one that does not tries again,
-// and one that goes past it meets no qdisc. With a limit of zero packets a pfifo refuses everything.
+// A qdisc with a limit of zero packets drops every frame. A Port that knows of the qdisc counts the frame as sent, one
+// that does not tries again, and one that bypasses the qdisc is not affected.
 func TestQdisc(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: runs in real time")
@@ -241,7 +241,7 @@ func TestDropsAreCounted(t *testing.T) {
 	}
 }
 
-// udp is a frame with just the fields that the filter looks at.
+// udp returns a frame with only the fields that the filter reads.
 func udp(version int, protocol byte, options, port int, fragment uint16) []byte {
 	f := make([]byte, 120)
 	if version == 6 {
@@ -285,7 +285,7 @@ func TestRoCEFilter(t *testing.T) {
 			t.Errorf("%s: keeps %d bytes, %v; want pass %v", name, n, err, c.pass)
 		}
 	}
-	p := newPair(t) // and in the kernel
+	p := newPair(t) // the filter in the kernel
 	x, y := p.open(t, "x", Options{}), p.open(t, "y", Options{RoCE: true})
 	p.send(t, x, udp(4, 17, 0, 53, 0), udp(4, 17, 0, 4791, 0), numbered(0, 60), udp(6, 17, 0, 4791, 0))
 	if got := p.receive(t, y, 2); len(got) != 2 || got[0].Data[14] != 0x45 || got[1].Data[14] != 0x60 {
@@ -293,7 +293,7 @@ func TestRoCEFilter(t *testing.T) {
 	}
 }
 
-// A VLAN tag, which the kernel takes out of a frame, is part of it all the same, and of its length.
+// A VLAN tag, which the kernel takes out of a frame, is in the received frame and counts in its length.
 func TestReceiveKeepsTheTag(t *testing.T) {
 	p := newPair(t)
 	x, y := p.open(t, "x", Options{}), p.open(t, "y", Options{})
@@ -329,7 +329,7 @@ func TestMuteTakesThePort(t *testing.T) {
 	})
 }
 
-// Without Mute the kernel answers ICMP port unreachable to a datagram that no socket wants; with it, it does not.
+// Without Mute the kernel answers a datagram for no socket with ICMP port unreachable; with Mute it does not.
 func TestMuteSilencesICMP(t *testing.T) {
 	p := newPair(t)
 	p.do(t, func() error {
@@ -383,7 +383,7 @@ func TestOpenRefusals(t *testing.T) {
 	}
 }
 
-// The path of a packet allocates nothing.
+// Sending and receiving packets needs no allocation.
 func TestNoAllocationPerPacket(t *testing.T) {
 	p := newPair(t)
 	x, y := p.open(t, "x", Options{}), p.open(t, "y", Options{})
@@ -411,7 +411,7 @@ func TestNoAllocationPerPacket(t *testing.T) {
 	}
 }
 
-// BenchmarkVeth is the cost of one 1 KiB frame through a veth pair, sent and received in batches of 64.
+// BenchmarkVeth measures the cost of one 1 KiB frame through a veth pair, sent and received in batches of 64.
 func BenchmarkVeth(b *testing.B) {
 	p := newPair(b)
 	x, y := p.open(b, "x", Options{}), p.open(b, "y", Options{})

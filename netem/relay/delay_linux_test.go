@@ -44,7 +44,7 @@ func TestDelayOverVeth(t *testing.T) {
 	}
 }
 
-// delays returns the p50 and p99 of the one-way delays.
+// delays returns the median and the 99th percentile of the one-way delays.
 func delays(got []arrival) (p50, p99 vtime.Duration) {
 	var d []vtime.Duration
 	for _, a := range got {

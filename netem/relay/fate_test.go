@@ -99,7 +99,7 @@ func TestReadLog(t *testing.T) {
 	}
 }
 
-// stuck is a writer that waits until it is let go, and then fails.
+// stuck is a writer that blocks until it is freed, and then fails.
 type stuck struct{ free chan struct{} }
 
 func (s stuck) Write([]byte) (int, error) {
@@ -107,7 +107,7 @@ func (s stuck) Write([]byte) (int, error) {
 	return 0, errors.New("disk full")
 }
 
-// The thread that forwards frames never waits for a disk: records are counted instead.
+// The thread that forwards frames never waits for a disk: a record that does not fit is counted and dropped.
 func TestJournalDropsRatherThanWaits(t *testing.T) {
 	w := stuck{make(chan struct{})}
 	j := newJournal(w)

@@ -23,13 +23,13 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/spec"
 )
 
-// etherType marks the test's own frames: local experimental use (IEEE 802).
+// etherType marks the test's own frames (local experimental use, IEEE 802).
 const etherType = 0x88B5
 
 // plain classifies frames by their number.
 type plain struct{}
 
-// Fingerprint adds the bytes up, each times its place.
+// Fingerprint returns the sum of the bytes, each times its position.
 func (plain) Fingerprint(f []byte) (sum uint64) {
 	for i, b := range f {
 		sum += uint64(i+1) * uint64(b)
@@ -49,7 +49,7 @@ func untouched([]byte, *channel.Verdict) {}
 
 func dialect(json.RawMessage) (relay.Classifier, relay.Alter, error) { return plain{}, untouched, nil }
 
-// TestMain lets the test binary play the relay process.
+// TestMain runs the test binary as the relay process if the environment says so.
 func TestMain(m *testing.M) {
 	if os.Getenv("RELAY_TEST_ROLE") == "relay" {
 		if err := relay.Main(os.Stdin, os.Stdout, dialect); err != nil {
@@ -139,13 +139,13 @@ func stampFrame(f []byte, n int, at vtime.Time) {
 
 func number(f []byte) int { return int(binary.BigEndian.Uint32(f[14:])) }
 
-// arrival is what a receiver notes of a frame.
+// arrival is a received frame.
 type arrival struct {
 	n     int
 	delay vtime.Duration // from its stamp to the kernel's
 }
 
-// collect receives from p until enough frames have come, or until the time is over.
+// collect receives from p until the wanted number of frames has come or the limit is over.
 func (r *rig) collect(tb testing.TB, p *packetio.Port, want int, limit time.Duration) (got []arrival) {
 	waiter := packetio.NewWaiter(r.clock, p.Fd())
 	until := r.clock.Now().Add(vtime.FromStd(limit))
@@ -179,7 +179,7 @@ func (r *rig) pace(tb testing.TB, count, size int, gap vtime.Duration) {
 	}
 }
 
-// reordered counts frames that come after a later one.
+// reordered counts frames that arrive after a later one.
 func reordered(got []arrival) (n int) {
 	highest := -1
 	for _, a := range got {
@@ -191,7 +191,7 @@ func reordered(got []arrival) (n int) {
 	return n
 }
 
-// A process is driven through its phases, loses what the seed says, logs every fate, and goes when its input ends.
+// A relay process goes through its phases, loses the packets of its seed, logs every fate, and ends with its input.
 func TestProcess(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: runs in real time")
@@ -226,7 +226,7 @@ func TestProcess(t *testing.T) {
 	compareLog(t, log, got)
 }
 
-// compareLog checks that the log of the run phase and the arrivals tell the same.
+// compareLog checks that the log of the run phase agrees with the arrivals.
 func compareLog(t *testing.T, path string, got []arrival) {
 	t.Helper()
 	f, err := os.Open(path)
@@ -254,7 +254,7 @@ func compareLog(t *testing.T, path string, got []arrival) {
 	}
 }
 
-// A wrong order is answered and does no harm; a dead process is an error, not a wait.
+// A wrong order is answered and has no effect; a dead process is an error and not a wait.
 func TestRemoteErrors(t *testing.T) {
 	r := newRig(t)
 	link := spec.Duplex{AB: spec.Link{Queue: 1}, BA: spec.Link{Queue: 1}}
@@ -274,7 +274,7 @@ func TestRemoteErrors(t *testing.T) {
 	}
 }
 
-// A setup that cannot work is refused by the process and told by Attach.
+// An impossible setup is refused by the process, and Attach returns the reason.
 func TestAttachReportsRefusal(t *testing.T) {
 	down, up := io.Pipe()
 	answers, replies := io.Pipe()
@@ -305,8 +305,8 @@ func TestProcessRefusals(t *testing.T) {
 	}
 }
 
-// exchange measures packets per second from one port to another with a bounded number in flight, so that nothing is
-// lost and the slowest part sets the pace.
+// exchange measures packets per second from one port to another with a bounded number in flight, so that none is lost
+// and the slowest part determines the rate.
 func (r *rig) exchange(tb testing.TB, from, to *packetio.Port, count, size int) (perSecond float64, misordered int) {
 	const window, batch = 1024, 64
 	frames := make([][]byte, batch)
@@ -355,7 +355,7 @@ func (r *rig) exchange(tb testing.TB, from, to *packetio.Port, count, size int) 
 	return float64(count) / r.clock.Now().Sub(start).Seconds(), misordered
 }
 
-// cable joins A and B by a veth pair of their own, the yardstick for the relay.
+// cable connects A and B by a veth pair of their own, for comparison with the relay.
 func (r *rig) cable(tb testing.TB) (x, y *packetio.Port) {
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name, attrs.MTU = "x0", topology.DefaultMTU
@@ -376,11 +376,11 @@ func (r *rig) cable(tb testing.TB) (x, y *packetio.Port) {
 			tb.Fatal(err)
 		}
 	}
-	time.Sleep(1200 * time.Millisecond) // the carrier of a new pair may take a second to be noticed
+	time.Sleep(1200 * time.Millisecond) // until the carrier of the new pair is up, which may take a second
 	return r.port(tb, r.top.A, "x0"), r.port(tb, r.top.B, "y0")
 }
 
-// BenchmarkRelay compares the relay with a bare veth pair: 1 KiB of payload, two pairs and a copy against one pair.
+// BenchmarkRelay compares the relay with one veth pair, at 1 KiB of payload; the relay uses two pairs and a copy.
 func BenchmarkRelay(b *testing.B) {
 	r := newRig(b)
 	x, y := r.cable(b)

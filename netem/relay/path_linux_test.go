@@ -15,10 +15,10 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/spec"
 )
 
-// etherType marks the test's own frames: local experimental use (IEEE 802).
+// etherType marks the test's own frames (local experimental use, IEEE 802).
 const etherType = 0x88B5
 
-// numbered is a frame that carries a number where a PSN would be.
+// numbered returns a frame with a number in place of a PSN.
 func numbered(n, size int) []byte {
 	f := make([]byte, size)
 	binary.BigEndian.PutUint16(f[12:], etherType)
@@ -26,10 +26,10 @@ func numbered(n, size int) []byte {
 	return f
 }
 
-// plain classifies numbered frames; the number is the PSN and the offset.
+// plain classifies numbered frames; the number is the PSN and its offset.
 type plain struct{}
 
-// Fingerprint adds the bytes up, each times its place.
+// Fingerprint returns the sum of the bytes, each times its position.
 func (plain) Fingerprint(f []byte) (sum uint64) {
 	for i, b := range f {
 		sum += uint64(i+1) * uint64(b)
@@ -45,13 +45,13 @@ func (plain) Classify(_ fault.Side, f []byte) (fault.Identity, bool) {
 	return fault.Identity{PSN: n, Offset: int(n), Type: "DATA", Class: fault.Data}, true
 }
 
-// flipLast is an Alter that leaves a trace.
+// flipLast is an Alter function that changes the last byte.
 func flipLast(f []byte, _ *channel.Verdict) { f[len(f)-1] ^= 0xFF }
 
-// device is the far end of a path: what it is sent, and how much it takes.
+// device is the far end of a path: the frames that it got, and the number that it still accepts.
 type device struct {
 	got  [][]byte
-	room int // frames that it takes before it is full
+	room int // frames that it accepts before it is full
 }
 
 func (*device) Receive() ([]packetio.Packet, error) { return nil, nil }
@@ -67,7 +67,7 @@ func (d *device) Send(frames [][]byte) (int, error) {
 	return n, nil
 }
 
-// bench is a relay whose time and frames come from the test.
+// bench is a relay with time and frames from the test.
 type bench struct {
 	*relay
 	b   *device
@@ -100,7 +100,7 @@ func (x *bench) send(at vtime.Time, n int) {
 	x.ab.accept(&packetio.Packet{Data: f, Length: len(f), Time: at})
 }
 
-// advance runs the path until a time and returns the numbers of the frames that came out, altered ones negated.
+// advance runs the path until a time and returns the numbers of the frames that left, altered ones negated.
 func (x *bench) advance(t *testing.T, now vtime.Time) (out []int) {
 	t.Helper()
 	x.ab.release(now)
@@ -121,7 +121,7 @@ func (x *bench) advance(t *testing.T, now vtime.Time) (out []int) {
 	return out
 }
 
-// fates returns the log with only number, fate and cause.
+// fates returns the number, fate and cause of each log entry.
 func (x *bench) fates(t *testing.T) string {
 	t.Helper()
 	if err := x.journal.close(); err != nil {
@@ -188,7 +188,7 @@ func TestFaultsOnNamedPackets(t *testing.T) {
 	}
 }
 
-// A held packet whose successors never come is let go by time, and at once when the phase ends.
+// A held packet without enough successors is released after a time, and at once when the phase ends.
 func TestHeldPacketsGo(t *testing.T) {
 	hold := fault.Fault{Action: fault.Reorder, From: fault.A, QP: fault.AnyQP, PSN: fault.At(0), Behind: 3}
 	link := spec.Duplex{AB: spec.Link{Delay: vtime.Millisecond}}
@@ -314,7 +314,7 @@ func TestInjections(t *testing.T) {
 		},
 	})
 	x.send(0, 0)
-	x.send(ms(1), 1) // lost like all, and followed by number 8 when it would have arrived
+	x.send(ms(1), 1) // lost like all packets, and followed by number 8 at its time of arrival
 	if x.ab.next(0) != ms(5) {
 		t.Errorf("next is %d, want the timed injection", x.ab.next(0))
 	}
@@ -334,7 +334,7 @@ func TestInjections(t *testing.T) {
 	}
 }
 
-// What nothing must happen to leaves past the qdisc of the device, and everything else through it.
+// Crafted frames bypass the qdisc of the device, and all other frames go through it.
 func TestWayPastTheQdisc(t *testing.T) {
 	past := &device{room: 1}
 	x := newBench(t, Config{PastB: past, Injections: []Injection{{From: fault.A, Frame: numbered(7, 60)},
@@ -374,7 +374,7 @@ func TestConfigRefusals(t *testing.T) {
 	}
 }
 
-// The path of a packet allocates nothing, log included.
+// The path of a packet needs no allocation, including the log.
 func TestNoAllocationPerPacket(t *testing.T) {
 	x := newBench(t, Config{
 		Link: spec.Duplex{AB: spec.Link{Rate: 1e9, Delay: vtime.Millisecond, Queue: 100,
@@ -398,7 +398,7 @@ func TestNoAllocationPerPacket(t *testing.T) {
 	}
 }
 
-// sink takes everything.
+// sink accepts all frames.
 type sink struct{}
 
 func (sink) Send(frames [][]byte) (int, error) { return len(frames), nil }

@@ -9,7 +9,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Whatever the order of entry, frames leave by time and, at equal times, in the order of entry.
+// Frames leave in the order of time and, at equal times, of entry, whatever the order of entry.
 func TestQueueOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		dues := rapid.SliceOfN(rapid.Int64Range(0, 20), 0, 300).Draw(t, "dues")
@@ -60,7 +60,7 @@ func TestLateness(t *testing.T) {
 	for i := range 1000 {
 		l.record(vtime.Duration(i) * vtime.Microsecond)
 	}
-	l.record(-5) // a frame cannot leave early; clocks can disagree by a little
+	l.record(-5) // a negative lateness, from clocks that differ a little
 	s := l.summary()
 	if s.Count != 1001 || s.P50 < 490*vtime.Microsecond || s.P50 > 510*vtime.Microsecond ||
 		s.P99 < 980*vtime.Microsecond || s.Max < 999*vtime.Microsecond {

@@ -8,7 +8,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// Closed forms against values worked out by hand.
+// Closed forms agree with values worked out by hand.
 func TestClosedForms(t *testing.T) {
 	inf := math.Inf(1)
 	tests := []struct {
@@ -19,20 +19,20 @@ func TestClosedForms(t *testing.T) {
 		{"random p=0", 0, 0},
 		{"random p=0.2", 0.2, 1.25},
 		{"random p=1", 1, inf},
-		{"gemodel p=0.01 r=0.24", 0.04, 1 / 0.24},   // plain Gilbert: runs are geometric with r
+		{"gemodel p=0.01 r=0.24", 0.04, 1 / 0.24},   // plain Gilbert: run lengths are geometric with r
 		{"gemodel p=0.5 r=0.5 h=0.5 k=0.5", 0.5, 2}, // same loss in both states: Bernoulli
-		{"gemodel p=0 r=0", 0, 0},                   // stays in the good state
+		{"gemodel p=0 r=0", 0, 0},                   // remains in the good state
 		{"gemodel p=0 r=0 k=0.75", 0.25, 1 / 0.75},  //
-		{"gemodel p=1 r=0", 1, inf},                 // absorbed by the bad state
+		{"gemodel p=1 r=0", 1, inf},                 // the bad state is absorbing
 		// m2 = .75*.1*(.075+.2) + .25*.8*(.075+.2) = .075625
 		{"gemodel p=0.25 r=0.75 h=0.2 k=0.9", 0.275, 0.275 / (0.275 - 0.075625)},
 		{"state p13=0.25", 0.25, 1 / 0.75}, // p13 alone is Bernoulli
-		{"state p13=0 p14=0.25", 0.2, 1},   // lone losses only: 1 of 5 packets
+		{"state p13=0 p14=0.25", 0.2, 1},   // isolated losses only: 1 of 5 packets
 		{"state p13=0.1 p31=0.5 p32=0.2 p14=0.01 p23=0.4", 0.21 / 1.31, 0.21 / 0.15},
 		{"state p13=0.1 p31=0 p32=0", 1, inf},
 		{"state p13=0.1 p31=0 p32=0.5 p23=0", 0, 0},
 		{"state p13=0.1 p31=0 p32=0.5 p23=0.5", 0.5, 2},
-		{"burst p=1 len=4 h=0.5", 0.5, 2}, // always bad
+		{"burst p=1 len=4 h=0.5", 0.5, 2}, // always in the bad state
 		{"burst p=1 len=4", 1, inf},
 		{"burst p=0 len=4", 0, 0},
 		{"burst p=0.25 len=4", 4.0 / 7, 4 / 0.75},

@@ -15,7 +15,7 @@ func TestLinkText(t *testing.T) {
 	tests := []struct {
 		in   string
 		want Link
-		text string // canonical; empty when it is in
+		text string // canonical; "" if equal to in
 	}{
 		{"rate=0", Link{}, ""},
 		{"", Link{}, "rate=0"},
@@ -69,7 +69,7 @@ func TestLossText(t *testing.T) {
 	}
 }
 
-// A user meets these lines; each must name the field and the remedy.
+// Each error names the field and the remedy.
 func TestErrors(t *testing.T) {
 	link := func(s string) error { _, err := ParseLink(s); return err }
 	loss := func(s string) error { _, err := ParseLoss(s); return err }
@@ -144,7 +144,7 @@ func TestValidateValues(t *testing.T) {
 	}
 }
 
-// Whatever is valid prints to a line that parses to the same value.
+// A valid value prints to a line that parses to the same value.
 func TestTextRoundTrip(t *testing.T) {
 	ratio := rapid.Custom(func(t *rapid.T) unit.Ratio { return unit.Ratio(rapid.Float64Range(0, 1).Draw(t, "ratio")) })
 	time := rapid.Custom(func(t *rapid.T) vtime.Duration {

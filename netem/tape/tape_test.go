@@ -62,7 +62,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// Each edit of a good tape must be refused with its line.
+// Each edit of a good tape is refused with the number of its line.
 func TestParseErrors(t *testing.T) {
 	tests := []struct{ text, old, new, want string }{
 		{timed, "gauntlet-tape 1", "gauntlet-tape 2", `tape: line 1: version "2": this program reads version 1`},
@@ -128,7 +128,7 @@ func TestPlayByIdentity(t *testing.T) {
 		{ID{0, 2, 3, "DATA"}, false},
 		{ID{0, 2, 1, "ACK"}, false},
 		{ID{1, 2, 1, "DATA"}, false},
-		{ID{0, -1, 1, "ACK"}, true}, // the entry names no class
+		{ID{0, -1, 1, "ACK"}, true}, // the entry has no class
 	}
 	for _, tt := range tests {
 		if got := p.Lost(tt.id); got != tt.want {
@@ -140,7 +140,7 @@ func TestPlayByIdentity(t *testing.T) {
 	}
 }
 
-// Whatever happens, recording it, writing, reading and playing it gives the same decisions.
+// Recording any decisions, writing, reading and playing them gives the same decisions.
 func TestRecordedRunsReplay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		lost := rapid.SliceOfN(rapid.Bool(), 1, 200).Draw(t, "lost")

@@ -37,7 +37,7 @@ func TestParseQdiscMessage(t *testing.T) {
 	}
 }
 
-// scratch is a namespace whose loopback device takes qdiscs.
+// scratch returns the descriptor of a namespace whose loopback device accepts qdiscs.
 func scratch(t *testing.T) int {
 	t.Helper()
 	n, err := ns.TempNetNS()
@@ -48,7 +48,7 @@ func scratch(t *testing.T) int {
 	return int(n.Fd())
 }
 
-// Without netem the kernel must be refused in one clear way; with it, everything must read back.
+// A kernel without netem is refused with a clear reason; with netem every setting reads back.
 func TestApplyOnThisKernel(t *testing.T) {
 	fd := scratch(t)
 	support := Probe()
@@ -72,7 +72,7 @@ func TestApplyOnThisKernel(t *testing.T) {
 	}
 }
 
-// Every kind of setting on the real netem, again and again on the same device.
+// Every kind of setting reads back from the kernel's netem, in turn on the same device.
 func TestApplyReadsBack(t *testing.T) {
 	support := Probe()
 	if !support.Netem {

@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// recorded are the TCA_OPTIONS payloads that iproute2 6.1 sent for the given arguments of "tc qdisc add … netem",
-// taken with strace on a little-endian machine.
+// recorded are the TCA_OPTIONS payloads that iproute2 6.1 sends for the given arguments of "tc qdisc add … netem",
+// recorded with strace on a little-endian machine.
 var recorded = []struct {
 	args string
 	want Netem
@@ -84,8 +84,8 @@ func TestBytesEqualIproute2(t *testing.T) {
 	}
 }
 
-// What iproute2 6.1 cannot say: nanoseconds that are no multiple of 64, and the seed (linux/pkt_sched.h attributes 10,
-// 11 and 14).
+// Settings that iproute2 6.1 lacks: nanoseconds that are no multiple of 64, and the seed (linux/pkt_sched.h attributes
+// 10, 11 and 14).
 func TestNanosecondsAndSeed(t *testing.T) {
 	seed := uint64(0x1122334455667788)
 	got := Netem{Latency: 100, Jitter: 65, Limit: 1, Seed: &seed}.encode()
@@ -96,7 +96,7 @@ func TestNanosecondsAndSeed(t *testing.T) {
 	}
 }
 
-// The kernel's dump has another order than the request, always both forms of the times, and attributes that say nothing
+// The kernel's dump has another order than the request, both forms of each time, and attributes with default values
 // (correlations, slots); net/sched/sch_netem.c, netem_dump.
 func TestDecodeKernelDump(t *testing.T) {
 	dump := unhex(t, `b4c40400 d2040000 00000000 00000000 00000000 093d0000
@@ -153,7 +153,7 @@ func FuzzDecode(f *testing.F) {
 		f.Add(r.want.encode())
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		n, err := decode(b) // whatever comes, an error or a configuration, no panic
+		n, err := decode(b) // any bytes give an error or a configuration and do not panic
 		if err == nil {
 			Compare(n, n)
 		}

@@ -26,7 +26,7 @@ func TestTranslate(t *testing.T) {
 		Latency: 20e6, Jitter: 1e6, Rate: 12_500_000, Overhead: 24, Gap: 1, Seed: &seed,
 		Limit:   1000 + 238 + 1, // queue, 12.5 MB/s for 21 ms in packets of 1106 bytes, and the one on the line
 		Reorder: probability(0.02), Duplicate: probability(0.005), Corrupt: probability(0.001),
-		// As iproute2 sends "gemodel 1% 30% 70% 0.1%": survival in the bad state, loss in the good state.
+		// iproute2 sends "gemodel 1% 30% 70% 0.1%" so: survival in the bad state, loss in the good state.
 		GE: &GE{P: 0x028F5C29, R: 0x4CCCCCCC, H: 0x4CCCCCCD, K1: 0x00418937},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -34,8 +34,8 @@ func TestTranslate(t *testing.T) {
 	}
 }
 
-// A link that a slower clock sees as the Spec's has a 64th of the rate and 64 times the delay; what counts packets
-// stays.
+// A link dilated by 64 has a 64th of the rate and 64 times the delay; numbers of packets and probabilities are the
+// same.
 func TestTranslateDilated(t *testing.T) {
 	link := spec.Link{Rate: 10e9, Delay: 20 * vtime.Millisecond, Jitter: vtime.Millisecond, Queue: 1000,
 		Loss: spec.Loss{Model: spec.Bernoulli, P: 1e-4}}
@@ -57,7 +57,7 @@ func TestTranslateDilated(t *testing.T) {
 	}
 }
 
-// Every loss model's kernel fields, run through the kernel's own rule, must lose as the Spec says in the extremes.
+// In the extremes, the kernel's fields of a Gilbert channel lose all packets in the bad state and none in the good one.
 func TestGilbertMeaning(t *testing.T) {
 	plain, err := Translate(linkOf(spec.Loss{Model: spec.Gilbert, P: 0.1, R: 0.5, H: 0, K: 1}), Options{Packet: 1106})
 	if err != nil || plain.GE.H != 0 || plain.GE.K1 != 0 {
@@ -75,7 +75,7 @@ func TestTranslateRefusals(t *testing.T) {
 		link spec.Link
 		opt  Options
 		says string
-		typ  bool // is ErrUnsupported
+		typ  bool // the error is ErrUnsupported
 	}{
 		"burst": {linkOf(spec.Loss{Model: spec.Sojourn, P: 1e-4, H: 1, Length: 8}), ok,
 			"fixed sojourn of 8 packets", true},
@@ -133,7 +133,7 @@ func TestCompareNamesDifferences(t *testing.T) {
 	}
 }
 
-// linkOf is a link that passes validation.
+// linkOf returns a valid link with a loss.
 func linkOf(l spec.Loss) spec.Link {
 	return spec.Link{Rate: 100e6, Delay: 20 * vtime.Millisecond, Queue: 100, Loss: l}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/targets"
 )
 
-// options is one link and three transports, whose share of the line under a seed is what values says.
+// options returns one link and three transports; values are their shares of the line by transport and seed.
 func options(values map[string][]float64) Options {
 	o := Options{Rates: []unit.Rate{unit.Gbps}, RTTs: []vtime.Duration{10 * vtime.Millisecond},
 		Losses: []unit.Ratio{0.01}, Bursts: []int{1}, Law: Geometric,
@@ -81,7 +81,7 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
-// The loss and the bursts of a scenario are those of the cell, and its text is one that runs.
+// A cell's loss rate and burst length are those of its scenario's link, and the scenario is valid.
 func TestLinksAreWhatTheySay(t *testing.T) {
 	gbn := ParseTransport("gbn")
 	for _, law := range []Law{Geometric, Fixed} {
@@ -96,7 +96,7 @@ func TestLinksAreWhatTheySay(t *testing.T) {
 				if burst == 1 {
 					want = 1 / (1 - float64(loss))
 				} else if law == Fixed {
-					want = got.MeanBurst() // two bursts may touch
+					want = got.MeanBurst() // two bursts may be adjacent
 				}
 				if math.Abs(float64(got.Mean()-loss)) > 1e-9 || loss > 0 && math.Abs(got.MeanBurst()-want) >
 					1e-6*want || s.Link.BA.Loss != got {
@@ -111,7 +111,7 @@ func TestLinksAreWhatTheySay(t *testing.T) {
 	}
 }
 
-// What somebody sets counts more than what is fitted to the path.
+// A parameter of the user takes precedence over one fitted to the path.
 func TestParameters(t *testing.T) {
 	l := Link{unit.Gbps, 20 * vtime.Millisecond, 0.01, 1}
 	transport := ParseTransport("irn:cap=77:rto_n=5")
@@ -143,7 +143,7 @@ func TestNewRejects(t *testing.T) {
 	}
 }
 
-// A broken run takes its cell with it and no other; an interrupt leaves the cells that are finished.
+// A failed run leaves out its cell and no other; an interrupt keeps the finished cells.
 func TestTrouble(t *testing.T) {
 	m := measure(t, t.Context(), options(map[string][]float64{"gbn": {1, 1, 1, 1}, "irn": {1, 1, 1, 1}}))
 	if c := m.Cells[0]; m.Left() != 1 || c.Pick != "" || !strings.Contains(c.Trouble, "no memory") ||

@@ -12,7 +12,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/history"
 )
 
-// day is a night of a commit on a host with a kernel.
+// day returns a night of a commit on a host with a kernel.
 func day(n int, commit, host, kernel string, points ...history.Point) history.Night {
 	date := fmt.Sprintf("2026-%02d-%02d", 1+n/28, 1+n%28)
 	return history.Night{Points: points,
@@ -38,12 +38,12 @@ func noisily(value float64) history.Point {
 	}
 }
 
-// last is what the last of some nights changed.
+// last returns the report about the last of some nights.
 func last(nights ...history.Night) *Report {
 	return Of(history.Tracks(nights), nights[len(nights)-1].Night, Usual, nil)
 }
 
-// said is a report in lines.
+// said returns a report as lines.
 func said(r *Report) string {
 	var b strings.Builder
 	for _, e := range r.Entries {
@@ -123,7 +123,7 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// What is the same to the bit is the same, whatever else the night has; other seeds are not compared.
+// Points with equal values are unchanged, whatever else the night has; points with other seeds are not compared.
 func TestPaired(t *testing.T) {
 	paired := func(name string, by float64, from int) history.Point {
 		p := history.Point{Series: history.Series{Name: name, Bench: "sim", Class: history.Paired, Better: history.Up}}
@@ -168,7 +168,7 @@ func TestPaired(t *testing.T) {
 	}
 }
 
-// series is nights of a noisy number.
+// series returns nights of a noisy number.
 func series(values ...float64) (nights []history.Night) {
 	for i, x := range values {
 		nights = append(nights, day(i, fmt.Sprintf("c%d", i), "h", "6.1", noisily(x)))
@@ -176,7 +176,7 @@ func series(values ...float64) (nights []history.Night) {
 	return nights
 }
 
-// steady is a level with a little noise, then what follows.
+// steady returns n values of a level with a little noise, and then the values of then.
 func steady(n int, then ...float64) (values []float64) {
 	for i := range n {
 		values = append(values, 1+0.01*float64(i*7%5-2))
@@ -184,8 +184,8 @@ func steady(n int, then ...float64) (values []float64) {
 	return append(values, then...)
 }
 
-// A step is suspected at once, named with the night that began it, and compared with a build of the level; a level that
-// begins with a confirmed change is learnt before it is left again.
+// A step is suspected at once, with the night that began it, and compared with a build of the level before. A level
+// that begins with a confirmed change is learnt before it can be suspected to end.
 func TestSuspicion(t *testing.T) {
 	nights := series(steady(30, 0.9, 0.91)...)
 	r := last(nights...)
@@ -205,7 +205,7 @@ func TestSuspicion(t *testing.T) {
 	}
 }
 
-// One that is far out, and is gone the next night, is not confirmed: both builds had that night.
+// An outlier of one night is not confirmed, because the host slowed both builds in that night.
 func TestOneBadNight(t *testing.T) {
 	s := &last(series(steady(30, 0.5)...)...).Suspected[0]
 	l := &life{machine: machine{Rand: newRand(7), noise: normal}}
@@ -219,7 +219,7 @@ func TestOneBadNight(t *testing.T) {
 	}
 }
 
-// What is there is confirmed with its size, in the direction that was suspected and in no other.
+// A real change is confirmed with its size, and only in the direction that was suspected.
 func TestConfirm(t *testing.T) {
 	s := last(series(steady(30, 0.9)...)...).Suspected[0]
 	l := &life{machine: machine{Rand: newRand(8), noise: normal}}
@@ -258,7 +258,7 @@ func TestConfirm(t *testing.T) {
 	}
 }
 
-// A confirmed change is an entry of its commits, with what else they changed.
+// A confirmed change is in the entry of its commits, with their other changes.
 func TestConfirmedIsAnEntry(t *testing.T) {
 	x := Change{
 		Series: history.Series{Name: "noisy"},
@@ -276,7 +276,7 @@ func TestConfirmedIsAnEntry(t *testing.T) {
 	}
 }
 
-// The score has the direction of a step, does not depend on the unit, and is finite whatever the values are.
+// The score has the sign of a step, does not depend on the unit, and is finite for all values.
 func TestScoreOfAnything(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		values := rapid.SliceOfN(rapid.Float64Range(-1e6, 1e6), 0, 80).Draw(t, "values")

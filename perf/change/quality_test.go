@@ -20,21 +20,21 @@ var (
 	table = flag.String("table", "", "file that the table is written to")
 )
 
-// patience is how many nights a step is waited for, in two parts of a year each.
+// patience is the number of nights after which a step counts as missed; a simulated year has two parts of that length.
 const patience = 180
 
-// quality is what came of a kind of noise.
+// quality is the result of the simulation with one kind of noise.
 type quality struct {
 	noise              noise
 	alarms, suspicions int
 	runs               int
-	touched            int           // of series of 180 nights, those with an alarm
-	delays             map[int][]int // by step in basis points
+	touched            int           // series of 180 nights with an alarm
+	delays             map[int][]int // by step in basis points: nights until each was confirmed
 }
 
 var steps = []int{50, 100, 200, 500}
 
-// TestQuality holds the detector to what it is for. The figures of many more years are in QUALITY.md.
+// TestQuality checks the goals of the detector. Figures of many more years are in QUALITY.md.
 func TestQuality(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: simulates years")
@@ -64,7 +64,7 @@ func TestQuality(t *testing.T) {
 	}
 }
 
-// measure simulates one kind of noise: years without a change, and as many series as the page says with each step.
+// measure simulates one kind of noise: years without a change, and series with each step, as many as the page says.
 func measure(n noise, years int) quality {
 	q := quality{noise: n, delays: map[int][]int{}}
 	const nights = 2 * patience
@@ -87,7 +87,7 @@ func measure(n noise, years int) quality {
 	return q
 }
 
-// within is the share of steps that took so many nights at most.
+// within returns the share of steps that were found within the given number of nights.
 func within(delays []int, nights int) float64 {
 	n := 0
 	for _, d := range delays {
@@ -98,7 +98,7 @@ func within(delays []int, nights int) float64 {
 	return float64(n) / float64(len(delays))
 }
 
-// upper and lower are the ends of the interval of a count that chance made, each left out once in twenty.
+// upper and lower are the ends of the confidence interval of a Poisson count, each exceeded once in twenty.
 func upper(n int) float64 { return bound(func(mean float64) bool { return poisson(n, mean) > 0.05 }) }
 
 func lower(n int) float64 {
@@ -112,7 +112,7 @@ func bound(below func(float64) bool) (mean float64) {
 	return mean
 }
 
-// poisson is how probable at most n are where the mean is so many.
+// poisson returns the probability of at most n events when the mean is given.
 func poisson(n int, mean float64) (p float64) {
 	term := math.Exp(-mean)
 	for k := 0; k <= n; k++ {
@@ -122,7 +122,8 @@ func poisson(n int, mean float64) (p float64) {
 	return p
 }
 
-// delay says how long a step took: "93 %, 1, 2" is within two nights, the median, and what nine of ten were found by.
+// delay describes the time until steps were found: "93 %, 1, 2" is the share within two nights, the median and the 90th
+// percentile in nights.
 func delay(delays []int) string {
 	d := slices.Sorted(slices.Values(delays))
 	word := func(nights int) string {
@@ -134,7 +135,7 @@ func delay(delays []int) string {
 	return fmt.Sprintf("%.0f %%, %s, %s", 100*within(d, 2), word(d[len(d)/2]), word(d[len(d)*9/10]))
 }
 
-// page is QUALITY.md.
+// page returns the text of QUALITY.md.
 func page(all []quality) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, qualityHead, 100*sigma, repeats, *years, min(1000, max(100, *years/10)))
@@ -174,7 +175,7 @@ func page(all []quality) []byte {
 	return b.Bytes()
 }
 
-// others are the same for detectors that look at one point a night, with their default settings.
+// others are the figures of detectors that look at one point a night, with their default settings.
 var others = map[noise]string{
 	normal:   "0 % | 13 % | 0 % | 1.3 %",
 	heavy:    "33 % | 27 % | 0 % | 2 %",
@@ -183,8 +184,8 @@ var others = map[noise]string{
 	modal:    "– | – | – | –",
 }
 
-// perturbed is how often a step in one of fifty paired series is found the same night where a change of the program has
-// made all of them differ seed by seed, and in how many nights one of the others is taken for changed.
+// perturbed returns the share of nights in which a step in one of fifty paired series is found at once, and the share
+// in which another series is reported. A change of the program has made all values differ seed by seed.
 func perturbed(step float64, nights int) (found, wrong float64) {
 	rng := rand.New(rand.NewPCG(3, uint64(step*1e4)))
 	for range nights {
@@ -198,7 +199,7 @@ func perturbed(step float64, nights int) (found, wrong float64) {
 			old, now := history.Point{Series: s}, history.Point{Series: s}
 			for seed := range uint64(16) {
 				old.Seeds, now.Seeds = append(old.Seeds, seed), append(now.Seeds, seed)
-				met := 1 + 0.1*rng.NormFloat64() // what the losses of the seed do to both
+				met := 1 + 0.1*rng.NormFloat64() // effect of the losses of the seed on both values
 				old.Values = append(old.Values, met*(1+sigma*rng.NormFloat64()))
 				now.Values = append(now.Values, met*truth*(1+sigma*rng.NormFloat64()))
 			}
@@ -223,14 +224,14 @@ func perturbed(step float64, nights int) (found, wrong float64) {
 	return found, wrong
 }
 
-// The bound on false ones is kept, and a step of 2 % in one of fifty is found the same night more often than not.
+// The bound on false reports holds, and a step of 2 % in one of fifty series is found at once more often than not.
 func TestPairedQuality(t *testing.T) {
 	if found, wrong := perturbed(0.02, 100); found < 0.5 || wrong > 0.12 {
 		t.Errorf("%.2f found, and %.2f of nights with another one", found, wrong)
 	}
 }
 
-// The page in the repository is that of this test, but for its numbers.
+// QUALITY.md has the text of this test with numbers of its own.
 func TestQualityPage(t *testing.T) {
 	text, err := os.ReadFile("QUALITY.md")
 	if err != nil {

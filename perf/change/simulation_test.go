@@ -7,10 +7,10 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/stats"
 )
 
-// noise is a way in which numbers of unchanged programs differ from night to night.
+// noise is a way in which the numbers of an unchanged program differ from night to night.
 type noise string
 
-// The kinds of noise. Sigma is the standard deviation of one run, but for bad nights and for what is shared by a night.
+// The kinds of noise. Sigma is the standard deviation of one run, without bad nights and the offset of a night.
 const (
 	normal   noise = "normal"
 	heavy    noise = "heavy tails (t, 3 degrees)"
@@ -23,15 +23,15 @@ var noises = []noise{normal, heavy, bad, drifting, modal}
 
 const (
 	sigma   = 0.01
-	repeats = 5 // runs of each build that a night's number is the median of
+	repeats = 5 // a night's number is the median of so many runs of each build
 )
 
-// machine is a host on which one number is measured, of the pinned build too.
+// machine is a host on which one number is measured, of the tested and of the pinned build.
 type machine struct {
 	*rand.Rand
 	noise  noise
-	offset float64    // of tonight, shared by all runs of the number
-	host   [2]float64 // of tonight: factors of the number and of the pinned build
+	offset float64    // of this night, shared by all runs of the number
+	host   [2]float64 // of this night: factors of the tested and of the pinned build
 }
 
 // night begins another night.
@@ -42,12 +42,12 @@ func (m *machine) night() {
 		m.offset = 0.5*m.offset + sigma*math.Sqrt(1-0.25)*m.NormFloat64()
 	case bad:
 		if m.Float64() < 0.03 {
-			m.host = [2]float64{0.9, 0.95} // what the host does to the pinned build is not all that it does
+			m.host = [2]float64{0.9, 0.95} // the pinned build is slowed less than the tested one
 		}
 	}
 }
 
-// run measures once.
+// run returns one measurement.
 func (m *machine) run(truth float64) float64 {
 	by := m.NormFloat64()
 	switch m.noise {
@@ -57,15 +57,15 @@ func (m *machine) run(truth float64) float64 {
 			x := m.NormFloat64()
 			chi += x * x
 		}
-		by /= math.Sqrt(chi / 3 * 3) // t with 3 degrees has a variance of 3
+		by /= math.Sqrt(chi / 3 * 3) // t with 3 degrees of freedom has a variance of 3
 	case modal:
 		by = by/2 + float64(2*m.IntN(2)-1)
 	}
 	return truth * m.host[0] * (1 + m.offset + sigma*by)
 }
 
-// number is what a night says of a number: the median of some runs as a share of that of the pinned build, which has
-// noise of its own, and none of what only the number has.
+// number returns the number of a night: the median of some runs divided by that of the pinned build. The pinned build
+// has noise of its own, and not the offset of the number.
 func (m *machine) number(truth float64) float64 {
 	var tested, pinned []float64
 	for range repeats {
@@ -80,17 +80,17 @@ func (m *machine) number(truth float64) float64 {
 	return stats.Median(tested) / stats.Median(pinned)
 }
 
-// life is a series over nights, as the night command goes through it.
+// life is a series over nights, processed as by the night command.
 type life struct {
 	machine
 	truths  []float64 // by night
 	values  []float64
-	level   int // night that began it
-	suspect int // nights on which it was suspected
-	runs    int // for confirmation
+	level   int // the night that began it
+	suspect int // number of nights on which a change was suspected
+	runs    int // number of runs for confirmation
 }
 
-// next lives through a night, and reports whether a change was confirmed in it.
+// next adds a night, and reports whether it confirmed a change.
 func (l *life) next(truth float64) bool {
 	l.night()
 	l.truths, l.values = append(l.truths, truth), append(l.values, l.number(truth))
@@ -113,8 +113,7 @@ func (l *life) next(truth float64) bool {
 	return err == nil
 }
 
-// stepped returns by series how many nights a step took to be confirmed, the night that it begins in being the first;
-// patience is more than any.
+// stepped returns for each series the nights until a step was confirmed, counted from 1; more than patience for a miss.
 func stepped(n noise, seed uint64, series int, step float64, patience int) (delays []int) {
 	const before = 40
 	for i := range series {

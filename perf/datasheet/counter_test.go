@@ -6,7 +6,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/datasheet"
 )
 
-// TestCounters adds up what several traces say of a counter.
+// TestCounters adds the values of a counter from several traces.
 func TestCounters(t *testing.T) {
 	f, other := &datasheet.Findings{}, &datasheet.Findings{}
 	f.Count(datasheet.Counter{Name: "hw/x", Value: 3, Low: 3, High: 3, Seen: 1})

@@ -14,7 +14,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/datasheet"
 )
 
-// observe runs scenario text and returns what one device showed, with its own port tapped or only its peer's.
+// observe runs a scenario and returns the findings about one device, with both ports tapped or only its peer's.
 func observe(t *testing.T, text string, device int, taps [2]bool) *datasheet.Findings {
 	t.Helper()
 	s, err := scenario.Parse(strings.NewReader(text))
@@ -48,11 +48,11 @@ const (
 	b = datasheet.DeviceB
 )
 
-// loss is a steady flow in which single packets are lost.
+// loss is a steady flow with single losses.
 const loss = "link rate=1G delay=1ms\nqp rto=50ms\ndrop A psn=+100 tx=1\ndrop A psn=+500 tx=1\nload write " +
 	"msg=16KiB count=60\n"
 
-// lostAgain loses a packet and its repetition, while more is outstanding.
+// lostAgain loses a packet and its retransmission while later packets are outstanding.
 const lostAgain = "link rate=1G delay=1ms\nqp rto=50ms\ndrop A psn=+3 tx=1\ndrop A psn=+3 " +
 	"tx=2\npost-write wr=1 len=16KiB\n"
 
@@ -60,7 +60,7 @@ const blackHole = "link rate=1G delay=1ms\ndrop A count=*\npost-write wr=1 len=6
 
 const notReady = "link rate=1G delay=1ms\nqp rto=60ms\nqp receives=0\npost-send wr=1 len=100\nrun for=5s\n"
 
-// TestKnownParameters gives engines parameters and finds them again in what the wire shows.
+// TestKnownParameters sets parameters of engines and finds their values from the packets.
 func TestKnownParameters(t *testing.T) {
 	for _, c := range []struct {
 		name, text string
@@ -113,8 +113,8 @@ func TestKnownParameters(t *testing.T) {
 	}
 }
 
-// TestOneTap reads the sheet of the same device off the capture at its peer: what is counted stays, and times grow by
-// the round trip.
+// TestOneTap makes the sheet of a device from the capture at its peer: counts are the same, and times grow by the round
+// trip.
 func TestOneTap(t *testing.T) {
 	near := datasheet.New("near", nil, observe(t, "impl gbn\n"+loss, b, both))
 	far := datasheet.New("far", nil, observe(t, "impl gbn\n"+loss, b, [2]bool{true, false}))
@@ -147,7 +147,7 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// TestWrite checks that a sheet names what no trace showed.
+// TestWrite: a sheet names the rows that no trace showed.
 func TestWrite(t *testing.T) {
 	var out bytes.Buffer
 	if err := datasheet.New("x", nil, observe(t, "impl gbn\n"+blackHole, a, both)).Write(&out); err != nil {
@@ -159,7 +159,7 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// TestReasons: what explains a goodput is counted wherever it happens, not only where it was longest.
+// TestReasons: the reasons of a goodput are counted at every occurrence, not only at the longest.
 func TestReasons(t *testing.T) {
 	r := observe(t, "impl gbn\n"+lostAgain, a, both).Reasons()
 	for _, c := range []struct {

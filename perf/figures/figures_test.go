@@ -11,7 +11,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/targets"
 )
 
-// All figures measured by runs that take no time: every point gets its number from its runs, and none is left out.
+// All figures are measured with fake runs: every point gets its number from its runs, and none is left out.
 func TestEveryPointHasANumber(t *testing.T) {
 	account := func(x float64) float64 { return 2 * x }
 	o := Options{Figures: targets.Figures(), Confidence: 0.95,
@@ -34,7 +34,7 @@ func TestEveryPointHasANumber(t *testing.T) {
 	points := 0
 	for i, f := range m.Figures {
 		reasons, n := f.Troubles()
-		if n > 0 && !strings.HasPrefix(f.Title, "FCT slowdown") { // a run without flows has none
+		if n > 0 && !strings.HasPrefix(f.Title, "FCT slowdown") { // a run without flows has no slowdown
 			t.Errorf("%s: %d points without a number: %v", f.ID, n, reasons)
 		}
 		for k, panel := range f.Panels {

@@ -10,7 +10,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// path feeds packets that are sent every millisecond; a delay of 0 is a loss.
+// path adds packets that are sent every millisecond; a delay of 0 is a loss.
 func path(delays ...vtime.Duration) Figures {
 	p := NewPath(trace.A)
 	for i, d := range delays {
@@ -19,9 +19,9 @@ func path(delays ...vtime.Duration) Figures {
 			r.Recv = r.Sent.Add(d)
 		}
 		p.Packet(&r)
-		r.From = trace.B // does not count
+		r.From = trace.B // not counted
 		p.Packet(&r)
-		r.From, r.Copy = trace.A, true // neither does that
+		r.From, r.Copy = trace.A, true // not counted
 		p.Packet(&r)
 	}
 	p.End(0)
@@ -30,7 +30,7 @@ func path(delays ...vtime.Duration) Figures {
 
 func TestFigures(t *testing.T) {
 	const ms, us = vtime.Millisecond, vtime.Microsecond
-	approx := cmpopts.EquateApprox(0.002, 1e-9) // that of the histogram
+	approx := cmpopts.EquateApprox(0.002, 1e-9) // the precision of the histogram
 	for name, c := range map[string]struct {
 		got, want Figures
 	}{

@@ -10,7 +10,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// generator makes the sights of connections that send messages of 64 packets and are acknowledged a window later.
+// generator makes the sights of connections that send messages of 64 packets, each acknowledged a window later.
 type generator struct {
 	conns, window int
 	at            vtime.Time
@@ -21,7 +21,7 @@ type generator struct {
 
 func newGenerator() *generator { return &generator{conns: 1, window: 1000} }
 
-// show makes a sight of packet k of a connection; loss takes every 1000th request.
+// show makes a sight of packet k of a connection; every 1000th request is lost.
 func (g *generator) show(conn, k int, op roce.Opcode, from, tap trace.Side) *trace.Sight {
 	r := &g.rec
 	r.Conn, r.From, r.Fate, r.WireBytes = conn, from, trace.Delivered, 1106
@@ -31,7 +31,7 @@ func (g *generator) show(conn, k int, op roce.Opcode, from, tap trace.Side) *tra
 	return &g.sight
 }
 
-// request makes the next request where it leaves.
+// request makes the next request at the sender's tap.
 func (g *generator) request() *trace.Sight {
 	k := g.n / g.conns
 	op := roce.WriteMiddle
@@ -47,8 +47,8 @@ func (g *generator) request() *trace.Sight {
 	return g.show(conn, k, op, trace.A, trace.A)
 }
 
-// step shows one request at both taps and, every 16 requests of a connection, an ACK at both taps. It returns how many
-// sights that was.
+// step shows one request at both taps and, every 16 requests of a connection, an ACK at both taps. It returns the
+// number of sights.
 func (g *generator) step(c *Collector) int {
 	s := g.request()
 	conn, k, op := s.Rec.Conn, g.n/g.conns, s.Pkt.Opcode

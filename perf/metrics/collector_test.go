@@ -14,7 +14,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// measure runs a fixture through a collector at each start PSN; the numbers must not depend on it.
+// measure measures a fixture at each start PSN; the numbers must not depend on it.
 func measure(t *testing.T, text string, o Options) *Collector {
 	t.Helper()
 	var first *Collector
@@ -45,7 +45,7 @@ func measureAt(t *testing.T, text string, o Options, base psn.PSN) *Collector {
 	return c
 }
 
-// counts prints the counters of a summary, those that are not zero.
+// counts prints the counters of a summary that are not zero.
 func counts(s Summary) string {
 	var out []string
 	add := func(name string, n int64) {
@@ -71,7 +71,7 @@ func counts(s Summary) string {
 	return strings.Join(out, " ")
 }
 
-// spread prints a distribution as count and mean, or more when values differ.
+// spread prints a distribution as count and mean, and more when values differ.
 func spread(s Spread) string {
 	if s.Min == s.Max {
 		return fmt.Sprintf("%d×%d", s.Count, s.Mean)
@@ -79,8 +79,8 @@ func spread(s Spread) string {
 	return fmt.Sprintf("%d×%d..%d mean %d", s.Count, s.Min, s.Max, s.Mean)
 }
 
-// A recovery is what is lost until all of it is acknowledged: here one of a single packet, and then one of two, of
-// which the second was lost while the first was missing, and a third that is not over.
+// A recovery lasts from a loss until all lost packets are acknowledged: here one of a single packet, then one of two,
+// the second of which was lost while the first was missing, and a third that does not end.
 func TestRecoveries(t *testing.T) {
 	s := measure(t, `
 A>X WRITE_ONLY psn=+0 len=100 A
@@ -393,8 +393,8 @@ B>A ACK psn=+2 msn=1`, Options{})
 	}
 }
 
-// A capture without any acknowledgement, which saw every 16th request and goes on past several wraps, must neither grow
-// without bound nor lose count.
+// A capture without acknowledgements, of every 16th request over several wraps, needs bounded memory and is counted
+// correctly.
 func TestOneWayCaptureStaysBounded(t *testing.T) {
 	h := trace.Header{Taps: [2]bool{true, false}, Conns: make([]trace.Conn, 1)}
 	c := NewCollector(&h, Options{})

@@ -17,7 +17,7 @@ func kinds(marks []Mark) (n [5]int) {
 	return n
 }
 
-// fill draws a run with a loss in every hundred packets, each followed by a burst of retransmissions.
+// fill plots a run with a loss in every hundred packets, each followed by a burst of retransmissions.
 func fill(p *plot, n, burst int) {
 	at := vtime.Time(0)
 	for i := range int64(n) {

@@ -64,8 +64,8 @@ func TestClosedFormOfOneMessage(t *testing.T) {
 	}
 }
 
-// A busy link without loss is used up to the share of headers: every packet of 1024 bytes takes 1106 bytes of the line,
-// those that begin a message 16 more.
+// A busy link without loss is full except for headers: every packet of 1024 bytes takes 1106 bytes of the line, and a
+// first packet of a message 16 more.
 func TestClosedFormOfUtilisation(t *testing.T) {
 	c, _ := simulate(t, "link rate=1G delay=1ms queue=3000", "qp qd=64", "load write msg=64KiB", "run for=2s")
 	s := c.Summary()
@@ -78,8 +78,8 @@ func TestClosedFormOfUtilisation(t *testing.T) {
 	}
 }
 
-// Go-back-N repeats a round trip's worth of packets for a loss in mid-stream, and all but the lost one had arrived.
-// The lost packet leaves again one round trip and one packet time after the loss: when the next packet has drawn a NAK.
+// Go-back-N retransmits a round trip of packets for a loss in mid-stream, of which all but the lost one had arrived.
+// The lost packet is sent again a round trip and a packet time after the loss, when the next packet has drawn a NAK.
 func TestClosedFormOfARecovery(t *testing.T) {
 	c, _ := simulate(t, "link rate=1G delay=5ms queue=3000", "qp qd=64", "drop A psn=+3000 tx=1",
 		"load write msg=64KiB count=200")
@@ -90,7 +90,7 @@ func TestClosedFormOfARecovery(t *testing.T) {
 		t.Errorf("%d lost, %d sent again, %d spurious; want 1, %.0f and one less", s.Lost, s.Retransmitted,
 			s.Spurious, perRTT)
 	}
-	want := 0.015 + 2*packet // there, and back, and there again
+	want := 0.015 + 2*packet // one way, back, and one way again
 	if r := s.RecoveryNs; r.Count != 1 || math.Abs(float64(r.P50)/1e9-want) > 2*packet {
 		t.Errorf("%d recoveries of %d ns, want one of %.9f s", r.Count, r.P50, want)
 	}
@@ -99,7 +99,7 @@ func TestClosedFormOfARecovery(t *testing.T) {
 	}
 }
 
-// Whatever the workload and the losses, every byte counts once, and what endpoints complete is what is measured.
+// Whatever the workload and the losses, every byte counts once, and the completions of endpoints are those measured.
 func TestEverythingIsDeliveredOnce(t *testing.T) {
 	for _, load := range []string{"write", "send", "read", "write-imm"} {
 		for _, msg := range []unit.Size{1, 1024, 10_000, 65_536} {

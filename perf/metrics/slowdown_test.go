@@ -8,14 +8,14 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// arriving is a collector for flows that take a microsecond for each byte, alone.
+// arriving returns a collector for flows that take a microsecond per byte without others.
 func arriving() *Collector {
 	return NewCollector(&trace.Header{Conns: make([]trace.Conn, 1)}, Options{
 		Ideal: func(_ trace.Side, n uint32) vtime.Duration { return vtime.Duration(n) * vtime.Microsecond },
 	})
 }
 
-// complete reports a flow that was posted at a time, after it had waited, and took so long from then on.
+// complete reports a flow that was posted at a time after a wait, and its completion after took.
 func complete(c *Collector, id uint64, size uint32, at vtime.Time, waited, took vtime.Duration, status engine.Status) {
 	c.Event(&trace.Event{At: at, Kind: trace.Post, Body: engine.Event{ID: id}, Len: size, Value: int64(waited)})
 	c.Event(&trace.Event{At: at.Add(took), Kind: trace.CQE, Body: engine.Event{ID: id, Status: status}})
@@ -23,7 +23,7 @@ func complete(c *Collector, id uint64, size uint32, at vtime.Time, waited, took 
 
 const us = vtime.Microsecond
 
-// A flow lasts from its arrival, not from when there was room for it.
+// The duration of a flow starts with its arrival, not with its posting.
 func TestSlowdownCountsWaiting(t *testing.T) {
 	c := arriving()
 	complete(c, 0, 10, 50, 5*us, 15*us, engine.StatusSuccess)
@@ -33,7 +33,7 @@ func TestSlowdownCountsWaiting(t *testing.T) {
 	}
 }
 
-// Groups have as many flows each and go by size, whatever the order in which flows complete.
+// Groups hold equally many flows in the order of size, whatever the order of completion.
 func TestSlowdownBySize(t *testing.T) {
 	c := arriving()
 	for i := range 200 {
@@ -55,7 +55,7 @@ func TestSlowdownBySize(t *testing.T) {
 	}
 }
 
-// What failed took no time that means anything, and a run of one size has one group.
+// Failed flows have no slowdown, and a run with one size has one group.
 func TestSlowdownOfWhatCompleted(t *testing.T) {
 	c := arriving()
 	if s := c.Summary().Slowdown; s != nil {

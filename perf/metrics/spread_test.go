@@ -13,7 +13,7 @@ import (
 
 func TestSpreadIsExactWhenSmall(t *testing.T) {
 	var s sample
-	for ns := int64(100); ns >= 1; ns-- { // 1 to 100: percentile p is p
+	for ns := int64(100); ns >= 1; ns-- { // 1 to 100, so that percentile p is p
 		s.add(vtime.Duration(ns) * vtime.Nanosecond)
 	}
 	want := Spread{Count: 100, Mean: 51, Min: 1, P50: 50, P95: 95, P99: 99, Max: 100}
@@ -38,7 +38,7 @@ func TestSpreadOfAnyValues(t *testing.T) {
 	})
 }
 
-// condenseAfter adds values and moves to the histogram after n of them.
+// condenseAfter adds values, and moves to the histogram after n of them.
 func (s *sample) condenseAfter(n int, values []int64) {
 	for i, v := range values {
 		if i == n {
@@ -48,13 +48,13 @@ func (s *sample) condenseAfter(n int, values []int64) {
 	}
 }
 
-// Beyond the exact limit the histogram's percentiles stay within 0.1 % of those of the sorted values.
+// Beyond the limit for exact values the percentiles of the histogram are within 0.1 % of those of the sorted values.
 func TestSpreadIsCloseWhenLarge(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var s sample
 	var all []int64
 	for range 3 * exactLimit {
-		ns := int64(math.Exp(15 + 2*r.NormFloat64())) // lognormal around 3 ms
+		ns := int64(math.Exp(15 + 2*r.NormFloat64())) // log-normal around 3 ms
 		all = append(all, ns)
 		s.add(vtime.Duration(ns) * vtime.Nanosecond)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/metrics"
 )
 
-// overTCP measures a run of iWARP over TCP; vars are A's at the end.
+// overTCP measures a run of iWARP over TCP and returns the summary and A's variables at the end.
 func overTCP(t *testing.T, lines ...string) (metrics.Summary, map[string]int64) {
 	t.Helper()
 	s := scenario.Default()
@@ -41,7 +41,7 @@ func overTCP(t *testing.T, lines ...string) (metrics.Summary, map[string]int64) 
 	return c.Summary(), vars
 }
 
-// What the trace shows of a lossy run agrees with what the sender counts, and every byte is delivered once.
+// The summary of a lossy run agrees with the sender's counters, and every byte is delivered once.
 func TestStreamUnderLoss(t *testing.T) {
 	s, vars := overTCP(t, "seed 5", "link rate=1G delay=1ms", "loss random p=1%", "load write msg=20000B count=40",
 		"post-read wr=1 len=5000", "qp receives=2")
@@ -54,8 +54,8 @@ func TestStreamUnderLoss(t *testing.T) {
 	}
 }
 
-// One WRITE over a quiet link: the flow completion time is the wire time of its second segment, the delay both ways,
-// and the wire time of the last ACK.
+// One WRITE over an idle link: the flow completion time is the wire time of its second segment, the delay of both
+// directions, and the wire time of the last ACK.
 func TestStreamClosedForm(t *testing.T) {
 	s, _ := overTCP(t, "link rate=1G delay=5ms", "param markers=off", "post-write wr=1 len=2880")
 	// An FPDU of 1460 bytes holds 1440 of payload, so there are two full segments; time counts from the last bit of the

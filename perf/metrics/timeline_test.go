@@ -29,7 +29,7 @@ func TestTimelineDoubles(t *testing.T) {
 	}
 }
 
-// A run that was cut by a duration shows the silence at its end.
+// The timeline of a run that ends by its duration includes the silence at the end.
 func TestTimelineOfTimedRunReachesItsEnd(t *testing.T) {
 	b := newBins()
 	b.add(0, 7)

@@ -9,7 +9,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/metrics"
 )
 
-// TestWork counts what endpoints tell, and nothing else: completions by status, flushes apart, each side for itself.
+// TestWork counts only events of endpoints: completions by status, with flushes apart, for each side.
 func TestWork(t *testing.T) {
 	h := &trace.Header{Reports: trace.ReportCQE, Taps: [2]bool{true, true}, Conns: make([]trace.Conn, 1)}
 	c := metrics.NewCollector(h, metrics.Options{Orders: [2]metrics.Order{{Requests: 10, Silent: 1}, {Endless: true}}})
@@ -38,7 +38,7 @@ func TestWork(t *testing.T) {
 	}
 }
 
-// TestWorkOnTheWire: of a black box the acknowledgements tell, unless the tool above it has said more.
+// TestWorkOnTheWire: the work of a device is counted from acknowledgements, unless the tool above it reports more.
 func TestWorkOnTheWire(t *testing.T) {
 	_, kept := simulate(t, "link delay=1ms", "load write msg=4KiB count=7")
 	for _, c := range []struct {

@@ -14,10 +14,10 @@ import (
 
 const ms = vtime.Millisecond
 
-// wan is the product of LoWAR's testbed: 10 Gb/s, 40 ms, frames of 1106 bytes.
+// wan is the bandwidth-delay product of LoWAR's testbed: 10 Gb/s, 40 ms, frames of 1106 bytes.
 var wan = models.BDP(40*ms, 10*unit.Gbps, 1106)
 
-// Every row was computed by hand or is printed in a paper; got and want agree within the tolerance, relative to want.
+// Every value was computed by hand or is printed in a paper; the tolerance is relative to want.
 func TestKnownValues(t *testing.T) {
 	lowar := models.LoWAR{R: 32, C: 1, Data: 1106, Extra: 1106}
 	ddp := models.Datagrams{Segment: 65000, Header: 26, Fragment: 1480}
@@ -69,8 +69,8 @@ func TestKnownValues(t *testing.T) {
 	}
 }
 
-// The formula of the Go-Back-ONE paper is never above the throughput, never more than a fifth of the line below it, and
-// furthest off around p·b = 1/2.
+// The formula of the Go-Back-ONE paper is never above the throughput and at most a fifth of the line below it, with the
+// largest gap around p·b = 1/2.
 func TestThePapersFormulaIsLow(t *testing.T) {
 	worst, at := 0.0, 0.0
 	for a := 0.01; a < 100; a *= 1.1 {
@@ -88,13 +88,13 @@ func TestThePapersFormulaIsLow(t *testing.T) {
 	}
 }
 
-// The renewal form is what a sender that goes back measures, and the paper's formula the mean of its cycles.
+// The renewal form is the throughput of a sender that goes back, and the paper's formula is the mean over its cycles.
 func TestGoBackNAgainstItsDefinition(t *testing.T) {
 	const p, b, cycles = 0.002, 300.0, 200_000
 	rng := rand.New(rand.NewPCG(1, 2))
 	useful, sent, mean := 0.0, 0.0, 0.0
 	for range cycles {
-		k := math.Floor(math.Log(1-rng.Float64()) / math.Log(1-p)) // delivered before the loss
+		k := math.Floor(math.Log(1-rng.Float64()) / math.Log(1-p)) // packets delivered before the loss
 		useful, sent, mean = useful+k, sent+k+b, mean+k/(k+b)/cycles
 	}
 	if got, want := useful/sent, models.GoBackN(p, b); math.Abs(got-want) > 0.005 {
@@ -105,7 +105,7 @@ func TestGoBackNAgainstItsDefinition(t *testing.T) {
 	}
 }
 
-// A residual computed packet by packet is the closed one, also when the units are of unequal length.
+// A residual simulated packet by packet agrees with the closed form, also for units of unequal length.
 func TestResidualAgainstItsDefinition(t *testing.T) {
 	const p, blocks = 0.03, 200_000
 	l := models.LoWAR{R: 10, C: 3}
@@ -128,7 +128,7 @@ func TestResidualAgainstItsDefinition(t *testing.T) {
 	}
 }
 
-// Whatever the arguments, more loss never helps, and an efficiency is a share.
+// For any arguments, more loss never helps, and an efficiency is a share.
 func TestMoreLossNeverHelps(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := rapid.Float64Range(0, 0.3).Draw(t, "p")

@@ -16,7 +16,7 @@ func TestSignTest(t *testing.T) {
 		{nil, nil, 1},
 		{[]float64{1, 2}, []float64{1, 2}, 1},
 		{[]float64{1, 2, 3}, []float64{2, 3, 4}, 0.25},
-		{[]float64{1, 2, 3, 9}, []float64{2, 3, 4, 9}, 0.25}, // what is equal does not count
+		{[]float64{1, 2, 3, 9}, []float64{2, 3, 4, 9}, 0.25}, // equal pairs do not count
 		{[]float64{1, 2, 3, 4}, []float64{2, 3, 4, 3}, 0.625},
 		{make([]float64, 12), []float64{1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, math.Pow(2, -11)},
 	} {
@@ -26,8 +26,8 @@ func TestSignTest(t *testing.T) {
 	}
 }
 
-// Twelve and twelve that do not overlap are the least that there is; a thousandth of equal samples is below a
-// thousandth.
+// Samples of twelve that do not overlap give the least p-value for this size; equal distributions give p-values below
+// 0.05 in about 5 % of trials.
 func TestRankTest(t *testing.T) {
 	low, high := make([]float64, 12), make([]float64, 12)
 	for i := range low {
@@ -56,7 +56,7 @@ func TestRankTest(t *testing.T) {
 }
 
 func TestDiscoveries(t *testing.T) {
-	// The example of Benjamini and Hochberg (1995), section 3.2: four of fifteen stand at 0.05.
+	// the example of Benjamini and Hochberg (1995), section 3.2: four of fifteen are discoveries at 0.05
 	p := []float64{
 		0.0001,
 		0.0004,
@@ -88,7 +88,7 @@ func TestDiscoveries(t *testing.T) {
 	}
 }
 
-// Whoever is as sure as one that stands, stands; and what is far out moves neither middle nor spread.
+// A p-value at most as large as that of a discovery is a discovery. Outliers move neither median nor spread.
 func TestDiscoveriesAndSpreadOfAnything(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := rapid.SliceOfN(rapid.Float64Range(0, 1), 1, 20).Draw(t, "p")

@@ -43,7 +43,7 @@ func TestBadSamples(t *testing.T) {
 	}
 }
 
-// The interval of a mean holds the true one as often as it says, and that of a median does whatever the distribution.
+// The interval of a mean contains the true mean at its confidence, and that of a median for any distribution.
 func TestCoverage(t *testing.T) {
 	const trials, n, confidence = 4000, 8, 0.95
 	rng := rand.New(rand.NewPCG(5, 6))
@@ -53,7 +53,7 @@ func TestCoverage(t *testing.T) {
 	}{
 		"normal":      {rng.NormFloat64, 0, 0},
 		"uniform":     {rng.Float64, 0.5, 0.5},
-		"exponential": {rng.ExpFloat64, math.NaN(), math.Ln2}, // too skewed for Student at n = 8
+		"exponential": {rng.ExpFloat64, math.NaN(), math.Ln2}, // too skewed for Student's t at n = 8
 	} {
 		means, medians, promised := 0, 0, 0.0
 		for range trials {
@@ -80,7 +80,7 @@ func TestCoverage(t *testing.T) {
 	}
 }
 
-// With too few values the interval is the range, and says how little that is.
+// With too few values the interval is the range, with the confidence of that.
 func TestFewValues(t *testing.T) {
 	for n, want := range map[int]float64{2: 0.5, 3: 0.75, 5: 0.9375} {
 		values := []float64{5, 1, 4, 2, 3}[:n]
@@ -128,8 +128,7 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
-// Nothing has changed but chance: how often it is taken for a change is what the rule states, here 2·2^-8 for eight
-// pairs.
+// Values that differ by chance alone are taken for a change at the rate of the rule, here 2·2^-8 for eight pairs.
 func TestFalseAlarms(t *testing.T) {
 	const trials, n = 20000, 8
 	rng := rand.New(rand.NewPCG(7, 8))
@@ -151,7 +150,7 @@ func TestFalseAlarms(t *testing.T) {
 	}
 }
 
-// A comparison the other way round has the opposite outcome.
+// A comparison in reverse has the opposite outcome.
 func TestOrderMatters(t *testing.T) {
 	opposite := map[Decision]Decision{Improved: Regressed, Regressed: Improved, Same: Same, Inconclusive: Inconclusive}
 	rapid.Check(t, func(t *rapid.T) {

@@ -12,7 +12,7 @@ import (
 
 var rule = stats.Rule{Confidence: 0.95, Margin: 0.01}
 
-// result measures a random and an exact number, with goodput scaled by a factor.
+// result returns a random and an exact number, with goodput scaled by a factor.
 func result(t *testing.T, factor float64, seeds int) *Result {
 	any := targets.Bound{Low: 0, High: 1e9}
 	o := options([]targets.Target{{ID: "PT-XX-01", Source: "a", Claim: "a", Class: targets.Virtual,
@@ -56,7 +56,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// What was measured otherwise is not compared, and says why.
+// Numbers that were measured under other conditions are not compared, with the reason.
 func TestCompareNeedsTheSameRuns(t *testing.T) {
 	for want, spoil := range map[string]func(*Measured){
 		"other conditions": func(m *Measured) { m.Scenarios = []string{clean + "\nseed 3"} },

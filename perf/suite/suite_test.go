@@ -28,13 +28,13 @@ var ratio = targets.Metric{Name: "ratio", Runs: 2, Of: func(r []targets.Run) flo
 	return r[0].GoodputBps / r[1].GoodputBps
 }}
 
-// one is a list of one claim with one check.
+// one returns a list of one claim with one check.
 func one(class targets.Class, c targets.Check) []targets.Target {
 	return []targets.Target{{ID: "PT-XX-01", Source: "a paper", Claim: "a claim", Class: class, Reason: "a reason",
 		Checks: []targets.Check{c}}}
 }
 
-// options measure with runs whose goodput is ten thousand without loss, and the seed above ninety with it.
+// options returns options with fake runs: their goodput is 10 000 without loss, and 90 plus the seed with it.
 func options(list []targets.Target) Options {
 	return Options{Targets: list, Seeds: 4, Jobs: 3, Confidence: 0.95, Accounts: map[string]float64{"size": 12},
 		Cost: func(*scenario.Spec) float64 { return 1 },
@@ -94,7 +94,7 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// A run is made once, however many claims read it; one without chance stands for every seed of the others.
+// A run is made once, however many claims use it; a run without chance is used for every seed of the others.
 func TestRunsAreShared(t *testing.T) {
 	any := targets.Bound{Low: 0, High: 1e9}
 	list := []targets.Target{
@@ -131,7 +131,7 @@ func TestRunsAreShared(t *testing.T) {
 	}
 }
 
-// What a run does to its own row it does to no other, and a number that is none is an ERROR, not a verdict.
+// A failed run, or a value that is NaN, makes its own number unknown and no other.
 func TestTrouble(t *testing.T) {
 	wide := targets.Bound{Low: -1e9, High: 1e9}
 	for want, o := range map[string]Options{
@@ -196,8 +196,8 @@ func TestSelect(t *testing.T) {
 	}
 }
 
-// Numbers of the classes asked for, and only those, are measured with real packets too: the gap is taken seed by seed,
-// both have to keep the bound, and a link that was not what it should be leaves no number.
+// Only numbers of the given classes are measured with real packets too. The gap is taken seed by seed, both values have
+// to keep the bound, and an INVALID run leaves no number.
 func TestRealPackets(t *testing.T) {
 	check := func(name string, class targets.Class, low float64) targets.Check {
 		return targets.Check{Name: name, Class: class, Metric: rate, Runs: []string{lossy},
@@ -205,8 +205,8 @@ func TestRealPackets(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name   string
-		low    float64 // of the bound
-		real   float64 // goodput, as a multiple of that in virtual time
+		low    float64 // lower end of the bound
+		real   float64 // goodput, as a multiple of the virtual one
 		err    error
 		status string
 	}{
@@ -244,7 +244,7 @@ func TestRealPackets(t *testing.T) {
 	}
 }
 
-// A budget takes the cheapest numbers first, and one that others have paid for costs nothing.
+// A budget takes the cheapest numbers first. A number whose runs are already paid for costs nothing more.
 func TestRealBudget(t *testing.T) {
 	check := func(name string, runs ...string) targets.Check {
 		return targets.Check{Name: name, Metric: rate, Runs: runs, Bound: targets.Bound{Low: 0, High: 200}}
@@ -253,7 +253,7 @@ func TestRealBudget(t *testing.T) {
 		5: "dear again cheap "} {
 		o := options([]targets.Target{{ID: "PT-XX-01", Source: "a", Claim: "a", Class: targets.Virtual,
 			Checks: []targets.Check{check("dear", lossy), check("again", lossy), check("cheap", clean)}}})
-		cost := func(s *scenario.Spec) float64 { return 1 } // of a seed: lossy has four, clean one
+		cost := func(s *scenario.Spec) float64 { return 1 } // per seed: lossy has four, clean one
 		o.Real = &Real{Bench: "netns", Classes: []targets.Class{targets.Virtual}, Budget: budget,
 			Cost: cost, Run: o.Run}
 		m, got := measure(t, o), ""

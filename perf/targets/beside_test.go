@@ -6,12 +6,12 @@ import (
 	"testing"
 )
 
-// What two implementations that keep one bound may differ by follows from the bound.
+// The least ratio of two implementations that keep one bound follows from the bound.
 func TestLeast(t *testing.T) {
 	for _, c := range []struct {
 		metric Metric
 		bound  Bound
-		want   float64 // 0 is an error
+		want   float64 // 0 for an error
 	}{
 		{goodput, around(6.38, 0.05), 0.95 / 1.05},
 		{share, within(0.98, 0.02), 0.96},
@@ -28,7 +28,7 @@ func TestLeast(t *testing.T) {
 	}
 }
 
-// A share is held against the claim itself as well, and a reference beside itself is nothing to measure.
+// A share is checked against the claim as well. Another metric without a reference gives no check.
 func TestBeside(t *testing.T) {
 	claim := Target{ID: "PT-XX-01"}
 	for _, c := range []struct {

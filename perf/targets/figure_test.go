@@ -9,7 +9,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/all"
 )
 
-// The figures are complete, run what exists, and their models have values wherever they are drawn.
+// The figures are complete, use existing runs, and have models with values wherever they are drawn.
 func TestFigures(t *testing.T) {
 	figures := Figures()
 	if err := ValidateFigures(figures); err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/metrics"
 )
 
-// The targets that come with the program are complete, run what exists, and have an order in which they can be read.
+// The targets of the program are complete, use existing runs, and are in their order.
 func TestAll(t *testing.T) {
 	targets := All()
 	if err := Validate(targets); err != nil {
@@ -44,7 +44,7 @@ func TestAll(t *testing.T) {
 	}
 }
 
-// A model that does not meet its own bound would make every run of the row fail, and say nothing.
+// A model outside its own bound would make every run of its row fail without reason.
 func TestModelsKeepTheirBounds(t *testing.T) {
 	for _, target := range All() {
 		for _, c := range target.Checks {
@@ -55,7 +55,7 @@ func TestModelsKeepTheirBounds(t *testing.T) {
 	}
 }
 
-// Where a paper's number of a class that gates is outside the bound, the row says which side is wrong.
+// Where a paper's number of a gating class is outside the bound, the row says which side is wrong.
 func TestDisagreementsAreExplained(t *testing.T) {
 	for _, target := range All() {
 		for _, c := range target.Checks {
@@ -67,7 +67,7 @@ func TestDisagreementsAreExplained(t *testing.T) {
 	}
 }
 
-// The goodput of a steady flow does not depend on how long the run was, nor is more counted than the line carries.
+// The goodput of a steady flow does not depend on the duration of the run, and is never above the rate of the line.
 func TestGoodputLeavesOutTheWayThere(t *testing.T) {
 	s, err := Parse("link rate=10G delay=20ms\nload write msg=64KiB\nrun for=1s")
 	if err != nil {
