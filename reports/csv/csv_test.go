@@ -13,7 +13,7 @@ func TestAtlas(t *testing.T) {
 	if err := Atlas(&b, modeltest.Atlas()); err != nil {
 		t.Fatal(err)
 	}
-	rows, err := csv.NewReader(strings.NewReader(b.String())).ReadAll() // refuses rows of different lengths
+	rows, err := csv.NewReader(strings.NewReader(b.String())).ReadAll() // an error if rows have different lengths
 	if err != nil || len(rows) != 1+3*3+1 {
 		t.Fatalf("%d rows, %v", len(rows), err)
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model/modeltest"
 )
 
-// cells are those of a table that was written, line by line.
+// cells returns the cells of a written table, row by row.
 func cells(t *testing.T, write func(io.Writer) error) [][]string {
 	t.Helper()
 	var b strings.Builder
@@ -26,7 +26,7 @@ func cells(t *testing.T, write func(io.Writer) error) [][]string {
 	return rows
 }
 
-// entry is a point of a night.
+// entry returns a point of a night.
 func entry() *history.Entry {
 	return &history.Entry{Header: &history.Header{Night: "x", Started: "x", Version: "x", Commit: "x", Host: "x",
 		Kernel: "x", Firmware: "x"},
@@ -35,7 +35,7 @@ func entry() *history.Entry {
 			Word:   "x", Status: "x", Spec: "x", Run: "x", Seeds: []uint64{1}}}
 }
 
-// Whatever is in any field, a table has the lines and cells that it has for any other text, and no cell is a formula.
+// Whatever text is in a field, a table has the same rows and cells as with benign text, and no cell is a formula.
 func TestHostileTextEverywhere(t *testing.T) {
 	tables := func(text string) [3][][]string {
 		return [3][][]string{
@@ -73,7 +73,7 @@ func TestHostileTextEverywhere(t *testing.T) {
 	}
 }
 
-// Numbers stay numbers.
+// A number is not quoted as a formula.
 func TestNumbersAreNoFormulas(t *testing.T) {
 	for in, want := range map[string]string{"-1.5e-3": "-1.5e-3", "+1": "+1", "": "", "gbn": "gbn", "-gbn": "'-gbn",
 		"=1+1": "'=1+1"} {

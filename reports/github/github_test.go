@@ -36,7 +36,7 @@ func TestAnnotations(t *testing.T) {
 	}
 }
 
-// One step shows ten annotations: the last says how many rules are left.
+// A step shows ten annotations; the tenth gives the number of the other rules.
 func TestTenAtMost(t *testing.T) {
 	g := modeltest.Gate()
 	one := g.Broken()[0]
@@ -51,8 +51,8 @@ func TestTenAtMost(t *testing.T) {
 	}
 }
 
-// Whatever is in any field, each line is one order of ours, with one title, and the outputs have the names that they
-// have.
+// Whatever text is in a field, each line is one command of this package with one title, and the outputs have fixed
+// names.
 func TestHostileTextEverywhere(t *testing.T) {
 	order := regexp.MustCompile(`^::error title=[^:,\r]*::[^\r]*$`)
 	output := regexp.MustCompile(`^(verdict|subject|broken|new-failures|changes|folder)=[^\r]*$`)

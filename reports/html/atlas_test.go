@@ -34,10 +34,10 @@ func TestAtlasShowsEverything(t *testing.T) {
 	}
 }
 
-// The bar of a cell is divided among those that are tied.
+// The bar of a cell is divided among the transports that tie.
 func TestTiesHaveAllColours(t *testing.T) {
 	drawing, _, _ := drawAtlas(modeltest.Atlas())
-	// one of each is in the legend
+	// the legend has one of each
 	for class, want := range map[string]int{`class="f0" `: 2, `class="f1" `: 4, `class="f2" `: 3, `tint" `: 3,
 		`class="blank" `: 1} {
 		if n := strings.Count(string(drawing), class); n != want {
@@ -46,7 +46,8 @@ func TestTiesHaveAllColours(t *testing.T) {
 	}
 }
 
-// A drawing in a file of its own is XML that needs no style sheet: each class has a rule, and no rule a variable.
+// A drawing in a file of its own is XML without a need for a style sheet: each class has a rule, and no rule uses a
+// variable.
 func TestExportStandsAlone(t *testing.T) {
 	var b strings.Builder
 	if err := AtlasSVG(&b, modeltest.Atlas()); err != nil {
@@ -68,7 +69,7 @@ func TestExportStandsAlone(t *testing.T) {
 	style := exportStyle()
 	for _, class := range regexp.MustCompile(`class="([^"]+)"`).FindAllStringSubmatch(got, -1) {
 		for _, name := range strings.Fields(class[1]) {
-			// those have the rule of all text
+			// the rule for all text is enough for these
 			if name != "atlas" && name != "tick" && !strings.Contains(style, "svg ."+name+" ") {
 				t.Errorf("class %s has no rule", name)
 			}

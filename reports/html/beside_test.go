@@ -11,7 +11,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model/modeltest"
 )
 
-// Two runs have the same axes, also when one is shorter; the first difference is found, and shown closer.
+// Two runs have the same axes, also when one is shorter; their first difference is found and enlarged.
 func TestBeside(t *testing.T) {
 	a, b := modeltest.Result(), modeltest.Result()
 	names := [2]string{"Before", "Now"}

@@ -30,7 +30,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model/modeltest"
 )
 
-// visit opens a page from the disk and returns what it became and what the console says.
+// visit opens a page from the disk and returns its final DOM and the output of the console.
 func visit(t *testing.T, page string) (dom, console string) {
 	t.Helper()
 	b := htmltest.Find(t)
@@ -62,7 +62,7 @@ func visit(t *testing.T, page string) (dom, console string) {
 	return out.String(), console
 }
 
-// simulated is a run of go-back-N with losses.
+// simulated returns the result of a run of go-back-N with losses.
 func simulated(t *testing.T) *model.Result {
 	t.Helper()
 	s := scenario.Default()
@@ -137,7 +137,7 @@ func TestBrowserDrawsTheReport(t *testing.T) {
 	}
 }
 
-// probe uses the page as a reader does and writes what it sees into the title.
+// probe uses the page like a reader and writes its observations into the title.
 const probe = `<script>
 (function () {
   var seen = [], $ = function (id) { return document.getElementById(id); };
@@ -171,7 +171,7 @@ const probe = `<script>
 func TestBrowserControls(t *testing.T) {
 	r := simulated(t)
 	r.Verdicts = append(r.Verdicts[:0:0], modeltest.Result().Verdicts...)
-	// it would stop the probe, as it should
+	// the policy of the page would stop the probe
 	page := regexp.MustCompile(`<meta http-equiv[^>]*>`).ReplaceAllString(text(t, r), "")
 	dom, console := visit(t, strings.Replace(page, "</body>", probe, 1))
 	if console != "" {
@@ -190,7 +190,7 @@ func TestBrowserControls(t *testing.T) {
 	}
 }
 
-// The policy of the page stops a script that got into it.
+// The policy of the page stops an injected script.
 func TestBrowserPolicyStopsForeignScripts(t *testing.T) {
 	page := strings.Replace(text(t, modeltest.Result()), "</body>",
 		`<script>document.title = "owned"</script></body>`, 1)
@@ -200,7 +200,7 @@ func TestBrowserPolicyStopsForeignScripts(t *testing.T) {
 	}
 }
 
-// Without scripts the drawing and the tables are there.
+// Without scripts the drawing and the tables are shown.
 func TestBrowserWithoutScripts(t *testing.T) {
 	page := regexp.MustCompile(`(?s)<script>.*?</script>`).ReplaceAllString(text(t, modeltest.Result()), "")
 	dom, console := visit(t, page)
@@ -210,7 +210,7 @@ func TestBrowserWithoutScripts(t *testing.T) {
 	}
 }
 
-// The page of a matrix needs no script, and nothing in it is wider than the page.
+// The page of a matrix needs no script, and no part of it is wider than the page.
 func TestBrowserShowsTheMatrix(t *testing.T) {
 	for name, m := range map[string]*model.Matrix{"sample": modeltest.Matrix(), "hostile": html.HostileMatrix()} {
 		var b bytes.Buffer
@@ -230,7 +230,7 @@ func TestBrowserShowsTheMatrix(t *testing.T) {
 	}
 }
 
-// The pages of maps and figures need no script and load nothing.
+// The pages of atlas and figures need no script and load nothing.
 func TestBrowserShowsTheAtlasAndFigures(t *testing.T) {
 	var atlas, figures bytes.Buffer
 	if err := errors.Join(html.Atlas(&atlas, modeltest.Atlas()),

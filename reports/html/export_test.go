@@ -1,7 +1,7 @@
 package html
 
-// Hostile is for the tests in a browser.
+// Hostile returns a hostile result, for the tests in a browser.
 var Hostile = hostile
 
-// HostileMatrix is likewise.
+// HostileMatrix returns a hostile matrix, for the tests in a browser.
 var HostileMatrix = hostileMatrix

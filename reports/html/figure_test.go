@@ -61,7 +61,7 @@ func TestAxisHoldsAnyValue(t *testing.T) {
 	})
 }
 
-// The last interval of a timeline is shorter, and a sliver belongs to the one before it.
+// The last interval of a timeline is shorter; a very short one is joined to the interval before it.
 func TestIntervals(t *testing.T) {
 	r := &model.Result{Timeline: metrics.Timeline{Step: vtime.Second, Bytes: []int64{1000, 3000, 500}}}
 	for _, tc := range []struct {
@@ -151,7 +151,7 @@ func TestPlotData(t *testing.T) {
 func TestSequenceTableIsBounded(t *testing.T) {
 	for _, tc := range []struct{ again, lost, rows, left int }{
 		{100, 10, 110, 0},
-		{500, 10, 10, 500}, // losses are not hidden among retransmissions
+		{500, 10, 10, 500}, // losses are not hidden by retransmissions
 		{0, 500, tableLimit, 500 - tableLimit},
 		{0, 0, 0, 0},
 	} {

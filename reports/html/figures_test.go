@@ -35,7 +35,7 @@ func TestFiguresShowEverything(t *testing.T) {
 	}
 }
 
-// Ours, the model and the paper differ by form, not by colour alone; what has no number has no point.
+// Our points, the model and the paper differ in form and not only in colour; a missing number has no point.
 func TestPointsByKind(t *testing.T) {
 	drawing, _, _ := drawFigure(&modeltest.Figures().Figures[0], false)
 	for re, want := range map[string]int{`<circle class="f`: 4, `<path class="stated l0"`: 1,
@@ -46,7 +46,7 @@ func TestPointsByKind(t *testing.T) {
 	}
 }
 
-// Names of curves that end together do not cover each other.
+// The names of curves that end together do not overlap.
 func TestNamesAreApart(t *testing.T) {
 	var curves []figures.Curve
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
@@ -66,7 +66,7 @@ func TestNamesAreApart(t *testing.T) {
 	}
 }
 
-// Whatever the values, every pixel lies within the plot.
+// For any values, every pixel is within the plot.
 func TestScalesHoldTheirValues(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		values := rapid.SliceOfN(rapid.Float64Range(1e-9, 1e12), 1, 6).Draw(t, "values")

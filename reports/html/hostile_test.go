@@ -15,7 +15,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/passport"
 )
 
-// pages are all that this package writes, every string of what they show being text.
+// pages are all pages of this package, with text in every string of their models.
 func pages(text string, statuses bool) map[string]func(io.Writer) error {
 	return map[string]func(io.Writer) error{
 		"result": func(w io.Writer) error { return Write(w, modeltest.Fill(modeltest.Result(), text, statuses)) },
@@ -47,7 +47,7 @@ func pages(text string, statuses bool) map[string]func(io.Writer) error {
 	}
 }
 
-// skeleton is the elements of a page with the names of their attributes, in order. Addresses lead nowhere else.
+// skeleton returns the elements of a page with the names of their attributes, in order. It checks that links are local.
 func skeleton(t *testing.T, text string, write func(io.Writer) error) (names []string) {
 	t.Helper()
 	var b strings.Builder
@@ -70,7 +70,7 @@ func skeleton(t *testing.T, text string, write func(io.Writer) error) (names []s
 			return names
 		case html.StartTagToken, html.EndTagToken, html.SelfClosingTagToken, html.CommentToken:
 			e := z.Token()
-			if e.Data == "text" { // a line of a drawing, of which long text makes several
+			if e.Data == "text" { // a line of a drawing; long text has several
 				continue
 			}
 			if kind == html.CommentToken {
@@ -94,7 +94,7 @@ func skeleton(t *testing.T, text string, write func(io.Writer) error) (names []s
 	}
 }
 
-// Whatever is in any field, a page has the elements and attributes that it has for any other text.
+// Whatever text is in a field, a page has the same elements and attributes as with benign text.
 func TestHostileTextEverywhere(t *testing.T) {
 	for _, statuses := range []bool{true, false} {
 		want := map[string][]string{}

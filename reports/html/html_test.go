@@ -25,7 +25,7 @@ func write(t testing.TB, r *model.Result) string {
 	return b.String()
 }
 
-// uPlot is taken as released: the hashes beside it are those of its distribution.
+// The files of uPlot are those of its release: their hashes are in SHA256SUMS.
 func TestAssetsAreTheReleasedOnes(t *testing.T) {
 	sums := strings.Fields(asset("uplot/SHA256SUMS"))
 	if len(sums) != 6 {
@@ -68,7 +68,7 @@ func TestEverythingIsShown(t *testing.T) {
 	}
 }
 
-// Failures come first, and each status that occurs can be chosen.
+// Failures come first, and each status that occurs has a filter.
 func TestOrderAndFilters(t *testing.T) {
 	rows, filters := rows(modeltest.Result())
 	var ids, chips []string
@@ -95,7 +95,7 @@ func TestOrderAndFilters(t *testing.T) {
 	}
 }
 
-// withoutScripts takes the scripts out, which are not ours to write, and leaves the data.
+// withoutScripts removes the scripts, which include foreign code, and keeps the data.
 func withoutScripts(page string) string {
 	return regexp.MustCompile(`(?s)<script>.*?</script>`).ReplaceAllString(page, "")
 }
@@ -104,7 +104,7 @@ var loads = regexp.MustCompile(`(?i)(<link\b|<img\b|<iframe\b|<object\b|\bsrc\s*
 
 var handler = regexp.MustCompile(`(?i)<[^>]*\son[a-z]+\s*=`)
 
-// The file is self-contained and has no inline event handler; the policy would stop both.
+// The file is self-contained and has no inline event handler; the policy of the page would stop both.
 func TestLoadsNothing(t *testing.T) {
 	got := write(t, modeltest.Result())
 	html := withoutScripts(got)
@@ -121,7 +121,7 @@ func TestLoadsNothing(t *testing.T) {
 	}
 }
 
-// hostile puts markup wherever others choose the text.
+// hostile returns a result with markup in every field with foreign text.
 func hostile() *model.Result {
 	r := modeltest.Result()
 	nasty := `</script></style></title><script>alert(1)</script><img src=x onerror=alert(2)>"'` + "`${alert(3)}\u2028"

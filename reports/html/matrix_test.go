@@ -43,7 +43,7 @@ func TestMatrixShowsEverything(t *testing.T) {
 	}
 }
 
-// The table of peers has a row for each requester, with the reason in every cell that did not pass.
+// The table of peers has a row for each requester, and a reason in every cell that did not pass.
 func TestPeers(t *testing.T) {
 	got := writeMatrix(t, modeltest.Peers())
 	for _, want := range []string{"3 implementations, each with each, over 1 link", `<th scope="row">exec:./mine</th>`,
@@ -59,7 +59,7 @@ func TestPeers(t *testing.T) {
 	}
 }
 
-// A bar is as long as its value: half the goodput, half the bar.
+// The length of a bar is proportional to its value.
 func TestBarsAreToScale(t *testing.T) {
 	m := modeltest.Matrix()
 	m.Cells[1].GoodputBps = m.Cells[0].GoodputBps / 2

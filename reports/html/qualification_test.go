@@ -42,8 +42,8 @@ func TestQualificationShowsEverything(t *testing.T) {
 	}
 }
 
-// TestQualificationOverABadLink never says that the page says nothing about the device above a FAIL, whoever asks for
-// the rule.
+// TestQualificationOverABadLink: a page with a FAIL never says that it says nothing about the device, whether or not
+// the profile requires the rule.
 func TestQualificationOverABadLink(t *testing.T) {
 	const nothing = "says nothing about"
 	q := modeltest.Qualification()
@@ -54,7 +54,7 @@ func TestQualificationOverABadLink(t *testing.T) {
 			t.Errorf("no %q, or it %q", want, nothing)
 		}
 	}
-	q.Targets, q.Rules[2].Required = nil, false // the FAIL is of a rule that the profile does not ask for
+	q.Targets, q.Rules[2].Required = nil, false // the profile does not require the rule of the FAIL
 	if q.Settle(); q.Status != "INVALID" || strings.Contains(writeQualification(t, q), nothing) {
 		t.Errorf("%s, and the page %s the device above a FAIL", q.Status, nothing)
 	}
@@ -64,7 +64,7 @@ func TestQualificationOverABadLink(t *testing.T) {
 	}
 }
 
-// What a program says is text, and a page without anything is one as well.
+// Text of a program is escaped, and an empty qualification gives a page as well.
 func TestQualificationOdd(t *testing.T) {
 	q := modeltest.Qualification()
 	q.Subject, q.Rules[0].Finding, q.Capabilities[0].Said = "<script>x</script>", `"><img src=x onerror=y>`,

@@ -10,7 +10,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model/modeltest"
 )
 
-// reader uses the rulebook as a reader does and writes what it sees into the title.
+// reader uses the rulebook like a reader and writes its observations into the title.
 const reader = `<script>
 (function () {
   var seen = [], $ = function (id) { return document.getElementById(id); };
@@ -35,7 +35,7 @@ func TestBrowserSearchesTheRulebook(t *testing.T) {
 	if err := html.Rulebook(&b, modeltest.Rulebook()); err != nil {
 		t.Fatal(err)
 	}
-	// it would stop the reader, as it should
+	// the policy of the page would stop the reader
 	page := regexp.MustCompile(`<meta http-equiv[^>]*>`).ReplaceAllString(b.String(), "")
 	dom, console := visit(t, strings.Replace(page, "</body>", reader, 1))
 	if want := "<title>2/2 1/11 of 2 0/00 of 2 2/2openclosed " +

@@ -12,7 +12,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model/modeltest"
 )
 
-// documents are all that this package writes, every string of what they show being text.
+// documents are all documents of this package, with text in every string of their models.
 func documents(text string, statuses bool) map[string]func(io.Writer) error {
 	return map[string]func(io.Writer) error{
 		"result": func(w io.Writer) error { return Write(w, modeltest.Fill(modeltest.Result(), text, statuses)) },
@@ -23,7 +23,7 @@ func documents(text string, statuses bool) map[string]func(io.Writer) error {
 	}
 }
 
-// skeleton is the elements and attributes of a document, in order.
+// skeleton returns the elements and attributes of a document, in order.
 func skeleton(t *testing.T, text string, write func(io.Writer) error) (names []string) {
 	t.Helper()
 	var b strings.Builder
@@ -60,7 +60,7 @@ func skeleton(t *testing.T, text string, write func(io.Writer) error) (names []s
 	}
 }
 
-// Whatever is in any field, the document is XML with the elements and attributes that it has for any other text.
+// Whatever text is in a field, the document is XML with the same elements and attributes as with benign text.
 func TestHostileTextEverywhere(t *testing.T) {
 	for _, statuses := range []bool{true, false} {
 		want := map[string][]string{}

@@ -31,7 +31,7 @@ func TestGolden(t *testing.T) {
 	})
 }
 
-// What devices and files say may hold anything; the document stays well formed, and nothing becomes markup.
+// Text of devices and files is untrusted: the document stays well-formed, and none of the text becomes markup.
 func TestHostileText(t *testing.T) {
 	r := modeltest.Result()
 	nasty := "</failure><x a=\"1\">&amp; ]]> \x00\x1b[31m \xff \uFFFE"

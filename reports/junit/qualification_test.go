@@ -32,7 +32,7 @@ func TestQualification(t *testing.T) {
 	}
 }
 
-// The verdict is a failure when the implementation is to blame, and no problem at all when it is qualified.
+// The verdict is a failure when the implementation is at fault, and neither failure nor error when it is qualified.
 func TestQualificationVerdict(t *testing.T) {
 	for _, c := range []struct {
 		q       model.Qualification

@@ -11,7 +11,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model/modeltest"
 )
 
-// summaries are all that this package writes, every string of what they show being text.
+// summaries are all summaries of this package, with text in every string of their models.
 func summaries(text string, statuses bool) map[string]func(io.Writer) error {
 	return map[string]func(io.Writer) error{
 		"result": func(w io.Writer) error { return Write(w, modeltest.Fill(modeltest.Result(), text, statuses)) },
@@ -27,11 +27,11 @@ var (
 	fence   = regexp.MustCompile("^ *(`{3,})")
 	escaped = regexp.MustCompile(`\\[!-/:-@\[-` + "`" + `{-~]`)
 	span    = regexp.MustCompile("`[^`]+`")
-	// What is markup of a line where it is neither escaped nor in a code span.
+	// markup matches text that is markup of a line unless it is escaped or in a code span.
 	markup = regexp.MustCompile("^ *(?:#+ |- |> |[0-9]+[.)] )|\\*\\*?|</?[a-z]+>|[<>\\[\\]`|~_&@]|://|www\\.")
 )
 
-// skeleton is the markup of each line, without the content of code.
+// skeleton returns the markup of each line, without the content of code.
 func skeleton(t *testing.T, text string, write func(io.Writer) error) (lines []string) {
 	t.Helper()
 	var b strings.Builder
@@ -61,7 +61,7 @@ func skeleton(t *testing.T, text string, write func(io.Writer) error) (lines []s
 	return lines
 }
 
-// Whatever is in any field, a summary has the markup that it has for any other text.
+// Whatever text is in a field, a summary has the same markup as with benign text.
 func TestHostileTextEverywhere(t *testing.T) {
 	for _, statuses := range []bool{true, false} {
 		want := map[string][]string{}

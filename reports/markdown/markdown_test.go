@@ -43,7 +43,7 @@ func TestHostileText(t *testing.T) {
 	if len(parts) != 5 {
 		t.Fatalf("%d fences in\n%s", len(parts)-1, got)
 	}
-	text := parts[0] + parts[2] + parts[4] // what stands in code blocks is literal
+	text := parts[0] + parts[2] + parts[4] // code blocks are literal
 	for _, c := range special {
 		text = strings.ReplaceAll(text, `\`+string(c), "")
 	}

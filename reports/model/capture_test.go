@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What taps do not show is null in JSON, and zero of what was seen is zero.
+// In JSON a value that the taps do not show is null, and a measured zero is zero.
 func TestUnknownIsNull(t *testing.T) {
 	const unfated = " spurious_packets lost_packets recoveries single_losses recovery_ns"
 	for _, c := range []struct {
@@ -30,7 +30,7 @@ func TestUnknownIsNull(t *testing.T) {
 	}
 }
 
-// The lines of a capture count all that was put right, and the kinds of what was skipped, the most frequent first.
+// The lines of a capture count all repairs, and the kinds of skipped frames, the most frequent first.
 func TestCaptureLines(t *testing.T) {
 	c := Capture{Tap: "between", Why: "why", Connections: 2, Frames: 10, Skipped: 9, Kinds: map[string]uint64{"ARP": 1,
 		"TCP": 6, "UDP": 1, "LLDP": 1, "a": 1, "b": 1},

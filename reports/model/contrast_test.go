@@ -12,7 +12,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model/modeltest"
 )
 
-// Half of the time the line is busy, a fifth of that for the second time; timers take another quarter.
+// Half of the time the line is busy, a fifth of that with retransmissions; timeouts take another quarter.
 func TestShares(t *testing.T) {
 	r := model.ContrastRun{Summary: metrics.Summary{ElapsedNs: 1e9, ThroughputBps: 25e6, DataPackets: 100,
 		Retransmitted: 20}}
@@ -32,7 +32,7 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// A run with timeouts on a busy line does not make more than a whole.
+// The shares of a run with timeouts and a busy line add up to 1 at least.
 func TestSharesAddUp(t *testing.T) {
 	m := modeltest.Contrast()
 	for i := range m.Rows {

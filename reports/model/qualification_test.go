@@ -29,7 +29,7 @@ func TestQualificationSurvivesJSON(t *testing.T) {
 	}
 }
 
-// Every way to miss a qualification is told, and what is waived or not asked for does not count.
+// Every reason against a qualification is named. Waived rules and rules that the profile does not require do not count.
 func TestQualificationStatus(t *testing.T) {
 	passed := model.RuleOutcome{Rule: "GBN-NAK-001", Status: "PASS", Required: true, Core: true}
 	rule := func(status string, required, core bool) model.Qualification {
@@ -53,7 +53,7 @@ func TestQualificationStatus(t *testing.T) {
 	for i, c := range []struct {
 		q      model.Qualification
 		status string
-		reason string // the last; "" is none
+		reason string // the last reason; "" for none
 	}{
 		{rule("PASS", true, true), "PASS", ""},
 		{rule("FAIL", true, false), "FAIL", "GBN-NAK-002 FAIL: the rule"},
@@ -65,7 +65,7 @@ func TestQualificationStatus(t *testing.T) {
 		{rule("XPASS", true, false), "XPASS", "XPASS"},
 		{rule("ERROR", true, false), "ERROR", "ERROR"},
 		{rule("nonsense", true, false), "ERROR", "nonsense"},
-		{scenario("FAIL"), "PASS", ""}, // of a rule that the profile does not ask for
+		{scenario("FAIL"), "PASS", ""}, // of a rule that the profile does not require
 		{crashed, "FAIL", "scenario s FAIL: it crashed"},
 		{unmeasured, "FAIL", "no account"},
 		{scenario("INVALID"), "INVALID", "scenario s INVALID: no verdict"},
@@ -73,7 +73,7 @@ func TestQualificationStatus(t *testing.T) {
 		{model.Qualification{}, "INCONCLUSIVE", "no required rule"},
 		{model.Qualification{Rules: []model.RuleOutcome{passed}, Targets: modeltest.Perf()}, "FAIL", "no account"},
 		{late("INVALID"), "INVALID", "scenario s INVALID: late"},
-		// of a rule that the profile does not ask for
+		// of a rule that the profile does not require
 		{late("FAIL"), "INVALID", "scenario s FAIL: link INVALID during the run: late"},
 	} {
 		c.q.Settle()
@@ -88,7 +88,7 @@ func TestQualificationStatus(t *testing.T) {
 	}
 }
 
-// TestFailureOverABadLink stands, is no matter of the harness, and has the state of the link beside it.
+// TestFailureOverABadLink: the failure stands, is not the harness's, and has the state of the link beside it.
 func TestFailureOverABadLink(t *testing.T) {
 	q := modeltest.Qualification()
 	if q.Status != "FAIL" || q.Undecided() || q.Beside(q.Verdict()) != "NOT QUALIFIED (link INVALID)" ||

@@ -12,7 +12,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model/modeltest"
 )
 
-// A report can be made again from result.json: nothing is lost on the way.
+// A report can be made again from result.json, which has all fields.
 func TestResultSurvivesJSON(t *testing.T) {
 	want := modeltest.Result()
 	b, err := json.Marshal(want)
@@ -28,7 +28,7 @@ func TestResultSurvivesJSON(t *testing.T) {
 	}
 }
 
-// The names are a contract with whoever reads result.json; the numbers stand at its top level.
+// The names are a contract with readers of result.json; the numbers are at its top level.
 func TestNamesOfJSON(t *testing.T) {
 	b, err := json.Marshal(modeltest.Result())
 	if err != nil {
@@ -57,7 +57,7 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// The processor time is told for the payload that it moved, and not told when nobody said, or nothing moved.
+// The processor time is given per GB of payload, and left out when it is unknown or no payload was moved.
 func TestProcessorPerGB(t *testing.T) {
 	p := model.NewProcessor([2]time.Duration{3 * time.Second, 0}, 500_000_000)
 	if p == nil || p.Ns != [2]int64{3e9, 0} || p.NsPerGB != [2]int64{6e9, 0} {

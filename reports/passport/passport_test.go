@@ -20,7 +20,7 @@ func encode(t *testing.T, p *passport.Passport) []byte {
 	return b
 }
 
-// A passport is a statement of in-toto about a test, and comes back out of it.
+// A passport is a test result statement of in-toto, and reads back from it.
 func TestStatement(t *testing.T) {
 	text := encode(t, modeltest.Passport())
 	p, err := passport.Decode(text)
@@ -56,7 +56,7 @@ func TestStatement(t *testing.T) {
 	}
 }
 
-// A qualification in spite of waived failures is a warning to whoever knows no passports.
+// A qualification with waived failures has the result WARNED, for readers that do not know passports.
 func TestResult(t *testing.T) {
 	p := modeltest.Passport()
 	p.Qualified, p.Rules[2].Status = true, "PASS"
@@ -69,7 +69,7 @@ func TestResult(t *testing.T) {
 	}
 }
 
-// A statement that says something else than its passport is none: others read only that part.
+// A statement that disagrees with its passport is refused, because other readers use only the statement.
 func TestDecodeRefuses(t *testing.T) {
 	text := string(encode(t, modeltest.Passport()))
 	for want, changed := range map[string]string{
@@ -88,7 +88,7 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 }
 
-// What a passport says in one place it cannot deny in another.
+// A passport that contradicts itself is refused.
 func TestContradictions(t *testing.T) {
 	for want, change := range map[string]func(*passport.Passport){
 		"": func(*passport.Passport) {},
@@ -121,8 +121,8 @@ func TestContradictions(t *testing.T) {
 	}
 }
 
-// Two firmware versions differ in what they are, do, take and count; that is worse where something is broken that was
-// not.
+// Two firmware versions are compared by identity, verdicts, targets, sheet and counters; a rule that is newly broken
+// makes the later one worse.
 func TestDiff(t *testing.T) {
 	d := modeltest.Difference()
 	how := map[string]string{}
@@ -159,7 +159,7 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// Only a build of a known commit, without changes, has rules that are known to be the same.
+// Only builds of a known commit, without local changes, have rules that are known to be equal.
 func TestCompare(t *testing.T) {
 	commit := strings.Repeat("a", 40)
 	of := func(version, commit, rules string) passport.Tool {

@@ -12,7 +12,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model/modeltest"
 )
 
-// write returns the document, which has to keep the published schema.
+// write returns the document, which must conform to the published schema.
 func write(t *testing.T, g *model.Gate) *log {
 	t.Helper()
 	var b strings.Builder
@@ -29,12 +29,12 @@ func write(t *testing.T, g *model.Gate) *log {
 	return &l
 }
 
-// schema is the one that OASIS publishes (sarif-schema-2.1.0.json, errata 01), which allows no names but its own.
+// schema is the published one of OASIS (sarif-schema-2.1.0.json, errata 01), which allows only its own names.
 var schema = sync.OnceValue(func() *jsonschema.Schema {
 	return jsonschema.NewCompiler().MustCompile("testdata/sarif-schema-2.1.0.json")
 })
 
-// valid holds a document against the schema.
+// valid checks a document against the schema.
 func valid(text string) error {
 	document, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
 	if err != nil {
@@ -62,7 +62,7 @@ func TestGate(t *testing.T) {
 	}
 }
 
-// Whatever is in any field, the document keeps the schema.
+// Whatever text is in a field, the document conforms to the schema.
 func TestHostileTextEverywhere(t *testing.T) {
 	for _, text := range modeltest.Hostile() {
 		if r := write(t, modeltest.Fill(modeltest.Gate(), text, true)).Runs[0]; len(r.Results) != 3 {
@@ -71,7 +71,7 @@ func TestHostileTextEverywhere(t *testing.T) {
 	}
 }
 
-// The test above can fail.
+// The test above can fail: the schema rejects a wrong document.
 func TestSchemaIsKept(t *testing.T) {
 	const run = `{"version":"2.1.0","runs":[{"tool":{"driver":{"name":"x"}},"results":[{"message":{"text":"x"},` +
 		`"level":"note"}]}]}`

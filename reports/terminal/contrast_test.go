@@ -29,7 +29,7 @@ func TestContrastGolden(t *testing.T) {
 	})
 }
 
-// The tables stay within their width when all numbers are long.
+// The tables have a bounded width, also with long numbers.
 func TestContrastFitsItsColumns(t *testing.T) {
 	m := modeltest.Contrast()
 	m.Impls[1] = "writerecord"

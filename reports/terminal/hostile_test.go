@@ -11,7 +11,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model/modeltest"
 )
 
-// pages are all that this package writes, every string of what they show being text.
+// pages are all pages of this package, with text in every string of their models.
 func pages(text string, statuses bool) map[string]func(io.Writer, Options) error {
 	return map[string]func(io.Writer, Options) error{
 		"result": func(w io.Writer, o Options) error {
@@ -70,11 +70,11 @@ func pages(text string, statuses bool) map[string]func(io.Writer, Options) error
 
 var (
 	ours = regexp.MustCompile(`\x1b\[(0|1|2|[12];?3?[123]?|3[123])m`)
-	// What GitHub, Azure and TeamCity take for an order, in a line of a log.
+	// order matches the commands of GitHub, Azure and TeamCity in a line of a log.
 	order = regexp.MustCompile(`(?m)^[\s\p{Z}]*::|##[[:alpha:]]*\[`)
 )
 
-// Whatever is in any field, a terminal gets text and our colours, and the log of a CI job gets no orders.
+// Whatever text is in a field, a terminal gets only text and our colours, and the log of a CI job gets no commands.
 func TestHostileTextEverywhere(t *testing.T) {
 	for n, text := range modeltest.Hostile() {
 		if testing.Short() && n%4 != 0 {
@@ -104,7 +104,7 @@ func check(t *testing.T, name, text string, page func(io.Writer, Options) error)
 			t.Errorf("%s of %.60q: orders %q", name, text, o)
 		}
 		if color {
-			got = ours.ReplaceAllString(got, "") // of the text as well: a colour does no harm where there are colours
+			got = ours.ReplaceAllString(got, "") // also those in the text, because colours do no harm here
 		}
 		if i := strings.IndexFunc(got, func(c rune) bool {
 			return c != '\n' && c != '\t' && (unicode.IsControl(c) || unicode.Is(unicode.Cf, c))

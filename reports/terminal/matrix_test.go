@@ -29,7 +29,7 @@ func TestMatrixGolden(t *testing.T) {
 	})
 }
 
-// The tables stay within their width, whatever the names and however many rules are broken.
+// The tables have a bounded width, whatever the names and the number of broken rules.
 func TestMatrixFitsItsColumns(t *testing.T) {
 	m := modeltest.Matrix()
 	m.Cells[1].Broken = []string{"A-VERY-LONG-NAME-OF-A-RULE-THAT-NOBODY-SHOULD-HAVE-001", "B"}

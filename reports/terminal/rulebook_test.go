@@ -8,7 +8,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model/modeltest"
 )
 
-// TestRulebook wants everything that is known of a rule to be shown, and prose in lines that a terminal has room for.
+// TestRulebook: all known facts of a rule are shown, and prose is wrapped to the width of a terminal.
 func TestRulebook(t *testing.T) {
 	b := modeltest.Rulebook()
 	b.Families[0].Rules[0].Causes[0] = strings.Repeat("word ", 100)

@@ -49,7 +49,7 @@ func TestColoursOnlyWhenAsked(t *testing.T) {
 	}
 }
 
-// Text from a device or a file must not move the cursor, nor write the title of the window.
+// Text from a device or a file does not move the cursor or set the title of the window.
 func TestHostileText(t *testing.T) {
 	r := modeltest.Result()
 	nasty := "\x1b]0;owned\a\x1b[2J\r\b\u202e"

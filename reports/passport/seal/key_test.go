@@ -14,7 +14,7 @@ import (
 	"golang.org/x/crypto/ssh/agent"
 )
 
-// serve runs an agent with keys, to which SSH_AUTH_SOCK points.
+// serve runs an agent with keys and sets SSH_AUTH_SOCK to it.
 func serve(t *testing.T, keys ...any) {
 	t.Helper()
 	ring := agent.NewKeyring()
@@ -32,12 +32,12 @@ func serve(t *testing.T, keys ...any) {
 			if err != nil {
 				return
 			}
-			go func() { _ = agent.ServeAgent(ring, c) }() // until the other side is done
+			go func() { _ = agent.ServeAgent(ring, c) }() // until the other side closes
 		}
 	}()
 }
 
-// save writes a private key, with a passphrase or none, and its public half beside it.
+// save writes a private key, encrypted if there is a passphrase, and its public half beside it.
 func save(t *testing.T, private any, passphrase string) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "key")
@@ -53,7 +53,7 @@ func save(t *testing.T, private any, passphrase string) (path string) {
 	return path
 }
 
-// A key is that of a file, or one of the agent, by its public half or as the only one.
+// A key is found in a file, or in the agent by its public half or as the only one.
 func TestFindKey(t *testing.T) {
 	_, one := newKey(t)
 	two, err := rsa.GenerateKey(rand.Reader, 2048)

@@ -29,7 +29,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// newKey returns a key, and its private half.
+// newKey returns a key as signer and its private half.
 func newKey(t *testing.T) (ssh.Signer, ed25519.PrivateKey) {
 	t.Helper()
 	_, private, err := ed25519.GenerateKey(rand.Reader)
@@ -39,7 +39,7 @@ func newKey(t *testing.T) (ssh.Signer, ed25519.PrivateKey) {
 	return key, private
 }
 
-// sealed is a small passport of a key.
+// sealed returns a small passport signed by a key.
 func sealed(t *testing.T, key ssh.Signer) []byte {
 	t.Helper()
 	file, err := Seal(t.Context(), []byte(`{"_type":"x","é":[1,2,3]}`), key)
@@ -47,7 +47,7 @@ func sealed(t *testing.T, key ssh.Signer) []byte {
 	return file
 }
 
-// accepts reports whether a file is a passport that somebody on the list signed.
+// accepts reports whether a file is a passport signed by a key on the list.
 func accepts(t *testing.T, file []byte, list Signers) bool {
 	s, err := Open(file)
 	if err != nil || s.Verify(t.Context()) != nil {
@@ -57,7 +57,7 @@ func accepts(t *testing.T, file []byte, list Signers) bool {
 	return err == nil
 }
 
-// allow is a list of one key, with options before it.
+// allow returns a list with one key and the given options.
 func allow(t *testing.T, key ssh.PublicKey, options string) Signers {
 	t.Helper()
 	list, err := ParseSigners(strings.NewReader("# who may\n\nalice@example.com,bob@* " + options +
@@ -79,7 +79,7 @@ func TestSeal(t *testing.T) {
 	}
 }
 
-// A bit that is changed anywhere, in what is signed or around it, is found out.
+// A changed bit in any byte, signed or not, is detected.
 func TestEveryByteCounts(t *testing.T) {
 	key, _ := newKey(t)
 	file, list := sealed(t, key), allow(t, key.PublicKey(), "")
@@ -106,7 +106,7 @@ func TestEveryByteCounts(t *testing.T) {
 	})
 }
 
-// What is no passport says what it lacks, in a line.
+// A file that is no passport is refused with one line that says what it lacks.
 func TestOpenRefuses(t *testing.T) {
 	key, _ := newKey(t)
 	var e dsse.Envelope
@@ -137,7 +137,7 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// A signature of the same key for something else is no passport.
+// A signature of the same key in another namespace is no passport.
 func TestNamespace(t *testing.T) {
 	key, _ := newKey(t)
 	payload := []byte("{}")
@@ -153,7 +153,7 @@ func TestNamespace(t *testing.T) {
 	}
 }
 
-// ssh-keygen agrees on what is signed, by whom and for what, also where a hardware key signed.
+// ssh-keygen agrees on the signed bytes, the signer and the namespace, also with a hardware key.
 func TestSSHKeygen(t *testing.T) {
 	if _, err := exec.LookPath("ssh-keygen"); err != nil {
 		t.Skip("no ssh-keygen")
@@ -164,7 +164,7 @@ func TestSSHKeygen(t *testing.T) {
 	}
 }
 
-// agrees shows ssh-keygen what a key has sealed, and what it has not.
+// agrees compares ssh-keygen with this package on the signed bytes of a passport and on its payload alone.
 func agrees(t *testing.T, key ssh.Signer) {
 	t.Helper()
 	if file := sealed(t, key); !accepts(t, file, allow(t, key.PublicKey(), "")) {
@@ -188,13 +188,13 @@ func agrees(t *testing.T, key ssh.Signer) {
 	}
 }
 
-// token is a hardware key in software: it signs that somebody touched it, and how often, with what it is asked to sign.
+// token is a hardware key in software: it signs the data together with the flag that a user touched it and a counter.
 type token struct {
 	private ed25519.PrivateKey
 	public  ssh.PublicKey
 }
 
-// newToken returns a key of the type that FIDO tokens have.
+// newToken returns a key of the type of FIDO tokens.
 func newToken(t *testing.T) token {
 	t.Helper()
 	public, private, err := ed25519.GenerateKey(rand.Reader)

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// Who may sign, and when.
+// The list gives the keys that may sign, and the times at which they may.
 func TestSigners(t *testing.T) {
 	key, _ := newKey(t)
 	other, _ := newKey(t)
@@ -43,7 +43,7 @@ func TestSigners(t *testing.T) {
 	}
 }
 
-// A file of allowed signers that cannot be read says in which line.
+// An error in a file of allowed signers names the line.
 func TestSignersRefuse(t *testing.T) {
 	key, _ := newKey(t)
 	public := string(ssh.MarshalAuthorizedKey(key.PublicKey()))
