@@ -44,7 +44,7 @@ func (e *Evidence) Count(who string, counts map[string]int64) {
 	}
 }
 
-// Divided adds a note on the numbering of the trace's connections when a box is in the path of qps QPs.
+// Divided adds a note on the numbering of the trace's connections when a middlebox is in the path of qps QPs.
 func (e *Evidence) Divided(qps int) {
 	e.Notes = append(e.Notes, fmt.Sprintf("a box divides the path: connections from %d on are the hops behind it", qps))
 }

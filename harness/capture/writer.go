@@ -22,7 +22,7 @@ type Tap struct {
 	Device string // name of the network device
 }
 
-// String returns the side, and the hop on a path with a box in it: "A" or "A-lan".
+// String returns the side, and the hop on a path with a middlebox in it: "A" or "A-lan".
 func (t Tap) String() string {
 	if t.Hop == trace.Whole {
 		return t.Side.String()

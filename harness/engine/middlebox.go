@@ -55,7 +55,7 @@ type BoxEvent struct {
 	Count bool // Name is a counter of errors, not a variable
 }
 
-// BrokenPromise is the counter of messages that a box has acknowledged and that will not be executed.
+// BrokenPromise is the counter of messages that a middlebox has acknowledged and that will not be executed.
 const BrokenPromise = "broken_promise"
 
 // BoxConfig is the configuration of a Middlebox.

@@ -1,5 +1,5 @@
 // Package merge makes one trace of captured frames: from the taps at the two ends of a link and the link's own log
-// (Taps), from the taps of every hop of a path with a box in it (Hops), or from one tap alone (OneTap).
+// (Taps), from the taps of every hop of a path with a middlebox in it (Hops), or from one tap alone (OneTap).
 //
 // Frames are matched by their bytes. A frame that left and arrived is delivered, one that left and never arrived is
 // dropped, and so on; Taps has the whole list. The package knows no rule of a protocol, only which bytes were seen

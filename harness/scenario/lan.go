@@ -10,8 +10,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/spec"
 )
 
-// LAN is the link between side A and a box near it. A run without a box has no LAN, and ignores the fields of the Spec
-// for it. Both directions are alike.
+// LAN is the link between side A and a middlebox near it. A run without a middlebox has no LAN, and ignores the fields
+// of the Spec for it. Both directions are alike.
 type LAN struct {
 	Link   spec.Link
 	Faults []fault.Fault
@@ -105,14 +105,14 @@ func explicit(link string) string {
 // Management says whether connections are set up and torn down by messages of the communication manager.
 type Management string
 
-// The choices. Auto is on when there is a box in the path, which learns from the messages, and off otherwise.
+// The choices. Auto is on when there is a middlebox in the path, which learns from the messages, and off otherwise.
 const (
 	CMAuto Management = ""
 	CMOn   Management = "on"
 	CMOff  Management = "off"
 )
 
-// Managed reports whether a run with or without a box begins with the set-up of its connections.
+// Managed reports whether a run with or without a middlebox begins with the set-up of its connections.
 func (m Management) Managed(box bool) bool { return m == CMOn || m == CMAuto && box }
 
 // readCM reads "cm on", "cm off" or "cm auto".

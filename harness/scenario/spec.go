@@ -55,7 +55,7 @@ type Spec struct {
 	Impl       [2]string     // implementation at A and at B
 	Params     engine.Params // parameters of the schemes
 	Link       spec.Duplex
-	LAN        LAN        // the link between A and a box near A; unused without a box
+	LAN        LAN        // the link between A and a middlebox near A; unused without a middlebox
 	CM         Management // of connections
 	Faults     []fault.Fault
 	Injections []Injection

@@ -31,7 +31,7 @@ const FormatVersion = 1
 // Conn is one connection: a QP on each side.
 type Conn struct {
 	Ends [2]End // indexed by Side
-	Hop  Hop    // the part of the path, when a box divides it
+	Hop  Hop    // the part of the path, when a middlebox divides it
 	// the QPNs were reused for another connection, so that no attribute, such as the MTU, holds for all packets; not
 	// written to files
 	Anew bool

@@ -6,9 +6,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 )
 
-// Hop is the part of the path to which a connection of the header belongs. A box in the path divides every connection
-// into two hops. Each hop is a connection of its own, with records, taps at its two ends, and verdicts. The box is end
-// B of a LAN hop and end A of a WAN hop.
+// Hop is the part of the path to which a connection of the header belongs. A middlebox in the path divides every
+// connection into two hops. Each hop is a connection of its own, with records, taps at its two ends, and verdicts. The
+// box is end B of a LAN hop and end A of a WAN hop.
 type Hop uint8
 
 // The hops.
@@ -45,8 +45,8 @@ func (h Hop) Box() (side Side, ok bool) {
 	return A, false
 }
 
-// Divided reports whether the trace is of a path with a box in it. Its connections are then the LAN hops of all, and
-// after them the WAN hops in the same order.
+// Divided reports whether the trace is of a path with a middlebox in it. Its connections are then the LAN hops of all,
+// and after them the WAN hops in the same order.
 func (h *Header) Divided() bool { return len(h.Conns) > 0 && h.Conns[0].Hop != Whole }
 
 // Twin returns the other hop of connection i; -1 when it has none.
@@ -69,8 +69,8 @@ func (h *Header) On(i int) Hop {
 	return h.Conns[i].Hop
 }
 
-// Divide makes two hops of every connection, for a path with a box in it. On the LAN the box takes the place of B with
-// B's attributes, on the WAN the place of A with the attributes that acts returns for A's.
+// Divide makes two hops of every connection, for a path with a middlebox in it. On the LAN the box takes the place of B
+// with B's attributes, on the WAN the place of A with the attributes that acts returns for A's.
 func (h *Header) Divide(acts func(engine.QP) engine.QP) {
 	n := len(h.Conns)
 	for i := range n {

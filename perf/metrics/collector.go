@@ -56,7 +56,7 @@ func NewCollector(h *trace.Header, o Options) *Collector {
 func (c *Collector) Sight(s *trace.Sight) {
 	r := s.Rec
 	if r.Fate == trace.Injected || c.header.On(r.Conn) == trace.LANHop {
-		return // of a path with a box, only the hop behind it is measured
+		return // of a path with a middlebox, only the hop behind it is measured
 	}
 	c.deeds.sight(r)
 	sent := s.Out || !c.header.Taps[r.From&1]

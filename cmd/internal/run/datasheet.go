@@ -95,7 +95,7 @@ func countersOf(verdicts []rule.Verdict) map[int][]datasheet.Counter {
 	return all
 }
 
-// deviceName returns the implementation of a device, else its address, else its side; "box" for a box.
+// deviceName returns the implementation of a device, else its address, else its side; "box" for a middlebox.
 func deviceName(h *trace.Header, device int) string {
 	if device == datasheet.DeviceBox || len(h.Conns) == 0 {
 		return "box"
@@ -142,7 +142,7 @@ func parseSheets(path string) ([]*datasheet.Sheet, error) {
 }
 
 // Probe returns the datasheet of an implementation. It runs each probe in virtual time with the implementation at both
-// ends, and adds up the findings on both. A box has a sheet of its own.
+// ends, and adds up the findings on both. A middlebox has a sheet of its own.
 func Probe(ctx context.Context, impl engine.Implementation, params engine.Params) ([]*datasheet.Sheet, error) {
 	var ends, box datasheet.Findings
 	var from []string

@@ -103,8 +103,8 @@ func (b *Bench) startable(job *bench.Job) error {
 	return nil
 }
 
-// boxOf builds the box of a job, to check that it can be built and to get its attributes; nil without a box. This box
-// never processes a frame.
+// boxOf builds the box of a job, to check that it can be built and to get its attributes; nil without a middlebox. This
+// box never processes a frame.
 func boxOf(job *bench.Job) (*drive.Box, error) {
 	impl := &job.Impls[trace.A]
 	if impl.NewBox == nil {
@@ -123,7 +123,7 @@ func chooseLink(job *bench.Job, k vtime.Dilation) (link.Choice, error) {
 		OverIP: job.Impls[trace.A].OverIP() || job.Impls[trace.B].OverIP(), Dilation: k})
 }
 
-// boxed reports whether there is a box in the path.
+// boxed reports whether there is a middlebox in the path.
 func boxed(job *bench.Job) bool { return job.Impls[trace.A].NewBox != nil }
 
 // devices reports, by side, whether the end is a device.

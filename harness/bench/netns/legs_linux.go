@@ -29,7 +29,7 @@ type leg struct {
 // legs are the hops of the path, from A to B.
 type legs []*leg
 
-// openLegs opens the links. The link of the Spec is made as chosen, the LAN of a box always by a relay.
+// openLegs opens the links. The link of the Spec is made as chosen, the LAN of a middlebox always by a relay.
 func (s *session) openLegs(choice link.Choice) error {
 	route := plan.RouteOf(s.spec, s.acts != nil)
 	for i := range route {

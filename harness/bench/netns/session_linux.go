@@ -182,8 +182,8 @@ func kernel() string {
 	return unix.ByteSliceToString(name.Release[:])
 }
 
-// probe measures the link of the Spec while it loses nothing. The LAN of a box behaves like a cable, faster than this
-// host can send: only its effects on the traffic are checked.
+// probe measures the link of the Spec while it loses nothing. The LAN of a middlebox behaves like a cable, faster than
+// this host can send: only its effects on the traffic are checked.
 func (s *session) probe(into **measure.Idle) func(context.Context) error {
 	return func(ctx context.Context) error {
 		if err := s.legs.quiet(); err != nil {

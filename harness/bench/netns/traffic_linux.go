@@ -171,7 +171,7 @@ func (t *traffic) drain(ctx context.Context, tick <-chan time.Time) error {
 	return nil
 }
 
-// underway reports whether a link holds packets, or a box does.
+// underway reports whether a link holds packets, or a middlebox does.
 func (t *traffic) underway() (bool, error) {
 	if busy, err := t.legs.busy(); busy || err != nil {
 		return busy, err

@@ -10,7 +10,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/fault"
 )
 
-// boxNode is a box in the path. A's line ends at its LAN port, and the link of the Spec begins at its WAN port:
+// boxNode is a middlebox in the path. A's line ends at its LAN port, and the link of the Spec begins at its WAN port:
 //
 //	A  port[A] -> LAN port   port[WAN] -> B
 //	A  <- port[LAN]   WAN port <- port[B]  B

@@ -50,7 +50,7 @@ func Open(h engine.Host) (engine.Host, Frames) {
 	return h, Frames{}
 }
 
-// BoxFrames alters a frame that leaves a port of a box; a nil BoxFrames alters nothing.
+// BoxFrames alters a frame that leaves a port of a middlebox; a nil BoxFrames alters nothing.
 type BoxFrames func(to engine.Port, frame []byte) []byte
 
 // box is a Middlebox with the function that alters its frames.
@@ -59,7 +59,7 @@ type box struct {
 	out BoxFrames
 }
 
-// Box returns a box that alters outgoing frames.
+// Box returns a middlebox that alters outgoing frames.
 func Box(right engine.Middlebox, out BoxFrames) engine.Middlebox { return &box{right, out} }
 
 // OpenBox returns the box that b wraps, or b itself, and the function that alters its frames.

@@ -47,7 +47,7 @@ const missGap = 10
 //	    5.358    10.358  |<----------------- NAK psn=+2 msn=0 PSN_SEQ_ERR --|
 //	event 20.628 A CQE wr=1
 //
-// A path with a box in it has three columns, the box in the middle.
+// A path with a middlebox in it has three columns, the box in the middle.
 //
 // Times are in microseconds. A packet that the link made begins at X, a packet that it changed arrives with a star, and
 // the cause, if known, is on the right. Records and events must be in time order.

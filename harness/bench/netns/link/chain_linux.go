@@ -38,7 +38,7 @@ type Site struct {
 	Fact    func(name, value string) // adds a fact to the report
 }
 
-// Open makes the link of a hop. The LAN of a box is always the relay's. The caller closes the chain.
+// Open makes the link of a hop. The LAN of a middlebox is always the relay's. The caller closes the chain.
 func Open(site *Site, h *plan.Hop, c Choice) (*Chain, error) {
 	forged, err := forge(site.Spec, h)
 	if err != nil {

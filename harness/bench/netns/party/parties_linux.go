@@ -10,7 +10,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
-// Parties are the programs of a run. A device has none, and few paths have a box.
+// Parties are the programs of a run. A device has none, and few paths have a middlebox.
 type Parties struct {
 	Ends [2]*Party // by side; nil at the end of a device
 	Box  *Party    // nil without one
@@ -36,7 +36,7 @@ func (p *Parties) Begin(at int64) error {
 	return nil
 }
 
-// Idle reports whether no party has work left: a box may still have to do work that was reported to A as done.
+// Idle reports whether no party has work left: a middlebox may still have to do work that was reported to A as done.
 func (p *Parties) Idle() bool {
 	return !slices.ContainsFunc(p.All(), func(e *Party) bool { return !e.Idle })
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/spec"
 )
 
-// Hop is a part of the path with one link: the whole path, or the part on one side of a box.
+// Hop is a part of the path with one link: the whole path, or the part on one side of a middlebox.
 type Hop struct {
 	Part   trace.Hop
 	Link   spec.Duplex

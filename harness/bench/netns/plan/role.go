@@ -1,7 +1,7 @@
 package plan
 
 // The roles of the processes that a bench starts, by the words of the hidden commands "process ROLE". An endpoint and a
-// box belong to an implementation.
+// middlebox belong to an implementation.
 const (
 	RoleEndpoint = "endpoint"
 	RoleBox      = "box"
@@ -9,6 +9,6 @@ const (
 	RoleCable    = "cable"
 )
 
-// BrokePromise is the state by which a box reports a connection of which it broke a promise: its value is the number of
-// the connection.
+// BrokePromise is the state by which a middlebox reports a connection of which it broke a promise: its value is the
+// number of the connection.
 const BrokePromise = "broken"

@@ -14,8 +14,8 @@ import (
 // Route is the hops from A to B.
 type Route []Hop
 
-// RouteOf returns the whole path as one hop, or as two with a box between them. The link of the Spec is the one after
-// the box, so that it has the same losses with a box and without one.
+// RouteOf returns the whole path as one hop, or as two with a middlebox between them. The link of the Spec is the one
+// after the box, so that it has the same losses with a middlebox and without one.
 func RouteOf(sp *scenario.Spec, boxed bool) Route {
 	wan := Hop{Link: sp.Link, Faults: sp.Faults, Seeds: sp.Seeds()}
 	if !boxed {
@@ -38,7 +38,7 @@ func (r Route) Line(side trace.Side) unit.Rate {
 	return r.port(len(r)-1, side)
 }
 
-// BoxLines are the rates at which a box sends, by its ports: it is the end B of the LAN and the end A of the WAN.
+// BoxLines are the rates at which a middlebox sends, by its ports: it is the end B of the LAN and the end A of the WAN.
 func (r Route) BoxLines() []unit.Rate {
 	return []unit.Rate{r.port(int(engine.LAN), trace.B), r.port(int(engine.WAN), trace.A)}
 }

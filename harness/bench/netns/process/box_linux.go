@@ -13,7 +13,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// BoxMain is the body of a box process, which has been started in its namespace: it drives the box of the
+// BoxMain is the body of a middlebox process, which has been started in its namespace: it drives the box of the
 // implementation at A on two real devices, of which the first faces the LAN. find looks implementations up by name.
 func BoxMain(stdin *os.File, stdout io.Writer, name string, find func(string) (engine.Implementation, bool)) error {
 	return runProcess(plan.RoleBox, stdin, stdout, name, find, newBox)
@@ -34,10 +34,10 @@ func newBox(p *process, _ *contract.Order, _, path *engine.Implementation) (acto
 	return &box{Box: b, qps: p.spec.QPs}, plan.RouteOf(p.spec, true).BoxLines(), nil
 }
 
-// Start implements actor: a box does nothing until a frame arrives.
+// Start implements actor: a middlebox does nothing until a frame arrives.
 func (b *box) Start(vtime.Time) {}
 
-// Share implements actor. A box has no requests to make.
+// Share implements actor. A middlebox has no requests to make.
 func (b *box) Share() float64 { return 1 }
 
 func (b *box) receive(now vtime.Time, port int, frame []byte) {
@@ -62,5 +62,5 @@ func (b *box) stopped(a *farewell) {
 	}
 }
 
-// verify implements actor. A box has no memory to compare.
+// verify implements actor. A middlebox has no memory to compare.
 func (b *box) verify(vtime.Time, int, []drive.Work) {}

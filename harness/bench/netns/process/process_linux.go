@@ -48,7 +48,7 @@ type process struct {
 }
 
 // makeActor builds the actor of the process, and returns the rates of its lines, by device. Path is the implementation
-// at A, which determines whether there is a box.
+// at A, which determines whether there is a middlebox.
 type makeActor func(p *process, s *contract.Order, own, path *engine.Implementation) (actor, []unit.Rate, error)
 
 // runProcess is the body of a process that has been started in its namespace for the implementation of that name. find

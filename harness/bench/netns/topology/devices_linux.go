@@ -70,7 +70,8 @@ func configureHost(n *Namespace, own, peer Host) error {
 	return err
 }
 
-// configureLink brings the ports up and, for netem, bridges those of the link. The LAN of a box is always a relay's.
+// configureLink brings the ports up and, for netem, bridges those of the link. The LAN of a middlebox is always a
+// relay's.
 func (t *Topology) configureLink(o Options) error {
 	if o.Bridge {
 		if err := t.addBridge(o.MTU); err != nil {

@@ -2,7 +2,7 @@
 //
 //	A [a0] ---- [ra  M  rb] ---- [b0] B
 //
-// With a box in the path there is a fourth, X, and M holds the ports of two links.
+// With a middlebox in the path there is a fourth, X, and M holds the ports of two links.
 //
 //	A [a0] ---- [la  M  lx] ---- [x0  X  x1] ---- [ra  M  rb] ---- [b0] B
 //

@@ -2,9 +2,9 @@ package topology
 
 import "net"
 
-// The devices: DeviceA and DeviceB belong to the endpoints, PortA and PortB to the link between them. A path with a box
-// has DeviceLAN and DeviceWAN at the box, and LANPortA and LANPortBox at the link between it and A; PortA then faces
-// the box.
+// The devices: DeviceA and DeviceB belong to the endpoints, PortA and PortB to the link between them. A path with a
+// middlebox has DeviceLAN and DeviceWAN at the box, and LANPortA and LANPortBox at the link between it and A; PortA
+// then faces the box.
 const (
 	DeviceA    = "a0"
 	DeviceB    = "b0"
@@ -22,8 +22,8 @@ const (
 	MinMTU     = 4096 + 128
 )
 
-// Host is the configuration of the device of an endpoint, or of a box. A box has no IP addresses. Addresses are the
-// same in every run, so that traces compare.
+// Host is the configuration of the device of an endpoint, or of a middlebox. A middlebox has no IP addresses. Addresses
+// are the same in every run, so that traces compare.
 type Host struct {
 	Device string
 	MAC    net.HardwareAddr
@@ -36,8 +36,8 @@ func HostA() Host { return host(DeviceA, 1) }
 // HostB returns the addresses of endpoint B.
 func HostB() Host { return host(DeviceB, 2) }
 
-// boxPorts returns the addresses of the two devices of a box, which appears in no packet: the packets that cross it are
-// not addressed to it.
+// boxPorts returns the addresses of the two devices of a middlebox, which appears in no packet: the packets that cross
+// it are not addressed to it.
 func boxPorts() [2]Host {
 	lan, wan := host(DeviceLAN, 3), host(DeviceWAN, 4)
 	lan.IP, wan.IP = nil, nil

@@ -10,7 +10,7 @@ import (
 
 // Options describes the topology to build.
 type Options struct {
-	Box    bool // a namespace X for a box, between A and the link
+	Box    bool // a namespace X for a middlebox, between A and the link
 	Bridge bool // join PortA and PortB by a bridge, for tc-netem; else a relay in M has to carry the frames
 	MTU    int  // of all devices; 0 is DefaultMTU, less than MinMTU is an error
 
@@ -22,9 +22,9 @@ type Options struct {
 	// whose namespace the devices are created. The other namespaces are created.
 	Of map[string]int
 
-	// Name, when not empty, makes the namespaces accessible during the run: `ip netns exec NAME-a …`, likewise
-	// NAME-link, NAME-b and, with a box, NAME-box. Janitor is then needed: the same binary, about to call JanitorMain
-	// with the names it is given.
+	// Name, when not empty, makes the namespaces accessible during the run: `ip netns exec NAME-a …`, likewise NAME-link,
+	// NAME-b and, with a middlebox, NAME-box. Janitor is then needed: the same binary, about to call JanitorMain with the
+	// names it is given.
 	Name    string
 	Janitor func(names []string) *exec.Cmd
 }
@@ -131,7 +131,7 @@ func (t *Topology) plan() {
 	t.cables = []Cable{{t.A, HostA(), LANPortA}, {t.X, box[0], LANPortBox}, {t.X, box[1], PortA}, {t.B, HostB(), PortB}}
 }
 
-// Hop returns the cables at the ends of a hop, by side. Hop 0 begins at A; there is a hop 1 where there is a box.
+// Hop returns the cables at the ends of a hop, by side. Hop 0 begins at A; there is a hop 1 where there is a middlebox.
 func (t *Topology) Hop(i int) [2]Cable { return [2]Cable(t.cables[2*i:]) }
 
 // Ends returns the cables of the endpoints, by side.
