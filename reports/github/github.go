@@ -15,7 +15,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// most is how many annotations of a kind GitHub shows of one step.
+// most is the number of annotations of a kind that GitHub shows for a step.
 const most = 10
 
 // Annotations writes one error for each rule that is broken, ten at most, or one for the whole where no rule is and the
@@ -38,7 +38,7 @@ func Annotations(w io.Writer, g *model.Gate) error {
 	return err
 }
 
-// order writes one annotation. Lines of its message are the only line ends that are let through, each as its escape.
+// order writes one annotation. Of its message only ends of lines are kept as such, each as its escape.
 func order(b *strings.Builder, title, message string) {
 	var lines []string
 	for line := range strings.SplitSeq(message, "\n") {

@@ -22,7 +22,7 @@ func Atlas(w io.Writer, m *atlas.Map) error {
 	return render(w, "atlas.tmpl", v)
 }
 
-// AtlasSVG writes the map alone, as a file that other documents can hold.
+// AtlasSVG writes the map alone, as a file for use in other documents.
 func AtlasSVG(w io.Writer, m *atlas.Map) error {
 	drawing, width, height := drawAtlas(m)
 	return export(w, drawing, width, height)

@@ -9,14 +9,14 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// Pair is the plot of one connection in two runs over the same times and offsets: what is at the same place in both
-// happened at the same time after the first packet.
+// Pair is the plot of one connection in two runs with the same axes: marks at the same place are at the same time after
+// the first packet.
 type Pair struct {
 	Title    string
 	Drawings [2]template.HTML
 	Counts   [2]string // of the marks, in words
 	Thinned  bool      // marks were left out of one
-	Differ   string    // when the first mark is another one; "" when all are the same
+	Differ   string    // time of the first different mark; "" if all are equal
 	Closer   [2]template.HTML
 }
 
@@ -35,7 +35,7 @@ func Beside(id string, runs [2]*model.Result, names [2]string) *Pair {
 	return nil
 }
 
-// pairing is a pair in the making.
+// pairing is a pair under construction.
 type pairing struct {
 	*Pair
 	runs  [2]*model.Result
@@ -76,7 +76,7 @@ func (p *pairing) draw(id, class string, marks [2][]metrics.Mark, xName, yName s
 	return out
 }
 
-// counted are the marks by kind, and in words.
+// counted returns the numbers of marks by kind, and in words.
 func counted(marks []metrics.Mark) (counts [len(kindNames)]int, words string) {
 	for _, m := range marks {
 		counts[m.Kind]++
@@ -84,12 +84,12 @@ func counted(marks []metrics.Mark) (counts [len(kindNames)]int, words string) {
 	return counts, summary(counts)
 }
 
-// since is the time of a mark from the first packet of its run.
+// since returns the time of a mark from the first packet of its run.
 func (p *pairing) since(i, k int) vtime.Duration {
 	return p.marks[i][k].At.Sub(p.runs[i].Timeline.Start)
 }
 
-// differ is when the first mark of one run is not there in the other.
+// differ returns the time of the first mark of one run that the other lacks.
 func (p *pairing) differ() (at vtime.Duration, ok bool) {
 	for k := range max(len(p.marks[0]), len(p.marks[1])) {
 		switch {
@@ -106,7 +106,7 @@ func (p *pairing) differ() (at vtime.Duration, ok bool) {
 	return 0, false
 }
 
-// closer draws what is around a time: as much as shows a recovery, a quarter of it before.
+// closer draws the marks around a time: long enough for a recovery, a quarter of it before that time.
 func (p *pairing) closer(id string, at vtime.Duration) {
 	wide := vtime.Duration(0)
 	for i, r := range p.runs {

@@ -20,8 +20,7 @@ func Figures(w io.Writer, m *figures.Set) error {
 	return render(w, "figures.tmpl", v)
 }
 
-// FigureSVG writes the drawing of a figure alone, with its title and conditions, as a file that other documents can
-// hold.
+// FigureSVG writes the drawing of a figure alone, with its title and conditions, as a file for use in other documents.
 func FigureSVG(w io.Writer, f *figures.Figure) error {
 	drawing, width, height := drawFigure(f, true)
 	return export(w, drawing, width, height)

@@ -27,10 +27,10 @@ type matrixView struct {
 	Figures []figure
 	Rows    []cellRow
 	Meets   []meeting
-	Escaped int // broken engines that got away
+	Escaped int // broken engines that were not caught
 }
 
-// meeting is a table of peers: who met whom over a link.
+// meeting is a table of peers: the cells of all pairs over a link.
 type meeting struct {
 	Link string
 	Rows []meetingRow

@@ -109,11 +109,11 @@ type passportHead struct {
 type besideRow struct {
 	Name  string
 	Cells []string
-	Same  bool // all say the same
+	Same  bool // all passports agree
 }
 
-// beside puts rows of the same name beside each other, in the order of the first passport that has them; those that
-// differ come first.
+// beside joins the rows of the same name, in the order of the first passport that has them. Rows that differ come
+// first.
 func beside(list []*passport.Checked, of func(*passport.Passport) [][2]string) (rows []besideRow) {
 	at := map[string]int{}
 	for column, c := range list {

@@ -109,7 +109,7 @@ func (s *scale) rounded(n int) []float64 {
 	return out
 }
 
-// ticks are the values on the X axis that are labelled: those that were measured, as far as there is room.
+// ticks are the labelled values on the X axis: the measured ones, as far as there is room.
 func (s *scale) ticks(p *figures.Panel) []float64 {
 	var all []float64
 	for _, c := range p.Curves {

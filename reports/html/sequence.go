@@ -15,7 +15,7 @@ import (
 )
 
 // sequence is the figure of PSNs over time: data for the interactive plot, a drawing for print and for browsers without
-// scripts, and a table of what went wrong.
+// scripts, and a table of losses, NAKs and retransmissions.
 type sequence struct {
 	Title   string
 	Data    plotData
@@ -158,7 +158,7 @@ func timeUnit(r *model.Result, marks []metrics.Mark) unit {
 	return timeUnits[len(timeUnits)-2]
 }
 
-// window is how much to show around a loss, in picoseconds: three usual recoveries, or a part of the run.
+// window returns the span to show around a loss, in picoseconds: three usual recoveries, or a part of the run.
 func window(r *model.Result, marks []metrics.Mark) float64 {
 	all := end(r, marks)
 	w := 3 * float64(r.RecoveryNs.P50) * float64(vtime.Nanosecond)
@@ -168,15 +168,15 @@ func window(r *model.Result, marks []metrics.Mark) float64 {
 	return w
 }
 
-// scene is what a drawing of marks shows and how large it is.
+// scene is the content and the size of a drawing of marks.
 type scene struct {
 	id, class, title string
 	width, height    float64
 	end              float64 // of the times, in picoseconds from the first packet
 	top              int64   // of the offsets
-	labels           int     // about so many below
+	labels           int     // about as many labels on the X axis
 	legend           bool
-	xName, yName     string // what is counted from where
+	xName, yName     string // names of the axes
 }
 
 // drawSequence draws the marks of one plot, in the size of a page.
@@ -200,7 +200,7 @@ func top(marks []metrics.Mark) (most int64) {
 	return most
 }
 
-// drawMarks draws the marks as they are, those that fall on the same pixel once.
+// drawMarks draws the marks, one for each pixel.
 func drawMarks(r *model.Result, marks []metrics.Mark, counts [len(kindNames)]int, s *scene) template.HTML {
 	x := newAxis(s.end, s.labels, false, timeUnits, 64, s.width-14)
 	y := newAxis(float64(s.top), 5, true, plainUnit, s.height-44, 34)

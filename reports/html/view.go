@@ -31,7 +31,7 @@ type view struct {
 	Filters   []filter
 	Rows      []row
 	Facts     []model.Fact
-	Began     string // when the first packet left, as ladders count
+	Began     string // time of the first packet, as in ladders
 }
 
 // headline is one number in large type.
@@ -63,7 +63,7 @@ func newView(r *model.Result) *view {
 	return v
 }
 
-// title names the run: what was tested and where.
+// title names the run: implementations and bench.
 func title(r *model.Result) string {
 	impls := r.Impl[0]
 	if r.Impl[1] != r.Impl[0] {

@@ -1,5 +1,5 @@
-// Package markdown writes a short summary of a run, as CI systems show it beside a job: the numbers, the broken rules,
-// and the command that repeats the run.
+// Package markdown writes a short summary of a run for CI systems, which show it with a job: the numbers, the broken
+// rules, and the command that repeats the run.
 package markdown
 
 import (
@@ -174,7 +174,7 @@ func escape(s string) string {
 // links escapes the parts of addresses that GitHub turns into links automatically.
 var links = strings.NewReplacer("://", `:\//`, "www.", `www\.`)
 
-// code sets s in a code span when nothing in it could end one, or the cell of a table that it is in.
+// code sets s in a code span if no character could end the span, or the table cell around it.
 func code(s string) string {
 	s = strings.Join(strings.Fields(quote.Line(s, quote.Message)), " ")
 	switch {

@@ -131,7 +131,7 @@ func allCells(b *bytes.Buffer, m *model.Matrix) {
 	b.WriteString("\n</details>\n\n")
 }
 
-// hunted counts the broken engines and lists those that got away.
+// hunted counts the broken engines and lists those that were not caught.
 func hunted(b *bytes.Buffer, m *model.Matrix) {
 	if len(m.Kills) == 0 {
 		return

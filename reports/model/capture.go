@@ -35,7 +35,7 @@ type Capture struct {
 	Cut      uint64 `json:"cut_frames"`      // frames of which the capture kept only a part
 	Headless uint64 `json:"headless_frames"` // of those, without all their headers
 	Complete string `json:"completeness"`    // "certified", "incomplete" or "assumed"
-	// that the capture lacks at least, at places that other frames show
+	// frames that the capture lacks at least, as other frames show
 	Missing uint64 `json:"missing_frames"`
 	// frames that the capturing system reports as lost; null where it did not count them
 	Dropped *uint64 `json:"dropped_frames"`
@@ -157,7 +157,7 @@ func (r Result) MarshalJSON() ([]byte, error) {
 	return json.Marshal(capture{known: known(r)})
 }
 
-// unfated is the numbers that need the fates of packets, all null.
+// unfated has the numbers that need the fates of packets, all null.
 type unfated struct {
 	Spurious   *int64          `json:"spurious_packets"`
 	Lost       *int64          `json:"lost_packets"`

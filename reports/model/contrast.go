@@ -23,14 +23,14 @@ type Contrast struct {
 	Rows       []ContrastRow `json:"rows"`       // by RTT, then by loss
 }
 
-// ContrastRow is both over one link.
+// ContrastRow compares both over one link.
 type ContrastRow struct {
 	RTTNs int64           `json:"rtt_ns"`
 	Loss  float64         `json:"loss"` // probability, each way
 	Sides [2]ContrastSide `json:"sides"`
 }
 
-// ContrastSide is one of the two over a link.
+// ContrastSide is one of them over a link.
 type ContrastSide struct {
 	Stream ContrastRun `json:"stream"` // messages one after the other, several outstanding: for goodput
 	Single ContrastRun `json:"single"` // one message at a time: for FCT
@@ -94,12 +94,12 @@ func (r *ContrastRun) Shares(rate int64) Shares {
 	return s
 }
 
-// GoodputRatio is the goodput of the device in terms of the engine's; 0 when the engine has none.
+// GoodputRatio returns the goodput of the device divided by the engine's; 0 when the engine has none.
 func (r *ContrastRow) GoodputRatio() float64 {
 	return ratio(r.Sides[0].Stream.GoodputBps, r.Sides[1].Stream.GoodputBps)
 }
 
-// FCTRatio is the same of the mean completion time of a message that is alone.
+// FCTRatio returns the ratio of the mean completion times of single messages.
 func (r *ContrastRow) FCTRatio() float64 {
 	return ratio(float64(r.Sides[0].Single.FCT.Mean), float64(r.Sides[1].Single.FCT.Mean))
 }

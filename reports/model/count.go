@@ -5,7 +5,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/metrics"
 )
 
-// Count is one of the whole numbers of a run by which builds are compared.
+// Count is an integer result of a run, by which builds are compared.
 type Count struct {
 	Name   string
 	Value  int64
@@ -13,7 +13,7 @@ type Count struct {
 	Better history.Better
 }
 
-// Counts are those numbers. In virtual time any difference is a change of the program.
+// Counts returns the counts of a run. In virtual time any difference is a change of the program.
 func Counts(s *metrics.Summary) []Count {
 	return []Count{
 		{Name: "elapsed ns", Value: s.ElapsedNs, Unit: "ns", Better: history.Down},

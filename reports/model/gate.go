@@ -15,7 +15,7 @@ type Gate struct {
 	Format  int     `json:"format"`
 	Version string  `json:"version"` // of this tool
 	Commit  string  `json:"commit"`
-	Built   string  `json:"built,omitempty"` // when that was committed, RFC 3339; "" when unknown
+	Built   string  `json:"built,omitempty"` // time of that commit, RFC 3339; "" when unknown
 	Started string  `json:"started"`         // RFC 3339
 	Wall    float64 `json:"wall_seconds"`
 	Command string  `json:"command"` // command line that repeats the gate
@@ -79,7 +79,7 @@ type GateBaseline struct {
 // GateKind is the kind of a change.
 type GateKind string
 
-// The kinds, in the order in which a reader wants them.
+// The kinds, in the order of interest to a reader.
 const (
 	NewFailure GateKind = "new failure"
 	Regressed  GateKind = "regressed" // of a number with an interval
@@ -110,7 +110,7 @@ type GateLadder struct {
 // Title names a stage.
 func (s *GateStage) Title() string { return s.Name + " on " + s.Bench }
 
-// Judged is how many rules were exercised.
+// Judged returns the number of rules that were exercised.
 func (s *GateStage) Judged() (n int) {
 	for i := range s.Rules {
 		if s.Rules[i].Judged > 0 {
@@ -120,7 +120,7 @@ func (s *GateStage) Judged() (n int) {
 	return n
 }
 
-// Measured is how many numbers there are.
+// Measured returns the number of measured numbers.
 func (s *GateStage) Measured() (n int) {
 	if s.Numbers != nil {
 		for i := range s.Numbers.Claims {
@@ -156,8 +156,8 @@ func (r *GateRun) Repeated() string {
 	return fmt.Sprintf("broken: %s in all %d runs of the same Spec", r.Status, failed)
 }
 
-// SettleNumbers gives a stage of numbers its status, with a reason for each that is outside its bound or of which that
-// is not certain.
+// SettleNumbers gives a stage of numbers its status. Each number that is outside its bound, or for which this is not
+// certain, is a reason.
 func (s *GateStage) SettleNumbers() {
 	worst := rule.Pass
 	q := Qualification{Targets: s.Numbers}
@@ -172,7 +172,7 @@ func (s *GateStage) SettleNumbers() {
 	s.Status = worst.String()
 }
 
-// Settle gives the gate the worst of its stages. A number that regressed is a failure of the subject.
+// Settle gives the gate the worst status of its stages. A number that regressed is a failure of the subject.
 func (g *Gate) Settle() {
 	slices.SortStableFunc(g.Changes, func(a, b GateChange) int {
 		return cmp.Compare(slices.Index(gateKinds, a.Kind), slices.Index(gateKinds, b.Kind))
@@ -204,7 +204,7 @@ func (g *Gate) Settle() {
 	}
 }
 
-// Count returns how many changes are of a kind.
+// Count returns the number of changes of a kind.
 func (g *Gate) Count(k GateKind) (n int) {
 	for _, c := range g.Changes {
 		if c.Kind == k {
@@ -214,7 +214,7 @@ func (g *Gate) Count(k GateKind) (n int) {
 	return n
 }
 
-// Broken returns the rules that are broken and required, of all stages in their order, the first outcome of each rule.
+// Broken returns the required rules that are broken, of all stages in their order, with the first outcome of each rule.
 func (g *Gate) Broken() (list []RuleOutcome) {
 	seen := map[string]bool{}
 	for i := range g.Stages {

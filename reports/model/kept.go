@@ -8,24 +8,23 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/metrics"
 )
 
-// KeptRun is what a store keeps of a run that a change or a failure is about, so that a page can show it when the
-// folder of the run is gone.
+// KeptRun is a run behind a change or a failure, as a store keeps it for a page after the folder of the run is gone.
 type KeptRun struct {
 	Format  int                `json:"format"`
-	Started string             `json:"night_started"` // of the night, which tells nights of several hosts apart
-	Run     string             `json:"run"`           // as the points of the night name it
-	Result  *Result            `json:"result"`        // without what no such page shows, see Extract
+	Started string             `json:"night_started"` // of the night; distinguishes nights of several hosts
+	Run     string             `json:"run"`           // name of the run in the points of the night
+	Result  *Result            `json:"result"`        // reduced by Extract
 	Sheets  []*datasheet.Sheet `json:"sheets,omitempty"`
 }
 
 // Bounds of an extract.
 const (
-	extractMarks   = 4000 // of its plot, about: as many as a drawing of that size tells apart
+	extractMarks   = 4000 // marks of a plot, about as many as a drawing of that size can show
 	extractLadders = 12
 )
 
-// Extract is the part of a result that pages of nights show: how the run was made, what is broken with the drawing of
-// the first finding of each rule, its numbers, and one plot.
+// Extract returns the part of a result that pages of nights show: the conditions of the run, the broken rules with the
+// ladder of the first finding of each, the numbers, and one plot.
 func Extract(r *Result) *Result {
 	out := &Result{
 		Format:      r.Format,
@@ -65,7 +64,7 @@ func Extract(r *Result) *Result {
 	return out
 }
 
-// thinner leaves out of a long plot most of what forms lines in it.
+// thinner leaves out most first transmissions and ACKs of a long plot, whose marks form lines.
 func thinner(s metrics.Sequence) metrics.Sequence {
 	stride, n := 1+len(s.Marks)/extractMarks, 0
 	if stride == 1 {

@@ -7,7 +7,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/metrics"
 )
 
-// Matrix is every implementation over every link: the results of the runs, side by side. It is written as matrix.json.
+// Matrix holds the results of every implementation over every link. It is written as matrix.json.
 type Matrix struct {
 	Format  int     `json:"format"`
 	Version string  `json:"version"` // of this tool
@@ -17,15 +17,15 @@ type Matrix struct {
 	Command string  `json:"command"`
 	Bench   string  `json:"bench"`
 	Seed    uint64  `json:"seed"`
-	Folder  string  `json:"folder"` // holds a run folder for each cell
+	Folder  string  `json:"folder"` // folder of the run folders of the cells
 
-	Status string       `json:"status"` // the worst of all cells; FAIL also when a broken engine got away
+	Status string       `json:"status"` // worst status of all cells; FAIL also when a broken engine was not caught
 	Impls  []string     `json:"impls"`  // rows, in this order; "a+b" is a at A and b at B
 	Links  []MatrixLink `json:"links"`  // columns, in this order
 	Cells  []Cell       `json:"cells"`  // by implementation, then by link
 	Kills  []Kill       `json:"kills,omitempty"`
 
-	// when every one of them met every other: rows are requesters, columns responders
+	// names, if every one of them met every other: rows are requesters, columns responders
 	Peers []string `json:"peers,omitempty"`
 }
 
@@ -48,7 +48,7 @@ type Cell struct {
 	Wall     float64 `json:"wall_seconds"`
 	SpecHash string  `json:"spec_hash"`
 	Folder   string  `json:"folder,omitempty"` // of the last attempt
-	Again    string  `json:"again,omitempty"`  // the command that makes the run again
+	Again    string  `json:"again,omitempty"`  // command that repeats the run
 
 	Verdicts []Fact   `json:"verdicts"`         // how many rules have each status
 	Broken   []string `json:"broken,omitempty"` // required rules that failed
@@ -65,15 +65,15 @@ func (c *Cell) Requests() string {
 	return Headline(&c.Work)
 }
 
-// Kill is an engine that is wrong on purpose, and whether the rules caught it.
+// Kill is a broken engine, and whether the rules caught it.
 type Kill struct {
-	Family string `json:"family"` // the transport that is broken
+	Family string `json:"family"` // the transport of the engine
 	Name   string `json:"name"`
 	Breaks string `json:"breaks"` // the defect of the engine, in a sentence
 	// FAIL as expected; PASS when the defect was not detected; ERROR when the correct engine fails as well
 	Status string   `json:"status"`
-	Caught []string `json:"caught"`           // rules that tell it from the right engine
-	Missed []string `json:"missed,omitempty"` // rules that should and do not
+	Caught []string `json:"caught"`           // rules that fail on it and not on the correct engine
+	Missed []string `json:"missed,omitempty"` // rules that should fail on it and do not
 	Reason string   `json:"reason,omitempty"`
 }
 
@@ -90,7 +90,7 @@ func (m *Matrix) Cell(impl, link string) *Cell {
 	return nil
 }
 
-// Size says how large the matrix is: "3 implementations over 2 links".
+// Size returns the size of the matrix in words: "3 implementations over 2 links".
 func (m *Matrix) Size() string {
 	links := quantity.Plural(int64(len(m.Links)), "link", "links")
 	if n := len(m.Peers); n > 0 {
@@ -109,7 +109,7 @@ func (m *Matrix) Met(requester, responder, link string) *Cell {
 	return nil
 }
 
-// Survivors returns how many broken engines got away.
+// Survivors returns the number of broken engines that were not caught.
 func (m *Matrix) Survivors() (n int) {
 	for i := range m.Kills {
 		if !m.Kills[i].Killed() {
@@ -120,7 +120,7 @@ func (m *Matrix) Survivors() (n int) {
 }
 
 // Settle gives the matrix its status: the worst of the cells that the bench can run, and at least FAIL when a broken
-// engine got away. When it can run none, that is the status.
+// engine was not caught. If the bench can run no cell, the status is NOT-APPLICABLE.
 func (m *Matrix) Settle() {
 	worst := rule.NotApplicable
 	for i := range m.Cells {

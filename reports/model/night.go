@@ -10,7 +10,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/history"
 )
 
-// Night is the steps that a night ran, and the changes that it found. It is written as night.json.
+// Night holds the steps that a night ran, and the changes that it found. It is written as night.json.
 type Night struct {
 	Format  int     `json:"format"`
 	Version string  `json:"tool_version"`
@@ -20,7 +20,7 @@ type Night struct {
 	Plan    string  `json:"plan"`
 	Folder  string  `json:"folder"`
 	Store   string  `json:"store"`
-	File    string  `json:"file,omitempty"` // that was added to the store; "" when nothing was measured
+	File    string  `json:"file,omitempty"` // file that was added to the store; "" when nothing was measured
 	history.Header
 
 	// Status is PASS, FAIL when something changed for the worse, or INCOMPLETE when a command had no result.
@@ -42,7 +42,7 @@ type NightStep struct {
 	Left    string  `json:"left_out,omitempty"` // the reason why the step was not run
 }
 
-// NightFailure is a verdict of tonight that is a failure.
+// NightFailure is a verdict of the night that is a failure.
 type NightFailure struct {
 	Series string `json:"series"`
 	Word   string `json:"word"`
@@ -88,7 +88,7 @@ func (n *Night) Sentence() string {
 	return said
 }
 
-// causes is how many entries are of commits.
+// causes returns the number of entries about commits.
 func (n *Night) causes() (k int) {
 	for i := range n.Changes.Entries {
 		if n.Changes.Entries[i].Segment == "" {

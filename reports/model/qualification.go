@@ -19,9 +19,9 @@ type Qualification struct {
 	Commit  string  `json:"commit"`
 	Started string  `json:"started"` // RFC 3339
 	Wall    float64 `json:"wall_seconds"`
-	Command string  `json:"command"` // makes it again
+	Command string  `json:"command"` // command line that repeats the qualification
 	Bench   string  `json:"bench"`
-	Folder  string  `json:"folder"` // holds the run folders
+	Folder  string  `json:"folder"` // folder of the run folders
 
 	Profile     string `json:"profile"`
 	ProfileHash string `json:"profile_hash"` // see profiles.Profile.Hash
@@ -54,25 +54,25 @@ type Capabilities struct {
 	Source   string   `json:"source"`
 	Features []string `json:"features"`
 	Params   []string `json:"params"`
-	Said     any      `json:"said,omitempty"` // of a program: its first line, by images/CONTRACT.md
+	Said     any      `json:"said,omitempty"` // first line of a program, see images/CONTRACT.md
 }
 
-// RuleOutcome is what all scenarios together say of a rule.
+// RuleOutcome is the combined outcome of a rule in all scenarios.
 type RuleOutcome struct {
 	Rule     string      `json:"rule"`
 	Level    rule.Level  `json:"level"`
 	Title    string      `json:"title"`
 	Source   rule.Source `json:"source"`
-	Role     string      `json:"role,omitempty"` // of a device that is judged in two
+	Role     string      `json:"role,omitempty"` // of a device that is judged in two roles
 	Status   string      `json:"status"`
 	Required bool        `json:"required"` // by the profile
-	Core     bool        `json:"core"`     // has to be seen to hold
+	Core     bool        `json:"core"`     // must be exercised and hold
 	Judged   int         `json:"judged"`   // scenarios that exercised it
-	Met      int         `json:"met"`      // times that its situation arose
+	Met      int         `json:"met"`      // times that its stimulus arose
 	Total    int         `json:"violations"`
 	Broken   []string    `json:"broken,omitempty"` // scenarios
 	Finding  string      `json:"finding,omitempty"`
-	// the command that says more about the rule, where there is a finding
+	// the command that explains the rule, if there is a finding
 	Explain string `json:"explain,omitempty"`
 	Reason  string `json:"reason,omitempty"`
 }
@@ -89,11 +89,11 @@ type ScenarioOutcome struct {
 	Seed         uint64                `json:"seed"`
 	SpecHash     string                `json:"spec_hash,omitempty"`
 	Folder       string                `json:"folder,omitempty"`
-	Again        string                `json:"again,omitempty"` // the command that runs it again
+	Again        string                `json:"again,omitempty"` // command that repeats the run
 	Certificates []certify.Certificate `json:"certificates,omitempty"`
 }
 
-// WaiverOutcome is a waiver that names the subject, and what became of it.
+// WaiverOutcome is a waiver that names the subject, and its outcome.
 type WaiverOutcome struct {
 	Rule    string `json:"rule"`
 	Impl    string `json:"impl"`
@@ -103,10 +103,10 @@ type WaiverOutcome struct {
 	Status  string `json:"status"` // XFAIL, XPASS, EXPIRED, or INCONCLUSIVE when its rule was not exercised
 }
 
-// Expired is the status of a waiver that holds no more.
+// Expired is the status of a waiver after its day of expiry.
 const Expired = "EXPIRED"
 
-// status reads one of rule; what is none is an ERROR.
+// status parses the name of a status; an unknown name is an ERROR.
 func status(name string) rule.Status {
 	var s rule.Status
 	if s.UnmarshalText([]byte(name)) != nil {
@@ -115,9 +115,9 @@ func status(name string) rule.Status {
 	return s
 }
 
-// Settle decides. What counts is the required rules, the links and the harness under all scenarios, and the targets;
-// every reason is told, not the first. A core rule that nobody saw to hold is as little proof as one that was broken.
-// What is waived is told and does not count, and a waiver without need does.
+// Settle sets the status from the required rules, the links and the harness in all scenarios, and the targets, and
+// lists every reason. A core rule that was not seen to hold counts against the subject like a broken one. A waived
+// failure is listed and does not count; a needless waiver counts.
 func (q *Qualification) Settle() {
 	worst := rule.Pass
 	q.Reasons, q.State = []string{}, validity.State{}
@@ -152,7 +152,7 @@ func (q *Qualification) Settle() {
 	q.Status, q.Qualified = worst.String(), worst == rule.Pass
 }
 
-// doubt takes in what is known of a scenario's link: one that was in doubt says more than all others.
+// doubt adds the state of a scenario's link. A link in doubt outweighs all others.
 func (q *Qualification) doubt(s *ScenarioOutcome) {
 	switch {
 	case q.Doubtful() || s.Validity == "":
@@ -163,7 +163,7 @@ func (q *Qualification) doubt(s *ScenarioOutcome) {
 	}
 }
 
-// settle adds what speaks against a required rule, and returns its status.
+// settle adds the reasons against a required rule, and returns its status.
 func (r *RuleOutcome) settle(add func(rule.Status, string, ...any)) rule.Status {
 	s := status(r.Status)
 	switch {
@@ -177,13 +177,13 @@ func (r *RuleOutcome) settle(add func(rule.Status, string, ...any)) rule.Status 
 	return s
 }
 
-// settleTargets adds the numbers that are outside their bounds, or of which that is not certain.
+// settleTargets adds the numbers that are outside their bounds, or for which this is not certain.
 func (q *Qualification) settleTargets(add func(rule.Status, string, ...any)) {
 	unmeasured := rule.Error
 	if slices.ContainsFunc(q.TargetRuns, func(s ScenarioOutcome) bool {
 		return s.Fault != "" && s.Status == rule.Fail.String()
 	}) {
-		unmeasured = rule.Fail // because the subject did not come to the end of a run
+		unmeasured = rule.Fail // because a run did not end through the fault of the subject
 	}
 	for i := range q.Targets.Claims {
 		for k := range q.Targets.Claims[i].Measured {
@@ -201,7 +201,7 @@ func (q *Qualification) settleTargets(add func(rule.Status, string, ...any)) {
 	}
 }
 
-// bound is what a number must keep, in words.
+// bound states the bound of a number in words.
 func bound(m *suite.Measured) string {
 	switch {
 	case m.High == nil && m.Low == nil:
@@ -214,7 +214,7 @@ func bound(m *suite.Measured) string {
 	return fmt.Sprintf("%.3g to %.3g", *m.Low, *m.High)
 }
 
-// name is the rule, and the role in which it was judged.
+// name returns the ID of the rule, with the role in which it was judged.
 func (r *RuleOutcome) name() string {
 	if r.Role != "" {
 		return r.Rule + " (" + r.Role + ")"
@@ -222,12 +222,12 @@ func (r *RuleOutcome) name() string {
 	return r.Rule
 }
 
-// because says in a line why the rule is not PASS.
+// because states in a line why the rule is not PASS.
 func (r *RuleOutcome) because() string {
 	return fmt.Sprintf("%s %s: %s", r.name(), r.Status, cmp.Or(r.Reason, r.Finding, r.Title))
 }
 
-// Counts returns how many rules have each status, in the order of the statuses.
+// Counts returns the number of rules with each status, in the order of the statuses.
 func (q *Qualification) Counts() []Fact {
 	var all []rule.Verdict
 	for i := range q.Rules {
@@ -236,7 +236,7 @@ func (q *Qualification) Counts() []Fact {
 	return (&Result{Verdicts: all}).Counts()
 }
 
-// Verdict is the word at the top.
+// Verdict returns the headline: the outcome in a word or two.
 func (q *Qualification) Verdict() string {
 	if q.Qualified {
 		return "QUALIFIED"
@@ -244,11 +244,11 @@ func (q *Qualification) Verdict() string {
 	return "NOT QUALIFIED"
 }
 
-// Undecided reports whether the run says nothing about the implementation: its link or the harness was at fault, and no
-// FAIL stands.
+// Undecided reports whether the run says nothing about the implementation, because its link or the harness was at fault
+// and no FAIL stands.
 func (q *Qualification) Undecided() bool { return status(q.Status).Unproven() }
 
-// Shown reports whether a FAIL stands, be it of a rule that the profile does not ask for.
+// Shown reports whether a rule has a FAIL that stands, whether or not the profile requires the rule.
 func (q *Qualification) Shown() bool {
 	return slices.ContainsFunc(q.Rules, func(r RuleOutcome) bool { return r.Status == rule.Fail.String() })
 }

@@ -16,60 +16,60 @@ import (
 // FormatVersion is the version of Result's JSON form.
 const FormatVersion = 1
 
-// Result is everything a report needs to know of one run. It is written as result.json into the run folder, so that
-// every report can be made again later.
+// Result has all data of one run that a report needs. It is written as result.json into the run folder, so that every
+// report can be made again later.
 type Result struct {
 	Format  int     `json:"format"`
 	Version string  `json:"version"` // of this tool
 	Commit  string  `json:"commit"`  // of this tool, "" when unknown
 	Started string  `json:"started"` // RFC 3339
 	Wall    float64 `json:"wall_seconds"`
-	Command string  `json:"command"` // reproduces the run
+	Command string  `json:"command"` // command line that repeats the run
 	Bench   string  `json:"bench"`
-	// how many seconds of the machine one of the Spec lasted; 0 in virtual time
+	// seconds of the machine per second of the Spec; 0 in virtual time
 	Dilated   int       `json:"dilated,omitempty"`
 	Stretches bool      `json:"-"`    // the bench chose Dilated and could have chosen more
 	Impl      [2]string `json:"impl"` // at A and B
 	Spec      string    `json:"spec"` // canonical text
 	SpecHash  string    `json:"spec_hash"`
 	Seed      uint64    `json:"seed"`
-	Folder    string    `json:"folder,omitempty"` // the run folder, "" when nothing was kept
+	Folder    string    `json:"folder,omitempty"` // the run folder; "" if nothing was kept
 	Report    string    `json:"report,omitempty"` // path of the HTML report
-	// page beside the report that explains the rules that are broken
+	// page with explanations of the broken rules, in the same folder as the report
 	Rulebook string `json:"rulebook,omitempty"`
-	// of the same run, whose links were not what the Spec says; this one is the last
+	// earlier attempts at this run, whose links did not match the Spec
 	Earlier []Attempt `json:"earlier_attempts,omitempty"`
 
 	metrics.Summary
 
 	Processor *Processor `json:"processor,omitempty"` // of runs in real time
-	Capture   *Capture   `json:"capture,omitempty"`   // of a capture of another program
-	// of one capture of a run of ours, which shows no fates of packets either
+	Capture   *Capture   `json:"capture,omitempty"`   // of a foreign capture
+	// the result is of one capture of a run of this tool, which does not show the fates of packets
 	SingleTap bool `json:"single_tap,omitempty"`
 
 	// Status is the worst verdict of a required rule that stands; INVALID or ERROR when none fails and the run proves
-	// nothing, INCONCLUSIVE when it did none of its work. What is known of link, capture and host stands beside it.
+	// nothing, INCONCLUSIVE when it completed no work. The State beside it is that of link, capture and host.
 	Status string `json:"status"`
 	Reason string `json:"reason,omitempty"`
-	Fault  *Fault `json:"fault,omitempty"` // of the end that kept the run from its end, nil of a run that came to it
+	Fault  *Fault `json:"fault,omitempty"` // of the end that stopped the run; nil if none did
 	validity.State
 
 	Verdicts     []rule.Verdict        `json:"verdicts"`
 	Certificates []certify.Certificate `json:"certificates"`
 	Warnings     []string              `json:"warnings,omitempty"`
-	// how the run was made: link kind and why, codec, limits of what was stored
+	// how the run was made: kind of link with the reason, codec, limits of the stored trace
 	Notes       []string `json:"notes,omitempty"`
 	Environment []Fact   `json:"environment"`
 
 	Timeline  metrics.Timeline   `json:"timeline"`
 	Sequences []metrics.Sequence `json:"sequences,omitempty"`
 	Ladders   []Ladder           `json:"ladders,omitempty"`
-	// state that the QPs of a side share, when the run ended: "A pool_units_high"
+	// state that the QPs of a side share at the end of the run: "A pool_units_high"
 	Shared   []Fact `json:"shared,omitempty"`
-	Counters []Fact `json:"counters,omitempty"` // of endpoints and links, those that are not zero
+	Counters []Fact `json:"counters,omitempty"` // counters of endpoints and links that are not zero
 }
 
-// Where names the bench, and how long a second lasted there where that is not the machine's.
+// Where returns the name of the bench, with the dilation if there is one.
 func (r *Result) Where() string {
 	if r.Dilated > 1 {
 		return fmt.Sprintf("%s, time dilated %d times", r.Bench, r.Dilated)
@@ -77,15 +77,15 @@ func (r *Result) Where() string {
 	return r.Bench
 }
 
-// Processor is what the endpoints at A and B used of the processors, from the start of the traffic to its end, all
-// threads together; 0 where a program does not tell. It holds for one machine, and for endpoints that wait in the same
-// way.
+// Processor is the processor time of the endpoints at A and B in nanoseconds, from the start of the traffic to its end,
+// over all threads; 0 for a program that does not report it. It is comparable only on one machine, and for endpoints
+// that wait in the same way.
 type Processor struct {
 	Ns      [2]int64 `json:"ns"`
-	NsPerGB [2]int64 `json:"ns_per_gb"` // for 10^9 bytes of payload that were delivered
+	NsPerGB [2]int64 `json:"ns_per_gb"` // per 10^9 bytes of delivered payload
 }
 
-// NewProcessor returns nil when no endpoint tells, and when nothing was delivered.
+// NewProcessor returns nil when no endpoint reports its time, and when nothing was delivered.
 func NewProcessor(used [2]time.Duration, payload int64) *Processor {
 	if used == [2]time.Duration{} || payload <= 0 {
 		return nil
@@ -98,12 +98,11 @@ func NewProcessor(used [2]time.Duration, payload int64) *Processor {
 	return &p
 }
 
-// Incomplete is the status of a trace that is judged again and whose run did not come to its end: what there is has
-// been judged, and breaks no rule.
+// Incomplete is the status of a stored trace whose run did not end, and which breaks no rule as far as it goes.
 const Incomplete = "INCOMPLETE"
 
-// ExitCode is the process exit code for a status: 0 all required rules passed, 1 a failure that stands, 3 INVALID,
-// ERROR, INCOMPLETE, or what proves nothing, where none stands.
+// ExitCode returns the exit code of the process for a status: 0 when all required rules passed, 1 for a failure that
+// stands, 3 for INVALID, ERROR, INCOMPLETE or a result that proves nothing.
 func ExitCode(status string) int {
 	switch status {
 	case rule.Pass.String():
@@ -114,16 +113,16 @@ func ExitCode(status string) int {
 	return 1
 }
 
-// Fault says which end crashed, stalled or was not done when the run had to end.
+// Fault names the end that crashed, stalled or was not done when the run had to end.
 type Fault struct {
 	Side    string `json:"side"`    // "A" or "B"
-	Program string `json:"program"` // what stands there: "exec:./mine", or the tool of a device
-	What    string `json:"what"`    // in one line
+	Program string `json:"program"` // the program at that end: "exec:./mine", or the tool of a device
+	What    string `json:"what"`    // one line
 }
 
-// Attempt is a run that was made again.
+// Attempt is an earlier attempt at a run.
 type Attempt struct {
-	Folder string `json:"folder,omitempty"` // its run folder, "" when nothing was kept
+	Folder string `json:"folder,omitempty"` // its run folder; "" if nothing was kept
 	Status string `json:"status"`
 	Reason string `json:"reason"`
 }
@@ -141,13 +140,13 @@ type Ladder struct {
 	Text    string `json:"text"`
 }
 
-// Invalidation is a reason for which verdicts do not stand.
+// Invalidation is a reason why verdicts are INVALID.
 type Invalidation struct {
 	Reason string
 	Rules  []string
 }
 
-// Invalidated returns why verdicts are INVALID, each reason once, with the rules that it concerns.
+// Invalidated returns the reasons why verdicts are INVALID, each once, with the rules concerned.
 func (r *Result) Invalidated() (all []Invalidation) {
 	for i := range r.Verdicts {
 		v := &r.Verdicts[i]
@@ -173,7 +172,7 @@ func (r *Result) Broken() (ids []string) {
 	return ids
 }
 
-// Counts returns how many verdicts have each status, in the order of the statuses.
+// Counts returns the number of verdicts with each status, in the order of the statuses.
 func (r *Result) Counts() []Fact {
 	var n [rule.Fail + 1]int
 	for _, v := range r.Verdicts {

@@ -2,15 +2,15 @@ package model
 
 import "github.com/rdma-gauntlet/gauntlet/perf/history"
 
-// Tracks is what a store has of each series.
+// Tracks summarises each series of a store.
 type Tracks struct {
 	Format int        `json:"format"`
 	Store  string     `json:"store"`
-	Nights int        `json:"nights"` // files, one of a night and a host
+	Nights int        `json:"nights"` // number of files, one for each night and host
 	Series []TrackRow `json:"tracks"`
 }
 
-// TrackRow is a series of one host, or of all where the host has no part.
+// TrackRow is a series of one host, or of all hosts if the host is not a part of its identity.
 type TrackRow struct {
 	history.Series
 	Host     string   `json:"host,omitempty"`
@@ -19,11 +19,11 @@ type TrackRow struct {
 	Segments int      `json:"segments"`
 	First    string   `json:"first"` // night
 	Last     string   `json:"last"`
-	Value    *float64 `json:"value,omitempty"` // newest that is no gap
-	Word     string   `json:"word,omitempty"`  // in place of it
+	Value    *float64 `json:"value,omitempty"` // newest value that is no gap
+	Word     string   `json:"word,omitempty"`  // in place of Value, for a verdict
 }
 
-// NewTracks sums up the tracks of a store.
+// NewTracks summarises the tracks of a store.
 func NewTracks(store string, nights int, tracks []history.Track) *Tracks {
 	out := &Tracks{Format: FormatVersion, Store: store, Nights: nights, Series: []TrackRow{}}
 	for i := range tracks {

@@ -7,12 +7,12 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/metrics"
 )
 
-// Headline says in a line what came of the work: "96 of 100 requests done, 1 failed (RETRY_EXC_ERR), 3 flushed".
+// Headline states in a line the outcome of the work: "96 of 100 requests done, 1 failed (RETRY_EXC_ERR), 3 flushed".
 func Headline(w *metrics.Work) string {
 	t := &w.Tally
 	asked := t.Ordered
 	if asked == 0 && !t.Endless {
-		asked = t.Posted // nobody knows the Spec
+		asked = t.Posted // the Spec is unknown
 	}
 	if asked+t.Done+t.Failures() == 0 && !t.Endless && t.Known != "" {
 		return "no requests to be done"
@@ -27,11 +27,11 @@ func Headline(w *metrics.Work) string {
 	return strings.Join(words, ", ") + provisos[t.Known]
 }
 
-// provisos end the headline where no endpoint has told of each request.
+// provisos end the headline where no endpoint reported each request.
 var provisos = map[metrics.Knowledge]string{metrics.ByTool: ", as the tool says",
 	metrics.ByWire: ", as acknowledged on the wire"}
 
-// done counts what is done, of what was asked for if there is a number of it.
+// done states the number of completed requests, of those asked for if that number is known.
 func done(t *metrics.Tally, asked int64) string {
 	untold := t.Known == metrics.ByNobody || t.Known == ""
 	of := quantity.Plural(asked, "request", "requests")
@@ -46,7 +46,7 @@ func done(t *metrics.Tally, asked int64) string {
 	return quantity.Count(t.Done) + " of " + of + " done"
 }
 
-// statuses names the one status that all have, or counts each.
+// statuses returns the status of all failures if there is only one, or the count of each.
 func statuses(failed []metrics.Failure) string {
 	if len(failed) == 1 {
 		return failed[0].Status

@@ -1,20 +1,20 @@
 package passport
 
-// Checked is what became of the check of a passport: who said it, and whether it is so.
+// Checked is the outcome of the check of a passport: its signer, and whether it agrees with its evidence.
 type Checked struct {
 	Passport *Passport `json:"passport"`
-	Key      string    `json:"key"`    // fingerprint of the one that signed
+	Key      string    `json:"key"`    // fingerprint of the key that signed
 	Signer   string    `json:"signer"` // the principals of the key
 	Rules    Edition   `json:"rules"`
 
-	Evidence bool     `json:"evidence"` // somebody looked at it
-	Runs     int      `json:"runs"`     // that the passport has evidence of
-	Whole    int      `json:"whole"`    // of those, with every file as the passport has it
-	Verdicts int      `json:"verdicts"` // that were made again
-	Doubts   []string `json:"doubts"`   // what is not so, a line each
+	Evidence bool     `json:"evidence"` // the evidence was checked
+	Runs     int      `json:"runs"`     // of which the passport has evidence
+	Whole    int      `json:"whole"`    // of those, with every file as in the passport
+	Verdicts int      `json:"verdicts"` // judged again
+	Doubts   []string `json:"doubts"`   // disagreements, a line each
 }
 
-// Edition is how the rules of this program are to those of a passport.
+// Edition compares the rules of this program with those of a passport.
 type Edition string
 
 // The editions.
@@ -24,7 +24,7 @@ const (
 	OtherRules Edition = "other rules"
 )
 
-// So reports whether nothing speaks against the passport.
+// So reports whether no doubt about the passport was found.
 func (c *Checked) So() bool { return len(c.Doubts) == 0 }
 
 // Verdict is the outcome of a check in a word.
@@ -38,8 +38,8 @@ func (c *Checked) Verdict() string {
 	return "VERIFIED"
 }
 
-// Compare says how the rules of a program with this version, commit and catalogue are to those of the passport. A build
-// that has changes of its own is like no other.
+// Compare compares the rules of a program with this version, commit and catalogue with those of the passport. A build
+// with local changes equals no other.
 func (t *Tool) Compare(o Tool) Edition {
 	switch {
 	case t.Rules != o.Rules:

@@ -7,8 +7,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 )
 
-// Contradictions are what of a passport cannot be so by what else it says. Only a rule that both ends of a run are
-// judged by can be held against the runs: of two different ends one is not the subject.
+// Contradictions lists the statements of a passport that disagree with others in it. A rule is compared with the runs
+// only if the subject is at both ends, because else the runs do not tell the ends apart.
 func (p *Passport) Contradictions() (out []string) {
 	for i := range p.Rules {
 		r := &p.Rules[i]
@@ -24,7 +24,7 @@ func (p *Passport) Contradictions() (out []string) {
 	return out
 }
 
-// contradicts says what speaks against the status of a rule, "" when nothing does.
+// contradicts returns what in the runs disagrees with the status of a rule; "" for nothing.
 func (p *Passport) contradicts(r *Rule) string {
 	said := func(b Beyond) bool { return b.Rule == r.ID && b.Role == r.Role }
 	if p.Peer != p.Subject.Name || slices.ContainsFunc(p.Beyond, said) {
@@ -48,7 +48,7 @@ func (p *Passport) contradicts(r *Rule) string {
 	return ""
 }
 
-// within is the part of a list that is one name.
+// within returns the part of a sorted list that equals name, of length 0 or 1.
 func within(list []string, name string) []string {
 	if at, ok := slices.BinarySearch(list, name); ok {
 		return list[at : at+1]
@@ -56,7 +56,7 @@ func within(list []string, name string) []string {
 	return nil
 }
 
-// Unmet are the rules by which nobody qualifies.
+// Unmet lists the rules that prevent a qualification, with their statuses.
 func (p *Passport) Unmet() (out []string) {
 	for i := range p.Rules {
 		r := &p.Rules[i]

@@ -9,14 +9,14 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/datasheet"
 )
 
-// Change is something that two passports have different.
+// Change is a difference between two passports.
 type Change struct {
 	Name string    `json:"name"`
 	Of   [2]string `json:"of"`
 	How  string    `json:"how,omitempty"` // WORSE, BETTER, or how certain a difference of numbers is
 }
 
-// The judgements of a change. Numbers whose spreads meet may be the same.
+// The judgements of a change. Numbers whose spreads overlap may be the same.
 const (
 	Worse  = "WORSE"
 	Better = "BETTER"
@@ -24,7 +24,7 @@ const (
 	Within = "WITHIN THE SPREAD"
 )
 
-// Difference is what two passports have different, by what it is about.
+// Difference holds the differences between two passports by subject.
 type Difference struct {
 	Of       [2]string `json:"of"` // labels of the subjects
 	Identity []Change  `json:"identity"`
@@ -34,10 +34,10 @@ type Difference struct {
 	Counters []Change  `json:"counters"`
 }
 
-// absent stands for what one of two passports does not have.
+// absent is the text for a value that one of two passports lacks.
 const absent = "–"
 
-// Diff compares two passports, the older one first. Of verdicts it is worse where a rule that was not broken is.
+// Diff compares two passports, the older one first. A verdict is worse if its rule is newly broken.
 func Diff(a, b *Passport) *Difference {
 	d := &Difference{Of: [2]string{a.Subject.Label(), b.Subject.Label()}}
 	for i, row := range a.Identity() {
@@ -56,13 +56,13 @@ func Diff(a, b *Passport) *Difference {
 	return d
 }
 
-// Worsened reports whether a verdict, a target or a counter is worse in the second.
+// Worsened reports whether a verdict, a target or a counter is worse in the second passport.
 func (d *Difference) Worsened() bool {
 	all := slices.Concat(d.Verdicts, d.Targets, d.Counters)
 	return slices.ContainsFunc(all, func(c Change) bool { return c.How == Worse })
 }
 
-// changed appends a change, if it is one.
+// changed appends a change if x and y differ.
 func changed(list []Change, name, x, y, how string) []Change {
 	if x == y {
 		return list
@@ -70,7 +70,8 @@ func changed(list []Change, name, x, y, how string) []Change {
 	return append(list, Change{name, [2]string{x, y}, how})
 }
 
-// Identity is who is judged, in which tests and by what: names and values, the same names for every passport.
+// Identity returns names and values that identify the subject, the tests and the tool; the names are the same for every
+// passport.
 func (p *Passport) Identity() [][2]string {
 	s := &p.Subject
 	return [][2]string{{"subject", s.Name}, {"kind", s.Kind}, {"title", s.Title}, {"version", s.Version},
@@ -80,7 +81,7 @@ func (p *Passport) Identity() [][2]string {
 		{"verdict", p.Verdict()}, {"validity of the links", p.Validity}}
 }
 
-// verdicts compares those of rules.
+// verdicts compares the verdicts of rules.
 func (d *Difference) verdicts(a, b *Passport) {
 	for _, name := range union(a.Rules, b.Rules, (*Rule).Name) {
 		x, y := a.Find(name), b.Find(name)
@@ -88,7 +89,7 @@ func (d *Difference) verdicts(a, b *Passport) {
 	}
 }
 
-// status is that of a rule, or of none.
+// status returns the status of a rule; absent for nil.
 func (r *Rule) status() string {
 	if r == nil {
 		return absent
@@ -96,7 +97,7 @@ func (r *Rule) status() string {
 	return r.Status
 }
 
-// beside says how a later verdict is.
+// beside judges a later verdict: Worse, Better or "".
 func (r *Rule) beside(later *Rule) string {
 	broken := func(r *Rule) bool { return r != nil && Plain(r.Status) == rule.Fail.String() }
 	held := func(r *Rule) bool { return r != nil && Plain(r.Status) == rule.Pass.String() }
@@ -111,7 +112,7 @@ func (r *Rule) beside(later *Rule) string {
 
 func (t *Target) name() string { return t.Name }
 
-// String is the number of a target with its interval and what it is worth.
+// String returns the number of a target with its interval and its status.
 func (t *Target) String() string {
 	switch {
 	case t == nil:
@@ -122,7 +123,7 @@ func (t *Target) String() string {
 	return quantity.Interval(*t.Value, t.Least, t.Most, t.Unit) + " " + t.Status
 }
 
-// beside says how a later number is.
+// beside judges a later number: Worse, Better or how certain the difference is.
 func (t *Target) beside(later *Target) string {
 	switch {
 	case t == nil || later == nil || t.Value == nil || later.Value == nil:
@@ -135,7 +136,7 @@ func (t *Target) beside(later *Target) string {
 	return Apart
 }
 
-// sheets compares the datasheets. Times differ when they are further apart than what package datasheet tolerates.
+// sheets compares the datasheets. Times differ if they are further apart than package datasheet tolerates.
 func (d *Difference) sheets(a, b *Passport) {
 	for _, name := range union(a.Sheet, b.Sheet, property) {
 		x, y := find(a.Sheet, name, property), find(b.Sheet, name, property)
@@ -150,10 +151,10 @@ func (d *Difference) sheets(a, b *Passport) {
 	}
 }
 
-// property is the name of a row.
+// property returns the name of a row.
 func property(f *Figure) string { return f.Name }
 
-// Shown is the value of a row, or of none.
+// Shown returns the value of a row; absent for nil.
 func Shown(f *Figure) string {
 	if f == nil {
 		return absent
@@ -161,7 +162,7 @@ func Shown(f *Figure) string {
 	return f.Value
 }
 
-// spreads says whether two times that differ have ever been the same.
+// spreads reports whether the spreads of two times overlap; "" when one is unknown.
 func spreads(x, y *datasheet.Row) string {
 	switch {
 	case x.Spread == nil || y.Spread == nil:
@@ -174,7 +175,7 @@ func spreads(x, y *datasheet.Row) string {
 
 func (c *Counter) name() string { return c.Name }
 
-// String is a counter beside the wire.
+// String states in how many runs the counter agreed with the wire, or did not.
 func (c *Counter) String() string {
 	switch {
 	case c == nil:
@@ -185,7 +186,7 @@ func (c *Counter) String() string {
 	return fmt.Sprintf("as the wire in %d", c.Seen)
 }
 
-// beside says how a later counter is.
+// beside judges a later counter: Worse, Better or "".
 func (c *Counter) beside(later *Counter) string {
 	switch {
 	case c == nil || later == nil || (c.Wrong > 0) == (later.Wrong > 0):

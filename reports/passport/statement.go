@@ -13,8 +13,7 @@ import (
 )
 
 // The types of a statement: https://github.com/in-toto/attestation, spec/v1 and spec/predicates/test-result.md.
-// Extension is the name of the field, an addition to the predicate, that has the passport; a passport of another
-// version has another.
+// Extension is the field that adds the passport to the predicate; another version of the passport has another field.
 const (
 	StatementType = "https://in-toto.io/Statement/v1"
 	PredicateType = "https://in-toto.io/attestation/test-result/v0.1"
@@ -45,13 +44,14 @@ type testResult struct {
 	Passport      *Passport  `json:"https://github.com/rdma-gauntlet/gauntlet/passport/v1"`
 }
 
-// Digest is the SHA-256 of what JSON makes of a value, in hexadecimal. Values are ours: they have a JSON.
+// Digest returns the SHA-256 of a value as JSON, in hexadecimal. Values are of this project's types, which have a JSON
+// form.
 func Digest(v any) string {
 	b, _ := json.Marshal(v)
 	return Sum(b)
 }
 
-// Sum is the SHA-256 of a text, in hexadecimal.
+// Sum returns the SHA-256 of a text, in hexadecimal.
 func Sum(text []byte) string {
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
@@ -61,8 +61,8 @@ func named(name, sum string) resource {
 	return resource{name, map[string]string{"sha256": sum}}
 }
 
-// Encode is the passport as a statement. Its subject is who was judged, by the hash of what is known of it; its
-// configuration the profile, the rules and the Specs; its tests the rules.
+// Encode returns the passport as a statement. Its subject is identified by the hash of Subject. Its configuration is
+// the profile, the rules and the Specs, and its tests are the rules.
 func (p *Passport) Encode() ([]byte, error) {
 	p.sorted()
 	t := &testResult{Result: p.result(), Passport: p}
@@ -79,7 +79,7 @@ func (p *Passport) Encode() ([]byte, error) {
 			t.PassedTests = append(t.PassedTests, r.Name())
 		case rule.Fail.String():
 			t.FailedTests = append(t.FailedTests, r.Name())
-		case rule.Inconclusive.String(), rule.NotApplicable.String(): // nobody tested them
+		case rule.Inconclusive.String(), rule.NotApplicable.String(): // not tested
 		default:
 			t.WarnedTests = append(t.WarnedTests, r.Name())
 		}
@@ -88,7 +88,7 @@ func (p *Passport) Encode() ([]byte, error) {
 		Subject: []resource{named(p.Subject.Label(), Digest(&p.Subject))}})
 }
 
-// result is the word of the predicate: a qualification in spite of waived failures is a warning.
+// result returns the result of the predicate; a qualification with waived failures is WARNED.
 func (p *Passport) result() string {
 	waived := func(r Rule) bool { return r.Required && Plain(r.Status) != r.Status }
 	switch {
@@ -100,8 +100,7 @@ func (p *Passport) result() string {
 	return "PASSED"
 }
 
-// Decode reads a passport out of a statement. One that says in its tests or its configuration anything else than in its
-// passport, or more, is none.
+// Decode parses the passport in a statement. It refuses a statement that differs from the encoding of its passport.
 func Decode(payload []byte) (*Passport, error) {
 	var s statement
 	switch err := json.Unmarshal(payload, &s); {

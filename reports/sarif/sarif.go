@@ -1,8 +1,8 @@
-// Package sarif writes what broke as SARIF 2.1.0 (OASIS), which code hosts show beside the code: a rule for each that
-// is broken, and a result for each of its outcomes.
+// Package sarif writes broken rules as SARIF 2.1.0 (OASIS), which code hosts show beside the code: a rule for each
+// broken one, and a result for each of its outcomes.
 //
-// A rule of a protocol is broken by a program and not by a line of it: the location is the gate file, or the subject's
-// name.
+// A rule of a protocol is broken by a program and not by a line of code, so the location is the gate file, or the name
+// of the subject.
 package sarif
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// Schema is where the format is published.
+// Schema is the address of the format's schema.
 const Schema = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/os/schemas/sarif-schema-2.1.0.json"
 
 type log struct {
@@ -81,7 +81,7 @@ type suppression struct {
 	Justification string `json:"justification"`
 }
 
-// Gate writes the rules that a gate found broken. What a waiver excuses is suppressed, with its reason.
+// Gate writes the rules that a gate found broken. A waived rule is suppressed, with the reason.
 func Gate(w io.Writer, g *model.Gate) error {
 	d := driver{Name: "gauntlet", SemanticVersion: g.Version, Rules: []descriptor{}}
 	results, index := []result{}, map[string]int{}
@@ -102,7 +102,7 @@ func Gate(w io.Writer, g *model.Gate) error {
 	return quote.JSON(w, log{Schema, "2.1.0", []run{{tool{d}, results}}})
 }
 
-// shown reports whether a status is one of what broke.
+// shown reports whether a status is in the output.
 func shown(status string) bool {
 	return status == rule.Fail.String() || status == rule.XPass.String() || status == rule.XFail.String()
 }
@@ -133,13 +133,13 @@ func found(g *model.Gate, s *model.GateStage, o *model.RuleOutcome, at int) resu
 	return r
 }
 
-// clean is text of others on one line.
+// clean returns foreign text on one line.
 func clean(s string) string { return quote.Line(s, quote.Message) }
 
-// text is a text that has to be there.
+// text returns foreign text on one line, and a dash for none, because the field must not be empty.
 func text(s string) string { return cmp.Or(clean(s), "–") }
 
-// uri makes a relative reference of a name: what a reference may not hold is escaped.
+// uri returns a name as a relative reference, with the characters escaped that a reference may not have.
 func uri(name string) string {
 	const hex = "0123456789ABCDEF"
 	var out []byte

@@ -9,8 +9,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/atlas"
 )
 
-// lasted is how long a result took, where that is known: what was put together of the work of several machines does not
-// say.
+// lasted states the duration of a result, unless it is unknown, as for results of several machines together.
 func lasted(text string, seconds float64) string {
 	if seconds == 0 {
 		return ""
@@ -18,7 +17,7 @@ func lasted(text string, seconds float64) string {
 	return ", in " + text
 }
 
-// Atlas writes a line for each link: what to take, what it makes of the line, and by how much the best leads.
+// Atlas writes a line for each link: the pick, its share of the line, and its lead.
 func Atlas(w io.Writer, m *atlas.Map, o Options) error {
 	p := &printer{color: o.Color}
 	fmt.Fprintf(p, "%s, %s in virtual time, %s%s\n\n", quantity.Plural(int64(len(m.Cells)), "link", "links"),

@@ -8,7 +8,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// Bisection writes the commit that changed something, and what those said that were asked.
+// Bisection writes the commit that changed something, and the value of each measured commit.
 func Bisection(w io.Writer, b *model.Bisection, o Options) error {
 	p := &printer{color: o.Color}
 	where := fmt.Sprintf("%.12s", plain(b.Last))

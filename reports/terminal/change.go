@@ -10,7 +10,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/suite"
 )
 
-// Changes writes a comparison: a line for each number that is not the same, and what the others come to.
+// Changes writes a comparison: a line for each number that differs, and the count of the others.
 func Changes(w io.Writer, c *suite.Changes, o Options) error {
 	p := &printer{color: o.Color}
 	fmt.Fprintf(p, "%s → %s: %s\n\n", plain(c.Old), plain(c.New),

@@ -10,8 +10,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// Contrast writes a device and an engine side by side: the numbers, what the captures say of them, and what did not
-// pass.
+// Contrast writes a device and an engine side by side: the numbers, their explanation from the captures, and the runs
+// that did not pass.
 func Contrast(w io.Writer, m *model.Contrast, o Options) error {
 	p := &printer{color: o.Color}
 	a, b := plain(m.Impls[0]), plain(m.Impls[1])
@@ -43,7 +43,7 @@ func Contrast(w io.Writer, m *model.Contrast, o Options) error {
 	return p.show(w)
 }
 
-// contrastLegend says what the columns of the second table are.
+// contrastLegend explains the columns of the second table.
 const contrastLegend = `
 LINE, AGAIN, TIMER, IDLE: shares of the time in which the line carried new payload, carried what had
 been sent before, was silent until a timer fired, and the rest (round trips, a full window).
@@ -51,7 +51,7 @@ BACK: packets sent again for a NAK, median. TIMEOUTS: how many, and their median
 packets sent and not acknowledged. ACKREQ: packets from one AckReq to the next, median.
 `
 
-// contrastNumbers is a line of the first table.
+// contrastNumbers returns a line of the first table.
 func contrastNumbers(r *model.ContrastRow) []string {
 	out := []string{quantity.Duration(r.RTTNs), lossOf(r), quantity.Rate(r.Sides[0].Stream.GoodputBps),
 		quantity.Rate(r.Sides[1].Stream.GoodputBps),
@@ -65,7 +65,7 @@ func lossOf(r *model.ContrastRow) string {
 	return fmt.Sprintf("%g", r.Loss)
 }
 
-// contrastWhy is a line of the second table.
+// contrastWhy returns a line of the second table.
 func contrastWhy(m *model.Contrast, r *model.ContrastRow, side int) []string {
 	run := &r.Sides[side].Stream
 	why, s := &run.Reasons, run.Shares(m.Rate)

@@ -12,7 +12,8 @@ import (
 // changesShown bounds the list of changes.
 const changesShown = 20
 
-// Gate writes the verdict and why, the stages with what was left out, and what changed since the baseline.
+// Gate writes the verdict with its reasons, the stages with the runs that were left out, and the changes since the
+// baseline.
 func Gate(w io.Writer, g *model.Gate, o Options) error {
 	p := &printer{color: o.Color}
 	with := ""
@@ -66,7 +67,7 @@ func Gate(w io.Writer, g *model.Gate, o Options) error {
 	return p.show(w)
 }
 
-// left says what was not run, and which failures were repeated.
+// left writes the runs that were left out, and the failures that were repeated.
 func (p *printer) left(g *model.Gate) {
 	for i := range g.Stages {
 		s := &g.Stages[i]
@@ -88,7 +89,7 @@ func (p *printer) left(g *model.Gate) {
 	}
 }
 
-// changes are those since the baseline; nothing is said when there are none.
+// changes writes the changes since the baseline, if there are any.
 func (p *printer) changes(g *model.Gate) {
 	if b := g.Baseline; b != nil && b.Version != g.Version && len(g.Changes) > 0 {
 		fmt.Fprintf(p, "\nthe baseline is of gauntlet %s, this gate of %s\n", plain(b.Version), plain(g.Version))

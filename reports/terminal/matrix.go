@@ -9,10 +9,10 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// columns is the width that tables are laid out for.
+// columns is the width of tables.
 const columns = 100
 
-// Matrix writes a matrix: one table, then what broke, then the broken engines.
+// Matrix writes a matrix: the table, the failures, and the broken engines.
 func Matrix(w io.Writer, m *model.Matrix, o Options) error {
 	p := &printer{color: o.Color}
 	fmt.Fprintf(p, "%s  %s on %s, seed %d\n\n", p.paint(bold+";"+tone(m.Status), m.Status), m.Size(),
@@ -52,7 +52,7 @@ func (p *printer) cells(m *model.Matrix) {
 	})
 }
 
-// cellRow is one line of the table.
+// cellRow returns one line of the table.
 func cellRow(c *model.Cell) []string {
 	fct := func(ns int64) string {
 		if c.FCT.Count == 0 {
@@ -75,7 +75,8 @@ func cellRow(c *model.Cell) []string {
 		fct(c.FCT.P50), fct(c.FCT.P99), quantity.Count(c.Timeouts), plain(notes)}
 }
 
-// troubles says of every cell that did not pass why, and how to see it again, and of others what to beware of.
+// troubles writes, for every cell that did not pass, the reason and the command that repeats it, and warnings of other
+// cells.
 func (p *printer) troubles(m *model.Matrix) {
 	for i := range m.Cells {
 		c := &m.Cells[i]
@@ -104,7 +105,7 @@ func (p *printer) troubles(m *model.Matrix) {
 	}
 }
 
-// kills writes a line per broken engine, those that got away last, where they are seen.
+// kills writes a line per broken engine, with those that were not caught last, where they are most visible.
 func (p *printer) kills(m *model.Matrix) {
 	if len(m.Kills) == 0 {
 		return
@@ -124,7 +125,7 @@ func (p *printer) kills(m *model.Matrix) {
 		switch {
 		case row == 0:
 			return p.paint(bold, s)
-		case column == 2 && status == "FAIL": // as it should be
+		case column == 2 && status == "FAIL": // expected
 			return p.paint(green, s)
 		case column == 2:
 			return p.paint(red, s)
@@ -143,8 +144,8 @@ func killRow(k *model.Kill) []string {
 	return []string{plain(k.Family), plain(k.Name), k.Status, plain(by)}
 }
 
-// table is rows of cells. The first left columns and the last are aligned to the left, the others to the right. A row
-// without cells is a blank line.
+// table is rows of cells. The first left columns and the last are aligned left, the others right. A row without cells
+// is a blank line.
 type table struct {
 	left int
 	rows [][]string
@@ -157,7 +158,7 @@ func (t *table) add(cells ...string) {
 	t.rows = append(t.rows, cells)
 }
 
-// widths returns those of the columns. The last one has what the others leave.
+// widths returns the widths of the columns. The last column has the remaining width.
 func (t *table) widths() []int {
 	var w []int
 	for _, row := range t.rows {

@@ -10,7 +10,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// Night writes what a night changed: nothing of what did not change but how much of it there was.
+// Night writes the changes of a night, and the number of unchanged series.
 func Night(w io.Writer, n *model.Night, o Options) error {
 	p := &printer{color: o.Color}
 	fmt.Fprintf(p, "%s  night %s of %s on %s: %s\n", p.paint(bold+";"+tone(n.Status), plain(n.Status)),
@@ -44,7 +44,7 @@ func Night(w io.Writer, n *model.Night, o Options) error {
 	return p.show(w)
 }
 
-// nightEntry is what one cause changed.
+// nightEntry writes the changes of one cause.
 func nightEntry(p *printer, e *change.Entry) {
 	if e.Segment != "" {
 		fmt.Fprintf(p, "\nbegun anew: %s, %s\n", plain(e.Segment),
@@ -64,7 +64,7 @@ func nightEntry(p *printer, e *change.Entry) {
 	}
 }
 
-// kindTone is the colour of a change.
+// kindTone returns the colour of a change.
 func kindTone(k change.Kind) string {
 	switch {
 	case k.Worse():
@@ -75,7 +75,7 @@ func kindTone(k change.Kind) string {
 	return yellow
 }
 
-// nightFailures lists failures, also those that are not new.
+// nightFailures writes the failures, also those that are not new.
 func nightFailures(p *printer, n *model.Night) {
 	if len(n.Failing) > 0 {
 		fmt.Fprintf(p, "\nfailing tonight:\n")

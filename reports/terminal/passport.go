@@ -9,10 +9,10 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/passport"
 )
 
-// doubtsShown bounds the doubts that are shown: whoever needs all has the JSON.
+// doubtsShown bounds the doubts that are shown; the JSON has all.
 const doubtsShown = 20
 
-// Passport writes what became of the check of a passport: who said it, and whether it is so.
+// Passport writes the outcome of the check of a passport: its signer, and whether it agrees with its evidence.
 func Passport(w io.Writer, c *passport.Checked, o Options) error {
 	p := &printer{color: o.Color}
 	s := c.Passport
@@ -46,10 +46,10 @@ func Passport(w io.Writer, c *passport.Checked, o Options) error {
 	return p.show(w)
 }
 
-// fact writes a name and what there is to say about it.
+// fact writes a name and its text.
 func fact(p *printer, name, text string) { fmt.Fprintf(p, "  %s  %s\n", pad(name, 14), text) }
 
-// trust is the colour of a check.
+// trust returns the colour of a check.
 func trust(c *passport.Checked) string {
 	switch {
 	case !c.So():
@@ -60,7 +60,7 @@ func trust(c *passport.Checked) string {
 	return yellow
 }
 
-// signed says who signed.
+// signed returns the signer in words.
 func signed(c *passport.Checked) string {
 	if c.Signer == "" {
 		return "the key " + c.Key + "; whose that is was not asked"
@@ -68,7 +68,7 @@ func signed(c *passport.Checked) string {
 	return c.Signer + ", with the key " + c.Key
 }
 
-// rested says what of the evidence was found.
+// rested states how much of the evidence was found.
 func rested(c *passport.Checked) string {
 	if !c.Evidence {
 		return "not looked at; --evidence DIR names the report folder, and judges it again"
@@ -76,7 +76,7 @@ func rested(c *passport.Checked) string {
 	return fmt.Sprintf("%d of %s as the passport has them", c.Whole, quantity.Plural(int64(c.Runs), "run", "runs"))
 }
 
-// Difference writes what two passports have different.
+// Difference writes the differences between two passports.
 func Difference(w io.Writer, d *passport.Difference, o Options) error {
 	p := &printer{color: o.Color}
 	fmt.Fprintf(p, "%s → %s\n", plain(d.Of[0]), plain(d.Of[1]))

@@ -8,13 +8,13 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// short are the statuses in cells of peers, of which there are many in a line.
+// short are abbreviations of statuses for cells of peers, of which a line has many.
 var short = map[string]string{rule.Pass.String(): "PASS", rule.Inconclusive.String(): "inc",
 	rule.NotApplicable.String(): "n/a", rule.Fail.String(): "FAIL",
 	rule.Invalid.String(): "INV", rule.Error.String(): "ERR"}
 
-// peers writes a table for each link, a line per requester and a numbered column per responder, and below it the
-// reasons of the cells, each once with the pairs that it is about.
+// peers writes a table for each link, with a line per requester and a numbered column per responder. Below are the
+// reasons of the cells, each once with its pairs.
 func (p *printer) peers(m *model.Matrix) {
 	for _, l := range m.Links {
 		t := table{left: 2}
@@ -50,7 +50,7 @@ func (p *printer) peers(m *model.Matrix) {
 	}
 }
 
-// shade is the colour of a short status.
+// shade returns the colour of a short status.
 func shade(word string) string {
 	for status, s := range short {
 		if s == word {
@@ -60,7 +60,7 @@ func shade(word string) string {
 	return ""
 }
 
-// meetings groups the cells of a link by what there is to say of them.
+// meetings groups the cells of a link by their remarks.
 func (p *printer) meetings(m *model.Matrix, link string) {
 	var order []string
 	pairs := map[string][]string{}
@@ -82,7 +82,7 @@ func (p *printer) meetings(m *model.Matrix, link string) {
 	}
 }
 
-// remark is what a cell needs to be said: nothing when it passed.
+// remark returns the remark about a cell; "" when it passed.
 func remark(c *model.Cell) string {
 	if c.Status == rule.Pass.String() {
 		return ""

@@ -10,8 +10,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/suite"
 )
 
-// Perf writes the papers' claims: a table with a line per number, then why numbers of papers are not reproduced and
-// what broke.
+// Perf writes the papers' claims: a table with a line per number, then the reasons why numbers of papers are not
+// reproduced, and the failures.
 func Perf(w io.Writer, m *suite.Result, o Options) error {
 	p := &printer{color: o.Color}
 	fmt.Fprintf(p, "%s  %s, %s, %.0f %% intervals\n\n", p.paint(bold+";"+tone(m.Status), m.Status),
@@ -28,7 +28,7 @@ func Perf(w io.Writer, m *suite.Result, o Options) error {
 	return p.show(w)
 }
 
-// claims writes the table.
+// claims writes the table of the claims.
 func (p *printer) claims(m *suite.Result) {
 	t := table{left: 3}
 	t.add("CLAIM", "CLASS", "VERDICT", "PAPER", "MODEL", "GAUNTLET", "WHAT")
@@ -40,7 +40,7 @@ func (p *printer) claims(m *suite.Result) {
 	p.judged(&t, 2)
 }
 
-// judged writes a table with its headline bold and one column, of verdicts, in their colours.
+// judged writes a table with a bold headline, and colours one column, which has verdicts.
 func (p *printer) judged(t *table, at int) {
 	p.table(t, func(row, column int, s string) string {
 		switch {
@@ -53,7 +53,7 @@ func (p *printer) judged(t *table, at int) {
 	})
 }
 
-// emulated writes what was measured with real packets too, beside virtual time.
+// emulated writes the numbers that were measured with real packets too, beside virtual time.
 func (p *printer) emulated(m *suite.Result) {
 	p.WriteString("\n")
 	t := table{left: 2}
@@ -75,7 +75,7 @@ func (p *printer) emulated(m *suite.Result) {
 	}
 }
 
-// measuredRow is one line of the table.
+// measuredRow returns one line of the table.
 func measuredRow(c *suite.Claim, m *suite.Measured) []string {
 	ours := "–"
 	if m.Estimate != nil {
@@ -97,7 +97,7 @@ func orDash(x *float64) string {
 	return quantity.Value(*x, "")
 }
 
-// reasons explains the claims whose numbers are not reproduced, those that are not checked, and those that broke.
+// reasons writes the reasons of claims whose numbers are not reproduced, are not checked, or broke.
 func (p *printer) reasons(m *suite.Result) {
 	for i := range m.Claims {
 		c := &m.Claims[i]
@@ -121,7 +121,7 @@ func (p *printer) reasons(m *suite.Result) {
 	}
 }
 
-// broken says of a number that did not hold what the bound was.
+// broken writes the bound of a number that was outside it.
 func (p *printer) broken(m *suite.Measured) {
 	switch m.Status {
 	case suite.Unknown:

@@ -12,7 +12,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// Qualification writes the verdict, why it is what it is, the rules by family, and the targets.
+// Qualification writes the verdict with its reasons, the rules by family, and the targets.
 func Qualification(w io.Writer, q *model.Qualification, o Options) error {
 	p := &printer{color: o.Color}
 	with := ""
@@ -35,7 +35,7 @@ func Qualification(w io.Writer, q *model.Qualification, o Options) error {
 	return p.show(w)
 }
 
-// explained lists the commands that explain what was found, one for each rule.
+// explained lists the commands that explain the findings, one for each rule.
 func explained(q *model.Qualification) (commands []string) {
 	for i := range q.Rules {
 		if c := q.Rules[i].Explain; c != "" {
@@ -45,7 +45,7 @@ func explained(q *model.Qualification) (commands []string) {
 	return slices.Compact(commands) // a device has two roles
 }
 
-// families is a line per family, a column per status that occurs.
+// families writes a line per family, with a column per status that occurs.
 func (p *printer) families(q *model.Qualification) {
 	var statuses, families []string
 	for _, c := range q.Counts() {
@@ -76,8 +76,7 @@ func (p *printer) families(q *model.Qualification) {
 	})
 }
 
-// remaining lists the required rules that nobody saw to hold and that are not NOT-APPLICABLE: the reasons above have
-// the rest.
+// remaining lists the required rules that are INCONCLUSIVE. The reasons above name the other rules that did not pass.
 func (p *printer) remaining(q *model.Qualification) {
 	var open []string
 	for i := range q.Rules {
@@ -105,7 +104,7 @@ func (p *printer) targets(m *suite.Result) {
 		}
 		for k := range c.Measured {
 			n := &c.Measured[k]
-			value := "–" // and the reasons say why
+			value := "–" // the reasons explain it
 			if n.Estimate != nil {
 				value = quantity.Interval(n.Estimate.Value, n.Estimate.Low, n.Estimate.High, n.Unit)
 			}
@@ -129,7 +128,7 @@ func (p *printer) targets(m *suite.Result) {
 	}
 }
 
-// evidence says what the verdict rests on, and where it is.
+// evidence writes the evidence for the verdict, and its folder.
 func (p *printer) evidence(q *model.Qualification) {
 	valid, all := q.Certified()
 	certified := "the links of the sim bench are exact by construction"

@@ -10,15 +10,15 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// measure is how long a line of prose becomes.
+// measure is the width of prose.
 const measure = 100
 
-// bookPrinter is a part of a rulebook in progress.
+// bookPrinter prints a rulebook.
 type bookPrinter struct{ *printer }
 
 func newBookPrinter(o Options) *bookPrinter { return &bookPrinter{&printer{color: o.Color}} }
 
-// Rulebook writes all that there is to read about the rules of b, one after the other.
+// Rulebook writes the explanations of the rules of b.
 func Rulebook(w io.Writer, b *model.Rulebook, o Options) error {
 	p := newBookPrinter(o)
 	first := true
@@ -64,7 +64,7 @@ func (p *bookPrinter) family(f *model.RuleFamily) {
 		p.paint(dim, pad(quantity.Plural(int64(len(f.Rules)), "rule", "rules"), 8)), plain(f.About))
 }
 
-// rule writes what there is to read about one.
+// rule writes the explanation of a rule.
 func (p *bookPrinter) rule(r *model.RuleEntry) {
 	fmt.Fprintf(p, "%s  %s\n", p.paint(bold, plain(r.ID)), plain(string(r.Level)))
 	p.prose("", plain(r.Title))
@@ -94,14 +94,14 @@ func (p *bookPrinter) rule(r *model.RuleEntry) {
 // title writes the title of a paragraph.
 func (p *bookPrinter) title(text string) { fmt.Fprintf(p, "\n%s\n", p.paint(bold, text)) }
 
-// term writes a word and what it stands for, if anything.
+// term writes a word and its meaning, if there is one.
 func (p *bookPrinter) term(name, text string) {
 	if text != "" {
 		p.prose("  "+pad(name, 13), plain(text))
 	}
 }
 
-// example writes a fixture: what is given, what happens, and what the rule says.
+// example writes a fixture: its attributes and orders, the ladder, and the findings of the rule.
 func (p *bookPrinter) example(title string, x *model.RuleExample) {
 	if x == nil {
 		return
@@ -125,7 +125,7 @@ func (p *bookPrinter) example(title string, x *model.RuleExample) {
 	}
 }
 
-// engines writes which broken engines the rule catches.
+// engines writes the broken engines that the rule catches.
 func (p *bookPrinter) engines(r *model.RuleEntry) {
 	if len(r.Engines) > 0 || r.Uncaught != "" {
 		p.title("Proved by engines that are wrong on purpose")
@@ -138,7 +138,7 @@ func (p *bookPrinter) engines(r *model.RuleEntry) {
 	}
 }
 
-// prose writes text in lines of bounded length, the first behind lead and the others below its end.
+// prose writes wrapped text, the first line after lead and the others aligned with it.
 func (p *bookPrinter) prose(lead, text string) {
 	margin := width(quote.Text(strings.NewReplacer("\x1b["+red+"m", "", "\x1b[0m", "").Replace(lead)))
 	p.WriteString(lead)

@@ -1,5 +1,5 @@
-// Package terminal writes the result of a run for people at a terminal: the numbers, what broke with its ladder, the
-// state of the link, and where the report is.
+// Package terminal writes the result of a run for people at a terminal: the numbers, the failures with their ladders,
+// the state of the link, and the path of the report.
 package terminal
 
 import (
@@ -24,10 +24,10 @@ type Options struct {
 // ladderLines bounds the excerpt of a ladder; the report has the rest.
 const ladderLines = 14
 
-// failuresShown bounds the failures that are shown in full: beyond them a terminal is no place to read.
+// failuresShown bounds the failures that are shown in full; more do not fit a terminal.
 const failuresShown = 10
 
-// printer is a text in progress.
+// printer collects the text before it is shown.
 type printer struct {
 	bytes.Buffer
 	color bool
@@ -55,7 +55,7 @@ const (
 	yellow = "33"
 )
 
-// paint colours s when colours are asked for.
+// paint colours s if colours are enabled.
 func (p *printer) paint(sgr, s string) string {
 	if !p.color {
 		return s
@@ -63,7 +63,7 @@ func (p *printer) paint(sgr, s string) string {
 	return "\x1b[" + sgr + "m" + s + "\x1b[0m"
 }
 
-// tone is the colour of a status.
+// tone returns the colour of a status.
 func tone(status string) string {
 	switch status {
 	case "PASS":
@@ -100,7 +100,7 @@ func (p *printer) heading(r *model.Result) {
 	p.WriteString("\n")
 }
 
-// capture writes how a foreign capture was understood.
+// capture writes how a foreign capture was interpreted.
 func (p *printer) capture(r *model.Result) {
 	if r.Capture == nil {
 		return
@@ -150,7 +150,7 @@ func results(r *model.Result) []number {
 		return quantity.Duration(p50)
 	}
 	timeouts := "; " + quantity.Plural(r.Timeouts, "timeout", "timeouts")
-	if r.Capture != nil { // endpoints report them
+	if r.Capture != nil { // only endpoints report them
 		timeouts = ""
 	}
 	rows := []number{
@@ -188,7 +188,7 @@ func results(r *model.Result) []number {
 	return rows
 }
 
-// oneTap leaves out what one tap does not show: what was lost, and what was sent again in vain.
+// oneTap removes the rows that one tap cannot show: losses and spurious retransmissions.
 func oneTap(rows []number, r *model.Result) []number {
 	for i := range rows {
 		switch n := &rows[i]; n.name {
@@ -203,7 +203,7 @@ func oneTap(rows []number, r *model.Result) []number {
 	return rows
 }
 
-// shared writes what the QPs of a side shared when the run ended, a line per side.
+// shared writes the resources that the QPs of a side share at the end of the run, a line per side.
 func (p *printer) shared(r *model.Result) {
 	var side string
 	for _, f := range r.Shared {
@@ -224,7 +224,7 @@ func (p *printer) shared(r *model.Result) {
 	}
 }
 
-// certificates writes one line each: what was out of bounds, or that nothing was.
+// certificates writes a line for each certificate: the items out of bounds, or that there are none.
 func (p *printer) certificates(r *model.Result) {
 	for _, c := range r.Certificates {
 		if c.Valid {
@@ -245,7 +245,7 @@ func (p *printer) certificates(r *model.Result) {
 	}
 }
 
-// verdicts counts them all and shows those that decide the result, each with its findings.
+// verdicts counts the verdicts and shows those that decide the result, each with its findings.
 func (p *printer) verdicts(r *model.Result) {
 	var counts []string
 	for _, c := range r.Counts() {
@@ -259,7 +259,7 @@ func (p *printer) verdicts(r *model.Result) {
 		v := &r.Verdicts[i]
 		switch {
 		case v.Status < rule.XPass:
-		case v.Status == rule.Invalid: // told together
+		case v.Status == rule.Invalid: // written together by invalid
 		case v.Status == rule.Fail && !v.Required:
 			advice++
 		case shown < failuresShown:
@@ -277,7 +277,7 @@ func (p *printer) verdicts(r *model.Result) {
 	}
 }
 
-// invalid tells what took verdicts away, and how many.
+// invalid writes the reasons for INVALID verdicts, and the number of rules.
 func (p *printer) invalid(r *model.Result) {
 	for _, why := range r.Invalidated() {
 		fmt.Fprintf(p, "\n%s %s: %s\n", p.paint(bold+";"+tone(validity.Invalid), validity.Invalid),
@@ -286,7 +286,7 @@ func (p *printer) invalid(r *model.Result) {
 	}
 }
 
-// failure shows a rule that was broken, what is known of its violations, and the packets around the first.
+// failure writes a broken rule, its findings, and the packets around the first.
 func (p *printer) failure(r *model.Result, v *rule.Verdict) {
 	fmt.Fprintf(p, "\n%s %s: %s", p.paint(bold+";"+tone(v.Status.String()), v.Status.String()),
 		p.paint(bold, plain(v.Rule)), plain(v.Title))
@@ -313,7 +313,7 @@ func (p *printer) failure(r *model.Result, v *rule.Verdict) {
 	}
 }
 
-// ladder prints an excerpt that holds the line of the finding.
+// ladder prints an excerpt of a ladder with the line of the finding.
 func (p *printer) ladder(text string) {
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	head, body := lines[:1], lines[1:]
@@ -330,7 +330,7 @@ func (p *printer) ladder(text string) {
 	}
 }
 
-// marked is the index of the line that the drawing points at; 0 when it points at none.
+// marked returns the index of the line that the ladder marks; 0 if it marks none.
 func marked(lines []string) int {
 	for i, l := range lines {
 		if strings.Contains(l, "  <== ") {
@@ -352,10 +352,11 @@ func (p *printer) remarks(r *model.Result) {
 	}
 }
 
-// plain keeps text of others from controlling the terminal, and from filling it.
+// plain makes foreign text one printable line of bounded length.
 func plain(s string) string { return quote.Line(s, quote.Message) }
 
-// show writes the text. Text of others has been through plain; what has not been is caught here.
+// show writes the text. Foreign text has been through plain; any other character that could control a terminal is
+// escaped here.
 func (p *printer) show(w io.Writer) error {
 	text := p.String()
 	if !p.color {

@@ -1,6 +1,6 @@
-// Package htmltest opens pages in Chromium, for the tests of what writes them. It speaks the DevTools protocol over a
-// pipe, one browser for all pages of a test: a library for that brings generated types of megabytes, and what is needed
-// is ten commands.
+// Package htmltest opens pages in Chromium, for tests of pages. It uses the DevTools protocol over a pipe, with one
+// browser for all pages of a test. It needs ten commands of the protocol; a library for it would bring megabytes of
+// generated types.
 package htmltest
 
 import (
@@ -34,18 +34,18 @@ func Find(t testing.TB) string {
 	return ""
 }
 
-// patience bounds what the browser takes for anything: a machine on which that is too short has other worries.
+// patience is the time limit of any action of the browser.
 const patience = 2 * time.Minute
 
 // Browser is a running Chromium.
 type Browser struct {
 	t    testing.TB
 	in   *os.File     // commands
-	said chan message // answers and events, in the order in which they came
+	said chan message // answers and events, in the order of arrival
 	last int          // number of the last command
 }
 
-// message is one of the protocol, in either direction.
+// message is a message of the protocol, in either direction.
 type message struct {
 	ID      int             `json:"id,omitempty"`
 	Session string          `json:"sessionId,omitempty"`
@@ -95,7 +95,7 @@ func Start(t testing.TB) *Browser {
 		_ = c.Process.Kill()
 		_ = c.Wait()
 		out.Close()
-		_ = os.RemoveAll(dir) // a process of the browser may still be writing there
+		_ = os.RemoveAll(dir) // fails while a process of the browser still writes there
 	})
 	return b
 }
@@ -115,7 +115,7 @@ func (b *Browser) listen(out *os.File) {
 	}
 }
 
-// next is the next message.
+// next returns the next message.
 func (b *Browser) next(awaited string) message {
 	b.t.Helper()
 	select {
@@ -130,7 +130,7 @@ func (b *Browser) next(awaited string) message {
 	return message{}
 }
 
-// View is what somebody looks at a page with.
+// View is the size and colour scheme of a reader's window.
 type View struct {
 	Width, Height int
 	Dark          bool
@@ -140,7 +140,7 @@ type View struct {
 type Page struct {
 	*Browser
 	session string
-	Console []string // errors and warnings of the page, and what could not be loaded
+	Console []string // errors and warnings of the page, and files that could not be loaded
 }
 
 // Open opens an address and waits until it has been loaded.
@@ -173,7 +173,7 @@ func (b *Browser) Open(url string, v View) *Page {
 // Close closes the page.
 func (p *Page) Close() { p.do("Page.close", nil, nil) }
 
-// do gives a command, and reads its answer into a value unless that is nil.
+// do sends a command, and reads its answer into a value unless that is nil.
 func (p *Page) do(method string, params, into any) {
 	p.t.Helper()
 	p.last++
@@ -203,7 +203,7 @@ func (p *Page) do(method string, params, into any) {
 	}
 }
 
-// hear notes an event of the page, and returns its name.
+// hear records an event of the page, and returns its name.
 func (p *Page) hear(m message) string {
 	if m.Session != p.session || m.ID != 0 {
 		return ""
@@ -216,7 +216,7 @@ func (p *Page) hear(m message) string {
 	return m.Method
 }
 
-// Eval evaluates an expression in the page, of a promise what it is kept with, and reads its value.
+// Eval evaluates an expression in the page, waits if it is a promise, and reads its value.
 func (p *Page) Eval(expression string, into any) {
 	p.t.Helper()
 	var r struct {
@@ -232,7 +232,7 @@ func (p *Page) Eval(expression string, into any) {
 	}
 }
 
-// Metrics are the browser's own of the page, times in seconds of the processor.
+// Metrics returns the browser's metrics of the page, with times in seconds of processor time.
 func (p *Page) Metrics() map[string]float64 {
 	p.t.Helper()
 	var r struct {
@@ -249,7 +249,7 @@ func (p *Page) Metrics() map[string]float64 {
 	return out
 }
 
-// Screenshot is a PNG of the page, down to so many pixels.
+// Screenshot returns a PNG of the page of the given size in pixels.
 func (p *Page) Screenshot(width, height int) []byte {
 	p.t.Helper()
 	var r struct{ Data []byte }

@@ -10,7 +10,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/suite"
 )
 
-// Benign is a text that no report has a reason to escape.
+// Benign is a text that no report needs to escape.
 const Benign = "benign"
 
 // Hostile lists texts that a program, a host, a capture or a foreign file may have in any field. Each tries to act as
@@ -34,8 +34,8 @@ func Hostile() []string {
 	}
 }
 
-// Fill puts a text into every string of v, which is a pointer, and one string into each list of strings that has none.
-// With statuses it leaves alone those that have the name of a status, which decide what a report shows.
+// Fill sets every string of v, which is a pointer, to text, and adds one string to each empty list of strings. With
+// statuses it keeps strings that are the name of a status, because they decide what a report shows.
 func Fill[T any](v *T, text string, statuses bool) *T {
 	fill(reflect.ValueOf(v).Elem(), text, statuses)
 	return v

@@ -6,8 +6,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// Matrix returns a new small matrix with a cell of every kind: passed, failed, INVALID after several attempts, not run,
-// and a broken engine that was killed beside one that got away.
+// Matrix returns a new small matrix with a cell of every kind (passed, failed, INVALID after several attempts, not
+// run), a broken engine that was caught and one that was not.
 func Matrix() *model.Matrix {
 	m := &model.Matrix{
 		Format: model.FormatVersion, Version: "0.1.0", Commit: "0123456789abcdef", Started: "2026-03-01T12:00:00Z",

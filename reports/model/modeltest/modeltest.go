@@ -1,5 +1,5 @@
-// Package modeltest is a small result with everything that a report can meet: every status, findings with and without a
-// ladder, certificates within and outside their bounds. Its numbers are those of no real run.
+// Package modeltest holds a small result with every part of a report: every status, findings with and without a ladder,
+// certificates within and outside their bounds. Its numbers are of no real run.
 package modeltest
 
 import (

@@ -7,7 +7,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// Night is one in which everything happened.
+// Night returns a night with an entry in every field.
 func Night() *model.Night {
 	old, now := 5.0, 4.0
 	s := history.Series{Name: "matrix irn random goodput", Bench: "sim", Class: history.Exact, Unit: "bit/s",
@@ -54,7 +54,7 @@ func Night() *model.Night {
 	}
 }
 
-// Tracks is a store of a number and a verdict.
+// Tracks returns the tracks of a store with a number and a verdict.
 func Tracks() *model.Tracks {
 	x := 5.0
 	s := history.Series{
@@ -69,7 +69,7 @@ func Tracks() *model.Tracks {
 		{Series: s, Points: 1, Segments: 1, First: "2026-11-24", Last: "2026-11-24", Word: "FAIL X-1"}}}
 }
 
-// Bisection is a search that left two commits.
+// Bisection returns a search that left two commits.
 func Bisection() *model.Bisection {
 	return &model.Bisection{
 		Format:  1,

@@ -5,8 +5,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/perf/suite"
 )
 
-// Perf returns new claims with a number of every kind: one that holds and is the paper's, one that holds and is not,
-// one outside its bound, one that needs more seeds, one without a run, and one that is only reported.
+// Perf returns new claims with a number of every kind: one that holds and agrees with the paper, one that holds and
+// does not agree, one outside its bound, one that needs more seeds, one without a run, and one that is only reported.
 func Perf() *suite.Result {
 	m := &suite.Result{
 		Format: suite.FormatVersion, Version: "0.1.0", Commit: "0123456789abcdef", Started: "2026-03-01T12:00:00Z",
@@ -43,7 +43,7 @@ func Perf() *suite.Result {
 	return m
 }
 
-// number is a measured ratio; a paper or model of 0 is none.
+// number returns a measured ratio; a paper or model of 0 is left out.
 func number(name, status, finding string, paper, expected, value, half, low, high float64) suite.Measured {
 	out := suite.Measured{Name: name, Class: "V", Metric: "goodput ratio", Status: status, Finding: finding, Low: &low,
 		High: &high, Random: true,
@@ -59,7 +59,7 @@ func number(name, status, finding string, paper, expected, value, half, low, hig
 	return out
 }
 
-// emulated is such a ratio with real packets beside it.
+// emulated returns a measured ratio with the value from real packets.
 func emulated(name, status string, expected, value, real, low, high float64) suite.Measured {
 	out := number(name, status, "", 0, expected, value, 0.01, low, high)
 	gap := real/value - 1

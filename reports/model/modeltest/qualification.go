@@ -7,7 +7,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// Qualification returns a new qualification that was missed: rules of every status, a waiver of each fate, a scenario
+// Qualification returns a new qualification that failed: rules of every status, a waiver with each outcome, a scenario
 // with an INVALID link, and targets.
 func Qualification() *model.Qualification {
 	outcome := func(id, status string, judged, met, total int, more ...func(*model.RuleOutcome)) model.RuleOutcome {

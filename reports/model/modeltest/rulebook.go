@@ -5,7 +5,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// Rulebook returns a new small rulebook: a rule with all that there can be to read, and one that is not built.
+// Rulebook returns a new small rulebook: a rule with every field set, and one that is not built.
 func Rulebook() *model.Rulebook {
 	return &model.Rulebook{Format: model.FormatVersion, Version: "0.1.0", Commit: "0123456789abcdef",
 		Families: []model.RuleFamily{

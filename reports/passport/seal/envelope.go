@@ -1,9 +1,8 @@
-// Package seal says who a passport is of: it puts a statement into a DSSE envelope with an SSH signature, opens such a
-// file, and looks the signer up among those who are allowed.
+// Package seal signs a passport: it puts a statement into a DSSE envelope with an SSH signature, opens such a file, and
+// looks up the signer in a list of allowed signers.
 //
-// The signature is an SSHSIG with Namespace over the pre-authentication encoding of DSSE, in its armour, so that
-// ssh-keygen -Y verify checks it as well. A file has one form, and what is in any other is no passport: whoever changes
-// a byte anywhere is found out.
+// The signature is an armoured SSHSIG in Namespace over the pre-authentication encoding of DSSE, so that ssh-keygen -Y
+// verify checks it as well. A passport has exactly one form as a file, so a change of any byte is detected.
 //
 // Envelope: github.com/secure-systems-lab/dsse. Signature: PROTOCOL.sshsig of OpenSSH.
 package seal
@@ -25,27 +24,27 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 )
 
-// What a passport is signed as, and for.
+// Payload type and namespace of the signature, and the limit of a file.
 const (
 	PayloadType = "application/vnd.in-toto+json"
 	Namespace   = "passport@rdma-gauntlet"
 	Limit       = 16 << 20 // bytes of a file
 )
 
-// kinds are the keys that sign; a certificate is none of them.
+// kinds are the types of keys that can sign; certificates cannot.
 var kinds = []string{ssh.KeyAlgoED25519, ssh.KeyAlgoSKED25519, ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384,
 	ssh.KeyAlgoECDSA521, ssh.KeyAlgoSKECDSA256, ssh.KeyAlgoRSA}
 
-// Sealed is a file that was opened. Nothing of it is to be believed before Verify and Signers.Find.
+// Sealed is an opened file. Its content is untrusted before Verify and Signers.Find.
 type Sealed struct {
 	Payload []byte
-	Key     ssh.PublicKey // of who is said to have signed
+	Key     ssh.PublicKey // key in the signature
 
 	envelope dsse.Envelope
 	sig      *sshsig.Signature
 }
 
-// Seal signs a statement, and returns the file.
+// Seal signs a statement and returns the file.
 func Seal(ctx context.Context, payload []byte, key ssh.Signer) ([]byte, error) {
 	if !slices.Contains(kinds, key.PublicKey().Type()) {
 		return nil, fmt.Errorf("seal: a key of type %s: want one of %s", key.PublicKey().Type(),
@@ -65,16 +64,16 @@ func Seal(ctx context.Context, payload []byte, key ssh.Signer) ([]byte, error) {
 	return nil, fmt.Errorf("seal: a statement of %d bytes: want a passport of %d bytes at most", len(payload), Limit)
 }
 
-// write is the one form of an envelope.
+// write returns the only form of an envelope.
 func write(e *dsse.Envelope) []byte {
-	b, _ := json.MarshalIndent(e, "", "  ") // strings alone
+	b, _ := json.MarshalIndent(e, "", "  ") // strings alone cannot fail
 	return append(b, '\n')
 }
 
-// Print is the fingerprint of a key, as ssh-keygen -l prints it.
+// Print returns the fingerprint of a key, as ssh-keygen -l prints it.
 func Print(key ssh.PublicKey) string { return ssh.FingerprintSHA256(key) }
 
-// Open takes a file apart. The error says what a passport has that this has not.
+// Open parses a file. The error names what the file lacks.
 func Open(file []byte) (*Sealed, error) {
 	s := &Sealed{}
 	switch {
@@ -107,7 +106,7 @@ func Open(file []byte) (*Sealed, error) {
 	return s, nil
 }
 
-// canonical reports whether the file is written as Seal writes what it says. Parts of it are not signed.
+// canonical reports whether Seal would write the same file. Parts of the file are not signed.
 func (s *Sealed) canonical(file, armour []byte) bool {
 	text := base64.StdEncoding.EncodeToString
 	e := dsse.Envelope{PayloadType: PayloadType, Payload: text(s.Payload),
@@ -115,7 +114,7 @@ func (s *Sealed) canonical(file, armour []byte) bool {
 	return bytes.Equal(write(&e), file) && bytes.Equal(sshsig.Armor(s.sig), armour)
 }
 
-// Verify reports whether the key signed this statement, as a passport. Whose key it is, Signers tell.
+// Verify returns an error unless the key signed this statement as a passport. Signers.Find tells whose key it is.
 func (s *Sealed) Verify(ctx context.Context) error {
 	if s.sig.Namespace != Namespace {
 		given := quote.Line(s.sig.Namespace, quote.Name)

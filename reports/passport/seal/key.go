@@ -15,13 +15,13 @@ import (
 	"golang.org/x/crypto/ssh/agent"
 )
 
-// Key is a private key that signs. Close it.
+// Key is a private key that signs. The caller closes it.
 type Key struct {
 	Signer ssh.Signer
-	agent  net.Conn // that has it; nil of a file
+	agent  net.Conn // connection to the agent that has the key; nil for a key from a file
 }
 
-// Close lets go of the agent.
+// Close closes the connection to the agent.
 func (k *Key) Close() error {
 	if k.agent == nil {
 		return nil
@@ -32,9 +32,9 @@ func (k *Key) Close() error {
 // keyLimit bounds the file of a key, in bytes.
 const keyLimit = 64 << 10
 
-// FindKey finds the key to sign with: the private key of a file; of a file that holds the public half, or that cannot
-// be used by itself because it has a passphrase or is of a hardware key, the one that the SSH agent has; for "" the
-// only key of the agent.
+// FindKey returns the key to sign with. For a private key without a passphrase it is the key in the file. For a public
+// key, a key with a passphrase or one of hardware it is the matching key of the SSH agent. For "" it is the only key of
+// the agent.
 func FindKey(path string) (*Key, error) {
 	if path == "" {
 		return fromAgent(nil)
@@ -69,7 +69,7 @@ func FindKey(path string) (*Key, error) {
 	return key, nil
 }
 
-// readSome reads a file that may be that of a key.
+// readSome reads a file up to keyLimit bytes.
 func readSome(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -79,7 +79,7 @@ func readSome(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, keyLimit))
 }
 
-// fromAgent takes a key of the SSH agent; nil is the only one.
+// fromAgent returns the SSH agent's key with the public half; for nil, its only key.
 func fromAgent(public ssh.PublicKey) (*Key, error) {
 	socket := os.Getenv("SSH_AUTH_SOCK")
 	if socket == "" {
@@ -102,7 +102,7 @@ func fromAgent(public ssh.PublicKey) (*Key, error) {
 	return nil, cmp.Or(err, choose(public, all))
 }
 
-// choose is the error of an agent that has not one key.
+// choose returns the error for an agent with no or several suitable keys.
 func choose(public ssh.PublicKey, all []ssh.Signer) error {
 	switch {
 	case public != nil:

@@ -15,17 +15,17 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 )
 
-// Signers are the lines of a file of allowed signers, as ssh-keygen(1) has them: principals, options, key.
+// Signers is a file of allowed signers in the format of ssh-keygen(1): principals, options, key.
 type Signers []allowed
 
-// allowed is one line.
+// allowed is a line of the file.
 type allowed struct {
 	line       int
 	principals string // a pattern list
-	namespaces string // likewise; "" is any
+	namespaces string // a pattern list; "" for any
 	authority  bool
-	after      time.Time // zero is no bound
-	before     time.Time // likewise
+	after      time.Time // zero for no bound
+	before     time.Time // zero for no bound
 	key        ssh.PublicKey
 }
 
@@ -61,7 +61,7 @@ func ParseSigners(in io.Reader) (list Signers, err error) {
 	return list, lines.Err()
 }
 
-// parseAllowed reads a line. What comes behind the principals is as in authorized_keys.
+// parseAllowed parses a line. After the principals it has the form of authorized_keys.
 func parseAllowed(line string) (a allowed, err error) {
 	var rest string
 	var ok bool
@@ -87,7 +87,7 @@ func parseAllowed(line string) (a allowed, err error) {
 	return a, nil
 }
 
-// option takes in one option.
+// option parses one option.
 func (a *allowed) option(text string) (err error) {
 	name, value, _ := strings.Cut(text, "=")
 	value = strings.Trim(value, `"`)
@@ -109,8 +109,8 @@ func (a *allowed) option(text string) (err error) {
 	return nil
 }
 
-// ParseTime reads a time as ssh-keygen does: YYYYMMDD or YYYYMMDDHHMM[SS], of the local time zone, or of UTC with a Z
-// behind it.
+// ParseTime parses a time like ssh-keygen: YYYYMMDD or YYYYMMDDHHMM[SS], in the local time zone, or in UTC if a Z
+// follows.
 func ParseTime(text string) (time.Time, error) {
 	digits, utc := strings.CutSuffix(text, "Z")
 	zone := time.Local
@@ -127,8 +127,8 @@ func ParseTime(text string) (time.Time, error) {
 	return time.Time{}, errors.New("want a time such as 20270131 or 20270131235900Z")
 }
 
-// Find returns the principals of a key that may sign passports at a time, and of whom name is one; "" is any. The error
-// says why there is nobody.
+// Find returns the principals of a key that may sign passports at a time, one of which matches name; "" matches any.
+// The error has the reason why there is none.
 func (list Signers) Find(key ssh.PublicKey, name string, at time.Time) (principals string, err error) {
 	err = fmt.Errorf("%s %s is no allowed signer", key.Type(), Print(key))
 	known := false
@@ -149,7 +149,7 @@ func (list Signers) Find(key ssh.PublicKey, name string, at time.Time) (principa
 	return "", err
 }
 
-// refuses says why a line does not allow a passport that is said to be of name; "" when it does.
+// refuses returns the reason why a line does not allow a passport by name; "" if it does.
 func (a *allowed) refuses(name string, at time.Time) string {
 	switch {
 	case a.authority:
@@ -168,8 +168,8 @@ func (a *allowed) refuses(name string, at time.Time) string {
 	return ""
 }
 
-// matches reports whether a text fits a pattern list, see PATTERNS in ssh_config(5): one pattern does, and none of
-// those behind a "!".
+// matches reports whether a text matches a pattern list (PATTERNS in ssh_config(5)): one pattern, and none that follows
+// a "!".
 func matches(list, text string) (found bool) {
 	for pattern := range strings.SplitSeq(list, ",") {
 		pattern, negated := strings.CutPrefix(strings.TrimSpace(pattern), "!")

@@ -10,13 +10,13 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// hash is the one that ssh-keygen takes.
+// hash is the hash of ssh-keygen.
 const hash = sshsig.HashSHA512
 
-// signer is an SSH key to DSSE.
+// signer is an SSH key as signer of DSSE.
 type signer struct{ key ssh.Signer }
 
-// verifier is the public half of one.
+// verifier is an SSH public key as verifier of DSSE.
 type verifier struct{ key ssh.PublicKey }
 
 var (
