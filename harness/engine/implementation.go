@@ -51,8 +51,8 @@ type Implementation struct {
 	NewStream func(qp QP, mem Memory) (Stream, error)
 }
 
-// Try returns the error with which one end of a QP, or the box in its path, would be rejected. For a transport that is
-// not an engine it returns nil: a program reports such errors when it runs.
+// Try returns the error with which one end of a QP, or the middlebox in its path, would be rejected. For a transport
+// that is not an engine it returns nil: a program reports such errors when it runs.
 func (im *Implementation) Try(qp QP, mem Memory) error {
 	if im.New == nil {
 		return nil

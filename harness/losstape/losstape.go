@@ -1,6 +1,6 @@
-// Package losstape makes loss tapes of runs: it watches the trace of one and writes down what the link lost in one
-// direction, by the key that is asked for. A tape that is played in the same Spec and recorded again is the same tape,
-// which is how a replay is checked, and recorded under another key it is converted.
+// Package losstape records loss tapes of runs: a sink of the trace writes down the losses of one direction by a key.
+// Playing a tape in the same Spec and recording it again gives the same tape, by which a replay is checked; recording
+// it under another key converts it.
 package losstape
 
 import (
@@ -28,7 +28,7 @@ type Sink struct {
 
 var _ trace.Sink = (*Sink)(nil)
 
-// New returns a sink for the packets that a side of the Spec sends. The slot counts for tape.ByTime only.
+// New returns a sink for the packets that a side of the Spec sends. Only tape.ByTime uses the slot.
 func New(s *scenario.Spec, from trace.Side, key tape.Key, slot vtime.Duration) (*Sink, error) {
 	link := Direction(s, from)
 	r, err := tape.NewRecorder(key, slot, link.Loss.String(), s.Seed)
@@ -46,17 +46,17 @@ func Direction(s *scenario.Spec, from trace.Side) *spec.Link {
 	return &s.Link.AB
 }
 
-// byChance is the cause that the link states for a packet that its loss process took.
+// byChance is the cause of a loss by the link's loss process.
 const byChance = "loss"
 
-// Packet implements trace.Sink. Copies that the link made, and what the harness forged, never met the loss process.
+// Packet implements trace.Sink. Copies by the link and forged packets never met the loss process.
 func (k *Sink) Packet(r *trace.Record) {
 	if r.From != k.from || r.Copy || r.Fate == trace.Injected {
 		return
 	}
 	lost := r.Cause == byChance
 	if k.key != tape.ByIdentity {
-		k.recorder.Note(r.Sent.Add(-k.rate.Time(r.WireBytes)), lost) // when it entered the link
+		k.recorder.Note(r.Sent.Add(-k.rate.Time(r.WireBytes)), lost) // time of entering the link
 		return
 	}
 	id := k.classify.Packet(r.From, &r.Packet)
@@ -72,11 +72,11 @@ func (*Sink) Event(*trace.Event) {}
 // End implements trace.Sink.
 func (*Sink) End(vtime.Time) {}
 
-// Tape returns what was recorded.
+// Tape returns the recorded tape.
 func (k *Sink) Tape() (*tape.Tape, error) { return k.recorder.Tape() }
 
-// Missed says what a tape asked for that a run with it did not lose, as recorded again under the same key; nil when the
-// tape was played to its end. A tape of another link or workload names packets that are never sent.
+// Missed returns an error if the run with a tape did not lose all its packets; again is the tape of that run under the
+// same key. A tape of another link or workload names packets that are never sent.
 func Missed(played, again *tape.Tape) error {
 	missed, first := uint64(0), ""
 	note := func(n uint64, what any) {
@@ -107,7 +107,7 @@ func Missed(played, again *tape.Tape) error {
 		"another link or workload", missed, played.Lost(), first)
 }
 
-// entries are the identities by which a tape may name what was lost: with the class, and with the class left open.
+// entries returns the identities by which a tape may name a loss, with its class and without.
 func entries(t *tape.Tape) map[tape.ID]bool {
 	out := make(map[tape.ID]bool, 2*len(t.IDs))
 	for _, id := range t.IDs {

@@ -53,7 +53,7 @@ func Line(s string, limit int) string {
 	return b.String()
 }
 
-// Text returns s with its line ends and tabs, and everything else that does not print as an escape.
+// Text returns s with its line ends and tabs, and with escapes for other characters that do not print.
 func Text(s string) string {
 	if printable(s) {
 		return s
@@ -74,10 +74,10 @@ func Text(s string) string {
 // Clean reports whether Line would leave s unchanged, apart from its limit on length.
 func Clean(s string) bool { return Line(s, len(s)) == s }
 
-// printable reports whether Text has nothing to escape.
+// printable reports whether Text would leave s unchanged.
 func printable(s string) bool {
 	for i := 0; i < len(s); {
-		if ' ' <= s[i] && s[i] <= '~' { // nearly all of what is written
+		if ' ' <= s[i] && s[i] <= '~' { // the usual case
 			i++
 			continue
 		}

@@ -10,8 +10,8 @@ import (
 	"unicode/utf16"
 )
 
-// Terminal returns text for people at a terminal, or for the log of a CI job, without control characters but line ends,
-// tabs and the colours of our reports, and without lines that are orders to a CI system.
+// Terminal returns text for people at a terminal, or for the log of a CI job, without control characters except line
+// ends, tabs and the colours of our reports, and without commands to a CI system.
 func Terminal(text string) string { return tame(coloured(text)) }
 
 // Writer passes its input to To, cleaned by Terminal. Workflow commands are recognised in whole lines only, so a line
@@ -48,7 +48,7 @@ func (w *Writer) Flush() error {
 // sgr is a colour as our reports have them: bold, dim, red, green, yellow, two of these, or none.
 var sgr = regexp.MustCompile(`\x1b\[(?:0|[12]|3[123]|[12];(?:[12]|3[123]))m`)
 
-// coloured is Text that leaves colours alone.
+// coloured is like Text, but keeps colours.
 func coloured(s string) string {
 	if !strings.Contains(s, "\x1b") {
 		return Text(s)

@@ -75,8 +75,7 @@ func (d *dcqcn) Rate(now vtime.Time) unit.Rate {
 	return unit.Rate(d.rc)
 }
 
-// catchUp lets both timers expire as often as they would have, in order. At line rate nothing changes any more but
-// alpha.
+// catchUp handles all timer expiries up to now, in order. At line rate only alpha changes.
 func (d *dcqcn) catchUp(now vtime.Time) {
 	for d.cut && (d.alphaAt <= now || d.raiseAt <= now) {
 		if d.alphaAt <= d.raiseAt {
@@ -93,11 +92,11 @@ func (d *dcqcn) catchUp(now vtime.Time) {
 	}
 }
 
-// recovered reports that the rate is the line's and alpha has decayed to nothing: the next notification finds the QP as
-// if there had been none before, up to a part in a thousand.
+// recovered reports whether the rate is the line's and alpha has decayed, so that the next notification has the same
+// effect as a first one, within a thousandth.
 func (d *dcqcn) recovered() bool { return d.rc >= float64(d.line) && d.alpha < 1e-3 }
 
-// rest ends the recovery, so that an idle QP has nothing to catch up with.
+// rest ends the recovery, so that an idle QP has no timers to handle.
 func (d *dcqcn) rest(now vtime.Time) { d.cut, d.alphaAt, d.raiseAt = false, now, now }
 
 // raise is a round of rate increase: fast recovery towards the target, then additive and hyper increase of the target

@@ -22,7 +22,7 @@ type dctcp struct {
 	alpha  float64
 	all    int // acknowledgements of this round
 	marked int
-	round  vtime.Time // it ends
+	round  vtime.Time // end of the round
 }
 
 func newDCTCP(p Path) *dctcp { return &dctcp{path: p, rate: float64(p.Line), alpha: 1} }

@@ -7,20 +7,20 @@ import (
 	"strings"
 )
 
-// Total is the variable that says how many shards there are where an engine tells a task its index alone. It counts
-// more than what the engine says.
+// Total is the variable with the number of shards, for engines that give a task only its index. It takes precedence
+// over the number that an engine gives.
 const Total = "GAUNTLET_SHARD_TOTAL"
 
-// source is how an engine tells a task which part it is.
+// source is the variables of an engine that give a task its part.
 type source struct {
 	name  string
-	index string // the variable of the index
-	total string // that of the number of shards; "" where there is none but Total
+	index string // variable of the index
+	total string // variable of the number of shards; "" if there is only Total
 	first int    // the index of the first shard
 }
 
-// sources are the engines. The first one is whatever a user sets, and counts before the others: GitHub exports neither
-// strategy.job-index nor strategy.job-total, so a workflow has to.
+// sources are the engines. The first is for users, and takes precedence: GitHub exports neither strategy.job-index nor
+// strategy.job-total, so a workflow has to.
 var sources = []source{
 	{"the user", "GAUNTLET_SHARD_INDEX", "", 0},
 	{"GitLab", "CI_NODE_INDEX", "CI_NODE_TOTAL", 1},
@@ -29,8 +29,8 @@ var sources = []source{
 	{"Bazel", "TEST_SHARD_INDEX", "TEST_TOTAL_SHARDS", 0},
 }
 
-// fromEnvironment asks the engine that started this process. Two that both did are an error: who is inside whom cannot
-// be seen, and a wrong guess would leave work undone.
+// fromEnvironment reads the part from the variables of the engine that started this process. Variables of two engines
+// are an error: their nesting is unknown, and a wrong guess would leave work undone.
 func fromEnvironment(getenv func(string) string) (Part, error) {
 	var found []source
 	var names []string
@@ -50,7 +50,7 @@ func fromEnvironment(getenv func(string) string) (Part, error) {
 	return found[0].read(getenv)
 }
 
-// read takes the part from the variables.
+// read reads the part from the variables.
 func (s *source) read(getenv func(string) string) (Part, error) {
 	total := Total
 	if getenv(Total) == "" && s.total != "" {
@@ -73,8 +73,8 @@ func (s *source) read(getenv func(string) string) (Part, error) {
 	return part(s.index+" and "+total, i, n)
 }
 
-// positionInArray counts the tasks of a Slurm array from 0: arrays begin where their user wants, and may leave numbers
-// out by a step. With a total of the user's own the index is what it says.
+// positionInArray returns the position of a task in a Slurm array, from 0: arrays may begin anywhere and have a step.
+// With a total of the user's own it returns the index.
 func positionInArray(getenv func(string) string, id, n int) (int, error) {
 	if getenv(Total) != "" {
 		return id, nil
@@ -106,8 +106,8 @@ func number(getenv func(string) string, name string) (int, error) {
 	return n, nil
 }
 
-// Acknowledge tells Bazel that this process knows of shards, as it asks for: it makes the file that
-// TEST_SHARD_STATUS_FILE names. Elsewhere it does nothing.
+// Acknowledge tells Bazel, as it requires, that this process supports shards: it creates the file in
+// TEST_SHARD_STATUS_FILE. Without that variable it does nothing.
 func Acknowledge(getenv func(string) string) error {
 	path := getenv("TEST_SHARD_STATUS_FILE")
 	if path == "" {

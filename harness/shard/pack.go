@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// Item is a unit of work as Pack sees it.
+// Item is a unit of work for Pack.
 type Item struct {
 	Cost   float64 // in any unit
-	Copies int     // shards that do it, each for itself; as many as there are at most
+	Copies int     // number of shards that do it, all of them at most
 }
 
-// Pack deals items out to n shards, and returns the shards of each: the costliest first, each to the shards that have
-// the least so far. It depends on the items and their order alone, so that machines which know the same work agree
-// without a word. Of items without copies the heaviest shard is above the mean by the cost of one item at most.
+// Pack assigns items to n shards, and returns the shards of each item: the costliest items first, each to the shards
+// with the least work so far. The result depends only on the items and their order, so that machines with the same list
+// agree without communication. Without copies the heaviest shard exceeds the mean by at most the cost of one item.
 func Pack(items []Item, n int) [][]int {
 	order := make([]int, len(items))
 	for i := range order {
@@ -31,7 +31,7 @@ func Pack(items []Item, n int) [][]int {
 	return shards
 }
 
-// lightest is the shard with the least work among those that are not taken, of which there is one.
+// lightest returns the shard with the least work that is not taken; there must be one.
 func lightest(loads []float64, taken []int) int {
 	least := -1
 	for s, load := range loads {

@@ -1,6 +1,5 @@
-// Package shard divides work among machines that know nothing of each other: which part a machine has, and which units
-// of work are in it. It starts nothing and talks to nobody; who starts the machines says by variables of the
-// environment which part each of them is.
+// Package shard divides work among machines that do not communicate: it gives the part of a machine, and the units of
+// work in it. It starts nothing; variables of the environment tell each machine its part.
 package shard
 
 import (
@@ -15,16 +14,16 @@ const Most = 10_000
 // Part is one of several shards.
 type Part struct {
 	Index int // from 0
-	Of    int // shards, 1 at least
+	Of    int // number of shards, at least 1
 }
 
 // Whole is all of the work.
 var Whole = Part{0, 1}
 
-// Auto is the word for a part that the environment tells.
+// Auto is the word for a part from the environment.
 const Auto = "auto"
 
-// Parse reads "2/8", the second of eight shards, or "auto", for which getenv is asked.
+// Parse parses "2/8", the second of eight shards, or "auto", for a part from the variables of getenv.
 func Parse(text string, getenv func(string) string) (Part, error) {
 	if text == Auto {
 		return fromEnvironment(getenv)
@@ -38,7 +37,7 @@ func Parse(text string, getenv func(string) string) (Part, error) {
 	return part(text, i-1, n)
 }
 
-// part checks a part that source names.
+// part checks a part; source is named in its error.
 func part(source string, index, of int) (Part, error) {
 	if of < 1 || of > Most || index < 0 || index >= of {
 		return Part{}, fmt.Errorf("shard %d of %d, from %s: want one of 1 to %d shards, counted from 1",
@@ -47,5 +46,5 @@ func part(source string, index, of int) (Part, error) {
 	return Part{index, of}, nil
 }
 
-// String is the form that Parse reads.
+// String returns the form that Parse reads.
 func (p Part) String() string { return fmt.Sprintf("%d/%d", p.Index+1, p.Of) }

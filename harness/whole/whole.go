@@ -1,4 +1,4 @@
-// Package whole writes files of which nobody sees a part.
+// Package whole writes files atomically.
 package whole
 
 import (
@@ -9,9 +9,9 @@ import (
 	"path/filepath"
 )
 
-// Write replaces the content of a file, which is made when there is none, whole or not at all: a reader sees the old
-// content or the new one, also when the disk is full or the machine stops. The folder has to be there. The error does
-// not name the file, because what is in the way is another name in the same folder.
+// Write replaces the content of a file, or creates it, atomically: a reader sees the old content or the new one, also
+// when the disk is full or the machine stops. The folder must exist. The error does not name the file, because the
+// cause is another name in the same folder.
 func Write(path string, content []byte, mode fs.FileMode) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
 	if err != nil {
@@ -23,12 +23,12 @@ func Write(path string, content []byte, mode fs.FileMode) error {
 		err = os.Rename(f.Name(), path)
 	}
 	if err != nil {
-		_ = os.Remove(f.Name()) // a hidden file that stays harms nobody
+		_ = os.Remove(f.Name()) // a hidden file that remains does no harm
 	}
 	return bare(err)
 }
 
-// bare strips the names of files.
+// bare removes the names of files from an error.
 func bare(err error) error {
 	var p *fs.PathError
 	var l *os.LinkError

@@ -100,7 +100,7 @@ func (e *Engine) limit(h *container.HostConfig) {
 	h.Mounts = []mount.Mount{{Type: mount.TypeBind, Source: e.Self, Target: launcher, ReadOnly: true}}
 }
 
-// box is a container that has been made.
+// box is a created container.
 type box struct {
 	client client.APIClient
 	id     string

@@ -10,8 +10,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// checkConservation wants every work request to complete once and in order also when the QP fails: because the wire
-// goes dead, or because it is flushed.
+// checkConservation requires that every work request completes once and in order also when the QP fails, because every
+// packet is lost from then on or because it is flushed.
 func checkConservation(impl engine.Implementation, opts Options) error {
 	for _, after := range []int{0, 1, 7, 40} {
 		err := failing(impl, opts, func(d *pair) {
@@ -29,7 +29,7 @@ func checkConservation(impl engine.Implementation, opts Options) error {
 	return nil
 }
 
-// failing runs the workload into a failure and checks what it leaves.
+// failing runs the workload into a failure and checks the completions.
 func failing(impl engine.Implementation, opts Options, prepare func(*pair)) error {
 	d, err := newPair(impl, opts, starts[2])
 	if err != nil {
@@ -60,8 +60,8 @@ func failing(impl engine.Implementation, opts Options, prepare func(*pair)) erro
 	return nil
 }
 
-// endings wants successes, then one error unless the QP was flushed from outside, then flushes: each request once, in
-// order. A request without signal may be missing among the successes only.
+// endings requires successes, then one error unless the QP was flushed from outside, then flushes: one completion per
+// request, in order. Only an unsignalled request that succeeded may have none.
 func endings(events []engine.Event, posted []engine.WorkRequest) error {
 	broken := false
 	for _, ev := range events {
@@ -86,12 +86,12 @@ func endings(events []engine.Event, posted []engine.WorkRequest) error {
 	return nil
 }
 
-// maxWaste bounds the packets of a run over a wire with five per cent of loss, as a multiple of the packets of the work
-// and as many responses. Go-back-N, which repeats a whole window per loss, needs about two.
+// maxWaste bounds the packets of a run over a wire with a loss rate of 5 %, as a multiple of the packets of the work
+// and of their responses. Go-back-N, which repeats a whole window per loss, needs about two.
 const maxWaste = 10
 
-// checkBounded wants no input to bring forth packets without end: not more than two per packet of the work on a perfect
-// wire, and a multiple of that on a bad one.
+// checkBounded requires a bounded number of packets: at most two per packet of the work on a perfect wire, and a
+// multiple of that on a bad one.
 func checkBounded(impl engine.Implementation, opts Options) error {
 	for _, c := range []struct {
 		loss float64
@@ -115,8 +115,8 @@ func checkBounded(impl engine.Implementation, opts Options) error {
 	return nil
 }
 
-// checkAllocations wants the steady state to allocate nothing, from Post to completion, the showing of variables
-// included.
+// checkAllocations requires that the steady state allocates nothing, from Post to completion, including the reading of
+// variables.
 func checkAllocations(impl engine.Implementation, opts Options) error {
 	for _, op := range opts.ops() {
 		x, err := newExchange(impl, opts, op)
@@ -136,7 +136,7 @@ func checkAllocations(impl engine.Implementation, opts Options) error {
 	return nil
 }
 
-// exchange moves one work request at a time between two ends without a wire.
+// exchange executes one work request at a time between two ends without a wire.
 type exchange struct {
 	d                 *pair
 	wr                engine.WorkRequest
@@ -152,7 +152,7 @@ func newExchange(impl engine.Implementation, opts Options, op engine.Op) (*excha
 		return nil, err
 	}
 	wr := mixed([]engine.Op{op}, d.ends[0].qp.MTU, 7)[6]
-	// Invalidation changes the host for good and cannot be repeated; a plain SEND takes the same path but for that.
+	// Invalidation changes the host for good and cannot be repeated; a plain SEND takes otherwise the same path.
 	if op == engine.OpSendInv {
 		wr.Op = engine.OpSend
 	}
@@ -163,20 +163,20 @@ func newExchange(impl engine.Implementation, opts Options, op engine.Op) (*excha
 	return &exchange{d: d, wr: wr, rr: engine.ReceiveRequest{VA: receiveBase, Len: uint32(d.slot())}}, nil
 }
 
-// once posts the request and carries packets until nothing moves.
+// once posts the request and passes packets until there are none.
 func (x *exchange) once() {
 	d := x.d
 	if x.d.ends[0].req.Post(d.now, x.wr) == nil {
 		x.posted++
 	}
 	if consumes(x.wr.Op) {
-		d.ends[1].resp.PostReceive(d.now, x.rr) //nolint:errcheck // shows as a request that does not complete
+		d.ends[1].resp.PostReceive(d.now, x.rr) //nolint:errcheck // an error shows as a request that does not complete
 	}
 	for x.carry(0, 1) || x.carry(1, 0) || x.wake() {
 	}
 }
 
-// carry takes every packet of one end to the other and reports whether there was one.
+// carry passes every packet of one end to the other and reports whether there was one.
 func (x *exchange) carry(from, to int) (any bool) {
 	src, dst := x.d.ends[from], x.d.ends[to]
 	for src.resp.PollTransmit(x.d.now, &x.p) || src.req.PollTransmit(x.d.now, &x.p) {

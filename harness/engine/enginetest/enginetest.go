@@ -1,9 +1,9 @@
-// Package enginetest is what any engine.Implementation must pass before it is measured or judged: the contract of
-// package engine, and the promises that a reliable transport makes to its application whatever the network does.
+// Package enginetest is the test suite that every engine.Implementation must pass before it is measured or judged: the
+// contract of package engine, and the guarantees of a reliable transport to its application on any network.
 //
-// The suite knows no protocol. It sees packets as text, events, memory and timers; what a scheme sends when is the
-// affair of its own tests. Every check is a function that returns what is wrong, so that the tests of this package can
-// show that each of them fails on an engine that is broken in the way it looks for.
+// The suite knows no protocol. It sees packets as text, events, memory and timers; the order of a scheme's packets is
+// for its own tests. Every check is a function that returns an error, so that the tests of this package can show that
+// it fails on an engine with the fault it looks for.
 package enginetest
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 )
 
-// Options fit the suite to an implementation.
+// Options adapt the suite to an implementation.
 type Options struct {
 	// QP changes the attributes of both ends before they are built: parameters of the scheme, another MTU or timer. The
 	// link has 5 us of delay each way and takes a packet every 100 ns.
@@ -27,7 +27,7 @@ type Options struct {
 	ReadStart func(engine.QP) psn.PSN
 }
 
-// allOps is what a complete RC transport supports.
+// allOps returns the operations of a complete RC transport.
 func allOps() []engine.Op {
 	return []engine.Op{engine.OpWrite, engine.OpSend, engine.OpRead, engine.OpWriteImm, engine.OpSendImm,
 		engine.OpFetchAdd, engine.OpSendInv, engine.OpCompareSwap}
@@ -40,7 +40,7 @@ func (o *Options) ops() []engine.Op {
 	return o.Ops
 }
 
-// check is one property of an implementation; it returns how it is broken.
+// check is one property of an implementation; run returns how it is violated.
 type check struct {
 	name string
 	run  func(engine.Implementation, Options) error

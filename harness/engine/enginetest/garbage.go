@@ -17,11 +17,11 @@ import (
 // packets; a READ of the largest length that the regions permit has a few hundred responses.
 const maxOutput = 8192
 
-// victims is how many work requests the QP has that is fed garbage.
+// victims is the number of work requests on a QP that receives garbage.
 const victims = 16
 
-// checkGarbage feeds random packets and timers to engines that are busy: no panic, no endless output, and no byte
-// placed outside what the peer may write.
+// checkGarbage feeds random packets and timers to engines with work: no panic, no endless output, and no byte placed
+// outside the regions that the peer may write.
 func checkGarbage(impl engine.Implementation, opts Options) error {
 	for seed := range uint64(40) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -54,7 +54,7 @@ func Fuzz(f *testing.F, impl engine.Implementation, opts Options) {
 	})
 }
 
-// abuse runs one script. A panic is returned as an error, so that the seed is named with it.
+// abuse runs one script. A panic is returned as an error, so that the caller can name the seed.
 func abuse(impl engine.Implementation, opts Options, script []byte) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -68,7 +68,7 @@ func abuse(impl engine.Implementation, opts Options, script []byte) (err error) 
 	return err
 }
 
-// victim takes a fresh pair through a script until the QP fails or the script ends.
+// victim runs a script on a new pair until the QP fails or the script ends.
 func victim(impl engine.Implementation, opts Options, in *reader) error {
 	d, err := newPair(impl, opts, starts[2])
 	if err != nil {
@@ -122,7 +122,7 @@ func (d *pair) disturb(in *reader) {
 	}
 }
 
-// translate gives a packet, every other time, the opcode of an extension class that the scheme understands.
+// translate gives every other packet the opcode of an extension class that the scheme accepts.
 func (d *pair) translate(in *reader, p *roce.Packet) {
 	if d.accepts == nil {
 		return
@@ -136,7 +136,7 @@ func (d *pair) translate(in *reader, p *roce.Packet) {
 	}
 }
 
-// exhaust takes what the ends want to send now and delivers every third packet, so that the state moves on.
+// exhaust polls all packets of both ends and delivers every third, so that the state advances.
 func (d *pair) exhaust() {
 	var p roce.Packet
 	for i, e := range d.ends {
@@ -158,7 +158,7 @@ func (d *pair) exhaust() {
 	d.drainAll()
 }
 
-// reader turns bytes into a script; after their end it reads zeros.
+// reader reads a script from bytes; after their end it reads zeros.
 type reader struct{ b []byte }
 
 func (r *reader) byte() byte {
@@ -178,8 +178,8 @@ func (r *reader) uint32() uint32 {
 	return binary.LittleEndian.Uint32(w[:])
 }
 
-// packet reads a packet that is wrong in moderation: most fields are near what a good one would have, so that it gets
-// past the first check and meets the later ones.
+// packet reads a slightly wrong packet: most fields are close to valid values, so that the packet passes the first
+// checks.
 func (r *reader) packet(base psn.PSN, mtu int) roce.Packet {
 	size := lengths(mtu)[r.byte()%7]
 	p := roce.Packet{
@@ -214,7 +214,7 @@ func (r *reader) packet(base psn.PSN, mtu int) roce.Packet {
 	return p
 }
 
-// repair draws a repair header, which is plausible more often than not.
+// repair reads a repair header, which is plausible in more than half of all cases.
 func (r *reader) repair(base psn.PSN) roce.Repair {
 	flags := r.byte()
 	h := roce.Repair{Type: roce.RepairType(r.byte() % 5), Version: roce.RepairVersion, HasFirst: flags&1 != 0,

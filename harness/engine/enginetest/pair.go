@@ -33,12 +33,12 @@ type pair struct {
 
 	accepts   func(roce.Opcode) bool           // opcodes outside the RC class that the scheme understands; nil for none
 	readStart func(engine.QP) psn.PSN          // Options.ReadStart
-	fate      func(n int, p *roce.Packet) fate // what the wire does to the n-th packet
-	nagging   bool                             // call what must change nothing: early timers, refused polls
-	posts     []engine.WorkRequest             // end 0 posts them, in order, as its queue has room
-	receives  uint64                           // end 1 posts so many receives, as its queue has room
+	fate      func(n int, p *roce.Packet) fate // fate of the n-th packet on the wire
+	nagging   bool                             // make calls without effect: early timers, refused polls
+	posts     []engine.WorkRequest             // posted by end 0 in order, as its queue has room
+	receives  uint64                           // number of receives that end 1 posts, as its queue has room
 	given     uint64                           // receives posted so far
-	flushAt   vtime.Time                       // end 0 is flushed then; zero: never
+	flushAt   vtime.Time                       // time at which end 0 is flushed; zero for never
 }
 
 // end is one end of the QP.
@@ -47,7 +47,7 @@ type end struct {
 	mem    *memory.Host
 	req    engine.Requester
 	resp   engine.Responder
-	free   vtime.Time // when its side of the wire is free
+	free   vtime.Time // time at which its side of the wire is free
 	events []engine.Event
 	failed bool
 }
@@ -60,13 +60,13 @@ type flight struct {
 	p   roce.Packet
 }
 
-// fate is what the wire does to a packet.
+// fate is the effect of the wire on a packet.
 type fate struct {
 	drop, twice bool
 	extra       vtime.Duration // added delay, by which later packets overtake
 }
 
-// run drives the pair until nothing moves any more, and returns the first breach of the contract.
+// run drives the pair until nothing is left to do, and returns the first breach of the contract.
 func (d *pair) run() error {
 	for steps := 0; d.err == nil; steps++ {
 		if steps == maxSteps {
@@ -88,7 +88,7 @@ func (d *pair) run() error {
 	return d.err
 }
 
-// post gives end 0 work and end 1 receives as far as their queues take them.
+// post gives end 0 work and end 1 receives, as far as their queues have room.
 func (d *pair) post() {
 	for len(d.posts) > 0 && d.ends[0].req.Post(d.now, d.posts[0]) == nil {
 		d.posts = d.posts[1:]
@@ -103,7 +103,7 @@ func (d *pair) post() {
 	}
 }
 
-// transmitAll lets both ends send what the wire takes now and reports whether any did.
+// transmitAll sends the packets of both ends whose side of the wire is free, and reports whether there were any.
 func (d *pair) transmitAll() (any bool) {
 	for i, e := range d.ends {
 		if e.free > d.now {
@@ -121,11 +121,11 @@ func (d *pair) transmitAll() (any bool) {
 	return any
 }
 
-// send puts a packet on the wire, as often as its fate says.
+// send puts a packet on the wire according to its fate.
 func (d *pair) send(f flight) {
 	d.log = fmt.Appendf(d.log, "%d %d ", d.now, f.to)
 	text := roce.TextOptions{Relative: true, Base: d.origin(&f), Omit: roce.AttrCheck}
-	if f.p.Opcode.OverIP() { // the bytes hold numbers that count from the start
+	if f.p.Opcode.OverIP() { // the bytes have numbers that count from the start
 		f.p.Payload, text.Omit = slices.Clone(f.p.Payload), roce.AttrData
 	}
 	d.log = append(f.p.AppendText(d.log, text), '\n')
@@ -137,7 +137,7 @@ func (d *pair) send(f flight) {
 	if how.drop {
 		return
 	}
-	f.p.Payload = slices.Clone(f.p.Payload) // it may be in memory that the engine uses again
+	f.p.Payload = slices.Clone(f.p.Payload) // it may be in memory that the engine reuses
 	f.at, f.seq = d.now.Add(gap+delay+how.extra), d.sent
 	d.insert(f)
 	if how.twice {
@@ -146,7 +146,7 @@ func (d *pair) send(f flight) {
 	}
 }
 
-// origin is the PSN from which those of a packet print.
+// origin returns the PSN to which the printed PSNs of a packet are relative.
 func (d *pair) origin(f *flight) psn.PSN {
 	o := f.p.Opcode
 	if d.readStart == nil || !o.NumberedApart() {
@@ -165,7 +165,7 @@ func (d *pair) insert(f flight) {
 	d.wire = slices.Insert(d.wire, at, f)
 }
 
-// nextTime returns the next moment at which something happens, or Never.
+// nextTime returns the time of the next action, or Never.
 func (d *pair) nextTime() vtime.Time {
 	next := vtime.Never
 	if len(d.wire) > 0 {
@@ -183,7 +183,7 @@ func (d *pair) nextTime() vtime.Time {
 	return next
 }
 
-// deliver hands over what arrives now.
+// deliver passes the packets that arrive now to their ends.
 func (d *pair) deliver() {
 	for len(d.wire) > 0 && d.wire[0].at <= d.now {
 		f := d.wire[0]
@@ -197,7 +197,7 @@ func (d *pair) deliver() {
 	}
 }
 
-// fire calls the timers that are due and checks that they are not due any more.
+// fire calls the timers that are due and checks that they are not due afterwards.
 func (d *pair) fire() {
 	if d.flushAt != 0 && d.flushAt <= d.now {
 		d.flushAt = 0
@@ -216,7 +216,7 @@ func (d *pair) fire() {
 	}
 }
 
-// drainAll takes every event and hands failures over to the other half.
+// drainAll polls every event and passes a failure to the other half.
 func (d *pair) drainAll() {
 	for i, e := range d.ends {
 		for _, half := range []engine.Engine{e.req, e.resp} {
@@ -244,7 +244,7 @@ func (d *pair) flush(e *end) {
 	}
 }
 
-// deadline returns when an engine wants its timer, or Never.
+// deadline returns the time of an engine's timer, or Never.
 func deadline(e engine.Engine) vtime.Time {
 	if at, ok := e.PollTimer(); ok {
 		return at

@@ -8,7 +8,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 )
 
-// alive notes a requester that sends although it was flushed.
+// alive reports a breach when a requester sends after it was flushed.
 func (d *pair) alive(e *end) bool {
 	if e.failed {
 		d.breach("a flushed requester sends at %sus", d.now.Micros())
@@ -16,7 +16,7 @@ func (d *pair) alive(e *end) bool {
 	return true
 }
 
-// nag does what the contract says has no effect: a timer that is early, and polls that are refused.
+// nag makes calls that have no effect by the contract: an early timer, and polls that are refused.
 func (d *pair) nag(e *end) {
 	var p roce.Packet
 	for _, half := range []engine.Engine{e.req, e.resp} {
@@ -42,7 +42,7 @@ func (d *pair) breach(format string, args ...any) {
 	}
 }
 
-// vars returns the variables of an engine that shows them. They come behind what is in the list before.
+// vars returns the variables of an engine that shows them, and checks that they follow the entries already in the list.
 func (d *pair) vars(e engine.Engine) []engine.Var {
 	first := engine.Var{Name: "first", Value: 1, IsPSN: true}
 	list := inspect(e, []engine.Var{first})

@@ -11,11 +11,10 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// requests is how many work requests a run has: every operation with every length.
+// requests is the number of work requests of a run: every operation with every length.
 const requests = 56
 
-// starts are the first PSNs of every run that is repeated: zero, across the sign of the serial comparison, and across
-// the end of the number space.
+// starts are the first PSNs of every repeated run: zero, before the half of the number space, and before its end.
 var starts = [...]psn.PSN{0, 1<<23 - 2, 1<<24 - 3}
 
 // noise is a wire that loses, duplicates and delays packets at random.
@@ -31,7 +30,7 @@ func noise(seed uint64, loss, dup, reorder float64) func(int, *roce.Packet) fate
 	}
 }
 
-// transfer runs the mixed workload over a wire and returns the pair at rest; prepare may change it before.
+// transfer runs the mixed workload over a wire and returns the pair afterwards; prepare may change the pair before.
 func transfer(impl engine.Implementation, opts Options, start psn.PSN, prepare func(*pair)) (*pair, error) {
 	d, err := newPair(impl, opts, start)
 	if err != nil {
@@ -58,7 +57,7 @@ func checkClean(impl engine.Implementation, opts Options) error {
 	return err
 }
 
-// checkProgress runs over bad wires: everything posted must complete and be where it belongs.
+// checkProgress runs over bad wires: every posted request must complete with the right memory.
 func checkProgress(impl engine.Implementation, opts Options) error {
 	for seed := range uint64(24) {
 		wire := [...][3]float64{{0.01, 0, 0}, {0.1, 0, 0}, {0, 0.2, 0}, {0, 0, 0.2}, {0.05, 0.05, 0.05},
@@ -74,12 +73,12 @@ func checkProgress(impl engine.Implementation, opts Options) error {
 	return nil
 }
 
-// checkDeterminism wants the same input to give the same packets and events, byte for byte.
+// checkDeterminism requires that the same input gives the same packets and events, byte by byte.
 func checkDeterminism(impl engine.Implementation, opts Options) error {
 	return sameLog(impl, opts, "the same run twice", [2]psn.PSN{}, [2]func(*pair){})
 }
 
-// checkWrap wants traces that differ in their first PSN only to be the same once PSNs are relabelled.
+// checkWrap requires that runs with different start PSNs are equal with relative PSNs.
 func checkWrap(impl engine.Implementation, opts Options) error {
 	for _, start := range starts[1:] {
 		if err := sameLog(impl, opts, fmt.Sprintf("start PSNs 0 and %d", start), [2]psn.PSN{0, start},
@@ -90,13 +89,13 @@ func checkWrap(impl engine.Implementation, opts Options) error {
 	return nil
 }
 
-// checkPurity wants early timers and refused polls to change nothing, and a timer that was handled to be over.
+// checkPurity requires that early timers and refused polls have no effect, and that a handled timer is not due again.
 func checkPurity(impl engine.Implementation, opts Options) error {
 	return sameLog(impl, opts, "with early timers and repeated polls", [2]psn.PSN{},
 		[2]func(*pair){nil, func(d *pair) { d.nagging = true }})
 }
 
-// sameLog makes two runs over the same noisy wire and compares what they did.
+// sameLog makes two runs over the same noisy wire and compares their logs.
 func sameLog(impl engine.Implementation, opts Options, what string, start [2]psn.PSN, prepare [2]func(*pair)) error {
 	var logs [2][]byte
 	for i := range logs {
@@ -128,8 +127,8 @@ func firstDifference(what string, a, b []byte) error {
 	return nil
 }
 
-// checkAtMostOnce wants every byte that is placed to be the final one: what arrives twice, or late, may be placed again
-// only if that makes no difference. The FETCH_ADD cell, which changes by design, is checked by its results.
+// checkAtMostOnce requires that every placed byte is final: a duplicate or late packet may be placed again only if that
+// makes no difference. The FETCH_ADD cell, which changes by design, is checked by its results.
 func checkAtMostOnce(impl engine.Implementation, opts Options) error {
 	for seed := range uint64(6) {
 		var wrong error
@@ -147,7 +146,7 @@ func checkAtMostOnce(impl engine.Implementation, opts Options) error {
 	return nil
 }
 
-// watch checks each placement at both ends against the final images, and leaves the last misfit in wrong.
+// watch checks each placement at both ends against the final images, and stores the last difference in wrong.
 func (d *pair) watch(wrong *error) {
 	want := d.expected(d.posts)
 	ranges := []struct {

@@ -21,7 +21,7 @@ const (
 	remoteBase  = 1 << 30 // end 1: targets of WRITEs and sources of READs
 	receiveBase = 1 << 40 // end 1: receive buffers
 	cellBase    = 1 << 41 // end 1: the cell of FETCH_ADD
-	windowBase  = 1 << 42 // end 1: what SEND with invalidate closes
+	windowBase  = 1 << 42 // end 1: the window that SEND with invalidate closes
 	localKey    = 1
 	remoteKey   = 2
 	receiveKey  = 3
@@ -29,7 +29,7 @@ const (
 	windowKey   = 1000
 )
 
-// slotSize returns the bytes of a slot: the largest message of lengths, and some around it to stay untouched.
+// slotSize returns the bytes of a slot: the largest message of lengths, and bytes after it that must not change.
 func slotSize(mtu int) int { return 9 * mtu }
 
 // Seeds of the memory patterns, local and remote.
@@ -38,7 +38,7 @@ const (
 	remoteSeed = 22
 )
 
-// attributes returns the QP of one end before Options.QP has seen it.
+// attributes returns the QP of one end before Options.QP changes it.
 func attributes(side int, start psn.PSN) engine.QP {
 	return engine.QP{
 		QPN: uint32(0x11 + side), DestQPN: uint32(0x12 - side), PD: 7, PKey: roce.DefaultPKey, MTU: 1024,
@@ -67,7 +67,7 @@ func newPair(impl engine.Implementation, opts Options, start psn.PSN) (*pair, er
 	return d, nil
 }
 
-// lengths are the message sizes around which packets are counted wrongly.
+// lengths returns the message sizes around which errors in counting packets show.
 func lengths(mtu int) []int { return []int{0, 1, mtu - 1, mtu, mtu + 1, 2 * mtu, 8*mtu + 3} }
 
 // mixed returns n work requests that use every operation and every length.
@@ -134,7 +134,7 @@ func (d *pair) load(wrs []engine.WorkRequest) error {
 // slot returns the bytes of a slot in this pair.
 func (d *pair) slot() int { return slotSize(d.ends[0].qp.MTU) }
 
-// images are the bytes of the regions that a workload touches.
+// images are the bytes of the regions of a workload.
 type images struct{ local, remote, receive []byte }
 
 // bytes returns the regions of the pair as they are, not copied.
@@ -173,7 +173,7 @@ func (d *pair) expected(wrs []engine.WorkRequest) images {
 	return want
 }
 
-// checkImages compares memory with what it should be.
+// checkImages compares memory with the expected images.
 func (d *pair) checkImages(wrs []engine.WorkRequest, want images) error {
 	got, slot := d.bytes(len(wrs)), d.slot()
 	for _, c := range []struct {
@@ -196,8 +196,8 @@ func (d *pair) checkImages(wrs []engine.WorkRequest, want images) error {
 	return nil
 }
 
-// checkCompletions wants every signalled request to have completed once, in order and well, and every receive once,
-// with what was sent.
+// checkCompletions requires that every signalled request has completed once, in order and with success, and every
+// receive once, with the bytes that were sent.
 func (d *pair) checkCompletions(wrs []engine.WorkRequest) error {
 	var want [2][]engine.Event
 	for _, wr := range wrs {
@@ -223,7 +223,7 @@ func (d *pair) checkCompletions(wrs []engine.WorkRequest) error {
 	return nil
 }
 
-// sameEvents compares completions but for their PSN, which is the scheme's affair, and passes over timeouts.
+// sameEvents compares completions without their PSNs, which depend on the scheme, and ignores timeouts.
 func sameEvents(got, want []engine.Event) error {
 	for _, ev := range got {
 		if ev.Kind == engine.Timeout {

@@ -1,4 +1,4 @@
-// Package arch holds the import rules of ARCHITECTURE.md against the source tree.
+// Package arch checks the source tree against the import rules of ARCHITECTURE.md.
 //
 // The document is the only place where the rules are written; Parse reads its five tables:
 //
@@ -49,7 +49,7 @@ func (r *Rules) Check(pkgs []Package) []string {
 	return slices.Compact(found)
 }
 
-// judge returns what is wrong with one import of the package in dir, or nothing.
+// judge returns the fault of one import of the package in dir, or "".
 func (r *Rules) judge(dir string, i Import) string {
 	switch {
 	case i.Within:
@@ -104,7 +104,7 @@ func (r *Rules) module(path string) *row {
 	return best
 }
 
-// idle returns the rows that nothing uses and the planned ones that something does.
+// idle returns the rows that no package uses and the planned ones that a package uses.
 func (r *Rules) idle(pkgs []Package) []string {
 	used := map[*row]bool{}
 	for _, p := range pkgs {

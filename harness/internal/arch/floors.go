@@ -8,7 +8,7 @@ import (
 // floorHeader is the header of the table of floors.
 const floorHeader = "Floor | Folders | Stands on"
 
-// floor is a row of top folders. Those of one floor do not know each other.
+// floor is a row of top folders. Folders of one floor do not import each other.
 type floor struct {
 	folders []string
 	on      []string // folders of the floors below
@@ -52,8 +52,8 @@ func (r *Rules) floorOf(dir string) *floor {
 	return nil
 }
 
-// climbs returns what is wrong with one import of the package in dir as an arrow between two top folders, or nothing. A
-// test may import from every floor.
+// climbs returns the fault of an import of the package in dir as an arrow between two top folders, or "". A test may
+// import from every floor.
 func (r *Rules) climbs(dir string, i Import) string {
 	from, to := firstElement(dir), firstElement(i.Path)
 	f := r.floorOf(dir)

@@ -31,9 +31,8 @@ const (
 	mark    = "(planned)"
 )
 
-// Parse reads the rule tables of a markdown document. It fails on a missing table, on a row without a reason, on a
-// pattern that stands twice, on a floor that stands on one above it, and on an allowed package that no row knows, which
-// is how a typing error shows.
+// Parse reads the rule tables of a markdown document. It fails on a missing table, a row without a reason, a repeated
+// pattern, a floor on a higher one, and an allowed package without a row, which is often a typing error.
 func Parse(md string) (*Rules, error) {
 	var r Rules
 	found := tables(md)
@@ -85,7 +84,7 @@ func newRows(cells []string, groups map[string][]string) ([]row, error) {
 	return rows, nil
 }
 
-// items splits a cell at its commas and replaces groups by what they stand for.
+// items splits a cell at its commas and replaces groups by their members.
 func items(cell string, groups map[string][]string) []string {
 	var list []string
 	for item := range strings.SplitSeq(cell, ",") {
@@ -121,7 +120,7 @@ func (r *Rules) consistent() error {
 	return nil
 }
 
-// known reports whether an import row is about the packages that pattern means.
+// known reports whether an import row covers the packages of a pattern.
 func (r *Rules) known(pattern string) bool {
 	return slices.ContainsFunc(r.imports, func(row row) bool {
 		return row.pattern == pattern || match(pattern, row.pattern) || match(row.pattern, pattern)
@@ -134,7 +133,7 @@ func (r *row) rank() int {
 	return 2 * len(strings.TrimSuffix(r.pattern, "..."))
 }
 
-// match reports whether path is what pattern means.
+// match reports whether a pattern covers a path.
 func match(pattern, path string) bool {
 	if stem, ok := strings.CutSuffix(pattern, "..."); ok {
 		return strings.HasPrefix(path+"/", stem)
@@ -146,7 +145,7 @@ func match(pattern, path string) bool {
 	return pattern == path
 }
 
-// matchAny reports whether one of the patterns means path.
+// matchAny reports whether one of the patterns covers a path.
 func matchAny(patterns []string, path string) bool {
 	return slices.ContainsFunc(patterns, func(pattern string) bool { return match(pattern, path) })
 }

@@ -19,9 +19,9 @@ const (
 	sizeHeader = "Larger than the rest | Size | Why"
 )
 
-// Oversized returns what a document does not account for: a package of more than mostFiles source files or a type of
-// more than mostMethods methods without a row that gives its size and a reason, and a row whose subject is smaller or
-// has another size. Sizes is what Sizes returned.
+// Oversized returns the differences between a document and sizes, the result of Sizes: a package of more than mostFiles
+// source files or a type of more than mostMethods methods without a row with its size and a reason, and a row with
+// another size or a smaller subject.
 func Oversized(md string, sizes map[string]string) (found []string) {
 	stated := map[string]string{}
 	for _, cells := range tables(md)[sizeHeader] {
@@ -46,7 +46,7 @@ func Oversized(md string, sizes map[string]string) (found []string) {
 	return found
 }
 
-// Sizes returns what is large in packages: "dir" with its source files, and "dir.Type" with its methods, such as "32
+// Sizes returns the large packages and types: "dir" with its source files, and "dir.Type" with its methods, such as "32
 // methods".
 func Sizes(tree fs.FS, pkgs []Package) (map[string]string, error) {
 	sizes := map[string]string{}

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Package is a directory with Go files and what they import.
+// Package is a directory with Go files, and their imports.
 type Package struct {
 	Dir     string // path from the root of the module, with slashes
 	Imports []Import
@@ -44,7 +44,7 @@ func Read(tree fs.FS, module string) ([]Package, error) {
 	return pkgs, err
 }
 
-// outside reports a directory that is no part of the module.
+// outside reports whether a directory is no part of the module.
 func outside(tree fs.FS, dir string) bool {
 	base := path.Base(dir)
 	if base == "testdata" || base == "vendor" || base[0] == '.' || base[0] == '_' {

@@ -1,5 +1,4 @@
-// Package ring is the queue of the packets in flight: of whatever puts a trace in order, and knows of each packet by
-// its pointer.
+// Package ring provides the queue of packets in flight, by pointer, for code that puts a trace in order.
 package ring
 
 // Ring is a queue of pointers in a circular buffer that grows by doubling and never shrinks, so that a queue of steady
@@ -32,7 +31,7 @@ func (q *Ring[T]) Last() *T {
 // At returns the i-th pointer from the front; i must be less than Len.
 func (q *Ring[T]) At(i int) *T { return q.buf[(q.head+i)&(len(q.buf)-1)] }
 
-// Drop removes the front, which must exist. The place is cleared, or it would keep what it pointed to alive.
+// Drop removes the front, which must exist. It clears the slot, which would otherwise keep the packet alive.
 func (q *Ring[T]) Drop() {
 	q.buf[q.head] = nil
 	q.head = (q.head + 1) & (len(q.buf) - 1)

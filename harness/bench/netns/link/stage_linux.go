@@ -29,7 +29,7 @@ type Report struct {
 	Made     [2]uint64  // crafted packets, by the sender whose they seem to be
 	Damaged  [2]uint64  // packets that it delivered with a flipped bit, whether by a script or at random
 	Copied   [2]uint64  // extra copies that it made
-	Underway bool       // the link still holds packets, so that not all of these have arrived
+	Underway bool       // the link still has packets, so not all of them have arrived
 	Tallies  [2][]Tally // other counts of the link, by sender
 }
 
