@@ -1,4 +1,4 @@
-// Package bench defines what a bench, a place to run a Spec, provides. The benches themselves are the packages below.
+// Package bench defines the interface of a bench, on which a Spec runs. The benches are the packages below.
 package bench
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/netem/certify"
 )
 
-// Evidence is what a bench knows about a run in addition to its trace.
+// Evidence is the evidence of a bench about a run, in addition to the trace.
 type Evidence struct {
 	Certificates []certify.Certificate // of the link, before and after
 	Notes        []string              // choices that the bench made, and the reasons

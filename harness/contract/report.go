@@ -70,7 +70,7 @@ type Report struct {
 	Error string `json:"error,omitempty"` // error: one line
 }
 
-// DecodeReport reads and checks one line of a program. The error names what is wrong in the line and what is wanted.
+// DecodeReport reads and checks one line of a program. The error names the fault of the line and the remedy.
 func DecodeReport(line []byte) (Report, error) {
 	var r Report
 	if err := decode(line, &r); err != nil {

@@ -26,7 +26,7 @@ type port struct {
 // mostPorts is the number of ports for QPs, see iwarp.PortOf.
 const mostPorts = 1 << 14
 
-// defaultLinkMTU is the link MTU of a transport over IP that gives none: that of Ethernet.
+// defaultLinkMTU is Ethernet's link MTU, for a transport over IP that gives none.
 const defaultLinkMTU = 1500
 
 // init prepares the port for the packets of an implementation.

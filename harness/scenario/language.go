@@ -67,7 +67,7 @@ func findVerb(name string) *verb {
 	return &verbs[i]
 }
 
-// verbNames lists the verbs for the error about one that is none.
+// verbNames lists the verbs for the error about an unknown one.
 func verbNames() string {
 	var names []string
 	for _, v := range verbs {

@@ -15,7 +15,7 @@ type Party struct {
 	Image   string // name of a container image that starts such a program
 }
 
-// PartyOf reads the name of an implementation, as Spec.Impl has it.
+// PartyOf parses the name of an implementation in Spec.Impl.
 func PartyOf(name string) (p Party) {
 	if path, ok := strings.CutPrefix(name, Exec); ok {
 		p.Program = path

@@ -1,7 +1,8 @@
-// Package splitmix is random numbers that are read by their position: SplitMix64 (Steele, Lea, Flood, "Fast Splittable
+// Package splitmix provides random numbers that are read by position: SplitMix64 (Steele, Lea, Flood, "Fast Splittable
 // Pseudorandom Number Generators", OOPSLA 2014), whose n-th output needs no earlier one.
 //
-// What reads its draws by number, such as that of a packet, can draw more or fewer of another kind without shifting
+// Code that draws by a number, such as a packet's, can draw more or fewer values of another kind without a shift of
+// these.
 // these.
 package splitmix
 

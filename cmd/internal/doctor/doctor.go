@@ -1,4 +1,5 @@
-// Package doctor examines what this machine can do: which benches run, which link they will use, and what is missing.
+// Package doctor examines the capabilities of this machine: the benches that run, the link that they use, and missing
+// parts.
 package doctor
 
 import (

@@ -24,8 +24,8 @@ const (
 	maxSeeds  = 1000
 )
 
-// File is the text that says what a change is tested with before it is merged. It lies in the repository of the
-// subject's owner:
+// File is the text that defines the tests of a change before it is merged. It is in the repository of the subject's
+// owner:
 //
 //	gate 1
 //	impl exec:build/transport

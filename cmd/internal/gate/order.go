@@ -7,8 +7,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/suite"
 )
 
-// tellingFirst orders scenarios greedily: the next one is always that with most labels, such as rules, that none before
-// it has. A budget that ends early has then exercised as many rules as possible.
+// tellingFirst orders scenarios greedily: the next one is always that with the most labels, such as rules, that no
+// earlier one has. A budget that ends early has then exercised as many rules as possible.
 func tellingFirst(specs []suite.Spec) []suite.Spec {
 	rest, seen, out := slices.Clone(specs), map[string]bool{}, make([]suite.Spec, 0, len(specs))
 	fresh := func(s suite.Spec) (n int) {

@@ -24,7 +24,7 @@ type Options struct {
 	Limit         time.Duration // after which the guest is ended; with Deterministic, in guest time
 	With          []string      // programs by name, files and folders by path, that the user adds to the guest
 
-	drivers, programs []string // what the command needs: kernel modules, and programs or files
+	drivers, programs []string // needs of the command: kernel modules, and programs or files
 }
 
 // Command is a command line of this program to be run in the guest.

@@ -96,7 +96,7 @@ func Compare(ctx context.Context, seed uint64, found func(*Comparison) error) er
 	return nil
 }
 
-// measure runs a Spec and returns what the link did to the packets of A.
+// measure runs a Spec and returns the effects of the link on the packets of A.
 func measure(ctx context.Context, s *scenario.Spec, where, by string) (link.Figures, error) {
 	impls, err := registry.Ends(s)
 	if err != nil {

@@ -1,5 +1,4 @@
-// Package listing makes the lists of the command list: what can be run, by which rules it is judged and what is
-// measured, as tables and as JSON.
+// Package listing makes the lists of the command list, as tables and as JSON: implementations, rules and measurements.
 package listing
 
 import (
@@ -19,7 +18,7 @@ import (
 // List is one list.
 type List struct {
 	Name  string
-	Short string          // what is listed
+	Short string          // title of the list
 	Rows  func() any      // returns the rows for JSON
 	Print func(io.Writer) // writes the rows for people, with tabs between columns
 }

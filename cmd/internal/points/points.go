@@ -12,7 +12,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// Origin holds what the points of one run have in common.
+// Origin holds the values that the points of one run share.
 type Origin struct {
 	Name string // begins the names of the series
 	history.Point

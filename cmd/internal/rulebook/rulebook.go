@@ -90,7 +90,7 @@ func entry(r *rule.Rule) (model.RuleEntry, error) {
 	return e, nil
 }
 
-// needs lists what a rule has to see, and at which taps.
+// needs lists the evidence that a rule needs, and the taps for it.
 func needs(v rule.Vantage) (list []string) {
 	text := (v &^ rule.Frames).String()
 	if v&rule.Frames != 0 {

@@ -15,7 +15,7 @@ import (
 )
 
 // captures are the captures of a run in virtual time; on other benches the bench writes them. They are optional, but
-// without them nobody can judge the frames again, because the text of a trace does not contain them. The zero captures
+// without them the frames cannot be judged again, because the text of a trace does not contain them. The zero captures
 // keep nothing.
 type captures struct {
 	trace.Views

@@ -110,9 +110,8 @@ func Judge(ctx context.Context, o JudgeOptions) (*model.Result, error) {
 	return r, o.report(r)
 }
 
-// declared returns what the rules have to know about the implementations at the ends of a trace, with the parameters
-// that the trace gives. An unknown device counts as one of foreignScheme. The Spec of the run says what each end was
-// ordered to do; nil if there is none.
+// declared returns the rules' options for the implementations at the ends of a trace, with the parameters in the trace.
+// An unknown device counts as one of foreignScheme. The Spec of the run has the orders of each end; it may be nil.
 func (o *JudgeOptions) declared(h *trace.Header, s *scenario.Spec) rule.Options {
 	names := [2]string{foreignScheme, foreignScheme}
 	var given engine.Params
@@ -203,7 +202,7 @@ type LadderOptions struct {
 	Everything bool
 }
 
-// ladderMost bounds the packets of a drawing; nobody reads a longer one.
+// ladderMost bounds the packets of a drawing.
 const ladderMost = 20_000
 
 // Ladder draws a part of a trace. It draws the part that exists of a run that was cut off, and returns an error that

@@ -229,7 +229,7 @@ func ExitCode(r *model.Result) int { return model.ExitCode(r.Status) }
 // rates returns the line rates by direction, for utilisation.
 func rates(s *scenario.Spec) [2]unit.Rate { return [2]unit.Rate{s.Link.AB.Rate, s.Link.BA.Rate} }
 
-// Measured returns what the metrics have to know about a Spec.
+// Measured returns the options of the metrics for a Spec.
 func Measured(s *scenario.Spec) metrics.Options {
 	o := metrics.Options{Rates: rates(s), Timed: s.For > 0}
 	for side := range o.Orders {

@@ -42,7 +42,7 @@ var roots = map[string]string{"cgroupfs": "/", "systemd": "-.slice"}
 type guest struct {
 	name    string // for messages
 	image   string // its ID
-	user    string // as the image has it
+	user    string // as in the image
 	command []string
 }
 

@@ -60,8 +60,8 @@ func Ends(list string) (names []string) {
 	return names
 }
 
-// Placed returns how the cells of a bench run: with the device where its name is. What no tool does with a device is
-// not the device's fault.
+// Placed returns how the cells of a bench run, with the device at the end of its name. A cell that no tool can run is
+// NOT-APPLICABLE, because it is not the device's fault.
 func Placed(b bench.Bench) matrix.Place {
 	return func(s *scenario.Spec, impls [2]engine.Implementation) (*scenario.Spec, bench.Bench, error) {
 		job, err := device.Place(b, s, impls)
@@ -103,8 +103,8 @@ type reader struct {
 	folders map[string]bool  // those taken
 }
 
-// ends are the names in "a" or "a+b". A path may have a plus in it: what follows is an end only if it is the name of
-// one.
+// ends returns the names in "a" or "a+b". A path may have a plus in it: the text after it is an end only if it is the
+// name of one.
 func ends(name string) []string {
 	for i := range len(name) {
 		if a, b := name[:i], name[i:]; b[0] == '+' && (!scenario.Foreign(a) || isEnd(b[1:])) {

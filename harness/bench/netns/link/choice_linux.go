@@ -30,7 +30,7 @@ const (
 	overInjector = "ebpf"
 )
 
-// String is the choice as the command line has it.
+// String returns the choice as on the command line.
 func (c Choice) String() string {
 	switch {
 	case c.Injector:

@@ -55,7 +55,7 @@ func expose(o Options, spaces []*Namespace) (*exposed, error) {
 	return e, nil
 }
 
-// claim creates the files that the namespaces are mounted on. An existing file belongs to somebody else.
+// claim creates the files on which the namespaces are mounted. It refuses an existing file, which is foreign.
 func claim(names []string) error {
 	if err := share(); err != nil {
 		return err
