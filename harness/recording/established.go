@@ -158,8 +158,9 @@ func (z *counts) most(fits func(value int) bool) (value, n int) {
 func anyValue(int) bool { return true }
 
 // mtu returns the path MTU of a flow's connection: the most frequent payload length of packets that must be full, in
-// either direction, preferring lengths that are path MTUs. For a connection without such packets it returns others, the
-// MTU of the other connections; 0 if a packet of the connection is longer than that.
+// either direction, preferring lengths that are path MTUs; another length only if no packet is longer. For a connection
+// without such packets it returns others, the MTU of the other connections; 0 if a packet of the connection is longer
+// than that.
 func (w *flow) mtu(others int) int {
 	both, largest := w.full, w.most
 	if r := w.peer; r != nil {
@@ -171,7 +172,7 @@ func (w *flow) mtu(others int) int {
 		mtu, n = both.most(anyValue)
 	}
 	switch {
-	case n > 0:
+	case n > 0 && (roce.IsPathMTU(mtu) || largest <= mtu):
 		return mtu
 	case largest > others:
 		return 0

@@ -129,7 +129,10 @@ func (l *learner) packet(f *capture.Frame, h *roce.Frame, w *flow) *flow {
 
 // size counts the P_Key of a packet, and its payload length as evidence of the MTU.
 func (l *learner) size(w *flow, p *roce.Packet) {
-	if p.Opcode == roce.LoWAR { // a repair packet has no P_Key, and is longer than the packets that it protects
+	switch p.Opcode {
+	case roce.LoWAR: // a repair packet has no P_Key, and is longer than the packets that it protects
+		return
+	case roce.CNP: // its 16 bytes are of no message
 		return
 	}
 	w.keys.add(int(p.PKey))

@@ -41,3 +41,17 @@ func TestLearnFromConnectionManagement(t *testing.T) {
 		t.Errorf("end B is %+v", got[trace.B])
 	}
 }
+
+// The payload of a CNP is of no message, so that it shows no MTU.
+func TestCNPShowsNoMTU(t *testing.T) {
+	f := tracetest.Parse(t, "A>B SEND_ONLY psn=+0 len=3000 A\nB>A CNP len=16\nB>A ACK psn=+0 msn=1\n", 0)
+	l, err := learn([]capture.Source{&tracetest.Frames{List: tracetest.FramesAt(f, trace.A)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range l.header().Conns[0].Ends {
+		if e.QP.MTU != 0 {
+			t.Errorf("MTU of %v is %d, want 0, unknown", e.Addr, e.QP.MTU)
+		}
+	}
+}
