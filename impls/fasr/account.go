@@ -35,9 +35,9 @@ type Pool struct {
 	BlockBits int // packets that a block records
 }
 
-// Bytes returns the memory of the pool: its units, its blocks, and one list pointer per block. The maps of what is
-// available, one bit per unit and block, are not counted, as in the paper: 20 units and 70 blocks of 10 bits are 917.5
-// bytes, "0.92 KB".
+// Bytes returns the memory of the pool: its units, its blocks, and one list pointer per block. The maps of free
+// units and blocks, one bit each, are not counted, as in the paper: 20 units and 70 blocks of 10 bits are 917.5 bytes,
+// "0.92 KB".
 func (p Pool) Bytes() float64 {
 	return float64(p.Units*UnitBytes) + float64(p.Blocks*(p.BlockBits+p.pointerBits()))/8
 }
@@ -50,8 +50,8 @@ func (p Pool) pointerBits() int {
 	return pointerBits
 }
 
-// IRNBitmapBytes returns the memory of IRN's five bitmaps for so many QPs, each bdp packets long: 1.5 MB for 5000 QPs
-// and a BDP of 500 (FaSR II-A).
+// IRNBitmapBytes returns the memory of IRN's five bitmaps for qps QPs, each bdp packets long: 1.5 MB for 5000 QPs and a
+// BDP of 500 (FaSR II-A).
 func IRNBitmapBytes(qps, bdp int) float64 { return float64(qps*bitmapsPerUnit*bdp) / 8 }
 
 // IRNBytes returns what IRN adds per QP: its state and its bitmaps.

@@ -112,8 +112,8 @@ func (r *Requester) cursor() psn.PSN {
 func (r *Requester) rewound(before psn.PSN) bool { return r.cursor().Less(before) }
 
 // handleRewind follows go-back-N in going back: after a timeout, which the paper leaves to HPCC ("m_retransEvent",
-// Algorithm 1, line 10), after an RNR NAK, or for a READ whose data are missing. What had been found missing is
-// forgotten: all of it is sent again. With one, only the oldest packet is, because the peer keeps what follows it.
+// Algorithm 1, line 10), after an RNR NAK, or for a READ whose data are missing. The packets found missing are
+// forgotten, because all packets are sent again. With one, only the oldest is, because the peer keeps later packets.
 func (r *Requester) handleRewind(one bool) {
 	una, _, _ := r.inner.Window()
 	switch {

@@ -9,9 +9,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/internal/ring"
 )
 
-// Responder is go-back-N's with a reorder buffer before it. Its ePSN is the paper's ReceiverNextExpectedSeq. What is
-// kept is handed to go-back-N when its turn has come, so memory, completions and the MSN change in order only, and the
-// paper's "serial number" of WQEs, for placing data at once (IV-C1), is not needed.
+// Responder is go-back-N's with a reorder buffer before it. Its ePSN is the paper's ReceiverNextExpectedSeq. A kept
+// packet is passed to go-back-N at its turn, so memory, completions and the MSN change in order only, and the paper's
+// "serial number" of WQEs, for placing data at once (IV-C1), is not needed.
 type Responder struct {
 	inner *gbn.Responder
 	max   int // max_ooo_psn

@@ -23,7 +23,7 @@ func (t *rto) start(now vtime.Time) {
 	}
 }
 
-// restart arms the timer anew.
+// restart arms the timer again, from now.
 func (t *rto) restart(now vtime.Time) {
 	t.running, t.quick = t.high > 0, t.low < t.high
 	t.at = now.Add(t.low)

@@ -1,5 +1,5 @@
 // Package pseudoack is the RDMA WAN accelerator with pseudo-ACKs: a box in the path near Local that acknowledges SENDs
-// and WRITEs at once, so that the queue depth of Local's NIC no longer bounds what is in flight on the WAN.
+// and WRITEs at once, so that the queue depth of Local's NIC no longer limits the packets in flight on the WAN.
 //
 //	Local ---- LAN ---- box ------------- WAN ------------- Remote
 //	      requests -->        the same requests -->

@@ -15,7 +15,7 @@ import (
 type conn struct {
 	*stream
 	tcp      *tcplite.Conn
-	up       bool // the stream has been told that the connection is established
+	up       bool // the stream was told that the connection is established
 	host     *Host
 	timeouts int64 // timeouts of TCP that have been reported as events
 }

@@ -23,7 +23,7 @@
 //	                connection was established: behind SACK blocks, which an end sends that lacks data itself. Its
 //	                receiver does not mind.
 //	RFC 5040, 4.8   A Terminate carries the length and the DDP header of the segment, and the body of a READ request.
-//	                It ends both directions: each side closes its half, and what is outstanding is flushed.
+//	                It ends both directions: each side closes its half and flushes its outstanding requests.
 //	RFC 5041, 7     A region is known by its key and address together, so an address outside every region is reported
 //	                as an invalid STag; one that begins inside and ends outside, as a base or bounds violation.
 //	RFC 5040, 5.1   READs beyond the depth of the peer's queue are refused, as a missing buffer; the initiator's own

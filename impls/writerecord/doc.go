@@ -16,8 +16,8 @@ package writerecord
 // Decisions where the paper is silent or contradicts itself.
 //
 //	IV-B    "CRC32": CRC32c, as iWARP has it in MPA.
-//	IV-B    The layout of a Write-Record segment: package iwarp. There is no padding before the CRC, which could not
-//	        be told from payload without a length field.
+//	IV-B    The layout of a Write-Record segment: package iwarp. There is no padding before the CRC, because it
+//	        could not be distinguished from payload without a length field.
 //	IV-B    "64KB": a UDP payload over IPv4 has 65507 bytes at most. Segments carry 65000 unless a parameter says
 //	        otherwise.
 //	IV-B1   A SEND longer than a datagram is segmented and reassembled by the stack, though the paper recommends that

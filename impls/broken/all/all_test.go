@@ -7,7 +7,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
 )
 
-// TestEveryRuleIsCaught holds the catalogue against the variants.
+// TestEveryRuleIsCaught compares the catalogue with the variants.
 func TestEveryRuleIsCaught(t *testing.T) {
 	known, catches := map[string]bool{}, map[string]bool{}
 	for _, f := range Families() {
@@ -30,7 +30,7 @@ func TestEveryRuleIsCaught(t *testing.T) {
 	}
 }
 
-// TestEveryPackageIsListed holds the list against the folders: each has a family, but this one.
+// TestEveryPackageIsListed compares the list with the folders: each has a family, except this one.
 func TestEveryPackageIsListed(t *testing.T) {
 	dirs, err := os.ReadDir("..")
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
 )
 
-// Of a broken engine the same is said when every check is shown every sight, whatever wakes it and whatever kinds it
-// minds.
+// TestAttentiveRulesSayTheSame: the verdicts on a broken engine are the same when every check sees every sight,
+// whatever its Wakes, Dozes and Minds.
 func TestAttentiveRulesSayTheSame(t *testing.T) {
 	every := 40
 	if everything {

@@ -2,5 +2,5 @@
 
 package all
 
-// everything makes tests lose evidence of every broken engine, in more ways.
+// everything makes tests remove evidence from every broken engine, in more ways.
 const everything = true

@@ -8,8 +8,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/memory"
 )
 
-// TestInspection wants a variant that gives a wrong account of itself to do so in what it appends, and in nothing that
-// is in the list before, not even under the same names.
+// TestInspection checks that a variant with wrong variables changes only those that it appends, and nothing before them
+// in the list, even under the same names.
 func TestInspection(t *testing.T) {
 	for _, f := range Families() {
 		for _, v := range f.Variants {
@@ -30,7 +30,7 @@ func TestInspection(t *testing.T) {
 	}
 }
 
-// inspect lets an engine append its variables behind a list that has the same with values of its own.
+// inspect lets an engine append its variables to a list that has variables with the same names.
 func inspect(t *testing.T, name string, in engine.Inspector) {
 	t.Helper()
 	before := in.Vars(nil)

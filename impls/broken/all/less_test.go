@@ -12,9 +12,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/impls/broken"
 )
 
-// TestLessOfBrokenEngines loses evidence of runs of broken engines: what they break may become INCONCLUSIVE, but not
-// hold, and they break nothing else (META-LESS-001, META-MORE-001). A sample loses it in one way each; with the build
-// tag less every engine does in many.
+// TestLessOfBrokenEngines removes evidence from runs of broken engines: a rule that an engine breaks may become
+// INCONCLUSIVE but must not PASS, and no other rule may FAIL (META-LESS-001, META-MORE-001). A sample of the engines is
+// judged in one way each; with the build tag less every engine in many.
 func TestLessOfBrokenEngines(t *testing.T) {
 	all, every, each := meta.Ways(), 7, 1
 	if everything {
@@ -49,7 +49,7 @@ func TestUnprovenOfBrokenEngines(t *testing.T) {
 	})
 }
 
-// of calls f with a recording of each broken engine over each of its scenarios, or of some of them.
+// of calls f with a recording of each broken engine over each of its scenarios, or over a sample of them.
 func of(t *testing.T, every int, f func(n int, r *meta.Recording)) {
 	t.Helper()
 	if testing.Short() {
@@ -86,7 +86,7 @@ func recorded(t *testing.T, f *broken.Family, v *broken.Variant, name string) *m
 	return r
 }
 
-// report reports what experiments have found.
+// report reports the findings of experiments.
 func report(t *testing.T, verdicts ...rule.Verdict) {
 	t.Helper()
 	for _, v := range verdicts {

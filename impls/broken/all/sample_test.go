@@ -2,6 +2,6 @@
 
 package all
 
-// everything makes tests lose evidence of every broken engine, in more ways: with the build tag less, as `make less`
-// has it.
+// everything makes tests remove evidence from every broken engine, in more ways; it is set by the build tag less (`make
+// less`).
 const everything = false

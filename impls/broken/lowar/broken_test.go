@@ -18,7 +18,8 @@ func TestComplete(t *testing.T) { brokentest.Complete(t, Family(), ruleslowar.Ru
 
 func TestScenarios(t *testing.T) { brokentest.Scenarios(t, "lowar-", right()) }
 
-// What the rules think that a decoder passes up is what it passes up, below either transport.
+// TestRightEngineUnderStress: the rules agree with the correct decoder about the packets passed up, over either
+// transport.
 func TestRightEngineUnderStress(t *testing.T) {
 	ordeal := brokentest.Usual()
 	ordeal.Links = []string{"rate=10G delay=10us queue=1000", "rate=1G delay=1ms queue=40 jitter=100us",
