@@ -24,5 +24,5 @@ package srnic
 //	      QP could send meanwhile. Later packets, of any QP, wait in order in a buffer of a given size.
 //	V-A   "SRNIC adds 12B of state overhead per QP": the layout is not given, and not modelled beyond its size.
 //	IV-D  The wire is FaSR's with a lost-cnt of zero. A later packet of a WRITE has no R_Key, so that an
-//	      out-of-order packet waits for its turn in a reorder store, as in FaSR. There are no atomics, nor SEND with invalidate.
+//	      out-of-order packet waits in a reorder store, as in FaSR. There are no atomics, nor SEND with invalidate.
 //	IV-D  The syndrome distinguishes READ_ACK from READ_NACK; the rest is as in package irn.

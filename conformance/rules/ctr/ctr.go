@@ -86,7 +86,7 @@ func duplicatesCounted() rule.Rule {
 			"before the expected one",
 		Source: rule.Source{Ref: mlx5,
 			Requirement: "duplicate_request: received packets of requests that had been executed before."},
-		Stimulus: "acknowledgements are lost, and requests come again", BlackBox: both,
+		Stimulus: "acknowledgements are lost, and requests are retransmitted", BlackBox: both,
 	}, counter{name: "hw/duplicate_request", doc: mlx5 + "; " + softRoCE,
 		says: "received packets of requests that had been executed before", count: duplicates})
 }

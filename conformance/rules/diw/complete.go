@@ -104,7 +104,7 @@ var copiesHarmless = define(rule.Rule{
 	ID: "UDSR-CMP-004", Level: rule.Must,
 	Title:  "A copy of a segment neither completes a receive again nor changes placed bytes",
 	Source: paper("IV-B1", "the applications must be able to handle out of order data"),
-	Needs:  rule.TapResponder | rule.Completions | rule.Stores, Stimulus: "a segment that comes twice",
+	Needs:  rule.TapResponder | rule.Completions | rule.Stores, Stimulus: "a segment that arrives twice",
 	New: watching(func(w *watch) {
 		copies := false
 		w.came = func(_ *datagram, m *message, p *part) {

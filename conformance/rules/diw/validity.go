@@ -94,7 +94,7 @@ var mapModes = define(rule.Rule{
 		}
 		w.end = func() {
 			if open != nil {
-				w.Failf(rule.Responder, "the map of %v announces an entry that never comes", open)
+				w.Failf(rule.Responder, "the map of %v announces an entry that does not follow", open)
 			}
 		}
 	}),

@@ -100,7 +100,7 @@ func tooEarlyDropped() rule.Rule {
 				}
 				for _, x := range far {
 					if isRACK(p) && x.psn == p.SACK.PSN {
-						c.Failf(rule.Responder, "RACK of %s, which is %d ahead and beyond what is kept", c.Rel(x.psn),
+						c.Failf(rule.Responder, "RACK of %s, which is %d ahead and out of reach", c.Rel(x.psn),
 							x.psn.Sub(x.expected))
 						return
 					}

@@ -152,7 +152,7 @@ func oldRACKIgnored() rule.Rule {
 		Source: rule.Source{Ref: "GB1 Algorithm 1, line 36",
 			Requirement: "if seq > qp.m_crtRACK then qp.m_lastRACK ← qp.m_crtRACK, qp.m_crtRACK ← seq"},
 		Needs: rule.TapRequester | rule.Completions, Sees: rule.RequestOut | rule.ResponseIn, Features: features,
-		Stimulus: "a RACK that comes twice, or after a newer one", BlackBox: engines,
+		Stimulus: "a RACK that arrives twice, or after a newer one", BlackBox: engines,
 		New: func(c *rule.Context) rule.Check {
 			m := newModel(c)
 			armed := vtime.Never // arrival of such a RACK

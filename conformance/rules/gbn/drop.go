@@ -141,7 +141,7 @@ func (w *waste) judge() {
 	w.c.Met()
 	if more := w.discarded - w.inFlight; more > w.granule || -more > w.granule {
 		w.c.Failf(rule.Requester, "the loss of %s made the responder discard %d packets; %d were in "+
-			"flight when the NAK came",
+			"flight when the NAK arrived",
 			w.c.Rel(w.psn), w.discarded, w.inFlight)
 	}
 }

@@ -77,6 +77,6 @@ func (d *duplicates) event(e *trace.Event) {
 		return
 	}
 	if d.latest.IsOf(e) {
-		d.c.Failf(rule.Responder, "%s came again and its payload is placed again; once expected", d.c.Rel(d.latest.PSN))
+		d.c.Failf(rule.Responder, "duplicate %s is placed again; one placement expected", d.c.Rel(d.latest.PSN))
 	}
 }

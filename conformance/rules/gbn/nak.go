@@ -89,7 +89,7 @@ func (g *gaps) named(p psn.PSN) {
 	// the missing packet was sent before the capture began, or lost before the tap
 	case !g.c.Known && p.Less(g.c.Start):
 	case g.c.RNRWait:
-		g.c.Failf(rule.Responder, "NAK of %s after an RNR NAK of %s; silence expected until that request comes again",
+		g.c.Failf(rule.Responder, "NAK of %s after an RNR NAK of %s; silence expected until its retransmission",
 			g.c.Rel(p), g.c.Rel(g.c.EPSN))
 	default:
 		g.c.Failf(rule.Responder, "NAK names %s, which is not missing; %s expected", g.c.Rel(p),

@@ -117,7 +117,7 @@ var readRetransmits = define(rule.Rule{
 	ID: "IRN-RD-003", Level: rule.Must,
 	Title: "The responder sends only the missing READ responses again, and on its own timer when no READ_(N)ACK comes",
 	Source: rule.Source{Ref: transport, Requirement: "IRN also requires the Read responder (which is the data " +
-		"source) to implement timeouts; what the read (N)ACKs show to be missing it retransmits as a requester does."},
+		"source) to implement timeouts; it retransmits responses that read (N)ACKs show to be missing, as a requester."},
 	Needs: answersTap | rule.Completions, Sees: rule.RequestIn | rule.ResponseOut | rule.ReadAckIn,
 	Stimulus: "a lost READ response, and a READ whose acknowledgements are all lost",
 	New: func(c *rule.Context) rule.Check {

@@ -160,7 +160,7 @@ var duplicateACKed = define(rule.Rule{
 	Title: "A duplicate, below the expected PSN, draws an ACK of all before the expected one",
 	Source: rule.Source{Ref: hls,
 		Requirement: "receiveData: a packet below the expected number is answered with an ACK of the expected number."},
-	Needs: answersTap, Sees: sightsOfReceiver, Stimulus: "a packet that comes twice", New: ackedWhen(old),
+	Needs: answersTap, Sees: sightsOfReceiver, Stimulus: "a packet that arrives twice", New: ackedWhen(old),
 })
 
 var earlyTwiceNACKed = define(rule.Rule{
@@ -168,7 +168,7 @@ var earlyTwiceNACKed = define(rule.Rule{
 	Title: "An out-of-order packet that comes twice draws the same NACK again, and changes nothing",
 	Source: rule.Source{Ref: recovery + "; " + hls,
 		Requirement: "Upon every out-of-order packet arrival, an IRN receiver sends a NACK."},
-	Needs: answersTap, Sees: sightsOfReceiver, Stimulus: "a lost packet, and a later one that comes twice",
+	Needs: answersTap, Sees: sightsOfReceiver, Stimulus: "a lost packet, and a later one that arrives twice",
 	New: nackedWhen(repeated),
 })
 
@@ -176,7 +176,7 @@ var beyondDropped = define(rule.Rule{
 	ID: "IRN-BMP-003", Level: rule.Must,
 	Title: "A packet that is the cap or more ahead of the expected one is dropped",
 	Source: rule.Source{Ref: bdp, Requirement: "The number of packets in flight is bounded by the BDP, and the " +
-		"bitmaps have that length: what lies beyond has no place in them."},
+		"bitmaps have that length: packets beyond have no place in them."},
 	Needs: answersTap, Sees: sightsOfReceiver, Stimulus: "a packet that lies beyond the bitmap",
 	New: answers(droppedWhen(beyond)),
 })

@@ -32,7 +32,7 @@ func holes(which func(c *rule.Context) func(rule.Failure, psn.PSN) bool) func(*r
 
 func newHole(c *rule.Context, which func(rule.Failure, psn.PSN) bool) *hole {
 	h := &hole{c: c, which: which, nak: c.Owes(rule.Responder,
-		"a NAK of %q expected, which cannot be recovered; none came")}
+		"a NAK of %q expected, which cannot be recovered; none seen")}
 	h.nak.Unless = func(rule.Debt) bool { return h.naks > 0 || c.Failed }
 	return h
 }

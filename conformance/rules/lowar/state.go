@@ -87,7 +87,7 @@ func unitsExhausted() rule.Rule {
 			st.short = func(b *block) {
 				if b.repairs == 0 {
 					c.FailAt(b.at, b.index, rule.Requester, "ends the block at "+c.Rel(b.base)+
-						": repair packets or a count as unprotected expected; neither came")
+						": repair packets or a count as unprotected expected; neither seen")
 				}
 			}
 			check := st.check()

@@ -48,7 +48,7 @@ func duplicatesFound(c *rule.Context) rule.Check {
 			case !ok || !duplicate:
 				return
 			case wrong > 0:
-				c.Fail(rule.Responder, "the application finds other bytes than were written first; a WRITE came again")
+				c.Fail(rule.Responder, "after a duplicate WRITE the application finds other bytes than the first WRITE's")
 			default:
 				c.Met()
 			}

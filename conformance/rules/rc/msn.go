@@ -76,10 +76,10 @@ func (m *msnCount) sight(s *rule.Sight) {
 	case m.any && n.Less(m.last):
 		c.Fail(rule.Responder, fmt.Sprintf("MSN decreases from %d to %d", m.last, n)+acrossWrap(m.last, n))
 	case c.MSN.Less(n):
-		c.Fail(rule.Responder, fmt.Sprintf("MSN says %d requests are completed, %d have arrived", n, c.MSN)+
+		c.Fail(rule.Responder, fmt.Sprintf("MSN counts %d completed requests; %d have arrived", n, c.MSN)+
 			acrossWrap(n, c.MSN))
 	case exact(c, s) && n != c.MSN:
-		c.Fail(rule.Responder, fmt.Sprintf("MSN says %d requests are completed, %d have been acknowledged", n, c.MSN)+
+		c.Fail(rule.Responder, fmt.Sprintf("MSN counts %d completed requests; %d have been acknowledged", n, c.MSN)+
 			acrossWrap(n, c.MSN))
 	default:
 		c.Met()

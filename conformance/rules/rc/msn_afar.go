@@ -97,7 +97,7 @@ func (m *msnAfar) answer(p *roce.Packet) {
 		return
 	case high < m.low || m.high < low:
 		m.c.Doubt("MSN and PSN of an answer to " + m.c.Rel(last) +
-			" contradict each other; which of them is wrong, the responder's tap tells")
+			" contradict each other; only a tap at the responder shows which is wrong")
 		m.any = false
 		return
 	}
@@ -106,5 +106,5 @@ func (m *msnAfar) answer(p *roce.Packet) {
 		m.from = m.ends[acked-1].Next()
 		m.ends, m.done = m.ends[:copy(m.ends, m.ends[acked:])], m.done+acked
 	}
-	m.c.Doubt("the MSNs that came fit the requests; what had arrived when they were sent, the responder's tap tells")
+	m.c.Doubt("the MSNs seen fit the requests; only a tap at the responder shows which requests had arrived")
 }

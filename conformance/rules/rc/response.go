@@ -122,7 +122,7 @@ func (r *readStream) afar(s *rule.Sight) {
 		c.Failf(rule.Responder, "%v %s answers a %v, which asks for no such data", p.Opcode, c.Rel(p.PSN), t.Opcode)
 		return
 	}
-	c.Doubt("the data that came fit their requests; only a tap at the responder shows whether all were sent, in order")
+	c.Doubt("the data seen fit their requests; only a tap at the responder shows whether all were sent, in order")
 }
 
 // request adds a request that is answered by data. Its data are owed once, from its turn on. After a duplicate nothing
@@ -165,10 +165,10 @@ func (r *readStream) acknowledged(p *roce.Packet) {
 	}
 	o := r.owed[0]
 	if read, ok := r.reads.find(o.next); ok {
-		c.Failf(rule.Responder, "ACK of %s while the data of %v %s have not been sent; they come first", c.Rel(p.PSN),
+		c.Failf(rule.Responder, "ACK of %s while the data of %v %s have not been sent; they are expected first", c.Rel(p.PSN),
 			read.opcode, c.Rel(o.next))
 	} else {
-		c.Failf(rule.Responder, "ACK of %s while the READ response %s has not been sent; it comes first",
+		c.Failf(rule.Responder, "ACK of %s while the READ response %s has not been sent; it is expected first",
 			c.Rel(p.PSN), c.Rel(o.next))
 	}
 	r.owed = r.owed[:0]
@@ -240,7 +240,7 @@ func (r *readStream) judge(p *roce.Packet, i int) {
 	c, left := r.c, r.runs[i].left
 	switch {
 	case p.Opcode.EndsMessage() != (left <= c.MTU):
-		c.Failf(rule.Responder, "%v %s with %d bytes to come; FIRST and MIDDLE expected up to the last MTU", p.Opcode,
+		c.Failf(rule.Responder, "%v %s with %d bytes left; FIRST and MIDDLE expected up to the last MTU", p.Opcode,
 			c.Rel(p.PSN), left)
 	case p.Len != min(left, c.MTU):
 		c.Failf(rule.Responder, "%v %s has %d bytes, want %d", p.Opcode, c.Rel(p.PSN), p.Len, min(left, c.MTU))

@@ -88,7 +88,7 @@ type timerWatch struct {
 func newTimerWatch(c *rule.Context) *timerWatch {
 	t := &timerWatch{c: c, intake: rule.NewIntake(c), una: c.Start, newest: c.Start, posted: vtime.Never,
 		restart: c.Owes(rule.Requester, "the timer is not restarted by this acknowledgement"),
-		stop:    c.Owes(rule.Requester, "the timer goes on with nothing outstanding")}
+		stop:    c.Owes(rule.Requester, "the timer continues with nothing outstanding")}
 	t.restart.Patience, t.stop.Patience = c.Port.Wait(), c.Port.Wait() // the packet of a report may wait in the port
 	return t
 }
@@ -181,7 +181,7 @@ func (t *timerWatch) event(e *trace.Event) {
 		unheard := c.UNA != c.Start && c.Port.Lags(max(t.reply.At, t.intake.Free()), e.At)
 		unsent := t.posted != vtime.Never && c.Port.Lags(t.posted, e.At)
 		if t.idle() && !unheard && !unsent && !t.apart {
-			c.Fail(rule.Requester, "the timer expires with nothing outstanding; it has to be stopped")
+			c.Fail(rule.Requester, "the timer expires with nothing outstanding; it must be stopped")
 		}
 	}
 }

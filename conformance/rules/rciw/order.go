@@ -54,7 +54,7 @@ var headOfLine = define(rule.Rule{
 	Source: rule.Source{Ref: "DIW IV-A",
 		Requirement: "in the case of packet loss, there can be a significant delay in delivering data that have " +
 			"already arrived but is blocked by an incomplete message at the head of the receive queue"},
-	Needs: rule.Both | rule.Completions, Stimulus: "a lost segment, and later ones that arrive before it comes again",
+	Needs: rule.Both | rule.Completions, Stimulus: "a lost segment, and later ones that arrive before its retransmission",
 	BlackBox: "SIW,HW,ENG",
 	New: watching(func(w *watch) {
 		var sent sends

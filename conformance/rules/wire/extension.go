@@ -128,8 +128,8 @@ var extensionTruncation = rule.Rule{
 	Title: "The decoder never panics, and rejects every truncation of every valid packet",
 	Source: rule.Source{Ref: "IBTA 9.6, RFC 791",
 		Requirement: "A packet shorter than its length fields or its headers say is malformed and is discarded"},
-	Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted, Stimulus: "an endpoint that reports what its decoder makes " +
-		"of truncated packets", BlackBox: "ENG",
+	Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted, Stimulus: "an endpoint that reports how its decoder treats " +
+		"truncated packets", BlackBox: "ENG",
 	New: func(c *rule.Context) rule.Check {
 		var sides [2]*opcodes // opcodes tried by the requester's side, and by the responder's
 		return rule.Check{Sight: func(s *rule.Sight) {

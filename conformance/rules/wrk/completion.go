@@ -42,7 +42,7 @@ var errorHasCause = rule.Rule{
 	ID: "WRK-CQE-002", Level: rule.Must,
 	Title: "A completion with error has a cause on the wire, or in the limits, that fits its status",
 	Source: rule.Source{Ref: "IBTA 10.10", Requirement: "The status of a completion with error tells what went " +
-		"wrong: the NAK that came, or the limit that was reached."},
+		"wrong: the NAK that arrived, or the limit that was reached."},
 	Needs: rule.TapRequester | rule.Attributes | rule.Flushed, Sees: rule.RequestOut | rule.ResponseIn,
 	Stimulus: "a completion with error", Minds: rule.Edge | rule.Late | rule.Answer, BlackBox: hardware,
 	New: func(c *rule.Context) rule.Check {
@@ -91,15 +91,15 @@ func (r *reasons) event(e *trace.Event) {
 	timer := c.Attr.TransportTimer()
 	switch status := e.Body.Status; {
 	case fatalOf[status] != 0 && !r.naks[fatalOf[status]]:
-		c.Failf(rule.Requester, "wr=%d completes with %v, and no NAK %#02x has come", e.Body.ID, status,
+		c.Failf(rule.Requester, "wr=%d completes with %v, but no NAK %#02x has arrived", e.Body.ID, status,
 			uint8(fatalOf[status]))
 	case status == engine.StatusRNRRetryExceeded && !r.rnr:
-		c.Failf(rule.Requester, "wr=%d completes with %v, and no RNR NAK has come for it", e.Body.ID, status)
+		c.Failf(rule.Requester, "wr=%d completes with %v, but no RNR NAK has arrived for it", e.Body.ID, status)
 	case status == engine.StatusRetryExceeded && !r.begun:
 		c.Failf(rule.Requester, "wr=%d completes with %v before anything is sent", e.Body.ID, status)
 	case status == engine.StatusRetryExceeded && c.Attr.RetryCount > 0 && !r.again &&
 		(timer == 0 || e.At.Sub(r.since) < timer):
-		c.Failf(rule.Requester, "wr=%d completes with %v, and nothing was sent again since the latest that succeeded",
+		c.Failf(rule.Requester, "wr=%d completes with %v, but nothing was sent again since the latest success",
 			e.Body.ID, status)
 	case fatalOf[status] != 0, status == engine.StatusRNRRetryExceeded, status == engine.StatusRetryExceeded:
 		c.Met()
@@ -151,7 +151,7 @@ func (f *flushes) event(e *trace.Event) {
 	case f.flushed != vtime.Never:
 	case f.came && !f.told:
 		f.told = true
-		f.c.Failf(rule.Requester, "wr=%d is flushed, and no request has the status of the NAK that came", e.Body.ID)
+		f.c.Failf(rule.Requester, "wr=%d is flushed, but no request has the status of the NAK that arrived", e.Body.ID)
 	case f.any():
 		f.c.Met()
 	default:
@@ -169,5 +169,5 @@ func (f *flushes) end(vtime.Time) {
 		return
 	}
 	f.c.FailAt(f.flushed, rule.NoRecord, rule.Requester,
-		fmt.Sprintf("wr=%d is flushed, and the queue pair has not failed", f.id))
+		fmt.Sprintf("wr=%d is flushed, but the queue pair has not failed", f.id))
 }

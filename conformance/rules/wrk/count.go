@@ -13,7 +13,7 @@ var countsAgree = rule.Rule{
 	Source:   rule.Source{Ref: ours, Requirement: "counter: packets dropped below the transport, by reason."},
 	Needs:    rule.Both | rule.Bytes | rule.Probes,
 	Sees:     rule.RequestIn | rule.ResponseIn | rule.ReadAckIn | rule.CodedIn | rule.RepairIn | rule.Foreign,
-	Stimulus: "an endpoint that counts what it drops", BlackBox: telling,
+	Stimulus: "an endpoint that counts dropped packets", BlackBox: telling,
 	New: func(c *rule.Context) rule.Check {
 		told := false
 		return rule.Check{
@@ -33,7 +33,7 @@ var countsAgree = rule.Rule{
 				// otherwise a frame of another connection may be counted before its tap record is read
 				case c.Alone:
 					told = true
-					c.Failf(rule.Requester, "the endpoint counts %d frames with a wrong ICRC; %d came", e.Value, came)
+					c.Failf(rule.Requester, "the endpoint counts %d frames with a wrong ICRC; %d arrived", e.Value, came)
 				}
 			},
 		}

@@ -92,7 +92,7 @@ func (m *content) end(vtime.Time) {
 	case failed || m.twice:
 		// The content is not defined after a failure, nor after overlapping WRITEs.
 	case m.wrong[0]+m.wrong[1] > 0:
-		c.Failf(rule.Responder, "%d bytes are not what was ordered", m.wrong[0]+m.wrong[1])
+		c.Failf(rule.Responder, "%d bytes differ from the ordered content", m.wrong[0]+m.wrong[1])
 	case m.book.some && !m.astray && posted == total && m.book.scripts() == 0:
 		c.Met()
 	}

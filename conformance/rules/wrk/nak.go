@@ -103,10 +103,10 @@ func (g *guilt) answer(s *rule.Sight) {
 		a == roce.SyndromeInvalidReq && g.access, a == roce.SyndromeRemoteAccess && g.illegal:
 		// The cause is not known, or other rules judge which of two faults comes first.
 	case a == roce.SyndromeRemoteAccess && !g.access:
-		c.Failf(rule.Responder, "NAK %#02x for %s: every request that came asks for memory that it may reach",
+		c.Failf(rule.Responder, "NAK %#02x for %s: every request that arrived asks for permitted memory",
 			code, c.Rel(p.PSN))
 	case a == roce.SyndromeInvalidReq && !g.illegal:
-		c.Failf(rule.Responder, "NAK %#02x for %s: every request that came is legal", code, c.Rel(p.PSN))
+		c.Failf(rule.Responder, "NAK %#02x for %s: every request that arrived is legal", code, c.Rel(p.PSN))
 	case a == roce.SyndromeRemoteOp && !g.fault && !g.illegal && !g.access && c.Offers(rule.Probes):
 		c.Failf(rule.Responder, "NAK %#02x for %s: the responder reports no error", code, c.Rel(p.PSN))
 	case a == roce.SyndromeRemoteOp && !g.fault:

@@ -13,7 +13,7 @@ var receivesMatch = rule.Rule{
 	Title: "Receives complete in the order in which they were posted, one for each message that takes one, with its " +
 		"operation, length and immediate",
 	Source: rule.Source{Ref: "IBTA 9.7.5.1, 10.8.3", Requirement: "Each SEND, and each WRITE with immediate, takes " +
-		"the receive that was posted first of those that are left."},
+		"the oldest posted receive that is left."},
 	Needs: rule.TapResponder | rule.Receives, Sees: rule.Accepts | rule.ResponseOut,
 	Minds: rule.Edge | rule.Late | rule.Answer, Stimulus: "a message that takes a receive",
 	BlackBox: hardware,
@@ -122,7 +122,7 @@ func (m *messages) received(e *trace.Event) {
 	switch send := op == engine.OpSend || op == engine.OpSendImm || op == engine.OpSendInv; {
 	case e.Body.Status != engine.StatusSuccess:
 	case send != d.send, d.tells != hasImm(op):
-		c.Failf(rule.Responder, "receive wr=%d reports a %v, which is not what arrived", e.Body.ID, op)
+		c.Failf(rule.Responder, "receive wr=%d reports a %v, which does not match the message", e.Body.ID, op)
 	case e.Body.Len != d.bytes:
 		c.Failf(rule.Responder, "receive wr=%d has %d bytes, %d arrived", e.Body.ID, e.Body.Len, d.bytes)
 	case d.tells && e.Body.Imm != d.imm:
