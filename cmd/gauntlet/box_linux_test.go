@@ -31,7 +31,7 @@ func TestBoxOnNetns(t *testing.T) {
 	virtual := gauntlet(t, t.TempDir(), append([]string{"run", "--json"}, args...)...).result(t)
 	r, dir := onNetns(t, args...)
 	wantPass(t, r)
-	if r.Messages != 20 || r.Lost == 0 || !strings.Contains(strings.Join(r.Notes, " "), "a box divides the path") {
+	if r.Messages != 20 || r.Lost == 0 || !strings.Contains(strings.Join(r.Notes, " "), "a middlebox divides the path") {
 		t.Errorf("%d messages, %d lost, notes %q", r.Messages, r.Lost, r.Notes)
 	}
 	for id, want := range family(virtual, "PACK-") {

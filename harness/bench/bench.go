@@ -46,7 +46,8 @@ func (e *Evidence) Count(who string, counts map[string]int64) {
 
 // Divided adds a note on the numbering of the trace's connections when a middlebox is in the path of qps QPs.
 func (e *Evidence) Divided(qps int) {
-	e.Notes = append(e.Notes, fmt.Sprintf("a box divides the path: connections from %d on are the hops behind it", qps))
+	e.Notes = append(e.Notes,
+		fmt.Sprintf("a middlebox divides the path: connections from %d on are the hops behind it", qps))
 }
 
 // Bench is a place where a Spec can run. Run returns when it has removed everything it made, also when the context is

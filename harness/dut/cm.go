@@ -139,7 +139,7 @@ func (m *CM) Connect(port uint16, e End) (*call, error) {
 }
 
 // errNoService is the error of a port without a listener.
-var errNoService = errors.New("nobody listens on the port")
+var errNoService = errors.New("no listener on the port")
 
 // call sends a REQ.
 func (m *CM) call(port uint16, e End) *call {

@@ -84,7 +84,7 @@ type File struct {
 
 // settle sets the taps and sides of h by t.
 func (t Tap) settle(h *trace.Header, c *Capture) error {
-	c.Told, c.Why = true, "as told"
+	c.Told, c.Why = true, "as stated by the user"
 	switch t.place {
 	case atRequester:
 		h.Taps, c.Tap = [2]bool{true, false}, atRequester

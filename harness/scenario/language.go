@@ -35,10 +35,10 @@ var verbs = []verb{
 	{"mark", "mark A psn=+2 count=*", "set ECN to CE", readFault},
 	{"inject", "inject B at=10us set=ttl:3 : WRITE_ONLY psn=+3 len=8",
 		"a crafted packet; qp= cut= chop= icrc=bad set=FIELD:NUMBER,… bend it", readInjection},
-	{"lan", "lan rate=100G delay=1us", "the link between A and a box near it; lan loss … and lan drop A psn=+2 " +
+	{"lan", "lan rate=100G delay=1us", "the link between A and a middlebox near it; lan loss … and lan drop A psn=+2 " +
 		"are what happens there", readLAN},
 	{"cm", "cm on", "set connections up by messages of the communication manager: on, off, or auto, " +
-		"which is on with a box", readCM},
+		"which is on with a middlebox", readCM},
 	{"device", "device B qpn=0x11 key=0x1f buffer=0x7f00", "a foreign implementation " +
 		"is at B, with these numbers of its own; what introduces it adds the line", readDevice},
 	{"qp", "qp mtu=1024 timeout=14 retry=7 qd=128",

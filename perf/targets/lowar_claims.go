@@ -190,7 +190,7 @@ var lowarResources = []Target{
 				Bound: Bound{2.1, 2.4}},
 		}},
 	{ID: "PT-LW-23", Source: lowarTestbed + "Table I", Class: Hardware, Claim: "21995 LUTs, 7302 registers",
-		Reason: "of an FPGA"},
+		Reason: "a number of an FPGA"},
 	{ID: "PT-LW-24", Source: lowarTestbed + "II-B", Class: Hardware,
 		Claim: "RDMA against TCP over 120 ms, GridFTP 20 % faster", Reason: "cited from other work"},
 }

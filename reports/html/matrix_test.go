@@ -23,7 +23,7 @@ func TestMatrixShowsEverything(t *testing.T) {
 	got := writeMatrix(t, m)
 	for _, want := range []string{"<title>FAIL · 2 implementations over 2 links on netns", "91.8 Mb/s", "39.0 %",
 		"144 ms", "attempt 3", "RC-TMO-001",
-		"interrupted", "loss gemodel p=0.1% r=20%", "warning: queue=100", m.Command, "acks-early", "1 got away",
+		"interrupted", "loss gemodel p=0.1% r=20%", "warning: queue=100", m.Command, "acks-early", "1 not caught",
 		`href="./gbn/burst/report.html"`,
 		`role="img"`, "clean: from 88 Mb/s (fasr+gbn) to 91.8 Mb/s (gbn)", "54.2 Mb/s FAIL"} {
 		if !strings.Contains(got, want) {

@@ -90,7 +90,7 @@ func brokenRules(b *bytes.Buffer, g *model.Gate) {
 	if len(list) == 0 {
 		return
 	}
-	b.WriteString("| rule | | what was seen | scenarios |\n|:--|:--|:--|:--|\n")
+	b.WriteString("| rule | | finding | scenarios |\n|:--|:--|:--|:--|\n")
 	for i := range list {
 		r := &list[i]
 		if i == failuresShown {

@@ -136,7 +136,7 @@ func hunted(b *bytes.Buffer, m *model.Matrix) {
 	if len(m.Kills) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "Broken engines: %d, of which %d got away.\n\n", len(m.Kills), m.Survivors())
+	fmt.Fprintf(b, "Broken engines: %d, %d not caught.\n\n", len(m.Kills), m.Survivors())
 	for i := range m.Kills {
 		if k := &m.Kills[i]; !k.Killed() {
 			fmt.Fprintf(b, "- **%s** %s %s: %s. Not caught by %s", escape(k.Status), escape(k.Family), code(k.Name),

@@ -39,7 +39,7 @@ func Night(w io.Writer, n *model.Night) error {
 // entry writes the table of the changes of one cause.
 func entry(b *bytes.Buffer, e *change.Entry) {
 	if e.Segment != "" {
-		fmt.Fprintf(b, "- begun anew: %s, %s\n", escape(e.Segment),
+		fmt.Fprintf(b, "- new segment: %s, %s\n", escape(e.Segment),
 			quantity.Plural(int64(len(e.Series)), "series", "series"))
 		return
 	}

@@ -51,7 +51,7 @@ func (r *Result) OneTap() bool { return r.SingleTap || r.Capture != nil && r.Cap
 // judged.
 func (c *Capture) Lines() []string {
 	at := map[string]string{"requester": "at the requester's port", "responder": "at the responder's port",
-		"between":    "between the ports, or nobody knows where: rules that need a port are inconclusive",
+		"between":    "between the ports, or at an unknown place: rules that need a port are inconclusive",
 		"both ports": "one at each port"}[c.Tap]
 	if c.Address != "" {
 		at += ", " + c.Address
@@ -77,7 +77,7 @@ func (c *Capture) Lines() []string {
 		}
 	}
 	if c.Cut > 0 {
-		held += "; what was cut is taken for undamaged"
+		held += "; the missing parts are assumed undamaged"
 	}
 	for _, t := range sorted(c.Tunnels) {
 		held += fmt.Sprintf(", %s in %s", quantity.Count(int64(c.Tunnels[t])), t)

@@ -80,7 +80,7 @@ func (n *Night) Sentence() string {
 	for _, more := range []struct {
 		n    int
 		text string
-	}{{r.First, "measured for the first time"}, {begun, "begun anew"}, {len(r.Gaps), "without a value"}} {
+	}{{r.First, "measured for the first time"}, {begun, "in a new segment"}, {len(r.Gaps), "without a value"}} {
 		if more.n > 0 {
 			said += fmt.Sprintf("; %s %s", quantity.Count(int64(more.n)), more.text)
 		}

@@ -132,7 +132,7 @@ func (p *printer) kills(m *model.Matrix) {
 		}
 		return s
 	})
-	fmt.Fprintf(p, "\n%d broken engines: %d killed, %d got away\n", len(m.Kills),
+	fmt.Fprintf(p, "\n%d broken engines: %d killed, %d not caught\n", len(m.Kills),
 		len(m.Kills)-m.Survivors(), m.Survivors())
 }
 

@@ -47,7 +47,7 @@ func Night(w io.Writer, n *model.Night, o Options) error {
 // nightEntry writes the changes of one cause.
 func nightEntry(p *printer, e *change.Entry) {
 	if e.Segment != "" {
-		fmt.Fprintf(p, "\nbegun anew: %s, %s\n", plain(e.Segment),
+		fmt.Fprintf(p, "\nnew segment: %s, %s\n", plain(e.Segment),
 			quantity.Plural(int64(len(e.Series)), "series", "series"))
 		return
 	}

@@ -40,7 +40,7 @@ func (r *record) result() (*suite.Result, error) {
 		return nil, fmt.Errorf("%w: %s", bench.ErrUnsupported, r.Unsupported)
 	}
 	if r.Result == nil || len(r.Against) != len(r.Result.Verdicts) {
-		return nil, errors.New("conform: what was kept of the scenario is incomplete")
+		return nil, errors.New("conform: the stored result of the scenario is incomplete")
 	}
 	for i, n := range r.Against {
 		r.Result.Verdicts[i].Against = n

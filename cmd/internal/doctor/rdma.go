@@ -175,7 +175,7 @@ func (m *machine) stampsOf(name string) Finding {
 	s, err := m.stamps(name)
 	switch {
 	case err != nil:
-		f.State, f.Found = "limited", "not told: "+err.Error()
+		f.State, f.Found = "limited", "unknown: "+err.Error()
 		return f
 	case !s.Sent || !s.Received:
 		f.State, f.Found, f.Remedy = "limited", "by software only",

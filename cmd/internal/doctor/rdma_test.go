@@ -128,7 +128,7 @@ func TestTimestamps(t *testing.T) {
 		{&station.Stamps{Sent: true, Received: true, All: false, Clock: 2}, nil, true, "limited",
 			"by hardware, but of PTP frames only where they arrive, clock ptp2"},
 		{&station.Stamps{Sent: true, Received: false, All: true, Clock: -1}, nil, true, "limited", "by software only"},
-		{nil, errors.New("operation not supported"), true, "limited", "not told: operation not supported"},
+		{nil, errors.New("operation not supported"), true, "limited", "unknown: operation not supported"},
 	} {
 		m.root, m.stamps = c.root, func(string) (*station.Stamps, error) { return c.says, c.err }
 		got := m.timestamps()

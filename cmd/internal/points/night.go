@@ -52,7 +52,7 @@ func Gather(paths []string, t Told) (*history.Night, error) {
 func together(all, one *history.Header, path, commit string) error {
 	if commit == "" && all.Commit != "" && one.Commit != "" && all.Commit != one.Commit {
 		return fmt.Errorf(
-			"store: %s: of commit %.12s, and what is before it of %.12s; add them one by one, or give --commit",
+			"store: %s: of commit %.12s, and the results before it of %.12s; add them one by one, or give --commit",
 			quote.Line(path, quote.Sentence),
 			one.Commit,
 			all.Commit,

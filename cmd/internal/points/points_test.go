@@ -200,7 +200,7 @@ func TestOneCommit(t *testing.T) {
 	other.Commit, other.Started = "def", "2026-11-24T18:00:00Z"
 	paths := []string{write(t, "a.json", aRun("sim", 1)), write(t, "b.json", other)}
 	if _, err := Gather(paths, Told{}); err == nil ||
-		!strings.Contains(err.Error(), "of commit def, and what is before it of abc") {
+		!strings.Contains(err.Error(), "of commit def, and the results before it of abc") {
 		t.Error(err)
 	}
 	n, err := Gather(paths, Told{Commit: "both"})

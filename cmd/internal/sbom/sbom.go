@@ -26,7 +26,7 @@ func Write(w io.Writer, file string) error {
 			return fmt.Errorf("sbom: %w; want a program that Go has built", err)
 		}
 	case !ok:
-		return fmt.Errorf("sbom: this program does not know what it was built from; build it with modules")
+		return fmt.Errorf("sbom: this program has no record of its modules; build it with modules")
 	}
 	return cyclonedx.NewBOMEncoder(w, cyclonedx.BOMFileFormatJSON).
 		SetPretty(true).

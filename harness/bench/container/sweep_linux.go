@@ -53,7 +53,7 @@ func identify(pid string) (string, error) {
 		return "", fmt.Errorf("container: /proc/%s/stat: %.60q", pid, stat)
 	}
 	if fields[0] == "Z" {
-		return "", fmt.Errorf("container: process %s has ended, and nobody has asked how", pid)
+		return "", fmt.Errorf("container: process %s has ended and is a zombie", pid)
 	}
 	return strings.Join([]string{strings.TrimSpace(string(boot)), space, number, fields[19]}, " "), nil
 }

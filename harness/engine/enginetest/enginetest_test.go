@@ -242,7 +242,7 @@ func toys() []toy {
 				r.Requester.HandlePacket(now, p)
 			}
 		})},
-		{"scribbles", "garbage", "open to nobody", func() broken {
+		{"scribbles", "garbage", "outside every open region", func() broken {
 			return broken{resp: func(good engine.Responder, mem engine.Memory) engine.Responder {
 				return &responder{good, func(*roce.Packet) { mem.Store(windowBase+6*8, nil, 8) }}
 			}}
@@ -257,11 +257,11 @@ func toys() []toy {
 			showing(func(list []engine.Var) []engine.Var {
 				return append(list, []engine.Var{{Name: strings.Repeat("x", len(list)+2)}}...)
 			})},
-		{"shows nothing, and drops the list", "timers_and_polls", "what is in the list",
+		{"shows nothing, and drops the list", "timers_and_polls", "entries that are in the list",
 			showing(func([]engine.Var) []engine.Var {
 				return nil
 			})},
-		{"renames what is in the list", "timers_and_polls", "what is in the list",
+		{"renames what is in the list", "timers_and_polls", "entries that are in the list",
 			showing(func(list []engine.Var) []engine.Var {
 				list = append(list, engine.Var{Name: "x"})
 				for i := range list {

@@ -100,7 +100,7 @@ func (d *pair) guard() {
 			}
 		}
 		if va != cellBase || n != 8 {
-			d.breach("%d bytes are placed at %#x, which is open to nobody", n, va)
+			d.breach("%d bytes are placed at %#x, outside every open region", n, va)
 		}
 	}
 }

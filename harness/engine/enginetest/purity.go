@@ -47,7 +47,7 @@ func (d *pair) vars(e engine.Engine) []engine.Var {
 	first := engine.Var{Name: "first", Value: 1, IsPSN: true}
 	list := inspect(e, []engine.Var{first})
 	if len(list) == 0 || list[0] != first {
-		d.breach("Vars does not leave alone what is in the list")
+		d.breach("Vars changes the entries that are in the list")
 		return list
 	}
 	return list[1:]

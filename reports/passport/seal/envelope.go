@@ -100,7 +100,7 @@ func Open(file []byte) (*Sealed, error) {
 	}
 	s.Key = s.sig.PublicKey
 	if !s.canonical(file, armour) {
-		return nil, errors.New("not a passport: it was changed since it was written, or written anew; " +
+		return nil, errors.New("not a passport: it was changed or rewritten since it was signed; " +
 			"take the file as qualify wrote it")
 	}
 	return s, nil

@@ -64,7 +64,7 @@ func FindKey(path string) (*Key, error) {
 	}
 	key, err := fromAgent(public)
 	if err != nil {
-		return nil, fmt.Errorf("seal: key %s %s, and the agent has it not; add it first: ssh-add %s", path, why, path)
+		return nil, fmt.Errorf("seal: key %s %s, and the agent does not have it; add it first: ssh-add %s", path, why, path)
 	}
 	return key, nil
 }

@@ -77,7 +77,7 @@ func TestFindKey(t *testing.T) {
 	t.Setenv("SSH_AUTH_SOCK", "")
 	find(plain, "")
 	find("", "there is no SSH agent")
-	find(locked, "has a passphrase, and the agent has it not; add it first: ssh-add "+locked)
+	find(locked, "has a passphrase, and the agent does not have it; add it first: ssh-add "+locked)
 	find(plain+".pub", "there is no SSH agent")
 	find(plain+".none", "no such file")
 	must(t, os.WriteFile(plain+".odd", []byte("-----BEGIN OPENSSH PRIVATE KEY-----\n"), 0o600))

@@ -127,7 +127,7 @@ func TestOpenRefuses(t *testing.T) {
 		"not base64":       with(func(e *dsse.Envelope) { e.Payload = "*" }),
 		"of an SSH key":    with(func(e *dsse.Envelope) { e.Signatures[0].Sig = "aGVsbG8=" }),
 		"was changed":      with(func(e *dsse.Envelope) { e.Signatures[0].KeyID = "SHA256:another" }),
-		"written anew":     compact,
+		"rewritten":        compact,
 		"take the file as": append([]byte(" "), sealed(t, key)...),
 	} {
 		if _, err := Open(file); err == nil || !strings.Contains(err.Error(), want) ||

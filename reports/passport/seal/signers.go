@@ -56,7 +56,7 @@ func ParseSigners(in io.Reader) (list Signers, err error) {
 		list = append(list, a)
 	}
 	if len(list) == 0 {
-		return nil, errors.New("nobody is in it; want lines such as: alice@example.com ssh-ed25519 AAAA…")
+		return nil, errors.New("it has no lines; want lines such as: alice@example.com ssh-ed25519 AAAA…")
 	}
 	return list, lines.Err()
 }

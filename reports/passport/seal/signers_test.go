@@ -48,7 +48,7 @@ func TestSignersRefuse(t *testing.T) {
 	key, _ := newKey(t)
 	public := string(ssh.MarshalAuthorizedKey(key.PublicKey()))
 	for text, want := range map[string]string{
-		"":                                       "nobody is in it",
+		"":                                       "it has no lines",
 		"# a\nalice@example.com\n":               "2: want principals",
 		"alice ssh-ed25519 AAAA\n":               "1: the key of alice cannot be read",
 		"alice valid-before=\"soon\" " + public:  "1: option valid-before=",

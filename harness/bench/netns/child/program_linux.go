@@ -60,7 +60,7 @@ func notStarted(path string, err error) string {
 	case errors.Is(err, unix.ENOEXEC):
 		return "it is no program of this machine; want one, or a script that begins with #!"
 	case errors.Is(err, unix.ENOENT):
-		return "what it needs to run is not there: the interpreter in its first line, or the loader of its libraries"
+		return "a file that it needs is missing: the interpreter in its first line, or the loader of its libraries"
 	}
 	return err.Error()
 }
