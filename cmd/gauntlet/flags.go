@@ -208,12 +208,11 @@ type limitFlags struct {
 const longestRun = 24 * time.Hour
 
 // limitsHelp explains the limits in the help of run.
-const limitsHelp = `A run ends when all its work is done, and at --limit at the latest, in its own time. In real time it
-also ends when nothing has moved for --no-progress while work is left: nothing was sent, received,
-posted or completed by either end. A program or device that is not done then, crashes, or does not
-keep its contract is to blame: FAIL, exit code 1, with what it had left and the verdicts over what
-was seen. In virtual time so is an engine that never comes to its end. What breaks in the harness is
-an ERROR, exit code 3.`
+const limitsHelp = `A run ends when all its work is done, and at the latest at --limit, in the time of the Spec. In real
+time it also ends after --no-progress in which neither end sent, received, posted or completed anything
+while work was left. A program or device that is not done then, crashes, or breaks its contract is at
+fault: FAIL, exit code 1, with its unfinished work and the verdicts up to then. In virtual time so is an
+engine that never finishes. A failure of the harness is an ERROR, exit code 3.`
 
 // define declares the flags, whose values are stored in the options of the command.
 func (f *limitFlags) define(c *cobra.Command, limit, still *time.Duration) {

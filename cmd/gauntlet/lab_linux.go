@@ -33,8 +33,7 @@ func labFetchCommand() *cobra.Command {
 cache without installing it.
 
 The default is %s, which is always the current one. Version and hash are recorded in every report. Mirrors drop
-old versions, so a version that is asked for may be gone. The kernel that was fetched last is the one that
-guests boot.`, lab.StockPackage),
+old versions, so a given version may be unavailable. Guests boot the kernel that was fetched last.`, lab.StockPackage),
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			k, err := guest.Fetch(c.Context(), append(args, lab.StockPackage)[0])
