@@ -6,7 +6,7 @@ SHELL := /bin/bash
 
 export CGO_ENABLED := 0
 
-# Properties are tested with the same seeds each time, so that a failure is the change's; `make soak` draws others.
+# Properties are tested with the same seeds each time, so that a failure is due to the change; `make soak` draws others.
 export RAPID_SEED ?= 1
 
 LINT_VERSION := v2.15.0
@@ -39,10 +39,10 @@ images: ## the container images of images/, with the Docker Engine of this machi
 		docker build -q -t $(IMAGES)/softroce $(IMAGE_ARGS) -f images/softroce/Dockerfile $(OUT)/softroce; \
 	else echo "images: SKIPPED $(IMAGES)/softroce, see above"; fi
 
-# What a run in containers needs beside root is said by doctor; where it is missing the same rows run as processes.
+# doctor reports the needs of a run in containers besides root; where they are missing the same rows run as processes.
 PEERS = bin/gauntlet matrix --peers --quiet --links clean,random --with 'link rate=20M' --with 'load write msg=64KiB count=20'
 
-peers: build ## who can talk to whom: go-back-N, IRN and the example in C, in containers if there is an engine, as a table and in out/ (root)
+peers: build ## a matrix of peers: go-back-N, IRN and the example in C, in containers if there is an engine, as a table and in out/ (root)
 	@rm -rf out/peers
 	@if bin/gauntlet doctor | grep '^ok .*bench container' >/dev/null; then $(MAKE) images && \
 		printf 'FROM $(IMAGES)/example-c\nCMD ["--repaired"]\n' | docker build -q -t $(IMAGES)/example-c:repaired - && \
@@ -72,14 +72,14 @@ fmt:
 	@files=$$(gofmt -l $$(git ls-files '*.go' --cached --others --exclude-standard)); \
 	if [[ -n $$files ]]; then echo "not formatted (gofmt -w):"; echo "$$files"; exit 1; fi
 
-vet: # what has a tag, and what has it not
+vet: # with and without each build tag
 	go vet -tags netns,lab,sweep,less ./...
 	go vet $$(git grep -lE '^//go:build !' -- '*.go' | xargs -n1 dirname | sort -u | sed 's|^|./|')
 
 tidy:
 	go mod tidy -diff
 
-cross: ## the simulator is promised for every system
+cross: ## compile for the other systems, which have the simulator
 	GOOS=darwin GOARCH=arm64 go build ./...
 	GOOS=windows GOARCH=amd64 go build ./...
 	GOOS=linux GOARCH=arm64 go vet ./...
@@ -94,13 +94,13 @@ $(LINT):
 	GOBIN=$(CURDIR)/bin go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION)
 	mv bin/golangci-lint $(LINT)
 
-quick: ## what one types while working: a sample of the tests, without real time; GOGC trades memory for time
+quick: ## for use during work: a sample of the tests, without real time; GOGC trades memory for time
 	GOGC=400 go test -short -vet=off ./...
 
 test: ## the tests, as README.md says
 	go test -vet=off ./...
 
-sweep: ## every broken engine from three PSNs, and all that the tests otherwise take a part of
+sweep: ## every broken engine from three PSNs, and all cases of tests that otherwise take a sample
 	.ci/tagged sweep
 	go test -tags sweep -timeout=30m ./impls/broken/...
 
@@ -110,13 +110,13 @@ LESS_SPECS ?= 20000
 LESS_WAYS ?= 3
 LESS_SHARD ?= 1/1
 
-less: ## less evidence never adds a FAIL and makes none a PASS: fixtures in every way, scenarios, broken engines and random Specs in some; hours
+less: ## less evidence neither adds a FAIL nor turns one into a PASS: fixtures in every way, scenarios, broken engines and random Specs in some; hours
 	go test -tags less -count=1 -timeout=6h -run 'Less|Unproven' ./conformance/meta ./impls/broken/all
 	go test -tags less -count=1 -timeout=6h -run LessOf ./impls/all -args -from=$(LESS_FROM) -specs=$(LESS_SPECS) -ways=$(LESS_WAYS) -shard=$(LESS_SHARD)
 
 QUALITY_YEARS ?= 10000
 
-quality: ## how good the detector of changes is, simulated over QUALITY_YEARS series-years of each noise, into perf/change/QUALITY.md (five minutes)
+quality: ## false alarms and delays of the detector of changes, simulated over QUALITY_YEARS series-years of each noise, into perf/change/QUALITY.md (five minutes)
 	go test -count=1 -timeout=2h -run TestQuality ./perf/change -args -years=$(QUALITY_YEARS) -table=QUALITY.md
 
 race: ## unit and golden tests, in random order, under the race detector (which needs a C compiler)
@@ -126,7 +126,7 @@ netns: ## the tests in real time: namespaces, programs and containers; they need
 	@if [[ $$(id -u) != 0 ]]; then echo "make netns needs root: sudo make netns"; exit 2; fi
 	.ci/tagged netns -v -parallel=4 2>&1 | .ci/summary
 
-lab: ## the tests that boot guests; without a way to do so they are skipped, with the reason
+lab: ## the tests that boot guests; skipped, with the reason, where guests cannot boot
 	.ci/tagged lab -v -parallel=3 2>&1 | .ci/summary
 
 slurm: ## the shards of an atlas as a job array of a Slurm of its own, with a machine that is lost (root; slurm-wlm and munge; a minute)
@@ -140,7 +140,7 @@ golden: ## rewrite golden files; read the diff
 	if [[ -z $$dirs ]]; then echo "golden: no test here has golden files"; exit 1; fi; \
 	go test -count=1 $$dirs -args -rewrite
 
-# Above 20 Mb/s a guest is too slow for the box of pseudoack, which handles every packet of both ends.
+# Above 20 Mb/s a guest is too slow for the middlebox of pseudoack, which handles every packet of both ends.
 WITHOUT_BOX := gbn,gobackone,irn,fasr,srnic,lowar,lowar-gb1,openapn,writerecord,rciwarp
 
 lab-all: build ## the matrix and the conformance suite over the kernel's netem, and soft-RoCE, in a guest; an hour, results in out/
@@ -163,10 +163,10 @@ bench: ## benchmarks, with allocations; kept in out/ for benchstat
 	@mkdir -p out
 	go test -run '^$$' -bench . -benchmem ./... | tee out/bench.txt
 
-cost: ## what judging and simulating cost, measured, into perf/COST.md; minutes, on a quiet machine
+cost: ## measure the cost of judging and simulating, into perf/COST.md; minutes, on a quiet machine
 	.ci/cost
 
-# What a profile is made of: runs of gbn and irn with their judge, captures judged, simulators alone, and the suite.
+# The load of a profile: runs of gbn and irn with their judge, captures judged, simulators alone, and the suite.
 pgo: ## a profile of runs, captures and the suite, out/default.pgo, for make build PGO=out/default.pgo; some minutes
 	@rm -rf out/pgo && mkdir -p out/pgo
 	go test -run '^$$' -bench 'BenchmarkRun/|JudgeOneFlow|JudgeFlows/40000' -benchtime 4x \
@@ -179,7 +179,7 @@ pgo: ## a profile of runs, captures and the suite, out/default.pgo, for make bui
 
 NS3_MODULES := core network internet traffic-control point-to-point applications
 
-bench-ns3: ## the simulator beside ns-3 over one link; needs a C++ compiler and libns3-dev (Debian), which CI does without
+bench-ns3: ## compare the simulator with ns-3 over one link; needs a C++ compiler and libns3-dev (Debian), which CI does without
 	@[[ -e /usr/include/ns3/core-module.h ]] || { echo "bench-ns3: no ns-3 here: apt-get install --no-install-recommends g++ libns3-dev"; exit 2; }
 	@mkdir -p out
 	g++ -O2 -std=c++17 -Wall -Wextra -o out/ns3-flow perf/ns3/flow.cc $(NS3_MODULES:%=-lns3-%)
@@ -199,18 +199,18 @@ report: build ## one run, with its results as JSON in out/
 	bin/gauntlet run $(RUN_FLAGS) --json > out/run.json
 	@echo "report: out/run.json"
 
-goodput: build ## soft-RoCE beside go-back-N in a guest, as a table and as a page in out/; long
+goodput: build ## compare soft-RoCE with go-back-N in a guest, as a table and as a page in out/; long
 	@mkdir -p out
 	bin/gauntlet lab fetch
 	bin/gauntlet lab goodput --deterministic --html out/goodput.html | tee out/goodput.txt
 
-vuln: ## known vulnerabilities in what is linked; needs the network
+vuln: ## known vulnerabilities in the linked packages; needs the network
 	go run golang.org/x/vuln/cmd/govulncheck@$(VULN_VERSION) ./...
 
-deps: ## install what the tests can use (Debian, Ubuntu; root)
+deps: ## install the packages that tests can use (Debian, Ubuntu; root)
 	.ci/deps
 
-ci: ## what .github/workflows and a bare machine run
+ci: ## the checks of .github/workflows and of a bare machine
 	.ci/run
 
 clean:

@@ -1,5 +1,5 @@
-// Package transport is where a transport of your own would be. This one is Gauntlet's go-back-N under another name:
-// replace New by the two halves of yours, and say in Recover and Features by which rules they are to be judged.
+// Package transport is a place for your own transport. This one is Gauntlet's go-back-N under another name: replace New
+// by the two halves of yours, and declare in Recover and Features the rules that apply to them.
 package transport
 
 import (
