@@ -45,7 +45,7 @@ func bisectCommand() *cobra.Command {
 		"",
 		"program that is built, as the command names it, such as exec:build/transport (default: this program)",
 	)
-	d.StringVar(&o.Series, "series", "", "name of the number or verdict (default: all that differ between the two)")
+	d.StringArrayVar(&o.Series, "series", nil, "name of a number or verdict (default: all that differ between the two)")
 	d.StringVar(&store, "store", "", "store whose nights may know commits, so that these are not run again; "+
 		"it keeps the log, for the page of the change")
 	d.StringVar(&o.Folder, "out", "", "folder of the runs (default: a new one below runs/)")

@@ -110,9 +110,9 @@ func storeChangesCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			n, err := night.Stored(held, args[0], day)
+			n, err := night.Stored(c.Context(), held, args[0], day)
 			if err != nil {
-				return usage(err)
+				return err
 			}
 			return showChanges(n, page, &output)
 		},

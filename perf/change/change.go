@@ -62,6 +62,8 @@ type Change struct {
 type Entry struct {
 	Before  string   `json:"before,omitempty"`  // last commit without the change
 	Now     string   `json:"now,omitempty"`     // first commit with it; the cause is between the two
+	Commit  string   `json:"commit,omitempty"`  // the cause, where a search has found it
+	Title   string   `json:"title,omitempty"`   // of the commit
 	Segment string   `json:"segment,omitempty"` // instead of commits: the conditions that changed
 	Changes []Change `json:"changes,omitempty"` // the worst first
 	Series  []string `json:"series,omitempty"`  // series of the segment

@@ -43,8 +43,11 @@ func entry(b *bytes.Buffer, e *change.Entry) {
 			quantity.Plural(int64(len(e.Series)), "series", "series"))
 		return
 	}
-	fmt.Fprintf(b, "%s → %s\n\n| change | series | |\n|:--|:--|:--|\n", code(cmp.Or(e.Before, "?")),
-		code(cmp.Or(e.Now, "?")))
+	fmt.Fprintf(b, "%s → %s", code(cmp.Or(e.Before, "?")), code(cmp.Or(e.Now, "?")))
+	if e.Commit != "" {
+		fmt.Fprintf(b, ", by %s %s", code(e.Commit), escape(e.Title))
+	}
+	b.WriteString("\n\n| change | series | |\n|:--|:--|:--|\n")
 	for i := range e.Changes {
 		if i == changesShown {
 			fmt.Fprintf(b, "| … | and %d more | |\n", len(e.Changes)-i)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/rdma-gauntlet/gauntlet/perf/datasheet"
+	"github.com/rdma-gauntlet/gauntlet/perf/history"
 	"github.com/rdma-gauntlet/gauntlet/reports/html/htmltest"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 	"github.com/rdma-gauntlet/gauntlet/reports/model/modeltest"
@@ -49,6 +50,7 @@ func full(series, days int) *Site {
 			Title:   "gbn: send less",
 			Commits: 92,
 			Runs:    8,
+			Series:  names(last.Points),
 			Steps: []model.BisectionStep{
 				{Commit: before.Commit, Value: "9.0e7"},
 				{Commit: last.Commit, Trouble: "exit status 2"},
@@ -61,6 +63,14 @@ func full(series, days int) *Site {
 	newer.Rules[0].Status = "FAIL"
 	s.Passports = []*passport.Passport{newer, older}
 	return s
+}
+
+// names are the series of points.
+func names(list []history.Point) (all []string) {
+	for i := range list {
+		all = append(all, list[i].Name)
+	}
+	return all
 }
 
 // examine is what a script finds wrong in a page: what is too wide, and what a screen reader would stumble over.

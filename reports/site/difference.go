@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"regexp"
+	"slices"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 	"github.com/rdma-gauntlet/gauntlet/perf/change"
@@ -13,12 +14,13 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// maxBeside is how many pairs of runs the page of a cause shows beside each other: those of what is worst come first.
-const maxBeside = 3
+// MaxBeside is how many pairs of runs the page of a cause shows beside each other: those of what is worst come first.
+const MaxBeside = 3
 
 // difference is the page of a cause: what was before, beside what is now.
 type difference struct {
 	head
+	Cause     *change.Entry
 	Sides     [2]sideView
 	Pairs     []pairView
 	Runs      []runPair
@@ -60,7 +62,7 @@ type numberPair struct{ Name, Before, Now string }
 
 func newDifference(p *past, c *cause) *difference {
 	first := &c.Changes[0]
-	v := &difference{head: p.head("Changes of " + c.Night)}
+	v := &difference{head: p.head("Changes of " + c.Night), Cause: &c.Entry}
 	v.Sides = [2]sideView{{"Before", c.Before, first.Before.Night}, {"Now", c.Now, c.Night}}
 	shown := map[[2]*history.Entry]bool{}
 	for i := range c.Changes {
@@ -86,7 +88,9 @@ func newDifference(p *past, c *cause) *difference {
 		v.Pairs = append(v.Pairs, r)
 	}
 	for _, b := range p.site.Evidence.Bisections {
-		if b.Good == c.Before && b.Bad == c.Now {
+		if b.Good == c.Before && b.Bad == c.Now && slices.ContainsFunc(c.Changes, func(x change.Change) bool {
+			return slices.Contains(b.Series, x.Name)
+		}) {
 			v.Bisection = append(v.Bisection, b)
 		}
 	}
@@ -97,7 +101,7 @@ func newDifference(p *past, c *cause) *difference {
 // beside shows the runs of two entries beside each other, unless they are there or one of them is gone.
 func (v *difference) beside(p *past, t *history.Track, sides [2]*history.Entry, shown map[[2]*history.Entry]bool) {
 	a, b := p.runs.of(sides[0]), p.runs.of(sides[1])
-	if a == nil || b == nil || len(v.Runs) == maxBeside {
+	if a == nil || b == nil || len(v.Runs) == MaxBeside {
 		return
 	}
 	for done := range shown {
@@ -145,8 +149,15 @@ func (v *difference) commands(p *past, c *cause) {
 	if t := p.find(first); t != nil {
 		v.Command = append(v.Command, repeat(t, p.runs.of(entry(t, &first.Now)))...)
 	}
-	if c.Before != "" && c.Now != "" && c.Before != c.Now {
+	switch {
+	case c.Commit != "":
+		v.Command = append(v.Command, quote.Shell("git", "show", c.Commit))
+	case c.Before != "" && c.Now != "" && c.Before != c.Now:
 		v.Command = append(v.Command, quote.Shell("git", "log", c.Before+".."+c.Now))
+		if again := measuring(first.Name); again != nil && first.Class != history.Noisy {
+			v.Command = append(v.Command, quote.Shell(append([]string{"gauntlet", "bisect", c.Before, c.Now, "--store",
+				p.site.Store, "--build", "COMMAND", "--"}, again...)...))
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/rdma-gauntlet/gauntlet/perf/change"
 	"github.com/rdma-gauntlet/gauntlet/perf/history"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 	"github.com/rdma-gauntlet/gauntlet/reports/passport"
@@ -16,6 +17,16 @@ type Evidence struct {
 	Open       func(run string) *model.KeptRun // reads the folder of another; nil of none, or no function
 	Bisections []model.Bisection
 	Passports  []*passport.Passport
+}
+
+// Causes are the commits that searches found.
+func (e *Evidence) Causes() (list []change.Cause) {
+	for i := range e.Bisections {
+		if c, one := e.Bisections[i].Cause(); one {
+			list = append(list, c)
+		}
+	}
+	return list
 }
 
 // runs finds what is known of the runs of points.

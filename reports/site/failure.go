@@ -195,23 +195,22 @@ func repeat(t *history.Track, kept *model.KeptRun) []string {
 	if kept != nil && kept.Result.Command != "" {
 		return []string{kept.Result.Command}
 	}
-	words := strings.SplitN(t.Name, " ", 4)
+	if words := measuring(t.Name); words != nil {
+		return []string{quote.Shell(append([]string{"gauntlet"}, append(words, "--bench", t.Bench)...)...)}
+	}
+	return nil
+}
+
+// measuring is the command that measures a series, where its name tells it.
+func measuring(series string) []string {
+	words := strings.SplitN(series, " ", 4)
 	switch {
 	case words[0] == "matrix" && len(words) == 4:
-		return []string{quote.Shell("gauntlet", "matrix", "--bench", t.Bench, "--impl", words[1], "--links", words[2])}
+		return []string{"matrix", "--impl", words[1], "--links", words[2]}
 	case words[0] == "conform" && len(words) == 4:
-		return []string{
-			quote.Shell(
-				"gauntlet",
-				"conform",
-				"--bench",
-				t.Bench,
-				"--impl",
-				words[1],
-				"--focus",
-				fmt.Sprintf(" %s$", words[2]),
-			),
-		}
+		return []string{"conform", "--impl", words[1], "--focus", fmt.Sprintf(" %s$", words[2])}
+	case words[0] == "perf" && len(words) > 1:
+		return []string{"perf", "--target", words[1]}
 	}
 	return nil
 }

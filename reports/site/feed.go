@@ -46,8 +46,12 @@ func (p *past) feed(w io.Writer) error {
 	for i := range p.causes[:min(len(p.causes), feedEntries)] {
 		c := &p.causes[i]
 		e := atomEntry{ID: "urn:gauntlet:" + c.Page, Updated: p.when(c.Night), Link: atomLink{c.Page, "alternate"}}
-		e.Title = quote.Line(fmt.Sprintf("%s: %s, %s", c.Night, c.Changes[0].Kind,
-			quantity.Plural(int64(len(c.Changes)), "change", "changes")), quote.Sentence)
+		title := fmt.Sprintf("%s: %s, %s", c.Night, c.Changes[0].Kind,
+			quantity.Plural(int64(len(c.Changes)), "change", "changes"))
+		if c.Commit != "" {
+			title += fmt.Sprintf(", by %.12s %s", c.Commit, c.Entry.Title)
+		}
+		e.Title = quote.Line(title, quote.Sentence)
 		for k := range c.Changes[:min(len(c.Changes), changesShown)] {
 			x := &c.Changes[k]
 			e.Summary += quote.Line(fmt.Sprintf("%s %s: %s", x.Kind, named(x.Name, x.Host), fromTo(x)),

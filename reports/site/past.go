@@ -58,6 +58,7 @@ func newPast(s *Site) *past {
 			tracks = p.tracks
 		}
 		r := change.Of(tracks, night, change.Usual, change.Recorded(s.Nights, p.tracks, night))
+		r.Attribute(s.Causes())
 		if i == len(p.nights)-1 {
 			p.tonight = r
 		}
@@ -71,13 +72,13 @@ func newPast(s *Site) *past {
 
 // keep notes the causes of a night.
 func (p *past) keep(r *change.Report) {
-	for _, e := range r.Entries {
+	for i, e := range r.Entries {
 		if e.Segment != "" || len(e.Changes) == 0 {
 			continue
 		}
 		page := ""
 		if len(p.causes) < maxCauses {
-			page = "change-" + digest(r.Night, e.Before, e.Now) + ".html"
+			page = changePage(r, i)
 			p.causes = append(p.causes, cause{r.Night, page, e})
 		}
 		for i := range e.Changes {
@@ -89,6 +90,18 @@ func (p *past) keep(r *change.Report) {
 			}
 		}
 	}
+}
+
+// changePage names the page of an entry, by its range and where it is not the first of that by the commit too.
+func changePage(r *change.Report, i int) string {
+	e := &r.Entries[i]
+	parts := []string{r.Night, e.Before, e.Now}
+	if slices.ContainsFunc(r.Entries[:i], func(o change.Entry) bool {
+		return o.Segment == "" && o.Before == e.Before && o.Now == e.Now
+	}) {
+		parts = append(parts, e.Commit)
+	}
+	return "change-" + digest(parts...) + ".html"
 }
 
 // count counts the comparisons of a commit with itself, under the same conditions.

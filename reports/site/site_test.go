@@ -189,6 +189,7 @@ func TestHostileText(t *testing.T) {
 		nights[1].Points[0].Word, nights[2].Points[0].Word = "PASS", "FAIL "+text
 		s.Evidence = evidence(text)
 		s.Bisections[0].Good, s.Bisections[0].Bad = nights[1].Commit, nights[2].Commit
+		s.Bisections[0].Series = names(nights[2].Points)
 		s.Tonight = modeltest.Fill(s.Tonight, text, false)
 		s.Tonight.Header.Night = "2026-01-03"
 		return written(t, s)

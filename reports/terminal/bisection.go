@@ -25,6 +25,9 @@ func Bisection(w io.Writer, b *model.Bisection, o Options) error {
 		}
 		fmt.Fprintf(p, "  %s\n", plain(name))
 	}
+	if len(b.Later) > 0 {
+		fmt.Fprintf(p, "a later commit changed %s\n", quantity.Plural(int64(len(b.Later)), "series", "series"))
+	}
 	p.WriteString("\n")
 	t := table{left: 3}
 	t.add("COMMIT", "VALUE", "")

@@ -53,6 +53,9 @@ func nightEntry(p *printer, e *change.Entry) {
 	}
 	fmt.Fprintf(p, "\n%.12s → %.12s: %s\n", plain(cmp.Or(e.Before, "?")), plain(cmp.Or(e.Now, "?")),
 		quantity.Plural(int64(len(e.Changes)), "change", "changes"))
+	if e.Commit != "" {
+		fmt.Fprintf(p, "  by %.12s %s\n", plain(e.Commit), plain(e.Title))
+	}
 	for i := range e.Changes {
 		if i == changesShown {
 			fmt.Fprintf(p, "  … and %d more\n", len(e.Changes)-i)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/builds"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/fault"
+	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 	"github.com/rdma-gauntlet/gauntlet/perf/history"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
@@ -26,8 +27,8 @@ type Options struct {
 	Subject   builds.Subject
 	Good, Bad string // commits or refs; Good must be an ancestor of Bad
 	Args      []string
-	Series    string                     // name of the series; "" for all series that differ between the two ends
-	Known     map[string][]history.Point // points that a store has, by commit
+	Series    []string                   // names of series; none for all that differ between the two ends
+	Known     map[string][]history.Point // points that a store has, by commit; nil, or what is measured is added
 	Folder    string                     // for the results of the runs
 	Progress  func(share float64, what string)
 }
@@ -35,10 +36,10 @@ type Options struct {
 // search is the state of a bisection.
 type search struct {
 	Options
-	commits []string          // of the range, Good first, Bad last
-	series  []string          // the series that are compared
-	good    map[string]string // values of the series at Good
-	broken  map[int]string    // by index, the error of a commit that cannot be built or run
+	commits []string                     // of the range, Good first, Bad last
+	series  []string                     // the series that are compared
+	found   map[string]map[string]string // by commit, the values of its series
+	broken  map[int]string               // by index, the error of a commit that cannot be built or run
 	out     *model.Bisection
 }
 
@@ -49,6 +50,7 @@ func Run(ctx context.Context, o Options) (*model.Bisection, error) {
 	}
 	s := &search{
 		Options: o,
+		found:   map[string]map[string]string{},
 		broken:  map[int]string{},
 		out:     &model.Bisection{Format: model.FormatVersion, Command: strings.Join(o.Args, " ")},
 	}
@@ -73,7 +75,7 @@ func Run(ctx context.Context, o Options) (*model.Bisection, error) {
 			return nil, err
 		case err != nil:
 			s.broken[mid] = fault.OneLine(err)
-			s.note(mid, "", s.broken[mid])
+			s.note(mid, s.broken[mid])
 		case same:
 			low = mid
 		default:
@@ -121,18 +123,18 @@ func (s *search) ends(ctx context.Context) error {
 		return err
 	}
 	for name, is := range bad {
-		if was, ok := good[name]; ok && was != is && (s.Series == "" || s.Series == name) {
+		if was, ok := good[name]; ok && was != is && (len(s.Series) == 0 || slices.Contains(s.Series, name)) {
 			s.series = append(s.series, name)
 		}
 	}
 	slices.Sort(s.series)
-	_, known := good[s.Series]
+	unknown := slices.IndexFunc(s.Series, func(name string) bool { _, ok := good[name]; return !ok })
 	switch {
-	case s.Series != "" && !known:
+	case unknown >= 0:
 		return fault.Usage(
 			fmt.Errorf(
 				"bisect: --series %.100q: not among what the command measures exactly at %.12s",
-				s.Series,
+				s.Series[unknown],
 				s.Good,
 			),
 		)
@@ -141,9 +143,8 @@ func (s *search) ends(ctx context.Context) error {
 			fmt.Errorf("bisect: %.12s and %.12s measure the same; nothing exact changed between them", s.Good, s.Bad),
 		)
 	}
-	s.good, s.out.Series = good, s.series
-	s.note(0, good[s.series[0]], "")
-	s.note(len(s.commits)-1, bad[s.series[0]], "")
+	s.note(0, "")
+	s.note(len(s.commits)-1, "")
 	return nil
 }
 
@@ -167,18 +168,15 @@ func (s *search) same(ctx context.Context, i int) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	same := true
-	for _, name := range s.series {
-		same = same && is[name] == s.good[name]
-	}
-	s.note(i, is[s.series[0]], "")
-	return same, nil
+	s.note(i, "")
+	return !slices.ContainsFunc(s.series, func(name string) bool { return is[name] != s.found[s.Good][name] }), nil
 }
 
 // measure returns the exact values of a commit, by series: from the store if it has them, else by a run.
 func (s *search) measure(ctx context.Context, i int) (map[string]string, error) {
 	commit := s.commits[i]
 	if known := exact(s.Known[commit]); s.complete(known) {
+		s.found[commit] = known
 		return known, nil
 	}
 	s.Progress(float64(s.out.Runs)/float64(s.out.Runs+3), commit)
@@ -197,16 +195,20 @@ func (s *search) measure(ctx context.Context, i int) (map[string]string, error) 
 			fmt.Errorf("bisect: %s measures nothing exactly; numbers in real time are for night to confirm", s.Args[0]),
 		)
 	}
+	if s.Known != nil {
+		s.Known[commit] = append(s.Known[commit], n.Points...)
+	}
+	s.found[commit] = found
 	return found, nil
 }
 
-// complete reports whether the points of a store include all series that are compared.
+// complete reports whether known values include all series that are compared.
 func (s *search) complete(known map[string]string) bool {
 	wanted := s.series
 	if len(wanted) == 0 {
-		wanted = []string{s.Series}
+		wanted = s.Series
 	}
-	return len(known) > 0 && !slices.ContainsFunc(wanted, func(name string) bool { _, ok := known[name]; return !ok })
+	return len(wanted) > 0 && !slices.ContainsFunc(wanted, func(name string) bool { _, ok := known[name]; return !ok })
 }
 
 // exact returns the points that do not depend on chance as text, by series.
@@ -232,16 +234,27 @@ func numbers(values []float64) string {
 	return strings.Join(words, " ")
 }
 
-// note records the result of a commit as a step.
-func (s *search) note(i int, value, trouble string) {
-	s.out.Steps = append(s.out.Steps, model.BisectionStep{Commit: s.commits[i], Value: value, Trouble: trouble})
+// note records a commit as a step; conclude adds its value.
+func (s *search) note(i int, trouble string) {
+	s.out.Steps = append(s.out.Steps, model.BisectionStep{Commit: s.commits[i], Trouble: trouble})
 }
 
 // conclude sets the commit that was found, or the range in which no commit could be measured, which is an error.
 func (s *search) conclude(ctx context.Context, low, high int) error {
 	s.out.First, s.out.Last = s.commits[low+1], s.commits[high]
 	title, err := builds.Git(ctx, s.Repo, "show", "--no-patch", "--format=%s", s.out.Last)
-	s.out.Title = title
+	s.out.Title = quote.Line(title, quote.Sentence)
+	for _, name := range s.series {
+		if s.found[s.Good][name] != s.found[s.out.Last][name] {
+			s.out.Series = append(s.out.Series, name)
+		} else {
+			s.out.Later = append(s.out.Later, name)
+		}
+	}
+	for i := range s.out.Steps {
+		step := &s.out.Steps[i]
+		step.Value = s.found[step.Commit][s.out.Series[0]]
+	}
 	if err == nil && high-low > 1 {
 		err = fmt.Errorf(
 			"bisect: one of the %d commits from %.12s to %.12s changed it; those between cannot be measured: %s",

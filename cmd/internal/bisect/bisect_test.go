@@ -101,7 +101,7 @@ func TestBisect(t *testing.T) {
 			!slices.Contains(b.Series, series) {
 			t.Fatalf("%d: %+v, %v", first, b, err)
 		}
-		o.Series, o.Known = series, map[string][]history.Point{}
+		o.Series, o.Known = []string{series}, map[string][]history.Point{}
 		for i, c := range commits {
 			if i%16 == 0 || i == first || i == first-1 {
 				o.Known[c] = []history.Point{
@@ -141,7 +141,7 @@ func TestBisectRefuses(t *testing.T) {
 		"is not before":             func(o *Options) { o.Good = o.Bad },
 		"git rev-parse":             func(o *Options) { o.Good = "--help" },
 		"frobnicate: unknown":       func(o *Options) { o.Args = []string{"frobnicate"} },
-		"--series \"x\": not among": func(o *Options) { o.Series = "x" },
+		"--series \"x\": not among": func(o *Options) { o.Series = []string{"x"} },
 		"measures nothing exactly":  func(o *Options) { o.Repo, o.Good = real.Repo, real.Good },
 		"left no program":           func(o *Options) { o.Command = "true" },
 		"exit status 4":             func(o *Options) { o.Command = "exit 4" },

@@ -3,6 +3,8 @@ package builds
 import (
 	"strings"
 	"testing"
+
+	"github.com/rdma-gauntlet/gauntlet/perf/history"
 )
 
 // A bisection runs only commands whose results have points, and only those that do not choose a folder.
@@ -33,6 +35,17 @@ func TestCommand(t *testing.T) {
 	c = Subject{Dir: "/plan"}.Command(t.Context(), "/cache/gauntlet", args)
 	if c.Path != "/cache/gauntlet" || c.Args[3] != args[2] || c.Dir != "/plan" {
 		t.Errorf("%v in %s", c.Args, c.Dir)
+	}
+}
+
+// Points have the name of the subject, whatever its build, and are exact where a guest counts instructions.
+func TestSettle(t *testing.T) {
+	for args, want := range map[string]history.Class{"run": history.Noisy, "run --deterministic": history.Exact} {
+		list := []history.Point{{Series: history.Series{Name: "run exec:/cache/t x", Class: history.Noisy}}}
+		Subject{Name: "exec:build/t"}.settle(list, "/cache/t", strings.Fields(args))
+		if p := &list[0]; p.Name != "run exec:build/t x" || p.Class != want {
+			t.Errorf("%s: %+v", args, p)
+		}
 	}
 }
 

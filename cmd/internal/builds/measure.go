@@ -76,15 +76,26 @@ func (s Subject) Measure(ctx context.Context, program string, args []string, fol
 		return nil, fault.Broken(fmt.Errorf("%s: %w", args[0], err))
 	}
 	n, err := points.Read(result, strings.Join(args[1:], " "))
-	if err == nil && program != "" && s.Name != "" {
-		for i := range n.Points { // whose names are those of the subject, whatever its build
-			n.Points[i].Name = strings.ReplaceAll(n.Points[i].Name, scenario.Exec+program, s.Name)
-		}
+	if err == nil {
+		s.settle(n.Points, program, args)
 	}
 	if why := strings.TrimPrefix(said.Last(), ": "); err != nil && why != "" {
 		err = errors.New(why)
 	}
 	return n, fault.Broken(err)
+}
+
+// settle names points after the subject, whatever its build. Those of a guest that counts instructions are exact.
+func (s Subject) settle(list []history.Point, program string, args []string) {
+	for i := range list {
+		p := &list[i]
+		if program != "" && s.Name != "" {
+			p.Name = strings.ReplaceAll(p.Name, scenario.Exec+program, s.Name)
+		}
+		if p.Class == history.Noisy && slices.Contains(args, "--deterministic") {
+			p.Class = history.Exact
+		}
+	}
 }
 
 // flags say where a command's results go.

@@ -8,9 +8,7 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
-	"strings"
 
-	"github.com/rdma-gauntlet/gauntlet/cmd/internal/builds"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/fault"
 	"github.com/rdma-gauntlet/gauntlet/perf/change"
 	"github.com/rdma-gauntlet/gauntlet/perf/stats"
@@ -53,7 +51,7 @@ func (s *Session) confirm(ctx context.Context, progress func(share float64, what
 
 // inTurns confirms one suspicion.
 func (s *Session) inTurns(ctx context.Context, x *change.Suspicion, i int) (*change.Change, error) {
-	b := builds.Builder{Repo: filepath.Dir(s.options.Path), Command: s.options.Build}
+	b := s.builder()
 	old, err := b.Program(ctx, x.Before.Commit)
 	if err != nil {
 		return nil, err
@@ -70,7 +68,7 @@ func (s *Session) inTurns(ctx context.Context, x *change.Suspicion, i int) (*cha
 		}
 		n++
 		folder := filepath.Join(s.options.Folder, "confirm", fmt.Sprintf("%02d", i+1), fmt.Sprintf("%03d", n))
-		list, err := s.points(ctx, program, narrow(step.Args, x.Name), folder)
+		list, err := s.points(ctx, program, only(step, []string{x.Name}), folder)
 		if err != nil {
 			return 0, err
 		}
@@ -81,13 +79,4 @@ func (s *Session) inTurns(ctx context.Context, x *change.Suspicion, i int) (*cha
 		}
 		return 0, fmt.Errorf("run %d has no such number", n)
 	})
-}
-
-// narrow leaves of a matrix the cell that a series is of.
-func narrow(args []string, series string) []string {
-	words := strings.Split(series, " ")
-	if args[0] != "matrix" || len(words) < 4 {
-		return args
-	}
-	return append(slices.Clone(args), "--impl", words[1], "--links", words[2])
 }

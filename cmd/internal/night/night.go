@@ -45,13 +45,14 @@ type Options struct {
 
 // Session is one night.
 type Session struct {
-	options Options
-	started time.Time
-	subject builds.Subject
-	before  *store.Contents
-	night   history.Night
-	series  map[string]*Step // which step measured a series
-	out     *model.Night
+	options  Options
+	started  time.Time
+	subject  builds.Subject
+	before   *store.Contents
+	night    history.Night
+	series   map[string]*Step // which step measured a series
+	searches int              // for commits
+	out      *model.Night
 }
 
 // New looks at the store and finds out which commit is measured.
@@ -153,7 +154,11 @@ func (s *Session) Run(ctx context.Context, progress func(share float64, what str
 	if err := s.keep(); err != nil {
 		return nil, fault.Broken(err)
 	}
-	s.conclude(confirmed)
+	s.out.Changes = change.Of(s.tracks(), s.night.Night, change.Usual, confirmed)
+	if err := s.search(limited, progress); err != nil {
+		return nil, err
+	}
+	s.conclude()
 	return s.out, nil
 }
 
@@ -186,9 +191,8 @@ func (s *Session) nights() []history.Night {
 // tracks are those of all nights.
 func (s *Session) tracks() []history.Track { return history.Tracks(s.nights()) }
 
-// conclude says what changed, and gives the night its status.
-func (s *Session) conclude(confirmed []change.Change) {
-	s.out.Changes = change.Of(s.tracks(), s.night.Night, change.Usual, confirmed)
+// conclude says what fails, and gives the night its status.
+func (s *Session) conclude() {
 	s.out.Failing = append(s.out.Failing, failing(s.night.Points)...)
 	s.out.Wall = time.Since(s.started).Seconds()
 	s.out.Settle()

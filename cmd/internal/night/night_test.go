@@ -21,7 +21,7 @@ import (
 )
 
 // speed makes the test binary be a program: one cell of a matrix in real time, of this goodput with 1 % noise,
-// or one of this status in virtual time.
+// or one of this status in virtual time, or behind "exact" one for each number of packets.
 const speed = "GAUNTLET_TEST_SPEED"
 
 func TestMain(m *testing.M) {
@@ -31,7 +31,16 @@ func TestMain(m *testing.M) {
 	}
 	if slices.Contains([]string{"PASS", "FAIL", "INVALID"}, text) {
 		_ = json.NewEncoder(os.Stdout).Encode(model.Matrix{Format: 1, Bench: "sim", Started: "2026-11-24T00:00:00Z",
-			Cells: []model.Cell{leave(text)}})
+			Cells: []model.Cell{leave(text, "clean", 0)}})
+		return
+	}
+	if list, exact := strings.CutPrefix(text, "exact "); exact {
+		m := model.Matrix{Format: 1, Bench: "sim", Started: "2026-11-24T00:00:00Z"}
+		for i, n := range strings.Fields(list) {
+			packets, _ := strconv.ParseInt(n, 10, 64)
+			m.Cells = append(m.Cells, leave("PASS", []string{"clean", "random"}[i], packets))
+		}
+		_ = json.NewEncoder(os.Stdout).Encode(m)
 		return
 	}
 	x, err := strconv.ParseFloat(text, 64)
@@ -57,8 +66,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// repository makes one with two commits of a program: the first of goodput 100, the second of 90.
-func repository(t *testing.T) (dir string, commits []string) {
+// repository makes one with a commit for each speed of a program, whose title it is.
+func repository(t *testing.T, speeds ...string) (dir string, commits []string) {
 	t.Helper()
 	self, err := os.Executable()
 	must(t, err)
@@ -72,13 +81,11 @@ func repository(t *testing.T) (dir string, commits []string) {
 		return strings.TrimSpace(string(out))
 	}
 	git("init", "-q")
-	for _, x := range []string{"100", "90"} {
-		must(
-			t,
-			os.WriteFile(filepath.Join(dir, "program"), []byte("#!/bin/sh\n"+speed+"="+x+" exec "+self+"\n"), 0o755),
-		)
+	for _, x := range speeds {
+		script := fmt.Sprintf("#!/bin/sh\n%s='%s' exec %s \"$@\"\n", speed, x, self)
+		must(t, os.WriteFile(filepath.Join(dir, "program"), []byte(script), 0o755))
 		git("add", "program")
-		git("commit", "-q", "-m", x)
+		git("commit", "-q", "--allow-empty", "-m", x)
 		commits = append(commits, git("rev-parse", "HEAD"))
 	}
 	return dir, commits
@@ -150,7 +157,7 @@ func TestConfirmed(t *testing.T) {
 	}
 	t.Setenv(speed, "90")
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	dir, commits := repository(t)
+	dir, commits := repository(t, "100", "90")
 	plan := filepath.Join(dir, "n.plan")
 	for build, want := range map[string]string{"build cp program $GAUNTLET_PROGRAM\n": "",
 		"": "the plan has no line build", "build false\n": "exit status 1"} {
@@ -180,7 +187,7 @@ func TestConfirmed(t *testing.T) {
 			last.Alarms[0].Since != "2026-11-24" {
 			t.Errorf("%+v", last)
 		}
-		stored, err := Stored(c, "nights", "")
+		stored, err := Stored(t.Context(), c, filepath.Join(dir, "nights"), "")
 		if must(t, err); len(stored.Changes.Entries) != 1 ||
 			stored.Changes.Entries[0].Changes[0].Kind != change.Regressed ||
 			stored.Status != "FAIL" ||
@@ -188,11 +195,12 @@ func TestConfirmed(t *testing.T) {
 			len(stored.Changes.Suspected) != 0 {
 			t.Errorf("from the store: %+v", stored.Changes)
 		}
-		if _, err := Stored(c, "nights", "2025-01-01"); err == nil ||
+		if _, err = Stored(t.Context(), c, filepath.Join(dir, "nights"), "2025-01-01"); err == nil ||
 			!strings.Contains(err.Error(), "has no night 2025-01-01") {
 			t.Error(err)
 		}
-		if before, err := Stored(c, "nights", "2026-10-20"); err != nil || before.Status != "PASS" ||
+		before, err := Stored(t.Context(), c, filepath.Join(dir, "nights"), "2026-10-20")
+		if err != nil || before.Status != "PASS" ||
 			before.Header.Night != "2026-10-20" ||
 			before.Changes.Compared != 1 {
 			t.Errorf("%+v, %v", before, err)
@@ -206,7 +214,7 @@ func TestPinned(t *testing.T) {
 		t.Skip("-short: starts programs")
 	}
 	t.Setenv(speed, "90")
-	dir, _ := repository(t)
+	dir, _ := repository(t, "100", "90")
 	plan := filepath.Join(dir, "n.plan")
 	must(t, os.WriteFile(filepath.Join(dir, "pin"), []byte("#!/bin/sh\n"+speed+"=180 exec "+os.Args[0]+"\n"), 0o755))
 	must(t, os.WriteFile(plan, []byte("night 1\nrepeat 3\npinned pin\nmatrix --bench netns\n"), 0o644))

@@ -77,12 +77,14 @@ func (s *Session) Site(ctx context.Context) error {
 	if s.options.Site == "" {
 		return nil
 	}
+	if s.options.Kept != nil {
+		if err := s.repeat(ctx); err != nil {
+			return err
+		}
+	}
 	e, skipped, err := Documents(ctx, s.options.Store)
 	for _, x := range skipped {
 		s.note(x.String())
-	}
-	if err == nil && s.options.Kept != nil {
-		err = s.repeat(ctx, &e)
 	}
 	if err != nil {
 		return err

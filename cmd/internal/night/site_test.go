@@ -16,11 +16,12 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model/modeltest"
 )
 
-// leave writes the run folder of a cell whose status is that of the environment, where --out says.
-func leave(status string) model.Cell {
+// leave writes the run folder of a cell of this status, and with so many packets, where --out says.
+func leave(status, link string, packets int64) model.Cell {
 	out := os.Args[slices.Index(os.Args, "--out")+1]
 	r := modeltest.Result()
-	r.Folder, r.SpecHash = filepath.Join(out, "gbn", "clean"), "aa"
+	r.Folder, r.SpecHash = filepath.Join(out, "gbn", link), link
+	r.Summary.Packets = packets
 	text, err := json.Marshal(r)
 	if err == nil {
 		err = os.MkdirAll(r.Folder, 0o755)
@@ -34,7 +35,7 @@ func leave(status string) model.Cell {
 	if slices.Contains(os.Args, "--units") {
 		r.Folder = "" // results of runs that are kept have none
 	}
-	c := model.Cell{Impl: "gbn", Link: "clean", Status: status, SpecHash: r.SpecHash, Folder: r.Folder}
+	c := model.Cell{Impl: "gbn", Link: link, Status: status, SpecHash: r.SpecHash, Folder: r.Folder, Summary: r.Summary}
 	if status == "FAIL" {
 		c.Broken = []string{"RC-NAK-002"}
 	}

@@ -98,18 +98,11 @@ func (s *Session) runs() int {
 	return s.options.Repeat
 }
 
-// points runs a command with a build. Guests that count instructions are exact.
+// points runs a command with a build.
 func (s *Session) points(ctx context.Context, program string, args []string, folder string) ([]history.Point, error) {
 	n, err := s.subject.Measure(ctx, program, args, folder)
 	if err != nil {
 		return nil, err
-	}
-	if slices.Contains(args, "--deterministic") {
-		for i := range n.Points {
-			if p := &n.Points[i]; p.Class == history.Noisy {
-				p.Class = history.Exact
-			}
-		}
 	}
 	s.night.Kernel = max(s.night.Kernel, n.Kernel)
 	return n.Points, nil

@@ -2,10 +2,12 @@ package night
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/build"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/fault"
 	"github.com/rdma-gauntlet/gauntlet/perf/change"
 	"github.com/rdma-gauntlet/gauntlet/perf/history"
 	"github.com/rdma-gauntlet/gauntlet/perf/history/store"
@@ -13,8 +15,8 @@ import (
 )
 
 // Stored returns the changes of a night of a store, over all its hosts; day "" is the newest. Later nights are left
-// out.
-func Stored(c *store.Contents, dir, day string) (*model.Night, error) {
+// out. The commits that searches found are those that its documents name.
+func Stored(ctx context.Context, c *store.Contents, dir, day string) (*model.Night, error) {
 	if day == "" {
 		for i := range c.Nights {
 			day = max(day, c.Nights[i].Night)
@@ -42,11 +44,16 @@ func Stored(c *store.Contents, dir, day string) (*model.Night, error) {
 		}
 	}
 	if hosts == "" {
-		return nil, fmt.Errorf("store: %s has no night %s; see: store list", dir, cmp.Or(day, "at all"))
+		return nil, fault.Usage(fmt.Errorf("store: %s has no night %s; see: store list", dir, cmp.Or(day, "at all")))
 	}
 	out.Host = hosts
 	tracks := history.Tracks(nights)
 	out.Changes = change.Of(tracks, day, change.Usual, change.Recorded(nights, tracks, day))
+	e, skipped, err := Documents(ctx, dir)
+	for _, x := range skipped {
+		out.Notes = append(out.Notes, x.String())
+	}
+	out.Changes.Attribute(e.Causes())
 	out.Settle()
-	return out, nil
+	return out, fault.Broken(err)
 }

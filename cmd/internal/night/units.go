@@ -15,7 +15,6 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/units"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/perf/history"
-	"github.com/rdma-gauntlet/gauntlet/reports/site"
 )
 
 // dividing are the commands that share their runs among machines themselves. Those of a night have a folder of results
@@ -142,7 +141,7 @@ const maxRepeated = 10
 
 // repeat plays failures of tonight again, because results that are kept have no run folders: in virtual time the run is
 // the same. What pages show of it goes into the store.
-func (s *Session) repeat(ctx context.Context, e *site.Evidence) error {
+func (s *Session) repeat(ctx context.Context) error {
 	n := 0
 	for i := range s.night.Points {
 		p := &s.night.Points[i]
@@ -153,21 +152,14 @@ func (s *Session) repeat(ctx context.Context, e *site.Evidence) error {
 		}
 		n++
 		folder := filepath.Join(s.options.Folder, "again", fmt.Sprintf("%02d", n))
-		list, err := s.points(ctx, "", alone(step.Args, p.Name), folder)
+		list, err := s.points(ctx, "", only(step, []string{p.Name}), folder)
 		if err != nil {
 			s.note(fmt.Sprintf("%s was not played again for its page: %s", p.Name, fault.OneLine(err)))
 			continue
 		}
-		for k := range list {
-			if o := &list[k]; o.Name != p.Name || o.Spec != p.Spec || o.Word != p.Word {
-				continue
-			}
-			if run := OpenRun(ctx, list[k].Run); run != nil {
-				run.Started, run.Run = s.night.Started, site.RunName(p)
-				if err := keepRun(s.options.Store, run); err != nil {
-					return err
-				}
-				e.Kept = append(e.Kept, *run)
+		if o := find(list, p.Name); o != nil && o.Spec == p.Spec && o.Word == p.Word {
+			if err := s.keepAgain(ctx, &history.Entry{Header: &s.night.Header, Point: p}, o); err != nil {
+				return fault.Broken(err)
 			}
 		}
 	}
@@ -187,10 +179,34 @@ func (s *Session) failedBefore(p *history.Point) bool {
 	return false
 }
 
-// alone leaves of a command in virtual time the run that a series is of.
-func alone(args []string, series string) []string {
-	if words := strings.Split(series, " "); args[0] == "conform" && len(words) == 4 {
-		return []string{"conform", "--impl", words[1], "--focus", " " + regexp.QuoteMeta(words[2]) + "$"}
+// only leaves of a command the runs that some series are of, where the names of series tell them, and perhaps a few
+// more.
+func only(s *Step, series []string) []string {
+	var who, what []string
+	for _, name := range series {
+		words := strings.Split(name, " ")
+		if len(words) < 4 || s.Args[0] == "conform" && len(words) > 4 {
+			return s.Args
+		}
+		who, what = append(who, words[1]), append(what, words[2])
 	}
-	return narrow(args, series)
+	who, what = distinct(who), distinct(what)
+	switch virtual := s.bench() == "sim"; {
+	case s.Args[0] == "matrix":
+		return append(slices.Clone(s.Args), "--impl", strings.Join(who, ","), "--links", strings.Join(what, ","))
+	case s.Args[0] == "conform" && virtual:
+		for i := range what {
+			what[i] = regexp.QuoteMeta(what[i])
+		}
+		return []string{"conform", "--impl", strings.Join(who, ","), "--focus", " (" + strings.Join(what, "|") + ")$"}
+	case s.Args[0] == "perf" && virtual:
+		return append(slices.Clone(s.Args), "--target", strings.Join(who, ","))
+	}
+	return s.Args
+}
+
+// distinct sorts words, and leaves each once.
+func distinct(words []string) []string {
+	slices.Sort(words)
+	return slices.Compact(words)
 }
