@@ -32,11 +32,19 @@ type Builder struct {
 // commit matches the full name of a commit, or a prefix of it.
 var commit = regexp.MustCompile(`^[0-9a-f]{7,64}$`)
 
+// CheckCommit returns an error for what is not the name of a commit, such as that of one with changes.
+func CheckCommit(name string) error {
+	if !commit.MatchString(name) {
+		return fmt.Errorf("build: commit %s: want hexadecimal digits of a commit without changes",
+			quote.Line(name, quote.Name))
+	}
+	return nil
+}
+
 // Program returns the path of the program of a commit. It builds the program unless the cache has it.
 func (b *Builder) Program(ctx context.Context, name string) (string, error) {
-	if !commit.MatchString(name) {
-		return "", fmt.Errorf("build: commit %s: want hexadecimal digits of a commit without changes",
-			quote.Line(name, quote.Name))
+	if err := CheckCommit(name); err != nil {
+		return "", err
 	}
 	path, err := b.place(name)
 	if err != nil {

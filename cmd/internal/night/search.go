@@ -1,6 +1,7 @@
 package night
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -28,7 +29,7 @@ func (s *Session) search(ctx context.Context, progress func(share float64, what 
 	for i := range s.out.Changes.Entries {
 		e := &s.out.Changes.Entries[i]
 		for _, args := range s.measuring(e) {
-			if why := s.unsearched(ctx); why != "" {
+			if why := cmp.Or(s.unsearched(ctx), unnamed(e)); why != "" {
 				s.note(fmt.Sprintf("%s finds the commit; not run: %s", s.bisection(e, args), why))
 				continue
 			}
@@ -69,6 +70,14 @@ func (s *Session) unsearched(ctx context.Context) string {
 		return fmt.Sprintf("%d searches were made", maxSearches)
 	}
 	return s.late(ctx)
+}
+
+// unnamed says which end of an entry is not the commit of a repository, "" when both are.
+func unnamed(e *change.Entry) string {
+	if err := cmp.Or(builds.CheckCommit(e.Before), builds.CheckCommit(e.Now)); err != nil {
+		return fault.OneLine(err)
+	}
+	return ""
 }
 
 // bisection is the command that searches as the night does.
