@@ -26,6 +26,7 @@ const (
 // both ends the runs for the page of the change.
 func (s *Session) search(ctx context.Context, progress func(share float64, what string)) error {
 	var found []change.Cause
+	known := map[string][]history.Point{}
 	for i := range s.out.Changes.Entries {
 		e := &s.out.Changes.Entries[i]
 		for _, args := range s.measuring(e) {
@@ -39,13 +40,10 @@ func (s *Session) search(ctx context.Context, progress func(share float64, what 
 				Good:     e.Before,
 				Bad:      e.Now,
 				Args:     args,
-				Known:    map[string][]history.Point{},
+				Known:    known,
 				Progress: progress,
 			}
 			causes, err := s.causes(ctx, &o)
-			if err == nil {
-				err = s.keepEnds(ctx, e, o.Known)
-			}
 			if err != nil {
 				return err
 			}
@@ -53,6 +51,11 @@ func (s *Session) search(ctx context.Context, progress func(share float64, what 
 		}
 	}
 	s.out.Changes.Attribute(found)
+	for i := range s.out.Changes.Entries {
+		if err := s.keepEnds(ctx, &s.out.Changes.Entries[i], known); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -140,7 +143,7 @@ func (s *Session) causes(ctx context.Context, o *bisect.Options) (found []change
 	}
 }
 
-// keepEnds keeps the runs of the worst changes of an entry, which a search made again at both ends.
+// keepEnds keeps the runs of the worst changes of an entry, which searches made again at both ends.
 func (s *Session) keepEnds(ctx context.Context, e *change.Entry, known map[string][]history.Point) error {
 	kept := map[string]bool{}
 	for i := range e.Changes {
