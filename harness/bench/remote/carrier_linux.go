@@ -259,7 +259,9 @@ func (c *carrier) pass(to *packetio.Port, frames []packetio.Packet, belongs func
 			list = append(list, frames[i].Data)
 		}
 	}
-	c.list = list
+	if c.list = list; len(list) > 0 && c.watching {
+		c.echoes.passed(c.clock.Now())
+	}
 	defer c.passed(frames)
 	for patience := 0; len(list) > 0 && patience < 100; patience++ {
 		n, err := to.Send(list)

@@ -15,12 +15,16 @@ import (
 // processed no frames. That kernel answers ICMP echo requests where it takes RoCEv2 from the cable: a delay of one is a
 // delay of the other. Each request follows the answer to the previous one, so that no answer is late because there were
 // too many requests.
+//
+// A delay counts if a packet of the run passes after it, or if no answer ends it. A tool may need seconds to end after
+// its last packet, and a delay in that time has delayed nothing.
 type echoes struct {
 	request *request       // nil when no requests are sent
 	next    vtime.Time     // time of the next request; of its repetition while an answer is missing
 	asked   bool           // a request has not been answered
 	since   vtime.Time     // time of the latest answer, or of the first request
-	longest vtime.Duration // longest time between two answers
+	longest vtime.Duration // longest time between two answers that counts
+	quiet   vtime.Duration // longest time between two answers since the last packet
 	answers int
 }
 
@@ -83,8 +87,14 @@ func (e *echoes) hear(frame []byte, now vtime.Time) {
 		e.request.icmp.Seq {
 		return
 	}
-	e.end(now)
+	e.quiet = max(e.quiet, now.Sub(e.since))
 	e.answers, e.since, e.next, e.asked = e.answers+1, now, now.Add(echoRest), false
+}
+
+// passed accounts for the delays before a packet of the run, which may have delayed it.
+func (e *echoes) passed(now vtime.Time) {
+	e.end(now)
+	e.longest, e.quiet = max(e.longest, e.quiet), 0
 }
 
 // end accounts for the time since the latest answer.

@@ -61,12 +61,18 @@ func TestEchoes(t *testing.T) {
 		e.hear(answer(second)[:n], at(104))
 	}
 	e.hear(answer(first), at(104))
-	if e.answers != 1 || e.longest != 2*ms {
+	if e.passed(at(104)); e.answers != 1 || e.longest != 2*ms {
 		t.Errorf("%d answers, %s at most; want 1, 2 ms", e.answers, e.longest)
 	}
 	e.hear(answer(second), at(109))
-	if e.longest != 7*ms {
+	if e.longest != 2*ms {
+		t.Errorf("%s, want 2 ms: nothing has passed since", e.longest)
+	}
+	if e.passed(at(109)); e.longest != 7*ms {
 		t.Errorf("%s, want 7 ms", e.longest)
+	}
+	if e.passed(at(118)); e.longest != 9*ms {
+		t.Errorf("%s, want 9 ms: a packet passed before the answer", e.longest)
 	}
 	lost := ask(t, &e, at(110))
 	if again := ask(t, &e, at(160)); again == nil || bytes.Equal(lost, again) {
