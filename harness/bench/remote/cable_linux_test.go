@@ -140,9 +140,10 @@ func TestCableIsJudged(t *testing.T) {
 	}{
 		{"whole", counters("rx_packets", 15), counters("tx_packets", 1), true, ""},
 		{"lost towards it", counters("rx_packets", 14), nil, true, "cable of dut1 frames there is 4, want 5"},
-		{"damaged there", counters("rx_crc_errors", 2), nil, false, "cable of dut1 errors there is 2, want 0"},
+		{"damaged there", counters("rx_crc_errors", 2), nil, false,
+			"cable of dut1 errors there is 2 (net/rx_crc_errors), want 0"},
 		{"dropped here", counters("rx_packets", 10), counters("tx_dropped", 3), false,
-			"cable of dut1 errors here is 3, want 0"},
+			"cable of dut1 errors here is 3 (net/tx_dropped), want 0"},
 		{"an RNIC", counters("rx_packets", 10), nil, false, ""},
 	} {
 		cable := &cable{host: &Host{At: testbed.Host{Name: "dut1"}}, soft: c.soft,

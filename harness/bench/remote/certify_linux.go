@@ -2,7 +2,7 @@ package remote
 
 import (
 	"fmt"
-	"os"
+	"strings"
 	"time"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/station"
@@ -16,7 +16,7 @@ type ends struct{ far, near station.Counters }
 
 // counters reads the counters of both ends.
 func (c *cable) counters() (e ends, err error) {
-	e.near = station.CountersOf(os.DirFS("/sys"), "", 0, c.host.At.Cable)
+	e.near = station.ReadCounters("", 0, c.host.At.Cable)
 	e.far, err = c.host.Counters()
 	return e, err
 }
@@ -45,6 +45,9 @@ func (c *cable) Certify() ([]certify.Item, error) {
 	if err := c.Close(); err != nil {
 		return nil, err
 	}
+	if _, err := c.host.Describe(); err != nil { // the device may be another than before the run
+		return nil, err
+	}
 	return append(append(items, c.lateness()...), c.item("frames not carried", 0, c.whole.Lost,
 		"exact: frames that this machine dropped between cable and link; lower the rate")), nil
 }
@@ -52,10 +55,8 @@ func (c *cable) Certify() ([]certify.Item, error) {
 // judge compares the cable's own counters with the growth of the counters of both ends.
 func (c *cable) judge(after *ends, now *carried) []certify.Item {
 	items := []certify.Item{
-		c.item("errors here", 0, grown(c.before.near, after.near), "exact: what "+c.host.At.Cable+
-			" counted as damaged or dropped"),
-		c.item("errors there", 0, grown(c.before.far, after.far), "exact: what "+c.host.At.Interface+
-			" counted as damaged or dropped"),
+		c.errors("here", c.host.At.Cable, c.before.near, after.near),
+		c.errors("there", c.host.At.Interface, c.before.far, after.far),
 	}
 	if c.soft { // those of an RNIC leave out the packets that it sends itself
 		const why = "exact: what one end has sent the other has received; nothing else may use the cable"
@@ -106,11 +107,12 @@ func (c *cable) item(what string, want, got uint64, bound string) certify.Item {
 		Bound: bound, OK: want == got, Property: validity.Capture}
 }
 
-// grown returns the growth of the counters of damaged and dropped frames.
-func grown(before, after station.Counters) (n uint64) {
-	for _, name := range []string{"rx_errors", "rx_crc_errors", "rx_missed_errors", "rx_fifo_errors", "tx_errors",
-		"tx_dropped", "tx_fifo_errors"} {
-		n += after["net/"+name] - before["net/"+name]
+// errors checks the counters of damaged and dropped frames of one end of the cable, those of its driver among them.
+func (c *cable) errors(where, port string, before, after station.Counters) certify.Item {
+	moved, sum := after.Lost(before)
+	item := c.item("errors "+where, 0, sum, "exact: what "+port+" counted as damaged or dropped")
+	if len(moved) > 0 {
+		item.Got += " (" + strings.Join(moved, ", ") + ")"
 	}
-	return n
+	return item
 }

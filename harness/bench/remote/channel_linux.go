@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/remote/line"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/station"
 	"github.com/rdma-gauntlet/gauntlet/harness/contract"
 	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 	"github.com/rdma-gauntlet/gauntlet/harness/testbed"
@@ -45,6 +46,7 @@ var (
 type Host struct {
 	At testbed.Host
 	*channel
+	known *station.Description // the first one; nil before
 }
 
 // channel carries orders to a supervisor, and its replies.
@@ -94,7 +96,7 @@ func Connect(ctx context.Context, o Options) (*Host, error) {
 		return nil, h.failed(ctx, err, late, answered)
 	}
 	go h.beat()
-	return &Host{o.Host, h}, nil
+	return &Host{At: o.Host, channel: h}, nil
 }
 
 // login starts ssh.

@@ -293,6 +293,36 @@ func TestHostileSupervisor(t *testing.T) {
 	}
 }
 
+// A device that is another one after a run than before it is an error of the host, with both values, and stays one.
+func TestDeviceChanges(t *testing.T) {
+	const answers = `for last; do :; done; mark=$(printf %s "$last" | sed -n 's/.*echo \(gauntlet-[0-9a-f]*\) ` +
+		`want.*/\1/p'); echo "$mark have"; echo '{"event":"hello","version":1}'; n=0; while read -r x; do ` +
+		`id=$(printf %s "$x" | sed 's/^{"id":\([0-9]*\).*/\1/'); case $x in *'"describe"'*) n=$((n+1)); ` +
+		`[ $n -lt 3 ] && r=BEFORE || r=AFTER; echo "{\"id\":$id,\"result\":$r}";; ` +
+		`*) echo "{\"id\":$id}";; esac; done`
+	const before = `{\"kernel\":\"6.1.0\",\"device\":{\"name\":\"mlx5_0\",\"firmware\":\"16.35.2000\"}}`
+	for _, c := range []struct{ from, to, want string }{
+		{"16.35.2000", "16.35.2000", ""},
+		{"16.35.2000", "16.36.1010", "firmware was 16.35.2000 and is 16.36.1010"},
+		{"6.1.0", "6.1.1", "kernel was 6.1.0 and is 6.1.1"},
+		{`,\"firmware\":\"16.35.2000\"`, "", "firmware was 16.35.2000 and is not told"},
+	} {
+		h := connect(t, strings.NewReplacer("BEFORE", before, "AFTER",
+			strings.Replace(before, c.from, c.to, 1)).Replace(answers))
+		for i := range 4 {
+			want := c.want
+			if i < 2 {
+				want = ""
+			}
+			_, err := h.Describe()
+			if text := fmt.Sprint(err); (err == nil) != (want == "") || want != "" &&
+				(!strings.HasPrefix(text, "remote: host dut1: "+want) || strings.ContainsAny(text, "\n")) {
+				t.Errorf("%s, description %d: %v; want %q", c.to, i, err, want)
+			}
+		}
+	}
+}
+
 // A binary that was kept is found again by its hash, one that was changed is not believed, and one of another program
 // goes.
 func TestKeep(t *testing.T) {

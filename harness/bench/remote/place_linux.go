@@ -46,10 +46,21 @@ func (h *Host) Attach(side trace.Side) (*station.Attached, func() error, error) 
 		MTU: d.Network.MTU, Counters: h.Counters, Identity: d.Device.Identity()}, detach, nil
 }
 
-// Describe returns the host's description of itself and of its device.
+// Describe returns the host's description of itself and of its device. It is an error if the device or its kernel is
+// not the one of the first description: results of two versions are of neither.
 func (h *Host) Describe() (*station.Description, error) {
 	d := &station.Description{}
-	return d, h.Call(line.OpDescribe, h.place(), d)
+	if err := h.Call(line.OpDescribe, h.place(), d); err != nil {
+		return nil, err
+	}
+	if h.known == nil {
+		h.known = d
+	}
+	if what := h.known.Differs(d); what != "" {
+		return nil, h.error(fmt.Errorf("%s: it changed while this program judged; run again, now that it is steady",
+			what))
+	}
+	return d, nil
 }
 
 // Counters reads the counters of the device and of its network device.

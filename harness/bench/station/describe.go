@@ -2,6 +2,7 @@ package station
 
 import (
 	"cmp"
+	"fmt"
 	"io/fs"
 	"path"
 	"strconv"
@@ -21,6 +22,20 @@ type Description struct {
 	Network  Network  `json:"network"`
 	GIDs     []GID    `json:"gids"`
 	Programs []string `json:"programs"` // the stock tools that are there
+}
+
+// Differs names the first property of the device or of its kernel that is another in a later description, with both
+// values; "" when none is.
+func (d *Description) Differs(later *Description) string {
+	for _, f := range [][3]string{{"kernel", d.Kernel, later.Kernel}, {"vendor", d.Device.Vendor, later.Device.Vendor},
+		{"part", cmp.Or(d.Device.Board, d.Device.Part), cmp.Or(later.Device.Board, later.Device.Part)},
+		{"firmware", d.Device.Firmware, later.Device.Firmware}, {"driver", d.Device.Driver, later.Device.Driver},
+		{"start of the kernel", d.Boot, later.Boot}, {"Ethernet address", d.Network.MAC, later.Network.MAC}} {
+		if f[1] != f[2] {
+			return fmt.Sprintf("%s was %s and is %s", f[0], cmp.Or(f[1], "not told"), cmp.Or(f[2], "not told"))
+		}
+	}
+	return ""
 }
 
 // Device is an RDMA device and one of its ports.

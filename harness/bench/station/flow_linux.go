@@ -2,7 +2,6 @@ package station
 
 import (
 	"encoding/binary"
-	"runtime"
 	"unsafe"
 
 	"github.com/vishvananda/netlink/nl"
@@ -14,23 +13,8 @@ type pauseParameters struct{ command, auto, obeyed, sent uint32 }
 
 // pauseOf reads whether a network device sends and obeys pause frames; nil when it has no such setting.
 func pauseOf(network string) *Pause {
-	const get = 0x12 // ETHTOOL_GPAUSEPARAM
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return nil
-	}
-	defer unix.Close(fd)
-	p := &pauseParameters{command: get}
-	var request struct { // struct ifreq with the pointer that SIOCETHTOOL needs
-		name [unix.IFNAMSIZ]byte
-		data unsafe.Pointer
-		_    [16]byte
-	}
-	request.data = unsafe.Pointer(p)
-	copy(request.name[:unix.IFNAMSIZ-1], network)
-	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCETHTOOL, uintptr(unsafe.Pointer(&request)))
-	runtime.KeepAlive(p)
-	if errno != 0 {
+	p := &pauseParameters{command: getPause}
+	if ethtool(network, unsafe.Pointer(p)) != nil {
 		return nil
 	}
 	return &Pause{Sent: p.sent != 0, Obeyed: p.obeyed != 0}

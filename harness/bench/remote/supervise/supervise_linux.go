@@ -131,7 +131,7 @@ func (s *supervisor) do(o *line.Order) (any, error) {
 		return with(o, func(p line.Place) (any, error) { return station.Describe(p.Device, p.Port, p.Network) })
 	case line.OpCounters:
 		return with(o, func(p line.Place) (any, error) {
-			return station.CountersOf(os.DirFS("/sys"), p.Device, p.Port, p.Network), nil
+			return station.ReadCounters(p.Device, p.Port, p.Network), nil
 		})
 	case line.OpHold:
 		return with(o, s.hold)
