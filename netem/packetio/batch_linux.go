@@ -15,13 +15,14 @@ type message struct {
 }
 
 // controlSpace is room for the control messages of a frame, such as its timestamp, with a reserve.
-const controlSpace = 128
+const controlSpace = 192
 
 // Packet is one received frame. Data belongs to the Port and is valid until its next Receive.
 type Packet struct {
 	Data     []byte
 	Length   int        // bytes on the device; more than len(Data) when the frame is longer than Options.Snap
 	Time     vtime.Time // when the kernel took the frame from the device, or, when Outgoing, handed it to the device
+	Hardware int64      // when the hardware received the frame, ns of the device's clock; 0 unless Options.Hardware
 	Outgoing bool       // sent by this host rather than received; only with Options.Outgoing
 }
 
@@ -93,7 +94,8 @@ func (b *batch) collect(n int, clock *Clock, outgoing bool) []Packet {
 		}
 		control, length := b.controls[i*controlSpace:][:m.hdr.Controllen], min(int(m.len), b.snap)
 		at, ok := stamp(control)
-		p := Packet{Data: tagged(b.buffers[i*(b.snap+tagLen):][:length], control), Outgoing: out}
+		p := Packet{Data: tagged(b.buffers[i*(b.snap+tagLen):][:length], control), Outgoing: out,
+			Hardware: hardware(control)}
 		p.Length = int(m.len) + len(p.Data) - length
 		if p.Time = now; ok {
 			p.Time = min(now, clock.At(at)) // not in the future, even if the wall clock has just been stepped

@@ -24,6 +24,9 @@ type Options struct {
 	Qdisc bool
 	// Also receive frames for other MAC addresses, on a device that filters by them; ends with the Port.
 	Promiscuous bool
+	// Also deliver the stamps that the device's hardware gives to received frames. It gives them if it has been told to,
+	// which is a setting of the device.
+	Hardware bool
 	// Receive only RoCEv2 packets (UDP destination port 4791 over IPv4 or IPv6) and those of other transports.
 	RoCE bool
 }
@@ -114,6 +117,11 @@ func (p *Port) configure() error {
 	}
 	if err := unix.SetsockoptInt(p.fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1); err != nil {
 		return fmt.Errorf("packetio: receive times on %s: %w", p.name, err)
+	}
+	if p.options.Hardware {
+		if err := hardwareStamps(p.fd); err != nil {
+			return fmt.Errorf("packetio: receive times by the hardware of %s: %w", p.name, err)
+		}
 	}
 	return nil
 }

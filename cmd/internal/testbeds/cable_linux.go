@@ -12,6 +12,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/doctor"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/fault"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/remote"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/station"
 	"github.com/rdma-gauntlet/gauntlet/harness/testbed"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
@@ -60,8 +61,8 @@ func cable(far *remote.Host, lab *testbed.File) doctor.Finding {
 		f.Found = fmt.Sprintf("frames pass both ways between %s and %s here, whose MTU is %d", h.Interface,
 			h.Cable, near.MTU)
 	default:
-		f.State, f.Found = ok, fmt.Sprintf("frames pass both ways between %s and %s here, MTU %d%s", h.Interface,
-			h.Cable, near.MTU, speed(h.Cable))
+		f.State, f.Found = ok, fmt.Sprintf("frames pass both ways between %s and %s here, MTU %d%s%s", h.Interface,
+			h.Cable, near.MTU, speed(h.Cable), stamps(h.Cable))
 	}
 	return f
 }
@@ -72,6 +73,15 @@ func speed(name string) string {
 		return fmt.Sprintf(", %g Gb/s", float64(n)/1000)
 	}
 	return ""
+}
+
+// stamps says whether the hardware of a port here stamps the frames that it receives.
+func stamps(name string) string {
+	s, err := station.StampsOf(name)
+	if err != nil || !s.Received || !s.All || s.Clock < 0 {
+		return ", without time stamps of the hardware"
+	}
+	return fmt.Sprintf(", time stamps by PTP clock %d", s.Clock)
 }
 
 func cables(lab *testbed.File) string {

@@ -28,8 +28,10 @@ type cable struct {
 	whole *carried   // totals; nil until the process has stopped
 	err   error      // reason why the cable broke; nil while it works
 
-	before ends
-	soft   bool // the host's kernel computes the transport
+	before  ends
+	soft    bool         // the host's kernel computes the transport
+	restore func() error // restores the stamping of the near port
+	stamps  string       // of the near port: which PTP clock its hardware stamps by, or why it does not
 }
 
 // pair holds the addresses of the device and of its peer.
@@ -59,21 +61,41 @@ func (h *Host) Join(end device.End) (device.Joined, error) {
 		return nil, h.error(fmt.Errorf("%s has no Ethernet address", h.At.Interface))
 	}
 	copy(l.There.Device[:], mac)
-	outer, err := packetio.Open(h.At.Cable, packetio.NewClock(end.Base), packetio.Options{Promiscuous: true})
+	l.PTP = c.stamp()
+	outer, err := packetio.Open(h.At.Cable, packetio.NewClock(end.Base),
+		packetio.Options{Promiscuous: true, Hardware: true})
 	if err != nil {
-		return nil, fmt.Errorf("remote: cable to %s: %w", h.At.Name, err)
+		return nil, errors.Join(fmt.Errorf("remote: cable to %s: %w", h.At.Name, err), c.restored())
 	}
 	err = h.cabled(outer)
 	if err == nil {
 		err = c.lay(end, &l, outer)
 	}
 	if err = errors.Join(err, outer.Close()); err != nil { // the process has a copy
-		return nil, err
+		return nil, errors.Join(err, c.restored())
 	}
 	if c.before, err = c.counters(); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	return c, nil
+}
+
+// stamp has the near port stamp frames by its hardware, where it can, and returns the index of its PTP clock; noPTP
+// where it cannot, which the certificate tells.
+func (c *cable) stamp() int {
+	c.restore = func() error { return nil }
+	has, err := station.StampsOf(c.host.At.Cable)
+	if err == nil && has.Received && has.All && has.Clock >= 0 {
+		var release func() error
+		if release, err = station.StampAll(c.host.At.Cable); err == nil {
+			c.restore, c.stamps = release, fmt.Sprintf("PTP clock %d", has.Clock)
+			return has.Clock
+		}
+	}
+	if c.stamps = "its hardware stamps no frames"; err != nil {
+		c.stamps = "it has no stamps of its hardware: " + quote.Line(err.Error(), quote.Sentence)
+	}
+	return noPTP
 }
 
 // lay starts the process, which inherits a socket on the cable, and waits until it carries frames.
@@ -128,7 +150,17 @@ func (c *cable) End() { _, _ = c.order(cableEnd) }
 func (c *cable) Close() error {
 	if _, err := c.order(cableStop); err != nil {
 		_ = c.process.Close() // it has ended, or is ended now; the first error says more
-		return err
+		return errors.Join(err, c.restored())
 	}
-	return c.process.Close()
+	return errors.Join(c.process.Close(), c.restored())
+}
+
+// restored restores the stamping of the near port, once.
+func (c *cable) restored() error {
+	restore := c.restore
+	c.restore = nil
+	if restore == nil {
+		return nil
+	}
+	return restore()
 }

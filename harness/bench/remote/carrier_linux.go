@@ -31,7 +31,11 @@ type laid struct {
 	Here  pair       `json:"here"`    // Ethernet addresses on the link
 	There pair       `json:"there"`   // Ethernet addresses on the cable
 	Echo  bool       `json:"echo"`    // measure the delay of the far kernel by echo requests
+	PTP   int        `json:"ptp"`     // index of the PTP clock by which the near port stamps frames; or noPTP
 }
+
+// noPTP is the index of no PTP clock.
+const noPTP = -1
 
 // atOuter is the descriptor of the socket that the process of a cable inherits.
 const atOuter = 3
@@ -62,6 +66,7 @@ type conduct struct {
 	Lost     uint64         `json:"lost,omitempty"`     // frames that one of the two ends did not accept
 	Late     vtime.Duration `json:"late,omitempty"`     // longest time of a frame between cable and link
 	Realtime bool           `json:"realtime,omitempty"` // the goroutine had priority over ordinary threads
+	stamped
 }
 
 // carrier joins the device's end of a network on this machine to the real cable, in both directions: frames from the
@@ -82,6 +87,7 @@ type carrier struct {
 	list     [][]byte // frames being sent
 	watching bool     // the last value of running that carry has seen
 	echoes   echoes
+	ptp      *ptp // nil without stamps of the hardware
 }
 
 // spareMemory is the memory limit of the process of a cable, above which it collects garbage after all.
@@ -123,6 +129,11 @@ func (l *laid) open() (*carrier, error) {
 	}
 	c.outer = packetio.Inherit(atOuter, l.Outer, c.clock)
 	var err error
+	if l.PTP != noPTP {
+		if c.ptp, err = openPTP(l.PTP); err != nil {
+			return nil, err
+		}
+	}
 	c.inner, err = packetio.Open(l.Inner, c.clock, packetio.Options{})
 	return c, err
 }
@@ -235,6 +246,11 @@ func (c *carrier) exchange() error {
 	c.received.Add(uint64(len(in)))
 	for i := range in {
 		c.echoes.hear(in[i].Data, c.clock.Now())
+	}
+	if c.ptp != nil && c.watching {
+		if err := c.ptp.compare(in, c.clock, &c.stamped); err != nil {
+			return err
+		}
 	}
 	return c.pass(c.inner, in, c.fromDevice)
 }

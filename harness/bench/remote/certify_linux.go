@@ -48,7 +48,7 @@ func (c *cable) Certify() ([]certify.Item, error) {
 	if _, err := c.host.Describe(); err != nil { // the device may be another than before the run
 		return nil, err
 	}
-	return append(append(items, c.lateness()...), c.item("frames not carried", 0, c.whole.Lost,
+	return append(append(items, c.lateness()...), c.times(), c.item("frames not carried", 0, c.whole.Lost,
 		"exact: frames that this machine dropped between cable and link; lower the rate")), nil
 }
 
