@@ -21,6 +21,10 @@ var (
 // overdue reports whether the bench has ended a run because an end did not.
 func overdue(err error) bool { return errors.Is(err, errLimit) || errors.Is(err, errStill) }
 
+// farPatience is the time without progress after which a tool on another machine runs without pauses. It does not take
+// processor time from this one, and most often has nothing left to do but to end, which takes it seconds with pauses.
+const farPatience = 300 * vtime.Millisecond
+
 // moved counts the progress of a run so far, and has the time at which it last changed.
 type moved struct {
 	frames uint64 // frames that the taps have captured
@@ -38,6 +42,9 @@ func (t *traffic) stalled() error {
 	}
 	t.moved = next
 	still := now.Sub(next.at)
+	if still >= farPatience && t.devices.Far() {
+		t.devices.Wake()
+	}
 	if t.spec.For > 0 || t.idle() || still < t.patience/2 {
 		return nil
 	}

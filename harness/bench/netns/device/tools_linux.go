@@ -189,6 +189,15 @@ func (t *Tools) Unfinished() string {
 	return fmt.Sprintf("%s at %s is not done", t.first.tool.Program, t.first.side)
 }
 
+// Far reports whether the tools are on other machines.
+func (t *Tools) Far() bool {
+	if t == nil {
+		return false
+	}
+	_, near := t.first.place.(here)
+	return !near
+}
+
 // Wake lets a tool that only waits run without pauses, before it is reported as stalled.
 func (t *Tools) Wake() {
 	if t != nil {
