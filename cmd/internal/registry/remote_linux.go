@@ -82,7 +82,7 @@ func (h *hosted) open(ctx context.Context, o remote.Options) (err error) {
 	if h.Host, err = remote.Connect(ctx, o); err != nil {
 		return err
 	}
-	d, err := h.Describe()
+	d, err := h.Identify()
 	if err != nil {
 		return err
 	}

@@ -49,7 +49,7 @@ var _ device.Joined = (*cable)(nil)
 
 // Join implements device.Joiner.
 func (h *Host) Join(end device.End) (device.Joined, error) {
-	d, err := h.Describe()
+	d, err := h.Identify()
 	if err != nil {
 		return nil, err
 	}

@@ -45,7 +45,7 @@ func (c *cable) Certify() ([]certify.Item, error) {
 	if err := c.Close(); err != nil {
 		return nil, err
 	}
-	if _, err := c.host.Describe(); err != nil { // the device may be another than before the run
+	if _, err := c.host.Identify(); err != nil { // the device may be another than before the run
 		return nil, err
 	}
 	return append(append(items, c.lateness()...), c.times(), c.item("frames not carried", 0, c.whole.Lost,

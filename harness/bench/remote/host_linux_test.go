@@ -297,7 +297,7 @@ func TestHostileSupervisor(t *testing.T) {
 func TestDeviceChanges(t *testing.T) {
 	const answers = `for last; do :; done; mark=$(printf %s "$last" | sed -n 's/.*echo \(gauntlet-[0-9a-f]*\) ` +
 		`want.*/\1/p'); echo "$mark have"; echo '{"event":"hello","version":1}'; n=0; while read -r x; do ` +
-		`id=$(printf %s "$x" | sed 's/^{"id":\([0-9]*\).*/\1/'); case $x in *'"describe"'*) n=$((n+1)); ` +
+		`id=$(printf %s "$x" | sed 's/^{"id":\([0-9]*\).*/\1/'); case $x in *'"identify"'*) n=$((n+1)); ` +
 		`[ $n -lt 3 ] && r=BEFORE || r=AFTER; echo "{\"id\":$id,\"result\":$r}";; ` +
 		`*) echo "{\"id\":$id}";; esac; done`
 	const before = `{\"kernel\":\"6.1.0\",\"device\":{\"name\":\"mlx5_0\",\"firmware\":\"16.35.2000\"}}`
@@ -314,7 +314,7 @@ func TestDeviceChanges(t *testing.T) {
 			if i < 2 {
 				want = ""
 			}
-			_, err := h.Describe()
+			_, err := h.Identify()
 			if text := fmt.Sprint(err); (err == nil) != (want == "") || want != "" &&
 				(!strings.HasPrefix(text, "remote: host dut1: "+want) || strings.ContainsAny(text, "\n")) {
 				t.Errorf("%s, description %d: %v; want %q", c.to, i, err, want)

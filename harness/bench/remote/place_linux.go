@@ -23,7 +23,7 @@ const prefix = 24
 
 // Attach implements station.Place: the network device gets the address of the side, and an entry for its peer.
 func (h *Host) Attach(side trace.Side) (*station.Attached, func() error, error) {
-	d, err := h.Describe()
+	d, err := h.Identify()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -46,11 +46,16 @@ func (h *Host) Attach(side trace.Side) (*station.Attached, func() error, error) 
 		MTU: d.Network.MTU, Counters: h.Counters, Identity: d.Device.Identity()}, detach, nil
 }
 
-// Describe returns the host's description of itself and of its device. It is an error if the device or its kernel is
-// not the one of the first description: results of two versions are of neither.
-func (h *Host) Describe() (*station.Description, error) {
+// Identify returns what every run needs of the host's description of itself and of its device. It is an error if the
+// device or its kernel is not the one of the first time: results of two versions are of neither.
+func (h *Host) Identify() (*station.Description, error) { return h.describe(line.OpIdentify) }
+
+// Describe is Identify with the whole description.
+func (h *Host) Describe() (*station.Description, error) { return h.describe(line.OpDescribe) }
+
+func (h *Host) describe(op string) (*station.Description, error) {
 	d := &station.Description{}
-	if err := h.Call(line.OpDescribe, h.place(), d); err != nil {
+	if err := h.Call(op, h.place(), d); err != nil {
 		return nil, err
 	}
 	if h.known == nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/dut"
 )
 
-// Describe describes this host, and an RDMA device with its network device.
-func Describe(device string, port int, network string) (*Description, error) {
+// Identify describes this host, and an RDMA device with its network device, as far as every run needs it.
+func Identify(device string, port int, network string) (*Description, error) {
 	sys := os.DirFS("/sys")
 	d := &Description{Kernel: Kernel(), Boot: Boot(), Root: os.Geteuid() == 0,
 		Clock: line(sys, "devices/system/clocksource/clocksource0/current_clocksource")}
@@ -20,7 +20,15 @@ func Describe(device string, port int, network string) (*Description, error) {
 	if d.Device, err = readDevice(sys, device, port, network); err != nil {
 		return nil, err
 	}
-	if d.Network, err = readNetwork(sys, network); err != nil {
+	d.Network, err = readNetwork(sys, network)
+	return d, err
+}
+
+// Describe is Identify with everything else. It takes longer: a device may have a thousand GIDs.
+func Describe(device string, port int, network string) (*Description, error) {
+	sys := os.DirFS("/sys")
+	d, err := Identify(device, port, network)
+	if err != nil {
 		return nil, err
 	}
 	if d.GIDs, err = GIDs(sys, device, port); err != nil {

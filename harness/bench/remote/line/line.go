@@ -38,6 +38,7 @@ const (
 // The orders.
 const (
 	OpBeat        = "beat"
+	OpIdentify    = "identify"     // Place -> station.Description, what every run needs of it
 	OpDescribe    = "describe"     // Place -> station.Description
 	OpCounters    = "counters"     // Place -> station.Counters
 	OpHold        = "hold"         // Hold -> Held

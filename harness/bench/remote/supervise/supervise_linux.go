@@ -127,6 +127,8 @@ func (s *supervisor) do(o *line.Order) (any, error) {
 		return nil, nil
 	case line.OpClock:
 		return line.Clock{Wall: time.Now().UnixNano(), Monotonic: packetio.Monotonic()}, nil
+	case line.OpIdentify:
+		return with(o, func(p line.Place) (any, error) { return station.Identify(p.Device, p.Port, p.Network) })
 	case line.OpDescribe:
 		return with(o, func(p line.Place) (any, error) { return station.Describe(p.Device, p.Port, p.Network) })
 	case line.OpCounters:
