@@ -94,8 +94,8 @@ func (f *checkFlags) check() (err error) {
 	return nil
 }
 
-// unbelieved returns the error of a command that reads passports: a signature that is refused is a failure.
-func unbelieved(err error) error {
+// passportError returns the error of a command that reads passports: a signature that is refused is a failure.
+func passportError(err error) error {
 	if errors.As(err, new(*passport.Refused)) {
 		return ending(exitFailure, err)
 	}
@@ -123,7 +123,7 @@ func passportVerifyCommand() *cobra.Command {
 			checked, err := passport.Verify(c.Context(), args[0], f.Options, bar.Show)
 			bar.Done()
 			if err != nil {
-				return unbelieved(err)
+				return passportError(err)
 			}
 			if err := show(checked, &f.output, terminal.Passport); err != nil {
 				return broken(err)
@@ -155,7 +155,7 @@ func passportDiffCommand() *cobra.Command {
 			for i, file := range args {
 				var err error
 				if list[i], err = passport.Read(c.Context(), file, f.Options); err != nil {
-					return unbelieved(err)
+					return passportError(err)
 				}
 			}
 			d := document.Diff(list[0].Passport, list[1].Passport)
@@ -189,7 +189,7 @@ func passportPageCommand() *cobra.Command {
 			if err := f.check(); err != nil {
 				return err
 			}
-			return unbelieved(passport.Pages(c.Context(), args, f.Options, out))
+			return passportError(passport.Pages(c.Context(), args, f.Options, out))
 		},
 	}
 	f.define(c)

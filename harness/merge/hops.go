@@ -24,55 +24,55 @@ type Span struct {
 // WAN. Each hop is merged separately, and the records of all hops are played into s in time order. Fates, Partial,
 // Forged, Least and Ordered are taken from the spans, not from opt.
 func Hops(h *trace.Header, spans []Span, opt Options, s trace.Sink) error {
-	b := braid{per: len(h.Conns) / len(spans)}
+	b := hopMerger{per: len(h.Conns) / len(spans)}
 	for i := range spans {
 		stop := b.add(h, i, &spans[i], opt)
 		defer stop()
 	}
-	for st := b.earliest(); st != nil; st = b.earliest() {
-		s.Packet(st.head)
-		st.advance()
+	for hop := b.earliest(); hop != nil; hop = b.earliest() {
+		s.Packet(hop.head)
+		hop.advance()
 	}
 	s.End(b.end)
 	return b.err
 }
 
-// braid merges the records of the hops of a path into one trace.
-type braid struct {
-	per     int // connections per hop
-	strands []*strand
-	end     vtime.Time // the latest end of a hop's trace
-	err     error
+// hopMerger merges the records of the hops of a path into one trace.
+type hopMerger struct {
+	per  int // connections per hop
+	hops []*hopRecords
+	end  vtime.Time // the latest end of a hop's trace
+	err  error
 }
 
-// strand is the records of one hop; the next record is in head.
-type strand struct {
+// hopRecords is the records of one hop; the next record is in head.
+type hopRecords struct {
 	next func() (*trace.Record, bool)
 	head *trace.Record // nil at the end; valid until advance
 }
 
-func (st *strand) advance() { st.head, _ = st.next() }
+func (hop *hopRecords) advance() { hop.head, _ = hop.next() }
 
 // add starts the merge of hop i; stop must be called.
-func (b *braid) add(h *trace.Header, i int, sp *Span, opt Options) (stop func()) {
+func (b *hopMerger) add(h *trace.Header, i int, sp *Span, opt Options) (stop func()) {
 	part := *h
 	part.Conns = h.Conns[i*b.per:][:b.per]
 	opt.Fates, opt.Partial, opt.Forged, opt.Least, opt.Ordered = sp.Fates, sp.Partial, sp.Forged, sp.Least, sp.Ordered
-	st := &strand{}
-	st.next, stop = iter.Pull(func(yield func(*trace.Record) bool) {
-		_, err := Taps(&part, sp.Sources, opt, &hopSink{braid: b, watch: sp.Watch, yield: yield, shift: i * b.per})
+	hop := &hopRecords{}
+	hop.next, stop = iter.Pull(func(yield func(*trace.Record) bool) {
+		_, err := Taps(&part, sp.Sources, opt, &hopSink{merger: b, watch: sp.Watch, yield: yield, shift: i * b.per})
 		b.err = cmp.Or(b.err, err)
 	})
-	st.advance()
-	b.strands = append(b.strands, st)
+	hop.advance()
+	b.hops = append(b.hops, hop)
 	return stop
 }
 
 // earliest returns the hop whose next record is the earliest, the first of them at equal times; nil at the end.
-func (b *braid) earliest() (first *strand) {
-	for _, st := range b.strands {
-		if st.head != nil && (first == nil || st.head.Time() < first.head.Time()) {
-			first = st
+func (b *hopMerger) earliest() (first *hopRecords) {
+	for _, hop := range b.hops {
+		if hop.head != nil && (first == nil || hop.head.Time() < first.head.Time()) {
+			first = hop
 		}
 	}
 	return first
@@ -80,11 +80,11 @@ func (b *braid) earliest() (first *strand) {
 
 // hopSink receives the trace of one hop, and renumbers its connections as those of the path.
 type hopSink struct {
-	braid *braid
-	watch trace.Sink
-	yield func(*trace.Record) bool
-	shift int
-	done  bool // the consumer wants no more records
+	merger *hopMerger
+	watch  trace.Sink
+	yield  func(*trace.Record) bool
+	shift  int
+	done   bool // the consumer wants no more records
 }
 
 // Packet implements trace.Sink.
@@ -103,4 +103,4 @@ func (k *hopSink) Packet(r *trace.Record) {
 func (k *hopSink) Event(*trace.Event) {}
 
 // End implements trace.Sink.
-func (k *hopSink) End(at vtime.Time) { k.braid.end = max(k.braid.end, at) }
+func (k *hopSink) End(at vtime.Time) { k.merger.end = max(k.merger.end, at) }

@@ -122,8 +122,8 @@ var (
 	inline  = regexp.MustCompile(`#(#[[:alpha:]]*\[)`)
 )
 
-// tame escapes one character of each workflow command of a CI system in s.
-func tame(s string) string {
+// escapeCommands escapes one character of each workflow command of a CI system in s.
+func escapeCommands(s string) string {
 	if strings.Contains(s, "::") {
 		s = command.ReplaceAllString(s, `$1\x3a$2`)
 	}

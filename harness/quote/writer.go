@@ -12,7 +12,7 @@ import (
 
 // Terminal returns text for people at a terminal, or for the log of a CI job, without control characters except line
 // ends, tabs and the colours of our reports, and without commands to a CI system.
-func Terminal(text string) string { return tame(coloured(text)) }
+func Terminal(text string) string { return escapeCommands(coloured(text)) }
 
 // Writer passes its input to To, cleaned by Terminal. Workflow commands are recognised in whole lines only, so a line
 // is held until its end, or until Flush.

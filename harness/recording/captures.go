@@ -198,20 +198,20 @@ func (l *learner) trusting(as anew) anew {
 	}
 }
 
-// dress plays in, with the bytes of the captured frames added to its records.
-func dress(in *ndjson.Reader, own *trace.Header, sources []capture.Source, s trace.Sink) error {
+// addFrames plays in, with the bytes of the captured frames added to its records.
+func addFrames(in *ndjson.Reader, own *trace.Header, sources []capture.Source, s trace.Sink) error {
 	var broken error
 	next, stop := iter.Pull2(func(yield func(uint64, *trace.Record) bool) {
 		_, broken = capture.Reunite(own, sources, yield)
 	})
-	d := &dresser{sink: s, next: next, more: true}
+	d := &frameAdder{sink: s, next: next, more: true}
 	err := in.Play(d)
 	stop()
 	return errors.Join(err, broken)
 }
 
-// dresser is a sink that adds frames to the records of a trace; both are in the order of the stream.
-type dresser struct {
+// frameAdder is a sink that adds frames to the records of a trace; both are in the order of the stream.
+type frameAdder struct {
 	sink  trace.Sink
 	next  func() (uint64, *trace.Record, bool)
 	index uint64 // index of the next record of the trace
@@ -221,7 +221,7 @@ type dresser struct {
 }
 
 // Packet implements trace.Sink.
-func (d *dresser) Packet(r *trace.Record) {
+func (d *frameAdder) Packet(r *trace.Record) {
 	for d.more && (d.bytes == nil || d.at < d.index) {
 		d.at, d.bytes, d.more = d.next()
 	}
@@ -237,7 +237,7 @@ func (d *dresser) Packet(r *trace.Record) {
 }
 
 // Event implements trace.Sink.
-func (d *dresser) Event(e *trace.Event) { d.sink.Event(e) }
+func (d *frameAdder) Event(e *trace.Event) { d.sink.Event(e) }
 
 // End implements trace.Sink.
-func (d *dresser) End(at vtime.Time) { d.sink.End(at) }
+func (d *frameAdder) End(at vtime.Time) { d.sink.End(at) }

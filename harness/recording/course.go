@@ -19,7 +19,7 @@ type course struct {
 	jump     moment  // first PSN that had not passed when a later request did
 	owed     moment  // oldest request that awaits an answer, with all requests before it seen
 	nak      moment  // sequence NAK whose retransmission has not passed
-	lives    lives
+	reuse    reuse
 	answered bool       // a response has passed
 	awaited  moment     // request that a NAK of any kind named and that has not passed since
 	damaged  moment     // request that passed with a wrong ICRC
@@ -47,8 +47,8 @@ func (c *course) request(s *sighting, span int, exact bool) {
 		return
 	}
 	p, at, end := s.psn, s.at, s.psn.Add(span)
-	c.lives.leapt = c.lives.leapt || c.begun && (!p.In(c.first, c.newest.Add(farPSN)) || p == c.first && c.answered)
-	c.lives.carries(s)
+	c.reuse.leapt = c.reuse.leapt || c.begun && (!p.In(c.first, c.newest.Add(farPSN)) || p == c.first && c.answered)
+	c.reuse.carries(s)
 	switch {
 	case !c.begun:
 		c.begun, c.first, c.newest, c.expected = true, p, end, end
@@ -119,8 +119,8 @@ func (c *course) response(s *sighting) {
 		c.responder.unserved++
 	}
 	c.answered = true
-	c.lives.carries(s)
-	c.lives.counted(s)
+	c.reuse.carries(s)
+	c.reuse.counted(s)
 	positive := s.grants()
 	if !positive {
 		c.awaited = moment{s.psn, s.at, true}

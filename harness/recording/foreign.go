@@ -32,7 +32,7 @@ func (r *Recording) learn(name string, with anew, tap Tap) (anew, error) {
 	}
 	r.Capture.Late, r.Capture.Clocks, r.Capture.Distant = uint64(late), how.shift, distant
 	switch {
-	case how.two && tap.told():
+	case how.two && tap.stated():
 		return nil, fmt.Errorf("trace: %s: its frames show where its two taps are; --tap is for captures of one tap", name)
 	case !how.two:
 		return l.trusting(as), r.stand(l, as, &how, tap)
@@ -91,7 +91,7 @@ func (r *Recording) stand(l *learner, as anew, how *procedure, tap Tap) error {
 		at = place{why: "most frames were seen at two places"}
 	}
 	switch {
-	case tap.told():
+	case tap.stated():
 		err = tap.settle(&r.Header, r.Capture)
 	case at.addr.IsValid():
 		r.Capture.Why = at.why

@@ -64,7 +64,7 @@ func Read(path string, tap Tap) (Recording, error) {
 
 // known returns a recording whose header gives its taps; it is an error if t is set as well.
 func (t Tap) known(h trace.Header, play func(trace.Sink) error, err error) (Recording, error) {
-	if err == nil && t.told() {
+	if err == nil && t.stated() {
 		err = errors.New("trace: its header says where its taps are; --tap is for captures of other programs")
 	}
 	return Recording{Header: h, Play: play}, err
@@ -225,7 +225,7 @@ func openBoth(text string, captures []string) (trace.Header, func(trace.Sink) er
 				if err != nil {
 					return err
 				}
-				return dress(in, &own, c.sources, s)
+				return addFrames(in, &own, c.sources, s)
 			})
 		})
 	}, nil

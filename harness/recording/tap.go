@@ -42,8 +42,8 @@ func ParseTap(text string) (Tap, error) {
 		strings.Join(TapWords, ", "))
 }
 
-// told reports whether the user stated a place.
-func (t Tap) told() bool { return t != Tap{} }
+// stated reports whether the user stated a place.
+func (t Tap) stated() bool { return t != Tap{} }
 
 // Capture describes a foreign capture: the conclusions that were drawn from its frames, and their numbers.
 type Capture struct {

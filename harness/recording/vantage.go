@@ -93,7 +93,7 @@ func (v *vantage) missing(h *trace.Header) (n uint64) {
 func (v *vantage) anew(h *trace.Header) (n uint64) {
 	for i := range v.courses {
 		for _, c := range v.courses[i] {
-			if c == nil || !c.lives.again() {
+			if c == nil || !c.reuse.again() {
 				continue
 			}
 			n++

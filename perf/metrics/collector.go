@@ -38,7 +38,7 @@ type Collector struct {
 	timeline      bins
 	datagrams     datagrams
 	arrivals      arrivals
-	deeds         deeds
+	requests      requestCounts
 	budget        int // slots that all windows together may still take
 }
 
@@ -58,7 +58,7 @@ func (c *Collector) Sight(s *trace.Sight) {
 	if r.Fate == trace.Injected || c.header.On(r.Conn) == trace.LANHop {
 		return // of a path with a middlebox, only the hop behind it is measured
 	}
-	c.deeds.sight(r)
+	c.requests.sight(r)
 	sent := s.Out || !c.header.Taps[r.From&1]
 	arrived := !s.Out || !c.header.Taps[r.From&1^1]
 	if sent {
@@ -133,7 +133,7 @@ func (c *Collector) Event(e *trace.Event) {
 	}
 	c.datagrams.event(c, e)
 	c.arrivals.event(e)
-	c.deeds.event(e)
+	c.requests.event(e)
 }
 
 // End implements trace.Viewer.

@@ -68,8 +68,8 @@ func (t *Tally) Idle() bool {
 	return asked && t.Known != ByNobody && t.Done+t.Flushed+t.Failures() == 0
 }
 
-// deeds counts the completed requests of each side.
-type deeds struct {
+// requestCounts counts the completed requests of each side.
+type requestCounts struct {
 	posted       [2]int64
 	ended        [2][engine.StatusRNRRetryExceeded + 2]int64 // by status, any other in the last
 	acknowledged [2]int64                                    // messages, as the wire shows
@@ -78,7 +78,7 @@ type deeds struct {
 }
 
 // event takes a report of an endpoint.
-func (d *deeds) event(e *trace.Event) {
+func (d *requestCounts) event(e *trace.Event) {
 	switch e.Kind {
 	case trace.Post:
 		d.posted[e.Side&1]++
@@ -89,7 +89,7 @@ func (d *deeds) event(e *trace.Event) {
 }
 
 // sight records the sides whose packets are not acknowledged.
-func (d *deeds) sight(r *trace.Record) {
+func (d *requestCounts) sight(r *trace.Record) {
 	if o := r.Packet.Opcode; o == roce.UDP || o.Class() == roce.ClassUD && r.Packet.DestQP != roce.CMQueuePair {
 		d.unanswered[r.From&1] = true
 	}
@@ -97,7 +97,7 @@ func (d *deeds) sight(r *trace.Record) {
 
 // complete counts a message of a side that the wire shows to be complete, and the time that it took.
 func (c *Collector) complete(side trace.Side, took vtime.Duration) {
-	c.deeds.acknowledged[side&1]++
+	c.requests.acknowledged[side&1]++
 	c.fct.add(took)
 }
 
@@ -118,13 +118,13 @@ func (c *Collector) work() Work {
 	if w.Endless {
 		w.Ordered = 0
 	}
-	w.Failed = c.deeds.failed(trace.A, trace.B)
+	w.Failed = c.requests.failed(trace.A, trace.B)
 	return w
 }
 
 // tally counts the work of a side: by the endpoint's reports, or without them by the acknowledgements.
 func (c *Collector) tally(side trace.Side) Tally {
-	d, order := &c.deeds, c.opts.Orders[side]
+	d, order := &c.requests, c.opts.Orders[side]
 	t := Tally{Posted: d.posted[side], Done: d.ended[side][engine.StatusSuccess],
 		Flushed: d.ended[side][engine.StatusFlushed],
 		Failed:  d.failed(side), Endless: order.Endless, Known: c.knowledge(side)}
@@ -152,18 +152,18 @@ func (c *Collector) knowledge(side trace.Side) Knowledge {
 	}
 	switch {
 	// the end whose peer is a black box reports completions, although its header does not declare so
-	case told&trace.ReportCQE != 0, told == 0 && c.deeds.posted[side] > 0:
+	case told&trace.ReportCQE != 0, told == 0 && c.requests.posted[side] > 0:
 		return ByCompletions
 	case told&(trace.ReportDone|trace.ReportOrdered|trace.ReportFlushed) != 0:
 		return ByTool
-	case c.deeds.unanswered[side] || c.header.Taps == [2]bool{}:
+	case c.requests.unanswered[side] || c.header.Taps == [2]bool{}:
 		return ByNobody
 	}
 	return ByWire
 }
 
 // failed lists the errors of some sides.
-func (d *deeds) failed(sides ...trace.Side) (list []Failure) {
+func (d *requestCounts) failed(sides ...trace.Side) (list []Failure) {
 	for s := range d.ended[0] {
 		var n int64
 		for _, side := range sides {

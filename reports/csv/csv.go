@@ -47,14 +47,14 @@ func estimate(e *stats.Estimate) []string {
 func write(w io.Writer, rows [][]string) error {
 	for _, row := range rows {
 		for i, cell := range row {
-			row[i] = inert(cell)
+			row[i] = noFormula(cell)
 		}
 	}
 	return csv.NewWriter(w).WriteAll(rows)
 }
 
-// inert returns a cell that is one printable line and no formula. Numbers may be negative.
-func inert(cell string) string {
+// noFormula returns a cell that is one printable line and no formula. Numbers may be negative.
+func noFormula(cell string) string {
 	if _, err := strconv.ParseFloat(cell, 64); err == nil {
 		return cell
 	}

@@ -77,7 +77,7 @@ func TestHostileTextEverywhere(t *testing.T) {
 func TestNumbersAreNoFormulas(t *testing.T) {
 	for in, want := range map[string]string{"-1.5e-3": "-1.5e-3", "+1": "+1", "": "", "gbn": "gbn", "-gbn": "'-gbn",
 		"=1+1": "'=1+1"} {
-		if got := inert(in); got != want {
+		if got := noFormula(in); got != want {
 			t.Errorf("%q: %q, want %q", in, got, want)
 		}
 	}

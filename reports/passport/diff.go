@@ -46,12 +46,12 @@ func Diff(a, b *Passport) *Difference {
 	d.verdicts(a, b)
 	for _, name := range union(a.Targets, b.Targets, (*Target).name) {
 		x, y := find(a.Targets, name, (*Target).name), find(b.Targets, name, (*Target).name)
-		d.Targets = changed(d.Targets, name, x.String(), y.String(), x.beside(y))
+		d.Targets = changed(d.Targets, name, x.String(), y.String(), x.judge(y))
 	}
 	d.sheets(a, b)
 	for _, name := range union(a.Counters, b.Counters, (*Counter).name) {
 		x, y := find(a.Counters, name, (*Counter).name), find(b.Counters, name, (*Counter).name)
-		d.Counters = changed(d.Counters, name, x.String(), y.String(), x.beside(y))
+		d.Counters = changed(d.Counters, name, x.String(), y.String(), x.judge(y))
 	}
 	return d
 }
@@ -85,7 +85,7 @@ func (p *Passport) Identity() [][2]string {
 func (d *Difference) verdicts(a, b *Passport) {
 	for _, name := range union(a.Rules, b.Rules, (*Rule).Name) {
 		x, y := a.Find(name), b.Find(name)
-		d.Verdicts = changed(d.Verdicts, name, x.status(), y.status(), x.beside(y))
+		d.Verdicts = changed(d.Verdicts, name, x.status(), y.status(), x.judge(y))
 	}
 }
 
@@ -97,8 +97,8 @@ func (r *Rule) status() string {
 	return r.Status
 }
 
-// beside judges a later verdict: Worse, Better or "".
-func (r *Rule) beside(later *Rule) string {
+// judge judges a later verdict: Worse, Better or "".
+func (r *Rule) judge(later *Rule) string {
 	broken := func(r *Rule) bool { return r != nil && Plain(r.Status) == rule.Fail.String() }
 	held := func(r *Rule) bool { return r != nil && Plain(r.Status) == rule.Pass.String() }
 	switch {
@@ -123,8 +123,8 @@ func (t *Target) String() string {
 	return quantity.Interval(*t.Value, t.Least, t.Most, t.Unit) + " " + t.Status
 }
 
-// beside judges a later number: Worse, Better or how certain the difference is.
-func (t *Target) beside(later *Target) string {
+// judge judges a later number: Worse, Better or how certain the difference is.
+func (t *Target) judge(later *Target) string {
 	switch {
 	case t == nil || later == nil || t.Value == nil || later.Value == nil:
 		return ""
@@ -186,8 +186,8 @@ func (c *Counter) String() string {
 	return fmt.Sprintf("as the wire in %d", c.Seen)
 }
 
-// beside judges a later counter: Worse, Better or "".
-func (c *Counter) beside(later *Counter) string {
+// judge judges a later counter: Worse, Better or "".
+func (c *Counter) judge(later *Counter) string {
 	switch {
 	case c == nil || later == nil || (c.Wrong > 0) == (later.Wrong > 0):
 		return ""

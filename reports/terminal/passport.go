@@ -16,13 +16,13 @@ const doubtsShown = 20
 func Passport(w io.Writer, c *passport.Checked, o Options) error {
 	p := &printer{color: o.Color}
 	s := c.Passport
-	fmt.Fprintf(p, "%s  %s for %s, on %s: %s\n\n", p.paint(bold+";"+trust(c), c.Verdict()),
+	fmt.Fprintf(p, "%s  %s for %s, on %s: %s\n\n", p.paint(bold+";"+checkTone(c), c.Verdict()),
 		plain(s.Subject.Label()), plain(s.Profile.Name), plain(s.Bench), s.Verdict())
 	fact(p, "who says so", plain(signed(c)))
 	fact(p, "when", plain(s.Made)+", as it says itself")
 	fact(p, "by which rules", plain(fmt.Sprintf("of gauntlet %s %.12s, catalogue %.12s; this program has %s",
 		s.Tool.Version, s.Tool.Commit, s.Tool.Rules, c.Rules)))
-	fact(p, "evidence", rested(c))
+	fact(p, "evidence", evidenceFound(c))
 	if c.Evidence {
 		fact(p, "judged again", fmt.Sprintf("%s of %s", quantity.Plural(int64(c.Verdicts), "verdict", "verdicts"),
 			quantity.Plural(int64(c.Whole), "run", "runs")))
@@ -49,8 +49,8 @@ func Passport(w io.Writer, c *passport.Checked, o Options) error {
 // fact writes a name and its text.
 func fact(p *printer, name, text string) { fmt.Fprintf(p, "  %s  %s\n", pad(name, 14), text) }
 
-// trust returns the colour of a check.
-func trust(c *passport.Checked) string {
+// checkTone returns the colour of a check.
+func checkTone(c *passport.Checked) string {
 	switch {
 	case !c.So():
 		return red
@@ -68,8 +68,8 @@ func signed(c *passport.Checked) string {
 	return c.Signer + ", with the key " + c.Key
 }
 
-// rested states how much of the evidence was found.
-func rested(c *passport.Checked) string {
+// evidenceFound states how much of the evidence was found.
+func evidenceFound(c *passport.Checked) string {
 	if !c.Evidence {
 		return "not looked at; --evidence DIR names the report folder, and judges it again"
 	}

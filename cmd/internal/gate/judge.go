@@ -110,7 +110,7 @@ func (j *judging) together(ctx context.Context, show func(float64, string)) (lef
 // oneByOne plays scenarios in real time, those first that exercise most rules, and returns those left out. It repeats a
 // scenario that fails, to tell a flaky failure from a defect, and then ends the stage.
 func (j *judging) oneByOne(ctx context.Context, show func(float64, string)) (left []suite.Spec, why string) {
-	specs := tellingFirst(j.alone.Specs)
+	specs := mostLabelsFirst(j.alone.Specs)
 	for i, s := range specs {
 		if why := j.gate.late(ctx); why != "" {
 			return specs[i:], why

@@ -89,14 +89,14 @@ func TestRepeats(t *testing.T) {
 }
 
 // The order puts the runs with the most labels not yet seen first, and keeps all runs.
-func TestTellingFirst(t *testing.T) {
+func TestMostLabelsFirst(t *testing.T) {
 	specs := []suite.Spec{
 		{Scenario: "a", Labels: []string{"x"}},
 		{Scenario: "b", Labels: []string{"x", "y"}},
 		{Scenario: "c", Labels: []string{"y", "z"}},
 		{Scenario: "d", Labels: []string{"z"}},
 	}
-	if got := names(tellingFirst(specs)); strings.Join(got, "") != "bcad" {
+	if got := names(mostLabelsFirst(specs)); strings.Join(got, "") != "bcad" {
 		t.Error(got)
 	}
 }

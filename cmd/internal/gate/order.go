@@ -7,9 +7,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/suite"
 )
 
-// tellingFirst orders scenarios greedily: the next one is always that with the most labels, such as rules, that no
+// mostLabelsFirst orders scenarios greedily: the next one is always that with the most labels, such as rules, that no
 // earlier one has. A budget that ends early has then exercised as many rules as possible.
-func tellingFirst(specs []suite.Spec) []suite.Spec {
+func mostLabelsFirst(specs []suite.Spec) []suite.Spec {
 	rest, seen, out := slices.Clone(specs), map[string]bool{}, make([]suite.Spec, 0, len(specs))
 	fresh := func(s suite.Spec) (n int) {
 		for _, label := range s.Labels {

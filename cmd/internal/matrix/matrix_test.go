@@ -148,14 +148,14 @@ func TestFoldersCanBeJudgedAgain(t *testing.T) {
 	}
 }
 
-// moody is a bench whose link is INVALID in its first bad runs.
-type moody struct {
+// unstable is a bench whose link is INVALID in its first bad runs.
+type unstable struct {
 	sim.Bench
 	bad  int
 	runs *int
 }
 
-func (b moody) Run(ctx context.Context, job *bench.Job) (*bench.Evidence, error) {
+func (b unstable) Run(ctx context.Context, job *bench.Job) (*bench.Evidence, error) {
 	*b.runs++
 	ev, err := b.Bench.Run(ctx, job)
 	if *b.runs <= b.bad {
@@ -172,7 +172,7 @@ func TestInvalidRunsAreRepeatedAndNeverHidden(t *testing.T) {
 	}{{0, 3, "PASS", 1}, {2, 3, "PASS", 3}, {9, 3, "INVALID", 3}, {1, 0, "INVALID", 1}} {
 		o := options(t, "clean")
 		runs := 0
-		o.Rows, o.Bench, o.Name, o.Attempts, o.Folder = o.Rows[:1], moody{bad: c.bad, runs: &runs}, "netns",
+		o.Rows, o.Bench, o.Name, o.Attempts, o.Folder = o.Rows[:1], unstable{bad: c.bad, runs: &runs}, "netns",
 			c.attempts, t.TempDir()
 		m := Run(t.Context(), o)
 		if got := m.Cells[0]; got.Status != c.want || runs != c.runs || got.Attempts != c.runs || m.Status != c.want ||

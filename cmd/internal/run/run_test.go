@@ -208,10 +208,10 @@ type benchFunc func(*bench.Job) (*bench.Evidence, error)
 
 func (f benchFunc) Run(_ context.Context, j *bench.Job) (*bench.Evidence, error) { return f(j) }
 
-// picky is a Bench whose Check refuses every job.
-type picky struct{ benchFunc }
+// refusing is a Bench whose Check refuses every job.
+type refusing struct{ benchFunc }
 
-func (picky) Check(*bench.Job) error { return errors.New("not on this machine") }
+func (refusing) Check(*bench.Job) error { return errors.New("not on this machine") }
 
 func TestBrokenRuns(t *testing.T) {
 	sees := func(j *bench.Job) trace.Sink {
@@ -237,7 +237,7 @@ func TestBrokenRuns(t *testing.T) {
 			return nil, errors.Join(errors.New("one"), errors.New("two"))
 		}),
 			"one; two", []string{"result.json"}},
-		{"not here", picky{}, "not on this machine", nil},
+		{"not here", refusing{}, "not on this machine", nil},
 	} {
 		o := options(t, lossy)
 		o.Bench = c.bench

@@ -116,8 +116,8 @@ func (l *leg) measured() []certify.Measured {
 // wan returns the leg whose link is that of the Spec.
 func (l legs) wan() *leg { return l[len(l)-1] }
 
-// quiet restricts the links to their delay.
-func (l legs) quiet() error {
+// delayOnly restricts the links to their delay.
+func (l legs) delayOnly() error {
 	for _, leg := range l {
 		if err := leg.link.Quiet(); err != nil {
 			return err
@@ -126,8 +126,8 @@ func (l legs) quiet() error {
 	return nil
 }
 
-// loud enables all impairments of the links, in a run that begins at epoch.
-func (l legs) loud(epoch vtime.Time) error {
+// impairAll enables all impairments of the links, in a run that begins at epoch.
+func (l legs) impairAll(epoch vtime.Time) error {
 	for _, leg := range l {
 		if err := leg.link.Loud(epoch); err != nil {
 			return err

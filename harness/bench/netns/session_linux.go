@@ -186,7 +186,7 @@ func kernel() string {
 // this host can send: only its effects on the traffic are checked.
 func (s *session) probe(into **measure.Idle) func(context.Context) error {
 	return func(ctx context.Context) error {
-		if err := s.legs.quiet(); err != nil {
+		if err := s.legs.delayOnly(); err != nil {
 			return err
 		}
 		wan := s.legs.wan()

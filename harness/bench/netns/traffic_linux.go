@@ -57,7 +57,7 @@ func (s *session) traffic(ctx context.Context) error {
 	}
 	s.at.epoch = s.clock.Now().Add(s.base.Dilation.Spec(startDelay))
 	s.at.wall = time.Now().Add(s.base.Dilation.Machine(s.at.epoch.Sub(s.clock.Now())).Std())
-	if err := s.legs.loud(s.at.epoch); err != nil {
+	if err := s.legs.impairAll(s.at.epoch); err != nil {
 		return err
 	}
 	if err := s.parties.Begin(s.base.Instant(s.at.epoch)); err != nil {

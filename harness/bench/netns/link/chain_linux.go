@@ -117,7 +117,7 @@ func (c *Chain) each(f func(stage) error) error {
 func (c *Chain) Forged() []merge.Forgery { return c.forged }
 
 // Quiet restricts the stages to rate and delay, so that measuring consumes no draws.
-func (c *Chain) Quiet() error { return c.each(stage.quiet) }
+func (c *Chain) Quiet() error { return c.each(stage.delayOnly) }
 
 // Close closes the stages. A second call does nothing.
 func (c *Chain) Close() (first error) {
@@ -138,7 +138,7 @@ func (c *Chain) Watch(f func(ended <-chan struct{}, why func() error)) {
 
 // Loud does everything that the link is to do, from fresh random streams. The run begins at epoch.
 func (c *Chain) Loud(epoch vtime.Time) error {
-	return c.each(func(st stage) error { return st.loud(epoch) })
+	return c.each(func(st stage) error { return st.impairAll(epoch) })
 }
 
 // Busy reports whether a stage holds packets and knows it.

@@ -52,14 +52,14 @@ func (l *injectorStage) close() error {
 	return l.injector.Close()
 }
 
-func (l *injectorStage) quiet() error {
+func (l *injectorStage) delayOnly() error {
 	if !l.acted {
 		return nil
 	}
 	return l.injector.Detach()
 }
 
-func (l *injectorStage) loud(epoch vtime.Time) error {
+func (l *injectorStage) impairAll(epoch vtime.Time) error {
 	if l.acted {
 		return errors.New("netns: injector: it has acted before, and starts only once")
 	}

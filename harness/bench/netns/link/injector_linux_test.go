@@ -65,7 +65,7 @@ func scratch(t *testing.T) ns.NetNS {
 func TestUnreadFrameIsNotLost(t *testing.T) {
 	in := scratch(t)
 	st := injectorOn(t, in, "load write msg=1KiB count=1\ndrop A psn=+1\n")
-	if err := st.loud(0); err != nil {
+	if err := st.impairAll(0); err != nil {
 		t.Fatal(err)
 	}
 	err := in.Do(func(ns.NetNS) error {

@@ -23,7 +23,7 @@ func (l *netemStage) open() error { return nil }
 
 func (l *netemStage) close() error { return nil }
 
-func (l *netemStage) quiet() error {
+func (l *netemStage) delayOnly() error {
 	bare := func(s spec.Link) spec.Link {
 		return spec.Link{Rate: s.Rate, Delay: s.Delay, Jitter: s.Jitter, Queue: s.Queue}
 	}
@@ -31,7 +31,7 @@ func (l *netemStage) quiet() error {
 	return l.apply(spec.Duplex{AB: bare(l.does.AB), BA: bare(l.does.BA)})
 }
 
-func (l *netemStage) loud(vtime.Time) error {
+func (l *netemStage) impairAll(vtime.Time) error {
 	l.quietly = false
 	return l.apply(l.does)
 }

@@ -105,12 +105,12 @@ func (l *relayStage) setup(log string) (relay.Setup, error) {
 	return setup, nil
 }
 
-func (l *relayStage) quiet() error {
+func (l *relayStage) delayOnly() error {
 	_, err := l.remote.Phase(relay.Command{Phase: relay.ProbePhase})
 	return l.or(err)
 }
 
-func (l *relayStage) loud(epoch vtime.Time) error {
+func (l *relayStage) impairAll(epoch vtime.Time) error {
 	l.epoch = epoch
 	_, err := l.remote.Phase(relay.Command{Phase: relay.RunPhase, Epoch: epoch})
 	return l.or(err)

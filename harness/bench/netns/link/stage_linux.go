@@ -10,8 +10,8 @@ import (
 type stage interface {
 	open() error
 	close() error
-	quiet() error                     // rate and delay only, so that measuring consumes no draws
-	loud(epoch vtime.Time) error      // everything, from fresh random streams
+	delayOnly() error                 // rate and delay only, so that measuring consumes no draws
+	impairAll(epoch vtime.Time) error // everything, from fresh random streams
 	busy() (bool, error)              // packets are on their way
 	report() (Report, error)          // on the traffic so far
 	fates() ([]merge.LinkFate, error) // ends the stage; nil when it keeps no log

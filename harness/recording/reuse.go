@@ -5,10 +5,10 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 )
 
-// lives detects that the QPNs of a connection were reused for another one whose set-up was not captured. The PSNs of
+// reuse detects that the QPNs of a connection were reused for another one whose set-up was not captured. The PSNs of
 // the other connection may begin anywhere, and its MTU may differ. That its MSN begins again distinguishes it from a
 // faulty sender.
-type lives struct {
+type reuse struct {
 	msn psn.MSN // MSN of the newest acknowledgement
 	top psn.MSN // largest MSN of all answers
 	// a request had a PSN far from the others, or the first PSN again, and no acknowledgement has passed since
@@ -23,7 +23,7 @@ type lives struct {
 const farPSN = 64
 
 // carries processes the payload of a packet.
-func (l *lives) carries(s *sighting) {
+func (l *reuse) carries(s *sighting) {
 	n := int(s.payload)
 	switch full := !s.opcode.EndsMessage() && roce.IsPathMTU(n); {
 	case !s.sound || !s.opcode.HasPayload():
@@ -39,7 +39,7 @@ func (l *lives) carries(s *sighting) {
 
 // counted processes the MSN of an answer. If the MSN begins again together with the PSNs or the MTU, the answer is of
 // another connection. A repeated READ response may carry an old MSN, so it proves nothing when only PSNs leapt.
-func (l *lives) counted(s *sighting) {
+func (l *reuse) counted(s *sighting) {
 	n, ack := s.msn, s.opcode == roce.Acknowledge
 	if s.opcode.Layout()&roce.LayoutAETH == 0 {
 		return
@@ -53,4 +53,4 @@ func (l *lives) counted(s *sighting) {
 
 // again reports whether the QPNs were, or may have been, reused: in the second case packets of another MTU have no
 // answer yet.
-func (l *lives) again() bool { return l.anew || l.resized }
+func (l *reuse) again() bool { return l.anew || l.resized }
