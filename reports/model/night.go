@@ -30,6 +30,8 @@ type Night struct {
 	Changes *change.Report `json:"changes"`
 	Failing []NightFailure `json:"failing"` // also those that are not new
 	Notes   []string       `json:"notes"`   // such as files skipped, and suspicions that were not settled
+
+	Selves change.Selves `json:"a_a,omitempty"` // of all nights of a store, up to this one
 }
 
 // NightStep is a command of the plan.

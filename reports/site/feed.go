@@ -84,5 +84,5 @@ func (p *past) json(w io.Writer) error {
 		causes = []cause{}
 	}
 	return quote.JSON(w, map[string]any{"format": model.FormatVersion, "night": p.tonight.Night, "tonight": p.tonight,
-		"causes": causes, "a_a_compared": p.aa.Compared, "a_a_alarms": p.aa.Alarms})
+		"causes": causes, "a_a": p.selves, "a_a_compared": p.selves.All().Compared, "a_a_alarms": p.selves.All().Alarms})
 }

@@ -2,7 +2,6 @@ package site
 
 import (
 	"cmp"
-	"fmt"
 	"strings"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/quantity"
@@ -30,7 +29,7 @@ type index struct {
 	Earlier          []causeView // causes of the nights before
 	Devices          []*device
 	Series, Nights   int
-	AA               string
+	AA               []aa
 }
 
 // causeView is a cause as text.
@@ -51,6 +50,13 @@ type failure struct {
 	New    bool
 	Ladder string // page that shows it
 	Since  string // night
+}
+
+// aa is how often numbers of a class are called changed although nothing can have changed.
+type aa struct {
+	Class history.Class
+	change.Self
+	Rate string
 }
 
 // gapView is a host that has nothing to say of some series.
@@ -87,19 +93,18 @@ func newIndex(p *past) *index {
 	v.changes(p)
 	v.verdicts(p)
 	v.gaps(p.tonight.Gaps)
-	v.AA, v.Devices = p.aa.String(), p.devices
+	v.AA, v.Devices = newAA(p.selves), p.devices
 	return v
 }
 
-// String says how often a commit was taken for changed beside itself.
-func (a aa) String() string {
-	if a.Compared == 0 {
-		return "not known yet: no commit was measured in two nights"
+// newAA is how often a commit was taken for changed beside itself, by the class of the series.
+func newAA(s change.Selves) (list []aa) {
+	for _, class := range change.Classes {
+		if of := s[class]; of.Compared > 0 {
+			list = append(list, aa{class, of, quantity.Share(float64(of.Alarms) / float64(of.Compared))})
+		}
 	}
-	return fmt.Sprintf("%s of %s of a commit with itself (%s)", quantity.Plural(int64(a.Alarms),
-		"false alarm", "false alarms"),
-		quantity.Plural(int64(a.Compared), "comparison", "comparisons"),
-		quantity.Share(float64(a.Alarms)/float64(a.Compared)))
+	return list
 }
 
 func (v *index) changes(p *past) {

@@ -20,7 +20,7 @@ type past struct {
 	failed  map[string]*failing // by the page of the series, the last failure that began
 	list    []*failing          // those that have a page
 	devices []*device           // that have versions of firmware
-	aa      aa
+	selves  change.Selves
 }
 
 // cause is what one range of commits changed in one night.
@@ -36,12 +36,10 @@ type mark struct {
 	Kind        change.Kind
 }
 
-// aa counts comparisons of a commit with itself, in which nothing can have changed.
-type aa struct{ Compared, Alarms int }
-
 func newPast(s *Site) *past {
 	p := &past{site: s, tracks: history.Tracks(s.Nights), started: map[string]string{}, marks: map[string][]mark{},
-		tonight: &change.Report{}, runs: newRuns(s), failed: map[string]*failing{}}
+		tonight: &change.Report{}, runs: newRuns(s), failed: map[string]*failing{},
+		selves: change.Selves{}}
 	for i := range s.Nights {
 		n := &s.Nights[i]
 		p.started[n.Night] = max(p.started[n.Night], n.Started)
@@ -63,8 +61,9 @@ func newPast(s *Site) *past {
 			p.tonight = r
 		}
 		p.keep(r)
+		p.selves.Alarms(r)
 	}
-	p.count()
+	p.selves.Count(p.tracks)
 	p.failures()
 	p.devices = devices(p)
 	return p
@@ -85,9 +84,6 @@ func (p *past) keep(r *change.Report) {
 			x := &e.Changes[i]
 			at := seriesPage(&x.Series, x.Host)
 			p.marks[at] = append(p.marks[at], mark{r.Night, page, x.Kind})
-			if e.Before == e.Now && e.Now != "" {
-				p.aa.Alarms++
-			}
 		}
 	}
 }
@@ -102,23 +98,6 @@ func changePage(r *change.Report, i int) string {
 		parts = append(parts, e.Commit)
 	}
 	return "change-" + digest(parts...) + ".html"
-}
-
-// count counts the comparisons of a commit with itself, under the same conditions.
-func (p *past) count() {
-	for i := range p.tracks {
-		var last *history.Entry
-		for k := range p.tracks[i].Entries {
-			e := &p.tracks[i].Entries[k]
-			if e.Gap() {
-				continue
-			}
-			if last != nil && last.Commit == e.Commit && e.Commit != "" && last.Segment() == e.Segment() {
-				p.aa.Compared++
-			}
-			last = e
-		}
-	}
 }
 
 // shown are the tracks that have a page.

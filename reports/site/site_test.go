@@ -112,7 +112,7 @@ func TestYear(t *testing.T) {
 		}
 	}
 	index := files["index.html"]
-	for _, want := range []string{"FAIL GBN-NAK-001", "<strong>new</strong>", "lab3: INVALID", "false alarm",
+	for _, want := range []string{"FAIL GBN-NAK-001", "<strong>new</strong>", "lab3: INVALID", "A/A rate",
 		`href="./change-`} {
 		if !strings.Contains(index, want) {
 			t.Errorf("the index lacks %q", want)

@@ -38,6 +38,12 @@ func Night(w io.Writer, n *model.Night, o Options) error {
 	for _, note := range n.Notes {
 		fmt.Fprintf(p, "%s\n", plain(note))
 	}
+	for _, class := range change.Classes {
+		if of := n.Selves[class]; of.Compared > 0 {
+			fmt.Fprintf(p, "a/a of %s numbers: %d of %d comparisons of a commit with itself were called changed\n", class,
+				of.Alarms, of.Compared)
+		}
+	}
 	if n.Folder != "" {
 		fmt.Fprintf(p, "store: %s\nreport: %s\n", plain(cmp.Or(n.File, "nothing added")), plain(n.Folder))
 	}

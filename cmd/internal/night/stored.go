@@ -49,6 +49,7 @@ func Stored(ctx context.Context, c *store.Contents, dir, day string) (*model.Nig
 	out.Host = hosts
 	tracks := history.Tracks(nights)
 	out.Changes = change.Of(tracks, day, change.Usual, change.Recorded(nights, tracks, day))
+	out.Selves = change.OfSelf(nights, tracks)
 	e, skipped, err := Documents(ctx, dir)
 	for _, x := range skipped {
 		out.Notes = append(out.Notes, x.String())
