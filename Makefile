@@ -16,7 +16,7 @@ FUZZTIME ?= 5s
 SOAK ?= 20
 RUN_FLAGS ?= --impl gbn --bench sim --rate 10G --rtt 40ms --loss 1e-4 --msg 1MiB --duration 10s --seed 1
 
-.PHONY: build images peers peers-lab reproducible release check static fmt vet tidy cross lint lint-if-built quick test sweep less quality race netns lab lab-all slurm remote golden fuzz bench bench-ns3 cost pgo soak report goodput vuln deps ci clean
+.PHONY: build images peers peers-lab reproducible release check static fmt vet tidy cross lint lint-if-built quick test sweep less quality race netns lab lab-all slurm shards remote golden fuzz bench bench-ns3 cost pgo soak report goodput vuln deps ci clean
 
 build: ## the program, as one static binary (PGO=out/default.pgo: with the profile that make pgo wrote)
 	go build -trimpath $(PGO:%=-pgo=%) -ldflags='-s -w' -o bin/gauntlet ./cmd/gauntlet
@@ -131,6 +131,9 @@ lab: ## the tests that boot guests; skipped, with the reason, where guests canno
 
 slurm: ## the shards of an atlas as a job array of a Slurm of its own, with a machine that is lost (root; slurm-wlm and munge; a minute)
 	.ci/tagged slurm -v
+
+shards: build ## the default atlas and perf on 1, 2 and 8 shards, merged, have the bytes of the whole; CPU time of each (half an hour; SHARDS="--seeds 1")
+	.ci/shards $(SHARDS)
 
 remote: build ## devices over ssh: two guests with soft-RoCE and a real sshd stand in for hosts with RNICs (root; some minutes)
 	.ci/remote
