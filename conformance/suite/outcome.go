@@ -38,6 +38,8 @@ type Outcome struct {
 	Impl     string      `json:"impl"`
 	Scenario string      `json:"scenario"`
 	Title    string      `json:"title"`
+	Version  string      `json:"version,omitempty"` // of the program that judged
+	Commit   string      `json:"commit,omitempty"`
 	Bench    string      `json:"bench"`
 	Status   rule.Status `json:"status"` // PASS, NOT-APPLICABLE, INCONCLUSIVE, FAIL, INVALID or ERROR
 	Reason   string      `json:"reason,omitempty"`

@@ -34,6 +34,8 @@ type Config struct {
 	Features map[string][]string
 	Peer     string // at side B; "" is the implementation under test
 	Bench    string // name of the bench of Run, for labels and reports
+	Version  string // of the program that judges, for reports
+	Commit   string // of that program; "" when unknown
 	// reports whether an implementation can take part in a scenario; nil is always true
 	Fits    func(impl string, sc *scenarios.Scenario) bool
 	Timeout time.Duration // of one spec, in real time; 0 is DefaultTimeout
@@ -108,6 +110,7 @@ func (cfg *Config) lack(spec *scenario.Spec) string {
 // conclude reports an outcome and ends the spec: a scenario that is NOT-APPLICABLE is skipped with its reason.
 func (cfg *Config) conclude(o *Outcome) {
 	ginkgo.GinkgoHelper()
+	o.Version, o.Commit = cfg.Version, cfg.Commit
 	attach("verdicts", o)
 	if cfg.Observe != nil {
 		cfg.Observe(o)

@@ -191,6 +191,7 @@ func (s *Session) suite(waived []rule.Waiver) suite.Config {
 	}
 	cfg := suite.Config{Implementations: s.Impls, Reference: s.reference(), Scenarios: s.Scenarios, Bench: s.Bench,
 		Features: s.Declarations(), Peer: s.Peer, Lacks: s.Known.Lacks, Observe: s.Observe,
+		Version: build.Version(), Commit: build.Commit(),
 		Run: func(ctx context.Context, impl string, sc *scenarios.Scenario,
 			spec *scenario.Spec) (*suite.Result, error) {
 			return s.kept(ctx, impl, sc, spec)

@@ -133,7 +133,7 @@ func fact(r *model.Result, name string) string {
 	return ""
 }
 
-// parseSuite reads the report of conform, in Ginkgo's format. It states neither version nor commit.
+// parseSuite reads the report of conform, in Ginkgo's format. Each outcome states version and commit.
 func parseSuite(text []byte) (*history.Night, error) {
 	var reports []struct {
 		StartTime   time.Time
@@ -156,6 +156,7 @@ func parseSuite(text []byte) (*history.Night, error) {
 				if e.Name != "verdicts" || json.Unmarshal([]byte(e.Value.AsJSON), &o) != nil || o.Scenario == "" {
 					continue
 				}
+				n.Version, n.Commit = o.Version, o.Commit
 				n.Points = append(n.Points, Outcome(&o)...)
 			}
 		}

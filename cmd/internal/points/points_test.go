@@ -154,6 +154,7 @@ func TestClaims(t *testing.T) {
 // The report of a suite is Ginkgo's, with an outcome in each spec.
 func TestSuite(t *testing.T) {
 	o := &suite.Outcome{Impl: "gbn", Scenario: "loss", Bench: "sim", Status: rule.Fail, SpecHash: "aa", Seed: 1,
+		Version: "v", Commit: "c",
 		Verdicts: []suite.Verdict{{Rule: "A-1", Status: rule.Fail, Required: true}, {Rule: "A-2", Status: rule.Fail}}}
 	text, _ := json.Marshal(o)
 	entry := map[string]any{"Name": "verdicts", "Value": map[string]string{"AsJSON": string(text)}}
@@ -163,10 +164,10 @@ func TestSuite(t *testing.T) {
 			"SpecReports": []any{map[string]any{}, map[string]any{"ReportEntries": []any{entry}}},
 		},
 	}
-	n, err := Gather([]string{write(t, "conform.json", report)}, Told{Commit: "c"})
+	n, err := Gather([]string{write(t, "conform.json", report)}, Told{})
 	if err != nil || len(n.Points) != 1 || n.Points[0].Word != "FAIL A-1" ||
 		n.Points[0].Name != "conform gbn loss verdict" ||
-		n.Started != "2026-11-24T19:09:42Z" {
+		n.Started != "2026-11-24T19:09:42Z" || n.Version != "v" || n.Commit != "c" {
 		t.Errorf("%+v, %v", n, err)
 	}
 }
