@@ -86,6 +86,11 @@ func (s *stamping) before(f *os.File) (*unix.HwTstampConfig, error) {
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		return nil, fmt.Errorf("another run uses it (%s is locked: %w)", s.journal, err)
 	}
+	// Its previous owner may have removed the file after it was opened here.
+	mine, err := f.Stat()
+	if there, statErr := os.Stat(s.journal); err != nil || statErr != nil || !os.SameFile(mine, there) {
+		return nil, fmt.Errorf("another run has just left it; run again")
+	}
 	var n noted
 	text, err := io.ReadAll(io.LimitReader(f, 4096))
 	if err != nil {
