@@ -128,7 +128,7 @@ func TestContainers(t *testing.T) {
 	d.nothingLeft(t)
 }
 
-// What is made, refused or killed says nothing of a link.
+// TestContainersEnd: starts, refusals and kills of containers; none depends on the timing of a link.
 func TestContainersEnd(t *testing.T) {
 	beside(t)
 	d := needDocker(t)
@@ -147,11 +147,11 @@ func (d *docked) nothingLeft(t *testing.T) {
 	}
 }
 
-// Engines run in containers, and so does the box of one that has a box, with the same link, faults and rules.
+// Engines run in containers, and so does the middlebox of an engine that has one, with the same link, faults and rules.
 func (d *docked) engines(t *testing.T) {
 	for _, c := range []struct {
 		args []string
-		at   []string // what was in a container
+		at   []string // the programs that ran in a container
 	}{
 		{[]string{"--impl", "irn", "--count", "20", "--fault", "drop A psn=+7 tx=1"},
 			[]string{"endpoint A", "endpoint B"}},
@@ -266,8 +266,7 @@ func (d *docked) conform(t *testing.T) {
 	}
 }
 
-// What a container's streams, signals and limits could make something else of: faults of programs that are started
-// alone, and of those that take part in a run.
+// Faults of programs, started alone or in a run, that the streams, signals and limits of a container could change.
 var (
 	differsAlone = []string{"garbage", "a flood without an end", "ignores the end of input",
 		"ignores SIGTERM", hungry.name}
@@ -279,7 +278,7 @@ var hungry = bad{name: "takes all memory", old: begins,
 	new:  "for (;;) { char *p = malloc(1 << 20); if (p) memset(p, 1, 1 << 20); }\n" + begins,
 	want: "1 of 5 signal: killed (its memory is limited to 2048 MiB)"}
 
-// What is wrong with the program of an image is said in one line, within bounded time, and nothing is left.
+// badImages checks that a fault of an image's program is reported in one line, and that no container is left.
 func (d *docked) badImages(t *testing.T) {
 	// without a link, so side by side
 	t.Run("alone", func(t *testing.T) { d.namedInContainers(t, differsAlone, len(differsAlone)) })

@@ -10,10 +10,9 @@
 //
 //	plan      what follows from a Spec, for parent and child alike: hops, line rates, roles, the header of the trace
 //	topology  namespaces, cables, names, privilege
-//	process   what runs in a child: the endpoint or the box
-//	child     a program under the bench's control; party, the conversation with one that keeps the contract
-//	link      the chain of stages that makes the link of a hop; measure, what is measured of it; tap, who watches its
-//	          ends
+//	process   the code that runs in a child: the endpoint or the middlebox
+//	child     a program under the bench's control; party, the dialogue with a program that follows the contract
+//	link      the chain of stages that makes the link of a hop; measure, its measurements; tap, the captures at its ends
 //	device    soft-RoCE under a stock tool at an end, in place of an endpoint
 //
 // This package does not impair the link, see packages netem/tc and netem/relay, and it judges no packet.
