@@ -23,10 +23,10 @@ const CodesBlocks = "lowar"
 // receiver does, so a forged repair packet has the same result in both.
 //
 //	TRACK    In order: passed up. Behind a hole: held, while the hole may be repaired.
-//	         A repair packet that lacks one packet of its unit: that packet arrives, and what was held follows it.
-//	failure  Two packets of a unit are missing, a packet of a later block comes, or its repair packet, too much is
-//	         held, or for too long: what was held is passed up as it is, so that the transport sees the gap.
-//	BYPASS   Everything is passed up, until the packet comes that was missing.
+//	         A repair packet that lacks one packet of its unit: that packet is recovered, and the held ones follow it.
+//	failure  Two packets of a unit are missing, a packet of a later block or its repair packet arrives, too many are
+//	         held, or for too long: the held packets are passed up, so that the transport sees the gap.
+//	BYPASS   Every packet is passed up, until the missing packet arrives.
 //
 // The paper leaves open how a receiver learns that the sender began a block elsewhere than expected, after a timeout.
 // Here a repair packet of a complete block shows where the next block begins, and a repair packet of a block that

@@ -53,7 +53,7 @@ func matching(patterns ...string) []Scenario {
 	for _, pattern := range patterns {
 		names, _ := fs.Glob(files, pattern) // the patterns are well-formed
 		for _, name := range names {
-			text, _ := files.ReadFile(name) // and what they match is embedded
+			text, _ := files.ReadFile(name) // matching files are embedded
 			all = append(all, New(strings.TrimSuffix(name, ".txt"), string(text)))
 		}
 	}

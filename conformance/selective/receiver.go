@@ -277,7 +277,7 @@ func (r *Receiver[Why]) wrong(n int, s *rule.Sight, last psn.PSN) bool {
 	return r.Blind || last.Less(r.expected())
 }
 
-// refused compares a NAK, after which the receiver starts anew.
+// refused compares a NAK, after which the receiver starts again.
 func (r *Receiver[Why]) refused(s *rule.Sight) {
 	for i := range r.Want {
 		if w := r.Want[i]; w.Named() == s.Pkt.PSN {

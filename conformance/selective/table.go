@@ -29,8 +29,7 @@ func (t *table[V]) get(p psn.PSN) (v V) {
 	return t.near[p%pageLen]
 }
 
-// at returns the place of the value of a PSN, which is to be written. A PSN below the window has none: what is written
-// there is lost.
+// at returns a pointer to the value of a PSN, for writing. A value written below the window is lost.
 func (t *table[V]) at(p psn.PSN) *V {
 	if p.Less(t.floor) {
 		return new(V)
