@@ -26,7 +26,12 @@ const (
 // both ends the runs for the page of the change.
 func (s *Session) search(ctx context.Context, progress func(share float64, what string)) error {
 	var found []change.Cause
-	known := map[string][]history.Point{}
+	o := bisect.Options{
+		Builder:  s.builder(),
+		Subject:  s.subject,
+		Known:    map[string][]history.Point{},
+		Progress: progress,
+	}
 	for i := range s.out.Changes.Entries {
 		e := &s.out.Changes.Entries[i]
 		for _, args := range s.measuring(e) {
@@ -34,16 +39,8 @@ func (s *Session) search(ctx context.Context, progress func(share float64, what 
 				s.note(fmt.Sprintf("%s finds the commit; not run: %s", s.bisection(e, args), why))
 				continue
 			}
-			o := bisect.Options{
-				Builder:  s.builder(),
-				Subject:  s.subject,
-				Good:     e.Before,
-				Bad:      e.Now,
-				Args:     args,
-				Known:    known,
-				Progress: progress,
-			}
-			causes, err := s.causes(ctx, &o)
+			o.Good, o.Bad, o.Args = e.Before, e.Now, args
+			causes, err := s.causes(ctx, o)
 			if err != nil {
 				return err
 			}
@@ -52,7 +49,7 @@ func (s *Session) search(ctx context.Context, progress func(share float64, what 
 	}
 	s.out.Changes.Attribute(found)
 	for i := range s.out.Changes.Entries {
-		if err := s.keepEnds(ctx, &s.out.Changes.Entries[i], known); err != nil {
+		if err := s.keepEnds(ctx, &s.out.Changes.Entries[i], o.Known); err != nil {
 			return err
 		}
 	}
@@ -120,11 +117,11 @@ func (s *Session) measuring(e *change.Entry) (list [][]string) {
 
 // causes searches until every series that the command measures is explained. An error is the store's; that of a search
 // is a note.
-func (s *Session) causes(ctx context.Context, o *bisect.Options) (found []change.Cause, err error) {
+func (s *Session) causes(ctx context.Context, o bisect.Options) (found []change.Cause, err error) {
 	for {
 		s.searches++
 		o.Folder = filepath.Join(s.options.Folder, "bisect", fmt.Sprintf("%02d", s.searches))
-		b, failed := bisect.Run(ctx, *o)
+		b, failed := bisect.Run(ctx, o)
 		if failed != nil {
 			s.note(fault.OneLine(failed))
 		}
