@@ -119,6 +119,9 @@ type reaction struct {
 	steady bool           // the pause is no longer than other times between requests
 }
 
+// tick is the resolution of most captures: a request in the same tick as the answer before it need not follow from it.
+const tick = vtime.Microsecond
+
 // fewest is the least number of pauses, or of answers, for a conclusion from them.
 const fewest = 3
 
@@ -135,7 +138,8 @@ func (h *host) reactions() (list []reaction) {
 	}
 	if len(h.idle) >= fewest && len(h.answers)+len(h.react) == 0 {
 		t := h.idle.typical()
-		list = append(list, reaction{t.wait, "new data", t.all, t.all < 4*h.spacing.median() || len(h.spacing) == 0})
+		wait := max(t.wait, tick)
+		list = append(list, reaction{wait, "new data", t.all, t.all < 4*h.spacing.median() || len(h.spacing) == 0})
 	}
 	return list
 }

@@ -204,3 +204,19 @@ func TestPlaceByLosses(t *testing.T) {
 		}
 	}
 }
+
+// A request in the same tick of the clock as the answer before it says nothing about how fast its sender is.
+func TestPlaceByTicks(t *testing.T) {
+	near, far := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
+	for _, c := range []struct {
+		answers vtime.Duration // time that the far host takes to answer
+		at      bool
+	}{{3 * vtime.Microsecond, false}, {100 * vtime.Microsecond, true}} {
+		v := newVantage(&trace.Header{Conns: []trace.Conn{{Ends: [2]trace.End{{Addr: near}, {Addr: far}}}}})
+		v.host(near).idle = slices.Repeat(pauses{{0, c.answers}}, fewest)
+		v.host(far).answers = samples{c.answers}
+		if p := v.decide(); (p.addr == near) != c.at {
+			t.Errorf("%+v: %+v", c, p)
+		}
+	}
+}
