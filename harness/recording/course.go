@@ -23,6 +23,7 @@ type course struct {
 	answered bool       // a response has passed
 	awaited  moment     // request that a NAK of any kind named and that has not passed since
 	damaged  moment     // request that passed with a wrong ICRC
+	overdue  moment     // request that passed after a later one
 	asked    vtime.Time // time of the newest request
 	heard    bool       // an answer that ends a response has passed since asked
 	answer   vtime.Time // time of the first such answer
@@ -95,7 +96,7 @@ func (c *course) again(p psn.PSN, at vtime.Time) {
 		if at.Sub(c.jump.at) > swapTime {
 			c.requester.gaps++
 		}
-		c.jump.valid = false
+		c.jump.valid, c.overdue = false, moment{p, at, true}
 	}
 	if c.owed.valid && p == c.owed.psn {
 		c.responder.silent.add(at.Sub(c.owed.at))
@@ -182,6 +183,7 @@ func (c *course) sequence(p psn.PSN, at vtime.Time) {
 	c.nak = moment{p, at, true}
 	switch {
 	case c.damaged.valid && c.damaged.psn == p: // lost by damage, which does not depend on the place of the tap
+	case c.overdue.valid && c.overdue.psn == p: // asked for before it came, and not lost
 	case p.Less(c.expected):
 		c.responder.seen++
 	default:
