@@ -183,8 +183,8 @@ var beyondDropped = define(rule.Rule{
 
 var homelessDropped = define(rule.Rule{
 	ID: "IRN-PLC-003", Level: rule.Must,
-	Title: "An out-of-order SEND without a posted receive is dropped in silence; the in-order " +
-		"it is draws an RNR NAK",
+	Title: "An out-of-order SEND without a posted receive is dropped in silence; an in-order one draws " +
+		"an RNR NAK",
 	Source: rule.Source{Ref: "IRN 5", Requirement: "An out-of-order Send packet that finds no Receive WQE is dropped " +
 		"silently; the in-order one draws the RNR NACK."},
 	Needs: answersTap | rule.Completions, Sees: sightsOfReceiver,
