@@ -11,9 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// journals is the folder of files that say what a port's setting was, which a restart of the machine empties.
-const journals = "/run"
-
 // stamping is the setting of a network device by which its hardware gives stamps to frames, and the file that says what
 // it was before.
 type stamping struct {
@@ -40,7 +37,7 @@ func StampAll(network string) (release func() error, err error) {
 		defer unix.Close(fd)
 		return f(fd)
 	}
-	s := &stamping{network: network, journal: filepath.Join(journals, "gauntlet-"+network+".stamps"),
+	s := &stamping{network: network, journal: filepath.Join(Journals, "gauntlet-"+network+".stamps"),
 		get: func() (c *unix.HwTstampConfig, err error) {
 			err = with(func(fd int) error { c, err = unix.IoctlGetHwTstamp(fd, network); return err })
 			return c, err
@@ -53,9 +50,9 @@ func StampAll(network string) (release func() error, err error) {
 
 // all sets it, with the earlier setting in the journal before. The lock on the journal gives exclusive use.
 func (s *stamping) all() (release func() error, err error) {
-	f, err := os.OpenFile(s.journal, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
+	f, err := Exclusive(s.journal)
 	if err != nil {
-		return nil, fmt.Errorf("station: journal: %w", err)
+		return nil, fmt.Errorf("station: time stamps of %s: %w", s.network, err)
 	}
 	before, err := s.before(f)
 	if err == nil {
@@ -83,14 +80,6 @@ func (s *stamping) all() (release func() error, err error) {
 // before returns the setting to restore: that of the journal if a program was killed, else the present one, which is
 // then in the journal.
 func (s *stamping) before(f *os.File) (*unix.HwTstampConfig, error) {
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		return nil, fmt.Errorf("another run uses it (%s is locked: %w)", s.journal, err)
-	}
-	// Its previous owner may have removed the file after it was opened here.
-	mine, err := f.Stat()
-	if there, statErr := os.Stat(s.journal); err != nil || statErr != nil || !os.SameFile(mine, there) {
-		return nil, fmt.Errorf("another run has just left it; run again")
-	}
 	var n noted
 	text, err := io.ReadAll(io.LimitReader(f, 4096))
 	if err != nil {

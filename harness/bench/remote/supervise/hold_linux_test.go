@@ -72,7 +72,7 @@ func TestHoldIsUndone(t *testing.T) {
 	if got, want := state(t, h), "10.77.0.1/24 02:00:00:77:00:02"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if _, err := take("test0"); err == nil || !strings.Contains(err.Error(), "test0 is in use by another run") {
+	if _, err := take("test0"); err == nil || !strings.Contains(err.Error(), "test0: another run uses it") {
 		t.Errorf("taken twice: %v", err)
 	}
 	must(t, h.journal.file.Close()) // it was killed

@@ -9,13 +9,11 @@ import (
 	"os"
 	"path/filepath"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/station"
 )
 
-// journals is the folder of journals, which a restart of the host empties; a restart undoes the changes as well.
-var journals = "/run"
+// journals is the folder of journals.
+var journals = station.Journals
 
 // journal is the file of the changes on a network device that are to be undone. Its lock gives exclusive use of the
 // device.
@@ -31,23 +29,11 @@ type entry struct {
 
 // openJournal opens and locks the journal of a network device.
 func openJournal(network string) (*journal, error) {
-	path := filepath.Join(journals, "gauntlet-"+network+".journal")
-	for {
-		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
-		if err != nil {
-			return nil, fmt.Errorf("supervise: journal: %w", err)
-		}
-		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-			_ = f.Close()
-			return nil, fmt.Errorf("supervise: %s is in use by another run (%s is locked: %w)", network, path, err)
-		}
-		// Its previous owner may have removed the file after it was opened here.
-		mine, err := f.Stat()
-		if there, statErr := os.Stat(path); err == nil && statErr == nil && os.SameFile(mine, there) {
-			return &journal{f}, nil
-		}
-		_ = f.Close()
+	f, err := station.Exclusive(filepath.Join(journals, "gauntlet-"+network+".journal"))
+	if err != nil {
+		return nil, fmt.Errorf("supervise: %s: %w", network, err)
 	}
+	return &journal{f}, nil
 }
 
 // note appends a change and syncs the file, before the change is made.
