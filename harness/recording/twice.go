@@ -28,7 +28,7 @@ type doubles struct {
 	ways  map[way]*doubled
 }
 
-// double is the latest sights of a frame.
+// double holds the latest sights of a frame.
 type double struct {
 	at    time.Time     // the first of them
 	after time.Duration // from it to the second; valid when both is true
