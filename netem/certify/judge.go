@@ -233,7 +233,8 @@ func tallies(m *Measured, _ Bounds) (items []Item) {
 	return items
 }
 
-// capture requires a complete capture: a packet that only the tap missed would be taken for a loss.
+// capture requires a complete capture, in the order in which the endpoint received: a packet that only the tap missed
+// would be taken for a loss, and a swap that the tap does not show for an error of the endpoint.
 func capture(m *Measured, _ Bounds) []Item {
 	c := m.Capture
 	if c == nil {
@@ -242,6 +243,10 @@ func capture(m *Measured, _ Bounds) []Item {
 	return []Item{{
 		Name: "capture drops", Want: "0", Got: fmt.Sprintf("%d of %d", c.Drops, c.Frames),
 		Bound: "exact: a packet that the tap misses looks lost; lower the rate", OK: c.Drops == 0,
+	}, {
+		Name: "capture swaps", Want: "0", Got: fmt.Sprintf("%d of %d", c.Swapped, c.Frames),
+		Bound: "exact: two processors passed frames of one device to its sockets at the same time, to the endpoint " +
+			"in an unknown order; run as the machine's root, or on one processor", OK: c.Swapped == 0,
 	}}
 }
 

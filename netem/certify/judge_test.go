@@ -105,6 +105,8 @@ func TestBounds(t *testing.T) {
 			Measured{Link: spec.Link{Reorder: 0.1}, Changes: &Changes{Delivered: 1e4, Reordered: 1}}, true},
 		{"capture drops", "none", Measured{Capture: &Capture{Frames: 9}}, true},
 		{"capture drops", "one", Measured{Capture: &Capture{Frames: 9, Drops: 1}}, false},
+		{"capture swaps", "none", Measured{Capture: &Capture{Frames: 9}}, true},
+		{"capture swaps", "one", Measured{Capture: &Capture{Frames: 9, Swapped: 1}}, false},
 		{"overflow", "none", Measured{Schedule: &Schedule{}}, true},
 		{"overflow", "one", Measured{Schedule: &Schedule{Overflow: 1}}, false},
 		{"lateness p99", "at the bound", Measured{Link: wan, Schedule: &Schedule{LateP99: 1 * ms}}, true},
@@ -138,7 +140,7 @@ func TestProperties(t *testing.T) {
 		"probes": validity.Delay, "delay p50": validity.Delay, "delay p99": validity.Delay, "rate": validity.Rate,
 		"losses seen": validity.Accounts, "loss": validity.Loss, "loss run": validity.Loss,
 		"duplication": validity.Order, "corruption": validity.Order, "reordering": validity.Order,
-		"capture drops": validity.Capture,
+		"capture drops": validity.Capture, "capture swaps": validity.Capture,
 		"overflow":      validity.Accounts | validity.Loss, "lateness p99": validity.Lateness,
 		"longest stall": validity.Lateness,
 	}

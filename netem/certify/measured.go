@@ -63,6 +63,8 @@ type Changes struct {
 type Capture struct {
 	Frames uint64
 	Drops  uint64 // by the kernel, because a tap was slow
+	// Arriving frames that the kernel passed to the tap behind later ones, and so perhaps to the endpoint.
+	Swapped uint64
 }
 
 // Schedule is the timing accuracy and the overload of a link in software.

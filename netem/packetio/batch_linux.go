@@ -35,6 +35,9 @@ type batch struct {
 	controls []byte
 	packets  []Packet
 	snap     int
+	stamped  int64  // latest stamp of a received frame, in nanoseconds of the wall clock
+	beside   int64  // Clock.wall when stamped was read
+	swapped  uint64 // frames received behind one with a later stamp
 }
 
 // newBatch allocates a batch of n frames of up to snap bytes and points the kernel's structures at it, once.
@@ -100,10 +103,23 @@ func (b *batch) collect(n int, clock *Clock, outgoing bool) []Packet {
 		if p.Time = now; ok {
 			p.Time = min(now, clock.At(at)) // not in the future, even if the wall clock has just been stepped
 		}
+		if ok && !out {
+			b.order(at, clock)
+		}
 		b.packets = append(b.packets, p)
 	}
 	b.arm(n)
 	return b.packets
+}
+
+// order counts a received frame whose stamp is earlier than that of a frame before it, unless the wall clock was set in
+// between.
+func (b *batch) order(stamp int64, clock *Clock) {
+	if stamp < b.stamped && !clock.setSince(b.beside) {
+		b.swapped++
+		return
+	}
+	b.stamped, b.beside = stamp, clock.wall
 }
 
 // stamp finds the SCM_TIMESTAMPNS message and returns its wall-clock nanoseconds.

@@ -88,6 +88,16 @@ func (c *Clock) Refresh() {
 	}
 }
 
+// setMost is the change of the difference to a wall clock that has not been set, in nanoseconds, between two readings
+// of it within a second.
+const setMost = 1_000_000
+
+// setSince reads the difference to the wall clock again, and reports whether the clock was set since it was wall.
+func (c *Clock) setSince(wall int64) bool {
+	c.resync()
+	return max(c.wall-wall, wall-c.wall) > setMost
+}
+
 // tight is the length of a bracket around the reading of two clocks in which the thread cannot have been interrupted.
 const tight = 2 * time.Microsecond
 

@@ -125,3 +125,22 @@ func TestTimebaseMapsBothWays(t *testing.T) {
 		}
 	}
 }
+
+// A frame behind one with a later stamp is a swap, but not the first one after a step of the wall clock.
+func TestSwaps(t *testing.T) {
+	c := NewClock(Monotonic())
+	var b batch
+	now := time.Now().UnixNano()
+	for _, late := range []int64{0, 100, 50, 99, 100, 300} {
+		b.order(now+late, c)
+	}
+	if b.swapped != 2 {
+		t.Errorf("%d swaps, want 2: 50 and 99 behind 100", b.swapped)
+	}
+	b.beside -= int64(time.Hour) // as if the wall clock had been set back since
+	b.order(now-int64(time.Hour), c)
+	b.order(now-int64(time.Hour)+1, c)
+	if b.swapped != 2 {
+		t.Errorf("%d swaps after a step of the wall clock, want 2", b.swapped)
+	}
+}

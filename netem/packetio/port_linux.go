@@ -201,6 +201,9 @@ func (p *Port) next(frames [][]byte) [][]byte {
 type Counts struct {
 	Received uint64 // frames that passed the filter, dropped ones included
 	Dropped  uint64 // frames lost because the receive buffer was full
+	// Frames received behind one that the kernel took from the device later: processors that process frames of a device
+	// at the same time pass them to its sockets in any order.
+	Swapped uint64
 }
 
 // Counts reads the kernel's counters.
@@ -211,7 +214,7 @@ func (p *Port) Counts() (Counts, error) {
 	}
 	p.received += uint64(s.Packets) // reading resets the kernel's counters
 	p.dropped += uint64(s.Drops)
-	return Counts{Received: p.received, Dropped: p.dropped}, nil
+	return Counts{Received: p.received, Dropped: p.dropped, Swapped: p.in.swapped}, nil
 }
 
 // Close releases the socket; a second call does nothing.

@@ -110,7 +110,11 @@ func (l *leg) stop() (first error) {
 
 // measured is the measurement of the traffic by the taps and the link.
 func (l *leg) measured() []certify.Measured {
-	return l.census.Measured(l.hop, &l.report, [2]uint64{l.taps[trace.A].Dropped(), l.taps[trace.B].Dropped()})
+	var taps [2]certify.Capture
+	for side, t := range l.taps {
+		taps[side] = certify.Capture{Drops: t.Dropped(), Swapped: t.Swapped()}
+	}
+	return l.census.Measured(l.hop, &l.report, taps)
 }
 
 // wan returns the leg whose link is that of the Spec.

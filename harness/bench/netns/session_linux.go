@@ -115,7 +115,7 @@ func (s *session) build(ctx context.Context) (err error) {
 	s.factKernel()
 	s.fact("processors", fmt.Sprint(runtime.NumCPU()))
 	s.network, err = topology.Open(topology.Options{Box: s.acts != nil, Bridge: choice.Alone, Name: s.bench.Expose,
-		Janitor: s.bench.janitor, Own: s.bench.own(), Of: s.containers.homes()})
+		Janitor: s.bench.janitor, Own: s.bench.own(), Of: s.containers.homes(), Steer: choice.Netem || choice.Injector})
 	if err != nil {
 		return cmp.Or(s.died(), err)
 	}

@@ -126,15 +126,15 @@ func (c *Census) Event(*trace.Event) {}
 // End implements trace.Sink.
 func (c *Census) End(vtime.Time) {}
 
-// Measured is both directions of the hop, for a certificate: the packets at the taps, the frames that each tap dropped,
-// by side, and the link's own report.
-func (c *Census) Measured(h *plan.Hop, r *link.Report, dropped [2]uint64) []certify.Measured {
+// Measured is both directions of the hop, for a certificate: the packets at the taps, the link's own report, and the
+// drops and swaps of each tap, by side.
+func (c *Census) Measured(h *plan.Hop, r *link.Report, taps [2]certify.Capture) []certify.Measured {
 	out := measured(h)
 	for side := range out {
 		p, m := &c.paths[side], &out[side]
 		// A packet of unknown origin is one whose departure the tap did not see.
 		missed := p.unknown + p.made - min(p.made, r.Made[side])
-		m.Capture = &certify.Capture{Frames: p.frames, Drops: dropped[side] + missed}
+		m.Capture = &certify.Capture{Frames: p.frames, Drops: taps[side].Drops + missed, Swapped: taps[side^1].Swapped}
 		m.Schedule = &certify.Schedule{LateP99: r.LateP99, LateMax: r.LateMax, Overflow: r.Overflow}
 		if p.losses.Sent == 0 {
 			continue

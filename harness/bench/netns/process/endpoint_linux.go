@@ -1,10 +1,12 @@
 package process
 
 import (
+	"fmt"
 	"io"
 	"os"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/plan"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/topology"
 	"github.com/rdma-gauntlet/gauntlet/harness/contract"
 	"github.com/rdma-gauntlet/gauntlet/harness/drive"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
@@ -12,6 +14,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/unit"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+	"github.com/rdma-gauntlet/gauntlet/netem/packetio"
 )
 
 // EndpointMain is the body of an endpoint process, which has been started in its namespace: it drives one side of a
@@ -42,6 +45,26 @@ func newEndpoint(p *process, s *contract.Order, own, path *engine.Implementation
 		}
 	}
 	return &endpoint{Endpoint: end, side: p.side, qps: p.spec.QPs}, []unit.Rate{line}, err
+}
+
+// together puts an endpoint and the TCP below it on one processor, the n-th that it may use. By default the kernel
+// processes a frame on the processor where it was sent, which is that of the link: the link would be late, and two
+// processors that send at once would pass the tap in one order and the link in another. where reports whether the
+// kernel accepted the setting; if it did not, the certificate shows the effects. together must be called by the loop's
+// thread, which packetio.LockThread has locked.
+func together(device string, n int) (where string, err error) {
+	allowed, err := packetio.Allowed()
+	if err != nil {
+		return "", err
+	}
+	processor := allowed[n%len(allowed)]
+	if err := packetio.Pin(processor); err != nil {
+		return "", err
+	}
+	if err := topology.ReceiveOn(device, processor); err != nil {
+		return fmt.Sprintf("on any processor (%v)", err), nil
+	}
+	return fmt.Sprintf("on processor %d", processor), nil
 }
 
 func (e *endpoint) receive(now vtime.Time, _ int, frame []byte) { e.ReceiveFrame(now, frame) }

@@ -33,8 +33,9 @@ type Tap struct {
 	ignored uint64        // RoCE that is not of the run; read it and kernel's after ended
 	kernel  uint64        // frames that the kernel sent on its own account
 	ended   chan struct{} // closed when it watches no longer
-	err     error         // why; read it and dropped after ended
+	err     error         // why; read it, dropped and swapped after ended
 	dropped uint64        // frames that the kernel dropped because the tap was too slow
+	swapped uint64        // frames that the kernel passed to the tap behind a later one
 	closing sync.Once
 }
 
@@ -133,7 +134,7 @@ func (t *Tap) Close() error {
 		t.stop.Store(true)
 		<-t.ended
 		counts, err := t.port.Counts()
-		t.dropped = counts.Dropped
+		t.dropped, t.swapped = counts.Dropped, counts.Swapped
 		for _, next := range []error{err, t.spool.flush(), t.port.Close()} {
 			if t.err == nil {
 				t.err = next
@@ -164,3 +165,7 @@ func (t *Tap) Dropped() uint64 { return t.dropped }
 func (t *Tap) Source(zero time.Time, from vtime.Time) (*Source, error) {
 	return t.spool.source(zero, from, t.dropped)
 }
+
+// Swapped returns how many arriving frames the kernel passed to the tap behind one that had arrived later, and so
+// perhaps to the endpoint. It is valid after Close.
+func (t *Tap) Swapped() uint64 { return t.swapped }

@@ -13,6 +13,9 @@ type Options struct {
 	Box    bool // a namespace X for a middlebox, between A and the link
 	Bridge bool // join PortA and PortB by a bridge, for tc-netem; else a relay in M has to carry the frames
 	MTU    int  // of all devices; 0 is DefaultMTU, less than MinMTU is an error
+	// Steer makes the kernel process what a device receives on one processor, if it lets this process: for a link that
+	// the kernel makes, which sends from any processor.
+	Steer bool
 
 	// Own leaves an endpoint in the namespace of this process, and removes its device at the end. Two endpoints in that
 	// namespace still communicate over the link if the sender names the device, as soft-RoCE does.
@@ -76,6 +79,11 @@ func (t *Topology) build(o Options) (err error) {
 		t.settle,
 	} {
 		if err = step(); err != nil {
+			return err
+		}
+	}
+	if o.Steer {
+		if err = t.steer(); err != nil {
 			return err
 		}
 	}
