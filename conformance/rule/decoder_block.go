@@ -21,6 +21,9 @@ type buffers struct {
 	known        bool
 	units, slot  int
 	most, wanted int // all units, and the units that the decoders may want at once
+
+	waiting []*Decoder // the decoders that hold packets, and some that did
+	due     vtime.Time // no hole is given up earlier; valid while one waits
 }
 
 // codingUnit is the unit of the packets of a block whose positions are congruent modulo c. It takes a unit of the

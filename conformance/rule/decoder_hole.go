@@ -1,6 +1,8 @@
 package rule
 
 import (
+	"slices"
+
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
@@ -50,6 +52,7 @@ func (d *Decoder) hold(s *trace.Sight, at int, recovered bool) {
 	}
 	if d.Held == 0 {
 		d.since = s.At
+		d.shared.wait(d)
 	}
 	d.held[at] = copyOf(s, recovered)
 	d.shared.slot--
@@ -105,18 +108,51 @@ func (d *Decoder) later(s *trace.Sight, recovered bool) {
 	d.advance(s, recovered)
 }
 
-// expire gives up a hole that is older than T_rob.
-func (d *Decoder) expire(now vtime.Time) {
-	if d.Held > 0 && now.Sub(d.since) >= d.scheme.wait {
-		d.fail(FailedTime, d.since.Add(d.scheme.wait))
+// deadline returns the time at which the current hole is given up; valid while Held > 0.
+func (d *Decoder) deadline() vtime.Time { return d.since.Add(d.scheme.wait) }
+
+// wait adds a decoder that begins to hold packets to the waiting ones.
+func (b *buffers) wait(d *Decoder) {
+	if !slices.Contains(b.waiting, d) {
+		b.waiting = append(b.waiting, d)
+	}
+	if at := d.deadline(); len(b.waiting) == 1 || at < b.due {
+		b.due = at
 	}
 }
 
-// expire advances the clock of both decoders.
-func (c *Conversation) expire(now vtime.Time) {
-	for _, d := range c.Decoders {
-		if d != nil {
-			d.expire(now)
+// first drops the decoders that hold nothing any more, and returns the one whose hole is given up first; nil when none
+// holds packets.
+func (b *buffers) first() (first *Decoder) {
+	b.waiting = slices.DeleteFunc(b.waiting, func(d *Decoder) bool { return d.Held == 0 })
+	for _, d := range b.waiting {
+		if first == nil || d.deadline() < first.deadline() {
+			first = d
 		}
+	}
+	if first != nil {
+		b.due = first.deadline()
+	}
+	return first
+}
+
+// expire gives up the holes that are older than T_rob, in the order of their deadlines, on all connections of an
+// endpoint: the packets behind them occupy the reorder buffer that the connections share, whether or not another packet
+// of their own connection is seen.
+func (b *buffers) expire(now vtime.Time) {
+	for len(b.waiting) > 0 && b.due <= now {
+		if d := b.first(); d != nil && b.due <= now {
+			d.fail(FailedTime, b.due)
+		}
+	}
+}
+
+// buffersOfEnds are the buffers of both endpoints, by side.
+type buffersOfEnds [2]buffers
+
+// expire advances the clock of all decoders.
+func (b *buffersOfEnds) expire(now vtime.Time) {
+	for side := range b {
+		b[side].expire(now)
 	}
 }

@@ -176,3 +176,19 @@ qp conn=1 param.units=1 param.r=4 param.c=1
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
+
+// TestDecoderSharesReorderBuffer: the one slot that there is becomes free when the hole of a connection is given up,
+// although nothing of that connection is seen at that time.
+func TestDecoderSharesReorderBuffer(t *testing.T) {
+	const text = `qp param.rob=1 param.t_rob=10us param.r=4 param.c=1
+qp conn=1 param.rob=1 param.t_rob=10us param.r=4 param.c=1
+@1 A>X WRITE_FIRST psn=+0 len=1024
+@2 A>B WRITE_LAST psn=+1 len=8 A
+@3 A>B WRITE_FIRST psn=+0 len=1024 conn=1
+@14 A>X WRITE_MIDDLE psn=+1 len=1024 conn=1
+@15 A>B WRITE_LAST psn=+2 len=100 A conn=1
+@16 A>B REPAIR bpsn=+0 isn=0 n=3 r=4 c=1 FIRST LAST conn=1`
+	if got, want := decoded(t, text, RequestIn, 7), "+0 +1>@12.400 +1* +2@16.400"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}

@@ -56,9 +56,9 @@ type Judge struct {
 	seen    seen
 	sight   Sight
 
-	coded   [2]bool    // by requester: decoders are in front of the transports
-	buffers [2]buffers // shared by the decoders of a side
-	idle    [2]bool    // sides that reported that they have no work left
+	coded   [2]bool       // by requester: decoders are in front of the transports
+	buffers buffersOfEnds // shared by the decoders of a side
+	idle    [2]bool       // sides that reported that they have no work left
 }
 
 // The lists of checks, one per Class bit: the four trace.Points come first.
@@ -135,6 +135,7 @@ func (j *Judge) begin(i int, side trace.Side) *half {
 // Sight implements trace.Viewer.
 func (j *Judge) Sight(t *trace.Sight) {
 	j.seen.note(t)
+	j.buffers.expire(t.At)
 	if t.Out {
 		j.ports[j.header.On(t.Rec.Conn)][t.Tap&1].sent(t.At, t.Rec.WireBytes)
 	}
@@ -146,14 +147,11 @@ func (j *Judge) Sight(t *trace.Sight) {
 	if h == j.stray && t.Rec.Packet.Opcode.OverIP() {
 		return // a segment of a TCP stream of an unknown connection, from an unknown position on
 	}
-	point := j.sight.Point
 	if h.plan == nil {
 		j.sight.Sight = *t
 		h.open(&j.sight, list)
 		j.start(h)
 	}
-	h.conv.expire(t.At)
-	j.sight.Point = point
 	switch d := h.conv.decoderOf(t, list); {
 	case list == listForeign, list >= listRepairOut:
 		j.aside(h, list, t)
@@ -308,6 +306,7 @@ func (j *Judge) placeRepair(t *trace.Sight) (h *half, list int) {
 // Event implements trace.Viewer. An event is passed to both half-conversations of its connection that exist;
 // Conversation.Mine tells which end reported it.
 func (j *Judge) Event(e *trace.Event) {
+	j.buffers.expire(e.At)
 	if j.here = (place{at: e.At, record: NoRecord}); e.Kind == trace.Idle {
 		j.idle[e.Side&1] = true
 		return
@@ -362,7 +361,6 @@ func begins(e *trace.Event, side trace.Side) bool {
 
 func (j *Judge) report(h *half, e *trace.Event) {
 	j.start(h)
-	h.conv.expire(e.At)
 	if h.conv.completes(e) {
 		j.sight = Sight{Sight: trace.Sight{At: e.At, Rec: &trace.Record{Conn: e.Conn, From: h.conv.Req}}}
 		j.release(h)
@@ -378,8 +376,8 @@ func (j *Judge) report(h *half, e *trace.Event) {
 // End implements trace.Viewer.
 func (j *Judge) End(at vtime.Time) {
 	j.toOrders()
+	j.buffers.expire(at)
 	for h := range j.each {
-		h.conv.expire(at)
 		j.here = place{at: at, record: NoRecord}
 		h.finish(at)
 	}
