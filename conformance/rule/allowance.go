@@ -14,7 +14,7 @@ import (
 //	an endpoint takes time to answer                  Patience; over its host's IP or TCP HostPatience
 //	the port is busy, and the turn is another QP's    until it pauses, or the QP's turn has come: Late
 //	answers leave in the order of the requests        as long as data of READs leave before them: Late
-//	packets were handed to the port before            Handed packets of the QP: Moment.Acted
+//	packets were handed to the port before            Handed packets of the QP: Departures.Knew
 //	packets wait between an engine and its port       Port.Wait: Port.Lags; answers that queue there, until it pauses:
 //	                                                  Port.Busy
 //	a timer has a resolution                          TimerSlack; it may seem fast by TimerEarly
@@ -124,17 +124,31 @@ func (p *Port) Lags(then, now vtime.Time) bool { return now.Sub(then) <= p.Wait(
 // has seen arrive.
 const Handed = 64
 
-// Moment is the time from which an end can know of a packet that reached it (At), and the number of packets of its QP
-// that had left by then (Sent).
-type Moment struct {
-	At   vtime.Time
-	Sent int
+// Departures holds the times at which the latest packets of a QP left one end.
+type Departures struct {
+	handed int          // most packets that the end may have handed to its port, see Handed
+	times  []vtime.Time // of the latest packets, at most handed of them, in a ring
+	oldest int          // index of the oldest of them, when there are handed
 }
 
-// Acted reports whether a packet that leaves at now was certainly made with knowledge of the packet of m. Sent is the
-// number of packets that left before it. It is certain when handed packets have left since m, or when Drain has passed.
-func (m Moment) Acted(now vtime.Time, sent, handed int) bool {
-	return now >= m.At && (now.Sub(m.At) >= Drain || sent-m.Sent >= handed)
+// NewDepartures returns the Departures of an end that may have handed that many packets to its port.
+func NewDepartures(handed int) Departures { return Departures{handed: handed} }
+
+// Left records that a packet left.
+func (d *Departures) Left(at vtime.Time) {
+	if len(d.times) < d.handed {
+		d.times = append(d.times, at)
+		return
+	}
+	d.times[d.oldest] = at
+	d.oldest = (d.oldest + 1) % d.handed
+}
+
+// Knew reports whether a packet that leaves at now was certainly made after since, the time from which its end could
+// know of a packet that its tap saw arrive, perhaps earlier. It is certain when handed packets have left after since,
+// or when Drain has passed.
+func (d *Departures) Knew(since, now vtime.Time) bool {
+	return now.Sub(since) >= Drain || len(d.times) == d.handed && d.times[d.oldest] > since
 }
 
 // Heard is a PSN that acknowledgements advance, in two views: newest as the tap saw them arrive, and sure as their

@@ -3,6 +3,8 @@ package rule
 import (
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/unit"
@@ -51,4 +53,29 @@ func TestPortOfAnUnknownLineIsNeverBusy(t *testing.T) {
 			t.Errorf("%+v", p)
 		}
 	}
+}
+
+// TestDepartures: an end knew of a packet when as many packets as it may have handed to its port have left since it
+// could know, which may be long after the tap saw the packet.
+func TestDepartures(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		handed := rapid.IntRange(1, 10).Draw(t, "handed")
+		d, now := NewDepartures(handed), vtime.Time(0)
+		var left []vtime.Time
+		for range rapid.IntRange(0, 40).Draw(t, "packets") {
+			now = now.Add(vtime.Duration(rapid.IntRange(0, 3).Draw(t, "gap")) * Drain / 32)
+			left = append(left, now)
+			d.Left(now)
+		}
+		since := vtime.Time(0).Add(vtime.Duration(rapid.IntRange(0, 130).Draw(t, "since")) * Drain / 32)
+		after := 0
+		for _, at := range left {
+			if at > since {
+				after++
+			}
+		}
+		if got, want := d.Knew(since, now), after >= handed || now >= since.Add(Drain); got != want {
+			t.Errorf("Knew is %v, want %v: %d packets of %d have left", got, want, after, handed)
+		}
+	})
 }

@@ -49,7 +49,7 @@ func (m *Sender) resent(s *rule.Sight, p psn.PSN) {
 		return // the acknowledgement may have arrived too late to stop it
 	}
 	v := m.packets.get(p)
-	if v.arrived && v.sacked.Acted(s.At, m.sent, m.Handed) {
+	if v.arrived && m.left.Knew(v.sacked, s.At) {
 		m.Judge(m.blame(OnlyHoles), name+" is sent again although a NACK says that it arrived", s, nil)
 		if v.awaited {
 			m.Judge(SackStops, name+" is sent again although its SACK came before its turn", s, nil)

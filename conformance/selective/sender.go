@@ -17,16 +17,15 @@ type Sender struct {
 	// when that is nil, by the duty.
 	Judge func(a Aspect, problem string, s *rule.Sight, d *Duty)
 
-	Limit  int  // most packets in flight; 0 when there is no limit
-	Handed int  // most packets that the end may have handed to its port, see rule.Handed
-	Quiet  bool // nothing is judged until everything sent before Hush is acknowledged
+	Limit int  // most packets in flight; 0 when there is no limit
+	Quiet bool // nothing is judged until everything sent before Hush is acknowledged
 
 	UNA, Next  psn.PSN // oldest unacknowledged PSN; next PSN never sent
 	Recovering bool    // the end has retransmitted, and recover is not acknowledged yet
 
 	c        *rule.Context
-	who      rule.Blame    // the end whose packets are judged
-	sent     int           // number of packets that have left
+	who      rule.Blame // the end whose packets are judged
+	left     rule.Departures
 	packets  table[packet] // state of the PSNs from sure on
 	high     psn.PSN       // newest PSN acknowledged selectively; UNA when there is none above it
 	moves    []move        // advances of UNA that the end may not know of yet, oldest first
@@ -45,11 +44,11 @@ type Sender struct {
 
 // packet is the state of one PSN.
 type packet struct {
-	sacked  rule.Moment // time of its selective acknowledgement; valid when arrived is true
-	again   uint32      // number of the latest recovery in which it was retransmitted; 0 for none
-	arrived bool        // acknowledged selectively
-	open    bool        // a hole above UNA that was not retransmitted in this recovery
-	awaited bool        // a hole that was still to be retransmitted when its SACK arrived
+	sacked  vtime.Time // from which the end can know of its selective acknowledgement; valid when arrived is true
+	again   uint32     // number of the latest recovery in which it was retransmitted; 0 for none
+	arrived bool       // acknowledged selectively
+	open    bool       // a hole above UNA that was not retransmitted in this recovery
+	awaited bool       // a hole that was still to be retransmitted when its SACK arrived
 }
 
 // Duty is a packet that must be retransmitted.
@@ -61,15 +60,16 @@ type Duty struct {
 	fresh int        // new packets that have left since At
 }
 
-// move is an advance of UNA to una by an acknowledgement.
+// move is an advance of UNA to una by an acknowledgement of which the end can know from at on.
 type move struct {
-	rule.Moment
+	at  vtime.Time
 	una psn.PSN
 }
 
-// NewSender returns the reference sender for the end who. Start sets its first PSN.
-func NewSender(c *rule.Context, who rule.Blame) *Sender {
-	m := &Sender{c: c, who: who, Handed: rule.Handed, expired: vtime.Never, recovery: 1}
+// NewSender returns the reference sender for the end who, which may have handed that many packets to its port, see
+// rule.Handed. Start sets its first PSN.
+func NewSender(c *rule.Context, who rule.Blame, handed int) *Sender {
+	m := &Sender{c: c, who: who, left: rule.NewDepartures(handed), expired: vtime.Never, recovery: 1}
 	m.Start(0)
 	return m
 }
@@ -115,12 +115,12 @@ func (m *Sender) Heard(s *rule.Sight, at vtime.Time, cum, named psn.PSN) {
 	if m.Next.Less(cum) {
 		return
 	}
-	now, news, names := rule.Moment{At: at, Sent: m.sent}, m.UNA.Less(cum), named != cum
+	news, names := m.UNA.Less(cum), named != cum
 	if news {
-		m.advance(cum, now)
+		m.advance(cum, at)
 	}
 	if cum.Less(named) && named.In(m.UNA.Next(), m.Next) {
-		m.arrived(named, now)
+		m.arrived(named, at)
 	}
 	if m.Quiet || m.UNA == m.Next || cum.Less(m.UNA) { // an acknowledgement that was overtaken only adds to sacked
 		return
@@ -144,10 +144,10 @@ func (m *Sender) Heard(s *rule.Sight, at vtime.Time, cum, named psn.PSN) {
 
 // advance sets UNA to cum, and may end recovery: "It exits loss recovery when a cumulative acknowledgement greater than
 // the recovery sequence is received."
-func (m *Sender) advance(cum psn.PSN, now rule.Moment) {
+func (m *Sender) advance(cum psn.PSN, at vtime.Time) {
 	m.forget(cum)
 	m.UNA, m.moved = cum, true
-	m.moves = append(m.moves, move{now, cum})
+	m.moves = append(m.moves, move{at, cum})
 	m.high = psn.Max(m.high, cum)
 	if m.due != nil && m.due.PSN.Less(cum) {
 		m.due = nil
@@ -176,7 +176,7 @@ func (m *Sender) forget(cum psn.PSN) {
 }
 
 // arrived records a selective acknowledgement of p.
-func (m *Sender) arrived(p psn.PSN, now rule.Moment) {
+func (m *Sender) arrived(p psn.PSN, at vtime.Time) {
 	v := m.packets.at(p)
 	if v.arrived {
 		return
@@ -185,7 +185,7 @@ func (m *Sender) arrived(p psn.PSN, now rule.Moment) {
 		v.awaited = true
 		m.awaited++
 	}
-	v.arrived, v.sacked = true, now
+	v.arrived, v.sacked = true, at
 	m.opens(v, false)
 	for q := psn.Max(m.high, m.UNA).Next(); q.Less(p); q = q.Next() {
 		m.opens(m.packets.at(q), true)
@@ -200,16 +200,16 @@ func (m *Sender) owe(s *rule.Sight, at vtime.Time, why []Aspect) {
 	}
 }
 
-// Passes counts a packet that leaves, without judging it.
-func (m *Sender) Passes() { m.sent++ }
+// Passes records a packet that leaves, without judging it.
+func (m *Sender) Passes(s *rule.Sight) { m.left.Left(s.At) }
 
 // Leaves processes a packet that leaves.
 func (m *Sender) Leaves(s *rule.Sight) {
-	for len(m.moves) > 0 && m.moves[0].Acted(s.At, m.sent, m.Handed) {
+	for len(m.moves) > 0 && m.left.Knew(m.moves[0].at, s.At) {
 		m.sure, m.moves = m.moves[0].una, m.moves[1:]
 	}
 	p := s.Pkt.PSN
-	defer m.Passes()
+	defer m.Passes(s)
 	if !p.Less(m.Next) {
 		m.Next = p.Next()
 		m.overtakes(s.At)

@@ -121,7 +121,7 @@ var readRetransmits = define(rule.Rule{
 	Needs: answersTap | rule.Completions, Sees: rule.RequestIn | rule.ResponseOut | rule.ReadAckIn,
 	Stimulus: "a lost READ response, and a READ whose acknowledgements are all lost",
 	New: func(c *rule.Context) rule.Check {
-		r := data{c: c, Sender: selective.NewSender(c, rule.Responder)}
+		r := data{c: c, Sender: selective.NewSender(c, rule.Responder, rule.Handed)}
 		r.Judges(selective.FirstIsHead, selective.OnlyHoles, selective.HoleOnce, selective.Partial,
 			selective.TimeoutHead, selective.TimeoutHoles, selective.FromNothing)
 		return rule.Check{Sight: r.sight, Event: r.event, End: r.end}

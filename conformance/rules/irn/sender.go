@@ -23,7 +23,7 @@ type requests struct {
 
 // newRequests returns a sender that judges some aspects of retransmissions.
 func newRequests(c *rule.Context, wanted ...selective.Aspect) *requests {
-	r := &requests{Sender: selective.NewSender(c, rule.Requester), c: c, data: vtime.Never}
+	r := &requests{Sender: selective.NewSender(c, rule.Requester, rule.Handed), c: c, data: vtime.Never}
 	r.Limit = capOf(c)
 	r.Judges(wanted...)
 	return r
@@ -49,7 +49,7 @@ func (r *requests) sight(s *rule.Sight) {
 			r.data = s.At
 		}
 	case s.Point == trace.RequesterOut && isRead(p.Opcode) && p.PSN.Less(r.UNA) && (!r.c.Answered(p.PSN) || r.late(s)):
-		r.Passes() // it asks for missing data, which the rules of READ responses judge
+		r.Passes(s) // it asks for missing data, which the rules of READ responses judge
 	case s.Point == trace.RequesterOut:
 		r.Leaves(s)
 	case !s.Intact() || !r.c.Addressed(s):

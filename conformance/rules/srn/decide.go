@@ -17,8 +17,7 @@ var decisions = define(rule.Rule{
 		Requirement: "We implement IRN and SRNIC based on the FaSR protocol stack on the same FPGA."},
 	Needs: rule.TapRequester | rule.Completions, Sees: rule.RequestOut | rule.Arrivals, Stimulus: "lost packets",
 	New: func(c *rule.Context) rule.Check {
-		d := decider{c: c, intake: rule.NewIntake(c), Sender: selective.NewSender(c, rule.Requester)}
-		d.Handed = handed
+		d := decider{c: c, intake: rule.NewIntake(c), Sender: selective.NewSender(c, rule.Requester, handed)}
 		d.Judges(selective.FirstIsHead, selective.OnlyHoles, selective.HoleOnce, selective.TimeoutHead)
 		if dropsAnswers(c) {
 			return rule.Check{}
@@ -60,7 +59,7 @@ func (d *decider) sight(s *rule.Sight) {
 	switch {
 	case p.Opcode.NumberedApart() || c.Failed || s.Point == trace.ResponderIn:
 	case s.Point == trace.RequesterOut && p.Opcode.IsRead() && p.PSN.Less(d.UNA):
-		d.Passes() // it asks again for missing data
+		d.Passes(s) // it asks again for missing data
 	case s.Point == trace.RequesterOut:
 		d.Leaves(s)
 	case !s.Intact() || !c.Addressed(s):
