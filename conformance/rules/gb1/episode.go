@@ -73,7 +73,8 @@ func (e *episode) sight(s *rule.Sight) {
 	case trace.ResponderIn:
 		disturbed = disturbed || s.Rec.Copy || s.Relation == rule.Ahead && s.Pkt.PSN.Sub(c.EPSN) >= reach(c)
 	case trace.ResponderOut:
-		disturbed = e.order[1].broken(s.Rec) || disturbed || s.Rec.Lost() || s.Pkt.AETH.Syndrome.IsRNR()
+		disturbed = e.order[1].broken(s.Rec) || disturbed || s.Rec.Lost() || s.Pkt.AETH.Syndrome.IsRNR() ||
+			e.other(s.Pkt)
 	default:
 		disturbed = disturbed || s.Pkt.Opcode.IsReadResponse() || c.OutstandingReads() > 0
 	}
@@ -88,6 +89,13 @@ func (e *episode) mended(p *roce.Packet) bool {
 	next := e.first.Add(e.sent)
 	named := isRACK(p) && p.SACK.PSN.In(next, e.end)
 	return e.open && (named || next.Less(e.end) && next.Less(e.c.UNA))
+}
+
+// other reports whether a response is a RACK that asks for another packet than the episode has seen lost: one that the
+// link did not lose, but that was overtaken, perhaps by a packet that a coding shim recovered. Its retransmission is an
+// effect of the RACK.
+func (e *episode) other(p *roce.Packet) bool {
+	return isRACK(p) && !(e.open && p.PSN.In(e.first, e.end))
 }
 
 // abandon ends the episode without a judgement: packets in flight, and the one that leaves now, may be retransmitted
