@@ -25,6 +25,7 @@ type Priority uint32
 // The ranks. A delay of an endpoint shows in one answer, a delay of the link in every packet.
 const (
 	OfEnd  Priority = 1 // an endpoint
+	OfPeer Priority = 2 // the peer of a device on another machine, which may be a guest with priority 1 on this one
 	OfLink Priority = 3 // the link; its helpers, such as the kernel's network threads in a guest, have 2
 )
 
@@ -34,18 +35,24 @@ const (
 // priority is delayed by the load of the host. Realtime is meant for a process with one loop and little else. It needs
 // CAP_SYS_NICE.
 func Realtime(p Priority) error {
-	return schedule(unix.SCHED_FIFO, uint32(p), max(1, uint32(p)-1))
+	return schedule("self", unix.SCHED_FIFO, uint32(p), max(1, uint32(p)-1))
+}
+
+// Promote gives all threads of another process a real-time priority, as Realtime does. It is meant for a program that
+// makes few packets: one that made many would starve the taps, which have none.
+func Promote(pid int, p Priority) error {
+	return schedule(strconv.Itoa(pid), unix.SCHED_FIFO, uint32(p), uint32(p))
 }
 
 // Ordinary restores the normal scheduling policy, before the thread is unlocked.
-func Ordinary() error { return schedule(unix.SCHED_NORMAL, 0, 0) }
+func Ordinary() error { return schedule("self", unix.SCHED_NORMAL, 0, 0) }
 
-// schedule sets the scheduling policy of the process: the calling thread gets one priority, all others another. A new
+// schedule sets the scheduling policy of a process: the calling thread gets one priority, all others another. A new
 // thread has the policy of its creator, so a second pass finds the threads that were created meanwhile by one that had
 // not been changed.
-func schedule(policy, own, others uint32) error {
+func schedule(process string, policy, own, others uint32) error {
 	for range 2 {
-		threads, err := threads("self")
+		threads, err := threads(process)
 		if err != nil {
 			return err
 		}
