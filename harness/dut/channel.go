@@ -106,7 +106,7 @@ func (ch *channel) hear(most time.Duration) error {
 // wait returns true at the next message of the tool, and false when the tool ends the connection instead; its time
 // limit exceeds the duration of any run.
 func (ch *channel) wait() bool {
-	err := ch.hear(2 * longest.Std())
+	err := ch.hear(2 * Longest.Std())
 	m := ch.call.cm
 	m.mu.Lock()
 	defer m.mu.Unlock()

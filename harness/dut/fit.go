@@ -90,7 +90,7 @@ func Fit(given *scenario.Spec, side trace.Side) (*Tool, *scenario.Spec, error) {
 		t.MTU = kernelMTU
 		s.QP[side].MTU, s.QP[side.Other()].MTU = t.MTU, t.MTU
 	}
-	if s.Limit = min(s.Limit, longest); !Known(s.Impl[side]) {
+	if s.Limit = min(s.Limit, Longest); !Known(s.Impl[side]) {
 		s.Impl[side] = Name
 	}
 	return t, &s, nil
@@ -280,7 +280,7 @@ func workOf(s *scenario.Spec, device trace.Side) (w work, err error) {
 		err = errors.Join(err, w.add(p.From, p.WR.Op, unit.Size(p.WR.Len), 1))
 	}
 	w.serve(s, device)
-	if err == nil && (w.count == 0 || s.For > longest) {
+	if err == nil && (w.count == 0 || s.For > Longest) {
 		err = fmt.Errorf("dut: no work, or work without end: %w", ErrUnfit)
 	}
 	return w, err
@@ -335,8 +335,9 @@ func mirrored(s *scenario.Spec) bool {
 // pingpongReceives is the number of receives that ibv_rc_pingpong keeps posted.
 const pingpongReceives = 500
 
-// longest is the time limit of a run with a device, which may never answer.
-const longest = 20 * vtime.Second
+// Longest is the time limit of a run with a device, which may never answer. A bench may let a run last longer while its
+// work gets ahead.
+const Longest = 20 * vtime.Second
 
 func (w *work) add(from trace.Side, op engine.Op, n unit.Size, count int) error {
 	plain := []engine.Op{engine.OpSend, engine.OpWrite, engine.OpRead}

@@ -61,7 +61,7 @@ func TestFit(t *testing.T) {
 			t.Errorf("%s: %s\nwant %s", c.text, got, c.want)
 		}
 		if q := s.QP[c.side]; s.Impl[c.side] != Name || q.RTO != 0 || q.RetryCount != 7 ||
-			q.MinRNRTimer != rnrTimer(tool) || s.Limit != longest {
+			q.MinRNRTimer != rnrTimer(tool) || s.Limit != Longest {
 			t.Errorf("%s: the Spec does not say what the tool chooses: %s %+v", c.text, s.Impl[c.side], q)
 		}
 	}

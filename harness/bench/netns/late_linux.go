@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/bench"
+	"github.com/rdma-gauntlet/gauntlet/harness/dut"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
@@ -30,15 +31,22 @@ type moved struct {
 	frames uint64 // frames that the taps have captured
 	told   int    // reports of the programs
 	at     vtime.Time
+
+	fresh uint64     // frames of these that are no repetition
+	ahead vtime.Time // time at which fresh or told last changed: something was done that had not been done
 }
 
 // stalled returns an error when there has been no progress for longer than patience while work is left. A run of a
 // given duration ends by itself.
 func (t *traffic) stalled() error {
 	now := t.now()
-	last, next := t.moved, moved{frames: t.legs.seen(), told: t.parties.Moved(), at: t.moved.at}
+	last := t.moved
+	next := moved{frames: t.legs.seen(), told: t.parties.Moved(), at: last.at, fresh: t.legs.fresh(), ahead: last.ahead}
 	if next.at = max(next.at, planned(t.spec)); next.frames != last.frames || next.told != last.told {
 		next.at = max(next.at, now)
+	}
+	if next.fresh != last.fresh || next.told != last.told {
+		next.ahead = now
 	}
 	t.moved = next
 	still := now.Sub(next.at)
@@ -53,6 +61,39 @@ func (t *traffic) stalled() error {
 	}
 	t.at.cut = now
 	return t.late(fmt.Errorf("%w for %s", errStill, still.Std().Round(100*time.Millisecond)))
+}
+
+// extension is how many times its limit a run with a device may last while work is done.
+const extension = 10
+
+// limited reports whether the time of the run is over, whether its work is done or not, and at which time the trace
+// ends. The limit that a device is given is for one that does not get ahead, such as one that repeats the same packets
+// for ever: a tool that is slow, and gets ahead, goes on for some times as long. The limit of a user who gives less is
+// kept.
+func (t *traffic) limited(now vtime.Time) (cut vtime.Time, over bool) {
+	limit := vtime.Time(min(t.spec.Limit, t.clock.Dilation.Spec(maxRun)))
+	switch {
+	case t.spec.For > 0:
+		limit = min(limit, vtime.Time(t.spec.For))
+	case t.devices == nil || t.spec.Limit < dut.Longest:
+	case t.ahead(now):
+		limit *= extension
+	case t.ahead(limit): // it was, and is no longer
+		return now, now >= limit
+	}
+	return limit, now >= limit
+}
+
+// excused reports whether a device that is not done at the end of the run got ahead until then: that is no proof that
+// the device, and not its host or this machine, is slow.
+func (t *traffic) excused(cause error) bool {
+	return t.devices != nil && errors.Is(cause, errLimit) && t.ahead(t.at.cut)
+}
+
+// ahead reports whether, within the time without progress that is allowed, work has been done that had not been done
+// before.
+func (t *traffic) ahead(at vtime.Time) bool {
+	return t.moved.ahead > 0 && at.Sub(t.moved.ahead) < t.patience
 }
 
 // planned returns the time of the last scripted event of a Spec: until then there may be no progress to make.
@@ -79,7 +120,7 @@ func (t *traffic) late(cause error) error {
 	}
 	err := fmt.Errorf("netns: %s; %w; %s", strings.Join(text, "; "), cause, t.remedy(cause))
 	switch {
-	case hung:
+	case hung, t.excused(cause):
 		return err
 	case !t.devices.Idle():
 		return t.devices.Fault(err)
@@ -98,6 +139,8 @@ func (t *traffic) remedy(cause error) string {
 	case errors.Is(cause, errStill):
 		return fmt.Sprintf("if that is no stall, allow more than %s with --no-progress",
 			t.patience.Std().Round(time.Millisecond))
+	case t.excused(cause):
+		return "it still gets ahead; ask it for fewer messages, or for such as the link and its host can carry"
 	case t.devices != nil:
 		return "that is all a device is given; ask it for fewer messages, or for such as the link can carry"
 	}

@@ -160,6 +160,16 @@ func (l legs) seen() (n uint64) {
 	return n
 }
 
+// fresh returns the number of these frames that are no repetition.
+func (l legs) fresh() (n uint64) {
+	for _, leg := range l {
+		for _, t := range leg.taps {
+			n += t.Fresh()
+		}
+	}
+	return n
+}
+
 // health collects the ends of links and taps, which have no reason to end before the run.
 func (l legs) health() <-chan error {
 	failed := make(chan error, 4*len(l)) // room for all: the receiver may have left

@@ -132,16 +132,11 @@ func (t *traffic) await(ctx context.Context) error {
 
 // over reports whether the run has ended, and records its end.
 func (t *traffic) over() bool {
-	spec, now := t.spec, t.now()
-	limit := vtime.Time(min(spec.Limit, t.clock.Dilation.Spec(maxRun)))
-	if spec.For > 0 {
-		limit = min(limit, vtime.Time(spec.For))
-	}
-	if now >= limit {
-		t.at.cut = limit
+	if cut, over := t.limited(t.now()); over {
+		t.at.cut = cut
 		return true
 	}
-	return t.idle() && spec.For == 0
+	return t.idle() && t.spec.For == 0
 }
 
 // idle reports whether all have nothing left to do.

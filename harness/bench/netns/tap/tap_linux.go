@@ -30,6 +30,8 @@ type Tap struct {
 	spool   spool
 	stop    atomic.Bool
 	seen    atomic.Uint64 // frames of the run
+	fresh   atomic.Uint64 // frames of these that are no repetition
+	news    news
 	ignored uint64        // RoCE that is not of the run; read it and kernel's after ended
 	kernel  uint64        // frames that the kernel sent on its own account
 	ended   chan struct{} // closed when it watches no longer
@@ -125,6 +127,9 @@ func (t *Tap) keep(p *packetio.Packet) error {
 		return nil
 	}
 	t.seen.Add(1)
+	if t.news.hear(p.Data) {
+		t.fresh.Add(1)
+	}
 	return t.spool.write(p)
 }
 
@@ -146,6 +151,9 @@ func (t *Tap) Close() error {
 
 // Seen returns the number of frames captured so far.
 func (t *Tap) Seen() uint64 { return t.seen.Load() }
+
+// Fresh returns the number of frames captured so far that are no repetition: their PSN is the newest of their QP.
+func (t *Tap) Fresh() uint64 { return t.fresh.Load() }
 
 // Passed returns the number of frames that have passed the tap: those that may be of the run, including ignored ones,
 // and those that the kernel sent on its own account. It is valid after Close.
