@@ -154,7 +154,7 @@ func (v *difference) commands(p *past, c *cause) {
 		v.Command = append(v.Command, quote.Shell("git", "show", c.Commit))
 	case c.Before != "" && c.Now != "" && c.Before != c.Now:
 		v.Command = append(v.Command, quote.Shell("git", "log", c.Before+".."+c.Now))
-		if again := measuring(first.Name); again != nil && first.Class != history.Noisy {
+		if again := history.Command([]string{first.Name}); again != nil && first.Class != history.Noisy {
 			v.Command = append(v.Command, quote.Shell(append([]string{"gauntlet", "bisect", c.Before, c.Now, "--store",
 				p.site.Store, "--build", "COMMAND", "--"}, again...)...))
 		}

@@ -2,7 +2,6 @@ package site
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -195,22 +194,8 @@ func repeat(t *history.Track, kept *model.KeptRun) []string {
 	if kept != nil && kept.Result.Command != "" {
 		return []string{kept.Result.Command}
 	}
-	if words := measuring(t.Name); words != nil {
+	if words := history.Command([]string{t.Name}); words != nil {
 		return []string{quote.Shell(append([]string{"gauntlet"}, append(words, "--bench", t.Bench)...)...)}
-	}
-	return nil
-}
-
-// measuring is the command that measures a series, where its name tells it.
-func measuring(series string) []string {
-	words := strings.SplitN(series, " ", 4)
-	switch {
-	case words[0] == "matrix" && len(words) == 4:
-		return []string{"matrix", "--impl", words[1], "--links", words[2]}
-	case words[0] == "conform" && len(words) == 4:
-		return []string{"conform", "--impl", words[1], "--focus", fmt.Sprintf(" %s$", words[2])}
-	case words[0] == "perf" && len(words) > 1:
-		return []string{"perf", "--target", words[1]}
 	}
 	return nil
 }

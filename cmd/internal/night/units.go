@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -182,31 +181,14 @@ func (s *Session) failedBefore(p *history.Point) bool {
 // only leaves of a command the runs that some series are of, where the names of series tell them, and perhaps a few
 // more.
 func only(s *Step, series []string) []string {
-	var who, what []string
-	for _, name := range series {
-		words := strings.Split(name, " ")
-		if len(words) < 4 || s.Args[0] == "conform" && len(words) > 4 {
-			return s.Args
-		}
-		who, what = append(who, words[1]), append(what, words[2])
-	}
-	who, what = distinct(who), distinct(what)
+	again := history.Command(series)
 	switch virtual := s.bench() == "sim"; {
-	case s.Args[0] == "matrix":
-		return append(slices.Clone(s.Args), "--impl", strings.Join(who, ","), "--links", strings.Join(what, ","))
-	case s.Args[0] == "conform" && virtual:
-		for i := range what {
-			what[i] = regexp.QuoteMeta(what[i])
-		}
-		return []string{"conform", "--impl", strings.Join(who, ","), "--focus", " (" + strings.Join(what, "|") + ")$"}
-	case s.Args[0] == "perf" && virtual:
-		return append(slices.Clone(s.Args), "--target", strings.Join(who, ","))
+	case again == nil || again[0] != s.Args[0]:
+		return s.Args
+	case again[0] == "conform" && virtual:
+		return again
+	case again[0] == "matrix" || virtual:
+		return append(slices.Clone(s.Args), again[1:]...)
 	}
 	return s.Args
-}
-
-// distinct sorts words, and leaves each once.
-func distinct(words []string) []string {
-	slices.Sort(words)
-	return slices.Compact(words)
 }
