@@ -59,7 +59,7 @@ const carried = 25e3
 
 // seconds estimates the length of a run in real time.
 func seconds(s *scenario.Spec) float64 {
-	length, packets := s.For.Seconds(), run.ExpectedPackets(s)
+	length, packets := s.For.Seconds(), expected(s)
 	if rate := float64(s.Link.AB.Rate); length == 0 && rate > 0 {
 		length = packets * float64(8*s.QP[0].MTU) / rate
 	}

@@ -55,16 +55,6 @@ func Measure(ctx context.Context, s *scenario.Spec) (targets.Run, error) {
 	return out, nil
 }
 
-// Cost estimates the time of a run in virtual time, in packets that are not encoded. An encoded packet takes five times
-// as long.
-func Cost(s *scenario.Spec) float64 {
-	n := run.ExpectedPackets(s)
-	if impls, err := registry.Ends(s); err == nil && registry.Framed(impls) {
-		n *= 5
-	}
-	return n
-}
-
 // EnoughMemory returns an error when the largest runs, jobs of them at once, need more memory than the machine has
 // available. It returns nil when that is unknown.
 func EnoughMemory(specs []*scenario.Spec, jobs int) error {

@@ -84,7 +84,8 @@ func (s *Session) scenario(x suite.Spec) (*scenarios.Scenario, *scenario.Spec) {
 // unit returns a scenario as a unit of work.
 func (s *Session) unit(impl string, sc *scenarios.Scenario, spec *scenario.Spec) units.Unit {
 	waived, _ := json.Marshal(rule.WaivedIn(sc.Name, s.Waived)) // a list of plain strings cannot fail
-	return units.New("scenario", impl+" "+sc.Name, run.ExpectedPackets(spec),
+	ends, _ := s.Known.Both(spec)                               // New has found them
+	return units.New("scenario", impl+" "+sc.Name, run.ExpectedPackets(spec, ends),
 		impl, s.Peer, sc.Name, spec.String(), s.Limit.String(), string(waived))
 }
 

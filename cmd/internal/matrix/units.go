@@ -31,7 +31,7 @@ func (o *Options) unit(i int) units.Unit {
 	if s, err := o.spec(row, link); err != nil {
 		text = err.Error()
 	} else {
-		text, cost = s.String(), run.ExpectedPackets(s)
+		text, cost = s.String(), run.ExpectedPackets(s, row.Impls)
 	}
 	if row.Broken != nil {
 		text += row.Broken.Error()

@@ -15,7 +15,6 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/fault"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/run"
 	"github.com/rdma-gauntlet/gauntlet/conformance/profiles"
-	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/perf/suite"
@@ -54,7 +53,7 @@ func (m *measurement) run(ctx context.Context, q *model.Qualification,
 		jobs = runtime.GOMAXPROCS(0)
 	}
 	q.Targets, err = suite.Measure(ctx, suite.Options{Targets: claimed, Seeds: m.seeds, Jobs: jobs, Confidence: 0.95,
-		Cost: run.ExpectedPackets, Run: m.one,
+		Cost: m.cost, Run: m.one,
 		Progress: func(share float64, what string) { progress(share, "targets: "+what) }})
 	slices.SortFunc(m.made, func(a, b model.ScenarioOutcome) int {
 		return cmp.Or(strings.Compare(a.SpecHash, b.SpecHash), cmp.Compare(a.Seed, b.Seed))
@@ -128,14 +127,17 @@ func (m *measurement) unmeasurable(t *profiles.Target) (string, error) {
 	return "", nil
 }
 
+// cost estimates the work of a run, in packets.
+func (m *measurement) cost(s *scenario.Spec) float64 {
+	impls, _ := m.session.Known.Both(s) // an unknown one is the error of the run
+	return run.ExpectedPackets(s, impls)
+}
+
 // one makes one run for its numbers.
 func (m *measurement) one(ctx context.Context, s *scenario.Spec) (targets.Run, error) {
-	var impls [2]engine.Implementation
-	for side, name := range s.Impl {
-		var err error
-		if impls[side], err = m.session.Known.Find(name); err != nil {
-			return targets.Run{}, err
-		}
+	impls, err := m.session.Known.Both(s)
+	if err != nil {
+		return targets.Run{}, err
 	}
 	m.session.Bound(s)
 	r, err := claims.Numbers(ctx, run.Options{Spec: s, Bench: m.session.Runner, Name: m.session.Bench, Impls: impls,

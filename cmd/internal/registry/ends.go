@@ -12,10 +12,10 @@ import (
 // Ends finds the implementations at both ends of a Spec, and has them check their attributes and parameters.
 func Ends(s *scenario.Spec) (impls [2]engine.Implementation, err error) {
 	known := Catalogue{}
-	for side, name := range s.Impl {
-		if impls[side], err = known.Find(name); err != nil {
-			return impls, err
-		}
+	if impls, err = known.Both(s); err != nil {
+		return impls, err
+	}
+	for side := range impls {
 		if err := impls[side].Try(s.Ends(0)[side], &memory.Host{}); err != nil {
 			return impls, fault.Usage(err)
 		}
@@ -25,6 +25,16 @@ func Ends(s *scenario.Spec) (impls [2]engine.Implementation, err error) {
 	}
 	if what := known.Lacks(s); what != "" {
 		return impls, fault.Usage(fmt.Errorf("%s: NOT-APPLICABLE", what))
+	}
+	return impls, nil
+}
+
+// Both returns the implementations at both ends of a Spec.
+func (c Catalogue) Both(s *scenario.Spec) (impls [2]engine.Implementation, err error) {
+	for side, name := range s.Impl {
+		if impls[side], err = c.Find(name); err != nil {
+			return impls, err
+		}
 	}
 	return impls, nil
 }

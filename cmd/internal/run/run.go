@@ -177,28 +177,41 @@ func (o *Options) codec() bool {
 		return false
 	}
 	return o.Impls[0].NeedsBytes || o.Impls[1].NeedsBytes || len(o.Spec.Faults)+len(o.Spec.Injections) > 0 ||
-		o.Spec.Turns.Taken() || ExpectedPackets(o.Spec) < autoPackets
+		o.Spec.Turns.Taken() || ExpectedPackets(o.Spec, o.Impls) < autoPackets
 }
 
 // ExpectedPackets estimates the packets of a loss-free run of the Spec: those that the loads ask for or, of a run with
 // a time limit and where that is more, those that the line carries in the time, but at most full send queues once per
-// round trip.
-func ExpectedPackets(s *scenario.Spec) float64 {
+// round trip. A middlebox near A answers for the far end, and the round trip then limits nothing.
+func ExpectedPackets(s *scenario.Spec, impls [2]engine.Implementation) float64 {
 	total, window := 0.0, 0.0
 	for _, l := range s.Loads {
 		each := float64(s.QPs) * float64(s.QP[0].Packets(uint32(l.Mean())))
 		total += float64(l.Count) * each
 		window += float64(s.QP[0].QueueDepth) * each
 	}
-	full := s.Link.AB.Rate.Time(s.QP[0].MTU + roce.Overhead)
-	if s.For > 0 && full > 0 {
-		line := float64(s.For) / float64(full)
-		if rtt := s.RTT(); rtt > 0 && window > 0 {
+	one := s.Link.AB.Rate.Time(linePacket(s))
+	if s.For > 0 && one > 0 {
+		line := float64(s.For) / float64(one)
+		if rtt := s.RTT(); rtt > 0 && window > 0 && impls[0].NewBox == nil {
 			line = min(line, (float64(s.For)/float64(rtt)+1)*window)
 		}
 		total = max(total, line)
 	}
 	return total
+}
+
+// linePacket returns the mean layer-1 bytes of a data packet: messages below the MTU make small ones.
+func linePacket(s *scenario.Spec) int {
+	packets, bytes := 0, 0
+	for _, l := range s.Loads {
+		n := uint32(l.Mean())
+		packets, bytes = packets+s.QP[0].Packets(n), bytes+s.QP[0].LineBytes(n)
+	}
+	if packets == 0 {
+		return s.QP[0].MTU + roce.Overhead
+	}
+	return bytes / packets
 }
 
 // newResult returns a result with everything known before the run.

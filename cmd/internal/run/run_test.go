@@ -327,15 +327,25 @@ func TestCodecChoice(t *testing.T) {
 			t.Errorf("%q, codec %s: bytes %v", c.text, c.codec, got)
 		}
 	}
-	for text, want := range map[string]float64{
-		"qp count=3 mtu=256\nload write msg=1000 count=10\nload send from=B msg=1 count=5\n": 3 * (10*4 + 5),
+	boxed := engine.Implementation{NewBox: func(engine.BoxConfig) (engine.Middlebox, error) { return nil, nil }}
+	for _, c := range []struct {
+		text string
+		impl engine.Implementation
+		want float64
+	}{
+		{text: "qp count=3 mtu=256\nload write msg=1000 count=10\nload send from=B msg=1 count=5\n", want: 3 * (10*4 + 5)},
 		// the window limits
-		"link rate=10G delay=20ms\nqp qd=128\nload write msg=4KiB\nrun for=1s\n": 26 * 128 * 4,
+		{text: "link rate=10G delay=20ms\nqp qd=128\nload write msg=4KiB\nrun for=1s\n", want: 26 * 128 * 4},
 		// the line rate limits
-		"link rate=1106M delay=20ms\nqp qd=128\nload write msg=4MiB\nrun for=1s\n": 125_000,
+		{text: "link rate=1106M delay=20ms\nqp qd=128\nload write msg=4MiB\nrun for=1s\n", want: 125_000},
+		// a box near A answers, so that the window does not limit
+		{"link rate=1106M delay=20ms\nqp qd=2\nload write msg=4KiB\nrun for=1s\n", boxed, 125_000},
+		// messages below the MTU make small packets
+		{text: "link rate=1G delay=1us\nqp qd=128\nload write msg=168\nrun for=1s\n", want: 500_000},
 	} {
-		if n := ExpectedPackets(mustSpec(t, text)); math.Abs(n/want-1) > 0.03 {
-			t.Errorf("%q: %g packets expected, want %g", text, n, want)
+		n := ExpectedPackets(mustSpec(t, c.text), [2]engine.Implementation{c.impl, c.impl})
+		if math.Abs(n/c.want-1) > 0.03 {
+			t.Errorf("%q: %g packets expected, want %g", c.text, n, c.want)
 		}
 	}
 }
