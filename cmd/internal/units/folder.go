@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/fault"
 )
@@ -72,8 +71,9 @@ func Kept[T any](f *Folder, u Unit, make func() (T, error)) (T, error) {
 
 // keep makes a result, and writes it to a file with this ending.
 func keep[T any](f *Folder, u Unit, ending string, make func() (T, error)) ([]byte, error) {
-	began := time.Now()
+	running := processor.begin()
 	x, err := make()
+	taken := processor.end(running)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func keep[T any](f *Folder, u Unit, ending string, make func() (T, error)) ([]by
 	if err != nil {
 		return nil, fmt.Errorf("units: %s: %w", u.Name, err)
 	}
-	h := head{Key: u.Key, Work: u.Work, Name: u.Name, Seconds: time.Since(began).Seconds()}
+	h := head{Key: u.Key, Work: u.Work, Name: u.Name, Seconds: taken.Seconds()}
 	if err := write(filepath.Join(f.dirs[0], u.Key+ending), h, text); err != nil {
 		return nil, err
 	}

@@ -21,7 +21,7 @@ type head struct {
 	Key     string  `json:"key"`
 	Work    string  `json:"work"`
 	Name    string  `json:"name"`
-	Seconds float64 `json:"seconds"` // time that it took to make the result
+	Seconds float64 `json:"seconds"` // of processor time that it took to make the result
 	Maker   Maker   `json:"maker"`
 	Bytes   int     `json:"bytes"`  // of the result
 	Digest  string  `json:"digest"` // of the result
