@@ -118,12 +118,11 @@ _Noreturn void broken(const char *what);
 
 // wire.c: frames.
 void wire_open(void);
-bool wire_send(const struct qp *q, const struct packet *p);
+int wire_send(const struct qp *q, const struct packet *p);
 int wire_receive(struct packet *p, struct qp **q);
 unsigned wire_dropped(void);
 extern int wire_fd;
 extern long bad_icrc, malformed, unknown_qp;
-int wire_bits(int payload); // on the line, for a data packet
 
 // requester.c
 void post_due(struct qp *q, int64_t now);
@@ -131,6 +130,7 @@ void requester_receive(struct qp *q, const struct packet *p, int64_t now);
 void requester_timer(struct qp *q, int64_t now);
 bool requester_ready(const struct qp *q, int64_t now);
 int requester_send(struct qp *q, int64_t now);
+void fail(struct qp *q, const char *status);
 
 // responder.c
 void tell_receive(struct qp *q);
@@ -138,6 +138,7 @@ void responder_receive(struct qp *q, const struct packet *p, int64_t now);
 
 // main.c
 int64_t clock_now(void);
+void occupy(int64_t now, int bytes);
 void note_late(int64_t waited);
 
 // after is the distance from b to a on the circle of PSNs, negative when a is before b.

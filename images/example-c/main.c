@@ -14,7 +14,7 @@ struct host host;
 struct qp *qps;
 int nqps;
 
-enum { BATCH = 32, LATE = 16 }; // packets: per round of the loop; sent at once after a late wake-up
+enum { BATCH = 32, LATE = 32 }; // packets: per round of the loop; of 1 KiB, sent at once after a late wake-up
 
 int64_t clock_now(void)
 {
@@ -184,32 +184,50 @@ static void progress(int64_t now)
 	}
 }
 
+// The line of the port: when it is free, whether there was nothing to send when it was last asked, and for how long it was
+// free with something to send because the program was late by more than it may catch up.
+static int64_t line, starved;
+static bool rested = true;
+
+// occupy books the bytes of a frame on the line. A program that woke up late catches up by LATE packets, and by no more than
+// a millisecond; after a rest it sends at the rate of the line from now on.
+void occupy(int64_t now, int bytes)
+{
+	if (!host.rate)
+		return;
+	int64_t credit = LATE * 8000000000LL * 1106 / host.rate;
+	int64_t earliest = rested ? now : now - (credit < 1000000 ? credit : 1000000);
+	if (line < earliest) {
+		starved += rested ? 0 : earliest - line;
+		line = earliest;
+	}
+	line += (8000000000LL * bytes + host.rate - 1) / host.rate;
+}
+
 // transmit sends packets at the rate of the line, one of each QP in turn, and returns the time to call it again; 0 is
 // when something else has happened.
 static int64_t transmit(int64_t now)
 {
-	static int64_t line; // time at which the line is free
 	static int turn;
-	int64_t credit = host.rate ? LATE * 1000000000LL * wire_bits(1024) / host.rate : 0;
-	if (credit > 1000000)
-		credit = 1000000;
-	bool sent = false;
-	for (int tried = 0, n = 0; tried < nqps && n < BATCH; tried++) {
+	int tried = 0;
+	for (int n = 0; tried < nqps && n < BATCH; tried++) {
 		struct qp *q = &qps[turn++ % nqps];
 		if (!requester_ready(q, now))
 			continue;
-		if (line > now)
+		if (line > now) {
+			rested = false;
 			return line;
-		int len = requester_send(q, now);
-		if (len < 0)
+		}
+		int bytes = requester_send(q, now);
+		if (bytes < 0)
 			return now + 50000;
-		if (host.rate)
-			line = (line > now - credit ? line : sent ? now - credit : now) + 1000000000LL * wire_bits(len) / host.rate;
-		sent = true;
+		occupy(now, bytes);
+		rested = false;
 		tried = -1;
 		n++;
 	}
-	return sent ? now : 0;
+	rested = tried == nqps;
+	return rested ? 0 : now;
 }
 
 // nap waits for a packet, an order, or the next thing to do.
@@ -278,7 +296,8 @@ static void stopped(void)
 	char undone[48] = "";
 	if (pending)
 		snprintf(undone, sizeof undone, "%d requests never completed", pending);
-	say("{\"event\":\"stopped\",\"undone\":\"%s\",\"dropped\":%u,\"late_ns\":%" PRId64 "}", undone, wire_dropped(), late);
+	say("{\"event\":\"stopped\",\"undone\":\"%s\",\"dropped\":%u,\"late_ns\":%" PRId64 ",\"starved_ns\":%" PRId64 "}",
+		undone, wire_dropped(), late, starved);
 }
 
 static void end(int signal)

@@ -59,9 +59,9 @@ static void complete(struct qp *q, const char *status)
 		r->pkt = 0;
 }
 
-// fail completes the oldest request with an error and flushes the others (IBTA 10.3.1). The QP sends nothing from then
-// on.
-static void fail(struct qp *q, const char *status)
+// fail brings the QP into error: the oldest request completes with a status, the others are flushed (IBTA 10.3.1). Both
+// halves of the QP send, answer and post nothing from then on.
+void fail(struct qp *q, const char *status)
 {
 	struct requester *r = &q->req;
 	r->failed = q->resp.failed = true;
@@ -187,7 +187,7 @@ bool requester_ready(const struct qp *q, int64_t now)
 	return !r->failed && now >= r->wait && r->at < r->posted && (r->next != r->max || after(r->max, r->una) < (PSN_MASK >> 1) - 1);
 }
 
-// requester_send sends the next packet and returns its payload length, -1 when the device has no room.
+// requester_send sends the next packet. It returns the bytes that it takes of the line, -1 when the device has no room.
 int requester_send(struct qp *q, int64_t now)
 {
 	struct requester *r = &q->req;
@@ -206,7 +206,8 @@ int requester_send(struct qp *q, int64_t now)
 		for (size_t i = 0; i < sizeof pattern; i++)
 			pattern[i] = (uint8_t)(i * 167 + i / 256);
 	p.payload = pattern + (w->wr * 64 + off) % (sizeof pattern - 4096);
-	if (!wire_send(q, &p))
+	int bytes = wire_send(q, &p);
+	if (bytes < 0)
 		return -1;
 	if (p.ackreq && !r->timer && q->timeout)
 		r->timer = now + q->timeout;
@@ -219,5 +220,5 @@ int requester_send(struct qp *q, int64_t now)
 	} else {
 		r->pkt++;
 	}
-	return p.len;
+	return bytes;
 }

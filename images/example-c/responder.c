@@ -14,14 +14,17 @@ void tell_receive(struct qp *q)
 static void answer(struct qp *q, uint32_t psn, int syndrome)
 {
 	struct packet p = {.opcode = ACKNOWLEDGE, .psn = psn & PSN_MASK, .syndrome = (uint8_t)syndrome, .msn = q->resp.msn};
-	wire_send(q, &p);
+	int bytes = wire_send(q, &p);
+	if (bytes > 0)
+		occupy(clock_now(), bytes);
 }
 
-// refuse answers a request that must not be executed; the QP is in error from then on (IBTA 9.7.4.1).
+// refuse answers a request that must not be executed; the QP is in error from then on (IBTA 9.7.4.1), and with it the
+// requests of its other half.
 static void refuse(struct qp *q, int syndrome)
 {
 	answer(q, q->resp.expected, syndrome);
-	q->resp.failed = true;
+	fail(q, "WR_FLUSH_ERR");
 }
 
 // sequence reports whether the opcode is valid here: FIRST and ONLY between messages, MIDDLE and LAST inside one of
@@ -76,7 +79,7 @@ static void received(struct qp *q, const char *status)
 	say("{\"event\":\"received\",\"at_ns\":%" PRId64 ",\"qp\":%d,\"wr\":%ld,\"operation\":\"SEND\",\"status\":\"%s\",\"bytes\":%u,\"psn\":%u}",
 		clock_now(), q->n, r->taken++, status, r->got, r->expected);
 	r->free--;
-	if (q->replenish) {
+	if (q->replenish && !r->failed) {
 		r->free++;
 		tell_receive(q);
 	}
@@ -108,9 +111,9 @@ static void execute(struct qp *q, const struct packet *p)
 	if (first)
 		begin(q, p, send);
 	if (!fits(q, p, first, last)) {
+		refuse(q, NAK_INVALID);
 		if (send)
 			received(q, "LOC_LEN_ERR");
-		refuse(q, NAK_INVALID);
 		return;
 	}
 	if (!send && first && !allowed(q, p)) {

@@ -13,7 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { ETH = 14, IP = 20, UDP = 8, BTH = 12, RETH = 16, AETH = 4, ICRC = 4, HEADERS = ETH + IP + UDP + BTH, ROCE_PORT = 4791 };
+// LINE is what a frame takes of the line besides its bytes: preamble, FCS and gap.
+enum { LINE = 24, ETH = 14, IP = 20, UDP = 8, BTH = 12, RETH = 16, AETH = 4, ICRC = 4, HEADERS = ETH + IP + UDP + BTH, ROCE_PORT = 4791 };
 
 int wire_fd;
 long bad_icrc, malformed, unknown_qp;
@@ -107,8 +108,9 @@ static void headers(uint8_t *f, const struct qp *q, const struct packet *p, int 
 	put(bth + 8, 4, (uint64_t)p->ackreq << 31 | p->psn);
 }
 
-// wire_send encodes and sends a packet; false if the device has no room now.
-bool wire_send(const struct qp *q, const struct packet *p)
+// wire_send encodes and sends a packet. It returns the bytes that the frame takes of the line, -1 if the device has no room
+// now.
+int wire_send(const struct qp *q, const struct packet *p)
 {
 	uint8_t f[MAX_FRAME];
 	int pad = -p->len & 3, extra = has_reth(p->opcode) ? RETH : p->opcode == ACKNOWLEDGE ? AETH : 0;
@@ -129,7 +131,9 @@ bool wire_send(const struct qp *q, const struct packet *p)
 	uint32_t crc = icrc(f, (int)(at - f));
 	for (int i = 0; i < ICRC; i++)
 		*at++ = (uint8_t)(crc >> 8 * i); // the only little-endian field
-	return send(wire_fd, f, (size_t)(at - f), 0) >= 0 || (errno != EAGAIN && errno != ENOBUFS);
+	if (send(wire_fd, f, (size_t)(at - f), 0) < 0 && (errno == EAGAIN || errno == ENOBUFS))
+		return -1;
+	return (int)(at - f) + LINE;
 }
 
 // decode decodes a frame. If it returns false the frame is dropped in silence, and a wrong ICRC or a malformed frame is
@@ -205,6 +209,3 @@ unsigned wire_dropped(void)
 	socklen_t n = sizeof s;
 	return getsockopt(wire_fd, SOL_PACKET, PACKET_STATISTICS, &s, &n) ? 0 : s.tp_drops;
 }
-
-// wire_bits is the layer-1 length of a data packet in bits: preamble, FCS and gap are 24 bytes.
-int wire_bits(int payload) { return 8 * (HEADERS + RETH + payload + ICRC + 24); }
