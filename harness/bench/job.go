@@ -25,6 +25,10 @@ type Job struct {
 	Least    vtime.Dilation    // a smaller Dilation was not enough
 	Chosen   func(what string) // called before the run with a factor above 1 and its cost; may be nil
 
+	// Idle is the largest share of a run for which an end may leave its line idle because it waits for a processor; 0 is
+	// the bench's own limit. A run whose goodput is held against a closer bound needs a smaller one.
+	Idle float64
+
 	// NoProgress is the time for which a run in real time may be without progress while work is left; 0 is the default,
 	// see Patience.
 	NoProgress vtime.Duration

@@ -14,7 +14,11 @@ struct host host;
 struct qp *qps;
 int nqps;
 
-enum { BATCH = 32, LATE = 32 }; // packets: per round of the loop; of 1 KiB, sent at once after a late wake-up
+enum {
+	BATCH = 32, // packets per round of the loop
+	FEW = 4, MANY = 32, // packets that may be sent at once after a late wake-up: always, and at most
+	PACKET = 1106, // bytes of one of 1 KiB on the line
+};
 
 int64_t clock_now(void)
 {
@@ -189,19 +193,23 @@ static void progress(int64_t now)
 static int64_t line, starved;
 static bool rested = true;
 
-// occupy books the bytes of a frame on the line. A program that woke up late catches up by LATE packets, and by no more than
-// a millisecond; after a rest it sends at the rate of the line from now on.
+static int64_t takes(int64_t bytes) { return (8000000000LL * bytes + host.rate - 1) / host.rate; } // of the line, in ns
+
+// occupy books the bytes of a frame on the line. A program that woke up late catches up what a millisecond would have carried,
+// but FEW packets in any case: on a line so slow that a packet takes a millisecond it would lose time at each wake-up. After a
+// rest it sends at the rate of the line from now on.
 void occupy(int64_t now, int bytes)
 {
 	if (!host.rate)
 		return;
-	int64_t credit = LATE * 8000000000LL * 1106 / host.rate;
-	int64_t earliest = rested ? now : now - (credit < 1000000 ? credit : 1000000);
+	int64_t few = takes(FEW * PACKET), many = takes(MANY * PACKET);
+	int64_t credit = many < 1000000 ? many : few > 1000000 ? few : 1000000;
+	int64_t earliest = rested ? now : now - credit;
 	if (line < earliest) {
 		starved += rested ? 0 : earliest - line;
 		line = earliest;
 	}
-	line += (8000000000LL * bytes + host.rate - 1) / host.rate;
+	line += takes(bytes);
 }
 
 // transmit sends packets at the rate of the line, one of each QP in turn, and returns the time to call it again; 0 is

@@ -28,6 +28,7 @@ type measurement struct {
 	session *conform.Session // the implementations under test and the bench
 	peer    string           // the implementation at B
 	seeds   int
+	idle    float64 // see bench.Job.Idle; 0 for the bench's own limit
 
 	// mu guards made: in virtual time several runs are made at once.
 	mu   sync.Mutex
@@ -78,7 +79,26 @@ func (m *measurement) claims() ([]targets.Target, error) {
 		}
 		out = append(out, t)
 	}
+	m.idle = idle(out)
 	return out, nil
+}
+
+// idle returns the share of a run for which the machine may keep an end waiting: half of what the closest comparison
+// leaves between an implementation and the reference. More could decide the comparison in place of the implementation.
+// It is 0, for the bench's own limit, where nothing is compared.
+func idle(claimed []targets.Target) float64 {
+	least := 0.0
+	for i := range claimed {
+		for k := range claimed[i].Checks {
+			if c := &claimed[i].Checks[k]; len(c.Runs) > 1 {
+				least = max(least, c.Bound.Low)
+			}
+		}
+	}
+	if least == 0 {
+		return 0
+	}
+	return (1 - least) / 2
 }
 
 // claim converts one target. A target that cannot be measured has a reason and no checks.
@@ -142,7 +162,7 @@ func (m *measurement) one(ctx context.Context, s *scenario.Spec) (targets.Run, e
 	m.session.Bound(s)
 	r, err := claims.Numbers(ctx, run.Options{Spec: s, Bench: m.session.Runner, Name: m.session.Bench, Impls: impls,
 		Codec: run.CodecAuto, Link: m.session.Link,
-		Still: vtime.FromStd(m.session.Still), Dilate: m.session.Dilate,
+		Still: vtime.FromStd(m.session.Still), Dilate: m.session.Dilate, Idle: m.idle,
 		Version: build.Version(), Commit: build.Commit()}, m.session.Attempts)
 	m.keep(r)
 	return targets.Run{Summary: r.Summary, Spec: s}, err

@@ -40,6 +40,7 @@ type Options struct {
 	Codec   Codec
 	Link    string         // "auto", "netem", "ebpf" or "relay"
 	Still   vtime.Duration // see bench.Job.NoProgress; 0 for the default
+	Idle    float64        // see bench.Job.Idle; 0 for the bench's own limit
 	Taps    bool           // in virtual time, keep captures too; other benches always do
 	Dilate  vtime.Dilation // real benches: real seconds per second of the Spec; 0 leaves the choice to the bench
 	Least   vtime.Dilation // the least dilation that the bench may choose, see Try
@@ -128,7 +129,7 @@ func (o *Options) prepare(p *pipeline) (*judging.Run, error) {
 		o.Folder = o.Keep(o.Spec)
 	}
 	job.Bytes, job.Link, job.NoProgress, job.Progress = o.codec(), o.Link, o.Still, o.Progress
-	job.Dilation, job.Least, job.Chosen = o.Dilate, o.Least, o.Chosen
+	job.Dilation, job.Least, job.Chosen, job.Idle = o.Dilate, o.Least, o.Chosen, o.Idle
 	play := &judging.Run{Job: job, Bench: guarded{o.Bench}, Rules: o.Rules, Sink: p.open}
 	if err := play.Check(); err != nil {
 		return nil, err

@@ -43,8 +43,24 @@ const (
 )
 
 // starvedMost is the part of a run for which an endpoint may leave its line idle for want of a processor, so that
-// goodput differs by no more than this share from that on a faster machine.
+// goodput differs by no more than this share from that on a faster machine. A job may ask for less.
 const starvedMost = 0.03
+
+// idled is the certificate of the line of an endpoint that sent data for length, and left its line idle for starved.
+func idled(name string, starved, length vtime.Duration, asked float64) certify.Item {
+	most := starvedMost
+	if asked > 0 {
+		most = min(most, asked)
+	}
+	return certify.Item{
+		Name: name + " line idle", Want: fmt.Sprintf("at most %.2g %% of the run", 100*most),
+		Got: fmt.Sprintf("%.2g %%", 100*starved.Seconds()/length.Seconds()),
+		OK:  starved.Seconds() <= most*length.Seconds(),
+		Bound: "what an endpoint does not send because it waits for a processor; leave more of it to the " +
+			"run, or raise --dilate",
+		Property: validity.Pace,
+	}
+}
 
 // sent checks whether the ends that send data used their lines whenever they had packets to send. A late answer delays
 // only the packets that wait for it, which prompt bounds; the time of an idle line is lost.
@@ -55,14 +71,7 @@ func (s *session) sent() (items []certify.Item) {
 		if e == nil || !slices.ContainsFunc(s.spec.Loads, from) {
 			continue
 		}
-		items = append(items, certify.Item{
-			Name: e.Name + " line idle", Want: fmt.Sprintf("at most %g %% of the run", 100*starvedMost),
-			Got: fmt.Sprintf("%.2g %%", 100*e.Starved.Seconds()/length.Seconds()),
-			OK:  e.Starved.Seconds() <= starvedMost*length.Seconds(),
-			Bound: "what an endpoint does not send because it waits for a processor; leave more of it to the " +
-				"run, or raise --dilate",
-			Property: validity.Pace,
-		})
+		items = append(items, idled(e.Name, e.Starved, length, s.job.Idle))
 	}
 	return items
 }

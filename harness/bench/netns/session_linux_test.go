@@ -7,6 +7,7 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
@@ -37,6 +38,25 @@ func TestWeaveEndsAtTheCut(t *testing.T) {
 func TestHostIsJudgedByWhatRulesAllow(t *testing.T) {
 	if promptLeast != rule.Drain {
 		t.Errorf("an endpoint may wait for %v, and rules allow it %v", promptLeast, rule.Drain)
+	}
+}
+
+// A line may be idle for the bench's share of a run, or for a smaller one that the job asks for, never a larger one.
+func TestIdleLineIsBounded(t *testing.T) {
+	const ms = vtime.Millisecond
+	for _, c := range []struct {
+		starved vtime.Duration
+		asked   float64
+		ok      bool
+	}{
+		{30 * ms, 0, true}, {31 * ms, 0, false},
+		{4 * ms, 0.004, true}, {5 * ms, 0.004, false},
+		{30 * ms, 0.5, true}, {31 * ms, 0.5, false},
+	} {
+		if item := idled("endpoint A", c.starved, vtime.Second, c.asked); item.OK != c.ok ||
+			item.Property != validity.Pace {
+			t.Errorf("%+v: %+v", c, item)
+		}
 	}
 }
 
