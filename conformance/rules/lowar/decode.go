@@ -29,7 +29,7 @@ type accuser struct {
 type repaired struct {
 	psn   psn.PSN
 	at    vtime.Time
-	index uint64
+	asked vtime.Time // when it, or a later request that was accepted, asked for an acknowledgement; Never before
 }
 
 // openLimit bounds the open entries; the oldest is forgotten.
@@ -41,14 +41,8 @@ func newAccuser(c *rule.Context, which func(*rule.Sight) bool) *accuser {
 
 func (a *accuser) sight(s *rule.Sight) {
 	switch {
-	case s.Point == trace.ResponderIn && s.Recovered && s.Legal:
-		if a.which(s) {
-			a.c.Met()
-			if len(a.open) == openLimit {
-				a.open = a.open[:copy(a.open, a.open[1:])]
-			}
-			a.open = append(a.open, repaired{s.Pkt.PSN, s.At, s.Index})
-		}
+	case s.Point == trace.ResponderIn && s.Due() && s.Legal:
+		a.accepted(s)
 	case s.Point == trace.ResponderIn && s.Relation == rule.Duplicate && coded(s.Pkt.Opcode):
 		a.sentAgain(s)
 	case s.Point == trace.ResponderOut:
@@ -56,8 +50,25 @@ func (a *accuser) sight(s *rule.Sight) {
 	}
 }
 
-// sentAgain judges a recovered packet that arrives again. The timer or another loss may have caused that. It is the
-// responder's fault if no acknowledgement was sent meanwhile, although there was time.
+// accepted records a recovered packet, and that a request asks for the acknowledgement of all before it.
+func (a *accuser) accepted(s *rule.Sight) {
+	if s.Recovered && a.which(s) {
+		a.c.Met()
+		if len(a.open) == openLimit {
+			a.open = a.open[:copy(a.open, a.open[1:])]
+		}
+		a.open = append(a.open, repaired{s.Pkt.PSN, s.At, vtime.Never})
+	}
+	for i := range a.open {
+		if s.Pkt.AckReq && a.open[i].asked == vtime.Never {
+			a.open[i].asked = s.At
+		}
+	}
+}
+
+// sentAgain judges a recovered packet that arrives again. The timer, another loss or a NAK sent before the recovery may
+// have caused that. It is the responder's fault if an acknowledgement was asked for and not sent, although there was
+// time.
 func (a *accuser) sentAgain(s *rule.Sight) {
 	for i, r := range a.open {
 		if r.psn != s.Pkt.PSN {
@@ -66,7 +77,7 @@ func (a *accuser) sentAgain(s *rule.Sight) {
 		if s.Rec.Sent == vtime.Never || s.Rec.Sent <= r.at {
 			return // it may have left before the repair packet arrived
 		}
-		if a.c.Late(rule.Responder, r.at, rule.Patience, s.At) && !a.c.Fatal && !a.c.RNRWait {
+		if r.asked != vtime.Never && a.c.Late(rule.Responder, r.asked, rule.Patience, s.At) && !a.c.Fatal && !a.c.RNRWait {
 			a.c.Failf(rule.Responder,
 				"sent again %v after it was recovered; its acknowledgement expected first", s.At.Sub(r.at))
 		}
