@@ -74,7 +74,7 @@ func figureRows(p *figures.Panel, c *figures.Curve) (rows []figureRow) {
 		return "–"
 	}
 	for _, o := range c.Ours {
-		r := figureRow{p.Title, c.Name, label(o.X, p.X.Unit), stated(o.X), orDash(o.Model), o.Trouble}
+		r := figureRow{p.Title, c.Name, label(o.X, p.X.Unit), stated(o.X), orDash(o.Model, ""), o.Trouble}
 		if o.Estimate != nil {
 			r.Ours = quantity.Interval(o.Estimate.Value, o.Estimate.Low, o.Estimate.High, p.Y.Unit)
 		}

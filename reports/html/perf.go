@@ -58,7 +58,7 @@ func newPerfView(m *suite.Result) *perfView {
 }
 
 func newMeasuredView(m *suite.Measured) measuredView {
-	v := measuredView{Measured: m, What: m.Title(), PaperText: orDash(m.Paper), ModelText: orDash(m.Model),
+	v := measuredView{Measured: m, What: m.Title(), PaperText: orDash(m.Paper, m.Unit), ModelText: orDash(m.Model, m.Unit),
 		Ours: m.Trouble, Bound: quantity.Bounds(m.Low, m.High)}
 	if m.Estimate != nil {
 		v.Ours = quantity.Interval(m.Estimate.Value, m.Estimate.Low, m.Estimate.High, m.Unit)
@@ -70,9 +70,10 @@ func newMeasuredView(m *suite.Measured) measuredView {
 	return v
 }
 
-func orDash(x *float64) string {
+// orDash returns a number with its unit, or a dash.
+func orDash(x *float64, unit string) string {
 	if x == nil {
 		return "–"
 	}
-	return quantity.Value(*x, "")
+	return quantity.Value(*x, unit)
 }

@@ -46,7 +46,7 @@ func newGrid(p *past) *grid {
 		t := &p.tracks[i]
 		words := strings.SplitN(t.Name, " ", 4)
 		if words[0] == "matrix" && len(words) == 4 {
-			name := named(words[3]+", "+t.Bench, t.Host)
+			name := named(strings.TrimSuffix(words[3], " "+t.Unit)+", "+t.Bench, t.Host) // values have their units
 			if tables[name] == nil {
 				tables[name] = &table{Name: name}
 				v.Tables = append(v.Tables, tables[name])
