@@ -4,8 +4,9 @@ import (
 	"encoding/binary"
 	"testing"
 
-	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"pgregory.net/rapid"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 )
 
 // frameOf returns the header of a frame for a QP.
@@ -39,13 +40,12 @@ func TestRepetitionsAreNoNews(t *testing.T) {
 		if fresh[16] == 0 || fresh[16]+fresh[17] > count+1 {
 			t.Fatalf("%v of %d packets are news", fresh, count+1)
 		}
-		if before := fresh[16]; true {
-			for i := range count + 1 {
-				hear(16, i)
-			}
-			if fresh[16] != before {
-				t.Fatalf("%d repetitions are news", fresh[16]-before)
-			}
+		before := fresh[16]
+		for i := range count + 1 {
+			hear(16, i)
+		}
+		if fresh[16] != before {
+			t.Fatalf("%d repetitions are news", fresh[16]-before)
 		}
 		if n.hear(frameOf(managed, count)) || n.hear(nil) || n.hear(make([]byte, 100)) {
 			t.Fatal("a message of connection management, or a frame of another kind, is news")
