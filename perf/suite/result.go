@@ -75,11 +75,16 @@ type Measured struct {
 	Real       *stats.Estimate `json:"real,omitempty"`
 	RealValues []float64       `json:"real_values,omitempty"` // by seed
 	Gap        *stats.Estimate `json:"gap,omitempty"`
+	// why there is no Real although runs were made for it, such as that the machine was too busy
+	RealTrouble string `json:"real_trouble,omitempty"`
 
 	Status  string `json:"status"`
 	Finding string `json:"finding,omitempty"`
 	Trouble string `json:"trouble,omitempty"` // why there is no number
 }
+
+// Emulated reports whether runs with real packets were made for the number, with or without a result.
+func (m *Measured) Emulated() bool { return m.Estimate != nil && (m.Real != nil || m.RealTrouble != "") }
 
 // Title names the measured quantity: "40 ms, goodput ratio".
 func (m *Measured) Title() string {

@@ -217,7 +217,7 @@ func (p *plan) emulate(c *targets.Check, m *Measured) {
 		gap, err = stats.Mean(gaps(values, m.Values), p.options.Confidence)
 	}
 	if err != nil {
-		m.Status, m.Trouble = Unknown, p.options.Real.Bench+": "+err.Error()
+		m.Status, m.Trouble, m.RealTrouble = Unknown, p.options.Real.Bench+": "+err.Error(), err.Error()
 		return
 	}
 	m.RealValues, m.Real, m.Gap = values, &e, &gap

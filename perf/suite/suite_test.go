@@ -238,8 +238,12 @@ func TestRealPackets(t *testing.T) {
 			len(got.RealValues) != 4) {
 			t.Errorf("%s: the gap is %+v, want %.1f", tt.name, got.Gap, tt.real-1)
 		}
-		if tt.err != nil && !strings.Contains(got.Trouble, "netns: gbn, seed 1: INVALID: late") {
-			t.Errorf("%s: %q", tt.name, got.Trouble)
+		if !got.Emulated() || other.Emulated() {
+			t.Errorf("%s: beside virtual time %v, the other %v", tt.name, got.Emulated(), other.Emulated())
+		}
+		if tt.err != nil && (!strings.Contains(got.Trouble, "netns: gbn, seed 1: INVALID: late") || got.Gap != nil ||
+			got.RealTrouble != "gbn, seed 1: INVALID: late") {
+			t.Errorf("%s: %q, %q, gap %+v", tt.name, got.Trouble, got.RealTrouble, got.Gap)
 		}
 	}
 }

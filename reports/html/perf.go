@@ -36,7 +36,7 @@ type measuredView struct {
 	*suite.Measured
 	What, PaperText, ModelText, Ours, Bound string
 
-	RealText, Gap string // of class E, with real packets
+	RealText, Gap string // with real packets: the number or why there is none, and the difference from virtual time
 }
 
 func newPerfView(m *suite.Result) *perfView {
@@ -63,6 +63,7 @@ func newMeasuredView(m *suite.Measured) measuredView {
 	if m.Estimate != nil {
 		v.Ours = quantity.Interval(m.Estimate.Value, m.Estimate.Low, m.Estimate.High, m.Unit)
 	}
+	v.RealText, v.Gap = m.RealTrouble, "–"
 	if m.Real != nil {
 		v.RealText, v.Gap = quantity.Interval(m.Real.Value, m.Real.Low, m.Real.High, m.Unit),
 			quantity.Percent(m.Gap.Value, m.Gap.Low, m.Gap.High)

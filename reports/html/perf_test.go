@@ -18,7 +18,8 @@ func TestPerfShowsEverything(t *testing.T) {
 	got := b.String()
 	for _, want := range []string{"<title>ERROR · claims", `id="PT-XX-01"`, "1.25 ±0.01", "at", "1.46 to 1.58",
 		"not reproduced", "no account", "of an FPGA",
-		"6 on netns", "-36.84 ±0.5 %", "s-fail", "s-inconclusive", "s-reported", m.Command, "&lt;script&gt;"} {
+		"6 on netns", `class="l">gbn, seed 1: INVALID: late</td><td>–</td>`,
+		"-36.84 ±0.5 %", "s-fail", "s-inconclusive", "s-reported", m.Command, "&lt;script&gt;"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the page does not show %q", want)
 		}

@@ -62,14 +62,17 @@ func emulated(b *bytes.Buffer, m *suite.Result) {
 	for i := range m.Claims {
 		for k := range m.Claims[i].Measured {
 			x := &m.Claims[i].Measured[k]
-			if x.Real == nil {
+			if !x.Emulated() {
 				continue
+			}
+			real, gap := escape(x.RealTrouble), "–"
+			if x.Real != nil {
+				real = escape(quantity.Interval(x.Real.Value, x.Real.Low, x.Real.High, x.Unit))
+				gap = quantity.Percent(x.Gap.Value, x.Gap.Low, x.Gap.High)
 			}
 			fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %s |\n", escape(m.Claims[i].ID), escape(x.Title()),
 				number(x.Paper), number(x.Model),
-				escape(quantity.Interval(x.Estimate.Value, x.Estimate.Low, x.Estimate.High, x.Unit)),
-				escape(quantity.Interval(x.Real.Value, x.Real.Low, x.Real.High, x.Unit)), quantity.Percent(x.Gap.Value,
-					x.Gap.Low, x.Gap.High))
+				escape(quantity.Interval(x.Estimate.Value, x.Estimate.Low, x.Estimate.High, x.Unit)), real, gap)
 		}
 	}
 	b.WriteString("\n")

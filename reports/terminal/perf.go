@@ -60,12 +60,17 @@ func (p *printer) emulated(m *suite.Result) {
 	t.add("CLAIM", "VERDICT", "PAPER", "MODEL", "VIRTUAL TIME", strings.ToUpper(m.Emulated), "GAP", "WHAT")
 	for i := range m.Claims {
 		for k := range m.Claims[i].Measured {
-			if x := &m.Claims[i].Measured[k]; x.Real != nil {
-				t.add(m.Claims[i].ID, x.Status, orDash(x.Paper), orDash(x.Model), quantity.Interval(x.Estimate.Value,
-					x.Estimate.Low, x.Estimate.High, x.Unit),
-					quantity.Interval(x.Real.Value, x.Real.Low, x.Real.High, x.Unit), quantity.Percent(x.Gap.Value,
-						x.Gap.Low, x.Gap.High), plain(x.Title()))
+			x := &m.Claims[i].Measured[k]
+			if !x.Emulated() {
+				continue
 			}
+			real, gap := "–", "–" // the reason is below
+			if x.Real != nil {
+				real = quantity.Interval(x.Real.Value, x.Real.Low, x.Real.High, x.Unit)
+				gap = quantity.Percent(x.Gap.Value, x.Gap.Low, x.Gap.High)
+			}
+			t.add(m.Claims[i].ID, x.Status, orDash(x.Paper), orDash(x.Model), quantity.Interval(x.Estimate.Value,
+				x.Estimate.Low, x.Estimate.High, x.Unit), real, gap, plain(x.Title()))
 		}
 	}
 	p.judged(&t, 1)

@@ -29,7 +29,7 @@ func Perf() *suite.Result {
 					emulated("third", suite.Broken, 0.95, 0.95, 0.6, 0.9, 1)}},
 			{ID: "PT-XX-04", Source: "A paper, Table I", Claim: "a size", Class: "A",
 				Measured: []suite.Measured{{Metric: "memory", Unit: "B", Class: "A", Status: suite.Unknown,
-					Trouble: "no account \"x\""}}},
+					Trouble: "no account \"x\""}, untold("10 Gb/s", 0.95, "gbn, seed 1: INVALID: late")}},
 			{ID: "PT-XX-05", Source: "A paper, III", Claim: "181 million packets per second", Class: "H",
 				Reason: "of an FPGA"},
 			{ID: "PT-XX-06", Source: "A paper, IV", Claim: "35 times", Class: "H", Reason: "of a host",
@@ -56,6 +56,13 @@ func number(name, status, finding string, paper, expected, value, half, low, hig
 	if expected != 0 {
 		out.Model = &expected
 	}
+	return out
+}
+
+// untold returns a measured ratio whose runs with real packets gave no number.
+func untold(name string, value float64, why string) suite.Measured {
+	out := number(name, suite.Unknown, "", 0, value, value, 0.01, 0.9, 1)
+	out.Trouble, out.RealTrouble = "netns: "+why, why
 	return out
 }
 
