@@ -9,8 +9,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/profiles"
 )
 
-// The machine may keep an end waiting for less than what the closest comparison of a profile leaves: else a busy machine
-// could fail an implementation that is as good as the reference.
+// The machine may keep an end waiting for less than what the closest comparison of a profile leaves: else a busy
+// machine could fail an implementation that is as good as the reference.
 func TestIdleIsBelowEveryComparison(t *testing.T) {
 	compared := 0
 	for _, p := range profiles.All() {
