@@ -3,6 +3,7 @@
 package main
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -39,6 +40,23 @@ func TestForeignProgram(t *testing.T) {
 			}
 			fromPositions(t, r)
 		})
+	}
+}
+
+// The example fills its line but for the time that it reports to have waited for a processor.
+func TestExampleUsesItsLine(t *testing.T) {
+	beside(t)
+	r, _ := onNetns(t, "--rate", "20M", "--rtt", "10ms", "--msg", "64KiB", "--qd", "22", "--duration", "3s", "--impl",
+		example(t)+"/gbn-repaired,gbn")
+	idle := -1.0
+	for _, i := range r.Certificates[1].Items {
+		if strings.HasPrefix(i.Name, "endpoint A") && strings.HasSuffix(i.Name, "line idle") {
+			_, err := fmt.Sscanf(i.Got, "%g %%", &idle)
+			must(t, err)
+		}
+	}
+	if used := 100 * r.ThroughputBps / 20e6; idle < 0 || used+idle < 99 {
+		t.Errorf("%s: %.2f %% of the line used, %.2f %% reported idle", r.Status, used, idle)
 	}
 }
 
