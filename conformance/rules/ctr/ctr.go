@@ -88,7 +88,7 @@ func duplicatesCounted() rule.Rule {
 			Requirement: "duplicate_request: received packets of requests that had been executed before."},
 		Stimulus: "acknowledgements are lost, and requests are retransmitted", BlackBox: both,
 	}, counter{name: "hw/duplicate_request", doc: mlx5 + "; " + softRoCE,
-		says: "received packets of requests that had been executed before", count: duplicates})
+		says: "received packets of requests that had been executed before", start: duplicates})
 }
 
 func beyondCounted() rule.Rule {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
@@ -67,16 +68,28 @@ func octets(out bool) func(*rule.Sight) span {
 	}
 }
 
-// duplicates counts requests that were executed before. For a repeated READ or atomic, and while a request waits for a
-// receive, only the device knows whether it was executed; injected packets may be outside any window.
-func duplicates(s *rule.Sight) span {
-	switch {
-	case s.Point != trace.ResponderIn || s.Relation != rule.Duplicate:
-		return never
-	case s.Of.RNRWait, s.Pkt.Opcode.IsRead(), s.Pkt.Opcode.IsAtomic(), s.Rec.Fate == trace.Injected:
-		return perhaps
+// duplicates counts requests that were executed before: certainly those that the device had acknowledged. It may not
+// have looked yet at one that only arrived before, and refuse it with an RNR NAK. For a repeated READ or atomic, and
+// while a request waits for a receive, only the device knows whether it was executed; injected packets may be outside
+// any window.
+func duplicates() func(*rule.Sight) span {
+	acknowledged := map[*rule.Conversation]psn.PSN{} // PSN after the newest request acknowledged
+	return func(s *rule.Sight) span {
+		if last, ok := rule.Acknowledged(s.Pkt); ok && s.Point == trace.ResponderOut {
+			if before, known := acknowledged[s.Of]; !known || before.Less(last.Next()) {
+				acknowledged[s.Of] = last.Next()
+			}
+		}
+		before, known := acknowledged[s.Of]
+		switch {
+		case s.Point != trace.ResponderIn || s.Relation != rule.Duplicate:
+			return never
+		case s.Of.RNRWait, s.Pkt.Opcode.IsRead(), s.Pkt.Opcode.IsAtomic(), s.Rec.Fate == trace.Injected,
+			!known || !s.Pkt.PSN.Less(before):
+			return perhaps
+		}
+		return surely
 	}
-	return surely
 }
 
 // outOfSequence counts requests beyond the expected PSN, and perhaps responses beyond a READ's.

@@ -118,6 +118,8 @@ func nakOnce() rule.Rule {
 							"second NAK of %s, which has not arrived yet; silence expected until it has", c.Rel(named))
 					}
 					sent, named = true, s.Pkt.PSN
+				case s.Point == trace.ResponderOut && rule.IsRNR(s.Pkt) && s.Pkt.PSN == named:
+					sent = false // named has arrived and was refused, perhaps long after the tap saw it
 				case s.Relation == rule.InOrder:
 					sent = false
 				case s.Relation == rule.Ahead && sent:
