@@ -1,5 +1,7 @@
 package fasr
 
+import "math/bits"
+
 // maxCompression is the largest value of ten bits: "a 10-bit compression-cnt in the SR state, which can record up to 1k
 // consecutive OoO packets" (FaSR III-D).
 const maxCompression = 1<<compressionBits - 1
@@ -141,17 +143,57 @@ func (b *bitmap) step(p *pool) {
 	}
 }
 
-// at reports whether position i arrived. It walks the list, and is for timeouts only.
-func (b *bitmap) at(p *pool, i int) bool {
-	if i < b.compression {
+// cursor searches a bitmap for timeouts. It only moves towards the tail, so that any number of searches enter a block
+// once. It is valid until the bitmap changes.
+type cursor struct {
+	list  *bitmap
+	pool  *pool
+	block uint16 // block that the searches have reached; meaningful while the bitmap has blocks
+	start int    // position of its first bit; negative if positions of that block have been removed
+}
+
+// cursor returns a cursor before the first position.
+func (b *bitmap) cursor(p *pool) cursor {
+	return cursor{list: b, pool: p, block: b.head, start: b.compression - b.first}
+}
+
+// seek moves to the block of position i, which has a bit. i is not before the cursor's block.
+func (c *cursor) seek(i int) {
+	for ; i >= c.start+c.pool.perBlock; c.start += c.pool.perBlock {
+		c.block = c.pool.blocks[c.block].next
+		c.pool.steps++
+	}
+}
+
+// at reports whether position i arrived. i is not less than in an earlier call.
+func (c *cursor) at(i int) bool {
+	if i < c.list.compression {
 		return true
 	}
-	i += b.first - b.compression
-	blk := b.head
-	for ; i >= p.perBlock; i -= p.perBlock {
-		blk = p.blocks[blk].next
+	c.seek(i)
+	return c.pool.blocks[c.block].arrived>>(i-c.start)&1 != 0
+}
+
+// next returns the first position from i on that has arrived, or that has not; the length if there is none. i is not
+// less than the last result.
+func (c *cursor) next(i int, arrived bool) int {
+	if i < c.list.compression {
+		if arrived {
+			return i
+		}
+		i = c.list.compression
 	}
-	return p.blocks[blk].arrived>>i&1 != 0
+	for length := c.list.length(); i < length; i = c.start + c.pool.perBlock {
+		c.seek(i)
+		word := c.pool.blocks[c.block].arrived
+		if !arrived {
+			word = ^word
+		}
+		if i += bits.TrailingZeros64(word >> (i - c.start)); i < c.start+c.pool.perBlock {
+			return min(i, length)
+		}
+	}
+	return c.list.length()
 }
 
 // release frees every block and turns recording off.

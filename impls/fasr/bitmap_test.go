@@ -1,9 +1,13 @@
 package fasr
 
 import (
+	"fmt"
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 )
 
 // TestBitmapIsAList compares the bitmap, with its compression-cnt and its blocks, with a slice of booleans.
@@ -69,13 +73,55 @@ func check(t *rapid.T, p *pool, b *bitmap, model []bool) {
 	if b.length() != len(model) {
 		t.Fatalf("length %d, want %d", b.length(), len(model))
 	}
-	for i, arrived := range model {
-		if b.at(p, i) != arrived {
-			t.Fatalf("position %d: %v, want %v", i, !arrived, arrived)
+	stride := rapid.IntRange(1, 8).Draw(t, "stride")
+	c, from := b.cursor(p), b.cursor(p)
+	for i := 0; i < len(model); i += stride {
+		if c.at(i) != model[i] {
+			t.Fatalf("position %d: %v, want %v", i, !model[i], model[i])
 		}
+	}
+	for i, arrived := 0, false; i < len(model); arrived = !arrived {
+		want := i
+		for want < len(model) && model[want] != arrived {
+			want++
+		}
+		if got := from.next(i, arrived); got != want {
+			t.Fatalf("the first position from %d on with arrived=%v is %d, want %d", i, arrived, got, want)
+		}
+		i = want
 	}
 	if p.blockMap.taken != b.blocks || b.end > b.blocks*p.perBlock || b.blocks > 0 && b.end <= (b.blocks-1)*p.perBlock {
 		t.Fatalf("%d blocks taken, %d in the list, for %d bits", p.blockMap.taken, b.blocks, b.end)
+	}
+}
+
+// TestTimeoutsReadBlocksOnce: a timeout, and the deadlines of all READ requests that pass at one time, follow each
+// pointer of the list once, however many packets are missing.
+func TestTimeoutsReadBlocksOnce(t *testing.T) {
+	for _, blocks := range []int{1, 100, maxBlocks} {
+		h := host(t, engine.Params{"blocks": fmt.Sprint(blocks), "block_bits": "8", "window": "65536"})
+		s := (&nic{host: h}).newSender(requestSender, 0)
+		s.next = psn.PSN(8*blocks + 1)
+		for p := psn.PSN(2); p < s.next; p += 2 {
+			s.sack(0, p, min(int(p), maxLost), p > maxLost)
+		}
+		if s.sr == nil || s.sr.arrived.blocks != blocks {
+			t.Fatalf("%d blocks are not in use: %+v", blocks, s.sr)
+		}
+		s.again()
+		if got := h.pool.steps; got >= int64(blocks) || s.retx.Len() != 4*blocks {
+			t.Errorf("%d blocks: a timeout takes %d steps and queues %d spans", blocks, got, s.retx.Len())
+		}
+		h.pool.steps = 0
+		c := s.cursor()
+		for p := range s.next {
+			if s.missing(&c, p) != (p == 0 || p%2 == 1) {
+				t.Fatalf("%d blocks: PSN %d is missing: %v", blocks, p, p%2 == 0)
+			}
+		}
+		if got := h.pool.steps; got >= int64(blocks) {
+			t.Errorf("%d blocks: the deadlines of READ requests take %d steps", blocks, got)
+		}
 	}
 }
 

@@ -56,6 +56,7 @@ type pool struct {
 	perBlock int     // packets that a block records
 
 	exhausted int64 // requests for a unit or for blocks that the pool could not satisfy
+	steps     int64 // pointers to a next block that timeouts have followed
 }
 
 // stateUnit is an SR state unit: "a complete set of SR-required states and pairs of bitmap start and end pointer and

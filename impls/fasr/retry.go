@@ -48,9 +48,20 @@ func (r *Requester) HandleTimer(now vtime.Time) {
 	if r.timer.Expire(now) {
 		r.handleTimeout(now)
 	}
-	for p, ok := r.stamps.due(now); ok; p, ok = r.stamps.due(now) {
-		if r.out.missing(p) {
-			r.out.retx.insert(p)
+	r.expireReads(now)
+}
+
+// expireReads disarms the deadlines that have passed, and retransmits the READ requests that are missing.
+func (r *Requester) expireReads(now vtime.Time) {
+	c := r.out.cursor()
+	for i := range r.stamps.Len() {
+		e := r.stamps.At(i)
+		if e.due > now {
+			continue
+		}
+		e.due = vtime.Never
+		if r.out.missing(&c, e.psn) {
+			r.out.retx.insert(e.psn)
 		}
 	}
 }
@@ -99,17 +110,6 @@ func (s *stamps) forget(una psn.PSN) {
 	for s.Len() > 0 && s.At(0).psn.Less(una) {
 		s.Drop()
 	}
-}
-
-// due returns the PSN of a READ request whose deadline has passed, and disarms that deadline.
-func (s *stamps) due(now vtime.Time) (psn.PSN, bool) {
-	for i := range s.Len() {
-		if e := s.At(i); e.due <= now {
-			e.due = vtime.Never
-			return e.psn, true
-		}
-	}
-	return 0, false
 }
 
 // first returns the earliest deadline, or vtime.Never.

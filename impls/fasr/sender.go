@@ -163,10 +163,11 @@ func (s *sender) again() {
 		s.retx.add(s.unack, s.unack.Next())
 	default:
 		s.retx.add(s.unack, s.unack.Next())
-		for i := range s.sr.arrived.length() {
-			if p := s.unack.Add(1 + i); !s.sr.arrived.at(s.nic.host.pool, i) {
-				s.retx.add(p, p.Next())
-			}
+		c := s.sr.arrived.cursor(s.nic.host.pool)
+		for i, n := c.next(0, false), s.sr.arrived.length(); i < n; {
+			end := c.next(i, true)
+			s.retx.add(s.unack.Add(1+i), s.unack.Add(1+end))
+			i = c.next(end, false)
 		}
 	}
 }
@@ -205,13 +206,22 @@ func (s *sender) refused(cum psn.PSN) (again bool) {
 	return true
 }
 
-// missing reports whether p, which is not acknowledged, is not known to have arrived.
-func (s *sender) missing(p psn.PSN) bool {
+// cursor returns a cursor for missing.
+func (s *sender) cursor() (c cursor) {
+	if s.sr != nil {
+		c = s.sr.arrived.cursor(s.nic.host.pool)
+	}
+	return c
+}
+
+// missing reports whether p, which is not acknowledged, is not known to have arrived. p may not precede the p of an
+// earlier call with this cursor.
+func (s *sender) missing(c *cursor, p psn.PSN) bool {
 	switch d := p.Sub(s.unack); {
 	case s.sr == nil || d == 0 || s.sr.sackHigh.Less(p):
 		return true
 	case s.sr.arrived.on:
-		return d > s.sr.arrived.length() || !s.sr.arrived.at(s.nic.host.pool, d-1)
+		return d > s.sr.arrived.length() || !c.at(d-1)
 	}
 	return s.sr.slow()
 }
