@@ -37,13 +37,14 @@ const CodesBlocks = "lowar"
 // arrives at that moment and that the Decoder ignores; the hole then counts as given up.
 type Decoder struct {
 	Tracking  bool
-	Next      psn.PSN // next PSN that has not been passed up in order
-	Base      psn.PSN // first PSN of the current block
-	Held      int     // packets held behind a hole
-	Recovered int     // packets recovered so far
-	Failures  int     // blocks that could not be repaired so far
-	Hole      psn.PSN // first missing PSN of the latest block that could not be repaired
-	Why       Failure // why that block could not be repaired
+	Next      psn.PSN   // next PSN that has not been passed up in order
+	Base      psn.PSN   // first PSN of the current block
+	Held      int       // packets held behind a hole
+	Recovered int       // packets recovered so far
+	Failures  int       // blocks that could not be repaired so far
+	Hole      psn.PSN   // first missing PSN of the latest block that could not be repaired
+	Why       Failure   // why that block could not be repaired
+	Lacking   []psn.PSN // missing packets of the unit that could not be repaired; valid when Why is FailedUnit
 
 	conv   *Conversation
 	reads  bool   // the data are READ responses, not requests

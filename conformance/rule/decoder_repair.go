@@ -85,6 +85,7 @@ func (d *Decoder) decode(s *trace.Sight) {
 			d.hold(made, at, true)
 		}
 	default:
+		d.Lacking = d.lacking(&s.Pkt.Repair)
 		d.fail(FailedUnit, s.At)
 	}
 }
@@ -103,6 +104,17 @@ func (d *Decoder) missing(h *roce.Repair) (at, n int) {
 		}
 	}
 	return at, n
+}
+
+// lacking returns the packets of a unit that have not arrived.
+func (d *Decoder) lacking(h *roce.Repair) []psn.PSN {
+	out := d.Lacking[:0]
+	for i := int(h.ISN); i < int(h.N); i += int(h.C) {
+		if !d.there[i] {
+			out = append(out, h.Base.Add(i))
+		}
+	}
+	return out
 }
 
 // Yield is the result of a repair packet at a decoder.

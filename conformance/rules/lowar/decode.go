@@ -201,15 +201,29 @@ func (b *bursts) repair(s *rule.Sight, h *roce.Repair, k *block) {
 func (b *bursts) sight(s *rule.Sight) {
 	b.st.sight(s)
 	b.a.sight(s)
-	c, d := b.c, b.c.Decoders[0]
+	d := b.c.Decoders[0]
 	if d.Failures == b.failures {
 		return
 	}
-	if b.failures = d.Failures; d.Why == rule.FailedUnit && b.owed[d.Hole] {
-		c.Failf(rule.Requester, "%s cannot be recovered: the burst took two packets of its unit; one at most "+
-			"expected, as it is no longer than c", c.Request(d.Hole))
+	if b.failures = d.Failures; d.Why == rule.FailedUnit {
+		b.unit(d.Lacking)
 	}
 	clear(b.owed)
+}
+
+// unit judges a unit of which two packets or more are missing. One that the burst did not take is late: a repair packet
+// that overtakes packets of its unit is the link's doing.
+func (b *bursts) unit(missing []psn.PSN) {
+	var taken []psn.PSN
+	for _, p := range missing {
+		if b.owed[p] {
+			taken = append(taken, p)
+		}
+	}
+	if len(taken) >= 2 {
+		b.c.Failf(rule.Requester, "%s cannot be recovered: the burst took two packets of its unit; one at most "+
+			"expected, as it is no longer than c", b.c.Request(taken[0]))
+	}
 }
 
 // run returns the length of the losses if they form one run; otherwise 0.
