@@ -79,7 +79,7 @@ func (a *accuser) sentAgain(s *rule.Sight) {
 		}
 		if r.asked != vtime.Never && a.c.Late(rule.Responder, r.asked, rule.Patience, s.At) && !a.c.Fatal && !a.c.RNRWait {
 			a.c.Failf(rule.Responder,
-				"sent again %v after it was recovered; its acknowledgement expected first", s.At.Sub(r.at))
+				"sent again %s after it was recovered; its acknowledgement expected first", micros(s.At.Sub(r.at)))
 		}
 		a.open = a.open[:i+copy(a.open[i:], a.open[i+1:])]
 		return
@@ -94,8 +94,8 @@ func (a *accuser) response(s *rule.Sight) {
 	if rule.IsNAK(s.Pkt) {
 		for i, r := range a.open {
 			if r.psn == s.Pkt.PSN {
-				a.c.Failf(rule.Responder, "asks for %s, which was recovered %v before; its acknowledgement expected",
-					a.c.Request(r.psn), s.At.Sub(r.at))
+				a.c.Failf(rule.Responder, "asks for %s, which was recovered %s before; its acknowledgement expected",
+					a.c.Request(r.psn), micros(s.At.Sub(r.at)))
 				a.open = a.open[:i+copy(a.open[i:], a.open[i+1:])]
 				return
 			}
@@ -225,6 +225,9 @@ func (b *bursts) unit(missing []psn.PSN) {
 			"expected, as it is no longer than c", b.c.Request(taken[0]))
 	}
 }
+
+// micros prints the time between two packets, in microseconds with three decimals.
+func micros(d vtime.Duration) string { return vtime.Time(d).Micros() + " us" }
 
 // run returns the length of the losses if they form one run; otherwise 0.
 func run(drops []bool) int {

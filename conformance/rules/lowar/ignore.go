@@ -159,8 +159,8 @@ func holeExpires() rule.Rule {
 				d := c.Decoders[0]
 				if s.Point == trace.ResponderOut && rule.IsNAK(s.Pkt) && d.Held > 0 && d.Tracking &&
 					s.Pkt.PSN == d.Next && d.Waiting(s.At) < d.Wait()-tolerance(d) {
-					c.Failf(rule.Responder, "asks for %s after others waited %v for it; a wait of %v expected, in "+
-						"which a repair packet may arrive", c.Request(s.Pkt.PSN), d.Waiting(s.At), d.Wait())
+					c.Failf(rule.Responder, "asks for %s after others waited %s for it; a wait of %v expected, in "+
+						"which a repair packet may arrive", c.Request(s.Pkt.PSN), micros(d.Waiting(s.At)), d.Wait())
 				}
 				h.sight(s)
 			}}
