@@ -21,6 +21,7 @@ type Sender struct {
 	Quiet bool // nothing is judged until everything sent before Hush is acknowledged
 
 	UNA, Next  psn.PSN // oldest unacknowledged PSN; next PSN never sent
+	Implied    psn.PSN // UNA, or a later PSN that the end may take for it, see Implies
 	Recovering bool    // the end has retransmitted, and recover is not acknowledged yet
 
 	c        *rule.Context
@@ -76,7 +77,7 @@ func NewSender(c *rule.Context, who rule.Blame, handed int) *Sender {
 
 // Start sets the first PSN.
 func (m *Sender) Start(p psn.PSN) {
-	m.UNA, m.Next, m.sure, m.high = p, p, p, p
+	m.UNA, m.Next, m.sure, m.high, m.Implied = p, p, p, p, p
 	m.packets.reset(p)
 }
 
@@ -148,7 +149,7 @@ func (m *Sender) advance(cum psn.PSN, at vtime.Time) {
 	m.forget(cum)
 	m.UNA, m.moved = cum, true
 	m.moves = append(m.moves, move{at, cum})
-	m.high = psn.Max(m.high, cum)
+	m.high, m.Implied = psn.Max(m.high, cum), psn.Max(m.Implied, cum)
 	if m.due != nil && m.due.PSN.Less(cum) {
 		m.due = nil
 	}
@@ -193,9 +194,27 @@ func (m *Sender) arrived(p psn.PSN, at vtime.Time) {
 	m.high = psn.Max(m.high, p)
 }
 
-// owe makes UNA due, unless it is due already.
+// Implies records that a packet other than an acknowledgement shows that everything before cum has arrived. The end may
+// act upon that or wait for an acknowledgement: it owes nothing meanwhile, and its oldest packet is UNA or Implied.
+func (m *Sender) Implies(cum psn.PSN) {
+	if m.Next.Less(cum) || cum.LessEq(m.Implied) {
+		return
+	}
+	for m.Implied = cum; m.Implied.Less(m.Next) && m.packets.get(m.Implied).arrived; m.Implied = m.Implied.Next() {
+	}
+	m.due = nil
+}
+
+// concludes advances UNA to Implied if a retransmission shows that its end has done so.
+func (m *Sender) concludes(s *rule.Sight) {
+	if p := s.Pkt.PSN; p == m.Implied && m.UNA.Less(p) {
+		m.advance(p, s.At)
+	}
+}
+
+// owe makes UNA due, unless it is due already or may have arrived.
 func (m *Sender) owe(s *rule.Sight, at vtime.Time, why []Aspect) {
-	if m.due == nil || m.due.PSN != m.UNA {
+	if m.UNA == m.Implied && (m.due == nil || m.due.PSN != m.UNA) {
 		m.due = &Duty{Why: why, PSN: m.UNA, At: at, Index: s.Index}
 	}
 }
@@ -215,6 +234,7 @@ func (m *Sender) Leaves(s *rule.Sight) {
 		m.overtakes(s.At)
 		return
 	}
+	m.concludes(s)
 	left := m.expired != vtime.Never && (p != m.UNA && m.c.Port.Lags(m.expired, s.At) || m.c.Began(s) < m.expired)
 	if m.expired = vtime.Never; left {
 		return
@@ -255,7 +275,9 @@ func (m *Sender) Timeout(at vtime.Time) {
 	}
 	m.timed, m.expired, m.moved = true, at, false
 	m.reopen()
-	m.due = &Duty{Why: []Aspect{TimeoutHead}, PSN: m.UNA, At: at, Index: rule.NoRecord}
+	if m.due = nil; m.UNA == m.Implied {
+		m.due = &Duty{Why: []Aspect{TimeoutHead}, PSN: m.UNA, At: at, Index: rule.NoRecord}
+	}
 }
 
 // Hush stops judging until everything sent so far is acknowledged.

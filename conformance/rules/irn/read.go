@@ -133,9 +133,40 @@ var readRetransmits = define(rule.Rule{
 type data struct {
 	*selective.Sender
 	c      *rule.Context
+	ends   []readEnd  // of the READs whose data have left and are not acknowledged, oldest first
 	begun  bool       // a response has left
 	latest vtime.Time // the latest response or READ_ACK
 	index  uint64     // of the latest response
+}
+
+// readEnd is the end of the data of a READ or an atomic.
+type readEnd struct {
+	sn  psn.PSN // its read_WQE_SN
+	end psn.PSN // rPSN after its last response
+}
+
+// left records the end of the data of a READ when its last response leaves.
+func (d *data) left(s *rule.Sight) {
+	for len(d.ends) > 0 && d.ends[0].end.LessEq(d.UNA) {
+		d.ends = d.ends[1:]
+	}
+	if s.Relation == rule.First && s.Pkt.Opcode.EndsMessage() && len(d.ends) < longest {
+		d.ends = append(d.ends, readEnd{psn.PSN(s.Pkt.SO.SN), s.Pkt.PSN.Next()})
+	}
+}
+
+// asked processes a READ request or an atomic. No more of them are outstanding than agreed, so it shows that its sender
+// has the data of an earlier one, even if the READ_ACKs of those were lost.
+func (d *data) asked(p *roce.Packet) {
+	depth := max(1, d.c.PeerAttr.MaxDestRd)
+	if n := d.c.Attr.MaxRdAtomic; n > 0 {
+		depth = min(depth, n)
+	}
+	has := psn.PSN(p.SO.SN).Add(-depth)
+	for len(d.ends) > 0 && d.ends[0].sn.LessEq(has) {
+		d.Implies(d.ends[0].end)
+		d.ends = d.ends[1:]
+	}
 }
 
 func (d *data) sight(s *rule.Sight) {
@@ -146,17 +177,20 @@ func (d *data) sight(s *rule.Sight) {
 			d.begun = true
 			d.Start(p.PSN)
 		}
-		if p.PSN == d.UNA && s.Relation == rule.Again && d.Idle() && !d.c.Offers(rule.Probes) {
+		if (p.PSN == d.UNA || p.PSN == d.Implied) && s.Relation == rule.Again && d.Idle() && !d.c.Offers(rule.Probes) {
 			d.Timeout(d.c.Began(s)) // without reports a retransmission that nothing asked for is a timeout
 		}
 		d.latest, d.index = s.At, s.Index
 		d.Leaves(s)
+		d.left(s)
 	case s.Point != trace.ResponderIn || !d.begun || !s.Intact() || !d.c.Addressed(s):
 	case p.Opcode.IsReadAck():
 		d.latest = s.At
 		d.Heard(s, s.At, p.PSN, p.SACK.PSN)
-	case isRead(p.Opcode) && s.Relation == rule.Duplicate:
-		d.Hush() // it may be answered again
+	case isRead(p.Opcode):
+		if d.asked(p); s.Relation == rule.Duplicate {
+			d.Hush() // it may be answered again
+		}
 	}
 }
 
@@ -173,7 +207,7 @@ func (d *data) end(at vtime.Time) {
 	if high, ok := duration(d.c, "rto_high"); ok {
 		period = max(period, high)
 	}
-	if d.UNA != d.Next && !d.Quiet && !d.c.Fatal && !d.c.Failed && d.c.Late(rule.Responder,
+	if d.Implied != d.Next && !d.Quiet && !d.c.Fatal && !d.c.Failed && d.c.Late(rule.Responder,
 		d.latest.Add(rule.TimerSlow*period), rule.Patience, at) && d.c.PeerAttr.TransportTimer() != 0 {
 		d.c.FailAt(d.latest, d.index, rule.Responder, "the READ response "+d.c.Rel(d.UNA)+
 			" is not acknowledged and not sent again; its retransmission expected")
