@@ -1,6 +1,8 @@
 package rc
 
 import (
+	"slices"
+
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
@@ -80,17 +82,25 @@ type replays struct {
 	started psn.PSN          // newest PSN with which a response run began
 	any     bool             // started is set
 	replay  *rule.Obligation // of covered duplicates, by PSN
+	coming  []repeat         // covered duplicates whose responses have not left, oldest first
+	left    vtime.Time       // when the latest response left
 	barred  []psn.PSN        // PSNs of duplicates that must not be answered
 }
 
-// replayLimit bounds barred.
+// repeat is a duplicate that a remembered READ covers.
+type repeat struct {
+	psn psn.PSN
+	at  vtime.Time
+}
+
+// replayLimit bounds barred and coming.
 const replayLimit = 256
 
 func (r *replays) sight(s *rule.Sight) {
 	c, p := r.c, s.Pkt
 	switch {
 	case s.Point == trace.ResponderOut:
-		r.response(p)
+		r.response(s)
 	case c.Fatal || !p.Opcode.IsRead() && !p.Opcode.IsAtomic() || p.Opcode.Class() != roce.ClassRC:
 	case s.Legal:
 		if len(r.kept) >= max(1, c.PeerAttr.MaxDestRd) {
@@ -110,6 +120,10 @@ func (r *replays) duplicate(s *rule.Sight) {
 	if k, ok := r.covered(p); ok {
 		r.forget(k) // one replay per remembered READ: this one replaces it
 		r.replay.Arise(s, p.PSN)
+		if len(r.coming) == replayLimit {
+			r.coming = r.coming[:copy(r.coming, r.coming[1:])]
+		}
+		r.coming = append(r.coming, repeat{p.PSN, s.At})
 		return
 	}
 	// While the original is being answered, its response could be taken for an answer to the duplicate.
@@ -136,13 +150,32 @@ func (r *replays) covered(p *roce.Packet) (k readRequest, ok bool) {
 	return readRequest{}, false
 }
 
-func (r *replays) response(p *roce.Packet) {
+// comes reports whether a response may answer a covered duplicate that it has not answered yet. That may have waited for
+// the data that left before, while a newer READ took its place among those remembered.
+func (r *replays) comes(s *rule.Sight) bool {
+	wait := max(rule.Patience, r.c.PeerPort.Wait())
+	r.coming = slices.DeleteFunc(r.coming, func(d repeat) bool { return s.At.Sub(max(d.at, r.left)) > wait })
+	i := slices.IndexFunc(r.coming, func(d repeat) bool { return d.psn == s.Pkt.PSN })
+	if i < 0 {
+		return false
+	}
+	r.coming = slices.Delete(r.coming, i, i+1)
+	return true
+}
+
+func (r *replays) response(s *rule.Sight) {
+	p := s.Pkt
 	nak := rule.IsFatalNAK(p)
-	if p.Opcode.NumberedApart() || !nak && !(p.Opcode.IsReadResponse() && p.Opcode.StartsMessage()) {
+	if p.Opcode.NumberedApart() || !nak && !p.Opcode.IsReadResponse() {
+		return
+	}
+	begins := nak || p.Opcode.StartsMessage()
+	comes := begins && r.comes(s)
+	if r.left = s.At; !begins {
 		return
 	}
 	for i, b := range r.barred {
-		if b == p.PSN {
+		if b == p.PSN && !comes {
 			r.c.Failf(rule.Responder, "%v answers a duplicate READ %s that no remembered one covers; no data expected",
 				p.Opcode, r.c.Rel(p.PSN))
 			r.barred = append(r.barred[:i], r.barred[i+1:]...)
