@@ -102,8 +102,8 @@ func (c *Context) exempt(who Blame) bool {
 
 // Wait is the longest time between the decision to send a packet and the time at which it leaves the port: Drain, or
 // one turn of all QPs if that is longer. Meanwhile the packet waits behind others, such as READ responses of the same
-// endpoint.
-func (p *Port) Wait() vtime.Duration { return max(Drain, p.Turn) }
+// endpoint. Below a shim that codes blocks the repair packets of the block before leave first, each in a turn.
+func (p *Port) Wait() vtime.Duration { return max(Drain, vtime.Duration(1+p.repairs)*p.Turn) }
 
 // instant is the resolution of a capture's time stamps: packets closer together than this have no known order.
 const instant = vtime.Nanosecond
@@ -255,6 +255,7 @@ type Port struct {
 	bytes int
 
 	queries bool // its endpoint's transport has the feature QueriesHost
+	repairs int  // most repair packets of a block of one QP; 0 without a shim that codes blocks
 
 	shares
 }
@@ -276,6 +277,14 @@ func newPort(h *trace.Header, side trace.Side) Port {
 	}
 	full := end.QP.Path.Rate.Time(end.QP.MTU + fullHeaders)
 	return Port{rate: end.QP.Path.Rate, full: full, Turn: 2 * full * vtime.Duration(len(h.Conns))}
+}
+
+// repairsOf returns the repair packets of a block: the greatest depth that a side's QPs are configured with.
+func repairsOf(h *trace.Header, side trace.Side) (most int) {
+	for i := range h.Conns {
+		most = max(most, wholeParam(h.Conns[i].Ends[side].QP.Params, "c", Interleaving))
+	}
+	return most
 }
 
 // pause reports whether the port was idle between its latest packet and now. On a full line the gap is at most the time

@@ -43,6 +43,25 @@ func TestPortIsBusyWithoutAPause(t *testing.T) {
 	}
 }
 
+// A packet of a QP waits for the repair packets of the block before it, each in a turn of its own, where a shim codes
+// blocks; the depth is what the QP is configured with, or the default.
+func TestPortWaitsForRepairPackets(t *testing.T) {
+	const turn = 40 * vtime.Duration(90240*vtime.Nanosecond) // of 20 QPs, for two packets of 1128 bytes each
+	for _, c := range []struct {
+		features []string
+		params   map[string]string
+		turns    vtime.Duration
+	}{{[]string{"rc"}, map[string]string{"c": "8"}, 1}, {[]string{"rc", CodesBlocks}, nil, 2},
+		{[]string{"rc", CodesBlocks}, map[string]string{"c": "8"}, 9}} {
+		h := header(100*unit.Mbps, 20, true)
+		h.Conns[3].Ends[trace.A].QP.Params = c.params
+		j := NewJudge(*h, nil, Options{Features: c.features})
+		if got, want := j.ports[0][trace.A].Wait(), max(Drain, c.turns*turn); got != want {
+			t.Errorf("%v %v: a packet waits for %v, want %v", c.features, c.params, got, want)
+		}
+	}
+}
+
 // Where the rate is not known, nothing is excused.
 func TestPortOfAnUnknownLineIsNeverBusy(t *testing.T) {
 	for _, h := range []*trace.Header{{}, header(0, 1, true), header(unit.Gbps, 1, false)} {

@@ -85,7 +85,7 @@ func (d *Decoder) decode(s *trace.Sight) {
 			d.hold(made, at, true)
 		}
 	default:
-		d.Lacking = d.lacking(&s.Pkt.Repair)
+		d.Lacking = lacking(d.Lacking[:0], d.there, &s.Pkt.Repair)
 		d.fail(FailedUnit, s.At)
 	}
 }
@@ -106,11 +106,10 @@ func (d *Decoder) missing(h *roce.Repair) (at, n int) {
 	return at, n
 }
 
-// lacking returns the packets of a unit that have not arrived.
-func (d *Decoder) lacking(h *roce.Repair) []psn.PSN {
-	out := d.Lacking[:0]
+// lacking appends to out the packets of a unit that have not arrived.
+func lacking(out []psn.PSN, there []bool, h *roce.Repair) []psn.PSN {
 	for i := int(h.ISN); i < int(h.N); i += int(h.C) {
-		if !d.there[i] {
+		if !there[i] {
 			out = append(out, h.Base.Add(i))
 		}
 	}

@@ -81,6 +81,9 @@ func NewJudge(h trace.Header, rules []Rule, opts Options) *Judge {
 	for hop := range j.ports {
 		for side := range j.ports[hop] {
 			j.ports[hop][side] = newPort(&h, trace.Side(side))
+			if slices.Contains(opts.declared(trace.Side(side)), CodesBlocks) {
+				j.ports[hop][side].repairs = repairsOf(&h, trace.Side(side))
+			}
 			j.ports[hop][side].queries = slices.Contains(opts.declared(trace.Side(side)), QueriesHost)
 		}
 	}

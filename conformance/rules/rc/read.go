@@ -150,8 +150,8 @@ func (r *replays) covered(p *roce.Packet) (k readRequest, ok bool) {
 	return readRequest{}, false
 }
 
-// comes reports whether a response may answer a covered duplicate that it has not answered yet. That may have waited for
-// the data that left before, while a newer READ took its place among those remembered.
+// comes reports whether a response may answer a covered duplicate that has no answer yet. The answer may have waited
+// for the data that left before, while a newer READ took its place among those remembered.
 func (r *replays) comes(s *rule.Sight) bool {
 	wait := max(rule.Patience, r.c.PeerPort.Wait())
 	r.coming = slices.DeleteFunc(r.coming, func(d repeat) bool { return s.At.Sub(max(d.at, r.left)) > wait })
