@@ -84,7 +84,9 @@ type Measured struct {
 }
 
 // Emulated reports whether runs with real packets were made for the number, with or without a result.
-func (m *Measured) Emulated() bool { return m.Estimate != nil && (m.Real != nil || m.RealTrouble != "") }
+func (m *Measured) Emulated() bool {
+	return m.Estimate != nil && (m.Real != nil || m.RealTrouble != "")
+}
 
 // Title names the measured quantity: "40 ms, goodput ratio".
 func (m *Measured) Title() string {
