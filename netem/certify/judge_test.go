@@ -141,7 +141,7 @@ func TestProperties(t *testing.T) {
 		"losses seen": validity.Accounts, "loss": validity.Loss, "loss run": validity.Loss,
 		"duplication": validity.Order, "corruption": validity.Order, "reordering": validity.Order,
 		"capture drops": validity.Capture, "capture swaps": validity.Capture,
-		"overflow":      validity.Accounts | validity.Loss, "lateness p99": validity.Lateness,
+		"overflow": validity.Accounts | validity.Loss, "lateness p99": validity.Lateness,
 		"longest stall": validity.Lateness,
 	}
 	got := map[string]validity.Property{}
