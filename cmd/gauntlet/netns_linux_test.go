@@ -307,9 +307,25 @@ func TestBenchesAgreeOnGoodput(t *testing.T) {
 	}
 }
 
-// A link that is idle for most of its round trip costs at most a fifth of a processor.
+// A link that is idle for most of its round trip costs at most a fifth of a processor, where nothing else slows the
+// machine down: in one of three runs.
 func TestIdleCostsNothing(t *testing.T) {
 	needNetns(t)
+	for range 3 {
+		spent, wall := idleRun(t)
+		if t.Logf("%s of processor time in %s", spent, wall); wall < 1600*time.Millisecond {
+			t.Fatal("it takes less than the four round trips")
+		}
+		if spent <= wall/5 {
+			return
+		}
+	}
+	t.Error("more than a fifth of a processor")
+}
+
+// idleRun makes a run that mostly waits, and returns the processor time of all its processes and how long it took.
+func idleRun(t *testing.T) (spent, wall time.Duration) {
+	t.Helper()
 	c := command(t, t.TempDir(),
 		strings.Fields("run --bench netns --json --rate 100M --rtt 400ms --msg 1KiB --qd 1 --count 4")...)
 	o := finish(t, c)
@@ -317,12 +333,8 @@ func TestIdleCostsNothing(t *testing.T) {
 		t.Fatal(o.stdout, o.stderr)
 	}
 	usage := c.ProcessState.SysUsage().(*syscall.Rusage)
-	spent := time.Duration(usage.Utime.Nano() + usage.Stime.Nano()) // with that of its children
-	wall := time.Duration(o.result(t).Wall * float64(time.Second))
-	if wall < 1600*time.Millisecond || spent > wall/5 {
-		t.Errorf("%s of processor time in %s", spent, wall)
-	}
-	t.Logf("%s of processor time in %s", spent, wall)
+	spent = time.Duration(usage.Utime.Nano() + usage.Stime.Nano()) // with that of its children
+	return spent, time.Duration(o.result(t).Wall * float64(time.Second))
 }
 
 // A fast run is either captured completely or INVALID. A slow host is never the fault of an endpoint.

@@ -46,7 +46,7 @@ func TestForeignProgram(t *testing.T) {
 // The example fills its line but for the time that it reports to have waited for a processor.
 func TestExampleUsesItsLine(t *testing.T) {
 	beside(t)
-	r, _ := onNetns(t, "--rate", "20M", "--rtt", "10ms", "--msg", "64KiB", "--qd", "22", "--duration", "3s", "--impl",
+	r, _ := onNetns(t, "--rate", "20M", "--rtt", "10ms", "--msg", "64KiB", "--qd", "22", "--duration", "1s", "--impl",
 		example(t)+"/gbn-repaired,gbn")
 	idle := -1.0
 	for _, i := range r.Certificates[1].Items {

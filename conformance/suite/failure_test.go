@@ -78,6 +78,9 @@ func outcomes(t *testing.T, cfg suite.Config, o suite.Options, want bool) (out [
 	}
 	if passed != want {
 		t.Errorf("suite passed: %v, want %v", passed, want)
+		for _, x := range out {
+			t.Logf("%s: %s %s", x.Scenario, x.Status, x.Reason)
+		}
 	}
 	return out
 }

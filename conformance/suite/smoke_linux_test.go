@@ -11,9 +11,11 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/conformance/scenarios"
 	"github.com/rdma-gauntlet/gauntlet/conformance/suite"
+	"github.com/rdma-gauntlet/gauntlet/harness/bench"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/netns/topology"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/impls/all"
 )
 
@@ -29,18 +31,18 @@ func TestConformanceNetns(t *testing.T) {
 	list := pick(t, "ops-every-length", "loss-middle", "read-response-lost", "rnr-retry", "error-opcode-order")
 	out := outcomes(t, suite.Config{Implementations: []string{"gbn"}, Reference: []string{"gbn"},
 		Bench: "netns", Scenarios: list,
-		Run: untilValid(play(&netns.Bench{Self: self}, all.Find))}, suite.Options{}, true)
+		Run: untilValid(&netns.Bench{Self: self})}, suite.Options{}, true)
 	if len(out) != len(list) {
 		t.Errorf("%d outcomes of %d scenarios", len(out), len(list))
 	}
 }
 
-// untilValid plays a scenario up to three times, until the link matches the scenario.
-func untilValid(p player) player {
+// untilValid plays a scenario up to four times, slower each time, until the link matches the scenario.
+func untilValid(b bench.Bench) player {
 	return func(ctx context.Context, impl string, sc *scenarios.Scenario,
 		s *scenario.Spec) (r *suite.Result, err error) {
-		for range 3 {
-			if r, err = p(ctx, impl, sc, s); err != nil || r.Status != rule.Invalid {
+		for least := vtime.Dilation(1); least <= 8; least *= 2 {
+			if r, err = playAt(b, all.Find, least)(ctx, impl, sc, s); err != nil || r.Status != rule.Invalid {
 				break
 			}
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/sim"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/impls/all"
 )
 
@@ -27,13 +28,18 @@ type player = func(context.Context, string, *scenarios.Scenario, *scenario.Spec)
 
 // play returns a player of scenarios on b, by implementations that find knows.
 func play(b bench.Bench, find func(string) (engine.Implementation, bool)) player {
+	return playAt(b, find, 0)
+}
+
+// playAt is play with a least dilation.
+func playAt(b bench.Bench, find func(string) (engine.Implementation, bool), least vtime.Dilation) player {
 	return func(ctx context.Context, impl string, _ *scenarios.Scenario, s *scenario.Spec) (*suite.Result, error) {
 		i, _ := find(impl)
 		job, err := bench.NewJob(s, [2]engine.Implementation{i, i})
 		if err != nil {
 			return nil, err
 		}
-		job.Bytes = true
+		job.Bytes, job.Least = true, least
 		r := judging.Run{Job: job, Bench: b, Rules: rules.All()}
 		if err := r.Check(); err != nil {
 			return nil, err
