@@ -307,8 +307,8 @@ func TestBenchesAgreeOnGoodput(t *testing.T) {
 	}
 }
 
-// A link that is idle for most of its round trip costs at most a fifth of a processor: eight more round trips of waiting
-// take so little more, whatever it takes to start and to measure the link.
+// A link that is idle for most of its round trip costs at most a fifth of a processor: eight more round trips of
+// waiting take so little more, whatever it takes to start and to measure the link.
 func TestIdleCostsNothing(t *testing.T) {
 	needNetns(t)
 	short, began := idleRun(t, 4)
@@ -324,8 +324,8 @@ func TestIdleCostsNothing(t *testing.T) {
 // processes and how long it took.
 func idleRun(t *testing.T, messages int) (spent, wall time.Duration) {
 	t.Helper()
-	c := command(t, t.TempDir(), append(strings.Fields(
-		"run --bench netns --json --rate 100M --rtt 400ms --msg 1KiB --qd 1 --dilate 1 --count"), fmt.Sprint(messages))...)
+	c := command(t, t.TempDir(), strings.Fields("run --bench netns --json --rate 100M --rtt 400ms --msg 1KiB "+
+		"--qd 1 --dilate 1 --count "+fmt.Sprint(messages))...)
 	o := finish(t, c)
 	if o.code != 0 && o.code != exitBroken {
 		t.Fatal(o.stdout, o.stderr)
