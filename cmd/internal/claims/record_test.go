@@ -13,7 +13,7 @@ import (
 // mostCost returns bounds of the cost and the number of runs in this test, which makes each twice.
 func mostCost() (cost float64, transports int) {
 	if everything {
-		return 20_000, 3
+		return 150_000, 3
 	}
 	return 8000, 2
 }
