@@ -67,11 +67,11 @@ func TestQualificationStatus(t *testing.T) {
 		{rule("nonsense", true, false), "ERROR", "nonsense"},
 		{scenario("FAIL"), "PASS", ""}, // of a rule that the profile does not require
 		{crashed, "FAIL", "scenario s FAIL: it crashed"},
-		{unmeasured, "FAIL", "no account"},
+		{unmeasured, "FAIL", "INVALID: late"},
 		{scenario("INVALID"), "INVALID", "scenario s INVALID: no verdict"},
 		{scenario(""), "ERROR", "scenario s ERROR"},
 		{model.Qualification{}, "INCONCLUSIVE", "no required rule"},
-		{model.Qualification{Rules: []model.RuleOutcome{passed}, Targets: modeltest.Perf()}, "FAIL", "no account"},
+		{model.Qualification{Rules: []model.RuleOutcome{passed}, Targets: modeltest.Perf()}, "FAIL", "INVALID: late"},
 		{late("INVALID"), "INVALID", "scenario s INVALID: late"},
 		// of a rule that the profile does not require
 		{late("FAIL"), "INVALID", "scenario s FAIL: link INVALID during the run: late"},
