@@ -196,14 +196,17 @@ static bool rested = true;
 static int64_t takes(int64_t bytes) { return (8000000000LL * bytes + host.rate - 1) / host.rate; } // of the line, in ns
 
 // occupy books the bytes of a frame on the line. A program that woke up late catches up what a millisecond would have carried,
-// but FEW packets in any case: on a line so slow that a packet takes a millisecond it would lose time at each wake-up. After a
-// rest it sends at the rate of the line from now on.
+// but MANY packets at most, and FEW in any case: on a line so slow that a packet takes a millisecond it would lose time at each
+// wake-up. After a rest it sends at the rate of the line from now on.
 void occupy(int64_t now, int bytes)
 {
 	if (!host.rate)
 		return;
-	int64_t few = takes(FEW * PACKET), many = takes(MANY * PACKET);
-	int64_t credit = many < 1000000 ? many : few > 1000000 ? few : 1000000;
+	int64_t credit = 1000000;
+	if (credit > takes(MANY * PACKET))
+		credit = takes(MANY * PACKET);
+	if (credit < takes(FEW * PACKET))
+		credit = takes(FEW * PACKET);
 	int64_t earliest = rested ? now : now - credit;
 	if (line < earliest) {
 		starved += rested ? 0 : earliest - line;

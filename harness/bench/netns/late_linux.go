@@ -66,10 +66,9 @@ func (t *traffic) stalled() error {
 // extension is how many times its limit a run with a device may last while work is done.
 const extension = 10
 
-// limited reports whether the time of the run is over, whether its work is done or not, and at which time the trace
-// ends. The limit that a device is given is for one that does not get ahead, such as one that repeats the same packets
-// for ever: a tool that is slow, and gets ahead, goes on for some times as long. The limit of a user who gives less is
-// kept.
+// limited reports whether the time of the run is over, although work may be left, and at which time the trace ends. The
+// limit of a device is for one that does not get ahead, such as one that repeats the same packets for ever. While it
+// gets ahead, however slowly, the run lasts up to extension times as long. A shorter limit of the user is kept.
 func (t *traffic) limited(now vtime.Time) (cut vtime.Time, over bool) {
 	limit := vtime.Time(min(t.spec.Limit, t.clock.Dilation.Spec(maxRun)))
 	switch {

@@ -1,8 +1,6 @@
 package tap
 
 import (
-	"encoding/binary"
-
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 )
@@ -14,31 +12,35 @@ type news struct{ newest map[uint32]psn.PSN }
 // mostQPs bounds the QPs of which the newest PSN is known; frames for others count as repetitions.
 const mostQPs = 1 << 14
 
-// Offsets in a frame of RoCEv2 over IPv4.
-const (
-	atPort   = 14 + 20 + 2
-	atDestQP = 14 + 20 + 8 + 4
-	atPSN    = atDestQP + 4
-)
-
 // managed is the QP of connection management, which repeats messages with new PSNs.
 const managed = 1
 
 // hear reports whether the PSN of a frame is newer than all before it for its QP. Frames of other kinds are not: their
 // progress is that of the endpoints, which report it.
 func (n *news) hear(frame []byte) bool {
-	if len(frame) < atPSN+4 || binary.BigEndian.Uint16(frame[atPort:]) != roce.Port {
+	toQP, ok := field(frame, "destqp")
+	number, has := field(frame, "psn")
+	if !ok || !has || toQP == managed {
 		return false
 	}
-	qp := binary.BigEndian.Uint32(frame[atDestQP:]) & psn.Mask
-	at := psn.New(binary.BigEndian.Uint32(frame[atPSN:]))
-	newest, known := n.newest[qp]
+	at := psn.New(number)
+	newest, known := n.newest[toQP]
 	switch {
-	case qp == managed, known && !newest.Less(at), !known && len(n.newest) >= mostQPs:
+	case known && !newest.Less(at), !known && len(n.newest) >= mostQPs:
 		return false
 	case n.newest == nil:
 		n.newest = map[uint32]psn.PSN{}
 	}
-	n.newest[qp] = at
+	n.newest[toQP] = at
 	return true
+}
+
+// field returns a field of three bytes of a frame; ok is false for a frame without it.
+func field(frame []byte, name string) (value uint32, ok bool) {
+	off, _, ok := roce.FieldSpan(frame, name)
+	if !ok {
+		return 0, false
+	}
+	b := frame[off:]
+	return uint32(b[0])<<16 | uint32(b[1])<<8 | uint32(b[2]), true
 }
