@@ -72,7 +72,7 @@ func begin(t *testing.T, impl string, ready int) *pending {
 			t.Fatalf("after 20 s these run: %v", p.processes)
 		}
 	}
-	// As many spools as processes but one have grown: that of the LAN of a box does so before the WAN has carried a message.
+	// The spools of all taps have grown: that of a box's LAN does so before the WAN has carried a message.
 	for deadline := time.Now().Add(30 * time.Second); p.spooled() < ready-1; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("no traffic within 30 s")
