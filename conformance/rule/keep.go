@@ -49,7 +49,7 @@ type keep struct {
 	// For KeepsNewest only.
 	newest  psn.PSN // newest PSN that came early
 	fallen  bool    // the responder goes back N, and keeps no requests, until the expected PSN has passed newest
-	assumed bool    // the expected PSN has passed requests that are only assumed to have been kept, because they arrived
+	assumed assumption
 }
 
 // kept is a request that arrived: the fields that a check may read when its turn comes, and the state before it was
@@ -59,7 +59,7 @@ type kept struct {
 	// it is ahead, and lacked a receive or room on arrival: later answers show whether it was kept
 	doubt   bool
 	told    bool // a SACK has named it
-	assumed bool // it was accepted on the assumption that it, or a request before it, had been kept
+	assumed bool // it was accepted because it had arrived early, although no SACK had named it
 	msn     psn.MSN
 	pos     position
 	below   bool // a newer request was held when it arrived
@@ -259,56 +259,6 @@ func (c *Conversation) release(s *Sight) bool {
 	return true
 }
 
-// forget drops held request p because an FNACK says that the responder did not keep it. It keeps a request that was the
-// newest on arrival: the FNACK is then about a later copy.
-func (c *Conversation) forget(p psn.PSN) {
-	if x := c.responder.keep.find(p); x != nil && x.waits && x.below {
-		x.waits = false
-		c.Held--
-	}
-}
-
-// names records, for KeepsNewest, that a SACK names an early request, and that an acknowledgement confirms assumed
-// ones.
-func (c *Conversation) names(p *roce.Packet) {
-	k := &c.responder.keep
-	if x := k.find(p.SACK.PSN); x != nil && Selective(p) && p.Opcode != roce.FNACK {
-		x.told = true
-	}
-	if last, ok := Acknowledged(p); ok && c.EPSN.LessEq(last.Next()) {
-		k.assumed = false
-	}
-}
-
-// falls updates the state by a sequence NAK of a responder with KeepsNewest: it has no room to keep more requests, and
-// goes back N until the expected PSN has passed every PSN that it saw (FaSR III-D). It dropped the early requests that
-// no SACK has named. The NAK names the expected PSN, so requests from there on that were assumed kept, and so accepted,
-// were dropped too.
-func (c *Conversation) falls(p *roce.Packet) {
-	k := &c.responder.keep
-	if !k.rising || !IsNAK(p) {
-		return
-	}
-	if x := k.find(p.PSN); x != nil && x.assumed && !x.told && p.PSN.Less(c.EPSN) {
-		k.newest = psn.Max(k.newest, c.EPSN.Prev())
-		c.EPSN, c.MSN, c.responder.pos, c.responder.lost = p.PSN, x.msn, x.pos, false
-		c.GapOpen, k.assumed = true, false
-	}
-	for q := c.EPSN; q.LessEq(k.newest) && q.Sub(c.EPSN) < len(k.slots); q = q.Next() {
-		switch x := k.find(q); {
-		case x == nil || x.doubt:
-		case x.told && !x.waits:
-			c.await(x)
-		case !x.told:
-			if x.waits {
-				c.Held--
-			}
-			x.waits, x.doubt = false, true
-		}
-	}
-	k.fallen = c.EPSN.LessEq(k.newest)
-}
-
 // accepting stores the state before the request of s is accepted.
 func (c *Conversation) accepting(s *Sight) {
 	k := &c.responder.keep
@@ -319,8 +269,8 @@ func (c *Conversation) accepting(s *Sight) {
 		k.put(s, 0, false)
 	}
 	if x := k.find(s.Pkt.PSN); x != nil {
-		k.assumed = k.assumed || s.Relation == Released && !x.told
-		x.msn, x.pos, x.assumed = c.MSN, c.responder.pos, k.assumed
+		x.msn, x.pos, x.assumed = c.MSN, c.responder.pos, s.Relation == Released && !x.told
+		k.assumed.accept(x)
 	}
 	k.fallen = k.fallen && s.Pkt.PSN.Less(k.newest)
 }

@@ -69,16 +69,12 @@ func TestKeepingOnlyTheNewest(t *testing.T) {
 func TestWhatNoSACKNamesWasDroppedWhenANAKComes(t *testing.T) {
 	w := newKeeper(t)
 	w.c.responder.keep.rising = true
-	nak := func(off int) {
-		w.c.falls(&roce.Packet{BTH: roce.BTH{Opcode: roce.Acknowledge, PSN: testStart.Add(off)},
-			AETH: roce.AETH{Syndrome: roce.SyndromePSNSeqErr}})
-	}
 	w.see(trace.ResponderIn, roce.SendOnly, 0, 5)
 	for i := 2; i < 5; i++ {
 		w.want("kept", w.see(trace.ResponderIn, roce.SendOnly, i, 5).Kept, true)
 	}
 	w.see(trace.ResponderOut, roce.FaSRSack, 1, 0, func(p *roce.Packet) { p.SACK.PSN = testStart.Add(2) })
-	nak(1)
+	w.c.falls(sequenceNAK(1))
 	w.want("held", w.c.Held, 1)
 	w.want("kept when it goes back", w.see(trace.ResponderIn, roce.SendOnly, 6, 5).Kept, false)
 	w.see(trace.ResponderIn, roce.SendOnly, 1, 5)
@@ -98,13 +94,11 @@ func TestWhatNoSACKNamesWasDroppedWhenANAKComes(t *testing.T) {
 func TestANAKTakesBackWhatOnlySeemedToBeKept(t *testing.T) {
 	w := newKeeper(t)
 	w.c.responder.keep.rising = true
-	nak := &roce.Packet{BTH: roce.BTH{Opcode: roce.Acknowledge, PSN: testStart.Add(1)},
-		AETH: roce.AETH{Syndrome: roce.SyndromePSNSeqErr}}
 	w.see(trace.ResponderIn, roce.SendOnly, 1, 5)
 	w.see(trace.ResponderIn, roce.SendOnly, 0, 5)
 	w.want("released", w.released(), "+1")
 	w.see(trace.ResponderIn, roce.SendOnly, 2, 5)
-	w.c.falls(nak)
+	w.c.falls(sequenceNAK(1))
 	w.want("EPSN", w.c.EPSN, testStart.Add(1))
 	w.want("MSN", w.c.MSN, psn.MSN(1))
 	w.see(trace.ResponderIn, roce.SendOnly, 1, 5)
@@ -113,8 +107,44 @@ func TestANAKTakesBackWhatOnlySeemedToBeKept(t *testing.T) {
 	w.want("kept behind what was dropped", w.see(trace.ResponderIn, roce.SendOnly, 3, 5).Kept, false)
 	w.see(trace.ResponderIn, roce.SendOnly, 2, 5)
 	w.want("EPSN", w.c.EPSN, testStart.Add(3))
-	w.c.falls(nak)
+	w.c.falls(sequenceNAK(1))
 	w.want("EPSN stays", w.c.EPSN, testStart.Add(3))
+}
+
+// TestALateNAKTakesBackNothingThatCameAgain: responses wait for their turn on a port, so a NAK may leave after the copy
+// that it asked for has arrived.
+func TestALateNAKTakesBackNothingThatCameAgain(t *testing.T) {
+	w := newKeeper(t)
+	w.c.responder.keep.rising = true
+	w.see(trace.ResponderIn, roce.SendOnly, 1, 5)
+	w.see(trace.ResponderIn, roce.SendOnly, 0, 5)
+	w.want("released", w.released(), "+1")
+	w.see(trace.ResponderIn, roce.SendOnly, 2, 5)
+	w.see(trace.ResponderIn, roce.SendOnly, 3, 5)
+	w.see(trace.ResponderIn, roce.SendOnly, 1, 5)
+	w.c.falls(sequenceNAK(1))
+	w.want("EPSN", w.c.EPSN, testStart.Add(4))
+	w.see(trace.ResponderIn, roce.SendOnly, 2, 5)
+	w.c.falls(sequenceNAK(3))
+	w.want("EPSN after a NAK of what rested on +1", w.c.EPSN, testStart.Add(3))
+}
+
+// TestALateNAKTakesBackNothingThatWasInOrder: no copies of +1 came before its ACK, so it was kept, and +2 was in order.
+func TestALateNAKTakesBackNothingThatWasInOrder(t *testing.T) {
+	w := newKeeper(t)
+	w.c.responder.keep.rising = true
+	w.see(trace.ResponderIn, roce.SendOnly, 1, 5)
+	w.see(trace.ResponderIn, roce.SendOnly, 0, 5)
+	w.want("released", w.released(), "+1")
+	w.see(trace.ResponderIn, roce.SendOnly, 2, 5)
+	w.see(trace.ResponderOut, roce.Acknowledge, 1, 0)
+	w.c.falls(sequenceNAK(2))
+	w.want("EPSN", w.c.EPSN, testStart.Add(3))
+}
+
+func sequenceNAK(off int) *roce.Packet {
+	return &roce.Packet{BTH: roce.BTH{Opcode: roce.Acknowledge, PSN: testStart.Add(off)},
+		AETH: roce.AETH{Syndrome: roce.SyndromePSNSeqErr}}
 }
 
 func TestKeepingIsBounded(t *testing.T) {

@@ -183,6 +183,8 @@ func (c *Conversation) requestArrived(s *Sight) {
 		r.keep.newest = p.PSN
 	}
 	switch {
+	case s.Relation == Duplicate:
+		r.keep.repeats(p.PSN, c.EPSN)
 	case s.Kept:
 		c.early(s)
 	case s.Relation == Ahead && (c.mayDrop(p) || r.keep.fallen):
