@@ -1,6 +1,7 @@
 package rule
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -29,8 +30,9 @@ type Finding struct {
 	Side  string     `json:"side,omitempty"` // the end to blame, "A" or "B"; empty when neither or unknown
 	Conn  int        `json:"conn"`
 	At    vtime.Time `json:"at_ps"`
-	// index of the packet record that shows the violation; NoRecord when an event or an absence shows it
-	Record uint64 `json:"record"`
+	// index of the packet record that shows the violation; NoRecord when an event or an absence shows it, and JSON then has
+	// no "record"
+	Record uint64 `json:"-"`
 	// the packet of that record, its PSN relative to the first: "A>B WRITE_ONLY psn=+2"; "" when unknown
 	Packet string `json:"packet,omitempty"`
 	Text   string `json:"text"` // the expectation and the observation
@@ -38,6 +40,30 @@ type Finding struct {
 
 // NoRecord is Finding.Record when no packet shows the violation.
 const NoRecord = ^uint64(0)
+
+// plain is a Finding without methods, so that its JSON is that of its fields.
+type plain Finding
+
+// recorded is the JSON of a finding.
+type recorded struct {
+	*plain
+	Record *uint64 `json:"record,omitempty"`
+}
+
+// MarshalJSON leaves out a Record that there is not.
+func (f Finding) MarshalJSON() ([]byte, error) {
+	r := recorded{plain: (*plain)(&f)}
+	if f.Record != NoRecord {
+		r.Record = &f.Record
+	}
+	return json.Marshal(r)
+}
+
+// UnmarshalJSON sets Record to NoRecord where JSON has none.
+func (f *Finding) UnmarshalJSON(b []byte) error {
+	f.Record = NoRecord
+	return json.Unmarshal(b, &recorded{plain: (*plain)(f), Record: &f.Record})
+}
 
 // Line returns the finding as one line: the packet that shows it, and the Text.
 func (f *Finding) Line() string {

@@ -1,6 +1,7 @@
 package rule
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -86,5 +87,26 @@ func TestSeenForgets(t *testing.T) {
 	}
 	if len(s.ring) != seenLimit {
 		t.Errorf("%d packets are kept", len(s.ring))
+	}
+}
+
+// TestFindingsAsJSON: what has no packet has no "record" in JSON.
+func TestFindingsAsJSON(t *testing.T) {
+	for _, c := range []struct {
+		record uint64
+		want   string
+	}{
+		{NoRecord, `{"rule":"RC-CQE-005","blame":"responder","conn":2,"at_ps":7,"text":"seen"}`},
+		{0, `{"rule":"RC-CQE-005","blame":"responder","conn":2,"at_ps":7,"text":"seen","record":0}`},
+	} {
+		f := Finding{Rule: "RC-CQE-005", Blame: Responder, Conn: 2, At: 7, Record: c.record, Text: "seen"}
+		b, err := json.Marshal([]Finding{f})
+		if got := string(b); err != nil || got != "["+c.want+"]" {
+			t.Errorf("record %d: %v, %v", c.record, got, err)
+		}
+		var back []Finding
+		if err := json.Unmarshal(b, &back); err != nil || len(back) != 1 || back[0] != f {
+			t.Errorf("record %d comes back as %+v, %v", c.record, back, err)
+		}
 	}
 }
