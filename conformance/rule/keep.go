@@ -42,14 +42,13 @@ const keepBehind = 64
 type keep struct {
 	rising bool // the responder has the feature KeepsNewest
 	direct bool // the responder has the feature PlacesEarly
-	reach  int  // an early request is kept when it is fewer than reach PSNs ahead; 0 when early requests are discarded
-	slots  []kept
-	high   psn.PSN // newest PSN held; valid while requests are held
-
-	// For KeepsNewest only.
-	newest  psn.PSN // newest PSN that came early
-	fallen  bool    // the responder goes back N, and keeps no requests, until the expected PSN has passed newest
-	assumed assumption
+	// for KeepsNewest: the responder goes back N, and keeps no requests, until the expected PSN has passed newest
+	fallen  bool
+	high    psn.PSN    // newest PSN held; valid while requests are held
+	newest  psn.PSN    // for KeepsNewest: newest PSN that came early
+	assumed assumption // for KeepsNewest
+	reach   int        // an early request is kept when it is fewer than reach PSNs ahead; 0 when early requests are discarded
+	slots   []kept
 }
 
 // kept is a request that arrived: the fields that a check may read when its turn comes, and the state before it was

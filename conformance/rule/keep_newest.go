@@ -9,8 +9,8 @@ import (
 // although it was their turn: first is one that arrived early and that no SACK had named, and the others rest on it.
 // "When the bitmap is exhausted, FaSR automatically switches to GBN" (FaSR III-D), which only a NAK shows, later.
 type assumption struct {
-	open  bool    // there is such a run
 	first psn.PSN // valid when open
+	open  bool    // there is such a run
 	again bool    // a copy of one of them has arrived: the others may have been dropped before it and need copies too
 }
 
