@@ -13,6 +13,7 @@ func (m *sender) replace() {
 	for i := range m.batches {
 		for _, p := range m.batches[i].wait {
 			m.excused[p] = true
+			m.idle.leave(p)
 		}
 	}
 	m.batches = nil
@@ -57,11 +58,8 @@ func (m *sender) fnack(s *rule.Sight) {
 		m.hush() // go-back-N restarts
 		return
 	case m.deaf:
-		for _, p := range between(m.una, m.c.MAX) {
-			if !m.waits(p) {
-				m.forbidden[p] = noFNACK
-			}
-		}
+		clear(m.forbidden)
+		m.idle.forbid(m.c.MAX)
 		m.judge(&batch{why: noFNACK, at: s.At, index: s.Index}, "", nil)
 		return
 	}
@@ -71,6 +69,28 @@ func (m *sender) fnack(s *rule.Sight) {
 	m.begin(s, onFNACK, all)
 }
 
-func (m *sender) waits(p psn.PSN) bool {
-	return slices.ContainsFunc(m.batches, func(b batch) bool { return slices.Contains(b.wait, p) })
+// idle is the FNACKs that a sender does not act on. Each forbids to send again what is not in a batch at that time.
+type idle struct {
+	seen int             // such FNACKs
+	to   psn.PSN         // the first PSN that was new at the latest of them; valid when seen > 0
+	left map[psn.PSN]int // seen when a packet left its batch; packets of later batches are asked for again
+}
+
+func (f *idle) forbid(to psn.PSN) { f.seen, f.to = f.seen+1, to }
+
+// leave notes that p is in a batch no more.
+func (f *idle) leave(p psn.PSN) {
+	if f.seen > 0 {
+		f.left[p] = f.seen
+	}
+}
+
+// forbids reports whether such an FNACK came since p, which is in no batch, was in one.
+func (f *idle) forbids(p psn.PSN) bool { return f.seen > f.left[p] && p.Less(f.to) }
+
+// forgive takes back everything that must not be sent again.
+func (m *sender) forgive() {
+	clear(m.forbidden)
+	m.idle.seen = 0
+	clear(m.idle.left)
 }

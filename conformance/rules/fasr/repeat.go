@@ -29,7 +29,7 @@ func (m *sender) hush() {
 	m.quiet, m.quietUntil, m.hushed, m.recovering = m.c.MAX.Prev(), true, m.c.Now(), false
 	m.batches = nil
 	clear(m.missing)
-	clear(m.forbidden)
+	m.forgive()
 }
 
 func (m *sender) timeout() {
@@ -42,12 +42,14 @@ func (m *sender) timeout() {
 		}
 	}
 	m.replace()
-	clear(m.forbidden)
+	m.forgive()
 	m.una = m.c.UNA
 	all, why := m.retry()
 	m.begin(nil, why, all)
 	for _, p := range between(m.una, m.c.MAX) {
-		if !slices.Contains(all, p) {
+		if len(all) > 0 && p == all[0] {
+			all = all[1:]
+		} else {
 			m.forbidden[p] = why
 		}
 	}
@@ -80,6 +82,7 @@ func (m *sender) sentAgain(s *rule.Sight) {
 			}
 		}
 		b.wait, b.begun = slices.Delete(b.wait, k, k+1), true
+		m.idle.leave(p)
 		m.prune()
 		return
 	}
@@ -87,7 +90,11 @@ func (m *sender) sentAgain(s *rule.Sight) {
 		delete(m.excused, p)
 		return
 	}
-	if why, ok := m.forbidden[p]; ok {
+	why, forbidden := m.forbidden[p]
+	if !forbidden && m.idle.forbids(p) {
+		why, forbidden = noFNACK, true
+	}
+	if forbidden {
 		m.judge(&batch{why: why}, m.c.Rel(p)+" is sent again, but no answer asks for it", s)
 		return
 	}
