@@ -30,8 +30,8 @@ type Finding struct {
 	Side  string     `json:"side,omitempty"` // the end to blame, "A" or "B"; empty when neither or unknown
 	Conn  int        `json:"conn"`
 	At    vtime.Time `json:"at_ps"`
-	// index of the packet record that shows the violation; NoRecord when an event or an absence shows it, and JSON then has
-	// no "record"
+	// index of the packet record that shows the violation; NoRecord when an event or an absence shows it, and JSON then
+	// has no "record"
 	Record uint64 `json:"-"`
 	// the packet of that record, its PSN relative to the first: "A>B WRITE_ONLY psn=+2"; "" when unknown
 	Packet string `json:"packet,omitempty"`

@@ -47,7 +47,7 @@ type keep struct {
 	high    psn.PSN    // newest PSN held; valid while requests are held
 	newest  psn.PSN    // for KeepsNewest: newest PSN that came early
 	assumed assumption // for KeepsNewest
-	reach   int        // an early request is kept when it is fewer than reach PSNs ahead; 0 when early requests are discarded
+	reach   int        // an early request is kept when it is fewer than reach PSNs ahead; 0: early requests are discarded
 	slots   []kept
 }
 
