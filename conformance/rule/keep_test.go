@@ -142,6 +142,22 @@ func TestALateNAKTakesBackNothingThatWasInOrder(t *testing.T) {
 	w.want("EPSN", w.c.EPSN, testStart.Add(3))
 }
 
+// TestWhatIsTakenBackHasItsPlaceAgain: a WRITE of which a NAK takes back +1 goes on at the address of +1.
+func TestWhatIsTakenBackHasItsPlaceAgain(t *testing.T) {
+	w := newKeeper(t)
+	w.c.responder.keep.rising = true
+	w.c.MTU = 256
+	mtu := w.c.MTU
+	next := func() uint64 { return w.c.Place(&roce.Packet{BTH: roce.BTH{Opcode: roce.WriteMiddle}}) }
+	w.see(trace.ResponderIn, roce.WriteMiddle, 1, mtu)
+	w.see(trace.ResponderIn, roce.WriteFirst, 0, mtu, dmaLen(1024), func(p *roce.Packet) { p.RETH.VA = 0x1000 })
+	w.want("released", w.released(), "+1")
+	w.see(trace.ResponderIn, roce.WriteMiddle, 2, mtu)
+	w.want("place of +3", next(), uint64(0x1300))
+	w.c.falls(sequenceNAK(1))
+	w.want("place of +1", next(), uint64(0x1100))
+}
+
 func sequenceNAK(off int) *roce.Packet {
 	return &roce.Packet{BTH: roce.BTH{Opcode: roce.Acknowledge, PSN: testStart.Add(off)},
 		AETH: roce.AETH{Syndrome: roce.SyndromePSNSeqErr}}

@@ -69,6 +69,14 @@ func (c *Conversation) Filled(p *roce.Packet) int {
 	return c.responder.pos.bytes
 }
 
+// Place returns the address of the responder's memory that a WRITE packet's payload has, for one whose turn has come.
+func (c *Conversation) Place(p *roce.Packet) uint64 {
+	if p.Opcode.StartsMessage() {
+		return p.RETH.VA
+	}
+	return c.responder.pos.va + uint64(c.responder.pos.bytes)
+}
+
 // The values of Sight.Reason: why a responder does not execute a request (IBTA 9.4, 9.7.4.1). The first three are
 // faults of packets that never reach the transport, the next three are faults of order, and the others are faults of
 // length.

@@ -27,13 +27,11 @@ func laterWriteWins() rule.Rule {
 // overwrites holds the last WRITE and the last store at every address that a WRITE packet began at.
 type overwrites struct {
 	c     *rule.Context
-	va    uint64         // target address of the next packet of the open WRITE
 	index map[uint64]int // of spots, by address
 	spots []spot
 }
 
 type spot struct {
-	va           uint64
 	writes       int
 	want, stored placement
 	at           vtime.Time // of the latest store
@@ -43,22 +41,20 @@ func (o *overwrites) sight(s *rule.Sight) {
 	if !s.Legal || !s.Pkt.Opcode.IsWrite() {
 		return
 	}
-	if s.Pkt.Opcode.StartsMessage() {
-		o.va = s.Pkt.RETH.VA
+	if s.Pkt.Len == 0 || s.Sum == 0 {
+		return
 	}
-	if s.Pkt.Len > 0 && s.Sum != 0 {
-		i, known := o.index[o.va]
-		if !known && len(o.spots) < placementLimit {
-			i = len(o.spots)
-			o.index[o.va], o.spots = i, append(o.spots, spot{va: o.va, at: vtime.Never})
-			known = true
-		}
-		if known {
-			o.spots[i].writes++
-			o.spots[i].want = placement{uint32(s.Pkt.Len), s.Sum}
-		}
+	va := o.c.Place(s.Pkt)
+	i, known := o.index[va]
+	if !known && len(o.spots) < placementLimit {
+		i = len(o.spots)
+		o.index[va], o.spots = i, append(o.spots, spot{at: vtime.Never})
+		known = true
 	}
-	o.va += uint64(s.Pkt.Len)
+	if known {
+		o.spots[i].writes++
+		o.spots[i].want = placement{uint32(s.Pkt.Len), s.Sum}
+	}
 }
 
 func (o *overwrites) event(e *trace.Event) {
