@@ -27,11 +27,13 @@ const (
 
 // Site is what the pages are made of. Nothing of it is changed once its Pages or Uses were asked for.
 type Site struct {
-	Version string          // of this program
-	Store   string          // where the nights are kept
-	Folder  string          // where the pages lie, from where they link to runs
-	Nights  []history.Night // of the store
-	Tonight *model.Night    // what the newest night tells of itself; nil when only its points are known
+	Version string            // of this program
+	Store   string            // where the nights are kept
+	Folder  string            // where the pages lie, from where they link to runs
+	From    string            // the folder in which a relative path of a run begins; absolute if Folder is
+	There   func(string) bool // reports whether a report is at this path; nil takes all for there
+	Nights  []history.Night   // of the store
+	Tonight *model.Night      // what the newest night tells of itself; nil when only its points are known
 	Evidence
 
 	past *past // what the nights come to; nil until somebody asks
@@ -126,6 +128,12 @@ func (s *Site) link(run string) string {
 	}
 	if filepath.Ext(run) != ".html" {
 		run = filepath.Join(run, "report.html")
+	}
+	if !filepath.IsAbs(run) {
+		run = filepath.Join(s.From, run)
+	}
+	if s.There != nil && !s.There(run) {
+		return ""
 	}
 	rel, err := filepath.Rel(s.Folder, run)
 	if err != nil {

@@ -29,19 +29,43 @@ func Site(
 	if err != nil {
 		return 0, skipped, fault.Broken(err)
 	}
-	n, err := write(dir, pages(dir, from, nights, tonight, e))
+	all, err := pages(dir, from, nights, tonight, e)
+	if err != nil {
+		return 0, skipped, fault.Broken(err)
+	}
+	n, err := write(dir, all)
 	return n, skipped, err
 }
 
-// pages are those of a store, to be written into a folder.
-func pages(dir, from string, nights []history.Night, tonight *model.Night, e site.Evidence) *site.Site {
+// pages are those of a store, to be written into a folder. Paths of runs are absolute, or begin in the working
+// directory.
+func pages(dir, from string, nights []history.Night, tonight *model.Night, e site.Evidence) (*site.Site, error) {
+	here, err := os.Getwd()
+	if err == nil {
+		dir, err = filepath.Abs(dir)
+	}
 	return &site.Site{
 		Version:  build.Version(),
 		Store:    from,
-		Folder:   here(dir),
+		Folder:   dir,
+		From:     here,
+		There:    there(),
 		Nights:   nights,
 		Tonight:  tonight,
 		Evidence: e,
+	}, err
+}
+
+// there reports whether a file is there, and remembers it: many points are of one run.
+func there() func(path string) bool {
+	seen := map[string]bool{}
+	return func(path string) bool {
+		is, known := seen[path]
+		if !known {
+			_, err := os.Stat(path)
+			is, seen[path] = err == nil, err == nil
+		}
+		return is
 	}
 }
 
@@ -89,20 +113,13 @@ func (s *Session) Site(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	all := pages(s.options.Site, s.options.Store, s.nights(), s.out, e)
+	all, err := pages(s.options.Site, s.options.Store, s.nights(), s.out, e)
+	if err != nil {
+		return fault.Broken(err)
+	}
 	if err := KeepRuns(s.options.Store, all); err != nil {
 		return err
 	}
 	_, err = write(s.options.Site, all)
 	return err
-}
-
-// here is a folder as seen from the working directory, from where the paths of runs begin too.
-func here(dir string) string {
-	if wd, err := os.Getwd(); err == nil && filepath.IsAbs(dir) {
-		if rel, err := filepath.Rel(wd, dir); err == nil {
-			return rel
-		}
-	}
-	return dir
 }

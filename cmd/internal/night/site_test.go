@@ -2,6 +2,7 @@ package night
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -27,7 +28,8 @@ func leave(status, link string, packets int64) model.Cell {
 		err = os.MkdirAll(r.Folder, 0o755)
 	}
 	if err == nil {
-		err = os.WriteFile(filepath.Join(r.Folder, "result.json"), text, 0o644)
+		err = errors.Join(os.WriteFile(filepath.Join(r.Folder, "result.json"), text, 0o644),
+			os.WriteFile(filepath.Join(r.Folder, "report.html"), nil, 0o644))
 	}
 	if err != nil {
 		panic(err)
@@ -94,7 +96,8 @@ func TestSiteOfANight(t *testing.T) {
 	if n.Status != "FAIL" {
 		t.Errorf("%+v", n)
 	}
-	says(pages["index"], "<strong>new</strong>", `href="./failure-`)
+	report := `href="./../out/2026-11-22/01-matrix/matrix/gbn/clean/report.html"` // as the page lies, not the machine
+	says(pages["index"], "<strong>new</strong>", `href="./failure-`, report)
 	says(
 		pages["failure"],
 		"A gap is NAKed once",
@@ -115,6 +118,9 @@ func TestSiteOfANight(t *testing.T) {
 	}
 	says(pages["index"], "h: INVALID", "Nothing changed.")
 	says(pages["failure"], `<pre class="ladder"`)
+	if strings.Contains(pages["index"], "report.html") || strings.Contains(pages["failure"], "report.html") {
+		t.Error("a page links to a report that is gone")
+	}
 	n, pages = nightly(t, dir, "2026-11-24", "none")
 	if n.Status != model.Incomplete || n.File != "" {
 		t.Errorf("%+v", n)
