@@ -93,6 +93,19 @@ func TestSearch(t *testing.T) {
 	}
 }
 
+// The flags that choose runs take the place of those of the plan.
+func TestOnly(t *testing.T) {
+	for args, want := range map[string]string{
+		"matrix --impl gbn,irn --seeds 3 --links=clean,random": "matrix --seeds 3 --impl gbn --links random",
+		"matrix": "matrix --impl gbn --links random",
+	} {
+		s := &Step{Args: strings.Fields(args)}
+		if got := only(s, []string{"matrix gbn random packets"}); strings.Join(got, " ") != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 // A search that cannot be made is a note, which has the command where the plan has no line build.
 func TestSearchThatCannotBe(t *testing.T) {
 	if testing.Short() {

@@ -188,7 +188,21 @@ func only(s *Step, series []string) []string {
 	case again[0] == "conform" && virtual:
 		return again
 	case again[0] == "matrix" || virtual:
-		return append(slices.Clone(s.Args), again[1:]...)
+		return append(without(s.Args, again[1:]), again[1:]...)
 	}
 	return s.Args
+}
+
+// without leaves out of a command the flags, and their values, that others take the place of.
+func without(args, others []string) (rest []string) {
+	for i := 0; i < len(args); i++ {
+		name, _, joined := strings.Cut(args[i], "=")
+		switch {
+		case !strings.HasPrefix(name, "--") || !slices.Contains(others, name):
+			rest = append(rest, args[i])
+		case !joined:
+			i++
+		}
+	}
+	return rest
 }
