@@ -43,6 +43,8 @@ func full(series, days int) *Site {
 	s.Bisections = []model.Bisection{
 		{
 			Format:  1,
+			Command: "matrix --impl impl00 --links 'link0,link1'",
+			Build:   "go build -o $GAUNTLET_PROGRAM ./cmd/gauntlet",
 			Good:    before.Commit,
 			Bad:     last.Commit,
 			First:   last.Commit,
@@ -52,8 +54,9 @@ func full(series, days int) *Site {
 			Runs:    8,
 			Series:  names(last.Points),
 			Steps: []model.BisectionStep{
-				{Commit: before.Commit, Value: "9.0e7"},
-				{Commit: last.Commit, Trouble: "exit status 2"},
+				{Commit: before.Commit, Value: "PASS"},
+				{Commit: last.Commit, Value: "FAIL GBN-NAK-001"},
+				{Commit: "c0ffee0c0ffee0", Trouble: "build: commit c0ffee0c0ffe: exit status 2: an odd name: frobnicate"},
 			},
 		},
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 	"github.com/rdma-gauntlet/gauntlet/perf/change"
@@ -24,8 +25,23 @@ type difference struct {
 	Sides     [2]sideView
 	Pairs     []pairView
 	Runs      []runPair
-	Bisection []model.Bisection
+	By        bool // a number changed, and by how much is known
+	Bisection []searchView
 	Command   []string
+	Spec      string // of the run that one of the commands makes again; "" where none is kept
+}
+
+// searchView is the log of a search for a commit.
+type searchView struct {
+	*model.Bisection
+	Command, Series string // that finds the same commit again; the series whose values are in the steps
+	Steps           []stepView
+}
+
+// stepView is a commit that was asked.
+type stepView struct {
+	model.BisectionStep
+	Like string // what it is like; "" of one that has no value
 }
 
 // sideView is the program before, or now.
@@ -87,14 +103,45 @@ func newDifference(p *past, c *cause) *difference {
 		}
 		v.Pairs = append(v.Pairs, r)
 	}
-	for _, b := range p.site.Evidence.Bisections {
+	v.By = slices.ContainsFunc(v.Pairs, func(r pairView) bool { return r.Text != "" })
+	for i := range p.site.Evidence.Bisections {
+		b := &p.site.Evidence.Bisections[i]
 		if b.Good == c.Before && b.Bad == c.Now && slices.ContainsFunc(c.Changes, func(x change.Change) bool {
 			return slices.Contains(b.Series, x.Name)
 		}) {
-			v.Bisection = append(v.Bisection, b)
+			v.Bisection = append(v.Bisection, newSearchView(b, p.site.Store, c.Changes))
 		}
 	}
 	v.commands(p, c)
+	return v
+}
+
+// newSearchView is a search with the values as they were measured, whose last digit may be what changed.
+func newSearchView(b *model.Bisection, store string, changes []change.Change) searchView {
+	v := searchView{Bisection: b, Command: b.Again(store, "")}
+	unit := ""
+	if len(b.Series) > 0 {
+		v.Series = b.Series[0]
+	}
+	for i := range changes {
+		if x := &changes[i]; x.Name == v.Series && x.Unit != "" {
+			unit = " " + x.Unit
+		}
+	}
+	good := slices.IndexFunc(b.Steps, func(s model.BisectionStep) bool { return s.Commit == b.Good })
+	for _, s := range b.Steps {
+		x := stepView{BisectionStep: s, Like: "changed"}
+		switch {
+		case s.Value == "":
+			x.Like = ""
+		case good >= 0 && s.Value == b.Steps[good].Value:
+			x.Like = "as before"
+		}
+		if s.Value != "" {
+			x.Value += unit
+		}
+		v.Steps = append(v.Steps, x)
+	}
 	return v
 }
 
@@ -125,10 +172,8 @@ func (v *difference) beside(p *past, t *history.Track, sides [2]*history.Entry, 
 	before := model.Counts(&a.Result.Summary)
 	for i, n := range model.Counts(&b.Result.Summary) {
 		if i < len(before) && before[i].Value != n.Value {
-			r.Numbers = append(
-				r.Numbers,
-				numberPair{n.Name, value(float64(before[i].Value), n.Unit), value(float64(n.Value), n.Unit)},
-			)
+			r.Numbers = append(r.Numbers, numberPair{strings.TrimSuffix(n.Name, " "+n.Unit),
+				value(float64(before[i].Value), n.Unit), value(float64(n.Value), n.Unit)})
 		}
 	}
 	v.Runs = append(v.Runs, r)
@@ -147,7 +192,10 @@ func (v *difference) commands(p *past, c *cause) {
 			"--series", "^"+regexp.QuoteMeta(first.Name)+"$"),
 	}
 	if t := p.find(first); t != nil {
-		v.Command = append(v.Command, repeat(t, p.runs.of(entry(t, &first.Now)))...)
+		kept := p.runs.of(entry(t, &first.Now))
+		if v.Command = append(v.Command, repeat(t, kept)...); kept != nil {
+			v.Spec = kept.Result.Spec
+		}
 	}
 	switch {
 	case c.Commit != "":
@@ -155,8 +203,8 @@ func (v *difference) commands(p *past, c *cause) {
 	case c.Before != "" && c.Now != "" && c.Before != c.Now:
 		v.Command = append(v.Command, quote.Shell("git", "log", c.Before+".."+c.Now))
 		if again := history.Command([]string{first.Name}); again != nil && first.Class != history.Noisy {
-			v.Command = append(v.Command, quote.Shell(append([]string{"gauntlet", "bisect", c.Before, c.Now, "--store",
-				p.site.Store, "--build", "COMMAND", "--"}, again...)...))
+			b := model.Bisection{Good: c.Before, Bad: c.Now, Command: quote.Shell(again...)}
+			v.Command = append(v.Command, b.Again(p.site.Store, ""))
 		}
 	}
 }

@@ -1,10 +1,13 @@
 package site
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/rdma-gauntlet/gauntlet/perf/history"
+	"github.com/rdma-gauntlet/gauntlet/reports/model"
+	"github.com/rdma-gauntlet/gauntlet/reports/model/modeltest"
 )
 
 // The page of a failure has rule, requirement, ladder and command, that of a change its runs beside each other and the
@@ -31,10 +34,16 @@ func TestEvidence(t *testing.T) {
 	}
 	change := find("change-", "new failure")
 	for _, want := range []string{`class="aligned"`, "go-back-N, by timeouts alone", "gbn: send less",
-		"1 property is the same", `href="./failure-`} {
+		"1 property is the same", `href="./failure-`, "as before", "no result: build: commit c0ffee", "spec.txt",
+		"--store nights --build &#39;go build -o $GAUNTLET_PROGRAM ./cmd/gauntlet&#39; --series",
+		"-- matrix --impl impl00", `<td class="l"><a href="./runs/2026-02-08/report.html"`} {
 		if !strings.Contains(change, want) {
 			t.Errorf("the page of a change lacks %q", want)
 		}
+	}
+	if strings.Contains(change, `<th scope="col">by</th>`) ||
+		!strings.Contains(find("change-", "regressed"), `<th scope="col">by</th>`) {
+		t.Error("verdicts have a column of what they changed by, or numbers have none")
 	}
 	find("device-", "over the nights")
 	if page := find("device-", "NOT QUALIFIED"); strings.Index(page, "16.35.2000") > strings.Index(page, "16.36.1000") {
@@ -86,5 +95,23 @@ func TestEvidenceOfAnotherRun(t *testing.T) {
 	p.Spec = "bb"
 	if r.of(&history.Entry{Header: &last.Header, Point: &p}) != nil {
 		t.Error("a run of another Spec is shown")
+	}
+}
+
+// A command that reads the Spec of a run leaves out its folder, which only the machine of the night has; where no run
+// is kept the name of the series tells the command.
+func TestRepeat(t *testing.T) {
+	track := &history.Track{Series: history.Series{Name: "matrix irn random goodput", Bench: "sim"}}
+	r := modeltest.Result()
+	const folder = "/home/me/runs/1"
+	for want, command := range map[string]string{
+		"gauntlet run spec.txt --bench sim":                     "gauntlet run " + folder + "/spec.txt --bench sim",
+		"gauntlet run --impl irn":                               "gauntlet run --impl irn",
+		"gauntlet matrix --impl irn --links random --bench sim": "",
+	} {
+		r.Folder, r.Command = folder, command
+		if got := repeat(track, &model.KeptRun{Result: r}); !slices.Equal(got, []string{want}) {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package site
 
 import (
 	"cmp"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -189,10 +190,15 @@ func (v *failurePage) broken(r *model.Result) {
 	})
 }
 
-// repeat is the command that makes a run again: that of the run, or what the name of the series tells of it.
+// specName is the Spec in the folder of a run.
+const specName = "spec.txt"
+
+// repeat is the command that makes a run again: that of the run, or what the name of the series tells of it. The Spec
+// that it reads is called spec.txt, without the folder of the run, which readers do not have: the page shows it.
 func repeat(t *history.Track, kept *model.KeptRun) []string {
 	if kept != nil && kept.Result.Command != "" {
-		return []string{kept.Result.Command}
+		r := kept.Result
+		return []string{strings.ReplaceAll(r.Command, filepath.Join(r.Folder, specName), specName)}
 	}
 	if words := history.Command([]string{t.Name}); words != nil {
 		return []string{quote.Shell(append([]string{"gauntlet"}, append(words, "--bench", t.Bench)...)...)}

@@ -52,7 +52,8 @@ func Run(ctx context.Context, o Options) (*model.Bisection, error) {
 		Options: o,
 		found:   map[string]map[string]string{},
 		broken:  map[int]string{},
-		out:     &model.Bisection{Format: model.FormatVersion, Command: strings.Join(o.Args, " ")},
+		out: &model.Bisection{Format: model.FormatVersion, Command: quote.Shell(o.Args...), Build: o.Command,
+			Subject: o.Subject.Name},
 	}
 	if err := s.span(ctx); err != nil {
 		return nil, fault.Usage(err)

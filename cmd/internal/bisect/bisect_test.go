@@ -95,7 +95,13 @@ func TestBisect(t *testing.T) {
 			}
 		}
 		o, commits := repository(t, texts...)
+		o.Args = []string{"matrix", "--with", "link rate=1G"}
 		b, err := Run(t.Context(), o)
+		again := "gauntlet bisect " + commits[0] + " " + commits[len(commits)-1] + " --build '" + o.Command +
+			"' --series '" + series + "' -- matrix --with 'link rate=1G'"
+		if err == nil && b.Again("", "") != again {
+			t.Errorf("%s, want %s", b.Again("", ""), again)
+		}
 		if err != nil || b.First != commits[first] || b.Last != b.First || b.Runs > 7 ||
 			b.Title != fmt.Sprintf("commit %d", first) ||
 			!slices.Contains(b.Series, series) {

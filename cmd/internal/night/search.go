@@ -13,6 +13,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 	"github.com/rdma-gauntlet/gauntlet/perf/change"
 	"github.com/rdma-gauntlet/gauntlet/perf/history"
+	"github.com/rdma-gauntlet/gauntlet/reports/model"
 	"github.com/rdma-gauntlet/gauntlet/reports/site"
 )
 
@@ -82,17 +83,13 @@ func unnamed(e *change.Entry) string {
 
 // bisection is the command that searches as the night does.
 func (s *Session) bisection(e *change.Entry, args []string) string {
-	words := []string{"gauntlet", "bisect", e.Before, e.Now, "--store", s.options.Store, "--build", "COMMAND"}
-	if s.options.Build != "" {
-		words[len(words)-1] = s.options.Build
+	b := model.Bisection{Good: e.Before, Bad: e.Now, Command: quote.Shell(args...), Build: s.options.Build,
+		Subject: s.options.Subject}
+	repo := filepath.Dir(s.options.Path)
+	if repo == "." {
+		repo = ""
 	}
-	if s.options.Subject != "" {
-		words = append(words, "--subject", s.options.Subject)
-	}
-	if repo := filepath.Dir(s.options.Path); repo != "." {
-		words = append(words, "--repo", repo)
-	}
-	return quote.Shell(append(append(words, "--"), args...)...)
+	return b.Again(s.options.Store, repo)
 }
 
 // measuring are the commands that measure the exact changes of an entry again.

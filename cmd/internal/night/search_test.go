@@ -84,6 +84,11 @@ func TestSearch(t *testing.T) {
 			t.Errorf("%s: %+v, %q, %d logs and %d pairs of runs", want, s.out.Changes.Entries, s.out.Notes,
 				strings.Count(page, "<h2>Bisection"), strings.Count(page, ", side by side</h2>"))
 		}
+		again := "gauntlet bisect " + commits[0] + " " + commits[len(commits)-1] + " --store " +
+			filepath.Join(dir, "nights") + " --build &#39;cp program $GAUNTLET_PROGRAM&#39; --series"
+		if strings.Count(page, again) != c.logs || !strings.Contains(page, "-- matrix --bench sim --impl gbn --links ") {
+			t.Errorf("%s: no %q in %.3000s", want, again, page)
+		}
 		held, err := store.Read(filepath.Join(dir, "nights"))
 		must(t, err)
 		n, err := Stored(t.Context(), held, filepath.Join(dir, "nights"), "")
