@@ -119,24 +119,25 @@ type sheet struct {
 }
 
 type sheetRow struct {
-	Name  string
-	Cells []sheetCell
+	Name, Page string // Page is that of the series; "" of what a passport says
+	Cells      []sheetCell
 }
 
 type sheetCell struct {
 	Value, Status string // Status is that of a verdict, as a class
+	Detail        string // "" of one that has no spread
 	Badge         bool   // it is a verdict
 	Changed       bool   // it is another than that of the column before
 }
 
 // add puts a row where it belongs. Same says whether two values count as the same.
-func (s *sheet) add(name string, cells []sheetCell, same func(i int) bool) {
-	differs := false
+func (s *sheet) add(r sheetRow, same func(i int) bool) {
+	cells, differs := r.Cells, false
 	for i := 1; i < len(cells); i++ {
 		cells[i].Changed = !same(i)
 		differs = differs || cells[i].Changed
 	}
-	if r := (sheetRow{name, cells}); differs {
+	if differs {
 		s.Differ = append(s.Differ, r)
 	} else {
 		s.Same = append(s.Same, r)
@@ -212,7 +213,7 @@ func (s *sheet) rows(names []string, list []*passport.Passport, of func(*passpor
 		for _, x := range list {
 			cells = append(cells, of(x, name))
 		}
-		s.add(name, cells, func(i int) bool {
+		s.add(sheetRow{Name: name, Cells: cells}, func(i int) bool {
 			if same != nil {
 				return same(list[i-1], list[i], name)
 			}
@@ -237,15 +238,25 @@ func (v *devicePage) nightly(p *past, d *device) {
 		c.Says = quantity.Plural(int64(nights), "night", "nights")
 		v.Columns = append(v.Columns, c)
 	}
+	var figures []measured
 	for i := range p.tracks {
 		if t := &p.tracks[i]; t.Bench != "sim" {
-			v.track(t, d)
+			figures = append(figures, v.track(t, d)...)
 		}
 	}
+	v.figures(figures)
 }
 
-// track adds the row of a series: the last verdict and how many nights failed, or the median with its spread.
-func (v *devicePage) track(t *history.Track, d *device) {
+// measured is a number of a device, by the firmware.
+type measured struct {
+	*history.Track
+	cells []sheetCell
+	spans []span
+}
+
+// track adds the row of a series of verdicts, the last of each firmware with how many nights failed, or returns the
+// medians and spreads of a number.
+func (v *devicePage) track(t *history.Track, d *device) []measured {
 	cells, spans, seen := make([]sheetCell, len(d.firmware)), make([]span, len(d.firmware)), false
 	for k, f := range d.firmware {
 		s := &spans[k]
@@ -257,14 +268,41 @@ func (v *devicePage) track(t *history.Track, d *device) {
 		cells[k] = s.cell(t.Unit)
 		seen = seen || s.nights > 0
 	}
-	if !seen {
-		return
+	if seen && t.Last().Word != "" {
+		r := sheetRow{t.Name, seriesPage(&t.Series, t.Host), cells}
+		v.Verdicts.add(r, func(i int) bool { return spans[i-1].word == spans[i].word })
+	} else if seen {
+		return []measured{{t, cells, spans}}
 	}
-	if t.Last().Word != "" {
-		v.Verdicts.add(t.Name, cells, func(i int) bool { return spans[i-1].word == spans[i].word })
-		return
+	return nil
+}
+
+// falseDifferences is how many of the numbers in real time that are called different are not, on average and at most.
+const falseDifferences = 0.05
+
+// figures adds the rows of numbers. Any difference of a number that repeats is one; nights in real time differ by
+// themselves, so there all numbers and versions are tested together.
+func (v *devicePage) figures(list []measured) {
+	var at [][2]int // row and column
+	var p []float64
+	for k, m := range list {
+		for i := 1; i < len(m.spans) && m.Class == history.Noisy; i++ {
+			if old, now := m.spans[i-1].values, m.spans[i].values; len(old) > 0 && len(now) > 0 {
+				at, p = append(at, [2]int{k, i}), append(p, stats.RankTest(old, now))
+			}
+		}
 	}
-	v.Figures.add(t.Name, cells, func(i int) bool { return spans[i-1].meets(&spans[i]) })
+	stand, _ := stats.Discoveries(p, falseDifferences)
+	for k, m := range list {
+		r := sheetRow{m.Name, seriesPage(&m.Series, m.Host), m.cells}
+		v.Figures.add(r, func(i int) bool {
+			if m.Class == history.Noisy {
+				tested := slices.Index(at, [2]int{k, i})
+				return tested < 0 || !stand[tested]
+			}
+			return m.spans[i-1].meets(&m.spans[i])
+		})
+	}
 }
 
 // span is what nights with one firmware have of a series.
@@ -295,11 +333,11 @@ func (s *span) cell(unit string) sheetCell {
 		}
 		return c
 	}
-	text := value(stats.Median(s.values), unit)
-	if low, high := slices.Min(s.values), slices.Max(s.values); low < high {
-		text += fmt.Sprintf(" (%s to %s)", value(low, unit), value(high, unit))
+	c := sheetCell{Value: value(stats.Median(s.values), unit)}
+	if low, high := value(slices.Min(s.values), unit), value(slices.Max(s.values), unit); low != high {
+		c.Detail = low + " to " + high
 	}
-	return sheetCell{Value: text}
+	return c
 }
 
 // meets reports whether two spreads have a value in common, so that the numbers may be the same.

@@ -1,6 +1,8 @@
 package site
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -112,6 +114,43 @@ func TestRepeat(t *testing.T) {
 		r.Folder, r.Command = folder, command
 		if got := repeat(track, &model.KeptRun{Result: r}); !slices.Equal(got, []string{want}) {
 			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// Nights in real time differ by themselves: their numbers are called other only where enough nights say so. Numbers
+// that repeat are other by any difference.
+func TestDeviceOverNights(t *testing.T) {
+	for _, c := range []struct {
+		class         history.Class
+		nights        int
+		step          float64
+		differ, alike int // rows
+	}{
+		{history.Noisy, 1, 1.2, 0, 20},
+		{history.Noisy, 3, 1.2, 0, 20},
+		{history.Noisy, 6, 1.2, 20, 0},
+		{history.Noisy, 6, 1, 0, 20},
+		{history.Exact, 1, 1.2, 20, 0},
+	} {
+		s, draw := &Site{}, rand.New(rand.NewPCG(3, 4))
+		for i := range 2 * c.nights {
+			h := history.Header{Night: fmt.Sprintf("2026-11-%02d", i+1), Host: "lab", Firmware: "1"}
+			n, level := history.Night{Header: h}, 1e6
+			if i >= c.nights {
+				n.Firmware, level = "2", 1e6*c.step
+			}
+			for k := range 20 {
+				name := fmt.Sprintf("matrix gbn l%d goodput", k)
+				n.Points = append(n.Points, history.Point{Values: []float64{level * (1 + 0.01*draw.NormFloat64())},
+					Series: history.Series{Name: name, Bench: "lab", Class: c.class}})
+			}
+			s.Nights = append(s.Nights, n)
+		}
+		p := s.known()
+		v := newDevicePage(p, p.devices[0])
+		if len(v.Figures.Differ) != c.differ || len(v.Figures.Same) != c.alike {
+			t.Errorf("%+v: %d rows differ and %d do not", c, len(v.Figures.Differ), len(v.Figures.Same))
 		}
 	}
 }
