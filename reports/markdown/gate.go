@@ -141,14 +141,12 @@ func leftOut(b *bytes.Buffer, g *model.Gate) {
 	for i := range g.Stages {
 		s := &g.Stages[i]
 		if n := len(s.Left); n > 0 {
-			fmt.Fprintf(
-				b,
-				"<details><summary>%d left out of %s: %s</summary>\n\n%s\n</details>\n\n",
-				n,
-				escape(s.Title()),
-				escape(s.Why),
-				escape(strings.Join(s.Left[:min(n, leftShown)], ", ")),
-			)
+			names, more := escape(strings.Join(s.Left[:min(n, leftShown)], ", ")), ""
+			if n > leftShown {
+				more = fmt.Sprintf(", and %d more", n-leftShown)
+			}
+			fmt.Fprintf(b, "<details><summary>%d left out of %s: %s</summary>\n\n%s%s\n</details>\n\n",
+				n, escape(s.Title()), escape(s.Why), names, more)
 		}
 		for k := range s.Runs {
 			if again := s.Runs[k].Repeated(); again != "" {

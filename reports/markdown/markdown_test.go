@@ -2,6 +2,7 @@ package markdown
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -74,5 +75,19 @@ func (full) Write([]byte) (int, error) { return 0, io.ErrShortWrite }
 func TestWriteErrorIsReturned(t *testing.T) {
 	if err := Write(full{}, modeltest.Result()); !errors.Is(err, io.ErrShortWrite) {
 		t.Errorf("error %v", err)
+	}
+}
+
+// A list of what a gate left out that is cut says how much it lacks; one that is not, nothing.
+func TestLeftOutIsBounded(t *testing.T) {
+	for n, want := range map[int]string{leftShown: "s40\n</details>", leftShown + 48: "s40, and 48 more\n</details>"} {
+		g, out := modeltest.Gate(), &strings.Builder{}
+		g.Stages[1].Left = nil
+		for i := range n {
+			g.Stages[1].Left = append(g.Stages[1].Left, fmt.Sprint("s", i+1))
+		}
+		if err := Gate(out, g); err != nil || !strings.Contains(out.String(), want) {
+			t.Errorf("%d: no %q in %s, %v", n, want, out, err)
+		}
 	}
 }
