@@ -55,6 +55,7 @@ func runNight(c *cobra.Command, o night.Options, part *shardFlags, output *outpu
 	if o.Plan, err = night.ReadPlan(o.Path); err != nil {
 		return usage(err)
 	}
+	named := o.Folder != ""
 	o.Folder, o.Command = document.NewFolder(o.Folder, "night"), build.CommandLine()
 	if err := part.open(); err != nil {
 		return usage(err)
@@ -62,6 +63,11 @@ func runNight(c *cobra.Command, o night.Options, part *shardFlags, output *outpu
 	if part.folder != nil {
 		if ended, err := keepNight(c, &o, part, output); ended || err != nil {
 			return err
+		}
+	}
+	if !named { // another night may begin in the same second
+		if o.Folder, err = document.Claim(o.Folder); err != nil {
+			return broken(fmt.Errorf("night: %w", err))
 		}
 	}
 	s, err := night.New(ctx, o)

@@ -201,5 +201,5 @@ func (f *runFlags) folder(s *scenario.Spec) string {
 		return f.out
 	}
 	ends := slices.Compact([]string{registry.Short(s.Impl[0]), registry.Short(s.Impl[1])})
-	return document.Free(document.NewFolder("", strings.Join(ends, "+"), f.bench, s.Hash()[:8]))
+	return document.NewFolder("", strings.Join(ends, "+"), f.bench, s.Hash()[:8])
 }

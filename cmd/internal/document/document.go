@@ -28,14 +28,27 @@ func Folder(dir string, files []Document) error {
 	return errors.Join(errs...)
 }
 
-// NewFolder returns the folder for the output of a command: out, or if that is "" a new name below runs/, made of the
-// time and the words.
+// NewFolder returns the folder for the output of a command: out, or if that is "" a name below runs/ that is free, made
+// of the time and the words.
 func NewFolder(out string, words ...string) string {
 	if out != "" {
 		return out
 	}
-	return filepath.Join("runs",
-		strings.Join(append([]string{time.Now().UTC().Format("20060102-150405")}, words...), "-"))
+	return Free(filepath.Join("runs",
+		strings.Join(append([]string{time.Now().UTC().Format("20060102-150405")}, words...), "-")))
+}
+
+// Claim makes a folder that no other process has: dir, or if that exists, the first of dir-2, dir-3 and so on.
+func Claim(dir string) (string, error) {
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return "", err
+	}
+	for {
+		free := Free(dir)
+		if err := os.Mkdir(free, 0o755); !errors.Is(err, os.ErrExist) {
+			return free, err
+		}
+	}
 }
 
 // Free returns dir, or if that exists, the first of dir-2, dir-3 and so on that does not.

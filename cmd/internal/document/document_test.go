@@ -5,6 +5,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"sync"
 	"testing"
 )
 
@@ -42,5 +44,31 @@ func TestNewFolder(t *testing.T) {
 		if err := os.MkdirAll(got, 0o755); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if got := NewFolder("", "gbn", "sim"); got == dir {
+		t.Errorf("%q exists", got)
+	}
+}
+
+// Processes that begin in the same second have a folder each.
+func TestClaim(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "runs", "night")
+	var group sync.WaitGroup
+	names := make([]string, 16)
+	for i := range names {
+		group.Go(func() {
+			var err error
+			if names[i], err = Claim(dir); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	slices.Sort(names)
+	if len(slices.Compact(names)) != 16 || names[0] != dir {
+		t.Errorf("%q", names)
+	}
+	if _, err := Claim(filepath.Join(os.DevNull, "runs", "night")); err == nil {
+		t.Error("a folder below a device")
 	}
 }
