@@ -13,7 +13,7 @@ import (
 // identification and the checksum of the IP header, and in the payload, and no rule of frames reads these.
 
 // ofFrames reports whether the rule judges each frame alone, by the fields of a look.
-func (r *Rule) ofFrames() bool { return r.Each != nil && r.Rests == validity.Frames }
+func (r *Rule) ofFrames() bool { return r.Each != nil && !r.Keeps && r.Rests == validity.Frames }
 
 // look holds all that the rules of frames may read of a frame in a half-conversation.
 type look struct {

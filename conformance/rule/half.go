@@ -1,6 +1,8 @@
 package rule
 
 import (
+	"slices"
+
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
@@ -11,6 +13,7 @@ type half struct {
 	plan   *plan
 	roused Kind                // the kinds of sight that have come, restricted to those that wake a check
 	checks []check             // checks constructed with the half
+	states []any               // of the rules that keep a State, by slot; nil before a rule asks for it
 	woken  []*check            // checks constructed when a sight wakes them, by slot; nil before the first
 	events []*check            // checks that events of the connection are passed to
 	both   []*check            // checks with Event that see both hops; not in events
@@ -47,6 +50,7 @@ func (j *Judge) start(h *half) {
 	}
 	h.plan = j.planOf(h)
 	h.checks = make([]check, h.plan.awake)
+	h.states = make([]any, h.plan.keeping)
 	for _, a := range h.plan.judged {
 		if a.slot.life == awake {
 			h.add(a, &h.checks[a.slot.at])
@@ -146,14 +150,22 @@ func (h *half) showFrom(list []caller, from int, s *Sight) (next int) {
 	}()
 	for ; next < len(list); next++ {
 		a := &list[next]
-		if a.slot.life == stateless {
-			a.account.each.Conversation = &h.conv
-			a.each(&a.account.each, s)
+		if a.each != nil {
+			a.each(h.contextOf(a.account), s)
 		} else if c := h.at(a.slot); c.Sight != nil {
 			c.Sight(s)
 		}
 	}
 	return next
+}
+
+// contextOf returns the Context in which a rule with an Each judges this half.
+func (h *half) contextOf(a *account) *Context {
+	a.each.Conversation = &h.conv
+	if a.slot.life == keeping {
+		a.state = &h.states[a.slot.at]
+	}
+	return &a.each
 }
 
 // silence records that a check panicked, and stops calling it.
@@ -165,6 +177,7 @@ func (h *half) silence(a *account, p any) {
 	}
 	a.judge.alikes.countAll()
 	a.judge.alikes = alikes{}
+	h.plan.told = slices.DeleteFunc(slices.Clone(h.plan.told), func(b *account) bool { return a == b })
 	h.plan.menus = [points][]menu{}
 	for _, calls := range [][points][]caller{h.plan.frames, h.plan.sights} {
 		for list := range calls {
@@ -175,6 +188,22 @@ func (h *half) silence(a *account, p any) {
 			}
 		}
 	}
+}
+
+// inform passes an event to the rules with Told. One that panics is silenced, and the others are still called.
+func (h *half) inform(e *trace.Event) {
+	for _, a := range h.plan.told {
+		h.informOf(a, e)
+	}
+}
+
+func (h *half) informOf(a *account, e *trace.Event) {
+	defer func() {
+		if p := recover(); p != nil {
+			h.silence(a, p)
+		}
+	}()
+	a.rule.Told(h.contextOf(a), e)
 }
 
 // tell passes an event to the checks of a list. A check that panics is silenced, and the others are still called.

@@ -373,6 +373,7 @@ func (j *Judge) report(h *half, e *trace.Event) {
 		h.rouse(AnyKind)
 	}
 	h.tell(h.events, e)
+	h.inform(e)
 	h.conv.event(e)
 }
 

@@ -22,6 +22,8 @@ type plan struct {
 	wakes   Kind             // kinds of sight that wake a check that sleeps or dozes
 	awake   int              // number of checks that are constructed with a half
 	asleep  int              // number of checks that are constructed when a sight wakes them
+	keeping int              // number of rules that keep a State
+	told    []*account       // of the rules with Told
 	quiet   bool             // no endpoint reports events, so that checks may sleep
 	doubted []bool           // by rule: it rests on a property that fails, and is not judged
 	doubt   remark           // why doubted rules are not judged
@@ -59,7 +61,7 @@ func (p *plan) menu(list int, kind, roused Kind) []caller {
 	return m.callers
 }
 
-// slot is the place of a rule's check in a half: an index in checks or woken, by life.
+// slot is the place of a rule's check or state in a half: an index in checks, woken or states, by life.
 type slot struct {
 	life life
 	at   int32
@@ -70,6 +72,7 @@ type life uint8
 
 const (
 	stateless life = iota // never: the rule has an Each instead
+	keeping               // never: it has an Each, and a State
 	awake                 // with its half
 	asleep                // at the first sight that wakes it
 )
@@ -93,6 +96,7 @@ type account struct {
 	slot  slot
 	wakes Kind    // kinds of sight that wake its check; 0 for a check that neither sleeps nor dozes
 	each  Context // the Context of a rule with an Each
+	state *any    // the State in the half of each, of a rule that Keeps
 
 	met      int
 	total    int
@@ -194,6 +198,9 @@ func (j *Judge) enter(p *plan, i int) {
 	a := &account{rule: r, judge: j, have: have}
 	a.each.account = a
 	switch {
+	case r.Keeps:
+		a.slot = slot{keeping, int32(p.keeping)}
+		p.keeping++
 	case r.Each != nil:
 	case p.quiet && r.Wakes != 0:
 		a.slot = slot{asleep, int32(p.asleep)}
@@ -207,6 +214,9 @@ func (j *Judge) enter(p *plan, i int) {
 		p.wakes |= r.Wakes
 	}
 	p.judged = append(p.judged, a)
+	if r.Told != nil {
+		p.told = append(p.told, a)
+	}
 	sees := r.seen(&j.header, have)
 	for list := range p.sights {
 		calls := &p.sights[list]

@@ -144,12 +144,30 @@ type Rule struct {
 	// changes the state of the check. 0: all kinds.
 	Minds Kind
 
-	// New constructs the check of one half-conversation, which may keep state; Each judges every sight without state. A
-	// rule has one of the two, or is Unbuilt. An Each of a rule that Rests on validity.Frames is called once for frames
-	// that look alike. It may read nothing but their headers except PSN, AckReq and MSN, their length, padding and
-	// ICRC, and the attributes of the connection.
-	New  func(c *Context) Check
-	Each func(c *Context, s *Sight)
+	// New constructs the check of one half-conversation, which may keep state; Each judges every sight without state,
+	// or with the State of a rule that Keeps one. A rule has one of the two, or is Unbuilt. An Each without state of a
+	// rule that Rests on validity.Frames is called once for frames that look alike. It may read nothing but their
+	// headers except PSN, AckReq and MSN, their length, padding and ICRC, and the attributes of the connection.
+	New   func(c *Context) Check
+	Each  func(c *Context, s *Sight)
+	Keeps bool                             // Each keeps a State
+	Told  func(c *Context, e *trace.Event) // of a rule with an Each: its events; nil sees none
+}
+
+// State returns what a rule that Keeps has stored in the half-conversation of c; the first call makes it. A flow costs
+// nothing for a rule that has had nothing to remember.
+func State[T any](c *Context) *T {
+	t, ok := (*c.state).(*T)
+	if !ok {
+		t = new(T)
+		*c.state = t
+	}
+	return t
+}
+
+// Kept returns the Each of a rule that Keeps: it calls a method of its State for every sight.
+func Kept[T any](sight func(t *T, c *Context, s *Sight)) func(*Context, *Sight) {
+	return func(c *Context, s *Sight) { sight(State[T](c), c, s) }
 }
 
 // Attentive returns the rule without Wakes, Dozes and Minds: its check is constructed at once and sees every sight of

@@ -150,37 +150,44 @@ func timeoutFromUNA() rule.Rule {
 			"retries from the oldest unacknowledged request."},
 		Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn, Features: []string{scheme},
 		Stimulus: "every ACK lost", BlackBox: hardware,
-		New: func(c *rule.Context) rule.Check {
-			var f flow
-			// arrival of the latest response, or departure of the first request; it asked for a retransmission
-			heard, asked := vtime.Never, false
-			return rule.Check{Sight: func(s *rule.Sight) {
-				if s.Point == trace.RequesterIn || heard == vtime.Never {
-					heard, asked = s.At, s.Point == trace.RequesterIn && rule.AsksAgain(s.Pkt)
-				}
-				if s.Point == trace.RequesterIn {
-					return
-				}
-				// Only the timer causes a step back after such a silence. It began when the packet was handed to the
-				// port, not when the tap saw the packet.
-				p, t := s.Pkt.PSN, c.Attr.TransportTimer()
-				silent := s.At.Sub(heard) >= t-rule.TimerEarly(t)
-				// Neither the timer is known, nor UNA before a response, nor how late a NAK is obeyed.
-				if !c.Known {
-					t, silent = 1, !c.Port.Lags(heard, s.At) && c.UNA != c.Start && !asked
-				}
-				if f.any && p.Less(f.next) && s.Relation == rule.Again && t != 0 && silent &&
-					c.GoBackChunk() == 0 && !c.Relayed(s) {
-					c.Met()
-					if c.UNA.Less(p) || p.Less(c.UNA) && !c.Port.Lags(heard, s.At) {
-						c.Failf(rule.Requester, "after a timeout %s is sent; unacknowledged since %s",
-							c.Rel(p), c.Rel(c.UNA))
-					}
-				}
-				f.sent(c, s)
-			}}
-		},
+		Keeps: true, Each: rule.Kept((*silence).sight),
 	}
+}
+
+// silence is the time since the requester heard from the responder, and the requests that left in it.
+type silence struct {
+	heard vtime.Time // arrival of the latest response, or departure of the first request
+	known bool       // heard is set
+	asked bool       // the response asked for a retransmission
+	flow  flow
+}
+
+func (w *silence) sight(c *rule.Context, s *rule.Sight) {
+	response := s.Point == trace.RequesterIn
+	if response || !w.known {
+		w.heard, w.known, w.asked = s.At, true, response && rule.AsksAgain(s.Pkt)
+	}
+	if response {
+		return
+	}
+	if w.flow.any && s.Pkt.PSN.Less(w.flow.next) && s.Relation == rule.Again && w.timeout(c, s) &&
+		c.GoBackChunk() == 0 && !c.Relayed(s) {
+		c.Met()
+		if p := s.Pkt.PSN; c.UNA.Less(p) || p.Less(c.UNA) && !c.Port.Lags(w.heard, s.At) {
+			c.Failf(rule.Requester, "after a timeout %s is sent; unacknowledged since %s", c.Rel(p), c.Rel(c.UNA))
+		}
+	}
+	w.flow.sent(c, s)
+}
+
+// timeout reports whether only the timer causes a step back after such a silence. It began when the packet was handed
+// to the port, not when the tap saw the packet.
+func (w *silence) timeout(c *rule.Context, s *rule.Sight) bool {
+	if !c.Known { // neither is the timer, nor UNA before a response, nor how late a NAK is obeyed
+		return !c.Port.Lags(w.heard, s.At) && c.UNA != c.Start && !w.asked
+	}
+	t := c.Attr.TransportTimer()
+	return t != 0 && s.At.Sub(w.heard) >= t-rule.TimerEarly(t)
 }
 
 func opcodeKept() rule.Rule {

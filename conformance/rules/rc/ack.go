@@ -76,28 +76,33 @@ func ackMonotonic() rule.Rule {
 				"recently completed request packet."},
 		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Minds: rule.Late | rule.Answer,
 		Stimulus: "a duplicate request", BlackBox: hardware,
-		New: func(c *rule.Context) rule.Check {
-			var last psn.PSN
-			any, duplicate := false, false
-			return rule.Check{Sight: func(s *rule.Sight) {
-				if s.Point == trace.ResponderIn {
-					duplicate = duplicate || s.Relation == rule.Duplicate && s.Pkt.Len > 0
-					return
-				}
-				if !rule.IsACK(s.Pkt) {
-					return
-				}
-				switch {
-				case any && s.Pkt.PSN.Less(last):
-					c.Failf(rule.Responder, "ACK of %s after an ACK of %s; never an earlier one expected",
-						c.Rel(s.Pkt.PSN), c.Rel(last))
-				case duplicate:
-					c.Met()
-				}
-				any, duplicate, last = true, false, s.Pkt.PSN
-			}}
-		},
+		Keeps: true, Each: rule.Kept((*ackOrder).sight),
 	}
+}
+
+// ackOrder compares each ACK with the one before.
+type ackOrder struct {
+	last      psn.PSN // of the latest ACK
+	any       bool    // last is set
+	duplicate bool    // a duplicate with payload has arrived since
+}
+
+func (a *ackOrder) sight(c *rule.Context, s *rule.Sight) {
+	if s.Point == trace.ResponderIn {
+		a.duplicate = a.duplicate || s.Relation == rule.Duplicate && s.Pkt.Len > 0
+		return
+	}
+	if !rule.IsACK(s.Pkt) {
+		return
+	}
+	switch {
+	case a.any && s.Pkt.PSN.Less(a.last):
+		c.Failf(rule.Responder, "ACK of %s after an ACK of %s; never an earlier one expected",
+			c.Rel(s.Pkt.PSN), c.Rel(a.last))
+	case a.duplicate:
+		c.Met()
+	}
+	*a = ackOrder{last: s.Pkt.PSN, any: true}
 }
 
 func ackOutsideIgnored() rule.Rule {
@@ -109,23 +114,20 @@ func ackOutsideIgnored() rule.Rule {
 				"ghost and is dropped."},
 		Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn, Minds: rule.Late | rule.Early | rule.Answer,
 		Stimulus: "a ghost acknowledgement, behind or ahead", BlackBox: hardware,
-		New: func(c *rule.Context) rule.Check {
-			g := ghost{c: c}
-			return rule.Check{Sight: g.sight, Event: g.event}
-		},
+		Keeps: true, Each: rule.Kept((*ghost).sight),
+		Told: func(c *rule.Context, e *trace.Event) { rule.State[ghost](c).event(c, e) },
 	}
 }
 
 // ghost is the latest response outside [UNA, MAX), until one inside arrives.
 type ghost struct {
-	c          *rule.Context
 	armed, nak bool       // a ghost response was the latest to arrive; it was a PSN sequence error NAK
 	psn        psn.PSN    // of the ghost response
 	at         vtime.Time // its arrival
 }
 
-func (g *ghost) sight(s *rule.Sight) {
-	c, p := g.c, s.Pkt
+func (g *ghost) sight(c *rule.Context, s *rule.Sight) {
+	p := s.Pkt
 	if s.Point == trace.RequesterOut {
 		switch {
 		case !g.armed, c.Began(s) < g.at:
@@ -150,11 +152,11 @@ func (g *ghost) sight(s *rule.Sight) {
 	}
 }
 
-func (g *ghost) event(e *trace.Event) {
-	if g.armed && e.Kind == trace.CQE && g.c.Mine(e) && e.Body.Status == engine.StatusSuccess &&
-		!e.Body.PSN.Less(g.c.UNA) {
-		g.c.Failf(rule.Requester, "wr=%d completes on a ghost acknowledgement of %s; no effect expected",
-			e.Body.ID, g.c.Rel(g.psn))
+func (g *ghost) event(c *rule.Context, e *trace.Event) {
+	if g.armed && e.Kind == trace.CQE && c.Mine(e) && e.Body.Status == engine.StatusSuccess &&
+		!e.Body.PSN.Less(c.UNA) {
+		c.Failf(rule.Requester, "wr=%d completes on a ghost acknowledgement of %s; no effect expected",
+			e.Body.ID, c.Rel(g.psn))
 	}
 }
 
@@ -191,24 +193,20 @@ func responsesInOrder() rule.Rule {
 			Requirement: "The responder returns responses in the order in which it received the requests."},
 		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Minds: rule.Late | rule.Answer,
 		Stimulus: "mixed operations", BlackBox: hardware,
-		New: func(c *rule.Context) rule.Check {
-			r := replyOrder{c: c}
-			return rule.Check{Sight: r.sight}
-		},
+		Keeps: true, Each: rule.Kept((*replyOrder).sight),
 	}
 }
 
 // replyOrder checks the order of responses. It allows one step back for every duplicate READ or atomic, whose replay
 // carries old PSNs.
 type replyOrder struct {
-	c       *rule.Context
 	any     bool    // last is set
 	last    psn.PSN // of the latest response
-	replays int     // duplicate READs and atomics not yet replayed
 	floor   psn.PSN // the lowest PSN of a duplicate, with which a replay may begin
+	replays int32   // duplicate READs and atomics not yet replayed
 }
 
-func (r *replyOrder) sight(s *rule.Sight) {
+func (r *replyOrder) sight(c *rule.Context, s *rule.Sight) {
 	p := s.Pkt
 	if s.Point == trace.ResponderIn {
 		if s.Relation == rule.Duplicate && (p.Opcode.IsRead() || p.Opcode.IsAtomic()) {
@@ -225,13 +223,13 @@ func (r *replyOrder) sight(s *rule.Sight) {
 		return
 	case !r.any || r.last.LessEq(newest):
 		if r.any {
-			r.c.Met()
+			c.Met()
 		}
 	case r.replays > 0 && r.floor.LessEq(newest):
 		r.replays--
 	default:
-		r.c.Failf(rule.Responder, "response to %s after one to %s; the order of the requests expected",
-			r.c.Rel(newest), r.c.Rel(r.last))
+		c.Failf(rule.Responder, "response to %s after one to %s; the order of the requests expected",
+			c.Rel(newest), c.Rel(r.last))
 	}
 	r.any, r.last = true, newest
 }

@@ -45,28 +45,25 @@ func msnCounts() rule.Rule {
 			"increments it when it completes a new request message."},
 		Needs: rule.Frames, Sees: rule.RequestOut | rule.ResponseOut, Stimulus: "acknowledged messages",
 		BlackBox: hardware,
-		New: func(c *rule.Context) rule.Check {
+		Keeps:    true, Each: func(c *rule.Context, s *rule.Sight) {
 			if !c.Offers(rule.TapResponder) {
-				a := msnAfar{c: c}
-				return rule.Check{Sight: a.sight}
+				rule.State[msnAfar](c).sight(c, s)
+			} else if s.Point == trace.ResponderOut {
+				rule.State[msnCount](c).response(c, s)
 			}
-			m := msnCount{c: c}
-			return rule.Check{Sight: m.sight}
 		},
 	}
 }
 
 // msnCount compares each MSN with the number of requests that arrived.
 type msnCount struct {
-	c    *rule.Context
 	base msnBase
 	last psn.MSN // of the latest acknowledgement, less base
 	any  bool    // last is set
 }
 
-func (m *msnCount) sight(s *rule.Sight) {
-	c := m.c
-	if s.Point != trace.ResponderOut || s.Pkt.Opcode != roce.Acknowledge || c.Fatal {
+func (m *msnCount) response(c *rule.Context, s *rule.Sight) {
+	if s.Pkt.Opcode != roce.Acknowledge || c.Fatal {
 		return // a replayed READ response may carry an old MSN
 	}
 	n, ok := m.base.count(c, s)
@@ -95,20 +92,15 @@ func msnOperations() rule.Rule {
 			"packet, an RDMA READ or atomic when its request is executed."},
 		Needs: rule.TapResponder, Sees: rule.Accepts | rule.ResponseOut, Minds: rule.Edge | rule.Fetch | rule.Answer,
 		Stimulus: "READs, and acknowledgements inside messages", BlackBox: hardware,
-		New: func(c *rule.Context) rule.Check {
-			m := msnMoments{c: c}
-			return rule.Check{Sight: m.sight}
-		},
+		Keeps: true, Each: rule.Kept((*msnMoments).sight),
 	}
 }
 
 // msnMoments checks the MSN where the moment of counting is visible: inside a message, and in the first READ response.
 type msnMoments struct {
-	c      *rule.Context
 	base   msnBase
-	inside bool      // the latest accepted request packet did not end its message
-	reads  []msnRead // the latest accepted READs, msnReads at most
-	next   int       // index of the oldest once reads is full
+	inside bool                  // the latest accepted request packet did not end its message
+	reads  *rule.Latest[msnRead] // the latest accepted READs; nil before the first
 }
 
 // msnRead is an accepted READ.
@@ -119,14 +111,17 @@ type msnRead struct {
 
 const msnReads = 64
 
-func (m *msnMoments) sight(s *rule.Sight) {
-	c, p := m.c, s.Pkt
+func (m *msnMoments) sight(c *rule.Context, s *rule.Sight) {
+	p := s.Pkt
 	if s.Point == trace.ResponderIn {
 		if s.Legal {
 			m.inside = !p.Opcode.EndsMessage()
 		}
 		if s.Legal && p.Opcode.IsRead() {
-			m.read(msnRead{p.PSN, c.MSN.Next()})
+			if m.reads == nil {
+				m.reads = new(rule.Latest[msnRead])
+			}
+			m.reads.Add(msnRead{p.PSN, c.MSN.Next()}, msnReads)
 		}
 		return
 	}
@@ -137,37 +132,30 @@ func (m *msnMoments) sight(s *rule.Sight) {
 	switch {
 	case !ok:
 	case exact(c, s) && m.inside && p.AETH.Syndrome.IsACK():
-		m.judge(n == c.MSN, "an acknowledgement inside a message has MSN %d, %d messages are complete", n, c.MSN)
+		judgeMSN(c, n == c.MSN, "an acknowledgement inside a message has MSN %d, %d messages are complete", n, c.MSN)
 	case p.Opcode.IsReadResponse() && p.Opcode.StartsMessage():
 		if want, ok := m.counted(p.PSN); ok {
-			m.judge(!n.Less(want) && !c.MSN.Less(n), "a READ response has MSN %d, its READ is number %d", n, want)
+			judgeMSN(c, !n.Less(want) && !c.MSN.Less(n), "a READ response has MSN %d, its READ is number %d", n, want)
 		}
 	}
 }
 
-func (m *msnMoments) judge(good bool, format string, n, want psn.MSN) {
+func judgeMSN(c *rule.Context, good bool, format string, n, want psn.MSN) {
 	if good {
-		m.c.Met()
+		c.Met()
 	} else {
-		m.c.Fail(rule.Responder, fmt.Sprintf(format, n, want)+acrossWrap(n, want))
+		c.Fail(rule.Responder, fmt.Sprintf(format, n, want)+acrossWrap(n, want))
 	}
-}
-
-// read stores a READ, over the oldest when reads is full.
-func (m *msnMoments) read(r msnRead) {
-	if len(m.reads) < msnReads {
-		m.reads = append(m.reads, r)
-		return
-	}
-	m.reads[m.next] = r
-	m.next = (m.next + 1) % msnReads
 }
 
 // counted returns the MSN after the READ whose first PSN is p.
 func (m *msnMoments) counted(p psn.PSN) (psn.MSN, bool) {
-	for i := range m.reads {
-		if m.reads[i].psn == p {
-			return m.reads[i].msn, true
+	if m.reads == nil {
+		return 0, false
+	}
+	for _, r := range m.reads.List() {
+		if r.psn == p {
+			return r.msn, true
 		}
 	}
 	return 0, false
@@ -181,30 +169,34 @@ func msnDuplicate() rule.Rule {
 			"duplicate leaves it as it is."},
 		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Minds: rule.Late | rule.Answer,
 		Stimulus: "a duplicate request", BlackBox: hardware,
-		New: func(c *rule.Context) rule.Check {
-			var base msnBase
-			duplicate := false
-			return rule.Check{Sight: func(s *rule.Sight) {
-				if s.Point == trace.ResponderIn {
-					duplicate = duplicate || s.Relation == rule.Duplicate
-					return
-				}
-				if s.Pkt.Opcode != roce.Acknowledge || c.Fatal {
-					return
-				}
-				n, ok := base.count(c, s)
-				switch {
-				case !ok || !duplicate:
-				case c.MSN.Less(n):
-					c.Fail(rule.Responder, fmt.Sprintf("MSN %d after a duplicate, %d requests have arrived", n, c.MSN)+
-						acrossWrap(n, c.MSN))
-				default:
-					c.Met()
-				}
-				duplicate = duplicate && !(ok && s.Pkt.AETH.Syndrome.IsACK())
-			}}
-		},
+		Keeps: true, Each: rule.Kept((*msnStays).sight),
 	}
+}
+
+// msnStays compares the MSN of the answer to a duplicate with the number of requests that arrived.
+type msnStays struct {
+	base      msnBase
+	duplicate bool // a duplicate has arrived and no ACK has left since
+}
+
+func (m *msnStays) sight(c *rule.Context, s *rule.Sight) {
+	if s.Point == trace.ResponderIn {
+		m.duplicate = m.duplicate || s.Relation == rule.Duplicate
+		return
+	}
+	if s.Pkt.Opcode != roce.Acknowledge || c.Fatal {
+		return
+	}
+	n, ok := m.base.count(c, s)
+	switch {
+	case !ok || !m.duplicate:
+	case c.MSN.Less(n):
+		c.Fail(rule.Responder, fmt.Sprintf("MSN %d after a duplicate, %d requests have arrived", n, c.MSN)+
+			acrossWrap(n, c.MSN))
+	default:
+		c.Met()
+	}
+	m.duplicate = m.duplicate && !(ok && s.Pkt.AETH.Syndrome.IsACK())
 }
 
 // acrossWrap returns the end of a finding about two MSNs on both sides of the wrap, and "" for other MSNs.

@@ -13,7 +13,6 @@ import (
 // bounds the MSN before the first message. An answer whose bounds exclude those of earlier ones is wrong: its MSN if
 // that exceeds the messages sent, otherwise its MSN or its PSN.
 type msnAfar struct {
-	c       *rule.Context
 	any     bool    // from and next are set
 	bounded bool    // reference, low, high and most are known
 	from    psn.PSN // first PSN after which no request is missing; answers to older ones are not judged
@@ -26,19 +25,19 @@ type msnAfar struct {
 	most      int       // upper bound from the MSNs alone; answers may acknowledge packets that have not arrived
 }
 
-func (m *msnAfar) sight(s *rule.Sight) {
+func (m *msnAfar) sight(c *rule.Context, s *rule.Sight) {
 	switch p := s.Pkt; {
-	case !s.Intact() || m.c.Failed || m.c.Fatal: // other rules judge responses of a QP in error
+	case !s.Intact() || c.Failed || c.Fatal: // other rules judge responses of a QP in error
 	case p.Opcode.IsRequest():
-		m.request(s)
-	case p.Opcode == roce.Acknowledge && m.any && m.c.Maker(s) == rule.Sealed:
-		m.answer(p)
+		m.request(c, s)
+	case p.Opcode == roce.Acknowledge && m.any && c.Maker(s) == rule.Sealed:
+		m.answer(c, p)
 	}
 }
 
 // request counts a new request. After a PSN that was not seen the count starts again.
-func (m *msnAfar) request(s *rule.Sight) {
-	p, n := s.Pkt, m.c.Span(s.Pkt)
+func (m *msnAfar) request(c *rule.Context, s *rule.Sight) {
+	p, n := s.Pkt, c.Span(s.Pkt)
 	switch {
 	case s.Relation != rule.First:
 		// A requester that sends another operation under a PSN has lost count, so its messages cannot be counted.
@@ -48,12 +47,12 @@ func (m *msnAfar) request(s *rule.Sight) {
 		m.any = false
 		return
 	case !m.any || p.PSN != m.next || len(m.ends) == queueLimit:
-		*m = msnAfar{c: m.c, any: true, from: p.PSN, ends: m.ends[:0]}
-		m.bounded = m.c.Known && p.PSN == m.c.Start // the MSN starts at zero with the connection
+		*m = msnAfar{any: true, from: p.PSN, ends: m.ends[:0]}
+		m.bounded = c.Known && p.PSN == c.Start // the MSN starts at zero with the connection
 	}
 	m.next = p.PSN.Add(n)
 	if p.Opcode.EndsMessage() {
-		m.forget()
+		m.forget(c)
 		m.ends = append(m.ends, m.next.Prev())
 	}
 }
@@ -62,9 +61,9 @@ func (m *msnAfar) request(s *rule.Sight) {
 const afarMost = 1 << 12
 
 // forget drops the older half of the messages when they have long been acknowledged: no answers to them come any more.
-func (m *msnAfar) forget() {
+func (m *msnAfar) forget(c *rule.Context) {
 	n := len(m.ends) / 2
-	if len(m.ends) < afarMost || !m.ends[n].Less(m.c.UNA) {
+	if len(m.ends) < afarMost || !m.ends[n].Less(c.UNA) {
 		return
 	}
 	m.from, m.done = m.ends[n-1].Next(), m.done+n
@@ -72,7 +71,7 @@ func (m *msnAfar) forget() {
 }
 
 // answer judges the MSN of an ACK or NAK.
-func (m *msnAfar) answer(p *roce.Packet) {
+func (m *msnAfar) answer(c *rule.Context, p *roce.Packet) {
 	last, ok := rule.Acknowledged(p)
 	if !ok || !last.In(m.from, m.next) {
 		return
@@ -86,25 +85,25 @@ func (m *msnAfar) answer(p *roce.Packet) {
 	low, high := steps-m.done-len(m.ends), steps-m.done-acked
 	switch {
 	case m.most < low:
-		m.c.Failf(rule.Responder, "MSN %d with an answer to %s: more requests than the %d that were sent",
-			p.AETH.MSN, m.c.Rel(last), m.done+len(m.ends))
+		c.Failf(rule.Responder, "MSN %d with an answer to %s: more requests than the %d that were sent",
+			p.AETH.MSN, c.Rel(last), m.done+len(m.ends))
 		m.any = false
 		return
 	case steps < m.low:
-		m.c.Failf(rule.Responder, "MSN %d with an answer to %s: an earlier answer had completed %d requests more",
-			p.AETH.MSN, m.c.Rel(last), m.low-steps)
+		c.Failf(rule.Responder, "MSN %d with an answer to %s: an earlier answer had completed %d requests more",
+			p.AETH.MSN, c.Rel(last), m.low-steps)
 		m.any = false
 		return
 	case high < m.low || m.high < low:
-		m.c.Doubt("MSN and PSN of an answer to " + m.c.Rel(last) +
+		c.Doubt("MSN and PSN of an answer to " + c.Rel(last) +
 			" contradict each other; only a tap at the responder shows which is wrong")
 		m.any = false
 		return
 	}
 	m.low, m.high, m.most = max(m.low, low), min(m.high, high), min(m.most, steps)
-	if acked > 0 && last.Less(m.c.UNA) {
+	if acked > 0 && last.Less(c.UNA) {
 		m.from = m.ends[acked-1].Next()
 		m.ends, m.done = m.ends[:copy(m.ends, m.ends[acked:])], m.done+acked
 	}
-	m.c.Doubt("the MSNs seen fit the requests; only a tap at the responder shows which requests had arrived")
+	c.Doubt("the MSNs seen fit the requests; only a tap at the responder shows which requests had arrived")
 }

@@ -15,32 +15,37 @@ func opcodeOrder() rule.Rule {
 		Source: rule.Source{Ref: "IBTA 9.4.1, 9.7.2", Requirement: "The packets of a message are sent in order and " +
 			"are not interleaved with those of another message of the same QP."},
 		Needs: rule.TapRequester, Sees: rule.RequestOut, Stimulus: "messages of several packets", BlackBox: hardware,
-		New: func(c *rule.Context) rule.Check {
-			sure, inside := c.Known, false // a capture may begin inside a message
-			var op rule.Operation
-			return rule.Check{Sight: func(s *rule.Sight) {
-				if s.Relation != rule.First {
-					return
-				}
-				o := s.Pkt.Opcode
-				sure = sure || o.StartsMessage()
-				switch {
-				case !sure:
-					return
-				case o.StartsMessage() && inside:
-					c.Failf(rule.Requester, "%v begins inside another message; the next packet of that one expected", o)
-				case !o.StartsMessage() && !inside:
-					c.Failf(rule.Requester, "%v follows no FIRST; a FIRST or ONLY expected", o)
-				case !o.StartsMessage() && rule.OperationOf(o) != op:
-					c.Failf(rule.Requester,
-						"%v inside a message of another operation; the next packet of that one expected", o)
-				default:
-					c.Met()
-				}
-				op, inside = rule.OperationOf(o), !o.EndsMessage()
-			}}
-		},
+		Keeps: true, Each: rule.Kept((*opcodeBefore).sight),
 	}
+}
+
+// opcodeBefore is what the latest request says of the opcode of the next one.
+type opcodeBefore struct {
+	sure   bool           // a message has begun; a capture may begin inside one
+	inside bool           // the message has not ended
+	op     rule.Operation // of the message
+}
+
+func (b *opcodeBefore) sight(c *rule.Context, s *rule.Sight) {
+	if s.Relation != rule.First {
+		return
+	}
+	o := s.Pkt.Opcode
+	b.sure = b.sure || c.Known || o.StartsMessage()
+	switch {
+	case !b.sure:
+		return
+	case o.StartsMessage() && b.inside:
+		c.Failf(rule.Requester, "%v begins inside another message; the next packet of that one expected", o)
+	case !o.StartsMessage() && !b.inside:
+		c.Failf(rule.Requester, "%v follows no FIRST; a FIRST or ONLY expected", o)
+	case !o.StartsMessage() && rule.OperationOf(o) != b.op:
+		c.Failf(rule.Requester,
+			"%v inside a message of another operation; the next packet of that one expected", o)
+	default:
+		c.Met()
+	}
+	b.op, b.inside = rule.OperationOf(o), !o.EndsMessage()
 }
 
 func opcodeOrderRefused() rule.Rule {

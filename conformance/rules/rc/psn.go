@@ -18,19 +18,17 @@ func psnConsecutive() rule.Rule {
 			Requirement: "The requester increments the PSN by one for each request packet, " +
 				"and after an RDMA READ request by the number of response packets expected."},
 		Needs: rule.TapRequester, Sees: rule.RequestOut, Stimulus: "mixed operations", BlackBox: hardware,
-		New: func(c *rule.Context) rule.Check {
-			any := false
-			return rule.Check{Sight: func(s *rule.Sight) {
-				if s.Relation != rule.First {
-					return
-				}
-				if any && s.Pkt.PSN != c.MAX {
-					c.Failf(rule.Requester, "first transmission of %s, %s expected", c.Rel(s.Pkt.PSN), c.Rel(c.MAX))
-				} else if any {
-					c.Met()
-				}
-				any = true
-			}}
+		Keeps: true, Each: func(c *rule.Context, s *rule.Sight) {
+			if s.Relation != rule.First {
+				return
+			}
+			any := rule.State[bool](c) // a request was seen
+			if *any && s.Pkt.PSN != c.MAX {
+				c.Failf(rule.Requester, "first transmission of %s, %s expected", c.Rel(s.Pkt.PSN), c.Rel(c.MAX))
+			} else if *any {
+				c.Met()
+			}
+			*any = true
 		},
 	}
 }

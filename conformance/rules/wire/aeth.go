@@ -18,32 +18,29 @@ var aethPresence = rule.Rule{
 			"middle packets do not"},
 	Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut | rule.Foreign,
 	Minds: rule.Odd | rule.Fetch | rule.Answer, Stimulus: "every operation and length", BlackBox: "HW,RXE",
-	New: func(c *rule.Context) rule.Check {
-		var known reads
-		return rule.Check{Sight: func(s *rule.Sight) {
-			switch p := s.Pkt; {
-			case s.Defect() != "":
-				if s.Out && rule.HasAETH(p.Opcode) && cutAt(s.Defect(), "aeth") {
-					c.Fail(sender(s), "a response ends before its AETH: "+s.Defect())
-				}
-			case s.Point == trace.ResponderOut && p.Opcode.Class() == roce.ClassRC:
-				judgeAETH(c, p, &known)
-			case s.Point == trace.ResponderIn && p.Opcode.IsRead() && s.Intact():
-				known.add(c, p)
+	Keeps: true, Each: func(c *rule.Context, s *rule.Sight) {
+		switch p := s.Pkt; {
+		case s.Defect() != "":
+			if s.Out && rule.HasAETH(p.Opcode) && cutAt(s.Defect(), "aeth") {
+				c.Fail(sender(s), "a response ends before its AETH: "+s.Defect())
 			}
-		}}
+		case s.Point == trace.ResponderOut && p.Opcode.Class() == roce.ClassRC:
+			judgeAETH(c, p)
+		case s.Point == trace.ResponderIn && p.Opcode.IsRead() && s.Intact():
+			rule.State[reads](c).add(c, p)
+		}
 	},
 }
 
 // judgeAETH infers from the length whether the header is there: a missing header makes the payload four bytes too
 // short, an extra one four bytes too long.
-func judgeAETH(c *rule.Context, p *roce.Packet, known *reads) {
+func judgeAETH(c *rule.Context, p *roce.Packet) {
 	const aeth = 4
 	if !p.Opcode.IsReadResponse() {
 		c.Met()
 		return
 	}
-	want, ok := known.payload(p.PSN, c.MTU)
+	want, ok := rule.State[reads](c).payload(p.PSN, c.MTU)
 	if !ok {
 		return
 	}

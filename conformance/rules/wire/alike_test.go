@@ -16,7 +16,7 @@ import (
 // single returns the rules that judge each frame by itself.
 func single() (list []rule.Rule) {
 	for _, r := range Rules() {
-		if r.Each != nil && r.Rests == validity.Frames {
+		if r.Each != nil && !r.Keeps && r.Rests == validity.Frames {
 			list = append(list, r)
 		}
 	}

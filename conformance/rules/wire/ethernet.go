@@ -18,35 +18,33 @@ var destinationMAC = rule.Rule{
 			"are for IP groups alone"},
 	Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "frames at the port of their sender",
 	BlackBox: "HW,RXE",
-	New: func(c *rule.Context) rule.Check {
-		var ends [2]nextHop // by side, because datagrams that set up connections are requests in both directions
-		return rule.Check{Sight: func(s *rule.Sight) {
-			ip, _, ok := rule.Network(s.Raw)
-			made := c.Maker(s)
-			if !ok || made == rule.Elsewhere {
-				return
-			}
-			if made != rule.AtPort {
-				c.Doubt("frames of an end are seen away from its port only, with the addresses of " +
-					"the device that forwarded them")
-				return
-			}
-			to := mac(s.Raw[:6])
-			if to == (mac{}) { // it was captured without an Ethernet header
-				c.Doubt("frames were captured without their Ethernet headers")
-				return
-			}
-			if to[0]&1 != 0 && !toGroup(ip) {
-				c.Failf(sender(s),
-					"a packet for one host goes to the group %v; the address of the next hop expected", to)
-				return
-			}
-			hop := &ends[s.Rec.From]
-			if host := destination(ip); hop.host != host {
-				*hop = nextHop{host: host}
-			}
-			hop.judge(c, s, to)
-		}}
+	Keeps:    true, Each: func(c *rule.Context, s *rule.Sight) {
+		ip, _, ok := rule.Network(s.Raw)
+		made := c.Maker(s)
+		if !ok || made == rule.Elsewhere {
+			return
+		}
+		if made != rule.AtPort {
+			c.Doubt("frames of an end are seen away from its port only, with the addresses of " +
+				"the device that forwarded them")
+			return
+		}
+		to := mac(s.Raw[:6])
+		if to == (mac{}) { // it was captured without an Ethernet header
+			c.Doubt("frames were captured without their Ethernet headers")
+			return
+		}
+		if to[0]&1 != 0 && !toGroup(ip) {
+			c.Failf(sender(s),
+				"a packet for one host goes to the group %v; the address of the next hop expected", to)
+			return
+		}
+		// by side, because datagrams that set up connections are requests in both directions
+		hop := &rule.State[[2]*nextHop](c)[s.Rec.From]
+		if host := destination(ip); *hop == nil || (*hop).host != host {
+			*hop = &nextHop{host: host}
+		}
+		(*hop).judge(c, s, to)
 	},
 }
 
@@ -86,14 +84,14 @@ type nextHop struct {
 // heading is the destination of a frame.
 type heading struct {
 	to     mac
+	known  bool // it is set
 	at     vtime.Time
 	record uint64
-	known  bool // it is set
 }
 
 // judge compares the previous frame with its neighbours. A route does not change there and back within rule.Drain.
 func (h *nextHop) judge(c *rule.Context, s *rule.Sight, to mac) {
-	now := heading{to, s.At, s.Index, true}
+	now := heading{to, true, s.At, s.Index}
 	switch {
 	case !h.last.known, h.last.to == to:
 		h.before = h.last

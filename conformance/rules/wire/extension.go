@@ -130,35 +130,33 @@ var extensionTruncation = rule.Rule{
 		Requirement: "A packet shorter than its length fields or its headers say is malformed and is discarded"},
 	Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted, Stimulus: "an endpoint that reports how its decoder treats " +
 		"truncated packets", BlackBox: "ENG",
-	New: func(c *rule.Context) rule.Check {
-		var sides [2]*opcodes // opcodes tried by the requester's side, and by the responder's
-		return rule.Check{Sight: func(s *rule.Sight) {
-			tried := triedBy(c, s, &sides)
-			if tried.n == samples || s.Pkt.Opcode.OverIP() || tried.set[s.Pkt.Opcode] {
-				return // a frame without BTH, which a box relays after it lost its UDP port, has no opcode
+	Keeps: true, Each: func(c *rule.Context, s *rule.Sight) {
+		tried := triedBy(c, s)
+		if tried.n == samples || s.Pkt.Opcode.OverIP() || tried.set[s.Pkt.Opcode] {
+			return // a frame without BTH, which a box relays after it lost its UDP port, has no opcode
+		}
+		ip, _, ok := rule.Network(s.Raw)
+		if !ok || s.Defect() != "" {
+			return
+		}
+		tried.set[s.Pkt.Opcode], tried.n = true, tried.n+1
+		c.Met()
+		var f roce.Frame
+		for n := range min(len(s.Raw)-len(ip)+total(ip), len(s.Raw)) {
+			if f.Decode(s.Raw[:n]) == nil {
+				c.Failf(rule.Capture, "%v cut to %d bytes decodes, an error expected", s.Pkt.Opcode, n)
 			}
-			ip, _, ok := rule.Network(s.Raw)
-			if !ok || s.Defect() != "" {
-				return
-			}
-			tried.set[s.Pkt.Opcode], tried.n = true, tried.n+1
+		}
+	},
+	Told: func(c *rule.Context, e *trace.Event) {
+		// An endpoint that tests its own decoder reports how many truncations it accepted.
+		if e.Kind == trace.Probe && e.Name == "truncations_accepted" && c.Mine(e) {
 			c.Met()
-			var f roce.Frame
-			for n := range min(len(s.Raw)-len(ip)+total(ip), len(s.Raw)) {
-				if f.Decode(s.Raw[:n]) == nil {
-					c.Failf(rule.Capture, "%v cut to %d bytes decodes, an error expected", s.Pkt.Opcode, n)
-				}
+			if e.Value != 0 {
+				c.Failf(rule.Requester,
+					"the endpoint's decoder accepts %d truncated packets, none expected", e.Value)
 			}
-		}, Event: func(e *trace.Event) {
-			// An endpoint that tests its own decoder reports how many truncations it accepted.
-			if e.Kind == trace.Probe && e.Name == "truncations_accepted" && c.Mine(e) {
-				c.Met()
-				if e.Value != 0 {
-					c.Failf(rule.Requester,
-						"the endpoint's decoder accepts %d truncated packets, none expected", e.Value)
-				}
-			}
-		}}
+		}
 	},
 }
 
@@ -175,7 +173,8 @@ type opcodes struct {
 }
 
 // triedBy returns the set of opcodes tried for the sender of s.
-func triedBy(c *rule.Context, s *rule.Sight, sides *[2]*opcodes) *opcodes {
+func triedBy(c *rule.Context, s *rule.Sight) *opcodes {
+	sides := rule.State[[2]*opcodes](c) // of the requester's side, and of the responder's
 	i, port := 0, c.Port
 	if sender(s) == rule.Responder {
 		i, port = 1, c.PeerPort

@@ -67,36 +67,33 @@ var packetCount = rule.Rule{
 			"without bytes is one packet"},
 	Sees: rule.RequestOut | rule.RequestIn | rule.ResponseOut, Stimulus: "every operation and length",
 	BlackBox: "HW,RXE",
-	New: func(c *rule.Context) rule.Check {
-		k := counting{c: c}
-		return rule.Check{Sight: k.sight}
+	Keeps:    true, Each: func(c *rule.Context, s *rule.Sight) {
+		p := s.Pkt
+		switch {
+		case s.Point == trace.ResponderIn:
+			if p.Opcode.IsRead() && s.Intact() {
+				rule.State[counting](c).known.add(c, p)
+			}
+		case s.Point == trace.ResponderOut:
+			// Responses of the extension classes are numbered apart.
+			if p.Opcode.Class() == roce.ClassRC && p.Opcode.IsReadResponse() && p.Opcode.EndsMessage() {
+				rule.State[counting](c).lastResponse(c, p)
+			}
+		case s.Relation == rule.First && (p.Opcode.IsSend() || p.Opcode.IsWrite()):
+			rule.State[counting](c).request(c, p)
+		}
 	},
 }
 
 // counting counts the packets of the open message, and those of READ responses by their PSNs.
 type counting struct {
-	c     *rule.Context
 	open  bool // the first packet of the message was seen
 	n     int  // packets so far
 	bytes int  // length of the message: the DMALen of a WRITE, the payload of a SEND so far
 	known reads
 }
 
-func (k *counting) sight(s *rule.Sight) {
-	p := s.Pkt
-	switch {
-	case s.Point == trace.ResponderIn:
-		if p.Opcode.IsRead() && s.Intact() {
-			k.known.add(k.c, p)
-		}
-	case s.Point == trace.ResponderOut:
-		k.response(p)
-	case s.Relation == rule.First && (p.Opcode.IsSend() || p.Opcode.IsWrite()):
-		k.request(p)
-	}
-}
-
-func (k *counting) request(p *roce.Packet) {
+func (k *counting) request(c *rule.Context, p *roce.Packet) {
 	if p.Opcode.StartsMessage() {
 		k.open, k.n, k.bytes = true, 0, 0
 		if p.Opcode.IsWrite() {
@@ -111,25 +108,21 @@ func (k *counting) request(p *roce.Packet) {
 		return
 	}
 	k.open = false
-	if want := k.c.Packets(uint32(k.bytes)); want != 0 {
-		k.c.Met()
+	if want := c.Packets(uint32(k.bytes)); want != 0 {
+		c.Met()
 		if k.n != want {
-			k.c.Failf(rule.Requester, "%d packets for a message of %d bytes, must be %d", k.n, k.bytes, want)
+			c.Failf(rule.Requester, "%d packets for a message of %d bytes, must be %d", k.n, k.bytes, want)
 		}
 	}
 }
 
-// response judges the last response of a READ: no requested bytes may remain. Responses of the extension classes are
-// numbered apart.
-func (k *counting) response(p *roce.Packet) {
-	if p.Opcode.Class() != roce.ClassRC || !p.Opcode.IsReadResponse() || !p.Opcode.EndsMessage() {
+// lastResponse judges the last response of a READ: no requested bytes may remain.
+func (k *counting) lastResponse(c *rule.Context, p *roce.Packet) {
+	if _, ok := k.known.payload(p.PSN, c.MTU); !ok {
 		return
 	}
-	if _, ok := k.known.payload(p.PSN, k.c.MTU); !ok {
-		return
-	}
-	k.c.Met()
+	c.Met()
 	if k.known.sameRead(p.PSN, p.PSN.Next()) {
-		k.c.Failf(rule.Responder, "%v at %s, but the READ asked for more packets", p.Opcode, k.c.Rel(p.PSN))
+		c.Failf(rule.Responder, "%v at %s, but the READ asked for more packets", p.Opcode, c.Rel(p.PSN))
 	}
 }

@@ -53,21 +53,20 @@ var opcodeRegistered = rule.Rule{
 		Requirement: "Opcodes that the table does not define are reserved and are not sent; a queue pair sends the " +
 			"opcodes of its own service type"},
 	Needs: rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "any traffic", BlackBox: "HW,RXE",
-	New: func(c *rule.Context) rule.Check {
-		v := vocabulary{c: c}
-		return rule.Check{Sight: v.sight}
-	},
+	Keeps: true, Each: rule.Kept((*vocabulary).sight),
 }
 
 // vocabulary is the set of opcodes seen on a connection.
 type vocabulary struct {
-	c    *rule.Context
-	ends [2]struct{ dialect, reliable string } // the family used beside the common ones, and "RC" once that was used
-	data [2]string                             // the family of the packets of messages, for requests and responses
+	ends [2]struct {
+		dialect  family // used beside the common ones
+		reliable bool   // RC was used
+	}
+	data [2]family // of the packets of messages, for requests and responses
 }
 
-func (v *vocabulary) sight(s *rule.Sight) {
-	c, o, end := v.c, s.Pkt.Opcode, &v.ends[0]
+func (v *vocabulary) sight(c *rule.Context, s *rule.Sight) {
+	o, end := s.Pkt.Opcode, &v.ends[0]
 	if c.Mixed() {
 		end = &v.ends[s.Tap&1]
 	}
@@ -76,55 +75,78 @@ func (v *vocabulary) sight(s *rule.Sight) {
 		return
 	}
 	c.Met()
-	f := family(o)
+	f := familyOf(o)
 	switch {
-	case f == "" || unknown:
+	case f == reserved || unknown:
 		c.Failf(sender(s), "opcode %v is reserved; a defined one expected", o)
 		return
-	case f == "RC":
-		end.reliable = f
-	case f != "CNP" && end.dialect == "":
+	case f == reliable:
+		end.reliable = true
+	case f != notification && end.dialect == reserved:
 		end.dialect = f
-	case f != "CNP" && f != end.dialect:
+	case f != notification && f != end.dialect:
 		c.Failf(sender(s), "%v is of the %s opcodes, the connection uses those of %s", o, f, end.dialect)
 	}
-	if end.reliable != "" && (end.dialect == "UC" || end.dialect == "UD") {
+	if end.reliable && (end.dialect == unreliable || end.dialect == datagram) {
 		c.Failf(sender(s), "%v: a QP of %s service does not use RC opcodes", o, end.dialect)
-		end.dialect, end.reliable = "", ""
+		end.dialect, end.reliable = reserved, false
 		return
 	}
-	v.message(s, f)
+	v.message(c, s, f)
 }
 
 // message compares a packet of a message with earlier ones: a QP uses one family for all of them.
-func (v *vocabulary) message(s *rule.Sight, f string) {
+func (v *vocabulary) message(c *rule.Context, s *rule.Sight, f family) {
 	o, spoken := s.Pkt.Opcode, &v.data[0]
 	if o.IsReadResponse() {
 		spoken = &v.data[1]
 	}
 	switch {
 	case !o.HasPayload() || !o.IsSend() && !o.IsWrite() && !o.IsReadResponse():
-	case *spoken == "":
+	case *spoken == reserved:
 		*spoken = f
 	case *spoken != f:
-		v.c.Failf(sender(s), "%v is of the %s opcodes, other messages of the QP are of %s", o, f, *spoken)
+		c.Failf(sender(s), "%v is of the %s opcodes, other messages of the QP are of %s", o, f, *spoken)
 	}
 }
 
-// family names the set of opcodes that o belongs to; "" when o is reserved. A connection uses CNP, RC, and one of the
-// others.
-func family(o roce.Opcode) string {
+// family is a set of opcodes: those of a class, except for two. A connection uses CNP, RC, and one of the others.
+type family uint8
+
+const (
+	reserved     family = 0
+	reliable     family = 1 + family(roce.ClassRC)
+	unreliable   family = 1 + family(roce.ClassUC)
+	datagram     family = 1 + family(roce.ClassUD)
+	notification family = 1 + family(roce.ClassCNP)
+	lowar        family = 254
+	goBackOne    family = 255
+)
+
+// familyOf returns the set that o belongs to.
+func familyOf(o roce.Opcode) family {
 	switch {
 	case !o.Known():
-		return ""
+		return reserved
 	case o == roce.LoWAR:
-		return "LoWAR"
+		return lowar
 	case o == roce.RACK:
+		return goBackOne
+	}
+	return 1 + family(o.Class())
+}
+
+// String returns the name of the family.
+func (f family) String() string {
+	switch f {
+	case lowar:
+		return "LoWAR"
+	case goBackOne:
 		return "Go-Back-ONE"
-	case o.Class() == roce.ClassX:
+	case 1 + family(roce.ClassX):
 		return "IRN"
-	case o.Class() == roce.ClassF:
+	case 1 + family(roce.ClassF):
 		return "FaSR"
 	}
-	return o.Class().String()
+	return roce.Class(f - 1).String()
 }

@@ -63,27 +63,25 @@ var udpSourcePort = rule.Rule{
 		Requirement: "The source port carries flow entropy and stays the same for the packets of one flow, so that " +
 			"the network keeps their order"},
 	Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted, Stimulus: "any traffic", BlackBox: "HW,RXE",
-	New: func(c *rule.Context) rule.Check {
-		var first [2]int // by direction: requests, responses; 0 is not a valid port
-		return rule.Check{Sight: func(s *rule.Sight) {
-			ip, udp, ok := rule.Network(s.Raw)
-			if !ok || !asMade(c, s) {
-				return
-			}
-			port, known := int(binary.BigEndian.Uint16(ip[udp:])), &first[0]
-			if sender(s) == rule.Responder {
-				known = &first[1]
-			}
-			switch *known {
-			case 0:
-				*known = port
-			case port:
-				c.Met()
-			default:
-				c.Failf(sender(s),
-					"UDP source port %d, earlier packets had %d; one for a connection expected", port, *known)
-			}
-		}}
+	Keeps: true, Each: func(c *rule.Context, s *rule.Sight) {
+		ip, udp, ok := rule.Network(s.Raw)
+		if !ok || !asMade(c, s) {
+			return
+		}
+		first := rule.State[[2]uint16](c) // by direction: requests, responses; 0 is not a valid port
+		port, known := binary.BigEndian.Uint16(ip[udp:]), &first[0]
+		if sender(s) == rule.Responder {
+			known = &first[1]
+		}
+		switch *known {
+		case 0:
+			*known = port
+		case port:
+			c.Met()
+		default:
+			c.Failf(sender(s),
+				"UDP source port %d, earlier packets had %d; one for a connection expected", port, *known)
+		}
 	},
 }
 
