@@ -17,12 +17,22 @@ type ReadSpace struct {
 	MAX     psn.PSN // at the responder's tap: next PSN never sent
 	UNA     psn.PSN // at the responder's tap: oldest PSN not acknowledged by a packet that arrived there
 	EPSN    psn.PSN // at the requester's tap: next PSN expected in order
+	high    psn.PSN // newest PSN held; valid when Held > 0
 	Held    int     // at the requester's tap: responses that came before their turn
 
-	rising bool       // the requester keeps an early response only if it is newer than all that it holds
-	high   psn.PSN    // newest PSN held; valid when Held > 0
-	slots  []dataKept // early responses at the requester's tap, a ring by PSN
-	reads  []psn.PSN  // request PSNs of the READs whose data have not all arrived in order, oldest first
+	slots []dataKept // early responses at the requester's tap, a ring by PSN
+	reads []psn.PSN  // request PSNs of the READs whose data have not all arrived in order, oldest first
+}
+
+// noReads is the space of a half-conversation without such responses.
+var noReads ReadSpace
+
+// readSpace returns the space to be written to.
+func (c *Conversation) readSpace() *ReadSpace {
+	if c.Reads == &noReads {
+		c.Reads = new(ReadSpace)
+	}
+	return c.Reads
 }
 
 // dataKept is a response that arrived ahead of EPSN. It waits until EPSN reaches it; ends is set for the last response
@@ -51,10 +61,10 @@ func (r *ReadSpace) begin(p psn.PSN) {
 
 // observeRead sets the Relation of a READ response.
 func (c *Conversation) observeRead(s *Sight) {
-	r, p := &c.Reads, s.Pkt.PSN
 	if s.Pkt.Opcode.IsReadAck() || !s.Intact() {
 		return
 	}
+	r, p := c.readSpace(), s.Pkt.PSN
 	r.begin(p)
 	switch {
 	case s.Out && p.Less(r.MAX):
@@ -67,13 +77,13 @@ func (c *Conversation) observeRead(s *Sight) {
 		s.Relation = Duplicate
 	default:
 		s.Relation = Ahead
-		s.Kept = !r.holds(p) && !(r.rising && r.Held > 0 && p.Less(r.high))
+		s.Kept = !r.holds(p) && !(c.rising && r.Held > 0 && p.Less(r.high))
 	}
 }
 
 // updateRead advances the space by s.
 func (c *Conversation) updateRead(s *Sight) {
-	r, p := &c.Reads, s.Pkt.PSN
+	r, p := c.Reads, s.Pkt.PSN
 	switch {
 	case s.Pkt.Opcode.IsReadAck():
 		if !s.Out && r.Started && r.UNA.Less(p) && p.LessEq(r.MAX) {
@@ -101,7 +111,7 @@ func (c *Conversation) updateRead(s *Sight) {
 
 // dataInOrder advances EPSN by one response; the last response of a READ completes the oldest open READ.
 func (c *Conversation) dataInOrder(ends bool) {
-	r := &c.Reads
+	r := c.Reads
 	r.EPSN = r.EPSN.Next()
 	if !ends || len(r.reads) == 0 {
 		return

@@ -28,6 +28,9 @@ type Conversation struct {
 	MTU      int        // path MTU in force or learnt; 0 when unknown
 	Start    psn.PSN    // PSN of the first request
 	Started  bool       // Start is known: from the attributes, or from the first request seen
+	Reliable bool       // a packet has shown that the QP is of a reliable connection
+	Failed   bool       // the requester's QP reported Fatal, or a fatal NAK arrived there
+	heard    bool       // an intact response was seen
 	Port     *Port      // the requester's
 	PeerPort *Port      // the responder's
 
@@ -41,11 +44,12 @@ type Conversation struct {
 	GapOpen   bool    // a packet ahead of EPSN arrived and EPSN has not arrived since
 	Fatal     bool    // a fatal NAK (0x61 to 0x63) was sent: the responder's QP is in error
 	RNRWait   bool    // an RNR NAK was sent for EPSN, and EPSN has not been accepted since
-	NAKsInGap int     // sequence NAKs sent since the gap opened
-	Held      int     // requests ahead of EPSN that the responder keeps; 0 for a responder that discards them
-
-	Reliable bool // a packet has shown that the QP is of a reliable connection
-	Failed   bool // the requester's QP reported Fatal, or a fatal NAK arrived there
+	rising    bool    // the requester keeps an early READ response only if it is newer than all that it holds
+	behind    bool    // taps see a packet when its last bit has left the line
+	classes   uint8   // opcode classes seen on the connection, one bit each
+	ofDevice  bool    // this is no half-conversation but all traffic of the device at side Req
+	NAKsInGap int32   // sequence NAKs sent since the gap opened
+	Held      int32   // requests ahead of EPSN that the responder keeps; 0 for a responder that discards them
 
 	// Earned counts the answers that the responder may still send.
 	Earned Earned
@@ -54,7 +58,7 @@ type Conversation struct {
 	Memory *MemoryMap
 
 	// Reads is the PSN space of READ responses in the extension classes, which do not use the PSNs of requests.
-	Reads ReadSpace
+	Reads *ReadSpace
 
 	// Decoders are between ports and transports: [0] of requests at the responder, [1] of READ responses at the
 	// requester; nil for a transport without them.
@@ -63,18 +67,12 @@ type Conversation struct {
 	responder responderState
 	requester requesterState
 	shares
-	opts     *Options      // options of the Judge, with the features of the ends; nil when Index is -1
-	conn     *trace.Conn   // the connection in the header
-	room     *room         // shared by all windows; nil is no limit
-	ends     *[2]End       // features and opcodes of each end, by side; nil when both ends are of one kind
-	last     [4]vtime.Time // time of the latest sight at each point; Never before the first
-	turns    *[2]turn      // the latest packet that each side has sent, in either half-conversation
-	data     vtime.Time    // time of the latest READ response that left the responder
-	classes  uint8         // opcode classes seen on the connection, one bit each
-	ofDevice bool          // this is no half-conversation but all traffic of the device at side Req
-	behind   bool          // taps see a packet when its last bit has left the line
-	heard    bool          // an intact response was seen
-	told     vtime.Time    // time of the first answer that shows the responder's expected PSN, see shows; Never before
+	opts  *Options      // options of the Judge, with the features of the ends; nil when Index is -1
+	conn  *trace.Conn   // the connection in the header
+	last  [4]vtime.Time // time of the latest sight at each point; Never before the first
+	turns *[2]turn      // the latest packet that each side has sent, in either half-conversation
+	data  vtime.Time    // time of the latest READ response that left the responder
+	told  vtime.Time    // time of the first answer that shows the responder's expected PSN, see shows; Never before
 }
 
 // Relation is the position of a request in the PSN space at the point of its sight.
@@ -154,18 +152,26 @@ func (c *Conversation) Addressed(s *Sight) bool {
 }
 
 // Mixed reports whether the ends are known to be of different kinds.
-func (c *Conversation) Mixed() bool { return c.ends != nil }
+func (c *Conversation) Mixed() bool { return c.ends() != nil }
+
+// ends returns the features and opcodes of each end, by side; nil when both ends are of one kind.
+func (c *Conversation) ends() *[2]End {
+	if c.opts == nil {
+		return nil
+	}
+	return c.opts.Ends
+}
 
 // taken reports whether the end at which a packet arrives accepts the opcode of the packet.
 func (c *Conversation) taken(s *Sight) bool {
-	o, side := s.Pkt.Opcode, c.Req
-	if c.ends == nil || o.Class() == roce.ClassRC {
+	o, side, ends := s.Pkt.Opcode, c.Req, c.ends()
+	if ends == nil || o.Class() == roce.ClassRC {
 		return true
 	}
 	if !s.Point.AtRequester() {
 		side = side.Other()
 	}
-	accepts := c.ends[side&1].Accepts
+	accepts := ends[side&1].Accepts
 	return accepts != nil && accepts(o)
 }
 
@@ -183,7 +189,8 @@ func (c *Conversation) strange(s *Sight) bool {
 func (c *Conversation) reset(index int, req trace.Side, conn *trace.Conn, ports *[2]Port) {
 	me, peer := &conn.Ends[req], &conn.Ends[req.Other()]
 	*c = Conversation{Index: index, Req: req, Attr: &me.QP, PeerAttr: &peer.QP, Known: me.Known && peer.Known,
-		Port: &ports[req], PeerPort: &ports[req.Other()], conn: conn, turns: new([2]turn)}
+		Port: &ports[req], PeerPort: &ports[req.Other()], conn: conn, Reads: &noReads, turns: new([2]turn)}
+	c.responder.keep.ring = &noRing
 	for i := range c.last {
 		c.last[i] = vtime.Never
 	}

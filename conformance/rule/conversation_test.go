@@ -113,7 +113,7 @@ func TestResponderSide(t *testing.T) {
 	w.want("relation ahead", s.Relation, Ahead)
 	w.want("gap", w.c.GapOpen, true)
 	w.see(trace.ResponderOut, roce.Acknowledge, 1, 0, ack(roce.SyndromePSNSeqErr))
-	w.want("NAKs in gap", w.c.NAKsInGap, 1)
+	w.want("NAKs in gap", int(w.c.NAKsInGap), 1)
 	s = w.see(trace.ResponderIn, roce.SendMiddle, 1, 1024)
 	w.want("legal", s.Legal, true)
 	w.want("gap closed", w.c.GapOpen, false)
@@ -290,7 +290,7 @@ func TestEndsOfDifferentKinds(t *testing.T) {
 	}{{"the same", nil, true}, {"both", &[2]End{{Accepts: isF}, {Accepts: isF}}, true},
 		{"the responder", &[2]End{{}, {Accepts: isF}}, true}, {"the requester", &[2]End{{Accepts: isF}, {}}, false}} {
 		w := newWalk(t, true)
-		w.c.ends = c.ends
+		w.c.opts = &Options{Ends: c.ends}
 		s := w.see(trace.ResponderIn, roce.FSendFirst+roce.SendOnly, 0, 10)
 		w.want(c.name+": legal", s.Legal, c.taken)
 		w.want(c.name+": not addressed", s.Reason == FaultAddress, !c.taken)

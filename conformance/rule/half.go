@@ -11,9 +11,15 @@ import (
 type half struct {
 	conv   Conversation
 	plan   *plan
-	roused Kind                // the kinds of sight that have come, restricted to those that wake a check
-	checks []check             // checks constructed with the half
-	states []any               // of the rules that keep a State, by slot; nil before a rule asks for it
+	roused Kind    // the kinds of sight that have come, restricted to those that wake a check
+	checks []check // checks constructed with the half
+	states []any   // of the rules that keep a State, by slot; nil before a rule asks for it
+	*attention
+}
+
+// attention is what a half has in addition to see events, and more than ordinary packets. Without these it is
+// plan.inattention, which is empty.
+type attention struct {
 	woken  []*check            // checks constructed when a sight wakes them, by slot; nil before the first
 	events []*check            // checks that events of the connection are passed to
 	both   []*check            // checks with Event that see both hops; not in events
@@ -49,6 +55,7 @@ func (j *Judge) start(h *half) {
 		return
 	}
 	h.plan = j.planOf(h)
+	h.attention = &h.plan.inattention
 	h.checks = make([]check, h.plan.awake)
 	h.states = make([]any, h.plan.keeping)
 	for _, a := range h.plan.judged {
@@ -75,8 +82,8 @@ func (h *half) rouse(kinds Kind) {
 
 // wake constructs a check that sleeps.
 func (h *half) wake(a *account) {
-	if h.woken == nil {
-		h.woken = make([]*check, h.plan.asleep)
+	if w := h.attend(); w.woken == nil {
+		w.woken = make([]*check, h.plan.asleep)
 	}
 	c := &check{}
 	h.woken[a.slot.at] = c
@@ -105,18 +112,27 @@ func (h *half) add(a *account, c *check) {
 	made := c.ctx.expiring(a.rule.New(&c.ctx))
 	c.running = running{made.Sight, made.Event, made.End}
 	if made.Wake != nil && a.slot.life == awake && a.wakes != 0 {
-		if h.wakers == nil {
-			h.wakers = map[*account]func(){}
+		w := h.attend()
+		if w.wakers == nil {
+			w.wakers = map[*account]func(){}
 		}
-		h.wakers[a] = made.Wake
+		w.wakers[a] = made.Wake
 	}
 	switch {
 	case c.Event == nil:
 	case a.rule.Sees&Route != 0:
-		h.both = append(h.both, c)
+		h.attend().both = append(h.both, c)
 	default:
-		h.events = append(h.events, c)
+		h.attend().events = append(h.events, c)
 	}
+}
+
+// attend returns the attention of this half, to be added to.
+func (h *half) attend() *attention {
+	if h.attention == &h.plan.inattention {
+		h.attention = new(attention)
+	}
+	return h.attention
 }
 
 // show wakes checks by the kind of a sight, and calls the checks of a list that mind the kind. A check that panics is

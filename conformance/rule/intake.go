@@ -128,7 +128,7 @@ func (i *Intake) queries(l *pipeline, s *Sight) vtime.Duration {
 	case s.Point == trace.RequesterIn:
 		stalls = i.ofRequests.collects(p, last.Next())
 	default:
-		stalls, each = i.requests.fills(s, i.c.Held), l.Stall()
+		stalls, each = i.requests.fills(s, int(i.c.Held)), l.Stall()
 	}
 	if !stalls {
 		return 0

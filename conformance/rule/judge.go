@@ -17,6 +17,8 @@ type Options struct {
 	Findings int      // findings kept per rule; 0 is DefaultFindings
 	Orders   *Orders  // the work that the Spec orders the endpoints to do; nil when unknown
 	Ends     *[2]End  // the ends, by side; nil when both declare Features and accept every opcode
+
+	room room // shared by the windows of all halves of a Judge
 }
 
 // End is the declaration of one end, where the two are different implementations.
@@ -50,7 +52,6 @@ type Judge struct {
 	ports   [trace.WANHop + 1][2]Port // by hop and side
 	stray   *half
 	devices devices // the devices that report counters, by side, when a rule judges devices
-	room    room    // shared by the windows of all halves
 	alikes  alikes
 	here    place
 	seen    seen
@@ -76,8 +77,8 @@ const (
 
 // NewJudge returns a judge of a trace with header h. It does not modify the rules or the connections of the header.
 func NewJudge(h trace.Header, rules []Rule, opts Options) *Judge {
-	j := &Judge{header: h, rules: rules, opts: opts, halves: make([][2]*half, len(h.Conns)),
-		room: room{left: windowsLimit}}
+	j := &Judge{header: h, rules: rules, opts: opts, halves: make([][2]*half, len(h.Conns))}
+	j.opts.room.left = windowsLimit
 	for hop := range j.ports {
 		for side := range j.ports[hop] {
 			j.ports[hop][side] = newPort(&h, trace.Side(side))
@@ -121,11 +122,11 @@ func (j *Judge) begin(i int, side trace.Side) *half {
 	box, divided := conn.Hop.Box()
 	first := divided && side == trace.A
 	c.ByBox, c.AtBox = first && box == trace.A, first && box == trace.B
-	c.ends, c.behind, c.room, c.opts = j.opts.Ends, j.header.BehindLine(), &j.room, &j.opts
+	c.behind, c.opts = j.header.BehindLine(), &j.opts
 	declared := j.opts.declared(side.Other()) // features of the responder
 	c.responder.keep.reach = keepReach(c, declared)
 	c.responder.keep.rising = slices.Contains(declared, KeepsNewest)
-	c.Reads.rising = slices.Contains(j.opts.declared(side), KeepsNewest)
+	c.rising = slices.Contains(j.opts.declared(side), KeepsNewest)
 	c.responder.keep.direct = slices.Contains(declared, PlacesEarly)
 	c.responder.tells = (j.header.Reports|told(&j.header, c.Index, side.Other()))&
 		(trace.ReportCQE|trace.ReportReceived) != 0
@@ -405,7 +406,7 @@ func (j *Judge) each(yield func(*half) bool) {
 
 // Limit returns a note on comparisons left out because a limit was reached; "" when none was.
 func (j *Judge) Limit() string {
-	if !j.room.full {
+	if !j.opts.room.full {
 		return ""
 	}
 	return fmt.Sprintf("limit: at most %d requests in flight are remembered over all connections; retransmissions of "+

@@ -42,14 +42,25 @@ const keepBehind = 64
 type keep struct {
 	rising bool // the responder has the feature KeepsNewest
 	direct bool // the responder has the feature PlacesEarly
-	// for KeepsNewest: the responder goes back N, and keeps no requests, until the expected PSN has passed newest
-	fallen  bool
-	high    psn.PSN    // newest PSN held; valid while requests are held
-	newest  psn.PSN    // for KeepsNewest: newest PSN that came early
-	assumed assumption // for KeepsNewest
-	reach   int        // an early request is kept when it is fewer than reach PSNs ahead; 0: early requests are discarded
-	slots   []kept
+
+	// For KeepsNewest only.
+	fallen  bool       // the responder goes back N, and keeps no requests, until the expected PSN has passed newest
+	newest  psn.PSN    // newest PSN that came early
+	assumed assumption // requests that may have been dropped
+
+	reach int32   // an early request is kept when it is fewer than reach PSNs ahead; 0 when early ones are discarded
+	high  psn.PSN // newest PSN held; valid while requests are held
+	*ring
 }
+
+// ring holds the requests by PSN.
+type ring struct {
+	slots    []kept
+	released roce.Packet // the packet of the Released sight
+}
+
+// noRing is of the responders that have received nothing ahead; it stays empty.
+var noRing ring
 
 // kept is a request that arrived: the fields that a check may read when its turn comes, and the state before it was
 // accepted, for an RNR NAK that refuses it.
@@ -73,13 +84,13 @@ type kept struct {
 }
 
 // keepReach returns the reach of the responder of c, see keep.
-func keepReach(c *Conversation, features []string) int {
+func keepReach(c *Conversation, features []string) int32 {
 	if !slices.Contains(features, KeepsEarly) {
 		return 0
 	}
 	for _, name := range reachParams {
 		if n, err := strconv.Atoi(c.PeerAttr.Params[name]); err == nil && n >= 0 && n < keepLimit {
-			return n
+			return int32(n)
 		}
 	}
 	if c.Known && slices.Contains(features, PlacesEarly) {
@@ -161,6 +172,9 @@ func (k *keep) grow(need int) {
 		size *= 2
 	}
 	old := k.slots
+	if k.ring == &noRing {
+		k.ring = new(ring)
+	}
 	k.slots = make([]kept, size)
 	for i := range old {
 		if old[i].set {
@@ -186,7 +200,7 @@ func (c *Conversation) early(s *Sight) {
 // responder processes it later, when there may be a receive or room.
 func (c *Conversation) doubted(s *Sight) {
 	k := &c.responder.keep
-	if ahead := s.Pkt.PSN.Sub(c.EPSN); ahead < k.reach && !k.holds(s.Pkt.PSN) {
+	if ahead := s.Pkt.PSN.Sub(c.EPSN); ahead < int(k.reach) && !k.holds(s.Pkt.PSN) {
 		k.put(s, ahead, false)
 		k.find(s.Pkt.PSN).doubt = true
 	}
@@ -246,10 +260,7 @@ func (c *Conversation) release(s *Sight) bool {
 	}
 	x.waits = false
 	c.Held--
-	if c.responder.released == nil {
-		c.responder.released = &roce.Packet{}
-	}
-	p := c.responder.released
+	p := &k.released
 	*p = roce.Packet{BTH: x.bth, RETH: x.reth, SO: x.so, Imm: x.imm, Len: x.len}
 	s.Pkt, s.Sum, s.Raw, s.Index = p, x.sum, nil, x.index
 	s.Relation, s.Arrived = Released, x.at

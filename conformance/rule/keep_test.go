@@ -39,7 +39,7 @@ func TestKeptRequestsAreReleasedInOrder(t *testing.T) {
 	w.want("kept", w.see(trace.ResponderIn, roce.SendLast, 2, 5).Kept, true)
 	w.want("kept twice", w.see(trace.ResponderIn, roce.SendLast, 2, 5).Kept, false)
 	w.see(trace.ResponderIn, roce.ReadRequest, 5, 0, dmaLen(3000))
-	w.want("held", w.c.Held, 3)
+	w.want("held", int(w.c.Held), 3)
 	w.want("gap", w.c.GapOpen, true)
 	w.see(trace.ResponderIn, roce.SendMiddle, 1, 1024)
 	w.want("released", w.released(), "+2 +3")
@@ -50,7 +50,7 @@ func TestKeptRequestsAreReleasedInOrder(t *testing.T) {
 	w.want("released", w.released(), "+5")
 	w.want("EPSN beyond the READ", w.c.EPSN, testStart.Add(8))
 	w.want("gap", w.c.GapOpen, false)
-	w.want("held", w.c.Held, 0)
+	w.want("held", int(w.c.Held), 0)
 }
 
 func TestKeepingOnlyTheNewest(t *testing.T) {
@@ -75,7 +75,7 @@ func TestWhatNoSACKNamesWasDroppedWhenANAKComes(t *testing.T) {
 	}
 	w.see(trace.ResponderOut, roce.FaSRSack, 1, 0, func(p *roce.Packet) { p.SACK.PSN = testStart.Add(2) })
 	w.c.falls(sequenceNAK(1))
-	w.want("held", w.c.Held, 1)
+	w.want("held", int(w.c.Held), 1)
 	w.want("kept when it goes back", w.see(trace.ResponderIn, roce.SendOnly, 6, 5).Kept, false)
 	w.see(trace.ResponderIn, roce.SendOnly, 1, 5)
 	w.want("released", w.released(), "+2")
@@ -172,7 +172,7 @@ func TestKeepingIsBounded(t *testing.T) {
 	w.want("kept at the bound", w.see(trace.ResponderIn, roce.SendOnly, 3, 5).Kept, false)
 	w.want("kept below it", w.see(trace.ResponderIn, roce.SendOnly, 2, 5).Kept, true)
 	w.c.PeerAttr.Params = engine.Params{"cap": "2"}
-	w.want("reach of IRN", keepReach(&w.c, []string{"rc", KeepsEarly}), 2)
+	w.want("reach of IRN", int(keepReach(&w.c, []string{"rc", KeepsEarly})), 2)
 	for i := 900; i > 0; i-- {
 		k := newKeeper(t)
 		k.see(trace.ResponderIn, roce.SendOnly, i, 5)
@@ -200,7 +200,7 @@ func TestRNRMakesReleasedRequestsWaitAgain(t *testing.T) {
 	w.want("released", w.released(), "+1 +2")
 	w.see(trace.ResponderOut, roce.Acknowledge, 1, 0, ack(roce.SyndromeRNR+12))
 	w.want("EPSN", w.c.EPSN, testStart.Add(1))
-	w.want("held", w.c.Held, 1)
+	w.want("held", int(w.c.Held), 1)
 	w.see(trace.ResponderIn, roce.SendOnly, 1, 5)
 	w.want("released", w.released(), "+2")
 	w.want("MSN", w.c.MSN, psn.MSN(3))
@@ -266,7 +266,7 @@ func TestReadsNumberedApart(t *testing.T) {
 // TestReadDataOfARequesterThatKeepsTheNewest: responses below the newest kept one are dropped, and must be sent again.
 func TestReadDataOfARequesterThatKeepsTheNewest(t *testing.T) {
 	w := newWalk(t, true)
-	w.c.Reads.rising = true
+	w.c.rising = true
 	w.see(trace.RequesterOut, roce.XReadRequest, 0, 0, dmaLen(3000))
 	w.see(trace.RequesterIn, roce.XReadRespFirst, 0, 1024)
 	w.see(trace.RequesterIn, roce.XReadRespFirst+2, 3, 952)
@@ -351,7 +351,7 @@ func TestWhatNamesAReceiveIsInDoubtBehindARefusal(t *testing.T) {
 	w.see(trace.ResponderIn, roce.XSendFirst+roce.SendOnly, 1, 5)
 	w.see(trace.ResponderIn, roce.XSendFirst+roce.WriteOnly, 2, 5, dmaLen(5))
 	w.see(trace.ResponderOut, roce.Acknowledge, 0, 0, ack(roce.SyndromeRNR+12))
-	w.want("held", w.c.Held, 1)
+	w.want("held", int(w.c.Held), 1)
 	w.see(trace.ResponderIn, roce.XSendFirst+roce.SendOnly, 0, 5)
 	w.want("released", w.released(), "")
 	w.see(trace.ResponderIn, roce.XSendFirst+roce.SendOnly, 1, 5)

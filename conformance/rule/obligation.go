@@ -23,8 +23,8 @@ type Obligation struct {
 	// itself causes the duty
 	Promised bool
 
-	c    *Context
 	by   Blame
+	c    *Context
 	text string
 	owed []Debt
 	next *Obligation // of the same check; nil when it is the last

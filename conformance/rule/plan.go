@@ -24,9 +24,11 @@ type plan struct {
 	asleep  int              // number of checks that are constructed when a sight wakes them
 	keeping int              // number of rules that keep a State
 	told    []*account       // of the rules with Told
-	quiet   bool             // no endpoint reports events, so that checks may sleep
-	doubted []bool           // by rule: it rests on a property that fails, and is not judged
-	doubt   remark           // why doubted rules are not judged
+
+	inattention attention // of the halves that saw neither events nor more than ordinary packets
+	quiet       bool      // no endpoint reports events, so that checks may sleep
+	doubted     []bool    // by rule: it rests on a property that fails, and is not judged
+	doubt       remark    // why doubted rules are not judged
 }
 
 // caller holds the fields of a rule and its account that are needed to call it for a sight.

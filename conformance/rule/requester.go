@@ -12,12 +12,12 @@ import (
 // requesterState is the part of the state that is derived from the requester's tap.
 type requesterState struct {
 	pos      position
-	messages int  // messages begun
-	lost     bool // a READ of unknown span was sent: the next first transmission sets MAX
+	messages int     // messages begun
+	lost     bool    // a READ of unknown span was sent: the next first transmission sets MAX
+	stuck    psn.PSN // the latest UNA that was retransmitted
+	rounds   int     // retransmissions of stuck
 	window   window
 	reads    []readSpan // READs and atomics whose responses have not all arrived, oldest first
-	stuck    psn.PSN    // the latest UNA that was retransmitted
-	rounds   int        // retransmissions of stuck
 }
 
 // readSpan is an outstanding READ or atomic: its PSNs [first, end), and the PSN of the next response expected. first <=
@@ -116,7 +116,7 @@ func (c *Conversation) observeRequest(s *Sight) {
 	s.Relation = First
 	s.Message, s.Offset = r.messages, 0
 	if !s.Pkt.Opcode.StartsMessage() {
-		s.Message, s.Offset = r.messages-1, r.pos.packets
+		s.Message, s.Offset = r.messages-1, int(r.pos.packets)
 	}
 }
 
@@ -160,8 +160,8 @@ func (c *Conversation) readSent(p *roce.Packet, t *Transmission) {
 	r, n := &c.requester, c.Span(p)
 	if apartRead(p.Opcode) {
 		t.VA, t.Len = p.RETH.VA, int(p.RETH.DMALen)
-		if len(c.Reads.reads) < readLimit {
-			c.Reads.reads = append(c.Reads.reads, p.PSN)
+		if r := c.readSpace(); len(r.reads) < readLimit {
+			r.reads = append(r.reads, p.PSN)
 		}
 		return
 	}
@@ -279,9 +279,9 @@ func (w *window) add(c *Conversation, p psn.PSN) *Transmission {
 		span = min(span, windowLeast)
 	}
 	if span > n {
-		w.grow(span, c.room)
+		w.grow(span, c.room())
 	} else if t := &w.slots[int(p)&(n-1)]; n < windowLeast && t.PSN != noPSN && t.PSN != p {
-		w.grow(n+1, c.room)
+		w.grow(n+1, c.room())
 	}
 	return &w.slots[int(p)&(len(w.slots)-1)]
 }
@@ -290,6 +290,14 @@ func (w *window) add(c *Conversation, p psn.PSN) *Transmission {
 type room struct {
 	left int
 	full bool // a window had to grow and could not
+}
+
+// room returns the room that the windows of a Judge share; nil is no limit.
+func (c *Conversation) room() *room {
+	if c.opts == nil {
+		return nil
+	}
+	return &c.opts.room
 }
 
 // take takes n slots; it returns false when fewer are left.

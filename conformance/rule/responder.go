@@ -8,20 +8,19 @@ import (
 
 // responderState is the part of the state that is derived from the responder's tap.
 type responderState struct {
-	pos  position
-	lost bool // a READ of unknown span arrived: the next request sets EPSN
-	bad  bool // an illegal request arrived at EPSN: a NAK of it follows, and requests Ahead open no gap
+	pos      position
+	lost     bool    // a READ of unknown span arrived: the next request sets EPSN
+	bad      bool    // an illegal request arrived at EPSN: a NAK of it follows, and requests Ahead open no gap
+	tells    bool    // the trace reports posted receives
+	passes   bool    // a response has acknowledged a PSN
+	passed   psn.PSN // PSN acknowledged by the latest response; valid when passes is true
+	receives uint32  // receives posted
 	// undo is a ring of the states before the latest requests that an RNR NAK may refuse. A request counts as accepted
 	// when it arrives; an RNR NAK, which leaves later, restores the state before it. Any number of requests may have
 	// followed by then, so the ring grows rather than drop a request that no response has acknowledged.
-	undo     []accepted
-	next     int
-	passed   psn.PSN // PSN acknowledged by the latest response; valid when passes is true
-	passes   bool    // a response has acknowledged a PSN
-	keep     keep
-	released *roce.Packet // the packet of the Released sight; nil before the first
-	tells    bool         // the trace reports posted receives
-	receives uint32       // receives posted
+	next uint32
+	undo []accepted
+	keep keep
 }
 
 // accepted is the state before a request was accepted, for refused to restore.
@@ -37,7 +36,7 @@ type position struct {
 	inside  bool // a FIRST was seen and its LAST was not
 	unsure  bool // the position is unknown: the trace may have begun inside a message
 	op      Operation
-	packets int    // packets of the message so far
+	packets int32  // packets of the message so far
 	bytes   int    // payload bytes of the message so far
 	total   int    // DMALen of a WRITE; -1 for other operations
 	va      uint64 // RETH address of a WRITE
@@ -167,7 +166,7 @@ func (c *Conversation) observeArrival(s *Sight) {
 	switch d := p.PSN.Sub(c.EPSN); {
 	case d > 0:
 		s.Relation = Ahead
-		s.Kept = d < r.keep.reach && !c.mayDrop(p) && !r.keep.fallen && !r.keep.holds(p.PSN) &&
+		s.Kept = d < int(r.keep.reach) && !c.mayDrop(p) && !r.keep.fallen && !r.keep.holds(p.PSN) &&
 			!(r.keep.rising && c.Held > 0 && p.PSN.Less(r.keep.high))
 	case d < 0:
 		s.Relation = Duplicate
@@ -237,10 +236,10 @@ func (r *responderState) note(a accepted) {
 		(n < fewUndo || !(r.passes && r.undo[r.next].psn.LessEq(r.passed))) {
 		grown := make([]accepted, max(1, 2*n))
 		copy(grown[copy(grown, r.undo[r.next:]):], r.undo[:r.next])
-		r.undo, r.next = grown, n
+		r.undo, r.next = grown, uint32(n)
 	}
 	r.undo[r.next] = a
-	r.next = (r.next + 1) % len(r.undo)
+	r.next = (r.next + 1) % uint32(len(r.undo))
 }
 
 // unanswered returns the number of PSNs that the responder accepted and has not acknowledged.

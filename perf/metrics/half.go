@@ -20,13 +20,12 @@ type half struct {
 	conn *trace.End // the requester's end
 	mtu  int        // payload bytes of a full packet; 0 until the header or a packet has shown it
 
-	requests, responses space
-	credited            int64 // requests before this offset have been counted as delivered
+	requests space
+	credited int64 // requests before this offset have been counted as delivered
 
 	messages queue[message] // not completed, oldest first
-	reads    queue[read]    // RC: not wholly answered
-	apart    queue[message] // READs of the extension classes, which complete in their own order
-	inside   bool           // the newest message has begun and not ended
+	*fetching
+	inside bool // the newest message has begun and not ended
 
 	losses  int   // requests that the link lost in the current recovery; 0 without one
 	highest int64 // the last of these
@@ -37,8 +36,25 @@ type half struct {
 	plot *plot // nil beyond the first connections
 }
 
+// fetching is the part about READs.
+type fetching struct {
+	responses space
+	reads     queue[read]    // RC: not wholly answered
+	apart     queue[message] // READs of the extension classes, which complete in their own order
+}
+
+// noFetching is of the halves without READs; it stays empty.
+var noFetching fetching
+
+// fetches makes the part about READs, unless that has been done.
+func (h *half) fetches() {
+	if h.fetching == &noFetching {
+		h.fetching = new(fetching)
+	}
+}
+
 func newHalf(c *Collector, conn int, side trace.Side) *half {
-	h := &half{c: c, side: side, conn: &c.header.Conns[conn].Ends[side]}
+	h := &half{c: c, side: side, conn: &c.header.Conns[conn].Ends[side], fetching: &noFetching}
 	h.mtu = h.conn.QP.MTU
 	if conn < plotted {
 		h.plot = newPlot(conn)
@@ -90,6 +106,7 @@ func (h *half) firstRequest(s *trace.Sight, o int64) {
 	}
 	switch {
 	case op.IsRead() && op.Class() != roce.ClassRC:
+		h.fetches()
 		h.apart.push(message{first: s.At, last: open})
 	case op.IsRead() || op.IsAtomic():
 		h.readSent(s, o)
@@ -123,7 +140,7 @@ func (h *half) readSent(s *trace.Sight, o int64) {
 			h.requests.extend(last, &h.c.budget)
 		}
 	}
-	if !h.responses.started {
+	if h.fetches(); !h.responses.started {
 		h.responses.begin(s.Pkt.PSN, o)
 	}
 	if h.reads.front() == nil {

@@ -19,7 +19,7 @@ const open = int64(-1)
 // queue is a ring that grows with the number of outstanding items.
 type queue[T any] struct {
 	items   []T // a power of two of them, or none
-	head, n int
+	head, n int32
 }
 
 // queueLimit bounds a queue, far above any queue depth; beyond it the oldest is forgotten.
@@ -38,11 +38,11 @@ func (q *queue[T]) back() *T {
 	if q.n == 0 {
 		return nil
 	}
-	return &q.items[(q.head+q.n-1)&(len(q.items)-1)]
+	return &q.items[(q.head+q.n-1)&int32(len(q.items)-1)]
 }
 
 func (q *queue[T]) pop() {
-	q.head = (q.head + 1) & (len(q.items) - 1)
+	q.head = (q.head + 1) & int32(len(q.items)-1)
 	q.n--
 }
 
@@ -50,13 +50,13 @@ func (q *queue[T]) push(x T) {
 	if q.n == queueLimit {
 		q.pop()
 	}
-	if q.n == len(q.items) {
+	if int(q.n) == len(q.items) {
 		items := make([]T, max(2, 2*len(q.items)))
 		for i := range q.n {
-			items[i] = q.items[(q.head+i)&(len(q.items)-1)]
+			items[i] = q.items[(q.head+i)&int32(len(q.items)-1)]
 		}
 		q.items, q.head = items, 0
 	}
-	q.items[(q.head+q.n)&(len(q.items)-1)] = x
+	q.items[(q.head+q.n)&int32(len(q.items)-1)] = x
 	q.n++
 }

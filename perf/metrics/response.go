@@ -151,6 +151,7 @@ func (h *half) responseSent(s *trace.Sight, o int64) {
 // dataApart processes a READ response of the extension classes, which has a sequence space of its own: the requester
 // keeps out-of-order responses, and they count when nothing before them is missing.
 func (h *half) dataApart(s *trace.Sight, sent, arrived bool) {
+	h.fetches()
 	sp := &h.responses
 	if sent && !sp.started {
 		sp.begin(s.Pkt.PSN, 0)

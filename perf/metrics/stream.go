@@ -112,7 +112,7 @@ func (g *segment) fate(s *trace.Sight) {
 // find returns the segment that holds a byte, nil when it is acknowledged.
 func (w *flowWay) find(at int64) *segment {
 	for i := range w.segments.n {
-		if g := &w.segments.items[(w.segments.head+i)&(len(w.segments.items)-1)]; g.from <= at && at < g.to {
+		if g := &w.segments.items[(w.segments.head+i)&int32(len(w.segments.items)-1)]; g.from <= at && at < g.to {
 			return g
 		}
 	}
@@ -203,7 +203,7 @@ func (f *flow) unit(dir int, u *stream.Unit) {
 func (f *flow) answer(dir int, end int64) {
 	reads := &f.way[dir^1].reads
 	for i := range reads.n {
-		if m := &reads.items[(reads.head+i)&(len(reads.items)-1)]; m.last == open {
+		if m := &reads.items[(reads.head+i)&int32(len(reads.items)-1)]; m.last == open {
 			m.last = end
 			return
 		}

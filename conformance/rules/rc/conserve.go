@@ -97,15 +97,15 @@ type answered struct {
 
 // mark is a sample of UNA.
 type mark struct {
-	una psn.PSN
 	at  vtime.Time
+	una psn.PSN
 	set bool
 }
 
 func (a *answered) sight(s *rule.Sight) {
 	c, wait := a.c, a.c.Port.Wait()
 	if !a.now.set || s.At.Sub(a.now.at) > wait {
-		a.past, a.now = a.now, mark{c.UNA, s.At, c.Started}
+		a.past, a.now = a.now, mark{s.At, c.UNA, c.Started}
 	}
 	if s.Point != trace.RequesterOut || s.Relation != rule.Again || s.Sent == nil || c.ByBox || c.GoBackChunk() != 0 {
 		return
