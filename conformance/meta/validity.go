@@ -45,7 +45,7 @@ func doubted(h trace.Header, p validity.Property) trace.Header {
 	h.Conns = slices.Clone(h.Conns)
 	for i := range h.Conns {
 		d := trace.Doubt{Fails: p, Why: p.String()}
-		h.Conns[i].Doubts = [2]trace.Doubt{d, d}
+		h.Conns[i].Doubts = [2]*trace.Doubt{&d, &d}
 	}
 	return h
 }

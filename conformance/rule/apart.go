@@ -27,8 +27,8 @@ type ReadSpace struct {
 // noReads is the space of a half-conversation without such responses.
 var noReads ReadSpace
 
-// readSpace returns the space to be written to.
-func (c *Conversation) readSpace() *ReadSpace {
+// readSpace returns the space of c to be written to.
+func readSpace(c *Conversation) *ReadSpace {
 	if c.Reads == &noReads {
 		c.Reads = new(ReadSpace)
 	}
@@ -64,7 +64,7 @@ func (c *Conversation) observeRead(s *Sight) {
 	if s.Pkt.Opcode.IsReadAck() || !s.Intact() {
 		return
 	}
-	r, p := c.readSpace(), s.Pkt.PSN
+	r, p := readSpace(c), s.Pkt.PSN
 	r.begin(p)
 	switch {
 	case s.Out && p.Less(r.MAX):

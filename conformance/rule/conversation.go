@@ -152,19 +152,11 @@ func (c *Conversation) Addressed(s *Sight) bool {
 }
 
 // Mixed reports whether the ends are known to be of different kinds.
-func (c *Conversation) Mixed() bool { return c.ends() != nil }
-
-// ends returns the features and opcodes of each end, by side; nil when both ends are of one kind.
-func (c *Conversation) ends() *[2]End {
-	if c.opts == nil {
-		return nil
-	}
-	return c.opts.Ends
-}
+func (c *Conversation) Mixed() bool { return c.opts.ends() != nil }
 
 // taken reports whether the end at which a packet arrives accepts the opcode of the packet.
 func (c *Conversation) taken(s *Sight) bool {
-	o, side, ends := s.Pkt.Opcode, c.Req, c.ends()
+	o, side, ends := s.Pkt.Opcode, c.Req, c.opts.ends()
 	if ends == nil || o.Class() == roce.ClassRC {
 		return true
 	}

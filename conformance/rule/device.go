@@ -60,7 +60,7 @@ func atDevice(h *trace.Header, side trace.Side) Vantage {
 func anyDoubt(h *trace.Header) (d trace.Doubt) {
 	for i := range h.Conns {
 		for _, of := range h.Conns[i].Doubts {
-			if of.Fails != 0 {
+			if of != nil {
 				d.Fails |= of.Fails
 				d.Why = of.Why
 			}

@@ -30,6 +30,22 @@ type End struct {
 // most returns the number of findings kept per rule.
 func (j *Judge) most() int { return cmp.Or(j.opts.Findings, DefaultFindings) }
 
+// ends returns Ends; nil for nil Options.
+func (o *Options) ends() *[2]End {
+	if o == nil {
+		return nil
+	}
+	return o.Ends
+}
+
+// shared returns the room that the windows of a Judge share; nil, which is no limit, for nil Options.
+func (o *Options) shared() *room {
+	if o == nil {
+		return nil
+	}
+	return &o.room
+}
+
 // declared returns the features of one end.
 func (o *Options) declared(side trace.Side) []string {
 	if o.Ends == nil {

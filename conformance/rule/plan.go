@@ -172,7 +172,7 @@ func (j *Judge) doubt(h *half) (d trace.Doubt) {
 		d = trace.Doubt{Fails: validity.Capture, Why: "the coding parameters of the ends are not known, so that the " +
 			"packets that a decoder recovers are not known"}
 	default:
-		d = j.header.Conns[c.Index].Doubts[c.Req]
+		d = j.header.Conns[c.Index].Doubtful(c.Req)
 	}
 	return d
 }

@@ -160,7 +160,7 @@ func (c *Conversation) readSent(p *roce.Packet, t *Transmission) {
 	r, n := &c.requester, c.Span(p)
 	if apartRead(p.Opcode) {
 		t.VA, t.Len = p.RETH.VA, int(p.RETH.DMALen)
-		if r := c.readSpace(); len(r.reads) < readLimit {
+		if r := readSpace(c); len(r.reads) < readLimit {
 			r.reads = append(r.reads, p.PSN)
 		}
 		return
@@ -279,9 +279,9 @@ func (w *window) add(c *Conversation, p psn.PSN) *Transmission {
 		span = min(span, windowLeast)
 	}
 	if span > n {
-		w.grow(span, c.room())
+		w.grow(span, c.opts.shared())
 	} else if t := &w.slots[int(p)&(n-1)]; n < windowLeast && t.PSN != noPSN && t.PSN != p {
-		w.grow(n+1, c.room())
+		w.grow(n+1, c.opts.shared())
 	}
 	return &w.slots[int(p)&(len(w.slots)-1)]
 }
@@ -290,14 +290,6 @@ func (w *window) add(c *Conversation, p psn.PSN) *Transmission {
 type room struct {
 	left int
 	full bool // a window had to grow and could not
-}
-
-// room returns the room that the windows of a Judge share; nil is no limit.
-func (c *Conversation) room() *room {
-	if c.opts == nil {
-		return nil
-	}
-	return &c.opts.room
 }
 
 // take takes n slots; it returns false when fewer are left.

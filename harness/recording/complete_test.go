@@ -72,8 +72,8 @@ func TestCompleteness(t *testing.T) {
 		for _, d := range r.Capture.Doubts() {
 			all = d.Why
 		}
-		d := r.Header.Conns[0].Doubts
-		there, other := d[trace.A].Why, d[trace.B].Why
+		conn := &r.Header.Conns[0]
+		there, other := conn.Doubtful(trace.A).Why, conn.Doubtful(trace.B).Why
 		for got, want := range map[string]string{all: c.all, there: c.there} {
 			if (got == "") != (want == "") || !strings.Contains(got, want) {
 				t.Errorf("%s: %q is doubted, want %q", c.name, got, want)
@@ -113,7 +113,7 @@ func TestRepeatedAtOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := r.Header.Conns[0].Doubts[0].Why; (got == "") != (c.want == "") || !strings.Contains(got, c.want) ||
+		if got := r.Header.Conns[0].Doubtful(trace.A).Why; (got == "") != (c.want == "") || !strings.Contains(got, c.want) ||
 			r.Capture.Completeness() != Certified {
 			t.Errorf("%s: %q, want %q; %s", c.name, got, c.want, r.Capture.Completeness())
 		}

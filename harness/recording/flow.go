@@ -128,7 +128,7 @@ func (l *learner) conn(w *flow, mtu int) trace.Conn {
 	}
 	c := trace.Conn{Ends: [2]trace.End{near, far}}
 	if w.guessed {
-		c.Doubts = [2]trace.Doubt{guessedPeer, guessedPeer}
+		c.Doubts = [2]*trace.Doubt{guessedPeer, guessedPeer}
 	}
 	return c
 }

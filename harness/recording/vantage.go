@@ -59,7 +59,7 @@ func (v *vantage) follow(s *sighting, e end) {
 	request := s.opcode.IsRequest()
 	switch {
 	case s.opcode.NumberedApart(): // not in the PSN space of the requests
-	case conn.Doubts[0].Fails != 0: // the peer of the flow is a guess
+	case conn.Doubts[0] != nil: // the peer of the flow is a guess
 	case request && !s.headed:
 		v.course(e.conn, e.from).request(s, 1, false)
 	case request && !s.sound:

@@ -77,7 +77,7 @@ func (w *witness) closed(tap trace.Side, conn, req int) *lack {
 }
 
 // guessedPeer is the doubt about a connection whose two flows may not belong together.
-var guessedPeer = trace.Doubt{Fails: validity.Capture,
+var guessedPeer = &trace.Doubt{Fails: validity.Capture,
 	Why: "several flows fit as the answers, and which one they are is a guess"}
 
 // tell sets the doubts of each half-conversation, and returns the least number of missing frames.
@@ -86,8 +86,8 @@ func (w *witness) tell() (located uint64) {
 		for req := range w.header.Conns[i].Doubts {
 			d := &w.header.Conns[i].Doubts[req]
 			why, lacks := w.doubt(i, req)
-			if located += lacks; d.Fails == 0 && why != "" {
-				*d = trace.Doubt{Fails: validity.Capture, Why: why}
+			if located += lacks; *d == nil && why != "" {
+				*d = &trace.Doubt{Fails: validity.Capture, Why: why}
 			}
 		}
 	}

@@ -52,7 +52,7 @@ func TestDoubts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := r.Header.Conns[0].Doubts[0].Why; (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+		if got := r.Header.Conns[0].Doubtful(trace.A).Why; (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}
@@ -88,7 +88,7 @@ func TestDoubtsOfTwoTaps(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := r.Header.Conns[0].Doubts[0].Why; (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+		if got := r.Header.Conns[0].Doubtful(trace.A).Why; (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
 			t.Errorf("%s: %q, want %q (taps %v)", c.name, got, c.want, r.Header.Taps)
 		}
 	}

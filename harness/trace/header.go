@@ -39,7 +39,15 @@ type Conn struct {
 	// Doubts are the defects of the evidence on the requests of each requester and their responses, by requester. They
 	// are derived from the frames of a foreign capture; a bench certifies its own captures instead. They are not
 	// written to files.
-	Doubts [2]Doubt
+	Doubts [2]*Doubt // nil where there is none
+}
+
+// Doubtful returns the Doubt about the requests of an end; none by default.
+func (c *Conn) Doubtful(requester Side) (d Doubt) {
+	if of := c.Doubts[requester&1]; of != nil {
+		d = *of
+	}
+	return d
 }
 
 // Doubt is a set of properties that a capture lacks, and the reason.
