@@ -10,6 +10,7 @@
 package units
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -65,7 +66,7 @@ type Maker struct {
 
 // String names the program in messages.
 func (m Maker) String() string {
-	return fmt.Sprintf("gauntlet %s, commit %.12s, program %.12s", m.Version, m.Commit, m.Program)
+	return fmt.Sprintf("gauntlet %s, commit %.12s, program %.12s", m.Version, cmp.Or(m.Commit, "unknown"), m.Program)
 }
 
 // self returns the Maker of the running program.
