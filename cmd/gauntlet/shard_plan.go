@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/cluster"
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/night"
 )
 
 func shardCommand() *cobra.Command {
@@ -68,10 +69,21 @@ func plan(engine string, p cluster.Plan) error {
 			return usage(fmt.Errorf("shard plan: leave --%s out: the plan sets it", name))
 		}
 	}
+	if path := c.Flags().Arg(0); c.Name() == "night" && there(path) { // else it is where the shards run
+		if _, err := night.ReadPlan(path); err != nil {
+			return usage(err)
+		}
+	}
 	if p.Program == "" {
 		if p.Program, err = os.Executable(); err != nil {
 			return broken(err)
 		}
 	}
 	return usage(cluster.Write(stdout, engine, p))
+}
+
+// there reports whether a file is there.
+func there(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
 }

@@ -132,6 +132,10 @@ func TestKubernetesFailsAnIndex(t *testing.T) {
 }
 
 func TestShardPlanRejects(t *testing.T) {
+	bad := filepath.Join(t.TempDir(), "bad.plan")
+	if err := os.WriteFile(bad, []byte("night 1\nfrobnicate\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	for want, args := range map[string][]string{
 		"say which engine":                {"atlas"},
 		"requires at least 1 arg":         {"--slurm", "4"},
@@ -141,6 +145,7 @@ func TestShardPlanRejects(t *testing.T) {
 		"leave --units out":               {"--k8s", "4", "atlas", "--units", "u"},
 		"want 1 to 255 shards":            {"--github", "256", "perf"},
 		"none of the others can be":       {"--github", "2", "--slurm", "2", "perf"},
+		"bad.plan:2: frobnicate: unknown": {"--slurm", "2", "night", bad},
 	} {
 		o := inProcess(t, t.TempDir(), append([]string{"shard", "plan"}, args...)...)
 		if o.code != exitUsage || !strings.Contains(o.stderr, want) || strings.Count(o.stderr, "\n") != 1 {
