@@ -1,6 +1,9 @@
 package suite
 
-import "github.com/rdma-gauntlet/gauntlet/perf/stats"
+import (
+	"github.com/rdma-gauntlet/gauntlet/perf/stats"
+	"github.com/rdma-gauntlet/gauntlet/perf/targets"
+)
 
 // FormatVersion is the version of the JSON forms of Result and Changes.
 const FormatVersion = 1
@@ -75,12 +78,42 @@ type Measured struct {
 	Real       *stats.Estimate `json:"real,omitempty"`
 	RealValues []float64       `json:"real_values,omitempty"` // by seed
 	Gap        *stats.Estimate `json:"gap,omitempty"`
+	RealMade   []Made          `json:"real_made,omitempty"`
 	// why there is no Real although runs were made for it, such as that the machine was too busy
 	RealTrouble string `json:"real_trouble,omitempty"`
+	Cut         *Cut   `json:"cut,omitempty"` // the runs with real packets were shorter; nil when they were not
 
 	Status  string `json:"status"`
 	Finding string `json:"finding,omitempty"`
 	Trouble string `json:"trouble,omitempty"` // why there is no number
+}
+
+// Made says how a run with real packets was made.
+type Made = targets.Made
+
+// Cut is the number from runs in virtual time that are as short as those with real packets, which are compared with it.
+type Cut struct {
+	Length   string          `json:"length"` // of a run, in the time of the Spec
+	Values   []float64       `json:"values"` // by seed
+	Estimate *stats.Estimate `json:"estimate"`
+}
+
+// Beside returns the number in virtual time with which real packets are compared, and what it is of.
+func (m *Measured) Beside() (what string, virtual *stats.Estimate) {
+	if m.Cut != nil {
+		return m.Title() + ", in the first " + m.Cut.Length, m.Cut.Estimate
+	}
+	return m.Title(), m.Estimate
+}
+
+// Carried returns the largest dilation of the runs with real packets, the time that all took, in seconds, and the most
+// packets that one carried in a second of the machine.
+func (m *Measured) Carried() (all Made) {
+	for _, r := range m.RealMade {
+		all.Dilation, all.Wall = max(all.Dilation, r.Dilation), all.Wall+r.Wall
+		all.Rate = max(all.Rate, r.Rate)
+	}
+	return all
 }
 
 // Emulated reports whether runs with real packets were made for the number, with or without a result.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/perf/batch"
 	"github.com/rdma-gauntlet/gauntlet/perf/stats"
 	"github.com/rdma-gauntlet/gauntlet/perf/targets"
@@ -39,9 +40,11 @@ type Options struct {
 
 // Real is a bench in real time. It makes one run at a time, because runs share the clock of the machine.
 type Real struct {
-	Bench    string          // its name
-	Classes  []targets.Class // classes of the numbers that are measured on that bench
-	Budget   float64         // total cost of the runs, spent on the cheapest number first; 0 is without limit
+	Bench   string          // its name
+	Classes []targets.Class // classes of the numbers that are measured on that bench
+	Budget  float64         // total cost of the runs, spent on the cheapest number first; 0 is without limit
+	// length to which timed runs are cut, there and in virtual time beside; 0 is without limit
+	Longest  vtime.Duration
 	Run      func(context.Context, *scenario.Spec) (targets.Run, error)
 	Cost     func(*scenario.Spec) float64
 	Progress func(share float64, what string)
@@ -85,7 +88,8 @@ type plan struct {
 	runs     *batch.Batch
 	real     *batch.Batch // nil when all is left to virtual time
 	emulated []*targets.Check
-	leftOut  int // numbers that the budget of the real bench does not reach
+	cuts     map[*targets.Check][]string // the scenarios of those that are cut, in their cut form
+	leftOut  int                         // numbers that the budget of the real bench does not reach
 }
 
 // newPlan lists the runs.
@@ -106,7 +110,7 @@ func newPlan(o *Options) (p *plan, err error) {
 		t := &o.Targets[i]
 		for k := range t.Checks {
 			c := &t.Checks[k]
-			if err := add(p.runs, c); err != nil {
+			if err := add(p.runs, c.Runs); err != nil {
 				return nil, err
 			}
 			if p.real != nil && len(c.Runs) > 0 && slices.Contains(o.Real.Classes, t.ClassOf(c)) {
@@ -117,9 +121,9 @@ func newPlan(o *Options) (p *plan, err error) {
 	return p, p.afford()
 }
 
-// add adds the runs of one check.
-func add(b *batch.Batch, c *targets.Check) error {
-	for _, text := range c.Runs {
+// add adds the runs of some scenarios.
+func add(b *batch.Batch, texts []string) error {
+	for _, text := range texts {
 		if err := b.Add(text); err != nil {
 			return err
 		}
@@ -135,7 +139,12 @@ func (p *plan) afford() error {
 		return nil
 	}
 	wanted, left := p.emulated, p.options.Real.Budget
-	p.emulated = nil
+	p.emulated, p.cuts = nil, map[*targets.Check][]string{}
+	for _, c := range wanted {
+		if err := p.cut(c); err != nil {
+			return err
+		}
+	}
 	for len(wanted) > 0 {
 		at := 0
 		if p.options.Real.Budget > 0 {
@@ -146,7 +155,7 @@ func (p *plan) afford() error {
 			}
 			at = cheapest
 		}
-		if err := add(p.real, wanted[at]); err != nil {
+		if err := p.take(wanted[at]); err != nil {
 			return err
 		}
 		p.emulated, wanted = append(p.emulated, wanted[at]), slices.Delete(wanted, at, at+1)
@@ -154,10 +163,46 @@ func (p *plan) afford() error {
 	return nil
 }
 
+// take adds the runs of a check to those of the real bench, and to those in virtual time what they are compared with.
+func (p *plan) take(c *targets.Check) error {
+	if err := add(p.real, p.texts(c)); err != nil {
+		return err
+	}
+	return add(p.runs, p.cuts[c])
+}
+
+// cut makes the cut form of the scenarios of a check if one of them lasts longer than the real bench allows. A run that
+// ends with its work is not cut: its number is of all its messages.
+func (p *plan) cut(c *targets.Check) error {
+	longest, over := p.options.Real.Longest, false
+	texts := slices.Clone(c.Runs)
+	for i, text := range texts {
+		s, err := targets.Parse(text)
+		if err != nil {
+			return err
+		}
+		if longest > 0 && s.For > longest {
+			texts[i], over = fmt.Sprintf("%s\nrun for=%s", text, longest), true
+		}
+	}
+	if over {
+		p.cuts[c] = texts
+	}
+	return nil
+}
+
+// texts returns the scenarios of a check on the real bench.
+func (p *plan) texts(c *targets.Check) []string {
+	if cut := p.cuts[c]; cut != nil {
+		return cut
+	}
+	return c.Runs
+}
+
 // cheapest returns the check that adds the least to the cost of the real bench, and this cost.
 func (p *plan) cheapest(checks []*targets.Check) (at int, price float64, err error) {
 	for i, c := range checks {
-		cost, err := p.real.Price(c.Runs)
+		cost, err := p.real.Price(p.texts(c))
 		if err != nil {
 			return 0, 0, err
 		}
@@ -206,22 +251,55 @@ func (p *plan) measured(t *targets.Target, c *targets.Check) Measured {
 }
 
 // emulate adds the real runs of a check to m: their number, and its difference from virtual time, seed by seed, because
-// the same seed has the same losses. The number must keep the same bound.
+// the same seed has the same losses. The number must keep the same bound, unless its runs are cut: the bound is for
+// whole ones.
 func (p *plan) emulate(c *targets.Check, m *Measured) {
-	values, _, err := p.real.Values(&c.Metric, c.Runs)
+	values, _, err := p.real.Values(&c.Metric, p.texts(c))
 	var e, gap stats.Estimate
 	if err == nil {
 		e, err = stats.Mean(values, p.options.Confidence)
 	}
+	virtual := m.Values
+	if err == nil && p.cuts[c] != nil {
+		m.Cut, err = p.shortened(c)
+	}
+	if m.Cut != nil {
+		virtual = m.Cut.Values
+	}
 	if err == nil {
-		gap, err = stats.Mean(gaps(values, m.Values), p.options.Confidence)
+		gap, err = stats.Mean(gaps(values, virtual), p.options.Confidence)
 	}
 	if err != nil {
 		m.Status, m.Trouble, m.RealTrouble = Unknown, p.options.Real.Bench+": "+err.Error(), err.Error()
 		return
 	}
-	m.RealValues, m.Real, m.Gap = values, &e, &gap
-	m.Status = Worse(m.Status, verdict(e, m, c, targets.Emulated))
+	m.RealValues, m.Real, m.Gap, m.RealMade = values, &e, &gap, p.made(c)
+	if m.Cut == nil {
+		m.Status = Worse(m.Status, verdict(e, m, c, targets.Emulated))
+	}
+}
+
+// shortened returns the number of the cut runs of a check in virtual time.
+func (p *plan) shortened(c *targets.Check) (*Cut, error) {
+	values, _, err := p.runs.Values(&c.Metric, p.cuts[c])
+	if err != nil {
+		return nil, fmt.Errorf("in virtual time: %w", err)
+	}
+	e, err := stats.Mean(values, p.options.Confidence)
+	return &Cut{p.options.Real.Longest.String(), values, &e}, err
+}
+
+// made lists how the real runs of a check were made, all of whose results are there.
+func (p *plan) made(c *targets.Check) (list []targets.Made) {
+	for _, text := range p.texts(c) {
+		n, _ := p.real.Seeds(text)
+		for seed := range n {
+			if r, err := p.real.Results([]string{text}, seed); err == nil {
+				list = append(list, r[0].Made)
+			}
+		}
+	}
+	return list
 }
 
 // gaps returns the relative difference of each real number from that of the same seed in virtual time. A virtual run

@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 	"github.com/rdma-gauntlet/gauntlet/perf/batch"
 	"github.com/rdma-gauntlet/gauntlet/perf/metrics"
 	"github.com/rdma-gauntlet/gauntlet/perf/targets"
@@ -269,5 +271,46 @@ func TestRealBudget(t *testing.T) {
 		if got != want || m.LeftOut != 3-strings.Count(got, " ") {
 			t.Errorf("budget %v: %q, %d left out; want %q", budget, got, m.LeftOut, want)
 		}
+	}
+}
+
+// A timed run with real packets is cut to the length that the bench is given, and is compared with a run in virtual
+// time that is cut alike. Only whole runs have to keep the bound.
+func TestRealCut(t *testing.T) {
+	timed := func(length string) string {
+		return strings.Replace(lossy, " count=1", "", 1) + "\nrun for=" + length
+	}
+	check := func(name, run string) targets.Check {
+		return targets.Check{Name: name, Metric: rate, Runs: []string{run}, Bound: targets.Bound{Low: 7.5, High: 9.5}}
+	}
+	o := options([]targets.Target{{ID: "PT-XX-01", Source: "a", Claim: "a", Class: targets.Virtual,
+		Checks: []targets.Check{check("long", timed("8s")), check("short", timed("1s")), check("counted", lossy)}}})
+	o.Run = func(_ context.Context, s *scenario.Spec) (targets.Run, error) { // a goodput of 8 for 8 s, of 1 for 1 s
+		return targets.Run{Spec: s, Summary: metrics.Summary{GoodputBps: s.For.Seconds()}}, nil
+	}
+	o.Seeds = 1
+	var lengths []float64
+	o.Real = &Real{Bench: "netns", Classes: []targets.Class{targets.Virtual}, Longest: 2 * vtime.Second,
+		Cost: o.Cost, Run: func(_ context.Context, s *scenario.Spec) (targets.Run, error) {
+			lengths = append(lengths, s.For.Seconds())
+			return targets.Run{Spec: s, Summary: metrics.Summary{GoodputBps: 1.1 * s.For.Seconds()},
+				Made: targets.Made{Dilation: 64, Wall: 100, Rate: 9000}}, nil
+		}}
+	m := measure(t, o)
+	long, short := m.Claims[0].Measured[0], m.Claims[0].Measured[1]
+	if !slices.Equal(lengths, []float64{2, 1, 0}) || m.Runs != 4 {
+		t.Errorf("runs of %v s with real packets, %d in virtual time", lengths, m.Runs)
+	}
+	what, beside := long.Beside()
+	if long.Estimate.Value != 8 || beside.Value != 2 || long.Real.Value != 2.2 || math.Abs(long.Gap.Value-0.1) > 1e-9 ||
+		long.Status != Holds || !strings.HasSuffix(what, ", in the first 2s") {
+		t.Errorf("%s: %+v beside %+v, gap %+v", what, long, beside, long.Gap)
+	}
+	if what, beside := short.Beside(); short.Cut != nil || beside.Value != 1 || what != short.Title() ||
+		short.Status == Holds {
+		t.Errorf("%s: %+v", what, short)
+	}
+	if by := long.Carried(); by != (targets.Made{Dilation: 64, Wall: 100, Rate: 9000}) {
+		t.Errorf("made as %+v", by)
 	}
 }

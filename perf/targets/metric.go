@@ -14,6 +14,14 @@ type Run struct {
 	metrics.Summary
 	Spec   *scenario.Spec
 	Shared map[string]float64 // final variables that the QPs of side A or B share: "A pool_blocks_high"
+	Made   Made               // zero in virtual time
+}
+
+// Made says how a run with real packets was made.
+type Made struct {
+	Dilation int     `json:"dilation"`         // seconds of the machine for a second of the Spec
+	Wall     float64 `json:"wall_seconds"`     // for the run, the measurements of its link, and the merge of its captures
+	Rate     float64 `json:"packets_a_second"` // that both ends sent, in a second of the machine
 }
 
 // sustained is the goodput in bits per second, counted from the time at which the first packet can have arrived:

@@ -36,7 +36,9 @@ type measuredView struct {
 	*suite.Measured
 	What, PaperText, ModelText, Ours, Bound string
 
-	RealText, Gap string // with real packets: the number or why there is none, and the difference from virtual time
+	// with real packets: the number or why there is none, and the difference from the number in virtual time beside it
+	RealText, Gap, Beside, BesideWhat string
+	K, Rate, Wall                     string // how the runs with real packets were made
 }
 
 func newPerfView(m *suite.Result) *perfView {
@@ -63,8 +65,13 @@ func newMeasuredView(m *suite.Measured) measuredView {
 	if m.Estimate != nil {
 		v.Ours = quantity.Interval(m.Estimate.Value, m.Estimate.Low, m.Estimate.High, m.Unit)
 	}
-	v.RealText, v.Gap = m.RealTrouble, "–"
+	v.RealText, v.Gap, v.Beside = m.RealTrouble, "–", v.Ours
+	if what, virtual := m.Beside(); virtual != nil {
+		v.BesideWhat, v.Beside = what, quantity.Interval(virtual.Value, virtual.Low, virtual.High, m.Unit)
+	}
 	if m.Real != nil {
+		by := m.Carried()
+		v.K, v.Rate, v.Wall = fmt.Sprint(by.Dilation), fmt.Sprintf("%.0f", by.Rate), fmt.Sprintf("%.0f", by.Wall)
 		v.RealText, v.Gap = quantity.Interval(m.Real.Value, m.Real.Low, m.Real.High, m.Unit),
 			quantity.Percent(m.Gap.Value, m.Gap.Low, m.Gap.High)
 	}

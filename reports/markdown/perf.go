@@ -57,25 +57,29 @@ func claimRow(b *bytes.Buffer, c *suite.Claim, m *suite.Measured) {
 
 // emulated writes the table of the numbers that were also measured with real packets, beside those in virtual time.
 func emulated(b *bytes.Buffer, m *suite.Result) {
-	fmt.Fprintf(b, "| claim | what | paper | model | virtual time | %s | gap |\n|:--|:--|--:|--:|--:|--:|--:|\n",
-		escape(m.Emulated))
+	fmt.Fprintf(b, "| claim | what | paper | model | virtual time | %s | gap | K | packets/s | seconds |\n"+
+		"|:--|:--|--:|--:|--:|--:|--:|--:|--:|--:|\n", escape(m.Emulated))
 	for i := range m.Claims {
 		for k := range m.Claims[i].Measured {
 			x := &m.Claims[i].Measured[k]
 			if !x.Emulated() {
 				continue
 			}
-			real, gap := escape(x.RealTrouble), "–"
+			what, virtual := x.Beside()
+			real, gap, made := escape(x.RealTrouble), "–", "| | |"
 			if x.Real != nil {
 				real = escape(quantity.Interval(x.Real.Value, x.Real.Low, x.Real.High, x.Unit))
 				gap = quantity.Percent(x.Gap.Value, x.Gap.Low, x.Gap.High)
+				by := x.Carried()
+				made = fmt.Sprintf("| %d | %.0f | %.0f |", by.Dilation, by.Rate, by.Wall)
 			}
-			fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %s |\n", escape(m.Claims[i].ID), escape(x.Title()),
+			fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %s %s\n", escape(m.Claims[i].ID), escape(what),
 				number(x.Paper), number(x.Model),
-				escape(quantity.Interval(x.Estimate.Value, x.Estimate.Low, x.Estimate.High, x.Unit)), real, gap)
+				escape(quantity.Interval(virtual.Value, virtual.Low, virtual.High, x.Unit)), real, gap, made)
 		}
 	}
-	b.WriteString("\n")
+	b.WriteString("\nK: seconds of the machine for a second of the Spec. Packets: of both ends, in a second of the " +
+		"machine.\n\n")
 	if m.LeftOut > 0 {
 		fmt.Fprintf(b, "%d more would have taken longer than --budget.\n\n", m.LeftOut)
 	}

@@ -57,20 +57,22 @@ func (p *printer) judged(t *table, at int) {
 func (p *printer) emulated(m *suite.Result) {
 	p.WriteString("\n")
 	t := table{left: 2}
-	t.add("CLAIM", "VERDICT", "PAPER", "MODEL", "VIRTUAL TIME", strings.ToUpper(m.Emulated), "GAP", "WHAT")
+	t.add("CLAIM", "VERDICT", "PAPER", "MODEL", "VIRTUAL TIME", strings.ToUpper(m.Emulated), "GAP", "K", "WHAT")
 	for i := range m.Claims {
 		for k := range m.Claims[i].Measured {
 			x := &m.Claims[i].Measured[k]
 			if !x.Emulated() {
 				continue
 			}
-			real, gap := "–", "–" // the reason is below
+			what, virtual := x.Beside()
+			real, gap, k := "–", "–", "–" // the reason is below
 			if x.Real != nil {
 				real = quantity.Interval(x.Real.Value, x.Real.Low, x.Real.High, x.Unit)
 				gap = quantity.Percent(x.Gap.Value, x.Gap.Low, x.Gap.High)
+				k = fmt.Sprint(x.Carried().Dilation)
 			}
-			t.add(m.Claims[i].ID, x.Status, orDash(x.Paper), orDash(x.Model), quantity.Interval(x.Estimate.Value,
-				x.Estimate.Low, x.Estimate.High, x.Unit), real, gap, plain(x.Title()))
+			t.add(m.Claims[i].ID, x.Status, orDash(x.Paper), orDash(x.Model), quantity.Interval(virtual.Value,
+				virtual.Low, virtual.High, x.Unit), real, gap, k, plain(what))
 		}
 	}
 	p.judged(&t, 1)

@@ -24,6 +24,7 @@ type Bench struct {
 	Dilate   vtime.Dilation // see run.Options
 	Attempts int            // how often a Spec is run at most until its result is not INVALID, at least 1
 	Budget   time.Duration  // limit of the estimated time of its runs; 0 for no limit
+	Longest  time.Duration  // length to which timed runs are cut, in the time of the Spec; 0 for no limit
 }
 
 // Real opens the bench for the numbers of some classes. It calls first before the first run on the bench, after all
@@ -36,6 +37,7 @@ func (b Bench) Real(classes []targets.Class, first func(),
 	}
 	begin := sync.OnceFunc(first)
 	return &suite.Real{Bench: b.Name, Classes: classes, Budget: b.Budget.Seconds(), Cost: seconds,
+		Longest: vtime.Duration(b.Longest) * vtime.Nanosecond,
 		Run: func(ctx context.Context, s *scenario.Spec) (targets.Run, error) {
 			begin()
 			impls, err := registry.Ends(s)
@@ -45,9 +47,27 @@ func (b Bench) Real(classes []targets.Class, first func(),
 			r, err := Numbers(ctx, run.Options{Spec: s, Bench: opened, Name: b.Name, Impls: impls, Codec: run.CodecAuto,
 				Link: b.Link, Dilate: b.Dilate,
 				Version: build.Version(), Commit: build.Commit()}, b.Attempts)
-			return targets.Run{Summary: r.Summary, Spec: s}, err
+			if err != nil {
+				return targets.Run{Spec: s}, err
+			}
+			return realRun(s, r)
 		},
 		Progress: func(share float64, what string) { progress(share, b.Name+": "+what) }}, nil
+}
+
+// realRun returns the numbers of a run with real packets.
+func realRun(s *scenario.Spec, r *model.Result) (targets.Run, error) {
+	var list [][2]string
+	for _, v := range r.Shared {
+		list = append(list, [2]string{v.Name, v.Value})
+	}
+	shared, err := variables(list)
+	out := targets.Run{Summary: r.Summary, Spec: s, Shared: shared,
+		Made: targets.Made{Dilation: max(1, r.Dilated), Wall: r.Wall}}
+	if length := float64(r.Summary.ElapsedNs) / 1e9 * float64(out.Made.Dilation); length > 0 {
+		out.Made.Rate = float64(r.Summary.Packets) / length
+	}
+	return out, err
 }
 
 // certificate is the approximate time, in seconds, for which a bench measures its idle link before and after a run.

@@ -46,11 +46,20 @@ func Measure(ctx context.Context, s *scenario.Spec) (targets.Run, error) {
 	if err != nil {
 		return out, err
 	}
-	out.Summary, out.Shared = numbers.Summary(), map[string]float64{}
-	for _, v := range ev.Shared {
-		if out.Shared[v[0]], err = strconv.ParseFloat(v[1], 64); err != nil {
-			return out, fmt.Errorf("variable %s: %w", v[0], err)
+	out.Summary = numbers.Summary()
+	out.Shared, err = variables(ev.Shared)
+	return out, err
+}
+
+// variables returns the variables that the QPs of a side share, which a bench gives as text.
+func variables(shared [][2]string) (map[string]float64, error) {
+	out := map[string]float64{}
+	for _, v := range shared {
+		x, err := strconv.ParseFloat(v[1], 64)
+		if err != nil {
+			return nil, fmt.Errorf("variable %s: %w", v[0], err)
 		}
+		out[v[0]] = x
 	}
 	return out, nil
 }
