@@ -46,6 +46,8 @@ func perfCommand() *cobra.Command {
 		"not among them: sim (nowhere), netns, or lab (netns in a guest)")
 	d.DurationVar(&n.Budget, "budget", 0, "netns, lab: measure there for this long at most in all, such as 1h, "+
 		"the shortest first; 0 is no limit")
+	d.DurationVar(&n.Longest, "longest", 0, "netns, lab: cut the runs there that last for a given time to this length of "+
+		"it, such as 2s, and compare them with runs in virtual time that are cut alike; 0 cuts none")
 	d.StringVar(&n.Link, "link", "auto", "netns, lab: "+linkHelp)
 	dilateFlag(c, &n.Dilate)
 	d.IntVar(&n.Attempts, "attempts", conform.Attempts,
@@ -102,11 +104,15 @@ func (f *perfFlags) options(c *cobra.Command) (*suite.Options, error) {
 	if err := onBench(c, bench, "color", "link"); err != nil {
 		return nil, err
 	}
-	if f.claims.Budget != 0 && bench == "sim" {
-		return nil, errors.New("--budget: means nothing on the sim bench; add --bench netns or leave it out")
+	if (f.claims.Budget != 0 || f.claims.Longest != 0) && bench == "sim" {
+		return nil, errors.New("--budget, --longest: mean nothing on the sim bench; add --bench netns or leave them out")
 	}
-	if bench != "sim" && len(f.shard.folders) > 0 {
-		return nil, fmt.Errorf("--bench %s, --units: numbers in real time are of one machine; leave one out", bench)
+	switch {
+	case bench != "sim" && f.shard.name != "":
+		return nil, fmt.Errorf("--bench %s, --shard: the packets of one machine carry the numbers of one result; leave "+
+			"one out", bench)
+	case bench == "lab" && len(f.shard.folders) > 0:
+		return nil, errors.New("--bench lab, --units: a guest has no folder of this machine; leave one out")
 	}
 	return f.claims.Options()
 }

@@ -21,8 +21,8 @@ type Effort struct {
 	Jobs       int     // runs that are made at once
 	Confidence float64 // of the intervals
 
-	// Kept stores the results of runs in virtual time. A stored result is used in place of a run, and a new one is
-	// stored. May be nil.
+	// Kept stores the results of runs, those with real packets too. A stored result is used in place of a run, and a
+	// new one is stored. May be nil.
 	Kept *units.Folder
 }
 
@@ -103,9 +103,9 @@ type Claims struct {
 
 // Options selects the claims. The error is the user's.
 func (c *Claims) Options() (*suite.Options, error) {
-	if c.Jobs < 1 || c.Attempts < 1 || c.Budget < 0 {
-		return nil, fmt.Errorf("--jobs %d, --attempts %d, --budget %s: want 1, 1 and 0 or more", c.Jobs,
-			c.Attempts, c.Budget)
+	if c.Jobs < 1 || c.Attempts < 1 || c.Budget < 0 || c.Longest < 0 {
+		return nil, fmt.Errorf("--jobs %d, --attempts %d, --budget %s, --longest %s: want 1, 1, 0 and 0 or more", c.Jobs,
+			c.Attempts, c.Budget, c.Longest)
 	}
 	if err := c.check(); err != nil {
 		return nil, err
@@ -132,7 +132,9 @@ func (c *Claims) Check(o *suite.Options) ([]*scenario.Spec, error) {
 func (c *Claims) Plan(o *suite.Options, again func(), show func(share float64, what string)) (err error) {
 	o.Progress = show
 	if c.Bench.Name != "sim" {
-		o.Real, err = c.Real(c.besides(), again, show)
+		if o.Real, err = c.Real(c.besides(), again, show); err == nil {
+			o.Real.Run = c.keptReal(o.Real.Run)
+		}
 	}
 	return err
 }

@@ -16,6 +16,7 @@ type record struct {
 	Spec    string             `json:"spec"` // with the attributes that the implementations chose
 	Summary metrics.Summary    `json:"summary"`
 	Shared  map[string]float64 `json:"shared"`
+	Made    *targets.Made      `json:"made,omitempty"` // of a run with real packets
 }
 
 // recorded makes the run of a Spec and returns its record.
@@ -24,7 +25,31 @@ func recorded(ctx context.Context, s *scenario.Spec) (*record, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &record{r.Spec.String(), r.Summary, r.Shared}, nil
+	return &record{Spec: r.Spec.String(), Summary: r.Summary, Shared: r.Shared}, nil
+}
+
+// keptReal makes a run with real packets by way of the folder: a run whose result is stored is not made again. One that
+// gave no number stores nothing, and is made again by the next command.
+func (c *Claims) keptReal(run func(context.Context, *scenario.Spec) (targets.Run, error)) func(context.Context,
+	*scenario.Spec) (targets.Run, error) {
+	if c.Kept == nil {
+		return run
+	}
+	return func(ctx context.Context, s *scenario.Spec) (targets.Run, error) {
+		u := units.New("real numbers", fmt.Sprintf("%s on %s, seed %d, Spec %.12s", s.Impl[0], c.Bench.Name, s.Seed,
+			s.Hash()), seconds(s), c.Bench.Name, c.Bench.Link, c.Bench.Dilate.String(), s.String())
+		r, err := units.Kept(c.Kept, u, func() (*record, error) {
+			r, err := run(ctx, s)
+			if err != nil {
+				return nil, err
+			}
+			return &record{Spec: s.String(), Summary: r.Summary, Shared: r.Shared, Made: &r.Made}, nil
+		})
+		if err != nil {
+			return targets.Run{Spec: s}, err
+		}
+		return r.run()
+	}
 }
 
 // run returns the stored run.
@@ -33,7 +58,11 @@ func (r *record) run() (targets.Run, error) {
 	if err != nil {
 		return targets.Run{}, fmt.Errorf("claims: the Spec of a run that was kept: %w", err)
 	}
-	return targets.Run{Summary: r.Summary, Spec: s, Shared: r.Shared}, nil
+	out := targets.Run{Summary: r.Summary, Spec: s, Shared: r.Shared}
+	if r.Made != nil {
+		out.Made = *r.Made
+	}
+	return out, nil
 }
 
 // workOf returns the run of a Spec in virtual time as a unit of work.
