@@ -44,9 +44,8 @@ type keep struct {
 	direct bool // the responder has the feature PlacesEarly
 
 	// For KeepsNewest only.
-	fallen  bool       // the responder goes back N, and keeps no requests, until the expected PSN has passed newest
-	newest  psn.PSN    // newest PSN that came early
-	assumed assumption // requests that may have been dropped
+	fallen bool    // the responder goes back N, and keeps no requests, until the expected PSN has passed newest
+	newest psn.PSN // newest PSN that came early
 
 	reach int32   // an early request is kept when it is fewer than reach PSNs ahead; 0 when early ones are discarded
 	high  psn.PSN // newest PSN held; valid while requests are held
@@ -57,6 +56,7 @@ type keep struct {
 type ring struct {
 	slots    []kept
 	released roce.Packet // the packet of the Released sight
+	assumed  assumption  // for KeepsNewest: requests that may have been dropped
 }
 
 // noRing is of the responders that have received nothing ahead; it stays empty.
