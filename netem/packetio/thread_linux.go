@@ -25,7 +25,6 @@ type Priority uint32
 // The ranks. A delay of an endpoint shows in one answer, a delay of the link in every packet.
 const (
 	OfEnd  Priority = 1 // an endpoint
-	OfTap  Priority = 1 // a tap in dilated time
 	OfPeer Priority = 2 // the peer of a device on another machine, which may be a guest with priority 1 on this one
 	OfLink Priority = 3 // the link; its helpers, such as the kernel's network threads in a guest, have 2
 )
@@ -43,18 +42,6 @@ func Realtime(p Priority) error {
 // makes few packets: one that made many would starve the taps, which have none.
 func Promote(pid int, p Priority) error {
 	return schedule(strconv.Itoa(pid), unix.SCHED_FIFO, uint32(p), uint32(p))
-}
-
-// RealtimeThread gives the calling thread alone, which LockThread has locked, a real-time priority, and none to the
-// threads that it starts. It is meant for a thread that rests often, in a process whose other threads have time. It
-// needs CAP_SYS_NICE.
-func RealtimeThread(p Priority) error {
-	a := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: uint32(p),
-		Flags: unix.SCHED_FLAG_RESET_ON_FORK}
-	if err := unix.SchedSetAttr(0, &a, 0); err != nil {
-		return fmt.Errorf("packetio: set the scheduling policy of a thread: %w", err)
-	}
-	return nil
 }
 
 // Ordinary restores the normal scheduling policy, before the thread is unlocked.

@@ -25,7 +25,6 @@ type Options struct {
 // Tap watches the device at one end of a hop.
 type Tap struct {
 	port    *packetio.Port
-	urgent  bool            // endpoints can wait for it, because time is dilated
 	clock   *packetio.Clock // the machine's, for the tap's own waits; frames have the run's time
 	ignore  func(frame []byte) bool
 	spool   spool
@@ -58,8 +57,8 @@ const tapBuffer = 64 << 20
 
 // Start opens the device and begins to spool.
 func Start(o Options) (*Tap, error) {
-	t := &Tap{ignore: o.Ignore, urgent: o.Base.Dilation.Dilated(), clock: packetio.NewClock(o.Base.Start),
-		spool: newSpool(o.Place, o.File), ended: make(chan struct{})}
+	t := &Tap{ignore: o.Ignore, clock: packetio.NewClock(o.Base.Start), spool: newSpool(o.Place, o.File),
+		ended: make(chan struct{})}
 	var err error
 	if t.port, err = o.Open(o.Base.Clock(), packetio.Options{Outgoing: true, Buffer: tapBuffer}); err != nil {
 		return nil, err
@@ -75,12 +74,6 @@ func Start(o Options) (*Tap, error) {
 func (t *Tap) run() error {
 	if err := packetio.LockThread(); err != nil {
 		return err
-	}
-	if t.urgent {
-		// In dilated time an endpoint hardly notices that a tap reads first. A tap that takes its turns among all
-		// programs of a busy machine, and waits milliseconds for each, loses frames. Without the privilege it remains
-		// ordinary.
-		_ = packetio.RealtimeThread(packetio.OfTap)
 	}
 	arrival, pause := packetio.NewWaiter(t.clock, t.port.Fd()), packetio.NewWaiter(t.clock)
 	for {
