@@ -147,7 +147,6 @@ func TestShardRejects(t *testing.T) {
 		"verdicts in virtual time":            {"conform", "--bench", "netns", "--units", "w"},
 		"cells in real time":                  {"matrix", "--bench", "netns", "--units", "w"},
 		"broken engines are run by one":       {"matrix", "--broken", "--units", "w"},
-		"carry the numbers of one result":     {"perf", "--bench", "netns", "--shard", "1/2", "--units", "u"},
 		"requires at least 1 arg":             {"merge"},
 		"name the folders":                    {"merge", "--", "--json"},
 		"no results whose cost could be read": {"figures", "LW-13a", "--shard", "1/2", "--units", "v", "--costs", dir},

@@ -13,7 +13,8 @@ import (
 // before the packet. The packet's relation to that state is in Sight.
 //
 // Requester fields come from the requester's tap, responder fields from the responder's tap; with one tap the fields of
-// the other end keep their initial values.
+// the other end keep their initial values. Small fields stand together, because every flow has two: with them its half
+// takes 512 bytes, a size of the allocator.
 type Conversation struct {
 	Index int  // connection in the trace header; -1 for packets that belong to none
 	Alone bool // the trace has one connection only
@@ -67,7 +68,7 @@ type Conversation struct {
 	responder responderState
 	requester requesterState
 	shares
-	opts  *Options      // options of the Judge, with the features of the ends; nil when Index is -1
+	owner *Judge        // nil when Index is -1
 	conn  *trace.Conn   // the connection in the header
 	last  [4]vtime.Time // time of the latest sight at each point; Never before the first
 	turns *[2]turn      // the latest packet that each side has sent, in either half-conversation
@@ -152,11 +153,11 @@ func (c *Conversation) Addressed(s *Sight) bool {
 }
 
 // Mixed reports whether the ends are known to be of different kinds.
-func (c *Conversation) Mixed() bool { return c.opts.ends() != nil }
+func (c *Conversation) Mixed() bool { return endsOf(c.owner) != nil }
 
 // taken reports whether the end at which a packet arrives accepts the opcode of the packet.
 func (c *Conversation) taken(s *Sight) bool {
-	o, side, ends := s.Pkt.Opcode, c.Req, c.opts.ends()
+	o, side, ends := s.Pkt.Opcode, c.Req, endsOf(c.owner)
 	if ends == nil || o.Class() == roce.ClassRC {
 		return true
 	}

@@ -290,7 +290,7 @@ func TestEndsOfDifferentKinds(t *testing.T) {
 	}{{"the same", nil, true}, {"both", &[2]End{{Accepts: isF}, {Accepts: isF}}, true},
 		{"the responder", &[2]End{{}, {Accepts: isF}}, true}, {"the requester", &[2]End{{Accepts: isF}, {}}, false}} {
 		w := newWalk(t, true)
-		w.c.opts = &Options{Ends: c.ends}
+		w.c.owner = &Judge{opts: Options{Ends: c.ends}}
 		s := w.see(trace.ResponderIn, roce.FSendFirst+roce.SendOnly, 0, 10)
 		w.want(c.name+": legal", s.Legal, c.taken)
 		w.want(c.name+": not addressed", s.Reason == FaultAddress, !c.taken)

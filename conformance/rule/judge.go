@@ -17,8 +17,6 @@ type Options struct {
 	Findings int      // findings kept per rule; 0 is DefaultFindings
 	Orders   *Orders  // the work that the Spec orders the endpoints to do; nil when unknown
 	Ends     *[2]End  // the ends, by side; nil when both declare Features and accept every opcode
-
-	room room // shared by the windows of all halves of a Judge
 }
 
 // End is the declaration of one end, where the two are different implementations.
@@ -30,20 +28,20 @@ type End struct {
 // most returns the number of findings kept per rule.
 func (j *Judge) most() int { return cmp.Or(j.opts.Findings, DefaultFindings) }
 
-// ends returns Ends; nil for nil Options.
-func (o *Options) ends() *[2]End {
-	if o == nil {
+// endsOf returns Options.Ends; nil for a nil Judge.
+func endsOf(j *Judge) *[2]End {
+	if j == nil {
 		return nil
 	}
-	return o.Ends
+	return j.opts.Ends
 }
 
-// shared returns the room that the windows of a Judge share; nil, which is no limit, for nil Options.
-func (o *Options) shared() *room {
-	if o == nil {
+// roomOf returns the room that all windows share; nil, which is no limit, for a nil Judge.
+func roomOf(j *Judge) *room {
+	if j == nil {
 		return nil
 	}
-	return &o.room
+	return &j.room
 }
 
 // declared returns the features of one end.
@@ -68,6 +66,7 @@ type Judge struct {
 	ports   [trace.WANHop + 1][2]Port // by hop and side
 	stray   *half
 	devices devices // the devices that report counters, by side, when a rule judges devices
+	room    room    // shared by the windows of all halves
 	alikes  alikes
 	here    place
 	seen    seen
@@ -93,8 +92,8 @@ const (
 
 // NewJudge returns a judge of a trace with header h. It does not modify the rules or the connections of the header.
 func NewJudge(h trace.Header, rules []Rule, opts Options) *Judge {
-	j := &Judge{header: h, rules: rules, opts: opts, halves: make([][2]*half, len(h.Conns))}
-	j.opts.room.left = windowsLimit
+	j := &Judge{header: h, rules: rules, opts: opts, halves: make([][2]*half, len(h.Conns)),
+		room: room{left: windowsLimit}}
 	for hop := range j.ports {
 		for side := range j.ports[hop] {
 			j.ports[hop][side] = newPort(&h, trace.Side(side))
@@ -138,7 +137,7 @@ func (j *Judge) begin(i int, side trace.Side) *half {
 	box, divided := conn.Hop.Box()
 	first := divided && side == trace.A
 	c.ByBox, c.AtBox = first && box == trace.A, first && box == trace.B
-	c.behind, c.opts = j.header.BehindLine(), &j.opts
+	c.behind, c.owner = j.header.BehindLine(), j
 	declared := j.opts.declared(side.Other()) // features of the responder
 	c.responder.keep.reach = keepReach(c, declared)
 	c.responder.keep.rising = slices.Contains(declared, KeepsNewest)
@@ -422,7 +421,7 @@ func (j *Judge) each(yield func(*half) bool) {
 
 // Limit returns a note on comparisons left out because a limit was reached; "" when none was.
 func (j *Judge) Limit() string {
-	if !j.opts.room.full {
+	if !j.room.full {
 		return ""
 	}
 	return fmt.Sprintf("limit: at most %d requests in flight are remembered over all connections; retransmissions of "+

@@ -69,7 +69,7 @@ type kept struct {
 	// it is ahead, and lacked a receive or room on arrival: later answers show whether it was kept
 	doubt   bool
 	told    bool // a SACK has named it
-	assumed bool // it was accepted because it had arrived early, although no SACK had named it
+	assumed bool // for KeepsNewest: it was accepted because it had arrived early, although no SACK had named it
 	msn     psn.MSN
 	pos     position
 	below   bool // a newer request was held when it arrived
@@ -279,7 +279,7 @@ func (c *Conversation) accepting(s *Sight) {
 		k.put(s, 0, false)
 	}
 	if x := k.find(s.Pkt.PSN); x != nil {
-		x.msn, x.pos, x.assumed = c.MSN, c.responder.pos, s.Relation == Released && !x.told
+		x.msn, x.pos, x.assumed = c.MSN, c.responder.pos, k.rising && s.Relation == Released && !x.told
 		k.assumed.accept(x)
 	}
 	k.fallen = k.fallen && s.Pkt.PSN.Less(k.newest)

@@ -92,12 +92,7 @@ func TestWhatNoSACKNamesWasDroppedWhenANAKComes(t *testing.T) {
 // TestANAKTakesBackWhatOnlySeemedToBeKept: a NAK withdraws +1 and later packets, but not packets in order while no
 // response was in doubt.
 func TestANAKTakesBackWhatOnlySeemedToBeKept(t *testing.T) {
-	w := newKeeper(t)
-	w.c.responder.keep.rising = true
-	w.see(trace.ResponderIn, roce.SendOnly, 1, 5)
-	w.see(trace.ResponderIn, roce.SendOnly, 0, 5)
-	w.want("released", w.released(), "+1")
-	w.see(trace.ResponderIn, roce.SendOnly, 2, 5)
+	w := newRisen(t)
 	w.c.falls(sequenceNAK(1))
 	w.want("EPSN", w.c.EPSN, testStart.Add(1))
 	w.want("MSN", w.c.MSN, psn.MSN(1))
@@ -114,12 +109,7 @@ func TestANAKTakesBackWhatOnlySeemedToBeKept(t *testing.T) {
 // TestALateNAKTakesBackNothingThatCameAgain: responses wait for their turn on a port, so a NAK may leave after the copy
 // that it asked for has arrived.
 func TestALateNAKTakesBackNothingThatCameAgain(t *testing.T) {
-	w := newKeeper(t)
-	w.c.responder.keep.rising = true
-	w.see(trace.ResponderIn, roce.SendOnly, 1, 5)
-	w.see(trace.ResponderIn, roce.SendOnly, 0, 5)
-	w.want("released", w.released(), "+1")
-	w.see(trace.ResponderIn, roce.SendOnly, 2, 5)
+	w := newRisen(t)
 	w.see(trace.ResponderIn, roce.SendOnly, 3, 5)
 	w.see(trace.ResponderIn, roce.SendOnly, 1, 5)
 	w.c.falls(sequenceNAK(1))
@@ -131,12 +121,7 @@ func TestALateNAKTakesBackNothingThatCameAgain(t *testing.T) {
 
 // TestALateNAKTakesBackNothingThatWasInOrder: no copies of +1 came before its ACK, so it was kept, and +2 was in order.
 func TestALateNAKTakesBackNothingThatWasInOrder(t *testing.T) {
-	w := newKeeper(t)
-	w.c.responder.keep.rising = true
-	w.see(trace.ResponderIn, roce.SendOnly, 1, 5)
-	w.see(trace.ResponderIn, roce.SendOnly, 0, 5)
-	w.want("released", w.released(), "+1")
-	w.see(trace.ResponderIn, roce.SendOnly, 2, 5)
+	w := newRisen(t)
 	w.see(trace.ResponderOut, roce.Acknowledge, 1, 0)
 	w.c.falls(sequenceNAK(2))
 	w.want("EPSN", w.c.EPSN, testStart.Add(3))
@@ -146,8 +131,8 @@ func TestALateNAKTakesBackNothingThatWasInOrder(t *testing.T) {
 func TestWhatIsTakenBackHasItsPlaceAgain(t *testing.T) {
 	w := newKeeper(t)
 	w.c.responder.keep.rising = true
-	w.c.MTU = 256
-	mtu := w.c.MTU
+	const mtu = 256
+	w.c.MTU = mtu
 	next := func() uint64 { return w.c.Place(&roce.Packet{BTH: roce.BTH{Opcode: roce.WriteMiddle}}) }
 	w.see(trace.ResponderIn, roce.WriteMiddle, 1, mtu)
 	w.see(trace.ResponderIn, roce.WriteFirst, 0, mtu, dmaLen(1024), func(p *roce.Packet) { p.RETH.VA = 0x1000 })
@@ -156,6 +141,17 @@ func TestWhatIsTakenBackHasItsPlaceAgain(t *testing.T) {
 	w.want("place of +3", next(), uint64(0x1300))
 	w.c.falls(sequenceNAK(1))
 	w.want("place of +1", next(), uint64(0x1100))
+}
+
+// newRisen returns a responder with KeepsNewest that has accepted +1, because it had come early, and +2 in order.
+func newRisen(t *testing.T) *walk {
+	w := newKeeper(t)
+	w.c.responder.keep.rising = true
+	w.see(trace.ResponderIn, roce.SendOnly, 1, 5)
+	w.see(trace.ResponderIn, roce.SendOnly, 0, 5)
+	w.want("released", w.released(), "+1")
+	w.see(trace.ResponderIn, roce.SendOnly, 2, 5)
+	return w
 }
 
 func sequenceNAK(off int) *roce.Packet {

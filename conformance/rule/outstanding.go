@@ -74,5 +74,5 @@ func (c *Conversation) Given(who Blame, name string) (text string, unknown bool)
 		side, attr = c.Req.Other(), c.PeerAttr
 	}
 	text = attr.Params[name]
-	return text, text == "" && !c.Known && c.opts != nil && slices.Contains(c.opts.declared(side), name)
+	return text, text == "" && !c.Known && c.owner != nil && slices.Contains(c.owner.opts.declared(side), name)
 }

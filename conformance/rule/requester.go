@@ -279,9 +279,9 @@ func (w *window) add(c *Conversation, p psn.PSN) *Transmission {
 		span = min(span, windowLeast)
 	}
 	if span > n {
-		w.grow(span, c.opts.shared())
+		w.grow(span, roomOf(c.owner))
 	} else if t := &w.slots[int(p)&(n-1)]; n < windowLeast && t.PSN != noPSN && t.PSN != p {
-		w.grow(n+1, c.opts.shared())
+		w.grow(n+1, roomOf(c.owner))
 	}
 	return &w.slots[int(p)&(len(w.slots)-1)]
 }

@@ -15,10 +15,10 @@ type responderState struct {
 	passes   bool    // a response has acknowledged a PSN
 	passed   psn.PSN // PSN acknowledged by the latest response; valid when passes is true
 	receives uint32  // receives posted
+	next     uint32  // index in undo that is written next
 	// undo is a ring of the states before the latest requests that an RNR NAK may refuse. A request counts as accepted
 	// when it arrives; an RNR NAK, which leaves later, restores the state before it. Any number of requests may have
 	// followed by then, so the ring grows rather than drop a request that no response has acknowledged.
-	next uint32
 	undo []accepted
 	keep keep
 }

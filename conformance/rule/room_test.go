@@ -5,7 +5,7 @@ import "testing"
 // The memory of all windows together is bounded, and the judge reports when the bound mattered.
 func TestWindowsShareTheirRoom(t *testing.T) {
 	j := NewJudge(testHeader(2), nil, Options{})
-	j.opts.room.left = 100
+	j.room.left = 100
 	for conn := range 2 {
 		h := j.half(conn, 0)
 		for i := range 1000 {

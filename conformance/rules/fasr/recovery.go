@@ -13,7 +13,7 @@ func (m *sender) replace() {
 	for i := range m.batches {
 		for _, p := range m.batches[i].wait {
 			m.excused[p] = true
-			m.idle.leave(p)
+			m.ignored.leave(p)
 		}
 	}
 	m.batches = nil
@@ -59,7 +59,7 @@ func (m *sender) fnack(s *rule.Sight) {
 		return
 	case m.deaf:
 		clear(m.forbidden)
-		m.idle.forbid(m.c.MAX)
+		m.ignored.add(m.c.MAX)
 		m.judge(&batch{why: noFNACK, at: s.At, index: s.Index}, "", nil)
 		return
 	}
@@ -69,28 +69,28 @@ func (m *sender) fnack(s *rule.Sight) {
 	m.begin(s, onFNACK, all)
 }
 
-// idle is the FNACKs that a sender does not act on. Each forbids to send again what is not in a batch at that time.
-type idle struct {
-	seen int             // such FNACKs
-	to   psn.PSN         // the first PSN that was new at the latest of them; valid when seen > 0
-	left map[psn.PSN]int // seen when a packet left its batch; packets of later batches are asked for again
+// ignored is the FNACKs that a sender does not act on. Each forbids to send again what is not in a batch at that time.
+type ignored struct {
+	n    int             // such FNACKs so far
+	to   psn.PSN         // the first PSN that was new at the latest of them; valid when n > 0
+	left map[psn.PSN]int // n when a packet left its batch, in which it was asked for
 }
 
-func (f *idle) forbid(to psn.PSN) { f.seen, f.to = f.seen+1, to }
+func (f *ignored) add(to psn.PSN) { f.n, f.to = f.n+1, to }
 
 // leave notes that p is in a batch no more.
-func (f *idle) leave(p psn.PSN) {
-	if f.seen > 0 {
-		f.left[p] = f.seen
+func (f *ignored) leave(p psn.PSN) {
+	if f.n > 0 {
+		f.left[p] = f.n
 	}
 }
 
-// forbids reports whether such an FNACK came since p, which is in no batch, was in one.
-func (f *idle) forbids(p psn.PSN) bool { return f.seen > f.left[p] && p.Less(f.to) }
+// forbids reports whether one has come since p, which is in no batch, was in one.
+func (f *ignored) forbids(p psn.PSN) bool { return f.n > f.left[p] && p.Less(f.to) }
 
 // forgive takes back everything that must not be sent again.
 func (m *sender) forgive() {
 	clear(m.forbidden)
-	m.idle.seen = 0
-	clear(m.idle.left)
+	m.ignored.n = 0
+	clear(m.ignored.left)
 }

@@ -82,7 +82,7 @@ func (m *sender) sentAgain(s *rule.Sight) {
 			}
 		}
 		b.wait, b.begun = slices.Delete(b.wait, k, k+1), true
-		m.idle.leave(p)
+		m.ignored.leave(p)
 		m.prune()
 		return
 	}
@@ -91,7 +91,7 @@ func (m *sender) sentAgain(s *rule.Sight) {
 		return
 	}
 	why, forbidden := m.forbidden[p]
-	if !forbidden && m.idle.forbids(p) {
+	if !forbidden && m.ignored.forbids(p) {
 		why, forbidden = noFNACK, true
 	}
 	if forbidden {

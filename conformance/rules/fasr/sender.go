@@ -58,7 +58,7 @@ type sender struct {
 	hushed     vtime.Time         // when it began to
 	batches    []batch            // retransmissions due, oldest first
 	forbidden  map[psn.PSN]reason // packets that must not be retransmitted, with the reason
-	idle       idle               // and those that FNACKs forbid
+	ignored    ignored            // and the FNACKs that forbid others
 	excused    map[psn.PSN]bool   // of batches that another input replaced: some may have left the engine already
 	expired    vtime.Time         // the latest timeout, or FNACK that was acted on; Never before
 }
@@ -84,7 +84,7 @@ func senderRule(which func(reason) bool) func(*rule.Context) rule.Check {
 
 func newSender(c *rule.Context) *sender {
 	return &sender{c: c, missing: map[psn.PSN]bool{}, forbidden: map[psn.PSN]reason{}, excused: map[psn.PSN]bool{},
-		idle: idle{left: map[psn.PSN]int{}}, expired: vtime.Never,
+		ignored: ignored{left: map[psn.PSN]int{}}, expired: vtime.Never,
 		off: switched(c, "lostcnt_credit")}
 }
 
@@ -133,7 +133,7 @@ func (m *sender) ack(to psn.PSN) {
 	maps.DeleteFunc(m.missing, func(p psn.PSN, _ bool) bool { return p.Less(to) })
 	maps.DeleteFunc(m.excused, func(p psn.PSN, _ bool) bool { return p.Less(to) })
 	maps.DeleteFunc(m.forbidden, func(p psn.PSN, _ reason) bool { return p.Less(to) })
-	maps.DeleteFunc(m.idle.left, func(p psn.PSN, _ int) bool { return p.Less(to) })
+	maps.DeleteFunc(m.ignored.left, func(p psn.PSN, _ int) bool { return p.Less(to) })
 	m.recovering = m.recovering && !m.high.Less(to)
 	m.quietUntil = m.quietUntil && !m.quiet.Less(to)
 	m.prune()

@@ -38,10 +38,7 @@ type spot struct {
 }
 
 func (o *overwrites) sight(s *rule.Sight) {
-	if !s.Legal || !s.Pkt.Opcode.IsWrite() {
-		return
-	}
-	if s.Pkt.Len == 0 || s.Sum == 0 {
+	if !s.Legal || !s.Pkt.Opcode.IsWrite() || s.Pkt.Len == 0 || s.Sum == 0 {
 		return
 	}
 	va := o.c.Place(s.Pkt)
