@@ -82,7 +82,7 @@ func (f *perfFlags) execute(c *cobra.Command) error {
 	if ended, err := f.shard.numbers(c, specs, f.claims.Jobs, bar); ended || err != nil {
 		return err
 	}
-	if err := f.claims.Plan(o, bar.Restart, bar.Show); err != nil {
+	if err := f.claims.Plan(o, bar); err != nil {
 		return err
 	}
 	m, err := suite.Measure(c.Context(), *o)

@@ -127,12 +127,11 @@ func (c *Claims) Check(o *suite.Options) ([]*scenario.Spec, error) {
 	return specs, fault.Usage(enough("perf", specs, c.Jobs))
 }
 
-// Plan opens the bench, if there is one. It calls again before the first run on it, and show with the share of the runs
-// done.
-func (c *Claims) Plan(o *suite.Options, again func(), show func(share float64, what string)) (err error) {
-	o.Progress = show
+// Plan opens the bench, if there is one, and has the progress of the runs displayed.
+func (c *Claims) Plan(o *suite.Options, d Display) (err error) {
+	o.Progress = d.Show
 	if c.Bench.Name != "sim" {
-		if o.Real, err = c.Real(c.besides(), again, show); err == nil {
+		if o.Real, err = c.Real(c.besides(), d); err == nil {
 			o.Real.Run = c.keptReal(o.Real.Run)
 		}
 	}

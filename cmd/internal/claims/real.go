@@ -27,16 +27,22 @@ type Bench struct {
 	Longest  time.Duration  // length to which timed runs are cut, in the time of the Spec; 0 for no limit
 }
 
-// Real opens the bench for the numbers of some classes. It calls first before the first run on the bench, after all
-// runs in virtual time, and progress with the share of the runs done.
-func (b Bench) Real(classes []targets.Class, first func(),
-	progress func(share float64, what string)) (*suite.Real, error) {
+// Display shows how far the runs are.
+type Display interface {
+	Restart()                        // the share begins anew, for work of another kind
+	Show(share float64, what string) // the share of the runs done
+	Note(what string)                // a line that stays
+}
+
+// Real opens the bench for the numbers of some classes. Its runs begin after all those in virtual time; a dilated one
+// is preceded by a note of its cost.
+func (b Bench) Real(classes []targets.Class, d Display) (*suite.Real, error) {
 	opened, err := registry.Open(b.Name, "")
 	if err != nil {
 		return nil, err
 	}
-	begin := sync.OnceFunc(first)
-	return &suite.Real{Bench: b.Name, Classes: classes, Budget: b.Budget.Seconds(), Cost: seconds,
+	begin := sync.OnceFunc(d.Restart)
+	return &suite.Real{Bench: b.Name, Classes: classes, Budget: b.Budget.Seconds(), Cost: b.seconds,
 		Longest: vtime.Duration(b.Longest) * vtime.Nanosecond,
 		Run: func(ctx context.Context, s *scenario.Spec) (targets.Run, error) {
 			begin()
@@ -45,14 +51,14 @@ func (b Bench) Real(classes []targets.Class, first func(),
 				return targets.Run{}, err
 			}
 			r, err := Numbers(ctx, run.Options{Spec: s, Bench: opened, Name: b.Name, Impls: impls, Codec: run.CodecAuto,
-				Link: b.Link, Dilate: b.Dilate,
+				Link: b.Link, Dilate: b.Dilate, Chosen: d.Note,
 				Version: build.Version(), Commit: build.Commit()}, b.Attempts)
 			if err != nil {
 				return targets.Run{Spec: s}, err
 			}
 			return realRun(s, r)
 		},
-		Progress: func(share float64, what string) { progress(share, b.Name+": "+what) }}, nil
+		Progress: func(share float64, what string) { d.Show(share, b.Name+": "+what) }}, nil
 }
 
 // realRun returns the numbers of a run with real packets.
@@ -70,20 +76,25 @@ func realRun(s *scenario.Spec, r *model.Result) (targets.Run, error) {
 	return out, err
 }
 
-// certificate is the approximate time, in seconds, for which a bench measures its idle link before and after a run.
-const certificate = 3
+// certificate is the approximate time, in seconds, for which a bench measures its idle link before and after a run, and
+// trips the number of round trips that it waits for, which a dilation makes longer.
+const (
+	certificate = 3
+	trips       = 6
+)
 
 // carried is the approximate number of packets that two processors carry in a second. A run with more is dilated to the
 // time that they need.
 const carried = 25e3
 
 // seconds estimates the length of a run in real time.
-func seconds(s *scenario.Spec) float64 {
+func (b Bench) seconds(s *scenario.Spec) float64 {
 	length, packets := s.For.Seconds(), expected(s)
 	if rate := float64(s.Link.AB.Rate); length == 0 && rate > 0 {
 		length = packets * float64(8*s.QP[0].MTU) / rate
 	}
-	return max(length, packets/carried) + certificate
+	length += trips * s.RTT().Seconds()
+	return max(length*float64(b.Dilate.Factor()), packets/carried) + certificate
 }
 
 // Numbers makes a run for its numbers alone, at most attempts times until the result is not INVALID, and returns the

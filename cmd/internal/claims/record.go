@@ -37,7 +37,7 @@ func (c *Claims) keptReal(run func(context.Context, *scenario.Spec) (targets.Run
 	}
 	return func(ctx context.Context, s *scenario.Spec) (targets.Run, error) {
 		u := units.New("real numbers", fmt.Sprintf("%s on %s, seed %d, Spec %.12s", s.Impl[0], c.Bench.Name, s.Seed,
-			s.Hash()), seconds(s), c.Bench.Name, c.Bench.Link, c.Bench.Dilate.String(), s.String())
+			s.Hash()), c.Bench.seconds(s), c.Bench.Name, c.Bench.Link, c.Bench.Dilate.String(), s.String())
 		r, err := units.Kept(c.Kept, u, func() (*record, error) {
 			r, err := run(ctx, s)
 			if err != nil {
