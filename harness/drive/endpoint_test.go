@@ -77,6 +77,31 @@ func TestUrgentFirst(t *testing.T) {
 	}
 }
 
+// The answers of a QP with a retransmission wait for the turn of the QP, so that the other QPs are not kept waiting.
+func TestUrgencyIsOfTheRequester(t *testing.T) {
+	b := newBed(t, Options{}, "qp count=2 qd=1", "load write msg=1 count=1")
+	for i := range b.req {
+		b.req[i].packets, b.req[i].out = -1, roce.WriteOnly
+		b.resp[i].packets, b.resp[i].out = 3, roce.Acknowledge
+	}
+	b.Start(0)
+	b.req[0].again = 1
+	for i := range b.req {
+		req := b.good(i)
+		req.Opcode = roce.ReadRequest
+		b.Receive(0, &req)
+	}
+	got := ""
+	for range 8 {
+		var p roce.Packet
+		i, _ := b.Transmit(0, &p)
+		got += fmt.Sprintf("%d%s ", i, map[bool]string{true: "A", false: "Q"}[p.Opcode == roce.Acknowledge])
+	}
+	if want := "0Q 0A 0Q 1A 1Q 0A 0Q 1A "; got != want {
+		t.Errorf("order %s, want %s", got, want)
+	}
+}
+
 // A QP that was urgent keeps its one turn among the others, and is then asked even if it has nothing left.
 func TestUrgentLeavesNoTrace(t *testing.T) {
 	b := newBed(t, Options{}, "qp count=2 qd=1", "load write msg=1 count=1")

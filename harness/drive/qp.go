@@ -38,7 +38,7 @@ type visited struct {
 	rushed   bool // the QP is in the ring schedule.urgent
 	answered bool // the previous packet was a READ response
 	failed   bool
-	hurries  bool // a half implements engine.Urgent
+	hurries  bool // the requester implements engine.Urgent
 	paced    bool // pacing is not nil
 }
 
@@ -62,10 +62,7 @@ func (q *qp) init(h halves, attr engine.QP, loads []load, pacing *pacing) {
 		arrives: vtime.Never}
 	q.rest = rest{pacing: pacing, attr: attr, req: h.req, resp: h.resp, tcp: h.tcp, loads: loads, armed: vtime.Never}
 	q.paced = pacing != nil
-	for h := range q.half {
-		_, ok := q.half[h].(engine.Urgent)
-		q.hurries = q.hurries || ok
-	}
+	_, q.hurries = h.req.(engine.Urgent)
 }
 
 // control is the rate control of the QP; nil is none.
@@ -79,17 +76,9 @@ func (q *qp) control() *pacing {
 // wants reports whether a half may have something to send.
 func (q *qp) wants() bool { return q.want[requester] || q.want[responder] }
 
-// urgent reports whether a half has something to send that its scheme sends before all new data.
+// urgent reports whether the requester has something to send that its scheme sends before all new data.
 func (q *qp) urgent() bool {
-	if !q.hurries {
-		return false
-	}
-	for h, wants := range q.want {
-		if again, ok := q.half[h].(engine.Urgent); wants && ok && again.Urgent() {
-			return true
-		}
-	}
-	return false
+	return q.hurries && q.want[requester] && q.half[requester].(engine.Urgent).Urgent()
 }
 
 // wake returns the time at which the QP needs attention next: a timer of its halves, the end of a pause of its rate

@@ -3,8 +3,8 @@ package drive
 import "github.com/rdma-gauntlet/gauntlet/harness/vtime"
 
 // schedule selects the QP that sends next, and the QP whose timer expires next. QPs with packets to send are served
-// round robin, one packet per turn, plus an answer without data. QPs with urgent retransmissions (engine.Urgent) are
-// served before the others.
+// round robin, one packet per turn, plus an answer without data. Urgent retransmissions (engine.Urgent) of all QPs go
+// first, without the answers of those QPs, which keep their turn.
 type schedule struct {
 	qps     []qp
 	ready   ring       // QPs that may have packets to send
@@ -27,12 +27,12 @@ func (s *schedule) init(qps []qp) {
 // any reports whether a QP may have something to send.
 func (s *schedule) any() bool { return s.ready.n+s.urgent.n > 0 }
 
-// next returns the QP that sends next and removes it from its ring. If onward is true, the turn of the QP continues,
-// and it stays in its ring.
+// next returns the QP that sends next and removes it from its ring. If onward is true, its requester sends first: it has
+// an urgent retransmission, or the turn of the QP continues, and it stays in its ring.
 func (s *schedule) next() (i int, onward, ok bool) {
 	if i, ok = s.urgent.next(); ok {
 		s.qps[i].rushed = false
-		return i, false, true
+		return i, true, true
 	}
 	if i, s.onward = s.onward, none; i != none {
 		return i, true, true

@@ -67,9 +67,9 @@ type Responder interface {
 	PostReceive(now vtime.Time, rr ReceiveRequest) error
 }
 
-// Urgent is implemented by engines whose retransmissions precede new packets, including the new packets of other QPs of
-// the endpoint. Urgent reports whether the next packet of PollTransmit is expected to be a retransmission; a driver
-// serves urgent QPs before the others.
+// Urgent is implemented by requesters whose retransmissions precede new packets, including the new packets of other QPs
+// of the endpoint. Urgent reports whether the next packet of PollTransmit is expected to be a retransmission; a driver
+// polls urgent requesters before all else.
 type Urgent interface {
 	Urgent() bool
 }
