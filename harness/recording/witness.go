@@ -63,11 +63,14 @@ func (w *witness) lack(tap trace.Side, conn int32, requester trace.Side) *lack {
 	return *l
 }
 
+// noLack is of the half-conversations without packets.
+var noLack lack
+
 // closed closes and returns the lack of a half-conversation at a tap.
 func (w *witness) closed(tap trace.Side, conn, req int) *lack {
 	l := w.lacks[tap][conn][req]
 	if l == nil {
-		return &lack{}
+		return &noLack
 	}
 	l.close()
 	if l.apart != nil {
