@@ -76,7 +76,11 @@ func (r *rewrite) sight(s *rule.Sight) {
 func (r *rewrite) answer(p *roce.Packet) {
 	about := r.owed.Oldest()
 	switch {
-	case about == nil || p.PSN.Less(about.PSN):
+	case about == nil:
+	case p.PSN.Less(about.PSN):
+		if rule.IsRNR(p) || rule.IsFatalNAK(p) {
+			r.owed.Excuse(nil) // an earlier request was refused, and none behind it is served
+		}
 	case rule.IsNAK(p) && p.PSN == about.PSN:
 		r.c.Failf(rule.Responder, "%s was rewritten in transit and then asked for again; the ICRC does not "+
 			"cover that field, so an ACK is expected", r.c.Rel(p.PSN))
