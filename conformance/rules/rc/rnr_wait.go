@@ -18,33 +18,83 @@ func rnrWait() rule.Rule {
 		Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn, Minds: rule.Late | rule.Answer,
 		Wakes: rule.Asking, Dozes: true, Stimulus: "an RNR NAK and the retry", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
-			waiting := false
-			var p psn.PSN
-			var until vtime.Time
-			return rule.Check{Sight: func(s *rule.Sight) {
-				a := s.Pkt.AETH.Syndrome
-				switch {
-				case s.Point == trace.RequesterIn:
-					_, next, _, reading := c.OldestRead()
-					if reading && next.Less(s.Pkt.PSN) {
-						return // READ data before it are missing and are asked for at once (IBTA 9.7.5)
-					}
-					if s.Intact() && s.Pkt.Opcode == roce.Acknowledge && a.IsRNR() &&
-						s.Pkt.PSN.In(c.UNA, c.MAX) && !waiting {
-						waiting, p = true, s.Pkt.PSN
-						until = s.At.Add(roce.RNRTimer(a.Timer()).Duration())
-					}
-				case !waiting || s.Pkt.PSN != p:
-				case s.Before(until):
-					waiting = false
-					c.Failf(rule.Requester, "%s is retried %v too early", c.Rel(p), until.Sub(s.At))
-				default:
-					waiting = false
-					c.Met()
-				}
-			}}
+			r := rnrPause{c: c}
+			return rule.Check{Sight: r.sight}
 		},
 	}
+}
+
+// rnrPause is the time for which a request that was refused must not be sent again.
+type rnrPause struct {
+	c       *rule.Context
+	waiting bool
+	psn     psn.PSN    // of the request, and of the latest RNR NAK
+	at      vtime.Time // arrival of the NAK
+	until   vtime.Time
+	sent    int        // transmissions of psn up to the latest retry, or up to the first transmission
+	pending bool       // when the NAK came, a retransmission for another cause may have been in the port
+	missed  psn.PSN    // PSN of the latest sequence NAK
+	asked   vtime.Time // its arrival; 0 when there was none since the latest retransmission
+}
+
+func (r *rnrPause) sight(s *rule.Sight) {
+	switch {
+	case s.Point == trace.RequesterIn:
+		r.answer(s)
+	case s.Pkt.PSN == r.missed:
+		r.asked = 0
+	}
+	if s.Point == trace.RequesterIn || !r.waiting || s.Pkt.PSN != r.psn {
+		return
+	}
+	if r.departing(s) {
+		r.pending = false
+		return
+	}
+	r.waiting, r.sent = false, r.times()+1
+	if s.Before(r.until) {
+		r.c.Failf(rule.Requester, "%s is retried %v too early", r.c.Rel(r.psn), r.until.Sub(s.At))
+		return
+	}
+	r.c.Met()
+}
+
+// departing reports whether a retransmission does not follow from the RNR NAK: it was leaving when the NAK arrived, or
+// a timer or a sequence NAK had caused it before.
+func (r *rnrPause) departing(s *rule.Sight) bool {
+	return r.c.Began(s) < r.at || r.pending && r.c.InPort(s, r.at)
+}
+
+// times returns how often the request has been sent; 0 when that is no longer known.
+func (r *rnrPause) times() int {
+	if t := r.c.Sent(r.psn); t != nil {
+		return t.Times
+	}
+	return 0
+}
+
+func (r *rnrPause) answer(s *rule.Sight) {
+	c, p := r.c, s.Pkt
+	switch _, next, _, reading := c.OldestRead(); {
+	case !s.Intact() || p.Opcode != roce.Acknowledge || !p.PSN.In(c.UNA, c.MAX):
+	case reading && next.Less(p.PSN): // READ data before it are missing and are asked for at once (IBTA 9.7.5)
+	case rule.IsNAK(p):
+		r.missed, r.asked = p.PSN, s.At
+	case rule.IsRNR(p):
+		r.refused(s)
+	}
+}
+
+func (r *rnrPause) refused(s *rule.Sight) {
+	p := s.Pkt
+	switch {
+	case p.PSN != r.psn || r.sent == 0:
+		r.psn, r.sent = p.PSN, 1
+	case r.waiting:
+		return
+	}
+	r.waiting, r.at, r.until = true, s.At, s.At.Add(roce.RNRTimer(p.AETH.Syndrome.Timer()).Duration())
+	r.pending = r.times() != r.sent || r.asked > 0 && r.missed == r.psn
 }
 
 // rnrUnlimited is the value of the RNR retry attribute that sets no limit (IBTA 9.7.5.2.8).
