@@ -15,9 +15,9 @@ import (
 const unsure = "no answer had shown the expected PSN of the responder: the capture may begin in the middle of a " +
 	"recovery, or the requests may be for a QP that does not exist"
 
-// certain reports whether the state of the ends was known at a time. For a responder that never answers it never is:
+// Certain reports whether the state of the ends was known at a time. For a responder that never answers it never is:
 // the requests may be for a QP that does not exist, and such requests are dropped without an answer.
-func (c *Conversation) certain(at vtime.Time) bool {
+func (c *Conversation) Certain(at vtime.Time) bool {
 	return c.Index < 0 || c.Known || c.ofDevice || at >= c.told
 }
 
@@ -28,7 +28,7 @@ func (c *Conversation) AnswerSeen() bool { return c.Known || c.heard }
 // proves reports whether a finding about an event at a time is a proof. One against a responder is not while the state
 // of the ends is unknown, if the rule rests on a complete capture.
 func proves(c *Context, at vtime.Time, who Blame) bool {
-	return who != Responder || !c.rule.RestsOn().Fails(validity.Capture) || c.certain(at)
+	return who != Responder || !c.rule.RestsOn().Fails(validity.Capture) || c.Certain(at)
 }
 
 // shows processes a response, which may be the first that shows the expected PSN of the responder: one that refuses a

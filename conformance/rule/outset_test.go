@@ -26,14 +26,14 @@ func TestFirstAnswerTells(t *testing.T) {
 		w.see(trace.ResponderIn, roce.SendOnly, 0, 8)
 		w.see(trace.ResponderIn, roce.SendOnly, 1, 8)
 		before := w.now
-		if got := w.c.certain(before); got != c.known {
+		if got := w.c.Certain(before); got != c.known {
 			t.Errorf("%s: before it the start was certain: %v", name, got)
 		}
 		w.see(trace.ResponderOut, roce.Acknowledge, c.answer, 0, ack(c.syndrome))
-		if got := w.c.certain(w.now); got != c.told {
+		if got := w.c.Certain(w.now); got != c.told {
 			t.Errorf("%s: after it certain is %v, want %v", name, got, c.told)
 		}
-		if !c.known && w.c.certain(before) {
+		if !c.known && w.c.Certain(before) {
 			t.Errorf("%s: it tells of what was before it", name)
 		}
 	}
@@ -48,5 +48,5 @@ func TestFirstAnswerMovesWhatIsExpected(t *testing.T) {
 	w.see(trace.ResponderOut, roce.Acknowledge, 3, 0, ack(roce.SyndromeACK))
 	w.want("expected", w.c.EPSN, testStart.Add(4))
 	w.want("gap", w.c.GapOpen, false)
-	w.want("certain", w.c.certain(w.now), true)
+	w.want("certain", w.c.Certain(w.now), true)
 }

@@ -191,14 +191,15 @@ func responsesInOrder() rule.Rule {
 		Title: "Responses of a QP are sent in PSN order",
 		Source: rule.Source{Ref: "IBTA 9.7.5.1.3, C9-110",
 			Requirement: "The responder returns responses in the order in which it received the requests."},
-		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut, Minds: rule.Late | rule.Answer,
+		Needs: rule.TapResponder, Sees: rule.RequestIn | rule.ResponseOut,
+		Minds:    rule.Late | rule.Fetch | rule.Answer,
 		Stimulus: "mixed operations", BlackBox: hardware,
 		Keeps: true, Each: rule.Kept((*replyOrder).sight),
 	}
 }
 
-// replyOrder checks the order of responses. It allows one step back for every duplicate READ or atomic, whose replay
-// carries old PSNs.
+// replyOrder checks the order of responses. It allows one step back for every READ or atomic that is a duplicate, or may
+// be one of a request before the capture, because its replay carries old PSNs.
 type replyOrder struct {
 	any     bool    // last is set
 	last    psn.PSN // of the latest response
@@ -209,7 +210,8 @@ type replyOrder struct {
 func (r *replyOrder) sight(c *rule.Context, s *rule.Sight) {
 	p := s.Pkt
 	if s.Point == trace.ResponderIn {
-		if s.Relation == rule.Duplicate && (p.Opcode.IsRead() || p.Opcode.IsAtomic()) {
+		repeats := s.Relation == rule.Duplicate || !c.Certain(s.At)
+		if repeats && (p.Opcode.IsRead() || p.Opcode.IsAtomic()) {
 			if r.replays == 0 || p.PSN.Less(r.floor) {
 				r.floor = p.PSN
 			}

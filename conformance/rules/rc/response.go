@@ -125,11 +125,11 @@ func (r *readStream) afar(s *rule.Sight) {
 	c.Doubt("the data seen fit their requests; only a tap at the responder shows whether all were sent, in order")
 }
 
-// request adds a request that is answered by data. Its data are owed once, from its turn on. After a duplicate nothing
-// is owed, because it is not known how far the responder starts over.
+// request adds a request that is answered by data. Its data are owed once, from its turn on. After a duplicate, or what
+// may be one of a request before the capture, nothing is owed: it is not known how far the responder starts over.
 func (r *readStream) request(s *rule.Sight) {
 	c, p := r.c, s.Pkt
-	again := s.Relation == rule.Duplicate
+	again := s.Relation == rule.Duplicate || !c.Certain(s.At)
 	if !answeredByData(p.Opcode) || !s.Legal && !again {
 		return
 	}
