@@ -22,6 +22,7 @@ type captureFiles struct {
 	sources  []capture.Source
 	twice    uint64 // frames left out as repetitions by a mirror
 	alone    uint64 // frames that a mirror showed again, and not twice
+	single   uint64 // frames that a mirror showed once only
 }
 
 // Part is one of several captures that are read together: a file, or a copy in memory or elsewhere of data without a
@@ -147,7 +148,7 @@ func (c *captureFiles) count(l *learner, to *Capture) {
 		addAll(&to.Kinds, s.Kinds)
 		addAll(&to.Tunnels, s.Tunnels)
 	}
-	to.Twice, to.Alone = c.twice, c.alone
+	to.Twice, to.Alone, to.Single = c.twice, c.alone, c.single
 	to.Frames -= c.twice
 	to.MTU, _ = l.sizes.most()
 	to.BadICRC, to.Headless = l.bad, l.headless

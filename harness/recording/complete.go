@@ -55,6 +55,10 @@ func (c *Capture) Doubts() (list []trace.Doubt) {
 		doubt(validity.Capture, fmt.Sprintf("a mirror shows frames twice, and %d frames once more alone: late second "+
 			"sights, or retransmissions that were lost behind it", c.Alone))
 	}
+	if c.Single > 0 {
+		doubt(validity.Capture, fmt.Sprintf("a mirror shows frames twice, and %d frames once: lost between the two "+
+			"places at which it sees them, or by the capture", c.Single))
+	}
 	if c.Distant {
 		doubt(validity.Capture, "hardly any frame was seen at both taps, so that their places are unknown")
 	}

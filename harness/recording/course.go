@@ -17,6 +17,7 @@ type course struct {
 	newest   psn.PSN // PSN after the newest request
 	expected psn.PSN // expected PSN of a responder at the place of the tap that discards requests received out of order
 	jump     moment  // first PSN that had not passed when a later request did
+	resent   bool    // since jump, a request before it passed again: what fills the gap is a retransmission
 	owed     moment  // oldest request that awaits an answer, with all requests before it seen
 	nak      moment  // sequence NAK whose retransmission has not passed
 	reuse    reuse
@@ -57,7 +58,7 @@ func (c *course) request(s *sighting, span int, exact bool) {
 		c.again(p, at)
 	default:
 		if !c.jump.valid && p != c.newest {
-			c.jump = moment{c.newest, at, true}
+			c.jump, c.resent = moment{c.newest, at, true}, false
 		}
 		if gap := at.Sub(c.asked); c.heard {
 			c.requester.idle.add(at.Sub(c.answer), gap)
@@ -93,11 +94,12 @@ func (c *course) again(p psn.PSN, at vtime.Time) {
 		c.nak.valid = false
 	}
 	if c.jump.valid && p == c.jump.psn {
-		if at.Sub(c.jump.at) > swapTime {
+		if c.resent || at.Sub(c.jump.at) > swapTime {
 			c.requester.gaps++
 		}
 		c.jump.valid, c.overdue = false, moment{p, at, true}
 	}
+	c.resent = c.resent || p.Less(c.jump.psn)
 	if c.owed.valid && p == c.owed.psn {
 		c.responder.silent.add(at.Sub(c.owed.at))
 		c.owed.at = at

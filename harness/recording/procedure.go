@@ -108,7 +108,8 @@ func (r *procedure) apply(c *captureFiles) {
 			src = &seenAt{src, *r.only}
 		}
 		if len(r.twice[0])+len(r.twice[1]) > 0 {
-			src = &once{Source: src, windows: r.twice, two: r.two, skipped: &c.twice, alone: &c.alone}
+			src = &once{Source: src, windows: r.twice, two: r.two, skipped: &c.twice, alone: &c.alone,
+				single: &c.single}
 		}
 		switch {
 		case r.only != nil, r.known && !r.two:

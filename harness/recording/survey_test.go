@@ -190,6 +190,31 @@ func TestMirrorThatIsLate(t *testing.T) {
 	}
 }
 
+// A mirror of two places shows a frame that was lost between them once; which end it reached is not known. A frame at
+// the edge of the capture may have had its other sight outside.
+func TestMirrorOfTwoPlaces(t *testing.T) {
+	f := tracetest.Parse(t, goBackRun(3, 40, true), 0)
+	a := tracetest.FramesAt(f, trace.A)
+	twice := inTime(a, later(a, 700, nil))
+	but := func(lost int) []capture.Frame {
+		return inTime(a, later(a, 700, func(i int) bool { return i != lost }))
+	}
+	for name, c := range map[string]struct {
+		frames []capture.Frame
+		single uint64
+	}{
+		"all":       {twice, 0},
+		"cut":       {twice[1 : len(twice)-1], 0},
+		"lost":      {but(9), 1},
+		"late lost": {but(len(a) - 20), 1},
+	} {
+		r, _ := filed(t, c.frames)
+		if got := r.Capture; got.Twice == 0 || got.Single != c.single || (len(got.Doubts()) > 0) != (c.single > 0) {
+			t.Errorf("%s: %+v, doubts %v", name, got, got.Doubts())
+		}
+	}
+}
+
 // Frames that arrive twice and left once were repeated by the network and not by a mirror.
 func TestTheNetworkRepeats(t *testing.T) {
 	f := tracetest.Parse(t, goBackRun(3, 40, false), 0)

@@ -59,6 +59,7 @@ type Capture struct {
 	Tunnels  map[string]uint64 // RoCEv2 frames that a tunnel carried, by tunnel
 	Twice    uint64            // RoCEv2 frames repeated by a mirror, which are left out
 	Alone    uint64            // RoCEv2 frames that a mirror shows again, and not twice as the others
+	Single   uint64            // RoCEv2 frames that a mirror shows once only, and not twice as the others
 	Late     uint64            // RoCEv2 frames with an earlier time stamp than a frame before them
 	Cut      uint64            // RoCEv2 frames of which the capture kept only a part
 	Headless uint64            // frames of Cut without all their headers

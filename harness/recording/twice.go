@@ -146,6 +146,9 @@ type once struct {
 	two     bool // the source has frames of two taps
 	skipped *uint64
 	alone   *uint64            // frames seen again beyond the window, and then not twice
+	single  *uint64            // frames seen once only, and not at the edges of the capture
+	began   time.Time          // time of the first frame
+	latest  time.Time          // time of the latest frame
 	at      map[sightKey]sight // the latest sight of each frame in order
 	order   []sightKey         // a ring
 	oldest  int
@@ -153,9 +156,11 @@ type once struct {
 
 // sight is the latest sight of a frame that was not left out.
 type sight struct {
-	at    time.Time
-	again bool // it was seen before, longer than a window ago
-	twice bool // the mirror repeated it
+	at      time.Time
+	window  time.Duration // within which the mirror repeats it
+	again   bool          // it was seen before, longer than a window ago
+	twice   bool          // the mirror repeated it
+	counted bool          // it was added to once.single
 }
 
 // sightKey identifies a frame at a tap.
@@ -168,7 +173,11 @@ type sightKey struct {
 func (o *once) Next(f *capture.Frame) error {
 	for {
 		if err := o.Source.Next(f); err != nil {
+			o.end()
 			return err
+		}
+		if o.latest = f.Wall; o.began.IsZero() {
+			o.began = f.Wall
 		}
 		var h roce.Frame
 		if h.Decode(f.Raw) != nil && !h.Src.IsValid() {
@@ -195,6 +204,9 @@ func (o *once) seen(key sightKey, at time.Time, window time.Duration) bool {
 		if before.again && !before.twice {
 			*o.alone--
 		}
+		if before.counted && !before.twice {
+			*o.single--
+		}
 		before.twice = true
 		o.at[key] = before
 		return true
@@ -202,10 +214,14 @@ func (o *once) seen(key sightKey, at time.Time, window time.Duration) bool {
 	if known {
 		*o.alone++
 	}
+	counted := at.Sub(o.began) > window // otherwise its first sight may have preceded the capture
+	if counted {
+		*o.single++
+	}
 	if o.at == nil {
 		o.at = map[sightKey]sight{}
 	}
-	o.at[key] = sight{at: at, again: known}
+	o.at[key] = sight{at: at, window: window, again: known, counted: counted}
 	switch {
 	case known:
 	case len(o.order) < echoLimit:
@@ -216,6 +232,17 @@ func (o *once) seen(key sightKey, at time.Time, window time.Duration) bool {
 		o.oldest = (o.oldest + 1) % echoLimit
 	}
 	return false
+}
+
+// end takes the frames whose second sight may follow the capture out of single.
+func (o *once) end() {
+	for key, x := range o.at {
+		if x.counted && !x.twice && o.latest.Sub(x.at) <= x.window {
+			*o.single--
+			x.counted = false
+			o.at[key] = x
+		}
+	}
 }
 
 // Stats returns those of the source.

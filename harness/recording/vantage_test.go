@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/capture"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace/fixture"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace/tracetest"
@@ -217,6 +219,28 @@ func TestPlaceByTicks(t *testing.T) {
 		v.host(far).answers = samples{c.answers}
 		if p := v.decide(); (p.addr == near) != c.at {
 			t.Errorf("%+v: %+v", c, p)
+		}
+	}
+}
+
+// A request that is missing at first and comes in a retransmission was lost before the tap, however soon that is. One
+// that comes alone may have been put out of order by the capture.
+func TestGapsBeforeTheTap(t *testing.T) {
+	for name, c := range map[string]struct {
+		sent []psn.PSN
+		gaps int
+	}{
+		"a swap":                {[]psn.PSN{0, 1, 3, 2, 4}, 0},
+		"a retransmission":      {[]psn.PSN{0, 1, 3, 4, 0, 1, 2, 3}, 1},
+		"again without a gap":   {[]psn.PSN{0, 1, 2, 3, 0, 1, 2, 3}, 0},
+		"a swap after a replay": {[]psn.PSN{0, 1, 0, 1, 3, 2, 4}, 0},
+	} {
+		x := course{requester: &host{}, responder: &host{}}
+		for i, p := range c.sent {
+			x.request(&sighting{psn: p, opcode: roce.SendOnly, at: vtime.Time(i) * vtime.Time(vtime.Microsecond)}, 1, true)
+		}
+		if got := x.requester.gaps; got != c.gaps {
+			t.Errorf("%s: %d gaps, want %d", name, got, c.gaps)
 		}
 	}
 }
