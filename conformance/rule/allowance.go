@@ -105,16 +105,17 @@ func (c *Context) exempt(who Blame) bool {
 // endpoint. Below a shim that codes blocks the repair packets of the block before leave first, each in a turn.
 func (p *Port) Wait() vtime.Duration { return max(Drain, vtime.Duration(1+p.repairs)*p.Turn) }
 
-// instant is the resolution of a capture's time stamps: packets closer together than this have no known order.
+// instant is the finest resolution of a capture's time stamps.
 const instant = vtime.Nanosecond
 
-// Together reports whether a sight may precede a packet seen at last: their times differ by less than an instant.
+// Together reports whether a sight may precede a packet seen at last: their times differ by less than the resolution of
+// the time stamps.
 func (s *Sight) Together(last vtime.Time) bool {
-	return last != vtime.Never && s.At.Sub(last) < instant
+	return last != vtime.Never && s.At.Sub(last) < max(instant, s.tick)
 }
 
-// Before reports whether a sight precedes then by at least the resolution of a capture's time stamps.
-func (s *Sight) Before(then vtime.Time) bool { return then.Sub(s.At) >= instant }
+// Before reports whether a sight precedes then by at least the resolution of the time stamps.
+func (s *Sight) Before(then vtime.Time) bool { return then.Sub(s.At) >= max(instant, s.tick) }
 
 // Lags reports whether a packet that leaves the port now may have been made before then, so that its sender did not
 // know of a packet that its tap saw arrive at then.

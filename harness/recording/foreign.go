@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
 // learn derives the connections of a foreign capture, the procedure by which it has to be read, and the place of its
@@ -55,6 +56,7 @@ func (r *Recording) learn(name string, with anew, tap Tap) (anew, error) {
 // both examines the captures of two taps for missing frames, and for a tap that is between the ports. It returns the
 // only tap to use in that case: the other one, or the first if both are between the ports.
 func (r *Recording) both(l *learner, as anew, how *procedure) (only *trace.Side, err error) {
+	r.Header.Tick = vtime.FromStd(how.tick)
 	at, w := [2]*vantage{newVantage(&r.Header), newVantage(&r.Header)}, newWitness(&r.Header)
 	err = l.show(&r.Header, as, func(s *sighting, e end) {
 		at[s.tap].follow(s, e)
@@ -77,6 +79,7 @@ func (r *Recording) both(l *learner, as anew, how *procedure) (only *trace.Side,
 
 // stand derives the place of the only tap, and examines the capture for missing frames.
 func (r *Recording) stand(l *learner, as anew, how *procedure, tap Tap) error {
+	r.Header.Tick = vtime.FromStd(how.tick)
 	v, w := newVantage(&r.Header), newWitness(&r.Header)
 	err := l.show(&r.Header, as, func(s *sighting, e end) {
 		v.follow(s, e)

@@ -62,6 +62,7 @@ func (l *learner) read(sources []capture.Source) error {
 	l.frames = make([]uint64, len(sources))
 	lanes, err := eachFrame(sources, func(n *capture.Lane) {
 		l.frames[n.Index]++
+		l.survey.stamps.add(n.Frame.Wall)
 		l.frame(n)
 	})
 	l.survey.lanes(lanes)

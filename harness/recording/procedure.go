@@ -17,6 +17,7 @@ type procedure struct {
 	apart  [2]bool         // by tap: the tap sees most frames at two places
 	behind []time.Duration // by source: the most by which frames are out of order
 	shift  time.Duration   // time by which the clock of the second tap is ahead
+	tick   time.Duration   // resolution of the time stamps
 	twice  [2]mirrored     // by tap: the directions that a mirror repeats
 }
 
@@ -37,7 +38,7 @@ func (s *survey) procedure(was *procedure) procedure {
 		}
 		return next
 	}
-	r := procedure{known: true, two: s.two(), behind: s.behind}
+	r := procedure{known: true, two: s.two(), behind: s.behind, tick: s.stamps.tick()}
 	if r.two {
 		r.shift = s.clocks()
 	}

@@ -30,6 +30,7 @@ type survey struct {
 	own       [2]doubles // doubles at each tap
 	behind    []time.Duration
 	late      int
+	stamps    stamps
 }
 
 // echo is the sight of a frame at one tap.
@@ -145,6 +146,32 @@ func (s *survey) cross(from, to netip.Addr, e echo, f *capture.Frame) {
 		later = -later
 	}
 	c[way].add(later)
+}
+
+// stamps derives the resolution of time stamps: the coarsest decimal unit of which all of them are multiples. Files do
+// not tell it, because programs convert stamps of microseconds to nanoseconds.
+type stamps struct {
+	count int
+	unit  time.Duration
+}
+
+// stampsLeast is the least number of frames for a conclusion; fewer may have round times by chance.
+const stampsLeast = 8
+
+func (s *stamps) add(at time.Time) {
+	if s.count == 0 {
+		s.unit = time.Second
+	}
+	for s.count++; s.unit > 1 && at.UnixNano()%int64(s.unit) != 0; {
+		s.unit /= 10
+	}
+}
+
+func (s *stamps) tick() time.Duration {
+	if s.count < stampsLeast {
+		return 0
+	}
+	return s.unit
 }
 
 // lanes records how far the frames of the sources were out of order.

@@ -343,3 +343,21 @@ func TestMirrorOfLosses(t *testing.T) {
 		t.Errorf("%v; want both directions", got)
 	}
 }
+
+// The resolution of time stamps is that of their values, whatever the file says.
+func TestTicks(t *testing.T) {
+	f := tracetest.Parse(t, goBackRun(3, 30, true), 0)
+	a := tracetest.FramesAt(f, trace.A)
+	for _, by := range []time.Duration{time.Nanosecond, time.Microsecond, time.Millisecond, time.Second} {
+		list := later(a, 123, nil)
+		for i := range list {
+			list[i].Wall = list[i].Wall.Truncate(by)
+		}
+		if r, _ := filed(t, list); r.Header.Tick != vtime.FromStd(by) {
+			t.Errorf("%v: tick %v", by, r.Header.Tick)
+		}
+	}
+	if r, _ := filed(t, later(a[:stampsLeast-1], 0, nil)); r.Header.Tick != 0 {
+		t.Errorf("few frames: tick %v", r.Header.Tick)
+	}
+}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
 // Header describes the run of a trace; it precedes the stream. Unknown fields are zero: a foreign capture has at most
@@ -18,7 +19,9 @@ type Header struct {
 	Bytes   bool    // records carry Raw
 	Dilated int     // seconds of the machine per second of the trace; 0 means 1
 	Reports Reports // what both endpoints report beside the packets
-	Conns   []Conn
+	// resolution of the time stamps of a foreign capture; 0 when they are exact; not written to files
+	Tick  vtime.Duration `json:"-"`
+	Conns []Conn
 }
 
 // BehindLine reports whether the taps see a packet when its last bit has left the line, as in virtual time. Taps of

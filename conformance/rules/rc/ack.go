@@ -198,8 +198,8 @@ func responsesInOrder() rule.Rule {
 	}
 }
 
-// replyOrder checks the order of responses. It allows one step back for every READ or atomic that is a duplicate, or may
-// be one of a request before the capture, because its replay carries old PSNs.
+// replyOrder checks the order of responses. It allows one step back for every READ or atomic that is a duplicate, or
+// may be one of a request before the capture, because its replay carries old PSNs.
 type replyOrder struct {
 	any     bool    // last is set
 	last    psn.PSN // of the latest response

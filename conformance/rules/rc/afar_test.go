@@ -33,15 +33,30 @@ B>A ACK psn=+2 msn=5
 `, rule.Fail},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if v := atRequester(t, c.rule, c.text); v.Status != c.want {
+			if v := atRequester(t, c.rule, c.text, 0); v.Status != c.want {
 				t.Errorf("%v (%s) %v, want %v", v.Status, v.Reason, v.Findings, c.want)
 			}
 		})
 	}
 }
 
-// atRequester judges a fixture by a rule with the records of the requester's port only.
-func atRequester(t *testing.T, id, text string) rule.Verdict {
+// A retry that seems early by less than the resolution of the time stamps may not be.
+func TestRetryWithinATick(t *testing.T) {
+	const early = `
+A>B SEND_ONLY psn=+0 len=64 A
+B>A RNR psn=+0 msn=0 timer=12
+@642.3 A>B SEND_ONLY psn=+0 len=64 A
+`
+	for tick, want := range map[vtime.Duration]rule.Status{vtime.Nanosecond: rule.Fail, vtime.Microsecond: rule.Pass} {
+		if v := atRequester(t, "RC-RNR-002", early, tick); v.Status != want {
+			t.Errorf("%v: %v (%s), want %v", tick, v.Status, v.Reason, want)
+		}
+	}
+}
+
+// atRequester judges a fixture by a rule with the records of the requester's port only, whose time stamps have the
+// resolution tick.
+func atRequester(t *testing.T, id, text string, tick vtime.Duration) rule.Verdict {
 	t.Helper()
 	for _, r := range Rules() {
 		if r.ID != id {
@@ -52,7 +67,7 @@ func atRequester(t *testing.T, id, text string) rule.Verdict {
 			t.Fatal(err)
 		}
 		h := e.Header
-		h.Taps, h.Reports = [2]bool{true, false}, 0
+		h.Taps, h.Reports, h.Tick = [2]bool{true, false}, 0, tick
 		j := rule.NewJudge(h, []rule.Rule{r}, e.Options)
 		e.Play(&atA{trace.NewTimeline(&h, j)})
 		return j.Verdicts()[0]
