@@ -91,8 +91,9 @@ func quiescence() rule.Rule {
 // of completions.
 type answered struct {
 	c         *rule.Context
-	told      bool // completions are reported, so every retransmission can be judged
-	now, past mark // the latest sample of UNA, and the one before, older than a packet may wait in the port
+	told      bool       // completions are reported, so every retransmission can be judged
+	now, past mark       // the latest sample of UNA, and the one before, older than a packet may wait in the port
+	last      vtime.Time // of the latest sight
 }
 
 // mark is a sample of UNA.
@@ -104,9 +105,13 @@ type mark struct {
 
 func (a *answered) sight(s *rule.Sight) {
 	c, wait := a.c, a.c.Port.Wait()
-	if !a.now.set || s.At.Sub(a.now.at) > wait {
+	switch {
+	case a.now.set && s.At.Sub(a.last) > wait: // nothing has moved UNA since
+		a.past, a.now = mark{a.last, c.UNA, c.Started}, mark{s.At, c.UNA, c.Started}
+	case !a.now.set || s.At.Sub(a.now.at) > wait:
 		a.past, a.now = a.now, mark{s.At, c.UNA, c.Started}
 	}
+	a.last = s.At
 	if s.Point != trace.RequesterOut || s.Relation != rule.Again || s.Sent == nil || c.ByBox || c.GoBackChunk() != 0 {
 		return
 	}
