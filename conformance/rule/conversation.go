@@ -42,6 +42,7 @@ type Conversation struct {
 	// At the responder's tap.
 	EPSN      psn.PSN        // next PSN expected in order, from what arrived with good ICRC
 	MSN       psn.MSN        // requests completed, from what arrived in order
+	Ended     psn.PSN        // last PSN of the newest request completed; valid when MSN > 0 and Ended < EPSN
 	GapOpen   bool           // a packet ahead of EPSN arrived and EPSN has not arrived since
 	Fatal     bool           // a fatal NAK (0x61 to 0x63) was sent: the responder's QP is in error
 	RNRWait   bool           // an RNR NAK was sent for EPSN, and EPSN has not been accepted since

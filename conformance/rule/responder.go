@@ -213,12 +213,12 @@ func (c *Conversation) requestArrived(s *Sight) {
 		r.pos.open(p, o)
 	}
 	r.pos.take(p, o)
-	if o.EndsMessage() {
-		c.MSN = c.MSN.Next()
-	}
 	n := c.Span(p)
 	r.lost = n == 0
 	c.EPSN = p.PSN.Add(min(max(n, 1), psn.Half-1))
+	if o.EndsMessage() {
+		c.MSN, c.Ended = c.MSN.Next(), c.EPSN.Prev()
+	}
 	if c.Held > 0 && c.EPSN.LessEq(r.keep.high) && !r.keep.holds(c.EPSN) {
 		c.GapOpen, c.NAKsInGap = true, 0 // the next gap
 	}

@@ -18,12 +18,18 @@ type msnBase struct {
 	base  psn.MSN
 }
 
-// exact reports whether s acknowledges exactly the requests that arrived in order, so that its MSN must be the current
-// one.
+// exact reports whether s acknowledges exactly the requests that were completed by what arrived in order, so that its
+// MSN must be the current one. Packets of a request that is not complete may have arrived since.
 func exact(c *rule.Context, s *rule.Sight) bool {
-	a := s.Pkt.AETH.Syndrome
-	return s.Pkt.Opcode == roce.Acknowledge && (a.IsACK() && s.Pkt.PSN.Next() == c.EPSN ||
-		a == roce.SyndromePSNSeqErr && s.Pkt.PSN == c.EPSN)
+	p := s.Pkt
+	if p.Opcode != roce.Acknowledge {
+		return false
+	}
+	if p.AETH.Syndrome == roce.SyndromePSNSeqErr {
+		return p.PSN == c.EPSN
+	}
+	all := p.PSN.Next() == c.EPSN
+	return p.AETH.Syndrome.IsACK() && (all || c.MSN > 0 && c.Ended.LessEq(p.PSN) && p.PSN.Less(c.EPSN))
 }
 
 // count returns the number of completed requests that s reports; ok is false while it cannot be known.
@@ -96,17 +102,18 @@ func msnOperations() rule.Rule {
 	}
 }
 
-// msnMoments checks the MSN where the moment of counting is visible: inside a message, and in the first READ response.
+// msnMoments checks the MSN where the moment of counting is visible: inside a message, in the first READ response, and
+// in the answer to an atomic.
 type msnMoments struct {
 	base   msnBase
 	inside bool                  // the latest accepted request packet did not end its message
-	reads  *rule.Latest[msnRead] // the latest accepted READs; nil before the first
+	reads  *rule.Latest[msnRead] // the latest accepted READs and atomics; nil before the first
 }
 
-// msnRead is an accepted READ.
+// msnRead is an accepted READ or atomic.
 type msnRead struct {
 	psn psn.PSN // the first
-	msn psn.MSN // requests completed, the READ included
+	msn psn.MSN // requests completed, this one included
 }
 
 const msnReads = 64
@@ -117,7 +124,7 @@ func (m *msnMoments) sight(c *rule.Context, s *rule.Sight) {
 		if s.Legal {
 			m.inside = !p.Opcode.EndsMessage()
 		}
-		if s.Legal && p.Opcode.IsRead() {
+		if s.Legal && (p.Opcode.IsRead() || p.Opcode.IsAtomic()) {
 			if m.reads == nil {
 				m.reads = new(rule.Latest[msnRead])
 			}
@@ -133,9 +140,13 @@ func (m *msnMoments) sight(c *rule.Context, s *rule.Sight) {
 	case !ok:
 	case exact(c, s) && m.inside && p.AETH.Syndrome.IsACK():
 		judgeMSN(c, n == c.MSN, "an acknowledgement inside a message has MSN %d, %d messages are complete", n, c.MSN)
-	case p.Opcode.IsReadResponse() && p.Opcode.StartsMessage():
+	case p.Opcode == roce.AtomicAck, p.Opcode.IsReadResponse() && p.Opcode.StartsMessage():
 		if want, ok := m.counted(p.PSN); ok {
-			judgeMSN(c, !n.Less(want) && !c.MSN.Less(n), "a READ response has MSN %d, its READ is number %d", n, want)
+			what := "a READ response has MSN %d, its READ is number %d"
+			if p.Opcode == roce.AtomicAck {
+				what = "the answer to an atomic has MSN %d, the atomic is number %d"
+			}
+			judgeMSN(c, !n.Less(want) && !c.MSN.Less(n), what, n, want)
 		}
 	}
 }
@@ -148,7 +159,7 @@ func judgeMSN(c *rule.Context, good bool, format string, n, want psn.MSN) {
 	}
 }
 
-// counted returns the MSN after the READ whose first PSN is p.
+// counted returns the MSN after the READ or atomic whose first PSN is p.
 func (m *msnMoments) counted(p psn.PSN) (psn.MSN, bool) {
 	if m.reads == nil {
 		return 0, false
