@@ -205,13 +205,17 @@ type replyOrder struct {
 	last    psn.PSN // of the latest response
 	floor   psn.PSN // the lowest PSN of a duplicate, with which a replay may begin
 	replays int32   // duplicate READs and atomics not yet replayed
+	unsure  int32   // those of replays that came before the first answer, which tells whether they are duplicates
 }
 
 func (r *replyOrder) sight(c *rule.Context, s *rule.Sight) {
 	p := s.Pkt
 	if s.Point == trace.ResponderIn {
-		repeats := s.Relation == rule.Duplicate || !c.Certain(s.At)
-		if repeats && (p.Opcode.IsRead() || p.Opcode.IsAtomic()) {
+		known := c.Certain(s.At)
+		if (s.Relation == rule.Duplicate || !known) && (p.Opcode.IsRead() || p.Opcode.IsAtomic()) {
+			if !known {
+				r.unsure++
+			}
 			if r.replays == 0 || p.PSN.Less(r.floor) {
 				r.floor = p.PSN
 			}
@@ -223,6 +227,13 @@ func (r *replyOrder) sight(c *rule.Context, s *rule.Sight) {
 	switch {
 	case !ok || rule.Selective(p): // a selective acknowledgement reports an out-of-order packet and answers no request
 		return
+	case r.unsure > 0 && c.Certain(s.At):
+		if newest.Less(r.floor) {
+			r.replays -= r.unsure
+		}
+		r.unsure = 0
+	}
+	switch {
 	case !r.any || r.last.LessEq(newest):
 		if r.any {
 			c.Met()

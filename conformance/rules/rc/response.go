@@ -92,7 +92,7 @@ func (r *readStream) sight(s *rule.Sight) {
 		r.request(s)
 	case o.NumberedApart(): // the rules of IRN and FaSR judge responses numbered apart
 	case o == roce.Acknowledge:
-		r.acknowledged(p)
+		r.acknowledged(s)
 	case o == roce.AtomicAck:
 		r.atomic(p)
 	case !o.IsReadResponse():
@@ -125,11 +125,11 @@ func (r *readStream) afar(s *rule.Sight) {
 	c.Doubt("the data seen fit their requests; only a tap at the responder shows whether all were sent, in order")
 }
 
-// request adds a request that is answered by data. Its data are owed once, from its turn on. After a duplicate, or what
-// may be one of a request before the capture, nothing is owed: it is not known how far the responder starts over.
+// request adds a request that is answered by data. Its data are owed once, from its turn on. After a duplicate nothing
+// is owed, because it is not known how far the responder starts over.
 func (r *readStream) request(s *rule.Sight) {
 	c, p := r.c, s.Pkt
-	again := s.Relation == rule.Duplicate || !c.Certain(s.At)
+	again := s.Relation == rule.Duplicate
 	if !answeredByData(p.Opcode) || !s.Legal && !again {
 		return
 	}
@@ -152,8 +152,9 @@ func answeredByData(o roce.Opcode) bool {
 
 // acknowledged judges an ACK or NAK. A NAK shows that requests from its PSN on were not accepted; an ACK must not
 // overtake owed data.
-func (r *readStream) acknowledged(p *roce.Packet) {
-	c, a := r.c, p.AETH.Syndrome
+func (r *readStream) acknowledged(s *rule.Sight) {
+	c, p := r.c, s.Pkt
+	a := p.AETH.Syndrome
 	if !a.IsACK() {
 		for len(r.owed) > 0 && (rule.IsFatal(a) || p.PSN.LessEq(r.owed[len(r.owed)-1].next)) {
 			r.owed = r.owed[:len(r.owed)-1]
@@ -161,6 +162,10 @@ func (r *readStream) acknowledged(p *roce.Packet) {
 		return
 	}
 	if len(r.owed) == 0 || p.PSN.Less(r.owed[0].next) || c.Fatal || c.AtBox {
+		return
+	}
+	if !c.Certain(s.At - 1) {
+		r.owed = r.owed[:0] // the first answer: the requests may have been received before the capture
 		return
 	}
 	o := r.owed[0]
