@@ -46,7 +46,7 @@ func (w *witness) follow(s *sighting, e end) {
 		w.lack(tap, e.conn, requester).numberedApart(s)
 	case s.opcode.IsRequest() && (!exact || !s.headed):
 		l := w.lack(tap, e.conn, e.from)
-		*l = lack{signs: l.signs, middle: l.middle, apart: l.apart}
+		*l = lack{signs: l.signs, middle: l.middle, blind: l.blind, apart: l.apart}
 	case s.opcode.IsRequest():
 		w.lack(tap, e.conn, e.from).asks(s, s.psn.Add(n))
 	case s.opcode.IsResponse():
