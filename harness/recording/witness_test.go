@@ -94,7 +94,8 @@ func TestDoubtsOfTwoTaps(t *testing.T) {
 	}
 }
 
-// A tap that begins with an answer began later than one that has the request, also where READs of an unknown MTU follow.
+// A tap that begins with an answer began later than one that has the request, also where READs of an unknown MTU
+// follow.
 func TestSecondTapBeginsWithAnAnswer(t *testing.T) {
 	f := tracetest.Parse(t, `
 @0..100 A>B FETCH_ADD psn=+0
@@ -102,7 +103,9 @@ func TestSecondTapBeginsWithAnAnswer(t *testing.T) {
 @102..202 B>A ATOMIC_ACK psn=+0 msn=1
 @103..203 B>A ATOMIC_ACK psn=+1 msn=2
 @204..304 A>B READ_REQUEST psn=+2 dmalen=300
+@205..305 A>B FETCH_ADD psn=+3
 @306..406 B>A READ_RESP_ONLY psn=+2 len=300 msn=3
+@307..407 B>A ATOMIC_ACK psn=+3 msn=4
 `, 0)
 	a, b := tracetest.FramesAt(f, trace.A), tracetest.FramesAt(f, trace.B)
 	r, _ := filed(t, later(a, 0, func(i int) bool { return a[i].Raw[29] == a[0].Raw[29] }), b[2:])
