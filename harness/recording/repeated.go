@@ -17,7 +17,6 @@ type repeated struct {
 
 // glance holds the fields by which packets are compared.
 type glance struct {
-	any      bool // the entry is used
 	at       vtime.Time
 	psn      psn.PSN
 	sack     psn.PSN
@@ -25,6 +24,7 @@ type glance struct {
 	opcode   roce.Opcode
 	syndrome roce.Syndrome
 	ackReq   bool
+	any      bool // the entry is used
 }
 
 // atOnce is the time within which a tap records a packet twice. A retransmission comes later, because its sender must
@@ -48,7 +48,7 @@ func (c *copies) add(p psn.PSN) {
 // again records a packet and reports whether it repeats within atOnce. An ACK may repeat once per duplicate request,
 // until an ACK of a later request leaves.
 func (r *repeated) again(s *sighting, of *copies) bool {
-	g := glance{true, s.at, s.psn, s.sack, s.msn, s.opcode, s.syndrome, s.ackReq}
+	g := glance{s.at, s.psn, s.sack, s.msn, s.opcode, s.syndrome, s.ackReq, true}
 	newest := r.latest[(r.next-1)%uint8(len(r.latest))]
 	soon := slices.ContainsFunc(r.latest[:], func(old glance) bool {
 		return old.same(g) && s.at.Sub(old.at) <= atOnce
