@@ -28,7 +28,8 @@ type course struct {
 	asked    vtime.Time // time of the newest request
 	heard    bool       // an answer that ends a response has passed since asked
 	answer   vtime.Time // time of the first such answer
-	read     psn.PSN    // next READ response expected; valid when inRead is true
+	settled  settled
+	read     psn.PSN // next READ response expected; valid when inRead is true
 	inRead   bool
 }
 
@@ -46,9 +47,14 @@ const swapTime = 20 * vtime.Microsecond
 func (c *course) request(s *sighting, span int, exact bool) {
 	if !exact {
 		c.begun, c.jump, c.owed, c.nak, c.awaited = false, moment{}, moment{}, moment{}, moment{}
+		c.settled = settled{lost: true}
 		return
 	}
 	p, at, end := s.psn, s.at, s.psn.Add(span)
+	c.settled.passes(at)
+	if c.settled.sent(p, end, s.opcode, !c.begun || c.newest.LessEq(p)) {
+		c.requester.deaf++
+	}
 	c.reuse.leapt = c.reuse.leapt || c.begun && (!p.In(c.first, c.newest.Add(farPSN)) || p == c.first && c.answered)
 	c.reuse.carries(s)
 	switch {
@@ -125,6 +131,9 @@ func (c *course) response(s *sighting) {
 	c.reuse.carries(s)
 	c.reuse.counted(s)
 	positive := s.grants()
+	if c.settled.passes(s.at); positive {
+		c.settled.answered(s.psn, s.opcode)
+	}
 	if !positive {
 		c.awaited = moment{s.psn, s.at, true}
 	} else if c.awaited.valid && c.awaited.psn.LessEq(s.psn) {

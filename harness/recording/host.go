@@ -17,6 +17,7 @@ type host struct {
 	unserved uint64  // requests to this host that had not passed in order and were answered with data
 	flagged  int     // frames whose direction flag places the tap at this host
 	gaps     int     // packets of this host that passed after later ones, or never
+	deaf     int     // retransmissions by this host long after the answers to them had passed
 	silent   samples // times from a request that this host did not answer to its retransmission
 	answers  samples // times from a request to the answer of this host
 	react    samples // times from a sequence NAK to the retransmission by this host
@@ -101,7 +102,7 @@ func (p pauses) typical() (middle pause) {
 // retransmitted request counts as unanswered only if it was sent much later than answers take, since the answer may
 // have been on its way otherwise.
 func (h *host) lost() int {
-	n := h.unseen + h.seen + h.gaps
+	n := h.unseen + h.seen + h.gaps + h.deaf
 	late := 4 * h.answers.median()
 	for _, d := range h.silent {
 		if d > late {

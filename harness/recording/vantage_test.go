@@ -244,3 +244,41 @@ func TestGapsBeforeTheTap(t *testing.T) {
 		}
 	}
 }
+
+// A request that is sent again long after its answer has passed was not answered for its sender, unless data that were
+// asked for before it are missing.
+func TestDeafRequester(t *testing.T) {
+	for name, c := range map[string]struct {
+		first roce.Opcode
+		after vtime.Duration
+		data  bool
+		deaf  int
+	}{
+		"long after":                {roce.SendOnly, 20 * vtime.Millisecond, false, 1},
+		"shortly after":             {roce.SendOnly, vtime.Millisecond, false, 0},
+		"long after, data missing":  {roce.ReadRequest, 20 * vtime.Millisecond, false, 0},
+		"long after, data answered": {roce.ReadRequest, 20 * vtime.Millisecond, true, 1},
+	} {
+		x := course{requester: &host{}, responder: &host{}}
+		at := vtime.Time(0)
+		pass := func(by vtime.Duration, o roce.Opcode, p psn.PSN) {
+			at = at.Add(by)
+			if s := (&sighting{at: at, psn: p, opcode: o, headed: true, sound: true}); o.IsRequest() {
+				x.request(s, 1, true)
+			} else {
+				x.response(s)
+			}
+		}
+		pass(0, c.first, 7)
+		pass(vtime.Microsecond, roce.SendOnly, 8)
+		if c.data {
+			pass(vtime.Microsecond, roce.ReadRespOnly, 7)
+		}
+		pass(vtime.Microsecond, roce.Acknowledge, 8)
+		pass(c.after, c.first, 7)
+		pass(vtime.Microsecond, roce.SendOnly, 8)
+		if got := x.requester.deaf; got != c.deaf {
+			t.Errorf("%s: %d, want %d", name, got, c.deaf)
+		}
+	}
+}
