@@ -40,19 +40,18 @@ type Conversation struct {
 	MAX psn.PSN // next PSN never sent
 
 	// At the responder's tap.
-	EPSN      psn.PSN        // next PSN expected in order, from what arrived with good ICRC
-	MSN       psn.MSN        // requests completed, from what arrived in order
-	Ended     psn.PSN        // last PSN of the newest request completed; valid when MSN > 0 and Ended < EPSN
-	GapOpen   bool           // a packet ahead of EPSN arrived and EPSN has not arrived since
-	Fatal     bool           // a fatal NAK (0x61 to 0x63) was sent: the responder's QP is in error
-	RNRWait   bool           // an RNR NAK was sent for EPSN, and EPSN has not been accepted since
-	rising    bool           // the requester keeps an early READ response only if it is newer than all that it holds
-	behind    bool           // taps see a packet when its last bit has left the line
-	tick      vtime.Duration // resolution of the time stamps; 0 when they are exact
-	classes   uint8          // opcode classes seen on the connection, one bit each
-	ofDevice  bool           // this is no half-conversation but all traffic of the device at side Req
-	NAKsInGap int32          // sequence NAKs sent since the gap opened
-	Held      int32          // requests ahead of EPSN that the responder keeps; 0 for a responder that discards them
+	EPSN      psn.PSN // next PSN expected in order, from what arrived with good ICRC
+	MSN       psn.MSN // requests completed, from what arrived in order
+	Ended     psn.PSN // last PSN of the newest request completed; valid when MSN > 0 and Ended < EPSN
+	GapOpen   bool    // a packet ahead of EPSN arrived and EPSN has not arrived since
+	Fatal     bool    // a fatal NAK (0x61 to 0x63) was sent: the responder's QP is in error
+	RNRWait   bool    // an RNR NAK was sent for EPSN, and EPSN has not been accepted since
+	rising    bool    // the requester keeps an early READ response only if it is newer than all that it holds
+	behind    bool    // taps see a packet when its last bit has left the line
+	classes   uint8   // opcode classes seen on the connection, one bit each
+	ofDevice  bool    // this is no half-conversation but all traffic of the device at side Req
+	NAKsInGap int32   // sequence NAKs sent since the gap opened
+	Held      int32   // requests ahead of EPSN that the responder keeps; 0 for a responder that discards them
 
 	// Earned counts the answers that the responder may still send.
 	Earned Earned
@@ -249,7 +248,7 @@ const smallestMTU = 256
 // observe sets the fields of s that depend on the state before it.
 func (c *Conversation) observe(s *Sight) {
 	s.clear()
-	s.tick = c.tick
+	s.tick = tickOf(c.owner)
 	c.heard = c.heard || s.Pkt.Opcode.IsResponse() && s.Intact()
 	if s.Pkt.Opcode.NumberedApart() {
 		c.observeRead(s)

@@ -11,9 +11,9 @@ import (
 type Earned struct {
 	Acked   psn.PSN // newest PSN acknowledged
 	Heard   bool    // Acked is valid
-	NAKs    int     // NAKs and selective acknowledgements that the responder may send
-	Repeats int     // repeated acknowledgements that the responder may send for duplicates
-	Loads   int     // placements in memory that the responder may still report
+	NAKs    int32   // NAKs and selective acknowledgements that the responder may send
+	Repeats int32   // repeated acknowledgements that the responder may send for duplicates
+	Loads   int32   // placements in memory that the responder may still report
 }
 
 // Request adds the responses for a request that arrives d PSNs from the expected one; keeps says whether the responder

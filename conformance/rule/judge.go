@@ -44,6 +44,14 @@ func roomOf(j *Judge) *room {
 	return &j.room
 }
 
+// tickOf returns the resolution of the time stamps; 0, for exact ones, for a nil Judge.
+func tickOf(j *Judge) vtime.Duration {
+	if j == nil {
+		return 0
+	}
+	return j.header.Tick
+}
+
 // declared returns the features of one end.
 func (o *Options) declared(side trace.Side) []string {
 	if o.Ends == nil {
@@ -137,7 +145,7 @@ func (j *Judge) begin(i int, side trace.Side) *half {
 	box, divided := conn.Hop.Box()
 	first := divided && side == trace.A
 	c.ByBox, c.AtBox = first && box == trace.A, first && box == trace.B
-	c.behind, c.owner, c.tick = j.header.BehindLine(), j, j.header.Tick
+	c.behind, c.owner = j.header.BehindLine(), j
 	declared := j.opts.declared(side.Other()) // features of the responder
 	c.responder.keep.reach = keepReach(c, declared)
 	c.responder.keep.rising = slices.Contains(declared, KeepsNewest)
