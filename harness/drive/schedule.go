@@ -27,8 +27,8 @@ func (s *schedule) init(qps []qp) {
 // any reports whether a QP may have something to send.
 func (s *schedule) any() bool { return s.ready.n+s.urgent.n > 0 }
 
-// next returns the QP that sends next and removes it from its ring. If onward is true, its requester sends first: it has
-// an urgent retransmission, or the turn of the QP continues, and it stays in its ring.
+// next returns the QP that sends next and removes it from its ring. If onward is true, its requester sends first: it
+// has an urgent retransmission, or the turn of the QP continues, and it stays in its ring.
 func (s *schedule) next() (i int, onward, ok bool) {
 	if i, ok = s.urgent.next(); ok {
 		s.qps[i].rushed = false
