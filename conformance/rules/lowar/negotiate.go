@@ -116,13 +116,19 @@ func negotiates(t roce.RepairType) bool { return t == roce.RepairAnnounce || t =
 
 // account adds up bytes on the wire over full blocks.
 type account struct {
-	// bytes on the wire of data packets, repair packets and other packets of the shim
-	c                   *rule.Context
-	data, repairs, talk int
-	longest             []int // length of the longest packet of each unit in the open block
-	due                 int   // sum of these lengths: the bytes that repair packets may have
-	blocks              int   // full blocks judged
-	packets             int   // repair packets
+	c       *rule.Context
+	sum     expense // of the blocks judged
+	open    expense // of the latest block; it is not judged if the QP fails or the trace ends before its repair packets
+	talk    int     // bytes on the wire of other packets of the shim
+	longest []int   // length of the longest packet of each unit in the open block
+	blocks  int     // full blocks judged
+}
+
+// expense is what blocks cost, in bytes on the wire.
+type expense struct {
+	data, repairs int
+	due           int // sum of the longest packets of the units: the bytes that repair packets may have
+	packets       int // repair packets
 }
 
 // fullBlocks is the number of full blocks needed for a verdict.
@@ -139,6 +145,7 @@ const (
 // coded adds a data packet: a unit is as long as its longest packet, so a short last packet saves nothing.
 func (o *account) coded(s *rule.Sight, b *block) {
 	if b.n == 1 {
+		o.judged()
 		o.longest = slices.Grow(o.longest[:0], max(b.c, 1))[:max(b.c, 1)]
 		clear(o.longest)
 	}
@@ -150,15 +157,26 @@ func (o *account) repair(s *rule.Sight, _ *roce.Repair, b *block) {
 	if b.n != b.r || b.r < 2 {
 		return
 	}
-	o.repairs += s.Rec.WireBytes
-	o.packets++
 	if b.repairs == 0 {
-		o.blocks++
-		o.data += b.wire
+		o.open = expense{data: b.wire}
 		for _, n := range o.longest {
-			o.due += n
+			o.open.due += n
 		}
 	}
+	o.open.repairs += s.Rec.WireBytes
+	if o.open.packets++; o.open.packets == b.c {
+		o.judged()
+	}
+}
+
+// judged adds the open block to those judged, if it has repair packets.
+func (o *account) judged() {
+	if n := &o.open; n.packets > 0 {
+		o.sum.data, o.sum.repairs, o.sum.due = o.sum.data+n.data, o.sum.repairs+n.repairs, o.sum.due+n.due
+		o.sum.packets += n.packets
+		o.blocks++
+	}
+	o.open = expense{}
 }
 
 func (o *account) end(vtime.Time) {
@@ -166,8 +184,9 @@ func (o *account) end(vtime.Time) {
 		return
 	}
 	o.c.Met()
-	off := int(slack * float64(o.due))
-	if got := o.repairs + o.talk; got > o.due+max(off, headers*o.packets) || got < o.due-off {
-		o.c.Failf(rule.Requester, "got %d bytes of repair packets for %d of data, want about %d", got, o.data, o.due)
+	off := int(slack * float64(o.sum.due))
+	if got := o.sum.repairs + o.talk; got > o.sum.due+max(off, headers*o.sum.packets) || got < o.sum.due-off {
+		o.c.Failf(rule.Requester, "got %d bytes of repair packets for %d of data, want about %d", got, o.sum.data,
+			o.sum.due)
 	}
 }
