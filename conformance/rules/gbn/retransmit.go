@@ -84,7 +84,7 @@ func (g *goBack) sight(s *rule.Sight) {
 		c.Failf(rule.Requester, "%s is sent after a NAK of %s, which is expected first", c.Rel(p), c.Rel(g.nak))
 	case g.running && g.end.LessEq(p) && p == g.flow.next:
 		g.running = false
-	case g.running && !fits && p != g.flow.next:
+	case g.running && !fits && p != g.flow.next && !g.aside:
 		g.running = false
 		c.Failf(rule.Requester, "%s is sent in a retransmission; %s is next", c.Rel(p), c.Rel(g.flow.next))
 	}
