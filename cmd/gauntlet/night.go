@@ -78,10 +78,10 @@ func runNight(c *cobra.Command, o night.Options, part *shardFlags, output *outpu
 		return err
 	}
 	bar := progress.New(os.Stderr, !output.quiet)
-	n, err := s.Run(ctx, bar.Show)
+	n, wrong := s.Run(ctx, bar.Show)
 	bar.Done()
-	if err != nil {
-		return err
+	if n == nil {
+		return wrong
 	}
 	pages := s.Site(context.WithoutCancel(ctx)) // first, because it adds notes to the night
 	err = errors.Join(night.Write(n), show(n, output, terminal.Night))
@@ -90,6 +90,9 @@ func runNight(c *cobra.Command, o night.Options, part *shardFlags, output *outpu
 	}
 	if err := errors.Join(err, pages); err != nil {
 		return broken(err)
+	}
+	if wrong != nil {
+		return wrong
 	}
 	if code := model.ExitCode(n.Status); code != 0 {
 		return exit{code: code}

@@ -148,6 +148,43 @@ func TestNightRefuses(t *testing.T) {
 	}
 }
 
+// A mistake in a later command loses nothing: a flag that does not exist is found before anything runs, and what was
+// measured before a value that cannot be is kept.
+func TestNightKeepsWhatWasMeasured(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: starts the program")
+	}
+	dir := t.TempDir()
+	const good = "night 1\nmatrix --impl gbn --links clean --with 'load write msg=4KiB count=20'\n"
+	for text, want := range map[string]string{
+		"perf --frob\n": "p.plan:3: perf: unknown flag: --frob",
+		"conform --impl nobody\nconform --impl gbn --focus 'gbn loss-tail$'\n": "p.plan:3: conform: implementation " +
+			"\"nobody\": unknown",
+	} {
+		must(t, os.RemoveAll(filepath.Join(dir, "nights")))
+		must(t, os.RemoveAll(filepath.Join(dir, "out")))
+		must(t, os.WriteFile(filepath.Join(dir, "p.plan"), []byte(good+text), 0o644))
+		o := inProcess(t, dir, "night", "p.plan", "--out", "out", "--quiet")
+		if o.code != exitUsage || !strings.Contains(o.stderr, want) || strings.Count(o.stderr, "\n") != 1 {
+			t.Errorf("%q: %+v, want %q", text, o, want)
+		}
+		c, err := store.Read(filepath.Join(dir, "nights"))
+		if strings.HasPrefix(text, "perf") {
+			if err == nil || o.stdout != "" {
+				t.Errorf("something ran: %+v, %+v", c, o)
+			}
+			continue
+		}
+		must(t, err)
+		if len(c.Nights) != 1 || !strings.Contains(page(t, filepath.Join(dir, "out", "night.md")), "nobody") ||
+			!slices.ContainsFunc(c.Nights[0].Points, func(p history.Point) bool {
+				return strings.HasPrefix(p.Name, "conform gbn loss-tail")
+			}) {
+			t.Errorf("%+v", c.Nights)
+		}
+	}
+}
+
 // A search that cannot begin is one line.
 func TestBisectRefuses(t *testing.T) {
 	dir := t.TempDir()

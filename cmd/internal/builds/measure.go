@@ -44,6 +44,19 @@ func Check(args []string) error {
 // UsageCode is the exit code of a command after a mistake of the user.
 const UsageCode = 2
 
+// Check returns an error of the user if a command has a flag that this program does not know, or a value of the wrong
+// form. Nothing is run.
+func (s Subject) Check(ctx context.Context, args []string) error {
+	c := s.Command(ctx, "", append(slices.Clone(args), "--help"))
+	var said contract.Log
+	c.Stderr = &said
+	var exit *exec.ExitError
+	if err := c.Run(); errors.As(err, &exit) && exit.ExitCode() == UsageCode {
+		return fault.Usage(fmt.Errorf("%s%s", args[0], said.Last()))
+	}
+	return nil
+}
+
 // Measure runs a command with a build of the subject, keeps its results in folder, which it creates, and returns its
 // points. A failure in the results is no error; a missing result is. The error is the user's when the command was
 // wrong.

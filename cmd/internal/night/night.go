@@ -22,6 +22,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/run"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/units"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 	"github.com/rdma-gauntlet/gauntlet/perf/change"
 	"github.com/rdma-gauntlet/gauntlet/perf/history"
 	"github.com/rdma-gauntlet/gauntlet/perf/history/store"
@@ -135,19 +136,21 @@ func (s *Session) Open() error {
 }
 
 // Run runs the steps, adds the night to the store and says what changed. What could not be run is told; an error is the
-// user's, of a command that asks for what cannot be, or the store's that cannot be written.
+// user's, of a command that asks for what cannot be, or the store's that cannot be written. The night is there beside an
+// error of the user when other commands were measured before.
 func (s *Session) Run(ctx context.Context, progress func(share float64, what string)) (*model.Night, error) {
+	if err := s.check(ctx); err != nil {
+		return nil, err
+	}
 	limited := ctx
 	if s.options.Budget > 0 {
 		var cancel context.CancelFunc
 		limited, cancel = context.WithDeadline(ctx, s.started.Add(s.options.Budget))
 		defer cancel()
 	}
-	for i := range s.options.Steps {
-		progress(float64(i)/float64(len(s.options.Steps)), s.options.Steps[i].String())
-		if err := s.step(limited, i); err != nil {
-			return nil, err
-		}
+	wrong, err := s.steps(limited, progress)
+	if err != nil {
+		return nil, err
 	}
 	s.environment()
 	confirmed := s.confirm(limited, progress)
@@ -159,7 +162,7 @@ func (s *Session) Run(ctx context.Context, progress func(share float64, what str
 		return nil, err
 	}
 	s.conclude()
-	return s.out, nil
+	return s.out, wrong
 }
 
 // environment fills in where real packets ran.
@@ -172,10 +175,19 @@ func (s *Session) environment() {
 	}
 }
 
-// keep adds the night to the store. Nothing that was measured is nothing to keep.
+// keep adds the night to the store. Nothing that was measured is nothing to keep. Where the store cannot be written, a
+// store in the report folder has the night.
 func (s *Session) keep() (err error) {
-	if len(s.night.Points) > 0 {
-		s.out.File, err = store.Add(s.options.Store, &s.night)
+	if len(s.night.Points) == 0 {
+		return nil
+	}
+	if s.out.File, err = store.Add(s.options.Store, &s.night); err == nil {
+		return nil
+	}
+	spare := filepath.Join(s.options.Folder, "nights")
+	if _, failed := store.Add(spare, &s.night); failed == nil {
+		err = fmt.Errorf("%w; the night is in %s: %s adds it", err, spare,
+			quote.Shell("gauntlet", "store", "merge", s.options.Store, spare))
 	}
 	return err
 }

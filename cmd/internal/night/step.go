@@ -1,6 +1,7 @@
 package night
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -13,8 +14,39 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
-// step runs a command, in real time as often as the plan says.
-func (s *Session) step(ctx context.Context, i int) error {
+// check finds flags that a command does not have before any is run. What their values mean only a run tells.
+func (s *Session) check(ctx context.Context) error {
+	for i := range s.options.Steps {
+		step := &s.options.Steps[i]
+		if err := s.subject.Check(ctx, step.Args); err != nil {
+			return s.at(step, err)
+		}
+	}
+	return nil
+}
+
+// at adds the line of the plan to an error of a command.
+func (s *Session) at(step *Step, err error) error {
+	return fmt.Errorf("%s:%d: %w", s.options.Path, step.Line, err)
+}
+
+// steps runs all commands. A command that asks for what cannot be ends the night while nothing is measured; a later one
+// is left out, so that what was measured is kept, and the first such error is wrong.
+func (s *Session) steps(ctx context.Context, progress func(share float64, what string)) (wrong, err error) {
+	for i := range s.options.Steps {
+		progress(float64(i)/float64(len(s.options.Steps)), s.options.Steps[i].String())
+		if err := s.step(ctx, i); err != nil {
+			if len(s.night.Points) == 0 {
+				return nil, err
+			}
+			wrong = cmp.Or(wrong, err)
+		}
+	}
+	return wrong, nil
+}
+
+// step runs a command, in real time as often as the plan says. The error is the user's.
+func (s *Session) step(ctx context.Context, i int) (wrong error) {
 	step := &s.options.Steps[i]
 	began := time.Now()
 	out := model.NightStep{Command: step.String(), Left: s.late(ctx)}
@@ -22,7 +54,7 @@ func (s *Session) step(ctx context.Context, i int) error {
 		list, err := s.measured(ctx, step, i)
 		switch {
 		case err != nil && fault.Of(err) == fault.User:
-			return fmt.Errorf("%s:%d: %w", s.options.Path, step.Line, err)
+			wrong, out.Trouble = s.at(step, err), fault.OneLine(err)
 		case err != nil && ctx.Err() != nil:
 			out.Left = s.late(ctx)
 		case err != nil:
@@ -38,7 +70,7 @@ func (s *Session) step(ctx context.Context, i int) error {
 	}
 	out.Wall = time.Since(began).Seconds()
 	s.out.Steps = append(s.out.Steps, out)
-	return nil
+	return wrong
 }
 
 // late says why nothing may begin, "" when something may.
