@@ -11,12 +11,13 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/fault"
 	"github.com/rdma-gauntlet/gauntlet/perf/change"
+	"github.com/rdma-gauntlet/gauntlet/perf/history"
 	"github.com/rdma-gauntlet/gauntlet/perf/stats"
 )
 
 // confirm measures again what is suspected, the farthest from its level first, while the budget lasts.
 func (s *Session) confirm(ctx context.Context, progress func(share float64, what string)) (confirmed []change.Change) {
-	list := change.Of(s.tracks(), s.night.Night, change.Usual, nil).Suspected
+	list := change.Of(history.Tracks(s.nights()), s.night.Night, change.Usual, nil).Suspected
 	// verdicts, which have no score, wait for a second night
 	list = slices.DeleteFunc(list, func(x change.Suspicion) bool {
 		return x.Score == 0 || x.Host != s.night.Host

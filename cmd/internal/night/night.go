@@ -136,10 +136,10 @@ func (s *Session) Open() error {
 }
 
 // Run runs the steps, adds the night to the store and says what changed. What could not be run is told; an error is the
-// user's, of a command that asks for what cannot be, or the store's that cannot be written. The night is there beside an
-// error of the user when other commands were measured before.
+// store's that cannot be written, or the user's, of a command that asks for what cannot be. Beside the latter there is a
+// night if other commands were measured before.
 func (s *Session) Run(ctx context.Context, progress func(share float64, what string)) (*model.Night, error) {
-	if err := s.check(ctx); err != nil {
+	if err := s.options.check(ctx, s.subject); err != nil {
 		return nil, err
 	}
 	limited := ctx
@@ -157,7 +157,7 @@ func (s *Session) Run(ctx context.Context, progress func(share float64, what str
 	if err := s.keep(); err != nil {
 		return nil, fault.Broken(err)
 	}
-	s.out.Changes = change.Of(s.tracks(), s.night.Night, change.Usual, confirmed)
+	s.out.Changes = change.Of(history.Tracks(s.nights()), s.night.Night, change.Usual, confirmed)
 	if err := s.search(limited, progress); err != nil {
 		return nil, err
 	}
@@ -199,9 +199,6 @@ func (s *Session) nights() []history.Night {
 	}
 	return append(slices.Clone(s.before.Nights), s.night)
 }
-
-// tracks are those of all nights.
-func (s *Session) tracks() []history.Track { return history.Tracks(s.nights()) }
 
 // conclude says what fails, and gives the night its status.
 func (s *Session) conclude() {

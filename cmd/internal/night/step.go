@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/builds"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/fault"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/points"
 	"github.com/rdma-gauntlet/gauntlet/perf/history"
@@ -15,19 +16,19 @@ import (
 )
 
 // check finds flags that a command does not have before any is run. What their values mean only a run tells.
-func (s *Session) check(ctx context.Context) error {
-	for i := range s.options.Steps {
-		step := &s.options.Steps[i]
-		if err := s.subject.Check(ctx, step.Args); err != nil {
-			return s.at(step, err)
+func (o *Options) check(ctx context.Context, subject builds.Subject) error {
+	for i := range o.Steps {
+		step := &o.Steps[i]
+		if err := subject.Check(ctx, step.Args); err != nil {
+			return o.at(step, err)
 		}
 	}
 	return nil
 }
 
 // at adds the line of the plan to an error of a command.
-func (s *Session) at(step *Step, err error) error {
-	return fmt.Errorf("%s:%d: %w", s.options.Path, step.Line, err)
+func (o *Options) at(step *Step, err error) error {
+	return fmt.Errorf("%s:%d: %w", o.Path, step.Line, err)
 }
 
 // steps runs all commands. A command that asks for what cannot be ends the night while nothing is measured; a later one
@@ -54,7 +55,7 @@ func (s *Session) step(ctx context.Context, i int) (wrong error) {
 		list, err := s.measured(ctx, step, i)
 		switch {
 		case err != nil && fault.Of(err) == fault.User:
-			wrong, out.Trouble = s.at(step, err), fault.OneLine(err)
+			wrong, out.Trouble = s.options.at(step, err), fault.OneLine(err)
 		case err != nil && ctx.Err() != nil:
 			out.Left = s.late(ctx)
 		case err != nil:
