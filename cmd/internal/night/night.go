@@ -135,9 +135,9 @@ func (s *Session) Open() error {
 	return fault.Broken(os.MkdirAll(dir, 0o755))
 }
 
-// Run runs the steps, adds the night to the store and says what changed. What could not be run is told; an error is the
-// store's that cannot be written, or the user's, of a command that asks for what cannot be. Beside the latter there is a
-// night if other commands were measured before.
+// Run runs the steps, adds the night to the store and says what changed. What could not be run is told. An error is
+// that of a store that cannot be written, or the user's, of a command that asks for what cannot be; beside the latter
+// there is a night if other commands were measured before.
 func (s *Session) Run(ctx context.Context, progress func(share float64, what string)) (*model.Night, error) {
 	if err := s.options.check(ctx, s.subject); err != nil {
 		return nil, err
