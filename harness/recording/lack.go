@@ -32,6 +32,7 @@ type lack struct {
 	again     psn.PSN    // first request that a NAK asked for and that has not been sent since
 	refuse    bool       // again is valid
 	resent    bool       // a request that the NAK asked for has been sent since
+	beyond    bool       // one after again has been sent again since
 	data      *fetched   // nil before the first READ or atomic
 	// lack of READ responses in a PSN space of their own, and of their acknowledgements; nil before the first
 	apart *lack
@@ -66,10 +67,14 @@ func (l *lack) passes(s *sighting) {
 func (l *lack) asks(s *sighting, end psn.PSN) {
 	l.passes(s)
 	l.twice(&l.requests, s)
+	repeats := l.begun && s.psn.Less(l.newest)
 	l.request(s.psn, end)
-	if l.refuse && s.psn.LessEq(l.again) {
+	switch {
+	case l.refuse && s.psn.LessEq(l.again):
 		l.again, l.resent = psn.Max(l.again, end), true
 		l.refuse = l.again.Less(l.newest)
+	case l.refuse && repeats:
+		l.beyond = true
 	}
 	if !s.opcode.IsRead() && !s.opcode.IsAtomic() {
 		return
@@ -100,7 +105,10 @@ func (l *lack) refused(s *sighting) {
 	p := s.psn
 	l.served(p)
 	if d := l.newest.Sub(p); d > 0 && d < skipLimit && !s.syndrome.IsRNR() {
-		l.again, l.refuse, l.resent = p, true, false
+		l.again, l.refuse, l.resent, l.beyond = p, true, false, false
+		if s.opcode == roce.Acknowledge { // what follows p is not kept
+			l.holes = slices.DeleteFunc(l.holes, func(h hole) bool { return p.LessEq(h.from) })
+		}
 	}
 	if l.data != nil {
 		l.data.refused(p)
@@ -108,9 +116,9 @@ func (l *lack) refused(s *sighting) {
 }
 
 // served processes an answer which shows that all requests before p were received, including those that a NAK had asked
-// for.
+// for. If none of these was sent again, the answer is wrong.
 func (l *lack) served(p psn.PSN) {
-	if l.refuse && l.resent && l.again.Less(p) && p.LessEq(l.newest) {
+	if l.refuse && (l.resent || l.beyond) && l.again.Less(p) && p.LessEq(l.newest) {
 		l.sign(l.again, resent)
 		l.refuse = false
 	}

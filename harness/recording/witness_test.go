@@ -11,6 +11,8 @@ import (
 
 // TestDoubts: captures whose frames show what they lack, and captures of losses and errors that lack nothing.
 func TestDoubts(t *testing.T) {
+	const lost = "A>B SEND_ONLY psn=+0 len=8\nA>X SEND_ONLY psn=+1 len=8\nA>B SEND_ONLY psn=+2 len=8\n" +
+		"A>B SEND_ONLY psn=+3 len=8 A\nB>A NAK psn=+1 msn=1 PSN_SEQ_ERR\n"
 	for _, c := range []struct{ name, text, want string }{
 		{"complete", "A>B WRITE_FIRST psn=+0 len=1024\nA>B WRITE_LAST psn=+1 len=8 A\nB>A ACK psn=+1 msn=1\n", ""},
 		{"lost, and asked for", "A>B WRITE_FIRST psn=+0 len=1024\nA>X WRITE_MIDDLE psn=+1 len=1024\nA>B " +
@@ -39,6 +41,9 @@ func TestDoubts(t *testing.T) {
 			"msn=1\nB>A ACK psn=+1 msn=2\n", ""},
 		{"sent again, and missed", "A>B SEND_ONLY psn=+0 len=8\nA>B SEND_ONLY psn=+1 len=8 A\nB>A NAK psn=+0 msn=0 " +
 			"PSN_SEQ_ERR\nA>B SEND_ONLY psn=+0 len=8\nB>A ACK psn=+1 msn=2\n", "psn=+1 was refused and acknowledged"},
+		{"refused, and acknowledged at once", lost + "B>A ACK psn=+3 msn=4\n", ""},
+		{"refused, and sent again in part", lost + "A>B SEND_ONLY psn=+2 len=8\nA>B SEND_ONLY psn=+3 len=8 A\n" +
+			"B>A ACK psn=+3 msn=4\n", "psn=+1 was refused and acknowledged"},
 		{"answers first", "B>A NAK psn=+3 msn=0 PSN_SEQ_ERR\nA>B WRITE_MIDDLE psn=+3 len=1024\n", "begins when"},
 		{"one way", "A>B SEND_ONLY psn=+0 len=8 A\nA>B SEND_ONLY psn=+1 len=8 A\n", "the frames of one end alone"},
 		{"guessed", "qp A conn=1\nA>B SEND_ONLY psn=+0 len=8 A\nA>B SEND_ONLY psn=+0 len=8 A conn=1\nB>A ACK psn=+0 " +
