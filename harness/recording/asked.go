@@ -25,6 +25,7 @@ type asked struct {
 	flow  *flow
 	older uint64 // number of the previous request in the same slot; 0 for none
 	taken bool   // an answer was assigned to it, see learner.answer
+	data  bool   // it is answered by data
 }
 
 // requests holds the newest requests in a ring, and a hash table from their keys to their numbers.
@@ -43,7 +44,7 @@ func (q *requests) slot(k askedKey) *uint64 {
 }
 
 // add adds a request, in place of the oldest when the ring is full.
-func (q *requests) add(k askedKey, w *flow) {
+func (q *requests) add(k askedKey, w *flow, data bool) {
 	if n := len(q.ring); n < askedLimit {
 		q.ring = append(q.ring, asked{})
 		if n == len(q.slots) {
@@ -52,7 +53,7 @@ func (q *requests) add(k askedKey, w *flow) {
 	}
 	q.last++
 	slot := q.slot(k)
-	q.ring[(q.last-1)%askedLimit] = asked{k, w, *slot, false}
+	q.ring[(q.last-1)%askedLimit] = asked{k, w, *slot, false, data}
 	*slot = q.last
 }
 
@@ -96,14 +97,18 @@ func (q *requests) with(k askedKey) []*asked {
 	return q.same
 }
 
-// only returns the one flow that has sent requests with key k; nil when there are several flows, or sameLimit requests.
-func (q *requests) only(k askedKey) (one *flow) {
-	seen := 0
+// only returns the one flow that has sent requests with key k; nil when there are several flows, or sameLimit requests,
+// or when an answer of data fits none of them.
+func (q *requests) only(k askedKey, data bool) (one *flow) {
+	seen, fits := 0, !data
 	for a := range q.each(k) {
 		if seen++; seen == sameLimit || one != nil && one != a.flow {
 			return nil
 		}
-		one = a.flow
+		one, fits = a.flow, fits || a.data
+	}
+	if !fits {
+		return nil
 	}
 	return one
 }

@@ -123,7 +123,7 @@ func (l *learner) packet(f *capture.Frame, h *roce.Frame, w *flow) *flow {
 	case p.Opcode.IsRequest():
 		l.request(w, p)
 	case p.Opcode.IsResponse() && !p.Opcode.NumberedApart():
-		l.answer(w, p.PSN)
+		l.answer(w, p.PSN, p.Opcode.IsReadResponse() || p.Opcode == roce.AtomicAck)
 	}
 	return w
 }
@@ -177,7 +177,8 @@ func (l *learner) request(w *flow, p *roce.Packet) {
 		w.first = p.PSN
 	}
 	w.requests++
-	l.asked.add(askedKey{w.way, p.PSN}, w)
+	o := p.Opcode
+	l.asked.add(askedKey{w.way, p.PSN}, w, o.IsRead() || o.IsAtomic() || o == roce.AtomicWrite || o == roce.Flush)
 }
 
 // management adds a connection from a REQ and the REP that accepts it: QPNs, start PSNs and MTU.

@@ -62,8 +62,8 @@ func (w *flow) settle() {
 }
 
 // answer votes for the flows that have sent a request with the PSN of a response; if there are many, for those that
-// have waited longest. It marks the request of the likeliest flow as answered.
-func (l *learner) answer(w *flow, p psn.PSN) {
+// have waited longest. data is set for a response with data. It marks the request of the likeliest flow as answered.
+func (l *learner) answer(w *flow, p psn.PSN, data bool) {
 	if w.settled {
 		return
 	}
@@ -83,7 +83,7 @@ func (l *learner) answer(w *flow, p psn.PSN) {
 	if likely != nil {
 		likely.taken = true
 	}
-	if only := l.asked.only(k); only != nil {
+	if only := l.asked.only(k, data); only != nil {
 		for i := range w.answers {
 			if w.answers[i].flow == only {
 				w.answers[i].sure++

@@ -63,6 +63,23 @@ func TestDoubts(t *testing.T) {
 	}
 }
 
+// TestPeerByOneAnswer: flows of which one answers the other with data that were not asked for may not belong together,
+// though no other flow fits.
+func TestPeerByOneAnswer(t *testing.T) {
+	for text, guessed := range map[string]bool{
+		"A>B WRITE_ONLY psn=+0 len=8 A\nB>A READ_RESP_ONLY psn=+0 msn=1 len=8\n":      true,
+		"A>B READ_REQUEST psn=+0 dmalen=8 A\nB>A READ_RESP_ONLY psn=+0 msn=1 len=8\n": false,
+		"A>B WRITE_ONLY psn=+0 len=8 A\nB>A ACK psn=+0 msn=1\nA>B WRITE_ONLY psn=+1 len=8 A\n" +
+			"B>A READ_RESP_ONLY psn=+1 msn=2 len=8\n": false,
+	} {
+		f := tracetest.Parse(t, text, 0)
+		r, _ := filed(t, tracetest.FramesAt(f, trace.B))
+		if got := r.Header.Conns[0].Doubts[trace.A] == guessedPeer; got != guessed {
+			t.Errorf("%q: guessed %v, want %v", text, got, guessed)
+		}
+	}
+}
+
 // TestDoubtsOfTwoTaps: frames missing at one tap show at the other; a frame that neither tap has was not sent.
 func TestDoubtsOfTwoTaps(t *testing.T) {
 	const text, begun = "A>X SEND_ONLY psn=+0 len=8 A\nA>B SEND_ONLY psn=+1 len=8 A\n", "A>B SEND_ONLY psn=+0 len=8 A\n"
