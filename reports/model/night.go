@@ -87,7 +87,20 @@ func (n *Night) Sentence() string {
 			said += fmt.Sprintf("; %s %s", quantity.Count(int64(more.n)), more.text)
 		}
 	}
+	if k := n.silent(); k > 0 {
+		said += fmt.Sprintf("; %s had no result", quantity.Plural(k, "command", "commands"))
+	}
 	return said
+}
+
+// silent returns the number of commands that were run and had no result.
+func (n *Night) silent() (k int64) {
+	for i := range n.Steps {
+		if n.Steps[i].Trouble != "" {
+			k++
+		}
+	}
+	return k
 }
 
 // causes returns the number of entries about commits.

@@ -243,7 +243,8 @@ func TestNoResult(t *testing.T) {
 	must(t, os.WriteFile(plan, []byte("night 1\nmatrix --bench netns\n"), 0o644))
 	n, err := play(t, plan)
 	must(t, err)
-	if n.Status != model.Incomplete || !strings.Contains(n.Steps[0].Trouble, "no link") || n.File != "" {
+	if n.Status != model.Incomplete || !strings.Contains(n.Steps[0].Trouble, "no link") || n.File != "" ||
+		!strings.Contains(n.Sentence(), "; 1 command had no result") {
 		t.Errorf("%+v", n)
 	}
 }
@@ -266,6 +267,20 @@ func TestStoreThatCannotBeWritten(t *testing.T) {
 	}
 	if c, err := store.Read(words[at+2]); err != nil || len(c.Nights) != 1 || len(c.Nights[0].Points) == 0 {
 		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+// Every command of the plan of this repository measures something: a command without a number makes a night INCOMPLETE.
+// Claims of class A need no run, and have none.
+func TestPlanOfThisRepository(t *testing.T) {
+	p, err := ReadPlan("../../../nightly.plan")
+	must(t, err)
+	for i := range p.Steps {
+		args := p.Steps[i].Args
+		at := slices.Index(args, "--class")
+		if args[0] == "perf" && at > 0 && !strings.ContainsAny(args[at+1], "VE") {
+			t.Errorf("%s measures nothing", p.Steps[i].String())
+		}
 	}
 }
 

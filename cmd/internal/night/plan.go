@@ -51,7 +51,7 @@ type Step struct {
 }
 
 // String is the step as people write it.
-func (s *Step) String() string { return strings.Join(s.Args, " ") }
+func (s *Step) String() string { return quote.Shell(s.Args...) }
 
 // ReadPlan reads a plan; errors begin with the file's name and the line. Names of files in its statements begin at its
 // folder, where the commands run too.
