@@ -13,12 +13,21 @@ import (
 // when the disk is full or the machine stops. The folder must exist. The error does not name the file, because the
 // cause is another name in the same folder.
 func Write(path string, content []byte, mode fs.FileMode) error {
+	return write(path, content, mode, (*os.File).Sync)
+}
+
+// Replace is Write for files that can be made again: it waits for no disk, so a machine that stops may leave one empty.
+func Replace(path string, content []byte, mode fs.FileMode) error {
+	return write(path, content, mode, func(*os.File) error { return nil })
+}
+
+func write(path string, content []byte, mode fs.FileMode, sync func(*os.File) error) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
 	if err != nil {
 		return bare(err)
 	}
 	_, err = f.Write(content)
-	err = cmp.Or(err, f.Chmod(mode), f.Sync())
+	err = cmp.Or(err, f.Chmod(mode), sync(f))
 	if err = cmp.Or(err, f.Close()); err == nil {
 		err = os.Rename(f.Name(), path)
 	}

@@ -20,6 +20,12 @@ func TestWrite(t *testing.T) {
 			t.Errorf("%q, %v; want %q", got, err, text)
 		}
 	}
+	if err := Replace(path, []byte("third"), 0o640); err != nil {
+		t.Error(err)
+	}
+	if got, err := os.ReadFile(path); string(got) != "third" || err != nil {
+		t.Errorf("replaced: %q, %v", got, err)
+	}
 	if err := Write(filepath.Join(dir, "nowhere", "f"), nil, 0o640); !errors.Is(err, fs.ErrNotExist) ||
 		strings.Contains(err.Error(), dir) {
 		t.Errorf("into no folder: %v", err)

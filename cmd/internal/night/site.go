@@ -1,16 +1,18 @@
 package night
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/build"
-	"github.com/rdma-gauntlet/gauntlet/cmd/internal/document"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/fault"
+	"github.com/rdma-gauntlet/gauntlet/harness/whole"
 	"github.com/rdma-gauntlet/gauntlet/perf/history"
 	"github.com/rdma-gauntlet/gauntlet/perf/history/store"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
@@ -72,19 +74,27 @@ func there() func(path string) bool {
 // page is the name of a page that not every site has.
 var page = regexp.MustCompile(`^(series|change|failure|device)-[0-9a-f]{12}\.html$`)
 
-// write writes all files, and removes pages of before.
+// write writes all files, each whole or not at all, and removes pages of before.
 func write(dir string, s *site.Site) (int, error) {
 	list, err := s.Pages()
 	if err != nil {
 		return 0, fault.Broken(err)
 	}
-	now := map[string]bool{}
-	files := make([]document.Document, len(list))
-	for i, p := range list {
-		files[i], now[p.Name] = document.Document(p), true
-	}
-	if err := document.Folder(dir, files); err != nil {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return 0, fault.Broken(fmt.Errorf("site: %w", err))
+	}
+	now := map[string]bool{}
+	for _, p := range slices.Backward(list) { // the index last: what it links to is there
+		now[p.Name] = true
+		var text bytes.Buffer
+		err := p.Write(&text)
+		if err == nil {
+			err = whole.Replace(filepath.Join(dir, p.Name), text.Bytes(), 0o644)
+		}
+		if err != nil {
+			const again = "it and the index are as before; gauntlet site STORE --out FOLDER writes them again"
+			return 0, fault.Broken(fmt.Errorf("site: write %s: %w; %s", filepath.Join(dir, p.Name), err, again))
+		}
 	}
 	entries, err := os.ReadDir(dir)
 	for _, e := range entries {
@@ -92,7 +102,7 @@ func write(dir string, s *site.Site) (int, error) {
 			err = errors.Join(err, os.Remove(filepath.Join(dir, e.Name())))
 		}
 	}
-	return len(files), fault.Broken(err)
+	return len(list), fault.Broken(err)
 }
 
 // Site writes the pages that the plan asks for, with the night in them, also when it had no result at all. What they

@@ -11,7 +11,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/fault"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/units"
+	"github.com/rdma-gauntlet/gauntlet/perf/history"
 	"github.com/rdma-gauntlet/gauntlet/perf/history/store"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 	"github.com/rdma-gauntlet/gauntlet/reports/model/modeltest"
@@ -144,6 +146,33 @@ func TestSiteRemovesOldPages(t *testing.T) {
 		if _, err := os.Stat(filepath.Join(dir, name)); (err == nil) != want {
 			t.Errorf("%s: there %v, want %v", name, err == nil, want)
 		}
+	}
+}
+
+// A page that cannot be written leaves it and the index as they were, and is one short line, whatever else there is to
+// write.
+func TestSiteThatCannotBeWritten(t *testing.T) {
+	dir := t.TempDir()
+	list := []history.Night{{Header: history.Header{Night: "2026-11-22", Started: "2026-11-22T00:00:00Z", Host: "h"}}}
+	for i := range 9 {
+		p := history.Point{Series: history.Series{Name: fmt.Sprint("run ", i), Bench: "sim", Class: history.Exact}}
+		p.Values = []float64{1}
+		list[0].Points = append(list[0].Points, p)
+	}
+	_, _, err := Site(t.Context(), dir, dir, list, nil)
+	must(t, err)
+	index := filepath.Join(dir, "index.html")
+	before, err := os.ReadFile(index)
+	must(t, err)
+	blocked := filepath.Join(dir, "matrix.html")
+	must(t, os.Remove(blocked))
+	must(t, os.Mkdir(blocked, 0o755))
+	list[0].Night, list[0].Started = "2026-11-23", "2026-11-23T00:00:00Z"
+	_, _, err = Site(t.Context(), dir, dir, list, nil)
+	after, _ := os.ReadFile(index)
+	if fault.Of(err) != fault.Harness || len(fault.OneLine(err)) > 400 || !strings.Contains(err.Error(), blocked) ||
+		string(after) != string(before) {
+		t.Errorf("%v; the index was changed: %v", err, string(after) != string(before))
 	}
 }
 
