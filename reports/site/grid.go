@@ -102,7 +102,8 @@ func (p *past) cell(t *history.Track) cell {
 	return c
 }
 
-// spark is the path of a line of 90 by 20 pixels, broken at gaps.
+// spark is the path of a line of 90 by 20 pixels, broken at gaps and where a segment begins, as values on both sides of
+// that are not compared.
 func spark(entries []history.Entry) string {
 	low, high := math.Inf(1), math.Inf(-1)
 	for i := range entries {
@@ -112,12 +113,16 @@ func spark(entries []history.Entry) string {
 	}
 	tall := max(high-low, math.Abs(high)*0.02, 1e-9)
 	var b strings.Builder
-	verb := "M"
+	verb, last := "M", ""
 	for i := range entries {
 		v := of(&entries[i])
 		if math.IsNaN(v) {
 			verb = "M"
 			continue
+		}
+		segment := entries[i].Segment()
+		if segment != last {
+			verb, last = "M", segment
 		}
 		x := 2 + 86*float64(i)/float64(max(len(entries)-1, 1))
 		fmt.Fprintf(&b, "%s%.0f %.0f", verb, x, 18-16*(v-low)/tall)

@@ -2,6 +2,7 @@ package site
 
 import (
 	"cmp"
+	"fmt"
 	"strings"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/quantity"
@@ -67,23 +68,18 @@ type gapView struct {
 
 func newIndex(p *past) *index {
 	v := &index{head: p.head("Tonight"), Series: len(p.tracks), Nights: len(p.nights), Status: "PASS"}
-	tonight := &model.Night{Changes: p.tonight}
+	tonight, n := &model.Night{Changes: p.tonight}, p.site.Tonight
+	if n != nil && n.Header.Night == v.Night {
+		tonight.Steps = n.Steps
+	}
 	if v.Sentence = tonight.Sentence(); p.tonight.Worse() {
 		v.Status = "FAIL"
 	}
 	if v.Night == "" {
 		v.Sentence = "the store has no night yet"
 	}
-	if n := p.site.Tonight; n != nil && n.Header.Night >= v.Night {
-		if n.Header.Night > v.Night {
-			v.Sentence = "the night " + n.Header.Night + " has no result; this is the one before: " + v.Sentence
-		}
-		v.Status, v.Notes = cmp.Or(n.Status, v.Status), n.Notes
-		for _, s := range n.Steps {
-			if s.Trouble != "" || s.Left != "" {
-				v.Steps = append(v.Steps, s)
-			}
-		}
+	if n != nil {
+		v.told(n)
 	}
 	for i := range p.site.Nights {
 		if n := &p.site.Nights[i]; n.Night == v.Night {
@@ -95,6 +91,27 @@ func newIndex(p *past) *index {
 	v.gaps(p.tonight.Gaps)
 	v.AA, v.Devices = newAA(p.selves), p.devices
 	return v
+}
+
+// told takes in what a night tells of itself. It is the newest of the store unless it measured nothing, or a clock is
+// wrong.
+func (v *index) told(n *model.Night) {
+	switch is := n.Header.Night; {
+	case is > v.Night:
+		v.Sentence = "the night " + is + " has no result; this is the one before: " + v.Sentence
+	case is < v.Night:
+		v.Sentence = fmt.Sprintf("%s is the newest night of the store, and %s ran last, %s: %s", v.Night, is, n.Status,
+			v.Sentence)
+	}
+	if n.Header.Night >= v.Night || n.Status != v.Status && n.Status != "PASS" {
+		v.Status = cmp.Or(n.Status, v.Status)
+	}
+	v.Notes = n.Notes
+	for _, s := range n.Steps {
+		if s.Trouble != "" || s.Left != "" {
+			v.Steps = append(v.Steps, s)
+		}
+	}
 }
 
 // newAA is how often a commit was taken for changed beside itself, by the class of the series.

@@ -220,3 +220,37 @@ func TestHostileText(t *testing.T) {
 		}
 	}
 }
+
+// Tonight names a command without a result, and the night that ran last where a clock has put it before the newest.
+func TestWhatTonightTells(t *testing.T) {
+	s := &Site{Store: "nights", Nights: year(4, 3), Tonight: &model.Night{Status: model.Incomplete,
+		Steps: []model.NightStep{{Command: "perf", Trouble: "nothing was measured"}}, Notes: []string{"a clock went back"}}}
+	s.Tonight.Header = s.Nights[2].Header
+	page := written(t, s)["index.html"]
+	for _, want := range []string{"<strong>INCOMPLETE</strong>", "; 1 command had no result</span>",
+		"<code>perf</code>: no result: nothing was measured"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("nothing says %q", want)
+		}
+	}
+	s.past, s.Tonight.Header.Night = nil, "2025-12-01"
+	page = written(t, s)["index.html"]
+	for _, want := range []string{"<strong>INCOMPLETE</strong>", "a clock went back",
+		"2026-01-03 is the newest night of the store, and 2025-12-01 ran last, INCOMPLETE: "} {
+		if !strings.Contains(page, want) {
+			t.Errorf("nothing says %q", want)
+		}
+	}
+}
+
+// A sparkline has a piece for each segment: values of two Specs are not compared.
+func TestSparkOfSegments(t *testing.T) {
+	var list []history.Entry
+	for i, spec := range []string{"aa", "aa", "bb", "bb"} {
+		h := &history.Header{Night: fmt.Sprintf("2026-01-0%d", 1+i)}
+		list = append(list, history.Entry{Header: h, Point: &history.Point{Spec: spec, Values: []float64{float64(i)}}})
+	}
+	if got := spark(list); strings.Count(got, "M") != 2 || strings.Count(got, "L") != 2 {
+		t.Error(got)
+	}
+}
