@@ -30,14 +30,15 @@ func mergeCommand() *cobra.Command {
 // merge checks that the units are complete, and runs the command of the shards on their results.
 func merge(c *cobra.Command, dirs, more []string) error {
 	whole, err := units.Merge(dirs)
+	var all, twice int
 	if err == nil {
-		err = units.Nested(dirs)
+		all, twice, err = units.Nested(dirs)
 	}
 	if err != nil {
 		return broken(err)
 	}
 	fmt.Fprintf(os.Stderr, "merge: %s: %d units, %d of them made twice with the same result\n",
-		whole.CommandLine(), len(whole.Units), whole.Twice)
+		whole.CommandLine(), all+len(whole.Units), twice+whole.Twice)
 	again, args := root(), whole.Command
 	for _, dir := range dirs {
 		args = append(args, "--units", dir)

@@ -115,7 +115,7 @@ func keepNight(c *cobra.Command, o *night.Options, part *shardFlags, output *out
 		return false, nil
 	}
 	bar := progress.New(os.Stderr, !output.quiet)
-	if err := o.Divide(c.Context(), part.name, part.folders[0], part.costs, bar.Show); err != nil {
+	if part.before, err = o.Divide(c.Context(), part.name, part.folders[0], part.costs, bar.Show); err != nil {
 		return true, err
 	}
 	s, err := night.New(c.Context(), *o)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -207,12 +208,18 @@ func TestBisectRefuses(t *testing.T) {
 // nightStore are the files of a store by name, and the bytes of all of them.
 func nightStore(t *testing.T, dir string) (all string) {
 	t.Helper()
-	names, err := filepath.Glob(filepath.Join(dir, "*"))
-	must(t, err)
-	for _, name := range names {
+	for _, name := range glob(t, filepath.Join(dir, "*")) {
 		all += filepath.Base(name) + "\n" + page(t, name)
 	}
 	return all
+}
+
+// glob are the files of a pattern.
+func glob(t *testing.T, pattern string) []string {
+	t.Helper()
+	names, err := filepath.Glob(pattern)
+	must(t, err)
+	return names
 }
 
 // Shards of a night leave, merged, the store that one machine does, byte by byte; a result that is missing is named,
@@ -236,7 +243,9 @@ func TestNightInShards(t *testing.T) {
 	}
 	must(t, os.Rename("kept", "alone-kept"))
 	for _, shard := range []string{"1/3", "3/3"} {
-		if o := inProcess(t, dir, append(day, "--shard", shard, "--units", "u"+shard[:1])...); o.code != 0 {
+		o := inProcess(t, dir, append(day, "--shard", shard, "--units", "u"+shard[:1])...)
+		if o.code != 0 || !strings.Contains(o.stdout, " runs made, 0 were there") ||
+			strings.Contains(o.stdout, ": 0 runs made") {
 			t.Fatalf("shard %s: %+v", shard, o)
 		}
 	}
@@ -252,7 +261,9 @@ func TestNightInShards(t *testing.T) {
 	if o = inProcess(t, dir, append(day, "--shard", "auto", "--units", "u2")...); o.code != 0 {
 		t.Fatalf("shard 2: %+v", o)
 	}
-	if o = inProcess(t, dir, "merge", "u1", "u2", "u3", "--", "--out", "merged", "--quiet"); o.code != 0 {
+	o = inProcess(t, dir, "merge", "u1", "u2", "u3", "--", "--out", "merged", "--quiet")
+	if units := len(glob(t, "alone/*.unit")) + len(glob(t, "alone/*/*.unit")); o.code != 0 ||
+		!strings.Contains(o.stderr, fmt.Sprintf(": %d units, ", units)) {
 		t.Fatalf("merge: %+v", o)
 	}
 	if got := nightStore(t, "kept"); got != want {

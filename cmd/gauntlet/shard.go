@@ -26,6 +26,7 @@ type shardFlags struct {
 	part   shard.Part    // the part that name selects
 	folder *units.Folder // nil when no results are kept
 	batch  *units.Batch  // nil when no results are kept
+	before units.Done    // what commands of a night that divide their own runs have done
 }
 
 // define declares the flags.
@@ -142,8 +143,12 @@ func (f *shardFlags) make(ctx context.Context, all []units.Unit, w units.Work, b
 	w.Part, w.Progress = f.part, bar.Show
 	done, err := f.folder.Make(ctx, all, w)
 	bar.Done()
-	fmt.Fprintf(stdout, "shard %s: %d runs made, %d were there, in %s; %.2f of a mean shard by cost\n", w.Part,
-		done.Made, done.Found, f.folders[0], done.Cost)
+	said := fmt.Sprintf("shard %s: %s, in %s", w.Part,
+		units.Done{Made: done.Made + f.before.Made, Found: done.Found + f.before.Found}, f.folders[0])
+	if len(all) > 0 {
+		said += fmt.Sprintf("; %.2f of a mean shard by cost", done.Cost)
+	}
+	fmt.Fprintln(stdout, said)
 	switch {
 	case err != nil:
 		return broken(fmt.Errorf("shard %s: %w", w.Part, err))

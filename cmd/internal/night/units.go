@@ -62,12 +62,12 @@ func (o *Options) Whole() (all []units.Unit, steps []int, err error) {
 }
 
 // Divide makes the part of a shard of the commands that divide their runs. Costs is a folder of results of another
-// night, or "".
+// night, or "". It returns how many runs these commands made and found.
 func (o *Options) Divide(
 	ctx context.Context,
 	shard, dir, costs string,
 	progress func(share float64, what string),
-) error {
+) (done units.Done, err error) {
 	for i := range o.Steps {
 		s := &o.Steps[i]
 		if !s.divides() {
@@ -76,12 +76,12 @@ func (o *Options) Divide(
 		progress(float64(i)/float64(len(o.Steps)), s.String())
 		folder, err := filepath.Abs(filepath.Join(dir, s.folder(i)))
 		if err != nil {
-			return fault.Broken(err)
+			return done, fault.Broken(err)
 		}
 		args := append(slices.Clone(s.Args), "--quiet", "--shard", shard, "--units", folder)
 		if costs != "" {
 			if costs, err = filepath.Abs(costs); err != nil {
-				return fault.Broken(err)
+				return done, fault.Broken(err)
 			}
 			args = append(args, "--costs", filepath.Join(costs, s.folder(i)))
 		}
@@ -90,12 +90,14 @@ func (o *Options) Divide(
 		var exit *exec.ExitError
 		switch said := lines[len(lines)-1]; {
 		case errors.As(err, &exit) && exit.ExitCode() == builds.UsageCode:
-			return fault.Usage(fmt.Errorf("%s:%d: %s", o.Path, s.Line, said))
+			return done, fault.Usage(fmt.Errorf("%s:%d: %s", o.Path, s.Line, said))
 		case err != nil:
-			return fault.Broken(fmt.Errorf("%s:%d: %w: %s", o.Path, s.Line, err, said))
+			return done, fault.Broken(fmt.Errorf("%s:%d: %w: %s", o.Path, s.Line, err, said))
+		default:
+			done.Read(said)
 		}
 	}
-	return nil
+	return done, nil
 }
 
 // Make measures a command that does not divide its runs.

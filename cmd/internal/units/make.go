@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -30,6 +31,21 @@ type Work struct {
 type Done struct {
 	Units, Found, Made, Left int
 	Cost                     float64 // of the shard, relative to the mean of all shards
+}
+
+// String is the line that a shard prints, behind its name.
+func (d Done) String() string { return fmt.Sprintf(printed, d.Made, d.Found) }
+
+// printed is the form of that line.
+const printed = "%d runs made, %d were there"
+
+// Read adds what the line of a shard of another process says, which begins with the name of the shard.
+func (d *Done) Read(line string) {
+	var made, found int
+	if _, rest, ok := strings.Cut(line, ": "); ok {
+		_, _ = fmt.Sscanf(rest, printed, &made, &found) // a line that says nothing adds nothing
+	}
+	d.Made, d.Found = d.Made+made, d.Found+found
 }
 
 // task is a unit that this shard makes, as its own or as a check of another shard.

@@ -44,15 +44,15 @@ func Merge(dirs []string) (*Whole, error) {
 	return &Whole{b, len(m.twice)}, m.errs.join()
 }
 
-// Nested applies Merge to the batches in subfolders, such as those of the commands of a night. Each of them must be in
-// all folders.
-func Nested(dirs []string) error {
+// Nested applies Merge to the batches in subfolders, such as those of the commands of a night, and returns how many
+// units they have and how many of these have several results. Each batch must be in all folders.
+func Nested(dirs []string) (all, twice int, err error) {
 	var errs troubles
 	seen := map[string]bool{}
 	for _, dir := range dirs {
 		files, err := filepath.Glob(filepath.Join(dir, "*", batchFile))
 		if err != nil {
-			return err
+			return 0, 0, err
 		}
 		for _, f := range files {
 			name := filepath.Base(filepath.Dir(f))
@@ -64,12 +64,15 @@ func Nested(dirs []string) error {
 			for i, d := range dirs {
 				below[i] = filepath.Join(d, name)
 			}
-			if _, err := Merge(below); err != nil {
+			b, err := Merge(below)
+			if err != nil {
 				errs.add(err)
+				continue
 			}
+			all, twice = all+len(b.Units), twice+b.Twice
 		}
 	}
-	return errs.join()
+	return all, twice, errs.join()
 }
 
 // oneBatch returns the batch of the folders, which must be the same and of this program.
