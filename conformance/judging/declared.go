@@ -10,7 +10,23 @@ import (
 // Declared returns the options of a Judge for the implementations at A and B with the given parameters: the features
 // that both declare and, for two different implementations, the declaration of each.
 func Declared(impls [2]engine.Implementation, given engine.Params) rule.Options {
-	return rule.Options{Features: shared(impls, given), Ends: ends(impls, given)}
+	o := rule.Options{Features: shared(impls, given), Ends: ends(impls, given)}
+	o.Mixed = o.Ends != nil && !slices.Equal(kind(o.Ends[0].Features), kind(o.Ends[1].Features))
+	return o
+}
+
+// driven lists the features of the contract that say how a program is driven, and nothing of its scheme.
+var driven = []string{"cm", "dilate", "spec", "tcp"}
+
+// kind returns the features of a scheme, in order.
+func kind(features []string) []string {
+	return slices.Sorted(func(yield func(string) bool) {
+		for _, f := range features {
+			if !slices.Contains(driven, f) && !yield(f) {
+				return
+			}
+		}
+	})
 }
 
 // shared returns the features that both implementations declare.

@@ -155,7 +155,7 @@ func (c *Conversation) Addressed(s *Sight) bool {
 }
 
 // Mixed reports whether the ends are known to be of different kinds.
-func (c *Conversation) Mixed() bool { return endsOf(c.owner) != nil }
+func (c *Conversation) Mixed() bool { return c.owner != nil && c.owner.opts.Mixed }
 
 // taken reports whether the end at which a packet arrives accepts the opcode of the packet.
 func (c *Conversation) taken(s *Sight) bool {

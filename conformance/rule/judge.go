@@ -17,6 +17,7 @@ type Options struct {
 	Findings int      // findings kept per rule; 0 is DefaultFindings
 	Orders   *Orders  // the work that the Spec orders the endpoints to do; nil when unknown
 	Ends     *[2]End  // the ends, by side; nil when both declare Features and accept every opcode
+	Mixed    bool     // the ends are of different kinds: one has a scheme, or a part of one, that the other lacks
 }
 
 // End is the declaration of one end, where the two are different implementations.

@@ -28,7 +28,7 @@ func TestDialectsOfTwoEnds(t *testing.T) {
 			t.Fatal(err)
 		}
 		j := rule.NewJudge(f.Header, []rule.Rule{opcodeRegistered},
-			rule.Options{Features: []string{"rc"}, Ends: c.ends})
+			rule.Options{Features: []string{"rc"}, Ends: c.ends, Mixed: c.ends != nil})
 		f.Play(trace.NewTimeline(&f.Header, j))
 		if v := j.Verdicts()[0]; v.Status != c.want {
 			t.Errorf("%s: %s %s %v, want %s", c.name, v.Status, v.Reason, v.Findings, c.want)

@@ -107,7 +107,7 @@ func (g *guilt) answer(s *rule.Sight) {
 			code, c.Rel(p.PSN))
 	case a == roce.SyndromeInvalidReq && !g.illegal:
 		c.Failf(rule.Responder, "NAK %#02x for %s: every request that arrived is legal", code, c.Rel(p.PSN))
-	case a == roce.SyndromeRemoteOp && !g.fault && !g.illegal && !g.access && c.Offers(rule.Probes):
+	case a == roce.SyndromeRemoteOp && !g.fault && !g.illegal && !g.access && c.Offers(rule.Completions):
 		c.Failf(rule.Responder, "NAK %#02x for %s: the responder reports no error", code, c.Rel(p.PSN))
 	case a == roce.SyndromeRemoteOp && !g.fault:
 	default:
