@@ -8,10 +8,11 @@ import (
 )
 
 // blame turns an error of a program under test into that program's fault. An error of one of the harness's own programs
-// remains the harness's, and so does that of a program that was ordered to do something it does not support.
+// remains the harness's, and so does that of a program that, before the start, refuses what it does not support.
 func (e *Party) blame(err error) error {
 	var exit interface{ ExitCode() int }
-	if err == nil || e.fault == nil || errors.As(err, &exit) && exit.ExitCode() == contract.Unsupported {
+	if err == nil || e.fault == nil ||
+		!e.begun && errors.As(err, &exit) && exit.ExitCode() == contract.Unsupported {
 		return err
 	}
 	return e.fault(err)

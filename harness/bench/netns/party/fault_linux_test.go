@@ -27,6 +27,9 @@ func TestBlame(t *testing.T) {
 	if errors.Is(theirs.blame(fmt.Errorf("ended: %w", refusal)), errFault) || theirs.blame(nil) != nil {
 		t.Error("a refusal, or nothing, is a fault")
 	}
+	if theirs.begun = true; !errors.Is(theirs.blame(fmt.Errorf("ended: %w", refusal)), errFault) {
+		t.Error("exit code 127 in the middle of a run is no fault")
+	}
 }
 
 // Late lists the parties that are not done, those under test first, and Left tells the work that each has left.

@@ -67,6 +67,33 @@ func TestReportsAreHeldToTheRun(t *testing.T) {
 	}
 }
 
+// What a program says of its requests after idle, and an excuse that is longer than the run, are its fault.
+func TestReportsThatContradict(t *testing.T) {
+	start := packetio.Monotonic() - 1_000_000
+	e := named("endpoint A")
+	e.Caps, e.fault, e.qps = &contract.Capabilities{Reports: "cqe"}, blamed, 1
+	e.base, e.begun = packetio.Timebase{Start: start, Dilation: 1}, true
+	for _, c := range []struct{ event, want string }{{contract.SaysCompleted, ""}, {contract.SaysIdle, ""},
+		{contract.SaysReceived, ""}, {contract.SaysPosted, "wr=7 is posted after idle"}, {contract.SaysBusy, ""},
+		{contract.SaysPosted, ""}, {contract.SaysIdle, ""}, {contract.SaysCompleted, "wr=7 is completed after idle"}} {
+		err := e.Hear(Answer{Report: contract.Report{Event: c.event, WR: 7, At: start + 500, Operation: "SEND"}}, true)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %v, want %q", c.event, err, c.want)
+		}
+	}
+	for _, c := range []struct {
+		end  contract.Report
+		want string
+	}{{contract.Report{Late: 500, Starved: 500}, ""}, {contract.Report{Late: -1}, "late_ns is -1"},
+		{contract.Report{Starved: 1 << 50}, "starved_ns is"}, {contract.Report{Memory: []byte("{}")}, "memory"}} {
+		e.End = c.end
+		if err := e.credible(); c.want == "" && err != nil ||
+			c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%+v: %v, want %q", c.end, err, c.want)
+		}
+	}
+}
+
 func named(name string) *Party {
 	return &Party{Child: &child.Child{Name: name}, Counters: map[string]int64{}}
 }

@@ -1,6 +1,7 @@
 package party
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -40,6 +41,7 @@ type Party struct {
 	qps     int
 	fault   func(error) error // marks an error as the fault of the program; nil for a program of the harness
 	base    packetio.Timebase // base of the times in its reports
+	begun   bool              // it was told to start
 	told    []trace.Event     // events that it reported as lines
 	since   vtime.Time        // time at which it became idle, in time of the run
 	work    int               // requests that the orders contain
@@ -152,7 +154,7 @@ func (e *Party) note(a *Answer) (asked bool, err error) {
 		e.moves(e.Idle)
 		e.Idle = false
 	case contract.SaysPosted, contract.SaysReceive, contract.SaysCompleted, contract.SaysReceived:
-		if err := e.plausible(&a.Report); err != nil {
+		if err := cmp.Or(e.plausible(&a.Report), e.restless(&a.Report)); err != nil {
 			return false, err
 		}
 		e.told = append(e.told, e.event(&a.Report))
@@ -213,5 +215,5 @@ func (e *Party) Stop() (err error) {
 	e.End, err = e.Order(&contract.Order{Op: contract.OpStop}, contract.SaysStopped)
 	e.Late = e.base.Dilation.Spec(vtime.Duration(e.End.Late) * vtime.Nanosecond)
 	e.Starved = e.base.Dilation.Spec(vtime.Duration(e.End.Starved) * vtime.Nanosecond)
-	return err
+	return cmp.Or(err, e.blame(e.credible()))
 }

@@ -23,7 +23,7 @@ func (e *Party) AtRest() (ev trace.Event, ok bool) {
 
 // Begin starts the program at a time of CLOCK_MONOTONIC.
 func (e *Party) Begin(at int64) error {
-	e.base.Start = at
+	e.base.Start, e.begun = at, true
 	return e.Tell(&contract.Order{Op: contract.OpStart, At: at})
 }
 
@@ -42,7 +42,7 @@ func (e *Party) Reported() ([]trace.Event, error) {
 		}
 	}
 	if err != nil {
-		err = fmt.Errorf("netns: events of %s: %w", e.Name, err)
+		err = e.blame(fmt.Errorf("netns: events of %s: %w", e.Name, err))
 	}
 	return c.Events, err
 }
@@ -61,6 +61,35 @@ func (e *Party) plausible(r *contract.Report) error {
 	case r.At > max(now, e.base.Start)+slack:
 		return fmt.Errorf("netns: %s: %s: at_ns %d has not come yet (%d); want CLOCK_MONOTONIC", e.Name,
 			r.Event, r.At, now)
+	}
+	return nil
+}
+
+// restless checks that a program which says that it is idle has nothing more to say of its requests.
+func (e *Party) restless(r *contract.Report) error {
+	if e.Idle && (r.Event == contract.SaysPosted || r.Event == contract.SaysCompleted) {
+		return fmt.Errorf("netns: %s: wr=%d is %s after idle, which says that all is done (WRK-IDLE-001); a program "+
+			"with more work says busy first", e.Name, r.WR, r.Event)
+	}
+	return nil
+}
+
+// credible checks the excuses in the last report of a program under test: nothing waits for longer than the run lasts.
+func (e *Party) credible() error {
+	if e.fault == nil || !e.begun {
+		return nil
+	}
+	lasted := packetio.Monotonic() - e.base.Start
+	for _, x := range []struct {
+		name string
+		ns   int64
+	}{{"late_ns", e.End.Late}, {"starved_ns", e.End.Starved}} {
+		if x.ns < 0 || x.ns > lasted+slack {
+			return fmt.Errorf("netns: %s: stopped: %s is %d, %d ns after the start", e.Name, x.name, x.ns, lasted)
+		}
+	}
+	if e.End.Memory != nil && !e.Caps.Tells("memory") {
+		return fmt.Errorf("netns: %s: stopped: memory, which its reports do not declare", e.Name)
 	}
 	return nil
 }
