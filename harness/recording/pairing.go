@@ -11,15 +11,17 @@ import (
 // Limits of the state for matching flows with the flows that answer them. Memory and work are linear in the frames and
 // the flows.
 const (
-	candidateLimit = 16 // candidates per flow
-	voteLimit      = 8  // votes that settle the peer of a flow
+	candidateLimit = 16  // candidates per flow
+	voteLimit      = 8   // votes that settle the peer of a flow
+	awaiting       = 512 // requests of a flow that may await their answers when a capture begins
 )
 
 // candidate is a flow whose requests another flow may answer.
 type candidate struct {
 	flow  *flow
 	votes int
-	sure  int // answers that can be for no other flow
+	sure  int     // answers that can be for no other flow, by the requests that were seen
+	last  psn.PSN // the newest of these
 }
 
 // vote counts one answer for r. When there is no room, r replaces the candidate with the fewest votes if that has one
@@ -32,7 +34,7 @@ func (w *flow) vote(r *flow) {
 		}
 	}
 	if len(w.answers) < candidateLimit {
-		w.answers = append(w.answers, candidate{r, 1, 0})
+		w.answers = append(w.answers, candidate{flow: r, votes: 1})
 		return
 	}
 	least := &w.answers[0]
@@ -42,7 +44,7 @@ func (w *flow) vote(r *flow) {
 		}
 	}
 	if least.votes == 1 {
-		*least = candidate{r, 1, 0}
+		*least = candidate{flow: r, votes: 1}
 	}
 }
 
@@ -85,8 +87,11 @@ func (l *learner) answer(w *flow, p psn.PSN, data bool) {
 	}
 	if only := l.asked.only(k, data); only != nil {
 		for i := range w.answers {
-			if w.answers[i].flow == only {
-				w.answers[i].sure++
+			if c := &w.answers[i]; c.flow == only {
+				if c.sure == 0 || c.last.Less(p) {
+					c.last = p
+				}
+				c.sure++
 			}
 		}
 	}
@@ -113,15 +118,49 @@ func (l *learner) pairs() (n int) {
 	return n
 }
 
-// surest returns the candidate of w with the most sure answers; nil when none has any.
-func (w *flow) surest() *flow {
+// surest returns the candidate of w with the most sure answers; nil when none has any, or when these may be for another
+// flow whose request preceded the capture.
+func (w *flow) surest(began beginnings) *flow {
 	var best candidate
 	for _, c := range w.answers {
 		if c.sure > best.sure {
 			best = c
 		}
 	}
+	if best.flow == nil || began.after(best.flow, best.last) {
+		return nil
+	}
 	return best.flow
+}
+
+// beginnings holds, by way, the flows with requests in the order of their first PSNs.
+type beginnings map[int32][]*flow
+
+// beginnings returns those of all flows.
+func (l *learner) beginnings() beginnings {
+	b := beginnings{}
+	for _, w := range l.order {
+		if w.requests > 0 {
+			b[w.way] = append(b[w.way], w)
+		}
+	}
+	for _, list := range b {
+		slices.SortFunc(list, func(x, y *flow) int { return cmp.Compare(x.first, y.first) })
+	}
+	return b
+}
+
+// after reports whether a flow of the same way as r begins shortly after p, so that p may be one of its requests.
+func (b beginnings) after(r *flow, p psn.PSN) bool {
+	list := b[r.way]
+	at, _ := slices.BinarySearchFunc(list, p.Next(), func(w *flow, p psn.PSN) int { return cmp.Compare(w.first, p) })
+	for i := range min(2, len(list)) { // the next one, or the one behind it if that is r
+		w := list[(at+i)%len(list)]
+		if d := w.first.Sub(p); w != r && d > 0 && d < awaiting {
+			return true
+		}
+	}
+	return false
 }
 
 // pair matches each flow with its peer: first by votes, then, where two hosts have exactly one unmatched flow each way,
@@ -133,8 +172,9 @@ func (l *learner) pair() {
 		guess bool // the votes do not exclude other candidates
 	}
 	var claims []claim
+	began := l.beginnings()
 	for _, w := range l.order {
-		sure := w.surest()
+		sure := w.surest(began)
 		for _, c := range w.answers {
 			claims = append(claims, claim{w, c.flow, c.votes, c.flow != sure})
 		}
@@ -160,7 +200,11 @@ func (l *learner) pair() {
 	}
 	l.gather()
 	single := map[[2]netip.Addr]*flow{} // the unmatched flow from one host to another; nil for several
+	unsure := map[[2]netip.Addr]bool{}  // hosts of which a pair of flows is a guess, so that what is left is one too
 	for _, w := range l.order {
+		if w.guessed {
+			unsure[[2]netip.Addr{w.key.src, w.key.dst}] = true
+		}
 		if w.peer == nil && !w.placed {
 			hosts := [2]netip.Addr{w.key.src, w.key.dst}
 			_, several := single[hosts]
@@ -172,6 +216,8 @@ func (l *learner) pair() {
 	for hosts, w := range single {
 		if back := single[[2]netip.Addr{hosts[1], hosts[0]}]; w != nil && back != nil && w != back {
 			w.peer, back.peer = back, w
+			w.guessed = w.guessed || unsure[hosts]
+			back.guessed = w.guessed
 		}
 	}
 	for _, w := range l.order {

@@ -100,10 +100,10 @@ func (w *witness) tell() (located uint64) {
 // doubt returns the defect of the evidence on the requests of one end, "" for none, and the number of missing frames.
 func (w *witness) doubt(conn, req int) (why string, lacks uint64) {
 	a := w.closed(trace.A, conn, req)
+	if w.passed[0] != w.passed[1] {
+		return "the capture has the frames of one end alone", 0
+	}
 	if !w.paired() {
-		if w.passed[0] != w.passed[1] {
-			return "the capture has the frames of one end alone", 0
-		}
 		data := apartOf(a)
 		return cmp.Or(a.why(nil, nil), data.why(nil, nil)), missing(a.signs) + missing(data.signs)
 	}

@@ -135,3 +135,29 @@ func TestSecondTapBeginsWithAnAnswer(t *testing.T) {
 		t.Errorf("%q (%+v)", got, r.Capture)
 	}
 }
+
+// An answer may be to a request before the capture, of a flow that begins shortly after it, though only another flow is
+// seen to have sent a request with its PSN.
+func TestPeerOfAnEarlierRequest(t *testing.T) {
+	f := tracetest.Parse(t, "qp A conn=1\nA>B SEND_ONLY psn=+5 len=8 A\nA>B SEND_ONLY psn=+5 len=8 A conn=1\n"+
+		"A>B SEND_ONLY psn=+6 len=8 A\nA>B SEND_ONLY psn=+6 len=8 A conn=1\nB>A ACK psn=+5 msn=1\n"+
+		"B>A ACK psn=+5 msn=1 conn=1\n", 0)
+	r, _ := filed(t, tracetest.FramesAt(f, trace.B)[1:])
+	for i := range r.Header.Conns {
+		if r.Header.Conns[i].Doubts[trace.A] != guessedPeer {
+			t.Errorf("connection %d: %+v", i, r.Header.Conns[i])
+		}
+	}
+}
+
+// Two taps may both have the frames of one end alone.
+func TestTwoTapsOfOneDirection(t *testing.T) {
+	f := tracetest.Parse(t, goBackRun(3, 10, true), 0)
+	a, b := tracetest.FramesAt(f, trace.A), tracetest.FramesAt(f, trace.B)
+	from := a[0].Raw[29]
+	r, _ := filed(t, later(a, 0, func(i int) bool { return a[i].Raw[29] == from }),
+		later(b, 0, func(i int) bool { return b[i].Raw[29] == from }))
+	if got := r.Header.Conns[0].Doubtful(trace.A).Why; !strings.Contains(got, "one end alone") {
+		t.Errorf("%q (%+v)", got, r.Capture)
+	}
+}
