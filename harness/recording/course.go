@@ -19,6 +19,8 @@ type course struct {
 	newest   psn.PSN // PSN after the newest request
 	expected psn.PSN // expected PSN of a responder at the place of the tap that discards requests received out of order
 	jump     moment  // first PSN that had not passed when a later request did
+	sent     psn.PSN // PSN after the latest request
+	skip     moment  // first PSN that a retransmission passed over, and that was not answered
 	resent   bool    // since jump, a request before it passed again: what fills the gap is a retransmission
 	owed     moment  // oldest request that awaits an answer, with all requests before it seen
 	nak      moment  // sequence NAK whose retransmission has not passed
@@ -63,6 +65,9 @@ func (c *course) request(s *sighting, span int, exact bool) {
 	case !c.begun:
 		c.begun, c.first, c.newest, c.expected = true, p, end, end
 	case p.Less(c.newest):
+		if x := c.settled.before(); !c.skip.valid && c.sent.Less(p) && !c.settled.lost && !(x.valid && c.sent.Less(x.psn)) {
+			c.skip = moment{c.sent, at, true}
+		}
 		c.again(p, at)
 	default:
 		if !c.jump.valid && p != c.newest {
@@ -77,7 +82,7 @@ func (c *course) request(s *sighting, span int, exact bool) {
 	if c.awaited.valid && c.awaited.psn.In(p, end) {
 		c.awaited.valid = false
 	}
-	c.newest = psn.Max(c.newest, end)
+	c.newest, c.sent = psn.Max(c.newest, end), end
 	if p.LessEq(c.expected) {
 		c.expected = psn.Max(c.expected, end)
 	}
@@ -100,6 +105,10 @@ func (c *course) again(p psn.PSN, at vtime.Time) {
 	if c.nak.valid && p == c.nak.psn {
 		c.requester.react.add(at.Sub(c.nak.at))
 		c.nak.valid = false
+	}
+	if c.skip.valid && p == c.skip.psn {
+		c.requester.gaps++
+		c.skip.valid = false
 	}
 	if c.jump.valid && p == c.jump.psn {
 		if c.resent || at.Sub(c.jump.at) > swapTime {
@@ -173,6 +182,7 @@ func (s *sighting) grants() bool {
 
 // acknowledged processes an answer that shows that request p and all before it were executed.
 func (c *course) acknowledged(p psn.PSN, at vtime.Time) {
+	c.skip.valid = c.skip.valid && p.Less(c.skip.psn)
 	if p.In(c.expected, c.newest) {
 		// A request that did not pass the tap in order was received: the capture lacks it. All requests after it are
 		// taken to have passed.
@@ -212,7 +222,7 @@ type settled struct {
 	pending []stretch  // response PSNs of READs and atomics that have not passed, by request, oldest first
 	lost    bool       // pending has no room: nothing is concluded
 	now     settlement // the latest sample
-	past    settlement // the sample before, more than prompt ago
+	past    settlement // the sample before, more than deafAfter ago
 	last    vtime.Time // time of the latest packet
 	counted bool       // this retransmission was counted
 }
@@ -223,6 +233,10 @@ type settlement struct {
 	at    vtime.Time
 	valid bool
 }
+
+// deafAfter is the time after an answer from which on a host that sends again has not heard it: less than rules allow
+// a host, since they take a later packet for a violation.
+const deafAfter = 2 * vtime.Millisecond
 
 // pendingLimit bounds the READs and atomics that are remembered.
 const pendingLimit = 128
@@ -239,11 +253,11 @@ func (x *settled) before() settlement {
 // passes is called for every packet before it is processed.
 func (x *settled) passes(at vtime.Time) {
 	switch {
-	case at.Sub(x.last) > prompt:
+	case at.Sub(x.last) > deafAfter:
 		x.past = x.before()
 		x.now = x.past
 		x.now.at = at
-	case at.Sub(x.now.at) > prompt:
+	case at.Sub(x.now.at) > deafAfter:
 		x.past, x.now = x.now, x.before()
 		x.now.at = at
 	}

@@ -232,6 +232,7 @@ func TestGapsBeforeTheTap(t *testing.T) {
 	}{
 		"a swap":                {[]psn.PSN{0, 1, 3, 2, 4}, 0},
 		"a retransmission":      {[]psn.PSN{0, 1, 3, 4, 0, 1, 2, 3}, 1},
+		"a replay with a gap":   {[]psn.PSN{0, 1, 2, 3, 0, 1, 3, 1, 2, 3}, 1},
 		"again without a gap":   {[]psn.PSN{0, 1, 2, 3, 0, 1, 2, 3}, 0},
 		"a swap after a replay": {[]psn.PSN{0, 1, 0, 1, 3, 2, 4}, 0},
 	} {
