@@ -4,6 +4,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
@@ -38,6 +39,15 @@ type messages struct {
 	shared bool             // receives are shared by several queue pairs
 	failed bool             // the responder's queue pair is in error, for whatever reason
 	over   bool             // a limit was reached, or the order is lost: nothing more is judged
+
+	refused *refusal // a receive completed with an error
+}
+
+// refusal is a receive that completed with an error, whose message must not be acknowledged.
+type refusal struct {
+	id     uint64
+	status engine.Status
+	last   psn.PSN // of the message
 }
 
 // message is a message that arrived whole.
@@ -51,7 +61,10 @@ func (m *messages) sight(s *rule.Sight) {
 	p := s.Pkt
 	m.settle()
 	switch {
-	case s.Point == trace.ResponderOut, !s.Legal, m.c.Fatal:
+	case s.Point == trace.ResponderOut:
+		m.answer(p)
+		return
+	case !s.Legal, m.c.Fatal:
 		return
 	case p.Opcode.StartsMessage():
 		m.first = p.PSN
@@ -63,6 +76,16 @@ func (m *messages) sight(s *rule.Sight) {
 				imm: p.Imm, send: p.Opcode.IsSend(), tells: p.Opcode.HasImm()})
 		}
 	}
+}
+
+// answer judges an acknowledgement after a receive that completed with an error.
+func (m *messages) answer(p *roce.Packet) {
+	r := m.refused
+	if r == nil || p.Opcode != roce.Acknowledge || !p.AETH.Syndrome.IsACK() || p.PSN.Less(r.last) || m.c.AtBox {
+		return
+	}
+	m.c.Failf(rule.Responder, "receive wr=%d completed with %s, and its message is acknowledged", r.id, r.status)
+	m.refused = nil
 }
 
 // settle removes the messages that were not accepted after all: an RNR NAK refused them, or the responder did not keep
@@ -121,6 +144,7 @@ func (m *messages) received(e *trace.Event) {
 	op := e.Body.Op
 	switch send := op == engine.OpSend || op == engine.OpSendImm || op == engine.OpSendInv; {
 	case e.Body.Status != engine.StatusSuccess:
+		m.refused = &refusal{e.Body.ID, e.Body.Status, d.last}
 	case send != d.send, d.tells != hasImm(op):
 		c.Failf(rule.Responder, "receive wr=%d reports a %v, which does not match the message", e.Body.ID, op)
 	case e.Body.Len != d.bytes:
