@@ -196,7 +196,7 @@ func (c *Conversation) responseArrived(s *Sight) {
 		c.acknowledge(p.PSN) // a selective acknowledgement names the expected PSN
 	case p.AETH.Syndrome.IsACK():
 		c.acknowledge(p.PSN.Next())
-	case p.AETH.Syndrome.IsRNR(), p.AETH.Syndrome.IsNAK():
+	case p.AETH.Syndrome.IsRNR(), IsNAK(p), IsFatalNAK(p): // another NAK code says nothing on a reliable connection
 		c.acknowledge(p.PSN)
 		c.Failed = c.Failed || IsFatal(p.AETH.Syndrome)
 	}
