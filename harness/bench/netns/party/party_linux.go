@@ -42,6 +42,7 @@ type Party struct {
 	fault   func(error) error // marks an error as the fault of the program; nil for a program of the harness
 	base    packetio.Timebase // base of the times in its reports
 	begun   bool              // it was told to start
+	posted  map[int]uint64    // receives that it reported as posted, by QP
 	told    []trace.Event     // events that it reported as lines
 	since   vtime.Time        // time at which it became idle, in time of the run
 	work    int               // requests that the orders contain
@@ -154,7 +155,7 @@ func (e *Party) note(a *Answer) (asked bool, err error) {
 		e.moves(e.Idle)
 		e.Idle = false
 	case contract.SaysPosted, contract.SaysReceive, contract.SaysCompleted, contract.SaysReceived:
-		if err := cmp.Or(e.plausible(&a.Report), e.restless(&a.Report)); err != nil {
+		if err := cmp.Or(e.plausible(&a.Report), e.restless(&a.Report), e.taken(&a.Report)); err != nil {
 			return false, err
 		}
 		e.told = append(e.told, e.event(&a.Report))

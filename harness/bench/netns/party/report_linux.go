@@ -74,6 +74,21 @@ func (e *Party) restless(r *contract.Report) error {
 	return nil
 }
 
+// taken counts the receives that are posted, and checks that one which completes is among them.
+func (e *Party) taken(r *contract.Report) error {
+	switch n := e.posted[r.OnQP]; {
+	case r.Event == contract.SaysReceive:
+		if e.posted == nil {
+			e.posted = map[int]uint64{}
+		}
+		e.posted[r.OnQP] = n + 1
+	case r.Event == contract.SaysReceived && r.WR >= n:
+		return fmt.Errorf("netns: %s: receive wr=%d is received, of %d that were posted on qp %d; the first is wr=0",
+			e.Name, r.WR, n, r.OnQP)
+	}
+	return nil
+}
+
 // credible checks the excuses in the last report of a program under test: nothing waits for longer than the run lasts.
 func (e *Party) credible() error {
 	if e.fault == nil || !e.begun {
