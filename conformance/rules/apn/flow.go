@@ -26,10 +26,11 @@ type flow struct {
 	idle    vtime.Duration // time that the line was idle while warm
 	warm    bool           // one RTT has passed since begin
 	settled vtime.Time     // when warm was set
-	sparse  bool           // one packet was sent in the first RTT with room for more: no work was left
-	wire    int            // layer-1 bytes of a packet, as sent
-	ends    []vtime.Time   // departure of every every-th packet
-	every   int            // depth of the queue in packets
+	// the queue was empty, or one packet was sent in the first RTT with room for more: no work was left
+	sparse bool
+	wire   int          // layer-1 bytes of a packet, as sent
+	ends   []vtime.Time // departure of every every-th packet
+	every  int          // depth of the queue in packets
 	// transit time of the latest request and of the latest answer
 	crossed [2]vtime.Duration
 }
@@ -86,6 +87,7 @@ func (f *flow) event(e *trace.Event) {
 	case f.sent > 0 && f.sent == f.posted:
 		f.spoilt = f.spoilt || e.At.Sub(f.last) > hostsOf(f.c)
 	}
+	f.sparse = f.sparse || f.sent > 0 && f.c.UNA == f.c.MAX && f.c.Attr.QueueDepth > max(1, f.c.Attr.CQModeration)
 	f.posted++
 }
 
@@ -107,7 +109,7 @@ func (f *flow) packet(s *rule.Sight) {
 		f.idle += max(0, s.At.Sub(f.last)-took)
 	case s.At.Sub(f.begin) > c.Attr.Path.RTT:
 		f.warm, f.settled = true, s.At
-		f.sparse = f.sent == 1 && c.Attr.QueueDepth > 1
+		f.sparse = f.sparse || f.sent == 1 && c.Attr.QueueDepth > 1
 	}
 	if f.every > 0 && f.sent%f.every == 0 && len(f.ends) < mostCycles {
 		f.ends = append(f.ends, s.At)
