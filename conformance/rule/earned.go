@@ -4,6 +4,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
 // Earned counts the responses that the requests which have arrived entitle a responder to send, and holds the newest
@@ -11,22 +12,32 @@ import (
 type Earned struct {
 	Acked   psn.PSN // newest PSN acknowledged
 	Heard   bool    // Acked is valid
+	inGap   bool    // a request ahead of the expected one has arrived since that was last received
+	gaps    int32   // gaps whose NAKs may still wait in the port
 	NAKs    int32   // NAKs and selective acknowledgements that the responder may send
 	Repeats int32   // repeated acknowledgements that the responder may send for duplicates
 	Loads   int32   // placements in memory that the responder may still report
 }
 
-// Request adds the responses for a request that arrives d PSNs from the expected one; keeps says whether the responder
-// keeps early requests.
-func (e *Earned) Request(d int, keeps bool) {
+// Request adds the responses for a request that arrives d PSNs from the expected one at now. When a gap closes, one NAK
+// of it may still leave, and those of earlier gaps while the port has not paused.
+func (e *Earned) Request(c *Conversation, d int, now vtime.Time) {
+	if e.gaps > 0 && !c.PeerPort.Busy(now, now) {
+		e.gaps = 0
+	}
 	switch {
 	case d < 0:
 		e.Repeats++
 	// a packet before this one may still be refused, and then this one draws a selective acknowledgement
-	case d > 0, keeps:
+	case d > 0, c.Keeps():
 		e.NAKs++
+		if !e.inGap {
+			e.inGap = true
+			e.gaps++
+		}
 	default:
-		e.NAKs = min(e.NAKs, 1)
+		e.inGap = false
+		e.NAKs = min(e.NAKs, max(1, e.gaps))
 	}
 }
 
@@ -41,6 +52,9 @@ func (e *Earned) Acknowledge(p *roce.Packet, last psn.PSN) {
 		e.Repeats++
 	}
 }
+
+// Asked takes away a NAK or selective acknowledgement that leaves.
+func (e *Earned) Asked() { e.NAKs, e.gaps = max(0, e.NAKs-1), max(0, e.gaps-1) }
 
 // AsksAgain reports whether a response makes a requester retransmit: it is a sequence NAK or a selective
 // acknowledgement.
@@ -60,7 +74,7 @@ func (e *Earned) follow(c *Conversation, s *Sight) {
 		return
 	}
 	if s.Point == trace.ResponderIn && s.Relation != Unrelated {
-		e.Request(s.Pkt.PSN.Sub(c.EPSN), c.Keeps())
+		e.Request(c, s.Pkt.PSN.Sub(c.EPSN), s.At)
 		if s.Pkt.Len > 0 && c.Memory.Takes(s.Pkt.Opcode) {
 			e.Loads++
 		}
@@ -77,7 +91,7 @@ func (e *Earned) follow(c *Conversation, s *Sight) {
 	case plain && (IsFatal(a) || a.IsRNR()):
 	case AsksAgain(p):
 		if !c.Keeps() || !Refusable(c, p.PSN) {
-			e.NAKs = max(0, e.NAKs-1)
+			e.Asked()
 		}
 	case plain && e.Heard && last == e.Acked:
 		e.Repeats = max(0, e.Repeats-1)

@@ -141,7 +141,7 @@ func (j *silence) legal(s *rule.Sight) {
 	if len(j.open) > 0 {
 		j.replace(p)
 	}
-	j.Request(p.PSN.Sub(e), j.c.Keeps())
+	j.Request(j.c.Conversation, p.PSN.Sub(e), s.At)
 }
 
 // replace removes the bad packets whose PSNs a legal request brings.
@@ -189,7 +189,7 @@ func (j *silence) accuse(p *roce.Packet, last psn.PSN) string {
 		if j.NAKs == 0 && j.window {
 			return "answered with a NAK for " + j.c.Rel(p.PSN)
 		}
-		j.NAKs = max(j.NAKs-1, 0)
+		j.Asked()
 		if rule.Selective(p) && p.Opcode != roce.FNACK && j.isFresh(p.SACK.PSN) { // an FNACK names a dropped packet
 			return "selectively acknowledged"
 		}
