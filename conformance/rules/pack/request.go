@@ -30,9 +30,10 @@ type request struct {
 // slotLimit bounds the PSNs remembered.
 const slotLimit = 1 << 18
 
-// slot returns the entry of a PSN in a ring that grows with the span in flight.
+// slot returns the entry of a PSN in a ring that grows with the span in flight. Data of an old READ that Remote repeats
+// do not take the place of a request in flight.
 func (p *path) slot(x psn.PSN) *request {
-	for need := x.Sub(p.una) + 64; need > len(p.slots) && len(p.slots) < slotLimit; {
+	for p.crowded(x) && len(p.slots) < slotLimit {
 		old := p.slots
 		p.slots = make([]request, max(256, 2*len(old)))
 		for i := range old {
@@ -42,6 +43,15 @@ func (p *path) slot(x psn.PSN) *request {
 		}
 	}
 	return &p.slots[int(x)&(len(p.slots)-1)]
+}
+
+// crowded reports whether the ring has no entry for a PSN.
+func (p *path) crowded(x psn.PSN) bool {
+	if len(p.slots) == 0 || x.Sub(p.una)+64 > len(p.slots) {
+		return true
+	}
+	r := &p.slots[int(x)&(len(p.slots)-1)]
+	return r.used && r.psn != x && p.una.LessEq(r.psn)
 }
 
 // find returns the request of a PSN; nil for an unknown PSN.
