@@ -175,6 +175,16 @@ func TestActionSteps(t *testing.T) {
 	if stops == nil || stops[1] != stops[2] {
 		t.Errorf("orders are not stopped:\n%s", r.log.String())
 	}
+	other := newRunner(t, dir, nil)
+	kept := filepath.Join(other.event["runner.temp"], "gauntlet-baseline-gate")
+	must(t, os.MkdirAll(kept, 0o755))
+	baseline := []byte(`{"format":1,"subject":"irn","stages":[{"name":"x"}]}`)
+	must(t, os.WriteFile(filepath.Join(kept, "gate.json"), baseline, 0o644))
+	if other.run(); other.failed != "" || !strings.Contains(other.log.String(), `is of "irn"`) ||
+		other.outputs["gate.verdict"] != "PASS" {
+		t.Errorf("a baseline of another subject: %s %v\n%s", other.failed, other.outputs, other.log.String())
+	}
+	must(t, os.RemoveAll(kept))
 	failing := newRunner(t, dir, map[string]string{"file": "failing.gate", "budget": "2"}).run()
 	if failing.failed != "verdict" || failing.outputs["gate.verdict"] != "XPASS" ||
 		failing.outputs["gate.broken"] != "1" ||
@@ -205,7 +215,12 @@ func gitLab(t *testing.T, program string) {
 	readYAML(t, ".gitlab/gate.yml", &jobs)
 	job := jobs[".gauntlet-gate"]
 	dir := repository(t, map[string]string{"gauntlet.gate": small})
-	for _, want := range []string{"report", "--baseline"} { // the second has the first as its baseline
+	// the second has the first as its baseline, and the third another subject
+	for i, want := range []string{"report", "--baseline", `is of "gbn"`} {
+		if i == 2 {
+			text := strings.Replace(small, "impl gbn", "impl gobackone", 1)
+			must(t, os.WriteFile(filepath.Join(dir, "gauntlet.gate"), []byte(text), 0o644))
+		}
 		c := exec.Command("sh", "-e", "-c", strings.Join(job.Script, "\n"))
 		c.Dir = dir
 		c.Env = append(
