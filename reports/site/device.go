@@ -270,7 +270,9 @@ func (v *devicePage) track(t *history.Track, d *device) []measured {
 	}
 	if seen && t.Last().Word != "" {
 		r := sheetRow{t.Name, seriesPage(&t.Series, t.Host), cells}
-		v.Verdicts.add(r, func(i int) bool { return spans[i-1].word == spans[i].word })
+		v.Verdicts.add(r, func(i int) bool {
+			return spans[i-1].nights == 0 || spans[i].nights == 0 || spans[i-1].word == spans[i].word
+		})
 	} else if seen {
 		return []measured{{t, cells, spans}}
 	}
@@ -340,10 +342,11 @@ func (s *span) cell(unit string) sheetCell {
 	return c
 }
 
-// meets reports whether two spreads have a value in common, so that the numbers may be the same.
+// meets reports whether two spreads have a value in common, so that the numbers may be the same. What was not measured
+// is not known to differ.
 func (s *span) meets(o *span) bool {
 	if len(s.values) == 0 || len(o.values) == 0 {
-		return len(s.values) == len(o.values)
+		return true
 	}
 	return slices.Min(s.values) <= slices.Max(o.values) && slices.Min(o.values) <= slices.Max(s.values)
 }

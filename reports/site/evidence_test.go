@@ -154,3 +154,15 @@ func TestDeviceOverNights(t *testing.T) {
 		}
 	}
 }
+
+// A verdict that nights of one firmware alone have is not known to differ from one version to the next.
+func TestFirmwareThatWasNotMeasured(t *testing.T) {
+	track := &history.Track{Series: history.Series{Name: "run verdict", Bench: "netns", Class: history.Noisy}}
+	h := &history.Header{Night: "2026-11-24", Host: "lab", Firmware: "1"}
+	track.Entries = []history.Entry{{Header: h, Point: &history.Point{Word: "PASS"}}}
+	v := &devicePage{}
+	v.track(track, &device{host: "lab", firmware: []string{"1", "2"}})
+	if len(v.Verdicts.Differ) != 0 || len(v.Verdicts.Same) != 1 {
+		t.Errorf("%+v", v.Verdicts)
+	}
+}
