@@ -200,6 +200,7 @@ func (v *difference) commands(p *past, c *cause) {
 	switch {
 	case c.Commit != "":
 		v.Command = append(v.Command, quote.Shell("git", "show", c.Commit))
+	case strings.Contains(c.Before+c.Now, "+"): // with changes that no commit has
 	case c.Before != "" && c.Now != "" && c.Before != c.Now:
 		v.Command = append(v.Command, quote.Shell("git", "log", c.Before+".."+c.Now))
 		if again := history.Command([]string{first.Name}); again != nil && first.Class != history.Noisy {

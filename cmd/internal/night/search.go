@@ -35,8 +35,13 @@ func (s *Session) search(ctx context.Context, progress func(share float64, what 
 	}
 	for i := range s.out.Changes.Entries {
 		e := &s.out.Changes.Entries[i]
-		for _, args := range s.measuring(e) {
-			if why := cmp.Or(s.unsearched(ctx), unnamed(e)); why != "" {
+		all := s.measuring(e)
+		if why := unnamed(e); why != "" && len(all) > 0 {
+			s.note(fmt.Sprintf("what changed from %s to %s is not searched for: %s", e.Before, e.Now, why))
+			continue
+		}
+		for _, args := range all {
+			if why := s.unsearched(ctx); why != "" {
 				s.note(fmt.Sprintf("%s finds the commit; not run: %s", s.bisection(e, args), why))
 				continue
 			}

@@ -133,3 +133,21 @@ func TestSearchThatCannotBe(t *testing.T) {
 		}
 	}
 }
+
+// Programs with changes that no commit has are one note, and neither it nor the page has a command that cannot work.
+func TestSearchWithChanges(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: starts programs")
+	}
+	speeds := []string{"exact 100 200", "exact 101 200"}
+	dir, commits := repository(t, speeds...)
+	for i := range commits {
+		commits[i] += "+changes"
+	}
+	s, page := searched(t, dir, "", commits, speeds, false)
+	notes := strings.Join(s.out.Notes, "\n")
+	if len(s.out.Notes) != 1 || !strings.Contains(notes, "a commit without changes") ||
+		strings.Contains(page+notes, "gauntlet bisect") || strings.Contains(page, "git log") {
+		t.Errorf("%q in %.3000s", s.out.Notes, page)
+	}
+}
