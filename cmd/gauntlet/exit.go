@@ -70,6 +70,8 @@ func report(err error) int {
 		code = e.code
 	case fault.Of(err) == fault.Harness:
 		code = exitBroken
+	case fault.Of(err) == fault.Program:
+		code = exitFailure
 	}
 	if text := fault.OneLine(err); text != "" {
 		fmt.Fprintln(os.Stderr, "gauntlet:", text)

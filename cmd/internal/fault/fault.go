@@ -17,6 +17,7 @@ const (
 	None    Kind = iota
 	User         // a mistake of the user: in a flag, a name or a file
 	Harness      // the harness broke, or its link was not as the Spec says
+	Program      // a program under test breaks the contract before there is a run that could fail
 )
 
 // fault is an error with a mark.
@@ -36,6 +37,9 @@ func Usage(err error) error { return mark(User, err) }
 
 // Broken marks err as the harness's. It returns nil for nil.
 func Broken(err error) error { return mark(Harness, err) }
+
+// Theirs marks err as that of a program under test. It returns nil for nil.
+func Theirs(err error) error { return mark(Program, err) }
 
 func mark(kind Kind, err error) error {
 	if err == nil {

@@ -15,7 +15,7 @@ func TestOf(t *testing.T) {
 		err  error
 		want Kind
 	}{
-		{nil, None}, {plain, None}, {Usage(plain), User}, {Broken(plain), Harness},
+		{nil, None}, {plain, None}, {Usage(plain), User}, {Theirs(plain), Program}, {Broken(plain), Harness},
 		{fmt.Errorf("around: %w", Broken(plain)), Harness}, {Usage(fmt.Errorf("around: %w", Broken(plain))), User},
 	} {
 		if got := Of(c.err); got != c.want {

@@ -26,7 +26,8 @@ func Ask(name string) (*contract.Capabilities, error) {
 	if err != nil {
 		return nil, err
 	}
-	return contract.Ask(p)
+	caps, err := contract.Ask(p)
+	return caps, fault.Theirs(err)
 }
 
 // Start starts the program of a name with the prefix exec: or image:, without a network.

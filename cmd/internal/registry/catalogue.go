@@ -42,8 +42,11 @@ func (c Catalogue) Find(name string) (engine.Implementation, error) {
 	}
 	if c[name] == nil {
 		caps, err := Ask(name)
+		if err != nil && fault.Of(err) == fault.None {
+			err = fault.Broken(err)
+		}
 		if err != nil {
-			return engine.Implementation{}, fault.Broken(err)
+			return engine.Implementation{}, err
 		}
 		c[name] = caps
 	}
