@@ -91,6 +91,8 @@ func (g *gaps) named(p psn.PSN) {
 	case g.c.RNRWait:
 		g.c.Failf(rule.Responder, "NAK of %s after an RNR NAK of %s; silence expected until its retransmission",
 			g.c.Rel(p), g.c.Rel(g.c.EPSN))
+	case p == g.c.EPSN:
+		g.c.Failf(rule.Responder, "NAK of %s, which is expected next: nothing behind it has arrived", g.c.Rel(p))
 	default:
 		g.c.Failf(rule.Responder, "NAK names %s, which is not missing; %s expected", g.c.Rel(p),
 			g.c.Rel(g.c.EPSN))
