@@ -33,7 +33,7 @@ const slotLimit = 1 << 18
 // slot returns the entry of a PSN in a ring that grows with the span in flight. Data of an old READ that Remote repeats
 // do not take the place of a request in flight.
 func (p *path) slot(x psn.PSN) *request {
-	for p.crowded(x) && len(p.slots) < slotLimit {
+	for crowded(p.slots, x, p.una) && len(p.slots) < slotLimit {
 		old := p.slots
 		p.slots = make([]request, max(256, 2*len(old)))
 		for i := range old {
@@ -45,13 +45,13 @@ func (p *path) slot(x psn.PSN) *request {
 	return &p.slots[int(x)&(len(p.slots)-1)]
 }
 
-// crowded reports whether the ring has no entry for a PSN.
-func (p *path) crowded(x psn.PSN) bool {
-	if len(p.slots) == 0 || x.Sub(p.una)+64 > len(p.slots) {
+// crowded reports whether a ring has no entry for PSN x, when requests from una on are in flight.
+func crowded(ring []request, x, una psn.PSN) bool {
+	if len(ring) == 0 || x.Sub(una)+64 > len(ring) {
 		return true
 	}
-	r := &p.slots[int(x)&(len(p.slots)-1)]
-	return r.used && r.psn != x && p.una.LessEq(r.psn)
+	r := &ring[int(x)&(len(ring)-1)]
+	return r.used && r.psn != x && una.LessEq(r.psn)
 }
 
 // find returns the request of a PSN; nil for an unknown PSN.
