@@ -45,8 +45,8 @@ func (w *model) giveBack(b buffer, now vtime.Time) {
 }
 
 // holding returns the SEND that an event of a receive concerns: the holder of the buffer, or where that is not known
-// the oldest that fits.
-func (w *model) holding(e *trace.Event) *message {
+// the oldest that fits. One that is given up may have come whole, where the host had no room to join its fragments.
+func (w *model) holding(e *trace.Event) (whole *message) {
 	if m := w.holders[e.Body.ID]; m != nil {
 		delete(w.holders, e.Body.ID)
 		return m
@@ -59,7 +59,9 @@ func (w *model) holding(e *trace.Event) *message {
 			return m
 		case e.Kind == trace.Lost && m.whole == vtime.Never:
 			return m
+		case e.Kind == trace.Lost && whole == nil:
+			whole = m
 		}
 	}
-	return nil
+	return whole
 }
