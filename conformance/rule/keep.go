@@ -219,8 +219,11 @@ func (c *Conversation) attests(p *roce.Packet) bool {
 
 // completes is attests for a receive completion at the responder.
 func (c *Conversation) completes(e *trace.Event) bool {
-	return c.Direct() && e.Kind == trace.Recv && !c.Mine(e) && e.Body.Status == engine.StatusSuccess &&
-		c.trustUpTo(e.Body.PSN)
+	if e.Kind != trace.Recv || c.Mine(e) || e.Body.Status != engine.StatusSuccess {
+		return false
+	}
+	c.responder.keep.received(e.Body.PSN, c.EPSN)
+	return c.Direct() && c.trustUpTo(e.Body.PSN)
 }
 
 // trustUpTo marks requests in doubt as kept, from the expected PSN to last or to the first PSN that is neither in doubt

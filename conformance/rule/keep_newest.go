@@ -30,6 +30,13 @@ func (k *keep) proven(p, expected psn.PSN) {
 	}
 }
 
+// received takes from the run the requests up to p, whose receive the responder has reported as complete.
+func (k *keep) received(p, expected psn.PSN) {
+	if x := k.find(p); k.rising && x != nil && TakesReceive(x.bth.Opcode) {
+		k.proven(p.Next(), expected)
+	}
+}
+
 // repeats notes a copy of a request that was accepted. If the first request of the run was dropped, its copy is
 // executed.
 func (k *keep) repeats(p, expected psn.PSN) {

@@ -127,6 +127,16 @@ func TestALateNAKTakesBackNothingThatWasInOrder(t *testing.T) {
 	w.want("EPSN", w.c.EPSN, testStart.Add(3))
 }
 
+// TestALateNAKTakesBackNothingThatWasReceived: the responder has reported the receive of +1, so it was executed.
+func TestALateNAKTakesBackNothingThatWasReceived(t *testing.T) {
+	w := newRisen(t)
+	done := &trace.Event{Kind: trace.Recv, Side: w.c.Req.Other()}
+	done.Body.PSN = testStart.Add(1)
+	w.want("a completion releases", w.c.completes(done), false)
+	w.c.falls(sequenceNAK(1))
+	w.want("EPSN", w.c.EPSN, testStart.Add(3))
+}
+
 // TestWhatIsTakenBackHasItsPlaceAgain: a WRITE of which a NAK takes back +1 goes on at the address of +1.
 func TestWhatIsTakenBackHasItsPlaceAgain(t *testing.T) {
 	w := newKeeper(t)
