@@ -84,10 +84,11 @@ type wrapCheck struct {
 	c       *rule.Context
 	again   int              // retransmissions of acknowledged PSNs from before the wrap
 	answer  *rule.Obligation // to the first request after the wrap that asks for one
-	arrived [64]lastSeen     // the latest requests that arrived in order, by PSN modulo 64
+	arrived [64]lastSeen     // the latest requests that arrived in their turn, by PSN modulo 64
 }
 
-// lastSeen is when a PSN arrived in order.
+// lastSeen is when a PSN arrived in its turn. Where the responder may have dropped it when it came early, that is when a
+// copy has come.
 type lastSeen struct {
 	psn psn.PSN
 	at  vtime.Time
@@ -109,7 +110,7 @@ func (w *wrapCheck) sight(s *rule.Sight) {
 	case trace.RequesterOut:
 		w.request(s)
 	case trace.ResponderIn:
-		if s.Legal {
+		if s.Legal || s.Relation == rule.Duplicate && c.Keeps() {
 			w.arrived[p%64] = lastSeen{p, s.At}
 		}
 		if s.Legal && s.Pkt.AckReq && uint32(p) < psn.Half && wrapped(c.Start, p.Next()) && !w.answer.Owed() {
