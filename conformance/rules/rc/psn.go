@@ -141,7 +141,7 @@ func (w *wrapCheck) request(s *rule.Sight) {
 			c.Failf(rule.Requester, "PSN %d follows 0xFFFFFF, 0 expected", p)
 		}
 	}
-	if s.Relation == rule.Again && wrapped(p, c.UNA) && p.Less(c.GoBackPoint(c.UNA)) {
+	if s.Relation == rule.Again && !c.Relayed(s) && wrapped(p, c.UNA) && p.Less(c.GoBackPoint(c.UNA)) {
 		if w.again++; w.again == wrapStuck {
 			c.Failf(rule.Requester,
 				"%s is sent again and again although an acknowledgement beyond the wrap covers it", c.Rel(p))
