@@ -87,8 +87,8 @@ type wrapCheck struct {
 	arrived [64]lastSeen     // the latest requests that arrived in their turn, by PSN modulo 64
 }
 
-// lastSeen is when a PSN arrived in its turn. Where the responder may have dropped it when it came early, that is when a
-// copy has come.
+// lastSeen is when a PSN arrived in its turn. Where the responder may have dropped it when it came early, that is when
+// a copy has come.
 type lastSeen struct {
 	psn psn.PSN
 	at  vtime.Time
