@@ -15,6 +15,10 @@ import (
 // the receive pipeline of the endpoint, so the endpoint may process a packet long after it passed the tap.
 const QueriesHost = "srn"
 
+// Stalls reports whether the endpoint of a port has the feature QueriesHost, so that it may know of a packet long after
+// its tap has seen it arrive: an Intake tells when at the latest.
+func (p *Port) Stalls() bool { return p.queries }
+
 // The defaults of the parameters of SRNIC: "the latency was as high as 1.4us", two queries per loss, "100Gbps".
 const (
 	defaultQuery   = 1400 * vtime.Nanosecond

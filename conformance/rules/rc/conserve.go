@@ -88,7 +88,7 @@ func quiescence() rule.Rule {
 }
 
 // answered checks that no SEND or WRITE is sent again after its last packet was acknowledged, with or without reports
-// of completions.
+// of completions. A requester whose pipeline stalls may not know of the acknowledgement.
 type answered struct {
 	c         *rule.Context
 	told      bool       // completions are reported, so every retransmission can be judged
@@ -112,7 +112,8 @@ func (a *answered) sight(s *rule.Sight) {
 		a.past, a.now = a.now, mark{s.At, c.UNA, c.Started}
 	}
 	a.last = s.At
-	if s.Point != trace.RequesterOut || s.Relation != rule.Again || s.Sent == nil || c.ByBox || c.GoBackChunk() != 0 {
+	if s.Point != trace.RequesterOut || s.Relation != rule.Again || s.Sent == nil || c.ByBox || c.GoBackChunk() != 0 ||
+		c.Port.Stalls() {
 		return
 	}
 	if o := s.Pkt.Opcode; !o.IsSend() && !o.IsWrite() {
