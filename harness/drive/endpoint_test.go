@@ -102,6 +102,26 @@ func TestUrgencyIsOfTheRequester(t *testing.T) {
 	}
 }
 
+// Answers of a QP with many retransmissions leave between them.
+func TestAnswersBetweenRetransmissions(t *testing.T) {
+	b := newBed(t, Options{}, "qp qd=1", "load write msg=1 count=1")
+	b.req[0].packets, b.req[0].again, b.req[0].out = 4, 4, roce.WriteOnly
+	b.resp[0].packets, b.resp[0].out = 2, roce.Acknowledge
+	b.Start(0)
+	req := b.good(0)
+	req.Opcode = roce.ReadRequest
+	b.Receive(0, &req)
+	got := ""
+	for range 6 {
+		var p roce.Packet
+		b.Transmit(0, &p)
+		got += map[bool]string{true: "A", false: "Q"}[p.Opcode == roce.Acknowledge]
+	}
+	if got != "QAQAQQ" {
+		t.Errorf("order %s", got)
+	}
+}
+
 // A QP that was urgent keeps its one turn among the others, and is then asked even if it has nothing left.
 func TestUrgentLeavesNoTrace(t *testing.T) {
 	b := newBed(t, Options{}, "qp count=2 qd=1", "load write msg=1 count=1")

@@ -44,6 +44,7 @@ type visited struct {
 
 // rest holds the fields that few packets need.
 type rest struct {
+	pressed  bool    // the latest urgent turn began with the requester
 	pacing   *pacing // rate control; nil is none
 	attr     engine.QP
 	req      engine.Requester

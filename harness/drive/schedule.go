@@ -4,7 +4,7 @@ import "github.com/rdma-gauntlet/gauntlet/harness/vtime"
 
 // schedule selects the QP that sends next, and the QP whose timer expires next. QPs with packets to send are served
 // round robin, one packet per turn, plus an answer without data. Urgent retransmissions (engine.Urgent) of all QPs go
-// first, without the answers of those QPs, which keep their turn.
+// first, and as many packets of the responders of those QPs between them, which a long series would hold up otherwise.
 type schedule struct {
 	qps     []qp
 	ready   ring       // QPs that may have packets to send
@@ -31,8 +31,9 @@ func (s *schedule) any() bool { return s.ready.n+s.urgent.n > 0 }
 // has an urgent retransmission, or the turn of the QP continues, and it stays in its ring.
 func (s *schedule) next() (i int, onward, ok bool) {
 	if i, ok = s.urgent.next(); ok {
-		s.qps[i].rushed = false
-		return i, true, true
+		q := &s.qps[i]
+		q.rushed, q.pressed = false, !q.pressed
+		return i, q.pressed, true
 	}
 	if i, s.onward = s.onward, none; i != none {
 		return i, true, true

@@ -69,7 +69,7 @@ type Responder interface {
 
 // Urgent is implemented by requesters whose retransmissions precede new packets, including the new packets of other QPs
 // of the endpoint. Urgent reports whether the next packet of PollTransmit is expected to be a retransmission; a driver
-// polls urgent requesters before all else.
+// serves urgent QPs before the others, their requesters first.
 type Urgent interface {
 	Urgent() bool
 }
