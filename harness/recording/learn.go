@@ -177,8 +177,7 @@ func (l *learner) request(w *flow, p *roce.Packet) {
 		w.first = p.PSN
 	}
 	w.requests++
-	o := p.Opcode
-	l.asked.add(askedKey{w.way, p.PSN}, w, o.IsRead() || o.IsAtomic() || o == roce.AtomicWrite || o == roce.Flush)
+	l.asked.add(askedKey{w.way, p.PSN}, w, p.Opcode.AnsweredByData())
 }
 
 // management adds a connection from a REQ and the REP that accepts it: QPNs, start PSNs and MTU.

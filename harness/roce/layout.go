@@ -369,4 +369,10 @@ func (o Opcode) IsAtomic() bool { return o.has(atomic) }
 // IsReadResponse reports a packet that carries READ data; in the X class the answer to an atomic is one too.
 func (o Opcode) IsReadResponse() bool { return o.has(readResponse) }
 
+// AnsweredByData reports whether o is a READ, an atomic, or an operation of annex A19 that is answered like a READ
+// without data.
+func (o Opcode) AnsweredByData() bool {
+	return o.IsRead() || o.IsAtomic() || o == AtomicWrite || o == Flush
+}
+
 func (o Opcode) has(t trait) bool { return opcodes[o].traits&t != 0 }

@@ -93,6 +93,7 @@ func (r *readStream) sight(s *rule.Sight) {
 	case o.NumberedApart(): // the rules of IRN and FaSR judge responses numbered apart
 	case o == roce.Acknowledge:
 		r.acknowledged(s)
+	case r.refuses(p):
 	case o == roce.AtomicAck:
 		r.atomic(p)
 	case !o.IsReadResponse():
@@ -112,7 +113,8 @@ func (r *readStream) sight(s *rule.Sight) {
 func (r *readStream) afar(s *rule.Sight) {
 	c, p := r.c, s.Pkt
 	want := rule.OperationOf(p.Opcode)
-	if p.Opcode.IsRequest() || p.Opcode.NumberedApart() || want == rule.NoOperation || c.Maker(s) != rule.Sealed {
+	if p.Opcode.IsRequest() || p.Opcode.NumberedApart() || want == rule.NoOperation || c.Maker(s) != rule.Sealed ||
+		r.refuses(p) {
 		return
 	}
 	t := c.Sent(p.PSN)
@@ -125,12 +127,23 @@ func (r *readStream) afar(s *rule.Sight) {
 	c.Doubt("the data seen fit their requests; only a tap at the responder shows whether all were sent, in order")
 }
 
+// refuses judges the syndrome of a response with data, and reports whether it is that of a NAK.
+func (r *readStream) refuses(p *roce.Packet) bool {
+	o, a := p.Opcode, p.AETH.Syndrome
+	if !o.IsReadResponse() && o != roce.AtomicAck || !rule.HasAETH(o) || a.IsACK() || rule.IsReserved(a) {
+		return false
+	}
+	r.c.Failf(rule.Responder, "%v %s has syndrome %#02x; an ACK is expected, since a NAK carries no data", o,
+		r.c.Rel(p.PSN), uint8(a))
+	return true
+}
+
 // request adds a request that is answered by data. Its data are owed once, from its turn on. After a duplicate nothing
 // is owed, because it is not known how far the responder starts over.
 func (r *readStream) request(s *rule.Sight) {
 	c, p := r.c, s.Pkt
 	again := s.Relation == rule.Duplicate
-	if !answeredByData(p.Opcode) || !s.Legal && !again {
+	if !p.Opcode.AnsweredByData() || !s.Legal && !again {
 		return
 	}
 	n := c.Span(p)
@@ -142,12 +155,6 @@ func (r *readStream) request(s *rule.Sight) {
 		p.Opcode.Class() == roce.ClassRC:
 		r.owed = append(r.owed, dataOwed{p.PSN, p.PSN.Add(n)})
 	}
-}
-
-// answeredByData reports whether o is a READ, an atomic, or an operation of annex A19 that is answered like a READ
-// without data.
-func answeredByData(o roce.Opcode) bool {
-	return o.IsRead() || o.IsAtomic() || o == roce.AtomicWrite || o == roce.Flush
 }
 
 // acknowledged judges an ACK or NAK. A NAK shows that requests from its PSN on were not accepted; an ACK must not

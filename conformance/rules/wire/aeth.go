@@ -55,8 +55,7 @@ func judgeAETH(c *rule.Context, p *roce.Packet) {
 
 var aethSyndrome = rule.Rule{
 	ID: "WIRE-AETH-002", Level: rule.Must, Rests: validity.Frames,
-	Title: "A syndrome is ACK (000), RNR NAK (001) or NAK (011) with a code up to 4; 010 is never sent, and with data " +
-		"it is ACK",
+	Title: "A syndrome is ACK (000), RNR NAK (001) or NAK (011) with a code up to 4; 010 is never sent",
 	Source: rule.Source{Ref: "IBTA 9.3.5, table 43",
 		Requirement: "The top bits of the syndrome tell ACK, RNR NAK and NAK apart; the other values and NAK codes " +
 			"above 4 are reserved"},
@@ -66,11 +65,8 @@ var aethSyndrome = rule.Rule{
 			return
 		}
 		c.Met()
-		switch o, a := s.Pkt.Opcode, s.Pkt.AETH.Syndrome; {
-		case rule.IsReserved(a):
+		if a := s.Pkt.AETH.Syndrome; rule.IsReserved(a) {
 			c.Failf(rule.Responder, "syndrome %#02x is reserved; an ACK, RNR NAK or NAK expected", uint8(a))
-		case !a.IsACK() && (o.IsReadResponse() || o == roce.AtomicAck):
-			c.Failf(rule.Responder, "syndrome %#02x with the data of %v; ACK expected, a NAK carries none", uint8(a), o)
 		}
 	}),
 }
