@@ -38,20 +38,8 @@ func TestNight(t *testing.T) {
 	other(t, "kept")
 	must(t, os.MkdirAll("kept/documents", 0o755))
 	must(t, os.WriteFile("kept/documents/notes.txt", nil, 0o644))
-	o = inProcess(
-		t,
-		dir,
-		"night",
-		"n.plan",
-		"--night",
-		"2026-11-25",
-		"--commit",
-		"ddddddd",
-		"--out",
-		"three",
-		"--quiet",
-		"--json",
-	)
+	o = inProcess(t, dir, "night", "n.plan", "--night", "2026-11-25", "--commit", "ddddddd", "--out", "three", "--quiet",
+		"--json")
 	var n model.Night
 	must(t, json.Unmarshal([]byte(o.stdout), &n))
 	if o.code != exitFailure || n.Status != "FAIL" || len(n.Changes.Entries) != 1 ||

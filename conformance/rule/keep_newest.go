@@ -30,6 +30,13 @@ func (k *keep) proven(p, expected psn.PSN) {
 	}
 }
 
+// Assumed reports whether request p was accepted only because it had come early, so that a responder with KeepsNewest
+// may have dropped it, and executed a copy.
+func Assumed(c *Conversation, p psn.PSN) bool {
+	x := c.responder.keep.find(p)
+	return x != nil && x.assumed
+}
+
 // received takes from the run the requests up to p, whose receive the responder has reported as complete.
 func (k *keep) received(p, expected psn.PSN) {
 	if x := k.find(p); k.rising && x != nil && TakesReceive(x.bth.Opcode) {

@@ -77,7 +77,7 @@ func TestUrgentFirst(t *testing.T) {
 	}
 }
 
-// The answers of a QP with a retransmission wait for the turn of the QP, so that the other QPs are not kept waiting.
+// One retransmission of a QP goes first, and its answers do not go with it ahead of the other QP.
 func TestUrgencyIsOfTheRequester(t *testing.T) {
 	b := newBed(t, Options{}, "qp count=2 qd=1", "load write msg=1 count=1")
 	for i := range b.req {
@@ -86,18 +86,9 @@ func TestUrgencyIsOfTheRequester(t *testing.T) {
 	}
 	b.Start(0)
 	b.req[0].again = 1
-	for i := range b.req {
-		req := b.good(i)
-		req.Opcode = roce.ReadRequest
-		b.Receive(0, &req)
-	}
-	got := ""
-	for range 8 {
-		var p roce.Packet
-		i, _ := b.Transmit(0, &p)
-		got += fmt.Sprintf("%d%s ", i, map[bool]string{true: "A", false: "Q"}[p.Opcode == roce.Acknowledge])
-	}
-	if want := "0Q 0A 0Q 1A 1Q 0A 0Q 1A "; got != want {
+	b.rouse(0)
+	b.rouse(1)
+	if got, want := b.order(8), "0Q 0A 0Q 1A 1Q 0A 0Q 1A"; got != want {
 		t.Errorf("order %s, want %s", got, want)
 	}
 }
@@ -108,17 +99,9 @@ func TestAnswersBetweenRetransmissions(t *testing.T) {
 	b.req[0].packets, b.req[0].again, b.req[0].out = 4, 4, roce.WriteOnly
 	b.resp[0].packets, b.resp[0].out = 2, roce.Acknowledge
 	b.Start(0)
-	req := b.good(0)
-	req.Opcode = roce.ReadRequest
-	b.Receive(0, &req)
-	got := ""
-	for range 6 {
-		var p roce.Packet
-		b.Transmit(0, &p)
-		got += map[bool]string{true: "A", false: "Q"}[p.Opcode == roce.Acknowledge]
-	}
-	if got != "QAQAQQ" {
-		t.Errorf("order %s", got)
+	b.rouse(0)
+	if got, want := b.order(9), "0Q 0A 0Q 0A 0Q 0Q"; got != want {
+		t.Errorf("order %s, want %s", got, want)
 	}
 }
 
@@ -171,23 +154,13 @@ func TestTurnsOfTheHalves(t *testing.T) {
 	for _, tt := range []struct {
 		answer roce.Opcode
 		want   string
-	}{{roce.Acknowledge, "AAAQQQ"}, {roce.ReadRespMiddle, "AQAQAQ"}} {
+	}{{roce.Acknowledge, "0A 0A 0A 0Q 0Q 0Q"}, {roce.ReadRespMiddle, "0A 0Q 0A 0Q 0A 0Q"}} {
 		b := newBed(t, Options{}, "qp qd=1", "load write msg=1 count=1")
 		b.req[0].packets, b.req[0].out = 3, roce.WriteMiddle
 		b.resp[0].packets, b.resp[0].out = 3, tt.answer
 		b.Start(0)
-		req := b.good(0)
-		req.Opcode = roce.ReadRequest
-		b.Receive(0, &req)
-		got := ""
-		for {
-			var p roce.Packet
-			if _, ok := b.Transmit(0, &p); !ok {
-				break
-			}
-			got += map[bool]string{true: "A", false: "Q"}[p.Opcode.IsResponse()]
-		}
-		if got != tt.want {
+		b.rouse(0)
+		if got := b.order(9); got != tt.want {
 			t.Errorf("%s: order %s, want %s", tt.answer, got, tt.want)
 		}
 	}

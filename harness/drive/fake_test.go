@@ -1,6 +1,8 @@
 package drive
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
@@ -155,4 +157,25 @@ func (b *bed) frameOf(p roce.Packet) []byte {
 	var f roce.Frame
 	Frame(&f, trace.B, 0, &p)
 	return f.AppendTo(nil)
+}
+
+// order sends packets, n at most, and lists them by connection: "0Q 1A", requests Q and responses A.
+func (b *bed) order(n int) string {
+	var list []string
+	for range n {
+		var p roce.Packet
+		i, ok := b.Transmit(0, &p)
+		if !ok {
+			break
+		}
+		list = append(list, fmt.Sprintf("%d%s", i, map[bool]string{true: "A", false: "Q"}[p.Opcode.IsResponse()]))
+	}
+	return strings.Join(list, " ")
+}
+
+// rouse has both halves of connection i asked for packets, as a request that arrives does.
+func (b *bed) rouse(i int) {
+	req := b.good(i)
+	req.Opcode = roce.ReadRequest
+	b.Receive(0, &req)
 }

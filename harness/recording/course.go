@@ -65,9 +65,7 @@ func (c *course) request(s *sighting, span int, exact bool) {
 	case !c.begun:
 		c.begun, c.first, c.newest, c.expected = true, p, end, end
 	case p.Less(c.newest):
-		if x := c.settled.before(); !c.skip.valid && c.sent.Less(p) && !c.settled.lost && !(x.valid && c.sent.Less(x.psn)) {
-			c.skip = moment{c.sent, at, true}
-		}
+		c.passesOver(p, at)
 		c.again(p, at)
 	default:
 		if !c.jump.valid && p != c.newest {
@@ -97,6 +95,18 @@ func (c *course) spoilt(s *sighting) {
 	if c.begun && s.psn == c.newest && !s.opcode.IsRead() {
 		c.damaged = moment{s.psn, s.at, true}
 		c.newest = s.psn.Next()
+	}
+}
+
+// passesOver notes the first PSN that a retransmission leaves out although no answer covers it: that packet was lost
+// before the tap, if it comes later.
+func (c *course) passesOver(p psn.PSN, at vtime.Time) {
+	answered := c.settled.before()
+	switch {
+	case c.skip.valid, c.settled.lost, !c.sent.Less(p):
+	case answered.valid && c.sent.Less(answered.psn):
+	default:
+		c.skip = moment{c.sent, at, true}
 	}
 }
 
@@ -142,7 +152,8 @@ func (c *course) response(s *sighting) {
 	c.reuse.carries(s)
 	c.reuse.counted(s)
 	positive := s.grants()
-	if c.settled.passes(s.at); positive {
+	c.settled.passes(s.at)
+	if positive {
 		c.settled.answered(s.psn, s.opcode)
 	}
 	if !positive {

@@ -11,6 +11,7 @@ import (
 // tap. It returns the anew that reads by that procedure.
 func (r *Recording) learn(name string, with anew, tap Tap) (anew, error) {
 	var how procedure
+	defer func() { r.Header.Tick = vtime.FromStd(how.tick) }()
 	as := func(f func(*captureFiles) error) error {
 		return with(func(c *captureFiles) error {
 			how.apply(c)
@@ -56,7 +57,6 @@ func (r *Recording) learn(name string, with anew, tap Tap) (anew, error) {
 // both examines the captures of two taps for missing frames, and for a tap that is between the ports. It returns the
 // only tap to use in that case: the other one, or the first if both are between the ports.
 func (r *Recording) both(l *learner, as anew, how *procedure) (only *trace.Side, err error) {
-	r.Header.Tick = vtime.FromStd(how.tick)
 	at, w := [2]*vantage{newVantage(&r.Header), newVantage(&r.Header)}, newWitness(&r.Header)
 	err = l.show(&r.Header, as, func(s *sighting, e end) {
 		at[s.tap].follow(s, e)
@@ -79,7 +79,6 @@ func (r *Recording) both(l *learner, as anew, how *procedure) (only *trace.Side,
 
 // stand derives the place of the only tap, and examines the capture for missing frames.
 func (r *Recording) stand(l *learner, as anew, how *procedure, tap Tap) error {
-	r.Header.Tick = vtime.FromStd(how.tick)
 	v, w := newVantage(&r.Header), newWitness(&r.Header)
 	err := l.show(&r.Header, as, func(s *sighting, e end) {
 		v.follow(s, e)

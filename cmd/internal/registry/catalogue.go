@@ -42,7 +42,7 @@ func (c Catalogue) Find(name string) (engine.Implementation, error) {
 	}
 	if c[name] == nil {
 		caps, err := Ask(name)
-		if err != nil && fault.Of(err) == fault.None {
+		if fault.Of(err) == fault.None {
 			err = fault.Broken(err)
 		}
 		if err != nil {

@@ -88,7 +88,7 @@ type wrapCheck struct {
 }
 
 // lastSeen is when a PSN arrived in its turn. Where the responder may have dropped it when it came early, that is when
-// a copy has come.
+// the latest copy came.
 type lastSeen struct {
 	psn psn.PSN
 	at  vtime.Time
@@ -110,7 +110,7 @@ func (w *wrapCheck) sight(s *rule.Sight) {
 	case trace.RequesterOut:
 		w.request(s)
 	case trace.ResponderIn:
-		if s.Legal || s.Relation == rule.Duplicate && c.Keeps() {
+		if s.Legal || s.Relation == rule.Duplicate && rule.Assumed(c.Conversation, p) {
 			w.arrived[p%64] = lastSeen{p, s.At}
 		}
 		if s.Legal && s.Pkt.AckReq && uint32(p) < psn.Half && wrapped(c.Start, p.Next()) && !w.answer.Owed() {
