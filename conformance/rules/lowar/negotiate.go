@@ -28,17 +28,21 @@ func changeAnnounced() rule.Rule {
 
 // negotiation compares every block of requests with the announcements before it.
 type negotiation struct {
-	c      *rule.Context
-	st     *stream
-	known  bool        // latest is set
-	latest roce.Repair // of the latest block
-	told   bool        // said is set
-	said   roce.Repair // the latest announcement
+	c       *rule.Context
+	st      *stream
+	known   bool        // latest is set
+	latest  roce.Repair // of the latest block
+	told    bool        // said is set
+	said    roce.Repair // the latest announcement
+	changes uint8       // announced since latest; a block that a retransmission interrupts shows no epoch
 }
 
 func (n *negotiation) sight(s *rule.Sight) {
 	if h := &s.Pkt.Repair; s.Pkt.Opcode == roce.LoWAR && s.Point == trace.RequesterOut &&
 		h.Type == roce.RepairAnnounce {
+		if !n.told || h.Epoch != n.said.Epoch {
+			n.changes++
+		}
 		n.said, n.told = *h, true
 	}
 	n.st.sight(s)
@@ -48,21 +52,24 @@ func (n *negotiation) repair(_ *rule.Sight, h *roce.Repair, b *block) {
 	c, before := n.c, n.latest
 	early := h.Base.Less(n.said.Base) && !b.again // a retransmission may come between
 	changed := n.known && (h.R != before.R || h.C != before.C)
+	epoch := before.Epoch + max(1, n.changes)
 	switch {
 	case changed && h.Base == before.Base && b.repairs > 0: // otherwise the block has begun again
 		c.Failf(rule.Requester, "(r, c) changes from (%d, %d) to (%d, %d) inside the block at %s; with "+
 			"a new block expected", before.R, before.C, h.R, h.C, c.Rel(h.Base))
-	case changed && h.Epoch != before.Epoch+1:
-		c.Failf(rule.Requester, "epoch %d, want %d: (r, c) changes with the block at %s", h.Epoch,
-			before.Epoch+1, c.Rel(h.Base))
+	case changed && h.Epoch != epoch:
+		c.Failf(rule.Requester, "epoch %d, want %d: (r, c) changes with the block at %s", h.Epoch, epoch, c.Rel(h.Base))
 	case changed && (!n.told || n.said.R != h.R || n.said.C != h.C || n.said.Epoch != h.Epoch || early):
 		c.Failf(rule.Requester, "the block at %s has (%d, %d) in epoch %d; an announcement expected first",
 			c.Rel(h.Base), h.R, h.C, h.Epoch)
 	case changed:
 		c.Met()
-	case n.known && h.Epoch != before.Epoch:
+	case n.known && h.Epoch != before.Epoch && (n.changes < 2 || h.Epoch != epoch): // two changes may cancel each other
 		c.Failf(rule.Requester, "epoch %d, want %d: (r, c) is (%d, %d) as before, in the block at %s", h.Epoch,
 			before.Epoch, h.R, h.C, c.Rel(h.Base))
+	}
+	if n.told && h.Epoch == n.said.Epoch {
+		n.changes = 0
 	}
 	n.latest, n.known = *h, true
 }
