@@ -32,7 +32,7 @@ type rounds struct {
 	// progress
 	stuck int
 	spent int        // rounds since any progress that no response asked for, which count for retry_cnt
-	fired bool       // the transport timer has expired since the latest round
+	fired vtime.Time // expiry of the transport timer that no round and no progress has followed; 0 for none
 	alive vtime.Time // when the peer last repeated an answer to a READ
 
 	latest int64       // record of the latest sight; -1 before the first
@@ -78,10 +78,11 @@ func (r *rounds) take(s *rule.Sight) (begun round, ok bool) {
 			r.timer.roused = s.At
 		}
 	case follows || !r.oldest(p):
-		if follows && r.fired && r.oldest(p) {
+		if r.fired > 0 && (follows && r.oldest(p) || readApart(s.Pkt)) {
 			// The endpoint reported a timeout: the burst continues in the port, or a round begins at the same packet.
+			// Of a READ numbered apart it may have dropped data that came early, for want of room.
 			r.stuck++
-			r.fired = false
+			r.fired = 0
 		}
 		r.again, r.repair = true, c.MAX.Prev()
 		r.cause.open = r.cause.open && (r.cause.single || p != c.UNA) // the packet asked for was sent
@@ -100,10 +101,10 @@ func (r *rounds) begin(s *rule.Sight) round {
 	begun := round{!asked, s.At.Sub(r.timer.touched), s.At.Sub(r.timer.latest(r.c.Port, s.At))}
 	apart := readApart(s.Pkt) // it may have a timer of its own
 	r.stuck++
-	if r.c.AnswerSeen() && (r.alive == 0 || !r.c.Port.Lags(r.alive, s.At)) && !asked && (!apart || r.fired) {
+	if r.c.AnswerSeen() && (r.alive == 0 || !r.c.Port.Lags(r.alive, s.At)) && !asked && (!apart || r.fired > 0) {
 		r.spent++
 	}
-	r.fired = false
+	r.fired = 0
 	if (!asked || !r.cause.single) && !apart {
 		r.timer.begun = s.At
 	}
@@ -122,6 +123,9 @@ func (r *rounds) progress() {
 		return
 	}
 	r.una, r.data, r.spent = c.UNA, c.Reads.EPSN, 0
+	if r.fired <= r.reply {
+		r.fired = 0
+	}
 	r.timer.progress(c.Port, r.reply)
 	// Progress settles an older cause.
 	r.cause.open = r.cause.open && (!moved || c.Port.Lags(r.cause.at, r.reply))

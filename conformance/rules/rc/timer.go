@@ -62,7 +62,9 @@ func timeoutRetries() rule.Rule {
 					}
 				},
 				Event: func(e *trace.Event) {
-					r.fired = r.fired || e.Kind == trace.Timeout && c.Mine(e)
+					if e.Kind == trace.Timeout && c.Mine(e) {
+						r.fired = e.At
+					}
 					if e.Kind != trace.CQE || !c.Mine(e) || e.Body.Status != engine.StatusRetryExceeded {
 						return
 					}
