@@ -129,7 +129,7 @@ func (w *model) message(now vtime.Time, k key) *message {
 	if m != nil {
 		life := w.rec
 		if !k.record {
-			if life = w.reasm; m.whole == vtime.Never {
+			if life = w.reasm; m.whole.Sub(m.first) >= life { // given up, even if its late segments make it whole
 				life *= 2
 			}
 		}
