@@ -1,4 +1,4 @@
-//go:build unix
+//go:build unix && !linux
 
 package builds
 
@@ -7,6 +7,5 @@ import (
 	"syscall"
 )
 
-// apart puts a command into a process group of its own. An interrupt at the terminal would otherwise reach it too, and
-// interrupted a second time by Cancel it would end without writing its results.
+// apart puts a command into a process group of its own, as on Linux.
 func apart(c *exec.Cmd) { c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }

@@ -83,8 +83,8 @@ var extensionIdentity = rule.Rule{
 // difference returns the first byte in which a frame differs from its decoded form encoded again, -1 when there is
 // none. The payload is not compared, and a good ICRC is taken as equal. Not compared are the Ethernet padding behind
 // the packet, a UDP checksum that the encoder or the sender leaves out over IPv4, and the traffic class and flow label
-// of IPv6, which the network may change. In a capture of hosts that are not known (foreign) the interface may fill in the
-// checksum of the IPv4 header behind the tap.
+// of IPv6, which the network may change. In a capture of hosts that are not known (foreign) the interface may fill in
+// the checksum of the IPv4 header behind the tap.
 func difference(raw []byte, f *roce.Frame, foreign bool) int {
 	var room [roce.MaxHead]byte
 	head := f.AppendHead(room[:0])

@@ -7,8 +7,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 )
 
-// The interface of a host fills in the checksum of the IPv4 header behind a capture there. A program's frames, at a tap of
-// the harness, have nothing behind the tap that would.
+// The interface of a host fills in the checksum of the IPv4 header behind a capture there. A program's frames, at a tap
+// of the harness, have nothing behind the tap that would.
 func TestChecksumBehindTheTap(t *testing.T) {
 	const checksum = 14 + 10 // of the IPv4 header, in a frame without tags
 	f := roce.Frame{Src: netip.MustParseAddr("10.0.0.1"), Dst: netip.MustParseAddr("10.0.0.2"), TTL: 64,
