@@ -32,8 +32,13 @@ func (fl *flow) repeatRead(now vtime.Time, f *roce.Frame) {
 }
 
 // replayed forwards the responses that Remote replays, each once and in order, and ends the replay after the last.
+// Remote answers in order (IBTA 9.7.5.1), so its answers to later requests wait behind these data: wan_rto, which
+// measures its silence, begins again.
 func (fl *flow) replayed(now vtime.Time, f *roce.Frame) {
 	r, p := &fl.replay, f.Packet.PSN
+	if fl.timer.running {
+		fl.restart(now)
+	}
 	if r.until == 0 {
 		fl.give(f)
 		fl.promise()
