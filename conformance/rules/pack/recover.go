@@ -63,7 +63,7 @@ type quiet struct {
 	p     *path
 	since vtime.Time // when the timer was last set: by progress of una, the first request out, or going back
 	una   psn.PSN    // of path at the latest sight
-	heard vtime.Time // arrival of the latest answer to an outstanding request
+	heard vtime.Time // arrival of the latest answer, which may be data that Remote replays before others
 	last  vtime.Time // departure of the latest request
 	waits bool       // a request has left
 	cause bool       // an event other than silence lets the box go back
@@ -81,9 +81,7 @@ func (q *quiet) sight(s *rule.Sight, w where) {
 		if !rule.IsACK(s.Pkt) || p.skips(s.Pkt.PSN) {
 			q.cause, q.asked = true, s.At
 		}
-		if s.Pkt.PSN.In(p.una, p.max) {
-			q.heard = s.At
-		}
+		q.heard = s.At
 		if s.Pkt.AETH.Syndrome.IsRNR() && s.Pkt.Opcode == roce.Acknowledge {
 			q.wait = s.At.Add(roce.RNRTimer(s.Pkt.AETH.Syndrome.Timer()).Duration())
 		}
