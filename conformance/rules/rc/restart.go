@@ -39,8 +39,7 @@ func restartsSeen(c *rule.Context) rule.Check {
 			}
 			idle := c.UNA == c.MAX && c.Started && c.OutstandingReads() == 0
 			begun, ok := r.sight(s)
-			start := s.At.Add(-begun.max)
-			acked := start > 0 && (start == r.timer.acked || start == r.timer.before)
+			acked := r.timer.byProgress(s.At.Add(-begun.max))
 			switch {
 			case t == 0 || s.Point != trace.RequesterOut:
 			case idle && s.Relation == rule.Again && !c.Relayed(s) && !c.Port.Lags(r.reply, s.At) &&

@@ -74,7 +74,7 @@ func (r *rounds) take(s *rule.Sight) (begun round, ok bool) {
 	r.burst.sent(c, s)
 	switch {
 	case s.Relation != rule.Again:
-		if c.UNA == c.MAX {
+		if c.UNA == c.MAX && r.timer.heard(c.Port, s.At) == r.timer.acked {
 			r.timer.roused = s.At
 		}
 	case follows || !r.oldest(p):
@@ -202,31 +202,39 @@ type cause struct {
 // something and with every round. So the earliest possible restart bounds the wait from above, and the latest from
 // below.
 type restarts struct {
-	begun   vtime.Time // beginning of the latest round
-	roused  vtime.Time // the latest first transmission after idleness, as far as the tap shows that
-	acked   vtime.Time // the latest progress
-	before  vtime.Time // an earlier progress
-	touched vtime.Time // the latest event that may restart the timer: any response, any request
+	begun   vtime.Time    // beginning of the latest round
+	roused  vtime.Time    // the latest first transmission that certainly followed idleness, as far as the tap shows that
+	acked   vtime.Time    // the latest progress
+	earlier [2]vtime.Time // progress, the older first; a packet waits in the port for less than the time between them
+	touched vtime.Time    // the latest event that may restart the timer: any response, any request
 }
 
 func (t *restarts) progress(port *rule.Port, at vtime.Time) {
-	if at.Sub(t.before) > 2*port.Wait() {
-		t.before = t.acked
+	if !port.Lags(t.earlier[1], at) {
+		t.earlier = [2]vtime.Time{t.earlier[1], at}
 	}
 	t.acked = at
 }
 
-// latest returns the latest certain restart of the timer whose expiry begins a round at now. The requester may not have
-// processed the latest progress when the timer expired; then a request sent after that progress did not follow
-// idleness.
-func (t *restarts) latest(port *rule.Port, now vtime.Time) vtime.Time {
-	switch {
-	case !port.Lags(t.acked, now):
-		return max(t.begun, t.roused, t.acked)
-	case t.roused > t.acked:
-		return max(t.begun, t.before)
+// heard returns the latest progress that the requester had certainly processed when it made a packet that leaves at
+// now.
+func (t *restarts) heard(port *rule.Port, now vtime.Time) vtime.Time {
+	for _, at := range []vtime.Time{t.acked, t.earlier[1]} {
+		if !port.Lags(at, now) {
+			return at
+		}
 	}
-	return max(t.begun, t.roused, t.before)
+	return t.earlier[0]
+}
+
+// latest returns the latest certain restart of the timer whose expiry begins a round at now.
+func (t *restarts) latest(port *rule.Port, now vtime.Time) vtime.Time {
+	return max(t.begun, t.roused, t.heard(port, now))
+}
+
+// byProgress reports whether a restart of the timer was an acknowledgement.
+func (t *restarts) byProgress(at vtime.Time) bool {
+	return at > 0 && (at == t.acked || slices.Contains(t.earlier[:], at))
 }
 
 // readApart reports whether p is a READ request whose responses are numbered apart. A scheme may give each of them a
