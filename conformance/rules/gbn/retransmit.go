@@ -98,7 +98,7 @@ func (g *goBack) asides(s *rule.Sight) {
 	switch p := s.Pkt.PSN; {
 	case !g.running:
 		g.aside = false
-	case g.c.Relayed(s) && p != g.flow.next:
+	case g.c.Relayed(s) && (g.aside || p != g.flow.next):
 		if !g.aside {
 			g.aside, g.resume = true, g.flow.next
 		}
