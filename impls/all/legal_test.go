@@ -71,6 +71,10 @@ func legal(seed uint64, impl string) string {
 		}
 	}
 	qps := d.attributes(&b, path, mtu)
+	if rtt := path.rtt + path.turn(mtu, qps); impl == "pseudoack" && rtt > max(2*path.rtt, vtime.Millisecond) {
+		// The default of wan_rto allows for no other QPs on the line.
+		fmt.Fprintf(&b, "param wan_rto=%s\n", 2*rtt)
+	}
 	for range 1 + d.IntN(2) {
 		d.work(&b, impl, 2000*mtu/qps)
 	}
@@ -90,6 +94,11 @@ func legal(seed uint64, impl string) string {
 type path struct {
 	rate unit.Rate
 	rtt  vtime.Duration
+}
+
+// turn is the time that the line takes for two full packets of every QP.
+func (p path) turn(mtu, qps int) vtime.Duration {
+	return 2 * p.rate.Time(mtu+roce.Overhead+64) * vtime.Duration(qps)
 }
 
 // link draws the path.
@@ -130,8 +139,7 @@ func (d draw) losses(b *strings.Builder, verb string) {
 func (d draw) attributes(b *strings.Builder, p path, mtu int) (qps int) {
 	qps = pick(d, 1, 1, 1, 2, 5, 20)
 	fmt.Fprintf(b, "qp mtu=%d count=%d qd=%d", mtu, qps, pick(d, 1, 2, 8, 64, 128, 512))
-	turn := 2 * p.rate.Time(mtu+roce.Overhead+64) * vtime.Duration(qps)
-	rto := turn + p.rtt*vtime.Duration(pick(d, 3, 4, 6))/2 +
+	rto := p.turn(mtu, qps) + p.rtt*vtime.Duration(pick(d, 3, 4, 6))/2 +
 		pick(d, 100*vtime.Microsecond, vtime.Millisecond, 20*vtime.Millisecond)
 	for _, more := range []string{"ackreq=" + pick(d, "0", "1", "16"), "coalesce=" + pick(d, "4", "16"),
 		fmt.Sprintf("rto=%s", rto),
