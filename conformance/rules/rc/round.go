@@ -198,45 +198,6 @@ type cause struct {
 	single bool
 }
 
-// restarts holds the restarts of a timer that a tap shows. The timer restarts with every response that acknowledges
-// something and with every round. So the earliest possible restart bounds the wait from above, and the latest from
-// below.
-type restarts struct {
-	begun   vtime.Time    // beginning of the latest round
-	roused  vtime.Time    // the latest first transmission that certainly followed idleness, as far as the tap shows that
-	acked   vtime.Time    // the latest progress
-	earlier [2]vtime.Time // progress, the older first; a packet waits in the port for less than the time between them
-	touched vtime.Time    // the latest event that may restart the timer: any response, any request
-}
-
-func (t *restarts) progress(port *rule.Port, at vtime.Time) {
-	if !port.Lags(t.earlier[1], at) {
-		t.earlier = [2]vtime.Time{t.earlier[1], at}
-	}
-	t.acked = at
-}
-
-// heard returns the latest progress that the requester had certainly processed when it made a packet that leaves at
-// now.
-func (t *restarts) heard(port *rule.Port, now vtime.Time) vtime.Time {
-	for _, at := range []vtime.Time{t.acked, t.earlier[1]} {
-		if !port.Lags(at, now) {
-			return at
-		}
-	}
-	return t.earlier[0]
-}
-
-// latest returns the latest certain restart of the timer whose expiry begins a round at now.
-func (t *restarts) latest(port *rule.Port, now vtime.Time) vtime.Time {
-	return max(t.begun, t.roused, t.heard(port, now))
-}
-
-// byProgress reports whether a restart of the timer was an acknowledgement.
-func (t *restarts) byProgress(at vtime.Time) bool {
-	return at > 0 && (at == t.acked || slices.Contains(t.earlier[:], at))
-}
-
 // readApart reports whether p is a READ request whose responses are numbered apart. A scheme may give each of them a
 // timer of its own: "If an RD request times out, it will be resubmitted" (FaSR IV-B).
 func readApart(p *roce.Packet) bool { return p.Opcode.IsRead() && p.Opcode.Class() != roce.ClassRC }
