@@ -40,6 +40,7 @@ type timeouts struct {
 	fired bool             // the timer expired, and no RACK has arrived since
 	since vtime.Time       // when it expired
 	begun bool             // the retransmission has begun
+	may   bool             // it may have begun, with a packet that may also have been in the port
 	next  psn.PSN          // PSN after the latest request
 }
 
@@ -66,6 +67,8 @@ func (t *timeouts) sight(s *rule.Sight) {
 // follow judges a request that leaves after a timeout.
 func (t *timeouts) follow(s *rule.Sight) {
 	c, p := t.c, s.Pkt.PSN
+	// It was the oldest when it entered the port, or follows one that was.
+	t.may = p.Less(c.UNA) && !p.Less(t.m.settled(s.At)) || t.may && p == t.next
 	switch {
 	case !t.begun && p == c.UNA:
 		t.begun = true
@@ -74,8 +77,8 @@ func (t *timeouts) follow(s *rule.Sight) {
 		}
 	case !t.begun && c.Port.Lags(t.since, s.At) && (s.Relation == rule.First || t.asked(p) || t.back && p == t.next):
 		return // it was in the port already
-	case !t.begun && p.Less(c.UNA) && !p.Less(t.m.settled(s.At)):
-		t.begun = true // it was the oldest when it entered the port
+	case !t.begun && t.may:
+		t.begun = true
 	case s.Relation == rule.First:
 		t.fired = false
 		if !t.begun {
@@ -101,7 +104,7 @@ func (t *timeouts) asked(p psn.PSN) bool {
 
 func (t *timeouts) event(e *trace.Event) {
 	if e.Kind == trace.Timeout && t.c.Mine(e) {
-		t.fired, t.since, t.begun = true, e.At, false
+		t.fired, t.since, t.begun, t.may = true, e.At, false, false
 		t.m.settle()
 		t.port, t.back = slices.Clone(t.m.list), t.m.void
 	}
