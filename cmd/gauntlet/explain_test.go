@@ -17,7 +17,7 @@ func TestExplain(t *testing.T) {
 		code int
 		want []string // texts on either stream
 	}{
-		{nil, 0, []string{"RC      46 rules", "gauntlet explain RC-PSN-005"}},
+		{nil, 0, []string{"RC      47 rules", "gauntlet explain RC-PSN-005"}},
 		{[]string{"gbn-nak"}, 0, []string{"GBN-NAK-002", "GBN-NAK-004"}},
 		{[]string{"GBN-NAK-002"}, 0,
 			[]string{"MUST NOT", "IBTA 9.7.5.2", "the responder's tap", "<== GBN-NAK-002", "broken-nak-always"}},

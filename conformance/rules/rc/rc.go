@@ -1,6 +1,6 @@
 // Package rc holds the rules of reliable connections: what every transport owes its peer, whatever its recovery scheme.
 //
-// All 46 are judged from one trace. Three are narrower than a test bench with a debugger in each device could make
+// All 47 are judged from one trace. Three are narrower than a test bench with a debugger in each device could make
 // them:
 //
 //	RC-PSN-003  two runs are not compared; the run across the wrap is judged for the ways in which one goes wrong
@@ -28,7 +28,7 @@ func Rules() []rule.Rule {
 		opcodeOrder(), opcodeOrderRefused(), operationRefused(),
 		laterWriteWins(), sendAfterWrite(),
 		psnConsecutive(), psnStart(), psnWrap(), psnSpan(), psnSameContent(), psnIdempotent(),
-		readResponses(), readReissue(), readReplay(), readDepth(), readNotAcked(),
+		readResponses(), readReissue(), readReplay(), readDepth(), readNotAcked(), atomicReplay(),
 		rnrSent(), rnrWait(), rnrRetries(), rnrNotForWrite(),
 		timeoutInterval(), timeoutRetries(), timerRestarts(), timerDisabled(), timerProfile(),
 		queueDepth(), queueStall(),

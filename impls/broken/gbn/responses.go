@@ -125,7 +125,7 @@ func counts() []recipe {
 	}
 }
 
-// readAnswers are the variants that answer READs wrongly.
+// readAnswers are the variants that answer READs and atomics wrongly.
 func readAnswers() []recipe {
 	return []recipe{
 		{name: "aeth-missing", breaks: "sends READ_RESP_FIRST without an AETH", catches: "WIRE-AETH-001",
@@ -138,6 +138,26 @@ func readAnswers() []recipe {
 					p.Len -= 4
 				}
 			})},
+		{name: "atomic-anew", breaks: "executes a duplicate atomic again and returns what it finds",
+			catches: "RC-PSN-006 RC-READ-006", scenarios: "duplicates",
+			tamper: func(e *end) {
+				seen, found := map[psn.PSN]bool{}, map[psn.PSN]uint64{}
+				e.resp.in = func(p *roce.Packet) bool {
+					if p.Opcode == roce.FetchAdd && seen[p.PSN] {
+						word := binary.LittleEndian.Uint64(e.mem.Load(p.RETH.VA, 8))
+						found[p.PSN] = word
+						e.mem.Store(p.RETH.VA, binary.LittleEndian.AppendUint64(nil, word+p.Atomic.SwapAdd), 8)
+					}
+					seen[p.PSN] = true
+					return true
+				}
+				e.resp.out = func(p *roce.Packet) bool {
+					if word, again := found[p.PSN]; again && p.Opcode == roce.AtomicAck {
+						p.Result = word
+					}
+					return true
+				}
+			}},
 		{name: "read-end", breaks: "sends the last response of a READ as a MIDDLE", catches: "RC-READ-001",
 			scenarios: "mixed",
 			tamper: eachResponse(func(p *roce.Packet) {
