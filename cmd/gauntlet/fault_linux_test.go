@@ -29,6 +29,7 @@ const (
 	leaves    = "$E <&0 & P=$!; (sleep 3; kill -KILL $P) & wait $P; R=$?; [ $R = 127 ] && exit 127; exit 0"
 	stalls    = "$E <&0 & P=$!; (sleep 3; kill -STOP $P) & wait $P; exit $?"
 	neverIdle = `$E | grep --line-buffered -v '"idle"'; exit ${PIPESTATUS[0]}`
+	dropsMany = `$E | sed -u 's/"event":"stopped"/&,"dropped":1000000/'; exit ${PIPESTATUS[0]}`
 )
 
 // A failure of a program is the fault of its end, at either end and beside another program, and of no other cell or
@@ -48,6 +49,7 @@ func TestProgramAtFault(t *testing.T) {
 			"it did not say idle, with all of its 20 requests completed, "},
 		{"never idle", neverIdle, "B", "--count 20 --no-progress 3s",
 			"it did not say idle, with no requests of its own to make, "},
+		{"drops frames that never came", dropsMany, "A", "--count 20", "stopped: dropped is 1000000, and "},
 		{"late", unharmed, "A", "--count 400 --limit 1s --rate 2M --rtt 100ms --attempts 20",
 			"of 400 requests completed, as far as it tells, "},
 	} {

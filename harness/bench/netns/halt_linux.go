@@ -33,6 +33,7 @@ func (s *session) halt() (first error) {
 	for _, l := range s.legs {
 		keep(l.stop())
 	}
+	keep(s.tookAll())
 	keep(s.devices.Finish())
 	for _, c := range s.cables {
 		if first == nil {
@@ -42,6 +43,23 @@ func (s *session) halt() (first error) {
 		}
 	}
 	return first
+}
+
+// tookAll checks what the endpoints say of frames that they did not take.
+func (s *session) tookAll() error {
+	for side, e := range s.parties.Ends {
+		if e == nil {
+			continue
+		}
+		l := s.legs[0]
+		if trace.Side(side) == trace.B {
+			l = s.legs.wan()
+		}
+		if err := e.Took(l.taps[side].Arrived()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // silence stops the packets of the kernel's TCP of an endpoint, where the endpoint lacks the privilege to do so itself.

@@ -1,6 +1,7 @@
 package party
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -91,6 +92,22 @@ func TestReportsThatContradict(t *testing.T) {
 		if err := e.credible(); c.want == "" && err != nil ||
 			c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%+v: %v, want %q", c.end, err, c.want)
+		}
+	}
+}
+
+// A program under test takes, or is too slow to take, the frames that came, and no others.
+func TestDroppedFramesCame(t *testing.T) {
+	e := named("endpoint A")
+	for _, c := range []struct {
+		fault            func(error) error
+		dropped, arrived uint64
+		want             bool
+	}{{blamed, 100, 100, true}, {blamed, 100 + earlyFrames, 100, true}, {blamed, 101 + earlyFrames, 100, false},
+		{blamed, 1 << 60, 100, false}, {nil, 1 << 60, 100, true}} {
+		e.fault, e.End.Dropped = c.fault, c.dropped
+		if err := e.Took(c.arrived); (err == nil) != c.want || err != nil && !errors.Is(err, errFault) {
+			t.Errorf("dropped %d of %d: %v", c.dropped, c.arrived, err)
 		}
 	}
 }

@@ -109,6 +109,18 @@ func (e *Party) credible() error {
 	return nil
 }
 
+// earlyFrames bounds the frames of the kernels that come to a device before its tap is opened.
+const earlyFrames = 64
+
+// Took checks the frames that a program under test says it was too slow to take: they came, arrived at most since its
+// tap was opened.
+func (e *Party) Took(arrived uint64) error {
+	if e.fault == nil || e.End.Dropped <= arrived+earlyFrames {
+		return nil
+	}
+	return e.blame(fmt.Errorf("netns: %s: stopped: dropped is %d, and %d frames came", e.Name, e.End.Dropped, arrived))
+}
+
 // kinds maps the events of lines to those of a trace.
 var kinds = map[string]trace.EventKind{contract.SaysPosted: trace.Post, contract.SaysReceive: trace.Receive,
 	contract.SaysCompleted: trace.CQE, contract.SaysReceived: trace.Recv}

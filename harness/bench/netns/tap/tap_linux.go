@@ -32,8 +32,9 @@ type Tap struct {
 	seen    atomic.Uint64 // frames of the run
 	fresh   atomic.Uint64 // frames of these that are no repetition
 	news    news
-	ignored uint64        // RoCE that is not of the run; read it and kernel's after ended
+	ignored uint64        // RoCE that is not of the run; read it and the next two after ended
 	kernel  uint64        // frames that the kernel sent on its own account
+	arrived uint64        // frames of any kind that came to the device
 	ended   chan struct{} // closed when it watches no longer
 	err     error         // why; read it, dropped and swapped after ended
 	dropped uint64        // frames that the kernel dropped because the tap was too slow
@@ -118,6 +119,9 @@ func (t *Tap) drain(pause *packetio.Waiter) (some bool, err error) {
 
 // keep spools a frame of the run: sent by an endpoint, or changed by the link.
 func (t *Tap) keep(p *packetio.Packet) error {
+	if !p.Outgoing {
+		t.arrived++
+	}
 	switch {
 	case roce.OfKernel(p.Data):
 		t.kernel++
@@ -158,6 +162,10 @@ func (t *Tap) Fresh() uint64 { return t.fresh.Load() }
 // Passed returns the number of frames that have passed the tap: those that may be of the run, including ignored ones,
 // and those that the kernel sent on its own account. It is valid after Close.
 func (t *Tap) Passed() (frames, kernel uint64) { return t.seen.Load() + t.ignored, t.kernel }
+
+// Arrived returns the largest number of frames that may have come to the device since the tap was opened: those that it
+// has seen come, and those of either direction that it dropped. It is valid after Close.
+func (t *Tap) Arrived() uint64 { return t.arrived + t.dropped }
 
 // Ended is closed when the tap has ended.
 func (t *Tap) Ended() <-chan struct{} { return t.ended }
