@@ -56,6 +56,8 @@ type Receiver[Why any] struct {
 	// came too late, or never came.
 	Match func(want *Answer[Why], sent *rule.Sight)
 
+	// NAKs reports that the scheme has sequence NAKs beside selective acknowledgements.
+	NAKs  bool
 	Blind bool          // answers are not compared at present
 	Want  []Answer[Why] // answers that are due and have not left, oldest first
 
@@ -160,10 +162,25 @@ func (r *Receiver[Why]) answered(s *rule.Sight) bool {
 		return r.selective(s)
 	case rule.IsACK(p), p.Opcode == roce.AtomicAck:
 		return r.covers(s, p.PSN)
+	case rule.IsNAK(p) && !r.NAKs:
+		return r.unnamed(s)
 	case p.Opcode == roce.Acknowledge:
 		r.refused(s)
 	}
 	return true
+}
+
+// unnamed compares a sequence NAK of a scheme without them. It stands in the place of the selective acknowledgement
+// that the oldest early arrival draws.
+func (r *Receiver[Why]) unnamed(s *rule.Sight) bool {
+	for i := range r.Want {
+		if w := r.Want[i]; w.Kind == Name {
+			r.strike(i)
+			r.match(&w, s)
+			return true
+		}
+	}
+	return r.Blind
 }
 
 // housed reports whether an arrival had no receive when it passed the tap and has one now: the receiver may have

@@ -52,7 +52,9 @@ type receiver struct {
 
 func newReceiver(c *rule.Context) *selective.Receiver[counted] {
 	r := &receiver{c: c, window: parameter(c, "window", 500)}
-	return selective.OfRequests(c, r.draws)
+	of := selective.OfRequests(c, r.draws)
+	of.NAKs = true // without room in the pool
+	return of
 }
 
 // draws updates lost-cnt with a request, and returns the answer that it draws.

@@ -220,7 +220,7 @@ var differential = define(rule.Rule{
 				c.FailAt(want.At, want.Index, rule.Responder,
 					c.Rel(want.Named())+" is not answered as by the reference")
 			case sent != nil && rule.Selective(sent.Pkt) && (!named || sent.Pkt.PSN != want.Next), sent != nil &&
-				named && acknowledges(sent.Pkt):
+				named && (acknowledges(sent.Pkt) || rule.IsNAK(sent.Pkt)):
 				foreign(sent)
 			case want.Why == ahead || want.Why == old:
 				c.Met()
