@@ -12,6 +12,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/sim"
+	"github.com/rdma-gauntlet/gauntlet/harness/contract"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
@@ -205,6 +206,24 @@ func TestSettle(t *testing.T) {
 		if status, reason := judging.Settle(c.verdicts, c.certificates, c.err); status != c.status ||
 			reason != c.reason {
 			t.Errorf("%+v: %v, %q", c, status, reason)
+		}
+	}
+}
+
+// Go-back-N under the name of another scheme breaks the rules of that scheme, although the program names none of the
+// features on which they depend.
+func TestGoBackNIsNoOtherScheme(t *testing.T) {
+	for recovery, broken := range map[string]string{"irn": "IRN-SACK-001", "gb1": "GB1-RACK-001",
+		"fasr": "FASR-PLC-001", "srn": "SRN-PLC-001"} {
+		impl, caps := gbn.Implementation(), contract.Capabilities{Recovery: recovery}
+		impl.Name, impl.Recover, impl.Features = "liar", recovery, caps.Declared()
+		spec := parse(t, "seed 3\nlink rate=100M delay=5ms\nloss random p=2e-2\nload write msg=64B count=200\n")
+		o, err := judging.Simulate(context.Background(), spec, impl, rules.All())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v, ok := o.ByRule()[broken]; !ok || v.Status != rule.Fail {
+			t.Errorf("%s: %s is %v (%s)", recovery, broken, v.Status, v.Reason)
 		}
 	}
 }

@@ -1,5 +1,10 @@
 package contract
 
+import (
+	"slices"
+	"strings"
+)
+
 // Other is the recovery of a scheme without rules in this repository: the rules for every RC transport judge it, and no
 // scheme's.
 const Other = "other"
@@ -8,6 +13,23 @@ const Other = "other"
 // the rules of whose scheme then judge the program; and Other.
 func Recoveries() []string {
 	return []string{"fasr", "gb1", "gbn", "irn", "iwarp-ud", "rciw", "srn", Other}
+}
+
+// schemes are the features without which a recovery scheme is not that scheme. The rules of schemes depend on them.
+var schemes = map[string][]string{"fasr": {"sr", "sr-newest", "extension"}, "gb1": {"sr", "extension"},
+	"irn": {"sr", "direct", "extension"}, "iwarp-ud": {"iwarp", "unreliable"}, "rciw": {"iwarp"},
+	"srn": {"sr", "extension"}}
+
+// Declared returns the features that the program declares: those of its recovery scheme, then the others in its own
+// order.
+func (c *Capabilities) Declared() []string {
+	list := slices.Clone(schemes[c.Recovery])
+	for _, f := range strings.Fields(c.Features) {
+		if !slices.Contains(list, f) {
+			list = append(list, f)
+		}
+	}
+	return list
 }
 
 // Features lists the features that a program may declare: those on which a rule depends, those that the implementations

@@ -46,6 +46,30 @@ func TestWordsAreThoseOfRulesAndImplementations(t *testing.T) {
 	}
 }
 
+// A program that declares a recovery scheme declares, without saying so, what all implementations of the scheme here
+// declare, so that the rules of the scheme apply to it.
+func TestASchemeHasItsFeatures(t *testing.T) {
+	common := map[string][]string{}
+	for _, i := range all.Implementations() {
+		if so, ok := common[i.Recover]; ok {
+			common[i.Recover] = slices.DeleteFunc(so, func(f string) bool { return !slices.Contains(i.Features, f) })
+		} else {
+			common[i.Recover] = slices.Clone(i.Features)
+		}
+	}
+	for _, r := range contract.Recoveries() {
+		c := contract.Capabilities{Recovery: r}
+		if got := c.Declared(); !slices.Equal(slices.Sorted(slices.Values(got)),
+			slices.Sorted(slices.Values(common[r]))) {
+			t.Errorf("%s has the features %v, its implementations have %v", r, got, common[r])
+		}
+	}
+	c := contract.Capabilities{Recovery: "irn", Features: "cm direct"}
+	if got, want := c.Declared(), []string{"sr", "direct", "extension", "cm"}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
 // The rules of no scheme apply to a program with a recovery of its own; the rules for every RC transport do.
 func TestOtherIsNoScheme(t *testing.T) {
 	general := 0

@@ -57,7 +57,7 @@ func (c Catalogue) Find(name string) (engine.Implementation, error) {
 func declared(name string, caps *contract.Capabilities) engine.Implementation {
 	impl := engine.Implementation{
 		Name: name, Title: caps.Program + " " + caps.Version, Source: "a program, by images/CONTRACT.md",
-		Recover: caps.Recovery, Features: strings.Fields(caps.Features),
+		Recover: caps.Recovery, Features: caps.Declared(),
 	}
 	for _, p := range strings.Fields(caps.Params) {
 		impl.Params = append(impl.Params, engine.Param{Name: p, Meaning: "see the program"})
