@@ -181,6 +181,7 @@ func (r *engines) handle(i int, ev *engine.Event) {
 		r.out.engine(i, trace.Recv, ev)
 		r.turns.listened(ev)
 		r.work.replenish(i, ev)
+		r.work.hear(i, ev)
 	case engine.Declared:
 		r.memory.declare(i, ev)
 		r.out.engine(i, trace.Declared, ev)

@@ -117,7 +117,7 @@ func Needs(s *scenario.Spec, side trace.Side, box bool) contract.Need {
 	for _, l := range s.Loads {
 		note(l.From, l.Op)
 	}
-	n.Turns = s.Turns.Taken()
+	n.Turns = s.Turns.Taken() || slices.ContainsFunc(s.Loads, func(l scenario.Load) bool { return l.Ahead > 0 })
 	for _, p := range s.Posts {
 		if !p.Receive {
 			note(p.From, p.WR.Op)

@@ -53,6 +53,7 @@ type rest struct {
 	declared expect.Bits // bytes of the target region that were declared valid
 	loads    []load
 	recvs    int        // receives posted so far
+	heard    int        // messages of the peer that completed a receive; recvs at most
 	armed    vtime.Time // deadline of the transport timer as last reported
 	vars     []int64    // values of the variables as last reported
 }

@@ -3,6 +3,7 @@ package drive
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
@@ -116,7 +117,7 @@ func (w *poster) pump(i int) {
 	}
 	for k := range q.loads {
 		l := &q.loads[k]
-		for l.posted-l.known < q.attr.QueueDepth && w.more(l) {
+		for l.posted-l.known < q.attr.QueueDepth && w.more(q, l) {
 			if err := w.post(i, w.layout.request(i, l), l.waited(w.out.now)); err != nil {
 				w.await(q, vtime.Never) // the next completion tries again
 				w.refused(i, l, err)
@@ -129,9 +130,9 @@ func (w *poster) pump(i int) {
 	w.await(q, w.arrival(q))
 }
 
-// more reports whether the load has another message to post now.
-func (w *poster) more(l *load) bool {
-	if l.over() || l.flows.Open() && l.due > w.out.now {
+// more reports whether the load of a QP has another message to post now.
+func (w *poster) more(q *qp, l *load) bool {
+	if l.over() || l.Ahead > 0 && l.posted >= q.heard+l.Ahead || l.flows.Open() && l.due > w.out.now {
 		return false
 	}
 	return w.out.now < w.until
@@ -220,6 +221,18 @@ func (w *poster) receive(i int) {
 	if w.offer(i, w.layout.receive(i, q.recvs)) {
 		q.recvs++
 		q.want[responder] = true
+	}
+}
+
+// hear counts a message of the peer that completed a receive, and posts the answers that waited for it.
+func (w *poster) hear(i int, ev *engine.Event) {
+	if ev.Status != engine.StatusSuccess {
+		return
+	}
+	q := &w.qps[i]
+	q.heard++
+	if slices.ContainsFunc(q.loads, func(l load) bool { return l.Ahead > 0 }) {
+		w.pump(i)
 	}
 }
 

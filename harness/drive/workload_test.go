@@ -57,6 +57,23 @@ func TestClosedLoop(t *testing.T) {
 	}
 }
 
+// A load that may be one message ahead of its peer posts the next when the peer's has come, and not when its own is done.
+func TestLoadThatAnswers(t *testing.T) {
+	b := newBed(t, Options{}, "qp receives=3", "load send msg=8 count=3 ahead=1", "load send from=B msg=8 count=3")
+	b.Start(0)
+	for n := 1; n <= 3; n++ {
+		b.tell(engine.StatusSuccess, uint64(n-1))
+		if got := len(b.ids()); got != n {
+			t.Fatalf("%d messages of the peer, %d own done: %d posted", n-1, n, got)
+		}
+		b.resp[0].events = []engine.Event{{Kind: engine.ReceiveCQE, ID: uint64(n - 1)}}
+		b.ask()
+	}
+	if len(b.ids()) != 3 || !b.Idle() {
+		t.Errorf("%d posted at the end, idle %v", len(b.ids()), b.Idle())
+	}
+}
+
 // With CQ moderation the application gets every m-th completion, and the last of the posted requests.
 func TestCQModeration(t *testing.T) {
 	for _, tt := range []struct {

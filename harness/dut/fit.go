@@ -81,7 +81,7 @@ func Fit(given *scenario.Spec, side trace.Side) (*Tool, *scenario.Spec, error) {
 		t.repeat(&s, side)
 		delay(&s)
 	case t.Answers:
-		s.QP[side.Other()].QueueDepth = 1 // the tool allows for one message at a time, and hangs when two arrive
+		alternate(&s, side)
 	default:
 		t.Count = endless
 		t.receive(&s)
@@ -94,6 +94,18 @@ func Fit(given *scenario.Spec, side trace.Side) (*Tool, *scenario.Spec, error) {
 		s.Impl[side] = Name
 	}
 	return t, &s, nil
+}
+
+// alternate makes the peer answer each message of the tool. The tool allows for one message at a time, and sends no more
+// when two come before its own is acknowledged.
+func alternate(s *scenario.Spec, side trace.Side) {
+	s.Loads = slices.Clone(s.Loads)
+	for i := range s.Loads {
+		if s.Loads[i].From != side {
+			s.Loads[i].Ahead = 1
+		}
+	}
+	s.QP[side.Other()].QueueDepth = 1
 }
 
 // receive adopts the Spec's receives for a tool that serves SENDs.

@@ -44,7 +44,8 @@ var verbs = []verb{
 	{"qp", "qp mtu=1024 timeout=14 retry=7 qd=128",
 		"attributes of both ends; qp A … is one; count= connections", readQP},
 	{"load", "load write msg=64KiB count=100", "keep every queue full: send send-imm write write-imm read; from=B; " +
-		"cdf=websearch instead of msg; offered=30% or every=1ms: messages come by the clock", readLoad},
+		"cdf=websearch instead of msg; offered=30% or every=1ms: messages come by the clock; ahead=1: each answers one " +
+		"of the other side", readLoad},
 	{"turns", "turns write from=A msg=64 count=100",
 		"two applications take turns: write, as ib_write_lat, or rping", readTurns},
 	{"post-write", "post-write at=5us len=4096 remote=64", "one WRITE; imm= makes it WRITE_IMM", postWrite},

@@ -209,6 +209,10 @@ func TestErrors(t *testing.T) {
 			"3: load: messages of no bytes offer no load; write msg=64KiB, or every=1ms instead of offered="},
 		{"load send cdf=websearch count=1", "2: load: sizes that vary need a buffer for the largest in every " +
 			"receive; use write, write-imm or read with cdf="},
+		{"load send msg=1 count=3 ahead=1\nload send from=B msg=1 count=1", "3: load: ahead= waits for messages of the " +
+			"other side, and too few of them take a receive; raise the count= of its load send"},
+		{"load send msg=1 count=1 ahead=1 every=1ms", "2: load: ahead= and a clock both say when messages are sent; " +
+			"leave one out"},
 		{"load copy msg=1", `1: load: unknown operation "copy"; known: send send-imm write write-imm read`},
 		{"load write msg=1025MiB", "1: load: msg=1025MiB: want a size from 0 to 1GiB, such as 1500 or 64KiB"},
 		{"load write msg=5GiB", "1: load: msg=5GiB: want a size from 0 to 1GiB, such as 1500 or 64KiB"},

@@ -146,7 +146,8 @@ func genSpec(t *rapid.T) *Spec {
 			return Load{From: sides.Draw(t, "from"), Op: rapid.SampledFrom(loadOps).Draw(t, "op"),
 				Msg: unit.Size(rapid.Int64Range(0, int64(maxMessage)).Draw(t, "msg")), Count: rapid.IntRange(0,
 					maxWR).Draw(t, "count")}
-		}), Load{Op: engine.OpRead, Msg: 5, Count: 1}, genFlows(t))}
+		}), Load{Op: engine.OpRead, Msg: 5, Count: 1}, genFlows(t),
+			Load{Op: engine.OpSend, Msg: 5, Count: 1, Ahead: rapid.IntRange(1, maxDepth).Draw(t, "ahead")})}
 	s.Limit = s.For + durations.Draw(t, "limit")
 	a, b := psn.New(rapid.Uint32().Draw(t, "psn")), psn.New(rapid.Uint32().Draw(t, "psn"))
 	s.QP[0].SendPSN, s.QP[1].RecvPSN, s.QP[1].SendPSN, s.QP[0].RecvPSN = a, a, b, b

@@ -24,6 +24,7 @@ type Load struct {
 	Offered unit.Ratio     // payload of all QPs together as a share of the link's rate, in Poisson arrivals
 	Every   vtime.Duration // one message per QP, all QPs at the same time
 	Count   int            // messages per QP; 0 goes on until Spec.For
+	Ahead   int            // most messages of a QP beyond those that it has received from its peer; 0 is no limit
 }
 
 // String prints the load as a statement.
@@ -39,6 +40,7 @@ func (l Load) String() string {
 	add(len(l.Sizes) > 0, " cdf=%s", l.Sizes)
 	add(l.Offered > 0, " offered=%s", l.Offered)
 	add(l.Every > 0, " every=%s", l.Every)
+	add(l.Ahead > 0, " ahead=%d", l.Ahead)
 	fmt.Fprintf(&b, " count=%d", l.Count)
 	return b.String()
 }
@@ -105,11 +107,29 @@ func (l *Load) validate(s *Spec) error {
 		return errors.New("load: offered= and every= both say when messages arrive; leave one out")
 	case l.Offered > 0 && l.Mean() == 0:
 		return errors.New("load: messages of no bytes offer no load; write msg=64KiB, or every=1ms instead of offered=")
+	case l.Ahead > 0 && (l.Offered > 0 || l.Every > 0):
+		return errors.New("load: ahead= and a clock both say when messages are sent; leave one out")
+	case l.Ahead > 0 && l.Count > s.answers(l.From)+l.Ahead:
+		return errors.New("load: ahead= waits for messages of the other side, and too few of them take a receive; " +
+			"raise the count= of its load send")
 	case len(l.Sizes) > 0 && (l.Op == engine.OpSend || l.Op == engine.OpSendImm):
 		return errors.New("load: sizes that vary need a buffer for the largest in every receive; use write, " +
 			"write-imm or read with cdf=")
 	}
 	return nil
+}
+
+// answers returns the number of messages that the loads of the peer of a side have, and that take receives.
+func (s *Spec) answers(side trace.Side) (n int) {
+	for _, l := range s.Loads {
+		if l.From == side || l.Op == engine.OpWrite || l.Op == engine.OpRead {
+			continue
+		}
+		if n += l.Count; l.Count == 0 {
+			return maxWR
+		}
+	}
+	return n
 }
 
 // loadName spells an operation as a load does: "write-imm".
@@ -133,6 +153,7 @@ func readLoad(s *Spec, st *statement) {
 	}
 	st.share("offered", &l.Offered)
 	st.duration("every", &l.Every)
+	whole(st, "ahead", &l.Ahead, 0, maxDepth)
 	whole(st, "count", &l.Count, 0, maxWR)
 	switch {
 	case l.Msg < 0 && len(l.Sizes) == 0:
