@@ -52,8 +52,9 @@ func TimerEarly(t vtime.Duration) vtime.Duration { return max(TimerSlack(t), min
 
 // turn is the time of the latest packet that one side of a connection sent, and the value of Port.Again at that time.
 type turn struct {
-	at    vtime.Time
-	again vtime.Duration
+	at      vtime.Time
+	again   vtime.Duration
+	repeats bool // the packet was a retransmitted request, which an answer of the same QP may follow before others
 }
 
 // took records a packet that leaves an end of c.
@@ -65,7 +66,10 @@ func took(c *Conversation, s *Sight) {
 		}
 	}
 	port, own := endOf(c, who)
-	*own = turn{s.At, port.Again}
+	if own.repeats && who == Responder {
+		port.occupied(s)
+	}
+	*own = turn{at: s.At, again: port.Again}
 }
 
 // endOf returns the port of an end of c, and the turn of c at that port.
@@ -241,8 +245,8 @@ type Port struct {
 
 	Packets uint64 // packets of all QPs that have left so far
 
-	// Again is the total time for which retransmitted requests have occupied the line. Where retransmissions go first,
-	// a turn takes that much longer; 0 when the rate is not known.
+	// Again is the total time for which retransmitted requests have occupied the line, and answers of the same QPs
+	// between them. Where retransmissions go first, a turn takes that much longer; 0 when the rate is not known.
 	Again vtime.Duration
 
 	rate  unit.Rate      // of the line; 0 when unknown
@@ -319,8 +323,14 @@ func (p *Port) sent(at vtime.Time, bytes int) {
 	p.Packets++
 }
 
-// again records that a request is retransmitted.
-func (p *Port) again(s *Sight) {
+// again records that the requester of c retransmits a request.
+func (p *Port) again(c *Conversation, s *Sight) {
+	c.turns[c.Req&1].repeats = true
+	p.occupied(s)
+}
+
+// occupied adds the time of a packet to Again.
+func (p *Port) occupied(s *Sight) {
 	if p.rate > 0 {
 		p.Again += p.rate.Time(s.Rec.WireBytes)
 	}

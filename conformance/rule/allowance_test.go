@@ -6,6 +6,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/unit"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
@@ -58,6 +59,36 @@ func TestPortWaitsForRepairPackets(t *testing.T) {
 		j := NewJudge(*h, nil, Options{Features: c.features})
 		if got, want := j.ports[0][trace.A].Wait(), max(Drain, c.turns*turn); got != want {
 			t.Errorf("%v %v: a packet waits for %v, want %v", c.features, c.params, got, want)
+		}
+	}
+}
+
+// Retransmissions occupy the line, and so does one answer of the same QP behind each; other answers do not.
+func TestAnswersBetweenRetransmissions(t *testing.T) {
+	line := unit.Rate(100 * unit.Mbps)
+	port := newPort(header(line, 2, true), trace.A)
+	turns := make([][2]turn, 2)
+	for i, step := range []struct {
+		conn    int
+		point   trace.Point // of side A
+		again   bool
+		packets int // that have occupied the line
+	}{
+		{0, trace.ResponderOut, false, 0}, {0, trace.RequesterOut, true, 1}, {1, trace.RequesterOut, true, 2},
+		{0, trace.ResponderOut, false, 3}, {0, trace.ResponderOut, false, 3}, {1, trace.RequesterOut, false, 3},
+		{1, trace.ResponderOut, false, 3},
+	} {
+		c := &Conversation{Index: step.conn, Req: trace.A, Port: &port, PeerPort: &port, turns: &turns[step.conn]}
+		if !step.point.AtRequester() {
+			c.Req = trace.B
+		}
+		s := &Sight{Sight: trace.Sight{Rec: &trace.Record{WireBytes: 1000}, Pkt: &roce.Packet{}, Out: true}}
+		s.Point = step.point
+		if took(c, s); step.again {
+			port.again(c, s)
+		}
+		if want := vtime.Duration(step.packets) * line.Time(1000); port.Again != want {
+			t.Errorf("step %d: the line is occupied for %v, want %v", i, port.Again, want)
 		}
 	}
 }

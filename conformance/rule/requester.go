@@ -123,7 +123,7 @@ func (c *Conversation) observeRequest(s *Sight) {
 func (c *Conversation) requestSent(s *Sight) {
 	r, p := &c.requester, s.Pkt
 	if s.Relation == Again {
-		c.Port.again(s)
+		c.Port.again(c, s)
 		if s.Sent != nil {
 			s.Sent.Times++
 			s.Sent.Latest = s.At
