@@ -25,10 +25,13 @@ type course struct {
 	owed     moment  // oldest request that awaits an answer, with all requests before it seen
 	nak      moment  // sequence NAK whose retransmission has not passed
 	reuse    reuse
-	answered bool       // a response has passed
-	awaited  moment     // request that a NAK of any kind named and that has not passed since
-	damaged  moment     // request that passed with a wrong ICRC
-	overdue  moment     // request that passed after a later one
+	answered bool   // a response has passed
+	awaited  moment // request that a NAK of any kind named and that has not passed since
+	damaged  moment // request that passed with a wrong ICRC
+	ahead    bool   // a request after expected has passed since expected was set
+	overdue  overdue
+	swapped  psn.PSN    // request that passed after later ones, within swapTime and no retransmission
+	later    psn.PSN    // PSN after those later ones; they follow swapped when it is valid
 	asked    vtime.Time // time of the newest request
 	heard    bool       // an answer that ends a response has passed since asked
 	answer   vtime.Time // time of the first such answer
@@ -42,6 +45,22 @@ type moment struct {
 	psn   psn.PSN
 	at    vtime.Time
 	valid bool
+}
+
+// overdue holds the latest requests that passed when they were expected and after later ones. A responder at the place
+// of the tap asks for them, and its NAK may leave after they have come.
+type overdue struct {
+	list [4]moment
+	next uint8
+}
+
+func (o *overdue) add(p psn.PSN) {
+	o.list[o.next%uint8(len(o.list))] = moment{psn: p, valid: true}
+	o.next++
+}
+
+func (o *overdue) has(p psn.PSN) bool {
+	return slices.Contains(o.list[:], moment{psn: p, valid: true})
 }
 
 // swapTime is the most by which captures of several queues put frames out of order.
@@ -81,12 +100,23 @@ func (c *course) request(s *sighting, span int, exact bool) {
 		c.awaited.valid = false
 	}
 	c.newest, c.sent = psn.Max(c.newest, end), end
-	if p.LessEq(c.expected) {
-		c.expected = psn.Max(c.expected, end)
-	}
+	c.expects(p, end)
 	c.asked, c.heard = at, false
 	if !c.owed.valid && p.Less(c.expected) && (s.ackReq || s.opcode.IsRead() || s.opcode.IsAtomic()) {
 		c.owed = moment{p, at, true}
+	}
+}
+
+// expects updates the expected PSN by a request with the PSNs [p, end).
+func (c *course) expects(p, end psn.PSN) {
+	switch {
+	case c.expected.Less(p):
+		c.ahead = true
+	case c.expected.Less(end):
+		if c.ahead {
+			c.overdue.add(c.expected)
+		}
+		c.expected, c.ahead = end, false
 	}
 }
 
@@ -123,8 +153,11 @@ func (c *course) again(p psn.PSN, at vtime.Time) {
 	if c.jump.valid && p == c.jump.psn {
 		if c.resent || at.Sub(c.jump.at) > swapTime {
 			c.requester.gaps++
+		} else {
+			c.swapped, c.later = p, c.newest
 		}
-		c.jump.valid, c.overdue = false, moment{p, at, true}
+		c.jump.valid = false
+		c.overdue.add(p)
 	}
 	c.resent = c.resent || p.Less(c.jump.psn)
 	if c.owed.valid && p == c.owed.psn {
@@ -149,6 +182,7 @@ func (c *course) response(s *sighting) {
 		c.responder.unserved++
 	}
 	c.answered = true
+	c.responder.keeps = c.responder.keeps || s.opcode.Layout()&roce.LayoutSACKETH != 0
 	c.reuse.carries(s)
 	c.reuse.counted(s)
 	positive := s.grants()
@@ -198,6 +232,9 @@ func (c *course) acknowledged(p psn.PSN, at vtime.Time) {
 		// A request that did not pass the tap in order was received: the capture lacks it. All requests after it are
 		// taken to have passed.
 		c.requester.missing++
+		if c.swapped.Less(c.expected) && c.expected.Less(c.later) {
+			c.responder.swaps++
+		}
 		c.expected = c.newest
 		if c.jump.valid && p.Less(c.jump.psn) {
 			c.expected = c.jump.psn
@@ -217,7 +254,7 @@ func (c *course) sequence(p psn.PSN, at vtime.Time) {
 	c.nak = moment{p, at, true}
 	switch {
 	case c.damaged.valid && c.damaged.psn == p: // lost by damage, which does not depend on the place of the tap
-	case c.overdue.valid && c.overdue.psn == p: // asked for before it came, and not lost
+	case c.overdue.has(p): // asked for before it came, and not lost
 	case p.Less(c.expected):
 		c.responder.seen++
 	default:

@@ -16,6 +16,8 @@ type host struct {
 	missing  uint64  // requests of this host that were answered although they had not passed in order
 	unserved uint64  // requests to this host that had not passed in order and were answered with data
 	flagged  int     // frames whose direction flag places the tap at this host
+	swaps    int     // requests to this host that passed out of order and that it took
+	keeps    bool    // the host acknowledges selectively, so that it may take requests out of order
 	gaps     int     // packets of this host that passed after later ones, or never
 	deaf     int     // retransmissions by this host long after the answers to them had passed
 	silent   samples // times from a request that this host did not answer to its retransmission
@@ -98,11 +100,14 @@ func (p pauses) typical() (middle pause) {
 	return middle
 }
 
-// lost counts the signs of losses between the host and the tap, which show that the tap is not at its port. A
+// lost counts the signs of losses and of reordering between the host and the tap, which show that the tap is not at its port. A
 // retransmitted request counts as unanswered only if it was sent much later than answers take, since the answer may
 // have been on its way otherwise.
 func (h *host) lost() int {
 	n := h.unseen + h.seen + h.gaps + h.deaf
+	if !h.keeps {
+		n += h.swaps
+	}
 	late := 4 * h.answers.median()
 	for _, d := range h.silent {
 		if d > late {

@@ -104,7 +104,7 @@ func (l *lack) fetches(s *sighting) {
 func (l *lack) refused(s *sighting) {
 	p := s.psn
 	l.served(p)
-	if d := l.newest.Sub(p); d > 0 && d < skipLimit && !s.syndrome.IsRNR() {
+	if d := l.newest.Sub(p); d > 0 && d < skipLimit {
 		l.again, l.refuse, l.resent, l.beyond = p, true, false, false
 		if s.opcode == roce.Acknowledge { // what follows p is not kept
 			l.holes = slices.DeleteFunc(l.holes, func(h hole) bool { return p.LessEq(h.from) })

@@ -118,7 +118,7 @@ func (v *vantage) others(but *host) *host {
 			continue
 		}
 		all.unseen, all.seen, all.gaps = all.unseen+h.unseen, all.seen+h.seen, all.gaps+h.gaps
-		all.deaf += h.deaf
+		all.swaps, all.keeps, all.deaf = all.swaps+h.swaps, all.keeps || h.keeps, all.deaf+h.deaf
 		all.silent, all.answers = append(all.silent, h.silent...), append(all.answers, h.answers...)
 		all.react, all.idle = append(all.react, h.react...), append(all.idle, h.idle...)
 		all.spacing = append(all.spacing, h.spacing...)

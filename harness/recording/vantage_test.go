@@ -246,6 +246,56 @@ func TestGapsBeforeTheTap(t *testing.T) {
 	}
 }
 
+// A NAK of a request that has passed tells of a loss behind the tap, unless the request passed after later ones: then a
+// responder at the tap asks for it, and for the requests that it discarded, however late the NAK leaves.
+func TestNAKsThatLeaveLate(t *testing.T) {
+	for name, c := range map[string]struct {
+		sent []psn.PSN
+		nak  psn.PSN
+		seen int
+	}{
+		"lost behind the tap":               {[]psn.PSN{0, 1, 2, 3}, 1, 1},
+		"swapped":                           {[]psn.PSN{0, 2, 1, 3}, 1, 0},
+		"discarded after a swap, and again": {[]psn.PSN{0, 2, 1, 3, 1, 2, 3}, 2, 0},
+		"of a swap before the latest":       {[]psn.PSN{0, 2, 1, 3, 1, 2, 3}, 1, 0},
+		"of a request in order":             {[]psn.PSN{0, 2, 1, 3, 1, 2, 3, 4}, 3, 1},
+	} {
+		x := course{requester: &host{}, responder: &host{}}
+		for i, p := range c.sent {
+			x.request(&sighting{psn: p, opcode: roce.SendOnly, at: vtime.Time(i) * vtime.Time(vtime.Microsecond)}, 1, true)
+		}
+		x.response(&sighting{psn: c.nak, opcode: roce.Acknowledge, syndrome: roce.SyndromePSNSeqErr})
+		if got := x.responder.seen; got != c.seen {
+			t.Errorf("%s: %d seen, want %d", name, got, c.seen)
+		}
+	}
+}
+
+// A responder that takes in order what passed the tap out of order is not at the tap; one that discards, or that is sent
+// the requests again, may be.
+func TestSwapsBeforeTheTap(t *testing.T) {
+	for name, c := range map[string]struct {
+		sent  []psn.PSN
+		ack   psn.PSN
+		swaps int
+	}{
+		"in order":              {[]psn.PSN{0, 1, 2, 3}, 3, 0},
+		"swapped":               {[]psn.PSN{0, 2, 1, 3}, 2, 1},
+		"swapped, not taken":    {[]psn.PSN{0, 2, 1, 3}, 1, 0},
+		"swapped, and again":    {[]psn.PSN{0, 2, 1, 3, 2, 3}, 3, 0},
+		"not swapped: one lost": {[]psn.PSN{0, 2, 3}, 3, 0},
+	} {
+		x := course{requester: &host{}, responder: &host{}}
+		for i, p := range c.sent {
+			x.request(&sighting{psn: p, opcode: roce.SendOnly, at: vtime.Time(i) * vtime.Time(vtime.Microsecond)}, 1, true)
+		}
+		x.response(&sighting{psn: c.ack, opcode: roce.Acknowledge, syndrome: 31})
+		if got := x.responder.swaps; got != c.swaps {
+			t.Errorf("%s: %d swaps, want %d", name, got, c.swaps)
+		}
+	}
+}
+
 // A request that is sent again long after its answer has passed was not answered for its sender, unless data that were
 // asked for before it are missing.
 func TestDeafRequester(t *testing.T) {
