@@ -100,9 +100,9 @@ func (p pauses) typical() (middle pause) {
 	return middle
 }
 
-// lost counts the signs of losses and of reordering between the host and the tap, which show that the tap is not at its port. A
-// retransmitted request counts as unanswered only if it was sent much later than answers take, since the answer may
-// have been on its way otherwise.
+// lost counts the signs of losses and of reordering between the host and the tap, which show that the tap is not at its
+// port. A retransmitted request counts as unanswered only if it was sent much later than answers take, since the answer
+// may have been on its way otherwise.
 func (h *host) lost() int {
 	n := h.unseen + h.seen + h.gaps + h.deaf
 	if !h.keeps {

@@ -262,7 +262,8 @@ func TestNAKsThatLeaveLate(t *testing.T) {
 	} {
 		x := course{requester: &host{}, responder: &host{}}
 		for i, p := range c.sent {
-			x.request(&sighting{psn: p, opcode: roce.SendOnly, at: vtime.Time(i) * vtime.Time(vtime.Microsecond)}, 1, true)
+			at := vtime.Time(i) * vtime.Time(vtime.Microsecond)
+			x.request(&sighting{psn: p, opcode: roce.SendOnly, at: at}, 1, true)
 		}
 		x.response(&sighting{psn: c.nak, opcode: roce.Acknowledge, syndrome: roce.SyndromePSNSeqErr})
 		if got := x.responder.seen; got != c.seen {
@@ -271,8 +272,8 @@ func TestNAKsThatLeaveLate(t *testing.T) {
 	}
 }
 
-// A responder that takes in order what passed the tap out of order is not at the tap; one that discards, or that is sent
-// the requests again, may be.
+// A responder that takes what passed the tap out of order is not at the tap; one that discards it, or to which it is
+// sent again, may be.
 func TestSwapsBeforeTheTap(t *testing.T) {
 	for name, c := range map[string]struct {
 		sent  []psn.PSN
@@ -287,7 +288,8 @@ func TestSwapsBeforeTheTap(t *testing.T) {
 	} {
 		x := course{requester: &host{}, responder: &host{}}
 		for i, p := range c.sent {
-			x.request(&sighting{psn: p, opcode: roce.SendOnly, at: vtime.Time(i) * vtime.Time(vtime.Microsecond)}, 1, true)
+			at := vtime.Time(i) * vtime.Time(vtime.Microsecond)
+			x.request(&sighting{psn: p, opcode: roce.SendOnly, at: at}, 1, true)
 		}
 		x.response(&sighting{psn: c.ack, opcode: roce.Acknowledge, syndrome: 31})
 		if got := x.responder.swaps; got != c.swaps {
