@@ -261,9 +261,11 @@ func (l *lack) response(s *sighting) {
 		l.before(s.psn)
 		l.asked(s.psn)
 		l.refused(s)
-	// a READ response or atomic response may answer a request that was sent again
-	case selective, s.opcode.IsReadResponse(), s.opcode == roce.AtomicAck:
+	case selective:
 		l.acknowledged(s.psn)
+	case s.opcode.IsReadResponse(), s.opcode == roce.AtomicAck:
+		l.acknowledged(s.psn)
+		l.received(s.psn)
 	default:
 		l.acknowledged(s.psn.Next())
 	}

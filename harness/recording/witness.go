@@ -2,6 +2,8 @@ package recording
 
 import (
 	"cmp"
+	"net/netip"
+	"slices"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
@@ -13,7 +15,9 @@ import (
 type witness struct {
 	header *trace.Header
 	lacks  [2][][2]*lack // by tap, connection and requester; index 0 for a single tap; nil before the first packet
-	passed [2]bool       // sides whose frames were seen
+	passed [2][][2]bool  // by tap, connection and sender: frames were seen
+	// by tap: the hosts whose frames were seen; set by tell
+	senders []map[netip.Addr]bool
 }
 
 // newWitness returns a witness for captures of the connections of a header.
@@ -22,6 +26,7 @@ func newWitness(h *trace.Header) *witness {
 	for tap := range w.lacks {
 		if tap == 0 || w.paired() {
 			w.lacks[tap] = make([][2]*lack, len(h.Conns))
+			w.passed[tap] = make([][2]bool, len(h.Conns))
 		}
 	}
 	return w
@@ -36,7 +41,7 @@ func (w *witness) follow(s *sighting, e end) {
 	if w.paired() {
 		tap = s.tap
 	}
-	w.passed[e.from] = true
+	w.passed[tap][e.conn][e.from] = true
 	switch n, exact := span(w.header, s, e); {
 	case s.opcode.NumberedApart():
 		requester := e.from
@@ -83,8 +88,30 @@ func (w *witness) closed(tap trace.Side, conn, req int) *lack {
 var guessedPeer = &trace.Doubt{Fails: validity.Capture,
 	Why: "several flows fit as the answers, and which one they are is a guess"}
 
+// hosts returns the hosts whose frames were seen at a tap.
+func (w *witness) hosts(tap int) map[netip.Addr]bool {
+	seen := map[netip.Addr]bool{}
+	for i := range w.passed[tap] {
+		for from, passed := range w.passed[tap][i] {
+			if passed {
+				seen[w.header.Conns[i].Ends[from].Addr] = true
+			}
+		}
+	}
+	return seen
+}
+
+// deaf reports whether a tap has the frames of one of a connection's hosts, and none of the other.
+func (w *witness) deaf(conn int) bool {
+	ends := &w.header.Conns[conn].Ends
+	return slices.ContainsFunc(w.senders, func(seen map[netip.Addr]bool) bool {
+		return seen[ends[0].Addr] != seen[ends[1].Addr]
+	})
+}
+
 // tell sets the doubts of each half-conversation, and returns the least number of missing frames.
 func (w *witness) tell() (located uint64) {
+	w.senders = []map[netip.Addr]bool{w.hosts(0), w.hosts(1)}
 	for i := range w.header.Conns {
 		for req := range w.header.Conns[i].Doubts {
 			d := &w.header.Conns[i].Doubts[req]
@@ -100,17 +127,18 @@ func (w *witness) tell() (located uint64) {
 // doubt returns the defect of the evidence on the requests of one end, "" for none, and the number of missing frames.
 func (w *witness) doubt(conn, req int) (why string, lacks uint64) {
 	a := w.closed(trace.A, conn, req)
-	if w.passed[0] != w.passed[1] {
-		return "the capture has the frames of one end alone", 0
+	data := apartOf(a)
+	why, lacks = cmp.Or(a.why(nil, nil), data.why(nil, nil)), missing(a.signs)+missing(data.signs)
+	if w.paired() {
+		both := [2]*lack{a, w.closed(trace.B, conn, req)}
+		one, n := pair(both, trace.Side(req).Other())
+		also, m := pair([2]*lack{data, apartOf(both[1])}, trace.Side(req))
+		why, lacks = cmp.Or(one, also), n+m
 	}
-	if !w.paired() {
-		data := apartOf(a)
-		return cmp.Or(a.why(nil, nil), data.why(nil, nil)), missing(a.signs) + missing(data.signs)
+	if w.deaf(conn) {
+		return cmp.Or(why, "the capture has the frames of one end alone"), 0
 	}
-	both := [2]*lack{a, w.closed(trace.B, conn, req)}
-	why, n := pair(both, trace.Side(req).Other())
-	also, m := pair([2]*lack{apartOf(both[0]), apartOf(both[1])}, trace.Side(req))
-	return cmp.Or(why, also), n + m
+	return why, lacks
 }
 
 // pair returns the defect of the evidence of two taps, one of which is at the port of the receiver, and the number of
