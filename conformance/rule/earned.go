@@ -10,19 +10,21 @@ import (
 // Earned counts the responses that the requests which have arrived entitle a responder to send, and holds the newest
 // PSN that it has acknowledged. Rules about the answer to a bad packet start from it.
 type Earned struct {
-	Acked   psn.PSN // newest PSN acknowledged
-	Heard   bool    // Acked is valid
-	inGap   bool    // a request ahead of the expected one has arrived since that was last received
-	gaps    int32   // gaps whose NAKs may still wait in the port
-	NAKs    int32   // NAKs and selective acknowledgements that the responder may send
-	Repeats int32   // repeated acknowledgements that the responder may send for duplicates
-	Loads   int32   // placements in memory that the responder may still report
+	Acked   psn.PSN    // newest PSN acknowledged
+	Heard   bool       // Acked is valid
+	inGap   bool       // a request ahead of the expected one has arrived since that was last received
+	gaps    int32      // gaps whose NAKs may still leave
+	NAKs    int32      // NAKs and selective acknowledgements that the responder may send
+	Repeats int32      // repeated acknowledgements that the responder may send for duplicates
+	since   vtime.Time // when the newest gap opened; valid when gaps > 0
+	Loads   int32      // placements in memory that the responder may still report
 }
 
 // Request adds the responses for a request that arrives d PSNs from the expected one at now. When a gap closes, one NAK
-// of it may still leave, and those of earlier gaps while the port has not paused.
+// of it may still leave, and those of earlier gaps for the time that an endpoint may take to answer, and then while the
+// port has not paused.
 func (e *Earned) Request(c *Conversation, d int, now vtime.Time) {
-	if e.gaps > 0 && !c.PeerPort.Busy(now, now) {
+	if e.gaps > 0 && now.Sub(e.since) > Patience && !c.PeerPort.Busy(now, now) {
 		e.gaps = 0
 	}
 	switch {
@@ -34,6 +36,7 @@ func (e *Earned) Request(c *Conversation, d int, now vtime.Time) {
 		if !e.inGap {
 			e.inGap = true
 			e.gaps++
+			e.since = now
 		}
 	default:
 		e.inGap = false

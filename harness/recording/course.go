@@ -38,6 +38,9 @@ type course struct {
 	settled  settled
 	read     psn.PSN // next READ response expected; valid when inRead is true
 	inRead   bool
+	fetched  bool    // a READ response has passed
+	acked    psn.PSN // PSN of the latest ACK; valid when acks is true
+	acks     bool
 }
 
 // moment is a PSN and the time at which it passed.
@@ -75,7 +78,7 @@ func (c *course) request(s *sighting, span int, exact bool) {
 	}
 	p, at, end := s.psn, s.at, s.psn.Add(span)
 	c.settled.passes(at)
-	if c.settled.sent(p, end, s.opcode, !c.begun || c.newest.LessEq(p)) {
+	if c.settled.sent(p, end, s.opcode, !c.begun || c.newest.LessEq(p)) && c.first.LessEq(p) {
 		c.requester.deaf++
 	}
 	c.reuse.leapt = c.reuse.leapt || c.begun && (!p.In(c.first, c.newest.Add(farPSN)) || p == c.first && c.answered)
@@ -154,6 +157,7 @@ func (c *course) again(p psn.PSN, at vtime.Time) {
 		if c.resent || at.Sub(c.jump.at) > swapTime {
 			c.requester.gaps++
 		} else {
+			c.requester.crossed++
 			c.swapped, c.later = p, c.newest
 		}
 		c.jump.valid = false
@@ -212,11 +216,26 @@ func (c *course) response(s *sighting) {
 		}
 	}
 	if s.opcode.IsReadResponse() {
-		if c.inRead && !s.opcode.StartsMessage() && c.read.Less(s.psn) {
-			c.responder.gaps++
-		}
-		c.inRead, c.read = !s.opcode.EndsMessage(), s.psn.Next()
+		c.reads(s)
 	}
+	if positive && s.opcode == roce.Acknowledge {
+		if c.acks && s.psn.Less(c.acked) {
+			c.responder.crossed++
+		}
+		c.acked, c.acks = s.psn, true
+	}
+}
+
+// reads processes a READ response, which follows the one before it of its READ.
+func (c *course) reads(s *sighting) {
+	switch {
+	case s.opcode.StartsMessage():
+	case c.inRead && c.read.Less(s.psn):
+		c.responder.gaps++
+	case !c.inRead && c.fetched:
+		c.responder.crossed++
+	}
+	c.inRead, c.read, c.fetched = !s.opcode.EndsMessage(), s.psn.Next(), true
 }
 
 // grants reports whether an answer carries the data asked for or is a positive acknowledgement; an answer without AETH

@@ -10,8 +10,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// astray reports whether the tap at a side is not at the port of the host there: packets were lost between them, and
-// the host does not react much faster than the far end.
+// astray reports whether the tap at a side is not at the port of the host there: packets were lost or overtaken between
+// them, and the host does not react much faster than the far end.
 func (v *vantage) astray(s trace.Side) bool {
 	if len(v.header.Conns) == 0 {
 		return false
@@ -22,7 +22,7 @@ func (v *vantage) astray(s trace.Side) bool {
 	}
 	far := v.others(h)
 	_, _, near := nearer(h, far, much)
-	signs := h.seen + h.unseen + h.gaps
+	signs := h.seen + h.unseen + h.gaps + h.crossed + h.deaf
 	return !near && signs > 0 && signs*2*much > far.lost()
 }
 

@@ -298,6 +298,36 @@ func TestSwapsBeforeTheTap(t *testing.T) {
 	}
 }
 
+// Packets that pass in another order than that in which their sender has to send them were reordered before the tap, so
+// that it is not at the port of a sender that nothing shows to be near.
+func TestOrderBeforeTheTap(t *testing.T) {
+	ack, first, last, one := roce.Acknowledge, roce.ReadRespFirst, roce.ReadRespLast, roce.ReadRespOnly
+	near, far := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
+	for name, c := range map[string]struct {
+		answers []roce.Opcode
+		psns    []psn.PSN
+		astray  bool
+	}{
+		"in order":                  {[]roce.Opcode{ack, first, last, ack}, []psn.PSN{0, 1, 2, 3}, false},
+		"a READ again":              {[]roce.Opcode{first, last, ack, last}, []psn.PSN{1, 2, 3, 2}, true},
+		"a READ again, from within": {[]roce.Opcode{first, last, ack, one}, []psn.PSN{1, 2, 3, 2}, false},
+		"the capture begins":        {[]roce.Opcode{last, ack}, []psn.PSN{2, 3}, false},
+		"an ACK overtaken":          {[]roce.Opcode{ack, ack, ack}, []psn.PSN{1, 3, 2}, true},
+	} {
+		v := newVantage(&trace.Header{Conns: []trace.Conn{{Ends: [2]trace.End{{Addr: near}, {Addr: far}}}}})
+		x := v.course(0, trace.B)
+		for p := range psn.PSN(4) {
+			x.request(&sighting{psn: p, opcode: roce.SendOnly}, 1, true)
+		}
+		for i, o := range c.answers {
+			x.response(&sighting{psn: c.psns[i], opcode: o, syndrome: 31})
+		}
+		if got := v.astray(trace.A); got != c.astray {
+			t.Errorf("%s: astray %v", name, got)
+		}
+	}
+}
+
 // A request that is sent again long after its answer has passed was not answered for its sender, unless data that were
 // asked for before it are missing.
 func TestDeafRequester(t *testing.T) {
