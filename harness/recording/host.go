@@ -143,12 +143,23 @@ func (h *host) reactions() (list []reaction) {
 	if len(h.react) > 0 && len(h.answers) < fewest {
 		list = append(list, reaction{time: h.react.median(), what: "retransmissions"})
 	}
-	if len(h.idle) >= fewest && len(h.answers)+len(h.react) == 0 {
-		t := h.idle.typical()
+	if t := h.idle.typical(); len(h.idle) >= fewest && len(h.answers)+len(h.react) == 0 && !h.brisk(t.wait) {
 		wait := max(t.wait, tick)
 		list = append(list, reaction{wait, "new data", t.all, t.all < 4*h.spacing.median() || len(h.spacing) == 0})
 	}
 	return list
+}
+
+// brisk reports whether most new requests of the host follow an answer in a small part of a time: then it does not need
+// that time to react, and pauses for a reason of its own.
+func (h *host) brisk(than vtime.Duration) bool {
+	n := 0
+	for _, p := range h.idle {
+		if p.wait*much < than {
+			n++
+		}
+	}
+	return 2*n > len(h.idle)+len(h.spacing)
 }
 
 // much is the factor by which the near end must be faster than the far end to exclude a tap between them; some is the

@@ -207,6 +207,26 @@ func TestPlaceByLosses(t *testing.T) {
 	}
 }
 
+// A host whose requests mostly follow the answers at once is not far, however long it pauses now and then.
+func TestPlaceByPauses(t *testing.T) {
+	near, far := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
+	long, short := pause{90 * vtime.Microsecond, 93 * vtime.Microsecond}, pause{vtime.Microsecond, 4 * vtime.Microsecond}
+	for _, c := range []struct {
+		name    string
+		short   int // pauses in which a request follows the answer at once
+		spacing int // requests without an answer before them
+		at      bool
+	}{{"waits for answers", 0, 0, true}, {"has several requests outstanding", 9, 30, true}, {"rests", 9, 3, false}} {
+		v := newVantage(&trace.Header{Conns: []trace.Conn{{Ends: [2]trace.End{{Addr: near}, {Addr: far}}}}})
+		v.host(near).answers = samples{3 * vtime.Microsecond}
+		v.host(far).idle = append(slices.Repeat(pauses{long}, 5), slices.Repeat(pauses{short}, c.short)...)
+		v.host(far).spacing = slices.Repeat(samples{vtime.Microsecond}, c.spacing)
+		if p := v.decide(); (p.addr == near) != c.at {
+			t.Errorf("%s: %+v", c.name, p)
+		}
+	}
+}
+
 // A request in the same tick of the clock as the answer before it says nothing about how fast its sender is.
 func TestPlaceByTicks(t *testing.T) {
 	near, far := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
