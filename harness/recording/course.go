@@ -41,6 +41,7 @@ type course struct {
 	fetched  bool    // a READ response has passed
 	acked    psn.PSN // PSN of the latest ACK; valid when acks is true
 	acks     bool
+	swaps    bool // the responder took requests that passed out of order
 }
 
 // moment is a PSN and the time at which it passed.
@@ -253,6 +254,7 @@ func (c *course) acknowledged(p psn.PSN, at vtime.Time) {
 		c.requester.missing++
 		if c.swapped.Less(c.expected) && c.expected.Less(c.later) {
 			c.responder.swaps++
+			c.swaps = true
 		}
 		c.expected = c.newest
 		if c.jump.valid && p.Less(c.jump.psn) {

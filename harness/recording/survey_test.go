@@ -252,6 +252,49 @@ func TestSecondTapBetween(t *testing.T) {
 	}
 }
 
+// Taps may see the packets of one link with different tags.
+func TestTwoTapsWithDifferentTags(t *testing.T) {
+	f := tracetest.Parse(t, goBackRun(3, 10, true), 0)
+	a, b := tracetest.FramesAt(f, trace.A), tracetest.FramesAt(f, trace.B)
+	for i := range b {
+		b[i].Raw = slices.Concat(b[i].Raw[:12], []byte{0x81, 0, 1, 0x23}, b[i].Raw[12:])
+	}
+	r, _ := filed(t, a, b)
+	var k trace.Collector
+	if err := r.Play(&k); err != nil {
+		t.Fatal(err)
+	}
+	want, got := map[string]int{}, map[string]int{}
+	for i := range f.Records {
+		want[f.Records[i].Fate.String()]++
+	}
+	for i := range k.Records {
+		got[k.Records[i].Fate.String()]++
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("fates (-want +got)\n%s", d)
+	}
+}
+
+// A responder at whose tap requests passed swapped, and that took them, does not prove that it keeps packets that came
+// early: the capture may have swapped them.
+func TestSwapsAtThePort(t *testing.T) {
+	const text = `
+@0..100 A>B SEND_ONLY psn=+0 len=8 A
+@1..103 A>B SEND_ONLY psn=+1 len=8 A
+@2..102 A>B SEND_ONLY psn=+2 len=8 A
+@104..204 B>A ACK psn=+0 msn=1
+@205..305 A>B SEND_ONLY psn=+3 len=8 A
+`
+	for answer, want := range map[string]bool{"B>A ACK psn=+3 msn=4": true, "B>A NAK psn=+2 msn=2 PSN_SEQ_ERR": false} {
+		f := tracetest.Parse(t, text+"@307..407 "+answer+"\n", 0)
+		r, _ := filed(t, tracetest.FramesAt(f, trace.A), tracetest.FramesAt(f, trace.B))
+		if got := r.Header.Conns[0].Doubts[trace.A] == swappedDoubt; got != want {
+			t.Errorf("%s: doubted %v (%+v, %+v)", answer, got, r.Header.Conns[0].Doubtful(trace.A), r.Capture)
+		}
+	}
+}
+
 // Frames that a capture lacks show in the answers to them, and a complete capture lacks none.
 func TestWhatACaptureLacks(t *testing.T) {
 	f := tracetest.Parse(t, goBackRun(3, 40, true), 0)

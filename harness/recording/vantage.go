@@ -1,10 +1,12 @@
 package recording
 
 import (
+	"fmt"
 	"net/netip"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/capture"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
 
 // vantage derives the place of the only tap of a capture whose connections are known.
@@ -69,6 +71,22 @@ func (v *vantage) follow(s *sighting, e end) {
 		v.course(e.conn, e.from).request(s, n, exact)
 	case s.headed && s.sound && s.opcode.IsResponse():
 		v.course(e.conn, e.from.Other()).response(s)
+	}
+}
+
+// swappedDoubt is the doubt about requests whose order at the tap is not that in which they were taken.
+var swappedDoubt = &trace.Doubt{Fails: validity.Capture,
+	Why: fmt.Sprintf("requests passed the tap out of order within %v, and were taken in order: the capture, or the "+
+		"path behind the tap, may have changed their order", swapTime)}
+
+// doubtSwaps sets the doubts of the half-conversations whose responder, at whose port the tap is, took requests that
+// passed out of order.
+func (v *vantage) doubtSwaps(tap trace.Side) {
+	for i := range v.courses {
+		c, d := v.courses[i][tap.Other()], &v.header.Conns[i].Doubts[tap.Other()]
+		if c != nil && c.swaps && !c.responder.keeps && *d == nil {
+			*d = swappedDoubt
+		}
 	}
 }
 
