@@ -136,7 +136,10 @@ func (m *merger) step(n *capture.Lane) {
 		return
 	}
 	f.Rec.Sent, f.Rec.Recv = vtime.Never, vtime.Never
-	f.key = m.keyOf(n.Frame.Raw, where.from)
+	f.key = ContentKey(n.Frame.Raw, where.from)
+	if m.foreign { // the taps may see a packet with different tags and padding
+		f.key = KeyOf(capture.PacketKey(n.Frame.Raw), where.from)
+	}
 	f.loose = looseOf(where.from, &f.Rec.Packet)
 	m.stats.Frames[tap]++
 	if n.Frame.Dropped > 0 {
@@ -148,15 +151,6 @@ func (m *merger) step(n *capture.Lane) {
 		m.arrive(f)
 	}
 	m.emit()
-}
-
-// keyOf returns the content key of a frame. The taps of a foreign link may see a packet with different tags and
-// padding.
-func (m *merger) keyOf(raw []byte, from trace.Side) uint64 {
-	if m.foreign {
-		return KeyOf(capture.PacketKey(raw), from)
-	}
-	return ContentKey(raw, from)
 }
 
 // flight returns an empty flight, with the buffers of a recycled one if there is one.

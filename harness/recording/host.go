@@ -129,7 +129,7 @@ type reaction struct {
 // tick is the resolution of most captures: a request in the same tick as the answer before it need not follow from it.
 const tick = vtime.Microsecond
 
-// fewest is the least number of pauses, or of answers, for a conclusion from them.
+// fewest is the least number of pauses, of answers, or of retransmissions without a reason for a conclusion from them.
 const fewest = 3
 
 // reactions returns the reaction times of h by kind, the best evidence first: an answer is caused by a request and a

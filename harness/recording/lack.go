@@ -33,6 +33,7 @@ type lack struct {
 	refuse    bool       // again is valid
 	resent    bool       // a request that the NAK asked for has been sent since
 	beyond    bool       // one after again has been sent again since
+	unready   bool       // the NAK was an RNR NAK, which may name a request that it may not name
 	data      *fetched   // nil before the first READ or atomic
 	// lack of READ responses in a PSN space of their own, and of their acknowledgements; nil before the first
 	apart *lack
@@ -105,7 +106,7 @@ func (l *lack) refused(s *sighting) {
 	p := s.psn
 	l.served(p)
 	if d := l.newest.Sub(p); d > 0 && d < skipLimit {
-		l.again, l.refuse, l.resent, l.beyond = p, true, false, false
+		l.again, l.refuse, l.resent, l.beyond, l.unready = p, true, false, false, s.syndrome.IsRNR()
 		if s.opcode == roce.Acknowledge { // what follows p is not kept
 			l.holes = slices.DeleteFunc(l.holes, func(h hole) bool { return p.LessEq(h.from) })
 		}
@@ -118,7 +119,7 @@ func (l *lack) refused(s *sighting) {
 // served processes an answer which shows that all requests before p were received, including those that a NAK had asked
 // for. If none of these was sent again, the answer is wrong.
 func (l *lack) served(p psn.PSN) {
-	if l.refuse && (l.resent || l.beyond) && l.again.Less(p) && p.LessEq(l.newest) {
+	if l.refuse && (l.resent || l.beyond && !l.unready) && l.again.Less(p) && p.LessEq(l.newest) {
 		l.sign(l.again, resent)
 		l.refuse = false
 	}

@@ -22,7 +22,10 @@ func (v *vantage) astray(s trace.Side) bool {
 	}
 	far := v.others(h)
 	_, _, near := nearer(h, far, much)
-	signs := h.seen + h.unseen + h.gaps + h.crossed + h.deaf
+	signs := h.seen + h.unseen + h.gaps + h.crossed
+	if h.deaf >= fewest {
+		signs += h.deaf
+	}
 	return !near && signs > 0 && signs*2*much > far.lost()
 }
 

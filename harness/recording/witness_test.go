@@ -45,8 +45,8 @@ func TestDoubts(t *testing.T) {
 		{"refused, and sent again in part", lost + "A>B SEND_ONLY psn=+2 len=8\nA>B SEND_ONLY psn=+3 len=8 A\n" +
 			"B>A ACK psn=+3 msn=4\n", "psn=+1 was refused and acknowledged"},
 		{"not ready, and sent again in part", "A>B SEND_ONLY psn=+0 len=8\nA>B SEND_ONLY psn=+1 len=8\n" +
-			"A>B SEND_ONLY psn=+2 len=8 A\nB>A RNR psn=+0 msn=0 timer=1\nA>B SEND_ONLY psn=+1 len=8\n" +
-			"A>B SEND_ONLY psn=+2 len=8 A\nB>A ACK psn=+2 msn=3\n", "psn=+0 was refused and acknowledged"},
+			"A>B SEND_ONLY psn=+2 len=8 A\nB>A RNR psn=+0 msn=0 timer=1\nA>B SEND_ONLY psn=+0 len=8\n" +
+			"A>B SEND_ONLY psn=+2 len=8 A\nB>A ACK psn=+2 msn=3\n", "psn=+1 was refused and acknowledged"},
 		{"answers first", "B>A NAK psn=+3 msn=0 PSN_SEQ_ERR\nA>B WRITE_MIDDLE psn=+3 len=1024\n", "begins when"},
 		{"one way", "A>B SEND_ONLY psn=+0 len=8 A\nA>B SEND_ONLY psn=+1 len=8 A\n", "the frames of one end alone"},
 		{"guessed", "qp A conn=1\nA>B SEND_ONLY psn=+0 len=8 A\nA>B SEND_ONLY psn=+0 len=8 A conn=1\nB>A ACK psn=+0 " +
