@@ -1,8 +1,11 @@
 package merge
 
 import (
+	"bytes"
 	"cmp"
+	"slices"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
@@ -17,7 +20,11 @@ func (m *merger) strange(f *flight) {
 	from := f.Rec.From
 	sent, original := m.damagedOf(f), (*flight)(nil)
 	if sent == nil {
-		if sent = m.choose(m.index.like(f.loose), f.Rec.Recv, nil); sent == nil && f.Rec.ICRC != trace.Good {
+		like := m.index.like(f.loose)
+		if m.foreign {
+			like = unlike(like, f)
+		}
+		if sent = m.choose(like, f.Rec.Recv, nil); sent == nil && f.Rec.ICRC != trace.Good {
 			original = m.closest(f, m.similar(f, true))
 		}
 	}
@@ -32,6 +39,27 @@ func (m *merger) strange(f *flight) {
 	default:
 		f.Rec.Fate = trace.Injected
 	}
+}
+
+// unlike leaves out the packets that cannot have arrived as f on a link where nobody seals packets anew: those whose
+// ICRC is right, as that of f is, and differs.
+func unlike(list []*flight, f *flight) []*flight {
+	if f.Rec.ICRC != trace.Good {
+		return list
+	}
+	seal := sealOf(f)
+	return slices.DeleteFunc(slices.Clone(list), func(o *flight) bool {
+		return o.Rec.ICRC == trace.Good && !bytes.Equal(sealOf(o), seal)
+	})
+}
+
+// sealOf returns the bytes of the ICRC of a packet; nil when they are not known.
+func sealOf(f *flight) []byte {
+	at, n, ok := roce.FieldSpan(f.Rec.Raw, "icrc")
+	if !ok || at+n > len(f.Rec.Raw) {
+		return nil
+	}
+	return f.Rec.Raw[at : at+n]
 }
 
 // similarBytes is the largest number of bytes in which a corrupted frame is recognised to be a sent one.

@@ -159,7 +159,9 @@ func (c *course) again(p psn.PSN, at vtime.Time) {
 			c.requester.gaps++
 		} else {
 			c.requester.crossed++
-			c.swapped, c.later = p, c.newest
+			if c.newest.Sub(p) < farPSN {
+				c.swapped, c.later = p, c.newest
+			}
 		}
 		c.jump.valid = false
 		c.overdue.add(p)

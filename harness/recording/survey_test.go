@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/capture"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace/tracetest"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
@@ -273,6 +274,40 @@ func TestTwoTapsWithDifferentTags(t *testing.T) {
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("fates (-want +got)\n%s", d)
+	}
+}
+
+// A retransmission that arrived and that its sender's tap lacks is not the first transmission damaged: both have a
+// right ICRC, and not the same.
+func TestRetransmissionThatOneTapLacks(t *testing.T) {
+	const text = `
+@0..100 A>B SEND_ONLY psn=+0 len=8 A
+@1 A>X SEND_ONLY psn=+1 len=8 A
+@104..204 B>A ACK psn=+0 msn=1
+@301..401 A>B SEND_ONLY psn=+1 len=8 A
+@404..504 B>A ACK psn=+1 msn=2
+`
+	f := tracetest.Parse(t, text, 0)
+	a, b := tracetest.FramesAt(f, trace.A), tracetest.FramesAt(f, trace.B)
+	for _, list := range [][]capture.Frame{a, b} {
+		for i := range list {
+			if h := (roce.Frame{}); h.Decode(list[i].Raw) == nil && h.Packet.PSN == f.Records[1].Packet.PSN &&
+				list[i].Wall.Sub(a[0].Wall) > 200*time.Microsecond {
+				list[i].Raw = slices.Clone(list[i].Raw)
+				list[i].Raw[19] ^= 1 // the ID of the IP packet, which the ICRC covers
+				roce.Reseal(list[i].Raw)
+			}
+		}
+	}
+	a = slices.DeleteFunc(a, func(f capture.Frame) bool {
+		return f.Wall.Sub(a[0].Wall) == 301*time.Microsecond
+	})
+	r, _ := filed(t, a, b)
+	if err := r.Play(&trace.Collector{}); err != nil {
+		t.Fatal(err)
+	}
+	if r.Capture.Injected != 1 {
+		t.Errorf("%+v", r.Capture)
 	}
 }
 
