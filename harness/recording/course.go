@@ -233,9 +233,9 @@ func (c *course) response(s *sighting) {
 func (c *course) reads(s *sighting) {
 	switch {
 	case s.opcode.StartsMessage():
-	case c.inRead && c.read.Less(s.psn):
+	case c.fetched && c.read.Less(s.psn):
 		c.responder.gaps++
-	case !c.inRead && c.fetched:
+	case c.fetched && !c.inRead:
 		c.responder.crossed++
 	}
 	c.inRead, c.read, c.fetched = !s.opcode.EndsMessage(), s.psn.Next(), true

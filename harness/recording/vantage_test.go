@@ -348,6 +348,25 @@ func TestOrderBeforeTheTap(t *testing.T) {
 	}
 }
 
+// A READ whose first response does not pass lost it before the tap, as one that lacks a later response.
+func TestFirstResponseBeforeTheTap(t *testing.T) {
+	for lost, name := range []string{"FIRST", "MIDDLE"} {
+		x := course{requester: &host{}, responder: &host{}}
+		x.request(&sighting{opcode: roce.ReadRequest}, 5, true)
+		opcodes := []roce.Opcode{roce.ReadRespFirst, roce.ReadRespMiddle, roce.ReadRespLast}
+		x.response(&sighting{psn: 0, opcode: roce.ReadRespFirst})
+		x.response(&sighting{psn: 1, opcode: roce.ReadRespLast})
+		for i, o := range opcodes {
+			if i != lost {
+				x.response(&sighting{psn: psn.PSN(2 + i), opcode: o})
+			}
+		}
+		if got := x.responder.gaps; got != 1 {
+			t.Errorf("%s: %d gaps", name, got)
+		}
+	}
+}
+
 // A request that is sent again long after its answer has passed was not answered for its sender, unless data that were
 // asked for before it are missing.
 func TestDeafRequester(t *testing.T) {
