@@ -57,7 +57,8 @@ func TestClosedLoop(t *testing.T) {
 	}
 }
 
-// A load that may be one message ahead of its peer posts the next when the peer's has come, and not when its own is done.
+// A load that may be one message ahead of its peer posts the next when the peer's has come, and not when its own is
+// done.
 func TestLoadThatAnswers(t *testing.T) {
 	b := newBed(t, Options{}, "qp receives=3", "load send msg=8 count=3 ahead=1", "load send from=B msg=8 count=3")
 	b.Start(0)

@@ -96,8 +96,8 @@ func Fit(given *scenario.Spec, side trace.Side) (*Tool, *scenario.Spec, error) {
 	return t, &s, nil
 }
 
-// alternate makes the peer answer each message of the tool. The tool allows for one message at a time, and sends no more
-// when two come before its own is acknowledged.
+// alternate makes the peer answer each message of the tool. The tool allows for one message at a time, and sends no
+// more when two come before its own is acknowledged.
 func alternate(s *scenario.Spec, side trace.Side) {
 	s.Loads = slices.Clone(s.Loads)
 	for i := range s.Loads {
