@@ -92,7 +92,8 @@ func (l *ledger) of(conn int) *flow {
 }
 
 // sight adds the changes by a packet. A queue pair counts received packets only while it exists; that it sends
-// something later shows that it did.
+// something later shows that it did. A fatal NAK does not: it was in error from the refused request on, while the NAK
+// waited to leave.
 func (l *ledger) sight(s *rule.Sight) {
 	f := l.of(s.Of.Index)
 	if s.Of.Req == l.c.Req {
@@ -100,7 +101,7 @@ func (l *ledger) sight(s *rule.Sight) {
 	} else {
 		f.answers = s.Of
 	}
-	if s.Out {
+	if s.Out && !rule.IsFatalNAK(s.Pkt) {
 		f.settle()
 	}
 	arrives := !s.Out && s.Of.Index >= 0 && !f.dead() && s.Intact() && s.Of.Addressed(s)
@@ -133,6 +134,9 @@ func (l *ledger) event(e *trace.Event) {
 			l.readings[e.Name] = &reading{e.Value, e.Value}
 		}
 	case trace.CQE, trace.Recv:
+		if !l.c.Mine(e) {
+			return
+		}
 		switch status := e.Body.Status; status {
 		case engine.StatusSuccess, engine.StatusRemoteAccess, engine.StatusRemoteInvalid, engine.StatusRemoteOp:
 			l.of(e.Conn).settle()
