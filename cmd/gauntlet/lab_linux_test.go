@@ -166,10 +166,14 @@ func TestRealNetemReadsBack(t *testing.T) {
 func TestScenariosOverRealNetem(t *testing.T) {
 	needLab(t)
 	dir := t.TempDir()
+	must(t, os.Mkdir(filepath.Join(dir, "reports"), 0o755))
 	o := gauntlet(t, dir, "conform", "--impl", "gbn", "--bench", "lab", "--deterministic", "--link", "netem", "--out",
-		"r", "--focus", " (loss-middle|hostile-nak|random/burst)$")
+		"r", "--junit", "reports/conform.xml", "--focus", " (loss-middle|hostile-nak|random/burst)$")
 	if o.code != 0 || !strings.Contains(o.stdout, "3 scenarios, 3 passed") {
 		t.Fatalf("exit %d\n%s%s", o.code, o.stdout, o.stderr)
+	}
+	if info, err := os.Stat(filepath.Join(dir, "reports", "conform.xml")); err != nil || info.Size() == 0 {
+		t.Errorf("the report in a folder: %v", err)
 	}
 	for scenario, does := range map[string]string{"loss-middle": "scripted faults", "hostile-nak": "crafted packets",
 		"random/burst": "losses of this kind"} {

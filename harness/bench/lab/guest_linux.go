@@ -171,7 +171,7 @@ func openPort() (*os.File, error) {
 
 // run runs the command and returns its exit code; an error means that it could not be run.
 func (o *Order) run(port *os.File) (int, error) {
-	if err := os.MkdirAll(o.Dir, 0o755); err != nil {
+	if err := o.folders(); err != nil {
 		return -1, fmt.Errorf("lab: %w", err)
 	}
 	for _, setting := range o.Env {
@@ -217,6 +217,20 @@ func (o *Order) run(port *os.File) (int, error) {
 		return -1, fmt.Errorf("lab: %w; give it to the guest with --with", err)
 	}
 	return 0, nil
+}
+
+// folders makes the working folder and those of the outputs, which are there on the host.
+func (o *Order) folders() error {
+	list := []string{o.Dir}
+	for _, path := range o.Outputs {
+		list = append(list, filepath.Dir(path))
+	}
+	for _, path := range list {
+		if err := os.MkdirAll(path, 0o755); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // farewell bounds the time that a command which has reached its limit has to report its work.
