@@ -75,7 +75,7 @@ var reassembles = define(rule.Rule{
 	Needs: rule.TapResponder | rule.Completions | rule.Stores, Stimulus: "segments that overtake each other",
 	New: watching(func(w *watch) {
 		w.over = func(m *message) {
-			if m.record || !m.matched || !m.shuffled() || !w.hadTimeFrom(m.whole) {
+			if m.record || !m.matched || !w.inTime(m) || !m.shuffled() || !w.hadTimeFrom(m.whole) {
 				return
 			}
 			w.Met()

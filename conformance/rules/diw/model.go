@@ -129,7 +129,7 @@ func (w *model) message(now vtime.Time, k key) *message {
 	if m != nil {
 		life := w.rec
 		if !k.record {
-			if life = w.reasm; m.whole.Sub(m.first) >= life { // given up, even if its late segments make it whole
+			if life = w.reasm; !w.inTime(m) {
 				life *= 2
 			}
 		}
@@ -145,6 +145,10 @@ func (w *model) message(now vtime.Time, k key) *message {
 	}
 	return m
 }
+
+// inTime reports whether a SEND was whole before the target had to give it up. Late segments may make it whole after
+// that, and are dropped.
+func (w *model) inTime(m *message) bool { return m.whole.Sub(m.first) < w.reasm }
 
 // forget removes the newest message.
 func (w *model) forget(m *message) {
