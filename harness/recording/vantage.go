@@ -90,16 +90,17 @@ func (v *vantage) doubtSwaps(tap trace.Side) {
 	}
 }
 
-// missing returns the number of requests that the capture lacks by the frames it has: requests that were answered and
+// missing returns the number of packets that the capture lacks by the frames it has: requests that were answered and
 // never passed the tap, though it is at the port of their sender, or though it is at the port of their receiver and the
-// answer has data.
+// answer has data; and packets that passed the port of their sender after later ones, or never, although that host goes
+// back to them as packets that it has sent.
 func (v *vantage) missing(h *trace.Header) (n uint64) {
 	counted := map[*host]bool{}
 	for i := range h.Conns {
 		for s, tapped := range h.Taps {
 			if x := v.host(h.Conns[i].Ends[s].Addr); tapped && !counted[x] {
 				counted[x] = true
-				n += x.missing + x.unserved
+				n += x.missing + x.unserved + uint64(x.gaps)
 			}
 		}
 	}
