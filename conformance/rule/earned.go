@@ -68,7 +68,7 @@ func AsksAgain(p *roce.Packet) bool {
 // Refusable reports whether the request with PSN p takes a receive, and so may draw an RNR NAK.
 func Refusable(c *Conversation, p psn.PSN) bool {
 	t := c.Sent(p)
-	return t != nil && TakesReceive(t.Opcode)
+	return t != nil && t.Opcode.TakesReceive()
 }
 
 // follow updates e by a sight at the responder.

@@ -293,7 +293,7 @@ func (c *Conversation) accepting(s *Sight) {
 func (c *Conversation) takeBack(p psn.PSN) {
 	k := &c.responder.keep
 	x := k.find(p)
-	if x == nil || x.waits || !p.Less(c.EPSN) || !TakesReceive(x.bth.Opcode) {
+	if x == nil || x.waits || !p.Less(c.EPSN) || !x.bth.Opcode.TakesReceive() {
 		return
 	}
 	end := c.EPSN

@@ -39,7 +39,7 @@ func Assumed(c *Conversation, p psn.PSN) bool {
 
 // received takes from the run the requests up to p, whose receive the responder has reported as complete.
 func (k *keep) received(p, expected psn.PSN) {
-	if x := k.find(p); k.rising && x != nil && TakesReceive(x.bth.Opcode) {
+	if x := k.find(p); k.rising && x != nil && x.bth.Opcode.TakesReceive() {
 		k.proven(p.Next(), expected)
 	}
 }

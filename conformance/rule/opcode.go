@@ -45,12 +45,6 @@ func AccessOf(o roce.Opcode) (need engine.Access, ok bool) {
 	return 0, false
 }
 
-// TakesReceive reports whether a request needs a posted receive at the responder: the first packet of a SEND, and the
-// packet that carries the immediate of a WRITE (IBTA 9.7.5.2.8).
-func TakesReceive(o roce.Opcode) bool {
-	return o.IsSend() && o.StartsMessage() || o.IsWrite() && o.HasImm()
-}
-
 // HasAETH reports whether a packet carries an AETH: every acknowledgement, and every READ response except the MIDDLE.
 func HasAETH(o roce.Opcode) bool { return o.Layout()&roce.LayoutAETH != 0 }
 

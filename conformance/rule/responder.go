@@ -295,7 +295,7 @@ func (c *Conversation) refused(p psn.PSN) {
 
 // mayWait reports whether a responder may not be ready for a request: it takes a receive, or it is a READ or atomic,
 // which takes resources of the responder.
-func mayWait(o roce.Opcode) bool { return TakesReceive(o) || o.IsRead() || o.IsAtomic() }
+func mayWait(o roce.Opcode) bool { return o.TakesReceive() || o.IsRead() || o.IsAtomic() }
 
 // MayWait reports whether the responder may not be ready for request p, which has been accepted and not acknowledged.
 func MayWait(c *Context, p psn.PSN) bool {

@@ -20,6 +20,7 @@ type lack struct {
 	holes     []hole  // in order
 	ahead     psn.PSN // newest PSN that was acknowledged and not seen; valid when far is true
 	far       bool
+	foretold  bool       // ahead is answered with data, and no READ or atomic awaited them
 	signs     []sign     // the first signs of missing packets, at most signLimit
 	middle    bool       // requests before the first one seen were still to be answered or sent again
 	blind     bool       // an answer passed before the first request
@@ -33,7 +34,8 @@ type lack struct {
 	refuse    bool       // again is valid
 	resent    bool       // a request that the NAK asked for has been sent since
 	beyond    bool       // one after again has been sent again since
-	unready   bool       // the NAK was an RNR NAK, which may name a request that it may not name
+	unready   bool       // the NAK was an RNR NAK of a request that it may not name
+	waiting   []psn.PSN  // newest requests that an RNR NAK may name
 	data      *fetched   // nil before the first READ or atomic
 	// lack of READ responses in a PSN space of their own, and of their acknowledgements; nil before the first
 	apart *lack
@@ -68,8 +70,14 @@ func (l *lack) passes(s *sighting) {
 func (l *lack) asks(s *sighting, end psn.PSN) {
 	l.passes(s)
 	l.twice(&l.requests, s)
-	repeats := l.begun && s.psn.Less(l.newest)
+	repeats, data := l.begun && s.psn.Less(l.newest), s.opcode.IsRead() || s.opcode.IsAtomic()
+	if data && l.far && l.foretold && s.psn == l.ahead && s.psn == l.newest {
+		l.unseen(s.psn, true)
+	}
 	l.request(s.psn, end)
+	if !repeats && (data || s.opcode.TakesReceive()) {
+		l.waiting = remember(l.waiting, s.psn)
+	}
 	switch {
 	case l.refuse && s.psn.LessEq(l.again):
 		l.again, l.resent = psn.Max(l.again, end), true
@@ -77,7 +85,7 @@ func (l *lack) asks(s *sighting, end psn.PSN) {
 	case l.refuse && repeats:
 		l.beyond = true
 	}
-	if !s.opcode.IsRead() && !s.opcode.IsAtomic() {
+	if !data {
 		return
 	}
 	if l.data == nil {
@@ -106,7 +114,8 @@ func (l *lack) refused(s *sighting) {
 	p := s.psn
 	l.served(p)
 	if d := l.newest.Sub(p); d > 0 && d < skipLimit {
-		l.again, l.refuse, l.resent, l.beyond, l.unready = p, true, false, false, s.syndrome.IsRNR()
+		l.again, l.refuse, l.resent, l.beyond, l.unready = p, true, false, false,
+			s.syndrome.IsRNR() && !slices.Contains(l.waiting, p)
 		if s.opcode == roce.Acknowledge { // what follows p is not kept
 			l.holes = slices.DeleteFunc(l.holes, func(h hole) bool { return p.LessEq(h.from) })
 		}
@@ -265,8 +274,10 @@ func (l *lack) response(s *sighting) {
 	case selective:
 		l.acknowledged(s.psn)
 	case s.opcode.IsReadResponse(), s.opcode == roce.AtomicAck:
+		due := l.data != nil && len(l.data.due) > 0
 		l.acknowledged(s.psn)
 		l.received(s.psn)
+		l.foretold = !due && l.far && l.ahead == s.psn && s.opcode.StartsMessage()
 	default:
 		l.acknowledged(s.psn.Next())
 	}

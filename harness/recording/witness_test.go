@@ -47,6 +47,18 @@ func TestDoubts(t *testing.T) {
 		{"not ready, and sent again in part", "A>B SEND_ONLY psn=+0 len=8\nA>B SEND_ONLY psn=+1 len=8\n" +
 			"A>B SEND_ONLY psn=+2 len=8 A\nB>A RNR psn=+0 msn=0 timer=1\nA>B SEND_ONLY psn=+0 len=8\n" +
 			"A>B SEND_ONLY psn=+2 len=8 A\nB>A ACK psn=+2 msn=3\n", "psn=+1 was refused and acknowledged"},
+		{"not ready, and sent again but for the first", "A>B SEND_ONLY psn=+0 len=8\nA>B SEND_ONLY psn=+1 len=8\n" +
+			"A>B SEND_ONLY psn=+2 len=8 A\nB>A RNR psn=+0 msn=0 timer=1\nA>B SEND_ONLY psn=+1 len=8\n" +
+			"A>B SEND_ONLY psn=+2 len=8 A\nB>A ACK psn=+2 msn=3\n", "psn=+0 was refused and acknowledged"},
+		{"not ready for a WRITE, which needs no receive", "A>B WRITE_ONLY psn=+0 len=8\nA>B WRITE_ONLY psn=+1 len=8\n" +
+			"A>B WRITE_ONLY psn=+2 len=8 A\nB>A RNR psn=+0 msn=0 timer=1\nA>B WRITE_ONLY psn=+1 len=8\n" +
+			"A>B WRITE_ONLY psn=+2 len=8 A\nB>A ACK psn=+2 msn=3\n", ""},
+		{"answered with data before it passed", "A>B SEND_ONLY psn=+0 len=8 A\nB>A ACK psn=+0 msn=1\n" +
+			"B>A READ_RESP_ONLY psn=+1 msn=2 len=8\nA>B READ_REQUEST psn=+1 dmalen=8 A\n" +
+			"B>A READ_RESP_ONLY psn=+1 msn=2 len=8\n", "psn=+1 was acknowledged"},
+		{"answered with the next PSN", "A>B READ_REQUEST psn=+0 dmalen=8 A\nB>A READ_RESP_ONLY psn=+1 msn=1 len=8\n" +
+			"A>B READ_REQUEST psn=+1 dmalen=8 A\n@5000 A>B READ_REQUEST psn=+0 dmalen=8 A\nB>A READ_RESP_ONLY psn=+0 " +
+			"msn=1 len=8\nA>B READ_REQUEST psn=+1 dmalen=8 A\nB>A READ_RESP_ONLY psn=+1 msn=2 len=8\n", ""},
 		{"answers first", "B>A NAK psn=+3 msn=0 PSN_SEQ_ERR\nA>B WRITE_MIDDLE psn=+3 len=1024\n", "begins when"},
 		{"one way", "A>B SEND_ONLY psn=+0 len=8 A\nA>B SEND_ONLY psn=+1 len=8 A\n", "the frames of one end alone"},
 		{"guessed", "qp A conn=1\nA>B SEND_ONLY psn=+0 len=8 A\nA>B SEND_ONLY psn=+0 len=8 A conn=1\nB>A ACK psn=+0 " +

@@ -330,6 +330,12 @@ func (o Opcode) IsResponse() bool { return o.has(response) }
 // IRN and of FaSR. It travels with the requests, from requester to responder, and its PSNs are those of the responses.
 func (o Opcode) IsReadAck() bool { return o.has(readAck) }
 
+// TakesReceive reports whether a request needs a posted receive at the responder: the first packet of a SEND, and the
+// packet that carries the immediate of a WRITE (IBTA 9.7.5.2.8).
+func (o Opcode) TakesReceive() bool {
+	return o.IsSend() && o.StartsMessage() || o.IsWrite() && o.HasImm()
+}
+
 // NumberedApart reports a packet whose PSN counts READ responses and not requests: a READ response of the extension
 // classes, or an acknowledgement of one. In the RC class a READ response has the PSN of a request (IBTA 9.7.5.1.5).
 func (o Opcode) NumberedApart() bool {

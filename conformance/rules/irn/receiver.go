@@ -48,7 +48,7 @@ func causeOf(c *rule.Context, s *rule.Sight, reach int) cause {
 		return homeless
 	case s.Relation == rule.Ahead:
 		return ahead
-	case c.Homeless(p) && rule.TakesReceive(p.Opcode):
+	case c.Homeless(p) && p.Opcode.TakesReceive():
 		return notReady
 	case c.Holds(p.PSN.Next()):
 		return fills

@@ -148,7 +148,7 @@ func (b *buffers) sight(s *rule.Sight, refused rule.Check) {
 	if s.Pkt.Opcode.StartsMessage() {
 		b.current = -1
 	}
-	if rule.TakesReceive(s.Pkt.Opcode) && len(b.posted) > 0 {
+	if s.Pkt.Opcode.TakesReceive() && len(b.posted) > 0 {
 		b.current = int(b.posted[0])
 		b.posted = b.posted[:copy(b.posted, b.posted[1:])]
 	}

@@ -141,7 +141,7 @@ func (v *visibility) sight(s *rule.Sight) {
 		return
 	}
 	v.counted, v.next = true, p.PSN.Add(max(1, v.c.Span(p)))
-	if rule.TakesReceive(p.Opcode) && len(v.receives) < placementLimit {
+	if p.Opcode.TakesReceive() && len(v.receives) < placementLimit {
 		v.receives = append(v.receives, receive{first: p.PSN, before: v.accepted, after: v.wrote})
 		v.wrote = false
 	}

@@ -66,7 +66,7 @@ func (r *receiver) sight(s *rule.Sight) {
 		r.response(p)
 		return
 	}
-	if !s.Legal || r.c.Fatal || !rule.TakesReceive(p.Opcode) {
+	if !s.Legal || r.c.Fatal || !p.Opcode.TakesReceive() {
 		return
 	}
 	if len(r.takers) < queueLimit {
@@ -153,7 +153,7 @@ func rnrNotForWrite() rule.Rule {
 						}
 					case s.Due():
 						*slot = taken{p.Opcode.IsWrite() && !p.Opcode.HasImm(), p.PSN}
-						if s.Legal && rule.TakesReceive(p.Opcode) {
+						if s.Legal && p.Opcode.TakesReceive() {
 							posted = max(0, posted-1)
 						} else if slot.set && posted == 0 {
 							c.Met()
