@@ -20,7 +20,7 @@ type lack struct {
 	holes     []hole  // in order
 	ahead     psn.PSN // newest PSN that was acknowledged and not seen; valid when far is true
 	far       bool
-	foretold  bool       // ahead is answered with data, and no READ or atomic awaited them
+	foretold  bool       // newest was answered with data before it passed, when no READ or atomic awaited them
 	signs     []sign     // the first signs of missing packets, at most signLimit
 	middle    bool       // requests before the first one seen were still to be answered or sent again
 	blind     bool       // an answer passed before the first request
@@ -71,8 +71,11 @@ func (l *lack) asks(s *sighting, end psn.PSN) {
 	l.passes(s)
 	l.twice(&l.requests, s)
 	repeats, data := l.begun && s.psn.Less(l.newest), s.opcode.IsRead() || s.opcode.IsAtomic()
-	if data && l.far && l.foretold && s.psn == l.ahead && s.psn == l.newest {
-		l.unseen(s.psn, true)
+	if !repeats {
+		if data && l.foretold && s.psn == l.newest {
+			l.unseen(s.psn, true)
+		}
+		l.foretold = false
 	}
 	l.request(s.psn, end)
 	if !repeats && (data || s.opcode.TakesReceive()) {
@@ -277,7 +280,7 @@ func (l *lack) response(s *sighting) {
 		due := l.data != nil && len(l.data.due) > 0
 		l.acknowledged(s.psn)
 		l.received(s.psn)
-		l.foretold = !due && l.far && l.ahead == s.psn && s.opcode.StartsMessage()
+		l.foretold = l.foretold || !due && s.psn == l.newest && s.opcode.StartsMessage()
 	default:
 		l.acknowledged(s.psn.Next())
 	}

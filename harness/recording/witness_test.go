@@ -54,8 +54,8 @@ func TestDoubts(t *testing.T) {
 			"A>B WRITE_ONLY psn=+2 len=8 A\nB>A RNR psn=+0 msn=0 timer=1\nA>B WRITE_ONLY psn=+1 len=8\n" +
 			"A>B WRITE_ONLY psn=+2 len=8 A\nB>A ACK psn=+2 msn=3\n", ""},
 		{"answered with data before it passed", "A>B SEND_ONLY psn=+0 len=8 A\nB>A ACK psn=+0 msn=1\n" +
-			"B>A READ_RESP_ONLY psn=+1 msn=2 len=8\nA>B READ_REQUEST psn=+1 dmalen=8 A\n" +
-			"B>A READ_RESP_ONLY psn=+1 msn=2 len=8\n", "psn=+1 was acknowledged"},
+			"B>A READ_RESP_FIRST psn=+1 msn=2 len=1024\nB>A READ_RESP_LAST psn=+2 msn=2 len=8\n" +
+			"@5000 A>B READ_REQUEST psn=+1 dmalen=1032 A\n", "psn=+1 was acknowledged"},
 		{"answered with the next PSN", "A>B READ_REQUEST psn=+0 dmalen=8 A\nB>A READ_RESP_ONLY psn=+1 msn=1 len=8\n" +
 			"A>B READ_REQUEST psn=+1 dmalen=8 A\n@5000 A>B READ_REQUEST psn=+0 dmalen=8 A\nB>A READ_RESP_ONLY psn=+0 " +
 			"msn=1 len=8\nA>B READ_REQUEST psn=+1 dmalen=8 A\nB>A READ_RESP_ONLY psn=+1 msn=2 len=8\n", ""},
