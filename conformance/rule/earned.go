@@ -1,6 +1,8 @@
 package rule
 
 import (
+	"math"
+
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
@@ -10,21 +12,28 @@ import (
 // Earned counts the responses that the requests which have arrived entitle a responder to send, and holds the newest
 // PSN that it has acknowledged. Rules about the answer to a bad packet start from it.
 type Earned struct {
-	Acked   psn.PSN    // newest PSN acknowledged
-	Heard   bool       // Acked is valid
-	inGap   bool       // a request ahead of the expected one has arrived since that was last received
-	gaps    int32      // gaps whose NAKs may still leave
-	NAKs    int32      // NAKs and selective acknowledgements that the responder may send
-	Repeats int32      // repeated acknowledgements that the responder may send for duplicates
-	since   vtime.Time // when the newest gap opened; valid when gaps > 0
-	Loads   int32      // placements in memory that the responder may still report
+	Acked   psn.PSN // newest PSN acknowledged
+	Heard   bool    // Acked is valid
+	inGap   bool    // a request ahead of the expected one has arrived since that was last received
+	gaps    int16   // gaps whose NAKs may still leave, mostGaps at most
+	NAKs    int32   // NAKs and selective acknowledgements that the responder may send
+	Repeats int32   // repeated acknowledgements that the responder may send for duplicates
+	Loads   int32   // placements in memory that the responder may still report
+	since   uint32  // when the newest gap opened, in microseconds modulo 2^32, which is 71 minutes; valid when gaps > 0
 }
+
+// mostGaps bounds the gaps whose NAKs are awaited; a flow costs two bytes for them.
+const mostGaps = math.MaxInt16 - 1
+
+// micros returns a time in microseconds modulo 2^32.
+func micros(t vtime.Time) uint32 { return uint32(t / vtime.Time(vtime.Microsecond)) }
 
 // Request adds the responses for a request that arrives d PSNs from the expected one at now. When a gap closes, one NAK
 // of it may still leave, and those of earlier gaps for the time that an endpoint may take to answer, and then while the
 // port has not paused.
 func (e *Earned) Request(c *Conversation, d int, now vtime.Time) {
-	if e.gaps > 0 && now.Sub(e.since) > Patience && !c.PeerPort.Busy(now, now) {
+	open := vtime.Duration(micros(now)-e.since) * vtime.Microsecond // the newest gap, if there is one
+	if e.gaps > 0 && open > Patience && !c.PeerPort.Busy(now, now) {
 		e.gaps = 0
 	}
 	switch {
@@ -35,12 +44,11 @@ func (e *Earned) Request(c *Conversation, d int, now vtime.Time) {
 		e.NAKs++
 		if !e.inGap {
 			e.inGap = true
-			e.gaps++
-			e.since = now
+			e.gaps, e.since = min(e.gaps+1, mostGaps), micros(now)
 		}
 	default:
 		e.inGap = false
-		e.NAKs = min(e.NAKs, max(1, e.gaps))
+		e.NAKs = min(e.NAKs, max(1, int32(e.gaps)))
 	}
 }
 

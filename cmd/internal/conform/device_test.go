@@ -85,7 +85,7 @@ func TestAccount(t *testing.T) {
 		`RC-MEM-001 +MUST +INCONCLUSIVE`,
 		`RC-OPC-003 .* not selected: error-not-enabled-qp0`,
 		`LOWAR-TRN-002 .* \S`,
-		`122 rules can be judged on soft-RoCE: 2 were exercised, 120 were not exercised\n`,
+		`123 rules can be judged on soft-RoCE: 2 were exercised, 121 were not exercised\n`,
 		`ADAPTER +RXE-RESPONDER +RXE-REQUESTER\n(.*\n)*ib_write_bw +2 scenarios, 1 rules +1 scenarios, 1 rules\n`,
 	} {
 		if !regexp.MustCompile(want).MatchString(out.String()) {
