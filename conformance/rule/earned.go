@@ -22,10 +22,10 @@ type Earned struct {
 	since   uint32  // when the newest gap opened, in microseconds modulo 2^32, which is 71 minutes; valid when gaps > 0
 }
 
-// mostGaps bounds the gaps whose NAKs are awaited; a flow costs two bytes for them.
+// mostGaps bounds the gaps whose NAKs are awaited.
 const mostGaps = math.MaxInt16 - 1
 
-// micros returns a time in microseconds modulo 2^32.
+// micros returns a time in microseconds modulo 2^32: every half of a flow keeps one.
 func micros(t vtime.Time) uint32 { return uint32(t / vtime.Time(vtime.Microsecond)) }
 
 // Request adds the responses for a request that arrives d PSNs from the expected one at now. When a gap closes, one NAK

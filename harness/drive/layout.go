@@ -107,7 +107,7 @@ func taken(s *scenario.Spec, from trace.Side, slot uint64) uint64 {
 	most := uint64(s.Turns.Count)
 	for _, l := range s.Loads {
 		switch {
-		case l.From != from || !takesReceive(l.Op):
+		case l.From != from || !l.Op.TakesReceive():
 		case l.Count == 0:
 			return math.MaxUint64 // the load goes on as long as the run
 		default:
@@ -116,7 +116,7 @@ func taken(s *scenario.Spec, from trace.Side, slot uint64) uint64 {
 	}
 	posts := uint64(0)
 	for _, p := range s.Posts {
-		if p.From == from && !p.Receive && takesReceive(p.WR.Op) {
+		if p.From == from && !p.Receive && p.WR.Op.TakesReceive() {
 			posts++
 		}
 	}

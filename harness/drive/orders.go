@@ -137,9 +137,9 @@ func MeetsRNR(s *scenario.Spec, side trace.Side) bool {
 
 // takesReceives reports whether a side has requests to post that take receives of its peer.
 func takesReceives(s *scenario.Spec, side trace.Side) bool {
-	return slices.ContainsFunc(s.Loads, func(l scenario.Load) bool { return l.From == side && takesReceive(l.Op) }) ||
+	return slices.ContainsFunc(s.Loads, func(l scenario.Load) bool { return l.From == side && l.Op.TakesReceive() }) ||
 		slices.ContainsFunc(s.Posts, func(p scenario.Post) bool {
-			return p.From == side && !p.Receive && takesReceive(p.WR.Op)
+			return p.From == side && !p.Receive && p.WR.Op.TakesReceive()
 		})
 }
 

@@ -95,7 +95,7 @@ func (l *layout) standing(i int, ld *load) []Work {
 	first, varied := 0, ld.flows.Varied()
 	if !varied {
 		kept := l.slots
-		if takesReceive(ld.Op) {
+		if ld.Op.TakesReceive() {
 			peer := newLayout(l.spec, l.side.Other())
 			kept = max(kept, peer.inSlots)
 		}
@@ -125,7 +125,7 @@ func (v *verifier) inbox(i int, peer *expect.Replay, work []Work) *expect.Image 
 	l := v.layout
 	var taking []Work
 	for _, w := range work {
-		if takesReceive(w.WR.Op) {
+		if w.WR.Op.TakesReceive() {
 			taking = append(taking, w)
 		}
 	}
@@ -157,15 +157,6 @@ func (v *verifier) otherReceives(i int) bool {
 		return p.Receive && p.QP == i && p.From == side
 	}) ||
 		slices.ContainsFunc(v.spec.Injections, func(in scenario.Injection) bool { return in.QP == i && in.To == side })
-}
-
-// takesReceive reports whether the operation consumes a receive of the peer (IBTA 9.4.1, 9.4.2).
-func takesReceive(op engine.Op) bool {
-	switch op {
-	case engine.OpSend, engine.OpSendImm, engine.OpSendInv, engine.OpWriteImm:
-		return true
-	}
-	return false
 }
 
 // declare records that bytes of connection i's target region are valid.

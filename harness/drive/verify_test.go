@@ -64,7 +64,7 @@ func (p *pair) run() {
 	receive := 0
 	for k := 0; k < len(p.req.posted); k++ {
 		p.execute(k, receive)
-		if takesReceive(p.req.posted[k].Op) {
+		if p.req.posted[k].Op.TakesReceive() {
 			receive++
 		}
 		p.req.complete(p.req.posted[k].ID, engine.StatusSuccess)

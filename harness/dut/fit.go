@@ -139,7 +139,7 @@ func (t *Tool) suits(s *scenario.Spec, side trace.Side, w *work) error {
 		return fmt.Errorf("dut: silence without end, in which a tool tries for ever: %w", ErrUnfit)
 	case t.Active && w.mixed:
 		return fmt.Errorf("dut: messages of several sizes: %w", ErrUnfit)
-	case !t.Active && s.Receives == 0 && takesReceive(t.Op):
+	case !t.Active && s.Receives == 0 && t.Op.TakesReceive():
 		return fmt.Errorf("dut: a queue without receives: %w", ErrUnfit)
 	}
 	return nil
@@ -364,5 +364,3 @@ func (w *work) add(from trace.Side, op engine.Op, n unit.Size, count int) error 
 	w.message, w.count = max(w.message, n), w.count+count
 	return nil
 }
-
-func takesReceive(op engine.Op) bool { return op == engine.OpSend }

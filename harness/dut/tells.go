@@ -71,7 +71,7 @@ func (t *Tool) Tells() trace.Reports {
 		case t.Active:
 			return trace.ReportDone
 		}
-		if takesReceive(t.Op) {
+		if t.Op.TakesReceive() {
 			return trace.ReportPosted | trace.ReportRegions
 		}
 		return trace.ReportPosted | trace.ReportRegions | trace.ReportChanges
@@ -154,7 +154,7 @@ const postedReceives = 512
 // posts another for each that completes, which is not observed; it is assumed to have enough even when it was
 // configured with few. A receive whose SEND was too long is the last.
 func (t *Tool) receives(e Ending) (events []trace.Event) {
-	if !takesReceive(t.Op) {
+	if !t.Op.TakesReceive() {
 		return nil
 	}
 	for i := range postedReceives {

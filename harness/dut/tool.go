@@ -47,7 +47,7 @@ type caller interface {
 func (t *Tool) Polls() bool {
 	switch t.kind.(type) {
 	case perftest:
-		return t.Active || takesReceive(t.Op) || t.turns != ""
+		return t.Active || t.Op.TakesReceive() || t.turns != ""
 	case perftestCM, pingpong, udPingpong:
 		return true
 	}

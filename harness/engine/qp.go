@@ -169,6 +169,11 @@ const (
 
 var opNames = [...]string{"SEND", "SEND_IMM", "SEND_INV", "WRITE", "WRITE_IMM", "READ", "CMP_SWAP", "FETCH_ADD"}
 
+// TakesReceive reports whether the operation consumes a receive of the peer (IBTA 9.4.1, 9.4.2).
+func (o Op) TakesReceive() bool {
+	return o == OpSend || o == OpSendImm || o == OpSendInv || o == OpWriteImm
+}
+
 // String returns the verb's name, "WRITE_IMM".
 func (o Op) String() string {
 	if int(o) < len(opNames) {

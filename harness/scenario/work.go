@@ -122,7 +122,7 @@ func (l *Load) validate(s *Spec) error {
 // answers returns the number of messages that the loads of the peer of a side have, and that take receives.
 func (s *Spec) answers(side trace.Side) (n int) {
 	for _, l := range s.Loads {
-		if l.From == side || l.Op == engine.OpWrite || l.Op == engine.OpRead {
+		if l.From == side || !l.Op.TakesReceive() {
 			continue
 		}
 		if n += l.Count; l.Count == 0 {

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -164,4 +165,12 @@ func (s Subject) Command(ctx context.Context, program string, args []string) *ex
 	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) }
 	c.WaitDelay = time.Minute
 	return c
+}
+
+// Run runs a command of a Subject. The signal that ends it with this process is tied to the thread that starts it,
+// which has to stay.
+func Run(c *exec.Cmd) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	return c.Run()
 }

@@ -14,12 +14,9 @@ import (
 func TestCommandEndsWithItsParent(t *testing.T) {
 	const parent = "GAUNTLET_TEST_PARENT"
 	if os.Getenv(parent) != "" {
-		c := Subject{}.Command(t.Context(), "/bin/sleep", []string{"60"})
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
-		fmt.Println("started", c.Process.Pid)
-		_ = c.Wait()
+		c := Subject{}.Command(t.Context(), "/bin/sh", []string{"-c", "echo started $$; exec sleep 60"})
+		c.Stdout = os.Stdout
+		_ = Run(c)
 		return
 	}
 	p := exec.Command(os.Args[0], "-test.run=^TestCommandEndsWithItsParent$", "-test.v")

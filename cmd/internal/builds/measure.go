@@ -51,7 +51,7 @@ func (s Subject) Check(ctx context.Context, args []string) error {
 	var said contract.Log
 	c.Stderr = &said
 	var exit *exec.ExitError
-	if err := c.Run(); errors.As(err, &exit) && exit.ExitCode() == UsageCode {
+	if err := Run(c); errors.As(err, &exit) && exit.ExitCode() == UsageCode {
 		return fault.Usage(fmt.Errorf("%s%s", args[0], said.Last()))
 	}
 	return nil
@@ -80,7 +80,7 @@ func (s Subject) Measure(ctx context.Context, program string, args []string, fol
 	if args[0] != "conform" {
 		c.Stdout = out
 	}
-	err = c.Run()
+	err = Run(c)
 	var exit *exec.ExitError
 	switch {
 	case errors.As(err, &exit) && exit.ExitCode() == UsageCode:

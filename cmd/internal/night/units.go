@@ -1,6 +1,7 @@
 package night
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -85,8 +86,11 @@ func (o *Options) Divide(
 			}
 			args = append(args, "--costs", filepath.Join(costs, s.folder(i)))
 		}
-		out, err := (builds.Subject{Dir: filepath.Dir(o.Path)}).Command(ctx, "", args).CombinedOutput()
-		lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+		var out bytes.Buffer
+		c := builds.Subject{Dir: filepath.Dir(o.Path)}.Command(ctx, "", args)
+		c.Stdout, c.Stderr = &out, &out
+		err = builds.Run(c)
+		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 		var exit *exec.ExitError
 		switch said := lines[len(lines)-1]; {
 		case errors.As(err, &exit) && exit.ExitCode() == builds.UsageCode:

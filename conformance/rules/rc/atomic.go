@@ -30,7 +30,7 @@ func atomicReplay() rule.Rule {
 // responder also shows the answers that are lost later, so the others are used only where it is not tapped.
 type atomics struct {
 	c    *rule.Context
-	list []atomic // at most mostAtomics, oldest first
+	list []atomic // at most mostAtomics, oldest first; of several with one PSN the newest counts
 }
 
 // atomic is the latest atomic with a PSN, and its first answer.
@@ -72,13 +72,14 @@ func (a *atomics) sight(s *rule.Sight) {
 	}
 }
 
-// find returns the atomic with PSN p; nil when none is remembered.
+// find returns the newest atomic with PSN p; nil when none is remembered.
 func (a *atomics) find(p psn.PSN) *atomic {
-	i := slices.IndexFunc(a.list, func(x atomic) bool { return x.psn == p })
-	if i < 0 {
-		return nil
+	for i := len(a.list) - 1; i >= 0; i-- {
+		if a.list[i].psn == p {
+			return &a.list[i]
+		}
 	}
-	return &a.list[i]
+	return nil
 }
 
 // isLate reports whether a request has a PSN that has been used before.
@@ -103,21 +104,23 @@ func (a *atomics) repeated(s *rule.Sight) {
 	}
 }
 
-// request remembers an atomic. One with a new PSN takes the place of the one that had the PSN before the wrap.
+// request remembers an atomic. One with a new PSN counts in place of the one that had the PSN before the wrap.
 func (a *atomics) request(s *rule.Sight) {
 	p := s.Pkt
 	if !p.Opcode.IsAtomic() {
 		return
 	}
 	is := atomic{psn: p.PSN, opcode: p.Opcode, reth: p.RETH, operands: p.Atomic, low: p.PSN}
-	switch x := a.find(p.PSN); {
+	var x *atomic
+	if isLate(s) {
+		x = a.find(p.PSN)
+	}
+	switch {
 	case x == nil:
 		if len(a.list) == mostAtomics {
-			a.list = slices.Delete(a.list, 0, 1)
+			a.list = slices.Delete(a.list, 0, mostAtomics/2) // seldom, as it moves the others
 		}
 		a.list = append(a.list, is)
-	case !isLate(s):
-		*x = is
 	case x.opcode != is.opcode || x.reth != is.reth || x.operands != is.operands:
 		x.altered = true
 	default:
