@@ -1,6 +1,7 @@
 package packetio
 
 import (
+	"math"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -35,9 +36,10 @@ type batch struct {
 	controls []byte
 	packets  []Packet
 	snap     int
-	stamped  int64  // latest stamp of a received frame, in nanoseconds of the wall clock
-	beside   int64  // Clock.wall when stamped was read
-	swapped  uint64 // frames received behind one with a later stamp
+	stamped  int64         // latest stamp of a received frame, in nanoseconds of the wall clock
+	latest   [2]vtime.Time // time of the latest frame: received, and sent by this host
+	beside   int64         // Clock.wall when stamped was read
+	swapped  uint64        // frames received behind one with a later stamp
 }
 
 // newBatch allocates a batch of n frames of up to snap bytes and points the kernel's structures at it, once.
@@ -50,6 +52,7 @@ func newBatch(n, snap int) *batch {
 		controls: make([]byte, n*controlSpace),
 		packets:  make([]Packet, 0, n),
 		snap:     snap,
+		latest:   [2]vtime.Time{math.MinInt64, math.MinInt64}, // a run's time is negative before its start
 	}
 	for i := range n {
 		b.vectors[i].Base = &b.buffers[i*(snap+tagLen)]
@@ -106,10 +109,22 @@ func (b *batch) collect(n int, clock *Clock, outgoing bool) []Packet {
 		if ok && !out {
 			b.order(at, clock)
 		}
+		p.Time = b.inOrder(p.Time, out)
 		b.packets = append(b.packets, p)
 	}
 	b.arm(n)
 	return b.packets
+}
+
+// inOrder returns the time of a frame, not earlier than that of the frame before it in its direction: the difference
+// between wall clock and run is known to some microseconds, and jumps by as much when it is read again.
+func (b *batch) inOrder(t vtime.Time, outgoing bool) vtime.Time {
+	last := &b.latest[0]
+	if outgoing {
+		last = &b.latest[1]
+	}
+	*last = max(*last, t)
+	return *last
 }
 
 // order counts a received frame whose stamp is earlier than that of a frame before it, unless the wall clock was set in

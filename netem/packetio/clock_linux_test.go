@@ -126,6 +126,19 @@ func TestTimebaseMapsBothWays(t *testing.T) {
 	}
 }
 
+// A new reading of the wall clock does not change the order of frames; the two directions do not hold each other up.
+func TestFramesStayInOrder(t *testing.T) {
+	var b batch
+	for i, f := range []struct {
+		at, want vtime.Time
+		outgoing bool
+	}{{at: 100, want: 100}, {at: 98, want: 100}, {at: 97, want: 97, outgoing: true}, {at: 101, want: 101}} {
+		if got := b.inOrder(f.at, f.outgoing); got != f.want {
+			t.Errorf("frame %d: %d, want %d", i, got, f.want)
+		}
+	}
+}
+
 // A frame behind one with a later stamp is a swap, but not the first one after a step of the wall clock.
 func TestSwaps(t *testing.T) {
 	c := NewClock(Monotonic())
