@@ -12,8 +12,9 @@ import (
 // orderLimit bounds the bytes of the frames that wait to be returned.
 const orderLimit = 256 << 20
 
-// Ordered returns a source that yields the frames of src in the order of their time stamps; frames of equal time stamps
-// keep their order. The time stamp of a frame may precede that of an earlier frame by at most behind, see Lane.Behind.
+// Ordered returns a source that yields the frames of src in the order of their time stamps. The order in the file says
+// nothing about frames of equal time stamps, so what may be an answer comes after the requests. The time stamp of a
+// frame may precede that of an earlier frame by at most behind, see Lane.Behind.
 func Ordered(src Source, behind time.Duration) Source { return &ordered{src: src, behind: behind} }
 
 type ordered struct {
@@ -68,16 +69,29 @@ func (o *ordered) read() {
 	}
 	o.size += len(raw)
 	o.count++
-	heap.Push(&o.wait, queued{k, o.count})
+	heap.Push(&o.wait, queued{k, o.count, isAnswer(raw)})
 }
 
 // Stats returns those of the source.
 func (o *ordered) Stats() Stats { return StatsOf(o.src) }
 
+// isAnswer reports whether a frame is the packet of a responder.
+func isAnswer(raw []byte) bool {
+	const opcode = 8 // behind the UDP header
+	p := layer{kind: etherFrame, data: raw}
+	inner, ok := p.frame()
+	if !ok {
+		return false
+	}
+	proto, udp, ok := inner.ip()
+	return ok && proto == protoUDP && len(udp.data) > opcode && roce.Opcode(udp.data[opcode]).IsResponse()
+}
+
 // queued is a waiting frame with its position in the file.
 type queued struct {
 	*Frame
 	number uint64
+	answer bool // the packet is a responder's
 }
 
 // waiting is a heap of frames, the earliest first.
@@ -89,6 +103,9 @@ func (w *waiting) Push(x any)   { *w = append(*w, x.(queued)) }
 func (w waiting) Less(i, j int) bool {
 	if c := w[i].Wall.Compare(w[j].Wall); c != 0 {
 		return c < 0
+	}
+	if w[i].answer != w[j].answer {
+		return w[j].answer
 	}
 	return w[i].number < w[j].number
 }
