@@ -25,6 +25,8 @@ type rounds struct {
 	una   psn.PSN    // UNA at the latest sight
 	data  psn.PSN    // the READ response expected at the latest sight, where those are numbered apart
 	reply vtime.Time // the latest response
+	ahead vtime.Time // arrival of the latest ACK of PSNs that had not been sent
+	upTo  psn.PSN    // the PSN that it named
 	// newest PSN sent when something was last retransmitted; an acknowledgement that leaves it outstanding is partial
 	repair psn.PSN
 	again  bool // repair is set
@@ -97,7 +99,7 @@ func (r *rounds) take(s *rule.Sight) (begun round, ok bool) {
 // begin begins a round. A recent response counts as its cause even when a retransmission followed it already, because
 // that may have waited in the port since before the response.
 func (r *rounds) begin(s *rule.Sight) round {
-	asked := r.cause.open || r.cause.at > 0 && r.c.Port.Lags(r.cause.at, s.At)
+	asked := r.cause.open || r.cause.at > 0 && r.c.Port.Lags(r.cause.at, s.At) || r.overtaken(s)
 	begun := round{!asked, s.At.Sub(r.timer.touched), s.At.Sub(r.timer.latest(r.c.Port, s.At))}
 	apart := readApart(s.Pkt) // it may have a timer of its own
 	r.stuck++
@@ -110,6 +112,13 @@ func (r *rounds) begin(s *rule.Sight) round {
 	}
 	r.timer.touched, r.cause.open = s.At, false
 	return begun
+}
+
+// overtaken reports whether a READ is sent again for an ACK beyond it that had arrived when the READ left, and that the
+// requester learnt of only afterwards.
+func (r *rounds) overtaken(s *rule.Sight) bool {
+	_, next, _, reading := r.c.OldestRead()
+	return reading && r.ahead > 0 && next.LessEq(r.upTo) && r.c.Port.Lags(r.ahead, s.At)
 }
 
 // progress processes the acknowledgements of the latest response, which show after its sight.
@@ -175,6 +184,8 @@ func (r *rounds) response(s *rule.Sight) {
 	case ack && !p.AETH.Syndrome.IsACK(), !ack && !p.Opcode.IsReadResponse() && p.Opcode != roce.AtomicAck,
 		reading && next.LessEq(p.PSN) && (ack || p.PSN != next): // data of the READ are missing before it
 		r.cause = cause{true, s.At, rule.Selective(p)}
+	case ack && c.MAX.LessEq(p.PSN):
+		r.ahead, r.upTo = s.At, p.PSN
 	}
 }
 
