@@ -126,8 +126,10 @@ func (r *replays) duplicate(s *rule.Sight) {
 		r.coming = append(r.coming, repeat{p.PSN, s.At})
 		return
 	}
-	// While the original is being answered, its response could be taken for an answer to the duplicate.
-	if r.any && p.PSN.LessEq(r.started) && len(r.barred) < replayLimit {
+	// A responder may remember more READs than it must. While the original is being answered, its response could be
+	// taken for an answer to the duplicate.
+	older := len(r.kept) == 0 || p.PSN.Less(r.kept[0].psn)
+	if !older && r.any && p.PSN.LessEq(r.started) && len(r.barred) < replayLimit {
 		r.barred = append(r.barred, p.PSN)
 	}
 }
