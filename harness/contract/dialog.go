@@ -114,7 +114,8 @@ func (d *Dialog) order(r *Report) error {
 		return nil
 	}
 	if r.At < d.at {
-		return fmt.Errorf("%s: at_ns %d is before the line before it (%d)", r.Event, r.At, d.at)
+		return fmt.Errorf("%s: at_ns %d is before the line before it (%d); say events in the order of their times",
+			r.Event, r.At, d.at)
 	}
 	d.at = r.At
 	return nil
