@@ -74,6 +74,8 @@ func introduce(d *Dialog) (*Capabilities, error) {
 		return nil, errSilent
 	case err != nil:
 		return nil, err
+	case r.Event == SaysError:
+		return nil, fmt.Errorf("it cannot go on, and said so in place of its capabilities: %s", r.Error)
 	}
 	return r.Capabilities, nil
 }

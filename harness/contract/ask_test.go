@@ -38,6 +38,8 @@ func TestAskTellsWhatIsWrong(t *testing.T) {
 		{"", errors.New("signal: killed (its memory is limited)"),
 			"want capabilities as the first line; it ended with signal: killed (its memory", false},
 		{"hello\n", code(1), `line 1: "hello" is no line of the contract`, true},
+		{`{"event":"error","error":"no licence"}` + "\n", code(127), "in place of its capabilities: no licence", true},
+		{`{"event":"error","error":"no licence"}` + "\n", code(1), "in place of its capabilities: no licence", true},
 		{strings.Repeat("x", 2*LineLimit), code(1), "line 1: longer than 65536 bytes", true},
 	} {
 		p, killed := scripted(c.said, c.ended)
