@@ -32,6 +32,7 @@ type Conversation struct {
 	Reliable bool       // a packet has shown that the QP is of a reliable connection
 	Failed   bool       // the requester's QP reported Fatal, or a fatal NAK arrived there
 	heard    bool       // an intact response was seen
+	sure     bool       // told is of an answer that is no data, which may be repeated without telling what is expected
 	Port     *Port      // the requester's
 	PeerPort *Port      // the responder's
 
@@ -74,7 +75,7 @@ type Conversation struct {
 	last  [4]vtime.Time // time of the latest sight at each point; Never before the first
 	turns *[2]turn      // the latest packet that each side has sent, in either half-conversation
 	data  vtime.Time    // time of the latest READ response that left the responder
-	told  vtime.Time    // time of the first answer that shows the responder's expected PSN, see shows; Never before
+	told  vtime.Time    // time of the answer that shows the responder's expected PSN, see shows; Never before
 }
 
 // Relation is the position of a request in the PSN space at the point of its sight.

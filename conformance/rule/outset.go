@@ -2,6 +2,7 @@ package rule
 
 import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
@@ -32,18 +33,25 @@ func proves(c *Context, at vtime.Time, who Blame) bool {
 }
 
 // shows processes a response, which may be the first that shows the expected PSN of the responder: one that refuses a
-// request, or that acknowledges a request that was seen.
+// request, or that acknowledges a request that was seen. Data may be repeated for a request that was executed long ago,
+// so that the first answer of another kind shows more.
 func (c *Conversation) shows(s *Sight) {
 	last, ok := Acknowledged(s.Pkt)
-	if c.Known || c.told != vtime.Never || !c.Started || !ok || !s.Intact() {
+	data := s.Pkt.Opcode != roce.Acknowledge
+	if c.Known || c.sure || data && c.told != vtime.Never || !c.Started || !ok || !s.Intact() {
 		return
 	}
 	expected := last.Next()
+	later := false
 	if d := expected.Sub(c.EPSN); d > 0 && d < windowLimit && !s.Point.AtRequester() {
 		c.skip(expected)
+		later = true
 	}
 	kept := c.Keeps() && (c.Held > 0 || Selective(s.Pkt)) // it may hold other requests as well
-	if !kept && (c.Start.Less(expected) || IsNAK(s.Pkt)) {
+	if kept || !c.Start.Less(expected) && !IsNAK(s.Pkt) {
+		return
+	}
+	if c.sure = !data; c.told == vtime.Never || later {
 		c.told = s.At
 	}
 }

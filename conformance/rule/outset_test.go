@@ -50,3 +50,27 @@ func TestFirstAnswerMovesWhatIsExpected(t *testing.T) {
 	w.want("gap", w.c.GapOpen, false)
 	w.want("certain", w.c.Certain(w.now), true)
 }
+
+// Data that are repeated do not show what is expected: the first acknowledgement does, also of a request that the
+// capture does not have.
+func TestDataTellLessThanAnACK(t *testing.T) {
+	for name, c := range map[string]struct {
+		acks []int
+		want int
+	}{
+		"of a request before the capture":         {[]int{4}, 5},
+		"of one that was seen":                    {[]int{1}, 2},
+		"of one that was seen, and of one unseen": {[]int{1, 4}, 2},
+	} {
+		w := newWalk(t, false)
+		w.see(trace.ResponderIn, roce.ReadRequest, 0, 8)
+		w.see(trace.ResponderIn, roce.SendOnly, 1, 8)
+		w.see(trace.ResponderOut, roce.ReadRespOnly, 0, 8)
+		before := w.now
+		for _, p := range c.acks {
+			w.see(trace.ResponderOut, roce.Acknowledge, p, 0, ack(roce.SyndromeACK))
+		}
+		w.want(name, w.c.EPSN, testStart.Add(c.want))
+		w.want(name+": certain before", w.c.Certain(before), c.want == 2)
+	}
+}
