@@ -41,7 +41,9 @@ type course struct {
 	fetched  bool    // a READ response has passed
 	acked    psn.PSN // PSN of the latest ACK; valid when acks is true
 	acks     bool
-	swaps    bool // the responder took requests that passed out of order
+	swaps    bool   // the responder took requests that passed out of order
+	deaf     bool   // the requester sent again long after the answers to it had passed
+	replay   moment // PSN after the latest of the answered requests that are sent again
 }
 
 // moment is a PSN and the time at which it passed.
@@ -79,9 +81,8 @@ func (c *course) request(s *sighting, span int, exact bool) {
 	}
 	p, at, end := s.psn, s.at, s.psn.Add(span)
 	c.settled.passes(at)
-	if c.settled.sent(p, end, s.opcode, !c.begun || c.newest.LessEq(p)) && c.first.LessEq(p) {
-		c.requester.deaf++
-	}
+	unheard := c.settled.sent(p, end, s.opcode, !c.begun || c.newest.LessEq(p)) && c.first.LessEq(p)
+	c.replays(p, end, at, unheard)
 	c.reuse.leapt = c.reuse.leapt || c.begun && (!p.In(c.first, c.newest.Add(farPSN)) || p == c.first && c.answered)
 	c.reuse.carries(s)
 	switch {
@@ -109,6 +110,21 @@ func (c *course) request(s *sighting, span int, exact bool) {
 	if !c.owed.valid && p.Less(c.expected) && (s.ackReq || s.opcode.IsRead() || s.opcode.IsAtomic()) {
 		c.owed = moment{p, at, true}
 	}
+}
+
+// replays processes a request that may begin or continue a replay of answered requests. A sender that has heard no
+// answer repeats all that it has sent; one that turns to another request before has no reason for the replay.
+func (c *course) replays(p, end psn.PSN, at vtime.Time, begins bool) {
+	goesOn := c.replay.valid && c.replay.psn.LessEq(p) && p.Less(c.newest)
+	if c.replay = (moment{end, at, begins || goesOn}); c.replay.valid && end == c.newest {
+		c.unheard()
+	}
+}
+
+// unheard notes that the requester has not heard answers that passed long ago.
+func (c *course) unheard() {
+	c.requester.deaf++
+	c.deaf, c.replay.valid = true, false
 }
 
 // expects updates the expected PSN by a request with the PSNs [p, end).
@@ -193,6 +209,9 @@ func (c *course) response(s *sighting) {
 	c.reuse.carries(s)
 	c.reuse.counted(s)
 	positive := s.grants()
+	if c.replay.valid && s.at.Sub(c.replay.at) <= swapTime { // it may have heard this one
+		c.unheard()
+	}
 	c.settled.passes(s.at)
 	if positive {
 		c.settled.answered(s.psn, s.opcode)

@@ -74,7 +74,7 @@ func (r *Recording) both(l *learner, as anew, how *procedure) (only *trace.Side,
 	r.Capture.Located = w.tell()
 	l.say(&r.Header, r.Capture)
 	for tap := range at {
-		at[tap].doubtSwaps(trace.Side(tap))
+		at[tap].addDoubts(trace.Side(tap))
 	}
 	r.Capture.Anew = at[0].anew(&r.Header) + at[1].anew(&r.Header)
 	return nil, nil

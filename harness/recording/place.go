@@ -11,7 +11,8 @@ import (
 )
 
 // astray reports whether the tap at a side is not at the port of the host there: packets were lost or overtaken between
-// them, and the host does not react much faster than the far end.
+// them, and the host does not react much faster than the far end. However fast it reacts, it does not ask again and
+// again for requests that have come, nor repeat requests whose answers it has heard.
 func (v *vantage) astray(s trace.Side) bool {
 	if len(v.header.Conns) == 0 {
 		return false
@@ -20,13 +21,26 @@ func (v *vantage) astray(s trace.Side) bool {
 	if !v.common(h) {
 		return false // the host is not exactly one end of every connection, so the place is unknown
 	}
-	far := v.others(h)
-	_, _, near := nearer(h, far, much)
 	signs := h.seen + h.unseen + h.gaps + h.crossed
+	if v.near(h) {
+		signs = 0
+		if h.seen >= fewest {
+			signs = h.seen
+		}
+	}
 	if h.deaf >= fewest {
 		signs += h.deaf
 	}
-	return !near && signs > 0 && signs*2*much > far.lost()
+	return signs > 0 && signs*2*much > v.others(h).lost()
+}
+
+// near reports whether a host that is an end of every connection reacts much faster than the far ends.
+func (v *vantage) near(h *host) bool {
+	if !v.common(h) {
+		return false
+	}
+	_, _, near := nearer(h, v.others(h), much)
+	return near
 }
 
 // place is the place of the tap: at the port of a host, or between the ports when addr is not valid.

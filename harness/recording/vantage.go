@@ -79,13 +79,23 @@ var swappedDoubt = &trace.Doubt{Fails: validity.Capture,
 	Why: fmt.Sprintf("requests passed the tap out of order within %v, and were taken in order: the capture, or the "+
 		"path behind the tap, may have changed their order", swapTime)}
 
-// doubtSwaps sets the doubts of the half-conversations whose responder, at whose port the tap is, took requests that
-// passed out of order.
-func (v *vantage) doubtSwaps(tap trace.Side) {
+// deafDoubt is the doubt about requests that are sent again although they are answered.
+var deafDoubt = &trace.Doubt{Fails: validity.Capture, Why: "requests were sent again long after all that they ask " +
+	"for had passed the tap: their sender may not have heard the answers, if the tap is not at its port"}
+
+// addDoubts sets the doubts that one of two taps gives about the half-conversations whose responder is there and took
+// requests that passed out of order, and about those whose requester is there and sent again what was answered if
+// nothing shows that it is near.
+func (v *vantage) addDoubts(tap trace.Side) {
 	for i := range v.courses {
-		c, d := v.courses[i][tap.Other()], &v.header.Conns[i].Doubts[tap.Other()]
+		doubts := &v.header.Conns[i].Doubts
+		c, d := v.courses[i][tap.Other()], &doubts[tap.Other()]
 		if c != nil && c.swaps && !c.responder.keeps && *d == nil {
 			*d = swappedDoubt
+		}
+		c, d = v.courses[i][tap], &doubts[tap]
+		if c != nil && c.deaf && *d == nil && !v.near(c.requester) {
+			*d = deafDoubt
 		}
 	}
 }

@@ -374,12 +374,14 @@ func TestDeafRequester(t *testing.T) {
 		first roce.Opcode
 		after vtime.Duration
 		data  bool
+		then  psn.PSN
 		deaf  int
 	}{
-		"long after":                {roce.SendOnly, 20 * vtime.Millisecond, false, 1},
-		"shortly after":             {roce.SendOnly, vtime.Millisecond, false, 0},
-		"long after, data missing":  {roce.ReadRequest, 20 * vtime.Millisecond, false, 0},
-		"long after, data answered": {roce.ReadRequest, 20 * vtime.Millisecond, true, 1},
+		"long after":                     {roce.SendOnly, 20 * vtime.Millisecond, false, 8, 1},
+		"long after, and without reason": {roce.SendOnly, 20 * vtime.Millisecond, false, 9, 0},
+		"shortly after":                  {roce.SendOnly, vtime.Millisecond, false, 8, 0},
+		"long after, data missing":       {roce.ReadRequest, 20 * vtime.Millisecond, false, 8, 0},
+		"long after, data answered":      {roce.ReadRequest, 20 * vtime.Millisecond, true, 8, 1},
 	} {
 		x := course{requester: &host{}, responder: &host{}}
 		at := vtime.Time(0)
@@ -398,9 +400,42 @@ func TestDeafRequester(t *testing.T) {
 		}
 		pass(vtime.Microsecond, roce.Acknowledge, 8)
 		pass(c.after, c.first, 7)
-		pass(vtime.Microsecond, roce.SendOnly, 8)
-		if got := x.requester.deaf; got != c.deaf {
+		pass(vtime.Microsecond, roce.SendOnly, c.then)
+		if got := x.requester.deaf; got != c.deaf || x.deaf != (c.deaf > 0) {
 			t.Errorf("%s: %d, want %d", name, got, c.deaf)
+		}
+	}
+}
+
+// What a second tap of a pair shows of losses behind it: one replay of answered requests is a doubt about them, unless
+// the host reacts so fast that the tap is at its port; several replays, or NAKs for what had passed, show it is not.
+func TestLossesBehindASecondTap(t *testing.T) {
+	near, far := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
+	for name, c := range map[string]struct {
+		seen, deaf      int
+		fast            bool
+		doubted, astray bool
+	}{
+		"nothing":                {0, 0, false, false, false},
+		"a replay":               {0, 1, false, true, false},
+		"a replay, and near":     {0, 1, true, false, false},
+		"replays":                {0, 3, true, false, true},
+		"a NAK":                  {1, 0, false, false, true},
+		"a NAK, and near":        {1, 0, true, false, false},
+		"several NAKs, and near": {3, 0, true, false, true},
+	} {
+		v := newVantage(&trace.Header{Conns: []trace.Conn{{Ends: [2]trace.End{{Addr: near}, {Addr: far}}}}})
+		x := v.course(0, trace.A)
+		x.deaf, x.requester.deaf, x.requester.seen = c.deaf > 0, c.deaf, c.seen
+		if c.fast {
+			x.requester.answers = samples{vtime.Microsecond}
+			x.responder.answers = samples{vtime.Millisecond}
+		}
+		if got := v.astray(trace.A); got != c.astray {
+			t.Errorf("%s: astray %v", name, got)
+		}
+		if v.addDoubts(trace.A); !c.astray && (v.header.Conns[0].Doubts[trace.A] == deafDoubt) != c.doubted {
+			t.Errorf("%s: %+v", name, v.header.Conns[0].Doubts)
 		}
 	}
 }
