@@ -11,8 +11,9 @@ import (
 )
 
 // astray reports whether the tap at a side is not at the port of the host there: packets were lost or overtaken between
-// them, and the host does not react much faster than the far end. However fast it reacts, it does not ask again and
-// again for requests that have come, nor repeat requests whose answers it has heard.
+// them, and the host does not react much faster than the far end. However fast it reacts, it does not again and again
+// ask for requests that have come, go back to packets that it has not sent, or repeat requests whose answers it has
+// heard.
 func (v *vantage) astray(s trace.Side) bool {
 	if len(v.header.Conns) == 0 {
 		return false
@@ -21,17 +22,20 @@ func (v *vantage) astray(s trace.Side) bool {
 	if !v.common(h) {
 		return false // the host is not exactly one end of every connection, so the place is unknown
 	}
-	signs := h.seen + h.unseen + h.gaps + h.crossed
-	if v.near(h) {
-		signs = 0
-		if h.seen >= fewest {
-			signs = h.seen
-		}
+	signs := often(h.seen) + often(h.gaps)
+	if !v.near(h) {
+		signs = h.seen + h.unseen + h.gaps + h.crossed
 	}
-	if h.deaf >= fewest {
-		signs += h.deaf
-	}
+	signs += often(h.deaf)
 	return signs > 0 && signs*2*much > v.others(h).lost()
+}
+
+// often returns a number of signs if they are too many for a coincidence, otherwise 0.
+func often(signs int) int {
+	if signs < fewest {
+		return 0
+	}
+	return signs
 }
 
 // near reports whether a host that is an end of every connection reacts much faster than the far ends.

@@ -413,20 +413,23 @@ func TestLossesBehindASecondTap(t *testing.T) {
 	near, far := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
 	for name, c := range map[string]struct {
 		seen, deaf      int
+		gaps            int
 		fast            bool
 		doubted, astray bool
 	}{
-		"nothing":                {0, 0, false, false, false},
-		"a replay":               {0, 1, false, true, false},
-		"a replay, and near":     {0, 1, true, false, false},
-		"replays":                {0, 3, true, false, true},
-		"a NAK":                  {1, 0, false, false, true},
-		"a NAK, and near":        {1, 0, true, false, false},
-		"several NAKs, and near": {3, 0, true, false, true},
+		"nothing":                {0, 0, 0, false, false, false},
+		"a replay":               {0, 1, 0, false, true, false},
+		"a replay, and near":     {0, 1, 0, true, false, false},
+		"replays":                {0, 3, 0, true, false, true},
+		"a NAK":                  {1, 0, 0, false, false, true},
+		"a NAK, and near":        {1, 0, 0, true, false, false},
+		"several NAKs, and near": {3, 0, 0, true, false, true},
+		"a gap, and near":        {0, 0, 1, true, false, false},
+		"several gaps, and near": {0, 0, 3, true, false, true},
 	} {
 		v := newVantage(&trace.Header{Conns: []trace.Conn{{Ends: [2]trace.End{{Addr: near}, {Addr: far}}}}})
 		x := v.course(0, trace.A)
-		x.deaf, x.requester.deaf, x.requester.seen = c.deaf > 0, c.deaf, c.seen
+		x.deaf, x.requester.deaf, x.requester.seen, x.requester.gaps = c.deaf > 0, c.deaf, c.seen, c.gaps
 		if c.fast {
 			x.requester.answers = samples{vtime.Microsecond}
 			x.responder.answers = samples{vtime.Millisecond}
