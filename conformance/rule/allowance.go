@@ -20,6 +20,8 @@ import (
 //	a timer has a resolution                          TimerSlack; it may seem fast by TimerEarly
 //	the QP failed                                     for ever: exempt; that it waits for a receive is for the rule to
 //	                                                  say (Excuse)
+//	the QP may have failed, for want of answers to    until it shows that it has not: Late
+//	its own requests
 //	a box waits for its own peer, or has given up     for ever: exempt
 const (
 	// Patience is how long an endpoint, or a box, may take to answer before silence is a violation. IBTA gives no
@@ -82,9 +84,13 @@ func endOf(c *Conversation, who Blame) (*Port, *turn) {
 
 // Late reports whether a packet that an end owes from due on, with patience to act, should have been seen by now. An
 // answer may wait for READ responses that leave before it. While the line is busy, a QP sends one packet per turn, and
-// retransmissions of all QPs may go first.
+// retransmissions of all QPs may go first. A responder that has sent nothing since due is late only if it has no reason
+// for it as a requester.
 func (c *Context) Late(who Blame, due vtime.Time, patience vtime.Duration, now vtime.Time) bool {
 	if who == Responder {
+		if mayHaveFailed(c.Conversation, due) {
+			return false
+		}
 		due = max(due, c.data)
 	}
 	latest := due.Add(patience)
@@ -93,6 +99,16 @@ func (c *Context) Late(who Blame, due vtime.Time, patience vtime.Duration, now v
 	}
 	port, own := endOf(c.Conversation, who)
 	return !port.Busy(latest, now) || now.Sub(max(due, own.at)) > port.Turn+port.Again-own.again
+}
+
+// mayHaveFailed reports whether the QP of a responder may be in error since a time: it has sent nothing from then on,
+// and nobody has answered its own requests, which it may send again for as often as only its attributes tell.
+func mayHaveFailed(c *Conversation, since vtime.Time) bool {
+	if c.Known || c.owner == nil || c.Index < 0 {
+		return false
+	}
+	twin := c.owner.halves[c.Index][c.Req.Other()&1]
+	return twin != nil && twin.conv.UNA.Less(twin.conv.MAX) && c.turns[c.Req.Other()&1].at <= since
 }
 
 // exempt reports whether an end owes nothing more: its QP is in error, or the box in its place has given up or need not
