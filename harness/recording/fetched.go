@@ -102,19 +102,20 @@ func (f *fetched) answered(p psn.PSN) {
 	})
 }
 
-// data processes an answer with data for p. It reports whether the capture lacks the request: the answer was repeated
-// without a repeated request.
-func (f *fetched) data(p psn.PSN, atomic bool) (unasked bool) {
+// data processes an answer with data for p, which starts a message or goes on with one. It reports whether the capture
+// lacks the request: the answer was repeated without a repeated request, from its first PSN or from within.
+func (f *fetched) data(p psn.PSN, atomic, starts bool) (unasked bool) {
 	f.answered(p)
 	if a := f.asking(p); a != nil {
 		if a.atomic != atomic {
 			f.forget(p)
 			return false
 		}
-		if p == a.from {
+		if p == a.from && starts {
 			a.left--
-			unasked = a.left < 0 && !slices.ContainsFunc(f.due, func(x stretch) bool { return a.has(x.from) })
 		}
+		unasked = starts && (p != a.from || a.left < 0) &&
+			!slices.ContainsFunc(f.due, func(x stretch) bool { return a.has(x.from) })
 	}
 	for i := range f.holes {
 		if f.holes[i].has(p) { // the answer comes late

@@ -106,7 +106,7 @@ func (l *lack) fetches(s *sighting) {
 	case l.data == nil:
 	case s.opcode == roce.Acknowledge:
 		l.data.acknowledged(s.psn)
-	case l.data.data(s.psn, s.opcode == roce.AtomicAck):
+	case l.data.data(s.psn, s.opcode == roce.AtomicAck, s.opcode == roce.AtomicAck || s.opcode.StartsMessage()):
 		l.sign(s.psn, unasked)
 	}
 }

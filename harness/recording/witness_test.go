@@ -37,6 +37,9 @@ func TestDoubts(t *testing.T) {
 		{"a request missed", "A>B READ_REQUEST psn=+0 dmalen=8 A\nB>A READ_RESP_ONLY psn=+0 msn=1 len=8\n" +
 			"A>B SEND_ONLY psn=+1 len=8 A\nB>A ACK psn=+1 msn=2\nB>A READ_RESP_ONLY psn=+0 msn=2 len=8\n",
 			"psn=+0 was answered again"},
+		{"an answer repeated from within, and not its request", "A>B READ_REQUEST psn=+0 dmalen=1032 A\n" +
+			"B>A READ_RESP_FIRST psn=+0 msn=1 len=1024\nB>A READ_RESP_LAST psn=+1 msn=1 len=8\n" +
+			"@5000 B>A READ_RESP_ONLY psn=+1 msn=1 len=8\n", "psn=+1 was answered again"},
 		{"a wrong answer", "A>B FETCH_ADD psn=+0 va=0x10000000\nA>B SEND_ONLY psn=+1 len=8 A\nB>A ACK psn=+0 " +
 			"msn=1\nB>A ACK psn=+1 msn=2\n", ""},
 		{"sent again, and missed", "A>B SEND_ONLY psn=+0 len=8\nA>B SEND_ONLY psn=+1 len=8 A\nB>A NAK psn=+0 msn=0 " +
