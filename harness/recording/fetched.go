@@ -114,8 +114,13 @@ func (f *fetched) data(p psn.PSN, atomic, starts bool) (unasked bool) {
 		if p == a.from && starts {
 			a.left--
 		}
-		unasked = starts && (p != a.from || a.left < 0) &&
-			!slices.ContainsFunc(f.due, func(x stretch) bool { return a.has(x.from) })
+		again := a.left < 0
+		if p != a.from { // an answer that had not passed may come late, and another request may be answered wrongly
+			open := func(x asking) bool { return x.left > 0 && a.has(x.from) }
+			again = !slices.ContainsFunc(f.holes, func(x stretch) bool { return x.has(p) }) &&
+				!slices.ContainsFunc(f.asked, open)
+		}
+		unasked = starts && again && !slices.ContainsFunc(f.due, func(x stretch) bool { return a.has(x.from) })
 	}
 	for i := range f.holes {
 		if f.holes[i].has(p) { // the answer comes late
