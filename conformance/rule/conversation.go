@@ -32,7 +32,6 @@ type Conversation struct {
 	Reliable bool       // a packet has shown that the QP is of a reliable connection
 	Failed   bool       // the requester's QP reported Fatal, or a fatal NAK arrived there
 	heard    bool       // an intact response was seen
-	sure     bool       // told is of an answer that is no data, which may be repeated without telling what is expected
 	Port     *Port      // the requester's
 	PeerPort *Port      // the responder's
 
@@ -51,6 +50,7 @@ type Conversation struct {
 	behind    bool    // taps see a packet when its last bit has left the line
 	classes   uint8   // opcode classes seen on the connection, one bit each
 	ofDevice  bool    // this is no half-conversation but all traffic of the device at side Req
+	sure      bool    // told is of an answer that is no data, which may be repeated without telling what is expected
 	NAKsInGap int32   // sequence NAKs sent since the gap opened
 	Held      int32   // requests ahead of EPSN that the responder keeps; 0 for a responder that discards them
 
