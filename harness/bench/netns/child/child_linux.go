@@ -80,7 +80,7 @@ func (c *Child) Kill() error { return c.Signal(os.Kill) }
 func (c *Child) Death(what string) error {
 	select {
 	case <-c.ended:
-	case <-time.After(time.Second): // it has closed its output but runs on
+	case <-time.After(5 * time.Second): // it has closed its output but runs on; a busy machine ends it late
 	}
 	select {
 	case <-c.ended:
