@@ -101,8 +101,9 @@ func TestLinkAccountsForEveryFrame(t *testing.T) {
 func TestBenchesDamageTheSame(t *testing.T) {
 	beside(t)
 	const text = "link rate=50M delay=200ms corrupt=0.2 duplicate=0.2\nloss random p=0.1\nseed " +
-		"9\nqp timeout=20\nload write msg=64KiB count=1\n"
-	_, real := onAccount(t, text)
+		"9\nqp timeout=18\nload write msg=64KiB count=1\n"
+	// Timeouts take most of the run, and a busy machine would dilate them to minutes; the delay leaves it time enough.
+	_, real := onAccount(t, text, "--dilate", "1")
 	spec, virtual := filepath.Join(t.TempDir(), "s.txt"), filepath.Join(t.TempDir(), "v")
 	must(t, os.WriteFile(spec, []byte(text), 0o644))
 	if o := gauntlet(t, t.TempDir(), "run", spec, "--codec", "on", "--out", virtual); o.code != 0 {
