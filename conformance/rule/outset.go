@@ -42,16 +42,17 @@ func (c *Conversation) shows(s *Sight) {
 		return
 	}
 	expected := last.Next()
-	later := false
-	if d := expected.Sub(c.EPSN); d > 0 && d < windowLimit && !s.Point.AtRequester() {
+	d := expected.Sub(c.EPSN)
+	beyond := d > 0 && d < windowLimit && !s.Point.AtRequester()
+	if beyond {
 		c.skip(expected)
-		later = true
 	}
 	kept := c.Keeps() && (c.Held > 0 || Selective(s.Pkt)) // it may hold other requests as well
 	if kept || !c.Start.Less(expected) && !IsNAK(s.Pkt) {
 		return
 	}
-	if c.sure = !data; c.told == vtime.Never || later {
+	c.sure = !data
+	if c.told == vtime.Never || beyond {
 		c.told = s.At
 	}
 }

@@ -69,29 +69,33 @@ func (o *ordered) read() {
 	}
 	o.size += len(raw)
 	o.count++
-	heap.Push(&o.wait, queued{k, o.count, isAnswer(raw)})
+	heap.Push(&o.wait, queued{k, o.count, mayAnswer(raw)})
 }
 
 // Stats returns those of the source.
 func (o *ordered) Stats() Stats { return StatsOf(o.src) }
 
-// isAnswer reports whether a frame is the packet of a responder.
-func isAnswer(raw []byte) bool {
+// mayAnswer reports whether a frame may be the packet of a responder.
+func mayAnswer(raw []byte) bool {
 	const opcode = 8 // behind the UDP header
-	p := layer{kind: etherFrame, data: raw}
-	inner, ok := p.frame()
-	if !ok {
-		return false
-	}
-	proto, udp, ok := inner.ip()
+	_, proto, udp, ok := packet(raw)
 	return ok && proto == protoUDP && len(udp.data) > opcode && roce.Opcode(udp.data[opcode]).IsResponse()
+}
+
+// packet returns the IP packet of a frame, and what it carries.
+func packet(raw []byte) (ip layer, proto byte, carried layer, ok bool) {
+	p := layer{kind: etherFrame, data: raw}
+	if ip, ok = p.frame(); ok {
+		proto, carried, ok = ip.ip()
+	}
+	return ip, proto, carried, ok
 }
 
 // queued is a waiting frame with its position in the file.
 type queued struct {
 	*Frame
 	number uint64
-	answer bool // the packet is a responder's
+	answer bool // the packet may be a responder's
 }
 
 // waiting is a heap of frames, the earliest first.
@@ -142,13 +146,10 @@ func (s shifted) Stats() Stats { return StatsOf(s.Source) }
 // PacketKey identifies the IP packet of a frame by its bytes (roce.Fingerprint), without MAC addresses, tags, TTL and
 // bytes after the packet.
 func PacketKey(raw []byte) uint64 {
-	p := layer{kind: etherFrame, data: raw}
-	if inner, ok := p.frame(); ok {
-		if _, carried, ok := inner.ip(); ok {
-			// Slices of one array: the difference of their capacities is how far they are apart.
-			from, end := cap(raw)-cap(inner.data)-etherLen, cap(raw)-cap(carried.data)+len(carried.data)
-			return roce.Fingerprint(raw[from:end])
-		}
+	if ip, _, carried, ok := packet(raw); ok {
+		// Slices of one array: the difference of their capacities is how far they are apart.
+		from, end := cap(raw)-cap(ip.data)-etherLen, cap(raw)-cap(carried.data)+len(carried.data)
+		return roce.Fingerprint(raw[from:end])
 	}
 	return roce.Fingerprint(raw)
 }

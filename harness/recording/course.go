@@ -81,8 +81,8 @@ func (c *course) request(s *sighting, span int, exact bool) {
 	}
 	p, at, end := s.psn, s.at, s.psn.Add(span)
 	c.settled.passes(at)
-	unheard := c.settled.sent(p, end, s.opcode, !c.begun || c.newest.LessEq(p)) && c.first.LessEq(p)
-	c.replays(p, end, at, unheard)
+	begins := c.settled.sent(p, end, s.opcode, !c.begun || c.newest.LessEq(p)) && c.first.LessEq(p)
+	c.replays(p, end, at, begins)
 	c.reuse.leapt = c.reuse.leapt || c.begun && (!p.In(c.first, c.newest.Add(farPSN)) || p == c.first && c.answered)
 	c.reuse.carries(s)
 	switch {
@@ -209,7 +209,7 @@ func (c *course) response(s *sighting) {
 	c.reuse.carries(s)
 	c.reuse.counted(s)
 	positive := s.grants()
-	if c.replay.valid && s.at.Sub(c.replay.at) <= swapTime { // it may have heard this one
+	if c.replay.valid && s.at.Sub(c.replay.at) <= swapTime { // which may be what ends the replay
 		c.unheard()
 	}
 	c.settled.passes(s.at)

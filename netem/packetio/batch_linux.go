@@ -37,9 +37,9 @@ type batch struct {
 	packets  []Packet
 	snap     int
 	stamped  int64         // latest stamp of a received frame, in nanoseconds of the wall clock
-	latest   [2]vtime.Time // time of the latest frame: received, and sent by this host
 	beside   int64         // Clock.wall when stamped was read
 	swapped  uint64        // frames received behind one with a later stamp
+	latest   [2]vtime.Time // time of the latest frame: received, and sent by this host
 }
 
 // newBatch allocates a batch of n frames of up to snap bytes and points the kernel's structures at it, once.

@@ -171,6 +171,20 @@ func TestFramesCrossInOrder(t *testing.T) {
 
 // A qdisc with a limit of zero packets drops every frame. A Port that knows of the qdisc counts the frame as sent, one
 // that does not tries again, and one that bypasses the qdisc is not affected.
+// A new reading of the wall clock that is half a second off does not put a frame before those that came before it.
+func TestFramesKeepTheirOrderInTime(t *testing.T) {
+	p := newPair(t)
+	x, y := p.open(t, "x", Options{}), p.open(t, "y", Options{})
+	p.send(t, x, numbered(0, 64))
+	first := p.receive(t, y, 1)
+	p.clock.wall -= int64(time.Second / 2)
+	p.send(t, x, numbered(1, 64))
+	second := p.receive(t, y, 1)
+	if len(first) != 1 || len(second) != 1 || second[0].Time < first[0].Time {
+		t.Errorf("%d and %d frames, the second before the first", len(first), len(second))
+	}
+}
+
 func TestQdisc(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: runs in real time")
