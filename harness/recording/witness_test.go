@@ -40,6 +40,11 @@ func TestDoubts(t *testing.T) {
 		{"an answer repeated from within, and not its request", "A>B READ_REQUEST psn=+0 dmalen=1032 A\n" +
 			"B>A READ_RESP_FIRST psn=+0 msn=1 len=1024\nB>A READ_RESP_LAST psn=+1 msn=1 len=8\n" +
 			"@5000 B>A READ_RESP_ONLY psn=+1 msn=1 len=8\n", "psn=+1 was answered again"},
+		{"a READ sent again from another PSN", "A>B READ_REQUEST psn=+0 dmalen=3072 A\n" +
+			"A>B READ_REQUEST psn=+3 dmalen=8 A\nB>A READ_RESP_FIRST psn=+0 msn=1 len=1024\n" +
+			"B>A READ_RESP_MIDDLE psn=+1 len=1024\nB>A READ_RESP_LAST psn=+2 msn=1 len=1024\n" +
+			"@5000 A>B READ_REQUEST psn=+2 dmalen=1024 A\nB>A READ_RESP_ONLY psn=+3 msn=2 len=8\n" +
+			"B>A READ_RESP_FIRST psn=+1 msn=2 len=1024\nB>A READ_RESP_LAST psn=+2 msn=2 len=1024\n", ""},
 		{"a wrong answer", "A>B FETCH_ADD psn=+0 va=0x10000000\nA>B SEND_ONLY psn=+1 len=8 A\nB>A ACK psn=+0 " +
 			"msn=1\nB>A ACK psn=+1 msn=2\n", ""},
 		{"sent again, and missed", "A>B SEND_ONLY psn=+0 len=8\nA>B SEND_ONLY psn=+1 len=8 A\nB>A NAK psn=+0 msn=0 " +
