@@ -42,6 +42,9 @@ type course struct {
 	acked    psn.PSN // PSN of the latest ACK; valid when acks is true
 	acks     bool
 	swaps    bool   // the responder took requests that passed out of order
+	before   bool   // the requester went back to a packet that had not passed
+	denied   moment // request that had passed when a sequence NAK named it, and that was not acknowledged since
+	behind   bool   // a denied request was sent again
 	deaf     bool   // the requester sent again long after the answers to it had passed
 	replay   moment // PSN after the latest of the answered requests that are sent again
 }
@@ -162,17 +165,21 @@ func (c *course) passesOver(p psn.PSN, at vtime.Time) {
 
 // again processes a request with a PSN before the newest: a missing request or a retransmission.
 func (c *course) again(p psn.PSN, at vtime.Time) {
-	if c.nak.valid && p == c.nak.psn {
+	asked := c.nak.valid && p == c.nak.psn
+	if asked {
 		c.requester.react.add(at.Sub(c.nak.at))
 		c.nak.valid = false
 	}
+	if c.denied.valid && p == c.denied.psn {
+		c.behind = true
+	}
 	if c.skip.valid && p == c.skip.psn {
-		c.requester.gaps++
+		c.goesBack()
 		c.skip.valid = false
 	}
 	if c.jump.valid && p == c.jump.psn {
-		if c.resent || at.Sub(c.jump.at) > swapTime {
-			c.requester.gaps++
+		if c.resent || asked || at.Sub(c.jump.at) > swapTime {
+			c.goesBack()
 		} else {
 			c.requester.crossed++
 			if c.newest.Sub(p) < farPSN {
@@ -187,6 +194,12 @@ func (c *course) again(p psn.PSN, at vtime.Time) {
 		c.responder.silent.add(at.Sub(c.owed.at))
 		c.owed.at = at
 	}
+}
+
+// goesBack notes that the requester goes back to a packet as to one that it has sent, and that had not passed.
+func (c *course) goesBack() {
+	c.requester.gaps++
+	c.before = true
 }
 
 // response processes an answer.
@@ -269,6 +282,7 @@ func (s *sighting) grants() bool {
 // acknowledged processes an answer that shows that request p and all before it were executed.
 func (c *course) acknowledged(p psn.PSN, at vtime.Time) {
 	c.skip.valid = c.skip.valid && p.Less(c.skip.psn)
+	c.denied.valid = c.denied.valid && p.Less(c.denied.psn)
 	if p.In(c.expected, c.newest) {
 		// A request that did not pass the tap in order was received: the capture lacks it. All requests after it are
 		// taken to have passed.
@@ -299,6 +313,7 @@ func (c *course) sequence(p psn.PSN, at vtime.Time) {
 	case c.overdue.has(p): // asked for before it came, and not lost
 	case p.Less(c.expected):
 		c.responder.seen++
+		c.denied = c.nak
 	default:
 		c.requester.unseen++
 	}

@@ -83,19 +83,30 @@ var swappedDoubt = &trace.Doubt{Fails: validity.Capture,
 var deafDoubt = &trace.Doubt{Fails: validity.Capture, Why: "requests were sent again long after all that they ask " +
 	"for had passed the tap: their sender may not have heard the answers, if the tap is not at its port"}
 
-// addDoubts sets the doubts that one of two taps gives about the half-conversations whose responder is there and took
-// requests that passed out of order, and about those whose requester is there and sent again what was answered if
-// nothing shows that it is near.
+// Doubts about requests of which one was lost between the tap of a host and its port, or by the capture.
+var (
+	beforeDoubt = &trace.Doubt{Fails: validity.Capture, Why: "a request passed the tap of its sender for the first time " +
+		"when its sender went back to it: it was lost before the tap, or the capture lacks it"}
+	behindDoubt = &trace.Doubt{Fails: validity.Capture, Why: "a request passed the tap of its receiver, was asked for, " +
+		"and sent again before any was acknowledged: it may have been lost behind the tap"}
+)
+
+// addDoubts sets the doubts that the tap at one of two ports gives about the requests from there and to there.
 func (v *vantage) addDoubts(tap trace.Side) {
 	for i := range v.courses {
-		doubts := &v.header.Conns[i].Doubts
-		c, d := v.courses[i][tap.Other()], &doubts[tap.Other()]
-		if c != nil && c.swaps && !c.responder.keeps && *d == nil {
-			*d = swappedDoubt
-		}
-		c, d = v.courses[i][tap], &doubts[tap]
-		if c != nil && c.deaf && *d == nil && !v.near(c.requester) {
-			*d = deafDoubt
+		for from, c := range v.courses[i] {
+			d, here := &v.header.Conns[i].Doubts[from], trace.Side(from) == tap
+			switch {
+			case c == nil || *d != nil:
+			case !here && c.swaps && !c.responder.keeps:
+				*d = swappedDoubt
+			case !here && c.behind:
+				*d = behindDoubt
+			case here && c.before:
+				*d = beforeDoubt
+			case here && c.deaf && !v.near(c.requester):
+				*d = deafDoubt
+			}
 		}
 	}
 }

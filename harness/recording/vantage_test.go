@@ -442,3 +442,37 @@ func TestLossesBehindASecondTap(t *testing.T) {
 		}
 	}
 }
+
+// A request that its sender goes back to was sent, whether it had passed or not; one that its receiver asks for was not
+// received, unless it is acknowledged before it is sent again.
+func TestLossesBesideATap(t *testing.T) {
+	const ask, ack = -1, -2
+	for name, c := range map[string]struct {
+		steps          []int // PSNs of requests, or ask or ack, of PSN 8
+		before, behind bool
+	}{
+		"none":                     {[]int{7, 8, 9, ack}, false, false},
+		"before the tap":           {[]int{7, 9, ask, 8, 9, ack}, true, false},
+		"behind it":                {[]int{7, 8, 9, ask, 8, 9, ack}, false, true},
+		"asked for, but received":  {[]int{7, 8, 9, ask, ack, 8, 9}, false, false},
+		"asked for, and not again": {[]int{7, 8, 9, ask}, false, false},
+	} {
+		x := course{requester: &host{}, responder: &host{}}
+		for i, p := range c.steps {
+			s := &sighting{at: vtime.Time(i + 1), psn: 8, opcode: roce.Acknowledge, headed: true, sound: true}
+			switch p {
+			case ask:
+				s.syndrome = roce.SyndromePSNSeqErr
+				x.response(s)
+			case ack:
+				x.response(s)
+			default:
+				s.psn, s.opcode = psn.PSN(p), roce.SendOnly
+				x.request(s, 1, true)
+			}
+		}
+		if x.before != c.before || x.behind != c.behind {
+			t.Errorf("%s: before %v, behind %v", name, x.before, x.behind)
+		}
+	}
+}
