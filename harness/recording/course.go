@@ -17,6 +17,7 @@ type course struct {
 	begun    bool
 	first    psn.PSN // PSN of the first request seen
 	newest   psn.PSN // PSN after the newest request
+	far      moment  // PSN after a request with a far PSN, the latest to pass, which may be wrong; see astray
 	expected psn.PSN // expected PSN of a responder at the place of the tap that discards requests received out of order
 	jump     moment  // first PSN that had not passed when a later request did
 	sent     psn.PSN // PSN after the latest request
@@ -88,6 +89,11 @@ func (c *course) request(s *sighting, span int, exact bool) {
 	c.replays(p, end, at, begins)
 	c.reuse.leapt = c.reuse.leapt || c.begun && (!p.In(c.first, c.newest.Add(farPSN)) || p == c.first && c.answered)
 	c.reuse.carries(s)
+	if c.astray(p, end, at) {
+		return
+	}
+	misled := c.far.valid && !c.far.psn.LessEq(p)
+	c.far.valid = false
 	switch {
 	case !c.begun:
 		c.begun, c.first, c.newest, c.expected = true, p, end, end
@@ -95,7 +101,7 @@ func (c *course) request(s *sighting, span int, exact bool) {
 		c.passesOver(p, at)
 		c.again(p, at)
 	default:
-		if !c.jump.valid && p != c.newest {
+		if !c.jump.valid && p != c.newest && !(misled && p == c.newest.Next()) {
 			c.jump, c.resent = moment{c.newest, at, true}, false
 		}
 		if gap := at.Sub(c.asked); c.heard {
@@ -113,6 +119,17 @@ func (c *course) request(s *sighting, span int, exact bool) {
 	if !c.owed.valid && p.Less(c.expected) && (s.ackReq || s.opcode.IsRead() || s.opcode.IsAtomic()) {
 		c.owed = moment{p, at, true}
 	}
+}
+
+// astray reports whether a request has a PSN so far beyond the newest that it may be wrong: it moves newest once the
+// next request follows it, or an answer covers it. If neither does, it passed in the place of another request.
+func (c *course) astray(p, end psn.PSN, at vtime.Time) bool {
+	follows := c.far.valid && p.In(c.far.psn, c.far.psn.Add(farPSN))
+	if !c.begun || follows || !c.newest.Add(farPSN).LessEq(p) {
+		return false
+	}
+	c.far = moment{end, at, true}
+	return true
 }
 
 // replays processes a request that may begin or continue a replay of answered requests. A sender that has heard no
@@ -222,6 +239,12 @@ func (c *course) response(s *sighting) {
 	c.reuse.carries(s)
 	c.reuse.counted(s)
 	positive := s.grants()
+	if positive && c.far.valid && s.psn.In(c.newest, c.far.psn) {
+		if !c.jump.valid {
+			c.jump, c.resent = moment{c.newest, c.far.at, true}, false
+		}
+		c.newest, c.far.valid = c.far.psn, false
+	}
 	if c.replay.valid && s.at.Sub(c.replay.at) <= swapTime { // which may be what ends the replay
 		c.unheard()
 	}

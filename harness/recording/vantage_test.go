@@ -456,6 +456,8 @@ func TestLossesBesideATap(t *testing.T) {
 		"behind it":                {[]int{7, 8, 9, ask, 8, 9, ack}, false, true},
 		"asked for, but received":  {[]int{7, 8, 9, ask, ack, 8, 9}, false, false},
 		"asked for, and not again": {[]int{7, 8, 9, ask}, false, false},
+		"a wrong PSN in its place": {[]int{7, 590000, 9, ask, 8, 9, ack}, false, false},
+		"a burst of losses":        {[]int{7, 200, 201, ask, 8, 9, ack}, true, false},
 	} {
 		x := course{requester: &host{}, responder: &host{}}
 		for i, p := range c.steps {
