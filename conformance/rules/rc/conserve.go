@@ -2,6 +2,7 @@ package rc
 
 import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
@@ -136,4 +137,94 @@ func (a *answered) sight(s *rule.Sight) {
 func (a *answered) complete(s *rule.Sight, una psn.PSN) bool {
 	t := a.c.Sent(una)
 	return s.Pkt.PSN.Less(una) && (una == a.c.MAX || t != nil && t.Message > s.Message)
+}
+
+func receiveCompletion() rule.Rule {
+	return rule.Rule{
+		ID: "RC-CQE-005", Level: rule.Must,
+		Title: "A SEND or WRITE with immediate completes one receive, once, with its byte count and immediate",
+		Source: rule.Source{Ref: "IBTA 10.8.6, 11.4.2.1",
+			Requirement: "The receive completion holds the number of bytes transferred and the " +
+				"immediate data of the message."},
+		Needs: rule.TapResponder | rule.Receives, Sees: rule.Accepts | rule.ResponseOut,
+		Minds: rule.Edge | rule.Late | rule.Answer, Stimulus: "SENDs, with a duplicate of a last packet",
+		BlackBox: hardware,
+		New: func(c *rule.Context) rule.Check {
+			r := arrivals{c: c}
+			return rule.Check{Sight: r.sight, Event: r.event, End: r.end}
+		},
+	}
+}
+
+// arrivals tracks the messages that arrived whole and must complete a receive.
+type arrivals struct {
+	c     *rule.Context
+	first psn.PSN   // first PSN of the open message
+	due   []arrival // in the order of arrival, queueLimit at most
+}
+
+type arrival struct {
+	event
+	first, last psn.PSN
+	bytes, imm  uint32
+	hasImm      bool
+}
+
+func (a *arrivals) sight(s *rule.Sight) {
+	p := s.Pkt
+	a.settle()
+	if s.Point == trace.ResponderOut || !s.Legal || a.c.Fatal {
+		return
+	}
+	if p.Opcode.StartsMessage() {
+		a.first = p.PSN
+	}
+	if p.Opcode.EndsMessage() && (p.Opcode.IsSend() || p.Opcode.HasImm()) && len(a.due) < queueLimit {
+		a.due = append(a.due, arrival{event: seen(s), first: a.first, last: p.PSN,
+			bytes: uint32(a.c.Filled(p) + p.Len), imm: p.Imm, hasImm: p.Opcode.HasImm()})
+	}
+}
+
+// settle removes the messages that were not accepted after all: an RNR NAK refused them, or the responder did not keep
+// them until their turn. They are sent again, the first of them perhaps only from its last packet on, which alone needs
+// a receive in a WRITE with immediate.
+func (a *arrivals) settle() {
+	for i := range a.due {
+		if m := &a.due[i]; a.c.EPSN.LessEq(m.last) {
+			a.first = m.first
+			a.due = a.due[:i]
+			return
+		}
+	}
+}
+
+func (a *arrivals) event(e *trace.Event) {
+	if e.Kind != trace.Recv || a.c.Mine(e) || e.Body.Status == engine.StatusFlushed {
+		return
+	}
+	a.settle()
+	if len(a.due) == 0 {
+		if e.Body.Status == engine.StatusSuccess { // a refused message ends its receive in error
+			a.c.Failf(rule.Responder, "receive wr=%d completes without a message", e.Body.ID)
+		}
+		return
+	}
+	m := a.due[0]
+	a.due = a.due[:copy(a.due, a.due[1:])]
+	switch {
+	case e.Body.Status != engine.StatusSuccess:
+	case e.Body.Len != m.bytes:
+		a.c.Failf(rule.Responder, "receive wr=%d has %d bytes, %d arrived", e.Body.ID, e.Body.Len, m.bytes)
+	case m.hasImm && e.Body.Imm != m.imm:
+		a.c.Failf(rule.Responder, "receive wr=%d has immediate %#x, %#x arrived", e.Body.ID, e.Body.Imm, m.imm)
+	default:
+		a.c.Met()
+	}
+}
+
+func (a *arrivals) end(at vtime.Time) {
+	a.settle()
+	if len(a.due) > 0 && !a.c.Fatal && a.c.Late(rule.Responder, a.due[0].at, rule.Patience, at) {
+		a.c.FailAt(a.due[0].at, a.due[0].record, rule.Responder, "the message that ends here completes no receive")
+	}
 }

@@ -126,6 +126,51 @@ func readCompletion() rule.Rule {
 	}
 }
 
+func readNotAcked() rule.Rule {
+	return rule.Rule{
+		ID: "RC-READ-005", Level: rule.Must,
+		Title: "An ACK beyond an outstanding READ is not taken as the completion of the READ",
+		Source: rule.Source{Ref: "IBTA 9.7.5.1.1, C9-109",
+			Requirement: "An acknowledgement of a later request implies that the READ's response is " +
+				"missing; only its data complete a READ."},
+		Needs: rule.TapRequester | rule.Done, Sees: rule.RequestOut | rule.ResponseIn, Minds: rule.Edge | rule.Answer,
+		Stimulus: "an ACK beyond a READ whose responses are missing", BlackBox: hardware,
+		New: func(c *rule.Context) rule.Check {
+			var q sendQueue
+			beyond, read := false, psn.PSN(0) // such an ACK came, and that READ has not been answered since
+			return rule.Check{
+				Sight: func(s *rule.Sight) {
+					if s.Point == trace.RequesterOut {
+						q.request(c, s)
+						return
+					}
+					_, next, _, ok := c.OldestRead()
+					if s.Intact() && ok && rule.IsACK(s.Pkt) &&
+						next.LessEq(s.Pkt.PSN) && s.Pkt.PSN.Less(c.MAX) {
+						beyond, read = true, next
+						c.Met()
+					}
+				},
+				Event: func(e *trace.Event) {
+					if e.Kind == trace.Post && c.Mine(e) {
+						q.post(e)
+					}
+					if e.Kind != trace.CQE || !c.Mine(e) {
+						return
+					}
+					w, _, ok := q.complete(e.Body.ID)
+					beyond = beyond && !read.Less(c.UNA)
+					if beyond && ok && w.op == engine.OpRead && e.Body.Status == engine.StatusSuccess &&
+						!c.Answered(w.last) {
+						c.Failf(rule.Requester,
+							"READ wr=%d completes by an ACK beyond it; its data expected first", w.id)
+					}
+				},
+			}
+		},
+	}
+}
+
 func flushAfterError() rule.Rule {
 	return rule.Rule{
 		ID: "RC-CQE-004", Level: rule.Must,
@@ -168,95 +213,5 @@ func flushAfterError() rule.Rule {
 				},
 			}
 		},
-	}
-}
-
-func receiveCompletion() rule.Rule {
-	return rule.Rule{
-		ID: "RC-CQE-005", Level: rule.Must,
-		Title: "A SEND or WRITE with immediate completes one receive, once, with its byte count and immediate",
-		Source: rule.Source{Ref: "IBTA 10.8.6, 11.4.2.1",
-			Requirement: "The receive completion holds the number of bytes transferred and the " +
-				"immediate data of the message."},
-		Needs: rule.TapResponder | rule.Receives, Sees: rule.Accepts | rule.ResponseOut,
-		Minds: rule.Edge | rule.Late | rule.Answer, Stimulus: "SENDs, with a duplicate of a last packet",
-		BlackBox: hardware,
-		New: func(c *rule.Context) rule.Check {
-			r := arrivals{c: c}
-			return rule.Check{Sight: r.sight, Event: r.event, End: r.end}
-		},
-	}
-}
-
-// arrivals tracks the messages that arrived whole and must complete a receive.
-type arrivals struct {
-	c     *rule.Context
-	first psn.PSN   // first PSN of the open message
-	due   []arrival // in the order of arrival, queueLimit at most
-}
-
-type arrival struct {
-	event
-	first, last psn.PSN
-	bytes, imm  uint32
-	hasImm      bool
-}
-
-func (a *arrivals) sight(s *rule.Sight) {
-	p := s.Pkt
-	a.settle()
-	if s.Point == trace.ResponderOut || !s.Legal || a.c.Fatal {
-		return
-	}
-	if p.Opcode.StartsMessage() {
-		a.first = p.PSN
-	}
-	if p.Opcode.EndsMessage() && (p.Opcode.IsSend() || p.Opcode.HasImm()) && len(a.due) < queueLimit {
-		a.due = append(a.due, arrival{event: seen(s), first: a.first, last: p.PSN,
-			bytes: uint32(a.c.Filled(p) + p.Len), imm: p.Imm, hasImm: p.Opcode.HasImm()})
-	}
-}
-
-// settle removes the messages that were not accepted after all: an RNR NAK refused them, or the responder did not keep
-// them until their turn. They are sent again, the first of them perhaps only from its last packet on, which alone needs
-// a receive in a WRITE with immediate.
-func (a *arrivals) settle() {
-	for i := range a.due {
-		if m := &a.due[i]; a.c.EPSN.LessEq(m.last) {
-			a.first = m.first
-			a.due = a.due[:i]
-			return
-		}
-	}
-}
-
-func (a *arrivals) event(e *trace.Event) {
-	if e.Kind != trace.Recv || a.c.Mine(e) || e.Body.Status == engine.StatusFlushed {
-		return
-	}
-	a.settle()
-	if len(a.due) == 0 {
-		if e.Body.Status == engine.StatusSuccess { // a refused message ends its receive in error
-			a.c.Failf(rule.Responder, "receive wr=%d completes without a message", e.Body.ID)
-		}
-		return
-	}
-	m := a.due[0]
-	a.due = a.due[:copy(a.due, a.due[1:])]
-	switch {
-	case e.Body.Status != engine.StatusSuccess:
-	case e.Body.Len != m.bytes:
-		a.c.Failf(rule.Responder, "receive wr=%d has %d bytes, %d arrived", e.Body.ID, e.Body.Len, m.bytes)
-	case m.hasImm && e.Body.Imm != m.imm:
-		a.c.Failf(rule.Responder, "receive wr=%d has immediate %#x, %#x arrived", e.Body.ID, e.Body.Imm, m.imm)
-	default:
-		a.c.Met()
-	}
-}
-
-func (a *arrivals) end(at vtime.Time) {
-	a.settle()
-	if len(a.due) > 0 && !a.c.Fatal && a.c.Late(rule.Responder, a.due[0].at, rule.Patience, at) {
-		a.c.FailAt(a.due[0].at, a.due[0].record, rule.Responder, "the message that ends here completes no receive")
 	}
 }

@@ -4,11 +4,9 @@ import (
 	"slices"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
-	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
-	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
@@ -196,73 +194,39 @@ func (r *replays) end(vtime.Time) {
 	}
 }
 
-func readDepth() rule.Rule {
-	return rule.Rule{
-		ID: "RC-READ-004", Level: rule.Must, Rests: validity.Sequence,
-		Title: "READs and atomics outstanding never exceed the negotiated depth",
-		Source: rule.Source{Ref: "IBTA 9.4.4, 9.7.3.2", Requirement: "A requester has no more RDMA READs and atomics " +
-			"outstanding than the responder has resources for, as negotiated at connection time."},
-		Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut, Minds: rule.Fetch,
-		Stimulus: "more READs posted than the depth", BlackBox: hardware,
-		New: func(c *rule.Context) rule.Check {
-			return rule.Check{Sight: func(s *rule.Sight) {
-				o := s.Pkt.Opcode
-				if s.Relation != rule.First || !o.IsRead() && !o.IsAtomic() || c.Attr.MaxRdAtomic == 0 {
-					return
-				}
-				switch n := c.OutstandingReads() + 1; {
-				case n > c.Attr.MaxRdAtomic:
-					c.Failf(rule.Requester, "%d READs and atomics are outstanding, %d are allowed", n,
-						c.Attr.MaxRdAtomic)
-				case n == c.Attr.MaxRdAtomic:
-					c.Met()
-				}
-			}}
-		},
-	}
+// readRing holds the latest requests for data that arrived; a link that duplicates packets brings many before one is
+// answered.
+type readRing struct {
+	at   []readRequest // readsKept at most
+	next int           // index of the oldest once at is full
 }
 
-func readNotAcked() rule.Rule {
-	return rule.Rule{
-		ID: "RC-READ-005", Level: rule.Must,
-		Title: "An ACK beyond an outstanding READ is not taken as the completion of the READ",
-		Source: rule.Source{Ref: "IBTA 9.7.5.1.1, C9-109",
-			Requirement: "An acknowledgement of a later request implies that the READ's response is " +
-				"missing; only its data complete a READ."},
-		Needs: rule.TapRequester | rule.Done, Sees: rule.RequestOut | rule.ResponseIn, Minds: rule.Edge | rule.Answer,
-		Stimulus: "an ACK beyond a READ whose responses are missing", BlackBox: hardware,
-		New: func(c *rule.Context) rule.Check {
-			var q sendQueue
-			beyond, read := false, psn.PSN(0) // such an ACK came, and that READ has not been answered since
-			return rule.Check{
-				Sight: func(s *rule.Sight) {
-					if s.Point == trace.RequesterOut {
-						q.request(c, s)
-						return
-					}
-					_, next, _, ok := c.OldestRead()
-					if s.Intact() && ok && rule.IsACK(s.Pkt) &&
-						next.LessEq(s.Pkt.PSN) && s.Pkt.PSN.Less(c.MAX) {
-						beyond, read = true, next
-						c.Met()
-					}
-				},
-				Event: func(e *trace.Event) {
-					if e.Kind == trace.Post && c.Mine(e) {
-						q.post(e)
-					}
-					if e.Kind != trace.CQE || !c.Mine(e) {
-						return
-					}
-					w, _, ok := q.complete(e.Body.ID)
-					beyond = beyond && !read.Less(c.UNA)
-					if beyond && ok && w.op == engine.OpRead && e.Body.Status == engine.StatusSuccess &&
-						!c.Answered(w.last) {
-						c.Failf(rule.Requester,
-							"READ wr=%d completes by an ACK beyond it; its data expected first", w.id)
-					}
-				},
-			}
-		},
+const readsKept = 1024
+
+type readRequest struct {
+	psn    psn.PSN
+	reth   roce.RETH
+	n      int // PSNs; 0 when not known
+	opcode roce.Opcode
+}
+
+func (r *readRing) add(p *roce.Packet, n int) {
+	x := readRequest{p.PSN, p.RETH, n, p.Opcode}
+	if len(r.at) < readsKept {
+		r.at = append(r.at, x)
+		return
 	}
+	r.at[r.next] = x
+	r.next = (r.next + 1) % readsKept
+}
+
+// find returns the newest request that begins at p.
+func (r *readRing) find(p psn.PSN) (readRequest, bool) {
+	for i := range r.at {
+		x := &r.at[(r.next-1-i+2*len(r.at))%len(r.at)]
+		if x.psn == p {
+			return *x, true
+		}
+	}
+	return readRequest{}, false
 }

@@ -46,43 +46,6 @@ type dataOwed struct{ next, end psn.PSN }
 // runLimit bounds the interrupted runs that are remembered.
 const runLimit = 16
 
-// readRing holds the latest requests for data that arrived; a link that duplicates packets brings many before one is
-// answered.
-type readRing struct {
-	at   []readRequest // readsKept at most
-	next int           // index of the oldest once at is full
-}
-
-const readsKept = 1024
-
-type readRequest struct {
-	psn    psn.PSN
-	reth   roce.RETH
-	n      int // PSNs; 0 when not known
-	opcode roce.Opcode
-}
-
-func (r *readRing) add(p *roce.Packet, n int) {
-	x := readRequest{p.PSN, p.RETH, n, p.Opcode}
-	if len(r.at) < readsKept {
-		r.at = append(r.at, x)
-		return
-	}
-	r.at[r.next] = x
-	r.next = (r.next + 1) % readsKept
-}
-
-// find returns the newest request that begins at p.
-func (r *readRing) find(p psn.PSN) (readRequest, bool) {
-	for i := range r.at {
-		x := &r.at[(r.next-1-i+2*len(r.at))%len(r.at)]
-		if x.psn == p {
-			return *x, true
-		}
-	}
-	return readRequest{}, false
-}
-
 func (r *readStream) sight(s *rule.Sight) {
 	c, p := r.c, s.Pkt
 	switch o := p.Opcode; {

@@ -37,6 +37,32 @@ func queueDepth() rule.Rule {
 	}
 }
 
+func readDepth() rule.Rule {
+	return rule.Rule{
+		ID: "RC-READ-004", Level: rule.Must, Rests: validity.Sequence,
+		Title: "READs and atomics outstanding never exceed the negotiated depth",
+		Source: rule.Source{Ref: "IBTA 9.4.4, 9.7.3.2", Requirement: "A requester has no more RDMA READs and atomics " +
+			"outstanding than the responder has resources for, as negotiated at connection time."},
+		Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut, Minds: rule.Fetch,
+		Stimulus: "more READs posted than the depth", BlackBox: hardware,
+		New: func(c *rule.Context) rule.Check {
+			return rule.Check{Sight: func(s *rule.Sight) {
+				o := s.Pkt.Opcode
+				if s.Relation != rule.First || !o.IsRead() && !o.IsAtomic() || c.Attr.MaxRdAtomic == 0 {
+					return
+				}
+				switch n := c.OutstandingReads() + 1; {
+				case n > c.Attr.MaxRdAtomic:
+					c.Failf(rule.Requester, "%d READs and atomics are outstanding, %d are allowed", n,
+						c.Attr.MaxRdAtomic)
+				case n == c.Attr.MaxRdAtomic:
+					c.Met()
+				}
+			}}
+		},
+	}
+}
+
 func queueStall() rule.Rule {
 	return rule.Rule{
 		ID: "RC-WIN-002", Level: rule.Must, Rests: validity.Path,

@@ -30,25 +30,6 @@ var sentAsPosted = rule.Rule{
 	},
 }
 
-var sentInOrder = rule.Rule{
-	ID: "WRK-WIRE-002", Level: rule.Must, Rests: validity.Sequence,
-	Title: "Requests of one QP appear in the order in which they were posted",
-	Source: rule.Source{Ref: "IBTA 10.8.2", Requirement: "Work requests of a send queue are started in the " +
-		"order in which they were submitted."},
-	Needs: rule.TapRequester | rule.Attributes | rule.Assigned, Sees: rule.RequestOut,
-	Stimulus: "requests that are sent, and are known to have been posted or ordered", BlackBox: telling,
-	New: func(c *rule.Context) rule.Check {
-		return judgeSending(c, func(d *departure, wrong string, later bool) {
-			switch {
-			case wrong == "":
-				c.Met()
-			case later:
-				c.FailAt(d.at, d.record, rule.Requester, "a request is sent before one that was posted earlier: "+wrong)
-			}
-		})
-	},
-}
-
 // sending matches the packets that leave with the posted requests of a queue pair. Every request has PSNs of its own,
 // which follow from the earlier posts, so a packet that no tap has seen shifts nothing.
 type sending struct {
