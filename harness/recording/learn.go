@@ -82,6 +82,7 @@ func (l *learner) frame(n *capture.Lane) {
 	sealed := isSound(f, &h)
 	if !sealed {
 		l.bad++
+		l.survey.damage(f, h.Src)
 	}
 	w := l.find(keyOf(&h))
 	counts := l.seals.take(w, h.Src, sealed)

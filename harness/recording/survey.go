@@ -1,7 +1,9 @@
 package recording
 
 import (
-	"bytes"
+	"cmp"
+	"iter"
+	"maps"
 	"net/netip"
 	"slices"
 	"time"
@@ -23,7 +25,8 @@ const (
 type survey struct {
 	frames    [2]uint64 // frames with a known tap, by tap
 	echoes    map[uint64]echo
-	matched   uint64 // frames that both taps saw
+	matched   uint64                 // frames that both taps saw
+	damaged   map[netip.Addr]*[2]int // frames with a wrong ICRC by sender and tap
 	passing   map[way]*passing
 	crossings map[[2]netip.Addr]*crossing
 	twice     doubles
@@ -33,20 +36,41 @@ type survey struct {
 	stamps    stamps
 }
 
-// echo is the sight of a frame at one tap.
+// echo is the latest sight of a frame that the other tap has not matched, or a matched one.
 type echo struct {
-	tap trace.Side
-	at  time.Time
+	tap     trace.Side
+	at      time.Time
+	matched bool
+	again   bool // a tap saw the frame more than once: sights of both taps may be of different transmissions
+	delay   *delay
+}
+
+// delay is the time by which the second tap saw a frame later than the first tap.
+type delay struct {
+	later vtime.Duration
+	again bool // the sights may be of different transmissions
 }
 
 // passing is the time span in which the frames of a direction were seen, by tap.
 type passing [2]struct{ from, to time.Time }
 
-// crossing holds the times by which the second tap saw frames later than the first tap, by the clocks of the taps: for
-// frames of the first host, and for frames of the second.
-//
-// Some samples may be of two equal frames, such as a lost request and its retransmission.
-type crossing [2]samples
+// crossing holds the delays of frames between the taps, by their clocks: those of the first host, and of the second.
+type crossing [2][]*delay
+
+// usual returns the usual delay of the frames of a host: of those that each tap saw once, unless they are too few.
+func (c *crossing) usual(way int) vtime.Duration {
+	var once, all samples
+	for _, d := range c[way] {
+		all.add(d.later)
+		if !d.again {
+			once.add(d.later)
+		}
+	}
+	if len(once) >= fewest {
+		return once.usual()
+	}
+	return all.usual()
+}
 
 // frame processes a frame.
 func (s *survey) frame(f *capture.Frame, h *roce.Frame) {
@@ -66,18 +90,53 @@ func (s *survey) frame(f *capture.Frame, h *roce.Frame) {
 		s.own[f.Tap].frame(key, way{h.Src, h.Dst}, f.Wall)
 	}
 	s.pass(f, h)
+	s.echo(key, way{h.Src, h.Dst}, f)
+}
+
+// echo matches a sight with one at the other tap.
+func (s *survey) echo(key uint64, on way, f *capture.Frame) {
 	e, known := s.echoes[key]
 	switch {
-	case known && e.tap != f.Tap:
-		delete(s.echoes, key)
+	case known && !e.matched && e.tap != f.Tap:
 		s.matched++
-		s.cross(h.Src, h.Dst, e, f)
-	case !known && len(s.echoes) < echoLimit:
-		if s.echoes == nil {
-			s.echoes = map[uint64]echo{}
+		if e.matched = true; e.delay == nil {
+			e.delay = s.cross(on, e, f)
 		}
-		s.echoes[key] = echo{f.Tap, f.Wall}
+	case known:
+		if e.again = true; e.matched {
+			e.tap, e.at, e.matched = f.Tap, f.Wall, false
+		}
+	case len(s.echoes) < echoLimit:
+		e = echo{tap: f.Tap, at: f.Wall}
+	default:
+		return
 	}
+	if e.delay != nil {
+		e.delay.again = e.again
+	}
+	if s.echoes == nil {
+		s.echoes = map[uint64]echo{}
+	}
+	s.echoes[key] = e
+}
+
+// damage counts a frame with a wrong ICRC.
+func (s *survey) damage(f *capture.Frame, from netip.Addr) {
+	if !f.HasTap {
+		return
+	}
+	n := s.damaged[from]
+	if n == nil {
+		if len(s.damaged) == crossingLimit {
+			return
+		}
+		if s.damaged == nil {
+			s.damaged = map[netip.Addr]*[2]int{}
+		}
+		n = new([2]int)
+		s.damaged[from] = n
+	}
+	n[f.Tap]++
 }
 
 // pass records the time of a frame, until it is clear that there are two taps.
@@ -124,16 +183,16 @@ func (s *survey) distant() bool {
 	return false
 }
 
-// cross processes a frame that both taps saw.
-func (s *survey) cross(from, to netip.Addr, e echo, f *capture.Frame) {
-	pair, way := [2]netip.Addr{from, to}, 0
-	if to.Less(from) {
-		pair, way = [2]netip.Addr{to, from}, 1
+// cross records the delay of a frame that both taps saw; it returns nil when there is no room.
+func (s *survey) cross(on way, e echo, f *capture.Frame) *delay {
+	pair, way := [2]netip.Addr{on.from, on.to}, 0
+	if on.to.Less(on.from) {
+		pair, way = [2]netip.Addr{on.to, on.from}, 1
 	}
 	c := s.crossings[pair]
 	if c == nil {
 		if len(s.crossings) == crossingLimit {
-			return
+			return nil
 		}
 		if s.crossings == nil {
 			s.crossings = map[[2]netip.Addr]*crossing{}
@@ -141,11 +200,15 @@ func (s *survey) cross(from, to netip.Addr, e echo, f *capture.Frame) {
 		c = new(crossing)
 		s.crossings[pair] = c
 	}
-	later := vtime.FromStd(f.Wall.Sub(e.at))
-	if f.Tap == trace.A {
-		later = -later
+	if len(c[way]) == sampleLimit {
+		return nil
 	}
-	c[way].add(later)
+	d := &delay{later: vtime.FromStd(f.Wall.Sub(e.at))}
+	if f.Tap == trace.A {
+		d.later = -d.later
+	}
+	c[way] = append(c[way], d)
+	return d
 }
 
 // stamps derives the resolution of time stamps: the coarsest decimal unit of which all of them are multiples. Files do
@@ -188,53 +251,67 @@ func (s *survey) two() bool {
 	return s.matched > 0 && s.matched*3 >= min(s.frames[0], s.frames[1], echoLimit)
 }
 
-// sides votes for the tap at which each host is. A host is at the tap that sees its frames first, judged by the
-// difference between both directions, which does not depend on the clocks of the taps.
+// sides votes for the tap at which each host is: not at the only tap that saw its frames damaged, otherwise at the tap
+// that sees its frames first, judged by the difference between both directions, which does not depend on the clocks of
+// the taps.
 func (s *survey) sides(vote func(netip.Addr, trace.Side, int)) {
 	for pair, c := range s.crossings {
-		there, back := c[0].usual(), c[1].usual()
-		n := len(c[0]) + len(c[1])
-		switch {
-		case there == back:
-			continue
-		case there < back:
-			n = -n
+		n := s.placed(pair)
+		if n == 0 {
+			n = cmp.Compare(c.usual(0), c.usual(1))
 		}
+		n *= len(c[0]) + len(c[1])
 		vote(pair[0], trace.A, n)
 		vote(pair[1], trace.B, n)
 	}
 }
 
+// placed returns 1 if damaged frames show that the first host is at the first tap, -1 if the second is, otherwise 0.
+func (s *survey) placed(pair [2]netip.Addr) int {
+	return cmp.Compare(s.undamaged(pair[0]), s.undamaged(pair[1]))
+}
+
+// undamaged returns by how many damaged frames of a host the second tap is known to be farther from it than the first;
+// 0 if both taps saw such frames, or too few, which the host may have sent so and the other tap missed.
+func (s *survey) undamaged(host netip.Addr) int {
+	if n := s.damaged[host]; n != nil && n[0]*n[1] == 0 && n[0]+n[1] >= fewest {
+		return n[1] - n[0]
+	}
+	return 0
+}
+
 // clocks returns the time by which the clock of the second tap is ahead of the first, assuming equal delays both ways;
-// 0 unless frames of one direction seem to arrive before they are sent.
+// 0 unless frames of one direction seem to arrive before they are sent. Delays that contradict the places of the hosts
+// are not those of one transmission.
 func (s *survey) clocks() time.Duration {
 	var most *crossing
-	for _, c := range s.sorted() {
-		if len(c[0]) > 0 && len(c[1]) > 0 && (most == nil || len(c[0])+len(c[1]) > len(most[0])+len(most[1])) {
+	for pair, c := range s.sorted() {
+		places := s.placed(pair) * cmp.Compare(c.usual(0), c.usual(1))
+		if len(c[0]) > 0 && len(c[1]) > 0 && places >= 0 &&
+			(most == nil || len(c[0])+len(c[1]) > len(most[0])+len(most[1])) {
 			most = c
 		}
 	}
 	if most == nil {
 		return 0
 	}
-	there, back := most[0].usual(), most[1].usual()
+	there, back := most.usual(0), most.usual(1)
 	if min(there, back) <= 0 && max(there, back) >= 0 {
 		return 0
 	}
 	return (there/2 + back/2).Std()
 }
 
-// sorted returns the crossings in the order of their addresses.
-func (s *survey) sorted() (list []*crossing) {
-	var pairs [][2]netip.Addr
-	for p := range s.crossings {
-		pairs = append(pairs, p)
-	}
-	slices.SortFunc(pairs, func(a, b [2]netip.Addr) int {
-		return bytes.Compare(append(a[0].AsSlice(), a[1].AsSlice()...), append(b[0].AsSlice(), b[1].AsSlice()...))
+// sorted yields the crossings in the order of their addresses.
+func (s *survey) sorted() iter.Seq2[[2]netip.Addr, *crossing] {
+	pairs := slices.SortedFunc(maps.Keys(s.crossings), func(a, b [2]netip.Addr) int {
+		return cmp.Or(a[0].Compare(b[0]), a[1].Compare(b[1]))
 	})
-	for _, p := range pairs {
-		list = append(list, s.crossings[p])
+	return func(yield func([2]netip.Addr, *crossing) bool) {
+		for _, p := range pairs {
+			if !yield(p, s.crossings[p]) {
+				return
+			}
+		}
 	}
-	return list
 }

@@ -467,3 +467,48 @@ func TestTicks(t *testing.T) {
 		t.Errorf("few frames: tick %v", r.Header.Tick)
 	}
 }
+
+// Sights of a frame that a tap saw twice may be of different transmissions, and damaged frames are far from their
+// sender. Retransmissions on the edge of a capture are taken for the frames that they repeat.
+func TestPlacesOfTwoTaps(t *testing.T) {
+	left, right := netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("10.0.0.2")
+	there, back := way{left, right}, way{right, left}
+	for name, c := range map[string]struct {
+		repeats, damaged int
+		there, back      vtime.Duration
+		clocks           time.Duration
+		atA              bool
+	}{
+		"one transmission each": {0, 0, 3 * vtime.Millisecond, vtime.Millisecond, 2 * time.Millisecond, true},
+		"lost and sent again":   {20, 0, 3 * vtime.Millisecond, vtime.Millisecond, 2 * time.Millisecond, true},
+		"on the edge":           {0, 0, -9 * vtime.Millisecond, -vtime.Millisecond, -5 * time.Millisecond, false},
+		"on the edge, damaged":  {0, 3, -9 * vtime.Millisecond, -vtime.Millisecond, 0, true},
+	} {
+		var s survey
+		begin, key := time.Unix(1000, 0), uint64(0)
+		sees := func(on way, tap trace.Side, after vtime.Duration) {
+			s.echo(key, on, &capture.Frame{Tap: tap, HasTap: true, Wall: begin.Add(after.Std())})
+		}
+		for range 5 {
+			for on, after := range map[way]vtime.Duration{there: c.there, back: c.back} {
+				key++
+				sees(on, trace.A, 0)
+				sees(on, trace.B, after)
+			}
+		}
+		for range c.repeats { // the first transmission is lost
+			key++
+			sees(there, trace.A, 0)
+			sees(there, trace.A, 20*vtime.Millisecond)
+			sees(there, trace.B, 23*vtime.Millisecond)
+		}
+		for range c.damaged {
+			s.damage(&capture.Frame{Tap: trace.A, HasTap: true}, right)
+		}
+		votes := map[netip.Addr]int{}
+		s.sides(func(a netip.Addr, side trace.Side, n int) { votes[a] += n * (1 - 2*int(side)) })
+		if got := s.clocks(); got != c.clocks || votes[left] > 0 != c.atA || votes[left] != -votes[right] {
+			t.Errorf("%s: clocks %v, want %v; votes %v", name, got, c.clocks, votes)
+		}
+	}
+}
