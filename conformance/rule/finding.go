@@ -208,7 +208,7 @@ func (c *Context) Maker(s *Sight) Maker { return makerOf(c.Conversation, s, c.ha
 // makerOf returns the degree of a sight in a trace that shows have.
 func makerOf(c *Conversation, s *Sight, have Vantage) Maker {
 	switch {
-	case s.Out && !c.Between:
+	case s.Out && !c.Between && !(c.Inferred && s.ICRC == trace.Bad):
 		return AtPort
 	case !s.Out && (s.Recovered || s.Rec.Sent != vtime.Never || s.Rec.Fate != trace.Unknown):
 		return Elsewhere

@@ -117,7 +117,7 @@ func NewJudge(h trace.Header, rules []Rule, opts Options) *Judge {
 	}
 	j.stray = &half{}
 	j.stray.conv.reset(-1, trace.A, &trace.Conn{}, &[2]Port{})
-	j.stray.conv.Between = h.Between
+	j.stray.conv.Between, j.stray.conv.Inferred = h.Between, h.Inferred
 	j.devices.meet(j)
 	return j
 }
@@ -142,7 +142,7 @@ func (j *Judge) begin(i int, side trace.Side) *half {
 		c.turns = twin.conv.turns
 	}
 	c.Alone = len(j.header.Conns) == 1
-	c.Between = j.header.Between
+	c.Between, c.Inferred = j.header.Between, j.header.Inferred
 	box, divided := conn.Hop.Box()
 	first := divided && side == trace.A
 	c.ByBox, c.AtBox = first && box == trace.A, first && box == trace.B

@@ -100,6 +100,7 @@ func (r *Recording) stand(l *learner, as anew, how *procedure, tap Tap) error {
 		err = tap.settle(&r.Header, r.Capture)
 	case at.addr.IsValid():
 		r.Capture.Why = at.why
+		r.Header.Inferred = at.inferred && r.unsealed == nil
 		err = tapAt(&r.Header, r.Capture, at.addr)
 	default:
 		err = Tap{place: between}.settle(&r.Header, r.Capture)

@@ -49,8 +49,9 @@ func (v *vantage) near(h *host) bool {
 
 // place is the place of the tap: at the port of a host, or between the ports when addr is not valid.
 type place struct {
-	addr netip.Addr
-	why  string
+	addr     netip.Addr
+	why      string
+	inferred bool // from the times of reactions
 }
 
 // decide returns the place of the tap. It is at the port of a host only if that host is an end of every connection,
@@ -72,7 +73,7 @@ func (v *vantage) decide() place {
 		}
 		near, away, ok := nearer(h, far, factor)
 		if ok && lost*2*much <= beyond {
-			return place{h.addr, v.explain(h, far, near, away)}
+			return place{h.addr, v.explain(h, far, near, away), true}
 		}
 		reasons = append(reasons, v.doubt(h, near, lost))
 	}
@@ -118,7 +119,7 @@ func (v *vantage) flagged() (p place, ok bool) {
 	if n := most.flagged; n*100 < total*99 || !v.common(most) {
 		return place{why: "by their direction flags, frames pass through the host of the tap"}, true
 	}
-	return place{most.addr, "as the direction flags of the frames say"}, true
+	return place{addr: most.addr, why: "as the direction flags of the frames say"}, true
 }
 
 // common reports whether h is exactly one end of every connection.

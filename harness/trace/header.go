@@ -16,9 +16,12 @@ type Header struct {
 	Taps    [2]bool // which sides were tapped
 	// the only tap is between the sides, or its place is unknown: a record then has only Sent, the time at the tap
 	Between bool
-	Bytes   bool    // records carry Raw
-	Dilated int     // seconds of the machine per second of the trace; 0 means 1
-	Reports Reports // what both endpoints report beside the packets
+	// the place of the only tap was inferred from times, so that frames may have been damaged before it; not written to
+	// files
+	Inferred bool    `json:"-"`
+	Bytes    bool    // records carry Raw
+	Dilated  int     // seconds of the machine per second of the trace; 0 means 1
+	Reports  Reports // what both endpoints report beside the packets
 	// resolution of the time stamps of a foreign capture; 0 when they are exact; not written to files
 	Tick  vtime.Duration `json:"-"`
 	Conns []Conn

@@ -201,6 +201,42 @@ func TestEditedCaptures(t *testing.T) {
 	}
 }
 
+// A frame with a wrong ICRC is of its sender if the tap is known to stand at its port. If only the times of the answers
+// place it there, the frame may have been damaged before it; a sender that makes no right ICRC at all is known by that.
+func TestDamageBeforeATap(t *testing.T) {
+	const text = "link rate=100M delay=5ms queue=1000\nload write msg=16KiB count=10\ndrop A psn=+140 tx=1\n"
+	for _, c := range []struct {
+		name string
+		tap  string // as stated
+		all  bool   // all of A's frames have a wrong ICRC, not only the lost one
+		want rule.Status
+	}{
+		{"inferred", "", false, rule.Inconclusive},
+		{"stated", "requester", false, rule.Fail},
+		{"never a right one", "", true, rule.Fail},
+	} {
+		taps := captured(t, text)
+		lost := taps.find(t, trace.A, 1, func(p *roce.Packet) bool { return p.PSN == 140 })
+		for i := range taps[trace.A] {
+			if s := &taps[trace.A][i]; i == lost || c.all && s.p.Opcode.IsRequest() {
+				s.raw[len(s.raw)-1] ^= 1
+			}
+		}
+		o := JudgeOptions{Path: filepath.Join(taps.folder(t), "A.pcapng"), Rules: rules.All()}
+		if c.tap != "" {
+			var err error
+			o.Tap, err = recording.ParseTap(c.tap)
+			must(t, err)
+		}
+		r, err := Judge(t.Context(), o)
+		must(t, err)
+		i := slices.IndexFunc(r.Verdicts, func(v rule.Verdict) bool { return v.Rule == "WIRE-ICRC-001" })
+		if v := &r.Verdicts[i]; v.Status != c.want || v.Status == rule.Inconclusive && !strings.Contains(v.Reason, "--tap") {
+			t.Errorf("%s, tap %s: %v %s", c.name, r.Capture.Why, v.Status, v.Reason)
+		}
+	}
+}
+
 // An edited trace in text form, which has the attributes of the QPs: the retransmission of the oldest packet before its
 // timer expires has no cause.
 func TestEditedTrace(t *testing.T) {

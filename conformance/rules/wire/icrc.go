@@ -25,7 +25,7 @@ var icrcValue = rule.Rule{
 		case s.ICRC == trace.Good:
 			c.Met()
 		case s.ICRC == trace.Bad && made == rule.Doubtful:
-			c.Doubt("a frame passed with a wrong ICRC: sent so, or damaged before the tap")
+			c.Doubt("a frame passed with a wrong ICRC: sent so, or damaged before the tap" + whose(c))
 		case s.ICRC == trace.Bad:
 			c.Fail(sender(s), "the ICRC is wrong as sent; that of the bytes expected")
 		}

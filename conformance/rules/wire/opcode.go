@@ -82,9 +82,10 @@ func (v *vocabulary) sight(c *rule.Context, s *rule.Sight) {
 		return
 	case f == reliable:
 		end.reliable = true
-	case f != notification && end.dialect == reserved:
+	case f == notification, f == lowar:
+	case end.dialect == reserved:
 		end.dialect = f
-	case f != notification && f != end.dialect:
+	case f != end.dialect:
 		c.Failf(sender(s), "%v is of the %s opcodes, the connection uses those of %s", o, f, end.dialect)
 	}
 	if end.reliable && (end.dialect == unreliable || end.dialect == datagram) {
@@ -110,7 +111,8 @@ func (v *vocabulary) message(c *rule.Context, s *rule.Sight, f family) {
 	}
 }
 
-// family is a set of opcodes: those of a class, except for two. A connection uses CNP, RC, and one of the others.
+// family is a set of opcodes: those of a class, except for two. A connection uses CNP, RC, LoWAR, which is a shim below
+// any transport, and one of the others.
 type family uint8
 
 const (
@@ -139,8 +141,6 @@ func familyOf(o roce.Opcode) family {
 // String returns the name of the family.
 func (f family) String() string {
 	switch f {
-	case lowar:
-		return "LoWAR"
 	case goBackOne:
 		return "Go-Back-ONE"
 	case 1 + family(roce.ClassX):

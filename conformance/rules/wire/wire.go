@@ -38,9 +38,17 @@ func sent(judge func(c *rule.Context, s *rule.Sight)) func(c *rule.Context, s *r
 		case asMade(c, s):
 			judge(c, s)
 		case c.Maker(s) == rule.Doubtful && s.Raw != nil:
-			c.Doubt("a damaged frame passed: sent so, or damaged before the tap")
+			c.Doubt("a damaged frame passed: sent so, or damaged before the tap" + whose(c))
 		}
 	}
+}
+
+// whose returns how to tell who damaged a frame, where the place of the tap is all that is missing.
+func whose(c *rule.Context) string {
+	if c.Inferred {
+		return ", whose place was inferred; --tap states it"
+	}
+	return ""
 }
 
 // asMade reports whether a sight shows a packet as its sender made it, except for fields that the network may rewrite.
