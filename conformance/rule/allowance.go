@@ -88,7 +88,7 @@ func endOf(c *Conversation, who Blame) (*Port, *turn) {
 // for it as a requester.
 func (c *Context) Late(who Blame, due vtime.Time, patience vtime.Duration, now vtime.Time) bool {
 	if who == Responder {
-		if mayHaveFailed(c.Conversation, due) {
+		if c.mayHaveFailed(due) {
 			return false
 		}
 		due = max(due, c.data)
@@ -102,9 +102,9 @@ func (c *Context) Late(who Blame, due vtime.Time, patience vtime.Duration, now v
 }
 
 // mayHaveFailed reports whether the QP of a responder may be in error since a time: it has sent nothing from then on,
-// and nobody has answered its own requests, which it may send again for as often as only its attributes tell.
-func mayHaveFailed(c *Conversation, since vtime.Time) bool {
-	if c.Known || c.owner == nil || c.Index < 0 {
+// nobody has answered its own requests, and it does not report at once how they end.
+func (c *Context) mayHaveFailed(since vtime.Time) bool {
+	if c.owner == nil || c.Index < 0 || c.Known && c.owner.header.Reports&trace.ReportCQE != 0 {
 		return false
 	}
 	twin := c.owner.halves[c.Index][c.Req.Other()&1]
