@@ -23,6 +23,9 @@ type place struct {
 	record uint64
 	sender trace.Side // of the current packet; valid when sent is true
 	sent   bool       // there is a current packet, and an endpoint sent it
+	// the current packet is a response that does not decode; it is shown to the half-conversation of the requests of
+	// its sender, who is the responder of the other one
+	answers bool
 }
 
 // DefaultFindings bounds the findings that are kept of a rule; further violations are only counted.
@@ -63,6 +66,9 @@ func (c *Context) FailAt(at vtime.Time, record uint64, who Blame, text string) {
 	if side, ok := c.atFault(who); ok {
 		c.against[side]++
 		f.Side = side.String()
+	}
+	if who == Requester && c.judge.here.answers {
+		f.Blame = Responder
 	}
 	if c.keeps(&f) {
 		name, shown := c.judge.seen.name(record, c.Start)

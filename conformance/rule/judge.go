@@ -206,11 +206,16 @@ func (j *Judge) Sight(t *trace.Sight) {
 // aside shows a sight that does not change the state of the conversation.
 func (j *Judge) aside(h *half, list int, t *trace.Sight) {
 	j.sight.Sight = *t
-	j.here = place{t.At, t.Index, t.Rec.From, t.Rec.Fate != trace.Injected}
+	j.here = place{t.At, t.Index, t.Rec.From, t.Rec.Fate != trace.Injected,
+		list == listForeign && answers(t.Rec)}
 	j.sight.clear()
 	h.show(list, &j.sight, AnyKind)
 	j.devices.show(h, list, &j.sight)
 }
+
+// answers reports whether a frame that belongs to no half-conversation was meant as a response: it does not decode, and
+// its opcode can be read.
+func answers(r *trace.Record) bool { return r.Defect != "" && r.Packet.Opcode.IsResponse() }
 
 // pass shows a sight of the transport to the checks and updates the conversation by it.
 func (j *Judge) pass(h *half, list int, t *trace.Sight, recovered bool) {

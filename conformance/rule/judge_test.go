@@ -336,6 +336,27 @@ func TestBlameHasASide(t *testing.T) {
 	}
 }
 
+// TestBlameForResponsesThatDoNotDecode: such a frame is shown to the half-conversation of its sender's requests. If its
+// opcode is that of a response, its sender is to blame as a responder.
+func TestBlameForResponsesThatDoNotDecode(t *testing.T) {
+	for op, want := range map[roce.Opcode]Blame{roce.Acknowledge: Responder, roce.AtomicAck: Responder,
+		roce.SendOnly: Requester, roce.CNP: Requester} {
+		r := Rule{ID: "T-A-001", Level: Must, Sees: Foreign, Stimulus: "any", New: func(ctx *Context) Check {
+			return Check{Sight: func(*Sight) { ctx.Fail(Requester, "broken") }}
+		}}
+		j := NewJudge(testHeader(1), []Rule{r}, Options{})
+		line := trace.NewTimeline(&j.header, j)
+		rec := trace.Record{Recv: 1, From: trace.B, Fate: trace.Delivered, Defect: "roce: payload: too long"}
+		rec.Packet.Opcode = op
+		line.Packet(&rec)
+		line.End(vtime.Time(vtime.Second))
+		v := j.Verdicts()[0]
+		if len(v.Findings) == 0 || v.Findings[0].Blame != want || v.Findings[0].Side != "B" {
+			t.Errorf("%v: %+v, want %s at B", op, v.Findings, want)
+		}
+	}
+}
+
 // A property that does not hold invalidates a FAIL that rests on it, and nothing else.
 func TestDoubt(t *testing.T) {
 	list := []Verdict{{Status: Fail, Rests: validity.Sequence, Total: 2}, {Status: Fail, Rests: validity.Frames},
