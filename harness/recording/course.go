@@ -297,9 +297,10 @@ func (c *course) reads(s *sighting) {
 }
 
 // grants reports whether an answer carries the data asked for or is a positive acknowledgement; an answer without AETH
-// counts as one.
+// counts as one. Data are no refusal, whatever syndrome they have.
 func (s *sighting) grants() bool {
-	return s.opcode.Layout()&roce.LayoutAETH == 0 || s.syndrome.IsACK()
+	data := s.opcode.IsReadResponse() || s.opcode == roce.AtomicAck
+	return data || s.opcode.Layout()&roce.LayoutAETH == 0 || s.syndrome.IsACK()
 }
 
 // acknowledged processes an answer that shows that request p and all before it were executed.

@@ -47,6 +47,8 @@ func TestDoubts(t *testing.T) {
 			"B>A READ_RESP_FIRST psn=+1 msn=2 len=1024\nB>A READ_RESP_LAST psn=+2 msn=2 len=1024\n", ""},
 		{"a wrong answer", "A>B FETCH_ADD psn=+0 va=0x10000000\nA>B SEND_ONLY psn=+1 len=8 A\nB>A ACK psn=+0 " +
 			"msn=1\nB>A ACK psn=+1 msn=2\n", ""},
+		{"data with the syndrome of a NAK", "A>B FETCH_ADD psn=+0 va=0x10000000\nA>B SEND_ONLY psn=+1 len=8 A\n" +
+			"B>A ATOMIC_ACK psn=+0 msn=1 syndrome=0x2c\n@5000 A>B SEND_ONLY psn=+1 len=8 A\nB>A ACK psn=+1 msn=2\n", ""},
 		{"sent again, and missed", "A>B SEND_ONLY psn=+0 len=8\nA>B SEND_ONLY psn=+1 len=8 A\nB>A NAK psn=+0 msn=0 " +
 			"PSN_SEQ_ERR\nA>B SEND_ONLY psn=+0 len=8\nB>A ACK psn=+1 msn=2\n", "psn=+1 was refused and acknowledged"},
 		{"refused, and acknowledged at once", lost + "B>A ACK psn=+3 msn=4\n", ""},
