@@ -31,6 +31,40 @@ B>A ACK psn=+0 msn=1
 A>B SEND_ONLY psn=+2 len=64 A
 B>A ACK psn=+2 msn=5
 `, rule.Fail},
+		"the last data of a READ are too long": {"RC-READ-001", `
+A>B READ_REQUEST psn=+0 dmalen=2000
+B>A READ_RESP_FIRST psn=+0 len=1024 msn=1
+B>A READ_RESP_LAST psn=+1 len=984 msn=1
+`, rule.Fail},
+		"the data of a READ end early": {"RC-READ-001", `
+A>B READ_REQUEST psn=+0 dmalen=3000
+B>A READ_RESP_FIRST psn=+0 len=1024 msn=1
+B>A READ_RESP_LAST psn=+1 len=1024 msn=1
+`, rule.Fail},
+		"the data of a READ begin in the middle": {"RC-READ-001", `
+A>B READ_REQUEST psn=+0 dmalen=3000
+B>A READ_RESP_MIDDLE psn=+0 len=1024
+`, rule.Fail},
+		"a READ is resumed": {"RC-READ-001", `
+A>B READ_REQUEST psn=+0 dmalen=3000 va=0x1000
+B>A READ_RESP_FIRST psn=+0 len=1024 msn=1
+A>B READ_REQUEST psn=+1 dmalen=1976 va=0x1400
+B>A READ_RESP_FIRST psn=+1 len=1024 msn=1
+B>A READ_RESP_LAST psn=+2 len=952 msn=1
+`, rule.Inconclusive},
+		// the requester is wrong, and its responder answers what it has heard
+		"a READ is sent again with another length": {"RC-READ-001", `
+A>B READ_REQUEST psn=+0 dmalen=3000 va=0x1000
+A>B READ_REQUEST psn=+1 dmalen=1024 va=0x1400
+B>A READ_RESP_ONLY psn=+1 len=1024 msn=1
+`, rule.Inconclusive},
+		"the next READ after such a one": {"RC-READ-001", `
+A>B READ_REQUEST psn=+0 dmalen=3000 va=0x1000
+A>B READ_REQUEST psn=+1 dmalen=1024 va=0x1400
+B>A READ_RESP_ONLY psn=+1 len=1024 msn=1
+A>B READ_REQUEST psn=+3 dmalen=3000 va=0x1000
+B>A READ_RESP_FIRST psn=+3 len=1020 msn=2
+`, rule.Fail},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if v := atRequester(t, c.rule, c.text, 0); v.Status != c.want {

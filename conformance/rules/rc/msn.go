@@ -102,33 +102,28 @@ func msnOperations() rule.Rule {
 	}
 }
 
-// msnMoments checks the MSN where the moment of counting is visible: inside a message, in the first READ response, and
-// in the answer to an atomic.
+// msnMoments checks the MSN where the moment of counting is visible: inside a message, in the answers to READs and
+// atomics, and in an answer that acknowledges a message.
 type msnMoments struct {
 	base   msnBase
-	inside bool                  // the latest accepted request packet did not end its message
-	reads  *rule.Latest[msnRead] // the latest accepted READs and atomics; nil before the first
+	inside bool                 // the latest accepted request packet did not end its message
+	ended  *rule.Latest[msnEnd] // the latest accepted requests; nil before the first
 }
 
-// msnRead is an accepted READ or atomic.
-type msnRead struct {
-	psn psn.PSN // the first
-	msn psn.MSN // requests completed, this one included
+// msnEnd is a request that was accepted as a whole.
+type msnEnd struct {
+	first psn.PSN // PSN of the packet that ends it
+	n     int32   // PSNs from first on: 1, or the responses of a READ; 0 when not known
+	msn   psn.MSN // requests completed, this one included
 }
 
-const msnReads = 64
+const msnEnds = 64
 
 func (m *msnMoments) sight(c *rule.Context, s *rule.Sight) {
 	p := s.Pkt
 	if s.Point == trace.ResponderIn {
 		if s.Legal {
-			m.inside = !p.Opcode.EndsMessage()
-		}
-		if s.Legal && (p.Opcode.IsRead() || p.Opcode.IsAtomic()) {
-			if m.reads == nil {
-				m.reads = new(rule.Latest[msnRead])
-			}
-			m.reads.Add(msnRead{p.PSN, c.MSN.Next()}, msnReads)
+			m.accept(c, p)
 		}
 		return
 	}
@@ -138,17 +133,63 @@ func (m *msnMoments) sight(c *rule.Context, s *rule.Sight) {
 	n, ok := m.base.count(c, s)
 	switch {
 	case !ok:
+	case p.Opcode == roce.AtomicAck, p.Opcode.IsReadResponse():
+		m.data(c, p, n)
 	case exact(c, s) && m.inside && p.AETH.Syndrome.IsACK():
 		judgeMSN(c, n == c.MSN, "an acknowledgement inside a message has MSN %d, %d messages are complete", n, c.MSN)
-	case p.Opcode == roce.AtomicAck, p.Opcode.IsReadResponse() && p.Opcode.StartsMessage():
-		if want, ok := m.counted(p.PSN); ok {
-			what := "a READ response has MSN %d, its READ is number %d"
-			if p.Opcode == roce.AtomicAck {
-				what = "the answer to an atomic has MSN %d, the atomic is number %d"
-			}
-			judgeMSN(c, !n.Less(want) && !c.MSN.Less(n), what, n, want)
+	case p.Opcode == roce.Acknowledge:
+		m.acknowledged(c, p, n)
+	}
+}
+
+func (m *msnMoments) accept(c *rule.Context, p *roce.Packet) {
+	if m.inside = !p.Opcode.EndsMessage(); m.inside {
+		return
+	}
+	if m.ended == nil {
+		m.ended = new(rule.Latest[msnEnd])
+	}
+	m.ended.Add(msnEnd{p.PSN, int32(c.Span(p)), c.MSN.Next()}, msnEnds)
+}
+
+// data judges an answer with data, which may have waited while later requests were accepted.
+func (m *msnMoments) data(c *rule.Context, p *roce.Packet, n psn.MSN) {
+	want, ok := m.counted(c, func(e msnEnd) bool { return p.PSN.In(e.first, e.first.Add(int(e.n))) })
+	if !ok {
+		return
+	}
+	what := "a READ response has MSN %d, its READ is number %d"
+	if p.Opcode == roce.AtomicAck {
+		what = "the answer to an atomic has MSN %d, the atomic is number %d"
+	}
+	judgeMSN(c, !n.Less(want) && !c.MSN.Less(n), what, n, want)
+}
+
+// acknowledged judges an ACK or NAK: it counts every request that it acknowledges.
+func (m *msnMoments) acknowledged(c *rule.Context, p *roce.Packet, n psn.MSN) {
+	last, ok := rule.Acknowledged(p)
+	if !ok {
+		return
+	}
+	want, ok := m.counted(c, func(e msnEnd) bool { return e.n > 0 && e.first.Add(int(e.n)-1).LessEq(last) })
+	if ok && n.Less(want) {
+		judgeMSN(c, false, "an answer that acknowledges "+c.Rel(last)+" has MSN %d, request number %d ends there or before",
+			n, want)
+	}
+}
+
+// counted returns the MSN after the newest accepted request that is as asked. A request that the responder has refused
+// since counts no more.
+func (m *msnMoments) counted(c *rule.Context, is func(msnEnd) bool) (psn.MSN, bool) {
+	if m.ended == nil {
+		return 0, false
+	}
+	for e := range m.ended.Newest {
+		if !c.MSN.Less(e.msn) && is(e) {
+			return e.msn, true
 		}
 	}
+	return 0, false
 }
 
 func judgeMSN(c *rule.Context, good bool, format string, n, want psn.MSN) {
@@ -157,19 +198,6 @@ func judgeMSN(c *rule.Context, good bool, format string, n, want psn.MSN) {
 	} else {
 		c.Fail(rule.Responder, fmt.Sprintf(format, n, want)+acrossWrap(n, want))
 	}
-}
-
-// counted returns the MSN after the READ or atomic whose first PSN is p.
-func (m *msnMoments) counted(p psn.PSN) (psn.MSN, bool) {
-	if m.reads == nil {
-		return 0, false
-	}
-	for _, r := range m.reads.List() {
-		if r.psn == p {
-			return r.msn, true
-		}
-	}
-	return 0, false
 }
 
 func msnDuplicate() rule.Rule {

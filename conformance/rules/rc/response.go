@@ -16,10 +16,10 @@ func readResponses() rule.Rule {
 		Source: rule.Source{Ref: "IBTA 9.4.4, 9.4.5, 9.7.5.1.9",
 			Requirement: "The PSN of the first READ response is that of the request, each further response has the " +
 				"next one; all but the last are one path MTU long. An atomic is answered by an ATOMIC acknowledge."},
-		Needs: rule.Frames, Sees: rule.Accepts | rule.ResponseOut, Wakes: rule.Fetch, Dozes: true,
+		Needs: rule.Frames, Sees: rule.RequestOut | rule.Accepts | rule.ResponseOut, Wakes: rule.Fetch, Dozes: true,
 		Stimulus: "READs of one and of several packets", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
-			r := readStream{c: c}
+			r := readStream{c: c, sure: true}
 			return rule.Check{Sight: r.sight}
 		},
 	}
@@ -32,6 +32,10 @@ type readStream struct {
 	reads readRing
 	runs  []readRun // begun and not ended, newest last
 	owed  []dataOwed
+	// Where the responder's port is not tapped: PSN after the latest READ that was sent again and may have asked for
+	// other bytes than before, so that it is not known which data are owed for the PSNs before; valid unless sure.
+	moved psn.PSN
+	sure  bool // no READ was sent again in such a way
 }
 
 // readRun is a run of responses that began with a FIRST or ONLY.
@@ -51,6 +55,7 @@ func (r *readStream) sight(s *rule.Sight) {
 	switch o := p.Opcode; {
 	case !c.Offers(rule.TapResponder):
 		r.afar(s)
+	case s.Point == trace.RequesterOut:
 	case s.Point == trace.ResponderIn:
 		r.request(s)
 	case o.NumberedApart(): // the rules of IRN and FaSR judge responses numbered apart
@@ -69,25 +74,6 @@ func (r *readStream) sight(s *rule.Sight) {
 		r.deliver(p)
 		r.proceed(p)
 	}
-}
-
-// afar judges responses where the responder's port is not tapped: their requests are known, but not whether a missing
-// response was sent.
-func (r *readStream) afar(s *rule.Sight) {
-	c, p := r.c, s.Pkt
-	want := rule.OperationOf(p.Opcode)
-	if p.Opcode.IsRequest() || p.Opcode.NumberedApart() || want == rule.NoOperation || c.Maker(s) != rule.Sealed ||
-		r.refuses(p) {
-		return
-	}
-	t := c.Sent(p.PSN)
-	// p.PSN is inside a READ, by the length in its request; the requester may have meant another length.
-	inside := t != nil && t.Opcode.IsRead() && t.Offset > 0
-	if t != nil && !inside && rule.OperationOf(t.Opcode) != want && rule.OperationOf(t.Opcode) != rule.NoOperation {
-		c.Failf(rule.Responder, "%v %s answers a %v, which asks for no such data", p.Opcode, c.Rel(p.PSN), t.Opcode)
-		return
-	}
-	c.Doubt("the data seen fit their requests; only a tap at the responder shows whether all were sent, in order")
 }
 
 // refuses judges the syndrome of a response with data, and reports whether it is that of a NAK.

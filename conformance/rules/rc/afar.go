@@ -1,11 +1,13 @@
 package rc
 
 import (
+	"fmt"
 	"sort"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
 // msnAfar checks the MSN where the responder's port is not tapped. When a responder answered, it had completed at least
@@ -106,4 +108,58 @@ func (m *msnAfar) answer(c *rule.Context, p *roce.Packet) {
 		m.ends, m.done = m.ends[:copy(m.ends, m.ends[acked:])], m.done+acked
 	}
 	c.Doubt("the MSNs seen fit the requests; only a tap at the responder shows which requests had arrived")
+}
+
+// afar judges responses where the responder's port is not tapped: their requests are known, but not whether a missing
+// response was sent.
+func (r *readStream) afar(s *rule.Sight) {
+	c, p := r.c, s.Pkt
+	if p.Opcode.IsRequest() {
+		if s.Point == trace.RequesterOut && p.Opcode.IsRead() && moves(s) {
+			r.moved, r.sure = p.PSN.Add(max(1, c.Span(p))), false
+		}
+		return
+	}
+	want := rule.OperationOf(p.Opcode)
+	if p.Opcode.NumberedApart() || want == rule.NoOperation || c.Maker(s) != rule.Sealed || r.refuses(p) {
+		return
+	}
+	t := c.Sent(p.PSN)
+	// p.PSN is inside a READ, by the length in its request; the requester may have meant another length.
+	inside := t != nil && t.Opcode.IsRead() && t.Offset > 0
+	if t != nil && !inside && rule.OperationOf(t.Opcode) != want && rule.OperationOf(t.Opcode) != rule.NoOperation {
+		c.Failf(rule.Responder, "%v %s answers a %v, which asks for no such data", p.Opcode, c.Rel(p.PSN), t.Opcode)
+		return
+	}
+	if wrong := misfit(c, p, t); wrong != "" && (r.sure || r.moved.LessEq(p.PSN)) {
+		c.Failf(rule.Responder, "%v %s %s", p.Opcode, c.Rel(p.PSN), wrong)
+		return
+	}
+	c.Doubt("the data seen fit their requests; only a tap at the responder shows whether all were sent, in order")
+}
+
+// moves reports whether a READ that is sent again asks for other bytes than before, so that there are two answers to
+// its PSNs.
+func moves(s *rule.Sight) bool {
+	p, was := s.Pkt, s.Sent
+	return s.Relation == rule.Again &&
+		(was == nil || !was.Opcode.IsRead() || p.RETH.VA != was.VA || int(p.RETH.DMALen) != was.Len)
+}
+
+// misfit returns in what a READ response differs from the one that its request, of which t is the part, asks for; ""
+// when it fits, or when the request or the MTU is not known. A READ may be resumed anywhere, so that a FIRST or ONLY is
+// right at every PSN.
+func misfit(c *rule.Context, p *roce.Packet, t *rule.Transmission) string {
+	if t == nil || t.Opcode != roce.ReadRequest || !p.Opcode.IsReadResponse() || c.MTU == 0 {
+		return ""
+	}
+	switch left := t.Len; {
+	case p.Opcode.EndsMessage() != (left <= c.MTU):
+		return fmt.Sprintf("with %d bytes left; FIRST and MIDDLE expected up to the last MTU", left)
+	case p.Len != min(left, c.MTU):
+		return fmt.Sprintf("has %d bytes, want %d", p.Len, min(left, c.MTU))
+	case t.Offset == 0 && !p.Opcode.StartsMessage():
+		return "answers the first PSN of its READ; a FIRST or ONLY expected"
+	}
+	return ""
 }
