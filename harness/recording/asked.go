@@ -67,9 +67,9 @@ func (q *requests) grow() {
 	}
 }
 
-// each yields at most sameLimit requests with key k, the newest first.
-func (q *requests) each(k askedKey) iter.Seq[*asked] {
-	return func(yield func(*asked) bool) {
+// each yields at most sameLimit requests with key k and their numbers, the newest first.
+func (q *requests) each(k askedKey) iter.Seq2[uint64, *asked] {
+	return func(yield func(uint64, *asked) bool) {
 		if len(q.slots) == 0 {
 			return
 		}
@@ -77,7 +77,7 @@ func (q *requests) each(k askedKey) iter.Seq[*asked] {
 		for n := *q.slot(k); n != 0 && n+askedLimit > q.last && left > 0; {
 			a := &q.ring[(n-1)%askedLimit]
 			if a.key == k {
-				if left--; !yield(a) {
+				if left--; !yield(n, a) {
 					return
 				}
 			}
@@ -89,7 +89,7 @@ func (q *requests) each(k askedKey) iter.Seq[*asked] {
 // with returns the requests with key k that have no answer, the newest first; the list is valid until the next call.
 func (q *requests) with(k askedKey) []*asked {
 	q.same = q.same[:0]
-	for a := range q.each(k) {
+	for _, a := range q.each(k) {
 		if !a.taken && !a.flow.answered {
 			q.same = append(q.same, a)
 		}
@@ -101,7 +101,7 @@ func (q *requests) with(k askedKey) []*asked {
 // or when an answer of data fits none of them.
 func (q *requests) only(k askedKey, data bool) (one *flow) {
 	seen, fits := 0, !data
-	for a := range q.each(k) {
+	for _, a := range q.each(k) {
 		if seen++; seen == sameLimit || one != nil && one != a.flow {
 			return nil
 		}

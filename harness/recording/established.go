@@ -157,6 +157,19 @@ func (z *counts) most(fits func(value int) bool) (value, n int) {
 // anyValue fits every value.
 func anyValue(int) bool { return true }
 
+// agrees reports whether all packets of w and r fit one path MTU.
+func (w *flow) agrees(r *flow) bool {
+	both, most := w.full, max(w.most, r.most)
+	both.merge(&r.full)
+	full, n := both.most(anyValue)
+	for _, x := range both {
+		if x.n > 0 && int(x.value) != full {
+			return false
+		}
+	}
+	return n == 0 || most <= full
+}
+
 // mtu returns the path MTU of a flow's connection: the most frequent payload length of packets that must be full, in
 // either direction, preferring lengths that are path MTUs; another length only if no packet is longer. For a connection
 // without such packets it returns others, the MTU of the other connections; 0 if a packet of the connection is longer

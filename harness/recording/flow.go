@@ -29,12 +29,15 @@ type flow struct {
 	frames   int32
 	requests int
 	first    psn.PSN     // first PSN of the requests
+	sent     psnRange    // PSNs of the requests
+	replied  psnRange    // PSNs of the answers
 	answers  []candidate // flows whose requests this one may answer
 	settled  bool        // the flow that this one answers is certain
 	answered bool        // the flow that answers this one is certain
 	peer     *flow
 	agreed   int    // votes for the peer
 	guessed  bool   // other flows fit as the peer too
+	proven   bool   // no other flow fits as the peer
 	placed   bool   // it is in a connection, or its packets belong to another flow
 	most     int    // largest payload
 	full     counts // payloads of packets that must be full
@@ -129,6 +132,9 @@ func (l *learner) conn(w *flow, mtu int) trace.Conn {
 	c := trace.Conn{Ends: [2]trace.End{near, far}}
 	if w.guessed {
 		c.Doubts = [2]*trace.Doubt{guessedPeer, guessedPeer}
+		if c.Anew = w.peer != nil && !w.agrees(w.peer); c.Anew {
+			c.Ends[0].QP.MTU, c.Ends[1].QP.MTU = 0, 0
+		}
 	}
 	return c
 }

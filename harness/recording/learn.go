@@ -5,6 +5,7 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/harness/capture"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
@@ -23,7 +24,8 @@ type learner struct {
 	order    []*flow   // all flows, in the order of their first frames
 	ways     map[way]int32
 	asked    requests
-	sizes    tally // payload bytes of FIRST and MIDDLE packets that are a path MTU
+	given    requests // answers, by the key of the request that they are for
+	sizes    tally    // payload bytes of FIRST and MIDDLE packets that are a path MTU
 	reqs     map[commID]*roce.REQ
 	met      []trace.Conn // connections from messages of the communication manager; sides not yet decided
 	survey   survey
@@ -122,6 +124,7 @@ func (l *learner) packet(f *capture.Frame, h *roce.Frame, w *flow) *flow {
 	l.size(w, p)
 	switch {
 	case p.Opcode.IsRequest():
+		l.late(w, p.PSN)
 		l.request(w, p)
 	case p.Opcode.IsResponse() && !p.Opcode.NumberedApart():
 		l.answer(w, p.PSN, p.Opcode.IsReadResponse() || p.Opcode == roce.AtomicAck)
@@ -178,6 +181,11 @@ func (l *learner) request(w *flow, p *roce.Packet) {
 		w.first = p.PSN
 	}
 	w.requests++
+	n := 1
+	if mtu := w.mtu(roce.PathMTUs[0]); p.Opcode == roce.ReadRequest && mtu > 0 {
+		n = max(1, (int(min(p.RETH.DMALen, psn.Half/2))+mtu-1)/mtu)
+	}
+	w.sent.add(p.PSN, n)
 	l.asked.add(askedKey{w.way, p.PSN}, w, p.Opcode.AnsweredByData())
 }
 

@@ -20,8 +20,8 @@ const (
 type candidate struct {
 	flow  *flow
 	votes int
-	sure  int     // answers that can be for no other flow, by the requests that were seen
-	last  psn.PSN // the newest of these
+	sure  int // answers that can be for no other flow, by the requests that were seen
+	contradictions
 }
 
 // vote counts one answer for r. When there is no room, r replaces the candidate with the fewest votes if that has one
@@ -43,7 +43,7 @@ func (w *flow) vote(r *flow) {
 			least = &w.answers[i]
 		}
 	}
-	if least.votes == 1 {
+	if least.votes <= 1 {
 		*least = candidate{flow: r, votes: 1}
 	}
 }
@@ -66,10 +66,11 @@ func (w *flow) settle() {
 // answer votes for the flows that have sent a request with the PSN of a response; if there are many, for those that
 // have waited longest. data is set for a response with data. It marks the request of the likeliest flow as answered.
 func (l *learner) answer(w *flow, p psn.PSN, data bool) {
+	k := askedKey{w.back, p}
+	l.reply(w, k, data)
 	if w.settled {
 		return
 	}
-	k := askedKey{w.back, p}
 	list := l.asked.with(k)
 	var likely *asked
 	most := -1
@@ -88,9 +89,6 @@ func (l *learner) answer(w *flow, p psn.PSN, data bool) {
 	if only := l.asked.only(k, data); only != nil {
 		for i := range w.answers {
 			if c := &w.answers[i]; c.flow == only {
-				if c.sure == 0 || c.last.Less(p) {
-					c.last = p
-				}
 				c.sure++
 			}
 		}
@@ -118,82 +116,43 @@ func (l *learner) pairs() (n int) {
 	return n
 }
 
-// surest returns the candidate of w with the most sure answers; nil when none has any, or when these may be for another
-// flow whose request preceded the capture.
-func (w *flow) surest(began beginnings) *flow {
-	var best candidate
-	for _, c := range w.answers {
-		if c.sure > best.sure {
-			best = c
-		}
-	}
-	if best.flow == nil || began.after(best.flow, best.last) {
-		return nil
-	}
-	return best.flow
+// claim is the votes of a flow for a peer whose requests it may answer.
+type claim struct {
+	w, r  *flow
+	votes int
 }
 
-// beginnings holds, by way, the flows with requests in the order of their first PSNs.
-type beginnings map[int32][]*flow
-
-// beginnings returns those of all flows.
-func (l *learner) beginnings() beginnings {
-	b := beginnings{}
-	for _, w := range l.order {
-		if w.requests > 0 {
-			b[w.way] = append(b[w.way], w)
-		}
-	}
-	for _, list := range b {
-		slices.SortFunc(list, func(x, y *flow) int { return cmp.Compare(x.first, y.first) })
-	}
-	return b
-}
-
-// after reports whether a flow of the same way as r begins shortly after p, so that p may be one of its requests.
-func (b beginnings) after(r *flow, p psn.PSN) bool {
-	list := b[r.way]
-	at, _ := slices.BinarySearchFunc(list, p.Next(), func(w *flow, p psn.PSN) int { return cmp.Compare(w.first, p) })
-	for i := range min(2, len(list)) { // the next one, or the one behind it if that is r
-		w := list[(at+i)%len(list)]
-		if d := w.first.Sub(p); w != r && d > 0 && d < awaiting {
-			return true
-		}
-	}
-	return false
-}
-
-// pair matches each flow with its peer: first by votes, then, where two hosts have exactly one unmatched flow each way,
-// by that.
-func (l *learner) pair() {
-	type claim struct {
-		w, r  *flow
-		votes int
-		guess bool // the votes do not exclude other candidates
-	}
-	var claims []claim
-	began := l.beginnings()
-	for _, w := range l.order {
-		sure := w.surest(began)
+// claims returns the claims of the flows without a proven peer, the largest first.
+func claims(order []*flow) (list []claim) {
+	for _, w := range order {
 		for _, c := range w.answers {
-			claims = append(claims, claim{w, c.flow, c.votes, c.flow != sure})
+			if c.votes > 0 && !w.proven && !c.flow.proven {
+				list = append(list, claim{w, c.flow, c.votes})
+			}
 		}
 		w.answers = nil
 	}
-	slices.SortFunc(claims, func(a, b claim) int {
+	slices.SortFunc(list, func(a, b claim) int {
 		return cmp.Or(cmp.Compare(b.votes, a.votes), cmp.Compare(a.w.index, b.w.index),
 			cmp.Compare(a.r.index, b.r.index))
 	})
-	for _, c := range claims {
+	return list
+}
+
+// pair matches each flow with its peer: first by proof, then by votes, then, where two hosts have exactly one unmatched
+// flow each way, by that.
+func (l *learner) pair() {
+	prove(l.order)
+	for _, c := range claims(l.order) {
 		switch {
 		case c.w.peer == nil && c.r.peer == nil:
 			c.w.peer, c.r.peer = c.r, c.w
-			c.w.guessed, c.r.guessed = c.guess, c.guess
+			c.w.guessed, c.r.guessed = true, true
 			c.w.agreed, c.r.agreed = c.votes, c.votes
-		case c.w.peer != c.r && 2*c.votes > max(c.w.agreed, c.r.agreed): // QPs with equal PSNs cannot be distinguished
+		case c.w.peer != c.r && 2*c.votes > max(c.w.agreed, c.r.agreed): // QPs with equal PSNs
 			for _, w := range []*flow{c.w, c.w.peer, c.r, c.r.peer} {
 				if w != nil {
-					w.guessed = true
+					w.guessed = !w.proven
 				}
 			}
 		}

@@ -38,8 +38,8 @@ const FormatVersion = 1
 type Conn struct {
 	Ends [2]End // indexed by Side
 	Hop  Hop    // the part of the path, when a middlebox divides it
-	// the QPNs were reused for another connection, so that no attribute, such as the MTU, holds for all packets; not
-	// written to files
+	// the packets may be of several connections, because the QPNs were reused or because the two directions are put
+	// together by a guess, so that no attribute, such as the MTU, holds for all of them; not written to files
 	Anew bool
 
 	// Doubts are the defects of the evidence on the requests of each requester and their responses, by requester. They

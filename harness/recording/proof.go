@@ -1,0 +1,243 @@
+package recording
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+)
+
+// This file decides which flows are peers beyond doubt. QPs between two hosts often start with the same PSN, so that an
+// answer may be for a request of any of them: that it has a fitting PSN proves nothing. A pairing is proven when every
+// other flow is excluded, because its PSNs are far from those of the answers, or because answers came before its
+// requests, again and again.
+
+// Limits of a proof.
+const (
+	refuted    = 3       // contradictions that exclude a flow: fewer may be due to frames that the capture lacks
+	heardLimit = 1 << 14 // answers of a flow that may contradict
+	walkLimit  = 1 << 12 // flows with which a flow is compared
+	longFlow   = 1 << 12 // PSNs from which on a flow is compared with all flows
+)
+
+// psnRange is the PSNs of the requests, or of the answers, of a flow.
+type psnRange struct {
+	n     int32   // packets
+	far   int32   // packets with a PSN that is far from the range, which does not include them
+	first psn.PSN // valid when n > 0
+	last  psn.PSN // valid when n > 0
+}
+
+// add extends the range by a packet that stands for n PSNs.
+func (r *psnRange) add(p psn.PSN, n int) {
+	last := p.Add(n - 1)
+	switch {
+	case r.n == 0:
+		r.first, r.last = p, last
+	case p.Sub(r.last) >= skipLimit || r.first.Sub(p) >= skipLimit:
+		r.far++
+		return
+	default:
+		r.last = psn.Max(r.last, last)
+		if p.Less(r.first) {
+			r.first = p
+		}
+	}
+	r.n++
+}
+
+// wide reports whether the flow has PSNs in several places, as QPNs that are reused have.
+func (r *psnRange) wide() bool { return r.far > 1 || r.n > 0 && r.last.Sub(r.first) < 0 }
+
+// asks reports whether requests of the range, and of frames near it that the capture lacks, may have drawn all answers
+// of a range.
+func (r *psnRange) asks(answers *psnRange) bool {
+	switch {
+	case answers.n == 0 || answers.wide() || r.wide():
+		return true
+	case r.n == 0:
+		return false
+	}
+	return answers.first.Sub(r.first) >= -awaiting && answers.last.Sub(r.last) <= awaiting
+}
+
+// contradictions counts the answers of a flow that another flow had not asked for.
+type contradictions struct {
+	against int    // answers to requests that were sent for the first time afterwards, or that are not answered so
+	until   uint64 // number of the newest answer when the latest of them was counted, see learner.given
+}
+
+// contradict counts an answer of w, by its number, that r had not asked for. Those that came before the latest one was
+// counted are no further evidence: one gap of the capture can explain all of them.
+func (l *learner) contradict(w, r *flow, answer uint64) {
+	at := slices.IndexFunc(w.answers, func(c candidate) bool { return c.flow == r })
+	if at < 0 {
+		if len(w.answers) == candidateLimit {
+			return
+		}
+		at = len(w.answers)
+		w.answers = append(w.answers, candidate{flow: r})
+	}
+	if c := &w.answers[at]; c.against == 0 || answer > c.until {
+		c.against++
+		c.until = l.given.last
+	}
+}
+
+// reply records an answer of w. Data are not for the flows that asked for none with this PSN.
+func (l *learner) reply(w *flow, k askedKey, data bool) {
+	w.replied.add(k.psn, 1)
+	if w.replied.n > heardLimit {
+		return
+	}
+	l.given.add(k, w, data)
+	if !data {
+		return
+	}
+	for _, a := range l.asked.each(k) {
+		if !a.data {
+			l.contradict(w, a.flow, l.given.last)
+		}
+	}
+}
+
+// late processes a request of r with PSN p. If it is the first with this PSN, earlier answers to p are not for r.
+func (l *learner) late(r *flow, p psn.PSN) {
+	if r.sent.n == 0 || !r.sent.last.Less(p) {
+		return
+	}
+	for n, a := range l.given.each(askedKey{r.way, p}) {
+		l.contradict(a.flow, r, n)
+	}
+}
+
+// against returns the number of contradictions to r being the peer of w.
+func (w *flow) against(r *flow) (n int) {
+	for _, x := range [][2]*flow{{w, r}, {r, w}} {
+		for i := range x[0].answers {
+			if c := &x[0].answers[i]; c.flow == x[1] {
+				n += c.contradictions.against
+			}
+		}
+	}
+	return n
+}
+
+// options is the flows that may be the peer of a flow.
+type options struct {
+	of   *flow
+	list []*flow
+	open bool // there are too many to be excluded one by one
+}
+
+// add adds a flow, if its PSNs fit.
+func (o *options) add(r *flow) {
+	switch {
+	case !r.sent.asks(&o.of.replied) || !o.of.sent.asks(&r.replied):
+	case len(o.list) == candidateLimit:
+		o.open = true
+	default:
+		o.list = append(o.list, r)
+	}
+}
+
+// exclude removes the flows that the answers contradict. It keeps all if they contradict each of them, as answers do
+// whose times are wrong.
+func (o *options) exclude() {
+	least := -1
+	for _, r := range o.list {
+		if n := o.of.against(r); least < 0 || n < least {
+			least = n
+		}
+	}
+	o.list = slices.DeleteFunc(o.list, func(r *flow) bool { return o.of.against(r) >= refuted*(least+1) })
+}
+
+// ranges holds the flows between two hosts in one direction, to be searched by PSN.
+type ranges struct {
+	long  []*flow // flows of many PSNs, or of an unknown range
+	short []*flow // the other ones, in the order of their first PSNs
+}
+
+// rangesOf returns those of all directions.
+func rangesOf(order []*flow) map[int32]*ranges {
+	all := map[int32]*ranges{}
+	for _, w := range order {
+		x := all[w.way]
+		if x == nil {
+			x = &ranges{}
+			all[w.way] = x
+		}
+		if s := &w.sent; s.n == 0 || s.wide() || s.last.Sub(s.first) >= longFlow {
+			x.long = append(x.long, w)
+		} else {
+			x.short = append(x.short, w)
+		}
+	}
+	for _, x := range all {
+		slices.SortFunc(x.short, func(a, b *flow) int { return cmp.Compare(a.sent.first, b.sent.first) })
+	}
+	return all
+}
+
+// options returns the flows of x that may be the peer of w.
+func (x *ranges) options(w *flow) (o options) {
+	o.of = w
+	if len(x.long) > walkLimit || w.replied.wide() && len(x.short) > walkLimit {
+		o.open = true
+		return o
+	}
+	for _, r := range x.long {
+		o.add(r)
+	}
+	n := len(x.short)
+	after := w.replied.first.Add(awaiting + 1)
+	at, _ := slices.BinarySearchFunc(x.short, after, func(r *flow, p psn.PSN) int { return cmp.Compare(r.sent.first, p) })
+	for i := range n {
+		r := x.short[(at-1-i+2*n)%n]
+		if !w.replied.wide() && (i >= walkLimit || o.open || after.Sub(r.sent.first) > longFlow+2*awaiting) {
+			o.open = o.open || i >= walkLimit
+			break
+		}
+		o.add(r)
+	}
+	return o
+}
+
+// prove pairs the flows of which every other peer is excluded.
+func prove(order []*flow) {
+	all := rangesOf(order)
+	var left []options
+	for _, w := range order {
+		if x := all[w.back]; x != nil && w.replied.n > 0 {
+			if o := x.options(w); !o.open {
+				o.exclude()
+				left = append(left, o)
+			}
+		}
+	}
+	for more := true; more; {
+		more = false
+		claimed := map[*flow]int{} // number of the flows that have no other peer
+		for i := range left {
+			o := &left[i]
+			o.list = slices.DeleteFunc(o.list, func(r *flow) bool { return r.proven && r.peer != o.of })
+			if len(o.list) == 1 {
+				claimed[o.list[0]]++
+			}
+		}
+		for i := range left {
+			if o := &left[i]; len(o.list) == 1 && !o.of.proven && claimed[o.list[0]] == 1 && o.of.fits(o.list[0]) {
+				r := o.list[0]
+				o.of.peer, r.peer, o.of.proven, r.proven = r, o.of, true, true
+				more = true
+			}
+		}
+	}
+}
+
+// fits reports whether an answer of w is for a request of r that no other flow has sent, or for one of r's while all
+// other flows are excluded.
+func (w *flow) fits(r *flow) bool {
+	return slices.ContainsFunc(w.answers, func(c candidate) bool { return c.flow == r && (c.sure > 0 || c.votes > 1) })
+}

@@ -1,0 +1,87 @@
+package recording
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace/tracetest"
+)
+
+// QPs that start with the same PSN are paired beyond doubt where the answers of one came before the requests of the
+// other, several times. Where each flow fits both, the pairing is a guess, and no MTU holds for both of its directions.
+func TestQPsOfEqualPSNs(t *testing.T) {
+	turns := func(rounds int, apart bool) string {
+		var b strings.Builder
+		fmt.Fprintf(&b, "qp mtu=256 start=7\nqp conn=1 mtu=1024 start=7\n")
+		at := 0
+		ask := func(conn, psn int) {
+			fmt.Fprintf(&b, "@%d..%d A>B WRITE_ONLY psn=+%d len=%d A conn=%d\n", at, at+5, psn, 200+600*conn, conn)
+			at += 10
+		}
+		answer := func(conn, psn int) {
+			fmt.Fprintf(&b, "@%d..%d B>A ACK psn=+%d msn=%d conn=%d\n", at, at+5, psn, psn+1, conn)
+			at += 10
+		}
+		for i := range rounds {
+			if ask(0, i); apart { // connection 0 is always ahead
+				answer(0, i)
+				ask(1, i)
+				answer(1, i)
+				continue
+			}
+			ask(1, i)
+			answer(1, i)
+			answer(0, i)
+		}
+		return b.String() + fmt.Sprintf("@%d..%d A>B WRITE_FIRST psn=+%d len=1024 conn=1\n@%d..%d A>B WRITE_FIRST "+
+			"psn=+%d len=256\n", at, at+5, rounds, at+10, at+15, rounds)
+	}
+	for name, c := range map[string]struct {
+		text   string
+		guess  bool
+		mtus   [2]int
+		rightA bool
+	}{
+		"apart":       {turns(20, true), false, [2]int{256, 1024}, true},
+		"apart twice": {turns(2, true), true, [2]int{256, 1024}, true},
+		"abreast":     {turns(20, false), true, [2]int{256, 1024}, false},
+	} {
+		f := tracetest.Parse(t, c.text, 0)
+		r, _ := filed(t, tracetest.FramesAt(f, trace.A))
+		for i := range r.Header.Conns {
+			conn := &r.Header.Conns[i]
+			if got := conn.Doubts[trace.A] == guessedPeer; got != c.guess {
+				t.Errorf("%s: connection %d: guessed %v, want %v", name, i, got, c.guess)
+			}
+			right := conn.Ends[0].QP.QPN == f.Header.Conns[i].Ends[0].QP.QPN
+			if mtu := conn.Ends[0].QP.MTU; c.rightA && (mtu != c.mtus[i] || !right) {
+				t.Errorf("%s: connection %d: MTU %d, paired right %v", name, i, mtu, right)
+			}
+		}
+	}
+}
+
+// The MTU of a connection is unknown where the flows that a guess puts together differ in it.
+func TestGuessOfTwoMTUs(t *testing.T) {
+	f := tracetest.Parse(t, `qp mtu=256 start=7
+qp conn=1 mtu=1024 start=7
+@1..5 A>B WRITE_FIRST psn=+0 len=256
+@2..6 A>B WRITE_FIRST psn=+0 len=1024 conn=1
+@3..7 B>A WRITE_FIRST psn=+0 len=256
+@4..8 B>A WRITE_FIRST psn=+0 len=1024 conn=1
+@9..15 B>A ACK psn=+0 msn=0 conn=1
+@10..16 B>A ACK psn=+0 msn=0
+`, 0)
+	r, _ := filed(t, tracetest.FramesAt(f, trace.A))
+	for i := range r.Header.Conns {
+		c := &r.Header.Conns[i]
+		if c.Doubts[0] != guessedPeer {
+			t.Errorf("connection %d: no guess", i)
+		}
+		if mtu := c.Ends[0].QP.MTU; mtu != 0 || !c.Anew {
+			t.Errorf("connection %d: MTU %d, anew %v; they are put together wrong", i, mtu, c.Anew)
+		}
+	}
+}
