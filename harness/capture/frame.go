@@ -28,6 +28,7 @@ type Frame struct {
 	Way     Direction
 	Dropped uint64 // frames that the tap lost between the previous frame and this one
 	Sound   bool   // the frame is known to decode and to have the right ICRC
+	Sum     uint32 // CRC-32 of the payload of a Sound frame
 	note    note
 	noted   bool
 }
@@ -50,17 +51,17 @@ func (t AtTap) Next(f *Frame) error {
 	return err
 }
 
-// Sound is a source whose first Frames frames are known to have the right ICRC, from an earlier reading.
+// Sound is a source whose first frames are known to have the right ICRC, from an earlier reading.
 type Sound struct {
 	Source
-	Frames uint64
+	Sums []uint32 // Frame.Sum of these frames
 }
 
 // Next implements Source.
 func (t *Sound) Next(f *Frame) error {
 	err := t.Source.Next(f)
-	if f.Sound = t.Frames > 0; f.Sound {
-		t.Frames--
+	if f.Sound = len(t.Sums) > 0; f.Sound {
+		f.Sum, t.Sums = t.Sums[0], t.Sums[1:]
 	}
 	return err
 }
@@ -96,12 +97,12 @@ func StatsOf(s Source) Stats {
 // cut, the headers are decoded as far as they were kept; its payload and ICRC are unknown.
 func (f *Frame) Fill(r *trace.Record, headers *roce.Frame) {
 	r.Raw = f.Raw
-	if f.Sound && f.Kept >= len(f.Raw) {
-		r.DecodeSound(headers)
+	if f.Sound && !f.cut() {
+		r.DecodeSound(headers, f.Sum)
 		return
 	}
 	r.Decode(headers)
-	if f.Kept >= len(f.Raw) {
+	if !f.cut() {
 		return
 	}
 	if !f.Headed() {
@@ -110,9 +111,22 @@ func (f *Frame) Fill(r *trace.Record, headers *roce.Frame) {
 	r.Raw, r.Packet.Payload, r.Sum, r.ICRC = nil, nil, 0, trace.Unchecked
 }
 
+// cut reports whether the capture lacks the end of the frame.
+func (f *Frame) cut() bool { return f.Kept < len(f.Raw) }
+
+// Check sets Sound and Sum of the frame from which h has just been decoded. It reports false for a wrong ICRC, and true
+// for one that was cut off.
+func (f *Frame) Check(h *roce.Frame) bool {
+	if f.cut() {
+		return true
+	}
+	f.Sum, f.Sound = h.Sums(f.Raw)
+	return f.Sound
+}
+
 // Headed reports whether the capture kept all headers of a frame.
 func (f *Frame) Headed() bool {
-	if f.Kept >= len(f.Raw) {
+	if !f.cut() {
 		return true
 	}
 	end, _, ok := roce.FieldSpan(f.Raw, "payload")

@@ -188,11 +188,11 @@ func (l *learner) trusting(as anew) anew {
 	if l.bad > 0 {
 		return as
 	}
-	frames := l.frames // a copy, so that the learner can be freed
+	sums := l.sums // a copy, so that the learner can be freed
 	return func(f func(*captureFiles) error) error {
 		return as(func(c *captureFiles) error {
 			for i := range c.sources {
-				c.sources[i] = &capture.Sound{Source: c.sources[i], Frames: frames[i]}
+				c.sources[i] = &capture.Sound{Source: c.sources[i], Sums: sums[i]}
 			}
 			return f(c)
 		})

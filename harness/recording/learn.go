@@ -14,6 +14,7 @@ import (
 const (
 	flowLimit  = 1 << 18
 	startLimit = 1000 // packets of a flow among which the first PSN is sought
+	sumLimit   = 1 << 23
 )
 
 // learner derives from the frames of a capture its connections, their path MTU and start PSNs, and the side of each
@@ -36,7 +37,7 @@ type learner struct {
 	others   map[*flow][]uint32 // destination QPs of stray packets that belong to a flow, see gather
 	limit    int                // most flows
 	beyond   uint64             // frames of flows beyond the limit
-	frames   []uint64           // frames read, by source
+	sums     [][]uint32         // CRC-32 of the payloads of the first sumLimit frames, by source
 	seen     sightings
 }
 
@@ -61,11 +62,13 @@ func learn(sources []capture.Source) (*learner, error) {
 
 // read processes all frames of the sources.
 func (l *learner) read(sources []capture.Source) error {
-	l.frames = make([]uint64, len(sources))
+	l.sums = make([][]uint32, len(sources))
 	lanes, err := eachFrame(sources, func(n *capture.Lane) {
-		l.frames[n.Index]++
 		l.survey.stamps.add(n.Frame.Wall)
 		l.frame(n)
+		if of := &l.sums[n.Index]; len(*of) < sumLimit {
+			*of = append(*of, n.Frame.Sum)
+		}
 	})
 	l.survey.lanes(lanes)
 	return err
@@ -81,7 +84,7 @@ func (l *learner) frame(n *capture.Lane) {
 		}
 		return
 	}
-	sealed := isSound(f, &h)
+	sealed := f.Check(&h)
 	if !sealed {
 		l.bad++
 		l.survey.damage(f, h.Src)
@@ -94,9 +97,6 @@ func (l *learner) frame(n *capture.Lane) {
 	s := l.sight(n, &h, w, counts)
 	l.seen.add(&s)
 }
-
-// isSound reports whether the ICRC of a frame is right, or was cut off by the capture.
-func isSound(f *capture.Frame, h *roce.Frame) bool { return f.Kept < len(f.Raw) || h.ICRCOK(f.Raw) }
 
 // packet processes a packet, of flow w if that is known, and returns the flow.
 func (l *learner) packet(f *capture.Frame, h *roce.Frame, w *flow) *flow {

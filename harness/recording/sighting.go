@@ -96,7 +96,7 @@ func (l *learner) show(h *trace.Header, as anew, to func(*sighting, end)) error 
 				return
 			}
 			l.seen.unplaced = l.seen.unplaced[:0]
-			s := l.sight(n, &h, l.find(keyOf(&h)), isSound(&n.Frame, &h) || l.seals.never[h.Src])
+			s := l.sight(n, &h, l.find(keyOf(&h)), n.Frame.Check(&h) || l.seals.never[h.Src])
 			x.show(&s, to)
 		})
 		return err

@@ -2,6 +2,7 @@ package recording
 
 import (
 	"cmp"
+	"encoding/binary"
 	"iter"
 	"maps"
 	"net/netip"
@@ -78,7 +79,7 @@ func (s *survey) frame(f *capture.Frame, h *roce.Frame) {
 	if !sample && !f.HasTap {
 		return
 	}
-	key := capture.PacketKey(f.Raw)
+	key := printOf(f, h)
 	if sample {
 		s.twice.frame(key, way{h.Src, h.Dst}, f.Wall)
 	}
@@ -137,6 +138,16 @@ func (s *survey) damage(f *capture.Frame, from netip.Addr) {
 		s.damaged[from] = n
 	}
 	n[f.Tap]++
+}
+
+// printOf returns a hash by which sights of one frame are found. A right ICRC stands for all the bytes that it covers,
+// which are those of a PacketKey without the traffic class.
+func printOf(f *capture.Frame, h *roce.Frame) uint64 {
+	if !f.Sound {
+		return capture.PacketKey(f.Raw)
+	}
+	icrc, _, _ := roce.FieldSpan(f.Raw, "icrc")
+	return uint64(binary.LittleEndian.Uint32(f.Raw[icrc:]))<<32 | uint64(h.Packet.PSN)<<8 | uint64(h.TOS)
 }
 
 // pass records the time of a frame, until it is clear that there are two taps.

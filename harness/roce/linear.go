@@ -45,15 +45,6 @@ var fulls = func() (list [len(PathMTUs)]func() *advance) {
 	return list
 }()
 
-// PayloadSum returns the CRC-32 of the payload, 0 when there is none. f has just been decoded from the frame b, whose
-// ICRC is known to be right.
-func (f *Frame) PayloadSum(b []byte) uint32 {
-	if head, at, full := f.full(b); full != nil {
-		return binary.LittleEndian.Uint32(b[at.end-icrcLen:]) ^ full.of(invariant(head, at.v6))
-	}
-	return payloadSum(f.Packet.Payload)
-}
-
 // Sums returns the CRC-32 of the payload, 0 when there is none, and whether the ICRC is right. f has just been decoded
 // from the frame b.
 func (f *Frame) Sums(b []byte) (payload uint32, right bool) {

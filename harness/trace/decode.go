@@ -33,10 +33,10 @@ func (r *Record) DecodeRepair(f *roce.Frame) {
 	r.ICRC = Bad
 }
 
-// DecodeSound is Decode of a frame whose ICRC is known to be right.
-func (r *Record) DecodeSound(f *roce.Frame) {
+// DecodeSound is Decode of a frame whose ICRC is known to be right, with the CRC-32 of its payload.
+func (r *Record) DecodeSound(f *roce.Frame, sum uint32) {
 	r.decode(f)
-	r.Sum, r.ICRC = f.PayloadSum(r.Raw), Good
+	r.Sum, r.ICRC = sum, Good
 }
 
 // decode is Decode without checksums.
