@@ -12,8 +12,10 @@ import (
 // Frames that look alike are judged once. Most packets of a flow differ from the one before only in their PSN, in the
 // identification and the checksum of the IP header, and in the payload, and no rule of frames reads these.
 
-// ofFrames reports whether the rule judges each frame alone, by the fields of a look.
-func (r *Rule) ofFrames() bool { return r.Each != nil && !r.Keeps && r.Rests == validity.Frames }
+// ofFrames reports whether the rule judges frames by their looks.
+func (r *Rule) ofFrames() bool {
+	return r.Each != nil && r.Rests == validity.Frames && (r.Looks || !r.Keeps)
+}
 
 // look holds all that the rules of frames may read of a frame in a half-conversation.
 type look struct {
@@ -27,6 +29,8 @@ type look struct {
 	payload  int // bytes
 	frame    int // bytes; 0 where they were not captured
 	head     [headMost]byte
+	end, ip  int    // length of head, and the offset of the IP header in it
+	check    uint32 // checkOf the IP header
 }
 
 // headMost is the greatest length of the headers of a frame with a BTH.
@@ -35,12 +39,17 @@ const headMost = 96
 // alike is a look that has been judged.
 type alike struct {
 	look
+	again bool   // it was judged twice: a rule that Looks may meet its stimulus at the second frame only
+	said  int    // alikes.said when it was judged
 	met   uint32 // rules of frames whose stimulus it is, one bit each by place in the plan
 	times int    // frames seen since the last count
 }
 
 // alikes holds the latest looks, by connection and opcode.
-type alikes struct{ list *[256]alike }
+type alikes struct {
+	list *[256]alike
+	said int // looks of which rules have reported a finding or doubt; what they knew of earlier looks is then not sure
+}
 
 // place returns the slot for the look of a sight.
 func (a *alikes) place(h *half, s *Sight) *alike {
@@ -57,7 +66,8 @@ func (a *alikes) show(h *half, list int, s *Sight) {
 		a.list = new([256]alike)
 	}
 	l := a.place(h, s)
-	if l.half == h && l.list == list && l.shows(h, s) {
+	same := l.half == h && l.list == list && l.said == a.said && l.shows(h, s)
+	if same && l.again {
 		l.times++
 		return
 	}
@@ -69,9 +79,14 @@ func (a *alikes) show(h *half, list int, s *Sight) {
 	}
 	before := saidBy(callers)
 	h.showAll(callers, s)
-	if saidBy(callers) != before || !l.take(h, list, s) {
+	if saidBy(callers) != before {
+		a.said++
+		return
+	}
+	if !l.take(h, list, s) {
 		return // the next frame that looks alike is judged again
 	}
+	l.again, l.said = same, a.said
 	for i := range callers {
 		if callers[i].account.met > met[i] {
 			l.met |= 1 << i
@@ -140,11 +155,11 @@ func (l *alike) take(h *half, list int, s *Sight) (ok bool) {
 	}
 	l.frame, l.met = len(s.Raw), 0
 	if s.Raw != nil {
-		head, _, ok := s.headers()
+		head, ip, ok := s.headers()
 		if !ok {
 			return false
 		}
-		copy(l.head[:], head)
+		l.end, l.ip, l.check = copy(l.head[:], head), ip, checkOf(head[ip:])
 	}
 	c := &h.conv
 	l.half, l.list, l.mtu, l.maker, l.icrc = h, list, c.MTU, makerOf(c, s, h.plan.shows.path), s.ICRC
@@ -154,37 +169,42 @@ func (l *alike) take(h *half, list int, s *Sight) (ok bool) {
 
 // shows reports whether a frame has this look.
 func (l *alike) shows(h *half, s *Sight) bool {
-	p := s.Pkt
-	if l.bth != common(p.BTH) || l.payload != p.Len || l.frame != len(s.Raw) ||
-		l.syndrome != p.AETH.Syndrome || l.mtu != h.conv.MTU || l.icrc != s.ICRC ||
-		s.Rec.Changed != nil || s.Rec.Defect != "" || l.maker != makerOf(&h.conv, s, h.plan.shows.path) {
+	if l.frame != len(s.Raw) || l.mtu != h.conv.MTU || l.icrc != s.ICRC || s.Rec.Changed != nil ||
+		s.Rec.Defect != "" || l.maker != makerOf(&h.conv, s, h.plan.shows.path) {
 		return false
 	}
-	if s.Raw == nil {
-		return p.RETH.VA%8 == 0 // of an atomic
+	if p := s.Pkt; s.Raw == nil {
+		return l.bth == common(p.BTH) && l.payload == p.Len && l.syndrome == p.AETH.Syndrome &&
+			p.RETH.VA%8 == 0 // of an atomic
 	}
-	head, ip, ok := s.headers()
-	if !ok {
-		return false
-	}
-	const id, flags, checksum, addresses, request, extended = 4, 6, 10, 12, 20 + 8 + 8, 20 + 8 + 12
-	end := ip + extended
-	if p.Opcode.Layout()&roce.LayoutAETH != 0 {
-		end += 4 // the syndrome is compared above; the MSN may differ
-	}
-	was := l.head[:len(head)]
-	return bytes.Equal(head[:ip+id], was[:ip+id]) && bytes.Equal(head[ip+flags:ip+checksum],
-		was[ip+flags:ip+checksum]) &&
-		bytes.Equal(head[ip+addresses:ip+request], was[ip+addresses:ip+request]) &&
-		bytes.Equal(head[end:], was[end:]) &&
-		sameSum(head[ip:], was[ip:])
+	return l.heads(s.Raw[:l.end], s.Pkt.Opcode.Layout()&roce.LayoutAETH != 0)
 }
 
-// sameSum reports whether the checksums of two IPv4 headers that differ only in their identifications are both right,
-// or wrong by the same amount (RFC 1624).
-func sameSum(a, b []byte) bool {
+// heads reports whether the headers of a frame are those of the look, except for identification and checksum of IP,
+// AckReq, PSN and MSN.
+func (l *look) heads(head []byte, aeth bool) bool {
+	const id, flags, checksum, addresses, request, extended = 4, 6, 10, 12, 20 + 8 + 8, 20 + 8 + 12
+	was, ip, end := l.head[:len(head)], l.ip, l.ip+extended
+	if aeth {
+		if head[end] != was[end] { // the syndrome
+			return false
+		}
+		end += 4
+	}
+	return bytes.Equal(head[:ip+id], was[:ip+id]) &&
+		bytes.Equal(head[ip+flags:ip+checksum], was[ip+flags:ip+checksum]) &&
+		bytes.Equal(head[ip+addresses:ip+request], was[ip+addresses:ip+request]) &&
+		(head[ip+request]^was[ip+request])&0x7F == 0 && bytes.Equal(head[end:], was[end:]) &&
+		checkOf(head[ip:]) == l.check
+}
+
+// checkOf returns a number that is equal for IPv4 headers which differ only in their identifications, if their checksums
+// are both right, or wrong by the same amount (RFC 1624).
+func checkOf(ip []byte) uint32 {
 	be := binary.BigEndian
-	rest := func(ip []byte) uint32 { return uint32(^be.Uint16(ip[10:])) + 0xFFFF - uint32(be.Uint16(ip[4:])) }
-	zero := func(ip []byte) bool { return ip[10]&ip[11] == 0xFF }
-	return rest(a)%0xFFFF == rest(b)%0xFFFF && zero(a) == zero(b)
+	sum := (uint32(^be.Uint16(ip[10:])) + 0xFFFF - uint32(be.Uint16(ip[4:]))) % 0xFFFF
+	if ip[10]&ip[11] == 0xFF { // this zero may be wrong
+		sum |= 1 << 16
+	}
+	return sum
 }

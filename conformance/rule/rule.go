@@ -146,11 +146,13 @@ type Rule struct {
 
 	// New constructs the check of one half-conversation, which may keep state; Each judges every sight without state,
 	// or with the State of a rule that Keeps one. A rule has one of the two, or is Unbuilt. An Each without state of a
-	// rule that Rests on validity.Frames is called once for frames that look alike. It may read nothing but their
-	// headers except PSN, AckReq and MSN, their length, padding and ICRC, and the attributes of the connection.
+	// rule that Rests on validity.Frames, and one that Looks, is called once or twice for frames that look alike. It may
+	// read nothing but their headers except PSN, AckReq and MSN, their length, padding and ICRC, and the attributes of
+	// the connection.
 	New   func(c *Context) Check
 	Each  func(c *Context, s *Sight)
 	Keeps bool                             // Each keeps a State
+	Looks bool                             // the State follows from what Each without state may read, the order aside
 	Told  func(c *Context, e *trace.Event) // of a rule with an Each: its events; nil sees none
 }
 

@@ -134,7 +134,7 @@ var extensionTruncation = rule.Rule{
 		Requirement: "A packet shorter than its length fields or its headers say is malformed and is discarded"},
 	Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted, Stimulus: "an endpoint that reports how its decoder treats " +
 		"truncated packets", BlackBox: "ENG",
-	Keeps: true, Each: func(c *rule.Context, s *rule.Sight) {
+	Keeps: true, Looks: true, Each: func(c *rule.Context, s *rule.Sight) {
 		tried := triedBy(c, s)
 		if tried.n == samples || s.Pkt.Opcode.OverIP() || tried.set[s.Pkt.Opcode] {
 			return // a frame without BTH, which a box relays after it lost its UDP port, has no opcode

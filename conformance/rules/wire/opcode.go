@@ -53,7 +53,7 @@ var opcodeRegistered = rule.Rule{
 		Requirement: "Opcodes that the table does not define are reserved and are not sent; a queue pair sends the " +
 			"opcodes of its own service type"},
 	Needs: rule.Frames, Sees: rule.Emitted | rule.Foreign, Stimulus: "any traffic", BlackBox: "HW,RXE",
-	Keeps: true, Each: rule.Kept((*vocabulary).sight),
+	Keeps: true, Looks: true, Each: rule.Kept((*vocabulary).sight),
 }
 
 // vocabulary is the set of opcodes seen on a connection.

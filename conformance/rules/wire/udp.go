@@ -63,7 +63,7 @@ var udpSourcePort = rule.Rule{
 		Requirement: "The source port carries flow entropy and stays the same for the packets of one flow, so that " +
 			"the network keeps their order"},
 	Needs: rule.Bytes | rule.Frames, Sees: rule.Emitted, Stimulus: "any traffic", BlackBox: "HW,RXE",
-	Keeps: true, Each: func(c *rule.Context, s *rule.Sight) {
+	Keeps: true, Looks: true, Each: func(c *rule.Context, s *rule.Sight) {
 		ip, udp, ok := rule.Network(s.Raw)
 		if !ok || !asMade(c, s) {
 			return
