@@ -285,9 +285,9 @@ func (c *Reader) intern(s string) string {
 
 // isRDMA reports whether a frame is addressed to the RoCEv2 port, damaged or not, or belongs to an iWARP run.
 func isRDMA(raw []byte) bool {
-	if _, _, ok := roce.OverIP(raw); ok {
+	if port, ok := roce.DestinationPort(raw); ok && port == roce.Port {
 		return true
 	}
-	port, ok := roce.DestinationPort(raw)
-	return ok && port == roce.Port
+	_, _, ok := roce.OverIP(raw)
+	return ok
 }

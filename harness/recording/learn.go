@@ -39,6 +39,7 @@ type learner struct {
 	beyond   uint64             // frames of flows beyond the limit
 	sums     [][]uint32         // CRC-32 of the payloads of the first sumLimit frames, by source
 	seen     sightings
+	headers  roce.Frame // of the frame being processed
 }
 
 // commID identifies a connection during its set-up.
@@ -76,26 +77,24 @@ func (l *learner) read(sources []capture.Source) error {
 
 // frame processes one frame. Nothing is learnt from damaged frames, whose fields may have any value.
 func (l *learner) frame(n *capture.Lane) {
-	f := &n.Frame
-	var h roce.Frame
+	f, h := &n.Frame, &l.headers
 	if h.Decode(f.Raw) != nil {
 		if f.Kept == len(f.Raw) {
 			l.bad++
 		}
 		return
 	}
-	sealed := f.Check(&h)
+	sealed := f.Check(h)
 	if !sealed {
 		l.bad++
 		l.survey.damage(f, h.Src)
 	}
-	w := l.find(keyOf(&h))
+	w := l.find(keyOf(h))
 	counts := l.seals.take(w, h.Src, sealed)
 	if counts {
-		w = l.packet(f, &h, w)
+		w = l.packet(f, h, w)
 	}
-	s := l.sight(n, &h, w, counts)
-	l.seen.add(&s)
+	l.sight(l.seen.add(), n, w, counts)
 }
 
 // packet processes a packet, of flow w if that is known, and returns the flow.

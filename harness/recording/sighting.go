@@ -39,42 +39,44 @@ type sightings struct {
 	chunks   [][]sighting
 	count    int
 	unplaced []flowKey // keys of frames of no flow at the time of the frame
+	spare    sighting  // the latest, when there are too many
 }
 
 // over reports whether there are too many sightings.
 func (l *sightings) over() bool { return l.count > sightingLimit || len(l.unplaced) > flowLimit }
 
-// add keeps a sighting while there is room.
-func (l *sightings) add(s *sighting) {
+// add returns the place of a further sighting, which is kept while there is room.
+func (l *sightings) add() *sighting {
 	const chunk = 1 << 10
 	l.count++
-	switch {
-	case l.over():
+	if l.over() {
 		l.chunks, l.unplaced, l.count = nil, l.unplaced[:0], sightingLimit+1
-		return
-	case l.count%chunk == 1:
+		return &l.spare
+	}
+	if n := len(l.chunks); n == 0 || len(l.chunks[n-1]) == cap(l.chunks[n-1]) {
 		l.chunks = append(l.chunks, make([]sighting, 0, min(chunk, max(16, 2*l.count))))
 	}
 	last := &l.chunks[len(l.chunks)-1]
-	*last = append(*last, *s)
+	*last = (*last)[:len(*last)+1]
+	return &(*last)[len(*last)-1]
 }
 
-// sight returns the sighting of a frame; w is its flow, nil if there is none, since a damaged frame begins no flow.
-func (l *learner) sight(n *capture.Lane, h *roce.Frame, w *flow, sound bool) sighting {
-	f, p := &n.Frame, &h.Packet
-	s := sighting{at: n.At, psn: p.PSN, sack: p.SACK.PSN, msn: p.AETH.MSN, length: p.RETH.DMALen,
-		payload: uint16(min(p.Len, math.MaxUint16)), opcode: p.Opcode, syndrome: p.AETH.Syndrome, way: f.Way,
-		ackReq: p.AckReq, headed: f.Headed(), sound: sound}
+// sight sets the sighting of the frame whose headers were decoded last; w is its flow, nil if there is none, since a
+// damaged frame begins no flow.
+func (l *learner) sight(s *sighting, n *capture.Lane, w *flow, sound bool) {
+	f, p := &n.Frame, &l.headers.Packet
+	s.at, s.psn, s.sack, s.msn, s.length = n.At, p.PSN, p.SACK.PSN, p.AETH.MSN, p.RETH.DMALen
+	s.payload, s.opcode, s.syndrome = uint16(min(p.Len, math.MaxUint16)), p.Opcode, p.AETH.Syndrome
+	s.way, s.ackReq, s.headed, s.sound = f.Way, p.AckReq, f.Headed(), sound
 	if f.HasTap {
 		s.tap = f.Tap
 	}
 	if w != nil {
 		s.flow = int32(w.index)
-		return s
+		return
 	}
-	l.seen.unplaced = append(l.seen.unplaced, keyOf(h))
+	l.seen.unplaced = append(l.seen.unplaced, keyOf(&l.headers))
 	s.flow = -int32(len(l.seen.unplaced))
-	return s
 }
 
 // show calls to with the sightings of the frames of connections, in time order; if the sightings were not kept, it
@@ -91,12 +93,13 @@ func (l *learner) show(h *trace.Header, as anew, to func(*sighting, end)) error 
 	}
 	return as(func(c *captureFiles) error {
 		_, err := eachFrame(c.sources, func(n *capture.Lane) {
-			var h roce.Frame
+			h := &l.headers
 			if h.Decode(n.Frame.Raw) != nil {
 				return
 			}
 			l.seen.unplaced = l.seen.unplaced[:0]
-			s := l.sight(n, &h, l.find(keyOf(&h)), n.Frame.Check(&h) || l.seals.never[h.Src])
+			var s sighting
+			l.sight(&s, n, l.find(keyOf(h)), n.Frame.Check(h) || l.seals.never[h.Src])
 			x.show(&s, to)
 		})
 		return err
