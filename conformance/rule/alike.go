@@ -198,8 +198,8 @@ func (l *look) heads(head []byte, aeth bool) bool {
 		checkOf(head[ip:]) == l.check
 }
 
-// checkOf returns a number that is equal for IPv4 headers which differ only in their identifications, if their checksums
-// are both right, or wrong by the same amount (RFC 1624).
+// checkOf returns a number that is equal for IPv4 headers which differ only in their identifications, if both checksums
+// are right, or wrong by the same amount (RFC 1624).
 func checkOf(ip []byte) uint32 {
 	be := binary.BigEndian
 	sum := (uint32(^be.Uint16(ip[10:])) + 0xFFFF - uint32(be.Uint16(ip[4:]))) % 0xFFFF

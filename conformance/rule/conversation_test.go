@@ -79,7 +79,7 @@ func TestRequesterSide(t *testing.T) {
 	w.want("relation of the retransmission", s.Relation, Again)
 	w.want("offset of the retransmission", s.Offset, 2)
 	w.want("VA of the retransmission", s.Sent.VA, uint64(0x1000+2048))
-	w.want("transmissions", w.c.Sent(testStart.Add(2)).Times, 2)
+	w.want("transmissions", int(w.c.Sent(testStart.Add(2)).Times), 2)
 	w.see(trace.RequesterIn, roce.Acknowledge, 9, 0, ack(roce.SyndromeACK))
 	w.want("UNA after a ghost ACK", w.c.UNA, testStart.Add(2))
 	w.see(trace.RequesterIn, roce.Acknowledge, 3, 0, ack(roce.SyndromeRemoteAccess))
@@ -233,7 +233,7 @@ func TestWindowForgetsBeyondItsLimit(t *testing.T) {
 		w.see(trace.RequesterOut, roce.SendOnly, i, 1)
 	}
 	for _, i := range []int{0, 500, 999} {
-		if x := w.c.Sent(testStart.Add(i)); x == nil || x.Message != i {
+		if x := w.c.Sent(testStart.Add(i)); x == nil || int(x.Message) != i {
 			t.Errorf("transmission %d: %+v", i, x)
 		}
 	}

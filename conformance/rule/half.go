@@ -109,7 +109,7 @@ func (h *half) add(a *account, c *check) {
 			a.panicked(&h.conv, p)
 		}
 	}()
-	made := c.ctx.expiring(a.rule.New(&c.ctx))
+	made := c.ctx.prompting(a.rule.New(&c.ctx))
 	c.running = running{made.Sight, made.Event, made.End}
 	if made.Wake != nil && a.slot.life == awake && a.wakes != 0 {
 		w := h.attend()
@@ -188,7 +188,7 @@ func (h *half) contextOf(a *account) *Context {
 func (h *half) silence(a *account, p any) {
 	a.panicked(&h.conv, p)
 	if c := h.at(a.slot); c != nil {
-		c.running = running{}
+		c.running, c.ctx.owes = running{}, nil
 		return
 	}
 	a.judge.alikes.countAll()
@@ -245,10 +245,10 @@ func (h *half) tellFrom(list []*check, from int, e *trace.Event) (next int) {
 	return next
 }
 
-// finish calls End of every check.
+// finish ends every check: it calls End, and then all obligations expire.
 func (h *half) finish(at vtime.Time) {
 	for _, a := range h.plan.judged {
-		if c := h.at(a.slot); c != nil && c.End != nil {
+		if c := h.at(a.slot); c != nil {
 			h.end(c, at)
 		}
 	}
@@ -260,5 +260,8 @@ func (h *half) end(c *check, at vtime.Time) {
 			h.silence(c.ctx.account, p)
 		}
 	}()
-	c.End(at)
+	if c.End != nil {
+		c.End(at)
+	}
+	c.ctx.expire(at, true)
 }

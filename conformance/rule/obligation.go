@@ -165,12 +165,9 @@ func (o *Obligation) Close(now vtime.Time) {
 	o.Excuse(nil)
 }
 
-// expiring wraps check so that its obligations expire: Prompt ones before each sight and event, all of them at the end.
-func (c *Context) expiring(check Check) Check {
-	if c.owes == nil {
-		return check
-	}
-	sight, event, end := check.Sight, check.Event, check.End
+// prompting wraps check so that its Prompt obligations expire before each sight and event.
+func (c *Context) prompting(check Check) Check {
+	sight, event := check.Sight, check.Event
 	prompt := false
 	for o := c.owes; o != nil; o = o.next {
 		prompt = prompt || o.Prompt
@@ -180,12 +177,6 @@ func (c *Context) expiring(check Check) Check {
 		if event != nil {
 			check.Event = func(e *trace.Event) { c.expire(e.At, false); event(e) }
 		}
-	}
-	check.End = func(at vtime.Time) {
-		if end != nil {
-			end(at)
-		}
-		c.expire(at, true)
 	}
 	return check
 }

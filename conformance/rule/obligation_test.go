@@ -91,18 +91,19 @@ func TestObligationIsBounded(t *testing.T) {
 	}
 }
 
-// TestExpiringChecks: a Prompt obligation is reported as soon as it is overdue, others at the end.
-func TestExpiringChecks(t *testing.T) {
+// TestPrompting: a Prompt obligation is reported as soon as it is overdue, others when the check ends.
+func TestPrompting(t *testing.T) {
 	c, o := owing()
 	p := c.Owes(Responder, "promptly")
 	p.Prompt = true
-	check := c.expiring(Check{Sight: func(*Sight) {}})
+	made := c.prompting(Check{Sight: func(*Sight) {}})
+	h, check := &half{}, &check{running{Sight: made.Sight}, *c}
 	o.Arise(at(0), 0)
 	p.Arise(at(0), 0)
 	if check.Sight(at(vtime.Second)); c.total != 1 || p.Owed() {
 		t.Fatalf("%d findings at a sight", c.total)
 	}
-	if check.End(vtime.Time(vtime.Second)); c.total != 2 {
+	if h.end(check, vtime.Time(vtime.Second)); c.total != 2 {
 		t.Errorf("%d findings at the end", c.total)
 	}
 }

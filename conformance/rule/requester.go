@@ -27,20 +27,21 @@ type readSpan struct{ first, next, end psn.PSN }
 // readLimit bounds the outstanding READs that are remembered; it is far above any negotiated depth.
 const readLimit = 1 << 12
 
-// Transmission is the first transmission of one PSN, and how often the PSN has been sent.
+// Transmission is the first transmission of one PSN, and how often the PSN has been sent. It takes 64 bytes, a line of
+// the caches.
 type Transmission struct {
-	PSN     psn.PSN
-	Opcode  roce.Opcode
-	Message int    // messages begun before this packet's
-	Offset  int    // packet within its message
-	Len     int    // payload bytes; for a READ request the bytes asked for from this PSN on
-	VA      uint64 // where the packet acts: remote address of its first byte; 0 for SEND
-	Sum     uint32 // CRC-32 of the payload; 0 when there are no bytes
-	RKey    uint32 // R_Key of the region; 0 for SEND and for a packet without R_Key
-	Extra   uint32 // immediate, key to invalidate, length or operands, see Extra
-	Times   int    // transmissions seen; 0 for a PSN inside a READ's range
+	PSN    psn.PSN
+	Opcode roce.Opcode
 	// Answered is set for a READ whose responses have a PSN space of their own, when all its data have come in order.
 	Answered bool
+	Message  int32  // messages begun before this packet's
+	Offset   int32  // packet within its message
+	Len      int    // payload bytes; for a READ request the bytes asked for from this PSN on
+	VA       uint64 // where the packet acts: remote address of its first byte; 0 for SEND
+	Sum      uint32 // CRC-32 of the payload; 0 when there are no bytes
+	RKey     uint32 // R_Key of the region; 0 for SEND and for a packet without R_Key
+	Extra    uint32 // immediate, key to invalidate, length or operands, see Extra
+	Times    int32  // transmissions seen; 0 for a PSN inside a READ's range
 	First    vtime.Time
 	Latest   vtime.Time
 }
@@ -70,7 +71,8 @@ func (c *Conversation) GoBackPoint(p psn.PSN) psn.PSN {
 	if chunk == 0 || c.MTU == 0 || t == nil || t.Opcode.IsRead() {
 		return p
 	}
-	return p.Add(t.Offset*c.MTU/chunk*chunk/c.MTU - t.Offset)
+	offset := int(t.Offset)
+	return p.Add(offset*c.MTU/chunk*chunk/c.MTU - offset)
 }
 
 // Overfills reports whether that many packets may exceed the buffer of a box. A box does not acknowledge packets beyond
@@ -109,7 +111,7 @@ func (c *Conversation) observeRequest(s *Sight) {
 	if s.Pkt.PSN.Less(c.MAX) {
 		s.Relation, s.Sent = Again, r.window.find(s.Pkt.PSN)
 		if s.Sent != nil {
-			s.Message, s.Offset = s.Sent.Message, s.Sent.Offset
+			s.Message, s.Offset = int(s.Sent.Message), int(s.Sent.Offset)
 		}
 		return
 	}
@@ -142,9 +144,8 @@ func (c *Conversation) requestSent(s *Sight) {
 		r.pos.open(p, o)
 	}
 	t := r.window.add(c, p.PSN)
-	*t = Transmission{PSN: p.PSN, Opcode: p.Opcode, Message: s.Message, Offset: s.Offset, Len: p.Len, Sum: s.Sum,
-		RKey: p.RETH.RKey, Extra: Extra(p),
-		Times: 1, First: s.At, Latest: s.At}
+	*t = Transmission{PSN: p.PSN, Opcode: p.Opcode, Message: int32(s.Message), Offset: int32(s.Offset), Len: p.Len,
+		Sum: s.Sum, RKey: p.RETH.RKey, Extra: Extra(p), Times: 1, First: s.At, Latest: s.At}
 	if o.IsWrite() {
 		t.VA = r.pos.va + uint64(r.pos.bytes)
 	}
@@ -171,7 +172,7 @@ func (c *Conversation) readSent(p *roce.Packet, t *Transmission) {
 	whole := *t
 	for i := 1; i < min(n, readFill); i++ {
 		at, done := p.PSN.Add(i), i*c.MTU
-		*r.window.add(c, at) = Transmission{PSN: at, Opcode: p.Opcode, Message: whole.Message, Offset: i,
+		*r.window.add(c, at) = Transmission{PSN: at, Opcode: p.Opcode, Message: whole.Message, Offset: int32(i),
 			Len: whole.Len - done, VA: whole.VA + uint64(done), RKey: whole.RKey, First: whole.First,
 			Latest: whole.First}
 	}

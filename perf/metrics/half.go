@@ -15,17 +15,17 @@ import (
 // The windows follow the requester's state: requests.lo is its oldest unacknowledged PSN. An acknowledgement counts for
 // goodput earlier, when it leaves the responder.
 type half struct {
-	c    *Collector
-	side trace.Side // the requester
-	conn *trace.End // the requester's end
-	mtu  int        // payload bytes of a full packet; 0 until the header or a packet has shown it
+	c      *Collector
+	conn   *trace.End // the requester's end
+	side   trace.Side // the requester
+	inside bool       // the newest message has begun and not ended
+	mtu    int32      // payload bytes of a full packet; 0 until the header or a packet has shown it
 
 	requests space
 	credited int64 // requests before this offset have been counted as delivered
 
 	messages queue[message] // not completed, oldest first
 	*fetching
-	inside bool // the newest message has begun and not ended
 
 	losses  int   // requests that the link lost in the current recovery; 0 without one
 	highest int64 // the last of these
@@ -55,7 +55,7 @@ func (h *half) fetches() {
 
 func newHalf(c *Collector, conn int, side trace.Side) *half {
 	h := &half{c: c, side: side, conn: &c.header.Conns[conn].Ends[side], fetching: &noFetching}
-	h.mtu = h.conn.QP.MTU
+	h.mtu = int32(h.conn.QP.MTU)
 	if conn < plotted {
 		h.plot = newPlot(conn)
 	}
@@ -119,7 +119,7 @@ func (h *half) firstRequest(s *trace.Sight, o int64) {
 func (h *half) messageSent(s *trace.Sight, o int64) {
 	op := s.Pkt.Opcode
 	if h.mtu == 0 && !op.EndsMessage() {
-		h.mtu = s.Pkt.Len // a packet that must be full
+		h.mtu = int32(s.Pkt.Len) // a packet that must be full
 	}
 	if op.StartsMessage() {
 		h.messages.push(message{first: s.At, last: open})
@@ -158,7 +158,7 @@ func (h *half) span(p *roce.Packet) int {
 	case h.mtu <= 0:
 		return 0
 	default:
-		return min((int(n)+h.mtu-1)/h.mtu, psn.Half-1)
+		return min((int(n)+int(h.mtu)-1)/int(h.mtu), psn.Half-1)
 	}
 }
 

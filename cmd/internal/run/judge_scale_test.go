@@ -143,7 +143,7 @@ func heap() (bytes, mallocs uint64) {
 // is measured on 2000 further connections, to leave out memory that is used once.
 func TestIdleFlowIsSmall(t *testing.T) {
 	few, many := crowd{500, 1, 8}.pcap(), crowd{2500, 1, 8}.pcap()
-	for at, most := range map[string]int{"requester": 2300, "responder": 2048, "between": 1800} {
+	for at, most := range map[string]int{"requester": 2048, "responder": 2048, "between": 2048} {
 		kept := func(file []byte) int {
 			before, _ := heap()
 			j := judgeCapture(t, file, at)

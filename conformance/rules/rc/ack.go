@@ -170,14 +170,20 @@ func ackRequested() rule.Rule {
 		Needs: rule.TapRequester, Sees: rule.RequestOut, Minds: rule.Asked | rule.Edge | rule.Fetch,
 		Stimulus: "any message", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
-			asks := c.Owes(rule.Requester, "nothing asks for an acknowledgement of %s; AckReq expected")
+			var asks *rule.Obligation // nil before a message has ended without asking
 			return rule.Check{Sight: func(s *rule.Sight) {
 				o := s.Pkt.Opcode
 				switch {
 				case s.Pkt.AckReq, o.IsRead(), o.IsAtomic(): // READs and atomics are always answered
-					asks.Excuse(nil)
+					if asks != nil {
+						asks.Excuse(nil)
+					}
 					c.Met()
-				case o.EndsMessage() && !asks.Owed():
+				case !o.EndsMessage():
+				case asks == nil:
+					asks = c.Owes(rule.Requester, "nothing asks for an acknowledgement of %s; AckReq expected")
+					asks.Arise(s, s.Pkt.PSN)
+				case !asks.Owed():
 					asks.Arise(s, s.Pkt.PSN)
 				}
 			}}

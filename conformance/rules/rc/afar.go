@@ -22,9 +22,9 @@ type msnAfar struct {
 
 	reference psn.MSN   // MSN of the first answer
 	ends      []psn.PSN // last PSNs of the messages of [from, next), oldest first
-	done      int       // messages before from that were forgotten
-	low, high int       // bounds of the MSN before the counted messages, less the reference
-	most      int       // upper bound from the MSNs alone; answers may acknowledge packets that have not arrived
+	done      int32     // messages before from that were forgotten
+	low, high int32     // bounds of the MSN before the counted messages, less the reference
+	most      int32     // upper bound from the MSNs alone; answers may acknowledge packets that have not arrived
 }
 
 func (m *msnAfar) sight(c *rule.Context, s *rule.Sight) {
@@ -68,7 +68,7 @@ func (m *msnAfar) forget(c *rule.Context) {
 	if len(m.ends) < afarMost || !m.ends[n].Less(c.UNA) {
 		return
 	}
-	m.from, m.done = m.ends[n-1].Next(), m.done+n
+	m.from, m.done = m.ends[n-1].Next(), m.done+int32(n)
 	m.ends = m.ends[:copy(m.ends, m.ends[n:])]
 }
 
@@ -83,12 +83,12 @@ func (m *msnAfar) answer(c *rule.Context, p *roce.Packet) {
 		m.bounded, m.reference, m.low, m.high = true, p.AETH.MSN, -psn.Half, psn.Half
 		m.most = psn.Half
 	}
-	steps := p.AETH.MSN.Sub(m.reference)
-	low, high := steps-m.done-len(m.ends), steps-m.done-acked
+	steps := int32(p.AETH.MSN.Sub(m.reference))
+	low, high := steps-m.done-int32(len(m.ends)), steps-m.done-int32(acked)
 	switch {
 	case m.most < low:
 		c.Failf(rule.Responder, "MSN %d with an answer to %s: more requests than the %d that were sent",
-			p.AETH.MSN, c.Rel(last), m.done+len(m.ends))
+			p.AETH.MSN, c.Rel(last), int(m.done)+len(m.ends))
 		m.any = false
 		return
 	case steps < m.low:
@@ -105,7 +105,7 @@ func (m *msnAfar) answer(c *rule.Context, p *roce.Packet) {
 	m.low, m.high, m.most = max(m.low, low), min(m.high, high), min(m.most, steps)
 	if acked > 0 && last.Less(c.UNA) {
 		m.from = m.ends[acked-1].Next()
-		m.ends, m.done = m.ends[:copy(m.ends, m.ends[acked:])], m.done+acked
+		m.ends, m.done = m.ends[:copy(m.ends, m.ends[acked:])], m.done+int32(acked)
 	}
 	c.Doubt("the MSNs seen fit the requests; only a tap at the responder shows which requests had arrived")
 }

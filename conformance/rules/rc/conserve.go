@@ -48,8 +48,8 @@ func quiescence() rule.Rule {
 		Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn,
 		Stimulus: "a run that ends, under random loss", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
-			a := answered{c: c, told: c.Offers(rule.Done)}
-			if !a.told {
+			a := answered{c: c}
+			if !c.Offers(rule.Done) {
 				return rule.Check{Sight: a.sight}
 			}
 			var q sendQueue
@@ -92,7 +92,6 @@ func quiescence() rule.Rule {
 // of completions. A requester whose pipeline stalls may not know of the acknowledgement.
 type answered struct {
 	c         *rule.Context
-	told      bool       // completions are reported, so every retransmission can be judged
 	now, past mark       // the latest sample of UNA, and the one before, older than a packet may wait in the port
 	last      vtime.Time // of the latest sight
 }
@@ -124,7 +123,7 @@ func (a *answered) sight(s *rule.Sight) {
 	case a.past.set && a.complete(s, a.past.una):
 		c.Failf(rule.Requester, "%v %s is sent again, whose message was acknowledged more than %v "+
 			"ago; no reason is left", s.Pkt.Opcode, c.Rel(s.Pkt.PSN), wait)
-	case a.told:
+	case c.Offers(rule.Done): // every retransmission can be judged
 	case s.Pkt.PSN.Less(c.UNA):
 		c.Doubt(
 			c.Rel(s.Pkt.PSN) + " is sent again shortly after its acknowledgement came: it may have waited in the port")
@@ -136,7 +135,7 @@ func (a *answered) sight(s *rule.Sight) {
 // complete reports whether the whole message of a retransmission was acknowledged when UNA was una.
 func (a *answered) complete(s *rule.Sight, una psn.PSN) bool {
 	t := a.c.Sent(una)
-	return s.Pkt.PSN.Less(una) && (una == a.c.MAX || t != nil && t.Message > s.Message)
+	return s.Pkt.PSN.Less(una) && (una == a.c.MAX || t != nil && int(t.Message) > s.Message)
 }
 
 func receiveCompletion() rule.Rule {

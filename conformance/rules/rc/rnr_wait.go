@@ -68,7 +68,7 @@ func (r *rnrPause) departing(s *rule.Sight) bool {
 // times returns how often the request has been sent; 0 when that is no longer known.
 func (r *rnrPause) times() int {
 	if t := r.c.Sent(r.psn); t != nil {
-		return t.Times
+		return int(t.Times)
 	}
 	return 0
 }

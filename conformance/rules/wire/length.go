@@ -72,7 +72,11 @@ var packetCount = rule.Rule{
 		switch {
 		case s.Point == trace.ResponderIn:
 			if p.Opcode.IsRead() && s.Intact() {
-				rule.State[counting](c).known.add(c, p)
+				k := rule.State[counting](c)
+				if k.known == nil {
+					k.known = new(reads)
+				}
+				k.known.add(c, p)
 			}
 		case s.Point == trace.ResponderOut:
 			// Responses of the extension classes are numbered apart.
@@ -87,10 +91,10 @@ var packetCount = rule.Rule{
 
 // counting counts the packets of the open message, and those of READ responses by their PSNs.
 type counting struct {
-	open  bool // the first packet of the message was seen
-	n     int  // packets so far
-	bytes int  // length of the message: the DMALen of a WRITE, the payload of a SEND so far
-	known reads
+	open  bool   // the first packet of the message was seen
+	n     int32  // packets so far
+	bytes int    // length of the message: the DMALen of a WRITE, the payload of a SEND so far
+	known *reads // nil before the first READ
 }
 
 func (k *counting) request(c *rule.Context, p *roce.Packet) {
@@ -110,7 +114,7 @@ func (k *counting) request(c *rule.Context, p *roce.Packet) {
 	k.open = false
 	if want := c.Packets(uint32(k.bytes)); want != 0 {
 		c.Met()
-		if k.n != want {
+		if int(k.n) != want {
 			c.Failf(rule.Requester, "%d packets for a message of %d bytes, must be %d", k.n, k.bytes, want)
 		}
 	}
@@ -118,6 +122,9 @@ func (k *counting) request(c *rule.Context, p *roce.Packet) {
 
 // lastResponse judges the last response of a READ: no requested bytes may remain.
 func (k *counting) lastResponse(c *rule.Context, p *roce.Packet) {
+	if k.known == nil {
+		return
+	}
 	if _, ok := k.known.payload(p.PSN, c.MTU); !ok {
 		return
 	}
