@@ -1,8 +1,6 @@
 package recording
 
 import (
-	"slices"
-
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
@@ -49,17 +47,20 @@ func (c *copies) add(p psn.PSN) {
 // until an ACK of a later request leaves.
 func (r *repeated) again(s *sighting, of *copies) bool {
 	g := glance{s.at, s.psn, s.sack, s.msn, s.opcode, s.syndrome, s.ackReq, true}
-	newest := r.latest[(r.next-1)%uint8(len(r.latest))]
-	soon := slices.ContainsFunc(r.latest[:], func(old glance) bool {
-		return old.same(g) && s.at.Sub(old.at) <= atOnce
-	})
-	switch {
-	case s.opcode != roce.Acknowledge || !s.grants():
-	case newest.same(g) && of.left > 0:
-		of.left--
-		soon = false
-	case !newest.same(g) && of.newest.Less(s.psn):
-		of.left = 0
+	soon := false
+	for i := range r.latest {
+		old := &r.latest[i]
+		soon = soon || old.psn == g.psn && old.same(g) && s.at.Sub(old.at) <= atOnce
+	}
+	if s.opcode == roce.Acknowledge && s.grants() {
+		newest := r.latest[(r.next-1)%uint8(len(r.latest))]
+		switch {
+		case newest.same(g) && of.left > 0:
+			of.left--
+			soon = false
+		case !newest.same(g) && of.newest.Less(s.psn):
+			of.left = 0
+		}
 	}
 	r.latest[r.next%uint8(len(r.latest))] = g
 	r.next++
