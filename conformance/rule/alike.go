@@ -77,13 +77,7 @@ func (a *alikes) show(h *half, list int, s *Sight) {
 	for i := range callers {
 		met[i] = callers[i].account.met
 	}
-	before := saidBy(callers)
-	h.showAll(callers, s)
-	if saidBy(callers) != before {
-		a.said++
-		return
-	}
-	if !l.take(h, list, s) {
+	if h.showFrames(callers, s) || !l.take(h, list, s) {
 		return // the next frame that looks alike is judged again
 	}
 	l.again, l.said = same, a.said
@@ -96,6 +90,17 @@ func (a *alikes) show(h *half, list int, s *Sight) {
 
 // mostAlike bounds the rules of frames that are called for a sight.
 const mostAlike = 32
+
+// showFrames shows a sight to rules of frames, and reports whether one of them has said something.
+func (h *half) showFrames(callers []caller, s *Sight) bool {
+	before := saidBy(callers)
+	h.showAll(callers, s)
+	if saidBy(callers) == before {
+		return false
+	}
+	callers[0].account.judge.alikes.said++
+	return true
+}
 
 // saidBy returns the number of findings and doubts that rules have reported.
 func saidBy(callers []caller) (n int) {

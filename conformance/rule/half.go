@@ -138,7 +138,7 @@ func (h *half) attend() *attention {
 // show wakes checks by the kind of a sight, and calls the checks of a list that mind the kind. A check that panics is
 // silenced, and the others are still called.
 func (h *half) show(list int, s *Sight, kind Kind) {
-	h.showAll(h.plan.frames[list], s)
+	h.showFrames(h.plan.frames[list], s)
 	h.showSight(list, s, kind)
 }
 

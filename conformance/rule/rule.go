@@ -172,10 +172,10 @@ func Kept[T any](sight func(t *T, c *Context, s *Sight)) func(*Context, *Sight) 
 	return func(c *Context, s *Sight) { sight(State[T](c), c, s) }
 }
 
-// Attentive returns the rule without Wakes, Dozes and Minds: its check is constructed at once and sees every sight of
-// the rule's Class. The verdict is the same, which is tested.
+// Attentive returns the rule without Wakes, Dozes, Minds and Looks: its check is constructed at once and sees every
+// sight of the rule's Class. The verdict is the same, which is tested.
 func (r Rule) Attentive() Rule {
-	r.Wakes, r.Dozes, r.Minds = 0, false, 0
+	r.Wakes, r.Dozes, r.Minds, r.Looks = 0, false, 0, false
 	return r
 }
 

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"net/netip"
+	"slices"
 	"testing"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
@@ -21,6 +22,16 @@ func single() (list []rule.Rule) {
 		}
 	}
 	return list
+}
+
+// looking returns the rules that remember looks, and the same rules without the saving.
+func looking() (saving, attentive []rule.Rule) {
+	for _, r := range Rules() {
+		if r.Looks {
+			saving, attentive = append(saving, r), append(attentive, r.Attentive())
+		}
+	}
+	return saving, attentive
 }
 
 // judgeFrames passes frames of A or their answers to a judge, and returns how often each rule was met and broken.
@@ -62,6 +73,7 @@ func frameAt(o roce.Opcode, p psn.PSN, payload int) []byte {
 // of the headers is inverted in a frame among others, with a good ICRC and with a bad one.
 func TestAlike(t *testing.T) {
 	rules, step := single(), 1
+	saving, attentive := looking()
 	if testing.Short() {
 		step = 7
 	}
@@ -94,8 +106,29 @@ func TestAlike(t *testing.T) {
 								c.op, taps, bit, sealed, rules[i].ID, among[i], met, broken)
 						}
 					}
+					mixed := [][]byte{edited, plain(7), plain(8), edited, plain(10), plain(11), edited, edited, plain(12)}
+					got := judgeFrames(saving, taps, c.from, mixed...)
+					if want := judgeFrames(attentive, taps, c.from, mixed...); !slices.Equal(got, want) {
+						t.Fatalf("%v, taps %v, bit %d, sealed %v: met and broken %v times, want %v", c.op, taps, bit, sealed,
+							got, want)
+					}
 				}
 			}
 		}
+	}
+}
+
+// TestLooksAfterFinding: a rule that forgets what it knew when it reports a violation sees all looks again.
+func TestLooksAfterFinding(t *testing.T) {
+	saving, attentive := looking()
+	read, datagram := frameAt(roce.ReadRequest, 7, 0), frameAt(roce.UDSendOnly, 8, 256)
+	mixed := [][]byte{read, read, read, datagram, read, read, datagram}
+	got := judgeFrames(saving, [2]bool{true, true}, trace.A, mixed...)
+	want := judgeFrames(attentive, [2]bool{true, true}, trace.A, mixed...)
+	if !slices.Equal(got, want) {
+		t.Errorf("met and broken %v times, want %v", got, want)
+	}
+	if i := slices.IndexFunc(saving, func(r rule.Rule) bool { return r.ID == "WIRE-OPC-002" }); want[i][1] != 2 {
+		t.Errorf("%d findings of a QP that sends two datagrams after READs, want 2", want[i][1])
 	}
 }
