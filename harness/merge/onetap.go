@@ -16,11 +16,11 @@ import (
 func OneTap(h *trace.Header, tap trace.Side, sources []capture.Source, s trace.Sink) error {
 	atlas := newAtlas(h)
 	l := capture.NewLanes(sources, time.Time{})
-	var r trace.Record
+	r := trace.Record{Fate: trace.Unknown}
 	var headers roce.Frame
 	var end vtime.Time
 	for n := l.Next(); n != nil; n = l.Next() {
-		r = trace.Record{Sent: vtime.Never, Recv: vtime.Never, Fate: trace.Unknown}
+		r.Sent, r.Recv = vtime.Never, vtime.Never
 		n.Frame.Fill(&r, &headers)
 		where := atlas.place(&headers, &r)
 		r.Conn, r.From = where.conn, where.from
