@@ -23,16 +23,18 @@ type classic struct {
 	swapped bool          // the byte order of the file is big-endian
 	unit    time.Duration // unit of the fraction of a second in time stamps
 	link    layers.LinkType
-	shown   int // bytes of the previous record, which are still in the buffer
+	ahead   []byte // the buffer of in, from the record that was returned last on
+	used    int    // bytes of the buffer before ahead
+	shown   int    // bytes of the record that was returned last
 }
 
 // newClassic reads the header of a file.
 func newClassic(in *bufio.Reader) (*classic, error) {
-	b, short := in.Peek(pcapHeader)
+	c := &classic{in: in, unit: time.Microsecond, shown: pcapHeader}
+	b, short := c.peek(pcapHeader)
 	if len(b) < 4 {
 		return nil, fmt.Errorf("capture: pcap header: %w", noEOF(short))
 	}
-	c := &classic{in: in, unit: time.Microsecond, shown: pcapHeader}
 	switch magic := binary.LittleEndian.Uint32(b); magic {
 	case 0xA1B2C3D4:
 	case 0xA1B23C4D:
@@ -67,12 +69,24 @@ func (c *classic) word(b []byte) uint32 {
 	return w
 }
 
+// peek returns the next n bytes. It asks the buffer only when ahead has less.
+func (c *classic) peek(n int) ([]byte, error) {
+	if len(c.ahead) < n {
+		_, _ = c.in.Discard(c.used) // they are in the buffer
+		c.used = 0
+		if b, err := c.in.Peek(n); err != nil {
+			return b, err
+		}
+		c.ahead, _ = c.in.Peek(c.in.Buffered())
+	}
+	return c.ahead[:n], nil
+}
+
 // next returns the next record: its bytes, which are valid until the next call, its capture time, and the length of the
 // frame on the wire. The error is io.EOF at the end of a complete file.
 func (c *classic) next() (data []byte, at time.Time, length int, err error) {
-	_, _ = c.in.Discard(c.shown) // they are in the buffer
-	c.shown = 0
-	h, err := c.in.Peek(recordHeader)
+	c.ahead, c.used, c.shown = c.ahead[c.shown:], c.used+c.shown, 0
+	h, err := c.peek(recordHeader)
 	if err != nil {
 		if len(h) > 0 {
 			err = noEOF(err)
@@ -87,10 +101,10 @@ func (c *classic) next() (data []byte, at time.Time, length int, err error) {
 	case kept > length:
 		return nil, at, 0, fmt.Errorf("%d bytes captured of a frame of %d", kept, length)
 	}
-	c.shown = recordHeader + kept
-	if h, err = c.in.Peek(c.shown); err != nil {
+	if h, err = c.peek(recordHeader + kept); err != nil {
 		return nil, at, 0, noEOF(err)
 	}
+	c.shown = len(h)
 	return h[recordHeader:], at, length, nil
 }
 
