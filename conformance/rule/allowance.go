@@ -88,7 +88,7 @@ func endOf(c *Conversation, who Blame) (*Port, *turn) {
 // for it as a requester.
 func (c *Context) Late(who Blame, due vtime.Time, patience vtime.Duration, now vtime.Time) bool {
 	if who == Responder {
-		if c.mayHaveFailed(due) {
+		if mayHaveFailed(c, due) {
 			return false
 		}
 		due = max(due, c.data)
@@ -103,7 +103,7 @@ func (c *Context) Late(who Blame, due vtime.Time, patience vtime.Duration, now v
 
 // mayHaveFailed reports whether the QP of a responder may be in error since a time: it has sent nothing from then on,
 // nobody has answered its own requests, and it does not report at once how they end.
-func (c *Context) mayHaveFailed(since vtime.Time) bool {
+func mayHaveFailed(c *Context, since vtime.Time) bool {
 	if c.owner == nil || c.Index < 0 || c.Known && c.owner.header.Reports&trace.ReportCQE != 0 {
 		return false
 	}
