@@ -106,8 +106,8 @@ func msnOperations() rule.Rule {
 // atomics, and in an answer that acknowledges a message.
 type msnMoments struct {
 	base   msnBase
-	inside bool                 // the latest accepted request packet did not end its message
-	ended  *rule.Latest[msnEnd] // the latest accepted requests; nil before the first
+	inside bool                // the latest accepted request packet did not end its message
+	ended  rule.Latest[msnEnd] // the latest accepted requests
 }
 
 // msnEnd is a request that was accepted as a whole.
@@ -146,9 +146,6 @@ func (m *msnMoments) accept(c *rule.Context, p *roce.Packet) {
 	if m.inside = !p.Opcode.EndsMessage(); m.inside {
 		return
 	}
-	if m.ended == nil {
-		m.ended = new(rule.Latest[msnEnd])
-	}
 	m.ended.Add(msnEnd{p.PSN, int32(c.Span(p)), c.MSN.Next()}, msnEnds)
 }
 
@@ -181,9 +178,6 @@ func (m *msnMoments) acknowledged(c *rule.Context, p *roce.Packet, n psn.MSN) {
 // counted returns the MSN after the newest accepted request that is as asked. A request that the responder has refused
 // since counts no more.
 func (m *msnMoments) counted(c *rule.Context, is func(msnEnd) bool) (psn.MSN, bool) {
-	if m.ended == nil {
-		return 0, false
-	}
 	for e := range m.ended.Newest {
 		if !c.MSN.Less(e.msn) && is(e) {
 			return e.msn, true
