@@ -14,6 +14,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/splitmix"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
 // Way is one way to lose evidence: a run is seen from one View, its recording there is damaged by a Harm, and, unless
@@ -158,6 +159,9 @@ func (r *Recording) less(by Judge, rules []rule.Rule, wire *degrade.Wire, w Way,
 	if w.Told {
 		h := wire.Header
 		h.Taps, h.Between = left.Place, left.Between
+		if left.Form.Micro {
+			h.Tick = vtime.Microsecond // as the reader of a foreign capture derives it
+		}
 		verdicts, err := by(h, rules, o, func(s trace.Sink) error { return told(&h, file, s) })
 		rule.Invalidate(verdicts, w.broken)
 		return verdicts, err

@@ -74,7 +74,7 @@ func (w *stallWatch) sight(s *rule.Sight) {
 	case last.Less(w.psn):
 	default:
 		w.waiting = false
-		if s.At < w.until {
+		if s.Before(w.until) {
 			c.Failf(rule.Responder, "acknowledges %s, which fills a hole, %v too early, before the end of %d queries "+
 				"of %v",
 				c.Request(w.psn), w.until.Sub(s.At), w.pipe.Queries, w.pipe.Query)
