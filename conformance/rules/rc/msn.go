@@ -106,18 +106,19 @@ func msnOperations() rule.Rule {
 // atomics, and in an answer that acknowledges a message.
 type msnMoments struct {
 	base   msnBase
-	inside bool                // the latest accepted request packet did not end its message
-	ended  rule.Latest[msnEnd] // the latest accepted requests
+	inside bool    // the latest accepted request packet did not end its message
+	acked  psn.PSN // newest PSN acknowledged; valid when base is known
+	// the latest READs and atomics, and requests that were not acknowledged when the next one was accepted; nil before
+	// the first, so that a flow of one message at a time costs nothing
+	ended *rule.Latest[msnEnd]
 }
 
 // msnEnd is a request that was accepted as a whole.
 type msnEnd struct {
-	first psn.PSN // PSN of the packet that ends it
+	first psn.PSN // PSN of the packet that ended it
 	n     int32   // PSNs from first on: 1, or the responses of a READ; 0 when not known
 	msn   psn.MSN // requests completed, this one included
 }
-
-const msnEnds = 64
 
 func (m *msnMoments) sight(c *rule.Context, s *rule.Sight) {
 	p := s.Pkt
@@ -130,6 +131,7 @@ func (m *msnMoments) sight(c *rule.Context, s *rule.Sight) {
 	if !rule.HasAETH(p.Opcode) || p.Opcode.NumberedApart() || c.Fatal {
 		return
 	}
+	known := m.base.known
 	n, ok := m.base.count(c, s)
 	switch {
 	case !ok:
@@ -140,44 +142,59 @@ func (m *msnMoments) sight(c *rule.Context, s *rule.Sight) {
 	case p.Opcode == roce.Acknowledge:
 		m.acknowledged(c, p, n)
 	}
+	if last, is := rule.Acknowledged(p); is && (!known || m.acked.Less(last)) {
+		m.acked = last
+	}
 }
 
+// accept remembers a READ or atomic, and the request before if it still waits for its acknowledgement.
 func (m *msnMoments) accept(c *rule.Context, p *roce.Packet) {
 	if m.inside = !p.Opcode.EndsMessage(); m.inside {
 		return
 	}
-	m.ended.Add(msnEnd{p.PSN, int32(c.Span(p)), c.MSN.Next()}, msnEnds)
+	if c.MSN > 0 && c.Ended.Less(c.EPSN) && !(m.base.known && c.Ended.LessEq(m.acked)) {
+		m.remember(msnEnd{c.Ended, 1, c.MSN})
+	}
+	if p.Opcode.IsRead() || p.Opcode.IsAtomic() {
+		m.remember(msnEnd{p.PSN, int32(c.Span(p)), c.MSN.Next()})
+	}
+}
+
+func (m *msnMoments) remember(e msnEnd) {
+	const most = 64
+	if m.ended == nil {
+		m.ended = new(rule.Latest[msnEnd])
+	}
+	m.ended.Add(e, most)
 }
 
 // data judges an answer with data, which may have waited while later requests were accepted.
 func (m *msnMoments) data(c *rule.Context, p *roce.Packet, n psn.MSN) {
-	want, ok := m.counted(c, func(e msnEnd) bool { return p.PSN.In(e.first, e.first.Add(int(e.n))) })
-	if !ok {
-		return
-	}
 	what := "a READ response has MSN %d, its READ is number %d"
 	if p.Opcode == roce.AtomicAck {
 		what = "the answer to an atomic has MSN %d, the atomic is number %d"
 	}
-	judgeMSN(c, !n.Less(want) && !c.MSN.Less(n), what, n, want)
+	asked := func(e msnEnd) bool { return p.PSN.In(e.first, e.first.Add(int(e.n))) }
+	if want, ok := m.counted(c, asked); ok {
+		judgeMSN(c, !n.Less(want) && !c.MSN.Less(n), what, n, want)
+	}
 }
 
 // acknowledged judges an ACK or NAK: it counts every request that it acknowledges.
 func (m *msnMoments) acknowledged(c *rule.Context, p *roce.Packet, n psn.MSN) {
-	last, ok := rule.Acknowledged(p)
-	if !ok {
-		return
-	}
+	last, _ := rule.Acknowledged(p)
 	want, ok := m.counted(c, func(e msnEnd) bool { return e.n > 0 && e.first.Add(int(e.n)-1).LessEq(last) })
 	if ok && n.Less(want) {
-		judgeMSN(c, false, "an answer that acknowledges "+c.Rel(last)+" has MSN %d, request number %d ends there or before",
-			n, want)
+		judgeMSN(c, false, "an answer to "+c.Rel(last)+" has MSN %d and acknowledges request number %d", n, want)
 	}
 }
 
 // counted returns the MSN after the newest accepted request that is as asked. A request that the responder has refused
 // since counts no more.
 func (m *msnMoments) counted(c *rule.Context, is func(msnEnd) bool) (psn.MSN, bool) {
+	if m.ended == nil {
+		return 0, false
+	}
 	for e := range m.ended.Newest {
 		if !c.MSN.Less(e.msn) && is(e) {
 			return e.msn, true
@@ -230,12 +247,4 @@ func (m *msnStays) sight(c *rule.Context, s *rule.Sight) {
 		c.Met()
 	}
 	m.duplicate = m.duplicate && !(ok && s.Pkt.AETH.Syndrome.IsACK())
-}
-
-// acrossWrap returns the end of a finding about two MSNs on both sides of the wrap, and "" for other MSNs.
-func acrossWrap(a, b psn.MSN) string {
-	if b.Sub(a) == int(b)-int(a) {
-		return ""
-	}
-	return " (across the wrap of the MSN, after 0xFFFFFF comes 0)"
 }

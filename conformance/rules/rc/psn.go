@@ -226,3 +226,11 @@ func difference(s *rule.Sight) string {
 	}
 	return ""
 }
+
+// acrossWrap returns the end of a finding about two MSNs on both sides of the wrap, and "" for other MSNs.
+func acrossWrap(a, b psn.MSN) string {
+	if b.Sub(a) == int(b)-int(a) {
+		return ""
+	}
+	return " (across the wrap of the MSN, after 0xFFFFFF comes 0)"
+}
