@@ -25,6 +25,7 @@ type Conversation struct {
 	AtBox    bool       // a box stands in for the responder
 	Req      trace.Side // the requester's side
 	Known    bool       // the attributes of both ends are in force
+	Several  bool       // the packets may be of several connections (trace.Conn.Anew)
 	Attr     *engine.QP // attributes of the requester's end; Known tells whether they are in force
 	PeerAttr *engine.QP // attributes of the responder's end
 	MTU      int        // path MTU in force or learnt; 0 when unknown
@@ -186,7 +187,8 @@ func (c *Conversation) strange(s *Sight) bool {
 func (c *Conversation) reset(index int, req trace.Side, conn *trace.Conn, ports *[2]Port) {
 	me, peer := &conn.Ends[req], &conn.Ends[req.Other()]
 	*c = Conversation{Index: index, Req: req, Attr: &me.QP, PeerAttr: &peer.QP, Known: me.Known && peer.Known,
-		Port: &ports[req], PeerPort: &ports[req.Other()], conn: conn, Reads: &noReads, turns: new([2]turn)}
+		Several: conn.Anew, Port: &ports[req], PeerPort: &ports[req.Other()],
+		conn: conn, Reads: &noReads, turns: new([2]turn)}
 	c.responder.keep.ring = &noRing
 	for i := range c.last {
 		c.last[i] = vtime.Never
@@ -313,10 +315,10 @@ func (c *Conversation) update(s *Sight) {
 	}
 }
 
-// learnMTU sets the MTU from the first packet that must be full, unless conn may stand for several connections with
-// different MTUs.
+// learnMTU sets the MTU from the first packet that must be full, unless the packets may be of several connections
+// with different MTUs.
 func (c *Conversation) learnMTU(p *roce.Packet) {
-	if c.MTU != 0 || p.Len < smallestMTU || c.conn.Anew {
+	if c.MTU != 0 || p.Len < smallestMTU || c.Several {
 		return
 	}
 	o := p.Opcode

@@ -78,6 +78,7 @@ const swapTime = 20 * vtime.Microsecond
 
 // request processes a request of span PSNs; exact is false when it may have more, so that the next PSN is unknown.
 func (c *course) request(s *sighting, span int, exact bool) {
+	c.reuse.asks(s, s.psn.Add(span))
 	if !exact {
 		c.begun, c.jump, c.owed, c.nak, c.awaited = false, moment{}, moment{}, moment{}, moment{}
 		c.settled = settled{lost: true}
@@ -87,8 +88,6 @@ func (c *course) request(s *sighting, span int, exact bool) {
 	c.settled.passes(at)
 	begins := c.settled.sent(p, end, s.opcode, !c.begun || c.newest.LessEq(p)) && c.first.LessEq(p)
 	c.replays(p, end, at, begins)
-	c.reuse.leapt = c.reuse.leapt || c.begun && (!p.In(c.first, c.newest.Add(farPSN)) || p == c.first && c.answered)
-	c.reuse.carries(s)
 	if c.astray(p, end, at) {
 		return
 	}
@@ -221,6 +220,7 @@ func (c *course) goesBack() {
 
 // response processes an answer.
 func (c *course) response(s *sighting) {
+	c.reuse.answers(s)
 	if !c.begun {
 		return
 	}
@@ -236,8 +236,6 @@ func (c *course) response(s *sighting) {
 	}
 	c.answered = true
 	c.responder.keeps = c.responder.keeps || s.opcode.Layout()&roce.LayoutSACKETH != 0
-	c.reuse.carries(s)
-	c.reuse.counted(s)
 	positive := s.grants()
 	if positive && c.far.valid && s.psn.In(c.newest, c.far.psn) {
 		if !c.jump.valid {

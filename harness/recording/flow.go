@@ -21,15 +21,17 @@ func keyOf(h *roce.Frame) flowKey { return flowKey{h.Src, h.Dst, h.Packet.DestQP
 // flow is one direction of a connection.
 type flow struct {
 	key      flowKey
-	index    int   // index in learner.order
-	way      int32 // number of the direction between its hosts
-	back     int32 // number of the direction of its answers
-	seal     *seal // counts of its sender; nil when there are too many senders
-	port     uint16
+	index    int    // index in learner.order
+	way      int32  // number of the direction between its hosts
+	back     int32  // number of the direction of its answers
+	seal     *seal  // counts of its sender; nil when there are too many senders
+	port     uint16 // UDP source port of the first packet
+	ports    port   // UDP source ports of all packets
 	frames   int32
 	requests int
 	first    psn.PSN     // first PSN of the requests
 	sent     psnRange    // PSNs of the requests
+	asked    uint64      // number of the newest request, see learner.asked
 	replied  psnRange    // PSNs of the answers
 	answers  []candidate // flows whose requests this one may answer
 	settled  bool        // the flow that this one answers is certain
@@ -100,6 +102,7 @@ func (l *learner) header() trace.Header {
 		}
 		h.Conns = append(h.Conns, l.sided(c))
 	}
+	overlay(h.Conns)
 	for _, w := range l.order {
 		if !w.placed {
 			if w.placed = true; w.peer != nil {
@@ -132,7 +135,7 @@ func (l *learner) conn(w *flow, mtu int) trace.Conn {
 	c := trace.Conn{Ends: [2]trace.End{near, far}}
 	if w.guessed {
 		c.Doubts = [2]*trace.Doubt{guessedPeer, guessedPeer}
-		if c.Anew = w.peer != nil && !w.agrees(w.peer); c.Anew {
+		if c.Anew = w.ports.renewed() || w.peer != nil && (w.peer.ports.renewed() || !w.agrees(w.peer)); c.Anew {
 			c.Ends[0].QP.MTU, c.Ends[1].QP.MTU = 0, 0
 		}
 	}

@@ -28,7 +28,8 @@ type learner struct {
 	given    requests // answers, by the key of the request that they are for
 	sizes    tally    // payload bytes of FIRST and MIDDLE packets that are a path MTU
 	reqs     map[commID]*roce.REQ
-	met      []trace.Conn // connections from messages of the communication manager; sides not yet decided
+	reps     map[commID]psn.PSN // start PSNs of the REPs that accepted a connection, by their sender
+	met      []trace.Conn       // connections from messages of the communication manager; sides not yet decided
 	survey   survey
 	votes    map[netip.Addr]*[2]int // votes of the taps for sides A and B, by address
 	bad      uint64                 // damaged frames
@@ -51,7 +52,7 @@ type commID struct {
 func newLearner() *learner {
 	return &learner{
 		flows: map[flowKey]*flow{}, ways: map[way]int32{}, limit: flowLimit,
-		reqs: map[commID]*roce.REQ{}, votes: map[netip.Addr]*[2]int{},
+		reqs: map[commID]*roce.REQ{}, reps: map[commID]psn.PSN{}, votes: map[netip.Addr]*[2]int{},
 	}
 }
 
@@ -118,7 +119,9 @@ func (l *learner) packet(f *capture.Frame, h *roce.Frame, w *flow) *flow {
 		l.beyond++
 		return nil
 	}
-	w.frames++
+	if w.frames++; p.Opcode != roce.CNP {
+		w.ports.takes(h.SrcPort, true)
+	}
 	l.astray(w, p)
 	l.size(w, p)
 	switch {
@@ -186,6 +189,7 @@ func (l *learner) request(w *flow, p *roce.Packet) {
 	}
 	w.sent.add(p.PSN, n)
 	l.asked.add(askedKey{w.way, p.PSN}, w, p.Opcode.AnsweredByData())
+	w.asked = l.asked.last
 }
 
 // management adds a connection from a REQ and the REP that accepts it: QPNs, start PSNs and MTU.
@@ -210,6 +214,10 @@ func (l *learner) management(h *roce.Frame) {
 			SendPSN: m.StartingPSN, RecvPSN: req.StartingPSN}}
 		passive := trace.End{Addr: h.Src, QP: engine.QP{QPN: m.QPN, DestQPN: req.QPN, MTU: req.MTU(),
 			SendPSN: req.StartingPSN, RecvPSN: m.StartingPSN}}
-		l.met = append(l.met, trace.Conn{Ends: [2]trace.End{active, passive}})
+		id := commID{h.Src, m.Local}
+		if start, known := l.reps[id]; !known || start != m.StartingPSN { // else it is sent again
+			l.reps[id] = m.StartingPSN
+			l.met = append(l.met, trace.Conn{Ends: [2]trace.End{active, passive}})
+		}
 	}
 }

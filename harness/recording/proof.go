@@ -63,25 +63,32 @@ func (r *psnRange) asks(answers *psnRange) bool {
 
 // contradictions counts the answers of a flow that another flow had not asked for.
 type contradictions struct {
-	against int    // answers to requests that were sent for the first time afterwards, or that are not answered so
-	until   uint64 // number of the newest answer when the latest of them was counted, see learner.given
+	early uint16 // answers to requests that were sent for the first time afterwards
+	until uint64 // number of the newest answer when the latest of them was counted, see learner.given
+	wrong uint16 // data for requests that are not answered by data
+	since uint64 // number of the newest request when the last of refuted of them was counted, see learner.asked
 }
 
-// contradict counts an answer of w, by its number, that r had not asked for. Those that came before the latest one was
-// counted are no further evidence: one gap of the capture can explain all of them.
-func (l *learner) contradict(w, r *flow, answer uint64) {
+// contradicted returns the contradictions to the other flow with w. Wrong data tell nothing of a flow that sends no
+// more: its peer may be a QP that was used again.
+func (c *contradictions) contradicted(w *flow) int {
+	if w.asked < c.since {
+		return int(c.early)
+	}
+	return int(c.early) + int(c.wrong)
+}
+
+// contradicts returns the contradictions of w to r; nil when there is no room for them.
+func (w *flow) contradicts(r *flow) *contradictions {
 	at := slices.IndexFunc(w.answers, func(c candidate) bool { return c.flow == r })
 	if at < 0 {
 		if len(w.answers) == candidateLimit {
-			return
+			return nil
 		}
 		at = len(w.answers)
 		w.answers = append(w.answers, candidate{flow: r})
 	}
-	if c := &w.answers[at]; c.against == 0 || answer > c.until {
-		c.against++
-		c.until = l.given.last
-	}
+	return &w.answers[at].contradictions
 }
 
 // reply records an answer of w. Data are not for the flows that asked for none with this PSN.
@@ -95,19 +102,28 @@ func (l *learner) reply(w *flow, k askedKey, data bool) {
 		return
 	}
 	for _, a := range l.asked.each(k) {
-		if !a.data {
-			l.contradict(w, a.flow, l.given.last)
+		if a.data {
+			continue
+		}
+		if c := w.contradicts(a.flow); c != nil && c.wrong < 1<<15 {
+			if c.wrong++; c.wrong <= refuted {
+				c.since = l.asked.last
+			}
 		}
 	}
 }
 
-// late processes a request of r with PSN p. If it is the first with this PSN, earlier answers to p are not for r.
+// late processes a request of r with PSN p. If it is the first with this PSN, earlier answers to p are not for r. Those
+// that came before the latest one was counted are no further evidence: one gap of the capture can explain all of them,
+// and so can an earlier connection of the same QPN.
 func (l *learner) late(r *flow, p psn.PSN) {
 	if r.sent.n == 0 || !r.sent.last.Less(p) {
 		return
 	}
 	for n, a := range l.given.each(askedKey{r.way, p}) {
-		l.contradict(a.flow, r, n)
+		if c := a.flow.contradicts(r); c != nil && (c.early == 0 || n > c.until) && c.early < 1<<15 {
+			c.early, c.until = c.early+1, l.given.last
+		}
 	}
 }
 
@@ -116,7 +132,7 @@ func (w *flow) against(r *flow) (n int) {
 	for _, x := range [][2]*flow{{w, r}, {r, w}} {
 		for i := range x[0].answers {
 			if c := &x[0].answers[i]; c.flow == x[1] {
-				n += c.contradictions.against
+				n += c.contradicted(x[1])
 			}
 		}
 	}
@@ -151,6 +167,15 @@ func (o *options) exclude() {
 		}
 	}
 	o.list = slices.DeleteFunc(o.list, func(r *flow) bool { return o.of.against(r) >= refuted*(least+1) })
+}
+
+// voted adds the flows whose requests the flow did answer, as their PSNs tell.
+func (o *options) voted() {
+	for i := range o.of.answers {
+		if c := &o.of.answers[i]; c.votes > 0 && !slices.Contains(o.list, c.flow) {
+			o.list = append(o.list, c.flow)
+		}
+	}
 }
 
 // ranges holds the flows between two hosts in one direction, to be searched by PSN.
@@ -206,34 +231,44 @@ func (x *ranges) options(w *flow) (o options) {
 
 // prove pairs the flows of which every other peer is excluded.
 func prove(order []*flow) {
-	all := rangesOf(order)
-	var left []options
+	all, left := rangesOf(order), map[*flow]*options{}
 	for _, w := range order {
 		if x := all[w.back]; x != nil && w.replied.n > 0 {
-			if o := x.options(w); !o.open {
-				o.exclude()
-				left = append(left, o)
-			}
+			o := x.options(w)
+			o.voted()
+			o.exclude()
+			left[w] = &o
 		}
 	}
 	for more := true; more; {
 		more = false
 		claimed := map[*flow]int{} // number of the flows that have no other peer
-		for i := range left {
-			o := &left[i]
+		for _, o := range left {
 			o.list = slices.DeleteFunc(o.list, func(r *flow) bool { return r.proven && r.peer != o.of })
-			if len(o.list) == 1 {
-				claimed[o.list[0]]++
+			if r := o.only(); r != nil {
+				claimed[r]++
 			}
 		}
-		for i := range left {
-			if o := &left[i]; len(o.list) == 1 && !o.of.proven && claimed[o.list[0]] == 1 && o.of.fits(o.list[0]) {
-				r := o.list[0]
-				o.of.peer, r.peer, o.of.proven, r.proven = r, o.of, true, true
+		for _, w := range order {
+			o := left[w]
+			if o == nil || w.proven || o.only() == nil {
+				continue
+			}
+			r := o.only()
+			if back := left[r]; claimed[r] == 1 && w.fits(r) && (back == nil || back.only() == w) {
+				w.peer, r.peer, w.proven, r.proven = r, w, true, true
 				more = true
 			}
 		}
 	}
+}
+
+// only returns the flow that remains; nil when there are several, or none.
+func (o *options) only() *flow {
+	if o.open || len(o.list) != 1 {
+		return nil
+	}
+	return o.list[0]
 }
 
 // fits reports whether an answer of w is for a request of r that no other flow has sent, or for one of r's while all

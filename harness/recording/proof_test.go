@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace/tracetest"
 )
@@ -82,6 +83,41 @@ qp conn=1 mtu=1024 start=7
 		}
 		if mtu := c.Ends[0].QP.MTU; mtu != 0 || !c.Anew {
 			t.Errorf("connection %d: MTU %d, anew %v; they are put together wrong", i, mtu, c.Anew)
+		}
+	}
+}
+
+// A QPN that is used again by atomics alone shows in the MSN of the answers to a PSN that leapt; one whose UDP source
+// port changed where the PSNs do not go on may be of another connection, and one whose PSNs go on is not.
+func TestReuseOfQPNs(t *testing.T) {
+	const atomics = "@1..9 A>B FETCH_ADD psn=+4\n@2..10 A>B FETCH_ADD psn=+5\n@11..19 B>A ATOMIC_ACK psn=+4 msn=8\n" +
+		"@12..20 B>A ATOMIC_ACK psn=+5 msn=9\n@30..39 A>B FETCH_ADD psn=+70000\n@40..49 B>A ATOMIC_ACK psn=+70000 msn="
+	for name, c := range map[string]struct {
+		text string
+		port uint16 // of the requests from the third frame on; 0 for no change
+		want bool
+	}{
+		"MSN begins again": {atomics + "1\n", 0, true},
+		"MSN goes on":      {atomics + "10\n", 0, false},
+		"another port at a leap": {"@1..9 A>B SEND_ONLY psn=+4 len=1 A\n@10..19 B>A ACK psn=+4 msn=1\n" +
+			"@30..39 A>B SEND_ONLY psn=+4 len=1 A\n@40..49 B>A ACK psn=+4 msn=1\n", 50001, true},
+		"another port within": {"@1..9 A>B SEND_ONLY psn=+4 len=1 A\n@10..19 B>A ACK psn=+4 msn=1\n" +
+			"@30..39 A>B SEND_ONLY psn=+5 len=1 A\n@40..49 B>A ACK psn=+5 msn=2\n", 50001, false},
+	} {
+		list := tracetest.FramesAt(tracetest.Parse(t, c.text, 0), trace.A)
+		for i := 2; i < len(list) && c.port != 0; i++ {
+			var h roce.Frame
+			if err := h.Decode(list[i].Raw); err != nil {
+				t.Fatal(err)
+			}
+			if h.Packet.Opcode.IsRequest() {
+				h.SrcPort = c.port
+				list[i].Raw = h.AppendTo(nil)
+			}
+		}
+		r, _ := filed(t, list)
+		if got := r.Header.Conns[0].Anew; got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"encoding/binary"
 	"errors"
 	"math"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/capture"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/splitmix"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
@@ -22,10 +24,12 @@ type sighting struct {
 	msn      psn.MSN
 	length   uint32 // bytes that a READ requests
 	payload  uint16 // length of the payload in bytes
+	port     uint16 // UDP source port
 	opcode   roce.Opcode
 	syndrome roce.Syndrome
 	way      capture.Direction
 	tap      trace.Side // A when unknown
+	mark     uint8      // hash of what a request asks for, without its PSN
 	ackReq   bool
 	headed   bool // the capture kept all headers
 	sound    bool // the frame is not known to be damaged
@@ -68,6 +72,7 @@ func (l *learner) sight(s *sighting, n *capture.Lane, w *flow, sound bool) {
 	s.at, s.psn, s.sack, s.msn, s.length = n.At, p.PSN, p.SACK.PSN, p.AETH.MSN, p.RETH.DMALen
 	s.payload, s.opcode, s.syndrome = uint16(min(p.Len, math.MaxUint16)), p.Opcode, p.AETH.Syndrome
 	s.way, s.ackReq, s.headed, s.sound = f.Way, p.AckReq, f.Headed(), sound
+	s.port, s.mark = l.headers.SrcPort, markOf(p)
 	if f.HasTap {
 		s.tap = f.Tap
 	}
@@ -77,6 +82,19 @@ func (l *learner) sight(s *sighting, n *capture.Lane, w *flow, sound bool) {
 	}
 	l.seen.unplaced = append(l.seen.unplaced, keyOf(&l.headers))
 	s.flow = -int32(len(l.seen.unplaced))
+}
+
+// markOf returns the mark of a packet: equal for a request and its retransmission, and mostly different for another
+// request.
+func markOf(p *roce.Packet) uint8 {
+	if !p.Opcode.IsRequest() {
+		return 0
+	}
+	var begin [8]byte
+	copy(begin[:], p.Payload)
+	h := splitmix.Stream(p.RETH.VA ^ uint64(p.RETH.RKey)<<32).At(uint64(p.RETH.DMALen))
+	h = splitmix.Stream(h ^ p.Atomic.SwapAdd).At(p.Atomic.Compare)
+	return uint8(splitmix.Stream(h ^ binary.LittleEndian.Uint64(begin[:])).At(uint64(p.Opcode)<<32 | uint64(p.Len)))
 }
 
 // show calls to with the sightings of the frames of connections, in time order; if the sightings were not kept, it

@@ -133,7 +133,7 @@ func (v *vantage) missing(h *trace.Header) (n uint64) {
 func (v *vantage) anew(h *trace.Header) (n uint64) {
 	for i := range v.courses {
 		for _, c := range v.courses[i] {
-			if c == nil || !c.reuse.again() {
+			if c == nil || !c.reuse.may() {
 				continue
 			}
 			n++

@@ -79,6 +79,10 @@ var udpSourcePort = rule.Rule{
 		case port:
 			c.Met()
 		default:
+			if c.Several {
+				c.Doubt("the packets may be of several connections: their QPNs were used again")
+				return
+			}
 			c.Failf(sender(s),
 				"UDP source port %d, earlier packets had %d; one for a connection expected", port, *known)
 		}
