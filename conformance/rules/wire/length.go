@@ -19,6 +19,8 @@ var payloadLength = rule.Rule{
 	Each: sent(func(c *rule.Context, s *rule.Sight) {
 		p := s.Pkt
 		switch o := p.Opcode; {
+		case s.Defect() != "": // its opcode or its length may not have been read
+			return
 		case o.Class() == roce.ClassUD:
 			datagramLength(c, s)
 			return
