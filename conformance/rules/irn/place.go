@@ -16,8 +16,9 @@ var writePlaceable = define(rule.Rule{
 		"only by the first packet of a Write message. IRN requires adding it to every packet."},
 	Needs: rule.TapRequester, Sees: rule.RequestOut, Stimulus: "WRITEs of several packets",
 	New: func(c *rule.Context) rule.Check {
-		var va uint64 // of the next packet of the open message
-		inside := false
+		var va uint64    // of the next packet of the open message
+		var next psn.PSN // its PSN
+		inside := false  // a message is open, and va is known
 		return rule.Check{Sight: func(s *rule.Sight) {
 			p := s.Pkt
 			if !p.Opcode.IsWrite() || s.Relation != rule.First || s.Defect() != "" {
@@ -27,15 +28,15 @@ var writePlaceable = define(rule.Rule{
 			case p.Opcode.Layout()&roce.LayoutRETH == 0:
 				c.Failf(rule.Requester, "%v %s has no RETH; one expected", p.Opcode, c.Rel(p.PSN))
 				return
-			case p.Opcode.StartsMessage():
+			case p.Opcode.StartsMessage() || !inside || p.PSN != next:
 				va = p.RETH.VA
-			case inside && p.RETH.VA != va:
+			case p.RETH.VA != va:
 				c.Failf(rule.Requester, "the RETH of %s has address %#x; %#x expected", c.Rel(p.PSN), p.RETH.VA, va)
-			case inside:
+			default:
 				c.Met()
 			}
 			va += uint64(p.Len)
-			inside = !p.Opcode.EndsMessage()
+			next, inside = p.PSN.Next(), !p.Opcode.EndsMessage()
 		}}
 	},
 })
