@@ -10,7 +10,8 @@ import (
 
 // ReadSpace is the PSN space of READ responses in the extension classes, where a READ request takes one PSN of the
 // requests' space and its responses have PSNs of their own (IRN 5.2: "sPSN and rPSN"). The responder sends the
-// responses, and the requester acknowledges them. The space starts at the first response seen.
+// responses, and the requester acknowledges them. The space starts with the PSN of the first request; where that is not
+// known, at the first response seen.
 type ReadSpace struct {
 	Started bool
 	Start   psn.PSN
@@ -51,7 +52,7 @@ func (r *ReadSpace) Oldest() (p psn.PSN, ok bool) {
 	return r.reads[0], true
 }
 
-// begin starts the space at the PSN of its first response.
+// begin starts the space at a PSN, if it has not started.
 func (r *ReadSpace) begin(p psn.PSN) {
 	if !r.Started {
 		r.Started, r.Start = true, p
@@ -65,6 +66,9 @@ func (c *Conversation) observeRead(s *Sight) {
 		return
 	}
 	r, p := readSpace(c), s.Pkt.PSN
+	if c.Known && p.In(c.Start, c.Start.Add(windowLeast)) {
+		r.begin(c.Start) // the first responses may have been lost before the tap
+	}
 	r.begin(p)
 	switch {
 	case s.Out && p.Less(r.MAX):

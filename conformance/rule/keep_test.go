@@ -239,6 +239,16 @@ func TestSelectiveAcknowledgementsAreCumulativeUpToTheirPSN(t *testing.T) {
 	}
 }
 
+// The first response may be lost before the tap: it is missing, and the next one waits for it.
+func TestReadsBeginWithTheRequests(t *testing.T) {
+	w := newWalk(t, true)
+	w.see(trace.RequesterOut, roce.XReadRequest, 0, 0, dmaLen(8))
+	w.see(trace.RequesterOut, roce.XReadRequest, 1, 0, dmaLen(8))
+	w.want("second", w.see(trace.RequesterIn, roce.XReadRespOnly, 1, 8).Relation, Ahead)
+	w.want("first", w.see(trace.RequesterIn, roce.XReadRespOnly, 0, 8).Relation, InOrder)
+	w.want("outstanding READs", w.c.OutstandingReads(), 0)
+}
+
 func TestReadsNumberedApart(t *testing.T) {
 	w := newWalk(t, true)
 	const far = 1000 // where the responses begin to count
