@@ -34,6 +34,7 @@ func timerRestarts() rule.Rule {
 // that restarts it, and not at all when nothing is outstanding.
 func restartsSeen(c *rule.Context) rule.Check {
 	r, t := newRounds(c), period(c)
+	apart := false // a READ with a timer of its own was sent
 	return rule.Check{
 		Sight: func(s *rule.Sight) {
 			if !s.Point.AtRequester() {
@@ -42,8 +43,9 @@ func restartsSeen(c *rule.Context) rule.Check {
 			idle := c.UNA == c.MAX && c.Started && c.OutstandingReads() == 0
 			begun, ok := r.sight(s)
 			acked := r.timer.byProgress(s.At.Add(-begun.max))
+			apart = apart || s.Point == trace.RequesterOut && readApart(s.Pkt)
 			switch {
-			case t == 0 || s.Point != trace.RequesterOut:
+			case t == 0 || apart || s.Point != trace.RequesterOut:
 			case idle && s.Relation == rule.Again && !c.Relayed(s) && !c.Port.Lags(r.reply, s.At) &&
 				s.At.Sub(r.reply) > t-rule.TimerSlack(t):
 				c.Failf(rule.Requester, "%s is sent again with nothing outstanding; silence expected", c.Rel(s.Pkt.PSN))
