@@ -17,7 +17,7 @@ type course struct {
 	begun    bool
 	first    psn.PSN // PSN of the first request seen
 	newest   psn.PSN // PSN after the newest request
-	far      moment  // PSN after a request with a far PSN, the latest to pass, which may be wrong; see astray
+	far      moment  // PSN after a request with a far PSN, the latest to pass, which may be wrong; see setsAside
 	expected psn.PSN // expected PSN of a responder at the place of the tap that discards requests received out of order
 	jump     moment  // first PSN that had not passed when a later request did
 	sent     psn.PSN // PSN after the latest request
@@ -88,10 +88,10 @@ func (c *course) request(s *sighting, span int, exact bool) {
 	c.settled.passes(at)
 	begins := c.settled.sent(p, end, s.opcode, !c.begun || c.newest.LessEq(p)) && c.first.LessEq(p)
 	c.replays(p, end, at, begins)
-	if c.astray(p, end, at) {
+	if c.setsAside(p, end, at) {
 		return
 	}
-	misled := c.far.valid && !c.far.psn.LessEq(p)
+	misled := c.far.valid && p.Less(c.far.psn) // a wrong PSN has passed
 	c.far.valid = false
 	switch {
 	case !c.begun:
@@ -101,7 +101,7 @@ func (c *course) request(s *sighting, span int, exact bool) {
 		c.again(p, at)
 	default:
 		if !c.jump.valid && p != c.newest && !(misled && p == c.newest.Next()) {
-			c.jump, c.resent = moment{c.newest, at, true}, false
+			c.jumps(at)
 		}
 		if gap := at.Sub(c.asked); c.heard {
 			c.requester.idle.add(at.Sub(c.answer), gap)
@@ -120,9 +120,12 @@ func (c *course) request(s *sighting, span int, exact bool) {
 	}
 }
 
-// astray reports whether a request has a PSN so far beyond the newest that it may be wrong: it moves newest once the
+// jumps notes that a request has passed, and not the one with PSN newest.
+func (c *course) jumps(at vtime.Time) { c.jump, c.resent = moment{c.newest, at, true}, false }
+
+// setsAside reports whether a request has a PSN so far beyond the newest that it may be wrong: it moves newest once the
 // next request follows it, or an answer covers it. If neither does, it passed in the place of another request.
-func (c *course) astray(p, end psn.PSN, at vtime.Time) bool {
+func (c *course) setsAside(p, end psn.PSN, at vtime.Time) bool {
 	follows := c.far.valid && p.In(c.far.psn, c.far.psn.Add(farPSN))
 	if !c.begun || follows || !c.newest.Add(farPSN).LessEq(p) {
 		return false
@@ -237,11 +240,8 @@ func (c *course) response(s *sighting) {
 	c.answered = true
 	c.responder.keeps = c.responder.keeps || s.opcode.Layout()&roce.LayoutSACKETH != 0
 	positive := s.grants()
-	if positive && c.far.valid && s.psn.In(c.newest, c.far.psn) {
-		if !c.jump.valid {
-			c.jump, c.resent = moment{c.newest, c.far.at, true}, false
-		}
-		c.newest, c.far.valid = c.far.psn, false
+	if positive {
+		c.covers(s.psn)
 	}
 	if c.replay.valid && s.at.Sub(c.replay.at) <= swapTime { // which may be what ends the replay
 		c.unheard()
@@ -280,6 +280,17 @@ func (c *course) response(s *sighting) {
 		}
 		c.acked, c.acks = s.psn, true
 	}
+}
+
+// covers takes the PSN of the request that was set aside for right, if an answer to p shows that.
+func (c *course) covers(p psn.PSN) {
+	if !c.far.valid || !p.In(c.newest, c.far.psn) {
+		return
+	}
+	if !c.jump.valid {
+		c.jumps(c.far.at)
+	}
+	c.newest, c.far.valid = c.far.psn, false
 }
 
 // reads processes a READ response, which follows the one before it of its READ.

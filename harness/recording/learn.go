@@ -215,9 +215,14 @@ func (l *learner) management(h *roce.Frame) {
 		passive := trace.End{Addr: h.Src, QP: engine.QP{QPN: m.QPN, DestQPN: req.QPN, MTU: req.MTU(),
 			SendPSN: req.StartingPSN, RecvPSN: m.StartingPSN}}
 		id := commID{h.Src, m.Local}
-		if start, known := l.reps[id]; !known || start != m.StartingPSN { // else it is sent again
-			l.reps[id] = m.StartingPSN
-			l.met = append(l.met, trace.Conn{Ends: [2]trace.End{active, passive}})
+		if start, known := l.reps[id]; known && start == m.StartingPSN {
+			return // it is sent again
 		}
+		if len(l.met) == l.limit {
+			l.beyond++
+			return
+		}
+		l.reps[id] = m.StartingPSN
+		l.met = append(l.met, trace.Conn{Ends: [2]trace.End{active, passive}})
 	}
 }
