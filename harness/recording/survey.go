@@ -140,8 +140,8 @@ func (s *survey) damage(f *capture.Frame, from netip.Addr) {
 	n[f.Tap]++
 }
 
-// printOf returns a hash by which sights of one frame are found. A right ICRC stands for all the bytes that it covers; of
-// the others, which no sender varies from frame to frame, the hash has the traffic class.
+// printOf returns a hash by which sights of one frame are found. A right ICRC stands for all the bytes that it covers.
+// Of the others, which no sender varies from frame to frame, the hash has the traffic class.
 func printOf(f *capture.Frame, h *roce.Frame) uint64 {
 	if !f.Sound {
 		return capture.PacketKey(f.Raw)
