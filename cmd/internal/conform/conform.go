@@ -184,8 +184,7 @@ func (s *Session) Register(waived []rule.Waiver) error {
 
 // suite returns the configuration of the suite under the given waivers.
 func (s *Session) suite(waived []rule.Waiver) suite.Config {
-	s.Waived, s.Table = waived, NewTable(s.Impls, s.Peer, s.Paint)
-	s.Table.again = s.Again
+	s.Waived, s.Table = waived, NewTable(s.Impls, s.Paint, s.Again)
 	if s.Scenarios == nil {
 		s.Scenarios = scenarios.All()
 	}
@@ -258,21 +257,6 @@ func (s *Session) run(ctx context.Context, impl string, sc *scenarios.Scenario,
 		s.Ended(impl, sc.Name, r)
 	}
 	return r, err
-}
-
-// Again returns the command that repeats one scenario.
-func (s *Session) Again(impl, scenario string) string {
-	if s.Command != nil {
-		return s.Command(impl, scenario)
-	}
-	if h := s.Hosted; h.File != "" {
-		which := ""
-		if h.Host != "" {
-			which = " --dut " + h.Host
-		}
-		return fmt.Sprintf("gauntlet conform --testbed %s%s --focus '%s %s$'", h.File, which, impl, scenario)
-	}
-	return Again(impl, s.Peer, s.Bench, scenario)
 }
 
 // job puts an implementation at both ends, or a device at one end.

@@ -63,7 +63,7 @@ func TestDeviceTakesPart(t *testing.T) {
 // TestAccount: each rule has a line with the role that it is about, or with the reason why no scenario exercised it.
 func TestAccount(t *testing.T) {
 	list := append(oneByOne(scenarios.All()), scenarios.Device()...)
-	tab := NewTable([]string{device.Responder, device.Requester}, "", false)
+	tab := NewTable([]string{device.Responder, device.Requester}, false, nil)
 	tab.account = newAccount(list)
 	tab.Add(&suite.Outcome{Impl: device.Requester, Scenario: "loss-middle", Verdicts: []suite.Verdict{
 		{Rule: "GBN-RTX-001", Status: rule.Pass}, {Rule: "GBN-NAK-001", Status: rule.Pass}}})
@@ -122,7 +122,7 @@ func TestDeviceAtBothEnds(t *testing.T) {
 	if n < 30 {
 		t.Errorf("%d scenarios fit, want 30 or more", n)
 	}
-	tab := NewTable([]string{device.Both}, "rxe", false)
+	tab := NewTable([]string{device.Both}, false, nil)
 	tab.account = newAccount(append(oneByOne(scenarios.All()), scenarios.Device()...))
 	tab.Add(&suite.Outcome{Impl: device.Both, Scenario: "read-many"})
 	var out strings.Builder

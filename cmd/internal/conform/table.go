@@ -10,11 +10,9 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/rdma-gauntlet/gauntlet/cmd/internal/device"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
 	"github.com/rdma-gauntlet/gauntlet/conformance/suite"
-	"github.com/rdma-gauntlet/gauntlet/harness/dut"
 )
 
 // Table sums up outcomes in one line per rule: the worst status over all scenarios, by implementation.
@@ -68,10 +66,9 @@ func (c *Cell) note() string {
 	return note
 }
 
-// NewTable makes the table of some implementations, all with the same peer; "" stands for the implementation itself.
-func NewTable(impls []string, peer string, paint bool) *Table {
-	return &Table{Impls: impls, cells: map[[2]string]*Cell{}, paint: paint,
-		again: func(impl, scenario string) string { return Again(impl, peer, "sim", scenario) }}
+// NewTable makes the table of some implementations. Again returns the command that repeats a scenario.
+func NewTable(impls []string, paint bool, again func(impl, scenario string) string) *Table {
+	return &Table{Impls: impls, cells: map[[2]string]*Cell{}, paint: paint, again: again}
 }
 
 // Cell returns the cell of a rule and an implementation; nil when the rule applied to no scenario.
@@ -209,22 +206,6 @@ func (t *Table) reasons() iter.Seq2[string, []string] {
 			}
 		}
 	}
-}
-
-// Again returns the command that repeats one scenario. A device is named by its role; without a peer an implementation
-// is its own.
-func Again(impl, peer, bench, scenario string) string {
-	switch impl {
-	case device.Responder, device.Requester:
-		return fmt.Sprintf("gauntlet conform --dut %s --bench %s --focus '%s %s$'", dut.Name, bench, impl, scenario)
-	case device.Both:
-		return fmt.Sprintf("gauntlet conform --dut %s --peer %s --bench %s --focus ' %s$'", dut.Name,
-			dut.Name, bench, scenario)
-	}
-	if peer != "" {
-		impl += " --peer " + peer
-	}
-	return fmt.Sprintf("gauntlet conform --impl %s --bench %s --focus ' %s$'", impl, bench, scenario)
 }
 
 // heads returns the titles of the columns of statuses. In colours they have escape codes of the same length as the

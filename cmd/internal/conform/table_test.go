@@ -25,7 +25,7 @@ func outcome(impl, scenario string, status rule.Status, verdicts map[string]rule
 }
 
 func TestTable(t *testing.T) {
-	table := NewTable([]string{"x", "y"}, "", false)
+	table := NewTable([]string{"x", "y"}, false, (&Options{Bench: "sim"}).Again)
 	table.Add(outcome("x", "one", rule.Pass, map[string]rule.Status{"RC-ACK-001": rule.Pass,
 		"RC-ACK-002": rule.Inconclusive}))
 	table.Add(outcome("x", "two", rule.Fail, map[string]rule.Status{"RC-ACK-001": rule.Fail, "RC-ACK-002": rule.Pass}))
@@ -53,7 +53,7 @@ func TestTable(t *testing.T) {
 // TestTableOfInvalidRuns: an INVALID verdict counts neither for nor against a rule, and a valid one counts also over a
 // bad link.
 func TestTableOfInvalidRuns(t *testing.T) {
-	table := NewTable([]string{"x"}, "", false)
+	table := NewTable([]string{"x"}, false, (&Options{Bench: "sim"}).Again)
 	table.Add(outcome("x", "one", rule.Invalid, map[string]rule.Status{"RC-ACK-001": rule.Invalid,
 		"RC-ACK-002": rule.Invalid, "RC-ACK-003": rule.Pass}))
 	table.Add(outcome("x", "three", rule.Error, map[string]rule.Status{"RC-ACK-002": rule.Pass}))
@@ -87,7 +87,7 @@ func TestTableOfInvalidRuns(t *testing.T) {
 
 // TestWaivers: a waived rule that any scenario breaks is XFAIL, and one that all pass is XPASS and fails the suite.
 func TestWaivers(t *testing.T) {
-	table := NewTable([]string{"x"}, "", false)
+	table := NewTable([]string{"x"}, false, (&Options{Bench: "sim"}).Again)
 	table.Add(outcome("x", "one", rule.Pass, map[string]rule.Status{"RC-ACK-001": rule.Pass, "RC-ACK-002": rule.Pass}))
 	table.Add(outcome("x", "two", rule.Pass, map[string]rule.Status{"RC-ACK-001": rule.XFail, "RC-ACK-002": rule.Pass,
 		"RC-MSN-001": rule.Pass}))

@@ -27,7 +27,7 @@ func scripted(t *testing.T, o Options, script string) *stage {
 		Options: conform.Options{Impl: "gbn", Bench: "netns"},
 		Known:   registry.Catalogue{},
 		Impls:   []string{"gbn"},
-		Table:   conform.NewTable([]string{"gbn"}, "", false),
+		Table:   conform.NewTable([]string{"gbn"}, false, nil),
 	}
 	n := 0
 	alone, err := suite.NewAlone(

@@ -25,7 +25,7 @@ func TestEvidence(t *testing.T) {
 	p, err := profiles.Find("rc-gbn")
 	must(t, err)
 	s := &conform.Session{Options: conform.Options{Impl: "gbn", Bench: "sim"}, Known: registry.Catalogue{},
-		Impls: []string{"gbn"}, Table: conform.NewTable([]string{"gbn"}, "", false), Waived: []rule.Waiver{
+		Impls: []string{"gbn"}, Table: conform.NewTable([]string{"gbn"}, false, nil), Waived: []rule.Waiver{
 			{Rule: "GBN-NAK-002", Impl: "gbn", Owner: "o", Reason: "r", Expires: "9999-12-31"},
 			{Rule: "GBN-NAK-003", Impl: "gbn", Owner: "o", Reason: "r", Expires: "2020-01-01"},
 			{Rule: "GBN-*", Impl: "other", Owner: "o", Reason: "r", Expires: "9999-12-31"}}}
@@ -70,7 +70,7 @@ func TestQualifyCountsTheSubject(t *testing.T) {
 	must(t, err)
 	const day = "9999-12-31"
 	s := &conform.Session{Options: conform.Options{Impl: "gbn", Peer: "fasr", Bench: "sim"},
-		Known: registry.Catalogue{}, Impls: []string{"gbn"}, Table: conform.NewTable([]string{"gbn"}, "fasr", false),
+		Known: registry.Catalogue{}, Impls: []string{"gbn"}, Table: conform.NewTable([]string{"gbn"}, false, nil),
 		Waived: []rule.Waiver{
 			{Rule: "GBN-NAK-002", Impl: "gbn", In: "one", Owner: "o", Reason: "r", Expires: day},
 			{Rule: "GBN-NAK-002", Impl: "gbn", Sure: "two", In: "two,three", Owner: "o", Reason: "r", Expires: day},
