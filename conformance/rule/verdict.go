@@ -29,6 +29,17 @@ var statusNames = [...]string{"PASS", "INCONCLUSIVE", "NOT-APPLICABLE", "XFAIL",
 // Unproven reports whether the status proves nothing about the device: INVALID and ERROR.
 func (s Status) Unproven() bool { return s == Invalid || s == Error }
 
+// Qualifies returns the outcome of a qualification whose worst status is s. NOT DECIDED says nothing about the device.
+func (s Status) Qualifies() string {
+	switch {
+	case s == Pass:
+		return "QUALIFIED"
+	case s.Unproven():
+		return "NOT DECIDED"
+	}
+	return "NOT QUALIFIED"
+}
+
 // String returns the name that reports print: "NOT-APPLICABLE".
 func (s Status) String() string {
 	if int(s) < len(statusNames) {

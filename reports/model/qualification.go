@@ -238,10 +238,7 @@ func (q *Qualification) Counts() []Fact {
 
 // Verdict returns the headline: the outcome in a word or two.
 func (q *Qualification) Verdict() string {
-	if q.Qualified {
-		return "QUALIFIED"
-	}
-	return "NOT QUALIFIED"
+	return status(q.Status).Qualifies()
 }
 
 // Undecided reports whether the run says nothing about the implementation, because its link or the harness was at fault

@@ -96,8 +96,8 @@ func TestFailureOverABadLink(t *testing.T) {
 		t.Errorf("%s, undecided %v, %q, %+v", q.Status, q.Undecided(), q.Beside(q.Verdict()), q.State)
 	}
 	q.Rules, q.Targets = q.Rules[:2], nil
-	if q.Settle(); q.Status != "INVALID" || !q.Undecided() {
-		t.Errorf("%s, undecided %v: no FAIL stands", q.Status, q.Undecided())
+	if q.Settle(); q.Status != "INVALID" || q.Beside(q.Verdict()) != "NOT DECIDED (link INVALID)" {
+		t.Errorf("%s, %q: no FAIL stands", q.Status, q.Beside(q.Verdict()))
 	}
 }
 

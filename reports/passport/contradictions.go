@@ -16,6 +16,9 @@ func (p *Passport) Contradictions() (out []string) {
 			out = append(out, fmt.Sprintf("%s is said to be %s, and %s", r.Name(), r.Status, why))
 		}
 	}
+	if p.Qualified != (p.outcome() == rule.Pass) {
+		out = append(out, fmt.Sprintf("qualified is %v, and the status is %q", p.Qualified, p.Status))
+	}
 	for _, name := range p.Unmet() {
 		if p.Qualified {
 			out = append(out, "it is said to be qualified, and "+name)

@@ -206,12 +206,15 @@ func Plain(status string) string {
 	return status
 }
 
-// Verdict returns the outcome in a word.
-func (p *Passport) Verdict() string {
-	if p.Qualified {
-		return "QUALIFIED"
+// Verdict returns the outcome in a word or two, by the status.
+func (p *Passport) Verdict() string { return p.outcome().Qualifies() }
+
+// outcome returns the status; one that is none is an error.
+func (p *Passport) outcome() (s rule.Status) {
+	if s.UnmarshalText([]byte(p.Status)) != nil {
+		return rule.Error
 	}
-	return "NOT QUALIFIED"
+	return s
 }
 
 // Find returns the rule with a name; nil if there is none.

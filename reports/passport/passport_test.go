@@ -102,8 +102,9 @@ func TestContradictions(t *testing.T) {
 			p.Rules[1].Status = "PASS"
 		},
 		"it is said to be qualified, and GBN-NAK-002 (responder) is FAIL": func(p *passport.Passport) {
-			p.Qualified = true
+			p.Qualified, p.Status = true, "PASS"
 		},
+		`qualified is false, and the status is "PASS"`: func(p *passport.Passport) { p.Status = "PASS" },
 	} {
 		p := modeltest.Passport()
 		change(p)
