@@ -68,46 +68,60 @@ func Judge(ctx context.Context, o JudgeOptions) (*model.Result, error) {
 		return nil, err
 	}
 	defer in.close()
-	h := in.header
-	r.Dilated = h.Dilated
-	spec, measured := e.spec(), metrics.Options{}
+	if err := o.observe(r, in, &e); err != nil {
+		return nil, err
+	}
+	if r.Certificates, err = certified(in.seen, ports, e.certificates); err != nil {
+		return nil, &Unreadable{o.Ports, err}
+	}
+	o.weigh(r, in.seen)
+	if err := Ladders(r, in.header, in.play, centres(r.Verdicts)); err != nil && !e.tolerates(err) {
+		return nil, err
+	}
+	r.Wall = time.Since(started).Seconds()
+	e.settle(r)
+	return r, o.report(r)
+}
+
+// observe plays the trace to the rules and the metrics, and states in the result what they found and what they took for
+// granted.
+func (o *JudgeOptions) observe(r *model.Result, in *input, e *ending) error {
+	h, spec, measured := in.header, e.spec(), metrics.Options{}
 	if spec != nil {
 		measured = Measured(spec)
 	}
 	judge := rule.NewJudge(h, o.Rules, o.declared(&h, spec))
 	collector := metrics.NewCollector(&h, measured)
 	if err := in.play(trace.NewTimeline(&h, trace.Views{judge, collector})); err != nil && !e.tolerates(err) {
-		return nil, err
+		return err
 	}
 	r.Verdicts, r.Summary, r.Timeline, r.Sequences = judge.Verdicts(), collector.Summary(), collector.Timeline(),
 		collector.Sequences()
-	if r.Certificates, err = certified(in.seen, ports, e.certificates); err != nil {
-		return nil, &Unreadable{o.Ports, err}
-	}
-	if r.Capture = understood(&h, in.seen); r.Capture == nil {
-		r.SingleTap = h.Taps[trace.A] != h.Taps[trace.B] && !h.Between
-		r.Notes = append(r.Notes, describe(&h))
-	} else {
-		r.Notes = append(r.Notes, r.Capture.Lines()...)
-	}
+	r.Dilated = h.Dilated
 	if len(h.Conns) > 0 {
 		r.Impl = [2]string{h.Conns[0].Ends[0].Impl, h.Conns[0].Ends[1].Impl}
 	}
-	if in.seen != nil {
-		rule.Doubt(r.Verdicts, in.seen.Doubts())
+	if r.Capture = understood(&h, in.seen); r.Capture != nil {
+		r.Notes = append(r.Notes, r.Capture.Lines()...)
+		return nil
+	}
+	r.SingleTap = h.Taps[trace.A] != h.Taps[trace.B] && !h.Between
+	r.Notes = append(r.Notes, describe(&h))
+	return nil
+}
+
+// weigh turns verdicts whose evidence is in doubt, or that are waived, into what is left of them.
+func (o *JudgeOptions) weigh(r *model.Result, seen *recording.Capture) {
+	if seen != nil {
+		rule.Doubt(r.Verdicts, seen.Doubts())
 	}
 	// the error is nil also for a run that broke: the part of the trace that it left is valid
 	judging.Invalidate(r.Verdicts, r.Certificates, nil)
-	if len(o.Device.Names) == 0 {
-		o.Device.Names = named(r.Impl)
+	device := o.Device
+	if len(device.Names) == 0 {
+		device.Names = named(r.Impl)
 	}
-	rule.Waive(r.Verdicts, o.Waivers, o.Device, Today())
-	if err := Ladders(r, h, in.play, centres(r.Verdicts)); err != nil && !e.tolerates(err) {
-		return nil, err
-	}
-	r.Wall = time.Since(started).Seconds()
-	e.settle(r)
-	return r, o.report(r)
+	rule.Waive(r.Verdicts, o.Waivers, device, Today())
 }
 
 // declared returns the rules' options for the implementations at the ends of a trace, with the parameters in the trace.
