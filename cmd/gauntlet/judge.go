@@ -13,8 +13,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/fault"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/registry"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/run"
-	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
+	"github.com/rdma-gauntlet/gauntlet/conformance/waivers"
 	"github.com/rdma-gauntlet/gauntlet/harness/recording"
 )
 
@@ -22,7 +22,7 @@ func judgeCommand() *cobra.Command {
 	var scheme, report, at, ports string
 	var output outputFlags
 	var known waiverFlag
-	var device rule.Device
+	var device waivers.Device
 	c := &cobra.Command{
 		Use:   "judge FOLDER|FILE...|-",
 		Short: "Judge a run folder, a trace.ndjson or any pcap or pcapng files",

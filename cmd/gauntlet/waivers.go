@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/run"
-	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/conformance/waivers"
 )
 
@@ -21,9 +20,9 @@ func (f *waiverFlag) define(c *cobra.Command) {
 }
 
 // read returns the waivers of all files, and warns about each that has expired and has no effect any more.
-func (f *waiverFlag) read() ([]rule.Waiver, error) {
+func (f *waiverFlag) read() ([]waivers.Waiver, error) {
 	all, err := waivers.ReadAll(f.names)
-	for _, w := range rule.Expired(all, run.Today()) {
+	for _, w := range waivers.Expired(all, run.Today()) {
 		fmt.Fprintf(os.Stderr, "gauntlet: the waiver of %s for %s expired on %s: %s must renew it "+
 			"or see to the device\n", w.Rule, w.Impl, w.Expires, w.Owner)
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
 	"github.com/rdma-gauntlet/gauntlet/conformance/scenarios"
 	"github.com/rdma-gauntlet/gauntlet/conformance/suite"
+	"github.com/rdma-gauntlet/gauntlet/conformance/waivers"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/impls/all"
@@ -29,7 +30,7 @@ import (
 type Config struct {
 	Engine    engine.Implementation // at both ends of every run
 	Scenarios []scenarios.Scenario  // nil is scenarios.All; scenarios of other transports are left out
-	Waivers   []rule.Waiver         // known deviations, which do not fail a subtest until their waivers expire
+	Waivers   []waivers.Waiver      // known deviations, which do not fail a subtest until their waivers expire
 }
 
 // Run plays the scenarios as parallel subtests with their names. A subtest fails on a broken rule, with every finding
@@ -84,7 +85,7 @@ func (cfg *Config) play(ctx context.Context, sc *scenarios.Scenario, book []rule
 	if o == nil {
 		return suite.Judge(name, where, sc, nil, err, false)
 	}
-	rule.Excuse(o.Verdicts, rule.WaivedIn(sc.Name, cfg.Waivers), rule.Device{Names: []string{name}},
+	waivers.Excuse(o.Verdicts, waivers.In(sc.Name, cfg.Waivers), waivers.Device{Names: []string{name}},
 		time.Now().UTC().Format(time.DateOnly))
 	r := &suite.Result{Verdicts: o.Verdicts, Seed: spec.Seed}
 	r.Status, r.Reason = judging.Settle(o.Verdicts, o.Evidence.Certificates, err)

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/enginetest"
-	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/conformance/scenarios"
+	"github.com/rdma-gauntlet/gauntlet/conformance/waivers"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/impls/broken"
 	brokengbn "github.com/rdma-gauntlet/gauntlet/impls/broken/gbn"
@@ -46,11 +46,11 @@ func TestJudged(t *testing.T) {
 		{"a wrong engine", enginetest.Config{Engine: breaking("GBN-NAK-002"), Scenarios: some()},
 			[]string{"--- FAIL: TestJudged/loss-", "GBN-NAK-002", "gauntlet explain GBN-NAK-002"}},
 		{"a known deviation", enginetest.Config{Engine: breaking("GBN-NAK-002"), Scenarios: some(),
-			Waivers: []rule.Waiver{known("GBN-NAK-002", "2999-12-31")}}, nil},
+			Waivers: []waivers.Waiver{known("GBN-NAK-002", "2999-12-31")}}, nil},
 		{"a waiver that these scenarios do not need", enginetest.Config{Engine: gbn.Implementation(), Scenarios: some(),
-			Waivers: []rule.Waiver{known("GBN-NAK-001", "2999-12-31")}}, nil},
+			Waivers: []waivers.Waiver{known("GBN-NAK-001", "2999-12-31")}}, nil},
 		{"no longer waived", enginetest.Config{Engine: breaking("GBN-NAK-002"), Scenarios: some(),
-			Waivers: []rule.Waiver{known("GBN-NAK-002", "2020-12-31")}}, []string{"--- FAIL", "GBN-NAK-002"}},
+			Waivers: []waivers.Waiver{known("GBN-NAK-002", "2020-12-31")}}, []string{"--- FAIL", "GBN-NAK-002"}},
 		{"no scenario", enginetest.Config{Engine: gbn.Implementation(), Scenarios: []scenarios.Scenario{}},
 			[]string{"no scenario is for an engine that declares [rc gbn"}},
 	}
@@ -81,6 +81,6 @@ func breaking(id string) engine.Implementation {
 	return list[slices.IndexFunc(list, func(v broken.Variant) bool { return slices.Contains(v.Catches, id) })].Impl
 }
 
-func known(id, until string) rule.Waiver {
-	return rule.Waiver{Rule: id, Impl: "*", Reason: "known", Owner: "us", Expires: until}
+func known(id, until string) waivers.Waiver {
+	return waivers.Waiver{Rule: id, Impl: "*", Reason: "known", Owner: "us", Expires: until}
 }

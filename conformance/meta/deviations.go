@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/conformance/waivers"
 )
 
 // Deviation is a known deviation of a device from the specification.
@@ -38,7 +39,7 @@ var ofDevices = []Deviation{
 }
 
 // SoftRoCEDeviations lists the known deviations of soft-RoCE, and their waivers (META-RXE-001).
-func SoftRoCEDeviations(waivers []rule.Waiver) rule.Verdict {
+func SoftRoCEDeviations(waivers []waivers.Waiver) rule.Verdict {
 	return list(SoftRoCE, ofSoftRoCE, waivers)
 }
 
@@ -46,7 +47,7 @@ func SoftRoCEDeviations(waivers []rule.Waiver) rule.Verdict {
 func DeviceDeviations() rule.Verdict { return list(Devices, ofDevices, nil) }
 
 // list returns the verdict of an Observation with a finding per deviation.
-func list(id string, known []Deviation, waivers []rule.Waiver) rule.Verdict {
+func list(id string, known []Deviation, waivers []waivers.Waiver) rule.Verdict {
 	var a account
 	for _, d := range known {
 		if len(d.Rules) == 0 {
@@ -63,7 +64,7 @@ func list(id string, known []Deviation, waivers []rule.Waiver) rule.Verdict {
 }
 
 // waived returns the waiver of a rule as text.
-func waived(id string, waivers []rule.Waiver) string {
+func waived(id string, waivers []waivers.Waiver) string {
 	for _, w := range waivers {
 		if w.Rule == id {
 			return "is waived until " + w.Expires

@@ -1,6 +1,7 @@
 package rule
 
 import (
+	"github.com/rdma-gauntlet/gauntlet/conformance/shim"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/unit"
@@ -303,7 +304,7 @@ func newPort(h *trace.Header, side trace.Side) Port {
 // repairsOf returns the repair packets of a block: the greatest depth that a side's QPs are configured with.
 func repairsOf(h *trace.Header, side trace.Side) (most int) {
 	for i := range h.Conns {
-		most = max(most, wholeParam(h.Conns[i].Ends[side].QP.Params, "c", Interleaving))
+		most = max(most, shim.Depth(h.Conns[i].Ends[side].QP.Params))
 	}
 	return most
 }

@@ -1,6 +1,7 @@
 package rule
 
 import (
+	"github.com/rdma-gauntlet/gauntlet/conformance/shim"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
@@ -67,7 +68,7 @@ type Conversation struct {
 
 	// Decoders are between ports and transports: [0] of requests at the responder, [1] of READ responses at the
 	// requester; nil for a transport without them.
-	Decoders [2]*Decoder
+	Decoders [2]*shim.Decoder
 
 	responder responderState
 	requester requesterState
@@ -105,7 +106,7 @@ type Sight struct {
 	// position in its message, legal length. Otherwise Reason is the fault, one of the Fault constants.
 	Legal  bool
 	Reason string
-	// Recovered is set for a packet that did not arrive but was recovered by a Decoder.
+	// Recovered is set for a packet that did not arrive but was recovered by a shim.Decoder.
 	Recovered bool
 	// Of is the half-conversation of the packet, for a rule of devices; the one with Index -1 for a packet of none.
 	Of *Conversation
@@ -330,7 +331,7 @@ func (c *Conversation) learnMTU(p *roce.Packet) {
 // event updates the state by an event that an endpoint reports.
 func (c *Conversation) event(e *trace.Event) {
 	if e.Kind == trace.Fatal && c.Decoders[0] != nil {
-		c.decoderAt(e.Side).hush()
+		c.decoderAt(e.Side).Hush()
 	}
 	switch {
 	case e.Kind == trace.Receive && !c.Mine(e):

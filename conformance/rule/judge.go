@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/rdma-gauntlet/gauntlet/conformance/shim"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
@@ -81,9 +82,9 @@ type Judge struct {
 	seen    seen
 	sight   Sight
 
-	coded   [2]bool       // by requester: decoders are in front of the transports
-	buffers buffersOfEnds // shared by the decoders of a side
-	idle    [2]bool       // sides that reported that they have no work left
+	coded   [2]bool   // by requester: decoders are in front of the transports
+	buffers shim.Ends // shared by the decoders of a side
+	idle    [2]bool   // sides that reported that they have no work left
 }
 
 // The lists of checks, one per Class bit: the four trace.Points come first.
@@ -163,7 +164,7 @@ func (j *Judge) begin(i int, side trace.Side) *half {
 // Sight implements trace.Viewer.
 func (j *Judge) Sight(t *trace.Sight) {
 	j.seen.note(t)
-	j.buffers.expire(t.At)
+	j.buffers.Expire(t.At)
 	if t.Out {
 		j.ports[j.header.On(t.Rec.Conn)][t.Tap&1].sent(t.At, t.Rec.WireBytes)
 	}
@@ -185,7 +186,7 @@ func (j *Judge) Sight(t *trace.Sight) {
 		j.aside(h, list, t)
 		switch {
 		case d != nil && list == listRepairIn:
-			d.repair(t)
+			d.Repair(t)
 		case list == listRepairOut:
 			h.conv.announces(t.Pkt)
 			took(&h.conv, &j.sight)
@@ -194,11 +195,11 @@ func (j *Judge) Sight(t *trace.Sight) {
 		}
 	case d != nil:
 		j.aside(h, listCodedIn, t)
-		d.arrive(t)
+		d.Arrive(t)
 	default:
 		j.pass(h, list, t, false)
 		if list == int(trace.RequesterOut) && h.conv.Decoders[1] != nil {
-			h.conv.Decoders[1].ask(t.Pkt)
+			h.conv.Decoders[1].Ask(t.Pkt)
 		}
 	}
 }
@@ -304,42 +305,10 @@ func (j *Judge) place(t *trace.Sight) (h *half, list int) {
 	return h, list
 }
 
-// interpose makes the decoders of a half-conversation, whose output goes to pass.
-func (j *Judge) interpose(h *half) {
-	c := &h.conv
-	c.Decoders[0] = newDecoder(c, false, &j.buffers[c.Req.Other()], func(a *arrival) {
-		j.sight.Point = trace.ResponderIn
-		j.pass(h, int(trace.ResponderIn), &a.sight, a.recovered)
-	})
-	c.Decoders[1] = newDecoder(c, true, &j.buffers[c.Req], func(a *arrival) {
-		j.sight.Point = trace.RequesterIn
-		j.pass(h, int(trace.RequesterIn), &a.sight, a.recovered)
-	})
-}
-
-// speaks reports whether a LoWAR packet belongs to a connection whose ends understand it.
-func (j *Judge) speaks(r *trace.Record) bool {
-	return r.Conn >= 0 && r.Conn < len(j.halves) && r.Defect == "" && j.coded[trace.A]
-}
-
-// placeRepair is place for a LoWAR packet, which belongs to the half-conversation whose data it protects.
-func (j *Judge) placeRepair(t *trace.Sight) (h *half, list int) {
-	r := t.Rec
-	req := r.From
-	list, j.sight.Point = listRepairOut, trace.RequesterOut
-	if r.Packet.ToRequester() {
-		req, j.sight.Point = r.From.Other(), trace.ResponderOut
-	}
-	if !t.Out {
-		list, j.sight.Point = listRepairIn, j.sight.Point+1
-	}
-	return j.half(r.Conn, req), list
-}
-
 // Event implements trace.Viewer. An event is passed to both half-conversations of its connection that exist;
 // Conversation.Mine tells which end reported it.
 func (j *Judge) Event(e *trace.Event) {
-	j.buffers.expire(e.At)
+	j.buffers.Expire(e.At)
 	if j.here = (place{at: e.At, record: NoRecord}); e.Kind == trace.Idle {
 		j.idle[e.Side&1] = true
 		return
@@ -410,7 +379,7 @@ func (j *Judge) report(h *half, e *trace.Event) {
 // End implements trace.Viewer.
 func (j *Judge) End(at vtime.Time) {
 	j.toOrders()
-	j.buffers.expire(at)
+	j.buffers.Expire(at)
 	for h := range j.each {
 		j.here = place{at: at, record: NoRecord}
 		h.finish(at)

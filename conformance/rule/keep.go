@@ -131,7 +131,7 @@ func (c *Conversation) Direct() bool { return c.responder.keep.direct }
 
 // Holds reports whether the transport of the responder, or the shim below it, holds request p until its turn.
 func (c *Conversation) Holds(p psn.PSN) bool {
-	if d := c.Decoders[0]; d != nil && d.has(p) {
+	if d := c.Decoders[0]; d != nil && d.Has(p) {
 		return true
 	}
 	return c.responder.keep.holds(p)

@@ -89,7 +89,7 @@ type Class uint16
 // ReleaseIn is a request that the responder had kept out of order, shown a second time when its turn has come, after
 // the request that it waited for. Accepts are the requests in the order in which the responder executes them.
 //
-// Where a Decoder lies between port and transport, RequestIn and ResponseIn are the packets that it passes up, and
+// Where a shim.Decoder lies between port and transport, RequestIn and ResponseIn are the packets that it passes up, and
 // CodedIn are the packets that reach the port. RepairOut and RepairIn are repair packets and announcements of the
 // coding scheme; they belong to the half-conversation whose data they protect.
 const (

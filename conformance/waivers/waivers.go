@@ -7,8 +7,6 @@ import (
 	"io"
 	"os"
 	"strings"
-
-	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 )
 
 //go:embed *.txt
@@ -16,7 +14,7 @@ var files embed.FS
 
 // Read returns the waivers of a file or, for a name without a dot or a slash such as "rxe", the program's waivers of
 // that name. The error names the file and the line.
-func Read(name string) ([]rule.Waiver, error) {
+func Read(name string) ([]Waiver, error) {
 	var in io.ReadCloser
 	var err error
 	if strings.ContainsAny(name, "./") {
@@ -29,7 +27,7 @@ func Read(name string) ([]rule.Waiver, error) {
 			strings.Join(Names(), " "))
 	}
 	defer in.Close()
-	list, err := rule.ParseWaivers(in)
+	list, err := parse(in)
 	if err != nil {
 		return nil, fmt.Errorf("waivers %s:%w", name, err)
 	}
@@ -37,7 +35,7 @@ func Read(name string) ([]rule.Waiver, error) {
 }
 
 // ReadAll returns the waivers of several files, as Read does of each.
-func ReadAll(names []string) (all []rule.Waiver, err error) {
+func ReadAll(names []string) (all []Waiver, err error) {
 	for _, name := range names {
 		list, err := Read(name)
 		if err != nil {

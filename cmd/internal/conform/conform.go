@@ -25,10 +25,10 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/rulebook"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/run"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/units"
-	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
 	"github.com/rdma-gauntlet/gauntlet/conformance/scenarios"
 	"github.com/rdma-gauntlet/gauntlet/conformance/suite"
+	"github.com/rdma-gauntlet/gauntlet/conformance/waivers"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench"
 	"github.com/rdma-gauntlet/gauntlet/harness/dut"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
@@ -99,7 +99,7 @@ type Session struct {
 	Impls  []string // the implementations to judge, or the roles of the device
 	Known  registry.Catalogue
 	Runner *registry.OnDemand // the bench, made when the first run needs it
-	Waived []rule.Waiver      // set by Register
+	Waived []waivers.Waiver   // set by Register
 	Table  *Table             // set by Register
 	Specs  []suite.Spec       // those selected; set by Register
 	Kernel string             // of the machine on which the scenarios ran; "" before
@@ -173,7 +173,7 @@ func (s *Session) reference() []string {
 }
 
 // Register declares the scenarios to Ginkgo, which a process can do only once, and selects some of them.
-func (s *Session) Register(waived []rule.Waiver) error {
+func (s *Session) Register(waived []waivers.Waiver) error {
 	if err := suite.Register(s.suite(waived)); err != nil {
 		return fault.Broken(err)
 	}
@@ -183,7 +183,7 @@ func (s *Session) Register(waived []rule.Waiver) error {
 }
 
 // suite returns the configuration of the suite under the given waivers.
-func (s *Session) suite(waived []rule.Waiver) suite.Config {
+func (s *Session) suite(waived []waivers.Waiver) suite.Config {
 	s.Waived, s.Table = waived, NewTable(s.Impls, s.Paint, s.Again)
 	if s.Scenarios == nil {
 		s.Scenarios = scenarios.All()
@@ -285,7 +285,7 @@ func (s *Session) once(ctx context.Context, impl string, sc *scenarios.Scenario,
 		Codec: run.CodecOn,
 		Link:  s.Link, Still: vtime.FromStd(s.Still), Taps: s.Taps, Dilate: s.Dilate, Least: t.Least,
 		Command: s.Again(impl, sc.Name),
-		Version: build.Version(), Commit: build.Commit(), Waivers: rule.WaivedIn(sc.Name, s.Waived),
+		Version: build.Version(), Commit: build.Commit(), Waivers: waivers.In(sc.Name, s.Waived),
 		Subjects: device.Subjects(impl), Several: true, Explain: rulebook.Of,
 	})
 	if r != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
 	"github.com/rdma-gauntlet/gauntlet/conformance/suite"
+	"github.com/rdma-gauntlet/gauntlet/conformance/waivers"
 )
 
 // Table sums up outcomes in one line per rule: the worst status over all scenarios, by implementation.
@@ -46,8 +47,8 @@ func (c *Cell) Judged() int { return len(c.Passed) + len(c.Broken) }
 
 // Stands returns the status of a waiver of the rule: XFAIL when it excused a violation in a scenario that it covers,
 // XPASS when the rule held although the deviation had to show, INCONCLUSIVE otherwise.
-func (c *Cell) Stands(w *rule.Waiver) rule.Status {
-	covered := func(scenario string) bool { return len(rule.WaivedIn(scenario, []rule.Waiver{*w})) > 0 }
+func (c *Cell) Stands(w *waivers.Waiver) rule.Status {
+	covered := func(scenario string) bool { return len(waivers.In(scenario, []waivers.Waiver{*w})) > 0 }
 	switch {
 	case slices.ContainsFunc(c.Broken, covered):
 		return rule.XFail
@@ -117,14 +118,14 @@ func (t *Table) Add(o *suite.Outcome) {
 
 // Expect sets to XPASS the waived rules that no scenario broke, though one should have: the waiver must be removed. The
 // outcomes already show the violations that a waiver excused.
-func (t *Table) Expect(waivers []rule.Waiver, kernel, today string) {
+func (t *Table) Expect(known []waivers.Waiver, kernel, today string) {
 	for key, c := range t.cells {
-		device := rule.Device{Names: []string{key[1]}, Kernel: kernel}
-		refuted := func(w rule.Waiver) bool {
-			return rule.Covering([]rule.Waiver{w}, key[0], device) != nil && w.Expires >= today &&
+		device := waivers.Device{Names: []string{key[1]}, Kernel: kernel}
+		refuted := func(w waivers.Waiver) bool {
+			return waivers.Covering([]waivers.Waiver{w}, key[0], device) != nil && w.Expires >= today &&
 				c.Stands(&w) == rule.XPass
 		}
-		if c.Status < rule.XPass && slices.ContainsFunc(waivers, refuted) {
+		if c.Status < rule.XPass && slices.ContainsFunc(known, refuted) {
 			c.Status = rule.XPass
 			t.Worst = max(t.Worst, rule.XPass)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
 	"github.com/rdma-gauntlet/gauntlet/conformance/suite"
+	"github.com/rdma-gauntlet/gauntlet/conformance/waivers"
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
 
@@ -91,7 +92,7 @@ func TestWaivers(t *testing.T) {
 	table.Add(outcome("x", "one", rule.Pass, map[string]rule.Status{"RC-ACK-001": rule.Pass, "RC-ACK-002": rule.Pass}))
 	table.Add(outcome("x", "two", rule.Pass, map[string]rule.Status{"RC-ACK-001": rule.XFail, "RC-ACK-002": rule.Pass,
 		"RC-MSN-001": rule.Pass}))
-	table.Expect([]rule.Waiver{{Rule: "RC-ACK-*", Impl: "x", Owner: "o", Reason: "r", Expires: "9999-12-31"},
+	table.Expect([]waivers.Waiver{{Rule: "RC-ACK-*", Impl: "x", Owner: "o", Reason: "r", Expires: "9999-12-31"},
 		{Rule: "RC-MSN-001", Impl: "x", Sure: "three", Owner: "o", Reason: "r", Expires: "9999-12-31"}},
 		"", "2026-01-01")
 	var b strings.Builder

@@ -10,9 +10,9 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/run"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/units"
-	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/conformance/scenarios"
 	"github.com/rdma-gauntlet/gauntlet/conformance/suite"
+	"github.com/rdma-gauntlet/gauntlet/conformance/waivers"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
 )
@@ -83,8 +83,8 @@ func (s *Session) scenario(x suite.Spec) (*scenarios.Scenario, *scenario.Spec) {
 
 // unit returns a scenario as a unit of work.
 func (s *Session) unit(impl string, sc *scenarios.Scenario, spec *scenario.Spec) units.Unit {
-	waived, _ := json.Marshal(rule.WaivedIn(sc.Name, s.Waived)) // a list of plain strings cannot fail
-	ends, _ := s.Known.Both(spec)                               // New has found them
+	waived, _ := json.Marshal(waivers.In(sc.Name, s.Waived)) // a list of plain strings cannot fail
+	ends, _ := s.Known.Both(spec)                            // New has found them
 	return units.New("scenario", impl+" "+sc.Name, run.ExpectedPackets(spec, ends),
 		impl, s.Peer, sc.Name, spec.String(), s.Limit.String(), string(waived))
 }

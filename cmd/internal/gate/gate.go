@@ -46,7 +46,7 @@ type Session struct {
 	options Options
 	started time.Time
 	profile profiles.Profile // all named profiles merged
-	waived  []rule.Waiver
+	waived  []waivers.Waiver
 	before  *model.Gate // the baseline; nil without one
 	stages  []*stage
 	gate    *model.Gate

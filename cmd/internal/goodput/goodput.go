@@ -54,7 +54,7 @@ type Comparison struct {
 	options  Options
 	contrast *model.Contrast // the rows, which Run fills
 	bench    bench.Bench
-	known    []rule.Waiver // waivers of soft-RoCE
+	known    []waivers.Waiver // waivers of soft-RoCE
 }
 
 // New checks the options and lists the links. The error is the user's.

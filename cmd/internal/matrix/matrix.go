@@ -22,6 +22,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/run"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/units"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/conformance/waivers"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/memory"
@@ -58,7 +59,7 @@ type Options struct {
 	Dilate vtime.Dilation // see run.Options
 	Rules  []rule.Rule
 	// of known failures: of an implementation by its name, or as NAME-requester at A and NAME-responder at B
-	Waivers  []rule.Waiver
+	Waivers  []waivers.Waiver
 	Folder   string         // holds the run folders; "" keeps none
 	Store    int            // packet records kept per run; 0 for the default of package run
 	Jobs     int            // cells that run at once, at least 1
@@ -311,7 +312,7 @@ func (o *Options) once(ctx context.Context, row *Row, link model.MatrixLink, t r
 		Spec: s, Bench: b, Name: o.Name, Impls: row.Impls, Rules: o.Rules, Folder: folder, Codec: run.CodecAuto,
 		Link: o.Link, Still: o.Still, Dilate: o.Dilate, Least: t.Least, Store: o.Store,
 		Command: again(folder, o.Name), Version: o.Version, Commit: o.Commit, Progress: show,
-		Waivers: rule.WaivedIn("", o.Waivers), Several: true, Explain: o.Explain,
+		Waivers: waivers.In("", o.Waivers), Several: true, Explain: o.Explain,
 	})
 }
 

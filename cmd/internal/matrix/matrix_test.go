@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/run"
-	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
+	"github.com/rdma-gauntlet/gauntlet/conformance/waivers"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench/sim"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
@@ -324,7 +324,7 @@ func TestWaiversOfARole(t *testing.T) {
 	faulty.Name = "faulty"
 	right := gbn.Implementation()
 	o := options(t, "random")
-	o.Waivers = []rule.Waiver{
+	o.Waivers = []waivers.Waiver{
 		{Rule: "GBN-*", Impl: "faulty-responder", Reason: "known", Owner: "us", Expires: "9999-12-31"},
 		{Rule: "GBN-*", Impl: "gbn", In: "some-scenario", Reason: "known", Owner: "us", Expires: "9999-12-31"},
 	}

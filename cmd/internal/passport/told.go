@@ -8,7 +8,6 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/registry"
 	"github.com/rdma-gauntlet/gauntlet/conformance/profiles"
-	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/conformance/waivers"
 	"github.com/rdma-gauntlet/gauntlet/harness/dut"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
@@ -84,7 +83,7 @@ func waived(q *model.Qualification) (out []passport.Waiver) {
 	shipped, _ := waivers.ReadAll(waivers.Names()) // tests read them all
 	for _, w := range q.Waivers {
 		o := passport.Waiver{Rule: w.Rule, Expires: w.Expires, Status: w.Status}
-		same := func(s rule.Waiver) bool { return s.Rule == w.Rule && s.Owner == w.Owner && s.Reason == w.Reason }
+		same := func(s waivers.Waiver) bool { return s.Rule == w.Rule && s.Owner == w.Owner && s.Reason == w.Reason }
 		if slices.ContainsFunc(shipped, same) {
 			o.Owner, o.Reason = w.Owner, w.Reason
 		} else if !clean(o.Rule) {

@@ -12,6 +12,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
 	"github.com/rdma-gauntlet/gauntlet/conformance/suite"
+	"github.com/rdma-gauntlet/gauntlet/conformance/waivers"
 	"github.com/rdma-gauntlet/gauntlet/harness/dut"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
@@ -160,7 +161,7 @@ func (e *Evidence) waivers() []model.WaiverOutcome {
 		named, status := false, rule.Inconclusive
 		for _, r := range rules.All() {
 			for _, impl := range e.session.Impls {
-				if rule.Covering([]rule.Waiver{w}, r.ID, rule.Device{Names: []string{impl},
+				if waivers.Covering([]waivers.Waiver{w}, r.ID, waivers.Device{Names: []string{impl},
 					Kernel: e.session.Kernel}) == nil {
 					continue
 				}

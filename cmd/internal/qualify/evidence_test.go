@@ -10,6 +10,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/profiles"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/conformance/suite"
+	"github.com/rdma-gauntlet/gauntlet/conformance/waivers"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
@@ -25,7 +26,7 @@ func TestEvidence(t *testing.T) {
 	p, err := profiles.Find("rc-gbn")
 	must(t, err)
 	s := &conform.Session{Options: conform.Options{Impl: "gbn", Bench: "sim"}, Known: registry.Catalogue{},
-		Impls: []string{"gbn"}, Table: conform.NewTable([]string{"gbn"}, false, nil), Waived: []rule.Waiver{
+		Impls: []string{"gbn"}, Table: conform.NewTable([]string{"gbn"}, false, nil), Waived: []waivers.Waiver{
 			{Rule: "GBN-NAK-002", Impl: "gbn", Owner: "o", Reason: "r", Expires: "9999-12-31"},
 			{Rule: "GBN-NAK-003", Impl: "gbn", Owner: "o", Reason: "r", Expires: "2020-01-01"},
 			{Rule: "GBN-*", Impl: "other", Owner: "o", Reason: "r", Expires: "9999-12-31"}}}
@@ -71,7 +72,7 @@ func TestQualifyCountsTheSubject(t *testing.T) {
 	const day = "9999-12-31"
 	s := &conform.Session{Options: conform.Options{Impl: "gbn", Peer: "fasr", Bench: "sim"},
 		Known: registry.Catalogue{}, Impls: []string{"gbn"}, Table: conform.NewTable([]string{"gbn"}, false, nil),
-		Waived: []rule.Waiver{
+		Waived: []waivers.Waiver{
 			{Rule: "GBN-NAK-002", Impl: "gbn", In: "one", Owner: "o", Reason: "r", Expires: day},
 			{Rule: "GBN-NAK-002", Impl: "gbn", Sure: "two", In: "two,three", Owner: "o", Reason: "r", Expires: day},
 			{Rule: "GBN-NAK-003", Impl: "gbn", Sure: "three", Owner: "o", Reason: "r", Expires: day},

@@ -23,6 +23,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/profiles"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/conformance/suite"
+	"github.com/rdma-gauntlet/gauntlet/conformance/waivers"
 	"github.com/rdma-gauntlet/gauntlet/harness/dut"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/reports/html"
@@ -81,7 +82,7 @@ func New(o Options) (*Session, error) {
 }
 
 // Register selects the scenarios of the profile. It returns an error when the subject is not eligible.
-func (s *Session) Register(waived []rule.Waiver) error {
+func (s *Session) Register(waived []waivers.Waiver) error {
 	if err := s.session.Register(waived); err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/judging"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/conformance/waivers"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/recording"
 	"github.com/rdma-gauntlet/gauntlet/harness/scenario"
@@ -32,10 +33,10 @@ type JudgeOptions struct {
 	Tap     recording.Tap                    // where a foreign capture was taken; zero derives that from its frames
 	// path of the counters of the switch that took the captures, see recording.ParsePortCounts; "" for none
 	Ports   string
-	Waivers []rule.Waiver
+	Waivers []waivers.Waiver
 	// the names that waivers must match; without names, the implementations that the trace names, also as
 	// NAME-requester at A and NAME-responder at B
-	Device  rule.Device
+	Device  waivers.Device
 	Report  string // path of an HTML report; "" writes none
 	Command string
 	Version string
@@ -121,7 +122,7 @@ func (o *JudgeOptions) weigh(r *model.Result, seen *recording.Capture) {
 	if len(device.Names) == 0 {
 		device.Names = named(r.Impl)
 	}
-	rule.Waive(r.Verdicts, o.Waivers, device, Today())
+	waivers.Apply(r.Verdicts, o.Waivers, device, Today())
 }
 
 // declared returns the rules' options for the implementations at the ends of a trace, with the parameters in the trace.

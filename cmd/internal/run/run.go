@@ -15,6 +15,7 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/judging"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/conformance/waivers"
 	"github.com/rdma-gauntlet/gauntlet/harness/bench"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
@@ -51,7 +52,7 @@ type Options struct {
 
 	Earlier []model.Attempt // attempts before this one, see Attempts
 
-	Waivers []rule.Waiver
+	Waivers []waivers.Waiver
 	// the names that waivers must match; without names, the implementations, also as NAME-requester at A and
 	// NAME-responder at B
 	Subjects []string
@@ -310,9 +311,9 @@ func (p *pipeline) close(r *model.Result, o *judging.Outcome, err error) error {
 
 // fill copies summary, timeline and warnings of the pipeline into the result, and waives verdicts.
 func (p *pipeline) fill(r *model.Result) {
-	waive := rule.Waive
+	waive := waivers.Apply
 	if p.options.Several {
-		waive = rule.Excuse
+		waive = waivers.Excuse
 	}
 	device := Device(r)
 	if names := p.options.Subjects; len(names) > 0 {

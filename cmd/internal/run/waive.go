@@ -3,7 +3,7 @@ package run
 import (
 	"time"
 
-	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/conformance/waivers"
 	"github.com/rdma-gauntlet/gauntlet/reports/model"
 )
 
@@ -17,8 +17,8 @@ func named(impls [2]string) []string {
 }
 
 // Device returns the implementations and the kernel of a run, which its waivers have to match.
-func Device(r *model.Result) rule.Device {
-	d := rule.Device{Names: named(r.Impl)}
+func Device(r *model.Result) waivers.Device {
+	d := waivers.Device{Names: named(r.Impl)}
 	for _, fact := range r.Environment {
 		if fact.Name == "kernel" {
 			d.Kernel = fact.Value

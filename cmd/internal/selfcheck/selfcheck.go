@@ -152,7 +152,7 @@ func judgedFromFiles(by meta.Judge, list []rule.Rule, over []*meta.Recording) (r
 }
 
 // waived compares a list of deviations with the waivers that come with the program.
-func waived(device string, list func([]rule.Waiver) rule.Verdict) (rule.Verdict, error) {
+func waived(device string, list func([]waivers.Waiver) rule.Verdict) (rule.Verdict, error) {
 	known, err := waivers.Read(device)
 	return list(known), err
 }

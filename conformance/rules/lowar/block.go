@@ -2,6 +2,7 @@ package lowar
 
 import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/conformance/shim"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
@@ -41,7 +42,7 @@ func (b *block) add(s *rule.Sight) {
 	p := s.Pkt
 	if len(b.units) > 0 {
 		at := b.n % len(b.units)
-		packet := rule.CodedBytes(s.Raw)
+		packet := shim.CodedBytes(s.Raw)
 		b.units[at] = fold(b.units[at], packet)
 		b.checks[at] += roce.RepairDigest(packet)
 	}

@@ -2,6 +2,7 @@ package lowar
 
 import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/conformance/shim"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
@@ -205,7 +206,7 @@ func (b *bursts) sight(s *rule.Sight) {
 	if d.Failures == b.failures {
 		return
 	}
-	if b.failures = d.Failures; d.Why == rule.FailedUnit {
+	if b.failures = d.Failures; d.Why == shim.FailedUnit {
 		b.unit(d.Lacking)
 	}
 	clear(b.owed)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/conformance/shim"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 )
 
@@ -149,7 +150,7 @@ func duplicate() rule.Rule {
 			last := []byte(nil)
 			st.data = func(s *rule.Sight, b *block) {
 				if last = last[:0]; b.n == 1 && b.first && b.last {
-					last = append(last, rule.CodedBytes(s.Raw)...)
+					last = append(last, shim.CodedBytes(s.Raw)...)
 				}
 			}
 			st.repair = func(s *rule.Sight, _ *roce.Repair, b *block) {

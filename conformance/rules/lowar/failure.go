@@ -2,6 +2,7 @@ package lowar
 
 import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/conformance/shim"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
@@ -12,7 +13,7 @@ import (
 // sees the gap, sends one NAK, and must not acknowledge the packet.
 type hole struct {
 	c     *rule.Context
-	which func(why rule.Failure, p psn.PSN) bool // the failures that the rule judges
+	which func(why shim.Failure, p psn.PSN) bool // the failures that the rule judges
 	quiet bool                                   // naks alone do not meet the rule
 
 	failures int              // of the decoder, at the latest sight
@@ -24,13 +25,13 @@ type hole struct {
 }
 
 // holes makes the check of a rule about failures.
-func holes(which func(c *rule.Context) func(rule.Failure, psn.PSN) bool) func(*rule.Context) rule.Check {
+func holes(which func(c *rule.Context) func(shim.Failure, psn.PSN) bool) func(*rule.Context) rule.Check {
 	return func(c *rule.Context) rule.Check {
 		return rule.Check{Sight: newHole(c, which(c)).sight}
 	}
 }
 
-func newHole(c *rule.Context, which func(rule.Failure, psn.PSN) bool) *hole {
+func newHole(c *rule.Context, which func(shim.Failure, psn.PSN) bool) *hole {
 	h := &hole{c: c, which: which, nak: c.Owes(rule.Responder,
 		"a NAK of %q expected, which cannot be recovered; none seen")}
 	h.nak.Unless = func(rule.Debt) bool { return h.naks > 0 || c.Failed }
@@ -136,8 +137,8 @@ func twoLost() rule.Rule {
 		Source: rule.Source{Ref: "LOWAR IV-B2", Requirement: "If a coding block fails to repair or triggers a " +
 			"timeout in ROB, LoWAR will pass it to RDMA stacks to activate GBN retransmission."},
 		Needs: decodes, Sees: decoded, Stimulus: "packets k and k+c of a block lost",
-		New: holes(func(*rule.Context) func(rule.Failure, psn.PSN) bool {
-			return func(why rule.Failure, _ psn.PSN) bool { return why == rule.FailedUnit }
+		New: holes(func(*rule.Context) func(shim.Failure, psn.PSN) bool {
+			return func(why shim.Failure, _ psn.PSN) bool { return why == shim.FailedUnit }
 		}),
 	})
 }
@@ -152,7 +153,7 @@ func repairAlsoLost() rule.Rule {
 		Stimulus: "a packet of a block lost, and its repair packet",
 		New: func(c *rule.Context) rule.Check {
 			gone := repairsLost{c: c}
-			h := newHole(c, func(why rule.Failure, p psn.PSN) bool { return why != rule.FailedFull && gone.covered(p) })
+			h := newHole(c, func(why shim.Failure, p psn.PSN) bool { return why != shim.FailedFull && gone.covered(p) })
 			return rule.Check{Sight: func(s *rule.Sight) { gone.sight(s); h.sight(s) }}
 		},
 	})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/conformance/shim"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
@@ -15,7 +16,7 @@ const sent = rule.RepairOut | rule.Foreign
 
 // ofShim reports whether s is a packet of the shim that leaves a port, even one that does not decode.
 func ofShim(s *rule.Sight) bool {
-	b := rule.CodedBytes(s.Raw)
+	b := shim.CodedBytes(s.Raw)
 	return s.Out && len(b) > 0 && roce.Opcode(b[0]) == roce.LoWAR
 }
 
@@ -115,7 +116,7 @@ func fields() rule.Rule {
 
 // contradiction returns the impossible field of a repair header; "" when there is none.
 func contradiction(h *roce.Repair, raw []byte) string {
-	b := rule.CodedBytes(raw)
+	b := shim.CodedBytes(raw)
 	const xorLen, headerLen = 18, 24
 	switch {
 	case h.Version != roce.RepairVersion:
@@ -178,7 +179,7 @@ func dataUnchanged() rule.Rule {
 				if !s.Intact() || s.Pkt.Opcode.Class() != roce.ClassRC {
 					return
 				}
-				b, header := rule.CodedBytes(s.Raw), s.Pkt.Opcode.HeaderLen()
+				b, header := shim.CodedBytes(s.Raw), s.Pkt.Opcode.HeaderLen()
 				if len(b) < header {
 					return
 				}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/conformance/shim"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
@@ -111,7 +112,7 @@ func unsoundDiscarded() rule.Rule {
 			Requirement: "These edge case parameters ensure precise trimming of recovered packets."},
 		Needs: decodes | rule.Stores, Sees: decoded, Stimulus: "a repair packet whose XOR is wrong, with a valid ICRC",
 		New: ignores(func(c *rule.Context) func(*rule.Sight) bool {
-			return func(s *rule.Sight) bool { return c.Decoders[0].Yields(s) == rule.YieldsUnsound }
+			return func(s *rule.Sight) bool { return c.Decoders[0].Yields(&s.Sight) == shim.YieldsUnsound }
 		}),
 	})
 }
@@ -130,7 +131,7 @@ func repeatIgnored() rule.Rule {
 				if h.Type != roce.RepairData {
 					return false // other packets of the shim have no block
 				}
-				nothing := c.Decoders[0].Yields(s) == rule.YieldsNothing
+				nothing := c.Decoders[0].Yields(&s.Sight) == shim.YieldsNothing
 				if slices.Contains(seen.List(), h) {
 					return nothing
 				}
@@ -153,7 +154,7 @@ func holeExpires() rule.Rule {
 		Needs: decodes, Sees: decoded | rule.CodedIn,
 		Stimulus: "a packet of the last block lost, and its repair packets",
 		New: func(c *rule.Context) rule.Check {
-			h := newHole(c, func(why rule.Failure, _ psn.PSN) bool { return why == rule.FailedTime })
+			h := newHole(c, func(why shim.Failure, _ psn.PSN) bool { return why == shim.FailedTime })
 			return rule.Check{Sight: func(s *rule.Sight) {
 				// After a timeout the reference decoder has just passed the packets up, or is about to.
 				d := c.Decoders[0]
@@ -169,4 +170,4 @@ func holeExpires() rule.Rule {
 }
 
 // tolerance returns how far the clock of an endpoint may be ahead of that of its tap.
-func tolerance(d *rule.Decoder) vtime.Duration { return d.Wait() / 4 }
+func tolerance(d *shim.Decoder) vtime.Duration { return d.Wait() / 4 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/conformance/shim"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
@@ -58,7 +59,7 @@ func reorderBuffer() rule.Rule {
 		"The shared Reordering Buffer is configured to accommodate up to 2048 out-of-order packets.",
 		"a reorder buffer of two packets, and a loss",
 		decoded, func(c *rule.Context) rule.Check {
-			h := newHole(c, func(why rule.Failure, _ psn.PSN) bool { return why == rule.FailedFull })
+			h := newHole(c, func(why shim.Failure, _ psn.PSN) bool { return why == shim.FailedFull })
 			limit := func(c *rule.Context) int64 { return capacity(c, "rob", paperROB) }
 			return together(bounded("reorder buffer", limit, "rob")(c), rule.Check{Sight: h.sight})
 		})
@@ -145,7 +146,7 @@ func tracksAgain() rule.Rule {
 		Needs: decodes, Sees: decoded, Stimulus: "two packets of a unit lost, and one of a later block",
 		New: func(c *rule.Context) rule.Check {
 			a := newAccuser(c, func(*rule.Sight) bool { return c.Decoders[0].Failures > 0 })
-			h := newHole(c, func(rule.Failure, psn.PSN) bool { return true })
+			h := newHole(c, func(shim.Failure, psn.PSN) bool { return true })
 			h.quiet = true
 			return together(a.check(), rule.Check{Sight: h.sight})
 		},

@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/conformance/shim"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
@@ -67,7 +68,7 @@ func (st *stream) sender() *engine.QP {
 
 // scheme returns the parameters (r, c) that an end is configured with.
 func scheme(q *engine.QP) (r, c int) {
-	r, c = rule.BlockSize, rule.Interleaving
+	r, c = shim.BlockSize, shim.Interleaving
 	if n, err := strconv.Atoi(q.Params["r"]); err == nil {
 		r = n
 	}

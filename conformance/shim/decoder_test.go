@@ -1,10 +1,11 @@
-package rule
+package shim_test
 
 import (
 	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace/fixture"
@@ -12,22 +13,22 @@ import (
 
 // decoded plays a fixture and returns the packets passed to the transport at the receiving end: "+0" in order, "+1*"
 // recovered, "+3>" ahead, "+2<" again, with the time in microseconds if a packet was passed on after its arrival.
-func decoded(t *testing.T, text string, class Class, base psn.PSN) string {
+func decoded(t *testing.T, text string, class rule.Class, base psn.PSN) string {
 	t.Helper()
 	f, err := fixture.Parse(strings.NewReader(text), base)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var got []string
-	watch := Rule{ID: "X", Sees: class, New: func(c *Context) Check {
-		return Check{Sight: func(s *Sight) {
+	watch := rule.Rule{ID: "X", Sees: class, New: func(c *rule.Context) rule.Check {
+		return rule.Check{Sight: func(s *rule.Sight) {
 			word := fmt.Sprintf("%+d", s.Pkt.PSN.Sub(c.Start))
 			switch {
 			case s.Recovered:
 				word += "*"
-			case s.Relation == Ahead:
+			case s.Relation == rule.Ahead:
 				word += ">"
-			case s.Relation == Duplicate:
+			case s.Relation == rule.Duplicate:
 				word += "<"
 			}
 			if s.At != s.Rec.Recv {
@@ -36,9 +37,9 @@ func decoded(t *testing.T, text string, class Class, base psn.PSN) string {
 			got = append(got, word)
 		}}
 	}}
-	j := NewJudge(f.Header, []Rule{watch}, Options{Features: []string{"rc", CodesBlocks}})
+	j := rule.NewJudge(f.Header, []rule.Rule{watch}, rule.Options{Features: []string{"rc", rule.CodesBlocks}})
 	f.Play(trace.NewTimeline(&f.Header, j))
-	if v := j.Verdicts()[0]; v.Status == Error {
+	if v := j.Verdicts()[0]; v.Status == rule.Error {
 		t.Fatal(v.Reason)
 	}
 	return strings.Join(got, " ")
@@ -114,7 +115,7 @@ func TestDecoder(t *testing.T) {
 @6 A>B WRITE_ONLY psn=+5 len=1024 A`, "+0 +2 +3* +5>"},
 	} {
 		for _, base := range []psn.PSN{0, psn.Half - 2, psn.Mask - 2} {
-			if got := decoded(t, tt.text, RequestIn, base); got != tt.want {
+			if got := decoded(t, tt.text, rule.RequestIn, base); got != tt.want {
 				t.Errorf("%s, from %d:\n got %s\nwant %s", tt.name, base, got, tt.want)
 			}
 		}
@@ -134,7 +135,7 @@ func TestDecoderOfReadResponses(t *testing.T) {
 @9 B>X READ_RESP_FIRST psn=+4 msn=3 len=1024
 @10 B>A READ_RESP_LAST psn=+5 msn=3 len=1024
 @11 B>A REPAIR bpsn=+4 n=2 r=4 c=1 FIRST LAST K`
-	if got, want := decoded(t, text, ResponseIn, 7), "+0 +1* +2@7.400 +3 +4* +5@11.400"; got != want {
+	if got, want := decoded(t, text, rule.ResponseIn, 7), "+0 +1* +2@7.400 +3 +4* +5@11.400"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
@@ -156,7 +157,7 @@ func TestDecoderLacksUnit(t *testing.T) {
 @15 A>B REPAIR bpsn=+4 isn=0 n=4 r=4 c=2 LAST
 @16 A>B REPAIR bpsn=+4 isn=1 n=4 r=4 c=2 LAST
 @17 A>B WRITE_ONLY psn=+8 len=8 A`
-	if got, want := decoded(t, text, RequestIn, 7), "+0 +1 +2* +3@5.400 +4 +5 +6 +8>"; got != want {
+	if got, want := decoded(t, text, rule.RequestIn, 7), "+0 +1 +2* +3@5.400 +4 +5 +6 +8>"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
@@ -172,7 +173,7 @@ qp conn=1 param.units=1 param.r=4 param.c=1
 @5 A>B WRITE_LAST psn=+2 len=100 A conn=1
 @6 A>B REPAIR bpsn=+0 isn=0 n=3 r=4 c=1 FIRST LAST conn=1
 @7 A>B WRITE_LAST psn=+1 len=8 A`
-	if got, want := decoded(t, text, RequestIn, 7), "+0 +0 +1* +2@6.400 +1"; got != want {
+	if got, want := decoded(t, text, rule.RequestIn, 7), "+0 +0 +1* +2@6.400 +1"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
@@ -188,7 +189,7 @@ qp conn=1 param.rob=1 param.t_rob=10us param.r=4 param.c=1
 @14 A>X WRITE_MIDDLE psn=+1 len=1024 conn=1
 @15 A>B WRITE_LAST psn=+2 len=100 A conn=1
 @16 A>B REPAIR bpsn=+0 isn=0 n=3 r=4 c=1 FIRST LAST conn=1`
-	if got, want := decoded(t, text, RequestIn, 7), "+0 +1>@12.400 +1* +2@16.400"; got != want {
+	if got, want := decoded(t, text, rule.RequestIn, 7), "+0 +1>@12.400 +1* +2@16.400"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }

@@ -1,4 +1,4 @@
-package rule
+package shim
 
 import (
 	"bytes"
@@ -44,24 +44,21 @@ func (d *Decoder) length(h *roce.Repair, sum []byte, at int) int {
 	if h.HasLast && at == int(h.N)-1 {
 		return int(h.LastLen)
 	}
-	if len(sum) == 0 || d.conv.MTU == 0 {
+	if len(sum) == 0 || d.above.PathMTU() == 0 {
 		return len(sum)
 	}
-	return roce.Opcode(sum[0]).HeaderLen() + d.conv.MTU
+	return roce.Opcode(sum[0]).HeaderLen() + d.above.PathMTU()
 }
 
 // sound reports whether a recovered packet fits its position: it is for this QP, has the PSN of the position and a
 // coded opcode, and begins and ends a message where the repair packet says so.
 func (d *Decoder) sound(p *roce.Packet, h *roce.Repair, at int) bool {
-	q := d.conv.PeerAttr
-	if d.reads {
-		q = d.conv.Attr
-	}
+	q := d.Receiver
 	o := p.Opcode
 	first, last := h.HasFirst && at == 0, h.HasLast && at == int(h.N)-1
 	return p.PSN == h.Base.Add(at) && (q.QPN == 0 || p.DestQP == q.QPN) && p.TVer == 0 &&
-		(!d.conv.Known || p.PKey == q.PKey) &&
-		isCoded(o) && o.IsReadResponse() == d.reads && o.StartsMessage() == first && o.EndsMessage() == last
+		(!d.Known || p.PKey == q.PKey) &&
+		isCoded(o) && o.IsReadResponse() == d.Reads && o.StartsMessage() == first && o.EndsMessage() == last
 }
 
 // sumOf returns the Sum of a record for a payload: the CRC-32, and zero for no payload.

@@ -1,4 +1,4 @@
-package rule
+package waivers
 
 import (
 	"bufio"
@@ -9,17 +9,17 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/quote"
 )
 
-// waiverLimit bounds the waivers of a file; no device that is worth testing needs more.
-const waiverLimit = 1000
+// limit bounds the waivers of a file; no device that is worth testing needs more.
+const limit = 1000
 
-// ParseWaivers reads waivers, one a line, with comments after #:
+// parse reads waivers, one a line, with comments after #:
 //
 //	waive RC-READ-002 impl=rxe kernel=5.15..6.12 owner=lab expires=2027-05-31 : READ gaps wait for the timer
 //
 // The words before the colon come in any order. Three may be omitted: kernel, which then means every version; in, the
 // scenarios that the waiver covers, with run for runs of no scenario; and sure, the scenarios in which the deviation is
 // sure to show. Errors begin with the number of the line.
-func ParseWaivers(r io.Reader) ([]Waiver, error) {
+func parse(r io.Reader) ([]Waiver, error) {
 	var all []Waiver
 	lines := bufio.NewScanner(r)
 	for n := 1; lines.Scan(); n++ {
@@ -27,9 +27,9 @@ func ParseWaivers(r io.Reader) ([]Waiver, error) {
 		if line == "" || line[0] == '#' {
 			continue
 		}
-		w, err := parseWaiver(line)
-		if err == nil && len(all) == waiverLimit {
-			err = fmt.Errorf("more than %d waivers; narrow what the device is judged by instead", waiverLimit)
+		w, err := parseLine(line)
+		if err == nil && len(all) == limit {
+			err = fmt.Errorf("more than %d waivers; narrow what the device is judged by instead", limit)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%d: %w", n, err)
@@ -39,8 +39,8 @@ func ParseWaivers(r io.Reader) ([]Waiver, error) {
 	return all, lines.Err()
 }
 
-// parseWaiver reads one line.
-func parseWaiver(line string) (w Waiver, err error) {
+// parseLine reads one line.
+func parseLine(line string) (w Waiver, err error) {
 	head, reason, _ := strings.Cut(line, " : ")
 	words := strings.Fields(head)
 	if len(words) < 2 || words[0] != "waive" {

@@ -1,4 +1,4 @@
-package rule
+package shim
 
 import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
@@ -16,15 +16,15 @@ func (d *Decoder) uncoded(s *trace.Sight) {
 	}
 	if p == d.Next {
 		d.Tracking = true
-		d.Next = p.Add(max(1, d.conv.Span(s.Pkt)))
+		d.Next = p.Add(max(1, d.above.Span(s.Pkt)))
 		d.open(d.Next)
 	}
 	d.pass(s)
 }
 
-// ask records a READ request that leaves the requester: this decoder expects its responses.
-func (d *Decoder) ask(p *roce.Packet) {
-	if p.Opcode == roce.ReadRequest && !d.silent && d.asked.ask(p.PSN, max(1, d.conv.Span(p))) {
+// Ask records a READ request that leaves the requester: this decoder expects its responses.
+func (d *Decoder) Ask(p *roce.Packet) {
+	if p.Opcode == roce.ReadRequest && !d.silent && d.asked.ask(p.PSN, max(1, d.above.Span(p))) {
 		d.known, d.Tracking, d.Next = true, true, p.PSN
 		d.open(p.PSN)
 	}
@@ -39,9 +39,15 @@ func (d *Decoder) answered(s *trace.Sight) {
 	d.pass(s)
 }
 
+// readLimit bounds the READs whose responses are expected; it is far above any negotiated depth.
+const readLimit = 1 << 12
+
+// span is the PSNs [first, end) of the READ responses to a request.
+type span struct{ first, end psn.PSN }
+
 // ranges are the PSNs of the READ responses that a requester expects, from the READ requests that left its port; oldest
 // first.
-type ranges []readSpan
+type ranges []span
 
 // ask adds the range of a READ request, unless the newest range covers it, and reports whether it is now the only
 // range.
@@ -50,7 +56,7 @@ func (r *ranges) ask(first psn.PSN, n int) (alone bool) {
 	if k := len(*r); k > 0 && end.LessEq((*r)[k-1].end) || len(*r) == readLimit {
 		return false
 	}
-	*r = append(*r, readSpan{first: first, end: end})
+	*r = append(*r, span{first: first, end: end})
 	return len(*r) == 1
 }
 

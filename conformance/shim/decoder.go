@@ -1,22 +1,21 @@
-package rule
+// Package shim models the receiving half of LoWAR, an error-correcting shim between a port and the transport above it.
+package shim
 
 import (
 	"strconv"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// CodesBlocks is the feature of transports above an error-correcting shim: LoWAR.
-const CodesBlocks = "lowar"
-
 // Decoder models the receiving half of a LoWAR shim from the packets at its port. The stream that reaches the port
 // differs from the stream that the shim passes up to the transport: "Once the Bitmaps confirm repair completion,
 // packets in the ROB are seamlessly fed into the upper RDMA stack, maintaining the sequence as if there were no losses
 // occurred" (LoWAR IV-A). The transport is judged by the second stream; otherwise a NAK would be demanded for a packet
-// that was recovered. Arrivals therefore pass through a Decoder first, and the rest of this package sees its output.
+// that was recovered. Arrivals therefore pass through a Decoder first, and the transport is seen by its output.
 //
 // There is one decoder per direction of data: for requests that reach the responder, and for READ responses that reach
 // the requester. It uses only bytes that arrived at the port, never bytes as they were sent. It sums coding units as a
@@ -46,22 +45,22 @@ type Decoder struct {
 	Why       Failure   // why that block could not be repaired
 	Lacking   []psn.PSN // missing packets of the unit that could not be repaired; valid when Why is FailedUnit
 
-	conv   *Conversation
-	reads  bool   // the data are READ responses, not requests
+	Source
+	above  Transport
 	asked  ranges // PSNs of READ responses that are expected
 	known  bool   // Next is known
 	silent bool   // the QP has failed
 	scheme scheme
 	soon   announced
-	shared *buffers
+	shared *Buffers
 	deep   int // the greatest c so far: the number of units that this decoder may want
 
 	units []codingUnit // sums of the packets of the block that arrived, by position modulo c
 	there []bool       // whether the packet at a position of the block arrived or was recovered
 	size  int          // packets in the block; 0 until its last packet or a repair packet shows the number
-	held  []*arrival   // packets held behind the hole, by position; nil elsewhere
+	held  []*Arrival   // packets held behind the hole, by position; nil elsewhere
 	since vtime.Time   // when the wait for the hole began; valid when Held > 0
-	up    func(*arrival)
+	up    func(*Arrival)
 }
 
 // Defaults of the parameters: (r, c) and the bounds of the wait for a hole. They are the values of the paper's
@@ -74,27 +73,42 @@ const (
 	defaultROBWait = 10 * vtime.Millisecond
 )
 
-// newDecoder returns the decoder of one direction.
-func newDecoder(c *Conversation, reads bool, shared *buffers, up func(*arrival)) *Decoder {
-	q := c.PeerAttr.Params
-	if reads {
-		q = c.Attr.Params
-	}
-	d := &Decoder{conv: c, reads: reads, shared: shared, up: up, Tracking: true}
-	d.scheme = scheme{r: wholeParam(q, "r", BlockSize), c: wholeParam(q, "c", Interleaving), wait: defaultROBWait}
-	d.scheme.r, d.scheme.c = wholeParam(q, "recv_r", d.scheme.r), wholeParam(q, "recv_c", d.scheme.c)
+// Transport is the transport above a Decoder.
+type Transport interface {
+	First() (p psn.PSN, known bool) // PSN of the first request
+	PathMTU() int                   // in bytes; 0 when unknown
+	Span(request *roce.Packet) int  // number of PSNs that a request takes
+	Keeps() bool                    // the responder keeps requests that arrive out of order
+}
+
+// Source is what the data of a Decoder are, and which endpoint decodes them.
+type Source struct {
+	Reads    bool       // the data are READ responses, not requests
+	Receiver *engine.QP // attributes of the endpoint that decodes
+	Known    bool       // the attributes are in force
+}
+
+// New returns the decoder of one direction. It passes packets up by a call of up, with what is valid during the call.
+func New(src Source, above Transport, shared *Buffers, up func(*Arrival)) *Decoder {
+	q := src.Receiver.Params
+	d := &Decoder{Source: src, above: above, shared: shared, up: up, Tracking: true}
+	d.scheme = scheme{r: whole(q, "r", BlockSize), c: Depth(q), wait: defaultROBWait}
+	d.scheme.r, d.scheme.c = whole(q, "recv_r", d.scheme.r), whole(q, "recv_c", d.scheme.c)
 	if w, err := vtime.ParseDuration(q["t_rob"]); err == nil {
 		d.scheme.wait = w
 	}
 	if !shared.known {
-		units := wholeParam(q, "units", defaultUnits)
-		*shared = buffers{known: true, units: units, slot: wholeParam(q, "rob", defaultROB), most: units}
+		units := whole(q, "units", defaultUnits)
+		*shared = Buffers{known: true, units: units, slot: whole(q, "rob", defaultROB), most: units}
 	}
-	d.deepen(d.scheme.c)
+	d.Deepen(d.scheme.c)
 	return d
 }
 
-func wholeParam(params map[string]string, name string, def int) int {
+// Depth returns the c in the parameters of an encoder.
+func Depth(params map[string]string) int { return whole(params, "c", Interleaving) }
+
+func whole(params map[string]string, name string, def int) int {
 	if n, err := strconv.Atoi(params[name]); err == nil && n > 0 {
 		return n
 	}
@@ -106,23 +120,10 @@ func wholeParam(params map[string]string, name string, def int) int {
 // streams: they are as many and have as many units.
 func (d *Decoder) Crowded() bool { return d.shared.wanted > d.shared.most }
 
-// deepen records a value of c in use.
-func (d *Decoder) deepen(c int) {
+// Deepen records a value of c that the encoder uses.
+func (d *Decoder) Deepen(c int) {
 	d.shared.wanted += max(0, c-d.deep)
 	d.deep = max(d.deep, c)
-}
-
-// announces records the parameters that an announcement gives when it leaves a sender, which uses them before the
-// receiver knows.
-func (c *Conversation) announces(p *roce.Packet) {
-	h := &p.Repair
-	switch {
-	case c.Decoders[0] == nil || h.Type != roce.RepairAnnounce:
-	case h.Responses:
-		c.Decoders[1].deepen(int(h.C))
-	default:
-		c.Decoders[0].deepen(int(h.C))
-	}
 }
 
 // Scheme returns the (r, c) with which the current block is decoded.
@@ -139,53 +140,28 @@ func (d *Decoder) Waiting(now vtime.Time) vtime.Duration {
 	return now.Sub(d.since)
 }
 
-// decoderOf returns the decoder through which a sight passes; nil when there is none, and for a packet that the shim
-// does not process: one that is damaged or not for this QP is dropped below the shim, and packets of list listForeign
-// bypass it.
-func (c *Conversation) decoderOf(t *trace.Sight, list int) *Decoder {
-	if c.Decoders[0] == nil || t.Out || list == listForeign {
-		return nil
-	}
-	s := Sight{Sight: *t, Point: trace.ResponderIn}
-	d := c.Decoders[0]
-	if t.Pkt.ToRequester() {
-		d, s.Point = c.Decoders[1], trace.RequesterIn
-	}
-	if o := t.Pkt.Opcode; !s.Intact() || o != roce.LoWAR && !c.Addressed(&s) {
-		return nil
-	}
-	return d
-}
-
-// decoderAt returns the decoder at side: of requests at the responder, of READ responses at the requester.
-func (c *Conversation) decoderAt(side trace.Side) *Decoder {
-	if side == c.Req {
-		return c.Decoders[1]
-	}
-	return c.Decoders[0]
-}
-
 // begin sets Next at the first packet.
 func (d *Decoder) begin(p psn.PSN) {
 	if d.known {
 		return
 	}
 	d.known = true
-	if d.Next = p; !d.reads && d.conv.Started {
-		d.Next = d.conv.Start
+	d.Next = p
+	if first, known := d.above.First(); known && !d.Reads {
+		d.Next = first
 	}
 	d.open(d.Next)
 }
 
-// hush ends the decoder when its QP fails: it drops held packets and frees its units and its slots in the reorder
+// Hush ends the decoder when its QP fails: it drops held packets and frees its units and its slots in the reorder
 // buffer for other connections. It passes up later packets unchanged.
-func (d *Decoder) hush() {
+func (d *Decoder) Hush() {
 	d.open(d.Base)
 	d.Tracking, d.silent = false, true
 }
 
-// arrive processes a packet, other than one of LoWAR itself, that reaches the shim.
-func (d *Decoder) arrive(s *trace.Sight) {
+// Arrive processes a packet, other than one of LoWAR itself, that reaches the shim.
+func (d *Decoder) Arrive(s *trace.Sight) {
 	p := s.Pkt
 	if d.silent {
 		d.pass(s)
@@ -195,7 +171,7 @@ func (d *Decoder) arrive(s *trace.Sight) {
 		d.begin(p.PSN)
 	}
 	switch {
-	case d.reads && !isCoded(p.Opcode):
+	case d.Reads && !isCoded(p.Opcode):
 		d.answered(s)
 		return
 	case p.Opcode == roce.ReadRequest, p.Opcode.IsAtomic():
@@ -207,7 +183,7 @@ func (d *Decoder) arrive(s *trace.Sight) {
 	}
 	ahead, at := p.PSN.Sub(d.Next), p.PSN.Sub(d.Base)
 	switch {
-	case d.reads && len(d.asked) == 0: // no READ response is expected
+	case d.Reads && len(d.asked) == 0: // no READ response is expected
 		d.pass(s)
 	case ahead < 0:
 		if d.Tracking && d.within(p, at) {
@@ -238,7 +214,7 @@ func (d *Decoder) within(p *roce.Packet, at int) bool {
 // advance passes up the packet at Next and the held packets that follow it, and ends the block when it is complete.
 func (d *Decoder) advance(s *trace.Sight, recovered bool) {
 	d.step(1)
-	d.up(&arrival{*s, recovered})
+	d.up(&Arrival{*s, recovered})
 	for at := d.Next.Sub(d.Base); at >= 0 && at < len(d.held) && d.held[at] != nil; at = d.Next.Sub(d.Base) {
 		d.step(1)
 		d.release(at, s.At)
@@ -252,7 +228,7 @@ func (d *Decoder) advance(s *trace.Sight, recovered bool) {
 // step advances Next by n; a decoder of READ responses also skips PSNs of requests without READ responses.
 func (d *Decoder) step(n int) {
 	d.Next = d.Next.Add(n)
-	if d.reads {
+	if d.Reads {
 		d.Next = d.asked.after(d.Next)
 	}
 }
@@ -268,4 +244,4 @@ func (d *Decoder) restart(s *trace.Sight) {
 }
 
 // pass passes up one packet unchanged.
-func (d *Decoder) pass(s *trace.Sight) { d.up(&arrival{*s, false}) }
+func (d *Decoder) pass(s *trace.Sight) { d.up(&Arrival{*s, false}) }

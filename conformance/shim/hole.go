@@ -1,8 +1,6 @@
-package rule
+package shim
 
 import (
-	"slices"
-
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
@@ -19,26 +17,26 @@ const (
 	FailedFull  Failure = "the reorder buffer is full"
 )
 
-// arrival is a packet that the decoder passes up. A held arrival is a copy, because a sight is valid only during a
+// Arrival is a packet that the decoder passes up. A held one is a copy, because a sight is valid only during a
 // call.
-type arrival struct {
-	sight     trace.Sight
-	recovered bool
+type Arrival struct {
+	Sight     trace.Sight
+	Recovered bool // it did not arrive
 }
 
-// copyOf returns an arrival that outlives s.
-func copyOf(s *trace.Sight, recovered bool) *arrival {
-	a := &arrival{*s, recovered}
+// copyOf returns an Arrival that outlives s.
+func copyOf(s *trace.Sight, recovered bool) *Arrival {
+	a := &Arrival{*s, recovered}
 	rec := s.Rec.Clone()
-	a.sight.Rec, a.sight.Pkt, a.sight.Raw = rec, &rec.Packet, rec.Raw
+	a.Sight.Rec, a.Sight.Pkt, a.Sight.Raw = rec, &rec.Packet, rec.Raw
 	if rec.Changed != nil {
-		a.sight.Pkt, a.sight.Raw = &rec.Changed.Packet, rec.Changed.Raw
+		a.Sight.Pkt, a.Sight.Raw = &rec.Changed.Packet, rec.Changed.Raw
 	}
 	return a
 }
 
-// has reports whether a packet of the current block is held.
-func (d *Decoder) has(p psn.PSN) bool {
+// Has reports whether a packet of the current block is held.
+func (d *Decoder) Has(p psn.PSN) bool {
 	at := p.Sub(d.Base)
 	return at >= 0 && at < len(d.held) && d.held[at] != nil
 }
@@ -65,7 +63,7 @@ func (d *Decoder) release(at int, now vtime.Time) {
 	d.held[at] = nil
 	d.shared.slot++
 	d.Held--
-	a.sight.At = now
+	a.Sight.At = now
 	d.up(a)
 }
 
@@ -83,7 +81,7 @@ func (d *Decoder) fail(why Failure, now vtime.Time) {
 			behind = max(behind, at+1)
 		}
 	}
-	if !d.reads && d.conv.Keeps() {
+	if !d.Reads && d.above.Keeps() {
 		d.skip(d.Base.Add(behind))
 		return
 	}
@@ -99,8 +97,8 @@ func (d *Decoder) skip(p psn.PSN) {
 
 // later processes a packet behind the hole after a failure.
 func (d *Decoder) later(s *trace.Sight, recovered bool) {
-	if d.reads || !d.conv.Keeps() || s.Pkt.PSN.Less(d.Next) {
-		d.up(&arrival{*s, recovered})
+	if d.Reads || !d.above.Keeps() || s.Pkt.PSN.Less(d.Next) {
+		d.up(&Arrival{*s, recovered})
 		return
 	}
 	d.skip(s.Pkt.PSN)
@@ -110,49 +108,3 @@ func (d *Decoder) later(s *trace.Sight, recovered bool) {
 
 // deadline returns the time at which the current hole is given up; valid while Held > 0.
 func (d *Decoder) deadline() vtime.Time { return d.since.Add(d.scheme.wait) }
-
-// wait adds a decoder that begins to hold packets to the waiting ones.
-func (b *buffers) wait(d *Decoder) {
-	if !slices.Contains(b.waiting, d) {
-		b.waiting = append(b.waiting, d)
-	}
-	if at := d.deadline(); len(b.waiting) == 1 || at < b.due {
-		b.due = at
-	}
-}
-
-// first drops the decoders that hold nothing any more, and returns the one whose hole is given up first; nil when none
-// holds packets.
-func (b *buffers) first() (first *Decoder) {
-	b.waiting = slices.DeleteFunc(b.waiting, func(d *Decoder) bool { return d.Held == 0 })
-	for _, d := range b.waiting {
-		if first == nil || d.deadline() < first.deadline() {
-			first = d
-		}
-	}
-	if first != nil {
-		b.due = first.deadline()
-	}
-	return first
-}
-
-// expire gives up the holes that are older than T_rob, in the order of their deadlines, on all connections of an
-// endpoint: the packets behind them occupy the reorder buffer that the connections share, whether or not another packet
-// of their own connection is seen.
-func (b *buffers) expire(now vtime.Time) {
-	for len(b.waiting) > 0 && b.due <= now {
-		if d := b.first(); d != nil && b.due <= now {
-			d.fail(FailedTime, b.due)
-		}
-	}
-}
-
-// buffersOfEnds are the buffers of both endpoints, by side.
-type buffersOfEnds [2]buffers
-
-// expire advances the clock of all decoders.
-func (b *buffersOfEnds) expire(now vtime.Time) {
-	for side := range b {
-		b[side].expire(now)
-	}
-}

@@ -1,4 +1,4 @@
-package rule
+package shim
 
 import (
 	"slices"
@@ -13,17 +13,6 @@ import (
 type scheme struct {
 	r, c int
 	wait vtime.Duration
-}
-
-// buffers are the resources of a NIC that all decoders of an endpoint share: coding units and slots of the reorder
-// buffer. units and slot count the free ones.
-type buffers struct {
-	known        bool
-	units, slot  int
-	most, wanted int // all units, and the units that the decoders may want at once
-
-	waiting []*Decoder // the decoders that hold packets, and some that did
-	due     vtime.Time // no hole is given up earlier; valid while one waits
 }
 
 // codingUnit is the unit of the packets of a block whose positions are congruent modulo c. It takes a unit of the

@@ -1,4 +1,4 @@
-package rule
+package waivers
 
 import (
 	"cmp"
@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 )
 
 // Waiver records that a device is known to break a rule, with the reason, an owner and the day of expiry.
@@ -57,40 +59,40 @@ func (w *Waiver) Validate() error {
 	return nil
 }
 
-// Waive applies waivers to the verdicts on a device in a run of no scenario: FAIL becomes XFAIL, PASS becomes XPASS,
+// Apply applies waivers to the verdicts on a device in a run of no scenario: FAIL becomes XFAIL, PASS becomes XPASS,
 // and the reason names the owner. The first waiver that matches decides. An expired waiver leaves the status and is
 // named in the reason of a FAIL. today is a day such as "2026-01-31".
-func Waive(verdicts []Verdict, waivers []Waiver, d Device, today string) {
-	waivers = WaivedIn("", waivers)
+func Apply(verdicts []rule.Verdict, waivers []Waiver, d Device, today string) {
+	waivers = In("", waivers)
 	Excuse(verdicts, waivers, d, today)
 	for i := range verdicts {
 		v := &verdicts[i]
-		if w := Covering(waivers, v.Rule, d); w != nil && v.Status == Pass && w.Expires >= today && w.Sure == "" {
-			v.Status, v.Reason = XPass, fmt.Sprintf("waived by %s until %s, but passes: %s", w.Owner,
+		if w := Covering(waivers, v.Rule, d); w != nil && v.Status == rule.Pass && w.Expires >= today && w.Sure == "" {
+			v.Status, v.Reason = rule.XPass, fmt.Sprintf("waived by %s until %s, but passes: %s", w.Owner,
 				w.Expires, w.Reason)
 		}
 	}
 }
 
-// Excuse is Waive for one of several runs: it leaves a PASS, because one run that passes does not refute a waiver.
-func Excuse(verdicts []Verdict, waivers []Waiver, d Device, today string) {
+// Excuse is Apply for one of several runs: it leaves a PASS, because one run that passes does not refute a waiver.
+func Excuse(verdicts []rule.Verdict, waivers []Waiver, d Device, today string) {
 	for i := range verdicts {
 		v := &verdicts[i]
 		w := Covering(waivers, v.Rule, d)
 		switch {
-		case w == nil || v.Status != Fail:
+		case w == nil || v.Status != rule.Fail:
 		case w.Expires < today: // ISO dates order as strings
 			v.Reason = fmt.Sprintf("the waiver of %s expired on %s: %s", w.Owner, w.Expires, w.Reason)
 		default:
-			v.Status, v.Reason = XFail, fmt.Sprintf("waived by %s until %s: %s", w.Owner, w.Expires, w.Reason)
+			v.Status, v.Reason = rule.XFail, fmt.Sprintf("waived by %s until %s: %s", w.Owner, w.Expires, w.Reason)
 		}
 	}
 }
 
 // Covering returns the first waiver of a rule for a device; nil when there is none.
-func Covering(waivers []Waiver, rule string, d Device) *Waiver {
+func Covering(waivers []Waiver, id string, d Device) *Waiver {
 	for i := range waivers {
-		if w := &waivers[i]; w.covers(rule, d) {
+		if w := &waivers[i]; w.covers(id, d) {
 			return w
 		}
 	}
@@ -100,8 +102,8 @@ func Covering(waivers []Waiver, rule string, d Device) *Waiver {
 // noScenario stands in Waiver.In for runs of no scenario.
 const noScenario = "run"
 
-// WaivedIn returns the waivers that cover a scenario; "" is a run of no scenario.
-func WaivedIn(scenario string, waivers []Waiver) (list []Waiver) {
+// In returns the waivers that cover a scenario; "" is a run of no scenario.
+func In(scenario string, waivers []Waiver) (list []Waiver) {
 	scenario = cmp.Or(scenario, noScenario)
 	for _, w := range waivers {
 		if w.In == "" || named(w.In, scenario) {
@@ -121,8 +123,8 @@ func (w *Waiver) RefutedBy(passed []string) bool {
 // named reports whether a name is in a list, "a,b".
 func named(list, name string) bool { return slices.Contains(strings.Split(list, ","), name) }
 
-func (w *Waiver) covers(rule string, d Device) bool {
-	match, _ := path.Match(w.Rule, rule) // Validate has seen the patterns
+func (w *Waiver) covers(id string, d Device) bool {
+	match, _ := path.Match(w.Rule, id) // Validate has seen the patterns
 	return match && w.coversKernel(d.Kernel) && slices.ContainsFunc(d.Names, func(name string) bool {
 		match, _ := path.Match(w.Impl, name)
 		return match

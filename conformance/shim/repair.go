@@ -1,4 +1,4 @@
-package rule
+package shim
 
 import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
@@ -15,10 +15,10 @@ type announced struct {
 	epoch   uint8
 }
 
-// repair processes a LoWAR packet of this stream: a repair packet, or an announcement of new parameters.
-func (d *Decoder) repair(s *trace.Sight) {
+// Repair processes a LoWAR packet of this stream: a repair packet, or an announcement of new parameters.
+func (d *Decoder) Repair(s *trace.Sight) {
 	h := &s.Pkt.Repair
-	if h.Type != roce.RepairData && h.Type != roce.RepairAnnounce || !d.known && d.reads || d.silent {
+	if h.Type != roce.RepairData && h.Type != roce.RepairAnnounce || !d.known && d.Reads || d.silent {
 		return
 	}
 	d.begin(h.Base)
@@ -127,7 +127,7 @@ const (
 )
 
 // Yields returns the result that a repair packet will have, before the decoder processes it.
-func (d *Decoder) Yields(s *Sight) Yield {
+func (d *Decoder) Yields(s *trace.Sight) Yield {
 	h := &s.Pkt.Repair
 	if !d.known || !d.Tracking || !plausible(h) || h.Base != d.Base || int(h.R) != d.scheme.r ||
 		int(h.C) != d.scheme.c {
@@ -137,7 +137,7 @@ func (d *Decoder) Yields(s *Sight) Yield {
 	if n != 1 {
 		return YieldsNothing
 	}
-	if _, ok := d.recover(&s.Sight, at); !ok {
+	if _, ok := d.recover(s, at); !ok {
 		return YieldsUnsound
 	}
 	return YieldsPacket
