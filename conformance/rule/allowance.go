@@ -21,8 +21,8 @@ import (
 //	a timer has a resolution                          TimerSlack; it may seem fast by TimerEarly
 //	the QP failed                                     for ever: exempt; that it waits for a receive is for the rule to
 //	                                                  say (Excuse)
-//	the QP may have failed, for want of answers to    until it shows that it has not: Late
-//	its own requests
+//	the QP may have given up, for want of answers     until it shows that it has not: Late, giveup.go
+//	to its own requests
 //	a box waits for its own peer, or has given up     for ever: exempt
 const (
 	// Patience is how long an endpoint, or a box, may take to answer before silence is a violation. IBTA gives no
@@ -58,6 +58,7 @@ type turn struct {
 	at      vtime.Time
 	again   vtime.Duration
 	repeats bool // the packet was a retransmitted request, which an answer of the same QP may follow before others
+	tries
 }
 
 // took records a packet that leaves an end of c.
@@ -72,7 +73,7 @@ func took(c *Conversation, s *Sight) {
 	if own.repeats && who == Responder {
 		port.occupied(s)
 	}
-	*own = turn{at: s.At, again: port.Again}
+	*own = turn{at: s.At, again: port.Again, tries: own.tries}
 }
 
 // endOf returns the port of an end of c, and the turn of c at that port.
@@ -85,31 +86,18 @@ func endOf(c *Conversation, who Blame) (*Port, *turn) {
 
 // Late reports whether a packet that an end owes from due on, with patience to act, should have been seen by now. An
 // answer may wait for READ responses that leave before it. While the line is busy, a QP sends one packet per turn, and
-// retransmissions of all QPs may go first. A responder that has sent nothing since due is late only if it has no reason
-// for it as a requester.
+// retransmissions of all QPs may go first. An end that may have given up its own requests before it was late owes
+// nothing.
 func (c *Context) Late(who Blame, due vtime.Time, patience vtime.Duration, now vtime.Time) bool {
 	if who == Responder {
-		if mayHaveFailed(c, due) {
-			return false
-		}
 		due = max(due, c.data)
 	}
 	latest := due.Add(patience)
-	if now < latest {
+	if now < latest || mayHaveGivenUp(c.Conversation, who, latest) {
 		return false
 	}
 	port, own := endOf(c.Conversation, who)
 	return !port.Busy(latest, now) || now.Sub(max(due, own.at)) > port.Turn+port.Again-own.again
-}
-
-// mayHaveFailed reports whether the QP of a responder may be in error since a time: it has sent nothing from then on,
-// nobody has answered its own requests, and it does not report at once how they end.
-func mayHaveFailed(c *Context, since vtime.Time) bool {
-	if c.owner == nil || c.Index < 0 || c.Known && c.owner.header.Reports&trace.ReportCQE != 0 {
-		return false
-	}
-	twin := c.owner.halves[c.Index][c.Req.Other()&1]
-	return twin != nil && twin.conv.UNA.Less(twin.conv.MAX) && c.turns[c.Req.Other()&1].at <= since
 }
 
 // exempt reports whether an end owes nothing more: its QP is in error, or the box in its place has given up or need not

@@ -255,6 +255,9 @@ func (c *Conversation) observe(s *Sight) {
 	s.clear()
 	s.tick = tickOf(c.owner)
 	c.heard = c.heard || s.Pkt.Opcode.IsResponse() && s.Intact()
+	if s.Out {
+		lives(c, s)
+	}
 	if s.Pkt.Opcode.NumberedApart() {
 		c.observeRead(s)
 		return
@@ -302,17 +305,20 @@ func (c *Conversation) update(s *Sight) {
 	c.learnMTU(s.Pkt)
 	if apart {
 		c.updateRead(s)
+		eases(c, s)
 		return
 	}
 	switch s.Point {
 	case trace.RequesterOut:
 		c.requestSent(s)
+		spends(c, s)
 	case trace.ResponderIn:
 		c.requestArrived(s)
 	case trace.ResponderOut:
 		c.responseSent(s)
 	case trace.RequesterIn:
 		c.responseArrived(s)
+		eases(c, s)
 	}
 }
 

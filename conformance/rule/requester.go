@@ -16,6 +16,7 @@ type requesterState struct {
 	lost     bool    // a READ of unknown span was sent: the next first transmission sets MAX
 	stuck    psn.PSN // the latest UNA that was retransmitted
 	rounds   int     // retransmissions of stuck
+	refused  bool    // an RNR NAK arrived
 	window   window
 	reads    []readSpan // READs and atomics whose responses have not all arrived, oldest first
 }
@@ -130,7 +131,7 @@ func (c *Conversation) requestSent(s *Sight) {
 			s.Sent.Times++
 			s.Sent.Latest = s.At
 		}
-		if p.PSN == c.UNA {
+		if c.UNA.In(p.PSN, p.PSN.Add(max(1, c.Span(p)))) {
 			if r.stuck != c.UNA {
 				r.stuck, r.rounds = c.UNA, 0
 			}
@@ -185,7 +186,7 @@ func (c *Conversation) readSent(p *roce.Packet, t *Transmission) {
 
 // responseArrived advances UNA by a response that arrived.
 func (c *Conversation) responseArrived(s *Sight) {
-	p := s.Pkt
+	p, r := s.Pkt, &c.requester
 	if !c.Started || !p.PSN.In(c.UNA, c.MAX) {
 		return
 	}
@@ -199,6 +200,7 @@ func (c *Conversation) responseArrived(s *Sight) {
 		c.acknowledge(p.PSN.Next())
 	case p.AETH.Syndrome.IsRNR(), IsNAK(p), IsFatalNAK(p): // another NAK code says nothing on a reliable connection
 		c.acknowledge(p.PSN)
+		r.refused = r.refused || p.AETH.Syndrome.IsRNR()
 		c.Failed = c.Failed || IsFatal(p.AETH.Syndrome)
 	}
 }

@@ -1,0 +1,72 @@
+package rule
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// tries is what the taps show of the life of a QP that does not report how its requests end. A requester whose oldest
+// unanswered request has had all its retries gives up when its timer expires; then the QP is silent, as a responder
+// too. It takes no answer that arrives later, so only a packet of its own shows that it has not given up.
+type tries struct {
+	spent    bool       // the retries of its oldest unanswered request were spent, and nothing shows that it lives on
+	answered bool       // that request has been answered since
+	lived    vtime.Time // time of its latest packet while the retries were spent
+	reply    vtime.Time // time of that answer
+}
+
+// lives records a packet that an end of c has sent. One that was in the port when the answer arrived shows nothing.
+func lives(c *Conversation, s *Sight) {
+	who := Responder
+	if s.Point.AtRequester() {
+		who = Requester
+	}
+	port, own := endOf(c, who)
+	switch {
+	case !own.spent:
+	case !own.answered:
+		own.lived = s.At
+	case !port.Lags(own.reply, s.At):
+		own.tries = tries{}
+	}
+}
+
+// spends records a request that its requester has sent.
+func spends(c *Conversation, s *Sight) {
+	if spent(c) {
+		c.turns[c.Req&1].tries = tries{spent: true, lived: s.At}
+	}
+}
+
+// eases records a response that has reached the requester.
+func eases(c *Conversation, s *Sight) {
+	if own := &c.turns[c.Req&1]; own.spent && !own.answered && !spent(c) {
+		own.answered, own.reply = true, s.At
+	}
+}
+
+// spent reports whether the oldest unanswered request, or the oldest READ that lacks data, has been sent again as often
+// as the requester may, or perhaps may: a QP whose attributes are unknown may have no retries.
+func spent(c *Conversation) bool {
+	r, most := &c.requester, 0
+	if c.Known {
+		if most = int(c.Attr.RetryCount); r.refused {
+			most = min(most, int(c.Attr.RNRRetry))
+		}
+	}
+	if p, ok := c.Reads.Oldest(); ok {
+		if t := c.Sent(p); t == nil || int(t.Times) > most {
+			return true
+		}
+	}
+	return c.UNA.Less(c.MAX) && (most == 0 || r.stuck == c.UNA && r.rounds >= most)
+}
+
+// mayHaveGivenUp reports whether an end may have given up its requests before a time, and does not report it.
+func mayHaveGivenUp(c *Conversation, who Blame, before vtime.Time) bool {
+	if c.Known && c.owner != nil && c.owner.header.Reports&trace.ReportCQE != 0 {
+		return false
+	}
+	_, own := endOf(c, who)
+	return own.spent && own.lived < before
+}
