@@ -50,6 +50,7 @@ type echo struct {
 type delay struct {
 	later vtime.Duration
 	again bool // the sights may be of different transmissions
+	mixed bool // the first tap saw the frame once more after the second, so that either may be the first
 }
 
 // passing is the time span in which the frames of a direction were seen, by tap.
@@ -58,11 +59,15 @@ type passing [2]struct{ from, to time.Time }
 // crossing holds the delays of frames between the taps, by their clocks: those of the first host, and of the second.
 type crossing [2][]*delay
 
-// usual returns the usual delay of the frames of a host: of those that each tap saw once, unless they are too few.
+// usual returns the usual delay of the frames of a host: of those that each tap saw once, unless they are too few. One
+// that a tap saw before and after the other tells nothing: the tap may be its sender's, or the other may have missed
+// the first transmission.
 func (c *crossing) usual(way int) vtime.Duration {
 	var once, all samples
 	for _, d := range c[way] {
-		all.add(d.later)
+		if !d.mixed {
+			all.add(d.later)
+		}
 		if !d.again {
 			once.add(d.later)
 		}
@@ -105,6 +110,9 @@ func (s *survey) echo(key uint64, on way, f *capture.Frame) {
 		}
 	case known:
 		if e.again = true; e.matched {
+			if e.delay != nil && e.tap == f.Tap {
+				e.delay.mixed = true
+			}
 			e.tap, e.at, e.matched = f.Tap, f.Wall, false
 		}
 	case len(s.echoes) < echoLimit:

@@ -478,18 +478,30 @@ func TestPlacesOfTwoTaps(t *testing.T) {
 		there, back      vtime.Duration
 		clocks           time.Duration
 		atA              bool
+		missed           int // frames of which the first tap missed the first transmission, instead of the others
 	}{
-		"one transmission each": {0, 0, 3 * vtime.Millisecond, vtime.Millisecond, 2 * time.Millisecond, true},
-		"lost and sent again":   {20, 0, 3 * vtime.Millisecond, vtime.Millisecond, 2 * time.Millisecond, true},
-		"on the edge":           {0, 0, -9 * vtime.Millisecond, -vtime.Millisecond, -5 * time.Millisecond, false},
-		"on the edge, damaged":  {0, 3, -9 * vtime.Millisecond, -vtime.Millisecond, 0, true},
+		"one transmission each": {0, 0, 3 * vtime.Millisecond, vtime.Millisecond, 2 * time.Millisecond, true, 0},
+		"lost and sent again":   {20, 0, 3 * vtime.Millisecond, vtime.Millisecond, 2 * time.Millisecond, true, 0},
+		"on the edge":           {0, 0, -9 * vtime.Millisecond, -vtime.Millisecond, -5 * time.Millisecond, false, 0},
+		"on the edge, damaged":  {0, 3, -9 * vtime.Millisecond, -vtime.Millisecond, 0, true, 0},
+		"begins late":           {0, 0, vtime.Millisecond, -vtime.Millisecond, 0, true, 5},
 	} {
 		var s survey
 		begin, key := time.Unix(1000, 0), uint64(0)
 		sees := func(on way, tap trace.Side, after vtime.Duration) {
 			s.echo(key, on, &capture.Frame{Tap: tap, HasTap: true, Wall: begin.Add(after.Std())})
 		}
-		for range 5 {
+		for range c.missed {
+			key++
+			sees(there, trace.B, -60*vtime.Millisecond)
+			sees(there, trace.A, 0)
+			sees(there, trace.B, c.there)
+			key++
+			sees(back, trace.B, -60*vtime.Millisecond)
+			sees(back, trace.B, 0)
+			sees(back, trace.A, -c.back)
+		}
+		for range 5 - c.missed {
 			for on, after := range map[way]vtime.Duration{there: c.there, back: c.back} {
 				key++
 				sees(on, trace.A, 0)
