@@ -78,10 +78,19 @@ func took(c *Conversation, s *Sight) {
 
 // endOf returns the port of an end of c, and the turn of c at that port.
 func endOf(c *Conversation, who Blame) (*Port, *turn) {
+	own := &c.turns[sideOf(c, who)&1]
 	if who == Requester {
-		return c.Port, &c.turns[c.Req&1]
+		return c.Port, own
 	}
-	return c.PeerPort, &c.turns[c.Req.Other()&1]
+	return c.PeerPort, own
+}
+
+// sideOf returns the side of an end of c.
+func sideOf(c *Conversation, who Blame) trace.Side {
+	if who == Requester {
+		return c.Req
+	}
+	return c.Req.Other()
 }
 
 // Late reports whether a packet that an end owes from due on, with patience to act, should have been seen by now. An
@@ -93,7 +102,7 @@ func (c *Context) Late(who Blame, due vtime.Time, patience vtime.Duration, now v
 		due = max(due, c.data)
 	}
 	latest := due.Add(patience)
-	if now < latest || mayHaveGivenUp(c.Conversation, who, latest) {
+	if now < latest || mayHaveGivenUp(c.Conversation, sideOf(c.Conversation, who), latest) {
 		return false
 	}
 	port, own := endOf(c.Conversation, who)

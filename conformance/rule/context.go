@@ -55,8 +55,8 @@ func (c *Context) Failf(who Blame, format string, args ...any) {
 // expectation and the observation. FailAt adds the name of the packet, and a note when the PSNs of the finding lie on
 // both sides of the wrap.
 func (c *Context) FailAt(at vtime.Time, record uint64, who Blame, text string) {
-	if !proves(c, at, who) {
-		c.Doubt(unsure)
+	if why := unproven(c, at, who); why != "" {
+		c.Doubt(why)
 		return
 	}
 	c.met++

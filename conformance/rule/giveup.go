@@ -62,11 +62,31 @@ func spent(c *Conversation) bool {
 	return c.UNA.Less(c.MAX) && (most == 0 || r.stuck == c.UNA && r.rounds >= most)
 }
 
-// mayHaveGivenUp reports whether an end may have given up its requests before a time, and does not report it.
-func mayHaveGivenUp(c *Conversation, who Blame, before vtime.Time) bool {
+// mayHaveGivenUp reports whether the QP of a side may have given up its requests before a time, and does not report it.
+func mayHaveGivenUp(c *Conversation, side trace.Side, before vtime.Time) bool {
 	if c.Known && c.owner != nil && c.owner.header.Reports&trace.ReportCQE != 0 {
 		return false
 	}
-	_, own := endOf(c, who)
+	own := &c.turns[side&1]
 	return own.spent && own.lived < before
+}
+
+// hoarded is the reason why a finding that depends on the buffers of a coding shim proves nothing.
+const hoarded = "a QP of this end may have given up its requests, and what it held of the few coding units and slots " +
+	"that all QPs of the end share may be free"
+
+// hoards reports whether the decoders of a side share buffers that are scarce, and one of its QPs may have given up and
+// freed some.
+func hoards(j *Judge, side trace.Side) bool {
+	if !j.buffers[side].Scarce() {
+		return false
+	}
+	for i := range j.halves {
+		for _, h := range j.halves[i] {
+			if h != nil && mayHaveGivenUp(&h.conv, side, vtime.Never) {
+				return true
+			}
+		}
+	}
+	return false
 }

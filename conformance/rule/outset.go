@@ -26,10 +26,18 @@ func (c *Conversation) Certain(at vtime.Time) bool {
 // are outstanding.
 func (c *Conversation) AnswerSeen() bool { return c.Known || c.heard }
 
-// proves reports whether a finding about an event at a time is a proof. One against a responder is not while the state
-// of the ends is unknown, if the rule rests on a complete capture.
-func proves(c *Context, at vtime.Time, who Blame) bool {
-	return who != Responder || !c.rule.RestsOn().Fails(validity.Capture) || c.Certain(at)
+// unproven returns why a finding about an event at a time is no proof; "" when it is one. If the rule rests on a
+// complete capture, one against a responder proves nothing while the state of the ends is unknown, and one against an
+// end proves nothing while its other QPs may hold what its decoder lacks, or no longer hold what it has.
+func unproven(c *Context, at vtime.Time, who Blame) string {
+	switch {
+	case !c.rule.RestsOn().Fails(validity.Capture):
+	case who == Responder && !c.Certain(at):
+		return unsure
+	case c.Index >= 0 && c.Decoders[0] != nil && hoards(c.owner, sideOf(c.Conversation, who)):
+		return hoarded
+	}
+	return ""
 }
 
 // shows processes a response, which may be the first that shows the expected PSN of the responder: one that refuses a

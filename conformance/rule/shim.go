@@ -67,9 +67,9 @@ func (c *Conversation) announces(p *roce.Packet) {
 	switch {
 	case c.Decoders[0] == nil || h.Type != roce.RepairAnnounce:
 	case h.Responses:
-		c.Decoders[1].Deepen(int(h.C))
+		c.Decoders[1].Deepen(int(h.R), int(h.C))
 	default:
-		c.Decoders[0].Deepen(int(h.C))
+		c.Decoders[0].Deepen(int(h.R), int(h.C))
 	}
 }
 

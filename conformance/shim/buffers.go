@@ -12,10 +12,14 @@ type Buffers struct {
 	known        bool
 	units, slot  int
 	most, wanted int // all units, and the units that the decoders may want at once
+	slots, wish  int // all slots, and the slots that they may want at once
 
 	waiting []*Decoder // the decoders that hold packets, and some that did
 	due     vtime.Time // no hole is given up earlier; valid while one waits
 }
+
+// Scarce reports whether what one decoder holds may be what another lacks.
+func (b *Buffers) Scarce() bool { return b.wanted > b.most || b.wish > b.slots }
 
 // wait adds a decoder that begins to hold packets to the waiting ones.
 func (b *Buffers) wait(d *Decoder) {

@@ -54,6 +54,7 @@ type Decoder struct {
 	soon   announced
 	shared *Buffers
 	deep   int // the greatest c so far: the number of units that this decoder may want
+	long   int // the greatest r so far: the number of slots that it may want
 
 	units []codingUnit // sums of the packets of the block that arrived, by position modulo c
 	there []bool       // whether the packet at a position of the block arrived or was recovered
@@ -98,10 +99,10 @@ func New(src Source, above Transport, shared *Buffers, up func(*Arrival)) *Decod
 		d.scheme.wait = w
 	}
 	if !shared.known {
-		units := whole(q, "units", defaultUnits)
-		*shared = Buffers{known: true, units: units, slot: whole(q, "rob", defaultROB), most: units}
+		units, slots := whole(q, "units", defaultUnits), whole(q, "rob", defaultROB)
+		*shared = Buffers{known: true, units: units, slot: slots, most: units, slots: slots}
 	}
-	d.Deepen(d.scheme.c)
+	d.Deepen(d.scheme.r, d.scheme.c)
 	return d
 }
 
@@ -120,10 +121,11 @@ func whole(params map[string]string, name string, def int) int {
 // streams: they are as many and have as many units.
 func (d *Decoder) Crowded() bool { return d.shared.wanted > d.shared.most }
 
-// Deepen records a value of c that the encoder uses.
-func (d *Decoder) Deepen(c int) {
+// Deepen records values of r and c that the encoder uses.
+func (d *Decoder) Deepen(r, c int) {
 	d.shared.wanted += max(0, c-d.deep)
-	d.deep = max(d.deep, c)
+	d.shared.wish += max(0, r-d.long)
+	d.deep, d.long = max(d.deep, c), max(d.long, r)
 }
 
 // Scheme returns the (r, c) with which the current block is decoded.
