@@ -197,6 +197,9 @@ func (j *Judge) Sight(t *trace.Sight) {
 		j.aside(h, listCodedIn, t)
 		d.Arrive(t)
 	default:
+		if list == int(trace.ResponderOut) && h.conv.admits(t) {
+			j.sight.Point = trace.ResponderOut
+		}
 		j.pass(h, list, t, false)
 		if list == int(trace.RequesterOut) && h.conv.Decoders[1] != nil {
 			h.conv.Decoders[1].Ask(t.Pkt)

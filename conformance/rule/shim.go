@@ -60,6 +60,13 @@ func (c *Conversation) decoderAt(side trace.Side) *shim.Decoder {
 	return c.Decoders[0]
 }
 
+// admits reports whether a response asks for a hole that the shim below its sender has therefore given up.
+func (c *Conversation) admits(t *trace.Sight) bool {
+	d := c.Decoders[0]
+	asks := IsNAK(t.Pkt) || Selective(t.Pkt) && !t.Pkt.AETH.Syndrome.IsACK()
+	return d != nil && asks && d.Admit(t.At, tickOf(c.owner))
+}
+
 // announces records the parameters that an announcement gives when it leaves a sender, which uses them before the
 // receiver knows.
 func (c *Conversation) announces(p *roce.Packet) {

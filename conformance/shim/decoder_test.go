@@ -9,16 +9,24 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace/fixture"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
 // decoded plays a fixture and returns the packets passed to the transport at the receiving end: "+0" in order, "+1*"
 // recovered, "+3>" ahead, "+2<" again, with the time in microseconds if a packet was passed on after its arrival.
 func decoded(t *testing.T, text string, class rule.Class, base psn.PSN) string {
 	t.Helper()
+	return decodedBy(t, text, class, base, 0)
+}
+
+// decodedBy is decoded of a trace whose time stamps have a resolution.
+func decodedBy(t *testing.T, text string, class rule.Class, base psn.PSN, tick vtime.Duration) string {
+	t.Helper()
 	f, err := fixture.Parse(strings.NewReader(text), base)
 	if err != nil {
 		t.Fatal(err)
 	}
+	f.Header.Tick = tick
 	var got []string
 	watch := rule.Rule{ID: "X", Sees: class, New: func(c *rule.Context) rule.Check {
 		return rule.Check{Sight: func(s *rule.Sight) {
@@ -137,6 +145,22 @@ func TestDecoderOfReadResponses(t *testing.T) {
 @11 B>A REPAIR bpsn=+4 n=2 r=4 c=1 FIRST LAST K`
 	if got, want := decoded(t, text, rule.ResponseIn, 7), "+0 +1* +2@7.400 +3 +4* +5@11.400"; got != want {
 		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// TestDecoderByCoarseStamps: a NAK that leaves within the resolution of the time stamps before the end of a wait shows
+// that the hole has been given up.
+func TestDecoderByCoarseStamps(t *testing.T) {
+	const text = `qp param.t_rob=10us param.r=4 param.c=1
+@1 A>X WRITE_FIRST psn=+0 len=1024
+@2 A>B WRITE_LAST psn=+1 len=8 A
+@12 B>A NAK psn=+0 msn=0 PSN_SEQ_ERR
+@14 A>B WRITE_ONLY psn=+2 len=8 A`
+	for tick, want := range map[vtime.Duration]string{0: "+1>@12.400 +2>", vtime.Microsecond: "+1>@12.000 +2>",
+		vtime.Microsecond / 10: "+1>@12.400 +2>"} {
+		if got := decodedBy(t, text, rule.RequestIn, 7, tick); got != want {
+			t.Errorf("%v: got %s, want %s", tick, got, want)
+		}
 	}
 }
 

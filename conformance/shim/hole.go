@@ -108,3 +108,13 @@ func (d *Decoder) later(s *trace.Sight, recovered bool) {
 
 // deadline returns the time at which the current hole is given up; valid while Held > 0.
 func (d *Decoder) deadline() vtime.Time { return d.since.Add(d.scheme.wait) }
+
+// Admit gives up a hole whose time is over by less than the resolution of the time stamps, because its endpoint says at
+// a time that it has given it up. It reports whether there was one.
+func (d *Decoder) Admit(at vtime.Time, tick vtime.Duration) bool {
+	if d.Held == 0 || d.deadline().Sub(at) >= tick {
+		return false
+	}
+	d.fail(FailedTime, at)
+	return true
+}
