@@ -42,12 +42,13 @@ type course struct {
 	fetched  bool    // a READ response has passed
 	acked    psn.PSN // PSN of the latest ACK; valid when acks is true
 	acks     bool
-	swaps    bool   // the responder took requests that passed out of order
-	before   bool   // the requester went back to a packet that had not passed
-	denied   moment // request that had passed when a sequence NAK named it, and that was not acknowledged since
-	behind   bool   // a denied request was sent again
-	deaf     bool   // the requester sent again long after the answers to it had passed
-	replay   moment // PSN after the latest of the answered requests that are sent again
+	swaps    bool           // the responder took requests that passed out of order
+	before   bool           // the requester went back to a packet that had not passed
+	denied   moment         // request that had passed when a sequence NAK named it, and that was not acknowledged since
+	behind   bool           // a denied request was sent again
+	deaf     bool           // the requester sent again long after the answers to it had passed
+	pause    vtime.Duration // longest time without a request since nak
+	replay   moment         // PSN after the latest of the answered requests that are sent again
 }
 
 // moment is a PSN and the time at which it passed.
@@ -85,6 +86,7 @@ func (c *course) request(s *sighting, span int, exact bool) {
 		return
 	}
 	p, at, end := s.psn, s.at, s.psn.Add(span)
+	c.pause = max(c.pause, at.Sub(c.asked))
 	c.settled.passes(at)
 	begins := c.settled.sent(p, end, s.opcode, !c.begun || c.newest.LessEq(p)) && c.first.LessEq(p)
 	c.replays(p, end, at, begins)
@@ -186,7 +188,9 @@ func (c *course) passesOver(p psn.PSN, at vtime.Time) {
 func (c *course) again(p psn.PSN, at vtime.Time) {
 	asked := c.nak.valid && p == c.nak.psn
 	if asked {
-		c.requester.react.add(at.Sub(c.nak.at))
+		if h := c.requester; len(h.react) < sampleLimit {
+			h.react = append(h.react, retreat{at.Sub(c.nak.at), c.pause})
+		}
 		c.nak.valid = false
 	}
 	if c.denied.valid && p == c.denied.psn {
@@ -340,7 +344,7 @@ func (c *course) sequence(p psn.PSN, at vtime.Time) {
 	if c.nak.valid && c.nak.psn == p || !p.In(c.first, c.newest) {
 		return
 	}
-	c.nak = moment{p, at, true}
+	c.nak, c.pause = moment{p, at, true}, 0
 	switch {
 	case c.damaged.valid && c.damaged.psn == p: // lost by damage, which does not depend on the place of the tap
 	case c.overdue.has(p): // asked for before it came, and not lost

@@ -23,7 +23,7 @@ type host struct {
 	deaf     int     // retransmissions by this host long after the answers to them had passed
 	silent   samples // times from a request that this host did not answer to its retransmission
 	answers  samples // times from a request to the answer of this host
-	react    samples // times from a sequence NAK to the retransmission by this host
+	react    []retreat
 	idle     pauses
 	spacing  samples // times between new requests of this host without an answer between them
 }
@@ -64,6 +64,30 @@ func (s samples) usual() vtime.Duration {
 		}
 	}
 	return sorted[best+half/2]
+}
+
+// retreat is the time from a sequence NAK to the retransmission by a host, and the longest time in it without a request
+// of the connection.
+type retreat struct{ time, pause vtime.Duration }
+
+// handed is the most packets that a host may have handed to its port before it heard of a NAK, as the rules allow; a
+// retransmission waits behind them while the port is busy.
+const handed = 64
+
+// retreats returns the usual time of a retreat, and the least of it that the host's port does not account for. A few
+// packets may be lost between two that are seen.
+func (h *host) retreats() (usual, least vtime.Duration) {
+	const lost = 4
+	var whole, path samples
+	each := h.spacing.median()
+	for _, r := range h.react {
+		whole.add(r.time)
+		if r.pause <= lost*each {
+			r.time = max(0, r.time-handed*each)
+		}
+		path.add(r.time)
+	}
+	return whole.median(), path.median()
 }
 
 // pause is a time between two requests in which the last answer of a message passed.
@@ -121,6 +145,7 @@ func (h *host) lost() int {
 // reaction is a reaction time of a host as seen at the tap.
 type reaction struct {
 	time   vtime.Duration
+	least  vtime.Duration // without the time for which it may have waited in the host's port
 	what   string
 	in     vtime.Duration // the pause that contains it, if the reaction may be a coincidence; otherwise zero
 	steady bool           // the pause is no longer than other times between requests
@@ -138,14 +163,16 @@ const fewest = 3
 // answers starts at random.
 func (h *host) reactions() (list []reaction) {
 	if len(h.answers) > 0 {
-		list = append(list, reaction{time: h.answers.median(), what: "answers"})
+		t := h.answers.median()
+		list = append(list, reaction{time: t, least: t, what: "answers"})
 	}
 	if len(h.react) > 0 && len(h.answers) < fewest {
-		list = append(list, reaction{time: h.react.median(), what: "retransmissions"})
+		usual, least := h.retreats()
+		list = append(list, reaction{time: usual, least: least, what: "retransmissions"})
 	}
 	if t := h.idle.typical(); len(h.idle) >= fewest && len(h.answers)+len(h.react) == 0 && !h.brisk(t.wait) {
 		wait := max(t.wait, tick)
-		list = append(list, reaction{wait, "new data", t.all, t.all < 4*h.spacing.median() || len(h.spacing) == 0})
+		list = append(list, reaction{wait, wait, "new data", t.all, t.all < 4*h.spacing.median() || len(h.spacing) == 0})
 	}
 	return list
 }
@@ -193,5 +220,5 @@ func (r reaction) faster(far reaction, factor vtime.Duration) bool {
 	case far.in > 0 && (r.time > quick || (far.in-far.time)*much > far.in):
 		return false
 	}
-	return r.time*factor <= far.time
+	return r.time*factor <= far.least
 }

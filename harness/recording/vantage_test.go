@@ -199,10 +199,30 @@ func TestPlaceByLosses(t *testing.T) {
 		at             bool
 	}{{0, 0, false}, {0, 63, true}, {3, 63, false}} {
 		v := newVantage(&trace.Header{Conns: []trace.Conn{{Ends: [2]trace.End{{Addr: near}, {Addr: far}}}}})
-		v.host(near).react, v.host(near).unseen = samples{8 * vtime.Microsecond}, c.before
+		v.host(near).react, v.host(near).unseen = []retreat{{8 * vtime.Microsecond, 0}}, c.before
 		v.host(far).answers, v.host(far).seen = samples{26 * vtime.Microsecond}, c.beyond
 		if p := v.decide(); (p.addr == near) != c.at {
 			t.Errorf("%+v: %+v", c, p)
+		}
+	}
+}
+
+// A host that is slow to send again while its port is busy is not far: the retransmission waits behind packets there.
+func TestPlaceByRetransmissions(t *testing.T) {
+	const us = vtime.Microsecond
+	near, far := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
+	for name, c := range map[string]struct {
+		of retreat
+		at bool
+	}{"busy": {retreat{200 * us, 27 * us}, false}, "busy, with losses": {retreat{200 * us, 80 * us}, false},
+		"idle": {retreat{200 * us, 150 * us}, true}, "busy, and longer than the port is": {retreat{2000 * us, 27 * us}, true},
+	} {
+		v := newVantage(&trace.Header{Conns: []trace.Conn{{Ends: [2]trace.End{{Addr: near}, {Addr: far}}}}})
+		v.host(near).answers = samples{12 * us}
+		v.host(far).react, v.host(far).unseen = []retreat{c.of}, 1
+		v.host(far).spacing = slices.Repeat(samples{27 * us}, 9)
+		if p := v.decide(); (p.addr == near) != c.at {
+			t.Errorf("%s: %+v", name, p)
 		}
 	}
 }
