@@ -197,7 +197,7 @@ func (j *Judge) Sight(t *trace.Sight) {
 		j.aside(h, listCodedIn, t)
 		d.Arrive(t)
 	default:
-		if list == int(trace.ResponderOut) && h.conv.admits(t) {
+		if list == int(trace.ResponderOut) && admits(&h.conv, t) {
 			j.sight.Point = trace.ResponderOut
 		}
 		j.pass(h, list, t, false)

@@ -61,7 +61,7 @@ func (c *Conversation) decoderAt(side trace.Side) *shim.Decoder {
 }
 
 // admits reports whether a response asks for a hole that the shim below its sender has therefore given up.
-func (c *Conversation) admits(t *trace.Sight) bool {
+func admits(c *Conversation, t *trace.Sight) bool {
 	d := c.Decoders[0]
 	asks := IsNAK(t.Pkt) || Selective(t.Pkt) && !t.Pkt.AETH.Syndrome.IsACK()
 	return d != nil && asks && d.Admit(t.At, tickOf(c.owner))
