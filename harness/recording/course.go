@@ -39,9 +39,9 @@ type course struct {
 	settled  settled
 	read     psn.PSN // next READ response expected; valid when inRead is true
 	inRead   bool
-	fetched  bool    // a READ response has passed
-	acked    psn.PSN // PSN of the latest ACK; valid when acks is true
-	acks     bool
+	fetched  bool           // a READ response has passed
+	acked    moment         // PSN of the latest ACK
+	early    moment         // PSN of an ACK before which earlier ones should have passed
 	swaps    bool           // the responder took requests that passed out of order
 	before   bool           // the requester went back to a packet that had not passed
 	denied   moment         // request that had passed when a sequence NAK named it, and that was not acknowledged since
@@ -279,11 +279,25 @@ func (c *course) response(s *sighting) {
 		c.reads(s)
 	}
 	if positive && s.opcode == roce.Acknowledge {
-		if c.acks && s.psn.Less(c.acked) {
-			c.responder.crossed++
-		}
-		c.acked, c.acks = s.psn, true
+		c.orders(s.psn, s.at)
 	}
+}
+
+// orders compares an acknowledgement with the one before it. One whose order a path has changed overtakes those of
+// requests before its own, and is not repeated behind them.
+func (c *course) orders(p psn.PSN, at vtime.Time) {
+	if c.early.valid && c.early.psn.LessEq(p) {
+		if c.early.valid = false; c.early.psn != p {
+			c.responder.overtook++
+		}
+	}
+	if c.acked.valid && p.Less(c.acked.psn) {
+		c.responder.crossed++
+		if at.Sub(c.acked.at) <= swapTime && c.acked.psn.Less(c.newest) {
+			c.early = c.acked
+		}
+	}
+	c.acked = moment{p, at, true}
 }
 
 // covers takes the PSN of the request that was set aside for right, if an answer to p shows that.

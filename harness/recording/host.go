@@ -19,6 +19,7 @@ type host struct {
 	swaps    int     // requests to this host that passed out of order and that it took
 	keeps    bool    // the host acknowledges selectively, so that it may take requests out of order
 	crossed  int     // packets of this host that passed in another order than that in which it has to send them
+	overtook int     // acknowledgements of this host that passed before earlier ones, and only once
 	gaps     int     // packets of this host that passed after later ones, or never
 	deaf     int     // retransmissions by this host long after the answers to them had passed
 	silent   samples // times from a request that this host did not answer to its retransmission

@@ -87,14 +87,15 @@ func (v *vantage) decide() place {
 }
 
 // nearer returns a reaction of h that is faster by factor than a reaction of the hosts at the other ends. If there is
-// none, near is the first reaction of h.
+// none, near is the first reaction of h. A pause, which may have any reason, says nothing against answers of h that
+// overtook others.
 func nearer(h, far *host, factor vtime.Duration) (near, away reaction, ok bool) {
 	for i, r := range h.reactions() {
 		if i == 0 {
 			near = r
 		}
 		for _, away := range far.reactions() {
-			if r.faster(away, factor) {
+			if r.faster(away, factor) && (away.in == 0 || h.overtook == 0) {
 				return r, away, true
 			}
 		}

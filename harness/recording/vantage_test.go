@@ -232,13 +232,15 @@ func TestPlaceByPauses(t *testing.T) {
 	near, far := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
 	long, short := pause{90 * vtime.Microsecond, 93 * vtime.Microsecond}, pause{vtime.Microsecond, 4 * vtime.Microsecond}
 	for _, c := range []struct {
-		name    string
-		short   int // pauses in which a request follows the answer at once
-		spacing int // requests without an answer before them
-		at      bool
-	}{{"waits for answers", 0, 0, true}, {"has several requests outstanding", 9, 30, true}, {"rests", 9, 3, false}} {
+		name     string
+		short    int // pauses in which a request follows the answer at once
+		spacing  int // requests without an answer before them
+		overtook int // answers that passed out of order
+		at       bool
+	}{{"waits for answers", 0, 0, 0, true}, {"has several requests outstanding", 9, 30, 0, true},
+		{"rests", 9, 3, 0, false}, {"waits for answers, which passed out of order", 0, 0, 1, false}} {
 		v := newVantage(&trace.Header{Conns: []trace.Conn{{Ends: [2]trace.End{{Addr: near}, {Addr: far}}}}})
-		v.host(near).answers = samples{3 * vtime.Microsecond}
+		v.host(near).answers, v.host(near).overtook = samples{3 * vtime.Microsecond}, c.overtook
 		v.host(far).idle = append(slices.Repeat(pauses{long}, 5), slices.Repeat(pauses{short}, c.short)...)
 		v.host(far).spacing = slices.Repeat(samples{vtime.Microsecond}, c.spacing)
 		if p := v.decide(); (p.addr == near) != c.at {
@@ -282,6 +284,37 @@ func TestGapsBeforeTheTap(t *testing.T) {
 		}
 		if got := x.requester.gaps; got != c.gaps {
 			t.Errorf("%s: %d gaps, want %d", name, got, c.gaps)
+		}
+	}
+}
+
+// An acknowledgement that passes before earlier ones has overtaken them, unless it is of a request that had not passed
+// or is repeated behind them: then its sender has sent it so.
+func TestAcknowledgementsOvertake(t *testing.T) {
+	const us = vtime.Time(vtime.Microsecond)
+	for name, c := range map[string]struct {
+		sent     []psn.PSN
+		apart    vtime.Time
+		overtook int
+	}{
+		"one overtakes three":   {[]psn.PSN{0, 4, 1, 2, 3, 5}, us, 1},
+		"two swaps":             {[]psn.PSN{1, 0, 3, 2, 4}, us, 2},
+		"repeated":              {[]psn.PSN{0, 4, 1, 2, 3, 4, 5}, us, 0},
+		"of no request":         {[]psn.PSN{0, 10, 1, 2, 11}, us, 0},
+		"long after":            {[]psn.PSN{0, 4, 1, 2, 3, 5}, 100 * us, 0},
+		"nothing follows it":    {[]psn.PSN{0, 4, 1, 2, 3}, us, 0},
+		"in the order required": {[]psn.PSN{0, 1, 2, 2, 3}, us, 0},
+	} {
+		x := course{requester: &host{}, responder: &host{}}
+		for p := range psn.PSN(10) {
+			x.request(&sighting{psn: p, opcode: roce.SendOnly, at: vtime.Time(p)}, 1, true)
+		}
+		for i, p := range c.sent {
+			x.response(&sighting{psn: p, opcode: roce.Acknowledge, syndrome: roce.SyndromeACK,
+				at: us + vtime.Time(i)*c.apart})
+		}
+		if got := x.responder.overtook; got != c.overtook {
+			t.Errorf("%s: %d overtook others, want %d", name, got, c.overtook)
 		}
 	}
 }
