@@ -137,10 +137,11 @@ func (s *Sight) Defect() string {
 	return s.Rec.Defect
 }
 
-// Intact reports whether the receiver of this packet can use it: it decodes, its ICRC is not bad, and its UDP port was
-// not damaged so that RoCE would not receive it.
+// Intact reports whether the receiver of this packet can use it: it decodes, its ICRC is not bad and not that of a
+// damaged packet, and its UDP port was not damaged so that RoCE would not receive it.
 func (s *Sight) Intact() bool {
-	return s.ICRC != trace.Bad && s.Defect() == "" && s.Pkt.Opcode.OverIP() == s.Rec.Packet.Opcode.OverIP()
+	return s.ICRC != trace.Bad && s.Defect() == "" && (s.Out || !s.Rec.Damaged()) &&
+		s.Pkt.Opcode.OverIP() == s.Rec.Packet.Opcode.OverIP()
 }
 
 // Addressed reports whether a packet that arrives intact is for the QP at that end: version, QP number and partition

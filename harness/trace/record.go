@@ -11,6 +11,7 @@
 package trace
 
 import (
+	"bytes"
 	"errors"
 	"slices"
 
@@ -120,8 +121,22 @@ func (r *Record) Lost() bool {
 	if r.Changed == nil {
 		return r.Fate == Dropped
 	}
-	return r.Changed.ICRC == Bad || r.Changed.Defect != "" || r.Changed.Packet.Opcode != r.Packet.Opcode &&
+	return r.Changed.ICRC == Bad || r.Damaged() || r.Changed.Defect != "" || r.Changed.Packet.Opcode != r.Packet.Opcode &&
 		r.Changed.Packet.Opcode.OverIP()
+}
+
+// Damaged reports whether the packet was received in another form, of which too little was captured to check it: then
+// no receiver is known to have used it. A form in which only fields differ that routers change is no damage.
+func (r *Record) Damaged() bool {
+	c := r.Changed
+	if r.Fate != Corrupted || c == nil || c.ICRC != Unchecked || c.Packet.Opcode.OverIP() {
+		return false
+	}
+	sent, got := &r.Packet, c.Packet.BTH
+	got.FECN, got.BECN, got.Resv6 = sent.FECN, sent.BECN, sent.Resv6
+	return sent.BTH != got || sent.RETH != c.Packet.RETH || sent.AETH != c.Packet.AETH ||
+		sent.Atomic != c.Packet.Atomic || sent.SACK != c.Packet.SACK || sent.SO != c.Packet.SO ||
+		!bytes.Equal(sent.Payload, c.Packet.Payload)
 }
 
 // AsChange returns the sent form of r as a Change, for a record of another packet that was received in this form. Both
