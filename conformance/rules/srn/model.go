@@ -46,6 +46,7 @@ type flow struct {
 	each     vtime.Duration // service time of the latest packet
 
 	last    vtime.Time     // departure of the previous answer
+	coarse  bool           // some answers left at times that do not differ
 	answers int            // answers without a pause before them
 	tight   int            // answers directly after the previous one
 	span    vtime.Duration // sum of the times between answers
@@ -55,7 +56,7 @@ func (f *flow) sight(s *rule.Sight) {
 	switch p := s.Pkt; {
 	case p.Opcode.NumberedApart():
 	case s.Point == trace.ResponderOut:
-		f.answered(s.At)
+		f.answered(s)
 	case s.Intact() && f.c.Addressed(s):
 		f.arrived(s)
 	}
@@ -74,11 +75,13 @@ func (f *flow) arrived(s *rule.Sight) {
 	}
 }
 
-// answered adds the time between two answers: one packet, one packet and its queries, or a pause.
-func (f *flow) answered(at vtime.Time) {
-	gap := at.Sub(f.last)
+// answered adds the time between two answers: one packet, one packet and its queries, or a pause. Time stamps that are
+// equal within their resolution are too coarse for that.
+func (f *flow) answered(s *rule.Sight) {
+	gap := s.At.Sub(f.last)
 	first := f.last == vtime.Never
-	f.last = at
+	f.coarse = f.coarse || s.Together(f.last)
+	f.last = s.At
 	switch {
 	case first || gap > 3*(f.pipe.Stall()+f.each):
 		return // a pause: a timeout, or nothing to send
@@ -90,7 +93,7 @@ func (f *flow) answered(at vtime.Time) {
 }
 
 func (f *flow) end(vtime.Time) {
-	if f.packets < leastPackets || f.refilled < leastRefilled || float64(f.tight) < tightShare*float64(f.packets) {
+	if f.coarse || f.packets < leastPackets || f.refilled < leastRefilled || float64(f.tight) < tightShare*float64(f.packets) {
 		return
 	}
 	mean := float64(f.work) / float64(f.packets)
