@@ -210,12 +210,23 @@ func makerOf(c *Conversation, s *Sight, have Vantage) Maker {
 	switch {
 	case s.Out && !c.Between && !(c.Inferred && s.ICRC == trace.Bad):
 		return AtPort
-	case !s.Out && (s.Recovered || s.Rec.Sent != vtime.Never || s.Rec.Fate != trace.Unknown):
+	case !s.Out && (s.Recovered || shownBySender(s, have)):
 		return Elsewhere
 	case s.ICRC == trace.Good, s.ICRC == trace.Unchecked && s.Defect() == "" && have&Bytes == 0:
 		return Sealed
 	}
 	return Doubtful
+}
+
+// shownBySender reports whether the tap at the sender's port shows a packet that arrives, or the harness made it. A tap
+// that a doubt takes from a rule is not in have, and shows nothing.
+func shownBySender(s *Sight, have Vantage) bool {
+	sender := TapRequester
+	if s.Point.AtRequester() {
+		sender = TapResponder
+	}
+	known := s.Rec.Sent != vtime.Never || s.Rec.Fate != trace.Unknown
+	return known && (have&sender != 0 || s.Rec.Fate != trace.Delivered)
 }
 
 // seen returns the classes of sights that a rule is called for: Sees and, for a rule of Frames without a tap at the
@@ -231,7 +242,7 @@ func (r *Rule) seen(h *trace.Header, have Vantage) Class {
 	}{{TapRequester, RequestOut, RequestIn}, {TapResponder, ResponseOut, ResponseIn},
 		{TapRequester, ReadAckOut, ReadAckIn}} {
 		if r.Sees&way.out != 0 && have&way.tap == 0 {
-			sees |= way.in
+			sees = sees&^way.out | way.in
 		}
 	}
 	return sees

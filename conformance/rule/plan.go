@@ -88,6 +88,7 @@ type shown struct {
 	device    bool    // the half is for a device
 
 	fails validity.Property // properties that the evidence lacks
+	at    Vantage           // the taps whose evidence lacks them
 }
 
 // account holds the results of a rule over the half-conversations of a plan.
@@ -145,8 +146,9 @@ func (j *Judge) planOf(h *half) *plan {
 		have |= Both
 	}
 	d := j.doubt(h)
-	s := shown{fails: d.Fails, path: have, hop: onHop(have, j.header.On(h.conv.Index), &h.conv), told: j.tells(&h.conv),
-		routed: j.routed(h), stray: h == j.stray, device: h.conv.ofDevice}
+	s := shown{fails: d.Fails, at: doubtedTaps(&d, h.conv.Req), path: have,
+		hop: onHop(have, j.header.On(h.conv.Index), &h.conv), told: j.tells(&h.conv), routed: j.routed(h),
+		stray: h == j.stray, device: h.conv.ofDevice}
 	for _, p := range j.plans {
 		if p.shows == s {
 			p.doubt.note(&h.conv, d.Why)
@@ -192,10 +194,15 @@ func (j *Judge) enter(p *plan, i int) {
 		have = p.shows.hop
 	}
 	p.missing[i] = lacks(&j.header, r, have)
-	p.doubted[i] = p.shows.fails != 0 && p.missing[i] == 0 && r.RestsOn().Fails(p.shows.fails)
+	doubted := p.missing[i] == 0 && p.shows.at&r.taps() != 0 && r.RestsOn().Fails(p.shows.fails)
+	single := r.Needs&Frames != 0 && p.shows.at != Both
+	p.doubted[i] = doubted && !single
 	if p.doubted[i] || !r.built() || p.missing[i] != 0 || inapplicable(r, j.opts.Features) != "" ||
 		p.shows.stray && r.Sees&Foreign == 0 || r.Sees&Route != 0 && !p.shows.routed {
 		return
+	}
+	if doubted {
+		have &^= p.shows.at // as if the other tap were the only one
 	}
 	a := &account{rule: r, judge: j, have: have}
 	a.each.account = a
@@ -280,4 +287,42 @@ func (f *Finding) earlier(g *Finding) bool {
 		return f.At < g.At
 	}
 	return f.Conn < g.Conn
+}
+
+// The classes of sights at one tap only.
+const (
+	seenAtRequester = RequestOut | ResponseIn | ReadAckOut
+	seenAtResponder = RequestIn | ResponseOut | ReadAckIn | ReleaseIn
+)
+
+// taps returns the taps whose evidence a rule uses: those that it needs and those of the sights that it sees. What the
+// other tap lacks takes nothing from the proof that these give alone. A rule that sees packets of no connection, those
+// of a coding scheme, whole paths, or no packets at all, uses both.
+func (r *Rule) taps() (used Vantage) {
+	used = r.Needs & Both
+	switch {
+	case r.Device, r.Needs&Fates != 0, r.Sees == 0, r.Sees&^(seenAtRequester|seenAtResponder) != 0:
+		return Both
+	}
+	if r.Sees&seenAtRequester != 0 {
+		used |= TapRequester
+	}
+	if r.Sees&seenAtResponder != 0 {
+		used |= TapResponder
+	}
+	return used
+}
+
+// doubtedTaps returns the taps that a doubt is about, in the half-conversation of a requester.
+func doubtedTaps(d *trace.Doubt, req trace.Side) (at Vantage) {
+	if d.At[req&1] {
+		at |= TapRequester
+	}
+	if d.At[req.Other()&1] {
+		at |= TapResponder
+	}
+	if at == 0 && d.Fails != 0 {
+		at = Both
+	}
+	return at
 }

@@ -344,7 +344,7 @@ func TestSwapsAtThePort(t *testing.T) {
 	for answer, want := range map[string]bool{"B>A ACK psn=+3 msn=4": true, "B>A NAK psn=+2 msn=2 PSN_SEQ_ERR": false} {
 		f := tracetest.Parse(t, text+"@307..407 "+answer+"\n", 0)
 		r, _ := filed(t, tracetest.FramesAt(f, trace.A), tracetest.FramesAt(f, trace.B))
-		if got := r.Header.Conns[0].Doubts[trace.A] == swappedDoubt; got != want {
+		if got := r.Header.Conns[0].Doubtful(trace.A).Why == swappedWhy; got != want {
 			t.Errorf("%s: doubted %v (%+v, %+v)", answer, got, r.Header.Conns[0].Doubtful(trace.A), r.Capture)
 		}
 	}

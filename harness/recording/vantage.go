@@ -6,7 +6,6 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/harness/capture"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
-	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
 
 // vantage derives the place of the only tap of a capture whose connections are known.
@@ -74,38 +73,43 @@ func (v *vantage) follow(s *sighting, e end) {
 	}
 }
 
-// swappedDoubt is the doubt about requests whose order at the tap is not that in which they were taken.
-var swappedDoubt = &trace.Doubt{Fails: validity.Capture,
-	Why: fmt.Sprintf("requests passed the tap out of order within %v, and were taken in order: the capture, or the "+
-		"path behind the tap, may have changed their order", swapTime)}
-
-// deafDoubt is the doubt about requests that are sent again although they are answered.
-var deafDoubt = &trace.Doubt{Fails: validity.Capture, Why: "requests were sent again long after all that they ask " +
-	"for had passed the tap: their sender may not have heard the answers, if the tap is not at its port"}
-
-// Doubts about requests of which one was lost between the tap of a host and its port, or by the capture.
+// Reasons to doubt the requests that a tap saw.
 var (
-	beforeDoubt = &trace.Doubt{Fails: validity.Capture, Why: "a request passed the tap of its sender for the first time " +
-		"when its sender went back to it: it was lost before the tap, or the capture lacks it"}
-	behindDoubt = &trace.Doubt{Fails: validity.Capture, Why: "a request passed the tap of its receiver, was asked for, " +
-		"and sent again before any was acknowledged: it may have been lost behind the tap"}
+	// the order of requests at the tap is not that in which they were taken
+	swappedWhy = fmt.Sprintf("requests passed the tap out of order within %v, and were taken in order: the capture, or "+
+		"the path behind the tap, may have changed their order", swapTime)
+	// requests are sent again although they are answered
+	deafWhy = "requests were sent again long after all that they ask for had passed the tap: their sender may not have " +
+		"heard the answers, if the tap is not at its port"
+	// a request was lost between the tap of a host and its port, or by the capture
+	beforeWhy = "a request passed the tap of its sender for the first time when its sender went back to it: it was " +
+		"lost before the tap, or the capture lacks it"
+	behindWhy = "a request passed the tap of its receiver, was asked for, and sent again before any was acknowledged: " +
+		"it may have been lost behind the tap"
 )
 
 // addDoubts sets the doubts that the tap at one of two ports gives about the requests from there and to there.
 func (v *vantage) addDoubts(tap trace.Side) {
 	for i := range v.courses {
 		for from, c := range v.courses[i] {
-			d, here := &v.header.Conns[i].Doubts[from], trace.Side(from) == tap
+			if c == nil {
+				continue
+			}
+			here, why := trace.Side(from) == tap, ""
 			switch {
-			case c == nil || *d != nil:
 			case !here && c.swaps && !c.responder.keeps:
-				*d = swappedDoubt
+				why = swappedWhy
 			case !here && c.behind:
-				*d = behindDoubt
+				why = behindWhy
 			case here && c.before:
-				*d = beforeDoubt
+				why = beforeWhy
 			case here && c.deaf && !v.near(c.requester):
-				*d = deafDoubt
+				why = deafWhy
+			}
+			if of := lacking(why); of != nil {
+				of.At[tap&1] = true
+				d := &v.header.Conns[i].Doubts[from]
+				*d = joined(*d, of)
 			}
 		}
 	}

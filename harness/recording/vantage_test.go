@@ -490,7 +490,7 @@ func TestLossesBehindASecondTap(t *testing.T) {
 		if got := v.astray(trace.A); got != c.astray {
 			t.Errorf("%s: astray %v", name, got)
 		}
-		if v.addDoubts(trace.A); !c.astray && (v.header.Conns[0].Doubts[trace.A] == deafDoubt) != c.doubted {
+		if v.addDoubts(trace.A); !c.astray && (v.header.Conns[0].Doubtful(trace.A).Why == deafWhy) != c.doubted {
 			t.Errorf("%s: %+v", name, v.header.Conns[0].Doubts)
 		}
 	}

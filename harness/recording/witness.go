@@ -115,35 +115,68 @@ func (w *witness) tell() (located uint64) {
 	for i := range w.header.Conns {
 		for req := range w.header.Conns[i].Doubts {
 			d := &w.header.Conns[i].Doubts[req]
-			why, lacks := w.doubt(i, req)
-			if located += lacks; *d == nil && why != "" {
-				*d = &trace.Doubt{Fails: validity.Capture, Why: why}
+			of, lacks := w.doubt(i, req)
+			if located += lacks; *d == nil {
+				*d = of
 			}
 		}
 	}
 	return located
 }
 
-// doubt returns the defect of the evidence on the requests of one end, "" for none, and the number of missing frames.
-func (w *witness) doubt(conn, req int) (why string, lacks uint64) {
+// doubt returns the doubt about the requests of one end, nil for none, and the number of missing frames.
+func (w *witness) doubt(conn, req int) (of *trace.Doubt, lacks uint64) {
 	a := w.closed(trace.A, conn, req)
 	data := apartOf(a)
-	why, lacks = cmp.Or(a.why(nil, nil), data.why(nil, nil)), missing(a.signs)+missing(data.signs)
 	if w.paired() {
 		both := [2]*lack{a, w.closed(trace.B, conn, req)}
 		one, n := pair(both, trace.Side(req).Other())
 		also, m := pair([2]*lack{data, apartOf(both[1])}, trace.Side(req))
-		why, lacks = cmp.Or(one, also), n+m
+		of, lacks = joined(one, also), n+m
+	} else {
+		of = lacking(cmp.Or(a.why(nil, nil), data.why(nil, nil)))
+		lacks = missing(a.signs) + missing(data.signs)
 	}
 	if w.deaf(conn) {
-		return cmp.Or(why, "the capture has the frames of one end alone"), 0
+		return joined(of, lacking("the capture has the frames of one end alone")), 0
 	}
-	return why, lacks
+	return of, lacks
 }
 
-// pair returns the defect of the evidence of two taps, one of which is at the port of the receiver, and the number of
+// lacking returns the doubt about all the evidence for a reason; nil for none.
+func lacking(why string) *trace.Doubt {
+	if why == "" {
+		return nil
+	}
+	return &trace.Doubt{Fails: validity.Capture, Why: why}
+}
+
+// joined returns two doubts as one; nil when there is none.
+func joined(a, b *trace.Doubt) *trace.Doubt {
+	switch {
+	case a == nil:
+		return b
+	case b == nil:
+		return a
+	}
+	both := trace.Doubt{Fails: a.Fails | b.Fails, Why: a.Why}
+	if a.At != [2]bool{} && b.At != [2]bool{} {
+		both.At = [2]bool{a.At[0] || b.At[0], a.At[1] || b.At[1]}
+	}
+	return &both
+}
+
+// pair returns the doubt about the evidence of two taps, one of which is at the port of the receiver, and the number of
 // missing frames.
-func pair(l [2]*lack, receiver trace.Side) (why string, lacks uint64) {
-	a, b, r := l[trace.A], l[trace.B], l[receiver&1]
-	return cmp.Or(a.why(b, r), b.why(a, r)), missing(a.alone(b, r)) + missing(b.alone(a, r))
+func pair(l [2]*lack, receiver trace.Side) (of *trace.Doubt, lacks uint64) {
+	r := l[receiver&1]
+	for tap, one := range l {
+		other := l[1-tap]
+		if d := lacking(one.why(other, r)); d != nil {
+			d.At[tap] = true
+			of = joined(of, d)
+		}
+		lacks += missing(one.alone(other, r))
+	}
+	return of, lacks
 }

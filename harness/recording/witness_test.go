@@ -186,3 +186,24 @@ func TestTwoTapsOfOneDirection(t *testing.T) {
 		t.Errorf("%q (%+v)", got, r.Capture)
 	}
 }
+
+// A NAK without a gap makes the requester's tap look incomplete: what is sent again in vain is acknowledged before it
+// has left. The responder's tap, which has seen that nothing was missing, is not doubted for that.
+func TestDoubtOfOneTap(t *testing.T) {
+	f := tracetest.Parse(t, `
+@0..100 A>B SEND_ONLY psn=+0 len=8
+@1..101 A>B SEND_ONLY psn=+1 len=8
+@102..202 B>A NAK psn=+2 msn=2 PSN_SEQ_ERR
+@103..203 A>B SEND_ONLY psn=+2 len=8
+@104..204 A>B SEND_ONLY psn=+3 len=8 A
+@203..303 A>B SEND_ONLY psn=+2 len=8
+@205..305 B>A ACK psn=+3 msn=4
+@306..406 A>B SEND_ONLY psn=+3 len=8 A
+@407..507 B>A ACK psn=+3 msn=4
+`, 0)
+	r, _ := filed(t, tracetest.FramesAt(f, trace.A), tracetest.FramesAt(f, trace.B))
+	d := r.Header.Conns[0].Doubtful(trace.A)
+	if !strings.Contains(d.Why, "psn=+3 was refused and acknowledged") || d.At != [2]bool{true, false} {
+		t.Errorf("%+v (%+v)", d, r.Capture)
+	}
+}

@@ -60,6 +60,9 @@ func (c *Conn) Doubtful(requester Side) (d Doubt) {
 type Doubt struct {
 	Fails validity.Property // 0 when it lacks none
 	Why   string
+	// the taps whose evidence lacks them, by side: what the other tap shows is as good as without this one; none for a
+	// doubt about all the evidence
+	At [2]bool
 }
 
 // End is one end of a connection.
