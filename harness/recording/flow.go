@@ -20,33 +20,34 @@ func keyOf(h *roce.Frame) flowKey { return flowKey{h.Src, h.Dst, h.Packet.DestQP
 
 // flow is one direction of a connection.
 type flow struct {
-	key      flowKey
-	index    int    // index in learner.order
-	way      int32  // number of the direction between its hosts
-	back     int32  // number of the direction of its answers
-	seal     *seal  // counts of its sender; nil when there are too many senders
-	port     uint16 // UDP source port of the first packet
-	ports    port   // UDP source ports of all packets
-	frames   int32
-	requests int
-	first    psn.PSN     // first PSN of the requests
-	sent     psnRange    // PSNs of the requests
-	asked    uint64      // number of the newest request, see learner.asked
-	replied  psnRange    // PSNs of the answers
-	answers  []candidate // flows whose requests this one may answer
-	settled  bool        // the flow that this one answers is certain
-	answered bool        // the flow that answers this one is certain
-	peer     *flow
-	agreed   int    // votes for the peer
-	guessed  bool   // other flows fit as the peer too
-	proven   bool   // no other flow fits as the peer
-	placed   bool   // it is in a connection, or its packets belong to another flow
-	most     int    // largest payload
-	full     counts // payloads of packets that must be full
-	keys     counts // P_Keys
-	sequence sequence
-	stray    *stray // evidence that its packets belong to another flow; nil when there is none
-	claim    *flow  // a flow whose latest packet may be the next packet of this one
+	key       flowKey
+	index     int    // index in learner.order
+	way       int32  // number of the direction between its hosts
+	back      int32  // number of the direction of its answers
+	seal      *seal  // counts of its sender; nil when there are too many senders
+	port      uint16 // UDP source port of the first packet
+	threads   threads
+	frames    int32
+	requests  int
+	datagrams int32       // packets of UD service
+	first     psn.PSN     // first PSN of the requests
+	sent      psnRange    // PSNs of the requests
+	asked     uint64      // number of the newest request, see learner.asked
+	replied   psnRange    // PSNs of the answers
+	answers   []candidate // flows whose requests this one may answer
+	settled   bool        // the flow that this one answers is certain
+	answered  bool        // the flow that answers this one is certain
+	peer      *flow
+	agreed    int    // votes for the peer
+	guessed   bool   // other flows fit as the peer too
+	proven    bool   // no other flow fits as the peer
+	placed    bool   // it is in a connection, or its packets belong to another flow
+	most      int    // largest payload
+	full      counts // payloads of packets that must be full
+	keys      counts // P_Keys
+	sequence  sequence
+	stray     *stray // evidence that its packets belong to another flow; nil when there is none
+	claim     *flow  // a flow whose latest packet may be the next packet of this one
 }
 
 // find returns the flow with a key; nil when there is none.
@@ -135,7 +136,7 @@ func (l *learner) conn(w *flow, mtu int) trace.Conn {
 	c := trace.Conn{Ends: [2]trace.End{near, far}}
 	if w.guessed {
 		c.Doubts = [2]*trace.Doubt{guessedPeer, guessedPeer}
-		if c.Anew = w.ports.renewed() || w.peer != nil && (w.peer.ports.renewed() || !w.agrees(w.peer)); c.Anew {
+		if c.Anew = w.threads.renewed() || w.peer != nil && (w.peer.threads.renewed() || !w.agrees(w.peer)); c.Anew {
 			c.Ends[0].QP.MTU, c.Ends[1].QP.MTU = 0, 0
 		}
 	}

@@ -119,12 +119,14 @@ func (l *learner) packet(f *capture.Frame, h *roce.Frame, w *flow) *flow {
 		l.beyond++
 		return nil
 	}
-	if w.frames++; p.Opcode != roce.CNP {
-		w.ports.takes(h.SrcPort, true)
-	}
+	w.frames++
+	w.threads.takes(p, h.SrcPort, w.mtu(0))
 	l.astray(w, p)
 	l.size(w, p)
 	switch {
+	case p.Opcode.Class() == roce.ClassUD: // has no answer
+		w.datagrams++
+		w.requested(p.PSN)
 	case p.Opcode.IsRequest():
 		l.late(w, p.PSN)
 		l.request(w, p)
@@ -176,13 +178,18 @@ func (l *learner) vote(a netip.Addr, s trace.Side, n int) {
 	v[s] += n
 }
 
-// request records the PSN of a request. The first requests may come out of order, so the earliest PSN of the first
+// requested records the PSN of a request. The first requests may come out of order, so the earliest PSN of the first
 // startLimit is the start.
-func (l *learner) request(w *flow, p *roce.Packet) {
-	if w.requests == 0 || w.requests < startLimit && p.PSN.Less(w.first) {
-		w.first = p.PSN
+func (w *flow) requested(p psn.PSN) {
+	if w.requests == 0 || w.requests < startLimit && p.Less(w.first) {
+		w.first = p
 	}
 	w.requests++
+}
+
+// request processes a request that an answer may be for.
+func (l *learner) request(w *flow, p *roce.Packet) {
+	w.requested(p.PSN)
 	n := 1
 	if mtu := w.mtu(roce.PathMTUs[0]); p.Opcode == roce.ReadRequest && mtu > 0 {
 		n = max(1, (int(min(p.RETH.DMALen, psn.Half/2))+mtu-1)/mtu)

@@ -139,6 +139,9 @@ func claims(order []*flow) (list []claim) {
 	return list
 }
 
+// lonely reports whether a flow is of datagrams, so that no flow answers it.
+func (w *flow) lonely() bool { return w.datagrams > 0 && w.datagrams == w.frames }
+
 // pair matches each flow with its peer: first by proof, then by votes, then, where two hosts have exactly one unmatched
 // flow each way, by that.
 func (l *learner) pair() {
@@ -164,7 +167,7 @@ func (l *learner) pair() {
 		if w.guessed {
 			unsure[[2]netip.Addr{w.key.src, w.key.dst}] = true
 		}
-		if w.peer == nil && !w.placed {
+		if w.peer == nil && !w.placed && !w.lonely() {
 			hosts := [2]netip.Addr{w.key.src, w.key.dst}
 			_, several := single[hosts]
 			if single[hosts] = w; several {
@@ -180,7 +183,7 @@ func (l *learner) pair() {
 		}
 	}
 	for _, w := range l.order {
-		if _, more := single[[2]netip.Addr{w.key.dst, w.key.src}]; more && w.peer == nil && !w.placed {
+		if _, more := single[[2]netip.Addr{w.key.dst, w.key.src}]; more && w.peer == nil && !w.placed && !w.lonely() {
 			w.guessed = true // one of the unmatched flows may answer it
 		}
 	}

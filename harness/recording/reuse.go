@@ -12,15 +12,16 @@ import (
 // reuse detects that the QPNs of a connection were reused for another one whose set-up was not captured. The PSNs of
 // the other connection may begin anywhere, and its MTU and UDP source ports may differ. That both ends begin again, the
 // requester with its PSNs and the responder with its MSN, distinguishes it from a faulty sender. So does another port
-// from a PSN on that does not continue, unless packets with the former port follow.
+// or MTU from a PSN on at which a connection may begin, unless an MSN shows that it goes on.
 type reuse struct {
 	begun    bool
-	answered bool    // an answer has passed
-	first    psn.PSN // PSN of the first request
-	newest   psn.PSN // PSN after the newest request
-	mark     uint8   // of the first request
-	ports    [2]port // of requests and answers
-	again    bool    // a request had a PSN where another connection may begin, and no answer has passed since
+	answered bool       // an answer has passed
+	first    psn.PSN    // PSN of the first request
+	newest   psn.PSN    // PSN after the newest request
+	mark     uint8      // of the first request
+	threads  [2]thread  // requests and answers
+	severed  bool       // a request passed where another connection may begin, and no answer since
+	turns    [2]turning // of the port and of the MTU of the requests
 
 	msn psn.MSN // MSN of the newest acknowledgement
 	top psn.MSN // largest MSN of all answers
@@ -30,115 +31,107 @@ type reuse struct {
 	// a later one has passed
 	restart moment
 	since   psn.MSN // requests since then
-
-	size    int  // payload of the latest packet that had to be full, bytes; 0 when a larger packet has passed since
-	largest int  // largest payload since then, bytes
-	resized bool // a packet showed another MTU, and no answer has passed since
-	anew    bool // the QPNs were reused
+	anew    bool    // the QPNs were reused
 }
 
-// port is the UDP source port of a flow, or of its requests or answers.
-type port struct {
-	now, was uint16 // 0 for none
-	moved    bool   // it changed where another connection may begin
-	mixed    bool   // it changed within a connection
+// turning is a change of the requests that another connection explains, to be decided by the MSN of the next answer.
+type turning struct {
+	open bool
+	psn  psn.PSN // of the first request after the change
+	n    psn.MSN // requests since then
 }
 
 // farPSN is the distance from the other requests from which on a loss does not explain a PSN.
 const farPSN = 64
-
-// takes processes the port of a packet; begins is set where another connection may begin.
-func (o *port) takes(p uint16, begins bool) {
-	switch {
-	case p == o.now:
-	case o.now == 0:
-		o.now = p
-	default:
-		o.mixed = o.mixed || !begins || p == o.was
-		o.moved, o.was, o.now = true, o.now, p
-	}
-}
-
-// renewed reports whether every change of the port may be that of a connection.
-func (o *port) renewed() bool { return o.moved && !o.mixed }
 
 // asks processes a request with the PSNs up to end.
 func (l *reuse) asks(s *sighting, end psn.PSN) {
 	if !s.sound || !s.headed {
 		return
 	}
-	p := s.psn
-	l.carries(s)
+	p, t := s.psn, &l.threads[0]
+	ports, sizes := t.ports.changes, t.sizes.changes
+	as := t.takes(s.opcode, p, int(s.payload), s.port, end.Sub(p))
 	if !l.begun {
 		l.begun, l.first, l.newest, l.mark = true, p, end, s.mark
 	}
+	for i, changed := range [2]bool{t.ports.changes != ports, t.sizes.changes != sizes} {
+		l.turns[i].takes(p, as, changed)
+	}
+	l.severed = l.severed || as == severed
 	far, first := !p.In(l.first.Add(-farPSN), l.newest.Add(farPSN)), p == l.first && l.answered
-	within := l.first.Less(p) && p.LessEq(l.newest)
-	switch moved := s.port != l.ports[0].now && !within; {
-	case far || first && s.mark != l.mark:
+	if far || first && s.mark != l.mark {
 		l.restart, l.since = moment{p, s.at, true}, 0
-		fallthrough
-	case first || moved:
-		l.again = true
 	}
 	l.leapt = l.leapt || far || first
 	l.since++
-	if l.ports[0].takes(s.port, !within || first); !far {
+	if !far {
 		l.newest = psn.Max(l.newest, end)
 	}
 }
 
+// takes processes a request, which begins the change if changed is set.
+func (t *turning) takes(p psn.PSN, as joint, changed bool) {
+	switch {
+	case changed && as != within:
+		*t = turning{open: true, psn: p}
+	case as == severed:
+		t.open = false // requests may be missing
+	}
+	t.n++
+}
+
 // answers processes an answer.
 func (l *reuse) answers(s *sighting) {
+	t := &l.threads[1]
+	changes, ahead := t.ports.changes, s.psn.Sub(t.next)
+	t.takes(s.opcode, s.psn, int(s.payload), s.port, 1)
 	if !l.begun {
 		return
 	}
-	l.answered = true
-	l.carries(s)
-	l.counted(s)
-	l.ports[1].takes(s.port, l.again)
-	l.again = false
-}
-
-// carries processes the payload of a packet.
-func (l *reuse) carries(s *sighting) {
-	n := int(s.payload)
-	switch full := !s.opcode.EndsMessage() && roce.IsPathMTU(n); {
-	case !s.sound || !s.opcode.HasPayload():
-	case full:
-		l.resized = l.resized || l.size != 0 && n != l.size || n < l.largest
-		l.size, l.largest = n, n
-	case l.size != 0 && n > l.size:
-		l.resized, l.size, l.largest = true, 0, n
-	default:
-		l.largest = max(l.largest, n)
+	if t.ports.changes != changes && !l.severed && ahead >= 0 && s.psn.Less(l.newest) {
+		t.ports.mixed = true // all requests go on, and so do the answers
 	}
+	l.answered, l.severed = true, false
+	l.counted(s)
 }
 
-// counted processes the MSN of an answer. If the MSN begins again together with the PSNs or the MTU, the answer is of
-// another connection. A repeated READ response may carry an old MSN, so it proves nothing when only PSNs leapt, unless
-// it answers the request that leapt.
+// counted processes the MSN of an answer. If the MSN begins again together with the PSNs, the port or the MTU, the
+// answer is of another connection; if it is larger than another connection can have counted, there is none. A repeated
+// READ response may carry an old MSN, so it proves nothing when only PSNs leapt, unless it answers the request that
+// leapt.
 func (l *reuse) counted(s *sighting) {
 	n, ack := s.msn, s.opcode == roce.Acknowledge
 	if s.opcode.Layout()&roce.LayoutAETH == 0 {
 		return
 	}
-	l.anew = l.anew || l.resized && (l.leapt || n < l.top) || ack && l.leapt && 2*n < l.msn
+	l.anew = l.anew || ack && l.leapt && 2*n < l.msn
+	for i := range l.turns {
+		t := &l.turns[i]
+		if d := s.psn.Sub(t.psn); !t.open || d < 0 || d >= skipLimit {
+			continue
+		}
+		t.open = false
+		switch of := [2]*change{&l.threads[0].ports, &l.threads[0].sizes}[i]; {
+		case n >= l.top:
+			of.mixed = of.mixed || n > t.n
+		case n <= t.n || l.leapt:
+			l.anew = true
+		}
+	}
 	if d := s.psn.Sub(l.restart.psn); l.restart.valid && d >= 0 && d < skipLimit {
 		l.anew = l.anew || n <= l.since && n < l.top
 		l.restart.valid = false
 	}
-	l.resized, l.top = false, max(l.top, n)
+	l.top = max(l.top, n)
 	if ack {
 		l.leapt, l.msn = false, n
 	}
 }
 
-// may reports whether the QPNs were, or may have been, reused: in the second case packets of another MTU have no
-// answer yet, or the port changed and nothing tells whether the connection did.
-func (l *reuse) may() bool {
-	return l.anew || l.resized || l.ports[0].renewed() || l.ports[1].renewed()
-}
+// may reports whether the QPNs were, or may have been, reused: in the second case the port or the MTU changed and
+// nothing tells whether the connection did.
+func (l *reuse) may() bool { return l.anew || l.threads[0].renewed() || l.threads[1].renewed() }
 
 // reusedDoubt is the doubt about connections of which each was set up with a QPN of another one.
 var reusedDoubt = &trace.Doubt{Fails: validity.Capture, Why: "a QPN was used again, and its packets may be of either " +

@@ -143,6 +143,11 @@ func (v *vantage) anew(h *trace.Header) (n uint64) {
 			n++
 			h.Conns[i].Anew = true
 			h.Conns[i].Ends[trace.A].QP.MTU, h.Conns[i].Ends[trace.B].QP.MTU = 0, 0
+			for s, d := range h.Conns[i].Doubts {
+				if d == nil {
+					h.Conns[i].Doubts[s] = reusedDoubt
+				}
+			}
 		}
 	}
 	return n

@@ -85,10 +85,17 @@ func (v *vocabulary) sight(c *rule.Context, s *rule.Sight) {
 	case f == notification, f == lowar:
 	case end.dialect == reserved:
 		end.dialect = f
+	case f != end.dialect && c.Several:
+		c.Doubt(severalQPs)
+		return
 	case f != end.dialect:
 		c.Failf(sender(s), "%v is of the %s opcodes, the connection uses those of %s", o, f, end.dialect)
 	}
 	if end.reliable && (end.dialect == unreliable || end.dialect == datagram) {
+		if c.Several {
+			c.Doubt(severalQPs)
+			return
+		}
 		c.Failf(sender(s), "%v: a QP of %s service does not use RC opcodes", o, end.dialect)
 		end.dialect, end.reliable = reserved, false
 		return
@@ -106,6 +113,8 @@ func (v *vocabulary) message(c *rule.Context, s *rule.Sight, f family) {
 	case !o.HasPayload() || !o.IsSend() && !o.IsWrite() && !o.IsReadResponse():
 	case *spoken == reserved:
 		*spoken = f
+	case *spoken != f && c.Several:
+		c.Doubt(severalQPs)
 	case *spoken != f:
 		c.Failf(sender(s), "%v is of the %s opcodes, other messages of the QP are of %s", o, f, *spoken)
 	}

@@ -80,7 +80,7 @@ var udpSourcePort = rule.Rule{
 			c.Met()
 		default:
 			if c.Several {
-				c.Doubt("the packets may be of several connections: their QPNs were used again")
+				c.Doubt(severalQPs)
 				return
 			}
 			c.Failf(sender(s),
@@ -88,6 +88,9 @@ var udpSourcePort = rule.Rule{
 		}
 	},
 }
+
+// severalQPs is the doubt about packets that differ where all packets of a QP agree.
+const severalQPs = "the packets may be of several connections: their QPNs were used again"
 
 // udpLength compares with the captured frame, less the padding of the shortest Ethernet frame. Bytes behind a packet
 // that its lengths and its ICRC prove complete are allowed: switches and taps add trailers, and keep the padding when

@@ -1,0 +1,99 @@
+package recording
+
+import (
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+)
+
+// joint is how a packet follows the latest one of its kind.
+type joint uint8
+
+const (
+	severed  joint = iota // not: another connection may begin with it
+	abutting              // it begins a message, and has the next PSN
+	within                // it goes on with the message of that packet
+)
+
+// change tells whether a value that all packets of a connection have in common has changed, and whether another
+// connection explains that.
+type change struct {
+	now     int32 // 0 for none
+	changes uint8 // at most changesLimit
+	mixed   bool  // it changed within a connection
+	joins   bool  // it changed where a message begins and the PSNs go on
+}
+
+// changesLimit bounds the count of changes. It is even, so that the count goes on to change.
+const changesLimit = 254
+
+// takes processes the value of a packet. Another connection may by chance begin where the PSNs go on, but not twice.
+func (c *change) takes(v int, as joint) {
+	if c.now != 0 && int32(v) != c.now {
+		if c.changes++; c.changes > changesLimit {
+			c.changes = 1
+		}
+		c.mixed = c.mixed || as == within || as == abutting && c.joins
+		c.joins = c.joins || as == abutting
+	}
+	c.now = int32(v)
+}
+
+// renewed reports whether every change may be that of a connection.
+func (c *change) renewed() bool { return c.changes > 0 && !c.mixed }
+
+// thread is the requests, or the answers, of a flow in the order in which they passed. It finds the changes that show
+// that the QPN of the flow may have been used again, whether or not its peer is known.
+type thread struct {
+	begun  bool // next is valid
+	inside bool // the latest packet was not the last one of its message
+	next   psn.PSN
+	ports  change // UDP source ports
+	sizes  change // payloads of packets that must be full, or that are larger than these, bytes
+	class  change // service classes, from 1
+}
+
+// takes processes a packet that stands for n PSNs; n is 0 when they are unknown.
+func (t *thread) takes(o roce.Opcode, p psn.PSN, payload int, port uint16, n int) joint {
+	as := severed
+	switch {
+	case !t.begun || p != t.next || t.inside == o.StartsMessage():
+	case t.inside:
+		as = within
+	default:
+		as = abutting
+	}
+	t.ports.takes(int(port), as)
+	t.class.takes(1+int(o.Class()), as)
+	if full := !o.EndsMessage() && roce.IsPathMTU(payload); o.HasPayload() && (full || payload > int(t.sizes.now)) {
+		if t.sizes.takes(payload, as); !full {
+			t.sizes.now = 0
+		}
+	}
+	t.begun, t.inside, t.next = n > 0, !o.EndsMessage(), p.Add(n)
+	return as
+}
+
+// renewed reports whether another connection may have begun among the packets, by their ports, MTU or service.
+func (t *thread) renewed() bool { return t.ports.renewed() || t.sizes.renewed() || t.class.renewed() }
+
+// threads are the requests and the answers of a flow.
+type threads [2]thread
+
+// takes processes a packet of a flow with an MTU, which is 0 when unknown.
+func (t *threads) takes(p *roce.Packet, port uint16, mtu int) {
+	of, n := &t[0], 1
+	switch o := p.Opcode; {
+	case o == roce.CNP || o.NumberedApart():
+		return
+	case o == roce.ReadRequest && p.RETH.DMALen > uint32(roce.PathMTUs[0]):
+		if n = 0; mtu > 0 {
+			n = min((int(p.RETH.DMALen)+mtu-1)/mtu, psn.Half/2)
+		}
+	case o.IsResponse():
+		of = &t[1]
+	}
+	of.takes(p.Opcode, p.PSN, p.Len, port, n)
+}
+
+// renewed reports whether another connection may have begun within the flow.
+func (t *threads) renewed() bool { return t[0].renewed() || t[1].renewed() }
