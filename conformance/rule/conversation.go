@@ -21,7 +21,7 @@ type Conversation struct {
 	Alone bool // the trace has one connection only
 	// the tap is between the ports, or its place is unknown: every packet is seen once, as leaving its sender
 	Between  bool
-	Inferred bool       // the place of the only tap was inferred: a frame may have been damaged before it
+	Inferred bool       // the places of the taps were inferred: a frame may have been damaged before its tap
 	ByBox    bool       // a box stands in for the requester
 	AtBox    bool       // a box stands in for the responder
 	Req      trace.Side // the requester's side

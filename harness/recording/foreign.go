@@ -73,8 +73,14 @@ func (r *Recording) both(l *learner, as anew, how *procedure) (only *trace.Side,
 	}
 	r.Capture.Located = w.tell()
 	l.say(&r.Header, r.Capture)
+	r.Header.Inferred = r.unsealed == nil && l.survey.damages(&r.Header)
 	for tap := range at {
 		at[tap].addDoubts(trace.Side(tap))
+		for i := range r.Header.Conns {
+			if r.Header.Inferred {
+				at[tap].suspect(r.Header.Conns[i].Ends[tap].Addr)
+			}
+		}
 	}
 	r.Capture.Anew = at[0].anew(&r.Header) + at[1].anew(&r.Header)
 	return nil, nil
@@ -100,7 +106,9 @@ func (r *Recording) stand(l *learner, as anew, how *procedure, tap Tap) error {
 		err = tap.settle(&r.Header, r.Capture)
 	case at.addr.IsValid():
 		r.Capture.Why = at.why
-		r.Header.Inferred = at.inferred && r.unsealed == nil
+		if r.Header.Inferred = at.inferred && r.unsealed == nil; r.Header.Inferred {
+			v.suspect(at.addr)
+		}
 		err = tapAt(&r.Header, r.Capture, at.addr)
 	default:
 		err = Tap{place: between}.settle(&r.Header, r.Capture)

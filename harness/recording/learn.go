@@ -82,6 +82,7 @@ func (l *learner) frame(n *capture.Lane) {
 	if h.Decode(f.Raw) != nil {
 		if f.Kept == len(f.Raw) {
 			l.bad++
+			l.survey.damage(f, h.Src)
 		}
 		return
 	}

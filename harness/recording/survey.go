@@ -148,6 +148,19 @@ func (s *survey) damage(f *capture.Frame, from netip.Addr) {
 	n[f.Tap]++
 }
 
+// damages reports whether frames of one of the hosts were damaged between the taps. Then they may have been damaged
+// before the first one as well, if that is not at the port of their sender.
+func (s *survey) damages(h *trace.Header) bool {
+	for i := range h.Conns {
+		for side, e := range h.Conns[i].Ends {
+			if n := s.damaged[e.Addr]; n != nil && n[1-side] > n[side] {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // printOf returns a hash by which sights of one frame are found. A right ICRC stands for all the bytes that it covers.
 // Of the others, which no sender varies from frame to frame, the hash has the traffic class.
 func printOf(f *capture.Frame, h *roce.Frame) uint64 {

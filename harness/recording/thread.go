@@ -10,7 +10,7 @@ type joint uint8
 
 const (
 	severed  joint = iota // not: another connection may begin with it
-	abutting              // it begins a message, and has the next PSN
+	abutting              // it has the next PSN, and need not be of the same message
 	within                // it goes on with the message of that packet
 )
 
@@ -20,7 +20,7 @@ type change struct {
 	now     int32 // 0 for none
 	changes uint8 // at most changesLimit
 	mixed   bool  // it changed within a connection
-	joins   bool  // it changed where a message begins and the PSNs go on
+	joins   bool  // it changed where the PSNs go on
 }
 
 // changesLimit bounds the count of changes. It is even, so that the count goes on to change.
@@ -56,8 +56,8 @@ type thread struct {
 func (t *thread) takes(o roce.Opcode, p psn.PSN, payload int, port uint16, n int) joint {
 	as := severed
 	switch {
-	case !t.begun || p != t.next || t.inside == o.StartsMessage():
-	case t.inside:
+	case !t.begun || p != t.next:
+	case t.inside && !o.StartsMessage():
 		as = within
 	default:
 		as = abutting

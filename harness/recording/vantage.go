@@ -13,7 +13,14 @@ type vantage struct {
 	header  *trace.Header
 	courses [][2]*course // by connection and requester; nil before the first packet
 	hosts   map[netip.Addr]*host
-	order   []*host // as they appear in the connections
+	order   []*host          // as they appear in the connections
+	damaged map[passage]bool // frames of a host on a connection passed with a wrong ICRC
+}
+
+// passage identifies the frames that a host sends on a connection.
+type passage struct {
+	conn int32
+	from netip.Addr
 }
 
 func newVantage(h *trace.Header) *vantage {
@@ -57,6 +64,12 @@ func (v *vantage) follow(s *sighting, e end) {
 	case capture.Inward:
 		v.host(conn.Ends[e.from.Other()].Addr).flagged++
 	}
+	if !s.sound {
+		if v.damaged == nil {
+			v.damaged = map[passage]bool{}
+		}
+		v.damaged[passage{e.conn, conn.Ends[e.from].Addr}] = true
+	}
 	request := s.opcode.IsRequest()
 	switch {
 	case s.opcode.NumberedApart(): // not in the PSN space of the requests
@@ -87,6 +100,23 @@ var (
 	behindWhy = "a request passed the tap of its receiver, was asked for, and sent again before any was acknowledged: " +
 		"it may have been lost behind the tap"
 )
+
+// damagedDoubt is the doubt about connections on which frames that pass first at a tap are damaged: what they said is
+// unknown, unless that tap is known to be at the port of their sender.
+var damagedDoubt = &trace.Doubt{Fails: validity.Capture, Why: "frames were damaged where they first passed a tap: so " +
+	"sent, or damaged before the tap"}
+
+// suspect sets the doubts about connections on which frames of a host at an inferred tap were damaged.
+func (v *vantage) suspect(at netip.Addr) {
+	for p := range v.damaged {
+		d := &v.header.Conns[p.conn].Doubts
+		for s := range d {
+			if p.from == at && d[s] == nil {
+				d[s] = damagedDoubt
+			}
+		}
+	}
+}
 
 // addDoubts sets the doubts that the tap at one of two ports gives about the requests from there and to there.
 func (v *vantage) addDoubts(tap trace.Side) {

@@ -16,8 +16,8 @@ type Header struct {
 	Taps    [2]bool // which sides were tapped
 	// the only tap is between the sides, or its place is unknown: a record then has only Sent, the time at the tap
 	Between bool
-	// the place of the only tap was inferred from times, so that frames may have been damaged before it; not written to
-	// files
+	// the place of the only tap was inferred from times, or the network damages frames between two taps whose places
+	// were not told, so that frames may have been damaged before a tap; not written to files
 	Inferred bool    `json:"-"`
 	Bytes    bool    // records carry Raw
 	Dilated  int     // seconds of the machine per second of the trace; 0 means 1

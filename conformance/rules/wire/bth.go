@@ -25,7 +25,7 @@ var bthReserved = rule.Rule{
 		if p.Opcode == roce.CNP && slices.ContainsFunc(p.Payload, func(b byte) bool { return b != 0 }) {
 			c.Fail(sender(s), "the bytes after the BTH of a CNP are not zero; they are reserved")
 		}
-		if c.Maker(s) != rule.AtPort && p.Resv6 != 0 && p.TVer|p.Resv7 == 0 {
+		if (c.Maker(s) != rule.AtPort || c.Inferred) && p.Resv6 != 0 && p.TVer|p.Resv7 == 0 {
 			c.Doubt("a frame passed with reserved bits next to FECN and BECN: sent so, or rewritten before the " +
 				"tap, as the ICRC allows")
 			return

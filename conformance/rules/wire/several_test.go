@@ -25,3 +25,19 @@ func TestOpcodesOfSeveralConnections(t *testing.T) {
 		}
 	}
 }
+
+// Bits that the ICRC does not cover may have been rewritten before a tap whose place was inferred.
+func TestReservedBitsBeforeATap(t *testing.T) {
+	for _, inferred := range []bool{false, true} {
+		f, err := fixture.Parse(strings.NewReader("A>B WRITE_ONLY psn=+0 len=8 A resv6=1\n"), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Header.Inferred = inferred
+		j := rule.NewJudge(f.Header, []rule.Rule{bthReserved}, rule.Options{})
+		f.Play(trace.NewTimeline(&f.Header, j))
+		if got := j.Verdicts()[0].Status; (got == rule.Fail) == inferred {
+			t.Errorf("place inferred %v: %v", inferred, got)
+		}
+	}
+}
