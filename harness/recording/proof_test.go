@@ -121,3 +121,24 @@ func TestReuseOfQPNs(t *testing.T) {
 		}
 	}
 }
+
+// An answer to another QP number that fits a flow is of another connection where that has a flow of requests which
+// nothing else answers.
+func TestAnswerOfAnotherConnectionIsNotStray(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("qp start=7\nqp conn=1 start=7\n")
+	for i := range 6 {
+		fmt.Fprintf(&text, "@%d..%d A>B SEND_ONLY psn=+%d len=1 A\n", 20*i, 20*i+5, i)
+		if i < 5 {
+			fmt.Fprintf(&text, "@%d..%d B>A ACK psn=+%d msn=%d\n", 20*i+10, 20*i+15, i, i+1)
+		}
+	}
+	text.WriteString("@110..115 B>A ACK psn=+5 msn=6 qp=0x99\n@120..125 B>A ACK psn=+5 msn=6\n")
+	for _, other := range []string{"", "@130..135 A>B SEND_ONLY psn=+60 len=1 A conn=1\n"} {
+		r, _ := filed(t, tracetest.FramesAt(tracetest.Parse(t, text.String()+other, 0), trace.A))
+		stray := len(r.Header.Conns[0].Ends[trace.A].Misaddressed) > 0
+		if want := other == ""; stray != want {
+			t.Errorf("requests of another connection %q: stray %v, want %v", other, stray, want)
+		}
+	}
+}

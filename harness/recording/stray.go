@@ -1,6 +1,8 @@
 package recording
 
 import (
+	"slices"
+
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 )
@@ -118,14 +120,59 @@ func (f *flow) owes(p *roce.Packet) bool {
 }
 
 // gather assigns stray flows to the flows that their packets fit. It is called when the peers are known: a flow with a
-// peer is no stray.
+// peer is no stray, nor is one that may have a peer. QPs whose PSNs are alike fit each other by chance.
 func (l *learner) gather() {
 	l.others = map[*flow][]uint32{}
+	open := l.open()
 	for _, w := range l.order {
-		if t := w.stray; t != nil && !t.open && w.peer == nil && (w.requests > 0 || w.frames <= strayAnswer) {
+		if t := w.stray; t != nil && !t.open && w.peer == nil && (w.requests > 0 || w.frames <= strayAnswer) &&
+			!open[w.back].others(w, t.of.peer) {
 			w.placed = true
 			l.others[t.of] = append(l.others[t.of], w.key.qp)
 			t.of.keys.merge(&w.keys)
 		}
+	}
+}
+
+// unmatched holds flows of a direction whose peer is not known, or a guess: the first two with requests, and with
+// answers.
+type unmatched struct{ requests, answers [2]*flow }
+
+// others reports whether a flow may be the peer of w, except for one.
+func (u *unmatched) others(w, except *flow) bool {
+	if u == nil {
+		return false
+	}
+	other := func(r *flow) bool { return r != nil && r != except }
+	return w.replied.n > 0 && slices.ContainsFunc(u.requests[:], other) ||
+		w.requests > 0 && slices.ContainsFunc(u.answers[:], other)
+}
+
+// open returns the unmatched flows by direction. Stray flows themselves match no other.
+func (l *learner) open() map[int32]*unmatched {
+	all := map[int32]*unmatched{}
+	for _, w := range l.order {
+		if w.peer != nil && !w.guessed || w.lonely() || w.stray != nil && !w.stray.open && w.peer == nil {
+			continue
+		}
+		u := all[w.way]
+		if u == nil {
+			u = &unmatched{}
+			all[w.way] = u
+		}
+		if w.requests > 0 {
+			keep(&u.requests, w)
+		}
+		if w.replied.n > 0 {
+			keep(&u.answers, w)
+		}
+	}
+	return all
+}
+
+// keep adds a flow while there is room.
+func keep(to *[2]*flow, w *flow) {
+	if i := slices.Index(to[:], nil); i >= 0 {
+		to[i] = w
 	}
 }

@@ -116,9 +116,11 @@ func headDifference(raw, head []byte, foreign bool) int {
 	if udp == 40 && raw[checksum]|raw[checksum+1] != 0 {
 		binary.BigEndian.PutUint16(head[checksum:], roce.UDPChecksum(ip[:min(total(ip), len(ip))]))
 	}
+	// the network may have changed the byte of FECN and BECN, and not the checksum, which the ICRC does not cover
+	marked := foreign && len(head) > checksum+6 && head[checksum+6] != 0
 	for i := range head {
 		label := udp == 40 && i >= len(raw)-len(ip) && i < len(raw)-len(ip)+4 // traffic class and flow label of IPv6
-		without := (i == checksum || i == checksum+1) && (udp == 20 || raw[checksum]|raw[checksum+1] == 0)
+		without := (i == checksum || i == checksum+1) && (udp == 20 || marked || raw[checksum]|raw[checksum+1] == 0)
 		if raw[i] != head[i] && !label && !without {
 			return i
 		}

@@ -1,10 +1,12 @@
 package wire
 
 import (
+	"net/netip"
 	"strings"
 	"testing"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace/fixture"
 )
@@ -38,6 +40,24 @@ func TestReservedBitsBeforeATap(t *testing.T) {
 		f.Play(trace.NewTimeline(&f.Header, j))
 		if got := j.Verdicts()[0].Status; (got == rule.Fail) == inferred {
 			t.Errorf("place inferred %v: %v", inferred, got)
+		}
+	}
+}
+
+// The network may change the byte of FECN and BECN, and not the UDP checksum, which the ICRC does not cover either.
+func TestChecksumOfAMarkedPacket(t *testing.T) {
+	for _, c := range []struct{ marked, foreign, want bool }{
+		{false, true, true}, {true, true, false}, {true, false, true},
+	} {
+		addr := netip.MustParseAddr("2001:db8::1")
+		var ack roce.Packet
+		ack.Opcode, ack.FECN = roce.Acknowledge, c.marked
+		f := roce.Frame{Src: addr, Dst: addr, TTL: 64, Packet: ack}
+		raw := f.AppendTo(nil)
+		const checksum = 14 + 40 + 6
+		raw[checksum], raw[checksum+1] = 0x12, 0x34
+		if got := difference(raw, &f, c.foreign) >= 0; got != c.want {
+			t.Errorf("marked %v, foreign %v: differs %v", c.marked, c.foreign, got)
 		}
 	}
 }
