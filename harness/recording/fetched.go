@@ -7,6 +7,10 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 )
 
+// answeredInOrder reports a request whose data answer it in the PSN space of the requests: an atomic, or a READ of the
+// RC class. The schemes that number READ responses apart acknowledge the request like any other.
+func (s *sighting) answeredInOrder() bool { return s.opcode == roce.ReadRequest || s.opcode.IsAtomic() }
+
 // fetched follows the READs and atomics of one half-conversation at a tap, and the answers to them. An answer that has
 // not passed, although a later one has, was lost before the tap or by the capture, or was never sent. If the requester
 // requests it again, the requester lacks it too; otherwise the cause is unknown.
@@ -164,7 +168,7 @@ func (l *lack) numberedApart(s *sighting) {
 	}
 	l.apart.before(s.psn)
 	l.apart.acknowledged(s.psn)
-	if s.opcode.Layout()&roce.LayoutSACKETH != 0 {
+	if s.opcode.Layout()&roce.LayoutSACKETH != 0 && s.sack != s.psn { // else it is cumulative alone
 		l.apart.received(s.sack)
 	}
 }

@@ -35,6 +35,8 @@ type lack struct {
 	resent    bool       // a request that the NAK asked for has been sent since
 	beyond    bool       // one after again has been sent again since
 	unready   bool       // the NAK was an RNR NAK of a request that it may not name
+	keeps     bool       // the responder keeps requests that are early: a NAK asks for one request
+	repaired  resends    // requests sent again, of a responder that keeps what is early
 	waiting   []psn.PSN  // newest requests that an RNR NAK may name
 	data      *fetched   // nil before the first READ or atomic
 	// lack of READ responses in a PSN space of their own, and of their acknowledgements; nil before the first
@@ -70,7 +72,7 @@ func (l *lack) passes(s *sighting) {
 func (l *lack) asks(s *sighting, end psn.PSN) {
 	l.passes(s)
 	l.twice(&l.requests, s)
-	repeats, data := l.begun && s.psn.Less(l.newest), s.opcode.IsRead() || s.opcode.IsAtomic()
+	repeats, data := l.begun && s.psn.Less(l.newest), s.answeredInOrder()
 	if !repeats {
 		if data && l.foretold && s.psn == l.newest {
 			l.unseen(s.psn, true)
@@ -81,8 +83,16 @@ func (l *lack) asks(s *sighting, end psn.PSN) {
 	if !repeats && (data || s.opcode.TakesReceive()) {
 		l.waiting = remember(l.waiting, s.psn)
 	}
+	if s.opcode.Class() != roce.ClassRC {
+		l.keep()
+	}
+	if repeats {
+		l.repaired.add(s.psn)
+	}
 	switch {
-	case l.refuse && s.psn.LessEq(l.again):
+	case l.refuse && l.keeps && s.psn == l.again:
+		l.refuse = false
+	case l.refuse && !l.keeps && s.psn.LessEq(l.again):
 		l.again, l.resent = psn.Max(l.again, end), true
 		l.refuse = l.again.Less(l.newest)
 	case l.refuse && repeats:
@@ -117,8 +127,7 @@ func (l *lack) refused(s *sighting) {
 	p := s.psn
 	l.served(p)
 	if d := l.newest.Sub(p); d > 0 && d < skipLimit {
-		l.again, l.refuse, l.resent, l.beyond, l.unready = p, true, false, false,
-			s.syndrome.IsRNR() && !slices.Contains(l.waiting, p)
+		l.again, l.refuse, l.resent, l.beyond, l.unready = p, true, false, false, l.nobody(s)
 		if s.opcode == roce.Acknowledge { // what follows p is not kept
 			l.holes = slices.DeleteFunc(l.holes, func(h hole) bool { return p.LessEq(h.from) })
 		}
@@ -126,6 +135,33 @@ func (l *lack) refused(s *sighting) {
 	if l.data != nil {
 		l.data.refused(p)
 	}
+}
+
+// keep records that the responder keeps requests that are early.
+func (l *lack) keep() {
+	if !l.keeps {
+		l.keeps, l.refuse, l.duplicates.kept, l.repaired.since = true, false, true, map[psn.PSN]bool{}
+	}
+}
+
+// missed processes an answer that asks for its PSN, of a responder that keeps what is early: that request is sent again
+// before it is received, and those after it may have been received. Each early arrival draws such an answer, so the
+// request may be on its way again already.
+func (l *lack) missed(s *sighting) {
+	p := s.psn
+	l.served(p)
+	if d := l.newest.Sub(p); d > 0 && d < skipLimit && !l.repaired.has(p) {
+		l.beyond = l.beyond && l.refuse && l.again == p
+		l.again, l.refuse, l.resent, l.unready = p, true, false, l.nobody(s)
+	}
+	if l.data != nil {
+		l.data.refused(p)
+	}
+}
+
+// nobody reports an RNR NAK of a request that takes no receive.
+func (l *lack) nobody(s *sighting) bool {
+	return s.syndrome.IsRNR() && !slices.Contains(l.waiting, s.psn)
 }
 
 // served processes an answer which shows that all requests before p were received, including those that a NAK had asked
@@ -269,11 +305,18 @@ func (l *lack) response(s *sighting) {
 		l.blind, l.middle = true, true
 		return
 	}
+	if selective {
+		l.keep()
+	}
 	switch {
 	case !s.grants():
 		l.before(s.psn)
 		l.asked(s.psn)
-		l.refused(s)
+		if l.keeps {
+			l.missed(s)
+		} else {
+			l.refused(s)
+		}
 	case selective:
 		l.acknowledged(s.psn)
 	case s.opcode.IsReadResponse(), s.opcode == roce.AtomicAck:

@@ -1,6 +1,8 @@
 package recording
 
 import (
+	"maps"
+
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
@@ -33,6 +35,7 @@ const atOnce = 2 * vtime.Microsecond
 type copies struct {
 	left   uint32
 	newest psn.PSN
+	kept   bool // the responder keeps what is early: an ACK of a later request may leave before those of duplicates
 }
 
 // add counts a repeated request with PSN p.
@@ -55,6 +58,10 @@ func (r *repeated) again(s *sighting, of *copies) bool {
 	if s.opcode == roce.Acknowledge && s.grants() {
 		newest := r.latest[(r.next-1)%uint8(len(r.latest))]
 		switch {
+		case of.kept && soon && of.left > 0:
+			of.left--
+			soon = false
+		case of.kept:
 		case newest.same(g) && of.left > 0:
 			of.left--
 			soon = false
@@ -71,4 +78,32 @@ func (r *repeated) again(s *sighting, of *copies) bool {
 func (g glance) same(o glance) bool {
 	g.at = o.at
 	return g == o
+}
+
+// resends holds the requests of a half-conversation that were sent again and are not acknowledged yet, where the
+// responder keeps what is early.
+type resends struct {
+	since map[psn.PSN]bool // nil where it does not
+	full  bool             // there were too many: any may have been sent again
+}
+
+// resendLimit bounds resends, far above the losses of one window.
+const resendLimit = 1 << 12
+
+// add records that p was sent again.
+func (r *resends) add(p psn.PSN) {
+	switch {
+	case r.since == nil:
+	case len(r.since) == resendLimit:
+		r.full = true
+	default:
+		r.since[p] = true
+	}
+}
+
+// has reports whether p may have been sent again; all before p are acknowledged.
+func (r *resends) has(p psn.PSN) bool {
+	maps.DeleteFunc(r.since, func(q psn.PSN, _ bool) bool { return q.Less(p) })
+	r.full = r.full && len(r.since) > 0
+	return r.full || r.since[p]
 }

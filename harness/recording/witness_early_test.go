@@ -1,0 +1,60 @@
+package recording
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace/tracetest"
+)
+
+// TestDoubtsOfEarly: captures of responders that keep what is early, at the port of the requester. Each early arrival
+// draws a selective acknowledgement, also while the missing request is on its way again; the others are not sent again.
+func TestDoubtsOfEarly(t *testing.T) {
+	const (
+		sent = "@0 A>B X_WRITE_ONLY psn=+0 len=8 A\n@100 A>X X_WRITE_ONLY psn=+1 len=8 A\n" +
+			"@200 A>B X_WRITE_ONLY psn=+2 len=8 A\n@300 A>X X_WRITE_ONLY psn=+3 len=8 A\n" +
+			"@400 A>B X_WRITE_ONLY psn=+4 len=8 A\n@9000 B>A ACK psn=+0 msn=1\n" +
+			"@9100 B>A IRN_NACK psn=+1 msn=1 sack=+2 PSN_SEQ_ERR\n"
+		named  = "@9300 B>A IRN_NACK psn=+1 msn=1 sack=+4 PSN_SEQ_ERR\n"
+		first  = "@9200 A>B X_WRITE_ONLY psn=+1 len=8 A\n"
+		second = "@9400 A>B X_WRITE_ONLY psn=+3 len=8 A\n"
+		filled = "@19000 B>A ACK psn=+2 msn=3\n@19100 B>A ACK psn=+4 msn=5\n"
+		read   = "A>B X_READ_REQUEST psn=+0 dmalen=1032 sn=0 A\nB>A ACK psn=+0 msn=1\n" +
+			"B>A X_READ_RESP_FIRST psn=+0 msn=1 sn=0 len=1024\nB>A X_READ_RESP_LAST psn=+1 msn=1 sn=0 off=1024 len=8\n"
+	)
+	for _, c := range []struct{ name, text, want string }{
+		{"named again while it is on its way", sent + first + named + second + filled, ""},
+		{"missed when it was sent again", sent + named + second + filled, "psn=+1 was refused and acknowledged"},
+		{"a later hole missed when it was sent again", sent + first + named + "@19000 B>A ACK psn=+2 msn=3\n" +
+			"@19100 B>A IRN_NACK psn=+3 msn=3 sack=+4 PSN_SEQ_ERR\n@19200 A>B X_WRITE_ONLY psn=+2 len=8 A\n" +
+			"@29000 B>A ACK psn=+4 msn=5\n", "psn=+3 was refused and acknowledged"},
+		{"not ready, and what follows kept", "@0 A>B X_SEND_ONLY psn=+0 len=8 sn=0\n@100 A>B X_WRITE_ONLY psn=+1 len=8\n" +
+			"@200 A>B X_SEND_ONLY psn=+2 len=8 sn=1 A\n@9000 B>A RNR psn=+0 msn=0 timer=1\n" +
+			"@30000 A>B X_SEND_ONLY psn=+0 len=8 sn=0\n@39000 B>A ACK psn=+2 msn=3\n", ""},
+		{"the ACK of a run, and those of duplicates", "@0 A>X X_WRITE_ONLY psn=+0 len=8 A\n" +
+			"@1 A>B X_WRITE_ONLY psn=+1 len=8 A\n@2 A>B X_WRITE_ONLY psn=+2 len=8 A\n" +
+			"@9000 A>B X_WRITE_ONLY psn=+0 len=8 A\n@9100 A>B X_WRITE_ONLY psn=+1 len=8 A\n" +
+			"@19000 B>A ACK psn=+2 msn=3\nB>A ACK psn=+2 msn=3\n", ""},
+		{"the ACK of a run twice", sent + first + named + second + "B>A ACK psn=+4 msn=5\n" +
+			"B>A ACK psn=+4 msn=5\nB>A ACK psn=+4 msn=5\nB>A ACK psn=+4 msn=5\n", "psn=+4 twice"},
+		{"a READ whose responses are numbered apart", read + "A>B IRN_READ_ACK psn=+1 msn=0 sack=+1\n" +
+			"A>B IRN_READ_ACK psn=+2 msn=0 sack=+2\n", ""},
+		{"a response missed", read + "A>B IRN_READ_ACK psn=+3 msn=0 sack=+3\n", "psn=+2 was acknowledged"},
+		{"a READ that is acknowledged before its lost answer comes", "@0 A>B X_READ_REQUEST psn=+0 dmalen=8 sn=0 A\n" +
+			"@1 A>B X_WRITE_ONLY psn=+1 len=8 A\n@9000 B>A ACK psn=+0 msn=1\n@9001 B>A ACK psn=+1 msn=2\n" +
+			"@9002 B>X X_READ_RESP_ONLY psn=+0 msn=1 sn=0 len=8\n@19000 B>A X_READ_RESP_ONLY psn=+0 msn=2 sn=0 len=8\n" +
+			"@19001 A>B IRN_READ_ACK psn=+1 msn=0 sack=+1\n", ""},
+	} {
+		path := filepath.Join(t.TempDir(), "x.pcap")
+		tracetest.WritePcap(t, path, 65535, tracetest.FramesAt(tracetest.Parse(t, c.text, 0), trace.A))
+		r, err := Read(path, Tap{place: atRequester})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.Header.Conns[0].Doubtful(trace.A).Why; (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
