@@ -6,6 +6,7 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/harness/capture"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
 
 // vantage derives the place of the only tap of a capture whose connections are known.
@@ -111,8 +112,8 @@ func (v *vantage) suspect(at netip.Addr) {
 	for p := range v.damaged {
 		d := &v.header.Conns[p.conn].Doubts
 		for s := range d {
-			if p.from == at && d[s] == nil {
-				d[s] = damagedDoubt
+			if p.from == at {
+				d[s] = joined(d[s], damagedDoubt)
 			}
 		}
 	}
@@ -174,9 +175,7 @@ func (v *vantage) anew(h *trace.Header) (n uint64) {
 			h.Conns[i].Anew = true
 			h.Conns[i].Ends[trace.A].QP.MTU, h.Conns[i].Ends[trace.B].QP.MTU = 0, 0
 			for s, d := range h.Conns[i].Doubts {
-				if d == nil {
-					h.Conns[i].Doubts[s] = reusedDoubt
-				}
+				h.Conns[i].Doubts[s] = joined(d, reusedDoubt)
 			}
 		}
 	}

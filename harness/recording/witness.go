@@ -138,7 +138,11 @@ func (w *witness) doubt(conn, req int) (of *trace.Doubt, lacks uint64) {
 		lacks = missing(a.signs) + missing(data.signs)
 	}
 	if w.deaf(conn) {
-		return joined(of, lacking("the capture has the frames of one end alone")), 0
+		why := "the capture has the frames of one end alone"
+		if of != nil {
+			why = of.Why
+		}
+		return lacking(why), 0
 	}
 	return of, lacks
 }
@@ -151,19 +155,15 @@ func lacking(why string) *trace.Doubt {
 	return &trace.Doubt{Fails: validity.Capture, Why: why}
 }
 
-// joined returns two doubts as one; nil when there is none.
+// joined returns two doubts as one; nil when there is none. One about all the evidence outweighs one about a tap.
 func joined(a, b *trace.Doubt) *trace.Doubt {
-	switch {
-	case a == nil:
+	switch everything := [2]bool{}; {
+	case a == nil, b != nil && a.At != everything && b.At == everything:
 		return b
-	case b == nil:
+	case b == nil, a.At == everything:
 		return a
 	}
-	both := trace.Doubt{Fails: a.Fails | b.Fails, Why: a.Why}
-	if a.At != [2]bool{} && b.At != [2]bool{} {
-		both.At = [2]bool{a.At[0] || b.At[0], a.At[1] || b.At[1]}
-	}
-	return &both
+	return &trace.Doubt{Fails: a.Fails | b.Fails, Why: a.Why, At: [2]bool{a.At[0] || b.At[0], a.At[1] || b.At[1]}}
 }
 
 // pair returns the doubt about the evidence of two taps, one of which is at the port of the receiver, and the number of

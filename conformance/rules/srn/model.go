@@ -93,7 +93,8 @@ func (f *flow) answered(s *rule.Sight) {
 }
 
 func (f *flow) end(vtime.Time) {
-	if f.coarse || f.packets < leastPackets || f.refilled < leastRefilled || float64(f.tight) < tightShare*float64(f.packets) {
+	if f.coarse || f.packets < leastPackets || f.refilled < leastRefilled ||
+		float64(f.tight) < tightShare*float64(f.packets) {
 		return
 	}
 	mean := float64(f.work) / float64(f.packets)
