@@ -147,7 +147,11 @@ func (c *Conversation) requestSent(s *Sight) {
 	t := r.window.add(c, p.PSN)
 	*t = Transmission{PSN: p.PSN, Opcode: p.Opcode, Message: int32(s.Message), Offset: int32(s.Offset), Len: p.Len,
 		Sum: s.Sum, RKey: p.RETH.RKey, Extra: Extra(p), Times: 1, First: s.At, Latest: s.At}
-	if o.IsWrite() {
+	switch {
+	case !o.IsWrite():
+	case r.pos.unsure && o.Layout()&roce.LayoutVAETH != 0: // the first packet of its message was not seen
+		t.VA = p.RETH.VA
+	default:
 		t.VA = r.pos.va + uint64(r.pos.bytes)
 	}
 	r.pos.take(p, o)
