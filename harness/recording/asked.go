@@ -4,6 +4,7 @@ import (
 	"iter"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
 // Limits of the requests that are remembered while a capture is read.
@@ -13,11 +14,19 @@ const (
 )
 
 // askedKey identifies the requests that an answer may answer: the direction between two hosts, by number (learner.way),
-// and the PSN.
+// and the PSN; and the frames among which it is sought.
 type askedKey struct {
-	way int32
-	psn psn.PSN
+	way  int32
+	psn  psn.PSN
+	view view
 }
+
+// view is the frames of which an order is derived: all, or those of one tap. The clocks of two taps may differ, and a
+// request passes the far tap long after the near one, so that only one tap shows what came before what.
+type view uint8
+
+// viewOf returns the view of a tap.
+func viewOf(tap trace.Side) view { return 1 + view(tap&1) }
 
 // asked is a request that was seen. Requests are numbered from 1.
 type asked struct {

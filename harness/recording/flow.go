@@ -32,6 +32,7 @@ type flow struct {
 	datagrams int32       // packets of UD service
 	first     psn.PSN     // first PSN of the requests
 	sent      psnRange    // PSNs of the requests
+	sentAt    [2]psnRange // PSNs of the requests, by the tap that saw them
 	asked     uint64      // number of the newest request, see learner.asked
 	replied   psnRange    // PSNs of the answers
 	answers   []candidate // flows whose requests this one may answer

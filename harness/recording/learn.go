@@ -26,6 +26,7 @@ type learner struct {
 	ways     map[way]int32
 	asked    requests
 	given    requests // answers, by the key of the request that they are for
+	givenAt  requests // answers that a known tap saw, by the key in its view
 	sizes    tally    // payload bytes of FIRST and MIDDLE packets that are a path MTU
 	reqs     map[commID]*roce.REQ
 	reps     map[commID]psn.PSN // start PSNs of the REPs that accepted a connection, by their sender
@@ -129,10 +130,10 @@ func (l *learner) packet(f *capture.Frame, h *roce.Frame, w *flow) *flow {
 		w.datagrams++
 		w.requested(p.PSN)
 	case p.Opcode.IsRequest():
-		l.late(w, p.PSN)
-		l.request(w, p)
+		l.late(w, p.PSN, f)
+		l.request(w, p, f)
 	case p.Opcode.IsResponse() && !p.Opcode.NumberedApart():
-		l.answer(w, p.PSN, p.Opcode.IsReadResponse() || p.Opcode == roce.AtomicAck)
+		l.answer(w, p.PSN, p.Opcode.IsReadResponse() || p.Opcode == roce.AtomicAck, f)
 	}
 	return w
 }
@@ -189,14 +190,17 @@ func (w *flow) requested(p psn.PSN) {
 }
 
 // request processes a request that an answer may be for.
-func (l *learner) request(w *flow, p *roce.Packet) {
+func (l *learner) request(w *flow, p *roce.Packet, f *capture.Frame) {
 	w.requested(p.PSN)
 	n := 1
 	if mtu := w.mtu(roce.PathMTUs[0]); p.Opcode == roce.ReadRequest && mtu > 0 {
 		n = max(1, (int(min(p.RETH.DMALen, psn.Half/2))+mtu-1)/mtu)
 	}
 	w.sent.add(p.PSN, n)
-	l.asked.add(askedKey{w.way, p.PSN}, w, p.Opcode.AnsweredByData())
+	if f.HasTap {
+		w.sentAt[f.Tap&1].add(p.PSN, n)
+	}
+	l.asked.add(askedKey{way: w.way, psn: p.PSN}, w, p.Opcode.AnsweredByData())
 	w.asked = l.asked.last
 }
 

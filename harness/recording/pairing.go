@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/capture"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 )
 
@@ -65,9 +66,9 @@ func (w *flow) settle() {
 
 // answer votes for the flows that have sent a request with the PSN of a response; if there are many, for those that
 // have waited longest. data is set for a response with data. It marks the request of the likeliest flow as answered.
-func (l *learner) answer(w *flow, p psn.PSN, data bool) {
-	k := askedKey{w.back, p}
-	l.reply(w, k, data)
+func (l *learner) answer(w *flow, p psn.PSN, data bool, f *capture.Frame) {
+	k := askedKey{way: w.back, psn: p}
+	l.reply(w, k, data, f)
 	if w.settled {
 		return
 	}
@@ -145,7 +146,7 @@ func (w *flow) lonely() bool { return w.datagrams > 0 && w.datagrams == w.frames
 // pair matches each flow with its peer: first by proof, then by votes, then, where two hosts have exactly one unmatched
 // flow each way, by that.
 func (l *learner) pair() {
-	prove(l.order)
+	prove(l.order, l.survey.two())
 	for _, c := range claims(l.order) {
 		switch {
 		case c.w.peer == nil && c.r.peer == nil:

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/capture"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
 // This file decides which flows are peers beyond doubt. QPs between two hosts often start with the same PSN, so that an
@@ -63,19 +65,28 @@ func (r *psnRange) asks(answers *psnRange) bool {
 
 // contradictions counts the answers of a flow that another flow had not asked for.
 type contradictions struct {
-	early uint16 // answers to requests that were sent for the first time afterwards
-	until uint64 // number of the newest answer when the latest of them was counted, see learner.given
-	wrong uint16 // data for requests that are not answered by data
-	since uint64 // number of the newest request when the last of refuted of them was counted, see learner.asked
+	early [3]early // by view
+	wrong uint16   // data for requests that are not answered by data
+	since uint64   // number of the newest request when the last of refuted of them was counted, see learner.asked
 }
 
-// contradicted returns the contradictions to the other flow with w. Wrong data tell nothing of a flow that sends no
-// more: its peer may be a QP that was used again.
-func (c *contradictions) contradicted(w *flow) int {
-	if w.asked < c.since {
-		return int(c.early)
+// early counts the answers to requests that were sent for the first time afterwards.
+type early struct {
+	n     uint16
+	until uint64 // number of the newest answer when the latest of them was counted, see learner.given
+}
+
+// contradicted returns the contradictions to the other flow with w, of which two taps show the order each by itself.
+// Wrong data tell nothing of a flow that sends no more: its peer may be a QP that was used again.
+func (c *contradictions) contradicted(w *flow, two bool) int {
+	n := int(c.early[0].n)
+	if two {
+		n = int(max(c.early[viewOf(trace.A)].n, c.early[viewOf(trace.B)].n))
 	}
-	return int(c.early) + int(c.wrong)
+	if w.asked < c.since {
+		return n
+	}
+	return n + int(c.wrong)
 }
 
 // contradicts returns the contradictions of w to r; nil when there is no room for them.
@@ -91,13 +102,18 @@ func (w *flow) contradicts(r *flow) *contradictions {
 	return &w.answers[at].contradictions
 }
 
-// reply records an answer of w. Data are not for the flows that asked for none with this PSN.
-func (l *learner) reply(w *flow, k askedKey, data bool) {
+// reply records an answer of w, in a frame. Data are not for the flows that asked for none with this PSN.
+func (l *learner) reply(w *flow, k askedKey, data bool, f *capture.Frame) {
 	w.replied.add(k.psn, 1)
 	if w.replied.n > heardLimit {
 		return
 	}
 	l.given.add(k, w, data)
+	if f.HasTap {
+		at := k
+		at.view = viewOf(f.Tap)
+		l.givenAt.add(at, w, data)
+	}
 	if !data {
 		return
 	}
@@ -113,26 +129,38 @@ func (l *learner) reply(w *flow, k askedKey, data bool) {
 	}
 }
 
-// late processes a request of r with PSN p. If it is the first with this PSN, earlier answers to p are not for r. Those
-// that came before the latest one was counted are no further evidence: one gap of the capture can explain all of them,
-// and so can an earlier connection of the same QPN.
-func (l *learner) late(r *flow, p psn.PSN) {
-	if r.sent.n == 0 || !r.sent.last.Less(p) {
+// late processes a request of r with PSN p, in a frame. If it is the first with this PSN, earlier answers to p are not
+// for r. Those that came before the latest one was counted are no further evidence: one gap of the capture can explain
+// all of them, and so can an earlier connection of the same QPN.
+func (l *learner) late(r *flow, p psn.PSN, f *capture.Frame) {
+	r.awaits(&l.given, askedKey{way: r.way, psn: p}, &r.sent)
+	if f.HasTap {
+		r.awaits(&l.givenAt, askedKey{way: r.way, psn: p, view: viewOf(f.Tap)}, &r.sentAt[f.Tap&1])
+	}
+}
+
+// awaits counts the answers to a request of r that were given before; sent is the requests of r in the view of the key.
+func (r *flow) awaits(given *requests, k askedKey, sent *psnRange) {
+	if sent.n == 0 || !sent.last.Less(k.psn) {
 		return
 	}
-	for n, a := range l.given.each(askedKey{r.way, p}) {
-		if c := a.flow.contradicts(r); c != nil && (c.early == 0 || n > c.until) && c.early < 1<<15 {
-			c.early, c.until = c.early+1, l.given.last
+	for n, a := range given.each(k) {
+		c := a.flow.contradicts(r)
+		if c == nil {
+			continue
+		}
+		if e := &c.early[k.view]; (e.n == 0 || n > e.until) && e.n < 1<<15 {
+			e.n, e.until = e.n+1, given.last
 		}
 	}
 }
 
 // against returns the number of contradictions to r being the peer of w.
-func (w *flow) against(r *flow) (n int) {
+func (w *flow) against(r *flow, two bool) (n int) {
 	for _, x := range [][2]*flow{{w, r}, {r, w}} {
 		for i := range x[0].answers {
 			if c := &x[0].answers[i]; c.flow == x[1] {
-				n += c.contradicted(x[1])
+				n += c.contradicted(x[1], two)
 			}
 		}
 	}
@@ -159,14 +187,14 @@ func (o *options) add(r *flow) {
 
 // exclude removes the flows that the answers contradict. It keeps all if they contradict each of them, as answers do
 // whose times are wrong.
-func (o *options) exclude() {
+func (o *options) exclude(two bool) {
 	least := -1
 	for _, r := range o.list {
-		if n := o.of.against(r); least < 0 || n < least {
+		if n := o.of.against(r, two); least < 0 || n < least {
 			least = n
 		}
 	}
-	o.list = slices.DeleteFunc(o.list, func(r *flow) bool { return o.of.against(r) >= refuted*(least+1) })
+	o.list = slices.DeleteFunc(o.list, func(r *flow) bool { return o.of.against(r, two) >= refuted*(least+1) })
 }
 
 // voted adds the flows whose requests the flow did answer, as their PSNs tell.
@@ -229,14 +257,14 @@ func (x *ranges) options(w *flow) (o options) {
 	return o
 }
 
-// prove pairs the flows of which every other peer is excluded.
-func prove(order []*flow) {
+// prove pairs the flows of which every other peer is excluded; two is set for captures of two taps.
+func prove(order []*flow, two bool) {
 	all, left := rangesOf(order), map[*flow]*options{}
 	for _, w := range order {
 		if x := all[w.back]; x != nil && w.replied.n > 0 {
 			o := x.options(w)
 			o.voted()
-			o.exclude()
+			o.exclude(two)
 			left[w] = &o
 		}
 	}

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/capture"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace/tracetest"
@@ -139,6 +141,42 @@ func TestAnswerOfAnotherConnectionIsNotStray(t *testing.T) {
 		stray := len(r.Header.Conns[0].Ends[trace.A].Misaddressed) > 0
 		if want := other == ""; stray != want {
 			t.Errorf("requests of another connection %q: stray %v, want %v", other, stray, want)
+		}
+	}
+}
+
+// QPs of equal PSNs that run abreast are abreast at the port of the requester alone: that of the responder shows which
+// answer is for which request, also when the file of the other port is there, and also when its clock is wrong.
+func TestQPsOfEqualPSNsAtTwoTaps(t *testing.T) {
+	var text strings.Builder
+	fmt.Fprintf(&text, "qp start=7\nqp conn=1 start=7\n")
+	for i := range 8 {
+		for conn := range 2 {
+			asked := 1000*i + 10*conn
+			fmt.Fprintf(&text, "@%d..%d A>B WRITE_ONLY psn=+%d len=8 A conn=%d\n@%d..%d B>A ACK psn=+%d msn=%d conn=%d\n",
+				asked, asked+100, i, conn, asked+102, asked+202, i, i+1, conn)
+		}
+	}
+	f := tracetest.Parse(t, text.String(), 0)
+	a, b := tracetest.FramesAt(f, trace.A), tracetest.FramesAt(f, trace.B)
+	for name, c := range map[string]struct {
+		files [][]capture.Frame
+		guess bool
+	}{
+		"requester":  {[][]capture.Frame{a}, true},
+		"responder":  {[][]capture.Frame{b}, false},
+		"both":       {[][]capture.Frame{a, b}, false},
+		"both, late": {[][]capture.Frame{a, later(b, 300*time.Microsecond, nil)}, false},
+	} {
+		r, _ := filed(t, c.files...)
+		for i := range r.Header.Conns {
+			conn := &r.Header.Conns[i]
+			if got := conn.Doubts[trace.A] == guessedPeer; got != c.guess {
+				t.Errorf("%s: connection %d: guessed %v, want %v", name, i, got, c.guess)
+			}
+			if right := conn.Ends[0].QP.QPN == f.Header.Conns[i].Ends[0].QP.QPN; !c.guess && !right {
+				t.Errorf("%s: connection %d is paired wrong", name, i)
+			}
 		}
 	}
 }
