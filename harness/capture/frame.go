@@ -29,8 +29,11 @@ type Frame struct {
 	Dropped uint64 // frames that the tap lost between the previous frame and this one
 	Sound   bool   // the frame is known to decode and to have the right ICRC
 	Sum     uint32 // CRC-32 of the payload of a Sound frame
-	note    note
-	noted   bool
+	// the frame is RoCEv2 in all but its UDP destination port; where a QP is not known to send it, it is other traffic
+	AnotherPort bool
+
+	note  note
+	noted bool
 }
 
 // Source yields captured frames in time order, and io.EOF at the end. A Reader is one.
@@ -60,7 +63,7 @@ type Sound struct {
 // Next implements Source.
 func (t *Sound) Next(f *Frame) error {
 	err := t.Source.Next(f)
-	if f.Sound = len(t.Sums) > 0; f.Sound {
+	if f.Sound = len(t.Sums) > 0 && !f.AnotherPort; f.Sound {
 		f.Sum, t.Sums = t.Sums[0], t.Sums[1:]
 	}
 	return err

@@ -154,7 +154,8 @@ func (c *Reader) Stats() Stats {
 	return s
 }
 
-// Next reads the next RoCEv2 frame into f, without its tunnels. The error is io.EOF at the end of a complete file, and
+// Next reads the next RoCEv2 frame into f, without its tunnels; also one to another port, which counts as foreign. The
+// error is io.EOF at the end of a complete file, and
 // trace.ErrTruncated in the middle of a frame; all frames before are good.
 func (c *Reader) Next(f *Frame) error {
 	for {
@@ -167,7 +168,9 @@ func (c *Reader) Next(f *Frame) error {
 		}
 		missing := max(0, min(length, frameLimit)-len(data))
 		if !c.take(f, data, missing) {
-			c.stats.Foreign++
+			if c.stats.Foreign++; f.AnotherPort {
+				return nil
+			}
 			continue
 		}
 		c.stats.Frames++
@@ -200,6 +203,7 @@ func (c *Reader) take(f *Frame, data []byte, missing int) bool {
 	f.Raw, f.Kept = c.filled(raw, min(p.cut, frameLimit)), len(raw)
 	if !isRDMA(f.Raw) {
 		c.stats.skip(p.what())
+		f.AnotherPort = c.header == nil && f.Kept == len(f.Raw) && roce.ToAnotherPort(f.Raw)
 		return false
 	}
 	if p.by != "" {

@@ -133,6 +133,22 @@ func (a *atlas) strangers(f *roce.Frame, r *trace.Record) bool {
 	return !from && !to
 }
 
+// sends reports whether a RoCEv2 packet to another UDP port is of a direction of a connection, by its addresses and its
+// destination QP, which the decoder has not read. It sets the sender of its record.
+func (a *atlas) sends(f *roce.Frame, r *trace.Record) bool {
+	at, n, ok := roce.FieldSpan(r.Raw, "destqp")
+	if !ok || n != 3 {
+		return false
+	}
+	to := *f
+	to.Packet.DestQP = uint32(r.Raw[at])<<16 | uint32(r.Raw[at+1])<<8 | uint32(r.Raw[at+2])
+	p, ok := a.flow(&to)
+	if ok {
+		r.From = p.from
+	}
+	return ok
+}
+
 // crosses reports whether a frame goes from a host of one side to a host of the other: damage does not turn two
 // addresses into two other known ones.
 func (a *atlas) crosses(f *roce.Frame) bool {

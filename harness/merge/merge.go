@@ -131,7 +131,7 @@ func (m *merger) step(n *capture.Lane) {
 		where.from = tap.Other()
 	}
 	f.Rec.Conn, f.Rec.From = where.conn, where.from
-	if m.foreign && m.atlas.strangers(&m.headers, &f.Rec) {
+	if m.foreign && (m.atlas.strangers(&m.headers, &f.Rec) || n.Frame.AnotherPort && !m.atlas.sends(&m.headers, &f.Rec)) {
 		m.free = append(m.free, f)
 		return
 	}

@@ -24,7 +24,7 @@ func OneTap(h *trace.Header, tap trace.Side, sources []capture.Source, s trace.S
 		n.Frame.Fill(&r, &headers)
 		where := atlas.place(&headers, &r)
 		r.Conn, r.From = where.conn, where.from
-		if atlas.strangers(&headers, &r) {
+		if atlas.strangers(&headers, &r) || n.Frame.AnotherPort && !atlas.sends(&headers, &r) {
 			continue
 		}
 		switch {

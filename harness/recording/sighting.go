@@ -124,12 +124,15 @@ func (l *learner) show(h *trace.Header, as anew, to func(*sighting, end)) error 
 	})
 }
 
-// eachFrame calls show with the frames of the sources in time order, and returns the lanes. A capture that is cut short
+// eachFrame calls show with the frames of the sources in time order, those to another port left out, and returns the
+// lanes. A capture that is cut short
 // is no error.
 func eachFrame(sources []capture.Source, show func(*capture.Lane)) (*capture.Lanes, error) {
 	lanes := capture.NewLanes(sources, time.Time{})
 	for n := lanes.Next(); n != nil; n = lanes.Next() {
-		show(n)
+		if !n.Frame.AnotherPort {
+			show(n)
+		}
 	}
 	if err := lanes.Err(); !errors.Is(err, trace.ErrTruncated) {
 		return lanes, err

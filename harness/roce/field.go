@@ -76,6 +76,16 @@ func DestinationPort(frame []byte) (port uint16, ok bool) {
 	return binary.BigEndian.Uint16(frame[at.l4+2:]), true
 }
 
+// ToAnotherPort reports whether a frame is a RoCEv2 packet in all but its UDP destination port: what follows the UDP
+// header ends with the right ICRC, which covers that port, so that no router has changed it.
+func ToAnotherPort(frame []byte) bool {
+	at, ok := locate(frame)
+	if !ok || at.end < at.l4+udpLen+bthLen+icrcLen || binary.BigEndian.Uint16(frame[at.l4+2:]) == Port {
+		return false
+	}
+	return at.sealed(frame)
+}
+
 // anchor is the header from whose start the offset of a field counts.
 type anchor uint8
 
