@@ -86,14 +86,14 @@ func (s *survey) frame(f *capture.Frame, h *roce.Frame) {
 	}
 	key := printOf(f, h)
 	if sample {
-		s.twice.frame(key, way{h.Src, h.Dst}, f.Wall)
+		s.twice.frame(key, &h.Packet, way{h.Src, h.Dst}, f.Wall)
 	}
 	if !f.HasTap {
 		return
 	}
 	s.frames[f.Tap]++
 	if sample {
-		s.own[f.Tap].frame(key, way{h.Src, h.Dst}, f.Wall)
+		s.own[f.Tap].frame(key, &h.Packet, way{h.Src, h.Dst}, f.Wall)
 	}
 	s.pass(f, h)
 	s.echo(key, way{h.Src, h.Dst}, f)

@@ -430,17 +430,18 @@ func TestConnectionsThatLookAlike(t *testing.T) {
 // direction decides that it is a mirror.
 func TestMirrorOfLosses(t *testing.T) {
 	var d doubles
+	var none roce.Packet
 	there, back := way{netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")},
 		way{netip.MustParseAddr("192.0.2.2"), netip.MustParseAddr("192.0.2.1")}
 	twice := func(key uint64, on way, at int64) {
-		d.frame(key, on, time.UnixMicro(at))
-		d.frame(key, on, time.UnixMicro(at+2))
+		d.frame(key, &none, on, time.UnixMicro(at))
+		d.frame(key, &none, on, time.UnixMicro(at+2))
 	}
 	for key := range uint64(3) {
 		twice(key, there, int64(key)*10)
 	}
-	d.frame(3, there, time.UnixMicro(30))
-	d.frame(3, there, time.UnixMicro(90))
+	d.frame(3, &none, there, time.UnixMicro(30))
+	d.frame(3, &none, there, time.UnixMicro(90))
 	if len(d.windows()) != 0 {
 		t.Error("a frame that was sent again is of a mirror")
 	}
@@ -521,6 +522,42 @@ func TestPlacesOfTwoTaps(t *testing.T) {
 		s.sides(func(a netip.Addr, side trace.Side, n int) { votes[a] += n * (1 - 2*int(side)) })
 		if got := s.clocks(); got != c.clocks || votes[left] > 0 != c.atA || votes[left] != -votes[right] {
 			t.Errorf("%s: clocks %v, want %v; votes %v", name, got, c.clocks, votes)
+		}
+	}
+}
+
+// A requester that goes back sends most frames of a short capture again after one delay, which is that of its round
+// trip and not the distance of two places at which a mirror sees them. A mirror repeats the frames before the NAK too.
+func TestGoingBackIsNoMirror(t *testing.T) {
+	text := func(first int) string {
+		var b strings.Builder
+		fmt.Fprintf(&b, "@0..100 A>B SEND_ONLY psn=+0 len=8 A\n@102..202 B>A ACK psn=+0 msn=1\n")
+		for i := range 20 {
+			if at := 250 + i; i == first {
+				fmt.Fprintf(&b, "@%d A>X SEND_ONLY psn=+%d len=8\n", at, 1+i)
+			} else {
+				fmt.Fprintf(&b, "@%d..%d A>B SEND_ONLY psn=+%d len=8\n", at, at+100, 1+i)
+			}
+		}
+		at := 250 + first + 1 + 102
+		fmt.Fprintf(&b, "@%d..%d B>A NAK psn=+%d msn=%d PSN_SEQ_ERR\n", at, at+100, 1+first, 1+first)
+		for i := first; i < 20; i++ {
+			fmt.Fprintf(&b, "@%d..%d A>B SEND_ONLY psn=+%d len=8%s\n", at+101+i, at+201+i, 1+i,
+				map[bool]string{true: " A"}[i == 19])
+		}
+		return b.String() + fmt.Sprintf("@%d..%d B>A ACK psn=+20 msn=21\n", at+250, at+350)
+	}
+	for _, first := range []int{0, 1, 3} {
+		f := tracetest.Parse(t, text(first), 0)
+		a, b := tracetest.FramesAt(f, trace.A), tracetest.FramesAt(f, trace.B)
+		for want, lists := range map[string][][]capture.Frame{
+			atRequester: {a}, atResponder: {b}, bothPorts: {a, b},
+			between: {inTime(a, later(b, 5*time.Millisecond, nil))},
+		} {
+			r, _ := filed(t, lists...)
+			if got := r.Capture; got.Tap != want || got.Twice != 0 && want != between {
+				t.Errorf("first lost %d, %s: %s (%s), %d left out", first, want, got.Tap, got.Why, got.Twice)
+			}
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/capture"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
@@ -23,9 +24,51 @@ type way struct{ from, to netip.Addr }
 
 // doubles compares the first frames of each direction with later frames of the same bytes.
 type doubles struct {
-	seen  int
-	first map[uint64]double // by frame
-	ways  map[way]*doubled
+	seen    int
+	first   map[uint64]double // by frame
+	ways    map[way]*doubled
+	refused map[way][]refusal // the latest NAKs, by the direction of the requests that they ask for
+}
+
+// refusal is a sequence NAK. The requester then goes back to the packet that it names and sends that and all after it
+// again, so that these are not repeated by a mirror.
+type refusal struct {
+	from  psn.PSN
+	began time.Time // when a request with that PSN passed for the first time since; zero for not yet
+}
+
+// refusalLimit bounds the NAKs of a direction that are remembered.
+const refusalLimit = 8
+
+// asks processes a packet that may be a NAK, or the request that a NAK asks for.
+func (d *doubles) asks(p *roce.Packet, on way, at time.Time) {
+	if p.Opcode == roce.Acknowledge && p.AETH.Syndrome == roce.SyndromePSNSeqErr {
+		back := way{on.to, on.from}
+		list := d.refused[back]
+		if len(list) == refusalLimit {
+			list = slices.Delete(list, 0, 1)
+		}
+		if d.refused == nil {
+			d.refused = map[way][]refusal{}
+		}
+		if list != nil || len(d.refused) < twiceWays {
+			d.refused[back] = append(list, refusal{from: p.PSN})
+		}
+		return
+	}
+	for i := range d.refused[on] {
+		if r := &d.refused[on][i]; r.began.IsZero() && p.Opcode.IsRequest() && p.PSN == r.from {
+			r.began = at
+		}
+	}
+}
+
+// again reports whether a request that was seen at a time before is sent again because of a NAK.
+func (d *doubles) again(p *roce.Packet, on way, before time.Time) bool {
+	return p.Opcode.IsRequest() && slices.ContainsFunc(d.refused[on], func(r refusal) bool {
+		behind := p.PSN.Sub(r.from)
+		return before.Before(r.began) && behind >= 0 && behind < skipLimit
+	})
 }
 
 // double holds the latest sights of a frame.
@@ -46,9 +89,10 @@ type doubled struct {
 // enough reports whether no more frames are needed.
 func (d *doubles) enough() bool { return d.seen >= twiceEnough }
 
-// frame processes a sight of a frame.
-func (d *doubles) frame(key uint64, on way, at time.Time) {
+// frame processes a sight of a frame with a packet.
+func (d *doubles) frame(key uint64, p *roce.Packet, on way, at time.Time) {
 	d.seen++
+	d.asks(p, on, at)
 	if d.first == nil {
 		d.first, d.ways = map[uint64]double{}, map[way]*doubled{}
 	}
@@ -60,16 +104,16 @@ func (d *doubles) frame(key uint64, on way, at time.Time) {
 	if w == nil {
 		return
 	}
-	p, seen := d.first[key]
-	since := at.Sub(p.at).Abs()
+	x, seen := d.first[key]
+	since := at.Sub(x.at).Abs()
 	switch {
-	case seen && p.both && since <= 3*p.after:
-	case seen && p.both, !seen && len(d.first) < twiceSample:
+	case seen && x.both && since <= 3*x.after:
+	case seen && (x.both || d.again(p, on, x.at)), !seen && len(d.first) < twiceSample:
 		d.first[key] = double{at: at}
 		w.frames++
 	case seen:
 		w.after = append(w.after, since)
-		d.first[key] = double{p.at, since, true}
+		d.first[key] = double{x.at, since, true}
 	}
 }
 
