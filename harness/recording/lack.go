@@ -341,7 +341,7 @@ func (l *lack) response(s *sighting) {
 // why returns the reason for a doubt; "" when there is none, or when the other tap lacks the same packets, which then
 // were not sent. One of the two taps is at the port of the responder.
 func (l *lack) why(other, responder *lack) string {
-	for _, p := range l.alone(other, responder) {
+	for _, p := range l.doubtful(other, responder) {
 		if p.what == repeat {
 			return fmt.Sprintf("the capture has psn=%+d twice within %v, and may have recorded it twice",
 				p.psn.Sub(l.start), atOnce)

@@ -57,6 +57,15 @@ func missing(signs []sign) (n uint64) {
 	return n
 }
 
+// doubtful returns the signs that may be of packets which the capture lacks. That the other tap does not have a packet
+// either shows nothing if it lacks others.
+func (l *lack) doubtful(other, responder *lack) []sign {
+	if other != nil && missing(other.alone(l, responder)) > 0 {
+		return l.signs
+	}
+	return l.alone(other, responder)
+}
+
 // alone returns the signs that are not explained by a packet that was never sent: those that the other tap, if there is
 // one, does not have too, and those of packets that may have passed before the captures began, by the tap at the port
 // of the responder.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/capture"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace/tracetest"
 )
@@ -205,5 +206,29 @@ func TestDoubtOfOneTap(t *testing.T) {
 	d := r.Header.Conns[0].Doubtful(trace.A)
 	if !strings.Contains(d.Why, "psn=+3 was refused and acknowledged") || d.At != [2]bool{true, false} {
 		t.Errorf("%+v (%+v)", d, r.Capture)
+	}
+}
+
+// A packet that neither tap has was not sent, unless one of them is known to lack packets.
+func TestNeitherTapHasIt(t *testing.T) {
+	f := tracetest.Parse(t, `
+@0..100 A>B SEND_ONLY psn=+0 len=8
+@1..101 A>B SEND_ONLY psn=+1 len=8
+@2..102 A>B SEND_ONLY psn=+2 len=8
+@3..103 A>B SEND_ONLY psn=+4 len=8 A
+@105..205 B>A ACK psn=+4 msn=5
+`, 0)
+	a, b := tracetest.FramesAt(f, trace.A), tracetest.FramesAt(f, trace.B)
+	for name, c := range map[string]struct {
+		b  []capture.Frame
+		at [2]bool
+	}{
+		"complete":      {b, [2]bool{}},
+		"B lacks psn=1": {later(b, 0, func(i int) bool { return i != 1 }), [2]bool{true, true}},
+	} {
+		r, _ := filed(t, a, c.b)
+		if d := r.Header.Conns[0].Doubtful(trace.A); d.At != c.at {
+			t.Errorf("%s: %+v, want it of %v", name, d, c.at)
+		}
 	}
 }
