@@ -15,14 +15,37 @@ var nakHasCause = rule.Rule{
 	Source: rule.Source{Ref: "IBTA 9.7.5.2",
 		Requirement: "A NAK tells of an error that the responder detected: an invalid request, a violation of access " +
 			"rights, or an error of its own that kept it from completing the request."},
-	Needs: rule.TapResponder | rule.Attributes, Sees: rule.RequestIn | rule.ReleaseIn | rule.ResponseOut,
+	Needs: rule.TapResponder | rule.Frames, Sees: rule.RequestIn | rule.ReleaseIn | rule.ResponseOut,
 	Minds: rule.AnyKind &^ (rule.Writing | rule.Empty | rule.Asked), Stimulus: "a fatal NAK",
 	BlackBox: hardware,
 	New: func(c *rule.Context) rule.Check {
+		if !c.Offers(rule.TapResponder | rule.Attributes) {
+			return rule.Check{Sight: func(s *rule.Sight) { nakByItself(c, s) }}
+		}
 		g := guilt{c: c, shortest: 1 << 32, memory: rule.MemoryMap{Regions: c.Told()}}
 		return rule.Check{Sight: g.sight, Event: g.event}
 	},
 }
+
+// nakByItself judges a fatal NAK where it is not known which requests were at fault: one code is right for none of a
+// reliable connection.
+func nakByItself(c *rule.Context, s *rule.Sight) {
+	p, made := s.Pkt, c.Maker(s)
+	switch {
+	case made != rule.AtPort && made != rule.Sealed:
+	case ofDatagrams(p):
+		c.Failf(rule.Responder, onlyDatagrams, c.Rel(p.PSN))
+	case rule.IsFatalNAK(p):
+		c.Doubt("needs the responder's tap and the QP attributes of both ends")
+	}
+}
+
+// ofDatagrams reports whether a packet is a NAK with the code for invalid requests of reliable datagrams.
+func ofDatagrams(p *roce.Packet) bool {
+	return p.Opcode == roce.Acknowledge && p.AETH.Syndrome == roce.SyndromeInvalidRD
+}
+
+const onlyDatagrams = "NAK 0x64 for %s: invalid request of a reliable datagram, and this is a reliable connection"
 
 // guilt holds the faults of the requests that arrived. They are never forgotten, because a NAK may be late: only a NAK
 // without any faulty request before it is surely wrong.
@@ -90,6 +113,9 @@ func (g *guilt) shapeless(s *rule.Sight) bool {
 // answer judges the first fatal NAK.
 func (g *guilt) answer(s *rule.Sight) {
 	c, p := g.c, s.Pkt
+	if ofDatagrams(p) && s.Rec.Fate != trace.Injected {
+		c.Failf(rule.Responder, onlyDatagrams, c.Rel(p.PSN))
+	}
 	if !rule.IsFatalNAK(p) || g.refused || s.Rec.Fate == trace.Injected {
 		return
 	}
