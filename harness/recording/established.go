@@ -170,6 +170,18 @@ func (w *flow) agrees(r *flow) bool {
 	return n == 0 || most <= full
 }
 
+// differs reports whether w and r have an MTU each, and not the same: they may be of two connections whose other flows
+// have the same QPNs.
+func (w *flow) differs(r *flow) bool {
+	var of [2]int
+	for i, f := range [2]*flow{w, r} {
+		if f.full[0].n > 0 && f.full[1].n == 0 && roce.IsPathMTU(int(f.full[0].value)) {
+			of[i] = int(f.full[0].value)
+		}
+	}
+	return of[0] != of[1] && of[0] != 0 && of[1] != 0
+}
+
 // mtu returns the path MTU of a flow's connection: the most frequent payload length of packets that must be full, in
 // either direction, preferring lengths that are path MTUs; another length only if no packet is longer. For a connection
 // without such packets it returns others, the MTU of the other connections; 0 if a packet of the connection is longer

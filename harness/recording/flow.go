@@ -137,9 +137,12 @@ func (l *learner) conn(w *flow, mtu int) trace.Conn {
 	c := trace.Conn{Ends: [2]trace.End{near, far}}
 	if w.guessed {
 		c.Doubts = [2]*trace.Doubt{guessedPeer, guessedPeer}
-		if c.Anew = w.threads.renewed() || w.peer != nil && (w.peer.threads.renewed() || !w.agrees(w.peer)); c.Anew {
-			c.Ends[0].QP.MTU, c.Ends[1].QP.MTU = 0, 0
-		}
+		c.Anew = w.threads.renewed() || w.peer != nil && (w.peer.threads.renewed() || !w.agrees(w.peer))
+	} else if w.peer != nil && w.differs(w.peer) {
+		c.Anew, c.Doubts = true, [2]*trace.Doubt{reusedDoubt, reusedDoubt}
+	}
+	if c.Anew {
+		c.Ends[0].QP.MTU, c.Ends[1].QP.MTU = 0, 0
 	}
 	return c
 }

@@ -26,16 +26,21 @@ type change struct {
 // changesLimit bounds the count of changes. It is even, so that the count goes on to change.
 const changesLimit = 254
 
-// takes processes the value of a packet. Another connection may by chance begin where the PSNs go on, but not twice.
+// takes processes the value of a packet.
 func (c *change) takes(v int, as joint) {
 	if c.now != 0 && int32(v) != c.now {
-		if c.changes++; c.changes > changesLimit {
-			c.changes = 1
-		}
-		c.mixed = c.mixed || as == within || as == abutting && c.joins
-		c.joins = c.joins || as == abutting
+		c.add(as)
 	}
 	c.now = int32(v)
+}
+
+// add adds a change. Another connection may by chance begin where the PSNs go on, but not twice.
+func (c *change) add(as joint) {
+	if c.changes++; c.changes > changesLimit {
+		c.changes = 1
+	}
+	c.mixed = c.mixed || as == within || as == abutting && c.joins
+	c.joins = c.joins || as == abutting
 }
 
 // renewed reports whether every change may be that of a connection.
@@ -48,7 +53,8 @@ type thread struct {
 	inside bool // the latest packet was not the last one of its message
 	next   psn.PSN
 	ports  change // UDP source ports
-	sizes  change // payloads of packets that must be full, or that are larger than these, bytes
+	sizes  change // payloads of packets that must be full, bytes
+	most   int32  // largest payload since the latest change of that size
 	class  change // service classes, from 1
 }
 
@@ -64,13 +70,23 @@ func (t *thread) takes(o roce.Opcode, p psn.PSN, payload int, port uint16, n int
 	}
 	t.ports.takes(int(port), as)
 	t.class.takes(1+int(o.Class()), as)
-	if full := !o.EndsMessage() && roce.IsPathMTU(payload); o.HasPayload() && (full || payload > int(t.sizes.now)) {
-		if t.sizes.takes(payload, as); !full {
-			t.sizes.now = 0
-		}
+	if o.HasPayload() {
+		t.carries(int32(payload), !o.EndsMessage() && roce.IsPathMTU(payload), as)
 	}
 	t.begun, t.inside, t.next = n > 0, !o.EndsMessage(), p.Add(n)
 	return as
+}
+
+// carries processes a payload, of a packet that must be full or of another one, which shows an MTU that is no smaller.
+func (t *thread) carries(n int32, full bool, as joint) {
+	size := &t.sizes
+	if full && (n < t.most || size.now != 0 && n != size.now) || !full && size.now != 0 && n > size.now {
+		size.add(as)
+		size.now, t.most = 0, 0
+	}
+	if t.most = max(t.most, n); full {
+		size.now = n
+	}
 }
 
 // renewed reports whether another connection may have begun among the packets, by their ports, MTU or service.

@@ -50,6 +50,10 @@ func TestAnotherConnectionOfAFlow(t *testing.T) {
 			"@40..49 B>A ACK psn=+900 msn=2\n", map[int]uint16{3: 50001}, true},
 		"another MTU": {full + "@30..39 A>B WRITE_FIRST psn=+4 len=512\n@40..49 A>B WRITE_LAST psn=+5 len=1 A\n",
 			nil, true},
+		"a message longer than the MTU": {"@1..9 A>B WRITE_ONLY psn=+4 len=512 A\n@30..39 A>B WRITE_FIRST psn=+9 " +
+			"len=256\n@40..49 A>B WRITE_LAST psn=+10 len=1 A\n", nil, true},
+		"an MTU for each direction": {full + answer + "@30..39 A>B READ_REQUEST psn=+6 dmalen=600\n" +
+			"@40..49 B>A READ_RESP_FIRST psn=+6 len=512 msn=2\n@41..50 B>A READ_RESP_LAST psn=+7 len=88 msn=2\n", nil, true},
 		"another MTU within a message": {full + "@30..39 A>B WRITE_FIRST psn=+6 len=256\n" +
 			"@40..49 A>B WRITE_MIDDLE psn=+7 len=512\n", nil, false},
 		"another service for a packet": {full + "@11..19 A>B SEND_FIRST psn=+6 len=256\n@12..20 A>B X_SEND_ONLY psn=+7 " +
