@@ -93,7 +93,6 @@ func (l *learner) header() trace.Header {
 		l.survey.sides(l.vote)
 	}
 	l.pair()
-	mtu, _ := l.sizes.most()
 	h.Conns = make([]trace.Conn, 0, len(l.met)+l.pairs())
 	for _, c := range l.met {
 		for i := range c.Ends {
@@ -110,16 +109,16 @@ func (l *learner) header() trace.Header {
 			if w.placed = true; w.peer != nil {
 				w.peer.placed = true
 			}
-			h.Conns = append(h.Conns, l.sided(l.conn(w, mtu)))
+			h.Conns = append(h.Conns, l.sided(l.conn(w)))
 		}
 	}
 	return h
 }
 
 // conn returns the connection of a flow and of its peer, if that was seen; the sender of the first requests is the
-// first end.
-func (l *learner) conn(w *flow, mtu int) trace.Conn {
-	mtu = w.mtu(mtu)
+// first end. Its MTU is that of its own packets, since others may have another one.
+func (l *learner) conn(w *flow) trace.Conn {
+	mtu := w.mtu(0)
 	if w.requests == 0 && w.peer != nil && w.peer.requests > 0 {
 		w = w.peer
 	}

@@ -107,8 +107,20 @@ var (
 var damagedDoubt = &trace.Doubt{Fails: validity.Capture, Why: "frames were damaged where they first passed a tap: so " +
 	"sent, or damaged before the tap"}
 
-// suspect sets the doubts about connections on which frames of a host at an inferred tap were damaged.
+// skippedDoubt is the doubt about requests of a host at an inferred tap: a sender that skips a PSN, and a request lost
+// before the tap that its sender had no time to send again, look alike.
+var skippedDoubt = &trace.Doubt{Fails: validity.Capture, Why: "a request did not pass before later ones: not sent, " +
+	"or lost before the tap, whose place was inferred; --tap states it"}
+
+// suspect sets the doubts about connections on which frames of a host at an inferred tap were damaged, or did not pass.
 func (v *vantage) suspect(at netip.Addr) {
+	for i := range v.courses {
+		for from, c := range v.courses[i] {
+			if d := &v.header.Conns[i].Doubts[from]; c != nil && c.requester.addr == at && c.jump.valid && *d == nil {
+				*d = skippedDoubt
+			}
+		}
+	}
 	for p := range v.damaged {
 		d := &v.header.Conns[p.conn].Doubts
 		for s := range d {

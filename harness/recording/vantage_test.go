@@ -531,3 +531,21 @@ func TestLossesBesideATap(t *testing.T) {
 		}
 	}
 }
+
+// A request that its sender skipped, or that was lost before an inferred tap and not sent again yet, is no proof.
+func TestSkippedAtAnInferredTap(t *testing.T) {
+	var text strings.Builder
+	for i := range 6 {
+		at := 1000 * i
+		fmt.Fprintf(&text, "@%d..%d A>B SEND_ONLY psn=+%d len=99 A\n@%d..%d B>A ACK psn=+%d msn=%d\n", at, at+490, i, at+492,
+			at+982, i, i+1)
+	}
+	for after, want := range map[string]*trace.Doubt{
+		"@6000..6490 A>B SEND_ONLY psn=+6 len=99 A\n": nil, "@6000..6490 A>B SEND_ONLY psn=+7 len=99 A\n": skippedDoubt,
+	} {
+		r, _ := filed(t, tracetest.FramesAt(tracetest.Parse(t, text.String()+after, 0), trace.A))
+		if d := r.Header.Conns[0].Doubts[trace.A]; !r.Header.Inferred || d != want {
+			t.Errorf("after %q: inferred %v, doubt %v", after, r.Header.Inferred, d)
+		}
+	}
+}
