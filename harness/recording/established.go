@@ -170,6 +170,20 @@ func (w *flow) agrees(r *flow) bool {
 	return n == 0 || most <= full
 }
 
+// renewed reports whether another connection may have begun within the flow.
+func (w *flow) renewed() bool { return w.threads.renewed() || w.split() }
+
+// split reports whether the requests of a flow have one path MTU, and its answers another one.
+func (w *flow) split() bool {
+	n := 0
+	for _, x := range w.full {
+		if x.n > 0 && roce.IsPathMTU(int(x.value)) {
+			n++
+		}
+	}
+	return n > 1 && w.threads[0].sizes.changes == 0 && w.threads[1].sizes.changes == 0
+}
+
 // differs reports whether w and r have an MTU each, and not the same: they may be of two connections whose other flows
 // have the same QPNs.
 func (w *flow) differs(r *flow) bool {

@@ -99,6 +99,9 @@ func (l *learner) header() trace.Header {
 			o := &c.Ends[1-i]
 			if w := l.flows[flowKey{c.Ends[i].Addr, o.Addr, o.QP.QPN}]; w != nil {
 				c.Ends[i].Port, c.Ends[i].QP.PKey, o.Misaddressed, w.placed = w.port, w.pkey(), l.others[w], true
+				if w.renewed() || w.mtu(0) != 0 && w.mtu(0) != c.Ends[i].QP.MTU {
+					begunAnew(&c) // not all packets are of the connection that the messages set up
+				}
 			}
 		}
 		h.Conns = append(h.Conns, l.sided(c))
@@ -136,12 +139,11 @@ func (l *learner) conn(w *flow) trace.Conn {
 	c := trace.Conn{Ends: [2]trace.End{near, far}}
 	if w.guessed {
 		c.Doubts = [2]*trace.Doubt{guessedPeer, guessedPeer}
-		c.Anew = w.threads.renewed() || w.peer != nil && (w.peer.threads.renewed() || !w.agrees(w.peer))
-	} else if w.peer != nil && w.differs(w.peer) {
-		c.Anew, c.Doubts = true, [2]*trace.Doubt{reusedDoubt, reusedDoubt}
-	}
-	if c.Anew {
-		c.Ends[0].QP.MTU, c.Ends[1].QP.MTU = 0, 0
+		if w.renewed() || w.peer != nil && (w.peer.renewed() || !w.agrees(w.peer)) {
+			begunAnew(&c)
+		}
+	} else if w.split() || w.peer != nil && (w.peer.split() || w.differs(w.peer)) {
+		begunAnew(&c)
 	}
 	return c
 }

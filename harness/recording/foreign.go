@@ -73,7 +73,8 @@ func (r *Recording) both(l *learner, as anew, how *procedure) (only *trace.Side,
 	}
 	r.Capture.Located = w.tell()
 	l.say(&r.Header, r.Capture)
-	r.Header.Inferred = r.unsealed == nil && l.survey.damages(&r.Header)
+	r.Header.Inferred = r.unsealed == nil &&
+		(l.survey.damages(&r.Header) || at[trace.A].unsettled(trace.A) || at[trace.B].unsettled(trace.B))
 	for tap := range at {
 		at[tap].addDoubts(trace.Side(tap))
 		for i := range r.Header.Conns {
@@ -108,6 +109,7 @@ func (r *Recording) stand(l *learner, as anew, how *procedure, tap Tap) error {
 		r.Capture.Why = at.why
 		if r.Header.Inferred = at.inferred && r.unsealed == nil; r.Header.Inferred {
 			v.suspect(at.addr)
+			v.skipped(at.addr)
 		}
 		err = tapAt(&r.Header, r.Capture, at.addr)
 	default:

@@ -30,6 +30,16 @@ func (v *vantage) astray(s trace.Side) bool {
 	return signs > 0 && signs*2*much > v.others(h).lost()
 }
 
+// unsettled reports whether the tap at a side may not be at the port of the host there: it sees several hosts,
+// something may have been lost between it and the host, or the host is not seen to react much faster than the far end.
+func (v *vantage) unsettled(s trace.Side) bool {
+	if len(v.header.Conns) == 0 {
+		return false
+	}
+	h := v.host(v.header.Conns[0].Ends[s].Addr)
+	return h.lost() > 0 || !v.near(h)
+}
+
 // often returns a number of signs if they are too many for a coincidence, otherwise 0.
 func often(signs int) int {
 	if signs < fewest {

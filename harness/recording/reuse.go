@@ -38,6 +38,7 @@ type reuse struct {
 type turning struct {
 	open bool
 	psn  psn.PSN // of the first request after the change
+	end  psn.PSN // after the newest request since then
 	n    psn.MSN // requests since then
 }
 
@@ -56,7 +57,7 @@ func (l *reuse) asks(s *sighting, end psn.PSN) {
 		l.begun, l.first, l.newest, l.mark = true, p, end, s.mark
 	}
 	for i, changed := range [2]bool{t.ports.changes != ports, t.sizes.changes != sizes} {
-		l.turns[i].takes(p, as, changed)
+		l.turns[i].takes(p, end, as, changed)
 	}
 	l.severed = l.severed || as == severed
 	far, first := !p.In(l.first.Add(-farPSN), l.newest.Add(farPSN)), p == l.first && l.answered
@@ -71,14 +72,14 @@ func (l *reuse) asks(s *sighting, end psn.PSN) {
 }
 
 // takes processes a request, which begins the change if changed is set.
-func (t *turning) takes(p psn.PSN, as joint, changed bool) {
+func (t *turning) takes(p, end psn.PSN, as joint, changed bool) {
 	switch {
 	case changed && as != within:
 		*t = turning{open: true, psn: p}
 	case as == severed:
 		t.open = false // requests may be missing
 	}
-	t.n++
+	t.n, t.end = t.n+1, end
 }
 
 // answers processes an answer.
@@ -89,7 +90,11 @@ func (l *reuse) answers(s *sighting) {
 	if !l.begun {
 		return
 	}
-	if t.ports.changes != changes && !l.severed && ahead >= 0 && s.psn.Less(l.newest) {
+	switch counts := s.opcode.Layout()&roce.LayoutAETH != 0; {
+	case t.ports.changes == changes:
+	case !s.psn.In(l.first.Add(-farPSN), l.newest.Add(farPSN)) || counts && s.msn < l.top:
+		l.anew = true // the requests are in another flow, or the clocks of the directions differ
+	case !l.severed && ahead >= 0 && s.psn.Less(l.newest):
 		t.ports.mixed = true // all requests go on, and so do the answers
 	}
 	l.answered, l.severed = true, false
@@ -108,8 +113,8 @@ func (l *reuse) counted(s *sighting) {
 	l.anew = l.anew || ack && l.leapt && 2*n < l.msn
 	for i := range l.turns {
 		t := &l.turns[i]
-		if d := s.psn.Sub(t.psn); !t.open || d < 0 || d >= skipLimit {
-			continue
+		if !t.open || !s.psn.In(t.psn, t.end) {
+			continue // it answers an earlier request, perhaps late by the clock of its direction
 		}
 		t.open = false
 		switch of := [2]*change{&l.threads[0].ports, &l.threads[0].sizes}[i]; {
@@ -137,6 +142,14 @@ func (l *reuse) may() bool { return l.anew || l.threads[0].renewed() || l.thread
 var reusedDoubt = &trace.Doubt{Fails: validity.Capture, Why: "a QPN was used again, and its packets may be of either " +
 	"connection"}
 
+// begunAnew notes that the packets of a connection may be of several, so that no MTU holds for all of them.
+func begunAnew(c *trace.Conn) {
+	c.Anew, c.Ends[0].QP.MTU, c.Ends[1].QP.MTU = true, 0, 0
+	for s, d := range c.Doubts {
+		c.Doubts[s] = joined(d, reusedDoubt)
+	}
+}
+
 // overlay marks the connections that share the QPN of a host with another one: packets to it are of either.
 func overlay(conns []trace.Conn) {
 	type end struct {
@@ -156,8 +169,7 @@ func overlay(conns []trace.Conn) {
 		c := &conns[i]
 		each(c, func(e end) { c.Anew = c.Anew || users[e] > 1 })
 		if c.Anew {
-			c.Ends[0].QP.MTU, c.Ends[1].QP.MTU = 0, 0
-			c.Doubts = [2]*trace.Doubt{reusedDoubt, reusedDoubt}
+			begunAnew(c)
 		}
 	}
 }

@@ -48,12 +48,21 @@ func TestAnotherConnectionOfAFlow(t *testing.T) {
 			"@40..49 B>A ACK psn=+5 msn=2\n", map[int]uint16{3: 50001}, false},
 		"answers far from the requests": {ask + answer + "@30..39 A>B SEND_ONLY psn=+5 len=1 A\n" +
 			"@40..49 B>A ACK psn=+900 msn=2\n", map[int]uint16{3: 50001}, true},
+		"answers of two more connections": {ask + answer + "@40..49 B>A ACK psn=+90000 msn=0\n@50..59 B>A ACK psn=+4 msn=1\n",
+			map[int]uint16{2: 50001, 3: 50000}, true},
+		"answers before the first request": {ask + "@10..19 B>A ACK psn=+4 msn=5\n@20..21 A>B SEND_ONLY psn=+5 len=1 A\n" +
+			"@22..23 A>B SEND_ONLY psn=+6 len=1 A\n@30..39 B>A ACK psn=+6 msn=1\n", map[int]uint16{4: 50001}, true},
+		"a late answer to an earlier connection": {ask + answer + "@20..21 A>B SEND_ONLY psn=+5 len=1 A\n@22..23 A>B " +
+			"SEND_ONLY psn=+4 len=1 A\n@30..39 B>A ACK psn=+5 msn=2\n@40..49 B>A ACK psn=+4 msn=1\n",
+			map[int]uint16{3: 50001}, true},
 		"another MTU": {full + "@30..39 A>B WRITE_FIRST psn=+4 len=512\n@40..49 A>B WRITE_LAST psn=+5 len=1 A\n",
 			nil, true},
 		"a message longer than the MTU": {"@1..9 A>B WRITE_ONLY psn=+4 len=512 A\n@30..39 A>B WRITE_FIRST psn=+9 " +
 			"len=256\n@40..49 A>B WRITE_LAST psn=+10 len=1 A\n", nil, true},
 		"an MTU for each direction": {full + answer + "@30..39 A>B READ_REQUEST psn=+6 dmalen=600\n" +
 			"@40..49 B>A READ_RESP_FIRST psn=+6 len=512 msn=2\n@41..50 B>A READ_RESP_LAST psn=+7 len=88 msn=2\n", nil, true},
+		"an MTU for requests, and one for answers": {"@1..9 B>A WRITE_FIRST psn=+90 len=256\n@10..19 A>B READ_REQUEST " +
+			"psn=+4 dmalen=600\n@20..29 B>A READ_RESP_FIRST psn=+4 len=512 msn=1\n", nil, true},
 		"another MTU within a message": {full + "@30..39 A>B WRITE_FIRST psn=+6 len=256\n" +
 			"@40..49 A>B WRITE_MIDDLE psn=+7 len=512\n", nil, false},
 		"another service for a packet": {full + "@11..19 A>B SEND_FIRST psn=+6 len=256\n@12..20 A>B X_SEND_ONLY psn=+7 " +

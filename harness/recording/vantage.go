@@ -112,20 +112,24 @@ var damagedDoubt = &trace.Doubt{Fails: validity.Capture, Why: "frames were damag
 var skippedDoubt = &trace.Doubt{Fails: validity.Capture, Why: "a request did not pass before later ones: not sent, " +
 	"or lost before the tap, whose place was inferred; --tap states it"}
 
-// suspect sets the doubts about connections on which frames of a host at an inferred tap were damaged, or did not pass.
+// suspect sets the doubts about connections on which frames of a host at an inferred tap were damaged.
 func (v *vantage) suspect(at netip.Addr) {
-	for i := range v.courses {
-		for from, c := range v.courses[i] {
-			if d := &v.header.Conns[i].Doubts[from]; c != nil && c.requester.addr == at && c.jump.valid && *d == nil {
-				*d = skippedDoubt
-			}
-		}
-	}
 	for p := range v.damaged {
 		d := &v.header.Conns[p.conn].Doubts
 		for s := range d {
 			if p.from == at {
 				d[s] = joined(d[s], damagedDoubt)
+			}
+		}
+	}
+}
+
+// skipped sets the doubts about requests of a host at the only tap, which was inferred, that did not pass.
+func (v *vantage) skipped(at netip.Addr) {
+	for i := range v.courses {
+		for from, c := range v.courses[i] {
+			if d := &v.header.Conns[i].Doubts[from]; c != nil && c.requester.addr == at && c.jump.valid && *d == nil {
+				*d = skippedDoubt
 			}
 		}
 	}
@@ -184,11 +188,7 @@ func (v *vantage) anew(h *trace.Header) (n uint64) {
 				continue
 			}
 			n++
-			h.Conns[i].Anew = true
-			h.Conns[i].Ends[trace.A].QP.MTU, h.Conns[i].Ends[trace.B].QP.MTU = 0, 0
-			for s, d := range h.Conns[i].Doubts {
-				h.Conns[i].Doubts[s] = joined(d, reusedDoubt)
-			}
+			begunAnew(&h.Conns[i])
 		}
 	}
 	return n
