@@ -28,7 +28,9 @@ type Lane struct {
 	Index  int           // index of the source
 	Behind time.Duration // most by which the time stamp of a frame preceded that of an earlier frame
 	Late   int           // frames with a time stamp that precedes that of an earlier frame
+	Back   bool          // setBack frames in a row have been late by backLeast or more
 
+	row    int // frames in a row that are late
 	src    Source
 	newest time.Time
 }
@@ -77,11 +79,20 @@ func (l *Lanes) fill(n *Lane) {
 	}
 	n.At = max(n.Last.Add(l.step), l.at(&n.Frame))
 	if w := n.Frame.Wall; w.Before(n.newest) {
-		n.Late, n.Behind = n.Late+1, max(n.Behind, n.newest.Sub(w))
+		by := n.newest.Sub(w)
+		n.row++
+		n.Late, n.Behind, n.Back = n.Late+1, max(n.Behind, by), n.Back || n.row >= setBack && by >= backLeast
 	} else {
-		n.newest = w
+		n.newest, n.row = w, 0
 	}
 }
+
+// Signs of a clock that was set back, or of files that were joined: several queues put a few frames out of order, and
+// by less.
+const (
+	setBack   = 8
+	backLeast = 20 * time.Microsecond
+)
 
 // Next returns the lane with the earliest frame, which is valid until the next call; nil at the end. Frames of equal
 // times are in the order of their records, if their notes have it.

@@ -65,6 +65,10 @@ func (c *Capture) Doubts() (list []trace.Doubt) {
 	if c.Anew > 0 {
 		doubt(validity.Capture, "QPNs were used again for other connections")
 	}
+	if c.Back {
+		doubt(validity.Capture|validity.Clock, "the time stamps go back for many frames in a row: a clock was set, so "+
+			"that the order of the frames is not sure")
+	}
 	if c.Early > 0 {
 		doubt(validity.Clock|validity.Accounts,
 			fmt.Sprintf("%d frames arrived before they had left, by the clocks of the taps, which drift", c.Early))

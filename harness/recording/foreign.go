@@ -22,7 +22,7 @@ func (r *Recording) learn(name string, with anew, tap Tap) (anew, error) {
 	if err != nil {
 		return nil, err
 	}
-	late, distant := l.survey.late, l.survey.distant()
+	late, back, distant := l.survey.late, l.survey.back, l.survey.distant()
 	for range 3 { // frames put in order may show more than frames out of order
 		was := how
 		if how = l.survey.procedure(&was); !how.differs(&was, l.survey.tapped()) {
@@ -32,7 +32,7 @@ func (r *Recording) learn(name string, with anew, tap Tap) (anew, error) {
 			return nil, err
 		}
 	}
-	r.Capture.Late, r.Capture.Clocks, r.Capture.Distant = uint64(late), how.shift, distant
+	r.Capture.Late, r.Capture.Back, r.Capture.Clocks, r.Capture.Distant = uint64(late), back, how.shift, distant
 	switch {
 	case how.two && tap.stated():
 		return nil, fmt.Errorf("trace: %s: its frames show where its two taps are; --tap is for captures of one tap", name)
@@ -47,7 +47,7 @@ func (r *Recording) learn(name string, with anew, tap Tap) (anew, error) {
 	if l, err = r.survey(name, as); err != nil {
 		return nil, err
 	}
-	r.Capture.Late = uint64(late)
+	r.Capture.Late, r.Capture.Back = uint64(late), back
 	if err = r.stand(l, as, &how, tap); err == nil {
 		r.Capture.Why += fmt.Sprintf("; tap %v stands between the ports, and is left out", only.Other())
 	}

@@ -34,6 +34,7 @@ type survey struct {
 	own       [2]doubles // doubles at each tap
 	behind    []time.Duration
 	late      int
+	back      bool // many frames in a row are out of order
 	stamps    stamps
 }
 
@@ -274,6 +275,7 @@ func (s *survey) lanes(l *capture.Lanes) {
 	for n := range l.Each() {
 		s.behind = append(s.behind, n.Behind)
 		s.late += n.Late
+		s.back = s.back || n.Back
 	}
 }
 

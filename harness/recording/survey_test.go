@@ -561,3 +561,23 @@ func TestGoingBackIsNoMirror(t *testing.T) {
 		}
 	}
 }
+
+// Time stamps that go back for good are of a clock that was set: the frames cannot be put in order by them. A few
+// frames that are out of order can.
+func TestClockThatIsSetBack(t *testing.T) {
+	var text strings.Builder
+	for i := range 20 {
+		fmt.Fprintf(&text, "@%d..%d A>B SEND_ONLY psn=+%d len=9 A\n", 100*i, 100*i+50, i)
+	}
+	list := tracetest.FramesAt(tracetest.Parse(t, text.String(), 0), trace.A)
+	for frames, want := range map[int]bool{0: false, 3: false, 12: true} {
+		set := slices.Clone(list)
+		for i := 5; i < 5+frames; i++ {
+			set[i].Wall = set[i].Wall.Add(-5 * time.Millisecond)
+		}
+		r, _ := filed(t, set)
+		if got := len(r.Capture.Doubts()) > 0; r.Capture.Back != want || got != want {
+			t.Errorf("%d frames earlier: set back %v, doubts %v", frames, r.Capture.Back, r.Capture.Doubts())
+		}
+	}
+}

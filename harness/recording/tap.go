@@ -61,6 +61,7 @@ type Capture struct {
 	Alone    uint64            // RoCEv2 frames that a mirror shows again, and not twice as the others
 	Single   uint64            // RoCEv2 frames that a mirror shows once only, and not twice as the others
 	Late     uint64            // RoCEv2 frames with an earlier time stamp than a frame before them
+	Back     bool              // many frames in a row are Late: a clock was set back, or files were joined
 	Cut      uint64            // RoCEv2 frames of which the capture kept only a part
 	Headless uint64            // frames of Cut without all their headers
 	Dropped  uint64            // frames that the capturing system counted as lost
