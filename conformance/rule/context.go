@@ -26,6 +26,8 @@ type place struct {
 	// the current packet is a response that does not decode; it is shown to the half-conversation of the requests of
 	// its sender, who is the responder of the other one
 	answers bool
+	// the capture kept too little of the packet to check its ICRC, and it may have been damaged before its tap
+	unchecked bool
 }
 
 // DefaultFindings bounds the findings that are kept of a rule; further violations are only counted.
@@ -57,6 +59,11 @@ func (c *Context) Failf(who Blame, format string, args ...any) {
 func (c *Context) FailAt(at vtime.Time, record uint64, who Blame, text string) {
 	if why := unproven(c, at, who); why != "" {
 		c.Doubt(why)
+		return
+	}
+	if here := &c.judge.here; here.unchecked && record == here.record && c.rule.Needs&Frames != 0 {
+		c.Doubt("a frame of which the capture kept a part is not as expected: sent so, or damaged before the tap, whose " +
+			"place was inferred")
 		return
 	}
 	c.met++

@@ -44,6 +44,23 @@ func TestReservedBitsBeforeATap(t *testing.T) {
 	}
 }
 
+// A frame of which a capture kept a part may have been damaged before a tap whose place was inferred.
+func TestCutFrameBeforeATap(t *testing.T) {
+	for _, inferred := range []bool{false, true} {
+		f, err := fixture.Parse(strings.NewReader("A>B WRITE_ONLY psn=+0 len=8 A tver=1\n"), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Header.Inferred, f.Header.Bytes = inferred, true
+		f.Records[0].ICRC = trace.Unchecked
+		j := rule.NewJudge(f.Header, []rule.Rule{bthReserved}, rule.Options{})
+		f.Play(trace.NewTimeline(&f.Header, j))
+		if got := j.Verdicts()[0].Status; (got == rule.Fail) == inferred {
+			t.Errorf("place inferred %v: %v", inferred, got)
+		}
+	}
+}
+
 // The network may change the byte of FECN and BECN, and not the UDP checksum, which the ICRC does not cover either.
 func TestChecksumOfAMarkedPacket(t *testing.T) {
 	for _, c := range []struct{ marked, foreign, want bool }{
