@@ -183,8 +183,13 @@ func (l *learner) pair() {
 			back.guessed = w.guessed
 		}
 	}
+	anew := map[int32]bool{} // directions with a flow of which a part may be the peer of another flow
 	for _, w := range l.order {
-		if _, more := single[[2]netip.Addr{w.key.dst, w.key.src}]; more && w.peer == nil && !w.placed && !w.lonely() {
+		anew[w.way] = anew[w.way] || w.renewed()
+	}
+	for _, w := range l.order {
+		_, more := single[[2]netip.Addr{w.key.dst, w.key.src}]
+		if (more || anew[w.back]) && w.peer == nil && !w.placed && !w.lonely() {
 			w.guessed = true // one of the unmatched flows may answer it
 		}
 	}

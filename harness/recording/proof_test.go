@@ -180,3 +180,15 @@ func TestQPsOfEqualPSNsAtTwoTaps(t *testing.T) {
 		}
 	}
 }
+
+// The answers to a flow without a peer may be in a flow whose QPN was used again.
+func TestPeerInAFlowOfSeveralConnections(t *testing.T) {
+	const first = "@1..9 A>B SEND_ONLY psn=+4 len=1 A\n@10..19 B>A ACK psn=+4 msn=5\n"
+	const second = "@30..39 A>B READ_REQUEST psn=+9 dmalen=8 qp=0x99\n@40..49 B>A READ_RESP_ONLY psn=+900 len=8 msn=1\n"
+	for port, want := range map[uint16]bool{0: false, 50001: true} {
+		r, _ := filed(t, ported(t, first+second, map[int]uint16{3: port}))
+		if got := r.Header.Conns[1].Doubts[0] == guessedPeer; got != want {
+			t.Errorf("answers from port %d: a guess %v, want %v", port, got, want)
+		}
+	}
+}
