@@ -10,8 +10,8 @@ import (
 
 // ReadSpace is the PSN space of READ responses in the extension classes, where a READ request takes one PSN of the
 // requests' space and its responses have PSNs of their own (IRN 5.2: "sPSN and rPSN"). The responder sends the
-// responses, and the requester acknowledges them. The space starts with the PSN of the first request; where that is not
-// known, at the first response seen.
+// responses, and the requester acknowledges them. The paper does not say with which PSN the space starts. It is found
+// from the first response seen, which names its READ and its offset; earlier ones may have been lost before the tap.
 type ReadSpace struct {
 	Started bool
 	Start   psn.PSN
@@ -22,6 +22,8 @@ type ReadSpace struct {
 	Held    int     // at the requester's tap: responses that came before their turn
 
 	slots []dataKept // early responses at the requester's tap, a ring by PSN
+	first uint32     // number of the first READ requested; valid when asked is true
+	asked bool       // a READ was requested
 	reads []psn.PSN  // request PSNs of the READs whose data have not all arrived in order, oldest first
 }
 
@@ -52,6 +54,16 @@ func (r *ReadSpace) Oldest() (p psn.PSN, ok bool) {
 	return r.reads[0], true
 }
 
+// requested records a READ or atomic.
+func (r *ReadSpace) requested(p *roce.Packet) {
+	if !r.asked {
+		r.asked, r.first = true, p.SO.SN
+	}
+	if len(r.reads) < readLimit {
+		r.reads = append(r.reads, p.PSN)
+	}
+}
+
 // begin starts the space at a PSN, if it has not started.
 func (r *ReadSpace) begin(p psn.PSN) {
 	if !r.Started {
@@ -60,16 +72,37 @@ func (r *ReadSpace) begin(p psn.PSN) {
 	}
 }
 
+// before returns the number of responses before p since the first READ; 0 where it is not known.
+func (r *ReadSpace) before(c *Conversation, p *roce.Packet) (n int) {
+	k := psn.New(p.SO.SN - r.first)
+	if !r.asked || c.MTU == 0 || int(k) >= len(r.reads) {
+		return 0
+	}
+	for _, read := range r.reads[:k] {
+		t := c.Sent(read)
+		if t == nil {
+			return 0
+		}
+		n++
+		if t.Opcode.IsRead() {
+			n += max(0, t.Len-1) / c.MTU
+		}
+	}
+	return n + int(p.SO.Offset)/c.MTU
+}
+
 // observeRead sets the Relation of a READ response.
 func (c *Conversation) observeRead(s *Sight) {
 	if s.Pkt.Opcode.IsReadAck() || !s.Intact() {
 		return
 	}
 	r, p := readSpace(c), s.Pkt.PSN
-	if c.Known && p.In(c.Start, c.Start.Add(windowLeast)) {
-		r.begin(c.Start) // the first responses may have been lost before the tap
+	if before := 0; !r.Started {
+		if s.Point != trace.ResponderOut {
+			before = r.before(c, s.Pkt)
+		}
+		r.begin(p.Add(-before))
 	}
-	r.begin(p)
 	switch {
 	case s.Out && p.Less(r.MAX):
 		s.Relation = Again

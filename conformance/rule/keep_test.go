@@ -239,14 +239,22 @@ func TestSelectiveAcknowledgementsAreCumulativeUpToTheirPSN(t *testing.T) {
 	}
 }
 
-// The first response may be lost before the tap: it is missing, and the next one waits for it.
-func TestReadsBeginWithTheRequests(t *testing.T) {
-	w := newWalk(t, true)
-	w.see(trace.RequesterOut, roce.XReadRequest, 0, 0, dmaLen(8))
-	w.see(trace.RequesterOut, roce.XReadRequest, 1, 0, dmaLen(8))
-	w.want("second", w.see(trace.RequesterIn, roce.XReadRespOnly, 1, 8).Relation, Ahead)
-	w.want("first", w.see(trace.RequesterIn, roce.XReadRespOnly, 0, 8).Relation, InOrder)
-	w.want("outstanding READs", w.c.OutstandingReads(), 0)
+// The first responses may be lost before the tap: they are missing, and the next one waits for them, whatever the PSN
+// with which the space starts.
+func TestFirstResponsesLost(t *testing.T) {
+	for _, start := range []int{0, 5, -3, 1 << 20} {
+		w := newWalk(t, true)
+		number := func(sn, offset uint32) func(*roce.Packet) {
+			return func(p *roce.Packet) { p.SO = roce.SOETH{SN: sn, Offset: offset} }
+		}
+		w.see(trace.RequesterOut, roce.XReadRequest, 0, 0, dmaLen(1032), number(7, 0))
+		w.see(trace.RequesterOut, roce.XReadRequest, 1, 0, dmaLen(1032), number(8, 0))
+		w.want("fourth", w.see(trace.RequesterIn, roce.XReadRespOnly-1, start+3, 8, number(8, 1024)).Relation, Ahead)
+		w.want("first", w.see(trace.RequesterIn, roce.XReadRespFirst, start, 1024, number(7, 0)).Relation, InOrder)
+		w.want("second", w.see(trace.RequesterIn, roce.XReadRespOnly-1, start+1, 8, number(7, 1024)).Relation, InOrder)
+		w.want("third", w.see(trace.RequesterIn, roce.XReadRespFirst, start+2, 1024, number(8, 0)).Relation, InOrder)
+		w.want("outstanding READs", w.c.OutstandingReads(), 0)
+	}
 }
 
 func TestReadsNumberedApart(t *testing.T) {

@@ -166,9 +166,7 @@ func (c *Conversation) readSent(p *roce.Packet, t *Transmission) {
 	r, n := &c.requester, c.Span(p)
 	if apartRead(p.Opcode) {
 		t.VA, t.Len = p.RETH.VA, int(p.RETH.DMALen)
-		if r := readSpace(c); len(r.reads) < readLimit {
-			r.reads = append(r.reads, p.PSN)
-		}
+		readSpace(c).requested(p)
 		return
 	}
 	r.lost = n == 0
