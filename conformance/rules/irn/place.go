@@ -60,6 +60,7 @@ type places struct {
 	c        *rule.Context
 	next     uint32             // number of the next message that takes a receive
 	known    bool               // a message has named its receive
+	first    uint32             // number of the first receive, which the paper leaves open; valid when known is true
 	offset   uint32             // of the next packet in its message, in bytes
 	sn       map[psn.PSN]uint32 // by the PSN of the packet that completes it
 	receives []uint64           // posted, by number
@@ -79,7 +80,7 @@ func (x *places) sight(s *rule.Sight) {
 		x.packet(p)
 	}
 	if !x.known {
-		x.known, x.next = true, p.SO.SN
+		x.known, x.first, x.next = true, p.SO.SN, p.SO.SN
 	}
 	if p.SO.SN != x.next {
 		c.Failf(rule.Requester, "%s is for receive %d, the next is %d", c.Rel(p.PSN), p.SO.SN, x.next)
@@ -110,11 +111,12 @@ func (x *places) event(e *trace.Event) {
 		x.receives = append(x.receives, e.Body.ID)
 	case e.Kind == trace.Recv && e.Body.Status == engine.StatusSuccess:
 		sn, ok := x.sn[e.Body.PSN]
-		if delete(x.sn, e.Body.PSN); !ok || int(sn) >= len(x.receives) {
+		at := int(psn.New(sn - x.first))
+		if delete(x.sn, e.Body.PSN); !ok || at >= len(x.receives) {
 			return
 		}
 		x.c.Met()
-		if want := x.receives[sn]; want != e.Body.ID {
+		if want := x.receives[at]; want != e.Body.ID {
 			x.c.Failf(rule.Responder,
 				"the message that ends at %s names receive %d, which is wr=%d, and completes wr=%d",
 				x.c.Rel(e.Body.PSN), sn, want, e.Body.ID)
