@@ -201,14 +201,14 @@ func (r *Receiver[Why]) selective(s *rule.Sight) bool {
 	return r.Blind
 }
 
-// passOver removes the first i+1 arrivals, the last of which is answered by name. It keeps the ACK of a duplicate,
-// which acknowledges no more than that answer does: the ACK may wait for the line and be merged with a later one.
+// passOver removes the first i+1 arrivals, the last of which is answered by name. It keeps an ACK that acknowledges no more
+// than that answer does: the ACK may wait, for the line or as one that is coalesced, and be merged with a later one.
 func (r *Receiver[_]) passOver(i int, s *rule.Sight) {
 	kept := r.Want[:0]
 	for k := range r.Want[:i] {
 		w := &r.Want[k]
 		switch {
-		case w.Duplicate && w.Kind == ACK && w.Next == s.Pkt.PSN && !r.c.Late(r.blame, w.At, 0, s.At):
+		case w.Kind == ACK && w.Next.LessEq(s.Pkt.PSN) && !r.c.Late(r.blame, w.At, rule.Patience, s.At):
 			kept = append(kept, *w)
 			continue
 		case w.Kind == MayACK:
