@@ -201,8 +201,8 @@ func (r *Receiver[Why]) selective(s *rule.Sight) bool {
 	return r.Blind
 }
 
-// passOver removes the first i+1 arrivals, the last of which is answered by name. It keeps an ACK that acknowledges no more
-// than that answer does: the ACK may wait, for the line or as one that is coalesced, and be merged with a later one.
+// passOver removes the first i+1 arrivals, the last of which is answered by name. It keeps an ACK that acknowledges no
+// more than that answer does: it may wait, for the line or as one that is coalesced, and be merged with a later one.
 func (r *Receiver[_]) passOver(i int, s *rule.Sight) {
 	kept := r.Want[:0]
 	for k := range r.Want[:i] {
