@@ -169,32 +169,54 @@ func rackFirst() rule.Rule {
 		Needs: rule.TapResponder | rule.Attributes, Sees: rule.RequestIn | rule.ResponseOut, Features: features,
 		Stimulus: "a lost request while READ data are being sent", BlackBox: engines,
 		New: func(c *rule.Context) rule.Check {
-			a := arrivals{c: c}
-			// Responses that left before the oldest waiting RACK; READ data are being sent.
-			passed, reading := 0, false
-			return rule.Check{Sight: func(s *rule.Sight) {
-				p := s.Pkt
-				switch {
-				case s.Point == trace.ResponderIn:
-					if a.early(s) && len(a.list) == 1 {
-						passed = 0
-					}
-				case p.AETH.Syndrome.IsRNR():
-					a.list, passed = nil, 0 // the RNR NAK is of the PSN that the RACKs expect, so it goes first
-				case isRACK(p):
-					_, ok := a.named(p)
-					switch {
-					case ok && passed > portPackets:
-						c.Failf(rule.Responder, "%d responses leave before the RACK of %s", passed, c.Rel(p.SACK.PSN))
-					case ok && reading:
-						c.Met()
-					}
-					passed = 0
-				default:
-					reading = p.Opcode.IsReadResponse() && !p.Opcode.EndsMessage()
-					passed++
-				}
-			}}
+			q := priority{arrivals: arrivals{c: c}}
+			return rule.Check{Sight: q.sight}
 		},
+	}
+}
+
+// priority counts the responses that leave before the oldest RACK that waits. Packets that reached the port before the
+// early one are processed before it, and their ACKs precede its RACK.
+type priority struct {
+	arrivals
+	passed  int  // responses that left since the early packet came
+	waiting int  // ACKs that the packets before it have still to draw
+	before  int  // waiting when the early packet came
+	reading bool // READ data are being sent
+}
+
+func (q *priority) sight(s *rule.Sight) {
+	p := s.Pkt
+	switch {
+	case s.Point == trace.ResponderIn:
+		q.arrives(s)
+	case p.AETH.Syndrome.IsRNR():
+		q.list, q.passed = nil, 0 // the RNR NAK is of the PSN that the RACKs expect, so it goes first
+	case isRACK(p):
+		_, ok := q.named(p)
+		switch {
+		case ok && q.passed > portPackets+q.before:
+			q.c.Failf(rule.Responder, "%d responses leave before the RACK of %s", q.passed, q.c.Rel(p.SACK.PSN))
+		case ok && q.reading:
+			q.c.Met()
+		}
+		q.passed, q.before = 0, q.waiting
+	default:
+		q.reading = p.Opcode.IsReadResponse() && !p.Opcode.EndsMessage()
+		q.passed++
+		if rule.IsACK(p) {
+			q.waiting = max(0, q.waiting-1)
+		}
+	}
+}
+
+func (q *priority) arrives(s *rule.Sight) {
+	switch {
+	case q.early(s):
+		if len(q.list) == 1 {
+			q.passed, q.before = 0, q.waiting
+		}
+	case !s.Pkt.Opcode.IsRead():
+		q.waiting++
 	}
 }
