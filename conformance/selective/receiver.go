@@ -187,11 +187,11 @@ func (r *Receiver[Why]) unnamed(s *rule.Sight) bool {
 // processed it after the receive was posted.
 func (r *Receiver[Why]) housed(w *Answer[Why]) bool { return w.Homeless && !r.c.Homeless(&w.Pkt) }
 
-// selective finds the arrival that a selective acknowledgement names; the answers to earlier arrivals have been
+// selective finds the arrival that a selective acknowledgement answers; the answers to earlier arrivals have been
 // skipped. A MayACK may still be followed by its ACK, which waits to be merged.
 func (r *Receiver[Why]) selective(s *rule.Sight) bool {
 	for i := range r.Want {
-		if at := &r.Want[i]; at.Named() == s.Pkt.SACK.PSN && at.Kind != MayACK {
+		if at := &r.Want[i]; at.Kind != MayACK && named(at, s.Pkt) {
 			w := *at
 			r.passOver(i, s)
 			r.match(&w, s)
@@ -199,6 +199,12 @@ func (r *Receiver[Why]) selective(s *rule.Sight) bool {
 		}
 	}
 	return r.Blind
+}
+
+// named reports whether a selective acknowledgement is the answer to an arrival: it names the arrival, or it stands in
+// the place of the ACK of a run, because what it names is part of what it acknowledges.
+func named[Why any](a *Answer[Why], p *roce.Packet) bool {
+	return a.Named() == p.SACK.PSN || a.Kind == ACK && !a.Duplicate && a.Next == p.PSN && p.SACK.PSN.Less(p.PSN)
 }
 
 // passOver removes the first i+1 arrivals, the last of which is answered by name. It keeps an ACK that acknowledges no
