@@ -40,6 +40,7 @@ type course struct {
 	read     psn.PSN // next READ response expected; valid when inRead is true
 	inRead   bool
 	fetched  bool           // a READ response has passed
+	apart    bool           // a READ was requested whose responses are in another PSN space
 	acked    moment         // PSN of the latest ACK
 	early    moment         // PSN of an ACK before which earlier ones should have passed
 	swaps    bool           // the responder took requests that passed out of order
@@ -105,9 +106,11 @@ func (c *course) request(s *sighting, span int, exact bool) {
 		if !c.jump.valid && p != c.newest && !(misled && p == c.newest.Next()) {
 			c.jumps(at)
 		}
-		if gap := at.Sub(c.asked); c.heard {
+		switch gap := at.Sub(c.asked); {
+		case c.heard && c.apart: // it may have waited for READ data, which are in another PSN space
+		case c.heard:
 			c.requester.idle.add(at.Sub(c.answer), gap)
-		} else {
+		default:
 			c.requester.spacing.add(gap)
 		}
 	}
@@ -116,7 +119,7 @@ func (c *course) request(s *sighting, span int, exact bool) {
 	}
 	c.newest, c.sent = psn.Max(c.newest, end), end
 	c.expects(p, end)
-	c.asked, c.heard = at, false
+	c.asked, c.heard, c.apart = at, false, c.apart || s.opcode.IsRead() && s.opcode != roce.ReadRequest
 	if !c.owed.valid && p.Less(c.expected) && (s.ackReq || s.opcode.IsRead() || s.opcode.IsAtomic()) {
 		c.owed = moment{p, at, true}
 	}
@@ -269,8 +272,9 @@ func (c *course) response(s *sighting) {
 	case s.syndrome == roce.SyndromePSNSeqErr:
 		c.owed.valid = false
 		c.sequence(s.psn, s.at)
-	default: // the request that it names is sent again, and later ones were not processed
+	default: // the request that it names is sent again; later ones were not processed, or draw NAKs that ask for it
 		c.owed.valid = false
+		c.overdue.add(s.psn)
 		if s.psn.In(c.first, c.expected) {
 			c.expected = s.psn
 		}

@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -55,6 +56,49 @@ func TestDoubtsOfEarly(t *testing.T) {
 		}
 		if got := r.Header.Conns[0].Doubtful(trace.A).Why; (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+// TestPlaceOfEarly: the port of a requester is not taken for that of the responder. After an RNR NAK of a responder
+// that keeps what is early, each later request draws a NAK of the same PSN; and a requester may wait for READ data long
+// after the READs were acknowledged.
+func TestPlaceOfEarly(t *testing.T) {
+	refused, reads := &strings.Builder{}, &strings.Builder{}
+	at := 0.
+	step := func(to *strings.Builder, by float64, format string, args ...any) {
+		at += by
+		fmt.Fprintf(to, "@%.1f..%.1f "+format+"\n", append([]any{at, at + 50}, args...)...)
+	}
+	for n := 0; n < 70; n += 7 {
+		for i := range 6 {
+			step(refused, 1, "A>B SEND_ONLY psn=+%d len=8 A", n+i)
+		}
+		step(refused, 51, "B>A RNR psn=+%d msn=%d timer=1", n, n)
+		for i := range 5 {
+			step(refused, 1, "B>A RACK psn=+%d msn=%d sack=+%d PSN_SEQ_ERR", n, n, n+1+i)
+		}
+		step(refused, 900, "A>B SEND_ONLY psn=+%d len=8 A", n)
+		step(refused, 101, "B>A ACK psn=+%d msn=%d", n+5, n+6)
+		step(refused, 1, "A>B SEND_ONLY psn=+%d len=8 A", n+6)
+		step(refused, 101, "B>A ACK psn=+%d msn=%d", n+6, n+7)
+	}
+	at = 0
+	for n := range 20 {
+		step(reads, 1, "A>B X_READ_REQUEST psn=+%d dmalen=8 sn=%d A", n, n)
+		step(reads, 101, "B>A ACK psn=+%d msn=%d", n, n+1)
+		step(reads, 2000, "B>A X_READ_RESP_ONLY psn=+%d msn=%d sn=%d len=8", n, n+1, n)
+		step(reads, 1, "A>B IRN_READ_ACK psn=+%d msn=0 sack=+%d", n+1, n+1)
+	}
+	for name, text := range map[string]string{"refused": refused.String(), "READs": reads.String()} {
+		path := filepath.Join(t.TempDir(), "x.pcap")
+		tracetest.WritePcap(t, path, 65535, tracetest.FramesAt(tracetest.Parse(t, text, 0), trace.A))
+		r, err := Read(path, Tap{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Capture.Tap == "responder" {
+			t.Errorf("%s: %+v", name, r.Capture)
 		}
 	}
 }
