@@ -32,6 +32,7 @@ type Answer[Why any] struct {
 	At    vtime.Time
 	Index uint64
 
+	passed    int  // answers by name to later arrivals that have left before the answer
 	Homeless  bool // no receive was posted for the packet when it passed the tap
 	Duplicate bool // the packet precedes the expected PSN
 }
@@ -214,7 +215,8 @@ func (r *Receiver[_]) passOver(i int, s *rule.Sight) {
 	for k := range r.Want[:i] {
 		w := &r.Want[k]
 		switch {
-		case w.Kind == ACK && w.Next.LessEq(s.Pkt.PSN) && !r.c.Late(r.blame, w.At, rule.Patience, s.At):
+		case r.waits(w, s):
+			w.passed++
 			kept = append(kept, *w)
 			continue
 		case w.Kind == MayACK:
@@ -223,6 +225,18 @@ func (r *Receiver[_]) passOver(i int, s *rule.Sight) {
 		r.missing(w)
 	}
 	r.Want = append(kept, r.Want[i+1:]...)
+}
+
+// heldBack is how many answers by name may leave before an ACK that is coalesced; devices coalesce fewer.
+const heldBack = 16
+
+// waits reports whether an ACK may still leave after an answer by name that acknowledges as much.
+func (r *Receiver[Why]) waits(w *Answer[Why], s *rule.Sight) bool {
+	if w.Kind != ACK || s.Pkt.PSN.Less(w.Next) {
+		return false
+	}
+	port := w.Duplicate && w.Next == s.Pkt.PSN && !r.c.Late(r.blame, w.At, 0, s.At)
+	return port || w.passed < heldBack && !r.c.Late(r.blame, w.At, rule.Patience, s.At)
 }
 
 // match calls Match for an answer, unless its arrival is housed.
