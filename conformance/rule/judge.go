@@ -197,8 +197,8 @@ func (j *Judge) Sight(t *trace.Sight) {
 		j.aside(h, listCodedIn, t)
 		d.Arrive(t)
 	default:
-		if list == int(trace.ResponderOut) && admits(&h.conv, t) {
-			j.sight.Point = trace.ResponderOut
+		if admits(&h.conv, t, list) {
+			j.sight.Point = trace.Point(list)
 		}
 		j.pass(h, list, t, false)
 		if list == int(trace.RequesterOut) && h.conv.Decoders[1] != nil {

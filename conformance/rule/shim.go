@@ -60,11 +60,18 @@ func (c *Conversation) decoderAt(side trace.Side) *shim.Decoder {
 	return c.Decoders[0]
 }
 
-// admits reports whether a response asks for a hole that the shim below its sender has therefore given up.
-func admits(c *Conversation, t *trace.Sight) bool {
-	d := c.Decoders[0]
-	asks := IsNAK(t.Pkt) || Selective(t.Pkt) && !t.Pkt.AETH.Syndrome.IsACK()
-	return d != nil && asks && d.Admit(t.At, tickOf(c.owner))
+// admits gives up a hole when its end asks for the missing packet: by a response, or by a READ that it sends again. It
+// reports whether it did.
+func admits(c *Conversation, t *trace.Sight, list int) bool {
+	var d *shim.Decoder
+	switch p := t.Pkt; {
+	case c.Decoders[0] == nil:
+	case list == int(trace.ResponderOut) && (IsNAK(p) || Selective(p) && !p.AETH.Syndrome.IsACK()):
+		d = c.Decoders[0]
+	case list == int(trace.RequesterOut) && p.Opcode.IsRead() && p.PSN.Less(c.MAX):
+		d = c.Decoders[1]
+	}
+	return d != nil && d.Admit(t.At, tickOf(c.owner))
 }
 
 // announces records the parameters that an announcement gives when it leaves a sender, which uses them before the

@@ -148,18 +148,33 @@ func TestDecoderOfReadResponses(t *testing.T) {
 	}
 }
 
-// TestDecoderByCoarseStamps: a NAK that leaves within the resolution of the time stamps before the end of a wait shows
-// that the hole has been given up.
+// TestDecoderByCoarseStamps: a NAK, or a READ that is sent again, within the resolution of the time stamps before the
+// end of a wait shows that the hole has been given up.
 func TestDecoderByCoarseStamps(t *testing.T) {
-	const text = `qp param.t_rob=10us param.r=4 param.c=1
+	const us = vtime.Microsecond
+	const request = `qp param.t_rob=10us param.r=4 param.c=1
 @1 A>X WRITE_FIRST psn=+0 len=1024
 @2 A>B WRITE_LAST psn=+1 len=8 A
 @12 B>A NAK psn=+0 msn=0 PSN_SEQ_ERR
 @14 A>B WRITE_ONLY psn=+2 len=8 A`
-	for tick, want := range map[vtime.Duration]string{0: "+1>@12.400 +2>", vtime.Microsecond: "+1>@12.000 +2>",
-		vtime.Microsecond / 10: "+1>@12.400 +2>"} {
-		if got := decodedBy(t, text, rule.RequestIn, 7, tick); got != want {
-			t.Errorf("%v: got %s, want %s", tick, got, want)
+	const data = `qp param.t_rob=10us param.r=4 param.c=1
+@0 A>B READ_REQUEST psn=+0 dmalen=2048
+@1 B>X READ_RESP_FIRST psn=+0 msn=1 len=1024
+@2 B>A READ_RESP_LAST psn=+1 msn=1 len=1024
+@12 A>B READ_REQUEST psn=+0 dmalen=2048
+@14 B>A READ_RESP_FIRST psn=+0 msn=1 len=1024`
+	for _, tt := range []struct {
+		text  string
+		class rule.Class
+		tick  vtime.Duration
+		want  string
+	}{
+		{request, rule.RequestIn, 0, "+1>@12.400 +2>"}, {request, rule.RequestIn, us, "+1>@12.000 +2>"},
+		{request, rule.RequestIn, us / 10, "+1>@12.400 +2>"},
+		{data, rule.ResponseIn, 0, "+1@12.400 +0"}, {data, rule.ResponseIn, us, "+1@12.000 +0"},
+	} {
+		if got := decodedBy(t, tt.text, tt.class, 7, tt.tick); got != tt.want {
+			t.Errorf("%v: got %s, want %s", tt.tick, got, tt.want)
 		}
 	}
 }
