@@ -53,12 +53,17 @@ func TimerSlack(t vtime.Duration) vtime.Duration { return t/100 + 50*vtime.Micro
 // expiry could be judged.
 func TimerEarly(t vtime.Duration) vtime.Duration { return max(TimerSlack(t), min(Drain, t/4)) }
 
-// turn is the time of the latest packet that one side of a connection sent, and the value of Port.Again at that time.
+// turn is the latest packet that one side of a connection sent, and whether its QP may have given up since, see lives.
+// Every flow has two, so that the times but at are kept by micros.
 type turn struct {
 	at      vtime.Time
-	again   vtime.Duration
-	repeats bool // the packet was a retransmitted request, which an answer of the same QP may follow before others
-	tries
+	again   uint32 // value of Port.Again at that time
+	lived   uint32 // time of its latest packet while spent, before the answer
+	reply   uint32 // time of the answer; valid when answered is true
+	repeats bool   // the packet was a retransmitted request, which an answer of the same QP may follow before others
+	// the retries of the oldest unanswered request were spent, and nothing shows that the QP lives on
+	spent    bool
+	answered bool // that request has been answered since
 }
 
 // took records a packet that leaves an end of c.
@@ -73,7 +78,7 @@ func took(c *Conversation, s *Sight) {
 	if own.repeats && who == Responder {
 		port.occupied(s)
 	}
-	*own = turn{at: s.At, again: port.Again, tries: own.tries}
+	own.at, own.again, own.repeats = s.At, micros(vtime.Time(port.Again)), false
 }
 
 // endOf returns the port of an end of c, and the turn of c at that port.
@@ -106,7 +111,8 @@ func (c *Context) Late(who Blame, due vtime.Time, patience vtime.Duration, now v
 		return false
 	}
 	port, own := endOf(c.Conversation, who)
-	return !port.Busy(latest, now) || now.Sub(max(due, own.at)) > port.Turn+port.Again-own.again
+	repeated := since(micros(vtime.Time(port.Again)), own.again)
+	return !port.Busy(latest, now) || now.Sub(max(due, own.at)) > port.Turn+repeated
 }
 
 // exempt reports whether an end owes nothing more: its QP is in error, or the box in its place has given up or need not

@@ -28,11 +28,14 @@ const mostGaps = math.MaxInt16 - 1
 // micros returns a time in microseconds modulo 2^32: every half of a flow keeps one.
 func micros(t vtime.Time) uint32 { return uint32(t / vtime.Time(vtime.Microsecond)) }
 
+// since returns the time between two times by micros, of which from is the earlier.
+func since(now, from uint32) vtime.Duration { return vtime.Duration(now-from) * vtime.Microsecond }
+
 // Request adds the responses for a request that arrives d PSNs from the expected one at now. When a gap closes, one NAK
 // of it may still leave, and those of earlier gaps for the time that an endpoint may take to answer, and then while the
 // port has not paused.
 func (e *Earned) Request(c *Conversation, d int, now vtime.Time) {
-	open := vtime.Duration(micros(now)-e.since) * vtime.Microsecond // the newest gap, if there is one
+	open := since(micros(now), e.since) // the newest gap, if there is one
 	if e.gaps > 0 && open > Patience && !c.PeerPort.Busy(now, now) {
 		e.gaps = 0
 	}

@@ -5,15 +5,9 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// tries is what the taps show of the life of a QP that does not report how its requests end. A requester whose oldest
-// unanswered request has had all its retries gives up when its timer expires; then the QP is silent, as a responder
-// too. It takes no answer that arrives later, so only a packet of its own shows that it has not given up.
-type tries struct {
-	spent    bool       // the retries of its oldest unanswered request were spent, and nothing shows that it lives on
-	answered bool       // that request has been answered since
-	lived    vtime.Time // time of its latest packet while the retries were spent
-	reply    vtime.Time // time of that answer
-}
+// This file follows the life of a QP that does not report how its requests end. A requester whose oldest unanswered
+// request has had all its retries gives up when its timer expires; then the QP is silent, as a responder too. It takes
+// no answer that arrives later, so only a packet of its own shows that it has not given up.
 
 // lives records a packet that an end of c has sent. One that was in the port when the answer arrived shows nothing.
 func lives(c *Conversation, s *Sight) {
@@ -25,23 +19,23 @@ func lives(c *Conversation, s *Sight) {
 	switch {
 	case !own.spent:
 	case !own.answered:
-		own.lived = s.At
-	case !port.Lags(own.reply, s.At):
-		own.tries = tries{}
+		own.lived = micros(s.At)
+	case since(micros(s.At), own.reply) > port.Wait():
+		own.spent, own.answered = false, false
 	}
 }
 
 // spends records a request that its requester has sent.
 func spends(c *Conversation, s *Sight) {
-	if spent(c) {
-		c.turns[c.Req&1].tries = tries{spent: true, lived: s.At}
+	if own := &c.turns[c.Req&1]; spent(c) {
+		own.spent, own.answered, own.lived = true, false, micros(s.At)
 	}
 }
 
 // eases records a response that has reached the requester.
 func eases(c *Conversation, s *Sight) {
 	if own := &c.turns[c.Req&1]; own.spent && !own.answered && !spent(c) {
-		own.answered, own.reply = true, s.At
+		own.answered, own.reply = true, micros(s.At)
 	}
 }
 
@@ -64,11 +58,13 @@ func spent(c *Conversation) bool {
 
 // mayHaveGivenUp reports whether the QP of a side may have given up its requests before a time, and does not report it.
 func mayHaveGivenUp(c *Conversation, side trace.Side, before vtime.Time) bool {
-	if c.Known && c.owner != nil && c.owner.header.Reports&trace.ReportCQE != 0 {
-		return false
-	}
-	own := &c.turns[side&1]
-	return own.spent && own.lived < before
+	return givesUpUntold(c, side) && int32(micros(before)-c.turns[side&1].lived) > 0
+}
+
+// givesUpUntold reports whether the QP of a side may have given up its requests, and does not report it.
+func givesUpUntold(c *Conversation, side trace.Side) bool {
+	reported := c.Known && c.owner != nil && c.owner.header.Reports&trace.ReportCQE != 0
+	return c.turns[side&1].spent && !reported
 }
 
 // hoarded is the reason why a finding that depends on the buffers of a coding shim proves nothing.
@@ -83,7 +79,7 @@ func hoards(j *Judge, side trace.Side) bool {
 	}
 	for i := range j.halves {
 		for _, h := range j.halves[i] {
-			if h != nil && mayHaveGivenUp(&h.conv, side, vtime.Never) {
+			if h != nil && givesUpUntold(&h.conv, side) {
 				return true
 			}
 		}

@@ -14,9 +14,9 @@ type requesterState struct {
 	pos      position
 	messages int     // messages begun
 	lost     bool    // a READ of unknown span was sent: the next first transmission sets MAX
+	refused  bool    // an RNR NAK arrived
 	stuck    psn.PSN // the latest UNA that was retransmitted
 	rounds   int     // retransmissions of stuck
-	refused  bool    // an RNR NAK arrived
 	window   window
 	reads    []readSpan // READs and atomics whose responses have not all arrived, oldest first
 }

@@ -18,13 +18,14 @@ var nakHasCause = rule.Rule{
 	Needs: rule.TapResponder | rule.Frames, Sees: rule.RequestIn | rule.ReleaseIn | rule.ResponseOut,
 	Minds: rule.AnyKind &^ (rule.Writing | rule.Empty | rule.Asked), Stimulus: "a fatal NAK",
 	BlackBox: hardware,
-	New: func(c *rule.Context) rule.Check {
-		if !c.Offers(rule.TapResponder | rule.Attributes) {
-			return rule.Check{Sight: func(s *rule.Sight) { nakByItself(c, s) }}
+	Keeps:    true, Each: func(c *rule.Context, s *rule.Sight) {
+		if c.Offers(rule.TapResponder | rule.Attributes) {
+			guiltOf(c).sight(c, s)
+		} else {
+			nakByItself(c, s)
 		}
-		g := guilt{c: c, shortest: 1 << 32, memory: rule.MemoryMap{Regions: c.Told()}}
-		return rule.Check{Sight: g.sight, Event: g.event}
 	},
+	Told: func(c *rule.Context, e *trace.Event) { guiltOf(c).event(c, e) },
 }
 
 // nakByItself judges a fatal NAK where it is not known which requests were at fault: one code is right for none of a
@@ -50,7 +51,7 @@ const onlyDatagrams = "NAK 0x64 for %s: invalid request of a reliable datagram, 
 // guilt holds the faults of the requests that arrived. They are never forgotten, because a NAK may be late: only a NAK
 // without any faulty request before it is surely wrong.
 type guilt struct {
-	c        *rule.Context
+	begun    bool
 	memory   rule.MemoryMap // of the responder
 	shortest uint64         // length of the shortest receive
 	access   bool           // a request asked for memory that it may not reach
@@ -61,8 +62,17 @@ type guilt struct {
 	refused  bool           // a fatal NAK was sent
 }
 
-func (g *guilt) event(e *trace.Event) {
-	if g.c.Mine(e) {
+// guiltOf returns the guilt of a half-conversation.
+func guiltOf(c *rule.Context) *guilt {
+	g := rule.State[guilt](c)
+	if !g.begun {
+		*g = guilt{begun: true, shortest: 1 << 32, memory: rule.MemoryMap{Regions: c.Told()}}
+	}
+	return g
+}
+
+func (g *guilt) event(c *rule.Context, e *trace.Event) {
+	if c.Mine(e) {
 		return
 	}
 	switch {
@@ -74,28 +84,28 @@ func (g *guilt) event(e *trace.Event) {
 		g.fault = true
 	case e.Kind == trace.Probe:
 		g.memory.Probe(e)
-		g.other = g.other || e.Name == "mr_pd" && g.c.Known && uint32(e.Value) != g.c.PeerAttr.PD
+		g.other = g.other || e.Name == "mr_pd" && c.Known && uint32(e.Value) != c.PeerAttr.PD
 	}
 }
 
-func (g *guilt) sight(s *rule.Sight) {
+func (g *guilt) sight(c *rule.Context, s *rule.Sight) {
 	if s.Point == trace.ResponderOut {
-		g.answer(s)
+		g.answer(c, s)
 		return
 	}
 	if !s.Intact() {
 		return
 	}
-	c, p := g.c, s.Pkt
+	p := s.Pkt
 	g.other = g.other || s.Rec.Fate == trace.Injected || s.Rec.Changed != nil || c.Mixed() &&
 		p.Opcode.Class() != roce.ClassRC
-	g.illegal = g.illegal || s.Due() && !s.Legal || g.shapeless(s)
+	g.illegal = g.illegal || s.Due() && !s.Legal || g.shapeless(c, s)
 	g.access = g.access || g.memory.Forbids(p)
 }
 
 // shapeless reports whether a request may be refused as invalid, as far as its packet shows.
-func (g *guilt) shapeless(s *rule.Sight) bool {
-	c, p := g.c, s.Pkt
+func (g *guilt) shapeless(c *rule.Context, s *rule.Sight) bool {
+	p := s.Pkt
 	o := p.Opcode
 	need, _ := rule.AccessOf(o)
 	switch {
@@ -111,8 +121,8 @@ func (g *guilt) shapeless(s *rule.Sight) bool {
 }
 
 // answer judges the first fatal NAK.
-func (g *guilt) answer(s *rule.Sight) {
-	c, p := g.c, s.Pkt
+func (g *guilt) answer(c *rule.Context, s *rule.Sight) {
+	p := s.Pkt
 	if ofDatagrams(p) && s.Rec.Fate != trace.Injected {
 		c.Failf(rule.Responder, onlyDatagrams, c.Rel(p.PSN))
 	}
