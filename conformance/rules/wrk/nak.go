@@ -18,7 +18,7 @@ var nakHasCause = rule.Rule{
 	Needs: rule.TapResponder | rule.Frames, Sees: rule.RequestIn | rule.ReleaseIn | rule.ResponseOut,
 	Minds: rule.AnyKind &^ (rule.Writing | rule.Empty | rule.Asked), Stimulus: "a fatal NAK",
 	BlackBox: hardware,
-	Keeps:    true, Each: func(c *rule.Context, s *rule.Sight) {
+	Each: func(c *rule.Context, s *rule.Sight) {
 		if c.Offers(rule.TapResponder | rule.Attributes) {
 			guiltOf(c).sight(c, s)
 		} else {
@@ -51,7 +51,6 @@ const onlyDatagrams = "NAK 0x64 for %s: invalid request of a reliable datagram, 
 // guilt holds the faults of the requests that arrived. They are never forgotten, because a NAK may be late: only a NAK
 // without any faulty request before it is surely wrong.
 type guilt struct {
-	begun    bool
 	memory   rule.MemoryMap // of the responder
 	shortest uint64         // length of the shortest receive
 	access   bool           // a request asked for memory that it may not reach
@@ -62,13 +61,14 @@ type guilt struct {
 	refused  bool           // a fatal NAK was sent
 }
 
+// guiltKey is the key of the guilt of a half-conversation, of which most have none.
+type guiltKey struct{}
+
 // guiltOf returns the guilt of a half-conversation.
 func guiltOf(c *rule.Context) *guilt {
-	g := rule.State[guilt](c)
-	if !g.begun {
-		*g = guilt{begun: true, shortest: 1 << 32, memory: rule.MemoryMap{Regions: c.Told()}}
-	}
-	return g
+	return c.Shared(guiltKey{}, func() any {
+		return &guilt{shortest: 1 << 32, memory: rule.MemoryMap{Regions: c.Told()}}
+	}).(*guilt)
 }
 
 func (g *guilt) event(c *rule.Context, e *trace.Event) {
