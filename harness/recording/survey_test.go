@@ -451,6 +451,49 @@ func TestMirrorOfLosses(t *testing.T) {
 	}
 }
 
+// TestMirrorOfTwoPlacesCut: a capture of two places that begins when the requests have passed the first has each of
+// them once, and all answers but the first twice.
+func TestMirrorOfTwoPlacesCut(t *testing.T) {
+	there, back := way{netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")},
+		way{netip.MustParseAddr("192.0.2.2"), netip.MustParseAddr("192.0.2.1")}
+	for name, c := range map[string]struct {
+		answer bool // what comes twice is a response
+		again  bool // a request comes twice
+		every  int64
+		want   bool
+	}{
+		"of two places":             {true, false, 5000, true},
+		"a request is sent again":   {true, true, 5000, false},
+		"requests of the responder": {false, false, 5000, false},
+		"of one place":              {true, false, 5, false},
+	} {
+		var d doubles
+		frame := func(key uint64, on way, at int64, answer bool) {
+			p := roce.Packet{BTH: roce.BTH{Opcode: roce.SendOnly}}
+			if answer {
+				p.Opcode = roce.Acknowledge
+			}
+			d.frame(key, &p, on, time.UnixMicro(at))
+		}
+		for i := range uint64(30) {
+			frame(i, there, int64(i)*30, false)
+			frame(100+i, back, int64(i)*30+1, true)
+		}
+		for i := range uint64(20) { // whose first sight precedes the capture
+			frame(200+i, back, c.every*4/5+int64(i)*10, c.answer)
+		}
+		for i := range uint64(30) {
+			frame(100+i, back, int64(i)*30+1+c.every, c.answer)
+		}
+		if c.again {
+			frame(7, there, c.every, false)
+		}
+		if got := d.apart(); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
 // The resolution of time stamps is that of their values, whatever the file says.
 func TestTicks(t *testing.T) {
 	f := tracetest.Parse(t, goBackRun(3, 30, true), 0)

@@ -28,6 +28,8 @@ type doubles struct {
 	first   map[uint64]double // by frame
 	ways    map[way]*doubled
 	refused map[way][]refusal // the latest NAKs, by the direction of the requests that they ask for
+	began   time.Time         // time of the first sight
+	ended   time.Time         // time of the latest sight
 }
 
 // refusal is a sequence NAK. The requester then goes back to the packet that it names and sends that and all after it
@@ -76,6 +78,7 @@ type double struct {
 	at    time.Time     // the first of them
 	after time.Duration // from it to the second; valid when both is true
 	both  bool          // there was a second
+	on    *doubled      // its direction
 }
 
 // doubled holds the counts of a direction.
@@ -84,6 +87,7 @@ type doubled struct {
 	// unless it comes as soon as the second: the network duplicates frames
 	frames int
 	after  []time.Duration // times from the first sight of a frame to its second
+	asks   bool            // some of these frames were requests
 }
 
 // enough reports whether no more frames are needed.
@@ -94,8 +98,9 @@ func (d *doubles) frame(key uint64, p *roce.Packet, on way, at time.Time) {
 	d.seen++
 	d.asks(p, on, at)
 	if d.first == nil {
-		d.first, d.ways = map[uint64]double{}, map[way]*doubled{}
+		d.first, d.ways, d.began = map[uint64]double{}, map[way]*doubled{}, at
 	}
+	d.ended = at
 	w := d.ways[on]
 	if w == nil && len(d.ways) < twiceWays {
 		w = &doubled{}
@@ -109,11 +114,11 @@ func (d *doubles) frame(key uint64, p *roce.Packet, on way, at time.Time) {
 	switch {
 	case seen && x.both && since <= 3*x.after:
 	case seen && (x.both || d.again(p, on, x.at)), !seen && len(d.first) < twiceSample:
-		d.first[key] = double{at: at}
+		d.first[key] = double{at: at, on: w}
 		w.frames++
 	case seen:
-		w.after = append(w.after, since)
-		d.first[key] = double{x.at, since, true}
+		w.after, w.asks = append(w.after, since), w.asks || !p.Opcode.IsResponse()
+		d.first[key] = double{x.at, since, true, w}
 	}
 }
 
@@ -158,7 +163,10 @@ const nearMirror = 10 * time.Microsecond
 // apart reports whether most frames of a direction are seen twice at about the same interval, which is so long that the
 // sights are at two places.
 func (d *doubles) apart() bool {
-	for _, w := range d.ways {
+	for on, w := range d.ways {
+		if back := d.ways[way{on.to, on.from}]; (back == nil || len(back.after) == 0) && d.echoes(w) {
+			return true
+		}
 		slices.Sort(w.after)
 		if len(w.after) < 8 {
 			continue
@@ -171,6 +179,26 @@ func (d *doubles) apart() bool {
 		}
 	}
 	return false
+}
+
+// echoes reports whether the answers of a direction, in which nothing else is seen twice, come again after one
+// interval, although no request of the opposite direction does. Those at the edges of the capture may have their other
+// sight outside.
+func (d *doubles) echoes(w *doubled) bool {
+	if w.asks || len(w.after) < 8 {
+		return false
+	}
+	slices.Sort(w.after)
+	middle := w.after[len(w.after)/2]
+	from, _ := slices.BinarySearch(w.after, middle*9/10)
+	to, _ := slices.BinarySearch(w.after, middle*11/10)
+	edges := 0
+	for _, x := range d.first {
+		if x.on == w && !x.both && min(x.at.Sub(d.began), d.ended.Sub(x.at)) <= middle*11/10 {
+			edges++
+		}
+	}
+	return middle > nearMirror && (to-from)*10 > (w.frames-edges)*9
 }
 
 // apart reports whether a window is so long that the sights are at two places.
