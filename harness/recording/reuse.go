@@ -31,6 +31,7 @@ type reuse struct {
 	// a later one has passed
 	restart moment
 	since   psn.MSN // requests since then
+	afresh  bool    // the first PSN asked for something else, and no answer to that or a later request has passed
 	anew    bool    // the QPNs were reused
 }
 
@@ -61,8 +62,9 @@ func (l *reuse) asks(s *sighting, end psn.PSN) {
 	}
 	l.severed = l.severed || as == severed
 	far, first := !p.In(l.first.Add(-farPSN), l.newest.Add(farPSN)), p == l.first && l.answered
-	if far || first && s.mark != l.mark {
+	if other := first && s.mark != l.mark; far || other {
 		l.restart, l.since = moment{p, s.at, true}, 0
+		l.afresh = l.afresh || other
 	}
 	l.leapt = l.leapt || far || first
 	l.since++
@@ -126,7 +128,7 @@ func (l *reuse) counted(s *sighting) {
 	}
 	if d := s.psn.Sub(l.restart.psn); l.restart.valid && d >= 0 && d < skipLimit {
 		l.anew = l.anew || n <= l.since && n < l.top
-		l.restart.valid = false
+		l.restart.valid, l.afresh = false, false
 	}
 	l.top = max(l.top, n)
 	if ack {
@@ -134,9 +136,11 @@ func (l *reuse) counted(s *sighting) {
 	}
 }
 
-// may reports whether the QPNs were, or may have been, reused: in the second case the port or the MTU changed and
-// nothing tells whether the connection did.
-func (l *reuse) may() bool { return l.anew || l.threads[0].renewed() || l.threads[1].renewed() }
+// may reports whether the QPNs were, or may have been, reused: in the second case the port, the MTU or what is asked
+// for changed, and nothing tells whether the connection did.
+func (l *reuse) may() bool {
+	return l.anew || l.afresh || l.threads[0].renewed() || l.threads[1].renewed()
+}
 
 // reusedDoubt is the doubt about connections of which each was set up with a QPN of another one.
 var reusedDoubt = &trace.Doubt{Fails: validity.Capture, Why: "a QPN was used again, and its packets may be of either " +
