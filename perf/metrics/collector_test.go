@@ -428,3 +428,21 @@ func TestBudgetIsShared(t *testing.T) {
 		t.Errorf("window [%d, %d)", a.lo, a.next)
 	}
 }
+
+// A QPN that is used again, with PSNs far from the former ones, needs no memory for those between.
+func TestLeapOfPSNs(t *testing.T) {
+	f, err := fixture.Parse(strings.NewReader("@1..9 A>B SEND_ONLY psn=+0 len=1 A\n@10..19 B>A ACK psn=+0 msn=1\n"+
+		"@20..29 A>B READ_REQUEST psn=+1 dmalen=8\n@30..39 A>B READ_REQUEST psn=+4000000 dmalen=8\n"+
+		"@40..49 B>A READ_RESP_ONLY psn=+4000000 len=8 msn=1\n"), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := NewCollector(&f.Header, Options{})
+	f.Play(trace.NewTimeline(&f.Header, c))
+	if used := totalSlots - c.budget; used > 1<<10 {
+		t.Errorf("%d slots", used)
+	}
+	if got := c.Summary().Messages; got != 2 {
+		t.Errorf("%d messages, want 2", got)
+	}
+}

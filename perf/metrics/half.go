@@ -99,6 +99,9 @@ func (h *half) request(s *trace.Sight, sent, arrived bool) {
 
 // firstRequest processes the first transmission of a request.
 func (h *half) firstRequest(s *trace.Sight, o int64) {
+	if o-h.requests.next >= startReach {
+		h.forget(o)
+	}
 	h.transmit(s, h.requests.extend(o, &h.c.budget), o)
 	op := s.Pkt.Opcode
 	if op.StartsMessage() && h.inside {
@@ -112,6 +115,21 @@ func (h *half) firstRequest(s *trace.Sight, o int64) {
 		h.readSent(s, o)
 	default:
 		h.messageSent(s, o)
+	}
+}
+
+// forget gives up everything before o, of another connection of the same QPN: its PSNs are far, and nothing between is
+// to be remembered.
+func (h *half) forget(o int64) {
+	h.requests.advance(o)
+	if h.responses.started {
+		h.responses.advance(o)
+	}
+	for h.reads.front() != nil {
+		h.reads.pop()
+	}
+	for h.inside = false; h.messages.front() != nil; {
+		h.messages.pop()
 	}
 }
 
