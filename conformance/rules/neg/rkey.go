@@ -117,6 +117,10 @@ var zeroLength = rule.Rule{
 					waiting, at = true, p.PSN
 				}
 			case !waiting || p.PSN.Less(at):
+			case rule.IsFatalNAK(p) && p.PSN == at && !c.Known && p.AETH.Syndrome != roce.SyndromeRemoteAccess:
+				waiting = false
+				c.Doubt("a request of no bytes was refused, for another reason than its key: the operation may not be " +
+					"permitted")
 			case rule.IsFatalNAK(p) && p.PSN == at:
 				waiting = false
 				c.Failf(rule.Responder,
