@@ -1,7 +1,9 @@
 package recording
 
 import (
+	"math"
 	"net/netip"
+	"slices"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 )
@@ -171,29 +173,33 @@ func (w *flow) agrees(r *flow) bool {
 }
 
 // renewed reports whether another connection may have begun within the flow.
-func (w *flow) renewed() bool { return w.threads.renewed() || w.split() }
+func (w *flow) renewed() bool { return w.threads.renewed() || w.differs(nil) }
 
-// split reports whether the requests of a flow have one path MTU, and its answers another one.
-func (w *flow) split() bool {
-	n := 0
-	for _, x := range w.full {
-		if x.n > 0 && roce.IsPathMTU(int(x.value)) {
-			n++
+// differs reports whether the requests and the answers of w, and those of its peer if there is one, each have an MTU or
+// a payload of their own, and no MTU fits all: they may be of several connections whose QPNs were used again.
+func (w *flow) differs(peer *flow) bool {
+	list := []*thread{&w.threads[0], &w.threads[1]}
+	if peer != nil {
+		list = append(list, &peer.threads[0], &peer.threads[1])
+	}
+	least, most := int32(math.MaxInt32), int32(0)
+	for _, t := range list {
+		if t.sizes.changes > 0 {
+			return false // which may be a fault, see reuse
+		}
+		if most = max(most, t.most); t.sizes.now > 0 {
+			least = min(least, t.sizes.now)
 		}
 	}
-	return n > 1 && w.threads[0].sizes.changes == 0 && w.threads[1].sizes.changes == 0
+	return most > least
 }
 
-// differs reports whether w and r have an MTU each, and not the same: they may be of two connections whose other flows
-// have the same QPNs.
-func (w *flow) differs(r *flow) bool {
-	var of [2]int
-	for i, f := range [2]*flow{w, r} {
-		if f.full[0].n > 0 && f.full[1].n == 0 && roce.IsPathMTU(int(f.full[0].value)) {
-			of[i] = int(f.full[0].value)
-		}
-	}
-	return of[0] != of[1] && of[0] != 0 && of[1] != 0
+// refutes reports whether the requests or the answers of a flow have another MTU throughout.
+func (w *flow) refutes(mtu int) bool {
+	return slices.ContainsFunc(w.threads[:], func(t thread) bool {
+		n := int(t.sizes.now)
+		return t.sizes.changes == 0 && (n > 0 && n != mtu || n == 0 && int(t.most) > mtu)
+	})
 }
 
 // mtu returns the path MTU of a flow's connection: the most frequent payload length of packets that must be full, in

@@ -99,7 +99,7 @@ func (l *learner) header() trace.Header {
 			o := &c.Ends[1-i]
 			if w := l.flows[flowKey{c.Ends[i].Addr, o.Addr, o.QP.QPN}]; w != nil {
 				c.Ends[i].Port, c.Ends[i].QP.PKey, o.Misaddressed, w.placed = w.port, w.pkey(), l.others[w], true
-				if w.renewed() || w.mtu(0) != 0 && w.mtu(0) != c.Ends[i].QP.MTU {
+				if w.renewed() || w.refutes(c.Ends[i].QP.MTU) {
 					begunAnew(&c) // not all packets are of the connection that the messages set up
 				}
 			}
@@ -142,7 +142,7 @@ func (l *learner) conn(w *flow) trace.Conn {
 		if w.renewed() || w.peer != nil && (w.peer.renewed() || !w.agrees(w.peer)) {
 			begunAnew(&c)
 		}
-	} else if w.split() || w.peer != nil && (w.peer.split() || w.differs(w.peer)) {
+	} else if w.differs(w.peer) {
 		begunAnew(&c)
 	}
 	return c

@@ -10,9 +10,11 @@ import (
 )
 
 // Connection management gives values that traffic does not show early: the other QPN, the MTU, and the start PSNs.
-func TestLearnFromConnectionManagement(t *testing.T) {
-	f := tracetest.Parse(t, "A>B SEND_ONLY psn=+7 len=8\n", 100)
-	a, b := f.Header.Conns[0].Ends[trace.A], f.Header.Conns[0].Ends[trace.B]
+// managed returns what is learnt from a connection that was set up with an MTU of 4096, and its packets.
+func managed(t *testing.T, text string) (h trace.Header, a, b trace.End) {
+	t.Helper()
+	f := tracetest.Parse(t, text, 100)
+	a, b = f.Header.Conns[0].Ends[trace.A], f.Header.Conns[0].Ends[trace.B]
 	mad := func(from, to trace.End, m roce.CMMessage) capture.Frame {
 		p := roce.Packet{BTH: roce.BTH{Opcode: roce.UDSendOnly, DestQP: roce.CMQueuePair, PKey: roce.DefaultPKey},
 			DETH: roce.DETH{QKey: roce.CMQKey, SrcQP: 1}}
@@ -28,10 +30,25 @@ func TestLearnFromConnectionManagement(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := l.header()
-	if len(h.Conns) != 1 {
+	if h = l.header(); len(h.Conns) != 1 {
 		t.Fatalf("%+v", h.Conns)
 	}
+	return h, a, b
+}
+
+// Packets of another MTU than that of the messages are of another connection of the same QPNs.
+func TestAnotherMTUThanManaged(t *testing.T) {
+	for text, want := range map[string]bool{
+		"A>B SEND_FIRST psn=+7 len=4096\n": false, "A>B SEND_FIRST psn=+7 len=1024\n": true,
+	} {
+		if h, _, _ := managed(t, text); h.Conns[0].Anew != want {
+			t.Errorf("%s: anew %v", text, !want)
+		}
+	}
+}
+
+func TestLearnFromConnectionManagement(t *testing.T) {
+	h, a, b := managed(t, "A>B SEND_ONLY psn=+7 len=8\n")
 	got := h.Conns[0].Ends
 	if q := got[trace.A].QP; q.QPN != a.QP.QPN || q.DestQPN != b.QP.QPN || q.MTU != 4096 || q.SendPSN != 100 ||
 		q.RecvPSN != 900 || got[trace.A].Port != a.Port {

@@ -65,6 +65,8 @@ func TestAnotherConnectionOfAFlow(t *testing.T) {
 			"@40..49 B>A READ_RESP_FIRST psn=+6 len=512 msn=2\n@41..50 B>A READ_RESP_LAST psn=+7 len=88 msn=2\n", nil, true},
 		"an MTU for requests, and one for answers": {"@1..9 B>A WRITE_FIRST psn=+90 len=256\n@10..19 A>B READ_REQUEST " +
 			"psn=+4 dmalen=600\n@20..29 B>A READ_RESP_FIRST psn=+4 len=512 msn=1\n", nil, true},
+		"an answer longer than the MTU of requests": {full + "@10..19 A>B READ_REQUEST psn=+6 dmalen=512\n" +
+			"@20..29 B>A READ_RESP_ONLY psn=+6 len=512 msn=2\n", nil, true},
 		"another MTU within a message": {full + "@30..39 A>B WRITE_FIRST psn=+6 len=256\n" +
 			"@40..49 A>B WRITE_MIDDLE psn=+7 len=512\n", nil, false},
 		"another service for a packet": {full + "@11..19 A>B SEND_FIRST psn=+6 len=256\n@12..20 A>B X_SEND_ONLY psn=+7 " +
