@@ -50,9 +50,12 @@ type episode struct {
 	sent       int     // retransmissions of lost PSNs, in order
 	begun      bool    // a retransmission was sent
 	until      psn.PSN // MAX at the first retransmission
+	due        *model  // what the RACKs ask for
 }
 
-func newEpisode(c *rule.Context, many bool) *episode { return &episode{c: c, many: many} }
+func newEpisode(c *rule.Context, many bool) *episode {
+	return &episode{c: c, many: many, due: newModel(c)}
+}
 
 func (e *episode) check() rule.Check {
 	return rule.Check{Sight: e.sight, Event: e.event, End: func(vtime.Time) { e.finish() }}
@@ -69,6 +72,7 @@ func (e *episode) sight(s *rule.Sight) {
 	switch s.Point {
 	case trace.RequesterOut:
 		disturbed = e.order[0].broken(s.Rec) || disturbed
+		e.due.sent(s)
 		e.request(s)
 	case trace.ResponderIn:
 		disturbed = disturbed || s.Rec.Copy || s.Relation == rule.Ahead && s.Pkt.PSN.Sub(c.EPSN) >= reach(c)
@@ -76,6 +80,7 @@ func (e *episode) sight(s *rule.Sight) {
 		disturbed = e.order[1].broken(s.Rec) || disturbed || s.Rec.Lost() || s.Pkt.AETH.Syndrome.IsRNR() ||
 			e.other(s.Pkt)
 	default:
+		e.due.response(s)
 		disturbed = disturbed || s.Pkt.Opcode.IsReadResponse() || c.OutstandingReads() > 0
 	}
 	if disturbed {
@@ -117,7 +122,7 @@ func (e *episode) request(s *rule.Sight) {
 				e.busy, e.calm = true, psn.Max(c.MAX, p.Next())
 			}
 		} else if gone {
-			*e = episode{c: c, many: e.many, order: e.order, open: true, first: p, end: p.Next()}
+			*e = episode{c: c, many: e.many, order: e.order, due: e.due, open: true, first: p, end: p.Next()}
 		}
 	case gone && s.Relation == rule.First && p == e.end && !e.begun && rule.IsData(s.Pkt.Opcode):
 		e.end = p.Next()
@@ -160,9 +165,16 @@ func (e *episode) finish() {
 	}
 }
 
-// event ends the episode at a timeout, which is due when the last packets are lost.
+// event ends the episode at a timeout, which is due when the last packets are lost. One that comes while the requester
+// knows of missing packets, and has begun to send them again, shows that it left them to the timer.
 func (e *episode) event(ev *trace.Event) {
 	if ev.Kind == trace.Timeout && e.c.Mine(ev) {
+		e.due.settle()
+		if l := e.due.list; e.open && e.begun && e.many && len(l) > 0 && l[0].psn.In(e.first, e.end) &&
+			!e.c.Port.Lags(l[0].since, ev.At) {
+			e.c.Failf(rule.Requester, "RACKs showed that %s is missing, but only the timer recovers it", e.c.Rel(l[0].psn))
+		}
 		e.abandon(nil)
 	}
+	e.due.event(ev)
 }
