@@ -234,6 +234,9 @@ var fillAcknowledged = define(rule.Rule{
 			c.FailAt(want.At, want.Index, rule.Responder, c.Rel(want.Named())+" fills RCV-NXT and draws no ACK")
 		case isSACK(sent.Pkt):
 			c.Failf(rule.Responder, "a SACK answers the fill of %s; an ACK expected", c.Rel(want.Named()))
+		case want.Why.why == fills && rule.IsACK(sent.Pkt) && sent.Pkt.PSN.Less(want.Next.Prev()):
+			c.Failf(rule.Responder, "the ACK of the fill of %s is of %s; RCV-NXT requires %s", c.Rel(want.Named()),
+				c.Rel(sent.Pkt.PSN), c.Rel(want.Next.Prev()))
 		default:
 			c.Met()
 		}
