@@ -31,6 +31,10 @@ func (m *sender) begin(s *rule.Sight, why reason, all []psn.PSN) {
 	m.batches = append(m.batches, b)
 }
 
+// contradicted reports whether the latest SACK said that nothing is missing. "If lost-cnt is 0, it indicates that all
+// packets within the entire window of the QP have been lost": a sender that believes it sends the window again.
+func (m *sender) contradicted() bool { return m.recovering && m.count == 0 && !m.over }
+
 // retry is the packets that a timeout retransmits (FaSR III-B2).
 func (m *sender) retry() (all []psn.PSN, why reason) {
 	switch {
@@ -52,10 +56,10 @@ func (m *sender) retry() (all []psn.PSN, why reason) {
 func (m *sender) fnack(s *rule.Sight) {
 	m.ack(s.Pkt.PSN)
 	switch {
-	case s.Pkt.PSN != m.una || m.una == m.c.MAX:
+	case m.una.Less(s.Pkt.PSN) || m.una == m.c.MAX:
 		return
-	case m.quietUntil:
-		m.hush() // go-back-N restarts
+	case s.Pkt.PSN.Less(m.una), m.quietUntil, m.contradicted():
+		m.hush() // a sender may act on one that was overtaken, or not; or go-back-N restarts
 		return
 	case m.deaf:
 		clear(m.forbidden)

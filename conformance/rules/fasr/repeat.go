@@ -16,7 +16,7 @@ func (m *sender) event(e *trace.Event) {
 	case e.Kind == trace.Probe && e.Name == "pool_exhausted" && e.Value > 0, e.Kind == trace.Fatal:
 		m.off, m.batches = true, nil
 	case e.Kind != trace.Timeout, m.off, m.c.UNA == m.c.MAX:
-	case e.Body.PSN != m.c.UNA, m.quietUntil:
+	case e.Body.PSN != m.c.UNA, m.quietUntil, m.contradicted():
 		// An ACK was at the port and not processed, the timer is that of READ responses, or go-back-N restarts.
 		m.hush()
 	default:

@@ -175,10 +175,14 @@ func (m *sender) sack(s *rule.Sight) {
 	p := s.Pkt
 	m.ack(p.PSN)
 	named, count, over := p.SACK.PSN, int(p.SACK.LostCnt), p.Opcode == roce.FaSRSackOverflow
-	if m.quietUntil || p.PSN != m.una || !named.In(m.una.Next(), m.c.MAX) {
-		return
-	}
 	switch {
+	case m.quietUntil || m.una.Less(p.PSN) || !named.In(m.una.Next(), m.c.MAX):
+		return
+	case m.overtaken(p):
+		m.hush()
+		return
+	case p.PSN.Less(m.una):
+		return
 	case !m.recovering:
 		m.recovering, m.over = true, false // an overflow of the recovery before is over
 		clear(m.missing)
@@ -212,6 +216,15 @@ func (m *sender) sack(s *rule.Sight) {
 	if m.count <= 1 && !m.over {
 		clear(m.missing)
 	}
+}
+
+// overtaken reports whether the paper leaves open what a SACK does that a later answer has overtaken: a sender may take
+// its packet for the newest, or its lost-cnt for the previous one.
+func (m *sender) overtaken(p *roce.Packet) bool {
+	if !m.recovering || m.high.Less(p.SACK.PSN) {
+		return p.PSN.Less(m.una)
+	}
+	return p.SACK.PSN != m.high && int(p.SACK.LostCnt) != m.count
 }
 
 // between returns the PSNs [from, to).
