@@ -47,8 +47,9 @@ type flow struct {
 	full      counts // payloads of packets that must be full
 	keys      counts // P_Keys
 	sequence  sequence
-	stray     *stray // evidence that its packets belong to another flow; nil when there is none
-	claim     *flow  // a flow whose latest packet may be the next packet of this one
+	tap       trace.Side // tap of the first frame; A when unknown
+	stray     *stray     // evidence that its packets belong to another flow; nil when there is none
+	claim     *flow      // a flow whose latest packet may be the next packet of this one
 }
 
 // find returns the flow with a key; nil when there is none.

@@ -121,9 +121,13 @@ func (l *learner) packet(f *capture.Frame, h *roce.Frame, w *flow) *flow {
 		l.beyond++
 		return nil
 	}
-	w.frames++
-	w.threads.takes(p, h.SrcPort, w.mtu(0))
-	l.astray(w, p)
+	if w.frames++; w.frames == 1 {
+		w.tap = f.Tap
+	}
+	if !f.HasTap || f.Tap == w.tap { // the other tap shows the same packets again
+		w.threads.takes(p, h.SrcPort, w.mtu(0))
+		l.astray(w, p)
+	}
 	l.size(w, p)
 	switch {
 	case p.Opcode.Class() == roce.ClassUD: // has no answer

@@ -72,3 +72,41 @@ func TestCNPShowsNoMTU(t *testing.T) {
 		}
 	}
 }
+
+// A packet to a wrong QP is of the connection whose next packet it is, at one tap and at two, where it is seen again
+// when later packets have long passed the first one.
+func TestStrayAtTwoTaps(t *testing.T) {
+	f := tracetest.Parse(t, `
+@0..2.5 A>B SEND_ONLY psn=+0 len=8 A
+@1..3.5 A>B SEND_ONLY psn=+1 len=8
+@2..4.5 A>B SEND_ONLY psn=+2 len=8
+@2.7..5.2 B>A ACK psn=+0 msn=1
+@3..5.5 A>B SEND_ONLY psn=+3 len=8
+@4..6.5 A>B SEND_ONLY psn=+4 len=8 A
+@4.7..7.2 B>A NAK psn=+1 msn=1 PSN_SEQ_ERR
+@8..10.5 A>B SEND_ONLY psn=+1 len=8
+@9..11.5 A>B SEND_ONLY psn=+2 len=8
+@10..12.5 A>B SEND_ONLY psn=+3 len=8
+@11..13.5 A>B SEND_ONLY psn=+4 len=8 A
+@14..16.5 B>A ACK psn=+4 msn=5
+`, 0)
+	a, b := tracetest.FramesAt(f, trace.A), tracetest.FramesAt(f, trace.B)
+	for _, stray := range []*capture.Frame{&a[1], &b[2]} {
+		var h roce.Frame
+		if err := h.Decode(stray.Raw); err != nil {
+			t.Fatal(err)
+		}
+		h.Packet.DestQP = 0x999
+		stray.Raw = h.AppendTo(nil)
+	}
+	for _, lists := range [][][]capture.Frame{{a}, {b}, {a, b}} {
+		r, _ := filed(t, lists...)
+		var all []uint32
+		for i := range r.Header.Conns {
+			all = append(all, r.Header.Conns[i].Ends[trace.B].Misaddressed...)
+		}
+		if len(r.Header.Conns) != 1 || len(all) != 1 || all[0] != 0x999 {
+			t.Errorf("%d files: %d connections, misaddressed %x", len(lists), len(r.Header.Conns), all)
+		}
+	}
+}
