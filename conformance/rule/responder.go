@@ -307,3 +307,9 @@ func MayWait(c *Context, p psn.PSN) bool {
 	}
 	return false
 }
+
+// NoneDue reports whether no request with the expected PSN, and none after it, has arrived since that is expected.
+func NoneDue(c *Context) bool {
+	r := &c.responder
+	return !c.GapOpen && !c.RNRWait && !r.bad && !r.lost
+}

@@ -38,6 +38,9 @@ func rnrNamed(c *rule.Context, s *rule.Sight) {
 	case c.Started && p.PSN.In(c.Start, c.EPSN):
 		c.Failf(rule.Responder, "RNR NAK names %s, which has nothing to wait for, or has been acknowledged; the "+
 			"request that was refused expected", c.Rel(p.PSN))
+	case c.Started && p.PSN == c.EPSN && rule.NoneDue(c):
+		c.Failf(rule.Responder, "RNR NAK names %s, which has not arrived; the request that was refused expected",
+			c.Rel(p.PSN))
 	}
 }
 
