@@ -13,15 +13,22 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/trace/tracetest"
 )
 
-// counted returns a pcapng file of the frames at a tap, with the number of lost frames; a negative number writes none.
+// counted returns a pcapng file of the frames at A's tap, with the number of lost frames; a negative number writes
+// none.
 func counted(t *testing.T, text string, lost int) *bytes.Reader {
+	t.Helper()
+	return countedAt(t, text, trace.A, lost)
+}
+
+// countedAt is counted for the frames at a tap.
+func countedAt(t *testing.T, text string, tap trace.Side, lost int) *bytes.Reader {
 	t.Helper()
 	var b bytes.Buffer
 	w, err := pcapgo.NewNgWriter(&b, layers.LinkTypeEthernet)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range tracetest.FramesAt(tracetest.Parse(t, text, 0), trace.A) {
+	for _, f := range tracetest.FramesAt(tracetest.Parse(t, text, 0), tap) {
 		if err := w.WritePacket(gopacket.CaptureInfo{Timestamp: f.Wall, CaptureLength: len(f.Raw), Length: len(f.Raw)},
 			f.Raw); err != nil {
 			t.Fatal(err)

@@ -83,6 +83,9 @@ func (r *Recording) both(l *learner, as anew, how *procedure) (only *trace.Side,
 			}
 		}
 	}
+	if r.Capture.Dropped > 0 {
+		unplace(r.Header.Conns)
+	}
 	r.Capture.Anew = at[0].anew(&r.Header) + at[1].anew(&r.Header)
 	return nil, nil
 }

@@ -155,6 +155,18 @@ func lacking(why string) *trace.Doubt {
 	return &trace.Doubt{Fails: validity.Capture, Why: why}
 }
 
+// unplace makes the doubts about single taps doubts about all the evidence, where frames are known to be missing: a
+// sign of a missing packet at one tap may be due to another one that is missing at the other.
+func unplace(conns []trace.Conn) {
+	for i := range conns {
+		for _, d := range conns[i].Doubts {
+			if d != nil && d.At != [2]bool{} {
+				d.At = [2]bool{}
+			}
+		}
+	}
+}
+
 // joined returns two doubts as one; nil when there is none. One about all the evidence outweighs one about a tap.
 func joined(a, b *trace.Doubt) *trace.Doubt {
 	switch everything := [2]bool{}; {

@@ -189,9 +189,10 @@ func TestTwoTapsOfOneDirection(t *testing.T) {
 }
 
 // A NAK without a gap makes the requester's tap look incomplete: what is sent again in vain is acknowledged before it
-// has left. The responder's tap, which has seen that nothing was missing, is not doubted for that.
+// has left. The responder's tap, which has seen that nothing was missing, is not doubted for that, unless frames are
+// known to be missing somewhere.
 func TestDoubtOfOneTap(t *testing.T) {
-	f := tracetest.Parse(t, `
+	const text = `
 @0..100 A>B SEND_ONLY psn=+0 len=8
 @1..101 A>B SEND_ONLY psn=+1 len=8
 @102..202 B>A NAK psn=+2 msn=2 PSN_SEQ_ERR
@@ -201,11 +202,21 @@ func TestDoubtOfOneTap(t *testing.T) {
 @205..305 B>A ACK psn=+3 msn=4
 @306..406 A>B SEND_ONLY psn=+3 len=8 A
 @407..507 B>A ACK psn=+3 msn=4
-`, 0)
-	r, _ := filed(t, tracetest.FramesAt(f, trace.A), tracetest.FramesAt(f, trace.B))
-	d := r.Header.Conns[0].Doubtful(trace.A)
-	if !strings.Contains(d.Why, "psn=+3 was refused and acknowledged") || d.At != [2]bool{true, false} {
-		t.Errorf("%+v (%+v)", d, r.Capture)
+`
+	for lost, at := range map[int][2]bool{-1: {true, false}, 0: {true, false}, 1: {}} {
+		var parts []Part
+		for _, tap := range []trace.Side{trace.A, trace.B} {
+			in := countedAt(t, text, tap, lost)
+			parts = append(parts, Part{Name: tap.String() + ".pcapng", Copy: in, Size: in.Size()})
+		}
+		r, err := ReadAll(parts, Tap{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := r.Header.Conns[0].Doubtful(trace.A)
+		if !strings.Contains(d.Why, "psn=+3 was refused and acknowledged") || d.At != at {
+			t.Errorf("%d lost: %+v (%+v)", lost, d, r.Capture)
+		}
 	}
 }
 
