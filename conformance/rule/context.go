@@ -66,6 +66,10 @@ func (c *Context) FailAt(at vtime.Time, record uint64, who Blame, text string) {
 			"place was inferred")
 		return
 	}
+	if why := preceded(c, at, record); why != "" {
+		c.Doubt(why)
+		return
+	}
 	c.met++
 	c.total++
 	c.said++

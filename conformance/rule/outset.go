@@ -40,6 +40,20 @@ func unproven(c *Context, at vtime.Time, who Blame) string {
 	return ""
 }
 
+// preceded returns why a finding may rest on what was before a doubt ends; "" when it does not. An absence shows at no
+// record when it began.
+func preceded(c *Context, at vtime.Time, record uint64) string {
+	if c.owner == nil || c.Index < 0 {
+		return ""
+	}
+	d := c.owner.header.Conns[c.Index].Doubtful(c.Req)
+	if d.Until == 0 || at > d.Until && record != NoRecord || !c.rule.RestsOn().Fails(d.Fails) ||
+		doubtedTaps(&d, c.Req)&c.rule.taps() == 0 {
+		return ""
+	}
+	return d.Why
+}
+
 // shows processes a response, which may be the first that shows the expected PSN of the responder: one that refuses a
 // request, or that acknowledges a request that was seen. Data may be repeated for a request that was executed long ago,
 // so that the first answer of another kind shows more.

@@ -164,7 +164,7 @@ func (j *Judge) planOf(h *half) *plan {
 	return p
 }
 
-// doubt returns the doubt about the evidence on a half-conversation.
+// doubt returns the doubt about the evidence on a half-conversation, unless it ends.
 func (j *Judge) doubt(h *half) (d trace.Doubt) {
 	switch c := &h.conv; {
 	case h == j.stray:
@@ -174,7 +174,9 @@ func (j *Judge) doubt(h *half) (d trace.Doubt) {
 		d = trace.Doubt{Fails: validity.Capture, Why: "the coding parameters of the ends are not known, so that the " +
 			"packets that a decoder recovers are not known"}
 	default:
-		d = j.header.Conns[c.Index].Doubtful(c.Req)
+		if d = j.header.Conns[c.Index].Doubtful(c.Req); d.Until != 0 {
+			d = trace.Doubt{} // see preceded
+		}
 	}
 	return d
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
@@ -24,6 +25,7 @@ type lack struct {
 	signs     []sign     // the first signs of missing packets, at most signLimit
 	middle    bool       // requests before the first one seen were still to be answered or sent again
 	blind     bool       // an answer passed before the first request
+	settled   vtime.Time // time of the first grant of a request seen, after all signs of middle; 0 before
 	low       psn.PSN    // PSN of the oldest request seen
 	early     psn.PSN    // newest PSN before low that was acknowledged; valid when late is true
 	late      bool       // an answer has passed
@@ -198,7 +200,7 @@ func (l *lack) request(p, end psn.PSN) {
 // before records that a request before the first one seen is sent again or asked for.
 func (l *lack) before(p psn.PSN) {
 	if d := l.start.Sub(p); l.begun && d > 0 && d < skipLimit {
-		l.middle = true
+		l.middle, l.settled = true, 0
 	}
 }
 
@@ -273,7 +275,9 @@ func (l *lack) close() {
 		if h.passed {
 			l.unseen(h.from, h.first)
 		}
-		l.middle = l.middle || h.first
+		if h.first {
+			l.middle, l.settled = true, 0
+		}
 	}
 	if l.data != nil {
 		for _, h := range l.data.holes {
@@ -301,12 +305,15 @@ func (l *lack) response(s *sighting) {
 	l.passes(s)
 	l.twice(&l.answers, s)
 	selective := s.opcode.Layout()&roce.LayoutSACKETH != 0
+	if selective {
+		l.keep()
+	}
 	if !l.begun {
 		l.blind, l.middle = true, true
 		return
 	}
-	if selective {
-		l.keep()
+	if l.middle && l.settled == 0 && s.grants() && l.start.LessEq(s.psn) && s.psn.Less(l.newest) {
+		l.settled = l.at
 	}
 	switch {
 	case !s.grants():
@@ -338,24 +345,28 @@ func (l *lack) response(s *sighting) {
 	l.fetches(s)
 }
 
-// why returns the reason for a doubt; "" when there is none, or when the other tap lacks the same packets, which then
-// were not sent. One of the two taps is at the port of the responder.
-func (l *lack) why(other, responder *lack) string {
+// doubt returns the doubt about the evidence of a tap; nil when there is none, or when the other tap lacks the same
+// packets, which then were not sent. One of the two taps is at the port of the responder.
+func (l *lack) doubt(other, responder *lack) *trace.Doubt {
 	for _, p := range l.doubtful(other, responder) {
 		if p.what == repeat {
-			return fmt.Sprintf("the capture has psn=%+d twice within %v, and may have recorded it twice",
-				p.psn.Sub(l.start), atOnce)
+			return lacking(fmt.Sprintf("the capture has psn=%+d twice within %v, and may have recorded it twice",
+				p.psn.Sub(l.start), atOnce))
 		}
-		return fmt.Sprintf("the capture lacks packets: psn=%+d was %s", p.psn.Sub(l.start), p.what)
+		return lacking(fmt.Sprintf("the capture lacks packets: psn=%+d was %s", p.psn.Sub(l.start), p.what))
 	}
 	switch {
 	case other != nil && l.late && other.begun && other.start.LessEq(l.early):
-		return fmt.Sprintf("one tap began later than the other: psn=%+d was acknowledged and "+
-			"passed only the other one", l.early.Sub(l.start))
+		return lacking(fmt.Sprintf("one tap began later than the other: psn=%+d was acknowledged and "+
+			"passed only the other one", l.early.Sub(l.start)))
 	case other != nil && other.blind != l.blind:
-		return "one tap began later than the other"
+		return lacking("one tap began later than the other")
 	case l.middle && (other == nil || other.middle):
-		return "the capture begins when earlier requests were still to be answered"
+		d := lacking("the capture begins when earlier requests were still to be answered")
+		if !l.keeps {
+			d.Until = l.settled
+		}
+		return d
 	}
-	return ""
+	return nil
 }

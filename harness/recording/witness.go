@@ -1,7 +1,6 @@
 package recording
 
 import (
-	"cmp"
 	"net/netip"
 	"slices"
 
@@ -134,7 +133,7 @@ func (w *witness) doubt(conn, req int) (of *trace.Doubt, lacks uint64) {
 		also, m := pair([2]*lack{data, apartOf(both[1])}, trace.Side(req))
 		of, lacks = joined(one, also), n+m
 	} else {
-		of = lacking(cmp.Or(a.why(nil, nil), data.why(nil, nil)))
+		of = joined(a.doubt(nil, nil), data.doubt(nil, nil))
 		lacks = missing(a.signs) + missing(data.signs)
 	}
 	if w.deaf(conn) {
@@ -167,15 +166,29 @@ func unplace(conns []trace.Conn) {
 	}
 }
 
-// joined returns two doubts as one; nil when there is none. One about all the evidence outweighs one about a tap.
+// joined returns two doubts as one; nil when there is none.
 func joined(a, b *trace.Doubt) *trace.Doubt {
-	switch everything := [2]bool{}; {
-	case a == nil, b != nil && a.At != everything && b.At == everything:
-		return b
-	case b == nil, a.At == everything:
+	switch {
+	case b == nil, a != nil && covers(a, b):
 		return a
+	case a == nil, covers(b, a):
+		return b
 	}
-	return &trace.Doubt{Fails: a.Fails | b.Fails, Why: a.Why, At: [2]bool{a.At[0] || b.At[0], a.At[1] || b.At[1]}}
+	both := trace.Doubt{Fails: a.Fails | b.Fails, Why: a.Why}
+	if a.At != [2]bool{} && b.At != [2]bool{} {
+		both.At = [2]bool{a.At[0] || b.At[0], a.At[1] || b.At[1]}
+	}
+	if a.Until != 0 && b.Until != 0 {
+		both.Until = max(a.Until, b.Until)
+	}
+	return &both
+}
+
+// covers reports whether one doubt is about all that another is about, and longer.
+func covers(a, b *trace.Doubt) bool {
+	everything := [2]bool{}
+	taps := a.At == everything || b.At != everything && (a.At[0] || !b.At[0]) && (a.At[1] || !b.At[1])
+	return taps && a.Fails&b.Fails == b.Fails && (a.Until == 0 || b.Until != 0 && a.Until >= b.Until)
 }
 
 // pair returns the doubt about the evidence of two taps, one of which is at the port of the receiver, and the number of
@@ -184,7 +197,7 @@ func pair(l [2]*lack, receiver trace.Side) (of *trace.Doubt, lacks uint64) {
 	r := l[receiver&1]
 	for tap, one := range l {
 		other := l[1-tap]
-		if d := lacking(one.why(other, r)); d != nil {
+		if d := one.doubt(other, r); d != nil {
 			d.At[tap] = true
 			of = joined(of, d)
 		}

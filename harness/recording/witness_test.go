@@ -8,6 +8,7 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/capture"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace/tracetest"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
 // TestDoubts: captures whose frames show what they lack, and captures of losses and errors that lack nothing.
@@ -240,6 +241,30 @@ func TestNeitherTapHasIt(t *testing.T) {
 		r, _ := filed(t, a, c.b)
 		if d := r.Header.Conns[0].Doubtful(trace.A); d.At != c.at {
 			t.Errorf("%s: %+v, want it of %v", name, d, c.at)
+		}
+	}
+}
+
+// The doubt about what preceded a capture ends when a request that it has is granted, after the last sign of earlier
+// ones.
+func TestDoubtOfTheBeginningEnds(t *testing.T) {
+	const begun = "@0..100 A>B SEND_ONLY psn=+5 len=8\n@102..202 B>A NAK psn=+3 msn=3 PSN_SEQ_ERR\n" +
+		"@203..303 A>B SEND_ONLY psn=+3 len=8\n@204..304 A>B SEND_ONLY psn=+4 len=8 A\n"
+	for name, c := range map[string]struct {
+		text  string
+		until vtime.Time
+	}{
+		"never": {"@306..406 B>A ACK psn=+4 msn=5\n", 0},
+		"granted": {"@306..406 B>A ACK psn=+4 msn=5\n@407..507 A>B SEND_ONLY psn=+5 len=8 A\n" +
+			"@509..609 B>A ACK psn=+5 msn=6\n", 609},
+		"once again": {"@205..305 A>B SEND_ONLY psn=+5 len=8 A\n@307..407 B>A ACK psn=+5 msn=6\n" +
+			"@408..508 A>B SEND_ONLY psn=+4 len=8 A\n@510..610 B>A ACK psn=+5 msn=6\n", 610},
+	} {
+		f := tracetest.Parse(t, begun+c.text, 0)
+		r, _ := filed(t, tracetest.FramesAt(f, trace.A))
+		d := r.Header.Conns[0].Doubtful(trace.A)
+		if !strings.Contains(d.Why, "begins when") || d.Until != c.until*vtime.Time(vtime.Microsecond) {
+			t.Errorf("%s: %+v, want it to end after %d us", name, d, c.until)
 		}
 	}
 }

@@ -63,6 +63,8 @@ type Doubt struct {
 	// the taps whose evidence lacks them, by side: what the other tap shows is as good as without this one; none for a
 	// doubt about all the evidence
 	At [2]bool
+	// the time from which what is seen is not in doubt, for a doubt about what was before; 0 for a doubt that does not end
+	Until vtime.Time
 }
 
 // End is one end of a connection.
