@@ -57,13 +57,16 @@ func missing(signs []sign) (n uint64) {
 	return n
 }
 
-// doubtful returns the signs that may be of packets which the capture lacks. That the other tap does not have a packet
-// either shows nothing if it lacks others.
+// doubtful returns the signs that may be due to the capture. That the other tap does not have a packet either shows
+// nothing if it lacks others; that it has one twice, too, shows that it was sent twice.
 func (l *lack) doubtful(other, responder *lack) []sign {
-	if other != nil && missing(other.alone(l, responder)) > 0 {
-		return l.signs
+	alone := l.alone(other, responder)
+	if other == nil || missing(other.alone(l, responder)) == 0 {
+		return alone
 	}
-	return l.alone(other, responder)
+	return slices.DeleteFunc(slices.Clone(l.signs), func(p sign) bool {
+		return p.what == repeat && !slices.Contains(alone, p)
+	})
 }
 
 // alone returns the signs that are not explained by a packet that was never sent: those that the other tap, if there is

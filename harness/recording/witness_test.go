@@ -268,3 +268,23 @@ func TestDoubtOfTheBeginningEnds(t *testing.T) {
 		}
 	}
 }
+
+// A packet that both taps have twice at once was sent twice, also where one of them lacks another packet.
+func TestBothTapsHaveItTwice(t *testing.T) {
+	f := tracetest.Parse(t, `
+@0..100 A>B SEND_ONLY psn=+0 len=8
+@1..101 A>B SEND_ONLY psn=+1 len=8 A
+@103..203 B>A ACK psn=+1 msn=2
+@104..204 B>A ACK psn=+1 msn=2
+@305..405 A>B SEND_ONLY psn=+2 len=8 A
+@407..507 B>A ACK psn=+2 msn=3
+@510..610 A>B SEND_ONLY psn=+3 len=8 A
+@612..712 B>A ACK psn=+3 msn=4
+`, 0)
+	a, b := tracetest.FramesAt(f, trace.A), tracetest.FramesAt(f, trace.B)
+	r, _ := filed(t, later(a, 0, func(i int) bool { return i != 4 }), b)
+	d := r.Header.Conns[0].Doubtful(trace.A)
+	if !strings.Contains(d.Why, "psn=+2 was acknowledged") || d.At != [2]bool{true, false} {
+		t.Errorf("%+v (%+v)", d, r.Capture)
+	}
+}
