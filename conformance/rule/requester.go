@@ -149,7 +149,7 @@ func (c *Conversation) requestSent(s *Sight) {
 		Sum: s.Sum, RKey: p.RETH.RKey, Extra: Extra(p), Times: 1, First: s.At, Latest: s.At}
 	switch {
 	case !o.IsWrite():
-	case r.pos.unsure && o.Layout()&roce.LayoutVAETH != 0: // the first packet of its message was not seen
+	case r.pos.unsure && o.Layout()&(roce.LayoutRETH|roce.LayoutVAETH) != 0: // its message was seen from the middle
 		t.VA = p.RETH.VA
 	default:
 		t.VA = r.pos.va + uint64(r.pos.bytes)
