@@ -16,7 +16,7 @@ func TestConformExitCodes(t *testing.T) {
 		want   int
 	}{{rule.Pass, 0}, {rule.Inconclusive, exitFailure}, {rule.Fail, exitFailure}, {rule.XPass, exitFailure},
 		{rule.Invalid, exitBroken}, {rule.Error, exitBroken}} {
-		table := conform.NewTable([]string{"x"}, false, nil)
+		table := conform.NewTable([]string{"x"}, false, (&conform.Options{}).Again)
 		table.Add(&suite.Outcome{Impl: "x", Scenario: "one", Status: rule.Pass})
 		table.Add(&suite.Outcome{Impl: "x", Scenario: "two", Status: c.status})
 		if got := report(concludeConform(context.Background(), io.Discard, table, 2, false)); got != c.want {
