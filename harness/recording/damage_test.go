@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/capture"
+	"github.com/rdma-gauntlet/gauntlet/harness/recording/evidence"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace/tracetest"
 )
@@ -52,7 +53,8 @@ func TestDamageBeforeATap(t *testing.T) {
 	} {
 		r, _ := filed(t, c.lists...)
 		d := r.Header.Conns[0].Doubts
-		if got := d[0] == damagedDoubt && d[1] == damagedDoubt; r.Header.Inferred != c.inferred || got != c.doubt {
+		got := d[0] == evidence.DamagedDoubt && d[1] == evidence.DamagedDoubt
+		if r.Header.Inferred != c.inferred || got != c.doubt {
 			t.Errorf("%s: inferred %v, doubt %v; %v", name, r.Header.Inferred, got, r.Capture)
 		}
 	}

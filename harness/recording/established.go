@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/recording/evidence"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 )
 
@@ -173,22 +174,22 @@ func (w *flow) agrees(r *flow) bool {
 }
 
 // renewed reports whether another connection may have begun within the flow.
-func (w *flow) renewed() bool { return w.threads.renewed() || w.differs(nil) }
+func (w *flow) renewed() bool { return w.threads.Renewed() || w.differs(nil) }
 
 // differs reports whether the requests and the answers of w, and those of its peer if there is one, each have an MTU or
 // a payload of their own, and no MTU fits all: they may be of several connections whose QPNs were used again.
 func (w *flow) differs(peer *flow) bool {
-	list := []*thread{&w.threads[0], &w.threads[1]}
+	list := []*evidence.Thread{&w.threads[0], &w.threads[1]}
 	if peer != nil {
 		list = append(list, &peer.threads[0], &peer.threads[1])
 	}
 	least, most := int32(math.MaxInt32), int32(0)
 	for _, t := range list {
-		if t.sizes.changes > 0 {
+		if t.Sizes.Changes > 0 {
 			return false // which may be a fault, see reuse
 		}
-		if most = max(most, t.most); t.sizes.now > 0 {
-			least = min(least, t.sizes.now)
+		if most = max(most, t.Most); t.Sizes.Now > 0 {
+			least = min(least, t.Sizes.Now)
 		}
 	}
 	return most > least
@@ -196,9 +197,9 @@ func (w *flow) differs(peer *flow) bool {
 
 // refutes reports whether the requests or the answers of a flow have another MTU throughout.
 func (w *flow) refutes(mtu int) bool {
-	return slices.ContainsFunc(w.threads[:], func(t thread) bool {
-		n := int(t.sizes.now)
-		return t.sizes.changes == 0 && (n > 0 && n != mtu || n == 0 && int(t.most) > mtu)
+	return slices.ContainsFunc(w.threads[:], func(t evidence.Thread) bool {
+		n := int(t.Sizes.Now)
+		return t.Sizes.Changes == 0 && (n > 0 && n != mtu || n == 0 && int(t.Most) > mtu)
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/recording/evidence"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
@@ -26,7 +27,7 @@ type flow struct {
 	back      int32  // number of the direction of its answers
 	seal      *seal  // counts of its sender; nil when there are too many senders
 	port      uint16 // UDP source port of the first packet
-	threads   threads
+	threads   evidence.Threads
 	frames    int32
 	requests  int
 	datagrams int32       // packets of UD service
@@ -101,13 +102,13 @@ func (l *learner) header() trace.Header {
 			if w := l.flows[flowKey{c.Ends[i].Addr, o.Addr, o.QP.QPN}]; w != nil {
 				c.Ends[i].Port, c.Ends[i].QP.PKey, o.Misaddressed, w.placed = w.port, w.pkey(), l.others[w], true
 				if w.renewed() || w.refutes(c.Ends[i].QP.MTU) {
-					begunAnew(&c) // not all packets are of the connection that the messages set up
+					evidence.BegunAnew(&c) // not all packets are of the connection that the messages set up
 				}
 			}
 		}
 		h.Conns = append(h.Conns, l.sided(c))
 	}
-	overlay(h.Conns)
+	evidence.Overlay(h.Conns)
 	for _, w := range l.order {
 		if !w.placed {
 			if w.placed = true; w.peer != nil {
@@ -139,12 +140,12 @@ func (l *learner) conn(w *flow) trace.Conn {
 	}
 	c := trace.Conn{Ends: [2]trace.End{near, far}}
 	if w.guessed {
-		c.Doubts = [2]*trace.Doubt{guessedPeer, guessedPeer}
+		c.Doubts = [2]*trace.Doubt{evidence.GuessedPeer, evidence.GuessedPeer}
 		if w.renewed() || w.peer != nil && (w.peer.renewed() || !w.agrees(w.peer)) {
-			begunAnew(&c)
+			evidence.BegunAnew(&c)
 		}
 	} else if w.differs(w.peer) {
-		begunAnew(&c)
+		evidence.BegunAnew(&c)
 	}
 	return c
 }

@@ -3,6 +3,7 @@ package recording
 import (
 	"fmt"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/recording/evidence"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
@@ -57,69 +58,70 @@ func (r *Recording) learn(name string, with anew, tap Tap) (anew, error) {
 // both examines the captures of two taps for missing frames, and for a tap that is between the ports. It returns the
 // only tap to use in that case: the other one, or the first if both are between the ports.
 func (r *Recording) both(l *learner, as anew, how *procedure) (only *trace.Side, err error) {
-	at, w := [2]*vantage{newVantage(&r.Header), newVantage(&r.Header)}, newWitness(&r.Header)
-	err = l.show(&r.Header, as, func(s *sighting, e end) {
-		at[s.tap].follow(s, e)
-		w.follow(s, e)
+	at := [2]*evidence.Vantage{evidence.NewVantage(&r.Header), evidence.NewVantage(&r.Header)}
+	w := evidence.NewWitness(&r.Header)
+	err = l.show(&r.Header, as, func(s *evidence.Sighting, e evidence.End) {
+		at[s.Tap].Follow(s, e)
+		w.Follow(s, e)
 	})
 	switch {
 	case err != nil:
 		return nil, err
-	case how.apart[trace.B] || at[trace.B].astray(trace.B):
+	case how.apart[trace.B] || at[trace.B].Astray(trace.B):
 		return new(trace.Side), nil
-	case how.apart[trace.A] || at[trace.A].astray(trace.A):
+	case how.apart[trace.A] || at[trace.A].Astray(trace.A):
 		b := trace.B
 		return &b, nil
 	}
-	r.Capture.Located = w.tell()
+	r.Capture.Located = w.Tell()
 	l.say(&r.Header, r.Capture)
 	r.Header.Inferred = r.unsealed == nil &&
-		(l.survey.damages(&r.Header) || at[trace.A].unsettled(trace.A) || at[trace.B].unsettled(trace.B))
+		(l.survey.damages(&r.Header) || at[trace.A].Unsettled(trace.A) || at[trace.B].Unsettled(trace.B))
 	for tap := range at {
-		at[tap].addDoubts(trace.Side(tap))
+		at[tap].AddDoubts(trace.Side(tap))
 		for i := range r.Header.Conns {
 			if r.Header.Inferred {
-				at[tap].suspect(r.Header.Conns[i].Ends[tap].Addr)
+				at[tap].Suspect(r.Header.Conns[i].Ends[tap].Addr)
 			}
 		}
 	}
 	if r.Capture.Dropped > 0 {
-		unplace(r.Header.Conns)
+		evidence.Unplace(r.Header.Conns)
 	}
-	r.Capture.Anew = at[0].anew(&r.Header) + at[1].anew(&r.Header)
+	r.Capture.Anew = at[0].Anew(&r.Header) + at[1].Anew(&r.Header)
 	return nil, nil
 }
 
 // stand derives the place of the only tap, and examines the capture for missing frames.
 func (r *Recording) stand(l *learner, as anew, how *procedure, tap Tap) error {
-	v, w := newVantage(&r.Header), newWitness(&r.Header)
-	err := l.show(&r.Header, as, func(s *sighting, e end) {
-		v.follow(s, e)
-		w.follow(s, e)
+	v, w := evidence.NewVantage(&r.Header), evidence.NewWitness(&r.Header)
+	err := l.show(&r.Header, as, func(s *evidence.Sighting, e evidence.End) {
+		v.Follow(s, e)
+		w.Follow(s, e)
 	})
 	if err != nil {
 		return err
 	}
-	r.Capture.Located = w.tell()
-	at := v.decide()
+	r.Capture.Located = w.Tell()
+	at := v.Decide()
 	if how.apart[0] {
-		at = place{why: "most frames were seen at two places"}
+		at = evidence.Place{Why: "most frames were seen at two places"}
 	}
 	switch {
 	case tap.stated():
 		err = tap.settle(&r.Header, r.Capture)
-	case at.addr.IsValid():
-		r.Capture.Why = at.why
-		if r.Header.Inferred = at.inferred && r.unsealed == nil; r.Header.Inferred {
-			v.suspect(at.addr)
-			v.skipped(at.addr)
+	case at.Addr.IsValid():
+		r.Capture.Why = at.Why
+		if r.Header.Inferred = at.Inferred && r.unsealed == nil; r.Header.Inferred {
+			v.Suspect(at.Addr)
+			v.Skipped(at.Addr)
 		}
-		err = tapAt(&r.Header, r.Capture, at.addr)
+		err = tapAt(&r.Header, r.Capture, at.Addr)
 	default:
 		err = Tap{place: between}.settle(&r.Header, r.Capture)
-		r.Capture.Told, r.Capture.Why = false, at.why
+		r.Capture.Told, r.Capture.Why = false, at.Why
 	}
-	r.Capture.Missing, r.Capture.Anew = v.missing(&r.Header), v.anew(&r.Header)
+	r.Capture.Missing, r.Capture.Anew = v.Missing(&r.Header), v.Anew(&r.Header)
 	return err
 }
 

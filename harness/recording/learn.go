@@ -125,7 +125,7 @@ func (l *learner) packet(f *capture.Frame, h *roce.Frame, w *flow) *flow {
 		w.tap = f.Tap
 	}
 	if !f.HasTap || f.Tap == w.tap { // the other tap shows the same packets again
-		w.threads.takes(p, h.SrcPort, w.mtu(0))
+		w.threads.Takes(p, h.SrcPort, w.mtu(0))
 		l.astray(w, p)
 	}
 	l.size(w, p)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/harness/capture"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/recording/evidence"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace/tracetest"
@@ -87,8 +88,8 @@ func TestManyConnections(t *testing.T) {
 	if wrong > 0 {
 		t.Errorf("%d of %d connections are put together wrong", wrong, conns)
 	}
-	v := newVantage(&h)
-	if err := l.show(&h, nil, v.follow); err != nil {
+	v := evidence.NewVantage(&h)
+	if err := l.show(&h, nil, v.Follow); err != nil {
 		t.Fatal(err)
 	}
 	runtime.GC()

@@ -6,6 +6,7 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/harness/capture"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/recording/evidence"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
 
@@ -36,7 +37,7 @@ func (r *psnRange) add(p psn.PSN, n int) {
 	switch {
 	case r.n == 0:
 		r.first, r.last = p, last
-	case p.Sub(r.last) >= skipLimit || r.first.Sub(p) >= skipLimit:
+	case p.Sub(r.last) >= evidence.SkipLimit || r.first.Sub(p) >= evidence.SkipLimit:
 		r.far++
 		return
 	default:

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/capture"
+	"github.com/rdma-gauntlet/gauntlet/harness/recording/evidence"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace/tracetest"
@@ -55,7 +56,7 @@ func TestQPsOfEqualPSNs(t *testing.T) {
 		r, _ := filed(t, tracetest.FramesAt(f, trace.A))
 		for i := range r.Header.Conns {
 			conn := &r.Header.Conns[i]
-			if got := conn.Doubts[trace.A] == guessedPeer; got != c.guess {
+			if got := conn.Doubts[trace.A] == evidence.GuessedPeer; got != c.guess {
 				t.Errorf("%s: connection %d: guessed %v, want %v", name, i, got, c.guess)
 			}
 			right := conn.Ends[0].QP.QPN == f.Header.Conns[i].Ends[0].QP.QPN
@@ -80,7 +81,7 @@ qp conn=1 mtu=1024 start=7
 	r, _ := filed(t, tracetest.FramesAt(f, trace.A))
 	for i := range r.Header.Conns {
 		c := &r.Header.Conns[i]
-		if c.Doubts[0] != guessedPeer {
+		if c.Doubts[0] != evidence.GuessedPeer {
 			t.Errorf("connection %d: no guess", i)
 		}
 		if mtu := c.Ends[0].QP.MTU; mtu != 0 || !c.Anew {
@@ -171,7 +172,7 @@ func TestQPsOfEqualPSNsAtTwoTaps(t *testing.T) {
 		r, _ := filed(t, c.files...)
 		for i := range r.Header.Conns {
 			conn := &r.Header.Conns[i]
-			if got := conn.Doubts[trace.A] == guessedPeer; got != c.guess {
+			if got := conn.Doubts[trace.A] == evidence.GuessedPeer; got != c.guess {
 				t.Errorf("%s: connection %d: guessed %v, want %v", name, i, got, c.guess)
 			}
 			if right := conn.Ends[0].QP.QPN == f.Header.Conns[i].Ends[0].QP.QPN; !c.guess && !right {
@@ -187,7 +188,7 @@ func TestPeerInAFlowOfSeveralConnections(t *testing.T) {
 	const second = "@30..39 A>B READ_REQUEST psn=+9 dmalen=8 qp=0x99\n@40..49 B>A READ_RESP_ONLY psn=+900 len=8 msn=1\n"
 	for port, want := range map[uint16]bool{0: false, 50001: true} {
 		r, _ := filed(t, ported(t, first+second, map[int]uint16{3: port}))
-		if got := r.Header.Conns[1].Doubts[0] == guessedPeer; got != want {
+		if got := r.Header.Conns[1].Doubts[0] == evidence.GuessedPeer; got != want {
 			t.Errorf("answers from port %d: a guess %v, want %v", port, got, want)
 		}
 	}

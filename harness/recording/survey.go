@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/capture"
+	"github.com/rdma-gauntlet/gauntlet/harness/recording/evidence"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
@@ -64,19 +65,19 @@ type crossing [2][]*delay
 // that a tap saw before and after the other tells nothing: the tap may be its sender's, or the other may have missed
 // the first transmission.
 func (c *crossing) usual(way int) vtime.Duration {
-	var once, all samples
+	var once, all evidence.Samples
 	for _, d := range c[way] {
 		if !d.mixed {
-			all.add(d.later)
+			all.Add(d.later)
 		}
 		if !d.again {
-			once.add(d.later)
+			once.Add(d.later)
 		}
 	}
-	if len(once) >= fewest {
-		return once.usual()
+	if len(once) >= evidence.Fewest {
+		return once.Usual()
 	}
-	return all.usual()
+	return all.Usual()
 }
 
 // frame processes a frame.
@@ -233,7 +234,7 @@ func (s *survey) cross(on way, e echo, f *capture.Frame) *delay {
 		c = new(crossing)
 		s.crossings[pair] = c
 	}
-	if len(c[way]) == sampleLimit {
+	if len(c[way]) == evidence.SampleLimit {
 		return nil
 	}
 	d := &delay{later: vtime.FromStd(f.Wall.Sub(e.at))}
@@ -308,7 +309,7 @@ func (s *survey) placed(pair [2]netip.Addr) int {
 // undamaged returns by how many damaged frames of a host the second tap is known to be farther from it than the first;
 // 0 if both taps saw such frames, or too few, which the host may have sent so and the other tap missed.
 func (s *survey) undamaged(host netip.Addr) int {
-	if n := s.damaged[host]; n != nil && n[0]*n[1] == 0 && n[0]+n[1] >= fewest {
+	if n := s.damaged[host]; n != nil && n[0]*n[1] == 0 && n[0]+n[1] >= evidence.Fewest {
 		return n[1] - n[0]
 	}
 	return 0

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/capture"
+	"github.com/rdma-gauntlet/gauntlet/harness/recording/evidence"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace/tracetest"
@@ -71,19 +72,6 @@ func TestTapsFarApart(t *testing.T) {
 		r, _ := filed(t, c.a, c.b)
 		if r.Capture.Distant != c.far {
 			t.Errorf("%s: far apart is %v, want %v", name, r.Capture.Distant, c.far)
-		}
-	}
-}
-
-// The usual delay is robust against delays between frames that only look the same.
-func TestUsualDelay(t *testing.T) {
-	for _, c := range []struct {
-		of   samples
-		want vtime.Duration
-	}{{nil, 0}, {samples{7}, 7}, {samples{30, 3, 3, 50}, 3}, {samples{-9, 4}, 4},
-		{samples{4, 90, 5, 6, 60}, 5}, {samples{1, 2, 3, 4, 5}, 2}} {
-		if got := c.of.usual(); got != c.want {
-			t.Errorf("%v: %d, want %d", c.of, got, c.want)
 		}
 	}
 }
@@ -344,7 +332,7 @@ func TestSwapsAtThePort(t *testing.T) {
 	for answer, want := range map[string]bool{"B>A ACK psn=+3 msn=4": true, "B>A NAK psn=+2 msn=2 PSN_SEQ_ERR": false} {
 		f := tracetest.Parse(t, text+"@307..407 "+answer+"\n", 0)
 		r, _ := filed(t, tracetest.FramesAt(f, trace.A), tracetest.FramesAt(f, trace.B))
-		if got := r.Header.Conns[0].Doubtful(trace.A).Why == swappedWhy; got != want {
+		if got := r.Header.Conns[0].Doubtful(trace.A).Why == evidence.SwappedWhy; got != want {
 			t.Errorf("%s: doubted %v (%+v, %+v)", answer, got, r.Header.Conns[0].Doubtful(trace.A), r.Capture)
 		}
 	}
@@ -419,7 +407,7 @@ func TestConnectionsThatLookAlike(t *testing.T) {
 		if conn := &r.Header.Conns[0]; conn.Anew != c.anew || c.anew && conn.Ends[trace.A].QP.MTU != 0 {
 			t.Errorf("%s: began again %v, MTU %d", name, conn.Anew, conn.Ends[trace.A].QP.MTU)
 		}
-		guessed := r.Header.Conns[0].Doubts[trace.A] == guessedPeer
+		guessed := r.Header.Conns[0].Doubts[trace.A] == evidence.GuessedPeer
 		if got := r.Capture; (got.Anew > 0) != c.anew || guessed != c.unsure || (len(got.Doubts()) > 0) != c.anew {
 			t.Errorf("%s: %+v, doubts %v, guessed %v", name, got, got.Doubts(), guessed)
 		}

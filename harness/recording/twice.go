@@ -7,6 +7,7 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/harness/capture"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/recording/evidence"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
@@ -69,7 +70,7 @@ func (d *doubles) asks(p *roce.Packet, on way, at time.Time) {
 func (d *doubles) again(p *roce.Packet, on way, before time.Time) bool {
 	return p.Opcode.IsRequest() && slices.ContainsFunc(d.refused[on], func(r refusal) bool {
 		behind := p.PSN.Sub(r.from)
-		return before.Before(r.began) && behind >= 0 && behind < skipLimit
+		return before.Before(r.began) && behind >= 0 && behind < evidence.SkipLimit
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/capture"
+	"github.com/rdma-gauntlet/gauntlet/harness/recording/evidence"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace/tracetest"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
@@ -101,7 +102,7 @@ func TestPeerByOneAnswer(t *testing.T) {
 	} {
 		f := tracetest.Parse(t, text, 0)
 		r, _ := filed(t, tracetest.FramesAt(f, trace.B))
-		if got := r.Header.Conns[0].Doubts[trace.A] == guessedPeer; got != guessed {
+		if got := r.Header.Conns[0].Doubts[trace.A] == evidence.GuessedPeer; got != guessed {
 			t.Errorf("%q: guessed %v, want %v", text, got, guessed)
 		}
 	}
@@ -171,7 +172,7 @@ func TestPeerOfAnEarlierRequest(t *testing.T) {
 		"B>A ACK psn=+5 msn=1 conn=1\n", 0)
 	r, _ := filed(t, tracetest.FramesAt(f, trace.B)[1:])
 	for i := range r.Header.Conns {
-		if r.Header.Conns[i].Doubts[trace.A] != guessedPeer {
+		if r.Header.Conns[i].Doubts[trace.A] != evidence.GuessedPeer {
 			t.Errorf("connection %d: %+v", i, r.Header.Conns[i])
 		}
 	}

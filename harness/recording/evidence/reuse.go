@@ -1,4 +1,4 @@
-package recording
+package evidence
 
 import (
 	"net/netip"
@@ -19,7 +19,7 @@ type reuse struct {
 	first    psn.PSN    // PSN of the first request
 	newest   psn.PSN    // PSN after the newest request
 	mark     uint8      // of the first request
-	threads  [2]thread  // requests and answers
+	threads  [2]Thread  // requests and answers
 	severed  bool       // a request passed where another connection may begin, and no answer since
 	turns    [2]turning // of the port and of the MTU of the requests
 
@@ -47,23 +47,23 @@ type turning struct {
 const farPSN = 64
 
 // asks processes a request with the PSNs up to end.
-func (l *reuse) asks(s *sighting, end psn.PSN) {
-	if !s.sound || !s.headed {
+func (l *reuse) asks(s *Sighting, end psn.PSN) {
+	if !s.Sound || !s.Headed {
 		return
 	}
-	p, t := s.psn, &l.threads[0]
-	ports, sizes := t.ports.changes, t.sizes.changes
-	as := t.takes(s.opcode, p, int(s.payload), s.port, end.Sub(p))
+	p, t := s.PSN, &l.threads[0]
+	ports, sizes := t.ports.Changes, t.Sizes.Changes
+	as := t.takes(s.Opcode, p, int(s.Payload), s.Port, end.Sub(p))
 	if !l.begun {
-		l.begun, l.first, l.newest, l.mark = true, p, end, s.mark
+		l.begun, l.first, l.newest, l.mark = true, p, end, s.Mark
 	}
-	for i, changed := range [2]bool{t.ports.changes != ports, t.sizes.changes != sizes} {
+	for i, changed := range [2]bool{t.ports.Changes != ports, t.Sizes.Changes != sizes} {
 		l.turns[i].takes(p, end, as, changed)
 	}
 	l.severed = l.severed || as == severed
 	far, first := !p.In(l.first.Add(-farPSN), l.newest.Add(farPSN)), p == l.first && l.answered
-	if other := first && s.mark != l.mark; far || other {
-		l.restart, l.since = moment{p, s.at, true}, 0
+	if other := first && s.Mark != l.mark; far || other {
+		l.restart, l.since = moment{p, s.At, true}, 0
 		l.afresh = l.afresh || other
 	}
 	l.leapt = l.leapt || far || first
@@ -85,18 +85,18 @@ func (t *turning) takes(p, end psn.PSN, as joint, changed bool) {
 }
 
 // answers processes an answer.
-func (l *reuse) answers(s *sighting) {
+func (l *reuse) answers(s *Sighting) {
 	t := &l.threads[1]
-	changes, ahead := t.ports.changes, s.psn.Sub(t.next)
-	t.takes(s.opcode, s.psn, int(s.payload), s.port, 1)
+	changes, ahead := t.ports.Changes, s.PSN.Sub(t.next)
+	t.takes(s.Opcode, s.PSN, int(s.Payload), s.Port, 1)
 	if !l.begun {
 		return
 	}
-	switch counts := s.opcode.Layout()&roce.LayoutAETH != 0; {
-	case t.ports.changes == changes:
-	case !s.psn.In(l.first.Add(-farPSN), l.newest.Add(farPSN)) || counts && s.msn < l.top:
+	switch counts := s.Opcode.Layout()&roce.LayoutAETH != 0; {
+	case t.ports.Changes == changes:
+	case !s.PSN.In(l.first.Add(-farPSN), l.newest.Add(farPSN)) || counts && s.MSN < l.top:
 		l.anew = true // the requests are in another flow, or the clocks of the directions differ
-	case !l.severed && ahead >= 0 && s.psn.Less(l.newest):
+	case !l.severed && ahead >= 0 && s.PSN.Less(l.newest):
 		t.ports.mixed = true // all requests go on, and so do the answers
 	}
 	l.answered, l.severed = true, false
@@ -107,26 +107,26 @@ func (l *reuse) answers(s *sighting) {
 // answer is of another connection; if it is larger than another connection can have counted, there is none. A repeated
 // READ response may carry an old MSN, so it proves nothing when only PSNs leapt, unless it answers the request that
 // leapt.
-func (l *reuse) counted(s *sighting) {
-	n, ack := s.msn, s.opcode == roce.Acknowledge
-	if s.opcode.Layout()&roce.LayoutAETH == 0 {
+func (l *reuse) counted(s *Sighting) {
+	n, ack := s.MSN, s.Opcode == roce.Acknowledge
+	if s.Opcode.Layout()&roce.LayoutAETH == 0 {
 		return
 	}
 	l.anew = l.anew || ack && l.leapt && 2*n < l.msn
 	for i := range l.turns {
 		t := &l.turns[i]
-		if !t.open || !s.psn.In(t.psn, t.end) {
+		if !t.open || !s.PSN.In(t.psn, t.end) {
 			continue // it answers an earlier request, perhaps late by the clock of its direction
 		}
 		t.open = false
-		switch of := [2]*change{&l.threads[0].ports, &l.threads[0].sizes}[i]; {
+		switch of := [2]*change{&l.threads[0].ports, &l.threads[0].Sizes}[i]; {
 		case n >= l.top:
 			of.mixed = of.mixed || n > t.n
 		case n <= t.n || l.leapt:
 			l.anew = true
 		}
 	}
-	if d := s.psn.Sub(l.restart.psn); l.restart.valid && d >= 0 && d < skipLimit {
+	if d := s.PSN.Sub(l.restart.psn); l.restart.valid && d >= 0 && d < SkipLimit {
 		l.anew = l.anew || n <= l.since && n < l.top
 		l.restart.valid, l.afresh = false, false
 	}
@@ -146,16 +146,16 @@ func (l *reuse) may() bool {
 var reusedDoubt = &trace.Doubt{Fails: validity.Capture, Why: "a QPN was used again, and its packets may be of either " +
 	"connection"}
 
-// begunAnew notes that the packets of a connection may be of several, so that no MTU holds for all of them.
-func begunAnew(c *trace.Conn) {
+// BegunAnew notes that the packets of a connection may be of several, so that no MTU holds for all of them.
+func BegunAnew(c *trace.Conn) {
 	c.Anew, c.Ends[0].QP.MTU, c.Ends[1].QP.MTU = true, 0, 0
 	for s, d := range c.Doubts {
 		c.Doubts[s] = joined(d, reusedDoubt)
 	}
 }
 
-// overlay marks the connections that share the QPN of a host with another one: packets to it are of either.
-func overlay(conns []trace.Conn) {
+// Overlay marks the connections that share the QPN of a host with another one: packets to it are of either.
+func Overlay(conns []trace.Conn) {
 	type end struct {
 		host netip.Addr
 		qpn  uint32
@@ -173,7 +173,7 @@ func overlay(conns []trace.Conn) {
 		c := &conns[i]
 		each(c, func(e end) { c.Anew = c.Anew || users[e] > 1 })
 		if c.Anew {
-			begunAnew(c)
+			BegunAnew(c)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package recording
+package evidence
 
 import (
 	"slices"
@@ -79,17 +79,17 @@ func (o *overdue) has(p psn.PSN) bool {
 const swapTime = 20 * vtime.Microsecond
 
 // request processes a request of span PSNs; exact is false when it may have more, so that the next PSN is unknown.
-func (c *course) request(s *sighting, span int, exact bool) {
-	c.reuse.asks(s, s.psn.Add(span))
+func (c *course) request(s *Sighting, span int, exact bool) {
+	c.reuse.asks(s, s.PSN.Add(span))
 	if !exact {
 		c.begun, c.jump, c.owed, c.nak, c.awaited = false, moment{}, moment{}, moment{}, moment{}
 		c.settled = settled{lost: true}
 		return
 	}
-	p, at, end := s.psn, s.at, s.psn.Add(span)
+	p, at, end := s.PSN, s.At, s.PSN.Add(span)
 	c.pause = max(c.pause, at.Sub(c.asked))
 	c.settled.passes(at)
-	begins := c.settled.sent(p, end, s.opcode, !c.begun || c.newest.LessEq(p)) && c.first.LessEq(p)
+	begins := c.settled.sent(p, end, s.Opcode, !c.begun || c.newest.LessEq(p)) && c.first.LessEq(p)
 	c.replays(p, end, at, begins)
 	if c.setsAside(p, end, at) {
 		return
@@ -111,7 +111,7 @@ func (c *course) request(s *sighting, span int, exact bool) {
 		case c.heard:
 			c.requester.idle.add(at.Sub(c.answer), gap)
 		default:
-			c.requester.spacing.add(gap)
+			c.requester.spacing.Add(gap)
 		}
 	}
 	if c.awaited.valid && c.awaited.psn.In(p, end) {
@@ -119,8 +119,8 @@ func (c *course) request(s *sighting, span int, exact bool) {
 	}
 	c.newest, c.sent = psn.Max(c.newest, end), end
 	c.expects(p, end)
-	c.asked, c.heard, c.apart = at, false, c.apart || s.opcode.IsRead() && s.opcode != roce.ReadRequest
-	if !c.owed.valid && p.Less(c.expected) && (s.ackReq || s.opcode.IsRead() || s.opcode.IsAtomic()) {
+	c.asked, c.heard, c.apart = at, false, c.apart || s.Opcode.IsRead() && s.Opcode != roce.ReadRequest
+	if !c.owed.valid && p.Less(c.expected) && (s.AckReq || s.Opcode.IsRead() || s.Opcode.IsAtomic()) {
 		c.owed = moment{p, at, true}
 	}
 }
@@ -168,10 +168,10 @@ func (c *course) expects(p, end psn.PSN) {
 }
 
 // spoilt processes a request with a wrong ICRC: it passed, but its receiver had to drop it.
-func (c *course) spoilt(s *sighting) {
-	if c.begun && s.psn == c.newest && !s.opcode.IsRead() {
-		c.damaged = moment{s.psn, s.at, true}
-		c.newest = s.psn.Next()
+func (c *course) spoilt(s *Sighting) {
+	if c.begun && s.PSN == c.newest && !s.Opcode.IsRead() {
+		c.damaged = moment{s.PSN, s.At, true}
+		c.newest = s.PSN.Next()
 	}
 }
 
@@ -191,7 +191,7 @@ func (c *course) passesOver(p psn.PSN, at vtime.Time) {
 func (c *course) again(p psn.PSN, at vtime.Time) {
 	asked := c.nak.valid && p == c.nak.psn
 	if asked {
-		if h := c.requester; len(h.react) < sampleLimit {
+		if h := c.requester; len(h.react) < SampleLimit {
 			h.react = append(h.react, retreat{at.Sub(c.nak.at), c.pause})
 		}
 		c.nak.valid = false
@@ -217,7 +217,7 @@ func (c *course) again(p psn.PSN, at vtime.Time) {
 	}
 	c.resent = c.resent || p.Less(c.jump.psn)
 	if c.owed.valid && p == c.owed.psn {
-		c.responder.silent.add(at.Sub(c.owed.at))
+		c.responder.silent.Add(at.Sub(c.owed.at))
 		c.owed.at = at
 	}
 }
@@ -229,61 +229,61 @@ func (c *course) goesBack() {
 }
 
 // response processes an answer.
-func (c *course) response(s *sighting) {
+func (c *course) response(s *Sighting) {
 	c.reuse.answers(s)
 	if !c.begun {
 		return
 	}
-	if !s.opcode.IsReadResponse() || s.opcode.EndsMessage() {
+	if !s.Opcode.IsReadResponse() || s.Opcode.EndsMessage() {
 		if !c.heard {
-			c.answer = s.at
+			c.answer = s.At
 		}
 		c.heard = true
 	}
-	if !c.answered && c.newest.LessEq(s.psn) { // the capture began in the middle of a recovery
+	if !c.answered && c.newest.LessEq(s.PSN) { // the capture began in the middle of a recovery
 		c.requester.missing++
 		c.responder.unserved++
 	}
 	c.answered = true
-	c.responder.keeps = c.responder.keeps || s.opcode.Layout()&roce.LayoutSACKETH != 0
+	c.responder.keeps = c.responder.keeps || s.Opcode.Layout()&roce.LayoutSACKETH != 0
 	positive := s.grants()
 	if positive {
-		c.covers(s.psn)
+		c.covers(s.PSN)
 	}
-	if c.replay.valid && s.at.Sub(c.replay.at) <= swapTime { // which may be what ends the replay
+	if c.replay.valid && s.At.Sub(c.replay.at) <= swapTime { // which may be what ends the replay
 		c.unheard()
 	}
-	c.settled.passes(s.at)
+	c.settled.passes(s.At)
 	if positive {
-		c.settled.answered(s.psn, s.opcode)
+		c.settled.answered(s.PSN, s.Opcode)
 	}
 	if !positive {
-		c.awaited = moment{s.psn, s.at, true}
-	} else if c.awaited.valid && c.awaited.psn.LessEq(s.psn) {
+		c.awaited = moment{s.PSN, s.At, true}
+	} else if c.awaited.valid && c.awaited.psn.LessEq(s.PSN) {
 		c.requester.missing++
 		c.awaited.valid = false
 	}
 	switch {
 	case positive:
-		if s.opcode != roce.Acknowledge && s.psn.In(c.expected, c.newest) {
+		if s.Opcode != roce.Acknowledge && s.PSN.In(c.expected, c.newest) {
 			c.responder.unserved++
 		}
-		c.acknowledged(s.psn, s.at)
-	case s.syndrome == roce.SyndromePSNSeqErr:
+		c.acknowledged(s.PSN, s.At)
+	case s.Syndrome == roce.SyndromePSNSeqErr:
 		c.owed.valid = false
-		c.sequence(s.psn, s.at)
+		c.sequence(s.PSN, s.At)
 	default: // the request that it names is sent again; later ones were not processed, or draw NAKs that ask for it
 		c.owed.valid = false
-		c.overdue.add(s.psn)
-		if s.psn.In(c.first, c.expected) {
-			c.expected = s.psn
+		c.overdue.add(s.PSN)
+		if s.PSN.In(c.first, c.expected) {
+			c.expected = s.PSN
 		}
 	}
-	if s.opcode.IsReadResponse() {
+	if s.Opcode.IsReadResponse() {
 		c.reads(s)
 	}
-	if positive && s.opcode == roce.Acknowledge {
-		c.orders(s.psn, s.at)
+	if positive && s.Opcode == roce.Acknowledge {
+		c.orders(s.PSN, s.At)
 	}
 }
 
@@ -316,22 +316,22 @@ func (c *course) covers(p psn.PSN) {
 }
 
 // reads processes a READ response, which follows the one before it of its READ.
-func (c *course) reads(s *sighting) {
+func (c *course) reads(s *Sighting) {
 	switch {
-	case s.opcode.StartsMessage():
-	case c.fetched && c.read.Less(s.psn):
+	case s.Opcode.StartsMessage():
+	case c.fetched && c.read.Less(s.PSN):
 		c.responder.gaps++
 	case c.fetched && !c.inRead:
 		c.responder.crossed++
 	}
-	c.inRead, c.read, c.fetched = !s.opcode.EndsMessage(), s.psn.Next(), true
+	c.inRead, c.read, c.fetched = !s.Opcode.EndsMessage(), s.PSN.Next(), true
 }
 
 // grants reports whether an answer carries the data asked for or is a positive acknowledgement; an answer without AETH
 // counts as one. Data are no refusal, whatever syndrome they have.
-func (s *sighting) grants() bool {
-	data := s.opcode.IsReadResponse() || s.opcode == roce.AtomicAck
-	return data || s.opcode.Layout()&roce.LayoutAETH == 0 || s.syndrome.IsACK()
+func (s *Sighting) grants() bool {
+	data := s.Opcode.IsReadResponse() || s.Opcode == roce.AtomicAck
+	return data || s.Opcode.Layout()&roce.LayoutAETH == 0 || s.Syndrome.IsACK()
 }
 
 // acknowledged processes an answer that shows that request p and all before it were executed.
@@ -352,7 +352,7 @@ func (c *course) acknowledged(p psn.PSN, at vtime.Time) {
 		}
 	}
 	if c.owed.valid && c.owed.psn.LessEq(p) {
-		c.responder.answers.add(at.Sub(c.owed.at))
+		c.responder.answers.Add(at.Sub(c.owed.at))
 		c.owed.valid = false
 	}
 }

@@ -1,4 +1,7 @@
-package recording
+// Package evidence derives from the packets that passed the taps of a foreign capture where a tap stands, what the
+// capture lacks, and whether QPNs were used again. It sees the fields of a packet as Sightings, and sets the doubts of
+// the connections in a header.
+package evidence
 
 import (
 	"fmt"
@@ -9,8 +12,8 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
 
-// vantage derives the place of the only tap of a capture whose connections are known.
-type vantage struct {
+// Vantage derives the place of the only tap of a capture whose connections are known.
+type Vantage struct {
 	header  *trace.Header
 	courses [][2]*course // by connection and requester; nil before the first packet
 	hosts   map[netip.Addr]*host
@@ -24,8 +27,9 @@ type passage struct {
 	from netip.Addr
 }
 
-func newVantage(h *trace.Header) *vantage {
-	v := &vantage{header: h, courses: make([][2]*course, len(h.Conns)), hosts: map[netip.Addr]*host{}}
+// NewVantage returns the Vantage of a capture of the connections of a header.
+func NewVantage(h *trace.Header) *Vantage {
+	v := &Vantage{header: h, courses: make([][2]*course, len(h.Conns)), hosts: map[netip.Addr]*host{}}
 	for i := range h.Conns {
 		for s := range h.Conns[i].Ends {
 			v.host(h.Conns[i].Ends[s].Addr)
@@ -35,7 +39,7 @@ func newVantage(h *trace.Header) *vantage {
 }
 
 // host returns the host of an address.
-func (v *vantage) host(a netip.Addr) *host {
+func (v *Vantage) host(a netip.Addr) *host {
 	h := v.hosts[a]
 	if h == nil {
 		h = &host{addr: a}
@@ -46,7 +50,7 @@ func (v *vantage) host(a netip.Addr) *host {
 }
 
 // course returns the course of a half-conversation.
-func (v *vantage) course(conn int32, requester trace.Side) *course {
+func (v *Vantage) course(conn int32, requester trace.Side) *course {
 	c := v.courses[conn][requester]
 	if c == nil {
 		ends := &v.header.Conns[conn].Ends
@@ -56,41 +60,41 @@ func (v *vantage) course(conn int32, requester trace.Side) *course {
 	return c
 }
 
-// follow processes a frame.
-func (v *vantage) follow(s *sighting, e end) {
-	conn := &v.header.Conns[e.conn]
-	switch s.way {
+// Follow processes a frame.
+func (v *Vantage) Follow(s *Sighting, e End) {
+	conn := &v.header.Conns[e.Conn]
+	switch s.Way {
 	case capture.Outward:
-		v.host(conn.Ends[e.from].Addr).flagged++
+		v.host(conn.Ends[e.From].Addr).flagged++
 	case capture.Inward:
-		v.host(conn.Ends[e.from.Other()].Addr).flagged++
+		v.host(conn.Ends[e.From.Other()].Addr).flagged++
 	}
-	if !s.sound {
+	if !s.Sound {
 		if v.damaged == nil {
 			v.damaged = map[passage]bool{}
 		}
-		v.damaged[passage{e.conn, conn.Ends[e.from].Addr}] = true
+		v.damaged[passage{e.Conn, conn.Ends[e.From].Addr}] = true
 	}
-	request := s.opcode.IsRequest()
+	request := s.Opcode.IsRequest()
 	switch {
-	case s.opcode.NumberedApart(): // not in the PSN space of the requests
+	case s.Opcode.NumberedApart(): // not in the PSN space of the requests
 	case conn.Doubts[0] != nil: // the peer of the flow is a guess
-	case request && !s.headed:
-		v.course(e.conn, e.from).request(s, 1, false)
-	case request && !s.sound:
-		v.course(e.conn, e.from).spoilt(s)
+	case request && !s.Headed:
+		v.course(e.Conn, e.From).request(s, 1, false)
+	case request && !s.Sound:
+		v.course(e.Conn, e.From).spoilt(s)
 	case request:
 		n, exact := span(v.header, s, e)
-		v.course(e.conn, e.from).request(s, n, exact)
-	case s.headed && s.sound && s.opcode.IsResponse():
-		v.course(e.conn, e.from.Other()).response(s)
+		v.course(e.Conn, e.From).request(s, n, exact)
+	case s.Headed && s.Sound && s.Opcode.IsResponse():
+		v.course(e.Conn, e.From.Other()).response(s)
 	}
 }
 
 // Reasons to doubt the requests that a tap saw.
 var (
 	// the order of requests at the tap is not that in which they were taken
-	swappedWhy = fmt.Sprintf("requests passed the tap out of order within %v, and were taken in order: the capture, or "+
+	SwappedWhy = fmt.Sprintf("requests passed the tap out of order within %v, and were taken in order: the capture, or "+
 		"the path behind the tap, may have changed their order", swapTime)
 	// requests are sent again although they are answered
 	deafWhy = "requests were sent again long after all that they ask for had passed the tap: their sender may not have " +
@@ -104,39 +108,39 @@ var (
 
 // damagedDoubt is the doubt about connections on which frames that pass first at a tap are damaged: what they said is
 // unknown, unless that tap is known to be at the port of their sender.
-var damagedDoubt = &trace.Doubt{Fails: validity.Capture, Why: "frames were damaged where they first passed a tap: so " +
+var DamagedDoubt = &trace.Doubt{Fails: validity.Capture, Why: "frames were damaged where they first passed a tap: so " +
 	"sent, or damaged before the tap"}
 
 // skippedDoubt is the doubt about requests of a host at an inferred tap: a sender that skips a PSN, and a request lost
 // before the tap that its sender had no time to send again, look alike.
-var skippedDoubt = &trace.Doubt{Fails: validity.Capture, Why: "a request did not pass before later ones: not sent, " +
+var SkippedDoubt = &trace.Doubt{Fails: validity.Capture, Why: "a request did not pass before later ones: not sent, " +
 	"or lost before the tap, whose place was inferred; --tap states it"}
 
-// suspect sets the doubts about connections on which frames of a host at an inferred tap were damaged.
-func (v *vantage) suspect(at netip.Addr) {
+// Suspect sets the doubts about connections on which frames of a host at an inferred tap were damaged.
+func (v *Vantage) Suspect(at netip.Addr) {
 	for p := range v.damaged {
 		d := &v.header.Conns[p.conn].Doubts
 		for s := range d {
 			if p.from == at {
-				d[s] = joined(d[s], damagedDoubt)
+				d[s] = joined(d[s], DamagedDoubt)
 			}
 		}
 	}
 }
 
-// skipped sets the doubts about requests of a host at the only tap, which was inferred, that did not pass.
-func (v *vantage) skipped(at netip.Addr) {
+// Skipped sets the doubts about requests of a host at the only tap, which was inferred, that did not pass.
+func (v *Vantage) Skipped(at netip.Addr) {
 	for i := range v.courses {
 		for from, c := range v.courses[i] {
 			if d := &v.header.Conns[i].Doubts[from]; c != nil && c.requester.addr == at && c.jump.valid && *d == nil {
-				*d = skippedDoubt
+				*d = SkippedDoubt
 			}
 		}
 	}
 }
 
-// addDoubts sets the doubts that the tap at one of two ports gives about the requests from there and to there.
-func (v *vantage) addDoubts(tap trace.Side) {
+// AddDoubts sets the doubts that the tap at one of two ports gives about the requests from there and to there.
+func (v *Vantage) AddDoubts(tap trace.Side) {
 	for i := range v.courses {
 		for from, c := range v.courses[i] {
 			if c == nil {
@@ -145,7 +149,7 @@ func (v *vantage) addDoubts(tap trace.Side) {
 			here, why := trace.Side(from) == tap, ""
 			switch {
 			case !here && c.swaps && !c.responder.keeps:
-				why = swappedWhy
+				why = SwappedWhy
 			case !here && c.behind:
 				why = behindWhy
 			case here && c.before:
@@ -162,11 +166,11 @@ func (v *vantage) addDoubts(tap trace.Side) {
 	}
 }
 
-// missing returns the number of packets that the capture lacks by the frames it has: requests that were answered and
+// Missing returns the number of packets that the capture lacks by the frames it has: requests that were answered and
 // never passed the tap, though it is at the port of their sender, or though it is at the port of their receiver and the
 // answer has data; and packets that passed the port of their sender after later ones, or never, although that host goes
 // back to them as packets that it has sent.
-func (v *vantage) missing(h *trace.Header) (n uint64) {
+func (v *Vantage) Missing(h *trace.Header) (n uint64) {
 	counted := map[*host]bool{}
 	for i := range h.Conns {
 		for s, tapped := range h.Taps {
@@ -179,16 +183,16 @@ func (v *vantage) missing(h *trace.Header) (n uint64) {
 	return n
 }
 
-// anew returns the number of connections whose QPNs were reused, and marks them. Their MTU may have changed, so it is
+// Anew returns the number of connections whose QPNs were reused, and marks them. Their MTU may have changed, so it is
 // set to 0, unknown.
-func (v *vantage) anew(h *trace.Header) (n uint64) {
+func (v *Vantage) Anew(h *trace.Header) (n uint64) {
 	for i := range v.courses {
 		for _, c := range v.courses[i] {
 			if c == nil || !c.reuse.may() {
 				continue
 			}
 			n++
-			begunAnew(&h.Conns[i])
+			BegunAnew(&h.Conns[i])
 		}
 	}
 	return n

@@ -1,4 +1,4 @@
-package recording
+package evidence
 
 import (
 	"fmt"
@@ -60,41 +60,41 @@ type hole struct {
 const (
 	holeLimit = 32
 	signLimit = 8
-	skipLimit = 1 << 15
+	SkipLimit = 1 << 15
 )
 
 // passes records the time of a packet.
-func (l *lack) passes(s *sighting) {
-	if l.at = s.at; l.since == 0 {
-		l.since = s.at
+func (l *lack) passes(s *Sighting) {
+	if l.at = s.At; l.since == 0 {
+		l.since = s.At
 	}
 }
 
 // asks processes a request of any kind, with the PSNs up to end.
-func (l *lack) asks(s *sighting, end psn.PSN) {
+func (l *lack) asks(s *Sighting, end psn.PSN) {
 	l.passes(s)
 	l.twice(&l.requests, s)
-	repeats, data := l.begun && s.psn.Less(l.newest), s.answeredInOrder()
+	repeats, data := l.begun && s.PSN.Less(l.newest), s.answeredInOrder()
 	if !repeats {
-		if data && l.foretold && s.psn == l.newest {
-			l.unseen(s.psn, true)
+		if data && l.foretold && s.PSN == l.newest {
+			l.unseen(s.PSN, true)
 		}
 		l.foretold = false
 	}
-	l.request(s.psn, end)
-	if !repeats && (data || s.opcode.TakesReceive()) {
-		l.waiting = remember(l.waiting, s.psn)
+	l.request(s.PSN, end)
+	if !repeats && (data || s.Opcode.TakesReceive()) {
+		l.waiting = remember(l.waiting, s.PSN)
 	}
-	if s.opcode.Class() != roce.ClassRC {
+	if s.Opcode.Class() != roce.ClassRC {
 		l.keep()
 	}
 	if repeats {
-		l.repaired.add(s.psn)
+		l.repaired.add(s.PSN)
 	}
 	switch {
-	case l.refuse && l.keeps && s.psn == l.again:
+	case l.refuse && l.keeps && s.PSN == l.again:
 		l.refuse = false
-	case l.refuse && !l.keeps && s.psn.LessEq(l.again):
+	case l.refuse && !l.keeps && s.PSN.LessEq(l.again):
 		l.again, l.resent = psn.Max(l.again, end), true
 		l.refuse = l.again.Less(l.newest)
 	case l.refuse && repeats:
@@ -106,31 +106,31 @@ func (l *lack) asks(s *sighting, end psn.PSN) {
 	if l.data == nil {
 		l.data = &fetched{}
 	}
-	for _, p := range l.data.request(s.psn, end, s.opcode.IsAtomic()) {
+	for _, p := range l.data.request(s.PSN, end, s.Opcode.IsAtomic()) {
 		l.sign(p, unanswered)
 	}
 }
 
 // fetches processes a positive answer for the READs and atomics: whatever it answers, the data requested earlier must
 // have come first.
-func (l *lack) fetches(s *sighting) {
+func (l *lack) fetches(s *Sighting) {
 	switch {
 	case l.data == nil:
-	case s.opcode == roce.Acknowledge:
-		l.data.acknowledged(s.psn)
-	case l.data.data(s.psn, s.opcode == roce.AtomicAck, s.opcode == roce.AtomicAck || s.opcode.StartsMessage()):
-		l.sign(s.psn, unasked)
+	case s.Opcode == roce.Acknowledge:
+		l.data.acknowledged(s.PSN)
+	case l.data.data(s.PSN, s.Opcode == roce.AtomicAck, s.Opcode == roce.AtomicAck || s.Opcode.StartsMessage()):
+		l.sign(s.PSN, unasked)
 	}
 }
 
 // refused processes an answer that asks for p and all after it: none of those requests is received before it is sent
 // again.
-func (l *lack) refused(s *sighting) {
-	p := s.psn
+func (l *lack) refused(s *Sighting) {
+	p := s.PSN
 	l.served(p)
-	if d := l.newest.Sub(p); d > 0 && d < skipLimit {
+	if d := l.newest.Sub(p); d > 0 && d < SkipLimit {
 		l.again, l.refuse, l.resent, l.beyond, l.unready = p, true, false, false, l.nobody(s)
-		if s.opcode == roce.Acknowledge { // what follows p is not kept
+		if s.Opcode == roce.Acknowledge { // what follows p is not kept
 			l.holes = slices.DeleteFunc(l.holes, func(h hole) bool { return p.LessEq(h.from) })
 		}
 	}
@@ -149,10 +149,10 @@ func (l *lack) keep() {
 // missed processes an answer that asks for its PSN, of a responder that keeps what is early: that request is sent again
 // before it is received, and those after it may have been received. Each early arrival draws such an answer, so the
 // request may be on its way again already.
-func (l *lack) missed(s *sighting) {
-	p := s.psn
+func (l *lack) missed(s *Sighting) {
+	p := s.PSN
 	l.served(p)
-	if d := l.newest.Sub(p); d > 0 && d < skipLimit && !l.repaired.has(p) {
+	if d := l.newest.Sub(p); d > 0 && d < SkipLimit && !l.repaired.has(p) {
 		l.beyond = l.beyond && l.refuse && l.again == p
 		l.again, l.refuse, l.resent, l.unready = p, true, false, l.nobody(s)
 	}
@@ -162,8 +162,8 @@ func (l *lack) missed(s *sighting) {
 }
 
 // nobody reports an RNR NAK of a request that takes no receive.
-func (l *lack) nobody(s *sighting) bool {
-	return s.syndrome.IsRNR() && !slices.Contains(l.waiting, s.psn)
+func (l *lack) nobody(s *Sighting) bool {
+	return s.Syndrome.IsRNR() && !slices.Contains(l.waiting, s.PSN)
 }
 
 // served processes an answer which shows that all requests before p were received, including those that a NAK had asked
@@ -186,7 +186,7 @@ func (l *lack) request(p, end psn.PSN) {
 		l.before(p)
 		l.older(p)
 		l.fill(p, end)
-	case p.Sub(l.newest) >= skipLimit:
+	case p.Sub(l.newest) >= SkipLimit:
 		return
 	case p != l.newest && l.far:
 		l.unseen(l.newest, true)
@@ -199,14 +199,14 @@ func (l *lack) request(p, end psn.PSN) {
 
 // before records that a request before the first one seen is sent again or asked for.
 func (l *lack) before(p psn.PSN) {
-	if d := l.start.Sub(p); l.begun && d > 0 && d < skipLimit {
+	if d := l.start.Sub(p); l.begun && d > 0 && d < SkipLimit {
 		l.middle, l.settled = true, 0
 	}
 }
 
 // older lowers low to the PSN of a request.
 func (l *lack) older(p psn.PSN) {
-	if d := l.low.Sub(p); d > 0 && d < skipLimit {
+	if d := l.low.Sub(p); d > 0 && d < SkipLimit {
 		l.low = p
 	}
 }
@@ -234,7 +234,7 @@ func (l *lack) fill(p, end psn.PSN) {
 
 // acknowledged processes an answer which shows that all requests before p were received.
 func (l *lack) acknowledged(p psn.PSN) {
-	if l.newest.Less(p) && p.Sub(l.newest) < skipLimit {
+	if l.newest.Less(p) && p.Sub(l.newest) < SkipLimit {
 		l.ahead, l.far = p.Add(-1), true
 	}
 	l.asked(p)
@@ -288,7 +288,7 @@ func (l *lack) close() {
 
 // received processes an answer which shows that request p was received, whether those before it were or not.
 func (l *lack) received(p psn.PSN) {
-	if l.newest.LessEq(p) && p.Sub(l.newest) < skipLimit {
+	if l.newest.LessEq(p) && p.Sub(l.newest) < SkipLimit {
 		l.ahead, l.far = p, true
 	}
 	for _, h := range l.holes {
@@ -301,10 +301,10 @@ func (l *lack) received(p psn.PSN) {
 }
 
 // response processes an answer, which may show what its sender has received.
-func (l *lack) response(s *sighting) {
+func (l *lack) response(s *Sighting) {
 	l.passes(s)
 	l.twice(&l.answers, s)
-	selective := s.opcode.Layout()&roce.LayoutSACKETH != 0
+	selective := s.Opcode.Layout()&roce.LayoutSACKETH != 0
 	if selective {
 		l.keep()
 	}
@@ -312,36 +312,36 @@ func (l *lack) response(s *sighting) {
 		l.blind, l.middle = true, true
 		return
 	}
-	if l.middle && l.settled == 0 && s.grants() && l.start.LessEq(s.psn) && s.psn.Less(l.newest) {
+	if l.middle && l.settled == 0 && s.grants() && l.start.LessEq(s.PSN) && s.PSN.Less(l.newest) {
 		l.settled = l.at
 	}
 	switch {
 	case !s.grants():
-		l.before(s.psn)
-		l.asked(s.psn)
+		l.before(s.PSN)
+		l.asked(s.PSN)
 		if l.keeps {
 			l.missed(s)
 		} else {
 			l.refused(s)
 		}
 	case selective:
-		l.acknowledged(s.psn)
-	case s.opcode.IsReadResponse(), s.opcode == roce.AtomicAck:
+		l.acknowledged(s.PSN)
+	case s.Opcode.IsReadResponse(), s.Opcode == roce.AtomicAck:
 		due := l.data != nil && len(l.data.due) > 0
-		l.acknowledged(s.psn)
-		l.received(s.psn)
-		l.foretold = l.foretold || !due && s.psn == l.newest && s.opcode.StartsMessage()
+		l.acknowledged(s.PSN)
+		l.received(s.PSN)
+		l.foretold = l.foretold || !due && s.PSN == l.newest && s.Opcode.StartsMessage()
 	default:
-		l.acknowledged(s.psn.Next())
+		l.acknowledged(s.PSN.Next())
 	}
 	if selective {
-		l.received(s.sack)
+		l.received(s.SACK)
 		return
 	}
 	if !s.grants() {
 		return
 	}
-	l.served(s.psn.Next())
+	l.served(s.PSN.Next())
 	l.fetches(s)
 }
 

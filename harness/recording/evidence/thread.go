@@ -1,4 +1,4 @@
-package recording
+package evidence
 
 import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
@@ -17,8 +17,8 @@ const (
 // change tells whether a value that all packets of a connection have in common has changed, and whether another
 // connection explains that.
 type change struct {
-	now     int32 // 0 for none
-	changes uint8 // at most changesLimit
+	Now     int32 // 0 for none
+	Changes uint8 // at most changesLimit
 	mixed   bool  // it changed within a connection
 	joins   bool  // it changed where the PSNs go on
 }
@@ -28,38 +28,38 @@ const changesLimit = 254
 
 // takes processes the value of a packet.
 func (c *change) takes(v int, as joint) {
-	if c.now != 0 && int32(v) != c.now {
+	if c.Now != 0 && int32(v) != c.Now {
 		c.add(as)
 	}
-	c.now = int32(v)
+	c.Now = int32(v)
 }
 
 // add adds a change. Another connection may by chance begin where the PSNs go on, but not twice.
 func (c *change) add(as joint) {
-	if c.changes++; c.changes > changesLimit {
-		c.changes = 1
+	if c.Changes++; c.Changes > changesLimit {
+		c.Changes = 1
 	}
 	c.mixed = c.mixed || as == within || as == abutting && c.joins
 	c.joins = c.joins || as == abutting
 }
 
 // renewed reports whether every change may be that of a connection.
-func (c *change) renewed() bool { return c.changes > 0 && !c.mixed }
+func (c *change) renewed() bool { return c.Changes > 0 && !c.mixed }
 
-// thread is the requests, or the answers, of a flow in the order in which they passed. It finds the changes that show
+// Thread is the requests, or the answers, of a flow in the order in which they passed. It finds the changes that show
 // that the QPN of the flow may have been used again, whether or not its peer is known.
-type thread struct {
+type Thread struct {
 	begun  bool // next is valid
 	inside bool // the latest packet was not the last one of its message
 	next   psn.PSN
 	ports  change // UDP source ports
-	sizes  change // payloads of packets that must be full, bytes
-	most   int32  // largest payload since the latest change of that size
+	Sizes  change // payloads of packets that must be full, bytes
+	Most   int32  // largest payload since the latest change of that size
 	class  change // service classes, from 1
 }
 
 // takes processes a packet that stands for n PSNs; n is 0 when they are unknown.
-func (t *thread) takes(o roce.Opcode, p psn.PSN, payload int, port uint16, n int) joint {
+func (t *Thread) takes(o roce.Opcode, p psn.PSN, payload int, port uint16, n int) joint {
 	as := severed
 	switch {
 	case !t.begun || p != t.next:
@@ -78,25 +78,25 @@ func (t *thread) takes(o roce.Opcode, p psn.PSN, payload int, port uint16, n int
 }
 
 // carries processes a payload, of a packet that must be full or of another one, which shows an MTU that is no smaller.
-func (t *thread) carries(n int32, full bool, as joint) {
-	size := &t.sizes
-	if full && (n < t.most || size.now != 0 && n != size.now) || !full && size.now != 0 && n > size.now {
+func (t *Thread) carries(n int32, full bool, as joint) {
+	size := &t.Sizes
+	if full && (n < t.Most || size.Now != 0 && n != size.Now) || !full && size.Now != 0 && n > size.Now {
 		size.add(as)
-		size.now, t.most = 0, 0
+		size.Now, t.Most = 0, 0
 	}
-	if t.most = max(t.most, n); full {
-		size.now = n
+	if t.Most = max(t.Most, n); full {
+		size.Now = n
 	}
 }
 
 // renewed reports whether another connection may have begun among the packets, by their ports, MTU or service.
-func (t *thread) renewed() bool { return t.ports.renewed() || t.sizes.renewed() || t.class.renewed() }
+func (t *Thread) renewed() bool { return t.ports.renewed() || t.Sizes.renewed() || t.class.renewed() }
 
-// threads are the requests and the answers of a flow.
-type threads [2]thread
+// Threads are the requests and the answers of a flow.
+type Threads [2]Thread
 
-// takes processes a packet of a flow with an MTU, which is 0 when unknown.
-func (t *threads) takes(p *roce.Packet, port uint16, mtu int) {
+// Takes processes a packet of a flow with an MTU, which is 0 when unknown.
+func (t *Threads) Takes(p *roce.Packet, port uint16, mtu int) {
 	of, n := &t[0], 1
 	switch o := p.Opcode; {
 	case o == roce.CNP || o.NumberedApart():
@@ -111,5 +111,5 @@ func (t *threads) takes(p *roce.Packet, port uint16, mtu int) {
 	of.takes(p.Opcode, p.PSN, p.Len, port, n)
 }
 
-// renewed reports whether another connection may have begun within the flow.
-func (t *threads) renewed() bool { return t[0].renewed() || t[1].renewed() }
+// Renewed reports whether another connection may have begun within the flow.
+func (t *Threads) Renewed() bool { return t[0].renewed() || t[1].renewed() }

@@ -1,4 +1,4 @@
-package recording
+package evidence
 
 import (
 	"slices"
@@ -9,7 +9,7 @@ import (
 
 // answeredInOrder reports a request whose data answer it in the PSN space of the requests: an atomic, or a READ of the
 // RC class. The schemes that number READ responses apart acknowledge the request like any other.
-func (s *sighting) answeredInOrder() bool { return s.opcode == roce.ReadRequest || s.opcode.IsAtomic() }
+func (s *Sighting) answeredInOrder() bool { return s.Opcode == roce.ReadRequest || s.Opcode.IsAtomic() }
 
 // fetched follows the READs and atomics of one half-conversation at a tap, and the answers to them. An answer that has
 // not passed, although a later one has, was lost before the tap or by the capture, or was never sent. If the requester
@@ -157,19 +157,19 @@ func (f *fetched) fill(i int, p psn.PSN) {
 
 // numberedApart processes a READ response in a PSN space of its own, or the acknowledgement of one. They are treated
 // like a request and its answer.
-func (l *lack) numberedApart(s *sighting) {
+func (l *lack) numberedApart(s *Sighting) {
 	if l.apart == nil {
 		l.apart = new(lack)
 	}
 	l.apart.passes(s)
-	if !s.opcode.IsReadAck() {
-		l.apart.request(s.psn, s.psn.Next())
+	if !s.Opcode.IsReadAck() {
+		l.apart.request(s.PSN, s.PSN.Next())
 		return
 	}
-	l.apart.before(s.psn)
-	l.apart.acknowledged(s.psn)
-	if s.opcode.Layout()&roce.LayoutSACKETH != 0 && s.sack != s.psn { // else it is cumulative alone
-		l.apart.received(s.sack)
+	l.apart.before(s.PSN)
+	l.apart.acknowledged(s.PSN)
+	if s.Opcode.Layout()&roce.LayoutSACKETH != 0 && s.SACK != s.PSN { // else it is cumulative alone
+		l.apart.received(s.SACK)
 	}
 }
 

@@ -1,4 +1,4 @@
-package recording
+package evidence
 
 import (
 	"fmt"
@@ -10,11 +10,11 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
-// astray reports whether the tap at a side is not at the port of the host there: packets were lost or overtaken between
+// Astray reports whether the tap at a side is not at the port of the host there: packets were lost or overtaken between
 // them, and the host does not react much faster than the far end. However fast it reacts, it does not again and again
 // ask for requests that have come, go back to packets that it has not sent, or repeat requests whose answers it has
 // heard.
-func (v *vantage) astray(s trace.Side) bool {
+func (v *Vantage) Astray(s trace.Side) bool {
 	if len(v.header.Conns) == 0 {
 		return false
 	}
@@ -30,9 +30,9 @@ func (v *vantage) astray(s trace.Side) bool {
 	return signs > 0 && signs*2*much > v.others(h).lost()
 }
 
-// unsettled reports whether the tap at a side may not be at the port of the host there: it sees several hosts,
+// Unsettled reports whether the tap at a side may not be at the port of the host there: it sees several hosts,
 // something may have been lost between it and the host, or the host is not seen to react much faster than the far end.
-func (v *vantage) unsettled(s trace.Side) bool {
+func (v *Vantage) Unsettled(s trace.Side) bool {
 	if len(v.header.Conns) == 0 {
 		return false
 	}
@@ -42,14 +42,14 @@ func (v *vantage) unsettled(s trace.Side) bool {
 
 // often returns a number of signs if they are too many for a coincidence, otherwise 0.
 func often(signs int) int {
-	if signs < fewest {
+	if signs < Fewest {
 		return 0
 	}
 	return signs
 }
 
 // near reports whether a host that is an end of every connection reacts much faster than the far ends.
-func (v *vantage) near(h *host) bool {
+func (v *Vantage) near(h *host) bool {
 	if !v.common(h) {
 		return false
 	}
@@ -57,16 +57,16 @@ func (v *vantage) near(h *host) bool {
 	return near
 }
 
-// place is the place of the tap: at the port of a host, or between the ports when addr is not valid.
-type place struct {
-	addr     netip.Addr
-	why      string
-	inferred bool // from the times of reactions
+// Place is the place of the tap: at the port of a host, or between the ports when addr is not valid.
+type Place struct {
+	Addr     netip.Addr
+	Why      string
+	Inferred bool // from the times of reactions
 }
 
-// decide returns the place of the tap. It is at the port of a host only if that host is an end of every connection,
+// Decide returns the place of the tap. It is at the port of a host only if that host is an end of every connection,
 // nothing was lost between the host and the tap, and the host reacts much faster than the hosts at the other ends.
-func (v *vantage) decide() place {
+func (v *Vantage) Decide() Place {
 	if p, ok := v.flagged(); ok {
 		return p
 	}
@@ -83,17 +83,17 @@ func (v *vantage) decide() place {
 		}
 		near, away, ok := nearer(h, far, factor)
 		if ok && lost*2*much <= beyond {
-			return place{h.addr, v.explain(h, far, near, away), true}
+			return Place{h.addr, v.explain(h, far, near, away), true}
 		}
 		reasons = append(reasons, v.doubt(h, near, lost))
 	}
 	switch {
 	case len(v.order) < 2:
-		return place{why: "both ends have one address"}
+		return Place{Why: "both ends have one address"}
 	case len(reasons) == 0:
-		return place{why: "no address is an end of every connection"}
+		return Place{Why: "no address is an end of every connection"}
 	}
-	return place{why: strings.Join(reasons, "; ")}
+	return Place{Why: strings.Join(reasons, "; ")}
 }
 
 // nearer returns a reaction of h that is faster by factor than a reaction of the hosts at the other ends. If there is
@@ -115,7 +115,7 @@ func nearer(h, far *host, factor vtime.Duration) (near, away reaction, ok bool) 
 
 // flagged decides by the direction flags of the frames, if the capture has them: the tap is at the host that sends the
 // outbound frames and receives the inbound ones.
-func (v *vantage) flagged() (p place, ok bool) {
+func (v *Vantage) flagged() (p Place, ok bool) {
 	total := 0
 	var most *host
 	for _, h := range v.order {
@@ -128,13 +128,13 @@ func (v *vantage) flagged() (p place, ok bool) {
 		return p, false
 	}
 	if n := most.flagged; n*100 < total*99 || !v.common(most) {
-		return place{why: "by their direction flags, frames pass through the host of the tap"}, true
+		return Place{Why: "by their direction flags, frames pass through the host of the tap"}, true
 	}
-	return place{addr: most.addr, why: "as the direction flags of the frames say"}, true
+	return Place{Addr: most.addr, Why: "as the direction flags of the frames say"}, true
 }
 
 // common reports whether h is exactly one end of every connection.
-func (v *vantage) common(h *host) bool {
+func (v *Vantage) common(h *host) bool {
 	for i := range v.header.Conns {
 		if e := &v.header.Conns[i].Ends; (e[0].Addr == h.addr) == (e[1].Addr == h.addr) {
 			return false
@@ -144,7 +144,7 @@ func (v *vantage) common(h *host) bool {
 }
 
 // others returns the evidence of all hosts except one as a single host.
-func (v *vantage) others(but *host) *host {
+func (v *Vantage) others(but *host) *host {
 	var all host
 	for _, h := range v.order {
 		if h == but {
@@ -160,7 +160,7 @@ func (v *vantage) others(but *host) *host {
 }
 
 // explain returns why the tap is at the port of h.
-func (v *vantage) explain(h, far *host, near, away reaction) string {
+func (v *Vantage) explain(h, far *host, near, away reaction) string {
 	var why []string
 	if far.seen > 0 {
 		why = append(why, several(far.seen, "NAK for a packet that it saw", "NAKs for packets that it saw"))
@@ -177,7 +177,7 @@ func (v *vantage) explain(h, far *host, near, away reaction) string {
 }
 
 // doubt returns why the tap is not known to be at the port of h.
-func (v *vantage) doubt(h *host, near reaction, lost int) string {
+func (v *Vantage) doubt(h *host, near reaction, lost int) string {
 	switch {
 	case lost > 0:
 		return fmt.Sprintf("%s between it and %v", several(lost, "sign of a loss", "signs of losses"), h.addr)

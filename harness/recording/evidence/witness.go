@@ -1,4 +1,4 @@
-package recording
+package evidence
 
 import (
 	"net/netip"
@@ -19,8 +19,8 @@ type witness struct {
 	senders []map[netip.Addr]bool
 }
 
-// newWitness returns a witness for captures of the connections of a header.
-func newWitness(h *trace.Header) *witness {
+// NewWitness returns a witness for captures of the connections of a header.
+func NewWitness(h *trace.Header) *witness {
 	w := &witness{header: h}
 	for tap := range w.lacks {
 		if tap == 0 || w.paired() {
@@ -34,27 +34,27 @@ func newWitness(h *trace.Header) *witness {
 // paired reports whether there are two taps.
 func (w *witness) paired() bool { return w.header.Taps == [2]bool{true, true} }
 
-// follow processes a frame.
-func (w *witness) follow(s *sighting, e end) {
+// Follow processes a frame.
+func (w *witness) Follow(s *Sighting, e End) {
 	tap := trace.A
 	if w.paired() {
-		tap = s.tap
+		tap = s.Tap
 	}
-	w.passed[tap][e.conn][e.from] = true
+	w.passed[tap][e.Conn][e.From] = true
 	switch n, exact := span(w.header, s, e); {
-	case s.opcode.NumberedApart():
-		requester := e.from
-		if !s.opcode.IsReadAck() {
+	case s.Opcode.NumberedApart():
+		requester := e.From
+		if !s.Opcode.IsReadAck() {
 			requester = requester.Other()
 		}
-		w.lack(tap, e.conn, requester).numberedApart(s)
-	case s.opcode.IsRequest() && (!exact || !s.headed):
-		l := w.lack(tap, e.conn, e.from)
+		w.lack(tap, e.Conn, requester).numberedApart(s)
+	case s.Opcode.IsRequest() && (!exact || !s.Headed):
+		l := w.lack(tap, e.Conn, e.From)
 		*l = lack{signs: l.signs, middle: l.middle, blind: l.blind, apart: l.apart}
-	case s.opcode.IsRequest():
-		w.lack(tap, e.conn, e.from).asks(s, s.psn.Add(n))
-	case s.opcode.IsResponse():
-		w.lack(tap, e.conn, e.from.Other()).response(s)
+	case s.Opcode.IsRequest():
+		w.lack(tap, e.Conn, e.From).asks(s, s.PSN.Add(n))
+	case s.Opcode.IsResponse():
+		w.lack(tap, e.Conn, e.From.Other()).response(s)
 	}
 }
 
@@ -84,7 +84,7 @@ func (w *witness) closed(tap trace.Side, conn, req int) *lack {
 }
 
 // guessedPeer is the doubt about a connection whose two flows may not belong together.
-var guessedPeer = &trace.Doubt{Fails: validity.Capture,
+var GuessedPeer = &trace.Doubt{Fails: validity.Capture,
 	Why: "several flows fit as the answers, and which one they are is a guess"}
 
 // hosts returns the hosts whose frames were seen at a tap.
@@ -108,8 +108,8 @@ func (w *witness) deaf(conn int) bool {
 	})
 }
 
-// tell sets the doubts of each half-conversation, and returns the least number of missing frames.
-func (w *witness) tell() (located uint64) {
+// Tell sets the doubts of each half-conversation, and returns the least number of missing frames.
+func (w *witness) Tell() (located uint64) {
 	w.senders = []map[netip.Addr]bool{w.hosts(0), w.hosts(1)}
 	for i := range w.header.Conns {
 		for req := range w.header.Conns[i].Doubts {
@@ -154,9 +154,9 @@ func lacking(why string) *trace.Doubt {
 	return &trace.Doubt{Fails: validity.Capture, Why: why}
 }
 
-// unplace makes the doubts about single taps doubts about all the evidence, where frames are known to be missing: a
+// Unplace makes the doubts about single taps doubts about all the evidence, where frames are known to be missing: a
 // sign of a missing packet at one tap may be due to another one that is missing at the other.
-func unplace(conns []trace.Conn) {
+func Unplace(conns []trace.Conn) {
 	for i := range conns {
 		for _, d := range conns[i].Doubts {
 			if d != nil && d.At != [2]bool{} {

@@ -1,4 +1,4 @@
-package recording
+package evidence
 
 import (
 	"net/netip"
@@ -22,27 +22,28 @@ type host struct {
 	overtook int     // acknowledgements of this host that passed before earlier ones, and only once
 	gaps     int     // packets of this host that passed after later ones, or never
 	deaf     int     // retransmissions by this host long after the answers to them had passed
-	silent   samples // times from a request that this host did not answer to its retransmission
-	answers  samples // times from a request to the answer of this host
+	silent   Samples // times from a request that this host did not answer to its retransmission
+	answers  Samples // times from a request to the answer of this host
 	react    []retreat
 	idle     pauses
-	spacing  samples // times between new requests of this host without an answer between them
+	spacing  Samples // times between new requests of this host without an answer between them
 }
 
 // sampleLimit bounds the samples kept of one kind.
-const sampleLimit = 1 << 12
+const SampleLimit = 1 << 12
 
-// samples are the first times of one kind.
-type samples []vtime.Duration
+// Samples are the first times of one kind.
+type Samples []vtime.Duration
 
-func (s *samples) add(d vtime.Duration) {
-	if len(*s) < sampleLimit {
+// Add adds a time, while there is room.
+func (s *Samples) Add(d vtime.Duration) {
+	if len(*s) < SampleLimit {
 		*s = append(*s, d)
 	}
 }
 
 // median returns the median; 0 when there are no samples.
-func (s samples) median() vtime.Duration {
+func (s Samples) median() vtime.Duration {
 	if len(s) == 0 {
 		return 0
 	}
@@ -50,9 +51,9 @@ func (s samples) median() vtime.Duration {
 	return sorted[len(sorted)/2]
 }
 
-// usual returns the middle of the shortest interval that contains more than half of the samples; 0 when there are none.
+// Usual returns the middle of the shortest interval that contains more than half of the samples; 0 when there are none.
 // Unlike the median it is not moved by outliers on one side, as long as they are fewer than half.
-func (s samples) usual() vtime.Duration {
+func (s Samples) Usual() vtime.Duration {
 	if len(s) == 0 {
 		return 0
 	}
@@ -79,14 +80,14 @@ const handed = 64
 // packets may be lost between two that are seen.
 func (h *host) retreats() (usual, least vtime.Duration) {
 	const lost = 4
-	var whole, path samples
+	var whole, path Samples
 	each := h.spacing.median()
 	for _, r := range h.react {
-		whole.add(r.time)
+		whole.Add(r.time)
 		if r.pause <= lost*each {
 			r.time = max(0, r.time-handed*each)
 		}
-		path.add(r.time)
+		path.Add(r.time)
 	}
 	return whole.median(), path.median()
 }
@@ -100,7 +101,7 @@ type pause struct {
 type pauses []pause
 
 func (p *pauses) add(wait, all vtime.Duration) {
-	if len(*p) < sampleLimit {
+	if len(*p) < SampleLimit {
 		*p = append(*p, pause{wait, all})
 	}
 }
@@ -156,7 +157,7 @@ type reaction struct {
 const tick = vtime.Microsecond
 
 // fewest is the least number of pauses, of answers, or of retransmissions without a reason for a conclusion from them.
-const fewest = 3
+const Fewest = 3
 
 // reactions returns the reaction times of h by kind, the best evidence first: an answer is caused by a request and a
 // retransmission by a NAK; a request after a pause may be caused by the answer before it. Retransmissions are used only
@@ -167,11 +168,11 @@ func (h *host) reactions() (list []reaction) {
 		t := h.answers.median()
 		list = append(list, reaction{time: t, least: t, what: "answers"})
 	}
-	if len(h.react) > 0 && len(h.answers) < fewest {
+	if len(h.react) > 0 && len(h.answers) < Fewest {
 		usual, least := h.retreats()
 		list = append(list, reaction{time: usual, least: least, what: "retransmissions"})
 	}
-	if t := h.idle.typical(); len(h.idle) >= fewest && len(h.answers)+len(h.react) == 0 && !h.brisk(t.wait) {
+	if t := h.idle.typical(); len(h.idle) >= Fewest && len(h.answers)+len(h.react) == 0 && !h.brisk(t.wait) {
 		wait := max(t.wait, tick)
 		list = append(list, reaction{wait, wait, "new data", t.all, t.all < 4*h.spacing.median() || len(h.spacing) == 0})
 	}

@@ -1,4 +1,4 @@
-package recording
+package evidence
 
 import (
 	"slices"
@@ -41,9 +41,9 @@ func (l *lack) unseen(p psn.PSN, known bool) {
 }
 
 // twice adds a sign for a packet that repeats at once.
-func (l *lack) twice(of *repeated, s *sighting) {
+func (l *lack) twice(of *repeated, s *Sighting) {
 	if of.again(s, &l.duplicates) {
-		l.sign(s.psn, repeat)
+		l.sign(s.PSN, repeat)
 	}
 }
 

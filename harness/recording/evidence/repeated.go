@@ -1,4 +1,4 @@
-package recording
+package evidence
 
 import (
 	"maps"
@@ -48,14 +48,14 @@ func (c *copies) add(p psn.PSN) {
 
 // again records a packet and reports whether it repeats within atOnce. An ACK may repeat once per duplicate request,
 // until an ACK of a later request leaves.
-func (r *repeated) again(s *sighting, of *copies) bool {
-	g := glance{s.at, s.psn, s.sack, s.msn, s.opcode, s.syndrome, s.ackReq, true}
+func (r *repeated) again(s *Sighting, of *copies) bool {
+	g := glance{s.At, s.PSN, s.SACK, s.MSN, s.Opcode, s.Syndrome, s.AckReq, true}
 	soon := false
 	for i := range r.latest {
 		old := &r.latest[i]
-		soon = soon || old.psn == g.psn && old.same(g) && s.at.Sub(old.at) <= atOnce
+		soon = soon || old.psn == g.psn && old.same(g) && s.At.Sub(old.at) <= atOnce
 	}
-	if s.opcode == roce.Acknowledge && s.grants() {
+	if s.Opcode == roce.Acknowledge && s.grants() {
 		newest := r.latest[(r.next-1)%uint8(len(r.latest))]
 		switch {
 		case of.kept && soon && of.left > 0:
@@ -65,7 +65,7 @@ func (r *repeated) again(s *sighting, of *copies) bool {
 		case newest.same(g) && of.left > 0:
 			of.left--
 			soon = false
-		case !newest.same(g) && of.newest.Less(s.psn):
+		case !newest.same(g) && of.newest.Less(s.PSN):
 			of.left = 0
 		}
 	}

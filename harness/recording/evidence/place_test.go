@@ -1,0 +1,370 @@
+package evidence
+
+import (
+	"net/netip"
+	"slices"
+	"testing"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
+	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
+)
+
+// Direction flags tell the host that has the tap; a tap that frames pass through is between.
+func TestTapByDirectionFlags(t *testing.T) {
+	a, b := netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("10.0.0.2")
+	h := &trace.Header{Conns: []trace.Conn{{Ends: [2]trace.End{{Addr: a}, {Addr: b}}}}}
+	for _, c := range []struct {
+		a, b int
+		want netip.Addr
+	}{{100, 0, a}, {0, 7, b}, {1, 200, b}, {50, 50, netip.Addr{}}} {
+		v := NewVantage(h)
+		v.host(a).flagged, v.host(b).flagged = c.a, c.b
+		if got := v.Decide(); got.Addr != c.want {
+			t.Errorf("%d frames of %v and %d of %v: tap at %v (%s)", c.a, a, c.b, b, got.Addr, got.Why)
+		}
+	}
+}
+
+// A host that is three times as fast as the other is at the tap if losses beyond the tap say so too, and none says
+// otherwise.
+func TestPlaceByLosses(t *testing.T) {
+	near, far := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
+	for _, c := range []struct {
+		before, beyond int // NAKs for packets of the near host that never passed, and for those that had
+		at             bool
+	}{{0, 0, false}, {0, 63, true}, {3, 63, false}} {
+		v := NewVantage(&trace.Header{Conns: []trace.Conn{{Ends: [2]trace.End{{Addr: near}, {Addr: far}}}}})
+		v.host(near).react, v.host(near).unseen = []retreat{{8 * vtime.Microsecond, 0}}, c.before
+		v.host(far).answers, v.host(far).seen = Samples{26 * vtime.Microsecond}, c.beyond
+		if p := v.Decide(); (p.Addr == near) != c.at {
+			t.Errorf("%+v: %+v", c, p)
+		}
+	}
+}
+
+// A host that is slow to send again while its port is busy is not far: the retransmission waits behind packets there.
+func TestPlaceByRetransmissions(t *testing.T) {
+	const us = vtime.Microsecond
+	near, far := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
+	for name, c := range map[string]struct {
+		of retreat
+		at bool
+	}{"busy": {retreat{200 * us, 27 * us}, false}, "busy, with losses": {retreat{200 * us, 80 * us}, false},
+		"idle": {retreat{200 * us, 150 * us}, true}, "busy, and longer than the port is": {retreat{2000 * us, 27 * us}, true},
+	} {
+		v := NewVantage(&trace.Header{Conns: []trace.Conn{{Ends: [2]trace.End{{Addr: near}, {Addr: far}}}}})
+		v.host(near).answers = Samples{12 * us}
+		v.host(far).react, v.host(far).unseen = []retreat{c.of}, 1
+		v.host(far).spacing = slices.Repeat(Samples{27 * us}, 9)
+		if p := v.Decide(); (p.Addr == near) != c.at {
+			t.Errorf("%s: %+v", name, p)
+		}
+	}
+}
+
+// A host whose requests mostly follow the answers at once is not far, however long it pauses now and then.
+func TestPlaceByPauses(t *testing.T) {
+	near, far := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
+	long, short := pause{90 * vtime.Microsecond, 93 * vtime.Microsecond}, pause{vtime.Microsecond, 4 * vtime.Microsecond}
+	for _, c := range []struct {
+		name     string
+		short    int // pauses in which a request follows the answer at once
+		spacing  int // requests without an answer before them
+		overtook int // answers that passed out of order
+		at       bool
+	}{{"waits for answers", 0, 0, 0, true}, {"has several requests outstanding", 9, 30, 0, true},
+		{"rests", 9, 3, 0, false}, {"waits for answers, which passed out of order", 0, 0, 1, false}} {
+		v := NewVantage(&trace.Header{Conns: []trace.Conn{{Ends: [2]trace.End{{Addr: near}, {Addr: far}}}}})
+		v.host(near).answers, v.host(near).overtook = Samples{3 * vtime.Microsecond}, c.overtook
+		v.host(far).idle = append(slices.Repeat(pauses{long}, 5), slices.Repeat(pauses{short}, c.short)...)
+		v.host(far).spacing = slices.Repeat(Samples{vtime.Microsecond}, c.spacing)
+		if p := v.Decide(); (p.Addr == near) != c.at {
+			t.Errorf("%s: %+v", c.name, p)
+		}
+	}
+}
+
+// A request in the same tick of the clock as the answer before it says nothing about how fast its sender is.
+func TestPlaceByTicks(t *testing.T) {
+	near, far := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
+	for _, c := range []struct {
+		answers vtime.Duration // time that the far host takes to answer
+		at      bool
+	}{{3 * vtime.Microsecond, false}, {100 * vtime.Microsecond, true}} {
+		v := NewVantage(&trace.Header{Conns: []trace.Conn{{Ends: [2]trace.End{{Addr: near}, {Addr: far}}}}})
+		v.host(near).idle = slices.Repeat(pauses{{0, c.answers}}, Fewest)
+		v.host(far).answers = Samples{c.answers}
+		if p := v.Decide(); (p.Addr == near) != c.at {
+			t.Errorf("%+v: %+v", c, p)
+		}
+	}
+}
+
+// A request that is missing at first and comes in a retransmission was lost before the tap, however soon that is. One
+// that comes alone may have been put out of order by the capture.
+func TestGapsBeforeTheTap(t *testing.T) {
+	for name, c := range map[string]struct {
+		sent []psn.PSN
+		gaps int
+	}{
+		"a swap":                {[]psn.PSN{0, 1, 3, 2, 4}, 0},
+		"a retransmission":      {[]psn.PSN{0, 1, 3, 4, 0, 1, 2, 3}, 1},
+		"a replay with a gap":   {[]psn.PSN{0, 1, 2, 3, 0, 1, 3, 1, 2, 3}, 1},
+		"again without a gap":   {[]psn.PSN{0, 1, 2, 3, 0, 1, 2, 3}, 0},
+		"a swap after a replay": {[]psn.PSN{0, 1, 0, 1, 3, 2, 4}, 0},
+	} {
+		x := course{requester: &host{}, responder: &host{}}
+		for i, p := range c.sent {
+			x.request(&Sighting{PSN: p, Opcode: roce.SendOnly, At: vtime.Time(i) * vtime.Time(vtime.Microsecond)}, 1, true)
+		}
+		if got := x.requester.gaps; got != c.gaps {
+			t.Errorf("%s: %d gaps, want %d", name, got, c.gaps)
+		}
+	}
+}
+
+// An acknowledgement that passes before earlier ones has overtaken them, unless it is of a request that had not passed
+// or is repeated behind them: then its sender has sent it so.
+func TestAcknowledgementsOvertake(t *testing.T) {
+	const us = vtime.Time(vtime.Microsecond)
+	for name, c := range map[string]struct {
+		sent     []psn.PSN
+		apart    vtime.Time
+		overtook int
+	}{
+		"one overtakes three":   {[]psn.PSN{0, 4, 1, 2, 3, 5}, us, 1},
+		"two swaps":             {[]psn.PSN{1, 0, 3, 2, 4}, us, 2},
+		"repeated":              {[]psn.PSN{0, 4, 1, 2, 3, 4, 5}, us, 0},
+		"of no request":         {[]psn.PSN{0, 10, 1, 2, 11}, us, 0},
+		"long after":            {[]psn.PSN{0, 4, 1, 2, 3, 5}, 100 * us, 0},
+		"nothing follows it":    {[]psn.PSN{0, 4, 1, 2, 3}, us, 0},
+		"in the order required": {[]psn.PSN{0, 1, 2, 2, 3}, us, 0},
+	} {
+		x := course{requester: &host{}, responder: &host{}}
+		for p := range psn.PSN(10) {
+			x.request(&Sighting{PSN: p, Opcode: roce.SendOnly, At: vtime.Time(p)}, 1, true)
+		}
+		for i, p := range c.sent {
+			x.response(&Sighting{PSN: p, Opcode: roce.Acknowledge, Syndrome: roce.SyndromeACK,
+				At: us + vtime.Time(i)*c.apart})
+		}
+		if got := x.responder.overtook; got != c.overtook {
+			t.Errorf("%s: %d overtook others, want %d", name, got, c.overtook)
+		}
+	}
+}
+
+// A NAK of a request that has passed tells of a loss behind the tap, unless the request passed after later ones: then a
+// responder at the tap asks for it, and for the requests that it discarded, however late the NAK leaves.
+func TestNAKsThatLeaveLate(t *testing.T) {
+	for name, c := range map[string]struct {
+		sent []psn.PSN
+		nak  psn.PSN
+		seen int
+	}{
+		"lost behind the tap":               {[]psn.PSN{0, 1, 2, 3}, 1, 1},
+		"swapped":                           {[]psn.PSN{0, 2, 1, 3}, 1, 0},
+		"discarded after a swap, and again": {[]psn.PSN{0, 2, 1, 3, 1, 2, 3}, 2, 0},
+		"of a swap before the latest":       {[]psn.PSN{0, 2, 1, 3, 1, 2, 3}, 1, 0},
+		"of a request in order":             {[]psn.PSN{0, 2, 1, 3, 1, 2, 3, 4}, 3, 1},
+	} {
+		x := course{requester: &host{}, responder: &host{}}
+		for i, p := range c.sent {
+			at := vtime.Time(i) * vtime.Time(vtime.Microsecond)
+			x.request(&Sighting{PSN: p, Opcode: roce.SendOnly, At: at}, 1, true)
+		}
+		x.response(&Sighting{PSN: c.nak, Opcode: roce.Acknowledge, Syndrome: roce.SyndromePSNSeqErr})
+		if got := x.responder.seen; got != c.seen {
+			t.Errorf("%s: %d seen, want %d", name, got, c.seen)
+		}
+	}
+}
+
+// A responder that takes what passed the tap out of order is not at the tap; one that discards it, or to which it is
+// sent again, may be.
+func TestSwapsBeforeTheTap(t *testing.T) {
+	for name, c := range map[string]struct {
+		sent  []psn.PSN
+		ack   psn.PSN
+		swaps int
+	}{
+		"in order":              {[]psn.PSN{0, 1, 2, 3}, 3, 0},
+		"swapped":               {[]psn.PSN{0, 2, 1, 3}, 2, 1},
+		"swapped, not taken":    {[]psn.PSN{0, 2, 1, 3}, 1, 0},
+		"swapped, and again":    {[]psn.PSN{0, 2, 1, 3, 2, 3}, 3, 0},
+		"not swapped: one lost": {[]psn.PSN{0, 2, 3}, 3, 0},
+	} {
+		x := course{requester: &host{}, responder: &host{}}
+		for i, p := range c.sent {
+			at := vtime.Time(i) * vtime.Time(vtime.Microsecond)
+			x.request(&Sighting{PSN: p, Opcode: roce.SendOnly, At: at}, 1, true)
+		}
+		x.response(&Sighting{PSN: c.ack, Opcode: roce.Acknowledge, Syndrome: 31})
+		if got := x.responder.swaps; got != c.swaps {
+			t.Errorf("%s: %d swaps, want %d", name, got, c.swaps)
+		}
+	}
+}
+
+// Packets that pass in another order than that in which their sender has to send them were reordered before the tap, so
+// that it is not at the port of a sender that nothing shows to be near.
+func TestOrderBeforeTheTap(t *testing.T) {
+	ack, first, last, one := roce.Acknowledge, roce.ReadRespFirst, roce.ReadRespLast, roce.ReadRespOnly
+	near, far := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
+	for name, c := range map[string]struct {
+		answers []roce.Opcode
+		psns    []psn.PSN
+		astray  bool
+	}{
+		"in order":                  {[]roce.Opcode{ack, first, last, ack}, []psn.PSN{0, 1, 2, 3}, false},
+		"a READ again":              {[]roce.Opcode{first, last, ack, last}, []psn.PSN{1, 2, 3, 2}, true},
+		"a READ again, from within": {[]roce.Opcode{first, last, ack, one}, []psn.PSN{1, 2, 3, 2}, false},
+		"the capture begins":        {[]roce.Opcode{last, ack}, []psn.PSN{2, 3}, false},
+		"an ACK overtaken":          {[]roce.Opcode{ack, ack, ack}, []psn.PSN{1, 3, 2}, true},
+	} {
+		v := NewVantage(&trace.Header{Conns: []trace.Conn{{Ends: [2]trace.End{{Addr: near}, {Addr: far}}}}})
+		x := v.course(0, trace.B)
+		for p := range psn.PSN(4) {
+			x.request(&Sighting{PSN: p, Opcode: roce.SendOnly}, 1, true)
+		}
+		for i, o := range c.answers {
+			x.response(&Sighting{PSN: c.psns[i], Opcode: o, Syndrome: 31})
+		}
+		if got := v.Astray(trace.A); got != c.astray {
+			t.Errorf("%s: astray %v", name, got)
+		}
+	}
+}
+
+// A READ whose first response does not pass lost it before the tap, as one that lacks a later response.
+func TestFirstResponseBeforeTheTap(t *testing.T) {
+	for lost, name := range []string{"FIRST", "MIDDLE"} {
+		x := course{requester: &host{}, responder: &host{}}
+		x.request(&Sighting{Opcode: roce.ReadRequest}, 5, true)
+		opcodes := []roce.Opcode{roce.ReadRespFirst, roce.ReadRespMiddle, roce.ReadRespLast}
+		x.response(&Sighting{PSN: 0, Opcode: roce.ReadRespFirst})
+		x.response(&Sighting{PSN: 1, Opcode: roce.ReadRespLast})
+		for i, o := range opcodes {
+			if i != lost {
+				x.response(&Sighting{PSN: psn.PSN(2 + i), Opcode: o})
+			}
+		}
+		if got := x.responder.gaps; got != 1 {
+			t.Errorf("%s: %d gaps", name, got)
+		}
+	}
+}
+
+// A request that is sent again long after its answer has passed was not answered for its sender, unless data that were
+// asked for before it are missing.
+func TestDeafRequester(t *testing.T) {
+	for name, c := range map[string]struct {
+		first roce.Opcode
+		after vtime.Duration
+		data  bool
+		then  psn.PSN
+		deaf  int
+	}{
+		"long after":                     {roce.SendOnly, 20 * vtime.Millisecond, false, 8, 1},
+		"long after, and without reason": {roce.SendOnly, 20 * vtime.Millisecond, false, 9, 0},
+		"shortly after":                  {roce.SendOnly, vtime.Millisecond, false, 8, 0},
+		"long after, data missing":       {roce.ReadRequest, 20 * vtime.Millisecond, false, 8, 0},
+		"long after, data answered":      {roce.ReadRequest, 20 * vtime.Millisecond, true, 8, 1},
+	} {
+		x := course{requester: &host{}, responder: &host{}}
+		at := vtime.Time(0)
+		pass := func(by vtime.Duration, o roce.Opcode, p psn.PSN) {
+			at = at.Add(by)
+			if s := (&Sighting{At: at, PSN: p, Opcode: o, Headed: true, Sound: true}); o.IsRequest() {
+				x.request(s, 1, true)
+			} else {
+				x.response(s)
+			}
+		}
+		pass(0, c.first, 7)
+		pass(vtime.Microsecond, roce.SendOnly, 8)
+		if c.data {
+			pass(vtime.Microsecond, roce.ReadRespOnly, 7)
+		}
+		pass(vtime.Microsecond, roce.Acknowledge, 8)
+		pass(c.after, c.first, 7)
+		pass(vtime.Microsecond, roce.SendOnly, c.then)
+		if got := x.requester.deaf; got != c.deaf || x.deaf != (c.deaf > 0) {
+			t.Errorf("%s: %d, want %d", name, got, c.deaf)
+		}
+	}
+}
+
+// What a second tap of a pair shows of losses behind it: one replay of answered requests is a doubt about them, unless
+// the host reacts so fast that the tap is at its port; several replays, or NAKs for what had passed, show it is not.
+func TestLossesBehindASecondTap(t *testing.T) {
+	near, far := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
+	for name, c := range map[string]struct {
+		seen, deaf      int
+		gaps            int
+		fast            bool
+		doubted, astray bool
+	}{
+		"nothing":                {0, 0, 0, false, false, false},
+		"a replay":               {0, 1, 0, false, true, false},
+		"a replay, and near":     {0, 1, 0, true, false, false},
+		"replays":                {0, 3, 0, true, false, true},
+		"a NAK":                  {1, 0, 0, false, false, true},
+		"a NAK, and near":        {1, 0, 0, true, false, false},
+		"several NAKs, and near": {3, 0, 0, true, false, true},
+		"a gap, and near":        {0, 0, 1, true, false, false},
+		"several gaps, and near": {0, 0, 3, true, false, true},
+	} {
+		v := NewVantage(&trace.Header{Conns: []trace.Conn{{Ends: [2]trace.End{{Addr: near}, {Addr: far}}}}})
+		x := v.course(0, trace.A)
+		x.deaf, x.requester.deaf, x.requester.seen, x.requester.gaps = c.deaf > 0, c.deaf, c.seen, c.gaps
+		if c.fast {
+			x.requester.answers = Samples{vtime.Microsecond}
+			x.responder.answers = Samples{vtime.Millisecond}
+		}
+		if got := v.Astray(trace.A); got != c.astray {
+			t.Errorf("%s: astray %v", name, got)
+		}
+		if v.AddDoubts(trace.A); !c.astray && (v.header.Conns[0].Doubtful(trace.A).Why == deafWhy) != c.doubted {
+			t.Errorf("%s: %+v", name, v.header.Conns[0].Doubts)
+		}
+	}
+}
+
+// A request that its sender goes back to was sent, whether it had passed or not; one that its receiver asks for was not
+// received, unless it is acknowledged before it is sent again.
+func TestLossesBesideATap(t *testing.T) {
+	const ask, ack = -1, -2
+	for name, c := range map[string]struct {
+		steps          []int // PSNs of requests, or ask or ack, of PSN 8
+		before, behind bool
+	}{
+		"none":                     {[]int{7, 8, 9, ack}, false, false},
+		"before the tap":           {[]int{7, 9, ask, 8, 9, ack}, true, false},
+		"behind it":                {[]int{7, 8, 9, ask, 8, 9, ack}, false, true},
+		"asked for, but received":  {[]int{7, 8, 9, ask, ack, 8, 9}, false, false},
+		"asked for, and not again": {[]int{7, 8, 9, ask}, false, false},
+		"a wrong PSN in its place": {[]int{7, 590000, 9, ask, 8, 9, ack}, false, false},
+		"a burst of losses":        {[]int{7, 200, 201, ask, 8, 9, ack}, true, false},
+	} {
+		x := course{requester: &host{}, responder: &host{}}
+		for i, p := range c.steps {
+			s := &Sighting{At: vtime.Time(i + 1), PSN: 8, Opcode: roce.Acknowledge, Headed: true, Sound: true}
+			switch p {
+			case ask:
+				s.Syndrome = roce.SyndromePSNSeqErr
+				x.response(s)
+			case ack:
+				x.response(s)
+			default:
+				s.PSN, s.Opcode = psn.PSN(p), roce.SendOnly
+				x.request(s, 1, true)
+			}
+		}
+		if x.before != c.before || x.behind != c.behind {
+			t.Errorf("%s: before %v, behind %v", name, x.before, x.behind)
+		}
+	}
+}
