@@ -142,7 +142,7 @@ func (r *Recording) survey(name string, as anew) (*learner, error) {
 		r.Header, *r.Capture = l.header(), Capture{}
 		c.count(l, r.Capture)
 		if len(r.Header.Conns) == 0 {
-			return fmt.Errorf("trace: %s: no RoCEv2 connection in it; %s", name, c.counts(l))
+			return fmt.Errorf("trace: %s: it shows no RoCEv2 connection; %s", name, c.counts(l))
 		}
 		return nil
 	})

@@ -254,14 +254,15 @@ func (p *printer) verdicts(r *model.Result) {
 	if len(counts) > 0 {
 		fmt.Fprintf(p, "%d rules: %s\n", len(r.Verdicts), strings.Join(counts, ", "))
 	}
-	advice, shown := 0, 0
+	var advice []string
+	shown := 0
 	for i := range r.Verdicts {
 		v := &r.Verdicts[i]
 		switch {
 		case v.Status < rule.XPass:
 		case v.Status == rule.Invalid: // written together by invalid
 		case v.Status == rule.Fail && !v.Required:
-			advice++
+			advice = append(advice, plain(v.Rule))
 		case shown < failuresShown:
 			p.failure(r, v)
 			shown++
@@ -271,9 +272,9 @@ func (p *printer) verdicts(r *model.Result) {
 		}
 	}
 	p.invalid(r)
-	if advice > 0 {
-		fmt.Fprintf(p, "\n%s not required, see the report\n", quantity.Plural(int64(advice),
-			"failure is of a rule that is", "failures are of rules that are"))
+	if len(advice) > 0 {
+		fmt.Fprintf(p, "\n%s not required, see the report: %s\n", quantity.Plural(int64(len(advice)),
+			"failure is of a rule that is", "failures are of rules that are"), strings.Join(advice, ", "))
 	}
 }
 

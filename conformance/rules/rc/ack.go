@@ -110,8 +110,7 @@ func ackOutsideIgnored() rule.Rule {
 		ID: "RC-ACK-004", Level: rule.Must,
 		Title: "The requester ignores acknowledgements of PSNs that are not outstanding",
 		Source: rule.Source{Ref: "IBTA 9.7.5.1.1, 9.7.6",
-			Requirement: "A response whose PSN is outside the range of outstanding requests is a " +
-				"ghost and is dropped."},
+			Requirement: "A response whose PSN is outside the range of outstanding requests is a ghost and is dropped."},
 		Needs: rule.TapRequester, Sees: rule.RequestOut | rule.ResponseIn, Minds: rule.Late | rule.Early | rule.Answer,
 		Stimulus: "a ghost acknowledgement, behind or ahead", BlackBox: hardware,
 		Keeps: true, Each: rule.Kept((*ghost).sight),
@@ -139,10 +138,8 @@ func (g *ghost) sight(c *rule.Context, s *rule.Sight) {
 		}
 		return
 	}
-	if p.Opcode != roce.Acknowledge || !s.Intact() || !c.Started {
-		return
-	}
-	if !c.Known && p.PSN.Less(c.Start) { // a request from before the capture may be outstanding
+	older := !c.Known && p.PSN.Less(c.Start) // a request from before the capture may be outstanding
+	if p.Opcode != roce.Acknowledge || !s.Intact() || !c.Started || older {
 		return
 	}
 	// The repeat of the newest acknowledgement is the normal answer to a duplicate.
@@ -153,8 +150,8 @@ func (g *ghost) sight(c *rule.Context, s *rule.Sight) {
 }
 
 func (g *ghost) event(c *rule.Context, e *trace.Event) {
-	if g.armed && e.Kind == trace.CQE && c.Mine(e) && e.Body.Status == engine.StatusSuccess &&
-		!e.Body.PSN.Less(c.UNA) {
+	done := e.Kind == trace.CQE && c.Mine(e) && e.Body.Status == engine.StatusSuccess
+	if g.armed && done && !e.Body.PSN.Less(c.UNA) {
 		c.Failf(rule.Requester, "wr=%d completes on a ghost acknowledgement of %s; no effect expected",
 			e.Body.ID, c.Rel(g.psn))
 	}
@@ -165,8 +162,7 @@ func ackRequested() rule.Rule {
 		ID: "RC-ACK-005", Level: rule.Must,
 		Title: "The last packet of a message asks for an acknowledgement, or a packet soon after it does",
 		Source: rule.Source{Ref: "IBTA 9.7.5.1.2; soft-RoCE",
-			Requirement: "The requester sets AckReq at least so often that its last " +
-				"outstanding request is acknowledged without its timer."},
+			Requirement: "The requester sets AckReq so often that its last request is acknowledged without its timer."},
 		Needs: rule.TapRequester, Sees: rule.RequestOut, Minds: rule.Asked | rule.Edge | rule.Fetch,
 		Stimulus: "any message", BlackBox: hardware,
 		New: func(c *rule.Context) rule.Check {
