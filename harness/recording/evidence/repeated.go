@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"maps"
+	"slices"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
@@ -11,8 +12,8 @@ import (
 // repeated holds the latest packets that one end sent in a half-conversation. A packet that repeats within atOnce was
 // sent twice or recorded twice by the tap; only the other tap can tell which.
 type repeated struct {
-	latest [4]glance
-	next   uint8
+	latest []glance // oldest first; from from on they passed within atOnce, or are the newest
+	from   int
 }
 
 // glance holds the fields by which packets are compared.
@@ -24,7 +25,6 @@ type glance struct {
 	opcode   roce.Opcode
 	syndrome roce.Syndrome
 	ackReq   bool
-	any      bool // the entry is used
 }
 
 // atOnce is the time within which a tap records a packet twice. A retransmission comes later, because its sender must
@@ -46,31 +46,43 @@ func (c *copies) add(p psn.PSN) {
 	c.left++
 }
 
+// glanceLimit bounds the packets that are remembered: by coarse time stamps any number passes at once.
+const glanceLimit = 1 << 7
+
+// since returns the newest packet and those within atOnce before a time, oldest first.
+func (r *repeated) since(at vtime.Time) []glance {
+	for n := len(r.latest) - r.from; n == glanceLimit || n > 1 && at.Sub(r.latest[r.from].at) > atOnce; n-- {
+		r.from++
+	}
+	if 2*r.from >= len(r.latest) {
+		r.latest, r.from = slices.Delete(r.latest, 0, r.from), 0
+	}
+	return r.latest[r.from:]
+}
+
 // again records a packet and reports whether it repeats within atOnce. An ACK may repeat once per duplicate request,
 // until an ACK of a later request leaves.
 func (r *repeated) again(s *Sighting, of *copies) bool {
-	g := glance{s.At, s.PSN, s.SACK, s.MSN, s.Opcode, s.Syndrome, s.AckReq, true}
-	soon := false
-	for i := range r.latest {
-		old := &r.latest[i]
-		soon = soon || old.psn == g.psn && old.same(g) && s.At.Sub(old.at) <= atOnce
-	}
+	g := glance{s.At, s.PSN, s.SACK, s.MSN, s.Opcode, s.Syndrome, s.AckReq}
+	before := r.since(s.At)
+	follows := len(before) > 0 && before[len(before)-1].same(g)
+	soon := slices.ContainsFunc(before, func(old glance) bool {
+		return old.psn == g.psn && s.At.Sub(old.at) <= atOnce && old.same(g)
+	})
 	if s.Opcode == roce.Acknowledge && s.grants() {
-		newest := r.latest[(r.next-1)%uint8(len(r.latest))]
 		switch {
 		case of.kept && soon && of.left > 0:
 			of.left--
 			soon = false
 		case of.kept:
-		case newest.same(g) && of.left > 0:
+		case follows && of.left > 0:
 			of.left--
 			soon = false
-		case !newest.same(g) && of.newest.Less(s.PSN):
+		case !follows && of.newest.Less(s.PSN):
 			of.left = 0
 		}
 	}
-	r.latest[r.next%uint8(len(r.latest))] = g
-	r.next++
+	r.latest = append(r.latest, g)
 	return soon
 }
 
