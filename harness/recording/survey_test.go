@@ -448,12 +448,15 @@ func TestMirrorOfTwoPlacesCut(t *testing.T) {
 		answer bool // what comes twice is a response
 		again  bool // a request comes twice
 		every  int64
+		twice  uint64 // answers that come twice
 		want   bool
 	}{
-		"of two places":             {true, false, 5000, true},
-		"a request is sent again":   {true, true, 5000, false},
-		"requests of the responder": {false, false, 5000, false},
-		"of one place":              {true, false, 5, false},
+		"of two places":             {true, false, 5000, 30, true},
+		"a request is sent again":   {true, true, 5000, 30, false},
+		"requests of the responder": {false, false, 5000, 30, false},
+		"of one place":              {true, false, 5, 30, false},
+		"few":                       {true, false, 5000, 5, true},
+		"too few":                   {true, false, 5000, 3, false},
 	} {
 		var d doubles
 		frame := func(key uint64, on way, at int64, answer bool) {
@@ -470,7 +473,7 @@ func TestMirrorOfTwoPlacesCut(t *testing.T) {
 		for i := range uint64(20) { // whose first sight precedes the capture
 			frame(200+i, back, c.every*4/5+int64(i)*10, c.answer)
 		}
-		for i := range uint64(30) {
+		for i := range c.twice {
 			frame(100+i, back, int64(i)*30+1+c.every, c.answer)
 		}
 		if c.again {

@@ -182,11 +182,15 @@ func (d *doubles) apart() bool {
 	return false
 }
 
+// fewEchoes is the least number of answers that come again after one interval and show two places: a responder repeats
+// answers when requests come again, and none does.
+const fewEchoes = 4
+
 // echoes reports whether the answers of a direction, in which nothing else is seen twice, come again after one
 // interval, although no request of the opposite direction does. Those at the edges of the capture may have their other
 // sight outside.
 func (d *doubles) echoes(w *doubled) bool {
-	if w.asks || len(w.after) < 8 {
+	if w.asks || len(w.after) < fewEchoes {
 		return false
 	}
 	slices.Sort(w.after)
