@@ -200,10 +200,11 @@ const (
 
 // Upper bounds of the reaction time of a near host. prompt is the time that rules allow a host, because a tap at which
 // a host breaks them is not at its port. quick is the bound when the far end has pauses only, whose length is
-// arbitrary.
+// arbitrary. A host that answers within instant is at most a hundred metres away, however busy the far end is.
 const (
-	prompt = 10 * vtime.Millisecond
-	quick  = vtime.Millisecond
+	prompt  = 10 * vtime.Millisecond
+	quick   = vtime.Millisecond
+	instant = vtime.Microsecond
 )
 
 // faster reports whether r is shorter than far by enough to place the tap at the host of r. A wait that may be a
@@ -221,6 +222,9 @@ func (r reaction) faster(far reaction, factor vtime.Duration) bool {
 		return false
 	case far.in > 0 && (r.time > quick || (far.in-far.time)*much > far.in):
 		return false
+	}
+	if r.in == 0 && r.time <= instant {
+		return r.time*factor <= far.time
 	}
 	return r.time*factor <= far.least
 }

@@ -49,13 +49,18 @@ func TestPlaceByRetransmissions(t *testing.T) {
 	const us = vtime.Microsecond
 	near, far := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
 	for name, c := range map[string]struct {
-		of retreat
-		at bool
-	}{"busy": {retreat{200 * us, 27 * us}, false}, "busy, with losses": {retreat{200 * us, 80 * us}, false},
-		"idle": {retreat{200 * us, 150 * us}, true}, "busy, and longer than the port is": {retreat{2000 * us, 27 * us}, true},
+		of      retreat
+		answers vtime.Duration // of the other host
+		at      bool
+	}{
+		"busy":                              {retreat{200 * us, 27 * us}, 12 * us, false},
+		"busy, with losses":                 {retreat{200 * us, 80 * us}, 12 * us, false},
+		"busy, and answers come at once":    {retreat{200 * us, 27 * us}, us / 10, true},
+		"idle":                              {retreat{200 * us, 150 * us}, 12 * us, true},
+		"busy, and longer than the port is": {retreat{2000 * us, 27 * us}, 12 * us, true},
 	} {
 		v := NewVantage(&trace.Header{Conns: []trace.Conn{{Ends: [2]trace.End{{Addr: near}, {Addr: far}}}}})
-		v.host(near).answers = Samples{12 * us}
+		v.host(near).answers = Samples{c.answers}
 		v.host(far).react, v.host(far).unseen = []retreat{c.of}, 1
 		v.host(far).spacing = slices.Repeat(Samples{27 * us}, 9)
 		if p := v.Decide(); (p.Addr == near) != c.at {
