@@ -18,7 +18,7 @@ var decisions = define(rule.Rule{
 	Needs: rule.TapRequester | rule.Completions, Sees: rule.RequestOut | rule.Arrivals, Stimulus: "lost packets",
 	New: func(c *rule.Context) rule.Check {
 		d := decider{c: c, intake: rule.NewIntake(c), Sender: selective.NewSender(c, rule.Requester, handed)}
-		d.Judges(selective.FirstIsHead, selective.OnlyHoles, selective.HoleOnce, selective.Partial, selective.TimeoutHead)
+		d.Judges(selective.FirstIsHead, selective.OnlyHoles, selective.HoleOnce, selective.TimeoutHead)
 		if dropsAnswers(c) {
 			return rule.Check{}
 		}
