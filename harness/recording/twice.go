@@ -114,9 +114,11 @@ func (d *doubles) frame(key uint64, p *roce.Packet, on way, at time.Time) {
 	since := at.Sub(x.at).Abs()
 	switch {
 	case seen && x.both && since <= 3*x.after:
-	case seen && (x.both || d.again(p, on, x.at)), !seen && len(d.first) < twiceSample:
+	case seen && x.both, !seen && len(d.first) < twiceSample:
 		d.first[key] = double{at: at, on: w}
 		w.frames++
+	case seen && d.again(p, on, x.at): // or by the mirror, at a place that is so far away: it counts for neither
+		d.first[key] = double{at: at, on: w}
 	case seen:
 		w.after, w.asks = append(w.after, since), w.asks || !p.Opcode.IsResponse()
 		d.first[key] = double{x.at, since, true, w}
