@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/capture"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/recording/evidence"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
@@ -612,6 +613,35 @@ func TestClockThatIsSetBack(t *testing.T) {
 		r, _ := filed(t, set)
 		if got := len(r.Capture.Doubts()) > 0; r.Capture.Back != want || got != want {
 			t.Errorf("%d frames earlier: set back %v, doubts %v", frames, r.Capture.Back, r.Capture.Doubts())
+		}
+	}
+}
+
+// A frame that comes again after a NAK asked for it says nothing of a mirror: its sender may have gone back, and it may
+// have been seen at the second place.
+func TestMirrorBesideGoingBack(t *testing.T) {
+	there := way{netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")}
+	for pairs, want := range map[uint32]bool{60: true, 20: false} {
+		var d doubles
+		at := int64(0)
+		sees := func(on way, o roce.Opcode, from, to uint32) {
+			for n := from; n < to; n++ {
+				at += 10
+				p := roce.Packet{BTH: roce.BTH{Opcode: o, PSN: psn.New(n)}}
+				if o == roce.Acknowledge {
+					p.AETH.Syndrome = roce.SyndromePSNSeqErr
+				}
+				d.frame(uint64(o)<<32|uint64(n), &p, on, time.UnixMicro(at))
+			}
+		}
+		sees(there, roce.SendOnly, 1, 21)
+		sees(way{there.to, there.from}, roce.Acknowledge, 0, 1)
+		sees(there, roce.SendOnly, 0, 1)
+		sees(there, roce.SendOnly, 1, 21)
+		sees(there, roce.SendOnly, 100, 100+pairs)
+		sees(there, roce.SendOnly, 100, 100+pairs)
+		if got := d.apart(); got != want {
+			t.Errorf("%d pairs: %v", pairs, got)
 		}
 	}
 }
