@@ -26,8 +26,6 @@ type place struct {
 	// the current packet is a response that does not decode; it is shown to the half-conversation of the requests of
 	// its sender, who is the responder of the other one
 	answers bool
-	// the capture kept too little of the packet to check its ICRC, and it may have been damaged before its tap
-	unchecked bool
 }
 
 // DefaultFindings bounds the findings that are kept of a rule; further violations are only counted.
@@ -57,16 +55,7 @@ func (c *Context) Failf(who Blame, format string, args ...any) {
 // expectation and the observation. FailAt adds the name of the packet, and a note when the PSNs of the finding lie on
 // both sides of the wrap.
 func (c *Context) FailAt(at vtime.Time, record uint64, who Blame, text string) {
-	if why := unproven(c, at, who); why != "" {
-		c.Doubt(why)
-		return
-	}
-	if here := &c.judge.here; here.unchecked && record == here.record && c.rule.Needs&Frames != 0 {
-		c.Doubt("a frame of which the capture kept a part is not as expected: sent so, or damaged before the tap, whose " +
-			"place was inferred")
-		return
-	}
-	if why := preceded(c, at, record); why != "" {
+	if why := unproven(c, at, record, who); why != "" {
 		c.Doubt(why)
 		return
 	}

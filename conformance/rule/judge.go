@@ -211,7 +211,7 @@ func (j *Judge) Sight(t *trace.Sight) {
 func (j *Judge) aside(h *half, list int, t *trace.Sight) {
 	j.sight.Sight = *t
 	j.here = place{t.At, t.Index, t.Rec.From, t.Rec.Fate != trace.Injected,
-		list == listForeign && answers(t.Rec), unchecked(&j.header, t)}
+		list == listForeign && answers(t.Rec)}
 	j.sight.clear()
 	h.show(list, &j.sight, AnyKind)
 	j.devices.show(h, list, &j.sight)
@@ -232,7 +232,7 @@ func (j *Judge) pass(h *half, list int, t *trace.Sight, recovered bool) {
 		j.release(h)
 		s.Sight, s.Point = *t, trace.ResponderOut
 	}
-	j.here = place{at: t.At, record: t.Index, unchecked: unchecked(&j.header, t)}
+	j.here = place{at: t.At, record: t.Index}
 	h.conv.observe(s)
 	s.Recovered = recovered
 	j.alikes.show(h, list, s)
@@ -242,11 +242,6 @@ func (j *Judge) pass(h *half, list int, t *trace.Sight, recovered bool) {
 	if s.Legal {
 		j.release(h)
 	}
-}
-
-// unchecked reports whether a packet may have been damaged before its tap, and its ICRC cannot tell.
-func unchecked(h *trace.Header, t *trace.Sight) bool {
-	return h.Inferred && h.Bytes && t.ICRC == trace.Unchecked
 }
 
 // release shows the requests that the responder kept out of order and whose turn has come.

@@ -3,6 +3,7 @@ package rule
 import (
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
@@ -26,18 +27,27 @@ func (c *Conversation) Certain(at vtime.Time) bool {
 // are outstanding.
 func (c *Conversation) AnswerSeen() bool { return c.Known || c.heard }
 
-// unproven returns why a finding about an event at a time is no proof; "" when it is one. If the rule rests on a
-// complete capture, one against a responder proves nothing while the state of the ends is unknown, and one against an
-// end proves nothing while its other QPs may hold what its decoder lacks, or no longer hold what it has.
-func unproven(c *Context, at vtime.Time, who Blame) string {
-	switch {
-	case !c.rule.RestsOn().Fails(validity.Capture):
-	case who == Responder && !c.Certain(at):
+// unproven returns why a finding about an event at a time, which a record shows, is no proof; "" when it is one. If the
+// rule rests on a complete capture, one against a responder proves nothing while the state of the ends is unknown, and
+// one against an end proves nothing while its other QPs may hold what its decoder lacks, or no longer hold what it has.
+func unproven(c *Context, at vtime.Time, record uint64, who Blame) string {
+	switch complete := c.rule.RestsOn().Fails(validity.Capture); {
+	case complete && who == Responder && !c.Certain(at):
 		return unsure
-	case c.Index >= 0 && c.Decoders[0] != nil && hoards(c.owner, sideOf(c.Conversation, who)):
+	case complete && c.Index >= 0 && c.Decoders[0] != nil && hoards(c.owner, sideOf(c.Conversation, who)):
 		return hoarded
+	case c.rule.Needs&Frames != 0 && unchecked(c.judge, record):
+		return "a frame of which the capture kept a part is not as expected: sent so, or damaged before the tap, whose " +
+			"place was inferred"
 	}
-	return ""
+	return preceded(c, at, record)
+}
+
+// unchecked reports whether the current packet shows a finding, may have been damaged before its tap, and was not
+// captured far enough to check its ICRC.
+func unchecked(j *Judge, record uint64) bool {
+	return record != NoRecord && record == j.here.record && j.header.Inferred && j.header.Bytes &&
+		j.sight.ICRC == trace.Unchecked
 }
 
 // preceded returns why a finding may rest on what was before a doubt ends; "" when it does not. An absence shows at no

@@ -155,8 +155,8 @@ func (c *Reader) Stats() Stats {
 }
 
 // Next reads the next RoCEv2 frame into f, without its tunnels; also one to another port, which counts as foreign. The
-// error is io.EOF at the end of a complete file, and
-// trace.ErrTruncated in the middle of a frame; all frames before are good.
+// error is io.EOF at the end of a complete file, and trace.ErrTruncated in the middle of a frame; all frames before are
+// good.
 func (c *Reader) Next(f *Frame) error {
 	for {
 		data, length, err := c.read(f)

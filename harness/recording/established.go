@@ -1,11 +1,9 @@
 package recording
 
 import (
-	"math"
 	"net/netip"
-	"slices"
 
-	"github.com/rdma-gauntlet/gauntlet/harness/recording/evidence"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 )
 
@@ -173,34 +171,17 @@ func (w *flow) agrees(r *flow) bool {
 	return n == 0 || most <= full
 }
 
-// renewed reports whether another connection may have begun within the flow.
-func (w *flow) renewed() bool { return w.threads.Renewed() || w.differs(nil) }
-
-// differs reports whether the requests and the answers of w, and those of its peer if there is one, each have an MTU or
-// a payload of their own, and no MTU fits all: they may be of several connections whose QPNs were used again.
-func (w *flow) differs(peer *flow) bool {
-	list := []*evidence.Thread{&w.threads[0], &w.threads[1]}
-	if peer != nil {
-		list = append(list, &peer.threads[0], &peer.threads[1])
+// span returns the number of PSNs of a packet; 0 for a READ that may have several, while the MTU is unknown. Others is
+// as for mtu.
+func (w *flow) span(p *roce.Packet, others int) int {
+	if p.Opcode != roce.ReadRequest || p.RETH.DMALen <= uint32(roce.PathMTUs[0]) {
+		return 1
 	}
-	least, most := int32(math.MaxInt32), int32(0)
-	for _, t := range list {
-		if t.Sizes.Changes > 0 {
-			return false // which may be a fault, see reuse
-		}
-		if most = max(most, t.Most); t.Sizes.Now > 0 {
-			least = min(least, t.Sizes.Now)
-		}
+	mtu := w.mtu(others)
+	if mtu == 0 {
+		return 0
 	}
-	return most > least
-}
-
-// refutes reports whether the requests or the answers of a flow have another MTU throughout.
-func (w *flow) refutes(mtu int) bool {
-	return slices.ContainsFunc(w.threads[:], func(t evidence.Thread) bool {
-		n := int(t.Sizes.Now)
-		return t.Sizes.Changes == 0 && (n > 0 && n != mtu || n == 0 && int(t.Most) > mtu)
-	})
+	return (int(min(p.RETH.DMALen, psn.Half/2)) + mtu - 1) / mtu
 }
 
 // mtu returns the path MTU of a flow's connection: the most frequent payload length of packets that must be full, in

@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"cmp"
 	"net/netip"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
@@ -101,8 +102,8 @@ func (l *learner) header() trace.Header {
 			o := &c.Ends[1-i]
 			if w := l.flows[flowKey{c.Ends[i].Addr, o.Addr, o.QP.QPN}]; w != nil {
 				c.Ends[i].Port, c.Ends[i].QP.PKey, o.Misaddressed, w.placed = w.port, w.pkey(), l.others[w], true
-				if w.renewed() || w.refutes(c.Ends[i].QP.MTU) {
-					evidence.BegunAnew(&c) // not all packets are of the connection that the messages set up
+				if w.threads.Renewed() || w.threads.Refute(c.Ends[i].QP.MTU) {
+					evidence.MarkAnew(&c) // not all packets are of the connection that the messages set up
 				}
 			}
 		}
@@ -141,11 +142,11 @@ func (l *learner) conn(w *flow) trace.Conn {
 	c := trace.Conn{Ends: [2]trace.End{near, far}}
 	if w.guessed {
 		c.Doubts = [2]*trace.Doubt{evidence.GuessedPeer, evidence.GuessedPeer}
-		if w.renewed() || w.peer != nil && (w.peer.renewed() || !w.agrees(w.peer)) {
-			evidence.BegunAnew(&c)
+		if w.threads.Renewed() || w.peer != nil && (w.peer.threads.Renewed() || !w.agrees(w.peer)) {
+			evidence.MarkAnew(&c)
 		}
-	} else if w.differs(w.peer) {
-		evidence.BegunAnew(&c)
+	} else if r := cmp.Or(w.peer, w); w.threads.Differ(&r.threads) {
+		evidence.MarkAnew(&c)
 	}
 	return c
 }

@@ -86,7 +86,7 @@ func (r *Recording) both(l *learner, as anew, how *procedure) (only *trace.Side,
 		}
 	}
 	if r.Capture.Dropped > 0 {
-		evidence.Unplace(r.Header.Conns)
+		evidence.Widen(r.Header.Conns)
 	}
 	r.Capture.Anew = at[0].Anew(&r.Header) + at[1].Anew(&r.Header)
 	return nil, nil

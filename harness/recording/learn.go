@@ -125,7 +125,7 @@ func (l *learner) packet(f *capture.Frame, h *roce.Frame, w *flow) *flow {
 		w.tap = f.Tap
 	}
 	if !f.HasTap || f.Tap == w.tap { // the other tap shows the same packets again
-		w.threads.Takes(p, h.SrcPort, w.mtu(0))
+		w.threads.Takes(p, h.SrcPort, w.span(p, 0))
 		l.astray(w, p)
 	}
 	l.size(w, p)
@@ -196,10 +196,7 @@ func (w *flow) requested(p psn.PSN) {
 // request processes a request that an answer may be for.
 func (l *learner) request(w *flow, p *roce.Packet, f *capture.Frame) {
 	w.requested(p.PSN)
-	n := 1
-	if mtu := w.mtu(roce.PathMTUs[0]); p.Opcode == roce.ReadRequest && mtu > 0 {
-		n = max(1, (int(min(p.RETH.DMALen, psn.Half/2))+mtu-1)/mtu)
-	}
+	n := max(1, w.span(p, roce.PathMTUs[0]))
 	w.sent.add(p.PSN, n)
 	if f.HasTap {
 		w.sentAt[f.Tap&1].add(p.PSN, n)

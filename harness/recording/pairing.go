@@ -185,7 +185,7 @@ func (l *learner) pair() {
 	}
 	anew := map[int32]bool{} // directions with a flow of which a part may be the peer of another flow
 	for _, w := range l.order {
-		anew[w.way] = anew[w.way] || w.renewed()
+		anew[w.way] = anew[w.way] || w.threads.Renewed()
 	}
 	for _, w := range l.order {
 		_, more := single[[2]netip.Addr{w.key.dst, w.key.src}]

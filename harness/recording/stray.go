@@ -32,18 +32,12 @@ type sequence struct {
 
 // take advances the sequence by a packet of flow w.
 func (q *sequence) take(p *roce.Packet, w *flow) {
-	n := 1
-	q.any, q.unsure, q.inside = true, false, !p.Opcode.EndsMessage()
-	if p.Opcode == roce.ReadRequest && p.RETH.DMALen > 0 {
-		mtu := w.mtu(0)
-		if q.unsure = mtu == 0; mtu > 0 {
-			n = (int(p.RETH.DMALen) + mtu - 1) / mtu
-		}
-	}
+	n := w.span(p, 0)
+	q.any, q.unsure, q.inside = true, n == 0, !p.Opcode.EndsMessage()
 	if p.Opcode.Layout()&roce.LayoutAETH != 0 {
 		q.msn = p.AETH.MSN
 	}
-	q.next = p.PSN.Add(n)
+	q.next = p.PSN.Add(max(1, n))
 }
 
 // continues reports whether request p is the next one of the sequence.

@@ -34,7 +34,7 @@ type doubles struct {
 }
 
 // refusal is a sequence NAK. The requester then goes back to the packet that it names and sends that and all after it
-// again, so that these are not repeated by a mirror.
+// again, so that one of these that comes again need not be repeated by a mirror.
 type refusal struct {
 	from  psn.PSN
 	began time.Time // when a request with that PSN passed for the first time since; zero for not yet

@@ -29,7 +29,7 @@ type host struct {
 	spacing  Samples // times between new requests of this host without an answer between them
 }
 
-// sampleLimit bounds the samples kept of one kind.
+// SampleLimit bounds the samples kept of one kind.
 const SampleLimit = 1 << 12
 
 // Samples are the first times of one kind.
@@ -156,7 +156,7 @@ type reaction struct {
 // tick is the resolution of most captures: a request in the same tick as the answer before it need not follow from it.
 const tick = vtime.Microsecond
 
-// fewest is the least number of pauses, of answers, or of retransmissions without a reason for a conclusion from them.
+// Fewest is the least number of pauses, of answers, or of retransmissions without a reason for a conclusion from them.
 const Fewest = 3
 
 // reactions returns the reaction times of h by kind, the best evidence first: an answer is caused by a request and a
@@ -223,8 +223,9 @@ func (r reaction) faster(far reaction, factor vtime.Duration) bool {
 	case far.in > 0 && (r.time > quick || (far.in-far.time)*much > far.in):
 		return false
 	}
+	path := far.least
 	if r.in == 0 && r.time <= instant {
-		return r.time*factor <= far.time
+		path = far.time
 	}
-	return r.time*factor <= far.least
+	return r.time*factor <= path
 }

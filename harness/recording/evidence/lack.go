@@ -55,7 +55,7 @@ type hole struct {
 	first    bool // it follows the first request seen
 }
 
-// Bounds of the state of a half-conversation. A gap of skipLimit PSNs or more is not taken for missing frames but for a
+// Bounds of the state of a half-conversation. A gap of SkipLimit PSNs or more is not taken for missing frames but for a
 // wrong PSN.
 const (
 	holeLimit = 32

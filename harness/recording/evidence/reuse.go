@@ -19,7 +19,7 @@ type reuse struct {
 	first    psn.PSN    // PSN of the first request
 	newest   psn.PSN    // PSN after the newest request
 	mark     uint8      // of the first request
-	threads  [2]Thread  // requests and answers
+	threads  Threads    // requests and answers
 	severed  bool       // a request passed where another connection may begin, and no answer since
 	turns    [2]turning // of the port and of the MTU of the requests
 
@@ -52,12 +52,12 @@ func (l *reuse) asks(s *Sighting, end psn.PSN) {
 		return
 	}
 	p, t := s.PSN, &l.threads[0]
-	ports, sizes := t.ports.Changes, t.Sizes.Changes
+	ports, sizes := t.ports.changes, t.sizes.changes
 	as := t.takes(s.Opcode, p, int(s.Payload), s.Port, end.Sub(p))
 	if !l.begun {
 		l.begun, l.first, l.newest, l.mark = true, p, end, s.Mark
 	}
-	for i, changed := range [2]bool{t.ports.Changes != ports, t.Sizes.Changes != sizes} {
+	for i, changed := range [2]bool{t.ports.changes != ports, t.sizes.changes != sizes} {
 		l.turns[i].takes(p, end, as, changed)
 	}
 	l.severed = l.severed || as == severed
@@ -87,13 +87,13 @@ func (t *turning) takes(p, end psn.PSN, as joint, changed bool) {
 // answers processes an answer.
 func (l *reuse) answers(s *Sighting) {
 	t := &l.threads[1]
-	changes, ahead := t.ports.Changes, s.PSN.Sub(t.next)
+	changes, ahead := t.ports.changes, s.PSN.Sub(t.next)
 	t.takes(s.Opcode, s.PSN, int(s.Payload), s.Port, 1)
 	if !l.begun {
 		return
 	}
 	switch counts := s.Opcode.Layout()&roce.LayoutAETH != 0; {
-	case t.ports.Changes == changes:
+	case t.ports.changes == changes:
 	case !s.PSN.In(l.first.Add(-farPSN), l.newest.Add(farPSN)) || counts && s.MSN < l.top:
 		l.anew = true // the requests are in another flow, or the clocks of the directions differ
 	case !l.severed && ahead >= 0 && s.PSN.Less(l.newest):
@@ -119,7 +119,7 @@ func (l *reuse) counted(s *Sighting) {
 			continue // it answers an earlier request, perhaps late by the clock of its direction
 		}
 		t.open = false
-		switch of := [2]*change{&l.threads[0].ports, &l.threads[0].Sizes}[i]; {
+		switch of := [2]*change{&l.threads[0].ports, &l.threads[0].sizes}[i]; {
 		case n >= l.top:
 			of.mixed = of.mixed || n > t.n
 		case n <= t.n || l.leapt:
@@ -146,8 +146,8 @@ func (l *reuse) may() bool {
 var reusedDoubt = &trace.Doubt{Fails: validity.Capture, Why: "a QPN was used again, and its packets may be of either " +
 	"connection"}
 
-// BegunAnew notes that the packets of a connection may be of several, so that no MTU holds for all of them.
-func BegunAnew(c *trace.Conn) {
+// MarkAnew notes that the packets of a connection may be of several, so that no MTU holds for all of them.
+func MarkAnew(c *trace.Conn) {
 	c.Anew, c.Ends[0].QP.MTU, c.Ends[1].QP.MTU = true, 0, 0
 	for s, d := range c.Doubts {
 		c.Doubts[s] = joined(d, reusedDoubt)
@@ -173,7 +173,7 @@ func Overlay(conns []trace.Conn) {
 		c := &conns[i]
 		each(c, func(e end) { c.Anew = c.Anew || users[e] > 1 })
 		if c.Anew {
-			BegunAnew(c)
+			MarkAnew(c)
 		}
 	}
 }

@@ -1,6 +1,9 @@
 package evidence
 
 import (
+	"math"
+	"slices"
+
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 )
@@ -17,8 +20,8 @@ const (
 // change tells whether a value that all packets of a connection have in common has changed, and whether another
 // connection explains that.
 type change struct {
-	Now     int32 // 0 for none
-	Changes uint8 // at most changesLimit
+	now     int32 // 0 for none
+	changes uint8 // at most changesLimit
 	mixed   bool  // it changed within a connection
 	joins   bool  // it changed where the PSNs go on
 }
@@ -28,38 +31,38 @@ const changesLimit = 254
 
 // takes processes the value of a packet.
 func (c *change) takes(v int, as joint) {
-	if c.Now != 0 && int32(v) != c.Now {
+	if c.now != 0 && int32(v) != c.now {
 		c.add(as)
 	}
-	c.Now = int32(v)
+	c.now = int32(v)
 }
 
 // add adds a change. Another connection may by chance begin where the PSNs go on, but not twice.
 func (c *change) add(as joint) {
-	if c.Changes++; c.Changes > changesLimit {
-		c.Changes = 1
+	if c.changes++; c.changes > changesLimit {
+		c.changes = 1
 	}
 	c.mixed = c.mixed || as == within || as == abutting && c.joins
 	c.joins = c.joins || as == abutting
 }
 
 // renewed reports whether every change may be that of a connection.
-func (c *change) renewed() bool { return c.Changes > 0 && !c.mixed }
+func (c *change) renewed() bool { return c.changes > 0 && !c.mixed }
 
-// Thread is the requests, or the answers, of a flow in the order in which they passed. It finds the changes that show
+// thread is the requests, or the answers, of a flow in the order in which they passed. It finds the changes that show
 // that the QPN of the flow may have been used again, whether or not its peer is known.
-type Thread struct {
+type thread struct {
 	begun  bool // next is valid
 	inside bool // the latest packet was not the last one of its message
 	next   psn.PSN
 	ports  change // UDP source ports
-	Sizes  change // payloads of packets that must be full, bytes
-	Most   int32  // largest payload since the latest change of that size
+	sizes  change // payloads of packets that must be full, bytes
+	most   int32  // largest payload since the latest change of that size
 	class  change // service classes, from 1
 }
 
 // takes processes a packet that stands for n PSNs; n is 0 when they are unknown.
-func (t *Thread) takes(o roce.Opcode, p psn.PSN, payload int, port uint16, n int) joint {
+func (t *thread) takes(o roce.Opcode, p psn.PSN, payload int, port uint16, n int) joint {
 	as := severed
 	switch {
 	case !t.begun || p != t.next:
@@ -78,33 +81,29 @@ func (t *Thread) takes(o roce.Opcode, p psn.PSN, payload int, port uint16, n int
 }
 
 // carries processes a payload, of a packet that must be full or of another one, which shows an MTU that is no smaller.
-func (t *Thread) carries(n int32, full bool, as joint) {
-	size := &t.Sizes
-	if full && (n < t.Most || size.Now != 0 && n != size.Now) || !full && size.Now != 0 && n > size.Now {
+func (t *thread) carries(n int32, full bool, as joint) {
+	size := &t.sizes
+	if full && (n < t.most || size.now != 0 && n != size.now) || !full && size.now != 0 && n > size.now {
 		size.add(as)
-		size.Now, t.Most = 0, 0
+		size.now, t.most = 0, 0
 	}
-	if t.Most = max(t.Most, n); full {
-		size.Now = n
+	if t.most = max(t.most, n); full {
+		size.now = n
 	}
 }
 
 // renewed reports whether another connection may have begun among the packets, by their ports, MTU or service.
-func (t *Thread) renewed() bool { return t.ports.renewed() || t.Sizes.renewed() || t.class.renewed() }
+func (t *thread) renewed() bool { return t.ports.renewed() || t.sizes.renewed() || t.class.renewed() }
 
 // Threads are the requests and the answers of a flow.
-type Threads [2]Thread
+type Threads [2]thread
 
-// Takes processes a packet of a flow with an MTU, which is 0 when unknown.
-func (t *Threads) Takes(p *roce.Packet, port uint16, mtu int) {
-	of, n := &t[0], 1
+// Takes processes a packet of a flow, which stands for n PSNs; n is 0 when they are unknown.
+func (t *Threads) Takes(p *roce.Packet, port uint16, n int) {
+	of := &t[0]
 	switch o := p.Opcode; {
 	case o == roce.CNP || o.NumberedApart():
 		return
-	case o == roce.ReadRequest && p.RETH.DMALen > uint32(roce.PathMTUs[0]):
-		if n = 0; mtu > 0 {
-			n = min((int(p.RETH.DMALen)+mtu-1)/mtu, psn.Half/2)
-		}
 	case o.IsResponse():
 		of = &t[1]
 	}
@@ -112,4 +111,27 @@ func (t *Threads) Takes(p *roce.Packet, port uint16, mtu int) {
 }
 
 // Renewed reports whether another connection may have begun within the flow.
-func (t *Threads) Renewed() bool { return t[0].renewed() || t[1].renewed() }
+func (t *Threads) Renewed() bool { return t[0].renewed() || t[1].renewed() || t.Differ(t) }
+
+// Differ reports whether the requests and the answers of a flow and of its peer each have an MTU or a payload of their
+// own, and no MTU fits all: they may be of several connections whose QPNs were used again.
+func (t *Threads) Differ(peer *Threads) bool {
+	least, most := int32(math.MaxInt32), int32(0)
+	for _, x := range []*thread{&t[0], &t[1], &peer[0], &peer[1]} {
+		if x.sizes.changes > 0 {
+			return false // which may be a fault, see reuse
+		}
+		if most = max(most, x.most); x.sizes.now > 0 {
+			least = min(least, x.sizes.now)
+		}
+	}
+	return most > least
+}
+
+// Refute reports whether the requests or the answers of a flow have another MTU throughout.
+func (t *Threads) Refute(mtu int) bool {
+	return slices.ContainsFunc(t[:], func(x thread) bool {
+		n := int(x.sizes.now)
+		return x.sizes.changes == 0 && (n > 0 && n != mtu || n == 0 && int(x.most) > mtu)
+	})
+}

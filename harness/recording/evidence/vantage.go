@@ -78,7 +78,7 @@ func (v *Vantage) Follow(s *Sighting, e End) {
 	request := s.Opcode.IsRequest()
 	switch {
 	case s.Opcode.NumberedApart(): // not in the PSN space of the requests
-	case conn.Doubts[0] != nil: // the peer of the flow is a guess
+	case conn.Doubts[0] != nil: // the peer of the flow is a guess, or its packets are of several connections
 	case request && !s.Headed:
 		v.course(e.Conn, e.From).request(s, 1, false)
 	case request && !s.Sound:
@@ -94,7 +94,7 @@ func (v *Vantage) Follow(s *Sighting, e End) {
 // Reasons to doubt the requests that a tap saw.
 var (
 	// the order of requests at the tap is not that in which they were taken
-	SwappedWhy = fmt.Sprintf("requests passed the tap out of order within %v, and were taken in order: the capture, or "+
+	swappedWhy = fmt.Sprintf("requests passed the tap out of order within %v, and were taken in order: the capture, or "+
 		"the path behind the tap, may have changed their order", swapTime)
 	// requests are sent again although they are answered
 	deafWhy = "requests were sent again long after all that they ask for had passed the tap: their sender may not have " +
@@ -108,12 +108,12 @@ var (
 
 // damagedDoubt is the doubt about connections on which frames that pass first at a tap are damaged: what they said is
 // unknown, unless that tap is known to be at the port of their sender.
-var DamagedDoubt = &trace.Doubt{Fails: validity.Capture, Why: "frames were damaged where they first passed a tap: so " +
+var damagedDoubt = &trace.Doubt{Fails: validity.Capture, Why: "frames were damaged where they first passed a tap: so " +
 	"sent, or damaged before the tap"}
 
 // skippedDoubt is the doubt about requests of a host at an inferred tap: a sender that skips a PSN, and a request lost
 // before the tap that its sender had no time to send again, look alike.
-var SkippedDoubt = &trace.Doubt{Fails: validity.Capture, Why: "a request did not pass before later ones: not sent, " +
+var skippedDoubt = &trace.Doubt{Fails: validity.Capture, Why: "a request did not pass before later ones: not sent, " +
 	"or lost before the tap, whose place was inferred; --tap states it"}
 
 // Suspect sets the doubts about connections on which frames of a host at an inferred tap were damaged.
@@ -122,7 +122,7 @@ func (v *Vantage) Suspect(at netip.Addr) {
 		d := &v.header.Conns[p.conn].Doubts
 		for s := range d {
 			if p.from == at {
-				d[s] = joined(d[s], DamagedDoubt)
+				d[s] = joined(d[s], damagedDoubt)
 			}
 		}
 	}
@@ -132,8 +132,9 @@ func (v *Vantage) Suspect(at netip.Addr) {
 func (v *Vantage) Skipped(at netip.Addr) {
 	for i := range v.courses {
 		for from, c := range v.courses[i] {
-			if d := &v.header.Conns[i].Doubts[from]; c != nil && c.requester.addr == at && c.jump.valid && *d == nil {
-				*d = SkippedDoubt
+			if c != nil && c.requester.addr == at && c.jump.valid {
+				d := &v.header.Conns[i].Doubts[from]
+				*d = joined(*d, skippedDoubt)
 			}
 		}
 	}
@@ -149,7 +150,7 @@ func (v *Vantage) AddDoubts(tap trace.Side) {
 			here, why := trace.Side(from) == tap, ""
 			switch {
 			case !here && c.swaps && !c.responder.keeps:
-				why = SwappedWhy
+				why = swappedWhy
 			case !here && c.behind:
 				why = behindWhy
 			case here && c.before:
@@ -192,7 +193,7 @@ func (v *Vantage) Anew(h *trace.Header) (n uint64) {
 				continue
 			}
 			n++
-			BegunAnew(&h.Conns[i])
+			MarkAnew(&h.Conns[i])
 		}
 	}
 	return n

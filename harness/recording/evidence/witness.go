@@ -8,20 +8,20 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 )
 
-// witness looks, in each connection, for defects of a capture as evidence: missing packets, a beginning in the middle
+// Witness looks, in each connection, for defects of a capture as evidence: missing packets, a beginning in the middle
 // of a recovery, or frames of one end only. A defect fails a property for the half-conversation (trace.Doubt), as the
 // certificate of a bench does for its own captures. A capture without such signs may still lack frames.
-type witness struct {
+type Witness struct {
 	header *trace.Header
 	lacks  [2][][2]*lack // by tap, connection and requester; index 0 for a single tap; nil before the first packet
 	passed [2][][2]bool  // by tap, connection and sender: frames were seen
-	// by tap: the hosts whose frames were seen; set by tell
+	// by tap: the hosts whose frames were seen; set by Tell
 	senders []map[netip.Addr]bool
 }
 
-// NewWitness returns a witness for captures of the connections of a header.
-func NewWitness(h *trace.Header) *witness {
-	w := &witness{header: h}
+// NewWitness returns a Witness for captures of the connections of a header.
+func NewWitness(h *trace.Header) *Witness {
+	w := &Witness{header: h}
 	for tap := range w.lacks {
 		if tap == 0 || w.paired() {
 			w.lacks[tap] = make([][2]*lack, len(h.Conns))
@@ -32,10 +32,10 @@ func NewWitness(h *trace.Header) *witness {
 }
 
 // paired reports whether there are two taps.
-func (w *witness) paired() bool { return w.header.Taps == [2]bool{true, true} }
+func (w *Witness) paired() bool { return w.header.Taps == [2]bool{true, true} }
 
 // Follow processes a frame.
-func (w *witness) Follow(s *Sighting, e End) {
+func (w *Witness) Follow(s *Sighting, e End) {
 	tap := trace.A
 	if w.paired() {
 		tap = s.Tap
@@ -59,7 +59,7 @@ func (w *witness) Follow(s *Sighting, e End) {
 }
 
 // lack returns the lack of a half-conversation at a tap.
-func (w *witness) lack(tap trace.Side, conn int32, requester trace.Side) *lack {
+func (w *Witness) lack(tap trace.Side, conn int32, requester trace.Side) *lack {
 	l := &w.lacks[tap][conn][requester]
 	if *l == nil {
 		*l = new(lack)
@@ -71,7 +71,7 @@ func (w *witness) lack(tap trace.Side, conn int32, requester trace.Side) *lack {
 var noLack lack
 
 // closed closes and returns the lack of a half-conversation at a tap.
-func (w *witness) closed(tap trace.Side, conn, req int) *lack {
+func (w *Witness) closed(tap trace.Side, conn, req int) *lack {
 	l := w.lacks[tap][conn][req]
 	if l == nil {
 		return &noLack
@@ -83,12 +83,12 @@ func (w *witness) closed(tap trace.Side, conn, req int) *lack {
 	return l
 }
 
-// guessedPeer is the doubt about a connection whose two flows may not belong together.
+// GuessedPeer is the doubt about a connection whose two flows may not belong together.
 var GuessedPeer = &trace.Doubt{Fails: validity.Capture,
 	Why: "several flows fit as the answers, and which one they are is a guess"}
 
 // hosts returns the hosts whose frames were seen at a tap.
-func (w *witness) hosts(tap int) map[netip.Addr]bool {
+func (w *Witness) hosts(tap int) map[netip.Addr]bool {
 	seen := map[netip.Addr]bool{}
 	for i := range w.passed[tap] {
 		for from, passed := range w.passed[tap][i] {
@@ -101,7 +101,7 @@ func (w *witness) hosts(tap int) map[netip.Addr]bool {
 }
 
 // deaf reports whether a tap has the frames of one of a connection's hosts, and none of the other.
-func (w *witness) deaf(conn int) bool {
+func (w *Witness) deaf(conn int) bool {
 	ends := &w.header.Conns[conn].Ends
 	return slices.ContainsFunc(w.senders, func(seen map[netip.Addr]bool) bool {
 		return seen[ends[0].Addr] != seen[ends[1].Addr]
@@ -109,22 +109,21 @@ func (w *witness) deaf(conn int) bool {
 }
 
 // Tell sets the doubts of each half-conversation, and returns the least number of missing frames.
-func (w *witness) Tell() (located uint64) {
+func (w *Witness) Tell() (located uint64) {
 	w.senders = []map[netip.Addr]bool{w.hosts(0), w.hosts(1)}
 	for i := range w.header.Conns {
 		for req := range w.header.Conns[i].Doubts {
 			d := &w.header.Conns[i].Doubts[req]
 			of, lacks := w.doubt(i, req)
-			if located += lacks; *d == nil {
-				*d = of
-			}
+			*d = joined(*d, of)
+			located += lacks
 		}
 	}
 	return located
 }
 
 // doubt returns the doubt about the requests of one end, nil for none, and the number of missing frames.
-func (w *witness) doubt(conn, req int) (of *trace.Doubt, lacks uint64) {
+func (w *Witness) doubt(conn, req int) (of *trace.Doubt, lacks uint64) {
 	a := w.closed(trace.A, conn, req)
 	data := apartOf(a)
 	if w.paired() {
@@ -154,9 +153,9 @@ func lacking(why string) *trace.Doubt {
 	return &trace.Doubt{Fails: validity.Capture, Why: why}
 }
 
-// Unplace makes the doubts about single taps doubts about all the evidence, where frames are known to be missing: a
-// sign of a missing packet at one tap may be due to another one that is missing at the other.
-func Unplace(conns []trace.Conn) {
+// Widen makes the doubts about single taps doubts about all the evidence, where frames are known to be missing: a sign
+// of a missing packet at one tap may be due to another one that is missing at the other.
+func Widen(conns []trace.Conn) {
 	for i := range conns {
 		for _, d := range conns[i].Doubts {
 			if d != nil && d.At != [2]bool{} {
