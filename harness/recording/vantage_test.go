@@ -171,22 +171,24 @@ func TestAnswersAlone(t *testing.T) {
 	}
 }
 
-// A request that its sender skipped, or that was lost before an inferred tap and not sent again yet, is no proof.
+// A request that its sender skipped, or that was lost before an inferred tap and not sent again yet, is no proof. That
+// the capture begins with an answer to an earlier request does not end that doubt.
 func TestSkippedAtAnInferredTap(t *testing.T) {
-	var text strings.Builder
-	for i := range 6 {
-		at := 1000 * i
-		fmt.Fprintf(&text, "@%d..%d A>B SEND_ONLY psn=+%d len=99 A\n@%d..%d B>A ACK psn=+%d msn=%d\n", at, at+490, i, at+492,
-			at+982, i, i+1)
-	}
-	for after, want := range map[string]string{
-		"@6000..6490 A>B SEND_ONLY psn=+6 len=99 A\n": "",
-		"@6000..6490 A>B SEND_ONLY psn=+7 len=99 A\n": "a request did not pass before later ones",
-	} {
-		r, _ := filed(t, tracetest.FramesAt(tracetest.Parse(t, text.String()+after, 0), trace.A))
-		why := r.Header.Conns[0].Doubtful(trace.A).Why
-		if !r.Header.Inferred || (why == "") != (want == "") || !strings.Contains(why, want) {
-			t.Errorf("after %q: inferred %v, doubt %q", after, r.Header.Inferred, why)
+	for _, begin := range []string{"", "@0..490 B>A ACK psn=-1 msn=0\n"} {
+		var text strings.Builder
+		text.WriteString(begin)
+		for i := range 6 {
+			at := 1000 * (i + 1)
+			fmt.Fprintf(&text, "@%d..%d A>B SEND_ONLY psn=+%d len=99 A\n@%d..%d B>A ACK psn=+%d msn=%d\n", at, at+490, i,
+				at+492, at+982, i, i+1)
+		}
+		for psn, want := range map[int]bool{6: false, 7: true} {
+			after := fmt.Sprintf("@7000..7490 A>B SEND_ONLY psn=+%d len=99 A\n", psn)
+			r, _ := filed(t, tracetest.FramesAt(tracetest.Parse(t, text.String()+after, 8), trace.A))
+			d := r.Header.Conns[0].Doubtful(trace.A)
+			if got := strings.Contains(d.Why, "did not pass before") && d.Until == 0; !r.Header.Inferred || got != want {
+				t.Errorf("begins with %q, then psn=+%d: inferred %v, doubt %+v", begin, psn, r.Header.Inferred, d)
+			}
 		}
 	}
 }
