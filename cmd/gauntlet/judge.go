@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/attributes"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/build"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/fault"
 	"github.com/rdma-gauntlet/gauntlet/cmd/internal/registry"
@@ -20,6 +22,7 @@ import (
 
 func judgeCommand() *cobra.Command {
 	var scheme, report, at, ports string
+	var qps, params []string
 	var output outputFlags
 	var known waiverFlag
 	var device waivers.Device
@@ -43,7 +46,11 @@ func judgeCommand() *cobra.Command {
 			if err != nil {
 				return usage(err)
 			}
-			result, err := run.Judge(c.Context(), run.JudgeOptions{Path: args[0], More: args[1:], Tap: tap,
+			stated, err := attributes.Parse(qps, params, registry.Schemes()[cmp.Or(scheme, run.ForeignScheme)])
+			if err != nil {
+				return usage(err)
+			}
+			result, err := run.Judge(c.Context(), run.JudgeOptions{Path: args[0], More: args[1:], Tap: tap, QPs: stated,
 				Ports: ports, Waivers: list, Device: device, Rules: rules.All(), Scheme: scheme,
 				Schemes: registry.Schemes(),
 				Command: build.CommandLine(), Version: build.Version(), Commit: build.Commit(), Report: report})
@@ -59,6 +66,9 @@ func judgeCommand() *cobra.Command {
 		"responder, between, or an IP address")
 	c.Flags().StringVar(&ports, "counters", "", "counters of the switch ports that were mirrored into the captures, "+
 		"which certify that these are complete")
+	c.Flags().StringArrayVar(&qps, "qp", nil, "attributes of the QPs in a capture of another program: "+
+		"'[ADDRESS[/QPN]] NAME=VALUE…'; may be repeated")
+	c.Flags().StringArrayVar(&params, "param", nil, "with --qp: parameter of the scheme, name=value; may be repeated")
 	c.Flags().StringVar(&report, "report", "", "also write an HTML report to this file")
 	c.Flags().BoolVar(&output.json, "json", false, jsonHelp)
 	colorFlag(c, &output.color)

@@ -2,13 +2,16 @@ package meta
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"hash/fnv"
+	"net/netip"
 	"slices"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/meta/degrade"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/capture"
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/merge"
 	"github.com/rdma-gauntlet/gauntlet/harness/recording"
 	"github.com/rdma-gauntlet/gauntlet/harness/splitmix"
@@ -23,13 +26,17 @@ type Way struct {
 	View degrade.View
 	Harm degrade.Harm
 	// the attributes of the QPs, the place of the tap and the properties that the recording lacks are known
-	Told bool
+	Told   bool
+	Stated bool // the user states the attributes of the QPs of a foreign capture
 }
 
 // String returns the name of the way.
 func (w Way) String() string {
-	if w.Told {
+	switch {
+	case w.Told:
 		return w.View.Name + ", " + w.Harm.Name + ", told"
+	case w.Stated:
+		return w.View.Name + ", " + w.Harm.Name + ", stated"
 	}
 	return w.View.Name + ", " + w.Harm.Name
 }
@@ -46,9 +53,9 @@ func (w Way) broken(rests validity.Property) string {
 func Ways() (list []Way) {
 	for _, v := range degrade.Views {
 		for _, h := range degrade.Harms {
-			list = append(list, Way{v, h, false})
+			list = append(list, Way{View: v, Harm: h}, Way{View: v, Harm: h, Stated: true})
 			if !v.OneWay {
-				list = append(list, Way{v, h, true})
+				list = append(list, Way{View: v, Harm: h, Told: true})
 			}
 		}
 	}
@@ -58,7 +65,7 @@ func Ways() (list []Way) {
 // FromLess judges each recording with less evidence, in the ways that are given for it. No rule that does not fail with
 // all evidence may fail with less (META-LESS-001), and a rule that fails with all evidence may pass with less only
 // where the evidence against it is gone (META-MORE-001). Recordings with a packet that was forged on the path are
-// skipped, because a tap takes it for a packet of an endpoint, and so are divided paths.
+// skipped, because a tap takes it for a packet of an endpoint, and so are divided paths and storms of packets.
 func FromLess(by Judge, rules []rule.Rule, over []*Recording,
 	ways func(i int) []Way) (less, more rule.Verdict, err error) {
 	var added, kept account
@@ -72,7 +79,7 @@ func FromLess(by Judge, rules []rule.Rule, over []*Recording,
 			return less, more, err
 		}
 		for _, wire := range wires {
-			if wire.Forged || r.Header.Divided() {
+			if wire.Forged || wire.Long || r.Header.Divided() {
 				continue
 			}
 			for _, w := range ways(i) {
@@ -167,7 +174,7 @@ func (r *Recording) less(by Judge, rules []rule.Rule, wire *degrade.Wire, w Way,
 		return verdicts, err
 	}
 	o.Orders = nil
-	in, err := recording.ReadFrom("degraded", bytes.NewReader(file), int64(len(file)), recording.Tap{})
+	in, err := recording.ReadFrom("degraded", bytes.NewReader(file), int64(len(file)), w.stated(&wire.Header))
 	if err != nil {
 		return nil, nil // too few frames to derive a connection
 	}
@@ -177,6 +184,25 @@ func (r *Recording) less(by Judge, rules []rule.Rule, wire *degrade.Wire, w Way,
 		rule.Doubt(verdicts, untrue)
 	}
 	return verdicts, err
+}
+
+// stated returns what the user states of a foreign capture of the connections of h.
+func (w Way) stated(h *trace.Header) (s recording.Stated) {
+	if !w.Stated {
+		return s
+	}
+	s.QP = func(host netip.Addr, q *engine.QP) (start bool, err error) {
+		for i := range h.Conns {
+			for _, e := range h.Conns[i].Ends {
+				if e.Addr == host && e.QP.QPN == q.QPN && e.Known {
+					*q = e.QP
+					return true, nil
+				}
+			}
+		}
+		return false, errors.New("the attributes of the QP are not known")
+	}
+	return s
 }
 
 // untrue is the doubt about a capture that was assumed to be complete, because it does not count losses, and that lacks

@@ -34,7 +34,7 @@ func FuzzJudge(f *testing.F) {
 			"\x01\x81\x00\x00\x00\x00\x02\x00\x13\x01\x00\x00\x00\x01"))
 	f.Fuzz(func(t *testing.T, scheme byte, b []byte) {
 		file := conversation(b[:min(len(b), 7*512)])
-		in, err := recording.ReadFrom("fuzz", bytes.NewReader(file), int64(len(file)), recording.Tap{})
+		in, err := recording.ReadFrom("fuzz", bytes.NewReader(file), int64(len(file)), recording.Stated{})
 		if err != nil {
 			return
 		}

@@ -265,7 +265,7 @@ func judgeView(t *testing.T, view rune, shots []shot) []rule.Verdict {
 			t.Fatal(err)
 		}
 	}
-	r, err := recording.Read(path, tap)
+	r, err := recording.Read(path, recording.Stated{Tap: tap})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -71,7 +71,7 @@ func TestCompleteness(t *testing.T) {
 		{"two are missing", two, -1, Incomplete, "not counted, 2 located", "psn=+1 was acknowledged"},
 	} {
 		in := counted(t, c.text, c.lost)
-		r, err := ReadFrom("x", in, in.Size(), Tap{place: between})
+		r, err := ReadFrom("x", in, in.Size(), Stated{Tap: Tap{place: between}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -116,7 +116,7 @@ func TestRepeatedAtOnce(t *testing.T) {
 			"psn=+0 twice within 2us"},
 	} {
 		in := counted(t, c.text, 0)
-		r, err := ReadFrom("x", in, in.Size(), Tap{place: between})
+		r, err := ReadFrom("x", in, in.Size(), Stated{Tap: Tap{place: between}})
 		if err != nil {
 			t.Fatal(err)
 		}

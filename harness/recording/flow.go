@@ -33,6 +33,7 @@ type flow struct {
 	requests  int
 	datagrams int32       // packets of UD service
 	first     psn.PSN     // first PSN of the requests
+	opened    psn.PSN     // PSN of the request that was seen first
 	sent      psnRange    // PSNs of the requests
 	sentAt    [2]psnRange // PSNs of the requests, by the tap that saw them
 	asked     uint64      // number of the newest request, see learner.asked

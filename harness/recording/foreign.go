@@ -9,8 +9,20 @@ import (
 )
 
 // learn derives the connections of a foreign capture, the procedure by which it has to be read, and the place of its
-// tap. It returns the anew that reads by that procedure.
-func (r *Recording) learn(name string, with anew, tap Tap) (anew, error) {
+// tap, as far as they are not stated. It returns the anew that reads by that procedure.
+func (r *Recording) learn(name string, with anew, stated Stated) (anew, error) {
+	l, as, err := r.place(name, with, stated.Tap)
+	if err == nil {
+		err = r.complete(l, stated.QP)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return l.trusting(as), nil
+}
+
+// place is learn without the attributes of QPs. It returns the learner as well.
+func (r *Recording) place(name string, with anew, tap Tap) (*learner, anew, error) {
 	var how procedure
 	defer func() { r.Header.Tick = vtime.FromStd(how.tick) }()
 	as := func(f func(*captureFiles) error) error {
@@ -21,7 +33,7 @@ func (r *Recording) learn(name string, with anew, tap Tap) (anew, error) {
 	}
 	l, err := r.survey(name, as)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	late, back, distant := l.survey.late, l.survey.back, l.survey.distant()
 	for range 3 { // frames put in order may show more than frames out of order
@@ -30,29 +42,30 @@ func (r *Recording) learn(name string, with anew, tap Tap) (anew, error) {
 			break
 		}
 		if l, err = r.survey(name, as); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	r.Capture.Late, r.Capture.Back, r.Capture.Clocks, r.Capture.Distant = uint64(late), back, how.shift, distant
 	switch {
 	case how.two && tap.stated():
-		return nil, fmt.Errorf("trace: %s: its frames show where its two taps are; --tap is for captures of one tap", name)
+		return nil, nil, fmt.Errorf("trace: %s: its frames show where its two taps are; --tap is for captures of one tap",
+			name)
 	case !how.two:
-		return l.trusting(as), r.stand(l, as, &how, tap)
+		return l, as, r.stand(l, as, &how, tap)
 	}
 	only, err := r.both(l, as, &how)
 	if only == nil || err != nil {
-		return l.trusting(as), err
+		return l, as, err
 	}
 	how = how.alone(*only)
 	if l, err = r.survey(name, as); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	r.Capture.Late, r.Capture.Back = uint64(late), back
 	if err = r.stand(l, as, &how, tap); err == nil {
 		r.Capture.Why += fmt.Sprintf("; tap %v stands between the ports, and is left out", only.Other())
 	}
-	return l.trusting(as), err
+	return l, as, err
 }
 
 // both examines the captures of two taps for missing frames, and for a tap that is between the ports. It returns the

@@ -37,7 +37,7 @@ func FuzzRecording(f *testing.F) {
 		half := bytes.NewReader(file)
 		for _, parts := range [][]Part{{{"x", half, int64(len(file))}}, {{"x", half, int64(len(file))},
 			{"y", half, int64(len(file))}}} {
-			r, err := ReadAll(parts, Tap{})
+			r, err := ReadAll(parts, Stated{})
 			if err != nil {
 				continue
 			}

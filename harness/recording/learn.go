@@ -187,7 +187,9 @@ func (l *learner) vote(a netip.Addr, s trace.Side, n int) {
 // requested records the PSN of a request. The first requests may come out of order, so the earliest PSN of the first
 // startLimit is the start.
 func (w *flow) requested(p psn.PSN) {
-	if w.requests == 0 || w.requests < startLimit && p.Less(w.first) {
+	if w.requests == 0 {
+		w.first, w.opened = p, p
+	} else if w.requests < startLimit && p.Less(w.first) {
 		w.first = p
 	}
 	w.requests++

@@ -35,7 +35,7 @@ const (
 // first is at its sender. Any other capture is of one tap, whose place is derived from the frames; side A is then the
 // end that sends the first request.
 func Open(path string) (trace.Header, func(trace.Sink) error, error) {
-	r, err := Read(path, Tap{})
+	r, err := Read(path, Stated{})
 	return r.Header, r.Play, err
 }
 
@@ -48,31 +48,35 @@ type Recording struct {
 	unsealed map[netip.Addr]bool // senders of a foreign capture that never make a right ICRC
 }
 
-// Read is Open that also returns how a foreign capture was understood, and that takes the place of its tap, if known.
-func Read(path string, tap Tap) (Recording, error) {
+// Read is Open that also returns how a foreign capture was understood, and that takes what the user states of it.
+func Read(path string, as Stated) (Recording, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return Recording{}, fmt.Errorf("trace: %w", err)
 	}
 	if info.IsDir() {
-		return openFolder(path, tap)
+		return openFolder(path, as)
 	}
 	if strings.HasSuffix(path, ".ndjson") {
-		return tap.known(openNDJSON(path))
+		return as.known(openNDJSON(path))
 	}
-	return openCaptures([]string{path}, tap)
+	return openCaptures([]string{path}, as)
 }
 
-// known returns a recording whose header gives its taps; it is an error if t is set as well.
-func (t Tap) known(h trace.Header, play func(trace.Sink) error, err error) (Recording, error) {
-	if err == nil && t.stated() {
+// known returns a recording whose header has what s could state; it is an error if s states any of it.
+func (s Stated) known(h trace.Header, play func(trace.Sink) error, err error) (Recording, error) {
+	switch {
+	case err != nil:
+	case s.Tap.stated():
 		err = errors.New("trace: its header says where its taps are; --tap is for captures of other programs")
+	case s.QP != nil:
+		err = errors.New("trace: its header has the QP attributes; --qp is for captures of other programs")
 	}
 	return Recording{Header: h, Play: play}, err
 }
 
 // openFolder opens NDJSON with the bytes of the captures if both exist, otherwise the one that exists.
-func openFolder(dir string, tap Tap) (Recording, error) {
+func openFolder(dir string, as Stated) (Recording, error) {
 	captures := capturesIn(filepath.Join(dir, TapsName))
 	if len(captures) == 0 {
 		captures = capturesIn(dir)
@@ -83,11 +87,11 @@ func openFolder(dir string, tap Tap) (Recording, error) {
 	case errors.Is(err, fs.ErrNotExist) && len(captures) == 0:
 		return Recording{}, fmt.Errorf("trace: %s holds neither %s nor captures", dir, NDJSONName)
 	case err != nil:
-		return openCaptures(captures, tap)
+		return openCaptures(captures, as)
 	case len(captures) == 0:
-		return tap.known(openNDJSON(text))
+		return as.known(openNDJSON(text))
 	}
-	return tap.known(openBoth(text, captures))
+	return as.known(openBoth(text, captures))
 }
 
 // capturesIn lists the capture files of a folder by name.
@@ -145,8 +149,8 @@ func reading(path string, f func(io.Reader) error) error {
 }
 
 // openCaptures opens files of captures.
-func openCaptures(paths []string, tap Tap) (Recording, error) {
-	return learnCaptures(strings.Join(paths, ", "), filesAnew(paths), tap)
+func openCaptures(paths []string, as Stated) (Recording, error) {
+	return learnCaptures(strings.Join(paths, ", "), filesAnew(paths), as)
 }
 
 // crowd is the number of connections above which memory is collected before the play.
@@ -154,13 +158,13 @@ const crowd = 10_000
 
 // learnCaptures opens captures of this or any other program. Captures of other programs are read once to derive their
 // connections and the place of the tap, again if frames have to be reordered or left out, and at every play.
-func learnCaptures(name string, with anew, tap Tap) (Recording, error) {
+func learnCaptures(name string, with anew, stated Stated) (Recording, error) {
 	h, own, err := ownHeader(with)
 	if err != nil {
 		return Recording{Header: h}, err
 	}
 	if own {
-		return tap.known(h, func(s trace.Sink) error {
+		return stated.known(h, func(s trace.Sink) error {
 			return with(func(c *captureFiles) error {
 				end, err := capture.Reunite(&h, c.sources, func(_ uint64, r *trace.Record) bool {
 					s.Packet(r)
@@ -172,7 +176,7 @@ func learnCaptures(name string, with anew, tap Tap) (Recording, error) {
 		}, nil)
 	}
 	r := Recording{Capture: &Capture{}}
-	as, err := r.learn(name, with, tap)
+	as, err := r.learn(name, with, stated)
 	if err != nil {
 		return r, err
 	}

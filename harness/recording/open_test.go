@@ -249,7 +249,7 @@ B>A ACK psn=+2 msn=1
 `, 0)
 	path := filepath.Join(t.TempDir(), "x.pcap")
 	tracetest.WritePcap(t, path, 65535, tracetest.FramesAt(f, trace.A))
-	r, err := Read(path, Tap{place: atRequester})
+	r, err := Read(path, Stated{Tap: Tap{place: atRequester}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -291,7 +291,7 @@ func TestCapturesOfTwoRuns(t *testing.T) {
 		b    string
 		want error
 	}{{filepath.Join(one, "B.pcapng"), nil}, {filepath.Join(other, "B.pcapng"), capture.ErrTwoRuns}} {
-		r, err := openCaptures([]string{filepath.Join(one, "A.pcapng"), c.b}, Tap{})
+		r, err := openCaptures([]string{filepath.Join(one, "A.pcapng"), c.b}, Stated{})
 		if err == nil {
 			err = r.Play(tracetest.Discard{})
 		}

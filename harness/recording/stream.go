@@ -36,13 +36,13 @@ func isText(head []byte) bool { return head[0] == '{' }
 // OpenReader is Open for data without a file of its own, such as a copy of standard input: NDJSON, pcap or pcapng. The
 // name is for messages. It returns what Open returns; each play reads the first size bytes of r again.
 func OpenReader(name string, r io.ReaderAt, size int64) (trace.Header, func(trace.Sink) error, error) {
-	in, err := ReadFrom(name, r, size, Tap{})
+	in, err := ReadFrom(name, r, size, Stated{})
 	return in.Header, in.Play, err
 }
 
-// ReadFrom is OpenReader that also returns how a foreign capture was understood, and that takes the place of its tap,
-// if known.
-func ReadFrom(name string, r io.ReaderAt, size int64, tap Tap) (Recording, error) {
+// ReadFrom is OpenReader that also returns how a foreign capture was understood, and that takes what the user
+// states of it.
+func ReadFrom(name string, r io.ReaderAt, size int64, as Stated) (Recording, error) {
 	whole := func() io.Reader { return io.NewSectionReader(r, 0, size) }
 	head := make([]byte, HeadLength)
 	n, _ := io.ReadFull(whole(), head) // an error recurs when the whole is read
@@ -50,27 +50,27 @@ func ReadFrom(name string, r io.ReaderAt, size int64, tap Tap) (Recording, error
 		return Recording{}, fmt.Errorf("%s: %w", name, err)
 	}
 	if isText(head) {
-		return tap.known(openText(func(f func(io.Reader) error) error {
+		return as.known(openText(func(f func(io.Reader) error) error {
 			if err := f(whole()); err != nil {
 				return fmt.Errorf("%s: %w", name, err)
 			}
 			return nil
 		}))
 	}
-	return learnCaptures(name, again([]Part{{name, r, size}}), tap)
+	return learnCaptures(name, again([]Part{{name, r, size}}), as)
 }
 
 // ReadAll reads several captures as one recording.
-func ReadAll(parts []Part, tap Tap) (Recording, error) {
+func ReadAll(parts []Part, as Stated) (Recording, error) {
 	if len(parts) == 1 && parts[0].Copy != nil {
-		return ReadFrom(parts[0].Name, parts[0].Copy, parts[0].Size, tap)
+		return ReadFrom(parts[0].Name, parts[0].Copy, parts[0].Size, as)
 	}
 	if len(parts) == 1 {
-		return Read(parts[0].Name, tap)
+		return Read(parts[0].Name, as)
 	}
 	names := make([]string, len(parts))
 	for i := range parts {
 		names[i] = parts[i].Name
 	}
-	return learnCaptures(strings.Join(names, ", "), again(parts), tap)
+	return learnCaptures(strings.Join(names, ", "), again(parts), as)
 }

@@ -29,7 +29,7 @@ func filed(t *testing.T, lists ...[]capture.Frame) (Recording, []string) {
 		tracetest.WritePcap(t, path, 65535, list)
 		parts = append(parts, Part{Name: path})
 	}
-	r, err := ReadAll(parts, Tap{})
+	r, err := ReadAll(parts, Stated{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -276,14 +276,14 @@ func TestWhatACaptureLacks(t *testing.T) {
 		"SEND_ONLY psn=+5 len=1\n", 0)
 	path := filepath.Join(t.TempDir(), "x.pcap")
 	tracetest.WritePcap(t, path, 65535, tracetest.FramesAt(f, trace.A))
-	if r, err := Read(path, Tap{place: atRequester}); err != nil || r.Capture.Missing == 0 {
+	if r, err := Read(path, Stated{Tap: Tap{place: atRequester}}); err != nil || r.Capture.Missing == 0 {
 		t.Errorf("a start in the middle of a recovery: %+v, %v", r.Capture, err)
 	}
 	f = tracetest.Parse(t, "@1 A>B SEND_ONLY psn=+4 len=1\n@2 A>B SEND_ONLY psn=+6 len=1\n@50 B>A NAK psn=+5 "+
 		"msn=1 PSN_SEQ_ERR\n@51..52 A>B SEND_ONLY psn=+5 len=1\n", 0)
 	tracetest.WritePcap(t, path, 65535, tracetest.FramesAt(f, trace.A))
 	for at, missing := range map[string]uint64{atRequester: 1, atResponder: 0} {
-		if r, err := Read(path, Tap{place: at}); err != nil || r.Capture.Missing != missing {
+		if r, err := Read(path, Stated{Tap: Tap{place: at}}); err != nil || r.Capture.Missing != missing {
 			t.Errorf("a packet that passes in a retransmission only: %+v, %v; want %d missing", r.Capture, err, missing)
 		}
 	}

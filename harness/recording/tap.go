@@ -76,6 +76,8 @@ type Capture struct {
 	Limit    string        // note on frames left out because a limit was reached; "" for none
 	Clocks   time.Duration // correction of the clock of tap B, which was ahead; 0 when none was needed
 	BadICRC  uint64        // complete RoCEv2 frames with a wrong ICRC, or that do not decode
+
+	Attributes Use // the attributes of QPs that the user states
 }
 
 // File is a file of a capture.

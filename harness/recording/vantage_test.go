@@ -88,7 +88,7 @@ func TestWhereTheTapStands(t *testing.T) {
 				for _, name := range []string{"A.pcap", "B-1.pcap", "x.pcap"} {
 					path := filepath.Join(t.TempDir(), name)
 					tracetest.WritePcap(t, path, 65535, list)
-					r, err := Read(path, Tap{})
+					r, err := Read(path, Stated{})
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -114,7 +114,7 @@ func TestPairWithoutNames(t *testing.T) {
 		dir := t.TempDir()
 		tracetest.WritePcap(t, filepath.Join(dir, names[0]), 65535, tracetest.FramesAt(f, trace.A))
 		tracetest.WritePcap(t, filepath.Join(dir, names[1]), 65535, tracetest.FramesAt(f, trace.B))
-		r, err := Read(dir, Tap{})
+		r, err := Read(dir, Stated{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -140,7 +140,7 @@ func TestTapAsTold(t *testing.T) {
 		tap, err := ParseTap(c.text)
 		var r Recording
 		if err == nil {
-			r, err = Read(path, tap)
+			r, err = Read(path, Stated{Tap: tap})
 		}
 		if c.fault != "" {
 			if err == nil || !strings.Contains(err.Error(), c.fault) {

@@ -50,7 +50,7 @@ func TestDoubtsOfEarly(t *testing.T) {
 	} {
 		path := filepath.Join(t.TempDir(), "x.pcap")
 		tracetest.WritePcap(t, path, 65535, tracetest.FramesAt(tracetest.Parse(t, c.text, 0), trace.A))
-		r, err := Read(path, Tap{place: atRequester})
+		r, err := Read(path, Stated{Tap: Tap{place: atRequester}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -93,7 +93,7 @@ func TestPlaceOfEarly(t *testing.T) {
 	for name, text := range map[string]string{"refused": refused.String(), "READs": reads.String()} {
 		path := filepath.Join(t.TempDir(), "x.pcap")
 		tracetest.WritePcap(t, path, 65535, tracetest.FramesAt(tracetest.Parse(t, text, 0), trace.A))
-		r, err := Read(path, Tap{})
+		r, err := Read(path, Stated{})
 		if err != nil {
 			t.Fatal(err)
 		}

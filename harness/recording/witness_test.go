@@ -81,7 +81,7 @@ func TestDoubts(t *testing.T) {
 		f := tracetest.Parse(t, c.text, 0)
 		path := filepath.Join(t.TempDir(), "x.pcap")
 		tracetest.WritePcap(t, path, 65535, tracetest.FramesAt(f, trace.B))
-		r, err := Read(path, Tap{place: atResponder})
+		r, err := Read(path, Stated{Tap: Tap{place: atResponder}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -134,7 +134,7 @@ func TestDoubtsOfTwoTaps(t *testing.T) {
 			tracetest.WritePcap(t, filepath.Join(dir, tap.String()+".pcap"), 65535,
 				tracetest.FramesAt(f, trace.Side(i)))
 		}
-		r, err := Read(dir, Tap{})
+		r, err := Read(dir, Stated{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -211,7 +211,7 @@ func TestDoubtOfOneTap(t *testing.T) {
 			in := countedAt(t, text, tap, lost)
 			parts = append(parts, Part{Name: tap.String() + ".pcapng", Copy: in, Size: in.Size()})
 		}
-		r, err := ReadAll(parts, Tap{})
+		r, err := ReadAll(parts, Stated{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -189,7 +189,7 @@ func wrapped(t *testing.T, frames []capture.Frame, link layers.LinkType, cut int
 	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r, err := Read(path, Tap{place: atRequester})
+	r, err := Read(path, Stated{Tap: Tap{place: atRequester}})
 	if err != nil {
 		t.Fatal(err)
 	}

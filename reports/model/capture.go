@@ -40,6 +40,8 @@ type Capture struct {
 	// frames that the capturing system reports as lost; null where it did not count them
 	Dropped *uint64 `json:"dropped_frames"`
 	BadICRC uint64  `json:"bad_icrc_frames"` // complete frames with a wrong ICRC, and frames that do not decode
+	// the knowledge of the QP attributes, in words
+	Attributes string `json:"attributes,omitempty"`
 	// the fates of packets are not known: no losses, and no spurious retransmissions
 	OneTap bool `json:"one_tap"`
 }
@@ -83,6 +85,9 @@ func (c *Capture) Lines() []string {
 		held += fmt.Sprintf(", %s in %s", quantity.Count(int64(c.Tunnels[t])), t)
 	}
 	lines := []string{fmt.Sprintf("tap: %s (%s)", at, c.Why), "capture: " + held, "complete: " + c.completeness()}
+	if c.Attributes != "" {
+		lines = append(lines, "attributes: "+c.Attributes)
+	}
 	if c.ClockNs != 0 {
 		lines = append(lines,
 			fmt.Sprintf("clocks: that of the second tap is %s ahead, if the delay is the same both "+

@@ -64,11 +64,12 @@ func (in *input) limit() string {
 
 // openInput opens the trace at a path.
 func openInput(ctx context.Context, path string) (*input, error) {
-	return openTapped(ctx, []string{path}, recording.Tap{})
+	return openTapped(ctx, []string{path}, recording.Stated{})
 }
 
-// openTapped opens the trace at a path, or the captures at several paths; foreign captures are read as taken at tap.
-func openTapped(ctx context.Context, paths []string, tap recording.Tap) (*input, error) {
+// openTapped opens the trace at a path, or the captures at several paths; as is what the user states of foreign
+// captures.
+func openTapped(ctx context.Context, paths []string, as recording.Stated) (*input, error) {
 	in := &input{}
 	var parts []recording.Part
 	var err error
@@ -83,7 +84,7 @@ func openTapped(ctx context.Context, paths []string, tap recording.Tap) (*input,
 	}
 	if err == nil {
 		var r recording.Recording
-		r, err = recording.ReadAll(parts, tap)
+		r, err = recording.ReadAll(parts, as)
 		in.header, in.open, in.seen = r.Header, r.Play, r.Capture
 	}
 	if err != nil {

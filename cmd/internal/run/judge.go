@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rdma-gauntlet/gauntlet/cmd/internal/attributes"
 	"github.com/rdma-gauntlet/gauntlet/conformance/judging"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/conformance/waivers"
@@ -31,6 +32,7 @@ type JudgeOptions struct {
 	Scheme  string                           // recovery scheme whose rules apply; "" takes those of the implementations
 	Schemes map[string]engine.Implementation // by scheme, and by name
 	Tap     recording.Tap                    // where a foreign capture was taken; zero derives that from its frames
+	QPs     *attributes.List                 // what the user states of the QPs in a foreign capture; nil for nothing
 	// path of the counters of the switch that took the captures, see recording.ParsePortCounts; "" for none
 	Ports   string
 	Waivers []waivers.Waiver
@@ -43,8 +45,8 @@ type JudgeOptions struct {
 	Commit  string
 }
 
-// foreignScheme is the recovery scheme assumed of unknown devices: commodity RoCEv2 recovers by go-back-N.
-const foreignScheme = "gbn"
+// ForeignScheme is the recovery scheme assumed of unknown devices: commodity RoCEv2 recovers by go-back-N.
+const ForeignScheme = "gbn"
 
 // Judge judges an existing trace. The status of the result follows from the verdicts; for a run folder whose run did
 // not end in order it is FAIL or model.Incomplete. An error that is Unreadable means that the trace could not be read
@@ -56,7 +58,7 @@ func Judge(ctx context.Context, o JudgeOptions) (*model.Result, error) {
 		return nil, err
 	}
 	e := endingOf(o.Path)
-	in, err := openTapped(ctx, append([]string{e.trace(o.Path)}, o.More...), o.Tap)
+	in, err := openTapped(ctx, append([]string{e.trace(o.Path)}, o.More...), o.stated())
 	r := &model.Result{
 		Format: model.FormatVersion, Version: o.Version, Commit: o.Commit, Started: started.UTC().Format(time.RFC3339),
 		Command: o.Command, Bench: "file", Folder: strings.Join(append([]string{o.Path}, o.More...), ", "),
@@ -69,6 +71,11 @@ func Judge(ctx context.Context, o JudgeOptions) (*model.Result, error) {
 		return nil, err
 	}
 	defer in.close()
+	if o.QPs != nil {
+		if err := o.QPs.Unused(); err != nil {
+			return nil, &Unreadable{in.name, err}
+		}
+	}
 	if err := o.observe(r, in, &e); err != nil {
 		return nil, err
 	}
@@ -82,6 +89,14 @@ func Judge(ctx context.Context, o JudgeOptions) (*model.Result, error) {
 	r.Wall = time.Since(started).Seconds()
 	e.settle(r)
 	return r, o.report(r)
+}
+
+// stated returns what the user states of a foreign capture.
+func (o *JudgeOptions) stated() recording.Stated {
+	if o.QPs == nil {
+		return recording.Stated{Tap: o.Tap}
+	}
+	return recording.Stated{Tap: o.Tap, QP: o.QPs.Of}
 }
 
 // observe plays the trace to the rules and the metrics, and states in the result what they found and what they took for
@@ -103,6 +118,7 @@ func (o *JudgeOptions) observe(r *model.Result, in *input, e *ending) error {
 		r.Impl = [2]string{h.Conns[0].Ends[0].Impl, h.Conns[0].Ends[1].Impl}
 	}
 	if r.Capture = understood(&h, in.seen); r.Capture != nil {
+		r.Capture.Attributes = o.knowledge(&in.seen.Attributes)
 		r.Notes = append(r.Notes, r.Capture.Lines()...)
 		return nil
 	}
@@ -126,9 +142,9 @@ func (o *JudgeOptions) weigh(r *model.Result, seen *recording.Capture) {
 }
 
 // declared returns the rules' options for the implementations at the ends of a trace, with the parameters in the trace.
-// An unknown device counts as one of foreignScheme. The Spec of the run has the orders of each end; it may be nil.
+// An unknown device counts as one of ForeignScheme. The Spec of the run has the orders of each end; it may be nil.
 func (o *JudgeOptions) declared(h *trace.Header, s *scenario.Spec) rule.Options {
-	names := [2]string{foreignScheme, foreignScheme}
+	names := [2]string{ForeignScheme, ForeignScheme}
 	var given engine.Params
 	if len(h.Conns) > 0 {
 		for side, end := range h.Conns[0].Ends {
@@ -189,6 +205,17 @@ func understood(h *trace.Header, c *recording.Capture) *model.Capture {
 		ClockNs: int64(c.Clocks),
 		Cut:     c.Cut, Headless: c.Headless, Complete: string(c.Completeness()), Missing: c.Lacks(), Dropped: dropped,
 		BadICRC: c.BadICRC, OneTap: h.Taps != [2]bool{true, true}}
+}
+
+// knowledge says which attributes the ends of a foreign capture are judged by.
+func (o *JudgeOptions) knowledge(use *recording.Use) string {
+	switch {
+	case !use.Stated:
+		return "unknown, but for those that the frames show"
+	case use.Why != "":
+		return "unknown: those that the user states are not used, because " + use.Why
+	}
+	return "as the user states them" + o.QPs.Presumed(o.Schemes[cmp.Or(o.Scheme, ForeignScheme)])
 }
 
 func (o *JudgeOptions) report(r *model.Result) error {

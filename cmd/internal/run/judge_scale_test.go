@@ -107,7 +107,8 @@ func judgeCapture(t testing.TB, file []byte, at string) judged {
 		t.Fatal(err)
 	}
 	var j judged
-	if j.in, err = recording.ReadFrom("crowd", bytes.NewReader(file), int64(len(file)), tap); err != nil {
+	stated := recording.Stated{Tap: tap}
+	if j.in, err = recording.ReadFrom("crowd", bytes.NewReader(file), int64(len(file)), stated); err != nil {
 		t.Fatal(err)
 	}
 	o := JudgeOptions{Rules: rules.All(), Schemes: registry.Schemes()}

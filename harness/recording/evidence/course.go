@@ -18,7 +18,7 @@ type course struct {
 	first    psn.PSN // PSN of the first request seen
 	newest   psn.PSN // PSN after the newest request
 	far      moment  // PSN after a request with a far PSN, the latest to pass, which may be wrong; see setsAside
-	expected psn.PSN // expected PSN of a responder at the place of the tap that discards requests received out of order
+	expected psn.PSN // expected PSN of a responder at the place of the tap
 	jump     moment  // first PSN that had not passed when a later request did
 	sent     psn.PSN // PSN after the latest request
 	skip     moment  // first PSN that a retransmission passed over, and that was not answered
@@ -31,6 +31,7 @@ type course struct {
 	damaged  moment // request that passed with a wrong ICRC
 	ahead    bool   // a request after expected has passed since expected was set
 	overdue  overdue
+	holes    holes
 	swapped  psn.PSN    // request that passed after later ones, within swapTime and no retransmission
 	later    psn.PSN    // PSN after those later ones; they follow swapped when it is valid
 	asked    vtime.Time // time of the newest request
@@ -83,6 +84,7 @@ func (c *course) request(s *Sighting, span int, exact bool) {
 	c.reuse.asks(s, s.PSN.Add(span))
 	if !exact {
 		c.begun, c.jump, c.owed, c.nak, c.awaited = false, moment{}, moment{}, moment{}, moment{}
+		c.holes = holes{}
 		c.settled = settled{lost: true}
 		return
 	}
@@ -102,7 +104,9 @@ func (c *course) request(s *Sighting, span int, exact bool) {
 	case p.Less(c.newest):
 		c.passesOver(p, at)
 		c.again(p, at)
+		c.holes.again(p, end, c.newest)
 	default:
+		c.holes.leave(c.newest, p)
 		if !c.jump.valid && p != c.newest && !(misled && p == c.newest.Next()) {
 			c.jumps(at)
 		}
@@ -120,7 +124,8 @@ func (c *course) request(s *Sighting, span int, exact bool) {
 	c.newest, c.sent = psn.Max(c.newest, end), end
 	c.expects(p, end)
 	c.asked, c.heard, c.apart = at, false, c.apart || s.Opcode.IsRead() && s.Opcode != roce.ReadRequest
-	if !c.owed.valid && p.Less(c.expected) && (s.AckReq || s.Opcode.IsRead() || s.Opcode.IsAtomic()) {
+	asks := p.Less(c.expected) && (s.AckReq || s.Opcode.IsRead() || s.Opcode.IsAtomic())
+	if !c.owed.valid && (asks || c.responder.keeps && end == c.newest) {
 		c.owed = moment{p, at, true}
 	}
 }
@@ -157,6 +162,8 @@ func (c *course) unheard() {
 // expects updates the expected PSN by a request with the PSNs [p, end).
 func (c *course) expects(p, end psn.PSN) {
 	switch {
+	case c.responder.keeps:
+		c.expected = c.holes.first(c.newest)
 	case c.expected.Less(p):
 		c.ahead = true
 	case c.expected.Less(end):
@@ -172,6 +179,7 @@ func (c *course) spoilt(s *Sighting) {
 	if c.begun && s.PSN == c.newest && !s.Opcode.IsRead() {
 		c.damaged = moment{s.PSN, s.At, true}
 		c.newest = s.PSN.Next()
+		c.holes.leave(s.PSN, c.newest)
 	}
 }
 
@@ -245,7 +253,9 @@ func (c *course) response(s *Sighting) {
 		c.responder.unserved++
 	}
 	c.answered = true
-	c.responder.keeps = c.responder.keeps || s.Opcode.Layout()&roce.LayoutSACKETH != 0
+	if s.selective() {
+		c.selects(s)
+	}
 	positive := s.grants()
 	if positive {
 		c.covers(s.PSN)
@@ -257,9 +267,9 @@ func (c *course) response(s *Sighting) {
 	if positive {
 		c.settled.answered(s.PSN, s.Opcode)
 	}
-	if !positive {
+	if !positive && !c.holes.repaired(s.PSN) {
 		c.awaited = moment{s.PSN, s.At, true}
-	} else if c.awaited.valid && c.awaited.psn.LessEq(s.PSN) {
+	} else if positive && c.awaited.valid && c.awaited.psn.LessEq(s.PSN) {
 		c.requester.missing++
 		c.awaited.valid = false
 	}
@@ -268,10 +278,10 @@ func (c *course) response(s *Sighting) {
 		if s.Opcode != roce.Acknowledge && s.PSN.In(c.expected, c.newest) {
 			c.responder.unserved++
 		}
-		c.acknowledged(s.PSN, s.At)
+		c.acknowledged(s.last(), s.At)
 	case s.Syndrome == roce.SyndromePSNSeqErr:
-		c.owed.valid = false
-		c.sequence(s.PSN, s.At)
+		c.owed.valid = c.owed.valid && c.responder.keeps
+		c.sequence(s)
 	default: // the request that it names is sent again; later ones were not processed, or draw NAKs that ask for it
 		c.owed.valid = false
 		c.overdue.add(s.PSN)
@@ -334,10 +344,22 @@ func (s *Sighting) grants() bool {
 	return data || s.Opcode.Layout()&roce.LayoutAETH == 0 || s.Syndrome.IsACK()
 }
 
+// selective reports whether an answer names a request that was received early.
+func (s *Sighting) selective() bool { return s.Opcode.Layout()&roce.LayoutSACKETH != 0 }
+
+// last returns the last request that a positive answer acknowledges.
+func (s *Sighting) last() psn.PSN {
+	if s.selective() {
+		return s.PSN.Prev()
+	}
+	return s.PSN
+}
+
 // acknowledged processes an answer that shows that request p and all before it were executed.
 func (c *course) acknowledged(p psn.PSN, at vtime.Time) {
 	c.skip.valid = c.skip.valid && p.Less(c.skip.psn)
 	c.denied.valid = c.denied.valid && p.Less(c.denied.psn)
+	c.holes.acknowledged(p)
 	if p.In(c.expected, c.newest) {
 		// A request that did not pass the tap in order was received: the capture lacks it. All requests after it are
 		// taken to have passed.
@@ -351,21 +373,40 @@ func (c *course) acknowledged(p psn.PSN, at vtime.Time) {
 			c.expected = c.jump.psn
 		}
 	}
+	if c.responder.keeps {
+		c.expected = c.holes.first(c.newest)
+	}
 	if c.owed.valid && c.owed.psn.LessEq(p) {
 		c.responder.answers.Add(at.Sub(c.owed.at))
 		c.owed.valid = false
 	}
 }
 
+// selects processes an answer that names the request on whose arrival it was sent.
+func (c *course) selects(s *Sighting) {
+	c.responder.keeps = true
+	c.expected = c.holes.first(c.newest)
+	if late := s.SACK.Sub(c.owed.psn); c.owed.valid && late >= 0 {
+		if late == 0 {
+			c.responder.answers.Add(s.At.Sub(c.owed.at))
+		}
+		c.owed.valid = false
+	}
+}
+
 // sequence processes a sequence NAK.
-func (c *course) sequence(p psn.PSN, at vtime.Time) {
+func (c *course) sequence(s *Sighting) {
+	p, at := s.PSN, s.At
+	if d := c.first.Sub(p); d > 0 && d < farPSN { // lost before the first request that passed, or sent before the capture
+		c.first, c.expected, c.ahead = p, p, true
+	}
 	if c.nak.valid && c.nak.psn == p || !p.In(c.first, c.newest) {
 		return
 	}
 	c.nak, c.pause = moment{p, at, true}, 0
 	switch {
 	case c.damaged.valid && c.damaged.psn == p: // lost by damage, which does not depend on the place of the tap
-	case c.overdue.has(p): // asked for before it came, and not lost
+	case c.overdue.has(p), c.holes.crossed(s): // asked for before it came, and not lost
 	case p.Less(c.expected):
 		c.responder.seen++
 		c.denied = c.nak

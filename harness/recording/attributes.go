@@ -1,0 +1,96 @@
+package recording
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/trace"
+)
+
+// Stated is what the user states of captures of other programs. The zero Stated leaves everything to the frames.
+type Stated struct {
+	Tap Tap
+	QP  Attributes // nil: the attributes of QPs are unknown
+}
+
+// Attributes sets the attributes of the QP of a host that are stated; q has those that frames show. Start reports
+// whether the first PSN is stated. It is an error if the rules need further attributes.
+type Attributes func(host netip.Addr, q *engine.QP) (start bool, err error)
+
+// Use says what became of the attributes that the user stated.
+type Use struct {
+	Stated bool
+	Why    string // why they are not used; "" when they are
+}
+
+// complete sets the attributes of all QPs as they are stated. Rules take an end with known attributes for one that the
+// trace shows from its first packet on, and take one QP of a host for as well known as another. So the attributes are
+// used for all connections or, if the capture may lack the beginning or any part of one, for none.
+func (r *Recording) complete(l *learner, of Attributes) error {
+	if of == nil {
+		return nil
+	}
+	conns, use := slices.Clone(r.Header.Conns), &r.Capture.Attributes
+	use.Stated = true
+	for i := range conns {
+		c := &conns[i]
+		use.Why = cmp.Or(use.Why, defect(c))
+		for side := range c.Ends {
+			e, peer := &c.Ends[side], &c.Ends[1-side]
+			start, err := of(e.Addr, &e.QP)
+			if err != nil {
+				return err
+			}
+			e.Known, peer.QP.RecvPSN = true, e.QP.SendPSN
+			begins := start || i < len(l.met) // those of met were set up in the capture
+			w, back := l.flows[flowKey{e.Addr, peer.Addr, peer.QP.QPN}], l.flows[flowKey{peer.Addr, e.Addr, e.QP.QPN}]
+			use.Why = cmp.Or(use.Why, beginning(w, back, e, begins))
+		}
+	}
+	if use.Why == "" {
+		r.Header.Conns = conns
+	}
+	return nil
+}
+
+// defect returns why the packets of a connection may not all be known, or not all be its own; "" for no reason.
+func defect(c *trace.Conn) string {
+	for _, d := range c.Doubts {
+		if d != nil {
+			return fmt.Sprintf("the capture of %s is in doubt: %s", pair(c), d.Why)
+		}
+	}
+	if c.Anew {
+		return "a QPN was used again by " + pair(c)
+	}
+	return ""
+}
+
+// pair names a connection.
+func pair(c *trace.Conn) string {
+	return fmt.Sprintf("%v QP %#x and %v QP %#x", c.Ends[0].Addr, c.Ends[0].QP.QPN, c.Ends[1].Addr, c.Ends[1].QP.QPN)
+}
+
+// beginning returns why the capture may not show the requests of an end from the first one on; "" for no reason. W and
+// back are the flows from the end and to it, nil when there is none, and known says that the first PSN is known.
+func beginning(w, back *flow, e *trace.End, known bool) string {
+	name := fmt.Sprintf("%v QP %#x", e.Addr, e.QP.QPN)
+	switch {
+	case e.QP.MTU == 0:
+		return name + " shows no MTU: state mtu="
+	case w == nil || w.requests == 0:
+		if back != nil && back.replied.n > 0 {
+			return "the capture has answers to requests of " + name + ", and none of the requests"
+		}
+		return ""
+	case !known:
+		return name + " has no start=, and the capture does not show how the connection was set up"
+	case w.opened != e.QP.SendPSN:
+		return fmt.Sprintf("the first request of %s is psn=%d and not %d: the capture began later, or lacks it", name,
+			w.opened, e.QP.SendPSN)
+	}
+	return ""
+}
