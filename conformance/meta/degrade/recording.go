@@ -88,9 +88,14 @@ type Wire struct {
 	Header trace.Header // of the connections of this path alone
 	// the harness made or changed a packet so that a tap takes it for a packet of an endpoint
 	Forged bool
+	Long   bool // its frames have more than wireLimit bytes; packets are missing
 
 	packets []passed
+	bytes   int // of the frames
 }
+
+// wireLimit bounds the bytes of a wire, of which several recordings are kept in memory at a time.
+const wireLimit = 256 << 20
 
 // passed is a packet with the times at which it passed the ports; Never for a port that it did not pass.
 type passed struct {
@@ -146,6 +151,10 @@ func (c *collector) Packet(r *trace.Record) {
 		p.got = slices.Clone(r.Changed.Raw)
 	}
 	w.Forged = w.Forged || forged(r)
+	if w.bytes += len(p.raw); w.bytes > wireLimit {
+		w.Long, w.packets = true, nil
+		return
+	}
 	w.packets = append(w.packets, p)
 }
 

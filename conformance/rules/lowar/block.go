@@ -18,6 +18,7 @@ type block struct {
 	lastLen     int        // length of the transport packet that ends the message, in bytes; 0 without last
 	units       [][]byte   // their XOR sums, if a rule needs them
 	checks      []uint32   // sums of the packets' digests, by unit
+	cut         bool       // of one of its packets not all bytes are known, nor its part in the sums
 	repairs     int        // repair packets so far
 	at          vtime.Time // of its last data packet; 0 once reported
 	index       uint64     // record of its last data packet
@@ -40,6 +41,7 @@ func (b *block) end() psn.PSN { return b.base.Add(b.n) }
 // add puts a packet into the block.
 func (b *block) add(s *rule.Sight) {
 	p := s.Pkt
+	b.cut = b.cut || len(s.Raw) == 0
 	if len(b.units) > 0 {
 		at := b.n % len(b.units)
 		packet := shim.CodedBytes(s.Raw)

@@ -89,7 +89,8 @@ func xorPayload() rule.Rule {
 		func(c *rule.Context, st *stream) {
 			st.sums = true
 			st.repair = func(s *rule.Sight, h *roce.Repair, b *block) {
-				if !b.complete() || h.Base != b.base || int(h.ISN) >= len(b.units) {
+				if !b.complete() || h.Base != b.base || int(h.ISN) >= len(b.units) || b.cut ||
+					len(s.Raw) == 0 {
 					return
 				}
 				c.Met()
@@ -154,7 +155,7 @@ func duplicate() rule.Rule {
 				}
 			}
 			st.repair = func(s *rule.Sight, _ *roce.Repair, b *block) {
-				if b.n != 1 || !b.first || !b.last {
+				if b.n != 1 || !b.first || !b.last || b.cut || len(s.Raw) == 0 {
 					return
 				}
 				c.Met()
