@@ -106,6 +106,20 @@ func TestReadIsCompletedByDataOnly(t *testing.T) {
 	w.want("UNA after the data", w.c.UNA, testStart.Add(4))
 }
 
+// Where no packet shows the MTU, a READ of no more than one packet has carried is one packet: the request behind it is
+// not in order when the one between is missing.
+func TestReadOfOnePacketWithoutMTU(t *testing.T) {
+	var conn trace.Conn
+	conn.Fits = 2048
+	w := &walk{t: t}
+	w.c.reset(0, trace.A, &conn, &[2]Port{})
+	w.see(trace.ResponderIn, roce.ReadRequest, 0, 0, dmaLen(2048))
+	w.want("relation", w.see(trace.ResponderIn, roce.SendOnly, 2, 8).Relation, Ahead)
+	w.want("relation", w.see(trace.ResponderIn, roce.SendOnly, 1, 8).Relation, InOrder)
+	w.see(trace.ResponderIn, roce.ReadRequest, 2, 0, dmaLen(4096))
+	w.want("relation", w.see(trace.ResponderIn, roce.SendOnly, 5, 8).Relation, InOrder)
+}
+
 func TestResponderSide(t *testing.T) {
 	w := newWalk(t, true)
 	w.see(trace.ResponderIn, roce.SendFirst, 0, 1024)

@@ -155,6 +155,14 @@ func (z *counts) most(fits func(value int) bool) (value, n int) {
 	return value, n
 }
 
+// longest returns the largest payload length in either direction.
+func (w *flow) longest() int {
+	if r := w.peer; r != nil {
+		return max(w.most, r.most)
+	}
+	return w.most
+}
+
 // anyValue fits every value.
 func anyValue(int) bool { return true }
 
@@ -189,9 +197,8 @@ func (w *flow) span(p *roce.Packet, others int) int {
 // without such packets it returns others, the MTU of the other connections; 0 if a packet of the connection is longer
 // than that.
 func (w *flow) mtu(others int) int {
-	both, largest := w.full, w.most
+	both, largest := w.full, w.longest()
 	if r := w.peer; r != nil {
-		largest = max(largest, r.most)
 		both.merge(&r.full)
 	}
 	mtu, n := both.most(roce.IsPathMTU)

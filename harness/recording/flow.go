@@ -141,6 +141,9 @@ func (l *learner) conn(w *flow) trace.Conn {
 		near, far = far, near // only answers were seen; their destination is the requester
 	}
 	c := trace.Conn{Ends: [2]trace.End{near, far}}
+	if mtu == 0 {
+		c.Fits = w.longest()
+	}
 	if w.guessed {
 		c.Doubts = [2]*trace.Doubt{evidence.GuessedPeer, evidence.GuessedPeer}
 		if w.threads.Renewed() || w.peer != nil && (w.peer.threads.Renewed() || !w.agrees(w.peer)) {
