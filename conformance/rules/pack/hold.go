@@ -11,13 +11,14 @@ import (
 
 // hold is a READ or atomic that is not fully answered.
 type hold struct {
-	first, end psn.PSN // its PSNs, [first, end)
-	got        psn.PSN // the response that Remote owes next; first <= got <= end
-	next       psn.PSN // the first response that Local lacks; first <= next <= end
-	asked      psn.PSN // requests before this PSN may be acknowledged to Local
-	since      psn.PSN // first PSN of Local's latest request for it
-	left       psn.PSN // PSN after the latest response that left for Local
-	again      backlog // answers that may leave after Local's latest repetition of the request
+	first, end psn.PSN    // its PSNs, [first, end)
+	got        psn.PSN    // the response that Remote owes next; first <= got <= end
+	next       psn.PSN    // the first response that Local lacks; first <= next <= end
+	asked      psn.PSN    // requests before this PSN may be acknowledged to Local
+	since      psn.PSN    // first PSN of Local's latest request for it
+	left       psn.PSN    // PSN after the latest response that left for Local
+	again      backlog    // answers that may leave after Local's latest repetition of the request
+	repeat     vtime.Time // Local's latest repetition of the request; 0 before the first
 }
 
 // backlog is the answers that may wait for the line to Local since an instant: those to requests that had arrived by
@@ -80,6 +81,7 @@ func (p *path) askedAgain(h *hold, x psn.PSN, at vtime.Time) {
 	if x.Less(h.next) {
 		h.next, h.since = x, x
 	}
+	h.repeat = at
 	if !p.c.PeerPort.Busy(h.again.since, at) {
 		h.again.since = at
 	}
@@ -110,6 +112,14 @@ func (p *path) given(x psn.PSN) {
 	for len(p.holds) > 0 && p.holds[0].next == p.holds[0].end {
 		p.holds = p.holds[:copy(p.holds, p.holds[1:])]
 	}
+}
+
+// overtakes reports whether x, a response of the READ that leaves, leaves before the first one that Local lacks,
+// although that has arrived before x, and since Local asked for it.
+func (h *hold) overtakes(p *path, x psn.PSN) bool {
+	r, lacking := p.find(x), p.find(h.next)
+	return h.next.Less(x) && r != nil && len(r.data) > 0 && lacking != nil &&
+		slices.ContainsFunc(lacking.data, func(a answer) bool { return h.repeat < a.at && a.at < r.data[0].at })
 }
 
 // skips reports whether an acknowledgement of x shows that the data of an earlier READ are missing: an implied NAK

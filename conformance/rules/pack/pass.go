@@ -132,6 +132,10 @@ func readPasses() rule.Rule {
 				return
 			}
 			p.c.Met()
+			if h := p.held(s.Pkt.PSN); h != nil && h.overtakes(p, s.Pkt.PSN) {
+				p.c.Failf(rule.Responder, "the data for %s leave, but not those for %s, which arrived before",
+					p.c.Rel(s.Pkt.PSN), p.c.Rel(h.next))
+			}
 			got := answer{len: s.Pkt.Len, sum: s.Sum, result: s.Pkt.Result}
 			again := p.held(s.Pkt.PSN) != nil || r.asked && (o == roce.ReadRespFirst || o == roce.ReadRespOnly)
 			switch {

@@ -229,6 +229,8 @@ func (r *replyOrder) sight(c *rule.Context, s *rule.Sight) {
 	switch {
 	case !ok || rule.Selective(p): // a selective acknowledgement reports an out-of-order packet and answers no request
 		return
+	case c.AtBox && p.Opcode != roce.Acknowledge: // data, which pass through the box as they arrive
+		return
 	case r.unsure > 0 && c.Certain(s.At):
 		if newest.Less(r.floor) {
 			r.replays -= r.unsure

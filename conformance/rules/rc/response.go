@@ -53,7 +53,8 @@ const runLimit = 16
 func (r *readStream) sight(s *rule.Sight) {
 	c, p := r.c, s.Pkt
 	switch o := p.Opcode; {
-	case !c.Offers(rule.TapResponder):
+	case c.AtBox && s.Point == trace.RequesterIn && c.Offers(rule.TapResponder):
+	case c.AtBox, !c.Offers(rule.TapResponder):
 		r.afar(s)
 	case s.Point == trace.RequesterOut:
 	case s.Point == trace.ResponderIn:
