@@ -359,3 +359,11 @@ func (p *Port) occupied(s *Sight) {
 // Busy reports whether the port has sent without a pause from then to now, so that a packet made at then may have
 // waited until now. It is false when the rate of the line is unknown.
 func (p *Port) Busy(then, now vtime.Time) bool { return p.since <= then && !p.pause(now) }
+
+// Holds is Busy, and where the rate of the line is unknown, so that nothing shows whether it was busy, Lags.
+func (p *Port) Holds(then, now vtime.Time) bool {
+	if p.full == 0 {
+		return p.Lags(then, now)
+	}
+	return p.Busy(then, now)
+}

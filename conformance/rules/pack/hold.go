@@ -30,7 +30,7 @@ type backlog struct {
 
 // outlives reports whether an answer that acknowledges every PSN before covered may have waited for the line since b.
 func (p *path) outlives(b backlog, covered psn.PSN, now vtime.Time) bool {
-	return covered.LessEq(b.end) && p.c.PeerPort.Busy(b.since, now)
+	return covered.LessEq(b.end) && p.c.PeerPort.Holds(b.since, now)
 }
 
 // answer is a READ response or atomic acknowledgement as it arrived from Remote.
@@ -82,7 +82,7 @@ func (p *path) askedAgain(h *hold, x psn.PSN, at vtime.Time) {
 		h.next, h.since = x, x
 	}
 	h.repeat = at
-	if !p.c.PeerPort.Busy(h.again.since, at) {
+	if !p.c.PeerPort.Holds(h.again.since, at) {
 		h.again.since = at
 	}
 	h.again.end = p.exp
@@ -138,7 +138,7 @@ func (p *path) slotData(s *rule.Sight) {
 	if n := len(r.data); n > 0 {
 		latest := r.data[n-1].at
 		r.data = slices.DeleteFunc(r.data, func(a answer) bool {
-			return a.at != latest && !p.c.PeerPort.Busy(a.at, s.At)
+			return a.at != latest && !p.c.PeerPort.Holds(a.at, s.At)
 		})
 	}
 	if len(r.data) == mostAnswers {
@@ -151,7 +151,7 @@ func (p *path) slotData(s *rule.Sight) {
 // the line since.
 func (p *path) passed(r *request, now vtime.Time, match func(*answer) bool) bool {
 	for i := range r.data {
-		if a := &r.data[i]; (i == len(r.data)-1 || p.c.PeerPort.Busy(a.at, now)) && match(a) {
+		if a := &r.data[i]; (i == len(r.data)-1 || p.c.PeerPort.Holds(a.at, now)) && match(a) {
 			return true
 		}
 	}

@@ -190,7 +190,7 @@ func (p *path) answered(s *rule.Sight) {
 // waited reports whether a NAK may leave after its gap has closed, because the line was busy since. Each NAK is allowed
 // once.
 func (p *path) waited(s *rule.Sight) bool {
-	p.late = slices.DeleteFunc(p.late, func(l late) bool { return !p.c.PeerPort.Busy(l.at, s.At) })
+	p.late = slices.DeleteFunc(p.late, func(l late) bool { return !p.c.PeerPort.Holds(l.at, s.At) })
 	return slices.ContainsFunc(p.late, func(l late) bool { return l.psn == s.Pkt.PSN })
 }
 
