@@ -50,6 +50,7 @@ type receiver struct {
 	nak    *rule.Obligation // of a request that found no receive
 	posted int              // receives that are left
 	takers []psn.PSN        // requests that need a receive and that no response covers yet, oldest first
+	copies []psn.PSN        // of takers, that have arrived after them; each may be refused as well
 }
 
 func (r *receiver) event(e *trace.Event) {
@@ -68,6 +69,9 @@ func (r *receiver) sight(s *rule.Sight) {
 	if s.Point == trace.ResponderOut {
 		r.response(p)
 		return
+	}
+	if s.Relation == rule.Duplicate && len(r.copies) < queueLimit && slices.Contains(r.takers, p.PSN) {
+		r.copies = append(r.copies, p.PSN)
 	}
 	if !s.Legal || r.c.Fatal || !p.Opcode.TakesReceive() {
 		return
@@ -92,6 +96,7 @@ func (r *receiver) response(p *roce.Packet) {
 	last, ok := rule.Acknowledged(p)
 	for ok && len(r.takers) > 0 && r.takers[0].LessEq(last) {
 		r.takers = r.takers[1:]
+		r.copies = slices.DeleteFunc(r.copies, func(x psn.PSN) bool { return x.LessEq(last) })
 	}
 	if d := r.nak.Oldest(); d != nil && ok && d.PSN.LessEq(last) && !rule.IsFatalNAK(p) {
 		named := c.Rel(d.PSN)
@@ -108,7 +113,10 @@ func (r *receiver) response(p *roce.Packet) {
 
 func (r *receiver) refused(p *roce.Packet) {
 	c, i := r.c, slices.Index(r.takers, p.PSN)
+	copied := slices.Index(r.copies, p.PSN)
 	switch {
+	case i < 0 && copied >= 0 && p.PSN == c.EPSN:
+		r.copies = slices.Delete(r.copies, copied, copied+1)
 	case i < 0:
 		c.Failf(rule.Responder, "RNR NAK names %s, which takes no receive", c.Rel(p.PSN))
 	case roce.RNRTimer(p.AETH.Syndrome.Timer()) != c.PeerAttr.MinRNRTimer:
