@@ -16,6 +16,10 @@ func (d *Decoder) recover(s *trace.Sight, at int) (made *trace.Sight, ok bool) {
 	h, sum := &s.Pkt.Repair, slices.Clone(s.Pkt.Payload)
 	check := h.Check
 	u := &d.units[at%d.scheme.c]
+	if s.Pkt.Len > len(sum) {
+		d.Blind = true
+		return nil, false
+	}
 	if u.lacking || u.bound && len(u.sum) > len(sum) {
 		return nil, false
 	}

@@ -44,6 +44,7 @@ type Decoder struct {
 	Hole      psn.PSN   // first missing PSN of the latest block that could not be repaired
 	Why       Failure   // why that block could not be repaired
 	Lacking   []psn.PSN // missing packets of the unit that could not be repaired; valid when Why is FailedUnit
+	Blind     bool      // the trace lacks the bytes from which the endpoint may have recovered a packet
 
 	Source
 	above  Transport
