@@ -22,7 +22,7 @@ import (
 //	the QP failed                                     for ever: exempt; that it waits for a receive is for the rule to
 //	                                                  say (Excuse)
 //	the QP may have given up, for want of answers     until it shows that it has not: Late, giveup.go
-//	to its own requests
+//	to its own requests                               ever what could still be done late: Obligation
 //	a box waits for its own peer, or has given up     for ever: exempt
 const (
 	// Patience is how long an endpoint, or a box, may take to answer before silence is a violation. IBTA gives no

@@ -112,7 +112,7 @@ func (o *Obligation) Settle(now vtime.Time, fits func(Debt) bool) {
 			return false
 		case !o.late(d, now):
 			o.c.Met()
-		case !o.excused(d):
+		case !o.excused(d, now):
 			o.c.Failf(o.by, "%s (seen %v later, which is too late)", o.missing(d), now.Sub(d.At))
 		}
 		return true
@@ -137,7 +137,7 @@ func (o *Obligation) Expire(now vtime.Time) {
 	for len(o.owed) > 0 && o.late(o.owed[0], now) {
 		d := o.owed[0]
 		o.owed = slices.Delete(o.owed, 0, 1)
-		if !o.excused(d) {
+		if !o.excused(d, now) {
 			o.c.FailAt(d.At, d.Index, o.by, o.missing(d))
 		}
 	}
@@ -147,8 +147,12 @@ func (o *Obligation) late(d Debt, now vtime.Time) bool {
 	return o.c.Late(o.by, d.Since.Add(o.Within), o.Patience, now)
 }
 
-func (o *Obligation) excused(d Debt) bool {
-	return !o.Promised && o.c.exempt(o.by) || o.Unless != nil && o.Unless(d)
+// excused reports whether an overdue debt is no violation at now. What may be done late may still have been to come
+// when the end gave up.
+func (o *Obligation) excused(d Debt, now vtime.Time) bool {
+	c := o.c
+	dead := c.exempt(o.by) || !o.Prompt && mayHaveGivenUp(c.Conversation, sideOf(c.Conversation, o.by), now)
+	return dead && !o.Promised || o.Unless != nil && o.Unless(d)
 }
 
 // missing returns the text of the finding for d.
