@@ -44,6 +44,7 @@ type course struct {
 	apart    bool           // a READ was requested whose responses are in another PSN space
 	acked    moment         // PSN of the latest ACK
 	early    moment         // PSN of an ACK before which earlier ones should have passed
+	by       vtime.Duration // time from that ACK to the first of the earlier ones
 	swaps    bool           // the responder took requests that passed out of order
 	before   bool           // the requester went back to a packet that had not passed
 	denied   moment         // request that had passed when a sequence NAK named it, and that was not acknowledged since
@@ -302,13 +303,13 @@ func (c *course) response(s *Sighting) {
 func (c *course) orders(p psn.PSN, at vtime.Time) {
 	if c.early.valid && c.early.psn.LessEq(p) {
 		if c.early.valid = false; c.early.psn != p {
-			c.responder.overtook++
+			c.responder.overtook.Add(c.by)
 		}
 	}
 	if c.acked.valid && p.Less(c.acked.psn) {
 		c.responder.crossed++
-		if at.Sub(c.acked.at) <= swapTime && c.acked.psn.Less(c.newest) {
-			c.early = c.acked
+		if c.acked.psn.Less(c.newest) {
+			c.early, c.by = c.acked, at.Sub(c.acked.at)
 		}
 	}
 	c.acked = moment{p, at, true}

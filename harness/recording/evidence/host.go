@@ -19,7 +19,7 @@ type host struct {
 	swaps    int     // requests to this host that passed out of order and that it took
 	keeps    bool    // the host acknowledges selectively, so that it may take requests out of order
 	crossed  int     // packets of this host that passed in another order than that in which it has to send them
-	overtook int     // acknowledgements of this host that passed before earlier ones, and only once
+	overtook Samples // of acknowledgements of this host that passed before earlier ones, and only once: how long before
 	gaps     int     // packets of this host that passed after later ones, or never
 	deaf     int     // retransmissions by this host long after the answers to them had passed
 	silent   Samples // times from a request that this host did not answer to its retransmission
@@ -142,6 +142,13 @@ func (h *host) lost() int {
 		}
 	}
 	return n
+}
+
+// reordered reports whether acknowledgements of the host were overtaken on their way to the tap. A path brings none
+// earlier than by its own length, which is less than answers take.
+func (h *host) reordered() bool {
+	most := max(swapTime, h.answers.median())
+	return slices.ContainsFunc(h.overtook, func(early vtime.Duration) bool { return early <= most })
 }
 
 // reaction is a reaction time of a host as seen at the tap.

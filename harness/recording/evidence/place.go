@@ -105,7 +105,7 @@ func nearer(h, far *host, factor vtime.Duration) (near, away reaction, ok bool) 
 			near = r
 		}
 		for _, away := range far.reactions() {
-			if r.faster(away, factor) && (away.in == 0 || h.overtook == 0) {
+			if r.faster(away, factor) && (away.in == 0 || !h.reordered()) {
 				return r, away, true
 			}
 		}

@@ -71,22 +71,32 @@ func TestPlaceByRetransmissions(t *testing.T) {
 
 // A host whose requests mostly follow the answers at once is not far, however long it pauses now and then.
 func TestPlaceByPauses(t *testing.T) {
+	const us = vtime.Microsecond
 	near, far := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
-	long, short := pause{90 * vtime.Microsecond, 93 * vtime.Microsecond}, pause{vtime.Microsecond, 4 * vtime.Microsecond}
-	for _, c := range []struct {
-		name     string
-		short    int // pauses in which a request follows the answer at once
-		spacing  int // requests without an answer before them
-		overtook int // answers that passed out of order
+	for name, c := range map[string]struct {
+		answers  vtime.Duration // time that the near host takes to answer
+		short    int            // pauses of 1 in 4 us in which a request follows the answer at once
+		spacing  int            // requests without an answer before them
+		overtook Samples
 		at       bool
-	}{{"waits for answers", 0, 0, 0, true}, {"has several requests outstanding", 9, 30, 0, true},
-		{"rests", 9, 3, 0, false}, {"waits for answers, which passed out of order", 0, 0, 1, false}} {
+	}{
+		"waits for answers":                         {answers: 3 * us, at: true},
+		"has several requests outstanding":          {answers: 3 * us, short: 9, spacing: 30, at: true},
+		"rests":                                     {answers: 3 * us, short: 9, spacing: 3},
+		"an answer overtook others":                 {answers: 3 * us, overtook: Samples{us}},
+		"an answer came before others":              {answers: 3 * us, overtook: Samples{45 * us}, at: true},
+		"an answer overtook others on a long path":  {answers: 100 * us, overtook: Samples{45 * us}},
+		"none overtook others on a path as long":    {answers: 100 * us, at: true},
+		"an answer came before others by much more": {answers: 100 * us, overtook: Samples{450 * us}, at: true},
+	} {
 		v := NewVantage(&trace.Header{Conns: []trace.Conn{{Ends: [2]trace.End{{Addr: near}, {Addr: far}}}}})
-		v.host(near).answers, v.host(near).overtook = Samples{3 * vtime.Microsecond}, c.overtook
-		v.host(far).idle = append(slices.Repeat(pauses{long}, 5), slices.Repeat(pauses{short}, c.short)...)
-		v.host(far).spacing = slices.Repeat(Samples{vtime.Microsecond}, c.spacing)
+		v.host(near).answers, v.host(near).overtook = Samples{c.answers}, c.overtook
+		long := pause{30 * c.answers, 31 * c.answers}
+		v.host(far).idle = slices.Repeat(pauses{long}, 5)
+		v.host(far).idle = append(v.host(far).idle, slices.Repeat(pauses{{us, 4 * us}}, c.short)...)
+		v.host(far).spacing = slices.Repeat(Samples{us}, c.spacing)
 		if p := v.Decide(); (p.Addr == near) != c.at {
-			t.Errorf("%s: %+v", c.name, p)
+			t.Errorf("%s: %+v", name, p)
 		}
 	}
 }
@@ -143,7 +153,7 @@ func TestAcknowledgementsOvertake(t *testing.T) {
 		"two swaps":             {[]psn.PSN{1, 0, 3, 2, 4}, us, 2},
 		"repeated":              {[]psn.PSN{0, 4, 1, 2, 3, 4, 5}, us, 0},
 		"of no request":         {[]psn.PSN{0, 10, 1, 2, 11}, us, 0},
-		"long after":            {[]psn.PSN{0, 4, 1, 2, 3, 5}, 100 * us, 0},
+		"long before them":      {[]psn.PSN{0, 4, 1, 2, 3, 5}, 100 * us, 1},
 		"nothing follows it":    {[]psn.PSN{0, 4, 1, 2, 3}, us, 0},
 		"in the order required": {[]psn.PSN{0, 1, 2, 2, 3}, us, 0},
 	} {
@@ -155,8 +165,9 @@ func TestAcknowledgementsOvertake(t *testing.T) {
 			x.response(&Sighting{PSN: p, Opcode: roce.Acknowledge, Syndrome: roce.SyndromeACK,
 				At: us + vtime.Time(i)*c.apart})
 		}
-		if got := x.responder.overtook; got != c.overtook {
-			t.Errorf("%s: %d overtook others, want %d", name, got, c.overtook)
+		got := x.responder.overtook
+		if want := slices.Repeat(Samples{vtime.Duration(c.apart)}, c.overtook); !slices.Equal(got, want) {
+			t.Errorf("%s: early by %v, want %v", name, got, want)
 		}
 	}
 }
