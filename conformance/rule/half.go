@@ -39,13 +39,18 @@ type running struct {
 	End   func(at vtime.Time)
 }
 
-// open begins the conversation at the PSN of its first sight, when that is a request.
+// open begins the conversation at the PSN of its first sight, when that is a request. Until the first request a
+// response tells about where it is, for the checks that are made before.
 func (h *half) open(s *Sight, list int) {
 	c := &h.conv
 	sent := list == int(trace.RequesterOut)
 	arrived := list == int(trace.ResponderIn) && s.Intact() && c.Addressed(s)
-	if !c.Started && (sent || arrived) {
+	switch {
+	case c.Started:
+	case sent || arrived:
 		c.begin(s.Pkt.PSN)
+	case s.Intact() && s.Pkt.Opcode.IsResponse() && !s.Pkt.Opcode.NumberedApart():
+		c.place(s.Pkt.PSN)
 	}
 }
 

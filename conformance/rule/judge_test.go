@@ -228,6 +228,29 @@ func TestChecksOfACaptureKnowTheFirstPSN(t *testing.T) {
 	}
 }
 
+// TestChecksBeforeTheFirstRequest: a capture may begin with a response, and a check that is made then must not take the
+// PSNs of the conversation to be half of all away from those that follow.
+func TestChecksBeforeTheFirstRequest(t *testing.T) {
+	h := testHeader(1)
+	h.Conns[0] = trace.Conn{}
+	r := counting(Responses)
+	var start psn.PSN
+	var started bool
+	r.New = func(c *Context) Check {
+		start, started = c.UNA, c.Started
+		return Check{Sight: func(*Sight) {}}
+	}
+	j := NewJudge(h, []Rule{r}, Options{})
+	answer := trace.Record{Sent: 0, Recv: 1, From: trace.B, Fate: trace.Delivered, ICRC: trace.Good}
+	answer.Packet.Opcode, answer.Packet.PSN = roce.Acknowledge, psn.Half+7
+	in := trace.NewTimeline(&h, j)
+	in.Packet(&answer)
+	in.End(vtime.Time(vtime.Second))
+	if started || start != psn.Half+7 {
+		t.Errorf("started %v, at %v", started, start)
+	}
+}
+
 func TestStatusText(t *testing.T) {
 	text, err := json.Marshal([]Status{Pass, NotApplicable, XPass})
 	if err != nil || string(text) != `["PASS","NOT-APPLICABLE","XPASS"]` {
