@@ -55,13 +55,14 @@ type flow struct {
 	claim     *flow      // a flow whose latest packet may be the next packet of this one
 }
 
-// find returns the flow with a key; nil when there is none.
-func (l *learner) find(k flowKey) *flow {
-	latest := &l.latest[k.qp%uint32(len(l.latest))]
-	if w := *latest; w != nil && w.key == k {
+// find returns the flow of a frame; nil when there is none.
+func (l *learner) find(h *roce.Frame) *flow {
+	qp := h.Packet.DestQP
+	latest := &l.latest[qp%uint32(len(l.latest))]
+	if w := *latest; w != nil && w.key.qp == qp && w.key.src == h.Src && w.key.dst == h.Dst {
 		return w
 	}
-	w := l.flows[k]
+	w := l.flows[keyOf(h)]
 	if w != nil {
 		*latest = w
 	}

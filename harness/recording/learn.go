@@ -92,7 +92,7 @@ func (l *learner) frame(n *capture.Lane) {
 		l.bad++
 		l.survey.damage(f, h.Src)
 	}
-	w := l.find(keyOf(h))
+	w := l.find(h)
 	counts := l.seals.take(w, h.Src, sealed)
 	if counts {
 		w = l.packet(f, h, w)

@@ -79,7 +79,7 @@ func (l *learner) show(h *trace.Header, as anew, to func(*evidence.Sighting, evi
 			}
 			l.seen.unplaced = l.seen.unplaced[:0]
 			var s evidence.Sighting
-			l.sight(&s, n, l.find(keyOf(h)), n.Frame.Check(h) || l.seals.never[h.Src])
+			l.sight(&s, n, l.find(h), n.Frame.Check(h) || l.seals.never[h.Src])
 			x.show(&s, to)
 		})
 		return err
