@@ -83,7 +83,7 @@ func Explain(id string) string { return "gauntlet explain " + id }
 func (v *Verdict) More() int { return max(0, v.Total-len(v.Findings)) }
 
 // seen holds the names of the latest packets, so that a finding can name a packet seen earlier.
-type seen struct{ ring []glimpse }
+type seen struct{ ring []glimpse } // its length is a power of two
 
 // glimpse holds the fields of a packet that name it.
 type glimpse struct {
@@ -110,11 +110,11 @@ func (r *seen) note(t *trace.Sight) {
 		r.ring = make([]glimpse, size)
 		for _, g := range old {
 			if g.known {
-				r.ring[g.record%uint64(size)] = g
+				r.ring[g.record&uint64(size-1)] = g
 			}
 		}
 	}
-	g := &r.ring[t.Index%uint64(len(r.ring))]
+	g := &r.ring[t.Index&uint64(len(r.ring)-1)]
 	if g.known && g.record > t.Index {
 		return
 	}
@@ -128,7 +128,7 @@ func (r *seen) name(record uint64, start psn.PSN) (text string, number []psn.PSN
 	if r == nil || len(r.ring) == 0 || record == NoRecord {
 		return "", nil
 	}
-	g := &r.ring[record%uint64(len(r.ring))]
+	g := &r.ring[record&uint64(len(r.ring)-1)]
 	if !g.known || g.record != record {
 		return "", nil
 	}

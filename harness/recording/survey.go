@@ -259,7 +259,7 @@ func (s *stamps) add(at time.Time) {
 	if s.count == 0 {
 		s.unit = time.Second
 	}
-	for s.count++; s.unit > 1 && at.UnixNano()%int64(s.unit) != 0; {
+	for s.count++; uint32(at.Nanosecond())%uint32(s.unit) != 0; { // 32 bits are divided faster than 64
 		s.unit /= 10
 	}
 }
