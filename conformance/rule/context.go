@@ -46,15 +46,20 @@ func (c *Context) Fail(who Blame, text string) {
 	c.FailAt(c.judge.here.at, c.judge.here.record, who, text)
 }
 
-// Failf is Fail with a formatted text.
+// Failf is Fail with a text that is formatted only if the finding is kept.
 func (c *Context) Failf(who Blame, format string, args ...any) {
-	c.Fail(who, fmt.Sprintf(format, args...))
+	c.fail(c.judge.here.at, c.judge.here.record, who, func() string { return fmt.Sprintf(format, args...) })
 }
 
 // FailAt reports a violation shown by an earlier record, such as a request whose answer never came. The text gives the
 // expectation and the observation. FailAt adds the name of the packet, and a note when the PSNs of the finding lie on
 // both sides of the wrap.
 func (c *Context) FailAt(at vtime.Time, record uint64, who Blame, text string) {
+	c.fail(at, record, who, func() string { return text })
+}
+
+// fail is FailAt with a function that returns the text.
+func (c *Context) fail(at vtime.Time, record uint64, who Blame, text func() string) {
 	if why := unproven(c, at, record, who); why != "" {
 		c.Doubt(why)
 		return
@@ -72,7 +77,8 @@ func (c *Context) FailAt(at vtime.Time, record uint64, who Blame, text string) {
 	}
 	if c.keeps(&f) {
 		name, shown := c.judge.seen.name(record, c.Start)
-		f.Packet, f.Text = name, text+c.wrapped(text, shown)
+		f.Packet, f.Text = name, text()
+		f.Text += c.wrapped(f.Text, shown)
 		c.keep(f)
 	}
 }
