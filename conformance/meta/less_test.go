@@ -26,8 +26,8 @@ func TestLessOfFixtures(t *testing.T) {
 	if err != nil || len(paths) == 0 {
 		t.Fatal("no fixtures", err)
 	}
-	// A fixture's reports of the ends are those that its rule needs.
-	ways := slices.DeleteFunc(Ways(), func(w Way) bool { return w.Told })
+	// A fixture's reports and attributes of the ends are those that its rule needs.
+	ways := slices.DeleteFunc(Ways(), func(w Way) bool { return w.Told || w.Stated })
 	for n, path := range paths {
 		if testing.Short() && n%4 != 0 {
 			continue

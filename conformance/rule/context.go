@@ -48,18 +48,18 @@ func (c *Context) Fail(who Blame, text string) {
 
 // Failf is Fail with a text that is formatted only if the finding is kept.
 func (c *Context) Failf(who Blame, format string, args ...any) {
-	c.fail(c.judge.here.at, c.judge.here.record, who, func() string { return fmt.Sprintf(format, args...) })
+	report(c, c.judge.here.at, c.judge.here.record, who, func() string { return fmt.Sprintf(format, args...) })
 }
 
 // FailAt reports a violation shown by an earlier record, such as a request whose answer never came. The text gives the
 // expectation and the observation. FailAt adds the name of the packet, and a note when the PSNs of the finding lie on
 // both sides of the wrap.
 func (c *Context) FailAt(at vtime.Time, record uint64, who Blame, text string) {
-	c.fail(at, record, who, func() string { return text })
+	report(c, at, record, who, func() string { return text })
 }
 
-// fail is FailAt with a function that returns the text.
-func (c *Context) fail(at vtime.Time, record uint64, who Blame, text func() string) {
+// report is FailAt with a function that returns the text.
+func report(c *Context, at vtime.Time, record uint64, who Blame, text func() string) {
 	if why := unproven(c, at, record, who); why != "" {
 		c.Doubt(why)
 		return

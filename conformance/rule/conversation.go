@@ -220,13 +220,8 @@ func (s *shares) Shared(key any, make func() any) any {
 
 // begin sets every PSN variable to the first PSN of the conversation.
 func (c *Conversation) begin(p psn.PSN) {
-	c.place(p)
-	c.Started = true
-}
-
-// place sets every PSN variable to p.
-func (c *Conversation) place(p psn.PSN) {
-	c.Start, c.UNA, c.MAX, c.EPSN = p, p, p, p
+	c.Start, c.Started = p, true
+	c.UNA, c.MAX, c.EPSN = p, p, p
 	c.responder.keep.newest = p.Prev()
 }
 

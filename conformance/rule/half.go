@@ -50,7 +50,8 @@ func (h *half) open(s *Sight, list int) {
 	case sent || arrived:
 		c.begin(s.Pkt.PSN)
 	case s.Intact() && s.Pkt.Opcode.IsResponse() && !s.Pkt.Opcode.NumberedApart():
-		c.place(s.Pkt.PSN)
+		c.begin(s.Pkt.PSN)
+		c.Started = false
 	}
 }
 
