@@ -93,7 +93,8 @@ func (l *learner) way(from, to netip.Addr) int32 {
 
 // header returns the header with the connections that were learnt.
 func (l *learner) header() trace.Header {
-	h := trace.Header{Version: trace.FormatVersion, Bench: "file", Taps: [2]bool{true, l.survey.two()}, Bytes: true}
+	h := trace.Header{Version: trace.FormatVersion, Bench: trace.FileBench, Bytes: true,
+		Taps: [2]bool{true, l.survey.two()}}
 	if h.Taps[trace.B] {
 		l.survey.sides(l.vote)
 	}

@@ -31,6 +31,9 @@ type Header struct {
 // real interfaces see it when it is handed to the line.
 func (h *Header) BehindLine() bool { return h.Bench == "sim" || h.Bench == "fixture" }
 
+// FileBench is the Bench of captures of other programs.
+const FileBench = "file"
+
 // FormatVersion is the version of the NDJSON form, as package ndjson writes it.
 const FormatVersion = 1
 

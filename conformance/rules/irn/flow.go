@@ -36,7 +36,7 @@ var newDataInRecovery = define(rule.Rule{
 	Title: "With no hole left to send again, new packets go on during recovery as far as the cap allows",
 	Source: rule.Source{Ref: recovery, Requirement: "When there are no more lost packets to be retransmitted, the " +
 		"sender continues to transmit new packets (if allowed by BDP-FC)."},
-	Needs: senderTap, Sees: ofSender, Stimulus: "a lost packet in a flow that does not fill the window",
+	Needs: timedTap, Sees: ofSender, Stimulus: "a lost packet in a flow that does not fill the window",
 	New: func(c *rule.Context) rule.Check {
 		f := flow{c: c, requests: newRequests(c), idle: vtime.Never}
 		return rule.Check{Sight: f.sight, Event: f.event, End: f.stalled}

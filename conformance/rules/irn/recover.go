@@ -64,6 +64,6 @@ var timeoutHeadFirst = define(rule.Rule{
 	Source: rule.Source{Ref: recovery + "; " + hls,
 		Requirement: "When in the loss recovery mode, the sender selectively retransmits lost packets as " +
 			"indicated by the bitmap; timeout: retransmitSN is set to lastAcked."},
-	Needs: senderTap, Sees: ofSender, Stimulus: "the same packet lost twice", New: retransmits(selective.TimeoutHead,
+	Needs: timedTap, Sees: ofSender, Stimulus: "the same packet lost twice", New: retransmits(selective.TimeoutHead,
 		selective.TimeoutHoles),
 })

@@ -13,7 +13,7 @@ var timeoutLowHigh = define(rule.Rule{
 	Source: rule.Source{Ref: recovery + "; " + hls,
 		Requirement: "IRN uses a low timeout value RTO_low only when there are a small number of packets in flight, " +
 			"and RTO_high otherwise; timeout: with more than N in flight RTO_low is only extended."},
-	Needs: senderTap, Sees: ofSender, Stimulus: "a loss at the end of one packet, and of a long message",
+	Needs: timedTap, Sees: ofSender, Stimulus: "a loss at the end of one packet, and of a long message",
 	New: func(c *rule.Context) rule.Check {
 		t := newTimers(c)
 		return rule.Check{Sight: t.sight, Event: t.event}
