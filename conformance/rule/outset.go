@@ -78,8 +78,11 @@ func (c *Conversation) shows(s *Sight) {
 	expected := last.Next()
 	d := expected.Sub(c.EPSN)
 	beyond := d > 0 && d < windowLimit && !s.Point.AtRequester()
-	if beyond {
+	switch {
+	case beyond:
 		c.skip(expected)
+	case d < 0 && d > -windowLimit && !s.Point.AtRequester() && IsNAK(s.Pkt) && !c.Keeps():
+		c.rewind(expected)
 	}
 	kept := c.Keeps() && (c.Held > 0 || Selective(s.Pkt)) // it may hold other requests as well
 	if kept || !c.Start.Less(expected) && !IsNAK(s.Pkt) {
@@ -89,6 +92,13 @@ func (c *Conversation) shows(s *Sight) {
 	if c.told == vtime.Never || beyond {
 		c.told = s.At
 	}
+}
+
+// rewind sets EPSN to a request that was lost or overtaken before the first one that arrived, so that none of these was
+// accepted.
+func (c *Conversation) rewind(expected psn.PSN) {
+	c.EPSN, c.GapOpen = expected, true
+	c.responder.pos = position{unsure: true}
 }
 
 // skip advances EPSN past requests that the responder received before the trace began.
