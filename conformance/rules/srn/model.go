@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
-	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
@@ -39,7 +38,7 @@ type flow struct {
 	c    *rule.Context
 	pipe rule.Pipe
 
-	high     psn.PSN        // newest packet that arrived out of order
+	kept     keeping
 	packets  int            // that arrived
 	refilled int            // retransmissions: packets below one that is held
 	work     vtime.Duration // sum of the packets' service times without queries
@@ -56,6 +55,7 @@ func (f *flow) sight(s *rule.Sight) {
 	switch p := s.Pkt; {
 	case p.Opcode.NumberedApart():
 	case s.Point == trace.ResponderOut:
+		f.kept.says(p)
 		f.answered(s)
 	case s.Intact() && f.c.Addressed(s):
 		f.arrived(s)
@@ -63,14 +63,11 @@ func (f *flow) sight(s *rule.Sight) {
 }
 
 func (f *flow) arrived(s *rule.Sight) {
-	held, p := f.c.Held > 0, s.Pkt
+	p := s.Pkt
 	f.each = f.pipe.Time(p)
 	f.work += f.each
 	f.packets++
-	switch {
-	case s.Relation == rule.Ahead && (!held || f.high.Less(p.PSN)):
-		f.high = p.PSN
-	case held && s.Relation != rule.Duplicate:
+	if s.Relation != rule.Duplicate && f.kept.beyond(p.PSN) {
 		f.refilled++
 	}
 }

@@ -55,17 +55,36 @@ type stallWatch struct {
 	waiting bool // for the answer to psn
 	psn     psn.PSN
 	until   vtime.Time // earliest time of the answer
+	kept    keeping
 }
+
+// keeping tracks what the responder has said that it keeps ahead of the expected request. It may drop what it does not
+// name: a SEND ahead of its turn for which no receive is posted (FASR V-A, IRN 5.3).
+type keeping struct {
+	any    bool
+	newest psn.PSN // the newest request that a SACK has named
+}
+
+// says processes a response.
+func (k *keeping) says(p *roce.Packet) {
+	if rule.Selective(p) && !p.AETH.Syndrome.IsACK() && (!k.any || k.newest.Less(p.SACK.PSN)) {
+		k.any, k.newest = true, p.SACK.PSN
+	}
+}
+
+// beyond reports whether the responder keeps a request beyond x, which it has not acknowledged.
+func (k *keeping) beyond(x psn.PSN) bool { return k.any && x.Less(k.newest) }
 
 func (w *stallWatch) sight(s *rule.Sight) {
 	c, p := w.c, s.Pkt
 	if s.Point == trace.ResponderIn {
 		// The request fills the hole, and the bitmap must be queried for the packets held behind it.
-		if s.Relation == rule.InOrder && s.Legal && c.Held > 0 && !w.waiting {
+		if s.Relation == rule.InOrder && s.Legal && w.kept.beyond(p.PSN) && !w.waiting {
 			w.waiting, w.psn, w.until = true, p.PSN, s.At.Add(w.pipe.Stall())
 		}
 		return
 	}
+	w.kept.says(p)
 	last, ok := rule.Acknowledged(p)
 	switch {
 	case !w.waiting || !ok:
