@@ -53,6 +53,10 @@ func (r *rnrPause) sight(s *rule.Sight) {
 	}
 	r.waiting, r.sent = false, r.times()+1
 	if s.Before(r.until) {
+		if c := r.c; c.Port.Stalls() && c.OutstandingReads() > 0 && c.InPort(s, r.at) {
+			c.Doubt("the RNR NAK may have waited in the receive pipeline behind data whose bitmap queries stall it")
+			return
+		}
 		r.c.Failf(rule.Requester, "%s is retried %v too early", r.c.Rel(r.psn), r.until.Sub(s.At))
 		return
 	}
