@@ -39,7 +39,17 @@ type answer struct {
 	len    int
 	sum    uint32
 	result uint64
+	aeth   roce.AETH // zero in a response without one
 	at     vtime.Time
+}
+
+// answerOf returns the answer that a packet is.
+func answerOf(s *rule.Sight) answer {
+	a := answer{opcode: s.Pkt.Opcode, len: s.Pkt.Len, sum: s.Sum, result: s.Pkt.Result, at: s.At}
+	if rule.HasAETH(a.opcode) {
+		a.aeth = s.Pkt.AETH
+	}
+	return a
 }
 
 // same reports whether two answers have equal data.
@@ -144,7 +154,7 @@ func (p *path) slotData(s *rule.Sight) {
 	if len(r.data) == mostAnswers {
 		r.data = slices.Delete(r.data, 0, 1)
 	}
-	r.data = append(r.data, answer{s.Pkt.Opcode, s.Pkt.Len, s.Sum, s.Pkt.Result, s.At})
+	r.data = append(r.data, answerOf(s))
 }
 
 // passed reports whether a response for Local matches a response of Remote: the latest, or one that may have waited for

@@ -136,7 +136,7 @@ func readPasses() rule.Rule {
 				p.c.Failf(rule.Responder, "the data for %s leave, but not those for %s, which arrived before",
 					p.c.Rel(s.Pkt.PSN), p.c.Rel(h.next))
 			}
-			got := answer{len: s.Pkt.Len, sum: s.Sum, result: s.Pkt.Result}
+			got := answerOf(s)
 			again := p.held(s.Pkt.PSN) != nil || r.asked && (o == roce.ReadRespFirst || o == roce.ReadRespOnly)
 			switch {
 			case !p.passed(r, s.At, got.same):
@@ -147,6 +147,8 @@ func readPasses() rule.Rule {
 			}):
 				p.c.Failf(rule.Responder, "%v for %s; Remote sent %v", o, p.c.Rel(s.Pkt.PSN),
 					r.data[len(r.data)-1].opcode)
+			case !p.passed(r, s.At, func(a *answer) bool { return got.same(a) && (o != a.opcode || got.aeth == a.aeth) }):
+				p.c.Failf(rule.Responder, "the AETH of %v %s differs from Remote's", o, p.c.Rel(s.Pkt.PSN))
 			}
 		}}
 	})
