@@ -168,9 +168,10 @@ func (j *Judge) Sight(t *trace.Sight) {
 	if t.Out {
 		j.ports[j.header.On(t.Rec.Conn)][t.Tap&1].sent(t.At, t.Rec.WireBytes)
 	}
-	j.route(t)
-	if j.passing(t) {
-		return
+	if j.header.Divided() {
+		if j.route(t); j.passing(t) {
+			return
+		}
 	}
 	h, list := j.place(t)
 	if h == j.stray && t.Rec.Packet.Opcode.OverIP() {
