@@ -28,6 +28,8 @@ type doubles struct {
 	seen    int
 	first   map[uint64]double // by frame
 	ways    map[way]*doubled
+	on      way               // direction of the latest frame
+	latest  *doubled          // its element of ways
 	refused map[way][]refusal // the latest NAKs, by the direction of the requests that they ask for
 	began   time.Time         // time of the first sight
 	ended   time.Time         // time of the latest sight
@@ -102,7 +104,10 @@ func (d *doubles) frame(key uint64, p *roce.Packet, on way, at time.Time) {
 		d.first, d.ways, d.began = map[uint64]double{}, map[way]*doubled{}, at
 	}
 	d.ended = at
-	w := d.ways[on]
+	if d.latest == nil || d.on != on {
+		d.latest, d.on = d.ways[on], on
+	}
+	w := d.latest
 	if w == nil && len(d.ways) < twiceWays {
 		w = &doubled{}
 		d.ways[on] = w
@@ -111,15 +116,22 @@ func (d *doubles) frame(key uint64, p *roce.Packet, on way, at time.Time) {
 		return
 	}
 	x, seen := d.first[key]
+	if !seen {
+		if len(d.first) < twiceSample {
+			d.first[key] = double{at: at, on: w}
+			w.frames++
+		}
+		return
+	}
 	since := at.Sub(x.at).Abs()
 	switch {
-	case seen && x.both && since <= 3*x.after:
-	case seen && x.both, !seen && len(d.first) < twiceSample:
+	case x.both && since <= 3*x.after:
+	case x.both:
 		d.first[key] = double{at: at, on: w}
 		w.frames++
-	case seen && d.again(p, on, x.at): // or by the mirror, at a place that is so far away: it counts for neither
+	case d.again(p, on, x.at): // or by the mirror, at a place that is so far away: it counts for neither
 		d.first[key] = double{at: at, on: w}
-	case seen:
+	default:
 		w.after, w.asks = append(w.after, since), w.asks || !p.Opcode.IsResponse()
 		d.first[key] = double{x.at, since, true, w}
 	}
