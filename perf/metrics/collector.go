@@ -82,7 +82,7 @@ func (c *Collector) Sight(s *trace.Sight) {
 		return // a receiver drops a damaged packet, so it makes no progress
 	}
 	if s.Pkt.Opcode.IsRequest() {
-		h.request(s, sent, arrived)
+		h.request(s, sent)
 	} else {
 		h.response(s, sent, arrived)
 	}

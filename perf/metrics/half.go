@@ -77,7 +77,7 @@ func (h *half) start(at vtime.Time, p psn.PSN) {
 }
 
 // request processes a request that is sent, that arrives, or both at once where only the arrival was tapped.
-func (h *half) request(s *trace.Sight, sent, arrived bool) {
+func (h *half) request(s *trace.Sight, sent bool) {
 	if sent && !h.requests.started {
 		h.start(s.At, s.Pkt.PSN)
 	}
@@ -92,7 +92,7 @@ func (h *half) request(s *trace.Sight, sent, arrived bool) {
 	if t := h.requests.find(o); sent && t != nil && t.lost == s.At {
 		h.lose(o)
 	}
-	if arrived {
+	if !s.Out {
 		h.arrive(s, &h.requests, o)
 	}
 }

@@ -19,7 +19,7 @@ const (
 type plot struct {
 	marks  []Mark
 	limit  int
-	stride [5]int // by kind: every stride-th mark is kept
+	stride [5]int // by kind: every stride-th mark is kept; powers of two
 	seen   [5]int
 }
 
@@ -38,12 +38,12 @@ func (p *plot) add(at vtime.Time, offset int64, kind MarkKind) {
 	}
 	n := p.seen[kind]
 	p.seen[kind]++
-	if n%p.stride[kind] != 0 {
+	if n&(p.stride[kind]-1) != 0 {
 		return
 	}
 	if len(p.marks) == p.limit {
 		p.thin()
-		if n%p.stride[kind] != 0 {
+		if n&(p.stride[kind]-1) != 0 {
 			return
 		}
 	}
