@@ -223,7 +223,7 @@ func (s *shares) Shared(key any, make func() any) any {
 func (c *Conversation) begin(p psn.PSN) {
 	c.Start, c.Started = p, true
 	c.UNA, c.MAX, c.EPSN = p, p, p
-	c.responder.keep.newest = p.Prev()
+	c.responder.first, c.responder.keep.newest = p, p.Prev()
 }
 
 // Mine reports whether e was reported by the requester's side; otherwise the responder's side did.

@@ -81,11 +81,12 @@ func (c *Conversation) shows(s *Sight) {
 	switch {
 	case beyond:
 		c.skip(expected)
-	case d < 0 && d > -windowLimit && !s.Point.AtRequester() && IsNAK(s.Pkt) && !c.Keeps():
-		c.rewind(expected)
+	case c.untold() && IsNAK(s.Pkt) && expected.Less(c.responder.first) && !s.Point.AtRequester():
+		c.expectAgain(expected)
+		c.GapOpen = true
 	}
 	kept := c.Keeps() && (c.Held > 0 || Selective(s.Pkt)) // it may hold other requests as well
-	if kept || !c.Start.Less(expected) && !IsNAK(s.Pkt) {
+	if kept || !c.responder.first.Less(expected) && !IsNAK(s.Pkt) {
 		return
 	}
 	c.sure = !data
@@ -94,11 +95,18 @@ func (c *Conversation) shows(s *Sight) {
 	}
 }
 
-// rewind sets EPSN to a request that was lost or overtaken before the first one that arrived, so that none of these was
-// accepted.
-func (c *Conversation) rewind(expected psn.PSN) {
-	c.EPSN, c.GapOpen = expected, true
-	c.responder.pos = position{unsure: true}
+// untold reports whether EPSN is that of a responder which accepted the first request of the trace when it was seen
+// first, and no answer has shown that it did. One that keeps what comes early says so.
+func (c *Conversation) untold() bool {
+	return c.Index >= 0 && !c.Known && !c.ofDevice && c.told == vtime.Never && !c.Keeps()
+}
+
+// expectAgain takes EPSN back to a request that comes again, or that a NAK names, before an answer has told what is
+// expected: those after it may have come early, and been dropped, each time that the trace has them.
+func (c *Conversation) expectAgain(p psn.PSN) {
+	c.responder.first = p
+	c.EPSN, c.MSN, c.GapOpen = p, 0, false
+	c.responder.pos, c.responder.bad = position{unsure: true}, false
 }
 
 // skip advances EPSN past requests that the responder received before the trace began.

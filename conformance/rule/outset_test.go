@@ -74,3 +74,35 @@ func TestDataTellLessThanAnACK(t *testing.T) {
 		w.want(name+": certain before", w.c.Certain(before), c.want == 2)
 	}
 }
+
+// A capture may begin after a gap has drawn its NAK. What comes early then is dropped, and comes again after a request
+// from before the capture: it has not been received because it was seen.
+func TestWhatComesAgainBeforeAnAnswerWasNotReceived(t *testing.T) {
+	w := newWalk(t, false)
+	w.see(trace.ResponderIn, roce.SendOnly, 0, 8) // early, as are the next two
+	w.see(trace.ResponderIn, roce.SendOnly, 1, 8)
+	w.see(trace.ResponderIn, roce.SendOnly, 2, 8)
+	w.see(trace.ResponderIn, roce.SendOnly, -2, 8) // the gap
+	w.want("expected after the gap", w.c.EPSN, testStart.Add(-1))
+	w.see(trace.ResponderOut, roce.Acknowledge, -2, 0, ack(roce.SyndromeACK))
+	w.want("certain", w.c.Certain(w.now), true)
+	w.see(trace.ResponderIn, roce.SendOnly, -1, 8)
+	w.see(trace.ResponderIn, roce.SendOnly, 0, 8)
+	w.want("expected", w.c.EPSN, testStart.Add(1))
+	w.see(trace.ResponderIn, roce.SendOnly, 2, 8)
+	w.want("gap", w.c.GapOpen, true)
+}
+
+// So it is where the capture begins between the gap and its NAK.
+func TestNAKOfARequestBeforeTheCaptureTellsWhatIsExpected(t *testing.T) {
+	w := newWalk(t, false)
+	w.see(trace.ResponderIn, roce.SendOnly, 0, 8)
+	w.see(trace.ResponderIn, roce.SendOnly, 1, 8)
+	w.see(trace.ResponderOut, roce.Acknowledge, -1, 0, ack(roce.SyndromePSNSeqErr))
+	w.want("expected", w.c.EPSN, testStart.Add(-1))
+	w.want("gap", w.c.GapOpen, true)
+	w.see(trace.ResponderIn, roce.SendOnly, -1, 8)
+	w.see(trace.ResponderIn, roce.SendOnly, 1, 8)
+	w.want("the next gap is of", w.c.EPSN, testStart)
+	w.want("the next gap", w.c.GapOpen, true)
+}
