@@ -72,6 +72,13 @@ func TestDoubts(t *testing.T) {
 		{"answered with the next PSN", "A>B READ_REQUEST psn=+0 dmalen=8 A\nB>A READ_RESP_ONLY psn=+1 msn=1 len=8\n" +
 			"A>B READ_REQUEST psn=+1 dmalen=8 A\n@5000 A>B READ_REQUEST psn=+0 dmalen=8 A\nB>A READ_RESP_ONLY psn=+0 " +
 			"msn=1 len=8\nA>B READ_REQUEST psn=+1 dmalen=8 A\nB>A READ_RESP_ONLY psn=+1 msn=2 len=8\n", ""},
+		{"not ready for a SEND that is not in it", "A>B SEND_ONLY psn=+0 len=8 A\nB>A ACK psn=+0 msn=1\n" +
+			"B>A RNR psn=+1 msn=1 timer=1\n", "psn=+1 was acknowledged"},
+		{"not ready for a SEND to come", "A>B SEND_ONLY psn=+0 len=8 A\nB>A ACK psn=+0 msn=1\n" +
+			"B>A RNR psn=+1 msn=1 timer=1\nA>B SEND_ONLY psn=+1 len=8 A\n@9000 B>A RNR psn=+1 msn=1 timer=1\n", ""},
+		{"data first", "B>A X_READ_RESP_LAST psn=+0 msn=1 len=8\nA>B IRN_READ_ACK psn=+1 msn=0 sack=+1\n" +
+			"A>B X_READ_REQUEST psn=+0 dmalen=8 A\nB>A X_READ_RESP_ONLY psn=+1 msn=2 len=8\n" +
+			"A>B IRN_READ_ACK psn=+2 msn=0 sack=+2\n", "begins when"},
 		{"answers first", "B>A NAK psn=+3 msn=0 PSN_SEQ_ERR\nA>B WRITE_MIDDLE psn=+3 len=1024\n", "begins when"},
 		{"one way", "A>B SEND_ONLY psn=+0 len=8 A\nA>B SEND_ONLY psn=+1 len=8 A\n", "the frames of one end alone"},
 		{"guessed", "qp A conn=1\nA>B SEND_ONLY psn=+0 len=8 A\nA>B SEND_ONLY psn=+0 len=8 A conn=1\nB>A ACK psn=+0 " +
@@ -140,6 +147,46 @@ func TestDoubtsOfTwoTaps(t *testing.T) {
 		}
 		if got := r.Header.Conns[0].Doubtful(trace.A).Why; (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
 			t.Errorf("%s: %q, want %q (taps %v)", c.name, got, c.want, r.Header.Taps)
+		}
+	}
+}
+
+// Two captures begin in the middle if the tap of the requester shows it, whatever was lost behind that tap. If only the
+// other one shows it, requests were lost before it, or it began later.
+func TestTwoTapsBeginInTheMiddle(t *testing.T) {
+	const sentBack = `
+@0..100 A>X SEND_ONLY psn=+5 len=8 A
+@1000..1100 A>B SEND_ONLY psn=+4 len=8 A
+@1102..1202 B>A ACK psn=+4 msn=1
+@1203..1303 A>B SEND_ONLY psn=+5 len=8 A
+@1405..1505 B>A ACK psn=+5 msn=2
+`
+	const again = `
+@11..111 A>B SEND_ONLY psn=+1 len=8 A
+@22..122 A>B SEND_ONLY psn=+0 len=8 A
+@233..333 B>A ACK psn=+0 msn=1
+@244..344 B>A ACK psn=+1 msn=2
+@255..355 B>A ACK psn=+1 msn=2
+`
+	const first, lost = "@0..100 A>B SEND_ONLY psn=+0 len=8 A", "@0..100 A>X SEND_ONLY psn=+0 len=8 A"
+	const other = "@0..100 B>A SEND_ONLY psn=+0 len=8 A\n"
+	for name, c := range map[string]struct {
+		text   string
+		missed int // first frames that the tap of B has not
+		want   string
+		at     [2]bool
+	}{
+		"sent back":         {sentBack, 0, "begins when", [2]bool{true, false}},
+		"complete":          {first + again, 0, "", [2]bool{}},
+		"B begins later":    {first + again, 1, "begins when", [2]bool{false, true}},
+		"B may begin later": {lost + again, 0, "begins when", [2]bool{false, true}},
+		"B had begun":       {other + "@1..101 A>X SEND_ONLY psn=+0 len=8 A" + again, 0, "", [2]bool{}},
+	} {
+		f := tracetest.Parse(t, c.text, 0)
+		r, _ := filed(t, tracetest.FramesAt(f, trace.A), tracetest.FramesAt(f, trace.B)[c.missed:])
+		d := r.Header.Conns[0].Doubtful(trace.A)
+		if (d.Why == "") != (c.want == "") || !strings.Contains(d.Why, c.want) || d.At != c.at {
+			t.Errorf("%s: %+v, want %q (%+v)", name, d, c.want, r.Capture)
 		}
 	}
 }

@@ -163,6 +163,7 @@ func (l *lack) numberedApart(s *Sighting) {
 	}
 	l.apart.passes(s)
 	if !s.Opcode.IsReadAck() {
+		l.apart.middle = l.apart.middle || !l.begun // nothing that was seen asked for the data
 		l.apart.request(s.PSN, s.PSN.Next())
 		return
 	}

@@ -24,6 +24,7 @@ type lack struct {
 	foretold  bool       // newest was answered with data before it passed, when no READ or atomic awaited them
 	signs     []sign     // the first signs of missing packets, at most signLimit
 	middle    bool       // requests before the first one seen were still to be answered or sent again
+	unasked   bool       // one of them came that no NAK had asked for
 	blind     bool       // an answer passed before the first request
 	settled   vtime.Time // time of the first grant of a request seen, after all signs of middle; 0 before
 	low       psn.PSN    // PSN of the oldest request seen
@@ -31,7 +32,9 @@ type lack struct {
 	late      bool       // an answer has passed
 	first     psn.PSN    // expected PSN by the first answer that cannot be to a request before the capture
 	shown     bool       // first is valid
-	since, at vtime.Time // times of the first packet and of the latest
+	since, at vtime.Time // times of the first packet and of the latest; valid when any is true
+	any       bool
+	began     vtime.Time // time of the first frame of the tap; set by Witness.closed
 	again     psn.PSN    // first request that a NAK asked for and that has not been sent since
 	refuse    bool       // again is valid
 	resent    bool       // a request that the NAK asked for has been sent since
@@ -65,8 +68,8 @@ const (
 
 // passes records the time of a packet.
 func (l *lack) passes(s *Sighting) {
-	if l.at = s.At; l.since == 0 {
-		l.since = s.At
+	if l.at = s.At; !l.any {
+		l.since, l.any = s.At, true
 	}
 }
 
@@ -183,7 +186,7 @@ func (l *lack) request(p, end psn.PSN) {
 		return
 	case p.Less(l.newest):
 		l.duplicates.add(p)
-		l.before(p)
+		l.unasked = l.before(p) && !(l.refuse && l.again.LessEq(p)) || l.unasked
 		l.older(p)
 		l.fill(p, end)
 	case p.Sub(l.newest) >= SkipLimit:
@@ -197,11 +200,14 @@ func (l *lack) request(p, end psn.PSN) {
 	l.newest = psn.Max(l.newest, end)
 }
 
-// before records that a request before the first one seen is sent again or asked for.
-func (l *lack) before(p psn.PSN) {
-	if d := l.start.Sub(p); l.begun && d > 0 && d < SkipLimit {
-		l.middle, l.settled = true, 0
+// before records that p is sent again or asked for, and reports whether it is before the first request seen.
+func (l *lack) before(p psn.PSN) bool {
+	d := l.start.Sub(p)
+	if !l.begun || d <= 0 || d >= SkipLimit {
+		return false
 	}
+	l.middle, l.settled = true, 0
+	return true
 }
 
 // older lowers low to the PSN of a request.
@@ -286,7 +292,8 @@ func (l *lack) close() {
 	}
 }
 
-// received processes an answer which shows that request p was received, whether those before it were or not.
+// received processes an answer which shows that request p was received, whether those before it were or not. An RNR NAK
+// shows it too.
 func (l *lack) received(p psn.PSN) {
 	if l.newest.LessEq(p) && p.Sub(l.newest) < SkipLimit {
 		l.ahead, l.far = p, true
@@ -319,6 +326,9 @@ func (l *lack) response(s *Sighting) {
 	case !s.grants():
 		l.before(s.PSN)
 		l.asked(s.PSN)
+		if s.Syndrome.IsRNR() {
+			l.received(s.PSN)
+		}
 		if l.keeps {
 			l.missed(s)
 		} else {
@@ -361,7 +371,7 @@ func (l *lack) doubt(other, responder *lack) *trace.Doubt {
 			"passed only the other one", l.early.Sub(l.start)))
 	case other != nil && other.blind != l.blind:
 		return lacking("one tap began later than the other")
-	case l.middle && (other == nil || other.middle):
+	case l.inMiddle(other, responder):
 		d := lacking("the capture begins when earlier requests were still to be answered")
 		if !l.keeps {
 			d.Until = l.settled
@@ -369,4 +379,14 @@ func (l *lack) doubt(other, responder *lack) *trace.Doubt {
 		return d
 	}
 	return nil
+}
+
+// inMiddle reports whether the tap began when earlier requests were still to be answered or sent again. What the tap at
+// the port of the requester shows from its beginning, and the other one does not, was lost between them, unless the
+// other one began later: then it may have been received before, if its receiver does not ask for it.
+func (l *lack) inMiddle(other, responder *lack) bool {
+	if other != nil && l == responder && !other.middle {
+		return l.middle && l.unasked && other.since < l.began
+	}
+	return l.middle
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/validity"
+	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
 // Witness looks, in each connection, for defects of a capture as evidence: missing packets, a beginning in the middle
@@ -15,13 +16,14 @@ type Witness struct {
 	header *trace.Header
 	lacks  [2][][2]*lack // by tap, connection and requester; index 0 for a single tap; nil before the first packet
 	passed [2][][2]bool  // by tap, connection and sender: frames were seen
+	began  [2]vtime.Time // by tap: time of the first frame; vtime.Never before it
 	// by tap: the hosts whose frames were seen; set by Tell
 	senders []map[netip.Addr]bool
 }
 
 // NewWitness returns a Witness for captures of the connections of a header.
 func NewWitness(h *trace.Header) *Witness {
-	w := &Witness{header: h}
+	w := &Witness{header: h, began: [2]vtime.Time{vtime.Never, vtime.Never}}
 	for tap := range w.lacks {
 		if tap == 0 || w.paired() {
 			w.lacks[tap] = make([][2]*lack, len(h.Conns))
@@ -41,6 +43,7 @@ func (w *Witness) Follow(s *Sighting, e End) {
 		tap = s.Tap
 	}
 	w.passed[tap][e.Conn][e.From] = true
+	w.began[tap] = min(w.began[tap], s.At)
 	switch n, exact := span(w.header, s, e); {
 	case s.Opcode.NumberedApart():
 		requester := e.From
@@ -77,8 +80,10 @@ func (w *Witness) closed(tap trace.Side, conn, req int) *lack {
 		return &noLack
 	}
 	l.close()
+	l.began = w.began[tap]
 	if l.apart != nil {
 		l.apart.close()
+		l.apart.began = l.began
 	}
 	return l
 }
