@@ -144,7 +144,7 @@ func (d *doubles) frame(key uint64, p *roce.Packet, on way, at time.Time) {
 func (d *doubles) windows() mirrored {
 	list := mirrored{}
 	for on, w := range d.ways {
-		if window := w.window(); w.mostly(window, 90) {
+		if window := w.window(); w.mostly(window, mostlyTwice) {
 			list[on] = window
 		}
 	}
@@ -157,14 +157,22 @@ func (d *doubles) windows() mirrored {
 }
 
 // window returns the time within which a second sight of a frame is a repetition by the mirror; 0 when there are no
-// second sights.
+// second sights. Frames may wait in the switch for each other: if nearly all come again within the time of a mirror in
+// one place, that is how long they took.
 func (w *doubled) window() time.Duration {
 	slices.Sort(w.after)
 	if len(w.after) == 0 {
 		return 0
 	}
-	return w.after[len(w.after)/2]*3/2 + time.Microsecond
+	window := w.after[len(w.after)/2]*3/2 + time.Microsecond
+	if nearly := (w.frames*mostlyTwice + 99) / 100; nearly <= len(w.after) && w.after[nearly-1] <= nearMirror {
+		window = max(window, w.after[nearly-1]*3/2)
+	}
+	return window
 }
+
+// mostlyTwice is the least percentage of the frames of a direction that a mirror shows twice.
+const mostlyTwice = 90
 
 // mostly reports whether at least percent of the frames were seen again within a window.
 func (w *doubled) mostly(window time.Duration, percent int) bool {

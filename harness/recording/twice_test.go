@@ -128,6 +128,34 @@ func TestMirrorOfLosses(t *testing.T) {
 	}
 }
 
+// Frames take several times to cross one switch, because some wait in it for others: it is one mirror.
+func TestMirrorOfFramesThatWait(t *testing.T) {
+	on := way{netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")}
+	for name, c := range map[string]struct {
+		waits int64 // time in the switch of every third frame, in nanoseconds
+		want  int   // directions that are mirrored
+	}{
+		"in one place":     {3600, 1},
+		"between places":   {36_000, 0},
+		"none waits":       {600, 1},
+		"longest of these": {10_000, 1},
+	} {
+		var d doubles
+		var none roce.Packet
+		for key := range uint64(60) {
+			at, wait := time.UnixMicro(int64(key)*100), int64(600)
+			if key%3 == 0 {
+				wait = c.waits
+			}
+			d.frame(key, &none, on, at)
+			d.frame(key, &none, on, at.Add(time.Duration(wait)))
+		}
+		if got := d.windows(); len(got) != c.want {
+			t.Errorf("%s: %v; want %d directions", name, got, c.want)
+		}
+	}
+}
+
 // TestMirrorOfTwoPlacesCut: a capture of two places that begins when the requests have passed the first has each of
 // them once, and all answers but the first twice.
 func TestMirrorOfTwoPlacesCut(t *testing.T) {
