@@ -81,8 +81,8 @@ func (c *Conversation) shows(s *Sight) {
 	switch {
 	case beyond:
 		c.skip(expected)
-	case c.untold() && IsNAK(s.Pkt) && expected.Less(c.responder.first) && !s.Point.AtRequester():
-		c.expectAgain(expected)
+	case untold(c) && IsNAK(s.Pkt) && expected.Less(c.responder.first) && !s.Point.AtRequester():
+		expectAgain(c, expected)
 		c.GapOpen = true
 	}
 	kept := c.Keeps() && (c.Held > 0 || Selective(s.Pkt)) // it may hold other requests as well
@@ -97,13 +97,13 @@ func (c *Conversation) shows(s *Sight) {
 
 // untold reports whether EPSN is that of a responder which accepted the first request of the trace when it was seen
 // first, and no answer has shown that it did. One that keeps what comes early says so.
-func (c *Conversation) untold() bool {
+func untold(c *Conversation) bool {
 	return c.Index >= 0 && !c.Known && !c.ofDevice && c.told == vtime.Never && !c.Keeps()
 }
 
 // expectAgain takes EPSN back to a request that comes again, or that a NAK names, before an answer has told what is
 // expected: those after it may have come early, and been dropped, each time that the trace has them.
-func (c *Conversation) expectAgain(p psn.PSN) {
+func expectAgain(c *Conversation, p psn.PSN) {
 	c.responder.first = p
 	c.EPSN, c.MSN, c.GapOpen = p, 0, false
 	c.responder.pos, c.responder.bad = position{unsure: true}, false

@@ -164,8 +164,8 @@ func (c *Conversation) observeArrival(s *Sight) {
 	if r.lost && c.EPSN.LessEq(p.PSN) {
 		c.EPSN, r.lost = p.PSN, false
 	}
-	if p.PSN.Less(c.EPSN) && c.untold() {
-		c.expectAgain(p.PSN)
+	if p.PSN.Less(c.EPSN) && untold(c) {
+		expectAgain(c, p.PSN)
 	}
 	switch d := p.PSN.Sub(c.EPSN); {
 	case d > 0:

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -119,22 +120,34 @@ var bthPKey = rule.Rule{
 		if own == 0 {
 			return // not known
 		}
-		c.Met()
-		switch key := s.Pkt.PKey; {
-		case !rule.SamePartition(key, own):
-			c.Failf(sender(s), "P_Key %#04x, the QP's partition is %#04x", key, own)
-		case c.Known || peer == 0:
-		case key != own:
-			c.Failf(sender(s), "P_Key %#04x, its other packets have %#04x; one per QP expected", key, own)
-		case sender(s) == rule.Requester: // the responder's answer shows which P_Key it accepts
-		case !rule.SamePartition(own, peer):
-			c.Failf(rule.Responder,
-				"P_Key %#04x answers requests of partition %#04x; they are to be dropped", key, peer)
-		case (own|peer)&fullMember == 0:
-			c.Failf(rule.Responder, "P_Key %#04x answers %#04x: limited members cannot reach each other; the "+
-				"request is to be dropped", key, peer)
+		switch wrong := wrongPKey(c, s, own, peer); {
+		case wrong == "":
+			c.Met()
+		case c.Several:
+			c.Doubt(severalQPs)
+		default:
+			c.Fail(sender(s), wrong)
 		}
 	}),
+}
+
+// wrongPKey returns what is wrong with the P_Key of a packet, by those of its sender and of the other end, 0 when not
+// known; "" when nothing is.
+func wrongPKey(c *rule.Context, s *rule.Sight, own, peer uint16) string {
+	switch key := s.Pkt.PKey; {
+	case !rule.SamePartition(key, own):
+		return fmt.Sprintf("P_Key %#04x, the QP's partition is %#04x", key, own)
+	case c.Known || peer == 0:
+	case key != own:
+		return fmt.Sprintf("P_Key %#04x, its other packets have %#04x; one per QP expected", key, own)
+	case sender(s) == rule.Requester: // the responder's answer shows which P_Key it accepts
+	case !rule.SamePartition(own, peer):
+		return fmt.Sprintf("P_Key %#04x answers requests of partition %#04x; they are to be dropped", key, peer)
+	case (own|peer)&fullMember == 0:
+		return fmt.Sprintf("P_Key %#04x answers %#04x: limited members cannot reach each other; the request is to be "+
+			"dropped", key, peer)
+	}
+	return ""
 }
 
 // fullMember is the bit of a P_Key that marks a full member.

@@ -28,6 +28,27 @@ func TestOpcodesOfSeveralConnections(t *testing.T) {
 	}
 }
 
+// Nor need they be of one partition, nor of one membership.
+func TestPartitionsOfSeveralConnections(t *testing.T) {
+	const text = "A>B WRITE_ONLY psn=+0 len=8 A pkey=0x7fff\nA>B WRITE_ONLY psn=+1 len=8 A pkey=0x8001\n"
+	for _, several := range []bool{false, true} {
+		f, err := fixture.Parse(strings.NewReader(text), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Header.Conns[0].Anew = several
+		for s := range f.Header.Conns[0].Ends {
+			f.Header.Conns[0].Ends[s].Known, f.Header.Conns[0].Ends[s].QP.PKey = false, 0xffff
+		}
+		j := rule.NewJudge(f.Header, []rule.Rule{bthPKey}, rule.Options{})
+		f.Play(trace.NewTimeline(&f.Header, j))
+		v := j.Verdicts()[0]
+		if got := v.Status == rule.Fail; got == several || got && len(v.Findings) != 2 {
+			t.Errorf("several connections %v: %v, %v", several, v.Status, v.Findings)
+		}
+	}
+}
+
 // Bits that the ICRC does not cover may have been rewritten before a tap whose place was inferred.
 func TestReservedBitsBeforeATap(t *testing.T) {
 	for _, inferred := range []bool{false, true} {
