@@ -81,12 +81,12 @@ func (c *Conversation) shows(s *Sight) {
 	switch {
 	case beyond:
 		c.skip(expected)
-	case untold(c) && IsNAK(s.Pkt) && expected.Less(c.responder.first) && !s.Point.AtRequester():
+	case untold(c) && IsNAK(s.Pkt) && expected.Less(c.first) && !s.Point.AtRequester():
 		expectAgain(c, expected)
 		c.GapOpen = true
 	}
 	kept := c.Keeps() && (c.Held > 0 || Selective(s.Pkt)) // it may hold other requests as well
-	if kept || !c.responder.first.Less(expected) && !IsNAK(s.Pkt) {
+	if kept || !c.first.Less(expected) && !IsNAK(s.Pkt) {
 		return
 	}
 	c.sure = !data
@@ -104,8 +104,7 @@ func untold(c *Conversation) bool {
 // expectAgain takes EPSN back to a request that comes again, or that a NAK names, before an answer has told what is
 // expected: those after it may have come early, and been dropped, each time that the trace has them.
 func expectAgain(c *Conversation, p psn.PSN) {
-	c.responder.first = p
-	c.EPSN, c.MSN, c.GapOpen = p, 0, false
+	c.first, c.EPSN, c.MSN, c.GapOpen = p, p, 0, false
 	c.responder.pos, c.responder.bad = position{unsure: true}, false
 }
 

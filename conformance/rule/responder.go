@@ -14,7 +14,6 @@ type responderState struct {
 	tells    bool    // the trace reports posted receives
 	passes   bool    // a response has acknowledged a PSN
 	passed   psn.PSN // PSN acknowledged by the latest response; valid when passes is true
-	first    psn.PSN // first request since EPSN was last taken back, see expectAgain
 	receives uint32  // receives posted
 	next     uint32  // index in undo that is written next
 	// undo is a ring of the states before the latest requests that an RNR NAK may refuse. A request counts as accepted
