@@ -27,7 +27,7 @@ type Way struct {
 	Harm degrade.Harm
 	// the attributes of the QPs, the place of the tap and the properties that the recording lacks are known
 	Told   bool
-	Stated bool // the user states the attributes of the QPs of a foreign capture
+	Stated bool // the user states the attributes of the QPs of a foreign capture, and at which port it was taken
 }
 
 // String returns the name of the way.
@@ -174,7 +174,7 @@ func (r *Recording) less(by Judge, rules []rule.Rule, wire *degrade.Wire, w Way,
 		return verdicts, err
 	}
 	o.Orders = nil
-	in, err := recording.ReadFrom("degraded", bytes.NewReader(file), int64(len(file)), w.stated(&wire.Header))
+	in, err := recording.ReadFrom("degraded", bytes.NewReader(file), int64(len(file)), w.stated(&wire.Header, left.Place))
 	if err != nil {
 		return nil, nil // too few frames to derive a connection
 	}
@@ -186,10 +186,15 @@ func (r *Recording) less(by Judge, rules []rule.Rule, wire *degrade.Wire, w Way,
 	return verdicts, err
 }
 
-// stated returns what the user states of a foreign capture of the connections of h.
-func (w Way) stated(h *trace.Header) (s recording.Stated) {
+// stated returns what the user states of a foreign capture, at a place, of the connections of h.
+func (w Way) stated(h *trace.Header, place [2]bool) (s recording.Stated) {
 	if !w.Stated {
 		return s
+	}
+	for side := range place {
+		if place[side] && !place[1-side] {
+			s.Tap, _ = recording.ParseTap(h.Conns[0].Ends[side].Addr.String()) // an address is never an error
+		}
 	}
 	s.QP = func(host netip.Addr, q *engine.QP) (start bool, err error) {
 		for i := range h.Conns {

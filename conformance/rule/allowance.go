@@ -216,7 +216,7 @@ func (h *Heard) Sure(p *Port, now vtime.Time) psn.PSN {
 // cannot have caused it. That is the time of the sight, unless taps are behind the line, where a packet is seen when
 // its last bit has left. A foreign capture may have been taken there, and the rate of its line is estimated.
 func (c *Context) Began(s *Sight) vtime.Time {
-	if !c.Known || c.foreign {
+	if !c.Known || c.owner != nil && c.owner.header.Bench == trace.FileBench {
 		port := c.Port
 		if s.Point == trace.ResponderOut {
 			port = c.PeerPort

@@ -51,7 +51,6 @@ type Conversation struct {
 	RNRWait   bool    // an RNR NAK was sent for EPSN, and EPSN has not been accepted since
 	rising    bool    // the requester keeps an early READ response only if it is newer than all that it holds
 	behind    bool    // taps see a packet when its last bit has left the line
-	foreign   bool    // it is unknown whether they do
 	classes   uint8   // opcode classes seen on the connection, one bit each
 	ofDevice  bool    // this is no half-conversation but all traffic of the device at side Req
 	sure      bool    // told is of an answer that is no data, which may be repeated without telling what is expected

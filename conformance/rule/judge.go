@@ -147,7 +147,7 @@ func (j *Judge) begin(i int, side trace.Side) *half {
 	box, divided := conn.Hop.Box()
 	first := divided && side == trace.A
 	c.ByBox, c.AtBox = first && box == trace.A, first && box == trace.B
-	c.behind, c.foreign, c.owner = j.header.BehindLine(), j.header.Bench == trace.FileBench, j
+	c.behind, c.owner = j.header.BehindLine(), j
 	declared := j.opts.declared(side.Other()) // features of the responder
 	c.responder.keep.reach = keepReach(c, declared)
 	c.responder.keep.rising = slices.Contains(declared, KeepsNewest)

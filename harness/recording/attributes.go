@@ -35,6 +35,9 @@ func (r *Recording) complete(l *learner, of Attributes) error {
 	}
 	conns, use := slices.Clone(r.Header.Conns), &r.Capture.Attributes
 	use.Stated = true
+	if r.Header.Inferred && r.Header.Taps != [2]bool{true, true} {
+		use.Why = "the place of the tap is inferred from times: state it with --tap"
+	}
 	for i := range conns {
 		c := &conns[i]
 		use.Why = cmp.Or(use.Why, defect(c))
