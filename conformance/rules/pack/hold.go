@@ -19,6 +19,7 @@ type hold struct {
 	left       psn.PSN    // PSN after the latest response that left for Local
 	again      backlog    // answers that may leave after Local's latest repetition of the request
 	repeat     vtime.Time // Local's latest repetition of the request; 0 before the first
+	relayed    vtime.Time // when the box last passed a repetition on
 }
 
 // backlog is the answers that may wait for the line to Local since an instant: those to requests that had arrived by
@@ -31,6 +32,15 @@ type backlog struct {
 // outlives reports whether an answer that acknowledges every PSN before covered may have waited for the line since b.
 func (p *path) outlives(b backlog, covered psn.PSN, now vtime.Time) bool {
 	return covered.LessEq(b.end) && p.c.PeerPort.Holds(b.since, now)
+}
+
+// relays reports whether a READ or atomic leaves for Remote because Local has sent it again. A repetition counts once.
+func (h *hold) relays(now vtime.Time) bool {
+	if h == nil || h.repeat <= h.relayed {
+		return false
+	}
+	h.relayed = now
+	return true
 }
 
 // answer is a READ response or atomic acknowledgement as it arrived from Remote.

@@ -85,6 +85,7 @@ func (q *quiet) sight(s *rule.Sight, w where) {
 		if s.Pkt.AETH.Syndrome.IsRNR() && s.Pkt.Opcode == roce.Acknowledge {
 			q.wait = s.At.Add(roce.RNRTimer(s.Pkt.AETH.Syndrome.Timer()).Duration())
 		}
+	case w == toRemote && p.begun && s.Pkt.PSN.Less(p.max) && p.held(s.Pkt.PSN).relays(s.At):
 	case w == toRemote && p.begun:
 		if !q.waits || p.una == p.max {
 			q.since = p.c.Began(s)
