@@ -167,7 +167,7 @@ func (w *silence) sight(c *rule.Context, s *rule.Sight) {
 	if response || !w.known {
 		w.heard, w.known, w.asked = s.At, true, response && rule.AsksAgain(s.Pkt)
 	}
-	if response {
+	if response || w.flow.any && w.flow.next.Less(s.Pkt.PSN) && c.Relayed(s) { // the burst goes on behind a relayed READ
 		return
 	}
 	if w.flow.any && s.Pkt.PSN.Less(w.flow.next) && s.Relation == rule.Again && w.timeout(c, s) &&
