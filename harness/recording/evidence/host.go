@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"math"
 	"net/netip"
 	"slices"
 
@@ -76,20 +77,22 @@ type retreat struct{ time, pause vtime.Duration }
 // retransmission waits behind them while the port is busy.
 const handed = 64
 
-// retreats returns the usual time of a retreat, and the least of it that the host's port does not account for. A few
-// packets may be lost between two that are seen.
+// retreats returns the usual time of a retreat, and the least time of one that the host's port does not account for: the
+// path is no longer than that, while others may have taken more than one NAK or retransmission. A few packets may be
+// lost between two that are seen.
 func (h *host) retreats() (usual, least vtime.Duration) {
 	const lost = 4
-	var whole, path Samples
+	var whole Samples
 	each := h.spacing.median()
+	least = math.MaxInt64
 	for _, r := range h.react {
 		whole.Add(r.time)
 		if r.pause <= lost*each {
 			r.time = max(0, r.time-handed*each)
 		}
-		path.Add(r.time)
+		least = min(least, r.time)
 	}
-	return whole.median(), path.median()
+	return whole.median(), least
 }
 
 // pause is a time between two requests in which the last answer of a message passed.

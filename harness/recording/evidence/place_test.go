@@ -52,16 +52,21 @@ func TestPlaceByRetransmissions(t *testing.T) {
 		of      retreat
 		answers vtime.Duration // of the other host
 		at      bool
+		quickly vtime.Duration // time of another retreat
 	}{
-		"busy":                              {retreat{200 * us, 27 * us}, 12 * us, false},
-		"busy, with losses":                 {retreat{200 * us, 80 * us}, 12 * us, false},
-		"busy, and answers come at once":    {retreat{200 * us, 27 * us}, us / 10, true},
-		"idle":                              {retreat{200 * us, 150 * us}, 12 * us, true},
-		"busy, and longer than the port is": {retreat{2000 * us, 27 * us}, 12 * us, true},
+		"busy":                              {retreat{200 * us, 27 * us}, 12 * us, false, 0},
+		"busy, with losses":                 {retreat{200 * us, 80 * us}, 12 * us, false, 0},
+		"busy, and answers come at once":    {retreat{200 * us, 27 * us}, us / 10, true, 0},
+		"idle":                              {retreat{200 * us, 150 * us}, 12 * us, true, 0},
+		"idle, and quick once":              {retreat{200 * us, 150 * us}, 12 * us, false, 12 * us},
+		"busy, and longer than the port is": {retreat{2000 * us, 27 * us}, 12 * us, true, 0},
 	} {
 		v := NewVantage(&trace.Header{Conns: []trace.Conn{{Ends: [2]trace.End{{Addr: near}, {Addr: far}}}}})
 		v.host(near).answers = Samples{c.answers}
 		v.host(far).react, v.host(far).unseen = []retreat{c.of}, 1
+		if c.quickly > 0 {
+			v.host(far).react = append(v.host(far).react, c.of, retreat{c.quickly, c.of.pause})
+		}
 		v.host(far).spacing = slices.Repeat(Samples{27 * us}, 9)
 		if p := v.Decide(); (p.Addr == near) != c.at {
 			t.Errorf("%s: %+v", name, p)
