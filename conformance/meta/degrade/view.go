@@ -52,18 +52,21 @@ func (w *Wire) alone(side trace.Side, frames []Frame) Recording {
 	return r
 }
 
-// port returns the frames that passed the port of a side.
+// port returns the frames that passed the port of a side. A copy that the link made arrives before other packets of its
+// time, as trace.Timeline shows it.
 func (w *Wire) port(side trace.Side) []Frame {
-	var list []Frame
+	var copies, list []Frame
 	for _, p := range w.packets {
-		switch {
+		switch arrived := p.from != side && p.recv != vtime.Never && p.got != nil; {
 		case p.from == side && p.sent != vtime.Never && !p.twin && p.raw != nil:
 			list = append(list, Frame{p.sent, p.raw, len(p.raw), p.from, true})
-		case p.from != side && p.recv != vtime.Never && p.got != nil:
+		case arrived && p.twin:
+			copies = append(copies, Frame{p.recv, p.got, len(p.got), p.from, false})
+		case arrived:
 			list = append(list, Frame{p.recv, p.got, len(p.got), p.from, false})
 		}
 	}
-	return inOrder(list)
+	return inOrder(append(copies, list...))
 }
 
 // between returns a recording half way between the ports. behind tells for each packet whether the tap sees it after
