@@ -25,6 +25,7 @@ type course struct {
 	resent   bool    // since jump, a request before it passed again: what fills the gap is a retransmission
 	owed     moment  // oldest request that awaits an answer, with all requests before it seen
 	nak      moment  // sequence NAK whose retransmission has not passed
+	begged   moment  // the first NAK of the request that the latest one names
 	reuse    reuse
 	answered bool   // a response has passed
 	awaited  moment // request that a NAK of any kind named and that has not passed since
@@ -201,7 +202,7 @@ func (c *course) again(p psn.PSN, at vtime.Time) {
 	asked := c.nak.valid && p == c.nak.psn
 	if asked {
 		if h := c.requester; len(h.react) < SampleLimit {
-			h.react = append(h.react, retreat{at.Sub(c.nak.at), c.pause})
+			h.react = append(h.react, retreat{at.Sub(c.nak.at), c.pause, c.nak.at.Sub(c.begged.at)})
 		}
 		c.nak.valid = false
 	}
@@ -405,6 +406,9 @@ func (c *course) sequence(s *Sighting) {
 		return
 	}
 	c.nak, c.pause = moment{p, at, true}, 0
+	if !c.begged.valid || c.begged.psn != p {
+		c.begged = c.nak
+	}
 	switch {
 	case c.damaged.valid && c.damaged.psn == p: // lost by damage, which does not depend on the place of the tap
 	case c.overdue.has(p), c.holes.crossed(s): // asked for before it came, and not lost

@@ -69,15 +69,16 @@ func (s Samples) Usual() vtime.Duration {
 	return sorted[best+half/2]
 }
 
-// retreat is the time from a sequence NAK to the retransmission by a host, and the longest time in it without a request
-// of the connection.
-type retreat struct{ time, pause vtime.Duration }
+// retreat is the time from a sequence NAK to the retransmission by a host, the longest time in it without a request of
+// the connection, and the time before it since the first NAK of the same request: any of these NAKs may have caused the
+// retransmission.
+type retreat struct{ time, pause, before vtime.Duration }
 
 // handed is the most packets that a host may have handed to its port before it heard of a NAK, as the rules allow; a
 // retransmission waits behind them while the port is busy.
 const handed = 64
 
-// retreats returns the usual time of a retreat, and the least time of one that the host's port does not account for: the
+// retreats returns the usual time of a retreat at most, and the least time of one that the host's port does not account for: the
 // path is no longer than that, while others may have taken more than one NAK or retransmission. A few packets may be
 // lost between two that are seen.
 func (h *host) retreats() (usual, least vtime.Duration) {
@@ -86,7 +87,7 @@ func (h *host) retreats() (usual, least vtime.Duration) {
 	each := h.spacing.median()
 	least = math.MaxInt64
 	for _, r := range h.react {
-		whole.Add(r.time)
+		whole.Add(r.before + r.time)
 		if r.pause <= lost*each {
 			r.time = max(0, r.time-handed*each)
 		}

@@ -36,7 +36,7 @@ func TestPlaceByLosses(t *testing.T) {
 		at             bool
 	}{{0, 0, false}, {0, 63, true}, {3, 63, false}} {
 		v := NewVantage(&trace.Header{Conns: []trace.Conn{{Ends: [2]trace.End{{Addr: near}, {Addr: far}}}}})
-		v.host(near).react, v.host(near).unseen = []retreat{{8 * vtime.Microsecond, 0}}, c.before
+		v.host(near).react, v.host(near).unseen = []retreat{{time: 8 * vtime.Microsecond}}, c.before
 		v.host(far).answers, v.host(far).seen = Samples{26 * vtime.Microsecond}, c.beyond
 		if p := v.Decide(); (p.Addr == near) != c.at {
 			t.Errorf("%+v: %+v", c, p)
@@ -54,23 +54,52 @@ func TestPlaceByRetransmissions(t *testing.T) {
 		at      bool
 		quickly vtime.Duration // time of another retreat
 	}{
-		"busy":                              {retreat{200 * us, 27 * us}, 12 * us, false, 0},
-		"busy, with losses":                 {retreat{200 * us, 80 * us}, 12 * us, false, 0},
-		"busy, and answers come at once":    {retreat{200 * us, 27 * us}, us / 10, true, 0},
-		"idle":                              {retreat{200 * us, 150 * us}, 12 * us, true, 0},
-		"idle, and quick once":              {retreat{200 * us, 150 * us}, 12 * us, false, 12 * us},
-		"busy, and longer than the port is": {retreat{2000 * us, 27 * us}, 12 * us, true, 0},
+		"busy":                              {retreat{200 * us, 27 * us, 0}, 12 * us, false, 0},
+		"busy, with losses":                 {retreat{200 * us, 80 * us, 0}, 12 * us, false, 0},
+		"busy, and answers come at once":    {retreat{200 * us, 27 * us, 0}, us / 10, true, 0},
+		"idle":                              {retreat{200 * us, 150 * us, 0}, 12 * us, true, 0},
+		"idle, and quick once":              {retreat{200 * us, 150 * us, 0}, 12 * us, false, 12 * us},
+		"busy, and longer than the port is": {retreat{2000 * us, 27 * us, 0}, 12 * us, true, 0},
 	} {
 		v := NewVantage(&trace.Header{Conns: []trace.Conn{{Ends: [2]trace.End{{Addr: near}, {Addr: far}}}}})
 		v.host(near).answers = Samples{c.answers}
 		v.host(far).react, v.host(far).unseen = []retreat{c.of}, 1
 		if c.quickly > 0 {
-			v.host(far).react = append(v.host(far).react, c.of, retreat{c.quickly, c.of.pause})
+			v.host(far).react = append(v.host(far).react, c.of, retreat{c.quickly, c.of.pause, 0})
 		}
 		v.host(far).spacing = slices.Repeat(Samples{27 * us}, 9)
 		if p := v.Decide(); (p.Addr == near) != c.at {
 			t.Errorf("%s: %+v", name, p)
 		}
+	}
+}
+
+// A retransmission may follow from any NAK of its request: a NAK that passes shortly before it shows no host near.
+func TestRetransmissionsAfterRepeatedNAKs(t *testing.T) {
+	const us = vtime.Time(vtime.Microsecond)
+	x := course{requester: &host{}, responder: &host{}}
+	request := func(p psn.PSN, at vtime.Time) { x.request(&Sighting{PSN: p, Opcode: roce.SendOnly, At: at}, 1, true) }
+	nak := func(p psn.PSN, at vtime.Time) {
+		x.response(&Sighting{PSN: p, Opcode: roce.Acknowledge, Syndrome: roce.SyndromePSNSeqErr, At: at})
+	}
+	for p := range psn.PSN(4) {
+		request(p, us*vtime.Time(p))
+	}
+	nak(1, 10*us)
+	request(1, 210*us)
+	nak(1, 220*us)
+	request(1, 230*us)
+	request(2, 231*us)
+	nak(2, 240*us)
+	request(2, 440*us)
+	var whole []vtime.Duration
+	for _, r := range x.requester.react {
+		whole = append(whole, (r.before+r.time)/vtime.Microsecond)
+	}
+	usual, least := x.requester.retreats()
+	if want := []vtime.Duration{200, 220, 200}; !slices.Equal(whole, want) || usual/vtime.Microsecond != 200 ||
+		least > 10*vtime.Microsecond {
+		t.Errorf("%v us after the first NAK, want %v; usually %v, at least %v", whole, want, usual, least)
 	}
 }
 
