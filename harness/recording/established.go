@@ -163,6 +163,16 @@ func (w *flow) longest() int {
 	return w.most
 }
 
+// roundUp returns the smallest path MTU that takes a payload, or the payload if none does.
+func roundUp(n int) int {
+	for _, mtu := range roce.PathMTUs {
+		if n <= mtu {
+			return mtu
+		}
+	}
+	return n
+}
+
 // anyValue fits every value.
 func anyValue(int) bool { return true }
 

@@ -44,8 +44,8 @@ type Conn struct {
 	// the packets may be of several connections, because the QPNs were reused or because the two directions are put
 	// together by a guess, so that no attribute, such as the MTU, holds for all of them; not written to files
 	Anew bool
-	// payload bytes of the longest packet, of a connection whose MTU is not known, because no packet had to be full: a
-	// message no longer than this is one packet; not written to files
+	// smallest path MTU that takes the longest packet, of a connection whose MTU is not known, because no packet had to be
+	// full: a message no longer than this is one packet; not written to files
 	Fits int
 
 	// Doubts are the defects of the evidence on the requests of each requester and their responses, by requester. They
