@@ -60,7 +60,7 @@ type Conversation struct {
 	// Earned counts the answers that the responder may still send.
 	Earned Earned
 
-	first psn.PSN // first request that arrived since EPSN was last taken back, see expectAgain
+	again bool // a request came again before an answer told what is expected, see shows
 
 	// Memory holds the regions that the responder declares; nil before its first declaration.
 	Memory *MemoryMap
@@ -224,7 +224,7 @@ func (s *shares) Shared(key any, make func() any) any {
 func (c *Conversation) begin(p psn.PSN) {
 	c.Start, c.Started = p, true
 	c.UNA, c.MAX, c.EPSN = p, p, p
-	c.first, c.responder.keep.newest = p, p.Prev()
+	c.responder.keep.newest = p.Prev()
 }
 
 // Mine reports whether e was reported by the requester's side; otherwise the responder's side did.

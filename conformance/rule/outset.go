@@ -78,15 +78,20 @@ func (c *Conversation) shows(s *Sight) {
 	expected := last.Next()
 	d := expected.Sub(c.EPSN)
 	beyond := d > 0 && d < windowLimit && !s.Point.AtRequester()
-	switch {
+	switch early := untold(c) && expected.Less(c.EPSN) && !s.Point.AtRequester(); {
 	case beyond:
 		c.skip(expected)
-	case untold(c) && IsNAK(s.Pkt) && expected.Less(c.first) && !s.Point.AtRequester():
+	case early && IsNAK(s.Pkt) && (c.again || expected.Less(c.Start)):
+		again := c.again
 		expectAgain(c, expected)
-		c.GapOpen = true
+		if again {
+			return // the NAK may be right, and nothing that the trace has shows that
+		}
+	case early && c.again:
+		return // requests beyond may not have been received when they were seen first
 	}
 	kept := c.Keeps() && (c.Held > 0 || Selective(s.Pkt)) // it may hold other requests as well
-	if kept || !c.first.Less(expected) && !IsNAK(s.Pkt) {
+	if kept || !c.Start.Less(expected) && !IsNAK(s.Pkt) {
 		return
 	}
 	c.sure = !data
@@ -101,10 +106,10 @@ func untold(c *Conversation) bool {
 	return c.Index >= 0 && !c.Known && !c.ofDevice && c.told == vtime.Never && !c.Keeps()
 }
 
-// expectAgain takes EPSN back to a request that comes again, or that a NAK names, before an answer has told what is
-// expected: those after it may have come early, and been dropped, each time that the trace has them.
+// expectAgain takes EPSN back to a request that a NAK names before an answer has told what is expected: those after it
+// came early, and were dropped, each time that the trace has them.
 func expectAgain(c *Conversation, p psn.PSN) {
-	c.first, c.EPSN, c.MSN, c.GapOpen = p, p, 0, false
+	c.EPSN, c.MSN, c.GapOpen, c.again = p, 0, true, false
 	c.responder.pos, c.responder.bad = position{unsure: true}, false
 }
 

@@ -77,20 +77,37 @@ func TestDataTellLessThanAnACK(t *testing.T) {
 
 // A capture may begin after a gap has drawn its NAK. What comes early then is dropped, and comes again after a request
 // from before the capture: it has not been received because it was seen.
-func TestWhatComesAgainBeforeAnAnswerWasNotReceived(t *testing.T) {
+func TestWhatComesAgainBeforeAnAnswerTellsNothing(t *testing.T) {
 	w := newWalk(t, false)
-	w.see(trace.ResponderIn, roce.SendOnly, 0, 8) // early, as are the next two
-	w.see(trace.ResponderIn, roce.SendOnly, 1, 8)
+	for _, early := range []int{0, 1, 2} {
+		w.see(trace.ResponderIn, roce.SendOnly, early, 8)
+	}
+	for _, due := range []int{-2, -1, 0} {
+		w.see(trace.ResponderIn, roce.SendOnly, due, 8)
+		w.see(trace.ResponderOut, roce.Acknowledge, due, 0, ack(roce.SyndromeACK))
+		w.want("certain", w.c.Certain(w.now), false)
+	}
 	w.see(trace.ResponderIn, roce.SendOnly, 2, 8)
-	w.see(trace.ResponderIn, roce.SendOnly, -2, 8) // the gap
-	w.want("expected after the gap", w.c.EPSN, testStart.Add(-1))
-	w.see(trace.ResponderOut, roce.Acknowledge, -2, 0, ack(roce.SyndromeACK))
-	w.want("certain", w.c.Certain(w.now), true)
-	w.see(trace.ResponderIn, roce.SendOnly, -1, 8)
-	w.see(trace.ResponderIn, roce.SendOnly, 0, 8)
+	w.see(trace.ResponderOut, roce.Acknowledge, 1, 0, ack(roce.SyndromePSNSeqErr))
+	w.want("certain of the NAK", w.c.Certain(w.now), false)
 	w.want("expected", w.c.EPSN, testStart.Add(1))
-	w.see(trace.ResponderIn, roce.SendOnly, 2, 8)
 	w.want("gap", w.c.GapOpen, true)
+	w.see(trace.ResponderIn, roce.SendOnly, 1, 8)
+	w.see(trace.ResponderOut, roce.Acknowledge, 1, 0, ack(roce.SyndromeACK))
+	w.want("certain at last", w.c.Certain(w.now), true)
+}
+
+// The requester may also have sent again because answers are late: they are of what was seen first.
+func TestWhatComesAgainBeforeLateAnswers(t *testing.T) {
+	w := newWalk(t, false)
+	for _, p := range []int{0, 1, 2, 0} {
+		w.see(trace.ResponderIn, roce.SendOnly, p, 8)
+	}
+	w.see(trace.ResponderOut, roce.Acknowledge, 1, 0, ack(roce.SyndromeACK))
+	w.want("certain of half", w.c.Certain(w.now), false)
+	w.want("expected", w.c.EPSN, testStart.Add(3))
+	w.see(trace.ResponderOut, roce.Acknowledge, 2, 0, ack(roce.SyndromeACK))
+	w.want("certain of all", w.c.Certain(w.now), true)
 }
 
 // So it is where the capture begins between the gap and its NAK.

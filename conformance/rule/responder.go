@@ -163,9 +163,7 @@ func (c *Conversation) observeArrival(s *Sight) {
 	if r.lost && c.EPSN.LessEq(p.PSN) {
 		c.EPSN, r.lost = p.PSN, false
 	}
-	if p.PSN.Less(c.EPSN) && untold(c) {
-		expectAgain(c, p.PSN)
-	}
+	c.again = c.again || p.PSN.Less(c.EPSN) && untold(c)
 	switch d := p.PSN.Sub(c.EPSN); {
 	case d > 0:
 		s.Relation = Ahead
