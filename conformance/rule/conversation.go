@@ -241,7 +241,7 @@ func (c *Conversation) Span(p *roce.Packet) int {
 
 // Packets returns the number of packets that carry n bytes, at least one; 0 when it depends on an unknown MTU.
 func (c *Conversation) Packets(n uint32) int {
-	if n <= smallestMTU || int(n) <= c.conn.Fits && !c.Several {
+	if n <= smallestMTU || int64(n) <= int64(c.conn.Fits) && !c.Several {
 		return 1
 	}
 	if c.MTU == 0 {

@@ -144,7 +144,7 @@ func (l *learner) conn(w *flow) trace.Conn {
 	}
 	c := trace.Conn{Ends: [2]trace.End{near, far}}
 	if mtu == 0 {
-		c.Fits = roundUp(w.longest())
+		c.Fits = int32(roundUp(w.longest()))
 	}
 	if w.guessed {
 		c.Doubts = [2]*trace.Doubt{evidence.GuessedPeer, evidence.GuessedPeer}

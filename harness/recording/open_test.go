@@ -256,7 +256,7 @@ B>A ACK psn=+2 msn=1
 	h, play := r.Header, r.Play
 	want := withPKeys(tracetest.Parse(t, "unknown\nqp A conn=1 start=1000\nqp A conn=2 start=1050\n", 0).Header.Conns)
 	for i := 1; i <= 2; i++ { // which show no MTU
-		want[i].Ends[trace.A].QP.MTU, want[i].Ends[trace.B].QP.MTU, want[i].Fits = 0, 0, 8
+		want[i].Ends[trace.A].QP.MTU, want[i].Ends[trace.B].QP.MTU, want[i].Fits = 0, 0, 256
 	}
 	if d := cmp.Diff(want, h.Conns, addrs, undoubted); d != "" || h.Taps != [2]bool{true, false} {
 		t.Errorf("taps %v, connections (-want +learnt)\n%s", h.Taps, d)

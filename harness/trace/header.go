@@ -46,7 +46,7 @@ type Conn struct {
 	Anew bool
 	// smallest path MTU that takes the longest packet, of a connection whose MTU is not known, because no packet had to be
 	// full: a message no longer than this is one packet; not written to files
-	Fits int
+	Fits int32
 
 	// Doubts are the defects of the evidence on the requests of each requester and their responses, by requester. They
 	// are derived from the frames of a foreign capture; a bench certifies its own captures instead. They are not

@@ -78,9 +78,9 @@ type retreat struct{ time, pause, before vtime.Duration }
 // retransmission waits behind them while the port is busy.
 const handed = 64
 
-// retreats returns the usual time of a retreat at most, and the least time of one that the host's port does not account for: the
-// path is no longer than that, while others may have taken more than one NAK or retransmission. A few packets may be
-// lost between two that are seen.
+// retreats returns the usual time of a retreat at most, and the least time of one that the host's port does not account
+// for: the path is no longer than that, while others may have taken more than one NAK or retransmission. A few packets
+// may be lost between two that are seen.
 func (h *host) retreats() (usual, least vtime.Duration) {
 	const lost = 4
 	var whole Samples
