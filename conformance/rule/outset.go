@@ -81,14 +81,10 @@ func (c *Conversation) shows(s *Sight) {
 	switch early := untold(c) && expected.Less(c.EPSN) && !s.Point.AtRequester(); {
 	case beyond:
 		c.skip(expected)
-	case early && IsNAK(s.Pkt) && (c.again || expected.Less(c.Start)):
-		again := c.again
-		expectAgain(c, expected)
-		if again {
-			return // the NAK may be right, and nothing that the trace has shows that
-		}
 	case early && c.again:
-		return // requests beyond may not have been received when they were seen first
+		return // requests beyond may not have been received when they were seen first, and a NAK may be late
+	case early && IsNAK(s.Pkt) && expected.Less(c.Start):
+		expectAgain(c, expected)
 	}
 	kept := c.Keeps() && (c.Held > 0 || Selective(s.Pkt)) // it may hold other requests as well
 	if kept || !c.Start.Less(expected) && !IsNAK(s.Pkt) {
@@ -109,7 +105,7 @@ func untold(c *Conversation) bool {
 // expectAgain takes EPSN back to a request that a NAK names before an answer has told what is expected: those after it
 // came early, and were dropped, each time that the trace has them.
 func expectAgain(c *Conversation, p psn.PSN) {
-	c.EPSN, c.MSN, c.GapOpen, c.again = p, 0, true, false
+	c.EPSN, c.MSN, c.GapOpen = p, 0, true
 	c.responder.pos, c.responder.bad = position{unsure: true}, false
 }
 
