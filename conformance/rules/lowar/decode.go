@@ -122,13 +122,9 @@ func recovered() rule.Rule {
 		Source: rule.Source{Ref: "LOWAR IV-B2", Requirement: "When a repair packet is received, and only one data " +
 			"packets that encode the repair packet is lost, XORing the repair packet with its corresponding decoding " +
 			"units will recover the lost packet."},
-		Needs: decodes, Sees: decoded | rule.RequestOut | rule.ResponseIn, Stimulus: "each packet of a block lost in turn",
+		Needs: decodes, Sees: decoded, Stimulus: "each packet of a block lost in turn",
 		New: func(c *rule.Context) rule.Check {
-			requests, responses := newAccuser(c, func(*rule.Sight) bool { return true }), reader{c: c}
-			return rule.Check{Sight: func(s *rule.Sight) {
-				requests.sight(s)
-				responses.sight(s)
-			}}
+			return newAccuser(c, func(*rule.Sight) bool { return true }).check()
 		},
 	})
 }
