@@ -10,12 +10,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rdma-gauntlet/gauntlet/conformance/meta/degrade"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/conformance/rules"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace/fixture"
-	"github.com/rdma-gauntlet/gauntlet/harness/unit"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
@@ -37,9 +37,6 @@ func TestLessOfFixtures(t *testing.T) {
 			of = ways
 		}
 		r := fixtureAt(t, path)
-		if rate := r.Header.Conns[0].Ends[0].QP.Path.Rate; rate > 0 && rate < 100*unit.Mbps {
-			continue // a capture does not distinguish a slow line from a slow device
-		}
 		less, more, err := FromLess(Judged, rules.All(), []*Recording{r}, func(int) []Way { return of })
 		if err != nil {
 			t.Fatal(err)
@@ -49,6 +46,47 @@ func TestLessOfFixtures(t *testing.T) {
 		}
 	}
 }
+
+// TestLessOfFrames lets a capture of a fixture that passes lack each single frame, each two neighbours, each beginning
+// and each end (META-LESS-001); without the build tag less of few fixtures.
+func TestLessOfFrames(t *testing.T) {
+	paths, err := filepath.Glob("../rules/*/testdata/*/pass*.trace")
+	if err != nil || len(paths) == 0 {
+		t.Fatal("no fixtures", err)
+	}
+	for n, path := range paths {
+		if !everything && n%fewFrames != 0 {
+			continue
+		}
+		r := fixtureAt(t, path)
+		wires, err := degrade.Wires(r.Header, r.Play)
+		if err != nil {
+			t.Fatal(path, err)
+		}
+		var ways []Way
+		for _, v := range degrade.Views {
+			if harms := degrade.Stretches(v.Of(wires[0])); !v.OneWay && len(wires) == 1 && len(harms) < mostStretches {
+				for _, h := range harms {
+					ways = append(ways, Way{View: v, Harm: h})
+				}
+			}
+		}
+		less, more, err := FromLess(Judged, rules.All(), []*Recording{r}, func(int) []Way { return ways })
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range append(less.Findings, more.Findings...) {
+			t.Errorf("%s: %s", f.Rule, f.Text)
+		}
+	}
+}
+
+// Limits of TestLessOfFrames: without the build tag less it takes one of fewFrames fixtures, and never a view of one
+// with mostStretches harms, which are several per frame.
+const (
+	fewFrames     = 100
+	mostStretches = 200
+)
 
 // fixtureAt reads a fixture, with the features that its rule and the fixture name.
 func fixtureAt(t *testing.T, path string) *Recording {
