@@ -1,9 +1,11 @@
 package recording
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/rdma-gauntlet/gauntlet/harness/capture"
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace/tracetest"
@@ -73,8 +75,8 @@ func TestCNPShowsNoMTU(t *testing.T) {
 	}
 }
 
-// A packet to a wrong QP is of the connection whose next packet it is, at one tap and at two, where it is seen again
-// when later packets have long passed the first one.
+// Packets to a wrong QP are of the connection whose next packets they are, also two in a row, and the last one before the
+// requester goes back; at one tap and at two, where they are seen again when later packets have long passed the first.
 func TestStrayAtTwoTaps(t *testing.T) {
 	f := tracetest.Parse(t, `
 @0..2.5 A>B SEND_ONLY psn=+0 len=8 A
@@ -90,23 +92,37 @@ func TestStrayAtTwoTaps(t *testing.T) {
 @11..13.5 A>B SEND_ONLY psn=+4 len=8 A
 @14..16.5 B>A ACK psn=+4 msn=5
 `, 0)
-	a, b := tracetest.FramesAt(f, trace.A), tracetest.FramesAt(f, trace.B)
-	for _, stray := range []*capture.Frame{&a[1], &b[2]} {
+	for _, strays := range [][]psn.PSN{{1}, {1, 2}, {1, 4}} {
+		a := misaddressed(t, tracetest.FramesAt(f, trace.A), strays)
+		b := misaddressed(t, tracetest.FramesAt(f, trace.B), strays)
+		for _, lists := range [][][]capture.Frame{{a}, {b}, {a, b}} {
+			r, _ := filed(t, lists...)
+			var all []uint32
+			for i := range r.Header.Conns {
+				all = append(all, r.Header.Conns[i].Ends[trace.B].Misaddressed...)
+			}
+			if len(r.Header.Conns) != 1 || len(all) != 1 || all[0] != 0x999 {
+				t.Errorf("%v, %d files: %d connections, misaddressed %x", strays, len(lists), len(r.Header.Conns), all)
+			}
+		}
+	}
+}
+
+// misaddressed sends the first transmissions of some requests to QP 0x999.
+func misaddressed(t *testing.T, frames []capture.Frame, strays []psn.PSN) []capture.Frame {
+	t.Helper()
+	sent := map[psn.PSN]bool{}
+	for i := range frames {
 		var h roce.Frame
-		if err := h.Decode(stray.Raw); err != nil {
+		if err := h.Decode(frames[i].Raw); err != nil {
 			t.Fatal(err)
 		}
-		h.Packet.DestQP = 0x999
-		stray.Raw = h.AppendTo(nil)
-	}
-	for _, lists := range [][][]capture.Frame{{a}, {b}, {a, b}} {
-		r, _ := filed(t, lists...)
-		var all []uint32
-		for i := range r.Header.Conns {
-			all = append(all, r.Header.Conns[i].Ends[trace.B].Misaddressed...)
+		p := &h.Packet
+		if p.Opcode.IsRequest() && !sent[p.PSN] && slices.Contains(strays, p.PSN) {
+			p.DestQP = 0x999
+			frames[i].Raw = h.AppendTo(nil)
 		}
-		if len(r.Header.Conns) != 1 || len(all) != 1 || all[0] != 0x999 {
-			t.Errorf("%d files: %d connections, misaddressed %x", len(lists), len(r.Header.Conns), all)
-		}
+		sent[p.PSN] = sent[p.PSN] || p.Opcode.IsRequest()
 	}
+	return frames
 }

@@ -11,8 +11,9 @@ import (
 // QP: each of them fits where a packet of the other flow is missing. A flow with a packet that fits nowhere else has no
 // stray.
 type stray struct {
-	of   *flow // the flow that the packets fit
-	open bool  // the next packet of that flow will show whether the latest packet fits
+	of   *flow   // the flow that the packets fit
+	open bool    // the next packet of that flow will show whether the latest packet fits
+	psn  psn.PSN // of the latest packet, or the first of several in a row, while open
 }
 
 // Limits of the search for stray packets.
@@ -53,9 +54,9 @@ func (l *learner) astray(w *flow, p *roce.Packet) {
 	if w.frames == 1 || w.stray != nil {
 		l.place(w, p, follows)
 	}
-	// a flow that sends the missing packet itself refutes the claim of the other flow
+	// a flow that sends the missing packet itself refutes the claim of the other flow, unless it has gone back before
 	if c := w.claim; c != nil && o.IsRequest() {
-		if w.claim = nil; c.stray != nil && p.PSN == w.sequence.next {
+		if w.claim = nil; c.stray != nil && (p.PSN == w.sequence.next || p.PSN.Less(c.stray.psn)) {
 			c.stray.open = false
 		} else {
 			c.stray = nil
@@ -70,7 +71,14 @@ func (l *learner) astray(w *flow, p *roce.Packet) {
 // any.
 func (l *learner) place(w *flow, p *roce.Packet, follows bool) {
 	t := w.stray
-	if w.stray = nil; !follows || t != nil && t.open {
+	if w.stray = nil; !follows {
+		return
+	}
+	if t != nil && t.open { // one directly behind another
+		if f := t.of; p.Opcode.IsRequest() && f.claim == w && f.sequence.continues(p) {
+			w.stray = t
+			f.sequence.take(p, f)
+		}
 		return
 	}
 	for i := range min(neighbours, len(l.order)) {
@@ -81,11 +89,11 @@ func (l *learner) place(w *flow, p *roce.Packet, follows bool) {
 		}
 		switch {
 		case p.Opcode.IsRequest() && f.claim == nil && f.sequence.continues(p):
-			w.stray, f.claim = &stray{f, true}, w
+			w.stray, f.claim = &stray{f, true, p.PSN}, w
 			f.sequence.take(p, f)
 			return
 		case p.Opcode.IsResponse() && f.owes(p):
-			w.stray = &stray{f, false}
+			w.stray = &stray{of: f}
 			return
 		}
 	}

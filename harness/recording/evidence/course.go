@@ -106,7 +106,7 @@ func (c *course) request(s *Sighting, span int, exact bool) {
 	case p.Less(c.newest):
 		c.passesOver(p, at)
 		c.again(p, at)
-		c.holes.again(p, end, c.newest)
+		c.holes.again(p, end, c.newest, c.responder.keeps)
 	default:
 		c.holes.leave(c.newest, p)
 		if !c.jump.valid && p != c.newest && !(misled && p == c.newest.Next()) {

@@ -10,8 +10,9 @@ import (
 // holes holds the requests before the newest that have not passed, and those that were sent again: what a responder at
 // the place of the tap lacks if it keeps requests that are early.
 type holes struct {
-	list []stretch           // in order
-	sent map[psn.PSN]psn.PSN // newest PSN when a request was sent again that is not acknowledged
+	list []stretch // in order
+	// for each request that was sent again to such a responder, and is not acknowledged: the newest PSN at that time
+	sent map[psn.PSN]psn.PSN
 }
 
 // leave notes that the requests [from, to) did not pass before a later one.
@@ -21,13 +22,15 @@ func (h *holes) leave(from, to psn.PSN) {
 	}
 }
 
-// again notes that the requests [p, end) pass after a later one, up to newest.
-func (h *holes) again(p, end, newest psn.PSN) {
+// again notes that the requests [p, end) pass after a later one, up to newest; keeps says that the responder is known to
+// keep what is early.
+func (h *holes) again(p, end, newest psn.PSN, keeps bool) {
 	h.fill(p, end)
-	if h.sent == nil {
-		h.sent = map[psn.PSN]psn.PSN{}
-	}
-	if len(h.sent) < resendLimit {
+	switch {
+	case !keeps || len(h.sent) == resendLimit:
+	case h.sent == nil:
+		h.sent = map[psn.PSN]psn.PSN{p: newest}
+	default:
 		h.sent[p] = newest
 	}
 }
