@@ -75,8 +75,8 @@ func TestCNPShowsNoMTU(t *testing.T) {
 	}
 }
 
-// Packets to a wrong QP are of the connection whose next packets they are, also two in a row, and the last one before the
-// requester goes back; at one tap and at two, where they are seen again when later packets have long passed the first.
+// Packets to a wrong QP are of the connection whose next packets they are, also two in a row, and the last one before
+// the requester goes back; at one tap and at two, where they are seen again when later ones have long passed the first.
 func TestStrayAtTwoTaps(t *testing.T) {
 	f := tracetest.Parse(t, `
 @0..2.5 A>B SEND_ONLY psn=+0 len=8 A

@@ -22,8 +22,8 @@ func (h *holes) leave(from, to psn.PSN) {
 	}
 }
 
-// again notes that the requests [p, end) pass after a later one, up to newest; keeps says that the responder is known to
-// keep what is early.
+// again notes that the requests [p, end) pass after a later one, up to newest. Keeps says that the responder is known
+// to keep what is early.
 func (h *holes) again(p, end, newest psn.PSN, keeps bool) {
 	h.fill(p, end)
 	switch {
