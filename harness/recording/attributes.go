@@ -44,7 +44,10 @@ func (r *Recording) complete(l *learner, of Attributes) error {
 		for side := range c.Ends {
 			e, peer := &c.Ends[side], &c.Ends[1-side]
 			start, err := of(e.Addr, &e.QP)
-			if err != nil {
+			switch {
+			case err != nil && e.QP.QPN == 0:
+				use.Why = cmp.Or(use.Why, "nothing shows the number of a QP of "+e.Addr.String())
+			case err != nil:
 				return err
 			}
 			e.Known, peer.QP.RecvPSN = true, e.QP.SendPSN
