@@ -73,8 +73,7 @@ type quiet struct {
 }
 
 func (q *quiet) sight(s *rule.Sight, w where) {
-	p := q.p
-	rto := vtime.Duration(p.probe["wan_rto_ps"])
+	p, rto := q.p, vtime.Duration(q.p.probe["wan_rto_ps"])
 	q.progress()
 	switch {
 	case w == fromRemote && p.begun:
@@ -82,7 +81,7 @@ func (q *quiet) sight(s *rule.Sight, w where) {
 			q.cause, q.asked = true, s.At
 		}
 		q.heard = s.At
-		if s.Pkt.AETH.Syndrome.IsRNR() && s.Pkt.Opcode == roce.Acknowledge {
+		if rule.IsRNR(s.Pkt) {
 			q.wait = s.At.Add(roce.RNRTimer(s.Pkt.AETH.Syndrome.Timer()).Duration())
 		}
 	case w == toRemote && p.begun && s.Pkt.PSN.Less(p.max) && p.held(s.Pkt.PSN).relays(s.At):

@@ -226,10 +226,8 @@ func (r *replyOrder) sight(c *rule.Context, s *rule.Sight) {
 		return
 	}
 	newest, ok := rule.Acknowledged(p)
-	switch {
-	case !ok || rule.Selective(p): // a selective acknowledgement reports an out-of-order packet and answers no request
-		return
-	case c.AtBox && p.Opcode != roce.Acknowledge: // data, which pass through the box as they arrive
+	switch passed := c.AtBox && p.Opcode != roce.Acknowledge; { // data pass through the box as they arrive
+	case !ok, rule.Selective(p), passed: // a selective acknowledgement reports an early packet and answers no request
 		return
 	case r.unsure > 0 && c.Certain(s.At):
 		if newest.Less(r.floor) {
