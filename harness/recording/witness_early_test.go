@@ -47,6 +47,9 @@ func TestDoubtsOfEarly(t *testing.T) {
 			"@1 A>B X_WRITE_ONLY psn=+1 len=8 A\n@9000 B>A ACK psn=+0 msn=1\n@9001 B>A ACK psn=+1 msn=2\n" +
 			"@9002 B>X X_READ_RESP_ONLY psn=+0 msn=1 sn=0 len=8\n@19000 B>A X_READ_RESP_ONLY psn=+0 msn=2 sn=0 len=8\n" +
 			"@19001 A>B IRN_READ_ACK psn=+1 msn=0 sack=+1\n", ""},
+		{"data of a READ from before the capture", "A>B READ_REQUEST psn=+9 dmalen=2048 A\n" +
+			"B>A READ_RESP_FIRST psn=+8 len=1024 msn=1\nB>A READ_RESP_MIDDLE psn=+9 len=1024\n" +
+			"B>A READ_RESP_LAST psn=+10 len=1024 msn=1\n", "earlier requests were still to be answered"},
 	} {
 		path := filepath.Join(t.TempDir(), "x.pcap")
 		tracetest.WritePcap(t, path, 65535, tracetest.FramesAt(tracetest.Parse(t, c.text, 0), trace.A))

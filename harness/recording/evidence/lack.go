@@ -337,6 +337,7 @@ func (l *lack) response(s *Sighting) {
 	case selective:
 		l.acknowledged(s.PSN)
 	case s.Opcode.IsReadResponse(), s.Opcode == roce.AtomicAck:
+		l.before(s.PSN)
 		due := l.data != nil && len(l.data.due) > 0
 		l.acknowledged(s.PSN)
 		l.received(s.PSN)
