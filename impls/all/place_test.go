@@ -17,7 +17,7 @@ func TestPlaceOfALossyCapture(t *testing.T) {
 			if impl.OverIP() || impl.NewBox != nil {
 				continue
 			}
-			text := fmt.Sprintf("seed %d\nimpl %s\nlink rate=1G delay=2ms\nloss random p=1%%\n%sqp retry=7\n"+
+			text := fmt.Sprintf("seed %d\nimpl %s\nlink rate=100M delay=5ms\nloss random p=1%%\n%sqp retry=7\n"+
 				"load write msg=64KiB count=40\n", seed+1, impl.Name, fault)
 			r := recorded(t, text, impl)
 			wires, err := degrade.Wires(r.Header, r.Play)

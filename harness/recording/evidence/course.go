@@ -26,6 +26,8 @@ type course struct {
 	owed     moment  // oldest request that awaits an answer, with all requests before it seen
 	nak      moment  // sequence NAK whose retransmission has not passed
 	begged   moment  // the first NAK of the request that the latest one names
+	shown    bool    // an earlier answer showed that this request is missing, and may cause its retransmission
+	named    moment  // newest request that an answer has named as early
 	reuse    reuse
 	answered bool   // a response has passed
 	awaited  moment // request that a NAK of any kind named and that has not passed since
@@ -201,7 +203,7 @@ func (c *course) passesOver(p psn.PSN, at vtime.Time) {
 func (c *course) again(p psn.PSN, at vtime.Time) {
 	asked := c.nak.valid && p == c.nak.psn
 	if asked {
-		if h := c.requester; len(h.react) < SampleLimit {
+		if h := c.requester; len(h.react) < SampleLimit && !c.shown {
 			h.react = append(h.react, retreat{at.Sub(c.nak.at), c.pause, c.nak.at.Sub(c.begged.at)})
 		}
 		c.nak.valid = false
@@ -296,6 +298,9 @@ func (c *course) response(s *Sighting) {
 	}
 	if positive && s.Opcode == roce.Acknowledge {
 		c.orders(s.PSN, s.At)
+	}
+	if s.selective() && (!c.named.valid || c.named.psn.Less(s.SACK)) {
+		c.named = moment{s.SACK, s.At, true}
 	}
 }
 
@@ -406,6 +411,7 @@ func (c *course) sequence(s *Sighting) {
 		return
 	}
 	c.nak, c.pause = moment{p, at, true}, 0
+	c.shown = c.named.valid && p.Less(c.named.psn) && c.begged.valid && c.begged.psn != p
 	if !c.begged.valid || c.begged.psn != p {
 		c.begged = c.nak
 	}
