@@ -20,12 +20,17 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/recording"
 )
 
+// judgeFlags are the flags of judge.
+type judgeFlags struct {
+	scheme, report, tap, ports string
+	qps, params                []string
+	output                     outputFlags
+	known                      waiverFlag
+	device                     waivers.Device
+}
+
 func judgeCommand() *cobra.Command {
-	var scheme, report, at, ports string
-	var qps, params []string
-	var output outputFlags
-	var known waiverFlag
-	var device waivers.Device
+	f := &judgeFlags{}
 	c := &cobra.Command{
 		Use:   "judge FOLDER|FILE...|-",
 		Short: "Judge a run folder, a trace.ndjson or any pcap or pcapng files",
@@ -35,51 +40,62 @@ func judgeCommand() *cobra.Command {
 			if err := oneOf(c, "color"); err != nil {
 				return usage(err)
 			}
-			if known := slices.Sorted(maps.Keys(registry.Schemes())); scheme != "" && !slices.Contains(known, scheme) {
-				return usage(fmt.Errorf("--scheme %q: want one of %s", scheme, strings.Join(known, ", ")))
-			}
-			tap, err := recording.ParseTap(at)
-			if err != nil {
-				return usage(fmt.Errorf("--tap %w", err))
-			}
-			list, err := known.read()
+			o, err := f.options(args)
 			if err != nil {
 				return usage(err)
 			}
-			stated, err := attributes.Parse(qps, params, registry.Schemes()[cmp.Or(scheme, run.ForeignScheme)])
-			if err != nil {
-				return usage(err)
-			}
-			result, err := run.Judge(c.Context(), run.JudgeOptions{Path: args[0], More: args[1:], Tap: tap, QPs: stated,
-				Ports: ports, Waivers: list, Device: device, Rules: rules.All(), Scheme: scheme,
-				Schemes: registry.Schemes(),
-				Command: build.CommandLine(), Version: build.Version(), Commit: build.Commit(), Report: report})
+			result, err := run.Judge(c.Context(), o)
 			if err != nil {
 				return unread(err)
 			}
-			return printResult(result, &output, nil)
+			return printResult(result, &f.output, nil)
 		},
 	}
-	c.Flags().StringVar(&scheme, "scheme", "", "recovery scheme whose rules apply, such as gbn (default: that of the "+
+	f.define(c)
+	return c
+}
+
+// options returns the options that the flags give for judging the files of args.
+func (f *judgeFlags) options(args []string) (o run.JudgeOptions, err error) {
+	schemes := registry.Schemes()
+	if known := slices.Sorted(maps.Keys(schemes)); f.scheme != "" && !slices.Contains(known, f.scheme) {
+		return o, fmt.Errorf("--scheme %q: want one of %s", f.scheme, strings.Join(known, ", "))
+	}
+	o = run.JudgeOptions{Path: args[0], More: args[1:], Ports: f.ports, Device: f.device, Rules: rules.All(),
+		Scheme: f.scheme, Schemes: schemes, Command: build.CommandLine(), Version: build.Version(),
+		Commit: build.Commit(), Report: f.report}
+	if o.Tap, err = recording.ParseTap(f.tap); err != nil {
+		return o, fmt.Errorf("--tap %w", err)
+	}
+	if o.Waivers, err = f.known.read(); err != nil {
+		return o, err
+	}
+	o.QPs, err = attributes.Parse(f.qps, f.params, schemes[cmp.Or(f.scheme, run.ForeignScheme)])
+	return o, err
+}
+
+// define adds the flags to c.
+func (f *judgeFlags) define(c *cobra.Command) {
+	d := c.Flags()
+	d.StringVar(&f.scheme, "scheme", "", "recovery scheme whose rules apply, such as gbn (default: that of the "+
 		"implementation, gbn for a foreign capture)")
-	c.Flags().StringVar(&at, "tap", "auto", "where a capture of another program was taken: auto, requester, "+
+	d.StringVar(&f.tap, "tap", "auto", "where a capture of another program was taken: auto, requester, "+
 		"responder, between, or an IP address")
-	c.Flags().StringVar(&ports, "counters", "", "counters of the switch ports that were mirrored into the captures, "+
+	d.StringVar(&f.ports, "counters", "", "counters of the switch ports that were mirrored into the captures, "+
 		"which certify that these are complete")
-	c.Flags().StringArrayVar(&qps, "qp", nil, "attributes of the QPs in a capture of another program: "+
+	d.StringArrayVar(&f.qps, "qp", nil, "attributes of the QPs in a capture of another program: "+
 		"'[ADDRESS[/QPN]] NAME=VALUE…'; may be repeated")
-	c.Flags().StringArrayVar(&params, "param", nil, "with --qp: parameter of the scheme, name=value; may be repeated")
-	c.Flags().StringVar(&report, "report", "", "also write an HTML report to this file")
-	c.Flags().BoolVar(&output.json, "json", false, jsonHelp)
-	colorFlag(c, &output.color)
-	known.define(c)
-	c.Flags().StringSliceVar(&device.Names, "device", nil,
+	d.StringArrayVar(&f.params, "param", nil, "with --qp: parameter of the scheme, name=value; may be repeated")
+	d.StringVar(&f.report, "report", "", "also write an HTML report to this file")
+	d.BoolVar(&f.output.json, "json", false, jsonHelp)
+	colorFlag(c, &f.output.color)
+	f.known.define(c)
+	d.StringSliceVar(&f.device.Names, "device", nil,
 		"names of the devices at the ends in waivers, such as rxe (default: their names in the trace)")
-	c.Flags().StringVar(&device.Kernel, "kernel", "",
+	d.StringVar(&f.device.Kernel, "kernel", "",
 		"version of the kernel that the device is a part of, for waivers, such as 6.1.0-56-amd64")
 	complete(c, "tap", recording.TapWords...)
 	complete(c, "scheme", slices.Sorted(maps.Keys(registry.Schemes()))...)
-	return c
 }
 
 // pipeHelp explains the forms in which a trace can be read.

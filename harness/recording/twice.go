@@ -28,8 +28,6 @@ type doubles struct {
 	seen    int
 	first   map[uint64]double // by frame
 	ways    map[way]*doubled
-	on      way               // direction of the latest frame
-	latest  *doubled          // its element of ways
 	refused map[way][]refusal // the latest NAKs, by the direction of the requests that they ask for
 	began   time.Time         // time of the first sight
 	ended   time.Time         // time of the latest sight
@@ -104,10 +102,7 @@ func (d *doubles) frame(key uint64, p *roce.Packet, on way, at time.Time) {
 		d.first, d.ways, d.began = map[uint64]double{}, map[way]*doubled{}, at
 	}
 	d.ended = at
-	if d.latest == nil || d.on != on {
-		d.latest, d.on = d.ways[on], on
-	}
-	w := d.latest
+	w := d.ways[on]
 	if w == nil && len(d.ways) < twiceWays {
 		w = &doubled{}
 		d.ways[on] = w

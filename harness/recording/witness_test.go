@@ -12,79 +12,84 @@ import (
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
 
+// oneLost is a request that is lost among others, and its NAK.
+const oneLost = "A>B SEND_ONLY psn=+0 len=8\nA>X SEND_ONLY psn=+1 len=8\nA>B SEND_ONLY psn=+2 len=8\n" +
+	"A>B SEND_ONLY psn=+3 len=8 A\nB>A NAK psn=+1 msn=1 PSN_SEQ_ERR\n"
+
+// doubted are captures at the port of the responder, and the doubts about them.
+var doubted = []struct{ name, text, want string }{
+	{"complete", "A>B WRITE_FIRST psn=+0 len=1024\nA>B WRITE_LAST psn=+1 len=8 A\nB>A ACK psn=+1 msn=1\n", ""},
+	{"lost, and asked for", "A>B WRITE_FIRST psn=+0 len=1024\nA>X WRITE_MIDDLE psn=+1 len=1024\nA>B " +
+		"WRITE_LAST psn=+2 len=8 A\nB>A NAK psn=+1 msn=0 PSN_SEQ_ERR\nA>B WRITE_MIDDLE psn=+1 len=1024\nA>B " +
+		"WRITE_LAST psn=+2 len=8 A\nB>A ACK psn=+2 msn=1\n", ""},
+	{"missed", "A>B SEND_ONLY psn=+0 len=8 A\nB>A ACK psn=+0 msn=1\nA>B SEND_ONLY psn=+2 len=8 " +
+		"A\nB>A ACK psn=+2 msn=3\n", "psn=+1 was acknowledged"},
+	{"missed at the end", "A>B SEND_ONLY psn=+0 len=8 A\nB>A ACK psn=+1 msn=2\n", "psn=+1 was acknowledged"},
+	{"acknowledged ahead", "A>B SEND_ONLY psn=+0 len=8 A\nB>A ACK psn=+1 msn=2\nA>B SEND_ONLY psn=+1 len=8 " +
+		"A\nB>A ACK psn=+1 msn=2\n", ""},
+	{"mid-recovery", "A>B WRITE_MIDDLE psn=+5 len=1024\nB>A NAK psn=+3 msn=0 PSN_SEQ_ERR\nA>B " +
+		"WRITE_MIDDLE psn=+3 len=1024\n", "begins when"},
+	{"missed, and what follows asked for", "A>B SEND_ONLY psn=+0 len=8\nA>B SEND_ONLY psn=+2 len=8\nA>B " +
+		"SEND_ONLY psn=+4 len=8 A\nB>A NAK psn=+3 msn=3 PSN_SEQ_ERR\n", "psn=+1 was acknowledged"},
+	{"missed, and kept", "A>B SEND_ONLY psn=+0 len=8\nA>B SEND_ONLY psn=+3 len=8 A\nB>A RACK psn=+1 msn=1 " +
+		"sack=+2 PSN_SEQ_ERR\n",
+		"psn=+2 was acknowledged"},
+	{"an answer missed", "A>B READ_REQUEST psn=+0 dmalen=8 A\nA>B SEND_ONLY psn=+1 len=8 A\nB>A ACK psn=+1 msn=2\n",
+		"psn=+0 was asked for"},
+	{"an answer lost, and asked for", "A>B READ_REQUEST psn=+0 dmalen=8 A\nA>B SEND_ONLY psn=+1 len=8 " +
+		"A\nB>A ACK psn=+1 msn=2\nA>B READ_REQUEST psn=+0 dmalen=8 A\nB>A READ_RESP_ONLY psn=+0 msn=2 len=8\n", ""},
+	{"a request missed", "A>B READ_REQUEST psn=+0 dmalen=8 A\nB>A READ_RESP_ONLY psn=+0 msn=1 len=8\n" +
+		"A>B SEND_ONLY psn=+1 len=8 A\nB>A ACK psn=+1 msn=2\nB>A READ_RESP_ONLY psn=+0 msn=2 len=8\n",
+		"psn=+0 was answered again"},
+	{"an answer repeated from within, and not its request", "A>B READ_REQUEST psn=+0 dmalen=1032 A\n" +
+		"B>A READ_RESP_FIRST psn=+0 msn=1 len=1024\nB>A READ_RESP_LAST psn=+1 msn=1 len=8\n" +
+		"@5000 B>A READ_RESP_ONLY psn=+1 msn=1 len=8\n", "psn=+1 was answered again"},
+	{"a READ sent again from another PSN", "A>B READ_REQUEST psn=+0 dmalen=3072 A\n" +
+		"A>B READ_REQUEST psn=+3 dmalen=8 A\nB>A READ_RESP_FIRST psn=+0 msn=1 len=1024\n" +
+		"B>A READ_RESP_MIDDLE psn=+1 len=1024\nB>A READ_RESP_LAST psn=+2 msn=1 len=1024\n" +
+		"@5000 A>B READ_REQUEST psn=+2 dmalen=1024 A\nB>A READ_RESP_ONLY psn=+3 msn=2 len=8\n" +
+		"B>A READ_RESP_FIRST psn=+1 msn=2 len=1024\nB>A READ_RESP_LAST psn=+2 msn=2 len=1024\n", ""},
+	{"a wrong answer", "A>B FETCH_ADD psn=+0 va=0x10000000\nA>B SEND_ONLY psn=+1 len=8 A\nB>A ACK psn=+0 " +
+		"msn=1\nB>A ACK psn=+1 msn=2\n", ""},
+	{"data with the syndrome of a NAK", "A>B FETCH_ADD psn=+0 va=0x10000000\nA>B SEND_ONLY psn=+1 len=8 A\n" +
+		"B>A ATOMIC_ACK psn=+0 msn=1 syndrome=0x2c\n@5000 A>B SEND_ONLY psn=+1 len=8 A\nB>A ACK psn=+1 msn=2\n", ""},
+	{"sent again, and missed", "A>B SEND_ONLY psn=+0 len=8\nA>B SEND_ONLY psn=+1 len=8 A\nB>A NAK psn=+0 msn=0 " +
+		"PSN_SEQ_ERR\nA>B SEND_ONLY psn=+0 len=8\nB>A ACK psn=+1 msn=2\n", "psn=+1 was refused and acknowledged"},
+	{"refused, and acknowledged at once", oneLost + "B>A ACK psn=+3 msn=4\n", ""},
+	{"refused, and sent again in part", oneLost + "A>B SEND_ONLY psn=+2 len=8\nA>B SEND_ONLY psn=+3 len=8 A\n" +
+		"B>A ACK psn=+3 msn=4\n", "psn=+1 was refused and acknowledged"},
+	{"not ready, and sent again in part", "A>B SEND_ONLY psn=+0 len=8\nA>B SEND_ONLY psn=+1 len=8\n" +
+		"A>B SEND_ONLY psn=+2 len=8 A\nB>A RNR psn=+0 msn=0 timer=1\nA>B SEND_ONLY psn=+0 len=8\n" +
+		"A>B SEND_ONLY psn=+2 len=8 A\nB>A ACK psn=+2 msn=3\n", "psn=+1 was refused and acknowledged"},
+	{"not ready, and sent again but for the first", "A>B SEND_ONLY psn=+0 len=8\nA>B SEND_ONLY psn=+1 len=8\n" +
+		"A>B SEND_ONLY psn=+2 len=8 A\nB>A RNR psn=+0 msn=0 timer=1\nA>B SEND_ONLY psn=+1 len=8\n" +
+		"A>B SEND_ONLY psn=+2 len=8 A\nB>A ACK psn=+2 msn=3\n", "psn=+0 was refused and acknowledged"},
+	{"not ready for a WRITE, which needs no receive", "A>B WRITE_ONLY psn=+0 len=8\nA>B WRITE_ONLY psn=+1 len=8\n" +
+		"A>B WRITE_ONLY psn=+2 len=8 A\nB>A RNR psn=+0 msn=0 timer=1\nA>B WRITE_ONLY psn=+1 len=8\n" +
+		"A>B WRITE_ONLY psn=+2 len=8 A\nB>A ACK psn=+2 msn=3\n", ""},
+	{"answered with data before it passed", "A>B SEND_ONLY psn=+0 len=8 A\nB>A ACK psn=+0 msn=1\n" +
+		"B>A READ_RESP_FIRST psn=+1 msn=2 len=1024\nB>A READ_RESP_LAST psn=+2 msn=2 len=8\n" +
+		"@5000 A>B READ_REQUEST psn=+1 dmalen=1032 A\n", "psn=+1 was acknowledged"},
+	{"answered with the next PSN", "A>B READ_REQUEST psn=+0 dmalen=8 A\nB>A READ_RESP_ONLY psn=+1 msn=1 len=8\n" +
+		"A>B READ_REQUEST psn=+1 dmalen=8 A\n@5000 A>B READ_REQUEST psn=+0 dmalen=8 A\nB>A READ_RESP_ONLY psn=+0 " +
+		"msn=1 len=8\nA>B READ_REQUEST psn=+1 dmalen=8 A\nB>A READ_RESP_ONLY psn=+1 msn=2 len=8\n", ""},
+	{"not ready for a SEND that is not in it", "A>B SEND_ONLY psn=+0 len=8 A\nB>A ACK psn=+0 msn=1\n" +
+		"B>A RNR psn=+1 msn=1 timer=1\n", "psn=+1 was acknowledged"},
+	{"not ready for a SEND to come", "A>B SEND_ONLY psn=+0 len=8 A\nB>A ACK psn=+0 msn=1\n" +
+		"B>A RNR psn=+1 msn=1 timer=1\nA>B SEND_ONLY psn=+1 len=8 A\n@9000 B>A RNR psn=+1 msn=1 timer=1\n", ""},
+	{"data first", "B>A X_READ_RESP_LAST psn=+0 msn=1 len=8\nA>B IRN_READ_ACK psn=+1 msn=0 sack=+1\n" +
+		"A>B X_READ_REQUEST psn=+0 dmalen=8 A\nB>A X_READ_RESP_ONLY psn=+1 msn=2 len=8\n" +
+		"A>B IRN_READ_ACK psn=+2 msn=0 sack=+2\n", "begins when"},
+	{"answers first", "B>A NAK psn=+3 msn=0 PSN_SEQ_ERR\nA>B WRITE_MIDDLE psn=+3 len=1024\n", "begins when"},
+	{"one way", "A>B SEND_ONLY psn=+0 len=8 A\nA>B SEND_ONLY psn=+1 len=8 A\n", "the frames of one end alone"},
+	{"guessed", "qp A conn=1\nA>B SEND_ONLY psn=+0 len=8 A\nA>B SEND_ONLY psn=+0 len=8 A conn=1\nB>A ACK psn=+0 " +
+		"msn=1\nB>A ACK psn=+0 msn=1 conn=1\n",
+		"several flows fit"},
+}
+
 // TestDoubts: captures whose frames show what they lack, and captures of losses and errors that lack nothing.
 func TestDoubts(t *testing.T) {
-	const lost = "A>B SEND_ONLY psn=+0 len=8\nA>X SEND_ONLY psn=+1 len=8\nA>B SEND_ONLY psn=+2 len=8\n" +
-		"A>B SEND_ONLY psn=+3 len=8 A\nB>A NAK psn=+1 msn=1 PSN_SEQ_ERR\n"
-	for _, c := range []struct{ name, text, want string }{
-		{"complete", "A>B WRITE_FIRST psn=+0 len=1024\nA>B WRITE_LAST psn=+1 len=8 A\nB>A ACK psn=+1 msn=1\n", ""},
-		{"lost, and asked for", "A>B WRITE_FIRST psn=+0 len=1024\nA>X WRITE_MIDDLE psn=+1 len=1024\nA>B " +
-			"WRITE_LAST psn=+2 len=8 A\nB>A NAK psn=+1 msn=0 PSN_SEQ_ERR\nA>B WRITE_MIDDLE psn=+1 len=1024\nA>B " +
-			"WRITE_LAST psn=+2 len=8 A\nB>A ACK psn=+2 msn=1\n", ""},
-		{"missed", "A>B SEND_ONLY psn=+0 len=8 A\nB>A ACK psn=+0 msn=1\nA>B SEND_ONLY psn=+2 len=8 " +
-			"A\nB>A ACK psn=+2 msn=3\n", "psn=+1 was acknowledged"},
-		{"missed at the end", "A>B SEND_ONLY psn=+0 len=8 A\nB>A ACK psn=+1 msn=2\n", "psn=+1 was acknowledged"},
-		{"acknowledged ahead", "A>B SEND_ONLY psn=+0 len=8 A\nB>A ACK psn=+1 msn=2\nA>B SEND_ONLY psn=+1 len=8 " +
-			"A\nB>A ACK psn=+1 msn=2\n", ""},
-		{"mid-recovery", "A>B WRITE_MIDDLE psn=+5 len=1024\nB>A NAK psn=+3 msn=0 PSN_SEQ_ERR\nA>B " +
-			"WRITE_MIDDLE psn=+3 len=1024\n", "begins when"},
-		{"missed, and what follows asked for", "A>B SEND_ONLY psn=+0 len=8\nA>B SEND_ONLY psn=+2 len=8\nA>B " +
-			"SEND_ONLY psn=+4 len=8 A\nB>A NAK psn=+3 msn=3 PSN_SEQ_ERR\n", "psn=+1 was acknowledged"},
-		{"missed, and kept", "A>B SEND_ONLY psn=+0 len=8\nA>B SEND_ONLY psn=+3 len=8 A\nB>A RACK psn=+1 msn=1 " +
-			"sack=+2 PSN_SEQ_ERR\n",
-			"psn=+2 was acknowledged"},
-		{"an answer missed", "A>B READ_REQUEST psn=+0 dmalen=8 A\nA>B SEND_ONLY psn=+1 len=8 A\nB>A ACK psn=+1 msn=2\n",
-			"psn=+0 was asked for"},
-		{"an answer lost, and asked for", "A>B READ_REQUEST psn=+0 dmalen=8 A\nA>B SEND_ONLY psn=+1 len=8 " +
-			"A\nB>A ACK psn=+1 msn=2\nA>B READ_REQUEST psn=+0 dmalen=8 A\nB>A READ_RESP_ONLY psn=+0 msn=2 len=8\n", ""},
-		{"a request missed", "A>B READ_REQUEST psn=+0 dmalen=8 A\nB>A READ_RESP_ONLY psn=+0 msn=1 len=8\n" +
-			"A>B SEND_ONLY psn=+1 len=8 A\nB>A ACK psn=+1 msn=2\nB>A READ_RESP_ONLY psn=+0 msn=2 len=8\n",
-			"psn=+0 was answered again"},
-		{"an answer repeated from within, and not its request", "A>B READ_REQUEST psn=+0 dmalen=1032 A\n" +
-			"B>A READ_RESP_FIRST psn=+0 msn=1 len=1024\nB>A READ_RESP_LAST psn=+1 msn=1 len=8\n" +
-			"@5000 B>A READ_RESP_ONLY psn=+1 msn=1 len=8\n", "psn=+1 was answered again"},
-		{"a READ sent again from another PSN", "A>B READ_REQUEST psn=+0 dmalen=3072 A\n" +
-			"A>B READ_REQUEST psn=+3 dmalen=8 A\nB>A READ_RESP_FIRST psn=+0 msn=1 len=1024\n" +
-			"B>A READ_RESP_MIDDLE psn=+1 len=1024\nB>A READ_RESP_LAST psn=+2 msn=1 len=1024\n" +
-			"@5000 A>B READ_REQUEST psn=+2 dmalen=1024 A\nB>A READ_RESP_ONLY psn=+3 msn=2 len=8\n" +
-			"B>A READ_RESP_FIRST psn=+1 msn=2 len=1024\nB>A READ_RESP_LAST psn=+2 msn=2 len=1024\n", ""},
-		{"a wrong answer", "A>B FETCH_ADD psn=+0 va=0x10000000\nA>B SEND_ONLY psn=+1 len=8 A\nB>A ACK psn=+0 " +
-			"msn=1\nB>A ACK psn=+1 msn=2\n", ""},
-		{"data with the syndrome of a NAK", "A>B FETCH_ADD psn=+0 va=0x10000000\nA>B SEND_ONLY psn=+1 len=8 A\n" +
-			"B>A ATOMIC_ACK psn=+0 msn=1 syndrome=0x2c\n@5000 A>B SEND_ONLY psn=+1 len=8 A\nB>A ACK psn=+1 msn=2\n", ""},
-		{"sent again, and missed", "A>B SEND_ONLY psn=+0 len=8\nA>B SEND_ONLY psn=+1 len=8 A\nB>A NAK psn=+0 msn=0 " +
-			"PSN_SEQ_ERR\nA>B SEND_ONLY psn=+0 len=8\nB>A ACK psn=+1 msn=2\n", "psn=+1 was refused and acknowledged"},
-		{"refused, and acknowledged at once", lost + "B>A ACK psn=+3 msn=4\n", ""},
-		{"refused, and sent again in part", lost + "A>B SEND_ONLY psn=+2 len=8\nA>B SEND_ONLY psn=+3 len=8 A\n" +
-			"B>A ACK psn=+3 msn=4\n", "psn=+1 was refused and acknowledged"},
-		{"not ready, and sent again in part", "A>B SEND_ONLY psn=+0 len=8\nA>B SEND_ONLY psn=+1 len=8\n" +
-			"A>B SEND_ONLY psn=+2 len=8 A\nB>A RNR psn=+0 msn=0 timer=1\nA>B SEND_ONLY psn=+0 len=8\n" +
-			"A>B SEND_ONLY psn=+2 len=8 A\nB>A ACK psn=+2 msn=3\n", "psn=+1 was refused and acknowledged"},
-		{"not ready, and sent again but for the first", "A>B SEND_ONLY psn=+0 len=8\nA>B SEND_ONLY psn=+1 len=8\n" +
-			"A>B SEND_ONLY psn=+2 len=8 A\nB>A RNR psn=+0 msn=0 timer=1\nA>B SEND_ONLY psn=+1 len=8\n" +
-			"A>B SEND_ONLY psn=+2 len=8 A\nB>A ACK psn=+2 msn=3\n", "psn=+0 was refused and acknowledged"},
-		{"not ready for a WRITE, which needs no receive", "A>B WRITE_ONLY psn=+0 len=8\nA>B WRITE_ONLY psn=+1 len=8\n" +
-			"A>B WRITE_ONLY psn=+2 len=8 A\nB>A RNR psn=+0 msn=0 timer=1\nA>B WRITE_ONLY psn=+1 len=8\n" +
-			"A>B WRITE_ONLY psn=+2 len=8 A\nB>A ACK psn=+2 msn=3\n", ""},
-		{"answered with data before it passed", "A>B SEND_ONLY psn=+0 len=8 A\nB>A ACK psn=+0 msn=1\n" +
-			"B>A READ_RESP_FIRST psn=+1 msn=2 len=1024\nB>A READ_RESP_LAST psn=+2 msn=2 len=8\n" +
-			"@5000 A>B READ_REQUEST psn=+1 dmalen=1032 A\n", "psn=+1 was acknowledged"},
-		{"answered with the next PSN", "A>B READ_REQUEST psn=+0 dmalen=8 A\nB>A READ_RESP_ONLY psn=+1 msn=1 len=8\n" +
-			"A>B READ_REQUEST psn=+1 dmalen=8 A\n@5000 A>B READ_REQUEST psn=+0 dmalen=8 A\nB>A READ_RESP_ONLY psn=+0 " +
-			"msn=1 len=8\nA>B READ_REQUEST psn=+1 dmalen=8 A\nB>A READ_RESP_ONLY psn=+1 msn=2 len=8\n", ""},
-		{"not ready for a SEND that is not in it", "A>B SEND_ONLY psn=+0 len=8 A\nB>A ACK psn=+0 msn=1\n" +
-			"B>A RNR psn=+1 msn=1 timer=1\n", "psn=+1 was acknowledged"},
-		{"not ready for a SEND to come", "A>B SEND_ONLY psn=+0 len=8 A\nB>A ACK psn=+0 msn=1\n" +
-			"B>A RNR psn=+1 msn=1 timer=1\nA>B SEND_ONLY psn=+1 len=8 A\n@9000 B>A RNR psn=+1 msn=1 timer=1\n", ""},
-		{"data first", "B>A X_READ_RESP_LAST psn=+0 msn=1 len=8\nA>B IRN_READ_ACK psn=+1 msn=0 sack=+1\n" +
-			"A>B X_READ_REQUEST psn=+0 dmalen=8 A\nB>A X_READ_RESP_ONLY psn=+1 msn=2 len=8\n" +
-			"A>B IRN_READ_ACK psn=+2 msn=0 sack=+2\n", "begins when"},
-		{"answers first", "B>A NAK psn=+3 msn=0 PSN_SEQ_ERR\nA>B WRITE_MIDDLE psn=+3 len=1024\n", "begins when"},
-		{"one way", "A>B SEND_ONLY psn=+0 len=8 A\nA>B SEND_ONLY psn=+1 len=8 A\n", "the frames of one end alone"},
-		{"guessed", "qp A conn=1\nA>B SEND_ONLY psn=+0 len=8 A\nA>B SEND_ONLY psn=+0 len=8 A conn=1\nB>A ACK psn=+0 " +
-			"msn=1\nB>A ACK psn=+0 msn=1 conn=1\n",
-			"several flows fit"},
-	} {
+	for _, c := range doubted {
 		f := tracetest.Parse(t, c.text, 0)
 		path := filepath.Join(t.TempDir(), "x.pcap")
 		tracetest.WritePcap(t, path, 65535, tracetest.FramesAt(f, trace.B))

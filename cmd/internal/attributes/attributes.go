@@ -109,8 +109,8 @@ func (l *List) Unused() error {
 	return nil
 }
 
-// Presumed lists the parameters of a scheme that are not stated, with the defaults by which its rules judge: "; cap=500
-// and rto_n=3 by default".
+// Presumed lists the parameters of a scheme that are not stated, with the defaults by which its rules judge, such as
+// "; not stated, and presumed of irn: cap=500 rto_n=3"; "" when all are stated.
 func (l *List) Presumed(scheme engine.Implementation) string {
 	var list []string
 	for _, p := range scheme.Params {

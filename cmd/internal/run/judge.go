@@ -61,7 +61,7 @@ func Judge(ctx context.Context, o JudgeOptions) (*model.Result, error) {
 	in, err := openTapped(ctx, append([]string{e.trace(o.Path)}, o.More...), o.stated())
 	r := &model.Result{
 		Format: model.FormatVersion, Version: o.Version, Commit: o.Commit, Started: started.UTC().Format(time.RFC3339),
-		Command: o.Command, Bench: "file", Folder: strings.Join(append([]string{o.Path}, o.More...), ", "),
+		Command: o.Command, Bench: trace.FileBench, Folder: strings.Join(append([]string{o.Path}, o.More...), ", "),
 	}
 	switch {
 	case e.tolerates(err): // there is nothing to judge

@@ -277,6 +277,20 @@ func (c *course) response(s *Sighting) {
 		c.requester.missing++
 		c.awaited.valid = false
 	}
+	c.tells(s, positive)
+	if s.Opcode.IsReadResponse() {
+		c.reads(s)
+	}
+	if positive && s.Opcode == roce.Acknowledge {
+		c.orders(s.PSN, s.At)
+	}
+	if s.selective() && (!c.named.valid || c.named.psn.Less(s.SACK)) {
+		c.named = moment{s.SACK, s.At, true}
+	}
+}
+
+// tells processes what an answer tells about the requests before it, or about the one that it names.
+func (c *course) tells(s *Sighting, positive bool) {
 	switch {
 	case positive:
 		if s.Opcode != roce.Acknowledge && s.PSN.In(c.expected, c.newest) {
@@ -292,15 +306,6 @@ func (c *course) response(s *Sighting) {
 		if s.PSN.In(c.first, c.expected) {
 			c.expected = s.PSN
 		}
-	}
-	if s.Opcode.IsReadResponse() {
-		c.reads(s)
-	}
-	if positive && s.Opcode == roce.Acknowledge {
-		c.orders(s.PSN, s.At)
-	}
-	if s.selective() && (!c.named.valid || c.named.psn.Less(s.SACK)) {
-		c.named = moment{s.SACK, s.At, true}
 	}
 }
 

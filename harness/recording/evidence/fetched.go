@@ -32,6 +32,22 @@ type stretch struct{ from, to psn.PSN }
 
 func (x stretch) has(p psn.PSN) bool { return p.In(x.from, x.to) }
 
+// without returns the parts of a stretch before and after the PSNs [p, end); both may be empty.
+func (x stretch) without(p, end psn.PSN) (before, after stretch) {
+	if x.to.LessEq(p) || end.LessEq(x.from) {
+		return x, after
+	}
+	if x.from.Less(p) {
+		before = stretch{x.from, p}
+	}
+	if end.Less(x.to) {
+		after = stretch{end, x.to}
+	}
+	return before, after
+}
+
+func (x stretch) empty() bool { return x.from == x.to }
+
 // fetchLimit bounds each list; beyond it the oldest element is dropped.
 const fetchLimit = 64
 
@@ -169,7 +185,7 @@ func (l *lack) numberedApart(s *Sighting) {
 	}
 	l.apart.before(s.PSN)
 	l.apart.acknowledged(s.PSN)
-	if s.Opcode.Layout()&roce.LayoutSACKETH != 0 && s.SACK != s.PSN { // else it is cumulative alone
+	if s.selective() && s.SACK != s.PSN { // else it is cumulative alone
 		l.apart.received(s.SACK)
 	}
 }

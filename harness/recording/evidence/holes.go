@@ -39,18 +39,10 @@ func (h *holes) again(p, end, newest psn.PSN, keeps bool) {
 func (h *holes) fill(p, end psn.PSN) {
 	var left []stretch
 	for _, x := range h.list {
-		if x.to.LessEq(p) || end.LessEq(x.from) {
-			left = append(left, x)
-			continue
-		}
-		if x.from.Less(p) {
-			left = append(left, stretch{x.from, p})
-		}
-		if end.Less(x.to) {
-			left = append(left, stretch{end, x.to})
-		}
+		before, after := x.without(p, end)
+		left = append(left, before, after)
 	}
-	h.list = left
+	h.list = slices.DeleteFunc(left, stretch.empty)
 }
 
 // acknowledged forgets request p and all before it.

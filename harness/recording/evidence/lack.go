@@ -51,11 +51,11 @@ type lack struct {
 	duplicates        copies
 }
 
-// hole is the PSNs [from, to) that requests skipped.
+// hole is a stretch that requests skipped.
 type hole struct {
-	from, to psn.PSN
-	passed   bool // a NAK of a later PSN says that it was received, which is true if it is not sent again
-	first    bool // it follows the first request seen
+	stretch
+	passed bool // a NAK of a later PSN says that it was received, which is true if it is not sent again
+	first  bool // it follows the first request seen
 }
 
 // Bounds of the state of a half-conversation. A gap of SkipLimit PSNs or more is not taken for missing frames but for a
@@ -194,7 +194,7 @@ func (l *lack) request(p, end psn.PSN) {
 	case p != l.newest && l.far:
 		l.unseen(l.newest, true)
 	case p != l.newest && len(l.holes) < holeLimit:
-		l.holes = append(l.holes, hole{from: l.newest, to: p, first: l.newest == l.end})
+		l.holes = append(l.holes, hole{stretch{l.newest, p}, false, l.newest == l.end})
 	}
 	l.far = false
 	l.newest = psn.Max(l.newest, end)
@@ -224,15 +224,11 @@ func (l *lack) fill(p, end psn.PSN) {
 	}
 	var left []hole
 	for _, h := range l.holes {
-		if h.to.LessEq(p) || end.LessEq(h.from) {
-			left = append(left, h)
-			continue
-		}
-		if h.from.Less(p) {
-			left = append(left, hole{h.from, p, h.passed, h.first})
-		}
-		if end.Less(h.to) {
-			left = append(left, hole{end, h.to, h.passed, h.first})
+		before, after := h.without(p, end)
+		for _, x := range []stretch{before, after} {
+			if !x.empty() {
+				left = append(left, hole{x, h.passed, h.first})
+			}
 		}
 	}
 	l.holes = left
@@ -311,7 +307,7 @@ func (l *lack) received(p psn.PSN) {
 func (l *lack) response(s *Sighting) {
 	l.passes(s)
 	l.twice(&l.answers, s)
-	selective := s.Opcode.Layout()&roce.LayoutSACKETH != 0
+	selective := s.selective()
 	if selective {
 		l.keep()
 	}
