@@ -1,10 +1,14 @@
 package capture
 
 import (
+	"cmp"
 	"container/heap"
+	"encoding/binary"
 	"fmt"
+	"net/netip"
 	"time"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 )
@@ -13,8 +17,9 @@ import (
 const orderLimit = 256 << 20
 
 // Ordered returns a source that yields the frames of src in the order of their time stamps. The order in the file says
-// nothing about frames of equal time stamps, so what may be an answer comes after the requests. The time stamp of a
-// frame may precede that of an earlier frame by at most behind, see Lane.Behind.
+// nothing about frames of equal time stamps, so these get the order that no rule objects to: what may be an answer
+// comes after the requests, and the packets to one QP are in the order of their PSNs. The time stamp of a frame may
+// precede that of an earlier frame by at most behind, see Lane.Behind.
 func Ordered(src Source, behind time.Duration) Source { return &ordered{src: src, behind: behind} }
 
 type ordered struct {
@@ -69,17 +74,40 @@ func (o *ordered) read() {
 	}
 	o.size += len(raw)
 	o.count++
-	heap.Push(&o.wait, queued{k, o.count, mayAnswer(raw)})
+	heap.Push(&o.wait, queued{k, o.count, rankOf(raw)})
 }
 
 // Stats returns those of the source.
 func (o *ordered) Stats() Stats { return StatsOf(o.src) }
 
-// mayAnswer reports whether a frame may be the packet of a responder.
-func mayAnswer(raw []byte) bool {
-	const opcode = 8 // behind the UDP header
-	_, proto, udp, ok := packet(raw)
-	return ok && proto == protoUDP && len(udp.data) > opcode && roce.Opcode(udp.data[opcode]).IsResponse()
+// rank orders frames of equal time stamps.
+type rank struct {
+	answer bool // the packet may be a responder's
+	from   netip.Addr
+	to     uint32 // destination QP
+	psn    psn.PSN
+}
+
+// compare compares two ranks; frames of the same rank are in the order of the file.
+func (r rank) compare(q rank) int {
+	if r.answer != q.answer {
+		if q.answer {
+			return -1
+		}
+		return 1
+	}
+	return cmp.Or(r.from.Compare(q.from), cmp.Compare(r.to, q.to), r.psn.Sub(q.psn))
+}
+
+// rankOf returns the rank of a frame by the base transport header of its packet; zero if it has none.
+func rankOf(raw []byte) rank {
+	const from, bth = 8, 12 // behind the UDP header
+	ip, proto, udp, ok := packet(raw)
+	if !ok || proto != protoUDP || len(udp.data) < from+bth {
+		return rank{}
+	}
+	be, b := binary.BigEndian, udp.data[from:]
+	return rank{roce.Opcode(b[0]).IsResponse(), ip.sender(), be.Uint32(b[4:]) & psn.Mask, psn.New(be.Uint32(b[8:]))}
 }
 
 // packet returns the IP packet of a frame, and what it carries.
@@ -95,7 +123,7 @@ func packet(raw []byte) (ip layer, proto byte, carried layer, ok bool) {
 type queued struct {
 	*Frame
 	number uint64
-	answer bool // the packet may be a responder's
+	rank   rank
 }
 
 // waiting is a heap of frames, the earliest first.
@@ -108,8 +136,8 @@ func (w waiting) Less(i, j int) bool {
 	if c := w[i].Wall.Compare(w[j].Wall); c != 0 {
 		return c < 0
 	}
-	if w[i].answer != w[j].answer {
-		return w[j].answer
+	if c := w[i].rank.compare(w[j].rank); c != 0 {
+		return c < 0
 	}
 	return w[i].number < w[j].number
 }

@@ -3,6 +3,7 @@ package capture
 import (
 	"encoding/binary"
 	"fmt"
+	"net/netip"
 )
 
 // EtherTypes, IP protocols and UDP ports of tunnels.
@@ -149,6 +150,14 @@ func (p *layer) ip() (proto byte, carried layer, ok bool) {
 		return proto, layer{}, false
 	}
 	return proto, layer{data: b[from:min(total, len(b))], cut: max(0, total-len(b))}, true
+}
+
+// sender returns the source address of an IP packet that ip can decode.
+func (p *layer) sender() netip.Addr {
+	if p.kind == etherIPv4 {
+		return netip.AddrFrom4([4]byte(p.data[12:]))
+	}
+	return netip.AddrFrom16([16]byte(p.data[8:]))
 }
 
 // carried returns the packet or frame that an IP packet carries as a tunnel.

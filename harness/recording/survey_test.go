@@ -111,17 +111,21 @@ func TestOneTapInAnyForm(t *testing.T) {
 	}
 }
 
-// Where a file is out of order, an answer comes after the request with the same time stamp.
+// Where a file is out of order, an answer comes after the request with the same time stamp, and the packets of a
+// direction are in the order of their PSNs.
 func TestEqualTimesOutOfOrder(t *testing.T) {
 	f := tracetest.Parse(t, `
 		@0..100 A>B WRITE_ONLY psn=+0 len=8 A
 		@1 A>X WRITE_ONLY psn=+1 len=8 A
 		@2..102 A>B WRITE_ONLY psn=+2 len=8 A
-		@100..200 B>A ACK psn=+0 msn=1
+		@2..102 A>B WRITE_ONLY psn=+3 len=8 A
+		@102..202 B>A ACK psn=+0 msn=1
 		@102..202 B>A NAK psn=+1 msn=1 PSN_SEQ_ERR
 		@203..303 A>B WRITE_ONLY psn=+1 len=8 A
 		@204..304 A>B WRITE_ONLY psn=+2 len=8 A
-		@304..404 B>A ACK psn=+2 msn=3`, 0)
+		@204..304 A>B WRITE_ONLY psn=+3 len=8 A
+		@304..404 B>A ACK psn=+2 msn=3
+		@304..404 B>A ACK psn=+3 msn=4`, 0)
 	list := tracetest.FramesAt(f, trace.B)
 	_, want := filed(t, list)
 	mixed := slices.Clone(list)
