@@ -139,7 +139,11 @@ func (d *doubles) frame(key uint64, p *roce.Packet, on way, at time.Time) {
 func (d *doubles) windows() mirrored {
 	list := mirrored{}
 	for on, w := range d.ways {
-		if window := w.window(); w.mostly(window, mostlyTwice) {
+		window, least := w.window(), mostlyTwice
+		if back := d.ways[way{on.to, on.from}]; back != nil && back.near(bothTwice) && w.near(bothTwice) {
+			least = bothTwice
+		}
+		if w.mostly(window, least) {
 			list[on] = window
 		}
 	}
@@ -166,8 +170,18 @@ func (w *doubled) window() time.Duration {
 	return window
 }
 
-// mostlyTwice is the least percentage of the frames of a direction that a mirror shows twice.
-const mostlyTwice = 90
+// Least percentages of the frames of a direction that a mirror shows twice: of one direction, and of each if the mirror
+// is in one place and repeats both. Behind it, frames are lost.
+const (
+	mostlyTwice = 90
+	bothTwice   = 75
+)
+
+// near reports whether at least percent of the frames were seen again as soon as at a mirror in one place.
+func (w *doubled) near(percent int) bool {
+	window := w.window()
+	return window <= nearMirror && w.mostly(window, percent)
+}
 
 // mostly reports whether at least percent of the frames were seen again within a window.
 func (w *doubled) mostly(window time.Duration, percent int) bool {

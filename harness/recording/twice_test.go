@@ -128,6 +128,36 @@ func TestMirrorOfLosses(t *testing.T) {
 	}
 }
 
+// TestMirrorOfManyLosses: a mirror in one place shows most frames of both directions twice, though many are lost behind
+// it. In one direction alone, or after a longer time, they may have been sent again.
+func TestMirrorOfManyLosses(t *testing.T) {
+	there, back := way{netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")},
+		way{netip.MustParseAddr("192.0.2.2"), netip.MustParseAddr("192.0.2.1")}
+	for name, c := range map[string]struct {
+		later [2]int64 // time between both sights in each direction, in microseconds; 0 for one sight
+		want  int      // directions that are mirrored
+	}{
+		"both directions": {[2]int64{5, 5}, 2},
+		"one direction":   {[2]int64{5, 0}, 0},
+		"two places":      {[2]int64{50, 50}, 0},
+	} {
+		var d doubles
+		var none roce.Packet
+		for key := range uint64(50) {
+			for i, on := range []way{there, back} {
+				at := int64(key) * 100
+				d.frame(key<<1|uint64(i), &none, on, time.UnixMicro(at))
+				if lost := key%5 == 0; !lost && c.later[i] > 0 {
+					d.frame(key<<1|uint64(i), &none, on, time.UnixMicro(at+c.later[i]))
+				}
+			}
+		}
+		if got := d.windows(); len(got) != c.want {
+			t.Errorf("%s: %v; want %d directions", name, got, c.want)
+		}
+	}
+}
+
 // Frames take several times to cross one switch, because some wait in it for others: it is one mirror.
 func TestMirrorOfFramesThatWait(t *testing.T) {
 	on := way{netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")}
