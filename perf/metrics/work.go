@@ -105,6 +105,7 @@ func (c *Collector) complete(side trace.Side, took vtime.Duration) {
 func (c *Collector) work() Work {
 	var w Work
 	w.Known = ByCompletions
+	idle := ByCompletions // knowledge of the sides without work
 	for side := range w.Sides {
 		t := &w.Sides[side]
 		*t = c.tally(trace.Side(side))
@@ -113,7 +114,12 @@ func (c *Collector) work() Work {
 		w.Endless = w.Endless || t.Endless
 		if t.Ordered+t.Posted+t.Done > 0 || t.Endless {
 			w.Known = lesser(w.Known, t.Known)
+		} else {
+			idle = lesser(idle, t.Known)
 		}
+	}
+	if w.Ordered+w.Posted+w.Done == 0 && !w.Endless {
+		w.Known = idle
 	}
 	if w.Endless {
 		w.Ordered = 0

@@ -73,3 +73,20 @@ func TestWorkOnTheWire(t *testing.T) {
 		}
 	}
 }
+
+// TestWorkBetweenThePorts: without a tap at a port, nobody knows what is done, even if the capture orders nothing.
+func TestWorkBetweenThePorts(t *testing.T) {
+	for _, c := range []struct {
+		header trace.Header
+		known  metrics.Knowledge
+	}{
+		{trace.Header{}, metrics.ByNobody},
+		{trace.Header{Taps: [2]bool{true, true}}, metrics.ByWire},
+		{trace.Header{Reports: trace.ReportCQE}, metrics.ByCompletions},
+	} {
+		m := metrics.NewCollector(&c.header, metrics.Options{})
+		if w := m.Summary().Work; w.Known != c.known {
+			t.Errorf("%+v: known by %s, want %s", c.header, w.Known, c.known)
+		}
+	}
+}

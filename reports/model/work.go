@@ -14,7 +14,8 @@ func Headline(w *metrics.Work) string {
 	if asked == 0 && !t.Endless {
 		asked = t.Posted // the Spec is unknown
 	}
-	if asked+t.Done+t.Failures() == 0 && !t.Endless && t.Known != "" {
+	reported := t.Known == metrics.ByCompletions || t.Known == metrics.ByTool
+	if reported && asked+t.Done+t.Failures() == 0 && !t.Endless {
 		return "no requests to be done"
 	}
 	words := []string{done(t, asked)}

@@ -26,6 +26,8 @@ func TestHeadline(t *testing.T) {
 		{metrics.Tally{Ordered: 100, Done: 57, Known: metrics.ByWire},
 			"57 of 100 requests done, as acknowledged on the wire"},
 		{metrics.Tally{Done: 57, Known: metrics.ByWire}, "57 requests done, as acknowledged on the wire"},
+		{metrics.Tally{Known: metrics.ByWire}, "0 requests done, as acknowledged on the wire"},
+		{metrics.Tally{Known: metrics.ByNobody}, "unknown how many requests are done"},
 		{metrics.Tally{}, "unknown how many requests are done"},
 		{metrics.Tally{Ordered: 5, Known: metrics.ByNobody}, "unknown how many of 5 requests are done"},
 	} {
