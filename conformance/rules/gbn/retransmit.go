@@ -156,10 +156,12 @@ func timeoutFromUNA() rule.Rule {
 
 // silence is the time since the requester heard from the responder, and the requests that left in it.
 type silence struct {
-	heard vtime.Time // arrival of the latest response, or departure of the first request
-	known bool       // heard is set
-	asked bool       // the response asked for a retransmission
-	flow  flow
+	heard  vtime.Time // arrival of the latest response, or departure of the first request
+	known  bool       // heard is set
+	asked  bool       // the response asked for a retransmission
+	unsure bool       // the latest request was a step back, or a copy that the network made before a tap
+	flow   flow
+	resume psn.PSN // the PSN that follows if it was a copy; valid if unsure
 }
 
 func (w *silence) sight(c *rule.Context, s *rule.Sight) {
@@ -170,10 +172,19 @@ func (w *silence) sight(c *rule.Context, s *rule.Sight) {
 	if response || w.flow.any && w.flow.next.Less(s.Pkt.PSN) && c.Relayed(s) { // the burst goes on behind a relayed READ
 		return
 	}
+	if w.unsure && s.Pkt.PSN != w.resume {
+		c.Failf(rule.Requester, "after a timeout %s is sent behind a packet that is not the oldest unacknowledged one, %s",
+			c.Rel(s.Pkt.PSN), c.Rel(c.UNA))
+	}
+	w.unsure = false
 	if w.flow.any && s.Pkt.PSN.Less(w.flow.next) && s.Relation == rule.Again && w.timeout(c, s) &&
 		c.GoBackChunk() == 0 && !c.Relayed(s) {
 		c.Met()
-		if p := s.Pkt.PSN; c.UNA.Less(p) || p.Less(c.UNA) && !c.Port.Lags(w.heard, s.At) {
+		switch p := s.Pkt.PSN; {
+		case p.LessEq(c.UNA) && (p == c.UNA || c.Port.Lags(w.heard, s.At)):
+		case c.Inferred:
+			w.unsure, w.resume = true, w.flow.next
+		default:
 			c.Failf(rule.Requester, "after a timeout %s is sent; unacknowledged since %s", c.Rel(p), c.Rel(c.UNA))
 		}
 	}
