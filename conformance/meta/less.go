@@ -180,7 +180,7 @@ func (r *Recording) less(by Judge, rules []rule.Rule, wire *degrade.Wire, w Way,
 	}
 	verdicts, err := by(in.Header, rules, o, in.Play)
 	rule.Doubt(verdicts, in.Capture.Doubts())
-	if left.Lacks() && in.Capture.Completeness() == recording.Assumed {
+	if left.Lacks() && in.Capture.Completeness() == recording.Assumed || left.Conceals() {
 		rule.Doubt(verdicts, untrue)
 	}
 	return verdicts, err
@@ -210,9 +210,9 @@ func (w Way) stated(h *trace.Header, place [2]bool) (s recording.Stated) {
 	return s
 }
 
-// untrue is the doubt about a capture that was assumed to be complete, because it does not count losses, and that lacks
-// frames.
-var untrue = []trace.Doubt{{Fails: validity.Capture, Why: "the capture was assumed to be complete, and is not"}}
+// untrue is the doubt about a capture of which the result says that it is assumed to be complete, because it does not
+// count losses, or that missing parts of frames are assumed undamaged, and of which that is not so.
+var untrue = []trace.Doubt{{Fails: validity.Capture, Why: "what was assumed of the capture is not so"}}
 
 // told plays a file whose header is known.
 func told(h *trace.Header, file []byte, s trace.Sink) error {
