@@ -153,8 +153,8 @@ func (c *captureFiles) count(l *learner, to *Capture) {
 	to.MTU, _ = l.sizes.most()
 	to.BadICRC, to.Headless = l.bad, l.headless
 	if l.beyond > 0 {
-		to.Limit = fmt.Sprintf("limit: %d frames are of more than %d flows, and judged as of no "+
-			"connection; split the capture", l.beyond, l.limit)
+		to.Limit = fmt.Sprintf("%d frames are of more than %d flows, and judged as of no connection; split the capture",
+			l.beyond, l.limit)
 	}
 }
 

@@ -20,8 +20,8 @@ func TestFlowsAreLimited(t *testing.T) {
 			2*exchanges*together-20*exchanges)
 	}
 	var c Capture
-	if (&captureFiles{}).count(l, &c); c.Limit != "limit: 900 frames are of more than 20 flows, and judged as of no "+
-		"connection; split the capture" {
+	if (&captureFiles{}).count(l, &c); c.Limit != "900 frames are of more than 20 flows, and judged as of no connection; "+
+		"split the capture" {
 		t.Error(c.Limit)
 	}
 }

@@ -40,6 +40,7 @@ type Capture struct {
 	// frames that the capturing system reports as lost; null where it did not count them
 	Dropped *uint64 `json:"dropped_frames"`
 	BadICRC uint64  `json:"bad_icrc_frames"` // complete frames with a wrong ICRC, and frames that do not decode
+	Limit   string  `json:"limit,omitempty"` // the limit that was reached, and the frames that were left out
 	// the knowledge of the QP attributes, in words
 	Attributes string `json:"attributes,omitempty"`
 	// the fates of packets are not known: no losses, and no spurious retransmissions
@@ -85,6 +86,9 @@ func (c *Capture) Lines() []string {
 		held += fmt.Sprintf(", %s in %s", quantity.Count(int64(c.Tunnels[t])), t)
 	}
 	lines := []string{fmt.Sprintf("tap: %s (%s)", at, c.Why), "capture: " + held, "complete: " + c.completeness()}
+	if c.Limit != "" {
+		lines = append(lines, "limit: "+c.Limit)
+	}
 	if c.Attributes != "" {
 		lines = append(lines, "attributes: "+c.Attributes)
 	}

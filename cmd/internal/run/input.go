@@ -54,14 +54,6 @@ type input struct {
 	spools []*os.File         // copies of pipes
 }
 
-// limit says which part of a foreign capture was left out because it was too large; "" when none was.
-func (in *input) limit() string {
-	if in.seen == nil {
-		return ""
-	}
-	return in.seen.Limit
-}
-
 // openInput opens the trace at a path.
 func openInput(ctx context.Context, path string) (*input, error) {
 	return openTapped(ctx, []string{path}, recording.Stated{})

@@ -204,7 +204,7 @@ func understood(h *trace.Header, c *recording.Capture) *model.Capture {
 		Frames: c.Frames, Skipped: c.Skipped, Kinds: c.Kinds, Tunnels: c.Tunnels, Repeated: c.Twice, Late: c.Late,
 		ClockNs: int64(c.Clocks),
 		Cut:     c.Cut, Headless: c.Headless, Complete: string(c.Completeness()), Missing: c.Lacks(), Dropped: dropped,
-		BadICRC: c.BadICRC, OneTap: h.Taps != [2]bool{true, true}}
+		BadICRC: c.BadICRC, Limit: c.Limit, OneTap: h.Taps != [2]bool{true, true}}
 }
 
 // knowledge says which attributes the ends of a foreign capture are judged by.
