@@ -222,11 +222,17 @@ func (m *Sender) owe(s *rule.Sight, at vtime.Time, why []Aspect) {
 // Passes records a packet that leaves, without judging it.
 func (m *Sender) Passes(s *rule.Sight) { m.left.Left(s.At) }
 
-// Leaves processes a packet that leaves.
-func (m *Sender) Leaves(s *rule.Sight) {
-	for len(m.moves) > 0 && m.left.Knew(m.moves[0].at, s.At) {
+// Sure returns the UNA that the end certainly knew when it made a packet that leaves now.
+func (m *Sender) Sure(now vtime.Time) psn.PSN {
+	for len(m.moves) > 0 && m.left.Knew(m.moves[0].at, now) {
 		m.sure, m.moves = m.moves[0].una, m.moves[1:]
 	}
+	return m.sure
+}
+
+// Leaves processes a packet that leaves.
+func (m *Sender) Leaves(s *rule.Sight) {
+	m.Sure(s.At)
 	p := s.Pkt.PSN
 	defer m.Passes(s)
 	if !p.Less(m.Next) {

@@ -14,7 +14,7 @@ func rackLost() rule.Rule {
 			"acknowledged as a duplicate",
 		Source: rule.Source{Ref: "GB1 Algorithm 1, lines 39 to 47",
 			Requirement: "Everything between the last RACK and this one is put into the retransmission queue."},
-		Needs: rule.Both | rule.Fates | rule.Completions, Sees: rule.RequestOut | rule.Accepts | rule.Responses,
+		Needs: rule.Both | rule.Fates | rule.Attributes, Sees: rule.RequestOut | rule.Accepts | rule.Responses,
 		Features: features,
 		Stimulus: "a lost request, and the loss of its first RACK", BlackBox: engines,
 		New: func(c *rule.Context) rule.Check {
@@ -22,7 +22,8 @@ func rackLost() rule.Rule {
 				"duplicate %s is not answered; an ACK expected")}
 			r.answer.Unless = func(rule.Debt) bool { return c.RNRWait }
 			r.answer.Prompt = true
-			return rule.Check{Sight: r.sight, Event: r.event}
+			r.m.expired = r.expired
+			return rule.Check{Sight: r.sight, Event: r.m.event}
 		},
 	}
 }
@@ -84,14 +85,11 @@ func (r *covered) acknowledged(last psn.PSN) {
 	r.answer.Excuse(func(d rule.Debt) bool { return d.PSN.LessEq(last) })
 }
 
-// event reports a packet that only the timer retransmitted.
-func (r *covered) event(e *trace.Event) {
-	if e.Kind == trace.Timeout && r.c.Mine(e) {
-		if r.waiting && r.next && !r.m.void && !r.c.Port.Lags(r.at, e.At) {
-			r.c.FailAt(r.at, r.record, rule.Requester,
-				r.c.Rel(r.missing)+" is left to the timer, although a RACK after the one lost covers it")
-		}
-		r.waiting = false
+// expired reports a packet that only the timer retransmitted.
+func (r *covered) expired(at vtime.Time) {
+	if r.waiting && r.next && !r.m.void && !r.c.Port.Lags(r.at, at) {
+		r.c.FailAt(r.at, r.record, rule.Requester,
+			r.c.Rel(r.missing)+" is left to the timer, although a RACK after the one lost covers it")
 	}
-	r.m.event(e)
+	r.waiting = false
 }

@@ -14,7 +14,7 @@ func oneForOne() rule.Rule {
 		Title: "An isolated loss costs one retransmission, of the lost packet, and nothing else",
 		Source: rule.Source{Ref: "GB1 IV-B, Fig. 7", Requirement: "After receiving RACK2, the sender pushes packet 2 " +
 			"into the retransmission queue and resends packet 2 with high priority."},
-		Needs: rule.Both | rule.Fates | rule.Attributes | rule.Completions, Sees: rule.Requests | rule.Responses,
+		Needs: rule.Both | rule.Fates | rule.Attributes, Sees: rule.Requests | rule.Responses,
 		Features: features,
 		Stimulus: "one lost request in a flow of writes", BlackBox: engines,
 		New: func(c *rule.Context) rule.Check { return newEpisode(c, false).check() },
@@ -28,7 +28,7 @@ func gapForGap() rule.Rule {
 		Source: rule.Source{Ref: "GB1 IV-C3, Algorithm 1",
 			Requirement: "If a RACK is received, the sender senses that a packet loss has occurred and passes " +
 				"the unreceived packets to the retransQueue."},
-		Needs: rule.Both | rule.Fates | rule.Attributes | rule.Completions, Sees: rule.Requests | rule.Responses,
+		Needs: rule.Both | rule.Fates | rule.Attributes, Sees: rule.Requests | rule.Responses,
 		Features: features,
 		Stimulus: "several requests lost in a row", BlackBox: engines,
 		New: func(c *rule.Context) rule.Check { return newEpisode(c, true).check() },
@@ -54,11 +54,13 @@ type episode struct {
 }
 
 func newEpisode(c *rule.Context, many bool) *episode {
-	return &episode{c: c, many: many, due: newModel(c)}
+	e := &episode{c: c, many: many, due: newModel(c)}
+	e.due.expired = e.expired
+	return e
 }
 
 func (e *episode) check() rule.Check {
-	return rule.Check{Sight: e.sight, Event: e.event, End: func(vtime.Time) { e.finish() }}
+	return rule.Check{Sight: e.sight, Event: e.due.event, End: func(vtime.Time) { e.finish() }}
 }
 
 func (e *episode) sight(s *rule.Sight) {
@@ -72,7 +74,9 @@ func (e *episode) sight(s *rule.Sight) {
 	switch s.Point {
 	case trace.RequesterOut:
 		disturbed = e.order[0].broken(s.Rec) || disturbed
-		e.due.sent(s)
+		if e.due.sent(s); e.due.void && e.open {
+			e.abandon(nil) // whatever is in flight may be sent again
+		}
 		e.request(s)
 	case trace.ResponderIn:
 		disturbed = disturbed || s.Rec.Copy || s.Relation == rule.Ahead && s.Pkt.PSN.Sub(c.EPSN) >= reach(c)
@@ -165,16 +169,13 @@ func (e *episode) finish() {
 	}
 }
 
-// event ends the episode at a timeout, which is due when the last packets are lost. One that comes while the requester
-// knows of missing packets, and has begun to send them again, shows that it left them to the timer.
-func (e *episode) event(ev *trace.Event) {
-	if ev.Kind == trace.Timeout && e.c.Mine(ev) {
-		e.due.settle()
-		if l := e.due.list; e.open && e.begun && e.many && len(l) > 0 && l[0].psn.In(e.first, e.end) &&
-			!e.c.Port.Lags(l[0].since, ev.At) {
-			e.c.Failf(rule.Requester, "RACKs showed that %s is missing, but only the timer recovers it", e.c.Rel(l[0].psn))
-		}
-		e.abandon(nil)
+// expired ends the episode at a timeout, which is due when the last packets are lost. One that comes while the
+// requester knows of missing packets, and has begun to send them again, shows that it left them to the timer.
+func (e *episode) expired(at vtime.Time) {
+	if l := e.due.list; e.open && e.begun && e.many && len(l) > 0 && l[0].psn.In(e.first, e.end) &&
+		!e.c.Port.Lags(l[0].since, at) {
+		e.c.Failf(rule.Requester, "RACKs showed that %s is missing, but only the timer recovers it",
+			e.c.Rel(l[0].psn))
 	}
-	e.due.event(ev)
+	e.abandon(nil)
 }

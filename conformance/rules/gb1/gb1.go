@@ -1,8 +1,8 @@
 // Package gb1 holds the rules of Go-Back-ONE: a responder that keeps out-of-order packets and names each in a RACK, and
 // a requester that retransmits the packets that RACKs show to be missing, once and before new data.
 //
-// The number of packets that a responder keeps is an attribute (max_ooo_psn), and only the endpoint reports when a
-// timer expires: rules that rest on either need it.
+// The number of packets that a responder keeps is an attribute (max_ooo_psn), and so is the time after which a timer
+// expires, which the endpoint reports or a retransmission shows: rules that rest on either need attributes.
 //
 // Devices are judged at their ports. Packets that a requester had handed to its port before a RACK arrived still leave,
 // so packets within Port.Wait of the RACK are allowed. Where the paper's algorithm is repaired, the rules require the

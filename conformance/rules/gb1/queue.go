@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
+	"github.com/rdma-gauntlet/gauntlet/conformance/selective"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
@@ -13,11 +14,14 @@ import (
 // floor repaired. After a timeout, an RNR NAK or missing READ data the rules of go-back-N hold, and the model is void
 // until everything in flight then is acknowledged. With rto=one a timeout only puts the oldest packet first.
 type model struct {
-	c    *rule.Context
-	one  bool     // the requester is configured with rto=one
-	crt  psn.PSN  // newest PSN that a RACK has named, or UNA-1
-	una  psn.PSN  // UNA at the latest sight
-	list []wanted // retransmissions due, in queue order
+	expired func(at vtime.Time) // called at a timeout, at its earliest time, before the model changes; may be nil
+
+	c     *rule.Context
+	one   bool            // the requester is configured with rto=one
+	crt   psn.PSN         // newest PSN that a RACK has named, or UNA-1
+	una   psn.PSN         // UNA at the latest sight
+	list  []wanted        // retransmissions due, in queue order
+	timer selective.Timer // of a requester that does not report timeouts
 
 	void  bool       // go-back-N is in force
 	until psn.PSN    // PSN at which it ends
@@ -38,7 +42,7 @@ const wantedLimit = 1 << 16
 
 func newModel(c *rule.Context) *model {
 	return &model{c: c, one: c.Attr.Params["rto"] == "one", crt: c.Start.Prev(), una: c.Start,
-		heard: rule.HeardOf(c.Start)}
+		heard: rule.HeardOf(c.Start), timer: selective.NewTimer(c)}
 }
 
 // response processes a response that arrives, and reports whether it is a valid RACK.
@@ -66,6 +70,7 @@ func (m *model) settle() {
 	}
 	m.una = c.UNA
 	m.heard.Moved(c.UNA, m.reply)
+	m.timer.Starts(c.UNA, m.reply)
 	m.crt = psn.Max(m.crt, c.UNA.Prev())
 	for len(m.list) > 0 && m.list[0].psn.Less(c.UNA) {
 		m.list = m.list[1:]
@@ -106,6 +111,7 @@ func (m *model) rack(s *rule.Sight) bool {
 // sent removes and returns the entry that a request serves.
 func (m *model) sent(s *rule.Sight) (w wanted, ok bool) {
 	m.settle()
+	m.expires(s)
 	for i := range m.list {
 		if m.list[i].psn == s.Pkt.PSN && s.Relation == rule.Again {
 			w = m.list[i]
@@ -124,17 +130,46 @@ func (m *model) lastOf(p psn.PSN) psn.PSN {
 	return p
 }
 
-// event processes a timeout of the requester.
+// event processes a timeout that the requester reports.
 func (m *model) event(e *trace.Event) {
-	if e.Kind != trace.Timeout || !m.c.Mine(e) {
-		return
+	if e.Kind == trace.Timeout && m.c.Mine(e) {
+		m.settle()
+		m.timeout(e.At)
 	}
-	if m.settle(); !m.one || m.void {
+}
+
+// expires takes a retransmission that no RACK asked for in time, after long enough, for a sign that the timer has
+// expired.
+func (m *model) expires(s *rule.Sight) {
+	if m.una == m.c.MAX {
+		m.timer.Starts(m.una, s.At)
+	}
+	switch at, ok := m.timer.Expires(s, m.settled(s.At)); {
+	case !ok:
+	case s.Pkt.PSN == m.una && !m.void && !m.asked(s):
+		m.timeout(at)
+	default: // nothing shows the cause: an ACK was in the port, or it is asked for as well
+		m.goBack()
+	}
+}
+
+// asked reports whether a RACK may have asked for a retransmission.
+func (m *model) asked(s *rule.Sight) bool {
+	i := slices.IndexFunc(m.list, func(w wanted) bool { return w.psn == s.Pkt.PSN })
+	return i >= 0 && !m.c.Late(rule.Requester, m.list[i].since, rule.Patience, s.At)
+}
+
+// timeout is a timeout of the requester.
+func (m *model) timeout(at vtime.Time) {
+	if m.expired != nil {
+		m.expired(at)
+	}
+	if !m.one || m.void {
 		m.goBack()
 		return
 	}
 	if len(m.list) == 0 || m.list[0].psn != m.c.UNA {
-		m.list = slices.Insert(m.list, 0, wanted{psn: m.c.UNA, since: e.At})
+		m.list = slices.Insert(m.list, 0, wanted{psn: m.c.UNA, since: at})
 	}
 	m.crt = psn.Max(m.crt, m.lastOf(m.c.UNA))
 }

@@ -14,7 +14,7 @@ func resentFirst() rule.Rule {
 		Source: rule.Source{Ref: "GB1 IV-C3, Algorithm 2",
 			Requirement: "… the function that obtains the next packet to be sent must be modified synchronously, " +
 				"and the packets in the retransQueue are preferentially sent."},
-		Needs: rule.TapRequester | rule.Completions, Sees: rule.RequestOut | rule.ResponseIn, Features: features,
+		Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut | rule.ResponseIn, Features: features,
 		Stimulus: "a RACK while there is new data to send", BlackBox: engines,
 		New: func(c *rule.Context) rule.Check {
 			m := newModel(c)
@@ -85,11 +85,12 @@ func firstLossQueued() rule.Rule {
 		Source: rule.Source{Ref: "GB1 IV-B; Algorithm 1 with its floor repaired",
 			Requirement: "… the receiver generates a packet loss notification signal RACK …, and the " +
 				"sender retransmits the dropped packets with a high priority after receiving the RACK."},
-		Needs: rule.TapRequester | rule.Completions, Sees: rule.RequestOut | rule.ResponseIn, Features: features,
+		Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut | rule.ResponseIn, Features: features,
 		Stimulus: "the first packet of a window lost", BlackBox: engines,
 		New: func(c *rule.Context) rule.Check {
 			f := left{m: newModel(c)}
-			return rule.Check{Sight: f.sight, Event: f.event}
+			f.m.expired = f.expired
+			return rule.Check{Sight: f.sight, Event: f.m.event}
 		},
 	}
 }
@@ -107,15 +108,11 @@ func (f *left) sight(s *rule.Sight) {
 	}
 }
 
-func (f *left) event(e *trace.Event) {
+func (f *left) expired(at vtime.Time) {
 	c := f.m.c
-	if e.Kind == trace.Timeout && c.Mine(e) {
-		f.m.settle()
-		if l := f.m.list; len(l) > 0 && l[0].head && !c.Port.Lags(l[0].since, e.At) {
-			c.Failf(rule.Requester, "a RACK showed that %s is missing, but only the timer recovers it", c.Rel(l[0].psn))
-		}
+	if l := f.m.list; len(l) > 0 && l[0].head && !c.Port.Lags(l[0].since, at) {
+		c.Failf(rule.Requester, "a RACK showed that %s is missing, but only the timer recovers it", c.Rel(l[0].psn))
 	}
-	f.m.event(e)
 }
 
 func lengthKept() rule.Rule {
@@ -151,7 +148,7 @@ func oldRACKIgnored() rule.Rule {
 		Title: "A RACK that names no newer packet than earlier RACKs causes no retransmission",
 		Source: rule.Source{Ref: "GB1 Algorithm 1, line 36",
 			Requirement: "if seq > qp.m_crtRACK then qp.m_lastRACK ← qp.m_crtRACK, qp.m_crtRACK ← seq"},
-		Needs: rule.TapRequester | rule.Completions, Sees: rule.RequestOut | rule.ResponseIn, Features: features,
+		Needs: rule.TapRequester | rule.Attributes, Sees: rule.RequestOut | rule.ResponseIn, Features: features,
 		Stimulus: "a RACK that arrives twice, or after a newer one", BlackBox: engines,
 		New: func(c *rule.Context) rule.Check {
 			m := newModel(c)

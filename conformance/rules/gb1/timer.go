@@ -17,15 +17,16 @@ func timeoutGoesBack() rule.Rule {
 		Source: rule.Source{Ref: "GB1 Algorithm 1, lines 9 to 11; HPCC",
 			Requirement: "qp.m_retransEvent.Cancel(), qp.ReScheduleTimeoutTimer(): what the RACKs do not " +
 				"repair is left to HPCC's timer, which recovers the whole queue."},
-		Needs: rule.Both | rule.Fates | rule.Completions | rule.Attributes, Sees: rule.RequestOut | rule.ResponseIn,
+		Needs: rule.Both | rule.Fates | rule.Attributes, Sees: rule.RequestOut | rule.ResponseIn,
 		Features: features,
 		Stimulus: "a lost request whose retransmission is lost too", BlackBox: engines,
 		New: func(c *rule.Context) rule.Check {
-			t := timeouts{c: c, m: newModel(c), again: c.Owes(rule.Requester,
+			t := timeouts{c: c, m: newModel(c), rack: vtime.Never, again: c.Owes(rule.Requester,
 				"%s is never sent again after the loss of its retransmission")}
+			t.m.expired = t.expired
 			t.again.Within = rule.TimerSlow * c.Attr.TransportTimer()
 			t.again.Unless = func(d rule.Debt) bool { return d.PSN.Less(c.UNA) || c.Attr.TransportTimer() == 0 }
-			return rule.Check{Sight: t.sight, Event: t.event}
+			return rule.Check{Sight: t.sight, Event: t.m.event}
 		},
 	}
 }
@@ -38,6 +39,7 @@ type timeouts struct {
 	back  bool             // go-back-N was in force when the timer expired
 	port  []wanted         // packets that RACKs had asked for then, which may be in the port
 	fired bool             // the timer expired, and no RACK has arrived since
+	rack  vtime.Time       // arrival of the latest RACK; Never before
 	since vtime.Time       // when it expired
 	begun bool             // the retransmission has begun
 	may   bool             // it may have begun, with a packet that may also have been in the port
@@ -48,8 +50,9 @@ func (t *timeouts) sight(s *rule.Sight) {
 	c, p := t.c, s.Pkt
 	t.again.Excuse(func(d rule.Debt) bool { return d.PSN.Less(c.UNA) })
 	if s.Point == trace.RequesterIn {
-		t.m.response(s)
-		t.fired = t.fired && !isRACK(p) // from now on RACKs decide what is sent
+		if t.m.response(s); isRACK(p) {
+			t.fired, t.rack = false, s.At // from now on RACKs decide what is sent
+		}
 		t.again.Restart(s.At)
 		return
 	}
@@ -102,13 +105,9 @@ func (t *timeouts) asked(p psn.PSN) bool {
 	return t.back && p.Less(t.m.crt) || slices.ContainsFunc(t.port, func(w wanted) bool { return w.psn == p })
 }
 
-func (t *timeouts) event(e *trace.Event) {
-	if e.Kind == trace.Timeout && t.c.Mine(e) {
-		t.fired, t.since, t.begun, t.may = true, e.At, false, false
-		t.m.settle()
-		t.port, t.back = slices.Clone(t.m.list), t.m.void
-	}
-	t.m.event(e)
+func (t *timeouts) expired(at vtime.Time) {
+	t.fired, t.since, t.begun, t.may = t.rack == vtime.Never || t.rack <= at, at, false, false
+	t.port, t.back = slices.Clone(t.m.list), t.m.void
 }
 
 func lossFree() rule.Rule {

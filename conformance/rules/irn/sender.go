@@ -3,7 +3,6 @@ package irn
 import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/conformance/selective"
-	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/roce"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
@@ -21,33 +20,19 @@ type requests struct {
 	c     *rule.Context
 	begun bool       // the first PSN is known
 	data  vtime.Time // arrival of the latest READ data; Never before
-
-	least      vtime.Duration // shortest timeout, of an end that does not report them; 0 when it does, or has none
-	since, was vtime.Time     // latest start of the timer, by an advance of UNA or otherwise; the one before
+	timer selective.Timer
 }
 
 // newRequests returns a sender that judges some aspects of retransmissions.
 func newRequests(c *rule.Context, wanted ...selective.Aspect) *requests {
-	r := &requests{Sender: selective.NewSender(c, rule.Requester, rule.Handed), c: c, data: vtime.Never}
-	r.Limit = capOf(c)
-	r.Judges(wanted...)
-	if !c.Offers(rule.Completions) {
-		r.least = leastTimeout(c)
-	}
-	return r
-}
-
-// leastTimeout returns the shortest timeout that the attributes allow; 0 when the timer is off.
-func leastTimeout(c *rule.Context) (least vtime.Duration) {
 	low, _ := duration(c, "rto_low")
 	high, _ := duration(c, "rto_high")
 	rtt, _ := duration(c, "rtt")
-	for _, d := range []vtime.Duration{low, high, rtt, c.Attr.TransportTimer()} {
-		if least == 0 || d > 0 && d < least {
-			least = d
-		}
-	}
-	return least
+	r := &requests{Sender: selective.NewSender(c, rule.Requester, rule.Handed), c: c, data: vtime.Never,
+		timer: selective.NewTimer(c, low, high, rtt)}
+	r.Limit = capOf(c)
+	r.Judges(wanted...)
+	return r
 }
 
 // retransmits makes a check of some aspects of retransmissions.
@@ -59,6 +44,14 @@ func retransmits(wanted ...selective.Aspect) func(*rule.Context) rule.Check {
 }
 
 func (r *requests) sight(s *rule.Sight) {
+	una := r.UNA
+	if r.follow(s); r.UNA != una {
+		r.timer.Starts(r.UNA, s.At)
+	}
+}
+
+// follow updates the sender by a packet, and judges it.
+func (r *requests) follow(s *rule.Sight) {
 	p := s.Pkt
 	if !r.begun && r.c.Started {
 		r.begun = true
@@ -76,11 +69,11 @@ func (r *requests) sight(s *rule.Sight) {
 		r.Leaves(s)
 	case !s.Intact() || !r.c.Addressed(s):
 	case p.Opcode == roce.IRNNack:
-		r.heard(s, p.PSN, p.SACK.PSN)
+		r.Heard(s, s.At, p.PSN, p.SACK.PSN)
 	case acknowledges(p):
-		r.heard(s, p.PSN.Next(), p.PSN.Next())
+		r.Heard(s, s.At, p.PSN.Next(), p.PSN.Next())
 	case p.Opcode == roce.Acknowledge && p.PSN.In(r.UNA, r.Next):
-		r.heard(s, p.PSN, p.PSN)
+		r.Heard(s, s.At, p.PSN, p.PSN)
 		r.Hush() // the receive is missing, or there is an error
 	}
 }
@@ -88,28 +81,14 @@ func (r *requests) sight(s *rule.Sight) {
 // expires takes a retransmission that nothing asked for, after long enough, for a sign that the timer has expired.
 func (r *requests) expires(s *rule.Sight) {
 	if r.UNA == r.Next {
-		r.since = s.At
+		r.timer.Starts(r.UNA, s.At)
 	}
-	p, began := s.Pkt.PSN, r.since
-	if p.Less(r.UNA) { // an ACK was at the port and not processed yet
-		began = r.was
-	}
-	switch {
-	case r.least == 0, !p.Less(r.Next), r.UNA.Less(p), s.At.Sub(began) < r.least-rule.TimerEarly(r.least):
-	case p == r.UNA && r.Idle():
+	switch _, ok := r.timer.Expires(s, r.Sure(s.At)); {
+	case !ok:
+	case s.Pkt.PSN == r.UNA && r.Idle():
 		r.Timeout(r.c.Began(s))
-		r.since = s.At
-	default: // it is due as well, so that nothing shows whether the timer has expired
+	default: // it is due as well, or an ACK was at the port and not processed yet, so that nothing shows the cause
 		r.Hush()
-		r.since = s.At
-	}
-}
-
-// heard is Heard of a packet that arrives.
-func (r *requests) heard(s *rule.Sight, cum, named psn.PSN) {
-	una := r.UNA
-	if r.Heard(s, s.At, cum, named); r.UNA != una {
-		r.was, r.since = r.since, s.At
 	}
 }
 
