@@ -71,6 +71,8 @@ func TestAnotherConnectionOfAFlow(t *testing.T) {
 			"@40..49 A>B WRITE_MIDDLE psn=+7 len=512\n", nil, false},
 		"another service for a packet": {full + "@11..19 A>B SEND_FIRST psn=+6 len=256\n@12..20 A>B X_SEND_ONLY psn=+7 " +
 			"len=1 sn=1 off=0\n@13..21 A>B SEND_LAST psn=+8 len=1 A\n", nil, false},
+		"a selective acknowledgement of a scheme over RC": {ask + "@2 A>X SEND_ONLY psn=+5 len=1 A\n@3..11 A>B SEND_ONLY " +
+			"psn=+6 len=1 A\n@10..19 B>A ACK psn=+4 msn=1\n@11..20 B>A RACK psn=+5 msn=1 sack=+6 PSN_SEQ_ERR\n", nil, false},
 		"datagrams": {"@1..9 A>B SEND_ONLY psn=+4 len=1 A\n@2..10 A>B UD_SEND_ONLY psn=+9 len=1 srcqp=17 qkey=0x1\n",
 			nil, true},
 	} {

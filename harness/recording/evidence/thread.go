@@ -52,13 +52,13 @@ func (c *change) renewed() bool { return c.changes > 0 && !c.mixed }
 // thread is the requests, or the answers, of a flow in the order in which they passed. It finds the changes that show
 // that the QPN of the flow may have been used again, whether or not its peer is known.
 type thread struct {
-	begun  bool // next is valid
-	inside bool // the latest packet was not the last one of its message
-	next   psn.PSN
-	ports  change // UDP source ports
-	sizes  change // payloads of packets that must be full, bytes
-	most   int32  // largest payload since the latest change of that size
-	class  change // service classes, from 1
+	begun   bool // next is valid
+	inside  bool // the latest packet was not the last one of its message
+	next    psn.PSN
+	ports   change // UDP source ports
+	sizes   change // payloads of packets that must be full, bytes
+	most    int32  // largest payload since the latest change of that size
+	service change // see service
 }
 
 // takes processes a packet that stands for n PSNs; n is 0 when they are unknown.
@@ -72,12 +72,22 @@ func (t *thread) takes(o roce.Opcode, p psn.PSN, payload int, port uint16, n int
 		as = abutting
 	}
 	t.ports.takes(int(port), as)
-	t.class.takes(1+int(o.Class()), as)
+	t.service.takes(service(o), as)
 	if o.HasPayload() {
 		t.carries(int32(payload), !o.EndsMessage() && roce.IsPathMTU(payload), as)
 	}
 	t.begun, t.inside, t.next = n > 0, !o.EndsMessage(), p.Add(n)
 	return as
+}
+
+// service returns a number of the transport service of an opcode, not 0. The opcodes of selective schemes are used over
+// reliable connections, beside those of these.
+func service(o roce.Opcode) int {
+	c := o.Class()
+	if c == roce.ClassX || c == roce.ClassF {
+		c = roce.ClassRC
+	}
+	return 1 + int(c)
 }
 
 // carries processes a payload, of a packet that must be full or of another one, which shows an MTU that is no smaller.
@@ -93,7 +103,7 @@ func (t *thread) carries(n int32, full bool, as joint) {
 }
 
 // renewed reports whether another connection may have begun among the packets, by their ports, MTU or service.
-func (t *thread) renewed() bool { return t.ports.renewed() || t.sizes.renewed() || t.class.renewed() }
+func (t *thread) renewed() bool { return t.ports.renewed() || t.sizes.renewed() || t.service.renewed() }
 
 // Threads are the requests and the answers of a flow.
 type Threads [2]thread
