@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rdma-gauntlet/gauntlet/harness/engine"
 	"github.com/rdma-gauntlet/gauntlet/harness/psn"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
@@ -144,6 +145,7 @@ var needNames = []struct {
 	{Flushed, "the status of all completions"},
 	{Assigned, "the Spec of the run"},
 	{AtDevice, "the tap at the port of the device"},
+	{Configured, "the requester's qd, and the rtt, rate and message of its path"},
 }
 
 // String returns the names of v as verdicts print them: "the responder's tap, completion events".
@@ -183,6 +185,7 @@ func offered(h *trace.Header, c *Conversation) (v Vantage) {
 		{h.Reports&trace.ReportProbes != 0, Probes | Regions | Datagrams},
 		{h.Bytes, Bytes},
 		{c.Known, Attributes},
+		{c.Known && (h.Bench != trace.FileBench || configured(c.Attr)), Configured},
 		{true, Frames},
 	} {
 		if o.has {
@@ -195,6 +198,11 @@ func offered(h *trace.Header, c *Conversation) (v Vantage) {
 		v &^= TapResponder
 	}
 	return v
+}
+
+// configured reports whether nothing that a requester is told of its path and its queue is left open.
+func configured(q *engine.QP) bool {
+	return q.QueueDepth > 0 && q.Path.RTT > 0 && q.Path.Rate > 0 && q.Path.Message > 0
 }
 
 // lacks returns the vantage points that r needs and a trace with header h, which shows have, does not give. For a rule

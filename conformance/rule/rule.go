@@ -63,6 +63,8 @@ const (
 	Assigned // the requests that the Spec orders the requester to post
 	Frames   // single frames, which any tap shows: see Context.Maker
 	AtDevice // of a rule of devices: the port of the device, both directions
+	// what the operator told the requester of its path, and the depth of its queue; of a capture, if all of it is stated
+	Configured
 )
 
 // Both is the two taps. Inside is the evidence that only an endpoint can report: no tap shows it.

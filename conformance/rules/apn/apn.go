@@ -22,10 +22,13 @@ func Rules() []rule.Rule {
 	}
 }
 
-// define sets the fields that all rules share: the feature of the family, the needs, and the sights of requests unless
-// more are set.
+// define sets the fields that all rules share: the feature of the family, and unless others are set, the sights of
+// requests and the needs of a rule about the depth that follows from the path.
 func define(r rule.Rule) rule.Rule {
-	r.Features, r.Needs = []string{"openapn"}, rule.TapRequester|rule.Attributes
+	r.Features = []string{"openapn"}
+	if r.Needs == 0 {
+		r.Needs = rule.TapRequester | rule.Attributes | rule.Configured
+	}
 	if r.Sees == 0 {
 		r.Sees = rule.RequestOut
 	}

@@ -108,7 +108,7 @@ var deviceCap = define(rule.Rule{
 	Title: "Outstanding work requests never exceed the device's cap; a depth above the cap is cut to the cap",
 	Source: rule.Source{Ref: "NTT 4.1", Requirement: "Since memory resources on a SmartNIC are limited, it is " +
 		"assumed that there should be an upper bound in the amount of configurable QD."},
-	Stimulus: "a path longer than the device is deep", BlackBox: engines,
+	Needs: rule.TapRequester | rule.Attributes, Stimulus: "a path longer than the device is deep", BlackBox: engines,
 	New: func(c *rule.Context) rule.Check {
 		var m rule.Outstanding
 		return rule.Check{Sight: func(s *rule.Sight) {
@@ -146,7 +146,7 @@ var receivesForSends = define(rule.Rule{
 	Title: "A queue of SENDs deeper than the peer's receive queue is reported: SENDs may meet it empty",
 	Source: rule.Source{Ref: "IBTA 9.7.5.2.8", Requirement: "A SEND that finds no receive work request posted is " +
 		"answered with an RNR NAK, and is sent again."},
-	Stimulus: "SENDs", BlackBox: engines,
+	Needs: rule.TapRequester | rule.Attributes, Stimulus: "SENDs", BlackBox: engines,
 	New: func(c *rule.Context) rule.Check {
 		reported := false
 		return rule.Check{Sight: func(s *rule.Sight) {
@@ -154,12 +154,14 @@ var receivesForSends = define(rule.Rule{
 				return
 			}
 			reported = true
-			if q, r := c.Attr.QueueDepth, c.PeerAttr.ReceiveDepth; q > r {
+			switch q, r := c.Attr.QueueDepth, c.PeerAttr.ReceiveDepth; {
+			case r == 0: // unknown, as in every capture
+			case q > r:
 				c.Failf(rule.Requester, "%d SENDs may be outstanding, want at most %d, the receives that the "+
 					"peer can have posted", q, r)
-				return
+			default:
+				c.Met()
 			}
-			c.Met()
 		}}
 	},
 })
