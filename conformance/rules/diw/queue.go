@@ -98,7 +98,7 @@ var neverAgain = define(rule.Rule{
 	Source: paper("IV-B3", "no further communication is required between the source and target"),
 	Needs:  rule.Both | rule.Fates, Stimulus: "random loss",
 	New: watching(func(w *watch) {
-		var next [2]uint64 // the lowest message and offset of the next SEND, and of the next Write-Record
+		var next [2]spot // the first place of the next SEND, and of the next Write-Record
 		w.sent = func(d *datagram) {
 			if d.err != nil {
 				return
@@ -111,11 +111,22 @@ var neverAgain = define(rule.Rule{
 			if d.Segment.Tagged {
 				least = &next[1]
 			}
-			if at := uint64(number)<<32 | uint64(off); at < *least {
+			if at := (spot{number: number, off: off}); least.sent && at.before(least) {
 				w.wrong(d, "sent before: %s", d.Segment.String())
 			} else {
-				*least = at + 1
+				*least = spot{number, off + 1, true}
 			}
 		}
 	}),
 })
+
+// spot is a place in the messages of one kind.
+type spot struct {
+	number, off uint32
+	sent        bool // it is known
+}
+
+// before reports whether p is before q. Messages are numbered modulo 2^32, from any number.
+func (p *spot) before(q *spot) bool {
+	return int32(p.number-q.number) < 0 || p.number == q.number && p.off < q.off
+}
