@@ -35,6 +35,9 @@ func (o Opcode) Tagged() bool { return o == Write || o == ReadResp || o == Write
 // IsSend reports the four kinds of SEND, which consume a posted receive.
 func (o Opcode) IsSend() bool { return o >= Send && o <= SendSEInv }
 
+// Invalidates reports the two kinds of SEND whose header names a steering tag to invalidate.
+func (o Opcode) Invalidates() bool { return o == SendInv || o == SendSEInv }
+
 // String returns the name in upper case, or OP_0xd for one without.
 func (o Opcode) String() string {
 	if o.Known() {

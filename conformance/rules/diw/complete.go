@@ -150,7 +150,7 @@ var givenUp = define(rule.Rule{
 		}
 		w.over = func(m *message) {
 			switch {
-			case m.record || m.whole != vtime.Never:
+			case m.record || m.whole != vtime.Never || !m.matched && !m.ended:
 			case m.ended:
 				w.Met()
 			case w.Now().Sub(m.first) >= w.reasm+lateness:

@@ -26,7 +26,7 @@ var controlWord = define(rule.Rule{
 			}
 			w.Met()
 			s := d.Segment
-			send := s.Opcode == iwarp.Send
+			send := s.Opcode.IsSend()
 			switch {
 			case s.DDP != iwarp.Version || s.RDMAP != iwarp.Version:
 				w.wrong(d, "a version is not 1: %s", s.String())
@@ -75,14 +75,14 @@ var headerFields = define(rule.Rule{
 				if to[s.Record.ID] = s.TO - uint64(s.Record.Off); s.Record.Flags != 0 {
 					w.wrong(d, "reserved bits of the record header are set: %s", s.String())
 				}
-			case s.Opcode != iwarp.Send:
+			case !s.Opcode.IsSend():
 				return
-			case s.QN != iwarp.QueueSend || s.STag != 0:
+			case s.QN != iwarp.QueueSend || s.STag != 0 && !s.Opcode.Invalidates():
 				w.wrong(d, "queue or reserved field is not zero: %s", s.String())
 			case s.MSN != sends && s.MSN != sends+1 || s.MSN == 0:
 				w.wrong(d, "MSN does not count from 1, by one for each message: %s", s.String())
 			}
-			if s.Opcode == iwarp.Send {
+			if s.Opcode.IsSend() {
 				sends = s.MSN
 			}
 		}
@@ -199,7 +199,7 @@ var coverOnce = define(rule.Rule{
 		at := map[bool]*progress{true: {}, false: {}} // of Write-Records, and of SENDs
 		w.sent = func(d *datagram) {
 			s := &d.Segment
-			if d.err != nil || s.Opcode != iwarp.Send && s.Opcode != iwarp.WriteRecord {
+			if d.err != nil || !s.Opcode.IsSend() && s.Opcode != iwarp.WriteRecord {
 				return
 			}
 			number, off := d.place()

@@ -40,7 +40,7 @@ type message struct {
 	whole    vtime.Time // when all bytes had arrived; Never before
 	base     uint64     // target address: of a Write-Record, and of a SEND with a known receive
 	buf      buffer     // of a SEND: the receive that it took
-	matched  bool       // buf is set
+	matched  bool       // buf is set; the target need not take another SEND, which may have found no receive
 	declared spans      // bytes that were declared valid
 	entries  int        // number of declarations
 	again    bool       // a byte was declared twice

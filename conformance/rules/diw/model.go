@@ -23,6 +23,7 @@ type model struct {
 	order    []*message          // messages remembered, by their beginning
 	live     []*message          // SENDs that hold a receive and have not ended
 	receives []buffer            // posted and not taken, oldest first
+	varied   bool                // a SEND came that not every target takes: with solicited event, or with invalidate
 	posts    [2]int              // number of work requests, by side
 	probes   map[string]int64    // latest values of the target's probes, by name
 	reasm    vtime.Duration      // t_reasm: time after which the target gives up an incomplete SEND
@@ -86,7 +87,7 @@ func (w *model) take(d *datagram) (*message, *part) {
 	switch {
 	case s.Opcode == iwarp.WriteRecord:
 		return w.takeRecord(d, n)
-	case s.Opcode == iwarp.Send && s.QN == iwarp.QueueSend:
+	case s.Opcode.IsSend() && s.QN == iwarp.QueueSend:
 		return w.takeSend(d, n)
 	}
 	return nil, nil
@@ -110,7 +111,10 @@ func (w *model) takeRecord(d *datagram, n uint32) (*message, *part) {
 func (w *model) takeSend(d *datagram, n uint32) (*message, *part) {
 	s := &d.Segment
 	m := w.message(d.at, key{false, s.MSN})
-	if len(m.parts) == 0 && w.c.Alone {
+	if s.Opcode != iwarp.Send {
+		w.varied = true
+	}
+	if len(m.parts) == 0 && w.orderly() {
 		if len(w.receives) == 0 {
 			w.forget(m)
 			return nil, nil
@@ -122,6 +126,10 @@ func (w *model) takeSend(d *datagram, n uint32) (*message, *part) {
 	}
 	return m, m.add(d, s.MO, n)
 }
+
+// orderly reports whether the receive that each SEND takes is known: no other connection takes receives of the same
+// queue, and the target takes all kinds of SEND that came.
+func (w *model) orderly() bool { return w.c.Alone && !w.varied }
 
 // message returns the message of a key, a new one when the time of the previous one is over.
 func (w *model) message(now vtime.Time, k key) *message {

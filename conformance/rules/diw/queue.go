@@ -81,10 +81,11 @@ var noConnection = define(rule.Rule{
 			}
 		}
 		w.over = func(m *message) {
-			if m != first || !w.hadTimeFrom(m.whole) {
-				return
-			}
-			if w.Met(); m.entries == 0 && !m.ended {
+			switch {
+			case m != first || !w.hadTimeFrom(m.whole):
+			case m.entries > 0 || m.ended:
+				w.Met()
+			case m.record || m.matched:
 				w.broken(m, m.first, "the first message of the peer arrived whole, but is neither completed nor "+
 					"declared")
 			}

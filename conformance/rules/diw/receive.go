@@ -22,7 +22,7 @@ var oldestReceive = define(rule.Rule{
 		posted := map[uint64]bool{} // addresses of all receives posted
 		w.told = func(e *trace.Event, m *message) {
 			switch {
-			case !w.Alone:
+			case !w.orderly():
 			case e.Kind == trace.Receive:
 				posted[e.VA] = true
 			case received(e):
@@ -43,7 +43,7 @@ var noReceive = define(rule.Rule{
 	New: watching(func(w *watch) {
 		due := int64(0) // number of segments that found no receive
 		w.came = func(d *datagram, m *message, _ *part) {
-			if s := &d.Segment; w.Alone && m == nil && !s.Tagged && s.Opcode == iwarp.Send && s.DDP == iwarp.Version &&
+			if s := &d.Segment; w.orderly() && m == nil && !s.Tagged && s.Opcode == iwarp.Send && s.DDP == iwarp.Version &&
 				s.RDMAP == iwarp.Version {
 				due++
 				w.Met()
@@ -131,7 +131,7 @@ var sendIsDone = define(rule.Rule{
 	Source: paper("IV-B3",
 		"The send side initiates a request, which completes as soon as the data are delivered to the UDP layer."),
 	Needs: rule.Both | rule.Fates | rule.Completions, Stimulus: "SENDs, none of which need arrive",
-	New: watching(func(w *watch) { w.handedOver(engine.OpSend, false) }),
+	New: watching(func(w *watch) { w.handedOver(true, false) }),
 })
 
 var recordIsDone = define(rule.Rule{
@@ -140,16 +140,16 @@ var recordIsDone = define(rule.Rule{
 	Source: paper("IV-B3", "the source completes the operation at the moment that the last bit of the message is "+
 		"passed to transport layer."),
 	Needs: rule.TapRequester | rule.Completions, Stimulus: "a Write-Record",
-	New: watching(func(w *watch) { w.handedOver(engine.OpWrite, true) }),
+	New: watching(func(w *watch) { w.handedOver(false, true) }),
 })
 
-// handedOver checks that requests of an operation complete when their last segment leaves. With always set every
+// handedOver checks that SENDs, or Write-Records, complete when their last segment leaves. With always set every
 // request is the stimulus, otherwise only one with a loss.
-func (w *watch) handedOver(op engine.Op, always bool) {
+func (w *watch) handedOver(sends, always bool) {
 	var left, done []vtime.Time // departures of last segments, and times of completions, in order
 	lost := false
 	w.sent = func(d *datagram) {
-		if d.err != nil || d.Segment.Tagged != (op == engine.OpWrite) {
+		if s := &d.Segment; d.err != nil || s.Opcode.IsSend() != sends || !sends && s.Opcode != iwarp.WriteRecord {
 			return
 		}
 		if lost = lost || d.lost; d.Segment.Last {
@@ -160,7 +160,7 @@ func (w *watch) handedOver(op engine.Op, always bool) {
 		}
 	}
 	w.tells = func(e *trace.Event) {
-		if e.Kind == trace.CQE && e.Body.Op == op {
+		if e.Kind == trace.CQE && (sends && e.Body.Op.TakesReceive() || !sends && e.Body.Op == engine.OpWrite) {
 			done = append(done, e.At)
 			if e.Body.Status != engine.StatusSuccess && e.Body.Status != engine.StatusLocalProtection {
 				w.Failf(rule.Requester, "request %d completes with %v; success expected", e.Body.ID, e.Body.Status)

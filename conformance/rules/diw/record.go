@@ -3,7 +3,6 @@ package diw
 import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
-	"github.com/rdma-gauntlet/gauntlet/harness/iwarp"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
@@ -19,7 +18,7 @@ var noReceiveTaken = define(rule.Rule{
 		w.came = func(d *datagram, m *message, _ *part) {
 			if m != nil && m.record {
 				w.Met()
-			} else if d.Segment.Opcode == iwarp.Send {
+			} else if d.Segment.Opcode.IsSend() {
 				sends++
 			}
 		}
