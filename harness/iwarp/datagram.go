@@ -53,11 +53,13 @@ type Datagram struct {
 // Decode reads a whole datagram, UDP header included. After ErrCRC the segment is filled in as far as it decodes.
 func (d *Datagram) Decode(b []byte) error {
 	*d = Datagram{}
+	be := binary.BigEndian
+	if len(b) >= UDPLen {
+		d.Src, d.Dst = be.Uint16(b), be.Uint16(b[2:])
+	}
 	if len(b) < UDPLen+TaggedLen+CRCLen {
 		return fmt.Errorf("iwarp: datagram of %d bytes: too short for a segment and its CRC", len(b))
 	}
-	be := binary.BigEndian
-	d.Src, d.Dst = be.Uint16(b), be.Uint16(b[2:])
 	if n := int(be.Uint16(b[4:])); n != len(b) {
 		return fmt.Errorf("iwarp: UDP length %d in a datagram of %d bytes", n, len(b))
 	}

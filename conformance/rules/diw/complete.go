@@ -75,7 +75,7 @@ var reassembles = define(rule.Rule{
 	Needs: rule.TapResponder | rule.Completions | rule.Stores, Stimulus: "segments that overtake each other",
 	New: watching(func(w *watch) {
 		w.over = func(m *message) {
-			if m.record || !m.matched || !w.inTime(m) || !m.shuffled() || !w.hadTimeFrom(m.whole) {
+			if m.record || !m.owed() || !w.inTime(m) || !m.shuffled() || !w.hadTimeFrom(m.whole) {
 				return
 			}
 			w.Met()
@@ -150,7 +150,7 @@ var givenUp = define(rule.Rule{
 		}
 		w.over = func(m *message) {
 			switch {
-			case m.record || m.whole != vtime.Never || !m.matched && !m.ended:
+			case m.record || m.whole != vtime.Never || !m.owed() && !m.ended:
 			case m.ended:
 				w.Met()
 			case w.Now().Sub(m.first) >= w.reasm+lateness:

@@ -86,6 +86,9 @@ func (r *reader) read(s *rule.Sight) *datagram {
 	return r.done(s, j.data[:j.end], j.record, j.fragments, j.lost, j.due)
 }
 
+// used reports whether a datagram has been completed.
+func (r *reader) used() bool { return r.whole.bytes != nil }
+
 // joint returns the incomplete datagram with an identification, a new one when there is none.
 func (r *reader) joint(id uint16, record uint64) *joint {
 	if r.parts == nil {

@@ -40,7 +40,8 @@ type message struct {
 	whole    vtime.Time // when all bytes had arrived; Never before
 	base     uint64     // target address: of a Write-Record, and of a SEND with a known receive
 	buf      buffer     // of a SEND: the receive that it took
-	matched  bool       // buf is set; the target need not take another SEND, which may have found no receive
+	matched  bool       // buf is set
+	barred   bool       // of a Write-Record of no bytes: its tag allows none either
 	declared spans      // bytes that were declared valid
 	entries  int        // number of declarations
 	again    bool       // a byte was declared twice
@@ -61,6 +62,15 @@ func (m *message) add(d *datagram, off, n uint32) *part {
 		m.whole = d.at
 	}
 	return &m.parts[len(m.parts)-1]
+}
+
+// owed reports whether the target must take the message. It need not take a SEND that does not fit its receive or whose
+// receive is not known, nor a Write-Record of no bytes whose tag allows none.
+func (m *message) owed() bool {
+	if m.record {
+		return !m.barred
+	}
+	return m.matched && m.arrived.end() <= m.buf.len
 }
 
 // waiting returns the segment that a placement may be of, and that has not been placed; nil when there is none. Of

@@ -80,7 +80,7 @@ func (w *model) sight(s *rule.Sight) {
 // take adds a segment to its message. Both results are nil for a segment that the target must not accept.
 func (w *model) take(d *datagram) (*message, *part) {
 	s := &d.Segment
-	if s.DDP != iwarp.Version || s.RDMAP != iwarp.Version || s.Tagged != s.Opcode.Tagged() {
+	if !valid(s) {
 		return nil, nil
 	}
 	n := uint32(len(s.Payload))
@@ -93,6 +93,11 @@ func (w *model) take(d *datagram) (*message, *part) {
 	return nil, nil
 }
 
+// valid reports whether the control word of a segment is one that a target goes on to examine.
+func valid(s *iwarp.Segment) bool {
+	return s.DDP == iwarp.Version && s.RDMAP == iwarp.Version && s.Tagged == s.Opcode.Tagged()
+}
+
 func (w *model) takeRecord(d *datagram, n uint32) (*message, *part) {
 	s, r := &d.Segment, &d.Segment.Record
 	end := uint64(r.Off) + uint64(n)
@@ -102,6 +107,7 @@ func (w *model) takeRecord(d *datagram, n uint32) (*message, *part) {
 	m := w.message(d.at, key{true, r.ID})
 	if len(m.parts) == 0 {
 		m.base, m.length, m.known = s.TO-uint64(r.Off), r.Len, true
+		m.barred = r.Len == 0 && w.memory.Known() && !w.memory.Allows(s.STag, s.TO, 1, engine.RemoteWrite)
 	} else if m.base != s.TO-uint64(r.Off) || m.length != r.Len {
 		return nil, nil
 	}

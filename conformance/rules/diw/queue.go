@@ -85,7 +85,7 @@ var noConnection = define(rule.Rule{
 			case m != first || !w.hadTimeFrom(m.whole):
 			case m.entries > 0 || m.ended:
 				w.Met()
-			case m.record || m.matched:
+			case m.owed():
 				w.broken(m, m.first, "the first message of the peer arrived whole, but is neither completed nor "+
 					"declared")
 			}

@@ -43,8 +43,7 @@ var noReceive = define(rule.Rule{
 	New: watching(func(w *watch) {
 		due := int64(0) // number of segments that found no receive
 		w.came = func(d *datagram, m *message, _ *part) {
-			if s := &d.Segment; w.orderly() && m == nil && !s.Tagged && s.Opcode == iwarp.Send && s.DDP == iwarp.Version &&
-				s.RDMAP == iwarp.Version {
+			if s := &d.Segment; w.orderly() && m == nil && s.Opcode == iwarp.Send && s.QN == iwarp.QueueSend && valid(s) {
 				due++
 				w.Met()
 			}
@@ -74,21 +73,19 @@ var silentPoll = define(rule.Rule{
 	Source: paper("IV-B1", "it is essential that the completion queue be polled with a defined timeout period."),
 	Needs:  rule.Both | rule.Completions, Stimulus: "a run in which nothing arrives",
 	New: watching(func(w *watch) {
-		sent, came := false, false
+		sent := false
 		w.sent = func(*datagram) { sent = true }
-		w.came = func(*datagram, *message, *part) { came = true }
-		w.damaged = func(*datagram) { came = true }
 		w.told = func(e *trace.Event, _ *message) {
 			switch e.Kind {
 			case trace.Recv, trace.Declared, trace.Lost, trace.Refused, trace.Fatal:
-				if !came && (w.Alone || e.Kind == trace.Fatal) {
+				if !w.in.used() && (w.Alone || e.Kind == trace.Fatal) {
 					w.Failf(rule.Responder, "%v %v although nothing has arrived; neither expected",
 						e.Kind, e.Body.Status)
 				}
 			}
 		}
 		w.end = func() {
-			if sent && !came {
+			if sent && !w.in.used() {
 				w.Met()
 			}
 		}

@@ -3,6 +3,7 @@ package diw
 import (
 	"github.com/rdma-gauntlet/gauntlet/conformance/rule"
 	"github.com/rdma-gauntlet/gauntlet/harness/engine"
+	"github.com/rdma-gauntlet/gauntlet/harness/iwarp"
 	"github.com/rdma-gauntlet/gauntlet/harness/trace"
 	"github.com/rdma-gauntlet/gauntlet/harness/vtime"
 )
@@ -41,7 +42,7 @@ var oneEntry = define(rule.Rule{
 	Needs: rule.TapResponder | rule.Completions, Stimulus: "a message of one datagram",
 	New: watching(func(w *watch) {
 		w.over = func(m *message) {
-			if !m.record || m.parts[0].len != m.length || !m.parts[0].last || !w.hadTimeFrom(m.first) {
+			if !m.record || !m.owed() || m.parts[0].len != m.length || !m.parts[0].last || !w.hadTimeFrom(m.first) {
 				return
 			}
 			if w.Met(); m.entries != 1 || !m.declared.covers(0, m.length) {
@@ -98,8 +99,10 @@ var checkedFirst = define(rule.Rule{
 		w.came = func(d *datagram, m *message, _ *part) {
 			s := &d.Segment
 			if m == nil && s.Tagged && w.memory.Known() && !permits(&w.memory, s.STag, s.TO, uint32(len(s.Payload))) {
-				w.Met()
-				due++
+				if valid(s) && s.Opcode == iwarp.WriteRecord { // others are refused before their tag is looked at
+					w.Met()
+					due++
+				}
 				where[s.TO] = len(s.Payload)
 			}
 		}

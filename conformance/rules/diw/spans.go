@@ -38,6 +38,14 @@ func (s spans) covers(from, to uint32) bool {
 	return from == to || slices.ContainsFunc(s, func(x span) bool { return x.from <= from && to <= x.to })
 }
 
+// end returns the end of the last range.
+func (s spans) end() uint32 {
+	if len(s) == 0 {
+		return 0
+	}
+	return s[len(s)-1].to
+}
+
 // String returns the ranges: "0..1000 2000..2500", or "nothing".
 func (s spans) String() string {
 	if len(s) == 0 {
