@@ -113,14 +113,28 @@ func framed(b []byte) string {
 	if bytes.HasPrefix(body, []byte("MPA ID Re")) {
 		return "an MPA connection frame"
 	}
-	var at, behind iwarp.Segment
-	plain := at.Decode(body) == nil && at.DDP == iwarp.Version && at.RDMAP == iwarp.Version && at.Opcode.Known()
-	length := int(binary.BigEndian.Uint16(body))
-	if !plain && length <= len(body)-2 && length >= len(body)-2-iwarp.CRCLen-3 &&
-		behind.Decode(body[2:]) == nil && behind.DDP == iwarp.Version && behind.RDMAP == iwarp.Version {
+	var s iwarp.Segment
+	plain := s.Decode(body) == nil && s.DDP == iwarp.Version && s.RDMAP == iwarp.Version && s.Opcode.Known()
+	rest, marked := bytes.CutPrefix(body, []byte{0, 0, 0, 0})
+	switch {
+	case plain:
+	case isFPDU(body):
 		return "an MPA length before the segment"
+	case marked && isFPDU(rest):
+		return "an MPA marker before the segment"
 	}
 	return ""
+}
+
+// isFPDU reports whether b is a segment behind its MPA length, with or without padding and a CRC.
+func isFPDU(b []byte) bool {
+	if len(b) < 2 {
+		return false
+	}
+	var s iwarp.Segment
+	length := int(binary.BigEndian.Uint16(b))
+	return length <= len(b)-2 && length >= len(b)-2-iwarp.CRCLen-3 &&
+		s.Decode(b[2:]) == nil && s.DDP == iwarp.Version && s.RDMAP == iwarp.Version
 }
 
 var crcPresent = define(rule.Rule{
