@@ -76,7 +76,7 @@ func call(f func(*stream.Unit), u *stream.Unit) {
 }
 
 // sight processes a packet where it leaves, and where it arrives if its receiver can use it. Where an end has no tap,
-// its stream is read at the other end's port.
+// its stream is read at the other end's port, and so is the start-up frame of the peer, which says how FPDUs reach it.
 func (w *watch) sight(s *rule.Sight) {
 	if s.Pkt.Opcode != roce.TCP {
 		return
@@ -93,8 +93,11 @@ func (w *watch) sight(s *rule.Sight) {
 	if !ok {
 		return
 	}
-	if !s.Out && !w.tapped(from) {
+	switch {
+	case !s.Out && !w.tapped(from):
 		w.out.Add(int(from), s.Pkt.Payload)
+	case s.Out && from != w.Req && !w.tapped(w.Req):
+		w.in.Add(int(from), s.Pkt.Payload)
 	}
 	w.ended = w.ended || s.Out && from != w.Req && a.Header.Flags&(tcp.FIN|tcp.RST) != 0
 	if w.segment != nil {
