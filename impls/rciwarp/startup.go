@@ -30,7 +30,7 @@ func (s *stream) takeSetup(b []byte) []byte {
 	switch {
 	case err == nil && n == 0:
 		return nil
-	case err != nil || f.Reply != s.active || f.Reject:
+	case err != nil || f.Reply != s.active || f.Reject || f.Revision != mpa.Revision:
 		s.refuse, s.setupDue = !s.active, !s.active
 		s.phase = ended
 		s.breaks(engine.StatusRemoteInvalid)

@@ -27,7 +27,7 @@ var fpduForm = define(rule.Rule{
 			case w.out.CRC() && !u.FPDU.CRCOK:
 				w.Failf(rule.Requester, "the CRC of the FPDU at byte %d is %#08x, which does not match its bytes",
 					u.From, u.FPDU.CRCSum)
-			case u.Err != nil:
+			case u.Err != nil && len(u.FPDU.ULPDU) > 0: // an empty one says that its sender is ready (RFC 6581, 9)
 				w.Failf(rule.Requester,
 					"the FPDU at byte %d holds no DDP segment: %v", u.From, u.Err)
 			}

@@ -196,7 +196,8 @@ func TestCRCOffIgnoresTheField(t *testing.T) {
 func TestSetupRoundTrip(t *testing.T) {
 	for _, s := range []Setup{
 		{Revision: 1}, {Reply: true, Markers: true, CRC: true, Revision: 1}, {Reply: true, Reject: true, Revision: 1},
-		{CRC: true, Revision: 1, Private: []byte("hello")}, {Revision: 1, Private: make([]byte, MaxPrivate)},
+		{CRC: true, Revision: 1, Private: []byte("hello")}, {Reply: true, Revision: Enhanced, Private: make([]byte, 4)},
+		{Revision: 1, Private: make([]byte, MaxPrivate)},
 	} {
 		b := s.Append(nil)
 		for n := range b {
@@ -228,7 +229,7 @@ func TestSetupRejects(t *testing.T) {
 	for name, b := range map[string][]byte{
 		"http":         []byte("GET / HTTP/1.1"),
 		"wrong key":    whole(func(b []byte) { b[15] ^= 1 }),
-		"revision":     whole(func(b []byte) { b[17] = 2 }),
+		"revision":     whole(func(b []byte) { b[17] = 3 }),
 		"private data": whole(func(b []byte) { b[18] = 3 }),
 	} {
 		if _, _, err := DecodeSetup(b); !errors.Is(err, ErrSetup) {

@@ -29,6 +29,7 @@ const (
 	setupLen   = keyLen + 4
 	MaxPrivate = 512 // bytes of private data
 	Revision   = 1
+	Enhanced   = 2 // revision with the depths of READ queues before the private data (RFC 6581)
 )
 
 // Flags of a start-up frame.
@@ -92,8 +93,8 @@ func DecodeSetup(b []byte) (s Setup, n int, err error) {
 	switch n = setupLen + private; {
 	case private > MaxPrivate:
 		return s, 0, fmt.Errorf("%w: %d bytes of private data, %d are allowed", ErrSetup, private, MaxPrivate)
-	case s.Revision != Revision:
-		return s, 0, fmt.Errorf("%w: revision %d, want %d", ErrSetup, s.Revision, Revision)
+	case s.Revision != Revision && s.Revision != Enhanced:
+		return s, 0, fmt.Errorf("%w: revision %d, want %d or %d", ErrSetup, s.Revision, Revision, Enhanced)
 	case len(b) < n:
 		return s, 0, nil
 	}
