@@ -214,14 +214,15 @@ func (h *Heard) Sure(p *Port, now vtime.Time) psn.PSN {
 
 // Began returns the earliest time at which a packet that leaves may have begun to leave; packets that arrive later
 // cannot have caused it. That is the time of the sight, unless taps are behind the line, where a packet is seen when
-// its last bit has left. A foreign capture may have been taken there, and the rate of its line is estimated.
+// its last bit has left. A foreign capture may have been taken there, the rate of its line is estimated, and two of its
+// time stamps tell a time between them to one tick.
 func (c *Context) Began(s *Sight) vtime.Time {
 	if !c.Known || c.owner != nil && c.owner.header.Bench == trace.FileBench {
 		port := c.Port
 		if s.Point == trace.ResponderOut {
 			port = c.PeerPort
 		}
-		return s.At.Add(-max(0, min(s.Since, port.atMost(s.Rec.WireBytes))))
+		return s.At.Add(-s.tick - max(0, min(s.Since+s.tick, port.atMost(s.Rec.WireBytes, s.tick))))
 	}
 	if rate := c.Attr.Path.Rate; c.behind && rate > 0 {
 		return s.At.Add(-rate.Time(s.Rec.WireBytes))
@@ -321,13 +322,14 @@ func (p *Port) pause(now vtime.Time) bool {
 // slowest is a rate below that of any line in use for RDMA.
 const slowest = 100 * unit.Mbps
 
-// atMost returns an upper bound on the line's time for a packet, from the smallest gap seen between packets.
-func (p *Port) atMost(bytes int) vtime.Duration {
+// atMost returns an upper bound on the line's time for a packet, from the smallest gap seen between packets, whose time
+// stamps have the resolution tick.
+func (p *Port) atMost(bytes int, tick vtime.Duration) vtime.Duration {
 	slow := slowest.Time(bytes)
 	if p.bytes == 0 {
 		return slow
 	}
-	return min(slow, vtime.Duration(float64(p.gap)*float64(bytes)/float64(p.bytes)))
+	return min(slow, vtime.Duration(float64(p.gap+tick)*float64(bytes)/float64(p.bytes)))
 }
 
 // sent records that a packet of that many bytes leaves.

@@ -105,6 +105,26 @@ func TestPortOfAnUnknownLineIsNeverBusy(t *testing.T) {
 	}
 }
 
+// A packet of a capture may have begun to leave as long before its time stamp as the line takes, and a tick of the stamps
+// earlier. The line takes no longer than the least time between packets, which may be a tick more than its stamps say.
+func TestBeganByTicks(t *testing.T) {
+	const us = vtime.Microsecond
+	for _, c := range []struct{ tick, since, want vtime.Duration }{
+		{0, 9 * us, 2 * us}, {0, us, us}, {us, 9 * us, 4 * us}, {us, us, 3 * us}, {us, 0, 2 * us},
+	} {
+		h := header(0, 1, false)
+		h.Bench = trace.FileBench
+		p := newPort(h, trace.A)
+		p.sent(10*vtime.Time(us), 500)
+		p.sent(12*vtime.Time(us), 500)
+		x := &Context{Conversation: &Conversation{Port: &p, PeerPort: &p, owner: &Judge{header: *h}}}
+		s := &Sight{Sight: trace.Sight{At: 20 * vtime.Time(us), Rec: &trace.Record{WireBytes: 500}}, Since: c.since, tick: c.tick}
+		if got := s.At.Sub(x.Began(s)); got != c.want {
+			t.Errorf("tick %v, %v after the packet before: it began %v before, want %v", c.tick, c.since, got, c.want)
+		}
+	}
+}
+
 // TestDepartures: an end knew of a packet when as many packets as it may have handed to its port have left since it
 // could know, which may be long after the tap saw the packet.
 func TestDepartures(t *testing.T) {
