@@ -78,7 +78,7 @@ func (v *Vantage) Decide() Place {
 		far := v.others(h)
 		lost, beyond := h.lost(), far.lost()
 		factor := vtime.Duration(much)
-		if beyond > 0 && lost == 0 {
+		if beyond > 0 && lost == 0 && !h.reordered() {
 			factor = some
 		}
 		near, away, ok := nearer(h, far, factor)

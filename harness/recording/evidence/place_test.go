@@ -27,16 +27,18 @@ func TestTapByDirectionFlags(t *testing.T) {
 	}
 }
 
-// A host that is three times as fast as the other is at the tap if losses beyond the tap say so too, and none says
-// otherwise.
+// A host that is three times as fast as the other is at the tap if losses beyond the tap say so too, and neither a loss
+// nor an answer that overtook others on its way to the tap says otherwise.
 func TestPlaceByLosses(t *testing.T) {
 	near, far := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
 	for _, c := range []struct {
 		before, beyond int // NAKs for packets of the near host that never passed, and for those that had
+		overtook       Samples
 		at             bool
-	}{{0, 0, false}, {0, 63, true}, {3, 63, false}} {
+	}{{0, 0, nil, false}, {0, 63, nil, true}, {3, 63, nil, false}, {0, 63, Samples{vtime.Microsecond}, false}} {
 		v := NewVantage(&trace.Header{Conns: []trace.Conn{{Ends: [2]trace.End{{Addr: near}, {Addr: far}}}}})
 		v.host(near).react, v.host(near).unseen = []retreat{{time: 8 * vtime.Microsecond}}, c.before
+		v.host(near).overtook = c.overtook
 		v.host(far).answers, v.host(far).seen = Samples{26 * vtime.Microsecond}, c.beyond
 		if p := v.Decide(); (p.Addr == near) != c.at {
 			t.Errorf("%+v: %+v", c, p)
