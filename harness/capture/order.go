@@ -173,11 +173,16 @@ func (s shifted) Stats() Stats { return StatsOf(s.Source) }
 
 // PacketKey identifies the IP packet of a frame by its bytes (roce.Fingerprint), without MAC addresses, tags, TTL and
 // bytes after the packet.
-func PacketKey(raw []byte) uint64 {
+func PacketKey(raw []byte) uint64 { return keyOf(raw, roce.Fingerprint) }
+
+// SightKey is PacketKey without the traffic class, which may differ between two sights of a packet.
+func SightKey(raw []byte) uint64 { return keyOf(raw, roce.FingerprintAnyClass) }
+
+func keyOf(raw []byte, fingerprint func([]byte) uint64) uint64 {
 	if ip, _, carried, ok := packet(raw); ok {
 		// Slices of one array: the difference of their capacities is how far they are apart.
 		from, end := cap(raw)-cap(ip.data)-etherLen, cap(raw)-cap(carried.data)+len(carried.data)
-		return roce.Fingerprint(raw[from:end])
+		return fingerprint(raw[from:end])
 	}
-	return roce.Fingerprint(raw)
+	return fingerprint(raw)
 }

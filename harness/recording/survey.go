@@ -163,14 +163,14 @@ func (s *survey) damages(h *trace.Header) bool {
 	return false
 }
 
-// printOf returns a hash by which sights of one frame are found. A right ICRC stands for all the bytes that it covers.
-// Of the others, which no sender varies from frame to frame, the hash has the traffic class.
+// printOf returns a hash by which sights of one frame are found. A right ICRC stands for all the bytes that it covers;
+// the others are those that the path may change.
 func printOf(f *capture.Frame, h *roce.Frame) uint64 {
 	if !f.Sound {
-		return capture.PacketKey(f.Raw)
+		return capture.SightKey(f.Raw)
 	}
 	icrc, _, _ := roce.FieldSpan(f.Raw, "icrc")
-	return uint64(binary.LittleEndian.Uint32(f.Raw[icrc:]))<<32 | uint64(h.Packet.PSN)<<8 | uint64(h.TOS)
+	return uint64(binary.LittleEndian.Uint32(f.Raw[icrc:]))<<32 | uint64(h.Packet.PSN)
 }
 
 // pass records the time of a frame, until it is clear that there are two taps.

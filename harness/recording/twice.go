@@ -296,7 +296,7 @@ func (o *once) Next(f *capture.Frame) error {
 			tap = f.Tap
 		}
 		window, doubled := o.windows[tap][way{h.Src, h.Dst}]
-		if !doubled || !o.seen(sightKey{capture.PacketKey(f.Raw), tap}, f.Wall, window) {
+		if !doubled || !o.seen(sightKey{capture.SightKey(f.Raw), tap}, f.Wall, window) {
 			return nil
 		}
 		*o.skipped++

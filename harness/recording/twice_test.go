@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"bytes"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -57,12 +58,25 @@ func TestMirrorThatIsLate(t *testing.T) {
 		"late": {inTime(inTime(a, later(a, 700, func(i int) bool { return !late(i) })),
 			later(a, 50*time.Microsecond, late)), true},
 		"repeated": {inTime(inTime(a, later(a, 700, nil)), later(a, 1000, fifth)), false},
+		"marked":   {inTime(a, marked(later(a, 700, nil), fifth)), false},
 	} {
 		r, _ := filed(t, c.frames)
 		if got := r.Capture; got.Twice == 0 || (got.Alone > 0) != c.alone || (len(got.Doubts()) > 0) != c.alone {
 			t.Errorf("%s: %+v, doubts %v", name, got, got.Doubts())
 		}
 	}
+}
+
+// marked sets the congestion marks of IPv4 frames, as a switch does.
+func marked(list []capture.Frame, which func(i int) bool) []capture.Frame {
+	for i := range list {
+		if which(i) {
+			f := bytes.Clone(list[i].Raw)
+			f[15] |= 3
+			list[i].Raw = f
+		}
+	}
+	return list
 }
 
 // A mirror of two places shows a frame that was lost between them once; which end it reached is not known. A frame at

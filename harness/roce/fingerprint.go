@@ -8,7 +8,12 @@ import (
 // Fingerprint returns a hash of a frame's bytes from the EtherType on, without the TTL and the header checksum, which
 // every router changes. It allocates nothing and takes any frame, including one that no decoder reads. Frames that
 // differ in one word of eight bytes always have different hashes; other pairs collide with probability 2^-64.
-func Fingerprint(frame []byte) uint64 {
+func Fingerprint(frame []byte) uint64 { return fingerprint(frame, false) }
+
+// FingerprintAnyClass is Fingerprint without the traffic class, which switches change: they mark what waits in a queue.
+func FingerprintAnyClass(frame []byte) uint64 { return fingerprint(frame, true) }
+
+func fingerprint(frame []byte, anyClass bool) uint64 {
 	body := frame[min(ethLen, len(frame)):]
 	sum := uint64(len(frame)) << 16
 	if len(frame) >= ethLen {
@@ -21,6 +26,9 @@ func Fingerprint(frame []byte) uint64 {
 		head[8], head[10], head[11] = 0, 0, 0
 	case 6:
 		head[7] = 0
+	}
+	if anyClass {
+		maskClass(&head)
 	}
 	for at := 0; at < len(head); at += 8 {
 		sum = stir(sum, binary.LittleEndian.Uint64(head[at:]))
@@ -44,6 +52,16 @@ func Fingerprint(frame []byte) uint64 {
 		sum = stir(sum, binary.LittleEndian.Uint64(last[:]))
 	}
 	return sum
+}
+
+// maskClass clears the traffic class of an IP header.
+func maskClass(head *[ipv6Len]byte) {
+	switch head[0] >> 4 {
+	case 4:
+		head[1] = 0
+	case 6:
+		head[0], head[1] = head[0]&0xF0, head[1]&0x0F
+	}
 }
 
 // stir mixes a word into a sum: a bijection of the word for a given sum, and of the sum for a given word.

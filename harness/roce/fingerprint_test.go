@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A fingerprint covers all bytes that no router changes, and only those.
+// A fingerprint covers all bytes that no router changes, and only those; one of any class does not cover the class.
 func TestFingerprint(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, n := range []int{0, 13, 14, 15, 33, 54, 60, 61, 1102} {
@@ -18,13 +18,17 @@ func TestFingerprint(t *testing.T) {
 		if n > ethLen {
 			frame[ethLen] = 0x45
 		}
-		was := Fingerprint(frame)
+		was, any := Fingerprint(frame), FingerprintAnyClass(frame)
 		for i := range frame {
 			changed := bytes.Clone(frame)
 			changed[i] ^= 1 << (i % 8 & 3) // never the version
 			routed := i < ethLen-2 || n > ethLen && (i == ethLen+8 || i == ethLen+10 || i == ethLen+11)
 			if same := Fingerprint(changed) == was; same != (routed || n < ethLen) {
 				t.Errorf("%d bytes, byte %d changed: same fingerprint %v", n, i, same)
+			}
+			free := routed || n < ethLen || n > ethLen && i == ethLen+1
+			if same := FingerprintAnyClass(changed) == any; same != free {
+				t.Errorf("%d bytes, byte %d changed: same fingerprint of any class %v", n, i, same)
 			}
 		}
 		if n > ethLen+ipv4Len && Fingerprint(frame[:n-1]) == was {
