@@ -105,8 +105,9 @@ func TestPortOfAnUnknownLineIsNeverBusy(t *testing.T) {
 	}
 }
 
-// A packet of a capture may have begun to leave as long before its time stamp as the line takes, and a tick of the stamps
-// earlier. The line takes no longer than the least time between packets, which may be a tick more than its stamps say.
+// A packet of a capture may have begun to leave as long before its time stamp as the line takes, and a tick of the
+// stamps earlier. The line takes no longer than the least time between packets, which may be a tick more than its
+// stamps say.
 func TestBeganByTicks(t *testing.T) {
 	const us = vtime.Microsecond
 	for _, c := range []struct{ tick, since, want vtime.Duration }{
@@ -118,7 +119,8 @@ func TestBeganByTicks(t *testing.T) {
 		p.sent(10*vtime.Time(us), 500)
 		p.sent(12*vtime.Time(us), 500)
 		x := &Context{Conversation: &Conversation{Port: &p, PeerPort: &p, owner: &Judge{header: *h}}}
-		s := &Sight{Sight: trace.Sight{At: 20 * vtime.Time(us), Rec: &trace.Record{WireBytes: 500}}, Since: c.since, tick: c.tick}
+		s := &Sight{Sight: trace.Sight{At: 20 * vtime.Time(us), Rec: &trace.Record{WireBytes: 500}},
+			Since: c.since, tick: c.tick}
 		if got := s.At.Sub(x.Began(s)); got != c.want {
 			t.Errorf("tick %v, %v after the packet before: it began %v before, want %v", c.tick, c.since, got, c.want)
 		}
